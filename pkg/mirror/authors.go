@@ -12,6 +12,7 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
 // namespacesResource is followed whatever the rules select: who deletes a namespace deletes what
@@ -65,8 +66,8 @@ func (a *authors) content(canonical []byte) func() string {
 }
 
 // waiting says whether a change of the object waits for its author.
-func (a *authors) waiting(o Object) bool {
-	return a.joiner.Waiting(attribution.Object{GroupResource: o.resource().GroupResource(), Namespace: o.Namespace, Name: o.Name})
+func (a *authors) waiting(o outbox.Object) bool {
+	return a.joiner.Waiting(attribution.Object{GroupResource: o.GroupVersionResource().GroupResource(), Namespace: o.Namespace, Name: o.Name})
 }
 
 // countAuthor adds a change by the signal that told who made it.

@@ -19,6 +19,7 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
 // reports are Facts that the test tells.
@@ -269,13 +270,13 @@ func TestFactsAboutServedKindsAreKept(t *testing.T) {
 func TestComparisonKeepsTheAuthorOfAWaitingChange(t *testing.T) {
 	ann := attribution.Author{Actor: attribution.Actor{Username: "ann"}, Signal: attribution.Audit}
 	nobody := attribution.Author{Signal: attribution.Unknown}
-	d := &destination{queue: newQueue()}
+	d := &destination{queue: outbox.NewQueue()}
 	c := &comparison{
 		round: &round{member: member{destination: d},
 			worker: &worker{services: &branchServices{author: func(attribution.Event) attribution.Author { return nobody }}}},
 	}
-	waiting := Change{Path: "core/v1/configmaps/shop/a.yaml", Content: []byte("a: 1\n"), Operation: v1alpha1.OperationUpdate, Author: ann}
-	d.queue.enqueued(waiting.Path, pendingOf(waiting, 1))
+	waiting := outbox.Change{Path: "core/v1/configmaps/shop/a.yaml", Content: []byte("a: 1\n"), Operation: v1alpha1.OperationUpdate, Author: ann}
+	d.queue.Enqueued(waiting.Path, pendingOf(waiting, 1))
 	for name, tt := range map[string]struct {
 		path, content string
 		want          attribution.Author

@@ -11,12 +11,13 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
 // group has the changes of one commit.
 type group struct {
 	author  attribution.Author
-	changes []Change
+	changes []outbox.Change
 }
 
 // groupChanges divides changes, given in the order of events, into commits:
@@ -28,7 +29,7 @@ type group struct {
 //
 // Within a commit the last change of a path counts. A Batch has an author only if all its changes have the same. The
 // attribution of a commit is the least exact of its changes.
-func groupChanges(granularity v1alpha1.Granularity, changes []Change) []group {
+func groupChanges(granularity v1alpha1.Granularity, changes []outbox.Change) []group {
 	var groups []group
 	for _, change := range changes {
 		last := len(groups) - 1
@@ -37,23 +38,23 @@ func groupChanges(granularity v1alpha1.Granularity, changes []Change) []group {
 			groups[last].author = common(groups[last].author, change.Author)
 			continue
 		}
-		groups = append(groups, group{author: change.Author, changes: []Change{change}})
+		groups = append(groups, group{author: change.Author, changes: []outbox.Change{change}})
 	}
 	return groups
 }
 
 // groupFound divides the changes of a comparison, which have no order, into commits: one for each author, or one with Batch.
-func groupFound(granularity v1alpha1.Granularity, changes []Change) []group {
+func groupFound(granularity v1alpha1.Granularity, changes []outbox.Change) []group {
 	if granularity == v1alpha1.GranularityBatch {
 		return groupChanges(granularity, changes)
 	}
-	slices.SortStableFunc(changes, func(a, b Change) int {
+	slices.SortStableFunc(changes, func(a, b outbox.Change) int {
 		return cmp.Or(strings.Compare(a.Author.Username, b.Author.Username), strings.Compare(a.Author.ImpersonatedBy, b.Author.ImpersonatedBy))
 	})
 	return groupChanges(v1alpha1.GranularityPerAuthor, changes)
 }
 
-func shares(granularity v1alpha1.Granularity, g group, change Change) bool {
+func shares(granularity v1alpha1.Granularity, g group, change outbox.Change) bool {
 	switch granularity {
 	case v1alpha1.GranularityPerChange:
 		return false
@@ -88,9 +89,9 @@ func common(a, b attribution.Author) attribution.Author {
 
 // final returns the last change of each path, in the order in which the paths were first
 // changed.
-func (g group) final() []Change {
+func (g group) final() []outbox.Change {
 	position := make(map[string]int, len(g.changes))
-	final := make([]Change, 0, len(g.changes))
+	final := make([]outbox.Change, 0, len(g.changes))
 	for _, change := range g.changes {
 		if i, ok := position[change.Path]; ok {
 			final[i] = change

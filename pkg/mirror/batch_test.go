@@ -11,18 +11,19 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
 // changesOf reads "author:path author:path ...". An author is "user" or "user/signal".
-func changesOf(text string) []Change {
-	var changes []Change
+func changesOf(text string) []outbox.Change {
+	var changes []outbox.Change
 	for i, field := range strings.Fields(text) {
 		author, path, _ := strings.Cut(field, ":")
 		user, signal, _ := strings.Cut(author, "/")
 		actor := attribution.Actor{Username: user, Groups: []string{fmt.Sprint(i)}}
-		changes = append(changes, Change{
+		changes = append(changes, outbox.Change{
 			Path: path, Author: attribution.Author{Actor: actor, Signal: attribution.Signal(signal)}, Operation: v1alpha1.OperationUpdate, Content: []byte(fmt.Sprint(i)),
-			Object: Object{Version: "v1", Resource: "configmaps", Namespace: "shop", Name: path},
+			Object: outbox.Object{Version: "v1", Resource: "configmaps", Namespace: "shop", Name: path},
 		})
 	}
 	return changes

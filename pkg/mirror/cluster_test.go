@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	kubewatch "github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
 // cluster is a source cluster in memory. It gives out consistent lists, and the changes
@@ -23,9 +24,9 @@ import (
 type cluster struct {
 	mu      sync.Mutex
 	version int
-	objects map[Object]*unstructured.Unstructured
+	objects map[outbox.Object]*unstructured.Unstructured
 	// files are the objects as they are to be in Git.
-	files      map[Object]rendered
+	files      map[outbox.Object]rendered
 	namespaces map[string]kubewatch.Namespace
 	feeds      map[kubewatch.Watch]*feed
 	// refuse holds the errors of the types that cannot be listed.
@@ -48,7 +49,7 @@ type feed struct {
 
 func newCluster() *cluster {
 	c := &cluster{
-		version: 100, objects: map[Object]*unstructured.Unstructured{}, files: map[Object]rendered{}, namespaces: map[string]kubewatch.Namespace{},
+		version: 100, objects: map[outbox.Object]*unstructured.Unstructured{}, files: map[outbox.Object]rendered{}, namespaces: map[string]kubewatch.Namespace{},
 		feeds: map[kubewatch.Watch]*feed{}, refuse: map[schema.GroupVersionResource]error{},
 	}
 	for _, name := range []string{"shop", "dev"} {
@@ -58,21 +59,21 @@ func newCluster() *cluster {
 }
 
 // configMap names a ConfigMap of namespace shop.
-func configMap(name string) Object {
-	return Object{Version: "v1", Resource: "configmaps", Namespace: "shop", Name: name}
+func configMap(name string) outbox.Object {
+	return outbox.Object{Version: "v1", Resource: "configmaps", Namespace: "shop", Name: name}
 }
 
 // put creates or updates an object of which value is the content.
-func (c *cluster) put(o Object, value string, change ...func(*unstructured.Unstructured)) {
+func (c *cluster) put(o outbox.Object, value string, change ...func(*unstructured.Unstructured)) {
 	object := &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"value": value}}}
-	object.SetAPIVersion(o.resource().GroupVersion().String())
+	object.SetAPIVersion(o.GroupVersionResource().GroupVersion().String())
 	object.SetKind(strings.TrimSuffix(o.Resource, "s"))
 	object.SetNamespace(o.Namespace)
 	object.SetName(o.Name)
 	for _, change := range change {
 		change(object)
 	}
-	file, err := render(o.resource(), object, true)
+	file, err := render(o.GroupVersionResource(), object, true)
 	if err != nil {
 		panic(err) // no test has such an object
 	}
@@ -87,7 +88,7 @@ func (c *cluster) put(o Object, value string, change ...func(*unstructured.Unstr
 	c.happened(operation, o, object)
 }
 
-func (c *cluster) remove(o Object) {
+func (c *cluster) remove(o outbox.Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if object, ok := c.objects[o]; ok {
@@ -97,11 +98,11 @@ func (c *cluster) remove(o Object) {
 }
 
 // happened tells the watches. The caller holds mu.
-func (c *cluster) happened(operation kubewatch.Operation, o Object, object *unstructured.Unstructured) {
+func (c *cluster) happened(operation kubewatch.Operation, o outbox.Object, object *unstructured.Unstructured) {
 	c.version++
 	object.SetResourceVersion(strconv.Itoa(c.version))
 	for watch, feed := range c.feeds {
-		if watch.Covers(kubewatch.Watch{Resource: o.resource(), Namespace: o.Namespace}) {
+		if watch.Covers(kubewatch.Watch{Resource: o.GroupVersionResource(), Namespace: o.Namespace}) {
 			feed.changes <- kubewatch.Change{Operation: operation, Object: object.DeepCopy()}
 		}
 	}
@@ -120,8 +121,8 @@ func (c *cluster) List(ctx context.Context, watch kubewatch.Watch, each func(*un
 	c.mu.Lock()
 	err, version := c.refuse[watch.Resource], strconv.Itoa(c.version)
 	var objects []*unstructured.Unstructured
-	for _, o := range slices.SortedFunc(maps.Keys(c.objects), func(a, b Object) int { return strings.Compare(a.String(), b.String()) }) {
-		if watch.Covers(kubewatch.Watch{Resource: o.resource(), Namespace: o.Namespace}) {
+	for _, o := range slices.SortedFunc(maps.Keys(c.objects), func(a, b outbox.Object) int { return strings.Compare(a.String(), b.String()) }) {
+		if watch.Covers(kubewatch.Watch{Resource: o.GroupVersionResource(), Namespace: o.Namespace}) {
 			objects = append(objects, c.objects[o].DeepCopy())
 		}
 	}
@@ -223,7 +224,7 @@ func (c *cluster) afterList(call func()) {
 	c.after = call
 }
 
-func (c *cluster) get(o Object) *unstructured.Unstructured {
+func (c *cluster) get(o outbox.Object) *unstructured.Unstructured {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.objects[o].DeepCopy()
@@ -237,7 +238,7 @@ func (c *cluster) listed() int {
 }
 
 // rendered returns the blobs, by path, that objects have.
-func (c *cluster) rendered(selected func(Object) bool) map[string]string {
+func (c *cluster) rendered(selected func(outbox.Object) bool) map[string]string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	blobs := map[string]string{}

@@ -24,6 +24,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/manifest"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 	counted "github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
@@ -113,7 +114,7 @@ func (r *round) next() (seed, bool) {
 // wanted reports whether other work comes before the next comparison: rows, whose authors a comparison would lose, or other
 // branches.
 func (w *worker) wanted(members []member) bool {
-	return w.backlog(members).rows > 0 && !w.gathering(members) || w.slot.contended()
+	return w.backlog(members).Rows > 0 && !w.gathering(members) || w.slot.contended()
 }
 
 // compare runs one comparison, up to the push.
@@ -144,7 +145,7 @@ func (r *round) drop(c *comparison) {
 }
 
 // add adds a change that a comparison has found, and flushes when a part is full.
-func (r *round) add(ctx context.Context, c *comparison, change Change) error {
+func (r *round) add(ctx context.Context, c *comparison, change outbox.Change) error {
 	c.changes = append(c.changes, change)
 	r.files++
 	r.bytes += len(change.Content)
@@ -159,7 +160,7 @@ func (r *round) add(ctx context.Context, c *comparison, change Change) error {
 
 // flush pushes the pending changes. The complete comparisons have then succeeded.
 func (r *round) flush(ctx context.Context) error {
-	var changes []Change
+	var changes []outbox.Change
 	listed := map[watch.Watch]string{}
 	for _, c := range r.all {
 		changes = append(changes, c.changes...)
@@ -196,7 +197,7 @@ type comparison struct {
 	// listed is the resourceVersion at which each scope was listed.
 	listed map[watch.Watch]string
 	// changes have not been pushed yet.
-	changes []Change
+	changes []outbox.Change
 	// held are the orphans that are kept.
 	held  []managedFile
 	found found
@@ -281,7 +282,7 @@ func (c *comparison) visit(ctx context.Context, object *unstructured.Unstructure
 	if exists && hash == r.hash || !ops.permits(operation) {
 		return nil
 	}
-	return c.add(ctx, c, Change{
+	return c.add(ctx, c, outbox.Change{
 		Destination: c.key, UID: c.uid, Path: r.path, Content: r.content, Sealing: r.sealing,
 		Operation: operation, Object: r.object, ResourceVersion: object.GetResourceVersion(), Time: time.Now().Truncate(time.Second),
 		Author: c.author(r, attribution.Event{Operation: operation, Resource: c.seed.resource, Object: object}),
@@ -291,15 +292,15 @@ func (c *comparison) visit(ctx context.Context, object *unstructured.Unstructure
 // author returns the author of a change that the comparison has found: that of a pending row with the same content, which
 // the comparison overtakes, or else the one that the attribution facts show.
 func (c *comparison) author(found rendered, event attribution.Event) attribution.Author {
-	if waiting, ok := c.queue.pending(found.path); ok && waiting.hash == found.hash && waiting.author.Known() {
-		return waiting.author
+	if waiting, ok := c.queue.Pending(found.path); ok && waiting.Hash == found.hash && waiting.Author.Known() {
+		return waiting.Author
 	}
 	return c.worker.services.author(event)
 }
 
 // looksAt reports whether the object is in the scope of the comparison.
-func (c *comparison) looksAt(o Object) bool {
-	return o.resource() == c.seed.resource && (len(c.seed.namespaces) == 0 || slices.Contains(c.seed.namespaces, o.Namespace))
+func (c *comparison) looksAt(o outbox.Object) bool {
+	return o.GroupVersionResource() == c.seed.resource && (len(c.seed.namespaces) == 0 || slices.Contains(c.seed.namespaces, o.Namespace))
 }
 
 // orphans collects the files that no listed object maps to. If the destination does not prune, they are held.
@@ -309,7 +310,7 @@ func (c *comparison) orphans(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("folder of %s: %w", t, err)
 	}
-	var removals []Change
+	var removals []outbox.Change
 	err = c.worker.walk(ctx, c.plan, folder, func(file managedFile) {
 		_, live := c.live[file.path]
 		switch {
@@ -317,7 +318,7 @@ func (c *comparison) orphans(ctx context.Context) error {
 		case c.plan.prunes():
 			removal := c.removal(file)
 			removal.ResourceVersion = cmp.Or(c.listed[watch.Watch{Resource: t}], c.listed[watch.Watch{Resource: t, Namespace: file.object.Namespace}])
-			removal.Author = c.worker.services.author(attribution.Event{Operation: removal.Operation, Resource: t, Object: file.object.unstructured()})
+			removal.Author = c.worker.services.author(attribution.Event{Operation: removal.Operation, Resource: t, Object: file.object.Unstructured()})
 			removals = append(removals, removal)
 		default:
 			c.held = append(c.held, file)
@@ -335,13 +336,13 @@ func (c *comparison) orphans(ctx context.Context) error {
 // managedFile is a file with the layout of the mirror.
 type managedFile struct {
 	path   string
-	object Object
+	object outbox.Object
 }
 
 // parseManaged parses a path below the base folder.
 func parseManaged(below string) (managedFile, bool) {
 	folder, ok := manifest.ManagedPath(below)
-	return managedFile{path: below, object: Object{
+	return managedFile{path: below, object: outbox.Object{
 		Group: folder.Group, Version: folder.Version, Resource: folder.Resource, Namespace: folder.Namespace,
 		Name: strings.TrimSuffix(path.Base(below), ".yaml"),
 	}}, ok
@@ -361,15 +362,15 @@ func (w *worker) walk(ctx context.Context, p *destinationPlan, folder string, vi
 }
 
 // removal returns the change that removes an orphan.
-func (d *destination) removal(file managedFile) Change {
-	return Change{
+func (d *destination) removal(file managedFile) outbox.Change {
+	return outbox.Change{
 		Destination: d.key, UID: d.uid, Path: file.path, Operation: v1alpha1.OperationDelete,
 		Object: file.object, Time: time.Now().Truncate(time.Second),
 	}
 }
 
 // pushSeed pushes the changes of comparisons as one commit, or as one for each known author.
-func (w *worker) pushSeed(ctx context.Context, members []member, m member, changes []Change, listed map[watch.Watch]string) (pushed, error) {
+func (w *worker) pushSeed(ctx context.Context, members []member, m member, changes []outbox.Change, listed map[watch.Watch]string) (pushed, error) {
 	if len(changes) == 0 {
 		return pushed{}, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
@@ -44,7 +45,7 @@ func TestDeathAtEveryMoment(t *testing.T) {
 }
 
 // mirroredOrDead waits for the file of an object, or until the process has died.
-func (s *stage) mirroredOrDead(o Object, died <-chan struct{}) {
+func (s *stage) mirroredOrDead(o outbox.Object, died <-chan struct{}) {
 	s.t.Helper()
 	eventually(s.t, o.String(), func() error {
 		select {
@@ -112,7 +113,7 @@ func TestComparisonOutlivesTheProcess(t *testing.T) {
 			var died <-chan struct{}
 			s.cluster.after = func() {
 				eventually(t, "rows", func() error {
-					if n := s.destination("main").queue.backlog().rows; n != 10 {
+					if n := s.destination("main").queue.Backlog().Rows; n != 10 {
 						return fmt.Errorf("%d rows wait, want 10", n)
 					}
 					return nil
@@ -267,7 +268,7 @@ func TestStoreWhoseAnswersAreLost(t *testing.T) {
 	rows := func(want func(int64) bool) {
 		t.Helper()
 		eventually(t, "rows", func() error {
-			n, err := s.services.outbox.table.Count(t.Context(), "")
+			n, err := s.shared.Store.Table("outbox").Count(t.Context(), "")
 			if err == nil && !want(n) {
 				err = fmt.Errorf("there are %d", n)
 			}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
 const (
@@ -88,7 +89,7 @@ func TestDepositsStay(t *testing.T) {
 			if len(s.in.rules) > 0 {
 				s.mirrored()
 			} else {
-				s.holds("main", "clusters/a", func(Object) bool { return false })
+				s.holds("main", "clusters/a", func(outbox.Object) bool { return false })
 			}
 			s.idle()
 			s.mustWrite()

@@ -17,6 +17,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/manifest"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
 var secretsResource = schema.GroupResource{Resource: "secrets"}
@@ -36,7 +37,7 @@ type destination struct {
 	// plainSecrets is set if files may have unencrypted Secrets although the plan encrypts them now.
 	plainSecrets atomic.Bool
 
-	queue  *queue
+	queue  *outbox.Queue
 	seeds  *seeds
 	record *record
 	// deposits are files of other parts of the server.
@@ -44,7 +45,7 @@ type destination struct {
 }
 
 func newDestination(object *v1alpha1.GitDestination) *destination {
-	d := &destination{key: nameOf(object), uid: object.UID, queue: newQueue(), seeds: newSeeds(), record: &record{}}
+	d := &destination{key: nameOf(object), uid: object.UID, queue: outbox.NewQueue(), seeds: newSeeds(), record: &record{}}
 	told := meta.FindStatusCondition(object.Status.Conditions, v1alpha1.ConditionSecretsEncrypted)
 	d.plainSecrets.Store(told != nil && told.Reason == v1alpha1.ReasonSecretsAsIs)
 	return d
@@ -57,8 +58,8 @@ func (d *destination) known(p *destinationPlan, object rendered) (hash gitrepo.H
 	if d.seeds.comparing(object.resource()) {
 		return hash, false, false
 	}
-	if change, ok := d.queue.pending(object.path); ok && !d.seeds.superseded(object.object, change.resourceVersion) {
-		return change.hash, !change.hash.IsZero(), true
+	if change, ok := d.queue.Pending(object.path); ok && !d.seeds.superseded(object.object, change.ResourceVersion) {
+		return change.Hash, !change.Hash.IsZero(), true
 	}
 	tree := d.tree.Load()
 	if tree == nil {
@@ -69,9 +70,9 @@ func (d *destination) known(p *destinationPlan, object rendered) (hash gitrepo.H
 }
 
 // compareInstead replaces a row that the outbox cannot hold by a comparison.
-func (d *destination) compareInstead(row Row) {
-	d.queue.withdrawn(row.Change.Path, row.Sequence)
-	d.seeds.invalidateNamespace(row.Change.Object.resource(), row.Change.Object.Namespace)
+func (d *destination) compareInstead(row outbox.Row) {
+	d.queue.Withdrawn(row.Change.Path, row.Sequence)
+	d.seeds.invalidateNamespace(row.Change.Object.GroupVersionResource(), row.Change.Object.Namespace)
 }
 
 // file returns the path in the repository of a path below the base folder.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
 func TestSuspend(t *testing.T) {
@@ -105,13 +106,13 @@ func TestDestinationGoesWithRowsPending(t *testing.T) {
 		return nil
 	})
 	s.replan(func(in *inputs) { in.destinations, in.rules = in.destinations[1:], in.rules[1:] })
-	if n, err := s.services.outbox.table.Count(t.Context(), "shop-main/"); n != 0 || err != nil {
+	if n, err := s.shared.Store.Table("outbox").Count(t.Context(), "shop-main/"); n != 0 || err != nil {
 		t.Errorf("%d rows of a destination that is gone, %v", n, err)
 	}
 	s.git.refusesTwice()
 	s.git.guard(nil)
 	s.holds("main", "b", inShop)
-	s.holds("main", "clusters/a", func(o Object) bool { return o.Name == "a" })
+	s.holds("main", "clusters/a", func(o outbox.Object) bool { return o.Name == "a" })
 }
 
 func TestDestinationMadeAnewUnderItsName(t *testing.T) {
@@ -172,7 +173,7 @@ func TestSecrets(t *testing.T) {
 		s.in.rules[0].Spec.Rules[0].Resources = []string{"configmaps", "secrets"}
 		s.in.destinations[0].Spec.Secrets = v1alpha1.SecretsAsIs
 	})
-	both := func(o Object) bool { return o.Namespace == "shop" }
+	both := func(o outbox.Object) bool { return o.Namespace == "shop" }
 	policy := func(policy v1alpha1.SecretsPolicy) {
 		s.edit(func(d *v1alpha1.GitDestination) { d.Spec.Secrets = policy })
 	}

@@ -17,6 +17,7 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/keyring"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 	"github.com/configbutler/slipstream/pkg/mirror/sops"
 )
 
@@ -219,11 +220,11 @@ func (p *destinationPlan) sealing(t schema.GroupVersionResource) string {
 
 // outdated reports whether the current plan would encrypt a change in another way. Such a change must not be pushed any more.
 // The comparison that the new plan requests replaces it.
-func (d *destination) outdated(change Change) bool {
-	return change.Operation != v1alpha1.OperationDelete && change.Sealing != d.plan.Load().sealing(change.Object.resource())
+func (d *destination) outdated(change outbox.Change) bool {
+	return change.Operation != v1alpha1.OperationDelete && change.Sealing != d.plan.Load().sealing(change.Object.GroupVersionResource())
 }
 
 // locked reports whether the file of an object stays as it is, because Secrets must be encrypted and cannot be.
-func (p *destinationPlan) locked(o Object) bool {
-	return o.resource().GroupResource() == secretsResource && p.object.Spec.Secrets == v1alpha1.SecretsEncrypt && p.secrets.sealer == nil
+func (p *destinationPlan) locked(o outbox.Object) bool {
+	return o.GroupVersionResource().GroupResource() == secretsResource && p.object.Spec.Secrets == v1alpha1.SecretsEncrypt && p.secrets.sealer == nil
 }

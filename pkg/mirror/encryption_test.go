@@ -28,6 +28,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/manifest"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/keyring"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 	"github.com/configbutler/slipstream/test/sopstest"
 )
 
@@ -79,7 +80,7 @@ func (s *stage) opened(folder, key string) map[string]string {
 			return err
 		}
 		clear(blobs)
-		want := s.cluster.rendered(func(o Object) bool { return o.Resource == "secrets" && o.Namespace == "shop" })
+		want := s.cluster.rendered(func(o outbox.Object) bool { return o.Resource == "secrets" && o.Namespace == "shop" })
 		for file, blob := range files {
 			below, inside := strings.CutPrefix(file, folder+"/")
 			if managed, ok := parseManaged(below); !inside || !ok || managed.object.Resource != "secrets" {
@@ -329,7 +330,7 @@ func TestSwitchesOfTheSecretsPolicy(t *testing.T) {
 	policy := func(policy v1alpha1.SecretsPolicy) {
 		s.edit(func(d *v1alpha1.GitDestination) { d.Spec.Secrets = policy })
 	}
-	plain := func(o Object) bool { return o.Resource == "secrets" }
+	plain := func(o outbox.Object) bool { return o.Resource == "secrets" }
 	before := s.opened("clusters/a", s.ownKey())
 	policy(v1alpha1.SecretsOmit)
 	s.mirrored() // without Secrets
@@ -393,7 +394,7 @@ func TestKeysCannotBeHadForWhatWasPlain(t *testing.T) {
 			})
 			s.cluster.put(secret("a"), "cGxhaW4=")
 			s.cluster.put(configMap("a"), "1")
-			s.holds("main", "clusters/a", func(o Object) bool { return o.Namespace == "shop" })
+			s.holds("main", "clusters/a", func(o outbox.Object) bool { return o.Namespace == "shop" })
 			s.idle()
 			if again { // the condition of then is all that another process knows
 				s.edit(func(d *v1alpha1.GitDestination) { d.Status.Conditions = []metav1.Condition{s.told("main")} })

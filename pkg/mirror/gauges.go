@@ -41,7 +41,7 @@ func (m *mirror) measureUntil(ctx context.Context) {
 func (m *mirror) oldest() float64 {
 	var oldest time.Time
 	for _, d := range m.allDestinations() {
-		seen := d.queue.backlog().oldest
+		seen := d.queue.Backlog().Oldest
 		if p := d.plan.Load(); p == nil || p.object.Spec.Suspend || seen.IsZero() {
 			continue
 		}

@@ -11,6 +11,7 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 	"github.com/configbutler/slipstream/pkg/store/commitindex"
 )
 
@@ -40,13 +41,13 @@ func (s *branchServices) resumeLandings(ctx context.Context) error {
 
 // landings are what a commit of changes, which are those of the group that change anything, brings of the objects that
 // somebody cares for. Of what a sweep removes no change of an object is known, so it brings nothing.
-func (w *worker) landings(m member, hash gitrepo.Hash, commit gitrepo.Commit, g group, changes []Change, seed bool) []commitindex.Entry {
+func (w *worker) landings(m member, hash gitrepo.Hash, commit gitrepo.Commit, g group, changes []outbox.Change, seed bool) []commitindex.Entry {
 	if w.services.landings == nil {
 		return nil
 	}
 	var landings []commitindex.Entry
 	for _, change := range changes {
-		object := commitindex.Object{GroupResource: change.Object.resource().GroupResource(), Namespace: change.Object.Namespace, Name: change.Object.Name}
+		object := commitindex.Object{GroupResource: change.Object.GroupVersionResource().GroupResource(), Namespace: change.Object.Namespace, Name: change.Object.Name}
 		if change.ResourceVersion == "" || !w.services.landings.InScope(object) {
 			continue
 		}
@@ -58,7 +59,7 @@ func (w *worker) landings(m member, hash gitrepo.Hash, commit gitrepo.Commit, g 
 			Created: change.Operation == v1alpha1.OperationCreate, Removed: change.Operation == v1alpha1.OperationDelete,
 		}
 		if !seed {
-			first := slices.IndexFunc(g.changes, func(other Change) bool { return other.Path == change.Path })
+			first := slices.IndexFunc(g.changes, func(other outbox.Change) bool { return other.Path == change.Path })
 			next.First = g.changes[first].ResourceVersion
 		}
 		landings = append(landings, next)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 	"github.com/configbutler/slipstream/pkg/store/commitindex"
 	"github.com/configbutler/slipstream/pkg/store/table"
@@ -25,10 +26,10 @@ func caredFor(s *stage) {
 }
 
 // landings are what is known of an object, the oldest first.
-func (s *stage) landings(o Object) []commitindex.Entry {
+func (s *stage) landings(o outbox.Object) []commitindex.Entry {
 	s.t.Helper()
 	log := commitindex.New(table.New(s.kv, "/test").Table(commitindex.TableName), clock.RealClock{}, 0)
-	found, err := log.Lookup(s.t.Context(), commitindex.Object{GroupResource: o.resource().GroupResource(), Namespace: o.Namespace, Name: o.Name})
+	found, err := log.Lookup(s.t.Context(), commitindex.Object{GroupResource: o.GroupVersionResource().GroupResource(), Namespace: o.Namespace, Name: o.Name})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -37,7 +38,7 @@ func (s *stage) landings(o Object) []commitindex.Entry {
 }
 
 // landed expects that of an object exactly the commits are known by which the branch has changed its file.
-func (s *stage) landed(o Object) {
+func (s *stage) landed(o outbox.Object) {
 	s.t.Helper()
 	var got []string
 	for _, one := range s.landings(o) {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	kubewatch "github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
 // whileComparing calls change in the middle of the next list, between what it reads and
@@ -77,7 +78,7 @@ func TestRowSupersededByAComparison(t *testing.T) {
 	s.cluster.beforeList(func() {
 		s.cluster.put(configMap("a"), "1")
 		eventually(t, "the row", func() error {
-			if d.queue.backlog().rows == 0 {
+			if d.queue.Backlog().Rows == 0 {
 				return errors.New("it is not there")
 			}
 			return nil
@@ -88,7 +89,7 @@ func TestRowSupersededByAComparison(t *testing.T) {
 	// After the comparison and before the row is dropped "1" comes back.
 	var again atomic.Bool
 	s.onChange(func() {
-		if !d.seeds.comparing(configMaps) && d.queue.backlog().rows > 0 && again.CompareAndSwap(false, true) {
+		if !d.seeds.comparing(configMaps) && d.queue.Backlog().Rows > 0 && again.CompareAndSwap(false, true) {
 			s.cluster.put(configMap("a"), "1")
 			(*watchHandler)(s.mirror).Changed(s.ctx, watch, kubewatch.Change{Operation: kubewatch.Update, Object: s.cluster.get(configMap("a"))})
 		}
@@ -110,23 +111,23 @@ func TestChangeThatWasNotTaken(t *testing.T) {
 	s.mirrored()
 	s.idle()
 	s.kv.fail(errors.New("no"))
-	for i := range 2 * intakeLength { // the watch ends while a change waits for its turn
+	for i := range 2 * outbox.IntakeLength { // the watch ends while a change waits for its turn
 		s.cluster.put(configMap("a"), fmt.Sprint("x", i))
 	}
 	eventually(t, "a full intake", func() error {
-		if len(s.services.outbox.intake) < intakeLength {
+		if s.services.outbox.Len() < outbox.IntakeLength {
 			return errors.New("it has room")
 		}
 		return nil
 	})
 	s.cluster.unfollow()
-	last, _ := s.destination("main").queue.pending("core/v1/configmaps/shop/a.yaml")
+	last, _ := s.destination("main").queue.Pending("core/v1/configmaps/shop/a.yaml")
 	s.kv.fail(nil)
 	s.plan()
 	s.mirrored()
 	s.idle()
-	if now, ok := s.destination("main").queue.pending("core/v1/configmaps/shop/a.yaml"); ok {
-		t.Errorf("change %d is on its way for good (%d before)", now.sequence, last.sequence)
+	if now, ok := s.destination("main").queue.Pending("core/v1/configmaps/shop/a.yaml"); ok {
+		t.Errorf("change %d is on its way for good (%d before)", now.Sequence, last.Sequence)
 	}
 }
 

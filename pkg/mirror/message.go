@@ -16,6 +16,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/printable"
 	"github.com/configbutler/slipstream/pkg/mirror/commitmessage"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
 // The committer where a GitRepoConfig names none.
@@ -66,7 +67,7 @@ func newWording(identity Identity, repository *v1alpha1.GitRepoConfig) *wording 
 }
 
 // commit returns a commit of changes, at least one, less the files. seed says that a comparison found them.
-func (w *wording) commit(destination types.NamespacedName, author attribution.Author, changes []Change, seed bool) gitrepo.Commit {
+func (w *wording) commit(destination types.NamespacedName, author attribution.Author, changes []outbox.Change, seed bool) gitrepo.Commit {
 	commit := gitrepo.Commit{Author: w.committer, Committer: w.committer}
 	about := commitmessage.About{
 		Destination: destination.String(), Cluster: w.identity.ClusterUID, Username: author.Username,

@@ -12,6 +12,7 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
@@ -36,7 +37,7 @@ func TestCommitsSayWhereTheyComeFrom(t *testing.T) {
 	for name, test := range map[string]struct {
 		policy  *v1alpha1.CommitPolicy
 		author  attribution.Author
-		changes []Change
+		changes []outbox.Change
 		seed    bool
 		by      string
 		want    string
@@ -112,7 +113,7 @@ func TestRowsKeepTheirAuthor(t *testing.T) {
 		},
 		Signal: attribution.Audit, Manager: "kubectl", NamespaceDeletedBy: "ann",
 	}
-	row, err := decodeRow(encodeRow(Row{Sequence: 7, Change: change}))
+	row, err := outbox.DecodeRow(outbox.EncodeRow(outbox.Row{Sequence: 7, Change: change}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +139,7 @@ func TestRowsOfEarlierVersionsAreRead(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			row, err := decodeRow(table.Row{Key: "uid/0000000000000007", Value: []byte(old + test.author + "\ndata: {}\n")})
+			row, err := outbox.DecodeRow(table.Row{Key: "uid/0000000000000007", Value: []byte(old + test.author + "\ndata: {}\n")})
 			if err != nil {
 				t.Fatal(err)
 			}

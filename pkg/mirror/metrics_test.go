@@ -16,6 +16,7 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
 func TestMetrics(t *testing.T) {
@@ -105,7 +106,7 @@ func TestOldestChange(t *testing.T) {
 		d := newDestination(object)
 		d.plan.Store(&destinationPlan{object: object})
 		for i, at := range seen {
-			d.queue.durable(Row{Sequence: uint64(i + 1), Change: Change{seen: at}})
+			d.queue.Durable(outbox.Row{Sequence: uint64(i + 1), Change: outbox.Change{Seen: at}})
 		}
 		return d
 	}

@@ -29,6 +29,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/fairshare"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/keyring"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
 // mirror keeps branches equal to what rules select in the cluster, for one term of
@@ -62,7 +63,7 @@ type mirror struct {
 	workers      map[branchKey]*runningWorker
 	// recovered holds what an earlier process left in the outbox until the destinations are
 	// known, abandoned the destinations whose rows nobody wants any more.
-	recovered map[types.UID]*queue
+	recovered map[types.UID]*outbox.Queue
 	abandoned map[types.UID]struct{}
 	// earlier are the records as an earlier process left them, until the destinations are known.
 	earlier map[types.UID]v1alpha1.GitDestinationRecord
@@ -119,7 +120,7 @@ func newMirror(config Config, shared *controller.Shared) (*mirror, error) {
 		},
 		replan: make(chan struct{}, 1), publish: make(chan struct{}, 1), adopted: make(chan struct{}),
 		destinations: map[types.NamespacedName]*destination{}, workers: map[branchKey]*runningWorker{},
-		watches: newWatchStates(), recovered: map[types.UID]*queue{}, abandoned: map[types.UID]struct{}{},
+		watches: newWatchStates(), recovered: map[types.UID]*outbox.Queue{}, abandoned: map[types.UID]struct{}{},
 	}
 	m.checks = newChecks(m)
 	shared.Cleanup(m.checks.queue.ShutDown)
@@ -234,16 +235,16 @@ func (m *mirror) recover(ctx context.Context) error {
 	if err := m.services.resumeLandings(ctx); err != nil {
 		return err
 	}
-	outbox, err := OpenOutbox(ctx, m.shared.Store.Table("outbox"), last, func(row Row) {
+	rows, err := outbox.Open(ctx, m.shared.Store.Table("outbox"), last, func(row outbox.Row) {
 		q, ok := m.recovered[row.Change.UID]
 		if !ok {
-			q = newQueue()
+			q = outbox.NewQueue()
 			m.recovered[row.Change.UID] = q
 		}
-		q.enqueued(row.Change.Path, pendingOf(row.Change, row.Sequence))
-		q.durable(row)
+		q.Enqueued(row.Change.Path, pendingOf(row.Change, row.Sequence))
+		q.Durable(row)
 	})
-	m.services.outbox, m.router.outbox = outbox, outbox
+	m.services.outbox, m.router.outbox = rows, rows
 	return err
 }
 
@@ -324,10 +325,10 @@ func (m *mirror) wake(key branchKey) {
 }
 
 // outboxEvents are what the mirror does when the outbox has written something, or cannot.
-func (m *mirror) outboxEvents() OutboxEvents {
-	return OutboxEvents{
-		Durable: func(row Row) { m.take(row, func(d *destination) { d.queue.durable(row) }) },
-		TooLarge: func(row Row) {
+func (m *mirror) outboxEvents() outbox.Events {
+	return outbox.Events{
+		Durable: func(row outbox.Row) { m.take(row, func(d *destination) { d.queue.Durable(row) }) },
+		TooLarge: func(row outbox.Row) {
 			m.take(row, func(d *destination) { d.compareInstead(row) })
 		},
 		Blocked: func(err error) {
@@ -339,7 +340,7 @@ func (m *mirror) outboxEvents() OutboxEvents {
 }
 
 // take lets the destination of a row know of it.
-func (m *mirror) take(row Row, tell func(*destination)) {
+func (m *mirror) take(row outbox.Row, tell func(*destination)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	d, ok := m.destinations[row.Change.Destination]

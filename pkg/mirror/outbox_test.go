@@ -14,6 +14,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 	storeencryption "github.com/configbutler/slipstream/pkg/store/encryption"
 	storetable "github.com/configbutler/slipstream/pkg/store/table"
@@ -40,7 +41,7 @@ func sealedStore(t *testing.T, kv clientv3.KV, key string) *storetable.Store {
 // error says which it is and what to do, and the row stays.
 func TestRowThatCannotBeReadStopsTheStart(t *testing.T) {
 	const remedy = "operations.md"
-	good := encodeRow(Row{Sequence: 1, Change: Change{UID: "shop"}})
+	good := outbox.EncodeRow(outbox.Row{Sequence: 1, Change: outbox.Change{UID: "shop"}})
 	tests := []struct {
 		name, table string
 		row         storetable.Row

@@ -21,6 +21,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/manifest"
 	kubewatch "github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 	"github.com/configbutler/slipstream/pkg/store/commitindex"
 )
 
@@ -48,7 +49,7 @@ type Limits struct {
 type batch struct {
 	member
 	// rows are the rows that the push removes from the outbox, superseded ones included.
-	rows   []Row
+	rows   []outbox.Row
 	pushed pushed
 	// listed is the resourceVersion of each list of the comparisons that end with the batch.
 	listed map[kubewatch.Watch]string
@@ -86,12 +87,12 @@ type pushed struct {
 	found map[schema.GroupVersionResource]found
 	// unappliable counts the files that server-side apply cannot restore; firstUnappliable is the object of the first.
 	unappliable      int
-	firstUnappliable Object
+	firstUnappliable outbox.Object
 }
 
 // pushWaiting pushes the rows that are in the outbox when it is called, unless they are held back to be batched.
 func (w *worker) pushWaiting(ctx context.Context, members []member) error {
-	for waiting := w.backlog(members).rows; waiting > 0 && !w.gathering(members); {
+	for waiting := w.backlog(members).Rows; waiting > 0 && !w.gathering(members); {
 		started := time.Now()
 		settled, err := w.pushRows(ctx, members)
 		if err != nil {
@@ -130,13 +131,13 @@ func (w *worker) pushTogether(ctx context.Context, all, members []member) (settl
 		if room <= 0 || size <= 0 || commits <= 0 {
 			break
 		}
-		counted := m.queue.counted()
+		counted := m.queue.Counted()
 		rows, err := w.services.outbox.Next(ctx, m.uid, room, size)
 		if err != nil {
 			return 0, err
 		}
 		if len(rows) == 0 {
-			m.queue.gone(counted)
+			m.queue.Gone(counted)
 			continue
 		}
 		b := &batch{member: m}
@@ -174,7 +175,7 @@ func (w *worker) maxWait(m member) time.Duration {
 // full reports whether the backlog fills a push.
 func (w *worker) full(members []member) bool {
 	limits, waiting := w.services.limits, w.backlog(members)
-	return waiting.rows >= w.race.bound(min(limits.MaxFiles, maxCommits(members[0]))) || waiting.bytes >= limits.MaxBytes
+	return waiting.Rows >= w.race.bound(min(limits.MaxFiles, maxCommits(members[0]))) || waiting.Bytes >= limits.MaxBytes
 }
 
 // gathering reports whether rows are held back to be batched. The first change after an idle time is pushed at once. While
@@ -189,7 +190,7 @@ func (w *worker) gathering(members []member) bool {
 
 // gatherNext sets how long rows are held back after a push that settled some rows and took some time.
 func (w *worker) gatherNext(members []member, settled int, took time.Duration) {
-	switch waiting := w.backlog(members).rows; {
+	switch waiting := w.backlog(members).Rows; {
 	case settled == 0:
 		// The counted rows are being removed, because their destination was deleted.
 		w.gatherUntil = time.Now().Add(retryMin)
@@ -205,8 +206,8 @@ func (w *worker) gatherNext(members []member, settled int, took time.Duration) {
 
 // stageRows stages commits of rows that are not superseded, up to a number of commits. The other rows stay for the next
 // push.
-func (w *worker) stageRows(b *batch, rows []Row, commits int) error {
-	var changes []Change
+func (w *worker) stageRows(b *batch, rows []outbox.Row, commits int) error {
+	var changes []outbox.Change
 	var place []int // index of each change in rows
 	for i, row := range rows {
 		if !b.seeds.superseded(row.Change.Object, row.Change.ResourceVersion) && !b.outdated(row.Change) {
@@ -268,9 +269,9 @@ func (w *worker) stageFiles(m member, commit *gitrepo.Commit, files []gitrepo.Ch
 }
 
 // effective returns the changes that change a file of the branch, with their operation set to create or update.
-func (w *worker) effective(p *destinationPlan, changes []Change) []Change {
+func (w *worker) effective(p *destinationPlan, changes []outbox.Change) []outbox.Change {
 	tree := w.branch.Snapshot()
-	var effective []Change
+	var effective []outbox.Change
 	for _, change := range changes {
 		hash, exists := tree.Lookup(p.file(change.Path))
 		switch {
@@ -290,7 +291,7 @@ func (w *worker) effective(p *destinationPlan, changes []Change) []Change {
 	return effective
 }
 
-func (s *pushed) add(hash gitrepo.Hash, subject string, changes []Change) {
+func (s *pushed) add(hash gitrepo.Hash, subject string, changes []outbox.Change) {
 	s.last, s.subject = hash, subject
 	s.commits++
 	if s.files == nil {
@@ -298,7 +299,7 @@ func (s *pushed) add(hash gitrepo.Hash, subject string, changes []Change) {
 	}
 	for _, change := range changes {
 		countAuthor(&s.authors, change.Author)
-		t := change.Object.resource()
+		t := change.Object.GroupVersionResource()
 		of := s.found[t]
 		switch change.Operation {
 		case v1alpha1.OperationDelete:
@@ -319,7 +320,7 @@ func (s *pushed) add(hash gitrepo.Hash, subject string, changes []Change) {
 }
 
 // judge counts a file that server-side apply cannot restore.
-func (s *pushed) judge(change Change) {
+func (s *pushed) judge(change outbox.Change) {
 	if manifest.IsAppliable(change.Content) {
 		return
 	}

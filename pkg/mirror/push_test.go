@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
 // What waits goes in several pushes, none of which is larger than the limits say.
@@ -82,7 +83,7 @@ func TestHowLongChangesAreHeldBack(t *testing.T) {
 			}
 			d := newDestination(in.destinations[0])
 			for i := range test.waiting {
-				d.queue.durable(Row{Sequence: uint64(i + 1)})
+				d.queue.Durable(outbox.Row{Sequence: uint64(i + 1)})
 			}
 			m := member{destination: d, plan: &destinationPlan{object: in.destinations[0], repository: in.repositories[0]}}
 			w := &worker{services: &branchServices{limits: Limits{MaxFiles: 10, MaxBytes: 1 << 20, MaxWait: limit}}}

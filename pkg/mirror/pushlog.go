@@ -14,6 +14,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 	storetable "github.com/configbutler/slipstream/pkg/store/table"
 )
 
@@ -95,7 +96,7 @@ func (p *pushLog) last(ctx context.Context) (uint64, error) {
 		}
 		notes, err := decodeNotes(row.Value)
 		if err != nil {
-			return 0, unreadable(p.table, row, err)
+			return 0, outbox.Unreadable(p.table, row, err)
 		}
 		for _, note := range notes {
 			for _, sequence := range note.Through {

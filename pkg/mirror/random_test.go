@@ -22,6 +22,7 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
@@ -119,10 +120,10 @@ func (c *chaos) verify() {
 }
 
 // selects says which objects a destination holds. The cluster is locked meanwhile.
-func (c *chaos) selects(d *v1alpha1.GitDestination) func(Object) bool {
+func (c *chaos) selects(d *v1alpha1.GitDestination) func(outbox.Object) bool {
 	labelled := c.in.rules
-	return func(o Object) bool {
-		if o.resource() != configMaps {
+	return func(o outbox.Object) bool {
+		if o.GroupVersionResource() != configMaps {
 			return false
 		}
 		if d.Name == "main" {

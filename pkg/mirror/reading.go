@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
 // containsDepth is how many commits of the remote are searched for a push. It is missed only if other writers pushed more
@@ -136,7 +137,7 @@ func (w *worker) inspect(ctx context.Context, members []member) error {
 		}
 		m.seeds.invalidateAll()
 		files := map[schema.GroupVersionResource]int64{}
-		if err := w.walk(ctx, m.plan, "", func(file managedFile) { files[file.object.resource()]++ }); err != nil {
+		if err := w.walk(ctx, m.plan, "", func(file managedFile) { files[file.object.GroupVersionResource()]++ }); err != nil {
 			return err
 		}
 		nested, err := w.nestedMarkers(ctx, m.plan)
@@ -236,11 +237,11 @@ func (w *worker) supersede(scopes []comparedScope) {
 // removeThrough removes a destination's rows up to and including a sequence.
 func (w *worker) removeThrough(ctx context.Context, d *destination, sequence uint64) error {
 	for sequence > 0 {
-		rows, err := w.services.outbox.Next(ctx, d.uid, intakeBatch, 1<<30)
+		rows, err := w.services.outbox.Next(ctx, d.uid, outbox.MaxBatch, 1<<30)
 		if err != nil {
 			return err
 		}
-		done := slices.DeleteFunc(rows, func(row Row) bool { return row.Sequence > sequence })
+		done := slices.DeleteFunc(rows, func(row outbox.Row) bool { return row.Sequence > sequence })
 		if len(done) == 0 {
 			return nil
 		}
@@ -252,11 +253,11 @@ func (w *worker) removeThrough(ctx context.Context, d *destination, sequence uin
 }
 
 // forget removes rows that need no push.
-func (w *worker) forget(ctx context.Context, d *destination, rows []Row) error {
+func (w *worker) forget(ctx context.Context, d *destination, rows []outbox.Row) error {
 	if err := w.services.outbox.Remove(ctx, rows); err != nil {
 		return err
 	}
-	for _, seen := range d.queue.removed(rows) {
+	for _, seen := range d.queue.Removed(rows) {
 		pushSeconds.Observe(time.Since(seen).Seconds())
 	}
 	return nil

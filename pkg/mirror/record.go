@@ -14,6 +14,7 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
 // record collects the content of a GitDestinationStatus.
@@ -173,7 +174,7 @@ func (r *record) release(path string) {
 }
 
 // holdOnly replaces the held files for which lookedAt is true by the given ones.
-func (r *record) holdOnly(lookedAt func(Object) bool, held []managedFile) {
+func (r *record) holdOnly(lookedAt func(outbox.Object) bool, held []managedFile) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	maps.DeleteFunc(r.held, func(path string, _ struct{}) bool {

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
 // onBranch adds a destination to a branch, with a rule that selects the ConfigMaps of
@@ -240,9 +241,9 @@ func TestAnotherWriterPushesAllTheTime(t *testing.T) {
 }
 
 // mirroredOne waits for the file of one object.
-func (s *stage) mirroredOne(o Object) {
+func (s *stage) mirroredOne(o outbox.Object) {
 	s.t.Helper()
-	want := s.cluster.rendered(func(other Object) bool { return other == o })
+	want := s.cluster.rendered(func(other outbox.Object) bool { return other == o })
 	eventually(s.t, o.String(), func() error {
 		files, err := s.files("main")
 		for path, hash := range want {
@@ -292,10 +293,10 @@ func TestAnswerOfAPushIsLost(t *testing.T) {
 }
 
 // eachChangeOnce fails if the history gives a file a content that it had before.
-func (s *stage) eachChangeOnce(o Object) {
+func (s *stage) eachChangeOnce(o outbox.Object) {
 	s.t.Helper()
 	path := ""
-	for path = range s.cluster.rendered(func(other Object) bool { return other == o }) {
+	for path = range s.cluster.rendered(func(other outbox.Object) bool { return other == o }) {
 	}
 	var seen []string
 	for line := range strings.Lines(s.mustRun("log", "--reverse", "--format=", "--raw", "--no-abbrev", "main", "--", "clusters/a/"+path)) {

@@ -79,7 +79,7 @@ func (p *publisher) round(ctx context.Context) error {
 	var errs []error
 	destinations, waiting := p.allDestinations(), 0
 	for _, d := range destinations {
-		waiting += d.queue.backlog().rows
+		waiting += d.queue.Backlog().Rows
 		if err := p.report(ctx, d); err != nil {
 			errs = append(errs, fmt.Errorf("GitDestination %s: %w", d.key, err))
 		}
@@ -117,7 +117,7 @@ func (m *mirror) depth(key branchKey) (rows int) {
 	defer m.mu.Unlock()
 	if w, ok := m.workers[key]; ok {
 		for _, d := range w.all() {
-			rows += d.queue.backlog().rows
+			rows += d.queue.Backlog().Rows
 		}
 	}
 	return rows

@@ -18,6 +18,7 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
 // withPlainSecrets lets the rule of world select Secrets too, as they are.
@@ -26,7 +27,7 @@ func withPlainSecrets(s *stage) {
 	s.in.destinations[0].Spec.Secrets = v1alpha1.SecretsAsIs
 }
 
-func inShopWithSecrets(o Object) bool {
+func inShopWithSecrets(o outbox.Object) bool {
 	return o.Namespace == "shop" && (o.Resource == "configmaps" || o.Resource == "secrets")
 }
 
@@ -39,7 +40,7 @@ func (s *stage) mirroredWithSecrets() {
 
 func TestSeedOfSeveralTypesIsOneCommit(t *testing.T) {
 	s := newStage(t, withPlainSecrets, func(s *stage) {
-		for _, o := range []Object{configMap("a"), configMap("b"), secret("a"), secret("b"), secret("c")} {
+		for _, o := range []outbox.Object{configMap("a"), configMap("b"), secret("a"), secret("b"), secret("c")} {
 			s.cluster.put(o, "1")
 		}
 	})
@@ -62,7 +63,7 @@ func TestSeedOfSeveralTypesHasACommitForEachAuthor(t *testing.T) {
 	before := s.mustRun("rev-parse", "main")
 	r.followed = make(chan struct{})
 	var facts []attribution.Fact
-	put := func(user string, o Object) {
+	put := func(user string, o outbox.Object) {
 		uid := types.UID(o.Resource + "-" + o.Name)
 		s.cluster.put(o, "1", func(object *unstructured.Unstructured) {
 			object.SetUID(uid)
@@ -116,7 +117,7 @@ func TestDeathInASeedOfSeveralTypes(t *testing.T) {
 			s.cluster.put(secret("while dead"), "1")
 			s.start()
 			s.mirroredWithSecrets()
-			for _, o := range []Object{configMap("a"), secret("a"), secret("while dead")} {
+			for _, o := range []outbox.Object{configMap("a"), secret("a"), secret("while dead")} {
 				s.eachChangeOnce(o)
 			}
 		})

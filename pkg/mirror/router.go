@@ -19,11 +19,12 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/manifest"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
 // router turns watch events into outbox rows of the destinations that select the object. It is safe for concurrent use.
 type router struct {
-	outbox     *Outbox
+	outbox     *outbox.Outbox
 	authors    *authors
 	namespaces namespaceLookup
 	// routes has the destinations by type. The controller replaces it.
@@ -32,7 +33,7 @@ type router struct {
 
 // rendered is an object with its path and its rendered content.
 type rendered struct {
-	object   Object
+	object   outbox.Object
 	path     string
 	content  []byte
 	hash     gitrepo.Hash
@@ -41,11 +42,11 @@ type rendered struct {
 	sealing string
 }
 
-func (r rendered) resource() schema.GroupVersionResource { return r.object.resource() }
+func (r rendered) resource() schema.GroupVersionResource { return r.object.GroupVersionResource() }
 
 // render renders an object and computes its path. The path does not depend on the content, so deleted objects need none.
 func render(t schema.GroupVersionResource, object *unstructured.Unstructured, withContent bool) (rendered, error) {
-	r := rendered{revision: object.GetResourceVersion(), object: Object{
+	r := rendered{revision: object.GetResourceVersion(), object: outbox.Object{
 		Group: t.Group, Version: t.Version, Resource: t.Resource, Namespace: object.GetNamespace(), Name: object.GetName(),
 	}}
 	var err error
@@ -128,41 +129,41 @@ func (r *router) deliver(ctx context.Context, a *arrival, author attribution.Aut
 	}
 }
 
-func (r *router) enqueue(ctx context.Context, d *destination, change Change) error {
-	var pending pendingChange
+func (r *router) enqueue(ctx context.Context, d *destination, change outbox.Change) error {
+	var pending outbox.Pending
 	err := r.outbox.Enqueue(ctx, change, func(sequence uint64) {
 		pending = pendingOf(change, sequence)
-		d.queue.enqueued(change.Path, pending)
+		d.queue.Enqueued(change.Path, pending)
 	})
 	if err != nil {
-		d.queue.withdrawn(change.Path, pending.sequence)
+		d.queue.Withdrawn(change.Path, pending.Sequence)
 	}
 	return err
 }
 
 // pendingOf returns the state of a change's path after the change.
-func pendingOf(change Change, sequence uint64) pendingChange {
-	pending := pendingChange{sequence: sequence, resourceVersion: change.ResourceVersion, author: change.Author}
+func pendingOf(change outbox.Change, sequence uint64) outbox.Pending {
+	pending := outbox.Pending{Sequence: sequence, ResourceVersion: change.ResourceVersion, Author: change.Author}
 	if change.Operation != v1alpha1.OperationDelete {
-		pending.hash = gitrepo.BlobHash(change.Content)
+		pending.Hash = gitrepo.BlobHash(change.Content)
 	}
 	return pending
 }
 
 // next returns the change of an event for one destination, and whether it changes a file.
-func (r *router) next(ctx context.Context, d *destination, a *arrival) (Change, bool) {
+func (r *router) next(ctx context.Context, d *destination, a *arrival) (outbox.Change, bool) {
 	p, object := d.plan.Load(), a.object
 	if p == nil || !p.verdict.ok() {
-		return Change{}, false
+		return outbox.Change{}, false
 	}
 	ops := p.operations(a.resource, a.change.Object, r.namespaces)
 	hash, exists, sure := d.known(p, object)
 	if ops == 0 && !sure && d.tree.Load() == nil {
-		return Change{}, false // The comparison after the branch has been loaded decides.
+		return outbox.Change{}, false // The comparison after the branch has been loaded decides.
 	}
-	next := Change{
+	next := outbox.Change{
 		Destination: d.key, UID: d.uid, Path: object.path, Object: object.object,
-		ResourceVersion: object.revision, Time: a.seen.Truncate(time.Second), seen: a.seen,
+		ResourceVersion: object.revision, Time: a.seen.Truncate(time.Second), Seen: a.seen,
 	}
 	if ops == 0 || a.change.Operation == watch.Delete {
 		next.Operation = v1alpha1.OperationDelete
@@ -176,7 +177,7 @@ func (r *router) next(ctx context.Context, d *destination, a *arrival) (Change, 
 	object, err := a.writtenBy(p)
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Failed to render object", "destination", d.key)
-		return Change{}, false
+		return outbox.Change{}, false
 	}
 	next.Content, next.Sealing, next.Operation = object.content, object.sealing, v1alpha1.OperationUpdate
 	if sure && !exists || !sure && a.change.Operation == watch.Create {

@@ -15,10 +15,11 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
-func secret(name string) Object {
-	return Object{Version: "v1", Resource: "secrets", Namespace: "shop", Name: name}
+func secret(name string) outbox.Object {
+	return outbox.Object{Version: "v1", Resource: "secrets", Namespace: "shop", Name: name}
 }
 
 // byClusterRule lets a ClusterWatchRule select the ConfigMaps of the namespaces of team shop
@@ -65,7 +66,7 @@ func (s *stage) stays(branch string, do func()) {
 	}
 }
 
-func none(Object) bool { return false }
+func none(outbox.Object) bool { return false }
 
 func TestRuleThatGoesTakesItsFiles(t *testing.T) {
 	s := newStage(t, onBranch("other", "main", "b"))
@@ -97,8 +98,8 @@ func TestObjectSelector(t *testing.T) {
 		s.in.rules[0].Spec.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"mirror": "yes"}}
 	})
 	labelled := func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"mirror": "yes"}) }
-	is := func(names ...string) func(Object) bool {
-		return func(o Object) bool { return strings.Contains(strings.Join(names, " "), o.Name) }
+	is := func(names ...string) func(outbox.Object) bool {
+		return func(o outbox.Object) bool { return strings.Contains(strings.Join(names, " "), o.Name) }
 	}
 	s.cluster.put(configMap("a"), "1")
 	s.cluster.put(configMap("b"), "1", labelled)
@@ -250,7 +251,7 @@ func TestMirrorAnnotation(t *testing.T) {
 	s.mirrored()
 	s.idle()
 	s.cluster.put(configMap("b"), "1", leave)
-	s.holds("main", "clusters/a", func(o Object) bool { return o.Name == "a" })
+	s.holds("main", "clusters/a", func(o outbox.Object) bool { return o.Name == "a" })
 	s.cluster.put(configMap("b"), "2")
 	s.mirrored()
 	s.relabel(watch.Namespace{Name: "shop", Labels: labels.Set{"team": "shop"}, Annotations: out})
@@ -269,14 +270,14 @@ func TestMirrorAnnotation(t *testing.T) {
 func TestNamespaceSelector(t *testing.T) {
 	s := newStage(t, byClusterRule)
 	s.cluster.put(configMap("a"), "1")
-	s.cluster.put(Object{Version: "v1", Resource: "configmaps", Namespace: "dev", Name: "b"}, "1")
+	s.cluster.put(outbox.Object{Version: "v1", Resource: "configmaps", Namespace: "dev", Name: "b"}, "1")
 	s.mirrored()
 	s.idle()
-	all := func(o Object) bool { return o.resource() == configMaps }
+	all := func(o outbox.Object) bool { return o.GroupVersionResource() == configMaps }
 	s.relabel(watch.Namespace{Name: "dev", Labels: labels.Set{"team": "shop"}})
 	s.holds("main", "clusters/a", all)
 	s.relabel(watch.Namespace{Name: "shop", Labels: labels.Set{"team": "none"}})
-	s.holds("main", "clusters/a", func(o Object) bool { return o.Namespace == "dev" })
+	s.holds("main", "clusters/a", func(o outbox.Object) bool { return o.Namespace == "dev" })
 	s.cluster.put(configMap("c"), "1")
 	s.relabel(watch.Namespace{Name: "shop", Labels: labels.Set{"team": "shop"}})
 	s.holds("main", "clusters/a", all)
@@ -286,8 +287,8 @@ func TestNamespaceSelector(t *testing.T) {
 func TestClusterMadeObjectsCanBeAskedFor(t *testing.T) {
 	s := newStage(t)
 	made := configMap("kube-root-ca.crt")
-	is := func(names ...string) func(Object) bool {
-		return func(o Object) bool { return slices.Contains(names, o.Name) }
+	is := func(names ...string) func(outbox.Object) bool {
+		return func(o outbox.Object) bool { return slices.Contains(names, o.Name) }
 	}
 	s.cluster.put(made, "1")
 	s.cluster.put(configMap("a"), "1")

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
 // A type that could not be listed is retried after seedRetry, doubling up to seedRetryMax.
@@ -267,10 +268,10 @@ func (s *seeds) sweepWhenKnown() {
 
 // superseded reports whether a change is obsolete: a comparison has already brought Git to the same or a later state, and
 // the change would revert the file; or its type is no longer selected.
-func (s *seeds) superseded(object Object, resourceVersion string) bool {
+func (s *seeds) superseded(object outbox.Object, resourceVersion string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := object.resource()
+	t := object.GroupVersionResource()
 	state, ok := s.types[t]
 	if !ok {
 		return true

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
 func always(schema.GroupVersionResource) bool { return true }
@@ -90,11 +91,11 @@ func TestChangesOlderThanTheListAreSuperseded(t *testing.T) {
 	s.want(map[schema.GroupVersionResource]string{configMaps: "a"})
 	first, _ := s.take(always, never)
 	s.succeeded(first, map[watch.Watch]string{{Resource: configMaps, Namespace: "shop"}: "100"}, found{})
-	change := func(namespace, version string) Change {
-		return Change{ResourceVersion: version, Object: Object{Version: "v1", Resource: "configmaps", Namespace: namespace}}
+	change := func(namespace, version string) outbox.Change {
+		return outbox.Change{ResourceVersion: version, Object: outbox.Object{Version: "v1", Resource: "configmaps", Namespace: namespace}}
 	}
 	for _, tc := range []struct {
-		change Change
+		change outbox.Change
 		want   bool
 	}{
 		{change("shop", "99"), true},

@@ -34,6 +34,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/keyring"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 	"github.com/configbutler/slipstream/pkg/store/commitindex"
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
@@ -148,7 +149,7 @@ func (s *stage) start() {
 		repositories: &repositories{cluster: s.secrets, allowInsecure: true, now: s.now, limits: gitrepo.Limits{Time: s.patience}},
 		replan:       make(chan struct{}, 1), publish: make(chan struct{}, 1), adopted: make(chan struct{}),
 		destinations: map[types.NamespacedName]*destination{}, workers: map[branchKey]*runningWorker{},
-		recovered: map[types.UID]*queue{}, abandoned: map[types.UID]struct{}{},
+		recovered: map[types.UID]*outbox.Queue{}, abandoned: map[types.UID]struct{}{},
 	}
 	m.encryption = newEncryption(keyring.New(s.secrets.CoreV1(), "system"), func() {})
 	m.services = &branchServices{
@@ -288,7 +289,7 @@ func (s *stage) files(branch string) (map[string]string, error) {
 }
 
 // holds waits until a folder of a branch holds exactly the files of the objects selected.
-func (s *stage) holds(branch, folder string, selected func(Object) bool) {
+func (s *stage) holds(branch, folder string, selected func(outbox.Object) bool) {
 	s.t.Helper()
 	eventually(s.t, "the files of "+branch+" "+folder, func() error {
 		files, err := s.files(branch)
@@ -336,7 +337,7 @@ func (s *stage) idle() {
 	s.t.Helper()
 	eventually(s.t, "idle", func() error {
 		for _, d := range s.allDestinations() {
-			if d.seeds.outstanding() || d.queue.backlog().rows > 0 || !d.record.current().served {
+			if d.seeds.outstanding() || d.queue.Backlog().Rows > 0 || !d.record.current().served {
 				return fmt.Errorf("%s: %s", d.key, sentence(d, s.failure(d)))
 			}
 		}
@@ -357,7 +358,9 @@ func writeFile(folder, path, content string) error {
 	return os.WriteFile(path, []byte(content), 0o600)
 }
 
-func inShop(o Object) bool { return o.resource() == configMaps && o.Namespace == "shop" }
+func inShop(o outbox.Object) bool {
+	return o.GroupVersionResource() == configMaps && o.Namespace == "shop"
+}
 
 // commits returns the subjects of a branch's commits, the oldest first.
 func (s *stage) commits(branch string) []string {

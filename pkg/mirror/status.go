@@ -23,10 +23,10 @@ import (
 func newRecord(
 	d *destination, failure error, depth int, watching func(schema.GroupVersionResource) (ok bool, message string),
 ) *v1alpha1.GitDestinationStatus {
-	p, f, waiting := d.plan.Load(), d.record.current(), d.queue.backlog()
+	p, f, waiting := d.plan.Load(), d.record.current(), d.queue.Backlog()
 	status := v1alpha1.GitDestinationRecord{
 		State: printable.Text(sentence(d, failure)), Branch: p.object.Spec.Branch, Folder: p.object.Spec.BaseFolder,
-		PendingChanges: int64(waiting.rows), QueueDepth: int64(depth), OldestPendingTime: timeOrNil(waiting.oldest),
+		PendingChanges: int64(waiting.Rows), QueueDepth: int64(depth), OldestPendingTime: timeOrNil(waiting.Oldest),
 		OrphansRemoved: f.orphansRemoved, OrphansHeld: f.orphansHeld, PushRetries: f.retries,
 		LastPushTime: timeOrNil(f.lastPush), LastSeedTime: timeOrNil(f.compared),
 		Attribution: f.authors, LeaseHolder: f.leaseHolder,
@@ -76,20 +76,20 @@ func commitURL(p *destinationPlan, hash gitrepo.Hash) string {
 
 // sentence says in one sentence how a destination is.
 func sentence(d *destination, failure error) string {
-	p, waiting := d.plan.Load(), d.queue.backlog()
+	p, waiting := d.plan.Load(), d.queue.Backlog()
 	switch {
 	case !p.verdict.ok():
 		return "Not mirrored: " + p.verdict.message
 	case p.object.Spec.Suspend:
-		return fmt.Sprintf("Suspended, %s", pendingText(waiting.rows))
+		return fmt.Sprintf("Suspended, %s", pendingText(waiting.Rows))
 	case failure != nil:
 		return "Retrying: " + failure.Error()
 	case !p.referred:
 		return "No rule refers to it"
 	case d.seeds.outstanding():
 		return "Comparing with the cluster"
-	case waiting.rows > 0:
-		return pendingText(waiting.rows)
+	case waiting.Rows > 0:
+		return pendingText(waiting.Rows)
 	default:
 		return "Up to date"
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
 // sweepAge is the age from which the files of a destination without rules are swept: a destination is often applied shortly
@@ -41,8 +43,8 @@ func (w *worker) sweep(ctx context.Context, members []member, m member) error {
 	for _, t := range p.types() {
 		selected[t.Resource] = true
 	}
-	lookedAt := func(o Object) bool { return !selected[o.resource()] }
-	var changes []Change
+	lookedAt := func(o outbox.Object) bool { return !selected[o.GroupVersionResource()] }
+	var changes []outbox.Change
 	var held []managedFile
 	err := w.walk(ctx, p, "", func(file managedFile) {
 		switch {

@@ -12,6 +12,7 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	controllerevents "github.com/configbutler/slipstream/pkg/controller/events"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
 // conditionsFrom reads "Ready=False/PushRejected/message ...".
@@ -99,7 +100,7 @@ func TestUnappliableFilesAreWarnedOf(t *testing.T) {
 		s.cluster.put(configMap("next-line"), "a\u0085b")
 		s.cluster.put(configMap("delete"), "a\x7fb")
 	})
-	all := func(o Object) bool { return o.resource() == configMaps }
+	all := func(o outbox.Object) bool { return o.GroupVersionResource() == configMaps }
 	s.holds("main", "clusters/a", all)
 	if got, want := <-s.warned, "main: NotAppliable: v1/configmaps shop/delete and 1 more have"+has; !strings.HasPrefix(got, want) {
 		t.Errorf("warned: %q, want %q", got, want)

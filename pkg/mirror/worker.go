@@ -21,6 +21,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/signature"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
 const (
@@ -39,7 +40,7 @@ const (
 
 // branchServices are the dependencies of workers. All workers share them.
 type branchServices struct {
-	outbox *Outbox
+	outbox *outbox.Outbox
 	pushes *pushLog
 	// landings records the commits of objects; nil if they are not recorded.
 	landings Landings
@@ -352,19 +353,19 @@ func (w *worker) members() []member {
 }
 
 // backlog returns the sum of the members' backlogs.
-func (w *worker) backlog(members []member) backlog {
-	var sum backlog
+func (w *worker) backlog(members []member) outbox.Backlog {
+	var sum outbox.Backlog
 	for _, m := range members {
-		one := m.queue.backlog()
-		sum.rows += one.rows
-		sum.bytes += one.bytes
+		one := m.queue.Backlog()
+		sum.Rows += one.Rows
+		sum.Bytes += one.Bytes
 	}
 	return sum
 }
 
 // due returns the time of the next cycle; zero means that only a wake-up starts one.
 func (w *worker) due(members []member) time.Time {
-	if w.backlog(members).rows > 0 && w.gatherUntil.IsZero() {
+	if w.backlog(members).Rows > 0 && w.gatherUntil.IsZero() {
 		return time.Now()
 	}
 	due := earliest(w.gatherUntil, w.lookAt)

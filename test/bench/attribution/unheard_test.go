@@ -19,8 +19,8 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/kube/manifest"
-	"github.com/configbutler/slipstream/pkg/mirror"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
@@ -68,23 +68,23 @@ func median(values []float64) float64 {
 // way is that of changes from a watch to the outbox.
 type way struct {
 	events  [][]byte
-	outbox  *mirror.Outbox
+	outbox  *outbox.Outbox
 	durable chan attribution.Signal
 }
 
 func newWay(b *testing.B) *way {
 	b.Helper()
-	outbox, err := mirror.OpenOutbox(b.Context(), table.New(bolttest.NewKV(b), "/bench/").Table("outbox"), 0, func(mirror.Row) {})
+	rows, err := outbox.Open(b.Context(), table.New(bolttest.NewKV(b), "/bench/").Table("outbox"), 0, func(outbox.Row) {})
 	if err != nil {
 		b.Fatal(err)
 	}
-	w := &way{events: eventsOfWatch(), outbox: outbox, durable: make(chan attribution.Signal, turnChanges)}
+	w := &way{events: eventsOfWatch(), outbox: rows, durable: make(chan attribution.Signal, turnChanges)}
 	var running sync.WaitGroup
 	b.Cleanup(running.Wait)
 	running.Go(func() {
-		outbox.Run(b.Context(), mirror.OutboxEvents{
-			Durable:  func(row mirror.Row) { w.durable <- row.Change.Author.Signal },
-			TooLarge: func(row mirror.Row) { b.Errorf("%s is too large", row.Change.Path) },
+		rows.Run(b.Context(), outbox.Events{
+			Durable:  func(row outbox.Row) { w.durable <- row.Change.Author.Signal },
+			TooLarge: func(row outbox.Row) { b.Errorf("%s is too large", row.Change.Path) },
 			Blocked:  func(err error) { b.Log(err) },
 		})
 	})
@@ -114,7 +114,7 @@ func (w *way) turn(b *testing.B, ask func(attribution.Event, func(context.Contex
 }
 
 // decode makes of what a watch tells what is known of it.
-func decode(b *testing.B, content []byte) (attribution.Event, mirror.Change) {
+func decode(b *testing.B, content []byte) (attribution.Event, outbox.Change) {
 	b.Helper()
 	object := &unstructured.Unstructured{}
 	if err := object.UnmarshalJSON(content); err != nil {
@@ -129,9 +129,9 @@ func decode(b *testing.B, content []byte) (attribution.Event, mirror.Change) {
 		Operation: v1alpha1.OperationUpdate, Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
 		Object: object, Content: hash.String,
 	}
-	return event, mirror.Change{
+	return event, outbox.Change{
 		UID: "d1", Path: "core/v1/configmaps/shop/" + object.GetName() + ".yaml", Content: canonical, Operation: event.Operation,
-		Object: mirror.Object{Version: "v1", Resource: "configmaps", Namespace: "shop", Name: object.GetName()}, ResourceVersion: object.GetResourceVersion(),
+		Object: outbox.Object{Version: "v1", Resource: "configmaps", Namespace: "shop", Name: object.GetName()}, ResourceVersion: object.GetResourceVersion(),
 	}
 }
 

@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package outbox
 
 import (
 	"maps"
@@ -12,12 +12,12 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
-// queue is the index of one destination's rows in the outbox, without their contents. It is used to find out whether an
+// Queue is the index of one destination's rows in the outbox, without their contents. It is used to find out whether an
 // event changes anything, and for the status.
-type queue struct {
+type Queue struct {
 	mu sync.Mutex
 	// latest has the newest pending change of each path.
-	latest map[string]pendingChange
+	latest map[string]Pending
 	// rows are the durable rows that are not pushed, oldest first; bytes is the size of their contents.
 	rows  []queuedRow
 	bytes int
@@ -25,13 +25,13 @@ type queue struct {
 	left uint64
 }
 
-// pendingChange is the state of a path after a pending change.
-type pendingChange struct {
-	sequence uint64
-	// hash is the blob's; zero for a removal.
-	hash            gitrepo.Hash
-	resourceVersion string
-	author          attribution.Author
+// Pending is the state of a path after a pending change.
+type Pending struct {
+	Sequence uint64
+	// Hash is the blob's; zero for a removal.
+	Hash            gitrepo.Hash
+	ResourceVersion string
+	Author          attribution.Author
 }
 
 type queuedRow struct {
@@ -41,42 +41,42 @@ type queuedRow struct {
 	time time.Time
 }
 
-func newQueue() *queue { return &queue{latest: map[string]pendingChange{}} }
+func NewQueue() *Queue { return &Queue{latest: map[string]Pending{}} }
 
-// pending returns the newest pending change of path.
-func (q *queue) pending(path string) (pendingChange, bool) {
+// Pending returns the newest pending change of path.
+func (q *Queue) Pending(path string) (Pending, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	change, ok := q.latest[path]
 	return change, ok
 }
 
-// enqueued records a change that is about to enter the outbox.
-func (q *queue) enqueued(path string, change pendingChange) {
+// Enqueued records a change that is about to enter the outbox.
+func (q *Queue) Enqueued(path string, change Pending) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.latest[path].sequence < change.sequence {
+	if q.latest[path].Sequence < change.Sequence {
 		q.latest[path] = change
 	}
 }
 
-// withdrawn records that a change did not enter the outbox.
-func (q *queue) withdrawn(path string, sequence uint64) {
+// Withdrawn records that a change did not enter the outbox.
+func (q *Queue) Withdrawn(path string, sequence uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.latest[path].sequence == sequence {
+	if q.latest[path].Sequence == sequence {
 		delete(q.latest, path)
 	}
 }
 
-// durable records a row that can be pushed.
-func (q *queue) durable(row Row) {
+// Durable records a row that can be pushed.
+func (q *Queue) Durable(row Row) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if row.Sequence <= q.left {
 		return
 	}
-	seen := row.Change.seen
+	seen := row.Change.Seen
 	if seen.IsZero() {
 		seen = row.Change.Time
 	}
@@ -84,15 +84,15 @@ func (q *queue) durable(row Row) {
 	q.bytes += len(row.Change.Content)
 }
 
-// removed records the removal of the oldest rows, and returns when their changes were seen.
-func (q *queue) removed(rows []Row) (seen []time.Time) {
+// Removed records the removal of the oldest rows, and returns when their changes were seen.
+func (q *Queue) Removed(rows []Row) (seen []time.Time) {
 	if len(rows) == 0 {
 		return nil
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, row := range rows {
-		if q.latest[row.Change.Path].sequence == row.Sequence {
+		if q.latest[row.Change.Path].Sequence == row.Sequence {
 			delete(q.latest, row.Change.Path)
 		}
 		q.left = max(q.left, row.Sequence)
@@ -105,8 +105,8 @@ func (q *queue) removed(rows []Row) (seen []time.Time) {
 	return seen
 }
 
-// counted returns the sequence of the last row that can be pushed.
-func (q *queue) counted() uint64 {
+// Counted returns the sequence of the last row that can be pushed.
+func (q *Queue) Counted() uint64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.rows) == 0 {
@@ -115,12 +115,12 @@ func (q *queue) counted() uint64 {
 	return q.rows[len(q.rows)-1].sequence
 }
 
-// gone records that the outbox has no row up to a counted sequence. The previous leader may have removed a row while this
+// Gone records that the outbox has no row up to a counted sequence. The previous leader may have removed a row while this
 // process read it.
-func (q *queue) gone(through uint64) {
+func (q *Queue) Gone(through uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	maps.DeleteFunc(q.latest, func(_ string, change pendingChange) bool { return change.sequence <= through })
+	maps.DeleteFunc(q.latest, func(_ string, change Pending) bool { return change.Sequence <= through })
 	q.left = max(q.left, through)
 	for len(q.rows) > 0 && q.rows[0].sequence <= q.left {
 		q.bytes -= q.rows[0].bytes
@@ -128,19 +128,19 @@ func (q *queue) gone(through uint64) {
 	}
 }
 
-// backlog is the size of the pending rows.
-type backlog struct {
-	rows, bytes int
-	// oldest is when the oldest row was seen; zero without rows.
-	oldest time.Time
+// Backlog is the size of the pending rows.
+type Backlog struct {
+	Rows, Bytes int
+	// Oldest is when the oldest row was seen; zero without rows.
+	Oldest time.Time
 }
 
-func (q *queue) backlog() backlog {
+func (q *Queue) Backlog() Backlog {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	waiting := backlog{rows: len(q.rows), bytes: q.bytes}
+	waiting := Backlog{Rows: len(q.rows), Bytes: q.bytes}
 	if len(q.rows) > 0 {
-		waiting.oldest = q.rows[0].time
+		waiting.Oldest = q.rows[0].time
 	}
 	return waiting
 }

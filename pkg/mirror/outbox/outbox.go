@@ -1,7 +1,12 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+// Package outbox stores the changes of files that no remote has accepted yet.
+//
+// A change is durable once Events.Durable was called for its row, and stays until Remove. Rows of a destination are read
+// and removed in order. The intake of changes that are not durable yet is bounded; when it is full, Enqueue blocks. A Queue
+// is the in-memory index of one destination's rows.
+package outbox
 
 import (
 	"bytes"
@@ -25,10 +30,10 @@ import (
 )
 
 const (
-	// intakeLength bounds the changes that are not durable yet. A full intake blocks the watches and drops nothing.
-	intakeLength = 1024
-	// intakeBatch bounds the rows of one transaction.
-	intakeBatch = storetable.MaxAtomicRows
+	// IntakeLength bounds the changes that are not durable yet. A full intake blocks the watches and drops nothing.
+	IntakeLength = 1024
+	// MaxBatch bounds the rows of one transaction.
+	MaxBatch = storetable.MaxAtomicRows
 	// intakeInterval is the minimum time between transactions that are not full. While changes keep arriving it limits
 	// transactions, each with a sync, to tens per second, and is shorter than the push of the first change.
 	intakeInterval = 20 * time.Millisecond
@@ -53,8 +58,8 @@ type Outbox struct {
 	written atomic.Uint64
 }
 
-// OutboxEvents are the callbacks of Run. They are called from one goroutine.
-type OutboxEvents struct {
+// Events are the callbacks of Run. They are called from one goroutine.
+type Events struct {
 	// Durable is called for each row that has been written. Next may return it before.
 	Durable func(Row)
 	// TooLarge is called for a row that is too large for the store. It is not durable.
@@ -63,17 +68,17 @@ type OutboxEvents struct {
 	Blocked func(error)
 }
 
-// OpenOutbox calls recovered for each row that an earlier process left, oldest first within a destination. New sequences
+// Open calls recovered for each row that an earlier process left, oldest first within a destination. New sequences
 // follow those of the rows and last, so that none is reused after its row was removed.
-func OpenOutbox(ctx context.Context, table *storetable.Table, last uint64, recovered func(Row)) (*Outbox, error) {
-	o := &Outbox{table: table, intake: make(chan Row, intakeLength), turn: make(chan struct{}, 1), last: last}
+func Open(ctx context.Context, table *storetable.Table, last uint64, recovered func(Row)) (*Outbox, error) {
+	o := &Outbox{table: table, intake: make(chan Row, IntakeLength), turn: make(chan struct{}, 1), last: last}
 	for stored, err := range table.Scan(ctx, "") {
 		if err != nil {
 			return nil, fmt.Errorf("read the outbox: %w", err)
 		}
-		row, err := decodeRow(stored)
+		row, err := DecodeRow(stored)
 		if err != nil {
-			return nil, unreadable(o.table, stored, err)
+			return nil, Unreadable(o.table, stored, err)
 		}
 		o.last = max(o.last, row.Sequence)
 		recovered(row)
@@ -101,9 +106,12 @@ func (o *Outbox) Enqueue(ctx context.Context, change Change, sequenced func(uint
 	}
 }
 
+// Len returns the number of changes that are not durable yet. The intake is full at IntakeLength.
+func (o *Outbox) Len() int { return len(o.intake) }
+
 // Run makes enqueued changes durable until ctx ends: the first after an idle time at once, and then in batches every
 // intakeInterval. It retries a failing store until it succeeds. Meanwhile the intake fills up and blocks the watches.
-func (o *Outbox) Run(ctx context.Context, events OutboxEvents) {
+func (o *Outbox) Run(ctx context.Context, events Events) {
 	due := time.NewTimer(0)
 	defer due.Stop()
 	for {
@@ -114,7 +122,7 @@ func (o *Outbox) Run(ctx context.Context, events OutboxEvents) {
 		due.Reset(intakeInterval)
 		stored := make([]storetable.Row, len(rows))
 		for i, row := range rows {
-			stored[i] = encodeRow(row)
+			stored[i] = EncodeRow(row)
 		}
 		err := o.write(ctx, stored, events)
 		switch {
@@ -137,7 +145,7 @@ func (o *Outbox) Run(ctx context.Context, events OutboxEvents) {
 func (o *Outbox) gather(ctx context.Context, due <-chan time.Time) []Row {
 	var rows []Row
 	var written <-chan time.Time // Nil while there is no row.
-	for len(rows) < intakeBatch {
+	for len(rows) < MaxBatch {
 		select {
 		case row := <-o.intake:
 			rows, written = append(rows, row), due
@@ -152,7 +160,7 @@ func (o *Outbox) gather(ctx context.Context, due <-chan time.Time) []Row {
 
 // fill adds the rows that are in the intake already.
 func (o *Outbox) fill(rows []Row) []Row {
-	for len(rows) < intakeBatch {
+	for len(rows) < MaxBatch {
 		select {
 		case row := <-o.intake:
 			rows = append(rows, row)
@@ -164,7 +172,7 @@ func (o *Outbox) fill(rows []Row) []Row {
 }
 
 // write returns an error only when ctx ended or a row is too large.
-func (o *Outbox) write(ctx context.Context, rows []storetable.Row, events OutboxEvents) error {
+func (o *Outbox) write(ctx context.Context, rows []storetable.Row, events Events) error {
 	backoff := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: 10, Cap: 10 * time.Second}
 	for failed := false; ; failed = true {
 		err := o.table.Put(ctx, rows...)
@@ -188,7 +196,7 @@ func (o *Outbox) write(ctx context.Context, rows []storetable.Row, events Outbox
 }
 
 // writeEach writes rows of which at least one is too large. It returns an error only if ctx has ended.
-func (o *Outbox) writeEach(ctx context.Context, rows []Row, stored []storetable.Row, events OutboxEvents) error {
+func (o *Outbox) writeEach(ctx context.Context, rows []Row, stored []storetable.Row, events Events) error {
 	for i, row := range rows {
 		err := o.write(ctx, stored[i:i+1], events)
 		switch {
@@ -212,9 +220,9 @@ func (o *Outbox) Next(ctx context.Context, destination types.UID, limit, maxByte
 		if err != nil {
 			return nil, fmt.Errorf("read the outbox: %w", err)
 		}
-		row, err := decodeRow(stored)
+		row, err := DecodeRow(stored)
 		if err != nil {
-			return nil, unreadable(o.table, stored, err)
+			return nil, Unreadable(o.table, stored, err)
 		}
 		if row.Sequence > written {
 			break
@@ -234,7 +242,10 @@ func (o *Outbox) Remove(ctx context.Context, rows []Row) error {
 	for i, row := range rows {
 		keys[i] = rowKey(row)
 	}
-	return wrap("remove rows from the outbox", o.table.Delete(ctx, keys...))
+	if err := o.table.Delete(ctx, keys...); err != nil {
+		return fmt.Errorf("remove rows from the outbox: %w", err)
+	}
+	return nil
 }
 
 // RemoveAll removes all rows of a destination.
@@ -245,7 +256,7 @@ func (o *Outbox) RemoveAll(ctx context.Context, destination types.UID) error {
 			if err != nil {
 				return fmt.Errorf("read the outbox: %w", err)
 			}
-			if keys = append(keys, stored.Key); len(keys) == intakeBatch {
+			if keys = append(keys, stored.Key); len(keys) == MaxBatch {
 				break
 			}
 		}
@@ -258,9 +269,9 @@ func (o *Outbox) RemoveAll(ctx context.Context, destination types.UID) error {
 	}
 }
 
-// unreadable returns the error for a row that this version cannot read, with its key and the remedy. The mirror must not
+// Unreadable returns the error for a row that this version cannot read, with its key and the remedy. The mirror must not
 // ignore such a row, because its change would be lost.
-func unreadable(table *storetable.Table, row storetable.Row, err error) error {
+func Unreadable(table *storetable.Table, row storetable.Row, err error) error {
 	return fmt.Errorf("row %s of the working state cannot be read, by which a change could be lost: %w; run the version that wrote it, "+
 		`or remove the working state as "A record that cannot be read" in operations.md says`, table.FullKey(row.Key), err)
 }
@@ -271,14 +282,14 @@ func rowKey(row Row) string {
 	return fmt.Sprintf("%s%016x", rowPrefix(row.Change.UID), row.Sequence)
 }
 
-// encodeRow returns the stored form of a row: one line of JSON with the change, followed by the content.
-func encodeRow(row Row) storetable.Row {
+// EncodeRow returns the stored form of a row: one line of JSON with the change, followed by the content.
+func EncodeRow(row Row) storetable.Row {
 	// A Change has nothing that JSON cannot express.
 	head, _ := json.Marshal(row.Change)
 	return storetable.Row{Key: rowKey(row), Value: append(append(head, '\n'), row.Change.Content...)}
 }
 
-func decodeRow(stored storetable.Row) (Row, error) {
+func DecodeRow(stored storetable.Row) (Row, error) {
 	var row Row
 	uid, place, _ := strings.Cut(stored.Key, "/")
 	sequence, err := strconv.ParseUint(place, 16, 64)

@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package outbox
 
 import (
 	"fmt"
@@ -30,12 +30,12 @@ func (o Object) String() string {
 	return fmt.Sprintf("%s %s", path.Join(o.Group, o.Version, o.Resource), path.Join(o.Namespace, o.Name))
 }
 
-func (o Object) resource() schema.GroupVersionResource {
+func (o Object) GroupVersionResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: o.Group, Version: o.Version, Resource: o.Resource}
 }
 
-// unstructured returns an object with the name and namespace only.
-func (o Object) unstructured() *unstructured.Unstructured {
+// Unstructured returns an object with the name and namespace only.
+func (o Object) Unstructured() *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	object.SetNamespace(o.Namespace)
 	object.SetName(o.Name)
@@ -57,8 +57,8 @@ type Change struct {
 	ResourceVersion string             `json:"resourceVersion,omitempty"`
 	// Sealing identifies the encryption of the content; empty if it is not encrypted.
 	Sealing string `json:"sealing,omitempty"`
-	// seen is when this process saw the change; zero in a row that was read from the store.
-	seen time.Time
+	// Seen is when this process saw the change; zero in a row that was read from the store.
+	Seen time.Time
 	// Time is when the change was seen, to the second in Git.
 	Time   time.Time          `json:"time"`
 	Author attribution.Author `json:"author,omitzero"`
