@@ -15,14 +15,14 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// attribute adds to a record who changed in the source what the run has brought, and the commits that hold it, as far as the
-// catalog's records tell. Those may be gone; what a run takes back nobody has changed.
-func (w *work) attribute(ctx context.Context, record *v1alpha1.SyncStatus) {
+// attribute adds to a record the authors of the source changes that the run has applied, and the commits that contain them, as far as
+// the catalog's records still exist. A rollback has no authors.
+func (x *execution) attribute(ctx context.Context, record *v1alpha1.SyncStatus) {
 	brought := sets.New[workload]()
 	for _, summary := range record.Status.ResourceSummaries {
 		brought.Insert(workload{summary.Type, summary.Name})
 	}
-	for _, of := range w.between(ctx, record.Status.FromRevision, record.Status.Revision) {
+	for _, of := range x.between(ctx, record.Status.FromRevision, record.Status.Revision) {
 		touched := slices.ContainsFunc(of.Status.ResourceSummaries, func(s v1alpha1.ResourceSummary) bool {
 			return brought.Has(workload{s.Type, s.Name})
 		})
@@ -33,14 +33,14 @@ func (w *work) attribute(ctx context.Context, record *v1alpha1.SyncStatus) {
 	}
 }
 
-// workload is what a change in the source and one in the environment have in common.
+// workload identifies a workload in both the source and the environment.
 type workload struct{ kind, name string }
 
-// between returns the records of the revisions after one and up to another, of those that the catalog can go back to.
-func (w *work) between(ctx context.Context, from, to int64) []*v1alpha1.SyncStatus {
-	ref := w.Environment.Spec.CatalogRef
-	namespace := cmp.Or(ref.Namespace, w.Environment.Namespace)
-	catalog, err := w.Catalogs.AppCatalogs(namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+// between returns the records of the revisions after from up to and including to, as far as they are in the history of the catalog.
+func (x *execution) between(ctx context.Context, from, to int64) []*v1alpha1.SyncStatus {
+	ref := x.job.Environment.Spec.CatalogRef
+	namespace := cmp.Or(ref.Namespace, x.job.Environment.Namespace)
+	catalog, err := x.executor.Catalogs.AppCatalogs(namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil
 	}
@@ -49,7 +49,7 @@ func (w *work) between(ctx context.Context, from, to int64) []*v1alpha1.SyncStat
 		if revision.Revision <= from || revision.Revision > to {
 			continue
 		}
-		record, err := w.SyncStatuses.SyncStatuses(namespace).Get(ctx, revision.SyncStatus, metav1.GetOptions{})
+		record, err := x.executor.SyncStatuses.SyncStatuses(namespace).Get(ctx, revision.SyncStatus, metav1.GetOptions{})
 		if err == nil && record.Spec.Subject.UID == catalog.UID {
 			records = append(records, record)
 		}

@@ -18,13 +18,13 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// freshFor is how long a record stays as it is that would only say that its object was found again.
+// freshFor is how long a record is not rewritten if only its lastDiscoveredAt would change.
 const freshFor = time.Hour
 
-// Record has the EnvironmentDependencies say what an environment has, and the index after them. Runs end with it; while one of the
-// environment goes on, nobody else does it.
-func (r *Syncer) Record(ctx context.Context, of *v1alpha1.Environment, records []v1alpha1.EnvironmentDependencyRecord) error {
-	there, err := r.recorded(ctx, of)
+// Record writes the EnvironmentDependencies of an environment, deletes those that no longer apply, and then updates the index. Each run
+// ends with it; it must not be called while a run of the environment is in progress.
+func (s *Syncer) Record(ctx context.Context, of *v1alpha1.Environment, records []v1alpha1.EnvironmentDependencyRecord) error {
+	there, err := s.recorded(ctx, of)
 	if err != nil {
 		return err
 	}
@@ -33,19 +33,19 @@ func (r *Syncer) Record(ctx context.Context, of *v1alpha1.Environment, records [
 		dependency := dependencyOf(of, record)
 		wanted[dependency.Name] = dependency
 	}
-	if err := r.write(ctx, wanted, there); err != nil {
+	if err := s.write(ctx, wanted, there); err != nil {
 		return err
 	}
-	if err := r.sweep(ctx, of.Namespace, wanted, there); err != nil {
+	if err := s.sweep(ctx, of.Namespace, wanted, there); err != nil {
 		return err
 	}
-	r.Index.Set(types.NamespacedName{Namespace: of.Namespace, Name: of.Name}, records)
+	s.Index.Set(types.NamespacedName{Namespace: of.Namespace, Name: of.Name}, records)
 	return nil
 }
 
-// recorded are the records that there are, by name.
-func (r *Syncer) recorded(ctx context.Context, of *v1alpha1.Environment) (map[string]*v1alpha1.EnvironmentDependency, error) {
-	list, err := r.Dependencies.EnvironmentDependencies(of.Namespace).List(ctx, metav1.ListOptions{
+// recorded returns the existing records by name.
+func (s *Syncer) recorded(ctx context.Context, of *v1alpha1.Environment) (map[string]*v1alpha1.EnvironmentDependency, error) {
+	list, err := s.Dependencies.EnvironmentDependencies(of.Namespace).List(ctx, metav1.ListOptions{
 		LabelSelector: labels.SelectorFromSet(labels.Set{v1alpha1.LabelEnvironment: of.Name}).String(),
 	})
 	if err != nil {
@@ -71,15 +71,15 @@ func dependencyOf(of *v1alpha1.Environment, record v1alpha1.EnvironmentDependenc
 	}
 }
 
-func (r *Syncer) write(ctx context.Context, wanted, there map[string]*v1alpha1.EnvironmentDependency) error {
+func (s *Syncer) write(ctx context.Context, wanted, there map[string]*v1alpha1.EnvironmentDependency) error {
 	group, begin := errgroup.WithContext(ctx)
-	group.SetLimit(max(r.Applier.Concurrency, 1))
+	group.SetLimit(max(s.Applier.Concurrency, 1))
 	for name, dependency := range wanted {
 		if isFresh(there[name], dependency) {
 			continue
 		}
 		group.Go(func() error {
-			if err := r.Records.Write(begin, dependency); err != nil {
+			if err := s.Records.Write(begin, dependency); err != nil {
 				return fmt.Errorf("write EnvironmentDependency %s: %w", dependency.Name, err)
 			}
 			return nil
@@ -88,7 +88,7 @@ func (r *Syncer) write(ctx context.Context, wanted, there map[string]*v1alpha1.E
 	return group.Wait()
 }
 
-// isFresh says whether a record that there is says what is wanted of it, and has said so a short time ago.
+// isFresh reports whether an existing record matches the wanted one, apart from a recent lastDiscoveredAt.
 func isFresh(there, wanted *v1alpha1.EnvironmentDependency) bool {
 	if there == nil || !equality.Semantic.DeepEqual(there.OwnerReferences, wanted.OwnerReferences) {
 		return false
@@ -101,13 +101,13 @@ func isFresh(there, wanted *v1alpha1.EnvironmentDependency) bool {
 	return equality.Semantic.DeepEqual(was, is)
 }
 
-// sweep deletes the records of what the environment does not refer to any more.
-func (r *Syncer) sweep(ctx context.Context, namespace string, wanted, there map[string]*v1alpha1.EnvironmentDependency) error {
+// sweep deletes the records of objects that the environment no longer refers to.
+func (s *Syncer) sweep(ctx context.Context, namespace string, wanted, there map[string]*v1alpha1.EnvironmentDependency) error {
 	for name, record := range there {
 		if wanted[name] != nil {
 			continue
 		}
-		err := r.Dependencies.EnvironmentDependencies(namespace).Delete(ctx, name, metav1.DeleteOptions{
+		err := s.Dependencies.EnvironmentDependencies(namespace).Delete(ctx, name, metav1.DeleteOptions{
 			Preconditions: &metav1.Preconditions{UID: &record.UID},
 		})
 		if err != nil && !apierrors.IsNotFound(err) {

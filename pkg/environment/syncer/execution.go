@@ -14,109 +14,108 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// work is a job that is being done.
-type work struct {
-	*Executor
-	Job
-	// entries are the job's records.
-	entries []*entry
+// execution is one execution of a job.
+type execution struct {
+	executor *Executor
+	job      Job
+	records  []*jobRecord
 
-	// progress is the last that was heard of, and told is when it was last written.
-	progress *v1alpha1.Progress
-	told     time.Time
+	// progress is the latest progress, and progressWritten is when it was last written.
+	progress        *v1alpha1.Progress
+	progressWritten time.Time
 }
 
-func (w *work) do(ctx context.Context) (Result, error) {
-	for _, e := range w.entries {
-		if err := e.begin(ctx, w.begin); err != nil {
+func (x *execution) execute(ctx context.Context) (Result, error) {
+	for _, r := range x.records {
+		if err := r.begin(ctx, x.begin); err != nil {
 			return Result{}, err
 		}
-		if !w.entries[0].begun {
+		if !x.records[0].begun {
 			return Result{}, nil
 		}
 	}
-	began := w.Clock.Now()
-	result, failed := w.run(ctx)
+	began := x.executor.Clock.Now()
+	result, failed := x.run(ctx)
 	if failed != nil && ctx.Err() != nil {
 		return Result{}, failed
 	}
-	for _, e := range w.entries {
-		if err := w.end(ctx, e, result, failed); err != nil {
+	for _, r := range x.records {
+		if err := x.end(ctx, r, result, failed); err != nil {
 			return Result{}, err
 		}
 	}
-	w.log(ctx, result, w.Clock.Since(began))
+	x.log(ctx, result, x.executor.Clock.Since(began))
 	return result, nil
 }
 
-// log writes one line about what came of the run.
-func (w *work) log(ctx context.Context, result Result, took time.Duration) {
-	first := w.entries[0].record
-	klog.FromContext(ctx).Info("Synced an environment", "environment", klog.KObj(w.Environment), "syncStatus", first.Name,
-		"state", first.Status.State, "action", w.Request.Action, "revision", result.Revision, "actor", first.Status.Actor,
-		"written", len(result.Written), "failures", len(result.Failures), "preview", w.Request.Mode == ModeDryRun,
+// log logs the outcome of the run.
+func (x *execution) log(ctx context.Context, result Result, took time.Duration) {
+	first := x.records[0].record
+	klog.FromContext(ctx).Info("Synced an environment", "environment", klog.KObj(x.job.Environment), "syncStatus", first.Name,
+		"state", first.Status.State, "action", x.job.Request.Action, "revision", result.Revision, "actor", first.Status.Actor,
+		"written", len(result.Written), "failures", len(result.Failures), "preview", x.job.Request.Mode == ModeDryRun,
 		"took", took.Round(time.Millisecond).String())
 }
 
-// begin adds to a record what is known as the run begins.
-func (w *work) begin(record *v1alpha1.SyncStatus) {
-	record.Status.Preview = w.Request.Mode == ModeDryRun
+// begin sets the fields of a record that are known when the run starts.
+func (x *execution) begin(record *v1alpha1.SyncStatus) {
+	record.Status.Preview = x.job.Request.Mode == ModeDryRun
 	if record.Spec.Type == v1alpha1.SyncTypeEnvironment {
-		record.Status.FromRevision = w.Environment.Status.AppliedRevision
+		record.Status.FromRevision = x.job.Environment.Status.AppliedRevision
 	}
 }
 
-func (w *work) run(ctx context.Context) (Result, error) {
-	request := w.Request
-	request.Environment, w.told = w.Environment, w.Clock.Now()
+func (x *execution) run(ctx context.Context) (Result, error) {
+	request := x.job.Request
+	request.Environment, x.progressWritten = x.job.Environment, x.executor.Clock.Now()
 	if request.Mode == ModeSync {
-		request.Planned = func(planned *plan.Plan) error { return w.tell(ctx, planned) }
-		request.Progress = func(done, total int) { w.proceed(ctx, done, total) }
+		request.Planned = func(planned *plan.Plan) error { return x.recordPlan(ctx, planned) }
+		request.Progress = func(done, total int) { x.recordProgress(ctx, done, total) }
 	}
-	return w.Runner.Run(ctx, request)
+	return x.executor.Runner.Run(ctx, request)
 }
 
-// tell has the records say what is about to be written, so that it is known after a death.
-func (w *work) tell(ctx context.Context, planned *plan.Plan) error {
-	for _, e := range w.entries {
-		if err := e.expect(ctx, planned.Summaries()); err != nil {
+// recordPlan records what is about to be written, so that it is known after a crash.
+func (x *execution) recordPlan(ctx context.Context, planned *plan.Plan) error {
+	for _, r := range x.records {
+		if err := r.expect(ctx, planned.Summaries()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// proceed has the records say how far the run has come, at most once a second. It is no loss if they do not.
-func (w *work) proceed(ctx context.Context, done, total int) {
-	w.progress = &v1alpha1.Progress{Done: int32(done), Total: int32(total)}
-	if w.Clock.Since(w.told) < time.Second {
+// recordProgress records the progress of the run at most once a second, on a best effort basis.
+func (x *execution) recordProgress(ctx context.Context, done, total int) {
+	x.progress = &v1alpha1.Progress{Done: int32(done), Total: int32(total)}
+	if x.executor.Clock.Since(x.progressWritten) < time.Second {
 		return
 	}
-	w.told = w.Clock.Now()
-	for _, e := range w.entries {
-		_ = e.write(ctx, func(record *v1alpha1.SyncStatus) (*v1alpha1.SyncStatus, error) {
-			record.Status.Progress = w.progress
+	x.progressWritten = x.executor.Clock.Now()
+	for _, r := range x.records {
+		_ = r.write(ctx, func(record *v1alpha1.SyncStatus) (*v1alpha1.SyncStatus, error) {
+			record.Status.Progress = x.progress
 			return record, nil
 		})
 	}
 }
 
-// end writes what came of the run.
-func (w *work) end(ctx context.Context, e *entry, result Result, failed error) error {
-	if !e.begun {
+// end records the outcome of the run.
+func (x *execution) end(ctx context.Context, r *jobRecord, result Result, failed error) error {
+	if !r.begun {
 		return nil
 	}
-	v := w.verdict(e.record.Spec.Type, result, failed)
-	return e.write(ctx, func(record *v1alpha1.SyncStatus) (*v1alpha1.SyncStatus, error) {
-		ended, err := syncstatus.Move(record, syncstatus.Step{To: v.to, At: w.Clock.Now(), Failure: v.failure})
+	o := x.outcome(r.record.Spec.Type, result, failed)
+	return r.write(ctx, func(record *v1alpha1.SyncStatus) (*v1alpha1.SyncStatus, error) {
+		ended, err := syncstatus.Move(record, syncstatus.Step{To: o.state, At: x.executor.Clock.Now(), Failure: o.failure})
 		if err != nil {
 			return nil, err
 		}
-		ended.Status.Progress, ended.Status.Failures, ended.Status.Warnings = w.progress, v.failures, w.warnings(result)
-		e.conclude(ended, w.Request.Mode, result)
+		ended.Status.Progress, ended.Status.Failures, ended.Status.Warnings = x.progress, o.failures, x.warnings(result)
+		r.conclude(ended, x.job.Request.Mode, result)
 		if ended.Spec.Type == v1alpha1.SyncTypeEnvironment && result.Revision > 0 {
 			ended.Status.Revision = result.Revision
-			w.attribute(ctx, ended)
+			x.attribute(ctx, ended)
 		}
 		return ended, nil
 	})

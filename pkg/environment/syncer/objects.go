@@ -26,7 +26,7 @@ var (
 	secrets  = schema.GroupKind{Kind: "Secret"}
 )
 
-// listed are the kinds of the source that say themselves which workloads they are about.
+// listed are the kinds that are listed in the source, because their objects select or name workloads.
 var listed = append(plan.GatewayAPIKinds(),
 	services,
 	schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"},
@@ -35,10 +35,10 @@ var listed = append(plan.GatewayAPIKinds(),
 	schema.GroupKind{Group: "networking.k8s.io", Kind: "NetworkPolicy"},
 )
 
-// named are the kinds of the source that are read because something refers to them.
+// named are the kinds that are read by name in the source, because other objects refer to them.
 var named = []schema.GroupKind{{Kind: "ConfigMap"}, secrets, {Kind: "ServiceAccount"}}
 
-// found are objects of a namespace, by what tells them apart; nil for those that are absent.
+// found holds the objects that were read from a namespace, nil for those that do not exist.
 type found struct {
 	mu      sync.Mutex
 	objects map[plan.Key]*unstructured.Unstructured
@@ -52,13 +52,13 @@ func (f *found) add(key plan.Key, object *unstructured.Unstructured) {
 	f.objects[key] = object
 }
 
-// has says whether it is known if there is an object.
+// has reports whether the object has been read, or found not to exist.
 func (f *found) has(key plan.Key) bool {
 	_, known := f.objects[key]
 	return known
 }
 
-// list returns the objects that are there.
+// list returns the objects that exist.
 func (f *found) list() []*unstructured.Unstructured {
 	var objects []*unstructured.Unstructured
 	for _, object := range f.objects {
@@ -69,16 +69,16 @@ func (f *found) list() []*unstructured.Unstructured {
 	return objects
 }
 
-// objects reads those of the source and of the target.
-func (r *reading) objects(ctx context.Context) error {
+// objects reads the objects of the source and the target, until the planner needs no more.
+func (r *stateReading) objects(ctx context.Context) error {
 	source, target := newFound(), newFound()
 	written, err := r.lists(ctx, source, target)
 	if err != nil {
 		return err
 	}
 	for {
-		r.Source, r.Live = source.list(), target.list()
-		needs, err := r.Planner.Needs(*r.Input)
+		r.state.Source, r.state.Live = source.list(), target.list()
+		needs, err := r.reader.Planner.Needs(*r.state)
 		if err != nil {
 			return err
 		}
@@ -97,19 +97,19 @@ func (r *reading) objects(ctx context.Context) error {
 	}
 }
 
-// isNamed says whether an object of the source is read because something refers to it, if it is not withheld.
-func (r *reading) isNamed(key plan.Key) bool {
+// isNamed reports whether an object of the source is read by name, and not withheld.
+func (r *stateReading) isNamed(key plan.Key) bool {
 	if plan.IsOnlyIncluded(key.GroupKind) {
-		_, withheld := r.DeniedObjects[key]
-		return !withheld && slices.ContainsFunc(r.Environment.Spec.Include, func(o v1alpha1.IncludedObject) bool {
+		_, withheld := r.state.DeniedObjects[key]
+		return !withheld && slices.ContainsFunc(r.state.Environment.Spec.Include, func(o v1alpha1.IncludedObject) bool {
 			return plan.KeyOfIncluded(o) == key
 		})
 	}
-	return slices.Contains(named, key.GroupKind) && !r.Input.Denied.Has(key.GroupKind)
+	return slices.Contains(named, key.GroupKind) && !r.state.Denied.Has(key.GroupKind)
 }
 
-// byName reads objects of the source and of the target.
-func (r *reading) byName(
+// byName reads objects of the source and the target by name.
+func (r *stateReading) byName(
 	ctx context.Context, source *found, fromSource sets.Set[plan.Key], target *found, fromTarget sets.Set[plan.Key],
 ) error {
 	group, ctx := r.group(ctx)
@@ -118,7 +118,7 @@ func (r *reading) byName(
 		group.Go(func() error {
 			object, err := r.get(ctx, namespace, key)
 			if plan.IsOnlyIncluded(key.GroupKind) && apierrors.IsForbidden(err) {
-				// The chart gives no rights on custom resources. Without, the rest is synced.
+				// The chart grants no access to custom resources. All other objects are synced without it.
 				forbidden.add(key, nil)
 				object, err = nil, nil
 			}
@@ -129,34 +129,34 @@ func (r *reading) byName(
 		})
 	}
 	for key := range fromSource {
-		read(r.SourceNamespace, source, key)
+		read(r.state.SourceNamespace, source, key)
 	}
 	for key := range fromTarget {
-		read(r.Environment.Spec.TargetNamespace, target, key)
+		read(r.state.Environment.Spec.TargetNamespace, target, key)
 	}
 	err := group.Wait()
 	for key := range forbidden.objects {
-		r.DeniedObjects[key] = plan.Denial{Reason: v1alpha1.ReasonPermissionLost, Message: fmt.Sprintf(
+		r.state.DeniedObjects[key] = plan.Denial{Reason: v1alpha1.ReasonPermissionLost, Message: fmt.Sprintf(
 			"the server may not get it in %s and %s: grant its account get, create, update, patch, delete and list on the resource there",
-			r.SourceNamespace, r.Environment.Spec.TargetNamespace)}
+			r.state.SourceNamespace, r.state.Environment.Spec.TargetNamespace)}
 		source.add(key, nil)
 	}
 	return err
 }
 
-// lists reads what is not known by name. It returns what else the environment has written, to be read by name: Secrets, and
-// workloads that are to be read in another version.
-func (r *reading) lists(ctx context.Context, source, target *found) (sets.Set[plan.Key], error) {
+// lists lists the objects whose names are not known. It returns the written objects that must then be read by name: Secrets, and
+// workloads that are read in another version.
+func (r *stateReading) lists(ctx context.Context, source, target *found) (sets.Set[plan.Key], error) {
 	group, ctx := r.group(ctx)
 	for _, kind := range listed {
-		if r.Input.Denied.Has(kind) || plan.IsGatewayAPI(kind) && !r.Environment.Spec.Adapt.IngressHosts.Copied() {
+		if r.state.Denied.Has(kind) || plan.IsGatewayAPI(kind) && !r.state.Environment.Spec.Adapt.IngressHosts.Copied() {
 			continue
 		}
 		group.Go(func() error {
-			return r.list(ctx, r.SourceNamespace, kind, "", func(object *unstructured.Unstructured) { source.add(plan.KeyOf(object), object) })
+			return r.list(ctx, r.state.SourceNamespace, kind, "", func(object *unstructured.Unstructured) { source.add(plan.KeyOf(object), object) })
 		})
 	}
-	ours, namespace, later := plan.Selector(r.Environment).String(), r.Environment.Spec.TargetNamespace, newFound()
+	ours, namespace, later := plan.Selector(r.state.Environment).String(), r.state.Environment.Spec.TargetNamespace, newFound()
 	group.Go(func() error {
 		return r.listNames(ctx, namespace, secrets, ours, func(name string) { later.add(plan.Key{GroupKind: secrets, Name: name}, nil) })
 	})
@@ -175,25 +175,25 @@ func (r *reading) lists(ctx context.Context, source, target *found) (sets.Set[pl
 		})
 	}
 	unreadable := newFound()
-	if r.Action != v1alpha1.SyncActionCluster {
+	if r.state.Action != v1alpha1.SyncActionCluster {
 		r.grants(ctx, group, source, target, unreadable)
 	}
-	for key := range r.Base {
+	for key := range r.state.Base {
 		if plan.IsOnlyIncluded(key.GroupKind) {
 			later.add(key, nil)
 		}
 	}
 	err := group.Wait()
-	r.Unreadable = sets.New[schema.GroupKind]()
+	r.state.Unreadable = sets.New[schema.GroupKind]()
 	for key := range unreadable.objects {
-		r.Unreadable.Insert(key.GroupKind)
+		r.state.Unreadable.Insert(key.GroupKind)
 	}
 	return sets.KeySet(later.objects), err
 }
 
-// grants reads what grants rights to ServiceAccounts of the source and the target, of the Roles of the target only the names. Kinds that
-// the server may not list are unreadable: environments are synced without.
-func (r *reading) grants(ctx context.Context, group *errgroup.Group, source, target, unreadable *found) {
+// grants lists the bindings of ServiceAccounts of the source and the target, and the names of the Roles of the target. Kinds that
+// the server is not allowed to list are recorded as unreadable: the environment is synced without them.
+func (r *stateReading) grants(ctx context.Context, group *errgroup.Group, source, target, unreadable *found) {
 	unlessForbidden := func(kind schema.GroupKind, list func() error) {
 		group.Go(func() error {
 			err := list()
@@ -204,7 +204,7 @@ func (r *reading) grants(ctx context.Context, group *errgroup.Group, source, tar
 			return err
 		})
 	}
-	from, to := r.SourceNamespace, r.Environment.Spec.TargetNamespace
+	from, to := r.state.SourceNamespace, r.state.Environment.Spec.TargetNamespace
 	bindings := func(kind schema.GroupKind, namespace string, into *found) {
 		unlessForbidden(kind, func() error {
 			return r.list(ctx, namespace, kind, "", func(object *unstructured.Unstructured) {
@@ -227,9 +227,9 @@ func (r *reading) grants(ctx context.Context, group *errgroup.Group, source, tar
 	})
 }
 
-// group is for requests that are made at once.
-func (r *reading) group(ctx context.Context) (*errgroup.Group, context.Context) {
+// group returns an errgroup with the concurrency limit.
+func (r *stateReading) group(ctx context.Context) (*errgroup.Group, context.Context) {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(max(r.Concurrency, 1))
+	group.SetLimit(max(r.reader.Concurrency, 1))
 	return group, ctx
 }

@@ -19,15 +19,15 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 )
 
-// ErrRevisionNotKept says that what a catalog offered with a revision is not known any more.
+// ErrRevisionNotKept is returned if the content of a catalog revision is no longer stored.
 var ErrRevisionNotKept = errors.New("what was offered is not kept")
 
 type offers map[v1alpha1.WorkloadReference]*v1alpha1.CatalogWorkloadRecord
 
-// offered reads the workloads of the revision.
-func (r *reading) offered(ctx context.Context, of *v1alpha1.AppCatalog) ([]*unstructured.Unstructured, error) {
+// offered reads the workloads of the revision, sorted by kind and name.
+func (r *stateReading) offered(ctx context.Context, of *v1alpha1.AppCatalog) ([]*unstructured.Unstructured, error) {
 	read := r.kept
-	if r.Revision == of.Status.Revision {
+	if r.state.Revision == of.Status.Revision {
 		read = r.current
 	}
 	records, err := read(ctx, of)
@@ -37,7 +37,7 @@ func (r *reading) offered(ctx context.Context, of *v1alpha1.AppCatalog) ([]*unst
 	var workloads []*unstructured.Unstructured
 	for _, record := range slices.SortedFunc(maps.Values(records), compareRecords) {
 		if record.Hash == "" {
-			continue // The source has never had it.
+			continue // The source never had this workload.
 		}
 		manifest, err := r.manifest(ctx, of, record)
 		if err != nil {
@@ -52,26 +52,26 @@ func compareRecords(a, b *v1alpha1.CatalogWorkloadRecord) int {
 	return slices.Compare([]string{string(a.Kind), a.Name}, []string{string(b.Kind), b.Name})
 }
 
-// kept is what was offered with a revision that the catalog does not show now.
-func (r *reading) kept(ctx context.Context, of *v1alpha1.AppCatalog) (offers, error) {
-	records, err := r.Revisions.Offered(ctx, of.UID, r.Revision)
+// kept returns the workloads of a stored revision.
+func (r *stateReading) kept(ctx context.Context, of *v1alpha1.AppCatalog) (offers, error) {
+	records, err := r.reader.Revisions.Offered(ctx, of.UID, r.state.Revision)
 	if err != nil {
-		return nil, fmt.Errorf("read revision %d of AppCatalog %s/%s: %w", r.Revision, of.Namespace, of.Name, err)
+		return nil, fmt.Errorf("read revision %d of AppCatalog %s/%s: %w", r.state.Revision, of.Namespace, of.Name, err)
 	}
 	if records == nil {
-		return nil, fmt.Errorf("%w: revision %d of AppCatalog %s/%s", ErrRevisionNotKept, r.Revision, of.Namespace, of.Name)
+		return nil, fmt.Errorf("%w: revision %d of AppCatalog %s/%s", ErrRevisionNotKept, r.state.Revision, of.Namespace, of.Name)
 	}
 	return records, nil
 }
 
-// before reads what the catalog offered of a Branch's workloads with the revision that it has, where patches may hide that it is
-// another by now. What is not kept, or is too large to be, is left out.
-func (r *reading) before(ctx context.Context, of *v1alpha1.AppCatalog) error {
-	spec, applied := &r.Environment.Spec, r.Environment.Status.AppliedRevision
-	if spec.Type != v1alpha1.EnvironmentBranch || len(spec.Patches) == 0 || applied == 0 || applied == r.Revision {
+// before reads the workloads of a Branch at its applied revision, because patches can hide what the catalog has changed since.
+// Revisions and manifests that are not stored are left out.
+func (r *stateReading) before(ctx context.Context, of *v1alpha1.AppCatalog) error {
+	spec, applied := &r.state.Environment.Spec, r.state.Environment.Status.AppliedRevision
+	if spec.Type != v1alpha1.EnvironmentBranch || len(spec.Patches) == 0 || applied == 0 || applied == r.state.Revision {
 		return nil
 	}
-	records, err := r.Revisions.Offered(ctx, of.UID, applied)
+	records, err := r.reader.Revisions.Offered(ctx, of.UID, applied)
 	if err != nil {
 		return fmt.Errorf("read revision %d of AppCatalog %s/%s: %w", applied, of.Namespace, of.Name, err)
 	}
@@ -84,13 +84,14 @@ func (r *reading) before(ctx context.Context, of *v1alpha1.AppCatalog) error {
 		if err != nil {
 			return fmt.Errorf("read %s %s of AppCatalog %s/%s: %w", record.Kind, record.Name, of.Namespace, of.Name, err)
 		}
-		r.Previous = append(r.Previous, manifest.Object)
+		r.state.Previous = append(r.state.Previous, manifest.Object)
 	}
 	return nil
 }
 
-// current is what the catalog shows. CatalogWorkloads may be one revision ahead of it; then the revision is asked for.
-func (r *reading) current(ctx context.Context, of *v1alpha1.AppCatalog) (offers, error) {
+// current returns the workloads of the current revision. CatalogWorkloads can be one revision ahead of the catalog; in that case it
+// returns the stored revision.
+func (r *stateReading) current(ctx context.Context, of *v1alpha1.AppCatalog) (offers, error) {
 	records, err := r.shown(ctx, of)
 	if err != nil {
 		return nil, err
@@ -109,9 +110,9 @@ func (r *reading) current(ctx context.Context, of *v1alpha1.AppCatalog) (offers,
 	return offered, nil
 }
 
-// shown are the catalog's CatalogWorkloads.
-func (r *reading) shown(ctx context.Context, of *v1alpha1.AppCatalog) (offers, error) {
-	list, err := r.Slipstream.CatalogWorkloads(of.Namespace).List(ctx, metav1.ListOptions{
+// shown returns the CatalogWorkloads of the catalog.
+func (r *stateReading) shown(ctx context.Context, of *v1alpha1.AppCatalog) (offers, error) {
+	list, err := r.reader.Slipstream.CatalogWorkloads(of.Namespace).List(ctx, metav1.ListOptions{
 		LabelSelector: labels.SelectorFromSet(labels.Set{v1alpha1.LabelCatalog: of.Name}).String(),
 	})
 	if err != nil {
@@ -126,8 +127,8 @@ func (r *reading) shown(ctx context.Context, of *v1alpha1.AppCatalog) (offers, e
 	return records, nil
 }
 
-// manifest is what the catalog offers of a workload. One that is too large for a record is in the source alone.
-func (r *reading) manifest(
+// manifest returns the manifest of a workload. A workload that is too large for its record is read from the source.
+func (r *stateReading) manifest(
 	ctx context.Context, of *v1alpha1.AppCatalog, record *v1alpha1.CatalogWorkloadRecord,
 ) (capture.Manifest, error) {
 	switch {

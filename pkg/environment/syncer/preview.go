@@ -13,31 +13,31 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 )
 
-// atOnce is how many plans are made at the same time, for all who ask. Each holds everything that the environment is made of.
-const atOnce = 4
+// maxPreviews is how many previews are planned at the same time. Each holds the whole state of its environment in memory.
+const maxPreviews = 4
 
-// Previewer shows plans. It may be used concurrently.
+// Previewer returns what a sync would change. It is safe for concurrent use.
 type Previewer struct {
-	// Runner makes the plans.
+	// Runner plans.
 	Runner Runner
 	slots  *semaphore.Weighted
 }
 
 // NewPreviewer returns a Previewer. Its Runner must be set before it is used.
-func NewPreviewer() *Previewer { return &Previewer{slots: semaphore.NewWeighted(atOnce)} }
+func NewPreviewer() *Previewer { return &Previewer{slots: semaphore.NewWeighted(maxPreviews)} }
 
-// Diff is what the action All would change. Of Secrets it has the names of what they hold.
+// Diff returns what the action All would change. Of Secrets it contains only the keys.
 func (p *Previewer) Diff(ctx context.Context, e *v1alpha1.Environment) (*v1alpha1.SyncPlan, error) {
 	return p.show(ctx, e, v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionAll}, ModePlan, plan.HideSecrets)
 }
 
-// SecretDiff is Diff with what Secrets hold.
+// SecretDiff is Diff with the content of Secrets.
 func (p *Previewer) SecretDiff(ctx context.Context, e *v1alpha1.Environment) (*v1alpha1.SyncPlan, error) {
 	return p.show(ctx, e, v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionAll}, ModePlan, plan.ShowSecrets)
 }
 
-// Rehearse is what a request would change, and what of it the cluster would refuse. Of Secrets it has the names of what they
-// hold.
+// Rehearse returns what a request would change, and which of these changes the cluster would refuse. Of Secrets it contains only the
+// keys.
 func (p *Previewer) Rehearse(ctx context.Context, e *v1alpha1.Environment, request v1alpha1.SyncRequestSpec) (*v1alpha1.SyncPlan, error) {
 	return p.show(ctx, e, request, ModeDryRun, plan.HideSecrets)
 }
@@ -62,12 +62,12 @@ func (p *Previewer) show(
 	if request.Action == v1alpha1.SyncActionCluster {
 		shown.Revision = 0
 	}
-	tell(shown, e, result)
+	addProblems(shown, e, result)
 	return shown, nil
 }
 
-// PreviewRequest is what is planned for a request. An environment that is pinned gets the revision that it is pinned to, unless
-// somebody forces another one.
+// PreviewRequest returns the sync that is planned for a request. A pinned environment keeps its pinned revision, unless the request is
+// forced.
 func PreviewRequest(e *v1alpha1.Environment, request v1alpha1.SyncRequestSpec) Request {
 	planned := Request{Environment: e, Action: request.Action, Only: request.Workloads, Force: request.Force}
 	if pinned := e.Spec.PinnedRevision; pinned != nil && !request.Force && request.Action != v1alpha1.SyncActionCluster {

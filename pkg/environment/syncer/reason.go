@@ -12,7 +12,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// reasonOf is the reason why a run could not be done at all.
+// reasonOf returns the condition reason for an error of a run.
 func reasonOf(failed error) string {
 	switch {
 	case errors.Is(failed, ErrContended):
@@ -35,7 +35,7 @@ func isMissingCatalog(err error) bool {
 		status.Status().Details.Group == v1alpha1.GroupName && status.Status().Details.Kind == "appcatalogs"
 }
 
-// isUnreachable says whether an API server did not answer, or not with an answer of its own.
+// isUnreachable reports whether the API server did not respond, or could not serve the request.
 func isUnreachable(err error) bool {
 	var network net.Error
 	return errors.As(err, &network) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) ||

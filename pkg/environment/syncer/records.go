@@ -14,40 +14,40 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// catalog reads the one that the environment is built from.
-func (r *reading) catalog(ctx context.Context) (*v1alpha1.AppCatalog, error) {
-	ref := r.Environment.Spec.CatalogRef
-	namespace := cmp.Or(ref.Namespace, r.Environment.Namespace)
-	catalog, err := r.Slipstream.AppCatalogs(namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+// catalog reads the catalog of the environment.
+func (r *stateReading) catalog(ctx context.Context) (*v1alpha1.AppCatalog, error) {
+	ref := r.state.Environment.Spec.CatalogRef
+	namespace := cmp.Or(ref.Namespace, r.state.Environment.Namespace)
+	catalog, err := r.reader.Slipstream.AppCatalogs(namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("read AppCatalog %s/%s: %w", namespace, ref.Name, err)
 	}
 	return catalog, nil
 }
 
-// records reads what the environment's records say, and which other environments live in its target. Those are all in its
-// namespace.
-func (r *reading) records(ctx context.Context) error {
-	namespace := r.Environment.Namespace
-	dependencies, err := r.Slipstream.EnvironmentDependencies(namespace).List(ctx, metav1.ListOptions{
-		LabelSelector: labels.SelectorFromSet(labels.Set{v1alpha1.LabelEnvironment: r.Environment.Name}).String(),
+// records reads the dependency records of the environment, and the other environments with the same target. Those are always in the
+// same namespace.
+func (r *stateReading) records(ctx context.Context) error {
+	namespace := r.state.Environment.Namespace
+	dependencies, err := r.reader.Slipstream.EnvironmentDependencies(namespace).List(ctx, metav1.ListOptions{
+		LabelSelector: labels.SelectorFromSet(labels.Set{v1alpha1.LabelEnvironment: r.state.Environment.Name}).String(),
 	})
 	if err != nil {
 		return fmt.Errorf("list EnvironmentDependencies in %s: %w", namespace, err)
 	}
 	for i := range dependencies.Items {
-		if metav1.IsControlledBy(&dependencies.Items[i], r.Environment) {
-			r.Index = append(r.Index, dependencies.Items[i].Status)
+		if metav1.IsControlledBy(&dependencies.Items[i], r.state.Environment) {
+			r.state.Index = append(r.state.Index, dependencies.Items[i].Status)
 		}
 	}
-	environments, err := r.Slipstream.Environments(namespace).List(ctx, metav1.ListOptions{})
+	environments, err := r.reader.Slipstream.Environments(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("list Environments in %s: %w", namespace, err)
 	}
 	for i := range environments.Items {
 		other := &environments.Items[i]
-		if other.UID != r.Environment.UID && other.Spec.TargetNamespace == r.Environment.Spec.TargetNamespace {
-			r.Related = append(r.Related, other)
+		if other.UID != r.state.Environment.UID && other.Spec.TargetNamespace == r.state.Environment.Spec.TargetNamespace {
+			r.state.Related = append(r.state.Related, other)
 		}
 	}
 	return nil

@@ -18,35 +18,35 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 )
 
-// mapping is where an object is read. Workloads are read in the version that the catalog has, so that both can be compared.
-func (r *reading) mapping(key plan.Key) (*meta.RESTMapping, error) {
+// mapping returns the resource of an object. Workloads are read in the version of the catalog, so that both can be compared.
+func (r *stateReading) mapping(key plan.Key) (*meta.RESTMapping, error) {
 	var versions []string
 	if version, ok := r.versions[key]; ok {
 		versions = append(versions, version)
 	}
-	mapping, err := r.Mapper.RESTMapping(key.GroupKind, versions...)
+	mapping, err := r.reader.Mapper.RESTMapping(key.GroupKind, versions...)
 	if err != nil {
 		return nil, fmt.Errorf("find the resource of %s: %w", key, err)
 	}
 	return mapping, nil
 }
 
-// get reads an object, nil if there is none.
-func (r *reading) get(ctx context.Context, namespace string, key plan.Key) (*unstructured.Unstructured, error) {
+// get reads an object. It returns nil if the object does not exist.
+func (r *stateReading) get(ctx context.Context, namespace string, key plan.Key) (*unstructured.Unstructured, error) {
 	mapping, err := r.mapping(key)
 	if meta.IsNoMatchError(err) && plan.IsCustomResource(key.GroupKind) {
-		return nil, nil // Without the definition, there are no objects.
+		return nil, nil // Without a definition, no objects exist.
 	}
 	if err != nil {
 		return nil, err
 	}
 	if mapping.Scope.Name() != meta.RESTScopeNameNamespace {
-		return nil, nil // There are none in a namespace, and an API server does not know the path.
+		return nil, nil // The kind is cluster-scoped, and the namespaced path does not exist.
 	}
-	if err := r.Limiter.Wait(ctx); err != nil {
+	if err := r.reader.Limiter.Wait(ctx); err != nil {
 		return nil, err
 	}
-	object, err := r.Client.Resource(mapping.Resource).Namespace(namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	object, err := r.reader.Client.Resource(mapping.Resource).Namespace(namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	if isAbsent(err) {
 		return nil, nil
 	}
@@ -56,20 +56,20 @@ func (r *reading) get(ctx context.Context, namespace string, key plan.Key) (*uns
 	return object, nil
 }
 
-// isAbsent says whether an API server has answered that there is no object of the name. A proxy in front of it, or one that does
-// not serve the type for the moment, says 404 as well.
+// isAbsent reports whether an error is the API server's statement that an object of the name does not exist. A proxy, or an API server
+// that does not serve the type at the moment, returns 404 as well.
 func isAbsent(err error) bool {
 	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
-// list calls each for the objects of a kind, one after the other. One may come twice.
-func (r *reading) list(
+// list calls each for every object of a kind, sequentially. It may pass an object twice.
+func (r *stateReading) list(
 	ctx context.Context, namespace string, kind schema.GroupKind, labels string, each func(*unstructured.Unstructured),
 ) error {
 	return r.pages(ctx, namespace, kind, labels, func(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions) (
 		runtime.Object, error,
 	) {
-		return r.Client.Resource(resource).Namespace(namespace).List(ctx, options)
+		return r.reader.Client.Resource(resource).Namespace(namespace).List(ctx, options)
 	}, func(object runtime.Object) {
 		if content, ok := object.(*unstructured.Unstructured); ok {
 			each(content)
@@ -77,12 +77,12 @@ func (r *reading) list(
 	})
 }
 
-// listNames is list for objects whose content is not to be read.
-func (r *reading) listNames(ctx context.Context, namespace string, kind schema.GroupKind, labels string, each func(name string)) error {
+// listNames is list without the content of the objects.
+func (r *stateReading) listNames(ctx context.Context, namespace string, kind schema.GroupKind, labels string, each func(name string)) error {
 	return r.pages(ctx, namespace, kind, labels, func(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions) (
 		runtime.Object, error,
 	) {
-		return r.Metadata.Resource(resource).Namespace(namespace).List(ctx, options)
+		return r.reader.Metadata.Resource(resource).Namespace(namespace).List(ctx, options)
 	}, func(object runtime.Object) {
 		if about, err := meta.Accessor(object); err == nil {
 			each(about.GetName())
@@ -92,7 +92,7 @@ func (r *reading) listNames(ctx context.Context, namespace string, kind schema.G
 
 type pageOf func(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions) (runtime.Object, error)
 
-func (r *reading) pages(
+func (r *stateReading) pages(
 	ctx context.Context, namespace string, kind schema.GroupKind, labels string, page pageOf, each func(runtime.Object),
 ) error {
 	mapping, err := r.mapping(plan.Key{GroupKind: kind})
@@ -104,7 +104,7 @@ func (r *reading) pages(
 	}
 	resource := mapping.Resource
 	err = pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		if err := r.Limiter.Wait(ctx); err != nil {
+		if err := r.reader.Limiter.Wait(ctx); err != nil {
 			return nil, err
 		}
 		return page(ctx, resource, options)
@@ -118,11 +118,11 @@ func (r *reading) pages(
 	return nil
 }
 
-// undefined returns an error for a kind that the API server does not serve although the environment had objects of it: what else they
-// brought along must not go because of an API server that has just started.
-func (r *reading) undefined(kind schema.GroupKind) error {
-	for key := range r.Base {
-		if key.GroupKind == kind && r.Environment.Spec.Adapt.IngressHosts.Copied() {
+// undefined returns an error if the API server does not serve a kind of which the environment has objects: what depends on those
+// must not be removed because an API server has just started.
+func (r *stateReading) undefined(kind schema.GroupKind) error {
+	for key := range r.state.Base {
+		if key.GroupKind == kind && r.state.Environment.Spec.Adapt.IngressHosts.Copied() {
 			return fmt.Errorf("the API server does not serve %s now, of which the environment has %s: "+
 				"install the definition, or set spec.adapt.ingressHosts.type to Omit", kind, key.Name)
 		}

@@ -27,73 +27,73 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
-// StateReader reads situations. It may be used concurrently.
+// StateReader reads the state that a sync starts from. It is safe for concurrent use.
 type StateReader struct {
-	// Slipstream reads our own kinds; Client, Metadata and Mapper, the others.
+	// Slipstream reads the kinds of this server. Client, Metadata and Mapper read all other kinds.
 	Slipstream typed.ConfigbutlerV1alpha1Interface
 	Client     dynamic.Interface
 	Metadata   metadata.Interface
 	Mapper     watch.KindMapper
-	// Limiter is waited for before each request for objects of the source and the target.
+	// Limiter limits the requests for objects of the source and the target.
 	Limiter flowcontrol.RateLimiter
-	// Concurrency is how many of these requests are made at once, at least 1.
+	// Concurrency is the maximum number of these requests in flight, at least 1.
 	Concurrency int
 
-	// Planner is the one that makes the plans.
+	// Planner returns which objects a plan needs. The Syncer plans with it, too.
 	Planner   plan.Planner
 	Copies    *copies.Copies
 	Revisions Revisions
-	// Rights are those of the editors of catalogs, who consent to what is copied.
+	// Rights checks the permissions of catalog editors, who consent to what is copied, and of requesters.
 	Rights AccessReviewer
 	Clock  clock.PassiveClock
 }
 
-// Revisions are what catalogs offered with their revisions.
+// Revisions returns the content of catalog revisions.
 type Revisions interface {
-	// Offered returns what a catalog offered with a revision, by workload; nil if that is not kept.
+	// Offered returns the workloads of a catalog revision; nil if the revision is not stored.
 	Offered(
 		ctx context.Context, catalog types.UID, revision int64,
 	) (map[v1alpha1.WorkloadReference]*v1alpha1.CatalogWorkloadRecord, error)
 }
 
-// Read reads the situation that a request meets.
-func (g *StateReader) Read(ctx context.Context, request Request) (plan.Input, error) {
-	r := &reading{StateReader: g, requester: request.Requester, Input: &plan.Input{
+// Read reads the state that a sync for the request starts from.
+func (r *StateReader) Read(ctx context.Context, request Request) (plan.Input, error) {
+	reading := &stateReading{reader: r, requester: request.Requester, state: &plan.Input{
 		Environment: request.Environment, Action: request.Action, Only: request.Only, Force: request.Force, Resolution: request.Resolution,
-		Now: metav1.NewTime(g.Clock.Now()), DeniedObjects: map[plan.Key]plan.Denial{},
+		Now: metav1.NewTime(r.Clock.Now()), DeniedObjects: map[plan.Key]plan.Denial{},
 	}}
-	if err := r.read(ctx, request.Revision); err != nil {
+	if err := reading.read(ctx, request.Revision); err != nil {
 		return plan.Input{}, fmt.Errorf("read what environment %s/%s is made of: %w",
 			request.Environment.Namespace, request.Environment.Name, err)
 	}
-	return *r.Input, nil
+	return *reading.state, nil
 }
 
-// reading is a situation that is being read.
-type reading struct {
-	*StateReader
-	*plan.Input
+// stateReading is one state while it is being read.
+type stateReading struct {
+	reader    *StateReader
+	state     *plan.Input
 	requester *access.Holder
-	// versions are those of what is read in the target as it is wanted: workloads, and what was applied.
+	// versions are the API versions in which objects of the target are read: those of the desired workloads and of what was applied.
 	versions map[plan.Key]string
 }
 
-func (r *reading) read(ctx context.Context, revision int64) error {
+func (r *stateReading) read(ctx context.Context, revision int64) error {
 	catalog, err := r.catalog(ctx)
 	if err != nil {
 		return err
 	}
-	r.SourceNamespace, r.Revision = catalog.Spec.SourceNamespace, cmp.Or(revision, catalog.Status.Revision)
-	if r.Input.Denied, err = r.StateReader.Withheld(ctx, catalog); err != nil {
+	r.state.SourceNamespace, r.state.Revision = catalog.Spec.SourceNamespace, cmp.Or(revision, catalog.Status.Revision)
+	if r.state.Denied, err = r.reader.Withheld(ctx, catalog); err != nil {
 		return err
 	}
-	if r.Marks, err = r.marks(ctx); err != nil {
+	if r.state.Marks, err = r.marks(ctx); err != nil {
 		return err
 	}
 	if err := r.records(ctx); err != nil {
 		return err
 	}
-	if err := r.askRequester(ctx, catalog); err != nil {
+	if err := r.checkRequester(ctx, catalog); err != nil {
 		return err
 	}
 	if err := r.wanted(ctx, catalog, revision); err != nil {
@@ -111,9 +111,9 @@ func (r *reading) read(ctx context.Context, revision int64) error {
 	return r.objects(ctx)
 }
 
-// marks reads the marks of tools that the SyncPolicy names.
-func (r *reading) marks(ctx context.Context) (objectcopy.Marks, error) {
-	policy, err := r.Slipstream.SyncPolicies().Get(ctx, v1alpha1.SyncPolicyName, metav1.GetOptions{})
+// marks reads the tracking marks of other tools from the SyncPolicy.
+func (r *stateReading) marks(ctx context.Context) (objectcopy.Marks, error) {
+	policy, err := r.reader.Slipstream.SyncPolicies().Get(ctx, v1alpha1.SyncPolicyName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return objectcopy.Marks{}, nil
 	}
@@ -123,29 +123,29 @@ func (r *reading) marks(ctx context.Context) (objectcopy.Marks, error) {
 	return objectcopy.ParseMarks(policy.Spec.TrackingMarks...)
 }
 
-// wanted reads what the environment is to have: what it had with the revision that is asked for, or what the catalog offers.
-func (r *reading) wanted(ctx context.Context, catalog *v1alpha1.AppCatalog, revision int64) (err error) {
+// wanted reads the desired objects: those that were applied for the requested revision, or else the workloads of the catalog.
+func (r *stateReading) wanted(ctx context.Context, catalog *v1alpha1.AppCatalog, revision int64) (err error) {
 	known := false
-	if revision != 0 && r.Action != v1alpha1.SyncActionCluster {
-		r.Snapshot, known, err = r.Copies.At(ctx, r.Environment.UID, revision)
+	if revision != 0 && r.state.Action != v1alpha1.SyncActionCluster {
+		r.state.Snapshot, known, err = r.reader.Copies.At(ctx, r.state.Environment.UID, revision)
 	}
 	if err == nil && !known {
-		r.Workloads, err = r.offered(ctx, catalog)
+		r.state.Workloads, err = r.offered(ctx, catalog)
 	}
 	r.versions = map[plan.Key]string{}
-	for _, object := range slices.Concat(r.Workloads, r.Snapshot) {
+	for _, object := range slices.Concat(r.state.Workloads, r.state.Snapshot) {
 		r.versions[plan.KeyOf(object)] = object.GroupVersionKind().Version
 	}
 	return err
 }
 
-// base takes up what was applied last.
-func (r *reading) base(ctx context.Context) error {
-	applied, _, err := r.Copies.List(ctx, r.Environment.UID)
-	r.Base = make(map[plan.Key]*unstructured.Unstructured, len(applied))
+// base reads the last applied objects.
+func (r *stateReading) base(ctx context.Context) error {
+	applied, _, err := r.reader.Copies.List(ctx, r.state.Environment.UID)
+	r.state.Base = make(map[plan.Key]*unstructured.Unstructured, len(applied))
 	for _, object := range applied {
 		key := plan.KeyOf(object)
-		r.Base[key] = object
+		r.state.Base[key] = object
 		if _, known := r.versions[key]; !known && plan.IsOnlyIncluded(key.GroupKind) {
 			r.versions[key] = object.GroupVersionKind().Version
 		}

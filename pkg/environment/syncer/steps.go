@@ -13,16 +13,16 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
-// steps are those of a plan that do something, and all of them.
-type steps struct {
+// planSteps are the steps of a plan.
+type planSteps struct {
 	apply []apply.Step
-	// planned are those that apply was made of, each under the same index.
+	// planned[i] is the step that apply[i] was built from.
 	planned []plan.Step
 	all     []plan.Step
 }
 
-func stepsOf(p *plan.Plan) steps {
-	s := steps{all: p.Steps}
+func stepsOf(p *plan.Plan) planSteps {
+	s := planSteps{all: p.Steps}
 	for _, step := range p.Steps {
 		if step.Verb == plan.Leave {
 			continue
@@ -35,7 +35,7 @@ func stepsOf(p *plan.Plan) steps {
 	return s
 }
 
-// failureOf is a refusal as records have it.
+// failureOf returns a refusal as records contain it.
 func failureOf(refusal apply.Refusal) v1alpha1.ObjectFailure {
 	place := ""
 	if refusal.Namespace != "" {

@@ -21,13 +21,13 @@ import (
 	typed "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
 )
 
-// plans bounds how often a run plans because others write what it writes.
-const plans = 5
+// maxPlans is how many times a run plans before it gives up because other clients keep changing its objects.
+const maxPlans = 5
 
-// ErrContended says that a run was not done because of others.
+// ErrContended is returned if other clients kept changing the objects of a run.
 var ErrContended = errors.New("others write what it writes, all the time")
 
-// Syncer syncs environments. It may be used concurrently, by one run of each environment.
+// Syncer syncs environments. It is safe for concurrent use by one run of each environment.
 type Syncer struct {
 	StateReader *StateReader
 	Applier     *apply.Applier
@@ -38,18 +38,18 @@ type Syncer struct {
 	Index        *index.Index
 }
 
-// Records writes the records that the API lets nobody write.
+// Records writes the records that clients of the API are not allowed to write.
 type Records interface {
 	Write(ctx context.Context, record runtime.Object) error
 }
 
-// Mode is how far a run goes.
+// Mode is the extent of a run.
 type Mode int
 
 const (
-	// ModeSync does everything.
+	// ModeSync plans, and applies the plan.
 	ModeSync Mode = iota
-	// ModeDryRun plans, and has the cluster try what is planned. Nothing is written.
+	// ModeDryRun plans, and dry-runs the plan in the cluster. Nothing is written.
 	ModeDryRun
 	// ModePlan only plans.
 	ModePlan
@@ -58,72 +58,72 @@ const (
 // Request says what is to be synced.
 type Request struct {
 	Environment *v1alpha1.Environment
-	// Revision is that of the catalog which the environment is to have, as it had it if that is known; 0 for the one that the
-	// catalog offers now.
+	// Revision is the catalog revision to sync; 0: the current one. If the environment had the revision before, what was applied
+	// then is applied again.
 	Revision int64
 
 	Action     v1alpha1.SyncAction
 	Only       []v1alpha1.WorkloadReference
 	Force      bool
 	Resolution v1alpha1.ConflictResolutionSpec
-	// Requester is the user who must have the permission to read what the catalog's editor does not share. Requests that copy
-	// nothing leave it nil.
+	// Requester is the user who must be allowed to read what the catalog's editor does not share, and to write custom resources.
+	// It is required in ModeSync.
 	Requester *access.Holder
 
 	Mode Mode
-	// Planned hears of what is about to be written, each time it is planned, and ends the run if it fails. It may be nil.
+	// Planned, if set, is called with each plan before it is applied. An error ends the run.
 	Planned func(*plan.Plan) error
-	// Progress hears of steps that have been written, one after the other. It may be nil.
+	// Progress, if set, is called after each applied step, sequentially.
 	Progress apply.Progress
 }
 
-// Result is what came of a run.
+// Result is the outcome of a run.
 type Result struct {
-	// Revision is the catalog's that the plan brings.
+	// Revision is the catalog revision of the plan.
 	Revision int64
-	// Plan is the one that was made last.
+	// Plan is the last plan.
 	Plan *plan.Plan
-	// Failures are the objects because of which the run has not ended well: missing in the source, not ours, being deleted, refused by
-	// the cluster. If any is refused by the dry run, or is a custom resource that the Requester may not write, nothing was written.
+	// Failures are the objects that were not synced: missing in the source, not ours, being deleted, or refused by the cluster. Nothing
+	// was written if the dry run refused an object, or if the Requester is not allowed to write a custom resource.
 	Failures []v1alpha1.ObjectFailure
-	// Refused says that the cluster has refused something.
+	// Refused is set if the cluster refused an object.
 	Refused bool
-	// Unchecked says that nothing could be tried because there is no target yet.
+	// Unchecked is set if nothing could be dry-run because the target namespace does not exist.
 	Unchecked bool
-	// NamespaceCreated says that the target was not there and has been created.
+	// NamespaceCreated is set if the target namespace was created.
 	NamespaceCreated bool
-	// Written are the objects that were written, in the order in which they were.
+	// Written are the written objects, in order.
 	Written []v1alpha1.ResourceSummary
-	// Complete says that all that was planned is done and recorded. There may be failures and conflicts all the same.
+	// Complete is set if the whole plan was applied and recorded. There can still be Failures and Plan.Conflicts.
 	Complete bool
 }
 
-// Run syncs an environment. It returns an error if it could not find out or do everything for another reason than those in the
-// result, and is to be repeated; the result is of what was done until then.
-func (r *Syncer) Run(ctx context.Context, request Request) (Result, error) {
-	of := &running{Syncer: r, Request: request}
-	if err := of.run(ctx); err != nil {
-		return of.result, fmt.Errorf("sync environment %s/%s: %w", request.Environment.Namespace, request.Environment.Name, err)
+// Run syncs an environment as far as the mode says. After an error it can be run again; the result then contains what was done before
+// the error.
+func (s *Syncer) Run(ctx context.Context, request Request) (Result, error) {
+	r := &syncRun{syncer: s, request: request}
+	if err := r.run(ctx); err != nil {
+		return r.result, fmt.Errorf("sync environment %s/%s: %w", request.Environment.Namespace, request.Environment.Name, err)
 	}
-	return of.result, nil
+	return r.result, nil
 }
 
-// errNoRequester is returned for a Sync without a Requester.
+// errNoRequester is returned for ModeSync without a Requester.
 var errNoRequester = errors.New("the requester is missing")
 
-// running is a run that goes on.
-type running struct {
-	*Syncer
-	Request
-	result Result
+// syncRun is one run of a Syncer.
+type syncRun struct {
+	syncer  *Syncer
+	request Request
+	result  Result
 }
 
-func (r *running) run(ctx context.Context) error {
-	if r.Mode == ModeSync && r.Requester == nil {
+func (r *syncRun) run(ctx context.Context) error {
+	if r.request.Mode == ModeSync && r.request.Requester == nil {
 		return errNoRequester
 	}
 	var changed []apply.Conflict
-	for range plans {
+	for range maxPlans {
 		var err error
 		if changed, err = r.once(ctx); err != nil || len(changed) == 0 {
 			return err
@@ -136,27 +136,27 @@ func (r *running) run(ctx context.Context) error {
 	return fmt.Errorf("%w: %s", ErrContended, strings.Join(sentences, ", "))
 }
 
-// once plans, and carries the plan out. It returns what somebody else has changed since it was planned.
-func (r *running) once(ctx context.Context) ([]apply.Conflict, error) {
-	situation, err := r.StateReader.Read(ctx, r.Request)
+// once plans and applies the plan once. It returns the objects that were changed since they were read.
+func (r *syncRun) once(ctx context.Context) ([]apply.Conflict, error) {
+	state, err := r.syncer.StateReader.Read(ctx, r.request)
 	if err != nil {
 		return nil, err
 	}
-	planned, err := r.StateReader.Planner.Plan(ctx, situation)
+	planned, err := r.syncer.StateReader.Planner.Plan(ctx, state)
 	if err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
-	r.result.Plan, r.result.Revision, r.result.Failures = planned, situation.Revision, planned.Failures()
-	s := stepsOf(planned)
-	switch r.Mode {
+	r.result.Plan, r.result.Revision, r.result.Failures = planned, state.Revision, planned.Failures()
+	steps := stepsOf(planned)
+	switch r.request.Mode {
 	case ModePlan:
 		return nil, nil
 	case ModeDryRun:
-		report, err := r.Applier.Check(ctx, r.creating(), s.apply)
-		r.take(report, s)
+		report, err := r.syncer.Applier.Check(ctx, r.creating(), steps.apply)
+		r.addReport(report, steps)
 		return report.Conflicts, err
 	}
-	forbidden, err := r.forbidden(ctx, s.planned)
+	forbidden, err := r.forbidden(ctx, steps.planned)
 	if err != nil {
 		return nil, err
 	}
@@ -164,8 +164,8 @@ func (r *running) once(ctx context.Context) ([]apply.Conflict, error) {
 		r.result.Failures = slices.Concat(forbidden, r.result.Failures)
 		return nil, nil
 	}
-	if r.Planned != nil {
-		if err := r.Planned(planned); err != nil {
+	if r.request.Planned != nil {
+		if err := r.request.Planned(planned); err != nil {
 			return nil, err
 		}
 	}
@@ -173,64 +173,64 @@ func (r *running) once(ctx context.Context) ([]apply.Conflict, error) {
 	if err != nil {
 		return nil, err
 	}
-	report, err := r.Applier.Apply(ctx, target, s.apply, r.progress())
-	r.take(report, s)
+	report, err := r.syncer.Applier.Apply(ctx, target, steps.apply, r.progress())
+	r.addReport(report, steps)
 	done := err == nil && report.IsClean()
-	if kept := r.keep(ctx, situation, s, report.Written, done); err == nil {
+	if kept := r.keep(ctx, state, steps, report.Written, done); err == nil {
 		err = kept
 	}
 	if err != nil || !done {
 		return report.Conflicts, err
 	}
-	if err := r.Record(ctx, r.Environment, planned.Index); err != nil {
+	if err := r.syncer.Record(ctx, r.request.Environment, planned.Index); err != nil {
 		return nil, err
 	}
 	r.result.Complete = true
 	return nil, nil
 }
 
-// creating is the target, created if the environment says so.
-func (r *running) creating() apply.Target {
-	return apply.Target{Namespace: r.Environment.Spec.TargetNamespace, Creation: plan.Namespace(r.Environment)}
+// creating returns the target namespace, to be created if spec.createNamespace is set.
+func (r *syncRun) creating() apply.Target {
+	return apply.Target{Namespace: r.request.Environment.Spec.TargetNamespace, Creation: plan.Namespace(r.request.Environment)}
 }
 
-// target is the target, created if the environment says so and whoever has it synced may create namespaces. When they asked for the
-// sync, the namespace may have been there.
-func (r *running) target(ctx context.Context) (apply.Target, error) {
+// target returns the target namespace, to be created if spec.createNamespace is set and the requester is allowed to create it. When the
+// sync was requested the namespace may have existed, so the permission is checked here.
+func (r *syncRun) target(ctx context.Context) (apply.Target, error) {
 	target := r.creating()
 	if target.Creation == nil {
 		return target, nil
 	}
-	lost, err := r.StateReader.Rights.Check(ctx, *r.Requester, access.OfTarget(r.Environment))
+	lost, err := r.syncer.StateReader.Rights.Check(ctx, *r.request.Requester, access.OfTarget(r.request.Environment))
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return target, err
 	case err != nil:
-		target.Creation, target.NotCreated = nil, fmt.Sprintf("whether %s may create it is not known: %v", r.Requester, err)
+		target.Creation, target.NotCreated = nil, fmt.Sprintf("whether %s may create it is not known: %v", r.request.Requester, err)
 	case lost != "":
 		target.Creation, target.NotCreated = nil, lost
 	}
 	return target, nil
 }
 
-// progress counts what earlier plans of the run have written as well.
-func (r *running) progress() apply.Progress {
+// progress returns a callback that also counts what earlier plans of the run have written.
+func (r *syncRun) progress() apply.Progress {
 	before := len(r.result.Written)
-	if r.Progress == nil {
+	if r.request.Progress == nil {
 		return nil
 	}
-	return func(done, total int) { r.Progress(before+done, before+total) }
+	return func(done, total int) { r.request.Progress(before+done, before+total) }
 }
 
-// take takes up what came of steps.
-func (r *running) take(report apply.Report, s steps) {
+// addReport adds the results of steps to the result.
+func (r *syncRun) addReport(report apply.Report, steps planSteps) {
 	r.result.NamespaceCreated = r.result.NamespaceCreated || report.NamespaceCreated
 	r.result.Unchecked, r.result.Refused = report.Unchecked, len(report.Refusals) > 0
 	for _, refusal := range report.Refusals {
 		r.result.Failures = append(r.result.Failures, failureOf(refusal))
 	}
 	for _, written := range report.Written {
-		of := s.planned[written.Step]
+		of := steps.planned[written.Step]
 		r.result.Written = append(r.result.Written, v1alpha1.ResourceSummary{
 			Type: of.Kind, Namespace: of.Namespace, Name: of.Name, ChangeType: of.ChangeType(),
 		})

@@ -14,18 +14,18 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 )
 
-// AccessReviewer says whether users still have their permissions for whom something is done.
+// AccessReviewer checks whether users still have the permissions that a sync relies on.
 type AccessReviewer interface {
-	// Check says in a sentence what of permissions who does not have; empty: nothing.
+	// Check returns a sentence that names the permissions that the holder lacks, empty if it has all.
 	Check(ctx context.Context, who access.Holder, permissions []access.Permission) (lost string, err error)
 }
 
 var _ AccessReviewer = &access.Reviews{}
 
-// Withheld returns the types of which nothing is copied from the source of a catalog, with why: the editor of the catalog, who
-// consents to it, may not read them any more, or it cannot be found out whether the editor may. Shared Secrets take an editor who is
-// known. The other types do not, as catalogs of earlier versions have none.
-func (g *StateReader) Withheld(ctx context.Context, catalog *v1alpha1.AppCatalog) (plan.Denied, error) {
+// Withheld returns the types that are not copied from the source of a catalog, each with the reason: the editor of the catalog, who
+// consents to copying, can no longer read them, or that could not be checked. Sharing Secrets requires a known editor. The other types
+// do not, because catalogs of earlier versions have no editor.
+func (r *StateReader) Withheld(ctx context.Context, catalog *v1alpha1.AppCatalog) (plan.Denied, error) {
 	withheld := plan.Denied{}
 	editor, known := access.Sharing(catalog)
 	for of, permission := range access.OfCopies(catalog) {
@@ -37,41 +37,41 @@ func (g *StateReader) Withheld(ctx context.Context, catalog *v1alpha1.AppCatalog
 			}
 			continue
 		}
-		if err := g.ask(ctx, withheld, of, editor, permission); err != nil {
+		if err := r.withholdUnless(ctx, withheld, of, editor, permission); err != nil {
 			return nil, err
 		}
 	}
 	return withheld, nil
 }
 
-// askRequester withholds what is copied by the permissions of who has the environment synced, and who may not read it any more. Much
-// may have changed since the request was made: it may have waited for a window. A refresh copies what patches referred to when the
-// environment was last synced, also if they do not any more.
-func (r *reading) askRequester(ctx context.Context, catalog *v1alpha1.AppCatalog) error {
+// checkRequester withholds the types that are copied with the requester's permissions and that the requester can no longer read. The
+// permissions may have changed since the request, for example while it waited for a sync window. A refresh also copies what patches
+// referred to when the environment was last synced.
+func (r *stateReading) checkRequester(ctx context.Context, catalog *v1alpha1.AppCatalog) error {
 	if r.requester == nil {
 		return nil
 	}
-	permissions := access.OfCopying(r.Environment, catalog)
-	if r.Action == v1alpha1.SyncActionCluster {
-		for _, record := range r.Index {
+	permissions := access.OfCopying(r.state.Environment, catalog)
+	if r.state.Action == v1alpha1.SyncActionCluster {
+		for _, record := range r.state.Index {
 			if permission, ok := access.OfPatched(catalog, record.Type); ok && record.ByPatches {
 				permissions[record.Type] = permission
 			}
 		}
 	}
 	for of, permission := range permissions {
-		if err := r.ask(ctx, r.Input.Denied, of, *r.requester, permission); err != nil {
+		if err := r.reader.withholdUnless(ctx, r.state.Denied, of, *r.requester, permission); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// included finds out where the custom resources are that spec.include names, and withholds those that cannot be copied: the requester
-// may not read them, or the cluster does not have such a resource. Their kinds tell which right that takes; of a kind whose resource is
-// another one, the requester has not been asked about the right that matters.
-func (r *reading) included(ctx context.Context, catalog *v1alpha1.AppCatalog) error {
-	for _, object := range r.Environment.Spec.Include {
+// included records the API versions of the custom resources in spec.include, and withholds those that cannot be copied: the cluster
+// does not serve the kind, or the requester cannot read it. The permission is derived from the kind, so kinds whose resource has
+// another name are withheld as well: the permission that was checked would be the wrong one.
+func (r *stateReading) included(ctx context.Context, catalog *v1alpha1.AppCatalog) error {
+	for _, object := range r.state.Environment.Spec.Include {
 		permission, isCustom := access.OfIncluded(object, catalog)
 		if !isCustom {
 			continue
@@ -79,27 +79,27 @@ func (r *reading) included(ctx context.Context, catalog *v1alpha1.AppCatalog) er
 		key := plan.KeyOfIncluded(object)
 		r.versions[key] = object.Resource().Version
 		if why := r.unservable(key, object); why != "" {
-			r.DeniedObjects[key] = plan.Denial{Reason: v1alpha1.ReasonRefused, Message: why}
+			r.state.DeniedObjects[key] = plan.Denial{Reason: v1alpha1.ReasonRefused, Message: why}
 			continue
 		}
 		if r.requester == nil {
 			continue
 		}
-		why, withheld, err := r.review(ctx, *r.requester, permission)
+		why, withheld, err := r.reader.review(ctx, *r.requester, permission)
 		if err != nil {
 			return err
 		}
 		if withheld {
-			r.DeniedObjects[key] = why
+			r.state.DeniedObjects[key] = why
 		}
 	}
 	return nil
 }
 
-// unservable says why an object that spec.include names cannot be read and written, empty if it can.
-func (r *reading) unservable(key plan.Key, object v1alpha1.IncludedObject) string {
+// unservable returns why an object in spec.include cannot be read or written, empty if it can.
+func (r *stateReading) unservable(key plan.Key, object v1alpha1.IncludedObject) string {
 	resource := object.Resource()
-	mapping, err := r.Mapper.RESTMapping(key.GroupKind, resource.Version)
+	mapping, err := r.reader.Mapper.RESTMapping(key.GroupKind, resource.Version)
 	switch {
 	case meta.IsNoMatchError(err):
 		return fmt.Sprintf("the cluster has no kind %s in %s", object.Kind, object.APIVersion)
@@ -114,20 +114,20 @@ func (r *reading) unservable(key plan.Key, object v1alpha1.IncludedObject) strin
 	return ""
 }
 
-// ask withholds objects of a type unless who has a permission.
-func (g *StateReader) ask(
+// withholdUnless withholds a type unless the holder has the permission.
+func (r *StateReader) withholdUnless(
 	ctx context.Context, withheld plan.Denied, of v1alpha1.DependencyType, who access.Holder, permission access.Permission,
 ) error {
-	why, is, err := g.review(ctx, who, permission)
+	why, is, err := r.review(ctx, who, permission)
 	if is {
 		withheld[of] = why
 	}
 	return err
 }
 
-// review says why something is withheld that takes a permission, if it is.
-func (g *StateReader) review(ctx context.Context, who access.Holder, permission access.Permission) (why plan.Denial, is bool, err error) {
-	lost, err := g.Rights.Check(ctx, who, []access.Permission{permission})
+// review checks a permission, and returns the reason for withholding what requires it, if the holder lacks it.
+func (r *StateReader) review(ctx context.Context, who access.Holder, permission access.Permission) (why plan.Denial, is bool, err error) {
+	lost, err := r.Rights.Check(ctx, who, []access.Permission{permission})
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return why, false, err

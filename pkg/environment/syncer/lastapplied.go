@@ -15,8 +15,9 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/syncer/copies"
 )
 
-// keep has the copies hold what was written; once all is done, also what was as it should be, and no more than that.
-func (r *running) keep(ctx context.Context, s plan.Input, of steps, written []apply.Written, done bool) error {
+// keep stores the written objects as last applied. After a complete plan it also stores objects that already matched, and deletes the
+// copies of all others.
+func (r *syncRun) keep(ctx context.Context, s plan.Input, of planSteps, written []apply.Written, done bool) error {
 	var change copies.Change
 	for _, w := range written {
 		addTo(&change, of.planned[w.Step])
@@ -36,11 +37,11 @@ func (r *running) keep(ctx context.Context, s plan.Input, of steps, written []ap
 	if change.Revision, err = r.heldRevision(ctx, s, done); err != nil {
 		return err
 	}
-	name := types.NamespacedName{Namespace: r.Environment.Namespace, Name: r.Environment.Name}
-	return r.Copies.Put(ctx, copies.Environment{NamespacedName: name, UID: r.Environment.UID}, change)
+	name := types.NamespacedName{Namespace: r.request.Environment.Namespace, Name: r.request.Environment.Name}
+	return r.syncer.Copies.Put(ctx, copies.Environment{NamespacedName: name, UID: r.request.Environment.UID}, change)
 }
 
-// addTo takes up what a step has done.
+// addTo adds the result of a step to a change.
 func addTo(change *copies.Change, step plan.Step) {
 	switch {
 	case step.Verb == plan.Delete:
@@ -50,26 +51,28 @@ func addTo(change *copies.Change, step plan.Step) {
 	}
 }
 
-// isWhole says whether a plan is about all that the environment has.
-func (r *running) isWhole() bool { return r.Action != v1alpha1.SyncActionCluster && len(r.Only) == 0 }
+// isWhole reports whether the run is about all objects of the environment.
+func (r *syncRun) isWhole() bool {
+	return r.request.Action != v1alpha1.SyncActionCluster && len(r.request.Only) == 0
+}
 
-// heldRevision is the one that the environment has as a whole, 0 if it has none: what an attempt has written that did not come to
-// its end or left something out, or what was brought of some workloads, is no state to go back to.
-func (r *running) heldRevision(ctx context.Context, s plan.Input, done bool) (int64, error) {
+// heldRevision returns the revision that the environment has as a whole, 0 if it has none. An incomplete run, or a run of some
+// workloads, leaves no state that a rollback could restore.
+func (r *syncRun) heldRevision(ctx context.Context, s plan.Input, done bool) (int64, error) {
 	switch {
 	case done && r.isWhole():
 		if len(r.result.Plan.Failures()) > 0 {
 			return 0, nil
 		}
 		return s.Revision, nil
-	case done && len(r.Only) == 0:
-		return r.Copies.Revision(ctx, r.Environment.UID)
+	case done && len(r.request.Only) == 0:
+		return r.syncer.Copies.Revision(ctx, r.request.Environment.UID)
 	}
 	return 0, nil
 }
 
-// stale are copies of what is neither wanted nor there any more. What only the source lacks for now is still wanted.
-func (r *running) stale(s plan.Input, of steps) []copies.Key {
+// stale returns the copies of objects that are no longer desired. Objects that are only missing in the source are still desired.
+func (r *syncRun) stale(s plan.Input, of planSteps) []copies.Key {
 	if !r.isWhole() {
 		return nil
 	}

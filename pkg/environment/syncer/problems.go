@@ -10,8 +10,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// tell adds to a plan what would keep a sync from doing all of it.
-func tell(shown *v1alpha1.SyncPlan, e *v1alpha1.Environment, result Result) {
+// addProblems adds to a preview what would prevent a sync from applying all of it.
+func addProblems(shown *v1alpha1.SyncPlan, e *v1alpha1.Environment, result Result) {
 	shown.Warnings = slices.Clone(shown.Warnings)
 	if result.Unchecked {
 		shown.Changes = slices.Insert(shown.Changes, 0, creationOf(e.Spec.TargetNamespace))
@@ -34,7 +34,7 @@ func creationOf(namespace string) v1alpha1.ObjectChange {
 	}
 }
 
-// refuse notes with a change that the cluster would refuse it. It says whether there is such a change.
+// refuse records in a change that the cluster would refuse it. It reports whether there is such a change.
 func refuse(changes []v1alpha1.ObjectChange, failure v1alpha1.ObjectFailure) bool {
 	i := slices.IndexFunc(changes, func(change v1alpha1.ObjectChange) bool {
 		return change.Kind == failure.Type && change.Namespace == failure.Namespace && change.Name == failure.Name

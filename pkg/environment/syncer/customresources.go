@@ -13,30 +13,30 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
-// taken are the verbs that whoever has a custom resource written needs. An update is a server-side apply, which takes two.
-var taken = map[plan.Verb][]string{
+// requiredVerbs are the verbs that a requester needs to have a custom resource written. A server-side apply requires two.
+var requiredVerbs = map[plan.Verb][]string{
 	plan.Create: {"create"},
 	plan.Update: {"create", "patch"},
 	plan.Delete: {"delete"},
 }
 
-// forbidden returns a failure for each custom resource that the requester may not write as steps do. Whoever writes an environment, or
-// has it synced, is asked about the kinds that spec.include names by then. What is included no longer, and what an earlier revision
-// brings back, may be of others. About the Gateway API, nobody is asked before: a cluster, or a source, may not have it.
-func (r *running) forbidden(ctx context.Context, steps []plan.Step) ([]v1alpha1.ObjectFailure, error) {
+// forbidden returns a failure for each custom resource that the requester is not allowed to write. Admission checks the kinds in
+// spec.include when an environment is written or a sync is requested. Resources that are no longer included, or that an earlier
+// revision contains, can be of other kinds; resources of the Gateway API are not checked before, because a cluster may not serve it.
+func (r *syncRun) forbidden(ctx context.Context, steps []plan.Step) ([]v1alpha1.ObjectFailure, error) {
 	var failures []v1alpha1.ObjectFailure
 	for _, step := range steps {
 		if !plan.IsCustomResource(step.GroupKind) {
 			continue
 		}
-		mapping, err := r.StateReader.Mapper.RESTMapping(step.GroupKind)
+		mapping, err := r.syncer.StateReader.Mapper.RESTMapping(step.GroupKind)
 		if err != nil {
 			return nil, fmt.Errorf("find the resource of %s: %w", step.Key, err)
 		}
-		permission := access.OfWriting(r.Environment, mapping.Resource.GroupResource(), taken[step.Verb]...)
-		lost, err := r.StateReader.Rights.Check(ctx, *r.Requester, []access.Permission{permission})
+		permission := access.OfWriting(r.request.Environment, mapping.Resource.GroupResource(), requiredVerbs[step.Verb]...)
+		lost, err := r.syncer.StateReader.Rights.Check(ctx, *r.request.Requester, []access.Permission{permission})
 		if err != nil {
-			return nil, fmt.Errorf("find out whether %s may %s: %w", r.Requester, permission, err)
+			return nil, fmt.Errorf("find out whether %s may %s: %w", r.request.Requester, permission, err)
 		}
 		if lost != "" && plan.IsGatewayAPI(step.GroupKind) && step.Verb != plan.Delete {
 			lost += ", or set spec.adapt.ingressHosts.type to Omit"
