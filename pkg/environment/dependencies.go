@@ -12,10 +12,10 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// comparePeriod is how often the index is compared with the EnvironmentDependencies.
+// comparePeriod is the interval at which the index is compared with the EnvironmentDependencies.
 const comparePeriod = time.Hour
 
-// readIndex makes the index what the EnvironmentDependencies say, and returns in how many places it differed.
+// readIndex rebuilds the index from the EnvironmentDependencies, and returns how many entries differed.
 func (c *environments) readIndex(ctx context.Context) (differences int, err error) {
 	index := c.config.Runner.Index
 	mark := index.Revision()
@@ -26,8 +26,8 @@ func (c *environments) readIndex(ctx context.Context) (differences int, err erro
 	return len(index.Rebuild(records.Items, mark)), nil
 }
 
-// compareUntil keeps comparing the index with the EnvironmentDependencies until ctx ends. Every difference is a defect of this
-// server, or somebody has deleted a record.
+// compareUntil periodically rebuilds the index until ctx ends. A difference is a bug in this server, unless a user has deleted a
+// record.
 func (c *environments) compareUntil(ctx context.Context) {
 	ticker := c.shared.Clock.NewTicker(comparePeriod)
 	defer ticker.Stop()
@@ -40,9 +40,9 @@ func (c *environments) compareUntil(ctx context.Context) {
 		differences, err := c.readIndex(ctx)
 		switch {
 		case err != nil && ctx.Err() == nil:
-			klog.FromContext(ctx).Error(err, "The index of dependencies cannot be compared, trying again later")
+			klog.FromContext(ctx).Error(err, "Failed to compare the index of dependencies, retrying later")
 		case differences > 0:
-			klog.FromContext(ctx).Info("The index of dependencies differed from the EnvironmentDependencies, and was made anew", "differences", differences)
+			klog.FromContext(ctx).Info("Rebuilt the index of dependencies, which differed from the EnvironmentDependencies", "differences", differences)
 		}
 		indexDifferences.Add(float64(differences))
 	}

@@ -1,37 +1,35 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package environment answers when an environment is synced, and what is said of it.
+// Package environment reconciles Environments: it decides when an environment is synced, and reports its state.
 //
-// Whatever happens to an environment has it looked at, in a turn: it is read as it is now, with its records; what came of
-// runs is taken up; records come to say what people and the spec ask for; one of them is chosen whose run begins; and the status is
-// written once, on condition that nobody has changed the environment meanwhile. What is to be done next follows from what was
-// read alone (situation). A turn is quick: runs go on beside it, one of each environment, and what a catalog would bring is planned
-// beside it, too. Both have the environment looked at again when they end.
+// A reconcile reads the environment and its records, takes up the results of completed syncs, creates records for what users and the
+// spec request, chooses the record to start next, and writes the status once, on condition that the environment has not changed
+// meanwhile. Every decision follows from the state that was read. A reconcile is quick: syncs run in the background, one for each
+// environment, and so does planning what a sync would change. Both enqueue the environment when they end.
 //
-// # What is true when the process dies
+// # Restarts
 //
-// Each write can be repeated, because what it makes has a name that follows from what asked for it:
+// Every write is idempotent, because the names of objects follow from what caused them. The order of writes is:
 //
-//  1. The finalizer, before anything else.
-//  2. The SyncStatus of a run, whose batch is the id of the request, the generation of the edit, or the revision that is offered. A
-//     request stays in the status until its record has come to its end: it says which workloads are asked for, and what has been
-//     decided about conflicts.
-//  3. The status, which names the record among its activeSyncs. Only then the run begins.
-//  4. What the run writes (pkg/environment/syncer), and the state that the record comes to.
-//  5. The status again: what has ended of the activeSyncs is taken up, once.
+//  1. The finalizer.
+//  2. The SyncStatus of a sync, whose batch is the id of the request, the generation of the edit, or the offered revision. A request
+//     stays in the status until its record has ended, because it contains the requested workloads and the decisions about conflicts.
+//  3. The status, which names the record among its activeSyncs. The sync starts only after that.
+//  4. What the sync writes, and the final state of its record (pkg/environment/syncer).
+//  5. The status again, with the results of the ended activeSyncs, once.
 //
-// Whoever leads next finds records that are InProgress and that nobody works on. They go before all others, and are done again.
+// A new leader finds records that are InProgress without a process that works on them. These are repeated before all others.
 //
-// # Who waits for whom
+// # Order of syncs
 //
-// What the catalog offers goes before what workloads refer to. Of several records of the one, the newest is begun; it takes the place
-// of the others. Runs that nobody has asked for wait for windows, pins and kill switches, for the user who turned them on to be
-// permitted what they do, and for the catalog's editor to be permitted to read what they copy. Those that a user asks for wait for windows, unless they are forced. All stand in line for how many may
-// begin in a minute, and go on at once.
+// Syncs from the catalog come before those of dependencies. Of several records of one kind the newest is started, and supersedes the
+// others. Automatic syncs wait for sync windows, pins and kill switches, for the permissions of the user who turned them on, and for the
+// permission of the catalog's editor to read what is copied. Requested syncs wait for sync windows unless they are forced. All are
+// queued to limit how many start in a minute and run at once.
 //
-// # Telling
+// # Events
 //
-// People hear of an environment by its conditions, its records and Events, and of all of them by metrics. Events are made after
-// what they tell of is written: a process that dies between the two leaves one out, and none is made twice.
+// Conditions, records and Events report on one environment, metrics on all. Events are published after the change that they report was
+// written: a crash in between loses an Event, and no Event is published twice.
 package environment

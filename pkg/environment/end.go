@@ -22,23 +22,23 @@ import (
 	syncstatussummary "github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
-// Finalizer keeps an environment there until what it wrote is as its deletionPolicy wants it.
+// Finalizer keeps an environment until the objects that it wrote are handled according to its deletionPolicy.
 const Finalizer = "configbutler.ai/environment"
 
 const (
-	// minRemovePause and maxRemovePause are how long what is being removed has to go before it is looked at again, at least and at most. It becomes longer
-	// with what does not go: each look lists everything that an environment can have.
+	// minRemovePause and maxRemovePause bound the interval between two checks of a deletion. The interval grows with the duration of the
+	// deletion, because each check lists all objects of the environment.
 	minRemovePause, maxRemovePause = 2 * time.Second, time.Minute
-	// removeShare is the share of the time that it has taken until now.
+	// removeShare divides the duration of the deletion to get the interval.
 	removeShare = 8
 )
 
-// removePause is how long what is being removed since a time has to go before it is looked at again.
+// removePause returns the interval until the next check of a deletion that began at a time.
 func removePause(since, now time.Time) time.Duration {
 	return min(max(now.Sub(since)/removeShare, minRemovePause), maxRemovePause)
 }
 
-// claim puts the finalizer, without which nothing may be written to the target.
+// claim adds the finalizer. Nothing is written to the target before that.
 func (t *turning) claim(ctx context.Context) error {
 	if slices.Contains(t.environment.Finalizers, Finalizer) {
 		return nil
@@ -53,7 +53,7 @@ func (t *turning) claim(ctx context.Context) error {
 	return nil
 }
 
-// expire deletes the environment if its time is over, and says whether it is.
+// expire deletes the environment if its ttl has expired, and reports whether it has.
 func (t *turning) expire(ctx context.Context) (over bool, err error) {
 	at := expiry(t.environment)
 	if at == nil || at.After(t.now) {
@@ -72,7 +72,7 @@ func (t *turning) expire(ctx context.Context) (over bool, err error) {
 	return true, nil
 }
 
-// remove removes what the environment wrote, as its deletionPolicy says, and then lets it go.
+// remove deletes what the environment wrote according to its deletionPolicy, and then removes the finalizer.
 func (t *turning) remove(ctx context.Context) (again time.Time, err error) {
 	name := nameOf(t.environment)
 	t.leaveLine(name)
@@ -113,8 +113,7 @@ func (t *turning) remove(ctx context.Context) (again time.Time, err error) {
 	return again, nil
 }
 
-// customKinds are the kinds of custom resources that the environment may have written: what it has applied, and what a run that died
-// may have.
+// customKinds returns the kinds of custom resources that the environment may have written, including those of an interrupted sync.
 func (t *turning) customKinds(ctx context.Context) ([]schema.GroupKind, error) {
 	applied, _, err := t.copies.List(ctx, t.environment.UID)
 	if err != nil {
@@ -130,7 +129,7 @@ func (t *turning) customKinds(ctx context.Context) ([]schema.GroupKind, error) {
 	return slices.DeleteFunc(kinds.UnsortedList(), func(kind schema.GroupKind) bool { return !plan.IsOnlyIncluded(kind) }), nil
 }
 
-// reportDeletion has the status say that the environment is being deleted, if it does not. Nobody writes it when that begins.
+// reportDeletion sets the status of a deleted environment once: setting the deletionTimestamp does not change the status.
 func (t *turning) reportDeletion(ctx context.Context) error {
 	if t.environment.Status.State == syncstatussummary.Environment(t.environment) {
 		return nil
@@ -138,14 +137,14 @@ func (t *turning) reportDeletion(ctx context.Context) error {
 	return t.reportLeft(ctx, nil)
 }
 
-// reportLeft says what is still there.
+// reportLeft writes which objects remain to the status.
 func (t *turning) reportLeft(ctx context.Context, left []string) error {
 	before := t.environment.DeepCopy()
 	condition.Set(t.environment, condition.Facts{Remaining: left}, t.now)
 	return t.writeStatus(ctx, before)
 }
 
-// close brings the records of an environment that is being deleted to their end: nobody goes on with them.
+// close ends the records of an environment that is being deleted.
 func (t *turning) close(ctx context.Context) error {
 	for _, record := range slices.Clone(t.records) {
 		if syncstatus.Ended(record) {

@@ -18,23 +18,22 @@ import (
 
 // Reasons of Events about an environment that are not those of its conditions.
 const (
-	// reasonSynced says that a run has done everything.
+	// reasonSynced is the reason of a completed sync.
 	reasonSynced = "Synced"
-	// reasonPreviewed says what would have been done.
+	// reasonPreviewed is the reason of a completed dry run.
 	reasonPreviewed = "Previewed"
-	// reasonOffered says that the catalog has a newer revision, and reasonDependenciesChanged that what workloads refer to has changed,
-	// which nothing takes by itself.
+	// reasonOffered is the reason of a newer catalog revision, and reasonDependenciesChanged of changed dependencies, of an environment
+	// that does not sync automatically.
 	reasonOffered             = "Offered"
 	reasonDependenciesChanged = "DependenciesChanged"
-	// reasonManualIntervention says that a record needs someone.
+	// reasonManualIntervention is the reason of a record without attempts left.
 	reasonManualIntervention = "ManualIntervention"
-	// reasonNamespaceKept says why the target is not deleted with the environment.
+	// reasonNamespaceKept is the reason why the target namespace is not deleted with the environment.
 	reasonNamespaceKept = "NamespaceKept"
 )
 
-// events tell people of environments. An Event is made after what it tells of has been written, so a process that dies between the
-// two leaves one out, and none is made twice: records and conditions are what counts. They say what those say, and have
-// nothing of what is in objects.
+// events publishes Events about environments. An Event is published after the change that it reports was written: a crash in between
+// loses the Event, and no Event is published twice. Events repeat records and conditions, and contain no content of objects.
 type events struct {
 	recorder   controllerevents.Recorder
 	conditions *controllerevents.Announcer
@@ -44,8 +43,8 @@ func newEvents(recorder controllerevents.Recorder) *events {
 	return &events{recorder, controllerevents.New(recorder, troublesOf)}
 }
 
-// prompted tells of what is new that users can ask for, once its name has been written into the status: a name is written once, so that
-// neither the next look nor a restart tells of it again.
+// prompted publishes Events about changes that users can sync, after their record was named in the status. A name is written once, so
+// neither the next reconcile nor a restart repeats the Event.
 //
 // dependencies is the record that status.latestDependencySync names, nil if there is none.
 func (e *events) prompted(before, after *v1alpha1.Environment, dependencies *v1alpha1.SyncStatus) {
@@ -63,7 +62,7 @@ func (e *events) prompted(before, after *v1alpha1.Environment, dependencies *v1a
 	}
 }
 
-// numbersOf counts the objects that a record names, by type.
+// numbersOf counts the objects in a record by type.
 func numbersOf(record *v1alpha1.SyncStatus) map[string]int {
 	numbers := map[string]int{}
 	for _, changed := range record.Status.ResourceSummaries {
@@ -72,7 +71,7 @@ func numbersOf(record *v1alpha1.SyncStatus) map[string]int {
 	return numbers
 }
 
-// ended tells of a run that has come to its end.
+// ended publishes an Event about a completed sync.
 func (e *events) ended(environment *v1alpha1.Environment, record *v1alpha1.SyncStatus) {
 	reason := reasonSynced
 	if record.Status.Preview {
@@ -81,7 +80,7 @@ func (e *events) ended(environment *v1alpha1.Environment, record *v1alpha1.SyncS
 	e.recorder.Event(environment, corev1.EventTypeNormal, reason, fmt.Sprintf("SyncStatus %s: %s", record.Name, doneBy(record)))
 }
 
-// doneBy says what a run has changed.
+// doneBy summarizes what a sync has changed.
 func doneBy(record *v1alpha1.SyncStatus) string {
 	what := "nothing was to be changed"
 	if numbers := numbersOf(record); len(numbers) > 0 {
@@ -93,13 +92,13 @@ func doneBy(record *v1alpha1.SyncStatus) string {
 	return what
 }
 
-// gaveUp tells that somebody has to look at what has failed.
+// gaveUp publishes an Event about a record that requires manual intervention.
 func (e *events) gaveUp(environment *v1alpha1.Environment, record *v1alpha1.SyncStatus) {
 	e.recorder.Event(environment, corev1.EventTypeWarning, reasonManualIntervention,
 		fmt.Sprintf("SyncStatus %s: %s", record.Name, syncstatus.Sentence(record)))
 }
 
-// troublesOf reads conditions. What was told before stays while something is being done about it.
+// troublesOf returns the problems in conditions. A reported problem stays while a sync is in progress.
 func troublesOf(conditions []metav1.Condition, before controllerevents.Troubles) controllerevents.Troubles {
 	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
 	if ready == nil || ready.Status != metav1.ConditionFalse {

@@ -14,10 +14,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// defaultHistoryLimit is that of an environment that says nothing of it.
+// defaultHistoryLimit is the historyLimit of an environment that sets none.
 const defaultHistoryLimit = 10
 
-// fold takes up in the status what came of the runs that it says go on. It returns the records of those that have done everything.
+// fold records completed syncs in the status, and returns their records.
 func (s *situation) fold() (ended []*v1alpha1.SyncStatus) {
 	for _, name := range s.environment.Status.ActiveSyncs {
 		if record := s.called(name); record != nil && record.Status.State == v1alpha1.SyncStateCompleted {
@@ -35,7 +35,7 @@ func (s *situation) fold() (ended []*v1alpha1.SyncStatus) {
 	return ended
 }
 
-// complete takes up that a run has done everything. One of some workloads has not: the environment has the revision when all do.
+// complete records a completed sync in the status. A sync of some workloads does not change the applied revision.
 func (s *situation) complete(record *v1alpha1.SyncStatus) {
 	status := &s.environment.Status
 	status.Dismissals = 0
@@ -58,7 +58,7 @@ func (s *situation) complete(record *v1alpha1.SyncStatus) {
 	})
 }
 
-// syncOf is the SyncStatus of a revision of the catalog, empty if that is not known any more.
+// syncOf returns the SyncStatus of a catalog revision, empty if it is no longer in the history.
 func (s *situation) syncOf(revision int64) string {
 	if s.catalog == nil {
 		return ""
@@ -74,7 +74,7 @@ func (s *situation) syncOf(revision int64) string {
 	return ""
 }
 
-// describe has the status say what is true now. active are the records of the run that begins.
+// describe sets the fields of the status other than conditions. active are the records of the sync that is about to start.
 func (s *situation) describe(active []*v1alpha1.SyncStatus) {
 	status := &s.environment.Status
 	status.ObservedGeneration = s.environment.Generation
@@ -92,8 +92,8 @@ func (s *situation) describe(active []*v1alpha1.SyncStatus) {
 	status.ExpiresAt = expiry(s.environment)
 }
 
-// activeSyncs are the runs that go on and begin, of which the status is to be told what came of them, and then as many as may be
-// shown of those that are to come.
+// activeSyncs returns the records that are in progress or about to start, whose results must be recorded later, and then as many waiting
+// ones as fit.
 func (s *situation) activeSyncs(begin []*v1alpha1.SyncStatus) []string {
 	var active, coming []string
 	for _, record := range s.records {
@@ -108,7 +108,7 @@ func (s *situation) activeSyncs(begin []*v1alpha1.SyncStatus) []string {
 	return slices.Clip(all[:min(len(all), v1alpha1.MaxActiveSyncs)])
 }
 
-// describeOffer says what the catalog offers, and what of it is not here as far as it is known.
+// describeOffer sets what the catalog offers, and what of it the environment lacks as far as known.
 func (s *situation) describeOffer() {
 	status := &s.environment.Status
 	if !s.isConflicted() {
@@ -129,15 +129,15 @@ func (s *situation) describeOffer() {
 	}
 }
 
-// isConflicted says whether somebody has to decide before a run can go on.
+// isConflicted reports whether a user has to resolve a conflict.
 func (s *situation) isConflicted() bool {
 	return slices.ContainsFunc(s.records, func(record *v1alpha1.SyncStatus) bool {
 		return record.Status.State == v1alpha1.SyncStateConflicted
 	})
 }
 
-// describeDependencies says what of what else the environment has is not as it should be, as far as it is known, and which record
-// tells of what has changed in the source. A record that was dismissed is named until there is another, or nothing to offer.
+// describeDependencies sets how many dependencies differ from the source, as far as known, and the record about them. A dismissed record
+// is named until there is a newer one, or no difference.
 func (s *situation) describeDependencies() {
 	status := &s.environment.Status
 	told := s.called(status.LatestDependencySync)
@@ -150,7 +150,7 @@ func (s *situation) describeDependencies() {
 	case open != nil:
 		status.LatestDependencySync, status.DismissedDependencySync = open.Name, ""
 	case told != nil && told.Status.State == v1alpha1.SyncStateDismissed && status.DismissedDependencySync != told.Name:
-		// The replica that dismissed it has died before it noted that here, or will note it soon.
+		// The replica that dismissed it crashed before it recorded that here, or is about to record it.
 		status.DismissedDependencySync = told.Name
 		status.Dismissals++
 	case isKnown && len(s.offer.others) == 0:
@@ -158,7 +158,7 @@ func (s *situation) describeDependencies() {
 	}
 }
 
-// isActive says whether a run waits, is being done, or is to be tried again.
+// isActive reports whether a record is pending, in progress, or to be retried.
 func (s *situation) isActive(record *v1alpha1.SyncStatus) bool {
 	switch record.Status.State {
 	case v1alpha1.SyncStatePending, v1alpha1.SyncStateInProgress, v1alpha1.SyncStateRetrying, v1alpha1.SyncStateFailed:
@@ -167,7 +167,7 @@ func (s *situation) isActive(record *v1alpha1.SyncStatus) bool {
 	return false
 }
 
-// failed says whether what a record tells of could not be done yet.
+// failed reports whether the last attempt of a record failed.
 func failed(record *v1alpha1.SyncStatus) bool {
 	switch record.Status.State {
 	case v1alpha1.SyncStateFailed, v1alpha1.SyncStateRetrying, v1alpha1.SyncStateManualIntervention:
@@ -176,7 +176,7 @@ func failed(record *v1alpha1.SyncStatus) bool {
 	return false
 }
 
-// over says which requests are over: those whose records have come to their end, and decisions that no run needs any more.
+// over returns a predicate for finished requests: those whose records have ended, and decisions that no sync needs any more.
 func (s *situation) over() func(v1alpha1.PendingEnvironmentRequest) bool {
 	begun := slices.ContainsFunc(s.open(v1alpha1.SyncTypeEnvironment), func(record *v1alpha1.SyncStatus) bool {
 		return record.Status.State != v1alpha1.SyncStatePending
@@ -188,9 +188,9 @@ func (s *situation) over() func(v1alpha1.PendingEnvironmentRequest) bool {
 		case v1alpha1.EnvironmentRequestRediscover:
 			return s.rediscovered[request.ID]
 		default:
-			// A refresh of everything that needs somebody is that of whoever asks next: nothing but its record tells of it.
+			// The next request for a full refresh takes over a record that requires manual intervention.
 			isWhole := isRefresh(&request) && len(request.Sync.Workloads) == 0
-			return s.answered(&request) || isWhole && s.needsSomebody(&request)
+			return s.answered(&request) || isWhole && s.needsIntervention(&request)
 		}
 	}
 }
@@ -202,7 +202,7 @@ func historyLimit(e *v1alpha1.Environment) int {
 	return defaultHistoryLimit
 }
 
-// expiryOf is expiry as a time, the zero time if there is none.
+// expiryOf returns the expiry, zero if there is none.
 func expiryOf(e *v1alpha1.Environment) time.Time {
 	if at := expiry(e); at != nil {
 		return at.Time
@@ -210,7 +210,7 @@ func expiryOf(e *v1alpha1.Environment) time.Time {
 	return time.Time{}
 }
 
-// expiry is when an environment is deleted by its ttl, nil if it is not.
+// expiry returns when the ttl of an environment expires, nil if it has none.
 func expiry(e *v1alpha1.Environment) *metav1.Time {
 	if e.Spec.TTL == nil {
 		return nil

@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	// byCatalog is the index of environments by the namespace and name of their catalogs.
+	// byCatalog indexes environments by namespace and name of their catalogs.
 	byCatalog = "environment/catalog"
-	// byTarget is the index of environments by the namespaces that they are built in.
+	// byTarget indexes environments by target namespace.
 	byTarget = "environment/target"
-	// bySubject is the index of the SyncStatuses that have not come to their end by the uid of the environment they are about.
+	// bySubject indexes SyncStatuses that have not ended by the UID of their environment.
 	bySubject = "environment/subject"
-	// bySource is the index of catalogs by the namespace that they follow.
+	// bySource indexes catalogs by source namespace.
 	bySource = "environment/source"
 )
 
-// listen follows the objects of users, and the namespaces of the cluster.
+// listen adds event handlers that enqueue environments.
 func (c *environments) listen() error {
 	for kind, follow := range map[string]func() error{
 		"Environments": c.followEnvironments, "AppCatalogs": c.followCatalogs,
@@ -39,16 +39,16 @@ func (c *environments) listen() error {
 	}
 	c.shared.Namespaces.Subscribe(func(change watch.NamespaceChange) {
 		of := cmp.Or(change.After, change.Before)
-		c.lookAt(byTarget, of.Name)
-		// Whether a catalog admits the environments of a namespace can be a matter of its labels.
-		c.lookAt(cache.NamespaceIndex, of.Name)
+		c.enqueueIndexed(byTarget, of.Name)
+		// Catalogs can select the namespaces of their environments by label.
+		c.enqueueIndexed(cache.NamespaceIndex, of.Name)
 	})
 	return nil
 }
 
-// heard calls changed for each object that has come, changed or gone.
-func heard[O any](changed func(O)) cache.ResourceEventHandler {
-	tell := func(object any) {
+// onChange calls changed for each object that is added, updated or deleted.
+func onChange[O any](changed func(O)) cache.ResourceEventHandler {
+	notify := func(object any) {
 		if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
 			object = tombstone.Obj
 		}
@@ -56,14 +56,14 @@ func heard[O any](changed func(O)) cache.ResourceEventHandler {
 			changed(of)
 		}
 	}
-	return cache.ResourceEventHandlerFuncs{AddFunc: tell, UpdateFunc: func(_, after any) { tell(after) }, DeleteFunc: tell}
+	return cache.ResourceEventHandlerFuncs{AddFunc: notify, UpdateFunc: func(_, after any) { notify(after) }, DeleteFunc: notify}
 }
 
-// by is an index by one word of each object; objects without one are not in it.
-func by[O any](word func(O) string) cache.IndexFunc {
+// by returns an index function with one key for each object. Objects with an empty key are not indexed.
+func by[O any](key func(O) string) cache.IndexFunc {
 	return func(object any) ([]string, error) {
 		if of, ok := object.(O); ok {
-			if found := word(of); found != "" {
+			if found := key(of); found != "" {
 				return []string{found}, nil
 			}
 		}
@@ -76,10 +76,10 @@ func (c *environments) followEnvironments() error {
 	if err := informer.AddIndexers(cache.Indexers{byCatalog: by(catalogOf), byTarget: by(targetOf)}); err != nil {
 		return err
 	}
-	_, err := informer.AddEventHandler(heard(func(e *v1alpha1.Environment) {
+	_, err := informer.AddEventHandler(onChange(func(e *v1alpha1.Environment) {
 		c.queue.Add(nameOf(e))
-		// Who comes and goes may be in the way of others.
-		c.lookAt(byTarget, e.Spec.TargetNamespace)
+		// Environments with the same target can exclude each other.
+		c.enqueueIndexed(byTarget, e.Spec.TargetNamespace)
 	}))
 	if err != nil {
 		return err
@@ -99,21 +99,21 @@ func (c *environments) followCatalogs() error {
 	if _, err := informer.AddEventHandler(c.followSources()); err != nil {
 		return err
 	}
-	_, err := informer.AddEventHandler(heard(func(catalog *v1alpha1.AppCatalog) {
-		c.lookAt(byCatalog, catalog.Namespace+"/"+catalog.Name)
-		c.lookAt(byTarget, catalog.Spec.SourceNamespace)
+	_, err := informer.AddEventHandler(onChange(func(catalog *v1alpha1.AppCatalog) {
+		c.enqueueIndexed(byCatalog, catalog.Namespace+"/"+catalog.Name)
+		c.enqueueIndexed(byTarget, catalog.Spec.SourceNamespace)
 	}))
 	return err
 }
 
-// followRecords follows the records of environments, which are kept for months: in the cache is only which there are, and their
+// followRecords watches the records of environments. Records are kept for months, so the cache holds only their identities and
 // states.
 func (c *environments) followRecords() error {
 	informer := c.recordInformer()
 	if err := informer.AddIndexers(cache.Indexers{bySubject: by(subjectOf)}); err != nil {
 		return err
 	}
-	_, err := informer.AddEventHandler(heard(func(record *v1alpha1.SyncStatus) {
+	_, err := informer.AddEventHandler(onChange(func(record *v1alpha1.SyncStatus) {
 		if record.Spec.Subject.Kind == v1alpha1.SubjectEnvironment {
 			c.queue.Add(types.NamespacedName{Namespace: record.Namespace, Name: record.Spec.Subject.Name})
 		}
@@ -121,40 +121,40 @@ func (c *environments) followRecords() error {
 	return err
 }
 
-// recordInformer returns the informer of SyncStatuses. Of the records of environments, it has the identity, the spec and the state.
+// recordInformer returns the informer of SyncStatuses. Of records of environments it has only the identity, the spec and the state.
 func (c *environments) recordInformer() cache.SharedIndexInformer {
 	return c.informers.Configbutler().V1alpha1().SyncStatuses().Informer()
 }
 
-// followPolicy looks at all environments when the settings change.
+// followPolicy enqueues all environments when the SyncPolicy changes.
 func (c *environments) followPolicy() error {
 	return syncpolicy.Follow(c.informers.Configbutler().V1alpha1().SyncPolicies(), func() {
-		c.lookAtAll()
+		c.enqueueAll()
 		c.detector.PolicyChanged()
 	})
 }
 
-// lookAt has the environments looked at that an index has under a word.
-func (c *environments) lookAt(index, word string) {
-	for _, e := range c.indexed(index, word) {
+// enqueueIndexed enqueues the environments that an index has for a key.
+func (c *environments) enqueueIndexed(index, key string) {
+	for _, e := range c.indexed(index, key) {
 		c.queue.Add(nameOf(e))
 	}
 }
 
-// indexed are the environments that an index has under a word.
-func (c *environments) indexed(index, word string) []*v1alpha1.Environment {
-	// The index is there since before the informer was started.
-	objects, _ := c.informers.Configbutler().V1alpha1().Environments().Informer().GetIndexer().ByIndex(index, word)
+// indexed returns the environments that an index has for a key.
+func (c *environments) indexed(index, key string) []*v1alpha1.Environment {
+	// The index was added before the informer was started.
+	objects, _ := c.informers.Configbutler().V1alpha1().Environments().Informer().GetIndexer().ByIndex(index, key)
 	return as[*v1alpha1.Environment](objects)
 }
 
-func (c *environments) lookAtAll() {
+func (c *environments) enqueueAll() {
 	for _, e := range as[*v1alpha1.Environment](c.informers.Configbutler().V1alpha1().Environments().Informer().GetStore().List()) {
 		c.queue.Add(nameOf(e))
 	}
 }
 
-// as are objects of a cache by their type.
+// as converts objects of a cache to their type.
 func as[O any](objects []any) []O {
 	out := make([]O, 0, len(objects))
 	for _, object := range objects {
@@ -177,7 +177,7 @@ func targetOf(e *v1alpha1.Environment) string { return e.Spec.TargetNamespace }
 
 func sourceOf(catalog *v1alpha1.AppCatalog) string { return catalog.Spec.SourceNamespace }
 
-// subjectOf is the uid of the environment that a record is about, if something or somebody can still go on with it.
+// subjectOf returns the UID of the environment of a record that has not ended.
 func subjectOf(record *v1alpha1.SyncStatus) string {
 	if record.Spec.Subject.Kind != v1alpha1.SubjectEnvironment || syncstatus.Ended(record) {
 		return ""

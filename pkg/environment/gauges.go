@@ -13,11 +13,11 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// measurePeriod is how old the gauges are at most. It is shorter than what metrics are usually read in.
+// measurePeriod is the interval at which gauges are updated. It is shorter than usual scrape intervals.
 const measurePeriod = 5 * time.Second
 
-// measureUntil keeps the gauges, and what the SyncPolicy says of the line, until ctx ends. Afterwards the gauges are 0: whoever
-// leads next tells.
+// measureUntil updates the gauges and status.syncsWaiting of the SyncPolicy until ctx ends. Then it sets the gauges to 0: the next leader
+// reports them.
 func (c *environments) measureUntil(ctx context.Context) {
 	defer setGauges(numbers{})
 	ticker := c.shared.Clock.NewTicker(measurePeriod)
@@ -25,7 +25,7 @@ func (c *environments) measureUntil(ctx context.Context) {
 	for {
 		counted := c.count()
 		setGauges(counted)
-		c.tellWaiting(ctx, counted.waiting)
+		c.reportWaiting(ctx, counted.waiting)
 		select {
 		case <-ctx.Done():
 			return
@@ -34,7 +34,7 @@ func (c *environments) measureUntil(ctx context.Context) {
 	}
 }
 
-// numbers are what the gauges show.
+// numbers are the values of the gauges.
 type numbers struct {
 	ready                                map[metav1.ConditionStatus]int
 	waiting, active, awaiting, conflicts int
@@ -42,7 +42,7 @@ type numbers struct {
 	catalog, dependencies                prompts
 }
 
-// count counts what there is.
+// count computes the values of the gauges.
 func (c *environments) count() numbers {
 	out := numbers{ready: map[metav1.ConditionStatus]int{}}
 	out.waiting, out.active = c.line.numbers()
@@ -61,9 +61,9 @@ func (c *environments) count() numbers {
 	return out
 }
 
-// openOf are the records of an environment that have not come to their end, as the cache has them.
+// openOf returns the cached records of an environment that have not ended.
 func (c *environments) openOf(e *v1alpha1.Environment) []*v1alpha1.SyncStatus {
-	// The index is there since before the informer was started.
+	// The index was added before the informer was started.
 	open, _ := c.recordInformer().GetIndexer().ByIndex(bySubject, string(e.UID))
 	return as[*v1alpha1.SyncStatus](open)
 }
@@ -79,22 +79,22 @@ func (n *numbers) countOpen(records []*v1alpha1.SyncStatus) {
 	}
 }
 
-// prompts are the environments that have something to take.
+// prompts counts the environments with changes that users can sync.
 type prompts struct {
 	count int
-	// oldest is since when the first of them has.
+	// oldest is the earliest time since when one of them has changes.
 	oldest time.Time
 }
 
-// add counts an environment, if it has something to take and its condition does not say that this was put aside.
+// add counts an environment with changes, unless they are dismissed or the environment is pinned.
 func (p *prompts) add(e *v1alpha1.Environment, condition string, has bool) {
-	told := meta.FindStatusCondition(e.Status.Conditions, condition)
-	if !has || told == nil || told.Status != metav1.ConditionFalse ||
-		told.Reason == v1alpha1.ReasonDismissed || told.Reason == v1alpha1.ReasonPinned {
+	found := meta.FindStatusCondition(e.Status.Conditions, condition)
+	if !has || found == nil || found.Status != metav1.ConditionFalse ||
+		found.Reason == v1alpha1.ReasonDismissed || found.Reason == v1alpha1.ReasonPinned {
 		return
 	}
 	p.count++
-	if since := told.LastTransitionTime.Time; p.oldest.IsZero() || since.Before(p.oldest) {
+	if since := found.LastTransitionTime.Time; p.oldest.IsZero() || since.Before(p.oldest) {
 		p.oldest = since
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/metrics"
 )
 
-// The labels of the metrics have few values: there is no bound on how many environments there are. What is wrong with one of them
-// is told by its conditions, its records and Events.
+// The labels of the metrics have few values, because the number of environments is not bounded. Conditions, records and Events describe
+// single environments.
 var (
 	syncs = metrics.NewCounterVec("environment_syncs_total",
 		"SyncStatuses of runs of environments' syncs that have come to an end, by their type, what the run does (action), whether it began by itself "+
@@ -53,7 +53,7 @@ var (
 func init() {
 	legacyregistry.MustRegister(syncs, syncSeconds, sourceSeconds, unrecorded, indexDifferences, indexCopies,
 		environmentsGauge, awaitingGauge, promptsGauge, oldestPrompt, waitingGauge, activeGauge)
-	// What counts from 0 has its first time counted as an increase.
+	// Counters start at 0, so that the first event is an increase.
 	for _, trigger := range []string{triggerAutomatic, triggerRequested} {
 		for _, action := range []v1alpha1.SyncAction{v1alpha1.SyncActionCatalog, v1alpha1.SyncActionAll, v1alpha1.SyncActionCluster} {
 			of, states := v1alpha1.SyncTypeEnvironment, []v1alpha1.SyncState{v1alpha1.SyncStateCompleted, v1alpha1.SyncStateFailed, v1alpha1.SyncStateConflicted}
@@ -81,7 +81,7 @@ const (
 	triggerRequested = "requested"
 )
 
-// triggerOf is why a run has begun.
+// triggerOf returns the label value for why a sync was started.
 func triggerOf(automatic bool) string {
 	if automatic {
 		return triggerAutomatic
@@ -89,10 +89,10 @@ func triggerOf(automatic bool) string {
 	return triggerRequested
 }
 
-// measure counts what came of a run.
+// measure records the outcome of a job.
 func measure(begun syncer.Job, outcome syncer.Outcome, took time.Duration) {
 	for i, record := range outcome.Records {
-		// Once a record has ended, it does not say any more who asked for its last attempt.
+		// A record that has ended no longer contains who requested its last attempt.
 		trigger := triggerOf(isAutomatic(begun.Records[i]))
 		syncs.WithLabelValues(string(record.Spec.Type), string(actionOf(record)), trigger, string(record.Status.State)).Inc()
 	}
@@ -101,24 +101,23 @@ func measure(begun syncer.Job, outcome syncer.Outcome, took time.Duration) {
 	}
 }
 
-// measureSource measures how long changes of the source took until the environment had them, of runs of all
-// workloads that have done everything. before is the environment's status before.
+// measureSource measures how long source changes took to reach the environment, for completed syncs of all workloads. before is the
+// previous status of the environment.
 func (t *turning) measureSource(ctx context.Context, before *v1alpha1.EnvironmentStatus, ended []*v1alpha1.SyncStatus) {
 	had := newestApplied(before)
 	for _, record := range ended {
 		switch {
 		case record.Status.Preview:
-		case record.Spec.Type == v1alpha1.SyncTypeDependency && tellsOfSource(record):
+		case record.Spec.Type == v1alpha1.SyncTypeDependency && isSourceChange(record):
 			observeSource(aboutDependencies, record, record.Status.DetectedAt.Time)
-		case record.Spec.Type == v1alpha1.SyncTypeEnvironment && had > 0: // The first build takes no change.
+		case record.Spec.Type == v1alpha1.SyncTypeEnvironment && had > 0: // The first sync brings no change.
 			t.measureRevisions(ctx, record, had)
 		}
 		had = max(had, record.Status.Revision)
 	}
 }
 
-// measureRevisions measures the revisions of the catalog that a run has brought and that the environment never had, as far as their
-// records can be read.
+// measureRevisions measures the catalog revisions that the environment has for the first time, as far as their records exist.
 func (t *turning) measureRevisions(ctx context.Context, record *v1alpha1.SyncStatus, had int64) {
 	if t.catalog == nil {
 		return
@@ -145,7 +144,7 @@ func observeSource(about string, record *v1alpha1.SyncStatus, since time.Time) {
 	}
 }
 
-// newestApplied is the newest revision that an environment has had, 0 if it had none.
+// newestApplied returns the newest revision that an environment ever had, 0 if it had none.
 func newestApplied(status *v1alpha1.EnvironmentStatus) int64 {
 	newest := status.AppliedRevision
 	for _, entry := range status.History {
@@ -154,7 +153,7 @@ func newestApplied(status *v1alpha1.EnvironmentStatus) int64 {
 	return newest
 }
 
-// tellsOfSource says whether a record about dependencies began with a change of the source, and not with a user's request.
-func tellsOfSource(record *v1alpha1.SyncStatus) bool {
+// isSourceChange reports whether a Dependency record was created by a change of the source, and not by a user's request.
+func isSourceChange(record *v1alpha1.SyncStatus) bool {
 	return record.Status.Actor == "" || record.Annotations[annotationRequest] != ""
 }

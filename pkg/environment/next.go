@@ -15,18 +15,18 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// choice is what is to be done next about the records of an environment.
+// choice is the decision which record to start next.
 type choice struct {
-	// record is the one whose run is to begin, nil if there is none.
+	// record is the record to start, nil if there is none.
 	record *v1alpha1.SyncStatus
-	// held says why there is none although one waits.
+	// held is why a waiting record is not started.
 	held verdict
-	// again is when to look again, the zero time if something else will have happened then.
+	// again is when to reconcile again, zero if an event will trigger that.
 	again time.Time
 }
 
-// next chooses. A run that was interrupted goes before all others, what the catalog offers before what workloads refer to, and of
-// several runs from the catalog the newest: it does what the others would.
+// next returns the next record to start. Interrupted syncs come first, then syncs from the catalog, then those of dependencies. Of
+// several syncs from the catalog the newest is started, because it includes the others.
 func (s *situation) next() choice {
 	if s.busy || !s.obstacle.ok() {
 		return choice{}
@@ -36,7 +36,7 @@ func (s *situation) next() choice {
 		held, again := s.hold(record)
 		out.again = earliest(out.again, again)
 		switch {
-		case !again.IsZero() && held.ok(): // Its time has not come.
+		case !again.IsZero() && held.ok(): // Its next attempt is not due.
 		case held.ok():
 			return choice{record: record}
 		case out.held.ok():
@@ -44,12 +44,12 @@ func (s *situation) next() choice {
 		}
 	}
 	if out.held.ok() {
-		out.held = s.unwished()
+		out.held = s.withheldReason()
 	}
 	return out
 }
 
-// candidates are the records that can be begun, those first that go first.
+// candidates returns the records that can be started, highest priority first.
 func (s *situation) candidates() []*v1alpha1.SyncStatus {
 	var out []*v1alpha1.SyncStatus
 	for _, record := range s.records {
@@ -66,8 +66,8 @@ func (s *situation) candidates() []*v1alpha1.SyncStatus {
 	return out
 }
 
-// isWanted says whether somebody, or the spec, wants a record's run: what changes in the source is a prompt where nothing is synced
-// by itself.
+// isWanted reports whether a user or the spec requests the sync of a record. Without spec.autoSync, records of source changes are only
+// prompts.
 func (s *situation) isWanted(record *v1alpha1.SyncStatus) bool {
 	return !record.Status.AutoTriggered || record.Status.State == v1alpha1.SyncStateInProgress || s.environment.Spec.AutoSync ||
 		record.Status.State == v1alpha1.SyncStateRetrying
@@ -84,8 +84,8 @@ func rank(record *v1alpha1.SyncStatus) int {
 	return rank
 }
 
-// hold says what a record's run waits for, and when that is over if that is known; without a verdict that is the time of its next
-// attempt. What has begun is brought to its end.
+// hold returns why a record cannot be started now, and until when if that is known. A time without a reason is that of the next
+// attempt. Records in progress are always continued.
 func (s *situation) hold(record *v1alpha1.SyncStatus) (verdict, time.Time) {
 	switch record.Status.State {
 	case v1alpha1.SyncStateInProgress:
@@ -106,7 +106,7 @@ func (s *situation) hold(record *v1alpha1.SyncStatus) (verdict, time.Time) {
 	return s.window()
 }
 
-// stopped says why a run of a type is not begun that nobody has asked for.
+// stopped returns why automatic syncs of a type are not started, ok if they can be.
 func (s *situation) stopped(of v1alpha1.SyncType) verdict {
 	switch {
 	case of == v1alpha1.SyncTypeEnvironment && s.policy.Suspend.EnvironmentAutoSync:
@@ -119,9 +119,9 @@ func (s *situation) stopped(of v1alpha1.SyncType) verdict {
 	return s.lost
 }
 
-// unwished says why the catalog's offer is not taken by itself although the spec wants that. That a permission is lost is said also
-// while nothing is offered: what is offered next would not be taken.
-func (s *situation) unwished() verdict {
+// withheldReason returns why the catalog's content is not synced although spec.autoSync is set. A lost permission is reported even
+// if nothing is to be synced, because it also blocks the next sync.
+func (s *situation) withheldReason() verdict {
 	held := s.withheld()
 	if !s.environment.Spec.AutoSync || !s.isBehind() && held.reason != v1alpha1.ReasonPermissionLost {
 		return verdict{}
@@ -129,7 +129,7 @@ func (s *situation) unwished() verdict {
 	return held
 }
 
-// window says whether the windows of the spec let a run begin, and when else.
+// window returns whether the sync windows of the spec allow a start now, and otherwise when they will.
 func (s *situation) window() (verdict, time.Time) {
 	windows, errs := syncwindow.Compile(windowsOf(&s.environment.Spec), field.NewPath("spec", "syncWindows"))
 	if len(errs) > 0 {
@@ -152,7 +152,7 @@ func windowsOf(spec *v1alpha1.EnvironmentSpec) []syncwindow.Window {
 	return windows
 }
 
-// earliest is the earlier of two times, of which the zero time is none.
+// earliest returns the earlier of two times. The zero time means none.
 func earliest(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

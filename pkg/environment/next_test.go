@@ -168,7 +168,7 @@ func TestWishes(t *testing.T) {
 				do(s)
 			}
 			var got []string
-			for _, w := range s.wishes() {
+			for _, w := range s.desiredSyncs() {
 				line := []string{w.batch, string(w.action), "r" + string(rune('0'+w.revision))}
 				if w.by != nil {
 					line = append(line, w.by.Username)

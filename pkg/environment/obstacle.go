@@ -13,7 +13,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// inTheWay says why nothing can be synced in an environment until somebody changes something.
+// inTheWay returns why an environment cannot be synced until an object changes, ok if it can be.
 func (c *environments) inTheWay(s *situation) verdict {
 	e := s.environment
 	ref := e.Spec.CatalogRef
@@ -35,10 +35,10 @@ func (c *environments) inTheWay(s *situation) verdict {
 	return verdict{}
 }
 
-// neighbourhood are the catalogs and environments that can be in the way of an environment.
+// neighbourhood returns the catalogs and environments that can exclude an environment.
 func (c *environments) neighbourhood(s *situation) *placement.Cluster {
 	target := s.environment.Spec.TargetNamespace
-	// The index is there since before the informer was started.
+	// The index was added before the informer was started.
 	sources, _ := c.informers.Configbutler().V1alpha1().AppCatalogs().Informer().GetIndexer().ByIndex(bySource, target)
 	n := &placement.Cluster{
 		Own: c.config.Namespace, Environments: c.indexed(byTarget, target), Labels: c.labelsOf,
@@ -53,13 +53,13 @@ func (c *environments) neighbourhood(s *situation) *placement.Cluster {
 	return n
 }
 
-// labelsOf are those of a namespace; false if there is none.
+// labelsOf returns the labels of a namespace; false if it does not exist.
 func (c *environments) labelsOf(namespace string) (labels.Set, bool) {
 	found, there := c.shared.Namespaces.Get(namespace)
 	return found.Labels, there
 }
 
-// hasTarget says whether there is the target.
+// hasTarget reports whether the target namespace exists.
 func (c *environments) hasTarget(e *v1alpha1.Environment) bool {
 	_, there := c.shared.Namespaces.Get(e.Spec.TargetNamespace)
 	return there

@@ -19,8 +19,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/syncer/copies"
 )
 
-// read finds out in which situation an environment is, nil if there is none of the name. The environment and its records are as
-// they are now: a cache may be older than what was written last.
+// read returns the state of an environment, nil if it does not exist. The environment and its records are read from the API, because a
+// cache may be older than the last write.
 func (c *environments) read(ctx context.Context, name types.NamespacedName) (*situation, error) {
 	found, err := c.api.Environments(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	switch {
@@ -39,17 +39,17 @@ func (c *environments) read(ctx context.Context, name types.NamespacedName) (*si
 	return s, nil
 }
 
-// catalogOf is the catalog of an environment, nil if there is none.
+// catalogOf returns the catalog of an environment, nil if it does not exist.
 func (c *environments) catalogOf(e *v1alpha1.Environment) *v1alpha1.AppCatalog {
 	ref := e.Spec.CatalogRef
 	found, err := c.informers.Configbutler().V1alpha1().AppCatalogs().Lister().AppCatalogs(cmp.Or(ref.Namespace, e.Namespace)).Get(ref.Name)
 	if err != nil {
-		return nil // A cache has no other error.
+		return nil // NotFound is the only error of a cache.
 	}
 	return found
 }
 
-// readRecords reads those that the cache has not seen end, and those that the status tells of.
+// readRecords reads the records that have not ended in the cache, and those that the status names.
 func (c *environments) readRecords(ctx context.Context, e *v1alpha1.Environment) ([]*v1alpha1.SyncStatus, error) {
 	names := sets.New(e.Status.ActiveSyncs...)
 	if latest := e.Status.LatestDependencySync; latest != "" {
@@ -75,12 +75,12 @@ func (c *environments) readRecords(ctx context.Context, e *v1alpha1.Environment)
 	return records, nil
 }
 
-// settings are the settings that all environments share, with their defaults.
+// settings returns the SyncPolicy with its defaults.
 func (c *environments) settings() *v1alpha1.SyncPolicySpec {
 	return syncpolicy.Of(c.informers.Configbutler().V1alpha1().SyncPolicies().Lister())
 }
 
-// isThere says whether there still is an environment.
+// isThere reports whether an environment still exists.
 func (c *environments) isThere(ctx context.Context, e copies.Environment) (bool, error) {
 	found, err := c.api.Environments(e.Namespace).Get(ctx, e.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

@@ -10,7 +10,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/condition"
 )
 
-// report has the conditions say how things are. begun is the run that begins, nil if none does.
+// report sets the conditions. begun is the record that is about to start, nil if there is none.
 func (t *turning) report(held verdict, begun *v1alpha1.SyncStatus) {
 	facts := condition.Facts{
 		Obstacle: t.obstacle.why(), Held: held.why(), Running: begun, GivenUp: t.hasGivenUp(),
@@ -31,7 +31,7 @@ func (t *turning) report(held verdict, begun *v1alpha1.SyncStatus) {
 	condition.Set(e, facts, t.now)
 }
 
-// workloads counts those that run as they should, and says why others do not. While that is not known, it is what was known last.
+// workloads returns how many workloads are ready, and why others are not. While that is unknown, it returns the last known numbers.
 func (t *turning) workloads() (*v1alpha1.WorkloadsReady, []string) {
 	if t.environment.Status.AppliedRevision == 0 {
 		return nil, nil
@@ -43,7 +43,7 @@ func (t *turning) workloads() (*v1alpha1.WorkloadsReady, []string) {
 	return ready, troubles
 }
 
-// inProgress is the record whose run is being done, nil if there is none.
+// inProgress returns the record in progress, nil if there is none.
 func (s *situation) inProgress() *v1alpha1.SyncStatus {
 	for _, record := range s.records {
 		if record.Status.State == v1alpha1.SyncStateInProgress {
@@ -53,7 +53,7 @@ func (s *situation) inProgress() *v1alpha1.SyncStatus {
 	return nil
 }
 
-// hasGivenUp says whether what failed last is not tried again until somebody asks for it.
+// hasGivenUp reports whether the last failure is not retried until a user requests it.
 func (s *situation) hasGivenUp() bool {
 	gave := false
 	for _, record := range s.records {
@@ -64,5 +64,5 @@ func (s *situation) hasGivenUp() bool {
 	return gave
 }
 
-// why is a verdict as conditions have it.
+// why converts a verdict for conditions.
 func (v verdict) why() condition.Why { return condition.Why{Reason: v.reason, Message: v.message} }

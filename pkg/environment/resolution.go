@@ -11,7 +11,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// resolution is what has been decided about conflicts. Of decisions about the same field the newest counts.
+// resolution returns the decisions about conflicts. The newest decision about a field wins.
 func (s *situation) resolution() v1alpha1.ConflictResolutionSpec {
 	d := decisions{sets.New[decided](), v1alpha1.ConflictResolutionSpec{}}
 	for _, request := range slices.Backward(s.environment.Status.PendingRequests) {
@@ -22,28 +22,28 @@ func (s *situation) resolution() v1alpha1.ConflictResolutionSpec {
 	return d.all
 }
 
-// decisions are what has been decided, and about which fields.
+// decisions collects decisions, from the newest to the oldest.
 type decisions struct {
 	about sets.Set[decided]
 	all   v1alpha1.ConflictResolutionSpec
 }
 
-// decided is a field that has been decided about; without a field, all of the workload.
+// decided identifies a field with a decision, or the whole workload if the field is empty.
 type decided struct {
 	workload v1alpha1.WorkloadReference
 	field    string
 }
 
-// add takes up a decision that is older than those before.
+// add adds a decision that is older than those before.
 func (d *decisions) add(decision *v1alpha1.ConflictResolutionSpec) {
 	about := d.about.Clone()
-	d.all.Keep = append(d.all.Keep, d.news(decision.Keep, about)...)
-	d.all.Take = append(d.all.Take, d.news(decision.Take, about)...)
+	d.all.Keep = append(d.all.Keep, d.undecided(decision.Keep, about)...)
+	d.all.Take = append(d.all.Take, d.undecided(decision.Take, about)...)
 	d.about = about
 }
 
-// news are the choices about what nobody has decided about later.
-func (d *decisions) news(choices []v1alpha1.ConflictChoice, about sets.Set[decided]) []v1alpha1.ConflictChoice {
+// undecided returns the choices for fields without a newer decision.
+func (d *decisions) undecided(choices []v1alpha1.ConflictChoice, about sets.Set[decided]) []v1alpha1.ConflictChoice {
 	var out []v1alpha1.ConflictChoice
 	for _, choice := range choices {
 		of := decided{workload: v1alpha1.WorkloadReference{Kind: choice.Kind, Name: choice.Name}}

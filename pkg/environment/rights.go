@@ -15,15 +15,14 @@ import (
 )
 
 const (
-	// askAgain is how soon it is found out whether a permission that was lost has come back.
+	// askAgain is the interval at which a lost permission is checked again.
 	askAgain = access.DeniedTTL
-	// askStanding is how often it is found out whether a permission is still there: that of the catalog's editor to read what is
-	// copied, and those that automatic syncs need.
+	// askStanding is the interval at which granted permissions are checked: those of the catalog's editor to read what is copied, and
+	// those that automatic syncs require.
 	askStanding = access.AllowedTTL
 )
 
-// checkConsent finds out what may not be copied from the source because the catalog's editor may not read it any more, and when to look
-// again.
+// checkConsent determines what is not copied because the catalog's editor can no longer read it, and returns when to check again.
 func (t *turning) checkConsent(ctx context.Context) (again time.Time, err error) {
 	if t.catalog == nil || !t.obstacle.ok() {
 		return again, nil
@@ -35,8 +34,8 @@ func (t *turning) checkConsent(ctx context.Context) (again time.Time, err error)
 	return t.now.Add(askStanding), err
 }
 
-// checkRights finds out whether what the environment would do by itself may still be done, also while there is nothing to do, and when
-// to look again. By itself nothing is done while a part of it would be withheld: all of it is done when that may be copied again.
+// checkRights checks the permissions of automatic syncs, even if there is nothing to sync, and returns when to check again. No automatic
+// sync is started while a type is withheld; all changes are synced when it can be copied again.
 func (t *turning) checkRights(ctx context.Context) (again time.Time) {
 	if !t.environment.Spec.AutoSync || t.catalog == nil {
 		return again
@@ -61,7 +60,7 @@ func (t *turning) checkRights(ctx context.Context) (again time.Time) {
 	return t.now.Add(askAgain)
 }
 
-// consent is what is withheld of what the environment has, or may come to have if it has never been synced.
+// consent returns what is withheld of the types that the environment has, or of all types if it was never synced.
 func (t *turning) consent() condition.Why {
 	has := t.config.Runner.Index.Types(nameOf(t.environment))
 	withheld := plan.Denied{}

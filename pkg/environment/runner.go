@@ -22,26 +22,26 @@ import (
 )
 
 const (
-	// requestsPerSecond and requestBurst bound what all runs of a process ask of the cluster. A sync of 100 workloads and 200
-	// dependencies makes about 1200 requests, and others want to be served meanwhile.
+	// requestsPerSecond and requestBurst limit the requests of all syncs of a process to the cluster. A sync of 100 workloads and 200
+	// dependencies makes about 1200 requests.
 	requestsPerSecond = 200
 	requestBurst      = 400
-	// concurrency is how many requests a run makes at once.
+	// concurrency is how many requests a sync has in flight.
 	concurrency = 8
-	// keptRevisions is how many revisions of an environment's copies are kept, as many as a historyLimit can be.
+	// keptRevisions is how many revisions of an environment's copies are stored, the maximum of historyLimit.
 	keptRevisions = 100
 )
 
-// RunnerConfig is what a syncer.Syncer is made of beside controller.Process. All fields are required.
+// RunnerConfig configures a syncer.Syncer, in addition to controller.Process. All fields are required.
 type RunnerConfig struct {
 	// Hasher hashes the dependencies of environments.
 	Hasher plan.Hasher
-	// Marks are the labels and annotations of other tools, which copies do not have.
+	// Marks are the tracking labels and annotations of other tools, which are not copied.
 	Marks objectcopy.Marks
 }
 
-// NewRunner returns the Runner of a process: its limits hold for all syncs, and its index is shared by them. A process that does not
-// lead only plans with it. The work store has to encrypt its rows.
+// NewRunner returns the Syncer of a process. All syncs share its rate limits and its index. A process that does not lead only plans with
+// it. The work store must encrypt its rows.
 func NewRunner(config RunnerConfig, process *controller.Process) (*syncer.Syncer, error) {
 	if config.Hasher == nil {
 		return nil, errors.New("make a runner of syncs: the hasher of dependencies is missing")

@@ -16,13 +16,13 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// runs are those that go on, at most one of each environment.
+// runs are the syncs in progress, at most one for each environment.
 type runs struct {
 	mu    sync.Mutex
 	group sync.WaitGroup
-	// cancels end them early.
+	// cancels cancels them.
 	cancels map[types.NamespacedName]context.CancelFunc
-	// ended counts those of each environment that have come to an end.
+	// ended counts the ended syncs of each environment.
 	ended map[types.UID]int
 }
 
@@ -30,21 +30,21 @@ func newRuns() *runs {
 	return &runs{cancels: map[types.NamespacedName]context.CancelFunc{}, ended: map[types.UID]int{}}
 }
 
-// has says whether a run of an environment goes on.
+// has reports whether a sync of an environment is in progress.
 func (r *runs) has(name types.NamespacedName) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.cancels[name] != nil
 }
 
-// count is how many runs of an environment have come to an end.
+// count returns how many syncs of an environment have ended.
 func (r *runs) count(uid types.UID) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.ended[uid]
 }
 
-// cancel ends the run of an environment early, if there is one. It goes on for a moment.
+// cancel cancels the sync of an environment, if there is one. It does not wait for it.
 func (r *runs) cancel(name types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +53,7 @@ func (r *runs) cancel(name types.NamespacedName) {
 	}
 }
 
-// begin does work for an environment that has no run, beside whoever calls it, and calls ended when it is done.
+// begin runs work for an environment without a sync in a goroutine, and calls ended afterwards.
 func (r *runs) begin(ctx context.Context, e *v1alpha1.Environment, work func(context.Context), ended func()) {
 	name := nameOf(e)
 	ctx, cancel := context.WithCancel(ctx)
@@ -75,32 +75,32 @@ func (r *runs) end(e *v1alpha1.Environment) {
 	r.ended[e.UID]++
 }
 
-// forget lets go of an environment that is gone.
+// forget drops the counter of a deleted environment.
 func (r *runs) forget(uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.ended, uid)
 }
 
-// wait returns when no run goes on any more.
+// wait blocks until all syncs have ended.
 func (r *runs) wait() { r.group.Wait() }
 
-// redoPause is how long a run waits of which it could not be recorded what came of it.
+// redoPause is the delay before a job whose outcome could not be recorded is executed again.
 const redoPause = 5 * time.Second
 
-// begin carries out a job that the line lets begin.
+// begin starts a job in the background.
 func (c *environments) begin(ctx context.Context, begun syncer.Job) {
 	name, pause := nameOf(begun.Environment), time.Duration(0)
 	c.runs.begin(ctx, begun.Environment, func(ctx context.Context) {
 		pause = c.carryOut(ctx, begun)
-		// While the run is said to go on, the environment does not ask to begin the next one.
+		// The sync still counts as in progress here, so the environment itself does not start the next one.
 		for _, next := range c.line.end(name) {
 			c.queue.Add(next)
 		}
 	}, func() { c.queue.AddAfter(name, pause) })
 }
 
-// carryOut does a job, and says how long its environment is to be left alone then.
+// carryOut executes a job, and returns the delay before the next reconcile.
 func (c *environments) carryOut(ctx context.Context, begun syncer.Job) (pause time.Duration) {
 	since := c.shared.Clock.Now()
 	outcome, err := c.jobs.Execute(ctx, begun)
@@ -109,7 +109,7 @@ func (c *environments) carryOut(ctx context.Context, begun syncer.Job) (pause ti
 		measure(begun, outcome, c.shared.Clock.Since(since))
 	case ctx.Err() == nil:
 		unrecorded.Inc()
-		klog.FromContext(ctx).Error(err, "What came of a sync could not be recorded, doing it again", "environment", klog.KObj(begun.Environment))
+		klog.FromContext(ctx).Error(err, "Failed to record the outcome of a sync, repeating it", "environment", klog.KObj(begun.Environment))
 		return redoPause
 	}
 	return 0

@@ -13,47 +13,47 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// annotationRequest is the id of the request that last moved a record, where the record's batch does not say it.
+// annotationRequest is the id of the request that last changed a record, if it differs from the batch of the record.
 const annotationRequest = v1alpha1.AnnotationRequest
 
-// verdict is why something is not as it should be; the zero value says that it is.
+// verdict is the reason of a problem. The zero value is no problem.
 type verdict struct{ reason, message string }
 
 func (v verdict) ok() bool { return v.reason == "" }
 
-// situation is all that a turn decides from.
+// situation is the state from which one reconcile of an environment decides.
 type situation struct {
 	environment *v1alpha1.Environment
-	// catalog is nil if there is none.
+	// catalog is nil if it does not exist.
 	catalog *v1alpha1.AppCatalog
-	// records are those that have not come to their end, or had not when the status was written, the oldest first.
+	// records are those that have not ended, or had not when the status was last written, oldest first.
 	records []*v1alpha1.SyncStatus
 	// obstacle is why nothing can be synced.
 	obstacle verdict
-	// lost is why nothing is synced by itself: whoever wanted it may not do it any more.
+	// lost is why nothing is synced automatically: the user who turned it on has lost a permission.
 	lost verdict
-	// notCopied is what of the source is not copied, because the catalog's editor may not read it.
+	// notCopied are the types that are not copied, because the catalog's editor is not allowed to read them.
 	notCopied plan.Denied
 	policy    *v1alpha1.SyncPolicySpec
 	now       time.Time
-	// offer is what the catalog would bring, nil while that is not known.
+	// offer is what a sync would change, nil while that is unknown.
 	offer *offer
-	// busy says that a run goes on.
+	// busy is set while a sync is in progress.
 	busy bool
-	// rediscovered are the requests to find dependencies anew that have been carried out.
+	// rediscovered are the ids of the rediscover requests that are done.
 	rediscovered map[string]bool
-	// undone is why something has not been done that the rest of the turn does not depend on. It is tried again in another turn.
+	// undone is an error that does not stop the reconcile. It is retried by another one.
 	undone error
 }
 
-// open are the records of a type that have not come to their end, the oldest first.
+// open returns the records of a type that have not ended, oldest first.
 func (s *situation) open(of v1alpha1.SyncType) []*v1alpha1.SyncStatus {
 	return slices.DeleteFunc(slices.Clone(s.records), func(record *v1alpha1.SyncStatus) bool {
 		return record.Spec.Type != of || syncstatus.Ended(record)
 	})
 }
 
-// dependency is the open record about all that workloads refer to, nil if there is none.
+// dependency returns the open record about all dependencies, nil if there is none.
 func (s *situation) dependency() *v1alpha1.SyncStatus {
 	for _, record := range slices.Backward(s.open(v1alpha1.SyncTypeDependency)) {
 		if !s.isPartial(record) {
@@ -63,20 +63,20 @@ func (s *situation) dependency() *v1alpha1.SyncStatus {
 	return nil
 }
 
-// isPartial says whether a record is about some workloads, as its user has asked for.
+// isPartial reports whether the user has requested some workloads only.
 func (s *situation) isPartial(record *v1alpha1.SyncStatus) bool {
 	asked := s.request(record)
 	return asked != nil && len(asked.Sync.Workloads) > 0
 }
 
-// take puts a record that has been written in the place of what it was.
+// take replaces a record with its written version.
 func (s *situation) take(record *v1alpha1.SyncStatus) {
 	s.records = slices.DeleteFunc(s.records, func(r *v1alpha1.SyncStatus) bool { return r.Name == record.Name })
 	s.records = append(s.records, record)
 	slices.SortStableFunc(s.records, compareAges)
 }
 
-// called is the record of a name, nil if it is not among those of the situation.
+// called returns the record with a name, nil if there is none.
 func (s *situation) called(name string) *v1alpha1.SyncStatus {
 	for _, record := range s.records {
 		if record.Name == name {
@@ -86,7 +86,7 @@ func (s *situation) called(name string) *v1alpha1.SyncStatus {
 	return nil
 }
 
-// of is the record that a request has become, nil if it has become none yet.
+// of returns the record of a request, nil if there is none yet.
 func (s *situation) of(request *v1alpha1.PendingEnvironmentRequest) *v1alpha1.SyncStatus {
 	for _, record := range s.records {
 		if record.Spec.Batch == request.ID || record.Annotations[annotationRequest] == request.ID {
@@ -96,7 +96,7 @@ func (s *situation) of(request *v1alpha1.PendingEnvironmentRequest) *v1alpha1.Sy
 	return nil
 }
 
-// request is the one of the type Sync that a record stands for, nil if there is none.
+// request returns the Sync request of a record, nil if there is none.
 func (s *situation) request(record *v1alpha1.SyncStatus) *v1alpha1.PendingEnvironmentRequest {
 	for i := range s.environment.Status.PendingRequests {
 		request := &s.environment.Status.PendingRequests[i]
@@ -108,7 +108,7 @@ func (s *situation) request(record *v1alpha1.SyncStatus) *v1alpha1.PendingEnviro
 	return nil
 }
 
-// pinned is the revision that the environment is to stay at, 0 if there is none.
+// pinned returns the pinned revision, 0 if there is none.
 func (s *situation) pinned() int64 {
 	if revision := s.environment.Spec.PinnedRevision; revision != nil {
 		return *revision
@@ -116,7 +116,7 @@ func (s *situation) pinned() int64 {
 	return 0
 }
 
-// offered is the newest revision of the catalog, 0 if there is none.
+// offered returns the newest revision of the catalog, 0 if there is none.
 func (s *situation) offered() int64 {
 	if s.catalog == nil {
 		return 0
@@ -124,11 +124,11 @@ func (s *situation) offered() int64 {
 	return s.catalog.Status.Revision
 }
 
-// wanted is the revision that the next sync brings that nobody forces: 0 if there is none.
+// wanted returns the revision of the next sync that is not forced, 0 if there is none.
 func (s *situation) wanted() int64 { return cmp.Or(s.pinned(), s.offered()) }
 
-// compareOrder orders records that wait by when they were asked for. Times are of seconds: of records of the same second, that of
-// a user is the newer, and of those that of the later request.
+// compareOrder orders pending records by request time. Times have a resolution of a second: within a second, requests of users are newer
+// than automatic ones, and ordered by their position in the status.
 func (s *situation) compareOrder(a, b *v1alpha1.SyncStatus) int {
 	return cmp.Or(a.Status.DetectedAt.Compare(b.Status.DetectedAt.Time), cmp.Compare(s.order(a), s.order(b)))
 }
@@ -142,19 +142,19 @@ func (s *situation) order(record *v1alpha1.SyncStatus) int {
 	}) + 1
 }
 
-// answered says whether the record that a request has become has come to its end.
+// answered reports whether the record of a request has ended.
 func (s *situation) answered(request *v1alpha1.PendingEnvironmentRequest) bool {
 	record := s.of(request)
 	return record != nil && syncstatus.Ended(record)
 }
 
-// needsSomebody says whether the record that a request has become is not tried again before somebody asks for it.
-func (s *situation) needsSomebody(request *v1alpha1.PendingEnvironmentRequest) bool {
+// needsIntervention reports whether the record of a request is in ManualIntervention.
+func (s *situation) needsIntervention(request *v1alpha1.PendingEnvironmentRequest) bool {
 	record := s.of(request)
 	return record != nil && record.Status.State == v1alpha1.SyncStateManualIntervention
 }
 
-// compareAges orders records by what they began with.
+// compareAges orders records by age, oldest first.
 func compareAges(a, b *v1alpha1.SyncStatus) int {
 	return cmp.Or(a.Status.DetectedAt.Compare(b.Status.DetectedAt.Time),
 		a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))

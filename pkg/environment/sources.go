@@ -14,8 +14,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// sourceChanges counts the changes of their sources that have been told of environments: after each, what a sync would bring is found
-// out anew.
+// sourceChanges counts the detected source changes of each environment. After each change the offer is computed again.
 type sourceChanges struct {
 	mu    sync.Mutex
 	times map[types.NamespacedName]int
@@ -37,14 +36,14 @@ func (s *sourceChanges) count(environment types.NamespacedName) int {
 	return s.times[environment]
 }
 
-// forget lets go of an environment that is gone.
+// forget drops the counter of a deleted environment.
 func (s *sourceChanges) forget(environment types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.times, environment)
 }
 
-// sourceChanged has environments looked at of whose sources something has changed.
+// sourceChanged enqueues environments whose source has changed.
 func (c *environments) sourceChanged(environments ...types.NamespacedName) {
 	c.sources.add(environments...)
 	for _, name := range environments {
@@ -52,7 +51,7 @@ func (c *environments) sourceChanged(environments ...types.NamespacedName) {
 	}
 }
 
-// bySourceNamespace are the environments that hold a revision of their catalog, by the namespaces of their sources.
+// bySourceNamespace returns the synced environments by source namespace.
 func (c *environments) bySourceNamespace() map[string][]types.NamespacedName {
 	found := map[string][]types.NamespacedName{}
 	for _, e := range as[*v1alpha1.Environment](c.informers.Configbutler().V1alpha1().Environments().Informer().GetStore().List()) {
@@ -63,11 +62,11 @@ func (c *environments) bySourceNamespace() map[string][]types.NamespacedName {
 	return found
 }
 
-// followSources tells the detector when there are other sources.
+// followSources notifies the detector when the set of source namespaces changes.
 func (c *environments) followSources() cache.ResourceEventHandler {
 	var mu sync.Mutex
 	var before []string
-	look := func(any) {
+	check := func(any) {
 		mu.Lock()
 		defer mu.Unlock()
 		if now := slices.Sorted(maps.Keys(c.bySourceNamespace())); !slices.Equal(now, before) {
@@ -77,21 +76,21 @@ func (c *environments) followSources() cache.ResourceEventHandler {
 	}
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(added any, initial bool) {
-			if !initial { // The detector begins when all are known.
-				look(added)
+			if !initial { // The detector starts after the caches have synced.
+				check(added)
 			}
 		},
 		UpdateFunc: func(before, after any) {
-			if leadsElsewhere(before, after) {
-				look(after)
+			if changesSources(before, after) {
+				check(after)
 			}
 		},
-		DeleteFunc: look,
+		DeleteFunc: check,
 	}
 }
 
-// leadsElsewhere says whether a change of an Environment or an AppCatalog may change which sources there are.
-func leadsElsewhere(before, after any) bool {
+// changesSources reports whether a change of an Environment or an AppCatalog can change the set of source namespaces.
+func changesSources(before, after any) bool {
 	switch is := after.(type) {
 	case *v1alpha1.Environment:
 		was, ok := before.(*v1alpha1.Environment)

@@ -13,8 +13,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// tellWaiting has the SyncPolicy, if there is one, say how many runs wait. What fails is told the next time.
-func (c *environments) tellWaiting(ctx context.Context, waiting int) {
+// reportWaiting writes how many syncs wait to the status of the SyncPolicy, if there is one. Failures are retried with the next update.
+func (c *environments) reportWaiting(ctx context.Context, waiting int) {
 	known, err := c.informers.Configbutler().V1alpha1().SyncPolicies().Lister().Get(v1alpha1.SyncPolicyName)
 	if err != nil || known.Status.SyncsWaiting == int64(waiting) {
 		return
@@ -23,6 +23,6 @@ func (c *environments) tellWaiting(ctx context.Context, waiting int) {
 	policy.Status.SyncsWaiting = int64(waiting)
 	_, err = c.api.SyncPolicies().UpdateStatus(ctx, policy, metav1.UpdateOptions{})
 	if err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-		klog.FromContext(ctx).Error(err, "The SyncPolicy does not say how many syncs wait")
+		klog.FromContext(ctx).Error(err, "Failed to report the number of waiting syncs in the SyncPolicy")
 	}
 }

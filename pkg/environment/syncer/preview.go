@@ -46,7 +46,7 @@ func (p *Previewer) show(
 	ctx context.Context, e *v1alpha1.Environment, request v1alpha1.SyncRequestSpec, mode Mode, values plan.Values,
 ) (*v1alpha1.SyncPlan, error) {
 	if err := p.slots.Acquire(ctx, 1); err != nil {
-		return nil, fmt.Errorf("wait until others have been told what their environments would become: %w", err)
+		return nil, fmt.Errorf("wait for other previews: %w", err)
 	}
 	defer p.slots.Release(1)
 	planned := PreviewRequest(e, request)

@@ -15,15 +15,15 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// turning is a turn that goes on. Each of its writes can be repeated.
+// turning reconciles one environment. Each of its writes is idempotent.
 type turning struct {
 	*environments
 	*situation
 }
 
-// takeUp has records say what people and the spec ask for.
+// takeUp creates and updates records for what users and the spec request.
 func (t *turning) takeUp(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{t.giveUp, t.rediscover, t.refresh, t.resolve, t.wish, t.overtake} {
+	for _, step := range []func(context.Context) error{t.giveUp, t.rediscover, t.refresh, t.resolve, t.ensureDesired, t.overtake} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -31,7 +31,7 @@ func (t *turning) takeUp(ctx context.Context) error {
 	return nil
 }
 
-// giveUp has someone look at what has failed too often.
+// giveUp moves records without attempts left to ManualIntervention.
 func (t *turning) giveUp(ctx context.Context) error {
 	for _, record := range slices.Clone(t.records) {
 		if record.Status.State != v1alpha1.SyncStateFailed {
@@ -48,8 +48,8 @@ func (t *turning) giveUp(ctx context.Context) error {
 	return nil
 }
 
-// rediscover has found anew what workloads refer to, as has been asked for. While a run goes on, that finds it, too, and is waited for.
-// What cannot be found is looked for in the next turn, and keeps nothing else from being done in this one.
+// rediscover discovers the dependencies of the workloads again if a user has requested it. It waits for a sync in progress, which
+// discovers them as well. A failure is retried by the next reconcile and does not stop this one.
 func (t *turning) rediscover(ctx context.Context) error {
 	asked := map[string]bool{}
 	for _, request := range t.environment.Status.PendingRequests {
@@ -67,12 +67,13 @@ func (t *turning) rediscover(ctx context.Context) error {
 	return nil
 }
 
-// refresh takes up the oldest request to refresh what workloads refer to: the open record of that becomes its user's, or else a
-// new one begins; a part of it has one of its own. The next request is taken up when that has come to its end, or needs somebody.
+// refresh processes the oldest request to refresh dependencies. The open Dependency record is assigned to its user, or a new one is
+// created; a request for some workloads has a record of its own. The next request is processed when that record has ended or
+// requires manual intervention.
 func (t *turning) refresh(ctx context.Context) error {
 	requests := t.environment.Status.PendingRequests
 	at := slices.IndexFunc(requests, func(r v1alpha1.PendingEnvironmentRequest) bool {
-		return isRefresh(&r) && !t.answered(&r) && !t.needsSomebody(&r)
+		return isRefresh(&r) && !t.answered(&r) && !t.needsIntervention(&r)
 	})
 	if at < 0 {
 		return nil
@@ -82,8 +83,8 @@ func (t *turning) refresh(ctx context.Context) error {
 		return t.force(ctx, record, requests[at+1:])
 	}
 	if open == nil || len(request.Sync.Workloads) > 0 {
-		return t.ensure(ctx, wish{
-			of: v1alpha1.SyncTypeDependency, batch: request.ID, by: askedBy(request), detected: request.Time.Time,
+		return t.ensure(ctx, desiredSync{
+			of: v1alpha1.SyncTypeDependency, batch: request.ID, by: requesterOf(request), detected: request.Time.Time,
 			action: v1alpha1.SyncActionCluster, force: request.Sync.Force,
 		})
 	}
@@ -94,24 +95,24 @@ func (t *turning) refresh(ctx context.Context) error {
 			return err
 		}
 		if open.Status.AutoTriggered {
-			claimed.Status.RequestedBy = askedBy(request)
+			claimed.Status.RequestedBy = requesterOf(request)
 		}
 		claimed.Status.Force = claimed.Status.Force || request.Sync.Force
 		return t.put(ctx, annotated(claimed, request.ID))
 	case v1alpha1.SyncStateFailed, v1alpha1.SyncStateManualIntervention:
 		forced := open.DeepCopy()
-		// Who asks now says what is taken over, and not who asked before; it is their Secrets that are copied.
-		forced.Status.Force, forced.Status.RequestedBy = request.Sync.Force, askedBy(request)
+		// The latest requester decides about force, and Secrets are copied with the permissions of that user.
+		forced.Status.Force, forced.Status.RequestedBy = request.Sync.Force, requesterOf(request)
 		return t.move(ctx, forced, syncstatus.Step{To: v1alpha1.SyncStateRetrying, By: request.Actor}, request.ID)
 	case v1alpha1.SyncStateRetrying:
 		forced := open.DeepCopy()
-		forced.Status.Force, forced.Status.RequestedBy = open.Status.Force || request.Sync.Force, askedBy(request)
+		forced.Status.Force, forced.Status.RequestedBy = open.Status.Force || request.Sync.Force, requesterOf(request)
 		return t.put(ctx, annotated(forced, request.ID))
 	}
-	return nil // It is being done, and may have read the source before the request was made.
+	return nil // It is in progress, and may have read the source before the request was made.
 }
 
-// force has a record wait for windows no longer when one of the requests behind it does not, which is about everything.
+// force lets a record ignore sync windows if a later request for all workloads is forced.
 func (t *turning) force(ctx context.Context, record *v1alpha1.SyncStatus, behind []v1alpha1.PendingEnvironmentRequest) error {
 	isForced := func(r v1alpha1.PendingEnvironmentRequest) bool {
 		return isRefresh(&r) && r.Sync.Force && len(r.Sync.Workloads) == 0
@@ -124,7 +125,7 @@ func (t *turning) force(ctx context.Context, record *v1alpha1.SyncStatus, behind
 	return t.put(ctx, forced)
 }
 
-// resolve tries again what somebody has decided about.
+// resolve retries conflicted records that a user has decided about.
 func (t *turning) resolve(ctx context.Context) error {
 	for _, record := range t.open(v1alpha1.SyncTypeEnvironment) {
 		decision := t.undecided(record)
@@ -132,7 +133,7 @@ func (t *turning) resolve(ctx context.Context) error {
 			continue
 		}
 		decided := record.DeepCopy()
-		decided.Status.RequestedBy = askedBy(decision)
+		decided.Status.RequestedBy = requesterOf(decision)
 		if err := t.move(ctx, decided, syncstatus.Step{To: v1alpha1.SyncStateRetrying, By: decision.Actor}, decision.ID); err != nil {
 			return err
 		}
@@ -140,7 +141,7 @@ func (t *turning) resolve(ctx context.Context) error {
 	return nil
 }
 
-// undecided is the newest decision about conflicts that a record has not been tried again with, nil if there is none.
+// undecided returns the newest decision about conflicts that has not been applied to a record, nil if there is none.
 func (s *situation) undecided(record *v1alpha1.SyncStatus) *v1alpha1.PendingEnvironmentRequest {
 	for i := range slices.Backward(s.environment.Status.PendingRequests) {
 		if request := &s.environment.Status.PendingRequests[i]; request.Type == v1alpha1.EnvironmentRequestResolve {
@@ -153,9 +154,9 @@ func (s *situation) undecided(record *v1alpha1.SyncStatus) *v1alpha1.PendingEnvi
 	return nil
 }
 
-// wish has each wish begin a record.
-func (t *turning) wish(ctx context.Context) error {
-	for _, w := range t.wishes() {
+// ensureDesired creates the records of the desired syncs.
+func (t *turning) ensureDesired(ctx context.Context) error {
+	for _, w := range t.desiredSyncs() {
 		if err := t.ensure(ctx, w); err != nil {
 			return err
 		}
@@ -163,7 +164,7 @@ func (t *turning) wish(ctx context.Context) error {
 	return nil
 }
 
-// overtake lets go of what nobody wants any more, and of the records that wait those whose place a newer one takes.
+// overtake supersedes the records that are no longer desired, and pending ones that a newer record replaces.
 func (t *turning) overtake(ctx context.Context) error {
 	var waiting, over []*v1alpha1.SyncStatus
 	for _, record := range t.open(v1alpha1.SyncTypeEnvironment) {
@@ -188,24 +189,24 @@ func (t *turning) overtake(ctx context.Context) error {
 	return nil
 }
 
-// replaces says whether the newer of two runs takes the place of the other. One of some workloads leaves alone what the others need.
+// replaces reports whether the newer of two syncs replaces the older. A sync of some workloads does not replace one of all.
 func (s *situation) replaces(newer, older *v1alpha1.SyncStatus) bool {
 	return !s.isPartial(newer) || s.isPartial(older)
 }
 
-// isDone says whether another run has done what a record was to begin by itself.
+// isDone reports whether another sync has done what an automatic record was created for.
 func (s *situation) isDone(record *v1alpha1.SyncStatus) bool {
 	return record.Status.AutoTriggered && s.offer.isKnown() && !s.isBehind()
 }
 
-// isTakenBack says whether a record is about a revision that the environment was pinned to and is not any more. What has begun is
-// brought to its end.
+// isTakenBack reports whether a record is for a revision that the environment is no longer pinned to. Records in progress are
+// completed.
 func (s *situation) isTakenBack(record *v1alpha1.SyncStatus) bool {
 	return syncstatus.IsEdit(record.Spec.Batch) && record.Status.Revision != s.pinned() && record.Status.State != v1alpha1.SyncStateInProgress
 }
 
-// ensure has a wish have its record, which follows from the wish.
-func (t *turning) ensure(ctx context.Context, w wish) error {
+// ensure creates the record of a desired sync, unless it exists. Its name follows from the desired sync.
+func (t *turning) ensure(ctx context.Context, w desiredSync) error {
 	spec := v1alpha1.SyncStatusSpec{
 		Type: w.of, Batch: w.batch,
 		Subject: v1alpha1.SyncSubject{Kind: v1alpha1.SubjectEnvironment, Name: t.environment.Name, UID: t.environment.UID},
@@ -242,20 +243,20 @@ func (t *turning) ensure(ctx context.Context, w wish) error {
 	return t.put(ctx, record)
 }
 
-// move takes a record a step further; by is the request that it is for, empty if it is for none.
-func (t *turning) move(ctx context.Context, record *v1alpha1.SyncStatus, step syncstatus.Step, by string) error {
+// move writes the next state of a record. request is the id of the request that caused it, if any.
+func (t *turning) move(ctx context.Context, record *v1alpha1.SyncStatus, step syncstatus.Step, request string) error {
 	step.At = t.now
 	moved, err := syncstatus.Move(record, step)
 	if err != nil {
 		return err
 	}
-	if by != "" {
-		annotated(moved, by)
+	if request != "" {
+		annotated(moved, request)
 	}
 	return t.put(ctx, moved)
 }
 
-// put writes a record. A Conflict says that somebody has changed it since it was read.
+// put writes a record. It returns a Conflict if the record has changed since it was read.
 func (t *turning) put(ctx context.Context, record *v1alpha1.SyncStatus) error {
 	if err := t.shared.Records.Write(ctx, record); err != nil {
 		return fmt.Errorf("write SyncStatus %s: %w", record.Name, err)
@@ -271,7 +272,7 @@ func (t *turning) put(ctx context.Context, record *v1alpha1.SyncStatus) error {
 	return nil
 }
 
-// annotated says in a record which request has moved it.
+// annotated records in a record which request has changed it.
 func annotated(record *v1alpha1.SyncStatus, request string) *v1alpha1.SyncStatus {
 	metav1.SetMetaDataAnnotation(&record.ObjectMeta, annotationRequest, request)
 	return record

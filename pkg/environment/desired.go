@@ -13,11 +13,11 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// wish is a run that somebody, or the environment's spec, wants.
-type wish struct {
+// desiredSync is a sync that a user has requested, or that the spec of the environment requires.
+type desiredSync struct {
 	of    v1alpha1.SyncType
 	batch string
-	// by is the user who wants it, nil if the environment's spec does.
+	// by is the user who requested it, nil for an automatic sync.
 	by       *v1alpha1.AutomatedBy
 	detected time.Time
 	action   v1alpha1.SyncAction
@@ -25,31 +25,30 @@ type wish struct {
 	force    bool
 }
 
-// pinField is the field of the spec whose change asks for a run.
+// pinField is the field of the spec whose change requests a sync.
 const pinField = "pinnedRevision"
 
-// wishes are the runs that there are to be records of, the oldest first. A wish that has a record is among them as long as it is
-// not answered.
-func (s *situation) wishes() []wish {
-	var wishes []wish
+// desiredSyncs returns the syncs that must have records, oldest first. It includes syncs that already have an unfinished record.
+func (s *situation) desiredSyncs() []desiredSync {
+	var desired []desiredSync
 	for i := range s.environment.Status.PendingRequests {
 		request := &s.environment.Status.PendingRequests[i]
 		if request.Type == v1alpha1.EnvironmentRequestSync && !isRefresh(request) {
-			wishes = append(wishes, s.requested(request))
+			desired = append(desired, s.requested(request))
 		}
 	}
 	if w, there := s.rollback(); there {
-		wishes = append(wishes, w)
+		desired = append(desired, w)
 	}
-	slices.SortStableFunc(wishes, func(a, b wish) int { return a.detected.Compare(b.detected) })
-	if w, there := s.automatic(); there && !slices.ContainsFunc(wishes, s.waits) {
-		wishes = append(wishes, w)
+	slices.SortStableFunc(desired, func(a, b desiredSync) int { return a.detected.Compare(b.detected) })
+	if w, there := s.automatic(); there && !slices.ContainsFunc(desired, s.waits) {
+		desired = append(desired, w)
 	}
-	return wishes
+	return desired
 }
 
-// waits says whether the run that is wished for has not begun.
-func (s *situation) waits(w wish) bool {
+// waits reports whether a desired sync has not started.
+func (s *situation) waits(w desiredSync) bool {
 	for _, record := range s.records {
 		if record.Spec.Type == w.of && record.Spec.Batch == w.batch {
 			return record.Status.State == v1alpha1.SyncStatePending
@@ -58,20 +57,20 @@ func (s *situation) waits(w wish) bool {
 	return true
 }
 
-// isRefresh says whether a request is about what workloads refer to alone. There is one open record of that for all who ask.
+// isRefresh reports whether a request is about dependencies only. All such requests share one open record.
 func isRefresh(request *v1alpha1.PendingEnvironmentRequest) bool {
 	return request.Sync != nil && request.Sync.Action == v1alpha1.SyncActionCluster
 }
 
-// askedBy is the user who has made a request.
-func askedBy(request *v1alpha1.PendingEnvironmentRequest) *v1alpha1.AutomatedBy {
+// requesterOf returns the user who made a request.
+func requesterOf(request *v1alpha1.PendingEnvironmentRequest) *v1alpha1.AutomatedBy {
 	return &v1alpha1.AutomatedBy{Username: request.Actor, UID: request.UID, Groups: request.Groups, Time: request.Time}
 }
 
-// requested is the run that a user asks for.
-func (s *situation) requested(request *v1alpha1.PendingEnvironmentRequest) wish {
-	w := wish{
-		of: v1alpha1.SyncTypeEnvironment, batch: request.ID, by: askedBy(request), detected: request.Time.Time,
+// requested returns the sync that a user has requested.
+func (s *situation) requested(request *v1alpha1.PendingEnvironmentRequest) desiredSync {
+	w := desiredSync{
+		of: v1alpha1.SyncTypeEnvironment, batch: request.ID, by: requesterOf(request), detected: request.Time.Time,
 		action: v1alpha1.SyncActionAll, revision: s.wanted(),
 	}
 	if request.Sync != nil {
@@ -86,44 +85,43 @@ func (s *situation) requested(request *v1alpha1.PendingEnvironmentRequest) wish 
 	return w
 }
 
-// rollback is the run that brings the revision to which a user has pinned the environment.
-func (s *situation) rollback() (wish, bool) {
+// rollback returns the sync of the revision to which a user has pinned the environment.
+func (s *situation) rollback() (desiredSync, bool) {
 	if s.pinned() == 0 {
-		return wish{}, false
+		return desiredSync{}, false
 	}
 	for _, edit := range slices.Backward(s.environment.Status.PendingEdits) {
 		if slices.Contains(edit.Fields, pinField) {
 			by := &v1alpha1.AutomatedBy{Username: edit.Actor, UID: edit.UID, Groups: edit.Groups, Time: edit.Time}
-			return wish{
+			return desiredSync{
 				of: v1alpha1.SyncTypeEnvironment, batch: syncstatus.EditBatch(edit.Generation), by: by, detected: edit.Time.Time,
 				action: v1alpha1.SyncActionCatalog, revision: s.pinned(),
 			}, true
 		}
 	}
-	return wish{}, false
+	return desiredSync{}, false
 }
 
-// automatic is the run that brings what the catalog offers by itself. It is wished for once for what is offered with the spec that
-// there is, and not as long as a run waits that a user has asked for, or is about to.
-func (s *situation) automatic() (wish, bool) {
+// automatic returns the automatic sync of the catalog's current content. It is desired once for each content and generation of the
+// spec, and not while a sync that a user has requested is pending.
+func (s *situation) automatic() (desiredSync, bool) {
 	waits := slices.ContainsFunc(s.open(v1alpha1.SyncTypeEnvironment), func(record *v1alpha1.SyncStatus) bool {
 		return record.Status.State == v1alpha1.SyncStatePending && !record.Status.AutoTriggered
 	})
 	if waits || !s.isBehind() || !s.withheld().ok() {
-		return wish{}, false
+		return desiredSync{}, false
 	}
-	return wish{
+	return desiredSync{
 		of: v1alpha1.SyncTypeEnvironment, detected: s.now, action: v1alpha1.SyncActionCatalog, revision: s.offered(), batch: s.automaticBatch(),
 	}, true
 }
 
-// newsDigits is how many digits of a hash tell apart what has changed in one source since the last sync.
+// newsDigits is how many digits of the hash identify the source changes since the last sync.
 const newsDigits = 16
 
-// automaticBatch names what is offered with the spec that there is. What has changed in the source beside workloads, and belongs to
-// the action Catalog, is offered with the revision that the environment has: it is named by its content, and by when that revision was
-// brought, since the source may have once more what it had before. A run that was superseded while it waited is not in the way of
-// another.
+// automaticBatch returns the batch of an automatic sync, which follows from the catalog revision and the generation of the spec. Source
+// changes other than workloads do not change the revision. They are identified by their hash and by the time of the last sync, since
+// the source can return to earlier content. A sync that was superseded while pending does not prevent another one.
 func (s *situation) automaticBatch() string {
 	batch := fmt.Sprintf("auto.%s.%d", s.catalog.Status.LatestSync, s.environment.Generation)
 	status := &s.environment.Status
@@ -140,7 +138,7 @@ func (s *situation) automaticBatch() string {
 	return fmt.Sprintf("%s.%d", batch, superseded)
 }
 
-// isBehind says whether the environment does not have what its catalog offers, as far as is known.
+// isBehind reports whether the environment is known to differ from its catalog.
 func (s *situation) isBehind() bool {
 	if s.offered() == 0 {
 		return false
@@ -148,7 +146,7 @@ func (s *situation) isBehind() bool {
 	return s.environment.Status.AppliedRevision != s.offered() || s.offer != nil && s.offer.changes
 }
 
-// withheld says why nothing begins by itself for which there is no record yet. What is withheld is shown, and can be asked for.
+// withheld returns why no automatic sync is started, ok if one can be. Users still see the changes and can request a sync.
 func (s *situation) withheld() verdict {
 	switch {
 	case !s.obstacle.ok():

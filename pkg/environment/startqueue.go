@@ -13,25 +13,25 @@ import (
 )
 
 const (
-	// rateWindow is the time within which a number of runs begin.
+	// rateWindow is the period of the rate limit.
 	rateWindow = time.Minute
-	// maxRuns is how many runs go on at once: each holds everything that its environment is made of.
+	// maxRuns limits concurrent syncs: each holds the whole state of its environment in memory.
 	maxRuns = 8
 )
 
-// line has runs begin in the order in which they were wanted, so many within a minute, and at once.
+// line starts syncs in the order in which they were requested. It limits how many start in a minute, and how many run at once.
 type line struct {
 	clock clock.PassiveClock
 	mu    sync.Mutex
-	// waiting are those who stand in line, the first in front.
+	// waiting are the queued environments, the next one first.
 	waiting []waiting
-	// begun is when runs have begun within the last minute, the first in front.
+	// begun are the start times within the last minute, oldest first.
 	begun []time.Time
-	// running are those who have begun and not ended.
+	// running are the start times of syncs in progress.
 	running map[types.NamespacedName]time.Time
 }
 
-// waiting is an environment with a run that is to begin.
+// waiting is a queued environment.
 type waiting struct {
 	name  types.NamespacedName
 	since time.Time
@@ -41,8 +41,8 @@ func newLine(clock clock.PassiveClock) *line {
 	return &line{clock: clock, running: map[types.NamespacedName]time.Time{}}
 }
 
-// ask lets an environment begin a run that has been wanted since a time, of which most may begin within a minute. If it has to
-// wait, it stands in line, and may ask again at a time; the zero time when somebody else ends or leaves.
+// ask reports whether an environment can start a sync that was requested at a time, with at most most starts in a minute. Otherwise the
+// environment is queued, and again is when to try again; zero if that is when another sync ends or another environment leaves.
 func (l *line) ask(name types.NamespacedName, since time.Time, most int) (ok bool, again time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,13 +58,13 @@ func (l *line) ask(name types.NamespacedName, since time.Time, most int) (ok boo
 		return true, time.Time{}
 	}
 	if len(l.begun) > 0 {
-		// In each minute so many begin; whoever is behind those of the next one looks again then.
+		// An environment behind those of the next minute tries again then.
 		again = l.begun[min(ahead, len(l.begun)-1)].Add(rateWindow)
 	}
 	return false, again
 }
 
-// stand has an environment stand in line, by since when it wants to.
+// stand queues an environment by the time of its request.
 func (l *line) stand(w waiting) {
 	l.waiting = slices.DeleteFunc(l.waiting, func(other waiting) bool { return other.name == w.name })
 	at := slices.IndexFunc(l.waiting, func(other waiting) bool { return other.since.After(w.since) })
@@ -74,7 +74,7 @@ func (l *line) stand(w waiting) {
 	l.waiting = slices.Insert(l.waiting, at, w)
 }
 
-// leave takes an environment out of the line that does not want to begin any more. It returns who may ask again because of that.
+// leave removes an environment from the queue. It returns the environments that can try again because of that.
 func (l *line) leave(name types.NamespacedName) []types.NamespacedName {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,7 +86,7 @@ func (l *line) leave(name types.NamespacedName) []types.NamespacedName {
 	return l.front()
 }
 
-// end says that a run has ended. It returns who may ask again because of that.
+// end records that a sync has ended. It returns the environments that can try again because of that.
 func (l *line) end(name types.NamespacedName) []types.NamespacedName {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,7 +94,7 @@ func (l *line) end(name types.NamespacedName) []types.NamespacedName {
 	return l.front()
 }
 
-// undo says that a run that might begin has not, so that another may.
+// undo takes back a start that ask has granted.
 func (l *line) undo(name types.NamespacedName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,7 +106,7 @@ func (l *line) undo(name types.NamespacedName) {
 	}
 }
 
-// front are the first in line.
+// front returns the first environments in the queue.
 func (l *line) front() []types.NamespacedName {
 	var names []types.NamespacedName
 	for _, w := range l.waiting[:min(len(l.waiting), maxRuns)] {
@@ -115,7 +115,7 @@ func (l *line) front() []types.NamespacedName {
 	return names
 }
 
-// numbers are how many stand in line, and how many runs go on.
+// numbers returns how many environments are queued, and how many syncs are in progress.
 func (l *line) numbers() (waiting, running int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// ready brings the records of a run to where it can begin, and returns them: that which was chosen, and the one about dependencies
-// if the run brings these as well. What the run does in the place of others is not tried again.
+// ready prepares the records of a sync to be started, and returns them: the chosen one, and the open Dependency record if the sync also
+// covers dependencies. Older records that the sync replaces are superseded.
 func (t *turning) ready(ctx context.Context, chosen *v1alpha1.SyncStatus) ([]*v1alpha1.SyncStatus, error) {
 	for _, record := range t.overtaken(chosen) {
 		if err := t.move(ctx, record, syncstatus.Step{To: v1alpha1.SyncStateSuperseded}, ""); err != nil {
@@ -36,7 +36,7 @@ func (t *turning) ready(ctx context.Context, chosen *v1alpha1.SyncStatus) ([]*v1
 	return records, nil
 }
 
-// retry has a record that has failed be tried again, with the run of the chosen one.
+// retry moves a failed record to Retrying, to run together with the chosen one.
 func (t *turning) retry(ctx context.Context, record, chosen *v1alpha1.SyncStatus) error {
 	joins := record.Name != chosen.Name && chosen.Status.RequestedBy != nil
 	if joins {
@@ -51,7 +51,7 @@ func (t *turning) retry(ctx context.Context, record, chosen *v1alpha1.SyncStatus
 			return nil
 		}
 	default:
-		if joins { // Should the process die, the record is continued by whose permissions it began.
+		if joins { // After a crash, the record continues with the permissions it was started with.
 			return t.put(ctx, record)
 		}
 		return nil
@@ -59,7 +59,7 @@ func (t *turning) retry(ctx context.Context, record, chosen *v1alpha1.SyncStatus
 	return t.move(ctx, record, step, "")
 }
 
-// overtaken are the records of earlier runs whose place a run takes, of those that wait for another attempt or for somebody.
+// overtaken returns the older records that a sync replaces, of those that wait for a retry or for a user.
 func (s *situation) overtaken(by *v1alpha1.SyncStatus) []*v1alpha1.SyncStatus {
 	if by.Spec.Type != v1alpha1.SyncTypeEnvironment {
 		return nil
@@ -74,7 +74,7 @@ func (s *situation) overtaken(by *v1alpha1.SyncStatus) []*v1alpha1.SyncStatus {
 	return out
 }
 
-// job is the run that records stand for.
+// job returns the job of the records.
 func (s *situation) job(records []*v1alpha1.SyncStatus) syncer.Job {
 	record := records[0]
 	request := syncer.Request{
@@ -90,8 +90,8 @@ func (s *situation) job(records []*v1alpha1.SyncStatus) syncer.Job {
 	return syncer.Job{Environment: s.environment, Records: records, Request: request}
 }
 
-// requester returns the user who must have the permission to read the Secrets that a record's run copies: the one who asked for the
-// run last, or who turned automatic syncs on. If that user is not known, the holder has no permissions.
+// requester returns the user whose permissions a sync requires: the one who last requested it, or who turned on automatic syncs. If
+// that user is unknown, the holder has no permissions.
 func (s *situation) requester(record *v1alpha1.SyncStatus) *access.Holder {
 	if isAutomatic(record) && s.environment.Spec.AutoSync {
 		return new(access.Automating(s.environment))
@@ -99,12 +99,12 @@ func (s *situation) requester(record *v1alpha1.SyncStatus) *access.Holder {
 	return new(access.Requesting(record.Status.RequestedBy))
 }
 
-// isAutomatic says whether a record's run is the server's own, and no user has asked for it since.
+// isAutomatic reports whether a record was created automatically and no user has requested it since.
 func isAutomatic(record *v1alpha1.SyncStatus) bool {
 	return record.Status.AutoTriggered && record.Status.RequestedBy == nil
 }
 
-// revisionOf is the one that a record's run brings, 0 for the newest. That of an edit stays the one that it has asked for.
+// revisionOf returns the catalog revision to sync for a record, 0 for the newest. A rollback keeps the revision of its edit.
 func (s *situation) revisionOf(record *v1alpha1.SyncStatus) int64 {
 	switch {
 	case syncstatus.IsEdit(record.Spec.Batch):
@@ -115,7 +115,7 @@ func (s *situation) revisionOf(record *v1alpha1.SyncStatus) int64 {
 	return s.pinned()
 }
 
-// actionOf is what a record's run does.
+// actionOf returns the action of a record.
 func actionOf(record *v1alpha1.SyncStatus) v1alpha1.SyncAction {
 	if record.Spec.Type == v1alpha1.SyncTypeDependency {
 		return v1alpha1.SyncActionCluster

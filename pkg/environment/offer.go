@@ -20,51 +20,50 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 )
 
-// planners is how many environments are planned for at once. Plans wait behind each other, and never behind runs.
+// planners is the number of workers that plan. Planning never waits for syncs.
 const planners = 2
 
-// unwatchedPeriod is how often an environment is planned anew because of objects that are not watched: what the target lacks, while it
-// lacks something, and the custom resources in spec.include.
+// unwatchedPeriod is the interval at which an environment is planned again if it depends on objects that are not watched: objects that
+// the target lacks, and custom resources in spec.include.
 const unwatchedPeriod = 5 * time.Minute
 
-// offer is what a sync of everything would bring now, as the subresource diff shows it: of the newest revision, or of the one that
-// the environment is pinned to.
+// offer is what a full sync would change now, as the subresource diff shows it, with the newest or the pinned revision.
 type offer struct {
 	basis
 	workloads []v1alpha1.WorkloadChange
-	// others are how many other objects would be changed.
+	// others counts the other objects that would change, by type.
 	others []v1alpha1.DependencyCount
-	// changes says that something would be changed, be it no workload.
+	// changes is set if any object would change.
 	changes bool
 	// news is plan.Plan.News.
 	news      string
 	conflicts []v1alpha1.WorkloadConflict
-	// notCopied are what the target lacks and a sync does not bring.
+	// notCopied are objects that the target lacks and a sync does not copy.
 	notCopied []v1alpha1.NotCopiedObject
-	// failure is why that is not known.
+	// failure is why planning failed.
 	failure error
-	// stale says that the source has changed since.
+	// stale is set if the source has changed since.
 	stale bool
 }
 
-// isKnown says whether it is known what a sync would bring now.
+// isKnown reports whether the offer is up to date.
 func (o *offer) isKnown() bool { return o != nil && o.failure == nil && !o.stale }
 
-// basis is what an offer depends on. Of another basis there is another offer.
+// basis is the input of an offer. An offer is valid for its basis only.
 type basis struct {
 	catalog    types.UID
 	revision   int64
 	generation int64
 	applied    int64
-	// decisions is how many have been made about conflicts, runs how many runs have come to an end.
+	// decisions counts decisions about conflicts, and runs counts ended syncs.
 	decisions, runs int
-	// target says that there is the target, and there how many of the environment's workloads are in it: what somebody deletes is
+	// target is set if the target namespace exists, and there counts the workloads of the environment in it: deleted workloads are
 	// offered again.
 	target bool
 	there  int32
 	// withheld are the types that are not copied from the source.
 	withheld string
-	// source is how many changes of the source have been told of.
+	// source counts changes of the source.
 	source int
 }
 
@@ -75,11 +74,11 @@ type Planner interface {
 
 var _ Planner = &syncer.Syncer{}
 
-// offers finds out what syncs would bring to environments, beside whoever asks.
+// offers computes the offers of environments in the background.
 type offers struct {
 	planner Planner
 	clock   clock.WithTicker
-	// known is told that something else is known of an environment.
+	// known is called when the offer of an environment has changed.
 	known func(types.NamespacedName)
 	queue *controller.Queue[types.NamespacedName]
 
@@ -88,7 +87,7 @@ type offers struct {
 	answer map[types.NamespacedName]*offer
 }
 
-// question is what is asked of a planner.
+// question is a request to compute an offer.
 type question struct {
 	basis
 	request syncer.Request
@@ -101,8 +100,8 @@ func newOffers(planner Planner, clock clock.WithTicker, known func(types.Namespa
 	}
 }
 
-// of returns the offer of a basis. If it is not known yet, it is being found out: then it returns what was offered before the source
-// changed, which is stale, or nil.
+// of returns the offer for a basis. If it is not computed yet, of enqueues that, and returns the previous offer as stale if only the
+// source has changed since, nil otherwise.
 func (o *offers) of(name types.NamespacedName, q question) *offer {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -116,7 +115,7 @@ func (o *offers) of(name types.NamespacedName, q question) *offer {
 	return o.stale(name, q.basis)
 }
 
-// stale returns the last offer, if nothing has changed since but the source.
+// stale returns the previous offer if only the source has changed since.
 func (o *offers) stale(name types.NamespacedName, now basis) *offer {
 	last := o.answer[name]
 	if last == nil || last.failure != nil {
@@ -131,7 +130,7 @@ func (o *offers) stale(name types.NamespacedName, now basis) *offer {
 	return &offer
 }
 
-// forget lets go of an environment that is gone.
+// forget drops the offer of a deleted environment.
 func (o *offers) forget(name types.NamespacedName) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -142,7 +141,7 @@ func (o *offers) forget(name types.NamespacedName) {
 // run computes offers until ctx is done.
 func (o *offers) run(ctx context.Context) { o.queue.Run(ctx, planners, o.find) }
 
-// find computes the offer of an environment. again is when it has to be computed once more even if nothing has changed.
+// find computes the offer of an environment. again is when to compute it again even if nothing has changed.
 func (o *offers) find(ctx context.Context, name types.NamespacedName) (again time.Time, failure error) {
 	o.mu.Lock()
 	q, ok := o.asked[name]
@@ -175,14 +174,14 @@ func (o *offers) find(ctx context.Context, name types.NamespacedName) (again tim
 	return again, nil
 }
 
-// includesCustom says whether an environment names custom resources.
+// includesCustom reports whether an environment includes custom resources.
 func includesCustom(e *v1alpha1.Environment) bool {
 	return slices.ContainsFunc(e.Spec.Include, func(object v1alpha1.IncludedObject) bool {
 		return plan.IsOnlyIncluded(plan.KeyOfIncluded(object).GroupKind)
 	})
 }
 
-// take keeps an offer, and says whether it is another than before.
+// take stores an offer, and reports whether it differs from the previous one.
 func (o *offers) take(name types.NamespacedName, found *offer) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -192,8 +191,8 @@ func (o *offers) take(name types.NamespacedName, found *offer) bool {
 		before.failure.Error() != found.failure.Error()
 }
 
-// question asks what a sync of everything would bring after so many runs and changes of the source, to a target that is there or
-// not. It is what the subresource diff asks.
+// question returns the request for the offer, the same plan that the subresource diff shows. runs and source count ended syncs and source
+// changes; target is whether the target namespace exists.
 func (s *situation) question(runs, source int, target bool) question {
 	e := s.environment
 	q := question{
