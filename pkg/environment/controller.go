@@ -22,17 +22,17 @@ import (
 
 // Config is what a Controller needs beside controller.Shared. All fields are required unless their comment says otherwise.
 type Config struct {
-	// Namespace is the server's own, which no environment is built in; empty: it has none.
+	// Namespace is the namespace of the server, which cannot be a target. Empty if the server has none.
 	Namespace string
-	// Runner carries out syncs, as NewRunner makes it.
+	// Runner runs syncs. See NewRunner.
 	Runner *syncer.Syncer
-	// Facts are the reports of who made changes; nil: only what managedFields say is known.
+	// Facts are the reports of who made changes; nil: authors are read from managedFields only.
 	Facts attribution.Facts
-	// Hash is the keyed hash of canonical content that facts have; nil: they have none.
+	// Hash is the keyed hash of canonical content in facts; nil: facts have no hashes.
 	Hash func([]byte) string
-	// AttributionMaxWait (--attribution-max-wait, 2 s) is the longest that a change waits for facts.
+	// AttributionMaxWait (--attribution-max-wait, 2 s) is the maximum time that a change waits for facts.
 	AttributionMaxWait time.Duration
-	// Capacity is how many changed dependencies can wait to be recorded; 0: pending.DefaultCapacity.
+	// Capacity is the maximum number of changed dependencies that wait to be recorded; 0: pending.DefaultCapacity.
 	Capacity int
 }
 
@@ -58,7 +58,7 @@ func (c *Controller) Setup(_ context.Context, shared *controller.Shared) (contro
 	return environments.run, nil
 }
 
-// parts do their work beside the reconcile function. Tests replace them.
+// parts are the collaborators of the reconcile function that tests replace.
 type parts struct {
 	remover Remover
 	// readiness returns what watches the workloads of environments. It calls changed when one becomes ready or fails.
@@ -67,7 +67,7 @@ type parts struct {
 	detector func(of following) Detector
 }
 
-// parts returns those of a running server.
+// parts returns the parts of a server.
 func (c *Config) parts(shared *controller.Shared) parts {
 	return parts{
 		remover: &teardown.Remover{
@@ -101,23 +101,23 @@ type following struct {
 	changed func(environments ...types.NamespacedName)
 }
 
-// Jobs carries out the runs that records stand for.
-type Jobs interface {
+// Executor executes the jobs of records.
+type Executor interface {
 	Execute(ctx context.Context, job syncer.Job) (syncer.Outcome, error)
 }
 
-// Remover removes what environments wrote, and says what is left.
+// Remover deletes the objects that environments wrote, and returns what is left.
 type Remover interface {
 	Remove(ctx context.Context, e *v1alpha1.Environment, custom ...schema.GroupKind) (left []string, err error)
 }
 
-// Readiness says whether what environments hold came up, and why not.
+// Readiness returns how many workloads of environments are ready, and why others are not.
 type Readiness interface {
 	Run(ctx context.Context)
 	Of(e *v1alpha1.Environment) (*v1alpha1.WorkloadsReady, []string)
 }
 
-// Detector notices changes of what environments depend on, and finds anew what that is.
+// Detector detects changes of the dependencies of environments, and discovers dependencies again.
 type Detector interface {
 	Run(ctx context.Context) error
 	Rediscover(ctx context.Context, environment types.NamespacedName) error
@@ -126,7 +126,7 @@ type Detector interface {
 }
 
 var (
-	_ Jobs      = &syncer.Executor{}
+	_ Executor  = &syncer.Executor{}
 	_ Remover   = &teardown.Remover{}
 	_ Readiness = &readiness.Watcher{}
 	_ Detector  = &detect.Detector{}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller/conditions"
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
@@ -29,7 +30,7 @@ type desiredSync struct {
 const pinField = "pinnedRevision"
 
 // desiredSyncs returns the syncs that must have records, oldest first. It includes syncs that already have an unfinished record.
-func (s *situation) desiredSyncs() []desiredSync {
+func (s *state) desiredSyncs() []desiredSync {
 	var desired []desiredSync
 	for i := range s.environment.Status.PendingRequests {
 		request := &s.environment.Status.PendingRequests[i]
@@ -48,7 +49,7 @@ func (s *situation) desiredSyncs() []desiredSync {
 }
 
 // waits reports whether a desired sync has not started.
-func (s *situation) waits(w desiredSync) bool {
+func (s *state) waits(w desiredSync) bool {
 	for _, record := range s.records {
 		if record.Spec.Type == w.of && record.Spec.Batch == w.batch {
 			return record.Status.State == v1alpha1.SyncStatePending
@@ -68,7 +69,7 @@ func requesterOf(request *v1alpha1.PendingEnvironmentRequest) *v1alpha1.Automate
 }
 
 // requested returns the sync that a user has requested.
-func (s *situation) requested(request *v1alpha1.PendingEnvironmentRequest) desiredSync {
+func (s *state) requested(request *v1alpha1.PendingEnvironmentRequest) desiredSync {
 	w := desiredSync{
 		of: v1alpha1.SyncTypeEnvironment, batch: request.ID, by: requesterOf(request), detected: request.Time.Time,
 		action: v1alpha1.SyncActionAll, revision: s.wanted(),
@@ -86,7 +87,7 @@ func (s *situation) requested(request *v1alpha1.PendingEnvironmentRequest) desir
 }
 
 // rollback returns the sync of the revision to which a user has pinned the environment.
-func (s *situation) rollback() (desiredSync, bool) {
+func (s *state) rollback() (desiredSync, bool) {
 	if s.pinned() == 0 {
 		return desiredSync{}, false
 	}
@@ -104,11 +105,11 @@ func (s *situation) rollback() (desiredSync, bool) {
 
 // automatic returns the automatic sync of the catalog's current content. It is desired once for each content and generation of the
 // spec, and not while a sync that a user has requested is pending.
-func (s *situation) automatic() (desiredSync, bool) {
+func (s *state) automatic() (desiredSync, bool) {
 	waits := slices.ContainsFunc(s.open(v1alpha1.SyncTypeEnvironment), func(record *v1alpha1.SyncStatus) bool {
 		return record.Status.State == v1alpha1.SyncStatePending && !record.Status.AutoTriggered
 	})
-	if waits || !s.isBehind() || !s.withheld().ok() {
+	if waits || !s.isBehind() || !s.withheld().IsZero() {
 		return desiredSync{}, false
 	}
 	return desiredSync{
@@ -122,7 +123,7 @@ const newsDigits = 16
 // automaticBatch returns the batch of an automatic sync, which follows from the catalog revision and the generation of the spec. Source
 // changes other than workloads do not change the revision. They are identified by their hash and by the time of the last sync, since
 // the source can return to earlier content. A sync that was superseded while pending does not prevent another one.
-func (s *situation) automaticBatch() string {
+func (s *state) automaticBatch() string {
 	batch := fmt.Sprintf("auto.%s.%d", s.catalog.Status.LatestSync, s.environment.Generation)
 	status := &s.environment.Status
 	if status.AppliedRevision != s.offered() || s.offer == nil || s.offer.news == "" || status.LastCatalogSyncedAt == nil {
@@ -139,7 +140,7 @@ func (s *situation) automaticBatch() string {
 }
 
 // isBehind reports whether the environment is known to differ from its catalog.
-func (s *situation) isBehind() bool {
+func (s *state) isBehind() bool {
 	if s.offered() == 0 {
 		return false
 	}
@@ -147,20 +148,20 @@ func (s *situation) isBehind() bool {
 }
 
 // withheld returns why no automatic sync is started, ok if one can be. Users still see the changes and can request a sync.
-func (s *situation) withheld() verdict {
+func (s *state) withheld() conditions.Reason {
 	switch {
-	case !s.obstacle.ok():
+	case !s.obstacle.IsZero():
 		return s.obstacle
 	case !s.environment.Spec.AutoSync:
-		return verdict{v1alpha1.ReasonSuspended, "spec.autoSync is false"}
+		return conditions.Reason{Code: v1alpha1.ReasonSuspended, Message: "spec.autoSync is false"}
 	case s.policy.Suspend.EnvironmentAutoSync:
-		return verdict{v1alpha1.ReasonSuspended, "automatic syncs from catalogs are suspended by the SyncPolicy"}
+		return conditions.Reason{Code: v1alpha1.ReasonSuspended, Message: "automatic syncs from catalogs are suspended by the SyncPolicy"}
 	case s.pinned() > 0:
 		return s.pin()
 	}
 	return s.lost
 }
 
-func (s *situation) pin() verdict {
-	return verdict{v1alpha1.ReasonPinned, fmt.Sprintf("pinned at r%d by spec.pinnedRevision", s.pinned())}
+func (s *state) pin() conditions.Reason {
+	return conditions.Reason{Code: v1alpha1.ReasonPinned, Message: fmt.Sprintf("pinned at r%d by spec.pinnedRevision", s.pinned())}
 }

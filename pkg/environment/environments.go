@@ -20,25 +20,25 @@ import (
 // workers is the number of environments that are reconciled at the same time.
 const workers = 4
 
-// environments looks after environments for one term of leadership.
+// environments reconciles environments for one leader term.
 type environments struct {
 	config    Config
 	shared    *controller.Shared
 	api       typed.ConfigbutlerV1alpha1Interface
 	informers externalversions.SharedInformerFactory
 	copies    *copies.Copies
-	jobs      Jobs
-	// line has the runs begin in order, runs are those that go on.
-	line *line
-	runs *runs
-	// offers are what catalogs would bring.
+	executor  Executor
+	// starts limits and orders the starts of syncs. runs are the syncs in progress.
+	starts *startQueue
+	runs   *runs
+	// offers computes what syncs would change.
 	offers    *offers
 	events    *events
 	rights    syncer.AccessReviewer
 	remover   Remover
 	readiness Readiness
 	detector  Detector
-	// sources are the changes that the detector has told of.
+	// sources counts the source changes that the detector has found.
 	sources *sourceChanges
 	// queue has the environments to reconcile.
 	queue *controller.Queue[types.NamespacedName]
@@ -55,11 +55,11 @@ func newEnvironments(config Config, shared *controller.Shared, parts parts) (*en
 	policy := func() v1alpha1.SyncPolicySpec { return *c.settings() }
 	c.sources = newSourceChanges()
 	c.detector = parts.detector(following{policy: policy, sources: c.bySourceNamespace, changed: c.sourceChanged})
-	c.line = newLine(shared.Clock)
+	c.starts = newStartQueue(shared.Clock)
 	c.runs = newRuns()
 	c.offers = newOffers(config.Runner, shared.Clock, c.queue.Add)
 	shared.Cleanup(c.offers.queue.ShutDown)
-	c.jobs = &syncer.Executor{
+	c.executor = &syncer.Executor{
 		Runner: config.Runner, Records: shared.Records, SyncStatuses: c.api, Catalogs: c.api,
 		Clock: shared.Clock, Policy: policy,
 	}

@@ -45,7 +45,7 @@ type numbers struct {
 // count computes the values of the gauges.
 func (c *environments) count() numbers {
 	out := numbers{ready: map[metav1.ConditionStatus]int{}}
-	out.waiting, out.active = c.line.numbers()
+	out.waiting, out.active = c.starts.numbers()
 	out.copies = c.config.Runner.Index.Len()
 	api := c.informers.Configbutler().V1alpha1()
 	for _, e := range as[*v1alpha1.Environment](api.Environments().Informer().GetStore().List()) {

@@ -103,7 +103,7 @@ func measure(begun syncer.Job, outcome syncer.Outcome, took time.Duration) {
 
 // measureSource measures how long source changes took to reach the environment, for completed syncs of all workloads. before is the
 // previous status of the environment.
-func (t *turning) measureSource(ctx context.Context, before *v1alpha1.EnvironmentStatus, ended []*v1alpha1.SyncStatus) {
+func (r *reconciliation) measureSource(ctx context.Context, before *v1alpha1.EnvironmentStatus, ended []*v1alpha1.SyncStatus) {
 	had := newestApplied(before)
 	for _, record := range ended {
 		switch {
@@ -111,18 +111,18 @@ func (t *turning) measureSource(ctx context.Context, before *v1alpha1.Environmen
 		case record.Spec.Type == v1alpha1.SyncTypeDependency && isSourceChange(record):
 			observeSource(aboutDependencies, record, record.Status.DetectedAt.Time)
 		case record.Spec.Type == v1alpha1.SyncTypeEnvironment && had > 0: // The first sync brings no change.
-			t.measureRevisions(ctx, record, had)
+			r.measureRevisions(ctx, record, had)
 		}
 		had = max(had, record.Status.Revision)
 	}
 }
 
 // measureRevisions measures the catalog revisions that the environment has for the first time, as far as their records exist.
-func (t *turning) measureRevisions(ctx context.Context, record *v1alpha1.SyncStatus, had int64) {
-	if t.catalog == nil {
+func (r *reconciliation) measureRevisions(ctx context.Context, record *v1alpha1.SyncStatus, had int64) {
+	if r.state.catalog == nil {
 		return
 	}
-	status := &t.catalog.Status
+	status := &r.state.catalog.Status
 	revisions := append(slices.Clone(status.History), v1alpha1.CatalogRevision{Revision: status.Revision, SyncStatus: status.LatestSync})
 	syncs := map[int64]string{}
 	for _, of := range revisions {
@@ -131,7 +131,7 @@ func (t *turning) measureRevisions(ctx context.Context, record *v1alpha1.SyncSta
 		}
 	}
 	for _, name := range syncs {
-		change, err := t.api.SyncStatuses(t.catalog.Namespace).Get(ctx, name, metav1.GetOptions{})
+		change, err := r.environments.api.SyncStatuses(r.state.catalog.Namespace).Get(ctx, name, metav1.GetOptions{})
 		if err == nil && change.Status.AutoTriggered {
 			observeSource(aboutCatalog, record, change.Status.DetectedAt.Time)
 		}

@@ -109,8 +109,8 @@ func TestChangesOfDependenciesAreMeasured(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := metrictest.Sums(t)
-			turn := &turning{&environments{}, &situation{environment: environmenttest.Environment()}}
-			turn.measureSource(t.Context(), &v1alpha1.EnvironmentStatus{AppliedRevision: 1}, []*v1alpha1.SyncStatus{record(test.change)})
+			r := &reconciliation{&environments{}, &state{environment: environmenttest.Environment()}}
+			r.measureSource(t.Context(), &v1alpha1.EnvironmentStatus{AppliedRevision: 1}, []*v1alpha1.SyncStatus{record(test.change)})
 			after := metrictest.Sums(t)
 			for _, trigger := range []string{"automatic", "requested"} {
 				key := "environment_source_change_duration_seconds dependencies " + trigger

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller/conditions"
 	"github.com/configbutler/slipstream/pkg/environment/syncwindow"
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
@@ -20,15 +21,15 @@ type choice struct {
 	// record is the record to start, nil if there is none.
 	record *v1alpha1.SyncStatus
 	// held is why a waiting record is not started.
-	held verdict
+	held conditions.Reason
 	// again is when to reconcile again, zero if an event will trigger that.
 	again time.Time
 }
 
 // next returns the next record to start. Interrupted syncs come first, then syncs from the catalog, then those of dependencies. Of
 // several syncs from the catalog the newest is started, because it includes the others.
-func (s *situation) next() choice {
-	if s.busy || !s.obstacle.ok() {
+func (s *state) next() choice {
+	if s.syncing || !s.obstacle.IsZero() {
 		return choice{}
 	}
 	var out choice
@@ -36,21 +37,21 @@ func (s *situation) next() choice {
 		held, again := s.hold(record)
 		out.again = earliest(out.again, again)
 		switch {
-		case !again.IsZero() && held.ok(): // Its next attempt is not due.
-		case held.ok():
+		case !again.IsZero() && held.IsZero(): // Its next attempt is not due.
+		case held.IsZero():
 			return choice{record: record}
-		case out.held.ok():
+		case out.held.IsZero():
 			out.held = held
 		}
 	}
-	if out.held.ok() {
+	if out.held.IsZero() {
 		out.held = s.withheldReason()
 	}
 	return out
 }
 
 // candidates returns the records that can be started, highest priority first.
-func (s *situation) candidates() []*v1alpha1.SyncStatus {
+func (s *state) candidates() []*v1alpha1.SyncStatus {
 	var out []*v1alpha1.SyncStatus
 	for _, record := range s.records {
 		switch record.Status.State {
@@ -68,7 +69,7 @@ func (s *situation) candidates() []*v1alpha1.SyncStatus {
 
 // isWanted reports whether a user or the spec requests the sync of a record. Without spec.autoSync, records of source changes are only
 // prompts.
-func (s *situation) isWanted(record *v1alpha1.SyncStatus) bool {
+func (s *state) isWanted(record *v1alpha1.SyncStatus) bool {
 	return !record.Status.AutoTriggered || record.Status.State == v1alpha1.SyncStateInProgress || s.environment.Spec.AutoSync ||
 		record.Status.State == v1alpha1.SyncStateRetrying
 }
@@ -86,33 +87,33 @@ func rank(record *v1alpha1.SyncStatus) int {
 
 // hold returns why a record cannot be started now, and until when if that is known. A time without a reason is that of the next
 // attempt. Records in progress are always continued.
-func (s *situation) hold(record *v1alpha1.SyncStatus) (verdict, time.Time) {
+func (s *state) hold(record *v1alpha1.SyncStatus) (conditions.Reason, time.Time) {
 	switch record.Status.State {
 	case v1alpha1.SyncStateInProgress:
-		return verdict{}, time.Time{}
+		return conditions.Reason{}, time.Time{}
 	case v1alpha1.SyncStateFailed:
 		if at, _ := syncstatus.NextAttempt(record, s.policy.Retry); at.After(s.now) {
-			return verdict{}, at
+			return conditions.Reason{}, at
 		}
 	}
 	if isAutomatic(record) {
-		if held := s.stopped(record.Spec.Type); !held.ok() {
+		if held := s.stopped(record.Spec.Type); !held.IsZero() {
 			return held, time.Time{}
 		}
 	}
 	if record.Status.Force || syncstatus.IsEdit(record.Spec.Batch) {
-		return verdict{}, time.Time{}
+		return conditions.Reason{}, time.Time{}
 	}
 	return s.window()
 }
 
 // stopped returns why automatic syncs of a type are not started, ok if they can be.
-func (s *situation) stopped(of v1alpha1.SyncType) verdict {
+func (s *state) stopped(of v1alpha1.SyncType) conditions.Reason {
 	switch {
 	case of == v1alpha1.SyncTypeEnvironment && s.policy.Suspend.EnvironmentAutoSync:
-		return verdict{v1alpha1.ReasonSuspended, "automatic syncs from catalogs are suspended by the SyncPolicy"}
+		return conditions.Reason{Code: v1alpha1.ReasonSuspended, Message: "automatic syncs from catalogs are suspended by the SyncPolicy"}
 	case of == v1alpha1.SyncTypeDependency && s.policy.Suspend.DependencyAutoSync:
-		return verdict{v1alpha1.ReasonSuspended, "automatic syncs of what workloads refer to are suspended by the SyncPolicy"}
+		return conditions.Reason{Code: v1alpha1.ReasonSuspended, Message: "automatic syncs of what workloads refer to are suspended by the SyncPolicy"}
 	case s.pinned() > 0:
 		return s.pin()
 	}
@@ -121,25 +122,25 @@ func (s *situation) stopped(of v1alpha1.SyncType) verdict {
 
 // withheldReason returns why the catalog's content is not synced although spec.autoSync is set. A lost permission is reported even
 // if nothing is to be synced, because it also blocks the next sync.
-func (s *situation) withheldReason() verdict {
+func (s *state) withheldReason() conditions.Reason {
 	held := s.withheld()
-	if !s.environment.Spec.AutoSync || !s.isBehind() && held.reason != v1alpha1.ReasonPermissionLost {
-		return verdict{}
+	if !s.environment.Spec.AutoSync || !s.isBehind() && held.Code != v1alpha1.ReasonPermissionLost {
+		return conditions.Reason{}
 	}
 	return held
 }
 
 // window returns whether the sync windows of the spec allow a start now, and otherwise when they will.
-func (s *situation) window() (verdict, time.Time) {
+func (s *state) window() (conditions.Reason, time.Time) {
 	windows, errs := syncwindow.Compile(windowsOf(&s.environment.Spec), field.NewPath("spec", "syncWindows"))
 	if len(errs) > 0 {
-		return verdict{v1alpha1.ReasonWindowClosed, errs.ToAggregate().Error()}, time.Time{} // Validation refuses them.
+		return conditions.Reason{Code: v1alpha1.ReasonWindowClosed, Message: errs.ToAggregate().Error()}, time.Time{} // Validation refuses them.
 	}
 	at := windows.At(s.now)
 	if at.Allowed {
-		return verdict{}, time.Time{}
+		return conditions.Reason{}, time.Time{}
 	}
-	return verdict{v1alpha1.ReasonWindowClosed, at.Message(s.now)}, at.Next
+	return conditions.Reason{Code: v1alpha1.ReasonWindowClosed, Message: at.Message(s.now)}, at.Next
 }
 
 func windowsOf(spec *v1alpha1.EnvironmentSpec) []syncwindow.Window {

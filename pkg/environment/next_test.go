@@ -18,24 +18,24 @@ import (
 )
 
 // quiet is an environment that holds revision 1, of a catalog that offers revision 1.
-func quiet() *situation {
+func quiet() *state {
 	policy := &v1alpha1.SyncPolicy{}
 	v1alpha1.SetObjectDefaults_SyncPolicy(policy)
-	s := &situation{environment: environmenttest.Environment(), catalog: environmenttest.Catalog(), policy: &policy.Spec, now: noon}
+	s := &state{environment: environmenttest.Environment(), catalog: environmenttest.Catalog(), policy: &policy.Spec, now: noon}
 	s.environment.Generation, s.environment.Status.AppliedRevision = 3, 1
 	s.catalog.Status.LatestSync = "shop-r1"
 	return s
 }
 
 // record adds a record of a batch, detected so many seconds before noon, that is automatic unless it is by a user.
-func (s *situation) record(batch string, of v1alpha1.SyncType, state v1alpha1.SyncState, before int, by string) *v1alpha1.SyncStatus {
+func (s *state) record(batch string, of v1alpha1.SyncType, in v1alpha1.SyncState, before int, by string) *v1alpha1.SyncStatus {
 	at := metav1.NewTime(noon.Add(-time.Duration(before) * time.Second))
 	record := &v1alpha1.SyncStatus{
 		ObjectMeta: metav1.ObjectMeta{Name: batch, CreationTimestamp: at},
 		Spec:       v1alpha1.SyncStatusSpec{Type: of, Batch: batch},
-		Status:     v1alpha1.SyncRecord{State: state, DetectedAt: at, Actor: by, AutoTriggered: by == "", Attempts: 1},
+		Status:     v1alpha1.SyncRecord{State: in, DetectedAt: at, Actor: by, AutoTriggered: by == "", Attempts: 1},
 	}
-	if state == v1alpha1.SyncStateFailed {
+	if in == v1alpha1.SyncStateFailed {
 		record.Status.Error = &v1alpha1.SyncError{Reason: "Refused", Message: "no", At: at}
 	}
 	s.take(record)
@@ -52,54 +52,54 @@ const (
 )
 
 func TestNext(t *testing.T) {
-	auto := func(s *situation) { s.environment.Spec.AutoSync = true }
-	closed := func(s *situation) {
+	auto := func(s *state) { s.environment.Spec.AutoSync = true }
+	closed := func(s *state) {
 		s.environment.Spec.SyncWindows = []v1alpha1.SyncWindow{{
 			Name: "freeze", Kind: v1alpha1.SyncWindowDeny, Schedule: "0 12 * * *", Duration: metav1.Duration{Duration: time.Hour}, TimeZone: "UTC",
 		}}
 	}
-	pinned := func(s *situation) { s.environment.Spec.PinnedRevision = new(int64(1)) }
-	offered := func(s *situation) { s.catalog.Status.Revision, s.catalog.Status.LatestSync = 2, "shop-r2" }
-	add := func(batch string, of v1alpha1.SyncType, state v1alpha1.SyncState, before int, by string) func(*situation) {
-		return func(s *situation) { s.record(batch, of, state, before, by) }
+	pinned := func(s *state) { s.environment.Spec.PinnedRevision = new(int64(1)) }
+	offered := func(s *state) { s.catalog.Status.Revision, s.catalog.Status.LatestSync = 2, "shop-r2" }
+	add := func(batch string, of v1alpha1.SyncType, in v1alpha1.SyncState, before int, by string) func(*state) {
+		return func(s *state) { s.record(batch, of, in, before, by) }
 	}
 	for name, tt := range map[string]struct {
-		do    []func(*situation)
+		do    []func(*state)
 		want  string
 		held  string
 		again time.Duration
 	}{
 		"nothing":                         {},
-		"a request":                       {do: []func(*situation){add("a", catalogRun, pending, 1, "jane")}, want: "a"},
-		"while a run goes on":             {do: []func(*situation){add("a", catalogRun, pending, 1, "jane"), func(s *situation) { s.busy = true }}},
-		"with an obstacle":                {do: []func(*situation){add("a", catalogRun, pending, 1, "jane"), func(s *situation) { s.obstacle.reason = "x" }}},
-		"what was interrupted":            {do: []func(*situation){add("a", catalogRun, pending, 1, "jane"), add("b", refreshRun, inProgress, 9, "")}, want: "b"},
-		"workloads of what was":           {do: []func(*situation){add("a", catalogRun, inProgress, 9, ""), add("b", refreshRun, inProgress, 1, "")}, want: "a"},
-		"interrupted in a closed window":  {do: []func(*situation){closed, add("a", catalogRun, inProgress, 9, "")}, want: "a"},
-		"the catalog first":               {do: []func(*situation){auto, add("a", refreshRun, pending, 9, ""), add("b", catalogRun, pending, 1, "")}, want: "b"},
-		"the newest":                      {do: []func(*situation){add("a", catalogRun, retrying, 9, "jane"), add("b", catalogRun, pending, 1, "jane")}, want: "b"},
-		"a prompt":                        {do: []func(*situation){add("a", refreshRun, pending, 1, "")}},
-		"a prompt that somebody takes":    {do: []func(*situation){add("a", refreshRun, pending, 1, "jane")}, want: "a"},
-		"a prompt that is tried again":    {do: []func(*situation){add("a", refreshRun, retrying, 1, "")}, want: "a"},
-		"a failure before its time":       {do: []func(*situation){add("a", catalogRun, hasFailed, 3, "jane")}, again: 7 * time.Second},
-		"a failure in time":               {do: []func(*situation){add("a", catalogRun, hasFailed, 10, "jane")}, want: "a"},
-		"what can go on beside a failure": {do: []func(*situation){auto, add("a", catalogRun, hasFailed, 3, ""), add("b", refreshRun, pending, 1, "")}, want: "b", again: 0},
-		"a closed window":                 {do: []func(*situation){closed, add("a", catalogRun, pending, 1, "jane")}, held: v1alpha1.ReasonWindowClosed, again: time.Hour},
-		"a closed window, forced": {do: []func(*situation){closed, func(s *situation) {
+		"a request":                       {do: []func(*state){add("a", catalogRun, pending, 1, "jane")}, want: "a"},
+		"while a run goes on":             {do: []func(*state){add("a", catalogRun, pending, 1, "jane"), func(s *state) { s.syncing = true }}},
+		"with an obstacle":                {do: []func(*state){add("a", catalogRun, pending, 1, "jane"), func(s *state) { s.obstacle.Code = "x" }}},
+		"what was interrupted":            {do: []func(*state){add("a", catalogRun, pending, 1, "jane"), add("b", refreshRun, inProgress, 9, "")}, want: "b"},
+		"workloads of what was":           {do: []func(*state){add("a", catalogRun, inProgress, 9, ""), add("b", refreshRun, inProgress, 1, "")}, want: "a"},
+		"interrupted in a closed window":  {do: []func(*state){closed, add("a", catalogRun, inProgress, 9, "")}, want: "a"},
+		"the catalog first":               {do: []func(*state){auto, add("a", refreshRun, pending, 9, ""), add("b", catalogRun, pending, 1, "")}, want: "b"},
+		"the newest":                      {do: []func(*state){add("a", catalogRun, retrying, 9, "jane"), add("b", catalogRun, pending, 1, "jane")}, want: "b"},
+		"a prompt":                        {do: []func(*state){add("a", refreshRun, pending, 1, "")}},
+		"a prompt that somebody takes":    {do: []func(*state){add("a", refreshRun, pending, 1, "jane")}, want: "a"},
+		"a prompt that is tried again":    {do: []func(*state){add("a", refreshRun, retrying, 1, "")}, want: "a"},
+		"a failure before its time":       {do: []func(*state){add("a", catalogRun, hasFailed, 3, "jane")}, again: 7 * time.Second},
+		"a failure in time":               {do: []func(*state){add("a", catalogRun, hasFailed, 10, "jane")}, want: "a"},
+		"what can go on beside a failure": {do: []func(*state){auto, add("a", catalogRun, hasFailed, 3, ""), add("b", refreshRun, pending, 1, "")}, want: "b", again: 0},
+		"a closed window":                 {do: []func(*state){closed, add("a", catalogRun, pending, 1, "jane")}, held: v1alpha1.ReasonWindowClosed, again: time.Hour},
+		"a closed window, forced": {do: []func(*state){closed, func(s *state) {
 			s.record("a", catalogRun, pending, 1, "jane").Status.Force = true
 		}}, want: "a"},
-		"a closed window, a rollback":                        {do: []func(*situation){closed, pinned, add(syncstatus.EditBatch(3), catalogRun, pending, 1, "jane")}, want: "generation-3"},
-		"pinned":                                             {do: []func(*situation){auto, pinned, offered}, held: v1alpha1.ReasonPinned},
-		"pinned, and nothing offered":                        {do: []func(*situation){auto, pinned}},
-		"pinned and asked for":                               {do: []func(*situation){pinned, offered, add("a", catalogRun, pending, 1, "jane")}, want: "a"},
-		"a kill switch":                                      {do: []func(*situation){auto, offered, func(s *situation) { s.policy.Suspend.EnvironmentAutoSync = true }}, held: v1alpha1.ReasonSuspended},
-		"a kill switch and a request":                        {do: []func(*situation){auto, add("a", catalogRun, pending, 1, "jane"), func(s *situation) { s.policy.Suspend.EnvironmentAutoSync = true }}, want: "a"},
-		"the other kill switch":                              {do: []func(*situation){auto, add("a", catalogRun, pending, 1, ""), func(s *situation) { s.policy.Suspend.DependencyAutoSync = true }}, want: "a"},
-		"the kill switch of refreshes":                       {do: []func(*situation){auto, add("a", refreshRun, pending, 1, ""), func(s *situation) { s.policy.Suspend.DependencyAutoSync = true }}, held: v1alpha1.ReasonSuspended},
-		"a permission that is lost":                          {do: []func(*situation){auto, add("a", catalogRun, pending, 1, ""), func(s *situation) { s.lost.reason = "PermissionLost" }}, held: v1alpha1.ReasonPermissionLost},
-		"a permission that is lost while nothing is offered": {do: []func(*situation){auto, func(s *situation) { s.lost.reason = "PermissionLost" }}, held: v1alpha1.ReasonPermissionLost},
-		"a permission that is not known then":                {do: []func(*situation){auto, func(s *situation) { s.lost.reason = "Unreachable" }}},
-		"a permission nobody asked for":                      {do: []func(*situation){add("a", catalogRun, pending, 1, "jane"), func(s *situation) { s.lost.reason = "PermissionLost" }}, want: "a"},
+		"a closed window, a rollback":                        {do: []func(*state){closed, pinned, add(syncstatus.EditBatch(3), catalogRun, pending, 1, "jane")}, want: "generation-3"},
+		"pinned":                                             {do: []func(*state){auto, pinned, offered}, held: v1alpha1.ReasonPinned},
+		"pinned, and nothing offered":                        {do: []func(*state){auto, pinned}},
+		"pinned and asked for":                               {do: []func(*state){pinned, offered, add("a", catalogRun, pending, 1, "jane")}, want: "a"},
+		"a kill switch":                                      {do: []func(*state){auto, offered, func(s *state) { s.policy.Suspend.EnvironmentAutoSync = true }}, held: v1alpha1.ReasonSuspended},
+		"a kill switch and a request":                        {do: []func(*state){auto, add("a", catalogRun, pending, 1, "jane"), func(s *state) { s.policy.Suspend.EnvironmentAutoSync = true }}, want: "a"},
+		"the other kill switch":                              {do: []func(*state){auto, add("a", catalogRun, pending, 1, ""), func(s *state) { s.policy.Suspend.DependencyAutoSync = true }}, want: "a"},
+		"the kill switch of refreshes":                       {do: []func(*state){auto, add("a", refreshRun, pending, 1, ""), func(s *state) { s.policy.Suspend.DependencyAutoSync = true }}, held: v1alpha1.ReasonSuspended},
+		"a permission that is lost":                          {do: []func(*state){auto, add("a", catalogRun, pending, 1, ""), func(s *state) { s.lost.Code = "PermissionLost" }}, held: v1alpha1.ReasonPermissionLost},
+		"a permission that is lost while nothing is offered": {do: []func(*state){auto, func(s *state) { s.lost.Code = "PermissionLost" }}, held: v1alpha1.ReasonPermissionLost},
+		"a permission that is not known then":                {do: []func(*state){auto, func(s *state) { s.lost.Code = "Unreachable" }}},
+		"a permission nobody asked for":                      {do: []func(*state){add("a", catalogRun, pending, 1, "jane"), func(s *state) { s.lost.Code = "PermissionLost" }}, want: "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := quiet()
@@ -115,52 +115,52 @@ func TestNext(t *testing.T) {
 			if !got.again.IsZero() {
 				again = got.again.Sub(noon)
 			}
-			if chosen != tt.want || got.held.reason != tt.held || again != tt.again {
-				t.Errorf("chose %q, held %q, again in %s", chosen, got.held.reason, again)
+			if chosen != tt.want || got.held.Code != tt.held || again != tt.again {
+				t.Errorf("chose %q, held %q, again in %s", chosen, got.held.Code, again)
 			}
 		})
 	}
 }
 
 func TestWishes(t *testing.T) {
-	request := func(id string, second int, spec v1alpha1.SyncRequestSpec) func(*situation) {
-		return func(s *situation) {
+	request := func(id string, second int, spec v1alpha1.SyncRequestSpec) func(*state) {
+		return func(s *state) {
 			s.environment.Status.PendingRequests = append(s.environment.Status.PendingRequests, v1alpha1.PendingEnvironmentRequest{
 				ID: id, Actor: "jane", Time: metav1.NewTime(noon.Add(time.Duration(second) * time.Second)), Type: v1alpha1.EnvironmentRequestSync, Sync: &spec,
 			})
 		}
 	}
-	edit := func(generation int64, second int, fields ...string) func(*situation) {
-		return func(s *situation) {
+	edit := func(generation int64, second int, fields ...string) func(*state) {
+		return func(s *state) {
 			s.environment.Status.PendingEdits = append(s.environment.Status.PendingEdits, v1alpha1.EnvironmentEdit{
 				Generation: generation, Actor: "eve", Time: metav1.NewTime(noon.Add(time.Duration(second) * time.Second)), Fields: fields,
 			})
 		}
 	}
-	auto := func(s *situation) { s.environment.Spec.AutoSync = true }
-	offered := func(s *situation) { s.catalog.Status.Revision, s.catalog.Status.LatestSync = 2, "shop-r2" }
-	pinned := func(s *situation) { s.environment.Spec.PinnedRevision = new(int64(1)) }
+	auto := func(s *state) { s.environment.Spec.AutoSync = true }
+	offered := func(s *state) { s.catalog.Status.Revision, s.catalog.Status.LatestSync = 2, "shop-r2" }
+	pinned := func(s *state) { s.environment.Spec.PinnedRevision = new(int64(1)) }
 	for name, tt := range map[string]struct {
-		do   []func(*situation)
+		do   []func(*state)
 		want string
 	}{
 		"nothing":                       {},
-		"what is offered":               {do: []func(*situation){offered}},
-		"what is offered, by itself":    {do: []func(*situation){auto, offered}, want: "auto.shop-r2.3 Catalog r2"},
-		"what an edit changes":          {do: []func(*situation){auto, func(s *situation) { s.offer = &offer{changes: true} }}, want: "auto.shop-r1.3 Catalog r1"},
-		"an edit without effect":        {do: []func(*situation){auto, edit(3, 0, "ttl"), func(s *situation) { s.offer = &offer{} }}},
-		"a request":                     {do: []func(*situation){offered, request("a", 0, v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionAll})}, want: "a All r2 jane"},
-		"a request of a pinned one":     {do: []func(*situation){offered, pinned, request("a", 0, v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCatalog})}, want: "a Catalog r1 jane"},
-		"a forced one":                  {do: []func(*situation){offered, pinned, request("a", 0, v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionAll, Force: true})}, want: "a All r2 jane"},
-		"a refresh":                     {do: []func(*situation){request("a", 0, v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCluster})}},
-		"a pin":                         {do: []func(*situation){pinned, edit(2, 0, pinField), edit(3, 1, "ttl")}, want: "generation-2 Catalog r1 eve"},
-		"a pin that was taken out":      {do: []func(*situation){edit(3, 0, pinField)}},
-		"in the order of asking":        {do: []func(*situation){pinned, request("a", 5, v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionAll}), edit(3, 1, pinField)}, want: "generation-3 Catalog r1 eve, a All r1 jane"},
-		"not when somebody asks":        {do: []func(*situation){auto, offered, request("a", 0, v1alpha1.SyncRequestSpec{Force: true})}, want: "a All r2 jane"},
-		"not while somebody's waits":    {do: []func(*situation){auto, offered, func(s *situation) { s.record("a", catalogRun, pending, 1, "jane") }}},
-		"not behind a kill switch":      {do: []func(*situation){auto, offered, func(s *situation) { s.policy.Suspend.EnvironmentAutoSync = true }}},
-		"not without permission":        {do: []func(*situation){auto, offered, func(s *situation) { s.lost.reason = "x" }}},
-		"beside what somebody has done": {do: []func(*situation){auto, offered, func(s *situation) { s.record("a", catalogRun, inProgress, 1, "jane") }}, want: "auto.shop-r2.3 Catalog r2"},
+		"what is offered":               {do: []func(*state){offered}},
+		"what is offered, by itself":    {do: []func(*state){auto, offered}, want: "auto.shop-r2.3 Catalog r2"},
+		"what an edit changes":          {do: []func(*state){auto, func(s *state) { s.offer = &offer{changes: true} }}, want: "auto.shop-r1.3 Catalog r1"},
+		"an edit without effect":        {do: []func(*state){auto, edit(3, 0, "ttl"), func(s *state) { s.offer = &offer{} }}},
+		"a request":                     {do: []func(*state){offered, request("a", 0, v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionAll})}, want: "a All r2 jane"},
+		"a request of a pinned one":     {do: []func(*state){offered, pinned, request("a", 0, v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCatalog})}, want: "a Catalog r1 jane"},
+		"a forced one":                  {do: []func(*state){offered, pinned, request("a", 0, v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionAll, Force: true})}, want: "a All r2 jane"},
+		"a refresh":                     {do: []func(*state){request("a", 0, v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCluster})}},
+		"a pin":                         {do: []func(*state){pinned, edit(2, 0, pinField), edit(3, 1, "ttl")}, want: "generation-2 Catalog r1 eve"},
+		"a pin that was taken out":      {do: []func(*state){edit(3, 0, pinField)}},
+		"in the order of asking":        {do: []func(*state){pinned, request("a", 5, v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionAll}), edit(3, 1, pinField)}, want: "generation-3 Catalog r1 eve, a All r1 jane"},
+		"not when somebody asks":        {do: []func(*state){auto, offered, request("a", 0, v1alpha1.SyncRequestSpec{Force: true})}, want: "a All r2 jane"},
+		"not while somebody's waits":    {do: []func(*state){auto, offered, func(s *state) { s.record("a", catalogRun, pending, 1, "jane") }}},
+		"not behind a kill switch":      {do: []func(*state){auto, offered, func(s *state) { s.policy.Suspend.EnvironmentAutoSync = true }}},
+		"not without permission":        {do: []func(*state){auto, offered, func(s *state) { s.lost.Code = "x" }}},
+		"beside what somebody has done": {do: []func(*state){auto, offered, func(s *state) { s.record("a", catalogRun, inProgress, 1, "jane") }}, want: "auto.shop-r2.3 Catalog r2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := quiet()

@@ -11,32 +11,33 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/access/placement"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller/conditions"
 )
 
-// inTheWay returns why an environment cannot be synced until an object changes, ok if it can be.
-func (c *environments) inTheWay(s *situation) verdict {
+// findObstacle returns why an environment cannot be synced until an object changes, ok if it can be.
+func (c *environments) findObstacle(s *state) conditions.Reason {
 	e := s.environment
 	ref := e.Spec.CatalogRef
 	namespace := cmp.Or(ref.Namespace, e.Namespace)
 	if s.catalog == nil {
-		return verdict{v1alpha1.ReasonCatalogNotFound, fmt.Sprintf("There is no AppCatalog %s/%s", namespace, ref.Name)}
+		return conditions.Reason{Code: v1alpha1.ReasonCatalogNotFound, Message: fmt.Sprintf("There is no AppCatalog %s/%s", namespace, ref.Name)}
 	}
 	if found := c.neighbourhood(s).Check(e); len(found) > 0 {
-		return verdict{found[0].Reason, found[0].String()}
+		return conditions.Reason{Code: found[0].Reason, Message: found[0].String()}
 	}
 	switch {
 	case s.catalog.Status.Revision == 0:
-		return verdict{v1alpha1.ReasonCatalogNotReady,
-			fmt.Sprintf("AppCatalog %s/%s offers nothing yet; its conditions say why", namespace, ref.Name)}
+		return conditions.Reason{Code: v1alpha1.ReasonCatalogNotReady,
+			Message: fmt.Sprintf("AppCatalog %s/%s offers nothing yet; its conditions say why", namespace, ref.Name)}
 	case !c.hasTarget(e) && !e.Spec.CreateNamespace:
-		return verdict{v1alpha1.ReasonTargetNotFound,
-			fmt.Sprintf("There is no namespace %s, and spec.createNamespace is false", e.Spec.TargetNamespace)}
+		return conditions.Reason{Code: v1alpha1.ReasonTargetNotFound,
+			Message: fmt.Sprintf("There is no namespace %s, and spec.createNamespace is false", e.Spec.TargetNamespace)}
 	}
-	return verdict{}
+	return conditions.Reason{}
 }
 
 // neighbourhood returns the catalogs and environments that can exclude an environment.
-func (c *environments) neighbourhood(s *situation) *placement.Cluster {
+func (c *environments) neighbourhood(s *state) *placement.Cluster {
 	target := s.environment.Spec.TargetNamespace
 	// The index was added before the informer was started.
 	sources, _ := c.informers.Configbutler().V1alpha1().AppCatalogs().Informer().GetIndexer().ByIndex(bySource, target)

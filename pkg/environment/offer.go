@@ -193,7 +193,7 @@ func (o *offers) take(name types.NamespacedName, found *offer) bool {
 
 // question returns the request for the offer, the same plan that the subresource diff shows. runs and source count ended syncs and source
 // changes; target is whether the target namespace exists.
-func (s *situation) question(runs, source int, target bool) question {
+func (s *state) question(runs, source int, target bool) question {
 	e := s.environment
 	q := question{
 		basis: basis{

@@ -12,7 +12,7 @@ import (
 )
 
 // resolution returns the decisions about conflicts. The newest decision about a field wins.
-func (s *situation) resolution() v1alpha1.ConflictResolutionSpec {
+func (s *state) resolution() v1alpha1.ConflictResolutionSpec {
 	d := decisions{sets.New[decided](), v1alpha1.ConflictResolutionSpec{}}
 	for _, request := range slices.Backward(s.environment.Status.PendingRequests) {
 		if request.Resolve != nil {

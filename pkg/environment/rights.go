@@ -10,6 +10,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller/conditions"
 	"github.com/configbutler/slipstream/pkg/environment/condition"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 )
@@ -23,54 +24,54 @@ const (
 )
 
 // checkConsent determines what is not copied because the catalog's editor can no longer read it, and returns when to check again.
-func (t *turning) checkConsent(ctx context.Context) (again time.Time, err error) {
-	if t.catalog == nil || !t.obstacle.ok() {
+func (r *reconciliation) checkConsent(ctx context.Context) (again time.Time, err error) {
+	if r.state.catalog == nil || !r.state.obstacle.IsZero() {
 		return again, nil
 	}
-	t.notCopied, err = t.config.Runner.StateReader.Withheld(ctx, t.catalog)
-	if len(t.notCopied) > 0 {
-		return t.now.Add(askAgain), err
+	r.state.notCopied, err = r.environments.config.Runner.StateReader.Withheld(ctx, r.state.catalog)
+	if len(r.state.notCopied) > 0 {
+		return r.state.now.Add(askAgain), err
 	}
-	return t.now.Add(askStanding), err
+	return r.state.now.Add(askStanding), err
 }
 
 // checkRights checks the permissions of automatic syncs, even if there is nothing to sync, and returns when to check again. No automatic
 // sync is started while a type is withheld; all changes are synced when it can be copied again.
-func (t *turning) checkRights(ctx context.Context) (again time.Time) {
-	if !t.environment.Spec.AutoSync || t.catalog == nil {
+func (r *reconciliation) checkRights(ctx context.Context) (again time.Time) {
+	if !r.state.environment.Spec.AutoSync || r.state.catalog == nil {
 		return again
 	}
-	if len(t.notCopied) > 0 {
-		t.lost = verdict{t.notCopied.Reason(), t.notCopied.Message(t.catalog.Spec.SourceNamespace)}
+	if len(r.state.notCopied) > 0 {
+		r.state.lost = conditions.Reason{Code: r.state.notCopied.Reason(), Message: r.state.notCopied.Message(r.state.catalog.Spec.SourceNamespace)}
 		return again
 	}
-	permissions := access.OfEnvironment(t.environment, t.catalog)
-	if !t.hasTarget(t.environment) {
-		permissions = append(permissions, access.OfTarget(t.environment)...)
+	permissions := access.OfEnvironment(r.state.environment, r.state.catalog)
+	if !r.environments.hasTarget(r.state.environment) {
+		permissions = append(permissions, access.OfTarget(r.state.environment)...)
 	}
-	lost, err := t.rights.Check(ctx, access.Automating(t.environment), permissions)
+	lost, err := r.environments.rights.Check(ctx, access.Automating(r.state.environment), permissions)
 	switch {
 	case err != nil:
-		t.lost = verdict{v1alpha1.ReasonUnreachable, fmt.Sprintf("whether automatic syncs are still permitted is not known: %v", err)}
+		r.state.lost = conditions.Reason{Code: v1alpha1.ReasonUnreachable, Message: fmt.Sprintf("whether automatic syncs are still permitted is not known: %v", err)}
 	case lost != "":
-		t.lost = verdict{v1alpha1.ReasonPermissionLost, lost}
+		r.state.lost = conditions.Reason{Code: v1alpha1.ReasonPermissionLost, Message: lost}
 	default:
-		return t.now.Add(askStanding)
+		return r.state.now.Add(askStanding)
 	}
-	return t.now.Add(askAgain)
+	return r.state.now.Add(askAgain)
 }
 
 // consent returns what is withheld of the types that the environment has, or of all types if it was never synced.
-func (t *turning) consent() condition.Why {
-	has := t.config.Runner.Index.Types(nameOf(t.environment))
+func (r *reconciliation) consent() condition.Why {
+	has := r.environments.config.Runner.Index.Types(nameOf(r.state.environment))
 	withheld := plan.Denied{}
-	for of, why := range t.notCopied {
-		if has.Has(of) || t.environment.Status.AppliedRevision == 0 {
+	for of, why := range r.state.notCopied {
+		if has.Has(of) || r.state.environment.Status.AppliedRevision == 0 {
 			withheld[of] = why
 		}
 	}
 	if len(withheld) == 0 {
 		return condition.Why{}
 	}
-	return condition.Why{Reason: withheld.Reason(), Message: withheld.Message(t.catalog.Spec.SourceNamespace)}
+	return condition.Why{Reason: withheld.Reason(), Message: withheld.Message(r.state.catalog.Spec.SourceNamespace)}
 }

@@ -92,18 +92,18 @@ const redoPause = 5 * time.Second
 func (c *environments) begin(ctx context.Context, begun syncer.Job) {
 	name, pause := nameOf(begun.Environment), time.Duration(0)
 	c.runs.begin(ctx, begun.Environment, func(ctx context.Context) {
-		pause = c.carryOut(ctx, begun)
+		pause = c.execute(ctx, begun)
 		// The sync still counts as in progress here, so the environment itself does not start the next one.
-		for _, next := range c.line.end(name) {
+		for _, next := range c.starts.end(name) {
 			c.queue.Add(next)
 		}
 	}, func() { c.queue.AddAfter(name, pause) })
 }
 
-// carryOut executes a job, and returns the delay before the next reconcile.
-func (c *environments) carryOut(ctx context.Context, begun syncer.Job) (pause time.Duration) {
+// execute executes a job, and returns the delay before the next reconcile.
+func (c *environments) execute(ctx context.Context, begun syncer.Job) (pause time.Duration) {
 	since := c.shared.Clock.Now()
-	outcome, err := c.jobs.Execute(ctx, begun)
+	outcome, err := c.executor.Execute(ctx, begun)
 	switch {
 	case err == nil:
 		measure(begun, outcome, c.shared.Clock.Since(since))

@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
 }
 
-// patience is more than anything in these tests takes on a busy machine.
+// patience is more than anything in these tests takes on a syncing machine.
 const patience = 2 * time.Minute
 
 var (

@@ -16,28 +16,28 @@ import (
 
 // ready prepares the records of a sync to be started, and returns them: the chosen one, and the open Dependency record if the sync also
 // covers dependencies. Older records that the sync replaces are superseded.
-func (t *turning) ready(ctx context.Context, chosen *v1alpha1.SyncStatus) ([]*v1alpha1.SyncStatus, error) {
-	for _, record := range t.overtaken(chosen) {
-		if err := t.move(ctx, record, syncstatus.Step{To: v1alpha1.SyncStateSuperseded}, ""); err != nil {
+func (r *reconciliation) ready(ctx context.Context, chosen *v1alpha1.SyncStatus) ([]*v1alpha1.SyncStatus, error) {
+	for _, record := range r.state.overtaken(chosen) {
+		if err := r.move(ctx, record, syncstatus.Step{To: v1alpha1.SyncStateSuperseded}, ""); err != nil {
 			return nil, err
 		}
 	}
 	names := []string{chosen.Name}
-	if open := t.dependency(); open != nil && open.Name != chosen.Name && actionOf(chosen) == v1alpha1.SyncActionAll && !t.isPartial(chosen) {
+	if open := r.state.dependency(); open != nil && open.Name != chosen.Name && actionOf(chosen) == v1alpha1.SyncActionAll && !r.state.isPartial(chosen) {
 		names = append(names, open.Name)
 	}
 	records := make([]*v1alpha1.SyncStatus, len(names))
 	for i, name := range names {
-		if err := t.retry(ctx, t.called(name), chosen); err != nil {
+		if err := r.retry(ctx, r.state.called(name), chosen); err != nil {
 			return nil, err
 		}
-		records[i] = t.called(name)
+		records[i] = r.state.called(name)
 	}
 	return records, nil
 }
 
 // retry moves a failed record to Retrying, to run together with the chosen one.
-func (t *turning) retry(ctx context.Context, record, chosen *v1alpha1.SyncStatus) error {
+func (r *reconciliation) retry(ctx context.Context, record, chosen *v1alpha1.SyncStatus) error {
 	joins := record.Name != chosen.Name && chosen.Status.RequestedBy != nil
 	if joins {
 		record = record.DeepCopy()
@@ -52,15 +52,15 @@ func (t *turning) retry(ctx context.Context, record, chosen *v1alpha1.SyncStatus
 		}
 	default:
 		if joins { // After a crash, the record continues with the permissions it was started with.
-			return t.put(ctx, record)
+			return r.put(ctx, record)
 		}
 		return nil
 	}
-	return t.move(ctx, record, step, "")
+	return r.move(ctx, record, step, "")
 }
 
 // overtaken returns the older records that a sync replaces, of those that wait for a retry or for a user.
-func (s *situation) overtaken(by *v1alpha1.SyncStatus) []*v1alpha1.SyncStatus {
+func (s *state) overtaken(by *v1alpha1.SyncStatus) []*v1alpha1.SyncStatus {
 	if by.Spec.Type != v1alpha1.SyncTypeEnvironment {
 		return nil
 	}
@@ -75,7 +75,7 @@ func (s *situation) overtaken(by *v1alpha1.SyncStatus) []*v1alpha1.SyncStatus {
 }
 
 // job returns the job of the records.
-func (s *situation) job(records []*v1alpha1.SyncStatus) syncer.Job {
+func (s *state) job(records []*v1alpha1.SyncStatus) syncer.Job {
 	record := records[0]
 	request := syncer.Request{
 		Environment: s.environment, Action: actionOf(record), Force: record.Status.Force, Resolution: s.resolution(),
@@ -92,7 +92,7 @@ func (s *situation) job(records []*v1alpha1.SyncStatus) syncer.Job {
 
 // requester returns the user whose permissions a sync requires: the one who last requested it, or who turned on automatic syncs. If
 // that user is unknown, the holder has no permissions.
-func (s *situation) requester(record *v1alpha1.SyncStatus) *access.Holder {
+func (s *state) requester(record *v1alpha1.SyncStatus) *access.Holder {
 	if isAutomatic(record) && s.environment.Spec.AutoSync {
 		return new(access.Automating(s.environment))
 	}
@@ -105,7 +105,7 @@ func isAutomatic(record *v1alpha1.SyncStatus) bool {
 }
 
 // revisionOf returns the catalog revision to sync for a record, 0 for the newest. A rollback keeps the revision of its edit.
-func (s *situation) revisionOf(record *v1alpha1.SyncStatus) int64 {
+func (s *state) revisionOf(record *v1alpha1.SyncStatus) int64 {
 	switch {
 	case syncstatus.IsEdit(record.Spec.Batch):
 		return record.Status.Revision

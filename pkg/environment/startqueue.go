@@ -19,8 +19,8 @@ const (
 	maxRuns = 8
 )
 
-// line starts syncs in the order in which they were requested. It limits how many start in a minute, and how many run at once.
-type line struct {
+// startQueue starts syncs in the order in which they were requested. It limits how many start in a minute, and how many run at once.
+type startQueue struct {
 	clock clock.PassiveClock
 	mu    sync.Mutex
 	// waiting are the queued environments, the next one first.
@@ -37,87 +37,87 @@ type waiting struct {
 	since time.Time
 }
 
-func newLine(clock clock.PassiveClock) *line {
-	return &line{clock: clock, running: map[types.NamespacedName]time.Time{}}
+func newStartQueue(clock clock.PassiveClock) *startQueue {
+	return &startQueue{clock: clock, running: map[types.NamespacedName]time.Time{}}
 }
 
 // ask reports whether an environment can start a sync that was requested at a time, with at most most starts in a minute. Otherwise the
 // environment is queued, and again is when to try again; zero if that is when another sync ends or another environment leaves.
-func (l *line) ask(name types.NamespacedName, since time.Time, most int) (ok bool, again time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := l.clock.Now()
-	l.stand(waiting{name, since})
-	l.begun = slices.DeleteFunc(l.begun, func(at time.Time) bool { return now.Sub(at) >= rateWindow })
-	ahead := slices.IndexFunc(l.waiting, func(w waiting) bool { return w.name == name })
-	free := min(most-len(l.begun), maxRuns-len(l.running))
+func (q *startQueue) ask(name types.NamespacedName, since time.Time, most int) (ok bool, again time.Time) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.clock.Now()
+	q.stand(waiting{name, since})
+	q.begun = slices.DeleteFunc(q.begun, func(at time.Time) bool { return now.Sub(at) >= rateWindow })
+	ahead := slices.IndexFunc(q.waiting, func(w waiting) bool { return w.name == name })
+	free := min(most-len(q.begun), maxRuns-len(q.running))
 	if ahead < free {
-		l.waiting = slices.Delete(l.waiting, ahead, ahead+1)
-		l.begun = append(l.begun, now)
-		l.running[name] = now
+		q.waiting = slices.Delete(q.waiting, ahead, ahead+1)
+		q.begun = append(q.begun, now)
+		q.running[name] = now
 		return true, time.Time{}
 	}
-	if len(l.begun) > 0 {
+	if len(q.begun) > 0 {
 		// An environment behind those of the next minute tries again then.
-		again = l.begun[min(ahead, len(l.begun)-1)].Add(rateWindow)
+		again = q.begun[min(ahead, len(q.begun)-1)].Add(rateWindow)
 	}
 	return false, again
 }
 
 // stand queues an environment by the time of its request.
-func (l *line) stand(w waiting) {
-	l.waiting = slices.DeleteFunc(l.waiting, func(other waiting) bool { return other.name == w.name })
-	at := slices.IndexFunc(l.waiting, func(other waiting) bool { return other.since.After(w.since) })
+func (q *startQueue) stand(w waiting) {
+	q.waiting = slices.DeleteFunc(q.waiting, func(other waiting) bool { return other.name == w.name })
+	at := slices.IndexFunc(q.waiting, func(other waiting) bool { return other.since.After(w.since) })
 	if at < 0 {
-		at = len(l.waiting)
+		at = len(q.waiting)
 	}
-	l.waiting = slices.Insert(l.waiting, at, w)
+	q.waiting = slices.Insert(q.waiting, at, w)
 }
 
 // leave removes an environment from the queue. It returns the environments that can try again because of that.
-func (l *line) leave(name types.NamespacedName) []types.NamespacedName {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	before := len(l.waiting)
-	l.waiting = slices.DeleteFunc(l.waiting, func(w waiting) bool { return w.name == name })
-	if len(l.waiting) == before {
+func (q *startQueue) leave(name types.NamespacedName) []types.NamespacedName {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	before := len(q.waiting)
+	q.waiting = slices.DeleteFunc(q.waiting, func(w waiting) bool { return w.name == name })
+	if len(q.waiting) == before {
 		return nil
 	}
-	return l.front()
+	return q.front()
 }
 
 // end records that a sync has ended. It returns the environments that can try again because of that.
-func (l *line) end(name types.NamespacedName) []types.NamespacedName {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.running, name)
-	return l.front()
+func (q *startQueue) end(name types.NamespacedName) []types.NamespacedName {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.running, name)
+	return q.front()
 }
 
 // undo takes back a start that ask has granted.
-func (l *line) undo(name types.NamespacedName) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if at, ok := l.running[name]; ok {
-		delete(l.running, name)
-		if i := slices.Index(l.begun, at); i >= 0 {
-			l.begun = slices.Delete(l.begun, i, i+1)
+func (q *startQueue) undo(name types.NamespacedName) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if at, ok := q.running[name]; ok {
+		delete(q.running, name)
+		if i := slices.Index(q.begun, at); i >= 0 {
+			q.begun = slices.Delete(q.begun, i, i+1)
 		}
 	}
 }
 
 // front returns the first environments in the queue.
-func (l *line) front() []types.NamespacedName {
+func (q *startQueue) front() []types.NamespacedName {
 	var names []types.NamespacedName
-	for _, w := range l.waiting[:min(len(l.waiting), maxRuns)] {
+	for _, w := range q.waiting[:min(len(q.waiting), maxRuns)] {
 		names = append(names, w.name)
 	}
 	return names
 }
 
 // numbers returns how many environments are queued, and how many syncs are in progress.
-func (l *line) numbers() (waiting, running int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.waiting), len(l.running)
+func (q *startQueue) numbers() (waiting, running int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting), len(q.running)
 }

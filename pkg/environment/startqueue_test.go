@@ -17,7 +17,7 @@ func numbered(i int) types.NamespacedName { return types.NamespacedName{Name: fm
 
 func TestLineIsInOrder(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(noon)
-	l := newLine(clock)
+	l := newStartQueue(clock)
 	var begun []string
 	// The one that was wanted last asks first.
 	ask := func() (again []time.Time) {
@@ -57,7 +57,7 @@ func TestLineIsInOrder(t *testing.T) {
 
 func TestLineLetsTheFirstGoFirst(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(noon)
-	l := newLine(clock)
+	l := newStartQueue(clock)
 	for i := range 5 {
 		if ok, _ := l.ask(numbered(i), noon.Add(time.Duration(i)), 1); ok != (i == 0) {
 			t.Fatalf("%d: %t", i, ok)
@@ -84,7 +84,7 @@ func TestLineLetsTheFirstGoFirst(t *testing.T) {
 }
 
 func TestLineBoundsWhatGoesOn(t *testing.T) {
-	l := newLine(clocktesting.NewFakePassiveClock(noon))
+	l := newStartQueue(clocktesting.NewFakePassiveClock(noon))
 	for i := range maxRuns + 1 {
 		if ok, _ := l.ask(numbered(i), noon, 1000); ok != (i < maxRuns) {
 			t.Fatalf("%d: %t", i, ok)

@@ -41,13 +41,13 @@ func TestWaitingInLineIsToldOnce(t *testing.T) {
 	c, situation := s.idle(), quiet()
 	situation.policy.MaxSyncsPerMinute = new(int32(1))
 	for i := range 4 {
-		c.line.ask(numbered(i), noon, 1)
+		c.starts.ask(numbered(i), noon, 1)
 	}
-	waiting := &turning{c, situation}
+	waiting := &reconciliation{c, situation}
 	wants := choice{record: situation.record("a", catalogRun, pending, 0, "jane")}
-	first := waiting.standInLine(wants)
-	c.line.leave(numbered(1))
-	if second := waiting.standInLine(wants); first.held.ok() || second.held != first.held {
+	first := waiting.enqueueStart(wants)
+	c.starts.leave(numbered(1))
+	if second := waiting.enqueueStart(wants); first.held.IsZero() || second.held != first.held {
 		t.Errorf("first %+v, then %+v", first.held, second.held)
 	}
 }
@@ -60,7 +60,7 @@ func TestWhoFailsLeavesTheLine(t *testing.T) {
 		return true, nil, errors.New("not now")
 	})
 	alice := nameOf(environmenttest.Environment())
-	c.line.ask(alice, noon, 0)
+	c.starts.ask(alice, noon, 0)
 	c.queue.Add(alice)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -69,7 +69,7 @@ func TestWhoFailsLeavesTheLine(t *testing.T) {
 		c.queue.Run(ctx, 1, c.reconcile)
 	}()
 	s.eventually("nobody waits", func() error {
-		if waiting, _ := c.line.numbers(); waiting > 0 {
+		if waiting, _ := c.starts.numbers(); waiting > 0 {
 			return fmt.Errorf("%d wait", waiting)
 		}
 		return nil
@@ -104,16 +104,16 @@ func (doneAtOnce) Execute(context.Context, syncer.Job) (syncer.Outcome, error) {
 func TestRunEndsInLineFirst(t *testing.T) {
 	s := newStage(t)
 	c, e := s.idle(), environmenttest.Environment()
-	c.jobs = doneAtOnce{}
+	c.executor = doneAtOnce{}
 	for range 1000 {
-		if ok, _ := c.line.ask(nameOf(e), noon, 2000); !ok {
+		if ok, _ := c.starts.ask(nameOf(e), noon, 2000); !ok {
 			t.Fatal("it waits")
 		}
 		c.begin(t.Context(), syncer.Job{Environment: e})
 		for c.runs.has(nameOf(e)) {
 			continue
 		}
-		if _, running := c.line.numbers(); running > 0 {
+		if _, running := c.starts.numbers(); running > 0 {
 			t.Fatal("the line has a run go on that does not")
 		}
 		c.runs.wait()

@@ -7,44 +7,45 @@ import (
 	"fmt"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller/conditions"
 	"github.com/configbutler/slipstream/pkg/environment/condition"
 )
 
 // report sets the conditions. begun is the record that is about to start, nil if there is none.
-func (t *turning) report(held verdict, begun *v1alpha1.SyncStatus) {
+func (r *reconciliation) report(held conditions.Reason, begun *v1alpha1.SyncStatus) {
 	facts := condition.Facts{
-		Obstacle: t.obstacle.why(), Held: held.why(), Running: begun, GivenUp: t.hasGivenUp(),
-		Unplanned: t.offer == nil || t.offer.failure != nil, Denied: t.consent(),
+		Obstacle: why(r.state.obstacle), Held: why(held), Running: begun, GivenUp: r.state.hasGivenUp(),
+		Unplanned: r.state.offer == nil || r.state.offer.failure != nil, Denied: r.consent(),
 	}
-	e := t.environment
-	if begun == nil && t.busy {
-		facts.Running = t.inProgress()
+	e := r.state.environment
+	if begun == nil && r.state.syncing {
+		facts.Running = r.state.inProgress()
 	}
-	if t.obstacle.ok() && e.Status.AppliedRevision > 0 && !t.hasTarget(e) {
+	if r.state.obstacle.IsZero() && e.Status.AppliedRevision > 0 && !r.environments.hasTarget(e) {
 		facts.Obstacle = condition.Why{Reason: v1alpha1.ReasonTargetNotFound,
 			Message: fmt.Sprintf("The namespace %s is gone; a sync makes it anew", e.Spec.TargetNamespace)}
 	}
-	for _, missing := range t.config.Runner.Index.Missing(nameOf(e)) {
+	for _, missing := range r.environments.config.Runner.Index.Missing(nameOf(e)) {
 		facts.Missing = append(facts.Missing, fmt.Sprintf("%s %s", missing.Type, missing.Name))
 	}
-	e.Status.WorkloadsReady, facts.NotReady = t.workloads()
-	condition.Set(e, facts, t.now)
+	e.Status.WorkloadsReady, facts.NotReady = r.workloads()
+	condition.Set(e, facts, r.state.now)
 }
 
 // workloads returns how many workloads are ready, and why others are not. While that is unknown, it returns the last known numbers.
-func (t *turning) workloads() (*v1alpha1.WorkloadsReady, []string) {
-	if t.environment.Status.AppliedRevision == 0 {
+func (r *reconciliation) workloads() (*v1alpha1.WorkloadsReady, []string) {
+	if r.state.environment.Status.AppliedRevision == 0 {
 		return nil, nil
 	}
-	ready, troubles := t.readiness.Of(t.environment)
+	ready, troubles := r.environments.readiness.Of(r.state.environment)
 	if ready == nil {
-		return t.environment.Status.WorkloadsReady, troubles
+		return r.state.environment.Status.WorkloadsReady, troubles
 	}
 	return ready, troubles
 }
 
 // inProgress returns the record in progress, nil if there is none.
-func (s *situation) inProgress() *v1alpha1.SyncStatus {
+func (s *state) inProgress() *v1alpha1.SyncStatus {
 	for _, record := range s.records {
 		if record.Status.State == v1alpha1.SyncStateInProgress {
 			return record
@@ -54,7 +55,7 @@ func (s *situation) inProgress() *v1alpha1.SyncStatus {
 }
 
 // hasGivenUp reports whether the last failure is not retried until a user requests it.
-func (s *situation) hasGivenUp() bool {
+func (s *state) hasGivenUp() bool {
 	gave := false
 	for _, record := range s.records {
 		if failed(record) {
@@ -64,5 +65,7 @@ func (s *situation) hasGivenUp() bool {
 	return gave
 }
 
-// why converts a verdict for conditions.
-func (v verdict) why() condition.Why { return condition.Why{Reason: v.reason, Message: v.message} }
+// why converts a Reason for package condition.
+func why(reason conditions.Reason) condition.Why {
+	return condition.Why{Reason: reason.Code, Message: reason.Message}
+}

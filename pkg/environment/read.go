@@ -21,7 +21,7 @@ import (
 
 // read returns the state of an environment, nil if it does not exist. The environment and its records are read from the API, because a
 // cache may be older than the last write.
-func (c *environments) read(ctx context.Context, name types.NamespacedName) (*situation, error) {
+func (c *environments) read(ctx context.Context, name types.NamespacedName) (*state, error) {
 	found, err := c.api.Environments(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -29,13 +29,13 @@ func (c *environments) read(ctx context.Context, name types.NamespacedName) (*si
 	case err != nil:
 		return nil, fmt.Errorf("read it: %w", err)
 	}
-	s := &situation{
-		environment: found, policy: c.settings(), now: c.shared.Clock.Now(), busy: c.runs.has(name), catalog: c.catalogOf(found),
+	s := &state{
+		environment: found, policy: c.settings(), now: c.shared.Clock.Now(), syncing: c.runs.has(name), catalog: c.catalogOf(found),
 	}
 	if s.records, err = c.readRecords(ctx, found); err != nil {
 		return nil, err
 	}
-	s.obstacle = c.inTheWay(s)
+	s.obstacle = c.findObstacle(s)
 	return s, nil
 }
 

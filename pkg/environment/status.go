@@ -17,8 +17,8 @@ import (
 // defaultHistoryLimit is the historyLimit of an environment that sets none.
 const defaultHistoryLimit = 10
 
-// fold records completed syncs in the status, and returns their records.
-func (s *situation) fold() (ended []*v1alpha1.SyncStatus) {
+// recordCompleted records completed syncs in the status, and returns their records.
+func (s *state) recordCompleted() (ended []*v1alpha1.SyncStatus) {
 	for _, name := range s.environment.Status.ActiveSyncs {
 		if record := s.called(name); record != nil && record.Status.State == v1alpha1.SyncStateCompleted {
 			ended = append(ended, record)
@@ -36,7 +36,7 @@ func (s *situation) fold() (ended []*v1alpha1.SyncStatus) {
 }
 
 // complete records a completed sync in the status. A sync of some workloads does not change the applied revision.
-func (s *situation) complete(record *v1alpha1.SyncStatus) {
+func (s *state) complete(record *v1alpha1.SyncStatus) {
 	status := &s.environment.Status
 	status.Dismissals = 0
 	if s.isPartial(record) {
@@ -59,7 +59,7 @@ func (s *situation) complete(record *v1alpha1.SyncStatus) {
 }
 
 // syncOf returns the SyncStatus of a catalog revision, empty if it is no longer in the history.
-func (s *situation) syncOf(revision int64) string {
+func (s *state) syncOf(revision int64) string {
 	if s.catalog == nil {
 		return ""
 	}
@@ -75,7 +75,7 @@ func (s *situation) syncOf(revision int64) string {
 }
 
 // describe sets the fields of the status other than conditions. active are the records of the sync that is about to start.
-func (s *situation) describe(active []*v1alpha1.SyncStatus) {
+func (s *state) describe(active []*v1alpha1.SyncStatus) {
 	status := &s.environment.Status
 	status.ObservedGeneration = s.environment.Generation
 	status.PendingEdits = nil
@@ -94,7 +94,7 @@ func (s *situation) describe(active []*v1alpha1.SyncStatus) {
 
 // activeSyncs returns the records that are in progress or about to start, whose results must be recorded later, and then as many waiting
 // ones as fit.
-func (s *situation) activeSyncs(begin []*v1alpha1.SyncStatus) []string {
+func (s *state) activeSyncs(begin []*v1alpha1.SyncStatus) []string {
 	var active, coming []string
 	for _, record := range s.records {
 		switch {
@@ -109,7 +109,7 @@ func (s *situation) activeSyncs(begin []*v1alpha1.SyncStatus) []string {
 }
 
 // describeOffer sets what the catalog offers, and what of it the environment lacks as far as known.
-func (s *situation) describeOffer() {
+func (s *state) describeOffer() {
 	status := &s.environment.Status
 	if !s.isConflicted() {
 		status.Conflicts = nil
@@ -130,7 +130,7 @@ func (s *situation) describeOffer() {
 }
 
 // isConflicted reports whether a user has to resolve a conflict.
-func (s *situation) isConflicted() bool {
+func (s *state) isConflicted() bool {
 	return slices.ContainsFunc(s.records, func(record *v1alpha1.SyncStatus) bool {
 		return record.Status.State == v1alpha1.SyncStateConflicted
 	})
@@ -138,7 +138,7 @@ func (s *situation) isConflicted() bool {
 
 // describeDependencies sets how many dependencies differ from the source, as far as known, and the record about them. A dismissed record
 // is named until there is a newer one, or no difference.
-func (s *situation) describeDependencies() {
+func (s *state) describeDependencies() {
 	status := &s.environment.Status
 	told := s.called(status.LatestDependencySync)
 	status.LatestDependencySync = ""
@@ -159,7 +159,7 @@ func (s *situation) describeDependencies() {
 }
 
 // isActive reports whether a record is pending, in progress, or to be retried.
-func (s *situation) isActive(record *v1alpha1.SyncStatus) bool {
+func (s *state) isActive(record *v1alpha1.SyncStatus) bool {
 	switch record.Status.State {
 	case v1alpha1.SyncStatePending, v1alpha1.SyncStateInProgress, v1alpha1.SyncStateRetrying, v1alpha1.SyncStateFailed:
 		return s.isWanted(record)
@@ -177,7 +177,7 @@ func failed(record *v1alpha1.SyncStatus) bool {
 }
 
 // over returns a predicate for finished requests: those whose records have ended, and decisions that no sync needs any more.
-func (s *situation) over() func(v1alpha1.PendingEnvironmentRequest) bool {
+func (s *state) over() func(v1alpha1.PendingEnvironmentRequest) bool {
 	begun := slices.ContainsFunc(s.open(v1alpha1.SyncTypeEnvironment), func(record *v1alpha1.SyncStatus) bool {
 		return record.Status.State != v1alpha1.SyncStatePending
 	})

@@ -39,83 +39,83 @@ func removePause(since, now time.Time) time.Duration {
 }
 
 // claim adds the finalizer. Nothing is written to the target before that.
-func (t *turning) claim(ctx context.Context) error {
-	if slices.Contains(t.environment.Finalizers, Finalizer) {
+func (r *reconciliation) claim(ctx context.Context) error {
+	if slices.Contains(r.state.environment.Finalizers, Finalizer) {
 		return nil
 	}
-	claimed := t.environment.DeepCopy()
+	claimed := r.state.environment.DeepCopy()
 	claimed.Finalizers = append(claimed.Finalizers, Finalizer)
-	written, err := t.api.Environments(claimed.Namespace).Update(ctx, claimed, metav1.UpdateOptions{})
+	written, err := r.environments.api.Environments(claimed.Namespace).Update(ctx, claimed, metav1.UpdateOptions{})
 	if err != nil {
 		return fmt.Errorf("put the finalizer: %w", err)
 	}
-	t.environment = written
+	r.state.environment = written
 	return nil
 }
 
 // expire deletes the environment if its ttl has expired, and reports whether it has.
-func (t *turning) expire(ctx context.Context) (over bool, err error) {
-	at := expiry(t.environment)
-	if at == nil || at.After(t.now) {
+func (r *reconciliation) expire(ctx context.Context) (over bool, err error) {
+	at := expiry(r.state.environment)
+	if at == nil || at.After(r.state.now) {
 		return false, nil
 	}
-	e := t.environment
-	err = t.api.Environments(e.Namespace).Delete(ctx, e.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &e.UID}})
+	e := r.state.environment
+	err = r.environments.api.Environments(e.Namespace).Delete(ctx, e.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &e.UID}})
 	if apierrors.IsNotFound(err) {
 		return true, nil
 	}
 	if err != nil {
 		return true, fmt.Errorf("delete it because its time is over: %w", err)
 	}
-	t.events.recorder.Event(e, corev1.EventTypeNormal, v1alpha1.ReasonExpired,
+	r.environments.events.recorder.Event(e, corev1.EventTypeNormal, v1alpha1.ReasonExpired,
 		fmt.Sprintf("The environment is deleted: its spec.ttl of %s is over", e.Spec.TTL.Duration))
 	return true, nil
 }
 
 // remove deletes what the environment wrote according to its deletionPolicy, and then removes the finalizer.
-func (t *turning) remove(ctx context.Context) (again time.Time, err error) {
-	name := nameOf(t.environment)
-	t.leaveLine(name)
+func (r *reconciliation) remove(ctx context.Context) (again time.Time, err error) {
+	name := nameOf(r.state.environment)
+	r.environments.leaveQueue(name)
 	switch {
-	case !slices.Contains(t.environment.Finalizers, Finalizer):
+	case !slices.Contains(r.state.environment.Finalizers, Finalizer):
 		return again, nil
-	case t.busy:
-		t.runs.cancel(name)
-		return again, t.reportDeletion(ctx)
+	case r.state.syncing:
+		r.environments.runs.cancel(name)
+		return again, r.reportDeletion(ctx)
 	}
-	if err := t.reportDeletion(ctx); err != nil {
+	if err := r.reportDeletion(ctx); err != nil {
 		return again, err
 	}
-	if err := t.close(ctx); err != nil {
+	if err := r.close(ctx); err != nil {
 		return again, err
 	}
-	custom, err := t.customKinds(ctx)
+	custom, err := r.customKinds(ctx)
 	if err != nil {
 		return again, err
 	}
-	left, err := t.remover.Remove(ctx, t.environment, custom...)
+	left, err := r.environments.remover.Remove(ctx, r.state.environment, custom...)
 	if err != nil {
 		return again, err
 	}
 	if len(left) > 0 {
-		return t.now.Add(removePause(t.environment.DeletionTimestamp.Time, t.now)), t.reportLeft(ctx, left)
+		return r.state.now.Add(removePause(r.state.environment.DeletionTimestamp.Time, r.state.now)), r.reportLeft(ctx, left)
 	}
-	if err := t.copies.Forget(ctx, t.environment.UID); err != nil {
+	if err := r.environments.copies.Forget(ctx, r.state.environment.UID); err != nil {
 		return again, err
 	}
-	t.config.Runner.Index.Set(name, nil)
-	t.runs.forget(t.environment.UID)
-	released := t.environment.DeepCopy()
+	r.environments.config.Runner.Index.Set(name, nil)
+	r.environments.runs.forget(r.state.environment.UID)
+	released := r.state.environment.DeepCopy()
 	released.Finalizers = slices.DeleteFunc(released.Finalizers, func(f string) bool { return f == Finalizer })
-	if _, err := t.api.Environments(name.Namespace).Update(ctx, released, metav1.UpdateOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	if _, err := r.environments.api.Environments(name.Namespace).Update(ctx, released, metav1.UpdateOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return again, fmt.Errorf("take the finalizer out: %w", err)
 	}
 	return again, nil
 }
 
 // customKinds returns the kinds of custom resources that the environment may have written, including those of an interrupted sync.
-func (t *turning) customKinds(ctx context.Context) ([]schema.GroupKind, error) {
-	applied, _, err := t.copies.List(ctx, t.environment.UID)
+func (r *reconciliation) customKinds(ctx context.Context) ([]schema.GroupKind, error) {
+	applied, _, err := r.environments.copies.List(ctx, r.state.environment.UID)
 	if err != nil {
 		return nil, err
 	}
@@ -123,43 +123,43 @@ func (t *turning) customKinds(ctx context.Context) ([]schema.GroupKind, error) {
 	for _, object := range applied {
 		kinds.Insert(plan.KeyOf(object).GroupKind)
 	}
-	for _, object := range t.environment.Spec.Include {
+	for _, object := range r.state.environment.Spec.Include {
 		kinds.Insert(plan.KeyOfIncluded(object).GroupKind)
 	}
 	return slices.DeleteFunc(kinds.UnsortedList(), func(kind schema.GroupKind) bool { return !plan.IsOnlyIncluded(kind) }), nil
 }
 
 // reportDeletion sets the status of a deleted environment once: setting the deletionTimestamp does not change the status.
-func (t *turning) reportDeletion(ctx context.Context) error {
-	if t.environment.Status.State == syncstatussummary.Environment(t.environment) {
+func (r *reconciliation) reportDeletion(ctx context.Context) error {
+	if r.state.environment.Status.State == syncstatussummary.Environment(r.state.environment) {
 		return nil
 	}
-	return t.reportLeft(ctx, nil)
+	return r.reportLeft(ctx, nil)
 }
 
 // reportLeft writes which objects remain to the status.
-func (t *turning) reportLeft(ctx context.Context, left []string) error {
-	before := t.environment.DeepCopy()
-	condition.Set(t.environment, condition.Facts{Remaining: left}, t.now)
-	return t.writeStatus(ctx, before)
+func (r *reconciliation) reportLeft(ctx context.Context, left []string) error {
+	before := r.state.environment.DeepCopy()
+	condition.Set(r.state.environment, condition.Facts{Remaining: left}, r.state.now)
+	return r.writeStatus(ctx, before)
 }
 
 // close ends the records of an environment that is being deleted.
-func (t *turning) close(ctx context.Context) error {
-	for _, record := range slices.Clone(t.records) {
+func (r *reconciliation) close(ctx context.Context) error {
+	for _, record := range slices.Clone(r.state.records) {
 		if syncstatus.Ended(record) {
 			continue
 		}
 		if record.Status.State == v1alpha1.SyncStateInProgress {
-			err := t.move(ctx, record, syncstatus.Step{To: v1alpha1.SyncStateFailed, Failure: &syncstatus.Failure{
+			err := r.move(ctx, record, syncstatus.Step{To: v1alpha1.SyncStateFailed, Failure: &syncstatus.Failure{
 				Reason: v1alpha1.ReasonInterrupted, Message: "the environment is being deleted",
 			}}, "")
 			if err != nil {
 				return err
 			}
-			record = t.called(record.Name)
+			record = r.state.called(record.Name)
 		}
-		if err := t.move(ctx, record, syncstatus.Step{To: v1alpha1.SyncStateSuperseded}, ""); err != nil {
+		if err := r.move(ctx, record, syncstatus.Step{To: v1alpha1.SyncStateSuperseded}, ""); err != nil {
 			return err
 		}
 	}

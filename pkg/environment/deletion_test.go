@@ -120,7 +120,7 @@ func TestObstacles(t *testing.T) {
 }
 
 func TestEnd(t *testing.T) {
-	const ttl = 10 * time.Minute // On a busy machine, more time passes until the first sync than on another.
+	const ttl = 10 * time.Minute // On a syncing machine, more time passes until the first sync than on another.
 	s := newStage(t, automatic, func(e *v1alpha1.Environment) { e.Spec.TTL = &metav1.Duration{Duration: ttl} })
 	s.leave("Deployment web is still there")
 	s.start(0)

@@ -1,0 +1,166 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environment
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller/conditions"
+)
+
+// reconcile brings an environment one step further to what its spec and its requests ask for. again is when it has to be reconciled
+// even if nothing changes before.
+func (c *environments) reconcile(ctx context.Context, name types.NamespacedName) (again time.Time, err error) {
+	defer func() {
+		if err != nil {
+			c.leaveQueue(name) // An environment that cannot start must not delay those behind it.
+			err = fmt.Errorf("reconcile Environment %s: %w", name, err)
+		}
+	}()
+	s, err := c.read(ctx, name)
+	switch {
+	case err != nil:
+		return again, err
+	case s == nil:
+		c.forget(name)
+		return again, nil
+	}
+	r := &reconciliation{c, s}
+	if s.environment.DeletionTimestamp != nil {
+		return r.remove(ctx)
+	}
+	return r.proceed(ctx)
+}
+
+// proceed reconciles an environment that is not being deleted, in the order of the package comment.
+func (r *reconciliation) proceed(ctx context.Context) (again time.Time, err error) {
+	if over, err := r.expire(ctx); over || err != nil {
+		return again, err
+	}
+	if err := r.claim(ctx); err != nil {
+		return again, err
+	}
+	before := r.state.environment.DeepCopy()
+	ended := r.state.recordCompleted()
+	// updateRecords removes finished requests, which say whether a record is about some workloads only.
+	whole := slices.DeleteFunc(slices.Clone(ended), r.state.isPartial)
+	consent, err := r.checkConsent(ctx)
+	if err != nil {
+		return again, err
+	}
+	r.state.offer = r.currentOffer()
+	again = earliest(earliest(consent, r.checkRights(ctx)), expiryOf(r.state.environment))
+	if err := r.updateRecords(ctx); err != nil {
+		return again, err
+	}
+	next := r.enqueueStart(r.state.next())
+	if err := r.conclude(ctx, before, next); err != nil {
+		if next.record != nil {
+			r.environments.starts.undo(nameOf(r.state.environment))
+		}
+		return again, err
+	}
+	r.measureSource(ctx, &before.Status, whole)
+	for _, record := range ended {
+		r.environments.events.ended(r.state.environment, record)
+	}
+	if r.state.undone != nil {
+		klog.FromContext(ctx).Error(r.state.undone, "Failed to carry out a request, retrying", "environment", nameOf(r.state.environment))
+		again = earliest(again, r.state.now.Add(undonePause))
+	}
+	return earliest(again, next.again), nil
+}
+
+// undonePause is the delay before a failed rediscover request is retried.
+const undonePause = 30 * time.Second
+
+// conclude writes the status, and starts the chosen sync, if there is one.
+func (r *reconciliation) conclude(ctx context.Context, before *v1alpha1.Environment, next choice) (err error) {
+	var records []*v1alpha1.SyncStatus
+	if next.record != nil {
+		if records, err = r.ready(ctx, next.record); err != nil {
+			return err
+		}
+	}
+	r.state.describe(records)
+	r.report(next.held, next.record)
+	if err := r.writeStatus(ctx, before); err != nil {
+		return err
+	}
+	if next.record != nil {
+		r.environments.begin(ctx, r.state.job(records))
+	}
+	return nil
+}
+
+// currentOffer returns what a sync would change. It returns nil while a sync is in progress or nothing can be synced.
+func (r *reconciliation) currentOffer() *offer {
+	if r.state.syncing || !r.state.obstacle.IsZero() {
+		return nil
+	}
+	e, name := r.state.environment, nameOf(r.state.environment)
+	asked := r.state.question(r.environments.runs.count(e.UID), r.environments.sources.count(name), r.environments.hasTarget(e))
+	if count, _ := r.workloads(); count != nil {
+		asked.there = count.Total
+	}
+	return r.environments.offers.of(name, asked)
+}
+
+// enqueueStart delays the chosen sync if the limits on starts and concurrent syncs require it.
+func (r *reconciliation) enqueueStart(next choice) choice {
+	name := nameOf(r.state.environment)
+	if next.record == nil {
+		r.environments.leaveQueue(name)
+		return next
+	}
+	most := int(*r.state.policy.MaxSyncsPerMinute)
+	ok, again := r.environments.starts.ask(name, next.record.Status.DetectedAt.Time, most)
+	if ok {
+		return next
+	}
+	// The message does not contain the position: every write of the status triggers another reconcile, with another position.
+	return choice{again: earliest(next.again, again), held: conditions.Reason{Code: v1alpha1.ReasonRateLimited,
+		Message: fmt.Sprintf("others are before it in line; of all syncs, at most %d begin in a minute and %d go on at once", most, maxRuns)}}
+}
+
+// writeStatus writes the status if it has changed. It returns a Conflict if the environment has changed since it was read.
+func (r *reconciliation) writeStatus(ctx context.Context, before *v1alpha1.Environment) error {
+	if equality.Semantic.DeepEqual(before.Status, r.state.environment.Status) {
+		return nil
+	}
+	written, err := r.environments.api.Environments(before.Namespace).UpdateStatus(ctx, r.state.environment, metav1.UpdateOptions{})
+	if err != nil {
+		return fmt.Errorf("write its status: %w", err)
+	}
+	r.state.environment = written
+	r.environments.events.conditions.Announce(written, before.Status.Conditions, written.Status.Conditions)
+	r.environments.events.prompted(before, written, r.state.called(written.Status.LatestDependencySync))
+	return nil
+}
+
+// forget drops the state of a deleted environment.
+func (c *environments) forget(name types.NamespacedName) {
+	c.offers.forget(name)
+	c.sources.forget(name)
+	c.config.Runner.Index.Set(name, nil)
+	c.leaveQueue(name)
+	// A sync is only in progress here if another client has removed the finalizer.
+	c.runs.cancel(name)
+}
+
+// leaveQueue removes an environment from the start queue, and enqueues those that can start because of that.
+func (c *environments) leaveQueue(name types.NamespacedName) {
+	for _, other := range c.starts.leave(name) {
+		c.queue.Add(other)
+	}
+}
