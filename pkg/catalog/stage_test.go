@@ -204,8 +204,8 @@ func (s *stage) start(last int) (ended <-chan struct{}) {
 	}
 	group := controller.NewGroup(&controller.Process{
 		Client: s.api, Cluster: &watch.Clients{Dynamic: s.source, Metadata: s.meta}, Types: resourceTypes, Access: s.standing,
-		Records: &records{s}, Events: s.events, Store: s.store(), Clock: s.clock,
-	}, &Controller{Config: config})
+		Events: s.events, Store: s.store(), Clock: s.clock,
+	}, &records{s}, &Controller{Config: config})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -8,8 +8,6 @@ import (
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
-
-	"k8s.io/klog/v2"
 )
 
 // Controller is a controller that works on a Shared.
@@ -28,14 +26,15 @@ type Run func(ctx context.Context) error
 // Group is a Runner that runs controllers on one Shared.
 type Group struct {
 	process     *Process
+	records     Records
 	controllers []Controller
 }
 
 var _ Runner = &Group{}
 
 // NewGroup returns a Group of controllers.
-func NewGroup(process *Process, controllers ...Controller) *Group {
-	return &Group{process: process, controllers: controllers}
+func NewGroup(process *Process, records Records, controllers ...Controller) *Group {
+	return &Group{process: process, records: records, controllers: controllers}
 }
 
 // Name is "controllers".
@@ -43,14 +42,14 @@ func (g *Group) Name() string { return "controllers" }
 
 // Run runs the controllers until ctx is done or one of them returns. It returns when all have returned.
 func (g *Group) Run(ctx context.Context) error {
-	shared, err := NewShared(g.process)
+	shared, err := NewShared(g.process, g.records)
 	if err != nil {
 		return err
 	}
 	defer shared.cleanup()
 	runs := make([]Run, len(g.controllers))
 	for i, c := range g.controllers {
-		if runs[i], err = c.Setup(withName(ctx, c), shared); err != nil {
+		if runs[i], err = c.Setup(withName(ctx, c.Name()), shared); err != nil {
 			return fmt.Errorf("set up controller %s: %w", c.Name(), err)
 		}
 	}
@@ -64,13 +63,8 @@ func (g *Group) Run(ctx context.Context) error {
 			if err := shared.waitForSync(ctx); err != nil {
 				return err
 			}
-			return ended(ctx, c.Name(), runs[i](withName(ctx, c)))
+			return ended(ctx, c.Name(), runs[i](withName(ctx, c.Name())))
 		})
 	}
 	return group.Wait()
-}
-
-// withName names the logger of a controller.
-func withName(ctx context.Context, c Controller) context.Context {
-	return klog.NewContext(ctx, klog.LoggerWithName(klog.FromContext(ctx), c.Name()))
 }

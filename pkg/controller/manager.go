@@ -245,8 +245,16 @@ func (m *Manager) lead(ctx, leading context.Context) error {
 
 // run turns an early return of a runner into an error, which stops the others.
 func run(ctx context.Context, runner Runner) error {
-	logger := klog.LoggerWithName(klog.FromContext(ctx), runner.Name())
-	return ended(ctx, runner.Name(), runner.Run(logredact.WithoutBodies(klog.NewContext(ctx, logger))))
+	named := ctx
+	if _, isGroup := runner.(*Group); !isGroup { // A Group names the logger of each of its controllers.
+		named = withName(ctx, runner.Name())
+	}
+	return ended(ctx, runner.Name(), runner.Run(logredact.WithoutBodies(named)))
+}
+
+// withName names the logger of a runner or controller.
+func withName(ctx context.Context, name string) context.Context {
+	return klog.NewContext(ctx, klog.LoggerWithName(klog.FromContext(ctx), name))
 }
 
 // ended returns the error with which a runner or controller ends the term: none after ctx is done.

@@ -35,8 +35,6 @@ type Process struct {
 	Types *watch.Types
 	// Access checks the permissions of the users on whose behalf the controllers work.
 	Access access.Reviewer
-	// Records writes SyncStatuses, CatalogWorkloads and GitDestinationStatuses.
-	Records Records
 	// Events records Events in the cluster.
 	Events events.Recorder
 	// Store is the work store, which holds what must survive the process and is not an object.
@@ -48,6 +46,8 @@ type Process struct {
 type Shared struct {
 	*Process
 
+	// Records writes SyncStatuses, CatalogWorkloads and GitDestinationStatuses.
+	Records Records
 	// Informers cache the objects of this server's API. Controllers register their handlers and indexes in Setup. The names of
 	// indexes begin with the name of the controller.
 	Informers externalversions.SharedInformerFactory
@@ -59,13 +59,13 @@ type Shared struct {
 }
 
 // NewShared returns the Shared of one term, whose caches are empty until Run.
-func NewShared(process *Process) (*Shared, error) {
+func NewShared(process *Process, records Records) (*Shared, error) {
 	namespaces, err := watch.NewNamespaces(process.Cluster.Metadata)
 	if err != nil {
 		return nil, err
 	}
 	return &Shared{
-		Process: process, Namespaces: namespaces,
+		Process: process, Records: records, Namespaces: namespaces,
 		Informers: externalversions.NewSharedInformerFactoryWithOptions(process.Client, 0, externalversions.WithTransform(trim)),
 	}, nil
 }

@@ -40,8 +40,8 @@ type RunnerConfig struct {
 	Marks objectcopy.Marks
 }
 
-// NewRunner returns the Syncer of a process. All syncs share its rate limits and its index. A process that does not lead only plans with
-// it. The work store must encrypt its rows.
+// NewRunner returns the Syncer of a process. All syncs share its rate limits and its index. It has no Records, so it only plans until
+// syncer.Syncer.WithRecords. The work store must encrypt its rows.
 func NewRunner(config RunnerConfig, process *controller.Process) (*syncer.Syncer, error) {
 	if config.Hasher == nil {
 		return nil, errors.New("make a runner of syncs: the hasher of dependencies is missing")
@@ -60,6 +60,6 @@ func NewRunner(config RunnerConfig, process *controller.Process) (*syncer.Syncer
 		Applier: &apply.Applier{
 			Client: cluster.Dynamic, Mapper: process.Types, Manager: v1alpha1.FieldManager, Limiter: limiter, Concurrency: concurrency,
 		},
-		Copies: kept, Records: process.Records, Dependencies: api, Index: index.New(),
+		Copies: kept, Dependencies: api, Index: index.New(),
 	}, nil
 }

@@ -199,7 +199,7 @@ func (s *stage) start(last int) (ended <-chan struct{}) {
 		s.Fatal(err)
 	}
 	config := Config{Namespace: "slipstream-system", Runner: s.runner()}
-	group := controller.NewGroup(s.process(resourceTypes), testController{config, s.parts()})
+	group := controller.NewGroup(s.process(resourceTypes), s.api, testController{config, s.parts()})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -240,7 +240,7 @@ func (noTypes) ServerGroupsAndResourcesWithContext(context.Context) ([]*metav1.A
 // process is what a process has around the controller.
 func (s *stage) process(resourceTypes *watch.Types) *controller.Process {
 	return &controller.Process{
-		Client: s.client, Cluster: &watch.Clients{Metadata: s.meta}, Types: resourceTypes, Access: s.rights, Records: s.api,
+		Client: s.client, Cluster: &watch.Clients{Metadata: s.meta}, Types: resourceTypes, Access: s.rights,
 		Events: s.events, Store: s.store(), Clock: s.clock,
 	}
 }

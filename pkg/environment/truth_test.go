@@ -27,9 +27,9 @@ func TestThePromptIsTheSummaryOfTheDiff(t *testing.T) {
 	for range 3 {
 		seed := rand.Uint64()
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			l := truth{stage: newStage(t), Rand: rand.New(rand.NewPCG(seed, 0)), planner: syncer.NewPreviewer(), done: map[string]int{}}
+			l := truth{stage: newStage(t), Rand: rand.New(rand.NewPCG(seed, 0)), done: map[string]int{}}
 			l.start(0)
-			l.planner.Runner = l.runner()
+			l.planner = syncer.NewPreviewer(l.runner())
 			l.ask("first", "jane", v1alpha1.SyncRequestSpec{})
 			l.applied(1)
 			for step := range 25 {

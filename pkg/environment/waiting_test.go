@@ -22,7 +22,7 @@ import (
 // idle are environments that nobody looks after yet.
 func (s *stage) idle() *environments {
 	s.Helper()
-	shared, err := controller.NewShared(s.process(nil))
+	shared, err := controller.NewShared(s.process(nil), s.api)
 	if err != nil {
 		s.Fatal(err)
 	}

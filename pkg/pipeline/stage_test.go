@@ -112,7 +112,7 @@ func (s *stage) start() {
 	group := controller.NewGroup(&controller.Process{
 		Client: s.client, Cluster: &watch.Clients{Dynamic: s.cluster.whole, Metadata: s.cluster.meta}, Types: resourceTypes,
 		Access: s.court, Events: s.events, Store: s.store(), Clock: s.clock,
-	}, pipelines)
+	}, nil, pipelines)
 	var running wait.Group
 	running.StartWithContext(ctx, resourceTypes.Run)
 	running.Start(func() {

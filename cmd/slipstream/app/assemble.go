@@ -67,8 +67,15 @@ func assemble(
 	if err != nil {
 		return nil, err
 	}
-	plans := syncer.NewPreviewer()
-	config.Plans = plans
+	process, err := newProcess(ctx, config.Generic, clients, rules.Types, store)
+	if err != nil {
+		return nil, err
+	}
+	runner, err := newSyncRunner(ctx, opts.Environments, process)
+	if err != nil {
+		return nil, err
+	}
+	config.Plans = syncer.NewPreviewer(runner)
 	server, err := config.Complete().New()
 	if err != nil {
 		return nil, err
@@ -82,23 +89,14 @@ func assemble(
 	if err != nil {
 		return nil, err
 	}
-	process, err := newProcess(ctx, config.Generic.ClientConfig, clients, rules.Types, server, store)
-	if err != nil {
-		return nil, err
-	}
-	runner, err := newSyncRunner(ctx, opts.Environments, process)
-	if err != nil {
-		return nil, err
-	}
-	plans.Runner = runner
 	controllers := controllers{
-		opts: opts, cluster: config.Generic.ClientConfig, process: process, reports: reports, runner: runner, resolver: rules,
+		opts: opts, cluster: config.Generic.ClientConfig, process: process, reports: reports, runner: runner.WithRecords(server.Records), resolver: rules,
 	}
 	all, err := controllers.all(stores.identity)
 	if err != nil {
 		return nil, err
 	}
-	runners := append([]controller.Runner{controller.NewGroup(process, all...), keeper}, certificates...)
+	runners := append([]controller.Runner{controller.NewGroup(process, server.Records, all...), keeper}, certificates...)
 	manager, err := controller.NewManager(lease, runners...)
 	if err != nil {
 		return nil, err

@@ -9,13 +9,13 @@ import (
 	"net/netip"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
 	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/access/egress"
-	"github.com/configbutler/slipstream/pkg/apiserver"
 	"github.com/configbutler/slipstream/pkg/catalog"
 	"github.com/configbutler/slipstream/pkg/controller"
 	"github.com/configbutler/slipstream/pkg/controller/events"
@@ -30,25 +30,25 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/retention"
 )
 
-// newProcess returns what the controllers of server share. Events are recorded until ctx is done.
+// newProcess returns what the controllers share. Events are recorded until ctx is done.
 func newProcess(
-	ctx context.Context, cluster *rest.Config, clients *watch.Clients, types *watch.Types, server *apiserver.Server, store *table.Store,
+	ctx context.Context, generic *genericapiserver.RecommendedConfig, clients *watch.Clients, types *watch.Types, store *table.Store,
 ) (*controller.Process, error) {
-	client, err := newLoopbackClient(server.Generic.LoopbackClientConfig, "controllers")
+	client, err := newLoopbackClient(generic.LoopbackClientConfig, "controllers")
 	if err != nil {
 		return nil, err
 	}
-	reviews, err := access.NewReviewsForConfig(cluster, clock.RealClock{})
+	reviews, err := access.NewReviewsForConfig(generic.ClientConfig, clock.RealClock{})
 	if err != nil {
 		return nil, err
 	}
 	return &controller.Process{
-		Client: client, Cluster: clients, Types: types, Access: reviews, Records: server.Records,
+		Client: client, Cluster: clients, Types: types, Access: reviews,
 		Events: events.NewRecorder(ctx, clients.Kubernetes), Store: store, Clock: clock.RealClock{},
 	}, nil
 }
 
-// newSyncRunner returns what carries out syncs of environments. Every replica plans with it, the leader syncs.
+// newSyncRunner returns the Syncer of environments. Every replica plans with it. The leader also syncs with it, after WithRecords.
 func newSyncRunner(ctx context.Context, opts *options.EnvironmentOptions, process *controller.Process) (*syncer.Syncer, error) {
 	hasher, err := hmac.Open(ctx, process.Store)
 	if err != nil {

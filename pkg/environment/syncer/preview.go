@@ -18,13 +18,14 @@ const maxPreviews = 4
 
 // Previewer returns what a sync would change. It is safe for concurrent use.
 type Previewer struct {
-	// Runner plans.
-	Runner Runner
+	runner Runner
 	slots  *semaphore.Weighted
 }
 
-// NewPreviewer returns a Previewer. Its Runner must be set before it is used.
-func NewPreviewer() *Previewer { return &Previewer{slots: semaphore.NewWeighted(maxPreviews)} }
+// NewPreviewer returns a Previewer that plans with runner.
+func NewPreviewer(runner Runner) *Previewer {
+	return &Previewer{runner: runner, slots: semaphore.NewWeighted(maxPreviews)}
+}
 
 // Diff returns what the action All would change. Of Secrets it contains only the keys.
 func (p *Previewer) Diff(ctx context.Context, e *v1alpha1.Environment) (*v1alpha1.SyncPlan, error) {
@@ -51,7 +52,7 @@ func (p *Previewer) show(
 	defer p.slots.Release(1)
 	planned := PreviewRequest(e, request)
 	planned.Mode = mode
-	result, err := p.Runner.Run(ctx, planned)
+	result, err := p.runner.Run(ctx, planned)
 	if err != nil {
 		return nil, err
 	}

@@ -23,8 +23,8 @@ type previewFixture struct {
 
 func newPreviewFixture(t *testing.T) *previewFixture {
 	t.Helper()
-	s := &previewFixture{newFixture(t), syncer.NewPreviewer()}
-	s.previewer.Runner = s.runner()
+	s := &previewFixture{newFixture(t), nil}
+	s.previewer = syncer.NewPreviewer(s.runner())
 	s.offer(web)
 	return s
 }

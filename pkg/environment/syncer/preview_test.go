@@ -292,8 +292,8 @@ func (r slow) Run(context.Context, syncer.Request) (syncer.Result, error) {
 
 // Many who ask at once are answered a few at a time, and nobody waits longer than they want to.
 func TestPlansAreMadeAFewAtATime(t *testing.T) {
-	previewer, runner := syncer.NewPreviewer(), slow{asked: make(chan struct{}), answer: make(chan struct{})}
-	previewer.Runner = runner
+	runner := slow{asked: make(chan struct{}), answer: make(chan struct{})}
+	previewer := syncer.NewPreviewer(runner)
 	const most = 4
 	answers := make(chan error, most)
 	for range most {

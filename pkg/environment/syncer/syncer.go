@@ -32,10 +32,18 @@ type Syncer struct {
 	StateReader *StateReader
 	Applier     *apply.Applier
 	Copies      *copies.Copies
-	Records     Records
+	// Records is required in ModeSync.
+	Records Records
 	// Dependencies reads and deletes EnvironmentDependencies.
 	Dependencies typed.EnvironmentDependenciesGetter
 	Index        *index.Index
+}
+
+// WithRecords returns a Syncer that shares everything with s and writes to records.
+func (s *Syncer) WithRecords(records Records) *Syncer {
+	with := *s
+	with.Records = records
+	return &with
 }
 
 // Records writes the records that clients of the API are not allowed to write.
