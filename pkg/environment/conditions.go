@@ -14,7 +14,7 @@ import (
 // report sets the conditions. begun is the record that is about to start, nil if there is none.
 func (r *reconciliation) report(held conditions.Reason, begun *v1alpha1.SyncStatus) {
 	facts := condition.Facts{
-		Obstacle: why(r.state.obstacle), Held: why(held), Running: begun, GivenUp: r.state.hasGivenUp(),
+		Obstacle: r.state.obstacle, Held: held, Running: begun, GivenUp: r.state.hasGivenUp(),
 		Unplanned: r.state.offer == nil || r.state.offer.failure != nil, Denied: r.consent(),
 	}
 	e := r.state.environment
@@ -22,7 +22,7 @@ func (r *reconciliation) report(held conditions.Reason, begun *v1alpha1.SyncStat
 		facts.Running = r.state.inProgress()
 	}
 	if r.state.obstacle.IsZero() && e.Status.AppliedRevision > 0 && !r.environments.hasTarget(e) {
-		facts.Obstacle = condition.Why{Reason: v1alpha1.ReasonTargetNotFound,
+		facts.Obstacle = conditions.Reason{Code: v1alpha1.ReasonTargetNotFound,
 			Message: fmt.Sprintf("The namespace %s is gone; a sync makes it anew", e.Spec.TargetNamespace)}
 	}
 	for _, missing := range r.environments.config.Runner.Index.Missing(nameOf(e)) {
@@ -63,9 +63,4 @@ func (s *state) hasGivenUp() bool {
 		}
 	}
 	return gave
-}
-
-// why converts a Reason for package condition.
-func why(reason conditions.Reason) condition.Why {
-	return condition.Why{Reason: reason.Code, Message: reason.Message}
 }

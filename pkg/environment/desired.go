@@ -163,5 +163,5 @@ func (s *state) withheld() conditions.Reason {
 }
 
 func (s *state) pin() conditions.Reason {
-	return conditions.Reason{Code: v1alpha1.ReasonPinned, Message: fmt.Sprintf("pinned at r%d by spec.pinnedRevision", s.pinned())}
+	return conditions.Reasonf(v1alpha1.ReasonPinned, "pinned at r%d by spec.pinnedRevision", s.pinned())
 }

@@ -20,7 +20,7 @@ func (c *environments) findObstacle(s *state) conditions.Reason {
 	ref := e.Spec.CatalogRef
 	namespace := cmp.Or(ref.Namespace, e.Namespace)
 	if s.catalog == nil {
-		return conditions.Reason{Code: v1alpha1.ReasonCatalogNotFound, Message: fmt.Sprintf("There is no AppCatalog %s/%s", namespace, ref.Name)}
+		return conditions.Reasonf(v1alpha1.ReasonCatalogNotFound, "There is no AppCatalog %s/%s", namespace, ref.Name)
 	}
 	if found := c.neighbourhood(s).Check(e); len(found) > 0 {
 		return conditions.Reason{Code: found[0].Reason, Message: found[0].String()}

@@ -5,13 +5,11 @@ package environment
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/controller/conditions"
-	"github.com/configbutler/slipstream/pkg/environment/condition"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 )
 
@@ -52,7 +50,7 @@ func (r *reconciliation) checkRights(ctx context.Context) (again time.Time) {
 	lost, err := r.environments.rights.Check(ctx, access.Automating(r.state.environment), permissions)
 	switch {
 	case err != nil:
-		r.state.lost = conditions.Reason{Code: v1alpha1.ReasonUnreachable, Message: fmt.Sprintf("whether automatic syncs are still permitted is not known: %v", err)}
+		r.state.lost = conditions.Reasonf(v1alpha1.ReasonUnreachable, "whether automatic syncs are still permitted is not known: %v", err)
 	case lost != "":
 		r.state.lost = conditions.Reason{Code: v1alpha1.ReasonPermissionLost, Message: lost}
 	default:
@@ -62,7 +60,7 @@ func (r *reconciliation) checkRights(ctx context.Context) (again time.Time) {
 }
 
 // consent returns what is withheld of the types that the environment has, or of all types if it was never synced.
-func (r *reconciliation) consent() condition.Why {
+func (r *reconciliation) consent() conditions.Reason {
 	has := r.environments.config.Runner.Index.Types(nameOf(r.state.environment))
 	withheld := plan.Denied{}
 	for of, why := range r.state.notCopied {
@@ -71,7 +69,7 @@ func (r *reconciliation) consent() condition.Why {
 		}
 	}
 	if len(withheld) == 0 {
-		return condition.Why{}
+		return conditions.Reason{}
 	}
-	return condition.Why{Reason: withheld.Reason(), Message: withheld.Message(r.state.catalog.Spec.SourceNamespace)}
+	return conditions.Reason{Code: withheld.Reason(), Message: withheld.Message(r.state.catalog.Spec.SourceNamespace)}
 }

@@ -8,6 +8,7 @@
 package conditions
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -24,6 +25,11 @@ type Reason struct{ Code, Message string }
 
 // IsZero reports whether there is nothing to report.
 func (r Reason) IsZero() bool { return r.Code == "" }
+
+// Reasonf returns a Reason with a formatted message.
+func Reasonf(code, format string, args ...any) Reason {
+	return Reason{code, fmt.Sprintf(format, args...)}
+}
 
 // Progressing is the Reason of what continues without help.
 func Progressing(message string) Reason { return Reason{v1alpha1.ReasonProgressing, message} }

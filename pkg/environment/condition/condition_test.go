@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller/conditions"
 	"github.com/configbutler/slipstream/pkg/environment/condition"
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
@@ -72,7 +73,9 @@ func never(e *v1alpha1.Environment) {
 
 func deleted(e *v1alpha1.Environment) { e.DeletionTimestamp = &metav1.Time{Time: noon} }
 
-func why(reason string) condition.Why { return condition.Why{Reason: reason, Message: "a sentence"} }
+func why(reason string) conditions.Reason {
+	return conditions.Reason{Code: reason, Message: "a sentence"}
+}
 
 // TestSet has the conditions that are not as usual, by type; and the column STATE.
 func TestSet(t *testing.T) {
@@ -80,52 +83,52 @@ func TestSet(t *testing.T) {
 		ready, catalog, dependencies = v1alpha1.ConditionReady, v1alpha1.ConditionCatalogUpToDate, v1alpha1.ConditionDependenciesUpToDate
 		reconciling, stalled         = v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled
 	)
-	type conditions map[string]string
+	type deviations map[string]string
 	for name, tt := range map[string]struct {
 		do    func(*v1alpha1.Environment)
 		facts condition.Facts
-		want  conditions
+		want  deviations
 		state string
 	}{
 		"as usual": {state: "Synced"},
 		"something is not copied": {
 			do:   lacking(v1alpha1.NotCopiedObject{Kind: "Role", Name: "web", Reason: v1alpha1.NotCopiedGrantsRights}, unreadable),
-			want: conditions{v1alpha1.ConditionObjectsMissing: "True NotCopied"}, state: "Synced",
+			want: deviations{v1alpha1.ConditionObjectsMissing: "True NotCopied"}, state: "Synced",
 		},
 		"it is not known what is not copied": {
-			do: lacking(unreadable), want: conditions{v1alpha1.ConditionObjectsMissing: "Unknown Unreadable"}, state: "Synced",
+			do: lacking(unreadable), want: deviations{v1alpha1.ConditionObjectsMissing: "Unknown Unreadable"}, state: "Synced",
 		},
-		"a prompt": {do: changed, want: conditions{catalog: "False WorkloadsChanged"}, state: "2 workloads changed"},
+		"a prompt": {do: changed, want: deviations{catalog: "False WorkloadsChanged"}, state: "2 workloads changed"},
 		"a prompt that was put aside": {
 			do:   func(e *v1alpha1.Environment) { changed(e); e.Status.DismissedCatalogSync = "shop-bcdfg" },
-			want: conditions{catalog: "False Dismissed"}, state: "Dismissed: 2 workloads changed",
+			want: deviations{catalog: "False Dismissed"}, state: "Dismissed: 2 workloads changed",
 		},
 		"an older prompt that was put aside": {
 			do:   func(e *v1alpha1.Environment) { changed(e); e.Status.DismissedCatalogSync = "shop-older" },
-			want: conditions{catalog: "False WorkloadsChanged"}, state: "2 workloads changed",
+			want: deviations{catalog: "False WorkloadsChanged"}, state: "2 workloads changed",
 		},
 		"a revision that changes nothing here": {do: func(e *v1alpha1.Environment) { e.Status.LatestRevision = 42 }, state: "Synced"},
 		"a revision that is looked at": {
 			do: func(e *v1alpha1.Environment) { e.Status.LatestRevision = 42 }, facts: condition.Facts{Unplanned: true},
-			want: conditions{catalog: "Unknown Progressing", v1alpha1.ConditionObjectsMissing: absent}, state: "Comparing with the source",
+			want: deviations{catalog: "Unknown Progressing", v1alpha1.ConditionObjectsMissing: absent}, state: "Comparing with the source",
 		},
-		"pinned": {do: pinned(41), want: conditions{catalog: "False Pinned"}, state: "2 workloads changed, pinned at r41"},
+		"pinned": {do: pinned(41), want: deviations{catalog: "False Pinned"}, state: "2 workloads changed, pinned at r41"},
 		"pinned to another revision": {
-			do: pinned(40), want: conditions{catalog: "False Pinned", ready: "False Pinned", stalled: "True Pinned"},
+			do: pinned(40), want: deviations{catalog: "False Pinned", ready: "False Pinned", stalled: "True Pinned"},
 			state: "Stalled: The environment holds revision 41, and spec.pinnedRevision is 40",
 		},
 		"changed dependencies": {
 			do: func(e *v1alpha1.Environment) {
 				e.Status.ChangedDependencies = []v1alpha1.DependencyCount{{Type: v1alpha1.CountedConfigMap, Count: 2}}
 			},
-			want: conditions{dependencies: "False DependenciesChanged"}, state: "2 ConfigMaps changed",
+			want: deviations{dependencies: "False DependenciesChanged"}, state: "2 ConfigMaps changed",
 		},
 		"changed dependencies that were put aside": {
 			do: func(e *v1alpha1.Environment) {
 				e.Status.ChangedDependencies = []v1alpha1.DependencyCount{{Type: v1alpha1.CountedConfigMap, Count: 2}}
 				e.Status.DismissedDependencySync = "alice-bcdfg"
 			},
-			want: conditions{dependencies: "False Dismissed"}, state: "Dismissed: 2 ConfigMaps changed",
+			want: deviations{dependencies: "False Dismissed"}, state: "Dismissed: 2 ConfigMaps changed",
 		},
 		"both put aside": {
 			do: func(e *v1alpha1.Environment) {
@@ -133,7 +136,7 @@ func TestSet(t *testing.T) {
 				e.Status.ChangedDependencies = []v1alpha1.DependencyCount{{Type: v1alpha1.CountedConfigMap, Count: 2}}
 				e.Status.DismissedDependencySync, e.Status.DismissedCatalogSync = "alice-bcdfg", "shop-bcdfg"
 			},
-			want:  conditions{catalog: "False Dismissed", dependencies: "False Dismissed"},
+			want:  deviations{catalog: "False Dismissed", dependencies: "False Dismissed"},
 			state: "Dismissed: 2 workloads, 2 ConfigMaps changed",
 		},
 		"what is put aside, and more since": {
@@ -142,54 +145,54 @@ func TestSet(t *testing.T) {
 				e.Status.ChangedDependencies = []v1alpha1.DependencyCount{{Type: v1alpha1.CountedConfigMap, Count: 2}}
 				e.Status.DismissedCatalogSync, e.Status.LatestDependencySync = "shop-bcdfg", "alice-fghjk"
 			},
-			want: conditions{catalog: "False Dismissed", dependencies: "False DependenciesChanged"}, state: "2 ConfigMaps changed",
+			want: deviations{catalog: "False Dismissed", dependencies: "False DependenciesChanged"}, state: "2 ConfigMaps changed",
 		},
 		"an autoscaler": {
 			do: func(e *v1alpha1.Environment) {
 				e.Status.ChangedDependencies = []v1alpha1.DependencyCount{{Type: v1alpha1.CountedAutoscaler, Count: 1}}
 			},
-			want: conditions{dependencies: "False DependenciesChanged"}, state: "1 HorizontalPodAutoscaler changed",
+			want: deviations{dependencies: "False DependenciesChanged"}, state: "1 HorizontalPodAutoscaler changed",
 		},
 		"an autoscaler that was put aside": {
 			do: func(e *v1alpha1.Environment) {
 				e.Status.ChangedDependencies = []v1alpha1.DependencyCount{{Type: v1alpha1.CountedAutoscaler, Count: 1}}
 				e.Status.DismissedCatalogSync = "shop-bcdfg"
 			},
-			want: conditions{dependencies: "False Dismissed"}, state: "Dismissed: 1 HorizontalPodAutoscaler changed",
+			want: deviations{dependencies: "False Dismissed"}, state: "Dismissed: 1 HorizontalPodAutoscaler changed",
 		},
 		"pinned to what it holds, and changed in the source": {
 			do: func(e *v1alpha1.Environment) {
 				pinned(41)(e)
 				e.Status.ChangedWorkloadCount, e.Status.ChangedWorkloads, e.Status.LatestDependencySync = 0, nil, "alice-fghjk"
 			},
-			want: conditions{catalog: "False Pinned", dependencies: "False Pinned"}, state: "Synced, pinned at r41",
+			want: deviations{catalog: "False Pinned", dependencies: "False Pinned"}, state: "Synced, pinned at r41",
 		},
 		"a missing one": {
-			facts: condition.Facts{Missing: []string{"ConfigMap app-config"}}, want: conditions{dependencies: "False DependenciesMissing"}, state: "Synced",
+			facts: condition.Facts{Missing: []string{"ConfigMap app-config"}}, want: deviations{dependencies: "False DependenciesMissing"}, state: "Synced",
 		},
 		"withheld": {
 			facts: condition.Facts{Denied: why("PermissionLost"), Missing: []string{"ConfigMap app-config"}},
-			want:  conditions{dependencies: "False PermissionLost"}, state: "a sentence",
+			want:  deviations{dependencies: "False PermissionLost"}, state: "a sentence",
 		},
 		"withheld, and new": {
 			do: never, facts: condition.Facts{Denied: why("PermissionLost")},
-			want:  conditions{ready: "False NeverSynced", catalog: "False NeverSynced", dependencies: "False PermissionLost"},
+			want:  deviations{ready: "False NeverSynced", catalog: "False NeverSynced", dependencies: "False PermissionLost"},
 			state: "a sentence",
 		},
 		"new": {
-			do: never, want: conditions{ready: "False NeverSynced", catalog: "False NeverSynced", dependencies: "False NeverSynced"},
+			do: never, want: deviations{ready: "False NeverSynced", catalog: "False NeverSynced", dependencies: "False NeverSynced"},
 			state: "Not synced yet",
 		},
 		"new, and about to be synced": {
 			do: func(e *v1alpha1.Environment) { never(e); e.Status.ActiveSyncs = []string{"alice-bcdfg"} },
-			want: conditions{
+			want: deviations{
 				ready: "False Progressing", reconciling: "True Progressing", catalog: "False NeverSynced", dependencies: "False NeverSynced",
 			},
 			state: "Not synced yet",
 		},
 		"new, of a catalog that is new": {
 			do: never, facts: condition.Facts{Obstacle: why(v1alpha1.ReasonCatalogNotReady)},
-			want: conditions{
+			want: deviations{
 				ready: "False CatalogNotReady", reconciling: "True CatalogNotReady", catalog: "Unknown CatalogNotReady",
 				dependencies: "False NeverSynced",
 			},
@@ -197,43 +200,43 @@ func TestSet(t *testing.T) {
 		},
 		"without a catalog": {
 			facts: condition.Facts{Obstacle: why(v1alpha1.ReasonCatalogNotFound)},
-			want:  conditions{ready: "False CatalogNotFound", stalled: "True CatalogNotFound", catalog: "Unknown CatalogNotFound"},
+			want:  deviations{ready: "False CatalogNotFound", stalled: "True CatalogNotFound", catalog: "Unknown CatalogNotFound"},
 			state: "Stalled: a sentence",
 		},
 		"syncing": {
 			do: changed, facts: condition.Facts{Running: &v1alpha1.SyncStatus{ObjectMeta: metav1.ObjectMeta{Name: "alice-bcdfg"}}},
-			want: conditions{
+			want: deviations{
 				ready: "False Progressing", reconciling: "True Progressing", v1alpha1.ConditionSyncing: "True Progressing",
 				catalog: "False WorkloadsChanged",
 			},
 			state: "Syncing",
 		},
 		"conflicted": {
-			do: conflicts, want: conditions{
+			do: conflicts, want: deviations{
 				ready: "False FieldsChangedTwice", stalled: "True FieldsChangedTwice", catalog: "False FieldsChangedTwice",
 				v1alpha1.ConditionConflicted: "True FieldsChangedTwice",
 			},
 			state: "Conflict: 1 field",
 		},
 		"failed": {
-			do: failed, want: conditions{ready: "False SyncFailed", reconciling: "True SyncFailed"}, state: "Failed: it does not exist",
+			do: failed, want: deviations{ready: "False SyncFailed", reconciling: "True SyncFailed"}, state: "Failed: it does not exist",
 		},
 		"failed too often": {
-			do: failed, facts: condition.Facts{GivenUp: true}, want: conditions{ready: "False SyncFailed", stalled: "True SyncFailed"},
+			do: failed, facts: condition.Facts{GivenUp: true}, want: deviations{ready: "False SyncFailed", stalled: "True SyncFailed"},
 			state: "Failed: it does not exist",
 		},
 		"failed, and without a target since": {
 			do: failed, facts: condition.Facts{GivenUp: true, Obstacle: why(v1alpha1.ReasonTargetNotFound)},
-			want: conditions{ready: "False TargetNotFound", stalled: "True TargetNotFound"}, state: "Stalled: a sentence",
+			want: deviations{ready: "False TargetNotFound", stalled: "True TargetNotFound"}, state: "Stalled: a sentence",
 		},
 		"held": {
 			do:    func(e *v1alpha1.Environment) { changed(e); e.Status.ActiveSyncs = []string{"alice-bcdfg"} },
 			facts: condition.Facts{Held: why(v1alpha1.ReasonWindowClosed)},
-			want:  conditions{catalog: "False WorkloadsChanged", v1alpha1.ConditionHeld: "True WindowClosed"}, state: "Held: a sentence",
+			want:  deviations{catalog: "False WorkloadsChanged", v1alpha1.ConditionHeld: "True WindowClosed"}, state: "Held: a sentence",
 		},
 		"new and held": {
 			do: never, facts: condition.Facts{Held: why(v1alpha1.ReasonRateLimited)},
-			want: conditions{
+			want: deviations{
 				ready: "False NeverSynced", v1alpha1.ConditionHeld: "True RateLimited", catalog: "False NeverSynced",
 				dependencies: "False NeverSynced",
 			},
@@ -241,7 +244,7 @@ func TestSet(t *testing.T) {
 		},
 		"held because nobody may": {
 			facts: condition.Facts{Held: why(v1alpha1.ReasonPermissionLost)},
-			want: conditions{
+			want: deviations{
 				ready: "False PermissionLost", stalled: "True PermissionLost", v1alpha1.ConditionHeld: "True PermissionLost",
 			},
 			state: "Stalled: a sentence",
@@ -249,17 +252,17 @@ func TestSet(t *testing.T) {
 		"not running": {
 			do:    func(e *v1alpha1.Environment) { e.Status.WorkloadsReady.Ready = 1 },
 			facts: condition.Facts{NotReady: []string{"Deployment web: 0 of 1 Pods ready"}},
-			want:  conditions{ready: "False WorkloadsNotReady"}, state: "Synced, 2 of 3 workloads not ready",
+			want:  deviations{ready: "False WorkloadsNotReady"}, state: "Synced, 2 of 3 workloads not ready",
 		},
 		"not known to run": {
 			do:    func(e *v1alpha1.Environment) { e.Status.WorkloadsReady = nil },
 			facts: condition.Facts{NotReady: []string{"deployments cannot be watched"}},
-			want:  conditions{ready: "False Progressing", reconciling: "True Progressing"}, state: "Synced",
+			want:  deviations{ready: "False Progressing", reconciling: "True Progressing"}, state: "Synced",
 		},
-		"deleted": {do: deleted, want: conditions{ready: "False Progressing", reconciling: "True Progressing"}, state: "Deleting"},
+		"deleted": {do: deleted, want: deviations{ready: "False Progressing", reconciling: "True Progressing"}, state: "Deleting"},
 		"expired": {
 			do:   func(e *v1alpha1.Environment) { deleted(e); e.Status.ExpiresAt = &metav1.Time{Time: noon} },
-			want: conditions{ready: "False Expired", reconciling: "True Expired"}, state: "Deleting",
+			want: deviations{ready: "False Expired", reconciling: "True Expired"}, state: "Deleting",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
