@@ -41,20 +41,7 @@ func assemble(
 	}
 	monitor := monitorRecords(opts.Storage, keeper, &config.Generic.Config)
 	rules := &mirror.Resolver{Policy: opts.Mirror.Policy()}
-	var clients *watch.Clients
-	err = opts.ApplyTo(config, func(generic *genericapiserver.RecommendedConfig) (admission.PluginInitializer, error) {
-		references, err := newReferences(generic.LoopbackClientConfig, generic.ClientConfig)
-		if err != nil {
-			return nil, err
-		}
-		if clients, err = watch.NewClients(generic.ClientConfig); err != nil {
-			return nil, err
-		}
-		rules.Types, err = watch.NewTypes(clients.Discovery, clients.Metadata, opts.Mirror.DiscoveryRefresh)
-		return admission.PluginInitializers{
-			callerrights.NewInitializer(rules, references), placement.NewInitializer(opts.Namespace, references),
-		}, err
-	})
+	clients, err := applyOptions(opts, config, rules)
 	if err != nil {
 		return nil, err
 	}
@@ -102,6 +89,24 @@ func assemble(
 		return nil, err
 	}
 	return server, errors.Join(server.AddManager(manager), server.AddBackground("look-for-unreadable-records", monitor.Run))
+}
+
+// applyOptions fills config. It returns the clients for the cluster, and sets the types of rules, which the admission of rules reads.
+func applyOptions(opts *options.Options, config *apiserver.Config, rules *mirror.Resolver) (clients *watch.Clients, err error) {
+	err = opts.ApplyTo(config, func(generic *genericapiserver.RecommendedConfig) (admission.PluginInitializer, error) {
+		references, err := newReferences(generic.LoopbackClientConfig, generic.ClientConfig)
+		if err != nil {
+			return nil, err
+		}
+		if clients, err = watch.NewClients(generic.ClientConfig); err != nil {
+			return nil, err
+		}
+		rules.Types, err = watch.NewTypes(clients.Discovery, clients.Metadata, opts.Mirror.DiscoveryRefresh)
+		return admission.PluginInitializers{
+			callerrights.NewInitializer(rules, references), placement.NewInitializer(opts.Namespace, references),
+		}, err
+	})
+	return clients, err
 }
 
 // newLease is the Lease of opts in the cluster that config leads to.

@@ -83,7 +83,6 @@ func (t *Types) WaitForSync(ctx context.Context) bool {
 	}) == nil
 }
 
-
 // refreshSoon asks for a discovery without waiting for it. Requests that come together are served by one.
 func (t *Types) refreshSoon() {
 	select {

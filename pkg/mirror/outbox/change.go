@@ -30,6 +30,7 @@ func (o Object) String() string {
 	return fmt.Sprintf("%s %s", path.Join(o.Group, o.Version, o.Resource), path.Join(o.Namespace, o.Name))
 }
 
+// GroupVersionResource returns the type of the object.
 func (o Object) GroupVersionResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: o.Group, Version: o.Version, Resource: o.Resource}
 }

@@ -289,6 +289,7 @@ func EncodeRow(row Row) storetable.Row {
 	return storetable.Row{Key: rowKey(row), Value: append(append(head, '\n'), row.Change.Content...)}
 }
 
+// DecodeRow decodes what EncodeRow has returned. An error names the row.
 func DecodeRow(stored storetable.Row) (Row, error) {
 	var row Row
 	uid, place, _ := strings.Cut(stored.Key, "/")

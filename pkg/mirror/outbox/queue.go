@@ -41,6 +41,7 @@ type queuedRow struct {
 	time time.Time
 }
 
+// NewQueue returns an empty Queue.
 func NewQueue() *Queue { return &Queue{latest: map[string]Pending{}} }
 
 // Pending returns the newest pending change of path.
@@ -135,6 +136,7 @@ type Backlog struct {
 	Oldest time.Time
 }
 
+// Backlog returns the size and the age of what is pending.
 func (q *Queue) Backlog() Backlog {
 	q.mu.Lock()
 	defer q.mu.Unlock()

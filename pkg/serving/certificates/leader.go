@@ -33,6 +33,7 @@ func NewLeader(keeper *Controller) *Leader {
 	}
 }
 
+// Name is "serving-certificate".
 func (l *Leader) Name() string { return "serving-certificate" }
 
 // Run syncs as necessary until ctx is done. Failures are retried.

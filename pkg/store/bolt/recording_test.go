@@ -163,7 +163,11 @@ func (c capture) restore(t *testing.T, left outcome) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	if err := f.Truncate(c.size); err != nil {
 		t.Fatal(err)
 	}

@@ -132,7 +132,7 @@ func (o *owner) run(t *testing.T) (stop func()) {
 
 // sleep lets time pass, and then waits until all goroutines rest.
 func sleep(duration time.Duration) {
-	time.Sleep(duration)
+	time.Sleep(duration) //nolint:forbidigo // virtual time
 	synctest.Wait()
 }
 
@@ -599,7 +599,7 @@ func TestDeathLosesOnlyWhatIsBuffered(t *testing.T) {
 func TestRandomBuffers(t *testing.T) {
 	for seed := range uint64(50) {
 		synctest.Test(t, func(t *testing.T) {
-			random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test that can be repeated
+			random := rand.New(rand.NewPCG(seed, 1))
 			kv := newMemoryKV()
 			o := newOwner(kv, nil)
 			stop := o.run(t)

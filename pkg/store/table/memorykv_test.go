@@ -108,7 +108,7 @@ func (m *memoryKV) begin(ctx context.Context) error {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	time.Sleep(latency)
+	time.Sleep(latency) //nolint:forbidigo // virtual time
 	return failure
 }
 
@@ -140,7 +140,7 @@ func (m *memoryKV) within(op clientv3.Op) (keys []string) {
 type memoryTxn struct {
 	clientv3.Txn
 	kv  *memoryKV
-	ctx context.Context
+	ctx context.Context //nolint:containedctx // of the transaction, as in clientv3
 	ops []clientv3.Op
 }
 
