@@ -20,95 +20,95 @@ import (
 )
 
 // audit knows who made each state of an object: whom its uid names, which is no part of the content.
-type audit struct {
-	asked atomic.Int64
+type fakeAuthors struct {
+	submitted atomic.Int64
 	// thinks says that it does not know yet.
-	thinks atomic.Bool
+	waiting atomic.Bool
 	// late says that events take longer than everything else.
 	late atomic.Bool
 	// forgot says that it does not know any more who has made what there is.
-	forgot atomic.Bool
+	forgotten atomic.Bool
 	// deleted has who deleted objects, by name and uid.
-	deleted sync.Map
+	deleters sync.Map
 }
 
-var _ Authors = &audit{}
+var _ Authors = &fakeAuthors{}
 
-func (*audit) Start(context.Context, *wait.Group)         {}
-func (*audit) Listed(schema.GroupVersionResource, string) {}
-func (*audit) Observe(attribution.Event)                  {}
+func (*fakeAuthors) Start(context.Context, *wait.Group)         {}
+func (*fakeAuthors) Listed(schema.GroupVersionResource, string) {}
+func (*fakeAuthors) Observe(attribution.Event)                  {}
 
-func (a *audit) Submit(ctx context.Context, event attribution.Event, deliver func(context.Context, attribution.Author)) error {
+func (a *fakeAuthors) Submit(ctx context.Context, event attribution.Event, deliver func(context.Context, attribution.Author)) error {
 	if !a.late.Load() {
 		deliver(ctx, attribution.Author{
 			Signal: attribution.Audit, Actor: attribution.Actor{Username: string(event.Object.GetUID()), Groups: []string{"staff"}},
 		})
 	}
-	a.asked.Add(1)
+	a.submitted.Add(1)
 	return nil
 }
 
-func (a *audit) FindSince(event attribution.Event, _ time.Time) attribution.Author {
+func (a *fakeAuthors) FindSince(event attribution.Event, _ time.Time) attribution.Author {
 	name, user := event.Object.GetName(), string(event.Object.GetUID())
 	if event.Operation == v1alpha1.OperationDelete {
-		deleter, _ := a.deleted.Load(name + " " + user)
+		deleter, _ := a.deleters.Load(name + " " + user)
 		user, _ = deleter.(string)
 	}
-	if a.forgot.Load() || user == "" || user == "uid-of-"+name {
+	if a.forgotten.Load() || user == "" || user == "uid-of-"+name {
 		return attribution.Author{Signal: attribution.Unknown}
 	}
 	return attribution.Author{Signal: attribution.Audit, Actor: attribution.Actor{Username: user}}
 }
 
-func (a *audit) WaitingIn(string) bool { return a.thinks.Load() }
+func (a *fakeAuthors) WaitingIn(string) bool { return a.waiting.Load() }
 
 func by(author string) func(*unstructured.Unstructured) {
 	return with(author, "metadata", "uid")
 }
 
 func TestRecordsSayWhoChangedTheSource(t *testing.T) {
-	s := begunStage(t)
+	s := runningStage(t)
 	s.put("api", "shop/api:2", by("alice"))
 	s.put("api", "shop/api:2", by("deployment-controller"), with(int64(1), "status", "readyReplicas"))
 	s.put("api", "shop/api:3", by("bob"))
 	s.put("worker", "shop/worker:2", by("bob"))
 	s.put("untracked", "shop/untracked:2", by("carol"))
-	s.arrived(3)
-	s.reaches("shop", 2)
+	s.waitForEvents(3)
+	s.waitForRevision("shop", 2)
 	want := []v1alpha1.SourceAuthor{
 		{Username: "bob", Signal: v1alpha1.SignalAudit, Workloads: 2}, {Username: "alice", Signal: v1alpha1.SignalAudit, Workloads: 1},
 	}
-	if got := s.ofRevision(2).Status.ChangedBy; !slices.Equal(got, want) {
+	if got := s.recordOf(2).Status.ChangedBy; !slices.Equal(got, want) {
 		t.Errorf("changed by %+v, want %+v", got, want)
 	}
 }
 
 // TestAuthorsAreWaitedFor has an author who is not known when the window ends, and then one who never is.
 func TestAuthorsAreWaitedFor(t *testing.T) {
-	s := begunStage(t)
-	s.authors.thinks.Store(true)
+	s := runningStage(t)
+	s.authors.waiting.Store(true)
 	s.put("api", "shop/api:2", by("alice"))
-	s.arrived(1)
-	s.pass(40)
-	s.tells(first)
-	s.authors.thinks.Store(false)
-	s.reaches("shop", 2)
+	s.waitForEvents(1)
+	s.step(40)
+	s.expectRecords(firstRecord)
+	s.authors.waiting.Store(false)
+	s.waitForRevision("shop", 2)
 
-	s.authors.thinks.Store(true)
+	s.authors.waiting.Store(true)
 	s.put("api", "shop/api:3", by("bob"))
-	s.arrived(2)
-	s.reaches("shop", 3)
+	s.waitForEvents(2)
+	s.waitForRevision("shop", 3)
 	s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Workloads = catalog.Spec.Workloads[:1] })
-	s.reaches("shop", 4)
+	s.waitForRevision("shop", 4)
 }
 
 // ofRevision is the record of a revision.
-func (s *stage) ofRevision(revision int64) *v1alpha1.SyncStatus {
+func (s *stage) recordOf(revision int64) *v1alpha1.SyncStatus {
 	s.Helper()
 	all := s.syncStatuses()
 	at := slices.IndexFunc(all, func(record v1alpha1.SyncStatus) bool { return record.Status.Revision == revision })
 	if at < 0 {
-		s.Fatalf("no record of revision %d: %q", revision, s.told())
+		s.Fatalf("no record of revision %d: %q", revision, s.recordLines())
 	}
 	return &all[at]
 }

@@ -20,14 +20,14 @@ import (
 )
 
 // begunStage is a stage whose catalog shop has its first revision.
-func begunStage(t *testing.T) *stage {
+func runningStage(t *testing.T) *stage {
 	t.Helper()
 	s := newStage(t, appCatalog("shop", "api", "worker"))
 	s.start(0)
-	s.reaches("shop", 1)
-	s.watching()
-	s.windowPasses() // so that the batch of what the watches found at their start is over
-	s.tells(first)
+	s.waitForRevision("shop", 1)
+	s.waitForWatches()
+	s.stepWindow() // so that the batch of what the watches found at their start is over
+	s.expectRecords(firstRecord)
 	return s
 }
 
@@ -42,7 +42,7 @@ func with(value any, path ...string) func(*unstructured.Unstructured) {
 }
 
 func TestSourceChangesBecomeOneRecord(t *testing.T) {
-	s := begunStage(t)
+	s := runningStage(t)
 	for _, image := range []string{"shop/api:2", "shop/api:3", "shop/api:4"} {
 		s.put("api", image)
 	}
@@ -51,10 +51,10 @@ func TestSourceChangesBecomeOneRecord(t *testing.T) {
 	s.put("api", "shop/api:4", with(int64(9), "spec", "replicas"))
 	s.put("api", "shop/api:4", with(int64(9), "status", "readyReplicas"))
 	s.put("api", "shop/api:4", annotated("deployment.kubernetes.io/revision", "7"))
-	s.arrived(4)
-	s.reaches("shop", 2)
-	s.windowPasses()
-	s.tells(first, "shop 2 AutoApplied Changed api Changed worker (2)")
+	s.waitForEvents(4)
+	s.waitForRevision("shop", 2)
+	s.stepWindow()
+	s.expectRecords(firstRecord, "shop 2 AutoApplied Changed api Changed worker (2)")
 	want := map[string]string{"api": "shop/api:4", "worker": "shop/worker:2"}
 	if got := s.images("shop"); !maps.Equal(got, want) {
 		t.Errorf("the catalog offers %v, want %v", got, want)
@@ -69,29 +69,29 @@ func TestSourceChangesBecomeOneRecord(t *testing.T) {
 }
 
 func TestChangesThatDoNotCountAreNotRecorded(t *testing.T) {
-	s := begunStage(t)
+	s := runningStage(t)
 	s.put("api", "shop/api:1", with(int64(9), "spec", "replicas"))
 	s.put("api", "shop/api:1", with(int64(9), "status", "readyReplicas"))
 	s.put("worker", "shop/worker:1", annotated("deployment.kubernetes.io/revision", "7"))
-	s.windowPasses()
+	s.stepWindow()
 	s.stop()
 	s.start(0) // lists again
-	s.watching()
-	s.windowPasses()
-	s.tells(first)
+	s.waitForWatches()
+	s.stepWindow()
+	s.expectRecords(firstRecord)
 	if revision := s.catalog("shop").Status.Revision; revision != 1 {
 		t.Errorf("revision %d", revision)
 	}
 }
 
 // first is the record of begunStage.
-const first = "shop 1 Applied by eve Added api Added worker (2)"
+const firstRecord = "shop 1 Applied by eve Added api Added worker (2)"
 
 func TestDeletedWorkloadsStayAsMissing(t *testing.T) {
-	s := begunStage(t)
+	s := runningStage(t)
 	s.remove("worker")
-	s.reaches("shop", 2)
-	s.tells(first, "shop 2 AutoApplied Removed worker (1)")
+	s.waitForRevision("shop", 2)
+	s.expectRecords(firstRecord, "shop 2 AutoApplied Removed worker (1)")
 	catalog := s.catalog("shop")
 	if entries := catalog.Status.Workloads; len(entries) != 2 || entries[0].Missing || !entries[1].Missing {
 		t.Errorf("the workloads are %+v", entries)
@@ -101,21 +101,21 @@ func TestDeletedWorkloadsStayAsMissing(t *testing.T) {
 		t.Errorf("the condition is %+v", missing)
 	}
 	s.put("worker", "shop/worker:1")
-	s.reaches("shop", 3)
+	s.waitForRevision("shop", 3)
 	s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Workloads = catalog.Spec.Workloads[:1] })
-	s.reaches("shop", 4)
-	s.windowPasses()
-	s.tells(first, "shop 2 AutoApplied Removed worker (1)", "shop 3 AutoApplied Added worker (1)", "shop 4 Applied by eve Removed worker (1)")
+	s.waitForRevision("shop", 4)
+	s.stepWindow()
+	s.expectRecords(firstRecord, "shop 2 AutoApplied Removed worker (1)", "shop 3 AutoApplied Added worker (1)", "shop 4 Applied by eve Removed worker (1)")
 	if got := s.images("shop"); len(got) != 1 {
 		t.Errorf("the catalog offers %v", got)
 	}
 }
 
 func TestEditsHaveAnActor(t *testing.T) {
-	s := begunStage(t)
+	s := runningStage(t)
 	s.put("db", "shop/db:1")
 	s.put("api", "shop/api:2")
-	s.arrived(1)
+	s.waitForEvents(1)
 	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) {
 		catalog.Spec.Workloads = append(catalog.Spec.Workloads, reference{Kind: v1alpha1.WorkloadDeployment, Name: "db"})
 		catalog.Spec.Patches = []v1alpha1.Patch{{
@@ -123,9 +123,9 @@ func TestEditsHaveAnActor(t *testing.T) {
 			Patch: `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"shop/worker:patched"}]}}}}`,
 		}}
 	})
-	s.reaches("shop", 3)
-	s.windowPasses()
-	s.tells(first, "shop 2 AutoApplied Changed api (1)", "shop 3 Applied by adam Added db Changed worker (2)")
+	s.waitForRevision("shop", 3)
+	s.stepWindow()
+	s.expectRecords(firstRecord, "shop 2 AutoApplied Changed api (1)", "shop 3 Applied by adam Added db Changed worker (2)")
 	want := map[string]string{"api": "shop/api:2", "db": "shop/db:1", "worker": "shop/worker:patched"}
 	if got := s.images("shop"); !maps.Equal(got, want) {
 		t.Errorf("the catalog offers %v, want %v", got, want)
@@ -136,86 +136,86 @@ func TestEditsHaveAnActor(t *testing.T) {
 }
 
 func TestEditsThatChangeNothingAreNotRecorded(t *testing.T) {
-	s := begunStage(t)
+	s := runningStage(t)
 	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.HistoryLimit = new(int32(3)) })
-	s.reaches("shop", 1)
-	s.windowPasses()
-	s.tells(first)
+	s.waitForRevision("shop", 1)
+	s.stepWindow()
+	s.expectRecords(firstRecord)
 }
 
 func TestChangesMadeWhileStoppedAreOneRecord(t *testing.T) {
-	s := begunStage(t)
+	s := runningStage(t)
 	s.stop()
 	s.put("api", "shop/api:2")
 	s.remove("worker")
 	s.start(0)
-	s.reaches("shop", 2)
-	s.windowPasses()
-	s.tells(first, "shop 2 AutoApplied Changed api Removed worker (2)")
+	s.waitForRevision("shop", 2)
+	s.stepWindow()
+	s.expectRecords(firstRecord, "shop 2 AutoApplied Changed api Removed worker (2)")
 }
 
 func TestEachCatalogOfANamespaceHasItsRecord(t *testing.T) {
 	s := newStage(t, appCatalog("shop", "api", "worker"), appCatalog("work", "worker"), appCatalog("gone", "api"))
 	s.start(0)
 	for _, name := range []string{"shop", "work", "gone"} {
-		s.reaches(name, 1)
+		s.waitForRevision(name, 1)
 	}
-	s.watching()
-	s.windowPasses()
+	s.waitForWatches()
+	s.stepWindow()
 	s.put("api", "shop/api:2")
 	s.put("worker", "shop/worker:2")
-	s.arrived(2)
+	s.waitForEvents(2)
 	if err := s.api.Tracker().Delete(catalogKind, "teams", "gone"); err != nil {
 		t.Fatal(err)
 	}
-	s.reaches("shop", 2)
-	s.reaches("work", 2)
-	s.windowPasses()
-	s.tells("gone 1 Applied by eve Added api (1)", first, "work 1 Applied by eve Added worker (1)",
+	s.waitForRevision("shop", 2)
+	s.waitForRevision("work", 2)
+	s.stepWindow()
+	s.expectRecords("gone 1 Applied by eve Added api (1)", firstRecord, "work 1 Applied by eve Added worker (1)",
 		"shop 2 AutoApplied Changed api Changed worker (2)", "work 2 AutoApplied Changed worker (1)")
 }
 
 func TestPreviewsChangeNothing(t *testing.T) {
-	s := begunStage(t)
+	s := runningStage(t)
 	s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PreviewOnly = true })
-	s.reaches("shop", 1)
+	s.waitForRevision("shop", 1)
 	s.put("api", "shop/api:2")
 	s.remove("worker")
-	s.arrived(2)
+	s.waitForEvents(2)
 	s.eventually("a preview", func() error {
-		if n := len(s.told()); n != 2 {
+		if n := len(s.recordLines()); n != 2 {
 			return fmt.Errorf("%d records", n)
 		}
 		return nil
 	})
-	s.windowPasses()
-	s.tells(first, "shop 0 AutoApplied preview Changed api Removed worker (2)")
+	s.stepWindow()
+	s.expectRecords(firstRecord, "shop 0 AutoApplied preview Changed api Removed worker (2)")
 	want := map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"}
 	if got := s.images("shop"); !maps.Equal(got, want) {
 		t.Errorf("the catalog offers %v, want %v", got, want)
 	}
 	s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PreviewOnly = false })
-	s.reaches("shop", 2)
-	s.tells(first, "shop 0 AutoApplied preview Changed api Removed worker (2)", "shop 2 Applied by eve Changed api Removed worker (2)")
+	s.waitForRevision("shop", 2)
+	s.expectRecords(firstRecord, "shop 0 AutoApplied preview Changed api Removed worker (2)", "shop 2 Applied by eve Changed api Removed worker (2)")
 }
 
 func TestPausesEndWithOneRecord(t *testing.T) {
-	s := begunStage(t)
+	s := runningStage(t)
 	until := s.pause("shop", "eve")
 	s.put("api", "shop/api:2")
-	s.windowPasses()
+	s.stepWindow()
 	s.put("worker", "shop/worker:2")
-	s.windowPasses()
-	s.tells(first)
+	s.stepWindow()
+	s.expectRecords(firstRecord)
 	if !meta.IsStatusConditionTrue(s.catalog("shop").Status.Conditions, v1alpha1.ConditionPaused) {
 		t.Errorf("the conditions are %+v", s.catalog("shop").Status.Conditions)
 	}
-	s.reaches("shop", 2)
+	s.waitForRevision("shop", 2)
 	if now := s.clock.Now(); now.Before(until.Time) {
 		t.Errorf("recorded at %s, before the pause was over", now)
 	}
-	s.windowPasses()
-	s.tells(first, "shop 2 AutoApplied Changed api Changed worker (2)")
+	s.stepWindow()
+	s.expectRecords(firstRecord, "shop 2 AutoApplied Changed api Changed worker (2)")
 }
 
 // pause keeps a catalog as it is for ten minutes.
@@ -224,7 +224,7 @@ func (s *stage) pause(name, actor string) (until metav1.Time) {
 	until = metav1.NewTime(s.clock.Now().Add(10 * time.Minute)).Rfc3339Copy()
 	s.edit(name, actor, func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PauseUntil = &until })
 	s.eventually("the catalog is paused", func() error {
-		if catalog := s.catalog(name); edited(catalog) {
+		if catalog := s.catalog(name); specChanged(catalog) {
 			return fmt.Errorf("%+v", catalog.Status)
 		}
 		return nil
@@ -233,23 +233,23 @@ func (s *stage) pause(name, actor string) (until metav1.Time) {
 }
 
 func TestChangesWaitWhileACatalogIsPinned(t *testing.T) {
-	s := begunStage(t)
+	s := runningStage(t)
 	s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PinnedRevision = new(int64(1)) })
-	s.reaches("shop", 1)
+	s.waitForRevision("shop", 1)
 	s.put("api", "shop/api:2")
-	s.windowPasses()
-	s.tells(first)
+	s.stepWindow()
+	s.expectRecords(firstRecord)
 	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PinnedRevision = nil })
-	s.reaches("shop", 2)
-	s.tells(first, "shop 2 Applied by adam Changed api (1)")
+	s.waitForRevision("shop", 2)
+	s.expectRecords(firstRecord, "shop 2 Applied by adam Changed api (1)")
 }
 
 // supersede has another catalog take the place of one in a moment in which nobody looks. It follows nothing that there is.
-func (s *stage) supersede(name string) {
+func (s *stage) recreate(name string) {
 	s.Helper()
 	s.replace(name, func(catalog *v1alpha1.AppCatalog) {
 		version := catalog.ResourceVersion
-		*catalog = *elsewhere(appCatalog(name, "api"))
+		*catalog = *withoutSource(appCatalog(name, "api"))
 		catalog.UID, catalog.ResourceVersion = "another", version
 	})
 }
@@ -257,11 +257,11 @@ func (s *stage) supersede(name string) {
 func TestCatalogsThatAreSupersededAreForgotten(t *testing.T) {
 	s := newStage(t, appCatalog("shop", "api"), appCatalog("work", "worker"))
 	s.start(0)
-	s.reaches("shop", 1)
-	s.reaches("work", 1)
-	s.watching()
-	s.windowPasses()
-	s.supersede("shop")
+	s.waitForRevision("shop", 1)
+	s.waitForRevision("work", 1)
+	s.waitForWatches()
+	s.stepWindow()
+	s.recreate("shop")
 	s.eventually("the other one is looked at", func() error {
 		if conditions := s.catalog("shop").Status.Conditions; len(conditions) == 0 {
 			return errors.New("it says nothing of itself")
@@ -271,6 +271,6 @@ func TestCatalogsThatAreSupersededAreForgotten(t *testing.T) {
 	before := metrictest.Values(t)
 	s.put("api", "shop/api:2")
 	s.put("worker", "shop/worker:2")
-	s.reaches("work", 2)
-	grew(t, before, map[string]float64{"catalog_events_mapped_total": 1, "catalog_events_ignored_total not_followed": 1})
+	s.waitForRevision("work", 2)
+	expectGrowth(t, before, map[string]float64{"catalog_events_mapped_total": 1, "catalog_events_ignored_total not_followed": 1})
 }

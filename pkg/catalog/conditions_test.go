@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller/conditions"
 )
 
 // TestConditions has what is said of the conditions that are not as usual, by type.
@@ -23,7 +24,7 @@ func TestConditions(t *testing.T) {
 	later := metav1.NewTime(noon.Add(time.Hour))
 	for name, test := range map[string]struct {
 		change          func(*v1alpha1.AppCatalog)
-		source, trouble verdict
+		source, trouble conditions.Reason
 		want            map[string]string
 	}{
 		"as usual": {},
@@ -31,33 +32,35 @@ func TestConditions(t *testing.T) {
 			change: func(catalog *v1alpha1.AppCatalog) { catalog.Status = v1alpha1.AppCatalogStatus{} },
 			want:   map[string]string{v1alpha1.ConditionReady: "False Progressing", v1alpha1.ConditionReconciling: "True Progressing"},
 		},
-		"no source": {source: verdict{v1alpha1.ReasonSourceNotFound, ""}, want: map[string]string{
+		"no source": {source: conditions.Reason{Code: v1alpha1.ReasonSourceNotFound, Message: ""}, want: map[string]string{
 			v1alpha1.ConditionReady: "False SourceNotFound", v1alpha1.ConditionSourceReachable: "False SourceNotFound",
 			v1alpha1.ConditionStalled: "True SourceNotFound",
 		}},
-		"out of reach": {source: verdict{v1alpha1.ReasonSourceUnreachable, ""}, want: map[string]string{
+		"out of reach": {source: conditions.Reason{Code: v1alpha1.ReasonSourceUnreachable, Message: ""}, want: map[string]string{
 			v1alpha1.ConditionReady: "False SourceUnreachable", v1alpha1.ConditionSourceReachable: "False SourceUnreachable",
 		}},
 		"new, and not watched yet": {
 			change: func(catalog *v1alpha1.AppCatalog) { catalog.Status = v1alpha1.AppCatalogStatus{} },
-			source: verdict{v1alpha1.ReasonProgressing, ""}, want: map[string]string{
+			source: conditions.Reason{Code: v1alpha1.ReasonProgressing, Message: ""}, want: map[string]string{
 				v1alpha1.ConditionReady: "False Progressing", v1alpha1.ConditionReconciling: "True Progressing",
 				v1alpha1.ConditionSourceReachable: "False Progressing",
 			},
 		},
 		"not watched again yet": {
-			change: func(catalog *v1alpha1.AppCatalog) { setConditions(catalog, verdict{}, verdict{}, noon) },
-			source: verdict{v1alpha1.ReasonProgressing, ""},
+			change: func(catalog *v1alpha1.AppCatalog) {
+				setConditions(catalog, conditions.Reason{}, conditions.Reason{}, noon)
+			},
+			source: conditions.Reason{Code: v1alpha1.ReasonProgressing, Message: ""},
 		},
 		"not watched again yet, and out of reach before": {
 			change: func(catalog *v1alpha1.AppCatalog) {
-				setConditions(catalog, verdict{v1alpha1.ReasonSourceUnreachable, ""}, verdict{}, noon)
+				setConditions(catalog, conditions.Reason{Code: v1alpha1.ReasonSourceUnreachable, Message: ""}, conditions.Reason{}, noon)
 			},
-			source: verdict{v1alpha1.ReasonProgressing, ""}, want: map[string]string{
+			source: conditions.Reason{Code: v1alpha1.ReasonProgressing, Message: ""}, want: map[string]string{
 				v1alpha1.ConditionReady: "False SourceUnreachable", v1alpha1.ConditionSourceReachable: "False SourceUnreachable",
 			},
 		},
-		"unfit": {trouble: verdict{v1alpha1.ReasonPatchFailed, ""}, want: map[string]string{
+		"unfit": {trouble: conditions.Reason{Code: v1alpha1.ReasonPatchFailed, Message: ""}, want: map[string]string{
 			v1alpha1.ConditionReady: "False PatchFailed", v1alpha1.ConditionStalled: "True PatchFailed",
 		}},
 		"deleted": {
@@ -85,7 +88,7 @@ func TestConditions(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newSimulation(t)
 			w.catalog.Status.ObservedGeneration = 1
 			if test.change != nil {
 				test.change(w.catalog)
@@ -110,11 +113,11 @@ func TestConditions(t *testing.T) {
 }
 
 func TestConditionsNameSoManyWorkloads(t *testing.T) {
-	w := newWorld(t)
+	w := newSimulation(t)
 	for _, letter := range "abcdefghijklmnopqrstuvwxy" {
 		w.catalog.Spec.Workloads = append(w.catalog.Spec.Workloads, workload(string(letter)))
 	}
-	setConditions(w.catalog, verdict{}, verdict{}, noon)
+	setConditions(w.catalog, conditions.Reason{}, conditions.Reason{}, noon)
 	message := meta.FindStatusCondition(w.catalog.Status.Conditions, v1alpha1.ConditionWorkloadsMissing).Message
 	if !strings.HasSuffix(message, "Deployment t and 5 more") {
 		t.Error(message)
@@ -122,8 +125,8 @@ func TestConditionsNameSoManyWorkloads(t *testing.T) {
 }
 
 func TestConditionsHideNothing(t *testing.T) {
-	w := newWorld(t)
-	setConditions(w.catalog, verdict{v1alpha1.ReasonSourceUnreachable, "the source \u202esays\u200b"}, verdict{}, noon)
+	w := newSimulation(t)
+	setConditions(w.catalog, conditions.Reason{Code: v1alpha1.ReasonSourceUnreachable, Message: "the source \u202esays\u200b"}, conditions.Reason{}, noon)
 	if got := meta.FindStatusCondition(w.catalog.Status.Conditions, v1alpha1.ConditionReady).Message; got != `the source \u202esays\u200b` {
 		t.Errorf("the message is %q", got)
 	}

@@ -15,19 +15,19 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/commitindex"
 )
 
-// Authors finds out who made the changes that watches tell of.
+// Authors determines the authors of the changes that watches report.
 type Authors interface {
-	// Start has group do what there is to do until ctx ends, and returns when it knows what is known already.
+	// Start starts background work in group, which continues until ctx ends. It returns once the facts that are already known have been read.
 	Start(ctx context.Context, group *wait.Group)
-	// Listed says that a watch starts, or starts again.
+	// Listed is called when a watch starts or restarts.
 	Listed(resource schema.GroupVersionResource, namespace string)
-	// Observe takes note of an event that nobody asks about.
+	// Observe records an event whose author is not requested.
 	Observe(event attribution.Event)
-	// Submit calls deliver with the author of an event.
+	// Submit calls deliver with the author of an event, once it is known or the maximum wait has passed.
 	Submit(ctx context.Context, event attribution.Event, deliver func(context.Context, attribution.Author)) error
-	// FindSince returns the author of what a comparison has found that was another at a time.
+	// FindSince returns the author of a state that a comparison has found and that the object did not have at a time.
 	FindSince(event attribution.Event, since time.Time) attribution.Author
-	// WaitingIn says whether an event of an object of the namespace has not been delivered yet.
+	// WaitingIn reports whether an event of an object of the namespace has not been delivered yet.
 	WaitingIn(namespace string) bool
 }
 
@@ -35,23 +35,23 @@ var _ Authors = &attribution.Joiner{}
 
 // Config is what a Controller needs beside controller.Shared. All fields are required unless their comment says otherwise.
 type Config struct {
-	// Namespace is the server's own, which no catalog follows; empty: it has none.
+	// Namespace is the namespace of the server, which cannot be a source. Empty if the server has none.
 	Namespace string
-	// CommitIndex has the commits that hold an object; nil if nothing is mirrored.
+	// CommitIndex has the commits that contain an object; nil if no mirror runs in the process.
 	CommitIndex *commitindex.Index
-	// Facts are the reports of who made changes; nil: only what managedFields say is known.
+	// Facts are the reports of who made changes; nil: authors are read from managedFields only.
 	Facts attribution.Facts
-	// Hash is the keyed hash of canonical content that facts have; nil: they have none.
+	// Hash is the keyed hash of canonical content in facts; nil: facts have no hashes.
 	Hash func([]byte) string
-	// AttributionMaxWait (--attribution-max-wait, 2 s) is the longest that a change waits for facts.
+	// AttributionMaxWait (--attribution-max-wait, 2 s) is the maximum time that a change waits for facts.
 	AttributionMaxWait time.Duration
-	// Capacity is how many changed objects can wait to be recorded; 0: pending.DefaultCapacity.
+	// Capacity is the maximum number of changed objects that wait to be recorded; 0: pending.DefaultCapacity.
 	Capacity int
-	// Authors find out who makes changes; nil: by Facts.
+	// Authors determines the authors of changes; nil: an attribution.Joiner of Facts.
 	Authors Authors
 }
 
-// Controller keeps AppCatalogs up to date with the namespaces that they follow.
+// Controller keeps AppCatalogs up to date with their source namespaces.
 type Controller struct {
 	Config Config
 }
@@ -66,9 +66,9 @@ func (c *Controller) Name() string { return controllerName }
 
 // Setup implements controller.Controller.
 func (c *Controller) Setup(ctx context.Context, shared *controller.Shared) (controller.Run, error) {
-	catalogs, err := newCatalogs(ctx, c.Config, shared)
+	reconciler, err := newReconciler(ctx, c.Config, shared)
 	if err != nil {
 		return nil, err
 	}
-	return catalogs.run, nil
+	return reconciler.run, nil
 }

@@ -1,46 +1,46 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package catalog answers how what changes in a source namespace comes into the catalogs that follow it, and is recorded.
+// Package catalog reconciles AppCatalogs: it captures the changes of source namespaces in the catalogs that follow them, and records them.
 //
-// The path of one change: a watch of pkg/kube/watch delivers it; it is dropped unless a catalog selects or holds the object and
-// its content is another; it gathers with others of the namespace in a batch of pkg/syncstatus/pending; at the end of the window
-// the objects are read as they are then, and a pure function, plan, says what each catalog of the namespace becomes.
+// A change is delivered by a watch of pkg/kube/watch. It is ignored unless a catalog selects or holds the object and the content of the
+// object has changed. It is collected with other changes of the namespace in a batch of pkg/syncstatus/pending. At the end of the batch
+// window the objects are read in their current state, and a pure function, newPlan, computes the next state of each catalog of the
+// namespace.
 //
-// # What is true when the process dies
+// # Crash safety
 //
-// The status of a catalog says what it offers, and a single write changes it: what a plan compares with is the status, and
-// nothing else. Around it, in this order, each write can be repeated:
+// The status of a catalog contains what the catalog offers, and a single write changes it. A plan is computed against the status and
+// nothing else. Every write is idempotent. The order of writes is:
 //
-//  1. The SyncStatus, whose name follows from the batch: it is written over, not twice. While its revision is ahead of that of
-//     the status, it is to be gone on with before anything else; afterwards its batch is over.
-//  2. CatalogWorkloads, the content. They may be one revision ahead of the status, for that SyncStatus.
-//  3. The revision, among those that can be gone back to.
+//  1. The SyncStatus, whose name follows from the batch, so that a second attempt overwrites it. While its revision is newer than that
+//     of the status, it is resumed before anything else. Afterwards its batch is complete.
+//  2. The CatalogWorkloads, which are the content. They may be one revision ahead of the status, for that SyncStatus.
+//  3. The revision, which a later rollback can restore.
 //  4. The status of the catalog.
-//  5. CatalogWorkloads and revisions that nothing refers to any more go, and the batch is done.
+//  5. CatalogWorkloads and revisions that nothing refers to any more are deleted, and the batch is deleted.
 //
-// A preview changes no status: what was seen last is in the CatalogWorkloads.
+// A preview does not change the status: the source state that was last observed is in the CatalogWorkloads.
 //
 // # Edits
 //
-// An edit of the spec, like a request to read the source anew, has a record with an actor. What the source changed by itself
-// before is recorded first, in a batch that is closed early, so that it is not said to be the editor's work.
+// An edit of the spec has a record with an actor, as has a request to read the source again. Changes that the source made before the edit
+// are recorded first, in a batch that is closed early, so that they are not attributed to the editor.
 //
-// # Going back
+// # Rollbacks
 //
-// What was offered with each revision of the history is in the table revisions of the work store. A pin brings a catalog to one
-// of them, as it was captured and rendered then, and keeps it there whatever the source and the rest of the spec become.
-// Taking the pin away is an edit that takes both over.
+// The content of each revision of the history is in the table revisions of the work store. A pin restores the content of one of them, as
+// it was captured and rendered then, and keeps it whatever changes in the source and in the rest of the spec. Removing the pin is an edit
+// that applies both.
 //
-// # Telling
+// # Events
 //
-// People hear of a catalog by its conditions, its records and Events, and of all of them by metrics. Events are made after
-// what they tell of is written: a process that dies between the two leaves one out, and none is made twice. The SyncPolicy
-// stops Events, and nothing else.
+// Conditions, records and Events report on one catalog, metrics on all. Events are published after the change that they report was
+// written: a crash in between loses an Event, and no Event is published twice. The SyncPolicy can suspend Events, and nothing else.
 //
 // # Commits
 //
-// Where a mirror runs in the same process, a record names the commits that hold what the source has changed (pkg/store/commitindex,
-// pkg/catalog/commits): those that have landed when it is written, and the others when they land, whatever has become of
-// the record since. What an edit changes is in no commit of the source.
+// If a mirror runs in the same process, a record names the commits that contain the source changes (pkg/store/commitindex,
+// pkg/catalog/commits): those that are pushed when the record is written, and later ones when they are pushed, whatever the state of the
+// record is then. The changes that an edit makes are in no commit of the source.
 package catalog

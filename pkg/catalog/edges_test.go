@@ -18,12 +18,12 @@ import (
 )
 
 // reason waits for the reason of the condition SourceReachable of the catalog shop.
-func (s *stage) reason(want string) {
+func (s *stage) waitForSourceReason(want string) {
 	s.Helper()
 	s.eventually("the condition SourceReachable", func() error {
 		catalog := s.catalog("shop")
 		reachable := meta.FindStatusCondition(catalog.Status.Conditions, v1alpha1.ConditionSourceReachable)
-		if reachable == nil || reachable.Reason != want || edited(catalog) {
+		if reachable == nil || reachable.Reason != want || specChanged(catalog) {
 			return fmt.Errorf("generation %d: %+v", catalog.Status.ObservedGeneration, reachable)
 		}
 		return nil
@@ -35,17 +35,17 @@ func TestSourcesThatDoNotExist(t *testing.T) {
 	shop.Spec.SourceNamespace = "staging"
 	s := newStage(t, shop)
 	s.start(0)
-	s.reason(v1alpha1.ReasonSourceNotFound)
-	s.windowPasses()
-	s.tells()
+	s.waitForSourceReason(v1alpha1.ReasonSourceNotFound)
+	s.stepWindow()
+	s.expectRecords()
 	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	if err := s.meta.Tracker().Create(namespaces, namespace("staging"), ""); err != nil {
 		t.Fatal(err)
 	}
-	s.reason(v1alpha1.ReasonSourceFollowed)
+	s.waitForSourceReason(v1alpha1.ReasonSourceFollowed)
 	s.putIn("staging")
-	s.reaches("shop", 1)
-	s.tells("shop 1 AutoApplied Added api (1)")
+	s.waitForRevision("shop", 1)
+	s.expectRecords("shop 1 AutoApplied Added api (1)")
 }
 
 func TestTheServersOwnNamespaceIsNoSource(t *testing.T) {
@@ -54,9 +54,9 @@ func TestTheServersOwnNamespaceIsNoSource(t *testing.T) {
 	s := newStage(t, shop)
 	s.putIn("slipstream-system")
 	s.start(0)
-	s.reason(v1alpha1.ReasonSourceIsServer)
-	s.windowPasses()
-	s.tells()
+	s.waitForSourceReason(v1alpha1.ReasonSourceIsServer)
+	s.stepWindow()
+	s.expectRecords()
 	if !stalled(s.catalog("shop")) {
 		t.Errorf("the conditions are %+v", s.catalog("shop").Status.Conditions)
 	}
@@ -86,10 +86,10 @@ func TestWhatAnEnvironmentBuildsIsNoSource(t *testing.T) {
 	}
 	s.putIn("dev")
 	s.start(0)
-	s.reason(v1alpha1.ReasonSourceIsTarget)
-	s.reaches("other", 1)
-	s.windowPasses()
-	s.tells("other 1 Applied by eve Added api (1)")
+	s.waitForSourceReason(v1alpha1.ReasonSourceIsTarget)
+	s.waitForRevision("other", 1)
+	s.stepWindow()
+	s.expectRecords("other 1 Applied by eve Added api (1)")
 	reachable := meta.FindStatusCondition(s.catalog("shop").Status.Conditions, v1alpha1.ConditionSourceReachable)
 	if message := reachable.Message; !strings.Contains(message, "Environment teams/alice builds") {
 		t.Errorf("the message is %q", message)
@@ -98,8 +98,8 @@ func TestWhatAnEnvironmentBuildsIsNoSource(t *testing.T) {
 	if err := s.api.Tracker().Delete(environments, "teams", "alice"); err != nil {
 		t.Fatal(err)
 	}
-	s.reason(v1alpha1.ReasonSourceFollowed)
-	s.reaches("shop", 1)
+	s.waitForSourceReason(v1alpha1.ReasonSourceFollowed)
+	s.waitForRevision("shop", 1)
 }
 
 // putIn has a Deployment api in another namespace than production.
@@ -119,7 +119,7 @@ func ofSize(kibibytes int, letter string) func(*unstructured.Unstructured) {
 
 // padding is a patch that adds so many KiB.
 func padding(kibibytes int) v1alpha1.Patch {
-	return patching("api", fmt.Sprintf(`{"metadata":{"annotations":{"example.com/pad":%q}}}`, strings.Repeat("p", kibibytes<<10)))
+	return patchOf("api", fmt.Sprintf(`{"metadata":{"annotations":{"example.com/pad":%q}}}`, strings.Repeat("p", kibibytes<<10)))
 }
 
 // TestLargeWorkloadsTravelAsHashes has workloads of which more than a record holds is to be captured, or to be offered.
@@ -138,27 +138,27 @@ func TestLargeWorkloadsTravelAsHashes(t *testing.T) {
 			s := newStage(t, shop)
 			s.put("api", "shop/api:1", ofSize(test.source, "a"))
 			s.start(0)
-			s.reaches("shop", 1)
-			s.watching()
-			s.windowPasses()
-			s.tells(first)
+			s.waitForRevision("shop", 1)
+			s.waitForWatches()
+			s.stepWindow()
+			s.expectRecords(firstRecord)
 			before := s.workload("api")
 			if before.Manifest != nil || before.Rendered != nil || before.Hash == "" || before.Source.Hash == "" {
 				t.Errorf("the record has the hash %q and manifests: %t", before.Hash, before.Manifest != nil)
 			}
 			s.put("api", "shop/api:1", ofSize(test.source, "b"))
-			s.reaches("shop", 2)
+			s.waitForRevision("shop", 2)
 			s.stop()
 			s.start(0)
-			s.watching()
-			s.windowPasses()
-			s.tells(first, "shop 2 AutoApplied Changed api (1)")
+			s.waitForWatches()
+			s.stepWindow()
+			s.expectRecords(firstRecord, "shop 2 AutoApplied Changed api (1)")
 			if s.workload("api").Hash == before.Hash {
 				t.Error("the hash is the same")
 			}
 
 			s.edit("shop", "adam", pin(1))
-			why := s.awaits(v1alpha1.SyncStateManualIntervention).Status.Error
+			why := s.waitForState(v1alpha1.SyncStateManualIntervention).Status.Error
 			if why.Reason != v1alpha1.ReasonRevisionNotKept || !strings.Contains(why.Message, `Deployment "api"`) ||
 				!strings.Contains(why.Message, "524288 bytes") {
 				t.Errorf("the failure is %+v", why)
@@ -175,24 +175,24 @@ func TestLargeWorkloadsThatStayAreNoObstacleToRollbacks(t *testing.T) {
 	s := newStage(t, appCatalog("shop", "api", "worker"))
 	s.put("api", "shop/api:1", ofSize(600, "a"))
 	s.start(0)
-	s.reaches("shop", 1)
-	s.watching()
+	s.waitForRevision("shop", 1)
+	s.waitForWatches()
 	s.put("worker", "shop/worker:2")
-	s.reaches("shop", 2)
+	s.waitForRevision("shop", 2)
 	s.edit("shop", "adam", pin(1))
-	s.reaches("shop", 3)
-	s.offers(map[string]string{"worker": "shop/worker:1"})
-	s.tells(first, "shop 2 AutoApplied Changed worker (1)", "shop 3 Applied by adam Changed worker (1)")
+	s.waitForRevision("shop", 3)
+	s.waitForImages(map[string]string{"worker": "shop/worker:1"})
+	s.expectRecords(firstRecord, "shop 2 AutoApplied Changed worker (1)", "shop 3 Applied by adam Changed worker (1)")
 }
 
 func TestPlansWithTooManyWorkloads(t *testing.T) {
-	w := newWorld(t)
+	w := newSimulation(t)
 	w.catalog.Spec.WorkloadSelector = &metav1.LabelSelector{}
 	for i := range 1000 {
 		w.put(fmt.Sprintf("w%d", i), "shop/w:1")
 	}
-	_, err := newPlan(w.situation(t))
-	why := problemIn(err)
+	_, err := newPlan(w.planInput(t))
+	why := asStalling(err)
 	if why == nil || why.reason != v1alpha1.ReasonRecordRefused || !strings.Contains(err.Error(), "1002 workloads are selected") {
 		t.Errorf("got %v", err)
 	}

@@ -15,62 +15,57 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// answer does what somebody has asked for of a catalog. Before an edit is taken over, what the source has changed that no
-// event has told of yet is recorded as its own. If the catalog was held back, it is the edit that lets the source's changes in.
-func (c *catalogs) answer(ctx context.Context, catalog *v1alpha1.AppCatalog, o occasion, seen sight) error {
-	if err := c.tryAgain(ctx, catalog, o); err != nil {
+// process processes an edit or a request of a user. Before an edit is applied, source changes that no event has reported yet are recorded
+// without the editor as actor. If the catalog was paused, the edit itself applies the source changes.
+func (r *reconciler) process(ctx context.Context, catalog *v1alpha1.AppCatalog, t trigger, source sourceState) error {
+	if err := r.retryFailed(ctx, catalog, t); err != nil {
 		return err
 	}
-	if o.generation > 0 && !meta.IsStatusConditionTrue(catalog.Status.Conditions, v1alpha1.ConditionPaused) {
-		if err := c.keeper.carryOut(ctx, catalog, sourceFirst(o), seen); err != nil {
+	if t.generation > 0 && !meta.IsStatusConditionTrue(catalog.Status.Conditions, v1alpha1.ConditionPaused) {
+		if err := r.updater.update(ctx, catalog, beforeEdit(t), source); err != nil {
 			return err
 		}
 	}
-	return c.keeper.carryOut(ctx, catalog, o, seen)
+	return r.updater.update(ctx, catalog, t, source)
 }
 
-// tryAgain has what the source changed, and needs somebody, tried again after an edit, which may have put right what was wrong,
-// or when somebody has the source read anew, where it may have been. Otherwise a catalog would not be ready for the sake of
-// what is past. No batch has that effect: it reads what has changed, and cannot tell that nothing is left of what failed.
-func (c *catalogs) tryAgain(ctx context.Context, catalog *v1alpha1.AppCatalog, o occasion) error {
-	if o.actor == "" {
+// retryFailed retries the source changes that need manual intervention, because the edit may have resolved their failure, or a user may
+// have resolved it in the source before requesting that it is read again. Otherwise the catalog would not become ready because of a past
+// failure. A batch does not have this effect: it reads only changed objects, so it cannot determine that a failure is resolved.
+func (r *reconciler) retryFailed(ctx context.Context, catalog *v1alpha1.AppCatalog, t trigger) error {
+	if t.actor == "" {
 		return nil
 	}
 	var errs []error
-	for _, record := range c.records(catalog) {
+	for _, record := range r.lister.records(catalog) {
 		if record.Status.State == v1alpha1.SyncStateManualIntervention && !syncstatus.IsEdit(record.Spec.Batch) {
-			errs = append(errs, c.keeper.move(ctx, record, syncstatus.Step{To: v1alpha1.SyncStateRetrying, By: o.actor}))
+			errs = append(errs, r.updater.move(ctx, record, syncstatus.Step{To: v1alpha1.SyncStateRetrying, By: t.actor}))
 		}
 	}
 	return utilerrors.NewAggregate(errs)
 }
 
-// sourceFirst is the occasion of what the source has changed by itself before an edit.
-func sourceFirst(edit occasion) occasion {
-	return occasion{batch: "before-" + edit.batch, gathered: true, detected: edit.detected, before: edit.generation}
-}
-
-// patchesFor are those that a workload is offered with. While an edit is pending they are those of before, or what the edit
-// does would be told as the source's work, and nobody's. What they were can be told by what is offered: false says that
-// it cannot. Then what the source has changed of the workload is told with the edit.
-func (s *situation) patchesFor(workload reference) (patches patch.Patches, known bool) {
-	held := s.held[workload]
+// patchesFor returns the patches of a workload. While an edit is pending these are the patches before the edit, because the effect of the
+// edit must not be recorded as a source change without an actor. They are derived from the offered content. known is false
+// if that is not possible. Then the source change of the workload is recorded with the edit.
+func (in *planInput) patchesFor(workload reference) (patches patch.Patches, known bool) {
+	held := in.held[workload]
 	switch {
-	case !s.editPending, contentOf(held).Object == nil, s.offersAlready(held):
-		return s.rules.Patches, true
+	case !in.editPending, contentOf(held).Object == nil, in.rendersTheSame(held):
+		return in.rules.Patches, true
 	case held.Status.Rendered == nil:
 		return patch.Patches{}, true
 	}
-	// What has been written for this record already stays told by it.
-	return s.rules.Patches, s.begun && held.Status.Revision > s.catalog.Status.Revision
+	// A workload that was written for this record stays in it.
+	return in.rules.Patches, in.resumed && held.Status.Revision > in.catalog.Status.Revision
 }
 
-// offersAlready says whether the spec makes of what a CatalogWorkload holds what it offers.
-func (s *situation) offersAlready(held *v1alpha1.CatalogWorkload) bool {
-	content, err := capture.Capture(contentOf(held).Object, s.rules.Ignored)
+// rendersTheSame reports whether the current spec renders the content of a CatalogWorkload as it is offered.
+func (in *planInput) rendersTheSame(held *v1alpha1.CatalogWorkload) bool {
+	content, err := capture.Capture(contentOf(held).Object, in.rules.Ignored)
 	if err != nil {
 		return false
 	}
-	rendered, err := content.Patched(s.rules.Patches)
+	rendered, err := content.Patched(in.rules.Patches)
 	return err == nil && rendered.Hash == held.Status.Hash
 }

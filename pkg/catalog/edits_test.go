@@ -14,26 +14,26 @@ import (
 
 // TestWhatNoEventHasToldOfIsNotTheEditors edits a catalog before the event of a change of its source has come.
 func TestWhatNoEventHasToldOfIsNotTheEditors(t *testing.T) {
-	s := begunStage(t)
+	s := runningStage(t)
 	s.authors.late.Store(true)
 	s.put("api", "shop/api:2", by("alice"))
-	s.arrived(1)
+	s.waitForEvents(1)
 	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Workloads = catalog.Spec.Workloads[:1] })
-	s.reaches("shop", 3)
-	s.tells(first, "shop 2 AutoApplied Changed api (1)", "shop 3 Applied by adam Removed worker (1)")
+	s.waitForRevision("shop", 3)
+	s.expectRecords(firstRecord, "shop 2 AutoApplied Changed api (1)", "shop 3 Applied by adam Removed worker (1)")
 }
 
 // TestEditsThatLetTheSourceInAreTheEditors ends a preview before the event of a change has come.
 func TestEditsThatLetTheSourceInAreTheEditors(t *testing.T) {
-	s := begunStage(t)
+	s := runningStage(t)
 	s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PreviewOnly = true })
-	s.reaches("shop", 1)
+	s.waitForRevision("shop", 1)
 	s.authors.late.Store(true)
 	s.put("api", "shop/api:2", by("alice"))
-	s.arrived(1)
+	s.waitForEvents(1)
 	s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PreviewOnly = false })
-	s.reaches("shop", 2)
-	s.tells(first, "shop 2 Applied by eve Changed api (1)")
+	s.waitForRevision("shop", 2)
+	s.expectRecords(firstRecord, "shop 2 Applied by eve Changed api (1)")
 }
 
 // TestAnEditIsTheEditorsWhateverTheSourceDoes edits how a workload is offered that the source has just changed.
@@ -56,19 +56,19 @@ func TestAnEditIsTheEditorsWhateverTheSourceDoes(t *testing.T) {
 	} {
 		for _, late := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, event late: %v", name, late), func(t *testing.T) {
-				s := begunStage(t)
+				s := runningStage(t)
 				if test.before != nil {
 					s.edit("shop", "eve", test.before)
-					s.reaches("shop", 2)
+					s.waitForRevision("shop", 2)
 				}
 				s.authors.late.Store(late)
 				s.put("api", "shop/api:2")
 				s.edit("shop", "adam", test.edit)
-				s.comes(test.want[len(test.want)-1])
-				s.windowPasses()
-				told := s.told()
+				s.waitForRecord(test.want[len(test.want)-1])
+				s.stepWindow()
+				told := s.recordLines()
 				slices.Sort(told)
-				if want := append([]string{first}, test.want...); !slices.Equal(told, want) {
+				if want := append([]string{firstRecord}, test.want...); !slices.Equal(told, want) {
 					t.Errorf("records: %q, want %q", told, want)
 				}
 				if got := s.images("shop")["api"]; got != "shop/api:2" {
@@ -82,7 +82,7 @@ func TestAnEditIsTheEditorsWhateverTheSourceDoes(t *testing.T) {
 // TestNothingIsToldBeforeAnEditThatIsOver looks at an edit that a cache says is to be taken over. What the source has changed
 // since it was is told by the batch that it comes with.
 func TestNothingIsToldBeforeAnEditThatIsOver(t *testing.T) {
-	before := sourceFirst(occasion{batch: syncstatus.EditBatch(2), generation: 2})
+	before := beforeEdit(trigger{batch: syncstatus.EditBatch(2), generation: 2})
 	for name, test := range map[string]struct {
 		status v1alpha1.AppCatalogStatus
 		over   bool
@@ -93,7 +93,7 @@ func TestNothingIsToldBeforeAnEditThatIsOver(t *testing.T) {
 		"waiting for a pause":  {v1alpha1.AppCatalogStatus{ObservedGeneration: 2, PendingEdits: []v1alpha1.CatalogEdit{{Generation: 2}}}, false},
 		"taken over, one more": {v1alpha1.AppCatalogStatus{ObservedGeneration: 2, PendingEdits: []v1alpha1.CatalogEdit{{Generation: 3}}}, true},
 	} {
-		if over := before.answered(&v1alpha1.AppCatalog{Status: test.status}); over != test.over {
+		if over := before.processed(&v1alpha1.AppCatalog{Status: test.status}); over != test.over {
 			t.Errorf("%s: over %v", name, over)
 		}
 	}

@@ -19,57 +19,56 @@ import (
 
 // Reasons of Events about a catalog that are not those of its conditions.
 const (
-	// reasonChanged says that the catalog has its next revision.
+	// reasonChanged: the catalog has a new revision.
 	reasonChanged = "Changed"
-	// reasonPreviewed says what would have changed.
+	// reasonPreviewed: the source has changes, which the catalog does not apply because it is a preview.
 	reasonPreviewed = "Previewed"
-	// reasonManualIntervention says that a record needs someone.
+	// reasonManualIntervention: a record needs manual intervention.
 	reasonManualIntervention = "ManualIntervention"
 )
 
-// events tell people of catalogs. An Event is made after what it tells of has been written, so a process that dies between the
-// two leaves one out, and none is made twice: records and conditions are what counts. They say what those say, and have
-// nothing of what is in objects.
+// events publishes Events about catalogs. An Event is published after the change that it reports was written: a crash in between loses an
+// Event, and no Event is published twice. Events repeat what records and conditions report. They have no content of objects.
 type events struct {
 	recorder   controllerevents.Recorder
 	conditions *controllerevents.Announcer
 }
 
-// newEvents returns events that are made while stopped is false.
-func newEvents(to controllerevents.Recorder, stopped func() bool) *events {
-	recorder := stoppable{to, stopped}
-	return &events{recorder, controllerevents.New(recorder, troublesOf)}
+// newEvents returns events that are published while suspended returns false.
+func newEvents(recorder controllerevents.Recorder, suspended func() bool) *events {
+	out := suspendable{recorder, suspended}
+	return &events{out, controllerevents.New(out, troublesOf)}
 }
 
-// stoppable makes Events unless the SyncPolicy stops them.
-type stoppable struct {
-	to      controllerevents.Recorder
-	stopped func() bool
+// suspendable is a recorder that the SyncPolicy can suspend.
+type suspendable struct {
+	recorder  controllerevents.Recorder
+	suspended func() bool
 }
 
-// Event makes an Event now or never.
-func (s stoppable) Event(object runtime.Object, eventType, reason, message string) {
-	if !s.stopped() {
-		s.to.Event(object, eventType, reason, message)
+// Event publishes an Event. It drops the Event while Events are suspended.
+func (s suspendable) Event(object runtime.Object, eventType, reason, message string) {
+	if !s.suspended() {
+		s.recorder.Event(object, eventType, reason, message)
 	}
 }
 
-// written tells what is new in the status of a catalog.
-func (e *events) written(before, after *v1alpha1.AppCatalog) {
+// statusWritten publishes Events about what has changed in the status of a catalog.
+func (e *events) statusWritten(before, after *v1alpha1.AppCatalog) {
 	e.conditions.Announce(after, before.Status.Conditions, after.Status.Conditions)
-	if gone := newlyMissing(before, after); len(gone) > 0 {
-		e.recorder.Event(after, corev1.EventTypeWarning, v1alpha1.ReasonDeletedInSource, deletedInSource+syncstatussummary.List(gone))
+	if missing := newlyMissing(before, after); len(missing) > 0 {
+		e.recorder.Event(after, corev1.EventTypeWarning, v1alpha1.ReasonDeletedInSource, deletedInSource+syncstatussummary.List(missing))
 	}
 }
 
-// advanced tells what made the newest revision of a catalog.
-func (e *events) advanced(catalog *v1alpha1.AppCatalog, record *v1alpha1.SyncStatus) {
+// revisionWritten publishes the changes of the newest revision of a catalog.
+func (e *events) revisionWritten(catalog *v1alpha1.AppCatalog, record *v1alpha1.SyncStatus) {
 	e.recorder.Event(catalog, corev1.EventTypeNormal, reasonChanged,
 		fmt.Sprintf("Revision %d: %s", record.Status.Revision, syncstatus.Sentence(record)))
 }
 
-// recorded tells of the state that a record has come to, if the status of its catalog does not.
-func (e *events) recorded(record *v1alpha1.SyncStatus) {
+// recordWritten publishes the new state of a record, if the status of its catalog does not report it.
+func (e *events) recordWritten(record *v1alpha1.SyncStatus) {
 	switch {
 	case record.Status.State == v1alpha1.SyncStateManualIntervention:
 		e.recorder.Event(subjectOf(record), corev1.EventTypeWarning, reasonManualIntervention, syncstatus.Sentence(record))
@@ -78,7 +77,7 @@ func (e *events) recorded(record *v1alpha1.SyncStatus) {
 	}
 }
 
-// subjectOf is the catalog of a record.
+// subjectOf returns a reference to the catalog of a record.
 func subjectOf(record *v1alpha1.SyncStatus) *corev1.ObjectReference {
 	subject := record.Spec.Subject
 	return &corev1.ObjectReference{
@@ -87,7 +86,7 @@ func subjectOf(record *v1alpha1.SyncStatus) *corev1.ObjectReference {
 	}
 }
 
-// newlyMissing are the workloads that the source has not any more since the status was last written.
+// newlyMissing returns the workloads that have become missing in the source since the status was last written.
 func newlyMissing(before, after *v1alpha1.AppCatalog) (names []string) {
 	known := map[reference]bool{}
 	for _, entry := range before.Status.Workloads {
@@ -101,8 +100,8 @@ func newlyMissing(before, after *v1alpha1.AppCatalog) (names []string) {
 	return names
 }
 
-// troublesOf reads conditions. While it cannot be said whether a catalog is ready, what was told before stays. What is the
-// matter with the source is told once, though Ready tells it too while nothing else is.
+// troublesOf returns the problems that conditions report. While a catalog is progressing, an earlier problem is kept. A problem of the
+// source is returned once, although Ready reports it as well if there is no other problem.
 func troublesOf(conditions []metav1.Condition, before controllerevents.Troubles) controllerevents.Troubles {
 	now := controllerevents.Troubles{}
 	source := meta.FindStatusCondition(conditions, v1alpha1.ConditionSourceReachable)

@@ -50,7 +50,7 @@ func (l *eventLog) all() []string {
 }
 
 // announces waits until the Events are those wanted, and gives others the time to come.
-func (s *stage) announces(want ...string) {
+func (s *stage) expectEvents(want ...string) {
 	s.Helper()
 	s.eventually("the Events", func() error {
 		if got := s.events.all(); len(got) < len(want) {
@@ -58,7 +58,7 @@ func (s *stage) announces(want ...string) {
 		}
 		return nil
 	})
-	s.windowPasses()
+	s.stepWindow()
 	if got := s.events.all(); !slices.Equal(got, want) {
 		s.Fatalf("Events:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
@@ -67,21 +67,21 @@ func (s *stage) announces(want ...string) {
 const firstEvent = "teams/shop Normal Changed Revision 1: 2 workloads changed by eve"
 
 func TestEventsTellWhatChanges(t *testing.T) {
-	s := begunStage(t)
+	s := runningStage(t)
 	s.put("api", "shop/api:2")
-	s.reaches("shop", 2)
+	s.waitForRevision("shop", 2)
 	s.remove("worker")
-	s.reaches("shop", 3)
+	s.waitForRevision("shop", 3)
 	s.stop()
 	s.start(0)
-	s.watching()
-	s.windowPasses()
+	s.waitForWatches()
+	s.stepWindow()
 	s.put("worker", "shop/worker:2")
-	s.reaches("shop", 4)
+	s.waitForRevision("shop", 4)
 	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PreviewOnly = true })
-	s.reaches("shop", 4)
+	s.waitForRevision("shop", 4)
 	s.put("api", "shop/api:3")
-	s.announces(firstEvent,
+	s.expectEvents(firstEvent,
 		"teams/shop Normal Changed Revision 2: 1 workload changed",
 		"teams/shop Warning DeletedInSource Not in the source any more, and kept until an editor takes them out: Deployment worker",
 		"teams/shop Normal Changed Revision 3: 1 workload changed",
@@ -90,16 +90,16 @@ func TestEventsTellWhatChanges(t *testing.T) {
 }
 
 func TestEventsTellOfFailuresOnce(t *testing.T) {
-	s := begunStage(t)
+	s := runningStage(t)
 	s.put("api", "shop/api:1", with([]any{map[string]any{
 		"name": "main", "image": "shop/api:1", "env": []any{map[string]any{"name": "TOKEN", "value": "hunter2"}},
 	}}, "spec", "template", "spec", "containers"))
-	s.reaches("shop", 2)
-	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = []v1alpha1.Patch{unfit} })
-	s.awaits(v1alpha1.SyncStateFailed)
+	s.waitForRevision("shop", 2)
+	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = []v1alpha1.Patch{failingPatch} })
+	s.waitForState(v1alpha1.SyncStateFailed)
 	s.stop()
 	s.start(0)
-	record := s.awaits(v1alpha1.SyncStateManualIntervention)
+	record := s.waitForState(v1alpha1.SyncStateManualIntervention)
 	s.put("api", "shop/api:2", with(true, "spec", "paused"))
 	asked, err := syncstatus.Move(record, syncstatus.Step{To: v1alpha1.SyncStateRetrying, By: "eve", At: s.clock.Now()})
 	if err != nil {
@@ -108,8 +108,8 @@ func TestEventsTellOfFailuresOnce(t *testing.T) {
 	if err := s.api.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("syncstatuses"), asked, "teams"); err != nil {
 		t.Fatal(err)
 	}
-	s.awaits(v1alpha1.SyncStateApplied)
-	s.windowPasses()
+	s.waitForState(v1alpha1.SyncStateApplied)
+	s.stepWindow()
 	counts := map[string]int{}
 	for _, event := range s.events.all() {
 		counts[strings.Fields(event)[1]+" "+strings.Fields(event)[2]]++
@@ -125,9 +125,9 @@ func TestEventsTellOfFailuresOnce(t *testing.T) {
 }
 
 func TestEventsTellWhenTheSourceIsGone(t *testing.T) {
-	s := newStage(t, appCatalog("shop", "api", "worker"), elsewhere(appCatalog("lost", "api")))
+	s := newStage(t, appCatalog("shop", "api", "worker"), withoutSource(appCatalog("lost", "api")))
 	s.start(0)
-	s.reaches("shop", 1)
+	s.waitForRevision("shop", 1)
 	s.eventually("the other catalog has said that it has no source", func() error {
 		for _, event := range s.events.all() {
 			if event == "teams/lost Warning SourceNotFound There is no namespace nowhere" {
@@ -139,7 +139,7 @@ func TestEventsTellWhenTheSourceIsGone(t *testing.T) {
 }
 
 // elsewhere is a catalog of a namespace that there is not.
-func elsewhere(catalog *v1alpha1.AppCatalog) *v1alpha1.AppCatalog {
+func withoutSource(catalog *v1alpha1.AppCatalog) *v1alpha1.AppCatalog {
 	catalog.Spec.SourceNamespace = "nowhere"
 	return catalog
 }
@@ -166,9 +166,9 @@ func TestNoticesAreStoppedWhileThePolicySaysSo(t *testing.T) {
 	s := newStage(t, appCatalog("shop", "api", "worker"))
 	s.suspendNotices(true)
 	s.start(0)
-	s.reaches("shop", 1)
-	s.watching()
-	s.windowPasses()
+	s.waitForRevision("shop", 1)
+	s.waitForWatches()
+	s.stepWindow()
 	if got := s.events.all(); len(got) > 0 {
 		t.Fatalf("Events were made: %q", got)
 	}
@@ -177,8 +177,8 @@ func TestNoticesAreStoppedWhileThePolicySaysSo(t *testing.T) {
 		before := len(s.events.all())
 		revision++
 		s.put("api", fmt.Sprintf("shop/api:%d", revision))
-		s.reaches("shop", revision)
-		s.windowPasses()
+		s.waitForRevision("shop", revision)
+		s.stepWindow()
 		return len(s.events.all()) - before
 	}
 	for _, suspend := range []bool{false, true} {
@@ -189,7 +189,7 @@ func TestNoticesAreStoppedWhileThePolicySaysSo(t *testing.T) {
 			}
 		}
 	}
-	if got := int64(len(s.told())); got != revision {
+	if got := int64(len(s.recordLines())); got != revision {
 		t.Errorf("%d of %d changes were recorded", got, revision)
 	}
 }

@@ -14,114 +14,117 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
+	"github.com/configbutler/slipstream/pkg/controller/conditions"
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// problem is why an occasion cannot be carried out until somebody changes something. Any other error passes, and is met by
-// beginning the occasion again; a problem is recorded, so that neither other catalogs nor later batches wait for it.
-type problem struct {
+// stallingError is an error that persists until a user changes something. It is recorded in a SyncStatus, so that it delays neither other
+// catalogs nor later batches. All other errors are transient: the update is repeated.
+type stallingError struct {
 	reason string
 	err    error
 }
 
-// Error is a sentence for people.
-func (p *problem) Error() string { return p.err.Error() }
+// Error returns a sentence for users.
+func (e *stallingError) Error() string { return e.err.Error() }
 
 // Unwrap returns the cause.
-func (p *problem) Unwrap() error { return p.err }
+func (e *stallingError) Unwrap() error { return e.err }
 
-// problemIn returns the problem that an error stands for, nil if it passes.
-func problemIn(err error) *problem {
-	if found := (*problem)(nil); errors.As(err, &found) {
+// asStalling converts an error to a stallingError. It returns nil for a transient error.
+func asStalling(err error) *stallingError {
+	if found := (*stallingError)(nil); errors.As(err, &found) {
 		return found
 	}
 	if found := (*capture.InvalidError)(nil); errors.As(err, &found) {
-		return &problem{found.Reason, err}
+		return &stallingError{found.Reason, err}
 	}
 	if apierrors.IsInvalid(err) || apierrors.IsRequestEntityTooLargeError(err) {
-		return &problem{v1alpha1.ReasonRecordRefused, err}
+		return &stallingError{v1alpha1.ReasonRecordRefused, err}
 	}
 	return nil
 }
 
-// fail records that an occasion could not be carried out. Its record says from then on what becomes of it.
-func (k *keeper) fail(ctx context.Context, t *task, why *problem) error {
+// fail records that an update has failed. Retries of the update follow from its SyncStatus.
+func (u *updater) fail(ctx context.Context, t *task, why *stallingError) error {
 	step := syncstatus.Step{
-		To: v1alpha1.SyncStateFailed, At: k.clock.Now(),
+		To: v1alpha1.SyncStateFailed, At: u.clock.Now(),
 		Failure: &syncstatus.Failure{Reason: why.reason, Message: why.Error()},
 	}
+	failure := conditions.Reason{Code: why.reason, Message: why.Error()}
 	record, err := t.record, error(nil)
 	switch {
 	case record == nil:
-		step.By = t.actor
-		record, err = begun(t.catalog, t.occasion, t.name, step)
+		step.By = t.trigger.actor
+		record, err = t.newRecord(step)
 	case record.Status.State == v1alpha1.SyncStateRetrying:
 		record, err = syncstatus.Move(record, step)
 	default:
-		// It has been written that it is applied, and the catalog could not follow: only trying again is left.
-		k.obstacles.set(t.catalog.UID, verdict{why.reason, why.Error()})
+		// The SyncStatus already reports that the change is applied, so it cannot fail any more. The update is repeated.
+		u.blocked.set(t.catalog.UID, failure)
 		return why
 	}
 	if err != nil {
 		return fmt.Errorf("record that %w: %w", why, err)
 	}
-	if err := k.put(ctx, t.record, record); err != nil {
+	if err := u.put(ctx, t.record, record); err != nil {
 		return err
 	}
 	countFailure(why)
 	changed := t.catalog.DeepCopy()
-	answer(changed, t.occasion)
-	return k.end(ctx, t, verdict{why.reason, why.Error()}, changed)
+	removePending(changed, t.trigger)
+	return u.finish(ctx, t, failure, changed)
 }
 
-// resume goes on with a record as far as its time has come, and says when it comes if it has not; 0 if there is none.
-func (c *catalogs) resume(
+// resume resumes a record: it retries a failed one if its backoff has passed, and completes an interrupted one. again is the time until
+// the next attempt is due, 0 if none is scheduled.
+func (r *reconciler) resume(
 	ctx context.Context, catalog *v1alpha1.AppCatalog, record *v1alpha1.SyncStatus,
 ) (again time.Duration, err error) {
 	switch record.Status.State {
 	case v1alpha1.SyncStateManualIntervention:
 		return 0, nil
 	case v1alpha1.SyncStateFailed:
-		at, left := syncstatus.NextAttempt(record, c.policy().Retry)
-		wait := at.Sub(c.shared.Clock.Now())
+		at, left := syncstatus.NextAttempt(record, r.lister.policy().Retry)
+		wait := at.Sub(r.shared.Clock.Now())
 		switch {
 		case !left, record.Status.Error.Reason == v1alpha1.ReasonRevisionNotKept:
-			return 0, c.keeper.move(ctx, record, syncstatus.Step{To: v1alpha1.SyncStateManualIntervention})
+			return 0, r.updater.move(ctx, record, syncstatus.Step{To: v1alpha1.SyncStateManualIntervention})
 		case wait > 0:
 			return wait, nil
 		}
-		if err := c.keeper.move(ctx, record, syncstatus.Step{To: v1alpha1.SyncStateRetrying}); err != nil {
+		if err := r.updater.move(ctx, record, syncstatus.Step{To: v1alpha1.SyncStateRetrying}); err != nil {
 			return 0, err
 		}
 	}
-	now := c.shared.Clock.Now()
-	if !begunToApply(record) && (asked(catalog, now) || resumed(record).waits(catalog, record, now)) {
-		return 0, nil // After what has been asked for since; after what keeps the catalog as it is.
+	now := r.shared.Clock.Now()
+	if !applying(record) && (hasPending(catalog, now) || recordTrigger(record).postponed(catalog, record, now)) {
+		return 0, nil // Retried after the pending edits and requests, and after the end of the pause.
 	}
-	seen, err := c.reader.everything(ctx, catalog.Spec.SourceNamespace, wantedBy([]*v1alpha1.AppCatalog{catalog}))
+	source, err := r.reader.readAll(ctx, catalog.Spec.SourceNamespace, followedBy([]*v1alpha1.AppCatalog{catalog}))
 	if err != nil {
 		return 0, err
 	}
-	return 0, c.keeper.carryOut(ctx, catalog, resumed(record), seen)
+	return 0, r.updater.update(ctx, catalog, recordTrigger(record), source)
 }
 
-// move takes a record a step further, unless somebody was faster.
-func (k *keeper) move(ctx context.Context, of *v1alpha1.SyncStatus, step syncstatus.Step) error {
-	record, err := k.api.SyncStatuses(of.Namespace).Get(ctx, of.Name, metav1.GetOptions{})
+// move moves a SyncStatus to its next state, unless another client has already changed its state.
+func (u *updater) move(ctx context.Context, cached *v1alpha1.SyncStatus, step syncstatus.Step) error {
+	record, err := u.api.SyncStatuses(cached.Namespace).Get(ctx, cached.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
 	case err != nil:
-		return fmt.Errorf("read SyncStatus %s/%s: %w", of.Namespace, of.Name, err)
-	case record.UID != of.UID || record.Status.State != of.Status.State || record.Status.Attempts != of.Status.Attempts:
+		return fmt.Errorf("read SyncStatus %s/%s: %w", cached.Namespace, cached.Name, err)
+	case record.UID != cached.UID || record.Status.State != cached.Status.State || record.Status.Attempts != cached.Status.Attempts:
 		return nil
 	}
-	step.At = k.clock.Now()
+	step.At = u.clock.Now()
 	moved, err := syncstatus.Move(record, step)
 	if err != nil {
 		return err
 	}
-	if err := k.put(ctx, record, moved); err != nil && !errors.Is(err, errGoing) {
+	if err := u.put(ctx, record, moved); err != nil && !errors.Is(err, errDeleting) {
 		return err
 	}
 	return nil

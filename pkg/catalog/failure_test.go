@@ -18,29 +18,29 @@ import (
 )
 
 // unfit is a patch of api that fits only while the source says that a rollout is paused.
-var unfit = v1alpha1.Patch{
+var failingPatch = v1alpha1.Patch{
 	Target: v1alpha1.PatchTarget{Kind: "Deployment", Name: "api"}, Type: v1alpha1.PatchJSON6902,
 	Patch: `[{"op":"replace","path":"/spec/paused","value":false}]`,
 }
 
 // failing is a stage whose catalog shop has a patch that does not fit.
-func failing(t *testing.T) *stage {
+func failingStage(t *testing.T) *stage {
 	t.Helper()
-	s := begunStage(t)
-	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = []v1alpha1.Patch{unfit} })
-	s.awaits(v1alpha1.SyncStateFailed)
+	s := runningStage(t)
+	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = []v1alpha1.Patch{failingPatch} })
+	s.waitForState(v1alpha1.SyncStateFailed)
 	return s
 }
 
 // awaits waits until the record of an edit that adam has made is in a state.
-func (s *stage) awaits(state v1alpha1.SyncState) *v1alpha1.SyncStatus {
+func (s *stage) waitForState(state v1alpha1.SyncState) *v1alpha1.SyncStatus {
 	s.Helper()
 	var found v1alpha1.SyncStatus
 	s.eventually(fmt.Sprintf("the record is %s", state), func() error {
 		all := s.syncStatuses()
 		at := slices.IndexFunc(all, func(r v1alpha1.SyncStatus) bool { return r.Status.Actor == "adam" && r.Status.State == state })
 		if at < 0 {
-			return fmt.Errorf("records: %q", s.told())
+			return fmt.Errorf("records: %q", s.recordLines())
 		}
 		found = all[at]
 		return nil
@@ -49,8 +49,8 @@ func (s *stage) awaits(state v1alpha1.SyncState) *v1alpha1.SyncStatus {
 }
 
 func TestUnfitPatchesAreTriedAgainUntilSomebodyHasToLook(t *testing.T) {
-	s := failing(t)
-	record := s.awaits(v1alpha1.SyncStateManualIntervention)
+	s := failingStage(t)
+	record := s.waitForState(v1alpha1.SyncStateManualIntervention)
 	if record.Status.Attempts != 5 || record.Status.Actor != "adam" || record.Status.Error.Reason != v1alpha1.ReasonPatchFailed {
 		t.Errorf("the record is %+v, %+v", record.Status, record.Status.Error)
 	}
@@ -64,7 +64,7 @@ func TestUnfitPatchesAreTriedAgainUntilSomebodyHasToLook(t *testing.T) {
 	}
 
 	s.put("api", "shop/api:2", with(true, "spec", "paused"))
-	s.windowPasses()
+	s.stepWindow()
 	asked, err := syncstatus.Move(record, syncstatus.Step{To: v1alpha1.SyncStateRetrying, By: "eve", At: s.clock.Now()})
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func TestUnfitPatchesAreTriedAgainUntilSomebodyHasToLook(t *testing.T) {
 	if err := s.api.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("syncstatuses"), asked, "teams"); err != nil {
 		t.Fatal(err)
 	}
-	record = s.awaits(v1alpha1.SyncStateApplied)
+	record = s.waitForState(v1alpha1.SyncStateApplied)
 	if record.Status.Attempts != 6 || record.Status.Error != nil {
 		t.Errorf("the record is %+v", record.Status)
 	}
@@ -98,13 +98,13 @@ func (s *stage) dismiss(record *v1alpha1.SyncStatus) {
 }
 
 // isReady waits until a catalog says whether it is, and returns why it is not.
-func (s *stage) isReady(name string, want bool) (message string) {
+func (s *stage) waitForReady(name string, want bool) (message string) {
 	s.Helper()
 	s.eventually(fmt.Sprintf("the catalog is ready: %t", want), func() error {
 		catalog := s.catalog(name)
 		ready := meta.FindStatusCondition(catalog.Status.Conditions, v1alpha1.ConditionReady)
 		if ready == nil || (ready.Status == metav1.ConditionTrue) != want || len(catalog.Status.PendingSyncs) > 0 {
-			return fmt.Errorf("%q, %+v", s.told(), catalog.Status.Conditions)
+			return fmt.Errorf("%q, %+v", s.recordLines(), catalog.Status.Conditions)
 		}
 		message = ready.Message
 		return nil
@@ -113,7 +113,7 @@ func (s *stage) isReady(name string, want bool) (message string) {
 }
 
 // ask has somebody ask to read the source of a catalog anew.
-func (s *stage) ask(name string) {
+func (s *stage) requestSync(name string) {
 	s.Helper()
 	s.replace(name, func(catalog *v1alpha1.AppCatalog) {
 		catalog.Status.PendingSyncs = []v1alpha1.PendingCatalogSync{{ID: "1", Actor: "eve", Time: metav1.NewTime(s.clock.Now())}}
@@ -129,29 +129,29 @@ func TestWhatIsDismissedIsNotSettled(t *testing.T) {
 		},
 		"a comparison of everything": func(s *stage) {
 			s.put("api", "shop/api:3", paused)
-			s.windowPasses()
-			s.ask("shop")
+			s.stepWindow()
+			s.requestSync("shop")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := failing(t)
-			s.dismiss(s.awaits(v1alpha1.SyncStateManualIntervention))
+			s := failingStage(t)
+			s.dismiss(s.waitForState(v1alpha1.SyncStateManualIntervention))
 			s.put("worker", "shop/worker:2")
-			s.reaches("shop", 2)
-			if why := s.isReady("shop", false); !strings.Contains(why, "patches[0]") {
+			s.waitForRevision("shop", 2)
+			if why := s.waitForReady("shop", false); !strings.Contains(why, "patches[0]") {
 				t.Errorf("after a batch: %s", why)
 			}
 			s.stop()
 			s.start(0)
-			s.watching()
+			s.waitForWatches()
 			s.put("worker", "shop/worker:3")
-			s.reaches("shop", 3)
-			s.isReady("shop", false)
+			s.waitForRevision("shop", 3)
+			s.waitForReady("shop", false)
 			settle(s)
-			s.isReady("shop", true)
+			s.waitForReady("shop", true)
 			s.put("worker", "shop/worker:4")
-			s.windowPasses()
-			s.isReady("shop", true)
+			s.stepWindow()
+			s.waitForReady("shop", true)
 		})
 	}
 }
@@ -159,21 +159,21 @@ func TestWhatIsDismissedIsNotSettled(t *testing.T) {
 // A comparison that goes wrong settles nothing, and what has been settled does not come back with the next failure.
 func TestWhatIsDismissedStaysSettled(t *testing.T) {
 	paused := with(true, "spec", "paused")
-	s := failing(t)
-	s.dismiss(s.awaits(v1alpha1.SyncStateManualIntervention))
-	s.ask("shop")
-	s.comes("shop 0 ManualIntervention by eve (0)")
-	s.isReady("shop", false)
+	s := failingStage(t)
+	s.dismiss(s.waitForState(v1alpha1.SyncStateManualIntervention))
+	s.requestSync("shop")
+	s.waitForRecord("shop 0 ManualIntervention by eve (0)")
+	s.waitForReady("shop", false)
 	s.put("api", "shop/api:2", paused)
-	s.windowPasses()
-	s.ask("shop")
-	s.isReady("shop", true)
+	s.stepWindow()
+	s.requestSync("shop")
+	s.waitForReady("shop", true)
 
 	s.put("api", "shop/api:3")
-	s.comes("shop 0 Failed (0)")
-	s.isReady("shop", false)
+	s.waitForRecord("shop 0 Failed (0)")
+	s.waitForReady("shop", false)
 	s.put("api", "shop/api:4", paused)
-	s.isReady("shop", true)
+	s.waitForReady("shop", true)
 }
 
 // What a user has put right in the spec is not held against the catalog: what failed because of it is tried again.
@@ -181,19 +181,19 @@ func TestEditsHaveWhatFailedTriedAgain(t *testing.T) {
 	s := newStage(t, appCatalog("shop", "api"))
 	s.put("api", "shop/api:1", with(true, "spec", "paused"))
 	s.start(0)
-	s.reaches("shop", 1)
-	s.watching()
-	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = []v1alpha1.Patch{unfit} })
-	s.reaches("shop", 2)
+	s.waitForRevision("shop", 1)
+	s.waitForWatches()
+	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = []v1alpha1.Patch{failingPatch} })
+	s.waitForRevision("shop", 2)
 	s.put("api", "shop/api:2")
-	s.comes("shop 0 ManualIntervention (0)")
+	s.waitForRecord("shop 0 ManualIntervention (0)")
 	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Ignore = nil })
 	s.eventually("an edit that puts nothing right is tried with", func() error {
 		at := slices.IndexFunc(s.syncStatuses(), func(r v1alpha1.SyncStatus) bool {
 			return r.Status.AutoTriggered && r.Status.Attempts == 6 && r.Status.State == v1alpha1.SyncStateManualIntervention
 		})
 		if at < 0 {
-			return fmt.Errorf("records: %q", s.told())
+			return fmt.Errorf("records: %q", s.recordLines())
 		}
 		return nil
 	})
@@ -201,11 +201,11 @@ func TestEditsHaveWhatFailedTriedAgain(t *testing.T) {
 	s.eventually("the catalog is ready", func() error {
 		catalog := s.catalog("shop")
 		if !meta.IsStatusConditionTrue(catalog.Status.Conditions, v1alpha1.ConditionReady) {
-			return fmt.Errorf("%q, %+v", s.told(), catalog.Status.Conditions)
+			return fmt.Errorf("%q, %+v", s.recordLines(), catalog.Status.Conditions)
 		}
 		return nil
 	})
-	s.comes("shop 3 AutoApplied (0)")
+	s.waitForRecord("shop 3 AutoApplied (0)")
 	if got := s.images("shop")["api"]; got != "shop/api:2" {
 		t.Errorf("the catalog offers %s", got)
 	}
@@ -216,16 +216,16 @@ func TestReadingTheSourceHasWhatFailedTriedAgain(t *testing.T) {
 	s := newStage(t, appCatalog("shop", "api"))
 	s.put("api", "shop/api:1", with(true, "spec", "paused"))
 	s.start(0)
-	s.reaches("shop", 1)
-	s.watching()
-	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = []v1alpha1.Patch{unfit} })
-	s.reaches("shop", 2)
+	s.waitForRevision("shop", 1)
+	s.waitForWatches()
+	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = []v1alpha1.Patch{failingPatch} })
+	s.waitForRevision("shop", 2)
 	s.put("api", "shop/api:2")
-	s.comes("shop 0 ManualIntervention (0)")
+	s.waitForRecord("shop 0 ManualIntervention (0)")
 	s.put("api", "shop/api:3", with(true, "spec", "paused"))
-	s.reaches("shop", 3)
+	s.waitForRevision("shop", 3)
 	if !stalled(s.catalog("shop")) {
-		t.Errorf("nobody is needed: %q, %+v", s.told(), s.catalog("shop").Status.Conditions)
+		t.Errorf("nobody is needed: %q, %+v", s.recordLines(), s.catalog("shop").Status.Conditions)
 	}
 	s.replace("shop", func(catalog *v1alpha1.AppCatalog) {
 		catalog.Status.PendingSyncs = []v1alpha1.PendingCatalogSync{{ID: "1", Actor: "eve", Time: metav1.NewTime(s.clock.Now())}}
@@ -233,18 +233,18 @@ func TestReadingTheSourceHasWhatFailedTriedAgain(t *testing.T) {
 	s.eventually("the catalog is ready", func() error {
 		catalog := s.catalog("shop")
 		if !meta.IsStatusConditionTrue(catalog.Status.Conditions, v1alpha1.ConditionReady) {
-			return fmt.Errorf("%q, %+v", s.told(), catalog.Status.Conditions)
+			return fmt.Errorf("%q, %+v", s.recordLines(), catalog.Status.Conditions)
 		}
 		return nil
 	})
-	s.comes("shop 3 AutoApplied (0)")
+	s.waitForRecord("shop 3 AutoApplied (0)")
 }
 
 // comes waits until there is a record.
-func (s *stage) comes(want string) {
+func (s *stage) waitForRecord(want string) {
 	s.Helper()
 	s.eventually("a record: "+want, func() error {
-		if got := s.told(); !slices.Contains(got, want) {
+		if got := s.recordLines(); !slices.Contains(got, want) {
 			return fmt.Errorf("records: %q", got)
 		}
 		return nil
@@ -252,10 +252,10 @@ func (s *stage) comes(want string) {
 }
 
 func TestWhatFailedIsAppliedOnceItFits(t *testing.T) {
-	s := failing(t)
+	s := failingStage(t)
 	s.put("api", "shop/api:2", with(true, "spec", "paused"))
-	s.awaits(v1alpha1.SyncStateApplied)
-	s.windowPasses()
+	s.waitForState(v1alpha1.SyncStateApplied)
+	s.stepWindow()
 	if got := s.images("shop")["api"]; got != "shop/api:2" {
 		t.Errorf("the catalog offers %s", got)
 	}
@@ -263,29 +263,29 @@ func TestWhatFailedIsAppliedOnceItFits(t *testing.T) {
 	for _, record := range s.syncStatuses() {
 		revisions[record.Status.Revision]++
 	}
-	if now := s.catalog("shop").Status.Revision; now != 2 || !maps.Equal(revisions, map[int64]int{1: 1, 2: len(s.told()) - 1}) {
-		t.Errorf("revision %d, records %q", now, s.told())
+	if now := s.catalog("shop").Status.Revision; now != 2 || !maps.Equal(revisions, map[int64]int{1: 1, 2: len(s.recordLines()) - 1}) {
+		t.Errorf("revision %d, records %q", now, s.recordLines())
 	}
 }
 
 func TestOneCatalogsFailureIsNoneOfAnother(t *testing.T) {
 	s := newStage(t, appCatalog("shop", "api", "worker"), appCatalog("work", "worker", "api"))
 	s.start(0)
-	s.reaches("shop", 1)
-	s.reaches("work", 1)
-	s.watching()
-	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = []v1alpha1.Patch{unfit} })
+	s.waitForRevision("shop", 1)
+	s.waitForRevision("work", 1)
+	s.waitForWatches()
+	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = []v1alpha1.Patch{failingPatch} })
 	s.put("api", "shop/api:2")
-	s.reaches("work", 2)
+	s.waitForRevision("work", 2)
 	s.put("worker", "shop/worker:2")
-	s.reaches("work", 3)
+	s.waitForRevision("work", 3)
 	if got := s.images("work"); !maps.Equal(got, map[string]string{"api": "shop/api:2", "worker": "shop/worker:2"}) {
 		t.Errorf("the other catalog offers %v", got)
 	}
 }
 
 func TestRequestsToReadTheSourceAreAnswered(t *testing.T) {
-	s := begunStage(t)
+	s := runningStage(t)
 	s.replace("shop", func(catalog *v1alpha1.AppCatalog) {
 		catalog.Status.PendingSyncs = []v1alpha1.PendingCatalogSync{{ID: "a1", Actor: "adam", Time: metav1.NewTime(s.clock.Now())}}
 	})
@@ -295,5 +295,5 @@ func TestRequestsToReadTheSourceAreAnswered(t *testing.T) {
 		}
 		return nil
 	})
-	s.tells(first)
+	s.expectRecords(firstRecord)
 }

@@ -9,32 +9,28 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-const (
-	// measurePeriod is how old the gauges are at most. It is shorter than what metrics are usually read in.
-	measurePeriod = 5 * time.Second
-	// byState is the index of the records of catalogs by their state.
-	byState = "catalog/state"
-)
+// measurePeriod is the maximum age of the gauges. It is shorter than the usual scrape interval.
+const measurePeriod = 5 * time.Second
 
-// stateOf is the state of a record of a catalog.
-func stateOf(object any) ([]string, error) {
-	if record, ok := object.(*v1alpha1.SyncStatus); ok && record.Spec.Type == v1alpha1.SyncTypeCatalog {
-		return []string{string(record.Status.State)}, nil
-	}
-	return nil, nil
+// gauges keeps the gauges of catalogs up to date.
+type gauges struct {
+	lister  *lister
+	sources *reachability
+	clock   clock.WithTicker
 }
 
-// measureUntil keeps the gauges until ctx ends. Afterwards they are 0: whoever leads next tells.
-func (c *catalogs) measureUntil(ctx context.Context) {
-	defer setGauges(numbers{})
-	ticker := c.shared.Clock.NewTicker(measurePeriod)
+// run updates the gauges until ctx ends. Then it sets them to 0, because the next leader reports them.
+func (g *gauges) run(ctx context.Context) {
+	defer counts{}.publish()
+	ticker := g.clock.NewTicker(measurePeriod)
 	defer ticker.Stop()
 	for {
-		setGauges(c.count())
+		g.count().publish()
 		select {
 		case <-ctx.Done():
 			return
@@ -43,58 +39,55 @@ func (c *catalogs) measureUntil(ctx context.Context) {
 	}
 }
 
-// numbers are what the gauges show.
-type numbers struct {
+// counts are the values of the gauges.
+type counts struct {
+	// ready is the number of catalogs by the status of their condition Ready.
 	ready                                   map[metav1.ConditionStatus]int
 	missing, awaiting, sources, unreachable int
 }
 
-// count counts what there is.
-func (c *catalogs) count() numbers {
-	api := c.informers.Configbutler().V1alpha1()
-	out := numbers{ready: map[metav1.ConditionStatus]int{}}
-	for _, namespace := range api.AppCatalogs().Informer().GetIndexer().ListIndexFuncValues(bySource) {
-		following := c.following(namespace)
-		if len(following) == 0 {
+func (g *gauges) count() counts {
+	out := counts{ready: map[metav1.ConditionStatus]int{}}
+	for _, namespace := range g.lister.namespaces() {
+		catalogs := g.lister.catalogs(namespace)
+		if len(catalogs) == 0 {
 			continue
 		}
 		out.sources++
-		if reach := c.reach.of(namespace); !reach.ok() && reach.reason != v1alpha1.ReasonProgressing {
+		if source := g.sources.of(namespace); !source.IsZero() && source.Code != v1alpha1.ReasonProgressing {
 			out.unreachable++
 		}
-		for _, catalog := range following {
+		for _, catalog := range catalogs {
 			out.add(catalog)
 		}
 	}
-	// The index is there since before the informer was started.
-	awaiting, _ := api.SyncStatuses().Informer().GetIndexer().ByIndex(byState, string(v1alpha1.SyncStateManualIntervention))
-	for _, object := range awaiting {
-		if record, ok := object.(*v1alpha1.SyncStatus); ok && c.subject(record) != nil {
+	for _, record := range g.lister.recordsIn(v1alpha1.SyncStateManualIntervention) {
+		if g.lister.subject(record) != nil {
 			out.awaiting++
 		}
 	}
 	return out
 }
 
-func (n *numbers) add(catalog *v1alpha1.AppCatalog) {
+func (c *counts) add(catalog *v1alpha1.AppCatalog) {
 	status := metav1.ConditionUnknown
 	if ready := meta.FindStatusCondition(catalog.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
 		status = ready.Status
 	}
-	n.ready[status]++
+	c.ready[status]++
 	for _, entry := range catalog.Status.Workloads {
 		if entry.Missing {
-			n.missing++
+			c.missing++
 		}
 	}
 }
 
-func setGauges(to numbers) {
+func (c counts) publish() {
 	for _, status := range []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown} {
-		catalogsGauge.WithLabelValues(string(status)).Set(float64(to.ready[status]))
+		catalogsGauge.WithLabelValues(string(status)).Set(float64(c.ready[status]))
 	}
-	missingGauge.Set(float64(to.missing))
-	awaitingGauge.Set(float64(to.awaiting))
-	sourcesGauge.Set(float64(to.sources))
-	unreachableGauge.Set(float64(to.unreachable))
+	missingGauge.Set(float64(c.missing))
+	awaitingGauge.Set(float64(c.awaiting))
+	sourcesGauge.Set(float64(c.sources))
+	unreachableGauge.Set(float64(c.unreachable))
 }

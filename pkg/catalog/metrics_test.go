@@ -18,7 +18,7 @@ import (
 )
 
 // grew expects by how much counters have grown.
-func grew(t *testing.T, before map[string]float64, want map[string]float64) {
+func expectGrowth(t *testing.T, before map[string]float64, want map[string]float64) {
 	t.Helper()
 	after := metrictest.Values(t)
 	for name, by := range want {
@@ -29,7 +29,7 @@ func grew(t *testing.T, before map[string]float64, want map[string]float64) {
 }
 
 // shows waits until gauges have values.
-func (s *stage) shows(t *testing.T, want map[string]float64) {
+func (s *stage) waitForGauges(t *testing.T, want map[string]float64) {
 	t.Helper()
 	s.eventually("the gauges are right", func() error {
 		now := metrictest.Values(t)
@@ -43,7 +43,7 @@ func (s *stage) shows(t *testing.T, want map[string]float64) {
 }
 
 func TestEventsAndRecordsAreCounted(t *testing.T) {
-	s := begunStage(t)
+	s := runningStage(t)
 	before := metrictest.Values(t)
 	s.put("api", "shop/api:2")
 	s.put("api", "shop/api:3")
@@ -51,12 +51,12 @@ func TestEventsAndRecordsAreCounted(t *testing.T) {
 	s.put("api", "shop/api:3", with(int64(9), "status", "readyReplicas"))
 	s.put("untracked", "shop/untracked:1")
 	s.put("untracked", "shop/untracked:2")
-	s.arrived(3)
-	s.reaches("shop", 2)
-	s.windowPasses()
+	s.waitForEvents(3)
+	s.waitForRevision("shop", 2)
+	s.stepWindow()
 	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Workloads = catalog.Spec.Workloads[:1] })
-	s.reaches("shop", 3)
-	grew(t, before, map[string]float64{
+	s.waitForRevision("shop", 3)
+	expectGrowth(t, before, map[string]float64{
 		"catalog_events_received_total deployments": 6, "catalog_events_mapped_total": 3,
 		"catalog_events_ignored_total unchanged": 1, "catalog_events_ignored_total not_followed": 2,
 		"catalog_intake_events_deduplicated_total": 1, "catalog_intake_batches_closed_total": 1,
@@ -67,15 +67,15 @@ func TestEventsAndRecordsAreCounted(t *testing.T) {
 
 func TestFailuresAreCounted(t *testing.T) {
 	before := metrictest.Values(t)
-	s := failing(t)
-	s.awaits(v1alpha1.SyncStateManualIntervention)
-	s.shows(t, map[string]float64{"catalog_records_awaiting": 1, "catalogs False": 1, "catalogs True": 0})
-	grew(t, before, map[string]float64{
+	s := failingStage(t)
+	s.waitForState(v1alpha1.SyncStateManualIntervention)
+	s.waitForGauges(t, map[string]float64{"catalog_records_awaiting": 1, "catalogs False": 1, "catalogs True": 0})
+	expectGrowth(t, before, map[string]float64{
 		"catalog_failures_total PatchFailed": 5, "catalog_records_total Failed": 5, "catalog_records_total Retrying": 4,
 		"catalog_records_total ManualIntervention": 1,
 	})
 	s.deleteCatalog("shop") // Nobody can try its changes again.
-	s.shows(t, map[string]float64{"catalog_records_awaiting": 0, "catalogs False": 0})
+	s.waitForGauges(t, map[string]float64{"catalog_records_awaiting": 0, "catalogs False": 0})
 }
 
 // Whoever looks at a catalog whose spec changes meanwhile begins again, which is no failure; that of another catalog of the
@@ -101,27 +101,27 @@ func TestToBeginAgainIsNoFailure(t *testing.T) {
 			})
 			before := metrictest.Values(t)
 			s.start(0)
-			s.reaches("shop", 1)
-			s.reaches("work", 1)
-			grew(t, before, map[string]float64{"catalog_failures_total Transient": test.want})
+			s.waitForRevision("shop", 1)
+			s.waitForRevision("work", 1)
+			expectGrowth(t, before, map[string]float64{"catalog_failures_total Transient": test.want})
 		})
 	}
 }
 
 func TestGaugesShowWhatThereIs(t *testing.T) {
-	s := newStage(t, appCatalog("shop", "api", "worker"), appCatalog("work", "worker"), elsewhere(appCatalog("lost", "api")))
+	s := newStage(t, appCatalog("shop", "api", "worker"), appCatalog("work", "worker"), withoutSource(appCatalog("lost", "api")))
 	s.start(0)
-	s.reaches("shop", 1)
-	s.reaches("work", 1)
+	s.waitForRevision("shop", 1)
+	s.waitForRevision("work", 1)
 	s.remove("worker")
-	s.reaches("shop", 2)
-	s.reaches("work", 2)
-	s.shows(t, map[string]float64{
+	s.waitForRevision("shop", 2)
+	s.waitForRevision("work", 2)
+	s.waitForGauges(t, map[string]float64{
 		"catalogs True": 2, "catalogs False": 1, "catalogs Unknown": 0, "catalog_workloads_missing": 2,
 		"catalog_sources": 2, "catalog_sources_unreachable": 1, "catalog_records_awaiting": 0,
 	})
 	s.stop() // Who leads next tells.
-	s.shows(t, map[string]float64{
+	s.waitForGauges(t, map[string]float64{
 		"catalogs True": 0, "catalogs False": 0, "catalog_workloads_missing": 0, "catalog_sources": 0, "catalog_sources_unreachable": 0,
 	})
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // crowd is a stage with a catalog of so many workloads, and room for changes of ten.
-func crowd(t *testing.T, workloads int) *stage {
+func crowdedStage(t *testing.T, workloads int) *stage {
 	t.Helper()
 	var names []string
 	for n := range workloads {
@@ -26,12 +26,12 @@ func crowd(t *testing.T, workloads int) *stage {
 	}
 	s := newStage(t, appCatalog("shop", names...))
 	s.capacity = 10
-	s.crowdChanges(workloads, 1)
+	s.changeWorkloads(workloads, 1)
 	return s
 }
 
 // crowdChanges gives the first workloads a version.
-func (s *stage) crowdChanges(workloads, version int) {
+func (s *stage) changeWorkloads(workloads, version int) {
 	s.Helper()
 	for n := range workloads {
 		s.put(fmt.Sprintf("w%02d", n), fmt.Sprintf("shop/w:%d", version))
@@ -39,7 +39,7 @@ func (s *stage) crowdChanges(workloads, version int) {
 }
 
 // warns waits until so many Events have been made for a reason, and gives more the time to come.
-func (s *stage) warns(reason string, times int) {
+func (s *stage) expectWarnings(reason string, times int) {
 	s.Helper()
 	count := func() (n int) {
 		for _, event := range s.events.all() {
@@ -55,67 +55,67 @@ func (s *stage) warns(reason string, times int) {
 		}
 		return nil
 	})
-	s.windowPasses()
+	s.stepWindow()
 	if n := count(); n != times {
 		s.Errorf("%d Events for %s, want %d: %q", n, reason, times, s.events.all())
 	}
 }
 
 func TestCatalogsAreToldThatTheIntakeFills(t *testing.T) {
-	s := crowd(t, 8)
+	s := crowdedStage(t, 8)
 	s.start(0)
-	s.reaches("shop", 1)
-	s.watching()
-	s.windowPasses()
-	s.crowdChanges(6, 2)
-	s.reaches("shop", 2)
-	s.warns(reasonFilling, 0)
-	s.crowdChanges(8, 3)
-	s.arrived(14)
-	s.warns(reasonFilling, 1)
-	s.reaches("shop", 3)
+	s.waitForRevision("shop", 1)
+	s.waitForWatches()
+	s.stepWindow()
+	s.changeWorkloads(6, 2)
+	s.waitForRevision("shop", 2)
+	s.expectWarnings(reasonFilling, 0)
+	s.changeWorkloads(8, 3)
+	s.waitForEvents(14)
+	s.expectWarnings(reasonFilling, 1)
+	s.waitForRevision("shop", 3)
 }
 
 func TestCatalogsAreToldOfAnOverflowNowAndThen(t *testing.T) {
-	s := crowd(t, 12)
+	s := crowdedStage(t, 12)
 	s.start(0)
-	s.reaches("shop", 1)
-	s.watching()
-	s.windowPasses()
+	s.waitForRevision("shop", 1)
+	s.waitForWatches()
+	s.stepWindow()
 	overflow := func(version int) {
 		t.Helper()
-		s.crowdChanges(12, version)
-		s.arrived(12 * int64(version-1))
-		s.reaches("shop", int64(version))
-		s.windowPasses()
+		s.changeWorkloads(12, version)
+		s.waitForEvents(12 * int64(version-1))
+		s.waitForRevision("shop", int64(version))
+		s.stepWindow()
 	}
 	overflow(2)
-	s.warns(reasonOverflowed, 1)
+	s.expectWarnings(reasonOverflowed, 1)
 	overflow(3)
-	s.warns(reasonOverflowed, 1)
-	s.clock.Step(noticePause)
+	s.expectWarnings(reasonOverflowed, 1)
+	s.clock.Step(noticeInterval)
 	overflow(4)
-	s.warns(reasonOverflowed, 2)
+	s.expectWarnings(reasonOverflowed, 2)
 	if got := s.syncStatuses(); got[len(got)-1].Status.WorkloadCount != 12 {
-		t.Errorf("the last record: %q", s.told())
+		t.Errorf("the last record: %q", s.recordLines())
 	}
 }
 
 func TestCatalogsAreToldThatTheirChangesAreNotKept(t *testing.T) {
-	s := crowd(t, 3)
+	s := crowdedStage(t, 3)
 	store := &fullKV{KV: s.kv}
 	s.kv = store
 	s.start(0)
-	s.reaches("shop", 1)
-	s.watching()
-	s.windowPasses()
+	s.waitForRevision("shop", 1)
+	s.waitForWatches()
+	s.stepWindow()
 	before := metrictest.Values(t)["catalog_failures_total Transient"]
 	store.full.Store(true)
-	s.crowdChanges(3, 2)
-	s.arrived(3)
-	s.warns(reasonBlocked, 1)
+	s.changeWorkloads(3, 2)
+	s.waitForEvents(3)
+	s.expectWarnings(reasonBlocked, 1)
 	store.full.Store(false)
-	s.reaches("shop", 2)
+	s.waitForRevision("shop", 2)
 	s.eventually("the catalog is told that it is over", func() error {
 		if got := s.events.all(); !slices.Contains(got, "teams/shop Normal ChangesKept Changes of production are kept again") {
 			return fmt.Errorf("%q", got)

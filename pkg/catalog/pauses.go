@@ -11,40 +11,39 @@ import (
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
 )
 
-// A pause keeps a catalog as it is. What its editors change meanwhile is taken over when the pause ends, after what the
-// source has changed, and is their work then: until then it stays among the edits that the catalog does not show, in its
-// status. Only a rollback waits for nothing.
+// Edits during a pause are applied when the pause ends, after the source changes, and with their editor as actor. Until then they remain in
+// status.pendingEdits. Only a rollback does not wait for the end of a pause.
 
-// unanswered says whether the catalog does not show what its spec says: it has not been looked at, or waits for the end of
-// a pause.
-func unanswered(catalog *v1alpha1.AppCatalog) bool {
-	return edited(catalog) || awaits(catalog, catalog.Generation)
+// hasPendingEdit reports whether the status does not show the result of the current spec: it has not been processed yet, or waits for the
+// end of a pause.
+func hasPendingEdit(catalog *v1alpha1.AppCatalog) bool {
+	return specChanged(catalog) || hasEditUpTo(catalog, catalog.Generation)
 }
 
-// awaits says whether an edit waits to be shown, of a generation or one before.
-func awaits(catalog *v1alpha1.AppCatalog, generation int64) bool {
+// hasEditUpTo reports whether an edit of a generation or an earlier one is pending.
+func hasEditUpTo(catalog *v1alpha1.AppCatalog, generation int64) bool {
 	return slices.ContainsFunc(catalog.Status.PendingEdits, func(edit v1alpha1.CatalogEdit) bool { return edit.Generation <= generation })
 }
 
-// wait ends an occasion that changes nothing for now.
-func (k *keeper) wait(ctx context.Context, t *task, seen sight) error {
-	t.later = t.generation > 0 && (unpinned(t.catalog) || k.counts(t, seen))
-	return k.close(ctx, t, nil)
+// postpone completes an update that changes nothing until a pause ends.
+func (u *updater) postpone(ctx context.Context, t *task, source sourceState) error {
+	t.trigger.deferred = t.trigger.generation > 0 && (unpinned(t.catalog) || u.editHasEffect(t, source))
+	return u.complete(ctx, t, nil)
 }
 
-// counts says whether an edit changes what is offered, and not the source alone. Most edits of a catalog that is paused
-// are those of the pause.
-func (k *keeper) counts(t *task, seen sight) bool {
+// editHasEffect reports whether an edit changes what is offered, in addition to the source changes. Most edits of a paused catalog only
+// change the pause.
+func (u *updater) editHasEffect(t *task, source sourceState) bool {
 	rules, err := capture.NewRules(&t.catalog.Spec)
 	if err != nil {
-		return true // That it fails is told when the pause ends.
+		return true // The error is reported when the pause ends.
 	}
-	s := situation{catalog: t.catalog, rules: rules, held: t.held, seen: seen, now: k.clock.Now()}
-	whole, err := newPlan(s)
+	in := planInput{catalog: t.catalog, rules: rules, held: t.held, source: source, now: u.clock.Now()}
+	whole, err := newPlan(in)
 	if err != nil {
 		return true
 	}
-	s.sourceOnly = true
-	source, err := newPlan(s)
-	return err != nil || !slices.Equal(whole.entries, source.entries)
+	in.sourceOnly = true
+	withoutEdit, err := newPlan(in)
+	return err != nil || !slices.Equal(whole.entries, withoutEdit.entries)
 }

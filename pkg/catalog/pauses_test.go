@@ -10,27 +10,27 @@ import (
 )
 
 func TestEditsMadeDuringAPauseKeepTheirActor(t *testing.T) {
-	s := begunStage(t)
+	s := runningStage(t)
 	s.pause("shop", "eve")
 	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) {
-		catalog.Spec.Patches = []v1alpha1.Patch{patching("worker", imagePatch)}
+		catalog.Spec.Patches = []v1alpha1.Patch{patchOf("worker", imagePatch)}
 	})
-	s.reaches("shop", 1)
+	s.waitForRevision("shop", 1)
 	s.put("api", "shop/api:2")
-	s.windowPasses()
+	s.stepWindow()
 	s.stop()
 	s.start(0)
-	s.watching()
-	s.windowPasses()
-	s.tells(first)
-	s.offers(map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
+	s.waitForWatches()
+	s.stepWindow()
+	s.expectRecords(firstRecord)
+	s.waitForImages(map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
 	if pending := s.catalog("shop").Status.PendingEdits; len(pending) == 0 || pending[len(pending)-1].Actor != "adam" {
 		t.Errorf("edits that wait: %+v", pending)
 	}
-	s.reaches("shop", 3)
-	s.windowPasses()
+	s.waitForRevision("shop", 3)
+	s.stepWindow()
 	// In the order in which they were made and found.
-	s.tells(first, "shop 3 Applied by adam Changed worker (1)", "shop 2 AutoApplied Changed api (1)")
+	s.expectRecords(firstRecord, "shop 3 Applied by adam Changed worker (1)", "shop 2 AutoApplied Changed api (1)")
 	if pending := s.catalog("shop").Status.PendingEdits; len(pending) > 0 {
 		t.Errorf("edits still wait: %+v", pending)
 	}
@@ -38,25 +38,25 @@ func TestEditsMadeDuringAPauseKeepTheirActor(t *testing.T) {
 
 // TestPausesAreNoEditsThatWait has one made longer, while the source gets what its catalog selects.
 func TestPausesAreNoEditsThatWait(t *testing.T) {
-	s := begunStage(t)
+	s := runningStage(t)
 	s.pause("shop", "eve")
 	s.put("api", "shop/api:2")
 	s.pause("shop", "adam")
 	if pending := s.catalog("shop").Status.PendingEdits; len(pending) > 0 {
 		t.Errorf("edits that wait: %+v", pending)
 	}
-	s.reaches("shop", 2)
-	s.windowPasses()
-	s.tells(first, "shop 2 AutoApplied Changed api (1)")
+	s.waitForRevision("shop", 2)
+	s.stepWindow()
+	s.expectRecords(firstRecord, "shop 2 AutoApplied Changed api (1)")
 }
 
 func TestEditsMadeDuringAPauseThatDoNotFitFailAtItsEnd(t *testing.T) {
-	s := begunStage(t)
+	s := runningStage(t)
 	s.pause("shop", "eve")
-	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = []v1alpha1.Patch{unfit} })
-	s.windowPasses()
-	s.tells(first)
-	if record := s.awaits(v1alpha1.SyncStateFailed); record.Status.Error.Reason != v1alpha1.ReasonPatchFailed {
+	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = []v1alpha1.Patch{failingPatch} })
+	s.stepWindow()
+	s.expectRecords(firstRecord)
+	if record := s.waitForState(v1alpha1.SyncStateFailed); record.Status.Error.Reason != v1alpha1.ReasonPatchFailed {
 		t.Errorf("the record is %+v", record.Status)
 	}
 }
@@ -72,11 +72,11 @@ func TestPinsTakenAwayDuringAPause(t *testing.T) {
 			s.stop()
 			s.put("worker", "shop/worker:2")
 			s.start(0)
-			s.watching()
+			s.waitForWatches()
 		}, "shop 3 Applied by erin Changed api Changed worker (2)"},
 		"and patched": {func(s *stage) {
 			s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) {
-				catalog.Spec.Patches = []v1alpha1.Patch{patching("worker", imagePatch)}
+				catalog.Spec.Patches = []v1alpha1.Patch{patchOf("worker", imagePatch)}
 			})
 		}, "shop 3 Applied by adam Changed api Changed worker (2)"},
 		"and pinned again": {func(s *stage) { s.edit("shop", "adam", pin(2)) }, ""},
@@ -85,26 +85,26 @@ func TestPinsTakenAwayDuringAPause(t *testing.T) {
 		}, "shop 3 Applied by adam Changed api (1)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := begunStage(t)
+			s := runningStage(t)
 			s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) {
-				catalog.Spec.Patches = []v1alpha1.Patch{patching("worker", `{"metadata":{"labels":{"team":"blue"}}}`)}
+				catalog.Spec.Patches = []v1alpha1.Patch{patchOf("worker", `{"metadata":{"labels":{"team":"blue"}}}`)}
 			})
-			s.reaches("shop", 2)
-			records := []string{first, "shop 2 Applied by eve Changed worker (1)"}
+			s.waitForRevision("shop", 2)
+			records := []string{firstRecord, "shop 2 Applied by eve Changed worker (1)"}
 			s.edit("shop", "eve", pin(2))
-			s.reaches("shop", 2)
+			s.waitForRevision("shop", 2)
 			s.put("api", "shop/api:2")
 			s.pause("shop", "eve")
 			s.edit("shop", "erin", pin(0))
-			s.windowPasses()
+			s.stepWindow()
 			test.meanwhile(s)
-			s.windowPasses()
+			s.stepWindow()
 			if test.want != "" {
-				s.reaches("shop", 3)
+				s.waitForRevision("shop", 3)
 				records = append(records, test.want)
 			}
-			s.pass(11 * 60)
-			s.tells(records...)
+			s.step(11 * 60)
+			s.expectRecords(records...)
 			if pending := s.catalog("shop").Status.PendingEdits; len(pending) > 0 {
 				t.Errorf("edits still wait: %+v", pending)
 			}

@@ -19,84 +19,85 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/patch"
 )
 
-// situation is all that a plan depends on.
-type situation struct {
+// planInput is everything that a plan is computed from.
+type planInput struct {
 	catalog *v1alpha1.AppCatalog
 	rules   capture.Rules
-	// held are the catalog's CatalogWorkloads.
-	held map[reference]*v1alpha1.CatalogWorkload
-	seen sight
-	now  time.Time
-	// sourceOnly says that the spec is not taken over yet. Then only what the source has changed of what the catalog holds
-	// counts.
+	// held are the CatalogWorkloads of the catalog.
+	held   map[reference]*v1alpha1.CatalogWorkload
+	source sourceState
+	now    time.Time
+	// sourceOnly is true if the current spec is not applied. Then only source changes of workloads that the catalog holds are applied.
 	sourceOnly bool
-	// editPending says that somebody has changed the spec, and that it is taken over next.
+	// editPending is true if an edit of the spec is applied after this plan.
 	editPending bool
-	// begun says that this is recorded already. Then CatalogWorkloads may be ahead of the status because of it.
-	begun bool
-	// preview says that nothing is taken over.
+	// resumed is true if an earlier attempt has written the SyncStatus. It may also have written CatalogWorkloads, which are then
+	// ahead of the status.
+	resumed bool
+	// preview is true if nothing is applied.
 	preview bool
 }
 
-// plan is what a catalog becomes.
+// plan is the next state of a catalog.
 type plan struct {
-	// entries are what it offers, by kind and name.
+	// entries are the workloads that the catalog offers, sorted by kind and name.
 	entries []v1alpha1.CatalogEntry
-	// changes are what differs from what it offers now; of a preview, from what was seen last.
+	// changes are the differences from the current entries. Those of a preview are the differences from the last observed source state.
 	changes []v1alpha1.ResourceSummary
-	// writes are the CatalogWorkloads that are new or differ.
+	// writes are the CatalogWorkloads that are new or have changed.
 	writes []*v1alpha1.CatalogWorkload
-	// hashes are those of the content of the source, of the workloads that are there.
+	// hashes are those of the source content of the workloads that exist.
 	hashes map[reference]string
-	// preview says that nothing is taken over.
+	// preview is true if nothing is applied.
 	preview bool
-	// spans are what the source has made of what the changes tell of.
+	// spans are the source versions between which the changes were made.
 	spans []commits.Span
 }
 
-// step is what becomes of one workload.
+// step is the next state of one workload.
 type step struct {
-	// entry is nil when the catalog does not offer the workload.
+	// entry is nil if the catalog does not offer the workload.
 	entry *v1alpha1.CatalogEntry
-	// record is its CatalogWorkload; nil when that stays as it is, or goes.
-	record *v1alpha1.CatalogWorkload
-	// change is empty when nothing counts.
+	// workload is its CatalogWorkload. It is nil if that does not change, or is deleted.
+	workload *v1alpha1.CatalogWorkload
+	// change is empty if there is nothing to record.
 	change v1alpha1.ChangeType
-	// hash is that of the content of the source, where it was seen.
+	// hash is that of the source content, empty if the workload was not read.
 	hash string
 }
 
-// newPlan says what a catalog becomes in a situation. It changes nothing and asks nobody. It fails with a *problem when a
-// patch does not fit, or too much is selected, and then there is no plan for any of the workloads: a revision is taken over as a whole.
-func newPlan(s situation) (plan, error) {
-	out := plan{hashes: map[reference]string{}, preview: s.preview}
-	offered := s.offered()
-	for _, workload := range s.workloads(offered) {
-		next, err := s.step(workload, offered[workload])
+// newPlan computes the next state of a catalog. It is a pure function. It returns a *stallingError if a patch does not apply or too many
+// workloads are selected. Then it plans none of the workloads, because a revision is applied as a whole.
+func newPlan(in planInput) (plan, error) {
+	out := plan{hashes: map[reference]string{}, preview: in.preview}
+	offered := in.offered()
+	for _, workload := range in.workloads(offered) {
+		next, err := in.step(workload, offered[workload])
 		if err != nil {
 			return plan{}, err
 		}
-		out.add(&s, workload, next)
+		out.add(&in, workload, next)
 	}
 	if n := len(out.entries); n > v1alpha1.MaxWorkloads {
-		return plan{}, &problem{v1alpha1.ReasonRecordRefused, fmt.Errorf(
+		return plan{}, &stallingError{v1alpha1.ReasonRecordRefused, fmt.Errorf(
 			"%d workloads are selected, and a catalog holds %d at most; select fewer in spec.workloadSelector", n, v1alpha1.MaxWorkloads)}
 	}
 	return out, nil
 }
 
-func (p *plan) add(s *situation, workload reference, next step) {
+// add adds the step of a workload to the plan.
+func (p *plan) add(in *planInput, workload reference, next step) {
 	if next.entry != nil {
 		p.entries = append(p.entries, *next.entry)
 	}
-	if next.record != nil && differs(s.held[workload], next.record) {
-		p.writes = append(p.writes, next.record)
+	if next.workload != nil && differs(in.held[workload], next.workload) {
+		p.writes = append(p.writes, next.workload)
 	}
 	if next.change != "" {
 		p.changes = append(p.changes, v1alpha1.ResourceSummary{
-			Type: string(workload.Kind), Namespace: s.catalog.Spec.SourceNamespace, Name: workload.Name, ChangeType: next.change,
+			Type: string(workload.Kind), Namespace: in.catalog.Spec.SourceNamespace, Name: workload.Name, ChangeType: next.change,
 		})
-		if span, ok := s.span(workload, next); ok {
+		if span, ok := in.span(workload, next); ok {
 			p.spans = append(p.spans, span)
 		}
 	}
@@ -105,26 +106,26 @@ func (p *plan) add(s *situation, workload reference, next step) {
 	}
 }
 
-// offered are the entries of the catalog as it is.
-func (s *situation) offered() map[reference]*v1alpha1.CatalogEntry {
+// offered returns the current entries of the catalog.
+func (in *planInput) offered() map[reference]*v1alpha1.CatalogEntry {
 	out := map[reference]*v1alpha1.CatalogEntry{}
-	for i := range s.catalog.Status.Workloads {
-		entry := &s.catalog.Status.Workloads[i]
+	for i := range in.catalog.Status.Workloads {
+		entry := &in.catalog.Status.Workloads[i]
 		out[reference{Kind: entry.Kind, Name: entry.Name}] = entry
 	}
 	return out
 }
 
-// workloads are all that are offered, held or seen, in order.
-func (s *situation) workloads(offered map[reference]*v1alpha1.CatalogEntry) []reference {
+// workloads returns all workloads that are offered, held or observed, sorted.
+func (in *planInput) workloads(offered map[reference]*v1alpha1.CatalogEntry) []reference {
 	var out []reference
 	for workload := range offered {
 		out = append(out, workload)
 	}
-	for workload := range s.held {
+	for workload := range in.held {
 		out = append(out, workload)
 	}
-	for workload := range s.seen.objects {
+	for workload := range in.source.objects {
 		out = append(out, workload)
 	}
 	slices.SortFunc(out, compareReferences)
@@ -135,50 +136,50 @@ func compareReferences(a, b reference) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 }
 
-// step says what becomes of a workload, of which the catalog has an entry or none.
-func (s *situation) step(workload reference, entry *v1alpha1.CatalogEntry) (step, error) {
-	if !s.seen.covers(workload) {
+// step computes the next state of a workload. entry is its current entry, nil if there is none.
+func (in *planInput) step(workload reference, entry *v1alpha1.CatalogEntry) (step, error) {
+	if !in.source.covers(workload) {
 		return step{entry: entry}, nil
 	}
-	object := s.seen.objects[workload]
+	object := in.source.objects[workload]
 	switch {
 	case object == nil:
-		return s.absent(workload, entry), nil
-	case s.rules.Selection.Selects(object):
-	case s.sourceOnly:
+		return in.absent(workload, entry), nil
+	case in.rules.Selection.Selects(object):
+	case in.sourceOnly:
 		return step{entry: entry}, nil
 	default:
-		return s.absent(workload, entry), nil
+		return in.absent(workload, entry), nil
 	}
-	content, err := capture.Capture(object, s.rules.Ignored)
+	content, err := capture.Capture(object, in.rules.Ignored)
 	if err != nil {
 		return step{}, err
 	}
-	if s.preview {
-		return s.previewed(workload, entry, s.observation(object, content)), nil
+	if in.preview {
+		return in.previewed(workload, entry, in.observation(object, content)), nil
 	}
-	if s.sourceOnly && (entry == nil || !s.changed(workload, content)) {
+	if in.sourceOnly && (entry == nil || !in.changed(workload, content)) {
 		return step{entry: entry, hash: content.Hash}, nil
 	}
-	patches, known := s.patchesFor(workload)
+	patches, known := in.patchesFor(workload)
 	if !known {
 		return step{entry: entry}, nil
 	}
-	return s.present(workload, entry, object, content, patches)
+	return in.present(workload, entry, object, content, patches)
 }
 
-// present is the step of a workload that is in the source and selected.
-func (s *situation) present(
+// present returns the step of a selected workload that is in the source.
+func (in *planInput) present(
 	workload reference, entry *v1alpha1.CatalogEntry, object *unstructured.Unstructured, content capture.Manifest, patches patch.Patches,
 ) (step, error) {
-	if name := v1alpha1.CatalogWorkloadName(s.catalog.Name, workload.Kind, workload.Name); len(name) > utilvalidation.DNS1123SubdomainMaxLength {
-		return step{}, &problem{v1alpha1.ReasonRecordRefused, fmt.Errorf(
+	if name := v1alpha1.CatalogWorkloadName(in.catalog.Name, workload.Kind, workload.Name); len(name) > utilvalidation.DNS1123SubdomainMaxLength {
+		return step{}, &stallingError{v1alpha1.ReasonRecordRefused, fmt.Errorf(
 			"%s %q is selected, and the name of its record, %s, would be longer than %d characters; a shorter name of the catalog makes room",
 			workload.Kind, workload.Name, name, utilvalidation.DNS1123SubdomainMaxLength)}
 	}
 	rendered, err := content.Patched(patches)
 	if err != nil {
-		return step{}, &problem{v1alpha1.ReasonPatchFailed, err}
+		return step{}, &stallingError{v1alpha1.ReasonPatchFailed, err}
 	}
 	out := step{hash: content.Hash, entry: &v1alpha1.CatalogEntry{Kind: workload.Kind, Name: workload.Name, Hash: rendered.Hash}}
 	switch {
@@ -190,53 +191,53 @@ func (s *situation) present(
 		out.entry.Revision = entry.Revision
 	}
 	if out.change != "" {
-		out.entry.Revision = s.nextRevision()
+		out.entry.Revision = in.nextRevision()
 	}
-	out.record = s.record(workload, *out.entry, content, rendered)
-	out.record.Status.Source = s.observation(object, content)
+	out.workload = in.captured(workload, *out.entry, content, rendered)
+	out.workload.Status.Source = in.observation(object, content)
 	return out, nil
 }
 
-// absent is the step of a workload that is not in the source, or not selected any more.
-func (s *situation) absent(workload reference, entry *v1alpha1.CatalogEntry) step {
-	held := s.held[workload]
-	stays := s.sourceOnly || s.rules.Selection.Stays(workload, contentOf(held).Object)
+// absent returns the step of a workload that is not in the source, or no longer selected.
+func (in *planInput) absent(workload reference, entry *v1alpha1.CatalogEntry) step {
+	held := in.held[workload]
+	stays := in.sourceOnly || in.rules.Selection.Stays(workload, contentOf(held).Object)
 	switch {
-	case s.preview:
+	case in.preview:
 		if held == nil || !stays {
 			return step{entry: entry}
 		}
-		return s.previewed(workload, entry, v1alpha1.SourceObservation{Namespace: s.catalog.Spec.SourceNamespace})
+		return in.previewed(workload, entry, v1alpha1.SourceObservation{Namespace: in.catalog.Spec.SourceNamespace})
 	case entry == nil:
 		return step{}
 	case !stays:
 		return step{change: v1alpha1.ChangeRemoved}
 	case entry.Missing:
-		return step{entry: entry, record: s.missing(held, *entry)}
+		return step{entry: entry, workload: in.missing(held, *entry)}
 	}
 	next := *entry
-	next.Missing, next.Revision = true, s.nextRevision()
+	next.Missing, next.Revision = true, in.nextRevision()
 	if held != nil {
 		next.Hash = held.Status.Hash
 	}
-	return step{entry: &next, record: s.missing(held, next), change: v1alpha1.ChangeRemoved}
+	return step{entry: &next, workload: in.missing(held, next), change: v1alpha1.ChangeRemoved}
 }
 
-// previewed is the step of a workload of a catalog that takes nothing over.
-func (s *situation) previewed(workload reference, entry *v1alpha1.CatalogEntry, seen v1alpha1.SourceObservation) step {
-	out := step{entry: entry, hash: seen.Hash}
+// previewed returns the step of a workload in a preview, which only records the observed source state.
+func (in *planInput) previewed(workload reference, entry *v1alpha1.CatalogEntry, observed v1alpha1.SourceObservation) step {
+	out := step{entry: entry, hash: observed.Hash}
 	before := ""
-	if held := s.held[workload]; held != nil {
-		before, out.record = held.Status.Source.Hash, held.DeepCopy()
+	if held := in.held[workload]; held != nil {
+		before, out.workload = held.Status.Source.Hash, held.DeepCopy()
 	} else {
-		out.record = s.newRecord(workload)
+		out.workload = in.newWorkload(workload)
 	}
-	out.record.Status.Source = seen
+	out.workload.Status.Source = observed
 	switch {
-	case before == seen.Hash:
+	case before == observed.Hash:
 	case before == "":
 		out.change = v1alpha1.ChangeAdded
-	case seen.Hash == "":
+	case observed.Hash == "":
 		out.change = v1alpha1.ChangeRemoved
 	default:
 		out.change = v1alpha1.ChangeChanged
@@ -244,32 +245,32 @@ func (s *situation) previewed(workload reference, entry *v1alpha1.CatalogEntry, 
 	return out
 }
 
-// changed says whether the source has changed a workload since the catalog took it over.
-func (s *situation) changed(workload reference, content capture.Manifest) bool {
-	held := s.held[workload]
+// changed reports whether the source has changed a workload since the catalog captured it.
+func (in *planInput) changed(workload reference, content capture.Manifest) bool {
+	held := in.held[workload]
 	manifest := contentOf(held).Object
 	switch {
-	case held == nil, s.begun && held.Status.Revision > s.catalog.Status.Revision:
+	case held == nil, in.resumed && held.Status.Revision > in.catalog.Status.Revision:
 		return true
 	case manifest == nil:
 		return held.Status.Source.Hash != content.Hash
 	}
-	again, err := capture.Capture(manifest, s.rules.Ignored)
+	again, err := capture.Capture(manifest, in.rules.Ignored)
 	return err != nil || again.Hash != content.Hash
 }
 
-// nextRevision is that of what the plan changes.
-func (s *situation) nextRevision() int64 { return s.catalog.Status.Revision + 1 }
+// nextRevision returns the revision of the changes of the plan.
+func (in *planInput) nextRevision() int64 { return in.catalog.Status.Revision + 1 }
 
-// observation is what a CatalogWorkload says of the source.
-func (s *situation) observation(object *unstructured.Unstructured, content capture.Manifest) v1alpha1.SourceObservation {
+// observation returns the observed state of a workload for its CatalogWorkload.
+func (in *planInput) observation(object *unstructured.Unstructured, content capture.Manifest) v1alpha1.SourceObservation {
 	return v1alpha1.SourceObservation{
-		Namespace: s.catalog.Spec.SourceNamespace, APIVersion: object.GetAPIVersion(),
+		Namespace: in.catalog.Spec.SourceNamespace, APIVersion: object.GetAPIVersion(),
 		UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(), Hash: content.Hash,
 	}
 }
 
-// seconds is a time as it reads after it has been stored.
+// seconds returns a time in the resolution in which the API stores it.
 func seconds(at time.Time) *metav1.Time {
 	out := metav1.NewTime(at).Rfc3339Copy()
 	return &out

@@ -18,7 +18,7 @@ import (
 )
 
 // world is a catalog and its source, without an API: what plans say is written at once.
-type world struct {
+type simulation struct {
 	catalog *v1alpha1.AppCatalog
 	held    map[reference]*v1alpha1.CatalogWorkload
 	source  map[reference]*unstructured.Unstructured
@@ -27,9 +27,9 @@ type world struct {
 func workload(name string) reference { return reference{Kind: v1alpha1.WorkloadDeployment, Name: name} }
 
 // newWorld has a catalog of api and worker that has taken both over as they are.
-func newWorld(t testing.TB) *world {
+func newSimulation(t testing.TB) *simulation {
 	t.Helper()
-	w := &world{
+	w := &simulation{
 		catalog: appCatalog("shop", "api", "worker"),
 		held:    map[reference]*v1alpha1.CatalogWorkload{}, source: map[reference]*unstructured.Unstructured{},
 	}
@@ -39,24 +39,24 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-func (w *world) put(name, image string) { w.source[workload(name)] = deployment(name, image) }
+func (w *simulation) put(name, image string) { w.source[workload(name)] = deployment(name, image) }
 
-// situation is one in which everything has been looked at.
-func (w *world) situation(t testing.TB) situation {
+// planInput is one in which everything has been looked at.
+func (w *simulation) planInput(t testing.TB) planInput {
 	t.Helper()
 	rules, err := capture.NewRules(&w.catalog.Spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return situation{
-		catalog: w.catalog, rules: rules, held: w.held, seen: sight{objects: w.source, whole: true}, now: noon,
+	return planInput{
+		catalog: w.catalog, rules: rules, held: w.held, source: sourceState{objects: w.source, complete: true}, now: noon,
 		preview: w.catalog.Spec.PreviewOnly,
 	}
 }
 
-func (w *world) plan(t testing.TB, changes ...func(*situation)) plan {
+func (w *simulation) plan(t testing.TB, changes ...func(*planInput)) plan {
 	t.Helper()
-	s := w.situation(t)
+	s := w.planInput(t)
 	for _, change := range changes {
 		change(&s)
 	}
@@ -68,14 +68,14 @@ func (w *world) plan(t testing.TB, changes ...func(*situation)) plan {
 }
 
 // write is the first part of a commit.
-func (w *world) write(p plan) {
+func (w *simulation) write(p plan) {
 	for _, record := range p.writes {
 		w.held[workload(record.Status.Name)] = record
 	}
 }
 
 // commit does what the keeper does with a plan.
-func (w *world) commit(t testing.TB, p plan) {
+func (w *simulation) commit(t testing.TB, p plan) {
 	t.Helper()
 	w.write(p)
 	if len(p.changes) > 0 && !p.preview {
@@ -116,16 +116,16 @@ func (p plan) String() string {
 }
 
 // only is a look at some workloads.
-func only(names ...string) func(*situation) {
-	return func(s *situation) {
-		s.seen.whole, s.seen.at = false, sets.New[reference]()
+func partialRead(names ...string) func(*planInput) {
+	return func(in *planInput) {
+		in.source.complete, in.source.read = false, sets.New[reference]()
 		for _, name := range names {
-			s.seen.at.Insert(workload(name))
+			in.source.read.Insert(workload(name))
 		}
 	}
 }
 
-func patching(name, patch string) v1alpha1.Patch {
+func patchOf(name, patch string) v1alpha1.Patch {
 	return v1alpha1.Patch{
 		Target: v1alpha1.PatchTarget{Kind: "Deployment", Name: name}, Type: v1alpha1.PatchStrategicMerge, Patch: patch,
 	}
@@ -135,24 +135,24 @@ const imagePatch = `{"spec":{"template":{"spec":{"containers":[{"name":"main","i
 
 // TestPlansWriteOverWhatTheyHaveRead lets nobody who has been relieved of the lead take back what the next one has written.
 func TestPlansWriteOverWhatTheyHaveRead(t *testing.T) {
-	back := func(s *situation) plan {
+	back := func(in *planInput) plan {
 		then := map[reference]*v1alpha1.CatalogWorkloadRecord{}
-		for of, held := range s.held {
+		for of, held := range in.held {
 			then[of] = held.Status.DeepCopy()
 			then[of].Hash, then[of].Revision = "another", 1
 		}
-		out, err := newRollback(*s, 1, then)
+		out, err := newRollback(*in, 1, then)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return out
 	}
-	for name, plan := range map[string]func(w *world) plan{
-		"changed":     func(w *world) plan { w.put("api", "shop/api:2"); return w.plan(t) },
-		"missing":     func(w *world) plan { delete(w.source, workload("api")); return w.plan(t) },
-		"rolled back": func(w *world) plan { s := w.situation(t); return back(&s) },
+	for name, plan := range map[string]func(w *simulation) plan{
+		"changed":     func(w *simulation) plan { w.put("api", "shop/api:2"); return w.plan(t) },
+		"missing":     func(w *simulation) plan { delete(w.source, workload("api")); return w.plan(t) },
+		"rolled back": func(w *simulation) plan { s := w.planInput(t); return back(&s) },
 	} {
-		w := newWorld(t)
+		w := newSimulation(t)
 		for _, held := range w.held {
 			held.UID, held.ResourceVersion = "a", "7"
 		}
@@ -171,90 +171,92 @@ func TestPlansWriteOverWhatTheyHaveRead(t *testing.T) {
 // TestPlans has the changes, the entries with their revisions, and the records that are written.
 func TestPlans(t *testing.T) {
 	for name, test := range map[string]struct {
-		change func(t *testing.T, w *world)
-		look   []func(*situation)
+		change func(t *testing.T, w *simulation)
+		look   []func(*planInput)
 		want   string
 	}{
-		"nothing":           {func(*testing.T, *world) {}, nil, "| api@1 worker@1 |"},
-		"an image":          {func(_ *testing.T, w *world) { w.put("api", "shop/api:2") }, nil, "Changed api | api@2 worker@1 | api"},
-		"an unknown object": {func(_ *testing.T, w *world) { w.put("db", "db:1") }, nil, "| api@1 worker@1 |"},
-		"what is ignored": {func(_ *testing.T, w *world) { with(int64(7), "spec", "replicas")(w.source[workload("api")]) }, nil,
+		"nothing":           {func(*testing.T, *simulation) {}, nil, "| api@1 worker@1 |"},
+		"an image":          {func(_ *testing.T, w *simulation) { w.put("api", "shop/api:2") }, nil, "Changed api | api@2 worker@1 | api"},
+		"an unknown object": {func(_ *testing.T, w *simulation) { w.put("db", "db:1") }, nil, "| api@1 worker@1 |"},
+		"what is ignored": {func(_ *testing.T, w *simulation) { with(int64(7), "spec", "replicas")(w.source[workload("api")]) }, nil,
 			"| api@1 worker@1 |"},
-		"a status": {func(_ *testing.T, w *world) { with(int64(7), "status", "replicas")(w.source[workload("api")]) }, nil,
+		"a status": {func(_ *testing.T, w *simulation) { with(int64(7), "status", "replicas")(w.source[workload("api")]) }, nil,
 			"| api@1 worker@1 |"},
-		"an interrupted batch before an edit": {func(t *testing.T, w *world) {
+		"an interrupted batch before an edit": {func(t *testing.T, w *simulation) {
 			w.put("api", "shop/api:2")
 			w.write(w.plan(t))
-			w.catalog.Spec.Patches = []v1alpha1.Patch{patching("worker", imagePatch)}
-		}, []func(*situation){func(s *situation) { s.sourceOnly, s.begun = true, true }}, "Changed api | api@2 worker@1 |"},
-		"a batch before an interrupted edit": {func(t *testing.T, w *world) {
-			w.catalog.Spec.Patches = []v1alpha1.Patch{patching("api", imagePatch)}
+			w.catalog.Spec.Patches = []v1alpha1.Patch{patchOf("worker", imagePatch)}
+		}, []func(*planInput){func(in *planInput) { in.sourceOnly, in.resumed = true, true }}, "Changed api | api@2 worker@1 |"},
+		"a batch before an interrupted edit": {func(t *testing.T, w *simulation) {
+			w.catalog.Spec.Patches = []v1alpha1.Patch{patchOf("api", imagePatch)}
 			w.write(w.plan(t))
-		}, []func(*situation){func(s *situation) { s.sourceOnly = true }}, "| api@1 worker@1 |"},
-		"a resourceVersion":  {func(_ *testing.T, w *world) { w.source[workload("api")].SetResourceVersion("777") }, nil, "| api@1 worker@1 |"},
-		"the same made anew": {func(_ *testing.T, w *world) { w.source[workload("api")].SetUID("another") }, nil, "| api@1 worker@1 | api"},
-		"a deletion": {func(_ *testing.T, w *world) { delete(w.source, workload("worker")) }, nil,
+		}, []func(*planInput){func(in *planInput) { in.sourceOnly = true }}, "| api@1 worker@1 |"},
+		"a resourceVersion":  {func(_ *testing.T, w *simulation) { w.source[workload("api")].SetResourceVersion("777") }, nil, "| api@1 worker@1 |"},
+		"the same made anew": {func(_ *testing.T, w *simulation) { w.source[workload("api")].SetUID("another") }, nil, "| api@1 worker@1 | api"},
+		"a deletion": {func(_ *testing.T, w *simulation) { delete(w.source, workload("worker")) }, nil,
 			"Removed worker | api@1 worker@2? | worker"},
-		"a deletion that was not looked for": {func(_ *testing.T, w *world) { delete(w.source, workload("worker")) },
-			[]func(*situation){only("api")}, "| api@1 worker@1 |"},
-		"a deletion of a hidden kind": {func(_ *testing.T, w *world) { clear(w.source) },
-			[]func(*situation){func(s *situation) { s.seen.hidden = sets.New(v1alpha1.WorkloadDeployment) }}, "| api@1 worker@1 |"},
-		"a change that was not looked for": {func(_ *testing.T, w *world) { w.put("api", "shop/api:2"); delete(w.source, workload("api")) },
-			[]func(*situation){only("worker")}, "| api@1 worker@1 |"},
-		"an editor takes out": {func(_ *testing.T, w *world) { w.catalog.Spec.Workloads = w.catalog.Spec.Workloads[:1] }, nil,
+		"a deletion that was not looked for": {func(_ *testing.T, w *simulation) { delete(w.source, workload("worker")) },
+			[]func(*planInput){partialRead("api")}, "| api@1 worker@1 |"},
+		"a deletion of a hidden kind": {func(_ *testing.T, w *simulation) { clear(w.source) },
+			[]func(*planInput){func(in *planInput) { in.source.unknown = sets.New(v1alpha1.WorkloadDeployment) }}, "| api@1 worker@1 |"},
+		"a change that was not looked for": {func(_ *testing.T, w *simulation) { w.put("api", "shop/api:2"); delete(w.source, workload("api")) },
+			[]func(*planInput){partialRead("worker")}, "| api@1 worker@1 |"},
+		"an editor takes out": {func(_ *testing.T, w *simulation) { w.catalog.Spec.Workloads = w.catalog.Spec.Workloads[:1] }, nil,
 			"Removed worker | api@1 |"},
-		"an editor takes out what is missing": {func(_ *testing.T, w *world) {
+		"an editor takes out what is missing": {func(_ *testing.T, w *simulation) {
 			delete(w.source, workload("worker"))
 			w.catalog.Spec.Workloads = w.catalog.Spec.Workloads[:1]
 		}, nil, "Removed worker | api@1 |"},
-		"an editor adds what is not there": {func(_ *testing.T, w *world) {
+		"an editor adds what is not there": {func(_ *testing.T, w *simulation) {
 			w.catalog.Spec.Workloads = append(w.catalog.Spec.Workloads, workload("db"))
 		},
 			nil, "| api@1 worker@1 |"},
-		"an editor selects": {func(_ *testing.T, w *world) {
+		"an editor selects": {func(_ *testing.T, w *simulation) {
 			w.put("db", "db:1")
 			w.catalog.Spec.WorkloadSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}
 		}, nil, "Added db | api@1 db@2 worker@1 | db"},
-		"an editor patches": {func(_ *testing.T, w *world) { w.catalog.Spec.Patches = []v1alpha1.Patch{patching("api", imagePatch)} }, nil,
+		"an editor patches": {func(_ *testing.T, w *simulation) {
+			w.catalog.Spec.Patches = []v1alpha1.Patch{patchOf("api", imagePatch)}
+		}, nil,
 			"Changed api | api@2 worker@1 | api"},
-		"a source change that a patch hides": {func(t *testing.T, w *world) {
-			w.catalog.Spec.Patches = []v1alpha1.Patch{patching("api", imagePatch)}
+		"a source change that a patch hides": {func(t *testing.T, w *simulation) {
+			w.catalog.Spec.Patches = []v1alpha1.Patch{patchOf("api", imagePatch)}
 			w.commit(t, w.plan(t))
 			w.put("api", "shop/api:2")
 		}, nil, "| api@2 worker@1 | api"},
-		"a preview": {func(_ *testing.T, w *world) {
+		"a preview": {func(_ *testing.T, w *simulation) {
 			w.catalog.Spec.PreviewOnly = true
 			w.put("api", "shop/api:2")
 			delete(w.source, workload("worker"))
 		}, nil, "Changed api Removed worker | api@1 worker@1 | api worker"},
-		"a batch before an edit": {func(_ *testing.T, w *world) {
+		"a batch before an edit": {func(_ *testing.T, w *simulation) {
 			w.put("api", "shop/api:2")
 			w.put("db", "db:1")
 			w.catalog.Spec.Workloads = []reference{workload("api"), workload("db")}
-			w.catalog.Spec.Patches = []v1alpha1.Patch{patching("worker", imagePatch)}
-		}, []func(*situation){func(s *situation) { s.sourceOnly = true }}, "Changed api | api@2 worker@1 | api"},
-		"a deletion before an edit": {func(_ *testing.T, w *world) {
+			w.catalog.Spec.Patches = []v1alpha1.Patch{patchOf("worker", imagePatch)}
+		}, []func(*planInput){func(in *planInput) { in.sourceOnly = true }}, "Changed api | api@2 worker@1 | api"},
+		"a deletion before an edit": {func(_ *testing.T, w *simulation) {
 			delete(w.source, workload("worker"))
-			w.catalog.Spec.Patches = []v1alpha1.Patch{patching("api", imagePatch)}
-		}, []func(*situation){func(s *situation) { s.sourceOnly = true }}, "Removed worker | api@1 worker@2? | worker"},
-		"labels that are lost": {func(_ *testing.T, w *world) {
+			w.catalog.Spec.Patches = []v1alpha1.Patch{patchOf("api", imagePatch)}
+		}, []func(*planInput){func(in *planInput) { in.sourceOnly = true }}, "Removed worker | api@1 worker@2? | worker"},
+		"labels that are lost": {func(_ *testing.T, w *simulation) {
 			w.catalog.Spec.Workloads = w.catalog.Spec.Workloads[:1]
 			w.catalog.Spec.WorkloadSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "worker"}}
 			w.source[workload("worker")].SetLabels(nil)
 		}, nil, "Removed worker | api@1 worker@2? | worker"},
-		"a record that somebody has deleted": {func(_ *testing.T, w *world) { delete(w.held, workload("api")) }, nil, "| api@1 worker@1 | api"},
-		"a record of an interrupted run": {func(t *testing.T, w *world) {
+		"a record that somebody has deleted": {func(_ *testing.T, w *simulation) { delete(w.held, workload("api")) }, nil, "| api@1 worker@1 | api"},
+		"a record of an interrupted run": {func(t *testing.T, w *simulation) {
 			w.put("api", "shop/api:2")
 			w.write(w.plan(t))
 		}, nil, "Changed api | api@2 worker@1 |"},
-		"a record of an interrupted run that was for nothing": {func(t *testing.T, w *world) {
+		"a record of an interrupted run that was for nothing": {func(t *testing.T, w *simulation) {
 			w.put("api", "shop/api:2")
 			w.write(w.plan(t))
 			w.put("api", "shop/api:1")
 		}, nil, "| api@1 worker@1 | api"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newSimulation(t)
 			test.change(t, w)
 			if got := w.plan(t, test.look...).String(); strings.TrimSpace(got) != test.want {
 				t.Errorf("got  %s\nwant %s", got, test.want)
@@ -264,20 +266,20 @@ func TestPlans(t *testing.T) {
 }
 
 func TestPlansWithPatchesThatDoNotFit(t *testing.T) {
-	w := newWorld(t)
-	w.catalog.Spec.Patches = []v1alpha1.Patch{unfit}
-	_, err := newPlan(w.situation(t))
-	if why := (*problem)(nil); !errors.As(err, &why) || why.reason != v1alpha1.ReasonPatchFailed || !strings.Contains(err.Error(), `"api"`) {
+	w := newSimulation(t)
+	w.catalog.Spec.Patches = []v1alpha1.Patch{failingPatch}
+	_, err := newPlan(w.planInput(t))
+	if why := (*stallingError)(nil); !errors.As(err, &why) || why.reason != v1alpha1.ReasonPatchFailed || !strings.Contains(err.Error(), `"api"`) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestPlansWithNamesThatAreTooLong(t *testing.T) {
-	w := newWorld(t)
+	w := newSimulation(t)
 	w.catalog.Spec.WorkloadSelector = &metav1.LabelSelector{}
 	w.put(strings.Repeat("a", 250), "shop/api:1")
-	_, err := newPlan(w.situation(t))
-	if why := (*problem)(nil); !errors.As(err, &why) || why.reason != v1alpha1.ReasonRecordRefused {
+	_, err := newPlan(w.planInput(t))
+	if why := (*stallingError)(nil); !errors.As(err, &why) || why.reason != v1alpha1.ReasonRecordRefused {
 		t.Errorf("got %v", err)
 	}
 }

@@ -22,22 +22,22 @@ func windowOf(window time.Duration) *v1alpha1.SyncPolicy {
 // TestAShorterWindowCountsAtOnce shortens the window while changes are gathered.
 func TestAShorterWindowCountsAtOnce(t *testing.T) {
 	const long = 4 * time.Hour
-	s := begunStage(t)
+	s := runningStage(t)
 	policies := s.api.ConfigbutlerV1alpha1().SyncPolicies()
 	if _, err := policies.Create(t.Context(), windowOf(long), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	begin := s.clock.Now()
 	s.put("api", "shop/api:2")
-	s.arrived(1)
-	s.windowPasses()
-	s.tells(first)
+	s.waitForEvents(1)
+	s.stepWindow()
+	s.expectRecords(firstRecord)
 	shorter := windowOf(time.Second)
 	shorter.Generation++ // as the API counts changes of settings
 	if _, err := policies.Update(t.Context(), shorter, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s.reaches("shop", 2)
+	s.waitForRevision("shop", 2)
 	if passed := s.clock.Now().Sub(begin); passed >= long {
 		t.Errorf("recorded after %v", passed)
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // happen changes something in a source or a spec, and returns the workload; everything else stays.
-func (w *world) happen(random *rand.Rand) reference {
+func (w *simulation) mutate(random *rand.Rand) reference {
 	names := []string{"api", "worker", "db", "cache"}
 	name := names[random.Intn(len(names))]
 	switch image := fmt.Sprintf("image:%d", random.Intn(3)); random.Intn(8) {
@@ -30,7 +30,7 @@ func (w *world) happen(random *rand.Rand) reference {
 	case 2:
 		w.catalog.Spec.Patches = nil
 	case 3:
-		w.catalog.Spec.Patches = []v1alpha1.Patch{patching(name, imagePatch)}
+		w.catalog.Spec.Patches = []v1alpha1.Patch{patchOf(name, imagePatch)}
 	default:
 		w.put(name, image)
 	}
@@ -41,10 +41,10 @@ func (w *world) happen(random *rand.Rand) reference {
 func TestPlansAreTheSameAfterAnyInterruption(t *testing.T) {
 	for seed := range int64(300) {
 		random := rand.New(rand.NewSource(seed))
-		w := newWorld(t)
+		w := newSimulation(t)
 		for range 12 {
 			for range random.Intn(4) {
-				w.happen(random)
+				w.mutate(random)
 			}
 			before := w.catalog.Status.Revision
 			whole := w.plan(t)
@@ -56,13 +56,13 @@ func TestPlansAreTheSameAfterAnyInterruption(t *testing.T) {
 				t.Fatalf("seed %d: %s, and after an interruption %s", seed, whole, again)
 			}
 			w.commit(t, again)
-			w.check(t, seed, before, len(again.changes) > 0)
+			w.verify(t, seed, before, len(again.changes) > 0)
 		}
 	}
 }
 
 // check looks whether a catalog that has just been brought up to date is.
-func (w *world) check(t *testing.T, seed, before int64, changed bool) {
+func (w *simulation) verify(t *testing.T, seed, before int64, changed bool) {
 	t.Helper()
 	if next := w.plan(t); len(next.changes)+len(next.writes) > 0 {
 		t.Fatalf("seed %d: there is still something to do: %s", seed, next)
@@ -70,7 +70,7 @@ func (w *world) check(t *testing.T, seed, before int64, changed bool) {
 	if now := w.catalog.Status.Revision; changed != (now == before+1) || !changed && now != before {
 		t.Fatalf("seed %d: revision %d follows %d; something has changed: %v", seed, now, before, changed)
 	}
-	rules := w.situation(t).rules
+	rules := w.planInput(t).rules
 	for _, entry := range w.catalog.Status.Workloads {
 		object, held := w.source[workload(entry.Name)], w.held[workload(entry.Name)]
 		if held == nil || held.Status.Revision != entry.Revision || held.Status.Hash != entry.Hash || held.Status.Missing != entry.Missing {
@@ -99,19 +99,19 @@ func (w *world) check(t *testing.T, seed, before int64, changed bool) {
 func TestLooksAtWhatChangedFindWhatLooksAtAllDo(t *testing.T) {
 	for seed := range int64(300) {
 		random := rand.New(rand.NewSource(seed))
-		w := newWorld(t)
+		w := newSimulation(t)
 		for range 8 {
 			spec := *w.catalog.Spec.DeepCopy()
 			changed := sets.New[reference]()
 			for range random.Intn(4) {
-				changed.Insert(w.happen(random))
+				changed.Insert(w.mutate(random))
 			}
 			w.catalog.Spec = spec
 			whole := w.plan(t)
-			part := w.plan(t, func(s *situation) {
+			part := w.plan(t, func(in *planInput) {
 				objects := maps.Clone(w.source)
 				maps.DeleteFunc(objects, func(workload reference, _ *unstructured.Unstructured) bool { return !changed.Has(workload) })
-				s.seen = sight{objects: objects, at: changed}
+				in.source = sourceState{objects: objects, read: changed}
 			})
 			if whole.String() != part.String() {
 				t.Fatalf("seed %d: a look at all finds %s, one at %v finds %s", seed, whole, changed, part)
@@ -126,18 +126,18 @@ func TestLooksAtWhatChangedFindWhatLooksAtAllDo(t *testing.T) {
 func TestRollbacksAreTheSameAfterAnyInterruption(t *testing.T) {
 	for seed := range int64(300) {
 		random := rand.New(rand.NewSource(seed))
-		w := newWorld(t)
+		w := newSimulation(t)
 		history := []map[reference]*v1alpha1.CatalogWorkloadRecord{w.offered()}
 		for range 8 {
 			for range random.Intn(4) {
-				w.happen(random)
+				w.mutate(random)
 			}
 			if w.commit(t, w.plan(t)); int64(len(history)) < w.catalog.Status.Revision {
 				history = append(history, w.offered())
 			}
 			to := random.Intn(len(history))
 			back := func() plan {
-				out, err := newRollback(w.situation(t), int64(to+1), history[to])
+				out, err := newRollback(w.planInput(t), int64(to+1), history[to])
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -168,7 +168,7 @@ func TestRollbacksAreTheSameAfterAnyInterruption(t *testing.T) {
 }
 
 // offered is what the catalog offers, as its revision is kept.
-func (w *world) offered() map[reference]*v1alpha1.CatalogWorkloadRecord {
+func (w *simulation) offered() map[reference]*v1alpha1.CatalogWorkloadRecord {
 	out := map[reference]*v1alpha1.CatalogWorkloadRecord{}
 	for _, entry := range w.catalog.Status.Workloads {
 		of := reference{Kind: entry.Kind, Name: entry.Name}

@@ -20,25 +20,25 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
-// fewChanges is up to how many objects of a batch are read one by one. Beyond it, the namespace is listed, which is one
-// request for 500 objects.
-const fewChanges = 100
+// maxGets is the maximum number of objects of a batch that are read with one request each. For more objects the namespace is listed, which
+// takes one request for 500 objects.
+const maxGets = 100
 
-// reader reads workloads of a source.
+// reader reads the workloads of source namespaces.
 type reader struct {
 	client dynamic.Interface
 	lister *watch.Lister
-	// types are those that the cluster serves.
+	// types returns the types that the cluster serves.
 	types func() *watch.Snapshot
 }
 
-// everything reads the workloads of a namespace, and keeps those that are wanted.
-func (r *reader) everything(ctx context.Context, namespace string, wanted func(*unstructured.Unstructured) bool) (sight, error) {
+// readAll reads all workloads of a namespace, and returns those for which wanted returns true.
+func (r *reader) readAll(ctx context.Context, namespace string, wanted func(*unstructured.Unstructured) bool) (sourceState, error) {
 	types, missing := capture.Types(r.types())
-	out := sight{objects: map[reference]*unstructured.Unstructured{}, whole: true, hidden: sets.New[v1alpha1.WorkloadKind]()}
+	out := sourceState{objects: map[reference]*unstructured.Unstructured{}, complete: true, unknown: sets.New[v1alpha1.WorkloadKind]()}
 	for kind, why := range missing {
 		if why.Uncertain {
-			out.hidden.Insert(kind)
+			out.unknown.Insert(kind)
 		}
 	}
 	for _, resource := range types {
@@ -49,40 +49,40 @@ func (r *reader) everything(ctx context.Context, namespace string, wanted func(*
 			return nil
 		})
 		if err != nil {
-			return sight{}, fmt.Errorf("read the source: %w", err)
+			return sourceState{}, fmt.Errorf("read the source: %w", err)
 		}
 	}
 	return out, nil
 }
 
-// changed reads the objects of a batch, or everything where that says more or is less work.
-func (r *reader) changed(ctx context.Context, batch pending.Batch, wanted func(*unstructured.Unstructured) bool) (sight, error) {
-	if batch.Resync || len(batch.Changes) > fewChanges {
-		return r.everything(ctx, batch.Namespace, wanted)
+// readBatch reads the objects of a batch. It reads all workloads of the namespace if the batch may be incomplete or is too large.
+func (r *reader) readBatch(ctx context.Context, batch pending.Batch, wanted func(*unstructured.Unstructured) bool) (sourceState, error) {
+	if batch.Resync || len(batch.Changes) > maxGets {
+		return r.readAll(ctx, batch.Namespace, wanted)
 	}
 	types, _ := capture.Types(r.types())
-	out := sight{objects: map[reference]*unstructured.Unstructured{}, at: sets.New[reference]()}
+	out := sourceState{objects: map[reference]*unstructured.Unstructured{}, read: sets.New[reference]()}
 	for _, change := range batch.Changes {
 		workload := referenceOf(change.Object)
 		resource, known := types[workload.Kind]
 		if !known {
-			continue // What takes its place is found out by a comparison when the type is watched again.
+			continue // When the type is served and watched again, the namespace is compared.
 		}
-		if err := r.one(ctx, resource, batch.Namespace, workload, &out); err != nil {
-			return sight{}, err
+		if err := r.readOne(ctx, resource, batch.Namespace, workload, &out); err != nil {
+			return sourceState{}, err
 		}
 	}
 	return out, nil
 }
 
-// referenceOf is what a catalog calls a changed object.
+// referenceOf returns the reference of a changed object.
 func referenceOf(object pending.Object) reference {
 	return reference{Kind: v1alpha1.WorkloadKind(object.Kind), Name: object.Name}
 }
 
-// one looks for one workload.
-func (r *reader) one(
-	ctx context.Context, resource schema.GroupVersionResource, namespace string, workload reference, out *sight,
+// readOne reads one workload, and adds it to out.
+func (r *reader) readOne(
+	ctx context.Context, resource schema.GroupVersionResource, namespace string, workload reference, out *sourceState,
 ) error {
 	object, err := r.client.Resource(resource).Namespace(namespace).Get(ctx, workload.Name, metav1.GetOptions{})
 	switch {
@@ -92,6 +92,6 @@ func (r *reader) one(
 	default:
 		out.objects[workload] = object
 	}
-	out.at.Insert(workload)
+	out.read.Insert(workload)
 	return nil
 }

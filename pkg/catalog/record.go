@@ -11,7 +11,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
-// specOf tells the record of an occasion from all others.
+// specOf returns the spec of the SyncStatus of a batch. It is different for each trigger of each catalog.
 func specOf(catalog *v1alpha1.AppCatalog, batch string) v1alpha1.SyncStatusSpec {
 	return v1alpha1.SyncStatusSpec{
 		Type: v1alpha1.SyncTypeCatalog, Batch: batch,
@@ -19,9 +19,9 @@ func specOf(catalog *v1alpha1.AppCatalog, batch string) v1alpha1.SyncStatusSpec 
 	}
 }
 
-// over says whether an occasion needs nothing any more but its end: its record is about a revision that the catalog has
-// shown since, or says what is to become of it.
-func over(record *v1alpha1.SyncStatus, catalog *v1alpha1.AppCatalog) bool {
+// completed reports whether only the end of an update is left to do for the trigger of a record: the status of the catalog shows the
+// revision of the record, or the record reports a failure and when it is retried.
+func completed(record *v1alpha1.SyncStatus, catalog *v1alpha1.AppCatalog) bool {
 	switch {
 	case record == nil:
 		return false
@@ -35,26 +35,25 @@ func over(record *v1alpha1.SyncStatus, catalog *v1alpha1.AppCatalog) bool {
 	return record.Status.Revision <= catalog.Status.Revision
 }
 
-// begunToApply says whether the record of an occasion tells of a revision that the catalog does not show yet. Then there is
-// no way back: neither a pause nor a preview that has been asked for meanwhile takes effect before it does.
-func begunToApply(record *v1alpha1.SyncStatus) bool {
+// applying reports whether a record reports a revision. Until the status of the catalog shows that revision, the update must be completed:
+// a pause or preview that was requested meanwhile takes effect afterwards.
+func applying(record *v1alpha1.SyncStatus) bool {
 	return record != nil && !record.Status.Preview && record.Status.Revision > 0
 }
 
-// applied is the record of what a plan changes: the one that there is, with what is true now, or a new one of the name.
-func applied(
-	catalog *v1alpha1.AppCatalog, o occasion, p plan, existing *v1alpha1.SyncStatus, name string, now time.Time,
-) (record *v1alpha1.SyncStatus, err error) {
+// appliedRecord returns the SyncStatus of a task with the changes of a plan: the existing one, updated, or a new one.
+func appliedRecord(t *task, p plan, now time.Time) (record *v1alpha1.SyncStatus, err error) {
+	existing := t.record
 	if existing != nil && existing.Status.Preview && p.preview {
-		return existing, nil // What it tells of may have been noted as seen since.
+		return existing, nil // An earlier attempt may already have stored its changes as observed, so p may lack them.
 	}
 	step := syncstatus.Step{To: v1alpha1.SyncStateAutoApplied, At: now}
-	if o.actor != "" {
-		step.To, step.By = v1alpha1.SyncStateApplied, o.actor
+	if t.trigger.actor != "" {
+		step.To, step.By = v1alpha1.SyncStateApplied, t.trigger.actor
 	}
 	switch {
 	case existing == nil:
-		record, err = begun(catalog, o, name, step)
+		record, err = t.newRecord(step)
 	case existing.Status.State == v1alpha1.SyncStateRetrying:
 		record, err = syncstatus.Move(existing, step)
 	default:
@@ -66,26 +65,27 @@ func applied(
 	if len(p.changes) > 0 {
 		syncstatus.SetChanges(record, p.changes)
 	}
-	// Another process may have written it, which has seen more.
-	syncstatus.AddAuthors(record, pending.ChangedBy(o.changes, p.changes))
+	// Authors are added, not replaced: the process that wrote the record may have known more of them.
+	syncstatus.AddAuthors(record, pending.ChangedBy(t.trigger.changes, p.changes))
 	record.Status.Preview = p.preview
 	switch {
 	case p.preview:
-	case len(p.changes) > 0 || begunToApply(existing):
-		record.Status.Revision = catalog.Status.Revision + 1
-	default: // What failed has been done with something else.
-		record.Status.Revision = catalog.Status.Revision
+	case len(p.changes) > 0 || applying(existing):
+		record.Status.Revision = t.catalog.Status.Revision + 1
+	default: // The change that failed was applied with another trigger.
+		record.Status.Revision = t.catalog.Status.Revision
 	}
 	return record, nil
 }
 
-func begun(catalog *v1alpha1.AppCatalog, o occasion, name string, first syncstatus.Step) (*v1alpha1.SyncStatus, error) {
+// newRecord returns the first version of the SyncStatus of a task.
+func (t *task) newRecord(first syncstatus.Step) (*v1alpha1.SyncStatus, error) {
 	record, err := syncstatus.New(syncstatus.Beginning{
-		Namespace: catalog.Namespace, Spec: specOf(catalog, o.batch), DetectedAt: o.detected, First: first,
+		Namespace: t.catalog.Namespace, Spec: specOf(t.catalog, t.trigger.batch), DetectedAt: t.trigger.detected, First: first,
 	})
 	if err != nil {
 		return nil, err
 	}
-	record.Name = name
+	record.Name = t.name
 	return record, nil
 }

@@ -21,14 +21,14 @@ import (
 // records writes as the API does, with its validation.
 type records struct{ *stage }
 
-var internal = func() *runtime.Scheme {
+var internalScheme = func() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
 	return scheme
 }()
 
 func (r *records) Write(_ context.Context, record runtime.Object) error {
-	if err := r.life.write(); err != nil {
+	if err := r.process.write(); err != nil {
 		return err
 	}
 	switch record := record.DeepCopyObject().(type) {
@@ -67,14 +67,14 @@ func (r *records) store(resource string, record metav1.Object, check func(record
 }
 
 func checkSyncStatus(record, old metav1.Object) error {
-	converted, err := internal.ConvertToVersion(record.(runtime.Object), configbutler.SchemeGroupVersion)
+	converted, err := internalScheme.ConvertToVersion(record.(runtime.Object), configbutler.SchemeGroupVersion)
 	if err != nil {
 		return err
 	}
 	if old == nil {
 		return validation.ValidateSyncStatus(converted.(*configbutler.SyncStatus)).ToAggregate()
 	}
-	before, err := internal.ConvertToVersion(old.(runtime.Object), configbutler.SchemeGroupVersion)
+	before, err := internalScheme.ConvertToVersion(old.(runtime.Object), configbutler.SchemeGroupVersion)
 	if err != nil {
 		return err
 	}

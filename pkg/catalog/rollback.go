@@ -14,48 +14,47 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// A pin is a pin: what a catalog offers while spec.pinnedRevision is set is what it offered with that revision, as it was
-// captured and rendered then. Neither the source nor another edit of the spec changes it. What they have changed is taken
-// over when the pin is taken away, and is the work of who does that.
+// While spec.pinnedRevision is set, a catalog offers what it offered with that revision, as it was captured and rendered then. Neither the
+// source nor other edits of the spec change it. Their changes are applied when the pin is removed, with the user who removes it as actor.
 
-// rollsBack says whether an occasion brings a catalog to the revision that it is pinned to. One that had begun before it was
-// pinned goes on with what it had begun.
-func (o occasion) rollsBack(catalog *v1alpha1.AppCatalog, record *v1alpha1.SyncStatus) bool {
-	if catalog.Spec.PinnedRevision == nil || o.gathered || o.request != "" {
+// rollsBack reports whether a trigger restores the pinned revision of a catalog. A trigger that was interrupted before the catalog was
+// pinned is completed first.
+func (t trigger) rollsBack(catalog *v1alpha1.AppCatalog, record *v1alpha1.SyncStatus) bool {
+	if catalog.Spec.PinnedRevision == nil || t.sourceChange || t.request != "" {
 		return false
 	}
-	return !begunToApply(record) || o.batch == syncstatus.EditBatch(catalog.Generation)
+	return !applying(record) || t.batch == syncstatus.EditBatch(catalog.Generation)
 }
 
-// unpinned says whether somebody has taken away the pin of a catalog that still offers what it was pinned to: until it has been
-// looked at, or until the pause ends in which it was taken away.
+// unpinned reports whether a catalog still offers a pinned revision although its pin has been removed: until that edit has been
+// processed, or until the end of the pause in which it was made.
 func unpinned(catalog *v1alpha1.AppCatalog) bool {
 	paused := meta.FindStatusCondition(catalog.Status.Conditions, v1alpha1.ConditionPaused)
-	return paused != nil && paused.Reason == v1alpha1.ReasonPinned && catalog.Spec.PinnedRevision == nil && unanswered(catalog)
+	return paused != nil && paused.Reason == v1alpha1.ReasonPinned && catalog.Spec.PinnedRevision == nil && hasPendingEdit(catalog)
 }
 
-// rollBack plans that a catalog offers again what it did with the revision that it is pinned to.
-func (k *keeper) rollBack(ctx context.Context, t *task) (plan, error) {
+// planRollback computes the plan that restores the pinned revision of a catalog.
+func (u *updater) planRollback(ctx context.Context, t *task) (plan, error) {
 	pinned := *t.catalog.Spec.PinnedRevision
-	then, err := k.revisions.Offered(ctx, t.catalog.UID, pinned)
+	then, err := u.revisions.Offered(ctx, t.catalog.UID, pinned)
 	if err != nil {
 		return plan{}, err
 	}
-	s := situation{catalog: t.catalog, held: t.held, now: k.clock.Now()}
+	in := planInput{catalog: t.catalog, held: t.held, now: u.clock.Now()}
 	switch {
 	case then != nil:
-		return newRollback(s, pinned, then)
-	case pinned == t.catalog.Status.Revision: // It stays as it is.
+		return newRollback(in, pinned, then)
+	case pinned == t.catalog.Status.Revision: // Nothing changes.
 		return plan{entries: t.catalog.Status.Workloads}, nil
 	}
-	return plan{}, &problem{v1alpha1.ReasonRevisionNotKept, fmt.Errorf(
+	return plan{}, &stallingError{v1alpha1.ReasonRevisionNotKept, fmt.Errorf(
 		"cannot go back to revision %d: this server does not have what was offered with it, which is kept from when a revision is made; "+
 			"pin another revision of status.history, or take spec.pinnedRevision out", pinned)}
 }
 
-// newRollback says what a catalog becomes that goes back to what it offered then. It changes nothing and asks nobody.
-func newRollback(s situation, revision int64, then map[reference]*v1alpha1.CatalogWorkloadRecord) (plan, error) {
-	out, offered := plan{}, s.offered()
+// newRollback computes the plan that restores the workloads of a revision. It is a pure function.
+func newRollback(in planInput, revision int64, then map[reference]*v1alpha1.CatalogWorkloadRecord) (plan, error) {
+	out, offered := plan{}, in.offered()
 	var workloads []reference
 	for workload := range offered {
 		workloads = append(workloads, workload)
@@ -65,26 +64,26 @@ func newRollback(s situation, revision int64, then map[reference]*v1alpha1.Catal
 	}
 	slices.SortFunc(workloads, compareReferences)
 	for _, workload := range slices.Compact(workloads) {
-		next, err := s.restored(workload, offered[workload], then[workload])
+		next, err := in.restore(workload, offered[workload], then[workload])
 		if err != nil {
-			return plan{}, &problem{v1alpha1.ReasonRevisionNotKept, fmt.Errorf("cannot go back to revision %d: %w", revision, err)}
+			return plan{}, &stallingError{v1alpha1.ReasonRevisionNotKept, fmt.Errorf("cannot go back to revision %d: %w", revision, err)}
 		}
-		out.add(&s, workload, next)
+		out.add(&in, workload, next)
 	}
 	return out, nil
 }
 
-// restored is the step of a workload that was offered as the record says, or not at all.
-func (s *situation) restored(workload reference, entry *v1alpha1.CatalogEntry, then *v1alpha1.CatalogWorkloadRecord) (step, error) {
+// restore returns the step of a workload that restores its record in a revision, nil if the revision did not have the workload.
+func (in *planInput) restore(workload reference, entry *v1alpha1.CatalogEntry, then *v1alpha1.CatalogWorkloadRecord) (step, error) {
 	if then == nil {
 		return step{change: v1alpha1.ChangeRemoved}, nil
 	}
 	next := v1alpha1.CatalogEntry{Kind: workload.Kind, Name: workload.Name, Hash: then.Hash, Missing: then.Missing}
 	out := step{entry: &next, change: changeOf(entry, &next)}
-	if next.Revision = s.nextRevision(); out.change == "" {
+	if next.Revision = in.nextRevision(); out.change == "" {
 		next.Revision = entry.Revision
 	}
-	held, content := s.held[workload], then
+	held, content := in.held[workload], then
 	switch {
 	case then.Manifest != nil:
 	case held != nil && held.Status.Hash == then.Hash:
@@ -93,17 +92,17 @@ func (s *situation) restored(workload reference, entry *v1alpha1.CatalogEntry, t
 		return step{}, fmt.Errorf("what %s %q was is not kept; manifests of more than %d bytes are not",
 			workload.Kind, workload.Name, v1alpha1.MaxManifestBytes)
 	}
-	out.record = s.newRecord(workload)
-	content.DeepCopyInto(&out.record.Status)
-	status := &out.record.Status
+	out.workload = in.newWorkload(workload)
+	content.DeepCopyInto(&out.workload.Status)
+	status := &out.workload.Status
 	status.Revision, status.Missing, status.MissingSince = next.Revision, then.Missing, then.MissingSince
-	if held != nil { // What was last seen of the source is as true as before.
+	if held != nil { // A rollback does not change what was last observed in the source.
 		status.Source = held.Status.Source
 	}
 	return out, nil
 }
 
-// changeOf is how a workload differs that is offered in another way, empty if it does not.
+// changeOf returns the change from one entry of a workload to another, empty if there is none.
 func changeOf(entry, next *v1alpha1.CatalogEntry) v1alpha1.ChangeType {
 	switch {
 	case entry == nil, entry.Missing && !next.Missing:

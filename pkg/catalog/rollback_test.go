@@ -26,21 +26,21 @@ func pin(revision int64) func(*v1alpha1.AppCatalog) {
 }
 
 // grownStage has had three revisions: the second changed api, the third has taken worker out and patched api.
-func grownStage(t *testing.T) (s *stage, records []string) {
+func threeRevisions(t *testing.T) (s *stage, records []string) {
 	t.Helper()
-	s = begunStage(t)
+	s = runningStage(t)
 	s.put("api", "shop/api:2")
-	s.reaches("shop", 2)
+	s.waitForRevision("shop", 2)
 	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) {
 		catalog.Spec.Workloads = catalog.Spec.Workloads[:1]
-		catalog.Spec.Patches = []v1alpha1.Patch{patching("api", imagePatch)}
+		catalog.Spec.Patches = []v1alpha1.Patch{patchOf("api", imagePatch)}
 	})
-	s.reaches("shop", 3)
-	return s, []string{first, "shop 2 AutoApplied Changed api (1)", "shop 3 Applied by adam Changed api Removed worker (2)"}
+	s.waitForRevision("shop", 3)
+	return s, []string{firstRecord, "shop 2 AutoApplied Changed api (1)", "shop 3 Applied by adam Changed api Removed worker (2)"}
 }
 
 // offers expects the images that a catalog offers. What is not offered any more goes after the status has said so.
-func (s *stage) offers(want map[string]string) {
+func (s *stage) waitForImages(want map[string]string) {
 	s.Helper()
 	s.eventually("the workloads that it offers", func() error {
 		if got := s.images("shop"); !maps.Equal(got, want) {
@@ -51,7 +51,7 @@ func (s *stage) offers(want map[string]string) {
 }
 
 func TestRevisionsAreToldToOthers(t *testing.T) {
-	s, _ := grownStage(t)
+	s, _ := threeRevisions(t)
 	offered, err := revisions.New(s.store()).Offered(t.Context(), s.catalog("shop").UID, 2)
 	if err != nil || len(offered) != 2 {
 		t.Fatalf("%v: %v", offered, err)
@@ -65,72 +65,72 @@ func TestRevisionsAreToldToOthers(t *testing.T) {
 }
 
 func TestRollbacksOfferWhatWasThere(t *testing.T) {
-	s, records := grownStage(t)
+	s, records := threeRevisions(t)
 	s.edit("shop", "bob", pin(1))
-	s.reaches("shop", 4)
-	s.offers(map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
+	s.waitForRevision("shop", 4)
+	s.waitForImages(map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
 	records = append(records, "shop 4 Applied by bob Changed api Added worker (2)")
-	s.tells(records...)
+	s.expectRecords(records...)
 
 	// Neither the source nor another edit changes what is pinned, also over a restart.
 	s.put("api", "shop/api:3")
 	s.edit("shop", "carol", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = nil })
-	s.windowPasses()
+	s.stepWindow()
 	s.stop()
 	s.start(0)
-	s.watching()
-	s.windowPasses()
-	s.offers(map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
-	s.tells(records...)
+	s.waitForWatches()
+	s.stepWindow()
+	s.waitForImages(map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
+	s.expectRecords(records...)
 
 	s.edit("shop", "dave", pin(3))
-	s.reaches("shop", 5)
-	s.offers(map[string]string{"api": "patched"})
+	s.waitForRevision("shop", 5)
+	s.waitForImages(map[string]string{"api": "patched"})
 	if held := s.workload("api"); held.Manifest == nil || !strings.Contains(string(held.Manifest.Raw), "shop/api:2") {
 		t.Errorf("it was captured as %+v", held.Manifest)
 	}
 
 	s.put("api", "shop/api:4")
 	s.edit("shop", "erin", pin(0))
-	s.reaches("shop", 6)
-	s.windowPasses()
-	s.offers(map[string]string{"api": "shop/api:4"})
-	s.tells(append(records, "shop 5 Applied by dave Changed api Removed worker (2)", "shop 6 Applied by erin Changed api (1)")...)
+	s.waitForRevision("shop", 6)
+	s.stepWindow()
+	s.waitForImages(map[string]string{"api": "shop/api:4"})
+	s.expectRecords(append(records, "shop 5 Applied by dave Changed api Removed worker (2)", "shop 6 Applied by erin Changed api (1)")...)
 	if status := s.catalog("shop").Status; status.Revision != 6 || len(status.History) != 6 {
 		t.Errorf("the status is %+v", status)
 	}
 }
 
 func TestPauseDoesNotHoldARollbackBack(t *testing.T) {
-	s, records := grownStage(t)
+	s, records := threeRevisions(t)
 	s.pause("shop", "eve")
 	s.edit("shop", "bob", pin(2))
-	s.reaches("shop", 4)
-	s.tells(append(records, "shop 4 Applied by bob Changed api Added worker (2)")...)
+	s.waitForRevision("shop", 4)
+	s.expectRecords(append(records, "shop 4 Applied by bob Changed api Added worker (2)")...)
 }
 
 func TestRevisionsThatAreNotKeptCannotBeGoneBackTo(t *testing.T) {
-	s, records := grownStage(t)
+	s, records := threeRevisions(t)
 	if err := revisions.New(s.store()).Delete(t.Context(), "uid-of-shop"); err != nil {
 		t.Fatal(err)
 	}
 	s.edit("shop", "adam", pin(1))
-	record := s.awaits(v1alpha1.SyncStateManualIntervention)
+	record := s.waitForState(v1alpha1.SyncStateManualIntervention)
 	if why := record.Status.Error; why.Reason != v1alpha1.ReasonRevisionNotKept || !strings.Contains(why.Message, "revision 1") ||
 		record.Status.Attempts != 1 {
 		t.Errorf("the record is %+v, %+v", record.Status, why)
 	}
-	s.offers(map[string]string{"api": "patched"})
+	s.waitForImages(map[string]string{"api": "patched"})
 	ready := meta.FindStatusCondition(s.catalog("shop").Status.Conditions, v1alpha1.ConditionReady)
 	if s.catalog("shop").Status.Revision != 3 || ready.Reason != v1alpha1.ReasonRevisionNotKept {
 		t.Errorf("revision %d, %+v", s.catalog("shop").Status.Revision, ready)
 	}
 
 	s.edit("shop", "bob", pin(0))
-	s.reaches("shop", 3)
+	s.waitForRevision("shop", 3)
 	s.put("api", "shop/api:3", with(true, "spec", "paused"))
-	s.reaches("shop", 4)
-	if got := s.told(); len(got) != len(records)+2 {
+	s.waitForRevision("shop", 4)
+	if got := s.recordLines(); len(got) != len(records)+2 {
 		t.Errorf("records %q", got)
 	}
 	if !meta.IsStatusConditionTrue(s.catalog("shop").Status.Conditions, v1alpha1.ConditionReady) {
@@ -149,35 +149,35 @@ func TestRevisionsCostWhatHasChanged(t *testing.T) {
 		s.put(name, "shop/"+name+":1")
 	}
 	s.start(0)
-	s.reaches("shop", 1)
-	s.watching()
-	s.windowPasses()
-	if n := s.kept("manifest/"); n != 100 {
+	s.waitForRevision("shop", 1)
+	s.waitForWatches()
+	s.stepWindow()
+	if n := s.countRows("manifest/"); n != 100 {
 		t.Errorf("%d manifests are kept of 100 workloads", n)
 	}
 	for i := range 3 {
 		s.put("w7", fmt.Sprintf("shop/w7:%d", i+2))
-		s.reaches("shop", int64(i+2))
+		s.waitForRevision("shop", int64(i+2))
 	}
-	if n := s.kept("manifest/"); n != 103 {
+	if n := s.countRows("manifest/"); n != 103 {
 		t.Errorf("%d manifests are kept after three changes", n)
 	}
 	s.edit("shop", "adam", pin(1))
-	s.reaches("shop", 5)
-	if n := s.kept("manifest/"); n != 103 {
+	s.waitForRevision("shop", 5)
+	if n := s.countRows("manifest/"); n != 103 {
 		t.Errorf("%d manifests are kept after a rollback", n)
 	}
 }
 
 func TestRevisionsGoWithTheHistory(t *testing.T) {
-	s, _ := grownStage(t)
+	s, _ := threeRevisions(t)
 	s.edit("shop", "bob", pin(1))
-	s.reaches("shop", 4)
+	s.waitForRevision("shop", 4)
 	s.edit("shop", "bob", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.HistoryLimit = new(int32(1)) })
-	s.reaches("shop", 4)
+	s.waitForRevision("shop", 4)
 	s.eventually("what cannot be gone back to is removed", func() error {
 		// Of revision 3, the patched manifest; the others are those of 1.
-		if heads, manifests := s.kept("head/"), s.kept("manifest/"); heads != 2 || manifests != 2 {
+		if heads, manifests := s.countRows("head/"), s.countRows("manifest/"); heads != 2 || manifests != 2 {
 			return fmt.Errorf("%d heads and %d manifests are kept", heads, manifests)
 		}
 		return nil
@@ -187,27 +187,27 @@ func TestRevisionsGoWithTheHistory(t *testing.T) {
 	}
 	// What is pinned is kept although it is not in the history any more.
 	s.edit("shop", "bob", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = nil })
-	s.reaches("shop", 4)
-	s.offers(map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
+	s.waitForRevision("shop", 4)
+	s.waitForImages(map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
 }
 
 func TestRevisionsGoWithTheCatalog(t *testing.T) {
 	for name, deleted := range map[string]func(s *stage){
 		"while it is followed":                           func(s *stage) { s.deleteCatalog("shop") },
 		"while nobody looks":                             func(s *stage) { s.stop(); s.deleteCatalog("shop"); s.start(0) },
-		"and another one comes, of which alone is heard": func(s *stage) { s.supersede("shop") },
+		"and another one comes, of which alone is heard": func(s *stage) { s.recreate("shop") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, appCatalog("shop", "api"), appCatalog("work", "worker"))
 			s.start(0)
-			s.reaches("shop", 1)
-			s.reaches("work", 1)
-			if n := s.kept(""); n != 6 {
+			s.waitForRevision("shop", 1)
+			s.waitForRevision("work", 1)
+			if n := s.countRows(""); n != 6 {
 				t.Fatalf("%d rows are kept of two catalogs", n)
 			}
 			deleted(s)
 			s.eventually("nothing is kept of it", func() error {
-				if n := s.kept(""); n != 3 {
+				if n := s.countRows(""); n != 3 {
 					return fmt.Errorf("%d rows are kept of one catalog", n)
 				}
 				return nil
@@ -217,7 +217,7 @@ func TestRevisionsGoWithTheCatalog(t *testing.T) {
 }
 
 // kept counts the rows whose key has a prefix.
-func (s *stage) kept(prefix string) int64 {
+func (s *stage) countRows(prefix string) int64 {
 	s.Helper()
 	n, err := s.store().Table(revisions.TableName).Count(s.Context(), prefix)
 	if err != nil {

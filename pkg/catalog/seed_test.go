@@ -13,16 +13,16 @@ import (
 // TestWhoDoesNotCountIsNotNamed has a workload scaled when nothing has been compared since the process has begun, and then
 // changed by somebody.
 func TestWhoDoesNotCountIsNotNamed(t *testing.T) {
-	s := begunStage(t)
+	s := runningStage(t)
 	s.stop()
 	s.start(0)
-	s.watching()
+	s.waitForWatches()
 	s.put("api", "shop/api:1", by("autoscaler"), with(int64(9), "spec", "replicas"))
 	s.put("api", "shop/api:2", by("alice"))
-	s.arrived(1)
-	s.reaches("shop", 2)
+	s.waitForEvents(1)
+	s.waitForRevision("shop", 2)
 	want := []v1alpha1.SourceAuthor{{Username: "alice", Signal: v1alpha1.SignalAudit, Workloads: 1}}
-	if got := s.ofRevision(2).Status.ChangedBy; !slices.Equal(got, want) {
+	if got := s.recordOf(2).Status.ChangedBy; !slices.Equal(got, want) {
 		t.Errorf("changed by %+v, want %+v", got, want)
 	}
 }

@@ -61,8 +61,8 @@ func deployment(name, image string) *unstructured.Unstructured {
 func (s *stage) put(name, image string, changes ...func(*unstructured.Unstructured)) {
 	s.Helper()
 	object := deployment(name, image)
-	s.version++
-	object.SetResourceVersion(strconv.Itoa(s.version))
+	s.resourceVersion++
+	object.SetResourceVersion(strconv.Itoa(s.resourceVersion))
 	for _, change := range changes {
 		change(object)
 	}

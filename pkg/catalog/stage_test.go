@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience is more than anything in these tests takes on a busy machine.
-const patience = 2 * time.Minute
+const timeout = 2 * time.Minute
 
 var (
 	noon        = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
@@ -59,25 +59,25 @@ var (
 // stage is all around a controller: the API, the source cluster, the store and the clock. They outlive a process.
 type stage struct {
 	testing.TB
-	api     *fake.Clientset
-	source  *dynamicfake.FakeDynamicClient
-	meta    *metadatafake.FakeMetadataClient
-	kv      clientv3.KV
-	clock   *clocktesting.FakeClock
-	life    *life
-	version int
-	stop    func()
-	authors *audit
+	api             *fake.Clientset
+	source          *dynamicfake.FakeDynamicClient
+	meta            *metadatafake.FakeMetadataClient
+	kv              clientv3.KV
+	clock           *clocktesting.FakeClock
+	process         *process
+	resourceVersion int
+	stop            func()
+	authors         *fakeAuthors
 	// facts are those of an audit whose place the real thing takes; nil: authors knows.
 	facts  attribution.Facts
 	events *eventLog
 	// standing knows what editors may read; nil: nobody answers for a catalog.
-	standing access.Reviewer
+	access access.Reviewer
 	// capacity is that of the intake, 0 for its own.
 	capacity int
 	// log is what a mirror tells of its commits in the same process, where mirrored says that there is one.
-	log      *commitindex.Index
-	mirrored bool
+	commitIndex *commitindex.Index
+	mirrored    bool
 	// writing is held by who changes catalogs.
 	writing sync.Mutex
 }
@@ -92,11 +92,11 @@ func newStage(t testing.TB, objects ...runtime.Object) *stage {
 	s := &stage{
 		TB: t, api: newAPI(objects...), source: dynamicfake.NewSimpleDynamicClient(scheme.Scheme),
 		meta:  metadatafake.NewSimpleMetadataClient(metaScheme, namespace("production")),
-		clock: clocktesting.NewFakeClock(noon), life: &life{}, stop: func() {}, authors: &audit{}, events: &eventLog{},
+		clock: clocktesting.NewFakeClock(noon), process: &process{}, stop: func() {}, authors: &fakeAuthors{}, events: &eventLog{},
 	}
-	s.kv = mortalKV{bolttest.NewKV(t), s.life}
+	s.kv = crashingKV{bolttest.NewKV(t), s.process}
 	s.api.PrependReactor("update", "appcatalogs", s.updateStatus)
-	s.api.PrependReactor("*", "*", s.life.react)
+	s.api.PrependReactor("*", "*", s.process.react)
 	s.put("api", "shop/api:1")
 	s.put("worker", "shop/worker:1")
 	t.Cleanup(func() { s.stop() })
@@ -109,70 +109,72 @@ func newAPI(objects ...runtime.Object) *fake.Clientset {
 }
 
 // life counts what a process writes, and can end it.
-type life struct {
+type process struct {
 	mu     sync.Mutex
 	writes int
 	// last is the write that is not done any more, 0 when there is none.
-	last int
-	end  func()
+	last  int
+	crash func()
 }
 
-var errDead = errors.New("the process is dead")
+var errCrashed = errors.New("the process is dead")
 
 // write counts a write, and fails from the last one on.
-func (l *life) write() error {
+func (l *process) write() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.writes++
 	if l.last > 0 && l.writes >= l.last {
-		l.end()
-		return errDead
+		l.crash()
+		return errCrashed
 	}
 	return nil
 }
 
-func (l *life) begin(last int, end func()) {
+func (l *process) begin(last int, end func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.writes, l.last, l.end = 0, last, end
+	l.writes, l.last, l.crash = 0, last, end
 }
 
 // mortalKV counts the end of batches, which are deletions, and what is written of revisions.
-type mortalKV struct {
+type crashingKV struct {
 	clientv3.KV
-	life *life
+	process *process
 }
 
-func (kv mortalKV) Txn(ctx context.Context) clientv3.Txn { return mortalTxn{kv.KV.Txn(ctx), kv.life} }
+func (kv crashingKV) Txn(ctx context.Context) clientv3.Txn {
+	return crashingTxn{kv.KV.Txn(ctx), kv.process}
+}
 
-type mortalTxn struct {
+type crashingTxn struct {
 	clientv3.Txn
-	life *life
+	process *process
 }
 
-func (txn mortalTxn) Then(ops ...clientv3.Op) clientv3.Txn {
+func (txn crashingTxn) Then(ops ...clientv3.Op) clientv3.Txn {
 	if !strings.HasPrefix(string(ops[0].KeyBytes()), "/test/"+revisions.TableName+"/") {
 		return txn.Txn.Then(ops...)
 	}
-	return mortalTxn{txn.Txn.Then(ops...), txn.life}
+	return crashingTxn{txn.Txn.Then(ops...), txn.process}
 }
 
-func (txn mortalTxn) Commit() (*clientv3.TxnResponse, error) {
-	if err := txn.life.write(); err != nil {
+func (txn crashingTxn) Commit() (*clientv3.TxnResponse, error) {
+	if err := txn.process.write(); err != nil {
 		return nil, err
 	}
 	return txn.Txn.Commit()
 }
 
-func (kv mortalKV) Delete(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.DeleteResponse, error) {
-	if err := kv.life.write(); err != nil {
+func (kv crashingKV) Delete(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.DeleteResponse, error) {
+	if err := kv.process.write(); err != nil {
 		return nil, err
 	}
 	return kv.KV.Delete(ctx, key, options...)
 }
 
 // react counts the writes of the controller's client.
-func (l *life) react(action clienttesting.Action) (bool, runtime.Object, error) {
+func (l *process) react(action clienttesting.Action) (bool, runtime.Object, error) {
 	if verb := action.GetVerb(); verb == "update" || verb == "delete" {
 		if err := l.write(); err != nil {
 			return true, nil, err
@@ -185,12 +187,12 @@ func (l *life) react(action clienttesting.Action) (bool, runtime.Object, error) 
 func (s *stage) start(last int) (ended <-chan struct{}) {
 	s.Helper()
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), ktesting.NewLogger(s, ktesting.NewConfig(ktesting.Verbosity(0)))))
-	s.life.begin(last, cancel)
-	s.authors.asked.Store(0)
+	s.process.begin(last, cancel)
+	s.authors.submitted.Store(0)
 	config := Config{AttributionMaxWait: 20 * time.Second, Namespace: "slipstream-system"}
 	if s.mirrored {
-		s.log = commitindex.New(s.store().Table(commitindex.TableName), s.clock, 0)
-		config.CommitIndex = s.log
+		s.commitIndex = commitindex.New(s.store().Table(commitindex.TableName), s.clock, 0)
+		config.CommitIndex = s.commitIndex
 	}
 	config.Authors = s.authors
 	if s.facts != nil {
@@ -203,7 +205,7 @@ func (s *stage) start(last int) (ended <-chan struct{}) {
 		s.Fatal(err)
 	}
 	group := controller.NewGroup(&controller.Process{
-		Client: s.api, Cluster: &watch.Clients{Dynamic: s.source, Metadata: s.meta}, Types: resourceTypes, Access: s.standing,
+		Client: s.api, Cluster: &watch.Clients{Dynamic: s.source, Metadata: s.meta}, Types: resourceTypes, Access: s.access,
 		Events: s.events, Store: s.store(), Clock: s.clock,
 	}, &records{s}, &Controller{Config: config})
 	done := make(chan struct{})
@@ -223,7 +225,7 @@ func (s *stage) start(last int) (ended <-chan struct{}) {
 func (s *stage) store() *table.Store { return table.New(s.kv, "/test") }
 
 // watching waits until the six types of workloads are watched.
-func (s *stage) watching() {
+func (s *stage) waitForWatches() {
 	s.Helper()
 	s.eventually("the source is watched", func() error {
 		n := 0
@@ -242,7 +244,7 @@ func (s *stage) watching() {
 // eventually lets time pass until check finds nothing wrong.
 func (s *stage) eventually(what string, check func() error) {
 	s.Helper()
-	for deadline := time.Now().Add(patience); ; {
+	for deadline := time.Now().Add(timeout); ; {
 		err := check()
 		if err == nil {
 			return
@@ -256,23 +258,23 @@ func (s *stage) eventually(what string, check func() error) {
 }
 
 // arrived waits until so many changes have come since the start. No time passes meanwhile: they are of one window.
-func (s *stage) arrived(changes int64) {
+func (s *stage) waitForEvents(changes int64) {
 	s.Helper()
-	for deadline := time.Now().Add(patience); s.authors.asked.Load() < changes; {
+	for deadline := time.Now().Add(timeout); s.authors.submitted.Load() < changes; {
 		if time.Now().After(deadline) {
-			s.Fatalf("%d changes have come, want %d", s.authors.asked.Load(), changes)
+			s.Fatalf("%d changes have come, want %d", s.authors.submitted.Load(), changes)
 		}
 		<-time.After(time.Millisecond)
 	}
 }
 
 // windowPasses lets so much time pass that nothing is on its way any more.
-func (s *stage) windowPasses() {
+func (s *stage) stepWindow() {
 	s.Helper()
-	s.pass(90)
+	s.step(90)
 }
 
-func (s *stage) pass(seconds int) {
+func (s *stage) step(seconds int) {
 	s.Helper()
 	for range seconds {
 		s.clock.Step(time.Second)
@@ -347,11 +349,11 @@ func (s *stage) updateStatus(action clienttesting.Action) (bool, runtime.Object,
 }
 
 // reaches waits until a catalog has a revision, and has taken its spec over.
-func (s *stage) reaches(name string, revision int64) {
+func (s *stage) waitForRevision(name string, revision int64) {
 	s.Helper()
 	s.eventually(fmt.Sprintf("revision %d of %s", revision, name), func() error {
 		catalog := s.catalog(name)
-		if catalog.Status.Revision != revision || edited(catalog) {
+		if catalog.Status.Revision != revision || specChanged(catalog) {
 			return fmt.Errorf("%+v", catalog.Status)
 		}
 		return nil
@@ -375,16 +377,16 @@ func (s *stage) syncStatuses() []v1alpha1.SyncStatus {
 }
 
 // told are the records, each as a line.
-func (s *stage) told() []string {
+func (s *stage) recordLines() []string {
 	s.Helper()
 	var lines []string
 	for _, record := range s.syncStatuses() {
-		lines = append(lines, line(&record))
+		lines = append(lines, recordLine(&record))
 	}
 	return lines
 }
 
-func line(record *v1alpha1.SyncStatus) string {
+func recordLine(record *v1alpha1.SyncStatus) string {
 	status := &record.Status
 	words := []string{record.Spec.Subject.Name, fmt.Sprint(status.Revision), string(status.State)}
 	if status.Preview {
@@ -400,9 +402,9 @@ func line(record *v1alpha1.SyncStatus) string {
 }
 
 // tells expects the SyncStatuses.
-func (s *stage) tells(want ...string) {
+func (s *stage) expectRecords(want ...string) {
 	s.Helper()
-	if got := s.told(); !slices.Equal(got, want) {
+	if got := s.recordLines(); !slices.Equal(got, want) {
 		s.Fatalf("records:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// defaultHistoryLimit is that of a catalog that says nothing of it.
+// defaultHistoryLimit is the length of status.history if spec.historyLimit is not set.
 const defaultHistoryLimit = 10
 
-// advance gives a catalog its next revision, of which a record tells.
+// advance sets the next revision of a catalog in its status, with the entries and the SyncStatus of the revision.
 func advance(catalog *v1alpha1.AppCatalog, entries []v1alpha1.CatalogEntry, record string, now time.Time) {
 	status := &catalog.Status
 	status.Revision++
@@ -30,19 +30,19 @@ func historyLimit(catalog *v1alpha1.AppCatalog) int {
 	return defaultHistoryLimit
 }
 
-// answer takes an occasion that is over from what people wait for.
-func answer(catalog *v1alpha1.AppCatalog, o occasion) {
+// removePending removes a processed trigger from the pending edits and requests in the status.
+func removePending(catalog *v1alpha1.AppCatalog, t trigger) {
 	status := &catalog.Status
-	if o.generation > 0 {
-		status.ObservedGeneration = o.generation
+	if t.generation > 0 {
+		status.ObservedGeneration = t.generation
 		status.History = status.History[:min(len(status.History), historyLimit(catalog))]
 		status.PendingEdits = slices.DeleteFunc(slices.Clone(status.PendingEdits), func(edit v1alpha1.CatalogEdit) bool {
-			return !o.later && edit.Generation <= o.generation
+			return !t.deferred && edit.Generation <= t.generation
 		})
 	}
-	if o.request != "" {
+	if t.request != "" {
 		status.PendingSyncs = slices.DeleteFunc(slices.Clone(status.PendingSyncs), func(request v1alpha1.PendingCatalogSync) bool {
-			return request.ID == o.request
+			return request.ID == t.request
 		})
 	}
 }

@@ -16,19 +16,19 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
-// found are the changes that a plan tells of and no event has: those of a comparison whose authors the audit knows. What an
-// edit takes over is the work of its editor.
-func (k *keeper) found(t *task, next plan, seen sight) []pending.Change {
-	if syncstatus.IsEdit(t.batch) {
+// attributeFound returns the changes of a plan that were found by the comparison and not by an event, if their authors are known. It
+// returns none for an edit, whose changes are attributed to the editor.
+func (u *updater) attributeFound(t *task, next plan, source sourceState) []pending.Change {
+	if syncstatus.IsEdit(t.trigger.batch) {
 		return nil
 	}
 	var out []pending.Change
 	for _, change := range next.changes {
 		workload := reference{Kind: v1alpha1.WorkloadKind(change.Type), Name: change.Name}
-		if slices.ContainsFunc(t.changes, func(told pending.Change) bool { return referenceOf(told.Object) == workload }) {
+		if slices.ContainsFunc(t.trigger.changes, func(c pending.Change) bool { return referenceOf(c.Object) == workload }) {
 			continue
 		}
-		author := k.author(t.comparison(workload, seen), capturedAt(t.held[workload]))
+		author := u.author(t.equivalentEvent(workload, source), capturedAt(t.held[workload]))
 		if !author.Known() {
 			continue
 		}
@@ -40,10 +40,10 @@ func (k *keeper) found(t *task, next plan, seen sight) []pending.Change {
 	return out
 }
 
-// comparison is what has been seen of a workload, as if an event had told of it.
-func (t *task) comparison(workload reference, seen sight) attribution.Event {
+// equivalentEvent returns the event that would have reported the observed state of a workload.
+func (t *task) equivalentEvent(workload reference, source sourceState) attribution.Event {
 	out := attribution.Event{
-		Operation: v1alpha1.OperationUpdate, Object: seen.objects[workload],
+		Operation: v1alpha1.OperationUpdate, Object: source.objects[workload],
 		Resource: v1alpha1.WorkloadResources()[workload.Kind].WithVersion(""),
 	}
 	if out.Object != nil {
@@ -58,7 +58,7 @@ func (t *task) comparison(workload reference, seen sight) attribution.Event {
 	return out
 }
 
-// capturedAt is when the source was last known to have what a CatalogWorkload holds; the zero value when it never was.
+// capturedAt returns when the source was last known to have the content of a CatalogWorkload, the zero value if it never was.
 func capturedAt(held *v1alpha1.CatalogWorkload) time.Time {
 	if held == nil || held.Status.CapturedAt == nil {
 		return time.Time{}

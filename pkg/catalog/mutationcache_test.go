@@ -41,21 +41,21 @@ func TestRecordsAreWhatWasWrittenUntilTheCacheHasThem(t *testing.T) {
 		"the cache has what is not new": {nil, record(1, applied), "1 Applied"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			u, cached := newUnseen(), []*v1alpha1.SyncStatus{}
+			written, cached := newMutationCache(), []*v1alpha1.SyncStatus{}
 			if test.written != nil {
-				u.wrote(test.written)
+				written.set(test.written)
 			}
 			if test.cached != nil {
 				cached = append(cached, test.cached)
 			}
 			var got []string
-			for _, record := range u.over(cached, "shop") {
+			for _, record := range written.merge(cached, "shop") {
 				got = append(got, fmt.Sprintf("%d %s", record.Status.Attempts, record.Status.State))
 			}
 			if !slices.Equal(got, []string{test.want}) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
-			if other := u.over(nil, "bank"); len(other) > 0 {
+			if other := written.merge(nil, "bank"); len(other) > 0 {
 				t.Errorf("another catalog has %v", other)
 			}
 		})
@@ -63,17 +63,17 @@ func TestRecordsAreWhatWasWrittenUntilTheCacheHasThem(t *testing.T) {
 }
 
 func TestRecordsThatAreGoneAreNotRemembered(t *testing.T) {
-	u := newUnseen()
+	written := newMutationCache()
 	record := &v1alpha1.SyncStatus{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "one"},
 		Spec:       v1alpha1.SyncStatusSpec{Subject: v1alpha1.SyncSubject{UID: "shop"}},
 	}
 	for what, forget := range map[string]func(){
-		"deleted": func() { u.gone(record) }, "of a catalog that is": func() { u.forget("shop") },
+		"deleted": func() { written.delete(record) }, "of a catalog that is": func() { written.forget("shop") },
 	} {
-		u.wrote(record)
+		written.set(record)
 		forget()
-		if left := u.over(nil, "shop"); len(left) > 0 {
+		if left := written.merge(nil, "shop"); len(left) > 0 {
 			t.Errorf("%s: %v", what, left)
 		}
 	}

@@ -13,37 +13,38 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
-// watchHandler receives what the streams bring.
-type watchHandler catalogs
+// watchHandler handles the events of watches.
+type watchHandler reconciler
 
 var _ kubewatch.Handler = (*watchHandler)(nil)
 
-// Listed has the namespace compared: what happened before is not known.
+// Listed requests a comparison of the namespace, because earlier events may have been missed.
 func (h *watchHandler) Listed(_ context.Context, watch kubewatch.Watch, _ string) {
 	h.authors.Listed(watch.Resource, watch.Namespace)
 	h.intake.Resync(watch.Namespace, pending.Relisted)
 }
 
-// Changed takes an event up when it means something to a catalog, and its author is known.
+// Changed adds a relevant event to the intake, once its author is known.
 func (h *watchHandler) Changed(ctx context.Context, watch kubewatch.Watch, change kubewatch.Change) {
 	eventsReceived.WithLabelValues(watch.Resource.Resource).Inc()
 	event := attribution.Event{Operation: v1alpha1.Operation(change.Operation), Resource: watch.Resource, Object: change.Object}
 	removed := change.Operation == kubewatch.Delete
-	if means := h.interests.meaning(change.Object, removed); means != news {
-		eventsIgnored.WithLabelValues(string(means)).Inc()
+	if relevance := h.filter.relevance(change.Object, removed); relevance != relevant {
+		eventsIgnored.WithLabelValues(string(relevance)).Inc()
 		h.authors.Observe(event)
 		return
 	}
 	eventsMapped.Inc()
-	event.Content = h.content(change)
-	// An error says that the watch is stopping; what takes its place has the namespace compared.
+	event.Content = h.contentHash(change)
+	// Submit returns an error if the watch stops. The watch that replaces it requests a comparison of the namespace.
 	_ = h.authors.Submit(ctx, event, func(_ context.Context, author attribution.Author) {
 		h.intake.Add(pending.EventOf(change.Object, removed, author))
 	})
 }
 
-// content returns the hash of an object's canonical form as facts have it, when it is asked for.
-func (h *watchHandler) content(change kubewatch.Change) func() string {
+// contentHash returns a function that computes the keyed hash of the object's canonical form, as facts have it. It returns nil if facts
+// have no hashes, and for deletions.
+func (h *watchHandler) contentHash(change kubewatch.Change) func() string {
 	if h.config.Hash == nil || change.Operation == kubewatch.Delete {
 		return nil
 	}
@@ -56,8 +57,8 @@ func (h *watchHandler) content(change kubewatch.Change) func() string {
 	}
 }
 
-// State notes how a watch is.
+// State records the state of a watch.
 func (h *watchHandler) State(watch kubewatch.Watch, failure error) {
-	h.reach.update(watch, failure)
+	h.sources.update(watch, failure)
 	h.queue.Add(watch.Namespace)
 }

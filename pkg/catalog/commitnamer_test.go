@@ -25,16 +25,16 @@ func mirroredStage(t *testing.T) *stage {
 	s := newStage(t, appCatalog("shop", "api", "worker"))
 	s.mirrored = true
 	s.start(0)
-	s.reaches("shop", 1)
-	s.watching()
-	s.windowPasses()
+	s.waitForRevision("shop", 1)
+	s.waitForWatches()
+	s.stepWindow()
 	return s
 }
 
 // lands has a commit for a destination land that holds a workload as it is now.
-func (s *stage) lands(commit, destination, name string, change ...func(*commitindex.Entry)) {
+func (s *stage) pushCommit(commit, destination, name string, change ...func(*commitindex.Entry)) {
 	s.Helper()
-	version := strconv.Itoa(s.version)
+	version := strconv.Itoa(s.resourceVersion)
 	one := commitindex.Entry{
 		Object: commitindex.Object{GroupResource: deployments.GroupResource(), Namespace: "production", Name: name},
 		First:  version, Last: version, Commit: commitindex.Commit{
@@ -45,19 +45,19 @@ func (s *stage) lands(commit, destination, name string, change ...func(*commitin
 	for _, change := range change {
 		change(&one)
 	}
-	if err := cmp.Or(s.log.Prepare(s.Context(), commit, []commitindex.Entry{one}), s.log.Record(s.Context(), commit)); err != nil {
+	if err := cmp.Or(s.commitIndex.Prepare(s.Context(), commit, []commitindex.Entry{one}), s.commitIndex.Record(s.Context(), commit)); err != nil {
 		s.Fatal(err)
 	}
 }
 
 // removes is what a commit does that removes a file.
-func removes(one *commitindex.Entry) { one.Removed = true }
+func deletesFile(one *commitindex.Entry) { one.Removed = true }
 
 // found is what a comparison finds.
-func found(one *commitindex.Entry) { one.First = "" }
+func fromComparison(one *commitindex.Entry) { one.First = "" }
 
 // named are the commits of a revision's record.
-func (s *stage) named(revision int64) string {
+func (s *stage) commits(revision int64) string {
 	s.Helper()
 	for _, record := range s.syncStatuses() {
 		if record.Status.Revision == revision {
@@ -72,10 +72,10 @@ func (s *stage) named(revision int64) string {
 }
 
 // names waits until the record of a revision names commits.
-func (s *stage) names(revision int64, want string) {
+func (s *stage) waitForCommits(revision int64, want string) {
 	s.Helper()
 	s.eventually(fmt.Sprintf("record %d names %q", revision, want), func() error {
-		if got := s.named(revision); got != want {
+		if got := s.commits(revision); got != want {
 			return fmt.Errorf("it names %q", got)
 		}
 		return nil
@@ -87,16 +87,16 @@ func TestRecordsNameCommits(t *testing.T) {
 	var want []string
 	for i := range 20 {
 		s.put("api", fmt.Sprint("shop/api:", i+2))
-		s.lands(fmt.Sprint("c", i), "main", "api")
+		s.pushCommit(fmt.Sprint("c", i), "main", "api")
 		want = append([]string{fmt.Sprint("c", i)}, want...)
 	}
 	s.put("worker", "shop/worker:2")
-	s.lands("w", "main", "worker")
-	s.lands("other", "main", "other")
-	s.arrived(21)
-	s.reaches("shop", 2)
-	s.names(2, "w "+strings.Join(want, " "))
-	if got := s.named(1); got != "" {
+	s.pushCommit("w", "main", "worker")
+	s.pushCommit("other", "main", "other")
+	s.waitForEvents(21)
+	s.waitForRevision("shop", 2)
+	s.waitForCommits(2, "w "+strings.Join(want, " "))
+	if got := s.commits(1); got != "" {
 		t.Errorf("the record before names %s", got)
 	}
 	commit := s.syncStatuses()[1].Status.Commits[1]
@@ -105,22 +105,22 @@ func TestRecordsNameCommits(t *testing.T) {
 		t.Errorf("it names %+v", commit)
 	}
 	s.put("api", "shop/api:last")
-	s.lands("last", "main", "api")
-	s.reaches("shop", 3)
-	s.names(3, "last")
-	s.names(2, "w "+strings.Join(want, " "))
+	s.pushCommit("last", "main", "api")
+	s.waitForRevision("shop", 3)
+	s.waitForCommits(3, "last")
+	s.waitForCommits(2, "w "+strings.Join(want, " "))
 }
 
 func TestRecordsNameCommitsThatLandLater(t *testing.T) {
 	s := mirroredStage(t)
 	s.put("api", "shop/api:2")
-	version := s.version
-	s.reaches("shop", 2)
-	s.names(2, "")
+	version := s.resourceVersion
+	s.waitForRevision("shop", 2)
+	s.waitForCommits(2, "")
 	s.put("api", "shop/api:2", with(int64(9), "status", "readyReplicas"))
-	s.version = version
-	s.lands("a", "main", "api")
-	s.names(2, "a")
+	s.resourceVersion = version
+	s.pushCommit("a", "main", "api")
+	s.waitForCommits(2, "a")
 
 	record := s.syncStatuses()[1]
 	dismissed, err := syncstatus.Move(&record, syncstatus.Step{To: v1alpha1.SyncStateDismissed, By: "dana", At: s.clock.Now()})
@@ -130,37 +130,37 @@ func TestRecordsNameCommitsThatLandLater(t *testing.T) {
 	if err := (&records{s}).Write(t.Context(), dismissed); err != nil {
 		t.Fatal(err)
 	}
-	s.lands("b", "more", "api")
-	s.names(2, "b a")
+	s.pushCommit("b", "more", "api")
+	s.waitForCommits(2, "b a")
 	if status := s.syncStatuses()[1].Status; status.State != v1alpha1.SyncStateDismissed || status.ResolvedBy != "dana" {
 		t.Errorf("the record is %s by %s", status.State, status.ResolvedBy)
 	}
-	s.lands("late", "rest", "api", func(one *commitindex.Entry) { one.First = ""; one.Last = strconv.Itoa(version + 1) })
-	s.names(2, "late b a")
+	s.pushCommit("late", "rest", "api", func(one *commitindex.Entry) { one.First = ""; one.Last = strconv.Itoa(version + 1) })
+	s.waitForCommits(2, "late b a")
 }
 
 func TestRecordsNameOnlyTheCommitsOfWhatTheyTell(t *testing.T) {
 	s := mirroredStage(t)
 	for i := range 3 {
 		s.put("api", "shop/api:1", with(int64(5+i), "spec", "replicas"))
-		s.lands(fmt.Sprint("scaled", i), "main", "api")
+		s.pushCommit(fmt.Sprint("scaled", i), "main", "api")
 	}
-	s.windowPasses()
+	s.stepWindow()
 	s.put("api", "shop/api:2")
-	s.lands("image", "main", "api")
-	s.arrived(1)
-	s.reaches("shop", 2)
-	s.names(2, "image")
+	s.pushCommit("image", "main", "api")
+	s.waitForEvents(1)
+	s.waitForRevision("shop", 2)
+	s.waitForCommits(2, "image")
 	s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) {
-		catalog.Spec.Patches = []v1alpha1.Patch{patching("api", imagePatch)}
+		catalog.Spec.Patches = []v1alpha1.Patch{patchOf("api", imagePatch)}
 	})
-	s.reaches("shop", 3)
+	s.waitForRevision("shop", 3)
 	s.remove("worker")
-	s.version++
-	s.lands("gone", "main", "worker", removes)
-	s.reaches("shop", 4)
-	s.names(4, "gone")
-	s.names(3, "")
+	s.resourceVersion++
+	s.pushCommit("gone", "main", "worker", deletesFile)
+	s.waitForRevision("shop", 4)
+	s.waitForCommits(4, "gone")
+	s.waitForCommits(3, "")
 }
 
 func TestRecordsNameTheNewestCommits(t *testing.T) {
@@ -168,11 +168,11 @@ func TestRecordsNameTheNewestCommits(t *testing.T) {
 	const changes = syncstatus.MaxCommits + 7
 	for i := range changes {
 		s.put("api", fmt.Sprint("shop/api:", i+2))
-		s.lands(fmt.Sprint(i), "main", "api")
+		s.pushCommit(fmt.Sprint(i), "main", "api")
 	}
-	s.reaches("shop", 2)
+	s.waitForRevision("shop", 2)
 	s.eventually("the last commit is named", func() error {
-		if named := strings.Fields(s.named(2)); len(named) != syncstatus.MaxCommits || named[0] != fmt.Sprint(changes-1) {
+		if named := strings.Fields(s.commits(2)); len(named) != syncstatus.MaxCommits || named[0] != fmt.Sprint(changes-1) {
 			return fmt.Errorf("%d commits: %v", len(named), named)
 		}
 		return nil
@@ -183,17 +183,17 @@ func TestRecordsNameTheNewestCommits(t *testing.T) {
 func TestCommitsOfWhenNobodyWatched(t *testing.T) {
 	s := mirroredStage(t)
 	s.put("api", "shop/api:2")
-	s.reaches("shop", 2)
+	s.waitForRevision("shop", 2)
 	s.stop()
-	s.lands("a", "main", "api")
+	s.pushCommit("a", "main", "api")
 	s.put("api", "shop/api:3")
-	s.lands("b", "main", "api")
+	s.pushCommit("b", "main", "api")
 	s.put("worker", "shop/worker:2")
-	s.lands("w", "main", "worker", found)
+	s.pushCommit("w", "main", "worker", fromComparison)
 	s.start(0)
-	s.reaches("shop", 3)
-	s.names(2, "a")
-	s.names(3, "w b")
+	s.waitForRevision("shop", 3)
+	s.waitForCommits(2, "a")
+	s.waitForCommits(3, "w b")
 }
 
 // TestDeathBeforeCommitsAreNamed ends the process at each of its writes in turn, and starts it again. Some commits have
@@ -203,10 +203,10 @@ func TestDeathBeforeCommitsAreNamed(t *testing.T) {
 		s := mirroredStage(t)
 		s.stop()
 		s.put("api", "shop/api:2")
-		version := s.version
-		s.lands("a", "main", "api")
+		version := s.resourceVersion
+		s.pushCommit("a", "main", "api")
 		s.remove("worker")
-		s.version++
+		s.resourceVersion++
 		ended := s.start(last + 1)
 		s.eventually(fmt.Sprintf("the process dies at write %d, or has no more", last+1), func() error {
 			select {
@@ -214,20 +214,20 @@ func TestDeathBeforeCommitsAreNamed(t *testing.T) {
 				return nil
 			default:
 			}
-			if s.catalog("shop").Status.Revision == 2 && s.named(2) == "a" {
+			if s.catalog("shop").Status.Revision == 2 && s.commits(2) == "a" {
 				return nil
 			}
-			return fmt.Errorf("records: %q", s.told())
+			return fmt.Errorf("records: %q", s.recordLines())
 		})
 		s.stop()
-		s.lands("gone", "main", "worker", removes)
+		s.pushCommit("gone", "main", "worker", deletesFile)
 		s.start(0)
-		s.reaches("shop", 2)
-		s.names(2, "gone a")
-		s.version = version
-		s.lands("b", "more", "api")
+		s.waitForRevision("shop", 2)
+		s.waitForCommits(2, "gone a")
+		s.resourceVersion = version
+		s.pushCommit("b", "more", "api")
 		s.eventually(fmt.Sprintf("all are named after a death at write %d", last+1), func() error {
-			got := strings.Fields(s.named(2))
+			got := strings.Fields(s.commits(2))
 			if slices.Sort(got); !slices.Equal(got, []string{"a", "b", "gone"}) {
 				return fmt.Errorf("%v are", got)
 			}
@@ -242,7 +242,7 @@ func TestAMirrorIsAskedForSourcesOnly(t *testing.T) {
 	wants := func(resource, namespace string) bool {
 		gr := deployments.GroupResource()
 		gr.Resource = resource
-		return s.log.InScope(commitindex.Object{GroupResource: gr, Namespace: namespace, Name: "api"})
+		return s.commitIndex.InScope(commitindex.Object{GroupResource: gr, Namespace: namespace, Name: "api"})
 	}
 	if !wants("deployments", "production") || wants("deployments", "staging") || wants("secrets", "production") {
 		t.Error("it is asked for something else")

@@ -13,12 +13,12 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
-// span is what the source has made of a workload that is told of; false, when it is the catalog that has changed.
-func (s *situation) span(workload reference, next step) (commits.Span, bool) {
-	out := commits.Span{Object: commitindex.Object{
-		GroupResource: v1alpha1.WorkloadResources()[workload.Kind], Namespace: s.catalog.Spec.SourceNamespace, Name: workload.Name,
+// span returns the versions between which the source has changed a workload. ok is false if only the catalog has changed.
+func (in *planInput) span(workload reference, next step) (out commits.Span, ok bool) {
+	out = commits.Span{Object: commitindex.Object{
+		GroupResource: v1alpha1.WorkloadResources()[workload.Kind], Namespace: in.catalog.Spec.SourceNamespace, Name: workload.Name,
 	}}
-	held, object := s.held[workload], s.seen.objects[workload]
+	held, object := in.held[workload], in.source.objects[workload]
 	if held != nil {
 		out.After = held.Status.Source.ResourceVersion
 	}
@@ -27,15 +27,16 @@ func (s *situation) span(workload reference, next step) (commits.Span, bool) {
 	}
 	out.To = object.GetResourceVersion()
 	hash := next.hash
-	if content, err := capture.Capture(object, s.rules.Ignored); hash == "" && err == nil {
+	if content, err := capture.Capture(object, in.rules.Ignored); hash == "" && err == nil {
 		hash = content.Hash
 	}
 	return out, held == nil || held.Status.Source.Hash != hash
 }
 
-// begin lets spans begin with the first event of a batch. What a watch has missed may have been before.
-func (o occasion) begin(spans []commits.Span) []commits.Span {
-	if o.resync {
+// startSpans sets the start of spans to the first event of the batch. It does not if events may be missing, because a missing event may
+// be earlier.
+func (t trigger) startSpans(spans []commits.Span) []commits.Span {
+	if t.resync {
 		return spans
 	}
 	out := slices.Clone(spans)
@@ -44,8 +45,8 @@ func (o occasion) begin(spans []commits.Span) []commits.Span {
 			resource := v1alpha1.WorkloadResources()[v1alpha1.WorkloadKind(change.Kind)]
 			return change.Name == out[i].Object.Name && resource == out[i].Object.GroupResource
 		}
-		if at := slices.IndexFunc(o.changes, same); at >= 0 {
-			out[i].From = o.changes[at].FirstResourceVersion
+		if at := slices.IndexFunc(t.changes, same); at >= 0 {
+			out[i].From = t.changes[at].FirstResourceVersion
 		}
 	}
 	return out

@@ -20,7 +20,7 @@ import (
 )
 
 // audited are those whom the audit knows to have changed so many workloads.
-func audited(names map[string]int32) []v1alpha1.SourceAuthor {
+func auditAuthors(names map[string]int32) []v1alpha1.SourceAuthor {
 	var out []v1alpha1.SourceAuthor
 	for name, workloads := range names {
 		out = append(out, v1alpha1.SourceAuthor{Username: name, Signal: v1alpha1.SignalAudit, Workloads: workloads})
@@ -30,9 +30,9 @@ func audited(names map[string]int32) []v1alpha1.SourceAuthor {
 }
 
 // authored expects the authors of a revision's record.
-func (s *stage) authored(revision int64, want map[string]int32) {
+func (s *stage) expectAuthors(revision int64, want map[string]int32) {
 	s.Helper()
-	if got := s.ofRevision(revision).Status.ChangedBy; !slices.Equal(got, audited(want)) {
+	if got := s.recordOf(revision).Status.ChangedBy; !slices.Equal(got, auditAuthors(want)) {
 		s.Errorf("changed by %+v, want %v", got, want)
 	}
 }
@@ -57,61 +57,61 @@ func TestComparisonsNameWhomTheAuditKnows(t *testing.T) {
 		"a deletion while stopped": {func(s *stage) {
 			s.stop()
 			s.remove("worker")
-			s.authors.deleted.Store("worker uid-of-worker", "carol")
+			s.authors.deleters.Store("worker uid-of-worker", "carol")
 			s.start(0)
 		}, map[string]int32{"carol": 1}},
 		"when a window overflows": {func(s *stage) {
 			s.stop()
-			s.windowPasses()
+			s.stepWindow()
 			s.capacity = 1
 			s.start(0)
-			s.watching()
-			s.windowPasses()
+			s.waitForWatches()
+			s.stepWindow()
 			s.put("api", "shop/api:2", by("alice"))
 			s.put("worker", "shop/worker:2", by("alice"))
-			s.arrived(2)
+			s.waitForEvents(2)
 		}, map[string]int32{"alice": 2}},
 		"when events are late": {func(s *stage) {
 			s.authors.late.Store(true)
 			s.put("api", "shop/api:2", by("alice"))
-			s.arrived(1)
+			s.waitForEvents(1)
 			s.replace("shop", func(catalog *v1alpha1.AppCatalog) {
 				catalog.Status.PendingSyncs = []v1alpha1.PendingCatalogSync{{ID: "1", Actor: "eve", Time: metav1.NewTime(s.clock.Now())}}
 			})
 		}, map[string]int32{"alice": 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := begunStage(t)
+			s := runningStage(t)
 			test.change(s)
-			s.reaches("shop", 2)
-			s.authored(2, test.want)
+			s.waitForRevision("shop", 2)
+			s.expectAuthors(2, test.want)
 		})
 	}
 }
 
 // Whom an event has named is not asked for again, and what an edit lets in is its editor's work.
 func TestComparisonsNameNobodyElse(t *testing.T) {
-	s := begunStage(t)
+	s := runningStage(t)
 	s.put("api", "shop/api:2", by("alice"))
-	s.arrived(1)
+	s.waitForEvents(1)
 	s.authors.late.Store(true)
 	s.put("api", "shop/api:3", by("bob"))
-	s.arrived(2)
-	s.reaches("shop", 2)
-	s.authored(2, map[string]int32{"alice": 1})
+	s.waitForEvents(2)
+	s.waitForRevision("shop", 2)
+	s.expectAuthors(2, map[string]int32{"alice": 1})
 	s.put("db", "shop/db:1", by("carol"))
 	s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) {
 		catalog.Spec.Workloads = append(catalog.Spec.Workloads, reference{Kind: v1alpha1.WorkloadDeployment, Name: "db"})
 	})
-	s.reaches("shop", 3)
-	s.authored(3, nil)
+	s.waitForRevision("shop", 3)
+	s.expectAuthors(3, nil)
 }
 
 // TestDeathAfterComparisonsHaveNamed has a process die once its record is written, and another go on that knows less.
 func TestDeathAfterComparisonsHaveNamed(t *testing.T) {
 	for last := range 6 {
 		t.Run(fmt.Sprint("write ", last+1), func(t *testing.T) {
-			s := begunStage(t)
+			s := runningStage(t)
 			s.stop()
 			s.put("api", "shop/api:2", by("alice"))
 			ended := s.start(last + 1)
@@ -124,26 +124,26 @@ func TestDeathAfterComparisonsHaveNamed(t *testing.T) {
 				if s.catalog("shop").Status.Revision == 2 {
 					return nil
 				}
-				return fmt.Errorf("records: %q", s.told())
+				return fmt.Errorf("records: %q", s.recordLines())
 			})
 			s.stop()
 			named := len(s.syncStatuses()) > 1
-			s.authors.forgot.Store(true)
+			s.authors.forgotten.Store(true)
 			s.start(0)
-			s.reaches("shop", 2)
+			s.waitForRevision("shop", 2)
 			if named {
-				s.authored(2, map[string]int32{"alice": 1})
+				s.expectAuthors(2, map[string]int32{"alice": 1})
 			} else {
-				s.authored(2, nil)
+				s.expectAuthors(2, nil)
 			}
 		})
 	}
 }
 
 // reports are facts that are told again and again, so that none is forgotten while a test runs.
-type reports []attribution.Fact
+type repeatedFacts []attribution.Fact
 
-func (r reports) Follow(ctx context.Context, told func(facts []attribution.Fact, recovered bool)) {
+func (r repeatedFacts) Follow(ctx context.Context, told func(facts []attribution.Fact, recovered bool)) {
 	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()
 	for {
@@ -156,14 +156,14 @@ func (r reports) Follow(ctx context.Context, told func(facts []attribution.Fact,
 	}
 }
 
-func (reports) Forget(...types.UID) {}
+func (repeatedFacts) Forget(...types.UID) {}
 
 // TestComparisonsAskTheAudit has a Joiner, and a Deployment that a controller has given a status since.
 func TestComparisonsAskTheAudit(t *testing.T) {
 	s := newStage(t, appCatalog("shop", "api", "worker"))
 	s.clock.SetTime(time.Now().Add(-24 * time.Hour))
 	s.start(0)
-	s.reaches("shop", 1)
+	s.waitForRevision("shop", 1)
 	s.stop()
 	at := time.Now().Add(-30 * time.Second)
 	writtenBy := func(manager, subresource string) func(*unstructured.Unstructured) {
@@ -176,7 +176,7 @@ func TestComparisonsAskTheAudit(t *testing.T) {
 	fact := func(user, workload string, operation v1alpha1.Operation) attribution.Fact {
 		return attribution.Fact{
 			ID: user + workload, Signal: attribution.Audit, Operation: operation, Group: "apps", Resource: "deployments",
-			Namespace: "production", Name: workload, UID: types.UID("uid-of-" + workload), After: fmt.Sprint(s.version),
+			Namespace: "production", Name: workload, UID: types.UID("uid-of-" + workload), After: fmt.Sprint(s.resourceVersion),
 			Begun: at, Ended: at, Actor: attribution.Actor{Username: user},
 		}
 	}
@@ -184,8 +184,8 @@ func TestComparisonsAskTheAudit(t *testing.T) {
 	update := fact("alice", "api", v1alpha1.OperationUpdate)
 	s.put("api", "shop/api:2", writtenBy("kubectl", ""), writtenBy("kube-controller-manager", "status"))
 	s.remove("worker")
-	s.facts = reports{update, fact("bob", "worker", v1alpha1.OperationDelete)}
+	s.facts = repeatedFacts{update, fact("bob", "worker", v1alpha1.OperationDelete)}
 	s.start(0)
-	s.reaches("shop", 2)
-	s.authored(2, map[string]int32{"alice": 1, "bob": 1})
+	s.waitForRevision("shop", 2)
+	s.expectAuthors(2, map[string]int32{"alice": 1, "bob": 1})
 }

@@ -13,19 +13,19 @@ import (
 
 // TestDeathBetweenWrites ends the process at each of its writes in turn, and starts it again.
 func TestDeathBetweenWrites(t *testing.T) {
-	for name, story := range map[string]story{
+	for name, test := range map[string]crashTest{
 		"a batch": {change: changeBoth, want: "shop 2 AutoApplied Changed api Removed worker (2)", revision: 2, writes: 6},
 		"a batch after which an old revision goes": {
 			before: func(s *stage) {
 				s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.HistoryLimit = new(int32(1)) })
-				s.reaches("shop", 1)
+				s.waitForRevision("shop", 1)
 			},
 			change: changeBoth, want: "shop 2 AutoApplied Changed api Removed worker (2)", revision: 2, writes: 7,
 		},
 		"a preview": {
 			before: func(s *stage) {
 				s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PreviewOnly = true })
-				s.reaches("shop", 1)
+				s.waitForRevision("shop", 1)
 			},
 			change: changeBoth, want: "shop 0 AutoApplied preview Changed api Removed worker (2)", revision: 1, writes: 4,
 		},
@@ -33,7 +33,7 @@ func TestDeathBetweenWrites(t *testing.T) {
 			change: func(s *stage) {
 				s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) {
 					catalog.Spec.Workloads = catalog.Spec.Workloads[:1]
-					catalog.Spec.Patches = []v1alpha1.Patch{patching("api", imagePatch)}
+					catalog.Spec.Patches = []v1alpha1.Patch{patchOf("api", imagePatch)}
 				})
 			},
 			want: "shop 2 Applied by adam Changed api Removed worker (2)", revision: 2, writes: 6,
@@ -41,7 +41,7 @@ func TestDeathBetweenWrites(t *testing.T) {
 		"a rollback": {
 			before: func(s *stage) {
 				s.put("api", "shop/api:2")
-				s.reaches("shop", 2)
+				s.waitForRevision("shop", 2)
 				s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.HistoryLimit = new(int32(2)) })
 			},
 			change: func(s *stage) { s.edit("shop", "adam", pin(1)) },
@@ -50,15 +50,15 @@ func TestDeathBetweenWrites(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for write := range story.writes {
-				story.dies(t, write+1)
+			for write := range test.writes {
+				test.run(t, write+1)
 			}
 		})
 	}
 }
 
 // story is what happens while no process runs, and what the next one makes of it.
-type story struct {
+type crashTest struct {
 	before, change func(*stage)
 	// past is recorded before.
 	past, want string
@@ -73,16 +73,16 @@ func changeBoth(s *stage) {
 }
 
 // dies lets a process die at a write, and another one go on.
-func (y story) dies(t *testing.T, last int) {
+func (y crashTest) run(t *testing.T, last int) {
 	t.Helper()
-	s := begunStage(t)
+	s := runningStage(t)
 	if y.before != nil {
 		y.before(s)
 	}
-	s.windowPasses()
+	s.stepWindow()
 	s.stop()
 	y.change(s)
-	want := []string{first, y.want}
+	want := []string{firstRecord, y.want}
 	if y.past != "" {
 		want = slices.Insert(want, 1, y.past)
 	}
@@ -92,19 +92,19 @@ func (y story) dies(t *testing.T, last int) {
 		case <-ended:
 			return nil
 		default:
-			return fmt.Errorf("records: %q", s.told())
+			return fmt.Errorf("records: %q", s.recordLines())
 		}
 	})
 	s.stop()
 	s.start(0)
 	s.eventually(fmt.Sprintf("the changes are recorded after a death at write %d", last), func() error {
-		if got := s.told(); !slices.Equal(got, want) || s.catalog("shop").Status.Revision != y.revision {
+		if got := s.recordLines(); !slices.Equal(got, want) || s.catalog("shop").Status.Revision != y.revision {
 			return fmt.Errorf("records: %q", got)
 		}
 		return nil
 	})
-	s.windowPasses()
-	s.tells(want...)
+	s.stepWindow()
+	s.expectRecords(want...)
 	if revision := s.catalog("shop").Status.Revision; revision != y.revision {
 		t.Errorf("died at write %d: revision %d", last, revision)
 	}

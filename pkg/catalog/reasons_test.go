@@ -26,10 +26,10 @@ func twoCatalogs(t *testing.T, shop *v1alpha1.AppCatalog, changes ...func(*stage
 		change(s)
 	}
 	s.start(0)
-	s.reaches("shop", 1)
-	s.reaches("work", 1)
-	s.watching()
-	s.windowPasses()
+	s.waitForRevision("shop", 1)
+	s.waitForRevision("work", 1)
+	s.waitForWatches()
+	s.stepWindow()
 	return s
 }
 
@@ -37,7 +37,7 @@ func twoCatalogs(t *testing.T, shop *v1alpha1.AppCatalog, changes ...func(*stage
 func TestPatchesThatComeNotToFitStopTheirCatalogOnly(t *testing.T) {
 	paused := with(true, "spec", "paused")
 	shop := appCatalog("shop", "api")
-	shop.Spec.Patches = []v1alpha1.Patch{unfit}
+	shop.Spec.Patches = []v1alpha1.Patch{failingPatch}
 	s := twoCatalogs(t, shop, func(s *stage) { s.put("api", "shop/api:1", paused) })
 	s.stop()
 	s.put("api", "shop/api:2", paused)
@@ -53,13 +53,13 @@ func TestPatchesThatComeNotToFitStopTheirCatalogOnly(t *testing.T) {
 	s.stop()
 	s.put("api", "shop/api:3")
 	s.start(0)
-	s.reaches("work", 2)
+	s.waitForRevision("work", 2)
 	s.put("worker", "shop/worker:2")
-	s.reaches("work", 3)
+	s.waitForRevision("work", 3)
 	if got := s.images("work"); !maps.Equal(got, map[string]string{"api": "shop/api:3", "worker": "shop/worker:2"}) {
 		t.Errorf("the other catalog offers %v", got)
 	}
-	s.offers(map[string]string{"api": "shop/api:1"})
+	s.waitForImages(map[string]string{"api": "shop/api:1"})
 	s.eventually("the catalog says why it does not go on", func() error {
 		ready := meta.FindStatusCondition(s.catalog("shop").Status.Conditions, v1alpha1.ConditionReady)
 		if ready.Reason != v1alpha1.ReasonPatchFailed || !strings.Contains(ready.Message, "patches[0]") {
@@ -68,8 +68,8 @@ func TestPatchesThatComeNotToFitStopTheirCatalogOnly(t *testing.T) {
 		return nil
 	})
 	s.put("api", "shop/api:4", paused)
-	s.reaches("shop", 2)
-	s.offers(map[string]string{"api": "shop/api:4"})
+	s.waitForRevision("shop", 2)
+	s.waitForImages(map[string]string{"api": "shop/api:4"})
 	s.eventually("the catalog is ready", func() error {
 		if conditions := s.catalog("shop").Status.Conditions; !meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionReady) {
 			return fmt.Errorf("%+v", conditions)
@@ -93,12 +93,12 @@ func TestCatalogsThatCannotBeReadStopNoOther(t *testing.T) {
 	broken.Store(true)
 	for i := range 3 {
 		s.put("api", fmt.Sprintf("shop/api:%d", i+2))
-		s.reaches("work", int64(i+2))
+		s.waitForRevision("work", int64(i+2))
 	}
 	s.edit("work", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Workloads = catalog.Spec.Workloads[1:] })
-	s.reaches("work", 5)
-	s.offers(map[string]string{"api": "shop/api:1"})
+	s.waitForRevision("work", 5)
+	s.waitForImages(map[string]string{"api": "shop/api:1"})
 	broken.Store(false)
-	s.reaches("shop", 2)
-	s.offers(map[string]string{"api": "shop/api:4"})
+	s.waitForRevision("shop", 2)
+	s.waitForImages(map[string]string{"api": "shop/api:4"})
 }

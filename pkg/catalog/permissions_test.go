@@ -1,0 +1,178 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/configbutler/slipstream/pkg/access"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// court decides what users may read.
+type fakeReviewer struct {
+	mu sync.Mutex
+	// lost is what a user may not do, by how the user is called.
+	lost   map[string]string
+	err    error
+	checks int
+}
+
+func (c *fakeReviewer) Check(_ context.Context, who access.Holder, permissions []access.Permission) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.checks++
+	if len(permissions) == 0 {
+		return "", errors.New("nothing is asked for")
+	}
+	return c.lost[who.String()], c.err
+}
+
+func (c *fakeReviewer) change(change func(*fakeReviewer)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change(c)
+}
+
+// mayNot has a user lose a permission.
+func (c *fakeReviewer) deny(user, what string) {
+	c.change(func(c *fakeReviewer) { c.lost = map[string]string{fmt.Sprintf("user %q", user): what} })
+}
+
+func (c *fakeReviewer) allow() { c.change(func(c *fakeReviewer) { c.lost, c.err = nil, nil }) }
+
+// editedBy says who answers for a catalog.
+func editedBy(user string) func(*v1alpha1.AppCatalog) {
+	return func(catalog *v1alpha1.AppCatalog) {
+		catalog.Status.EditedBy = &v1alpha1.AutomatedBy{Username: user, Time: metav1.NewTime(noon)}
+	}
+}
+
+// judgedStage has the catalog shop, for which eve answers and which has been taken over.
+func permissionStage(t *testing.T) (*stage, *fakeReviewer) {
+	t.Helper()
+	catalog := appCatalog("shop", "api", "worker")
+	editedBy("eve")(catalog)
+	s, reviewer := newStage(t, catalog), &fakeReviewer{}
+	s.access = reviewer
+	s.start(0)
+	s.waitForRevision("shop", 1)
+	s.waitForWatches()
+	s.stepWindow()
+	s.expectRecords(firstRecord)
+	return s, reviewer
+}
+
+// says expects the reason and the message of a catalog's Ready.
+func (s *stage) waitForReason(name, reason, message string) {
+	s.Helper()
+	s.eventually(fmt.Sprintf("%s says %s", name, reason), func() error {
+		ready := meta.FindStatusCondition(s.catalog(name).Status.Conditions, v1alpha1.ConditionReady)
+		if ready == nil || ready.Reason != reason || !strings.Contains(ready.Message, message) {
+			return fmt.Errorf("Ready is %+v", ready)
+		}
+		return nil
+	})
+}
+
+const secretsLost = `user "eve" may not get secrets in the namespace production`
+
+func TestWhatItsEditorMayNotReadIsNotTakenOver(t *testing.T) {
+	s, reviewer := permissionStage(t)
+	reviewer.deny("eve", secretsLost)
+	s.put("api", "shop/api:2")
+	s.stepWindow()
+	s.waitForReason("shop", v1alpha1.ReasonPermissionLost, secretsLost)
+	s.stop()
+	s.start(0)
+	s.waitForWatches()
+	s.put("worker", "shop/worker:2")
+	s.stepWindow()
+	s.stepWindow()
+	s.waitForReason("shop", v1alpha1.ReasonPermissionLost, secretsLost)
+	s.expectRecords(firstRecord)
+	s.waitForImages(map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
+
+	reviewer.allow()
+	s.waitForRevision("shop", 2)
+	s.waitForReason("shop", v1alpha1.ReasonSucceeded, "")
+	s.stepWindow()
+	s.expectRecords(firstRecord, "shop 2 AutoApplied Changed api Changed worker (2)")
+}
+
+func TestACatalogSaysWhatItsEditorLosesWhileNothingChanges(t *testing.T) {
+	s, reviewer := permissionStage(t)
+	s.waitForReason("shop", v1alpha1.ReasonSucceeded, "")
+	reviewer.deny("eve", secretsLost)
+	s.waitForReason("shop", v1alpha1.ReasonPermissionLost, secretsLost)
+	reviewer.allow()
+	s.waitForReason("shop", v1alpha1.ReasonSucceeded, "")
+	s.stepWindow()
+	s.expectRecords(firstRecord)
+	s.waitForImages(map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
+}
+
+func TestAnotherEditorTakesACatalogOver(t *testing.T) {
+	s, reviewer := permissionStage(t)
+	reviewer.deny("eve", secretsLost)
+	s.put("api", "shop/api:2")
+	s.stepWindow()
+	s.waitForReason("shop", v1alpha1.ReasonPermissionLost, secretsLost)
+	s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PreviewOnly = true })
+	s.stepWindow()
+	s.expectRecords(firstRecord)
+
+	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) {
+		catalog.Spec.PreviewOnly = false
+		editedBy("adam")(catalog)
+	})
+	s.waitForRevision("shop", 2)
+	s.waitForReason("shop", v1alpha1.ReasonSucceeded, "")
+	s.waitForImages(map[string]string{"api": "shop/api:2", "worker": "shop/worker:1"})
+}
+
+func TestNoCatalogWaitsForThePermissionsOfAnother(t *testing.T) {
+	mine, others := appCatalog("mine", "api"), appCatalog("theirs", "worker")
+	editedBy("eve")(mine)
+	editedBy("adam")(others)
+	unknown := appCatalog("unknown", "api")
+	s, reviewer := newStage(t, mine, others, unknown), &fakeReviewer{}
+	reviewer.deny("eve", secretsLost)
+	s.access = reviewer
+	s.start(0)
+	s.waitForWatches()
+	s.waitForRevision("theirs", 1)
+	s.waitForRevision("unknown", 1)
+	s.stepWindow()
+	s.put("api", "shop/api:2")
+	s.put("worker", "shop/worker:2")
+	s.waitForRevision("theirs", 2)
+	s.waitForRevision("unknown", 2)
+	s.stepWindow()
+	s.waitForReason("mine", v1alpha1.ReasonPermissionLost, secretsLost)
+	if revision := s.catalog("mine").Status.Revision; revision != 0 {
+		t.Errorf("revision %d of what nobody may read", revision)
+	}
+}
+
+func TestCatalogsWaitWhilePermissionsAreUnknown(t *testing.T) {
+	s, reviewer := permissionStage(t)
+	reviewer.change(func(c *fakeReviewer) { c.err = errors.New("no answer") })
+	s.put("api", "shop/api:2")
+	s.stepWindow()
+	s.expectRecords(firstRecord)
+	s.waitForReason("shop", v1alpha1.ReasonSucceeded, "")
+	reviewer.allow()
+	s.waitForRevision("shop", 2)
+	s.stepWindow()
+	s.expectRecords(firstRecord, "shop 2 AutoApplied Changed api (1)")
+}
