@@ -19,16 +19,16 @@ import (
 	"github.com/configbutler/slipstream/pkg/attribution"
 )
 
-// audit knows who made each state of an object: whom its uid names, which is no part of the content.
+// fakeAuthors returns the uid of an object, which is not part of its content, as the author of its state.
 type fakeAuthors struct {
 	submitted atomic.Int64
-	// thinks says that it does not know yet.
+	// waiting is whether authors are still being determined.
 	waiting atomic.Bool
-	// late says that events take longer than everything else.
+	// late is whether events are never delivered.
 	late atomic.Bool
-	// forgot says that it does not know any more who has made what there is.
+	// forgotten is whether the authors of existing states are no longer known.
 	forgotten atomic.Bool
-	// deleted has who deleted objects, by name and uid.
+	// deleters has the users who deleted objects, by name and uid.
 	deleters sync.Map
 }
 
@@ -66,7 +66,7 @@ func by(author string) func(*unstructured.Unstructured) {
 	return with(author, "metadata", "uid")
 }
 
-func TestRecordsSayWhoChangedTheSource(t *testing.T) {
+func TestRecordsHaveAuthors(t *testing.T) {
 	s := runningStage(t)
 	s.put("api", "shop/api:2", by("alice"))
 	s.put("api", "shop/api:2", by("deployment-controller"), with(int64(1), "status", "readyReplicas"))
@@ -83,8 +83,8 @@ func TestRecordsSayWhoChangedTheSource(t *testing.T) {
 	}
 }
 
-// TestAuthorsAreWaitedFor has an author who is not known when the window ends, and then one who never is.
-func TestAuthorsAreWaitedFor(t *testing.T) {
+// TestBatchesWaitForAuthors has an author who is known only after the end of the window, and one who is never known.
+func TestBatchesWaitForAuthors(t *testing.T) {
 	s := runningStage(t)
 	s.authors.waiting.Store(true)
 	s.put("api", "shop/api:2", by("alice"))
@@ -102,7 +102,7 @@ func TestAuthorsAreWaitedFor(t *testing.T) {
 	s.waitForRevision("shop", 4)
 }
 
-// ofRevision is the record of a revision.
+// recordOf returns the record of a revision.
 func (s *stage) recordOf(revision int64) *v1alpha1.SyncStatus {
 	s.Helper()
 	all := s.syncStatuses()

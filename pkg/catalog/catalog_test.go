@@ -19,14 +19,14 @@ import (
 	"github.com/configbutler/slipstream/pkg/metrics/metrictest"
 )
 
-// begunStage is a stage whose catalog shop has its first revision.
+// runningStage returns a stage whose catalog shop has its first revision.
 func runningStage(t *testing.T) *stage {
 	t.Helper()
 	s := newStage(t, appCatalog("shop", "api", "worker"))
 	s.start(0)
 	s.waitForRevision("shop", 1)
 	s.waitForWatches()
-	s.stepWindow() // so that the batch of what the watches found at their start is over
+	s.stepWindow() // The batch of the initial lists of the watches ends.
 	s.expectRecords(firstRecord)
 	return s
 }
@@ -41,7 +41,7 @@ func with(value any, path ...string) func(*unstructured.Unstructured) {
 	}
 }
 
-func TestSourceChangesBecomeOneRecord(t *testing.T) {
+func TestBatchIsOneRecord(t *testing.T) {
 	s := runningStage(t)
 	for _, image := range []string{"shop/api:2", "shop/api:3", "shop/api:4"} {
 		s.put("api", image)
@@ -68,14 +68,14 @@ func TestSourceChangesBecomeOneRecord(t *testing.T) {
 	}
 }
 
-func TestChangesThatDoNotCountAreNotRecorded(t *testing.T) {
+func TestIgnoredChangesAreNotRecorded(t *testing.T) {
 	s := runningStage(t)
 	s.put("api", "shop/api:1", with(int64(9), "spec", "replicas"))
 	s.put("api", "shop/api:1", with(int64(9), "status", "readyReplicas"))
 	s.put("worker", "shop/worker:1", annotated("deployment.kubernetes.io/revision", "7"))
 	s.stepWindow()
 	s.stop()
-	s.start(0) // lists again
+	s.start(0) // The watches list again.
 	s.waitForWatches()
 	s.stepWindow()
 	s.expectRecords(firstRecord)
@@ -84,10 +84,10 @@ func TestChangesThatDoNotCountAreNotRecorded(t *testing.T) {
 	}
 }
 
-// first is the record of begunStage.
+// firstRecord is the record of the first revision of runningStage.
 const firstRecord = "shop 1 Applied by eve Added api Added worker (2)"
 
-func TestDeletedWorkloadsStayAsMissing(t *testing.T) {
+func TestDeletedWorkloadsBecomeMissing(t *testing.T) {
 	s := runningStage(t)
 	s.remove("worker")
 	s.waitForRevision("shop", 2)
@@ -154,7 +154,7 @@ func TestChangesMadeWhileStoppedAreOneRecord(t *testing.T) {
 	s.expectRecords(firstRecord, "shop 2 AutoApplied Changed api Removed worker (2)")
 }
 
-func TestEachCatalogOfANamespaceHasItsRecord(t *testing.T) {
+func TestEachCatalogOfANamespaceHasARecord(t *testing.T) {
 	s := newStage(t, appCatalog("shop", "api", "worker"), appCatalog("work", "worker"), appCatalog("gone", "api"))
 	s.start(0)
 	for _, name := range []string{"shop", "work", "gone"} {
@@ -218,7 +218,7 @@ func TestPausesEndWithOneRecord(t *testing.T) {
 	s.expectRecords(firstRecord, "shop 2 AutoApplied Changed api Changed worker (2)")
 }
 
-// pause keeps a catalog as it is for ten minutes.
+// pause pauses a catalog for ten minutes.
 func (s *stage) pause(name, actor string) (until metav1.Time) {
 	s.Helper()
 	until = metav1.NewTime(s.clock.Now().Add(10 * time.Minute)).Rfc3339Copy()
@@ -244,7 +244,7 @@ func TestChangesWaitWhileACatalogIsPinned(t *testing.T) {
 	s.expectRecords(firstRecord, "shop 2 Applied by adam Changed api (1)")
 }
 
-// supersede has another catalog take the place of one in a moment in which nobody looks. It follows nothing that there is.
+// recreate replaces a catalog by another one with the same name, in a single update event. The source of the new one does not exist.
 func (s *stage) recreate(name string) {
 	s.Helper()
 	s.replace(name, func(catalog *v1alpha1.AppCatalog) {
@@ -254,7 +254,7 @@ func (s *stage) recreate(name string) {
 	})
 }
 
-func TestCatalogsThatAreSupersededAreForgotten(t *testing.T) {
+func TestRecreatedCatalogs(t *testing.T) {
 	s := newStage(t, appCatalog("shop", "api"), appCatalog("work", "worker"))
 	s.start(0)
 	s.waitForRevision("shop", 1)
@@ -262,9 +262,9 @@ func TestCatalogsThatAreSupersededAreForgotten(t *testing.T) {
 	s.waitForWatches()
 	s.stepWindow()
 	s.recreate("shop")
-	s.eventually("the other one is looked at", func() error {
+	s.eventually("the new catalog is reconciled", func() error {
 		if conditions := s.catalog("shop").Status.Conditions; len(conditions) == 0 {
-			return errors.New("it says nothing of itself")
+			return errors.New("it has no conditions")
 		}
 		return nil
 	})

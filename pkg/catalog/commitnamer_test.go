@@ -19,7 +19,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// mirroredStage is begunStage with a mirror in the same process.
+// mirroredStage returns a runningStage with a mirror in the same process.
 func mirroredStage(t *testing.T) *stage {
 	t.Helper()
 	s := newStage(t, appCatalog("shop", "api", "worker"))
@@ -31,7 +31,7 @@ func mirroredStage(t *testing.T) *stage {
 	return s
 }
 
-// lands has a commit for a destination land that holds a workload as it is now.
+// pushCommit adds a commit of the current version of a workload to the commit index.
 func (s *stage) pushCommit(commit, destination, name string, change ...func(*commitindex.Entry)) {
 	s.Helper()
 	version := strconv.Itoa(s.resourceVersion)
@@ -50,13 +50,13 @@ func (s *stage) pushCommit(commit, destination, name string, change ...func(*com
 	}
 }
 
-// removes is what a commit does that removes a file.
+// deletesFile changes an entry to that of a commit that deletes the file.
 func deletesFile(one *commitindex.Entry) { one.Removed = true }
 
-// found is what a comparison finds.
+// fromComparison changes an entry to that of a commit from a comparison.
 func fromComparison(one *commitindex.Entry) { one.First = "" }
 
-// named are the commits of a revision's record.
+// commits returns the commits in the record of a revision.
 func (s *stage) commits(revision int64) string {
 	s.Helper()
 	for _, record := range s.syncStatuses() {
@@ -71,18 +71,18 @@ func (s *stage) commits(revision int64) string {
 	return ""
 }
 
-// names waits until the record of a revision names commits.
+// waitForCommits waits until the record of a revision has the given commits.
 func (s *stage) waitForCommits(revision int64, want string) {
 	s.Helper()
-	s.eventually(fmt.Sprintf("record %d names %q", revision, want), func() error {
+	s.eventually(fmt.Sprintf("record %d has the commits %q", revision, want), func() error {
 		if got := s.commits(revision); got != want {
-			return fmt.Errorf("it names %q", got)
+			return fmt.Errorf("it has %q", got)
 		}
 		return nil
 	})
 }
 
-func TestRecordsNameCommits(t *testing.T) {
+func TestRecordsHaveCommits(t *testing.T) {
 	s := mirroredStage(t)
 	var want []string
 	for i := range 20 {
@@ -97,12 +97,12 @@ func TestRecordsNameCommits(t *testing.T) {
 	s.waitForRevision("shop", 2)
 	s.waitForCommits(2, "w "+strings.Join(want, " "))
 	if got := s.commits(1); got != "" {
-		t.Errorf("the record before names %s", got)
+		t.Errorf("the previous record has %s", got)
 	}
 	commit := s.syncStatuses()[1].Status.Commits[1]
 	if commit.Message != "[UPDATE] api" || commit.URL != "https://git.example.com/c19" || !commit.Time.Equal(&metav1.Time{Time: noon}) ||
 		commit.DestinationRef != (v1alpha1.NamespacedObjectReference{Namespace: "ops", Name: "main"}) {
-		t.Errorf("it names %+v", commit)
+		t.Errorf("it has %+v", commit)
 	}
 	s.put("api", "shop/api:last")
 	s.pushCommit("last", "main", "api")
@@ -111,7 +111,7 @@ func TestRecordsNameCommits(t *testing.T) {
 	s.waitForCommits(2, "w "+strings.Join(want, " "))
 }
 
-func TestRecordsNameCommitsThatLandLater(t *testing.T) {
+func TestRecordsHaveLaterCommits(t *testing.T) {
 	s := mirroredStage(t)
 	s.put("api", "shop/api:2")
 	version := s.resourceVersion
@@ -139,7 +139,7 @@ func TestRecordsNameCommitsThatLandLater(t *testing.T) {
 	s.waitForCommits(2, "late b a")
 }
 
-func TestRecordsNameOnlyTheCommitsOfWhatTheyTell(t *testing.T) {
+func TestRecordsHaveOnlyCommitsOfTheirChanges(t *testing.T) {
 	s := mirroredStage(t)
 	for i := range 3 {
 		s.put("api", "shop/api:1", with(int64(5+i), "spec", "replicas"))
@@ -163,7 +163,7 @@ func TestRecordsNameOnlyTheCommitsOfWhatTheyTell(t *testing.T) {
 	s.waitForCommits(3, "")
 }
 
-func TestRecordsNameTheNewestCommits(t *testing.T) {
+func TestRecordsHaveTheNewestCommits(t *testing.T) {
 	s := mirroredStage(t)
 	const changes = syncstatus.MaxCommits + 7
 	for i := range changes {
@@ -171,7 +171,7 @@ func TestRecordsNameTheNewestCommits(t *testing.T) {
 		s.pushCommit(fmt.Sprint(i), "main", "api")
 	}
 	s.waitForRevision("shop", 2)
-	s.eventually("the last commit is named", func() error {
+	s.eventually("the last commit is in the record", func() error {
 		if named := strings.Fields(s.commits(2)); len(named) != syncstatus.MaxCommits || named[0] != fmt.Sprint(changes-1) {
 			return fmt.Errorf("%d commits: %v", len(named), named)
 		}
@@ -179,8 +179,8 @@ func TestRecordsNameTheNewestCommits(t *testing.T) {
 	})
 }
 
-// What lands while no catalog is followed is named as well, in records of before and of after.
-func TestCommitsOfWhenNobodyWatched(t *testing.T) {
+// TestCommitsPushedWhileStopped has commits of changes that were recorded before the server stopped, and of later ones.
+func TestCommitsPushedWhileStopped(t *testing.T) {
 	s := mirroredStage(t)
 	s.put("api", "shop/api:2")
 	s.waitForRevision("shop", 2)
@@ -196,9 +196,9 @@ func TestCommitsOfWhenNobodyWatched(t *testing.T) {
 	s.waitForCommits(3, "w b")
 }
 
-// TestDeathBeforeCommitsAreNamed ends the process at each of its writes in turn, and starts it again. Some commits have
-// landed before, others land after.
-func TestDeathBeforeCommitsAreNamed(t *testing.T) {
+// TestCrashBeforeCommitsAreAdded crashes the process at each of its writes in turn, and starts it again. Some commits were pushed before
+// that, others are pushed afterwards.
+func TestCrashBeforeCommitsAreAdded(t *testing.T) {
 	for last := range 6 {
 		s := mirroredStage(t)
 		s.stop()
@@ -208,7 +208,7 @@ func TestDeathBeforeCommitsAreNamed(t *testing.T) {
 		s.remove("worker")
 		s.resourceVersion++
 		ended := s.start(last + 1)
-		s.eventually(fmt.Sprintf("the process dies at write %d, or has no more", last+1), func() error {
+		s.eventually(fmt.Sprintf("the process crashes at write %d, or has no more writes", last+1), func() error {
 			select {
 			case <-ended:
 				return nil
@@ -226,10 +226,10 @@ func TestDeathBeforeCommitsAreNamed(t *testing.T) {
 		s.waitForCommits(2, "gone a")
 		s.resourceVersion = version
 		s.pushCommit("b", "more", "api")
-		s.eventually(fmt.Sprintf("all are named after a death at write %d", last+1), func() error {
+		s.eventually(fmt.Sprintf("all commits are in the record after a crash at write %d", last+1), func() error {
 			got := strings.Fields(s.commits(2))
 			if slices.Sort(got); !slices.Equal(got, []string{"a", "b", "gone"}) {
-				return fmt.Errorf("%v are", got)
+				return fmt.Errorf("the commits are %v", got)
 			}
 			return nil
 		})
@@ -237,22 +237,22 @@ func TestDeathBeforeCommitsAreNamed(t *testing.T) {
 	}
 }
 
-func TestAMirrorIsAskedForSourcesOnly(t *testing.T) {
+func TestCommitIndexScope(t *testing.T) {
 	s := mirroredStage(t)
-	wants := func(resource, namespace string) bool {
+	inScope := func(resource, namespace string) bool {
 		gr := deployments.GroupResource()
 		gr.Resource = resource
 		return s.commitIndex.InScope(commitindex.Object{GroupResource: gr, Namespace: namespace, Name: "api"})
 	}
-	if !wants("deployments", "production") || wants("deployments", "staging") || wants("secrets", "production") {
-		t.Error("it is asked for something else")
+	if !inScope("deployments", "production") || inScope("deployments", "staging") || inScope("secrets", "production") {
+		t.Error("the scope is not the workloads of production")
 	}
 	if err := s.api.Tracker().Delete(catalogKind, "teams", "shop"); err != nil {
 		t.Fatal(err)
 	}
-	s.eventually("nothing is asked for", func() error {
-		if wants("deployments", "production") {
-			return fmt.Errorf("it is")
+	s.eventually("the scope is empty", func() error {
+		if inScope("deployments", "production") {
+			return fmt.Errorf("it is not")
 		}
 		return nil
 	})

@@ -19,7 +19,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// audited are those whom the audit knows to have changed so many workloads.
+// auditAuthors returns authors known from the audit, given the number of workloads that each has changed.
 func auditAuthors(names map[string]int32) []v1alpha1.SourceAuthor {
 	var out []v1alpha1.SourceAuthor
 	for name, workloads := range names {
@@ -29,7 +29,7 @@ func auditAuthors(names map[string]int32) []v1alpha1.SourceAuthor {
 	return out
 }
 
-// authored expects the authors of a revision's record.
+// expectAuthors checks the authors in the record of a revision.
 func (s *stage) expectAuthors(revision int64, want map[string]int32) {
 	s.Helper()
 	if got := s.recordOf(revision).Status.ChangedBy; !slices.Equal(got, auditAuthors(want)) {
@@ -37,7 +37,7 @@ func (s *stage) expectAuthors(revision int64, want map[string]int32) {
 	}
 }
 
-func TestComparisonsNameWhomTheAuditKnows(t *testing.T) {
+func TestComparisonsFindAuthors(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(s *stage)
 		want   map[string]int32
@@ -48,7 +48,7 @@ func TestComparisonsNameWhomTheAuditKnows(t *testing.T) {
 			s.put("worker", "shop/worker:2", by("bob"))
 			s.start(0)
 		}, map[string]int32{"alice": 1, "bob": 1}},
-		"while stopped, and one is not known": {func(s *stage) {
+		"while stopped, and one author is not known": {func(s *stage) {
 			s.stop()
 			s.put("api", "shop/api:2", by("alice"))
 			s.put("worker", "shop/worker:2")
@@ -89,8 +89,9 @@ func TestComparisonsNameWhomTheAuditKnows(t *testing.T) {
 	}
 }
 
-// Whom an event has named is not asked for again, and what an edit lets in is its editor's work.
-func TestComparisonsNameNobodyElse(t *testing.T) {
+// TestComparisonsAttributeOnlyFoundChanges has a change whose author an event has reported, and a change that an edit applies, which is
+// attributed to the editor.
+func TestComparisonsAttributeOnlyFoundChanges(t *testing.T) {
 	s := runningStage(t)
 	s.put("api", "shop/api:2", by("alice"))
 	s.waitForEvents(1)
@@ -107,15 +108,15 @@ func TestComparisonsNameNobodyElse(t *testing.T) {
 	s.expectAuthors(3, nil)
 }
 
-// TestDeathAfterComparisonsHaveNamed has a process die once its record is written, and another go on that knows less.
-func TestDeathAfterComparisonsHaveNamed(t *testing.T) {
+// TestCrashAfterAuthorsWereFound crashes a process at each of its writes in turn. The next process no longer knows the authors.
+func TestCrashAfterAuthorsWereFound(t *testing.T) {
 	for last := range 6 {
 		t.Run(fmt.Sprint("write ", last+1), func(t *testing.T) {
 			s := runningStage(t)
 			s.stop()
 			s.put("api", "shop/api:2", by("alice"))
 			ended := s.start(last + 1)
-			s.eventually("the process dies", func() error {
+			s.eventually("the process crashes", func() error {
 				select {
 				case <-ended:
 					return nil
@@ -127,11 +128,11 @@ func TestDeathAfterComparisonsHaveNamed(t *testing.T) {
 				return fmt.Errorf("records: %q", s.recordLines())
 			})
 			s.stop()
-			named := len(s.syncStatuses()) > 1
+			written := len(s.syncStatuses()) > 1
 			s.authors.forgotten.Store(true)
 			s.start(0)
 			s.waitForRevision("shop", 2)
-			if named {
+			if written {
 				s.expectAuthors(2, map[string]int32{"alice": 1})
 			} else {
 				s.expectAuthors(2, nil)
@@ -140,14 +141,14 @@ func TestDeathAfterComparisonsHaveNamed(t *testing.T) {
 	}
 }
 
-// reports are facts that are told again and again, so that none is forgotten while a test runs.
+// repeatedFacts delivers facts repeatedly, so that none expires while a test runs.
 type repeatedFacts []attribution.Fact
 
-func (r repeatedFacts) Follow(ctx context.Context, told func(facts []attribution.Fact, recovered bool)) {
+func (r repeatedFacts) Follow(ctx context.Context, deliver func(facts []attribution.Fact, recovered bool)) {
 	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()
 	for {
-		told(r, false)
+		deliver(r, false)
 		select {
 		case <-again.C:
 		case <-ctx.Done():
@@ -158,8 +159,8 @@ func (r repeatedFacts) Follow(ctx context.Context, told func(facts []attribution
 
 func (repeatedFacts) Forget(...types.UID) {}
 
-// TestComparisonsAskTheAudit has a Joiner, and a Deployment that a controller has given a status since.
-func TestComparisonsAskTheAudit(t *testing.T) {
+// TestComparisonsWithAJoiner has a real Joiner, and a Deployment whose status a controller has written after the change.
+func TestComparisonsWithAJoiner(t *testing.T) {
 	s := newStage(t, appCatalog("shop", "api", "worker"))
 	s.clock.SetTime(time.Now().Add(-24 * time.Hour))
 	s.start(0)

@@ -15,28 +15,28 @@ import (
 	"github.com/configbutler/slipstream/pkg/controller/conditions"
 )
 
-// TestConditions has what is said of the conditions that are not as usual, by type.
+// TestConditions has only the conditions that differ from the defaults in want, by type.
 func TestConditions(t *testing.T) {
-	usual := map[string]string{
+	defaults := map[string]string{
 		v1alpha1.ConditionReady: "True Succeeded", v1alpha1.ConditionSourceReachable: "True SourceFollowed",
 		v1alpha1.ConditionPaused: "False NotPaused", v1alpha1.ConditionWorkloadsMissing: "False NothingMissing",
 	}
 	later := metav1.NewTime(noon.Add(time.Hour))
 	for name, test := range map[string]struct {
 		change          func(*v1alpha1.AppCatalog)
-		source, trouble conditions.Reason
+		source, failure conditions.Reason
 		want            map[string]string
 	}{
-		"as usual": {},
+		"defaults": {},
 		"new": {
 			change: func(catalog *v1alpha1.AppCatalog) { catalog.Status = v1alpha1.AppCatalogStatus{} },
 			want:   map[string]string{v1alpha1.ConditionReady: "False Progressing", v1alpha1.ConditionReconciling: "True Progressing"},
 		},
-		"no source": {source: conditions.Reason{Code: v1alpha1.ReasonSourceNotFound, Message: ""}, want: map[string]string{
+		"source does not exist": {source: conditions.Reason{Code: v1alpha1.ReasonSourceNotFound, Message: ""}, want: map[string]string{
 			v1alpha1.ConditionReady: "False SourceNotFound", v1alpha1.ConditionSourceReachable: "False SourceNotFound",
 			v1alpha1.ConditionStalled: "True SourceNotFound",
 		}},
-		"out of reach": {source: conditions.Reason{Code: v1alpha1.ReasonSourceUnreachable, Message: ""}, want: map[string]string{
+		"unreachable": {source: conditions.Reason{Code: v1alpha1.ReasonSourceUnreachable, Message: ""}, want: map[string]string{
 			v1alpha1.ConditionReady: "False SourceUnreachable", v1alpha1.ConditionSourceReachable: "False SourceUnreachable",
 		}},
 		"new, and not watched yet": {
@@ -52,7 +52,7 @@ func TestConditions(t *testing.T) {
 			},
 			source: conditions.Reason{Code: v1alpha1.ReasonProgressing, Message: ""},
 		},
-		"not watched again yet, and out of reach before": {
+		"not watched again yet, and unreachable before": {
 			change: func(catalog *v1alpha1.AppCatalog) {
 				setConditions(catalog, conditions.Reason{Code: v1alpha1.ReasonSourceUnreachable, Message: ""}, conditions.Reason{}, noon)
 			},
@@ -60,7 +60,7 @@ func TestConditions(t *testing.T) {
 				v1alpha1.ConditionReady: "False SourceUnreachable", v1alpha1.ConditionSourceReachable: "False SourceUnreachable",
 			},
 		},
-		"unfit": {trouble: conditions.Reason{Code: v1alpha1.ReasonPatchFailed, Message: ""}, want: map[string]string{
+		"failing patch": {failure: conditions.Reason{Code: v1alpha1.ReasonPatchFailed, Message: ""}, want: map[string]string{
 			v1alpha1.ConditionReady: "False PatchFailed", v1alpha1.ConditionStalled: "True PatchFailed",
 		}},
 		"deleted": {
@@ -77,12 +77,12 @@ func TestConditions(t *testing.T) {
 			change: func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PauseUntil = &later },
 			want:   map[string]string{v1alpha1.ConditionPaused: "True PauseUntil"},
 		},
-		"a pause that is over": {change: func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PauseUntil = new(metav1.NewTime(noon)) }},
+		"a pause that has ended": {change: func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PauseUntil = new(metav1.NewTime(noon)) }},
 		"pinned": {
 			change: func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PinnedRevision = new(int64(1)) },
 			want:   map[string]string{v1alpha1.ConditionPaused: "True Pinned"},
 		},
-		"previews": {
+		"preview": {
 			change: func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PreviewOnly = true },
 			want:   map[string]string{v1alpha1.ConditionPaused: "True PreviewOnly"},
 		},
@@ -93,26 +93,26 @@ func TestConditions(t *testing.T) {
 			if test.change != nil {
 				test.change(w.catalog)
 			}
-			setConditions(w.catalog, test.source, test.trouble, noon)
-			for _, told := range w.catalog.Status.Conditions {
-				want, ok := test.want[told.Type]
+			setConditions(w.catalog, test.source, test.failure, noon)
+			for _, reported := range w.catalog.Status.Conditions {
+				want, ok := test.want[reported.Type]
 				if !ok {
-					want = usual[told.Type]
+					want = defaults[reported.Type]
 				}
-				if got := string(told.Status) + " " + told.Reason; got != want {
-					t.Errorf("%s is %s, want %s", told.Type, got, want)
+				if got := string(reported.Status) + " " + reported.Reason; got != want {
+					t.Errorf("%s is %s, want %s", reported.Type, got, want)
 				}
 			}
 			for kind := range test.want {
 				if meta.FindStatusCondition(w.catalog.Status.Conditions, kind) == nil {
-					t.Errorf("there is no condition %s", kind)
+					t.Errorf("condition %s does not exist", kind)
 				}
 			}
 		})
 	}
 }
 
-func TestConditionsNameSoManyWorkloads(t *testing.T) {
+func TestConditionsListALimitedNumberOfWorkloads(t *testing.T) {
 	w := newSimulation(t)
 	for _, letter := range "abcdefghijklmnopqrstuvwxy" {
 		w.catalog.Spec.Workloads = append(w.catalog.Spec.Workloads, workload(string(letter)))
@@ -124,7 +124,7 @@ func TestConditionsNameSoManyWorkloads(t *testing.T) {
 	}
 }
 
-func TestConditionsHideNothing(t *testing.T) {
+func TestConditionsEscapeInvisibleCharacters(t *testing.T) {
 	w := newSimulation(t)
 	setConditions(w.catalog, conditions.Reason{Code: v1alpha1.ReasonSourceUnreachable, Message: "the source \u202esays\u200b"}, conditions.Reason{}, noon)
 	if got := meta.FindStatusCondition(w.catalog.Status.Conditions, v1alpha1.ConditionReady).Message; got != `the source \u202esays\u200b` {
@@ -132,7 +132,7 @@ func TestConditionsHideNothing(t *testing.T) {
 	}
 }
 
-func TestHistoryIsAsLongAsItMayBe(t *testing.T) {
+func TestHistoryLimit(t *testing.T) {
 	catalog := appCatalog("shop", "api")
 	catalog.Spec.HistoryLimit = new(int32(2))
 	for range 4 {

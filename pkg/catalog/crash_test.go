@@ -11,11 +11,11 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// TestDeathBetweenWrites ends the process at each of its writes in turn, and starts it again.
-func TestDeathBetweenWrites(t *testing.T) {
+// TestCrashBetweenWrites crashes the process at each of its writes in turn, and starts it again.
+func TestCrashBetweenWrites(t *testing.T) {
 	for name, test := range map[string]crashTest{
 		"a batch": {change: changeBoth, want: "shop 2 AutoApplied Changed api Removed worker (2)", revision: 2, writes: 6},
-		"a batch after which an old revision goes": {
+		"a batch after which an old revision is deleted": {
 			before: func(s *stage) {
 				s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.HistoryLimit = new(int32(1)) })
 				s.waitForRevision("shop", 1)
@@ -57,13 +57,13 @@ func TestDeathBetweenWrites(t *testing.T) {
 	}
 }
 
-// story is what happens while no process runs, and what the next one makes of it.
+// crashTest is a change that is made while no process runs, and the record that the next one writes.
 type crashTest struct {
 	before, change func(*stage)
-	// past is recorded before.
+	// past is the record before the change, empty if there is only the first.
 	past, want string
 	revision   int64
-	// writes are what is written at least, the end of the batch included.
+	// writes is the minimum number of writes, including the end of the batch.
 	writes int
 }
 
@@ -72,22 +72,22 @@ func changeBoth(s *stage) {
 	s.remove("worker")
 }
 
-// dies lets a process die at a write, and another one go on.
-func (y crashTest) run(t *testing.T, last int) {
+// run crashes a process at a write, and starts another one.
+func (test crashTest) run(t *testing.T, last int) {
 	t.Helper()
 	s := runningStage(t)
-	if y.before != nil {
-		y.before(s)
+	if test.before != nil {
+		test.before(s)
 	}
 	s.stepWindow()
 	s.stop()
-	y.change(s)
-	want := []string{firstRecord, y.want}
-	if y.past != "" {
-		want = slices.Insert(want, 1, y.past)
+	test.change(s)
+	want := []string{firstRecord, test.want}
+	if test.past != "" {
+		want = slices.Insert(want, 1, test.past)
 	}
 	ended := s.start(last)
-	s.eventually(fmt.Sprintf("the process dies at write %d", last), func() error {
+	s.eventually(fmt.Sprintf("the process crashes at write %d", last), func() error {
 		select {
 		case <-ended:
 			return nil
@@ -97,15 +97,15 @@ func (y crashTest) run(t *testing.T, last int) {
 	})
 	s.stop()
 	s.start(0)
-	s.eventually(fmt.Sprintf("the changes are recorded after a death at write %d", last), func() error {
-		if got := s.recordLines(); !slices.Equal(got, want) || s.catalog("shop").Status.Revision != y.revision {
+	s.eventually(fmt.Sprintf("the changes are recorded after a crash at write %d", last), func() error {
+		if got := s.recordLines(); !slices.Equal(got, want) || s.catalog("shop").Status.Revision != test.revision {
 			return fmt.Errorf("records: %q", got)
 		}
 		return nil
 	})
 	s.stepWindow()
 	s.expectRecords(want...)
-	if revision := s.catalog("shop").Status.Revision; revision != y.revision {
-		t.Errorf("died at write %d: revision %d", last, revision)
+	if revision := s.catalog("shop").Status.Revision; revision != test.revision {
+		t.Errorf("crashed at write %d: revision %d", last, revision)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// reason waits for the reason of the condition SourceReachable of the catalog shop.
+// waitForSourceReason waits for a reason of the condition SourceReachable of the catalog shop.
 func (s *stage) waitForSourceReason(want string) {
 	s.Helper()
 	s.eventually("the condition SourceReachable", func() error {
@@ -48,7 +48,7 @@ func TestSourcesThatDoNotExist(t *testing.T) {
 	s.expectRecords("shop 1 AutoApplied Added api (1)")
 }
 
-func TestTheServersOwnNamespaceIsNoSource(t *testing.T) {
+func TestServerNamespaceIsNoSource(t *testing.T) {
 	shop := appCatalog("shop", "api")
 	shop.Spec.SourceNamespace = "slipstream-system"
 	s := newStage(t, shop)
@@ -67,8 +67,8 @@ func TestTheServersOwnNamespaceIsNoSource(t *testing.T) {
 	}
 }
 
-// An environment that got past admission beside the catalog was there before it.
-func TestWhatAnEnvironmentBuildsIsNoSource(t *testing.T) {
+// TestTargetsAreNoSources has an environment that was created before the catalog, and one that was created after it.
+func TestTargetsAreNoSources(t *testing.T) {
 	shop := appCatalog("shop", "api")
 	shop.Spec.SourceNamespace = "dev"
 	shop.CreationTimestamp = metav1.NewTime(noon)
@@ -102,7 +102,7 @@ func TestWhatAnEnvironmentBuildsIsNoSource(t *testing.T) {
 	s.waitForRevision("shop", 1)
 }
 
-// putIn has a Deployment api in another namespace than production.
+// putIn creates the Deployment api in another namespace than production.
 func (s *stage) putIn(namespace string) {
 	s.Helper()
 	object := deployment("api", "shop/api:1")
@@ -112,25 +112,25 @@ func (s *stage) putIn(namespace string) {
 	}
 }
 
-// ofSize has annotations of so many KiB.
+// ofSize sets annotations of a size in KiB.
 func ofSize(kibibytes int, letter string) func(*unstructured.Unstructured) {
 	return annotated("example.com/note", strings.Repeat(letter, kibibytes<<10))
 }
 
-// padding is a patch that adds so many KiB.
+// padding returns a patch that adds a number of KiB.
 func padding(kibibytes int) v1alpha1.Patch {
 	return patchOf("api", fmt.Sprintf(`{"metadata":{"annotations":{"example.com/pad":%q}}}`, strings.Repeat("p", kibibytes<<10)))
 }
 
-// TestLargeWorkloadsTravelAsHashes has workloads of which more than a record holds is to be captured, or to be offered.
-func TestLargeWorkloadsTravelAsHashes(t *testing.T) {
+// TestLargeWorkloads has workloads whose captured or rendered manifest is larger than a record can have.
+func TestLargeWorkloads(t *testing.T) {
 	for name, test := range map[string]struct {
 		source  int
 		patches []v1alpha1.Patch
 	}{
-		"of more than 1 MiB":             {source: 1200},
-		"of a little too much":           {source: 513},
-		"with a patch that is too large": {source: 500, patches: []v1alpha1.Patch{padding(20)}},
+		"of more than 1 MiB":              {source: 1200},
+		"of slightly more than the limit": {source: 513},
+		"with a patch that is too large":  {source: 500, patches: []v1alpha1.Patch{padding(20)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			shop := appCatalog("shop", "api", "worker")
@@ -170,8 +170,8 @@ func TestLargeWorkloadsTravelAsHashes(t *testing.T) {
 	}
 }
 
-// TestLargeWorkloadsThatStayAreNoObstacleToRollbacks goes back to a revision in which a large workload was the same.
-func TestLargeWorkloadsThatStayAreNoObstacleToRollbacks(t *testing.T) {
+// TestRollbackWithAnUnchangedLargeWorkload rolls back to a revision in which a large workload was the same.
+func TestRollbackWithAnUnchangedLargeWorkload(t *testing.T) {
 	s := newStage(t, appCatalog("shop", "api", "worker"))
 	s.put("api", "shop/api:1", ofSize(600, "a"))
 	s.start(0)

@@ -21,7 +21,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// eventLog has the Events that were made, as lines.
+// eventLog records the published Events as lines.
 type eventLog struct {
 	mu    sync.Mutex
 	lines []string
@@ -49,7 +49,7 @@ func (l *eventLog) all() []string {
 	return slices.Clone(l.lines)
 }
 
-// announces waits until the Events are those wanted, and gives others the time to come.
+// expectEvents waits for the Events, and then for a window in which no others must be published.
 func (s *stage) expectEvents(want ...string) {
 	s.Helper()
 	s.eventually("the Events", func() error {
@@ -66,7 +66,7 @@ func (s *stage) expectEvents(want ...string) {
 
 const firstEvent = "teams/shop Normal Changed Revision 1: 2 workloads changed by eve"
 
-func TestEventsTellWhatChanges(t *testing.T) {
+func TestEventsReportChanges(t *testing.T) {
 	s := runningStage(t)
 	s.put("api", "shop/api:2")
 	s.waitForRevision("shop", 2)
@@ -89,7 +89,7 @@ func TestEventsTellWhatChanges(t *testing.T) {
 		"teams/shop Normal Previewed Preview: 1 workload changed")
 }
 
-func TestEventsTellOfFailuresOnce(t *testing.T) {
+func TestEventsReportFailuresOnce(t *testing.T) {
 	s := runningStage(t)
 	s.put("api", "shop/api:1", with([]any{map[string]any{
 		"name": "main", "image": "shop/api:1", "env": []any{map[string]any{"name": "TOKEN", "value": "hunter2"}},
@@ -101,11 +101,11 @@ func TestEventsTellOfFailuresOnce(t *testing.T) {
 	s.start(0)
 	record := s.waitForState(v1alpha1.SyncStateManualIntervention)
 	s.put("api", "shop/api:2", with(true, "spec", "paused"))
-	asked, err := syncstatus.Move(record, syncstatus.Step{To: v1alpha1.SyncStateRetrying, By: "eve", At: s.clock.Now()})
+	retried, err := syncstatus.Move(record, syncstatus.Step{To: v1alpha1.SyncStateRetrying, By: "eve", At: s.clock.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.api.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("syncstatuses"), asked, "teams"); err != nil {
+	if err := s.api.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("syncstatuses"), retried, "teams"); err != nil {
 		t.Fatal(err)
 	}
 	s.waitForState(v1alpha1.SyncStateApplied)
@@ -124,11 +124,11 @@ func TestEventsTellOfFailuresOnce(t *testing.T) {
 	}
 }
 
-func TestEventsTellWhenTheSourceIsGone(t *testing.T) {
+func TestEventsReportMissingSources(t *testing.T) {
 	s := newStage(t, appCatalog("shop", "api", "worker"), withoutSource(appCatalog("lost", "api")))
 	s.start(0)
 	s.waitForRevision("shop", 1)
-	s.eventually("the other catalog has said that it has no source", func() error {
+	s.eventually("the Event about the other catalog's source", func() error {
 		for _, event := range s.events.all() {
 			if event == "teams/lost Warning SourceNotFound There is no namespace nowhere" {
 				return nil
@@ -138,13 +138,13 @@ func TestEventsTellWhenTheSourceIsGone(t *testing.T) {
 	})
 }
 
-// elsewhere is a catalog of a namespace that there is not.
+// withoutSource sets a source namespace that does not exist.
 func withoutSource(catalog *v1alpha1.AppCatalog) *v1alpha1.AppCatalog {
 	catalog.Spec.SourceNamespace = "nowhere"
 	return catalog
 }
 
-// suspendNotices has the SyncPolicy stop Events, or lets them go on.
+// suspendNotices suspends Events in the SyncPolicy, or resumes them.
 func (s *stage) suspendNotices(suspend bool) {
 	s.Helper()
 	policies := s.api.ConfigbutlerV1alpha1().SyncPolicies()
@@ -161,8 +161,8 @@ func (s *stage) suspendNotices(suspend bool) {
 	}
 }
 
-// TestNoticesAreStoppedWhileThePolicySaysSo changes a workload until the server, which goes on, has read the policy.
-func TestNoticesAreStoppedWhileThePolicySaysSo(t *testing.T) {
+// TestNoticesAreSuspendedByThePolicy changes a workload repeatedly until the running server has read the policy.
+func TestNoticesAreSuspendedByThePolicy(t *testing.T) {
 	s := newStage(t, appCatalog("shop", "api", "worker"))
 	s.suspendNotices(true)
 	s.start(0)
@@ -170,7 +170,7 @@ func TestNoticesAreStoppedWhileThePolicySaysSo(t *testing.T) {
 	s.waitForWatches()
 	s.stepWindow()
 	if got := s.events.all(); len(got) > 0 {
-		t.Fatalf("Events were made: %q", got)
+		t.Fatalf("Events were published: %q", got)
 	}
 	revision := int64(1)
 	change := func() (events int) {
@@ -185,7 +185,7 @@ func TestNoticesAreStoppedWhileThePolicySaysSo(t *testing.T) {
 		s.suspendNotices(suspend)
 		for tries := 0; (change() == 0) != suspend; tries++ {
 			if tries == 20 {
-				t.Fatalf("Events are stopped: %v, want %v", !suspend, suspend)
+				t.Fatalf("Events are suspended: %v, want %v", !suspend, suspend)
 			}
 		}
 	}

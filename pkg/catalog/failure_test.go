@@ -17,13 +17,13 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// unfit is a patch of api that fits only while the source says that a rollout is paused.
+// failingPatch is a patch of api that applies only if spec.paused exists in the source.
 var failingPatch = v1alpha1.Patch{
 	Target: v1alpha1.PatchTarget{Kind: "Deployment", Name: "api"}, Type: v1alpha1.PatchJSON6902,
 	Patch: `[{"op":"replace","path":"/spec/paused","value":false}]`,
 }
 
-// failing is a stage whose catalog shop has a patch that does not fit.
+// failingStage returns a stage whose catalog shop has a patch that does not apply.
 func failingStage(t *testing.T) *stage {
 	t.Helper()
 	s := runningStage(t)
@@ -32,7 +32,7 @@ func failingStage(t *testing.T) *stage {
 	return s
 }
 
-// awaits waits until the record of an edit that adam has made is in a state.
+// waitForState waits until a record of an edit by adam is in a state.
 func (s *stage) waitForState(state v1alpha1.SyncState) *v1alpha1.SyncStatus {
 	s.Helper()
 	var found v1alpha1.SyncStatus
@@ -48,7 +48,7 @@ func (s *stage) waitForState(state v1alpha1.SyncState) *v1alpha1.SyncStatus {
 	return &found
 }
 
-func TestUnfitPatchesAreTriedAgainUntilSomebodyHasToLook(t *testing.T) {
+func TestFailingPatchesAreRetriedUntilManualIntervention(t *testing.T) {
 	s := failingStage(t)
 	record := s.waitForState(v1alpha1.SyncStateManualIntervention)
 	if record.Status.Attempts != 5 || record.Status.Actor != "adam" || record.Status.Error.Reason != v1alpha1.ReasonPatchFailed {
@@ -65,11 +65,11 @@ func TestUnfitPatchesAreTriedAgainUntilSomebodyHasToLook(t *testing.T) {
 
 	s.put("api", "shop/api:2", with(true, "spec", "paused"))
 	s.stepWindow()
-	asked, err := syncstatus.Move(record, syncstatus.Step{To: v1alpha1.SyncStateRetrying, By: "eve", At: s.clock.Now()})
+	retried, err := syncstatus.Move(record, syncstatus.Step{To: v1alpha1.SyncStateRetrying, By: "eve", At: s.clock.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.api.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("syncstatuses"), asked, "teams"); err != nil {
+	if err := s.api.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("syncstatuses"), retried, "teams"); err != nil {
 		t.Fatal(err)
 	}
 	record = s.waitForState(v1alpha1.SyncStateApplied)
@@ -85,7 +85,7 @@ func TestUnfitPatchesAreTriedAgainUntilSomebodyHasToLook(t *testing.T) {
 	})
 }
 
-// dismiss puts a record aside as a user does.
+// dismiss dismisses a record.
 func (s *stage) dismiss(record *v1alpha1.SyncStatus) {
 	s.Helper()
 	dismissed, err := syncstatus.Move(record, syncstatus.Step{To: v1alpha1.SyncStateDismissed, By: "dana", At: s.clock.Now()})
@@ -97,7 +97,7 @@ func (s *stage) dismiss(record *v1alpha1.SyncStatus) {
 	}
 }
 
-// isReady waits until a catalog says whether it is, and returns why it is not.
+// waitForReady waits until the condition Ready has a status and no request is pending. It returns the message of the condition.
 func (s *stage) waitForReady(name string, want bool) (message string) {
 	s.Helper()
 	s.eventually(fmt.Sprintf("the catalog is ready: %t", want), func() error {
@@ -112,7 +112,7 @@ func (s *stage) waitForReady(name string, want bool) (message string) {
 	return message
 }
 
-// ask has somebody ask to read the source of a catalog anew.
+// requestSync requests that the source of a catalog is read again.
 func (s *stage) requestSync(name string) {
 	s.Helper()
 	s.replace(name, func(catalog *v1alpha1.AppCatalog) {
@@ -120,10 +120,10 @@ func (s *stage) requestSync(name string) {
 	})
 }
 
-// Nothing has been put right when somebody does not want to hear of it any more.
-func TestWhatIsDismissedIsNotSettled(t *testing.T) {
+// TestDismissedFailuresAreNotResolved dismisses a failure, which lasts until an edit or a comparison of everything succeeds.
+func TestDismissedFailuresAreNotResolved(t *testing.T) {
 	paused := with(true, "spec", "paused")
-	for name, settle := range map[string]func(s *stage){
+	for name, resolve := range map[string]func(s *stage){
 		"another edit": func(s *stage) {
 			s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = nil })
 		},
@@ -147,7 +147,7 @@ func TestWhatIsDismissedIsNotSettled(t *testing.T) {
 			s.put("worker", "shop/worker:3")
 			s.waitForRevision("shop", 3)
 			s.waitForReady("shop", false)
-			settle(s)
+			resolve(s)
 			s.waitForReady("shop", true)
 			s.put("worker", "shop/worker:4")
 			s.stepWindow()
@@ -156,8 +156,9 @@ func TestWhatIsDismissedIsNotSettled(t *testing.T) {
 	}
 }
 
-// A comparison that goes wrong settles nothing, and what has been settled does not come back with the next failure.
-func TestWhatIsDismissedStaysSettled(t *testing.T) {
+// TestResolvedFailuresStayResolved has a comparison that fails, which resolves nothing. A resolved failure is not reported again by the next
+// failure.
+func TestResolvedFailuresStayResolved(t *testing.T) {
 	paused := with(true, "spec", "paused")
 	s := failingStage(t)
 	s.dismiss(s.waitForState(v1alpha1.SyncStateManualIntervention))
@@ -176,8 +177,8 @@ func TestWhatIsDismissedStaysSettled(t *testing.T) {
 	s.waitForReady("shop", true)
 }
 
-// What a user has put right in the spec is not held against the catalog: what failed because of it is tried again.
-func TestEditsHaveWhatFailedTriedAgain(t *testing.T) {
+// TestEditsRetryFailedRecords resolves the failure of a source change with an edit.
+func TestEditsRetryFailedRecords(t *testing.T) {
 	s := newStage(t, appCatalog("shop", "api"))
 	s.put("api", "shop/api:1", with(true, "spec", "paused"))
 	s.start(0)
@@ -188,7 +189,7 @@ func TestEditsHaveWhatFailedTriedAgain(t *testing.T) {
 	s.put("api", "shop/api:2")
 	s.waitForRecord("shop 0 ManualIntervention (0)")
 	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Ignore = nil })
-	s.eventually("an edit that puts nothing right is tried with", func() error {
+	s.eventually("the record is retried after an edit that does not resolve its failure", func() error {
 		at := slices.IndexFunc(s.syncStatuses(), func(r v1alpha1.SyncStatus) bool {
 			return r.Status.AutoTriggered && r.Status.Attempts == 6 && r.Status.State == v1alpha1.SyncStateManualIntervention
 		})
@@ -211,8 +212,8 @@ func TestEditsHaveWhatFailedTriedAgain(t *testing.T) {
 	}
 }
 
-// What has been put right in the source is not held against the catalog once somebody has it read.
-func TestReadingTheSourceHasWhatFailedTriedAgain(t *testing.T) {
+// TestSyncRequestsRetryFailedRecords resolves the failure of a source change in the source, and requests that it is read again.
+func TestSyncRequestsRetryFailedRecords(t *testing.T) {
 	s := newStage(t, appCatalog("shop", "api"))
 	s.put("api", "shop/api:1", with(true, "spec", "paused"))
 	s.start(0)
@@ -225,7 +226,7 @@ func TestReadingTheSourceHasWhatFailedTriedAgain(t *testing.T) {
 	s.put("api", "shop/api:3", with(true, "spec", "paused"))
 	s.waitForRevision("shop", 3)
 	if !stalled(s.catalog("shop")) {
-		t.Errorf("nobody is needed: %q, %+v", s.recordLines(), s.catalog("shop").Status.Conditions)
+		t.Errorf("the catalog is not stalled: %q, %+v", s.recordLines(), s.catalog("shop").Status.Conditions)
 	}
 	s.replace("shop", func(catalog *v1alpha1.AppCatalog) {
 		catalog.Status.PendingSyncs = []v1alpha1.PendingCatalogSync{{ID: "1", Actor: "eve", Time: metav1.NewTime(s.clock.Now())}}
@@ -240,7 +241,7 @@ func TestReadingTheSourceHasWhatFailedTriedAgain(t *testing.T) {
 	s.waitForRecord("shop 3 AutoApplied (0)")
 }
 
-// comes waits until there is a record.
+// waitForRecord waits for a record.
 func (s *stage) waitForRecord(want string) {
 	s.Helper()
 	s.eventually("a record: "+want, func() error {
@@ -251,7 +252,7 @@ func (s *stage) waitForRecord(want string) {
 	})
 }
 
-func TestWhatFailedIsAppliedOnceItFits(t *testing.T) {
+func TestFailedPatchesAreRetriedUntilTheyApply(t *testing.T) {
 	s := failingStage(t)
 	s.put("api", "shop/api:2", with(true, "spec", "paused"))
 	s.waitForState(v1alpha1.SyncStateApplied)
@@ -268,7 +269,7 @@ func TestWhatFailedIsAppliedOnceItFits(t *testing.T) {
 	}
 }
 
-func TestOneCatalogsFailureIsNoneOfAnother(t *testing.T) {
+func TestFailureOfOneCatalogDoesNotAffectAnother(t *testing.T) {
 	s := newStage(t, appCatalog("shop", "api", "worker"), appCatalog("work", "worker", "api"))
 	s.start(0)
 	s.waitForRevision("shop", 1)
@@ -284,12 +285,12 @@ func TestOneCatalogsFailureIsNoneOfAnother(t *testing.T) {
 	}
 }
 
-func TestRequestsToReadTheSourceAreAnswered(t *testing.T) {
+func TestSyncRequestsAreProcessed(t *testing.T) {
 	s := runningStage(t)
 	s.replace("shop", func(catalog *v1alpha1.AppCatalog) {
 		catalog.Status.PendingSyncs = []v1alpha1.PendingCatalogSync{{ID: "a1", Actor: "adam", Time: metav1.NewTime(s.clock.Now())}}
 	})
-	s.eventually("the request is answered", func() error {
+	s.eventually("the request is processed", func() error {
 		if pending := s.catalog("shop").Status.PendingSyncs; len(pending) > 0 {
 			return fmt.Errorf("%+v", pending)
 		}

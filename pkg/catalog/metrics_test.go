@@ -17,7 +17,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/metrics/metrictest"
 )
 
-// grew expects by how much counters have grown.
+// expectGrowth checks the growth of counters since before.
 func expectGrowth(t *testing.T, before map[string]float64, want map[string]float64) {
 	t.Helper()
 	after := metrictest.Values(t)
@@ -28,13 +28,13 @@ func expectGrowth(t *testing.T, before map[string]float64, want map[string]float
 	}
 }
 
-// shows waits until gauges have values.
+// waitForGauges waits until gauges have values.
 func (s *stage) waitForGauges(t *testing.T, want map[string]float64) {
 	t.Helper()
-	s.eventually("the gauges are right", func() error {
+	s.eventually("the gauges", func() error {
 		now := metrictest.Values(t)
 		for name, value := range want {
-			if got, there := now[name]; got != value || !there {
+			if got, exists := now[name]; got != value || !exists {
 				return fmt.Errorf("%s is %v, want %v", name, got, value)
 			}
 		}
@@ -74,13 +74,13 @@ func TestFailuresAreCounted(t *testing.T) {
 		"catalog_failures_total PatchFailed": 5, "catalog_records_total Failed": 5, "catalog_records_total Retrying": 4,
 		"catalog_records_total ManualIntervention": 1,
 	})
-	s.deleteCatalog("shop") // Nobody can try its changes again.
+	s.deleteCatalog("shop") // Its records cannot be retried any more.
 	s.waitForGauges(t, map[string]float64{"catalog_records_awaiting": 0, "catalogs False": 0})
 }
 
-// Whoever looks at a catalog whose spec changes meanwhile begins again, which is no failure; that of another catalog of the
-// namespace is.
-func TestToBeginAgainIsNoFailure(t *testing.T) {
+// TestConflictsAreNoFailures changes the spec of a catalog during a reconcile, which is then repeated. A failure of another catalog of the
+// namespace is counted.
+func TestConflictsAreNoFailures(t *testing.T) {
 	for name, test := range map[string]struct {
 		failing string
 		want    float64
@@ -95,7 +95,7 @@ func TestToBeginAgainIsNoFailure(t *testing.T) {
 					changed.Generation++
 					return true, changed, nil
 				case of == test.failing && atomic.AddInt32(&late, -1) >= 0:
-					return true, nil, apierrors.NewInternalError(errors.New("the store is away"))
+					return true, nil, apierrors.NewInternalError(errors.New("the store is unavailable"))
 				}
 				return false, nil, nil
 			})
@@ -108,7 +108,7 @@ func TestToBeginAgainIsNoFailure(t *testing.T) {
 	}
 }
 
-func TestGaugesShowWhatThereIs(t *testing.T) {
+func TestGauges(t *testing.T) {
 	s := newStage(t, appCatalog("shop", "api", "worker"), appCatalog("work", "worker"), withoutSource(appCatalog("lost", "api")))
 	s.start(0)
 	s.waitForRevision("shop", 1)
@@ -120,7 +120,7 @@ func TestGaugesShowWhatThereIs(t *testing.T) {
 		"catalogs True": 2, "catalogs False": 1, "catalogs Unknown": 0, "catalog_workloads_missing": 2,
 		"catalog_sources": 2, "catalog_sources_unreachable": 1, "catalog_records_awaiting": 0,
 	})
-	s.stop() // Who leads next tells.
+	s.stop() // The next leader reports the gauges.
 	s.waitForGauges(t, map[string]float64{
 		"catalogs True": 0, "catalogs False": 0, "catalog_workloads_missing": 0, "catalog_sources": 0, "catalog_sources_unreachable": 0,
 	})

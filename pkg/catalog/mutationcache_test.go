@@ -13,7 +13,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-func TestRecordsAreWhatWasWrittenUntilTheCacheHasThem(t *testing.T) {
+func TestMutationCacheMerge(t *testing.T) {
 	const (
 		retrying = v1alpha1.SyncStateRetrying
 		failed   = v1alpha1.SyncStateFailed
@@ -31,14 +31,14 @@ func TestRecordsAreWhatWasWrittenUntilTheCacheHasThem(t *testing.T) {
 		written, cached *v1alpha1.SyncStatus
 		want            string
 	}{
-		"not heard of":                  {record(1, failed), nil, "1 Failed"},
-		"heard of":                      {record(1, failed), record(1, failed), "1 Failed"},
-		"heard of an earlier state":     {record(5, awaiting), record(5, failed), "5 ManualIntervention"},
-		"heard of an earlier attempt":   {record(2, retrying), record(1, failed), "2 Retrying"},
-		"heard that it was tried":       {record(2, applied), record(2, retrying), "2 Applied"},
-		"somebody else has gone on":     {record(5, awaiting), record(6, retrying), "6 Retrying"},
-		"somebody else has put an end":  {record(5, awaiting), record(5, v1alpha1.SyncStateDismissed), "5 Dismissed"},
-		"the cache has what is not new": {nil, record(1, applied), "1 Applied"},
+		"not cached":                         {record(1, failed), nil, "1 Failed"},
+		"cached":                             {record(1, failed), record(1, failed), "1 Failed"},
+		"an earlier state is cached":         {record(5, awaiting), record(5, failed), "5 ManualIntervention"},
+		"an earlier attempt is cached":       {record(2, retrying), record(1, failed), "2 Retrying"},
+		"the start of the attempt is cached": {record(2, applied), record(2, retrying), "2 Applied"},
+		"another client has retried it":      {record(5, awaiting), record(6, retrying), "6 Retrying"},
+		"another client has dismissed it":    {record(5, awaiting), record(5, v1alpha1.SyncStateDismissed), "5 Dismissed"},
+		"only cached":                        {nil, record(1, applied), "1 Applied"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			written, cached := newMutationCache(), []*v1alpha1.SyncStatus{}
@@ -62,14 +62,14 @@ func TestRecordsAreWhatWasWrittenUntilTheCacheHasThem(t *testing.T) {
 	}
 }
 
-func TestRecordsThatAreGoneAreNotRemembered(t *testing.T) {
+func TestMutationCacheForgets(t *testing.T) {
 	written := newMutationCache()
 	record := &v1alpha1.SyncStatus{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "one"},
 		Spec:       v1alpha1.SyncStatusSpec{Subject: v1alpha1.SyncSubject{UID: "shop"}},
 	}
 	for what, forget := range map[string]func(){
-		"deleted": func() { written.delete(record) }, "of a catalog that is": func() { written.forget("shop") },
+		"deleted record": func() { written.delete(record) }, "deleted catalog": func() { written.forget("shop") },
 	} {
 		written.set(record)
 		forget()

@@ -17,7 +17,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/metrics/metrictest"
 )
 
-// crowd is a stage with a catalog of so many workloads, and room for changes of ten.
+// crowdedStage returns a stage with a catalog of a number of workloads, and an intake with a capacity of ten.
 func crowdedStage(t *testing.T, workloads int) *stage {
 	t.Helper()
 	var names []string
@@ -30,7 +30,7 @@ func crowdedStage(t *testing.T, workloads int) *stage {
 	return s
 }
 
-// crowdChanges gives the first workloads a version.
+// changeWorkloads sets the version of the first workloads.
 func (s *stage) changeWorkloads(workloads, version int) {
 	s.Helper()
 	for n := range workloads {
@@ -38,7 +38,7 @@ func (s *stage) changeWorkloads(workloads, version int) {
 	}
 }
 
-// warns waits until so many Events have been made for a reason, and gives more the time to come.
+// expectWarnings waits for a number of Events with a reason, and then for a window in which no more must be published.
 func (s *stage) expectWarnings(reason string, times int) {
 	s.Helper()
 	count := func() (n int) {
@@ -61,7 +61,7 @@ func (s *stage) expectWarnings(reason string, times int) {
 	}
 }
 
-func TestCatalogsAreToldThatTheIntakeFills(t *testing.T) {
+func TestEventsReportAFillingIntake(t *testing.T) {
 	s := crowdedStage(t, 8)
 	s.start(0)
 	s.waitForRevision("shop", 1)
@@ -76,7 +76,7 @@ func TestCatalogsAreToldThatTheIntakeFills(t *testing.T) {
 	s.waitForRevision("shop", 3)
 }
 
-func TestCatalogsAreToldOfAnOverflowNowAndThen(t *testing.T) {
+func TestEventsReportOverflowsOncePerInterval(t *testing.T) {
 	s := crowdedStage(t, 12)
 	s.start(0)
 	s.waitForRevision("shop", 1)
@@ -101,7 +101,7 @@ func TestCatalogsAreToldOfAnOverflowNowAndThen(t *testing.T) {
 	}
 }
 
-func TestCatalogsAreToldThatTheirChangesAreNotKept(t *testing.T) {
+func TestEventsReportChangesThatCannotBeStored(t *testing.T) {
 	s := crowdedStage(t, 3)
 	store := &fullKV{KV: s.kv}
 	s.kv = store
@@ -116,18 +116,18 @@ func TestCatalogsAreToldThatTheirChangesAreNotKept(t *testing.T) {
 	s.expectWarnings(reasonBlocked, 1)
 	store.full.Store(false)
 	s.waitForRevision("shop", 2)
-	s.eventually("the catalog is told that it is over", func() error {
+	s.eventually("the Event that changes are stored again", func() error {
 		if got := s.events.all(); !slices.Contains(got, "teams/shop Normal ChangesKept Changes of production are kept again") {
 			return fmt.Errorf("%q", got)
 		}
 		return nil
 	})
-	if turns := metrictest.Values(t)["catalog_failures_total Transient"] - before; turns == 0 || turns > 20 {
-		t.Errorf("the namespace was looked at %v times while its changes could not be kept", turns)
+	if attempts := metrictest.Values(t)["catalog_failures_total Transient"] - before; attempts == 0 || attempts > 20 {
+		t.Errorf("the namespace was reconciled %v times while its changes could not be stored", attempts)
 	}
 }
 
-// fullKV has no room for transactions while it is full.
+// fullKV rejects transactions while it is full.
 type fullKV struct {
 	clientv3.KV
 	full atomic.Bool

@@ -25,32 +25,32 @@ func TestEditsMadeDuringAPauseKeepTheirActor(t *testing.T) {
 	s.expectRecords(firstRecord)
 	s.waitForImages(map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
 	if pending := s.catalog("shop").Status.PendingEdits; len(pending) == 0 || pending[len(pending)-1].Actor != "adam" {
-		t.Errorf("edits that wait: %+v", pending)
+		t.Errorf("pending edits: %+v", pending)
 	}
 	s.waitForRevision("shop", 3)
 	s.stepWindow()
-	// In the order in which they were made and found.
+	// Records are sorted by when their changes were made or detected.
 	s.expectRecords(firstRecord, "shop 3 Applied by adam Changed worker (1)", "shop 2 AutoApplied Changed api (1)")
 	if pending := s.catalog("shop").Status.PendingEdits; len(pending) > 0 {
-		t.Errorf("edits still wait: %+v", pending)
+		t.Errorf("edits are still pending: %+v", pending)
 	}
 }
 
-// TestPausesAreNoEditsThatWait has one made longer, while the source gets what its catalog selects.
-func TestPausesAreNoEditsThatWait(t *testing.T) {
+// TestEditsOfThePauseDoNotWait extends a pause, after the source has changed.
+func TestEditsOfThePauseDoNotWait(t *testing.T) {
 	s := runningStage(t)
 	s.pause("shop", "eve")
 	s.put("api", "shop/api:2")
 	s.pause("shop", "adam")
 	if pending := s.catalog("shop").Status.PendingEdits; len(pending) > 0 {
-		t.Errorf("edits that wait: %+v", pending)
+		t.Errorf("pending edits: %+v", pending)
 	}
 	s.waitForRevision("shop", 2)
 	s.stepWindow()
 	s.expectRecords(firstRecord, "shop 2 AutoApplied Changed api (1)")
 }
 
-func TestEditsMadeDuringAPauseThatDoNotFitFailAtItsEnd(t *testing.T) {
+func TestFailingEditsDuringAPauseFailAtItsEnd(t *testing.T) {
 	s := runningStage(t)
 	s.pause("shop", "eve")
 	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = []v1alpha1.Patch{failingPatch} })
@@ -61,8 +61,8 @@ func TestEditsMadeDuringAPauseThatDoNotFitFailAtItsEnd(t *testing.T) {
 	}
 }
 
-// TestPinsTakenAwayDuringAPause has what the pin kept from the catalog be the work of who took it away, as at any other time.
-func TestPinsTakenAwayDuringAPause(t *testing.T) {
+// TestPinsRemovedDuringAPause checks that the changes that a pin has held back are attributed to the user who removes it.
+func TestPinsRemovedDuringAPause(t *testing.T) {
 	for name, test := range map[string]struct {
 		meanwhile func(s *stage)
 		want      string
@@ -80,7 +80,7 @@ func TestPinsTakenAwayDuringAPause(t *testing.T) {
 			})
 		}, "shop 3 Applied by adam Changed api Changed worker (2)"},
 		"and pinned again": {func(s *stage) { s.edit("shop", "adam", pin(2)) }, ""},
-		"which is ended": {func(s *stage) {
+		"which is then ended": {func(s *stage) {
 			s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PauseUntil = nil })
 		}, "shop 3 Applied by adam Changed api (1)"},
 	} {
@@ -106,7 +106,7 @@ func TestPinsTakenAwayDuringAPause(t *testing.T) {
 			s.step(11 * 60)
 			s.expectRecords(records...)
 			if pending := s.catalog("shop").Status.PendingEdits; len(pending) > 0 {
-				t.Errorf("edits still wait: %+v", pending)
+				t.Errorf("edits are still pending: %+v", pending)
 			}
 		})
 	}

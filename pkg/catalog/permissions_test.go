@@ -18,23 +18,23 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// court decides what users may read.
+// fakeReviewer has the permissions of users.
 type fakeReviewer struct {
 	mu sync.Mutex
-	// lost is what a user may not do, by how the user is called.
+	// lost are missing permissions, by the string form of the user.
 	lost   map[string]string
 	err    error
 	checks int
 }
 
-func (c *fakeReviewer) Check(_ context.Context, who access.Holder, permissions []access.Permission) (string, error) {
+func (c *fakeReviewer) Check(_ context.Context, holder access.Holder, permissions []access.Permission) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.checks++
 	if len(permissions) == 0 {
-		return "", errors.New("nothing is asked for")
+		return "", errors.New("the scope is empty")
 	}
-	return c.lost[who.String()], c.err
+	return c.lost[holder.String()], c.err
 }
 
 func (c *fakeReviewer) change(change func(*fakeReviewer)) {
@@ -43,21 +43,21 @@ func (c *fakeReviewer) change(change func(*fakeReviewer)) {
 	change(c)
 }
 
-// mayNot has a user lose a permission.
+// deny removes a permission of a user.
 func (c *fakeReviewer) deny(user, what string) {
 	c.change(func(c *fakeReviewer) { c.lost = map[string]string{fmt.Sprintf("user %q", user): what} })
 }
 
 func (c *fakeReviewer) allow() { c.change(func(c *fakeReviewer) { c.lost, c.err = nil, nil }) }
 
-// editedBy says who answers for a catalog.
+// editedBy sets the editor of a catalog, whose permissions are checked.
 func editedBy(user string) func(*v1alpha1.AppCatalog) {
 	return func(catalog *v1alpha1.AppCatalog) {
 		catalog.Status.EditedBy = &v1alpha1.AutomatedBy{Username: user, Time: metav1.NewTime(noon)}
 	}
 }
 
-// judgedStage has the catalog shop, for which eve answers and which has been taken over.
+// permissionStage returns a stage with the first revision of the catalog shop, whose editor is eve.
 func permissionStage(t *testing.T) (*stage, *fakeReviewer) {
 	t.Helper()
 	catalog := appCatalog("shop", "api", "worker")
@@ -72,10 +72,10 @@ func permissionStage(t *testing.T) (*stage, *fakeReviewer) {
 	return s, reviewer
 }
 
-// says expects the reason and the message of a catalog's Ready.
+// waitForReason waits for a reason and message of the condition Ready of a catalog.
 func (s *stage) waitForReason(name, reason, message string) {
 	s.Helper()
-	s.eventually(fmt.Sprintf("%s says %s", name, reason), func() error {
+	s.eventually(fmt.Sprintf("the reason of %s is %s", name, reason), func() error {
 		ready := meta.FindStatusCondition(s.catalog(name).Status.Conditions, v1alpha1.ConditionReady)
 		if ready == nil || ready.Reason != reason || !strings.Contains(ready.Message, message) {
 			return fmt.Errorf("Ready is %+v", ready)
@@ -86,7 +86,7 @@ func (s *stage) waitForReason(name, reason, message string) {
 
 const secretsLost = `user "eve" may not get secrets in the namespace production`
 
-func TestWhatItsEditorMayNotReadIsNotTakenOver(t *testing.T) {
+func TestCatalogsWithoutPermissionAreNotUpdated(t *testing.T) {
 	s, reviewer := permissionStage(t)
 	reviewer.deny("eve", secretsLost)
 	s.put("api", "shop/api:2")
@@ -109,7 +109,7 @@ func TestWhatItsEditorMayNotReadIsNotTakenOver(t *testing.T) {
 	s.expectRecords(firstRecord, "shop 2 AutoApplied Changed api Changed worker (2)")
 }
 
-func TestACatalogSaysWhatItsEditorLosesWhileNothingChanges(t *testing.T) {
+func TestLostPermissionsAreReportedWithoutChanges(t *testing.T) {
 	s, reviewer := permissionStage(t)
 	s.waitForReason("shop", v1alpha1.ReasonSucceeded, "")
 	reviewer.deny("eve", secretsLost)
@@ -121,7 +121,7 @@ func TestACatalogSaysWhatItsEditorLosesWhileNothingChanges(t *testing.T) {
 	s.waitForImages(map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
 }
 
-func TestAnotherEditorTakesACatalogOver(t *testing.T) {
+func TestAnotherEditorRestoresPermissions(t *testing.T) {
 	s, reviewer := permissionStage(t)
 	reviewer.deny("eve", secretsLost)
 	s.put("api", "shop/api:2")
@@ -140,7 +140,7 @@ func TestAnotherEditorTakesACatalogOver(t *testing.T) {
 	s.waitForImages(map[string]string{"api": "shop/api:2", "worker": "shop/worker:1"})
 }
 
-func TestNoCatalogWaitsForThePermissionsOfAnother(t *testing.T) {
+func TestLostPermissionsDoNotAffectOtherCatalogs(t *testing.T) {
 	mine, others := appCatalog("mine", "api"), appCatalog("theirs", "worker")
 	editedBy("eve")(mine)
 	editedBy("adam")(others)
@@ -160,13 +160,13 @@ func TestNoCatalogWaitsForThePermissionsOfAnother(t *testing.T) {
 	s.stepWindow()
 	s.waitForReason("mine", v1alpha1.ReasonPermissionLost, secretsLost)
 	if revision := s.catalog("mine").Status.Revision; revision != 0 {
-		t.Errorf("revision %d of what nobody may read", revision)
+		t.Errorf("revision %d of a source that its editor may not read", revision)
 	}
 }
 
 func TestCatalogsWaitWhilePermissionsAreUnknown(t *testing.T) {
 	s, reviewer := permissionStage(t)
-	reviewer.change(func(c *fakeReviewer) { c.err = errors.New("no answer") })
+	reviewer.change(func(c *fakeReviewer) { c.err = errors.New("the review failed") })
 	s.put("api", "shop/api:2")
 	s.stepWindow()
 	s.expectRecords(firstRecord)

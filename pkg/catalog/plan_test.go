@@ -17,7 +17,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
 )
 
-// world is a catalog and its source, without an API: what plans say is written at once.
+// simulation has a catalog and its source without an API. Plans are applied directly.
 type simulation struct {
 	catalog *v1alpha1.AppCatalog
 	held    map[reference]*v1alpha1.CatalogWorkload
@@ -26,7 +26,7 @@ type simulation struct {
 
 func workload(name string) reference { return reference{Kind: v1alpha1.WorkloadDeployment, Name: name} }
 
-// newWorld has a catalog of api and worker that has taken both over as they are.
+// newSimulation returns a simulation with a catalog whose first revision has api and worker.
 func newSimulation(t testing.TB) *simulation {
 	t.Helper()
 	w := &simulation{
@@ -41,7 +41,7 @@ func newSimulation(t testing.TB) *simulation {
 
 func (w *simulation) put(name, image string) { w.source[workload(name)] = deployment(name, image) }
 
-// planInput is one in which everything has been looked at.
+// planInput returns the input of a plan for which the whole source was read.
 func (w *simulation) planInput(t testing.TB) planInput {
 	t.Helper()
 	rules, err := capture.NewRules(&w.catalog.Spec)
@@ -67,14 +67,14 @@ func (w *simulation) plan(t testing.TB, changes ...func(*planInput)) plan {
 	return out
 }
 
-// write is the first part of a commit.
+// write stores the CatalogWorkloads of a plan, as the first part of a commit does.
 func (w *simulation) write(p plan) {
 	for _, record := range p.writes {
 		w.held[workload(record.Status.Name)] = record
 	}
 }
 
-// commit does what the keeper does with a plan.
+// commit applies a plan, as the updater does.
 func (w *simulation) commit(t testing.TB, p plan) {
 	t.Helper()
 	w.write(p)
@@ -115,7 +115,7 @@ func (p plan) String() string {
 	return strings.Join(words, " ")
 }
 
-// only is a look at some workloads.
+// partialRead restricts what was read of the source to some workloads.
 func partialRead(names ...string) func(*planInput) {
 	return func(in *planInput) {
 		in.source.complete, in.source.read = false, sets.New[reference]()
@@ -133,8 +133,9 @@ func patchOf(name, patch string) v1alpha1.Patch {
 
 const imagePatch = `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"patched"}]}}}}`
 
-// TestPlansWriteOverWhatTheyHaveRead lets nobody who has been relieved of the lead take back what the next one has written.
-func TestPlansWriteOverWhatTheyHaveRead(t *testing.T) {
+// TestPlansKeepTheResourceVersion checks that writes fail if another client has written the object since. So a server that has lost its
+// Lease cannot revert what the new leader has written.
+func TestPlansKeepTheResourceVersion(t *testing.T) {
 	back := func(in *planInput) plan {
 		then := map[reference]*v1alpha1.CatalogWorkloadRecord{}
 		for of, held := range in.held {
@@ -159,7 +160,7 @@ func TestPlansWriteOverWhatTheyHaveRead(t *testing.T) {
 		writes := plan(w).writes
 		for _, record := range writes {
 			if record.UID != "a" || record.ResourceVersion != "7" {
-				t.Errorf("%s: %s is written over uid %q, version %q", name, record.Name, record.UID, record.ResourceVersion)
+				t.Errorf("%s: %s is written with the uid %q and the version %q", name, record.Name, record.UID, record.ResourceVersion)
 			}
 		}
 		if len(writes) == 0 {
@@ -168,17 +169,17 @@ func TestPlansWriteOverWhatTheyHaveRead(t *testing.T) {
 	}
 }
 
-// TestPlans has the changes, the entries with their revisions, and the records that are written.
+// TestPlans has the changes of a plan, its entries with their revisions, and its CatalogWorkloads in want.
 func TestPlans(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(t *testing.T, w *simulation)
-		look   []func(*planInput)
+		input  []func(*planInput)
 		want   string
 	}{
 		"nothing":           {func(*testing.T, *simulation) {}, nil, "| api@1 worker@1 |"},
 		"an image":          {func(_ *testing.T, w *simulation) { w.put("api", "shop/api:2") }, nil, "Changed api | api@2 worker@1 | api"},
 		"an unknown object": {func(_ *testing.T, w *simulation) { w.put("db", "db:1") }, nil, "| api@1 worker@1 |"},
-		"what is ignored": {func(_ *testing.T, w *simulation) { with(int64(7), "spec", "replicas")(w.source[workload("api")]) }, nil,
+		"an ignored field": {func(_ *testing.T, w *simulation) { with(int64(7), "spec", "replicas")(w.source[workload("api")]) }, nil,
 			"| api@1 worker@1 |"},
 		"a status": {func(_ *testing.T, w *simulation) { with(int64(7), "status", "replicas")(w.source[workload("api")]) }, nil,
 			"| api@1 worker@1 |"},
@@ -191,23 +192,23 @@ func TestPlans(t *testing.T) {
 			w.catalog.Spec.Patches = []v1alpha1.Patch{patchOf("api", imagePatch)}
 			w.write(w.plan(t))
 		}, []func(*planInput){func(in *planInput) { in.sourceOnly = true }}, "| api@1 worker@1 |"},
-		"a resourceVersion":  {func(_ *testing.T, w *simulation) { w.source[workload("api")].SetResourceVersion("777") }, nil, "| api@1 worker@1 |"},
-		"the same made anew": {func(_ *testing.T, w *simulation) { w.source[workload("api")].SetUID("another") }, nil, "| api@1 worker@1 | api"},
+		"a resourceVersion":   {func(_ *testing.T, w *simulation) { w.source[workload("api")].SetResourceVersion("777") }, nil, "| api@1 worker@1 |"},
+		"the same, recreated": {func(_ *testing.T, w *simulation) { w.source[workload("api")].SetUID("another") }, nil, "| api@1 worker@1 | api"},
 		"a deletion": {func(_ *testing.T, w *simulation) { delete(w.source, workload("worker")) }, nil,
 			"Removed worker | api@1 worker@2? | worker"},
-		"a deletion that was not looked for": {func(_ *testing.T, w *simulation) { delete(w.source, workload("worker")) },
+		"a deletion that was not read": {func(_ *testing.T, w *simulation) { delete(w.source, workload("worker")) },
 			[]func(*planInput){partialRead("api")}, "| api@1 worker@1 |"},
-		"a deletion of a hidden kind": {func(_ *testing.T, w *simulation) { clear(w.source) },
+		"a deletion of an unknown kind": {func(_ *testing.T, w *simulation) { clear(w.source) },
 			[]func(*planInput){func(in *planInput) { in.source.unknown = sets.New(v1alpha1.WorkloadDeployment) }}, "| api@1 worker@1 |"},
-		"a change that was not looked for": {func(_ *testing.T, w *simulation) { w.put("api", "shop/api:2"); delete(w.source, workload("api")) },
+		"a change that was not read": {func(_ *testing.T, w *simulation) { w.put("api", "shop/api:2"); delete(w.source, workload("api")) },
 			[]func(*planInput){partialRead("worker")}, "| api@1 worker@1 |"},
-		"an editor takes out": {func(_ *testing.T, w *simulation) { w.catalog.Spec.Workloads = w.catalog.Spec.Workloads[:1] }, nil,
+		"an editor removes": {func(_ *testing.T, w *simulation) { w.catalog.Spec.Workloads = w.catalog.Spec.Workloads[:1] }, nil,
 			"Removed worker | api@1 |"},
-		"an editor takes out what is missing": {func(_ *testing.T, w *simulation) {
+		"an editor removes a missing workload": {func(_ *testing.T, w *simulation) {
 			delete(w.source, workload("worker"))
 			w.catalog.Spec.Workloads = w.catalog.Spec.Workloads[:1]
 		}, nil, "Removed worker | api@1 |"},
-		"an editor adds what is not there": {func(_ *testing.T, w *simulation) {
+		"an editor adds a workload that does not exist": {func(_ *testing.T, w *simulation) {
 			w.catalog.Spec.Workloads = append(w.catalog.Spec.Workloads, workload("db"))
 		},
 			nil, "| api@1 worker@1 |"},
@@ -239,17 +240,17 @@ func TestPlans(t *testing.T) {
 			delete(w.source, workload("worker"))
 			w.catalog.Spec.Patches = []v1alpha1.Patch{patchOf("api", imagePatch)}
 		}, []func(*planInput){func(in *planInput) { in.sourceOnly = true }}, "Removed worker | api@1 worker@2? | worker"},
-		"labels that are lost": {func(_ *testing.T, w *simulation) {
+		"removed labels": {func(_ *testing.T, w *simulation) {
 			w.catalog.Spec.Workloads = w.catalog.Spec.Workloads[:1]
 			w.catalog.Spec.WorkloadSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "worker"}}
 			w.source[workload("worker")].SetLabels(nil)
 		}, nil, "Removed worker | api@1 worker@2? | worker"},
-		"a record that somebody has deleted": {func(_ *testing.T, w *simulation) { delete(w.held, workload("api")) }, nil, "| api@1 worker@1 | api"},
-		"a record of an interrupted run": {func(t *testing.T, w *simulation) {
+		"a deleted CatalogWorkload": {func(_ *testing.T, w *simulation) { delete(w.held, workload("api")) }, nil, "| api@1 worker@1 | api"},
+		"a CatalogWorkload of an interrupted update": {func(t *testing.T, w *simulation) {
 			w.put("api", "shop/api:2")
 			w.write(w.plan(t))
 		}, nil, "Changed api | api@2 worker@1 |"},
-		"a record of an interrupted run that was for nothing": {func(t *testing.T, w *simulation) {
+		"a CatalogWorkload of an interrupted update whose change was reverted": {func(t *testing.T, w *simulation) {
 			w.put("api", "shop/api:2")
 			w.write(w.plan(t))
 			w.put("api", "shop/api:1")
@@ -258,14 +259,14 @@ func TestPlans(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newSimulation(t)
 			test.change(t, w)
-			if got := w.plan(t, test.look...).String(); strings.TrimSpace(got) != test.want {
+			if got := w.plan(t, test.input...).String(); strings.TrimSpace(got) != test.want {
 				t.Errorf("got  %s\nwant %s", got, test.want)
 			}
 		})
 	}
 }
 
-func TestPlansWithPatchesThatDoNotFit(t *testing.T) {
+func TestPlansWithFailingPatches(t *testing.T) {
 	w := newSimulation(t)
 	w.catalog.Spec.Patches = []v1alpha1.Patch{failingPatch}
 	_, err := newPlan(w.planInput(t))
@@ -274,7 +275,7 @@ func TestPlansWithPatchesThatDoNotFit(t *testing.T) {
 	}
 }
 
-func TestPlansWithNamesThatAreTooLong(t *testing.T) {
+func TestPlansWithTooLongNames(t *testing.T) {
 	w := newSimulation(t)
 	w.catalog.Spec.WorkloadSelector = &metav1.LabelSelector{}
 	w.put(strings.Repeat("a", 250), "shop/api:1")

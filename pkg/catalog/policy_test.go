@@ -19,8 +19,8 @@ func windowOf(window time.Duration) *v1alpha1.SyncPolicy {
 	}
 }
 
-// TestAShorterWindowCountsAtOnce shortens the window while changes are gathered.
-func TestAShorterWindowCountsAtOnce(t *testing.T) {
+// TestShorterWindowTakesEffectImmediately shortens the window while a batch is open.
+func TestShorterWindowTakesEffectImmediately(t *testing.T) {
 	const long = 4 * time.Hour
 	s := runningStage(t)
 	policies := s.api.ConfigbutlerV1alpha1().SyncPolicies()

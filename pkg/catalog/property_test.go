@@ -18,7 +18,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
 )
 
-// happen changes something in a source or a spec, and returns the workload; everything else stays.
+// mutate changes one workload in the source or the spec at random, and returns it.
 func (w *simulation) mutate(random *rand.Rand) reference {
 	names := []string{"api", "worker", "db", "cache"}
 	name := names[random.Intn(len(names))]
@@ -37,7 +37,7 @@ func (w *simulation) mutate(random *rand.Rand) reference {
 	return workload(name)
 }
 
-// TestPlansAreTheSameAfterAnyInterruption changes catalogs and sources at random, and interrupts what writes a plan.
+// TestPlansAreTheSameAfterAnyInterruption changes catalogs and sources at random, and interrupts the writes of plans.
 func TestPlansAreTheSameAfterAnyInterruption(t *testing.T) {
 	for seed := range int64(300) {
 		random := rand.New(rand.NewSource(seed))
@@ -61,14 +61,14 @@ func TestPlansAreTheSameAfterAnyInterruption(t *testing.T) {
 	}
 }
 
-// check looks whether a catalog that has just been brought up to date is.
+// verify checks that an updated catalog offers its source, and that nothing is left to do.
 func (w *simulation) verify(t *testing.T, seed, before int64, changed bool) {
 	t.Helper()
 	if next := w.plan(t); len(next.changes)+len(next.writes) > 0 {
-		t.Fatalf("seed %d: there is still something to do: %s", seed, next)
+		t.Fatalf("seed %d: something is left to do: %s", seed, next)
 	}
 	if now := w.catalog.Status.Revision; changed != (now == before+1) || !changed && now != before {
-		t.Fatalf("seed %d: revision %d follows %d; something has changed: %v", seed, now, before, changed)
+		t.Fatalf("seed %d: revision %d follows %d; changed: %v", seed, now, before, changed)
 	}
 	rules := w.planInput(t).rules
 	for _, entry := range w.catalog.Status.Workloads {
@@ -87,7 +87,7 @@ func (w *simulation) verify(t *testing.T, seed, before int64, changed bool) {
 			t.Fatal(err)
 		}
 		if offered, err := content.Patched(rules.Patches); err != nil || offered.Hash != entry.Hash {
-			t.Fatalf("seed %d: %s is offered otherwise than it is (%v)", seed, entry.Name, err)
+			t.Fatalf("seed %d: %s is not offered as it is in the source (%v)", seed, entry.Name, err)
 		}
 	}
 	if named := sets.New(w.catalog.Spec.Workloads...); len(w.catalog.Status.Workloads) > named.Len() {
@@ -95,8 +95,8 @@ func (w *simulation) verify(t *testing.T, seed, before int64, changed bool) {
 	}
 }
 
-// TestLooksAtWhatChangedFindWhatLooksAtAllDo changes sources at random, and compares the plans of both.
-func TestLooksAtWhatChangedFindWhatLooksAtAllDo(t *testing.T) {
+// TestPartialReadsFindTheSameAsCompleteReads changes sources at random, and compares the plans after both kinds of reads.
+func TestPartialReadsFindTheSameAsCompleteReads(t *testing.T) {
 	for seed := range int64(300) {
 		random := rand.New(rand.NewSource(seed))
 		w := newSimulation(t)
@@ -114,15 +114,15 @@ func TestLooksAtWhatChangedFindWhatLooksAtAllDo(t *testing.T) {
 				in.source = sourceState{objects: objects, read: changed}
 			})
 			if whole.String() != part.String() {
-				t.Fatalf("seed %d: a look at all finds %s, one at %v finds %s", seed, whole, changed, part)
+				t.Fatalf("seed %d: a complete read finds %s, one of %v finds %s", seed, whole, changed, part)
 			}
 			w.commit(t, part)
 		}
 	}
 }
 
-// TestRollbacksAreTheSameAfterAnyInterruption changes catalogs and sources at random, goes back to a revision, and interrupts
-// what writes it.
+// TestRollbacksAreTheSameAfterAnyInterruption changes catalogs and sources at random, rolls back to a revision, and interrupts the writes of
+// the rollback.
 func TestRollbacksAreTheSameAfterAnyInterruption(t *testing.T) {
 	for seed := range int64(300) {
 		random := rand.New(rand.NewSource(seed))
@@ -167,7 +167,7 @@ func TestRollbacksAreTheSameAfterAnyInterruption(t *testing.T) {
 	}
 }
 
-// offered is what the catalog offers, as its revision is kept.
+// offered returns what the catalog offers, in the form in which a revision is stored.
 func (w *simulation) offered() map[reference]*v1alpha1.CatalogWorkloadRecord {
 	out := map[reference]*v1alpha1.CatalogWorkloadRecord{}
 	for _, entry := range w.catalog.Status.Workloads {

@@ -18,7 +18,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// twoCatalogs is a stage whose catalogs shop and work have their first revisions.
+// twoCatalogs returns a stage whose catalogs shop and work have their first revisions.
 func twoCatalogs(t *testing.T, shop *v1alpha1.AppCatalog, changes ...func(*stage)) *stage {
 	t.Helper()
 	s := newStage(t, shop, appCatalog("work", "worker", "api"))
@@ -33,8 +33,9 @@ func twoCatalogs(t *testing.T, shop *v1alpha1.AppCatalog, changes ...func(*stage
 	return s
 }
 
-// TestPatchesThatComeNotToFitStopTheirCatalogOnly has a process die when it has recorded what does not fit any more then.
-func TestPatchesThatComeNotToFitStopTheirCatalogOnly(t *testing.T) {
+// TestPatchesThatStopApplying crashes a process after it has written the record of a change to which the patch no longer applies afterwards.
+// Only the catalog of the patch is blocked.
+func TestPatchesThatStopApplying(t *testing.T) {
 	paused := with(true, "spec", "paused")
 	shop := appCatalog("shop", "api")
 	shop.Spec.Patches = []v1alpha1.Patch{failingPatch}
@@ -42,12 +43,12 @@ func TestPatchesThatComeNotToFitStopTheirCatalogOnly(t *testing.T) {
 	s.stop()
 	s.put("api", "shop/api:2", paused)
 	ended := s.start(2)
-	s.eventually("the process dies", func() error {
+	s.eventually("the process crashes", func() error {
 		select {
 		case <-ended:
 			return nil
 		default:
-			return errors.New("it lives")
+			return errors.New("it is running")
 		}
 	})
 	s.stop()
@@ -60,7 +61,7 @@ func TestPatchesThatComeNotToFitStopTheirCatalogOnly(t *testing.T) {
 		t.Errorf("the other catalog offers %v", got)
 	}
 	s.waitForImages(map[string]string{"api": "shop/api:1"})
-	s.eventually("the catalog says why it does not go on", func() error {
+	s.eventually("the catalog reports why it is blocked", func() error {
 		ready := meta.FindStatusCondition(s.catalog("shop").Status.Conditions, v1alpha1.ConditionReady)
 		if ready.Reason != v1alpha1.ReasonPatchFailed || !strings.Contains(ready.Message, "patches[0]") {
 			return fmt.Errorf("%+v", ready)
@@ -78,8 +79,8 @@ func TestPatchesThatComeNotToFitStopTheirCatalogOnly(t *testing.T) {
 	})
 }
 
-// TestCatalogsThatCannotBeReadStopNoOther has the records of one catalog out of reach for some batches.
-func TestCatalogsThatCannotBeReadStopNoOther(t *testing.T) {
+// TestCatalogsThatCannotBeReadDelayNoOther has a catalog whose CatalogWorkloads cannot be read during some batches.
+func TestCatalogsThatCannotBeReadDelayNoOther(t *testing.T) {
 	broken := &atomic.Bool{}
 	s := twoCatalogs(t, appCatalog("shop", "api"), func(s *stage) {
 		s.api.PrependReactor("list", "catalogworkloads", func(action clienttesting.Action) (bool, runtime.Object, error) {

@@ -18,8 +18,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/registry/validation"
 )
 
-// records writes as the API does, with its validation.
-type records struct{ *stage }
+// records writes records like the API, with its validation.
+type records struct{ stage *stage }
 
 var internalScheme = func() *runtime.Scheme {
 	scheme := runtime.NewScheme()
@@ -28,7 +28,7 @@ var internalScheme = func() *runtime.Scheme {
 }()
 
 func (r *records) Write(_ context.Context, record runtime.Object) error {
-	if err := r.process.write(); err != nil {
+	if err := r.stage.process.write(); err != nil {
 		return err
 	}
 	switch record := record.DeepCopyObject().(type) {
@@ -37,14 +37,14 @@ func (r *records) Write(_ context.Context, record runtime.Object) error {
 	case *v1alpha1.SyncStatus:
 		return r.store("syncstatuses", record, checkSyncStatus)
 	default:
-		return fmt.Errorf("%T is no record", record)
+		return fmt.Errorf("%T is not a record", record)
 	}
 }
 
 func (r *records) store(resource string, record metav1.Object, check func(record, old metav1.Object) error) error {
 	gvr := v1alpha1.SchemeGroupVersion.WithResource(resource)
 	object := record.(runtime.Object)
-	old, err := r.api.Tracker().Get(gvr, record.GetNamespace(), record.GetName())
+	old, err := r.stage.api.Tracker().Get(gvr, record.GetNamespace(), record.GetName())
 	if apierrors.IsNotFound(err) {
 		record.SetUID(types.UID("uid-of-" + record.GetName()))
 		if check != nil {
@@ -52,7 +52,7 @@ func (r *records) store(resource string, record metav1.Object, check func(record
 				return err
 			}
 		}
-		return r.api.Tracker().Create(gvr, object, record.GetNamespace())
+		return r.stage.api.Tracker().Create(gvr, object, record.GetNamespace())
 	}
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func (r *records) store(resource string, record metav1.Object, check func(record
 			return err
 		}
 	}
-	return r.api.Tracker().Update(gvr, object, record.GetNamespace())
+	return r.stage.api.Tracker().Update(gvr, object, record.GetNamespace())
 }
 
 func checkSyncStatus(record, old metav1.Object) error {

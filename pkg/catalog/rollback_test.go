@@ -16,7 +16,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/catalog/revisions"
 )
 
-// pin is what a user edits who goes to a revision, 0 to none.
+// pin returns an edit that pins a revision, or removes the pin if it is 0.
 func pin(revision int64) func(*v1alpha1.AppCatalog) {
 	return func(catalog *v1alpha1.AppCatalog) {
 		if catalog.Spec.PinnedRevision = &revision; revision == 0 {
@@ -25,7 +25,7 @@ func pin(revision int64) func(*v1alpha1.AppCatalog) {
 	}
 }
 
-// grownStage has had three revisions: the second changed api, the third has taken worker out and patched api.
+// threeRevisions returns a stage with three revisions: the second changed api, the third removed worker and patched api.
 func threeRevisions(t *testing.T) (s *stage, records []string) {
 	t.Helper()
 	s = runningStage(t)
@@ -39,7 +39,7 @@ func threeRevisions(t *testing.T) (s *stage, records []string) {
 	return s, []string{firstRecord, "shop 2 AutoApplied Changed api (1)", "shop 3 Applied by adam Changed api Removed worker (2)"}
 }
 
-// offers expects the images that a catalog offers. What is not offered any more goes after the status has said so.
+// waitForImages waits until the catalog shop offers images. CatalogWorkloads are deleted after the status was written.
 func (s *stage) waitForImages(want map[string]string) {
 	s.Helper()
 	s.eventually("the workloads that it offers", func() error {
@@ -50,7 +50,7 @@ func (s *stage) waitForImages(want map[string]string) {
 	})
 }
 
-func TestRevisionsAreToldToOthers(t *testing.T) {
+func TestRevisionsAreStored(t *testing.T) {
 	s, _ := threeRevisions(t)
 	offered, err := revisions.New(s.store()).Offered(t.Context(), s.catalog("shop").UID, 2)
 	if err != nil || len(offered) != 2 {
@@ -60,11 +60,11 @@ func TestRevisionsAreToldToOthers(t *testing.T) {
 		t.Errorf("offered %s", api.Manifest.Raw)
 	}
 	if offered, err := revisions.New(s.store()).Offered(t.Context(), s.catalog("shop").UID, 9); err != nil || offered != nil {
-		t.Errorf("of a revision that there is not: %v, %v", offered, err)
+		t.Errorf("of a revision that does not exist: %v, %v", offered, err)
 	}
 }
 
-func TestRollbacksOfferWhatWasThere(t *testing.T) {
+func TestRollbacksRestoreRevisions(t *testing.T) {
 	s, records := threeRevisions(t)
 	s.edit("shop", "bob", pin(1))
 	s.waitForRevision("shop", 4)
@@ -72,7 +72,7 @@ func TestRollbacksOfferWhatWasThere(t *testing.T) {
 	records = append(records, "shop 4 Applied by bob Changed api Added worker (2)")
 	s.expectRecords(records...)
 
-	// Neither the source nor another edit changes what is pinned, also over a restart.
+	// Neither the source nor another edit changes a pinned catalog, nor does a restart.
 	s.put("api", "shop/api:3")
 	s.edit("shop", "carol", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = nil })
 	s.stepWindow()
@@ -101,7 +101,7 @@ func TestRollbacksOfferWhatWasThere(t *testing.T) {
 	}
 }
 
-func TestPauseDoesNotHoldARollbackBack(t *testing.T) {
+func TestRollbacksDoNotWaitForPauses(t *testing.T) {
 	s, records := threeRevisions(t)
 	s.pause("shop", "eve")
 	s.edit("shop", "bob", pin(2))
@@ -109,7 +109,7 @@ func TestPauseDoesNotHoldARollbackBack(t *testing.T) {
 	s.expectRecords(append(records, "shop 4 Applied by bob Changed api Added worker (2)")...)
 }
 
-func TestRevisionsThatAreNotKeptCannotBeGoneBackTo(t *testing.T) {
+func TestRollbackToARevisionThatIsNotStored(t *testing.T) {
 	s, records := threeRevisions(t)
 	if err := revisions.New(s.store()).Delete(t.Context(), "uid-of-shop"); err != nil {
 		t.Fatal(err)
@@ -138,8 +138,8 @@ func TestRevisionsThatAreNotKeptCannotBeGoneBackTo(t *testing.T) {
 	}
 }
 
-// TestRevisionsCostWhatHasChanged counts the manifests that are kept.
-func TestRevisionsCostWhatHasChanged(t *testing.T) {
+// TestRevisionsStoreOnlyChangedManifests counts the stored manifests.
+func TestRevisionsStoreOnlyChangedManifests(t *testing.T) {
 	var names []string
 	for i := range 100 {
 		names = append(names, fmt.Sprintf("w%d", i))
@@ -153,49 +153,49 @@ func TestRevisionsCostWhatHasChanged(t *testing.T) {
 	s.waitForWatches()
 	s.stepWindow()
 	if n := s.countRows("manifest/"); n != 100 {
-		t.Errorf("%d manifests are kept of 100 workloads", n)
+		t.Errorf("%d manifests are stored for 100 workloads", n)
 	}
 	for i := range 3 {
 		s.put("w7", fmt.Sprintf("shop/w7:%d", i+2))
 		s.waitForRevision("shop", int64(i+2))
 	}
 	if n := s.countRows("manifest/"); n != 103 {
-		t.Errorf("%d manifests are kept after three changes", n)
+		t.Errorf("%d manifests are stored after three changes", n)
 	}
 	s.edit("shop", "adam", pin(1))
 	s.waitForRevision("shop", 5)
 	if n := s.countRows("manifest/"); n != 103 {
-		t.Errorf("%d manifests are kept after a rollback", n)
+		t.Errorf("%d manifests are stored after a rollback", n)
 	}
 }
 
-func TestRevisionsGoWithTheHistory(t *testing.T) {
+func TestRevisionsAreDeletedWithTheHistory(t *testing.T) {
 	s, _ := threeRevisions(t)
 	s.edit("shop", "bob", pin(1))
 	s.waitForRevision("shop", 4)
 	s.edit("shop", "bob", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.HistoryLimit = new(int32(1)) })
 	s.waitForRevision("shop", 4)
-	s.eventually("what cannot be gone back to is removed", func() error {
-		// Of revision 3, the patched manifest; the others are those of 1.
+	s.eventually("revisions that cannot be restored are deleted", func() error {
+		// Those of revision 3 and 1 remain. The patched manifest was stored with revision 3.
 		if heads, manifests := s.countRows("head/"), s.countRows("manifest/"); heads != 2 || manifests != 2 {
-			return fmt.Errorf("%d heads and %d manifests are kept", heads, manifests)
+			return fmt.Errorf("%d heads and %d manifests are stored", heads, manifests)
 		}
 		return nil
 	})
 	if history := s.catalog("shop").Status.History; len(history) != 1 || history[0].Revision != 4 {
 		t.Errorf("the history is %+v", history)
 	}
-	// What is pinned is kept although it is not in the history any more.
+	// The pinned revision is kept although it is no longer in the history.
 	s.edit("shop", "bob", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = nil })
 	s.waitForRevision("shop", 4)
 	s.waitForImages(map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
 }
 
-func TestRevisionsGoWithTheCatalog(t *testing.T) {
+func TestRevisionsAreDeletedWithTheCatalog(t *testing.T) {
 	for name, deleted := range map[string]func(s *stage){
-		"while it is followed":                           func(s *stage) { s.deleteCatalog("shop") },
-		"while nobody looks":                             func(s *stage) { s.stop(); s.deleteCatalog("shop"); s.start(0) },
-		"and another one comes, of which alone is heard": func(s *stage) { s.recreate("shop") },
+		"while it is followed":            func(s *stage) { s.deleteCatalog("shop") },
+		"while the server is stopped":     func(s *stage) { s.stop(); s.deleteCatalog("shop"); s.start(0) },
+		"and recreated in a single event": func(s *stage) { s.recreate("shop") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, appCatalog("shop", "api"), appCatalog("work", "worker"))
@@ -203,12 +203,12 @@ func TestRevisionsGoWithTheCatalog(t *testing.T) {
 			s.waitForRevision("shop", 1)
 			s.waitForRevision("work", 1)
 			if n := s.countRows(""); n != 6 {
-				t.Fatalf("%d rows are kept of two catalogs", n)
+				t.Fatalf("%d rows are stored for two catalogs", n)
 			}
 			deleted(s)
-			s.eventually("nothing is kept of it", func() error {
+			s.eventually("its rows are deleted", func() error {
 				if n := s.countRows(""); n != 3 {
-					return fmt.Errorf("%d rows are kept of one catalog", n)
+					return fmt.Errorf("%d rows are stored for one catalog", n)
 				}
 				return nil
 			})
@@ -216,7 +216,7 @@ func TestRevisionsGoWithTheCatalog(t *testing.T) {
 	}
 }
 
-// kept counts the rows whose key has a prefix.
+// countRows counts the stored rows of revisions whose key has a prefix.
 func (s *stage) countRows(prefix string) int64 {
 	s.Helper()
 	n, err := s.store().Table(revisions.TableName).Count(s.Context(), prefix)
@@ -233,7 +233,7 @@ func (s *stage) deleteCatalog(name string) {
 	}
 }
 
-// workload is what the catalog shop holds of a Deployment.
+// workload returns the CatalogWorkload of the catalog shop for a Deployment.
 func (s *stage) workload(name string) *v1alpha1.CatalogWorkloadRecord {
 	s.Helper()
 	all := s.workloads()

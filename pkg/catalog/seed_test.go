@@ -10,9 +10,9 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// TestWhoDoesNotCountIsNotNamed has a workload scaled when nothing has been compared since the process has begun, and then
-// changed by somebody.
-func TestWhoDoesNotCountIsNotNamed(t *testing.T) {
+// TestIgnoredChangesAfterARestartHaveNoAuthor scales a workload before the first comparison after a restart, and then changes it. Only the
+// user who changed it is an author.
+func TestIgnoredChangesAfterARestartHaveNoAuthor(t *testing.T) {
 	s := runningStage(t)
 	s.stop()
 	s.start(0)

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// served are the types that the source cluster serves.
+// served is the discovery of the source cluster.
 type served struct{}
 
 func (served) ServerGroupsAndResourcesWithContext(context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
@@ -43,7 +43,7 @@ func namespace(name string) *metav1.PartialObjectMetadata {
 	}
 }
 
-// deployment is one of production.
+// deployment returns a Deployment in production.
 func deployment(name, image string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment",

@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// patience is more than anything in these tests takes on a busy machine.
+// timeout is longer than any step of these tests takes on a busy machine.
 const timeout = 2 * time.Minute
 
 var (
@@ -56,7 +56,7 @@ var (
 	catalogKind = v1alpha1.SchemeGroupVersion.WithResource("appcatalogs")
 )
 
-// stage is all around a controller: the API, the source cluster, the store and the clock. They outlive a process.
+// stage is the environment of a controller: the API, the source cluster, the store and the clock. They outlive a process.
 type stage struct {
 	testing.TB
 	api             *fake.Clientset
@@ -68,21 +68,21 @@ type stage struct {
 	resourceVersion int
 	stop            func()
 	authors         *fakeAuthors
-	// facts are those of an audit whose place the real thing takes; nil: authors knows.
+	// facts are the facts of a real Joiner; nil: authors is used.
 	facts  attribution.Facts
 	events *eventLog
-	// standing knows what editors may read; nil: nobody answers for a catalog.
+	// access checks the permissions of editors; nil: catalogs have no editors.
 	access access.Reviewer
-	// capacity is that of the intake, 0 for its own.
+	// capacity is the capacity of the intake, 0 for the default.
 	capacity int
-	// log is what a mirror tells of its commits in the same process, where mirrored says that there is one.
+	// commitIndex is the commit index of a mirror in the same process, if mirrored is set.
 	commitIndex *commitindex.Index
 	mirrored    bool
-	// writing is held by who changes catalogs.
+	// writing serializes writes of catalogs.
 	writing sync.Mutex
 }
 
-// newStage has a namespace production with the Deployments api and worker.
+// newStage returns a stage with a namespace production that has the Deployments api and worker.
 func newStage(t testing.TB, objects ...runtime.Object) *stage {
 	t.Helper()
 	metaScheme := metadatafake.NewTestScheme()
@@ -103,23 +103,23 @@ func newStage(t testing.TB, objects ...runtime.Object) *stage {
 	return s
 }
 
-// newAPI keeps objects. The API's schemas, which NewClientset has for server-side apply, lack the fields of raw manifests.
+// newAPI returns a client of a fake API with objects. NewClientset cannot be used: its schemas lack the fields of raw manifests.
 func newAPI(objects ...runtime.Object) *fake.Clientset {
 	return fake.NewSimpleClientset(objects...)
 }
 
-// life counts what a process writes, and can end it.
+// process counts the writes of a process, and can crash it.
 type process struct {
 	mu     sync.Mutex
 	writes int
-	// last is the write that is not done any more, 0 when there is none.
+	// last is the first write that fails, 0 if none does.
 	last  int
 	crash func()
 }
 
-var errCrashed = errors.New("the process is dead")
+var errCrashed = errors.New("the process has crashed")
 
-// write counts a write, and fails from the last one on.
+// write counts a write. It fails for the last one and later ones.
 func (l *process) write() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,7 +137,7 @@ func (l *process) begin(last int, end func()) {
 	l.writes, l.last, l.crash = 0, last, end
 }
 
-// mortalKV counts the end of batches, which are deletions, and what is written of revisions.
+// crashingKV counts the deletions of batches and the writes of revisions.
 type crashingKV struct {
 	clientv3.KV
 	process *process
@@ -183,7 +183,7 @@ func (l *process) react(action clienttesting.Action) (bool, runtime.Object, erro
 	return false, nil, nil
 }
 
-// start begins the life of a process, which ends at its last write, or by stop.
+// start starts a process, which crashes at its last write, or runs until stop.
 func (s *stage) start(last int) (ended <-chan struct{}) {
 	s.Helper()
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), ktesting.NewLogger(s, ktesting.NewConfig(ktesting.Verbosity(0)))))
@@ -224,7 +224,7 @@ func (s *stage) start(last int) (ended <-chan struct{}) {
 
 func (s *stage) store() *table.Store { return table.New(s.kv, "/test") }
 
-// watching waits until the six types of workloads are watched.
+// waitForWatches waits until the six types of workloads are watched.
 func (s *stage) waitForWatches() {
 	s.Helper()
 	s.eventually("the source is watched", func() error {
@@ -241,7 +241,7 @@ func (s *stage) waitForWatches() {
 	})
 }
 
-// eventually lets time pass until check finds nothing wrong.
+// eventually steps the clock until check returns no error.
 func (s *stage) eventually(what string, check func() error) {
 	s.Helper()
 	for deadline := time.Now().Add(timeout); ; {
@@ -257,18 +257,18 @@ func (s *stage) eventually(what string, check func() error) {
 	}
 }
 
-// arrived waits until so many changes have come since the start. No time passes meanwhile: they are of one window.
+// waitForEvents waits for a number of submitted events since the start. The clock does not step meanwhile, so they are in one window.
 func (s *stage) waitForEvents(changes int64) {
 	s.Helper()
 	for deadline := time.Now().Add(timeout); s.authors.submitted.Load() < changes; {
 		if time.Now().After(deadline) {
-			s.Fatalf("%d changes have come, want %d", s.authors.submitted.Load(), changes)
+			s.Fatalf("%d events were submitted, want %d", s.authors.submitted.Load(), changes)
 		}
 		<-time.After(time.Millisecond)
 	}
 }
 
-// windowPasses lets so much time pass that nothing is on its way any more.
+// stepWindow steps the clock until all pending work is done.
 func (s *stage) stepWindow() {
 	s.Helper()
 	s.step(90)
@@ -282,7 +282,7 @@ func (s *stage) step(seconds int) {
 	}
 }
 
-// appCatalog follows Deployments of production. Its editor eve has just made it.
+// appCatalog returns a catalog with Deployments of production that eve has just created.
 func appCatalog(name string, workloads ...string) *v1alpha1.AppCatalog {
 	catalog := &v1alpha1.AppCatalog{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: name, UID: types.UID("uid-of-" + name), Generation: 1},
@@ -296,7 +296,7 @@ func appCatalog(name string, workloads ...string) *v1alpha1.AppCatalog {
 	return catalog
 }
 
-// catalog returns a catalog as it is now.
+// catalog returns the current state of a catalog.
 func (s *stage) catalog(name string) *v1alpha1.AppCatalog {
 	s.Helper()
 	object, err := s.api.Tracker().Get(catalogKind, "teams", name)
@@ -306,7 +306,7 @@ func (s *stage) catalog(name string) *v1alpha1.AppCatalog {
 	return object.(*v1alpha1.AppCatalog)
 }
 
-// edit changes a catalog as a user does.
+// edit changes the spec of a catalog.
 func (s *stage) edit(name, actor string, change func(*v1alpha1.AppCatalog)) {
 	s.Helper()
 	s.replace(name, func(catalog *v1alpha1.AppCatalog) {
@@ -330,7 +330,7 @@ func (s *stage) replace(name string, change func(*v1alpha1.AppCatalog)) {
 	}
 }
 
-// updateStatus does what the API does with a status: it refuses one of an earlier version.
+// updateStatus updates a status like the API: it returns a Conflict for an earlier resourceVersion.
 func (s *stage) updateStatus(action clienttesting.Action) (bool, runtime.Object, error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -348,7 +348,7 @@ func (s *stage) updateStatus(action clienttesting.Action) (bool, runtime.Object,
 	return true, next, s.api.Tracker().Update(catalogKind, next, given.Namespace)
 }
 
-// reaches waits until a catalog has a revision, and has taken its spec over.
+// waitForRevision waits until a catalog has a revision, and its spec has been processed.
 func (s *stage) waitForRevision(name string, revision int64) {
 	s.Helper()
 	s.eventually(fmt.Sprintf("revision %d of %s", revision, name), func() error {
@@ -360,7 +360,7 @@ func (s *stage) waitForRevision(name string, revision int64) {
 	})
 }
 
-// syncStatuses are the records, the oldest first.
+// syncStatuses returns the records, oldest first.
 func (s *stage) syncStatuses() []v1alpha1.SyncStatus {
 	s.Helper()
 	list, err := s.api.Tracker().List(v1alpha1.SchemeGroupVersion.WithResource("syncstatuses"),
@@ -376,7 +376,7 @@ func (s *stage) syncStatuses() []v1alpha1.SyncStatus {
 	return records
 }
 
-// told are the records, each as a line.
+// recordLines returns the records, each as a line.
 func (s *stage) recordLines() []string {
 	s.Helper()
 	var lines []string
@@ -401,7 +401,7 @@ func recordLine(record *v1alpha1.SyncStatus) string {
 	return strings.Join(append(words, fmt.Sprintf("(%d)", status.WorkloadCount)), " ")
 }
 
-// tells expects the SyncStatuses.
+// expectRecords checks the SyncStatuses.
 func (s *stage) expectRecords(want ...string) {
 	s.Helper()
 	if got := s.recordLines(); !slices.Equal(got, want) {
@@ -409,7 +409,7 @@ func (s *stage) expectRecords(want ...string) {
 	}
 }
 
-// workloads are the CatalogWorkloads.
+// workloads returns the CatalogWorkloads.
 func (s *stage) workloads() []v1alpha1.CatalogWorkload {
 	s.Helper()
 	list, err := s.api.Tracker().List(v1alpha1.SchemeGroupVersion.WithResource("catalogworkloads"),
@@ -420,7 +420,7 @@ func (s *stage) workloads() []v1alpha1.CatalogWorkload {
 	return list.(*v1alpha1.CatalogWorkloadList).Items
 }
 
-// images are those that a catalog offers, by workload.
+// images returns the images that a catalog offers, by workload.
 func (s *stage) images(catalog string) map[string]string {
 	s.Helper()
 	out := map[string]string{}
