@@ -9,7 +9,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
 )
 
-// BenchmarkCapture is what each event of a source costs.
+// BenchmarkCapture measures the cost of each event of a source.
 func BenchmarkCapture(b *testing.B) {
 	for _, name := range []string{"deployment", "cronjob"} {
 		b.Run(name, func(b *testing.B) {

@@ -1,12 +1,12 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package capture answers what a catalog takes of its source: which workloads (Selection), and of each of them what
-// (Capture). It holds no state and asks nobody.
+// Package capture selects the workloads of a source namespace that a catalog holds (Selection), and computes their captured content (Capture).
+// Its functions are pure.
 //
-// What a catalog takes of a workload is what pkg/kube/manifest writes of it, which leaves out what the cluster adds and what is
-// true in the source alone (uid, owners, marks of GitOps tools), without what the catalog ignores. Anything else is content,
-// and a change of it is a change of the workload.
+// The content of a workload is the canonical form of pkg/kube/manifest without the fields that the catalog ignores. The canonical form
+// lacks fields that the cluster adds or that are valid in the source only (uid, owners, annotations of GitOps tools). A change of the
+// content, and nothing else, is a change of the workload.
 package capture
 
 import (
@@ -24,21 +24,21 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/patch"
 )
 
-// Manifest is the content of a workload, in the form in which a catalog keeps it.
+// Manifest is the content of a workload, in the form in which a catalog stores it.
 type Manifest struct {
-	// Object is the content. It may share parts with the object that it was captured from, and is for reading only.
+	// Object is the content. It must not be modified, because it may share parts with the object that it was captured from.
 	Object *unstructured.Unstructured
-	// Hash is 64 hexadecimal digits, the same for the same content. It is that of Raw, and has no key: whoever may read
-	// it in a record may read the content beside it.
+	// Hash is the SHA-256 of the JSON of Object in 64 hexadecimal digits. It is not keyed: a user who is allowed to read it in a record is
+	// also allowed to read the content.
 	Hash string
-	// Raw is Object as JSON; nil when that has more bytes than a record holds (v1alpha1.MaxManifestBytes).
+	// Raw is Object as JSON. It is nil if that is larger than v1alpha1.MaxManifestBytes.
 	Raw *runtime.RawExtension
 }
 
-// Capture returns what a catalog takes of an object as it is in the cluster. The object is not changed. It fails on what
-// no API server returns: an object without apiVersion or kind, or with values that JSON does not have.
+// Capture returns the content of an object from the cluster, without the ignored fields. The object is not modified. Capture fails for
+// objects that no API server returns: those without apiVersion or kind, or with values that JSON cannot express.
 func Capture(object *unstructured.Unstructured, ignored ignore.Rules) (Manifest, error) {
-	// Fields are ignored first, because managedFields say whose they are.
+	// Ignored fields are removed first, because managedFields, which the canonical form lacks, have their owners.
 	content, err := manifest.Canonical(ignored.Without(object))
 	if err != nil {
 		return Manifest{}, fmt.Errorf("capturing %s %s/%s: %w", object.GetKind(), object.GetNamespace(), object.GetName(), err)
@@ -46,7 +46,7 @@ func Capture(object *unstructured.Unstructured, ignored ignore.Rules) (Manifest,
 	return of(content)
 }
 
-// Patched returns the manifest with patches laid over it. Its Hash is the same when they change nothing.
+// Patched returns the manifest with patches applied. Its Hash is the same if they change nothing.
 func (m Manifest) Patched(patches patch.Patches) (Manifest, error) {
 	patched, err := patches.Apply(m.Object)
 	if err != nil {
@@ -55,7 +55,7 @@ func (m Manifest) Patched(patches patch.Patches) (Manifest, error) {
 	return of(patched)
 }
 
-// Read returns the manifest that a record holds.
+// Read returns the manifest of a record.
 func Read(raw *runtime.RawExtension) (Manifest, error) {
 	object := &unstructured.Unstructured{}
 	if err := object.UnmarshalJSON(raw.Raw); err != nil {
@@ -65,7 +65,7 @@ func Read(raw *runtime.RawExtension) (Manifest, error) {
 }
 
 func of(content *unstructured.Unstructured) (Manifest, error) {
-	// The keys of maps come in order, so that the same content has the same bytes.
+	// Marshal sorts the keys of maps, so the same content has the same bytes.
 	raw, err := json.Marshal(content.Object)
 	if err != nil {
 		return Manifest{}, fmt.Errorf("writing the manifest of %s %s/%s: %w", content.GetKind(), content.GetNamespace(), content.GetName(), err)

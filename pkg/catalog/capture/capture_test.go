@@ -22,7 +22,7 @@ import (
 
 type fields = map[string]any
 
-// live is a workload as an API server returned it.
+// live returns a workload as an API server has returned it.
 func live(t testing.TB, name string) *unstructured.Unstructured {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("..", "..", "kube", "manifest", "testdata", name+".json"))
@@ -36,7 +36,7 @@ func live(t testing.TB, name string) *unstructured.Unstructured {
 	return object
 }
 
-// ignoring are the rules that leave fields out of every object.
+// ignoring returns rules that ignore fields of every object.
 func ignoring(t testing.TB, pointers ...string) ignore.Rules {
 	t.Helper()
 	rules, err := ignore.Compile([]ignore.Rule{{Fields: pointers}})
@@ -46,7 +46,7 @@ func ignoring(t testing.TB, pointers ...string) ignore.Rules {
 	return rules
 }
 
-// byDefault are the rules of a catalog that says nothing of them.
+// byDefault returns the default rules of a catalog.
 func byDefault(t testing.TB) ignore.Rules {
 	t.Helper()
 	var spec v1alpha1.AppCatalogSpec
@@ -66,7 +66,7 @@ func captured(t testing.TB, object *unstructured.Unstructured, ignored ignore.Ru
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(before.Object, object.Object); diff != "" {
-		t.Fatalf("capturing has changed the object:\n%s", diff)
+		t.Fatalf("Capture has modified the object:\n%s", diff)
 	}
 	return out
 }
@@ -83,21 +83,21 @@ func container(object *unstructured.Unstructured) fields {
 	return template["spec"].(fields)["containers"].([]any)[0].(fields)
 }
 
-func TestWhatCountsAsAChange(t *testing.T) {
+func TestContentChanges(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*unstructured.Unstructured)
-		// pointers replace what is ignored by default.
+		// pointers are ignored instead of the defaults, if any.
 		pointers []string
-		counts   bool
+		content  bool
 	}{
 		"nothing": {change: func(*unstructured.Unstructured) {}},
 		"scale":   {change: func(o *unstructured.Unstructured) { set(t, o, int64(9), "spec", "replicas") }},
-		"no replicas, as an autoscaler wants it": {change: func(o *unstructured.Unstructured) {
+		"no replicas, as with an autoscaler": {change: func(o *unstructured.Unstructured) {
 			unstructured.RemoveNestedField(o.Object, "spec", "replicas")
 		}},
 		"scale where it is not ignored": {
 			change:   func(o *unstructured.Unstructured) { set(t, o, int64(9), "spec", "replicas") },
-			pointers: []string{"/spec/paused"}, counts: true,
+			pointers: []string{"/spec/paused"}, content: true,
 		},
 		"status":        {change: func(o *unstructured.Unstructured) { set(t, o, int64(2), "status", "readyReplicas") }},
 		"managedFields": {change: func(o *unstructured.Unstructured) { o.SetManagedFields(nil) }},
@@ -105,7 +105,7 @@ func TestWhatCountsAsAChange(t *testing.T) {
 			o.SetResourceVersion("99999")
 			o.SetGeneration(44)
 		}},
-		"made anew": {change: func(o *unstructured.Unstructured) { o.SetUID("another") }},
+		"recreated": {change: func(o *unstructured.Unstructured) { o.SetUID("another") }},
 		"adopted": {change: func(o *unstructured.Unstructured) {
 			set(t, o, []any{fields{"apiVersion": "v1", "kind": "Thing", "name": "a", "uid": "u", "controller": true}}, "metadata", "ownerReferences")
 		}},
@@ -119,26 +119,26 @@ func TestWhatCountsAsAChange(t *testing.T) {
 		"kubectl apply of the same": {change: func(o *unstructured.Unstructured) {
 			set(t, o, "{}", "metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
 		}},
-		"mark of a GitOps tool": {change: func(o *unstructured.Unstructured) {
+		"label of a GitOps tool": {change: func(o *unstructured.Unstructured) {
 			set(t, o, "other", "metadata", "labels", "argocd.argoproj.io/instance")
 		}},
-		"image": {change: func(o *unstructured.Unstructured) { container(o)["image"] = "nginx:2" }, counts: true},
+		"image": {change: func(o *unstructured.Unstructured) { container(o)["image"] = "nginx:2" }, content: true},
 		"ignored image": {
 			change:   func(o *unstructured.Unstructured) { container(o)["image"] = "nginx:2" },
 			pointers: []string{"/spec/template/spec/containers[name=web]/image"},
 		},
-		"restart": {counts: true, change: func(o *unstructured.Unstructured) {
+		"restart": {content: true, change: func(o *unstructured.Unstructured) {
 			set(t, o, "later", "spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt")
 		}},
-		"label": {change: func(o *unstructured.Unstructured) { set(t, o, "gold", "metadata", "labels", "tier") }, counts: true},
+		"label": {change: func(o *unstructured.Unstructured) { set(t, o, "gold", "metadata", "labels", "tier") }, content: true},
 		"annotation": {
-			counts: true, change: func(o *unstructured.Unstructured) { set(t, o, "x", "metadata", "annotations", "example.com/a") },
+			content: true, change: func(o *unstructured.Unstructured) { set(t, o, "x", "metadata", "annotations", "example.com/a") },
 		},
-		"a field that nobody heard of": {
-			counts: true, change: func(o *unstructured.Unstructured) { set(t, o, "x", "spec", "unheardOf") },
+		"an unknown field": {
+			content: true, change: func(o *unstructured.Unstructured) { set(t, o, "x", "spec", "unknown") },
 		},
-		"a field at the top of objects": {
-			counts: true, change: func(o *unstructured.Unstructured) { set(t, o, "x", "unheardOf") },
+		"an unknown top-level field": {
+			content: true, change: func(o *unstructured.Unstructured) { set(t, o, "x", "unknown") },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -150,17 +150,17 @@ func TestWhatCountsAsAChange(t *testing.T) {
 			before := captured(t, object, rules)
 			test.change(object)
 			after := captured(t, object, rules)
-			if counts := after.Hash != before.Hash; counts != test.counts {
-				t.Errorf("counts: %v\n%s", counts, cmp.Diff(before.Object, after.Object))
+			if changed := after.Hash != before.Hash; changed != test.content {
+				t.Errorf("changed: %v\n%s", changed, cmp.Diff(before.Object, after.Object))
 			}
-			if same := cmp.Equal(before.Raw, after.Raw); same == test.counts {
+			if same := cmp.Equal(before.Raw, after.Raw); same == test.content {
 				t.Errorf("the manifest is the same: %v, the hash: %v", same, before.Hash == after.Hash)
 			}
 		})
 	}
 }
 
-func TestOwnersDecideWhatIsIgnored(t *testing.T) {
+func TestIgnoredManagers(t *testing.T) {
 	rules, err := ignore.Compile([]ignore.Rule{{Managers: []string{"tuner"}}})
 	if err != nil {
 		t.Fatal(err)
@@ -171,15 +171,15 @@ func TestOwnersDecideWhatIsIgnored(t *testing.T) {
 	before := captured(t, object, rules)
 	set(t, object, int64(7), "spec", "minReadySeconds")
 	if after := captured(t, object, rules); after.Hash != before.Hash {
-		t.Errorf("what an ignored manager owns counts:\n%s", cmp.Diff(before.Object, after.Object))
+		t.Errorf("a field of an ignored manager is content:\n%s", cmp.Diff(before.Object, after.Object))
 	}
 	set(t, object, int64(7), "spec", "revisionHistoryLimit")
 	if after := captured(t, object, rules); after.Hash == before.Hash {
-		t.Error("what it does not own does not count")
+		t.Error("a field of another manager is ignored")
 	}
 }
 
-func TestManifestIsWhatTheCatalogOffers(t *testing.T) {
+func TestManifestHasNoSourceMetadata(t *testing.T) {
 	got := captured(t, live(t, "deployment"), byDefault(t))
 	var kept fields
 	if err := json.Unmarshal(got.Raw.Raw, &kept); err != nil {
@@ -201,7 +201,7 @@ func TestManifestIsWhatTheCatalogOffers(t *testing.T) {
 	}
 }
 
-func TestManifestComesBackFromARecord(t *testing.T) {
+func TestReadReturnsTheCapturedManifest(t *testing.T) {
 	for _, name := range []string{"deployment", "statefulset", "daemonset", "replicaset", "job", "job-manual", "cronjob"} {
 		before := captured(t, live(t, name), byDefault(t))
 		stored, err := json.Marshal(v1alpha1.CatalogWorkload{Status: v1alpha1.CatalogWorkloadRecord{Manifest: before.Raw}})
@@ -222,7 +222,7 @@ func TestManifestComesBackFromARecord(t *testing.T) {
 	}
 }
 
-// TestSizeOfAManifest goes up to the byte from which on a record has the hash only.
+// TestSizeOfAManifest has manifests around the size above which a record has only the hash.
 func TestSizeOfAManifest(t *testing.T) {
 	object := live(t, "deployment")
 	set(t, object, "", "metadata", "annotations", "example.com/file")
@@ -232,7 +232,7 @@ func TestSizeOfAManifest(t *testing.T) {
 		set(t, object, strings.Repeat("a", length), "metadata", "annotations", "example.com/file")
 		got := captured(t, object, byDefault(t))
 		if kept := got.Raw != nil; kept != (length == room) || got.Object == nil {
-			t.Errorf("a manifest of %d bytes is kept: %v", v1alpha1.MaxManifestBytes-room+length, kept)
+			t.Errorf("a manifest of %d bytes is stored: %v", v1alpha1.MaxManifestBytes-room+length, kept)
 		}
 		hashes[got.Hash] = true
 	}
@@ -266,7 +266,7 @@ func TestPatched(t *testing.T) {
 				t.Errorf("changed: %v", changed)
 			}
 			if diff := cmp.Diff(before.Object, plain.Object.Object); diff != "" {
-				t.Errorf("what was captured has changed:\n%s", diff)
+				t.Errorf("Patched has modified the manifest:\n%s", diff)
 			}
 		})
 	}
@@ -277,11 +277,11 @@ func TestPatched(t *testing.T) {
 		t.Fatal(errs.ToAggregate())
 	}
 	if _, err := plain.Patched(patches); err == nil || !strings.Contains(err.Error(), "patches[0]") {
-		t.Errorf("a patch that does not fit: %v", err)
+		t.Errorf("a patch that does not apply: %v", err)
 	}
 }
 
-func TestWhatCannotBeCaptured(t *testing.T) {
+func TestCaptureErrors(t *testing.T) {
 	for name, object := range map[string]fields{
 		"no kind":           {"apiVersion": "apps/v1", "metadata": fields{"name": "a"}},
 		"no apiVersion":     {"kind": "Deployment", "metadata": fields{"name": "a"}},
@@ -294,6 +294,6 @@ func TestWhatCannotBeCaptured(t *testing.T) {
 	raw := captured(t, live(t, "deployment"), ignore.Rules{}).Raw
 	raw.Raw = raw.Raw[1:]
 	if got, err := capture.Read(raw); err == nil {
-		t.Errorf("half a manifest was read: %v", got)
+		t.Errorf("half a manifest was decoded: %v", got)
 	}
 }

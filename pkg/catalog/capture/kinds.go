@@ -11,8 +11,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
-// Types returns the type of each kind of workloads, in the version that the cluster prefers, and why a kind has none. When
-// discovery is uncertain about a kind, nothing may be concluded from its absence.
+// Types returns the type of each kind of workloads, in the preferred version of the cluster, and why a kind has none. If discovery is
+// uncertain about a kind, the caller must not assume that it is not served.
 func Types(
 	snapshot *watch.Snapshot,
 ) (types map[v1alpha1.WorkloadKind]schema.GroupVersionResource, missing map[v1alpha1.WorkloadKind]watch.Unmatched) {
@@ -31,7 +31,7 @@ func Types(
 	return types, missing
 }
 
-// ReferenceTo returns what a catalog calls a workload, and false for an object that is none.
+// ReferenceTo returns the reference of a workload. It returns false for an object of another kind.
 func ReferenceTo(object *unstructured.Unstructured) (v1alpha1.WorkloadReference, bool) {
 	kind := object.GroupVersionKind().GroupKind()
 	resource, ok := v1alpha1.WorkloadResources()[v1alpha1.WorkloadKind(kind.Kind)]

@@ -80,7 +80,7 @@ func TestReferenceTo(t *testing.T) {
 	}
 }
 
-// object is one of a namespace, with labels.
+// object returns an object in a namespace, with labels.
 func object(apiVersion, kind, name string, labels map[string]string) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{}
 	out.SetAPIVersion(apiVersion)

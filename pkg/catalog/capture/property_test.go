@@ -14,12 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// The writes of each workload in a run.
+// writes is the number of writes of each workload in a run.
 const randomWrites = 300
 
-// TestOnlyWritesThatCountChangeTheHash makes random writes to workloads, one after the other, and knows of each whether it
-// counts.
-func TestOnlyWritesThatCountChangeTheHash(t *testing.T) {
+// TestOnlyContentChangesTheHash makes random writes to workloads, one after the other, of which it is known whether they change the content.
+func TestOnlyContentChangesTheHash(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	for _, name := range []string{"deployment", "statefulset", "daemonset", "replicaset", "job", "job-manual", "cronjob"} {
@@ -29,15 +28,15 @@ func TestOnlyWritesThatCountChangeTheHash(t *testing.T) {
 			object := live(t, name)
 			before := captured(t, object, rules)
 			for range randomWrites {
-				counts := random.IntN(2) == 0
+				content := random.IntN(2) == 0
 				write := writeAside
-				if counts {
+				if content {
 					write = writeContent
 				}
 				what := write(t, random, object)
 				after := captured(t, object, rules)
-				if changed := after.Hash != before.Hash; changed != counts {
-					t.Fatalf("%s counts: %v, the hash changed: %v\n%s", what, counts, changed, cmp.Diff(before.Object, after.Object))
+				if changed := after.Hash != before.Hash; changed != content {
+					t.Fatalf("%s is content: %v, the hash changed: %v\n%s", what, content, changed, cmp.Diff(before.Object, after.Object))
 				}
 				before = after
 			}
@@ -45,7 +44,7 @@ func TestOnlyWritesThatCountChangeTheHash(t *testing.T) {
 	}
 }
 
-// writeAside writes what is no content of a workload.
+// writeAside changes a field that is not content of a workload. It returns a description.
 func writeAside(t testing.TB, random *rand.Rand, object *unstructured.Unstructured) string {
 	t.Helper()
 	annotations := []string{
@@ -87,7 +86,7 @@ func writeAside(t testing.TB, random *rand.Rand, object *unstructured.Unstructur
 	return strings.Join(path, "/")
 }
 
-// writeContent changes, removes or adds something that is content.
+// writeContent changes, removes or adds content. It returns a description.
 func writeContent(t testing.TB, random *rand.Rand, object *unstructured.Unstructured) string {
 	t.Helper()
 	value := fmt.Sprint("v", random.Uint64())
@@ -113,7 +112,7 @@ func writeContent(t testing.TB, random *rand.Rand, object *unstructured.Unstruct
 	case int64:
 		at.in[at.key] = was + 1 + random.Int64N(5)
 	default:
-		// Null, and what is in maps and lists: these are changed by what is added beside them.
+		// Null, maps and lists are changed by adding content to them.
 		at.in["x"+value] = value
 	}
 	if random.IntN(10) == 0 {
@@ -122,18 +121,18 @@ func writeContent(t testing.TB, random *rand.Rand, object *unstructured.Unstruct
 	return at.path
 }
 
-// place is where a value is.
+// place is the position of a value.
 type place struct {
 	path string
 	in   fields
 	key  string
 }
 
-// collect finds the places in a map that hold content of a workload.
+// collect adds the places of a map that have content of a workload.
 func collect(places *[]place, path string, in fields) {
 	for key, value := range in {
 		below := path + "/" + key
-		// What is ignored by default, what the server has made up for a Job, and what it writes into templates.
+		// Fields that are ignored by default, that the API server generates for a Job, and that it writes into templates.
 		if below == "/spec/replicas" || key == "creationTimestamp" || key == "status" ||
 			strings.HasSuffix(key, "controller-uid") || strings.HasSuffix(key, "job-name") {
 			continue

@@ -14,26 +14,26 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/patch"
 )
 
-// Rules is what the spec of a catalog says about workloads.
+// Rules are the compiled rules of the spec of a catalog.
 type Rules struct {
 	Selection Selection
 	Ignored   ignore.Rules
 	Patches   patch.Patches
 }
 
-// InvalidError reports a spec that NewRules cannot read. Its reason is that of the condition Ready of the catalog.
+// InvalidError is returned by NewRules for an invalid spec. Reason is the reason of the condition Ready of the catalog.
 type InvalidError struct {
 	Reason string
 	Err    error
 }
 
-// Error is the message of the condition.
+// Error returns the message of the condition.
 func (e *InvalidError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *InvalidError) Unwrap() error { return e.Err }
 
-// NewRules compiles the rules of a spec. It fails with an *InvalidError on a spec that validation rejects.
+// NewRules compiles the rules of a spec. It returns an *InvalidError for a spec that validation rejects.
 func NewRules(spec *v1alpha1.AppCatalogSpec) (rules Rules, err error) {
 	if rules.Selection, err = NewSelection(spec); err != nil {
 		return Rules{}, &InvalidError{v1alpha1.ReasonSelectorInvalid, err}
@@ -66,7 +66,7 @@ func compilePatches(from []v1alpha1.Patch) (patch.Patches, error) {
 	return compiled, errs.ToAggregate()
 }
 
-// Render returns what a catalog offers of a workload as it is in the source: captured, then patched.
+// Render returns the manifest that a catalog offers for an object of the source: captured, then patched.
 func Render(spec *v1alpha1.AppCatalogSpec, object *unstructured.Unstructured) (Manifest, error) {
 	rules, err := NewRules(spec)
 	if err != nil {

@@ -18,17 +18,17 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/manifest"
 )
 
-// Selection is which workloads of its source a catalog holds.
+// Selection selects the workloads of a source namespace that a catalog holds.
 type Selection struct {
 	named sets.Set[v1alpha1.WorkloadReference]
-	// byLabels says that there is a selector; requirements are what it asks for.
+	// byLabels is true if there is a label selector. requirements are its requirements.
 	byLabels     bool
 	requirements labels.Requirements
-	// hidden are labels that the selector asks for and that a captured manifest may lack although the workload had them.
+	// hidden are labels in the selector that a captured manifest may lack although the workload had them.
 	hidden sets.Set[string]
 }
 
-// NewSelection reads what a catalog selects. Validation has refused what it fails on.
+// NewSelection returns the selection of a spec. It fails only for a spec that validation rejects.
 func NewSelection(spec *v1alpha1.AppCatalogSpec) (Selection, error) {
 	out := Selection{named: sets.New(spec.Workloads...), hidden: sets.New[string]()}
 	if spec.WorkloadSelector == nil {
@@ -48,14 +48,14 @@ func NewSelection(spec *v1alpha1.AppCatalogSpec) (Selection, error) {
 	return out, nil
 }
 
-// mayHideLabels says whether a rule can leave labels out of a manifest.
+// mayHideLabels reports whether a rule can remove labels from a manifest.
 func mayHideLabels(rule v1alpha1.IgnoreRule) bool {
 	return len(rule.Managers) > 0 || slices.ContainsFunc(rule.Fields, func(pointer string) bool {
 		return strings.HasPrefix(pointer, "/metadata/labels")
 	})
 }
 
-// isContent says whether the manifest of every workload that has a label of this key has it, too.
+// isContent reports whether the canonical form of all kinds of workloads keeps a label.
 func isContent(key string) bool {
 	for kind, resource := range v1alpha1.WorkloadResources() {
 		probe := &unstructured.Unstructured{}
@@ -69,8 +69,8 @@ func isContent(key string) bool {
 	return true
 }
 
-// Selects says whether an object of the source, as it is now, is one of the catalog's workloads: it is named, or its labels
-// match and no other object controls it.
+// Selects reports whether an object of the source is selected: it is named, or its labels match and it is not controlled by another
+// object.
 func (s Selection) Selects(object *unstructured.Unstructured) bool {
 	reference, ok := ReferenceTo(object)
 	if !ok {
@@ -84,10 +84,10 @@ func (s Selection) matches(of labels.Set) bool {
 	return !slices.ContainsFunc(s.requirements, func(r labels.Requirement) bool { return !r.Matches(of) })
 }
 
-// Stays says whether a workload that the catalog holds, and that the source does not have or that is not selected any more,
-// stays in the catalog as one that is missing. It does as long as the spec names it, or selects it as it was when it was
-// captured: then it is the source that has changed. Otherwise an editor has taken it out. The manifest is nil when it
-// is too large to be kept, which speaks for staying.
+// Stays reports whether a held workload stays in the catalog as a missing one, although it was deleted in the source or is no longer
+// selected. It stays if the spec names it, or selects it by the labels with which it was captured, because then the source has changed.
+// Otherwise an editor has removed it. captured is nil for a manifest that is too large to be stored. Such a workload stays if the
+// spec has a label selector.
 func (s Selection) Stays(workload v1alpha1.WorkloadReference, captured *unstructured.Unstructured) bool {
 	switch {
 	case s.named.Has(workload):

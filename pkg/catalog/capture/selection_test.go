@@ -19,7 +19,7 @@ type (
 	spec = v1alpha1.AppCatalogSpec
 )
 
-// deployment is one of a namespace, with labels.
+// deployment returns a Deployment in a namespace, with labels.
 func deployment(name string, labels tags) *unstructured.Unstructured {
 	return object("apps/v1", "Deployment", name, labels)
 }
@@ -89,14 +89,14 @@ func TestSelects(t *testing.T) {
 	}
 }
 
-// TestStays is about a Deployment web that a catalog holds, and that the source has no more, or not so that it is selected.
+// TestStays has a Deployment web that a catalog holds, and that was deleted in the source or is no longer selected.
 func TestStays(t *testing.T) {
 	const tracking = "argocd.argoproj.io/instance"
 	web := v1alpha1.WorkloadReference{Kind: v1alpha1.WorkloadDeployment, Name: "web"}
 	fieldsOf := func(pointers ...string) []v1alpha1.IgnoreRule { return []v1alpha1.IgnoreRule{{Fields: pointers}} }
 	for name, test := range map[string]struct {
 		spec spec
-		// labels are those that it had when it was captured.
+		// labels are the labels with which it was captured.
 		labels   tags
 		tooLarge bool
 		want     bool
@@ -150,10 +150,10 @@ func TestStays(t *testing.T) {
 	}
 }
 
-func TestSelectionThatCannotBeRead(t *testing.T) {
+func TestInvalidSelection(t *testing.T) {
 	unreadable := spec{WorkloadSelector: &metav1.LabelSelector{
 		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}}}}
 	if _, err := capture.NewSelection(&unreadable); err == nil {
-		t.Error("an operator that there is not was read")
+		t.Error("an invalid operator was accepted")
 	}
 }

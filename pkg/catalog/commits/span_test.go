@@ -17,9 +17,9 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/commitindex"
 )
 
-// landings reads lines such as "main a 10-12 created": a destination, a commit, and the versions that it holds; those of a
+// entries parses lines such as "main a 10-12 created": a destination, a commit, and the versions that it contains. The versions of a
 // comparison are "-12".
-func landings(lines ...string) (out []commitindex.Entry) {
+func entries(lines ...string) (out []commitindex.Entry) {
 	for i, line := range lines {
 		words := strings.Fields(line)
 		first, last, many := strings.Cut(words[2], "-")
@@ -36,85 +36,85 @@ func landings(lines ...string) (out []commitindex.Entry) {
 	return out
 }
 
-func TestHeld(t *testing.T) {
+func TestMatch(t *testing.T) {
 	for name, test := range map[string]struct {
 		span  commits.Span
 		lines []string
 		want  string
 	}{
-		"nothing has landed": {span: commits.Span{After: "10", To: "20"}},
+		"no commits": {span: commits.Span{After: "10", To: "20"}},
 		"one commit": {
 			span: commits.Span{After: "10", To: "20"}, lines: []string{"main a 10", "main b 15", "main c 21"}, want: "b",
 		},
-		"as many as there were changes, the newest first": {
+		"one commit per change, newest first": {
 			span: commits.Span{After: "10", To: "20"}, lines: []string{"main a 11", "main b 15", "main c 20"}, want: "c b a",
 		},
-		"what was recorded before does not count, though it ended later": {
+		"a commit that ends with the previous record, and one that ends later": {
 			span: commits.Span{After: "15", To: "20"}, lines: []string{"main a 11-15", "main b 11-16"}, want: "b",
 		},
-		"what is recorded later does not count, unless it began before": {
+		"a later commit, and one that starts within the span": {
 			span: commits.Span{After: "10", To: "20"}, lines: []string{"main a 18-30", "main b 31"}, want: "a",
 		},
-		"what does not matter to the catalog came first": {
+		"an ignored change before the span": {
 			span: commits.Span{After: "10", From: "17", To: "20"}, lines: []string{"main a 12", "main b 17"}, want: "b",
 		},
 		"versions are numbers": {
 			span: commits.Span{After: "9", To: "100"}, lines: []string{"main a 8", "main b 10", "main c 99"}, want: "c b",
 		},
-		"each destination has its own": {
+		"several destinations": {
 			span: commits.Span{After: "10", To: "20"}, lines: []string{"main a 15", "more b 15", "rest c 9"}, want: "b a",
 		},
-		"a comparison within": {
+		"a comparison within the span": {
 			span: commits.Span{After: "10", To: "20"}, lines: []string{"main a -18"}, want: "a",
 		},
-		"a comparison that saw the object a little later": {
+		"a comparison that read the object after the span": {
 			span: commits.Span{After: "10", To: "20"}, lines: []string{"main a -22", "main b -30"}, want: "a",
 		},
-		"a later comparison brings nothing that the branch had": {
+		"a later comparison without a change": {
 			span: commits.Span{After: "10", To: "20"}, lines: []string{"main a 15", "main b -15", "main c -30"}, want: "a",
 		},
-		"a file that was removed, because nobody selects it": {
+		"a removed file of an existing object": {
 			span: commits.Span{After: "10", To: "20"}, lines: []string{"main a 15 removed"},
 		},
-		"nothing was recorded before": {
+		"the first record": {
 			span: commits.Span{To: "20"}, lines: []string{"main a 5 created", "main b 8 removed", "main c 10 created", "main d 15", "main e 21"}, want: "d c",
 		},
-		"nothing was recorded before, and the beginning is not known": {
+		"the first record, without a commit of the creation": {
 			span: commits.Span{To: "20"}, lines: []string{"main a 5", "main b 15"}, want: "b a",
 		},
-		"gone": {
+		"a deletion": {
 			span: commits.Span{After: "10"}, lines: []string{"main a 9", "main b 15", "main c 16 removed", "main d 20 created"}, want: "c b",
 		},
-		"gone, as a comparison has found": {
+		"a deletion that a comparison has found": {
 			span: commits.Span{After: "10"}, lines: []string{"main a -30 removed"}, want: "a",
 		},
-		"gone, and the branch keeps it": {
+		"a deletion, and the branch keeps the file": {
 			span: commits.Span{After: "10"}, lines: []string{"main a 15", "main d 20"},
 		},
-		"without an order nothing is left out but what is excluded": {
+		"versions that cannot be ordered": {
 			span: commits.Span{From: "x", To: "y"}, lines: []string{"main a z"}, want: "a",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			given := landings(test.lines...)
+			given := entries(test.lines...)
 			before := slices.Clone(given)
 			var got []string
 			for _, one := range test.span.Match(given) {
 				got = append(got, one.Commit.SHA)
 			}
 			if strings.Join(got, " ") != test.want {
-				t.Errorf("held by %v, want %q", got, test.want)
+				t.Errorf("matched %v, want %q", got, test.want)
 			}
 			if !slices.Equal(given, before) {
-				t.Error("what was given has changed")
+				t.Error("Match has modified its argument")
 			}
 		})
 	}
 }
 
-// TestEveryCommitIsNamed divides changes at random into commits and into records. Each commit is named by the records whose
-// changes it holds, and by no other, in whatever order commits are known.
-func TestEveryCommitIsNamed(t *testing.T) {
+// TestEveryCommitIsMatched divides changes at random into commits and into records. Each commit must match the records whose changes it
+// contains, and no others, in any order of commits.
+func TestEveryCommitIsMatched(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -131,10 +131,10 @@ func TestEveryCommitIsNamed(t *testing.T) {
 		random.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
 		for after := 0; after < changes; {
 			to := min(after+1+random.IntN(6), changes)
-			// What is recorded was read a little later, when nothing else had changed but a status.
+			// The recorded version was read a little later, when only a status had changed since.
 			span := commits.Span{After: fmt.Sprint(100 + after*10 + random.IntN(10)), To: fmt.Sprint(100 + to*10 + random.IntN(10))}
 			var got, want []string
-			for _, one := range span.Match(landings(lines...)) {
+			for _, one := range span.Match(entries(lines...)) {
 				got = append(got, one.Commit.SHA)
 			}
 			first := 1
@@ -145,7 +145,7 @@ func TestEveryCommitIsNamed(t *testing.T) {
 				first = last + 1
 			}
 			if !slices.Equal(got, want) {
-				t.Fatalf("changes %d to %d are held by %v, want %v: %q", after+1, to, got, want, lines)
+				t.Fatalf("changes %d to %d match %v, want %v: %q", after+1, to, got, want, lines)
 			}
 			after = to
 		}

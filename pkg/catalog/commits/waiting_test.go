@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-// stage is a table that outlives processes, and the clock.
+// stage has a table that outlives processes, and the clock.
 type stage struct {
 	testing.TB
 	table *storetable.Table
@@ -45,7 +45,7 @@ func span(name, after, to string) commits.Span {
 	}}
 }
 
-// expect has a record wait whose change was seen now.
+// expect stores the spans of a record whose change was detected now.
 func (s *stage) expect(namespace, name string, spans ...commits.Span) []commits.Span {
 	s.Helper()
 	record := &v1alpha1.SyncStatus{
@@ -59,7 +59,7 @@ func (s *stage) expect(namespace, name string, spans ...commits.Span) []commits.
 	return out
 }
 
-// waits expects the records of a namespace that wait.
+// waits checks the waiting records of a namespace.
 func (s *stage) waits(namespace string, want ...string) {
 	s.Helper()
 	var got []string
@@ -73,7 +73,7 @@ func (s *stage) waits(namespace string, want ...string) {
 		got = append(got, fmt.Sprint(entry.Name.Name, " ", len(entry.Spans)))
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		s.Errorf("those that wait:\n%s", diff)
+		s.Errorf("waiting records:\n%s", diff)
 	}
 }
 
@@ -88,8 +88,8 @@ func TestRecordsWait(t *testing.T) {
 	s.waits("prod")
 }
 
-// A record that is written again, after a death in the middle of its work, tells of what it told of before.
-func TestSpansBeginWhereTheyBegan(t *testing.T) {
+// TestSpansKeepTheirBeginning stores the spans of a record again, as after a crash.
+func TestSpansKeepTheirBeginning(t *testing.T) {
 	s := newStage(t)
 	s.expect("production", "a", span("api", "1", "2"), span("web", "1", "2"))
 	got := s.expect("production", "a", span("api", "2", "4"), span("db", "3", "4"))
@@ -97,12 +97,12 @@ func TestSpansBeginWhereTheyBegan(t *testing.T) {
 		t.Error(diff)
 	}
 	if got := s.expect("production", "a"); len(got) != 3 {
-		t.Errorf("the second time it waits for %+v", got)
+		t.Errorf("after a restart it waits for %+v", got)
 	}
 	s.waits("production", "a 3")
 }
 
-func TestRecordsDoNotWaitForGood(t *testing.T) {
+func TestWaitingRecordsExpire(t *testing.T) {
 	s := newStage(t)
 	s.expect("production", "old", span("api", "1", "2"))
 	s.clock.Step(commitindex.MaxAge + time.Second)
@@ -134,7 +134,7 @@ func TestTheNewestRecordsWait(t *testing.T) {
 	}
 }
 
-func TestRowsThatCannotBeReadAreInNobodysWay(t *testing.T) {
+func TestInvalidRowsAreIgnored(t *testing.T) {
 	s := newStage(t)
 	for _, key := range []string{"production/x", "production/zz/teams/x", "production/0000000000000001/teams/x"} {
 		if err := s.table.Put(t.Context(), storetable.Row{Key: key, Value: []byte("?")}); err != nil {
