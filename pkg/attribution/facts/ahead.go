@@ -19,15 +19,15 @@ const aheadLimit = 1000
 type ahead struct {
 	facts chan []attribution.Fact
 
-	// mu serializes calls of told.
-	mu   sync.Mutex
-	told func(facts []attribution.Fact, recovered bool)
+	// mu serializes calls of receive.
+	mu      sync.Mutex
+	receive func(facts []attribution.Fact, recovered bool)
 	// listed is set when the follower has received the first list.
 	listed bool
 }
 
-func newAhead(told func([]attribution.Fact, bool)) *ahead {
-	return &ahead{facts: make(chan []attribution.Fact, aheadLimit), told: told}
+func newAhead(receive func([]attribution.Fact, bool)) *ahead {
+	return &ahead{facts: make(chan []attribution.Fact, aheadLimit), receive: receive}
 }
 
 // enqueue does not block.
@@ -54,7 +54,7 @@ func (a *ahead) sendUnwritten(facts []attribution.Fact) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.listed {
-		a.told(facts, false)
+		a.receive(facts, false)
 	}
 }
 
@@ -63,5 +63,5 @@ func (a *ahead) send(facts []attribution.Fact, recovered bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.listed = true
-	a.told(facts, recovered)
+	a.receive(facts, recovered)
 }

@@ -12,50 +12,52 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 )
 
-// Who follows in the process that enqueues is told at once, and again when the facts are written; others only then.
+// TestEnqueuedFactsDoNotWaitForTheStore checks that followers in the process that enqueues facts receive them at once, and
+// again when they are written. Followers in other processes receive them only when they are written.
 func TestEnqueuedFactsDoNotWaitForTheStore(t *testing.T) {
 	client := bolttest.NewClient(t)
-	shaky := &shakyKV{KV: client.KV}
-	client.KV = shaky
+	faulty := &faultyKV{KV: client.KV}
+	client.KV = faulty
 	log := newLog(client)
 	start(t, log.Run)
 	near, alsoNear, far := follow(t, log), follow(t, log), follow(t, newLog(client))
-	shaky.set(errStore)
+	faulty.set(errStore)
 	log.Enqueue(newFacts("a", 3)...)
 	for _, each := range []*follower{near, alsoNear} {
-		eventually(t, "the facts that are not written", func() bool { return each.count().told == 3 })
+		eventually(t, "unwritten facts", func() bool { return each.count().received == 3 })
 	}
-	if got := far.count().told; got != 0 {
-		t.Errorf("another replica was told of %d facts that are not written", got)
+	if got := far.count().received; got != 0 {
+		t.Errorf("another replica received %d unwritten facts", got)
 	}
-	shaky.set(nil)
+	faulty.set(nil)
 	for _, each := range []*follower{near, alsoNear, far} {
-		eventually(t, "the facts that are written", func() bool {
-			return each.count().told == 3 && each.timesTold("a/2") == map[bool]int{true: 1, false: 2}[each == far]
+		eventually(t, "written facts", func() bool {
+			return each.count().received == 3 && each.timesReceived("a/2") == map[bool]int{true: 1, false: 2}[each == far]
 		})
 	}
 	near.stop()
 	log.Enqueue(newFact("a", 3))
-	eventually(t, "a fact after another has stopped", func() bool { return alsoNear.count().told == 4 })
-	if got := near.count().told; got != 3 {
-		t.Errorf("one who has stopped was told of %d facts", got)
+	eventually(t, "a fact after another has stopped", func() bool { return alsoNear.count().received == 4 })
+	if got := near.count().received; got != 3 {
+		t.Errorf("the stopped follower received %d facts", got)
 	}
 }
 
-// One who takes long is told of what was enqueued meanwhile when it is written, and holds up nobody.
-func TestFollowerThatTakesLong(t *testing.T) {
+// TestSlowFollower checks that a slow follower does not delay another, and receives the facts that did not fit into its
+// queue when they are written.
+func TestSlowFollower(t *testing.T) {
 	const calls = 3000
 	log := newLog(bolttest.NewClient(t))
 	start(t, log.Run)
-	goOn := make(chan struct{})
-	release := sync.OnceFunc(func() { close(goOn) })
-	slow := &follower{recovered: map[string]int{}, told: map[string]int{}}
+	unblock := make(chan struct{})
+	release := sync.OnceFunc(func() { close(unblock) })
+	slow := &follower{recovered: map[string]int{}, received: map[string]int{}}
 	start(t, func(ctx context.Context) {
 		log.Follow(ctx, func(facts []attribution.Fact, recovered bool) {
 			if !recovered {
-				<-goOn
+				<-unblock
 			}
-			slow.note(facts, recovered)
+			slow.record(facts, recovered)
 		})
 	})
 	t.Cleanup(release)
@@ -64,7 +66,7 @@ func TestFollowerThatTakesLong(t *testing.T) {
 	for i := range calls {
 		log.Enqueue(newFact("a", i))
 	}
-	eventually(t, "all facts", func() bool { return quick.count().told == calls })
+	eventually(t, "all facts", func() bool { return quick.count().received == calls })
 	release()
-	eventually(t, "all facts, late", func() bool { return slow.count().told == calls })
+	eventually(t, "all facts, late", func() bool { return slow.count().received == calls })
 }

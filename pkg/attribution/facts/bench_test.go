@@ -18,7 +18,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 )
 
-// stored is the size of all rows.
+// stored returns the size of all rows.
 func stored(b *testing.B, client *clientv3.Client) (bytes int) {
 	b.Helper()
 	for row, err := range table(client).Scan(b.Context(), "") {
@@ -30,7 +30,7 @@ func stored(b *testing.B, client *clientv3.Client) (bytes int) {
 	return bytes
 }
 
-// differentFacts have uids and IDs like real ones, which do not compress.
+// differentFacts returns facts with random uids and IDs, which do not compress.
 func differentFacts(n int) []attribution.Fact {
 	facts := newFacts("a", n)
 	for i := range facts {
@@ -39,7 +39,7 @@ func differentFacts(n int) []attribution.Fact {
 	return facts
 }
 
-// BenchmarkRecord records as the audit webhook does: so many facts at a time, durable before the next.
+// BenchmarkRecord records facts as the audit webhook does: a batch at a time, durable before the next.
 func BenchmarkRecord(b *testing.B) {
 	for _, size := range []int{1, 50, 400} {
 		b.Run(fmt.Sprintf("facts=%d", size), func(b *testing.B) {
@@ -59,26 +59,26 @@ func BenchmarkRecord(b *testing.B) {
 // BenchmarkEnqueue enqueues as fast as Run writes, and counts the transactions.
 func BenchmarkEnqueue(b *testing.B) {
 	client := bolttest.NewClient(b)
-	shaky := &shakyKV{KV: client.KV}
-	client.KV = shaky
+	faulty := &faultyKV{KV: client.KV}
+	client.KV = faulty
 	log, facts := newLog(client), differentFacts(1000)
 	b.ResetTimer()
 	stop := start(b, log.Run)
 	written := 0
 	for n := 0; n < b.N; n += len(facts) {
 		log.Enqueue(facts...)
-		// Half of what may wait is left free.
-		for limit := n - maxWaiting/2; written < limit; {
-			written = shaky.tried() * len(facts)
+		// Half of the queue remains free.
+		for limit := n - maxQueued/2; written < limit; {
+			written = faulty.attempts() * len(facts)
 			<-time.After(time.Millisecond)
 		}
 	}
 	stop()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "facts/s")
-	b.ReportMetric(float64(b.N)/float64(shaky.tried()), "facts/transaction")
+	b.ReportMetric(float64(b.N)/float64(faulty.attempts()), "facts/transaction")
 }
 
-// BenchmarkToFollower measures how long a fact takes to the one who leads, from the moment it is handed over.
+// BenchmarkToFollower measures the time from recording or enqueuing facts until the leader receives them.
 func BenchmarkToFollower(b *testing.B) {
 	stores := map[string]func(testing.TB) *clientv3.Client{"bbolt": bolttest.NewClient, "etcd": newEtcd}
 	for _, store := range []string{"bbolt", "etcd"} {
@@ -105,12 +105,12 @@ func BenchmarkToFollower(b *testing.B) {
 // pause is longer than Run waits after a write: the facts of a quiet cluster are written at once.
 const pause = 20 * time.Millisecond
 
-func latencies(b *testing.B, arrived <-chan time.Time, hand func() error) {
+func latencies(b *testing.B, arrived <-chan time.Time, submit func() error) {
 	b.Helper()
 	var took []time.Duration
 	for b.Loop() {
 		began := time.Now()
-		if err := hand(); err != nil {
+		if err := submit(); err != nil {
 			b.Fatal(err)
 		}
 		took = append(took, (<-arrived).Sub(began))

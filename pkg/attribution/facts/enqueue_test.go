@@ -12,28 +12,28 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 )
 
-const maxWaiting = 10_000
+const maxQueued = 10_000
 
-// TestNamespaceWithMostWaitingLosesFirst enqueues more than may wait while nothing can be written.
-func TestNamespaceWithMostWaitingLosesFirst(t *testing.T) {
+// TestLargestNamespaceIsEvictedFirst enqueues more facts than the queue holds while the store fails.
+func TestLargestNamespaceIsEvictedFirst(t *testing.T) {
 	client := bolttest.NewClient(t)
-	shaky := &shakyKV{KV: client.KV, failure: errStore}
-	client.KV = shaky
+	faulty := &faultyKV{KV: client.KV, failure: errStore}
+	client.KV = faulty
 	log := newLog(client)
 	stop := start(t, log.Run)
 	before := metrictest.Values(t)["kv_evictions_total"]
 	quiet := newFacts("quiet", 100)
 	log.Enqueue(quiet...)
-	eventually(t, "an attempt", func() bool { return shaky.tried() > 0 })
-	noisy := newFacts("noisy", maxWaiting+500)
+	eventually(t, "an attempt", func() bool { return faulty.attempts() > 0 })
+	noisy := newFacts("noisy", maxQueued+500)
 	log.Enqueue(noisy...)
-	tried := shaky.tried()
-	eventually(t, "an attempt with all that waits", func() bool { return shaky.tried() > tried+1 })
-	shaky.set(nil)
+	attempts := faulty.attempts()
+	eventually(t, "an attempt with the full queue", func() bool { return faulty.attempts() > attempts+1 })
+	faulty.set(nil)
 	eventually(t, "the facts to be written", func() bool { return count(t, client, "recent/") > 0 })
 	stop()
 	f := follow(t, newLog(client))
-	if got := f.count().recovered; got != maxWaiting {
+	if got := f.count().recovered; got != maxQueued {
 		t.Errorf("%d facts were written", got)
 	}
 	for _, fact := range append(quiet, noisy[600:]...) {
@@ -42,7 +42,7 @@ func TestNamespaceWithMostWaitingLosesFirst(t *testing.T) {
 		}
 	}
 	if got := metrictest.Values(t)["kv_evictions_total"] - before; got != 600 {
-		t.Errorf("%v facts are counted as given up", got)
+		t.Errorf("%v facts are counted as evicted", got)
 	}
 }
 
@@ -50,8 +50,8 @@ func TestNamespaceWithMostWaitingLosesFirst(t *testing.T) {
 func TestEnqueuedFactsShareTransactions(t *testing.T) {
 	const callers, each = 20, 50
 	client := bolttest.NewClient(t)
-	shaky := &shakyKV{KV: client.KV}
-	client.KV = shaky
+	faulty := &faultyKV{KV: client.KV}
+	client.KV = faulty
 	log := newLog(client)
 	start(t, log.Run)
 	f := follow(t, newLog(client))
@@ -65,9 +65,9 @@ func TestEnqueuedFactsShareTransactions(t *testing.T) {
 		})
 	}
 	group.Wait()
-	eventually(t, "the facts", func() bool { return f.count().told == callers*each })
-	if most := int(time.Since(began)/(10*time.Millisecond)) + 1; shaky.tried() > most {
-		t.Errorf("%d transactions in %v", shaky.tried(), time.Since(began))
+	eventually(t, "the facts", func() bool { return f.count().received == callers*each })
+	if most := int(time.Since(began)/(10*time.Millisecond)) + 1; faulty.attempts() > most {
+		t.Errorf("%d transactions in %v", faulty.attempts(), time.Since(began))
 	}
 }
 
@@ -89,20 +89,20 @@ func TestRunWritesTheRestWhenItEnds(t *testing.T) {
 	}
 }
 
-func TestRunEndsThoughTheStoreHangs(t *testing.T) {
+func TestRunEndsWhileTheStoreHangs(t *testing.T) {
 	t.Parallel()
 	client := bolttest.NewClient(t)
-	shaky := &shakyKV{KV: client.KV, hangs: true}
-	client.KV = shaky
+	faulty := &faultyKV{KV: client.KV, hangs: true}
+	client.KV = faulty
 	log := newLog(client)
 	stop := start(t, log.Run)
 	log.Enqueue(newFacts("a", 5)...)
-	eventually(t, "an attempt", func() bool { return shaky.tried() > 0 })
+	eventually(t, "an attempt", func() bool { return faulty.attempts() > 0 })
 	ended := make(chan struct{})
 	go func() { defer close(ended); stop() }()
 	select {
 	case <-ended:
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Error("Run waits for a store that hangs")
 	}
 }

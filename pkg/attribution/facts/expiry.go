@@ -41,7 +41,7 @@ func (l *Log) expireUntil(ctx context.Context) {
 		case <-ticker.C():
 		}
 		if err := l.expire(ctx); err != nil && ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "Old reports of who made changes cannot be removed, trying again", "interval", expiryInterval)
+			klog.FromContext(ctx).Error(err, "Failed to remove expired attribution facts, will retry", "interval", expiryInterval)
 		}
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 )
 
-// fakeClock is a clock that may jump, without its tickers knowing: real ones do not follow the clock.
+// fakeClock is a clock that can jump without affecting its tickers, like the tickers of the real clock.
 type fakeClock struct {
 	*clocktesting.FakeClock
 	ahead atomic.Int64
@@ -34,36 +34,36 @@ func (c *fakeClock) Now() time.Time { return c.FakeClock.Now().Add(time.Duration
 
 func (c *fakeClock) jump(by time.Duration) { c.ahead.Add(int64(by)) }
 
-// leading is a replica that leads, with a clock of its own.
-type leading struct {
+// leader is the replica that leads, with its own clock.
+type leader struct {
 	client *clientv3.Client
 	clock  *fakeClock
 	log    *attributionfacts.Log
 	*follower
 }
 
-func lead(t *testing.T, client *clientv3.Client) *leading {
+func lead(t *testing.T, client *clientv3.Client) *leader {
 	t.Helper()
 	at := newClock()
-	l := &leading{client: client, clock: at, log: newLogAt(client, at)}
+	l := &leader{client: client, clock: at, log: newLogAt(client, at)}
 	start(t, l.log.Run)
 	l.follower = follow(t, l.log)
 	return l
 }
 
-func (l *leading) record(t *testing.T, facts ...attribution.Fact) {
+func (l *leader) record(t *testing.T, facts ...attribution.Fact) {
 	t.Helper()
-	told := l.count().calls
+	received := l.count().calls
 	if err := l.log.Record(t.Context(), facts); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "recorded facts", func() bool { return l.count().calls > told })
+	eventually(t, "recorded facts", func() bool { return l.count().calls > received })
 }
 
-// becomes advances the clock, a tick at a time, until so many rows are left, and returns how far. After the last tick of the
-// given time it waits as long as a busy machine needs: on such a machine the rows may be removed after a later tick than the one
-// that asked for it, but not never.
-func (l *leading) becomes(t *testing.T, prefix string, rows int, within time.Duration) time.Duration {
+// stepUntil advances the clock, one tick at a time, until the given number of rows is left, and returns by how much. After
+// the last tick of the given time it waits up to testTimeout: on a busy machine, rows may be removed after a later tick
+// than the one that triggered it.
+func (l *leader) stepUntil(t *testing.T, prefix string, rows int, within time.Duration) time.Duration {
 	t.Helper()
 	const tick = 10 * time.Second
 	for passed := tick; ; passed += tick {
@@ -82,17 +82,17 @@ func (l *leading) becomes(t *testing.T, prefix string, rows int, within time.Dur
 }
 
 func TestFactsAreKeptForAMinute(t *testing.T) {
-	onBoth(t, func(t *testing.T, client *clientv3.Client) {
+	onBothStores(t, func(t *testing.T, client *clientv3.Client) {
 		l := lead(t, client)
 		l.record(t, newFacts("a", 3)...)
-		if passed := l.becomes(t, "recent/", 0, 2*time.Minute); passed < time.Minute {
+		if passed := l.stepUntil(t, "recent/", 0, 2*time.Minute); passed < time.Minute {
 			t.Errorf("facts were removed after %v", passed)
 		}
 	})
 }
 
-// TestFactsAreKeptForWhoWillLead lets a replica run that does not lead.
-func TestFactsAreKeptForWhoWillLead(t *testing.T) {
+// TestFactsAreKeptForTheNextLeader runs a replica that does not lead.
+func TestFactsAreKeptForTheNextLeader(t *testing.T) {
 	client := bolttest.NewClient(t)
 	l := lead(t, client)
 	l.stop()
@@ -100,12 +100,12 @@ func TestFactsAreKeptForWhoWillLead(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.clock.jump(14 * time.Minute)
-	if passed := l.becomes(t, "recent/", 0, 2*time.Minute); passed < time.Minute {
-		t.Errorf("facts were removed %v early, before anybody led", time.Minute-passed)
+	if passed := l.stepUntil(t, "recent/", 0, 2*time.Minute); passed < time.Minute {
+		t.Errorf("facts were removed %v early, before a replica led", time.Minute-passed)
 	}
 }
 
-// TestClockThatJumps lets the clock of a leader go back and ahead by a day.
+// TestClockThatJumps moves the clock of a leader back and ahead by a day.
 func TestClockThatJumps(t *testing.T) {
 	for name, jump := range map[string]time.Duration{"ahead": 24 * time.Hour, "back": -24 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -113,23 +113,23 @@ func TestClockThatJumps(t *testing.T) {
 			l := lead(t, client)
 			l.record(t, newFacts("before", 3)...)
 			l.clock.jump(jump)
-			l.becomes(t, "recent/", 0, 2*time.Minute)
+			l.stepUntil(t, "recent/", 0, 2*time.Minute)
 			l.record(t, newFacts("after", 3)...)
 			if got := count(t, client, "recent/"); got != 1 {
 				t.Errorf("%d rows after the jump", got)
 			}
-			if passed := l.becomes(t, "recent/", 0, 2*time.Minute); passed < time.Minute {
+			if passed := l.stepUntil(t, "recent/", 0, 2*time.Minute); passed < time.Minute {
 				t.Errorf("facts were removed %v after the jump", passed)
 			}
-			if got := l.count().told; got != 6 {
-				t.Errorf("%d facts were told", got)
+			if got := l.count().received; got != 6 {
+				t.Errorf("received %d facts", got)
 			}
 		})
 	}
 }
 
 func TestLastingFactsStay(t *testing.T) {
-	onBoth(t, func(t *testing.T, client *clientv3.Client) {
+	onBothStores(t, func(t *testing.T, client *clientv3.Client) {
 		l := lead(t, client)
 		now := l.clock.Now()
 		twice := deletionOf("a", "u1", now)
@@ -138,7 +138,7 @@ func TestLastingFactsStay(t *testing.T) {
 		if got := keys(t, client, "lasting/"); len(got) != 2 {
 			t.Fatalf("lasting rows %q", got)
 		}
-		l.becomes(t, "recent/", 0, 2*time.Minute)
+		l.stepUntil(t, "recent/", 0, 2*time.Minute)
 		if got := keys(t, client, "lasting/"); len(got) != 2 {
 			t.Fatalf("lasting rows %q after a while", got)
 		}
@@ -147,56 +147,56 @@ func TestLastingFactsStay(t *testing.T) {
 		if got := l.count().recovered; got != 2 {
 			t.Errorf("recovered %d lasting facts", got)
 		}
-		l.log.Forget("u1", "never heard of")
-		l.becomes(t, "lasting/", 1, time.Minute)
+		l.log.Forget("u1", "unknown")
+		l.stepUntil(t, "lasting/", 1, time.Minute)
 		l.clock.jump(now.Add(7*24*time.Hour - time.Minute).Sub(l.clock.Now()))
-		if passed := l.becomes(t, "lasting/", 0, 5*time.Minute); passed < time.Minute {
+		if passed := l.stepUntil(t, "lasting/", 0, 5*time.Minute); passed < time.Minute {
 			t.Errorf("a lasting fact was removed %v early", time.Minute-passed)
 		}
 	})
 }
 
-// TestFactsAreRemovedWhileSomebodyFollows ends one of two who follow.
-func TestFactsAreRemovedWhileSomebodyFollows(t *testing.T) {
+// TestFactsAreRemovedWhileOneFollows stops one of two followers.
+func TestFactsAreRemovedWhileOneFollows(t *testing.T) {
 	client := bolttest.NewClient(t)
 	l := lead(t, client)
 	l.record(t, deletionOf("a", "u1", l.clock.Now()), deletionOf("a", "u2", l.clock.Now()))
 	second := follow(t, l.log)
 	if got := second.count().recovered; got != 2 {
-		t.Errorf("the second was told %d facts at first", got)
+		t.Errorf("the second recovered %d facts", got)
 	}
 	l.stop()
 	if err := l.log.Record(t.Context(), newFacts("a", 3)); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "new facts", func() bool { return second.count().told == 3 })
-	if got := l.count().told; got != 2 {
-		t.Errorf("the first was told %d facts", got)
+	eventually(t, "new facts", func() bool { return second.count().received == 3 })
+	if got := l.count().received; got != 2 {
+		t.Errorf("the first received %d facts", got)
 	}
-	if passed := l.becomes(t, "recent/", 0, 2*time.Minute); passed < time.Minute {
+	if passed := l.stepUntil(t, "recent/", 0, 2*time.Minute); passed < time.Minute {
 		t.Errorf("facts were removed after %v", passed)
 	}
 	l.log.Forget("u1")
-	l.becomes(t, "lasting/", 1, time.Minute)
+	l.stepUntil(t, "lasting/", 1, time.Minute)
 	second.stop()
 	if err := l.log.Record(t.Context(), newFacts("a", 3)); err != nil {
 		t.Fatal(err)
 	}
 	l.clock.jump(14 * time.Minute)
-	if passed := l.becomes(t, "recent/", 0, 2*time.Minute); passed < time.Minute {
-		t.Errorf("facts that nobody was told of were removed after %v", passed)
+	if passed := l.stepUntil(t, "recent/", 0, 2*time.Minute); passed < time.Minute {
+		t.Errorf("facts that no follower received were removed after %v", passed)
 	}
 }
 
-// TestFactAfterTheEndOfItsObject forgets an object before the fact of its deletion comes.
-func TestFactAfterTheEndOfItsObject(t *testing.T) {
+// TestFactAfterForget forgets an object before the fact of its deletion is recorded.
+func TestFactAfterForget(t *testing.T) {
 	client := bolttest.NewClient(t)
 	l := lead(t, client)
 	l.log.Forget("u1")
 	l.record(t, deletionOf("a", "u1", l.clock.Now()), deletionOf("a", "u2", l.clock.Now()))
-	l.becomes(t, "lasting/", 1, time.Minute)
-	if got := l.count().told; got != 2 {
-		t.Errorf("%d facts were told", got)
+	l.stepUntil(t, "lasting/", 1, time.Minute)
+	if got := l.count().received; got != 2 {
+		t.Errorf("received %d facts", got)
 	}
 }
 
@@ -213,12 +213,12 @@ func TestLastingFactsAreBounded(t *testing.T) {
 		facts = append(facts, deletionOf("noisy", types.UID(fmt.Sprintf("noisy-%d", i)), l.clock.Now()))
 	}
 	l.record(t, facts...)
-	eventually(t, "the facts", func() bool { return l.count().told == len(facts) })
-	l.becomes(t, "lasting/", most, time.Minute)
+	eventually(t, "the facts", func() bool { return l.count().received == len(facts) })
+	l.stepUntil(t, "lasting/", most, time.Minute)
 	if got := count(t, client, "lasting/quiet"); got != 10 {
 		t.Errorf("%d facts of the quiet namespace are left", got)
 	}
 	if got := metrictest.Values(t)["kv_evictions_total"] - before; got != 10 {
-		t.Errorf("%v facts are counted as given up", got)
+		t.Errorf("%v facts are counted as evicted", got)
 	}
 }

@@ -14,16 +14,16 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// Follow calls told with facts until ctx ends. The first call has all stored facts, possibly none, as recovered: from then
+// Follow calls receive with facts until ctx ends. The first call has all stored facts, possibly none, as recovered: from then
 // on the caller knows what its predecessor knew. Further calls have facts as any replica records them. When the store must
 // be listed again, one call has all facts once more, as recovered. Facts that this replica has enqueued are also sent before
 // they are written. Calls are serialized, and a call that blocks delays the next.
 //
 // Only the leader follows. Each of its controllers may follow, and receives all facts independently of the others.
-func (l *Log) Follow(ctx context.Context, told func(facts []attribution.Fact, recovered bool)) {
+func (l *Log) Follow(ctx context.Context, receive func(facts []attribution.Fact, recovered bool)) {
 	l.lasting.begin()
 	defer l.lasting.end()
-	follower := newAhead(told)
+	follower := newAhead(receive)
 	defer l.takeAhead(ctx, follower)()
 	logger := klog.FromContext(ctx)
 	backoff := newBackoff()
@@ -63,13 +63,13 @@ func (l *Log) takeAhead(ctx context.Context, follower *ahead) (stop func()) {
 
 // facts decodes rows. Rows that cannot be decoded are counted and left out: some changes may lose their authors, but the
 // others keep theirs.
-func (l *Log) facts(ctx context.Context, told table.Told) []attribution.Fact {
-	failures := told.Unopened
-	if told.Listed {
+func (l *Log) facts(ctx context.Context, update table.Told) []attribution.Fact {
+	failures := update.Unopened
+	if update.Listed {
 		l.lasting.listed()
 	}
 	var facts []attribution.Fact
-	for _, row := range told.Rows {
+	for _, row := range update.Rows {
 		of, err := decode(row)
 		if err != nil {
 			failures = append(failures, err)

@@ -94,7 +94,7 @@ func (l *lasting) add(key string, fact attribution.Fact) {
 		rows = map[string]*fairqueue.Entry[lastingRow]{}
 		l.ofObject[fact.UID] = rows
 	}
-	if _, told := rows[key]; told {
+	if _, found := rows[key]; found {
 		return
 	}
 	added, evicted := l.rows.Add(fact.Namespace, lastingRow{key: key, uid: fact.UID, begun: fact.Begun})

@@ -23,8 +23,8 @@ import (
 	storetable "github.com/configbutler/slipstream/pkg/store/table"
 )
 
-func TestFactsReachWhoFollows(t *testing.T) {
-	onBoth(t, func(t *testing.T, client *clientv3.Client) {
+func TestFollowerReceivesFacts(t *testing.T) {
+	onBothStores(t, func(t *testing.T, client *clientv3.Client) {
 		leader, other := newLog(client), newLog(client)
 		before := append(newFacts("before", 700), deletionOf("before", "u1", time.Now().UTC()))
 		if err := other.Record(t.Context(), before); err != nil {
@@ -33,55 +33,55 @@ func TestFactsReachWhoFollows(t *testing.T) {
 		f := follow(t, leader)
 		sorted := cmpopts.SortSlices(func(a, b attribution.Fact) bool { return a.ID < b.ID })
 		if diff := cmp.Diff(before, f.last, sorted); diff != "" {
-			t.Errorf("recovered facts differ (-recorded +told):\n%s", diff)
+			t.Errorf("recovered facts differ (-recorded +received):\n%s", diff)
 		}
 		if got := f.count(); got.calls != 1 {
-			t.Errorf("%d calls for what was there", got.calls)
+			t.Errorf("%d calls for the first list", got.calls)
 		}
 		start(t, other.Run)
 		if err := leader.Record(t.Context(), newFacts("recorded", 2)); err != nil {
 			t.Fatal(err)
 		}
 		other.Enqueue(newFacts("enqueued", 3)...)
-		eventually(t, "new facts", func() bool { return f.count().told == 5 })
+		eventually(t, "new facts", func() bool { return f.count().received == 5 })
 		if got := f.count(); got.recovered != len(before) || got.lists != 1 {
 			t.Errorf("after new facts: %+v", got)
 		}
 	})
 }
 
-// TestFactsReachAllWhoFollow has a second follower come later.
-func TestFactsReachAllWhoFollow(t *testing.T) {
-	onBoth(t, func(t *testing.T, client *clientv3.Client) {
+// TestAllFollowersReceiveFacts starts a second follower later.
+func TestAllFollowersReceiveFacts(t *testing.T) {
+	onBothStores(t, func(t *testing.T, client *clientv3.Client) {
 		log := newLog(client)
 		first := follow(t, log)
 		if err := log.Record(t.Context(), newFacts("before", 3)); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the first facts", func() bool { return first.count().told == 3 })
+		eventually(t, "the first facts", func() bool { return first.count().received == 3 })
 		second := follow(t, log)
 		if err := log.Record(t.Context(), newFacts("after", 2)); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the facts that both are told", func() bool { return first.count().told == 5 && second.count().told == 2 })
+		eventually(t, "the facts that both receive", func() bool { return first.count().received == 5 && second.count().received == 2 })
 		if got := second.count(); got.recovered != 3 || got.lists != 1 {
-			t.Errorf("the second was told %+v", got)
+			t.Errorf("the second received %+v", got)
 		}
 		if got := first.count(); got.lists != 1 {
-			t.Errorf("the first was told %+v", got)
+			t.Errorf("the first received %+v", got)
 		}
 	})
 }
 
-func TestFollowBeginsWithNothing(t *testing.T) {
+func TestFollowEmptyLog(t *testing.T) {
 	client := bolttest.NewClient(t)
 	f := follow(t, newLog(client))
 	if got := f.count(); got != (counts{calls: 1, lists: 1}) {
-		t.Errorf("an empty log was told as %+v", got)
+		t.Errorf("from an empty log received %+v", got)
 	}
 }
 
-// TestRecordedIsOnDisk opens the store again after Record, as a process does that was killed.
+// TestRecordedIsOnDisk reopens the store after Record, as after the process was killed.
 func TestRecordedIsOnDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "work.db")
 	for round := range 3 {
@@ -104,19 +104,19 @@ func TestRecordedIsOnDisk(t *testing.T) {
 	}
 }
 
-func TestRecordSaysThatTheStoreFails(t *testing.T) {
+func TestRecordReturnsStoreError(t *testing.T) {
 	client := bolttest.NewClient(t)
-	shaky := &shakyKV{KV: client.KV, failure: errStore}
-	client.KV = shaky
+	faulty := &faultyKV{KV: client.KV, failure: errStore}
+	client.KV = faulty
 	if err := newLog(client).Record(t.Context(), newFacts("a", 1)); err == nil {
-		t.Error("facts are said to be recorded by a store that fails")
+		t.Error("Record succeeded with a store that fails")
 	}
-	if err := newLog(client).Record(t.Context(), nil); err != nil || shaky.tried() != 1 {
-		t.Errorf("nothing to record: %v after %d transactions", err, shaky.tried())
+	if err := newLog(client).Record(t.Context(), nil); err != nil || faulty.attempts() != 1 {
+		t.Errorf("nothing to record: %v after %d transactions", err, faulty.attempts())
 	}
 }
 
-// TestReplicasDoNotOverwriteEachOther records at one moment of one clock.
+// TestReplicasDoNotOverwriteEachOther records facts of several replicas at the same time of one clock.
 func TestReplicasDoNotOverwriteEachOther(t *testing.T) {
 	const replicas, each = 4, 25
 	client, at := bolttest.NewClient(t), newClock()
@@ -136,7 +136,7 @@ func TestReplicasDoNotOverwriteEachOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	if f := follow(t, newLog(client)); f.count().recovered != replicas*each {
-		t.Errorf("%d facts of %d are there", f.count().recovered, replicas*each)
+		t.Errorf("recovered %d facts of %d", f.count().recovered, replicas*each)
 	}
 }
 
@@ -151,11 +151,11 @@ func TestFactTooLargeIsLeftOut(t *testing.T) {
 	}
 	f := follow(t, log)
 	if got := f.count().recovered; got != 2 || metrictest.Values(t)["kv_evictions_total"] != before+1 {
-		t.Errorf("%d facts are there", got)
+		t.Errorf("recovered %d facts", got)
 	}
 }
 
-func TestRowsThatCannotBeReadAreCounted(t *testing.T) {
+func TestUnreadableRowsAreCounted(t *testing.T) {
 	client := bolttest.NewClient(t)
 	log := newLog(client)
 	before := metrictest.Values(t)["facts_unreadable_total"]
@@ -174,45 +174,45 @@ func TestRowsThatCannotBeReadAreCounted(t *testing.T) {
 	if err := log.Record(t.Context(), newFacts("b", 2)); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "facts after a row that cannot be read", func() bool { return f.count().told == 2 })
+	eventually(t, "facts after an unreadable row", func() bool { return f.count().received == 2 })
 	if got := metrictest.Values(t)["facts_unreadable_total"] - before; f.count().recovered != 2 || got != 3 {
-		t.Errorf("%+v, and %v rows could not be read", f.count(), got)
+		t.Errorf("%+v, and %v unreadable rows", f.count(), got)
 	}
 }
 
-// TestFollowOutlivesAStoreThatFails begins with a store that cannot be read.
-func TestFollowOutlivesAStoreThatFails(t *testing.T) {
+// TestFollowRetriesAfterStoreFailure starts with a store that fails.
+func TestFollowRetriesAfterStoreFailure(t *testing.T) {
 	client := bolttest.NewClient(t)
 	if err := newLog(client).Record(t.Context(), newFacts("a", 2)); err != nil {
 		t.Fatal(err)
 	}
-	shaky := &shakyKV{KV: client.KV, failure: errStore}
-	client.KV = shaky
+	faulty := &faultyKV{KV: client.KV, failure: errStore}
+	client.KV = faulty
 	log, called := newLog(client), make(chan int, 1)
 	start(t, func(ctx context.Context) {
 		log.Follow(ctx, func(facts []attribution.Fact, _ bool) { called <- len(facts) })
 	})
 	select {
 	case <-called:
-		t.Fatal("told of a store that cannot be read")
+		t.Fatal("received facts from a store that fails")
 	case <-time.After(50 * time.Millisecond):
 	}
-	shaky.set(nil)
+	faulty.set(nil)
 	select {
 	case n := <-called:
 		if n != 2 {
-			t.Errorf("told %d facts at first", n)
+			t.Errorf("received %d facts", n)
 		}
-	case <-time.After(patience):
-		t.Error("nothing was told once the store could be read")
+	case <-time.After(testTimeout):
+		t.Error("no facts were received after the store recovered")
 	}
 }
 
-// TestFollowListsAgain compacts what a leader that is busy has yet to be told.
+// TestFollowListsAgain compacts the store before a busy follower has received its events.
 func TestFollowListsAgain(t *testing.T) {
 	client := bolttest.NewClient(t)
 	log := newLog(client)
-	busy, told := make(chan struct{}), make(chan int)
+	busy, received := make(chan struct{}), make(chan int)
 	start(t, func(ctx context.Context) {
 		log.Follow(ctx, func(facts []attribution.Fact, recovered bool) {
 			if !recovered {
@@ -220,12 +220,12 @@ func TestFollowListsAgain(t *testing.T) {
 				return
 			}
 			select {
-			case told <- len(facts):
+			case received <- len(facts):
 			case <-ctx.Done():
 			}
 		})
 	})
-	<-told
+	<-received
 	for i := range 20 {
 		if err := log.Record(t.Context(), []attribution.Fact{newFact("a", i)}); err != nil {
 			t.Fatal(err)
@@ -240,11 +240,11 @@ func TestFollowListsAgain(t *testing.T) {
 	}
 	close(busy)
 	select {
-	case n := <-told:
+	case n := <-received:
 		if n != 20 {
-			t.Errorf("%d facts were listed again", n)
+			t.Errorf("listed %d facts again", n)
 		}
-	case <-time.After(patience):
-		t.Error("what was compacted was not listed again")
+	case <-time.After(testTimeout):
+		t.Error("the follower did not list again after the compaction")
 	}
 }

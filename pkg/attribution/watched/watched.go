@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package watched answers of which objects it matters who changes them, where those are the ones that are watched.
+// Package watched holds the set of watched objects, to which attribution limits the facts that it keeps.
 package watched
 
 import (
@@ -13,13 +13,13 @@ import (
 	kubewatch "github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
-// Objects are those of the types and in the namespaces that are watched, none at first. They may be used concurrently.
+// Objects is the set of objects whose type and namespace are watched. It is empty at first and safe for concurrent use.
 type Objects struct {
-	// collections have no names. The set is not changed, but replaced.
+	// collections holds objects without a name. The set is never modified, but replaced.
 	collections atomic.Pointer[sets.Set[attribution.Object]]
 }
 
-// Set says what is watched from now on.
+// Set replaces the watches.
 func (o *Objects) Set(watches []kubewatch.Watch) {
 	collections := sets.New[attribution.Object]()
 	for _, watch := range watches {
@@ -28,7 +28,7 @@ func (o *Objects) Set(watches []kubewatch.Watch) {
 	o.collections.Store(&collections)
 }
 
-// Has says whether an object, or all objects of a type in a namespace, are among them.
+// Has reports whether an object is watched. An object without a name stands for all of its type in its namespace.
 func (o *Objects) Has(object attribution.Object) bool {
 	object.Name = ""
 	collections := o.collections.Load()

@@ -18,14 +18,14 @@ func TestHas(t *testing.T) {
 	api := attribution.Object{GroupResource: deployments.GroupResource(), Namespace: "production", Name: "api"}
 	var w watched.Objects
 	if w.Has(api) {
-		t.Error("an object is watched before anything is")
+		t.Error("an object is watched before Set")
 	}
 	w.Set([]watch.Watch{{Resource: deployments, Namespace: "production"}})
 	for name, test := range map[string]struct {
 		object attribution.Object
 		want   bool
 	}{
-		"an object that is watched":  {api, true},
+		"a watched object":           {api, true},
 		"all objects of a namespace": {attribution.Object{GroupResource: api.GroupResource, Namespace: "production"}, true},
 		"another namespace":          {attribution.Object{GroupResource: api.GroupResource, Namespace: "staging", Name: "api"}, false},
 		"another type":               {attribution.Object{GroupResource: schema.GroupResource{Resource: "pods"}, Namespace: "production", Name: "api"}, false},
@@ -36,6 +36,6 @@ func TestHas(t *testing.T) {
 	}
 	w.Set(nil)
 	if w.Has(api) {
-		t.Error("an object is watched when nothing is any more")
+		t.Error("an object is watched after all watches were removed")
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/configbutler/slipstream/pkg/attribution"
 )
 
-// actorOf is who a user is. behind is who impersonates them, if anybody does.
-func actorOf(user authenticationv1.UserInfo, behind string) attribution.Actor {
+// actorOf returns the actor for a user. impersonator is the user who impersonates it, or empty.
+func actorOf(user authenticationv1.UserInfo, impersonator string) attribution.Actor {
 	actor := attribution.NewActor(user.Username, user.Groups, user.Extra)
-	actor.ImpersonatedBy = behind
+	actor.ImpersonatedBy = impersonator
 	return actor
 }

@@ -15,41 +15,42 @@ import (
 	"github.com/configbutler/slipstream/pkg/attribution"
 )
 
-// Counts say what became of audit events.
+// Counts is the number of audit events by outcome.
 type Counts struct {
-	// Told is the number of events that gave facts, Ignored that of events which changed nothing that is mirrored.
-	Told, Ignored int
-	// Unreadable is the number of events that contradict themselves or lack what every event has.
+	// WithFacts is the number of events that produced facts. Ignored is the number of events that changed nothing
+	// that is mirrored.
+	WithFacts, Ignored int
+	// Unreadable is the number of events that are contradictory or lack a required field.
 	Unreadable int
 }
 
-// FactsOfAudit returns what requests that an API server has carried out did to which objects: creates, updates, patches and
-// deletes that succeeded and were no dry runs. Events of level RequestResponse tell exactly; those of lower levels, and
-// those that were truncated, tell neither uid nor resourceVersion, except where an object was deleted one by one.
+// FactsOfAudit returns the changes that an API server has made to objects: creates, updates, patches and deletes that
+// succeeded and were not dry runs. Events of level RequestResponse are exact. Events of lower levels, and truncated
+// ones, have neither uid nor resourceVersion, except for the deletion of a single object.
 //
-// A request that changed nothing reports the resourceVersion that it found, as if it had made it: nothing in an event
-// tells them apart. At level Metadata, a deletion that was a dry run by its body looks like a deletion.
+// A request that changed nothing reports the resourceVersion that it found as if it had created it: an event does not
+// distinguish the two. At level Metadata, a deletion whose body requests a dry run looks like a deletion.
 func FactsOfAudit(events *auditv1.EventList) ([]attribution.Fact, Counts) {
 	var facts []attribution.Fact
 	var counts Counts
 	for i := range events.Items {
-		told, err := factsOfEvent(&events.Items[i])
+		converted, err := factsOfEvent(&events.Items[i])
 		switch {
 		case err != nil:
 			counts.Unreadable++
-		case len(told) == 0:
+		case len(converted) == 0:
 			counts.Ignored++
 		default:
-			counts.Told++
-			facts = append(facts, told...)
+			counts.WithFacts++
+			facts = append(facts, converted...)
 		}
 	}
 	return facts, counts
 }
 
-// factsOfEvent returns no facts for an event that says nothing about the content of an object.
+// factsOfEvent returns the facts of one event. It returns none for an event that does not change the content of an object.
 func factsOfEvent(event *auditv1.Event) ([]attribution.Fact, error) {
-	if !changes(event) {
+	if !isSuccessfulWrite(event) {
 		return nil, nil
 	}
 	request, err := url.ParseRequestURI(event.RequestURI)
@@ -60,7 +61,7 @@ func factsOfEvent(event *auditv1.Event) ([]attribution.Fact, error) {
 	if query.Has("dryRun") {
 		return nil, nil
 	}
-	fact, err := baseOf(event)
+	fact, err := newFact(event)
 	if err != nil {
 		return nil, err
 	}
@@ -74,33 +75,33 @@ func factsOfEvent(event *auditv1.Event) ([]attribution.Fact, error) {
 		facts, err = factsOfWrite(event, fact)
 	}
 	for i := range facts {
-		identify(&facts[i], string(event.AuditID)+" "+event.RequestReceivedTimestamp.UTC().String())
+		setID(&facts[i], string(event.AuditID)+" "+event.RequestReceivedTimestamp.UTC().String())
 	}
 	return facts, err
 }
 
-// operations are the verbs that change objects.
+// operations maps the verbs that change objects to their operations.
 var operations = map[string]v1alpha1.Operation{
 	"create": v1alpha1.OperationCreate, "update": v1alpha1.OperationUpdate, "patch": v1alpha1.OperationUpdate,
 	"delete": v1alpha1.OperationDelete, "deletecollection": v1alpha1.OperationDelete,
 }
 
-// scaleSubresource is the one that API servers answer with the uid and the resourceVersion of the object that is scaled.
+// scaleSubresource is the subresource whose response has the uid and the resourceVersion of the scaled object.
 const scaleSubresource = "scale"
 
-// withoutContent are subresources that leave what is mirrored as it is: the status, and connections to what runs.
-var withoutContent = []string{"status", "attach", "exec", "log", "portforward", "proxy"}
+// ignoredSubresources do not change mirrored content: the status, and connections to containers and services.
+var ignoredSubresources = []string{"status", "attach", "exec", "log", "portforward", "proxy"}
 
-// changes says whether an event is the end of a request that changed objects.
-func changes(event *auditv1.Event) bool {
+// isSuccessfulWrite reports whether an event is the completion of a request that changed objects.
+func isSuccessfulWrite(event *auditv1.Event) bool {
 	_, mutates := operations[event.Verb]
 	return mutates && event.Stage == auditv1.StageResponseComplete && event.ObjectRef != nil && event.ObjectRef.Resource != "" &&
-		!slices.Contains(withoutContent, event.ObjectRef.Subresource) &&
+		!slices.Contains(ignoredSubresources, event.ObjectRef.Subresource) &&
 		event.ResponseStatus != nil && event.ResponseStatus.Code >= http.StatusOK && event.ResponseStatus.Code < http.StatusMultipleChoices
 }
 
-// baseOf is what all facts of an event have in common.
-func baseOf(event *auditv1.Event) (attribution.Fact, error) {
+// newFact returns a fact with the fields that all facts of an event share.
+func newFact(event *auditv1.Event) (attribution.Fact, error) {
 	actor := actorOf(event.User, "")
 	if event.ImpersonatedUser != nil {
 		actor = actorOf(*event.ImpersonatedUser, event.User.Username)
@@ -117,8 +118,8 @@ func baseOf(event *auditv1.Event) (attribution.Fact, error) {
 	}, nil
 }
 
-// operationOf knows two more creations than the verb: a server-side apply and an update may make the object, which the
-// answer's code tells. Whatever is done to a subresource updates the object.
+// operationOf returns the operation of an event. A server-side apply or an update that created the object has the
+// response code 201 and counts as CREATE. Every write to a subresource counts as UPDATE of the object.
 func operationOf(event *auditv1.Event) v1alpha1.Operation {
 	operation := operations[event.Verb]
 	switch {
@@ -132,7 +133,7 @@ func operationOf(event *auditv1.Event) v1alpha1.Operation {
 	return operation
 }
 
-// namespaceOf is the namespace that an object is in. API servers report a Namespace as being in itself.
+// namespaceOf returns the namespace of an object. API servers report a Namespace object as being in itself; it has none.
 func namespaceOf(group, resource, reported string) string {
 	if group == "" && resource == "namespaces" {
 		return ""

@@ -26,10 +26,10 @@ var (
 	jane  = attribution.Actor{Username: "jane", Groups: []string{"developers"}}
 )
 
-// configMap is what a request that has made or changed one is answered with.
+// configMap is the response to a request that has created or changed a ConfigMap.
 const configMap = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"settings","namespace":"shop","uid":"u1","resourceVersion":"42"},"data":{"a":"b"}}`
 
-// event is that of jane's update of a ConfigMap, with changes.
+// event returns the event of an update of a ConfigMap by jane, with changes applied.
 func event(changes ...func(*auditv1.Event)) auditv1.Event {
 	event := auditv1.Event{
 		Level: auditv1.LevelRequestResponse, AuditID: "a1", Stage: auditv1.StageResponseComplete,
@@ -47,7 +47,7 @@ func event(changes ...func(*auditv1.Event)) auditv1.Event {
 
 func raw(object string) *runtime.Unknown { return &runtime.Unknown{Raw: []byte(object)} }
 
-// fact is what event tells, with changes.
+// fact returns the fact of the event that event returns, with changes applied.
 func fact(changes ...func(*attribution.Fact)) attribution.Fact {
 	fact := attribution.Fact{
 		Signal: attribution.Audit, Operation: v1alpha1.OperationUpdate, Resource: "configmaps", Namespace: "shop", Name: "settings",
@@ -83,14 +83,14 @@ func subresource(name string) func(*auditv1.Event) {
 
 func unanswered(e *auditv1.Event) { e.Level, e.ResponseObject = auditv1.LevelMetadata, nil }
 
-// checkFacts compares what one event tells, but for the ID, which must be there.
+// checkFacts checks the facts of one event. Their IDs must be set; their values are ignored.
 func checkFacts(t *testing.T, event auditv1.Event, want []attribution.Fact) {
 	t.Helper()
 	got, counts := FactsOfAudit(&auditv1.EventList{Items: []auditv1.Event{event}})
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(attribution.Fact{}, "ID"), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("facts (-want +got):\n%s", diff)
 	}
-	if (counts.Told == 1) != (len(want) > 0) || counts.Unreadable != 0 {
+	if (counts.WithFacts == 1) != (len(want) > 0) || counts.Unreadable != 0 {
 		t.Errorf("counts = %+v with %d facts", counts, len(want))
 	}
 	for i := range got {
@@ -114,20 +114,20 @@ func TestWrites(t *testing.T) {
 			event: event(request("create", "/x", 201), func(e *auditv1.Event) { e.ObjectRef.Name = "" }),
 			want:  []attribution.Fact{fact(operation("CREATE"))},
 		},
-		"generated name that is not told": {event: event(request("create", "/x", 201), unanswered, func(e *auditv1.Event) { e.ObjectRef.Name = "" })},
-		"level Metadata":                  {event: event(unanswered), want: []attribution.Fact{fact(inexact)}},
+		"generated name, not reported": {event: event(request("create", "/x", 201), unanswered, func(e *auditv1.Event) { e.ObjectRef.Name = "" })},
+		"level Metadata":               {event: event(unanswered), want: []attribution.Fact{fact(inexact)}},
 		"truncated": {
 			event: event(func(e *auditv1.Event) {
 				e.ResponseObject, e.Annotations = nil, map[string]string{"audit.k8s.io/truncated": "true"}
 			}),
 			want: []attribution.Fact{fact(inexact)},
 		},
-		"answered with a status": {event: event(answer(`{"kind":"Status","apiVersion":"v1","metadata":{}}`)), want: []attribution.Fact{fact(inexact)}},
-		"answered with another object": {
+		"response is a Status": {event: event(answer(`{"kind":"Status","apiVersion":"v1","metadata":{}}`)), want: []attribution.Fact{fact(inexact)}},
+		"response is another object": {
 			event: event(answer(`{"kind":"X","apiVersion":"v1","metadata":{"name":"other","uid":"u","resourceVersion":"1"}}`)),
 			want:  []attribution.Fact{fact(inexact)},
 		},
-		"answered with half of it": {event: event(answer(`{"metadata":{"name":"settings","uid":"u"}}`)), want: []attribution.Fact{fact(inexact)}},
+		"response without resourceVersion": {event: event(answer(`{"metadata":{"name":"settings","uid":"u"}}`)), want: []attribution.Fact{fact(inexact)}},
 		"custom resource with fields of other kinds": {
 			event: event(answer(`{"kind":"Status","apiVersion":"x.org/v1","details":7,"items":{"a":1},"metadata":{"name":"settings","uid":"u1","resourceVersion":"42"}}`)),
 			want:  []attribution.Fact{fact()},
@@ -147,7 +147,7 @@ func TestWrites(t *testing.T) {
 		"dry run among more": {event: event(request("create", "/x?fieldManager=k&dryRun=All", 201))},
 		"refused":            {event: event(request("update", "/x", 409))},
 		"redirected":         {event: event(request("update", "/x", 302))},
-		"no answer yet":      {event: event(func(e *auditv1.Event) { e.Stage = auditv1.StageRequestReceived })},
+		"no response yet":    {event: event(func(e *auditv1.Event) { e.Stage = auditv1.StageRequestReceived })},
 		"panic":              {event: event(func(e *auditv1.Event) { e.Stage = auditv1.StagePanic })},
 		"no status":          {event: event(func(e *auditv1.Event) { e.ResponseStatus = nil })},
 		"no object":          {event: event(func(e *auditv1.Event) { e.ObjectRef = nil })},
@@ -168,7 +168,7 @@ func TestSubresources(t *testing.T) {
 	}{
 		"scale":                       {event: event(subresource("scale"), answer(scale)), want: []attribution.Fact{fact()}},
 		"scale at level Metadata":     {event: event(subresource("scale"), unanswered), want: []attribution.Fact{fact(inexact)}},
-		"scale that tells nothing":    {event: event(subresource("scale"), answer(`{"kind":"Scale","metadata":{"name":"settings"}}`))},
+		"scale without uid":           {event: event(subresource("scale"), answer(`{"kind":"Scale","metadata":{"name":"settings"}}`))},
 		"one that returns its parent": {event: event(subresource("ephemeralcontainers")), want: []attribution.Fact{fact()}},
 		"one that creates, and returns its parent": {
 			event: event(request("create", "/x", 201), subresource("approve")), want: []attribution.Fact{fact()},
@@ -189,8 +189,8 @@ func TestSubresources(t *testing.T) {
 }
 
 func TestDeletions(t *testing.T) {
-	gone := `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","details":{"name":"settings","kind":"configmaps","uid":"u1"}}`
-	staying := `{"kind":"ConfigMap","metadata":{"name":"settings","uid":"u1","resourceVersion":"43","deletionTimestamp":"2026-11-21T12:00:00Z","finalizers":["x.org/y"]}}`
+	deletedStatus := `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","details":{"name":"settings","kind":"configmaps","uid":"u1"}}`
+	terminating := `{"kind":"ConfigMap","metadata":{"name":"settings","uid":"u1","resourceVersion":"43","deletionTimestamp":"2026-11-21T12:00:00Z","finalizers":["x.org/y"]}}`
 	deleted := func(changes ...func(*attribution.Fact)) []attribution.Fact {
 		f := fact(operation("DELETE"), inexact)
 		for _, change := range changes {
@@ -203,15 +203,15 @@ func TestDeletions(t *testing.T) {
 		changes []func(*auditv1.Event)
 		want    []attribution.Fact
 	}{
-		"at once":                        {changes: []func(*auditv1.Event){answer(gone)}, want: deleted(uid)},
-		"at once, answered with itself":  {want: deleted(uid)},
-		"with finalizers":                {changes: []func(*auditv1.Event){answer(staying)}, want: deleted(uid, func(f *attribution.Fact) { f.After, f.Lasting = "43", true })},
-		"a status without details":       {changes: []func(*auditv1.Event){answer(`{"kind":"Status","apiVersion":"v1"}`)}, want: deleted()},
-		"level Metadata":                 {changes: []func(*auditv1.Event){unanswered}, want: deleted()},
-		"level Request":                  {changes: []func(*auditv1.Event){unanswered, body(`{"kind":"DeleteOptions","propagationPolicy":"Background"}`)}, want: deleted()},
-		"dry run by the body":            {changes: []func(*auditv1.Event){answer(gone), body(`{"kind":"DeleteOptions","dryRun":["All"]}`)}},
-		"dry run by the body, unwitting": {changes: []func(*auditv1.Event){unanswered, body(`{"dryRun":["All"]}`)}},
-		"without a name":                 {changes: []func(*auditv1.Event){answer(gone), func(e *auditv1.Event) { e.ObjectRef.Name = "" }}},
+		"at once":                          {changes: []func(*auditv1.Event){answer(deletedStatus)}, want: deleted(uid)},
+		"at once, response is the object":  {want: deleted(uid)},
+		"with finalizers":                  {changes: []func(*auditv1.Event){answer(terminating)}, want: deleted(uid, func(f *attribution.Fact) { f.After, f.Lasting = "43", true })},
+		"a status without details":         {changes: []func(*auditv1.Event){answer(`{"kind":"Status","apiVersion":"v1"}`)}, want: deleted()},
+		"level Metadata":                   {changes: []func(*auditv1.Event){unanswered}, want: deleted()},
+		"level Request":                    {changes: []func(*auditv1.Event){unanswered, body(`{"kind":"DeleteOptions","propagationPolicy":"Background"}`)}, want: deleted()},
+		"dry run by the body":              {changes: []func(*auditv1.Event){answer(deletedStatus), body(`{"kind":"DeleteOptions","dryRun":["All"]}`)}},
+		"dry run by the body, no response": {changes: []func(*auditv1.Event){unanswered, body(`{"dryRun":["All"]}`)}},
+		"without a name":                   {changes: []func(*auditv1.Event){answer(deletedStatus), func(e *auditv1.Event) { e.ObjectRef.Name = "" }}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -246,7 +246,7 @@ func TestCollections(t *testing.T) {
 		"listed, in the background": {
 			changes: []func(*auditv1.Event){answer(list), body(`{"propagationPolicy":"Background"}`)}, want: []attribution.Fact{item("a", false), item("b", true)},
 		},
-		"pods, which take their time": {
+		"pods, which have a grace period": {
 			changes: []func(*auditv1.Event){answer(list), pods},
 			want: []attribution.Fact{
 				func() attribution.Fact { f := item("a", true); f.Resource = "pods"; return f }(),
@@ -255,7 +255,7 @@ func TestCollections(t *testing.T) {
 		},
 		"nothing listed":       {changes: []func(*auditv1.Event){answer(`{"kind":"ConfigMapList","items":[]}`)}},
 		"level Metadata":       {changes: []func(*auditv1.Event){unanswered}, want: []attribution.Fact{all}},
-		"answered by a status": {changes: []func(*auditv1.Event){answer(`{"kind":"Status","apiVersion":"v1"}`)}, want: []attribution.Fact{all}},
+		"response is a Status": {changes: []func(*auditv1.Event){answer(`{"kind":"Status","apiVersion":"v1"}`)}, want: []attribution.Fact{all}},
 		"items without uid":    {changes: []func(*auditv1.Event){answer(`{"items":[{"metadata":{"name":"a"}}]}`)}, want: []attribution.Fact{all}},
 		"dry run":              {uri: uri + "&dryRun=All", changes: []func(*auditv1.Event){answer(list)}},
 		"dry run by the body":  {changes: []func(*auditv1.Event){answer(list), body(`{"dryRun":["All"]}`)}},
@@ -311,30 +311,31 @@ func TestActors(t *testing.T) {
 
 func TestUnreadableEvents(t *testing.T) {
 	for name, change := range map[string]func(*auditv1.Event){
-		"no user":                func(e *auditv1.Event) { e.User = authenticationv1.UserInfo{} },
-		"nobody impersonated":    func(e *auditv1.Event) { e.ImpersonatedUser = &authenticationv1.UserInfo{} },
-		"no URI":                 func(e *auditv1.Event) { e.RequestURI = "" },
-		"a URI that is none":     func(e *auditv1.Event) { e.RequestURI = "/%zz" },
-		"an answer that is none": answer("[]"),
-		"metadata that is none":  answer(`{"metadata":{"name":7}}`),
-		"options that are none":  func(e *auditv1.Event) { e.Verb, e.RequestObject = "delete", raw(`{"dryRun":"All"}`) },
-		"a status that is none": func(e *auditv1.Event) {
+		"no user":                 func(e *auditv1.Event) { e.User = authenticationv1.UserInfo{} },
+		"empty impersonated user": func(e *auditv1.Event) { e.ImpersonatedUser = &authenticationv1.UserInfo{} },
+		"no URI":                  func(e *auditv1.Event) { e.RequestURI = "" },
+		"an invalid URI":          func(e *auditv1.Event) { e.RequestURI = "/%zz" },
+		"an invalid response":     answer("[]"),
+		"invalid metadata":        answer(`{"metadata":{"name":7}}`),
+		"invalid options":         func(e *auditv1.Event) { e.Verb, e.RequestObject = "delete", raw(`{"dryRun":"All"}`) },
+		"an invalid status": func(e *auditv1.Event) {
 			e.Verb, e.ResponseObject = "delete", raw(`{"kind":"Status","apiVersion":"v1","details":7}`)
 		},
-		"a list that is none":      func(e *auditv1.Event) { e.Verb, e.ResponseObject = "deletecollection", raw(`{"items":{}}`) },
-		"a collection of no sense": func(e *auditv1.Event) { e.Verb, e.RequestObject = "deletecollection", raw(`7`) },
+		"an invalid list":            func(e *auditv1.Event) { e.Verb, e.ResponseObject = "deletecollection", raw(`{"items":{}}`) },
+		"invalid collection options": func(e *auditv1.Event) { e.Verb, e.RequestObject = "deletecollection", raw(`7`) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			list := &auditv1.EventList{Items: []auditv1.Event{event(change), event()}}
 			facts, counts := FactsOfAudit(list)
-			if want := (Counts{Told: 1, Unreadable: 1}); counts != want || len(facts) != 1 {
+			if want := (Counts{WithFacts: 1, Unreadable: 1}); counts != want || len(facts) != 1 {
 				t.Errorf("counts = %+v, want %+v; facts: %v", counts, want, facts)
 			}
 		})
 	}
 }
 
-// A client may choose the audit ID of its request. It must not hide another's request by that.
+// TestIDs checks that requests with the same audit ID have different IDs. A client may choose its audit ID, and must not
+// be able to hide another request by that.
 func TestIDs(t *testing.T) {
 	id := func(changes ...func(*auditv1.Event)) string {
 		facts, _ := FactsOfAudit(&auditv1.EventList{Items: []auditv1.Event{event(changes...)}})

@@ -17,25 +17,25 @@ import (
 )
 
 const (
-	// maxAuditMemory bounds the bodies that are in memory at a time. Others wait, with nothing of them read.
+	// maxAuditMemory bounds the bytes of all bodies in memory. Further requests wait before their body is read.
 	maxAuditMemory = 2 * maxAudit
-	// recordLimit is how long a batch may take to become durable. The API server itself waits for 30 s.
+	// recordLimit is how long a batch may take to become durable. The API server times out after 30 s.
 	recordLimit = 10 * time.Second
-	// retryAfter is when a batch that could not be recorded may come again, in seconds.
+	// retryAfter is the Retry-After of a batch that could not be recorded, in seconds.
 	retryAfter = 5
 )
 
-// Recorder keeps facts until the replica that leads has read them.
+// Recorder stores facts until the leader has read them.
 type Recorder interface {
-	// Record returns when the facts are durable.
+	// Record returns once the facts are durable.
 	Record(ctx context.Context, facts []attribution.Fact) error
-	// Enqueue returns at once.
+	// Enqueue adds facts to a queue and does not block.
 	Enqueue(facts ...attribution.Fact)
 }
 
-// auditHandler takes batches of audit events. A batch is answered with 200 when all its facts are durable, and with an
-// error otherwise: the API server then tries again, four times within about 80 s, whatever the error. A batch that comes
-// twice gives the same facts twice, with the same IDs.
+// auditHandler serves batches of audit events. It responds with 200 once all facts of a batch are durable, and with an
+// error otherwise: the API server then retries four times within about 80 s, whatever the error. A batch that is sent
+// twice produces the same facts with the same IDs.
 type auditHandler struct {
 	recorder Recorder
 	memory   *semaphore.Weighted
@@ -46,18 +46,18 @@ func newAuditHandler(recorder Recorder) *auditHandler {
 }
 
 func (h *auditHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if refusal := h.take(w, r); refusal != nil {
-		refuse(w, refusal)
+	if refusal := h.handle(w, r); refusal != nil {
+		writeError(w, refusal)
 		return
 	}
 	w.WriteHeader(http.StatusOK)
 }
 
-func (h *auditHandler) take(w http.ResponseWriter, r *http.Request) *apierrors.StatusError {
+func (h *auditHandler) handle(w http.ResponseWriter, r *http.Request) *apierrors.StatusError {
 	if refusal := checkPost(w, r); refusal != nil {
 		return refusal
 	}
-	weight := weigh(r, maxAudit)
+	weight := bodySize(r, maxAudit)
 	if err := h.memory.Acquire(r.Context(), weight); err != nil {
 		return unavailable("too many batches at a time")
 	}
@@ -72,11 +72,11 @@ func (h *auditHandler) take(w http.ResponseWriter, r *http.Request) *apierrors.S
 	}
 	facts, counts := FactsOfAudit(events)
 	if err := h.record(r.Context(), facts); err != nil {
-		auditEvents.WithLabelValues(failed).Add(float64(counts.Told))
-		klog.FromContext(r.Context()).Error(err, "Audit events were not recorded; the API server tries again", "events", len(events.Items))
+		auditEvents.WithLabelValues(failed).Add(float64(counts.WithFacts))
+		klog.FromContext(r.Context()).Error(err, "Failed to record audit events; the API server will retry", "events", len(events.Items))
 		return unavailable("the facts could not be recorded")
 	}
-	auditEvents.WithLabelValues(recorded).Add(float64(counts.Told))
+	auditEvents.WithLabelValues(recorded).Add(float64(counts.WithFacts))
 	auditEvents.WithLabelValues(ignored).Add(float64(counts.Ignored))
 	auditEvents.WithLabelValues(unreadable).Add(float64(counts.Unreadable))
 	return nil

@@ -13,34 +13,34 @@ import (
 	"github.com/configbutler/slipstream/pkg/attribution"
 )
 
-// authorizer decides over the paths here, and leaves all others to the server's. It is the last word: system:masters, who
-// may do everything else, may not post admission reviews. The server's authorizer asks the cluster whether the user of the
-// certificate may post to /audit.
-func (e *Endpoints) authorizer(others authorizer.Authorizer) (authorizer.Authorizer, error) {
+// authorizer decides on requests to the paths of the endpoints and delegates all others to the server's own authorizer.
+// Its decision is final: even system:masters may not post admission reviews. For /audit, the delegate checks with the
+// cluster whether the user of the certificate may post.
+func (e *Endpoints) authorizer(delegate authorizer.Authorizer) (authorizer.Authorizer, error) {
 	ours := authorizer.AuthorizerFunc(func(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 		switch {
 		case a.IsResourceRequest() && a.GetAPIGroup() == v1alpha1.GroupName && a.GetResource() == admissionResource:
-			return allowed(admissionEndpoint, attribution.IsAPIServer(a.GetUser()), "only kube-apiserver itself may ask for the review of a request")
+			return decide(admissionEndpoint, attribution.IsAPIServer(a.GetUser()), "only kube-apiserver itself may ask for the review of a request")
 		case a.IsResourceRequest():
 		case e.isWebhook(a.GetPath()):
-			return allowed(webhookEndpoint, a.GetUser() != nil && a.GetUser().GetName() == webhookUser, "the secret of the path is needed")
+			return decide(webhookEndpoint, a.GetUser() != nil && a.GetUser().GetName() == webhookUser, "the secret of the path is needed")
 		case e.isAudit(a.GetPath()):
-			decision, reason, err := others.Authorize(ctx, a)
+			decision, reason, err := delegate.Authorize(ctx, a)
 			if err != nil {
 				return authorizer.DecisionDeny, reason, err
 			}
-			return allowed(auditEndpoint, decision == authorizer.DecisionAllow, reason)
+			return decide(auditEndpoint, decision == authorizer.DecisionAllow, reason)
 		}
 		return authorizer.DecisionNoOpinion, "", nil
 	})
 	return union.New(
 		union.NamedAuthorizer{AuthorizerName: "attribution", Authorizer: ours},
-		union.NamedAuthorizer{AuthorizerName: "delegated", Authorizer: others},
+		union.NamedAuthorizer{AuthorizerName: "delegated", Authorizer: delegate},
 	)
 }
 
-// allowed is a decision for good, and counts who is refused.
-func allowed(endpoint string, allow bool, reason string) (authorizer.Decision, string, error) {
+// decide returns a final decision and counts refused requests.
+func decide(endpoint string, allow bool, reason string) (authorizer.Decision, string, error) {
 	if allow {
 		return authorizer.DecisionAllow, reason, nil
 	}

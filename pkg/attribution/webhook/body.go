@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	// maxAudit is the largest body at /audit. With --audit-webhook-truncate-enabled a batch has at most 10 MiB
-	// (--audit-webhook-truncate-max-batch-size), and "slightly" more where they are counted. Without it 400 events
-	// (--audit-webhook-batch-max-size) of 40 KiB fit in.
+	// maxAudit is the largest body at /audit, in bytes. With --audit-webhook-truncate-enabled a batch has at most 10 MiB
+	// (--audit-webhook-truncate-max-batch-size), or slightly more as the API server counts it. Without truncation, 400
+	// events (--audit-webhook-batch-max-size) of 40 KiB fit.
 	maxAudit = 16 << 20
-	// maxReview is the largest admission review: the object before and after, of which an API server takes 3 MiB at most
-	// in a request, and what JSON takes more than protobuf.
+	// maxReview is the largest admission review, in bytes. It holds the object before and after the change, each at most
+	// 3 MiB in a request to an API server, and the overhead of JSON over protobuf.
 	maxReview = 8 << 20
 )
 
@@ -66,7 +66,7 @@ func expect(got metav1.TypeMeta, want schema.GroupVersionKind) error {
 	return nil
 }
 
-// checkPost refuses every method but POST.
+// checkPost returns an error for every method other than POST.
 func checkPost(w http.ResponseWriter, r *http.Request) *apierrors.StatusError {
 	if r.Method == http.MethodPost {
 		return nil
@@ -75,23 +75,23 @@ func checkPost(w http.ResponseWriter, r *http.Request) *apierrors.StatusError {
 	return apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, r.Method, schema.GroupResource{}, "", "only POST is allowed here", 0, true)
 }
 
-// weigh is how much of the memory for bodies a request takes: all that it may have if it does not tell.
-func weigh(r *http.Request, limit int64) int64 {
+// bodySize returns the bytes of memory to reserve for the body of a request: its Content-Length, or limit if it has none.
+func bodySize(r *http.Request, limit int64) int64 {
 	if r.ContentLength < 0 || r.ContentLength > limit {
 		return limit
 	}
 	return r.ContentLength
 }
 
-// unavailable asks the API server to come again.
+// unavailable returns an error that tells the client to retry after retryAfter seconds.
 func unavailable(reason string) *apierrors.StatusError {
 	refusal := apierrors.NewServiceUnavailable(reason)
 	refusal.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retryAfter}
 	return refusal
 }
 
-// refuse answers with what went wrong, as API servers do.
-func refuse(w http.ResponseWriter, refusal *apierrors.StatusError) {
+// writeError responds with a Status, as API servers do.
+func writeError(w http.ResponseWriter, refusal *apierrors.StatusError) {
 	status := refusal.Status()
 	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 	if seconds, ok := apierrors.SuggestsClientDelay(refusal); ok {

@@ -1,10 +1,10 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package webhook answers what API servers may tell of who made a change, and who may tell it: it turns audit events and
-// admission reviews into attribution.Facts, and takes both over HTTP.
+// Package webhook receives audit events and admission reviews over HTTP and converts them to attribution.Facts.
 //
-// A forged fact forges history. Audit events are therefore taken from one user with a certificate of its own; admission
-// reviews from kube-apiserver itself through the aggregator, or at a path that is a secret. The filters of the API
-// server do all of that before a handler here is called (Endpoints.Install), and none of it over plain HTTP.
+// A forged fact would forge the authorship of commits. Audit events are therefore accepted only from a user with a
+// dedicated client certificate. Admission reviews are accepted only from kube-apiserver through the aggregator, or at a
+// path with a secret segment. The API server's filter chain authenticates and authorizes each request before a handler of
+// this package is called (Endpoints.Install). Plain HTTP is never accepted.
 package webhook

@@ -17,46 +17,47 @@ import (
 )
 
 const (
-	// auditPath is where audit events are posted.
+	// auditPath is the path to which audit events are posted.
 	auditPath = "/audit"
-	// admissionPath is where kube-apiserver posts admission reviews that it sends to itself: its aggregator carries them
-	// here. It lies in our API group, and is no resource of it.
+	// admissionPath is the path to which kube-apiserver posts admission reviews through its own aggregator. It is in our
+	// API group, but is not a resource of it.
 	admissionPath = "/apis/" + v1alpha1.GroupName + "/v1alpha1/" + admissionResource
-	// admissionResource is what such a request seems to be about.
+	// admissionResource is the resource that RequestInfo has for a request to admissionPath.
 	admissionResource = "admissionreviews"
-	// webhookPath begins the path at which admission reviews are posted without the aggregator.
+	// webhookPath is the prefix of the path to which admission reviews are posted without the aggregator.
 	webhookPath = "/process-validating-webhook/"
 )
 
-// Config says who may tell what, and what becomes of it.
+// Config configures the Endpoints.
 type Config struct {
 	Recorder Recorder
-	// Hash is the keyed hash of content with which the Joiner compares.
+	// Hash returns the keyed hash of content, as the Joiner compares it.
 	Hash func([]byte) string
-	// AuditClientCAFile has the authorities of the certificates with which audit events are posted, AuditClientNames the
-	// common names that these may have. Without the file no audit events are taken.
+	// AuditClientCAFile holds the certificate authorities for clients that post audit events, and AuditClientNames the
+	// accepted common names. Without the file, audit events are not served.
 	AuditClientCAFile string
 	AuditClientNames  []string
-	// AdmissionSegmentFile has the secrets that may end the webhook's path. Without it no reviews are taken there.
+	// AdmissionSegmentFile holds the secrets of which one must end the webhook's path. Without it, that path is not served.
 	AdmissionSegmentFile string
-	// AdmissionClientCAFile has the authorities of certificates that are demanded there as well, if it is set.
+	// AdmissionClientCAFile holds the certificate authorities for clients of the webhook's path. If it is set, these
+	// clients need a certificate in addition to the secret.
 	AdmissionClientCAFile string
-	// Clock says when a review came.
+	// Clock is the clock for the time at which a review is received.
 	Clock clock.PassiveClock
 }
 
-// Endpoints take audit events and admission reviews, each from those only who may tell. They are made by New, become part
-// of a server by Install, and need Run.
+// Endpoints serve audit events and admission reviews from authenticated senders. New creates them, Install adds them to a
+// server, and Run must run for as long as they serve.
 type Endpoints struct {
 	audit   *auditHandler
 	reviews *reviewHandler
-	// auditCA, segments and webhookCA are nil where there is no such file.
+	// auditCA, segments and webhookCA are nil if their file is not configured.
 	auditCA, webhookCA *dynamiccertificates.DynamicFileCAContent
 	auditNames         []string
 	segments           *segments
 }
 
-// New reads the files of config.
+// New returns Endpoints for a configuration and reads its files.
 func New(config Config) (*Endpoints, error) {
 	e := &Endpoints{
 		audit: newAuditHandler(config.Recorder), reviews: newReviewHandler(config.Recorder, config.Hash, config.Clock),
@@ -88,31 +89,30 @@ func newAuthorities(purpose, file string) (*dynamiccertificates.DynamicFileCACon
 	return authorities, nil
 }
 
-// Install makes the endpoints part of the server that config becomes. Authentication and authorization must have been
-// chosen before.
+// Install adds the endpoints to a server's configuration. Authentication and authorization must be configured before.
 //
-// The handlers lie inside the server's chain of filters, before its dispatch to the API: a request has its identity and
-// its right by then, and is subject to the server's deadlines and its shutdown as any other. Two filters see less of it:
-// none learns the secret in the webhook's path (withoutSegment), and priority and fairness lets those pass that hold a
-// certificate or a secret of ours (passage).
+// The handlers are inside the server's filter chain, before its dispatch to the API: a request is then authenticated and
+// authorized, and is subject to the server's deadlines and shutdown like any other. There are two exceptions: no filter
+// sees the secret of the webhook's path (withoutSegment), and priority and fairness exempts requests that are
+// authenticated by a certificate or secret of the endpoints (flowControl).
 func (e *Endpoints) Install(config *genericapiserver.Config) error {
-	// A client sends the certificate that fits what the server asks for. These authorities vouch for nothing else: only
-	// the paths of their own look at certificates of theirs.
+	// A client sends a certificate only if the server lists its authority in the TLS handshake. Only the endpoints' own
+	// paths accept certificates of these authorities.
 	for _, authorities := range []*dynamiccertificates.DynamicFileCAContent{e.auditCA, e.webhookCA} {
 		if authorities == nil {
 			continue
 		}
 		if err := config.Authentication.ApplyClientCert(authorities, config.SecureServing); err != nil {
-			return fmt.Errorf("asking clients for certificates: %w", err)
+			return fmt.Errorf("adding client certificate authorities: %w", err)
 		}
 	}
 	config.Authentication.Authenticator = e.authenticator(config.Authentication.Authenticator)
 	var err error
 	if config.Authorization.Authorizer, err = e.authorizer(config.Authorization.Authorizer); err != nil {
-		return fmt.Errorf("deciding who may tell: %w", err)
+		return fmt.Errorf("adding the authorizer: %w", err)
 	}
 	if config.FlowControl != nil {
-		config.FlowControl = passage{config.FlowControl, e}
+		config.FlowControl = flowControl{config.FlowControl, e}
 	}
 	build := config.BuildHandlerChainFunc
 	config.BuildHandlerChainFunc = func(handler http.Handler, config *genericapiserver.Config) http.Handler {
@@ -121,8 +121,8 @@ func (e *Endpoints) Install(config *genericapiserver.Config) error {
 	return nil
 }
 
-// dispatch hands requests over whose senders have been found to be the right ones.
-func (e *Endpoints) dispatch(others http.Handler) http.Handler {
+// dispatch serves requests to the endpoints' paths, which are authorized at this point, and calls next for all others.
+func (e *Endpoints) dispatch(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case e.isAudit(r.URL.Path):
@@ -130,17 +130,17 @@ func (e *Endpoints) dispatch(others http.Handler) http.Handler {
 		case r.URL.Path == admissionPath, e.isWebhook(r.URL.Path):
 			e.reviews.ServeHTTP(w, r)
 		default:
-			others.ServeHTTP(w, r)
+			next.ServeHTTP(w, r)
 		}
 	})
 }
 
-// isAudit and isWebhook say whether a path is one that only certificates or secrets of ours open.
+// isAudit and isWebhook report whether a path accepts only certificates or secrets of the endpoints.
 func (e *Endpoints) isAudit(path string) bool   { return e.auditCA != nil && path == auditPath }
 func (e *Endpoints) isWebhook(path string) bool { return e.segments != nil && path == webhookPath }
 
-// Run turns reviews into facts and follows the file of segments, until ctx is done. The server follows the files of
-// authorities.
+// Run converts reviews to facts and watches the segment file, until ctx is done. The server itself watches the files of
+// the certificate authorities.
 func (e *Endpoints) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() { e.reviews.Run(ctx) })

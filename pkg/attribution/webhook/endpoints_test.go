@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	events = `{"kind":"EventList","apiVersion":"audit.k8s.io/v1","items":[{"level":"RequestResponse","auditID":"a1","stage":"ResponseComplete",
+	events = `{"kind":"EventList","apiVersion":"audit.k8s.io/v1","items":[{"level":"RequestResponse","auditID":"a1","testServer":"ResponseComplete",
 		"requestURI":"/api/v1/namespaces/shop/configmaps/settings","verb":"update","user":{"username":"jane"},
 		"objectRef":{"resource":"configmaps","namespace":"shop","name":"settings"},"responseStatus":{"code":200},
 		"responseObject":{"metadata":{"name":"settings","uid":"u1","resourceVersion":"42"}},
@@ -37,16 +37,16 @@ const (
 		"object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"settings","namespace":"shop","uid":"u1"}}}}`
 )
 
-// metric is the value of a counter with labels.
+// metric returns the value of a counter with labels.
 func metric(t *testing.T, name string, labels ...string) float64 {
 	t.Helper()
 	return metrictest.Values(t)[strings.Join(append([]string{name}, labels...), " ")]
 }
 
-// checkCounted expects that a counter has become one more since it was before.
+// checkCounted waits until a counter is one more than before.
 func checkCounted(t *testing.T, before float64, name string, labels ...string) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, testTimeout, true, func(context.Context) (bool, error) {
 		return metric(t, name, labels...) == before+1, nil
 	})
 	if err != nil {
@@ -55,20 +55,20 @@ func checkCounted(t *testing.T, before float64, name string, labels ...string) {
 }
 
 func TestAudit(t *testing.T) {
-	s := newStage(t, nil)
+	s := newTestServer(t, nil)
 	const refusals, taken = "attribution_refusals_total", "audit_events_total"
 	auditor := certificate(t, s.audit, "kube-apiserver-audit")
 	proxy := certificate(t, s.proxy, "front-proxy")
 	tests := map[string]struct {
 		exchange
 		want int
-		// says is part of the answer's body; counted is the counter that goes up, with its labels.
-		says    string
+		// message is part of the response's body; counted is the counter that is incremented, with its labels.
+		message string
 		counted []string
 	}{
-		"the right one":  {exchange: exchange{certificate: auditor, pick: true}, want: 200, counted: []string{taken, "recorded"}},
-		"no certificate": {want: 401, counted: []string{refusals, "audit", "unauthenticated"}},
-		"another name":   {exchange: exchange{certificate: certificate(t, s.audit, "jane")}, want: 401, counted: []string{refusals, "audit", "unauthenticated"}},
+		"the audit backend": {exchange: exchange{certificate: auditor, pick: true}, want: 200, counted: []string{taken, "recorded"}},
+		"no certificate":    {want: 401, counted: []string{refusals, "audit", "unauthenticated"}},
+		"another name":      {exchange: exchange{certificate: certificate(t, s.audit, "jane")}, want: 401, counted: []string{refusals, "audit", "unauthenticated"}},
 		"another authority": {
 			exchange: exchange{certificate: certificate(t, s.cluster, "kube-apiserver-audit")}, want: 401, counted: []string{refusals, "audit", "unauthenticated"},
 		},
@@ -90,12 +90,12 @@ func TestAudit(t *testing.T) {
 			exchange: exchange{certificate: certificate(t, s.audit, "another-audit", "system:masters")}, want: 403, counted: []string{refusals, "audit", "unauthorized"},
 		},
 		"reading": {exchange: exchange{certificate: auditor, method: http.MethodGet}, want: 403, counted: []string{refusals, "audit", "unauthorized"}},
-		"no JSON": {exchange: exchange{certificate: auditor, body: "hello"}, want: 400, says: "the body is no EventList"},
+		"no JSON": {exchange: exchange{certificate: auditor, body: "hello"}, want: 400, message: "the body is no EventList"},
 		"another kind": {
 			exchange: exchange{certificate: auditor, body: strings.Replace(events, "audit.k8s.io/v1", "audit.k8s.io/v1beta1", 1)},
-			want:     400, says: `want \"audit.k8s.io/v1\" and \"EventList\"`,
+			want:     400, message: `want \"audit.k8s.io/v1\" and \"EventList\"`,
 		},
-		"too large": {exchange: exchange{certificate: auditor, body: strings.Repeat(" ", 16<<20+1)}, want: 413, says: "16777216 bytes"},
+		"too large": {exchange: exchange{certificate: auditor, body: strings.Repeat(" ", 16<<20+1)}, want: 413, message: "16777216 bytes"},
 		"an event that contradicts itself": {
 			exchange: exchange{certificate: auditor, body: strings.Replace(events, `"username":"jane"`, "", 1)}, want: 200, counted: []string{taken, "unreadable"},
 		},
@@ -117,8 +117,8 @@ func TestAudit(t *testing.T) {
 			}
 			facts := len(s.recorder.recorded())
 			code, _, body := s.send(t, e)
-			if code != tt.want || !strings.Contains(body, tt.says) {
-				t.Errorf("code = %d, want %d with %q; body: %s", code, tt.want, tt.says, body)
+			if code != tt.want || !strings.Contains(body, tt.message) {
+				t.Errorf("code = %d, want %d with %q; body: %s", code, tt.want, tt.message, body)
 			}
 			if tt.counted != nil {
 				checkCounted(t, before, tt.counted[0], tt.counted[1:]...)
@@ -131,8 +131,8 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-func TestAuditIsTriedAgain(t *testing.T) {
-	s := newStage(t, nil)
+func TestAuditIsRetried(t *testing.T) {
+	s := newTestServer(t, nil)
 	before := metric(t, "audit_events_total", "failed")
 	e := exchange{method: http.MethodPost, path: auditPath, certificate: certificate(t, s.audit, "kube-apiserver-audit"), body: events}
 	s.recorder.fails = true
@@ -141,7 +141,7 @@ func TestAuditIsTriedAgain(t *testing.T) {
 		t.Errorf("code = %d, Retry-After = %q; body: %s", code, header.Get("Retry-After"), body)
 	}
 	if strings.Contains(body, "full") {
-		t.Errorf("the answer tells of the store: %s", body)
+		t.Errorf("the response has the store's error: %s", body)
 	}
 	checkCounted(t, before, "audit_events_total", "failed")
 	s.recorder.mu.Lock()
@@ -152,9 +152,10 @@ func TestAuditIsTriedAgain(t *testing.T) {
 	}
 }
 
-// The server takes the certificates of a new authority and no more those of the old one, without a restart.
+// TestAuthorityIsRotated checks that the server accepts certificates of a new authority, and no longer those of the old
+// one, without a restart.
 func TestAuthorityIsRotated(t *testing.T) {
-	s := newStage(t, nil)
+	s := newTestServer(t, nil)
 	post := func(certificate *exchange) int {
 		code, _, _ := s.send(t, *certificate)
 		return code
@@ -165,7 +166,7 @@ func TestAuthorityIsRotated(t *testing.T) {
 	}
 	next := *old
 	next.certificate = certificate(t, s.newAuthority(t, "audit"), "kube-apiserver-audit")
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, testTimeout, true, func(context.Context) (bool, error) {
 		return post(&next) == http.StatusOK && post(old) == http.StatusUnauthorized, nil
 	})
 	if err != nil {
@@ -174,7 +175,7 @@ func TestAuthorityIsRotated(t *testing.T) {
 }
 
 func TestAdmission(t *testing.T) {
-	s := newStage(t, nil)
+	s := newTestServer(t, nil)
 	const refusals = "attribution_refusals_total"
 	proxy := certificate(t, s.proxy, "front-proxy")
 	as := func(user string, groups ...string) http.Header {
@@ -195,8 +196,8 @@ func TestAdmission(t *testing.T) {
 		"a direct administrator": {
 			exchange: exchange{certificate: certificate(t, s.cluster, "root", "system:masters")}, want: 403, refused: "unauthorized",
 		},
-		"nobody":             {want: 403, refused: "unauthorized"},
-		"headers by nobody":  {exchange: exchange{headers: itself}, want: 403, refused: "unauthorized"},
+		"anonymous":          {want: 403, refused: "unauthorized"},
+		"anonymous headers":  {exchange: exchange{headers: itself}, want: 403, refused: "unauthorized"},
 		"headers by a user":  {exchange: exchange{certificate: certificate(t, s.cluster, "jane"), headers: itself}, want: 403, refused: "unauthorized"},
 		"headers by a name":  {exchange: exchange{certificate: certificate(t, s.cluster, "front-proxy"), headers: itself}, want: 403, refused: "unauthorized"},
 		"headers by another": {exchange: exchange{certificate: certificate(t, s.proxy, "jane"), headers: itself}, want: 401, refused: "unauthenticated"},
@@ -204,15 +205,15 @@ func TestAdmission(t *testing.T) {
 			exchange: exchange{certificate: certificate(t, s.audit, "system:apiserver", "system:masters"), headers: itself},
 			want:     401, refused: "unauthenticated",
 		},
-		"reading":               {exchange: exchange{certificate: proxy, headers: itself, method: http.MethodGet}, want: 405},
-		"a name below":          {exchange: exchange{certificate: proxy, headers: itself, path: admissionPath + "/x"}, want: 404},
-		"below by somebody":     {exchange: exchange{certificate: proxy, headers: as("root", "system:masters"), path: admissionPath + "/x"}, want: 403, refused: "unauthorized"},
-		"a malformed one":       {exchange: exchange{certificate: proxy, headers: itself, body: "{"}, want: 400},
-		"one without a uid":     {exchange: exchange{certificate: proxy, headers: itself, body: strings.Replace(review, `"uid":"r1",`, "", 1)}, want: 400},
-		"one that is too large": {exchange: exchange{certificate: proxy, headers: itself, body: strings.Repeat(" ", 8<<20+1)}, want: 413},
-		"one not understood":    {exchange: exchange{certificate: proxy, headers: itself, body: `{"request":{"uid":"r1","operation":7}}`}, want: 200},
-		"another version":       {exchange: exchange{certificate: proxy, headers: itself, body: strings.Replace(review, "admission.k8s.io/v1", "admission.k8s.io/v2", 1)}, want: 200},
-		"one without a user":    {exchange: exchange{certificate: proxy, headers: itself, body: strings.Replace(review, `"username":"jane"`, "", 1)}, want: 200},
+		"reading":                    {exchange: exchange{certificate: proxy, headers: itself, method: http.MethodGet}, want: 405},
+		"a name below":               {exchange: exchange{certificate: proxy, headers: itself, path: admissionPath + "/x"}, want: 404},
+		"below, by an administrator": {exchange: exchange{certificate: proxy, headers: as("root", "system:masters"), path: admissionPath + "/x"}, want: 403, refused: "unauthorized"},
+		"a malformed one":            {exchange: exchange{certificate: proxy, headers: itself, body: "{"}, want: 400},
+		"one without a uid":          {exchange: exchange{certificate: proxy, headers: itself, body: strings.Replace(review, `"uid":"r1",`, "", 1)}, want: 400},
+		"one that is too large":      {exchange: exchange{certificate: proxy, headers: itself, body: strings.Repeat(" ", 8<<20+1)}, want: 413},
+		"one that is invalid":        {exchange: exchange{certificate: proxy, headers: itself, body: `{"request":{"uid":"r1","operation":7}}`}, want: 200},
+		"another version":            {exchange: exchange{certificate: proxy, headers: itself, body: strings.Replace(review, "admission.k8s.io/v1", "admission.k8s.io/v2", 1)}, want: 200},
+		"one without a user":         {exchange: exchange{certificate: proxy, headers: itself, body: strings.Replace(review, `"username":"jane"`, "", 1)}, want: 200},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -227,8 +228,8 @@ func TestAdmission(t *testing.T) {
 	}
 }
 
-// checkReview sends a review and expects an answer and a fact, or none.
-func (s *stage) checkReview(t *testing.T, e exchange, path string, want int, facts bool, count func(*testing.T) func()) {
+// checkReview sends a review and checks the response, and that a fact is recorded or none.
+func (s *testServer) checkReview(t *testing.T, e exchange, path string, want int, facts bool, count func(*testing.T) func()) {
 	t.Helper()
 	counted := count(t)
 	if e.path == "" {
@@ -245,7 +246,7 @@ func (s *stage) checkReview(t *testing.T, e exchange, path string, want int, fac
 		t.Errorf("code = %d, want %d; body: %s", code, want, body)
 	}
 	if strings.Contains(body, secret) {
-		t.Errorf("the answer has the secret: %s", body)
+		t.Errorf("the response has the secret: %s", body)
 	}
 	if code == http.StatusOK {
 		checkAllowed(t, header, body)
@@ -257,8 +258,8 @@ func (s *stage) checkReview(t *testing.T, e exchange, path string, want int, fac
 			if fact.Actor.Username != "jane" || fact.Signal != attribution.Admission || fact.UID != "u1" {
 				t.Errorf("fact = %+v", fact)
 			}
-		case <-time.After(patience):
-			t.Error("no fact came")
+		case <-time.After(testTimeout):
+			t.Error("no fact was enqueued")
 		}
 	}
 	if len(s.recorder.came) > 0 {
@@ -274,7 +275,7 @@ func checkAllowed(t *testing.T, header http.Header, body string) {
 	}
 	if answer.APIVersion != "admission.k8s.io/v1" || answer.Kind != "AdmissionReview" || answer.Response == nil ||
 		answer.Response.UID != "r1" || !answer.Response.Allowed || header.Get("Content-Type") != "application/json" {
-		t.Errorf("the answer is not what allows: %s", body)
+		t.Errorf("the response does not allow the request: %s", body)
 	}
 }
 
@@ -285,44 +286,45 @@ func TestWebhook(t *testing.T) {
 		return func() { checkCounted(t, before, refusals, "webhook", "unauthenticated") }
 	}
 	uncounted := func(*testing.T) func() { return func() {} }
-	open := newStage(t, nil)
-	closed := newStage(t, func(s *stage, config *webhook.Config, _ *genericapiserver.Config) {
+	open := newTestServer(t, nil)
+	closed := newTestServer(t, func(s *testServer, config *webhook.Config, _ *genericapiserver.Config) {
 		config.AdmissionClientCAFile = s.file("webhook.crt")
 	})
 	administrator := certificate(t, open.cluster, "root", "system:masters")
 	tests := map[string]struct {
-		*stage
+		*testServer
 		exchange
 		want  int
 		facts bool
 		count func(*testing.T) func()
 	}{
-		"the secret":                  {stage: open, want: 200, facts: true, count: uncounted},
-		"the secret and a query":      {stage: open, exchange: exchange{path: webhookPath + secret + "?timeout=2s"}, want: 200, facts: true, count: uncounted},
-		"the secret by somebody":      {stage: open, exchange: exchange{certificate: administrator}, want: 200, facts: true, count: uncounted},
-		"another secret":              {stage: open, exchange: exchange{path: webhookPath + strings.Repeat("0", 32)}, want: 401, count: refused},
-		"part of it":                  {stage: open, exchange: exchange{path: webhookPath + secret[:31]}, want: 401, count: refused},
-		"more than it":                {stage: open, exchange: exchange{path: webhookPath + secret + "/"}, want: 401, count: refused},
-		"none":                        {stage: open, exchange: exchange{path: webhookPath}, want: 401, count: refused},
-		"none by an administrator":    {stage: open, exchange: exchange{path: webhookPath, certificate: administrator}, want: 401, count: refused},
-		"reading":                     {stage: open, exchange: exchange{method: http.MethodGet}, want: 405, count: uncounted},
-		"with the certificate":        {stage: closed, exchange: exchange{certificate: certificate(t, closed.webhook, "x"), pick: true}, want: 200, facts: true, count: uncounted},
-		"without the certificate":     {stage: closed, want: 401, count: refused},
-		"with a user's certificate":   {stage: closed, exchange: exchange{certificate: certificate(t, closed.cluster, "root", "system:masters")}, want: 401, count: refused},
-		"the certificate, no secret":  {stage: closed, exchange: exchange{certificate: certificate(t, closed.webhook, "x"), path: webhookPath}, want: 401, count: refused},
-		"an impersonator":             {stage: open, exchange: exchange{headers: http.Header{"Impersonate-User": {"root"}}}, want: 403, count: uncounted},
-		"the certificate at /audit":   {stage: closed, exchange: exchange{certificate: certificate(t, closed.webhook, "kube-apiserver-audit"), path: auditPath}, want: 401, count: uncounted},
-		"the certificate at the API":  {stage: closed, exchange: exchange{certificate: certificate(t, closed.webhook, "x", "system:masters"), path: "/version", method: http.MethodGet}, want: 401, count: uncounted},
-		"audit's certificate for API": {stage: closed, exchange: exchange{certificate: certificate(t, closed.audit, "x", "system:masters"), path: "/version", method: http.MethodGet}, want: 401, count: uncounted},
+		"the secret":                     {testServer: open, want: 200, facts: true, count: uncounted},
+		"the secret and a query":         {testServer: open, exchange: exchange{path: webhookPath + secret + "?timeout=2s"}, want: 200, facts: true, count: uncounted},
+		"the secret by an administrator": {testServer: open, exchange: exchange{certificate: administrator}, want: 200, facts: true, count: uncounted},
+		"another secret":                 {testServer: open, exchange: exchange{path: webhookPath + strings.Repeat("0", 32)}, want: 401, count: refused},
+		"part of it":                     {testServer: open, exchange: exchange{path: webhookPath + secret[:31]}, want: 401, count: refused},
+		"more than it":                   {testServer: open, exchange: exchange{path: webhookPath + secret + "/"}, want: 401, count: refused},
+		"none":                           {testServer: open, exchange: exchange{path: webhookPath}, want: 401, count: refused},
+		"none by an administrator":       {testServer: open, exchange: exchange{path: webhookPath, certificate: administrator}, want: 401, count: refused},
+		"reading":                        {testServer: open, exchange: exchange{method: http.MethodGet}, want: 405, count: uncounted},
+		"with the certificate":           {testServer: closed, exchange: exchange{certificate: certificate(t, closed.webhook, "x"), pick: true}, want: 200, facts: true, count: uncounted},
+		"without the certificate":        {testServer: closed, want: 401, count: refused},
+		"with a user's certificate":      {testServer: closed, exchange: exchange{certificate: certificate(t, closed.cluster, "root", "system:masters")}, want: 401, count: refused},
+		"the certificate, no secret":     {testServer: closed, exchange: exchange{certificate: certificate(t, closed.webhook, "x"), path: webhookPath}, want: 401, count: refused},
+		"an impersonator":                {testServer: open, exchange: exchange{headers: http.Header{"Impersonate-User": {"root"}}}, want: 403, count: uncounted},
+		"the certificate at /audit":      {testServer: closed, exchange: exchange{certificate: certificate(t, closed.webhook, "kube-apiserver-audit"), path: auditPath}, want: 401, count: uncounted},
+		"the certificate at the API":     {testServer: closed, exchange: exchange{certificate: certificate(t, closed.webhook, "x", "system:masters"), path: "/version", method: http.MethodGet}, want: 401, count: uncounted},
+		"audit's certificate for API":    {testServer: closed, exchange: exchange{certificate: certificate(t, closed.audit, "x", "system:masters"), path: "/version", method: http.MethodGet}, want: 401, count: uncounted},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) { tt.checkReview(t, tt.exchange, webhookPath+secret, tt.want, tt.facts, tt.count) })
 	}
 }
 
-// A new secret is taken without a restart; while the file has both, so is the old one.
+// TestSegmentIsRotated checks that a new secret is accepted without a restart, and the old one for as long as the file
+// has it.
 func TestSegmentIsRotated(t *testing.T) {
-	s := newStage(t, nil)
+	s := newTestServer(t, nil)
 	const next = "abcdef0123456789abcdef0123456789"
 	code := func(segment string) int {
 		code, _, _ := s.send(t, exchange{method: http.MethodPost, path: webhookPath + segment, body: review})
@@ -333,7 +335,7 @@ func TestSegmentIsRotated(t *testing.T) {
 		next, last int
 	}{{next + "\n" + secret, 200, 200}, {"too short", 200, 200}, {next, 200, 401}} {
 		s.write(t, "segment", step.content)
-		err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, testTimeout, true, func(context.Context) (bool, error) {
 			return code(next) == step.next && code(secret) == step.last, nil
 		})
 		if err != nil {
@@ -342,8 +344,8 @@ func TestSegmentIsRotated(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotConfiguredIsNotServed(t *testing.T) {
-	s := newStage(t, func(_ *stage, config *webhook.Config, _ *genericapiserver.Config) {
+func TestUnconfiguredEndpoints(t *testing.T) {
+	s := newTestServer(t, func(_ *testServer, config *webhook.Config, _ *genericapiserver.Config) {
 		config.AuditClientCAFile, config.AdmissionSegmentFile = "", ""
 	})
 	for _, path := range []string{auditPath, webhookPath + secret} {
@@ -356,7 +358,7 @@ func TestWhatIsNotConfiguredIsNotServed(t *testing.T) {
 	}
 }
 
-// full is priority and fairness with no place for anybody.
+// full is priority and fairness that rejects every request.
 type full struct{ flowcontrol.Interface }
 
 func (full) Handle(
@@ -372,8 +374,8 @@ func (full) Run(<-chan struct{}) error { return nil }
 
 func (full) GetInterestedWatchCount(*request.RequestInfo) int { return 0 }
 
-func TestOthersDoNotStarveReports(t *testing.T) {
-	s := newStage(t, func(_ *stage, _ *webhook.Config, server *genericapiserver.Config) { server.FlowControl = full{} })
+func TestEndpointsAreExemptFromFlowControl(t *testing.T) {
+	s := newTestServer(t, func(_ *testServer, _ *webhook.Config, server *genericapiserver.Config) { server.FlowControl = full{} })
 	auditor := certificate(t, s.audit, "kube-apiserver-audit")
 	for name, tt := range map[string]struct {
 		exchange
@@ -381,7 +383,7 @@ func TestOthersDoNotStarveReports(t *testing.T) {
 	}{
 		"audit":          {exchange{method: http.MethodPost, path: auditPath, certificate: auditor, body: events}, 200},
 		"webhook":        {exchange{method: http.MethodPost, path: webhookPath + secret, body: review}, 200},
-		"somebody":       {exchange{method: http.MethodGet, path: "/version"}, 429},
+		"anonymous":      {exchange{method: http.MethodGet, path: "/version"}, 429},
 		"without secret": {exchange{method: http.MethodPost, path: webhookPath, body: review}, 401},
 	} {
 		if code, _, body := s.send(t, tt.exchange); code != tt.want {

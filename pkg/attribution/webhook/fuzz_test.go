@@ -12,7 +12,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/attribution"
 )
 
-// checkFact holds what everybody who reads facts relies on.
+// checkFact checks the invariants that readers of facts rely on.
 func checkFact(t *testing.T, fact *attribution.Fact) {
 	t.Helper()
 	operations := []v1alpha1.Operation{v1alpha1.OperationCreate, v1alpha1.OperationUpdate, v1alpha1.OperationDelete}
@@ -24,11 +24,11 @@ func checkFact(t *testing.T, fact *attribution.Fact) {
 	case fact.After != "" && fact.UID == "":
 		t.Errorf("the fact has a resourceVersion of no object: %+v", fact)
 	case fact.Lasting && (fact.Operation != v1alpha1.OperationDelete || fact.UID == ""):
-		t.Errorf("the fact lasts, and is no deletion of an object that can be told: %+v", fact)
+		t.Errorf("the fact is lasting, but is not the deletion of an object with a uid: %+v", fact)
 	case fact.Signal == attribution.Audit && (fact.Before != "" || fact.Content != "" || fact.Replicas != nil):
-		t.Errorf("an audit event does not tell that: %+v", fact)
+		t.Errorf("an audit event does not have these fields: %+v", fact)
 	case fact.Signal == attribution.Admission && fact.After != "":
-		t.Errorf("an admission review does not tell that: %+v", fact)
+		t.Errorf("an admission review does not have these fields: %+v", fact)
 	}
 }
 
@@ -54,7 +54,7 @@ func FuzzAudit(f *testing.F) {
 			return
 		}
 		facts, counts := FactsOfAudit(events)
-		if counts.Told+counts.Ignored+counts.Unreadable != len(events.Items) {
+		if counts.WithFacts+counts.Ignored+counts.Unreadable != len(events.Items) {
 			t.Errorf("%+v do not add up to %d", counts, len(events.Items))
 		}
 		for i := range facts {

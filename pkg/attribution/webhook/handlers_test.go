@@ -19,7 +19,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/attribution"
 )
 
-// counter counts facts.
+// counter is a Recorder that sends enqueued facts to a channel.
 type counter struct{ enqueued chan attribution.Fact }
 
 func (c counter) Record(context.Context, []attribution.Fact) error { return nil }
@@ -33,24 +33,25 @@ const created = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","r
 	"operation":"CREATE","userInfo":{"username":"jane"},"object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","uid":"u1"}}}}`
 
 func send(ctx context.Context, handler http.Handler, body string) *httptest.ResponseRecorder {
-	answer := httptest.NewRecorder()
-	handler.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body)).WithContext(ctx))
-	return answer
+	response := httptest.NewRecorder()
+	handler.ServeHTTP(response, httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body)).WithContext(ctx))
+	return response
 }
 
-// While there is no room, reviews are refused at once; what has been taken is not lost, not even at the end of the process.
+// TestReviewsBeyondTheMemory checks that reviews are refused immediately when the memory is full, and that queued reviews
+// are still processed when the process ends.
 func TestReviewsBeyondTheMemory(t *testing.T) {
 	facts := counter{make(chan attribution.Fact, 10)}
 	h := newReviewHandler(facts, hash, clock.RealClock{})
-	if answer := send(t.Context(), h, created); answer.Code != http.StatusOK {
-		t.Fatalf("code = %d", answer.Code)
+	if response := send(t.Context(), h, created); response.Code != http.StatusOK {
+		t.Fatalf("code = %d", response.Code)
 	}
 	taken := int64(len(created))
 	if !h.memory.TryAcquire(maxReviewMemory - taken) {
 		t.Fatal("a review that waits takes more than its size")
 	}
-	if answer := send(t.Context(), h, created); answer.Code != http.StatusServiceUnavailable || answer.Header().Get("Retry-After") == "" {
-		t.Errorf("code = %d without room", answer.Code)
+	if response := send(t.Context(), h, created); response.Code != http.StatusServiceUnavailable || response.Header().Get("Retry-After") == "" {
+		t.Errorf("code = %d without room", response.Code)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -63,7 +64,7 @@ func TestReviewsBeyondTheMemory(t *testing.T) {
 	}
 }
 
-// A review that nothing is made of leaves no memory behind.
+// TestMemoryOfReviews checks that a review without a fact releases its memory.
 func TestMemoryOfReviews(t *testing.T) {
 	h := newReviewHandler(counter{}, hash, clock.RealClock{})
 	for _, body := range []string{"", "{", `{"request":{"uid":"a"}}`, strings.Repeat(" ", maxReview+1)} {
@@ -74,23 +75,23 @@ func TestMemoryOfReviews(t *testing.T) {
 	}
 }
 
-// A batch waits for room for as long as the API server does.
+// TestBatchesBeyondTheMemory checks that a batch waits for memory for as long as its client is connected.
 func TestBatchesBeyondTheMemory(t *testing.T) {
 	h := newAuditHandler(counter{})
 	h.memory.TryAcquire(maxAuditMemory)
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	const empty = `{"kind":"EventList","apiVersion":"audit.k8s.io/v1","items":[]}`
-	if answer := send(gone, h, empty); answer.Code != http.StatusServiceUnavailable {
-		t.Errorf("code = %d without room", answer.Code)
+	if response := send(gone, h, empty); response.Code != http.StatusServiceUnavailable {
+		t.Errorf("code = %d without room", response.Code)
 	}
 	h.memory.Release(maxAuditMemory)
-	if answer := send(t.Context(), h, empty); answer.Code != http.StatusOK || !h.memory.TryAcquire(maxAuditMemory) {
-		t.Errorf("code = %d with room, or memory is lost", answer.Code)
+	if response := send(t.Context(), h, empty); response.Code != http.StatusOK || !h.memory.TryAcquire(maxAuditMemory) {
+		t.Errorf("code = %d with room, or memory is lost", response.Code)
 	}
 }
 
-// No proof counts on a connection that anybody can listen to or speak into.
+// TestPlainHTTP checks that the secret does not authenticate on a connection without TLS.
 func TestPlainHTTP(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "segment")
 	segment := strings.Repeat("a", minSegment)
@@ -102,7 +103,7 @@ func TestPlainHTTP(t *testing.T) {
 		t.Fatal(err)
 	}
 	proof := endpoints.authenticator(authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
-		t.Error("another proof was asked for")
+		t.Error("the delegate was called")
 		return nil, false, nil
 	}))
 	for _, secure := range []bool{false, true} {
@@ -115,7 +116,7 @@ func TestPlainHTTP(t *testing.T) {
 				t.Errorf("TLS %v: authenticated = %v (%v)", secure, ok, err)
 			}
 			if strings.Contains(r.URL.String()+r.RequestURI, segment) {
-				t.Errorf("the request tells the secret: %s", r.RequestURI)
+				t.Errorf("the request has the secret: %s", r.RequestURI)
 			}
 		})).ServeHTTP(httptest.NewRecorder(), r)
 	}

@@ -9,44 +9,44 @@ import (
 	"github.com/configbutler/slipstream/pkg/metrics"
 )
 
-// What becomes of an audit event or an admission review.
+// Outcomes of an audit event or an admission review.
 const (
-	// recorded: it gave facts, which are durable (audit), or on their way (admission).
+	// recorded: its facts are durable (audit) or queued (admission).
 	recorded = "recorded"
 	// ignored: it changes nothing that is mirrored.
 	ignored = "ignored"
-	// unreadable: it contradicts itself, or lacks what every one has.
+	// unreadable: it is contradictory or lacks a required field.
 	unreadable = "unreadable"
-	// failed: its facts could not be written; the API server was told so and tries again.
+	// failed: its facts could not be written; the API server received an error and retries.
 	failed = "failed"
-	// dropped: there are more than there is room for.
+	// dropped: the queue or the memory for reviews is full.
 	dropped = "dropped"
 )
 
-// Where a request is refused, and why.
+// Endpoints at which a request is refused, and reasons.
 const (
 	auditEndpoint, admissionEndpoint, webhookEndpoint = "audit", "admission", "webhook"
-	// unauthenticated: there is no proof of who sends it, or not the one that is asked for.
+	// unauthenticated: it has no credentials that the endpoint accepts.
 	unauthenticated = "unauthenticated"
-	// unauthorized: who sends it may not.
+	// unauthorized: its user is not allowed to post.
 	unauthorized = "unauthorized"
 )
 
 var (
 	auditEvents = metrics.NewCounterVec("audit_events_total",
-		"Audit events that were taken, by what became of them: recorded, ignored (they change nothing that is mirrored), unreadable, or failed (not recorded; the API server tries again).",
+		"Audit events received, by outcome: recorded, ignored (changed nothing that is mirrored), unreadable, or failed (not recorded; the API server retries).",
 		"outcome")
 	admissionReviews = metrics.NewCounterVec("admission_reviews_total",
-		"Admission reviews that were taken, by what became of them: recorded, ignored (they change nothing that is mirrored), unreadable, or dropped (too many).",
+		"Admission reviews received, by outcome: recorded, ignored (changed nothing that is mirrored), unreadable, or dropped (too many).",
 		"outcome")
 	refusals = metrics.NewCounterVec("attribution_refusals_total",
-		"Requests that wanted to tell who made changes and were refused, by endpoint (audit, admission, webhook) and reason (unauthenticated, unauthorized).",
+		"Refused requests with audit events or admission reviews, by endpoint (audit, admission, webhook) and reason (unauthenticated, unauthorized).",
 		"endpoint", "reason")
 )
 
 func init() {
 	legacyregistry.MustRegister(auditEvents, admissionReviews, refusals)
-	// What counts from 0 has its first time counted as an increase.
+	// Counters start at 0, so that rate() sees their first increment.
 	for _, outcome := range []string{recorded, ignored, unreadable, failed} {
 		auditEvents.WithLabelValues(outcome)
 	}

@@ -18,13 +18,14 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/manifest"
 )
 
-// FactOfReview returns what the request under review wants to do to an object, or nil when that is nothing which is
-// mirrored: a dry run, a connection, a subresource other than scale, a scale that stays as it is. hash is the keyed hash of content. A review says
-// nothing about time; received is when it came, by our own clock.
+// FactOfReview returns the change that the reviewed request would make to an object. It returns nil if the request
+// changes nothing that is mirrored: a dry run, a connection, a subresource other than scale, or a scale to the current
+// number of replicas. hash returns the keyed hash of content. A review has no time; received is when it arrived, by our
+// own clock.
 //
-// Content is that of the object as the webhook was sent it. An API server sends the version of the request, or one that
-// the webhook's rules name. Where that is not the version that is mirrored, apiVersion and perhaps fields differ, and the
-// hash matches nothing: the author is then unknown rather than wrong.
+// Content is the hash of the object as the webhook received it. An API server sends the version of the request, or one
+// that the webhook's rules name. If that is not the mirrored version, apiVersion and perhaps fields differ, and the hash
+// matches nothing: the author is then unknown rather than wrong.
 func FactOfReview(review *admissionv1.AdmissionReview, received time.Time, hash func([]byte) string) (*attribution.Fact, error) {
 	request := review.Request
 	switch {
@@ -34,7 +35,7 @@ func FactOfReview(review *admissionv1.AdmissionReview, received time.Time, hash 
 		return nil, nil
 	case request.SubResource != "" && (request.SubResource != scaleSubresource || request.Operation != admissionv1.Update):
 		return nil, nil
-	case request.SubResource == scaleSubresource && leavesScale(request):
+	case request.SubResource == scaleSubresource && scaleUnchanged(request):
 		return nil, nil
 	case request.UserInfo.Username == "":
 		return nil, errors.New("the admission review has no user")
@@ -58,16 +59,16 @@ func FactOfReview(review *admissionv1.AdmissionReview, received time.Time, hash 
 	if err != nil {
 		return nil, err
 	}
-	identify(fact, string(request.UID))
+	setID(fact, string(request.UID))
 	return fact, nil
 }
 
-// fillWrite fills in what is written. The API server has given a new object its uid before it asks.
+// fillWrite sets the fields of a create or update. The API server sets the uid of a new object before admission.
 func fillWrite(fact *attribution.Fact, request *admissionv1.AdmissionRequest, hash func([]byte) string) error {
 	written := &unstructured.Unstructured{}
 	switch err := written.UnmarshalJSON(request.Object.Raw); {
 	case runtime.IsMissingKind(err):
-		return errors.New("the object under review has no kind") // the error has the object in it, which may be a Secret
+		return errors.New("the object under review has no kind") // err contains the object, which may be a Secret
 	case err != nil:
 		return fmt.Errorf("reading the object under review: %w", err)
 	}
@@ -83,11 +84,11 @@ func fillWrite(fact *attribution.Fact, request *admissionv1.AdmissionRequest, ha
 		}
 		fact.Before = old.Metadata.ResourceVersion
 	}
-	return named(fact)
+	return validate(fact)
 }
 
-// fillScale fills in the replicas that are asked for, none where the number is left out. A Scale has the uid and the
-// resourceVersion of the object that is scaled.
+// fillScale sets the requested replicas, 0 if the number is omitted. A Scale has the uid and the resourceVersion of the
+// scaled object.
 func fillScale(fact *attribution.Fact, request *admissionv1.AdmissionRequest) error {
 	replicas, err := readReplicas(request.Object)
 	if err != nil {
@@ -99,12 +100,12 @@ func fillScale(fact *attribution.Fact, request *admissionv1.AdmissionRequest) er
 	}
 	fact.Name, fact.UID, fact.Before = old.Metadata.Name, old.Metadata.UID, old.Metadata.ResourceVersion
 	fact.Replicas = &replicas
-	return named(fact)
+	return validate(fact)
 }
 
-// leavesScale says whether a request to scale asks for the replicas that there are. It makes no change, and all that a
-// change which is none of the scale would have in common with it is that number.
-func leavesScale(request *admissionv1.AdmissionRequest) bool {
+// scaleUnchanged reports whether a scale request asks for the current number of replicas. Such a request changes nothing,
+// and its fact would match any other change that leaves that number as it is.
+func scaleUnchanged(request *admissionv1.AdmissionRequest) bool {
 	replicas, err := readReplicas(request.Object)
 	before, oldErr := readReplicas(request.OldObject)
 	return err == nil && oldErr == nil && replicas == before
@@ -122,7 +123,7 @@ func readReplicas(raw runtime.RawExtension) (int64, error) {
 	return scale.Spec.Replicas, nil
 }
 
-// fillDelete fills in what is deleted. The request has no name where a collection is deleted; the object has.
+// fillDelete sets the fields of a deletion. The request has no name if a collection is deleted; the object has.
 func fillDelete(fact *attribution.Fact, request *admissionv1.AdmissionRequest) error {
 	old, err := readReviewed(request.OldObject)
 	if err != nil {
@@ -134,10 +135,10 @@ func fillDelete(fact *attribution.Fact, request *admissionv1.AdmissionRequest) e
 	}
 	fact.Name, fact.UID, fact.Before = old.Metadata.Name, old.Metadata.UID, old.Metadata.ResourceVersion
 	fact.Lasting = lasts(fact.Group, fact.Resource, old, options)
-	return named(fact)
+	return validate(fact)
 }
 
-// readReviewed reads an object that must be there.
+// readReviewed decodes an object that the review must contain.
 func readReviewed(raw runtime.RawExtension) (*object, error) {
 	read := &object{}
 	if err := json.Unmarshal(raw.Raw, read); err != nil {
@@ -146,7 +147,7 @@ func readReviewed(raw runtime.RawExtension) (*object, error) {
 	return read, nil
 }
 
-func named(fact *attribution.Fact) error {
+func validate(fact *attribution.Fact) error {
 	if fact.Resource == "" || fact.Name == "" || fact.UID == "" {
 		return fmt.Errorf("an object of %q under review has no resource, no name or no uid", fact.Resource)
 	}

@@ -19,19 +19,19 @@ import (
 	"github.com/configbutler/slipstream/pkg/attribution"
 )
 
-// hash stands for the keyed one, so that a test sees what is hashed.
+// hash replaces the keyed hash, so that a test sees the hashed content.
 func hash(content []byte) string { return "hash of\n" + string(content) }
 
 const (
-	// newConfigMap and oldConfigMap are the objects of jane's update, with what is runtime.
+	// newConfigMap and oldConfigMap are the objects of jane's update, with runtime fields.
 	newConfigMap = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"settings","namespace":"shop","uid":"u1","resourceVersion":"42",
 		"managedFields":[{"manager":"kubectl","operation":"Update"}]},"data":{"a":"c"}}`
 	oldConfigMap = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"settings","namespace":"shop","uid":"u1","resourceVersion":"42"},"data":{"a":"b"}}`
-	// canonical is newConfigMap without it.
+	// canonical is newConfigMap without the runtime fields.
 	canonical = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\n  namespace: shop\ndata:\n  a: c\n"
 )
 
-// review is that of jane's update of a ConfigMap, with changes.
+// review returns the review of an update of a ConfigMap by jane, with changes applied.
 func review(changes ...func(*admissionv1.AdmissionRequest)) *admissionv1.AdmissionReview {
 	request := &admissionv1.AdmissionRequest{
 		UID: "r1", Resource: metav1.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Name: "settings", Namespace: "shop",
@@ -44,7 +44,7 @@ func review(changes ...func(*admissionv1.AdmissionRequest)) *admissionv1.Admissi
 	return &admissionv1.AdmissionReview{Request: request}
 }
 
-// proposed is what review tells, with changes.
+// proposed returns the fact of the review that review returns, with changes applied.
 func proposed(changes ...func(*attribution.Fact)) *attribution.Fact {
 	fact := fact(func(f *attribution.Fact) {
 		f.Signal, f.After, f.Before, f.Content = attribution.Admission, "", "42", hash([]byte(canonical))
@@ -125,7 +125,7 @@ func TestReviews(t *testing.T) {
 			changes: []func(*admissionv1.AdmissionRequest){resource("apps", "deployments", "scale"), set(admissionv1.Update, scale(`{}`), scale(`{"replicas":1}`))},
 			want:    scaled(0),
 		},
-		"scale to what it is": {
+		"scale to the current number": {
 			changes: []func(*admissionv1.AdmissionRequest){resource("apps", "deployments", "scale"), set(admissionv1.Update, scale(`{"replicas":3}`), scale(`{"replicas":3}`))},
 		},
 		"email": {
@@ -156,7 +156,8 @@ func TestReviews(t *testing.T) {
 	}
 }
 
-// An object that was sent in another version than the one that is mirrored has another hash: no name, not a wrong one.
+// TestContentOfAnotherVersion checks that an object in another version than the mirrored one has another hash. Its author
+// is then unknown rather than wrong.
 func TestContentOfAnotherVersion(t *testing.T) {
 	content := func(version string) string {
 		object := `{"kind":"HorizontalPodAutoscaler","apiVersion":"autoscaling/` + version + `","metadata":{"name":"settings","uid":"u1"},"spec":{"maxReplicas":3}}`
@@ -189,7 +190,7 @@ func TestUnreadableReviews(t *testing.T) {
 		"no scale": review(raw("", oldConfigMap), func(r *admissionv1.AdmissionRequest) {
 			r.SubResource = "scale"
 		}),
-		"options that are none": review(func(r *admissionv1.AdmissionRequest) {
+		"invalid options": review(func(r *admissionv1.AdmissionRequest) {
 			r.Operation, r.Options.Raw = admissionv1.Delete, []byte(`7`)
 		}),
 	} {
@@ -199,7 +200,7 @@ func TestUnreadableReviews(t *testing.T) {
 				t.Fatalf("fact = %v, error = %v", fact, err)
 			}
 			if strings.Contains(err.Error(), "aHVudGVyMg") {
-				t.Errorf("the error has what is in the object: %v", err)
+				t.Errorf("the error has content of the object: %v", err)
 			}
 		})
 	}

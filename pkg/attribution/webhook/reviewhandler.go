@@ -22,28 +22,28 @@ import (
 )
 
 const (
-	// maxReviewMemory bounds the reviews that are being read or wait to become facts.
+	// maxReviewMemory bounds the bytes of all reviews that are being read or are queued.
 	maxReviewMemory = 8 * maxReview
-	// maxReviewsWaiting bounds their number: reviews of a few KiB fill the memory as soon.
-	maxReviewsWaiting = 10_000
-	// readers turn reviews into facts. One reads and hashes some thousands a second; a second one goes on where the first
-	// has met an object of a megabyte.
-	readers = 2
+	// maxQueuedReviews bounds the number of queued reviews. Reviews of a few KiB reach both bounds about together.
+	maxQueuedReviews = 10_000
+	// workers is the number of goroutines that convert reviews to facts. One converts some thousands a second; the second
+	// one continues while the first is busy with an object of a megabyte.
+	workers = 2
 )
 
-// reviewHandler takes admission reviews. It allows everything, at once: what is asked is read, hashed and recorded after
-// the answer, by a few goroutines (Run), and given up where there is no room for it. The one who made that change may stay
-// unknown then; no request of anybody's waits for us.
+// reviewHandler serves admission reviews. It allows every request immediately. A few goroutines (Run) decode, hash and
+// record the review after the response; it is dropped if the queue is full. The author of that change may then be unknown,
+// but no request to the API server is delayed.
 type reviewHandler struct {
 	recorder Recorder
 	hash     func([]byte) string
 	clock    clock.PassiveClock
 	memory   *semaphore.Weighted
-	waiting  chan waitingReview
+	queue    chan queuedReview
 }
 
-// waitingReview is a review that has been answered.
-type waitingReview struct {
+// queuedReview is a review that has been responded to.
+type queuedReview struct {
 	review   *admissionv1.AdmissionReview
 	received time.Time
 	weight   int64
@@ -52,43 +52,43 @@ type waitingReview struct {
 func newReviewHandler(recorder Recorder, hash func([]byte) string, clock clock.PassiveClock) *reviewHandler {
 	return &reviewHandler{
 		recorder: recorder, hash: hash, clock: clock,
-		memory: semaphore.NewWeighted(maxReviewMemory), waiting: make(chan waitingReview, maxReviewsWaiting),
+		memory: semaphore.NewWeighted(maxReviewMemory), queue: make(chan queuedReview, maxQueuedReviews),
 	}
 }
 
-// Run reads what has been answered, until ctx is done and nothing waits any more.
+// Run processes queued reviews until ctx is done and the queue is empty.
 func (h *reviewHandler) Run(ctx context.Context) {
 	var all sync.WaitGroup
-	for range readers {
-		all.Go(func() { h.readUntil(ctx) })
+	for range workers {
+		all.Go(func() { h.runWorker(ctx) })
 	}
 	all.Wait()
 }
 
-func (h *reviewHandler) readUntil(ctx context.Context) {
+func (h *reviewHandler) runWorker(ctx context.Context) {
 	for {
 		select {
-		case next := <-h.waiting:
-			h.read(ctx, next)
+		case next := <-h.queue:
+			h.process(ctx, next)
 			continue
 		default:
 		}
 		select {
-		case next := <-h.waiting:
-			h.read(ctx, next)
+		case next := <-h.queue:
+			h.process(ctx, next)
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-func (h *reviewHandler) read(ctx context.Context, next waitingReview) {
+func (h *reviewHandler) process(ctx context.Context, next queuedReview) {
 	defer h.memory.Release(next.weight)
 	fact, err := FactOfReview(next.review, next.received, h.hash)
 	switch {
 	case err != nil:
 		admissionReviews.WithLabelValues(unreadable).Inc()
-		klog.FromContext(ctx).V(2).Info("An admission review could not be read", "reason", err)
+		klog.FromContext(ctx).V(2).Info("Failed to read admission review", "reason", err)
 	case fact == nil:
 		admissionReviews.WithLabelValues(ignored).Inc()
 	default:
@@ -100,35 +100,35 @@ func (h *reviewHandler) read(ctx context.Context, next waitingReview) {
 func (h *reviewHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	received := h.clock.Now()
 	if refusal := checkPost(w, r); refusal != nil {
-		refuse(w, refusal)
+		writeError(w, refusal)
 		return
 	}
-	weight := weigh(r, maxReview)
-	// Without room the answer is an error, which failurePolicy Ignore takes for yes: to wait would hold the request up that
-	// is under review, and to allow it takes its uid.
+	weight := bodySize(r, maxReview)
+	// Without free memory the response is an error, which failurePolicy Ignore treats as allowed. Waiting would delay the
+	// request under review, and a response that allows it needs its uid, which is in the body.
 	if !h.memory.TryAcquire(weight) {
 		admissionReviews.WithLabelValues(dropped).Inc()
-		refuse(w, unavailable("too many admission reviews at a time"))
+		writeError(w, unavailable("too many admission reviews at a time"))
 		return
 	}
-	review, refusal := h.answer(w, r)
+	review, refusal := h.respond(w, r)
 	if refusal != nil {
-		refuse(w, refusal)
+		writeError(w, refusal)
 	}
 	if review == nil {
 		h.memory.Release(weight)
 		return
 	}
 	select {
-	case h.waiting <- waitingReview{review, received, weight}:
+	case h.queue <- queuedReview{review, received, weight}:
 	default:
 		h.memory.Release(weight)
 		admissionReviews.WithLabelValues(dropped).Inc()
 	}
 }
 
-// answer allows what is under review, if it can be told what that is, and returns the review, if it can be read.
-func (h *reviewHandler) answer(w http.ResponseWriter, r *http.Request) (*admissionv1.AdmissionReview, *apierrors.StatusError) {
+// respond allows the request under review, if its uid can be read, and returns the review, if it can be decoded.
+func (h *reviewHandler) respond(w http.ResponseWriter, r *http.Request) (*admissionv1.AdmissionReview, *apierrors.StatusError) {
 	body, refusal := readBody(w, r, maxReview)
 	if refusal != nil {
 		return nil, refusal
@@ -147,14 +147,14 @@ func (h *reviewHandler) answer(w http.ResponseWriter, r *http.Request) (*admissi
 	return nil, nil
 }
 
-// findUID looks for the uid of a review of which nothing else is understood.
+// findUID returns the uid of a review that cannot be decoded otherwise, or an empty one.
 func findUID(body []byte) types.UID {
 	var review struct {
 		Request struct {
 			UID types.UID `json:"uid"`
 		} `json:"request"`
 	}
-	// What is no JSON has no uid.
+	// A body that is not JSON has no uid.
 	_ = json.Unmarshal(body, &review)
 	return review.Request.UID
 }

@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// minSegment is the fewest characters of a segment: 128 random bits in hexadecimal digits.
+	// minSegment is the minimum length of a segment: 128 random bits in hexadecimal digits.
 	minSegment = 32
-	// segmentInterval is how often the file is read. It takes a few microseconds.
+	// segmentInterval is the interval at which the file is read, which takes a few microseconds.
 	segmentInterval = time.Second
-	// segmentCharacters need no escape in a path.
+	// segmentCharacters are the characters that need no escape in a path.
 	segmentCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~"
 )
 
-// segments are the secrets of which one has to end the webhook's path. Only their hashes are kept.
+// segments holds the hashes of the secrets of which one must end the webhook's path.
 type segments struct {
 	file string
 	sums atomic.Pointer[[][sha256.Size]byte]
@@ -38,14 +38,14 @@ func newSegments(file string) (*segments, error) {
 	return s, s.load()
 }
 
-// CheckSegmentFile says what is wrong with a file of segments.
+// CheckSegmentFile returns an error if a segment file is invalid.
 func CheckSegmentFile(file string) error {
 	_, err := readSegments(file)
 	return err
 }
 
-// readSegments reads one segment from each line, so that an old one can stay until no webhook uses it any more. Errors do
-// not repeat what is in the file.
+// readSegments reads one segment from each line, so that an old one can remain until no webhook uses it any more. Errors
+// do not contain the content of the file.
 func readSegments(file string) ([][sha256.Size]byte, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -79,16 +79,16 @@ func (s *segments) load() error {
 	return nil
 }
 
-// Run follows the file until ctx is done. While it cannot be read, the segments stay as they are.
+// Run reloads the file at each interval until ctx is done. While the file is invalid, the last valid segments remain.
 func (s *segments) Run(ctx context.Context) {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		if err := s.load(); err != nil {
-			klog.FromContext(ctx).Error(err, "The segments of the admission webhook's path stay as they are")
+			klog.FromContext(ctx).Error(err, "Failed to reload admission webhook path segments, keeping the previous ones")
 		}
 	}, segmentInterval)
 }
 
-// match takes the same time whatever it is given: hashes are compared, and all of them.
+// match reports whether a segment is valid, in constant time: it compares hashes, and all of them.
 func (s *segments) match(segment string) bool {
 	sum, found := sha256.Sum256([]byte(segment)), 0
 	for _, known := range *s.sums.Load() {

@@ -1,8 +1,8 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fairqueue keeps a bounded number of values of many owners, so that an owner who has many cannot push out those
-// of the others: beyond the bound, whoever has most loses their oldest.
+// Package fairqueue implements a bounded queue of values of many owners. Beyond the bound, the oldest value of the owner
+// with the most values is evicted, so that an owner with many values cannot evict those of others.
 package fairqueue
 
 import (
@@ -10,37 +10,36 @@ import (
 	"container/list"
 )
 
-// Queue holds values in the order in which each owner's came. It is not safe for concurrent use.
+// Queue holds each owner's values in the order in which they were added. It is not safe for concurrent use.
 type Queue[V any] struct {
 	bound  int
 	length int
 	owners map[string]*owner
-	// most has the owner with most values first.
+	// most is a heap with the owner with the most values first.
 	most owners
 }
 
-// Entry is the place of a value in a queue.
+// Entry is an element of a queue.
 type Entry[V any] struct {
 	Value V
 
 	owner *owner
-	// element is nil once the value has left.
+	// element is nil once the entry has been removed.
 	element *list.Element
 }
 
-// Queued says whether the value is still there.
+// Queued reports whether the entry is in the queue.
 func (e *Entry[V]) Queued() bool { return e.element != nil }
 
-// New returns an empty queue for at most bound values.
+// New returns an empty queue that holds at most bound values.
 func New[V any](bound int) *Queue[V] {
 	return &Queue[V]{bound: bound, owners: map[string]*owner{}}
 }
 
-// Len is how many values there are.
+// Len returns the number of values.
 func (q *Queue[V]) Len() int { return q.length }
 
-// Add appends a value of an owner. If that is one too many, it returns the entry that had to leave, which may be the new
-// one.
+// Add appends a value of an owner. If the queue was full, it also returns the evicted entry, which may be the new one.
 func (q *Queue[V]) Add(name string, value V) (added, evicted *Entry[V]) {
 	o, found := q.owners[name]
 	if !found {
@@ -58,14 +57,14 @@ func (q *Queue[V]) Add(name string, value V) (added, evicted *Entry[V]) {
 	return added, evicted
 }
 
-// Evict removes the oldest value of the owner with most values, and returns its entry. The queue must not be empty.
+// Evict removes the oldest value of the owner with the most values and returns its entry. The queue must not be empty.
 func (q *Queue[V]) Evict() *Entry[V] {
 	evicted := q.most[0].entries.Front().Value.(*Entry[V])
 	q.Remove(evicted)
 	return evicted
 }
 
-// Remove takes a value out, if it is still there.
+// Remove removes an entry. It does nothing if the entry is no longer queued.
 func (q *Queue[V]) Remove(entry *Entry[V]) {
 	if !entry.Queued() {
 		return
@@ -82,7 +81,7 @@ func (q *Queue[V]) Remove(entry *Entry[V]) {
 	heap.Fix(&q.most, o.place)
 }
 
-// Entries returns all that there is, in the order of each owner's.
+// Entries returns all entries, those of each owner in their order.
 func (q *Queue[V]) Entries() []*Entry[V] {
 	entries := make([]*Entry[V], 0, q.length)
 	for _, o := range q.most {
@@ -93,11 +92,11 @@ func (q *Queue[V]) Entries() []*Entry[V] {
 	return entries
 }
 
-// owner has at least one value.
+// owner is an owner with at least one value.
 type owner struct {
 	name    string
 	entries list.List
-	// place is that in the heap.
+	// place is the index in the heap.
 	place int
 }
 
@@ -106,25 +105,25 @@ type owners []*owner
 
 var _ heap.Interface = &owners{}
 
-// Len is that of sort.Interface.
+// Len implements sort.Interface.
 func (o owners) Len() int { return len(o) }
 
-// Less says whether owner i has more than owner j.
+// Less reports whether owner i has more values than owner j.
 func (o owners) Less(i, j int) bool { return o[i].entries.Len() > o[j].entries.Len() }
 
-// Swap is that of sort.Interface.
+// Swap implements sort.Interface.
 func (o owners) Swap(i, j int) {
 	o[i], o[j] = o[j], o[i]
 	o[i].place, o[j].place = i, j
 }
 
-// Push is that of heap.Interface.
+// Push implements heap.Interface.
 func (o *owners) Push(added any) {
 	added.(*owner).place = len(*o)
 	*o = append(*o, added.(*owner))
 }
 
-// Pop is that of heap.Interface.
+// Pop implements heap.Interface.
 func (o *owners) Pop() any {
 	last := (*o)[len(*o)-1]
 	*o = (*o)[:len(*o)-1]

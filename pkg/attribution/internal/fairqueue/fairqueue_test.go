@@ -12,20 +12,20 @@ import (
 	"github.com/configbutler/slipstream/pkg/attribution/internal/fairqueue"
 )
 
-func TestWhoHasMostLosesTheOldest(t *testing.T) {
+func TestOldestOfLargestOwnerIsEvicted(t *testing.T) {
 	q := fairqueue.New[string](4)
-	var gone []string
+	var removed []string
 	for _, value := range []string{"a1", "b1", "a2", "a3", "c1", "b2", "d1", "a4", "a5"} {
 		if _, evicted := q.Add(value[:1], value); evicted != nil {
-			gone = append(gone, evicted.Value)
+			removed = append(removed, evicted.Value)
 		}
 	}
-	// After "d1", everybody has one but b or a, whichever had two.
-	if len(gone) != 5 || gone[0] != "a1" {
-		t.Errorf("gone are %v", gone)
+	// After "d1", each owner has one value, except for a or b, which has two.
+	if len(removed) != 5 || removed[0] != "a1" {
+		t.Errorf("evicted %v", removed)
 	}
 	if got := values(q); len(got) != 4 || !slices.Contains(got, "c1") || !slices.Contains(got, "d1") || !slices.Contains(got, "a5") {
-		t.Errorf("left are %v", got)
+		t.Errorf("values are %v", got)
 	}
 }
 
@@ -36,7 +36,7 @@ func values(q *fairqueue.Queue[string]) (found []string) {
 	return found
 }
 
-// TestQueueIsFair compares random histories with what the rules say, worked out slowly.
+// TestQueueIsFair compares random histories with a simple model.
 func TestQueueIsFair(t *testing.T) {
 	const bound = 20
 	seed := rand.Uint64()
@@ -47,7 +47,7 @@ func TestQueueIsFair(t *testing.T) {
 		if entries := q.Entries(); len(entries) > 0 && random.IntN(3) == 0 {
 			entry := entries[random.IntN(len(entries))]
 			q.Remove(entry)
-			q.Remove(entry) // twice is no harm
+			q.Remove(entry) // a second time is a no-op
 			drop(model, entry)
 		} else {
 			name := fmt.Sprint(random.IntN(6) * random.IntN(3))
@@ -79,7 +79,7 @@ func checkEvicted(t *testing.T, model map[string][]*fairqueue.Entry[string], evi
 			return
 		}
 	}
-	t.Fatalf("%s had to leave, which is not the oldest of who has most", evicted.Value)
+	t.Fatalf("evicted %s, which is not the oldest value of the owner with the most values", evicted.Value)
 }
 
 func checkOrder(t *testing.T, q *fairqueue.Queue[string], model map[string][]*fairqueue.Entry[string]) {

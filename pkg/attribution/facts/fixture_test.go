@@ -25,12 +25,12 @@ import (
 )
 
 const (
-	prefix   = "/registry-work"
-	patience = 2 * time.Minute
+	prefix      = "/registry-work"
+	testTimeout = 2 * time.Minute
 )
 
-// onBoth runs a test over bbolt and over etcd.
-func onBoth(t *testing.T, test func(*testing.T, *clientv3.Client)) {
+// onBothStores runs a test with bbolt and with etcd.
+func onBothStores(t *testing.T, test func(*testing.T, *clientv3.Client)) {
 	t.Helper()
 	t.Run("bbolt", func(t *testing.T) { test(t, bolttest.NewClient(t)) })
 	t.Run("etcd", func(t *testing.T) { test(t, newEtcd(t)) })
@@ -49,7 +49,7 @@ func newEtcd(t testing.TB) *clientv3.Client {
 	return client.Client
 }
 
-// newLog is the log of one more replica.
+// newLog returns the log of another replica.
 func newLog(client *clientv3.Client) *attributionfacts.Log {
 	return newLogAt(client, clock.RealClock{})
 }
@@ -58,12 +58,12 @@ func newLogAt(client *clientv3.Client, at clock.WithTicker) *attributionfacts.Lo
 	return attributionfacts.New(storetable.New(client.KV, prefix, storetable.WithWatcher(client.Watcher)), at)
 }
 
-// table is where logs keep their rows.
+// table returns the table in which logs store their rows.
 func table(client *clientv3.Client) *storetable.Table {
 	return storetable.New(client.KV, prefix).Table("facts")
 }
 
-// start runs something until the test ends, or until it is stopped.
+// start runs work in the background until the test ends or stop is called.
 func start(t testing.TB, work func(context.Context)) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -77,29 +77,29 @@ func start(t testing.TB, work func(context.Context)) (stop func()) {
 	return stop
 }
 
-// follower is a leader that notes what it is told.
+// follower records the facts that it receives.
 type follower struct {
 	mu sync.Mutex
-	// recovered and told are facts by ID, and how often they were told.
-	recovered, told map[string]int
-	last            []attribution.Fact
-	// calls counts calls, lists those with all that there is.
+	// recovered and received are the number of times that each fact was received, by ID: as part of a list, or as new.
+	recovered, received map[string]int
+	last                []attribution.Fact
+	// calls is the number of calls, lists that of calls with a list of all facts.
 	calls, lists int
 	stop         func()
 }
 
 func follow(t testing.TB, log *attributionfacts.Log) *follower {
 	t.Helper()
-	f := &follower{recovered: map[string]int{}, told: map[string]int{}}
-	f.stop = start(t, func(ctx context.Context) { log.Follow(ctx, f.note) })
+	f := &follower{recovered: map[string]int{}, received: map[string]int{}}
+	f.stop = start(t, func(ctx context.Context) { log.Follow(ctx, f.record) })
 	eventually(t, "the first list", func() bool { return f.count().lists > 0 })
 	return f
 }
 
-func (f *follower) note(facts []attribution.Fact, recovered bool) {
+func (f *follower) record(facts []attribution.Fact, recovered bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	of := f.told
+	of := f.received
 	if recovered {
 		of = f.recovered
 		f.lists++
@@ -111,36 +111,36 @@ func (f *follower) note(facts []attribution.Fact, recovered bool) {
 	f.last = facts
 }
 
-// timesTold is how often a fact was told that was not recovered.
-func (f *follower) timesTold(id string) int {
+// timesReceived returns how often a fact was received as new.
+func (f *follower) timesReceived(id string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.told[id]
+	return f.received[id]
 }
 
-type counts struct{ recovered, told, calls, lists int }
+type counts struct{ recovered, received, calls, lists int }
 
 func (f *follower) count() counts {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return counts{len(f.recovered), len(f.told), f.calls, f.lists}
+	return counts{len(f.recovered), len(f.received), f.calls, f.lists}
 }
 
-func eventually(t testing.TB, what string, holds func() bool) {
+func eventually(t testing.TB, condition string, holds func() bool) {
 	t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(testTimeout)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for !holds() {
 		select {
 		case <-deadline:
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("timed out waiting for %s", condition)
 		case <-tick.C:
 		}
 	}
 }
 
-// newFact is an update of an object.
+// newFact returns the fact of an update of an object.
 func newFact(namespace string, number int) attribution.Fact {
 	return attribution.Fact{
 		ID: fmt.Sprintf("%s/%d", namespace, number), Signal: attribution.Audit, Operation: v1alpha1.OperationUpdate,
@@ -162,14 +162,14 @@ func newFacts(namespace string, n int) []attribution.Fact {
 	return facts
 }
 
-// deletionOf is a lasting fact.
+// deletionOf returns a lasting fact.
 func deletionOf(namespace string, uid types.UID, begun time.Time) attribution.Fact {
 	fact := newFact(namespace, 0)
 	fact.ID, fact.UID, fact.Operation, fact.Lasting, fact.Begun = "delete/"+string(uid), uid, v1alpha1.OperationDelete, true, begun
 	return fact
 }
 
-// keys are those of the stored rows that begin with a prefix.
+// keys returns the keys of the stored rows that begin with a prefix.
 func keys(t testing.TB, client *clientv3.Client, prefix string) (found []string) {
 	t.Helper()
 	for row, err := range table(client).Scan(t.Context(), prefix) {
@@ -181,7 +181,7 @@ func keys(t testing.TB, client *clientv3.Client, prefix string) (found []string)
 	return found
 }
 
-// count is how many there are of them.
+// count returns the number of stored rows that begin with a prefix.
 func count(t testing.TB, client *clientv3.Client, prefix string) int {
 	t.Helper()
 	n, err := table(client).Count(t.Context(), prefix)
@@ -191,32 +191,32 @@ func count(t testing.TB, client *clientv3.Client, prefix string) int {
 	return int(n)
 }
 
-// shakyKV is a store that fails while it is told to.
-type shakyKV struct {
+// faultyKV is a store whose operations fail or hang on demand.
+type faultyKV struct {
 	clientv3.KV
 	mu sync.Mutex
-	// failure is what transactions and reads end with.
+	// failure is the error of transactions and reads, nil for success.
 	failure error
-	// hangs makes transactions wait for the end of their context.
+	// hangs makes transactions block until their context is done.
 	hangs        bool
 	transactions int
 }
 
 var errStore = errors.New("the store fails")
 
-func (s *shakyKV) set(failure error) {
+func (s *faultyKV) set(failure error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failure = failure
 }
 
-func (s *shakyKV) tried() int {
+func (s *faultyKV) attempts() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.transactions
 }
 
-func (s *shakyKV) Get(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+func (s *faultyKV) Get(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.GetResponse, error) {
 	s.mu.Lock()
 	failure := s.failure
 	s.mu.Unlock()
@@ -226,7 +226,7 @@ func (s *shakyKV) Get(ctx context.Context, key string, options ...clientv3.OpOpt
 	return s.KV.Get(ctx, key, options...)
 }
 
-func (s *shakyKV) Txn(ctx context.Context) clientv3.Txn {
+func (s *faultyKV) Txn(ctx context.Context) clientv3.Txn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.transactions++

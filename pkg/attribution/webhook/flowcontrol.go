@@ -15,11 +15,11 @@ import (
 	fcrequest "k8s.io/apiserver/pkg/util/flowcontrol/request"
 )
 
-// segmentKey is that of the segment in a request's context.
+// segmentKey is the key of the segment in a request's context.
 type segmentKey struct{}
 
-// withoutSegment takes the secret out of the webhook's path before anything can write it down: access logs, audit logs,
-// traces and panics show the path of a request. From there on it is in the request's context only.
+// withoutSegment removes the secret from the webhook's path before any filter can record it: access logs, audit logs,
+// traces and panics contain the path of a request. Afterwards the secret is only in the request's context.
 func (e *Endpoints) withoutSegment(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if segment, ok := strings.CutPrefix(r.URL.Path, webhookPath); ok && e.segments != nil {
@@ -31,21 +31,22 @@ func (e *Endpoints) withoutSegment(handler http.Handler) http.Handler {
 	})
 }
 
-// passage lets requests pass priority and fairness that have shown a certificate or a secret of ours. Nobody else can
-// be the user of these paths, so they cannot be flooded, and their own bounds hold instead (maxAuditMemory and
-// maxReviewMemory). In a queue with everybody's requests, a busy cluster's reviews would time out and its audit events be
-// given up when they are wanted most; and the API server would take seats from the users of the API, in bursts. Reviews that
-// come through the aggregator are exempt without our doing, by upstream's FlowSchema for system:masters.
+// flowControl exempts requests from priority and fairness that are authenticated by a certificate or secret of the
+// endpoints. Other clients cannot authenticate at these paths, so they cannot flood them, and the endpoints have bounds
+// of their own (maxAuditMemory and maxReviewMemory). In a shared queue, the reviews of a busy cluster would time out and
+// its audit events would be dropped when they are needed most; and bursts from the API server would take seats from other
+// users of the API. Reviews that come through the aggregator are already exempt by upstream's FlowSchema for
+// system:masters.
 //
-// With --enable-priority-and-fairness=false there is one bound for all, --max-mutating-requests-inflight, of which both
-// paths take their part like every other request.
-type passage struct {
+// With --enable-priority-and-fairness=false, requests to both paths count towards --max-mutating-requests-inflight like
+// any other.
+type flowControl struct {
 	flowcontrol.Interface
 	endpoints *Endpoints
 }
 
 // Handle implements flowcontrol.Interface.
-func (p passage) Handle(
+func (p flowControl) Handle(
 	ctx context.Context, digest flowcontrol.RequestDigest, note func(*flowcontrolv1.FlowSchema, *flowcontrolv1.PriorityLevelConfiguration, string),
 	estimate func() fcrequest.WorkEstimate, queued fq.QueueNoteFn, execute func(),
 ) {

@@ -16,7 +16,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/attribution"
 )
 
-// object is what facts need of an object. The rest of it may be anything.
+// object has the fields of an object that facts need. All other fields are ignored.
 type object struct {
 	metav1.TypeMeta
 	Metadata struct {
@@ -29,10 +29,10 @@ type object struct {
 	} `json:"metadata"`
 }
 
-// isStatus says whether an answer tells how it went instead of what there is now.
+// isStatus reports whether a response is a Status rather than the object.
 func (o *object) isStatus() bool { return o.Kind == "Status" && o.APIVersion == "v1" }
 
-// readObject reads what an event carries, which is nil where its level or a truncation left it out.
+// readObject decodes the object of an event. It returns nil if the event has none because of its level or truncation.
 func readObject(raw *runtime.Unknown) (*object, error) {
 	if raw == nil || len(raw.Raw) == 0 {
 		return nil, nil
@@ -44,32 +44,32 @@ func readObject(raw *runtime.Unknown) (*object, error) {
 	return read, nil
 }
 
-// factsOfWrite are those of a create, update or patch. The answer to a request for a scale carries the uid and the
-// resourceVersion of the object that is scaled. Other subresources count if their answer does so, too.
+// factsOfWrite returns the facts of a create, update or patch. The response to a write of the scale subresource has the
+// uid and the resourceVersion of the scaled object. Other subresources count only if their response has them, too.
 func factsOfWrite(event *auditv1.Event, fact attribution.Fact) ([]attribution.Fact, error) {
-	answer, err := readObject(event.ResponseObject)
+	response, err := readObject(event.ResponseObject)
 	if err != nil {
 		return nil, err
 	}
-	if answer != nil && !answer.isStatus() && (fact.Name == "" || fact.Name == answer.Metadata.Name) {
-		fact.Name = answer.Metadata.Name
-		if answer.Metadata.UID != "" && answer.Metadata.ResourceVersion != "" {
-			fact.UID, fact.After = answer.Metadata.UID, answer.Metadata.ResourceVersion
+	if response != nil && !response.isStatus() && (fact.Name == "" || fact.Name == response.Metadata.Name) {
+		fact.Name = response.Metadata.Name
+		if response.Metadata.UID != "" && response.Metadata.ResourceVersion != "" {
+			fact.UID, fact.After = response.Metadata.UID, response.Metadata.ResourceVersion
 		}
 	}
-	// An object without a name is one whose name was generated and not reported, or none that is stored, like a review.
+	// There is no name if it was generated and not reported, or if the object is not stored, like a SubjectAccessReview.
 	if fact.Name == "" {
 		return nil, nil
 	}
 	subresource := event.ObjectRef.Subresource
-	if fact.After == "" && subresource != "" && (subresource != scaleSubresource || answer != nil) {
+	if fact.After == "" && subresource != "" && (subresource != scaleSubresource || response != nil) {
 		return nil, nil
 	}
 	return []attribution.Fact{fact}, nil
 }
 
-// factsOfDelete are those of the deletion of one object. The answer is a Status with the uid of what is gone, or the object
-// that stays for as long as its finalizers or its grace period want.
+// factsOfDelete returns the facts of the deletion of one object. The response is a Status with the uid of the deleted
+// object, or the object itself if finalizers or a grace period delay its removal.
 func factsOfDelete(event *auditv1.Event, fact attribution.Fact) ([]attribution.Fact, error) {
 	if event.ObjectRef.Subresource != "" {
 		return nil, nil
@@ -77,17 +77,17 @@ func factsOfDelete(event *auditv1.Event, fact attribution.Fact) ([]attribution.F
 	if options, err := readDeleteOptions(event.RequestObject); err != nil || len(options.DryRun) > 0 {
 		return nil, err
 	}
-	answer, err := readObject(event.ResponseObject)
+	response, err := readObject(event.ResponseObject)
 	switch {
 	case err != nil:
 		return nil, err
-	case answer == nil:
-	case answer.isStatus():
+	case response == nil:
+	case response.isStatus():
 		fact.UID, err = deletedUID(event.ResponseObject)
-	case answer.Metadata.Name == fact.Name:
-		fact.UID = answer.Metadata.UID
-		if fact.UID != "" && answer.Metadata.DeletionTimestamp != "" {
-			fact.Lasting, fact.After = true, answer.Metadata.ResourceVersion
+	case response.Metadata.Name == fact.Name:
+		fact.UID = response.Metadata.UID
+		if fact.UID != "" && response.Metadata.DeletionTimestamp != "" {
+			fact.Lasting, fact.After = true, response.Metadata.ResourceVersion
 		}
 	}
 	if err != nil || fact.Name == "" {
@@ -96,7 +96,7 @@ func factsOfDelete(event *auditv1.Event, fact attribution.Fact) ([]attribution.F
 	return []attribution.Fact{fact}, nil
 }
 
-// deletedUID is the uid in the details of a Status.
+// deletedUID returns the uid in the details of a Status.
 func deletedUID(raw *runtime.Unknown) (types.UID, error) {
 	status := metav1.Status{}
 	if err := json.Unmarshal(raw.Raw, &status); err != nil {
@@ -108,8 +108,8 @@ func deletedUID(raw *runtime.Unknown) (types.UID, error) {
 	return status.Details.UID, nil
 }
 
-// factsOfDeleteCollection are one for each object that the answer lists, as it was before, or one for all that the
-// request selected.
+// factsOfDeleteCollection returns one fact for each object that the response lists, or one fact for the whole selection
+// if the response has no list.
 func factsOfDeleteCollection(event *auditv1.Event, fact attribution.Fact, query url.Values) ([]attribution.Fact, error) {
 	options, err := readDeleteOptions(event.RequestObject)
 	if err != nil || len(options.DryRun) > 0 {
@@ -139,7 +139,7 @@ func factsOfDeleteCollection(event *auditv1.Event, fact attribution.Fact, query 
 	return facts, nil
 }
 
-// readItems returns the items of a list whose items all say which object they are.
+// readItems returns the items of a list. listed is false if there is no list, or if an item lacks a name or uid.
 func readItems(raw *runtime.Unknown) (items []object, listed bool, err error) {
 	if raw == nil || len(raw.Raw) == 0 {
 		return nil, false, nil
@@ -169,8 +169,8 @@ func readDeleteOptions(raw *runtime.Unknown) (*metav1.DeleteOptions, error) {
 	return options, nil
 }
 
-// lasts says whether an object may stay for a while after it has been deleted: until its finalizers are gone, among them
-// those of the options, or until its containers or its content are.
+// lasts reports whether an object may exist for a while after its deletion: until its finalizers are removed, including
+// those that the options add, or until its containers (a Pod) or its content (a Namespace) are deleted.
 func lasts(group, resource string, deleted *object, options *metav1.DeleteOptions) bool {
 	if len(deleted.Metadata.Finalizers) > 0 || group == "" && (resource == "pods" || resource == "namespaces") {
 		return true

@@ -40,9 +40,9 @@ import (
 )
 
 const (
-	// patience is more than anything waited for here takes on a busy machine.
-	patience = 2 * time.Minute
-	// secret ends the webhook's path.
+	// testTimeout is longer than any wait of these tests takes on a busy machine.
+	testTimeout = 2 * time.Minute
+	// secret is the last segment of the webhook's path.
 	secret = "0123456789abcdef0123456789abcdef"
 
 	auditPath     = "/audit"
@@ -50,7 +50,7 @@ const (
 	webhookPath   = "/process-validating-webhook/"
 )
 
-// recorder keeps facts in memory, or fails.
+// recorder is a Recorder that stores facts in memory, or fails.
 type recorder struct {
 	mu    sync.Mutex
 	facts []attribution.Fact
@@ -72,7 +72,7 @@ func (r *recorder) Enqueue(facts ...attribution.Fact) {
 	for _, fact := range facts {
 		select {
 		case r.came <- fact:
-		default: // The test looks at others.
+		default: // The test does not read them.
 		}
 	}
 }
@@ -83,21 +83,22 @@ func (r *recorder) recorded() []attribution.Fact {
 	return slices.Clone(r.facts)
 }
 
-// stage is a real server on a port of its own, with the endpoints and with the authentication of an aggregated server.
-type stage struct {
+// testServer is a server on its own port, with the endpoints and with the authentication of an aggregated server.
+type testServer struct {
 	recorder *recorder
 	url      string
-	// cluster signs the cluster's users, proxy the aggregator, audit and webhook the clients of the endpoints.
+	// cluster signs the certificates of the cluster's users, proxy that of the aggregator, audit and webhook those of the
+	// endpoints' clients.
 	cluster, proxy, audit, webhook *pki.Authority
-	// folder has the files that the server follows.
+	// folder holds the files that the server watches.
 	folder  string
 	serving *pki.Authority
 }
 
-// newStage starts a server. change may change what the endpoints are told, and the server.
-func newStage(t *testing.T, change func(*stage, *attributionwebhook.Config, *genericapiserver.Config)) *stage {
+// newTestServer starts a server. change may modify the configuration of the endpoints and of the server.
+func newTestServer(t *testing.T, change func(*testServer, *attributionwebhook.Config, *genericapiserver.Config)) *testServer {
 	t.Helper()
-	s := &stage{recorder: &recorder{came: make(chan attribution.Fact, 100)}, folder: t.TempDir()}
+	s := &testServer{recorder: &recorder{came: make(chan attribution.Fact, 100)}, folder: t.TempDir()}
 	for name, authority := range map[string]**pki.Authority{
 		"cluster": &s.cluster, "proxy": &s.proxy, "audit": &s.audit, "webhook": &s.webhook, "serving": &s.serving,
 	} {
@@ -124,17 +125,17 @@ func newStage(t *testing.T, change func(*stage, *attributionwebhook.Config, *gen
 	return s
 }
 
-func (s *stage) file(name string) string { return filepath.Join(s.folder, name) }
+func (s *testServer) file(name string) string { return filepath.Join(s.folder, name) }
 
-func (s *stage) write(t *testing.T, name, content string) {
+func (s *testServer) write(t *testing.T, name, content string) {
 	t.Helper()
 	if err := os.WriteFile(s.file(name), []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// newAuthority makes an authority and writes its certificate to the stage's folder.
-func (s *stage) newAuthority(t *testing.T, name string) *pki.Authority {
+// newAuthority creates an authority and writes its certificate to the server's folder.
+func (s *testServer) newAuthority(t *testing.T, name string) *pki.Authority {
 	t.Helper()
 	authority, err := pki.NewAuthority(name)
 	if err != nil {
@@ -146,9 +147,9 @@ func (s *stage) newAuthority(t *testing.T, name string) *pki.Authority {
 	return authority
 }
 
-// newConfig is the configuration of a server that knows the cluster's users and its aggregator, and lets do whom the
-// cluster lets.
-func (s *stage) newConfig(t *testing.T) *genericapiserver.Config {
+// newConfig returns the configuration of a server that authenticates the cluster's users and its aggregator, and
+// authorizes as permit does.
+func (s *testServer) newConfig(t *testing.T) *genericapiserver.Config {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
@@ -183,7 +184,7 @@ func (s *stage) newConfig(t *testing.T) *genericapiserver.Config {
 	return config
 }
 
-// permit is what the cluster's RBAC permits.
+// permit authorizes requests as the cluster's RBAC does.
 func permit(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	audits := a.GetUser().GetName() == "kube-apiserver-audit" && a.GetPath() == auditPath && a.GetVerb() == "post"
 	if audits || slices.Contains(a.GetUser().GetGroups(), "system:masters") {
@@ -192,7 +193,7 @@ func permit(_ context.Context, a authorizer.Attributes) (authorizer.Decision, st
 	return authorizer.DecisionNoOpinion, "no rule permits it", nil
 }
 
-func (s *stage) listen(t *testing.T, config *genericapiserver.Config) {
+func (s *testServer) listen(t *testing.T, config *genericapiserver.Config) {
 	t.Helper()
 	pair, err := s.serving.Server("server", "127.0.0.1")
 	if err != nil {
@@ -214,7 +215,7 @@ func (s *stage) listen(t *testing.T, config *genericapiserver.Config) {
 	s.url = "https://" + listener.Addr().String()
 }
 
-func (s *stage) run(t *testing.T, config *genericapiserver.Config, endpoints *attributionwebhook.Endpoints) {
+func (s *testServer) run(t *testing.T, config *genericapiserver.Config, endpoints *attributionwebhook.Endpoints) {
 	t.Helper()
 	server, err := config.Complete(nil).New("test", genericapiserver.NewEmptyDelegate())
 	if err != nil {
@@ -234,7 +235,7 @@ func (s *stage) run(t *testing.T, config *genericapiserver.Config, endpoints *at
 	})
 }
 
-// certificate is that of a client, signed by one of the stage's authorities.
+// certificate returns a client certificate, signed by one of the server's authorities.
 func certificate(t *testing.T, by *pki.Authority, user string, groups ...string) *tls.Certificate {
 	t.Helper()
 	pair, err := by.Client(user, groups...)
@@ -248,18 +249,18 @@ func certificate(t *testing.T, by *pki.Authority, user string, groups ...string)
 	return &certificate
 }
 
-// exchange is a request and what comes of it.
+// exchange is a request to the server.
 type exchange struct {
 	method, path string
 	certificate  *tls.Certificate
-	// pick sends the certificate only if the server asks for one of its authority, as programs in Go do.
+	// pick sends the certificate only if the server lists its authority in the TLS handshake, as Go's clients do.
 	pick    bool
 	headers http.Header
 	body    string
 }
 
-// send returns the answer's code, headers and body.
-func (s *stage) send(t *testing.T, e exchange) (int, http.Header, string) {
+// send sends a request and returns the response's code, headers and body.
+func (s *testServer) send(t *testing.T, e exchange) (int, http.Header, string) {
 	t.Helper()
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(s.serving.Certificate)
@@ -279,7 +280,7 @@ func (s *stage) send(t *testing.T, e exchange) (int, http.Header, string) {
 	for name, values := range e.headers {
 		request.Header[name] = values
 	}
-	response, err := (&http.Client{Transport: transport, Timeout: patience}).Do(request)
+	response, err := (&http.Client{Transport: transport, Timeout: testTimeout}).Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
