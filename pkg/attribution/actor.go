@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// NewActor is who a user is, by what an API server knows of them.
+// NewActor returns the Actor for a user as an API server authenticated it.
 func NewActor[V ~[]string](username string, groups []string, extra map[string]V) Actor {
 	return Actor{Username: username, Groups: groups, Name: claim(extra, "name"), Email: claim(extra, "email")}
 }
 
-// claim is what an identity provider says of a user: the extra field of that name, or else the first whose name ends in
-// it after a slash, as the fields of a structured authentication configuration have to be called.
+// claim returns a claim of the identity provider about a user: the extra field of that name, or else the first field
+// whose name ends in it after a slash, as structured authentication configuration requires.
 func claim[V ~[]string](extra map[string]V, name string) string {
 	keys := slices.Sorted(maps.Keys(extra))
 	for _, key := range append([]string{name}, keys...) {

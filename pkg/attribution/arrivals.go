@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// arrivalsLimit bounds the changes for which the lag of facts can be measured.
+	// arrivalsLimit bounds the changes for which the lag of facts is measured.
 	arrivalsLimit = 10_000
-	// clockSkew is how far the clocks of API servers and ours may be apart.
+	// clockSkew is the assumed maximum difference between the clocks of API servers and ours.
 	clockSkew = time.Second
 )
 
@@ -22,49 +22,49 @@ type revision struct {
 	version string
 }
 
-// anyVersion stands for the version that a change started from where that is not known.
+// anyVersion replaces the resourceVersion that a change started from if it is unknown.
 const anyVersion = "?"
 
-// arrivals remembers when the last changes came, and so tells how late the facts about them are, whether or not the
-// changes have waited for them.
+// arrivals records when the last changes arrived. It measures how late the facts about them are, whether or not the
+// changes waited for them.
 type arrivals struct {
-	// at has the times by the state that a change has made, and by the one that it started from.
-	made, tried map[revision]time.Time
-	// order is a ring of the keys, the oldest at next.
+	// after has the times by the state that a change created, before by the state that it started from.
+	after, before map[revision]time.Time
+	// order is a ring of the keys, with the oldest at next.
 	order []arrival
 	next  int
 }
 
-type arrival struct{ made, tried revision }
+type arrival struct{ after, before revision }
 
 func newArrivals() *arrivals {
-	return &arrivals{made: map[revision]time.Time{}, tried: map[revision]time.Time{}}
+	return &arrivals{after: map[revision]time.Time{}, before: map[revision]time.Time{}}
 }
 
-// add takes note of a change; a revision without uid stands for one that no fact is awaited of.
+// add records a change. A revision without uid means that no fact is expected.
 func (a *arrivals) add(now time.Time, one arrival) {
 	if len(a.order) < arrivalsLimit {
 		a.order = append(a.order, one)
 	} else {
-		delete(a.made, a.order[a.next].made)
-		delete(a.tried, a.order[a.next].tried)
+		delete(a.after, a.order[a.next].after)
+		delete(a.before, a.order[a.next].before)
 		a.order[a.next] = one
 		a.next = (a.next + 1) % arrivalsLimit
 	}
-	if one.made.uid != "" {
-		a.made[one.made] = now
+	if one.after.uid != "" {
+		a.after[one.after] = now
 	}
-	if one.tried.uid != "" {
-		a.tried[one.tried] = now
+	if one.before.uid != "" {
+		a.before[one.before] = now
 	}
 }
 
-// lag returns how much later than its change a fact comes; only the first fact about a change says so. A request that
-// was begun after the change, as far as clocks can tell, has found it and not made it.
+// lag returns how much later than its change a fact arrives. Only the first fact about a change is measured. A request
+// that began after the change, allowing for clock skew, found the state and did not create it.
 func (a *arrivals) lag(fact *Fact, now time.Time) (time.Duration, bool) {
-	times, key, skew := a.made, revision{fact.UID, fact.After}, clockSkew
+	times, key, skew := a.after, revision{fact.UID, fact.After}, clockSkew
 	if fact.Signal == Admission {
-		times, key = a.tried, revision{fact.UID, fact.Before}
+		times, key = a.before, revision{fact.UID, fact.Before}
 		if _, ok := times[key]; !ok {
 			// The next attempt may follow soon. It is received after the change has come.
 			key, skew = revision{fact.UID, anyVersion}, 0

@@ -17,7 +17,7 @@ import (
 
 func deliverNowhere(context.Context, Author) {}
 
-// BenchmarkSubmitIdle is what a change costs when no source has sent anything, managedFields included.
+// BenchmarkSubmitIdle measures a change while no source has sent facts, including the reading of managedFields.
 func BenchmarkSubmitIdle(b *testing.B) {
 	j := NewJoiner(Config{MaxWait: maxWait})
 	event := configMap("web", "u1", "6").event(update, "C")
@@ -30,7 +30,7 @@ func BenchmarkSubmitIdle(b *testing.B) {
 	}
 }
 
-// BenchmarkManagedFields is the part of it that reads managedFields.
+// BenchmarkManagedFields measures the reading of managedFields alone.
 func BenchmarkManagedFields(b *testing.B) {
 	object, now := configMap("web", "u1", "6").Object, time.Now()
 	b.ReportAllocs()
@@ -39,7 +39,7 @@ func BenchmarkManagedFields(b *testing.B) {
 	}
 }
 
-// BenchmarkJoin is what a change costs whose audit fact and admission fact come right after it: 500 objects, in turn.
+// BenchmarkJoin measures a change whose audit fact and admission fact arrive right after it, for 500 objects in turn.
 func BenchmarkJoin(b *testing.B) {
 	j := NewJoiner(Config{MaxWait: maxWait})
 	ctx, cancel := context.WithCancel(b.Context())
@@ -63,7 +63,7 @@ func BenchmarkJoin(b *testing.B) {
 	running.Wait()
 }
 
-// BenchmarkFlood adds a million facts each time, and reports the memory that they take.
+// BenchmarkFlood adds a million facts in each iteration, and reports their memory.
 func BenchmarkFlood(b *testing.B) {
 	var before, after runtime.MemStats
 	for b.Loop() {

@@ -15,12 +15,12 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// cluster is an API server with its store, as far as it matters who does what. Requests take time, race with each other,
-// and write by compare and swap, as those of an API server do.
+// cluster simulates an API server and its store. Requests take time, race with each other, and write with
+// compare-and-swap, as those of an API server do.
 type cluster struct {
 	habits habits
-	// told gets facts, seen gets events in the order of their resourceVersions.
-	told func(Fact)
+	// send receives facts, seen receives events in the order of their resourceVersions.
+	send func(Fact)
 	seen func(change)
 
 	mutex   sync.Mutex
@@ -28,25 +28,26 @@ type cluster struct {
 	uids    int
 	facts   int
 	objects map[string]*state
-	// turns are channels: who waits for a mutex holds up the clock of a bubble.
+	// turns are channels, since a goroutine that waits for a mutex stops the clock of a bubble.
 	turns map[string]chan struct{}
 }
 
-// habits are what goes on in a cluster.
+// habits configure the requests in a cluster.
 type habits struct {
-	// inTurn lets requests for one object come one after the other.
+	// inTurn serializes the requests for one object.
 	inTurn bool
-	// ownContent lets nobody write what somebody else has written.
+	// ownContent makes users write content that no other user writes.
 	ownContent bool
-	// distinctFailures lets attempts that fail want what nobody else wants, and nobody find what was made just now. Without,
-	// the loss of a fact makes such an attempt look like the request whose fact was lost.
+	// distinctFailures makes failing attempts use content that no other user writes, and prevents requests from finding a
+	// state that was just created. Otherwise the loss of a fact makes such an attempt look like the request whose fact
+	// was lost.
 	distinctFailures bool
-	// existing is how many objects are there before the watch starts. Users then change any of these, once or twice each,
-	// instead of four that they make and change all the time.
+	// existing is the number of objects that exist before the watch starts. Users then change any of these once or twice
+	// each, instead of repeatedly creating and changing four.
 	existing int
 }
 
-// populate makes the objects that are there before the watch starts.
+// populate creates the objects that exist before the watch starts.
 func (c *cluster) populate() {
 	for i := range c.habits.existing {
 		c.version++
@@ -55,7 +56,7 @@ func (c *cluster) populate() {
 	}
 }
 
-// anyObject is the name of an object that a user is about to change.
+// anyObject returns the name of an object for the next request of a user.
 func (h habits) anyObject(random *rand.Rand) string {
 	count := 4
 	if h.existing > 0 {
@@ -64,7 +65,7 @@ func (h habits) anyObject(random *rand.Rand) string {
 	return fmt.Sprintf("object-%d", random.IntN(count))
 }
 
-// state is one version of an object. It never changes.
+// state is one version of an object. It is immutable.
 type state struct {
 	name, uid, content string
 	version            int
@@ -75,16 +76,16 @@ type state struct {
 	made               time.Time
 }
 
-// change is an event, and who is behind it.
+// change is an event and its actual author.
 type change struct {
 	operation v1alpha1.Operation
 	state     *state
 	author    string
-	// content says that there is something to mirror.
+	// content is set if the mirrored content has changed.
 	content bool
 }
 
-// request is one user's.
+// request is a request of one user.
 type request struct {
 	*cluster
 	random *rand.Rand
@@ -92,7 +93,7 @@ type request struct {
 	begun  time.Time
 }
 
-// step lets some time pass: what an API server takes for a part of a request.
+// step advances the time by what an API server needs for a part of a request.
 func (r *request) step() {
 	pass := time.Millisecond + time.Duration(r.random.IntN(4_000))*time.Microsecond
 	time.Sleep(pass) //nolint:forbidigo // the clock of a bubble
@@ -104,7 +105,7 @@ func (c *cluster) current(name string) *state {
 	return c.objects[name]
 }
 
-// swap replaces a state by the next one, nil for none, unless somebody was faster.
+// swap replaces a state by the next one, nil for deletion, and fails if the state has changed meanwhile.
 func (c *cluster) swap(old, next *state, name string, event change) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -129,7 +130,7 @@ func (c *cluster) newUID() string {
 	return "uid-" + strconv.Itoa(c.uids)
 }
 
-// report is what an API server tells of a request.
+// report sends the facts of a request, as an API server does.
 func (r *request) report(signal Signal, operation v1alpha1.Operation, of *state, fill func(*Fact)) {
 	r.mutex.Lock()
 	r.facts++
@@ -143,7 +144,7 @@ func (r *request) report(signal Signal, operation v1alpha1.Operation, of *state,
 		fact.Begun, fact.Ended = r.begun, time.Now()
 	}
 	fill(&fact)
-	r.told(fact)
+	r.send(fact)
 }
 
 func (r *request) audit(operation v1alpha1.Operation, of *state, fill func(*Fact)) {
@@ -153,10 +154,10 @@ func (r *request) audit(operation v1alpha1.Operation, of *state, fill func(*Fact
 
 func versionOf(s *state) string { return strconv.Itoa(s.version) }
 
-// chance is true once in so many times.
+// chance returns true with probability 1/n.
 func (r *request) chance(in int) bool { return r.random.IntN(in) == 0 }
 
-// do is one request for one object.
+// do performs one request for one object.
 func (r *request) do(name string) {
 	if r.habits.inTurn {
 		turn := r.turn(name)
@@ -172,7 +173,7 @@ func (r *request) do(name string) {
 	case r.chance(8):
 		r.writeStatus(now)
 	case r.chance(20):
-		// A dry run leaves no facts.
+		// A dry run produces no facts.
 	default:
 		r.write(now)
 	}
@@ -187,7 +188,7 @@ func (c *cluster) turn(name string) chan struct{} {
 	return c.turns[name]
 }
 
-// content is what a request writes.
+// content returns the content that a request writes.
 func (r *request) content(failing bool) string {
 	if r.habits.ownContent || failing && r.habits.distinctFailures {
 		return fmt.Sprintf("%s-%d", r.user, r.random.Uint64())
@@ -207,7 +208,7 @@ func (r *request) create(name string) {
 	r.audit(create, next, func(f *Fact) { f.After = versionOf(next) })
 }
 
-// write is an update, or a patch that is tried again. The first try may start from what a cache holds.
+// write performs an update, or a patch that is retried. The first attempt may start from a stale cached state.
 func (r *request) write(now *state) {
 	refused, patch := r.chance(6), r.chance(2)
 	stale := !refused && patch && r.chance(4) && now.previous != nil && now.previous.uid == now.uid
@@ -239,7 +240,7 @@ func (r *request) write(now *state) {
 	}
 }
 
-// store writes content, unless it is there already or somebody was faster.
+// store writes content, unless it is unchanged or the state has changed meanwhile.
 func (r *request) store(from *state, content string) bool {
 	if from.content == content {
 		if r.current(from.name) != from {
@@ -257,7 +258,7 @@ func (r *request) store(from *state, content string) bool {
 	return true
 }
 
-// writeStatus is a request that nobody reports and nobody mirrors.
+// writeStatus performs a write of the status, which is neither reported nor mirrored.
 func (r *request) writeStatus(now *state) {
 	next := *now
 	r.swap(now, &next, now.name, change{operation: update, state: &next})
@@ -290,7 +291,7 @@ func (r *request) remove(now *state) {
 	}
 }
 
-// finish removes the finalizer of an object that is being deleted, which is a patch that deletes it.
+// finish removes the finalizer of a terminating object by a patch, which deletes it.
 func (r *request) finish(name string) {
 	r.begun = time.Now()
 	now := r.current(name)
@@ -305,7 +306,7 @@ func (r *request) finish(name string) {
 	}
 }
 
-// event is what a watch makes of a change.
+// event returns the watch event of a change.
 func (c change) event() Event {
 	object := configMap(c.state.name, c.state.uid, versionOf(c.state)).writtenAt(c.state.made)
 	if !c.state.deletion.IsZero() {

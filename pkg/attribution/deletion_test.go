@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Who deleted a namespace has deleted nothing of the one that has its name later.
+// TestNamespacesOfOneName checks that the deletion of a namespace is not attributed to objects of a later one of that name.
 func TestNamespacesOfOneName(t *testing.T) {
 	deletion := func(user, version string) Fact {
 		return Fact{
@@ -23,13 +23,13 @@ func TestNamespacesOfOneName(t *testing.T) {
 		again   []Fact
 		want    string
 	}{
-		"deleted again":                       {created: 30 * time.Minute, again: []Fact{deletion("bob", "9")}, want: "bob"},
-		"deleted again, nobody tells of what": {created: 30 * time.Minute},
-		"deleted once":                        {created: -time.Minute, want: "ann"},
+		"deleted again":              {created: 30 * time.Minute, again: []Fact{deletion("bob", "9")}, want: "bob"},
+		"deleted again, without uid": {created: 30 * time.Minute},
+		"deleted once":               {created: -time.Minute, want: "ann"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, Config{}, func(t *testing.T, s *stage) {
+			inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 				born := time.Now().Add(c.created)
 				s.Add([]Fact{deletion("ann", "3")}, false)
 				pass(time.Hour)

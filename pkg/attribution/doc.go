@@ -1,34 +1,35 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package attribution answers who made a change that a watch has told of.
+// Package attribution determines the author of a change that a watch has reported.
 //
-// A watch says what has changed, not who changed it. Three signals say who, and they are worth differently much: the
-// audit record of a request names the resourceVersion that the request made, and is exact. An admission review comes
-// before the change is stored; it names the content and the resourceVersion that the request started from, and may be
-// followed by a refusal. The object's managedFields name a tool, not a person.
+// A watch event has the changed object, but not the user who changed it. Three signals name an author, with different
+// reliability. An audit record of a request has the resourceVersion that the request created, and is exact. An admission
+// review precedes the write; it has the content and the resourceVersion that the request starts from, and the request may
+// still be refused. The object's managedFields name a tool, not a user.
 //
-// What the first two report are Facts. They are recorded (package factlog) by whichever replica receives them (package
-// intake), and read by the one that leads, whose Joiner brings Facts and Events together.
+// Reports of the first two signals are Facts. The replica that receives them (package webhook) stores them (package
+// facts), and the leader reads them. Its Joiner matches Facts with Events.
 //
-// Better no name than a wrong one: facts that contradict each other make the author unknown.
+// An unknown author is better than a wrong one: facts that contradict each other make the author unknown.
 //
-// # How facts and events come together
+// # Matching facts with events
 //
-// The Joiner gathers the evidence about an event, and pure functions of it (the files match_*.go) decide: who, and until when
-// to wait for facts that would say otherwise. Facts come late, twice, in any order or never, so a fact counts once its
-// source has had the time to tell of others who could be meant as well. That time is measured for each source. What
-// waits for nothing is delivered by the goroutine that submits it.
+// The Joiner gathers the evidence about an event, and pure functions of it (the files match_*.go) return a verdict: the
+// author, and the time until which to wait for facts that contradict it. Facts may arrive late, twice, in any order or
+// never. So a fact counts once its source has had the time to report other candidates. That time is measured for each
+// source. An event that need not wait is delivered by the goroutine that submits it.
 //
-// Events of one object wait in a room of their own, in order. Whoever holds the room is at work on its first event, without
-// the Joiner's lock: it computes the content, decides and delivers. A delivery that blocks holds up its object only.
+// Events of one object are in a queue of their own, in order. The holder of the queue processes its first event without
+// the Joiner's lock: it computes the content, decides and delivers. A delivery that blocks delays only its own object.
 //
-// # What is not found out
+// # Limits
 //
-// A wrong author is possible where facts are lost, and only if somebody else did the same, too: was admitted to make the same
-// change of the same resourceVersion, and refused, within a second (10 seconds where no audit is sent); or, found the state
-// that was made, had nothing to change, and said so to the audit, while the change waited. Reviews that are lost are noticed
-// by the audit of the same changes: for a minute after one, no review of that type and namespace is relied on alone. Records at level Metadata tell neither uid nor resourceVersion:
-// with them it is enough that somebody else's request for the object, who changed nothing, was a second away. And whoever
-// can forge facts can name anybody as long as no other fact says otherwise.
+// A wrong author is possible only if facts are lost and another user requested the same change: either that user was
+// admitted to make the same change of the same resourceVersion within a second (10 seconds without audit) and was then
+// refused; or that user's request found the resulting state, changed nothing, and was audited while the event waited.
+// Lost reviews are detected by audit facts about the same changes: for a minute after one, reviews of that type and
+// namespace are not sufficient alone. Records of level Metadata have neither uid nor resourceVersion: with them, a
+// request of another user for the object that changed nothing, within a second, is enough. A client that can forge facts
+// can name any author as long as no other fact contradicts it.
 package attribution

@@ -10,9 +10,9 @@ import (
 )
 
 var evictions = metrics.NewCounter("kv_evictions_total",
-	"Reports of who made a change that were given up before their time, because there were too many.")
+	"Attribution facts that were dropped before they expired because there were too many.")
 
 func init() { legacyregistry.MustRegister(evictions) }
 
-// Evicted counts facts that are given up before their time, because there are too many of them.
+// Evicted counts facts that are dropped before they expire because there are too many.
 func Evicted(facts int) { evictions.Add(float64(facts)) }

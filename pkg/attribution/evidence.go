@@ -10,39 +10,39 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// evidence is all that is known about one event at one time. The rules (the files match_*.go) are functions of it.
+// evidence is everything known about one event at one time. The rules (the files match_*.go) are functions of it.
 type evidence struct {
-	*waiting
+	pending *pendingEvent
 
-	// exact are the audit facts that name the state that the event tells of.
-	exact []*kept
-	// writer is the fact of the request that has written what the event's object holds but its status, of a kind that this
-	// server serves; nil if that is not certain. It counts where no fact names the state.
-	writer *kept
+	// exact are the audit facts with the resourceVersion of the event.
+	exact []*storedFact
+	// writer is the fact of the request that wrote the event's object except for its status, if this server serves the
+	// kind. It is nil if that is uncertain, and counts only if no fact is exact.
+	writer *storedFact
 	// attempts are admission facts about writes of the object: those from the predecessor if it is known, else all.
-	attempts []*kept
-	// named are audit facts about the object's name that tell no more, and collections that it may have been in.
-	named []*kept
-	// deletions are those of the object's uid.
-	deletions []*kept
-	// namespaceDeletions are those of the namespace that the object was in.
-	namespaceDeletions []*kept
+	attempts []*storedFact
+	// named are audit facts that have the object's name but no uid, and collections that may have selected it.
+	named []*storedFact
+	// deletions are the facts about deletions of the object's uid.
+	deletions []*storedFact
+	// namespaceDeletions are the facts about deletions of the object's namespace.
+	namespaceDeletions []*storedFact
 
-	// reviewsMissed says that the audit has lately named a change like this one of which no review has come.
+	// reviewsMissed is set if a change in the object's type and namespace was recently audited without a review.
 	reviewsMissed bool
 
 	times waitingTimes
 }
 
-// waitingTimes are until when to expect more facts about an event. None is before the event's arrival.
+// waitingTimes are the times until which more facts about an event are expected. None is before the event's arrival.
 type waitingTimes struct {
-	// audit and admission are when a source, as far as has been measured, has told everything.
+	// audit and admission are the times by which all facts of a source should have arrived, as far as measured.
 	audit, admission time.Time
-	// last is when waiting ends.
+	// last is the time at which waiting ends.
 	last time.Time
 }
 
-// soonest is when one of the sources has told everything.
+// soonest returns the time by which all facts of one of the sources should have arrived.
 func (t waitingTimes) soonest() time.Time {
 	if t.admission.Before(t.audit) {
 		return t.admission
@@ -50,94 +50,94 @@ func (t waitingTimes) soonest() time.Time {
 	return t.audit
 }
 
-// verdict is what evidence says.
+// verdict is the result of evaluating evidence.
 type verdict struct {
 	author Author
-	// until is when the verdict counts, unless other facts come before.
+	// until is the time from which the verdict is final, unless other facts arrive before.
 	until time.Time
-	// contradiction says that facts disagree.
+	// contradiction is set if facts disagree.
 	contradiction bool
-	// fact is what told, if it was a fact; claims says that it explains no other event from now on.
-	fact   *kept
+	// fact is the fact that the author is from, if any. If claims is set, it explains no other event.
+	fact   *storedFact
 	claims bool
-	// unreviewed says that the audit names a change of which no review has come.
+	// unreviewed is set if the change was audited but no review of it arrived.
 	unreviewed bool
 }
 
-// by is a verdict for the user of a fact.
-func by(k *kept, until time.Time) verdict {
+// attributedTo returns a verdict for the user of a fact.
+func attributedTo(k *storedFact, until time.Time) verdict {
 	return verdict{author: Author{Actor: k.Actor, Signal: k.Signal}, until: until, fact: k}
 }
 
-// contradicted is the verdict if facts disagree, and no more of them come.
+// contradicted returns the verdict for facts that disagree. Further facts may still resolve it.
 func (e *evidence) contradicted() verdict {
 	return verdict{author: Author{Signal: Unknown}, until: e.times.last, contradiction: true}
 }
 
-// decide finds the author of the event. It calls nothing but the event's Content.
+// decide returns the verdict about the event. The only function that it calls back is the event's Content.
 func (e *evidence) decide() verdict {
-	if e.event.Operation == v1alpha1.OperationDelete {
+	if e.pending.event.Operation == v1alpha1.OperationDelete {
 		return e.decideDeletion()
 	}
 	return e.decideWrite()
 }
 
-// decideWrite finds out who created or updated an object.
+// decideWrite returns the verdict about a create or update.
 func (e *evidence) decideWrite() verdict {
 	admitted := e.admitted()
 	switch {
 	case len(e.exact) > 0:
-		v := e.weigh(maker(e.makers(), admitted, e.event.Object), admitted)
+		v := e.combine(firstWriter(e.writers(), admitted, e.pending.event.Object), admitted)
 		v.unreviewed = len(e.attempts) == 0
 		return v
 	case e.writer != nil:
-		return e.weigh(e.writer, admitted)
+		return e.combine(e.writer, admitted)
 	case len(admitted) > 0:
 		return e.decideAdmitted(admitted)
 	}
 	if v, ok := e.decideNamed(e.named); ok {
 		return v
 	}
-	if manager := managerOf(e.event.Object, e.arrived); manager != "" {
+	if manager := managerOf(e.pending.event.Object, e.pending.arrived); manager != "" {
 		return verdict{author: Author{Signal: ManagedFields, Manager: manager}, until: e.times.last}
 	}
 	return verdict{author: Author{Signal: Unknown}, until: e.times.last}
 }
 
-// weigh holds the audit's answer, nil if it has several, against admission facts about the same change. A request that
-// found the state and changed nothing reports it like the one that made it, so that the audit has to be done telling,
-// unless admission is and tells of nobody else.
-func (e *evidence) weigh(audited *kept, admitted []*kept) verdict {
+// combine compares the audited author, nil if there are several, with the admission facts about the same change. A
+// request that found the state and changed nothing is audited like the one that created it. So all facts of the audit
+// have to arrive first, unless all those of admission have, and name no other user.
+func (e *evidence) combine(audited *storedFact, admitted []*storedFact) verdict {
 	if audited == nil {
 		return e.contradicted()
 	}
-	agreed := where(admitted, func(k *kept) bool { return k.Actor.Username == audited.Actor.Username })
+	agreed := filter(admitted, func(k *storedFact) bool { return k.Actor.Username == audited.Actor.Username })
 	switch {
 	case len(agreed) == 0 && len(admitted) > 0:
 		return e.contradicted()
 	case len(agreed) == 0 || len(agreed) < len(admitted):
-		return by(audited, e.times.audit)
+		return attributedTo(audited, e.times.audit)
 	}
-	return by(audited, e.times.soonest())
+	return attributedTo(audited, e.times.soonest())
 }
 
 // oneUser returns the first of the facts if all are of one user.
-func oneUser(facts []*kept) *kept {
-	if len(facts) == 0 || slices.ContainsFunc(facts, func(k *kept) bool { return !sameUser(k, facts[0]) }) {
+func oneUser(facts []*storedFact) *storedFact {
+	if len(facts) == 0 || slices.ContainsFunc(facts, func(k *storedFact) bool { return !sameUser(k, facts[0]) }) {
 		return nil
 	}
 	return facts[0]
 }
 
-// sameUser says whether two facts of one signal are of the same user. Somebody who acts in another's name is not that
-// other, whose own requests must not be told as theirs.
-func sameUser(a, b *kept) bool {
+// sameUser reports whether two facts of one signal are from the same user. An impersonator's requests are distinct from
+// the impersonated user's own.
+func sameUser(a, b *storedFact) bool {
 	return a.Actor.Username == b.Actor.Username && a.Actor.ImpersonatedBy == b.Actor.ImpersonatedBy
 }
 
-// where returns the facts for which a condition holds.
-func where(facts []*kept, holds func(*kept) bool) []*kept {
-	var result []*kept
+// filter returns the facts that satisfy a condition.
+func filter(facts []*storedFact, holds func(*storedFact) bool) []*storedFact {
+	var result []*storedFact
 	for _, k := range facts {
 		if holds(k) {
 			result = append(result, k)

@@ -12,57 +12,57 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// Signal is what told who made a change.
+// Signal is the source of information about the author of a change.
 type Signal string
 
 // The signals, the most exact first.
 const (
-	// Audit is an API server's own record of a request that it has carried out.
+	// Audit is an API server's audit record of a completed request.
 	Audit Signal = "audit"
-	// Admission is an API server's question whether a request may be carried out.
+	// Admission is an API server's review of a request before it is carried out.
 	Admission Signal = "admission"
-	// ManagedFields is the tool that an object says was the last to write it.
+	// ManagedFields is the field manager that last wrote the object according to its metadata.
 	ManagedFields Signal = "managed-fields"
-	// Unknown says that nothing told, or that what told contradicts itself.
+	// Unknown means that no signal named the author, or that the signals contradict each other.
 	Unknown Signal = "unknown"
 )
 
-// Actor is a user as an API server knows one. The zero value is nobody.
+// Actor is a user as an API server authenticated it. The zero value is no user.
 type Actor struct {
-	// Username is the Kubernetes user; that of the impersonated one where there is one.
+	// Username is the Kubernetes user; with impersonation, the impersonated one.
 	Username string `json:"username,omitempty"`
-	// Name and Email are what an identity provider says beside it, in the user's extra fields.
+	// Name and Email are claims of an identity provider, from the user's extra fields.
 	Name   string   `json:"name,omitempty"`
 	Email  string   `json:"email,omitempty"`
 	Groups []string `json:"groups,omitempty"`
-	// ImpersonatedBy is the user behind an impersonated one.
+	// ImpersonatedBy is the user who impersonated Username.
 	ImpersonatedBy string `json:"impersonatedBy,omitempty"`
 }
 
-// Author is who made a change, as far as it is known. The zero value is nobody.
+// Author is the author of a change, as far as known. The zero value is an unknown author.
 type Author struct {
 	Actor
-	// Signal is what told; empty means Unknown.
+	// Signal is the source of the author; empty means Unknown.
 	Signal Signal `json:"signal,omitempty"`
-	// Manager is the field manager, with the signal ManagedFields. It is what the client calls itself, and no user.
+	// Manager is the field manager, with the signal ManagedFields. The client chooses that name; it is not a user.
 	Manager string `json:"manager,omitempty"`
-	// NamespaceDeletedBy is the user who deleted the namespace that a deleted object was in.
+	// NamespaceDeletedBy is the user who deleted the namespace of a deleted object.
 	NamespaceDeletedBy string `json:"namespaceDeletedBy,omitempty"`
 }
 
-// Known says whether a user is known.
+// Known reports whether a user is known.
 func (a Author) Known() bool { return a.Username != "" }
 
-// Object names what a fact or an event is about, whatever the version of its type.
+// Object identifies the object of a fact or an event, regardless of the version of its type.
 type Object struct {
 	schema.GroupResource
 	Namespace string
 	Name      string
 }
 
-// Fact is a report of one request that has changed, or wants to change, one object, or a collection of them.
+// Fact is a report about one request that changed, or is about to change, one object or a collection.
 type Fact struct {
-	// ID is that of the request and the object. A request that is reported twice by one signal has the same.
+	// ID identifies the request and the object. A request that one signal reports twice has the same ID.
 	ID string `json:"id"`
 	// Signal is Audit or Admission.
 	Signal Signal `json:"signal"`
@@ -71,35 +71,33 @@ type Fact struct {
 	Group     string             `json:"group,omitempty"`
 	Resource  string             `json:"resource"`
 	Namespace string             `json:"namespace,omitempty"`
-	// Name is empty where the fact is about a collection.
+	// Name is empty if the fact is about a collection.
 	Name string `json:"name,omitempty"`
-	// UID is the object's; empty where the report does not tell, as audit records at level Metadata do not.
+	// UID is the object's uid; empty if not reported, as in audit records of level Metadata.
 	UID types.UID `json:"uid,omitempty"`
 
-	// After is the resourceVersion that the request has made; empty where the report does not tell.
+	// After is the resourceVersion that the request created; empty if not reported.
 	After string `json:"after,omitempty"`
-	// Before is the resourceVersion of the object that the request is about to change; empty for CREATE, and where the
-	// report does not tell.
+	// Before is the resourceVersion that the request starts from; empty for CREATE and if not reported.
 	Before string `json:"before,omitempty"`
-	// Content is the keyed hash of the object's canonical form, as the request will leave it; empty where the report
-	// does not tell.
+	// Content is the keyed hash of the object's canonical form after the request; empty if not reported.
 	Content string `json:"content,omitempty"`
-	// Replicas is what a request to the subresource scale asks for.
+	// Replicas is the number of replicas that a request to the scale subresource sets.
 	Replicas *int64 `json:"replicas,omitempty"`
-	// Collection is set where the report does not tell the objects that a deletecollection has deleted.
+	// Collection is set if the report does not list the objects that a deletecollection has deleted.
 	Collection *Collection `json:"collection,omitempty"`
 
-	// Lasting says of a DELETE that the object may stay for as long as its finalizers or its grace period want.
+	// Lasting is set for a DELETE after which finalizers or a grace period may delay the removal of the object.
 	Lasting bool `json:"lasting,omitempty"`
-	// Begun is when the API server received the request, Ended when it had carried it out (zero for Admission), both by
-	// its clock.
+	// Begun is when the API server received the request, Ended when it completed it (zero for Admission), both by its
+	// clock.
 	Begun time.Time `json:"begun"`
 	Ended time.Time `json:"ended,omitzero"`
 
 	Actor Actor `json:"actor"`
 }
 
-// Collection is what a deletecollection selects within the fact's namespace, as the request wrote it.
+// Collection has the selectors of a deletecollection within the fact's namespace, as in the request.
 type Collection struct {
 	LabelSelector string `json:"labelSelector,omitempty"`
 	FieldSelector string `json:"fieldSelector,omitempty"`

@@ -13,9 +13,9 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// Facts that contradict each other name nobody, and are counted.
+// TestForgedFacts checks that contradicting facts name no author and are counted.
 func TestForgedFacts(t *testing.T) {
-	cases := map[string][]told{
+	cases := map[string][]testFact{
 		"two audits":                {audited("ann"), audited("eve")},
 		"audit against admission":   {audited("eve"), attempted("ann", from("5", "C"))},
 		"admission against another": {attempted("ann", from("5", "C")), attempted("eve", from("5", "C"))},
@@ -23,7 +23,7 @@ func TestForgedFacts(t *testing.T) {
 	}
 	for name, facts := range cases {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, Config{}, func(t *testing.T, s *stage) {
+			inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 				s.wake(20*time.Millisecond, Audit, Admission)
 				s.Observe(configMap("web", "u1", "5").event(update, ""))
 				before := contradictionsSoFar(t)
@@ -36,11 +36,11 @@ func TestForgedFacts(t *testing.T) {
 	}
 }
 
-// A flood of facts drops the oldest of the namespace that sends most, and takes bounded room.
+// TestFlood checks that memory is bounded and that the oldest facts of the namespace with the most facts are dropped.
 func TestFlood(t *testing.T) {
-	onStage(t, Config{}, func(t *testing.T, s *stage) {
+	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		event := configMap("web", "u1", "6").event(update, "")
-		lasts := factOf("ann", Audit, deleted, configMap("kept", "u2", "6").event(deleted, ""))
+		lasts := factOf("ann", Audit, deleted, configMap("storedFact", "u2", "6").event(deleted, ""))
 		lasts.Lasting = true
 		s.Add([]Fact{factOf("ann", Audit, update, event), lasts}, false)
 		const flood = 20 * factsLimit
@@ -54,7 +54,7 @@ func TestFlood(t *testing.T) {
 		}
 		for _, each := range []*store{s.recent, s.lasting} {
 			if len(each.ids) > factsLimit {
-				t.Errorf("%d facts are kept", len(each.ids))
+				t.Errorf("%d facts are storedFact", len(each.ids))
 			}
 			inIndexes, inNamespaces := 0, 0
 			for _, facts := range each.ofUID {
@@ -63,15 +63,15 @@ func TestFlood(t *testing.T) {
 			for _, of := range each.namespaces {
 				inNamespaces += of.facts.Len()
 			}
-			if inIndexes > len(each.ids) || inNamespaces != len(each.ids) || len(each.made) > len(each.ids) || len(each.ofName) > len(each.ids) {
+			if inIndexes > len(each.ids) || inNamespaces != len(each.ids) || len(each.after) > len(each.ids) || len(each.ofName) > len(each.ids) {
 				t.Errorf("%d facts, %d in the index, %d in namespaces", len(each.ids), inIndexes, inNamespaces)
 			}
 		}
-		if len(s.occupied)+len(s.due) != 0 || len(s.arrivals.order) != 0 {
-			t.Error("facts alone take room where events wait")
+		if len(s.queues)+len(s.due) != 0 || len(s.arrivals.order) != 0 {
+			t.Error("facts alone take objectQueue where events wait")
 		}
 		s.submit(event)
-		s.submit(configMap("kept", "u2", "7").event(deleted, ""))
+		s.submit(configMap("storedFact", "u2", "7").event(deleted, ""))
 		pass(2 * maxWait)
 		for _, each := range s.deliveries() {
 			if each.author.Username != "ann" {
@@ -79,39 +79,39 @@ func TestFlood(t *testing.T) {
 			}
 		}
 		pass(2 * time.Minute)
-		if len(s.recent.ids)+len(s.recent.made)+len(s.recent.tried)+len(s.recent.ofUID)+len(s.recent.ofName)+len(s.recent.namespaces) != 0 {
+		if len(s.recent.ids)+len(s.recent.after)+len(s.recent.before)+len(s.recent.ofUID)+len(s.recent.ofName)+len(s.recent.namespaces) != 0 {
 			t.Error("facts stay after their time")
 		}
 	})
 }
 
-// Events without facts take bounded room, too.
+// TestManyObjects checks that events without facts take bounded memory, too.
 func TestManyObjects(t *testing.T) {
-	onStage(t, Config{}, func(t *testing.T, s *stage) {
+	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		s.Add([]Fact{{ID: "1", Signal: Audit, Resource: "configmaps", Name: "x"}}, false)
 		pass(time.Hour)
 		s.submit(configMap("first", "first", "1").event(create, ""))
-		pass(patience)
-		for i := range 2*memoryLimit + 1 {
+		pass(silenceTimeout)
+		for i := range 2*versionHistoryLimit + 1 {
 			name := fmt.Sprintf("object-%d", i)
 			s.submit(configMap(name, name, "1").event(create, ""))
 		}
 		pass(2 * maxWait)
-		if got := len(s.memory.young) + len(s.memory.old); got > 2*memoryLimit {
+		if got := len(s.versions.young) + len(s.versions.old); got > 2*versionHistoryLimit {
 			t.Errorf("%d objects are remembered", got)
 		}
-		if a := s.arrivals; len(a.order) > arrivalsLimit || len(a.made) > arrivalsLimit || len(a.tried) > arrivalsLimit {
-			t.Errorf("%d changes are remembered", len(a.made))
+		if a := s.arrivals; len(a.order) > arrivalsLimit || len(a.after) > arrivalsLimit || len(a.before) > arrivalsLimit {
+			t.Errorf("%d changes are remembered", len(a.after))
 		}
-		if got := len(s.deliveries()); got != 2*memoryLimit+2 {
+		if got := len(s.deliveries()); got != 2*versionHistoryLimit+2 {
 			t.Errorf("%d are delivered", got)
 		}
 	})
 }
 
-// What facts and objects hold may be anything.
+// TestOddFacts checks facts and objects with arbitrary content.
 func TestOddFacts(t *testing.T) {
-	onStage(t, Config{}, func(t *testing.T, s *stage) {
+	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		s.Add([]Fact{{}, {Signal: "gossip"}, {Signal: Audit, Operation: "LIST"}, {Signal: Admission, Replicas: new(int64)}}, false)
 		odd := []Fact{
 			factOf("eve", Audit, deleted, configMap("web", "u1", "6").event(deleted, "")),
@@ -134,10 +134,10 @@ func TestOddFacts(t *testing.T) {
 	})
 }
 
-// Somebody who acts in a user's name and changes nothing is not behind what the user has done.
+// TestImpersonatorsAreToldApart checks that an impersonator who changes nothing is not the author of the user's change.
 func TestImpersonatorsAreToldApart(t *testing.T) {
 	behind := func(f *Fact) { f.Actor.ImpersonatedBy = "eve" }
-	onStage(t, Config{}, func(t *testing.T, s *stage) {
+	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		s.wake(20*time.Millisecond, Audit)
 		event := configMap("web", "u1", "6").event(update, "C")
 		late := factOf("ann", Audit, update, event)
@@ -153,8 +153,8 @@ func TestImpersonatorsAreToldApart(t *testing.T) {
 	})
 }
 
-// A forged review that came before the audit does not name anybody where the real review came as well, or where the audit
-// has shown that no reviews come.
+// TestForgedReviewBeforeTheAudit checks that a forged review before the audit does not name an author if the real review arrived, too,
+// or if audit facts have shown that reviews are missing.
 func TestForgedReviewBeforeTheAudit(t *testing.T) {
 	genuine := func(r *reviewed) { r.review("ann") }
 	forged := func(r *reviewed) { r.review("eve") }
@@ -171,11 +171,11 @@ func TestForgedReviewBeforeTheAudit(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, Config{}, func(t *testing.T, s *stage) {
+			inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 				s.wake(0, Admission)
 				s.wake(auditLag, Audit)
 				s.Listed(configMaps, "")
-				r := &reviewed{stage: s, event: configMap("web", "u1", "6").event(update, "C")}
+				r := &reviewed{fixture: s, event: configMap("web", "u1", "6").event(update, "C")}
 				for _, step := range c.before {
 					step(r)
 				}

@@ -18,84 +18,84 @@ import (
 const (
 	// waitingLimit bounds the events that wait.
 	waitingLimit = 10_000
-	// departedLimit bounds the objects that are known to be gone.
-	departedLimit = 10_000
+	// deletedLimit bounds the objects that are recorded as deleted.
+	deletedLimit = 10_000
 )
 
-// Event is what a watch tells of one object.
+// Event is a watch event of one object.
 type Event struct {
 	// Operation is CREATE, UPDATE or DELETE.
 	Operation v1alpha1.Operation
 	Resource  schema.GroupVersionResource
-	// Object is the object after the change, or its last state if it is gone. It is read, never changed.
+	// Object is the object after the change, or its last state if it was deleted. It is never modified.
 	Object *unstructured.Unstructured
-	// Content returns the keyed hash of the object's canonical form, as Fact.Content has it; empty if there is none. It is
-	// called at most once for an event, and only if there are facts to compare it with. Nil stands for none.
+	// Content returns the keyed hash of the object's canonical form, as in Fact.Content; empty if there is none. It is
+	// called at most once for an event, and only if there are facts to compare with. Nil means no content.
 	Content func() string
 }
 
-// Config is what a Joiner works with.
+// Config configures a Joiner.
 type Config struct {
-	// MaxWait (--attribution-max-wait, 2 s) is the longest that a change waits for facts about it.
+	// MaxWait (--attribution-max-wait, 2 s) is the longest time that a change waits for facts about it.
 	MaxWait time.Duration
-	// Controller is whose changes these are, in metrics.
+	// Controller is the name of the controller in metrics.
 	Controller string
-	// Facts are what Start follows; nil: there are none. They are told when no event needs the lasting facts of an object
-	// any more.
+	// Facts is the source of facts that Start follows; nil for none. It is notified when no event needs the lasting facts
+	// of an object any more.
 	Facts Facts
-	// Wanted says whether anybody follows an object, or a collection, which has no name. Facts about others are not kept.
-	// Nil stands for all. It does not block.
+	// Wanted reports whether an object, or a collection, which has no name, is of interest. Facts about others are not
+	// stored. Nil means all. It must not block.
 	Wanted func(Object) bool
 }
 
-// SourceState is how one source of facts is. Times are by the clock of this process.
+// SourceState is the state of one source of facts. Times are by the clock of this process.
 type SourceState struct {
-	// Signal is what the source sends.
+	// Signal is the signal of the source.
 	Signal Signal
 	// LastFact is when the last fact arrived; zero if none has since the term began or shortly before.
 	LastFact time.Time
-	// WantedSince is when the first change came that no fact of this source has followed; zero if there is none.
+	// WantedSince is when the first change arrived that no fact of this source has followed; zero if there is none.
 	WantedSince time.Time
-	// Lag is how much later than the change its fact arrives at most, as seen lately; negative if that was never seen.
+	// Lag is the maximum time between a change and the arrival of its fact, as measured recently; negative if unknown.
 	Lag time.Duration
-	// Silent says that no change waits for this source: it has sent nothing, or nothing lately although there were changes.
+	// Silent is set if no change waits for this source: it has sent nothing, or nothing recently in spite of changes.
 	Silent bool
 }
 
-// Joiner brings facts and events together. There is one for each leader's term of each controller: what one has found out
-// with a fact does not keep another from it. It may be used concurrently.
+// Joiner matches facts with events. There is one for each leader term of each controller: a fact that explains an event
+// to one controller explains it to the others, too. It is safe for concurrent use.
 type Joiner struct {
 	config Config
 	meters meters
-	// slots are taken by events that wait.
+	// slots are acquired by events that wait.
 	slots chan struct{}
-	// wake makes Run look at the rooms again.
+	// wake makes Run check the queues again.
 	wake chan struct{}
 
-	// mutex guards what follows. Nothing that can block is done under it, nor anything of the caller's called.
+	// mutex guards the fields below. No blocking operation and no callback runs under it.
 	mutex           sync.Mutex
 	sources         sources
 	arrivals        *arrivals
-	memory          *memory
+	versions        *versionHistory
 	unreviewed      unreviewed
 	recent, lasting *store
-	departed        map[types.UID]time.Time
-	occupied        map[Object]*room
-	due             rooms
+	deleted         map[types.UID]time.Time
+	queues          map[Object]*objectQueue
+	due             queueHeap
 }
 
-// NewJoiner returns a Joiner that has heard nothing yet.
+// NewJoiner returns a Joiner without facts.
 func NewJoiner(config Config) *Joiner {
 	return &Joiner{
 		config: config, meters: newMeters(config.Controller), slots: make(chan struct{}, waitingLimit), wake: make(chan struct{}, 1),
-		arrivals: newArrivals(), memory: newMemory(memoryLimit), unreviewed: unreviewed{},
+		arrivals: newArrivals(), versions: newVersionHistory(versionHistoryLimit), unreviewed: unreviewed{},
 		recent: newStore(factsLimit, factsLifetime), lasting: newStore(factsLimit, lastingLifetime),
-		departed: map[types.UID]time.Time{}, occupied: map[Object]*room{},
+		deleted: map[types.UID]time.Time{}, queues: map[Object]*objectQueue{},
 	}
 }
 
-// Add takes facts. Recovered ones were told before, as those from before the term began: they say that a source is alive if
-// their requests were made lately, so that who begins a term goes on waiting for it, and nothing about how late it is.
+// Add adds facts. Recovered facts were stored before, as those from before the term began. They show that a source is
+// active if their requests are recent, so that the new leader keeps waiting for it, but are not used to measure its lag.
 func (j *Joiner) Add(facts []Fact, recovered bool) {
 	now := time.Now()
 	evicted := 0
@@ -117,9 +117,9 @@ func (j *Joiner) add(fact *Fact, now time.Time, recovered bool) (evicted int) {
 	if recovered && fact.Begun.Before(now) {
 		arrived = fact.Begun
 	}
-	if now.Sub(arrived) < patience {
-		from.heard(arrived)
-		j.memory.begin(now)
+	if now.Sub(arrived) < silenceTimeout {
+		from.received(arrived)
+		j.versions.begin(now)
 	}
 	deletion := fact.Operation == v1alpha1.OperationDelete
 	if j.config.Wanted != nil && !j.config.Wanted(object) && (object.GroupResource != namespaces || !deletion) {
@@ -135,21 +135,21 @@ func (j *Joiner) add(fact *Fact, now time.Time, recovered bool) (evicted int) {
 	if lag, ok := j.arrivals.lag(fact, now); ok && !recovered && !deletion {
 		from.measure(lag, now, now)
 	}
-	evicted = keep.add(kept{Fact: *fact, arrived: arrived, recovered: recovered})
-	j.stir(object, now)
+	evicted = keep.add(storedFact{Fact: *fact, arrived: arrived, recovered: recovered})
+	j.notify(object, now)
 	return evicted
 }
 
-// Listed says that a watch starts, or starts again: changes that happened before it may not have been seen as events. An
-// empty namespace stands for all.
+// Listed records that a watch starts or restarts: changes before it may not have been observed as events. An empty
+// namespace means all.
 func (j *Joiner) Listed(resource schema.GroupVersionResource, namespace string) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	j.memory.listed(scope{resource.GroupResource(), namespace}, time.Now())
+	j.versions.listed(scope{resource.GroupResource(), namespace}, time.Now())
 }
 
-// Observe takes note of an event, whether or not anybody asks for its author. It is called for the events of a watch in
-// their order, and before Submit. An event may be observed more than once.
+// Observe records an event, whether or not its author is needed. It must be called for the events of a watch in their
+// order, and before Submit. An event may be observed more than once.
 func (j *Joiner) Observe(event Event) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
@@ -157,17 +157,17 @@ func (j *Joiner) Observe(event Event) {
 }
 
 func (j *Joiner) observe(event *Event) {
-	if !j.sources.heard() {
+	if !j.sources.active() {
 		return
 	}
 	uid, now := event.Object.GetUID(), time.Now()
-	j.memory.observe(uid, event.Object.GetResourceVersion(), now)
-	if event.Operation == v1alpha1.OperationDelete && len(j.departed) < departedLimit {
-		j.departed[uid] = now
+	j.versions.observe(uid, event.Object.GetResourceVersion(), now)
+	if event.Operation == v1alpha1.OperationDelete && len(j.deleted) < deletedLimit {
+		j.deleted[uid] = now
 	}
 }
 
-// sweep gives up what is past its time, and returns the objects whose lasting facts nobody needs any more.
+// sweep removes expired facts, and returns the objects whose lasting facts are no longer needed.
 func (j *Joiner) sweep(now time.Time) (gone []types.UID) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
@@ -176,11 +176,11 @@ func (j *Joiner) sweep(now time.Time) (gone []types.UID) {
 	j.unreviewed.expire(now)
 	j.meters.lag[Audit].Set(j.sources.audit.lag.Seconds())
 	j.meters.lag[Admission].Set(j.sources.admission.lag.Seconds())
-	for uid, at := range j.departed {
+	for uid, at := range j.deleted {
 		if now.Sub(at) <= factsLifetime {
 			continue
 		}
-		delete(j.departed, uid)
+		delete(j.deleted, uid)
 		if j.lasting.forget(uid) {
 			gone = append(gone, uid)
 		}
@@ -188,83 +188,84 @@ func (j *Joiner) sweep(now time.Time) (gone []types.UID) {
 	return gone
 }
 
-// Find returns the author of a state that was found by comparison, without waiting: who made the object's
-// resourceVersion, unless others have written the object lately, whose changes may be found as well; or who deleted an
-// object that is gone, of which namespace and name suffice. Only the audit knows. What an event has told of before is not
-// what a comparison finds: the difference was made by what the caller wants of the object now, and that was nobody of
-// the audit's.
+// Find returns the author of a state that was found by comparison, without waiting: the user who created the object's
+// resourceVersion, unless other users have recently written the object, whose changes the comparison may include; or the
+// user who deleted it, for which namespace and name suffice. Only audit facts are used. If an event has already reported
+// the change, a difference was caused by a change of what the caller wants, and the author is unknown.
 func (j *Joiner) Find(event Event) Author {
 	object := objectOf(event.Resource.GroupResource(), event.Object)
-	var found *kept
+	var found *storedFact
 	if event.Operation == v1alpha1.OperationDelete {
-		found = asker(latestDeletion(j.auditedDeletions(object, event.Object.GetUID())))
+		found = firstDeleter(latestDeletion(j.auditedDeletions(object, event.Object.GetUID())))
 	} else {
 		found = j.findWriter(object, event.Object)
 	}
-	if found == nil || j.toldBefore(event.Operation, object, found) {
+	if found == nil || j.alreadyReported(event.Operation, object, found) {
 		return Author{Signal: Unknown}
 	}
 	return Author{Actor: found.Actor, Signal: Audit}
 }
 
-// findWriter returns the fact of who made the state of an object, nil if others have written it lately.
-func (j *Joiner) findWriter(of Object, object *unstructured.Unstructured) *kept {
-	found := maker(j.auditedStates(object), nil, object)
+// findWriter returns the fact of the request that created the state of an object, nil if other users have recently
+// written it.
+func (j *Joiner) findWriter(of Object, object *unstructured.Unstructured) *storedFact {
+	found := firstWriter(j.auditedStates(object), nil, object)
 	if found == nil {
 		found = writerOf(of, j.factsOf(object.GetUID()), object)
 	}
-	if found == nil || j.othersWrote(found) {
+	if found == nil || j.writtenByOthers(found) {
 		return nil
 	}
 	return found
 }
 
-// auditedDeletions are those of one object, of whatever uid if none is given.
-func (j *Joiner) auditedDeletions(object Object, uid types.UID) []*kept {
+// auditedDeletions returns the audited deletions of one object, of any uid if none is given.
+func (j *Joiner) auditedDeletions(object Object, uid types.UID) []*storedFact {
 	now := time.Now()
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	return where(append(slices.Clone(j.recent.ofName[object]), j.lasting.ofName[object]...), func(k *kept) bool {
+	return filter(append(slices.Clone(j.recent.ofName[object]), j.lasting.ofName[object]...), func(k *storedFact) bool {
 		return k.Signal == Audit && k.Operation == v1alpha1.OperationDelete && (uid == "" || k.UID == "" || k.UID == uid) &&
 			(k.Lasting || now.Sub(k.arrived) <= factsLifetime)
 	})
 }
 
-// auditedStates are the facts about the state of an object. Much later requests that found it and changed nothing report
-// it like the one that made it, whose fact may have expired: so the object has to say that it was written at that time.
-func (j *Joiner) auditedStates(object *unstructured.Unstructured) []*kept {
+// auditedStates returns the audit facts about the state of an object. A later request that found it and changed nothing
+// is reported like the one that created it, whose fact may have expired. So the object's managedFields must confirm the
+// time.
+func (j *Joiner) auditedStates(object *unstructured.Unstructured) []*storedFact {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	return where(j.recent.made[revision{object.GetUID(), object.GetResourceVersion()}], func(k *kept) bool {
-		return bearsOut(object, k)
+	return filter(j.recent.after[revision{object.GetUID(), object.GetResourceVersion()}], func(k *storedFact) bool {
+		return confirmsWrite(object, k)
 	})
 }
 
-// othersWrote says whether the audit tells of other states of the object of a fact, which other users have made.
-func (j *Joiner) othersWrote(found *kept) bool {
+// writtenByOthers reports whether audit facts name other users for other states of the object of a fact.
+func (j *Joiner) writtenByOthers(found *storedFact) bool {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	return slices.ContainsFunc(j.recent.ofUID[found.UID], func(k *kept) bool {
+	return slices.ContainsFunc(j.recent.ofUID[found.UID], func(k *storedFact) bool {
 		return k.Signal == Audit && !isDeletion(k) && k.After != found.After && !sameUser(k, found)
 	})
 }
 
-// toldBefore says whether the change that a fact is about has come as an event, which waits no longer.
-func (j *Joiner) toldBefore(operation v1alpha1.Operation, object Object, found *kept) bool {
+// alreadyReported reports whether the change of a fact has been submitted as an event and delivered.
+func (j *Joiner) alreadyReported(operation v1alpha1.Operation, object Object, found *storedFact) bool {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	if j.occupied[object] != nil {
+	if j.queues[object] != nil {
 		return false
 	}
 	if operation == v1alpha1.OperationDelete {
-		_, told := j.departed[found.UID]
-		return told
+		_, reported := j.deleted[found.UID]
+		return reported
 	}
-	seen, ok := j.memory.of(found.UID)
+	seen, ok := j.versions.of(found.UID)
 	return ok && !newer(found.After, seen.last)
 }
 
-// Sources tells how the API servers' audit and their admission are as sources of facts.
+// Sources returns the state of the API servers' audit and admission as sources of facts.
 func (j *Joiner) Sources() []SourceState {
 	now := time.Now()
 	j.mutex.Lock()

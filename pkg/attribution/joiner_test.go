@@ -22,35 +22,37 @@ const (
 	deleted = v1alpha1.OperationDelete
 )
 
-// told is what a case tells of one request.
-type told struct {
+// testFact is the report of one request in a test case.
+type testFact struct {
 	user      string
 	signal    Signal
 	operation v1alpha1.Operation
 	change    func(*Fact)
 }
 
-func audited(user string, change ...func(*Fact)) told { return requested(user, Audit, update, change) }
-func attempted(user string, change ...func(*Fact)) told {
+func audited(user string, change ...func(*Fact)) testFact {
+	return requested(user, Audit, update, change)
+}
+func attempted(user string, change ...func(*Fact)) testFact {
 	return requested(user, Admission, update, change)
 }
 
-func requested(user string, signal Signal, operation v1alpha1.Operation, changes []func(*Fact)) told {
-	return told{user, signal, operation, func(f *Fact) {
+func requested(user string, signal Signal, operation v1alpha1.Operation, changes []func(*Fact)) testFact {
+	return testFact{user, signal, operation, func(f *Fact) {
 		for _, change := range changes {
 			change(f)
 		}
 	}}
 }
 
-func (r told) creating() told { r.operation = create; return r }
-func (r told) deleting() told { r.operation = deleted; return r }
+func (r testFact) creating() testFact { r.operation = create; return r }
+func (r testFact) deleting() testFact { r.operation = deleted; return r }
 
 func from(version, content string) func(*Fact) {
 	return func(f *Fact) { f.Before, f.Content = version, content }
 }
 
-// begun moves a request in time and says how long it took.
+// begun moves a request in time and sets its duration.
 func begun(after, took time.Duration) func(*Fact) {
 	return func(f *Fact) {
 		f.Begun = f.Begun.Add(after)
@@ -71,7 +73,7 @@ func collected(labels, fields string) func(*Fact) {
 	}
 }
 
-// Each case tells facts about a change of one object from resourceVersion 5 to 6, content C, and says whose it is.
+// TestWrites has cases with facts about a change of one object from resourceVersion 5 to 6, content C, and its author.
 func TestWrites(t *testing.T) {
 	const ms = time.Millisecond
 	seen := configMap("web", "u1", "5")
@@ -79,58 +81,58 @@ func TestWrites(t *testing.T) {
 		operation v1alpha1.Operation
 		unseen    bool
 		object    func(built) built
-		facts     []told
+		facts     []testFact
 		want      string
 		signal    Signal
 	}{
 		"nothing":                     {signal: ManagedFields},
-		"audit":                       {facts: []told{audited("ann")}, want: "ann", signal: Audit},
-		"audit of another state":      {facts: []told{audited("ann", made("7"))}, signal: ManagedFields},
-		"audit twice":                 {facts: []told{audited("ann"), audited("ann")}, want: "ann", signal: Audit},
-		"creation":                    {operation: create, facts: []told{audited("ann").creating(), audited("bob", begun(-1*ms, ms))}, want: "ann", signal: Audit},
-		"deletion of what is written": {facts: []told{audited("ann", made("6")).deleting()}, signal: ManagedFields},
+		"audit":                       {facts: []testFact{audited("ann")}, want: "ann", signal: Audit},
+		"audit of another state":      {facts: []testFact{audited("ann", made("7"))}, signal: ManagedFields},
+		"audit twice":                 {facts: []testFact{audited("ann"), audited("ann")}, want: "ann", signal: Audit},
+		"creation":                    {operation: create, facts: []testFact{audited("ann").creating(), audited("bob", begun(-1*ms, ms))}, want: "ann", signal: Audit},
+		"deletion of what is written": {facts: []testFact{audited("ann", made("6")).deleting()}, signal: ManagedFields},
 
-		"found by one who followed":    {facts: []told{audited("bob", begun(3*ms, 9*ms)), audited("ann", begun(0, 4*ms))}, want: "ann", signal: Audit},
-		"found by one who raced":       {facts: []told{audited("bob", begun(-3*ms, 9*ms)), audited("ann", begun(0, 4*ms))}, signal: Unknown},
-		"forged for the same time":     {facts: []told{audited("ann"), audited("eve")}, signal: Unknown},
-		"found by one from the start":  {facts: []told{audited("bob", begun(3*ms, 9*ms)), audited("ann", begun(0, 4*ms)), audited("bob", begun(1*ms, 1*ms))}, signal: Unknown},
-		"forged before":                {facts: []told{audited("eve", begun(-5000*ms, ms)), audited("ann")}, signal: Unknown},
-		"forged before, admission":     {facts: []told{audited("eve", begun(-50*ms, ms)), audited("ann"), attempted("ann", from("5", "C"))}, signal: Unknown},
-		"raced, and admission decides": {facts: []told{audited("bob", begun(-3*ms, 9*ms)), audited("ann"), attempted("ann", from("5", "C"))}, want: "ann", signal: Audit},
+		"found by one who followed":    {facts: []testFact{audited("bob", begun(3*ms, 9*ms)), audited("ann", begun(0, 4*ms))}, want: "ann", signal: Audit},
+		"found by one who raced":       {facts: []testFact{audited("bob", begun(-3*ms, 9*ms)), audited("ann", begun(0, 4*ms))}, signal: Unknown},
+		"forged for the same time":     {facts: []testFact{audited("ann"), audited("eve")}, signal: Unknown},
+		"found by one from the start":  {facts: []testFact{audited("bob", begun(3*ms, 9*ms)), audited("ann", begun(0, 4*ms)), audited("bob", begun(1*ms, 1*ms))}, signal: Unknown},
+		"forged before":                {facts: []testFact{audited("eve", begun(-5000*ms, ms)), audited("ann")}, signal: Unknown},
+		"forged before, admission":     {facts: []testFact{audited("eve", begun(-50*ms, ms)), audited("ann"), attempted("ann", from("5", "C"))}, signal: Unknown},
+		"raced, and admission decides": {facts: []testFact{audited("bob", begun(-3*ms, 9*ms)), audited("ann"), attempted("ann", from("5", "C"))}, want: "ann", signal: Audit},
 
-		"audit and admission agree":         {facts: []told{audited("ann"), attempted("ann", from("5", "C"))}, want: "ann", signal: Audit},
-		"audit and admission disagree":      {facts: []told{audited("ann"), attempted("bob", from("5", "C"))}, signal: Unknown},
-		"audit and a refused attempt":       {facts: []told{audited("ann"), attempted("ann", from("5", "C")), attempted("bob", from("5", "C"))}, want: "ann", signal: Audit},
-		"audit and an attempt of something": {facts: []told{audited("ann"), attempted("bob", from("5", "D"))}, want: "ann", signal: Audit},
+		"audit and admission agree":         {facts: []testFact{audited("ann"), attempted("ann", from("5", "C"))}, want: "ann", signal: Audit},
+		"audit and admission disagree":      {facts: []testFact{audited("ann"), attempted("bob", from("5", "C"))}, signal: Unknown},
+		"audit and a refused attempt":       {facts: []testFact{audited("ann"), attempted("ann", from("5", "C")), attempted("bob", from("5", "C"))}, want: "ann", signal: Audit},
+		"audit and an attempt of something": {facts: []testFact{audited("ann"), attempted("bob", from("5", "D"))}, want: "ann", signal: Audit},
 
-		"admission":                       {facts: []told{attempted("ann", from("5", "C"))}, want: "ann", signal: Admission},
-		"admission of other content":      {facts: []told{attempted("ann", from("5", "D"))}, signal: ManagedFields},
-		"admission without content":       {facts: []told{attempted("ann", from("5", ""))}, signal: ManagedFields},
-		"admission from an older state":   {facts: []told{attempted("ann", from("4", "C"))}, signal: ManagedFields},
-		"admission of a retry":            {facts: []told{attempted("ann", from("4", "C")), attempted("ann", from("5", "C"))}, want: "ann", signal: Admission},
-		"admission of the same in turn":   {facts: []told{attempted("bob", from("4", "C")), attempted("ann", from("5", "C"))}, want: "ann", signal: Admission},
-		"admission of two":                {facts: []told{attempted("ann", from("5", "C")), attempted("bob", from("5", "C"))}, signal: Unknown},
-		"admission of a creation":         {operation: create, facts: []told{attempted("ann", from("", "C")).creating()}, want: "ann", signal: Admission},
-		"admission of another operation":  {facts: []told{attempted("ann", from("5", "C")).creating()}, signal: ManagedFields},
-		"admission after an unseen state": {unseen: true, facts: []told{attempted("ann", from("5", "C"))}, want: "ann", signal: Admission},
-		"from two unseen states":          {unseen: true, facts: []told{attempted("ann", from("4", "C")), attempted("bob", from("5", "D"))}, signal: ManagedFields},
-		"of one user from unseen states":  {unseen: true, facts: []told{attempted("ann", from("4", "C")), attempted("ann", from("5", "C"))}, want: "ann", signal: Admission},
+		"admission":                       {facts: []testFact{attempted("ann", from("5", "C"))}, want: "ann", signal: Admission},
+		"admission of other content":      {facts: []testFact{attempted("ann", from("5", "D"))}, signal: ManagedFields},
+		"admission without content":       {facts: []testFact{attempted("ann", from("5", ""))}, signal: ManagedFields},
+		"admission from an older state":   {facts: []testFact{attempted("ann", from("4", "C"))}, signal: ManagedFields},
+		"admission of a retry":            {facts: []testFact{attempted("ann", from("4", "C")), attempted("ann", from("5", "C"))}, want: "ann", signal: Admission},
+		"admission of the same in turn":   {facts: []testFact{attempted("bob", from("4", "C")), attempted("ann", from("5", "C"))}, want: "ann", signal: Admission},
+		"admission of two":                {facts: []testFact{attempted("ann", from("5", "C")), attempted("bob", from("5", "C"))}, signal: Unknown},
+		"admission of a creation":         {operation: create, facts: []testFact{attempted("ann", from("", "C")).creating()}, want: "ann", signal: Admission},
+		"admission of another operation":  {facts: []testFact{attempted("ann", from("5", "C")).creating()}, signal: ManagedFields},
+		"admission after an unseen state": {unseen: true, facts: []testFact{attempted("ann", from("5", "C"))}, want: "ann", signal: Admission},
+		"from two unseen states":          {unseen: true, facts: []testFact{attempted("ann", from("4", "C")), attempted("bob", from("5", "D"))}, signal: ManagedFields},
+		"of one user from unseen states":  {unseen: true, facts: []testFact{attempted("ann", from("4", "C")), attempted("ann", from("5", "C"))}, want: "ann", signal: Admission},
 
-		"scale":                   {object: replicas(3), facts: []told{attempted("ann", from("5", ""), scaled(3))}, want: "ann", signal: Admission},
-		"scale to something else": {object: replicas(3), facts: []told{attempted("ann", from("5", ""), scaled(4))}, signal: ManagedFields},
-		"scale of what has none":  {facts: []told{attempted("ann", from("5", ""), scaled(0))}, signal: ManagedFields},
+		"scale":                   {object: replicas(3), facts: []testFact{attempted("ann", from("5", ""), scaled(3))}, want: "ann", signal: Admission},
+		"scale to something else": {object: replicas(3), facts: []testFact{attempted("ann", from("5", ""), scaled(4))}, signal: ManagedFields},
+		"scale of what has none":  {facts: []testFact{attempted("ann", from("5", ""), scaled(0))}, signal: ManagedFields},
 
-		"name only":                     {facts: []told{audited("ann", nameOnly)}, want: "ann", signal: Audit},
-		"name only, of two":             {facts: []told{audited("ann", nameOnly), audited("bob", nameOnly)}, signal: Unknown},
-		"name only, long ago":           {facts: []told{audited("ann", nameOnly, begun(-5*time.Second, ms))}, signal: ManagedFields},
-		"name only, another operation":  {facts: []told{audited("ann", nameOnly).creating()}, signal: ManagedFields},
-		"name only beside an exact one": {facts: []told{audited("bob", nameOnly), audited("ann")}, want: "ann", signal: Audit},
+		"name only":                     {facts: []testFact{audited("ann", nameOnly)}, want: "ann", signal: Audit},
+		"name only, of two":             {facts: []testFact{audited("ann", nameOnly), audited("bob", nameOnly)}, signal: Unknown},
+		"name only, long ago":           {facts: []testFact{audited("ann", nameOnly, begun(-5*time.Second, ms))}, signal: ManagedFields},
+		"name only, another operation":  {facts: []testFact{audited("ann", nameOnly).creating()}, signal: ManagedFields},
+		"name only beside an exact one": {facts: []testFact{audited("bob", nameOnly), audited("ann")}, want: "ann", signal: Audit},
 
-		"someone else's uid": {facts: []told{audited("ann", func(f *Fact) { f.UID = "u2" }), attempted("ann", from("5", "C"), func(f *Fact) { f.UID = "u2" })}, signal: ManagedFields},
+		"someone else's uid": {facts: []testFact{audited("ann", func(f *Fact) { f.UID = "u2" }), attempted("ann", from("5", "C"), func(f *Fact) { f.UID = "u2" })}, signal: ManagedFields},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, Config{}, func(t *testing.T, s *stage) {
+			inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 				s.wake(20*ms, Audit, Admission)
 				if !c.unseen {
 					s.Observe(seen.event(update, ""))
@@ -144,7 +146,7 @@ func TestWrites(t *testing.T) {
 					operation = c.operation
 				}
 				event := object.event(operation, "C")
-				// Facts come before the event, one at a time after it, and in the other order.
+				// Facts arrive before the event, one at a time after it, and in reverse order.
 				s.checkAll(t, event, c.facts, c.want, c.signal)
 			})
 		})
@@ -155,8 +157,8 @@ func replicas(n int64) func(built) built {
 	return func(b built) built { return b.with(n, "spec", "replicas") }
 }
 
-// checkAll submits the event and tells facts about it shortly after.
-func (s *stage) checkAll(t *testing.T, event Event, facts []told, want string, signal Signal) {
+// checkAll submits the event and adds facts about it shortly after.
+func (s *fixture) checkAll(t *testing.T, event Event, facts []testFact, want string, signal Signal) {
 	t.Helper()
 	before := contradictionsSoFar(t)
 	built := make([]Fact, 0, len(facts))
@@ -187,57 +189,57 @@ func (s *stage) checkAll(t *testing.T, event Event, facts []told, want string, s
 	}
 }
 
-// Each case deletes the object with resourceVersion 6.
+// TestDeletions has cases that delete the object with resourceVersion 6.
 func TestDeletions(t *testing.T) {
 	const second = time.Second
 	cases := map[string]struct {
-		// asked is how long before the event the deletion was asked for; zero: it took no time.
+		// asked is the time between the request to delete and the event; zero for an immediate deletion.
 		asked  time.Duration
 		grace  int64
-		facts  []told
+		facts  []testFact
 		want   string
 		signal Signal
 	}{
 		"nothing":                      {signal: Unknown},
-		"audit":                        {facts: []told{audited("ann").deleting()}, want: "ann", signal: Audit},
-		"audit of another uid":         {facts: []told{audited("ann", func(f *Fact) { f.UID = "u2" }).deleting()}, signal: Unknown},
-		"two at once":                  {facts: []told{audited("ann").deleting(), audited("eve").deleting()}, signal: Unknown},
-		"admission":                    {facts: []told{attempted("ann", from("6", "")).deleting()}, want: "ann", signal: Admission},
-		"admission of two":             {facts: []told{attempted("ann").deleting(), attempted("bob").deleting()}, signal: Unknown},
-		"admission and audit":          {facts: []told{attempted("ann").deleting(), attempted("bob").deleting(), audited("bob").deleting()}, want: "bob", signal: Audit},
-		"admission and another audit":  {facts: []told{attempted("ann").deleting(), audited("bob").deleting()}, signal: Unknown},
-		"written just before":          {facts: []told{audited("bob"), audited("ann").deleting()}, want: "ann", signal: Audit},
-		"name only":                    {facts: []told{audited("ann", nameOnly).deleting()}, want: "ann", signal: Audit},
-		"name only, of two":            {facts: []told{audited("ann", nameOnly).deleting(), audited("bob", nameOnly).deleting()}, signal: Unknown},
-		"collection":                   {facts: []told{audited("ann", collected("", "")).deleting()}, want: "ann", signal: Audit},
-		"collection by name":           {facts: []told{audited("ann", collected("", "metadata.name=web")).deleting()}, want: "ann", signal: Audit},
-		"collection of others":         {facts: []told{audited("ann", collected("app=other", "")).deleting()}, signal: Unknown},
-		"collection by unknown fields": {facts: []told{audited("ann", collected("", "type=Opaque")).deleting()}, signal: Unknown},
-		"collection and by name":       {facts: []told{audited("bob", collected("", "")).deleting(), audited("ann", nameOnly).deleting()}, want: "ann", signal: Audit},
-		"collections of two":           {facts: []told{audited("ann", collected("", "")).deleting(), audited("bob", collected("", "")).deleting()}, signal: Unknown},
+		"audit":                        {facts: []testFact{audited("ann").deleting()}, want: "ann", signal: Audit},
+		"audit of another uid":         {facts: []testFact{audited("ann", func(f *Fact) { f.UID = "u2" }).deleting()}, signal: Unknown},
+		"two at once":                  {facts: []testFact{audited("ann").deleting(), audited("eve").deleting()}, signal: Unknown},
+		"admission":                    {facts: []testFact{attempted("ann", from("6", "")).deleting()}, want: "ann", signal: Admission},
+		"admission of two":             {facts: []testFact{attempted("ann").deleting(), attempted("bob").deleting()}, signal: Unknown},
+		"admission and audit":          {facts: []testFact{attempted("ann").deleting(), attempted("bob").deleting(), audited("bob").deleting()}, want: "bob", signal: Audit},
+		"admission and another audit":  {facts: []testFact{attempted("ann").deleting(), audited("bob").deleting()}, signal: Unknown},
+		"written just before":          {facts: []testFact{audited("bob"), audited("ann").deleting()}, want: "ann", signal: Audit},
+		"name only":                    {facts: []testFact{audited("ann", nameOnly).deleting()}, want: "ann", signal: Audit},
+		"name only, of two":            {facts: []testFact{audited("ann", nameOnly).deleting(), audited("bob", nameOnly).deleting()}, signal: Unknown},
+		"collection":                   {facts: []testFact{audited("ann", collected("", "")).deleting()}, want: "ann", signal: Audit},
+		"collection by name":           {facts: []testFact{audited("ann", collected("", "metadata.name=web")).deleting()}, want: "ann", signal: Audit},
+		"collection of others":         {facts: []testFact{audited("ann", collected("app=other", "")).deleting()}, signal: Unknown},
+		"collection by unknown fields": {facts: []testFact{audited("ann", collected("", "type=Opaque")).deleting()}, signal: Unknown},
+		"collection and by name":       {facts: []testFact{audited("bob", collected("", "")).deleting(), audited("ann", nameOnly).deleting()}, want: "ann", signal: Audit},
+		"collections of two":           {facts: []testFact{audited("ann", collected("", "")).deleting(), audited("bob", collected("", "")).deleting()}, signal: Unknown},
 
-		"finalizer that another removed": {asked: 90 * second, facts: []told{
+		"finalizer that another removed": {asked: 90 * second, facts: []testFact{
 			audited("ann", lasting, begun(-90*second, 0), made("4")).deleting(), audited("controller"),
 		}, want: "ann", signal: Audit},
-		"grace period, and the kubelet's own request": {asked: 30 * second, grace: 30, facts: []told{
+		"grace period, and the kubelet's own request": {asked: 30 * second, grace: 30, facts: []testFact{
 			audited("ann", lasting, begun(-30*second, 0), made("4")).deleting(), audited("kubelet").deleting(),
 		}, want: "ann", signal: Audit},
-		"asked twice": {asked: 4 * second, facts: []told{
+		"asked twice": {asked: 4 * second, facts: []testFact{
 			audited("bob", lasting, begun(-4*second+time.Millisecond, 0), made("5")).deleting(),
 			audited("ann", lasting, begun(-4*second, 0), made("4")).deleting(),
 		}, want: "ann", signal: Audit},
-		"asked twice with one answer": {asked: 4 * second, facts: []told{
+		"asked twice with one answer": {asked: 4 * second, facts: []testFact{
 			audited("bob", lasting, begun(-4*second, 0), made("4")).deleting(),
 			audited("ann", lasting, begun(-4*second, 0), made("4")).deleting(),
 		}, signal: Unknown},
-		"asked at another time":  {asked: 90 * second, facts: []told{audited("ann", lasting, made("4")).deleting()}, signal: Unknown},
-		"asked, by admission":    {asked: 90 * second, facts: []told{attempted("ann", lasting, begun(-90*second, 0)).deleting()}, want: "ann", signal: Admission},
-		"asked, by name":         {asked: 9 * second, facts: []told{audited("ann", nameOnly, begun(-9*second, 0)).deleting()}, want: "ann", signal: Audit},
-		"asked, by a collection": {asked: 9 * second, facts: []told{audited("ann", collected("", ""), begun(-9*second, 0)).deleting()}, want: "ann", signal: Audit},
+		"asked at another time":  {asked: 90 * second, facts: []testFact{audited("ann", lasting, made("4")).deleting()}, signal: Unknown},
+		"asked, by admission":    {asked: 90 * second, facts: []testFact{attempted("ann", lasting, begun(-90*second, 0)).deleting()}, want: "ann", signal: Admission},
+		"asked, by name":         {asked: 9 * second, facts: []testFact{audited("ann", nameOnly, begun(-9*second, 0)).deleting()}, want: "ann", signal: Audit},
+		"asked, by a collection": {asked: 9 * second, facts: []testFact{audited("ann", collected("", ""), begun(-9*second, 0)).deleting()}, want: "ann", signal: Audit},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, Config{}, func(t *testing.T, s *stage) {
+			inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 				s.wake(20*time.Millisecond, Audit, Admission)
 				object := configMap("web", "u1", "6")
 				if c.asked != 0 {
@@ -249,9 +251,10 @@ func TestDeletions(t *testing.T) {
 	}
 }
 
-// What goes with a namespace belongs to the controller, and tells who deleted the namespace.
+// TestNamespaceDeletions checks that the content of a deleted namespace is attributed to the namespace controller, with the
+// user who deleted the namespace.
 func TestNamespaceDeletions(t *testing.T) {
-	onStage(t, Config{Wanted: func(o Object) bool { return o.Resource == "configmaps" }}, func(t *testing.T, s *stage) {
+	inBubble(t, Config{Wanted: func(o Object) bool { return o.Resource == "configmaps" }}, func(t *testing.T, s *fixture) {
 		s.Add([]Fact{{
 			ID: "1", Signal: Audit, Operation: deleted, Resource: "namespaces", Name: "shop", UID: "ns", After: "3", Lasting: true,
 			Begun: time.Now(), Ended: time.Now(), Actor: Actor{Username: "ann"},
@@ -268,9 +271,10 @@ func TestNamespaceDeletions(t *testing.T) {
 	})
 }
 
-// A fact that tells no resourceVersion explains one change; the next one may be of somebody who is not audited.
+// TestNameOnlyExplainsOneChange checks that a fact without resourceVersion explains one change only. The next change may be
+// from a user who is not audited.
 func TestNameOnlyExplainsOneChange(t *testing.T) {
-	onStage(t, Config{}, func(t *testing.T, s *stage) {
+	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		s.wake(20*time.Millisecond, Audit)
 		first := configMap("web", "u1", "6").event(update, "C")
 		fact := factOf("ann", Audit, update, first)
@@ -286,7 +290,7 @@ func TestNameOnlyExplainsOneChange(t *testing.T) {
 	})
 }
 
-// What explains a change to one controller explains it to the next one as well.
+// TestNameOnlyExplainsTheChangeToEachController checks that a fact explains a change to each controller.
 func TestNameOnlyExplainsTheChangeToEachController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		event := configMap("web", "u1", "6").event(update, "C")
@@ -314,7 +318,7 @@ func TestNameOnlyExplainsTheChangeToEachController(t *testing.T) {
 		cancel()
 		group.Wait()
 		if fmt.Sprint(authors) != "[ann ann]" {
-			t.Errorf("the controllers were told %q", authors)
+			t.Errorf("the controllers found %q", authors)
 		}
 	})
 }

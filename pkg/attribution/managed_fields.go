@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// recently is how long ago a field manager may have written an object to pass for who made a change of now.
+// recently is the maximum age of a field manager's entry to count as the author of a current change.
 const recently = 10 * time.Second
 
-// managerOf returns the field manager that wrote an object last, or nothing if that is not certain. It reads the object
-// as it is: the accessors would copy all fields of all managers.
+// managerOf returns the field manager that last wrote an object, or an empty string if uncertain. It reads the
+// unstructured content directly: the accessors would copy all fields of all managers.
 func managerOf(object *unstructured.Unstructured, now time.Time) string {
 	newest, unique, alone := newestEntry(object)
 	switch {
@@ -29,12 +29,12 @@ func managerOf(object *unstructured.Unstructured, now time.Time) string {
 	return newest.manager
 }
 
-// managedEntry is what one entry of an object's managedFields says. Times are in UTC and to the second, so that they sort
-// as they are.
+// managedEntry is one entry of an object's managedFields. Times are RFC 3339 in UTC with seconds, so they sort as
+// strings.
 type managedEntry struct{ manager, time, subresource string }
 
-// newestEntry returns the newest entry but those of the status, and says whether no other manager's is as new, and whether
-// there is no other manager.
+// newestEntry returns the newest entry, ignoring the status. unique is set if no other manager has an entry of that time,
+// alone if there is no other manager.
 func newestEntry(object *unstructured.Unstructured) (newest managedEntry, unique, alone bool) {
 	unique, alone = true, true
 	for entry := range managedEntries(object) {
@@ -52,7 +52,7 @@ func newestEntry(object *unstructured.Unstructured) (newest managedEntry, unique
 	return newest, unique, alone
 }
 
-// writtenWithin says whether an entry was written in a span of time.
+// writtenWithin reports whether an entry was written within a period.
 func writtenWithin(object *unstructured.Unstructured, from, to time.Time) bool {
 	for entry := range managedEntries(object) {
 		written, err := time.Parse(time.RFC3339, entry.time)

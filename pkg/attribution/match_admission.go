@@ -12,72 +12,72 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// attemptLife is how long before an event its request can have been admitted: what is left to do then is what other
-// webhooks take, 10 seconds by default, and the write.
-const attemptLife = 10 * time.Second
+// attemptLifetime is the maximum time between the review of a request and its event. After its review, a request still
+// waits for other webhooks, by default up to 10 seconds, and for the write.
+const attemptLifetime = 10 * time.Second
 
-// promptly is how long before an event its request was usually admitted. One that took longer may have been refused by
-// another webhook.
-const promptly = time.Second
+// promptLimit is the usual maximum time between the review of a request and its event. A request that took longer may
+// have been refused by another webhook.
+const promptLimit = time.Second
 
-// admitted are the admission facts of requests that wanted the very change that the event tells of. An API server writes
-// by compare and swap, so that of all attempts from one resourceVersion at most one succeeds.
-func (e *evidence) admitted() []*kept {
+// admitted returns the admission facts of requests for exactly the change of the event. An API server writes with
+// compare-and-swap, so that at most one of all attempts from one resourceVersion succeeds.
+func (e *evidence) admitted() []*storedFact {
 	recent := e.recentAttempts()
-	wanted := where(recent, e.wanted)
-	if e.event.Operation != v1alpha1.OperationUpdate {
+	wanted := filter(recent, e.matches)
+	if e.pending.event.Operation != v1alpha1.OperationUpdate {
 		return wanted
 	}
 	origin, ok := e.origin()
-	if ok && !slices.ContainsFunc(wanted, func(k *kept) bool { return k.Before == origin }) || !ok && !oneOrigin(recent) {
+	if ok && !slices.ContainsFunc(wanted, func(k *storedFact) bool { return k.Before == origin }) || !ok && !oneOrigin(recent) {
 		return nil
 	}
 	return wanted
 }
 
-// origin returns the resourceVersion that the event's request started from. Where the predecessor is not known, the object
-// must have had no other for a time, and all attempts since then must start from one. An API server that remembers an older
-// state is found out by the attempts that follow: it tries again.
+// origin returns the resourceVersion that the event's request started from. If the predecessor is unknown, the object
+// must have been unchanged for some time, and all attempts since then must start from the same resourceVersion. An API
+// server that read an older state from its cache is detected by the attempts that follow, as it retries.
 func (e *evidence) origin() (version string, ok bool) {
-	if e.known || e.unchangedSince.IsZero() {
-		return e.predecessor, e.known
+	if e.pending.known || e.pending.unchangedSince.IsZero() {
+		return e.pending.predecessor, e.pending.known
 	}
-	attempts := e.attemptsSince(e.unchangedSince.Add(-clockSkew)) // A report may come late.
+	attempts := e.attemptsSince(e.pending.unchangedSince.Add(-clockSkew)) // A report may come late.
 	if len(attempts) == 0 || !oneState(attempts) {
 		return "", false
 	}
 	return attempts[0].Before, true
 }
 
-// attemptsSince are those that came at a time or later.
-func (e *evidence) attemptsSince(since time.Time) []*kept {
-	return where(e.recentAttempts(), func(k *kept) bool { return !k.arrived.Before(since) })
+// attemptsSince returns the attempts that arrived at or after a time.
+func (e *evidence) attemptsSince(since time.Time) []*storedFact {
+	return filter(e.recentAttempts(), func(k *storedFact) bool { return !k.arrived.Before(since) })
 }
 
-// recentAttempts are those that can have succeeded with the event.
-func (e *evidence) recentAttempts() []*kept {
-	return where(e.attempts, func(k *kept) bool { return e.arrived.Sub(k.arrived) <= attemptLife })
+// recentAttempts returns the attempts that may have led to the event.
+func (e *evidence) recentAttempts() []*storedFact {
+	return filter(e.attempts, func(k *storedFact) bool { return e.pending.arrived.Sub(k.arrived) <= attemptLifetime })
 }
 
-// oneOrigin says whether it is no matter which of the attempts, the event's own among them, has succeeded: all start from
-// one resourceVersion, or are one user's.
-func oneOrigin(attempts []*kept) bool { return oneUser(attempts) != nil || oneState(attempts) }
+// oneOrigin reports whether all attempts, the event's own among them, start from one resourceVersion or are one user's.
+// It then does not matter which of them succeeded.
+func oneOrigin(attempts []*storedFact) bool { return oneUser(attempts) != nil || oneState(attempts) }
 
-// oneState says whether all attempts start from one resourceVersion.
-func oneState(attempts []*kept) bool {
-	return !slices.ContainsFunc(attempts, func(k *kept) bool { return k.Before != attempts[0].Before })
+// oneState reports whether all attempts start from one resourceVersion.
+func oneState(attempts []*storedFact) bool {
+	return !slices.ContainsFunc(attempts, func(k *storedFact) bool { return k.Before != attempts[0].Before })
 }
 
-// wanted says whether an attempt would have made what the event shows.
-func (e *evidence) wanted(k *kept) bool {
-	if k.Operation != e.event.Operation || e.known && k.Before != e.predecessor {
+// matches reports whether an attempt would have led to the state of the event.
+func (e *evidence) matches(k *storedFact) bool {
+	if k.Operation != e.pending.event.Operation || e.pending.known && k.Before != e.pending.predecessor {
 		return false
 	}
 	if k.Replicas != nil {
-		replicas, ok := replicasOf(e.event.Object)
+		replicas, ok := replicasOf(e.pending.event.Object)
 		return ok && replicas == *k.Replicas
 	}
-	return k.Content != "" && k.Content == e.content()
+	return k.Content != "" && k.Content == e.pending.content()
 }
 
 func replicasOf(object *unstructured.Unstructured) (int64, bool) {
@@ -85,32 +85,33 @@ func replicasOf(object *unstructured.Unstructured) (int64, bool) {
 	return replicas, ok && err == nil
 }
 
-// decideAdmitted finds the author without the audit's help. A uid is new with each attempt to create, so that nobody else's
-// can be meant. Of attempts to update others may still be told: somebody else may have wanted the same, and been refused.
-// Reviews of these come before the event or shortly after it, so the event waits for them. It waits for the audit as well
-// where these do not suffice.
+// decideAdmitted returns the verdict if there are only admission facts. Each attempt to create has a new uid, so that no
+// other user's attempt can match. Other attempts to update may still be reported: another user may have attempted the
+// same change and been refused. Reviews of these arrive before the event or shortly after it, so the event waits for
+// them. It also waits for the audit if reviews are not sufficient.
 //
-// What cannot be told: that an attempt was refused, and another user then did the same from the same resourceVersion
-// promptly, whose own fact was lost as the first one in its collection. Where there is no audit, it need not be the first
-// one, and attemptLife counts.
-func (e *evidence) decideAdmitted(admitted []*kept) verdict {
+// One case is not detected: an attempt was refused, another user then made the same change from the same resourceVersion
+// within promptLimit, and the fact of that one was lost, as the first one lost in its collection. Without audit it need
+// not be the first one lost, and attemptLifetime applies.
+func (e *evidence) decideAdmitted(admitted []*storedFact) verdict {
 	one, until := oneUser(admitted), e.times.last
 	if one == nil {
 		return e.contradicted()
 	}
-	if e.event.Operation == v1alpha1.OperationCreate {
-		until = e.arrived
-	} else if _, ok := e.origin(); ok && e.suffice(admitted) {
+	if e.pending.event.Operation == v1alpha1.OperationCreate {
+		until = e.pending.arrived
+	} else if _, ok := e.origin(); ok && e.sufficient(admitted) {
 		until = e.times.admission
 	}
-	return by(one, until)
+	return attributedTo(one, until)
 }
 
-// suffice says whether one of the attempts, which are one user's, is certain to be the one that was carried out. Reviews have
-// to come without gaps: one of the attempts came promptly before the event, since the term began and since the object was
-// last changed, so that at that moment the API server sent its reviews, and they were received; and lately none was missing.
-func (e *evidence) suffice(admitted []*kept) bool {
-	return !e.reviewsMissed && slices.ContainsFunc(admitted, func(k *kept) bool {
-		return !k.recovered && e.arrived.Sub(k.arrived) <= promptly && !k.arrived.Before(e.unchangedSince)
+// sufficient reports whether one of the attempts, all of one user, is certain to be the request that was carried out.
+// Reviews must arrive without gaps: one of the attempts arrived within promptLimit before the event, after the term began
+// and after the object was last changed, so that the API server sent reviews at that time and they were received; and
+// none was missing recently.
+func (e *evidence) sufficient(admitted []*storedFact) bool {
+	return !e.reviewsMissed && slices.ContainsFunc(admitted, func(k *storedFact) bool {
+		return !k.recovered && e.pending.arrived.Sub(k.arrived) <= promptLimit && !k.arrived.Before(e.pending.unchangedSince)
 	})
 }

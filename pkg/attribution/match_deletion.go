@@ -12,31 +12,32 @@ import (
 )
 
 const (
-	// namespaceController deletes what is in a namespace that is deleted.
+	// namespaceController is the user that deletes the content of a deleted namespace.
 	namespaceController = "system:serviceaccount:kube-system:namespace-controller"
-	// askingTime is how long a request to delete may take until it sets the deletionTimestamp, if its end is not known.
-	askingTime = 5 * time.Second
+	// maxDeleteDuration is the assumed maximum time until a DELETE request sets the deletionTimestamp, if its end is
+	// unknown.
+	maxDeleteDuration = 5 * time.Second
 )
 
-// decideDeletion finds out who asked for a deletion, which is not who removed the last finalizer.
+// decideDeletion returns the verdict about who requested a deletion, regardless of who removed the last finalizer.
 func (e *evidence) decideDeletion() verdict {
-	asked, delayed := askedAt(e.event.Object)
-	facts := where(e.deletions, func(k *kept) bool {
+	asked, delayed := deletionRequestedAt(e.pending.event.Object)
+	facts := filter(e.deletions, func(k *storedFact) bool {
 		if delayed {
-			return wasAskedBy(asked, k)
+			return requestedBy(asked, k)
 		}
-		return e.arrived.Sub(k.arrived) <= k.deletionLife() && !e.fromElsewhere(k)
+		return e.pending.arrived.Sub(k.arrived) <= k.deletionLife() && !e.fromOtherState(k)
 	})
-	audited := where(facts, func(k *kept) bool { return k.Signal == Audit })
-	admitted := where(facts, func(k *kept) bool { return k.Signal == Admission })
+	audited := filter(facts, func(k *storedFact) bool { return k.Signal == Audit })
+	admitted := filter(facts, func(k *storedFact) bool { return k.Signal == Admission })
 	v := verdict{author: Author{Signal: Unknown}, until: e.times.last}
 	switch one := oneUser(admitted); {
 	case len(audited) > 0:
-		v = e.weigh(asker(audited), admitted)
-	case one != nil && (delayed || e.suffice(admitted)):
-		v = by(one, e.times.admission)
+		v = e.combine(firstDeleter(audited), admitted)
+	case one != nil && (delayed || e.sufficient(admitted)):
+		v = attributedTo(one, e.times.admission)
 	case one != nil:
-		v = by(one, e.times.last)
+		v = attributedTo(one, e.times.last)
 	case len(admitted) > 0:
 		v = e.contradicted()
 	default:
@@ -50,22 +51,23 @@ func (e *evidence) decideDeletion() verdict {
 	return v
 }
 
-// fromElsewhere says whether a request to delete was admitted for another state than the object's last one. Deletions are
-// compared and swapped like other writes.
-func (e *evidence) fromElsewhere(k *kept) bool {
-	return k.Signal == Admission && e.known && k.Before != e.predecessor
+// fromOtherState reports whether a DELETE was admitted for a state other than the object's last one. Deletions use
+// compare-and-swap like other writes.
+func (e *evidence) fromOtherState(k *storedFact) bool {
+	return k.Signal == Admission && e.pending.known && k.Before != e.pending.predecessor
 }
 
-// deletionLife is how long a deletion that takes no time may have been told before its event.
-func (k *kept) deletionLife() time.Duration {
+// deletionLife returns the maximum time between a fact about an immediate deletion and its event.
+func (k *storedFact) deletionLife() time.Duration {
 	if k.Signal == Admission {
-		return attemptLife
+		return attemptLifetime
 	}
 	return factsLifetime
 }
 
-// askedAt returns when the deletion of an object was asked for that is not deleted at once. It is to the second.
-func askedAt(object *unstructured.Unstructured) (time.Time, bool) {
+// deletionRequestedAt returns when the deletion of an object was requested, to the second, if it was not deleted
+// immediately.
+func deletionRequestedAt(object *unstructured.Unstructured) (time.Time, bool) {
 	deletion := object.GetDeletionTimestamp()
 	if deletion == nil {
 		return time.Time{}, false
@@ -77,28 +79,28 @@ func askedAt(object *unstructured.Unstructured) (time.Time, bool) {
 	return deletion.Add(-time.Duration(*grace) * time.Second), true
 }
 
-// wasAskedBy says whether the request of a fact was under way when a deletion was asked for.
-func wasAskedBy(asked time.Time, k *kept) bool {
-	return !asked.Before(k.Begun.Truncate(time.Second).Add(-clockSkew)) && !asked.After(k.askedBefore())
+// requestedBy reports whether a deletion may have been requested at a time by the request of a fact.
+func requestedBy(asked time.Time, k *storedFact) bool {
+	return !asked.Before(k.Begun.Truncate(time.Second).Add(-clockSkew)) && !asked.After(k.requestedBefore())
 }
 
-// askedBefore is when the request of a fact had asked for a deletion at the latest.
-func (k *kept) askedBefore() time.Time {
+// requestedBefore returns the latest time at which the request of a fact may have requested a deletion.
+func (k *storedFact) requestedBefore() time.Time {
 	if k.Ended.IsZero() {
-		return k.Begun.Add(askingTime)
+		return k.Begun.Add(maxDeleteDuration)
 	}
 	return k.ended().Add(clockSkew)
 }
 
-// asker returns the fact of the request that asked for a deletion first, of several audit facts about requests that did;
-// nil if that is not certain. Each reports the state that the object had afterwards, which later ones have found; the one that
-// removed it reports none. One that tells no uid may be about another object of the same name.
-func asker(facts []*kept) *kept {
+// firstDeleter returns the fact of the request that requested a deletion first, from several audit facts; nil if
+// uncertain. Each fact has the resourceVersion of the object afterwards, which later requests found unchanged; the
+// request that removed the object has none. A fact without uid may be about another object of the same name.
+func firstDeleter(facts []*storedFact) *storedFact {
 	if one := oneUser(facts); one != nil {
 		return one
 	}
-	marking := where(facts, func(k *kept) bool { return k.After != "" })
-	if len(marking) == 0 || slices.ContainsFunc(facts, func(k *kept) bool { return k.UID == "" }) {
+	marking := filter(facts, func(k *storedFact) bool { return k.After != "" })
+	if len(marking) == 0 || slices.ContainsFunc(facts, func(k *storedFact) bool { return k.UID == "" }) {
 		return nil
 	}
 	first := marking[0]
@@ -109,30 +111,30 @@ func asker(facts []*kept) *kept {
 			first = k
 		}
 	}
-	return earliest(where(marking, func(k *kept) bool { return k.After == first.After }))
+	return earliest(filter(marking, func(k *storedFact) bool { return k.After == first.After }))
 }
 
-// namespaceDeletedBy returns the user who deleted the namespace that the object was in, if that is certain. The name may
-// have been that of others before: what was created after a deletion was asked for is in another one, since nothing can be
-// created in a namespace that goes.
+// namespaceDeletedBy returns the user who deleted the object's namespace, if that is certain. Earlier namespaces may have
+// had the same name: an object that was created after a deletion was requested is in a newer one, since no objects can be
+// created in a terminating namespace.
 func (e *evidence) namespaceDeletedBy() string {
-	created := e.event.Object.GetCreationTimestamp()
-	facts := where(e.namespaceDeletions, func(k *kept) bool { return !created.After(k.askedBefore()) })
-	audited := where(facts, func(k *kept) bool { return k.Signal == Audit })
+	created := e.pending.event.Object.GetCreationTimestamp()
+	facts := filter(e.namespaceDeletions, func(k *storedFact) bool { return !created.After(k.requestedBefore()) })
+	audited := filter(facts, func(k *storedFact) bool { return k.Signal == Audit })
 	if len(audited) == 0 {
 		audited = facts
 	}
-	if k := asker(latestDeletion(audited)); k != nil {
+	if k := firstDeleter(latestDeletion(audited)); k != nil {
 		return k.Actor.Username
 	}
 	return ""
 }
 
-// latestDeletion returns the facts about the deletion of the object that had a name last.
-func latestDeletion(facts []*kept) []*kept {
+// latestDeletion returns the facts about the deletion of the latest object with a name.
+func latestDeletion(facts []*storedFact) []*storedFact {
 	if len(facts) == 0 {
 		return nil
 	}
-	latest := slices.MaxFunc(facts, func(a, b *kept) int { return a.Begun.Compare(b.Begun) })
-	return where(facts, func(k *kept) bool { return k.UID == "" || latest.UID == "" || k.UID == latest.UID })
+	latest := slices.MaxFunc(facts, func(a, b *storedFact) int { return a.Begun.Compare(b.Begun) })
+	return filter(facts, func(k *storedFact) bool { return k.UID == "" || latest.UID == "" || k.UID == latest.UID })
 }

@@ -11,15 +11,15 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// writerOf returns the fact of the request that has written what an object holds, but its status; nil if that is not certain,
-// and for kinds that this server does not serve. The server reports every request that writes more than the status of its
-// own kinds, with the state that it made. So the newest of them up to the object's state has made its content, and the states
-// after it differ in their status. A report that is lost is noticed by the time that the object says it was written.
-func writerOf(of Object, facts []*kept, object *unstructured.Unstructured) *kept {
+// writerOf returns the fact of the request that wrote an object except for its status; nil if uncertain, and for kinds
+// that this server does not serve. The server reports every request that writes more than the status of its own kinds,
+// with the resulting resourceVersion. So the newest of these up to the object's resourceVersion wrote its content, and
+// later states differ only in their status. The time in the object's managedFields shows whether a report was lost.
+func writerOf(of Object, facts []*storedFact, object *unstructured.Unstructured) *storedFact {
 	if of.Group != v1alpha1.GroupName {
 		return nil
 	}
-	var last *kept
+	var last *storedFact
 	for _, k := range facts {
 		if k.Signal != Audit || isDeletion(k) || k.After == "" || newer(k.After, object.GetResourceVersion()) {
 			continue

@@ -10,7 +10,7 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// served is an event about a rule, which this server serves itself.
+// served returns an event about a rule, a kind that this server serves.
 func served(object built) Event {
 	event := object.event(update, "")
 	event.Resource = v1alpha1.SchemeGroupVersion.WithResource("watchrules")
@@ -19,8 +19,8 @@ func served(object built) Event {
 
 func rule(version string) built { return configMap("rule", "r", version) }
 
-// A watch that begins after a rule was written tells of the statuses that the server gives it: what the rule holds is still
-// of who wrote it.
+// TestStatusesOfServedKinds checks a watch that starts after a rule was written. It delivers events of the statuses that
+// the server writes; the author of the rule's content is still the user who wrote it.
 func TestStatusesOfServedKinds(t *testing.T) {
 	const create = v1alpha1.OperationCreate
 	wrote := func(user string, operation v1alpha1.Operation, version string) Fact {
@@ -64,7 +64,7 @@ func TestStatusesOfServedKinds(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, Config{}, func(t *testing.T, s *stage) {
+			inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 				event, facts := tt.given()
 				s.Add(facts, false)
 				s.submit(event)
@@ -78,10 +78,10 @@ func TestStatusesOfServedKinds(t *testing.T) {
 	}
 }
 
-// A comparison that finds a rule finds it with the statuses that the server has given it since. Once an event has told of it, what
-// a comparison finds is something else.
+// TestFindServedKinds checks that a comparison finds the author of a rule in spite of later statuses. Once an event has
+// reported it, a difference that a comparison finds has another cause.
 func TestFindServedKinds(t *testing.T) {
-	onStage(t, Config{}, func(t *testing.T, s *stage) {
+	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		s.Add([]Fact{factOf("ann", Audit, v1alpha1.OperationCreate, served(rule("5")))}, false)
 		if got := s.Find(served(rule("7"))); got.Username != "ann" {
 			t.Errorf("found %+v, want ann", got)
@@ -92,11 +92,11 @@ func TestFindServedKinds(t *testing.T) {
 		}
 		pass(maxWait)
 		if got := s.Find(served(rule("7"))); got.Signal != Unknown {
-			t.Errorf("told by an event: found %+v, want nobody", got)
+			t.Errorf("after an event: found %+v, want no author", got)
 		}
 		s.Add([]Fact{factOf("bob", Audit, update, served(rule("8")))}, false)
 		if got := s.Find(served(rule("9"))); got.Signal != Unknown {
-			t.Errorf("written by two: found %+v, want nobody", got)
+			t.Errorf("written by two: found %+v, want no author", got)
 		}
 	})
 }

@@ -12,14 +12,14 @@ import (
 
 var (
 	hits = slipmetrics.NewCounterVec("enrich_hits_total",
-		"Changes whose author is known, by whose changes they are and by the signal that told: audit, admission or managed-fields.",
+		"Changes whose author is known, by controller and by signal: audit, admission or managed-fields.",
 		"controller", "signal")
 	misses = slipmetrics.NewCounterVec("enrich_misses_total",
 		"Changes whose author is unknown.", "controller")
 	contradictions = slipmetrics.NewCounterVec("enrich_contradictions_total",
-		"Changes whose author is unknown because reports about them disagree.", "controller")
+		"Changes whose author is unknown because facts about them disagree.", "controller")
 	lagSeconds = slipmetrics.NewGaugeVec("attribution_lag_seconds",
-		"How much later than a change the report of who made it comes at most, as seen lately, by signal.", "controller", "signal")
+		"Maximum time between a change and the arrival of the fact about its author, as measured recently, by signal.", "controller", "signal")
 )
 
 func init() { legacyregistry.MustRegister(hits, misses, contradictions, lagSeconds) }
@@ -45,7 +45,7 @@ func newMeters(controller string) meters {
 	return m
 }
 
-// count takes note of what a change was delivered with.
+// count counts the verdict of a delivered change.
 func (m meters) count(v verdict) {
 	if v.contradiction {
 		m.contradictions.Inc()

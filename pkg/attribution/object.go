@@ -10,17 +10,17 @@ import (
 
 var namespaces = schema.GroupResource{Resource: "namespaces"}
 
-// objectOf names the object of an event.
+// objectOf returns the identity of an event's object.
 func objectOf(resource schema.GroupResource, object *unstructured.Unstructured) Object {
 	return Object{GroupResource: resource, Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// objectOfFact names the object that a fact is about; without a name it is a collection.
+// objectOfFact returns the identity of a fact's object; without a name it is a collection.
 func objectOfFact(fact *Fact) Object {
 	return Object{GroupResource: schema.GroupResource{Group: fact.Group, Resource: fact.Resource}, Namespace: fact.Namespace, Name: fact.Name}
 }
 
-// collection names the collection that an object is in.
+// collection returns the identity of the collection that contains an object.
 func (o Object) collection() Object {
 	o.Name = ""
 	return o

@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// auditLag is how late the audit is in the tests of this file.
+// auditLag is the lag of audit facts in the tests of this file.
 const auditLag = 300 * time.Millisecond
 
-// reviewed is a change of web from resourceVersion 5 to 6 of which both signals know.
+// reviewed is a change of web from resourceVersion 5 to 6 that both signals report.
 type reviewed struct {
-	*stage
+	*fixture
 	// event is the change.
 	event Event
 }
 
-// review adds the review of an attempt to make the change.
+// review adds the review of an attempt at the change.
 func (r *reviewed) review(user string, changes ...func(*Fact)) {
 	fact := factOf(user, Admission, update, r.event)
 	from("5", "C")(&fact)
@@ -31,7 +31,7 @@ func (r *reviewed) review(user string, changes ...func(*Fact)) {
 	r.Add([]Fact{fact}, false)
 }
 
-// unreviewedChange lets the audit name a change of a ConfigMap of which no review has come.
+// unreviewedChange adds an audit fact about a change of a ConfigMap without a review.
 func (r *reviewed) unreviewedChange(namespace string) {
 	change := configMap("other", "u2", "4").with(namespace, "metadata", "namespace").event(update, "D")
 	r.Add([]Fact{factOf("bob", Audit, update, change)}, false)
@@ -39,16 +39,16 @@ func (r *reviewed) unreviewedChange(namespace string) {
 	pass(maxWait)
 }
 
-// A change with one candidate waits for other reviews only, from the first one on. Where another may have made it whose
-// review has not come, it waits for the audit, and is never taken for the candidate's.
+// TestOneCandidate checks that a change with one candidate waits for other reviews only, from the first change on. If
+// another user may have made it whose review is missing, it waits for the audit and is not attributed to the candidate.
 func TestOneCandidate(t *testing.T) {
 	const ms = time.Millisecond
 	listed := func(r *reviewed) { r.Listed(configMaps, "") }
 	prompt := func(r *reviewed) { r.review("ann") }
 	cases := map[string]struct {
-		// before is what happened before the change.
+		// before runs before the change.
 		before []func(*reviewed)
-		// waits says that the change waits for the audit.
+		// waits is set if the change waits for the audit.
 		waits bool
 	}{
 		"from a known state":                {before: []func(*reviewed){func(r *reviewed) { r.Observe(configMap("web", "u1", "5").event(update, "")) }, prompt}},
@@ -62,7 +62,7 @@ func TestOneCandidate(t *testing.T) {
 		"the first since the object was forgotten": {before: []func(*reviewed){
 			listed,
 			func(r *reviewed) {
-				for i := range 3 * memoryLimit {
+				for i := range 3 * versionHistoryLimit {
 					r.Observe(configMap("many", strconv.Itoa(i), "1").event(update, ""))
 				}
 			},
@@ -88,7 +88,7 @@ func TestOneCandidate(t *testing.T) {
 			listed, func(r *reviewed) { r.unreviewedChange("warehouse") }, prompt,
 		}},
 		"long after a change without a review": {before: []func(*reviewed){
-			listed, func(r *reviewed) { r.unreviewedChange("shop") }, func(*reviewed) { pass(distrust) }, prompt,
+			listed, func(r *reviewed) { r.unreviewedChange("shop") }, func(*reviewed) { pass(unreviewedLifetime) }, prompt,
 		}},
 
 		"of a watch that has not started": {before: []func(*reviewed){prompt}, waits: true},
@@ -102,7 +102,7 @@ func TestOneCandidate(t *testing.T) {
 			listed, prompt,
 			func(r *reviewed) {
 				pass(ms)
-				for i := range memoryLimit + 1 {
+				for i := range versionHistoryLimit + 1 {
 					r.Observe(configMap("many", strconv.Itoa(i), "1").event(update, ""))
 				}
 			},
@@ -114,7 +114,7 @@ func TestOneCandidate(t *testing.T) {
 				r.Add([]Fact{fact}, true)
 			},
 		}, waits: true},
-		"reviewed long ago": {before: []func(*reviewed){listed, prompt, func(*reviewed) { pass(promptly + ms) }}, waits: true},
+		"reviewed long ago": {before: []func(*reviewed){listed, prompt, func(*reviewed) { pass(promptLimit + ms) }}, waits: true},
 		"from an older state": {before: []func(*reviewed){
 			listed, func(r *reviewed) { r.review("bob", from("4", "D")) }, prompt,
 		}, waits: true},
@@ -130,10 +130,10 @@ func TestOneCandidate(t *testing.T) {
 				continue // Nothing tells this bob's change from ann's: it takes his review to be lost, and hers to be refused.
 			}
 			t.Run(fmt.Sprintf("%s, by %s", name, maker), func(t *testing.T) {
-				onStage(t, Config{}, func(t *testing.T, s *stage) {
+				inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 					s.wake(0, Admission)
 					s.wake(auditLag, Audit)
-					r := &reviewed{stage: s, event: configMap("web", "u1", "6").event(update, "C")}
+					r := &reviewed{fixture: s, event: configMap("web", "u1", "6").event(update, "C")}
 					for _, step := range c.before {
 						step(r)
 					}
@@ -153,7 +153,7 @@ func TestOneCandidate(t *testing.T) {
 					if by := got[0].author; by.Known() && by.Username != maker {
 						t.Errorf("is %s's by %s, want %s's", by.Username, by.Signal, maker)
 					} else if !c.waits && !by.Known() {
-						t.Error("is nobody's")
+						t.Error("has no author")
 					}
 				})
 			})
@@ -161,13 +161,13 @@ func TestOneCandidate(t *testing.T) {
 	}
 }
 
-// The first change of all, whose review is the first report of all, waits no longer than later ones.
+// TestFirstChange checks that the first change, whose review is the first fact, waits no longer than later ones.
 func TestFirstChange(t *testing.T) {
-	onStage(t, Config{}, func(t *testing.T, s *stage) {
+	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		s.Listed(configMaps, "")
 		s.Add([]Fact{{ID: "1", Signal: Audit, Resource: "configmaps", Name: "x", Begun: time.Now()}}, true)
 		pass(time.Second)
-		r := &reviewed{stage: s, event: configMap("web", "u1", "6").event(update, "C")}
+		r := &reviewed{fixture: s, event: configMap("web", "u1", "6").event(update, "C")}
 		r.review("ann")
 		began := time.Now()
 		s.submit(r.event)
@@ -179,12 +179,12 @@ func TestFirstChange(t *testing.T) {
 	})
 }
 
-// What somebody tried before the watch started, from another state than others since then, is not what was made, also where
-// there is no audit that would say so.
+// TestAttemptBeforeTheWatch checks that an attempt before the watch started, from another state than later ones, is not
+// taken for the change, even without audit.
 func TestAttemptBeforeTheWatch(t *testing.T) {
-	onStage(t, Config{}, func(t *testing.T, s *stage) {
+	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		s.wake(0, Admission)
-		r := &reviewed{stage: s, event: configMap("web", "u1", "6").event(update, "C")}
+		r := &reviewed{fixture: s, event: configMap("web", "u1", "6").event(update, "C")}
 		r.review("ann", from("4", "C"))
 		pass(2 * clockSkew)
 		s.Listed(configMaps, "")
@@ -192,16 +192,16 @@ func TestAttemptBeforeTheWatch(t *testing.T) {
 		s.submit(r.event)
 		pass(maxWait)
 		if got := s.deliveries(); len(got) != 1 || got[0].author.Known() {
-			t.Errorf("delivered %+v, want it to be nobody's", got)
+			t.Errorf("delivered %+v, want no author", got)
 		}
 	})
 }
 
-// A deletion waits for the audit where its only review may be that of another's attempt.
+// TestOneCandidateOfADeletion checks that a deletion waits for the audit if its only review may be of another user's attempt.
 func TestOneCandidateOfADeletion(t *testing.T) {
-	for name, late := range map[string]time.Duration{"at once": 0, "long after its review": promptly + time.Millisecond} {
+	for name, late := range map[string]time.Duration{"at once": 0, "long after its review": promptLimit + time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, Config{}, func(t *testing.T, s *stage) {
+			inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 				s.wake(0, Admission)
 				s.wake(auditLag, Audit)
 				event := configMap("web", "u1", "6").event(deleted, "")
@@ -221,7 +221,8 @@ func TestOneCandidateOfADeletion(t *testing.T) {
 	}
 }
 
-// The collections whose reviews are incomplete take bounded room. Beyond it, none are complete.
+// TestUnreviewedCollections checks that collections with incomplete reviews take bounded memory. Beyond the limit, no
+// collection counts as complete.
 func TestUnreviewedCollections(t *testing.T) {
 	u, now := unreviewed{}, time.Now()
 	object := func(i int) Object {
@@ -230,14 +231,14 @@ func TestUnreviewedCollections(t *testing.T) {
 	for i := range unreviewedLimit {
 		u.note(object(i), now)
 	}
-	if !u.lately(object(0), now) || u.lately(object(-1), now) {
+	if !u.has(object(0), now) || u.has(object(-1), now) {
 		t.Error("a collection is taken for another")
 	}
 	u.note(object(unreviewedLimit), now)
-	if !u.lately(object(-1), now) || len(u) > unreviewedLimit+1 {
+	if !u.has(object(-1), now) || len(u) > unreviewedLimit+1 {
 		t.Errorf("%d collections are known, and one beyond the limit is not distrusted", len(u))
 	}
-	u.expire(now.Add(distrust))
+	u.expire(now.Add(unreviewedLifetime))
 	if len(u) != 0 {
 		t.Errorf("%d are known after their time", len(u))
 	}

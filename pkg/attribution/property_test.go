@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// signals are how facts and events get from the cluster to the Joiner.
+// signals configure how facts and events are sent from the cluster to the Joiner.
 type signals struct {
 	audit, admission bool
-	// lost is one fact in so many; 0: none.
+	// lost is n if one in n facts is lost, 0 if none is.
 	lost int
-	// late is how late facts and events are at most.
+	// late is the maximum delay of facts and events.
 	factsLate, eventsLate time.Duration
-	// auditLate is how late facts of the audit are at most; 0: like others.
+	// auditLate is the maximum delay of audit facts; 0 means late.
 	auditLate time.Duration
-	// gaps lets the watch miss events now and then, and start again.
+	// gaps makes the watch occasionally miss events and restart.
 	gaps bool
 }
 
@@ -32,19 +32,19 @@ func (s signals) delayed(facts, events time.Duration) signals {
 func (s signals) losing(oneIn int) signals { s.lost = oneIn; return s }
 func (s signals) interrupted() signals     { s.gaps = true; return s }
 
-// play lets users work on a few objects, and returns what was delivered and who was behind it.
-func play(t *testing.T, s *stage, seed uint64, habits habits, signals signals) []outcome {
+// play simulates users who work on a few objects, and returns what was delivered and the actual authors.
+func play(t *testing.T, s *fixture, seed uint64, habits habits, signals signals) []outcome {
 	changes := make(chan timed[change], 100_000)
 	var factsUnderWay sync.WaitGroup
 	random := lockedRand{random: rand.New(rand.NewPCG(seed, 0))}
 	c := &cluster{habits: habits, objects: map[string]*state{}, turns: map[string]chan struct{}{}}
 	c.populate()
 	c.seen = func(one change) { changes <- timed[change]{one, time.Now().Add(random.upTo(signals.eventsLate))} }
-	c.told = func(fact Fact) {
+	c.send = func(fact Fact) {
 		if fact.Signal == Audit && !signals.audit || fact.Signal == Admission && !signals.admission {
 			return
 		}
-		for range 1 + random.upTo(5)/4 { // one in five is told twice
+		for range 1 + random.upTo(5)/4 { // one in five is sent twice
 			if signals.lost > 0 && random.upTo(time.Duration(signals.lost)) == 0 {
 				continue
 			}
@@ -62,7 +62,7 @@ func play(t *testing.T, s *stage, seed uint64, habits habits, signals signals) [
 	var want []change
 	watching.Go(func() { want = watch(s, changes, signals.gaps) })
 	for _, signal := range []Signal{Audit, Admission} {
-		c.told(Fact{ID: "first", Signal: signal, Operation: update, Resource: "configmaps", Namespace: "shop", Name: "first"})
+		c.send(Fact{ID: "first", Signal: signal, Operation: update, Resource: "configmaps", Namespace: "shop", Name: "first"})
 	}
 	for user := range 5 {
 		working.Go(func() { work(c, fmt.Sprintf("user-%d", user), rand.New(rand.NewPCG(seed, uint64(user)+1))) })
@@ -106,8 +106,8 @@ func work(c *cluster, user string, random *rand.Rand) {
 	}
 }
 
-// watch takes the events to the Joiner, as the watch of one type does: in order. It returns those that were submitted.
-func watch(s *stage, changes <-chan timed[change], gaps bool) (submitted []change) {
+// watch submits the events to the Joiner in order, as the watch of one type does. It returns the submitted events.
+func watch(s *fixture, changes <-chan timed[change], gaps bool) (submitted []change) {
 	var gapUntil time.Time
 	s.Listed(configMaps, "")
 	for one := range changes {
@@ -133,7 +133,7 @@ func watch(s *stage, changes <-chan timed[change], gaps bool) (submitted []chang
 	return submitted
 }
 
-// outcome is who was behind a change, and who was found to be.
+// outcome is the actual author of a change and the one that was found.
 type outcome struct {
 	change change
 	found  delivery
@@ -142,7 +142,7 @@ type outcome struct {
 func (o outcome) right() bool { return o.found.author.Username == o.change.author }
 func (o outcome) wrong() bool { return o.found.author.Known() && !o.right() }
 
-// matched checks that every event was delivered once, those of one object in their order.
+// matched checks that every event was delivered once, and those of one object in order.
 func matched(t *testing.T, got []delivery, want []change) []outcome {
 	t.Helper()
 	if len(got) != len(want) {
@@ -165,11 +165,12 @@ func matched(t *testing.T, got []delivery, want []change) []outcome {
 	return outcomes
 }
 
-// Whatever happens to facts, nobody gets what another has done; and everybody gets their own if the signals allow it.
+// TestAuthorsOfABusyCluster checks that no change is attributed to a wrong user, whatever happens to facts, and that the author is found
+// if the signals allow it.
 func TestAuthorsOfABusyCluster(t *testing.T) {
 	const ms = time.Millisecond
 	inTurn, concurrent, racing := habits{inTurn: true}, habits{ownContent: true}, habits{}
-	// In these nobody fails at, or finds, what another has just done.
+	// In these, no request fails at or finds the change of another user.
 	careful, apart := habits{inTurn: true, distinctFailures: true}, habits{ownContent: true, distinctFailures: true}
 	audit := signals{audit: true, factsLate: 300 * ms, eventsLate: 20 * ms}
 	admission := signals{admission: true, factsLate: 30 * ms, eventsLate: 20 * ms}
@@ -177,7 +178,7 @@ func TestAuthorsOfABusyCluster(t *testing.T) {
 	cases := map[string]struct {
 		habits  habits
 		signals signals
-		// right is the least share of the changes whose author is found.
+		// right is the minimum share of changes whose author is found.
 		right float64
 	}{
 		"audit, in turn":              {inTurn, audit, 1},
@@ -202,7 +203,7 @@ func TestAuthorsOfABusyCluster(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(3) {
-				onStage(t, Config{}, func(t *testing.T, s *stage) {
+				inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 					outcomes := play(t, s, seed, c.habits, c.signals)
 					right := 0
 					for _, each := range outcomes {
@@ -225,15 +226,15 @@ func TestAuthorsOfABusyCluster(t *testing.T) {
 	}
 }
 
-// With both signals a change is delivered long before the audit comes, from the first one after a start on, unless others
-// want the same or a review is missing; and nobody gets what another has done.
+// TestFirstChangesOfABusyCluster checks that with both signals, from the first change after a start on, a change is delivered long
+// before its audit fact, unless others attempt the same or a review is missing; and that no author is wrong.
 func TestFirstChangesOfABusyCluster(t *testing.T) {
 	const ms = time.Millisecond
 	both := signals{audit: true, admission: true, factsLate: 20 * ms, auditLate: 300 * ms, eventsLate: 20 * ms}
 	cases := map[string]struct {
 		habits  habits
 		signals signals
-		// right is the least share of the changes whose author is found, soon of those that are delivered within 100 ms.
+		// right is the minimum share of changes whose author is found, soon of those delivered within 100 ms.
 		right, soon float64
 	}{
 		"careful":             {habits{existing: 1000, distinctFailures: true}, both, 0.99, 0.95},
@@ -245,7 +246,7 @@ func TestFirstChangesOfABusyCluster(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(3) {
-				onStage(t, Config{}, func(t *testing.T, s *stage) {
+				inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 					outcomes := play(t, s, seed, c.habits, c.signals)
 					right, soon := 0, 0
 					for _, each := range outcomes {

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// sweepInterval is how often facts are looked through for those that are past their time.
+// sweepInterval is the interval at which expired facts are removed.
 const sweepInterval = 10 * time.Second
 
-// Run releases what waits, and returns when ctx has ended and its last delivery has returned. What waits then is not
-// delivered.
+// Run delivers pending events as they become due. It returns when ctx is done and its last delivery has returned. Events
+// that are pending then are not delivered.
 func (j *Joiner) Run(ctx context.Context) {
 	var deliveries sync.WaitGroup
 	defer deliveries.Wait()
@@ -38,12 +38,12 @@ func (j *Joiner) Run(ctx context.Context) {
 	}
 }
 
-// ready returns the rooms that are due, which are held for the caller, and how long it is until the next one is.
-func (j *Joiner) ready(now time.Time) (ready []*room, next time.Duration) {
+// ready returns the queues that are due, held for the caller, and the time until the next one is due.
+func (j *Joiner) ready(now time.Time) (ready []*objectQueue, next time.Duration) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	for len(j.due) > 0 && !j.due[0].due.After(now) {
-		r := heap.Pop(&j.due).(*room)
+		r := heap.Pop(&j.due).(*objectQueue)
 		r.held = true
 		ready = append(ready, r)
 	}
@@ -53,43 +53,43 @@ func (j *Joiner) ready(now time.Time) (ready []*room, next time.Duration) {
 	return ready, j.due[0].due.Sub(now)
 }
 
-// advance delivers events of one object for as long as none has to wait. It holds the room.
-func (j *Joiner) advance(r *room) {
+// advance delivers events of a held queue until one has to wait.
+func (j *Joiner) advance(r *objectQueue) {
 	for more := true; more; {
-		w, evidence := j.look(r)
+		w, evidence := j.peek(r)
 		if !w.ended() {
 			v := evidence.decide()
-			if !w.hurried && v.until.After(time.Now()) {
+			if !w.forced && v.until.After(time.Now()) {
 				if j.wait(r, v.until) {
 					return
 				}
 				continue
 			}
-			j.handOver(w, v)
+			j.deliver(w, v)
 		}
 		more = j.next(r)
 	}
 }
 
-// look returns the first event of a room and what is known about it.
-func (j *Joiner) look(r *room) (*waiting, *evidence) {
+// peek returns the first event of a queue and the evidence about it.
+func (j *Joiner) peek(r *objectQueue) (*pendingEvent, *evidence) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	r.stirred = false
+	r.factsAdded = false
 	return r.queue[0], j.gather(r.queue[0])
 }
 
-// wait gives up a room until it is due, unless there are new facts.
-func (j *Joiner) wait(r *room, until time.Time) bool {
+// wait releases a queue until it is due, unless facts have been added.
+func (j *Joiner) wait(r *objectQueue, until time.Time) bool {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	if !r.stirred {
+	if !r.factsAdded {
 		j.release(r, until)
 	}
-	return !r.stirred
+	return !r.factsAdded
 }
 
-func (j *Joiner) next(r *room) bool {
+func (j *Joiner) next(r *objectQueue) bool {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	return j.pop(r)

@@ -10,30 +10,32 @@ import (
 )
 
 const (
-	// patience is how long a source may send nothing, while there are changes, before none waits for it any more.
-	patience = 30 * time.Second
-	// graceMargin comes on top of what has been measured.
+	// silenceTimeout is how long a source may send nothing in spite of changes before they no longer wait for it.
+	silenceTimeout = 30 * time.Second
+	// graceMargin is added to the measured lag.
 	graceMargin = 50 * time.Millisecond
-	// lagDecay is the share of the difference by which a measurement below the maximum lowers it, once in decayInterval: so
-	// that neither many measurements nor a quiet time make it forget.
+	// lagDecay is the share of the difference by which a measurement below the maximum lowers the maximum, at most once
+	// in decayInterval, so that neither many measurements nor a quiet period make it drop quickly.
 	lagDecay      = 1.0 / 256
 	decayInterval = time.Second
-	// enough is how many measurements say something about how late facts are at most: the longest of them, half of it on
-	// top, is next to never too short then for a source that tells at regular intervals of what comes at any time.
-	enough = 16
-	// enoughReviews is the same for admission: an API server asks before it makes a change, and makes it when it has the answer.
-	enoughReviews = 1
-	// apart is how long after one fact another has to come to count as another measurement. Facts that come together were
-	// all late for one reason: those of a list that is sent once a second are at most as late as the burst of changes
-	// before it is old.
-	apart = 50 * time.Millisecond
+	// minMeasurements is the number of measurements needed to estimate the maximum lag. For a source that sends at
+	// regular intervals while changes occur at any time, 1.5 times the longest of that many is almost never too short.
+	minMeasurements = 16
+	// minReviewMeasurements is the same for admission: an API server makes a change only after it has the response to the
+	// review.
+	minReviewMeasurements = 1
+	// measurementGap is the minimum time between two facts that count as separate measurements. Facts that arrive
+	// together are late for the same reason: in a list that is sent once a second, they are at most as late as the burst
+	// of changes before it is old.
+	measurementGap = 50 * time.Millisecond
 )
 
-// sources are all who send facts. The server itself tells of the kinds that it serves, as an audit would: at once, and on
-// any cluster. How it does says nothing about the API servers' audit, for which no change shall wait where there is none.
+// sources are the sources of facts. served is this server itself, which reports changes of its own kinds like an audit,
+// immediately and on any cluster. Its lag and activity say nothing about the API servers' audit, for which no change must
+// wait if it is not configured.
 type sources struct{ audit, served, admission source }
 
-// of returns who sends the facts of a signal about an object; nil for what is no signal of a source.
+// of returns the source of a signal about an object; nil for other signals.
 func (s *sources) of(signal Signal, object Object) *source {
 	switch {
 	case signal == Admission:
@@ -46,34 +48,34 @@ func (s *sources) of(signal Signal, object Object) *source {
 	return &s.audit
 }
 
-// heard says whether anybody has sent facts. Until then nothing is remembered.
-func (s *sources) heard() bool {
+// active reports whether any source has sent facts. Until then events are not recorded.
+func (s *sources) active() bool {
 	return !s.audit.lastFact.IsZero() || !s.served.lastFact.IsZero() || !s.admission.lastFact.IsZero()
 }
 
-// grace is how long after a change facts of a signal about an object may still come, as far as can be told.
+// grace returns how long after a change facts of a signal about an object may still arrive, as far as measured.
 func (s *sources) grace(signal Signal, object Object, now time.Time, limit time.Duration) time.Duration {
-	needed := enough
+	needed := minMeasurements
 	if signal == Admission {
-		needed = enoughReviews
+		needed = minReviewMeasurements
 	}
 	return s.of(signal, object).grace(now, needed, limit)
 }
 
-// source is what is known of one sender of facts. Times are by the clock of this process.
+// source is the state of one source of facts. Times are by the clock of this process.
 type source struct {
 	lastFact    time.Time
 	wantedSince time.Time
 	// lag is a maximum that later measurements lower slowly.
 	lag     time.Duration
 	lowered time.Time
-	// measurements are counted up to enough, and counted is when the fact came that was the last to count.
+	// measurements is counted up to minMeasurements; counted is when the last counted fact arrived.
 	measurements int
 	counted      time.Time
 }
 
-// heard takes note that the source has sent something.
-func (s *source) heard(at time.Time) {
+// received records that a fact arrived.
+func (s *source) received(at time.Time) {
 	if at.After(s.lastFact) {
 		s.lastFact = at
 	}
@@ -82,23 +84,23 @@ func (s *source) heard(at time.Time) {
 	}
 }
 
-// wanted takes note of a change.
+// wanted records a change, which is expected to be followed by a fact.
 func (s *source) wanted(now time.Time) {
 	if s.wantedSince.IsZero() {
 		s.wantedSince = now
 	}
 }
 
-// silent says that nothing is to be expected of the source until it sends again.
+// silent reports whether no facts are expected until the source sends again.
 func (s *source) silent(now time.Time) bool {
-	return s.lastFact.IsZero() || !s.wantedSince.IsZero() && now.Sub(s.wantedSince) >= patience
+	return s.lastFact.IsZero() || !s.wantedSince.IsZero() && now.Sub(s.wantedSince) >= silenceTimeout
 }
 
-// measure takes note of how much later than its change a fact came, and when that was.
+// measure records how much later than its change a fact arrived, and when.
 func (s *source) measure(lag time.Duration, arrived, now time.Time) {
 	lag = max(lag, 0)
-	if arrived.Sub(s.counted) >= apart {
-		s.measurements, s.counted = min(s.measurements+1, enough), arrived
+	if arrived.Sub(s.counted) >= measurementGap {
+		s.measurements, s.counted = min(s.measurements+1, minMeasurements), arrived
 	}
 	switch {
 	case lag >= s.lag:
@@ -108,7 +110,8 @@ func (s *source) measure(lag time.Duration, arrived, now time.Time) {
 	}
 }
 
-// grace is how long after a change facts about it may still come, or the limit while there are fewer measurements than needed.
+// grace returns how long after a change facts about it may still arrive, or the limit if there are fewer measurements
+// than needed.
 func (s *source) grace(now time.Time, needed int, limit time.Duration) time.Duration {
 	switch {
 	case s.silent(now):

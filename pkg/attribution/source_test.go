@@ -11,9 +11,9 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// A source that has sent nothing costs nothing; nor does one that says nothing although there are changes.
+// TestSilentSources checks that no change waits for a source that has sent nothing, or nothing in spite of changes.
 func TestSilentSources(t *testing.T) {
-	onStage(t, Config{}, func(t *testing.T, s *stage) {
+	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		version := 1
 		delay := func() time.Duration {
 			t.Helper()
@@ -27,7 +27,7 @@ func TestSilentSources(t *testing.T) {
 		if got := delay(); got != 0 {
 			t.Errorf("waits %s for a source that has never sent anything", got)
 		}
-		s.Add([]Fact{{ID: "old", Signal: Audit, Resource: "configmaps", Name: "x", Begun: time.Now().Add(-patience)}}, true)
+		s.Add([]Fact{{ID: "old", Signal: Audit, Resource: "configmaps", Name: "x", Begun: time.Now().Add(-silenceTimeout)}}, true)
 		if got := delay(); got != 0 {
 			t.Errorf("waits %s for a source that has sent nothing lately", got)
 		}
@@ -39,7 +39,7 @@ func TestSilentSources(t *testing.T) {
 		if state := s.Sources()[0]; state.Signal != Audit || state.Silent || state.Lag >= 0 || state.WantedSince.IsZero() {
 			t.Errorf("source is %+v", state)
 		}
-		pass(patience)
+		pass(silenceTimeout)
 		if got := delay(); got != 0 {
 			t.Errorf("waits %s for a source that has become silent", got)
 		}
@@ -53,16 +53,17 @@ func TestSilentSources(t *testing.T) {
 	})
 }
 
-// A source that was alive before the term began is waited for, but how late it is has to be seen: what was there says nothing.
+// TestRecoveredSources checks that changes wait for a source that was active before the term began, but that recovered facts
+// are not used to measure its lag.
 func TestRecoveredSources(t *testing.T) {
-	onStage(t, Config{}, func(t *testing.T, s *stage) {
+	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		pass(time.Minute)
 		var before []Event
 		var facts []Fact
-		for i := range 2 * enough {
+		for i := range 2 * minMeasurements {
 			event := configMap("web", "u1", strconv.Itoa(i+1)).event(update, "")
 			fact := factOf("ann", Audit, update, event)
-			fact.ID, fact.Begun = strconv.Itoa(i), fact.Begun.Add(-time.Duration(2*enough-i)*100*time.Millisecond)
+			fact.ID, fact.Begun = strconv.Itoa(i), fact.Begun.Add(-time.Duration(2*minMeasurements-i)*100*time.Millisecond)
 			before, facts = append(before, event), append(facts, fact)
 		}
 		s.Add(facts, true)
@@ -90,9 +91,9 @@ func TestRecoveredSources(t *testing.T) {
 	})
 }
 
-// A change that both signals tell of need not wait until it is known how late the audit is.
+// TestBothTellOfTheFirstChange checks that a change that both signals report does not wait until the lag of the audit is measured.
 func TestBothTellOfTheFirstChange(t *testing.T) {
-	onStage(t, Config{}, func(t *testing.T, s *stage) {
+	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		made := configMap("web", "u1", "1").event(v1alpha1.OperationCreate, "A")
 		s.Add([]Fact{factOf("ann", Admission, v1alpha1.OperationCreate, made)}, false)
 		s.submit(made)
@@ -112,12 +113,13 @@ func TestBothTellOfTheFirstChange(t *testing.T) {
 	})
 }
 
-// A source that tells in lists is as late as its lists are apart, also when the first ones come soon after a burst began.
+// TestLists checks that the lag of a source that sends batches is their interval, even if the first ones follow soon after
+// a burst.
 func TestLists(t *testing.T) {
 	const interval = time.Second
 	for _, soon := range []time.Duration{0, 50 * time.Millisecond, 100 * time.Millisecond, 300 * time.Millisecond, 900 * time.Millisecond} {
 		t.Run(soon.String(), func(t *testing.T) {
-			onStage(t, Config{}, func(t *testing.T, s *stage) {
+			inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 				s.Add([]Fact{{ID: "1", Signal: Audit, Resource: "configmaps", Name: "x", Begun: time.Now()}}, false)
 				next := time.Now().Add(soon)
 				var list []Fact
@@ -145,9 +147,10 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// The lag is measured for changes that were delivered long before, too, but requests that found the change do not count.
+// TestLagBeyondTheLimit checks that the lag is also measured for changes that were delivered long before, and not for requests that
+// found the change.
 func TestLagBeyondTheLimit(t *testing.T) {
-	onStage(t, Config{}, func(t *testing.T, s *stage) {
+	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		s.wake(100*time.Millisecond, Audit)
 		event := configMap("web", "u1", "6").event(update, "")
 		fact := factOf("ann", Audit, update, event)
@@ -165,9 +168,10 @@ func TestLagBeyondTheLimit(t *testing.T) {
 	})
 }
 
-// What the server tells of the kinds that it serves itself holds up changes of those only, on a cluster that tells of nothing.
+// TestServedKindsAreASourceOfTheirOwn checks that facts of this server about its own kinds delay changes of these kinds only, on a cluster
+// without audit and admission.
 func TestServedKindsAreASourceOfTheirOwn(t *testing.T) {
-	onStage(t, Config{}, func(t *testing.T, s *stage) {
+	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		rule := func(version string) Event {
 			event := configMap("rule", "r", version).event(update, "")
 			event.Resource = v1alpha1.SchemeGroupVersion.WithResource("watchrules")
@@ -196,9 +200,9 @@ func TestServedKindsAreASourceOfTheirOwn(t *testing.T) {
 	})
 }
 
-// A record that tells no version says nothing about how late those are that do.
+// TestLagOfRecordsWithoutVersion checks that a record without resourceVersion does not affect the measured lag of those with one.
 func TestLagOfRecordsWithoutVersion(t *testing.T) {
-	onStage(t, Config{}, func(t *testing.T, s *stage) {
+	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		s.wake(20*time.Millisecond, Audit)
 		before := s.Sources()[0].Lag
 		early := configMap("web", "u1", "6").event(update, "C")

@@ -13,21 +13,21 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// recoveryPatience is how long a start waits for the facts that are there already. Without them the changes that were made
-// meanwhile have no author, which is better than not being told.
-const recoveryPatience = 10 * time.Second
+// recoveryTimeout is how long Start waits for the stored facts. Without them, changes that were made before have no
+// author, which is better than not being reported.
+const recoveryTimeout = 10 * time.Second
 
-// Facts are the reports of who made changes.
+// Facts is a source of facts.
 type Facts interface {
-	// Follow tells of facts until ctx ends: in a first call of all that are there, then of those that come. Several may
-	// follow at once, and each is told of all.
-	Follow(ctx context.Context, told func(facts []Fact, recovered bool))
-	// Forget says that objects are gone, and with them the need for their lasting facts.
+	// Follow calls receive with facts until ctx ends: first with all stored facts, as recovered, then with new ones.
+	// There may be several followers; each receives all facts.
+	Follow(ctx context.Context, receive func(facts []Fact, recovered bool))
+	// Forget removes the lasting facts of deleted objects.
 	Forget(uids ...types.UID)
 }
 
-// Start has group run the joiner, and give it the facts of its configuration, until ctx ends. It returns when those are
-// known that are there already.
+// Start runs the joiner and its source of facts in a group until ctx ends. It returns when the stored facts have been
+// added.
 func (j *Joiner) Start(ctx context.Context, group *wait.Group) {
 	group.StartWithContext(ctx, j.Run)
 	if j.config.Facts == nil {
@@ -43,8 +43,8 @@ func (j *Joiner) Start(ctx context.Context, group *wait.Group) {
 	})
 	select {
 	case <-recovered:
-	case <-time.After(recoveryPatience):
-		klog.FromContext(ctx).Info("Starting without the reports of who made changes, which cannot be read")
+	case <-time.After(recoveryTimeout):
+		klog.FromContext(ctx).Info("Timed out reading attribution facts, starting without them", "timeout", recoveryTimeout)
 	case <-ctx.Done():
 	}
 }

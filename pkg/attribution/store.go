@@ -15,37 +15,37 @@ import (
 )
 
 const (
-	// factsLimit bounds the facts that are kept, and as many that last.
+	// factsLimit bounds the recent facts, and separately the lasting ones.
 	factsLimit = 10_000
-	// factsLifetime is how long a fact is kept, lastingLifetime one that lasts.
+	// factsLifetime is how long a recent fact is stored, lastingLifetime a lasting one.
 	factsLifetime   = time.Minute
 	lastingLifetime = 7 * 24 * time.Hour
 )
 
-// kept is a fact in a store. Of its fields only claimed changes; the others may be read without the Joiner's lock.
-type kept struct {
+// storedFact is a fact in a store. Only claimed changes; the other fields may be read without the Joiner's lock.
+type storedFact struct {
 	Fact
-	// arrived is when the fact came; of a recovered one, when its request began, if that is longer ago.
+	// arrived is when the fact arrived; for a recovered one, when its request began if that is earlier.
 	arrived time.Time
-	// recovered says that it was told before the term began or the store was read again, and says nothing about lateness.
+	// recovered is set if the fact was stored before the term began or the store was read again. It is not used to
+	// measure lag.
 	recovered bool
-	// claimed says that a change was found to be that of this fact, which names its object but tells neither uid nor
-	// resourceVersion, and could be taken for that of another. It belongs to who holds the room of that object, from the
-	// decision to its delivery, so that no two events claim one fact. A collection's facts are never claimed: they
-	// explain many events, whose rooms are held by many at once.
+	// claimed is set if this fact, which has the object's name but neither uid nor resourceVersion, has explained an
+	// event. The holder of the object's queue owns it from the decision until the delivery, so that no two events claim
+	// one fact. Facts about collections are never claimed: they explain many events, whose queues have different holders.
 	claimed bool
 	place   *list.Element
 }
 
-// store keeps a bounded number of facts for a bounded time. When there are too many, the namespace that has most of them
-// loses its oldest.
+// store holds a bounded number of facts for a bounded time. Beyond the limit, the oldest fact of the namespace with the
+// most facts is dropped.
 type store struct {
 	limit    int
 	lifetime time.Duration
-	ids      map[factID]*kept
-	// made has the facts that tell which state they made, tried those that tell which one they started from.
-	made, tried index[revision]
-	// ofUID has all that tell a uid, ofName those that tell only a name or a collection, and all deletions.
+	ids      map[factID]*storedFact
+	// after has the facts by the state that they created, before by the state that they started from.
+	after, before index[revision]
+	// ofUID has all facts with a uid; ofName has those with only a name or a collection, and all deletions.
 	ofUID      index[types.UID]
 	ofName     index[Object]
 	namespaces namespaceHeap
@@ -59,19 +59,19 @@ type factID struct {
 
 func newStore(limit int, lifetime time.Duration) *store {
 	return &store{
-		limit: limit, lifetime: lifetime, ids: map[factID]*kept{}, made: index[revision]{}, tried: index[revision]{},
+		limit: limit, lifetime: lifetime, ids: map[factID]*storedFact{}, after: index[revision]{}, before: index[revision]{},
 		ofUID: index[types.UID]{}, ofName: index[Object]{}, byName: map[string]*namespaceFacts{},
 	}
 }
 
-// has says whether a fact has been told before.
+// has reports whether a fact is stored.
 func (s *store) has(fact *Fact) bool {
 	_, ok := s.ids[factID{fact.Signal, fact.ID}]
 	return ok
 }
 
-// add keeps a fact, unless it has been told before, and returns how many it made give way.
-func (s *store) add(one kept) (evicted int) {
+// add stores a fact, unless it is stored already, and returns the number of evicted facts.
+func (s *store) add(one storedFact) (evicted int) {
 	if s.has(&one.Fact) {
 		return 0
 	}
@@ -93,24 +93,24 @@ func (s *store) add(one kept) (evicted int) {
 	return evicted
 }
 
-// index enters a fact where it is looked for, or takes it from there.
-func (s *store) index(k *kept, enter bool) {
+// index adds a fact to the indexes, or removes it.
+func (s *store) index(k *storedFact, enter bool) {
 	deletion := k.Operation == v1alpha1.OperationDelete
 	if k.UID != "" {
 		s.ofUID.set(k.UID, k, enter)
 	}
 	if k.After != "" && k.UID != "" && k.Signal == Audit && !deletion {
-		s.made.set(revision{k.UID, k.After}, k, enter)
+		s.after.set(revision{k.UID, k.After}, k, enter)
 	}
 	if k.Signal == Admission && !deletion {
-		s.tried.set(revision{k.UID, k.Before}, k, enter)
+		s.before.set(revision{k.UID, k.Before}, k, enter)
 	}
 	if deletion || k.Signal == Audit && (k.UID == "" || k.After == "") {
 		s.ofName.set(objectOfFact(&k.Fact), k, enter)
 	}
 }
 
-func (s *store) remove(k *kept) {
+func (s *store) remove(k *storedFact) {
 	delete(s.ids, factID{k.Signal, k.ID})
 	s.index(k, false)
 	of := s.byName[k.Namespace]
@@ -123,8 +123,7 @@ func (s *store) remove(k *kept) {
 	heap.Fix(&s.namespaces, of.position)
 }
 
-// expire removes what is past its time. Within a namespace facts are in the order of their arrival, give or take those
-// that were recovered.
+// expire removes expired facts. Within a namespace, facts are ordered by arrival, except for recovered ones.
 func (s *store) expire(now time.Time) {
 	for _, of := range s.byName {
 		for of.facts.Len() > 0 && now.Sub(of.oldest().arrived) > s.lifetime {
@@ -133,7 +132,7 @@ func (s *store) expire(now time.Time) {
 	}
 }
 
-// forget removes all facts about one object, and says whether there were any.
+// forget removes all facts about one object, and reports whether there were any.
 func (s *store) forget(uid types.UID) bool {
 	facts := slices.Clone(s.ofUID[uid])
 	for _, k := range facts {
@@ -143,9 +142,9 @@ func (s *store) forget(uid types.UID) bool {
 }
 
 // index finds facts by one of their properties.
-type index[K comparable] map[K][]*kept
+type index[K comparable] map[K][]*storedFact
 
-func (x index[K]) set(key K, k *kept, enter bool) {
+func (x index[K]) set(key K, k *storedFact, enter bool) {
 	facts := x[key]
 	if enter {
 		x[key] = append(facts, k)
@@ -168,9 +167,9 @@ type namespaceFacts struct {
 	position int
 }
 
-func (n *namespaceFacts) oldest() *kept { return n.facts.Front().Value.(*kept) }
+func (n *namespaceFacts) oldest() *storedFact { return n.facts.Front().Value.(*storedFact) }
 
-// namespaceHeap has the namespace with most facts on top.
+// namespaceHeap is a heap with the namespace with the most facts on top.
 type namespaceHeap []*namespaceFacts
 
 var _ heap.Interface = &namespaceHeap{}
@@ -182,14 +181,14 @@ func (h namespaceHeap) Swap(i, j int) {
 	h[i].position, h[j].position = i, j
 }
 
-// Push is for package heap.
+// Push implements heap.Interface.
 func (h *namespaceHeap) Push(x any) {
 	of := x.(*namespaceFacts)
 	of.position = len(*h)
 	*h = append(*h, of)
 }
 
-// Pop is for package heap.
+// Pop implements heap.Interface.
 func (h *namespaceHeap) Pop() any {
 	last := len(*h) - 1
 	of := (*h)[last]

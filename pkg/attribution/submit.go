@@ -11,33 +11,34 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// Submit finds the author of an event and calls deliver with it: exactly once, on this or another goroutine, unless ctx
-// ends before or Run does. Events of one object are delivered in the order in which they were submitted, and no event
-// waits for facts about another object. Submit returns an error, which is that of ctx, if it did not accept the event.
+// Submit finds the author of an event and calls deliver with it exactly once, on this or another goroutine, unless ctx or
+// the context of Run ends before. Events of one object are delivered in the order in which they were submitted, and no
+// event waits for facts about another object. Submit returns an error, which is that of ctx, if it did not accept the
+// event.
 //
-// Deliver may block. Submit blocks while it does, or while more events wait than there is room for.
+// deliver may block. Submit blocks while it does, or while too many events are pending.
 func (j *Joiner) Submit(ctx context.Context, event Event, deliver func(context.Context, Author)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	w := &waiting{
+	w := &pendingEvent{
 		event: &event, arrived: time.Now(),
 		deliver: func(author Author) { deliver(ctx, author) }, ended: func() bool { return ctx.Err() != nil },
 	}
-	r, evidence := j.enter(w)
+	r, evidence := j.begin(w)
 	if evidence != nil {
 		if v := evidence.decide(); !v.until.After(w.arrived) {
-			j.handOver(w, v)
-			j.leave(r)
+			j.deliver(w, v)
+			j.finish(r)
 			return nil
 		}
 	}
-	return j.stay(ctx, r, w)
+	return j.enqueue(ctx, r, w)
 }
 
-// enter takes note of an event. It returns the evidence about it and the room that the caller holds, or nothing if events
-// of the same object have to be delivered first.
-func (j *Joiner) enter(w *waiting) (*room, *evidence) {
+// begin records an event. It returns the evidence about it and the queue that the caller holds, or nil if events of the
+// same object have to be delivered first.
+func (j *Joiner) begin(w *pendingEvent) (*objectQueue, *evidence) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	j.observe(w.event)
@@ -46,59 +47,59 @@ func (j *Joiner) enter(w *waiting) (*room, *evidence) {
 		j.sources.of(signal, w.object).wanted(w.arrived)
 	}
 	w.state = revision{w.event.Object.GetUID(), w.event.Object.GetResourceVersion()}
-	if j.sources.heard() {
-		w.predecessor, w.known = j.memory.predecessor(w.object, w.state.uid, w.state.version)
+	if j.sources.active() {
+		w.predecessor, w.known = j.versions.predecessor(w.object, w.state.uid, w.state.version)
 		if w.event.Operation == v1alpha1.OperationCreate {
 			w.predecessor, w.known = "", true
 		}
 		if !w.known {
-			w.unchangedSince = j.memory.unchangedSince(w.object, w.state.uid, w.state.version)
+			w.unchangedSince = j.versions.unchangedSince(w.object, w.state.uid, w.state.version)
 		}
 	}
 	e := j.gather(w)
-	j.expect(w, e)
-	if j.occupied[w.object] != nil {
+	j.expectFacts(w, e)
+	if j.queues[w.object] != nil {
 		return nil, nil
 	}
-	r := newRoom(w)
+	r := newObjectQueue(w)
 	r.held = true
-	j.occupied[w.object] = r
+	j.queues[w.object] = r
 	return r, e
 }
 
-// expect measures how late facts about an event are: not at all if they are there.
-func (j *Joiner) expect(w *waiting, e *evidence) {
-	if w.event.Operation == v1alpha1.OperationDelete || !j.sources.heard() {
+// expectFacts measures how late facts about an event are: facts that have already arrived are not late.
+func (j *Joiner) expectFacts(w *pendingEvent, e *evidence) {
+	if w.event.Operation == v1alpha1.OperationDelete || !j.sources.active() {
 		return
 	}
 	var missing arrival
 	if len(e.exact) > 0 {
-		j.early(e.exact[0], w)
+		j.measureEarly(e.exact[0], w)
 	} else {
-		missing.made = w.state
+		missing.after = w.state
 	}
 	attempts := e.attemptsSince(w.unchangedSince)
 	switch {
 	case !w.startKnown():
 	case len(attempts) > 0:
-		j.early(attempts[0], w)
+		j.measureEarly(attempts[0], w)
 	case w.known:
-		missing.tried = revision{w.state.uid, w.predecessor}
+		missing.before = revision{w.state.uid, w.predecessor}
 	default:
-		missing.tried = revision{w.state.uid, anyVersion}
+		missing.before = revision{w.state.uid, anyVersion}
 	}
 	j.arrivals.add(w.arrived, missing)
 }
 
-// early takes note of a fact that was there before its event.
-func (j *Joiner) early(fact *kept, w *waiting) {
+// measureEarly records a fact that arrived before its event.
+func (j *Joiner) measureEarly(fact *storedFact, w *pendingEvent) {
 	if !fact.recovered {
 		j.sources.of(fact.Signal, w.object).measure(0, fact.arrived, w.arrived)
 	}
 }
 
-// expected says whether a fact is one whose lateness expect measures.
-func (w *waiting) expected(fact *kept) bool {
+// expected reports whether expectFacts measures the lag of a fact.
+func (w *pendingEvent) expected(fact *storedFact) bool {
 	switch {
 	case w.event.Operation == v1alpha1.OperationDelete:
 		return false
@@ -108,14 +109,16 @@ func (w *waiting) expected(fact *kept) bool {
 	return w.startKnown()
 }
 
-// startKnown says whether it is known which state the change started from, or that the object has had no other for a time.
-func (w *waiting) startKnown() bool { return w.known || !w.unchangedSince.IsZero() }
+// startKnown reports whether the state that the change started from is known, or the object had a single state for some
+// time.
+func (w *pendingEvent) startKnown() bool { return w.known || !w.unchangedSince.IsZero() }
 
-// stay lets an event wait, at the head of a room that the caller holds or else behind others of its object.
-func (j *Joiner) stay(ctx context.Context, r *room, w *waiting) error {
+// enqueue adds an event to the queue of its object. r is the queue that the caller holds, with the event as its first
+// one, or nil.
+func (j *Joiner) enqueue(ctx context.Context, r *objectQueue, w *pendingEvent) error {
 	if err := j.takeSlot(ctx); err != nil {
 		if r != nil {
-			j.leave(r)
+			j.finish(r)
 		}
 		return err
 	}
@@ -123,25 +126,25 @@ func (j *Joiner) stay(ctx context.Context, r *room, w *waiting) error {
 	defer j.mutex.Unlock()
 	w.slotted = true
 	if r == nil {
-		if r = j.occupied[w.object]; r != nil {
+		if r = j.queues[w.object]; r != nil {
 			r.queue = append(r.queue, w)
 			return nil
 		}
-		r = newRoom(w)
-		j.occupied[w.object] = r
+		r = newObjectQueue(w)
+		j.queues[w.object] = r
 	}
 	j.release(r, w.arrived)
 	return nil
 }
 
-// takeSlot makes the event that is nearest to its end be delivered with what is known if too many wait.
+// takeSlot acquires a slot. If too many events are pending, it forces delivery of the one that is due first.
 func (j *Joiner) takeSlot(ctx context.Context) error {
 	select {
 	case j.slots <- struct{}{}:
 		return nil
 	default:
 	}
-	j.hurry()
+	j.forceFirst()
 	select {
 	case j.slots <- struct{}{}:
 		return nil
@@ -150,19 +153,19 @@ func (j *Joiner) takeSlot(ctx context.Context) error {
 	}
 }
 
-func (j *Joiner) hurry() {
+func (j *Joiner) forceFirst() {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	if len(j.due) == 0 {
 		return
 	}
 	first := j.due[0]
-	first.queue[0].hurried = true
-	j.lookAgain(first, time.Now())
+	first.queue[0].forced = true
+	j.reschedule(first, time.Now())
 }
 
-// handOver delivers an event whose room the caller holds.
-func (j *Joiner) handOver(w *waiting, v verdict) {
+// deliver delivers an event of a queue that the caller holds.
+func (j *Joiner) deliver(w *pendingEvent, v verdict) {
 	if v.claims {
 		v.fact.claimed = true
 	}
@@ -176,20 +179,20 @@ func (j *Joiner) handOver(w *waiting, v verdict) {
 	w.deliver(v.author)
 }
 
-// measure takes note of how late facts are that say of no state that they start from it or make it.
-func (j *Joiner) measure(w *waiting, fact *kept) {
+// measure records the lag of a fact whose states are not known, so that expectFacts does not measure it.
+func (j *Joiner) measure(w *pendingEvent, fact *storedFact) {
 	if fact.recovered || w.expected(fact) {
 		return
 	}
-	if _, delayed := askedAt(w.event.Object); !delayed {
+	if _, delayed := deletionRequestedAt(w.event.Object); !delayed {
 		j.mutex.Lock()
 		defer j.mutex.Unlock()
 		j.sources.of(fact.Signal, w.object).measure(fact.arrived.Sub(w.arrived), fact.arrived, time.Now())
 	}
 }
 
-// leave takes the first event from a room that the caller holds, which it does no longer then.
-func (j *Joiner) leave(r *room) {
+// finish removes the first event from a queue that the caller holds, and releases the queue.
+func (j *Joiner) finish(r *objectQueue) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	if j.pop(r) {
@@ -197,8 +200,8 @@ func (j *Joiner) leave(r *room) {
 	}
 }
 
-// pop takes the first event from a room that the caller holds, and says whether there are more.
-func (j *Joiner) pop(r *room) bool {
+// pop removes the first event from a queue that the caller holds, and reports whether there are more.
+func (j *Joiner) pop(r *objectQueue) bool {
 	first := r.queue[0]
 	r.queue[0] = nil
 	r.queue = r.queue[1:]
@@ -206,34 +209,34 @@ func (j *Joiner) pop(r *room) bool {
 		<-j.slots
 	}
 	if len(r.queue) == 0 {
-		delete(j.occupied, first.object)
+		delete(j.queues, first.object)
 		return false
 	}
 	return true
 }
 
-// release lets others hold a room, and has it looked at when it is due.
-func (j *Joiner) release(r *room, due time.Time) {
+// release ends the caller's hold of a queue and schedules it.
+func (j *Joiner) release(r *objectQueue, due time.Time) {
 	r.held, r.due = false, due
 	heap.Push(&j.due, r)
 	j.wakeRun()
 }
 
-// lookAgain has a room that nobody holds looked at earlier.
-func (j *Joiner) lookAgain(r *room, due time.Time) {
+// reschedule changes when a queue that is not held is due.
+func (j *Joiner) reschedule(r *objectQueue, due time.Time) {
 	r.due = due
 	heap.Fix(&j.due, r.position)
 	j.wakeRun()
 }
 
-// stir has the first event of an object looked at again, since there are facts about it.
-func (j *Joiner) stir(object Object, now time.Time) {
-	switch r := j.occupied[object]; {
+// notify reschedules the queue of an object because facts about it have arrived.
+func (j *Joiner) notify(object Object, now time.Time) {
+	switch r := j.queues[object]; {
 	case r == nil:
 	case r.held:
-		r.stirred = true
+		r.factsAdded = true
 	default:
-		j.lookAgain(r, now)
+		j.reschedule(r, now)
 	}
 }
 
@@ -244,18 +247,18 @@ func (j *Joiner) wakeRun() {
 	}
 }
 
-// Waiting says whether an event of the object has been submitted and not been delivered.
+// Waiting reports whether an event of the object is pending.
 func (j *Joiner) Waiting(object Object) bool {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	return j.occupied[object] != nil
+	return j.queues[object] != nil
 }
 
-// WaitingIn says whether an event of any object in the namespace has been submitted and not been delivered.
+// WaitingIn reports whether an event of any object in the namespace is pending.
 func (j *Joiner) WaitingIn(namespace string) bool {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	for object := range j.occupied {
+	for object := range j.queues {
 		if object.Namespace == namespace {
 			return true
 		}

@@ -6,37 +6,38 @@ package attribution
 import "time"
 
 const (
-	// distrust is how long the reviews of a collection do not count as complete after one of them was missing.
-	distrust = time.Minute
-	// unreviewedLimit bounds the collections of which that is known. Beyond it no reviews count as complete.
+	// unreviewedLifetime is how long the reviews of a collection count as incomplete after one of them was missing.
+	unreviewedLifetime = time.Minute
+	// unreviewedLimit bounds the collections that are recorded. Beyond it, the reviews of all collections count as
+	// incomplete.
 	unreviewedLimit = 10_000
 )
 
-// unreviewed holds when a change was last audited of which no review has come, by collection: a namespace and a type, or
-// a type. An API server does not send the review of each change: its webhook configuration leaves types and namespaces out,
-// and it goes on without the answer of a server that it cannot reach.
+// unreviewed records when a change was last audited without a review, by collection: a namespace and a type, or a type.
+// An API server does not send a review of each change: its webhook configuration excludes types and namespaces, and it
+// ignores failures to reach the webhook.
 type unreviewed map[Object]time.Time
 
-// everything stands for the collections for which there is no room.
-var everything = Object{}
+// allCollections represents all collections once the limit is reached.
+var allCollections = Object{}
 
-// note takes note of a change that had no review.
+// note records a change without review.
 func (u unreviewed) note(object Object, now time.Time) {
 	collection := object.collection()
 	if _, ok := u[collection]; !ok && len(u) >= unreviewedLimit {
-		collection = everything
+		collection = allCollections
 	}
 	u[collection] = now
 }
 
-// lately says whether a change in the collection of an object has lately had no review.
-func (u unreviewed) lately(object Object, now time.Time) bool {
-	return u.within(object.collection(), now) || u.within(everything, now)
+// has reports whether a change in the collection of an object recently had no review.
+func (u unreviewed) has(object Object, now time.Time) bool {
+	return u.within(object.collection(), now) || u.within(allCollections, now)
 }
 
 func (u unreviewed) within(collection Object, now time.Time) bool {
 	at, ok := u[collection]
-	return ok && now.Sub(at) < distrust
+	return ok && now.Sub(at) < unreviewedLifetime
 }
 
 func (u unreviewed) expire(now time.Time) {
@@ -47,7 +48,7 @@ func (u unreviewed) expire(now time.Time) {
 	}
 }
 
-// noteUnreviewed takes note that the audit names a change of an object of which no review has come.
+// noteUnreviewed records that a change of an object was audited without a review.
 func (j *Joiner) noteUnreviewed(object Object) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// log has facts to begin with, and notes what it is told.
+// log is a source of stored facts that records the calls of Forget.
 type log struct {
 	facts []Fact
 	gone  []types.UID
@@ -29,7 +29,7 @@ func (l *log) Follow(ctx context.Context, told func([]Fact, bool)) {
 
 func (l *log) Forget(uids ...types.UID) { l.gone = append(l.gone, uids...) }
 
-// timesOf returns how long after a moment the objects were delivered.
+// timesOf returns how long after a time the objects were delivered.
 func timesOf(deliveries []delivery, since time.Time) map[string]time.Duration {
 	times := map[string]time.Duration{}
 	for _, each := range deliveries {
@@ -38,9 +38,9 @@ func timesOf(deliveries []delivery, since time.Time) map[string]time.Duration {
 	return times
 }
 
-// Facts that never come cost no other object any time.
+// TestFactsThatNeverComeDelayNobodyElse checks that missing facts about one object do not delay another.
 func TestFactsThatNeverComeDelayNobodyElse(t *testing.T) {
-	onStage(t, Config{}, func(t *testing.T, s *stage) {
+	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		const lag = 200 * time.Millisecond
 		s.wake(lag, Audit, Admission)
 		began := time.Now()
@@ -68,9 +68,9 @@ func TestFactsThatNeverComeDelayNobodyElse(t *testing.T) {
 	})
 }
 
-// A delivery that blocks holds up its own object, wherever it is under way, and no other.
+// TestDeliveryThatBlocks checks that a delivery that blocks delays its own object and no other.
 func TestDeliveryThatBlocks(t *testing.T) {
-	onStage(t, Config{}, func(t *testing.T, s *stage) {
+	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		open := make(chan struct{})
 		var got []string
 		var mutex sync.Mutex
@@ -113,11 +113,11 @@ func TestDeliveryThatBlocks(t *testing.T) {
 	})
 }
 
-// One request that deletes many objects explains what becomes of each, on however many goroutines that is found out, which
-// `go test -race` looks at. One that names an object explains one event of it only.
+// TestFactsOfManyDeliveries checks that a request that deletes a collection explains the deletion of each object, on several goroutines,
+// for `go test -race`. A fact that names one object explains one event only.
 func TestFactsOfManyDeliveries(t *testing.T) {
 	const objects = 200
-	onStage(t, Config{}, func(t *testing.T, s *stage) {
+	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		s.wake(20*time.Millisecond, Audit)
 		all := factOf("ann", Audit, deleted, configMap("", "", "").event(deleted, ""))
 		collected("", "")(&all)
@@ -144,9 +144,9 @@ func TestFactsOfManyDeliveries(t *testing.T) {
 	})
 }
 
-// Events of a watch that has ended are not delivered, and hold up nobody.
+// TestEndedContext checks that events of a watch that has ended are not delivered and delay no others.
 func TestEndedContext(t *testing.T) {
-	onStage(t, Config{}, func(t *testing.T, s *stage) {
+	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		s.Add([]Fact{{ID: "1", Signal: Audit, Resource: "configmaps", Name: "x"}}, false)
 		ctx, cancel := context.WithCancel(t.Context())
 		err := s.Submit(ctx, configMap("web", "u1", "1").event(update, ""), func(context.Context, Author) { t.Error("delivered") })
@@ -165,9 +165,9 @@ func TestEndedContext(t *testing.T) {
 	})
 }
 
-// When too many events wait, the one whose time is up next is delivered with what is known.
+// TestRoomForThoseThatWait checks that when too many events wait, the one that is due first is delivered with the facts so far.
 func TestRoomForThoseThatWait(t *testing.T) {
-	onStage(t, Config{}, func(t *testing.T, s *stage) {
+	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		s.Add([]Fact{{ID: "1", Signal: Audit, Resource: "configmaps", Name: "x"}}, false)
 		for i := range waitingLimit {
 			name := fmt.Sprintf("object-%d", i)
@@ -192,7 +192,7 @@ func TestRoomForThoseThatWait(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
-	onStage(t, Config{}, func(t *testing.T, s *stage) {
+	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		state := configMap("web", "u1", "6").event(update, "C")
 		s.Add([]Fact{factOf("ann", Audit, update, state), func() Fact {
 			f := factOf("bob", Admission, update, state)
@@ -201,12 +201,12 @@ func TestFind(t *testing.T) {
 		}()}, true)
 		gone := configMap("gone", "u2", "9").event(deleted, "")
 		s.Add([]Fact{factOf("ann", Audit, deleted, gone)}, true)
-		kept := configMap("kept", "u3", "9").event(deleted, "")
-		long := factOf("cem", Audit, deleted, kept)
+		storedFact := configMap("storedFact", "u3", "9").event(deleted, "")
+		long := factOf("cem", Audit, deleted, storedFact)
 		long.Lasting, long.After = true, "8"
 		s.Add([]Fact{long}, true)
 		pass(30 * time.Second)
-		// A request that finds what was written long before has not written it.
+		// A request that finds a state that was written long before did not write it.
 		s.Add([]Fact{factOf("flux", Audit, update, state)}, false)
 		cases := map[string]struct {
 			event Event
@@ -217,7 +217,7 @@ func TestFind(t *testing.T) {
 			"another uid":           {configMap("web", "u9", "6").event(update, "C"), ""},
 			"gone":                  {gone, "ann"},
 			"gone, by name":         {configMap("gone", "", "").event(deleted, ""), "ann"},
-			"gone, after long":      {configMap("kept", "", "").event(deleted, ""), "cem"},
+			"gone, after long":      {configMap("storedFact", "", "").event(deleted, ""), "cem"},
 			"gone, nobody knows":    {configMap("never", "", "").event(deleted, ""), ""},
 			"gone, but another uid": {configMap("gone", "u9", "").event(deleted, ""), ""},
 		}
@@ -231,16 +231,16 @@ func TestFind(t *testing.T) {
 		if author := s.Find(gone); author.Known() {
 			t.Errorf("found %+v after its time", author)
 		}
-		if author := s.Find(configMap("kept", "", "").event(deleted, "")); author.Username != "cem" {
+		if author := s.Find(configMap("storedFact", "", "").event(deleted, "")); author.Username != "cem" {
 			t.Errorf("found %+v", author)
 		}
 	})
 }
 
-// Lasting facts go when their object has been gone for a while.
+// TestGone checks that lasting facts are removed some time after the deletion of their object.
 func TestGone(t *testing.T) {
 	facts := &log{}
-	onStage(t, Config{Facts: facts}, func(t *testing.T, s *stage) {
+	inBubble(t, Config{Facts: facts}, func(t *testing.T, s *fixture) {
 		for _, uid := range []string{"u1", "u2"} {
 			fact := factOf("ann", Audit, deleted, configMap("web-"+uid, uid, "6").event(deleted, ""))
 			fact.Lasting = true
@@ -259,14 +259,14 @@ func TestGone(t *testing.T) {
 
 func TestUnwantedFactsAreNotKept(t *testing.T) {
 	wanted := func(o Object) bool { return o.Resource == "configmaps" && o.Namespace == "shop" }
-	onStage(t, Config{Wanted: wanted}, func(t *testing.T, s *stage) {
+	inBubble(t, Config{Wanted: wanted}, func(t *testing.T, s *fixture) {
 		fact := factOf("ann", Audit, update, configMap("web", "u1", "6").event(update, ""))
 		ofOtherType, ofOtherNamespace := fact, fact
 		ofOtherType.ID, ofOtherType.Resource = "type", "leases"
 		ofOtherNamespace.ID, ofOtherNamespace.Namespace = "namespace", "warm"
 		s.Add([]Fact{ofOtherType, ofOtherNamespace}, false)
 		if len(s.recent.ids) != 0 {
-			t.Error("kept")
+			t.Error("storedFact")
 		}
 		if state := s.Sources()[0]; state.LastFact.IsZero() {
 			t.Error("the source is not alive")
@@ -274,9 +274,9 @@ func TestUnwantedFactsAreNotKept(t *testing.T) {
 	})
 }
 
-// What is found may be more than the last write, if others have written as well.
+// TestFindAmongSeveral checks that no author is found if other users have written the object as well.
 func TestFindAmongSeveral(t *testing.T) {
-	onStage(t, Config{}, func(t *testing.T, s *stage) {
+	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		s.Add([]Fact{factOf("ann", Audit, update, configMap("web", "u1", "6").event(update, "C"))}, false)
 		last := configMap("web", "u1", "7").event(update, "D")
 		s.Add([]Fact{factOf("bob", Audit, update, last)}, false)
@@ -286,9 +286,9 @@ func TestFindAmongSeveral(t *testing.T) {
 	})
 }
 
-// A later record without a uid says that an earlier deletion is not the last.
+// TestFindTheLastDeletion checks that a later record without a uid means that an earlier deletion is not the last.
 func TestFindTheLastDeletion(t *testing.T) {
-	onStage(t, Config{}, func(t *testing.T, s *stage) {
+	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		old := factOf("ann", Audit, deleted, configMap("web", "u1", "6").event(deleted, ""))
 		old.Lasting, old.After = true, "6"
 		s.Add([]Fact{old}, false)
@@ -302,9 +302,10 @@ func TestFindTheLastDeletion(t *testing.T) {
 	})
 }
 
-// A change that an event has told of is not what a comparison finds later, unless the event still waits.
+// TestFindWhatWasToldBefore checks that a change that an event has reported is not found by a comparison, unless the event is
+// still pending.
 func TestFindWhatWasToldBefore(t *testing.T) {
-	onStage(t, Config{}, func(t *testing.T, s *stage) {
+	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		s.wake(20*time.Millisecond, Admission, Audit)
 		state := configMap("web", "u1", "6").event(update, "C")
 		gone := configMap("gone", "u2", "9").event(deleted, "")

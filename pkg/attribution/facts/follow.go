@@ -81,7 +81,7 @@ func (l *Log) facts(ctx context.Context, update table.Told) []attribution.Fact {
 		facts = append(facts, of...)
 	}
 	for _, err := range failures {
-		klog.FromContext(ctx).Error(err, "A report of who made a change is left out because it cannot be read")
+		klog.FromContext(ctx).Error(err, "Failed to read attribution facts, skipping the row")
 		unreadable.Inc()
 	}
 	return facts

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// wrote is a fact about a write of an object that ends now.
-func (s *stage) wrote(user, version string, change ...func(*Fact)) {
+// wrote returns a fact about a write of an object that ends now.
+func (s *fixture) wrote(user, version string, change ...func(*Fact)) {
 	fact := factOf(user, Audit, update, configMap("web", "u1", version).event(update, ""))
 	fact.ID = user + " " + version
 	for _, change := range change {
@@ -20,7 +20,7 @@ func (s *stage) wrote(user, version string, change ...func(*Fact)) {
 	s.Add([]Fact{fact}, false)
 }
 
-// managed is an object of a version that was written by managers, each so long ago.
+// managed returns an object of a version that managers have written, each at the given age.
 func managed(version string, managers map[string]time.Duration) Event {
 	object := configMap("web", "u1", version)
 	var entries []any
@@ -38,50 +38,50 @@ func managed(version string, managers map[string]time.Duration) Event {
 func TestFindSince(t *testing.T) {
 	const long, known, lately = time.Hour, 40 * time.Second, 10 * time.Second
 	for name, test := range map[string]struct {
-		// facts are told lately, of which early ones before the object was known.
-		early, facts func(s *stage)
+		// facts are added recently, the first early ones of them before since.
+		early, facts func(s *fixture)
 		version      string
 		managers     map[string]time.Duration
 		want         string
 	}{
 		"one user": {
-			facts: func(s *stage) { s.wrote("ann", "6") }, version: "6", managers: map[string]time.Duration{"kubectl": lately}, want: "ann"},
+			facts: func(s *fixture) { s.wrote("ann", "6") }, version: "6", managers: map[string]time.Duration{"kubectl": lately}, want: "ann"},
 		"and a status since": {
-			facts:   func(s *stage) { s.wrote("ann", "6") },
+			facts:   func(s *fixture) { s.wrote("ann", "6") },
 			version: "9", managers: map[string]time.Duration{"kubectl": lately, "status": 0}, want: "ann"},
 		"and others before": {
-			early: func(s *stage) { s.wrote("bob", "5") }, facts: func(s *stage) { s.wrote("ann", "6") },
+			early: func(s *fixture) { s.wrote("bob", "5") }, facts: func(s *fixture) { s.wrote("ann", "6") },
 			version: "6", managers: map[string]time.Duration{"kubectl": lately, "apply": known + 10*time.Second, "create": long}, want: "ann"},
 		"one user twice": {
-			facts: func(s *stage) { s.wrote("ann", "6"); s.wrote("ann", "7") }, version: "8",
+			facts: func(s *fixture) { s.wrote("ann", "6"); s.wrote("ann", "7") }, version: "8",
 			managers: map[string]time.Duration{"kubectl": lately}, want: "ann"},
 		"several users": {
-			facts: func(s *stage) { s.wrote("ann", "6"); s.wrote("bob", "7") }, version: "7",
+			facts: func(s *fixture) { s.wrote("ann", "6"); s.wrote("bob", "7") }, version: "7",
 			managers: map[string]time.Duration{"kubectl": lately}},
 		"in another's name": {
-			facts: func(s *stage) {
+			facts: func(s *fixture) {
 				s.wrote("ann", "6")
 				s.wrote("ann", "7", func(f *Fact) { f.Actor.ImpersonatedBy = "ci" })
 			}, version: "7", managers: map[string]time.Duration{"kubectl": lately}},
-		"somebody of whom the audit does not tell": {
-			facts: func(s *stage) { s.wrote("ann", "6") }, version: "7",
+		"a user who is not audited": {
+			facts: func(s *fixture) { s.wrote("ann", "6") }, version: "7",
 			managers: map[string]time.Duration{"kubectl": lately, "edit": 20 * time.Second}},
-		"somebody later": {
-			facts: func(s *stage) { s.wrote("ann", "6") }, version: "7",
+		"another user, later": {
+			facts: func(s *fixture) { s.wrote("ann", "6") }, version: "7",
 			managers: map[string]time.Duration{"kubectl": lately, "edit": 5 * time.Second}},
 		"what was not there yet": {
-			facts: func(s *stage) { s.wrote("ann", "7") }, version: "6", managers: map[string]time.Duration{"kubectl": lately}},
+			facts: func(s *fixture) { s.wrote("ann", "7") }, version: "6", managers: map[string]time.Duration{"kubectl": lately}},
 		"who found what was there": {
-			facts: func(s *stage) { s.wrote("ann", "6") }, version: "6", managers: map[string]time.Duration{"kubectl": 30 * time.Second}},
+			facts: func(s *fixture) { s.wrote("ann", "6") }, version: "6", managers: map[string]time.Duration{"kubectl": 30 * time.Second}},
 		"nothing but a status": {
-			facts: func(s *stage) { s.wrote("ann", "6") }, version: "6", managers: map[string]time.Duration{"status": lately}},
-		"no managers":   {facts: func(s *stage) { s.wrote("ann", "6") }, version: "6"},
-		"nobody knows":  {version: "6", managers: map[string]time.Duration{"kubectl": lately}},
-		"no order":      {facts: func(s *stage) { s.wrote("ann", "") }, version: "6", managers: map[string]time.Duration{"kubectl": lately}},
-		"another of it": {facts: func(s *stage) { s.wrote("ann", "6", func(f *Fact) { f.UID = "u9" }) }, version: "6", managers: map[string]time.Duration{"kubectl": lately}},
+			facts: func(s *fixture) { s.wrote("ann", "6") }, version: "6", managers: map[string]time.Duration{"status": lately}},
+		"no managers":   {facts: func(s *fixture) { s.wrote("ann", "6") }, version: "6"},
+		"no facts":      {version: "6", managers: map[string]time.Duration{"kubectl": lately}},
+		"no order":      {facts: func(s *fixture) { s.wrote("ann", "") }, version: "6", managers: map[string]time.Duration{"kubectl": lately}},
+		"another of it": {facts: func(s *fixture) { s.wrote("ann", "6", func(f *Fact) { f.UID = "u9" }) }, version: "6", managers: map[string]time.Duration{"kubectl": lately}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, Config{}, func(t *testing.T, s *stage) {
+			inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 				pass(long)
 				if test.early != nil {
 					test.early(s)
@@ -102,9 +102,9 @@ func TestFindSince(t *testing.T) {
 	}
 }
 
-// The audit tells of requests of the same moment one after the other.
+// TestFindSinceTheAuditHasTold checks that no author is found while audit facts of the same time may still arrive.
 func TestFindSinceTheAuditHasTold(t *testing.T) {
-	onStage(t, Config{}, func(t *testing.T, s *stage) {
+	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		since := time.Now()
 		pass(time.Minute)
 		s.wrote("ann", "6")
@@ -119,9 +119,9 @@ func TestFindSinceTheAuditHasTold(t *testing.T) {
 	})
 }
 
-// That an event has told of a change, which was not taken up, makes nobody else its author.
+// TestFindSinceAnEventHasTold checks that an event about the change, which was not processed, does not affect its author.
 func TestFindSinceAnEventHasTold(t *testing.T) {
-	onStage(t, Config{}, func(t *testing.T, s *stage) {
+	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		s.wake(20*time.Millisecond, Audit)
 		since := time.Now()
 		pass(time.Minute)
@@ -155,7 +155,7 @@ func TestFindDeletionsSince(t *testing.T) {
 		"of one before perhaps": {"u2", "", true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, Config{}, func(t *testing.T, s *stage) {
+			inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 				pass(time.Hour)
 				fact := factOf("ann", Audit, deleted, configMap("gone", test.told, "9").event(deleted, ""))
 				if test.told == "" {

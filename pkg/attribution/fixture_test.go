@@ -25,8 +25,8 @@ var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmap
 
 const maxWait = 2 * time.Second
 
-// stage is a Joiner at work in a bubble of time.
-type stage struct {
+// fixture is a running Joiner in a synctest bubble.
+type fixture struct {
 	*Joiner
 	t *testing.T
 
@@ -40,14 +40,14 @@ type delivery struct {
 	submitted, at time.Time
 }
 
-// onStage runs a test in a bubble whose Joiner runs until the test is over.
-func onStage(t *testing.T, config Config, test func(t *testing.T, s *stage)) {
+// inBubble runs a test in a synctest bubble with a Joiner that runs until the end of the test.
+func inBubble(t *testing.T, config Config, test func(t *testing.T, s *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		if config.MaxWait == 0 {
 			config.MaxWait = maxWait
 		}
-		s := &stage{Joiner: NewJoiner(config), t: t}
+		s := &fixture{Joiner: NewJoiner(config), t: t}
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { s.Run(ctx) })
@@ -57,8 +57,8 @@ func onStage(t *testing.T, config Config, test func(t *testing.T, s *stage)) {
 	})
 }
 
-// submit hands an event over as the router does.
-func (s *stage) submit(event Event) {
+// submit submits an event as the router does.
+func (s *fixture) submit(event Event) {
 	s.t.Helper()
 	s.Observe(event)
 	submitted := time.Now()
@@ -72,23 +72,23 @@ func (s *stage) submit(event Event) {
 	}
 }
 
-// deliveries returns what has been delivered once everything has settled.
-func (s *stage) deliveries() []delivery {
+// deliveries returns what has been delivered once all goroutines are blocked.
+func (s *fixture) deliveries() []delivery {
 	synctest.Wait()
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.delivered
 }
 
-// pass lets time pass. The clock is the bubble's.
+// pass advances the bubble's clock.
 func pass(d time.Duration) {
 	time.Sleep(d) //nolint:forbidigo // the clock of a bubble
 	synctest.Wait()
 }
 
-// wake lets sources be alive, and shows the Joiner how late their facts are.
-func (s *stage) wake(lag time.Duration, signals ...Signal) {
-	for i := range enough {
+// wake makes sources active, with facts of the given lag.
+func (s *fixture) wake(lag time.Duration, signals ...Signal) {
+	for i := range minMeasurements {
 		object := configMap("warm", fmt.Sprintf("warm-%d", i), strconv.Itoa(i+1))
 		event := object.event(v1alpha1.OperationCreate, "warm")
 		for _, signal := range signals {
@@ -106,14 +106,14 @@ func (s *stage) wake(lag time.Duration, signals ...Signal) {
 	s.forget()
 }
 
-// forget drops what has been delivered.
-func (s *stage) forget() {
+// forget drops the recorded deliveries.
+func (s *fixture) forget() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.delivered = nil
 }
 
-// built is an object of the cluster in the making.
+// built is an object under construction.
 type built struct{ Object *unstructured.Unstructured }
 
 func configMap(name, uid, version string) built {
@@ -149,7 +149,7 @@ func (b built) event(operation v1alpha1.Operation, content string) Event {
 	return Event{Operation: operation, Resource: configMaps, Object: b.Object, Content: func() string { return content }}
 }
 
-// factOf is a fact about a request of now that names what the event does.
+// factOf returns a fact about a request at the current time that matches the event.
 func factOf(user string, signal Signal, operation v1alpha1.Operation, event Event) Fact {
 	fact := Fact{
 		ID: fmt.Sprintf("%s %s %s %d", user, operation, event.Object.GetUID(), time.Now().UnixNano()), Signal: signal, Operation: operation,
