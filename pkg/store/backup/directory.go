@@ -18,11 +18,11 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/datadir"
 )
 
-// ErrUnfinished is about a restore that is decided and was not finished. Whoever
-// opens the directory next finishes it.
+// ErrUnfinished is returned for a restore that was committed but not completed. The next process that opens the directory
+// completes it.
 var ErrUnfinished = errors.New("the restore is decided, and the next start of the server or the next restore finishes it")
 
-// WriteDirectory writes a backup of a data directory that no server runs on.
+// WriteDirectory writes a backup of a data directory. No server may run on the directory.
 func WriteDirectory(ctx context.Context, dir *datadir.Dir, w io.Writer, options Options) (err error) {
 	stores, err := openStores(ctx, dir.File)
 	if err != nil {
@@ -32,7 +32,7 @@ func WriteDirectory(ctx context.Context, dir *datadir.Dir, w io.Writer, options 
 	return Write(w, stores, options)
 }
 
-// openStores opens the stores of a folder, of which file gives the paths.
+// openStores opens the stores of a folder. file returns their paths.
 func openStores(ctx context.Context, file func(name string) string) (stores Stores, err error) {
 	options := bolt.Options{CompactionInterval: -1}
 	if stores.API, err = bolt.Open(ctx, file(datadir.APIFile), options); err != nil {
@@ -46,10 +46,9 @@ func openStores(ctx context.Context, file func(name string) string) (stores Stor
 
 func (s Stores) close() error { return errors.Join(s.Work.Close(), s.API.Close()) }
 
-// RestoreDirectory puts the stores of a backup in the place of those of a data
-// directory that no server runs on, which may be empty. Dir and Replaced of the target
-// are those of the directory. When it fails, nothing has changed, unless the error is
-// [ErrUnfinished].
+// RestoreDirectory replaces the stores of a data directory with those of a backup. The directory may be empty, and no
+// server may run on it. Dir and Replaced of the target are set to those of the directory. If it fails, nothing has
+// changed, unless the error is [ErrUnfinished].
 func RestoreDirectory(ctx context.Context, dir *datadir.Dir, target Target, r io.Reader, now time.Time) (Staged, error) {
 	target.Dir = dir.Path()
 	target.Replaced = func() Replaced { return readReplaced(ctx, dir) }
@@ -63,8 +62,8 @@ func RestoreDirectory(ctx context.Context, dir *datadir.Dir, target Target, r io
 	return staged, nil
 }
 
-// readReplaced asks the stores of a directory what they have handed out. Those that
-// cannot be read are left out: they are a reason to restore.
+// readReplaced returns the state of the stores of a directory. Stores that cannot be read are omitted: they may be the
+// reason for the restore.
 func readReplaced(ctx context.Context, dir *datadir.Dir) Replaced {
 	replaced := Replaced{}
 	for _, name := range []string{datadir.APIFile, datadir.WorkFile} {
@@ -81,7 +80,7 @@ func readReplaced(ctx context.Context, dir *datadir.Dir) Replaced {
 	return replaced
 }
 
-// readState reads what a store says about itself.
+// readState opens a store and returns its state.
 func readState(ctx context.Context, path string) (state bolt.FileState, err error) {
 	engine, err := bolt.Open(ctx, path, bolt.Options{CompactionInterval: -1})
 	if err != nil {
@@ -90,7 +89,7 @@ func readState(ctx context.Context, path string) (state bolt.FileState, err erro
 	return StateOf(engine), engine.Close()
 }
 
-// StateOf is what an open store says about itself, but for its size.
+// StateOf returns the state of an open store, without its size.
 func StateOf(engine *bolt.Engine) bolt.FileState {
 	return bolt.FileState{
 		Identity: engine.Identity(), Revision: engine.Revision(), CompactRevision: engine.CompactRevision(),

@@ -21,43 +21,40 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/datadir"
 )
 
-// RevisionGap is how far above everything that was handed out a restored store goes
-// on. It is what etcd's recovery guide gives to "etcdutl snapshot restore
-// --bump-revision", which means more than a week of 1 500 writes a second: it holds
-// even when the store that is replaced cannot be read and the backup is days old.
+// RevisionGap is the distance between the highest revision that was handed out and the first one of a restored store. It
+// is the value that etcd's recovery guide recommends for "etcdutl snapshot restore --bump-revision", and exceeds a week
+// of 1 500 writes a second: it suffices even if the replaced store cannot be read and the backup is days old.
 const RevisionGap = 1_000_000_000
 
-// Replaced is, by file name, what the stores that are to be replaced say about
-// themselves. One that cannot be read is missing.
+// Replaced has the states of the stores that are to be replaced, by file name. Stores that cannot be read are missing.
 type Replaced map[string]bolt.FileState
 
-// Target is the data directory that a backup is restored to.
+// Target is the data directory to which a backup is restored.
 type Target struct {
-	// Dir is its path.
+	// Dir is the path of the directory.
 	Dir string
 	// KeyFile is the name of the file with the encryption key, which a backup may hold.
 	KeyFile string
-	// Replaced asks its stores about themselves, once the backup is found to be good.
+	// Replaced returns the states of the directory's stores. It is called after the backup has been verified.
 	Replaced func() Replaced
-	// Check judges what the stores of the backup hold, once they are found to be sound. keyFile is where the key is
-	// that the restored directory has: in the backup, or else in the directory, where it may be missing. An error
-	// refuses the backup. Nil takes every one.
+	// Check validates the content of the backup's stores after their files have been verified. keyFile is the path of the
+	// encryption key that the restored directory will have: in the backup, or else in the directory, where it may be
+	// missing. An error rejects the backup. Nil accepts every backup.
 	Check func(ctx context.Context, stores Stores, keyFile string) error
 }
 
-// Staged is a restore that is decided.
+// Staged is a committed restore.
 type Staged struct {
 	archive.Manifest
-	// Aside is the folder that the replaced files are kept in.
+	// Aside is the folder to which the replaced files are moved.
 	Aside string
 }
 
-// Stage checks a backup and decides that its stores take the place of those in a
-// data directory. They do when the directory is opened next, or by
-// datadir.Dir.Install. When it fails, nothing has changed.
+// Stage verifies a backup and commits that its stores replace those of a data directory. They are installed when the
+// directory is opened next, or by datadir.Dir.Install. If it fails, nothing has changed.
 //
-// Only the process that owns the directory may call it. Writes that the replaced
-// stores still answer stay in them.
+// Only the process that owns the directory may call it. Writes that the replaced stores acknowledge afterwards remain in
+// them and are not in the restored ones.
 func Stage(ctx context.Context, target Target, r io.Reader, now time.Time) (staged Staged, err error) {
 	in, err := datadir.Stage(target.Dir)
 	if err != nil {
@@ -99,7 +96,7 @@ func unpack(ctx context.Context, in *datadir.Incoming, r io.Reader, keyFile stri
 	return m, nil
 }
 
-// checkFiles refuses what is not a backup of a data directory.
+// checkFiles returns an error if a manifest does not list exactly the files of a data directory's backup.
 func checkFiles(m archive.Manifest, keyFile string) error {
 	var stores []string
 	for _, store := range m.Stores {
@@ -128,7 +125,7 @@ func writeSynced(ctx context.Context, path string, content io.Reader) (err error
 	return file.Sync()
 }
 
-// contextReader ends with a context.
+// contextReader is a reader that fails once its context is done.
 type contextReader struct {
 	ctx context.Context //nolint:containedctx // It lives as long as one call of writeSynced.
 	io.Reader
@@ -141,7 +138,7 @@ func (r contextReader) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// verify checks a store file, and that it is the one that the manifest means.
+// verify checks a store file, and that its state is the one in the manifest.
 func verify(ctx context.Context, path string, store archive.Store) error {
 	state, err := bolt.Inspect(ctx, path)
 	if err != nil {
@@ -153,7 +150,7 @@ func verify(ctx context.Context, path string, store archive.Store) error {
 	return nil
 }
 
-// check asks for the judgement of the target.
+// check runs the target's Check on the stores of the backup.
 func (t Target) check(ctx context.Context, in *datadir.Incoming, m archive.Manifest) (err error) {
 	if t.Check == nil {
 		return nil
@@ -170,7 +167,7 @@ func (t Target) check(ctx context.Context, in *datadir.Incoming, m archive.Manif
 	return t.Check(ctx, stores, keyFile)
 }
 
-// succeed makes a store file the successor of the one that it takes the place of.
+// succeed raises the revision of a store file and gives it the identity of the store that it replaces.
 func succeed(ctx context.Context, path string, store archive.Store, replaced Replaced) error {
 	old, known := replaced[store.Name]
 	if !known {
@@ -182,7 +179,7 @@ func succeed(ctx context.Context, path string, store archive.Store, replaced Rep
 	return bolt.Adopt(path, old.Identity)
 }
 
-// raise makes a store go on at a revision.
+// raise advances a store to a revision.
 func raise(ctx context.Context, path string, revision int64) (err error) {
 	engine, err := bolt.Open(ctx, path, bolt.Options{CompactionInterval: -1})
 	if err != nil {

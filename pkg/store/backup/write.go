@@ -22,17 +22,18 @@ type Stores struct {
 	API, Work *bolt.Engine
 }
 
-// Options say what a backup holds besides the stores.
+// Options configure a backup.
 type Options struct {
-	// Version is that of the program.
+	// Version is the version of the program.
 	Version string
-	// KeyFile is the file with the encryption key, which goes into the backup under its own name. Empty leaves it out.
+	// KeyFile is the file with the encryption key, which is added to the backup under its own name. If empty, the key is
+	// not added.
 	KeyFile string
-	// Now is when the backup is made.
+	// Now is the time of the backup.
 	Now time.Time
 }
 
-// Write writes a backup of both stores at one moment.
+// Write writes a backup of both stores at a single point in time.
 func Write(w io.Writer, stores Stores, options Options) (err error) {
 	views, key, err := cut(stores, options.KeyFile)
 	if err != nil {
@@ -55,8 +56,8 @@ func Write(w io.Writer, stores Stores, options Options) (err error) {
 	return nil
 }
 
-// cut takes views of the stores, and the key under which they are encrypted. A key that changes meanwhile may be too new
-// or too old for the views, so both are taken again.
+// cut takes views of the stores, and reads the key under which they are encrypted. If the key changes meanwhile, it may
+// not fit the views, so both are taken again.
 func cut(stores Stores, keyFile string) (views []*bolt.View, key []byte, err error) {
 	for {
 		before, err := readKey(keyFile)

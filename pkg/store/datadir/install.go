@@ -17,12 +17,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/failpoint"
 )
 
-// Install puts committed files in the place of the old ones. Nothing may have them
-// open. [Open] does so too, if nobody did.
+// Install replaces the old files with committed ones. No process may have them open. [Open] also does this.
 func (d *Dir) Install(ctx context.Context) error { return d.settle(ctx) }
 
-// settle brings what was interrupted to its end: files that were not committed go,
-// those that were are installed.
+// settle completes an interrupted replacement: it removes files that were not committed, and installs those that were.
 func (d *Dir) settle(ctx context.Context) error {
 	if err := os.RemoveAll(d.File(incomingName)); err != nil {
 		return fmt.Errorf("removing files that were not committed: %w", err)
@@ -39,7 +37,7 @@ func (d *Dir) settle(ctx context.Context) error {
 	return nil
 }
 
-// findReady returns the folder of files that were committed, nothing if there is none.
+// findReady returns the folder of committed files, or an empty string.
 func findReady(dir string) (string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -74,8 +72,8 @@ func (d *Dir) install(ready, aside string) error {
 	return sync(d.path)
 }
 
-// replace moves the present file of a name aside, with the files whose names begin with it, and the new
-// file to its place. As long as the new file has not been moved, the file in its place is the old one.
+// replace moves the present file of a name aside, with the files whose names begin with it, and then moves the new file
+// to its place. Until the new file has been moved, a file in its place is the old one.
 func (d *Dir) replace(name, ready, aside string) error {
 	present, err := os.ReadDir(d.path)
 	if err != nil {

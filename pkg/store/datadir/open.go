@@ -24,31 +24,31 @@ const (
 	WorkFile = "work.db"
 )
 
-// lockFile is locked by whoever uses the directory.
+// lockFile is locked by the process that uses the directory.
 const lockFile = "lock"
 
 const (
-	// lockTimeout is how long another process may take to let go.
+	// lockTimeout is how long Open waits for another process to release the lock.
 	lockTimeout = time.Second
 	lockRetry   = 20 * time.Millisecond
 )
 
 var (
-	// ErrInUse says that another process has the directory.
+	// ErrInUse is returned if another process has the directory open.
 	ErrInUse = errors.New("in use by another process: one process at a time may open it")
 
-	// ErrNoStores says that a directory holds no stores.
+	// ErrNoStores is returned if a directory has no stores.
 	ErrNoStores = errors.New("there are no stores")
 )
 
-// Dir is a data directory that belongs to this process.
+// Dir is a data directory that this process has locked.
 type Dir struct {
 	path string
 	lock *os.File
 }
 
-// Open makes a data directory this process's, once it is there. It finishes what was
-// begun before and interrupted. It fails with [ErrInUse] while another process has it.
+// Open creates a data directory if it does not exist, and locks it. It completes an interrupted replacement of files. It
+// returns [ErrInUse] if another process has the directory open.
 func Open(ctx context.Context, path string) (*Dir, error) {
 	if err := makeFolder(path); err != nil {
 		return nil, fmt.Errorf("making data directory: %w", err)
@@ -67,8 +67,7 @@ func Open(ctx context.Context, path string) (*Dir, error) {
 	return d, nil
 }
 
-// makeFolder makes a folder and those above it that are missing, so that they outlive a power loss as what is written to
-// them does.
+// makeFolder creates a folder and its missing parents, durably.
 func makeFolder(path string) error {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -83,8 +82,7 @@ func makeFolder(path string) error {
 	return sync(parent)
 }
 
-// OpenExisting is Open for a directory that holds stores already. It fails with
-// [ErrNoStores] and makes nothing if it does not.
+// OpenExisting opens a directory that has stores. If it has none, it returns [ErrNoStores] and creates nothing.
 func OpenExisting(ctx context.Context, path string) (*Dir, error) {
 	if err := findStores(path); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoStores, err)
@@ -92,7 +90,7 @@ func OpenExisting(ctx context.Context, path string) (*Dir, error) {
 	return Open(ctx, path)
 }
 
-// findStores fails if a directory has neither stores nor files that are to be installed.
+// findStores returns an error if a directory has neither stores nor committed files to be installed.
 func findStores(path string) error {
 	ready, err := findReady(path)
 	if err != nil || ready != "" {
@@ -120,16 +118,16 @@ func (d *Dir) acquire(ctx context.Context) error {
 	return err
 }
 
-// Path is the directory's.
+// Path returns the path of the directory.
 func (d *Dir) Path() string { return d.path }
 
-// File is the path of a file in the directory.
+// File returns the path of a file in the directory.
 func (d *Dir) File(name string) string { return filepath.Join(d.path, name) }
 
-// Close lets another process have the directory.
+// Close releases the lock.
 func (d *Dir) Close() error { return d.lock.Close() }
 
-// sync makes what was created, renamed and removed in a folder outlive a power loss.
+// sync makes files that were created, renamed or removed in a folder durable.
 func sync(folder string) error {
 	f, err := os.Open(folder)
 	if err != nil {

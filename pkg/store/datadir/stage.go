@@ -19,23 +19,21 @@ const (
 	readyPrefix  = "ready-"
 	asidePrefix  = "before-restore-"
 
-	// timeFormat has no colons, which some file systems do not take.
+	// timeFormat has no colons, which some file systems do not allow.
 	timeFormat = "20060102T150405.000Z"
 )
 
-// ErrPending says that files wait to take the place of the present ones.
+// ErrPending is returned if committed files have not been installed yet.
 var ErrPending = errors.New("another restore waits for the server to start again")
 
-// Incoming is a folder with files that are to take the place of those in the
-// directory.
+// Incoming is a folder with files that are to replace those in the directory.
 type Incoming struct {
 	dir  string
 	path string
 }
 
-// Stage makes a folder for new files in a directory. The caller is the only one in
-// the process that owns the directory to do so. It fails with [ErrPending] if files
-// wait already.
+// Stage creates a folder for new files in a directory. Only the process that owns the directory may call it, and not
+// concurrently. It returns [ErrPending] if committed files have not been installed yet.
 func Stage(dir string) (*Incoming, error) {
 	ready, err := findReady(dir)
 	if err != nil {
@@ -55,12 +53,11 @@ func Stage(dir string) (*Incoming, error) {
 	return in, nil
 }
 
-// File is the path of a file in the folder.
+// File returns the path of a file in the folder.
 func (in *Incoming) File(name string) string { return filepath.Join(in.path, name) }
 
-// Commit decides that the files take the place of the old ones, which will be kept
-// in a folder that it returns. The files must be on disk. When it fails nothing was
-// decided, and Discard is still to be called.
+// Commit commits that the files replace the old ones, which will be moved to the returned folder. The files must be
+// durable. If it fails, nothing is committed, and Discard must still be called.
 func (in *Incoming) Commit(now time.Time) (aside string, err error) {
 	if err := sync(in.path); err != nil {
 		return "", err

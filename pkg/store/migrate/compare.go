@@ -14,14 +14,14 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 )
 
-// difference is a key that two views do not have in common. What a view does not have is nil.
+// difference is a key that differs between two views. A side that lacks the key is nil.
 type difference struct {
 	from, to *mvccpb.KeyValue
-	// floor is the view's.
+	// floor is the floor of the target's view.
 	floor int64
 }
 
-// key is the key that differs.
+// key returns the key that differs.
 func (d difference) key() []byte {
 	if d.from != nil {
 		return d.from.Key
@@ -29,21 +29,19 @@ func (d difference) key() []byte {
 	return d.to.Key
 }
 
-// missing tells whether the difference is that the target does not have the key.
+// missing reports whether the target lacks the key.
 func (d difference) missing() bool { return d.to == nil }
 
-// equal tells whether both have the key with its value, and a lease or none.
+// equal reports whether both sides have the key with the same value, and both a lease or neither.
 func (d difference) equal() bool {
 	return d.from != nil && d.to != nil && bytes.Equal(d.from.Value, d.to.Value) && (d.from.Lease == 0) == (d.to.Lease == 0)
 }
 
-// stale tells whether the target has the key under a revision that the source may have
-// given to something else.
+// stale reports whether the target has the key with a revision that the source may have used for another change.
 func (d difference) stale() bool { return d.equal() && d.to.ModRevision <= d.floor }
 
-// compare walks two views side by side and visits what differs: keys that only one
-// has, other values, a lease where there is none or the other way round, and stale
-// revisions. Both digests get what their side holds for good.
+// compare iterates over two views in key order and visits the differences: keys that only one side has, different values,
+// a lease on one side only, and stale revisions. Both sides' digests are updated.
 func compare(ctx context.Context, from, to view, sides *sides, visit func(difference) error) error {
 	nextFrom, stopFrom := iter.Pull2(from.entries(ctx))
 	defer stopFrom()
@@ -71,13 +69,13 @@ func compare(ctx context.Context, from, to view, sides *sides, visit func(differ
 	return err
 }
 
-// take is the next key of a view, nil at its end.
+// take returns the next key of a view, nil at its end.
 func take(next func() (*mvccpb.KeyValue, error, bool)) (*mvccpb.KeyValue, error) {
 	kv, err, _ := next()
 	return kv, err
 }
 
-// pair is the lower of two keys, or both if they are the same.
+// pair returns the lower of two keys, or both if they are the same.
 func pair(a, b *mvccpb.KeyValue) difference {
 	switch {
 	case b == nil || a != nil && bytes.Compare(a.Key, b.Key) < 0:
@@ -89,9 +87,9 @@ func pair(a, b *mvccpb.KeyValue) difference {
 	}
 }
 
-// Digest sums up what a side holds, less the keys that go by themselves.
+// Digest summarizes the content of a side, except for keys with a lease, which expire.
 type Digest struct {
-	// Keys is the number of all keys, those with a lease included.
+	// Keys is the number of all keys, including those with a lease.
 	Keys int64
 	// Bytes is the size of all keys and values.
 	Bytes int64
@@ -99,7 +97,7 @@ type Digest struct {
 	Sum [sha256.Size]byte
 }
 
-// sides sums up both sides of a comparison.
+// sides computes the digests of both sides of a comparison.
 type sides struct {
 	from, to tally
 	// step is called for each key.
@@ -115,7 +113,7 @@ func (s *sides) add(d difference) {
 	s.to.add(d.to)
 }
 
-// tally is a digest that is being made.
+// tally is a digest under construction.
 type tally struct {
 	keys, bytes int64
 	sum         hash.Hash

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// batchKeys is how many keys are written at once: etcd's default of --max-txn-ops.
+	// batchKeys is the maximum number of keys in a transaction: etcd's default of --max-txn-ops.
 	batchKeys = 128
 
-	// batchBytes bounds the keys and values that are written at once, so that they stay
-	// below etcd's default request limit of 1.5 MiB. A larger value goes alone.
+	// batchBytes bounds the size of the keys and values in a transaction, to stay below etcd's default request limit of
+	// 1.5 MiB. A larger value is written alone.
 	batchBytes = 1 << 20
 )
 
@@ -31,7 +31,7 @@ type copier struct {
 	puts     []clientv3.Op
 	bytes    int
 
-	// copied counts keys, expired those whose lease has run out.
+	// copied is the number of written keys, expired that of keys whose lease has expired.
 	copied, expired int64
 }
 
@@ -39,8 +39,8 @@ func newCopier(from, to Section) *copier {
 	return &copier{from: from, to: to, leases: map[int64]clientv3.LeaseID{}}
 }
 
-// add takes a key, after writing what it would no longer fit with. revision is the
-// one under which the target has the key, 0 if it does not.
+// add adds a key to the batch, and writes the batch before if the key does not fit. revision is the revision of the key
+// in the target, 0 if it is missing.
 func (c *copier) add(ctx context.Context, kv *mvccpb.KeyValue, revision int64) error {
 	size := len(kv.Key) + len(kv.Value)
 	if len(c.puts) == batchKeys || c.bytes+size > batchBytes {
@@ -68,8 +68,7 @@ func (c *copier) add(ctx context.Context, kv *mvccpb.KeyValue, revision int64) e
 	return nil
 }
 
-// lease returns the target's lease for one of the source, with the time that is left
-// of it, or none if that is over.
+// lease returns the target's lease for one of the source, with its remaining time to live, or NoLease if it has expired.
 func (c *copier) lease(ctx context.Context, id int64) (clientv3.LeaseID, error) {
 	if lease, found := c.leases[id]; found {
 		return lease, nil
@@ -86,7 +85,7 @@ func (c *copier) lease(ctx context.Context, id int64) (clientv3.LeaseID, error) 
 	return granted.ID, nil
 }
 
-// timeLeft is what is left of a lease, in seconds, 0 or less if it is over.
+// timeLeft returns the remaining time to live of a lease in seconds, 0 or less if it has expired.
 func (s Section) timeLeft(ctx context.Context, id int64) (int64, error) {
 	response, err := s.Client.TimeToLive(ctx, clientv3.LeaseID(id))
 	if err != nil {
@@ -95,7 +94,7 @@ func (s Section) timeLeft(ctx context.Context, id int64) (int64, error) {
 	return response.TTL, nil
 }
 
-// flush writes what has gathered.
+// flush writes the batch.
 func (c *copier) flush(ctx context.Context) error {
 	if len(c.puts) == 0 {
 		return nil

@@ -19,26 +19,26 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/keyspace"
 )
 
-// Prefixes say where the keys are, the same in files and in etcd.
+// Prefixes are the key prefixes of objects and working state. They are the same in files and in etcd.
 type Prefixes struct {
 	Objects, Work string
 }
 
-// PrefixesBelow are those of a server whose keys begin with a prefix.
+// PrefixesBelow returns the prefixes of a server with the given key prefix.
 func PrefixesBelow(prefix string) Prefixes {
 	return Prefixes{Objects: prefix, Work: keyspace.Work(prefix)}
 }
 
-// ErrOtherKeys says that a file holds keys that would be left behind.
+// ErrOtherKeys is returned if a file has keys outside of the prefixes, which would not be copied.
 var ErrOtherKeys = errors.New("there are keys elsewhere")
 
-// Sections are those of an etcd, which holds both.
+// Sections returns the sections of an etcd that holds objects and working state.
 func (p Prefixes) Sections(etcd *clientv3.Client) Store {
 	return Sections(etcd, p.Objects, etcd, p.Work)
 }
 
-// PrefixOf is what the keys in the stores of a data directory begin with, before the API
-// group of the kinds; configured if they hold none. No server may run on the directory.
+// PrefixOf returns the key prefix of the stores of a data directory; configured if they are empty. No server may run on
+// the directory.
 func PrefixOf(ctx context.Context, group string, dir *datadir.Dir, configured string) (prefix string, err error) {
 	files, err := openFiles(ctx, dir.File, Prefixes{})
 	if err != nil {
@@ -48,8 +48,8 @@ func PrefixOf(ctx context.Context, group string, dir *datadir.Dir, configured st
 	return keyspace.OfFiles(ctx, group, files.store[0].Client, files.store[1].Client, configured)
 }
 
-// FromDirectory copies the stores of a data directory to etcd. No server may run on
-// the directory; its files stay as they are.
+// FromDirectory copies the stores of a data directory to etcd. No server may run on the directory; its files are not
+// modified.
 func FromDirectory(ctx context.Context, dir *datadir.Dir, etcd *clientv3.Client, p Prefixes, o Options) (result Result, err error) {
 	files, err := openFiles(ctx, dir.File, p)
 	if err != nil {
@@ -62,9 +62,9 @@ func FromDirectory(ctx context.Context, dir *datadir.Dir, etcd *clientv3.Client,
 	return Copy(ctx, files.store, p.Sections(etcd), o)
 }
 
-// IntoDirectory copies what etcd holds to the stores of a data directory. Files
-// that are there are kept in the folder aside; those that hold something are refused
-// unless they may be replaced. When it fails nothing has changed in the directory.
+// IntoDirectory copies the content of etcd to the stores of a data directory. Existing files are moved to the folder
+// aside; existing files with content are rejected unless o.Replace is set. If it fails, the directory has not changed,
+// unless aside is returned.
 func IntoDirectory(ctx context.Context, dir *datadir.Dir, etcd *clientv3.Client, p Prefixes, o Options, now time.Time) (result Result, aside string, err error) {
 	from, err := p.Sections(etcd).cut(ctx)
 	if err != nil {
@@ -99,7 +99,7 @@ func IntoDirectory(ctx context.Context, dir *datadir.Dir, etcd *clientv3.Client,
 	return result, aside, nil
 }
 
-// fill makes stores of what was read, whose revisions begin above one.
+// fill writes views to new stores, whose revisions begin above the given one.
 func fill(ctx context.Context, incoming *datadir.Incoming, from []view, p Prefixes, above int64, o Options) (result Result, err error) {
 	files, err := openFiles(ctx, incoming.File, p)
 	if err != nil {
@@ -115,7 +115,7 @@ func fill(ctx context.Context, incoming *datadir.Incoming, from []view, p Prefix
 	return copyViews(ctx, from, files.store, o)
 }
 
-// writeBeside adds files to the stores, which nobody but their owner may read.
+// writeBeside adds files next to the stores, readable only by their owner.
 func writeBeside(incoming *datadir.Incoming, files map[string][]byte) error {
 	for name, content := range files {
 		file, err := os.OpenFile(incoming.File(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -130,7 +130,7 @@ func writeBeside(incoming *datadir.Incoming, files map[string][]byte) error {
 	return nil
 }
 
-// inspect reads the finished files as whoever opens them will.
+// inspect verifies the new files.
 func inspect(ctx context.Context, incoming *datadir.Incoming) error {
 	for _, name := range []string{datadir.APIFile, datadir.WorkFile} {
 		if _, err := bolt.Inspect(ctx, incoming.File(name)); err != nil {
@@ -140,8 +140,8 @@ func inspect(ctx context.Context, incoming *datadir.Incoming) error {
 	return nil
 }
 
-// replacedRevision is the highest revision that the files of a directory have handed
-// out, 0 if there are none. Files that hold keys are refused unless they may be replaced.
+// replacedRevision returns the highest revision that the files of a directory have handed out, 0 if there are none. It
+// returns an error for files with keys unless replace is set.
 func replacedRevision(ctx context.Context, dir *datadir.Dir, replace bool) (highest int64, err error) {
 	for _, name := range []string{datadir.APIFile, datadir.WorkFile} {
 		if _, err := os.Stat(dir.File(name)); errors.Is(err, fs.ErrNotExist) {
@@ -171,7 +171,7 @@ type files struct {
 	stop context.CancelFunc
 }
 
-// openFiles opens or makes the stores of a folder.
+// openFiles opens or creates the stores of a folder.
 func openFiles(ctx context.Context, path func(name string) string, p Prefixes) (*files, error) {
 	clients, stop := context.WithCancel(ctx)
 	f := &files{stop: stop}
@@ -187,7 +187,7 @@ func openFiles(ctx context.Context, path func(name string) string, p Prefixes) (
 	return f, nil
 }
 
-// checkOtherKeys fails if a file holds keys outside of its section.
+// checkOtherKeys returns an error if a file holds keys outside of its section.
 func (f *files) checkOtherKeys(ctx context.Context) error {
 	for i, engine := range f.engines {
 		all, err := countKeys(ctx, engine, "")

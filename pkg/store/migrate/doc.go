@@ -1,41 +1,35 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package migrate copies everything that the server has stored from files
-// to etcd, or from etcd to files.
+// Package migrate copies all stored data from files to etcd, or from etcd to files.
 //
-// # What is copied
+// # Content
 //
-// The keys of the objects and those of the working state, as they were at one moment.
-// Keys and values stay as they are, byte for byte: values are encrypted under their
-// keys, so neither is looked into and the encryption configuration goes along as it
-// is. Leases get the time that they have left.
+// The keys of the objects and of the working state are copied as of a single revision. Keys and values are copied byte
+// for byte: values are encrypted with their keys as additional data, so they are not decrypted and the encryption
+// configuration remains valid. Leases get their remaining time to live.
 //
 // # Revisions
 //
-// The resource version of an object is the revision of its last change, and the
-// copy is a change. What was handed out before must never come again with another
-// meaning, so the target's revision is at or above that of the source's objects
-// before the first key is copied: files are advanced, and etcd, whose revision
-// nobody can set, is refused or padded with writes. Afterwards the target is
-// compacted. A watch or a list that goes on from an earlier resource version is
-// told that it is too old and begins anew; it cannot miss a deletion from before
-// the move, nor see half of a transaction that copied many keys. An update with an
-// earlier resource version is a conflict, as after any other change.
+// The resource version of an object is the revision of its last change, and the copy is a change. A resource version that
+// was handed out before must never be reused for another change. So before the first key is copied, the target's revision
+// must be at or above that of the source's objects: files are advanced; etcd, whose revision cannot be set, is rejected
+// or padded with writes. Afterwards the target is compacted. A watch or list with an earlier resource version fails
+// because it is too old, and the client lists again; it can neither miss a deletion from before the migration nor see
+// half of a transaction that copied many keys. An update with an earlier resource version is a conflict, as after any
+// other change.
 //
-// The working state has revisions that nobody sees; they need not be kept in order.
+// Revisions of the working state are not visible to clients and need not be preserved.
 //
 // # Interruptions
 //
-// The source is only read. Files are written in a folder of their own and put in
-// place by one rename. In etcd a run that was interrupted leaves a part of the keys:
-// a target that holds nothing but keys of the source, with their values, is taken for
-// that and completed. Any other content is refused, or removed first if that is asked
-// for.
+// The source is only read. Files are written to a separate folder and put in place by a single rename. In etcd, an
+// interrupted run leaves a part of the keys: a target that holds only keys of the source, with the same values, is
+// treated as such and completed. A target with any other content is rejected, or emptied first if requested.
 //
-// # Writers
+// # Concurrent writers
 //
-// No server may run. The lock of the data directory says so of files. Of etcd nothing
-// does, so the source is watched from the moment of the copy on: a change fails the
-// migration, and a target that changes meanwhile does not compare equal.
+// No server may run. For files, the lock of the data directory enforces this. For etcd there is no such lock. So the
+// source is watched from the revision of the copy on, and a change fails the migration; and a target that changes
+// meanwhile fails the comparison.
 package migrate

@@ -12,62 +12,60 @@ import (
 )
 
 var (
-	// ErrEmptySource says that there is nothing to be copied, which is more likely a
-	// wrong prefix than wanted.
+	// ErrEmptySource is returned if there are no keys to copy, which probably means a wrong prefix.
 	ErrEmptySource = errors.New("the source holds nothing")
 
-	// ErrTargetNotEmpty says that the target holds something else than a part of the source.
+	// ErrTargetNotEmpty is returned if the target holds keys that are not a part of the source.
 	ErrTargetNotEmpty = errors.New("the target is not empty")
 
-	// ErrRevisionTooLow says that the target would hand out revisions that the source
-	// has handed out already.
+	// ErrRevisionTooLow is returned if the target would hand out revisions that the source has handed out already.
 	ErrRevisionTooLow = errors.New("the target's revision is lower than the source's")
 
-	// ErrSourceChanged says that a server still writes.
+	// ErrSourceChanged is returned if the source was written to during the copy.
 	ErrSourceChanged = errors.New("the source changed while it was copied")
 
-	// ErrTargetChanged says that something else writes, or that the copy is not what it should be.
+	// ErrTargetChanged is returned if the target was written to during the copy, or if the copy differs.
 	ErrTargetChanged = errors.New("the target changed while it was written")
 )
 
-// Options say what may be done to the target.
+// Options configure a migration.
 type Options struct {
-	// Replace removes what the target holds first, if it is not a part of the source.
+	// Replace removes the content of the target first, if it is not a part of the source.
 	Replace bool
-	// Pad is the key that is written to until the target's revision is high enough.
-	// Empty refuses a target that is too low.
+	// Pad is the key that is written repeatedly until the target's revision is high enough. If empty, a target with a
+	// lower revision is rejected.
 	Pad string
-	// Beside are files that are put in place together with stores that are files: content by name.
+	// Beside are additional files that are installed together with the store files: content by name.
 	Beside map[string][]byte
-	// Report hears how far it is. nil is nobody.
+	// Report reports the progress; nil for none.
 	Report *Reporter
 }
 
-// Result is what was copied, by section.
+// Result is the result of a migration, by section.
 type Result struct {
 	Sections []SectionResult
-	// Revision is the target's, at which it was compacted.
+	// Revision is the revision of the target, at which it was compacted.
 	Revision int64
 }
 
-// SectionResult is what was copied of one section.
+// SectionResult is the result for one section.
 type SectionResult struct {
 	Section
-	// Digest is what both sides hold.
+	// Digest is the digest of both sides.
 	Digest
-	// Copied are the keys that this run wrote, Expired those whose lease had run out.
+	// Copied is the number of keys that this run wrote, Expired that of keys whose lease had expired.
 	Copied, Expired int64
 }
 
-// copying is a migration under way.
+// copying is a migration in progress.
 type copying struct {
 	Options
 	from   []view
 	target Store
 }
 
-// Copy makes the target hold what the source holds at this moment. It fails with
-// one of the errors above, or with those of the stores; run it again then.
+// Copy copies the current content of the source to the target. It returns one of the errors above, or an error of the
+// stores; it can be run again then.
 func Copy(ctx context.Context, source, target Store, o Options) (Result, error) {
 	from, err := source.cut(ctx)
 	if err != nil {
@@ -103,7 +101,7 @@ func copyViews(ctx context.Context, from []view, target Store, o Options) (resul
 	return result, err
 }
 
-// checkNotEmpty refuses a source without a key.
+// checkNotEmpty returns an error for a source without keys.
 func checkNotEmpty(from []view) error {
 	keys, prefixes := int64(0), ""
 	for _, v := range from {
@@ -116,7 +114,7 @@ func checkNotEmpty(from []view) error {
 	return nil
 }
 
-// prepare makes sure that the target may be written to: what it holds and its revision.
+// prepare checks that the target may be written to, and raises its revision.
 func (c *copying) prepare(ctx context.Context) error {
 	for i, from := range c.from {
 		foreign, err := c.findForeign(ctx, i)
@@ -136,7 +134,7 @@ func (c *copying) prepare(ctx context.Context) error {
 	return c.raise(ctx)
 }
 
-// cutTarget looks at the target, in which all keys of the copy are above the source's revision.
+// cutTarget returns views of the target. All keys of the copy have revisions above the source's.
 func (c *copying) cutTarget(ctx context.Context) ([]view, error) {
 	target, err := c.target.cut(ctx)
 	for i := range target {
@@ -145,10 +143,10 @@ func (c *copying) cutTarget(ctx context.Context) ([]view, error) {
 	return target, err
 }
 
-// errFound ends a comparison.
+// errFound stops a comparison.
 var errFound = errors.New("found")
 
-// findForeign returns a key of the target that is no part of a copy, nil if there is none.
+// findForeign returns a key of the target that is not part of a copy, nil if there is none.
 func (c *copying) findForeign(ctx context.Context, i int) (foreign []byte, err error) {
 	target, err := c.cutTarget(ctx)
 	if err != nil || target[i].keys == 0 {
@@ -167,7 +165,7 @@ func (c *copying) findForeign(ctx context.Context, i int) (foreign []byte, err e
 	return foreign, err
 }
 
-// counting reports each key of a section.
+// counting returns sides that report the progress for each key of a section.
 func (c *copying) counting(what string, i int) *sides {
 	done := int64(0)
 	return newSides(func() {
@@ -176,7 +174,7 @@ func (c *copying) counting(what string, i int) *sides {
 	})
 }
 
-// empty removes what the target holds in a section, some at a time.
+// empty removes the content of a section of the target, in batches.
 func (c *copying) empty(ctx context.Context, i int) error {
 	section := c.target[i]
 	end := clientv3.GetPrefixRangeEnd(section.Prefix)
@@ -192,7 +190,7 @@ func (c *copying) empty(ctx context.Context, i int) error {
 	}
 }
 
-// raise makes the target's revision high enough, or refuses it.
+// raise raises the target's revision above the source's, or returns an error.
 func (c *copying) raise(ctx context.Context) error {
 	target, err := c.target.cut(ctx)
 	if err != nil {
@@ -215,7 +213,7 @@ func (c *copying) raise(ctx context.Context) error {
 	return nil
 }
 
-// copySection writes what the target does not have.
+// copySection writes the keys of a section that the target lacks.
 func (c *copying) copySection(ctx context.Context, i int) (SectionResult, error) {
 	target, err := c.cutTarget(ctx)
 	if err != nil {
@@ -234,7 +232,7 @@ func (c *copying) copySection(ctx context.Context, i int) (SectionResult, error)
 	return SectionResult{Section: c.target[i], Copied: copier.copied, Expired: copier.expired}, err
 }
 
-// verify reads both sides and compares them. Keys whose lease is over may be missing.
+// verify reads and compares both sides. Keys whose lease has expired may be missing.
 func (c *copying) verify(ctx context.Context, result *Result) error {
 	target, err := c.cutTarget(ctx)
 	if err != nil {
@@ -255,11 +253,10 @@ func (c *copying) verify(ctx context.Context, result *Result) error {
 	return nil
 }
 
-// leaseSlack is how many seconds earlier a lease may end in the target, since times to
-// live are told in whole seconds.
+// leaseSlack is how many seconds earlier a lease may expire in the target, since times to live are whole seconds.
 const leaseSlack = 2
 
-// checkExpired fails unless a key is missing because its lease is over.
+// checkExpired returns an error unless a key is missing because its lease has expired.
 func (c *copying) checkExpired(ctx context.Context, from view, d difference) error {
 	if d.missing() && d.from.Lease != 0 {
 		left, err := from.timeLeft(ctx, d.from.Lease)
@@ -270,7 +267,7 @@ func (c *copying) checkExpired(ctx context.Context, from view, d difference) err
 	return fmt.Errorf("%w: %q differs", ErrTargetChanged, d.key())
 }
 
-// compact makes everything up to the copy unreadable in the target.
+// compact compacts the target up to the copy.
 func (c *copying) compact(ctx context.Context) (revision int64, err error) {
 	target, err := c.target.cut(ctx)
 	if err != nil {

@@ -15,18 +15,17 @@ import (
 )
 
 const (
-	// padders write at the same time. etcd syncs once for all that have arrived, so
-	// the rate grows with their number; one alone waits for the disk at each write.
+	// padders is the number of concurrent writers. etcd syncs once for all pending requests, so the rate grows with their
+	// number; a single one waits for the disk on each write.
 	padders = 256
 
-	// compactedPadding is after how many writes their history is dropped: etcd keeps
-	// all of it, and refuses writes once that fills its quota.
+	// compactedPadding is the number of writes after which their history is compacted: etcd keeps all of it and rejects
+	// writes once its quota is exceeded.
 	compactedPadding = 100_000
 )
 
-// padTo raises an etcd's revision by writing to a key of its own again and again: each
-// transaction raises it by one, whatever is in it. The revision may end up higher by
-// the number of padders.
+// padTo raises an etcd's revision by writing repeatedly to a dedicated key: each transaction raises it by one. The
+// revision may end up higher by the number of padders.
 func padTo(ctx context.Context, client *clientv3.Client, key string, target int64, report *Reporter) error {
 	response, err := client.Get(ctx, key)
 	if err != nil {
@@ -57,7 +56,7 @@ func padTo(ctx context.Context, client *clientv3.Client, key string, target int6
 	return nil
 }
 
-// padded notes a revision that was reached, and drops history at every so many.
+// padded records a reached revision, and compacts the history at every compactedPadding revisions.
 func padded(ctx context.Context, client *clientv3.Client, reached *atomic.Int64, revision int64) error {
 	for {
 		known := reached.Load()
@@ -71,7 +70,7 @@ func padded(ctx context.Context, client *clientv3.Client, reached *atomic.Int64,
 	return compact(ctx, client, revision)
 }
 
-// compact drops the history up to a revision, unless that was done before.
+// compact compacts the history up to a revision, unless that was done before.
 func compact(ctx context.Context, client *clientv3.Client, revision int64) error {
 	_, err := client.Compact(ctx, revision)
 	if err != nil && !errors.Is(err, rpctypes.ErrCompacted) {

@@ -10,10 +10,10 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// reportInterval is how often it is said how far a migration is.
+// reportInterval is the interval between progress reports.
 const reportInterval = 2 * time.Second
 
-// Reporter says now and then how far a migration is. A nil one says nothing.
+// Reporter reports the progress of a migration periodically. A nil Reporter does nothing.
 type Reporter struct {
 	clock clock.PassiveClock
 	say   func(what string, done, total int64)
@@ -22,12 +22,12 @@ type Reporter struct {
 	said time.Time
 }
 
-// NewReporter calls say every 2 seconds.
+// NewReporter returns a Reporter that calls report at most every 2 seconds.
 func NewReporter(c clock.PassiveClock, say func(what string, done, total int64)) *Reporter {
 	return &Reporter{clock: c, say: say, said: c.Now()}
 }
 
-// step notes how far something is. A total of 0 is not known.
+// step records the progress. A total of 0 means unknown.
 func (r *Reporter) step(what string, done, total int64) {
 	if r == nil {
 		return

@@ -12,25 +12,25 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// pageKeys is how many keys are read at once.
+// pageKeys is the page size of reads, in keys.
 const pageKeys = 128
 
 // Section is a range of keys in a store.
 type Section struct {
-	// Name says to people what is in it.
+	// Name describes the content to the user.
 	Name string
-	// Prefix is that of its keys. It ends with a slash.
+	// Prefix is the key prefix, with a trailing slash.
 	Prefix string
-	// Client reaches the store.
+	// Client is the client of the store.
 	Client *clientv3.Client
 }
 
-// Store is the sections of a store, always in the same order. The first one holds
-// the objects, whose revisions are resource versions.
+// Store is the list of a store's sections, always in the same order. The first one holds the objects, whose revisions are
+// resource versions.
 type Store []Section
 
-// Sections is a store with the objects below a prefix and the working state below
-// another, which may be in different files.
+// Sections returns a store with the objects below one prefix and the working state below another, possibly in different
+// files.
 func Sections(objects *clientv3.Client, objectPrefix string, work *clientv3.Client, workPrefix string) Store {
 	return Store{
 		{Name: "objects", Prefix: directory(objectPrefix), Client: objects},
@@ -38,7 +38,7 @@ func Sections(objects *clientv3.Client, objectPrefix string, work *clientv3.Clie
 	}
 }
 
-// directory is the prefix with one slash at each end, as the stores have it.
+// directory returns the prefix with exactly one leading and one trailing slash, as the stores use it.
 func directory(prefix string) string {
 	for len(prefix) > 0 && prefix[len(prefix)-1] == '/' {
 		prefix = prefix[:len(prefix)-1]
@@ -49,18 +49,18 @@ func directory(prefix string) string {
 	return prefix + "/"
 }
 
-// view is a section as it is at one revision.
+// view is a section at one revision.
 type view struct {
 	Section
 	revision int64
-	// keys is their number.
+	// keys is the number of keys.
 	keys int64
-	// floor is the revision that all keys of a copy are above.
+	// floor is the revision below all keys of a copy.
 	floor int64
 }
 
-// cut looks at all sections of a store at one moment. Those that are in files of their
-// own have revisions of their own; nobody writes to them.
+// cut returns views of all sections of a store at the same time. Sections in separate files have separate revisions; no
+// process writes to them.
 func (s Store) cut(ctx context.Context) ([]view, error) {
 	views := make([]view, 0, len(s))
 	revisions := map[*clientv3.Client]int64{}
@@ -81,7 +81,7 @@ func (s Store) cut(ctx context.Context) ([]view, error) {
 	return views, nil
 }
 
-// entries yields the keys in order. An error is the last thing that it yields.
+// entries yields the keys in order. An error is yielded last.
 func (v view) entries(ctx context.Context) iter.Seq2[*mvccpb.KeyValue, error] {
 	return func(yield func(*mvccpb.KeyValue, error) bool) {
 		end := clientv3.GetPrefixRangeEnd(v.Prefix)

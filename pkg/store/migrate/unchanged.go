@@ -15,14 +15,13 @@ import (
 )
 
 const (
-	// progressInterval is how often a watch is asked how far it is.
+	// progressInterval is the interval at which a watch is requested to report its progress.
 	progressInterval = 50 * time.Millisecond
-	// watchTimeout bounds the look at what has changed.
+	// watchTimeout bounds the check for changes.
 	watchTimeout = time.Minute
 )
 
-// unchanged fails if a section has changed since it was looked at, but for keys
-// whose time was over.
+// unchanged returns an error if a section has changed since the view was taken, except for keys whose lease has expired.
 func (v view) unchanged(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
@@ -54,7 +53,7 @@ func (v view) unchanged(ctx context.Context) error {
 	return fmt.Errorf("looking for changes of the %s: %w", v.Name, context.Cause(ctx))
 }
 
-// isExpiry tells whether an event may be the end of a key's lease.
+// isExpiry reports whether an event may be the expiry of a key's lease.
 func isExpiry(event *clientv3.Event) bool {
 	return event.Type == mvccpb.Event_DELETE && event.PrevKv != nil && event.PrevKv.Lease != 0
 }

@@ -1,13 +1,12 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package unreadable finds stored records that cannot be read, reports them, and sets them aside.
+// Package unreadable finds stored records that cannot be read, reports them, and moves them out of the store.
 //
-// A record that does not open under the keys that there are, or that does not decode, fails
-// every list of its kind, and with it every watch cache and every informer. Nothing repairs it:
-// it was damaged on the disk, or written under a key that is gone. So every replica looks for
-// such records ([Monitor]), says so in its readiness, in a metric and in the error of each list,
-// and a command moves them out of the store into a file ([Store.SetAside]).
+// A record that cannot be decrypted with the available keys, or that cannot be decoded, fails every list of its kind, and
+// with it every watch cache and every informer. It cannot be repaired: it was damaged on disk, or encrypted with a key
+// that is lost. So every replica checks for such records ([Monitor]) and reports them in its readiness, in a metric and
+// in the error of each list, and a command moves them out of the store into a file ([Store.SetAside]).
 //
-// Records are read and removed as rows of etcd's KV interface, whatever the store is.
+// Records are read and removed as rows of etcd's KV interface, for any store.
 package unreadable

@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	// CheckName names the check of a server that fails while records cannot be read.
+	// CheckName is the name of the health check that fails while records cannot be read.
 	CheckName = "store-records"
-	// interval is how often all records are looked at; shortInterval while some cannot be read.
+	// interval is the interval between checks of all records; shortInterval is used while some cannot be read.
 	interval, shortInterval = 5 * time.Minute, time.Second
-	// share is how many times as long as a look took the next one waits at least.
+	// share is the minimum delay before the next check, as a multiple of the duration of the last one.
 	share = 50
-	// named bounds the records of a resource that are remembered by name.
+	// named bounds the records of a resource that are recorded by name.
 	named = 20
 )
 
@@ -37,23 +37,23 @@ var unreadableRecords = metrics.NewGaugeVec("store_unreadable_records",
 
 func init() { legacyregistry.MustRegister(unreadableRecords) }
 
-// Monitor looks for records that cannot be read, again and again.
+// Monitor checks periodically for records that cannot be read.
 type Monitor struct {
 	store *Store
 	clock clock.Clock
-	// wake asks for a look before it is due.
+	// wake requests a check before the next one is due.
 	wake chan struct{}
 
 	mu    sync.Mutex
 	found findings
 }
 
-// findings are what a look has found, by resource.
+// findings are the results of a check, by resource.
 type findings map[schema.GroupResource]*finding
 
 type finding struct {
 	count int
-	// first are the first of them, no more than are named.
+	// first are the first records, at most named.
 	first []Record
 }
 
@@ -68,13 +68,13 @@ func (f findings) add(r Record) {
 	}
 }
 
-// NewMonitor returns a monitor of a store. It knows nothing until it runs.
+// NewMonitor returns a monitor of a store. It has no findings until it runs.
 func NewMonitor(store *Store, c clock.Clock) *Monitor {
 	return &Monitor{store: store, clock: c, wake: make(chan struct{}, 1)}
 }
 
-// Run looks for records until ctx ends: at once, every five minutes, and every second while there
-// are any; sooner when a record is met that cannot be read; less often where a look takes long.
+// Run checks all records until ctx ends: immediately, every five minutes, and every second while there are unreadable
+// ones; sooner if a read fails because of an unreadable record; less often if a check takes long.
 func (m *Monitor) Run(ctx context.Context) {
 	for {
 		least, more := m.look(ctx)
@@ -84,7 +84,7 @@ func (m *Monitor) Run(ctx context.Context) {
 	}
 }
 
-// pause waits for a time, or until it is woken. It reports whether ctx is still valid.
+// pause waits for a duration, or until wake receives. It reports whether ctx is still valid.
 func (m *Monitor) pause(ctx context.Context, wait time.Duration, wake <-chan struct{}) bool {
 	timer := m.clock.NewTimer(wait)
 	defer timer.Stop()
@@ -97,9 +97,8 @@ func (m *Monitor) pause(ctx context.Context, wait time.Duration, wake <-chan str
 	return ctx.Err() == nil
 }
 
-// look looks at all records, and returns how long to wait for the next look: at least, and how much more unless
-// one is requested. A look that is interrupted, because the store does not answer, changes nothing: other checks
-// report that.
+// look checks all records, and returns the delay before the next check: the minimum, and the additional delay unless one
+// is requested. A check that fails because the store does not respond changes nothing: other health checks report that.
 func (m *Monitor) look(ctx context.Context) (least, more time.Duration) {
 	began := m.clock.Now()
 	found := findings{}
@@ -121,8 +120,8 @@ func (m *Monitor) look(ctx context.Context) (least, more time.Duration) {
 	return least, more
 }
 
-// report logs each record once, and counts them. The working state has a number even if all of it
-// can be read, so that the metric shows that records are checked.
+// report logs each record once, and sets the metric. The metric of the working state is set even if all of it can be
+// read, to show that records are checked.
 func report(ctx context.Context, before, found findings) {
 	logger := klog.FromContext(ctx)
 	if found[encryption.WorkResource] == nil {
@@ -144,7 +143,7 @@ func report(ctx context.Context, before, found findings) {
 	}
 }
 
-// of returns what the last look has found of a resource.
+// of returns the findings of the last check for a resource.
 func (m *Monitor) of(resource schema.GroupResource) finding {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -154,7 +153,7 @@ func (m *Monitor) of(resource schema.GroupResource) finding {
 	return finding{}
 }
 
-// lookSoon asks for a look as soon as the last one allows, because a record was met that cannot be read.
+// lookSoon requests a check as soon as the minimum delay allows, because a read failed over an unreadable record.
 func (m *Monitor) lookSoon() {
 	select {
 	case m.wake <- struct{}{}:
@@ -162,8 +161,8 @@ func (m *Monitor) lookSoon() {
 	}
 }
 
-// HealthCheck fails while records cannot be read. Everything else is served all the while, so it
-// is no reason to stop serving.
+// HealthCheck returns a check that fails while records cannot be read. All other records are still served, so it must not
+// be a liveness check.
 func (m *Monitor) HealthCheck() healthz.HealthChecker {
 	return healthz.NamedCheck(CheckName, func(*http.Request) error {
 		m.mu.Lock()

@@ -15,20 +15,20 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/encryption"
 )
 
-// Command is what moves records out of a store.
+// Command is the command that moves records out of a store.
 const Command = "slipstream store set-aside"
 
 // Record is a stored record that cannot be read.
 type Record struct {
-	// Resource is that of an object, or [encryption.WorkResource] for a row of the working state.
+	// Resource is the resource of an object, or [encryption.WorkResource] for a row of the working state.
 	Resource schema.GroupResource
-	// Key is the whole key in the store.
+	// Key is the full key in the store.
 	Key string
-	// Err is why it cannot be read.
+	// Err is the error of reading it.
 	Err error
 }
 
-// Name is the namespace and the name of an object, or the key of a row of the working state.
+// Name returns namespace and name of an object, or the key of a row of the working state.
 func (r Record) Name() string {
 	_, name, found := strings.Cut(r.Key, "/"+r.Resource.Group+"/"+r.Resource.Resource+"/")
 	if !found {
@@ -37,7 +37,7 @@ func (r Record) Name() string {
 	return name
 }
 
-// String names the record and its key.
+// String returns a description of the record with its key.
 func (r Record) String() string {
 	if r.Resource == encryption.WorkResource {
 		return fmt.Sprintf("row of the working state, key %q", r.Key)
@@ -45,17 +45,17 @@ func (r Record) String() string {
 	return fmt.Sprintf("%s %s, key %q", r.Resource, r.Name(), r.Key)
 }
 
-// Store is everything that a server has stored.
+// Store is all stored data of a server.
 type Store struct {
-	// Encrypter opens the rows.
+	// Encrypter decrypts the rows.
 	Encrypter *encryption.Encrypter
-	// Rows are all that is stored.
+	// Rows are all stored rows.
 	Rows []encryption.Rows
-	// Decode fails for an object that cannot be decoded.
+	// Decode returns an error for an object that cannot be decoded.
 	Decode func(plain []byte) error
 }
 
-// each visits every row. err is why it cannot be read, nil if it can; opened says whether it opens.
+// each visits every row. err is the error of reading it, if any; opened reports whether it could be decrypted.
 func (s *Store) each(ctx context.Context, visit func(rows encryption.Rows, row *mvccpb.KeyValue, opened bool, err error) error) error {
 	for _, rows := range s.Rows {
 		err := s.Encrypter.Each(ctx, rows, func(row *mvccpb.KeyValue, plain []byte, err error) error {

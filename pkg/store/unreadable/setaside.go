@@ -19,21 +19,21 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/encryption"
 )
 
-// Selection says which records are set aside.
+// Selection selects the records to set aside.
 type Selection struct {
-	// All means every record that cannot be read.
+	// All selects every record that cannot be read.
 	All bool
-	// Keys are those of single records.
+	// Keys selects single records.
 	Keys []string
 }
 
-// kept is what the file has of a record: one line of JSON each.
+// kept is the JSON line of a record in the file.
 type kept struct {
 	Key      string `json:"key"`
 	Resource string `json:"resource"`
 	Revision int64  `json:"revision"`
 	Problem  string `json:"problem"`
-	// Value is what was stored, as it was.
+	// Value is the stored value, unmodified.
 	Value []byte `json:"value"`
 }
 
@@ -41,21 +41,22 @@ type kept struct {
 type candidate struct {
 	Record
 	rows encryption.Rows
-	// revision is the one at which it was found.
+	// revision is the revision at which it was found.
 	revision int64
-	// by is the key under which it is encrypted, opened whether it opens.
+	// by is the name of the key that encrypted it; opened reports whether it could be decrypted.
 	by     string
 	opened bool
 }
 
-// keyTally counts the rows under one key.
+// keyTally counts the rows encrypted with one key.
 type keyTally struct{ opened, unopened int }
 
-// missing reports whether no row under the key opens, and there are several: then it can be the key that is missing.
+// missing reports whether there are several rows of the key and none could be decrypted: then the key itself may be
+// missing.
 func (t keyTally) missing() bool { return t.opened == 0 && t.unopened > 1 }
 
-// Check visits the records that cannot be read, but for those whose key the configuration does not have: it returns
-// the names of these keys.
+// Check visits the records that cannot be read, except for those whose key is not in the configuration. It returns the
+// names of these keys.
 func (s *Store) Check(ctx context.Context, found func(Record)) (missing []string, err error) {
 	present, err := s.Encrypter.Keys()
 	if err != nil {
@@ -76,11 +77,10 @@ func (s *Store) Check(ctx context.Context, found func(Record)) (missing []string
 	return missing, err
 }
 
-// SetAside moves records that cannot be read out of the store to a file, which must not exist,
-// and reports each on out. The records are in the file, on disk, before the first is removed:
-// an interruption leaves records in both, and the next call removes them from the store. It
-// refuses a record that can be read, and to take all when no record under some key opens: the
-// key is missing then. Without a selection it lists what could be set aside.
+// SetAside moves records that cannot be read out of the store to a file, which must not exist, and prints each on out.
+// The records are durable in the file before the first is removed: after an interruption, records may be in both, and the
+// next call removes them from the store. It returns an error for a record that can be read, and for All if no record of
+// some key can be decrypted: the key is missing then. Without a selection it lists the records that can be set aside.
 func (s *Store) SetAside(ctx context.Context, selection Selection, file string, out io.Writer) error {
 	found, tallies, err := s.candidates(ctx)
 	if err != nil {
@@ -142,10 +142,10 @@ func (s *Store) candidates(ctx context.Context) (found []candidate, tallies map[
 	return found, tallies, err
 }
 
-// ErrUnreadable says that there are records that cannot be read.
+// ErrUnreadable is returned if there are records that cannot be read.
 var ErrUnreadable = errors.New("there are records that cannot be read")
 
-// list names what can be set aside.
+// list prints the records that can be set aside.
 func list(found []candidate, out io.Writer) error {
 	for _, each := range found {
 		if _, err := fmt.Fprintf(out, "%s: %v\n", each.Record, each.Err); err != nil {
@@ -159,7 +159,7 @@ func list(found []candidate, out io.Writer) error {
 	return fmt.Errorf("%w: name the keys of those to set aside, or add --all for %d", ErrUnreadable, len(found))
 }
 
-// checkKeys fails if no row under a key opens, and there are several: the key is missing then.
+// checkKeys returns an error if there are several rows of a key and none could be decrypted: the key is missing then.
 func checkKeys(tallies map[string]keyTally) error {
 	for by, tally := range tallies {
 		if !tally.missing() {
@@ -175,8 +175,7 @@ func checkKeys(tallies map[string]keyTally) error {
 	return nil
 }
 
-// choose finds the selected records among those that cannot be read. One that does not exist was
-// set aside before.
+// choose returns the selected records among those that cannot be read. A record that does not exist was set aside before.
 func (s *Store) choose(ctx context.Context, found []candidate, selection Selection, out io.Writer) ([]candidate, error) {
 	if selection.All {
 		if len(found) == 0 {
@@ -205,8 +204,8 @@ func (s *Store) choose(ctx context.Context, found []candidate, selection Selecti
 	return chosen, nil
 }
 
-// keep writes records to a new file, and returns the rows that are in it. One that is gone is nil. It fails for one that
-// has changed since it was found, which may be good now.
+// keep writes records to a new file, and returns their rows, nil for a row that no longer exists. It returns an error for
+// a row that has changed since it was found, because it may be readable now.
 func keep(ctx context.Context, chosen []candidate, path string) (rows []*mvccpb.KeyValue, err error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -239,7 +238,7 @@ func keep(ctx context.Context, chosen []candidate, path string) (rows []*mvccpb.
 	return rows, errors.Join(file.Sync(), syncFolder(filepath.Dir(path)))
 }
 
-// syncFolder makes the name of a new file outlive a power loss.
+// syncFolder makes a new file in a folder durable.
 func syncFolder(path string) error {
 	folder, err := os.Open(path)
 	if err != nil {

@@ -22,20 +22,19 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// restOptionsGetter gives every resource a storage whose errors name the records that cannot be
-// read.
+// restOptionsGetter wraps the storage of every resource in an explainingStorage.
 type restOptionsGetter struct {
 	generic.RESTOptionsGetter
 	monitor *Monitor
 }
 
-// NewRESTOptionsGetter wraps a getter so that reads which fail over a record that cannot be read
-// name the record, and the command that sets it aside.
+// NewRESTOptionsGetter wraps a getter so that errors of reads that fail because of an unreadable record name the record,
+// and the command that sets it aside.
 func NewRESTOptionsGetter(delegate generic.RESTOptionsGetter, monitor *Monitor) generic.RESTOptionsGetter {
 	return restOptionsGetter{delegate, monitor}
 }
 
-// GetRESTOptions returns the options of a resource with explainingStorage around its storage.
+// GetRESTOptions returns the options of a resource, with its storage wrapped in an explainingStorage.
 func (g restOptionsGetter) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
 	options, err := g.RESTOptionsGetter.GetRESTOptions(resource, example)
 	if err != nil {
@@ -59,24 +58,24 @@ type explainingStorage struct {
 	monitor  *Monitor
 }
 
-// GetList reads objects.
+// GetList implements storage.Interface.
 func (s *explainingStorage) GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error {
 	return s.explain(ctx, s.Interface.GetList(ctx, key, opts, list), "")
 }
 
-// Watch follows objects, which begins with a list for those who ask for one.
+// Watch implements storage.Interface. A watch may begin with a list.
 func (s *explainingStorage) Watch(ctx context.Context, key string, opts storage.ListOptions) (apiwatch.Interface, error) {
 	watch, err := s.Interface.Watch(ctx, key, opts)
 	return watch, s.explain(ctx, err, "")
 }
 
-// Get reads one object.
+// Get implements storage.Interface.
 func (s *explainingStorage) Get(ctx context.Context, key string, opts storage.GetOptions, object runtime.Object) error {
 	return s.explain(ctx, s.Interface.Get(ctx, key, opts, object), key)
 }
 
-// explain turns an error of a read into one that names the records that cannot be read, if it is
-// about any. key ends the key of the one record that was read, or is empty for a list.
+// explain returns an error that names the unreadable records, if the error of a read was caused by any, and otherwise
+// err. key is the suffix of the key of the record that was read, or empty for a list.
 func (s *explainingStorage) explain(ctx context.Context, err error, key string) error {
 	if err == nil || ctx.Err() != nil || !mayBeUnreadable(err, key) {
 		return err
@@ -99,19 +98,19 @@ func (s *explainingStorage) explain(ctx context.Context, err error, key string) 
 	return found.statusError(s.resource)
 }
 
-// mayBeUnreadable reports whether an error of a read can be about a record that cannot be read:
-// upstream's, and that of a watch cache that such a record keeps from being filled.
+// mayBeUnreadable reports whether an error of a read may be caused by an unreadable record: errors of upstream's storage,
+// and of a watch cache that cannot be initialized because of such a record.
 func mayBeUnreadable(err error, key string) bool {
 	return storage.IsCorruptObject(err) || storage.IsInternalError(err) ||
 		apierrors.ReasonForError(err) == metav1.StatusReasonStoreReadError || isUnfilled(err, key)
 }
 
-// isUnfilled reports whether an error of a list says that a watch cache is not filled yet.
+// isUnfilled reports whether an error of a list means that a watch cache is not initialized yet.
 func isUnfilled(err error, key string) bool {
 	return key == "" && (apierrors.IsTooManyRequests(err) || errors.Is(err, storage.ErrStorageNotReady))
 }
 
-// fromCauses are the records that upstream's error of a list names.
+// fromCauses returns the records that are named in upstream's error of a list.
 func fromCauses(resource schema.GroupResource, err error) (found finding) {
 	var status apierrors.APIStatus
 	if apierrors.ReasonForError(err) != metav1.StatusReasonStoreReadError || !errors.As(err, &status) || status.Status().Details == nil {
@@ -129,7 +128,7 @@ func fromCauses(resource schema.GroupResource, err error) (found finding) {
 	return found
 }
 
-// only is what concerns the record whose key ends with key.
+// only returns the finding for the record whose key ends with key.
 func (f finding) only(key string) (one finding) {
 	for _, record := range f.first {
 		if strings.HasSuffix(record.Key, "/"+strings.TrimPrefix(key, "/")) {
@@ -139,8 +138,8 @@ func (f finding) only(key string) (one finding) {
 	return one
 }
 
-// statusError is what a read fails with, and what is to be done. Upstream's reason distinguishes it from
-// errors that pass.
+// statusError returns the error of a read, with the command to run. Upstream's reason distinguishes it from transient
+// errors.
 func (f finding) statusError(resource schema.GroupResource) error {
 	record := f.first[0]
 	message := fmt.Sprintf("the stored record of %s %s cannot be read: %v; %q, with the key %q, sets it aside, and the others can be read again",

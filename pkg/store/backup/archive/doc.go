@@ -1,18 +1,16 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package archive defines how a backup is written to one stream and recognised as
-// whole when it is read.
+// Package archive defines the format of a backup in one stream and verifies on reading that it is complete.
 //
 // # Format
 //
-// A tar archive, which any tar unpacks and sha256sum -c verifies. In this order:
+// A backup is a tar archive, which any tar unpacks and sha256sum -c verifies. Its files are in this order:
 //
-//	manifest.json    what is in it, first so that a reader knows what will come
-//	NAME             each file of the manifest, of the size that the manifest says
-//	SHA256SUMS       sums of all files before, the manifest's included
+//	manifest.json    the list of files, first so that a reader knows which ones follow
+//	NAME             each file of the manifest, with the size in the manifest
+//	SHA256SUMS       checksums of all preceding files, including the manifest
 //
-// An archive that was cut off lacks the last file or a part of it. Whatever else
-// differs from the manifest or the sums is refused as well, and so is what follows
-// the end.
+// A truncated archive lacks the last file or a part of it. An archive that differs from its manifest or checksums in any
+// other way is rejected, as is data after its end.
 package archive

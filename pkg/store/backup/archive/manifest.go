@@ -12,49 +12,49 @@ import (
 	"time"
 )
 
-// FormatVersion is the format that this code writes and reads.
+// FormatVersion is the format that this package writes and reads.
 const FormatVersion = 1
 
 const (
 	manifestName = "manifest.json"
 	sumsName     = "SHA256SUMS"
 
-	// maxTextBytes bounds the manifest and the sums: they are read into memory.
+	// maxTextBytes bounds the size of the manifest and of the checksums, which are read into memory.
 	maxTextBytes = 1 << 20
 )
 
-// Manifest says what is in an archive.
+// Manifest lists the content of an archive.
 type Manifest struct {
 	// Format is FormatVersion.
 	Format int `json:"format"`
-	// Version is that of the program that wrote it.
+	// Version is the version of the program that wrote the archive.
 	Version string `json:"version"`
-	// Created is the moment that the stores are of.
+	// Created is the point in time of the stores' content.
 	Created time.Time `json:"created"`
-	// Stores are the store files, Files the others.
+	// Stores are the store files, Files all others.
 	Stores []Store `json:"stores"`
 	Files  []File  `json:"files,omitempty"`
 }
 
 // File is one file of an archive.
 type File struct {
-	// Name is a name without a folder.
+	// Name is a file name without folders.
 	Name string `json:"name"`
-	// Size is in bytes.
+	// Size is the size in bytes.
 	Size int64 `json:"size"`
 }
 
 // Store is a store file.
 type Store struct {
 	File
-	// Identity tells the store from every other, in hexadecimal.
+	// Identity identifies the store uniquely, in hexadecimal.
 	Identity string `json:"identity"`
-	// Revision is the last one that was given out, CompactedRevision the oldest that can be read.
+	// Revision is the last revision that was handed out, CompactedRevision the oldest that can be read.
 	Revision          int64 `json:"revision"`
 	CompactedRevision int64 `json:"compactedRevision"`
 }
 
-// Size is that of all files, in bytes.
+// Size returns the size of all files, in bytes.
 func (m Manifest) Size() (size int64) {
 	for _, file := range m.files() {
 		size += file.Size
@@ -62,7 +62,7 @@ func (m Manifest) Size() (size int64) {
 	return size
 }
 
-// files are all in their order in the archive.
+// files returns all files in their order in the archive.
 func (m Manifest) files() []File {
 	files := make([]File, 0, len(m.Stores)+len(m.Files))
 	for _, store := range m.Stores {
@@ -71,7 +71,7 @@ func (m Manifest) files() []File {
 	return append(files, m.Files...)
 }
 
-// parseManifest reads a manifest and refuses names that lead elsewhere.
+// parseManifest parses a manifest and rejects file names that are not plain names.
 func parseManifest(text []byte) (m Manifest, err error) {
 	if err := json.Unmarshal(text, &m); err != nil {
 		return m, fmt.Errorf("reading %s: %w", manifestName, err)

@@ -12,13 +12,11 @@ import (
 	"io"
 )
 
-// ErrTruncated is about an archive that ends before its end.
+// ErrTruncated is returned for an archive that is incomplete.
 var ErrTruncated = errors.New("the archive is cut off")
 
-// Read reads an archive to its end and to that of r. It tells the manifest to
-// begin, which may refuse it, and hands each file to receive in the manifest's
-// order. What receive got is good once Read has returned without an error, and not
-// before.
+// Read reads an archive and r to their ends. It calls begin with the manifest, which may reject it, and receive with each
+// file in the manifest's order. The received content is verified only once Read has returned without an error.
 func Read(r io.Reader, begin func(Manifest) error, receive func(file File, content io.Reader) error) (Manifest, error) {
 	a := &reader{tar: tar.NewReader(r)}
 	m, err := a.manifest()
@@ -39,7 +37,7 @@ func Read(r io.Reader, begin func(Manifest) error, receive func(file File, conte
 	return m, a.end(r)
 }
 
-// reader takes the files of an archive in order and sums them up.
+// reader reads the files of an archive in order and computes their checksums.
 type reader struct {
 	tar  *tar.Reader
 	sums bytes.Buffer
@@ -78,7 +76,7 @@ func (a *reader) text(header *tar.Header) ([]byte, error) {
 
 func (a *reader) addSum(sum []byte, name string) { fmt.Fprintf(&a.sums, "%x  %s\n", sum, name) }
 
-// file hands a file on, all of it.
+// file calls receive with a file, and then reads any content that receive did not.
 func (a *reader) file(want File, receive func(File, io.Reader) error) error {
 	header, err := a.next(want.Name)
 	if err != nil {
@@ -99,7 +97,7 @@ func (a *reader) file(want File, receive func(File, io.Reader) error) error {
 	return nil
 }
 
-// next goes to the next file, which must have that name.
+// next advances to the next file, which must have the given name.
 func (a *reader) next(name string) (*tar.Header, error) {
 	header, err := a.tar.Next()
 	if err != nil {
@@ -111,7 +109,7 @@ func (a *reader) next(name string) (*tar.Header, error) {
 	return header, nil
 }
 
-// checkSums compares what was read with the sums that the archive ends with.
+// checkSums compares the computed checksums with those in the archive.
 func (a *reader) checkSums() error {
 	want := bytes.Clone(a.sums.Bytes())
 	header, err := a.next(sumsName)
@@ -135,7 +133,7 @@ func (a *reader) checkSums() error {
 	return fmt.Errorf("the archive is damaged: %s sums up other files", sumsName)
 }
 
-// end makes sure that nothing follows but the zeros that fill the last block.
+// end returns an error if any data other than the zero padding of the last block follows.
 func (a *reader) end(r io.Reader) error {
 	header, err := a.tar.Next()
 	if err == nil {
@@ -159,7 +157,7 @@ func (a *reader) end(r io.Reader) error {
 	}
 }
 
-// content is a file's content, whose end too early is told as such.
+// content is the content of a file. Its errors include ErrTruncated if the archive ends early.
 type content struct {
 	name   string
 	source io.Reader
@@ -173,7 +171,7 @@ func (c *content) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// cutOff says where an archive ended too early, or could not be read.
+// cutOff returns an error with the position at which an archive ended early or could not be read.
 func cutOff(name string, err error) error {
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):

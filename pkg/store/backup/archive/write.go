@@ -14,11 +14,10 @@ import (
 	"time"
 )
 
-// bufferBytes is how much is read and written at once.
+// bufferBytes is the size of the buffer for reads and writes.
 const bufferBytes = 1 << 20
 
-// Write writes an archive of the manifest's files, whose content the sources give
-// in the manifest's order.
+// Write writes an archive of the manifest's files. contents are their contents, in the manifest's order.
 func Write(w io.Writer, m Manifest, contents []io.WriterTo) error {
 	files := m.files()
 	if len(contents) != len(files) {
@@ -48,7 +47,7 @@ func Write(w io.Writer, m Manifest, contents []io.WriterTo) error {
 	return nil
 }
 
-// writer adds files to an archive and sums them up.
+// writer adds files to an archive and computes their checksums.
 type writer struct {
 	tar     *tar.Writer
 	created time.Time
