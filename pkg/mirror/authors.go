@@ -15,21 +15,19 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
-// namespacesResource is followed whatever the rules select: who deletes a namespace deletes what
-// is in it.
+// namespacesResource is always followed: the user who deletes a namespace deletes the objects in it.
 var namespacesResource = schema.GroupResource{Resource: "namespaces"}
 
-// authors finds out who made the changes that the watches tell of, and those that comparisons
-// find.
+// authors finds the authors of the changes that watches and comparisons deliver.
 type authors struct {
-	// hash is that of the content in facts; nil when facts have none.
+	// hash returns the HMAC of content that facts contain; nil if they contain none.
 	hash   func([]byte) string
 	joiner *attribution.Joiner
-	// maxWait is the longest that a change waits for facts.
+	// maxWait bounds how long a change waits for facts.
 	maxWait time.Duration
-	// auditExpected says that API servers are set up to report what they audit.
+	// auditExpected is set if API servers are configured to send audit events.
 	auditExpected bool
-	// wanted are the types that are mirrored; nil until that is known.
+	// wanted are the mirrored types; nil until the first plan.
 	wanted atomic.Pointer[sets.Set[schema.GroupResource]]
 }
 
@@ -41,7 +39,7 @@ func newAuthors(c Config) *authors {
 	return a
 }
 
-// follow takes note of the types that are mirrored.
+// follow sets the mirrored types.
 func (a *authors) follow(routes map[schema.GroupVersionResource][]*destination) {
 	wanted := sets.New(namespacesResource)
 	for t := range routes {
@@ -50,14 +48,14 @@ func (a *authors) follow(routes map[schema.GroupVersionResource][]*destination) 
 	a.wanted.Store(&wanted)
 }
 
-// follows says whether facts about an object are needed. Those about this server's own kinds always are: a rule that selects
-// them may have been created in the same moment, with what it selects.
+// follows reports whether facts about an object are needed. Facts about the server's own kinds always are: a rule that selects them may be
+// created at the same time as the objects.
 func (a *authors) follows(o attribution.Object) bool {
 	wanted := a.wanted.Load()
 	return wanted == nil || o.Group == v1alpha1.GroupName || wanted.Has(o.GroupResource)
 }
 
-// content returns the hash of an object's canonical form as facts have it, when it is asked for.
+// content returns a function that computes the HMAC of an object's canonical form, as facts contain it; nil if they contain none.
 func (a *authors) content(canonical []byte) func() string {
 	if a.hash == nil || canonical == nil {
 		return nil
@@ -65,12 +63,12 @@ func (a *authors) content(canonical []byte) func() string {
 	return func() string { return a.hash(canonical) }
 }
 
-// waiting says whether a change of the object waits for its author.
+// waiting reports whether a change of the object waits for its author.
 func (a *authors) waiting(o outbox.Object) bool {
 	return a.joiner.Waiting(attribution.Object{GroupResource: o.GroupVersionResource().GroupResource(), Namespace: o.Namespace, Name: o.Name})
 }
 
-// countAuthor adds a change by the signal that told who made it.
+// countAuthor counts a change by the signal that its author comes from.
 func countAuthor(counts *v1alpha1.AttributionCounts, author attribution.Author) {
 	switch author.Signal {
 	case attribution.Audit:

@@ -18,6 +18,7 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
+	"github.com/configbutler/slipstream/pkg/controller/conditions"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
@@ -210,13 +211,13 @@ func TestWhatIsToldOfReports(t *testing.T) {
 		"late where it is no business": {audit(30*time.Second, time.Hour), asked, false, "True Reported"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			conditions := []metav1.Condition{{Type: v1alpha1.ConditionAuthorsReported, Status: "as", Reason: "before"}}
-			set := conditionsFor(&conditions, 1)
-			set.authors(judgeReports([]attribution.SourceState{test.audit, test.admission}, test.expected, limit, now))
-			set.settle()
+			list := []metav1.Condition{{Type: v1alpha1.ConditionAuthorsReported, Status: "as", Reason: "before"}}
+			set := conditions.For(&list, 1, now)
+			setAuthors(set, reportsOf([]attribution.SourceState{test.audit, test.admission}, test.expected, limit, now))
+			set.Prune(optionalConditions...)
 			got := "none"
-			if len(conditions) > 0 {
-				got = string(conditions[0].Status) + " " + conditions[0].Reason
+			if len(list) > 0 {
+				got = string(list[0].Status) + " " + list[0].Reason
 			}
 			if got != test.want {
 				t.Errorf("%s instead of %s", got, test.want)

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,25 +19,25 @@ import (
 	"k8s.io/klog/v2"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller/conditions"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/fairshare"
 )
 
 const (
-	// A repository that answers is asked again after checkInterval, one that does not
-	// after checkRetry, doubling up to checkInterval.
+	// A repository is checked again after checkInterval, or, if its check has failed, after checkRetry, doubling up to checkInterval.
 	checkInterval = 5 * time.Minute
 	checkRetry    = 2 * time.Second
-	// checkTimeout is how long a remote may take for one check.
+	// checkTimeout bounds one check of a remote.
 	checkTimeout = 30 * time.Second
-	// checksAtOnce is how many repositories are asked at once.
+	// checksAtOnce is how many repositories are checked concurrently.
 	checksAtOnce = 4
 )
 
-// checks keeps the condition Ready of GitRepoConfigs true to what their remotes answer.
+// checks sets the condition Ready of GitRepoConfigs by checking their remotes.
 type checks struct {
 	mirror *mirror
 	queue  workqueue.TypedRateLimitingInterface[types.NamespacedName]
-	// slots are shared by namespaces, so that one with many slow repositories does not delay the checks of others.
+	// slots bounds the concurrent checks. Namespaces share it fairly: one with many slow repositories must not delay the others.
 	slots *fairshare.Slots
 }
 
@@ -47,7 +46,7 @@ func newChecks(m *mirror) *checks {
 	return &checks{mirror: m, queue: workqueue.NewTypedRateLimitingQueue(limiter), slots: fairshare.New(checksAtOnce)}
 }
 
-// follow checks a repository when it is new or its spec has changed.
+// follow enqueues a repository when it is created or its spec has changed.
 func (c *checks) follow(informer cache.SharedIndexInformer) error {
 	add := func(object any) {
 		if config, ok := object.(metav1.Object); ok {
@@ -58,7 +57,7 @@ func (c *checks) follow(informer cache.SharedIndexInformer) error {
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: add,
 		UpdateFunc: func(before, after any) {
-			if meaningful(before, after) {
+			if specChanged(before, after) {
 				add(after)
 			}
 		},
@@ -66,7 +65,7 @@ func (c *checks) follow(informer cache.SharedIndexInformer) error {
 	return wrap("follow the GitRepoConfigs", err)
 }
 
-// run checks until ctx ends.
+// run processes the queue until ctx ends.
 func (c *checks) run(ctx context.Context) {
 	defer context.AfterFunc(ctx, c.queue.ShutDown)()
 	var group wait.Group
@@ -80,7 +79,7 @@ func (c *checks) run(ctx context.Context) {
 	}
 }
 
-// next checks one repository, when it is its namespace's turn.
+// next checks one repository once its namespace has a slot, and schedules the next check.
 func (c *checks) next(ctx context.Context, name types.NamespacedName) {
 	defer c.queue.Done(name)
 	release, err := c.slots.Acquire(ctx, name.Namespace)
@@ -94,7 +93,7 @@ func (c *checks) next(ctx context.Context, name types.NamespacedName) {
 	case apierrors.IsNotFound(err):
 		c.queue.Forget(name)
 	case err != nil:
-		klog.FromContext(ctx).Error(err, "GitRepoConfig cannot be checked", "repository", name)
+		klog.FromContext(ctx).Error(err, "Failed to check GitRepoConfig", "repository", name)
 		c.queue.AddRateLimited(name)
 	case !ready:
 		c.queue.AddRateLimited(name)
@@ -104,47 +103,37 @@ func (c *checks) next(ctx context.Context, name types.NamespacedName) {
 	}
 }
 
-// check asks the remote and writes what it says. An error is one of this server's API;
-// NotFound says that the configuration is gone.
+// check checks the remote and writes the result to the status. It returns an error only if the API of this server failed; NotFound means
+// that the GitRepoConfig does not exist.
 func (c *checks) check(ctx context.Context, name types.NamespacedName) (ready bool, err error) {
 	config, err := c.mirror.informers.Configbutler().V1alpha1().GitRepoConfigs().Lister().GitRepoConfigs(name.Namespace).Get(name.Name)
 	if err != nil {
 		return false, fmt.Errorf("read the configuration: %w", err)
 	}
-	v := verdictOf(c.ask(ctx, config), v1alpha1.ReasonRepositoryUnreachable)
+	problem := reasonOf(c.checkRemote(ctx, config), v1alpha1.ReasonRepositoryUnreachable)
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
-	if v.ok() {
-		v = c.mirror.rejection(name)
+	if problem.IsZero() {
+		problem = c.mirror.rejection(name)
 	}
 	changed := false
 	client := c.mirror.shared.Client.ConfigbutlerV1alpha1().GitRepoConfigs(name.Namespace)
 	err = writeStatus(ctx, c.mirror.announcer, client, config, conditionsOfRepository, func(object *v1alpha1.GitRepoConfig) bool {
-		changed = repositoryStatus(object, config.Generation, v)
+		changed = updateRepositoryStatus(object, config.Generation, problem)
 		return changed
 	})
 	if err != nil {
 		return false, fmt.Errorf("write the status: %w", err)
 	}
-	if changed && v.ok() {
+	if changed && problem.IsZero() {
 		c.mirror.retryBranches(name)
 	}
-	return v.ok(), nil
+	return problem.IsZero(), nil
 }
 
-// repositoryStatus brings the status of a repository to what is found of a generation of it, and says whether that is new.
-func repositoryStatus(object *v1alpha1.GitRepoConfig, generation int64, v verdict) bool {
-	before := object.Status
-	object.Status.ObservedGeneration = generation
-	object.Status.Conditions = slices.Clone(before.Conditions)
-	set := conditionsFor(&object.Status.Conditions, generation)
-	set.ready(v, "The repository can be read, and the server offers to take pushes")
-	set.settle()
-	return !equality.Semantic.DeepEqual(before, object.Status)
-}
-
-func (c *checks) ask(ctx context.Context, config *v1alpha1.GitRepoConfig) error {
+// checkRemote returns why the remote cannot be used with the current Secrets of a GitRepoConfig.
+func (c *checks) checkRemote(ctx context.Context, config *v1alpha1.GitRepoConfig) error {
 	remote, err := c.mirror.repositories.remote(ctx, config)
 	if err != nil {
 		return err
@@ -157,24 +146,24 @@ func (c *checks) ask(ctx context.Context, config *v1alpha1.GitRepoConfig) error 
 	return remote.Check(ctx)
 }
 
-// rejection says which branches of a repository the remote does not let be written.
-func (m *mirror) rejection(repository types.NamespacedName) verdict {
+// rejection returns which branches of a repository the remote does not let the server push to; zero if there are none.
+func (m *mirror) rejection(repository types.NamespacedName) conditions.Reason {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var reasons []string
+	var rejections []string
 	for key, running := range m.workers {
 		if reason := running.rejection.Load(); key.repository == repository && reason != nil {
-			reasons = append(reasons, *reason)
+			rejections = append(rejections, *reason)
 		}
 	}
-	if len(reasons) == 0 {
-		return verdict{}
+	if len(rejections) == 0 {
+		return conditions.Reason{}
 	}
-	slices.Sort(reasons)
-	return verdict{v1alpha1.ReasonPushRejected, strings.Join(reasons, "; ")}
+	slices.Sort(rejections)
+	return conditions.Reason{Code: v1alpha1.ReasonPushRejected, Message: strings.Join(rejections, "; ")}
 }
 
-// retryBranches lets the branches of a repository that has become reachable try again now.
+// retryBranches ends the backoff of the branches of a repository.
 func (m *mirror) retryBranches(repository types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -4,73 +4,29 @@
 package mirror
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/kube/printable"
+	"github.com/configbutler/slipstream/pkg/controller/conditions"
 )
 
-// progressing is the verdict of what is on its way.
-func progressing(message string) verdict {
-	return verdict{v1alpha1.ReasonProgressing, message}
+// setReady sets Ready, which is True with the message ready unless there is a problem, and Reconciling or Stalled while it is not.
+// cause is the reason code that decides which of the two: that of problem, or that of the object which problem refers to.
+func setReady(set *conditions.Setter, problem conditions.Reason, cause, ready string) {
+	set.Good(v1alpha1.ConditionReady, problem, conditions.Reason{Code: v1alpha1.ReasonSucceeded, Message: ready})
+	reconciling := cause == v1alpha1.ReasonProgressing
+	set.While(!problem.IsZero() && reconciling, v1alpha1.ConditionReconciling, problem)
+	set.While(!problem.IsZero() && !reconciling && isStalled(cause), v1alpha1.ConditionStalled, problem)
 }
 
-// conditionSet brings the conditions of one object to what is found now: those set stay
-// or are added, the others of the mirror go.
-type conditionSet struct {
-	conditions *[]metav1.Condition
-	generation int64
-	kept       []string
-}
-
-func conditionsFor(conditions *[]metav1.Condition, generation int64) *conditionSet {
-	return &conditionSet{conditions: conditions, generation: generation}
-}
-
-func (s *conditionSet) set(kind string, status bool, reason, message string) {
-	state := metav1.ConditionFalse
-	if status {
-		state = metav1.ConditionTrue
-	}
-	s.put(kind, state, reason, message)
-}
-
-func (s *conditionSet) put(kind string, status metav1.ConditionStatus, reason, message string) {
-	meta.SetStatusCondition(s.conditions, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: printable.Message(message), ObservedGeneration: s.generation,
-	})
-	s.kept = append(s.kept, kind)
-}
-
-// ready sets Ready and, in the way of kstatus, Reconciling or Stalled while they are true.
-func (s *conditionSet) ready(v verdict, whenReady string) {
-	if v.ok() {
-		s.set(v1alpha1.ConditionReady, true, v1alpha1.ReasonSucceeded, whenReady)
-		return
-	}
-	s.notReady(v, v.reason)
-}
-
-// notReady is ready for an object that is not. cause is the reason that says whether the server goes on by itself: that of
-// another object where v is about one.
-func (s *conditionSet) notReady(v verdict, cause string) {
-	s.set(v1alpha1.ConditionReady, false, v.reason, v.message)
-	if cause == v1alpha1.ReasonProgressing {
-		s.set(v1alpha1.ConditionReconciling, true, v.reason, v.message)
-	} else if stalls(cause) {
-		s.set(v1alpha1.ConditionStalled, true, v.reason, v.message)
-	}
-}
-
-// stalls says whether somebody has to change something before the object can be ready.
-func stalls(reason string) bool {
+// isStalled reports whether a user must change something before an object with the reason can be ready.
+func isStalled(reason string) bool {
 	switch reason {
 	case v1alpha1.ReasonLeaseHeldElsewhere, v1alpha1.ReasonRepositoryUnreachable, v1alpha1.ReasonPushFailed, v1alpha1.ReasonSuspended,
 		v1alpha1.ReasonDiscoveryFailed, v1alpha1.ReasonWatchFailed:
@@ -79,118 +35,125 @@ func stalls(reason string) bool {
 	return true
 }
 
-// access sets AccessDenied by the verdict about who admits the object; whenGranted is the message when they do.
-func (s *conditionSet) access(v verdict, whenGranted string) {
-	switch v.reason {
+// setAccess sets AccessDenied. It is Unknown if the object that would grant access does not exist.
+func setAccess(set *conditions.Setter, problem conditions.Reason, granted string) {
+	status := metav1.ConditionUnknown
+	switch problem.Code {
 	case "":
-		s.set(v1alpha1.ConditionAccessDenied, false, v1alpha1.ReasonAccessGranted, whenGranted)
+		status, problem = metav1.ConditionFalse, conditions.Reason{Code: v1alpha1.ReasonAccessGranted, Message: granted}
 	case v1alpha1.ReasonAccessNotGranted:
-		s.set(v1alpha1.ConditionAccessDenied, true, v.reason, v.message)
-	default: // what would have to admit it is not there
-		s.put(v1alpha1.ConditionAccessDenied, metav1.ConditionUnknown, v.reason, v.message)
+		status = metav1.ConditionTrue
 	}
+	set.Set(v1alpha1.ConditionAccessDenied, status, problem)
 }
 
-// ownership sets OwnershipConflict once the folder's marker has been looked for.
-func (s *conditionSet) ownership(f facts) {
-	switch {
-	case !f.ownerKnown:
-	case f.conflict != "":
-		s.set(v1alpha1.ConditionOwnershipConflict, true, v1alpha1.ReasonOwnedByAnother, f.conflict)
-	case f.owner == nil:
-		s.set(v1alpha1.ConditionOwnershipConflict, false, v1alpha1.ReasonUnclaimed, "The folder has no marker; the next commit writes one")
-	default:
-		s.set(v1alpha1.ConditionOwnershipConflict, false, v1alpha1.ReasonOwned, "The marker in the folder names this GitDestination")
+// setOwnership sets OwnershipConflict once the markers have been read.
+func setOwnership(set *conditions.Setter, f facts) {
+	if !f.ownerKnown {
+		return
 	}
+	none := conditions.Reason{Code: v1alpha1.ReasonOwned, Message: "The marker in the folder names this GitDestination"}
+	if f.owner == nil {
+		none = conditions.Reason{Code: v1alpha1.ReasonUnclaimed, Message: "The folder has no marker; the next commit writes one"}
+	}
+	var conflict conditions.Reason
+	if f.conflict != "" {
+		conflict = conditions.Reason{Code: v1alpha1.ReasonOwnedByAnother, Message: f.conflict}
+	}
+	set.Problem(v1alpha1.ConditionOwnershipConflict, conflict, none)
 }
 
-// authors sets AuthorsReported. What was told before stays while nothing is known yet.
-func (s *conditionSet) authors(r authorReports) {
+// setAuthors sets AuthorsReported. While nothing is known yet, the condition keeps its last status.
+func setAuthors(set *conditions.Setter, r authorReports) {
 	switch {
 	case r.known:
-		s.set(v1alpha1.ConditionAuthorsReported, r.verdict.ok(), cmp.Or(r.verdict.reason, v1alpha1.ReasonReported),
-			cmp.Or(r.verdict.message, "API servers report who makes changes"))
+		set.Good(v1alpha1.ConditionAuthorsReported, r.problem,
+			conditions.Reason{Code: v1alpha1.ReasonReported, Message: "API servers report who makes changes"})
 	case r.expected:
-		s.kept = append(s.kept, v1alpha1.ConditionAuthorsReported)
+		set.Keep(v1alpha1.ConditionAuthorsReported)
 	}
 }
 
-// settle removes the conditions of the mirror's that were not set; those of others stay.
-func (s *conditionSet) settle() {
-	*s.conditions = slices.DeleteFunc(*s.conditions, func(c metav1.Condition) bool {
-		return slices.Contains(ownConditions, c.Type) && !slices.Contains(s.kept, c.Type)
-	})
+// setSecrets sets SecretsEncrypted.
+func setSecrets(set *conditions.Setter, p secretsPlan) {
+	status := metav1.ConditionFalse
+	if p.encrypted {
+		status = metav1.ConditionTrue
+	}
+	set.Set(v1alpha1.ConditionSecretsEncrypted, status, p.reason)
 }
 
-// ownConditions are the types that the mirror sets.
-var ownConditions = []string{
-	v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled,
-	v1alpha1.ConditionAccessDenied, v1alpha1.ConditionOwnershipConflict, v1alpha1.ConditionSecretsEncrypted,
-	v1alpha1.ConditionAuthorsReported,
+// optionalConditions are the types of conditions that the mirror sets and that an object may lack.
+var optionalConditions = []string{
+	v1alpha1.ConditionOwnershipConflict, v1alpha1.ConditionSecretsEncrypted, v1alpha1.ConditionAuthorsReported, v1alpha1.ConditionAccessDenied,
 }
 
-// destinationConditions are those of a GitDestination as it is now. failure is what keeps
-// it back.
-func destinationConditions(d *destination, failure error, reports authorReports, conditions []metav1.Condition) []metav1.Condition {
+// destinationConditions returns the conditions of a GitDestination, given its current ones. failure is the error that blocks it; nil
+// if there is none.
+func destinationConditions(d *destination, failure error, reports authorReports, current []metav1.Condition) []metav1.Condition {
 	p := d.plan.Load()
-	conditions = slices.Clone(conditions)
-	set := conditionsFor(&conditions, p.object.Generation)
-	set.ready(d.verdict(p, failure), "The folder holds what the rules select")
-	set.access(p.access(), "The GitRepoConfig admits the GitDestination")
-	set.ownership(d.record.current())
-	set.set(v1alpha1.ConditionSecretsEncrypted, p.secrets.encrypted, p.secrets.reason, p.secrets.message)
-	set.authors(reports)
-	set.settle()
-	return conditions
+	current = slices.Clone(current)
+	set := conditions.For(&current, p.object.Generation, time.Now())
+	problem := d.problem(p, failure)
+	setReady(set, problem, problem.Code, "The folder holds what the rules select")
+	setAccess(set, p.accessProblem(), "The GitRepoConfig admits the GitDestination")
+	setOwnership(set, d.record.current())
+	setSecrets(set, p.secrets)
+	setAuthors(set, reports)
+	set.Prune(optionalConditions...)
+	return current
 }
 
-// access is the verdict about whether the repository admits the destination.
-func (p *destinationPlan) access() verdict {
+// accessProblem returns why the repository does not admit the destination; zero if it does.
+func (p *destinationPlan) accessProblem() conditions.Reason {
 	if p.repository == nil {
-		return p.verdict
+		return p.problem
 	}
-	return verdict{}
+	return conditions.Reason{}
 }
 
-// verdict says whether the destination holds what its rules select.
-func (d *destination) verdict(p *destinationPlan, failure error) verdict {
-	writable := p.writable(failure)
+// problem returns why the destination does not hold what its rules select; zero if it does.
+func (d *destination) problem(p *destinationPlan, failure error) conditions.Reason {
+	blocked := p.writeProblem(failure)
 	switch {
-	case !p.verdict.ok():
-		return p.verdict
-	case !writable.ok():
-		return writable
+	case !p.problem.IsZero():
+		return p.problem
+	case !blocked.IsZero():
+		return blocked
 	case !d.record.current().served:
-		return progressing("The branch is being read")
+		return conditions.Progressing("The branch is being read")
 	case d.seeds.outstanding():
-		return progressing("The cluster is being compared with the folder")
+		return conditions.Progressing("The cluster is being compared with the folder")
 	}
-	return verdict{}
+	return conditions.Reason{}
 }
 
-// writable says whether changes reach the folder. failure is what keeps the destination back.
-func (p *destinationPlan) writable(failure error) verdict {
+// writeProblem returns why changes are not written to the folder; zero if they are. failure is the error that blocks the destination.
+func (p *destinationPlan) writeProblem(failure error) conditions.Reason {
 	if p.object.Spec.Suspend {
-		return verdict{v1alpha1.ReasonSuspended, "spec.suspend is set; changes are kept and written when it is lifted"}
+		return conditions.Reason{
+			Code: v1alpha1.ReasonSuspended, Message: "spec.suspend is set; changes are kept and written when it is lifted",
+		}
 	}
-	return verdictOf(failure, v1alpha1.ReasonPushFailed)
+	return reasonOf(failure, v1alpha1.ReasonPushFailed)
 }
 
-// ruleStatus brings the status of a rule to what is found now, and says whether that is new. v is about what the rule selects,
-// destination about where it goes.
-func ruleStatus(r *rulePlan, v, destination verdict, status *v1alpha1.WatchRuleStatus) bool {
+// updateRuleStatus updates the status of a rule and reports whether it has changed. problem is why the rule is not in force, or what it
+// selects is not watched; destination is why its GitDestination is not written.
+func updateRuleStatus(r *rulePlan, problem, destination conditions.Reason, status *v1alpha1.WatchRuleStatus) bool {
 	before := *status
 	status.ObservedGeneration = r.generation
 	status.Conditions = slices.Clone(before.Conditions)
-	set := conditionsFor(&status.Conditions, r.generation)
-	if v.ok() && !destination.ok() {
-		set.notReady(verdict{v1alpha1.ReasonDestinationNotReady, fmt.Sprintf(
-			"GitDestination %s is not ready, %s: %s", r.destination, destination.reason, destination.message)}, destination.reason)
-	} else {
-		set.ready(v, "Everything that the rule selects is watched")
+	set := conditions.For(&status.Conditions, r.generation, time.Now())
+	cause := problem.Code
+	if problem.IsZero() && !destination.IsZero() {
+		problem = conditions.Reason{Code: v1alpha1.ReasonDestinationNotReady, Message: fmt.Sprintf(
+			"GitDestination %s is not ready, %s: %s", r.destination, destination.Code, destination.Message)}
+		cause = destination.Code
 	}
-	set.access(r.access, "The GitDestination and its GitRepoConfig admit the rule")
-	set.settle()
+	setReady(set, problem, cause, "Everything that the rule selects is watched")
+	setAccess(set, r.access, "The GitDestination and its GitRepoConfig admit the rule")
+	set.Prune(optionalConditions...)
 	status.MatchedResourceTypes = nil
 	for _, t := range r.types {
 		status.MatchedResourceTypes = append(status.MatchedResourceTypes, resourceType(t.Resource))
@@ -198,22 +161,34 @@ func ruleStatus(r *rulePlan, v, destination verdict, status *v1alpha1.WatchRuleS
 	return !equality.Semantic.DeepEqual(before, *status)
 }
 
-// selected is the verdict about what a rule selects, before anything is watched.
-func (r *rulePlan) selected() verdict {
-	if !r.verdict.ok() || len(r.unmatched) == 0 {
-		return r.verdict
+// updateRepositoryStatus updates the status of a GitRepoConfig with the result of checking a generation of it, and reports whether it has
+// changed.
+func updateRepositoryStatus(object *v1alpha1.GitRepoConfig, generation int64, problem conditions.Reason) bool {
+	before := object.Status
+	object.Status.ObservedGeneration = generation
+	object.Status.Conditions = slices.Clone(before.Conditions)
+	set := conditions.For(&object.Status.Conditions, generation, time.Now())
+	setReady(set, problem, problem.Code, "The repository can be read, and the server offers to take pushes")
+	set.Prune(optionalConditions...)
+	return !equality.Semantic.DeepEqual(before, object.Status)
+}
+
+// selectionProblem returns why a rule is not in force, or which of its types are not served; zero if there is neither.
+func (r *rulePlan) selectionProblem() conditions.Reason {
+	if !r.problem.IsZero() || len(r.unmatched) == 0 {
+		return r.problem
 	}
-	reason, lines := v1alpha1.ReasonTypeNotFound, make([]string, len(r.unmatched))
+	code, lines := v1alpha1.ReasonTypeNotFound, make([]string, len(r.unmatched))
 	if len(r.types) == 0 {
-		reason = v1alpha1.ReasonNoMatchingTypes
+		code = v1alpha1.ReasonNoMatchingTypes
 	}
 	for i, unmatched := range r.unmatched {
 		lines[i] = unmatched.String()
 		if unmatched.Uncertain {
-			reason = v1alpha1.ReasonDiscoveryFailed
+			code = v1alpha1.ReasonDiscoveryFailed
 		}
 	}
-	return verdict{reason, strings.Join(lines, "; ") + ". What appears later is followed then"}
+	return conditions.Reason{Code: code, Message: strings.Join(lines, "; ") + ". What appears later is followed then"}
 }
 
 func conditionsOfRepository(r *v1alpha1.GitRepoConfig) []metav1.Condition { return r.Status.Conditions }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller/conditions"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
@@ -98,7 +99,7 @@ func TestConditionsOfDestinations(t *testing.T) {
 			want:   map[string]string{encrypted: "False EncryptionUnavailable"},
 		},
 		"no reports": {
-			reports: authorReports{known: true, verdict: verdict{v1alpha1.ReasonAuditSilent, "no audit event has come"}},
+			reports: authorReports{known: true, problem: conditions.Reason{Code: v1alpha1.ReasonAuditSilent, Message: "no audit event has come"}},
 			want:    map[string]string{reported: "False AuditSilent"},
 		},
 	} {
@@ -181,9 +182,9 @@ func TestConditionsOfRules(t *testing.T) {
 				m.destinations[key] = d
 			}
 			m.watches.update(watch.Watch{Resource: configMaps, Namespace: "shop"}, func(s *watchState) { s.listed = true })
-			v, destination := m.ruleVerdict(rule)
+			v, destination := m.ruleProblem(rule)
 			status := &v1alpha1.WatchRuleStatus{}
-			ruleStatus(rule, v, destination, status)
+			updateRuleStatus(rule, v, destination, status)
 			want := maps.Clone(usual)
 			maps.Copy(want, tt.want)
 			checkConditions(t, status.Conditions, 3, want)
@@ -196,7 +197,7 @@ func TestRuleSaysWhyItsDestinationIsNotReady(t *testing.T) {
 	in := world()
 	rule := newPlan(in).rules[nameOf(in.rules[0])]
 	status := &v1alpha1.WatchRuleStatus{}
-	ruleStatus(rule, verdict{}, verdictOf(errFrozen, v1alpha1.ReasonPushFailed), status)
+	updateRuleStatus(rule, conditions.Reason{}, reasonOf(errFrozen, v1alpha1.ReasonPushFailed), status)
 	const want = "GitDestination shop/main is not ready, PushRejected: cannot push: the branch is frozen"
 	if got := meta.FindStatusCondition(status.Conditions, ready); got == nil || got.Message != want {
 		t.Errorf("Ready is %+v, want the message %q", got, want)
@@ -227,7 +228,7 @@ func TestConditionsOfRepositories(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := &v1alpha1.GitRepoConfig{ObjectMeta: metav1.ObjectMeta{Generation: 3}}
-			if !repositoryStatus(config, 3, verdictOf(tt.failure, v1alpha1.ReasonRepositoryUnreachable)) {
+			if !updateRepositoryStatus(config, 3, reasonOf(tt.failure, v1alpha1.ReasonRepositoryUnreachable)) {
 				t.Error("nothing is new")
 			}
 			checkConditions(t, config.Status.Conditions, 3, tt.want)

@@ -18,27 +18,27 @@ import (
 type Config struct {
 	// Leasing returns clients of the Leases that branches are written under.
 	Leasing coordinationv1.LeasesGetter
-	// Identity is what commits say about this server; its ClusterUID is filled in.
+	// Identity identifies this server in commits. The controller sets its ClusterUID.
 	Identity Identity
 	// Limits bound batches and branches.
 	Limits Limits
 	// Leases are the place and the times of the Leases that branches are written under.
 	Leases Leases
-	// Policy says what rules mean that do not name their types.
+	// Policy resolves rules that do not name their types.
 	Policy watch.Policy
-	// AllowInsecure (--git-allow-insecure) lets http and file URLs in.
+	// AllowInsecure (--git-allow-insecure) permits http and file URLs.
 	AllowInsecure bool
-	// Facts are the reports of who made changes; nil: there are none.
+	// Facts are the facts about the users who made changes; nil disables attribution by facts.
 	Facts attribution.Facts
-	// Hash is the keyed hash of canonical content that facts have; nil: they have none.
+	// Hash returns the HMAC of canonical content that facts contain; nil if they contain none.
 	Hash func([]byte) string
-	// AuditExpected says that API servers are set up to report what they audit.
+	// AuditExpected is set if API servers are configured to send audit events.
 	AuditExpected bool
-	// AttributionMaxWait (--attribution-max-wait, 2 s) is the longest that a change waits for facts.
+	// AttributionMaxWait (--attribution-max-wait, 2 s) bounds how long a change waits for facts.
 	AttributionMaxWait time.Duration
-	// Landings are told which commits hold the objects that somebody cares for; nil: nobody is.
+	// Landings is the commit index to write; nil disables it.
 	Landings Landings
-	// Deposits are files that others have for destinations; nil: nobody has any.
+	// Deposits are the files that other parts of the server write to destinations; nil disables them.
 	Deposits *Deposits
 	// Dial opens connections to repositories.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)

@@ -177,13 +177,13 @@ func TestSecretsOfAllShapes(t *testing.T) {
 			}}
 			repositories := &repositories{cluster: fake.NewClientset(secret)}
 			err := pushOnce(t, repositories, config, name)
-			v := verdictOf(err, v1alpha1.ReasonPushFailed)
-			if v.reason != test.reason || !strings.Contains(v.message, test.says) {
-				t.Errorf("%s: %q, want %s: %q", v.reason, v.message, test.reason, test.says)
+			v := reasonOf(err, v1alpha1.ReasonPushFailed)
+			if v.Code != test.reason || !strings.Contains(v.Message, test.says) {
+				t.Errorf("%s: %q, want %s: %q", v.Code, v.Message, test.reason, test.says)
 			}
 			for _, hidden := range []string{"pa55", "gue55", "t0ken", "open sesame", "PRIVATE KEY", "Ym90O"} {
-				if strings.Contains(v.message, hidden) {
-					t.Errorf("the message reveals %q: %s", hidden, v.message)
+				if strings.Contains(v.Message, hidden) {
+					t.Errorf("the message reveals %q: %s", hidden, v.Message)
 				}
 			}
 		})

@@ -18,49 +18,49 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
-// Deposits are files that another part of this server wants to have in the folders of GitDestinations, beside what rules
-// select. They are made durable by nobody but the remote: whoever hands one over keeps its content until it is accepted,
-// and hands it over again after an error.
+// Deposits are files that other parts of this server write to the folders of GitDestinations, besides the objects that rules select. They
+// are durable only once the remote has accepted them: the caller keeps the content until then, and calls Write again after an error.
 type Deposits struct{ requests chan *deposit }
 
-// NewDeposits returns deposits for one mirror to take.
+// NewDeposits returns Deposits for one Controller.
 func NewDeposits() *Deposits { return &Deposits{requests: make(chan *deposit)} }
 
-// deposit is one of them on its way.
+// deposit is a request to write a file.
 type deposit struct {
 	destination types.NamespacedName
-	// path is the file's, in the server's own folder of the base folder. Without one nothing is to be written.
+	// path is that of the file in the server's own folder of the base folder. If it is empty, the request only checks the destination.
 	path    string
 	content []byte
 	// subject is the first line of the commit's message.
 	subject string
-	// answer takes the outcome, once.
-	answer chan error
-	// withdrawn says that nobody waits for it any more.
+	// result receives the result, once.
+	result chan error
+	// withdrawn is set if the caller has stopped waiting.
 	withdrawn atomic.Bool
 }
 
-// Check says why a file would not be taken for a GitDestination now. It waits for a mirror to run.
+// Check returns why a file cannot be written to a GitDestination now; nil if it can. It blocks until a Controller is running.
 func (d *Deposits) Check(ctx context.Context, destination types.NamespacedName) error {
-	return d.hand(ctx, &deposit{destination: destination})
+	return d.submit(ctx, &deposit{destination: destination})
 }
 
-// Write writes a file to the folder .configbutler of a GitDestination's base folder, which the destination and its GitRepoConfig
-// must let objects without a namespace do (spec.accessPolicy.allowClusterRules). It returns nil once the branch on the remote
-// has the file. After an error the file may be there all the same; writing it again makes no second commit.
+// Write writes a file to the folder .configbutler of a GitDestination's base folder. The destination and its GitRepoConfig must admit
+// cluster-scoped objects (spec.accessPolicy.allowClusterRules). It returns nil once the branch on the remote has the file. After an error
+// the branch may have it nevertheless; writing it again makes no second commit.
 func (d *Deposits) Write(ctx context.Context, destination types.NamespacedName, path string, content []byte, subject string) error {
-	return d.hand(ctx, &deposit{destination: destination, path: path, content: content, subject: subject})
+	return d.submit(ctx, &deposit{destination: destination, path: path, content: content, subject: subject})
 }
 
-func (d *Deposits) hand(ctx context.Context, request *deposit) error {
-	request.answer = make(chan error, 1)
+// submit sends a request to the controller and waits for its result.
+func (d *Deposits) submit(ctx context.Context, request *deposit) error {
+	request.result = make(chan error, 1)
 	select {
 	case d.requests <- request:
 	case <-ctx.Done():
 		return fmt.Errorf("hand a file to the mirror: %w", ctx.Err())
 	}
 	select {
-	case err := <-request.answer:
+	case err := <-request.result:
 		return err
 	case <-ctx.Done():
 		request.withdrawn.Store(true)
@@ -68,13 +68,13 @@ func (d *Deposits) hand(ctx context.Context, request *deposit) error {
 	}
 }
 
-// takeDeposits gives deposits to their destinations until ctx ends.
-func (m *mirror) takeDeposits(ctx context.Context) {
+// receiveDeposits adds deposits to the queues of their destinations until ctx ends.
+func (m *mirror) receiveDeposits(ctx context.Context) {
 	if m.config.Deposits == nil {
 		return
 	}
 	select {
-	case <-m.adopted: // before, a destination may be there and not be known
+	case <-m.adopted: // Before, an existing destination may be missing.
 	case <-ctx.Done():
 		return
 	}
@@ -88,61 +88,62 @@ func (m *mirror) takeDeposits(ctx context.Context) {
 	}
 }
 
-// deposit gives a deposit to its destination, if that takes it.
+// deposit adds a deposit to the queue of its destination, or rejects it.
 func (m *mirror) deposit(request *deposit) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	d, ok := m.destinations[request.destination]
 	if !ok {
-		request.answer <- fmt.Errorf("there is no GitDestination %s", request.destination)
+		request.result <- fmt.Errorf("there is no GitDestination %s", request.destination)
 		return
 	}
-	if err := d.takesDeposits(); err != nil || request.path == "" {
-		request.answer <- err
+	if err := d.depositProblem(); err != nil || request.path == "" {
+		request.result <- err
 		return
 	}
 	d.deposits.add(request)
 	m.wake(d.plan.Load().branch)
 }
 
-// takesDeposits says why a destination takes none now. What keeps its branch from being written is found out and tried
-// again by the branch's worker.
-func (d *destination) takesDeposits() error {
+// depositProblem returns why a destination accepts no deposits now; nil if it does. It only returns failures of the branch that the worker
+// has found and retries.
+func (d *destination) depositProblem() error {
 	p := d.plan.Load()
 	refusal := p.refusal("", "what is in no namespace", nil)
 	switch failure := d.record.current().failure; {
-	case !refusal.ok():
-		return errors.New(refusal.message)
-	case !p.verdict.ok():
-		return fmt.Errorf("GitDestination %s: %s", d.key, p.verdict.message)
+	case !refusal.IsZero():
+		return errors.New(refusal.Message)
+	case !p.problem.IsZero():
+		return fmt.Errorf("GitDestination %s: %s", d.key, p.problem.Message)
 	case p.object.Spec.Suspend:
 		return fmt.Errorf("GitDestination %s is suspended", d.key)
 	case failure != nil:
-		return d.undeposited(failure)
+		return d.depositFailure(failure)
 	}
 	return nil
 }
 
-func (d *destination) undeposited(failure error) error {
-	return fmt.Errorf("GitDestination %s: %s", d.key, verdictOf(failure, v1alpha1.ReasonPushFailed).message)
+// depositFailure returns the error of a deposit for a failure of the branch.
+func (d *destination) depositFailure(failure error) error {
+	return fmt.Errorf("GitDestination %s: %s", d.key, reasonOf(failure, v1alpha1.ReasonPushFailed).Message)
 }
 
-// failDeposits lets those who wait know why a destination cannot be written.
+// failDeposits fails the pending deposits, because the branch cannot be written.
 func (d *destination) failDeposits(failure error) {
 	if errors.Is(failure, gitrepo.ErrMoved) {
-		return // another writer was faster: it is tried again at once
+		return // Another writer has pushed; the push is retried at once.
 	}
-	for _, request := range d.deposits.waiting() {
-		d.deposits.settle(request, d.undeposited(failure))
+	for _, request := range d.deposits.pending() {
+		d.deposits.settle(request, d.depositFailure(failure))
 	}
 }
 
-// pushDeposits pushes the deposits that wait, each for itself.
+// pushDeposits pushes the pending deposits, each by itself.
 func (w *worker) pushDeposits(ctx context.Context, members []member) error {
 	for _, m := range members {
-		for _, request := range m.deposits.waiting() {
-			if err := m.takesDeposits(); err != nil {
-				m.deposits.settle(request, err) // its plan has changed since it took it
+		for _, request := range m.deposits.pending() {
+			if err := m.depositProblem(); err != nil {
+				m.deposits.settle(request, err) // The plan has changed since the deposit was queued.
 				continue
 			}
 			if err := w.pushDeposit(ctx, members, m, request); err != nil {
@@ -157,7 +158,7 @@ func (w *worker) pushDeposits(ctx context.Context, members []member) error {
 	return nil
 }
 
-// pushDeposit makes a commit of a deposit, unless the branch has it, and pushes it.
+// pushDeposit commits and pushes a deposit, unless the branch has it.
 func (w *worker) pushDeposit(ctx context.Context, members []member, m member, request *deposit) error {
 	file := gitrepo.Change{Path: m.plan.file(path.Join(ownFolder, request.path)), Content: request.content}
 	if hash, exists := w.branch.Snapshot().Lookup(file.Path); exists && hash == gitrepo.BlobHash(file.Content) {
@@ -175,32 +176,32 @@ func (w *worker) pushDeposit(ctx context.Context, members []member, m member, re
 	return w.push(ctx, members, []*batch{b})
 }
 
-// depositQueue are the deposits that a destination has taken, the oldest first.
+// depositQueue has the pending deposits of a destination, oldest first.
 type depositQueue struct {
-	mu    sync.Mutex
-	taken []*deposit
+	mu       sync.Mutex
+	requests []*deposit
 }
 
 func (q *depositQueue) add(request *deposit) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.taken = append(q.taken, request)
+	q.requests = append(q.requests, request)
 }
 
-// waiting returns those that somebody waits for, and forgets the others.
-func (q *depositQueue) waiting() []*deposit {
+// pending returns the deposits whose callers still wait, and drops the others.
+func (q *depositQueue) pending() []*deposit {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.taken = slices.DeleteFunc(q.taken, func(request *deposit) bool { return request.withdrawn.Load() })
-	return slices.Clone(q.taken)
+	q.requests = slices.DeleteFunc(q.requests, func(request *deposit) bool { return request.withdrawn.Load() })
+	return slices.Clone(q.requests)
 }
 
-// settle tells the outcome of a deposit.
-func (q *depositQueue) settle(request *deposit, outcome error) {
+// settle removes a deposit and sends its result to the caller.
+func (q *depositQueue) settle(request *deposit, result error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if i := slices.Index(q.taken, request); i >= 0 {
-		q.taken = slices.Delete(q.taken, i, i+1)
-		request.answer <- outcome
+	if i := slices.Index(q.requests, request); i >= 0 {
+		q.requests = slices.Delete(q.requests, i, i+1)
+		request.result <- result
 	}
 }

@@ -46,8 +46,8 @@ type destination struct {
 
 func newDestination(object *v1alpha1.GitDestination) *destination {
 	d := &destination{key: nameOf(object), uid: object.UID, queue: outbox.NewQueue(), seeds: newSeeds(), record: &record{}}
-	told := meta.FindStatusCondition(object.Status.Conditions, v1alpha1.ConditionSecretsEncrypted)
-	d.plainSecrets.Store(told != nil && told.Reason == v1alpha1.ReasonSecretsAsIs)
+	encrypted := meta.FindStatusCondition(object.Status.Conditions, v1alpha1.ConditionSecretsEncrypted)
+	d.plainSecrets.Store(encrypted != nil && encrypted.Reason == v1alpha1.ReasonSecretsAsIs)
 	return d
 }
 
@@ -117,5 +117,5 @@ func (p *destinationPlan) prunes() bool { return p.object.Spec.Prune != v1alpha1
 
 // active reports whether the destination is in force and not suspended.
 func (p *destinationPlan) active() bool {
-	return p != nil && p.verdict.ok() && !p.object.Spec.Suspend
+	return p != nil && p.problem.IsZero() && !p.object.Spec.Suspend
 }

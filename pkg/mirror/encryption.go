@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller/conditions"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/keyring"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
@@ -133,17 +134,19 @@ type secretsPlan struct {
 	sealer *sops.Encrypter
 	// sealing is the fingerprint of sealer; empty without one.
 	sealing string
-	// encrypted, reason and message are those of the condition SecretsEncrypted.
-	encrypted       bool
-	reason, message string
+	// encrypted and reason are the status and the reason of the condition SecretsEncrypted.
+	encrypted bool
+	reason    conditions.Reason
 }
 
 func planSecrets(d *v1alpha1.GitDestination, keys keyring.Keys) secretsPlan {
 	switch d.Spec.Secrets {
 	case v1alpha1.SecretsAsIs:
-		return secretsPlan{reason: v1alpha1.ReasonSecretsAsIs, message: "Secrets are written as they are, readable for everyone who can read the repository"}
+		return secretsPlan{reason: conditions.Reason{
+			Code: v1alpha1.ReasonSecretsAsIs, Message: "Secrets are written as they are, readable for everyone who can read the repository",
+		}}
 	case v1alpha1.SecretsOmit:
-		return secretsPlan{reason: v1alpha1.ReasonSecretsOmitted, message: "Secrets are left out"}
+		return secretsPlan{reason: conditions.Reason{Code: v1alpha1.ReasonSecretsOmitted, Message: "Secrets are left out"}}
 	}
 	given := ageRecipients(d)
 	recipients, trouble := given, keys.SeedError
@@ -160,9 +163,7 @@ func planSecrets(d *v1alpha1.GitDestination, keys keyring.Keys) secretsPlan {
 	if err != nil {
 		return secretsUnavailable(err)
 	}
-	plan := secretsPlan{sealer: sealer, sealing: sealer.Fingerprint(), encrypted: true}
-	plan.reason, plan.message = encryptedFor(given, keys, trouble)
-	return plan
+	return secretsPlan{sealer: sealer, sealing: sealer.Fingerprint(), encrypted: true, reason: encryptedFor(given, keys, trouble)}
 }
 
 func secretsUnavailable(why error) secretsPlan {
@@ -170,24 +171,25 @@ func secretsUnavailable(why error) secretsPlan {
 	if why != nil {
 		message += ": " + why.Error()
 	}
-	return secretsPlan{reason: v1alpha1.ReasonEncryptionUnavailable, message: message}
+	return secretsPlan{reason: conditions.Reason{Code: v1alpha1.ReasonEncryptionUnavailable, Message: message}}
 }
 
-// encryptedFor returns the reason and message for encrypted Secrets: the recipients, and the error of the keys, if any.
-func encryptedFor(given []string, keys keyring.Keys, trouble error) (reason, message string) {
+// encryptedFor returns the reason of SecretsEncrypted for encrypted Secrets. It names the recipients, and the error of the keys, if any.
+func encryptedFor(given []string, keys keyring.Keys, trouble error) (reason conditions.Reason) {
 	switch {
 	case len(given) == 1:
-		reason, message = v1alpha1.ReasonRecipientsGiven, fmt.Sprintf("Secrets are encrypted for %s", given[0])
+		reason = conditions.Reason{Code: v1alpha1.ReasonRecipientsGiven, Message: fmt.Sprintf("Secrets are encrypted for %s", given[0])}
 	case len(given) > 1:
-		reason, message = v1alpha1.ReasonRecipientsGiven, fmt.Sprintf("Secrets are encrypted for each of the %d recipients in spec.encryption.ageRecipients", len(given))
+		reason = conditions.Reason{Code: v1alpha1.ReasonRecipientsGiven, Message: fmt.Sprintf(
+			"Secrets are encrypted for each of the %d recipients in spec.encryption.ageRecipients", len(given))}
 	default:
-		reason, message = v1alpha1.ReasonKeyGenerated, fmt.Sprintf(
-			"Secrets are encrypted for %s; the private key is in the Secret %s: keep a copy of it elsewhere", keys.Recipient, keys.PairSecret)
+		reason = conditions.Reason{Code: v1alpha1.ReasonKeyGenerated, Message: fmt.Sprintf(
+			"Secrets are encrypted for %s; the private key is in the Secret %s: keep a copy of it elsewhere", keys.Recipient, keys.PairSecret)}
 	}
 	if trouble != nil {
-		reason, message = v1alpha1.ReasonKeyUnavailable, message+". But "+trouble.Error()
+		reason = conditions.Reason{Code: v1alpha1.ReasonKeyUnavailable, Message: reason.Message + ". But " + trouble.Error()}
 	}
-	return reason, message
+	return reason
 }
 
 // written returns an object as the destination writes it: without ignored fields, and encrypted if the plan says so.

@@ -20,14 +20,14 @@ const measurePeriod = 5 * time.Second
 // measureUntil updates the gauges until ctx ends, and then resets them, because the next leader reports them.
 func (m *mirror) measureUntil(ctx context.Context) {
 	defer func() {
-		setReady(nil)
+		setDestinations(nil)
 		oldestChange.Set(0)
 		outboxBlocked.Set(0)
 	}()
 	ticker := time.NewTicker(measurePeriod)
 	defer ticker.Stop()
 	for {
-		setReady(m.countReady())
+		setDestinations(m.countReady())
 		oldestChange.Set(m.oldest())
 		select {
 		case <-ctx.Done():
@@ -57,7 +57,7 @@ func (m *mirror) oldest() float64 {
 
 // countReady counts the destinations by the status of their condition Ready.
 func (m *mirror) countReady() map[metav1.ConditionStatus]int {
-	// A list of what an informer has does not fail.
+	// Listing from an informer does not fail.
 	all, _ := m.informers.Configbutler().V1alpha1().GitDestinations().Lister().List(labels.Everything())
 	counts := map[metav1.ConditionStatus]int{}
 	for _, destination := range all {
@@ -70,7 +70,8 @@ func (m *mirror) countReady() map[metav1.ConditionStatus]int {
 	return counts
 }
 
-func setReady(counts map[metav1.ConditionStatus]int) {
+// setDestinations sets the gauge of destinations.
+func setDestinations(counts map[metav1.ConditionStatus]int) {
 	for _, status := range []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown} {
 		destinationsGauge.WithLabelValues(string(status)).Set(float64(counts[status]))
 	}

@@ -97,7 +97,7 @@ func TestFolderThatIsRefused(t *testing.T) {
 			s.waitPending("other", 10)
 			s.waitReady("main", v1alpha1.ReasonSucceeded)
 			s.waitReady("third", v1alpha1.ReasonSucceeded)
-			if v := s.rejection(nameOf(s.in.repositories[0])); !v.ok() {
+			if v := s.rejection(nameOf(s.in.repositories[0])); !v.IsZero() {
 				t.Errorf("the repository is %+v, although the branch is written", v)
 			}
 			between(s)
@@ -175,8 +175,8 @@ func TestBranchThatTakesNothing(t *testing.T) {
 	}
 	repository := nameOf(s.in.repositories[0])
 	eventually(t, "the repository says so", func() error {
-		if v := s.rejection(repository); !strings.Contains(v.message, "branch main: cannot push: ") || !strings.Contains(v.message, "main is frozen") {
-			return fmt.Errorf("it says %q", v.message)
+		if v := s.rejection(repository); !strings.Contains(v.Message, "branch main: cannot push: ") || !strings.Contains(v.Message, "main is frozen") {
+			return fmt.Errorf("it says %q", v.Message)
 		}
 		return nil
 	})
@@ -186,7 +186,7 @@ func TestBranchThatTakesNothing(t *testing.T) {
 		s.eachInOrder(folder, "a", []string{"value-first", "value-second"})
 	}
 	s.idle()
-	if v := s.rejection(repository); !v.ok() {
+	if v := s.rejection(repository); !v.IsZero() {
 		t.Errorf("the repository is %+v", v)
 	}
 }

@@ -39,8 +39,8 @@ func (s *branchServices) resumeLandings(ctx context.Context) error {
 	return s.landings.Load(ctx)
 }
 
-// landings are what a commit of changes, which are those of the group that change anything, brings of the objects that
-// somebody cares for. Of what a sweep removes no change of an object is known, so it brings nothing.
+// landings returns the index entries of a commit, for the objects in the scope of the index. changes are the changes of the group g that
+// have an effect. A sweep has no entries, because it knows no change of an object.
 func (w *worker) landings(m member, hash gitrepo.Hash, commit gitrepo.Commit, g group, changes []outbox.Change, seed bool) []commitindex.Entry {
 	if w.services.landings == nil {
 		return nil

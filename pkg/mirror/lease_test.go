@@ -33,7 +33,7 @@ func TestLeaseKeepsOthersAway(t *testing.T) {
 		}
 		var held leaseHeldError
 		err := two.hold(t.Context())
-		if !errors.As(err, &held) || verdictOf(err, "").reason != v1alpha1.ReasonLeaseHeldElsewhere || two.holder != "one" {
+		if !errors.As(err, &held) || reasonOf(err, "").Code != v1alpha1.ReasonLeaseHeldElsewhere || two.holder != "one" {
 			t.Fatalf("held by %s: %v", two.holder, err)
 		}
 		if again := time.Until(held.until); again > leaseTimes.Renew {

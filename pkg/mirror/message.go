@@ -19,30 +19,30 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
-// The committer where a GitRepoConfig names none.
+// The default committer, for a GitRepoConfig that sets none.
 const (
 	defaultCommitter      = "Slipstream"
 	defaultCommitterEmail = "slipstream@configbutler.ai"
 )
 
-// operationDeposit is what trailers call the operation of a commit that is of no object.
+// operationDeposit is the operation in the trailers of a commit without objects.
 const operationDeposit = "DEPOSIT"
 
-// Identity is what commits say about the server that made them.
+// Identity identifies the server in its commits.
 type Identity struct {
 	// ClusterUID is the uid of the kube-system namespace.
 	ClusterUID string
 	// Namespace and Name are the server's own.
 	Namespace string
 	Name      string
-	// Instance tells one process from another.
+	// Instance identifies the process.
 	Instance string
-	// Installation tells those that share their objects and are led in turns from others that may write the same
-	// branches. It outlives processes.
+	// Installation identifies the installation: the replicas that share their objects and of which one leads. Other installations may
+	// write the same branches. It outlives processes.
 	Installation string
 }
 
-// wording is how a repository wants its commits to read.
+// wording renders the commits of a repository.
 type wording struct {
 	identity  Identity
 	committer gitrepo.Signature
@@ -50,8 +50,7 @@ type wording struct {
 	message   *commitmessage.MessageTemplate
 }
 
-// newWording reads a repository's templates. Validation has let them pass; one that it would not let pass any more is as
-// good as none.
+// newWording parses a repository's templates. Validation has accepted them; a template that is not valid any more is ignored.
 func newWording(identity Identity, repository *v1alpha1.GitRepoConfig) *wording {
 	w := &wording{identity: identity, committer: gitrepo.Signature{Name: defaultCommitter, Email: defaultCommitterEmail}}
 	policy := repository.Spec.Commit
@@ -66,7 +65,7 @@ func newWording(identity Identity, repository *v1alpha1.GitRepoConfig) *wording 
 	return w
 }
 
-// commit returns a commit of changes, at least one, less the files. seed says that a comparison found them.
+// commit returns the commit of changes, at least one, without the files. seed is set if a comparison has found the changes.
 func (w *wording) commit(destination types.NamespacedName, author attribution.Author, changes []outbox.Change, seed bool) gitrepo.Commit {
 	commit := gitrepo.Commit{Author: w.committer, Committer: w.committer}
 	about := commitmessage.About{
@@ -93,7 +92,7 @@ func (w *wording) commit(destination types.NamespacedName, author attribution.Au
 	return commit
 }
 
-// deposit returns the commit of a file that is of no object, less the file. Templates are made for objects.
+// deposit returns the commit of a deposit, without the file. The repository's templates do not apply, because they are about objects.
 func (w *wording) deposit(destination types.NamespacedName, subject string) gitrepo.Commit {
 	commit := gitrepo.Commit{Author: w.committer, Committer: w.committer}
 	commit.Author.When = time.Now()
@@ -104,7 +103,7 @@ func (w *wording) deposit(destination types.NamespacedName, subject string) gitr
 	return commit
 }
 
-// authorOf returns who is written down as the author; nobody, where neither a user nor a field manager is known.
+// authorOf returns the author of a commit. ok is false if neither a user nor a field manager is known.
 func (w *wording) authorOf(author attribution.Author) (name, email string, ok bool) {
 	switch {
 	case author.Known():
@@ -119,8 +118,8 @@ func (w *wording) authorOf(author attribution.Author) (name, email string, ok bo
 	return name, email, true
 }
 
-// trailers say, readable by `git log --format=%(trailers)`, where a commit comes from. Those of more that say something
-// follow the ones that each commit has.
+// trailers returns the trailers that describe the origin of a commit, for `git log --format=%(trailers)`: those of every commit, followed
+// by those of more that have a value.
 func (id Identity) trailers(m commitmessage.Message, more []commitmessage.Trailer) []commitmessage.Trailer {
 	trailers := append([]commitmessage.Trailer{
 		{Key: "ClusterUID", Value: id.ClusterUID},
@@ -137,7 +136,7 @@ func (id Identity) trailers(m commitmessage.Message, more []commitmessage.Traile
 	return trailers
 }
 
-// subjectOf is the first line of a commit's message.
+// subjectOf returns the first line of a commit's message.
 func subjectOf(commit gitrepo.Commit) string {
 	subject, _, _ := strings.Cut(commit.Message, "\n")
 	return subject

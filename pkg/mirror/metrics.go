@@ -12,8 +12,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
-// The labels of the metrics have few values: there is no bound on how many branches, destinations and
-// types there are. What is wrong with one of them is told by its record.
+// The labels have few values each. Branches, destinations and types are no labels, because their number is not bounded; the state of each
+// is in its GitDestinationStatus.
 var (
 	eventsMapped  = metrics.NewCounter("mirror_events_mapped_total", "Changes that watches brought and that make a difference to a destination.")
 	eventsIgnored = metrics.NewCounterVec("mirror_events_ignored_total",
@@ -47,7 +47,7 @@ func init() {
 		objectsScanned, objectsWritten, filesDeleted, commits, commitBytes, commitBatches, pushRetries, rebaseRetries, pushSeconds,
 		markerConflicts, ownershipConflicts, leaseAcquireFailures,
 		activeWorkers, queueDepth, oldestChange, outboxBlocked, destinationsGauge)
-	// What counts from 0 has its first time counted as an increase.
+	// Counters are initialized with 0, so that the first increment is visible as an increase.
 	for _, reason := range []string{notSelected, unchanged} {
 		eventsIgnored.WithLabelValues(reason)
 	}
@@ -58,26 +58,26 @@ func init() {
 	pushRetries.WithLabelValues(retryOther)
 }
 
-// Why an event is ignored.
+// The reasons for ignored events.
 const (
 	notSelected = "not_selected"
 	unchanged   = "unchanged"
 )
 
-// Why a branch is tried again, when it is not because of the remote.
+// The reasons for retries that are not errors of the remote.
 const (
 	retryHeld  = "held"
 	retryOther = "other"
 )
 
-// remoteReasons are those when it is.
+// remoteReasons are the reasons for retries by the kind of the remote's error.
 var remoteReasons = map[gitrepo.Kind]string{
 	gitrepo.Unreachable: "unreachable", gitrepo.Unauthorized: "unauthorized", gitrepo.NotFound: "not_found",
 	gitrepo.Rejected: "rejected", gitrepo.Protocol: "protocol", gitrepo.Invalid: "invalid",
 	gitrepo.TooLarge: "too_large",
 }
 
-// countRetry counts that a branch is tried again.
+// countRetry counts a retry of a branch by its error.
 func countRetry(err error) {
 	var git *gitrepo.Error
 	var held leaseHeldError
@@ -93,7 +93,7 @@ func countRetry(err error) {
 	}
 }
 
-// oneIf is a gauge's way to say yes or no.
+// oneIf returns the value of a boolean gauge.
 func oneIf(yes bool) float64 {
 	if yes {
 		return 1

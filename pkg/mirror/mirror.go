@@ -32,8 +32,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
-// mirror keeps branches equal to what rules select in the cluster, for one term of
-// leadership.
+// mirror writes the objects that rules select to branches, for one term of leadership.
 type mirror struct {
 	config       Config
 	shared       *controller.Shared
@@ -49,29 +48,30 @@ type mirror struct {
 	permissions  *permissions
 	announcer    *events.Announcer
 
-	// replan asks for a new plan, publish for a look at what has to be reported.
+	// replan requests a new plan, publish an update of statuses.
 	replan, publish chan struct{}
-	// adopted is closed when the destinations are known.
+	// adopted is closed when the first plan has been applied to the destinations.
 	adopted chan struct{}
-	// inForce is the plan by which rules are reported about.
+	// inForce is the plan that has been applied.
 	inForce atomic.Pointer[plan]
-	// blocked is why changes cannot be made durable; nil or empty: they can.
+	// blocked is the error that prevents writes to the outbox; nil, or a pointer to nil, if there is none.
 	blocked atomic.Pointer[error]
 
 	mu           sync.Mutex
 	destinations map[types.NamespacedName]*destination
 	workers      map[branchKey]*runningWorker
-	// recovered holds what an earlier process left in the outbox until the destinations are
-	// known, abandoned the destinations whose rows nobody wants any more.
+	// recovered has the outbox rows of the previous process by the UID of their destination, until the first plan.
 	recovered map[types.UID]*outbox.Queue
+	// abandoned has the UIDs of deleted destinations whose rows must be removed.
 	abandoned map[types.UID]struct{}
-	// earlier are the records as an earlier process left them, until the destinations are known.
+	// earlier has the records that the previous process wrote by the UID of their destination, until the first plan.
 	earlier map[types.UID]v1alpha1.GitDestinationRecord
 }
 
-// runningWorker is a worker's end as the mirror holds it.
+// runningWorker is a worker that has been started.
 type runningWorker struct {
 	*worker
+	// stop stops the worker and waits for its end.
 	stop func()
 }
 
@@ -109,7 +109,7 @@ func NewLeasing(cluster *rest.Config) (coordinationv1.LeasesGetter, error) {
 	return client, nil
 }
 
-// newMirror returns a mirror that does nothing until run.
+// newMirror returns a mirror. It does nothing until run is called.
 func newMirror(config Config, shared *controller.Shared) (*mirror, error) {
 	cluster := shared.Cluster.Kubernetes
 	m := &mirror{
@@ -127,7 +127,7 @@ func newMirror(config Config, shared *controller.Shared) (*mirror, error) {
 	m.repairs = &repairs{failing: m.failingRepositories, version: secretVersions(shared.Cluster.Metadata), retry: m.retryRepository}
 	m.encryption = newEncryption(keyring.New(cluster.CoreV1(), config.Identity.Namespace), func() { signal(m.replan) })
 	m.permissions = &permissions{
-		access: shared.Access, resolver: &Resolver{Types: shared.Types, Policy: config.Policy}, of: map[types.UID]judgement{},
+		access: shared.Access, resolver: &Resolver{Types: shared.Types, Policy: config.Policy}, reviews: map[types.UID]review{},
 	}
 	objects := watch.Labelled(watch.Objects(shared.Cluster.Dynamic), manifest.NotClusterGenerated)
 	m.streams = watch.NewStreams(controllerName, objects, (*watchHandler)(m))
@@ -145,7 +145,7 @@ func newMirror(config Config, shared *controller.Shared) (*mirror, error) {
 	return m, m.listen()
 }
 
-// listen asks for a new plan whenever something that it depends on changes.
+// listen adds event handlers that request a new plan when one of its inputs changes.
 func (m *mirror) listen() error {
 	api := m.informers.Configbutler().V1alpha1()
 	handler := cache.ResourceEventHandlerFuncs{
@@ -155,7 +155,7 @@ func (m *mirror) listen() error {
 			signal(m.replan)
 		},
 		UpdateFunc: func(before, after any) {
-			if meaningful(before, after) || newlyRequested(before, after) {
+			if specChanged(before, after) || newlyRequested(before, after) {
 				signal(m.replan)
 			}
 		},
@@ -164,7 +164,7 @@ func (m *mirror) listen() error {
 		api.GitRepoConfigs().Informer(), api.GitDestinations().Informer(), api.WatchRules().Informer(), api.ClusterWatchRules().Informer(),
 	} {
 		if _, err := informer.AddEventHandler(handler); err != nil {
-			return fmt.Errorf("follow the objects of users: %w", err)
+			return fmt.Errorf("add event handler: %w", err)
 		}
 	}
 	if err := m.checks.follow(api.GitRepoConfigs().Informer()); err != nil {
@@ -175,14 +175,14 @@ func (m *mirror) listen() error {
 	return nil
 }
 
-// meaningful leaves out changes of status.
-func meaningful(before, after any) bool {
+// specChanged reports whether an update changes more than the status.
+func specChanged(before, after any) bool {
 	a, okA := before.(metav1.Object)
 	b, okB := after.(metav1.Object)
 	return !okA || !okB || a.GetGeneration() != b.GetGeneration() || a.GetUID() != b.GetUID()
 }
 
-// run mirrors until ctx is done.
+// run runs the controller until ctx ends.
 func (m *mirror) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var group wait.Group
@@ -202,13 +202,13 @@ func (m *mirror) run(ctx context.Context) error {
 	group.StartWithContext(ctx, m.encryption.run)
 	group.StartWithContext(ctx, m.publishUntil)
 	group.StartWithContext(ctx, m.measureUntil)
-	group.StartWithContext(ctx, m.takeDeposits)
+	group.StartWithContext(ctx, m.receiveDeposits)
 	group.StartWithContext(ctx, m.recheckUntil)
 	m.planUntil(ctx, &group)
 	return nil
 }
 
-// prepare reads what the previous process left, and the UID of the cluster. A plan must not be made before that.
+// prepare reads the state of the previous process and the UID of the cluster. It must complete before the first plan.
 func (m *mirror) prepare(ctx context.Context) error {
 	if err := m.recover(ctx); err != nil {
 		return err
@@ -219,14 +219,14 @@ func (m *mirror) prepare(ctx context.Context) error {
 	return wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		system, err := m.shared.Cluster.Kubernetes.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 		if err != nil {
-			return false, nil //nolint:nilerr // the API server does not respond yet
+			return false, nil //nolint:nilerr // The API server does not respond yet.
 		}
 		m.services.identity.ClusterUID = string(system.UID)
 		return true, nil
 	})
 }
 
-// recover takes over what an earlier process left.
+// recover reads the pushes, landings and outbox rows of the previous process.
 func (m *mirror) recover(ctx context.Context) error {
 	last, err := m.services.pushes.last(ctx)
 	if err != nil {
@@ -248,7 +248,7 @@ func (m *mirror) recover(ctx context.Context) error {
 	return err
 }
 
-// readRecords reads what an earlier process has told of destinations.
+// readRecords reads the records that the previous process wrote.
 func (m *mirror) readRecords(ctx context.Context) error {
 	list, err := m.shared.Client.ConfigbutlerV1alpha1().GitDestinationStatuses(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -265,7 +265,7 @@ func (m *mirror) readRecords(ctx context.Context) error {
 	return nil
 }
 
-// remote returns how a branch is reached now.
+// remote returns the remote of a branch with the current credentials.
 func (m *mirror) remote(ctx context.Context, key branchKey) (*gitrepo.Remote, error) {
 	config, err := m.informers.Configbutler().V1alpha1().GitRepoConfigs().Lister().GitRepoConfigs(key.repository.Namespace).Get(key.repository.Name)
 	if err != nil {
@@ -274,24 +274,24 @@ func (m *mirror) remote(ctx context.Context, key branchKey) (*gitrepo.Remote, er
 	return m.repositories.remote(ctx, config)
 }
 
-// running says whether every watch that a destination needs for a type delivers.
+// running reports whether every watch that a destination needs for a type has synced.
 func (m *mirror) running(p *destinationPlan, t schema.GroupVersionResource) bool {
 	ok, _ := m.watches.of(p, t)
 	return ok
 }
 
-// event makes an Event about a destination.
+// event records an Event of a destination.
 func (m *mirror) event(destination *v1alpha1.GitDestination, eventType, reason, message string) {
 	m.shared.Events.Event(destination, eventType, reason, message)
 }
 
-// starting says whether a watch that a destination needs for a type does not deliver yet, and none has failed.
+// starting reports whether a watch that a destination needs for a type has not synced yet, and none has failed.
 func (m *mirror) starting(p *destinationPlan, t schema.GroupVersionResource) bool {
 	ok, failure := m.watches.of(p, t)
 	return !ok && failure == ""
 }
 
-// namespaceChanged compares what a namespace takes in or out by its labels.
+// namespaceChanged requests the comparisons of a namespace whose labels change what rules select.
 func (m *mirror) namespaceChanged(change watch.NamespaceChange) {
 	name := ""
 	if change.Before != nil {
@@ -314,23 +314,21 @@ func (m *mirror) namespaceChanged(change watch.NamespaceChange) {
 		}
 		m.wake(p.branch)
 	}
-	signal(m.replan) // access policies may select namespaces by label
+	signal(m.replan) // Access policies may select namespaces by label.
 }
 
-// wake tells a branch's worker to look. The caller holds mu.
+// wake wakes the worker of a branch. The caller holds mu.
 func (m *mirror) wake(key branchKey) {
 	if w, ok := m.workers[key]; ok {
 		signal(w.wake)
 	}
 }
 
-// outboxEvents are what the mirror does when the outbox has written something, or cannot.
+// outboxEvents returns the callbacks of the outbox.
 func (m *mirror) outboxEvents() outbox.Events {
 	return outbox.Events{
-		Durable: func(row outbox.Row) { m.take(row, func(d *destination) { d.queue.Durable(row) }) },
-		TooLarge: func(row outbox.Row) {
-			m.take(row, func(d *destination) { d.compareInstead(row) })
-		},
+		Durable:  func(row outbox.Row) { m.updateRow(row, func(d *destination) { d.queue.Durable(row) }) },
+		TooLarge: func(row outbox.Row) { m.updateRow(row, func(d *destination) { d.compareInstead(row) }) },
 		Blocked: func(err error) {
 			m.blocked.Store(&err)
 			outboxBlocked.Set(oneIf(err != nil))
@@ -339,8 +337,9 @@ func (m *mirror) outboxEvents() outbox.Events {
 	}
 }
 
-// take lets the destination of a row know of it.
-func (m *mirror) take(row outbox.Row, tell func(*destination)) {
+// updateRow calls update with the destination of a row and wakes its worker. If the destination does not exist any more, its rows are
+// removed instead.
+func (m *mirror) updateRow(row outbox.Row, update func(*destination)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	d, ok := m.destinations[row.Change.Destination]
@@ -349,12 +348,12 @@ func (m *mirror) take(row outbox.Row, tell func(*destination)) {
 		signal(m.replan)
 		return
 	}
-	tell(d)
+	update(d)
 	m.wake(d.plan.Load().branch)
 	signal(m.publish)
 }
 
-// allDestinations returns the destinations as they are now.
+// allDestinations returns the current destinations.
 func (m *mirror) allDestinations() []*destination {
 	m.mu.Lock()
 	defer m.mu.Unlock()

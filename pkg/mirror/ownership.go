@@ -250,5 +250,5 @@ func (m *mirror) writes(name types.NamespacedName, branch, folder string) bool {
 		return false
 	}
 	p := d.plan.Load()
-	return p.verdict.ok() && p.branch.branch == branch && p.object.Spec.BaseFolder == folder
+	return p.problem.IsZero() && p.branch.branch == branch && p.object.Spec.BaseFolder == folder
 }

@@ -17,85 +17,89 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/access"
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller/conditions"
 )
 
-// permissions know which rules are of somebody who may not read any more what they select.
+// permissions has the results of access reviews: whether the author of a rule may still read what the rule selects.
 type permissions struct {
 	access   access.Reviewer
 	resolver access.Resolver
 
 	mu sync.Mutex
-	of map[types.UID]judgement
+	// reviews has the last review of each rule, by UID.
+	reviews map[types.UID]review
 }
 
-// judgement is what was found out about a generation of a rule, and so about who wrote it.
-type judgement struct {
+// review is the result for one generation of a rule, and therefore for one author.
+type review struct {
 	generation int64
-	verdict    verdict
+	// problem is zero if the author has the permissions.
+	problem conditions.Reason
 }
 
-// written is a rule of either kind, by somebody.
-type written struct {
-	metav1.Object
-	who   access.Holder
-	takes func() []access.Permission
+// authoredRule is a rule of either kind whose author is recorded.
+type authoredRule struct {
+	object metav1.Object
+	author access.Holder
+	// needs returns the permissions that the rule needs.
+	needs func() []access.Permission
 }
 
-// writtenIn are the rules of which it is known who wrote them.
-func (p *permissions) writtenIn(in inputs) []written {
-	var out []written
+// authoredRules returns the rules whose authors are recorded.
+func (p *permissions) authoredRules(in inputs) []authoredRule {
+	var out []authoredRule
 	for _, rule := range in.rules {
-		if who, known := access.Mirroring(&rule.Status); known {
-			out = append(out, written{rule, who, func() []access.Permission {
-				takes, _ := access.OfRule(p.resolver, rule)
-				return takes
+		if author, known := access.Mirroring(&rule.Status); known {
+			out = append(out, authoredRule{rule, author, func() []access.Permission {
+				needs, _ := access.OfRule(p.resolver, rule)
+				return needs
 			}})
 		}
 	}
 	for _, rule := range in.clusterRules {
-		if who, known := access.Mirroring(&rule.Status); known {
-			out = append(out, written{rule, who, func() []access.Permission {
-				takes, _ := access.OfClusterRule(p.resolver, rule)
-				return takes
+		if author, known := access.Mirroring(&rule.Status); known {
+			out = append(out, authoredRule{rule, author, func() []access.Permission {
+				needs, _ := access.OfClusterRule(p.resolver, rule)
+				return needs
 			}})
 		}
 	}
 	return out
 }
 
-// settle finds out about rules of which nothing is known yet, and forgets those that are gone. Those that nothing can be found out
-// about are not in force: what they select stays as it is.
-func (p *permissions) settle(ctx context.Context, in inputs) error {
-	rules, there := p.writtenIn(in), sets.New[types.UID]()
+// checkNew reviews the rules without a review of their generation, and forgets deleted rules. A rule whose review fails is not in force;
+// the files that it selects stay as they are.
+func (p *permissions) checkNew(ctx context.Context, in inputs) error {
+	rules, existing := p.authoredRules(in), sets.New[types.UID]()
 	var errs []error
 	for _, rule := range rules {
-		there.Insert(rule.GetUID())
-		if _, known := p.known(rule); known || len(errs) > 0 {
+		existing.Insert(rule.object.GetUID())
+		if _, known := p.known(rule.object); known || len(errs) > 0 {
 			continue
 		}
-		if _, err := p.judge(ctx, rule); err != nil {
+		if _, err := p.check(ctx, rule); err != nil {
 			errs = append(errs, err)
 		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for uid := range p.of {
-		if !there.Has(uid) {
-			delete(p.of, uid)
+	for uid := range p.reviews {
+		if !existing.Has(uid) {
+			delete(p.reviews, uid)
 		}
 	}
 	return utilerrors.NewAggregate(errs)
 }
 
-// again finds out whether something has changed. What cannot be found out stays as it was, and keeps nothing about other rules from
-// being found out: an authorizer may fail for one user only.
-func (p *permissions) again(ctx context.Context, in inputs) (changed bool, err error) {
+// checkAll reviews all rules again and reports whether a result has changed. A failed review leaves the last result and does not prevent
+// the others: an authorizer may fail for one user only.
+func (p *permissions) checkAll(ctx context.Context, in inputs) (changed bool, err error) {
 	var errs []error
-	for _, rule := range p.writtenIn(in) {
+	for _, rule := range p.authoredRules(in) {
 		if ctx.Err() != nil {
 			break
 		}
-		different, err := p.judge(ctx, rule)
+		different, err := p.check(ctx, rule)
 		changed = changed || different
 		if err != nil {
 			errs = append(errs, err)
@@ -104,54 +108,55 @@ func (p *permissions) again(ctx context.Context, in inputs) (changed bool, err e
 	return changed, utilerrors.NewAggregate(errs)
 }
 
-// judge asks about a rule.
-func (p *permissions) judge(ctx context.Context, rule written) (changed bool, err error) {
-	lost, err := p.access.Check(ctx, rule.who, rule.takes())
+// check reviews a rule and reports whether the result has changed.
+func (p *permissions) check(ctx context.Context, rule authoredRule) (changed bool, err error) {
+	lost, err := p.access.Check(ctx, rule.author, rule.needs())
 	if err != nil {
-		return false, fmt.Errorf("find out what the author of rule %s may read: %w", nameOf(rule), err)
+		return false, fmt.Errorf("check what the author of rule %s may read: %w", nameOf(rule.object), err)
 	}
-	next := judgement{generation: rule.GetGeneration()}
+	next := review{generation: rule.object.GetGeneration()}
 	if lost != "" {
-		next.verdict = verdict{v1alpha1.ReasonPermissionLost, lost}
+		next.problem = conditions.Reason{Code: v1alpha1.ReasonPermissionLost, Message: lost}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	before, known := p.of[rule.GetUID()]
-	p.of[rule.GetUID()] = next
-	return !known || before.verdict != next.verdict, nil
+	before, known := p.reviews[rule.object.GetUID()]
+	p.reviews[rule.object.GetUID()] = next
+	return !known || before.problem != next.problem, nil
 }
 
-func (p *permissions) known(rule metav1.Object) (verdict, bool) {
+// known returns the last review's problem, and whether there is a review of the rule's generation.
+func (p *permissions) known(rule metav1.Object) (conditions.Reason, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	found, known := p.of[rule.GetUID()]
-	return found.verdict, known && found.generation == rule.GetGeneration()
+	found, known := p.reviews[rule.GetUID()]
+	return found.problem, known && found.generation == rule.GetGeneration()
 }
 
-// allow says whether a rule may be in force.
-func (p *permissions) allow(rule metav1.Object, status *v1alpha1.WatchRuleStatus) verdict {
-	who, written := access.Mirroring(status)
-	if !written {
-		return verdict{}
+// allow returns why a rule must not be in force; zero if it may.
+func (p *permissions) allow(rule metav1.Object, status *v1alpha1.WatchRuleStatus) conditions.Reason {
+	author, recorded := access.Mirroring(status)
+	if !recorded {
+		return conditions.Reason{}
 	}
 	if found, known := p.known(rule); known {
 		return found
 	}
-	return verdict{v1alpha1.ReasonProgressing, fmt.Sprintf("whether %s may read what the rule selects is being found out", who)}
+	return conditions.Reason{Code: v1alpha1.ReasonProgressing, Message: fmt.Sprintf("whether %s may read what the rule selects is being found out", author)}
 }
 
-// recheckUntil asks about all rules now and then, until ctx ends, and for a new plan when something has changed.
+// recheckUntil reviews all rules periodically until ctx ends, and requests a new plan if a result has changed.
 func (m *mirror) recheckUntil(ctx context.Context) {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		in, err := m.inputs()
 		if err == nil {
 			var changed bool
-			if changed, err = m.permissions.again(ctx, in); changed {
+			if changed, err = m.permissions.checkAll(ctx, in); changed {
 				signal(m.replan)
 			}
 		}
 		if err != nil && ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "Permissions of rules' authors cannot be found out, trying again", "retryAfter", access.DeniedTTL)
+			klog.FromContext(ctx).Error(err, "Failed to check permissions of rule authors", "retryAfter", access.DeniedTTL)
 		}
 	}, access.DeniedTTL)
 }

@@ -60,7 +60,7 @@ func judged(in *inputs) (*permissions, *court) {
 		in.clusterRules[i].UID, in.clusterRules[i].Status.EditedBy = types.UID(rule.Name), &v1alpha1.AutomatedBy{Username: "eve"}
 	}
 	judge := &court{}
-	p := &permissions{access: judge, resolver: plainly{}, of: map[types.UID]judgement{}}
+	p := &permissions{access: judge, resolver: plainly{}, reviews: map[types.UID]review{}}
 	in.allow = p.allow
 	return p, judge
 }
@@ -76,7 +76,7 @@ func TestWhatTheAuthorOfARuleMayNotReadStaysAsItIs(t *testing.T) {
 			var judge *court
 			s := newStage(t, prepare, func(s *stage) {
 				p, judge = judged(&s.in)
-				if err := p.settle(t.Context(), s.in); err != nil {
+				if err := p.checkNew(t.Context(), s.in); err != nil {
 					t.Fatal(err)
 				}
 			})
@@ -86,7 +86,7 @@ func TestWhatTheAuthorOfARuleMayNotReadStaysAsItIs(t *testing.T) {
 
 			judge.lost = evesLoss
 			s.stays("main", func() {
-				if changed, err := p.again(t.Context(), s.in); !changed || err != nil {
+				if changed, err := p.checkAll(t.Context(), s.in); !changed || err != nil {
 					t.Fatalf("changed %v, error %v", changed, err)
 				}
 				s.plan()
@@ -95,7 +95,7 @@ func TestWhatTheAuthorOfARuleMayNotReadStaysAsItIs(t *testing.T) {
 			})
 
 			judge.lost = nil
-			if changed, err := p.again(t.Context(), s.in); !changed || err != nil {
+			if changed, err := p.checkAll(t.Context(), s.in); !changed || err != nil {
 				t.Fatalf("changed %v, error %v", changed, err)
 			}
 			s.plan()
@@ -152,19 +152,19 @@ func TestWhichRulesAreInForceForTheirAuthors(t *testing.T) {
 			p, judge := judged(&in)
 			if tt.before != nil {
 				tt.before(&in, judge)
-				if err := p.settle(t.Context(), in); err != nil {
+				if err := p.checkNew(t.Context(), in); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if tt.then != nil {
 				tt.then(&in, judge)
 			}
-			if err := p.settle(t.Context(), in); (err != nil) != tt.fails {
+			if err := p.checkNew(t.Context(), in); (err != nil) != tt.fails {
 				t.Errorf("error %v", err)
 			}
 			planned := newPlan(in).rules[nameOf(in.rules[0])]
-			found := planned.verdict
-			if lost := tt.reason == v1alpha1.ReasonPermissionLost; found.reason != tt.reason || lost && !strings.Contains(found.message, secretsLost) {
+			found := planned.problem
+			if lost := tt.reason == v1alpha1.ReasonPermissionLost; found.Code != tt.reason || lost && !strings.Contains(found.Message, secretsLost) {
 				t.Errorf("the verdict is %+v, want %q", found, tt.reason)
 			}
 			if len(judge.asked) != tt.asked {
@@ -177,16 +177,16 @@ func TestWhichRulesAreInForceForTheirAuthors(t *testing.T) {
 func TestWhatIsKnownOfRulesThatAreGoneIsForgotten(t *testing.T) {
 	in := world()
 	p, judge := judged(&in)
-	if err := p.settle(t.Context(), in); err != nil || len(p.of) == 0 {
-		t.Fatalf("%d are known, error %v", len(p.of), err)
+	if err := p.checkNew(t.Context(), in); err != nil || len(p.reviews) == 0 {
+		t.Fatalf("%d are known, error %v", len(p.reviews), err)
 	}
 	want := `user "eve" list and watch configmaps in the namespace shop`
 	if len(judge.asked) == 0 || judge.asked[0] != want {
 		t.Errorf("asked %q, want %q", judge.asked, want)
 	}
 	in.rules, in.clusterRules = nil, nil
-	if err := p.settle(t.Context(), in); err != nil || len(p.of) > 0 {
-		t.Errorf("%d are known still, error %v", len(p.of), err)
+	if err := p.checkNew(t.Context(), in); err != nil || len(p.reviews) > 0 {
+		t.Errorf("%d are known still, error %v", len(p.reviews), err)
 	}
 }
 
@@ -194,14 +194,14 @@ func TestWhatIsKnownOfRulesThatAreGoneIsForgotten(t *testing.T) {
 func TestAServerThatDoesNotAnswerChangesNothing(t *testing.T) {
 	in := world()
 	p, judge := judged(&in)
-	if err := p.settle(t.Context(), in); err != nil {
+	if err := p.checkNew(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
 	judge.closed, judge.lost = errors.New("no answer"), evesLoss
-	if changed, err := p.again(t.Context(), in); changed || !errors.Is(err, judge.closed) {
+	if changed, err := p.checkAll(t.Context(), in); changed || !errors.Is(err, judge.closed) {
 		t.Errorf("changed %v, error %v", changed, err)
 	}
-	if found := p.allow(in.rules[0], &in.rules[0].Status); !found.ok() {
+	if found := p.allow(in.rules[0], &in.rules[0].Status); !found.IsZero() {
 		t.Errorf("the verdict is %+v", found)
 	}
 }
@@ -216,22 +216,22 @@ func TestOneUnknownAuthorHidesNoLoss(t *testing.T) {
 		in.rules = append(in.rules, another)
 	}
 	in.rules[0].Status.EditedBy.Username = "adam"
-	if err := p.settle(t.Context(), in); err != nil {
+	if err := p.checkNew(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
 	for _, rule := range in.rules[:2] {
-		if found := p.allow(rule, &rule.Status); !found.ok() {
+		if found := p.allow(rule, &rule.Status); !found.IsZero() {
 			t.Errorf("before: the verdict about %s is %+v", rule.Name, found)
 		}
 	}
 	judge.failing, judge.lost = `user "adam"`, evesLoss
-	if changed, err := p.again(t.Context(), in); !changed || err == nil {
+	if changed, err := p.checkAll(t.Context(), in); !changed || err == nil {
 		t.Errorf("changed %v, error %v", changed, err)
 	}
-	if found := p.allow(in.rules[1], &in.rules[1].Status); found.reason != v1alpha1.ReasonPermissionLost {
+	if found := p.allow(in.rules[1], &in.rules[1].Status); found.Code != v1alpha1.ReasonPermissionLost {
 		t.Errorf("the verdict is %+v", found)
 	}
-	if found := p.allow(in.rules[0], &in.rules[0].Status); !found.ok() {
+	if found := p.allow(in.rules[0], &in.rules[0].Status); !found.IsZero() {
 		t.Errorf("the verdict about what is not known is %+v", found)
 	}
 }

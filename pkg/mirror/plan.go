@@ -19,6 +19,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/access/accesspolicy"
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller/conditions"
 	"github.com/configbutler/slipstream/pkg/kube/ignore"
 	"github.com/configbutler/slipstream/pkg/kube/manifest"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
@@ -37,7 +38,7 @@ type inputs struct {
 	uncertain  func(group string) bool
 	namespaces namespaceLookup
 	// allow checks the permissions of the user who wrote a rule; nil disables the check.
-	allow func(rule metav1.Object, status *v1alpha1.WatchRuleStatus) verdict
+	allow func(rule metav1.Object, status *v1alpha1.WatchRuleStatus) conditions.Reason
 	// keys are the server's encryption keys, as far as destinations need them.
 	keys keyring.Keys
 }
@@ -48,14 +49,6 @@ type plan struct {
 	rules        map[types.NamespacedName]*rulePlan
 	clusterRules map[string]*rulePlan
 }
-
-// verdict is the reason why an object is not in force. The zero value means that it is.
-type verdict struct {
-	// reason is the reason of the condition, message explains what to do.
-	reason, message string
-}
-
-func (v verdict) ok() bool { return v.reason == "" }
 
 // branchKey identifies a branch through one repository configuration. Two configurations with the same URL are separate, so
 // that neither uses the other's credentials.
@@ -73,9 +66,10 @@ type destinationPlan struct {
 	// repository is the object's GitRepoConfig; nil if it does not exist, or does not admit the object.
 	repository *v1alpha1.GitRepoConfig
 	branch     branchKey
-	verdict    verdict
-	secrets    secretsPlan
-	selection  selection
+	// problem is why the destination is not in force; zero if it is.
+	problem   conditions.Reason
+	secrets   secretsPlan
+	selection selection
 	// ignore removes fields that are not mirrored.
 	ignore ignore.Rules
 	// referred is set if a rule in force refers to the destination.
@@ -94,10 +88,11 @@ type rulePlan struct {
 	generation  int64
 	destination types.NamespacedName
 
-	verdict verdict
+	// problem is why the rule is not in force; zero if it is.
+	problem conditions.Reason
 	// access is AccessNotGranted if the destination or its repository does not admit the rule, another reason if that is
 	// unknown.
-	access    verdict
+	access    conditions.Reason
 	types     []watch.Type
 	unmatched []watch.Unmatched
 }
@@ -141,26 +136,26 @@ func planDestination(d *v1alpha1.GitDestination, repositories map[types.Namespac
 	repository, ok := repositories[name]
 	switch {
 	case !ok:
-		out.verdict = verdict{v1alpha1.ReasonRepositoryNotFound, fmt.Sprintf("there is no GitRepoConfig %s", name)}
+		out.problem = conditions.Reason{Code: v1alpha1.ReasonRepositoryNotFound, Message: fmt.Sprintf("there is no GitRepoConfig %s", name)}
 		return out
 	case !admits(repository.Spec.AccessPolicy, repository.Namespace, d.Namespace, in.namespaces):
-		out.verdict = notAdmitted(fmt.Sprintf("GitRepoConfig %s", name), d.Namespace, "GitDestinations")
+		out.problem = notAdmitted(fmt.Sprintf("GitRepoConfig %s", name), d.Namespace, "GitDestinations")
 		return out
 	}
 	out.repository = repository
 	if !branchAllowed(repository.Spec.AllowedBranches, d.Spec.Branch) {
-		out.verdict = verdict{v1alpha1.ReasonBranchNotAllowed, fmt.Sprintf(
+		out.problem = conditions.Reason{Code: v1alpha1.ReasonBranchNotAllowed, Message: fmt.Sprintf(
 			"GitRepoConfig %s does not allow branch %q; its spec.allowedBranches has %s", name, d.Spec.Branch, quoted(repository.Spec.AllowedBranches))}
 		return out
 	}
 	// A folder that the remote rejects would block all other destinations of the branch.
 	if _, err := manifest.CleanBaseFolder(d.Spec.BaseFolder); err != nil {
-		out.verdict = verdict{v1alpha1.ReasonFolderInvalid, "spec.baseFolder: " + err.Error()}
+		out.problem = conditions.Reason{Code: v1alpha1.ReasonFolderInvalid, Message: "spec.baseFolder: " + err.Error()}
 		return out
 	}
 	var err error
 	if out.ignore, err = compileIgnore(d.Spec.Ignore); err != nil {
-		out.verdict = verdict{v1alpha1.ReasonIgnoreInvalid, "spec.ignore: " + err.Error()}
+		out.problem = conditions.Reason{Code: v1alpha1.ReasonIgnoreInvalid, Message: "spec.ignore: " + err.Error()}
 		return out
 	}
 	out.branch = branchKey{repository: name, url: repository.Spec.RepoURL, branch: d.Spec.Branch, generation: repository.Generation}
@@ -207,21 +202,21 @@ func admits(policy *v1alpha1.AccessPolicy, own, from string, namespaces namespac
 
 // refusal returns AccessNotGranted if the destination or its repository does not admit a reference. from is the namespace of
 // the referring object, empty if it is cluster-scoped; what is its kind for the message. An unknown repository admits all.
-func (p *destinationPlan) refusal(from, what string, namespaces namespaceLookup) verdict {
+func (p *destinationPlan) refusal(from, what string, namespaces namespaceLookup) conditions.Reason {
 	if !admits(p.object.Spec.AccessPolicy, p.object.Namespace, from, namespaces) {
 		return notAdmitted(fmt.Sprintf("GitDestination %s", nameOf(p.object)), from, what)
 	}
 	if r := p.repository; r != nil && !admits(r.Spec.AccessPolicy, r.Namespace, from, namespaces) {
 		return notAdmitted(fmt.Sprintf("GitRepoConfig %s, the repository of GitDestination %s,", nameOf(r), nameOf(p.object)), from, what)
 	}
-	return verdict{}
+	return conditions.Reason{}
 }
 
-func notAdmitted(who, from, what string) verdict {
+func notAdmitted(who, from, what string) conditions.Reason {
 	if from == "" {
-		return verdict{v1alpha1.ReasonAccessNotGranted, fmt.Sprintf("%s does not admit %s: its spec.accessPolicy.allowClusterRules must be true", who, what)}
+		return conditions.Reason{Code: v1alpha1.ReasonAccessNotGranted, Message: fmt.Sprintf("%s does not admit %s: its spec.accessPolicy.allowClusterRules must be true", who, what)}
 	}
-	return verdict{v1alpha1.ReasonAccessNotGranted, fmt.Sprintf(
+	return conditions.Reason{Code: v1alpha1.ReasonAccessNotGranted, Message: fmt.Sprintf(
 		"%s does not admit %s of namespace %s: its spec.accessPolicy.namespacedRules must allow that namespace", who, what, from)}
 }
 
@@ -229,7 +224,7 @@ func notAdmitted(who, from, what string) verdict {
 func (p *plan) refuseOverlaps() {
 	ordered := make([]*destinationPlan, 0, len(p.destinations))
 	for _, d := range p.destinations {
-		if d.verdict.ok() {
+		if d.problem.IsZero() {
 			ordered = append(ordered, d)
 		}
 	}
@@ -246,7 +241,7 @@ func (p *plan) refuseOverlaps() {
 		})
 		if i >= 0 {
 			other := taken[at][i].object
-			d.verdict = verdict{v1alpha1.ReasonFolderOverlaps, fmt.Sprintf(
+			d.problem = conditions.Reason{Code: v1alpha1.ReasonFolderOverlaps, Message: fmt.Sprintf(
 				"folder %q lies inside or around folder %q of GitDestination %s on the same branch", d.object.Spec.BaseFolder, other.Spec.BaseFolder, nameOf(other))}
 			continue
 		}
@@ -269,36 +264,36 @@ func canonicalURL(address string) string {
 
 var defaultPorts = map[string]string{"https": "443", "http": "80", "ssh": "22"}
 
-// destinationFor returns the destination of a rule, the verdict about the rule, and as access whether it is admitted. from is
-// the namespace of a WatchRule, empty for a ClusterWatchRule.
-func (p *plan) destinationFor(name types.NamespacedName, from string, namespaces namespaceLookup) (d *destinationPlan, v, access verdict) {
+// destinationFor returns the destination of a rule, why the rule is not in force, and why it is not admitted. from is the namespace of a
+// WatchRule, empty for a ClusterWatchRule.
+func (p *plan) destinationFor(name types.NamespacedName, from string, namespaces namespaceLookup) (d *destinationPlan, problem, access conditions.Reason) {
 	d, ok := p.destinations[name]
 	if !ok {
-		v = verdict{v1alpha1.ReasonDestinationNotFound, fmt.Sprintf("there is no GitDestination %s", name)}
-		return nil, v, v
+		problem = conditions.Reason{Code: v1alpha1.ReasonDestinationNotFound, Message: fmt.Sprintf("there is no GitDestination %s", name)}
+		return nil, problem, problem
 	}
 	kind := "WatchRules"
 	if from == "" {
 		kind = "ClusterWatchRules"
 	}
-	if access = d.refusal(from, kind, namespaces); !access.ok() || d.verdict.ok() {
+	if access = d.refusal(from, kind, namespaces); !access.IsZero() || d.problem.IsZero() {
 		return d, access, access
 	}
-	v = verdict{v1alpha1.ReasonDestinationNotReady, fmt.Sprintf("GitDestination %s: %s", name, d.verdict.message)}
+	problem = conditions.Reason{Code: v1alpha1.ReasonDestinationNotReady, Message: fmt.Sprintf("GitDestination %s: %s", name, d.problem.Message)}
 	if d.repository == nil {
-		access = v
+		access = problem
 	}
-	return d, v, access
+	return d, problem, access
 }
 
 func (p *plan) planRule(r *v1alpha1.WatchRule, in inputs) {
 	out := &rulePlan{uid: r.UID, generation: r.Generation, destination: resolveReference(r.Spec.DestinationRef, r.Namespace)}
 	p.rules[nameOf(r)] = out
-	d, v, access := p.destinationFor(out.destination, r.Namespace, in.namespaces)
-	out.verdict, out.access = in.allowed(r, &r.Status, v), access
+	d, problem, access := p.destinationFor(out.destination, r.Namespace, in.namespaces)
+	out.problem, out.access = in.allowed(r, &r.Status, problem), access
 	objects, err := selectorOrAll(r.Spec.ObjectSelector)
 	if err != nil {
-		out.verdict = verdict{v1alpha1.ReasonNoMatchingTypes, "spec.objectSelector: " + err.Error()}
+		out.problem = conditions.Reason{Code: v1alpha1.ReasonNoMatchingTypes, Message: "spec.objectSelector: " + err.Error()}
 	}
 	for _, item := range r.Spec.Rules {
 		matched := out.resolve(in, item, v1alpha1.ScopeNamespaced)
@@ -311,8 +306,8 @@ func (p *plan) planClusterRule(r *v1alpha1.ClusterWatchRule, in inputs) {
 	ref := r.Spec.DestinationRef
 	out := &rulePlan{uid: r.UID, generation: r.Generation, destination: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}}
 	p.clusterRules[r.Name] = out
-	d, v, access := p.destinationFor(out.destination, "", in.namespaces)
-	out.verdict, out.access = in.allowed(r, &r.Status, v), access
+	d, problem, access := p.destinationFor(out.destination, "", in.namespaces)
+	out.problem, out.access = in.allowed(r, &r.Status, problem), access
 	selectors := make([]selector, len(r.Spec.Rules))
 	for i, item := range r.Spec.Rules {
 		selectors[i] = selector{objects: labels.Everything(), operations: operationsOf(item.Operations)}
@@ -322,7 +317,7 @@ func (p *plan) planClusterRule(r *v1alpha1.ClusterWatchRule, in inputs) {
 		}
 		namespaces, err := metav1.LabelSelectorAsSelector(item.NamespaceSelector)
 		if err != nil {
-			out.verdict = verdict{v1alpha1.ReasonNoMatchingTypes, fmt.Sprintf("spec.rules[%d].namespaceSelector: %v", i, err)}
+			out.problem = conditions.Reason{Code: v1alpha1.ReasonNoMatchingTypes, Message: fmt.Sprintf("spec.rules[%d].namespaceSelector: %v", i, err)}
 		}
 		selectors[i].namespaces = namespaces
 	}
@@ -332,9 +327,9 @@ func (p *plan) planClusterRule(r *v1alpha1.ClusterWatchRule, in inputs) {
 	out.settle(d)
 }
 
-// allowed returns the verdict about a rule, given that about its destination.
-func (in *inputs) allowed(rule metav1.Object, status *v1alpha1.WatchRuleStatus, destination verdict) verdict {
-	if !destination.ok() || in.allow == nil {
+// allowed returns why a rule is not in force. destination is why its destination does not accept it.
+func (in *inputs) allowed(rule metav1.Object, status *v1alpha1.WatchRuleStatus, destination conditions.Reason) conditions.Reason {
+	if !destination.IsZero() || in.allow == nil {
 		return destination
 	}
 	return in.allow(rule, status)
@@ -356,7 +351,7 @@ func (r *rulePlan) resolve(in inputs, item v1alpha1.ResourceRule, scope v1alpha1
 
 // attach adds a selector to the destination if the rule is in force.
 func (r *rulePlan) attach(d *destinationPlan, s selector) {
-	if r.verdict.ok() {
+	if r.problem.IsZero() {
 		d.selection = append(d.selection, s)
 	}
 }
@@ -368,7 +363,7 @@ func (r *rulePlan) settle(d *destinationPlan) {
 	if d == nil {
 		return
 	}
-	if r.verdict.ok() {
+	if r.problem.IsZero() {
 		d.referred = true
 	} else {
 		d.held = true

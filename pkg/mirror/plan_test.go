@@ -121,8 +121,8 @@ func TestDestinationVerdicts(t *testing.T) {
 			in := world()
 			tc.change(&in)
 			namespace, name, _ := strings.Cut(tc.key, "/")
-			got := newPlan(in).destinations[types.NamespacedName{Namespace: namespace, Name: name}].verdict
-			if got.reason != tc.reason || !strings.Contains(got.message, tc.says) {
+			got := newPlan(in).destinations[types.NamespacedName{Namespace: namespace, Name: name}].problem
+			if got.Code != tc.reason || !strings.Contains(got.Message, tc.says) {
 				t.Errorf("verdict %+v, want reason %q saying %q", got, tc.reason, tc.says)
 			}
 		})
@@ -175,7 +175,7 @@ func TestRuleVerdicts(t *testing.T) {
 			tc.change(&in)
 			p := newPlan(in)
 			rule := p.rules[nameOf(in.rules[0])]
-			if got := rule.selected(); got.reason != tc.reason || !strings.Contains(got.message, tc.says) {
+			if got := rule.selectionProblem(); got.Code != tc.reason || !strings.Contains(got.Message, tc.says) {
 				t.Errorf("verdict %+v, want reason %q saying %q", got, tc.reason, tc.says)
 			}
 			if len(rule.types) != tc.types {
@@ -246,7 +246,7 @@ func TestRulesNeedToBeAdmittedTwice(t *testing.T) {
 				if rule.says == "" {
 					reason, operations = "", opAll
 				}
-				if got := rule.plan.verdict; got.reason != reason || !strings.Contains(got.message, rule.says) {
+				if got := rule.plan.problem; got.Code != reason || !strings.Contains(got.Message, rule.says) {
 					t.Errorf("verdict %+v, want reason %q saying %q", got, reason, rule.says)
 				}
 				if rule.selected != operations {

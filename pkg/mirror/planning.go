@@ -21,18 +21,18 @@ import (
 )
 
 const (
-	// planDelay lets changes that come together make one plan.
+	// planDelay batches changes into one plan.
 	planDelay = 50 * time.Millisecond
-	// planRetry is when a plan that could not be put into force is tried again.
+	// planRetry is the delay before a failed plan is retried.
 	planRetry = 5 * time.Second
 )
 
-// planUntil makes a plan now and whenever something has changed, until ctx ends.
+// planUntil computes and applies a plan now and after every signal on replan, until ctx ends.
 func (m *mirror) planUntil(ctx context.Context, group *wait.Group) {
 	for ctx.Err() == nil {
 		var again <-chan time.Time
 		if err := m.plan(ctx, group); err != nil && ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "Plan could not be put into force", "retryAfter", planRetry)
+			klog.FromContext(ctx).Error(err, "Failed to apply plan", "retryAfter", planRetry)
 			again = time.After(planRetry)
 		}
 		select {
@@ -47,13 +47,14 @@ func (m *mirror) planUntil(ctx context.Context, group *wait.Group) {
 	}
 }
 
+// plan computes the plan of the current objects and applies it.
 func (m *mirror) plan(ctx context.Context, group *wait.Group) error {
 	in, err := m.inputs()
 	if err != nil {
 		return err
 	}
 	in.keys = m.encryption.keysFor(ctx, in.destinations)
-	unsettled := m.permissions.settle(ctx, in)
+	unchecked := m.permissions.checkNew(ctx, in)
 	in.allow = m.permissions.allow
 	next := newPlan(in)
 	watches := m.enforce(ctx, next, group)
@@ -66,20 +67,19 @@ func (m *mirror) plan(ctx context.Context, group *wait.Group) error {
 	if err := m.dropRows(ctx); err != nil {
 		return err
 	}
-	return unsettled
+	return unchecked
 }
 
-// enforce puts a plan into force and returns the watches that it needs. Changes are routed
-// by the plan before a comparison that it asks for can begin: what happens after the list
-// of that comparison must not be routed by what was in force before.
+// enforce applies a plan and returns the watches that it needs. The routes are set before the workers are started: an event after the
+// list of a comparison must be routed by the plan that requested the comparison.
 func (m *mirror) enforce(ctx context.Context, next *plan, group *wait.Group) []watch.Watch {
 	m.adopt(next)
 	watches := m.route(next)
-	m.staff(ctx, next, group)
+	m.assignWorkers(ctx, next, group)
 	return watches
 }
 
-// inputs reads what the plan is made of.
+// inputs reads the inputs of a plan from the informers.
 func (m *mirror) inputs() (inputs, error) {
 	snapshot, policy := m.shared.Types.Snapshot(), m.config.Policy
 	in := inputs{
@@ -103,8 +103,7 @@ func (m *mirror) inputs() (inputs, error) {
 	return in, nil
 }
 
-// adopt gives every destination its new plan, meets new ones and forgets those that are
-// gone.
+// adopt sets the plans of the destinations, adds new destinations and removes those that do not exist any more.
 func (m *mirror) adopt(next *plan) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -118,11 +117,11 @@ func (m *mirror) adopt(next *plan) {
 		d, ok := m.destinations[key]
 		if !ok {
 			d = newDestination(p.object)
-			if told, ok := m.earlier[d.uid]; ok {
-				d.record.resume(told)
+			if status, ok := m.earlier[d.uid]; ok {
+				d.record.resume(status)
 			}
-			if left, ok := m.recovered[d.uid]; ok {
-				d.queue = left
+			if queue, ok := m.recovered[d.uid]; ok {
+				d.queue = queue
 			}
 			delete(m.recovered, d.uid)
 			m.destinations[key] = d
@@ -141,8 +140,7 @@ func (m *mirror) adopt(next *plan) {
 	}
 }
 
-// dropRows removes what waits for destinations that are gone: nobody wants it any more.
-// Their files stay in Git.
+// dropRows removes the outbox rows of destinations that do not exist any more. Their files stay in Git.
 func (m *mirror) dropRows(ctx context.Context) error {
 	m.mu.Lock()
 	abandoned := slices.Collect(maps.Keys(m.abandoned))
@@ -158,11 +156,11 @@ func (m *mirror) dropRows(ctx context.Context) error {
 	return nil
 }
 
-// replace gives a destination its new plan.
+// replace sets the plan of a destination and requests what follows from the difference to the previous one.
 func (d *destination) replace(p *destinationPlan) {
 	before := d.plan.Swap(p)
 	if before != nil && (before.branch != p.branch || before.object.Spec.BaseFolder != p.object.Spec.BaseFolder) {
-		d.tree.Store(nil) // the worker reads the new place and compares everything with it
+		d.tree.Store(nil) // The worker reads the new branch or folder and compares everything with it.
 		d.seeds.invalidateAll()
 	}
 	if before != nil && before.prunes() != p.prunes() {
@@ -173,16 +171,16 @@ func (d *destination) replace(p *destinationPlan) {
 	}
 	switch {
 	case p.secrets.sealer != nil:
-		d.plainSecrets.Store(false) // the comparison that this asks for encrypts them
+		d.plainSecrets.Store(false) // The comparison that the new plan requests encrypts them.
 	case before != nil && before.object.Spec.Secrets == v1alpha1.SecretsAsIs:
 		d.plainSecrets.Store(true)
 	}
 }
 
-// demand asks for the comparisons that a plan makes necessary.
-func (d *destination) demand(p *destinationPlan) {
+// requestComparisons requests the comparisons that a plan makes necessary.
+func (d *destination) requestComparisons(p *destinationPlan) {
 	fingerprints := map[schema.GroupVersionResource]string{}
-	// A spec has nothing that JSON cannot express.
+	// Marshalling a spec does not fail.
 	ignored, _ := json.Marshal(p.object.Spec.Ignore)
 	for _, t := range p.types() {
 		fingerprints[t.Resource] = fmt.Sprintf("%s\n%s\n%s\n%s\n%s",
@@ -192,12 +190,12 @@ func (d *destination) demand(p *destinationPlan) {
 	d.seeds.request(p.object.Status.PendingSyncs)
 }
 
-// staff lets every branch that destinations are on have its one worker.
-func (m *mirror) staff(ctx context.Context, next *plan, group *wait.Group) {
+// assignWorkers gives every branch with destinations one worker, and stops the workers of other branches.
+func (m *mirror) assignWorkers(ctx context.Context, next *plan, group *wait.Group) {
 	m.mu.Lock()
 	members := map[branchKey][]*destination{}
 	for key, p := range next.destinations {
-		if p.verdict.ok() {
+		if p.problem.IsZero() {
 			members[p.branch] = append(members[p.branch], m.destinations[key])
 		}
 	}
@@ -209,9 +207,8 @@ func (m *mirror) staff(ctx context.Context, next *plan, group *wait.Group) {
 		}
 	}
 	m.mu.Unlock()
-	// A destination must not be served by two workers at once: one that goes to another
-	// worker ends the first, which begins anew with what is left to it. One that stops may
-	// still ask the mirror something.
+	// Two workers must not serve a destination at the same time: if a destination moves to another branch, its worker is stopped, and
+	// restarted for the remaining destinations. mu must not be held meanwhile, because a worker may need it until it has stopped.
 	for _, running := range leaving {
 		running.stop()
 	}
@@ -219,7 +216,7 @@ func (m *mirror) staff(ctx context.Context, next *plan, group *wait.Group) {
 	defer m.mu.Unlock()
 	for key, destinations := range members {
 		for _, d := range destinations {
-			d.demand(d.plan.Load())
+			d.requestComparisons(d.plan.Load())
 		}
 		running, ok := m.workers[key]
 		if !ok {
@@ -231,15 +228,15 @@ func (m *mirror) staff(ctx context.Context, next *plan, group *wait.Group) {
 	}
 }
 
-// loses says whether a destination of the worker goes to another one.
+// loses reports whether a plan moves a destination of the worker to another branch.
 func (w *worker) loses(next *plan) bool {
 	return slices.ContainsFunc(w.all(), func(d *destination) bool {
 		p, ok := next.destinations[d.key]
-		return ok && p.object.UID == d.uid && p.verdict.ok() && p.branch != w.key
+		return ok && p.object.UID == d.uid && p.problem.IsZero() && p.branch != w.key
 	})
 }
 
-// startWorker begins to serve a branch. The caller holds mu.
+// startWorker starts the worker of a branch. The caller holds mu.
 func (m *mirror) startWorker(ctx context.Context, key branchKey, group *wait.Group) *runningWorker {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -252,14 +249,14 @@ func (m *mirror) startWorker(ctx context.Context, key branchKey, group *wait.Gro
 	return running
 }
 
-// route tells the router who takes which types, and returns the watches needed for that.
+// route sets the router's destinations of each type, and returns the watches that they need.
 func (m *mirror) route(next *plan) []watch.Watch {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	routes := map[schema.GroupVersionResource][]*destination{}
 	var watches []watch.Watch
 	for key, p := range next.destinations {
-		if !p.verdict.ok() {
+		if !p.problem.IsZero() {
 			continue
 		}
 		for _, t := range p.types() {

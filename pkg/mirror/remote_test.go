@@ -137,8 +137,8 @@ func TestHookThatRefuses(t *testing.T) {
 	s.holds("other", "b", inShop)
 	s.waitReady("other", v1alpha1.ReasonSucceeded)
 	repository := nameOf(s.in.repositories[0])
-	if v := s.rejection(repository); v.reason != v1alpha1.ReasonPushRejected || !strings.Contains(v.message, "branch main: cannot push: ") ||
-		!strings.Contains(v.message, "main is frozen until Monday") {
+	if v := s.rejection(repository); v.Code != v1alpha1.ReasonPushRejected || !strings.Contains(v.Message, "branch main: cannot push: ") ||
+		!strings.Contains(v.Message, "main is frozen until Monday") {
 		t.Errorf("the repository is %+v", v)
 	}
 	rechecks := s.rechecks.Load()
@@ -148,7 +148,7 @@ func TestHookThatRefuses(t *testing.T) {
 	s.git.hook(t, "shop.git", "update", "")
 	s.mirrored()
 	s.waitReady("main", v1alpha1.ReasonSucceeded)
-	if v := s.rejection(repository); !v.ok() || s.rechecks.Load() == rechecks {
+	if v := s.rejection(repository); !v.IsZero() || s.rechecks.Load() == rechecks {
 		t.Errorf("the repository is %+v after %d checks", v, s.rechecks.Load())
 	}
 }

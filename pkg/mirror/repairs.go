@@ -22,34 +22,34 @@ import (
 )
 
 const (
-	// repairInterval is how often the Secrets of repositories that fail are looked at.
+	// repairInterval is how often the Secrets of failing repositories are polled.
 	repairInterval = 5 * time.Second
-	// repairTimeout bounds one look at a Secret.
+	// repairTimeout bounds one read of a Secret.
 	repairTimeout = 5 * time.Second
 )
 
-// repairs lets a repository that fails be tried again as soon as a Secret that it names is another, and not only when
-// its backoff ends, minutes later. It asks for the Secrets by name, while something fails and only then: that takes no
-// right which reading them does not take, and nothing where all is well. A change that comes before the first look is
-// one for the backoff, which is short then.
+// repairs retries a failing repository as soon as one of its Secrets has changed, instead of when its backoff ends, minutes later.
+//
+// It reads the Secrets by name, and only while a repository fails. That needs no permission beyond reading them, and no requests while
+// nothing fails. A change before the first poll is left to the backoff, which is short then.
 type repairs struct {
-	// failing returns the configurations of the repositories that fail.
+	// failing returns the configurations of the failing repositories.
 	failing func() []*v1alpha1.GitRepoConfig
-	// version is different for a Secret that is another; empty when there is none.
+	// version returns the version of a Secret; empty if it does not exist.
 	version func(context.Context, types.NamespacedName) (string, error)
-	// retry lets a repository be tried again now.
+	// retry ends the backoff of a repository.
 	retry func(types.NamespacedName)
-	// seen are the versions of the Secrets of each repository that fails, by name.
+	// seen has the versions of the Secrets of each failing repository, by the name of the Secret.
 	seen map[types.NamespacedName]map[string]string
 }
 
-// run looks until ctx ends.
+// run polls until ctx ends.
 func (r *repairs) run(ctx context.Context) {
-	wait.UntilWithContext(ctx, r.look, repairInterval)
+	wait.UntilWithContext(ctx, r.poll, repairInterval)
 }
 
-// look tries again what has got other Secrets since the last look.
-func (r *repairs) look(ctx context.Context) {
+// poll retries the repositories whose Secrets have changed since the last poll.
+func (r *repairs) poll(ctx context.Context) {
 	before := r.seen
 	r.seen = map[types.NamespacedName]map[string]string{}
 	for _, config := range r.failing() {
@@ -57,13 +57,13 @@ func (r *repairs) look(ctx context.Context) {
 		versions := r.versions(ctx, config, before[name])
 		r.seen[name] = versions
 		if known, ok := before[name]; ok && !maps.Equal(known, versions) {
-			klog.FromContext(ctx).V(2).Info("Repository is tried again because its Secrets have changed", "repository", name)
+			klog.FromContext(ctx).V(2).Info("Retrying repository because its Secrets have changed", "repository", name)
 			r.retry(name)
 		}
 	}
 }
 
-// versions returns those of the Secrets that a configuration names. One that cannot be read is as it was before.
+// versions returns the versions of the Secrets that a configuration references. A Secret that cannot be read keeps its last version.
 func (r *repairs) versions(ctx context.Context, config *v1alpha1.GitRepoConfig, before map[string]string) map[string]string {
 	versions := map[string]string{}
 	for _, name := range secretsOf(config) {
@@ -71,7 +71,7 @@ func (r *repairs) versions(ctx context.Context, config *v1alpha1.GitRepoConfig, 
 		version, err := r.version(bounded, types.NamespacedName{Namespace: config.Namespace, Name: name})
 		cancel()
 		if err != nil {
-			klog.FromContext(ctx).V(2).Info("Secret of a repository cannot be looked at", "repository", nameOf(config), "secret", name, "reason", err.Error())
+			klog.FromContext(ctx).V(2).Info("Failed to read Secret of repository", "repository", nameOf(config), "secret", name, "reason", err.Error())
 			version = before[name]
 		}
 		versions[name] = version
@@ -79,7 +79,7 @@ func (r *repairs) versions(ctx context.Context, config *v1alpha1.GitRepoConfig, 
 	return versions
 }
 
-// secretsOf returns the names of the Secrets that a configuration names.
+// secretsOf returns the names of the Secrets that a configuration references.
 func secretsOf(config *v1alpha1.GitRepoConfig) (names []string) {
 	if ref := config.Spec.SecretRef; ref != nil {
 		names = append(names, ref.Name)
@@ -90,7 +90,7 @@ func secretsOf(config *v1alpha1.GitRepoConfig) (names []string) {
 	return names
 }
 
-// secretVersions asks a cluster for the metadata of Secrets, by which one is told from the next.
+// secretVersions returns a function that reads the version of a Secret from its metadata: its UID and resourceVersion.
 func secretVersions(client metadata.Interface) func(context.Context, types.NamespacedName) (string, error) {
 	secrets := client.Resource(corev1.SchemeGroupVersion.WithResource("secrets"))
 	return func(ctx context.Context, name types.NamespacedName) (string, error) {
@@ -109,7 +109,7 @@ func secretVersions(client metadata.Interface) func(context.Context, types.Names
 func (m *mirror) failingRepositories() []*v1alpha1.GitRepoConfig {
 	configs, err := m.informers.Configbutler().V1alpha1().GitRepoConfigs().Lister().List(labels.Everything())
 	if err != nil {
-		return nil // a lister of an informer has no errors
+		return nil // Listing from an informer does not fail.
 	}
 	branches := m.failingBranches()
 	return slices.DeleteFunc(configs, func(config *v1alpha1.GitRepoConfig) bool {
@@ -117,7 +117,7 @@ func (m *mirror) failingRepositories() []*v1alpha1.GitRepoConfig {
 	})
 }
 
-// failingBranches returns the repositories of which a branch cannot be served.
+// failingBranches returns the repositories with a branch that waits for a retry.
 func (m *mirror) failingBranches() map[types.NamespacedName]bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -130,7 +130,7 @@ func (m *mirror) failingBranches() map[types.NamespacedName]bool {
 	return failing
 }
 
-// retryRepository lets a repository be checked, and its branches tried, again now.
+// retryRepository checks a repository now and ends the backoff of its branches.
 func (m *mirror) retryRepository(name types.NamespacedName) {
 	m.checks.queue.Forget(name)
 	m.checks.queue.Add(name)

@@ -71,17 +71,17 @@ func TestRepairedSecretIsTriedAtOnce(t *testing.T) {
 			s.waitReady("main", tt.reason)
 			var retried []string
 			r := repairsOf(s, &retried)
-			r.look(t.Context())
-			r.look(t.Context())
+			r.poll(t.Context())
+			r.poll(t.Context())
 			if len(retried) > 0 {
 				t.Fatalf("tried again although nothing has changed: %v", retried)
 			}
 			s.putSecret(tt.secret, tt.right)
-			r.look(t.Context())
+			r.poll(t.Context())
 			s.mirrored()
 			s.waitReady("main", v1alpha1.ReasonSucceeded)
 			s.putSecret(tt.secret, tt.wrong)
-			r.look(t.Context())
+			r.poll(t.Context())
 			if !slices.Equal(retried, []string{"shop/repo"}) || len(r.seen) != 0 {
 				t.Errorf("tried again: %v; remembered of what does not fail: %v", retried, slices.Collect(maps.Keys(r.seen)))
 			}
@@ -104,7 +104,7 @@ func TestSecretThatCannotBeLookedAtHasNotChanged(t *testing.T) {
 		retried int
 	}{{"1", nil, 0}, {"", errors.New("forbidden"), 0}, {"1", nil, 0}, {"2", nil, 1}, {"", nil, 2}, {"2", nil, 3}} {
 		version, failure = step.version, step.failure
-		r.look(t.Context())
+		r.poll(t.Context())
 		if retried != step.retried {
 			t.Errorf("after %+v it was tried again %d times", step, retried)
 		}

@@ -23,29 +23,28 @@ import (
 	"k8s.io/klog/v2"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller/conditions"
 	"github.com/configbutler/slipstream/pkg/controller/events"
 )
 
 const (
-	// publishInterval is the least time between two rounds of reports.
+	// publishInterval is the minimum time between two updates of statuses.
 	publishInterval = time.Second
-	// A round of which a part failed is followed by another after publishRetryMin,
-	// doubling up to publishRetryMax.
+	// A failed update is retried after publishRetryMin, doubling up to publishRetryMax.
 	publishRetryMin = 2 * time.Second
 	publishRetryMax = time.Minute
 )
 
 func compareNames(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) }
 
-// publisher keeps the GitDestinationStatuses and the statuses of destinations and rules.
+// publisher writes the GitDestinationStatuses, and the statuses of destinations and rules.
 type publisher struct {
-	*mirror
-	// written are the records as they were last written.
+	mirror *mirror
+	// written has the records as they were last written, by the UID of their destination.
 	written map[types.UID]v1alpha1.GitDestinationRecord
 }
 
-// publishUntil brings what is reported up to date whenever something has changed, until
-// ctx ends.
+// publishUntil updates the statuses after every signal on publish, until ctx ends.
 func (m *mirror) publishUntil(ctx context.Context) {
 	p := &publisher{mirror: m, written: map[types.UID]v1alpha1.GitDestinationRecord{}}
 	backoff := wait.Backoff{Duration: publishRetryMin, Factor: 2, Jitter: 0.1, Steps: 30, Cap: publishRetryMax}
@@ -53,9 +52,9 @@ func (m *mirror) publishUntil(ctx context.Context) {
 	defer queueDepth.Set(0)
 	for {
 		var again <-chan time.Time
-		if err := p.round(ctx); err != nil && ctx.Err() == nil {
+		if err := p.update(ctx); err != nil && ctx.Err() == nil {
 			delay := retry.Step()
-			klog.FromContext(ctx).Error(err, "Reports could not all be written", "retryAfter", delay.Round(time.Millisecond))
+			klog.FromContext(ctx).Error(err, "Failed to update statuses", "retryAfter", delay.Round(time.Millisecond))
 			again = time.After(delay)
 		} else {
 			retry = backoff
@@ -74,34 +73,36 @@ func (m *mirror) publishUntil(ctx context.Context) {
 	}
 }
 
-// round writes what is new. What cannot be written keeps nothing else from being.
-func (p *publisher) round(ctx context.Context) error {
+// update writes the statuses that have changed. An error of one does not prevent the others from being written.
+func (p *publisher) update(ctx context.Context) error {
 	var errs []error
-	destinations, waiting := p.allDestinations(), 0
+	destinations, pending := p.mirror.allDestinations(), 0
 	for _, d := range destinations {
-		waiting += d.queue.Backlog().Rows
-		if err := p.report(ctx, d); err != nil {
+		pending += d.queue.Backlog().Rows
+		if err := p.writeDestination(ctx, d); err != nil {
 			errs = append(errs, fmt.Errorf("GitDestination %s: %w", d.key, err))
 		}
 	}
-	queueDepth.Set(float64(waiting))
+	queueDepth.Set(float64(pending))
 	maps.DeleteFunc(p.written, func(uid types.UID, _ v1alpha1.GitDestinationRecord) bool {
 		return !slices.ContainsFunc(destinations, func(d *destination) bool { return d.uid == uid })
 	})
-	if now := p.inForce.Load(); now != nil {
+	if now := p.mirror.inForce.Load(); now != nil {
 		errs = append(errs, p.writeRuleStatuses(ctx, now)...)
 	}
 	return errors.Join(errs...)
 }
 
-// report writes what has changed about one destination.
-func (p *publisher) report(ctx context.Context, d *destination) error {
-	plan, failure := d.plan.Load(), p.failure(d)
-	record := newRecord(d, failure, p.depth(plan.branch), func(t schema.GroupVersionResource) (bool, string) { return p.watches.of(plan, t) })
+// writeDestination writes the record and the status of one destination. The record is written first, because the status drops the sync
+// requests that are completed according to the record.
+func (p *publisher) writeDestination(ctx context.Context, d *destination) error {
+	m, plan := p.mirror, d.plan.Load()
+	failure := m.failure(d)
+	record := newRecord(d, failure, m.depth(plan.branch), func(t schema.GroupVersionResource) (bool, string) { return m.watches.of(plan, t) })
 	if written, ok := p.written[d.uid]; !ok || !equality.Semantic.DeepEqual(record.Status, written) {
-		err := p.shared.Records.Write(ctx, record)
+		err := m.shared.Records.Write(ctx, record)
 		if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err) {
-			return nil // its namespace is going
+			return nil // Its namespace is being deleted.
 		}
 		if err != nil {
 			return fmt.Errorf("write the GitDestinationStatus: %w", err)
@@ -111,7 +112,7 @@ func (p *publisher) report(ctx context.Context, d *destination) error {
 	return p.writeDestinationStatus(ctx, d, failure, record.Status.Syncs)
 }
 
-// depth is how many changes wait for a branch, of all destinations on it.
+// depth returns the number of pending changes of all destinations of a branch.
 func (m *mirror) depth(key branchKey) (rows int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -123,7 +124,7 @@ func (m *mirror) depth(key branchKey) (rows int) {
 	return rows
 }
 
-// failure is what keeps a destination back; nil if nothing does.
+// failure returns the error that blocks a destination; nil if there is none.
 func (m *mirror) failure(d *destination) error {
 	if blocked := m.blocked.Load(); blocked != nil && *blocked != nil {
 		return *blocked
@@ -131,69 +132,70 @@ func (m *mirror) failure(d *destination) error {
 	return d.record.current().failure
 }
 
-// writeDestinationStatus writes the conditions, and drops the requests of which the record
-// tells that they have been carried out.
-func (p *publisher) writeDestinationStatus(ctx context.Context, d *destination, failure error, told []v1alpha1.SyncProgress) error {
-	object, err := p.informers.Configbutler().V1alpha1().GitDestinations().Lister().GitDestinations(d.key.Namespace).Get(d.key.Name)
+// writeDestinationStatus writes the conditions, and drops the sync requests that are completed according to the written record.
+func (p *publisher) writeDestinationStatus(ctx context.Context, d *destination, failure error, recorded []v1alpha1.SyncProgress) error {
+	m := p.mirror
+	object, err := m.informers.Configbutler().V1alpha1().GitDestinations().Lister().GitDestinations(d.key.Namespace).Get(d.key.Name)
 	if err != nil || object.UID != d.uid {
-		return nil //nolint:nilerr // it is going
+		return nil //nolint:nilerr // It has been deleted.
 	}
-	reports := p.router.authors.reports(time.Now())
-	client := p.shared.Client.ConfigbutlerV1alpha1().GitDestinations(d.key.Namespace)
-	return writeStatus(ctx, p.announcer, client, object, conditionsOfDestination, func(object *v1alpha1.GitDestination) bool {
+	reports := m.router.authors.reports(time.Now())
+	client := m.shared.Client.ConfigbutlerV1alpha1().GitDestinations(d.key.Namespace)
+	return writeStatus(ctx, m.announcer, client, object, conditionsOfDestination, func(object *v1alpha1.GitDestination) bool {
 		before := object.Status
 		object.Status.ObservedGeneration = d.plan.Load().object.Generation
 		object.Status.Conditions = destinationConditions(d, failure, reports, object.Status.Conditions)
-		object.Status.PendingSyncs = withoutDone(object.Status.PendingSyncs, told)
+		object.Status.PendingSyncs = withoutDone(object.Status.PendingSyncs, recorded)
 		return !equality.Semantic.DeepEqual(before, object.Status)
 	})
 }
 
-// writeRuleStatuses brings the statuses of all rules up to date.
+// writeRuleStatuses writes the statuses of all rules of a plan.
 func (p *publisher) writeRuleStatuses(ctx context.Context, now *plan) (errs []error) {
-	api, lists := p.shared.Client.ConfigbutlerV1alpha1(), p.informers.Configbutler().V1alpha1()
+	m := p.mirror
+	api, lists := m.shared.Client.ConfigbutlerV1alpha1(), m.informers.Configbutler().V1alpha1()
 	for key, rp := range now.rules {
 		rule, err := lists.WatchRules().Lister().WatchRules(key.Namespace).Get(key.Name)
 		if err != nil || rule.UID != rp.uid {
-			continue // it is going
+			continue // It has been deleted.
 		}
-		v, destination := p.ruleVerdict(rp)
+		problem, destination := m.ruleProblem(rp)
 		client := api.WatchRules(key.Namespace)
-		err = writeStatus(ctx, p.announcer, client, rule, conditionsOfWatchRule, func(object *v1alpha1.WatchRule) bool {
-			return ruleStatus(rp, v, destination, &object.Status)
+		err = writeStatus(ctx, m.announcer, client, rule, conditionsOfWatchRule, func(object *v1alpha1.WatchRule) bool {
+			return updateRuleStatus(rp, problem, destination, &object.Status)
 		})
 		errs = append(errs, wrap(fmt.Sprintf("write the status of WatchRule %s", key), err))
 	}
 	for name, rp := range now.clusterRules {
 		rule, err := lists.ClusterWatchRules().Lister().Get(name)
 		if err != nil || rule.UID != rp.uid {
-			continue // it is going
+			continue // It has been deleted.
 		}
-		v, destination := p.ruleVerdict(rp)
+		problem, destination := m.ruleProblem(rp)
 		client := api.ClusterWatchRules()
-		err = writeStatus(ctx, p.announcer, client, rule, conditionsOfClusterWatchRule, func(object *v1alpha1.ClusterWatchRule) bool {
-			return ruleStatus(rp, v, destination, &object.Status)
+		err = writeStatus(ctx, m.announcer, client, rule, conditionsOfClusterWatchRule, func(object *v1alpha1.ClusterWatchRule) bool {
+			return updateRuleStatus(rp, problem, destination, &object.Status)
 		})
 		errs = append(errs, wrap(fmt.Sprintf("write the status of ClusterWatchRule %s", name), err))
 	}
 	return errs
 }
 
-// ruleVerdict says whether everything that a rule selects, and its destination takes, is
-// watched and compared; and, of a rule in force, whether changes reach the folder of its destination.
-func (m *mirror) ruleVerdict(r *rulePlan) (v, destination verdict) {
+// ruleProblem returns why something that a rule selects and its destination mirrors is not watched or compared and, for a rule in force,
+// why changes are not written to the folder of its destination.
+func (m *mirror) ruleProblem(r *rulePlan) (problem, destination conditions.Reason) {
 	m.mu.Lock()
 	d := m.destinations[r.destination]
 	m.mu.Unlock()
-	if v := r.selected(); !v.ok() || d == nil {
-		return v, verdict{}
+	if problem := r.selectionProblem(); !problem.IsZero() || d == nil {
+		return problem, conditions.Reason{}
 	}
 	p := d.plan.Load()
-	return m.watched(r, d, p), p.writable(m.failure(d))
+	return m.watchProblem(r, d, p), p.writeProblem(m.failure(d))
 }
 
-// watched says whether everything that a rule selects, and its destination takes, is watched and compared.
-func (m *mirror) watched(r *rulePlan, d *destination, p *destinationPlan) verdict {
+// watchProblem returns why something that a rule selects and its destination mirrors is not watched or compared.
+func (m *mirror) watchProblem(r *rulePlan, d *destination, p *destinationPlan) conditions.Reason {
 	for _, t := range r.types {
 		if !p.takes(t.Resource) {
 			continue
@@ -201,14 +203,14 @@ func (m *mirror) watched(r *rulePlan, d *destination, p *destinationPlan) verdic
 		ok, failure := m.watches.of(p, t.Resource)
 		switch {
 		case failure != "":
-			return verdict{v1alpha1.ReasonWatchFailed, failure}
+			return conditions.Reason{Code: v1alpha1.ReasonWatchFailed, Message: failure}
 		case !ok:
-			return progressing(fmt.Sprintf("%s is being watched for the first time", t.Resource.GroupResource()))
+			return conditions.Progressing(fmt.Sprintf("%s is being watched for the first time", t.Resource.GroupResource()))
 		case !d.seeds.compared(t.Resource):
-			return progressing(fmt.Sprintf("%s is being compared with the folder", t.Resource.GroupResource()))
+			return conditions.Progressing(fmt.Sprintf("%s is being compared with the folder", t.Resource.GroupResource()))
 		}
 	}
-	return verdict{}
+	return conditions.Reason{}
 }
 
 // statusObject is an object whose status is written.
@@ -223,21 +225,20 @@ type statusClient[T any] interface {
 	UpdateStatus(ctx context.Context, object T, options metav1.UpdateOptions) (T, error)
 }
 
-// writeStatus applies change to the newest version of an object and writes its status if
-// change says that something is new, of which Events tell as well. An object that is gone,
-// or has been made anew, is left alone.
+// writeStatus applies change to the newest version of an object. If change reports a difference, it writes the status and records Events
+// of the changed conditions. It does nothing if the object has been deleted, or replaced by another with the same name.
 func writeStatus[T statusObject[T]](
-	ctx context.Context, a *events.Announcer, client statusClient[T], object T, conditions func(T) []metav1.Condition, change func(T) bool,
+	ctx context.Context, a *events.Announcer, client statusClient[T], object T, conditionsOf func(T) []metav1.Condition, change func(T) bool,
 ) error {
 	uid, latest := object.GetUID(), object.DeepCopy()
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		before := conditions(latest.DeepCopy())
+		before := conditionsOf(latest.DeepCopy())
 		if !change(latest) {
 			return nil
 		}
 		_, err := client.UpdateStatus(ctx, latest, metav1.UpdateOptions{})
 		if err == nil {
-			a.Announce(latest, before, conditions(latest))
+			a.Announce(latest, before, conditionsOf(latest))
 		}
 		if !apierrors.IsConflict(err) {
 			return err

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller/conditions"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
@@ -32,13 +33,14 @@ type repositories struct {
 	now func() time.Time
 }
 
-// refusedError is an error with the reason of a condition.
-type refusedError struct{ verdict }
+// reasonError is an error with the reason of a condition.
+type reasonError struct{ reason conditions.Reason }
 
-func (e *refusedError) Error() string { return e.message }
+func (e *reasonError) Error() string { return e.reason.Message }
 
-func refused(reason, format string, arguments ...any) error {
-	return &refusedError{verdict{reason, fmt.Sprintf(format, arguments...)}}
+// refused returns a reasonError with a formatted message.
+func refused(code, format string, arguments ...any) error {
+	return &reasonError{conditions.Reason{Code: code, Message: fmt.Sprintf(format, arguments...)}}
 }
 
 // remote returns the remote of a repository with the current credentials of its Secret.
@@ -134,23 +136,24 @@ func firstOf(secret *corev1.Secret, keys []string) (string, []byte) {
 	return "", nil
 }
 
-// verdictOf returns the verdict of an error; otherwise is the reason of an unclassified one.
-func verdictOf(err error, otherwise string) verdict {
-	var refusal *refusedError
+// reasonOf returns the reason of an error, zero without one. otherwise is the code for an error that has none.
+func reasonOf(err error, otherwise string) conditions.Reason {
+	var refusal *reasonError
 	var git *gitrepo.Error
 	switch {
 	case err == nil:
-		return verdict{}
+		return conditions.Reason{}
 	case errors.As(err, &refusal):
-		return refusal.verdict
+		return refusal.reason
 	case errors.As(err, &git):
-		return verdict{reasonOfKind(git.Kind), git.Error()}
+		return conditions.Reason{Code: codeOfKind(git.Kind), Message: git.Error()}
 	default:
-		return verdict{otherwise, err.Error()}
+		return conditions.Reason{Code: otherwise, Message: err.Error()}
 	}
 }
 
-func reasonOfKind(kind gitrepo.Kind) string {
+// codeOfKind returns the reason code of a Git error.
+func codeOfKind(kind gitrepo.Kind) string {
 	switch kind {
 	case gitrepo.Unauthorized:
 		return v1alpha1.ReasonAuthenticationFailed

@@ -10,7 +10,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
-// Resolver reads rules as the mirror does.
+// Resolver resolves rules in the same way as the mirror.
 type Resolver struct {
 	Types  *watch.Types
 	Policy watch.Policy
@@ -18,10 +18,10 @@ type Resolver struct {
 
 var _ access.Resolver = &Resolver{}
 
-// Preset is what a rule means that names no resources.
+// Preset returns the resources of a rule that names none.
 func (r *Resolver) Preset() []schema.GroupResource { return r.Policy.Default }
 
-// Resolve asks the types that are known of the cluster. What might exist in a group that does not answer is no miss.
+// Resolve resolves a selection with the discovered types. A resource of a group whose discovery failed is not reported as unmatched.
 func (r *Resolver) Resolve(selection access.Selection) (resources []schema.GroupResource, unmatched []string, known bool) {
 	snapshot := r.Types.Snapshot()
 	if snapshot == nil {

@@ -153,7 +153,7 @@ func pendingOf(change outbox.Change, sequence uint64) outbox.Pending {
 // next returns the change of an event for one destination, and whether it changes a file.
 func (r *router) next(ctx context.Context, d *destination, a *arrival) (outbox.Change, bool) {
 	p, object := d.plan.Load(), a.object
-	if p == nil || !p.verdict.ok() {
+	if p == nil || !p.problem.IsZero() {
 		return outbox.Change{}, false
 	}
 	ops := p.operations(a.resource, a.change.Object, r.namespaces)

@@ -175,7 +175,7 @@ func (s *stage) start() {
 	group := s.group
 	m.router.authors.joiner.Start(ctx, group)
 	group.Start(func() { m.services.outbox.Run(ctx, m.outboxEvents()) })
-	group.StartWithContext(ctx, m.takeDeposits)
+	group.StartWithContext(ctx, m.receiveDeposits)
 	m.earlier = s.earlier
 	s.stop = sync.OnceFunc(func() {
 		cancel()
@@ -338,7 +338,7 @@ func (s *stage) idle() {
 	eventually(s.t, "idle", func() error {
 		for _, d := range s.allDestinations() {
 			if d.seeds.outstanding() || d.queue.Backlog().Rows > 0 || !d.record.current().served {
-				return fmt.Errorf("%s: %s", d.key, sentence(d, s.failure(d)))
+				return fmt.Errorf("%s: %s", d.key, summarize(d, s.failure(d)))
 			}
 		}
 		return nil

@@ -17,16 +17,15 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
-// newRecord makes the GitDestinationStatus of a destination as it is now. failure is what
-// keeps it back, nil if nothing does; depth is how much waits for its branch; watching tells
-// how each type is being watched.
+// newRecord returns the current GitDestinationStatus of a destination. failure is the error that blocks it, nil if there is none; depth is
+// the number of pending changes of its branch; watching reports whether a type is watched, and why not.
 func newRecord(
 	d *destination, failure error, depth int, watching func(schema.GroupVersionResource) (ok bool, message string),
 ) *v1alpha1.GitDestinationStatus {
-	p, f, waiting := d.plan.Load(), d.record.current(), d.queue.Backlog()
+	p, f, pending := d.plan.Load(), d.record.current(), d.queue.Backlog()
 	status := v1alpha1.GitDestinationRecord{
-		State: printable.Text(sentence(d, failure)), Branch: p.object.Spec.Branch, Folder: p.object.Spec.BaseFolder,
-		PendingChanges: int64(waiting.Rows), QueueDepth: int64(depth), OldestPendingTime: timeOrNil(waiting.Oldest),
+		State: printable.Text(summarize(d, failure)), Branch: p.object.Spec.Branch, Folder: p.object.Spec.BaseFolder,
+		PendingChanges: int64(pending.Rows), QueueDepth: int64(depth), OldestPendingTime: timeOrNil(pending.Oldest),
 		OrphansRemoved: f.orphansRemoved, OrphansHeld: f.orphansHeld, PushRetries: f.retries,
 		LastPushTime: timeOrNil(f.lastPush), LastSeedTime: timeOrNil(f.compared),
 		Attribution: f.authors, LeaseHolder: f.leaseHolder,
@@ -66,7 +65,7 @@ func timeOrNil(t time.Time) *metav1.Time {
 	return &stamp
 }
 
-// commitURL is the link that the repository's webURLTemplate makes.
+// commitURL returns the URL of a commit from the repository's webURLTemplate; empty if there is none.
 func commitURL(p *destinationPlan, hash gitrepo.Hash) string {
 	if p.repository == nil {
 		return ""
@@ -74,22 +73,22 @@ func commitURL(p *destinationPlan, hash gitrepo.Hash) string {
 	return strings.ReplaceAll(p.repository.Spec.WebURLTemplate, "{sha}", hash.String())
 }
 
-// sentence says in one sentence how a destination is.
-func sentence(d *destination, failure error) string {
-	p, waiting := d.plan.Load(), d.queue.Backlog()
+// summarize describes the state of a destination in one sentence.
+func summarize(d *destination, failure error) string {
+	p, pending := d.plan.Load(), d.queue.Backlog()
 	switch {
-	case !p.verdict.ok():
-		return "Not mirrored: " + p.verdict.message
+	case !p.problem.IsZero():
+		return "Not mirrored: " + p.problem.Message
 	case p.object.Spec.Suspend:
-		return fmt.Sprintf("Suspended, %s", pendingText(waiting.Rows))
+		return fmt.Sprintf("Suspended, %s", pendingText(pending.Rows))
 	case failure != nil:
 		return "Retrying: " + failure.Error()
 	case !p.referred:
 		return "No rule refers to it"
 	case d.seeds.outstanding():
 		return "Comparing with the cluster"
-	case waiting.Rows > 0:
-		return pendingText(waiting.Rows)
+	case pending.Rows > 0:
+		return pendingText(pending.Rows)
 	default:
 		return "Up to date"
 	}
@@ -102,7 +101,10 @@ func pendingText(n int) string {
 	return fmt.Sprintf("%d changes wait", n)
 }
 
-func watchReports(d *destination, counts map[schema.GroupVersionResource]int64, watching func(schema.GroupVersionResource) (bool, string)) []v1alpha1.ResourceTypeWatch {
+// watchReports returns the state of each selected type. counts are the numbers of files by type.
+func watchReports(
+	d *destination, counts map[schema.GroupVersionResource]int64, watching func(schema.GroupVersionResource) (bool, string),
+) []v1alpha1.ResourceTypeWatch {
 	var reports []v1alpha1.ResourceTypeWatch
 	for _, r := range d.seeds.report() {
 		report := v1alpha1.ResourceTypeWatch{

@@ -33,7 +33,7 @@ func (w *worker) sweep(ctx context.Context, members []member, m member) error {
 		return nil
 	}
 	if p.held || time.Now().Before(m.sweepableAt(p)) {
-		w.tellSwept(m, found{}) // Sync requests do not wait for this.
+		w.recordSweep(m, found{}) // Sync requests do not wait for this.
 		return nil
 	}
 	if !m.seeds.takeSweep() {
@@ -66,13 +66,13 @@ func (w *worker) sweep(ctx context.Context, members []member, m member) error {
 	pushed, err := w.pushSeed(ctx, members, m, changes, nil)
 	if err == nil {
 		w.announceSeed(m, pushed, "of types that no rule selects any more")
-		w.tellSwept(m, found{removed: pushed.removed, held: len(held)})
+		w.recordSweep(m, found{removed: pushed.removed, held: len(held)})
 	}
 	return err
 }
 
-// tellSwept answers those who asked for a comparison.
-func (w *worker) tellSwept(m member, f found) {
+// recordSweep records the result of a sweep with the sync requests that wait for it.
+func (w *worker) recordSweep(m member, f found) {
 	if m.seeds.swept(f) {
 		w.services.changed()
 	}

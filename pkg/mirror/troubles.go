@@ -11,17 +11,19 @@ import (
 	"github.com/configbutler/slipstream/pkg/controller/events"
 )
 
-// Reasons of Events about a destination that are not those of its conditions.
+// Reasons of Events about a destination that are not reasons of its conditions.
 const (
-	// reasonSeeded says how many files were written because a comparison found them missing or different.
+	// reasonSeeded reports the number of files that a comparison has written.
 	reasonSeeded = "Seeded"
-	// reasonOrphansRemoved says how many files were removed because no object maps to them, or no rule selects their type any more.
+	// reasonOrphansRemoved reports the number of files that were removed because no object maps to them, or no rule selects their type
+	// any more.
 	reasonOrphansRemoved = "OrphansRemoved"
-	// reasonNotAppliable says that files were pushed which server-side apply does not bring back.
+	// reasonNotAppliable reports pushed files that server-side apply cannot restore.
 	reasonNotAppliable = "NotAppliable"
 )
 
-// troublesOf reads conditions. While it cannot be said whether an object is ready, what was told before stays.
+// troublesOf returns the problems that conditions report, for Events. While Ready is Progressing or Suspended its last problem remains, so
+// that it is not announced again.
 func troublesOf(conditions []metav1.Condition, before events.Troubles) events.Troubles {
 	now := events.Troubles{}
 	for _, c := range conditions {
@@ -36,7 +38,7 @@ func troublesOf(conditions []metav1.Condition, before events.Troubles) events.Tr
 				now[c.Type] = c.Reason
 			}
 		case v1alpha1.ConditionOwnershipConflict:
-			if c.Status == metav1.ConditionTrue && !toldByReady(conditions, c.Reason) {
+			if c.Status == metav1.ConditionTrue && !reportedByReady(conditions, c.Reason) {
 				now[c.Type] = c.Reason
 			}
 		case v1alpha1.ConditionSecretsEncrypted:
@@ -52,8 +54,8 @@ func troublesOf(conditions []metav1.Condition, before events.Troubles) events.Tr
 	return now
 }
 
-// toldByReady says whether the condition Ready is False for a reason.
-func toldByReady(conditions []metav1.Condition, reason string) bool {
+// reportedByReady reports whether the condition Ready is False with a reason.
+func reportedByReady(conditions []metav1.Condition, reason string) bool {
 	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
 	return ready != nil && ready.Status == metav1.ConditionFalse && ready.Reason == reason
 }
