@@ -11,8 +11,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/format"
 )
 
-// connect returns the delivery sink for a spec. The caller must close it.
-func (c *pipelines) connect(p *pipe, spec *v1alpha1.PipelineSink) (delivery.Sink, error) {
+// connect returns the delivery.Sink of a spec. The caller must close it.
+func (c *pipelines) connect(p *pipeline, spec *v1alpha1.PipelineSink) (delivery.Sink, error) {
 	cluster, err := c.config.SinkClient()
 	if err != nil {
 		return nil, err

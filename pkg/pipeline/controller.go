@@ -48,14 +48,14 @@ func (c *Controller) Setup(_ context.Context, shared *controller.Shared) (contro
 }
 
 const (
-	// One sink makes so many requests in a second at most: a Secret is read for each batch, and a Job takes four. This also bounds how
-	// fast Jobs are made.
+	// sinkQPS and sinkBurst limit the requests of one sink: each batch reads a Secret, and a Job needs four requests. They also bound
+	// how fast Jobs are created.
 	sinkQPS   = 10
 	sinkBurst = 20
 )
 
-// SinkClients returns a Config.SinkClient for the cluster of config. Its clients share connections, but no rate limit: a sink with much
-// to deliver does not delay another one.
+// SinkClients returns a Config.SinkClient for the cluster of config. Its clients share connections, but no rate limit, so that a sink with
+// many changes does not delay another one.
 func SinkClients(cluster *rest.Config) (func() (kubernetes.Interface, error), error) {
 	config := rest.AddUserAgent(rest.CopyConfig(cluster), "pipeline")
 	config.QPS, config.Burst, config.RateLimiter = sinkQPS, sinkBurst, nil

@@ -58,12 +58,12 @@ func sentOf(sink v1alpha1.PipelineRunSink) string {
 		text += fmt.Sprintf(", of which it refused %d", sink.Rejected)
 	}
 	if left := sink.Total - sink.Done; left > 0 {
-		text += fmt.Sprintf(", and %d wait until it can be told", left)
+		text += fmt.Sprintf(", and %d are still pending", left)
 	}
 	return text
 }
 
-// troublesOf derives the troubles from conditions. Earlier ones are kept while objects are listed or a sink is retried.
+// troublesOf returns the problems that conditions report, for Events. The last problem remains while objects are listed.
 func troublesOf(conditions []metav1.Condition, before controllerevents.Troubles) controllerevents.Troubles {
 	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
 	if ready == nil || ready.Status != metav1.ConditionFalse {

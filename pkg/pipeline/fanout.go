@@ -21,7 +21,7 @@ type fanout struct {
 var _ observe.Target = &fanout{}
 
 // fanOf returns a fanout to the current sinks.
-func fanOf(p *pipe) *fanout {
+func fanOf(p *pipeline) *fanout {
 	f := &fanout{changed: p.changed}
 	for _, s := range p.sinks {
 		f.ledgers = append(f.ledgers, s.ledger)

@@ -29,11 +29,11 @@ func (c *pipelines) measureUntil(ctx context.Context) {
 }
 
 // measure sets the gauges of a pipeline, unless it has stopped: then its gauges were removed.
-func (c *pipelines) measure(p *pipe) {
+func (c *pipelines) measure(p *pipeline) {
 	seen := c.observer.State(p.uid)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.pipes[p.name] != p {
+	if c.running[p.name] != p {
 		return
 	}
 	objectsGauge.WithLabelValues(p.name).Set(float64(seen.Objects))
@@ -42,7 +42,7 @@ func (c *pipelines) measure(p *pipe) {
 }
 
 // measureSinks sets the gauges of the current sinks. Those of a removed sink are removed later.
-func (p *pipe) measureSinks(now time.Time) {
+func (p *pipeline) measureSinks(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.sinks {

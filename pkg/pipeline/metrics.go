@@ -19,20 +19,20 @@ import (
 var (
 	objectsGauge = slipmetrics.NewGaugeVec("pipeline_objects", "CustomResourceDefinitions and objects that a pipeline selects.", "pipeline")
 	typesGauge   = slipmetrics.NewGaugeVec("pipeline_watched_types", "Types that a pipeline watches or lists.", "pipeline")
-	pendingGauge = slipmetrics.NewGaugeVec("pipeline_pending_objects", "Objects that a sink is still to be told of.", "pipeline", "sink")
+	pendingGauge = slipmetrics.NewGaugeVec("pipeline_pending_objects", "Objects with a change that a sink has not received yet.", "pipeline", "sink")
 	oldestGauge  = slipmetrics.NewGaugeVec("pipeline_oldest_pending_seconds",
-		"How long what a sink is to be told has been due, at most. 0 when nothing is.", "pipeline", "sink")
-	rejectedGauge = slipmetrics.NewGaugeVec("pipeline_rejected_objects", "Objects of which a sink refuses to be told.", "pipeline", "sink")
-	failuresGauge = slipmetrics.NewGaugeVec("pipeline_sink_failures", "Attempts in a row to tell a sink that have failed.", "pipeline", "sink")
+		"Age of the oldest due change that a sink has not received. 0 if there is none.", "pipeline", "sink")
+	rejectedGauge = slipmetrics.NewGaugeVec("pipeline_rejected_objects", "Objects whose last change a sink has rejected.", "pipeline", "sink")
+	failuresGauge = slipmetrics.NewGaugeVec("pipeline_sink_failures", "Consecutive failed attempts to deliver to a sink.", "pipeline", "sink")
 
 	deliveries = slipmetrics.NewCounterVec("pipeline_deliveries_total",
 		"Calls of a sink, by result: delivered, rejected, retry (to be made again), or waiting (until the Job before has finished).",
 		"pipeline", "sink", "result")
 	items = slipmetrics.NewCounterVec("pipeline_items_sent_total",
-		"Objects of which a sink was told, or told that they are gone.", "pipeline", "sink")
-	retries       = slipmetrics.NewCounterVec("pipeline_retries_total", "Attempts to tell a sink that followed a failure.", "pipeline", "sink")
+		"Objects that were sent to a sink, deletions included.", "pipeline", "sink")
+	retries       = slipmetrics.NewCounterVec("pipeline_retries_total", "Attempts to deliver to a sink after a failure.", "pipeline", "sink")
 	deliverySpent = slipmetrics.NewHistogramVec("pipeline_delivery_duration_seconds",
-		"How long telling a sink of a batch takes, with all calls that this takes.",
+		"Duration of the delivery of a batch, with all its calls.",
 		[]float64{.005, .025, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}, "pipeline", "sink")
 )
 
@@ -62,7 +62,7 @@ func (n sinkNumbers) deliveries(outcome format.Outcome) metrics.CounterMetric {
 	return deliveries.WithLabelValues(n.pipeline, n.sink, strings.ToLower(string(outcome)))
 }
 
-func (n sinkNumbers) judged(outcome format.Outcome) { n.deliveries(outcome).Inc() }
+func (n sinkNumbers) counted(outcome format.Outcome) { n.deliveries(outcome).Inc() }
 func (n sinkNumbers) sent(objects int) {
 	items.WithLabelValues(n.pipeline, n.sink).Add(float64(objects))
 }

@@ -26,11 +26,11 @@ import (
 const (
 	// workers is the number of pipelines that are reconciled at the same time.
 	workers = 4
-	// writePeriod is how often a status is written at most.
+	// writePeriod is the minimum time between two writes of a status.
 	writePeriod = time.Second
 )
 
-// pipelines tells the sinks of all pipelines for one term of leadership.
+// pipelines delivers changes to the sinks of all pipelines, for one term of leadership.
 type pipelines struct {
 	config    Config
 	shared    *controller.Shared
@@ -43,21 +43,21 @@ type pipelines struct {
 	queue *controller.Queue[string]
 
 	mu sync.Mutex
-	// pipes are the pipelines that are carried out, by name.
-	pipes map[string]*pipe
+	// running has the running pipelines by name.
+	running map[string]*pipeline
 }
 
-// newPipelines returns pipelines that do nothing until runUntil.
+// newPipelines returns pipelines. They do nothing until runUntil is called.
 func newPipelines(config Config, shared *controller.Shared) (*pipelines, error) {
 	c := &pipelines{
-		config: config, shared: shared, api: shared.Client.ConfigbutlerV1alpha1().SyncPipelines(), pipes: map[string]*pipe{},
+		config: config, shared: shared, api: shared.Client.ConfigbutlerV1alpha1().SyncPipelines(), running: map[string]*pipeline{},
 		informers: shared.Informers, rows: shared.Store.Table(ledger.TableName), events: newEvents(shared.Events),
 		queue: controller.NewQueue[string](controllerName, shared.Clock),
 	}
 	shared.Cleanup(c.queue.ShutDown)
 	c.observer = observe.New(observe.Config{
 		Types: shared.Types, Definitions: watch.Objects(shared.Cluster.Dynamic), Instances: watch.Metadata(shared.Cluster.Metadata),
-		Clock: shared.Clock, Changed: c.showAll,
+		Clock: shared.Clock, Changed: c.updateStatuses,
 	})
 	return c, c.listen()
 }
@@ -80,17 +80,17 @@ func (c *pipelines) runUntil(ctx context.Context) error {
 
 // removeOrphanedRows removes the ledgers of sinks that were deleted while no process led.
 func (c *pipelines) removeOrphanedRows(ctx context.Context) error {
-	there, err := c.ledgers()
+	existing, err := c.ledgers()
 	if err != nil {
 		return err
 	}
-	if err := sweep(ctx, c.rows, there.Has); err != nil {
+	if err := sweep(ctx, c.rows, existing.Has); err != nil {
 		return fmt.Errorf("remove the ledgers of deleted sinks: %w", err)
 	}
 	return nil
 }
 
-// ledgers are the prefixes of those that there are to be.
+// ledgers returns the prefixes of the ledgers of existing sinks.
 func (c *pipelines) ledgers() (sets.Set[string], error) {
 	found, err := c.lister().List(everything)
 	if err != nil {
@@ -105,15 +105,15 @@ func (c *pipelines) ledgers() (sets.Set[string], error) {
 	return out, nil
 }
 
-// current are the pipelines that are carried out.
-func (c *pipelines) current() []*pipe {
+// current returns the running pipelines.
+func (c *pipelines) current() []*pipeline {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Collect(maps.Values(c.pipes))
+	return slices.Collect(maps.Values(c.running))
 }
 
-// showAll has the status of each tell what is new.
-func (c *pipelines) showAll() {
+// updateStatuses enqueues an update of each status.
+func (c *pipelines) updateStatuses() {
 	for _, p := range c.current() {
 		p.changed()
 	}

@@ -24,74 +24,76 @@ type run struct {
 	sinks  []*sink
 }
 
-// goOn finishes what is done, and starts what is due. Only one list runs at a time.
-func (t *turn) goOn(ctx context.Context) {
-	if t.listing.isRunning() {
+// advance completes what is finished, and starts what is due. Only one list runs at a time.
+func (r *reconciliation) advance(ctx context.Context) {
+	p := r.pipeline
+	if p.listing.isRunning() {
 		return
 	}
-	if t.run != nil && t.run.status.Phase == v1alpha1.PipelineRunListing {
-		t.run.send()
+	if p.run != nil && p.run.status.Phase == v1alpha1.PipelineRunListing {
+		p.run.send()
 	}
-	if t.run != nil && t.run.status.Phase == v1alpha1.PipelineRunSending && t.isOver(t.run) {
-		t.run.status.Phase, t.run.status.FinishedAt = v1alpha1.PipelineRunFinished, second(t.now)
+	if p.run != nil && p.run.status.Phase == v1alpha1.PipelineRunSending && r.isOver(p.run) {
+		p.run.status.Phase, p.run.status.FinishedAt = v1alpha1.PipelineRunFinished, second(r.now)
 	}
-	if t.run == nil {
-		if next := t.nextRun(); next != nil {
-			t.begin(ctx, next)
+	if p.run == nil {
+		if next := r.nextRun(); next != nil {
+			r.begin(ctx, next)
 			return
 		}
 	}
-	t.poll(ctx)
+	r.poll(ctx)
 }
 
 // poll lists everything when the poll interval has passed, also while a run waits for a sink: the other sinks must receive changes.
-func (t *turn) poll(ctx context.Context) {
-	if t.run != nil && t.run.status.Phase != v1alpha1.PipelineRunSending {
+func (r *reconciliation) poll(ctx context.Context) {
+	if run := r.pipeline.run; run != nil && run.status.Phase != v1alpha1.PipelineRunSending {
 		return
 	}
-	if due := t.pollDue(); !due.IsZero() && !due.After(t.now) {
-		t.list(ctx, ledger.Immediate)
+	if due := r.pollDue(); !due.IsZero() && !due.After(r.now) {
+		r.list(ctx, ledger.Immediate)
 	}
 }
 
 // nextRun returns the run that is due, or nil.
-func (t *turn) nextRun() *run {
-	if requests := t.object.Status.PendingRequests; len(requests) > 0 {
-		asked := requests[0]
-		return &run{status: v1alpha1.PipelineRun{ID: asked.ID, Actor: asked.Actor, Scope: asked.Scope, Full: asked.Full}}
+func (r *reconciliation) nextRun() *run {
+	if requests := r.object.Status.PendingRequests; len(requests) > 0 {
+		first := requests[0]
+		return &run{status: v1alpha1.PipelineRun{ID: first.ID, Actor: first.Actor, Scope: first.Scope, Full: first.Full}}
 	}
-	if due := t.resyncDue(); !due.IsZero() && !due.After(t.now) {
+	if due := r.resyncDue(); !due.IsZero() && !due.After(r.now) {
 		return &run{status: v1alpha1.PipelineRun{ID: string(uuid.NewUUID()), Scope: v1alpha1.PipelineScopeAll, Full: true}}
 	}
 	return nil
 }
 
 // begin starts a run, and retries failed sinks.
-func (t *turn) begin(ctx context.Context, r *run) {
-	r.status.Phase, r.status.StartedAt, r.sinks = v1alpha1.PipelineRunListing, *second(t.now), t.sinks
-	for _, s := range t.sinks {
-		s.ledger.StartRun(r.status.ID, r.kinds()...)
+func (r *reconciliation) begin(ctx context.Context, next *run) {
+	sinks := r.pipeline.sinks
+	next.status.Phase, next.status.StartedAt, next.sinks = v1alpha1.PipelineRunListing, *second(r.now), sinks
+	for _, s := range sinks {
+		s.ledger.StartRun(next.status.ID, next.kinds()...)
 		s.tryNow()
 	}
-	t.run = r
+	r.pipeline.run = next
 	urgency := ledger.Immediate
-	if r.status.Full {
+	if next.status.Full {
 		urgency = ledger.Resend
 	}
-	t.list(ctx, urgency, r.kinds()...)
+	r.list(ctx, urgency, next.kinds()...)
 }
 
 // list lists objects of kinds in the background, or of all kinds. The observer retries failed types and reports them in its state.
-func (t *turn) list(ctx context.Context, urgency ledger.Urgency, kinds ...item.Kind) {
-	p := t.pipe
+func (r *reconciliation) list(ctx context.Context, urgency ledger.Urgency, kinds ...item.Kind) {
+	c, p := r.pipelines, r.pipeline
 	if len(kinds) != 1 {
-		p.polled = t.now
+		p.polled = r.now
 	}
 	p.listing = start(ctx, func(ctx context.Context) {
-		if err := t.observer.List(ctx, p.uid, urgency, kinds...); err != nil {
+		if err := c.observer.List(ctx, p.uid, urgency, kinds...); err != nil {
 			klog.FromContext(ctx).V(2).Info("Failed to list all types", "pipeline", p.name, "reason", err.Error())
 		}
-	}, func() { t.queue.Add(p.name) })
+	}, func() { c.queue.Add(p.name) })
 }
 
 // kinds returns the kinds in the scope of the run.
@@ -116,44 +118,46 @@ func (r *run) send() {
 
 // isOver reports whether nothing of a run is left to send. A sink that is stuck does not delay other runs, nor resyncs of the other sinks:
 // its changes stay pending. The rest of a resync does not delay a request.
-func (t *turn) isOver(r *run) bool {
-	asked := slices.ContainsFunc(t.object.Status.PendingRequests, func(p v1alpha1.PendingPipelineRequest) bool { return p.ID != r.status.ID })
-	if asked && r.status.Actor == "" {
+func (r *reconciliation) isOver(of *run) bool {
+	isOther := func(p v1alpha1.PendingPipelineRequest) bool { return p.ID != of.status.ID }
+	requested := slices.ContainsFunc(r.object.Status.PendingRequests, isOther)
+	if requested && of.status.Actor == "" {
 		return true
 	}
-	waits := asked || t.resyncWaits(r)
-	return !slices.ContainsFunc(r.sinks, func(s *sink) bool {
-		progress := s.ledger.Progress(r.status.ID)
-		return slices.Contains(t.sinks, s) && progress.Done < progress.Total && !s.state.isStuck(waits)
+	othersWait := requested || r.resyncWaits(of)
+	return !slices.ContainsFunc(of.sinks, func(s *sink) bool {
+		progress := s.ledger.Progress(of.status.ID)
+		return slices.Contains(r.pipeline.sinks, s) && progress.Done < progress.Total && !s.state.isStuck(othersWait)
 	})
 }
 
 // resyncWaits reports whether a resync is due after a run.
-func (t *turn) resyncWaits(r *run) bool {
-	interval := t.object.Spec.ResyncInterval.Duration
-	return interval > 0 && !r.status.StartedAt.Add(interval).After(t.now)
+func (r *reconciliation) resyncWaits(of *run) bool {
+	interval := r.object.Spec.ResyncInterval.Duration
+	return interval > 0 && !of.status.StartedAt.Add(interval).After(r.now)
 }
 
 // pollDue returns when the next poll is due, zero if the pipeline uses watches.
-func (t *turn) pollDue() time.Time {
-	if t.object.Spec.Mode != v1alpha1.PipelineModePoll || t.fan == nil {
+func (r *reconciliation) pollDue() time.Time {
+	if r.object.Spec.Mode != v1alpha1.PipelineModePoll || r.pipeline.fan == nil {
 		return time.Time{}
 	}
-	return t.polled.Add(t.object.Spec.PollInterval.Duration)
+	return r.pipeline.polled.Add(r.object.Spec.PollInterval.Duration)
 }
 
-// resyncDue returns when the next resync is due, zero if resyncs are disabled.
-func (t *turn) resyncDue() time.Time {
-	interval := t.object.Spec.ResyncInterval.Duration
+// resyncDue returns when the next resync is due, zero if resyncs are disabled. A resync that the previous process has not finished is
+// repeated.
+func (r *reconciliation) resyncDue() time.Time {
+	interval := r.object.Spec.ResyncInterval.Duration
 	if interval == 0 {
 		return time.Time{}
 	}
-	if current := t.object.Status.CurrentRun; current != nil && current.Actor == "" && t.run == nil {
+	if current := r.object.Status.CurrentRun; current != nil && current.Actor == "" && r.pipeline.run == nil {
 		return current.StartedAt.Time
 	}
-	last := ptr.Deref(t.object.Status.LastResyncTime, t.object.CreationTimestamp).Time
-	if t.resynced.After(last) {
-		last = t.resynced
+	last := ptr.Deref(r.object.Status.LastResyncTime, r.object.CreationTimestamp).Time
+	if r.pipeline.resynced.After(last) {
+		last = r.pipeline.resynced
 	}
 	return last.Add(interval)
 }

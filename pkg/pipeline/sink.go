@@ -21,13 +21,14 @@ type sink struct {
 	ledger  *ledger.Ledger
 	state   *sinkStatus
 	numbers sinkNumbers
-	wake    chan struct{}
+	// wake ends the pause of the worker.
+	wake chan struct{}
 	// writer persists the ledger. worker delivers its changes; it is nil while nothing is sent.
 	writer, worker *task
 }
 
 // openSink opens the ledger of a sink. It restores the status, unless that is about a sink with another address.
-func (c *pipelines) openSink(ctx context.Context, p *pipe, of *v1alpha1.SyncPipeline, spec *v1alpha1.PipelineSink) (*sink, error) {
+func (c *pipelines) openSink(ctx context.Context, p *pipeline, of *v1alpha1.SyncPipeline, spec *v1alpha1.PipelineSink) (*sink, error) {
 	s := &sink{
 		spec: *spec.DeepCopy(), prefix: prefixOf(of, spec), state: newSinkStatus(spec.Name), numbers: numbersOf(of.Name, spec.Name),
 		wake: make(chan struct{}, 1),
@@ -58,8 +59,8 @@ func (s *sink) edit(spec *v1alpha1.PipelineSink) {
 	s.ledger.Expedite()
 }
 
-// engage starts the worker of a sink, unless it is running.
-func (c *pipelines) engage(ctx context.Context, p *pipe, s *sink) {
+// startWorker starts the worker of a sink, unless it is running.
+func (c *pipelines) startWorker(ctx context.Context, p *pipeline, s *sink) {
 	if s.worker.isRunning() {
 		return
 	}

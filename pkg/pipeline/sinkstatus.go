@@ -23,8 +23,10 @@ const (
 type sinkStatus struct {
 	mu     sync.Mutex
 	status v1alpha1.PipelineSinkStatus
-	// givenUp reports that the sink is not retried automatically, busy that it still processes the previous batch.
-	givenUp, busy bool
+	// givenUp is set if the sink is not retried automatically.
+	givenUp bool
+	// busy is set while the sink still processes the previous batch.
+	busy bool
 }
 
 func newSinkStatus(sink string) *sinkStatus {
@@ -35,9 +37,9 @@ func newSinkStatus(sink string) *sinkStatus {
 func (s *sinkStatus) restore(p *v1alpha1.SyncPipeline) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, told := range p.Status.Sinks {
-		if told.Name == s.status.Name {
-			s.status = *told.DeepCopy()
+	for i := range p.Status.Sinks {
+		if stored := &p.Status.Sinks[i]; stored.Name == s.status.Name {
+			s.status = *stored.DeepCopy()
 		}
 	}
 }

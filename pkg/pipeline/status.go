@@ -18,69 +18,72 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
-// report writes the status if it has changed and the last write is long enough ago. A Conflict means that the pipeline was changed
+// writeStatus writes the status if it has changed and the last write is long enough ago. A Conflict means that the pipeline was changed
 // meanwhile; it is reconciled again.
-func (t *turn) report(ctx context.Context) error {
-	after := t.object.DeepCopy()
-	condition.Set(after, t.tell(&after.Status), t.now)
-	if equality.Semantic.DeepEqual(t.object.Status, after.Status) {
-		t.settle(after) // An update whose response was lost may have written the end of the run.
+func (r *reconciliation) writeStatus(ctx context.Context) error {
+	c, p := r.pipelines, r.pipeline
+	after := r.object.DeepCopy()
+	condition.Set(after, r.updateStatus(&after.Status), r.now)
+	if equality.Semantic.DeepEqual(r.object.Status, after.Status) {
+		r.finishRun(after) // An update whose response was lost may have written the end of the run.
 		return nil
 	}
-	if early := t.written.Add(writePeriod).Sub(t.now); early > 0 {
-		t.queue.AddAfter(t.name, early)
+	if early := p.written.Add(writePeriod).Sub(r.now); early > 0 {
+		c.queue.AddAfter(p.name, early)
 		return nil
 	}
-	_, err := t.api.UpdateStatus(ctx, after, metav1.UpdateOptions{})
+	_, err := c.api.UpdateStatus(ctx, after, metav1.UpdateOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil // The deletion will be observed.
 	}
 	if err != nil {
 		return fmt.Errorf("write its status: %w", err)
 	}
-	t.written = t.shared.Clock.Now()
-	t.events.conditions.Announce(after, t.object.Status.Conditions, after.Status.Conditions)
-	t.settle(after)
+	p.written = c.shared.Clock.Now()
+	c.events.conditions.Announce(after, r.object.Status.Conditions, after.Status.Conditions)
+	r.finishRun(after)
 	return nil
 }
 
-// settle ends a run whose end was written to the status, and enqueues the pipeline for the next run.
-func (t *turn) settle(told *v1alpha1.SyncPipeline) {
-	if t.run == nil || t.run.status.Phase != v1alpha1.PipelineRunFinished {
+// finishRun drops a run whose end was written to the status, and enqueues the pipeline for the next run.
+func (r *reconciliation) finishRun(written *v1alpha1.SyncPipeline) {
+	p := r.pipeline
+	if p.run == nil || p.run.status.Phase != v1alpha1.PipelineRunFinished {
 		return
 	}
-	t.events.finished(told, told.Status.LastRun)
-	if isResync(t.run) {
-		t.resynced = t.now
+	r.pipelines.events.finished(written, written.Status.LastRun)
+	if isResync(p.run) {
+		p.resynced = r.now
 	}
-	t.run = nil
-	t.queue.Add(t.name)
+	p.run = nil
+	r.pipelines.queue.Add(p.name)
 }
 
-// tell updates a status, except the conditions, whose facts it returns.
-func (t *turn) tell(status *v1alpha1.SyncPipelineStatus) condition.Facts {
-	seen := t.observer.State(t.uid)
-	facts := condition.Facts{Held: t.held, Listed: seen.Listed, Unseen: seen.Failures, GivenUp: map[string]bool{}}
-	status.ObservedGeneration = t.object.Generation
+// updateStatus updates a status, except the conditions, and returns the facts for these.
+func (r *reconciliation) updateStatus(status *v1alpha1.SyncPipelineStatus) condition.Facts {
+	p := r.pipeline
+	seen := r.pipelines.observer.State(p.uid)
+	facts := condition.Facts{Held: r.held, Listed: seen.Listed, WatchFailures: seen.Failures, GivenUp: map[string]bool{}}
+	status.ObservedGeneration = r.object.Generation
 	status.WatchedTypes = int32(seen.WatchedTypes)
-	if t.fan != nil && t.selection.Definitions != nil {
+	if p.fan != nil && p.selection.Definitions != nil {
 		status.WatchedTypes++
 	}
 	if seen.Listed {
 		status.Objects = seen.Objects
 	}
 	status.Sinks, status.Pending = nil, 0
-	for _, s := range t.sinks {
+	for _, s := range p.sinks {
 		of, givenUp := s.status()
 		status.Sinks = append(status.Sinks, of)
 		status.Pending += of.Pending
 		facts.GivenUp[of.Name] = givenUp
 	}
-	t.tellRun(status)
-	if failure := cmp.Or(t.trouble, t.blocked()); failure != nil {
-		facts.Trouble = failure.Error()
+	p.updateRunStatus(status)
+	if failure := cmp.Or(p.lastError, p.storeError()); failure != nil {
+		facts.Failure = failure.Error()
 	}
-	status.LastError = summary.Cut(summary.Line(cmp.Or(facts.Trouble, strings.Join(seen.Failures, "; "))), longestError)
+	status.LastError = summary.Cut(summary.Line(cmp.Or(facts.Failure, strings.Join(seen.Failures, "; "))), longestError)
 	return facts
 }
 
@@ -92,37 +95,37 @@ func (s *sink) status() (status v1alpha1.PipelineSinkStatus, givenUp bool) {
 	return status, givenUp
 }
 
-// tellRun sets the current or last run in a status. The request of a finished run is removed.
-func (t *turn) tellRun(status *v1alpha1.SyncPipelineStatus) {
+// updateRunStatus sets the current or last run in a status. The request of a finished run is removed.
+func (p *pipeline) updateRunStatus(status *v1alpha1.SyncPipelineStatus) {
 	status.CurrentRun = nil
-	if t.run == nil {
+	if p.run == nil {
 		return
 	}
-	now := t.run.progress()
-	if t.run.status.Phase != v1alpha1.PipelineRunFinished {
+	now := p.run.progress()
+	if p.run.status.Phase != v1alpha1.PipelineRunFinished {
 		status.CurrentRun = now
 		return
 	}
 	status.LastRun = now
-	if isResync(t.run) {
+	if isResync(p.run) {
 		status.LastResyncTime = now.StartedAt.DeepCopy()
 	}
-	var waiting []v1alpha1.PendingPipelineRequest
+	var pending []v1alpha1.PendingPipelineRequest
 	for _, request := range status.PendingRequests {
 		if request.ID != now.ID {
-			waiting = append(waiting, request)
+			pending = append(pending, request)
 		}
 	}
-	status.PendingRequests = waiting
+	status.PendingRequests = pending
 }
 
 // isResync reports whether a run sends everything again.
 func isResync(r *run) bool { return r.status.Full && r.status.Scope == v1alpha1.PipelineScopeAll }
 
-// blocked returns why the store rejects writes.
-func (t *turn) blocked() error {
+// storeError returns why the store rejects writes of a ledger; nil if it does not.
+func (p *pipeline) storeError() error {
 	var blocked []error
-	for _, s := range t.sinks {
+	for _, s := range p.sinks {
 		blocked = append(blocked, s.ledger.Counts().Blocked)
 	}
 	return cmp.Or(blocked...)

@@ -45,18 +45,20 @@ func (w *worker) run(ctx context.Context) {
 	}
 }
 
-// pause is how long a worker waits: not at all, until a time, or until it is woken.
+// pause is how long a worker waits before the next batch. The zero value means that it does not wait.
 type pause struct {
-	atAll, rests bool
-	until        time.Time
+	wait bool
+	// until is the end of the pause; zero means that only wake ends it.
+	until time.Time
 }
 
+// pause waits until the pause is over, the worker is woken, or ctx ends.
 func (w *worker) pause(ctx context.Context, p pause) {
-	if !p.atAll {
+	if !p.wait {
 		return
 	}
 	var over <-chan time.Time
-	if !p.rests {
+	if !p.until.IsZero() {
 		timer := w.clock.NewTimer(p.until.Sub(w.clock.Now()))
 		defer timer.Stop()
 		over = timer.C()
@@ -72,7 +74,7 @@ func (w *worker) pause(ctx context.Context, p pause) {
 	w.changed()
 }
 
-// deliverNext waits for the next batch and delivers it. What the sink has not accepted is in the next batch again.
+// deliverNext waits for the next batch and delivers it. Changes that the sink has not accepted are in the next batch again.
 func (w *worker) deliverNext(ctx context.Context) pause {
 	if err := w.catchUp(ctx); err != nil {
 		return w.internalFailure(ctx, err)
@@ -81,7 +83,7 @@ func (w *worker) deliverNext(ctx context.Context) pause {
 	if err != nil {
 		return w.internalFailure(ctx, err)
 	}
-	w.tried()
+	w.consumeWake()
 	begun := w.clock.Now()
 	last := format.Result{Outcome: format.Delivered}
 	err = w.to.Deliver(ctx, format.Batch(batch), func(keys []item.Key, result format.Result) error {
@@ -104,12 +106,13 @@ func (w *worker) deliverNext(ctx context.Context) pause {
 		return w.failed(last.Message, last.RetryAfter)
 	case format.Waiting: // This is not a failure.
 		w.state.recordBusy(last.Message)
-		return pause{atAll: true, until: w.clock.Now().Add(last.RetryAfter)}
+		return pause{wait: true, until: w.clock.Now().Add(last.RetryAfter)}
 	}
 	return pause{}
 }
 
-// catchUp persists results that could not be stored before, and then clears the failure: no other batch may follow that would.
+// catchUp persists results that could not be stored before, and then clears the failure. It does not wait for the success of the next
+// batch, because there may be none.
 func (w *worker) catchUp(ctx context.Context) error {
 	if w.internalFailures == 0 {
 		return nil
@@ -122,8 +125,8 @@ func (w *worker) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// tried consumes a pending request for another attempt, which this is.
-func (w *worker) tried() {
+// consumeWake consumes a pending wake-up, because this is the attempt that it requests.
+func (w *worker) consumeWake() {
 	select {
 	case <-w.wake:
 	default:
@@ -148,7 +151,7 @@ func (w *worker) record(ctx context.Context, id string, keys []item.Key, result 
 		}
 		w.state.recordRejected(result.Message, now)
 	}
-	w.numbers.judged(result.Outcome)
+	w.numbers.counted(result.Outcome)
 	return nil
 }
 
@@ -166,14 +169,14 @@ func (w *worker) internalFailure(ctx context.Context, err error) pause {
 }
 
 // failed records a failed attempt, and returns the pause until the next one.
-func (w *worker) failed(why string, after time.Duration) pause {
-	failures := w.state.recordFailure(why, w.clock.Now())
+func (w *worker) failed(message string, after time.Duration) pause {
+	failures := w.state.recordFailure(message, w.clock.Now())
 	if most := int(*w.retry.MaxAttempts); most == 0 || failures < most {
 		return w.retryAfter(failures, after)
 	}
 	defer w.changed()
 	w.state.scheduleRetry(time.Time{})
-	return pause{atAll: true, rests: true}
+	return pause{wait: true}
 }
 
 // retryAfter returns the pause after a number of consecutive failures.
@@ -181,5 +184,5 @@ func (w *worker) retryAfter(failures int, after time.Duration) pause {
 	defer w.changed()
 	until := w.clock.Now().Add(delivery.NextAttempt(w.retry, failures, after, rand.Float64))
 	w.state.scheduleRetry(until)
-	return pause{atAll: true, until: until}
+	return pause{wait: true, until: until}
 }

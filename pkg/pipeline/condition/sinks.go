@@ -10,56 +10,58 @@ import (
 	"strings"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller/conditions"
 )
 
 // failed is the number of consecutive failures from which a sink counts as failed. Fewer are normal when a server is busy or restarts.
 const failed = 3
 
-// sinks returns why not every sink accepts what it is sent, the worst reason first.
-func sinks(p *v1alpha1.SyncPipeline, givenUp map[string]bool) Why {
-	var found []Why
+// sinkProblem returns why not every sink accepts what it is sent: the worst reason, with the messages of all.
+func sinkProblem(p *v1alpha1.SyncPipeline, givenUp map[string]bool) conditions.Reason {
+	var found []conditions.Reason
 	for _, sink := range p.Status.Sinks {
-		if why := of(sink, givenUp[sink.Name]); !why.ok() {
-			found = append(found, why)
+		if problem := problemOf(sink, givenUp[sink.Name]); !problem.IsZero() {
+			found = append(found, problem)
 		}
 	}
 	if len(found) == 0 {
-		return Why{}
+		return conditions.Reason{}
 	}
-	slices.SortStableFunc(found, func(a, b Why) int { return cmp.Compare(rank(a.Reason), rank(b.Reason)) })
+	slices.SortStableFunc(found, func(a, b conditions.Reason) int { return cmp.Compare(rank(a.Code), rank(b.Code)) })
 	messages := make([]string, len(found))
-	for i, why := range found {
-		messages[i] = why.Message
+	for i, problem := range found {
+		messages[i] = problem.Message
 	}
-	return Why{found[0].Reason, strings.Join(messages, "; ")}
+	return conditions.Reason{Code: found[0].Code, Message: strings.Join(messages, "; ")}
 }
 
-// rank orders reasons, the worst first.
-func rank(reason string) int {
+// rank orders reason codes, the worst first.
+func rank(code string) int {
 	return slices.Index([]string{
 		v1alpha1.ReasonDeliveryGivenUp, v1alpha1.ReasonDeliveryFailed, v1alpha1.ReasonDeliveryRejected, v1alpha1.ReasonDeliveryRetrying,
-	}, reason)
+	}, code)
 }
 
-// of returns why a sink does not accept what it is sent.
-func of(sink v1alpha1.PipelineSinkStatus, givenUp bool) Why {
-	why := cmp.Or(lastMessage(sink), "no reason is known")
+// problemOf returns why a sink does not accept what it is sent; zero if it does.
+func problemOf(sink v1alpha1.PipelineSinkStatus, givenUp bool) conditions.Reason {
+	last := cmp.Or(lastMessage(sink), "no reason is known")
 	switch {
 	case givenUp:
-		return Why{v1alpha1.ReasonDeliveryGivenUp, fmt.Sprintf("Sink %s failed %s and rests; ask for a sync when it is well again: %s",
-			sink.Name, times(sink.Failures), why)}
+		return conditions.Reason{Code: v1alpha1.ReasonDeliveryGivenUp, Message: fmt.Sprintf(
+			"Sink %s failed %s and rests; ask for a sync when it is well again: %s", sink.Name, times(sink.Failures), last)}
 	case sink.Failures >= failed:
-		return Why{v1alpha1.ReasonDeliveryFailed, fmt.Sprintf("Sink %s fails and is tried again by itself: %s", sink.Name, why)}
+		return conditions.Reason{Code: v1alpha1.ReasonDeliveryFailed, Message: fmt.Sprintf(
+			"Sink %s fails and is tried again by itself: %s", sink.Name, last)}
 	case sink.Failures > 0:
-		return Why{v1alpha1.ReasonDeliveryRetrying, fmt.Sprintf("Sink %s is tried again: %s", sink.Name, why)}
+		return conditions.Reason{Code: v1alpha1.ReasonDeliveryRetrying, Message: fmt.Sprintf("Sink %s is tried again: %s", sink.Name, last)}
 	case sink.Rejected > 0:
-		return Why{v1alpha1.ReasonDeliveryRejected, fmt.Sprintf(
-			"Sink %s refuses %d of the objects; put right what it says and ask for a sync: %s",
-			sink.Name, sink.Rejected, why)}
+		return conditions.Reason{Code: v1alpha1.ReasonDeliveryRejected, Message: fmt.Sprintf(
+			"Sink %s refuses %d of the objects; put right what it says and ask for a sync: %s", sink.Name, sink.Rejected, last)}
 	}
-	return Why{}
+	return conditions.Reason{}
 }
 
+// lastMessage returns the last error of a sink, or else its last response.
 func lastMessage(sink v1alpha1.PipelineSinkStatus) string {
 	if sink.LastError == nil {
 		return sink.LastAnswer

@@ -18,19 +18,19 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/observe"
 )
 
-// pipe is a running pipeline. Only reconciles change it, one at a time.
-type pipe struct {
+// pipeline is a running pipeline. Only reconciles change it, one at a time.
+type pipeline struct {
 	name string
 	uid  types.UID
 	// spec is the reconciled spec.
 	spec atomic.Pointer[v1alpha1.SyncPipelineSpec]
 	// generation is the generation of spec.
 	generation int64
-	// asked reports whether a reconcile was enqueued to update the status.
-	asked atomic.Bool
+	// statusQueued is set if a reconcile is enqueued to update the status.
+	statusQueued atomic.Bool
 	// changed enqueues a reconcile to update the status.
 	changed func()
-	// isHeld reports whether the pipeline is blocked: nothing is watched and sent.
+	// isHeld is set while nothing is watched and sent.
 	isHeld atomic.Bool
 
 	// mu guards sinks, which other goroutines read.
@@ -45,32 +45,33 @@ type pipe struct {
 	// listing is the last list.
 	listing *task
 	run     *run
-	// judged is the result of the last permission check, nil if there was none.
-	judged *judgement
-	// trouble is the error of the last reconcile.
-	trouble error
+	// permission is the result of the last permission check, nil if there was none.
+	permission *permissionCheck
+	// lastError is the error of the last reconcile.
+	lastError error
 	// polled is the time of the last list, resynced of the last resync, and written of the last status update.
 	polled, resynced, written time.Time
 }
 
-// newPipe returns a pipeline that does nothing yet.
-func (c *pipelines) newPipe(of *v1alpha1.SyncPipeline) *pipe {
-	p := &pipe{name: of.Name, uid: of.UID}
+// newPipeline returns a pipeline that does nothing yet.
+func (c *pipelines) newPipeline(of *v1alpha1.SyncPipeline) *pipeline {
+	p := &pipeline{name: of.Name, uid: of.UID}
 	p.changed = func() {
 		// Many changes within a period cause one status update.
-		if p.asked.CompareAndSwap(false, true) {
+		if p.statusQueued.CompareAndSwap(false, true) {
 			c.queue.AddAfter(p.name, writePeriod)
 		}
 	}
 	return p
 }
 
-func (p *pipe) debounce() time.Duration { return p.spec.Load().Debounce.Duration }
-func (p *pipe) maxWait() time.Duration  { return p.spec.Load().Batch.MaxWait.Duration }
-func (p *pipe) maxItems() int           { return int(*p.spec.Load().Batch.MaxItems) }
+// debounce, maxWait and maxItems return the current values of the spec.
+func (p *pipeline) debounce() time.Duration { return p.spec.Load().Debounce.Duration }
+func (p *pipeline) maxWait() time.Duration  { return p.spec.Load().Batch.MaxWait.Duration }
+func (p *pipeline) maxItems() int           { return int(*p.spec.Load().Batch.MaxItems) }
 
-// bringSinks reconciles the sinks with the spec: it keeps existing ones, opens new ones, and marks the others as leaving.
-func (c *pipelines) bringSinks(ctx context.Context, p *pipe, of *v1alpha1.SyncPipeline) error {
+// updateSinks updates the sinks from the spec: it keeps existing ones, opens new ones, and marks the others as leaving.
+func (c *pipelines) updateSinks(ctx context.Context, p *pipeline, of *v1alpha1.SyncPipeline) error {
 	var next, opened []*sink
 	for i := range of.Spec.Sinks {
 		spec := &of.Spec.Sinks[i]
@@ -94,7 +95,7 @@ func (c *pipelines) bringSinks(ctx context.Context, p *pipe, of *v1alpha1.SyncPi
 }
 
 // reopenSink opens a sink. If the same sink is leaving, its rows are deleted first.
-func (c *pipelines) reopenSink(ctx context.Context, p *pipe, of *v1alpha1.SyncPipeline, spec *v1alpha1.PipelineSink) (*sink, error) {
+func (c *pipelines) reopenSink(ctx context.Context, p *pipeline, of *v1alpha1.SyncPipeline, spec *v1alpha1.PipelineSink) (*sink, error) {
 	if slices.ContainsFunc(p.leaving, func(s *sink) bool { return s.prefix == prefixOf(of, spec) }) {
 		if err := c.dropLeaving(ctx, p); err != nil {
 			return nil, err
@@ -104,7 +105,7 @@ func (c *pipelines) reopenSink(ctx context.Context, p *pipe, of *v1alpha1.SyncPi
 }
 
 // setSinks replaces the sinks. Those that are not among the new ones are leaving.
-func (p *pipe) setSinks(next []*sink) {
+func (p *pipeline) setSinks(next []*sink) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.sinks {
@@ -116,7 +117,7 @@ func (p *pipe) setSinks(next []*sink) {
 }
 
 // dropLeaving stops removed sinks and deletes their rows.
-func (c *pipelines) dropLeaving(ctx context.Context, p *pipe) error {
+func (c *pipelines) dropLeaving(ctx context.Context, p *pipeline) error {
 	for len(p.leaving) > 0 {
 		s := p.leaving[0]
 		s.worker.stop()
@@ -133,12 +134,12 @@ func (c *pipelines) dropLeaving(ctx context.Context, p *pipe) error {
 }
 
 // hasSink reports whether there is a sink with a name.
-func (p *pipe) hasSink(name string) bool {
+func (p *pipeline) hasSink(name string) bool {
 	return slices.ContainsFunc(p.sinks, func(s *sink) bool { return s.spec.Name == name })
 }
 
 // observe reports the selected objects to the sinks. A new sink or a changed selection causes a full list.
-func (c *pipelines) observe(ctx context.Context, p *pipe) error {
+func (c *pipelines) observe(ctx context.Context, p *pipeline) error {
 	fan, selection := fanOf(p), selectionOf(p.spec.Load())
 	if p.fan != nil && slices.Equal(p.fan.ledgers, fan.ledgers) {
 		if equality.Semantic.DeepEqual(p.selection, selection) {
@@ -154,7 +155,7 @@ func (c *pipelines) observe(ctx context.Context, p *pipe) error {
 }
 
 // hold stops observation and delivery. A batch in flight is sent again later.
-func (c *pipelines) hold(ctx context.Context, p *pipe) error {
+func (c *pipelines) hold(ctx context.Context, p *pipeline) error {
 	p.listing.stop()
 	p.run = nil
 	for _, s := range p.sinks {
@@ -171,7 +172,7 @@ func (c *pipelines) hold(ctx context.Context, p *pipe) error {
 }
 
 // stop stops the pipeline when the leader term ends. The ledgers write their pending changes.
-func (p *pipe) stop() {
+func (p *pipeline) stop() {
 	p.listing.stop()
 	for _, s := range p.sinks {
 		s.worker.stop()

@@ -18,12 +18,12 @@ import (
 // everything selects all objects.
 var everything = labels.Everything()
 
-// listen watches the pipelines, and the SyncPolicy that can suspend them all.
+// listen adds event handlers for the pipelines, and for the SyncPolicy that can suspend them all.
 func (c *pipelines) listen() error {
 	api := c.informers.Configbutler().V1alpha1()
 	informer := api.SyncPipelines().Informer()
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: c.heard, UpdateFunc: c.heardAgain, DeleteFunc: c.heard,
+		AddFunc: c.enqueue, UpdateFunc: c.enqueueUpdate, DeleteFunc: c.enqueue,
 	})
 	if err != nil {
 		return fmt.Errorf("watch SyncPipelines: %w", err)
@@ -31,11 +31,11 @@ func (c *pipelines) listen() error {
 	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: c.events.conditions.Forget}); err != nil {
 		return fmt.Errorf("watch SyncPipelines: %w", err)
 	}
-	return syncpolicy.Follow(api.SyncPolicies(), c.lookAtAll)
+	return syncpolicy.Follow(api.SyncPolicies(), c.enqueueAll)
 }
 
-// heard has a pipeline looked at that has come, changed or gone.
-func (c *pipelines) heard(object any) {
+// enqueue enqueues a pipeline that was created, updated or deleted.
+func (c *pipelines) enqueue(object any) {
 	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = tombstone.Obj
 	}
@@ -44,15 +44,16 @@ func (c *pipelines) heard(object any) {
 	}
 }
 
-// heardAgain has a pipeline looked at that has changed in what is to be done. Most changes are of its status, and our own.
-func (c *pipelines) heardAgain(before, after any) {
+// enqueueUpdate enqueues an updated pipeline, unless only its status has changed: most updates are the controller's own. New requests in the
+// status count as a change.
+func (c *pipelines) enqueueUpdate(before, after any) {
 	was, known := before.(*v1alpha1.SyncPipeline)
 	is, ok := after.(*v1alpha1.SyncPipeline)
 	if known && ok && was.UID == is.UID && was.Generation == is.Generation && was.DeletionTimestamp.Equal(is.DeletionTimestamp) &&
 		slices.EqualFunc(was.Status.PendingRequests, is.Status.PendingRequests, sameRequest) {
 		return
 	}
-	c.heard(after)
+	c.enqueue(after)
 }
 
 func sameRequest(a, b v1alpha1.PendingPipelineRequest) bool { return a.ID == b.ID }
@@ -61,8 +62,8 @@ func (c *pipelines) lister() listers.SyncPipelineLister {
 	return c.informers.Configbutler().V1alpha1().SyncPipelines().Lister()
 }
 
-// lookAtAll has all pipelines looked at.
-func (c *pipelines) lookAtAll() {
+// enqueueAll enqueues all pipelines.
+func (c *pipelines) enqueueAll() {
 	for _, name := range c.informers.Configbutler().V1alpha1().SyncPipelines().Informer().GetStore().ListKeys() {
 		c.queue.Add(name)
 	}
