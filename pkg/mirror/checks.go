@@ -6,8 +6,6 @@ package mirror
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,7 +17,6 @@ import (
 	"k8s.io/klog/v2"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/controller/conditions"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/fairshare"
 )
 
@@ -115,7 +112,7 @@ func (c *checks) check(ctx context.Context, name types.NamespacedName) (ready bo
 		return false, ctx.Err()
 	}
 	if problem.IsZero() {
-		problem = c.mirror.rejection(name)
+		problem = c.mirror.registry.rejection(name)
 	}
 	changed := false
 	client := c.mirror.shared.Client.ConfigbutlerV1alpha1().GitRepoConfigs(name.Namespace)
@@ -127,7 +124,7 @@ func (c *checks) check(ctx context.Context, name types.NamespacedName) (ready bo
 		return false, fmt.Errorf("write the status: %w", err)
 	}
 	if changed && problem.IsZero() {
-		c.mirror.retryBranches(name)
+		c.mirror.registry.retryBranches(name)
 	}
 	return problem.IsZero(), nil
 }
@@ -144,32 +141,4 @@ func (c *checks) checkRemote(ctx context.Context, config *v1alpha1.GitRepoConfig
 		return err
 	}
 	return remote.Check(ctx)
-}
-
-// rejection returns which branches of a repository the remote does not let the server push to; zero if there are none.
-func (m *mirror) rejection(repository types.NamespacedName) conditions.Reason {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var rejections []string
-	for key, running := range m.workers {
-		if reason := running.rejection.Load(); key.repository == repository && reason != nil {
-			rejections = append(rejections, *reason)
-		}
-	}
-	if len(rejections) == 0 {
-		return conditions.Reason{}
-	}
-	slices.Sort(rejections)
-	return conditions.Reason{Code: v1alpha1.ReasonPushRejected, Message: strings.Join(rejections, "; ")}
-}
-
-// retryBranches ends the backoff of the branches of a repository.
-func (m *mirror) retryBranches(repository types.NamespacedName) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for key, running := range m.workers {
-		if key.repository == repository {
-			signal(running.reset)
-		}
-	}
 }

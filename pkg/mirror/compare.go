@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
@@ -25,7 +24,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
-	counted "github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 const (
@@ -114,7 +112,7 @@ func (r *round) next() (seed, bool) {
 // wanted reports whether other work comes before the next comparison: rows, whose authors a comparison would lose, or other
 // branches.
 func (w *worker) wanted(members []member) bool {
-	return w.backlog(members).Rows > 0 && !w.gathering(members) || w.slot.contended()
+	return backlogOf(members).Rows > 0 && !w.batching.holds(members) || w.slot.contended()
 }
 
 // compare runs one comparison, up to the push.
@@ -385,18 +383,4 @@ func (w *worker) pushSeed(ctx context.Context, members []member, m member, chang
 	}
 	m.record.orphansRemoved(b.pushed.removed)
 	return b.pushed, nil
-}
-
-// announceSeed records the Events of an accepted push of comparisons; orphans describes the removed files. They are lost if
-// the process dies before.
-func (w *worker) announceSeed(m member, p pushed, orphans string) {
-	if p.written > 0 {
-		w.services.event(m.plan.object, corev1.EventTypeNormal, reasonSeeded, fmt.Sprintf(
-			"A comparison with the cluster has written %s to branch %s; the last commit is %s", counted.Count(p.written, "file"), w.key.branch, p.last))
-	}
-	if p.removed > 0 {
-		w.services.event(m.plan.object, corev1.EventTypeNormal, reasonOrphansRemoved, fmt.Sprintf(
-			"A comparison with the cluster has removed %s %s from branch %s; the last commit is %s",
-			counted.Count(p.removed, "file"), orphans, w.key.branch, p.last))
-	}
 }

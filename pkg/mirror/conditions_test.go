@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/controller/conditions"
@@ -173,16 +172,16 @@ func TestConditionsOfRules(t *testing.T) {
 			}
 			p := newPlan(in)
 			rule := p.rules[nameOf(in.rules[0])]
-			m := &mirror{watches: newWatchStates(), destinations: map[types.NamespacedName]*destination{}}
+			reporter := &publisher{watches: newWatchStates(), registry: newRegistry(nil, nil, nil)}
 			for key, plan := range p.destinations {
 				d := newDestination(plan.object)
 				d.plan.Store(plan)
 				d.record.failure = tt.failure
 				d.seeds.types[configMaps] = &seedState{time: time.Unix(1000, 0)}
-				m.destinations[key] = d
+				reporter.registry.destinations[key] = d
 			}
-			m.watches.update(watch.Watch{Resource: configMaps, Namespace: "shop"}, func(s *watchState) { s.listed = true })
-			v, destination := m.ruleProblem(rule)
+			reporter.watches.update(watch.Watch{Resource: configMaps, Namespace: "shop"}, func(s *watchState) { s.listed = true })
+			v, destination := reporter.ruleProblem(rule)
 			status := &v1alpha1.WatchRuleStatus{}
 			updateRuleStatus(rule, v, destination, status)
 			want := maps.Clone(usual)

@@ -74,35 +74,18 @@ func (m *mirror) receiveDeposits(ctx context.Context) {
 		return
 	}
 	select {
-	case <-m.adopted: // Before, an existing destination may be missing.
+	case <-m.registry.adopted: // Before, an existing destination may be missing.
 	case <-ctx.Done():
 		return
 	}
 	for {
 		select {
 		case request := <-m.config.Deposits.requests:
-			m.deposit(request)
+			m.registry.deposit(request)
 		case <-ctx.Done():
 			return
 		}
 	}
-}
-
-// deposit adds a deposit to the queue of its destination, or rejects it.
-func (m *mirror) deposit(request *deposit) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	d, ok := m.destinations[request.destination]
-	if !ok {
-		request.result <- fmt.Errorf("there is no GitDestination %s", request.destination)
-		return
-	}
-	if err := d.depositProblem(); err != nil || request.path == "" {
-		request.result <- err
-		return
-	}
-	d.deposits.add(request)
-	m.wake(d.plan.Load().branch)
 }
 
 // depositProblem returns why a destination accepts no deposits now; nil if it does. It only returns failures of the branch that the worker

@@ -4,6 +4,8 @@
 package mirror
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
 	"sync/atomic"
 
@@ -118,4 +120,38 @@ func (p *destinationPlan) prunes() bool { return p.object.Spec.Prune != v1alpha1
 // active reports whether the destination is in force and not suspended.
 func (p *destinationPlan) active() bool {
 	return p != nil && p.problem.IsZero() && !p.object.Spec.Suspend
+}
+
+// replace sets the plan of a destination and requests what follows from the difference to the previous one.
+func (d *destination) replace(p *destinationPlan) {
+	before := d.plan.Swap(p)
+	if before != nil && (before.branch != p.branch || before.object.Spec.BaseFolder != p.object.Spec.BaseFolder) {
+		d.tree.Store(nil) // The worker reads the new branch or folder and compares everything with it.
+		d.seeds.invalidateAll()
+	}
+	if before != nil && before.prunes() != p.prunes() {
+		d.seeds.sweepAgain()
+	}
+	if p.referred {
+		d.hadRules.Store(true)
+	}
+	switch {
+	case p.secrets.sealer != nil:
+		d.plainSecrets.Store(false) // The comparison that the new plan requests encrypts them.
+	case before != nil && before.object.Spec.Secrets == v1alpha1.SecretsAsIs:
+		d.plainSecrets.Store(true)
+	}
+}
+
+// requestComparisons requests the comparisons that a plan makes necessary.
+func (d *destination) requestComparisons(p *destinationPlan) {
+	fingerprints := map[schema.GroupVersionResource]string{}
+	// Marshalling a spec does not fail.
+	ignored, _ := json.Marshal(p.object.Spec.Ignore)
+	for _, t := range p.types() {
+		fingerprints[t.Resource] = fmt.Sprintf("%s\n%s\n%s\n%s\n%s",
+			p.object.Spec.Secrets, p.sealing(t.Resource), p.object.Spec.Prune, ignored, p.selection.fingerprint(t.Resource))
+	}
+	d.seeds.want(fingerprints)
+	d.seeds.request(p.object.Status.PendingSyncs)
 }

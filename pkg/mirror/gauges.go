@@ -28,31 +28,13 @@ func (m *mirror) measureUntil(ctx context.Context) {
 	defer ticker.Stop()
 	for {
 		setDestinations(m.countReady())
-		oldestChange.Set(m.oldest())
+		oldestChange.Set(m.registry.oldest())
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
 	}
-}
-
-// oldest returns when the oldest pending change of an active destination was seen, in seconds since 1970; 0 if there is none.
-func (m *mirror) oldest() float64 {
-	var oldest time.Time
-	for _, d := range m.allDestinations() {
-		seen := d.queue.Backlog().Oldest
-		if p := d.plan.Load(); p == nil || p.object.Spec.Suspend || seen.IsZero() {
-			continue
-		}
-		if oldest.IsZero() || seen.Before(oldest) {
-			oldest = seen
-		}
-	}
-	if oldest.IsZero() {
-		return 0
-	}
-	return float64(oldest.UnixMilli()) / 1000
 }
 
 // countReady counts the destinations by the status of their condition Ready.

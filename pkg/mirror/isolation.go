@@ -64,14 +64,25 @@ func (r *refusal) apart() bool {
 	return r != nil && (r.err != nil || time.Now().Before(r.apartUntil))
 }
 
-// isolate records the members of a rejected push.
-func (w *worker) isolate(ctx context.Context, rejected *rejectedError) {
+// refusals has the destinations of a branch whose pushes were rejected.
+type refusals struct {
+	// retry is the delay after the first rejection.
+	retry time.Duration
+	of    map[*destination]*refusal
+}
+
+func newRefusals(retry time.Duration) *refusals {
+	return &refusals{retry: retry, of: map[*destination]*refusal{}}
+}
+
+// record records the members of a rejected push. If there is only one, it is held until its next retry.
+func (f *refusals) record(ctx context.Context, rejected *rejectedError) {
 	for _, m := range rejected.members {
 		d := m.destination
-		r := w.refusals[d]
+		r := f.of[d]
 		if r == nil {
-			r = &refusal{backoff: newBackoff(w.services.retry)}
-			w.refusals[d] = r
+			r = &refusal{backoff: newBackoff(f.retry)}
+			f.of[d] = r
 		}
 		r.apartUntil = time.Now().Add(retryMax)
 		if len(rejected.members) > 1 {
@@ -79,18 +90,18 @@ func (w *worker) isolate(ctx context.Context, rejected *rejectedError) {
 		}
 		delay := r.backoff.Step()
 		r.err, r.until, r.generation = rejected.error, time.Now().Add(delay), m.plan.object.Generation
-		klog.FromContext(ctx).Error(rejected.error, "Remote rejected the files of the destination", "destination", d.key, "retryAfter", delay.Round(time.Millisecond))
+		klog.FromContext(ctx).Error(rejected.error, "Remote rejected the files of the destination",
+			"destination", d.key, "retryAfter", delay.Round(time.Millisecond))
 		countRetry(rejected.error)
 		d.record.failed(rejected.error, r.until)
 		d.failDeposits(rejected.error)
 	}
-	w.services.changed()
 }
 
 // able returns the members that are not held, and the time of the first retry of the others; zero if none is held.
-func (w *worker) able(members []member) (able []member, next time.Time) {
+func (f *refusals) able(members []member) (able []member, next time.Time) {
 	for _, m := range members {
-		r := w.refusals[m.destination]
+		r := f.of[m.destination]
 		if r == nil || r.err == nil || !time.Now().Before(r.until) || r.generation != m.plan.object.Generation {
 			able = append(able, m)
 			continue
@@ -101,30 +112,37 @@ func (w *worker) able(members []member) (able []member, next time.Time) {
 	return able, next
 }
 
-// released records that the files of a destination are accepted again.
-func (w *worker) released(d *destination) {
-	r := w.refusals[d]
+// accepted records that the files of a destination are accepted again.
+func (f *refusals) accepted(d *destination) {
+	r := f.of[d]
 	if r == nil {
 		return
 	}
 	if r.err = nil; !r.apart() {
-		delete(w.refusals, d)
+		delete(f.of, d)
 	}
 }
 
-// tryRefused ends the backoff of held destinations.
-func (w *worker) tryRefused() {
-	for _, r := range w.refusals {
-		r.until, r.backoff = time.Time{}, newBackoff(w.services.retry)
+// retryNow makes the retry of a held destination due.
+func (f *refusals) retryNow(d *destination) {
+	if r := f.of[d]; r != nil {
+		r.until = time.Time{}
 	}
 }
 
-// refusedBranch returns an error if the remote rejects the files of all destinations on the branch, so that the branch may
-// be the reason; nil if it accepts those of one, or has not rejected each.
-func (w *worker) refusedBranch() error {
+// retryAll ends the backoff of all held destinations.
+func (f *refusals) retryAll() {
+	for _, r := range f.of {
+		r.until, r.backoff = time.Time{}, newBackoff(f.retry)
+	}
+}
+
+// ofAll returns an error if the remote rejects the files of all members, so that the branch may be the reason; nil if it accepts those of
+// one, or has not rejected each.
+func (f *refusals) ofAll(members []member) error {
 	var err error
-	for _, m := range w.writing {
-		r := w.refusals[m.destination]
+	for _, m := range members {
+		r := f.of[m.destination]
 		if r == nil || r.err == nil {
 			return nil
 		}
@@ -134,11 +152,11 @@ func (w *worker) refusedBranch() error {
 }
 
 // groups divides members into groups that share pushes.
-func (w *worker) groups(members []member) [][]member {
+func (f *refusals) groups(members []member) [][]member {
 	var together []member
 	var groups [][]member
 	for _, m := range members {
-		if w.refusals[m.destination].apart() {
+		if f.of[m.destination].apart() {
 			groups = append(groups, []member{m})
 		} else {
 			together = append(together, m)
@@ -150,8 +168,7 @@ func (w *worker) groups(members []member) [][]member {
 	return groups
 }
 
-// forgetRefusals drops destinations that are no longer on the branch.
-func (w *worker) forgetRefusals() {
-	all := w.all()
-	maps.DeleteFunc(w.refusals, func(d *destination, _ *refusal) bool { return !slices.Contains(all, d) })
+// retain drops all destinations but those given.
+func (f *refusals) retain(destinations []*destination) {
+	maps.DeleteFunc(f.of, func(d *destination, _ *refusal) bool { return !slices.Contains(destinations, d) })
 }

@@ -97,7 +97,7 @@ func TestFolderThatIsRefused(t *testing.T) {
 			s.waitPending("other", 10)
 			s.waitReady("main", v1alpha1.ReasonSucceeded)
 			s.waitReady("third", v1alpha1.ReasonSucceeded)
-			if v := s.rejection(nameOf(s.in.repositories[0])); !v.IsZero() {
+			if v := s.registry.rejection(nameOf(s.in.repositories[0])); !v.IsZero() {
 				t.Errorf("the repository is %+v, although the branch is written", v)
 			}
 			between(s)
@@ -175,7 +175,7 @@ func TestBranchThatTakesNothing(t *testing.T) {
 	}
 	repository := nameOf(s.in.repositories[0])
 	eventually(t, "the repository says so", func() error {
-		if v := s.rejection(repository); !strings.Contains(v.Message, "branch main: cannot push: ") || !strings.Contains(v.Message, "main is frozen") {
+		if v := s.registry.rejection(repository); !strings.Contains(v.Message, "branch main: cannot push: ") || !strings.Contains(v.Message, "main is frozen") {
 			return fmt.Errorf("it says %q", v.Message)
 		}
 		return nil
@@ -186,7 +186,7 @@ func TestBranchThatTakesNothing(t *testing.T) {
 		s.eachInOrder(folder, "a", []string{"value-first", "value-second"})
 	}
 	s.idle()
-	if v := s.rejection(repository); !v.IsZero() {
+	if v := s.registry.rejection(repository); !v.IsZero() {
 		t.Errorf("the repository is %+v", v)
 	}
 }
@@ -237,7 +237,7 @@ func TestRefusedDestinationStaysApart(t *testing.T) {
 		d.plan.Store(&destinationPlan{object: object, repository: in.repositories[0]})
 		members = append(members, member{destination: d, plan: d.plan.Load()})
 	}
-	w := &worker{services: &branchServices{retry: patience, changed: func() {}}, refusals: map[*destination]*refusal{}, writing: members}
+	f := newRefusals(patience)
 	refuse := func(of ...member) {
 		var batches []*batch
 		for _, m := range of {
@@ -247,11 +247,11 @@ func TestRefusedDestinationStaysApart(t *testing.T) {
 		if !errors.As(rejectedPush(&gitrepo.Error{Kind: gitrepo.Rejected, Op: "push", Message: "no"}, batches), &rejected) {
 			t.Fatal("the push is not known to be refused")
 		}
-		w.isolate(t.Context(), rejected)
+		f.record(t.Context(), rejected)
 	}
 	grouped := func() (sizes []int) {
-		able, _ := w.able(members)
-		for _, group := range w.groups(able) {
+		able, _ := f.able(members)
+		for _, group := range f.groups(able) {
 			sizes = append(sizes, len(group))
 		}
 		return sizes
@@ -269,22 +269,22 @@ func TestRefusedDestinationStaysApart(t *testing.T) {
 			refuse(members[0])
 			refuse(members[2])
 		}, nil, true},
-		{"something has changed", w.tryRefused, []int{1, 1, 1}, true},
-		{"accepted", func() { w.released(members[0].destination) }, []int{1, 1, 1}, false},
+		{"something has changed", f.retryAll, []int{1, 1, 1}, true},
+		{"accepted", func() { f.accepted(members[0].destination) }, []int{1, 1, 1}, false},
 		{"accepted a while ago", func() {
-			w.refusals[members[0].destination].apartUntil = members[0].plan.object.CreationTimestamp.Time
-			w.released(members[0].destination)
+			f.of[members[0].destination].apartUntil = members[0].plan.object.CreationTimestamp.Time
+			f.accepted(members[0].destination)
 		}, []int{1, 1, 1}, false},
 		{"and another", func() {
-			w.refusals[members[2].destination].apartUntil = members[0].plan.object.CreationTimestamp.Time
-			w.released(members[2].destination)
+			f.of[members[2].destination].apartUntil = members[0].plan.object.CreationTimestamp.Time
+			f.accepted(members[2].destination)
 		}, []int{2, 1}, false},
 	} {
 		step.do()
 		if got := grouped(); !slices.Equal(got, step.want) {
 			t.Errorf("%s: pushes of %v destinations, want %v", step.name, got, step.want)
 		}
-		if whole := w.refusedBranch() != nil; whole != step.whole {
+		if whole := f.ofAll(members) != nil; whole != step.whole {
 			t.Errorf("%s: the branch is refused: %v", step.name, whole)
 		}
 	}

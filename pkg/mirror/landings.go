@@ -5,7 +5,6 @@ package mirror
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -65,30 +64,4 @@ func (w *worker) landings(m member, hash gitrepo.Hash, commit gitrepo.Commit, g 
 		landings = append(landings, next)
 	}
 	return landings
-}
-
-// noteLandings writes the landings of a push to the commit index before it is sent.
-func (w *worker) noteLandings(ctx context.Context, note *pushNote, landings []commitindex.Entry) error {
-	if note.Lands = len(landings) > 0; !note.Lands {
-		return nil
-	}
-	return w.services.landings.Prepare(ctx, note.Tip.String(), landings)
-}
-
-// landed confirms the landings of an accepted push.
-func (w *worker) landed(ctx context.Context, note pushNote) error {
-	if !note.Lands || w.services.landings == nil {
-		return nil
-	}
-	return w.services.landings.Record(ctx, note.Tip.String())
-}
-
-// refused withdraws the landings of a push that the remote has rejected. An earlier push of the same changes within the same
-// second may have the same tip and still be in doubt; then they are kept. Landings that are not withdrawn expire.
-func (w *worker) refused(ctx context.Context, note pushNote, err error) error {
-	same := func(doubt pushNote) bool { return doubt.Tip == note.Tip }
-	if !note.Lands || !errors.Is(err, gitrepo.ErrMoved) || slices.ContainsFunc(w.doubts, same) {
-		return err
-	}
-	return errors.Join(err, w.services.landings.Discard(ctx, note.Tip.String()))
 }

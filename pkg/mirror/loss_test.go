@@ -23,7 +23,7 @@ func (s *stage) whileComparing(change func()) {
 
 // compareAgain lets everything be compared as it is when a watch starts anew.
 func (s *stage) compareAgain() {
-	handler := (*watchHandler)(s.mirror)
+	handler := s.watchHandler()
 	handler.Listed(s.ctx, kubewatch.Watch{Resource: configMaps, Namespace: "shop"}, "")
 }
 
@@ -91,7 +91,7 @@ func TestRowSupersededByAComparison(t *testing.T) {
 	s.onChange(func() {
 		if !d.seeds.comparing(configMaps) && d.queue.Backlog().Rows > 0 && again.CompareAndSwap(false, true) {
 			s.cluster.put(configMap("a"), "1")
-			(*watchHandler)(s.mirror).Changed(s.ctx, watch, kubewatch.Change{Operation: kubewatch.Update, Object: s.cluster.get(configMap("a"))})
+			s.watchHandler().Changed(s.ctx, watch, kubewatch.Change{Operation: kubewatch.Update, Object: s.cluster.get(configMap("a"))})
 		}
 	})
 	s.compareAgain()

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/testutil"
 
@@ -120,11 +119,11 @@ func TestOldestChange(t *testing.T) {
 		"a suspended one may wait": {[]*destination{waits(true, at(5)), waits(false, at(20))}, 20},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := &mirror{destinations: map[types.NamespacedName]*destination{}}
+			r := newRegistry(nil, nil, nil)
 			for _, d := range test.destinations {
-				m.destinations[d.key] = d
+				r.destinations[d.key] = d
 			}
-			if got := m.oldest(); got != test.want {
+			if got := r.oldest(); got != test.want {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})

@@ -6,14 +6,9 @@ package mirror
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
@@ -45,34 +40,13 @@ type mirror struct {
 	router       *router
 	services     *branchServices
 	watches      *watchStates
-	permissions  *permissions
+	registry     *registry
+	planner      *planner
+	publisher    *publisher
 	announcer    *events.Announcer
 
 	// replan requests a new plan, publish an update of statuses.
 	replan, publish chan struct{}
-	// adopted is closed when the first plan has been applied to the destinations.
-	adopted chan struct{}
-	// inForce is the plan that has been applied.
-	inForce atomic.Pointer[plan]
-	// blocked is the error that prevents writes to the outbox; nil, or a pointer to nil, if there is none.
-	blocked atomic.Pointer[error]
-
-	mu           sync.Mutex
-	destinations map[types.NamespacedName]*destination
-	workers      map[branchKey]*runningWorker
-	// recovered has the outbox rows of the previous process by the UID of their destination, until the first plan.
-	recovered map[types.UID]*outbox.Queue
-	// abandoned has the UIDs of deleted destinations whose rows must be removed.
-	abandoned map[types.UID]struct{}
-	// earlier has the records that the previous process wrote by the UID of their destination, until the first plan.
-	earlier map[types.UID]v1alpha1.GitDestinationRecord
-}
-
-// runningWorker is a worker that has been started.
-type runningWorker struct {
-	*worker
-	// stop stops the worker and waits for its end.
-	stop func()
 }
 
 // Controller writes the objects that rules select to the branches of their GitDestinations.
@@ -118,31 +92,46 @@ func newMirror(config Config, shared *controller.Shared) (*mirror, error) {
 			cluster: cluster, dial: config.Dial, allowInsecure: config.AllowInsecure, now: time.Now,
 			limits: gitrepo.Limits{Memory: config.Limits.RemoteMemory, Time: remotePatience, Large: fairshare.New(largeOperations)},
 		},
-		replan: make(chan struct{}, 1), publish: make(chan struct{}, 1), adopted: make(chan struct{}),
-		destinations: map[types.NamespacedName]*destination{}, workers: map[branchKey]*runningWorker{},
-		watches: newWatchStates(), recovered: map[types.UID]*outbox.Queue{}, abandoned: map[types.UID]struct{}{},
+		watches: newWatchStates(), router: &router{namespaces: shared.Namespaces.Get, authors: newAuthors(config)},
+		replan: make(chan struct{}, 1), publish: make(chan struct{}, 1),
 	}
+	m.registry = newRegistry(m.router, m.replan, m.publish)
 	m.checks = newChecks(m)
 	shared.Cleanup(m.checks.queue.ShutDown)
 	m.repairs = &repairs{failing: m.failingRepositories, version: secretVersions(shared.Cluster.Metadata), retry: m.retryRepository}
 	m.encryption = newEncryption(keyring.New(cluster.CoreV1(), config.Identity.Namespace), func() { signal(m.replan) })
-	m.permissions = &permissions{
-		access: shared.Access, resolver: &Resolver{Types: shared.Types, Policy: config.Policy}, reviews: map[types.UID]review{},
-	}
 	objects := watch.Labelled(watch.Objects(shared.Cluster.Dynamic), manifest.NotClusterGenerated)
-	m.streams = watch.NewStreams(controllerName, objects, (*watchHandler)(m))
-	m.router = &router{namespaces: shared.Namespaces.Get, authors: newAuthors(config)}
-	m.services = &branchServices{
-		pushes: &pushLog{table: shared.Store.Table("pushes")}, landings: config.Landings, lister: watch.NewLister(objects),
-		identity: config.Identity, limits: config.Limits, namespaces: shared.Namespaces.Get,
-		remote: m.remote, signer: m.repositories.signer, running: m.running, starting: m.starting, event: m.event, changed: func() { signal(m.publish) }, recheck: m.checks.queue.Add,
-		writes: m.writes, author: m.router.authors.joiner.Find,
+	m.streams = watch.NewStreams(controllerName, objects, m.watchHandler())
+	m.services = m.newServices(watch.NewLister(objects))
+	m.registry.services = m.services
+	m.planner = &planner{
+		shared: shared, informers: m.informers, policy: config.Policy, encryption: m.encryption, registry: m.registry,
+		permissions: &permissions{
+			access: shared.Access, resolver: &Resolver{Types: shared.Types, Policy: config.Policy}, reviews: map[types.UID]review{},
+		},
+		streams: m.streams, watches: m.watches, replan: m.replan, publish: m.publish,
+	}
+	m.publisher = &publisher{
+		shared: shared, informers: m.informers, announcer: m.announcer, authors: m.router.authors, watches: m.watches, registry: m.registry,
+		publish: m.publish, inForce: m.planner.inForce.Load, written: map[types.UID]v1alpha1.GitDestinationRecord{},
+	}
+	return m, m.listen()
+}
+
+// newServices returns the dependencies of workers.
+func (m *mirror) newServices(lister lister) *branchServices {
+	config := m.config
+	return &branchServices{
+		pushes: &pushLog{table: m.shared.Store.Table("pushes")}, landings: config.Landings, lister: lister,
+		identity: config.Identity, limits: config.Limits, namespaces: m.shared.Namespaces.Get,
+		remote: m.remote, signer: m.repositories.signer, running: m.watches.running, starting: m.watches.starting, event: m.event,
+		changed: func() { signal(m.publish) }, recheck: m.checks.queue.Add,
+		writes: m.registry.writes, author: m.router.authors.joiner.Find,
 		leases: func(key branchKey) *branchLease {
 			return newBranchLease(config.Leasing, config.Identity.Installation, config.Leases, key)
 		},
 		slots: newSlots(config.Limits.Workers, config.Limits.WorkersPerRepository), retry: retryMin, lookInterval: lookInterval,
 	}
-	return m, m.listen()
 }
 
 // listen adds event handlers that request a new plan when one of its inputs changes.
@@ -171,7 +160,7 @@ func (m *mirror) listen() error {
 		return err
 	}
 	m.shared.Cleanup(m.shared.Types.Subscribe(func(*watch.Snapshot) { signal(m.replan) }))
-	m.shared.Namespaces.Subscribe(m.namespaceChanged)
+	m.shared.Namespaces.Subscribe(m.registry.namespaceChanged)
 	return nil
 }
 
@@ -200,11 +189,11 @@ func (m *mirror) run(ctx context.Context) error {
 	group.StartWithContext(ctx, m.checks.run)
 	group.StartWithContext(ctx, m.repairs.run)
 	group.StartWithContext(ctx, m.encryption.run)
-	group.StartWithContext(ctx, m.publishUntil)
+	group.StartWithContext(ctx, m.publisher.run)
 	group.StartWithContext(ctx, m.measureUntil)
 	group.StartWithContext(ctx, m.receiveDeposits)
-	group.StartWithContext(ctx, m.recheckUntil)
-	m.planUntil(ctx, &group)
+	group.StartWithContext(ctx, m.planner.recheckUntil)
+	m.planner.planUntil(ctx, &group)
 	return nil
 }
 
@@ -236,13 +225,7 @@ func (m *mirror) recover(ctx context.Context) error {
 		return err
 	}
 	rows, err := outbox.Open(ctx, m.shared.Store.Table("outbox"), last, func(row outbox.Row) {
-		q, ok := m.recovered[row.Change.UID]
-		if !ok {
-			q = outbox.NewQueue()
-			m.recovered[row.Change.UID] = q
-		}
-		q.Enqueued(row.Change.Path, pendingOf(row.Change, row.Sequence))
-		q.Durable(row)
+		m.registry.recover(row)
 	})
 	m.services.outbox, m.router.outbox = rows, rows
 	return err
@@ -254,14 +237,7 @@ func (m *mirror) readRecords(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the GitDestinationStatuses: %w", err)
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.earlier = map[types.UID]v1alpha1.GitDestinationRecord{}
-	for i := range list.Items {
-		if owner := metav1.GetControllerOf(&list.Items[i]); owner != nil {
-			m.earlier[owner.UID] = list.Items[i].Status
-		}
-	}
+	m.registry.setRecords(list.Items)
 	return nil
 }
 
@@ -274,88 +250,20 @@ func (m *mirror) remote(ctx context.Context, key branchKey) (*gitrepo.Remote, er
 	return m.repositories.remote(ctx, config)
 }
 
-// running reports whether every watch that a destination needs for a type has synced.
-func (m *mirror) running(p *destinationPlan, t schema.GroupVersionResource) bool {
-	ok, _ := m.watches.of(p, t)
-	return ok
-}
-
 // event records an Event of a destination.
 func (m *mirror) event(destination *v1alpha1.GitDestination, eventType, reason, message string) {
 	m.shared.Events.Event(destination, eventType, reason, message)
 }
 
-// starting reports whether a watch that a destination needs for a type has not synced yet, and none has failed.
-func (m *mirror) starting(p *destinationPlan, t schema.GroupVersionResource) bool {
-	ok, failure := m.watches.of(p, t)
-	return !ok && failure == ""
-}
-
-// namespaceChanged requests the comparisons of a namespace whose labels change what rules select.
-func (m *mirror) namespaceChanged(change watch.NamespaceChange) {
-	name := ""
-	if change.Before != nil {
-		name = change.Before.Name
-	}
-	if change.After != nil {
-		name = change.After.Name
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, d := range m.destinations {
-		p := d.plan.Load()
-		if p == nil {
-			continue
-		}
-		for _, t := range p.types() {
-			if t.Namespaced && p.selection.movedBy(t.Resource, change) {
-				d.seeds.invalidateNamespace(t.Resource, name)
-			}
-		}
-		m.wake(p.branch)
-	}
-	signal(m.replan) // Access policies may select namespaces by label.
-}
-
-// wake wakes the worker of a branch. The caller holds mu.
-func (m *mirror) wake(key branchKey) {
-	if w, ok := m.workers[key]; ok {
-		signal(w.wake)
-	}
-}
-
 // outboxEvents returns the callbacks of the outbox.
 func (m *mirror) outboxEvents() outbox.Events {
 	return outbox.Events{
-		Durable:  func(row outbox.Row) { m.updateRow(row, func(d *destination) { d.queue.Durable(row) }) },
-		TooLarge: func(row outbox.Row) { m.updateRow(row, func(d *destination) { d.compareInstead(row) }) },
+		Durable:  func(row outbox.Row) { m.registry.updateRow(row, func(d *destination) { d.queue.Durable(row) }) },
+		TooLarge: func(row outbox.Row) { m.registry.updateRow(row, func(d *destination) { d.compareInstead(row) }) },
 		Blocked: func(err error) {
-			m.blocked.Store(&err)
+			m.publisher.blocked.Store(&err)
 			outboxBlocked.Set(oneIf(err != nil))
 			signal(m.publish)
 		},
 	}
-}
-
-// updateRow calls update with the destination of a row and wakes its worker. If the destination does not exist any more, its rows are
-// removed instead.
-func (m *mirror) updateRow(row outbox.Row, update func(*destination)) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	d, ok := m.destinations[row.Change.Destination]
-	if !ok || d.uid != row.Change.UID {
-		m.abandoned[row.Change.UID] = struct{}{}
-		signal(m.replan)
-		return
-	}
-	update(d)
-	m.wake(d.plan.Load().branch)
-	signal(m.publish)
-}
-
-// allDestinations returns the current destinations.
-func (m *mirror) allDestinations() []*destination {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Collect(maps.Values(m.destinations))
 }

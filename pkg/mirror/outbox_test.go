@@ -70,7 +70,7 @@ func TestRowThatCannotBeReadStopsTheStart(t *testing.T) {
 				t.Fatal(err)
 			}
 			store := sealedStore(t, kv, "ours")
-			m := &mirror{shared: sharing(store), router: &router{}, services: &branchServices{pushes: &pushLog{table: store.Table("pushes")}}}
+			m := &mirror{shared: sharing(store), router: &router{}, registry: newRegistry(nil, nil, nil), services: &branchServices{pushes: &pushLog{table: store.Table("pushes")}}}
 			err := m.recover(t.Context())
 			for _, want := range tt.want {
 				if err == nil || !strings.Contains(err.Error(), want) {

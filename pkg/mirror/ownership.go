@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,15 +36,31 @@ type foundMarker struct {
 	err   error
 }
 
+// markers has the markers of the folders of a branch.
+type markers struct {
+	identity Identity
+	// writes reports whether the destination with the name writes a folder of a branch.
+	writes func(name types.NamespacedName, branch, folder string) bool
+	// byBlob has the markers that were read, by blob.
+	byBlob map[gitrepo.Hash]foundMarker
+	// nested has the paths of the markers of folders within each destination's.
+	nested map[*destination][]string
+}
+
+func newMarkers(services *branchServices) *markers {
+	return &markers{identity: services.identity, writes: services.writes, nested: map[*destination][]string{}}
+}
+
 // claim reads new markers and returns the members that own their folder. It uses the branch as it was last read: if another
 // writer pushes first, the remote rejects our push, and the next cycle reads the branch again.
 func (w *worker) claim(ctx context.Context, members []member) ([]member, error) {
-	if err := w.readMarkers(ctx, members); err != nil {
+	if err := w.markers.read(ctx, w.branch, members); err != nil {
 		return nil, err
 	}
+	tree := w.branch.Snapshot()
 	var admitted []member
 	for _, m := range members {
-		o := w.ownership(m)
+		o := w.markers.ownership(tree, m)
 		if m.record.owned(o) {
 			countConflict(o)
 			w.services.changed()
@@ -69,45 +86,55 @@ func countConflict(o ownership) {
 // mostNested bounds how many markers within one folder are read.
 const mostNested = 100
 
-// nestedMarkers returns the paths of the markers of folders within a destination's.
-func (w *worker) nestedMarkers(ctx context.Context, p *destinationPlan) (paths []string, err error) {
-	err = w.branch.Snapshot().Walk(p.object.Spec.BaseFolder, func(file string, _ gitrepo.Hash) error {
-		if strings.HasSuffix(file, "/"+markerPath) && file != p.file(markerPath) && len(paths) < mostNested {
+// findNested finds the markers of folders within a destination's.
+func (k *markers) findNested(ctx context.Context, tree *gitrepo.Tree, m member) error {
+	var paths []string
+	err := tree.Walk(m.plan.object.Spec.BaseFolder, func(file string, _ gitrepo.Hash) error {
+		if strings.HasSuffix(file, "/"+markerPath) && file != m.plan.file(markerPath) && len(paths) < mostNested {
 			paths = append(paths, file)
 		}
 		return ctx.Err()
 	})
-	return paths, wrap("find markers", err)
+	if err != nil {
+		return fmt.Errorf("find markers: %w", err)
+	}
+	k.nested[m.destination] = paths
+	return nil
 }
 
-// readMarkers reads the markers of the members' folders, and within them, that have not been read before.
-func (w *worker) readMarkers(ctx context.Context, members []member) error {
+// retain drops the nested markers of all destinations but those given.
+func (k *markers) retain(destinations []*destination) {
+	maps.DeleteFunc(k.nested, func(d *destination, _ []string) bool { return !slices.Contains(destinations, d) })
+}
+
+// read reads the markers of the members' folders, and within them, that have not been read before.
+func (k *markers) read(ctx context.Context, branch *gitrepo.Branch, members []member) error {
 	var unread []gitrepo.Hash
 	known := map[gitrepo.Hash]foundMarker{}
-	tree := w.branch.Snapshot()
+	tree := branch.Snapshot()
 	for _, m := range members {
-		for _, path := range append([]string{m.plan.file(markerPath)}, w.nested[m.destination]...) {
+		for _, path := range append([]string{m.plan.file(markerPath)}, k.nested[m.destination]...) {
 			hash, exists := tree.Lookup(path)
 			if !exists {
 				continue
 			}
-			if marker, ok := w.markers[hash]; ok {
+			if marker, ok := k.byBlob[hash]; ok {
 				known[hash] = marker
 			} else {
 				unread = append(unread, hash)
 			}
 		}
 	}
-	w.markers = known
+	k.byBlob = known
 	if len(unread) == 0 {
 		return nil
 	}
-	contents, err := w.branch.Contents(ctx, unread...)
+	contents, err := branch.Contents(ctx, unread...)
 	if err != nil {
 		return fmt.Errorf("read the markers: %w", err)
 	}
 	for _, hash := range unread {
-		w.markers[hash] = readMarker(contents, hash)
+		k.byBlob[hash] = readMarker(contents, hash)
 	}
 	return nil
 }
@@ -123,13 +150,13 @@ func readMarker(contents map[gitrepo.Hash][]byte, hash gitrepo.Hash) foundMarker
 
 // ownership returns the ownership of a member's folder, staged commits included. Another owner of a nested folder is a
 // conflict although neither removes the other's files, because it is not intended.
-func (w *worker) ownership(m member) ownership {
-	o := w.ownFolder(m)
+func (k *markers) ownership(tree *gitrepo.Tree, m member) ownership {
+	o := k.ownFolder(tree, m)
 	if o.conflict != "" {
 		return o
 	}
-	for _, path := range w.nested[m.destination] {
-		conflict := w.claimWithin(m, path)
+	for _, path := range k.nested[m.destination] {
+		conflict := k.claimWithin(tree, m, path)
 		if conflict == "" {
 			continue
 		}
@@ -144,29 +171,29 @@ func (w *worker) ownership(m member) ownership {
 // deleted, or that now writes another folder, is ignored. If that destination still writes the folder, under another URL of
 // the repository, it is a conflict in any mode: each would remove the other's files. A file on the folder's path is never
 // replaced.
-func (w *worker) ownFolder(m member) ownership {
-	if file := w.branch.Snapshot().Obstacle(m.plan.object.Spec.BaseFolder); file != "" {
+func (k *markers) ownFolder(tree *gitrepo.Tree, m member) ownership {
+	if file := tree.Obstacle(m.plan.object.Spec.BaseFolder); file != "" {
 		return ownership{refused: refused(v1alpha1.ReasonFolderInvalid,
 			"spec.baseFolder: %q is not a folder on the branch; choose another folder, or remove what has that name", file)}
 	}
 	path := m.plan.file(markerPath)
-	hash, exists := w.branch.Snapshot().Lookup(path)
+	hash, exists := tree.Lookup(path)
 	if !exists {
 		return ownership{vacant: true}
 	}
-	marker := w.markers[hash]
+	marker := k.byBlob[hash]
 	if marker.err != nil {
 		return m.contested(nil, fmt.Sprintf("the marker %s cannot be understood: %v", path, marker.err))
 	}
 	owner := &marker.owner
-	if elsewhere := w.elsewhere(owner); elsewhere != "" {
+	if elsewhere := k.elsewhere(owner); elsewhere != "" {
 		return m.contested(owner, fmt.Sprintf("the marker %s names GitDestination %s", path, elsewhere))
 	}
 	name := ownerName(owner)
 	switch {
 	case name == m.key:
 		return ownership{owner: owner, vacant: !namesInstallation(owner)}
-	case !w.services.writes(name, m.plan.branch.branch, m.plan.object.Spec.BaseFolder):
+	case !k.writes(name, m.plan.branch.branch, m.plan.object.Spec.BaseFolder):
 		return ownership{owner: owner, vacant: true}
 	}
 	conflict := fmt.Sprintf("the marker %s names GitDestination %s, which writes the same folder under another name of the repository; "+
@@ -175,28 +202,28 @@ func (w *worker) ownFolder(m member) ownership {
 }
 
 // claimWithin describes the owner of a folder within a member's, by its marker; empty if there is none any more.
-func (w *worker) claimWithin(m member, path string) string {
-	hash, exists := w.branch.Snapshot().Lookup(path)
-	marker, read := w.markers[hash]
+func (k *markers) claimWithin(tree *gitrepo.Tree, m member, path string) string {
+	hash, exists := tree.Lookup(path)
+	marker, read := k.byBlob[hash]
 	if !exists || !read || marker.err != nil {
 		return ""
 	}
 	name := ownerName(&marker.owner)
-	if elsewhere := w.elsewhere(&marker.owner); elsewhere != "" {
+	if elsewhere := k.elsewhere(&marker.owner); elsewhere != "" {
 		return fmt.Sprintf("the marker %s, within the folder, names GitDestination %s", path, elsewhere)
 	}
-	if name == m.key || !w.services.writes(name, m.plan.branch.branch, strings.TrimSuffix(path, "/"+markerPath)) {
+	if name == m.key || !k.writes(name, m.plan.branch.branch, strings.TrimSuffix(path, "/"+markerPath)) {
 		return ""
 	}
 	return fmt.Sprintf("the marker %s, within the folder, names GitDestination %s, which reaches the repository under another name", path, name)
 }
 
 // elsewhere describes the owner of a marker that is of another cluster or installation; empty if it is of this one.
-func (w *worker) elsewhere(owner *v1alpha1.OwnerMarker) string {
+func (k *markers) elsewhere(owner *v1alpha1.OwnerMarker) string {
 	switch {
-	case owner.ClusterUID != w.services.identity.ClusterUID:
+	case owner.ClusterUID != k.identity.ClusterUID:
 		return fmt.Sprintf("%s of the cluster %s", ownerName(owner), owner.ClusterUID)
-	case owner.Instance != w.services.identity.Installation && namesInstallation(owner):
+	case owner.Instance != k.identity.Installation && namesInstallation(owner):
 		return fmt.Sprintf("%s of another installation in this cluster, %s", ownerName(owner), owner.Instance)
 	}
 	return ""
@@ -222,11 +249,11 @@ func (m member) contested(owner *v1alpha1.OwnerMarker, conflict string) ownershi
 }
 
 // markerFor returns the marker to add to a commit, if the folder needs one.
-func (w *worker) markerFor(m member) (gitrepo.Change, bool, error) {
-	if !w.ownership(m).vacant {
+func (k *markers) markerFor(tree *gitrepo.Tree, m member) (gitrepo.Change, bool, error) {
+	if !k.ownership(tree, m).vacant {
 		return gitrepo.Change{}, false, nil
 	}
-	id := w.services.identity
+	id := k.identity
 	owner := v1alpha1.OwnerMarker{
 		ClusterUID: id.ClusterUID, Namespace: m.key.Namespace, Name: m.key.Name, Instance: id.Installation,
 		Time: metav1.NewTime(time.Now().UTC().Truncate(time.Second)),
@@ -235,20 +262,8 @@ func (w *worker) markerFor(m member) (gitrepo.Change, bool, error) {
 	if err != nil {
 		return gitrepo.Change{}, false, err
 	}
-	markers := maps.Clone(w.markers)
-	markers[gitrepo.BlobHash(content)] = foundMarker{owner: owner}
-	w.markers = markers
+	byBlob := maps.Clone(k.byBlob)
+	byBlob[gitrepo.BlobHash(content)] = foundMarker{owner: owner}
+	k.byBlob = byBlob
 	return gitrepo.Change{Path: m.plan.file(markerPath), Content: content}, true, nil
-}
-
-// writes reports whether the destination with the name writes a folder of a branch with that name.
-func (m *mirror) writes(name types.NamespacedName, branch, folder string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	d, ok := m.destinations[name]
-	if !ok {
-		return false
-	}
-	p := d.plan.Load()
-	return p.problem.IsZero() && p.branch.branch == branch && p.object.Spec.BaseFolder == folder
 }

@@ -36,7 +36,7 @@ func (s *stage) marker() (owner v1alpha1.OwnerMarker, content string) {
 // conflict is the condition OwnershipConflict of the first destination.
 func (s *stage) conflict(name string) metav1.Condition {
 	d := s.destination(name)
-	for _, condition := range destinationConditions(d, s.failure(d), s.router.authors.reports(time.Now()), nil) {
+	for _, condition := range destinationConditions(d, s.publisher.failure(d), s.router.authors.reports(time.Now()), nil) {
 		if condition.Type == v1alpha1.ConditionOwnershipConflict {
 			return condition
 		}

@@ -12,8 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/klog/v2"
 
 	"github.com/configbutler/slipstream/pkg/access"
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -142,21 +140,5 @@ func (p *permissions) allow(rule metav1.Object, status *v1alpha1.WatchRuleStatus
 	if found, known := p.known(rule); known {
 		return found
 	}
-	return conditions.Reason{Code: v1alpha1.ReasonProgressing, Message: fmt.Sprintf("whether %s may read what the rule selects is being found out", author)}
-}
-
-// recheckUntil reviews all rules periodically until ctx ends, and requests a new plan if a result has changed.
-func (m *mirror) recheckUntil(ctx context.Context) {
-	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		in, err := m.inputs()
-		if err == nil {
-			var changed bool
-			if changed, err = m.permissions.checkAll(ctx, in); changed {
-				signal(m.replan)
-			}
-		}
-		if err != nil && ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "Failed to check permissions of rule authors", "retryAfter", access.DeniedTTL)
-		}
-	}, access.DeniedTTL)
+	return conditions.Progressing(fmt.Sprintf("whether %s may read what the rule selects is being found out", author))
 }

@@ -214,7 +214,8 @@ func (p *destinationPlan) refusal(from, what string, namespaces namespaceLookup)
 
 func notAdmitted(who, from, what string) conditions.Reason {
 	if from == "" {
-		return conditions.Reason{Code: v1alpha1.ReasonAccessNotGranted, Message: fmt.Sprintf("%s does not admit %s: its spec.accessPolicy.allowClusterRules must be true", who, what)}
+		return conditions.Reason{Code: v1alpha1.ReasonAccessNotGranted, Message: fmt.Sprintf(
+			"%s does not admit %s: its spec.accessPolicy.allowClusterRules must be true", who, what)}
 	}
 	return conditions.Reason{Code: v1alpha1.ReasonAccessNotGranted, Message: fmt.Sprintf(
 		"%s does not admit %s of namespace %s: its spec.accessPolicy.namespacedRules must allow that namespace", who, what, from)}
@@ -266,7 +267,9 @@ var defaultPorts = map[string]string{"https": "443", "http": "80", "ssh": "22"}
 
 // destinationFor returns the destination of a rule, why the rule is not in force, and why it is not admitted. from is the namespace of a
 // WatchRule, empty for a ClusterWatchRule.
-func (p *plan) destinationFor(name types.NamespacedName, from string, namespaces namespaceLookup) (d *destinationPlan, problem, access conditions.Reason) {
+func (p *plan) destinationFor(
+	name types.NamespacedName, from string, namespaces namespaceLookup,
+) (d *destinationPlan, problem, access conditions.Reason) {
 	d, ok := p.destinations[name]
 	if !ok {
 		problem = conditions.Reason{Code: v1alpha1.ReasonDestinationNotFound, Message: fmt.Sprintf("there is no GitDestination %s", name)}
@@ -279,7 +282,9 @@ func (p *plan) destinationFor(name types.NamespacedName, from string, namespaces
 	if access = d.refusal(from, kind, namespaces); !access.IsZero() || d.problem.IsZero() {
 		return d, access, access
 	}
-	problem = conditions.Reason{Code: v1alpha1.ReasonDestinationNotReady, Message: fmt.Sprintf("GitDestination %s: %s", name, d.problem.Message)}
+	problem = conditions.Reason{
+		Code: v1alpha1.ReasonDestinationNotReady, Message: fmt.Sprintf("GitDestination %s: %s", name, d.problem.Message),
+	}
 	if d.repository == nil {
 		access = problem
 	}
@@ -317,7 +322,9 @@ func (p *plan) planClusterRule(r *v1alpha1.ClusterWatchRule, in inputs) {
 		}
 		namespaces, err := metav1.LabelSelectorAsSelector(item.NamespaceSelector)
 		if err != nil {
-			out.problem = conditions.Reason{Code: v1alpha1.ReasonNoMatchingTypes, Message: fmt.Sprintf("spec.rules[%d].namespaceSelector: %v", i, err)}
+			out.problem = conditions.Reason{
+				Code: v1alpha1.ReasonNoMatchingTypes, Message: fmt.Sprintf("spec.rules[%d].namespaceSelector: %v", i, err),
+			}
 		}
 		selectors[i].namespaces = namespaces
 	}
@@ -368,31 +375,4 @@ func (r *rulePlan) settle(d *destinationPlan) {
 	} else {
 		d.held = true
 	}
-}
-
-func selectorOrAll(selector *metav1.LabelSelector) (labels.Selector, error) {
-	if selector == nil {
-		return labels.Everything(), nil
-	}
-	return metav1.LabelSelectorAsSelector(selector)
-}
-
-func operationsOf(named []v1alpha1.Operation) operations {
-	if len(named) == 0 {
-		return opAll
-	}
-	var ops operations
-	for _, name := range named {
-		switch name {
-		case v1alpha1.OperationCreate:
-			ops |= opCreate
-		case v1alpha1.OperationUpdate:
-			ops |= opUpdate
-		case v1alpha1.OperationDelete:
-			ops |= opDelete
-		case v1alpha1.OperationAll:
-			ops |= opAll
-		}
-	}
-	return ops
 }

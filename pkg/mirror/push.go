@@ -5,10 +5,8 @@ package mirror
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -92,14 +90,14 @@ type pushed struct {
 
 // pushWaiting pushes the rows that are in the outbox when it is called, unless they are held back to be batched.
 func (w *worker) pushWaiting(ctx context.Context, members []member) error {
-	for waiting := w.backlog(members).Rows; waiting > 0 && !w.gathering(members); {
+	for pending := backlogOf(members).Rows; pending > 0 && !w.batching.holds(members); {
 		started := time.Now()
 		settled, err := w.pushRows(ctx, members)
 		if err != nil {
 			return err
 		}
-		waiting -= settled
-		w.gatherNext(members, settled, time.Since(started))
+		pending -= settled
+		w.batching.pushed(members, settled, time.Since(started))
 	}
 	return nil
 }
@@ -108,7 +106,7 @@ func (w *worker) pushWaiting(ctx context.Context, members []member) error {
 // pushed separately come last.
 func (w *worker) pushRows(ctx context.Context, members []member) (settled int, err error) {
 	w.first++
-	for _, group := range w.groups(members) {
+	for _, group := range w.refusals.groups(members) {
 		n, err := w.pushTogether(ctx, members, group)
 		settled += n
 		if err != nil {
@@ -164,46 +162,6 @@ func maxCommits(m member) int {
 	return math.MaxInt
 }
 
-// maxWait returns the maximum time for which a row is held back.
-func (w *worker) maxWait(m member) time.Duration {
-	if policy := m.plan.repository.Spec.Push; policy != nil && policy.Interval != nil {
-		return policy.Interval.Duration
-	}
-	return w.services.limits.MaxWait
-}
-
-// full reports whether the backlog fills a push.
-func (w *worker) full(members []member) bool {
-	limits, waiting := w.services.limits, w.backlog(members)
-	return waiting.Rows >= w.race.bound(min(limits.MaxFiles, maxCommits(members[0]))) || waiting.Bytes >= limits.MaxBytes
-}
-
-// gathering reports whether rows are held back to be batched. The first change after an idle time is pushed at once. While
-// changes keep arriving, the next push waits for as long as the last one took, so that at most half of the time is spent
-// pushing, or for busyInterval, and at most for the limit.
-func (w *worker) gathering(members []member) bool {
-	if !w.gatherUntil.IsZero() && (w.full(members) || !time.Now().Before(w.gatherUntil)) {
-		w.gatherUntil = time.Time{}
-	}
-	return !w.gatherUntil.IsZero()
-}
-
-// gatherNext sets how long rows are held back after a push that settled some rows and took some time.
-func (w *worker) gatherNext(members []member, settled int, took time.Duration) {
-	switch waiting := w.backlog(members).Rows; {
-	case settled == 0:
-		// The counted rows are being removed, because their destination was deleted.
-		w.gatherUntil = time.Now().Add(retryMin)
-	case waiting > 0 && !w.full(members):
-		if settled > 1 {
-			took = max(took, busyInterval)
-		}
-		w.gatherUntil = time.Now().Add(min(took, w.maxWait(members[0])))
-	default:
-		w.gatherUntil = time.Time{}
-	}
-}
-
 // stageRows stages commits of rows that are not superseded, up to a number of commits. The other rows stay for the next
 // push.
 func (w *worker) stageRows(b *batch, rows []outbox.Row, commits int) error {
@@ -254,7 +212,7 @@ func (w *worker) stage(m member, g group, seed bool, sum *pushed) error {
 
 // stageFiles stages a commit of files, with the marker if the folder needs one.
 func (w *worker) stageFiles(m member, commit *gitrepo.Commit, files []gitrepo.Change) (hash gitrepo.Hash, staged bool, err error) {
-	marker, needed, err := w.markerFor(m)
+	marker, needed, err := w.markers.markerFor(w.branch.Snapshot(), m)
 	if err != nil {
 		return hash, false, err
 	}
@@ -370,19 +328,19 @@ func (w *worker) push(ctx context.Context, members []member, batches []*batch) e
 			return rejectedPush(err, batches)
 		}
 		w.race.won()
-		w.compared = append(w.compared, note.Compares...)
+		w.pushes.compared = append(w.pushes.compared, note.Compares...)
 		w.remember(members)
 		w.show(members)
 		for _, b := range batches {
 			b.record.pushed(b.pushed)
-			b.record.owned(w.ownership(b.member))
+			b.record.owned(w.markers.ownership(w.branch.Snapshot(), b.member))
 			count(b.pushed)
 			if warning := b.pushed.warning(); warning != "" {
 				w.services.event(b.plan.object, corev1.EventTypeWarning, reasonNotAppliable, warning)
 			}
 			b.log(ctx, time.Since(began))
 		}
-		if err := w.landed(ctx, *note); err != nil {
+		if err := w.pushes.accepted(ctx, *note); err != nil {
 			return err // recoverPushes finds the push and records it then.
 		}
 	}
@@ -393,36 +351,24 @@ func (w *worker) push(ctx context.Context, members []member, batches []*batch) e
 	}
 	failpoint.Reach("rows-removed")
 	if sent {
-		w.doubts = nil // The branch has moved past the base of each.
+		w.pushes.doubts = nil // The branch has moved past the base of each.
 	}
 	w.services.changed()
 	return nil
 }
 
-// send pushes the staged commits. The note that it writes first lets the next process find out whether the remote has
-// accepted them, if this one dies meanwhile.
+// send pushes the staged commits.
 func (w *worker) send(ctx context.Context, note *pushNote, landings []commitindex.Entry) error {
-	w.compared = slices.DeleteFunc(w.compared, func(scope comparedScope) bool { return time.Since(scope.Time) > compareLag })
-	note.Base, note.Compared = w.branch.Tip(), w.compared
-	before := w.doubts[max(0, len(w.doubts)-keptDoubts+1):]
-	if err := w.noteLandings(ctx, note, landings); err != nil {
-		return err
-	}
-	noted := append(slices.Clone(before), *note)
-	if err := w.services.pushes.write(ctx, w.key, noted); err != nil {
+	if err := w.pushes.prepare(ctx, w.branch.Tip(), note, landings); err != nil {
 		return err
 	}
 	failpoint.Reach("push-noted")
-	w.doubts = noted
-	_, err := w.branch.Push(ctx)
-	if errors.Is(err, gitrepo.ErrMoved) {
-		w.doubts = before // The remote has rejected this one.
+	if _, err := w.branch.Push(ctx); err != nil {
+		return w.pushes.failed(ctx, *note, err)
 	}
-	if err == nil {
-		failpoint.Reach("pushed")
-		commitBatches.Inc()
-	}
-	return w.refused(ctx, *note, err)
+	failpoint.Reach("pushed")
+	commitBatches.Inc()
+	return nil
 }
 
 // log logs the result of a push for a destination.

@@ -86,15 +86,15 @@ func TestHowLongChangesAreHeldBack(t *testing.T) {
 				d.queue.Durable(outbox.Row{Sequence: uint64(i + 1)})
 			}
 			m := member{destination: d, plan: &destinationPlan{object: in.destinations[0], repository: in.repositories[0]}}
-			w := &worker{services: &branchServices{limits: Limits{MaxFiles: 10, MaxBytes: 1 << 20, MaxWait: limit}}}
+			b := &batching{limits: Limits{MaxFiles: 10, MaxBytes: 1 << 20, MaxWait: limit}, race: &race{}}
 			earliest := time.Now().Add(test.want)
-			w.gatherNext([]member{m}, test.settled, test.took)
+			b.pushed([]member{m}, test.settled, test.took)
 			latest := time.Now().Add(test.want)
 			switch {
-			case test.want == 0 && !w.gatherUntil.IsZero():
-				t.Errorf("held back until %s", w.gatherUntil)
-			case test.want > 0 && (w.gatherUntil.Before(earliest) || w.gatherUntil.After(latest)):
-				t.Errorf("held back until %s, want %s to %s", w.gatherUntil, earliest, latest)
+			case test.want == 0 && !b.until.IsZero():
+				t.Errorf("held back until %s", b.until)
+			case test.want > 0 && (b.until.Before(earliest) || b.until.After(latest)):
+				t.Errorf("held back until %s, want %s to %s", b.until, earliest, latest)
 			}
 		})
 	}

@@ -27,8 +27,8 @@ type race struct {
 	carried int
 }
 
-func newRace() race {
-	return race{backoff: newRaceBackoff()}
+func newRace() *race {
+	return &race{backoff: newRaceBackoff()}
 }
 
 func newRaceBackoff() wait.Backoff {

@@ -276,8 +276,8 @@ func (c *chaos) calm() {
 // hurry lets nothing wait for its time: the repository has become ready, and what kept the
 // lists from being made is gone.
 func (c *chaos) hurry() {
-	c.retryBranches(types.NamespacedName{Namespace: "shop", Name: "repo"})
-	for _, d := range c.allDestinations() {
+	c.registry.retryBranches(types.NamespacedName{Namespace: "shop", Name: "repo"})
+	for _, d := range c.registry.all() {
 		d.seeds.mu.Lock()
 		for _, state := range d.seeds.types {
 			state.notBefore = time.Time{}

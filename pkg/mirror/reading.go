@@ -47,8 +47,8 @@ func (w *worker) open(ctx context.Context, members []member) error {
 	}
 	w.stale = false
 	for _, m := range members {
-		if r := w.refusals[m.destination]; r != nil && len(asked[m.seeds]) > 0 {
-			r.until = time.Time{} // The user who requested the sync may have removed the cause.
+		if len(asked[m.seeds]) > 0 {
+			w.refusals.retryNow(m.destination) // The user who requested the sync may have removed the cause.
 		}
 	}
 	for seeds, runs := range asked {
@@ -140,12 +140,10 @@ func (w *worker) inspect(ctx context.Context, members []member) error {
 		if err := w.walk(ctx, m.plan, "", func(file managedFile) { files[file.object.GroupVersionResource()]++ }); err != nil {
 			return err
 		}
-		nested, err := w.nestedMarkers(ctx, m.plan)
-		if err != nil {
+		if err := w.markers.findNested(ctx, w.branch.Snapshot(), m); err != nil {
 			return err
 		}
 		m.record.counted(files)
-		w.nested[m.destination] = nested
 	}
 	w.remember(members)
 	return nil
@@ -155,8 +153,8 @@ func (w *worker) inspect(ctx context.Context, members []member) error {
 func (w *worker) remember(members []member) {
 	all := w.all()
 	maps.DeleteFunc(w.places, func(d *destination, _ place) bool { return !slices.Contains(all, d) })
-	w.forgetRefusals()
-	maps.DeleteFunc(w.nested, func(d *destination, _ []string) bool { return !slices.Contains(all, d) })
+	w.refusals.retain(all)
+	w.markers.retain(all)
 	for _, m := range members {
 		w.places[m.destination] = w.placeOf(m)
 	}
@@ -180,18 +178,15 @@ func (w *worker) show(members []member) {
 // them again would write history twice. A push whose base is still the branch's tip has not been accepted, but it may be
 // while the next one is prepared, because the server may still process it.
 func (w *worker) recoverPushes(ctx context.Context) error {
-	if !w.doubtsRead {
-		doubts, err := w.services.pushes.read(ctx, w.key)
-		if err != nil {
-			return err
-		}
-		w.doubts, w.doubtsRead = doubts, true
-		for _, note := range doubts {
-			w.supersede(note.Compared)
-		}
+	restored, err := w.pushes.restore(ctx)
+	if err != nil {
+		return err
+	}
+	for _, note := range restored {
+		w.supersede(note.Compared)
 	}
 	tip := w.branch.Tip()
-	for _, note := range w.doubts {
+	for _, note := range w.pushes.doubts {
 		if note.Base == tip {
 			continue
 		}
@@ -199,7 +194,7 @@ func (w *worker) recoverPushes(ctx context.Context) error {
 			return err
 		}
 	}
-	w.doubts = slices.DeleteFunc(w.doubts, func(note pushNote) bool { return note.Base != tip })
+	w.pushes.settle(tip)
 	return nil
 }
 
@@ -209,7 +204,7 @@ func (w *worker) recoverPush(ctx context.Context, note pushNote) error {
 	if err != nil || !landed {
 		return err
 	}
-	if err := w.landed(ctx, note); err != nil {
+	if err := w.pushes.accepted(ctx, note); err != nil {
 		return err
 	}
 	w.supersede(note.Compares)
@@ -231,7 +226,7 @@ func (w *worker) supersede(scopes []comparedScope) {
 			}
 		}
 	}
-	w.compared = append(w.compared, scopes...)
+	w.pushes.compared = append(w.pushes.compared, scopes...)
 }
 
 // removeThrough removes a destination's rows up to and including a sequence.

@@ -37,7 +37,7 @@ func onBranch(name, branch, folder string) func(*stage) {
 // ready is the condition Ready of a destination as it would be written now.
 func (s *stage) ready(name string) metav1.Condition {
 	d := s.destination(name)
-	for _, condition := range destinationConditions(d, s.failure(d), s.router.authors.reports(time.Now()), nil) {
+	for _, condition := range destinationConditions(d, s.publisher.failure(d), s.router.authors.reports(time.Now()), nil) {
 		if condition.Type == v1alpha1.ConditionReady {
 			return condition
 		}
@@ -48,7 +48,7 @@ func (s *stage) ready(name string) metav1.Condition {
 
 func (s *stage) record(name string) v1alpha1.GitDestinationRecord {
 	d := s.destination(name)
-	return newRecord(d, s.failure(d), s.depth(d.plan.Load().branch), s.watching(d)).Status
+	return newRecord(d, s.publisher.failure(d), s.registry.depth(d.plan.Load().branch), s.watching(d)).Status
 }
 
 // waitReady waits for a condition Ready with the reason.
@@ -137,7 +137,7 @@ func TestHookThatRefuses(t *testing.T) {
 	s.holds("other", "b", inShop)
 	s.waitReady("other", v1alpha1.ReasonSucceeded)
 	repository := nameOf(s.in.repositories[0])
-	if v := s.rejection(repository); v.Code != v1alpha1.ReasonPushRejected || !strings.Contains(v.Message, "branch main: cannot push: ") ||
+	if v := s.registry.rejection(repository); v.Code != v1alpha1.ReasonPushRejected || !strings.Contains(v.Message, "branch main: cannot push: ") ||
 		!strings.Contains(v.Message, "main is frozen until Monday") {
 		t.Errorf("the repository is %+v", v)
 	}
@@ -148,7 +148,7 @@ func TestHookThatRefuses(t *testing.T) {
 	s.git.hook(t, "shop.git", "update", "")
 	s.mirrored()
 	s.waitReady("main", v1alpha1.ReasonSucceeded)
-	if v := s.rejection(repository); !v.IsZero() || s.rechecks.Load() == rechecks {
+	if v := s.registry.rejection(repository); !v.IsZero() || s.rechecks.Load() == rechecks {
 		t.Errorf("the repository is %+v after %d checks", v, s.rechecks.Load())
 	}
 }

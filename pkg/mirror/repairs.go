@@ -71,7 +71,8 @@ func (r *repairs) versions(ctx context.Context, config *v1alpha1.GitRepoConfig, 
 		version, err := r.version(bounded, types.NamespacedName{Namespace: config.Namespace, Name: name})
 		cancel()
 		if err != nil {
-			klog.FromContext(ctx).V(2).Info("Failed to read Secret of repository", "repository", nameOf(config), "secret", name, "reason", err.Error())
+			klog.FromContext(ctx).V(2).Info("Failed to read Secret of repository",
+				"repository", nameOf(config), "secret", name, "reason", err.Error())
 			version = before[name]
 		}
 		versions[name] = version
@@ -111,28 +112,15 @@ func (m *mirror) failingRepositories() []*v1alpha1.GitRepoConfig {
 	if err != nil {
 		return nil // Listing from an informer does not fail.
 	}
-	branches := m.failingBranches()
+	branches := m.registry.failingBranches()
 	return slices.DeleteFunc(configs, func(config *v1alpha1.GitRepoConfig) bool {
 		return !branches[nameOf(config)] && m.checks.queue.NumRequeues(nameOf(config)) == 0
 	})
-}
-
-// failingBranches returns the repositories with a branch that waits for a retry.
-func (m *mirror) failingBranches() map[types.NamespacedName]bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	failing := map[types.NamespacedName]bool{}
-	for key, running := range m.workers {
-		if running.failing.Load() {
-			failing[key.repository] = true
-		}
-	}
-	return failing
 }
 
 // retryRepository checks a repository now and ends the backoff of its branches.
 func (m *mirror) retryRepository(name types.NamespacedName) {
 	m.checks.queue.Forget(name)
 	m.checks.queue.Add(name)
-	m.retryBranches(name)
+	m.registry.retryBranches(name)
 }

@@ -22,7 +22,7 @@ import (
 func repairsOf(s *stage, retried *[]string) *repairs {
 	return &repairs{
 		failing: func() []*v1alpha1.GitRepoConfig {
-			failing := s.failingBranches()
+			failing := s.registry.failingBranches()
 			return slices.DeleteFunc(slices.Clone(s.in.repositories), func(c *v1alpha1.GitRepoConfig) bool { return !failing[nameOf(c)] })
 		},
 		version: func(ctx context.Context, name types.NamespacedName) (string, error) {
@@ -34,7 +34,7 @@ func repairsOf(s *stage, retried *[]string) *repairs {
 		},
 		retry: func(name types.NamespacedName) {
 			*retried = append(*retried, name.String())
-			s.retryBranches(name)
+			s.registry.retryBranches(name)
 		},
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -176,4 +177,33 @@ func annotated(namespace *watch.Namespace) bool {
 // compareResources compares types in the order in which they are listed everywhere.
 func compareResources(a, b schema.GroupVersionResource) int {
 	return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Resource, b.Resource), strings.Compare(a.Version, b.Version))
+}
+
+// selectorOrAll returns a selector; nil selects everything.
+func selectorOrAll(selector *metav1.LabelSelector) (labels.Selector, error) {
+	if selector == nil {
+		return labels.Everything(), nil
+	}
+	return metav1.LabelSelectorAsSelector(selector)
+}
+
+// operationsOf returns the set of the named operations; none means all.
+func operationsOf(named []v1alpha1.Operation) operations {
+	if len(named) == 0 {
+		return opAll
+	}
+	var ops operations
+	for _, name := range named {
+		switch name {
+		case v1alpha1.OperationCreate:
+			ops |= opCreate
+		case v1alpha1.OperationUpdate:
+			ops |= opUpdate
+		case v1alpha1.OperationDelete:
+			ops |= opDelete
+		case v1alpha1.OperationAll:
+			ops |= opAll
+		}
+	}
+	return ops
 }

@@ -147,16 +147,16 @@ func (s *stage) start() {
 	m := &mirror{
 		config: Config{Deposits: s.deposits}, shared: sharing(store), watches: newWatchStates(), router: &router{namespaces: s.in.namespaces, authors: newAuthors(Config{Facts: s.facts, Hash: s.hash, AttributionMaxWait: s.maxWait})},
 		repositories: &repositories{cluster: s.secrets, allowInsecure: true, now: s.now, limits: gitrepo.Limits{Time: s.patience}},
-		replan:       make(chan struct{}, 1), publish: make(chan struct{}, 1), adopted: make(chan struct{}),
-		destinations: map[types.NamespacedName]*destination{}, workers: map[branchKey]*runningWorker{},
-		recovered: map[types.UID]*outbox.Queue{}, abandoned: map[types.UID]struct{}{},
+		replan:       make(chan struct{}, 1), publish: make(chan struct{}, 1),
 	}
+	m.registry = newRegistry(m.router, m.replan, m.publish)
+	m.publisher = &publisher{watches: m.watches, registry: m.registry}
 	m.encryption = newEncryption(keyring.New(s.secrets.CoreV1(), "system"), func() {})
 	m.services = &branchServices{
 		pushes: &pushLog{table: store.Table("pushes")}, lister: s.cluster, limits: s.limits, namespaces: s.in.namespaces,
 		identity: Identity{ClusterUID: "cluster", Namespace: "system", Name: "slipstream", Instance: "one", Installation: s.installation},
-		remote:   s.remote, signer: m.repositories.signer, retry: s.retry, lookInterval: s.lookInterval, running: m.running, starting: m.starting, event: s.event, changed: s.tell, recheck: func(types.NamespacedName) { s.rechecks.Add(1) },
-		writes: m.writes, author: m.router.authors.joiner.Find,
+		remote:   s.remote, signer: m.repositories.signer, retry: s.retry, lookInterval: s.lookInterval, running: m.watches.running, starting: m.watches.starting, event: s.event, changed: s.tell, recheck: func(types.NamespacedName) { s.rechecks.Add(1) },
+		writes: m.registry.writes, author: m.router.authors.joiner.Find,
 		leases: func(key branchKey) *branchLease {
 			return newBranchLease(s.secrets.CoordinationV1(), s.installation, s.leases, key)
 		},
@@ -167,6 +167,7 @@ func (s *stage) start() {
 		log.SetScope(*s.interest)
 		m.services.landings = log
 	}
+	m.registry.services = m.services
 	s.life.begin(cancel)
 	if err := m.recover(ctx); err != nil {
 		s.t.Fatal(err)
@@ -176,7 +177,7 @@ func (s *stage) start() {
 	m.router.authors.joiner.Start(ctx, group)
 	group.Start(func() { m.services.outbox.Run(ctx, m.outboxEvents()) })
 	group.StartWithContext(ctx, m.receiveDeposits)
-	m.earlier = s.earlier
+	m.registry.earlier = s.earlier
 	s.stop = sync.OnceFunc(func() {
 		cancel()
 		s.cluster.unfollow()
@@ -219,10 +220,10 @@ func (s *stage) tell() {
 func (s *stage) plan() {
 	s.t.Helper()
 	s.in.keys = s.encryption.keysFor(s.ctx, s.in.destinations)
-	watches := s.enforce(s.ctx, newPlan(s.in), s.group)
-	s.cluster.follow(s.ctx, (*watchHandler)(s.mirror), watches...)
+	watches := s.registry.apply(s.ctx, newPlan(s.in), s.group)
+	s.cluster.follow(s.ctx, s.watchHandler(), watches...)
 	s.watches.retain(watches)
-	if err := s.dropRows(s.ctx); err != nil && s.ctx.Err() == nil && !s.kv.failing() {
+	if err := s.registry.dropRows(s.ctx); err != nil && s.ctx.Err() == nil && !s.kv.failing() {
 		s.t.Error(err)
 	}
 }
@@ -239,14 +240,12 @@ func (s *stage) remote(ctx context.Context, key branchKey) (*gitrepo.Remote, err
 
 // destination returns a destination of namespace shop as the mirror has it.
 func (s *stage) destination(name string) *destination {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.destinations[types.NamespacedName{Namespace: "shop", Name: name}]
+	return s.registry.get(types.NamespacedName{Namespace: "shop", Name: name})
 }
 
 // relabel changes a namespace and lets the mirror know.
 func (s *stage) relabel(namespace watch.Namespace) {
-	s.namespaceChanged(s.cluster.setNamespace(namespace))
+	s.registry.namespaceChanged(s.cluster.setNamespace(namespace))
 }
 
 // run runs git in the repository of the destination.
@@ -336,9 +335,9 @@ func (s *stage) mirrored() {
 func (s *stage) idle() {
 	s.t.Helper()
 	eventually(s.t, "idle", func() error {
-		for _, d := range s.allDestinations() {
+		for _, d := range s.registry.all() {
 			if d.seeds.outstanding() || d.queue.Backlog().Rows > 0 || !d.record.current().served {
-				return fmt.Errorf("%s: %s", d.key, summarize(d, s.failure(d)))
+				return fmt.Errorf("%s: %s", d.key, summarize(d, s.publisher.failure(d)))
 			}
 		}
 		return nil

@@ -5,45 +5,36 @@ package mirror
 
 import (
 	"context"
-	"slices"
 
 	kubewatch "github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
 // watchHandler handles the events of watches.
-type watchHandler mirror
+type watchHandler struct {
+	router   *router
+	registry *registry
+	watches  *watchStates
+	// publish requests an update of statuses.
+	publish chan struct{}
+}
 
-var _ kubewatch.Handler = (*watchHandler)(nil)
+var _ kubewatch.Handler = &watchHandler{}
+
+// watchHandler returns the handler of the mirror's watches.
+func (m *mirror) watchHandler() *watchHandler {
+	return &watchHandler{router: m.router, registry: m.registry, watches: m.watches, publish: m.publish}
+}
 
 // Listed requests a comparison of the type for every destination that mirrors it. The watch starts before the comparison.
 func (h *watchHandler) Listed(_ context.Context, watch kubewatch.Watch, _ string) {
 	h.router.authors.joiner.Listed(watch.Resource, watch.Namespace)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	needing := h.needing(watch)
-	for _, d := range needing {
-		d.seeds.invalidate(watch.Resource)
-	}
-	h.watches.update(watch, func(s *watchState) { s.listed = true })
-	h.wakeAll(needing)
-	signal(h.publish)
-}
-
-// needing returns the destinations that need a watch. The caller holds mu.
-func (h *watchHandler) needing(watch kubewatch.Watch) (needing []*destination) {
-	for _, d := range h.destinations {
-		if slices.ContainsFunc(d.plan.Load().selection.watches(watch.Resource), watch.Covers) {
-			needing = append(needing, d)
+	h.registry.withWatch(watch, func(destinations []*destination) {
+		for _, d := range destinations {
+			d.seeds.invalidate(watch.Resource)
 		}
-	}
-	return needing
-}
-
-// wakeAll wakes the workers of destinations. The caller holds mu.
-func (h *watchHandler) wakeAll(destinations []*destination) {
-	for _, d := range destinations {
-		(*mirror)(h).wake(d.plan.Load().branch)
-	}
+		h.watches.update(watch, func(s *watchState) { s.listed = true })
+	})
+	signal(h.publish)
 }
 
 // Changed routes a change to the outbox.
@@ -61,9 +52,7 @@ func (h *watchHandler) State(watch kubewatch.Watch, failure error) {
 		}
 	})
 	if failure != nil {
-		h.mu.Lock()
-		h.wakeAll(h.needing(watch))
-		h.mu.Unlock()
+		h.registry.withWatch(watch, func([]*destination) {})
 	}
 	signal(h.publish)
 }

@@ -51,6 +51,18 @@ func (s *watchStates) retain(running []kubewatch.Watch) {
 	s.states = kept
 }
 
+// running reports whether every watch that a destination needs for a type has synced.
+func (s *watchStates) running(p *destinationPlan, t schema.GroupVersionResource) bool {
+	ok, _ := s.of(p, t)
+	return ok
+}
+
+// starting reports whether a watch that a destination needs for a type has not synced yet, and none has failed.
+func (s *watchStates) starting(p *destinationPlan, t schema.GroupVersionResource) bool {
+	ok, failure := s.of(p, t)
+	return !ok && failure == ""
+}
+
 // of returns the state of the watches that a destination needs for a type: whether all have synced, and the failure of the
 // first that fails.
 func (s *watchStates) of(p *destinationPlan, t schema.GroupVersionResource) (ok bool, failure string) {

@@ -6,7 +6,6 @@ package mirror
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -89,10 +88,7 @@ type worker struct {
 	// wake signals that there may be work. reset ends the backoff, because the configuration of the branch has changed.
 	wake, reset chan struct{}
 
-	// rejection is the reason why the remote rejected the last push; nil if it was accepted.
-	rejection atomic.Pointer[string]
-	// failing is set while the branch waits for a retry.
-	failing atomic.Bool
+	health health
 
 	// The fields below are only accessed by run.
 	lease  *branchLease
@@ -104,31 +100,22 @@ type worker struct {
 	// sign is nil if the configuration requests no signatures.
 	sign signature.Signer
 	// stale is set if the remote may have moved since the branch was read.
-	stale bool
-	// doubts are the pushes of which it is unknown whether the remote has accepted them, oldest first. Their rows are still
-	// in the outbox. doubtsRead is set once those of the previous process are included.
-	doubts     []pushNote
-	doubtsRead bool
-	// compared are the recent comparisons.
-	compared []comparedScope
+	stale  bool
+	pushes *pushes
 	// lookAt is when the remote is polled without a trigger: other writers may have changed a folder, or the credentials may
 	// have been revoked.
 	lookAt time.Time
 	// folders are the folders that branch was loaded with. places has the state in which each destination's folder was left.
-	folders []string
-	places  map[*destination]place
-	// markers has the markers of the members' folders by blob; nested has the paths of the markers of folders within them.
-	markers map[gitrepo.Hash]foundMarker
-	nested  map[*destination][]string
-	// gatherUntil is until when rows are held back to batch them; zero if the next row is pushed at once.
-	gatherUntil time.Time
-	// writing are the members that owned their folder in the last cycle. refusals has the destinations whose pushes were
-	// rejected.
-	writing  []member
-	refusals map[*destination]*refusal
+	folders  []string
+	places   map[*destination]place
+	markers  *markers
+	batching *batching
+	refusals *refusals
+	// writing are the members that owned their folder in the last cycle.
+	writing []member
 	// first is the index of the destination whose rows go first in the next push.
 	first int
-	race  race
+	race  *race
 }
 
 // member is a destination with the plan that one cycle serves it by. The controller may replace a destination's plan at any
@@ -145,10 +132,13 @@ type place struct {
 }
 
 func newWorker(key branchKey, services *branchServices) *worker {
+	race := newRace()
 	return &worker{
 		key: key, services: services, wake: make(chan struct{}, 1), reset: make(chan struct{}, 1),
-		lease: services.leases(key), places: map[*destination]place{}, nested: map[*destination][]string{}, refusals: map[*destination]*refusal{},
-		race: newRace(),
+		health: health{branch: key.branch, recheck: func() { services.recheck(key.repository) }},
+		lease:  services.leases(key), places: map[*destination]place{}, markers: newMarkers(services),
+		pushes:   &pushes{key: key, log: services.pushes, index: services.landings},
+		batching: &batching{limits: services.limits, race: race}, refusals: newRefusals(services.retry), race: race,
 	}
 }
 
@@ -175,10 +165,10 @@ func (w *worker) run(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
-			w.judge()
+			w.updateHealth()
 			backoff = newBackoff(w.services.retry)
 			if w.sleep(ctx, again, w.wake) {
-				w.tryRefused()
+				w.refusals.retryAll()
 			}
 		case errors.Is(err, gitrepo.ErrMoved):
 			w.stale = true
@@ -191,19 +181,20 @@ func (w *worker) run(ctx context.Context) {
 			w.sleep(ctx, held.until, nil)
 		case errors.As(err, &rejected):
 			w.distrust(err)
-			w.isolate(ctx, rejected) // The others are served at once.
-			w.judge()
+			w.refusals.record(ctx, rejected) // The others are served at once.
+			w.services.changed()
+			w.updateHealth()
 		default:
 			w.distrust(err)
-			w.accepted(err)
+			w.health.setPushed(err)
 			delay := backoff.Step()
 			logger.Error(err, "Failed to serve branch", "retryAfter", delay.Round(time.Millisecond))
 			next := time.Now().Add(delay)
 			w.report(err, next)
-			w.fails(true)
+			w.health.setFailing(true)
 			if w.sleep(ctx, next, nil) {
 				backoff = newBackoff(w.services.retry)
-				w.tryRefused()
+				w.refusals.retryAll()
 			}
 		}
 	}
@@ -232,34 +223,11 @@ func (w *worker) distrust(err error) {
 	}
 }
 
-// accepted records whether the remote accepts pushes, from the result of serving the branch. A rejection by a hook or by
-// branch protection is part of the condition of the repository: a check does not detect it.
-func (w *worker) accepted(err error) {
-	var rejection *string
-	var git *gitrepo.Error
-	if errors.As(err, &git) && git.Kind == gitrepo.Rejected {
-		text := fmt.Sprintf("branch %s: %s", w.key.branch, git)
-		rejection = &text
-	}
-	before := w.rejection.Swap(rejection)
-	if (before == nil) != (rejection == nil) || before != nil && *before != *rejection {
-		w.services.recheck(w.key.repository)
-	}
-}
-
-// fails records whether the branch can be served, and requests a check of the repository if that has changed, because the
-// next scheduled check may be minutes away.
-func (w *worker) fails(failing bool) {
-	if w.failing.Swap(failing) != failing {
-		w.services.recheck(w.key.repository)
-	}
-}
-
-// judge records whether the branch is served: it is not while the remote rejects the files of every destination.
-func (w *worker) judge() {
-	refused := w.refusedBranch()
-	w.accepted(refused)
-	w.fails(refused != nil)
+// updateHealth records whether the branch is served: it is not while the remote rejects the files of every destination.
+func (w *worker) updateHealth() {
+	rejected := w.refusals.ofAll(w.writing)
+	w.health.setPushed(rejected)
+	w.health.setFailing(rejected != nil)
 }
 
 func newBackoff(first time.Duration) wait.Backoff {
@@ -301,7 +269,7 @@ func (w *worker) cycle(ctx context.Context) (time.Time, error) {
 	if w.writing, err = w.claim(ctx, members); err != nil {
 		return time.Time{}, err
 	}
-	members, next := w.able(w.writing)
+	members, next := w.refusals.able(w.writing)
 	if len(members) == 0 {
 		return earliest(w.lookAt, next), nil
 	}
@@ -352,23 +320,12 @@ func (w *worker) members() []member {
 	return members
 }
 
-// backlog returns the sum of the members' backlogs.
-func (w *worker) backlog(members []member) outbox.Backlog {
-	var sum outbox.Backlog
-	for _, m := range members {
-		one := m.queue.Backlog()
-		sum.Rows += one.Rows
-		sum.Bytes += one.Bytes
-	}
-	return sum
-}
-
 // due returns the time of the next cycle; zero means that only a wake-up starts one.
 func (w *worker) due(members []member) time.Time {
-	if w.backlog(members).Rows > 0 && w.gatherUntil.IsZero() {
+	if backlogOf(members).Rows > 0 && w.batching.until.IsZero() {
 		return time.Now()
 	}
-	due := earliest(w.gatherUntil, w.lookAt)
+	due := earliest(w.batching.until, w.lookAt)
 	for _, m := range members {
 		at, sweep := m.seeds.next()
 		due = earliest(due, at)
@@ -392,7 +349,7 @@ func (w *worker) report(err error, next time.Time) {
 // settled records the success of a cycle with the members.
 func (w *worker) settled(members []member) {
 	for _, m := range members {
-		w.released(m.destination)
+		w.refusals.accepted(m.destination)
 		if m.record.succeeded() {
 			w.services.changed()
 		}

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,8 +24,10 @@ import (
 	"k8s.io/klog/v2"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller"
 	"github.com/configbutler/slipstream/pkg/controller/conditions"
 	"github.com/configbutler/slipstream/pkg/controller/events"
+	"github.com/configbutler/slipstream/pkg/generated/informers/externalversions"
 )
 
 const (
@@ -39,14 +42,24 @@ func compareNames(a, b types.NamespacedName) int { return strings.Compare(a.Stri
 
 // publisher writes the GitDestinationStatuses, and the statuses of destinations and rules.
 type publisher struct {
-	mirror *mirror
+	shared    *controller.Shared
+	informers externalversions.SharedInformerFactory
+	announcer *events.Announcer
+	authors   *authors
+	watches   *watchStates
+	registry  *registry
+	// publish requests an update of statuses.
+	publish chan struct{}
+	// inForce returns the plan that has been applied; nil before the first.
+	inForce func() *plan
+	// blocked is the error that prevents writes to the outbox; nil, or a pointer to nil, if there is none.
+	blocked atomic.Pointer[error]
 	// written has the records as they were last written, by the UID of their destination.
 	written map[types.UID]v1alpha1.GitDestinationRecord
 }
 
-// publishUntil updates the statuses after every signal on publish, until ctx ends.
-func (m *mirror) publishUntil(ctx context.Context) {
-	p := &publisher{mirror: m, written: map[types.UID]v1alpha1.GitDestinationRecord{}}
+// run updates the statuses after every signal on publish, until ctx ends.
+func (p *publisher) run(ctx context.Context) {
 	backoff := wait.Backoff{Duration: publishRetryMin, Factor: 2, Jitter: 0.1, Steps: 30, Cap: publishRetryMax}
 	retry := backoff
 	defer queueDepth.Set(0)
@@ -65,7 +78,7 @@ func (m *mirror) publishUntil(ctx context.Context) {
 			return
 		}
 		select {
-		case <-m.publish:
+		case <-p.publish:
 		case <-again:
 		case <-ctx.Done():
 			return
@@ -76,7 +89,7 @@ func (m *mirror) publishUntil(ctx context.Context) {
 // update writes the statuses that have changed. An error of one does not prevent the others from being written.
 func (p *publisher) update(ctx context.Context) error {
 	var errs []error
-	destinations, pending := p.mirror.allDestinations(), 0
+	destinations, pending := p.registry.all(), 0
 	for _, d := range destinations {
 		pending += d.queue.Backlog().Rows
 		if err := p.writeDestination(ctx, d); err != nil {
@@ -87,7 +100,7 @@ func (p *publisher) update(ctx context.Context) error {
 	maps.DeleteFunc(p.written, func(uid types.UID, _ v1alpha1.GitDestinationRecord) bool {
 		return !slices.ContainsFunc(destinations, func(d *destination) bool { return d.uid == uid })
 	})
-	if now := p.mirror.inForce.Load(); now != nil {
+	if now := p.inForce(); now != nil {
 		errs = append(errs, p.writeRuleStatuses(ctx, now)...)
 	}
 	return errors.Join(errs...)
@@ -96,11 +109,11 @@ func (p *publisher) update(ctx context.Context) error {
 // writeDestination writes the record and the status of one destination. The record is written first, because the status drops the sync
 // requests that are completed according to the record.
 func (p *publisher) writeDestination(ctx context.Context, d *destination) error {
-	m, plan := p.mirror, d.plan.Load()
-	failure := m.failure(d)
-	record := newRecord(d, failure, m.depth(plan.branch), func(t schema.GroupVersionResource) (bool, string) { return m.watches.of(plan, t) })
+	plan, failure := d.plan.Load(), p.failure(d)
+	watching := func(t schema.GroupVersionResource) (bool, string) { return p.watches.of(plan, t) }
+	record := newRecord(d, failure, p.registry.depth(plan.branch), watching)
 	if written, ok := p.written[d.uid]; !ok || !equality.Semantic.DeepEqual(record.Status, written) {
-		err := m.shared.Records.Write(ctx, record)
+		err := p.shared.Records.Write(ctx, record)
 		if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err) {
 			return nil // Its namespace is being deleted.
 		}
@@ -112,21 +125,9 @@ func (p *publisher) writeDestination(ctx context.Context, d *destination) error 
 	return p.writeDestinationStatus(ctx, d, failure, record.Status.Syncs)
 }
 
-// depth returns the number of pending changes of all destinations of a branch.
-func (m *mirror) depth(key branchKey) (rows int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if w, ok := m.workers[key]; ok {
-		for _, d := range w.all() {
-			rows += d.queue.Backlog().Rows
-		}
-	}
-	return rows
-}
-
 // failure returns the error that blocks a destination; nil if there is none.
-func (m *mirror) failure(d *destination) error {
-	if blocked := m.blocked.Load(); blocked != nil && *blocked != nil {
+func (p *publisher) failure(d *destination) error {
+	if blocked := p.blocked.Load(); blocked != nil && *blocked != nil {
 		return *blocked
 	}
 	return d.record.current().failure
@@ -134,14 +135,13 @@ func (m *mirror) failure(d *destination) error {
 
 // writeDestinationStatus writes the conditions, and drops the sync requests that are completed according to the written record.
 func (p *publisher) writeDestinationStatus(ctx context.Context, d *destination, failure error, recorded []v1alpha1.SyncProgress) error {
-	m := p.mirror
-	object, err := m.informers.Configbutler().V1alpha1().GitDestinations().Lister().GitDestinations(d.key.Namespace).Get(d.key.Name)
+	object, err := p.informers.Configbutler().V1alpha1().GitDestinations().Lister().GitDestinations(d.key.Namespace).Get(d.key.Name)
 	if err != nil || object.UID != d.uid {
 		return nil //nolint:nilerr // It has been deleted.
 	}
-	reports := m.router.authors.reports(time.Now())
-	client := m.shared.Client.ConfigbutlerV1alpha1().GitDestinations(d.key.Namespace)
-	return writeStatus(ctx, m.announcer, client, object, conditionsOfDestination, func(object *v1alpha1.GitDestination) bool {
+	reports := p.authors.reports(time.Now())
+	client := p.shared.Client.ConfigbutlerV1alpha1().GitDestinations(d.key.Namespace)
+	return writeStatus(ctx, p.announcer, client, object, conditionsOfDestination, func(object *v1alpha1.GitDestination) bool {
 		before := object.Status
 		object.Status.ObservedGeneration = d.plan.Load().object.Generation
 		object.Status.Conditions = destinationConditions(d, failure, reports, object.Status.Conditions)
@@ -152,16 +152,15 @@ func (p *publisher) writeDestinationStatus(ctx context.Context, d *destination, 
 
 // writeRuleStatuses writes the statuses of all rules of a plan.
 func (p *publisher) writeRuleStatuses(ctx context.Context, now *plan) (errs []error) {
-	m := p.mirror
-	api, lists := m.shared.Client.ConfigbutlerV1alpha1(), m.informers.Configbutler().V1alpha1()
+	api, lists := p.shared.Client.ConfigbutlerV1alpha1(), p.informers.Configbutler().V1alpha1()
 	for key, rp := range now.rules {
 		rule, err := lists.WatchRules().Lister().WatchRules(key.Namespace).Get(key.Name)
 		if err != nil || rule.UID != rp.uid {
 			continue // It has been deleted.
 		}
-		problem, destination := m.ruleProblem(rp)
+		problem, destination := p.ruleProblem(rp)
 		client := api.WatchRules(key.Namespace)
-		err = writeStatus(ctx, m.announcer, client, rule, conditionsOfWatchRule, func(object *v1alpha1.WatchRule) bool {
+		err = writeStatus(ctx, p.announcer, client, rule, conditionsOfWatchRule, func(object *v1alpha1.WatchRule) bool {
 			return updateRuleStatus(rp, problem, destination, &object.Status)
 		})
 		errs = append(errs, wrap(fmt.Sprintf("write the status of WatchRule %s", key), err))
@@ -171,9 +170,9 @@ func (p *publisher) writeRuleStatuses(ctx context.Context, now *plan) (errs []er
 		if err != nil || rule.UID != rp.uid {
 			continue // It has been deleted.
 		}
-		problem, destination := m.ruleProblem(rp)
+		problem, destination := p.ruleProblem(rp)
 		client := api.ClusterWatchRules()
-		err = writeStatus(ctx, m.announcer, client, rule, conditionsOfClusterWatchRule, func(object *v1alpha1.ClusterWatchRule) bool {
+		err = writeStatus(ctx, p.announcer, client, rule, conditionsOfClusterWatchRule, func(object *v1alpha1.ClusterWatchRule) bool {
 			return updateRuleStatus(rp, problem, destination, &object.Status)
 		})
 		errs = append(errs, wrap(fmt.Sprintf("write the status of ClusterWatchRule %s", name), err))
@@ -183,24 +182,22 @@ func (p *publisher) writeRuleStatuses(ctx context.Context, now *plan) (errs []er
 
 // ruleProblem returns why something that a rule selects and its destination mirrors is not watched or compared and, for a rule in force,
 // why changes are not written to the folder of its destination.
-func (m *mirror) ruleProblem(r *rulePlan) (problem, destination conditions.Reason) {
-	m.mu.Lock()
-	d := m.destinations[r.destination]
-	m.mu.Unlock()
+func (p *publisher) ruleProblem(r *rulePlan) (problem, destination conditions.Reason) {
+	d := p.registry.get(r.destination)
 	if problem := r.selectionProblem(); !problem.IsZero() || d == nil {
 		return problem, conditions.Reason{}
 	}
-	p := d.plan.Load()
-	return m.watchProblem(r, d, p), p.writeProblem(m.failure(d))
+	plan := d.plan.Load()
+	return p.watchProblem(r, d, plan), plan.writeProblem(p.failure(d))
 }
 
 // watchProblem returns why something that a rule selects and its destination mirrors is not watched or compared.
-func (m *mirror) watchProblem(r *rulePlan, d *destination, p *destinationPlan) conditions.Reason {
+func (p *publisher) watchProblem(r *rulePlan, d *destination, plan *destinationPlan) conditions.Reason {
 	for _, t := range r.types {
-		if !p.takes(t.Resource) {
+		if !plan.takes(t.Resource) {
 			continue
 		}
-		ok, failure := m.watches.of(p, t.Resource)
+		ok, failure := p.watches.of(plan, t.Resource)
 		switch {
 		case failure != "":
 			return conditions.Reason{Code: v1alpha1.ReasonWatchFailed, Message: failure}
