@@ -23,34 +23,34 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
-// reports are Facts that the test tells.
+// reports are Facts that the test provides.
 type reports struct {
 	followed chan struct{}
-	told     func([]attribution.Fact, bool)
+	handle   func([]attribution.Fact, bool)
 }
 
 var _ attribution.Facts = &reports{}
 
 func newReports() *reports { return &reports{followed: make(chan struct{})} }
 
-func (r *reports) Follow(ctx context.Context, told func([]attribution.Fact, bool)) {
-	told(nil, true)
-	r.told = told
+func (r *reports) Follow(ctx context.Context, handle func([]attribution.Fact, bool)) {
+	handle(nil, true)
+	r.handle = handle
 	close(r.followed)
 	<-ctx.Done()
 }
 
 func (r *reports) Forget(...types.UID) {}
 
-// tell returns when the facts are known.
-func (r *reports) tell(facts ...attribution.Fact) {
+// publish delivers facts and returns once they are known.
+func (r *reports) publish(facts ...attribution.Fact) {
 	<-r.followed
-	r.told(facts, false)
+	r.handle(facts, false)
 }
 
 func contentHash(content []byte) string { return fmt.Sprintf("%x", content) }
 
-// put lets a user create an object, of which the signals tell. The user's name is that of the object.
+// put creates an object as the user with the object's name, and delivers facts with the given signals.
 func (s *stage) put(r *reports, name string, signals ...attribution.Signal) {
 	s.t.Helper()
 	object := configMap(name)
@@ -69,10 +69,10 @@ func (s *stage) put(r *reports, name string, signals ...attribution.Signal) {
 			fact.After = strconv.Itoa(s.cluster.version + 1)
 			s.cluster.mu.Unlock()
 			fact.Ended = time.Now()
-			r.tell(fact)
+			r.publish(fact)
 		case attribution.Admission:
 			fact.Content = contentHash(next.files[object].content)
-			r.tell(fact)
+			r.publish(fact)
 		case attribution.ManagedFields:
 			managers = []metav1.ManagedFieldsEntry{{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, Time: new(metav1.Now())}}
 		}
@@ -83,7 +83,7 @@ func (s *stage) put(r *reports, name string, signals ...attribution.Signal) {
 	})
 }
 
-func TestChangesAreCountedByWhatToldTheirAuthor(t *testing.T) {
+func TestChangesAreCountedByAttribution(t *testing.T) {
 	r := newReports()
 	s := newStage(t, func(s *stage) { s.facts, s.hash = r, contentHash })
 	s.idle()
@@ -102,7 +102,7 @@ func TestChangesAreCountedByWhatToldTheirAuthor(t *testing.T) {
 	})
 }
 
-// What happened while the server was away is found by a comparison. Of what the audit tells, the author is known.
+// TestComparisonsNameWhomTheAuditKnows checks that a comparison attributes the changes of the downtime to the authors that audit events name.
 func TestComparisonsNameWhomTheAuditKnows(t *testing.T) {
 	for granularity, want := range map[v1alpha1.Granularity]string{
 		v1alpha1.GranularityPerAuthor: "Slipstream [SEED] 2 objects: 1 created, 1 updated\nann [SEED] 2 objects: 1 created, 1 deleted\nbob [SEED] CREATE v1/configmaps shop/new-bob",
@@ -141,7 +141,7 @@ func TestComparisonsNameWhomTheAuditKnows(t *testing.T) {
 					facts = append(facts, audited(v1alpha1.OperationCreate, user, name))
 				}
 			}
-			s.cluster.beforeList(func() { r.tell(facts...) })
+			s.cluster.beforeList(func() { r.publish(facts...) })
 			s.start()
 			s.mirrored()
 			s.idle()
@@ -152,8 +152,8 @@ func TestComparisonsNameWhomTheAuditKnows(t *testing.T) {
 	}
 }
 
-// What a record tells outlives the process.
-func TestRecordGoesOn(t *testing.T) {
+// TestRecordIsContinued checks that a new process continues the record of the previous one.
+func TestRecordIsContinued(t *testing.T) {
 	r := newReports()
 	s := newStage(t, func(s *stage) { s.facts, s.hash = r, contentHash })
 	s.idle()
@@ -180,7 +180,7 @@ func TestRecordGoesOn(t *testing.T) {
 	})
 }
 
-func TestWhatIsToldOfReports(t *testing.T) {
+func TestAuthorsReported(t *testing.T) {
 	now := time.Now()
 	const limit = 2 * time.Second
 	audit := func(lag, wanted time.Duration) attribution.SourceState {
@@ -226,8 +226,9 @@ func TestWhatIsToldOfReports(t *testing.T) {
 	}
 }
 
-// What a destination's own change makes of the files was not done by who wrote the objects last.
-func TestNobodyMadeWhatADestinationAsksFor(t *testing.T) {
+// TestEditsOfDestinationsAreNotAttributed checks that changes of files that follow from an edit of the destination are not attributed to the
+// last author of the objects.
+func TestEditsOfDestinationsAreNotAttributed(t *testing.T) {
 	r := newReports()
 	rule := v1alpha1.IgnoreRule{Target: v1alpha1.IgnoreTarget{Kind: "configmap"}, Fields: []string{"/data"}}
 	s := newStage(t, func(s *stage) { s.facts, s.hash = r, contentHash })
@@ -249,7 +250,8 @@ func TestNobodyMadeWhatADestinationAsksFor(t *testing.T) {
 	}
 }
 
-// What is told of this server's own kinds is kept before a rule selects them: the rule may come with what it selects.
+// TestFactsAboutServedKindsAreKept checks that facts about the server's own kinds are kept before a rule selects them: a rule may be created
+// together with the objects that it selects.
 func TestFactsAboutServedKindsAreKept(t *testing.T) {
 	a := newAuthors(Config{})
 	a.follow(map[schema.GroupVersionResource][]*destination{configMaps: nil})
@@ -266,8 +268,8 @@ func TestFactsAboutServedKindsAreKept(t *testing.T) {
 	}
 }
 
-// A comparison that overtakes a change which waits to be pushed does not lose who made it, and takes nobody for the author of
-// something else.
+// TestComparisonKeepsTheAuthorOfAWaitingChange checks that a comparison attributes a file to the author of a pending change only if it has
+// the content of that change.
 func TestComparisonKeepsTheAuthorOfAWaitingChange(t *testing.T) {
 	ann := attribution.Author{Actor: attribution.Actor{Username: "ann"}, Signal: attribution.Audit}
 	nobody := attribution.Author{Signal: attribution.Unknown}

@@ -14,7 +14,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
-// changesOf reads "author:path author:path ...". An author is "user" or "user/signal".
+// changesOf parses "author:path author:path ...". An author is "user" or "user/signal".
 func changesOf(text string) []outbox.Change {
 	var changes []outbox.Change
 	for i, field := range strings.Fields(text) {

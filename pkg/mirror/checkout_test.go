@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// TestNamesThatDifferInCaseAreCheckedOutAnywhere mirrors objects that a disk which does not know the case of letters would
-// take for one.
+// TestNamesThatDifferInCaseAreCheckedOutAnywhere mirrors objects whose names a case-insensitive file system does not distinguish.
 func TestNamesThatDifferInCaseAreCheckedOutAnywhere(t *testing.T) {
 	s := newStage(t)
 	names := []string{"web", "Web", "WEB", "wEb", "web-a", "web-A"}

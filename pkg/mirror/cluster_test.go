@@ -19,22 +19,20 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
-// cluster is a source cluster in memory. It gives out consistent lists, and the changes
-// after them in order, as pkg/kube/watch does.
+// cluster is a source cluster in memory. It returns consistent lists and delivers later changes in order, like pkg/kube/watch.
 type cluster struct {
 	mu      sync.Mutex
 	version int
 	objects map[outbox.Object]*unstructured.Unstructured
-	// files are the objects as they are to be in Git.
+	// files are the expected files in Git.
 	files      map[outbox.Object]rendered
 	namespaces map[string]kubewatch.Namespace
 	feeds      map[kubewatch.Watch]*feed
-	// refuse holds the errors of the types that cannot be listed.
+	// refuse has the errors of the types that cannot be listed.
 	refuse map[schema.GroupVersionResource]error
-	// lists counts the lists that were asked for.
+	// lists counts the requested lists.
 	lists int
-	// before and after, if set, are called once, before the next list is read and between
-	// its being read and given out.
+	// before and after, if set, are called once: before the next list is read, and after it was read and before it is returned.
 	before, after func()
 }
 
@@ -63,7 +61,7 @@ func configMap(name string) outbox.Object {
 	return outbox.Object{Version: "v1", Resource: "configmaps", Namespace: "shop", Name: name}
 }
 
-// put creates or updates an object of which value is the content.
+// put creates or updates an object with the content value.
 func (c *cluster) put(o outbox.Object, value string, change ...func(*unstructured.Unstructured)) {
 	object := &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"value": value}}}
 	object.SetAPIVersion(o.GroupVersionResource().GroupVersion().String())
@@ -97,7 +95,7 @@ func (c *cluster) remove(o outbox.Object) {
 	}
 }
 
-// happened tells the watches. The caller holds mu.
+// happened sends a change to the watches. The caller holds mu.
 func (c *cluster) happened(operation kubewatch.Operation, o outbox.Object, object *unstructured.Unstructured) {
 	c.version++
 	object.SetResourceVersion(strconv.Itoa(c.version))
@@ -141,7 +139,7 @@ func (c *cluster) List(ctx context.Context, watch kubewatch.Watch, each func(*un
 	return version, err
 }
 
-// follow makes the running watches those given, as source.Streams does.
+// follow starts and stops watches so that the given ones run, like watch.Streams.
 func (c *cluster) follow(ctx context.Context, handler kubewatch.Handler, watches ...kubewatch.Watch) {
 	c.unfollow(watches...)
 	c.mu.Lock()
@@ -156,7 +154,7 @@ func (c *cluster) follow(ctx context.Context, handler kubewatch.Handler, watches
 	}
 }
 
-// unfollow ends the watches except for some.
+// unfollow stops all watches except the given ones.
 func (c *cluster) unfollow(except ...kubewatch.Watch) {
 	c.mu.Lock()
 	var ending []*feed
@@ -196,7 +194,7 @@ func (c *cluster) namespace(name string) (kubewatch.Namespace, bool) {
 	return namespace, ok
 }
 
-// setNamespace changes a namespace and returns what has changed.
+// setNamespace changes a namespace and returns the change.
 func (c *cluster) setNamespace(after kubewatch.Namespace) kubewatch.NamespaceChange {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -205,7 +203,7 @@ func (c *cluster) setNamespace(after kubewatch.Namespace) kubewatch.NamespaceCha
 	return kubewatch.NamespaceChange{Before: &before, After: &after}
 }
 
-// setRefused makes lists of a type fail, or not, with nil.
+// setRefused makes lists of a type fail with an error; nil makes them succeed.
 func (c *cluster) setRefused(resource schema.GroupVersionResource, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -237,7 +235,7 @@ func (c *cluster) listed() int {
 	return c.lists
 }
 
-// rendered returns the blobs, by path, that objects have.
+// rendered returns the expected blobs of objects by path.
 func (c *cluster) rendered(selected func(outbox.Object) bool) map[string]string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

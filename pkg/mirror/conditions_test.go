@@ -30,7 +30,7 @@ var (
 	errUnreachable = &gitrepo.Error{Kind: gitrepo.Unreachable, Op: "push", Message: "connection refused"}
 )
 
-// checkConditions compares conditions, all of which are about a generation and say what is the matter.
+// checkConditions compares conditions. All must have the generation, a reason and a message.
 func checkConditions(t *testing.T, conditions []metav1.Condition, generation int64, want map[string]string) {
 	t.Helper()
 	got := map[string]string{}
@@ -45,7 +45,7 @@ func checkConditions(t *testing.T, conditions []metav1.Condition, generation int
 	}
 }
 
-// TestConditionsOfDestinations has the conditions that are not as usual, by type; those without a reason are absent.
+// TestConditionsOfDestinations checks the conditions that differ from usual, by type. An empty value means that the condition is absent.
 func TestConditionsOfDestinations(t *testing.T) {
 	usual := map[string]string{
 		ready: "True Succeeded", denied: "False AccessGranted", conflict: "False Owned", encrypted: "False SecretsOmitted", reported: "True Reported",
@@ -125,7 +125,7 @@ func TestConditionsOfDestinations(t *testing.T) {
 	}
 }
 
-// A rule is not ready while nothing that it selects reaches Git, whatever keeps it back.
+// TestConditionsOfRules checks that a rule is not ready while its changes are not written to Git, whatever the reason.
 func TestConditionsOfRules(t *testing.T) {
 	usual := map[string]string{ready: "True Succeeded", denied: "False AccessGranted"}
 	for name, tt := range map[string]struct {
@@ -191,7 +191,7 @@ func TestConditionsOfRules(t *testing.T) {
 	}
 }
 
-// What keeps a destination back is told to whoever looks at a rule, with the name of the destination.
+// TestRuleSaysWhyItsDestinationIsNotReady checks that the condition of a rule has the name and the problem of its destination.
 func TestRuleSaysWhyItsDestinationIsNotReady(t *testing.T) {
 	in := world()
 	rule := newPlan(in).rules[nameOf(in.rules[0])]
@@ -203,7 +203,7 @@ func TestRuleSaysWhyItsDestinationIsNotReady(t *testing.T) {
 	}
 }
 
-// Every verdict about a repository has a message and a reason of its own.
+// TestConditionsOfRepositories checks that every error of a repository has its own reason.
 func TestConditionsOfRepositories(t *testing.T) {
 	for name, tt := range map[string]struct {
 		failure error
@@ -235,8 +235,8 @@ func TestConditionsOfRepositories(t *testing.T) {
 	}
 }
 
-// Whoever looks at a destination that is kept back sees when that is tried again, and nobody else does.
-func TestRecordSaysWhenItIsTriedAgain(t *testing.T) {
+// TestRecordHasNextAttempt checks that the record has the time of the next retry only while the branch is retried.
+func TestRecordHasNextAttempt(t *testing.T) {
 	next := time.Unix(5000, 0)
 	for name, tt := range map[string]struct {
 		change  func(*destination)

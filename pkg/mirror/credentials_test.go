@@ -30,12 +30,12 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/pki"
 )
 
-// gitServers are the doors to the same repositories, each with a lock of its own.
+// gitServers serve the same repositories with different kinds of authentication.
 type gitServers struct {
 	authority, client pki.Pair
-	// locked wants a name and password or a token, mutual a client certificate; both over TLS by the authority.
+	// locked requires a name and password or a token, mutual a client certificate; both use TLS with the authority.
 	locked, mutual string
-	// ssh wants the private key; knownHosts is how it is known.
+	// ssh requires the private key; knownHosts has its host key.
 	ssh         string
 	private     []byte
 	lockedByKey []byte
@@ -128,7 +128,7 @@ func (s *gitServers) serveSSH(t *testing.T, repositories *gitserver.Repositories
 	s.knownHosts = []byte(knownhosts.Line([]string{listener.Addr().String()}, host.PublicKey()) + "\n")
 }
 
-// TestSecretsOfAllShapes pushes with every form of credentials, as this project, Flux and Argo CD name their keys.
+// TestSecretsOfAllShapes pushes with every form of credentials, with the key names of this project, Flux and Argo CD.
 func TestSecretsOfAllShapes(t *testing.T) {
 	servers := newGitServers(t)
 	stranger, _ := newSSHKey(t, "")
@@ -190,7 +190,7 @@ func TestSecretsOfAllShapes(t *testing.T) {
 	}
 }
 
-// pushOnce pushes one file of this content.
+// pushOnce pushes one file with the content.
 func pushOnce(t *testing.T, repositories *repositories, config *v1alpha1.GitRepoConfig, content string) error {
 	t.Helper()
 	remote, err := repositories.remote(t.Context(), config)
@@ -212,7 +212,7 @@ func pushOnce(t *testing.T, repositories *repositories, config *v1alpha1.GitRepo
 	return err
 }
 
-// TestCredentialsAreRotated has a password that changes on the server and, later, in the Secret.
+// TestCredentialsAreRotated changes a password on the server and later in the Secret.
 func TestCredentialsAreRotated(t *testing.T) {
 	secret := func(password string) map[string][]byte {
 		return map[string][]byte{"username": []byte("bot"), "password": []byte(password)}
@@ -236,7 +236,7 @@ func TestCredentialsAreRotated(t *testing.T) {
 	s.waitRechecks(2)
 }
 
-// waitRechecks waits until the repository has been looked at so often because of a branch.
+// waitRechecks waits until branches have requested n checks of the repository.
 func (s *stage) waitRechecks(n int64) {
 	s.t.Helper()
 	eventually(s.t, "looks at the repository", func() error {

@@ -13,8 +13,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// The process dies once at every moment that the outside sees, in the middle of changes,
-// and is followed by another.
+// TestDeathAtEveryMoment kills the process at every externally visible step, in the middle of changes, and starts another.
 func TestDeathAtEveryMoment(t *testing.T) {
 	for _, moment := range []string{
 		"before put outbox", "after put outbox", "before put pushes", "after put pushes",
@@ -58,8 +57,7 @@ func (s *stage) mirroredOrDead(o outbox.Object, died <-chan struct{}) {
 	})
 }
 
-// A push outlives the process that made it, or its patience, and lands while the next is on its
-// way: the server that has received it goes on.
+// TestPushThatLandsLate has a push outlive its process or its timeout: the Git server completes it while the next push is in progress.
 func TestPushThatLandsLate(t *testing.T) {
 	for name, between := range map[string]func(*stage){
 		"killed":  func(s *stage) { s.stop(); s.start() },
@@ -94,8 +92,8 @@ func TestPushThatLandsLate(t *testing.T) {
 	}
 }
 
-// What was compared stays compared, though the process has died before it could drop the rows
-// of the changes that came before: they would take the files back.
+// TestComparisonOutlivesTheProcess checks that rows older than a comparison do not revert files, although the process has died before it
+// removed them.
 func TestComparisonOutlivesTheProcess(t *testing.T) {
 	for _, moment := range []string{"after push", "before delete outbox"} {
 		t.Run(moment, func(t *testing.T) {
@@ -162,8 +160,8 @@ func TestRestartMakesNoCommit(t *testing.T) {
 	}
 }
 
-// The first push of a process must not be mistaken for the last one of the process before:
-// rows of changes that come before the branch has been read are no part of that.
+// TestChangesBeforeTheBranchIsReadKeepTheirCommits checks that rows which arrive before the branch has been read are not removed as part of
+// the last push of the previous process.
 func TestChangesBeforeTheBranchIsReadKeepTheirCommits(t *testing.T) {
 	s := newStage(t, perChange)
 	s.idle()
@@ -239,8 +237,8 @@ func TestStoreThatIsFull(t *testing.T) {
 	s.waitReady("main", "Succeeded")
 }
 
-// A store that fails when a push is noted, or when its rows are removed, holds the push up
-// or lets it be found again; it never makes it twice.
+// TestStoreThatFailsWhilePushing checks that a store that fails when a push is noted, or when its rows are removed, delays the push or has
+// it recovered; it is never repeated.
 func TestStoreThatFailsWhilePushing(t *testing.T) {
 	for _, moment := range []string{"put pushes", "delete outbox"} {
 		t.Run(moment, func(t *testing.T) {
@@ -259,7 +257,7 @@ func TestStoreThatFailsWhilePushing(t *testing.T) {
 	}
 }
 
-// Rows whose writing seemed to fail are written again; until then nobody may take them.
+// TestStoreWhoseAnswersAreLost checks that rows whose write seems to have failed are written again, and not pushed before.
 func TestStoreWhoseAnswersAreLost(t *testing.T) {
 	s := newStage(t, perChange)
 	s.idle()
@@ -296,7 +294,7 @@ func TestStoreWhoseAnswersAreLost(t *testing.T) {
 	s.eachChangeOnce(configMap("a"))
 }
 
-// An object that no row can hold must not keep the others waiting.
+// TestObjectLargerThanAnyRow checks that an object that is too large for a row does not block the others.
 func TestObjectLargerThanAnyRow(t *testing.T) {
 	s := newStage(t)
 	s.idle()

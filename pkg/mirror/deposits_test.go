@@ -25,20 +25,20 @@ const (
 
 var mainDestination = types.NamespacedName{Namespace: "shop", Name: "main"}
 
-// admitting lets somebody else have files for the destination.
+// admitting has the destination accept deposits.
 func admitting(s *stage) {
 	s.deposits = NewDeposits()
 	s.in.allowClusterRules()
 }
 
-// write hands over the file of these tests, for as long as the process lives.
+// write writes the file of these tests, until the process ends.
 func (s *stage) write() error {
 	ctx, cancel := context.WithTimeout(s.ctx, patience)
 	defer cancel()
 	return s.deposits.Write(ctx, mainDestination, depositPath, []byte(depositText), "[ARCHIVE] 1 record")
 }
 
-// mustWrite writes the file, which the remote has then, as one commit brought it, in a repository without a fault.
+// mustWrite writes the file and checks that the remote has it, by one commit, in a valid repository.
 func (s *stage) mustWrite() {
 	s.t.Helper()
 	eventually(s.t, "the file is taken", s.write)
@@ -70,7 +70,7 @@ func TestDeposit(t *testing.T) {
 	}
 }
 
-// No file that the server has for itself is taken for one that no object maps to.
+// TestDepositsStay checks that deposits are not removed as orphans.
 func TestDepositsStay(t *testing.T) {
 	for name, then := range map[string]func(*stage){
 		"everything is compared":      func(s *stage) { s.compareAgain() },
@@ -97,7 +97,7 @@ func TestDepositsStay(t *testing.T) {
 	}
 }
 
-// A folder that has no file yet has its marker with the first one, also one that is the whole repository.
+// TestDepositIsTheFirstFile checks that the commit of the first file has the marker, also if the folder is the whole repository.
 func TestDepositIsTheFirstFile(t *testing.T) {
 	s := newStage(t, admitting, func(s *stage) {
 		s.in.rules = nil
@@ -111,7 +111,7 @@ func TestDepositIsTheFirstFile(t *testing.T) {
 	}
 }
 
-// edited changes the destination as informers do: the object of before may be in the hands of a worker.
+// edited replaces the destination by a changed copy, as informers do: a worker may use the previous object.
 func edited(change func(*v1alpha1.GitDestination)) func(*stage) {
 	return func(s *stage) {
 		d := s.in.destinations[0].DeepCopy()
@@ -121,7 +121,8 @@ func edited(change func(*v1alpha1.GitDestination)) func(*stage) {
 	}
 }
 
-// Nothing is written where a destination does not take it, and whoever asks is told why at once; it is taken when that ends.
+// TestDestinationsThatTakeNoDeposit checks that a deposit that the destination does not accept fails at once with the reason, and succeeds
+// once the reason is removed.
 func TestDestinationsThatTakeNoDeposit(t *testing.T) {
 	admits := func(yes bool) func(*stage) {
 		return edited(func(d *v1alpha1.GitDestination) { d.Spec.AccessPolicy = &v1alpha1.AccessPolicy{AllowClusterRules: yes} })
@@ -185,7 +186,7 @@ func TestDestinationsThatTakeNoDeposit(t *testing.T) {
 	}
 }
 
-// A folder of another owner is not written, by a destination that wants it for itself.
+// TestDepositInAFolderOfAnother checks that a destination with exclusiveMode writes no deposit to a folder of another owner.
 func TestDepositInAFolderOfAnother(t *testing.T) {
 	theirs, err := renderMarker(v1alpha1.OwnerMarker{ClusterUID: "another", Namespace: "theirs", Name: "main", Instance: "system/one"})
 	if err != nil {
@@ -201,8 +202,7 @@ func TestDepositInAFolderOfAnother(t *testing.T) {
 	}
 }
 
-// Whatever becomes of the process, the remote's answers, the store or other writers, a file that is handed over until it is
-// accepted is in one commit.
+// TestDepositAfterFaults checks that a file that is written again until it is accepted is in exactly one commit, whatever fails.
 func TestDepositAfterFaults(t *testing.T) {
 	faults := map[string]func(*stage){
 		"an answer is lost": func(s *stage) {
@@ -225,7 +225,7 @@ func TestDepositAfterFaults(t *testing.T) {
 			ctx, giveUp := context.WithCancel(s.ctx)
 			s.git.guard(down)
 			giveUp()
-			// It may have been answered by the time that it is given up: there is no such file, and so nothing to push.
+			// It may have succeeded before it is withdrawn: without a file there is nothing to push.
 			if err := s.deposits.Write(ctx, mainDestination, depositPath, nil, ""); err != nil && !errors.Is(err, context.Canceled) {
 				s.t.Errorf("error %v", err)
 			}

@@ -36,7 +36,7 @@ func TestSuspend(t *testing.T) {
 	if ready := s.ready("main"); ready.Reason != v1alpha1.ReasonSuspended {
 		t.Errorf("Ready: %+v", ready)
 	}
-	// What others do meanwhile is undone, too.
+	// Edits of others in the meantime are reverted, too.
 	other := s.otherWriter()
 	if err := other.edit("edit", other.write("clusters/a/core/v1/configmaps/shop/added.yaml", "x")); err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func TestSuspend(t *testing.T) {
 	}
 }
 
-// A branch moves while one of its destinations is suspended and the others are not.
+// TestSuspendOneOfSeveral moves a branch while one of its destinations is suspended and the others are not.
 func TestSuspendOneOfSeveral(t *testing.T) {
 	s := newStage(t, onBranch("other", "main", "b"))
 	s.cluster.put(configMap("a"), "1")
@@ -71,7 +71,7 @@ func TestSuspendOneOfSeveral(t *testing.T) {
 	s.mirrored()
 }
 
-// The branch is read again, without the folder of a destination that is suspended.
+// TestResumeAfterTheBranchWasReadAgain loads the branch without the folder of a suspended destination.
 func TestResumeAfterTheBranchWasReadAgain(t *testing.T) {
 	s := newStage(t, onBranch("other", "main", "b"))
 	s.cluster.put(configMap("a"), "1")
@@ -180,7 +180,7 @@ func TestSecrets(t *testing.T) {
 	s.cluster.put(configMap("a"), "1")
 	s.cluster.put(secret("s"), "c2VjcmV0")
 	s.holds("main", "clusters/a", both)
-	// Nobody has to be able to list what is left out.
+	// Omitted types need no permission to be listed.
 	policy(v1alpha1.SecretsOmit)
 	s.mirrored() // without the Secret
 	s.cluster.put(secret("s"), "YW5vdGhlcg==")
@@ -197,8 +197,8 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// Two configurations of one URL have different credentials. Neither may use the other's,
-// also when its own are refused, and none may be seen anywhere.
+// TestCredentialsAreNotShared checks that two configurations with one URL do not use each other's credentials, also if their own are
+// rejected, and that no credentials are visible.
 func TestCredentialsAreNotShared(t *testing.T) {
 	s := newStage(t, func(s *stage) {
 		s.in.repositories[0].Spec.SecretRef = &v1alpha1.SecretReference{Name: "good"}
@@ -230,7 +230,7 @@ func TestCredentialsAreNotShared(t *testing.T) {
 			t.Errorf("a password is shown: %s", text)
 		}
 	}
-	// Rotated credentials are read without anybody's doing.
+	// Rotated credentials are read automatically.
 	rotated, err := s.secrets.CoreV1().Secrets("shop").Get(t.Context(), "bad", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/annotation/annotationtest"
 )
 
-// Whatever tools or people keep in the annotations of a Secret, it is readable neither in Git nor in the store.
+// TestAnnotationsOfSecretsReachGitEncrypted checks that values in annotations of Secrets are readable neither in Git nor in the store.
 func TestAnnotationsOfSecretsReachGitEncrypted(t *testing.T) {
 	const value = "Y29ycmVjdCBob3JzZQ==" // correct horse
 	copies := map[string]string{"helm.sh/resource-policy": "keep", "name": value}

@@ -32,7 +32,7 @@ import (
 	"github.com/configbutler/slipstream/test/sopstest"
 )
 
-// withSecrets lets the rule of world select Secrets too.
+// withSecrets has the rule of world select Secrets, too.
 func withSecrets(s *stage) {
 	s.in.rules[0].Spec.Rules[0].Resources = []string{"configmaps", "secrets"}
 }
@@ -46,7 +46,7 @@ func newAge(t *testing.T) *age.X25519Identity {
 	return identity
 }
 
-// encryptFor changes the first destination's recipients; none are the server's own key pair.
+// encryptFor changes the first destination's recipients; none means the server's own key pair.
 func (s *stage) encryptFor(identities ...*age.X25519Identity) {
 	s.t.Helper()
 	s.edit(func(d *v1alpha1.GitDestination) { setRecipients(d, identities...) })
@@ -59,7 +59,7 @@ func setRecipients(d *v1alpha1.GitDestination, identities ...*age.X25519Identity
 	}
 }
 
-// ownKey is the private key that the server has made.
+// ownKey returns the private key that the server has generated.
 func (s *stage) ownKey() string {
 	s.t.Helper()
 	pair, err := s.secrets.CoreV1().Secrets("system").Get(s.t.Context(), keyring.PairName, metav1.GetOptions{})
@@ -146,8 +146,8 @@ func (s *stage) hides(texts ...string) {
 	}
 }
 
-// told is the condition SecretsEncrypted of a destination as it would be written now.
-func (s *stage) told(name string) metav1.Condition {
+// encrypted returns the current condition SecretsEncrypted of a destination.
+func (s *stage) encrypted(name string) metav1.Condition {
 	s.t.Helper()
 	d := s.destination(name)
 	for _, condition := range destinationConditions(d, s.publisher.failure(d), s.router.authors.reports(time.Now()), nil) {
@@ -159,8 +159,7 @@ func (s *stage) told(name string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// refreshKeys reads the server's keys, as it does from time to time, and puts what that
-// means into force.
+// refreshKeys reads the server's keys, as happens periodically, and applies a new plan.
 func (s *stage) refreshKeys() {
 	s.t.Helper()
 	if s.encryption.refresh(s.ctx) {
@@ -168,7 +167,7 @@ func (s *stage) refreshKeys() {
 	}
 }
 
-// mayNot refuses everything about the Secrets of the server's namespace.
+// mayNot rejects all requests for Secrets of the server's namespace.
 func mayNot(secrets *fake.Clientset) {
 	secrets.PrependReactor("*", "secrets", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		return action.GetNamespace() == "system", nil, apierrors.NewForbidden(corev1.Resource("secrets"), "", errors.New("not for you"))
@@ -206,12 +205,12 @@ func TestSecretsReachGitEncrypted(t *testing.T) {
 		t.Errorf("commits: got %s, want %s", got, want)
 	}
 	s.hides("cGxhaW4=", "b3RoZXI=", "bGFzdA==", "AGE-SECRET-KEY")
-	if told := s.told("main"); told.Status != metav1.ConditionTrue || told.Reason != v1alpha1.ReasonKeyGenerated || !strings.Contains(told.Message, "system/slipstream-age") {
-		t.Errorf("condition %+v", told)
+	if condition := s.encrypted("main"); condition.Status != metav1.ConditionTrue || condition.Reason != v1alpha1.ReasonKeyGenerated || !strings.Contains(condition.Message, "system/slipstream-age") {
+		t.Errorf("condition %+v", condition)
 	}
 }
 
-// Whatever happens to the server, Secrets that did not change stay the files they were.
+// TestSecretsThatDidNotChangeAreNotWrittenAgain checks that the files of unchanged Secrets stay the same, also after restarts.
 func TestSecretsThatDidNotChangeAreNotWrittenAgain(t *testing.T) {
 	s := newStage(t, withSecrets)
 	for i := range 5 {
@@ -269,8 +268,8 @@ func TestRecipientsChange(t *testing.T) {
 	s.opened("clusters/a", second.String())
 	s.encryptFor(second, first)
 	s.stays("main", func() {})
-	if told := s.told("main"); told.Status != metav1.ConditionTrue || told.Reason != v1alpha1.ReasonRecipientsGiven {
-		t.Errorf("condition %+v", told)
+	if condition := s.encrypted("main"); condition.Status != metav1.ConditionTrue || condition.Reason != v1alpha1.ReasonRecipientsGiven {
+		t.Errorf("condition %+v", condition)
 	}
 	s.encryptFor(second)
 	eventually(t, "other files", func() error {
@@ -290,7 +289,7 @@ func TestRecipientsChange(t *testing.T) {
 	}
 }
 
-// What waits while the way of writing changes must not be written in the way of before.
+// TestWhatWaitsIsWrittenInTheWayOfToday checks that rows that are pending while the encryption changes are not written with the old one.
 func TestWhatWaitsIsWrittenInTheWayOfToday(t *testing.T) {
 	removed, kept := newAge(t), newAge(t)
 	for name, before := range map[string]func(*v1alpha1.GitDestination){
@@ -348,23 +347,23 @@ func TestSwitchesOfTheSecretsPolicy(t *testing.T) {
 	s.mirrored()
 }
 
-func TestKeysCannotBeHad(t *testing.T) {
+func TestKeysUnavailable(t *testing.T) {
 	s := newStage(t, withSecrets)
 	s.cluster.put(secret("a"), "cGxhaW4=")
 	before := s.opened("clusters/a", s.ownKey())
 	key := s.ownKey()
 	allowed := s.secrets
-	// A server that knows the keys goes on with them, and says what is wrong.
+	// A server that has read the keys continues to use them, and reports the error.
 	s.secrets = fake.NewClientset()
 	mayNot(allowed)
 	s.refreshKeys()
-	if told := s.told("main"); told.Status != metav1.ConditionTrue || told.Reason != v1alpha1.ReasonKeyUnavailable || !strings.Contains(told.Message, "not for you") {
-		t.Errorf("condition %+v", told)
+	if condition := s.encrypted("main"); condition.Status != metav1.ConditionTrue || condition.Reason != v1alpha1.ReasonKeyUnavailable || !strings.Contains(condition.Message, "not for you") {
+		t.Errorf("condition %+v", condition)
 	}
 	s.cluster.put(secret("b"), "bW9yZQ==")
 	s.opened("clusters/a", key)
 	s.idle()
-	// One that does not leaves everything about Secrets as it is.
+	// A server that has not leaves the files of Secrets as they are.
 	s.stop()
 	s.secrets = allowed
 	s.start()
@@ -372,8 +371,8 @@ func TestKeysCannotBeHad(t *testing.T) {
 	s.cluster.put(configMap("c"), "1")
 	s.mirroredOne(configMap("c"))
 	s.idle()
-	if told := s.told("main"); told.Status != metav1.ConditionFalse || told.Reason != v1alpha1.ReasonEncryptionUnavailable || !strings.Contains(told.Message, "not for you") {
-		t.Errorf("condition %+v", told)
+	if condition := s.encrypted("main"); condition.Status != metav1.ConditionFalse || condition.Reason != v1alpha1.ReasonEncryptionUnavailable || !strings.Contains(condition.Message, "not for you") {
+		t.Errorf("condition %+v", condition)
 	}
 	if files, err := s.files("main"); err != nil || files["clusters/a/core/v1/secrets/shop/a.yaml"] != before["core/v1/secrets/shop/a.yaml"] {
 		t.Errorf("files %v, %v", files, err)
@@ -384,8 +383,8 @@ func TestKeysCannotBeHad(t *testing.T) {
 	s.hides("cGxhaW4=", "bW9yZQ==", "b3RoZXI=")
 }
 
-// Secrets that are to be encrypted and cannot be do not stay readable.
-func TestKeysCannotBeHadForWhatWasPlain(t *testing.T) {
+// TestKeysUnavailableForPlainFiles checks that plain files of Secrets are removed if they must be encrypted and cannot be.
+func TestKeysUnavailableForPlainFiles(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		t.Run(fmt.Sprintf("again %t", again), func(t *testing.T) {
 			s := newStage(t, withSecrets, func(s *stage) {
@@ -397,7 +396,7 @@ func TestKeysCannotBeHadForWhatWasPlain(t *testing.T) {
 			s.holds("main", "clusters/a", func(o outbox.Object) bool { return o.Namespace == "shop" })
 			s.idle()
 			if again { // the condition of then is all that another process knows
-				s.edit(func(d *v1alpha1.GitDestination) { d.Status.Conditions = []metav1.Condition{s.told("main")} })
+				s.edit(func(d *v1alpha1.GitDestination) { d.Status.Conditions = []metav1.Condition{s.encrypted("main")} })
 				s.stop()
 				s.in.destinations[0].Spec.Secrets = v1alpha1.SecretsEncrypt
 				s.start()
@@ -419,8 +418,8 @@ func TestOwnKeyPairIsGone(t *testing.T) {
 	}
 	for _, server := range []func(){s.refreshKeys, func() { s.stop(); s.start() }} {
 		s.stays("main", server)
-		if told := s.told("main"); told.Status != metav1.ConditionTrue || told.Reason != v1alpha1.ReasonKeyUnavailable || !strings.Contains(told.Message, "is gone") {
-			t.Errorf("condition %+v", told)
+		if condition := s.encrypted("main"); condition.Status != metav1.ConditionTrue || condition.Reason != v1alpha1.ReasonKeyUnavailable || !strings.Contains(condition.Message, "is gone") {
+			t.Errorf("condition %+v", condition)
 		}
 	}
 	s.cluster.put(secret("b"), "bW9yZQ==")

@@ -15,21 +15,21 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// outage is how long TestFaults keeps the remote away.
+// outage is how long the remote is unreachable in TestFaults.
 var outage = flag.Duration("outage", time.Second, "how long the remote is down in the middle of changes")
 
-// burst changes ten objects in turn; no object ever gets a content twice.
+// burst changes ten objects in turn, each time to a new content.
 func (s *stage) burst(name string, changes int) {
 	for i := range changes {
 		s.cluster.put(configMap(fmt.Sprint(i%10)), fmt.Sprintf("%s %d", name, i))
 	}
 }
 
-// theirFiles are other people's, beside the destination's folder and in it.
+// theirFiles are files of other writers, beside the destination's folder and in it.
 var theirFiles = []string{"README.md", "clusters/a/NOTES.txt", "clusters/b/core/v1/configmaps/shop/x.yaml"}
 
-// Each fault strikes between two bursts. It ends with Git equal to the cluster, other
-// people's files as they were, and no change made twice.
+// TestFaults injects each fault between two bursts. Afterwards Git must equal the cluster, the files of other writers must be unchanged, and
+// no change may be committed twice.
 func TestFaults(t *testing.T) {
 	for name, strike := range map[string]func(*stage, *otherWriter){
 		"remote down, and no event after": func(s *stage, _ *otherWriter) {
@@ -106,7 +106,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// addTheirs lets somebody else push files to the branch.
+// addTheirs pushes files to the branch as another writer.
 func (s *stage) addTheirs() *otherWriter {
 	s.t.Helper()
 	s.cluster.put(configMap("first"), "1")
@@ -120,7 +120,7 @@ func (s *stage) addTheirs() *otherWriter {
 	return other
 }
 
-// unharmed fails if a fault took something away from others or made something twice.
+// unharmed fails if files of other writers have changed, or a change was committed twice.
 func (s *stage) unharmed() {
 	s.t.Helper()
 	files, err := s.files("main")

@@ -14,7 +14,7 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// noted sets an annotation that does not count below.
+// noted sets an annotation that is ignored below.
 func noted(value string) func(*unstructured.Unstructured) {
 	return func(o *unstructured.Unstructured) { o.SetAnnotations(map[string]string{"note": value}) }
 }

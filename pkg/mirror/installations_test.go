@@ -16,8 +16,7 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// beside makes a second installation in the cluster of the first, which writes to the same
-// repository and knows nothing of the first one's objects.
+// beside adds a second installation in the cluster of the first. It writes to the same repository and does not know the objects of the first.
 func beside(first *stage, change ...func(*v1alpha1.GitDestination)) func(*stage) {
 	return func(s *stage) {
 		s.installation, s.secrets, s.leases, s.git = "system/two", first.secrets, first.leases, first.git
@@ -70,8 +69,8 @@ func TestTwoInstallationsWriteOneBranch(t *testing.T) {
 	}
 }
 
-// The GitDestination that a marker names is not gone because another installation, which
-// keeps its own objects, does not know it, nor is it the same because the names are.
+// TestTwoInstallationsClaimOneFolder checks that an installation does not take over the marker of another one whose GitDestination it does
+// not know, or which has the same name.
 func TestTwoInstallationsClaimOneFolder(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.GitDestination){
 		"by different names": func(d *v1alpha1.GitDestination) { d.Name = "second" },

@@ -14,7 +14,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
-// refuseFolder has the remote refuse pushes with a commit that changes a folder, in words with a mark that hides what follows.
+// refuseFolder has the remote reject pushes that change a folder. Its message contains a control character that hides the text after it.
 func (s *stage) refuseFolder(folder string) {
 	s.t.Helper()
 	s.git.hook(s.t, "shop.git", "pre-receive", fmt.Sprintf(`while read old new ref; do
@@ -25,7 +25,7 @@ func (s *stage) refuseFolder(folder string) {
 done`, folder, folder))
 }
 
-// shared are three destinations on main, in the folders clusters/a, b and c, in which every change has its own commit.
+// shared adds destinations, so that there are three on main, in the folders clusters/a, b and c, with one commit for each change.
 func shared(s *stage) {
 	onBranch("other", "main", "b")(s)
 	onBranch("third", "main", "c")(s)
@@ -34,7 +34,7 @@ func shared(s *stage) {
 	}
 }
 
-// history returns the contents that the file of a ConfigMap has had in a folder, the oldest first.
+// history returns the contents of the file of a ConfigMap in all commits, oldest first.
 func (s *stage) history(folder, name string) []string {
 	s.t.Helper()
 	var contents []string
@@ -60,7 +60,8 @@ func (s *stage) eachInOrder(folder, name string, values []string) {
 	}
 }
 
-// A folder is refused: the other destinations of the branch land all the same, and that one once it is let in.
+// TestFolderThatIsRefused checks that the other destinations of the branch are pushed while one folder is rejected, and that one as soon as
+// it is accepted.
 func TestFolderThatIsRefused(t *testing.T) {
 	for name, between := range map[string]func(*stage){
 		"and let in":    func(*stage) {},
@@ -120,7 +121,7 @@ func TestFolderThatIsRefused(t *testing.T) {
 	}
 }
 
-// The process dies while a folder is refused and others land.
+// TestDeathWhileAFolderIsRefused kills the process while a folder is rejected and others are pushed.
 func TestDeathWhileAFolderIsRefused(t *testing.T) {
 	for _, moment := range []string{"before push", "after push", "after put pushes", "before delete outbox", "after delete outbox"} {
 		t.Run(moment, func(t *testing.T) {
@@ -160,7 +161,7 @@ func TestDeathWhileAFolderIsRefused(t *testing.T) {
 	}
 }
 
-// A branch that takes no file of any destination is the trouble of the repository, too.
+// TestBranchThatTakesNothing checks that the repository is not ready while the remote rejects the files of every destination.
 func TestBranchThatTakesNothing(t *testing.T) {
 	s := newStage(t, shared)
 	s.cluster.put(configMap("a"), "value-first")
@@ -191,7 +192,7 @@ func TestBranchThatTakesNothing(t *testing.T) {
 	}
 }
 
-// A destination that is held is tried at once when it writes another folder.
+// TestRefusedDestinationMoves checks that a held destination is retried at once if its folder has changed.
 func TestRefusedDestinationMoves(t *testing.T) {
 	s := newStage(t, shared, func(s *stage) { s.retry = patience })
 	s.cluster.put(configMap("a"), "1")
@@ -210,7 +211,7 @@ func TestRefusedDestinationMoves(t *testing.T) {
 	s.mirrored()
 }
 
-// A destination that is held is tried at once when somebody asks for it to be compared.
+// TestRefusedDestinationIsTriedWhenAsked checks that a held destination is retried at once when a sync is requested.
 func TestRefusedDestinationIsTriedWhenAsked(t *testing.T) {
 	s := newStage(t, shared, func(s *stage) { s.retry = patience })
 	s.cluster.put(configMap("a"), "value-first")
@@ -227,7 +228,7 @@ func TestRefusedDestinationIsTriedWhenAsked(t *testing.T) {
 	s.eachInOrder("clusters/a", "a", []string{"value-first", "value-second"})
 }
 
-// One whose files are refused now and then has pushes of its own, so that the others are not refused with it.
+// TestRefusedDestinationStaysApart checks that a destination whose files are rejected now and then is pushed separately.
 func TestRefusedDestinationStaysApart(t *testing.T) {
 	in := world()
 	var members []member

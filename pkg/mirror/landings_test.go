@@ -20,12 +20,12 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// caredFor lets somebody care for the ConfigMaps of namespace shop.
+// caredFor has the commit index cover the ConfigMaps of namespace shop.
 func caredFor(s *stage) {
 	s.interest = &commitindex.Scope{Resources: []schema.GroupResource{configMaps.GroupResource()}, Namespaces: []string{"shop"}}
 }
 
-// landings are what is known of an object, the oldest first.
+// landings returns the index entries of an object, oldest first.
 func (s *stage) landings(o outbox.Object) []commitindex.Entry {
 	s.t.Helper()
 	log := commitindex.New(table.New(s.kv, "/test").Table(commitindex.TableName), clock.RealClock{}, 0)
@@ -37,7 +37,7 @@ func (s *stage) landings(o outbox.Object) []commitindex.Entry {
 	return found
 }
 
-// landed expects that of an object exactly the commits are known by which the branch has changed its file.
+// landed waits until the index has exactly the commits that change the file of an object.
 func (s *stage) landed(o outbox.Object) {
 	s.t.Helper()
 	var got []string
@@ -50,7 +50,7 @@ func (s *stage) landed(o outbox.Object) {
 	}
 }
 
-func TestCommitsAreKnownByWhatTheyHold(t *testing.T) {
+func TestCommitsAreIndexed(t *testing.T) {
 	s := newStage(t, caredFor, perChange, func(s *stage) {
 		s.in.repositories[0].Spec.WebURLTemplate = "https://git.example.com/{sha}"
 	})
@@ -88,7 +88,7 @@ func TestCommitsAreKnownByWhatTheyHold(t *testing.T) {
 	}
 }
 
-// A commit holds all changes that became one file in it, and a comparison what it found.
+// TestCommitsOfSeveralChanges checks the entries of commits with several changes of an object, and of comparisons.
 func TestCommitsOfSeveralChanges(t *testing.T) {
 	s := newStage(t, caredFor, func(s *stage) { s.in.destinations[0].Spec.Granularity = v1alpha1.GranularityBatch })
 	s.cluster.put(configMap("b"), "1")
@@ -109,7 +109,7 @@ func TestCommitsOfSeveralChanges(t *testing.T) {
 	if len(found) >= len(versions) {
 		t.Errorf("there are %d commits of %d changes", len(found), len(versions))
 	}
-	// A push that began before all changes were there may have got through with those that were.
+	// A push that started before all changes were enqueued may have succeeded with the first ones.
 	rest := versions
 	for i, commit := range found {
 		if len(rest) == 0 || commit.First != rest[0] || commit.Created != (i == 0) {
@@ -136,7 +136,7 @@ func TestCommitsOfSeveralChanges(t *testing.T) {
 	}
 }
 
-// Commits are known at least once, whatever becomes of the process, the remote's answers or the store.
+// TestCommitsAreKnownAfterFaults checks that every commit is in the index at least once, whatever fails.
 func TestCommitsAreKnownAfterFaults(t *testing.T) {
 	faults := map[string]func(*stage){
 		"an answer is lost": func(s *stage) {
@@ -207,8 +207,8 @@ func TestCommitsAreKnownAfterFaults(t *testing.T) {
 	}
 }
 
-// What nobody cares for costs nothing.
-func TestNobodyCaresForCommits(t *testing.T) {
+// TestObjectsOutOfScopeHaveNoEntries checks that objects outside of the scope cause no entries.
+func TestObjectsOutOfScopeHaveNoEntries(t *testing.T) {
 	s := newStage(t, perChange, func(s *stage) {
 		s.interest = &commitindex.Scope{Resources: []schema.GroupResource{configMaps.GroupResource()}, Namespaces: []string{"dev"}}
 	})

@@ -57,7 +57,7 @@ func TestLeaseKeepsOthersAway(t *testing.T) {
 	})
 }
 
-// A process that comes back under its identity goes on at once.
+// TestLeaseAfterARestart checks that a process with the identity of the holder takes the Lease at once.
 func TestLeaseAfterARestart(t *testing.T) {
 	client := fake.NewClientset()
 	for range 2 {
@@ -67,7 +67,7 @@ func TestLeaseAfterARestart(t *testing.T) {
 	}
 }
 
-// A clock that is an hour ahead keeps nobody away for an hour.
+// TestLeaseOfAClockThatIsAhead checks that a Lease that was renewed by a clock an hour ahead does not block others for an hour.
 func TestLeaseOfAClockThatIsAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
@@ -166,8 +166,7 @@ func TestBranchThatAnotherServerWrites(t *testing.T) {
 	}
 }
 
-// The Lease of a branch adds nothing to a takeover: the next leader of the installation goes
-// on with that of the one which was killed.
+// TestLeaseOfALeaderThatWasKilled checks that the next leader of the installation takes over the Leases of branches without waiting.
 func TestLeaseOfALeaderThatWasKilled(t *testing.T) {
 	s := newStage(t)
 	s.cluster.put(configMap("a"), "1")

@@ -17,7 +17,7 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// lookOften makes the worker look at its remote without cause.
+// lookOften has the worker poll its remote frequently.
 func lookOften(s *stage) { s.lookInterval = 50 * time.Millisecond }
 
 func TestEditsOfOthersAreUndoneWithoutAnyChange(t *testing.T) {

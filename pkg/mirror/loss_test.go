@@ -15,20 +15,19 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
-// whileComparing calls change in the middle of the next list, between what it reads and
-// what it gives out.
+// whileComparing calls change in the next list, after it was read and before it is returned.
 func (s *stage) whileComparing(change func()) {
 	s.cluster.afterList(change)
 }
 
-// compareAgain lets everything be compared as it is when a watch starts anew.
+// compareAgain requests a comparison, like the restart of a watch.
 func (s *stage) compareAgain() {
 	handler := s.watchHandler()
 	handler.Listed(s.ctx, kubewatch.Watch{Resource: configMaps, Namespace: "shop"}, "")
 }
 
-// What a comparison has read is not in the branch yet: an event that undoes it seems to
-// bring nothing new.
+// TestChangesWhileTheClusterIsCompared checks that an event during a comparison is not dropped because it equals the branch, which the
+// comparison is about to change.
 func TestChangesWhileTheClusterIsCompared(t *testing.T) {
 	for name, tc := range map[string]struct {
 		before, unseen, during func(*cluster)
@@ -65,16 +64,15 @@ func TestChangesWhileTheClusterIsCompared(t *testing.T) {
 	}
 }
 
-// A row that waits is superseded by a comparison that saw a later state. An event that
-// brings the row's content back must not be taken for one that the row answers.
+// TestRowSupersededByAComparison checks that an event with the content of a pending row is not dropped if a comparison of a later state has
+// superseded the row.
 func TestRowSupersededByAComparison(t *testing.T) {
 	s := newStage(t)
 	s.cluster.put(configMap("a"), "0")
 	s.mirrored()
 	s.idle()
 	d, watch := s.destination("main"), kubewatch.Watch{Resource: configMaps, Namespace: "shop"}
-	// After the rows have been looked at and before the list is read there is a row for
-	// "1". The watch is cut, so that nobody hears of "2".
+	// A row for "1" is enqueued after the rows were pushed and before the list is read. The watch is cut, so that it does not deliver "2".
 	s.cluster.beforeList(func() {
 		s.cluster.put(configMap("a"), "1")
 		eventually(t, "the row", func() error {
@@ -86,7 +84,7 @@ func TestRowSupersededByAComparison(t *testing.T) {
 		s.cluster.unfollow()
 		s.cluster.put(configMap("a"), "2")
 	})
-	// After the comparison and before the row is dropped "1" comes back.
+	// "1" is restored after the comparison and before the row is removed.
 	var again atomic.Bool
 	s.onChange(func() {
 		if !d.seeds.comparing(configMaps) && d.queue.Backlog().Rows > 0 && again.CompareAndSwap(false, true) {
@@ -104,7 +102,7 @@ func TestRowSupersededByAComparison(t *testing.T) {
 	s.mirrored()
 }
 
-// A change that the outbox did not take must not be remembered as one on its way.
+// TestChangeThatWasNotTaken checks that a change that the outbox did not accept does not count as pending.
 func TestChangeThatWasNotTaken(t *testing.T) {
 	s := newStage(t)
 	s.cluster.put(configMap("a"), "1")
@@ -154,9 +152,9 @@ func TestTypeThatCannotBeListedDeletesNothing(t *testing.T) {
 	s.mirrored()
 }
 
-// A group that discovery could not ask is not taken for one that is gone; when it can be
-// asked again what is left of it goes.
-func TestTypesThatDiscoveryCannotTell(t *testing.T) {
+// TestTypesOfFailedDiscovery checks that files of a group are kept while its discovery fails, and removed once it succeeds without
+// the types.
+func TestTypesOfFailedDiscovery(t *testing.T) {
 	s := newStage(t)
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
@@ -181,7 +179,7 @@ func TestTypesThatDiscoveryCannotTell(t *testing.T) {
 	s.mirrored()
 }
 
-// Comparisons and watches of many types and namespaces take each other's locks.
+// TestWatchesStartWhileComparisonsAreChosen looks for deadlocks between comparisons and watches of many types and namespaces.
 func TestWatchesStartWhileComparisonsAreChosen(t *testing.T) {
 	s := newStage(t)
 	var group sync.WaitGroup
@@ -198,7 +196,7 @@ func TestWatchesStartWhileComparisonsAreChosen(t *testing.T) {
 	s.idle()
 }
 
-// The process that led before can still be removing rows when the next one reads them.
+// TestRowsThatAnEarlierProcessRemoves removes rows, as the previous leader may, while the next one reads them.
 func TestRowsThatAnEarlierProcessRemoves(t *testing.T) {
 	s := newStage(t)
 	s.cluster.put(configMap("a"), "1")

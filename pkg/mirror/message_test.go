@@ -103,7 +103,7 @@ func TestCommitsSayWhereTheyComeFrom(t *testing.T) {
 	}
 }
 
-// A row keeps what is known of its author for as long as it waits.
+// TestRowsKeepTheirAuthor checks that a pending row keeps its author.
 func TestRowsKeepTheirAuthor(t *testing.T) {
 	change := changesOf("jane:a")[0]
 	change.UID, change.ResourceVersion = "uid", "42"
@@ -122,7 +122,7 @@ func TestRowsKeepTheirAuthor(t *testing.T) {
 	}
 }
 
-// Rows that wait while the server is replaced by a newer one are read as they were meant.
+// TestRowsOfEarlierVersionsAreRead checks that rows of an earlier version of the server are decoded correctly.
 func TestRowsOfEarlierVersionsAreRead(t *testing.T) {
 	const old = `{"destination":{"Namespace":"shop","Name":"main"},"path":"core/v1/configmaps/shop/a.yaml","operation":"UPDATE",` +
 		`"object":{"version":"v1","resource":"configmaps","namespace":"shop","name":"a"},"resourceVersion":"42","time":"2026-11-01T10:00:00Z"`

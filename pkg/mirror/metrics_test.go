@@ -48,7 +48,7 @@ func TestMetrics(t *testing.T) {
 	s.idle()
 	s.compareAgain()
 	s.idle()
-	// Other tests count as well at the same time.
+	// Other tests increment the counters at the same time.
 	for name, value := range read() {
 		if value <= before[name] {
 			t.Errorf("%s does not grow", name)
@@ -59,7 +59,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// observations is how many changes were measured on their way to the remote.
+// observations returns the number of changes in the histogram of push durations.
 func observations(t *testing.T) uint64 {
 	t.Helper()
 	count, err := testutil.GetHistogramMetricCount(pushSeconds.ObserverMetric)

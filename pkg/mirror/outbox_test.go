@@ -20,7 +20,7 @@ import (
 	storetable "github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// sealedStore seals its rows under a key.
+// sealedStore returns a store that encrypts its rows with a key.
 func sealedStore(t *testing.T, kv clientv3.KV, key string) *storetable.Store {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "keys.yaml")
@@ -37,15 +37,15 @@ func sealedStore(t *testing.T, kv clientv3.KV, key string) *storetable.Store {
 	return storetable.New(kv, "/registry-work", storetable.WithTransformer(sealer.Work()))
 }
 
-// TestRowThatCannotBeReadStopsTheStart finds a row that an earlier process left and that says nothing to this one. The
-// error says which it is and what to do, and the row stays.
+// TestRowThatCannotBeReadStopsTheStart starts with a row of an earlier process that cannot be read. The error must name the row and a
+// remedy, and the row must remain.
 func TestRowThatCannotBeReadStopsTheStart(t *testing.T) {
 	const remedy = "operations.md"
 	good := outbox.EncodeRow(outbox.Row{Sequence: 1, Change: outbox.Change{UID: "shop"}})
 	tests := []struct {
 		name, table string
 		row         storetable.Row
-		// key seals the row; the process that starts has the key "ours".
+		// key encrypts the row; the process has the key "ours".
 		key  string
 		want []string
 	}{

@@ -23,11 +23,10 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/gitserver"
 )
 
-// errDead is what a process gets that has been killed.
+// errDead is the error of everything that a killed process does.
 var errDead = errors.New("the process is dead")
 
-// life is that of a process: it can be made to die at one of the moments at which the
-// outside sees it, which are before and after each write to the store and each push.
+// life is the life of a process. It can be ended at every externally visible step: before and after each write to the store and each push.
 type life struct {
 	mu      sync.Mutex
 	dieAt   string
@@ -38,15 +37,14 @@ type life struct {
 	reached map[string]int
 }
 
-// begin revives the process; kill cancels everything in it.
+// begin starts the process; kill cancels everything in it.
 func (l *life) begin(kill context.CancelFunc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.dead, l.dieAt, l.died, l.kill, l.reached = false, "", make(chan struct{}), kill, map[string]int{}
 }
 
-// arm lets the process die when a moment is reached for the nth time from now. The channel
-// is closed then.
+// arm kills the process when a step is reached for the nth time from now, and closes the channel then.
 func (l *life) arm(moment string, n int) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -54,7 +52,7 @@ func (l *life) arm(moment string, n int) <-chan struct{} {
 	return l.died
 }
 
-// reach returns an error when the process is dead.
+// reach returns an error if the process is dead.
 func (l *life) reach(moment string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,7 +70,7 @@ func (l *life) reach(moment string) error {
 	return nil
 }
 
-// times returns how often a moment was reached.
+// times returns how often a step was reached.
 func (l *life) times(moment string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,16 +81,16 @@ func (l *life) times(moment string) int {
 type storeKV struct {
 	clientv3.KV
 	life *life
-	// failure is what writes get.
+	// failure is the error of writes.
 	failure  atomic.Pointer[storeFailure]
 	failures atomic.Int32
 }
 
-// storeFailure is the error of the writes at a moment, or of all.
+// storeFailure is the error of the writes at one step, or of all.
 type storeFailure struct {
 	moment string
 	err    error
-	// done says that what is written is there all the same.
+	// done is set if the writes take effect nevertheless.
 	done bool
 }
 
@@ -110,15 +108,15 @@ func newStoreKV(t *testing.T, life *life) *storeKV {
 	return &storeKV{KV: bolt.NewClient(context.WithoutCancel(t.Context()), engine).KV, life: life}
 }
 
-// fail makes writes fail, or not, with nil.
+// fail makes all writes fail; nil makes them succeed.
 func (s *storeKV) fail(err error) { s.failAt("", err) }
 
-// failAt makes the writes of a moment fail.
+// failAt makes the writes at one step fail.
 func (s *storeKV) failAt(moment string, err error) {
 	s.failure.Store(&storeFailure{moment: moment, err: err})
 }
 
-// loseAnswers makes writes of a moment fail although they are made.
+// loseAnswers makes the writes at one step take effect but return an error.
 func (s *storeKV) loseAnswers(moment string, err error) {
 	s.failure.Store(&storeFailure{moment: moment, err: err, done: true})
 }
@@ -132,7 +130,7 @@ func (s *storeKV) Txn(ctx context.Context) clientv3.Txn {
 	return &storeTxn{Txn: s.KV.Txn(ctx), store: s}
 }
 
-// storeTxn is a write that the process may not survive.
+// storeTxn is a transaction during which the process may die.
 type storeTxn struct {
 	clientv3.Txn
 	store  *storeKV
@@ -167,14 +165,14 @@ func (x *storeTxn) Commit() (*clientv3.TxnResponse, error) {
 	return response, err
 }
 
-// gitFront is a real Git server behind a door that the test keeps.
+// gitFront is a real Git server behind a handler that the test controls.
 type gitFront struct {
 	url, root string
 	life      *life
 	git       http.Handler
-	// door, if set, sees every request before Git does and says whether it may pass.
+	// door, if set, is called with every request before Git, and reports whether Git handles it.
 	door atomic.Pointer[func(http.ResponseWriter, *http.Request) bool]
-	// loseAnswers is the number of pushes whose answers are lost.
+	// loseAnswers is the number of pushes whose responses are lost.
 	loseAnswers atomic.Int32
 }
 
@@ -194,7 +192,7 @@ func newGitFront(t *testing.T, life *life) *gitFront {
 	return f
 }
 
-// guard lets door decide about requests; nil: all pass.
+// guard sets door; nil has Git handle all requests.
 func (f *gitFront) guard(door func(http.ResponseWriter, *http.Request) bool) {
 	if door == nil {
 		f.door.Store(nil)
@@ -203,11 +201,10 @@ func (f *gitFront) guard(door func(http.ResponseWriter, *http.Request) bool) {
 	f.door.Store(&door)
 }
 
-// down makes the server break off every connection.
+// down is a door that closes every connection.
 func down(w http.ResponseWriter, _ *http.Request) bool { return breakOff(w) }
 
-// refusesTwice breaks off two requests: whatever push was under way before has failed then, also
-// if its request was sent a second time.
+// refusesTwice closes the connections of two requests, so that a push in progress has failed even if its request was sent again.
 func (f *gitFront) refusesTwice() {
 	refused := make(chan struct{}, 2)
 	f.guard(func(w http.ResponseWriter, _ *http.Request) bool {
@@ -218,8 +215,8 @@ func (f *gitFront) refusesTwice() {
 	<-refused
 }
 
-// landLate breaks off the connection of the next push, and carries it out when the one after
-// it has arrived, before that one. The channel is closed when the first has arrived.
+// landLate closes the connection of the next push, and performs it when the following push has arrived, before that one. The channel is
+// closed when the first has arrived.
 func (f *gitFront) landLate() <-chan struct{} {
 	received := make(chan struct{})
 	var late *http.Request
@@ -245,8 +242,7 @@ func isPush(r *http.Request) bool {
 	return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/git-receive-pack")
 }
 
-// arrived is a request of which everything has arrived: it is worked on, even if the client
-// has gone.
+// arrived returns a copy of a request with its whole body, which is handled even if the client has closed the connection.
 func arrived(r *http.Request) (*http.Request, error) {
 	body, err := io.ReadAll(r.Body)
 	whole := r.Clone(context.WithoutCancel(r.Context()))
@@ -289,7 +285,7 @@ func (f *gitFront) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(answer.Body.Bytes())
 }
 
-// require lets nobody in without this name and password.
+// require rejects requests without the name and the password.
 func (f *gitFront) require(name, password string) {
 	f.guard(func(w http.ResponseWriter, r *http.Request) bool {
 		if gotName, gotPassword, ok := r.BasicAuth(); ok && gotName == name && gotPassword == password {
@@ -300,7 +296,7 @@ func (f *gitFront) require(name, password string) {
 	})
 }
 
-// hook installs a hook of a repository; empty removes it.
+// hook installs a hook of a repository; an empty script removes it.
 func (f *gitFront) hook(t *testing.T, repository, name, script string) {
 	t.Helper()
 	path := filepath.Join(f.root, repository, "hooks", name)

@@ -22,7 +22,7 @@ import (
 
 const markerFile = "clusters/a/" + markerPath
 
-// marker reads the marker of the destination's folder as it is on the remote.
+// marker reads the marker of the destination's folder from the remote.
 func (s *stage) marker() (owner v1alpha1.OwnerMarker, content string) {
 	s.t.Helper()
 	content = s.mustRun("show", "main:"+markerFile)
@@ -33,7 +33,7 @@ func (s *stage) marker() (owner v1alpha1.OwnerMarker, content string) {
 	return owner, content
 }
 
-// conflict is the condition OwnershipConflict of the first destination.
+// conflict returns the condition OwnershipConflict of a destination.
 func (s *stage) conflict(name string) metav1.Condition {
 	d := s.destination(name)
 	for _, condition := range destinationConditions(d, s.publisher.failure(d), s.router.authors.reports(time.Now()), nil) {
@@ -54,7 +54,7 @@ func (s *stage) waitConflict(name string, status metav1.ConditionStatus, message
 	})
 }
 
-// claimedBy lets somebody else's marker be in the folder before the mirror starts.
+// claimedBy puts the marker of another owner into the folder before the mirror starts.
 func claimedBy(content string, change ...func(*v1alpha1.GitDestination)) func(*stage) {
 	return func(s *stage) {
 		if err := os.MkdirAll(filepath.Join(s.git.root, "shop.git"), 0o750); err != nil {
@@ -100,7 +100,7 @@ func TestFirstCommitMarksTheFolder(t *testing.T) {
 		}
 		return nil
 	})
-	// A folder that is applied as a whole applies nothing by its marker.
+	// kubectl apply of the whole folder must not apply the marker.
 	var object map[string]any
 	if err := yaml.Unmarshal([]byte(content), &object); err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func TestFirstCommitMarksTheFolder(t *testing.T) {
 	if list := (&unstructured.Unstructured{Object: object}); list.GetKind() != "List" || !list.IsList() || len(object["items"].([]any)) != 0 {
 		t.Errorf("not an empty list:\n%s", content)
 	}
-	// It stays as it is, whoever asks and starts.
+	// It is not changed by a sync request or a restart.
 	s.cluster.put(configMap("b"), "1")
 	s.mirrored()
 	s.stop()
@@ -142,7 +142,7 @@ func TestMarkerOfAnotherOwner(t *testing.T) {
 				if n := s.mustRun("rev-list", "--count", "main"); n != "1" {
 					t.Errorf("%s commits", n)
 				}
-				// Whoever deletes the marker hands the folder over.
+				// Deleting the marker hands the folder over.
 				other := s.otherWriter()
 				if err := other.edit("hand over", func() error { return other.git("rm", "--quiet", markerFile) }); err != nil {
 					t.Fatal(err)
@@ -169,7 +169,8 @@ func TestMarkerOfAnotherOwner(t *testing.T) {
 	}
 }
 
-// A destination that was renamed, or moved away, leaves its folder to others of its cluster.
+// TestMarkerOfADestinationThatIsGone checks that the marker of a deleted destination, or of one with another folder, is replaced by another
+// destination of the cluster.
 func TestMarkerOfADestinationThatIsGone(t *testing.T) {
 	gone := strings.NewReplacer("elsewhere", "cluster", "instance: x", "instance: system/one").Replace(foreignMarker)
 	s := newStage(t, claimedBy(gone, exclusive))
@@ -180,7 +181,7 @@ func TestMarkerOfADestinationThatIsGone(t *testing.T) {
 	}
 }
 
-// The first versions wrote the process into the marker, which is another after each start.
+// TestMarkerOfAnEarlierVersion checks that a marker with the name of a process, as the first versions wrote it, is taken over.
 func TestMarkerOfAnEarlierVersion(t *testing.T) {
 	older := strings.NewReplacer("elsewhere", "cluster", "theirs", "shop", "other", "main", "instance: x", "instance: host_0815").Replace(foreignMarker)
 	s := newStage(t, claimedBy(older, exclusive))
@@ -193,7 +194,7 @@ func TestMarkerOfAnEarlierVersion(t *testing.T) {
 	}
 }
 
-// aliased lets the second destination reach the repository of the first by another address.
+// aliased has the second destination use another URL of the first one's repository.
 func aliased(s *stage) {
 	alias := s.in.repositories[0].DeepCopy()
 	alias.Name = "alias"
@@ -202,7 +203,8 @@ func aliased(s *stage) {
 	s.in.destinations[1].Spec.RepoRef.Name = "alias"
 }
 
-// A folder around another one takes nothing from it, and says that it is there.
+// TestFolderAroundAnotherUnderTwoNames checks that a destination does not change the files of a nested folder of another owner, and reports
+// it.
 func TestFolderAroundAnotherUnderTwoNames(t *testing.T) {
 	s := newStage(t, onBranch("outer", "main", "clusters"), aliased, lookOften)
 	s.cluster.put(configMap("a"), "1")
@@ -231,7 +233,7 @@ func TestFolderAroundAnotherUnderTwoNames(t *testing.T) {
 	s.waitConflict("outer", metav1.ConditionFalse, "")
 }
 
-// Nothing but the marker tells that two addresses lead to one repository.
+// TestRepositoryUnderTwoNames checks that the marker reveals that two URLs lead to one repository.
 func TestRepositoryUnderTwoNames(t *testing.T) {
 	s := newStage(t, onBranch("other", "main", "clusters/a"), aliased, func(s *stage) { s.in.destinations[1].Spec.Suspend = true })
 	s.cluster.put(configMap("a"), "1")
@@ -245,7 +247,7 @@ func TestRepositoryUnderTwoNames(t *testing.T) {
 	}
 	s.cluster.put(configMap("b"), "1")
 	s.mirrored()
-	// The first leaves: the second may have the folder.
+	// The first is deleted: the second may write the folder.
 	s.replan(func(in *inputs) { in.destinations, in.rules = in.destinations[1:], in.rules[1:] })
 	eventually(t, "the folder changes hands", func() error {
 		s.cluster.put(configMap("c"), fmt.Sprint(time.Now().UnixNano()))
@@ -283,7 +285,7 @@ func FuzzMarker(f *testing.F) {
 	})
 }
 
-// A folder with the name of a file of others would take its place.
+// TestFolderWithTheNameOfAFile checks that a folder does not replace a file of others with its name.
 func TestFolderWithTheNameOfAFile(t *testing.T) {
 	for _, folder := range []string{"CODEOWNERS", "CODEOWNERS/a", "docs/link", "docs/link/b"} {
 		t.Run(folder, func(t *testing.T) {

@@ -16,14 +16,14 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// court decides what users may read.
+// court is an access.Reviewer with fixed results.
 type court struct {
-	// lost is what a user may not do, by how the user is called.
+	// lost has the missing permissions by user.
 	lost   map[string]string
 	closed error
-	// failing is the user about whom nothing can be found out.
+	// failing is the user whose reviews fail.
 	failing string
-	// asked are what was asked for, in words.
+	// asked are the reviewed permissions as text.
 	asked []string
 }
 
@@ -37,7 +37,7 @@ func (c *court) Check(_ context.Context, who access.Holder, takes []access.Permi
 	return c.lost[who.String()], c.closed
 }
 
-// plainly resolves resources of the core group by their names.
+// plainly is a resolver of resources of the core group by their names.
 type plainly struct{}
 
 func (plainly) Preset() []schema.GroupResource { return nil }
@@ -49,7 +49,7 @@ func (plainly) Resolve(selection access.Selection) (resources []schema.GroupReso
 	return resources, nil, true
 }
 
-// judged has the rules of inputs be of eve, and a court that decides about them.
+// judged sets eve as the author of the rules, and returns permissions with a court.
 func judged(in *inputs) (*permissions, *court) {
 	for i, rule := range in.rules {
 		in.rules[i] = rule.DeepCopy()
@@ -104,20 +104,20 @@ func TestWhatTheAuthorOfARuleMayNotReadStaysAsItIs(t *testing.T) {
 	}
 }
 
-// byOnlyClusterRule is byClusterRule where there is no other.
+// byOnlyClusterRule is byClusterRule without other rules.
 func byOnlyClusterRule(s *stage) {
 	s.in.rules = s.in.rules[:1]
 	byClusterRule(s)
 }
 
-func TestWhichRulesAreInForceForTheirAuthors(t *testing.T) {
+func TestRulesNeedTheirAuthorsPermissions(t *testing.T) {
 	next := func(in *inputs) {
 		in.rules[0] = in.rules[0].DeepCopy()
 		in.rules[0].Generation++
 	}
 	tests := []struct {
 		name string
-		// before says what is known already, nil: nothing.
+		// before makes the earlier reviews; nil makes none.
 		before, then func(*inputs, *court)
 		reason       string
 		asked        int
@@ -165,7 +165,7 @@ func TestWhichRulesAreInForceForTheirAuthors(t *testing.T) {
 			planned := newPlan(in).rules[nameOf(in.rules[0])]
 			found := planned.problem
 			if lost := tt.reason == v1alpha1.ReasonPermissionLost; found.Code != tt.reason || lost && !strings.Contains(found.Message, secretsLost) {
-				t.Errorf("the verdict is %+v, want %q", found, tt.reason)
+				t.Errorf("problem %+v, want %q", found, tt.reason)
 			}
 			if len(judge.asked) != tt.asked {
 				t.Errorf("asked %q, want %d questions", judge.asked, tt.asked)
@@ -174,7 +174,7 @@ func TestWhichRulesAreInForceForTheirAuthors(t *testing.T) {
 	}
 }
 
-func TestWhatIsKnownOfRulesThatAreGoneIsForgotten(t *testing.T) {
+func TestReviewsOfDeletedRulesAreForgotten(t *testing.T) {
 	in := world()
 	p, judge := judged(&in)
 	if err := p.checkNew(t.Context(), in); err != nil || len(p.reviews) == 0 {
@@ -190,8 +190,8 @@ func TestWhatIsKnownOfRulesThatAreGoneIsForgotten(t *testing.T) {
 	}
 }
 
-// What is known stays when nothing can be found out.
-func TestAServerThatDoesNotAnswerChangesNothing(t *testing.T) {
+// TestFailedReviewKeepsTheLastResult checks that the last result stays valid while reviews fail.
+func TestFailedReviewKeepsTheLastResult(t *testing.T) {
 	in := world()
 	p, judge := judged(&in)
 	if err := p.checkNew(t.Context(), in); err != nil {
@@ -202,12 +202,12 @@ func TestAServerThatDoesNotAnswerChangesNothing(t *testing.T) {
 		t.Errorf("changed %v, error %v", changed, err)
 	}
 	if found := p.allow(in.rules[0], &in.rules[0].Status); !found.IsZero() {
-		t.Errorf("the verdict is %+v", found)
+		t.Errorf("problem %+v", found)
 	}
 }
 
-// TestOneUnknownAuthorHidesNoLoss has nothing be found out about the author of the first rule.
-func TestOneUnknownAuthorHidesNoLoss(t *testing.T) {
+// TestFailedReviewDoesNotBlockOthers has the review of the first rule's author fail.
+func TestFailedReviewDoesNotBlockOthers(t *testing.T) {
 	in := world()
 	p, judge := judged(&in)
 	for len(in.rules) < 2 {
@@ -221,7 +221,7 @@ func TestOneUnknownAuthorHidesNoLoss(t *testing.T) {
 	}
 	for _, rule := range in.rules[:2] {
 		if found := p.allow(rule, &rule.Status); !found.IsZero() {
-			t.Errorf("before: the verdict about %s is %+v", rule.Name, found)
+			t.Errorf("before: problem of %s %+v", rule.Name, found)
 		}
 	}
 	judge.failing, judge.lost = `user "adam"`, evesLoss
@@ -229,9 +229,9 @@ func TestOneUnknownAuthorHidesNoLoss(t *testing.T) {
 		t.Errorf("changed %v, error %v", changed, err)
 	}
 	if found := p.allow(in.rules[1], &in.rules[1].Status); found.Code != v1alpha1.ReasonPermissionLost {
-		t.Errorf("the verdict is %+v", found)
+		t.Errorf("problem %+v", found)
 	}
 	if found := p.allow(in.rules[0], &in.rules[0].Status); !found.IsZero() {
-		t.Errorf("the verdict about what is not known is %+v", found)
+		t.Errorf("problem of an unknown rule %+v", found)
 	}
 }

@@ -22,7 +22,7 @@ var (
 	namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 )
 
-// world is a small set of objects that fit together; tests change what they are about.
+// world returns a small set of matching objects; tests modify it.
 func world() inputs {
 	snapshot := watch.NewSnapshot([]watch.Type{
 		{Resource: configMaps, Kind: "ConfigMap", Namespaced: true, Preferred: true, Watchable: true},
@@ -66,13 +66,13 @@ func policy(mode v1alpha1.AccessMode, selector *metav1.LabelSelector) *v1alpha1.
 	return &v1alpha1.AccessPolicy{NamespacedRules: v1alpha1.NamespacedRules{Mode: mode, NamespaceSelector: selector}}
 }
 
-// allowClusterRules lets ClusterWatchRules refer to the first destination.
+// allowClusterRules has the first destination admit ClusterWatchRules.
 func (in *inputs) allowClusterRules() {
 	in.destinations[0].Spec.AccessPolicy = &v1alpha1.AccessPolicy{AllowClusterRules: true}
 	in.repositories[0].Spec.AccessPolicy = &v1alpha1.AccessPolicy{AllowClusterRules: true}
 }
 
-func TestDestinationVerdicts(t *testing.T) {
+func TestDestinationProblems(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		change func(*inputs)
@@ -123,7 +123,7 @@ func TestDestinationVerdicts(t *testing.T) {
 			namespace, name, _ := strings.Cut(tc.key, "/")
 			got := newPlan(in).destinations[types.NamespacedName{Namespace: namespace, Name: name}].problem
 			if got.Code != tc.reason || !strings.Contains(got.Message, tc.says) {
-				t.Errorf("verdict %+v, want reason %q saying %q", got, tc.reason, tc.says)
+				t.Errorf("problem %+v, want reason %q saying %q", got, tc.reason, tc.says)
 			}
 		})
 	}
@@ -146,7 +146,7 @@ func TestOneRepositoryHasOneCanonicalURL(t *testing.T) {
 	}
 }
 
-func TestRuleVerdicts(t *testing.T) {
+func TestRuleProblems(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		change func(*inputs)
@@ -176,7 +176,7 @@ func TestRuleVerdicts(t *testing.T) {
 			p := newPlan(in)
 			rule := p.rules[nameOf(in.rules[0])]
 			if got := rule.selectionProblem(); got.Code != tc.reason || !strings.Contains(got.Message, tc.says) {
-				t.Errorf("verdict %+v, want reason %q saying %q", got, tc.reason, tc.says)
+				t.Errorf("problem %+v, want reason %q saying %q", got, tc.reason, tc.says)
 			}
 			if len(rule.types) != tc.types {
 				t.Errorf("types %v, want %d", rule.types, tc.types)
@@ -185,7 +185,8 @@ func TestRuleVerdicts(t *testing.T) {
 	}
 }
 
-// A rule is in force when its destination and the repository of that both admit it, and is told which of them does not.
+// TestRulesNeedToBeAdmittedTwice checks that a rule is in force only if both its destination and the repository admit it, and that its
+// reason names the one that does not.
 func TestRulesNeedToBeAdmittedTwice(t *testing.T) {
 	const repository = "GitRepoConfig shop/repo, the repository of GitDestination shop/main, does not admit "
 	var (
@@ -247,7 +248,7 @@ func TestRulesNeedToBeAdmittedTwice(t *testing.T) {
 					reason, operations = "", opAll
 				}
 				if got := rule.plan.problem; got.Code != reason || !strings.Contains(got.Message, rule.says) {
-					t.Errorf("verdict %+v, want reason %q saying %q", got, reason, rule.says)
+					t.Errorf("problem %+v, want reason %q saying %q", got, reason, rule.says)
 				}
 				if rule.selected != operations {
 					t.Errorf("operations %b are selected, want %b", rule.selected, operations)

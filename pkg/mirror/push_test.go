@@ -15,7 +15,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
-// What waits goes in several pushes, none of which is larger than the limits say.
+// TestPushesHoldTheirLimits checks that a backlog is pushed in several pushes within the limits.
 func TestPushesHoldTheirLimits(t *testing.T) {
 	const changes = 40
 	for name, test := range map[string]struct {
@@ -49,7 +49,7 @@ func TestPushesHoldTheirLimits(t *testing.T) {
 	}
 }
 
-// waitPending waits until a number of changes wait.
+// waitPending waits until a number of changes is pending.
 func (s *stage) waitPending(name string, changes int64) {
 	s.t.Helper()
 	eventually(s.t, fmt.Sprintf("%d changes wait", changes), func() error {

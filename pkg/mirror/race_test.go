@@ -15,7 +15,7 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// overtake lets another writer be faster than every push of more than a number of Git objects, and counts those.
+// overtake has another writer push before every push of more than a number of Git objects, and counts those.
 func (s *stage) overtake(objects uint32) *atomic.Int32 {
 	s.t.Helper()
 	other, overtaken := s.otherWriter(), &atomic.Int32{}
@@ -31,7 +31,7 @@ func (s *stage) overtake(objects uint32) *atomic.Int32 {
 		body, _ := io.ReadAll(push.Body)
 		push.Body = io.NopCloser(bytes.NewReader(body))
 		*r = *push
-		// A pack begins with PACK, its version, and how many objects it holds.
+		// A pack begins with PACK, its version, and the number of its objects.
 		if _, pack, found := bytes.Cut(body, []byte("PACK")); found && binary.BigEndian.Uint32(pack[4:]) > objects {
 			n := overtaken.Add(1)
 			if err := other.edit("theirs", other.write("theirs", fmt.Sprint(n))); err != nil {
@@ -43,7 +43,7 @@ func (s *stage) overtake(objects uint32) *atomic.Int32 {
 	return overtaken
 }
 
-// Somebody who pushes faster than many commits are made does not keep them from the branch for good: fewer go at a time.
+// TestFewerChangesWhereOthersAreFaster checks that pushes get smaller until they are faster than another writer.
 func TestFewerChangesWhereOthersAreFaster(t *testing.T) {
 	const changes = 80
 	s := newStage(t, perChange)

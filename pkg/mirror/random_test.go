@@ -26,13 +26,13 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// seedVariable repeats a run of TestAnythingAtAnyTime; phasesVariable makes it longer.
+// seedVariable is the environment variable with the seed of TestAnythingAtAnyTime, phasesVariable that with the number of its phases.
 const (
 	seedVariable   = "MIRROR_TEST_SEED"
 	phasesVariable = "MIRROR_TEST_PHASES"
 )
 
-// chaos does to a stage whatever can happen to it.
+// chaos injects random changes and faults into a stage.
 type chaos struct {
 	*stage
 	random *rand.Rand
@@ -40,9 +40,8 @@ type chaos struct {
 	edits  int
 }
 
-// Everything that can go wrong does, at random and at once, beside changes that never stop.
-// Whenever that has calmed down, every folder holds exactly what its rules select. In every
-// other phase the process lives on, so that no restart mends what was lost.
+// TestAnythingAtAnyTime injects random faults concurrently with changes. After each phase, when the faults have ended, every folder must have
+// exactly what its rules select. In every other phase the process is not restarted, so that no restart repairs what was lost.
 func TestAnythingAtAnyTime(t *testing.T) {
 	seed, phases := uint64(time.Now().UnixNano()), 4
 	if text := os.Getenv(seedVariable); text != "" {
@@ -79,7 +78,7 @@ func TestAnythingAtAnyTime(t *testing.T) {
 
 func newRandom(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
 
-// changing changes objects until it is told to stop.
+// changing changes objects until it is stopped.
 func (c *chaos) changing(random *rand.Rand) (stop func()) {
 	ctx, cancel := context.WithCancel(c.t.Context())
 	done := make(chan struct{})
@@ -99,7 +98,7 @@ func (c *chaos) changing(random *rand.Rand) (stop func()) {
 	}
 }
 
-// verify waits until every folder holds what it should.
+// verify waits until every folder has what its rules select.
 func (c *chaos) verify() {
 	c.t.Helper()
 	for range 2 { // and still does when nothing is on its way any more
@@ -119,7 +118,7 @@ func (c *chaos) verify() {
 	}
 }
 
-// selects says which objects a destination holds. The cluster is locked meanwhile.
+// selects returns a filter for the objects of a destination. The caller holds the lock of the cluster.
 func (c *chaos) selects(d *v1alpha1.GitDestination) func(outbox.Object) bool {
 	labelled := c.in.rules
 	return func(o outbox.Object) bool {
@@ -149,7 +148,7 @@ func (c *chaos) change(random *rand.Rand) {
 	c.cluster.put(o, fmt.Sprint(random.IntN(3)), func(object *unstructured.Unstructured) { object.SetLabels(mark) })
 }
 
-// trouble does one thing beside changes of objects.
+// trouble injects one fault.
 func (c *chaos) trouble(deadly bool) {
 	things := []func(){
 		func() { c.git.guard(down) },
@@ -176,7 +175,7 @@ func (c *chaos) trouble(deadly bool) {
 	things[c.random.IntN(len(things))]()
 }
 
-// pause lets the mirror come some of the way.
+// pause waits a random time.
 func (c *chaos) pause() {
 	select {
 	case <-time.After(time.Duration(c.random.IntN(40)) * time.Millisecond):
@@ -184,7 +183,7 @@ func (c *chaos) pause() {
 	}
 }
 
-// slowList lets the next list be old when it is given out.
+// slowList has the next list be outdated when it is returned.
 func (c *chaos) slowList() {
 	wait := time.Duration(c.random.IntN(30)) * time.Millisecond
 	c.cluster.afterList(func() { <-time.After(wait) })
@@ -250,14 +249,14 @@ func (c *chaos) foreignEdit() {
 	}
 }
 
-// rewrite takes the last commit back.
+// rewrite removes the last commit from the branch.
 func (c *chaos) rewrite() {
 	if before, err := c.run("rev-parse", "--verify", "--quiet", "main^"); err == nil {
 		c.mustRun("update-ref", "refs/heads/main", before)
 	}
 }
 
-// calm takes all trouble away and lets everybody look at the branches once more.
+// calm ends all faults and requests a read of the branches.
 func (c *chaos) calm() {
 	c.git.guard(nil)
 	c.git.loseAnswers.Store(0)
@@ -273,8 +272,7 @@ func (c *chaos) calm() {
 	c.hurry()
 }
 
-// hurry lets nothing wait for its time: the repository has become ready, and what kept the
-// lists from being made is gone.
+// hurry ends all backoffs, because the repositories are ready and lists succeed.
 func (c *chaos) hurry() {
 	c.registry.retryBranches(types.NamespacedName{Namespace: "shop", Name: "repo"})
 	for _, d := range c.registry.all() {

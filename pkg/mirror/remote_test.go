@@ -20,8 +20,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
-// onBranch adds a destination to a branch, with a rule that selects the ConfigMaps of
-// namespace shop too.
+// onBranch adds a destination on a branch, with a rule that selects the ConfigMaps of namespace shop.
 func onBranch(name, branch, folder string) func(*stage) {
 	return func(s *stage) {
 		d := newTestDestination("shop", name, folder)
@@ -34,7 +33,7 @@ func onBranch(name, branch, folder string) func(*stage) {
 	}
 }
 
-// ready is the condition Ready of a destination as it would be written now.
+// ready returns the current condition Ready of a destination.
 func (s *stage) ready(name string) metav1.Condition {
 	d := s.destination(name)
 	for _, condition := range destinationConditions(d, s.publisher.failure(d), s.router.authors.reports(time.Now()), nil) {
@@ -103,7 +102,7 @@ func TestRemoteDownAtTheStart(t *testing.T) {
 	s.mirrored()
 }
 
-func TestRemoteThatSaysNothing(t *testing.T) {
+func TestRemoteThatDoesNotRespond(t *testing.T) {
 	var silent atomic.Bool
 	s := newStage(t, func(s *stage) { s.patience = time.Second })
 	s.idle()
@@ -153,7 +152,7 @@ func TestHookThatRefuses(t *testing.T) {
 	}
 }
 
-// otherWriter commits a file to main of a clone and pushes until it lands.
+// otherWriter is a clone in which another writer commits to main. It pushes until the remote accepts.
 type otherWriter struct {
 	*stage
 	clone string
@@ -170,7 +169,7 @@ func (o *otherWriter) git(arguments ...string) error {
 	return err
 }
 
-// edit lets change edit the clone, brought up to date, and pushes the result.
+// edit updates the clone, calls change with it, and pushes the result.
 func (o *otherWriter) edit(message string, change func() error) error {
 	for {
 		for _, step := range []func() error{
@@ -214,7 +213,7 @@ func TestAnotherWriterPushesAllTheTime(t *testing.T) {
 			}
 		}
 	})
-	// Until they were faster at least once: without that nothing is tested.
+	// The other writer must have been faster at least once.
 	ours := 0
 	for ; ours < 10 || s.record("main").PushRetries == 0 && ours < 500; ours++ {
 		s.cluster.put(configMap(fmt.Sprint(ours)), "1")
@@ -292,7 +291,7 @@ func TestAnswerOfAPushIsLost(t *testing.T) {
 	s.eachChangeOnce(configMap("a"))
 }
 
-// eachChangeOnce fails if the history gives a file a content that it had before.
+// eachChangeOnce fails if the history of a file has a content twice.
 func (s *stage) eachChangeOnce(o outbox.Object) {
 	s.t.Helper()
 	path := ""

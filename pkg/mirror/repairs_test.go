@@ -18,7 +18,7 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// repairsOf looks at the Secrets of the stage's cluster, which has no resourceVersions.
+// repairsOf returns repairs for the Secrets of the stage's cluster, which sets no resourceVersions.
 func repairsOf(s *stage, retried *[]string) *repairs {
 	return &repairs{
 		failing: func() []*v1alpha1.GitRepoConfig {
@@ -39,8 +39,8 @@ func repairsOf(s *stage, retried *[]string) *repairs {
 	}
 }
 
-// The backoff is an hour here, as if the Secret had been wrong for long: without the look at
-// the Secrets nothing would be tried again in time.
+// TestRepairedSecretIsTriedAtOnce has a backoff of an hour, as after a long failure: without polling the Secrets, nothing would be retried in
+// time.
 func TestRepairedSecretIsTriedAtOnce(t *testing.T) {
 	password := func(value string) map[string][]byte {
 		return map[string][]byte{"username": []byte("bot"), "password": []byte(value)}
@@ -89,7 +89,7 @@ func TestRepairedSecretIsTriedAtOnce(t *testing.T) {
 	}
 }
 
-func TestSecretThatCannotBeLookedAtHasNotChanged(t *testing.T) {
+func TestUnreadableSecretHasNotChanged(t *testing.T) {
 	config := &v1alpha1.GitRepoConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "repo"}}
 	config.Spec.SecretRef = &v1alpha1.SecretReference{Name: "git"}
 	version, failure, retried := "1", error(nil), 0

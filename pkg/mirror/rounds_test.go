@@ -21,7 +21,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
-// withPlainSecrets lets the rule of world select Secrets too, as they are.
+// withPlainSecrets has the rule of world select Secrets, too, without encryption.
 func withPlainSecrets(s *stage) {
 	withSecrets(s)
 	s.in.destinations[0].Spec.Secrets = v1alpha1.SecretsAsIs
@@ -31,7 +31,7 @@ func inShopWithSecrets(o outbox.Object) bool {
 	return o.Namespace == "shop" && (o.Resource == "configmaps" || o.Resource == "secrets")
 }
 
-// mirroredWithSecrets waits until Git holds what withPlainSecrets selects.
+// mirroredWithSecrets waits until Git has what withPlainSecrets selects.
 func (s *stage) mirroredWithSecrets() {
 	s.t.Helper()
 	s.holds("main", "clusters/a", inShopWithSecrets)
@@ -53,7 +53,7 @@ func TestSeedOfSeveralTypesIsOneCommit(t *testing.T) {
 	}
 }
 
-// What is found of several types has one commit for each author, too.
+// TestSeedOfSeveralTypesHasACommitForEachAuthor checks that comparisons of several types make one commit for each author.
 func TestSeedOfSeveralTypesHasACommitForEachAuthor(t *testing.T) {
 	r := newReports()
 	s := newStage(t, withPlainSecrets, func(s *stage) { s.facts, s.hash = r, contentHash })
@@ -78,7 +78,7 @@ func TestSeedOfSeveralTypesHasACommitForEachAuthor(t *testing.T) {
 	put("bob", configMap("bob"))
 	put("ann", secret("ann"))
 	put("bob", secret("bob"))
-	s.cluster.beforeList(func() { r.tell(facts...) })
+	s.cluster.beforeList(func() { r.publish(facts...) })
 	s.start()
 	s.mirroredWithSecrets()
 	want := "ann [SEED] 2 objects: 2 created\nbob [SEED] 2 objects: 2 created"
@@ -87,7 +87,7 @@ func TestSeedOfSeveralTypesHasACommitForEachAuthor(t *testing.T) {
 	}
 }
 
-// A seed holds no more in memory than one part of it, whatever types that is of.
+// TestSeedOfSeveralTypesIsPushedInParts checks that comparisons of several types hold at most one part in memory.
 func TestSeedOfSeveralTypesIsPushedInParts(t *testing.T) {
 	large := strings.Repeat("x", comparePartBytes/4)
 	s := newStage(t, withPlainSecrets, func(s *stage) {
@@ -103,7 +103,8 @@ func TestSeedOfSeveralTypesIsPushedInParts(t *testing.T) {
 	}
 }
 
-// A process that dies while it pushes a seed of several types is followed by one that writes what is missing, and nothing twice.
+// TestDeathInASeedOfSeveralTypes kills the process while it pushes comparisons of several types. The next one must write what is missing, and
+// nothing twice.
 func TestDeathInASeedOfSeveralTypes(t *testing.T) {
 	for _, moment := range []string{"before put pushes", "after put pushes", "before push", "after push"} {
 		t.Run(moment, func(t *testing.T) {
@@ -124,7 +125,7 @@ func TestDeathInASeedOfSeveralTypes(t *testing.T) {
 	}
 }
 
-// A type that cannot be listed keeps nothing back that others have brought, and none of its files are removed.
+// TestSeedWithoutATypeThatCannotBeListed checks that a type that cannot be listed does not block the others, and keeps its files.
 func TestSeedWithoutATypeThatCannotBeListed(t *testing.T) {
 	s := newStage(t, withPlainSecrets)
 	s.cluster.put(configMap("a"), "1")
@@ -151,7 +152,7 @@ func TestSeedWithoutATypeThatCannotBeListed(t *testing.T) {
 	s.mirroredWithSecrets()
 }
 
-// The first comparisons wait for each other as long as their watches may still start.
+// TestSeedsWaitForWatchesThatStart checks that the first comparisons wait for watches that are starting.
 func TestSeedsWaitForWatchesThatStart(t *testing.T) {
 	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	only := func(t schema.GroupVersionResource) bool { return t == configMaps }
@@ -173,7 +174,8 @@ func TestSeedsWaitForWatchesThatStart(t *testing.T) {
 	}
 }
 
-// Each push of a comparison has its Events, and one that finds nothing has none, also after a restart.
+// TestSeedsHaveEvents checks that each push of a comparison has Events, and that a comparison without differences has none, also after a
+// restart.
 func TestSeedsHaveEvents(t *testing.T) {
 	s := newStage(t, func(s *stage) {
 		s.cluster.put(configMap("a"), "1")

@@ -22,8 +22,7 @@ func secret(name string) outbox.Object {
 	return outbox.Object{Version: "v1", Resource: "secrets", Namespace: "shop", Name: name}
 }
 
-// byClusterRule lets a ClusterWatchRule select the ConfigMaps of the namespaces of team shop
-// instead of the rule of world.
+// byClusterRule replaces the rule of world by a ClusterWatchRule that selects the ConfigMaps of the namespaces of team shop.
 func byClusterRule(s *stage) {
 	s.in.rules = s.in.rules[1:]
 	s.in.allowClusterRules()
@@ -39,7 +38,7 @@ func byClusterRule(s *stage) {
 	}}
 }
 
-// replan changes what users have written and puts it into force.
+// replan changes the inputs and applies a new plan.
 func (s *stage) replan(change func(*inputs)) {
 	s.t.Helper()
 	change(&s.in)
@@ -157,7 +156,7 @@ func TestPruneNeverHoldsAndCounts(t *testing.T) {
 		}
 		return nil
 	})
-	// What no rule selects any more goes by the same policy.
+	// Files that no rule selects any more follow the same policy.
 	s.edit(func(d *v1alpha1.GitDestination) { d.Spec.Prune = v1alpha1.PruneNever })
 	s.replan(func(in *inputs) { in.rules = nil })
 	eventually(t, "two held", func() error {
@@ -178,7 +177,7 @@ func TestPruneNeverHoldsAndCounts(t *testing.T) {
 	})
 }
 
-// withRule is what is in force with the rule of world.
+// withRule returns the inputs with the rule of world.
 func (s *stage) withRule() inputs {
 	in := s.in
 	in.rules = world().rules
@@ -283,7 +282,7 @@ func TestNamespaceSelector(t *testing.T) {
 	s.holds("main", "clusters/a", all)
 }
 
-// What the cluster makes by itself is left out, unless an annotation asks for it.
+// TestClusterMadeObjectsCanBeAskedFor checks that objects that the cluster generates are mirrored only with the annotation.
 func TestClusterMadeObjectsCanBeAskedFor(t *testing.T) {
 	s := newStage(t)
 	made := configMap("kube-root-ca.crt")

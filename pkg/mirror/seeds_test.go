@@ -111,7 +111,7 @@ func TestChangesOlderThanTheListAreSuperseded(t *testing.T) {
 	}
 }
 
-func TestTypesThatGoAreSweptFor(t *testing.T) {
+func TestDeselectedTypesAreSwept(t *testing.T) {
 	s := newSeeds()
 	s.want(map[schema.GroupVersionResource]string{configMaps: "a"})
 	if !s.takeSweep() {

@@ -40,7 +40,7 @@ func (s *stage) putSecret(name string, data map[string][]byte) {
 	}
 }
 
-// signing asks for signatures by the Secret signing.
+// signing configures signatures with the key in the Secret signing.
 func signing(format v1alpha1.SigningFormat, data map[string][]byte) func(*stage) {
 	return func(s *stage) {
 		s.in.repositories[0].Spec.Commit = &v1alpha1.CommitPolicy{
@@ -116,7 +116,7 @@ func (s *stage) signedBy(key string) error {
 	return err
 }
 
-// newOpenPGPKey makes a key that is valid for a time from a moment on.
+// newOpenPGPKey returns a key that is valid from a time for a lifetime.
 func newOpenPGPKey(t *testing.T, from time.Time, lifetime time.Duration) []byte {
 	t.Helper()
 	configuration := &packet.Config{
@@ -192,7 +192,7 @@ func TestNothingIsPushedUnsigned(t *testing.T) {
 	}
 }
 
-// allSigned says whether every commit of main has a signature, whoever made it.
+// allSigned reports whether every commit of main has a signature, by whichever key.
 func (s *stage) allSigned() bool {
 	for hash := range strings.FieldsSeq(s.mustRun("rev-list", "main")) {
 		if !strings.Contains(s.mustRun("cat-file", "commit", hash), "\ngpgsig -----BEGIN ") {
@@ -202,7 +202,7 @@ func (s *stage) allSigned() bool {
 	return true
 }
 
-// TestKeyExpiresWhileTheServerRuns has a key that is read while it is valid.
+// TestKeyExpiresWhileTheServerRuns reads a key while it is valid, and lets it expire.
 func TestKeyExpiresWhileTheServerRuns(t *testing.T) {
 	s := newStage(t, signing(v1alpha1.SigningFormatOpenPGP, map[string][]byte{
 		"git.asc": newOpenPGPKey(t, time.Now().Add(-time.Hour), 2*time.Hour),

@@ -16,7 +16,7 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// A branch with much to do gives its slot to one that waits, after each push.
+// TestBusyBranchGivesWay checks that a branch with a backlog releases its slot to a waiting branch after each push.
 func TestBusyBranchGivesWay(t *testing.T) {
 	const changes = 6
 	s := newStage(t, perChange, onBranch("other", "other", "b"), func(s *stage) {
@@ -34,7 +34,7 @@ func TestBusyBranchGivesWay(t *testing.T) {
 		s.waitReady(name, v1alpha1.ReasonRepositoryUnreachable)
 		s.waitPending(name, changes)
 	}
-	// The first waits for the other to wait for the slot. Then they are looked at whenever one of them pushes.
+	// The first waits until the other waits for the slot. Then the backlogs are checked whenever one of them pushes.
 	contended := func() bool { return s.services.slots.all.Contended() }
 	var once sync.Once
 	var both atomic.Bool
@@ -59,7 +59,7 @@ func TestBusyBranchGivesWay(t *testing.T) {
 
 func TestSlots(t *testing.T) {
 	s := newSlots(3, 2)
-	// tries says whether there is a slot.
+	// tries reports whether a slot is free.
 	tries := func(url string) func() {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()

@@ -43,11 +43,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// patience is more than anything in these tests takes on a busy machine.
+// patience is longer than any step of these tests takes on a busy machine.
 const patience = 2 * time.Minute
 
-// eventually waits until check finds nothing wrong. It looks less and less often, so that
-// looking takes little of the time.
+// eventually waits until check returns no error. It polls at increasing intervals, so that polling takes little time.
 func eventually(t *testing.T, what string, check func() error) {
 	t.Helper()
 	var wrong error
@@ -63,8 +62,7 @@ func eventually(t *testing.T, what string, check func() error) {
 	}
 }
 
-// stage is a mirror with everything around it but an API server: a store on disk, a Git
-// server, and a cluster that the test changes.
+// stage is a mirror with its environment except an API server: a store on disk, a Git server, and a cluster that the test changes.
 type stage struct {
 	t       *testing.T
 	cluster *cluster
@@ -73,55 +71,55 @@ type stage struct {
 	git     *gitFront
 	in      inputs
 	limits  Limits
-	// facts, hash and maxWait are those of the mirror's Config.
+	// facts, hash and maxWait are fields of the mirror's Config.
 	facts   attribution.Facts
 	hash    func([]byte) string
 	maxWait time.Duration
-	// patience is how long a remote may take for a request.
+	// patience is the timeout of requests to remotes.
 	patience time.Duration
-	// installation is which one the process belongs to, leases are those of branches.
+	// installation identifies the installation, leases configures the Leases of branches.
 	installation string
 	leases       Leases
-	// lookInterval is how often the remote is looked at without cause.
+	// lookInterval is how often the remote is polled without a trigger.
 	lookInterval time.Duration
-	// retry is the wait after a first error.
+	// retry is the delay after the first error.
 	retry time.Duration
-	// changed is called by the worker when something has changed that is reported.
+	// changed is called when the worker requests an update of conditions.
 	changed atomic.Pointer[func()]
-	// rechecks counts how often a GitRepoConfig was to be checked again.
+	// rechecks counts the requested checks of GitRepoConfigs.
 	rechecks atomic.Int64
-	// warned gets the warnings of destinations; it holds more than a test makes.
+	// warned receives the warnings of destinations; its capacity is larger than any test needs.
 	warned chan string
-	// ahead is by how much the clock for keys is ahead.
+	// ahead is the offset of the clock for the expiry of keys.
 	ahead atomic.Int64
-	// earlier are the records that an earlier process has left.
+	// earlier are the records of the previous process.
 	earlier map[types.UID]v1alpha1.GitDestinationRecord
-	// secrets are those of the cluster that the server runs in.
+	// secrets has the Secrets of the cluster that the server runs in.
 	secrets *fake.Clientset
-	// deposits are files that somebody else has for destinations; nil: nobody has.
+	// deposits are the Deposits of the mirror's Config.
 	deposits *Deposits
 	// eventLog are the Events, which eventMutex guards.
 	eventMutex sync.Mutex
 	eventLog   []string
-	// interest is whose commits somebody cares for; nil: nobody does.
+	// interest is the scope of the commit index; nil disables it.
 	interest *commitindex.Scope
 
-	// The rest is of the process that runs.
+	// The fields below belong to the running process.
 	*mirror
 	ctx   context.Context //nolint:containedctx // the test is what runs in it
 	stop  func()
 	group *wait.Group
 }
 
-// newStage starts a mirror of the objects that the rule of world selects, the ConfigMaps of
-// namespace shop, to its destination, clusters/a on main. prepare may change that.
+// newStage starts a mirror of the ConfigMaps of namespace shop, which the rule of world selects, to clusters/a on main. prepare may change
+// that.
 func newStage(t *testing.T, prepare ...func(*stage)) *stage {
 	t.Helper()
 	t.Parallel() // most of the time is spent waiting
 	return furtherStage(t, prepare...)
 }
 
-// furtherStage is newStage for a test that has one already.
+// furtherStage is newStage for a test that already has a stage.
 func furtherStage(t *testing.T, prepare ...func(*stage)) *stage {
 	t.Helper()
 	s := &stage{t: t, cluster: newCluster(), life: &life{}, in: world(), patience: patience, lookInterval: time.Hour, retry: 10 * time.Millisecond, installation: "system/one", secrets: fake.NewClientset(), warned: make(chan string, 100)}
@@ -138,7 +136,7 @@ func furtherStage(t *testing.T, prepare ...func(*stage)) *stage {
 	return s
 }
 
-// start begins the life of a process.
+// start starts a process.
 func (s *stage) start() {
 	s.t.Helper()
 	logger := ktesting.NewLogger(s.t, ktesting.NewConfig(ktesting.Verbosity(1)))
@@ -155,7 +153,7 @@ func (s *stage) start() {
 	m.services = &branchServices{
 		pushes: &pushLog{table: store.Table("pushes")}, lister: s.cluster, limits: s.limits, namespaces: s.in.namespaces,
 		identity: Identity{ClusterUID: "cluster", Namespace: "system", Name: "slipstream", Instance: "one", Installation: s.installation},
-		remote:   s.remote, signer: m.repositories.signer, retry: s.retry, lookInterval: s.lookInterval, running: m.watches.running, starting: m.watches.starting, event: s.event, changed: s.tell, recheck: func(types.NamespacedName) { s.rechecks.Add(1) },
+		remote:   s.remote, signer: m.repositories.signer, retry: s.retry, lookInterval: s.lookInterval, running: m.watches.running, starting: m.watches.starting, event: s.event, changed: s.notify, recheck: func(types.NamespacedName) { s.rechecks.Add(1) },
 		writes: m.registry.writes, author: m.router.authors.joiner.Find,
 		leases: func(key branchKey) *branchLease {
 			return newBranchLease(s.secrets.CoordinationV1(), s.installation, s.leases, key)
@@ -186,7 +184,7 @@ func (s *stage) start() {
 	s.plan()
 }
 
-// event notes an Event about a destination: warnings in warned, others in the log.
+// event records an Event of a destination: warnings in warned, others in the log.
 func (s *stage) event(d *v1alpha1.GitDestination, eventType, reason, message string) {
 	if eventType == corev1.EventTypeWarning {
 		s.warned <- d.Name + ": " + reason + ": " + message
@@ -197,26 +195,27 @@ func (s *stage) event(d *v1alpha1.GitDestination, eventType, reason, message str
 	s.eventLog = append(s.eventLog, fmt.Sprintf("%s %s: %s", d.Name, reason, message))
 }
 
-// events are the Events since the beginning.
+// events returns all Events except warnings.
 func (s *stage) events() []string {
 	s.eventMutex.Lock()
 	defer s.eventMutex.Unlock()
 	return slices.Clone(s.eventLog)
 }
 
-// now is the time by which keys expire.
+// now returns the time for the expiry of keys.
 func (s *stage) now() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
 
-// onChange calls a function whenever the worker has something to report.
+// onChange sets the function that is called when the worker requests an update of conditions.
 func (s *stage) onChange(call func()) { s.changed.Store(&call) }
 
-func (s *stage) tell() {
+// notify calls the function of onChange.
+func (s *stage) notify() {
 	if call := s.changed.Load(); call != nil {
 		(*call)()
 	}
 }
 
-// plan puts what the objects of users say now into force.
+// plan applies the plan of the current inputs.
 func (s *stage) plan() {
 	s.t.Helper()
 	s.in.keys = s.encryption.keysFor(s.ctx, s.in.destinations)
@@ -228,7 +227,7 @@ func (s *stage) plan() {
 	}
 }
 
-// remote is what the mirror does with the listers of informers.
+// remote replaces mirror.remote, which reads from informers.
 func (s *stage) remote(ctx context.Context, key branchKey) (*gitrepo.Remote, error) {
 	for _, config := range s.in.repositories {
 		if nameOf(config) == key.repository {
@@ -238,12 +237,12 @@ func (s *stage) remote(ctx context.Context, key branchKey) (*gitrepo.Remote, err
 	return nil, errors.New("no such GitRepoConfig")
 }
 
-// destination returns a destination of namespace shop as the mirror has it.
+// destination returns the mirror's destination with a name in namespace shop.
 func (s *stage) destination(name string) *destination {
 	return s.registry.get(types.NamespacedName{Namespace: "shop", Name: name})
 }
 
-// relabel changes a namespace and lets the mirror know.
+// relabel changes a namespace and notifies the mirror.
 func (s *stage) relabel(namespace watch.Namespace) {
 	s.registry.namespaceChanged(s.cluster.setNamespace(namespace))
 }
@@ -271,7 +270,7 @@ func (s *stage) mustRun(arguments ...string) string {
 	return out
 }
 
-// files returns the blobs of a branch by path, less the markers of owners.
+// files returns the blobs of a branch by path, without markers.
 func (s *stage) files(branch string) (map[string]string, error) {
 	files := map[string]string{}
 	out, err := s.run("ls-tree", "-r", "--format=%(objectname) %(path)", branch)
@@ -287,7 +286,7 @@ func (s *stage) files(branch string) (map[string]string, error) {
 	return files, err
 }
 
-// holds waits until a folder of a branch holds exactly the files of the objects selected.
+// holds waits until a folder of a branch has exactly the files of the selected objects.
 func (s *stage) holds(branch, folder string, selected func(outbox.Object) bool) {
 	s.t.Helper()
 	eventually(s.t, "the files of "+branch+" "+folder, func() error {
@@ -309,7 +308,7 @@ func (s *stage) holds(branch, folder string, selected func(outbox.Object) bool) 
 	})
 }
 
-// difference names what two sets of files do not have in common.
+// difference describes the difference between two sets of files.
 func difference(got, want map[string]string) string {
 	var lines []string
 	for path, hash := range want {
@@ -325,13 +324,13 @@ func difference(got, want map[string]string) string {
 	return strings.Join(lines[:min(len(lines), 5)], ", ")
 }
 
-// mirrored waits until Git holds what the rule of world selects.
+// mirrored waits until Git has what the rule of world selects.
 func (s *stage) mirrored() {
 	s.t.Helper()
 	s.holds("main", "clusters/a", inShop)
 }
 
-// idle waits until nothing is on its way any more.
+// idle waits until no change and no comparison is pending.
 func (s *stage) idle() {
 	s.t.Helper()
 	eventually(s.t, "idle", func() error {
@@ -344,7 +343,7 @@ func (s *stage) idle() {
 	})
 }
 
-// watching tells how the types of a destination are being watched.
+// watching returns the state of watches for newRecord.
 func (s *stage) watching(d *destination) func(schema.GroupVersionResource) (bool, string) {
 	return func(t schema.GroupVersionResource) (bool, string) { return s.watches.of(d.plan.Load(), t) }
 }
@@ -367,7 +366,7 @@ func (s *stage) commits(branch string) []string {
 	return strings.Split(s.mustRun("log", "--reverse", "--format=%s", branch), "\n")
 }
 
-// perChange lets every change have its own commit.
+// perChange configures one commit for each change.
 func perChange(s *stage) {
 	s.in.destinations[0].Spec.Granularity = v1alpha1.GranularityPerChange
 }

@@ -13,7 +13,7 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// ask makes a request, as the subresource does.
+// ask makes a sync request, as the subresource does.
 func (s *stage) ask(id string, full bool, types ...string) {
 	s.t.Helper()
 	s.edit(func(d *v1alpha1.GitDestination) {
@@ -21,7 +21,7 @@ func (s *stage) ask(id string, full bool, types ...string) {
 	})
 }
 
-// answered waits until a request has been carried out.
+// answered waits until a sync request is completed.
 func (s *stage) answered(id string) v1alpha1.SyncProgress {
 	s.t.Helper()
 	var found v1alpha1.SyncProgress
@@ -39,7 +39,7 @@ func (s *stage) answered(id string) v1alpha1.SyncProgress {
 	return found
 }
 
-// The remote is looked at once an hour here: only a request finds sooner what others did.
+// TestSyncFindsWhatOthersDid polls the remote only once an hour, so that only a request finds the edits of others.
 func TestSyncFindsWhatOthersDid(t *testing.T) {
 	for name, types := range map[string][]string{"all": nil, "one type": {"configmaps"}} {
 		for _, full := range []bool{false, true} {
@@ -74,7 +74,7 @@ func TestSyncFindsWhatOthersDid(t *testing.T) {
 	}
 }
 
-func TestSyncTellsWhatCannotBeCompared(t *testing.T) {
+func TestSyncReportsWhatCannotBeCompared(t *testing.T) {
 	s := newStage(t)
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
@@ -90,8 +90,7 @@ func TestSyncTellsWhatCannotBeCompared(t *testing.T) {
 	s.idle()
 }
 
-// A request is in the destination's status until it has been carried out, so that a process
-// that finds one there carries it out.
+// TestSyncOutlivesTheProcess checks that the next process completes a request that is still in the destination's status.
 func TestSyncOutlivesTheProcess(t *testing.T) {
 	s := newStage(t)
 	s.cluster.put(configMap("a"), "1")
@@ -117,7 +116,7 @@ func TestSyncOutlivesTheProcess(t *testing.T) {
 	}
 }
 
-// What a rule selected when the request was made can be gone before it is carried out.
+// TestSyncOfATypeThatGoes checks a request whose type is not selected any more before it is completed.
 func TestSyncOfATypeThatGoes(t *testing.T) {
 	s := newStage(t)
 	s.cluster.put(configMap("a"), "1")

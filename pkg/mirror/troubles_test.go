@@ -15,7 +15,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
-// conditionsFrom reads "Ready=False/PushRejected/message ...".
+// conditionsFrom parses "Ready=False/PushRejected/message ...".
 func conditionsFrom(text string) (conditions []metav1.Condition) {
 	for field := range strings.FieldsSeq(text) {
 		kind, rest, _ := strings.Cut(field, "=")
@@ -28,7 +28,7 @@ func conditionsFrom(text string) (conditions []metav1.Condition) {
 func TestEventsOfConditions(t *testing.T) {
 	const ready, reading = "Ready=True/Succeeded/fine", "Ready=False/Progressing"
 	for name, test := range map[string]struct {
-		// states are the conditions as they are one after the other; the first is found at the start.
+		// states are successive sets of conditions; the first exists at the start.
 		states []string
 		want   []string
 	}{
@@ -91,8 +91,8 @@ func TestEventsOfConditions(t *testing.T) {
 	}
 }
 
-// Whoever looks at a destination is warned of files that server-side apply does not bring back, in one Event a push: those that a
-// comparison writes, and those that a change does.
+// TestUnappliableFilesAreWarnedOf checks that each push with files that server-side apply cannot restore has one warning, whether a
+// comparison or a change has written them.
 func TestUnappliableFilesAreWarnedOf(t *testing.T) {
 	const has = " characters that kubectl apply --server-side refuses or changes"
 	s := newStage(t, func(s *stage) {
