@@ -256,7 +256,7 @@ func (c *chaos) rewrite() {
 	}
 }
 
-// calm ends all faults and requests a read of the branches.
+// calm ends all faults, resumes all destinations, and ends all backoffs.
 func (c *chaos) calm() {
 	c.git.guard(nil)
 	c.git.loseAnswers.Store(0)

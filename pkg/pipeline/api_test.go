@@ -35,17 +35,17 @@ var internal = func() *runtime.Scheme {
 	return scheme
 }()
 
-// api does what the API does with what is written: it sets defaults, counts versions, refuses what is of an earlier one, and validates.
+// api behaves like the API on writes: it sets defaults, increments resourceVersions, rejects conflicts, and validates.
 type api struct {
 	testing.TB
 	client *fake.Clientset
 	clock  *clocktesting.FakeClock
-	// mu is held by who writes.
+	// mu is held during writes.
 	mu      sync.Mutex
 	version int
-	// writes are when statuses were written.
+	// writes has the times of status writes.
 	writes []time.Time
-	// conflicts is how many writes of statuses are refused.
+	// conflicts is the number of status writes to reject.
 	conflicts int
 }
 
@@ -55,7 +55,7 @@ func newAPI(t testing.TB, clock *clocktesting.FakeClock) *api {
 	return a
 }
 
-// create has a pipeline there.
+// create creates a pipeline.
 func (a *api) create(p *v1alpha1.SyncPipeline) {
 	a.Helper()
 	a.mu.Lock()
@@ -73,7 +73,7 @@ func (a *api) create(p *v1alpha1.SyncPipeline) {
 	}
 }
 
-// edit changes a pipeline as users do: its spec, or who has edited it.
+// edit changes the spec or the editor of a pipeline, as users do.
 func (a *api) edit(name string, change func(*v1alpha1.SyncPipeline)) {
 	a.Helper()
 	a.mu.Lock()
@@ -88,7 +88,7 @@ func (a *api) edit(name string, change func(*v1alpha1.SyncPipeline)) {
 	a.put(p)
 }
 
-// ask makes a request.
+// ask adds a request to the status.
 func (a *api) ask(name, id string, scope v1alpha1.PipelineScope, full bool) {
 	a.Helper()
 	a.mu.Lock()
@@ -103,7 +103,7 @@ func (a *api) ask(name, id string, scope v1alpha1.PipelineScope, full bool) {
 	a.put(p)
 }
 
-// put stores a pipeline under the next version. The caller holds mu.
+// put stores a pipeline with the next resourceVersion. The caller holds mu.
 func (a *api) put(p *v1alpha1.SyncPipeline) {
 	a.version++
 	p.ResourceVersion = strconv.Itoa(a.version)
@@ -120,7 +120,7 @@ func (a *api) get(name string) (*v1alpha1.SyncPipeline, error) {
 	return found.(*v1alpha1.SyncPipeline).DeepCopy(), nil
 }
 
-// pipeline is one as it is now.
+// pipeline returns the current object.
 func (a *api) pipeline(name string) *v1alpha1.SyncPipeline {
 	a.Helper()
 	p, err := a.get(name)
@@ -137,7 +137,7 @@ func (a *api) remove(name string) {
 	}
 }
 
-// switchOff has the SyncPolicy stop all pipelines, or not.
+// switchOff sets whether the SyncPolicy suspends all pipelines.
 func (a *api) switchOff(off bool) {
 	a.Helper()
 	a.mu.Lock()
@@ -156,7 +156,7 @@ func (a *api) switchOff(off bool) {
 	}
 }
 
-// updateStatus is how the controller writes.
+// updateStatus handles the controller's writes.
 func (a *api) updateStatus(action clienttesting.Action) (bool, runtime.Object, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -182,14 +182,14 @@ func (a *api) updateStatus(action clienttesting.Action) (bool, runtime.Object, e
 	return true, next, nil
 }
 
-// written are when statuses were written.
+// written returns the times of status writes.
 func (a *api) written() []time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return append([]time.Time(nil), a.writes...)
 }
 
-// inside is a pipeline as the API has it inside.
+// inside converts a pipeline to the internal version.
 func inside(p *v1alpha1.SyncPipeline) *configbutler.SyncPipeline {
 	converted, err := internal.ConvertToVersion(p.DeepCopy(), configbutler.SchemeGroupVersion)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
 
-// TestHeld has what stops a pipeline, and has it go on.
+// TestHeld checks everything that holds a pipeline, and that it continues afterwards.
 func TestHeld(t *testing.T) {
 	suspend := func(suspended bool) func(*stage) {
 		return func(s *stage) { s.edit("inventory", func(p *v1alpha1.SyncPipeline) { p.Spec.Suspend = suspended }) }
@@ -52,19 +52,19 @@ func TestHeld(t *testing.T) {
 			if again := len(search.Calls()); again != calls {
 				t.Errorf("%d calls were made", again-calls)
 			}
-			// Nothing of that is forgotten by the next process either.
+			// The next process must hold it, too.
 			s.stop()
 			s.start()
 			s.pass(60)
 			tt.resume(s)
 			s.knows(search, coupons, named("web"))
-			s.eventually("the new label is told", func() error { return differs(level(search, "web"), "two") })
+			s.eventually("the new label is sent", func() error { return differs(level(search, "web"), "two") })
 			s.says(v1alpha1.ConditionReady, v1alpha1.ReasonSucceeded)
 		})
 	}
 }
 
-// While it is not known what the editor may do, what goes on goes on, and nothing begins.
+// TestPermissionsAreUnknown checks that a running pipeline continues while permissions cannot be checked, and a new one does not start.
 func TestPermissionsAreUnknown(t *testing.T) {
 	s := newStage(t)
 	search := s.receiver()
@@ -83,11 +83,11 @@ func TestPermissionsAreUnknown(t *testing.T) {
 	s.court.rule("", errors.New("no answer"))
 	s.pass(60)
 	s.cluster.put("two", "web")
-	s.eventually("the new label is told", func() error { return differs(level(search, "web"), "two") })
+	s.eventually("the new label is sent", func() error { return differs(level(search, "web"), "two") })
 	s.says(v1alpha1.ConditionReady, v1alpha1.ReasonSucceeded)
 }
 
-// A request that waits while the pipeline is suspended is carried out afterwards.
+// TestRequestOutlivesSuspension checks that a request that is pending while the pipeline is suspended is completed afterwards.
 func TestRequestOutlivesSuspension(t *testing.T) {
 	s := newStage(t)
 	search := s.receiver()
@@ -103,13 +103,13 @@ func TestRequestOutlivesSuspension(t *testing.T) {
 		t.Errorf("%+v", status)
 	}
 	s.edit("inventory", func(p *v1alpha1.SyncPipeline) { p.Spec.Suspend = false })
-	// The batch that was on its way comes again, and what was in it with the rest.
+	// The batch in flight is sent again, and its objects again with the rest.
 	if run := s.ended("request-1"); run.Done < 3 || run.Done != run.Total {
 		t.Errorf("%+v", run)
 	}
 }
 
-// A sink that is added, or moved elsewhere, knows nothing. The others are told nothing again.
+// TestSinksChange checks that a new sink, or one with another address, receives everything, and the others nothing again.
 func TestSinksChange(t *testing.T) {
 	s := newStage(t)
 	search, audit, elsewhere := s.receiver(), s.receiver(), s.receiver()
@@ -127,7 +127,7 @@ func TestSinksChange(t *testing.T) {
 	s.knows(elsewhere, coupons, named("web"))
 	s.knows(audit, coupons, named("web"))
 	if len(search.Calls()) != calls || len(audit.Calls()) == before {
-		t.Errorf("%d calls of who is told nothing any more, %d of who stays", len(search.Calls())-calls, len(audit.Calls())-before)
+		t.Errorf("%d calls of the removed sink, %d of the other", len(search.Calls())-calls, len(audit.Calls())-before)
 	}
 	p := s.pipeline("inventory")
 	s.eventually("what was known elsewhere is forgotten", func() error {
@@ -144,7 +144,7 @@ func TestSinksChange(t *testing.T) {
 	})
 }
 
-// What is selected no more is told to be gone.
+// TestSelectionChanges checks that objects that are not selected any more are deleted from sinks.
 func TestSelectionChanges(t *testing.T) {
 	s := newStage(t)
 	search := s.receiver()
@@ -157,7 +157,8 @@ func TestSelectionChanges(t *testing.T) {
 	s.knows(search, named("web"), named("worker"))
 }
 
-// The ledger of a deleted pipeline is deleted, also by the next leader. A pipeline with the same name starts with an empty one.
+// TestDeletion checks that the ledger of a deleted pipeline is deleted, also by the next leader. A pipeline with the same name starts with an
+// empty one.
 func TestDeletion(t *testing.T) {
 	for name, tt := range map[string]struct{ running bool }{"while it runs": {true}, "while nobody leads": {false}} {
 		t.Run(name, func(t *testing.T) {
@@ -179,7 +180,7 @@ func TestDeletion(t *testing.T) {
 				t.Errorf("%d calls after it was deleted", again-calls)
 			}
 			s.create(inventory(sinkTo("search", search)))
-			s.eventually("it is told anew", func() error { return differs(level(search, "web"), "two") })
+			s.eventually("it is sent again", func() error { return differs(level(search, "web"), "two") })
 		})
 	}
 }

@@ -34,7 +34,7 @@ type cluster struct {
 
 	mu      sync.Mutex
 	version int
-	// refusal answers lists of ConfigMaps, nil: they are answered.
+	// refusal is the error of lists of ConfigMaps; nil if they succeed.
 	refusal error
 }
 
@@ -58,7 +58,7 @@ func newCluster(t testing.TB) *cluster {
 	return c
 }
 
-// refuse answers lists of ConfigMaps with an error, or not any more.
+// refuse sets the error of lists of ConfigMaps.
 func (c *cluster) refuse(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,7 +72,7 @@ func (c *cluster) nextVersion() string {
 	return strconv.Itoa(c.version)
 }
 
-// put creates ConfigMaps of the namespace shop, or gives them another label.
+// put creates ConfigMaps in namespace shop, or sets their label.
 func (c *cluster) put(label string, names ...string) {
 	c.Helper()
 	for _, name := range names {
@@ -93,7 +93,7 @@ func (c *cluster) put(label string, names ...string) {
 	}
 }
 
-// remove deletes a ConfigMap. API servers tell of that under a version of its own, which the tracker does not give.
+// remove deletes a ConfigMap. It sets a new resourceVersion first: API servers do so on deletion, the tracker does not.
 func (c *cluster) remove(name string) {
 	c.Helper()
 	c.put("gone", name)
@@ -102,7 +102,7 @@ func (c *cluster) remove(name string) {
 	}
 }
 
-// define installs a definition.
+// define creates a CustomResourceDefinition.
 func (c *cluster) define(plural, kind string) {
 	c.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{
@@ -119,7 +119,7 @@ func (c *cluster) define(plural, kind string) {
 	}
 }
 
-// ServerGroupsAndResourcesWithContext says what is served.
+// ServerGroupsAndResourcesWithContext returns the served types.
 func (c *cluster) ServerGroupsAndResourcesWithContext(context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
 	verbs := metav1.Verbs{"get", "list", "watch"}
 	group := func(name, groupVersion string) *metav1.APIGroup {

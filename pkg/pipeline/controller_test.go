@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// A sink that makes as many requests as it may has no other wait.
+// TestSinksShareNoLimit checks that a sink that has used up its rate limit does not delay another one.
 func TestSinksShareNoLimit(t *testing.T) {
 	clientOf, err := SinkClients(&rest.Config{Host: "https://192.0.2.1", QPS: -1})
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
 
-// What has gone while nobody led is told to be gone, and nothing else is told again.
-func TestNextProcessTellsWhatWasMissed(t *testing.T) {
+// TestNextProcessSendsWhatWasMissed checks that the next process sends deletions that happened meanwhile, and nothing else again.
+func TestNextProcessSendsWhatWasMissed(t *testing.T) {
 	s := newStage(t)
 	search := s.receiver()
 	s.converges(inventory(sinkTo("search", search)), search)
@@ -33,7 +33,7 @@ func TestNextProcessTellsWhatWasMissed(t *testing.T) {
 	}
 }
 
-// A batch that was on its way when the process died comes again, the same.
+// TestBatchOnItsWayIsRepeated checks that a batch that was in flight when the process died is sent again unchanged.
 func TestBatchOnItsWayIsRepeated(t *testing.T) {
 	s := newStage(t)
 	search := s.receiver()
@@ -52,7 +52,7 @@ func TestBatchOnItsWayIsRepeated(t *testing.T) {
 	}
 }
 
-// A run that the end of a process has interrupted is repeated: that of a request as well as a resync.
+// TestInterruptedRunIsRepeated checks that the run of a request, and a resync, are repeated if the process ends before they do.
 func TestInterruptedRunIsRepeated(t *testing.T) {
 	for name, tt := range map[string]struct{ requested bool }{"of a request": {true}, "a resync": {false}} {
 		t.Run(name, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestInterruptedRunIsRepeated(t *testing.T) {
 	}
 }
 
-// What is known of a sink's failures outlives the process.
+// TestFailuresAreRemembered checks that the next process knows the failures of a sink.
 func TestFailuresAreRemembered(t *testing.T) {
 	s := newStage(t)
 	search := s.receiver()
@@ -103,7 +103,8 @@ func TestFailuresAreRemembered(t *testing.T) {
 	}
 }
 
-// A store that takes nothing for a while holds everything up, and nothing is lost. Nobody has to ask for it to go on.
+// TestStoreIsFull checks that a store that rejects writes delays deliveries, that nothing is lost, and that deliveries continue by
+// themselves.
 func TestStoreIsFull(t *testing.T) {
 	s := newStage(t)
 	search := s.receiver()
@@ -120,7 +121,7 @@ func TestStoreIsFull(t *testing.T) {
 		t.Errorf("%d calls tell of what is not kept", again-calls)
 	}
 	s.kv.broken.Store(false)
-	s.eventually("the new label is told", func() error { return differs(level(search, "web"), "two") })
+	s.eventually("the new label is sent", func() error { return differs(level(search, "web"), "two") })
 	s.reaches("it is over", func(status *v1alpha1.SyncPipelineStatus) bool {
 		return status.LastError == "" && status.Sinks[0].LastError == nil
 	})

@@ -15,7 +15,7 @@ import (
 	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
 
-// What waits for an object to come to rest, or for a batch to become full, does so no longer than the spec says by now.
+// TestShorterWaitsCountAtOnce checks that a shorter debounce or maxWait applies to pending changes.
 func TestShorterWaitsCountAtOnce(t *testing.T) {
 	for name, tt := range map[string]struct{ before, edit func(*v1alpha1.SyncPipeline) }{
 		"debounce": {
@@ -43,7 +43,7 @@ func TestShorterWaitsCountAtOnce(t *testing.T) {
 			s.reaches("it waits", func(status *v1alpha1.SyncPipelineStatus) bool { return status.Pending == 1 })
 			edited := s.clock.Now()
 			s.edit("inventory", tt.edit)
-			s.eventually("the new label is told", func() error { return differs(level(search, "web"), "two") })
+			s.eventually("the new label is sent", func() error { return differs(level(search, "web"), "two") })
 			if waited := s.clock.Since(edited); waited > 2*time.Minute {
 				t.Errorf("it waited for %s", waited)
 			}
@@ -51,7 +51,7 @@ func TestShorterWaitsCountAtOnce(t *testing.T) {
 	}
 }
 
-// A batch that is too much for a sink is sent in smaller ones, and a sink that rests is tried again, when the spec is edited.
+// TestBatchesBecomeSmaller checks that an edit of the spec splits a batch that is too large, and retries a sink that was given up.
 func TestBatchesBecomeSmaller(t *testing.T) {
 	s := newStage(t)
 	search := s.receiver()
@@ -85,7 +85,8 @@ func TestEditedSinkIsSentWhatItRefused(t *testing.T) {
 	s.says(v1alpha1.ConditionReady, v1alpha1.ReasonSucceeded)
 }
 
-// A sink that is added again while its ledger cannot be deleted gets the old ledger or a new one, and no rows are deleted from it.
+// TestSinkComesBackWhileTheStoreIsFull checks that a sink that is added again while its ledger cannot be deleted gets the old ledger or a new
+// one, and that no rows are deleted from it.
 func TestSinkComesBackWhileTheStoreIsFull(t *testing.T) {
 	s := newStage(t)
 	search, elsewhere := s.receiver(), s.receiver()

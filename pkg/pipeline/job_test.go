@@ -19,7 +19,7 @@ import (
 
 const template = `{"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"index","image":"index:1"}]}}}}`
 
-// jobs are the Jobs that there are, the oldest first.
+// jobs returns the existing Jobs, oldest first.
 func (s *stage) jobs() []batchv1.Job {
 	s.Helper()
 	list, err := s.kube.BatchV1().Jobs("search").List(s.Context(), metav1.ListOptions{})
@@ -32,7 +32,7 @@ func (s *stage) jobs() []batchv1.Job {
 	return list.Items
 }
 
-// finish has a Job come to its end.
+// finish completes a Job.
 func (s *stage) finish(job batchv1.Job, how batchv1.JobConditionType) {
 	s.Helper()
 	job.Status.Conditions = []batchv1.JobCondition{{Type: how, Status: corev1.ConditionTrue, Message: "the index is full"}}
@@ -41,7 +41,7 @@ func (s *stage) finish(job batchv1.Job, how batchv1.JobConditionType) {
 	}
 }
 
-// Jobs come one after the other, and what becomes of them is shown.
+// TestJobs checks that Jobs run one after the other, and that the status shows their failures.
 func TestJobs(t *testing.T) {
 	s := newStage(t)
 	s.create(inventory(v1alpha1.PipelineSink{Name: "index", Job: &v1alpha1.JobSink{

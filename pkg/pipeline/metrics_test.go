@@ -13,7 +13,7 @@ import (
 	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
 
-// shows waits until metrics of pipelines have values.
+// shows waits until metrics of pipelines have the given values.
 func (s *stage) shows(t *testing.T, want map[string]float64) {
 	t.Helper()
 	s.eventually("the metrics are right", func() error {
@@ -27,7 +27,7 @@ func (s *stage) shows(t *testing.T, want map[string]float64) {
 	})
 }
 
-// What metrics tell of a sink that fails, is told, refuses, and goes.
+// TestMetrics checks the metrics of a sink that fails, accepts, rejects, and is removed.
 func TestMetrics(t *testing.T) {
 	s := newStage(t)
 	search := s.receiver()
@@ -63,7 +63,7 @@ func TestMetrics(t *testing.T) {
 
 	s.edit("metered", func(p *v1alpha1.SyncPipeline) { p.Spec.Suspend = true })
 	s.remove("metered")
-	s.eventually("nothing is told of what is gone", func() error {
+	s.eventually("metrics of the removed sink are deleted", func() error {
 		for name := range metrictest.Values(t) {
 			if strings.Contains(name, " metered") {
 				return fmt.Errorf("there is %s", name)

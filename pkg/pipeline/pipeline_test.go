@@ -18,8 +18,8 @@ import (
 	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
 
-// What there is is told, and then what changes.
-func TestSinkIsTold(t *testing.T) {
+// TestSinkReceivesChanges checks that a sink receives the existing objects, and then their changes.
+func TestSinkReceivesChanges(t *testing.T) {
 	s := newStage(t)
 	search := s.receiver()
 	s.create(inventory(sinkTo("search", search)))
@@ -37,10 +37,10 @@ func TestSinkIsTold(t *testing.T) {
 	s.cluster.remove("worker")
 	s.cluster.define("orders", "Order")
 	s.knows(search, coupons, "orders.example.com", named("web"))
-	s.eventually("the new label is told", func() error { return differs(level(search, "web"), "two") })
+	s.eventually("the new label is sent", func() error { return differs(level(search, "web"), "two") })
 }
 
-// A sink that is down keeps what it is to be told, and no other sink from being told.
+// TestOutage checks that changes for a sink that is down stay pending, and that it does not delay another sink.
 func TestOutage(t *testing.T) {
 	s := newStage(t)
 	search, audit := s.receiver(), s.receiver()
@@ -82,7 +82,7 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// A sink that does not answer holds up nothing else, not even the end of the process.
+// TestSinkHangs checks that a sink that does not respond blocks neither other sinks nor the end of the process.
 func TestSinkHangs(t *testing.T) {
 	s := newStage(t)
 	search, audit := s.receiver(), s.receiver()
@@ -93,7 +93,7 @@ func TestSinkHangs(t *testing.T) {
 	s.eventually("the sink is asked", func() error { return atLeast(len(search.Calls()), 1) })
 	s.edit("inventory", func(p *v1alpha1.SyncPipeline) { p.Spec.Sinks[1].Retry.MaxAttempts = ptr.To[int32](3) })
 	s.cluster.put("two", "web")
-	s.eventually("a change is told", func() error { return differs(level(audit, "web"), "two") })
+	s.eventually("a change is sent", func() error { return differs(level(audit, "web"), "two") })
 	s.stop()
 }
 
@@ -129,7 +129,7 @@ func TestRefusedObjectsAreShown(t *testing.T) {
 	s.says(v1alpha1.ConditionReady, v1alpha1.ReasonSucceeded)
 }
 
-// A sink that has failed as often as it may rests until somebody asks.
+// TestMaxAttempts checks that a sink is not retried after maxAttempts until a sync is requested.
 func TestMaxAttempts(t *testing.T) {
 	s := newStage(t)
 	search := s.receiver()
@@ -173,7 +173,7 @@ func TestTypeCannotBeListed(t *testing.T) {
 	s.reaches("it is forgotten", func(status *v1alpha1.SyncPipelineStatus) bool { return status.LastError == "" })
 }
 
-// However much changes, a status is written once a second.
+// TestStatusIsWrittenOnceASecond checks that a status is written at most once a second.
 func TestStatusIsWrittenOnceASecond(t *testing.T) {
 	s := newStage(t)
 	search := s.receiver()
@@ -198,7 +198,7 @@ func TestStatusIsWrittenOnceASecond(t *testing.T) {
 	}
 }
 
-// Whoever writes the pipeline at the same time keeps what they wrote.
+// TestConflictsAreRepeated checks that status writes do not overwrite concurrent changes.
 func TestConflictsAreRepeated(t *testing.T) {
 	s := newStage(t)
 	search := s.receiver()

@@ -17,7 +17,7 @@ import (
 	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
 
-// converges starts a process and waits until the receivers have everything.
+// converges creates a pipeline, starts a process and waits until the receivers have everything.
 func (s *stage) converges(p *v1alpha1.SyncPipeline, receivers ...*receivertest.Receiver) {
 	s.Helper()
 	s.create(p)
@@ -30,7 +30,7 @@ func (s *stage) converges(p *v1alpha1.SyncPipeline, receivers ...*receivertest.R
 	})
 }
 
-// ended waits for the end of the run of a request.
+// ended waits until the run of a request has finished.
 func (s *stage) ended(id string) *v1alpha1.PipelineRun {
 	s.Helper()
 	status := s.reaches("the run "+id+" ends", func(status *v1alpha1.SyncPipelineStatus) bool {
@@ -42,12 +42,12 @@ func (s *stage) ended(id string) *v1alpha1.PipelineRun {
 	return status.LastRun
 }
 
-// TestRequests has what the run of a request has sent.
+// TestRequests checks what the run of a request sends.
 func TestRequests(t *testing.T) {
 	for name, tt := range map[string]struct {
 		scope v1alpha1.PipelineScope
 		full  bool
-		// changed is whether an object has been changed a moment ago.
+		// changed is set if an object has just been changed.
 		changed bool
 		want    int64
 	}{
@@ -85,7 +85,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// A run tells how far it is, and what sinks answer.
+// TestRunShowsItsProgress checks that the status shows the progress of a run and the responses of sinks.
 func TestRunShowsItsProgress(t *testing.T) {
 	s := newStage(t)
 	search, audit := s.receiver(), s.receiver()
@@ -115,7 +115,7 @@ func TestRunShowsItsProgress(t *testing.T) {
 	})
 }
 
-// A sink that is down keeps neither the next request nor the resync from the others.
+// TestRunsPassASinkThatIsDown checks that a sink that is down delays neither the next request nor resyncs of the other sinks.
 func TestRunsPassASinkThatIsDown(t *testing.T) {
 	s := newStage(t)
 	search, audit := s.receiver(), s.receiver()
@@ -141,7 +141,7 @@ func TestRunsPassASinkThatIsDown(t *testing.T) {
 	s.reaches("all is delivered", func(status *v1alpha1.SyncPipelineStatus) bool { return status.Pending == 0 && status.CurrentRun == nil })
 }
 
-// Whoever asks does not wait until everything has been sent again to a sink that takes its time.
+// TestRequestsDoNotWaitForAResync checks that a request does not wait for the end of a resync with a slow sink.
 func TestRequestsDoNotWaitForAResync(t *testing.T) {
 	s := newStage(t)
 	search := s.receiver()
@@ -166,7 +166,7 @@ func TestRequestsDoNotWaitForAResync(t *testing.T) {
 	s.reaches("all is delivered", func(status *v1alpha1.SyncPipelineStatus) bool { return status.Pending == 0 && status.CurrentRun == nil })
 }
 
-// Everything is sent again when its time has come, and without a request.
+// TestResync checks that everything is sent again after resyncInterval.
 func TestResync(t *testing.T) {
 	s := newStage(t)
 	search := s.receiver()
@@ -198,7 +198,7 @@ func TestResync(t *testing.T) {
 	}
 }
 
-// In the mode Poll, nothing is watched.
+// TestPoll checks that nothing is watched in mode Poll.
 func TestPoll(t *testing.T) {
 	s := newStage(t)
 	search := s.receiver()

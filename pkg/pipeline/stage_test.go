@@ -37,17 +37,17 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Connections of receivers that are kept for a while.
+	// Idle connections of receivers are closed later.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
 }
 
-// patience is more than anything in these tests takes on a busy machine.
+// patience is longer than any step of these tests takes on a busy machine.
 const patience = 2 * time.Minute
 
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-// stage is all around a controller: the API, the cluster, the receivers, the store and the clock. They outlive a process.
+// stage is the environment of a controller: the API, the cluster, the receivers, the store and the clock. They outlive the process.
 type stage struct {
 	testing.TB
 	*api
@@ -60,7 +60,7 @@ type stage struct {
 	stop    func()
 }
 
-// newStage has the ConfigMaps web and worker in the cluster, and the definition of Coupons.
+// newStage returns a stage whose cluster has the ConfigMaps web and worker, and the definition of Coupons.
 func newStage(t testing.TB) *stage {
 	t.Helper()
 	s := &stage{
@@ -74,7 +74,7 @@ func newStage(t testing.TB) *stage {
 	return s
 }
 
-// inventory is a pipeline that tells of ConfigMaps and definitions, once.
+// inventory returns a pipeline of ConfigMaps and definitions, without resyncs.
 func inventory(sinks ...v1alpha1.PipelineSink) *v1alpha1.SyncPipeline {
 	return &v1alpha1.SyncPipeline{
 		ObjectMeta: metav1.ObjectMeta{Name: "inventory"},
@@ -85,7 +85,7 @@ func inventory(sinks ...v1alpha1.PipelineSink) *v1alpha1.SyncPipeline {
 	}
 }
 
-// events are sent to a receiver.
+// sinkTo returns an HTTP sink.
 func sinkTo(name string, receiver *receivertest.Receiver) v1alpha1.PipelineSink {
 	return v1alpha1.PipelineSink{
 		Name: name, HTTP: &v1alpha1.HTTPSink{URL: receiver.URL, Format: v1alpha1.PipelineFormatCloudEvents},
@@ -97,7 +97,7 @@ func (s *stage) receiver() *receivertest.Receiver {
 	return receivertest.New(s, v1alpha1.PipelineFormatCloudEvents)
 }
 
-// start begins the life of a process. stop ends it.
+// start starts a process. stop ends it.
 func (s *stage) start() {
 	s.Helper()
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), ktesting.NewLogger(s, ktesting.NewConfig(ktesting.Verbosity(0)))))
@@ -125,7 +125,7 @@ func (s *stage) start() {
 
 var errFull = errors.New("the disk is full")
 
-// breakableKV takes no writes while it is broken.
+// breakableKV rejects writes while it is broken.
 type breakableKV struct {
 	clientv3.KV
 	broken atomic.Bool
@@ -158,13 +158,13 @@ func (txn breakableTxn) Commit() (*clientv3.TxnResponse, error) {
 
 func (s *stage) store() *table.Store { return table.New(s.kv, "/test") }
 
-// rows are the keys of what ledgers keep.
+// rows returns the keys of all ledgers.
 func (s *stage) rows() []string {
 	s.Helper()
 	return keysOf(s, s.store().Table(ledger.TableName))
 }
 
-// eventually lets time pass until check finds nothing wrong.
+// eventually advances the clock until check returns no error.
 func (s *stage) eventually(what string, check func() error) {
 	s.Helper()
 	s.await(what, func() error {
@@ -176,7 +176,7 @@ func (s *stage) eventually(what string, check func() error) {
 	})
 }
 
-// await waits until check finds nothing wrong, while the clock stands still.
+// await waits until check returns no error, without advancing the clock.
 func (s *stage) await(what string, check func() error) {
 	s.Helper()
 	for deadline := time.Now().Add(patience); ; {
@@ -191,7 +191,7 @@ func (s *stage) await(what string, check func() error) {
 	}
 }
 
-// pass lets seconds pass, in which everything can happen that is going to.
+// pass advances the clock by seconds, in steps that let all goroutines act.
 func (s *stage) pass(seconds int) {
 	s.Helper()
 	for range seconds {
@@ -200,7 +200,7 @@ func (s *stage) pass(seconds int) {
 	}
 }
 
-// knows waits until a receiver knows these objects and no others.
+// knows waits until a receiver has exactly these objects.
 func (s *stage) knows(receiver *receivertest.Receiver, want ...string) {
 	s.Helper()
 	slices.Sort(want)
@@ -212,7 +212,7 @@ func (s *stage) knows(receiver *receivertest.Receiver, want ...string) {
 	})
 }
 
-// reaches waits until the status of the pipeline has what a check asks for.
+// reaches waits until a check accepts the status of the pipeline.
 func (s *stage) reaches(what string, is func(*v1alpha1.SyncPipelineStatus) bool) *v1alpha1.SyncPipelineStatus {
 	s.Helper()
 	var status *v1alpha1.SyncPipelineStatus
@@ -245,18 +245,18 @@ func conditionOf(status *v1alpha1.SyncPipelineStatus, kind string) *metav1.Condi
 	return nil
 }
 
-// level is the label that a receiver knows of a ConfigMap.
+// level returns the label of a ConfigMap as the receiver has it.
 func level(receiver *receivertest.Receiver, name string) string {
 	object, _ := receiver.Object(named(name))
 	return object.Labels["level"]
 }
 
-// Names as the receiver has them.
+// Names of objects in the receiver.
 const coupons = "coupons.example.com"
 
 func named(configMap string) string { return "shop/v1/ConfigMap/" + configMap }
 
-// resolver knows no types: only their names are asked for here.
+// resolver resolves nothing: these tests do not check the permissions themselves.
 type resolver struct{}
 
 func (resolver) Resolve(access.Selection) ([]schema.GroupResource, []string, bool) {
@@ -264,7 +264,7 @@ func (resolver) Resolve(access.Selection) ([]schema.GroupResource, []string, boo
 }
 func (resolver) Preset() []schema.GroupResource { return nil }
 
-// court decides what users may have sent.
+// court is an access.Reviewer with fixed results.
 type court struct {
 	mu     sync.Mutex
 	lost   string
@@ -283,7 +283,7 @@ func (c *court) rule(lost string, closed error) {
 	c.lost, c.closed = lost, closed
 }
 
-// eventLog has the Events.
+// eventLog records Events.
 type eventLog struct {
 	mu    sync.Mutex
 	lines []string

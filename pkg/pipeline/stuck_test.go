@@ -17,7 +17,7 @@ import (
 	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
 
-// Polls go on while a run waits for a sink that is down: the others are told of what changes.
+// TestPollsPassASinkThatIsDown checks that polls continue while a run waits for a sink that is down, so that the others receive changes.
 func TestPollsPassASinkThatIsDown(t *testing.T) {
 	s := newStage(t)
 	search, audit := s.receiver(), s.receiver()
@@ -31,10 +31,10 @@ func TestPollsPassASinkThatIsDown(t *testing.T) {
 	})
 	s.cluster.put("two", "web")
 	s.clock.SetTime(s.clock.Now().Add(10 * time.Minute))
-	s.eventually("the new label is told", func() error { return differs(level(audit, "web"), "two") })
+	s.eventually("the new label is sent", func() error { return differs(level(audit, "web"), "two") })
 }
 
-// A Job that does not end keeps no other run from beginning.
+// TestRunsPassAJobThatDoesNotEnd checks that a Job that does not end does not block other runs.
 func TestRunsPassAJobThatDoesNotEnd(t *testing.T) {
 	s := newStage(t)
 	audit := s.receiver()
@@ -55,8 +55,8 @@ func TestRunsPassAJobThatDoesNotEnd(t *testing.T) {
 	s.eventually("the next one begins", func() error { return atLeast(len(audit.Calls()), calls+1) })
 }
 
-// A status that was written although the API did not say so holds up no run.
-func TestRunEndsWhoseEndWasWrittenUnheard(t *testing.T) {
+// TestRunEndsIfTheResponseWasLost checks that a status write whose response was lost does not block the next run.
+func TestRunEndsIfTheResponseWasLost(t *testing.T) {
 	s := newStage(t)
 	search := s.receiver()
 	s.converges(inventory(sinkTo("search", search)), search)
@@ -74,7 +74,7 @@ func TestRunEndsWhoseEndWasWrittenUnheard(t *testing.T) {
 	s.ended("request-2")
 }
 
-// A run ends although a sink of it is no longer there, or is somewhere else.
+// TestRunEndsWithoutASinkThatHasGone checks that a run ends although one of its sinks was removed, or has another address.
 func TestRunEndsWithoutASinkThatHasGone(t *testing.T) {
 	for name, edit := range map[string]func(*v1alpha1.SyncPipeline, string){
 		"removed":     func(p *v1alpha1.SyncPipeline, _ string) { p.Spec.Sinks = p.Spec.Sinks[:1] },
@@ -95,7 +95,7 @@ func TestRunEndsWithoutASinkThatHasGone(t *testing.T) {
 	}
 }
 
-// The run of a pipeline that has been deleted is none of the next one with its name.
+// TestPipelineIsMadeAnewInARun checks that a pipeline does not continue the run of a deleted one with its name.
 func TestPipelineIsMadeAnewInARun(t *testing.T) {
 	s := newStage(t)
 	search := s.receiver()

@@ -30,7 +30,7 @@ func TestSweep(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			table := storetable.New(bolttest.NewKV(t), "/work").Table("pipeline-ledger")
 			for _, key := range rows {
-				// No key opens these values.
+				// These values cannot be decrypted.
 				if err := table.Put(t.Context(), storetable.Row{Key: key, Value: []byte("k8s:enc:aesgcm:v1:gone:" + key)}); err != nil {
 					t.Fatal(err)
 				}

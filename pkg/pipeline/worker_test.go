@@ -12,7 +12,8 @@ import (
 	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
 
-// What could not be kept for a while is not shown for longer, also when nothing is left to send.
+// TestStoreIsFullAfterADelivery checks that the status does not show an error of the store any more once writes succeed, also if nothing is
+// left to send.
 func TestStoreIsFullAfterADelivery(t *testing.T) {
 	s := newStage(t)
 	search := s.receiver()
@@ -31,7 +32,7 @@ func TestStoreIsFullAfterADelivery(t *testing.T) {
 	})
 }
 
-// A sink that was well when somebody asked is tried no more often than it is to be once it fails.
+// TestRequestsLeaveNoAttempts checks that a request does not add an attempt to later failures of a sink.
 func TestRequestsLeaveNoAttempts(t *testing.T) {
 	s := newStage(t)
 	search := s.receiver()

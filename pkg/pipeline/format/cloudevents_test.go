@@ -17,7 +17,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 )
 
-// The SDK of CloudEvents reads our events as they were meant.
+// TestCloudEventsAreReadByTheSDK checks that the CloudEvents SDK parses the events.
 func TestCloudEventsAreReadByTheSDK(t *testing.T) {
 	for name, c := range map[string]struct {
 		batch  format.Batch
@@ -75,11 +75,11 @@ func TestCloudEventsAreReadByTheSDK(t *testing.T) {
 	}
 }
 
-// The example of the specification. The SDK does not undo what is escaped.
+// TestAttributesAreEscaped checks the example of the specification. The SDK does not unescape attributes.
 func TestAttributesAreEscaped(t *testing.T) {
-	told := batch(item.Instance, nil, gone)
-	told.ID = "Euro € 😀"
-	if got, want := calls(t, v1alpha1.PipelineFormatCloudEvents, told)[0].Header.Get("ce-id"), "Euro%20%E2%82%AC%20%F0%9F%98%80"; got != want {
+	sent := batch(item.Instance, nil, gone)
+	sent.ID = "Euro € 😀"
+	if got, want := calls(t, v1alpha1.PipelineFormatCloudEvents, sent)[0].Header.Get("ce-id"), "Euro%20%E2%82%AC%20%F0%9F%98%80"; got != want {
 		t.Errorf("the id is written as %q, want %q", got, want)
 	}
 }

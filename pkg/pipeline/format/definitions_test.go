@@ -14,19 +14,19 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 )
 
-// many has so many definitions to tell of, and so many that are gone.
+// many returns a batch with numbers of upserted and deleted definitions.
 func many(upserts, deletes int) format.Batch {
-	told := batch(item.CustomResourceDefinition, nil, nil)
+	sent := batch(item.CustomResourceDefinition, nil, nil)
 	for at := range upserts {
-		told.Upserts = append(told.Upserts, item.Item{Key: definition(fmt.Sprintf("New%d", at), fmt.Sprintf("news%d.example.com", at))})
+		sent.Upserts = append(sent.Upserts, item.Item{Key: definition(fmt.Sprintf("New%d", at), fmt.Sprintf("news%d.example.com", at))})
 	}
 	for at := range deletes {
-		told.Deletes = append(told.Deletes, definition(fmt.Sprintf("Old%d", at), fmt.Sprintf("olds%d.example.com", at)))
+		sent.Deletes = append(sent.Deletes, definition(fmt.Sprintf("Old%d", at), fmt.Sprintf("olds%d.example.com", at)))
 	}
-	return told
+	return sent
 }
 
-func TestClusterWhispererIsToldOf200DefinitionsAtOnce(t *testing.T) {
+func TestClusterWhispererReceives200DefinitionsAtOnce(t *testing.T) {
 	for _, c := range []struct{ upserts, deletes, calls int }{
 		{1, 0, 1}, {200, 0, 1}, {201, 0, 2}, {0, 201, 2}, {150, 50, 1}, {150, 51, 2}, {1000, 0, 5}, {500, 500, 5},
 	} {
@@ -34,7 +34,7 @@ func TestClusterWhispererIsToldOf200DefinitionsAtOnce(t *testing.T) {
 		if len(made) != c.calls {
 			t.Errorf("%d and %d that are gone make %d calls, want %d", c.upserts, c.deletes, len(made), c.calls)
 		}
-		told, upserted := 0, false
+		sent, upserted := 0, false
 		for _, call := range made {
 			var payload struct{ Upserts, Deletes []string }
 			if err := json.Unmarshal(call.Body, &payload); err != nil {
@@ -45,13 +45,13 @@ func TestClusterWhispererIsToldOf200DefinitionsAtOnce(t *testing.T) {
 				t.Errorf("a call names %d definitions and has %d keys", count, len(call.Keys))
 			}
 			if upserted && len(payload.Deletes) > 0 {
-				t.Error("a definition that is gone is told of after one that is new")
+				t.Error("a definition deletion is sent after an upsert")
 			}
 			upserted = upserted || len(payload.Upserts) > 0
-			told += count
+			sent += count
 		}
-		if told != c.upserts+c.deletes {
-			t.Errorf("%d definitions are told of, want %d", told, c.upserts+c.deletes)
+		if sent != c.upserts+c.deletes {
+			t.Errorf("%d definitions are sent, want %d", sent, c.upserts+c.deletes)
 		}
 	}
 }
@@ -72,8 +72,9 @@ func TestDotAIScans200DefinitionsAtOnceAndDeletesEachAlone(t *testing.T) {
 	}
 }
 
-// The name has another meaning now, and consumers that know nothing else must not lose it.
-func TestADefinitionThatWasReplacedIsNotGone(t *testing.T) {
+// TestAReplacedDefinitionIsNotDeleted checks that a name that now identifies another definition is not deleted: consumers that only know the
+// name would lose it.
+func TestAReplacedDefinitionIsNotDeleted(t *testing.T) {
 	replaced := batch(item.CustomResourceDefinition,
 		[]item.Item{{Key: definition("Widget", "widgets.example.com")}},
 		[]item.Key{definition("OldWidget", "widgets.example.com")})

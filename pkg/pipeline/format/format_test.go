@@ -34,7 +34,7 @@ var (
 		Key:         item.Key{Kind: item.Instance, APIVersion: "apps/v1", ObjectKind: "Deployment", Namespace: "shop", Name: "web"},
 		Labels:      map[string]string{"app": "web", "tier": "front"},
 		Annotations: map[string]string{"description": `says "<hello>" & äöü`},
-		// Where a server keeps its clock is not told.
+		// Times must not reveal the time zone of the server.
 		CreatedAt: noon.In(time.FixedZone("CET", 3600)), UpdatedAt: noon.Add(time.Hour), UID: "0b5c0f3e-0d5a-4f0c-8f3b-6d2f8a1f9c10",
 	}
 	role = item.Item{
@@ -49,7 +49,7 @@ var (
 	}
 )
 
-// definition is the key of a CustomResourceDefinition.
+// definition returns the key of a CustomResourceDefinition.
 func definition(kind, name string) item.Key {
 	return item.Key{Kind: item.CustomResourceDefinition, ObjectKind: kind, Name: name}
 }
@@ -72,20 +72,20 @@ var batches = map[string]pipelineformat.Batch{
 	"definitions-deletes": batch(item.CustomResourceDefinition, nil, []item.Key{definition("Widget", "widgets.example.com")}),
 }
 
-func calls(t *testing.T, format v1alpha1.PipelineFormat, told pipelineformat.Batch) []pipelineformat.Call {
+func calls(t *testing.T, format v1alpha1.PipelineFormat, sent pipelineformat.Batch) []pipelineformat.Call {
 	t.Helper()
 	f, err := pipelineformat.ByName(format)
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := f.Calls(told, source)
+	made, err := f.Calls(sent, source)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return made
 }
 
-// dump writes calls as they are seen on a line, with the keys that they tell of.
+// dump formats calls as they are sent, with the keys of their objects.
 func dump(made []pipelineformat.Call) []byte {
 	var text bytes.Buffer
 	for _, call := range made {
@@ -120,17 +120,17 @@ func compare(t *testing.T, name string, got []byte) {
 
 func TestCalls(t *testing.T) {
 	for _, format := range formats {
-		for name, told := range batches {
+		for name, sent := range batches {
 			t.Run(string(format)+"/"+name, func(t *testing.T) {
-				compare(t, strings.ToLower(string(format))+"-"+name+".txt", dump(calls(t, format, told)))
+				compare(t, strings.ToLower(string(format))+"-"+name+".txt", dump(calls(t, format, sent)))
 			})
 		}
 	}
 }
 
 func TestDocument(t *testing.T) {
-	for name, told := range batches {
-		text, err := pipelineformat.Document(told, source)
+	for name, sent := range batches {
+		text, err := pipelineformat.Document(sent, source)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,11 +138,11 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// Whoever repeats a batch repeats it exactly, and tells of each of its keys in one call.
+// TestCallsAreRepeatedExactly checks that the calls of a repeated batch are the same, and that each key is in one call.
 func TestCallsAreRepeatedExactly(t *testing.T) {
 	for _, format := range formats {
-		for name, told := range batches {
-			first, second := calls(t, format, told), calls(t, format, told)
+		for name, sent := range batches {
+			first, second := calls(t, format, sent), calls(t, format, sent)
 			if !bytes.Equal(dump(first), dump(second)) {
 				t.Errorf("%s %s: the same batch makes other calls the second time", format, name)
 			}
@@ -152,21 +152,21 @@ func TestCallsAreRepeatedExactly(t *testing.T) {
 					times[key]++
 				}
 			}
-			for _, key := range keysOf(told) {
+			for _, key := range keysOf(sent) {
 				if times[key] != 1 {
 					t.Errorf("%s %s: %s is in %d calls, want 1", format, name, key, times[key])
 				}
 			}
-			if len(times) != len(keysOf(told)) {
-				t.Errorf("%s %s: %d keys are told of, want %d", format, name, len(times), len(keysOf(told)))
+			if len(times) != len(keysOf(sent)) {
+				t.Errorf("%s %s: %d keys are sent, want %d", format, name, len(times), len(keysOf(sent)))
 			}
 		}
 	}
 }
 
-func keysOf(told pipelineformat.Batch) []item.Key {
-	keys := slices.Clone(told.Deletes)
-	for _, upsert := range told.Upserts {
+func keysOf(sent pipelineformat.Batch) []item.Key {
+	keys := slices.Clone(sent.Deletes)
+	for _, upsert := range sent.Upserts {
 		keys = append(keys, upsert.Key)
 	}
 	return keys
@@ -174,13 +174,13 @@ func keysOf(told pipelineformat.Batch) []item.Key {
 
 func TestNothingIsNull(t *testing.T) {
 	bodies := map[string][]byte{}
-	for name, told := range batches {
+	for name, sent := range batches {
 		for _, format := range formats {
-			for at, call := range calls(t, format, told) {
+			for at, call := range calls(t, format, sent) {
 				bodies[fmt.Sprintf("%s %s %d", format, name, at)] = call.Body
 			}
 		}
-		document, err := pipelineformat.Document(told, source)
+		document, err := pipelineformat.Document(sent, source)
 		if err != nil {
 			t.Fatal(err)
 		}

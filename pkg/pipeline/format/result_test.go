@@ -144,7 +144,7 @@ func TestAnswersOfDotAI(t *testing.T) {
 	}
 }
 
-// Whatever somebody answers, it is one of three, and a failure that is said with a status is never a success.
+// FuzzJudge checks that every response has one of three outcomes, and that an error status is never a success.
 func FuzzJudge(f *testing.F) {
 	f.Add(true, 200, `{"success":true,"data":{"result":{"success":true}}}`)
 	f.Add(true, 200, `{"success":true,"data":{"result":{"error":"FORBIDDEN"}}}`)

@@ -119,7 +119,8 @@ func TestTimesThatAreMissing(t *testing.T) {
 	}
 }
 
-// Of a Secret only annotations leave the cluster that are known to be harmless; of other objects all but copies of them.
+// TestAnnotationsThatStay checks that items of Secrets have only annotations that are known to be harmless, and other items all except copies
+// of the object.
 func TestAnnotationsThatStay(t *testing.T) {
 	none := map[string]bool{}
 	all := map[string]bool{"Secret": true, "ConfigMap": true}

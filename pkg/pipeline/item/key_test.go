@@ -47,7 +47,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// Whoever goes through keys in their order meets a type once.
+// TestKeysOfATypeAreTogether checks that keys of the same type are adjacent in order.
 func TestKeysOfATypeAreTogether(t *testing.T) {
 	sorted := make([]string, 0, len(keys))
 	for text := range keys {

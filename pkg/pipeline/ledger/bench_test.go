@@ -12,10 +12,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
 )
 
-// sizes are how many objects a sink knows.
+// sizes are numbers of objects that a sink has.
 var sizes = []int{10_000, 100_000}
 
-// knowing has a sink know so many objects.
+// knowing returns a stage whose sink has a number of objects.
 func knowing(b *testing.B, number int) (s *stage, items []item.Item) {
 	b.Helper()
 	s = newStage(b)
@@ -31,7 +31,7 @@ func knowing(b *testing.B, number int) (s *stage, items []item.Item) {
 	return s, items
 }
 
-// BenchmarkKnown is what an object costs of which the sink has been told already.
+// BenchmarkKnown measures an Upsert of an object that the sink has.
 func BenchmarkKnown(b *testing.B) {
 	for _, number := range sizes {
 		b.Run(fmt.Sprintf("objects=%d", number), func(b *testing.B) {
@@ -46,7 +46,7 @@ func BenchmarkKnown(b *testing.B) {
 	}
 }
 
-// BenchmarkBatch is 50 objects that change, until the sink has been told.
+// BenchmarkBatch measures a batch of 50 changed objects, up to its delivery.
 func BenchmarkBatch(b *testing.B) {
 	for _, number := range sizes {
 		b.Run(fmt.Sprintf("objects=%d", number), func(b *testing.B) {
@@ -65,7 +65,7 @@ func BenchmarkBatch(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen is a start, and what a ledger holds then.
+// BenchmarkOpen measures opening a ledger, and its memory.
 func BenchmarkOpen(b *testing.B) {
 	for _, number := range sizes {
 		b.Run(fmt.Sprintf("objects=%d", number), func(b *testing.B) {
@@ -81,7 +81,7 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// heap is what is allocated and not garbage.
+// heap returns the size of the live heap.
 func heap() int64 {
 	var stats runtime.MemStats
 	runtime.GC()

@@ -14,7 +14,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
 )
 
-// marks counts a run, progress says how far it is.
+// marks marks a run and checks its number of changes, progress checks its progress.
 func marks(want int, kinds ...item.Kind) step {
 	return func(s *stage) {
 		s.Helper()
@@ -41,7 +41,7 @@ func debounce(length time.Duration) step {
 	return func(s *stage) { s.debounce = length }
 }
 
-// A run counts what was taken out of a batch that was too large once.
+// TestRunsOfBatchesThatWereTooLarge checks that a run counts the changes of a batch that was split once.
 func TestRunsOfBatchesThatWereTooLarge(t *testing.T) {
 	s := newStage(t)
 	for _, do := range []step{
@@ -52,7 +52,7 @@ func TestRunsOfBatchesThatWereTooLarge(t *testing.T) {
 	}
 }
 
-// repeat does steps so many times.
+// repeat repeats steps.
 func repeat(times int, steps ...step) step {
 	return func(s *stage) {
 		s.Helper()
@@ -64,7 +64,7 @@ func repeat(times int, steps ...step) step {
 	}
 }
 
-// changing updates an object to a version that it never had.
+// changing updates an object to a new version.
 func changing(name string) step {
 	return func(s *stage) { s.Upsert(version(instance(name), s.clock.Now().String()), ledger.Debounced) }
 }
@@ -132,8 +132,9 @@ func TestOtherRunReplacesTheMarks(t *testing.T) {
 	progress(2, 2, 0)(s)
 }
 
-// What the sink is told while a run lists counts for it, of the kinds that it is about.
-func TestRunCountsWhatIsToldBeforeItIsMarked(t *testing.T) {
+// TestRunCountsWhatIsSentBeforeItIsMarked checks that changes that are sent between StartRun and MarkRun count for the run, if they are of its
+// kinds.
+func TestRunCountsWhatIsSentBeforeItIsMarked(t *testing.T) {
 	s := newStage(t)
 	now("before", 1)(s)
 	s.MarkRun("first")
@@ -188,7 +189,7 @@ func TestRetain(t *testing.T) {
 	counts(1, 0, 0)(s)
 }
 
-// TestAnswersThatComeLate change nothing.
+// TestAnswersThatComeLate checks that results of an earlier batch are ignored.
 func TestAnswersThatComeLate(t *testing.T) {
 	s := newStage(t)
 	has("a")(s)
@@ -217,7 +218,7 @@ func TestNextEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestLedgersAreApart opens one beside another whose rows come next.
+// TestLedgersAreApart opens a ledger beside another one whose rows follow.
 func TestLedgersAreApart(t *testing.T) {
 	s := newStage(t)
 	has("a")(s)

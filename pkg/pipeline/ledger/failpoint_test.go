@@ -21,7 +21,7 @@ import (
 // crashFile is the store of a child process.
 const crashFile = "SLIPSTREAM_TEST_LEDGER_FILE"
 
-// stageOn has the store in a file.
+// stageOn returns a stage with its store in a file.
 func stageOn(t *testing.T, file string) *stage {
 	t.Helper()
 	engine, err := bolt.Open(t.Context(), file, bolt.Options{})
@@ -39,8 +39,8 @@ func stageOn(t *testing.T, file string) *stage {
 	return s
 }
 
-// TestTellInChild is the child of TestKilled: it tells of two objects, and that one of them is gone.
-func TestTellInChild(t *testing.T) {
+// TestDeliverInChild is the child process of TestKilled: it delivers two objects and the deletion of one of them.
+func TestDeliverInChild(t *testing.T) {
 	file := os.Getenv(crashFile)
 	if file == "" {
 		t.Skip("plays the victim of TestKilled")
@@ -61,7 +61,7 @@ func TestKilled(t *testing.T) {
 	} {
 		t.Run(step, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "work.db")
-			victim := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestTellInChild$")
+			victim := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestDeliverInChild$")
 			victim.Env = append(os.Environ(), crashFile+"="+file, "SLIPSTREAM_FAILPOINTS="+step)
 			out, err := victim.CombinedOutput()
 			if status, ok := victim.ProcessState.Sys().(syscall.WaitStatus); !ok || !status.Signaled() {
@@ -75,7 +75,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// numbered is what the batch must be that was handed out.
+// numbered checks the sequence of the current batch.
 func numbered(sequence int64) step {
 	return func(s *stage) {
 		s.Helper()

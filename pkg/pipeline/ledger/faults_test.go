@@ -20,7 +20,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// TestBatchIsTheSameAfterADeath has a process die with a batch that the sink may have been told of.
+// TestBatchIsTheSameAfterADeath ends the process with a batch that the sink may have received.
 func TestBatchIsTheSameAfterADeath(t *testing.T) {
 	s := newStage(t)
 	for i := range 200 {
@@ -76,7 +76,7 @@ func TestStoreIsFull(t *testing.T) {
 	rowsOf("b", "c")(s)
 }
 
-// TestRunWritesWhatComes looks at what another process would find.
+// TestRunWritesWhatComes checks what the next process would read.
 func TestRunWritesWhatComes(t *testing.T) {
 	s := newStage(t)
 	stop := s.run()
@@ -88,7 +88,7 @@ func TestRunWritesWhatComes(t *testing.T) {
 	counts(0, 2, 0)(s)
 }
 
-// TestCrowd has more objects come than wait to be written, from many sides.
+// TestCrowd reports more objects concurrently than may wait to be written.
 func TestCrowd(t *testing.T) {
 	const sides, each = 8, 1500
 	s := newStage(t)
@@ -127,7 +127,7 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// TestUnreadableRows has an object whose row cannot be read told of again, or that it is gone.
+// TestUnreadableRows checks that an object whose row cannot be read, or its deletion, is sent again.
 func TestUnreadableRows(t *testing.T) {
 	spoilt := map[string]string{"no JSON": "{", "another version": `{"told":"shown"}`, "no digest": `{"pending":"upsert"}`, "empty": ""}
 	for name, text := range spoilt {
@@ -152,7 +152,7 @@ func TestUnreadableRows(t *testing.T) {
 	}
 }
 
-// TestUnreadableBatch forgets no object that the sink may have been told of.
+// TestUnreadableBatch checks that no object is lost that the sink may have received in a batch that cannot be read.
 func TestUnreadableBatch(t *testing.T) {
 	s := newStage(t)
 	has("a")(s)
@@ -168,7 +168,7 @@ func TestUnreadableBatch(t *testing.T) {
 	}
 }
 
-// TestKeyIsGone has all rows sealed under a key that nobody has any more.
+// TestKeyIsGone opens a ledger whose rows are encrypted with a lost key.
 func TestKeyIsGone(t *testing.T) {
 	s := newStage(t)
 	s.options = []table.Option{table.WithTransformer(sealing("old"))}
@@ -191,7 +191,7 @@ func TestKeyIsGone(t *testing.T) {
 	rowsOf("a")(s)
 }
 
-// TestItemThatIsSpoiltInItsRow is left to the next list, and the others go on.
+// TestItemThatIsSpoiltInItsRow checks that an item that cannot be decoded is left to the next list, and does not block the others.
 func TestItemThatIsSpoiltInItsRow(t *testing.T) {
 	s := newStage(t)
 	s.Upsert(version(instance("a"), 1), ledger.Debounced)
@@ -206,7 +206,7 @@ func TestItemThatIsSpoiltInItsRow(t *testing.T) {
 	batch("+a:1")(s)
 }
 
-// TestTooLarge refuses an object that no row can hold, once, and goes on with the others.
+// TestTooLarge checks that an object that is too large for a row is rejected once, and does not block the others.
 func TestTooLarge(t *testing.T) {
 	s := newStage(t)
 	large := version(instance("a"), strings.Repeat("x", 1<<20))
@@ -222,7 +222,7 @@ func TestTooLarge(t *testing.T) {
 	batch("+a:2")(s)
 }
 
-// sealing is a key with a name.
+// sealing is an encryption key with a name.
 type sealing string
 
 var errOtherKey = errors.New("sealed with another key")

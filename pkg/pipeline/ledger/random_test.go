@@ -17,7 +17,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
 )
 
-// TestRandomLives has processes do random things and die at random writes. In the end the receiver has what the cluster has.
+// TestRandomLives lets processes make random calls and die at random writes. In the end the receiver must have the state of the cluster.
 func TestRandomLives(t *testing.T) {
 	for range 20 {
 		seed := rand.Uint64()
@@ -35,18 +35,18 @@ func TestRandomLives(t *testing.T) {
 	}
 }
 
-// world is a cluster, a receiver, and a ledger between them. Versions of objects rise; 0 is an object that is gone.
+// world is a cluster, a receiver, and a ledger between them. Versions of objects increase; 0 is a deleted object.
 type world struct {
 	*stage
 	random            *rand.Rand
 	last              int
 	cluster, received map[item.Key]int
-	// newest are the newest versions that the receiver was told; batches, what there was in each batch.
+	// newest has the newest version of each object that the receiver has received; batches, the content of each batch.
 	newest  map[item.Key]int
 	batches map[string]map[item.Key]int
 }
 
-// live is the life of a process.
+// live runs a process.
 func (w *world) live() {
 	w.Helper()
 	w.store.live()
@@ -85,7 +85,7 @@ func (w *world) step() error {
 	case 10:
 		w.ApplyConfig()
 	default:
-		return w.tell(true)
+		return w.deliver(true)
 	}
 	return nil
 }
@@ -112,7 +112,7 @@ func (w *world) vanish() {
 	}
 }
 
-// list tells of everything that there is.
+// list reports all existing objects.
 func (w *world) list(how ledger.Urgency) {
 	for key, v := range w.cluster {
 		w.Upsert(version(key, v), how)
@@ -122,7 +122,8 @@ func (w *world) list(how ledger.Urgency) {
 	w.Retain(item.CustomResourceDefinition, "", "", present)
 }
 
-// next returns the next batch. Time passes while it waits: what is due may turn out to be nothing, and the rest not be due yet.
+// next returns the next batch. It advances the clock while it waits, because due changes may cancel each other, and others may not be due
+// yet.
 func (w *world) next() (ledger.Batch, error) {
 	done := make(chan struct{})
 	defer close(done)
@@ -141,8 +142,8 @@ func (w *world) next() (ledger.Batch, error) {
 	return w.Next(w.Context())
 }
 
-// tell tells the receiver of the next batch, if there is one, part by part.
-func (w *world) tell(rejects bool) error {
+// deliver delivers the next batch, if there is one, part by part.
+func (w *world) deliver(rejects bool) error {
 	if w.Counts().OldestDue.IsZero() {
 		return nil
 	}
@@ -177,7 +178,7 @@ func (w *world) tell(rejects bool) error {
 	return nil
 }
 
-// content is what a batch says of objects. It says the same whenever it is handed out.
+// content returns the content of a batch. It must be the same whenever the batch is returned.
 func (w *world) content(batch ledger.Batch) map[item.Key]int {
 	content := map[item.Key]int{}
 	for _, key := range batch.Deletes {
@@ -207,7 +208,7 @@ func (w *world) content(batch ledger.Batch) map[item.Key]int {
 	return content
 }
 
-// receive is what the receiver does.
+// receive applies a part of a batch to the receiver.
 func (w *world) receive(keys []item.Key, content map[item.Key]int) {
 	for _, key := range keys {
 		v := content[key]
@@ -222,7 +223,7 @@ func (w *world) receive(keys []item.Key, content map[item.Key]int) {
 	}
 }
 
-// end lets a process that does not die tell all.
+// end runs a process that does not die until everything is delivered.
 func (w *world) end() {
 	w.Helper()
 	w.store.live()
@@ -238,7 +239,7 @@ func (w *world) end() {
 		if w.Counts().Pending == 0 {
 			break
 		}
-		w.must(w.tell(false))
+		w.must(w.deliver(false))
 		w.clock.Step(time.Second)
 	}
 	if diff := cmp.Diff(w.cluster, w.received); diff != "" {

@@ -32,7 +32,7 @@ const (
 
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-// stage is the store and the clock, which outlive the process, and the ledger of the process that lives.
+// stage is a store and a clock, which outlive the process, and the ledger of the running process.
 type stage struct {
 	testing.TB
 	store    *store
@@ -44,11 +44,11 @@ type stage struct {
 	maxBytes int
 
 	*ledger.Ledger
-	// handed is the last batch that was handed out.
+	// handed is the last batch that was returned.
 	handed ledger.Batch
 }
 
-// newStage has a debounce of 10 seconds, batches of 50 and no wait for them.
+// newStage returns a stage with a debounce of 10 seconds, batches of 50 and no maxWait.
 func newStage(t testing.TB) *stage {
 	t.Helper()
 	s := &stage{
@@ -62,7 +62,7 @@ func (s *stage) table() *table.Table {
 	return table.New(s.store, "/slipstream/work", s.options...).Table(ledger.TableName)
 }
 
-// tryOpen is what a process does when it starts. What the one before has not written is lost.
+// tryOpen opens the ledger, as a process does when it starts. What the previous one has not written is lost.
 func (s *stage) tryOpen() (err error) {
 	s.Ledger, err = ledger.Open(s.Context(), ledger.Config{
 		Table: s.table(), Prefix: prefix, Clock: s.clock, MaxBytes: s.maxBytes,
@@ -85,7 +85,7 @@ func (s *stage) must(err error) {
 	}
 }
 
-// next is the batch that there must be, as words: +name:version of an upsert, -name of a delete, in their orders.
+// next returns the next batch as words, in order: +name:version for an upsert, -name for a delete.
 func (s *stage) next() string {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
@@ -96,7 +96,7 @@ func (s *stage) next() string {
 	return words(batch)
 }
 
-// none makes sure that there is no batch now.
+// none checks that no batch is due.
 func (s *stage) none() {
 	s.Helper()
 	ctx, cancel := context.WithCancel(s.Context())
@@ -116,7 +116,7 @@ func (s *stage) none() {
 	}
 }
 
-// eventually waits until something holds.
+// eventually waits until a check succeeds.
 func (s *stage) eventually(what string, holds func() bool) {
 	s.Helper()
 	for deadline := time.Now().Add(patience); !holds(); {
@@ -127,7 +127,7 @@ func (s *stage) eventually(what string, holds func() bool) {
 	}
 }
 
-// keysOf are the keys of the batch that was handed out of objects with names, of all if none are given.
+// keysOf returns the keys of the objects with names in the last batch; without names, all.
 func (s *stage) keysOf(names ...string) (keys []item.Key) {
 	for _, upserted := range s.handed.Upserts {
 		keys = append(keys, upserted.Key)
@@ -157,7 +157,7 @@ func words(batch ledger.Batch) string {
 	return strings.Join(out, " ")
 }
 
-// rows are the names of the objects that have rows.
+// rows returns the names of the objects that have rows.
 func (s *stage) rows() (names []string) {
 	s.Helper()
 	for row, err := range s.table().Scan(s.Context(), prefix) {
@@ -196,18 +196,18 @@ func version(key item.Key, version any) item.Item {
 
 var errDead = errors.New("the process is dead")
 
-// store is a store whose process dies at a write.
+// store is a store that can fail from a write on, as if the process had died.
 type store struct {
 	clientv3.KV
 	writes atomic.Int64
-	// dies is the number of the write from which on nothing gets through; 0 for none. With answerLost, that write does.
+	// dies is the number of the write from which on all fail; 0 means none. With answerLost, that write takes effect.
 	dies       atomic.Int64
 	answerLost atomic.Bool
 	// full makes every write fail.
 	full atomic.Bool
 }
 
-// live lets a new process write.
+// live lets writes of a new process succeed.
 func (s *store) live() {
 	s.dies.Store(0)
 	s.writes.Store(0)

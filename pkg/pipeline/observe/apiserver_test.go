@@ -20,15 +20,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// apiServer speaks the list and watch protocol of Kubernetes for the types that it is told to serve: versions, paging, bookmarks and
-// compaction.
+// apiServer implements the list and watch protocol of Kubernetes for some types: resourceVersions, paging, bookmarks and compaction.
 type apiServer struct {
 	mutex   sync.Mutex
 	version int
 	oldest  int
 	served  map[string]*collection // by path
 	changed chan struct{}
-	// listing is what onList has said; streams begin with lists that do not count.
+	// listing is the function of onList. Lists at the start of streams do not count.
 	listing func(path string)
 }
 
@@ -37,7 +36,7 @@ type collection struct {
 	objects map[string]*unstructured.Unstructured
 	history []event
 	refusal *metav1.Status
-	// ended counts how often the watches have been ended.
+	// ended counts how often the watches were closed.
 	ended   int
 	lists   int
 	watches int
@@ -68,14 +67,14 @@ func pathOf(resource schema.GroupVersionResource) string {
 	return "/apis/" + resource.Group + "/" + resource.Version + "/" + resource.Resource
 }
 
-// serve begins to serve a type.
+// serve starts to serve a type.
 func (s *apiServer) serve(resource schema.GroupVersionResource) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.served[pathOf(resource)] = &collection{objects: map[string]*unstructured.Unstructured{}}
 }
 
-// drop serves a type no more.
+// drop stops serving a type.
 func (s *apiServer) drop(resource schema.GroupVersionResource) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -84,7 +83,7 @@ func (s *apiServer) drop(resource schema.GroupVersionResource) {
 	s.wake()
 }
 
-// with changes the collection of a type, under the lock.
+// with changes the collection of a type under the lock.
 func (s *apiServer) with(resource schema.GroupVersionResource, change func(*collection)) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -92,7 +91,7 @@ func (s *apiServer) with(resource schema.GroupVersionResource, change func(*coll
 	s.wake()
 }
 
-// put makes an object what it is given as.
+// put creates or replaces an object.
 func (s *apiServer) put(resource schema.GroupVersionResource, object *unstructured.Unstructured) {
 	s.with(resource, func(c *collection) {
 		s.version++
@@ -107,7 +106,7 @@ func (s *apiServer) put(resource schema.GroupVersionResource, object *unstructur
 	})
 }
 
-// remove takes an object away.
+// remove deletes an object.
 func (s *apiServer) remove(resource schema.GroupVersionResource, object *unstructured.Unstructured) {
 	s.with(resource, func(c *collection) {
 		s.version++
@@ -122,19 +121,19 @@ func keyOf(object *unstructured.Unstructured) string {
 	return object.GetNamespace() + "/" + object.GetName()
 }
 
-// refuse answers every request for a type with the status, until it is called with nil.
+// refuse sets the status of all responses for a type; nil removes it.
 func (s *apiServer) refuse(resource schema.GroupVersionResource, refusal *metav1.Status) {
 	s.with(resource, func(c *collection) { c.refusal = refusal })
 }
 
-// onList has a function called for the path of each list, before it is answered.
+// onList sets a function that is called with the path of each list, before the response.
 func (s *apiServer) onList(listing func(path string)) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.listing = listing
 }
 
-// forget compacts the history and ends all watches.
+// forget compacts the history and closes all watches.
 func (s *apiServer) forget() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -146,13 +145,13 @@ func (s *apiServer) forget() {
 	s.wake()
 }
 
-// wake lets the watches look again. The caller holds the mutex.
+// wake wakes the watches. The caller holds the mutex.
 func (s *apiServer) wake() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// counts returns how many lists of a type have been asked for, and how many watches are open.
+// counts returns the number of lists of a type so far, and of its open watches.
 func (s *apiServer) counts(resource schema.GroupVersionResource) (lists, watches int) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -192,7 +191,7 @@ func (s *apiServer) ServeHTTP(response http.ResponseWriter, request *http.Reques
 	}
 }
 
-// shownTo returns what a client is shown of objects.
+// shownTo returns the conversion of objects for a request: whole objects or metadata.
 func shownTo(request *http.Request) func(*unstructured.Unstructured) *unstructured.Unstructured {
 	if !strings.Contains(request.Header.Get("Accept"), "as=PartialObjectMetadata") {
 		return func(object *unstructured.Unstructured) *unstructured.Unstructured { return object }
@@ -210,7 +209,7 @@ func answer(response http.ResponseWriter, code int, body any) {
 	_ = json.NewEncoder(response).Encode(body)
 }
 
-// list continues with the name after which it does.
+// list uses the last name of a page as its continue token.
 func (s *apiServer) list(
 	response http.ResponseWriter, query url.Values, c *collection, show func(*unstructured.Unstructured) *unstructured.Unstructured,
 ) {

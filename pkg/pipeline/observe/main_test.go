@@ -10,6 +10,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// klog's flusher is started by its package and has no end.
+	// The flush goroutine of klog does not end.
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"))
 }

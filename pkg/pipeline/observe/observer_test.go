@@ -23,7 +23,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/observe"
 )
 
-func TestATargetIsToldWhatThereIsAndWhatChanges(t *testing.T) {
+func TestATargetReceivesObjectsAndChanges(t *testing.T) {
 	s := newStage(t, configMapType, widgetType, definitionType)
 	s.server.put(configMaps, object("shop", "a", "1"))
 	s.server.put(definitions, definition("widgets", "Widget", true))
@@ -51,7 +51,8 @@ func TestATargetIsToldWhatThereIsAndWhatChanges(t *testing.T) {
 	}
 }
 
-func TestWhatIsOnlyForGitIsNoConcernOfPipelines(t *testing.T) {
+// TestTheMirrorAnnotationIsIgnored checks that neither the annotation nor a deletion in progress hides an object from pipelines.
+func TestTheMirrorAnnotationIsIgnored(t *testing.T) {
 	s := newStage(t, configMapType).run()
 	unmirrored := object("shop", "a", "1")
 	unmirrored.SetAnnotations(map[string]string{"configbutler.ai/mirror": "false"})
@@ -66,7 +67,7 @@ func TestWhatIsOnlyForGitIsNoConcernOfPipelines(t *testing.T) {
 	to.expect(t, configMap("a"), configMap("b"))
 }
 
-func TestWhatPipelinesMakeIsNotToldOf(t *testing.T) {
+func TestObjectsOfPipelinesAreNotReported(t *testing.T) {
 	s := newStage(t, configMapType)
 	batch := func(name string) *unstructured.Unstructured {
 		o := object("shop", name, name)
@@ -86,7 +87,7 @@ func TestWhatPipelinesMakeIsNotToldOf(t *testing.T) {
 	if got := s.observer.State(shop).Objects; got != 2 {
 		t.Errorf("%d objects, want 2", got)
 	}
-	// What is labelled later has been told of before.
+	// An object that is labelled later was reported before.
 	b := object("shop", "b", "2")
 	b.SetLabels(map[string]string{v1alpha1.LabelPipeline: "any"})
 	s.server.put(configMaps, b)
@@ -96,7 +97,7 @@ func TestWhatPipelinesMakeIsNotToldOf(t *testing.T) {
 	}
 }
 
-// Whoever may label an object cannot hide it.
+// TestTheLabelOfAPipelineHidesNothingElse checks that the label does not hide objects of other types.
 func TestTheLabelOfAPipelineHidesNothingElse(t *testing.T) {
 	s := newStage(t, widgetType)
 	labelled := object("shop", "w", "1")
@@ -132,7 +133,7 @@ func TestSelections(t *testing.T) {
 		"a plural of a group":      {[]string{"widgets.other.io", "configmaps"}, nil, []string{configMap("x"), other}},
 		"left out, though named":   {[]string{"widgets", "configmaps"}, []string{"widgets.other.io"}, []string{configMap("x"), widget("x")}},
 		"nothing that is there":    {[]string{"gadgets"}, nil, nil},
-		"what cannot be told of":   {[]string{"bindings"}, nil, nil},
+		"types without lists":      {[]string{"bindings"}, nil, nil},
 		"nothing that is left out": {[]string{"configmaps"}, []string{"configmaps"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -171,15 +172,15 @@ func TestDefinitionFilters(t *testing.T) {
 	to.expect(t)
 }
 
-func TestADefinitionIsToldOfWhenItIsEstablishedAndWhenItsSpecChanges(t *testing.T) {
+func TestADefinitionIsReportedOnceEstablishedAndOnChanges(t *testing.T) {
 	s := newStage(t, definitionType).run()
 	to := newTarget()
 	s.set(shop, observe.Selection{Definitions: &observe.DefinitionFilter{Exclude: []string{"last.example.com"}}}, to)
 	s.listed(shop)
 	widget := defined("widgets", "Widget")
 	marker := 0
-	// told returns what has been told of once everything so far has been.
-	told := func() []string {
+	// reported returns the reported changes, once all changes so far were reported.
+	reported := func() []string {
 		marker++
 		last := definition(fmt.Sprintf("marker%d", marker), "Marker", true)
 		s.server.put(definitions, last)
@@ -221,7 +222,7 @@ func TestADefinitionIsToldOfWhenItIsEstablishedAndWhenItsSpecChanges(t *testing.
 		}, []string{"-" + widget, "+" + widget}},
 		{"gone", func() { s.server.remove(definitions, definition("widgets", "Widget", true)) }, []string{"-" + widget}},
 	} {
-		if step.do(); !slices.Equal(told(), step.want) {
+		if step.do(); !slices.Equal(reported(), step.want) {
 			t.Errorf("%s: want %q", step.name, step.want)
 		}
 	}
@@ -243,7 +244,7 @@ func TestTypesComeAndGoWithoutARestart(t *testing.T) {
 		s.server.put(widgets, object("shop", "v", fmt.Sprint("second", i)))
 		to.expect(t, configMap("a"), widget("w"), widget("v"), defined("widgets", "Widget"))
 
-		// The server says nothing of the instances, as when the watch ends before.
+		// The server reports no deletion of instances, as if the watch had ended before.
 		s.server.drop(widgets)
 		s.server.remove(definitions, definition("widgets", "Widget", true))
 		to.expect(t, configMap("a"), widget("w"), widget("v"))
@@ -282,7 +283,7 @@ func TestAnotherPreferredVersionReplacesTheObjectsOfTheOneBefore(t *testing.T) {
 	})
 }
 
-func TestNothingIsConcludedFromWhatDiscoveryCouldNotAskFor(t *testing.T) {
+func TestFailedDiscoveryRemovesNothing(t *testing.T) {
 	s := newStage(t, configMapType, widgetType)
 	s.server.put(widgets, object("shop", "w", "1"))
 	s.run()
@@ -292,7 +293,7 @@ func TestNothingIsConcludedFromWhatDiscoveryCouldNotAskFor(t *testing.T) {
 	stale := widgetType
 	stale.Stale = true
 
-	// A process that begins knows nothing of the type, a later one that it is not served now.
+	// A process that has just started does not know the type; a later one knows that discovery of it fails.
 	s.types.set(watch.NewSnapshot([]watch.Type{configMapType}, failed))
 	s.set(shop, instances("*"), to)
 	s.types.set(watch.NewSnapshot([]watch.Type{configMapType, stale}, failed))
@@ -308,7 +309,7 @@ func TestNothingIsConcludedFromWhatDiscoveryCouldNotAskFor(t *testing.T) {
 	s.listed(shop)
 }
 
-func TestAListSaysWhatCouldNotBeListedAndMakesUpForIt(t *testing.T) {
+func TestAFailedListIsReportedAndRetried(t *testing.T) {
 	s := newStage(t, configMapType, secretType).run()
 	to := newTarget()
 	selection := instances("*")
@@ -327,11 +328,11 @@ func TestAListSaysWhatCouldNotBeListedAndMakesUpForIt(t *testing.T) {
 	to.expect(t, configMap("a"), "Instance//v1/Secret/shop/s")
 	s.listed(shop)
 	if got := to.urgency(ledger.Resend); got != 2 {
-		t.Errorf("%d objects were told again, want both", got)
+		t.Errorf("%d objects were reported again, want both", got)
 	}
 }
 
-func TestATypeThatCannotBeReadKeepsNoOtherFromBeing(t *testing.T) {
+func TestATypeThatCannotBeReadDoesNotBlockOthers(t *testing.T) {
 	for name, refusal := range map[string]*metav1.Status{
 		"forbidden": status(http.StatusForbidden, metav1.StatusReasonForbidden, "secrets is forbidden"),
 		"busy":      status(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "busy"),

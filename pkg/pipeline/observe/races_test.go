@@ -30,18 +30,18 @@ func TestChangesWaitWhileTheirTypeIsListed(t *testing.T) {
 	s.set(shop, instances("configmaps"), to)
 	s.listed(shop)
 
-	// The list has been answered when the change comes.
+	// The change arrives after the response to the list.
 	var once sync.Once
 	to.upserting = func() {
 		once.Do(func() {
-			told := other.told()
+			before := other.callCount()
 			s.server.remove(configMaps, object("shop", "kept", "2"))
-			// That nothing comes takes time to show; when it shows too late, the test has seen less.
+			// Waiting longer would detect more, but the absence of a report cannot be awaited.
 			_ = wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 200*time.Millisecond, true, func(context.Context) (bool, error) {
-				return other.told() != told, nil
+				return other.callCount() != before, nil
 			})
-			if other.told() != told {
-				t.Error("told of a change while the type was listed")
+			if other.callCount() != before {
+				t.Error("reported a change while the type was listed")
 			}
 		})
 	}
@@ -52,7 +52,7 @@ func TestChangesWaitWhileTheirTypeIsListed(t *testing.T) {
 	other.expect(t, configMap("gone"))
 }
 
-func TestChangesUpToAListAreNotToldAfterIt(t *testing.T) {
+func TestChangesUpToAListAreNotReportedAfterIt(t *testing.T) {
 	s := newStage(t, configMapType)
 	s.server.put(configMaps, object("shop", "kept", "1"))
 	s.server.put(configMaps, object("shop", "gone", "2"))
@@ -66,7 +66,7 @@ func TestChangesUpToAListAreNotToldAfterIt(t *testing.T) {
 		s.server.remove(configMaps, object("shop", "gone", "2"))
 		s.server.put(configMaps, object("shop", "new", "3"))
 	})
-	told := to.told()
+	before := to.callCount()
 	if err := s.observer.List(t.Context(), shop, ledger.Immediate); err != nil {
 		t.Fatal(err)
 	}
@@ -74,17 +74,17 @@ func TestChangesUpToAListAreNotToldAfterIt(t *testing.T) {
 	s.server.put(configMaps, object("shop", "last", "4"))
 	to.expect(t, configMap("kept"), configMap("new"), configMap("last"))
 	if got := to.urgency(ledger.Immediate); got != 2 {
-		t.Errorf("the list told of %d objects, want 2", got)
+		t.Errorf("the list reported %d objects, want 2", got)
 	}
 	if got := s.observer.State(shop).Objects; got != 3 {
 		t.Errorf("%d objects, want 3", got)
 	}
-	if got := to.told() - told; got != 2+1+1 {
-		t.Errorf("told %d times, want two objects, the end of the list and the change after it", got)
+	if got := to.callCount() - before; got != 2+1+1 {
+		t.Errorf("called %d times, want two objects, the end of the list and the change after it", got)
 	}
 }
 
-func TestUnsetEndsAListThatGoesOn(t *testing.T) {
+func TestUnsetEndsARunningList(t *testing.T) {
 	s := newStage(t, configMapType)
 	s.server.put(configMaps, object("shop", "a", "1"))
 	s.run()
@@ -99,18 +99,18 @@ func TestUnsetEndsAListThatGoesOn(t *testing.T) {
 	go func() { done <- s.observer.List(context.WithoutCancel(t.Context()), shop, ledger.Resend) }()
 	<-begun
 	err := s.observer.Unset(t.Context(), shop)
-	told := to.told()
+	before := to.callCount()
 	close(goOn)
 	if err := errors.Join(err, <-done); err != nil {
 		t.Error(err)
 	}
-	if to.told() != told {
-		t.Error("told after Unset")
+	if to.callCount() != before {
+		t.Error("called after Unset")
 	}
 }
 
-// A list that was begun before knows nothing of changes that come with it.
-func TestAChangeThatIsNewerThanTheListIsTold(t *testing.T) {
+// TestAChangeThatIsNewerThanTheListIsReported checks that a change that is newer than a running list is reported after it.
+func TestAChangeThatIsNewerThanTheListIsReported(t *testing.T) {
 	s := newStage(t, configMapType).run()
 	to := newTarget()
 	s.set(shop, instances("configmaps"), to)
@@ -143,7 +143,7 @@ func TestAChangeThatIsNewerThanTheListIsTold(t *testing.T) {
 	}
 }
 
-// agrees compares what a target knows of ConfigMaps with what there is.
+// agrees compares the ConfigMaps of a target with those of the API server.
 func (s *stage) agrees(to *target) error {
 	want := map[string]string{}
 	s.server.with(configMaps, func(c *collection) {
@@ -164,7 +164,7 @@ func (s *stage) agrees(to *target) error {
 	return nil
 }
 
-func TestWhatHappensWhileTheHistoryIsCompactedIsFoundOut(t *testing.T) {
+func TestChangesDuringCompactionAreFound(t *testing.T) {
 	s := newStage(t, configMapType).run()
 	s.server.put(configMaps, object("shop", "a", "1"))
 	to := newTarget()
@@ -179,7 +179,7 @@ func TestWhatHappensWhileTheHistoryIsCompactedIsFoundOut(t *testing.T) {
 	s.listed(shop)
 }
 
-func TestALaterPipelineIsFilledAndTheOthersHearNothing(t *testing.T) {
+func TestALaterPipelineReceivesEverythingAndTheOthersNothing(t *testing.T) {
 	s := newStage(t, configMapType)
 	s.server.put(configMaps, object("shop", "a", "1"))
 	s.run()
@@ -194,7 +194,7 @@ func TestALaterPipelineIsFilledAndTheOthersHearNothing(t *testing.T) {
 	second.expect(t, configMap("a"))
 	s.listed("later")
 	if first.urgency(ledger.Debounced) != upserts {
-		t.Error("the first pipeline was told again")
+		t.Error("the first pipeline was called again")
 	}
 	if _, watches := s.server.counts(configMaps); watches != 1 {
 		t.Errorf("%d watches, want one for both", watches)
@@ -202,19 +202,19 @@ func TestALaterPipelineIsFilledAndTheOthersHearNothing(t *testing.T) {
 	s.server.put(configMaps, object("shop", "b", "2"))
 	first.expect(t, configMap("a"), configMap("b"))
 	second.expect(t, configMap("a"), configMap("b"))
-	// Another target of the same pipeline is filled, and is the one that hears.
+	// Another target of the same pipeline receives everything, and the first nothing more.
 	third := newTarget()
 	s.set(shop, instances("configmaps"), third)
 	third.expect(t, configMap("a"), configMap("b"))
-	told := first.told()
+	before := first.callCount()
 	s.server.put(configMaps, object("shop", "c", "3"))
 	third.expect(t, configMap("a"), configMap("b"), configMap("c"))
-	if first.told() != told {
-		t.Error("told after another target had taken over")
+	if first.callCount() != before {
+		t.Error("called after another target had taken over")
 	}
 }
 
-func TestSettingTheSameAgainIsNoReasonToList(t *testing.T) {
+func TestSettingTheSameAgainDoesNotList(t *testing.T) {
 	s := newStage(t, configMapType, widgetType).run()
 	to := newTarget()
 	s.set(shop, instances("configmaps"), to)
@@ -240,12 +240,12 @@ func TestUnsetEndsCalls(t *testing.T) {
 	if err := s.observer.Unset(t.Context(), shop); err != nil {
 		t.Fatal(err)
 	}
-	told := to.told()
+	before := to.callCount()
 	s.server.put(configMaps, object("shop", "a", "1"))
 	s.types.discovered(configMapType, widgetType)
 	other.expect(t, configMap("a"))
-	if to.told() != told {
-		t.Error("told after Unset")
+	if to.callCount() != before {
+		t.Error("called after Unset")
 	}
 	if err := s.observer.List(t.Context(), shop, ledger.Immediate); err == nil {
 		t.Error("what is not observed was listed")
@@ -264,7 +264,7 @@ func TestUnsetEndsCalls(t *testing.T) {
 	})
 }
 
-func TestListTellsWhatIsAskedForAsUrgentlyAsAskedFor(t *testing.T) {
+func TestListReportsTheRequestedKindsWithTheirUrgency(t *testing.T) {
 	s := newStage(t, configMapType, definitionType)
 	s.server.put(configMaps, object("shop", "a", "1"))
 	s.server.put(definitions, definition("widgets", "Widget", true))
@@ -288,7 +288,7 @@ func TestListTellsWhatIsAskedForAsUrgentlyAsAskedFor(t *testing.T) {
 			t.Errorf("%v %v: %d objects, want %d", test.how, test.kinds, got, test.want)
 		}
 	}
-	// The watches start anew: that is no reason to send anything again.
+	// A restart of the watches must not send anything again.
 	debounced := to.urgency(ledger.Debounced)
 	s.server.forget()
 	eventually(t, func() error {
@@ -327,7 +327,7 @@ func TestPollsWatchNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	to.expect(t, configMap("b"))
-	// Another pipeline watches: this one still hears by polls alone.
+	// Another pipeline watches: this one still receives changes by polls only.
 	watching := newTarget()
 	s.set("watching", instances("configmaps"), watching)
 	s.listed("watching")
@@ -339,7 +339,7 @@ func TestPollsWatchNothing(t *testing.T) {
 	to.expect(t, configMap("b"), configMap("c"))
 }
 
-func TestNothingIsSaidBeforeTheTypesAreKnown(t *testing.T) {
+func TestNothingIsReportedBeforeDiscovery(t *testing.T) {
 	s := newStage(t)
 	s.types.set(nil)
 	s.server.serve(configMaps)
@@ -348,8 +348,8 @@ func TestNothingIsSaidBeforeTheTypesAreKnown(t *testing.T) {
 	old := item.Item{Key: item.Key{Kind: item.Instance, APIVersion: "v1", ObjectKind: "ConfigMap", Namespace: "shop", Name: "old"}}
 	to := newTarget(old)
 	s.set(shop, everything, to)
-	if to.told() != 0 || s.observer.State(shop).Listed {
-		t.Errorf("told %v", to.heard())
+	if to.callCount() != 0 || s.observer.State(shop).Listed {
+		t.Errorf("reported %v", to.heard())
 	}
 	if err := s.observer.List(t.Context(), shop, ledger.Immediate); err == nil {
 		t.Error("listed without knowing types")
@@ -358,7 +358,7 @@ func TestNothingIsSaidBeforeTheTypesAreKnown(t *testing.T) {
 	to.expect(t, configMap("a"))
 }
 
-func TestSetWaitsForRunOnlyAsLongAsItMay(t *testing.T) {
+func TestSetWaitsForRunUntilItsContextEnds(t *testing.T) {
 	s := newStage(t, configMapType)
 	s.server.put(configMaps, object("shop", "a", "1"))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -372,7 +372,7 @@ func TestSetWaitsForRunOnlyAsLongAsItMay(t *testing.T) {
 	to.expect(t, configMap("a"))
 }
 
-// What changes without a change that matters is most of what a cluster says.
+// Most updates in a cluster do not change an item.
 func BenchmarkAnEventThatChangesNothing(b *testing.B) {
 	s := newStage(b, configMapType)
 	for i := range 10_000 {
@@ -383,15 +383,15 @@ func BenchmarkAnEventThatChangesNothing(b *testing.B) {
 	s.set(shop, instances("configmaps"), to)
 	s.listed(shop)
 	to.heard()
-	told := to.told()
+	before := to.callCount()
 	b.ReportAllocs()
 	b.ResetTimer()
 	for i := range b.N {
 		s.server.put(configMaps, object("shop", fmt.Sprintf("c%05d", i%10_000), fmt.Sprint(i%10_000)))
 	}
 	eventually(b, func() error {
-		if got := to.told() - told; got < b.N {
-			return fmt.Errorf("told %d of %d", got, b.N)
+		if got := to.callCount() - before; got < b.N {
+			return fmt.Errorf("called %d of %d times", got, b.N)
 		}
 		return nil
 	})

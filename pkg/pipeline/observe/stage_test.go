@@ -36,7 +36,7 @@ var (
 
 const shop types.UID = "shop"
 
-// everything selects all that there is.
+// everything selects all objects.
 var everything = observe.Selection{Definitions: &observe.DefinitionFilter{}, Instances: &observe.InstanceFilter{
 	Exclude: []string{"customresourcedefinitions.apiextensions.k8s.io"},
 }}
@@ -58,7 +58,7 @@ var (
 	newWidgetType  = typeOf(newWidgets, "Widget")
 )
 
-// fakeTypes knows what it is told.
+// fakeTypes is a Types with a fixed snapshot.
 type fakeTypes struct {
 	mutex    sync.Mutex
 	snapshot *watch.Snapshot
@@ -87,12 +87,12 @@ func (c *fakeTypes) set(snapshot *watch.Snapshot) {
 	}
 }
 
-// discovered are the types that the cluster serves now.
+// discovered sets the types that the cluster serves.
 func (c *fakeTypes) discovered(served ...watch.Type) { c.set(watch.NewSnapshot(served, nil)) }
 
 var _ observe.Types = &fakeTypes{}
 
-// target is what a consumer knows, and writes down what it is told that is news to it.
+// target is a Target that stores the reported objects and records changes of them.
 type target struct {
 	mutex sync.Mutex
 	known map[item.Key]item.Item
@@ -169,21 +169,21 @@ func (t *target) retain(keep func(item.Key) bool) {
 	}
 }
 
-// told is how often the target has been told anything.
-func (t *target) told() int {
+// callCount returns the number of calls.
+func (t *target) callCount() int {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	return t.calls
 }
 
-// urgency is how many upserts were as urgent.
+// urgency returns the number of upserts with an urgency.
 func (t *target) urgency(how ledger.Urgency) int {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	return t.urgencies[how]
 }
 
-// keys are those known, in order.
+// keys returns the keys of the stored objects, in order.
 func (t *target) keys() []string {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -195,7 +195,7 @@ func (t *target) keys() []string {
 	return keys
 }
 
-// heard returns the news since it was last called.
+// heard returns the recorded changes since the last call.
 func (t *target) heard() []string {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -204,7 +204,7 @@ func (t *target) heard() []string {
 	return news
 }
 
-// get returns what is known of an object.
+// get returns the stored item of an object.
 func (t *target) get(key string) (item.Item, bool) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -213,7 +213,7 @@ func (t *target) get(key string) (item.Item, bool) {
 	return it, ok && err == nil
 }
 
-// expect waits until exactly these are known.
+// expect waits until exactly these objects are stored.
 func (t *target) expect(tb testing.TB, keys ...string) {
 	tb.Helper()
 	slices.Sort(keys)
@@ -244,7 +244,7 @@ func eventually(tb testing.TB, check func() error) {
 	}
 }
 
-// stage is a cluster and an observer of it.
+// stage is a cluster and an observer.
 type stage struct {
 	testing.TB
 	server   *apiServer
@@ -252,7 +252,7 @@ type stage struct {
 	observer *observe.Observer
 }
 
-// newStage serves some types, with nothing in them.
+// newStage returns a stage that serves some types, without objects.
 func newStage(tb testing.TB, served ...watch.Type) *stage {
 	tb.Helper()
 	server, config := newAPIServer(tb)
@@ -275,7 +275,7 @@ func newStage(tb testing.TB, served ...watch.Type) *stage {
 	return s
 }
 
-// run has the observer run until the test ends.
+// run runs the observer until the test ends.
 func (s *stage) run() *stage {
 	s.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -298,7 +298,7 @@ func (s *stage) set(uid types.UID, selection observe.Selection, to observe.Targe
 	}
 }
 
-// listed waits until a pipeline is told everything, and its watches are open.
+// listed waits until everything was reported to a pipeline, and its watches are open.
 func (s *stage) listed(uid types.UID) {
 	s.Helper()
 	eventually(s, func() error {
@@ -309,7 +309,7 @@ func (s *stage) listed(uid types.UID) {
 	})
 }
 
-// failing waits until some failure has all the words.
+// failing waits until a failure contains all the words.
 func (s *stage) failing(uid types.UID, words ...string) {
 	s.Helper()
 	eventually(s, func() error {
@@ -323,7 +323,7 @@ func (s *stage) failing(uid types.UID, words ...string) {
 	})
 }
 
-// object has labels only.
+// object returns an object with labels only.
 func object(namespace, name, uid string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{}}
 	o.SetNamespace(namespace)
@@ -338,7 +338,7 @@ func labelled(o *unstructured.Unstructured, value string) *unstructured.Unstruct
 	return o
 }
 
-// definition is of a plural in example.com.
+// definition returns the definition of a plural in example.com.
 func definition(plural, kind string, established bool) *unstructured.Unstructured {
 	o := object("", plural+".example.com", plural)
 	o.SetAPIVersion("apiextensions.k8s.io/v1")

@@ -9,8 +9,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
 )
 
-// Polls and resyncs come all the time: a pipeline is as ready while they go on as it was.
-func TestWhatIsKnownStaysKnownWhileItIsListedAgain(t *testing.T) {
+// TestStateStaysKnownDuringLists checks that polls and resyncs do not change whether a pipeline is ready.
+func TestStateStaysKnownDuringLists(t *testing.T) {
 	for mode, poll := range map[string]bool{"watch": false, "poll": true} {
 		t.Run(mode, func(t *testing.T) {
 			s := newStage(t, configMapType)
