@@ -217,7 +217,7 @@ func TestCredentialsAreRotated(t *testing.T) {
 	secret := func(password string) map[string][]byte {
 		return map[string][]byte{"username": []byte("bot"), "password": []byte(password)}
 	}
-	s := newStage(t, lookOften, func(s *stage) {
+	s := newStage(t, pollOften, func(s *stage) {
 		s.in.repositories[0].Spec.SecretRef = &v1alpha1.SecretReference{Name: "git"}
 		s.putSecret("git", secret("first"))
 		s.git.require("bot", "first")

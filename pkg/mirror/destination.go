@@ -152,6 +152,6 @@ func (d *destination) requestComparisons(p *destinationPlan) {
 		fingerprints[t.Resource] = fmt.Sprintf("%s\n%s\n%s\n%s\n%s",
 			p.object.Spec.Secrets, p.sealing(t.Resource), p.object.Spec.Prune, ignored, p.selection.fingerprint(t.Resource))
 	}
-	d.seeds.want(fingerprints)
+	d.seeds.selectTypes(fingerprints)
 	d.seeds.request(p.object.Status.PendingSyncs)
 }

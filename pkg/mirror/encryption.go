@@ -69,8 +69,8 @@ type encryption struct {
 	mu   sync.Mutex
 	need keyNeed
 	keys keyring.Keys
-	// asked is when the keys were last read.
-	asked time.Time
+	// readAt is when the keys were last read.
+	readAt time.Time
 }
 
 func newEncryption(ring *keyring.Ring, changed func()) *encryption {
@@ -92,7 +92,7 @@ func (e *encryption) keysFor(ctx context.Context, destinations []*v1alpha1.GitDe
 func (e *encryption) read(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, keysTimeout)
 	defer cancel()
-	e.keys, e.asked = e.ring.Read(ctx, e.need == needPair), time.Now()
+	e.keys, e.readAt = e.ring.Read(ctx, e.need == needPair), time.Now()
 }
 
 // run refreshes the keys until ctx ends.
@@ -116,7 +116,7 @@ func (e *encryption) due() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	trouble := errors.Join(e.keys.SeedError, e.keys.PairError) != nil
-	return e.need != needNone && (trouble || time.Since(e.asked) >= keysInterval)
+	return e.need != needNone && (trouble || time.Since(e.readAt) >= keysInterval)
 }
 
 // refresh reads the keys and reports whether they have changed.

@@ -69,7 +69,7 @@ func TestFaults(t *testing.T) {
 		},
 		"watch expired": func(s *stage, _ *otherWriter) {
 			s.cluster.unfollow()
-			s.burst("unseen", 50)
+			s.burst("unread", 50)
 			s.cluster.remove(configMap("4"))
 			s.plan() // lists and watches anew
 		},
@@ -92,7 +92,7 @@ func TestFaults(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, perChange, lookOften, func(s *stage) {
+			s := newStage(t, perChange, pollOften, func(s *stage) {
 				s.in.repositories[0].Spec.SecretRef = &v1alpha1.SecretReference{Name: "git"}
 				s.putSecret("git", map[string][]byte{"username": []byte("bot"), "password": []byte("old")})
 			})

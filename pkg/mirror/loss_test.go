@@ -30,21 +30,21 @@ func (s *stage) compareAgain() {
 // comparison is about to change.
 func TestChangesWhileTheClusterIsCompared(t *testing.T) {
 	for name, tc := range map[string]struct {
-		before, unseen, during func(*cluster)
+		before, unread, during func(*cluster)
 	}{
 		"back to what the branch has": {
 			before: func(c *cluster) { c.put(configMap("a"), "1") },
-			unseen: func(c *cluster) { c.put(configMap("a"), "2") },
+			unread: func(c *cluster) { c.put(configMap("a"), "2") },
 			during: func(c *cluster) { c.put(configMap("a"), "1") },
 		},
 		"gone as it is in the branch": {
 			before: func(*cluster) {},
-			unseen: func(c *cluster) { c.put(configMap("a"), "1") },
+			unread: func(c *cluster) { c.put(configMap("a"), "1") },
 			during: func(c *cluster) { c.remove(configMap("a")) },
 		},
 		"there again as it is in the branch": {
 			before: func(c *cluster) { c.put(configMap("a"), "1") },
-			unseen: func(c *cluster) { c.remove(configMap("a")) },
+			unread: func(c *cluster) { c.remove(configMap("a")) },
 			during: func(c *cluster) { c.put(configMap("a"), "1") },
 		},
 	} {
@@ -54,7 +54,7 @@ func TestChangesWhileTheClusterIsCompared(t *testing.T) {
 			s.mirrored()
 			s.idle()
 			s.stop()
-			tc.unseen(s.cluster)
+			tc.unread(s.cluster)
 			s.whileComparing(func() { tc.during(s.cluster) })
 			s.start()
 			s.mirrored()

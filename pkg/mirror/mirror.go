@@ -130,7 +130,7 @@ func (m *mirror) newServices(lister lister) *branchServices {
 		leases: func(key branchKey) *branchLease {
 			return newBranchLease(config.Leasing, config.Identity.Installation, config.Leases, key)
 		},
-		slots: newSlots(config.Limits.Workers, config.Limits.WorkersPerRepository), retry: retryMin, lookInterval: lookInterval,
+		slots: newSlots(config.Limits.Workers, config.Limits.WorkersPerRepository), retry: retryMin, pollInterval: pollInterval,
 	}
 }
 

@@ -206,7 +206,7 @@ func aliased(s *stage) {
 // TestFolderAroundAnotherUnderTwoNames checks that a destination does not change the files of a nested folder of another owner, and reports
 // it.
 func TestFolderAroundAnotherUnderTwoNames(t *testing.T) {
-	s := newStage(t, onBranch("outer", "main", "clusters"), aliased, lookOften)
+	s := newStage(t, onBranch("outer", "main", "clusters"), aliased, pollOften)
 	s.cluster.put(configMap("a"), "1")
 	s.cluster.put(configMap("b"), "1")
 	both := func() {

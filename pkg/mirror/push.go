@@ -329,8 +329,8 @@ func (w *worker) push(ctx context.Context, members []member, batches []*batch) e
 		}
 		w.race.won()
 		w.pushes.compared = append(w.pushes.compared, note.Compares...)
-		w.remember(members)
-		w.show(members)
+		w.recordFolders(members)
+		w.publishTree(members)
 		for _, b := range batches {
 			b.record.pushed(b.pushed)
 			b.record.owned(w.markers.ownership(w.branch.Snapshot(), b.member))

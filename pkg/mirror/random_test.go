@@ -53,7 +53,7 @@ func TestAnythingAtAnyTime(t *testing.T) {
 	t.Logf("%s=%d", seedVariable, seed)
 	c := &chaos{random: newRandom(seed)}
 	c.stage = newStage(t, onBranch("b", "main", "b"), onBranch("c", "third", "c"), byClusterRule, func(s *stage) {
-		s.lookInterval = 200 * time.Millisecond
+		s.pollInterval = 200 * time.Millisecond
 	})
 	c.cluster.put(configMap("first"), "1")
 	c.mirrored()

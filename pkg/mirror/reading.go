@@ -23,22 +23,22 @@ const containsDepth = 256
 // open loads the branch, or refreshes it if the remote may have moved, and requests the comparisons that this makes
 // necessary.
 func (w *worker) open(ctx context.Context, members []member) error {
-	asked, anew := askedLooks(members)
-	if len(asked) > 0 {
-		w.lookAt = time.Time{}
+	requested, full := requestedReads(members)
+	if len(requested) > 0 {
+		w.pollAt = time.Time{}
 	}
 	var err error
 	switch {
-	case w.branch == nil || anew || !w.hasRead(members):
+	case w.branch == nil || full || !w.hasRead(members):
 		err = w.load(ctx, members)
-	case w.stale, !time.Now().Before(w.lookAt):
+	case w.stale, !time.Now().Before(w.pollAt):
 		err = w.refresh(ctx, members)
 	}
 	if err != nil {
 		return err
 	}
 	w.stale = true // Until all of the following is done.
-	w.show(members)
+	w.publishTree(members)
 	if err := w.recoverPushes(ctx); err != nil {
 		return err
 	}
@@ -47,35 +47,35 @@ func (w *worker) open(ctx context.Context, members []member) error {
 	}
 	w.stale = false
 	for _, m := range members {
-		if len(asked[m.seeds]) > 0 {
+		if len(requested[m.seeds]) > 0 {
 			w.refusals.retryNow(m.destination) // The user who requested the sync may have removed the cause.
 		}
 	}
-	for seeds, runs := range asked {
-		seeds.seen(runs)
+	for seeds, runs := range requested {
+		seeds.markRead(runs)
 	}
 	return nil
 }
 
-// askedLooks returns the sync requests for which the remote must be read, and whether one of them requests a full load of
+// requestedReads returns the sync requests for which the remote must be read, and whether one of them requests a full load of
 // the branch.
-func askedLooks(members []member) (asked map[*seeds][]*syncRun, anew bool) {
-	asked = map[*seeds][]*syncRun{}
+func requestedReads(members []member) (requested map[*seeds][]*syncRun, full bool) {
+	requested = map[*seeds][]*syncRun{}
 	for _, m := range members {
-		if runs := m.seeds.unseen(); len(runs) > 0 {
-			asked[m.seeds] = runs
-			anew = anew || slices.ContainsFunc(runs, func(run *syncRun) bool { return run.full })
+		if runs := m.seeds.unread(); len(runs) > 0 {
+			requested[m.seeds] = runs
+			full = full || slices.ContainsFunc(runs, func(run *syncRun) bool { return run.full })
 		}
 	}
-	return asked, anew
+	return requested, full
 }
 
 // refresh updates the branch from the remote. When the remote is due to be polled it also reads the credentials and the
 // signing key: if the credentials have changed, the branch is loaded with the new ones, because the old ones may have been
 // revoked.
 func (w *worker) refresh(ctx context.Context, members []member) error {
-	look := !time.Now().Before(w.lookAt)
-	if look {
+	poll := !time.Now().Before(w.pollAt)
+	if poll {
 		remote, err := w.services.remote(ctx, w.key)
 		if err != nil {
 			return err
@@ -90,8 +90,8 @@ func (w *worker) refresh(ctx context.Context, members []member) error {
 	if err := w.branch.Refresh(ctx); err != nil {
 		return err
 	}
-	if look {
-		w.lookAt = time.Now().Add(w.services.lookInterval)
+	if poll {
+		w.pollAt = time.Now().Add(w.services.pollInterval)
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func (w *worker) load(ctx context.Context, members []member) error {
 	if err != nil {
 		return err
 	}
-	w.leave()
+	w.closeRemote()
 	w.remote, w.branch = remote, nil
 	w.wording = newWording(w.services.identity, members[0].plan.repository)
 	if w.sign, err = w.services.signer(ctx, members[0].plan.repository); err != nil {
@@ -122,7 +122,7 @@ func (w *worker) load(ctx context.Context, members []member) error {
 	if err := remote.Check(ctx); err != nil {
 		return err
 	}
-	w.lookAt = time.Now().Add(w.services.lookInterval)
+	w.pollAt = time.Now().Add(w.services.pollInterval)
 	w.folders = folders
 	w.branch, err = gitrepo.Load(ctx, remote, w.key.branch, gitrepo.Options{ManagedFolders: folders})
 	return err
@@ -145,12 +145,12 @@ func (w *worker) inspect(ctx context.Context, members []member) error {
 		}
 		m.record.counted(files)
 	}
-	w.remember(members)
+	w.recordFolders(members)
 	return nil
 }
 
-// remember records the state of the members' folders.
-func (w *worker) remember(members []member) {
+// recordFolders records the state of the members' folders.
+func (w *worker) recordFolders(members []member) {
 	all := w.all()
 	maps.DeleteFunc(w.places, func(d *destination, _ place) bool { return !slices.Contains(all, d) })
 	w.refusals.retain(all)
@@ -166,8 +166,8 @@ func (w *worker) placeOf(m member) place {
 	return place{folder: folder, hash: hash}
 }
 
-// show publishes the branch to the router.
-func (w *worker) show(members []member) {
+// publishTree publishes the branch to the router.
+func (w *worker) publishTree(members []member) {
 	tree := w.branch.Snapshot()
 	for _, m := range members {
 		m.tree.Store(tree)

@@ -173,13 +173,13 @@ func (r *record) release(path string) {
 	delete(r.held, path)
 }
 
-// holdOnly replaces the held files for which lookedAt is true by the given ones.
-func (r *record) holdOnly(lookedAt func(outbox.Object) bool, held []managedFile) {
+// holdOnly replaces the held files for which inScope is true by the given ones.
+func (r *record) holdOnly(inScope func(outbox.Object) bool, held []managedFile) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	maps.DeleteFunc(r.held, func(path string, _ struct{}) bool {
 		file, ok := parseManaged(path)
-		return !ok || lookedAt(file.object)
+		return !ok || inScope(file.object)
 	})
 	if len(held) > 0 && r.held == nil {
 		r.held = make(map[string]struct{}, len(held))

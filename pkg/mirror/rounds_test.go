@@ -157,7 +157,7 @@ func TestSeedsWaitForWatchesThatStart(t *testing.T) {
 	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	only := func(t schema.GroupVersionResource) bool { return t == configMaps }
 	s := newSeeds()
-	s.want(map[schema.GroupVersionResource]string{configMaps: "a", secrets: "a"})
+	s.selectTypes(map[schema.GroupVersionResource]string{configMaps: "a", secrets: "a"})
 	if next, ok := s.take(only, always); ok {
 		t.Fatalf("%s is taken alone", next.resource)
 	}

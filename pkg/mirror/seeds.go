@@ -76,9 +76,9 @@ func newSeeds() *seeds {
 	return &seeds{types: map[schema.GroupVersionResource]*seedState{}, sweep: true}
 }
 
-// want sets the selected types, with the fingerprints of their selections, and requests the comparisons that are necessary.
+// selectTypes sets the selected types, with the fingerprints of their selections, and requests the comparisons that are necessary.
 // It reports whether there is something to do.
-func (s *seeds) want(fingerprints map[schema.GroupVersionResource]string) bool {
+func (s *seeds) selectTypes(fingerprints map[schema.GroupVersionResource]string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	changed := s.unknown
@@ -96,7 +96,7 @@ func (s *seeds) want(fingerprints map[schema.GroupVersionResource]string) bool {
 	}
 	for t := range s.types {
 		if _, ok := fingerprints[t]; !ok {
-			s.types[t].noLonger(t)
+			s.types[t].deselected(t)
 			delete(s.types, t)
 			s.sweep, changed = true, true
 		}
@@ -104,8 +104,8 @@ func (s *seeds) want(fingerprints map[schema.GroupVersionResource]string) bool {
 	return changed
 }
 
-// noLonger fails the sync requests of a type that is no longer selected.
-func (s *seedState) noLonger(t schema.GroupVersionResource) {
+// deselected fails the sync requests of a type that is no longer selected.
+func (s *seedState) deselected(t schema.GroupVersionResource) {
 	for _, run := range s.runs {
 		run.compared(t, found{}, errNoLongerSelected)
 	}
@@ -127,7 +127,7 @@ func (s *seeds) invalidateNamespace(t schema.GroupVersionResource, namespace str
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if state, ok := s.types[t]; ok && !state.whole {
-		state.ask([]string{namespace})
+		state.request([]string{namespace})
 	}
 }
 
@@ -152,7 +152,7 @@ func (s *seeds) take(running, starting func(schema.GroupVersionResource) bool) (
 	s.heldUntil = time.Time{}
 	for t, state := range s.types {
 		switch {
-		case !state.needed() || state.awaitsLook() || now.Before(state.notBefore):
+		case !state.needed() || state.awaitsRead() || now.Before(state.notBefore):
 		case running(t):
 			due = append(due, t)
 		case now.Before(state.selected.Add(seedPatience)) && starting(t):
@@ -205,14 +205,14 @@ func (s *seeds) failed(done seed, err error) {
 		}
 		state.delay = min(max(2*state.delay, seedRetry), seedRetryMax)
 		state.notBefore, state.failure = time.Now().Add(state.delay), err.Error()
-		state.ask(done.namespaces)
+		state.request(done.namespaces)
 	})
 }
 
 // putBack requests the comparison again.
 func (s *seeds) putBack(taken seed) {
 	s.finish(taken, func(state *seedState) {
-		state.ask(taken.namespaces)
+		state.request(taken.namespaces)
 		state.runs = append(taken.runs, state.runs...)
 	})
 }
@@ -223,15 +223,15 @@ func (s *seeds) finish(done seed, note func(*seedState)) {
 	defer s.mu.Unlock()
 	state, ok := s.types[done.resource]
 	if !ok {
-		(&seedState{runs: done.runs}).noLonger(done.resource)
+		(&seedState{runs: done.runs}).deselected(done.resource)
 		return
 	}
 	state.comparing = false
 	note(state)
 }
 
-// ask requests the comparison of some namespaces, or of everything if there are none.
-func (s *seedState) ask(namespaces []string) {
+// request requests the comparison of some namespaces, or of everything if there are none.
+func (s *seedState) request(namespaces []string) {
 	if len(namespaces) == 0 {
 		s.whole = true
 		return

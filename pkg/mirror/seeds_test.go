@@ -20,7 +20,7 @@ func never(schema.GroupVersionResource) bool { return false }
 
 func TestSeedsAreTakenOnceTheirWatchesRun(t *testing.T) {
 	s := newSeeds()
-	if !s.want(map[schema.GroupVersionResource]string{configMaps: "a"}) {
+	if !s.selectTypes(map[schema.GroupVersionResource]string{configMaps: "a"}) {
 		t.Fatal("a new type needs no comparison")
 	}
 	if _, ok := s.take(never, never); ok {
@@ -40,17 +40,17 @@ func TestSeedsAreTakenOnceTheirWatchesRun(t *testing.T) {
 	if !s.compared(configMaps) || s.outstanding() {
 		t.Error("not compared although it succeeded")
 	}
-	if s.want(map[schema.GroupVersionResource]string{configMaps: "a"}) {
+	if s.selectTypes(map[schema.GroupVersionResource]string{configMaps: "a"}) {
 		t.Error("the same selection is compared again")
 	}
-	if !s.want(map[schema.GroupVersionResource]string{configMaps: "b"}) || s.compared(configMaps) {
+	if !s.selectTypes(map[schema.GroupVersionResource]string{configMaps: "b"}) || s.compared(configMaps) {
 		t.Error("another selection is not compared")
 	}
 }
 
 func TestFailedSeedsComeAgainLater(t *testing.T) {
 	s := newSeeds()
-	s.want(map[schema.GroupVersionResource]string{configMaps: "a"})
+	s.selectTypes(map[schema.GroupVersionResource]string{configMaps: "a"})
 	next, _ := s.take(always, never)
 	s.failed(next, errors.New("forbidden"))
 	if _, ok := s.take(always, never); ok {
@@ -70,7 +70,7 @@ func TestFailedSeedsComeAgainLater(t *testing.T) {
 
 func TestNamespacesAreComparedAlone(t *testing.T) {
 	s := newSeeds()
-	s.want(map[schema.GroupVersionResource]string{configMaps: "a"})
+	s.selectTypes(map[schema.GroupVersionResource]string{configMaps: "a"})
 	first, _ := s.take(always, never)
 	s.succeeded(first, nil, found{})
 	s.invalidateNamespace(configMaps, "b")
@@ -88,7 +88,7 @@ func TestNamespacesAreComparedAlone(t *testing.T) {
 
 func TestChangesOlderThanTheListAreSuperseded(t *testing.T) {
 	s := newSeeds()
-	s.want(map[schema.GroupVersionResource]string{configMaps: "a"})
+	s.selectTypes(map[schema.GroupVersionResource]string{configMaps: "a"})
 	first, _ := s.take(always, never)
 	s.succeeded(first, map[watch.Watch]string{{Resource: configMaps, Namespace: "shop"}: "100"}, found{})
 	change := func(namespace, version string) outbox.Change {
@@ -113,14 +113,14 @@ func TestChangesOlderThanTheListAreSuperseded(t *testing.T) {
 
 func TestDeselectedTypesAreSwept(t *testing.T) {
 	s := newSeeds()
-	s.want(map[schema.GroupVersionResource]string{configMaps: "a"})
+	s.selectTypes(map[schema.GroupVersionResource]string{configMaps: "a"})
 	if !s.takeSweep() {
 		t.Error("no sweep at the start")
 	}
 	if s.takeSweep() {
 		t.Error("swept twice")
 	}
-	s.want(map[schema.GroupVersionResource]string{})
+	s.selectTypes(map[schema.GroupVersionResource]string{})
 	if !s.takeSweep() {
 		t.Error("no sweep for the type that is selected no more")
 	}

@@ -87,7 +87,7 @@ func (s *stage) verified(keys ...string) {
 func TestCommitsAreSigned(t *testing.T) {
 	first, firstPublic := newSSHKey(t, "open sesame")
 	second, secondPublic := newSSHKey(t, "")
-	s := newStage(t, perChange, lookOften, signing(v1alpha1.SigningFormatSSH, map[string][]byte{
+	s := newStage(t, perChange, pollOften, signing(v1alpha1.SigningFormatSSH, map[string][]byte{
 		"ssh-privatekey": first, "passphrase": []byte("open sesame"),
 	}), func(s *stage) { s.cluster.put(configMap("compared"), "1") })
 	s.cluster.put(configMap("a"), "1")

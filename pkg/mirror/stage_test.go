@@ -80,8 +80,8 @@ type stage struct {
 	// installation identifies the installation, leases configures the Leases of branches.
 	installation string
 	leases       Leases
-	// lookInterval is how often the remote is polled without a trigger.
-	lookInterval time.Duration
+	// pollInterval is how often the remote is polled without a trigger.
+	pollInterval time.Duration
 	// retry is the delay after the first error.
 	retry time.Duration
 	// changed is called when the worker requests an update of conditions.
@@ -122,7 +122,7 @@ func newStage(t *testing.T, prepare ...func(*stage)) *stage {
 // furtherStage is newStage for a test that already has a stage.
 func furtherStage(t *testing.T, prepare ...func(*stage)) *stage {
 	t.Helper()
-	s := &stage{t: t, cluster: newCluster(), life: &life{}, in: world(), patience: patience, lookInterval: time.Hour, retry: 10 * time.Millisecond, installation: "system/one", secrets: fake.NewClientset(), warned: make(chan string, 100)}
+	s := &stage{t: t, cluster: newCluster(), life: &life{}, in: world(), patience: patience, pollInterval: time.Hour, retry: 10 * time.Millisecond, installation: "system/one", secrets: fake.NewClientset(), warned: make(chan string, 100)}
 	s.kv, s.git = newStoreKV(t, s.life), newGitFront(t, s.life)
 	s.leases = Leases{Namespace: "system", Duration: 24 * time.Second, Renew: 8 * time.Second}
 	s.limits = Limits{MaxFiles: 200, MaxBytes: 1 << 20, MaxWait: time.Second, Workers: 4, WorkersPerRepository: 2}
@@ -153,7 +153,7 @@ func (s *stage) start() {
 	m.services = &branchServices{
 		pushes: &pushLog{table: store.Table("pushes")}, lister: s.cluster, limits: s.limits, namespaces: s.in.namespaces,
 		identity: Identity{ClusterUID: "cluster", Namespace: "system", Name: "slipstream", Instance: "one", Installation: s.installation},
-		remote:   s.remote, signer: m.repositories.signer, retry: s.retry, lookInterval: s.lookInterval, running: m.watches.running, starting: m.watches.starting, event: s.event, changed: s.notify, recheck: func(types.NamespacedName) { s.rechecks.Add(1) },
+		remote:   s.remote, signer: m.repositories.signer, retry: s.retry, pollInterval: s.pollInterval, running: m.watches.running, starting: m.watches.starting, event: s.event, changed: s.notify, recheck: func(types.NamespacedName) { s.rechecks.Add(1) },
 		writes: m.registry.writes, author: m.router.authors.joiner.Find,
 		leases: func(key branchKey) *branchLease {
 			return newBranchLease(s.secrets.CoordinationV1(), s.installation, s.leases, key)

@@ -43,12 +43,12 @@ func (w *worker) sweep(ctx context.Context, members []member, m member) error {
 	for _, t := range p.types() {
 		selected[t.Resource] = true
 	}
-	lookedAt := func(o outbox.Object) bool { return !selected[o.GroupVersionResource()] }
+	inScope := func(o outbox.Object) bool { return !selected[o.GroupVersionResource()] }
 	var changes []outbox.Change
 	var held []managedFile
 	err := w.walk(ctx, p, "", func(file managedFile) {
 		switch {
-		case !lookedAt(file.object):
+		case !inScope(file.object):
 		case p.locked(file.object) && !m.plainSecrets.Load():
 			m.seeds.sweepWhenKnown()
 		case p.uncertain(file.object.Group):
@@ -62,7 +62,7 @@ func (w *worker) sweep(ctx context.Context, members []member, m member) error {
 	if err != nil {
 		return err
 	}
-	m.record.holdOnly(lookedAt, held)
+	m.record.holdOnly(inScope, held)
 	pushed, err := w.pushSeed(ctx, members, m, changes, nil)
 	if err == nil {
 		w.announceSeed(m, pushed, "of types that no rule selects any more")

@@ -23,8 +23,8 @@ type syncRun struct {
 	progress v1alpha1.SyncProgress
 	// full requests a full load of the branch.
 	full bool
-	// looked is set once the remote has been read since the request.
-	looked bool
+	// branchRead is set once the remote has been read since the request.
+	branchRead bool
 	// waiting are the types that have not been compared yet.
 	waiting map[schema.GroupVersionResource]struct{}
 	// sweep is set until the files of types that are no longer selected have been swept.
@@ -34,7 +34,7 @@ type syncRun struct {
 // found is the result of a comparison.
 type found struct{ written, removed, held int }
 
-// request starts the new requests of a destination's status. It is called after want.
+// request starts the new requests of a destination's status. It is called after selectTypes.
 func (s *seeds) request(pending []v1alpha1.PendingSync) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,27 +82,27 @@ func isNamed(t schema.GroupVersionResource, name string) bool {
 	return name == t.Resource || name == t.GroupResource().String()
 }
 
-// unseen returns the requests for which the remote has not been read yet.
-func (s *seeds) unseen() []*syncRun {
+// unread returns the requests for which the remote has not been read yet.
+func (s *seeds) unread() []*syncRun {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(s.runs), func(run *syncRun) bool { return run.looked })
+	return slices.DeleteFunc(slices.Clone(s.runs), func(run *syncRun) bool { return run.branchRead })
 }
 
-// seen records that the remote has been read for some requests.
-func (s *seeds) seen(runs []*syncRun) {
+// markRead records that the remote has been read for some requests.
+func (s *seeds) markRead(runs []*syncRun) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, run := range runs {
-		run.looked = true
+		run.branchRead = true
 		s.sweep = s.sweep || run.sweep
 		run.settle()
 	}
 }
 
-// awaitsLook reports whether a comparison of the type must wait until the remote has been read. The caller holds mu.
-func (s *seedState) awaitsLook() bool {
-	return slices.ContainsFunc(s.runs, func(run *syncRun) bool { return !run.looked })
+// awaitsRead reports whether a comparison of the type must wait until the remote has been read. The caller holds mu.
+func (s *seedState) awaitsRead() bool {
+	return slices.ContainsFunc(s.runs, func(run *syncRun) bool { return !run.branchRead })
 }
 
 // compared records the result of the comparison of a type, or its error.
@@ -128,7 +128,7 @@ func (r *syncRun) add(f found) {
 
 // settle completes the request if nothing is left to do.
 func (r *syncRun) settle() {
-	if r.looked && len(r.waiting) == 0 && !r.sweep && !r.over() {
+	if r.branchRead && len(r.waiting) == 0 && !r.sweep && !r.over() {
 		now := metav1.NewTime(time.Now().Truncate(time.Second))
 		r.progress.CompletionTime = &now
 	}
@@ -141,7 +141,7 @@ func (s *seeds) swept(f found) (waited bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, run := range s.runs {
-		if run.sweep && run.looked {
+		if run.sweep && run.branchRead {
 			run.sweep, waited = false, true
 			run.add(f)
 			run.settle()

@@ -33,8 +33,8 @@ const (
 	// largeOperations bounds how many operations on remotes that need much memory run at the same time: users choose the
 	// remotes, and each operation may take as much as --git-max-memory-mib.
 	largeOperations = 2
-	// lookInterval is how often a remote is polled without a trigger.
-	lookInterval = time.Minute
+	// pollInterval is how often a remote is polled without a trigger.
+	pollInterval = time.Minute
 )
 
 // branchServices are the dependencies of workers. All workers share them.
@@ -52,8 +52,8 @@ type branchServices struct {
 	signer func(context.Context, *v1alpha1.GitRepoConfig) (signature.Signer, error)
 	// retry is the delay after the first error.
 	retry time.Duration
-	// lookInterval is how often the remote is polled without a trigger.
-	lookInterval time.Duration
+	// pollInterval is how often the remote is polled without a trigger.
+	pollInterval time.Duration
 	// running reports whether every watch that a destination needs for a type has synced; starting reports whether one has
 	// neither synced nor failed.
 	running, starting func(*destinationPlan, schema.GroupVersionResource) bool
@@ -102,9 +102,9 @@ type worker struct {
 	// stale is set if the remote may have moved since the branch was read.
 	stale  bool
 	pushes *pushes
-	// lookAt is when the remote is polled without a trigger: other writers may have changed a folder, or the credentials may
+	// pollAt is when the remote is polled without a trigger: other writers may have changed a folder, or the credentials may
 	// have been revoked.
-	lookAt time.Time
+	pollAt time.Time
 	// folders are the folders that branch was loaded with. places has the state in which each destination's folder was left.
 	folders  []string
 	places   map[*destination]place
@@ -154,7 +154,7 @@ func signal(channel chan struct{}) {
 func (w *worker) run(ctx context.Context) {
 	logger := klog.FromContext(ctx).WithValues("repository", w.key.repository.String(), "branch", w.key.branch)
 	ctx = klog.NewContext(ctx, logger)
-	defer w.leave()
+	defer w.closeRemote()
 	defer w.lease.release(ctx)
 	backoff := newBackoff(w.services.retry)
 	var held leaseHeldError
@@ -180,12 +180,12 @@ func (w *worker) run(ctx context.Context) {
 			w.report(err, held.until)
 			w.sleep(ctx, held.until, nil)
 		case errors.As(err, &rejected):
-			w.distrust(err)
+			w.invalidate(err)
 			w.refusals.record(ctx, rejected) // The others are served at once.
 			w.services.changed()
 			w.updateHealth()
 		default:
-			w.distrust(err)
+			w.invalidate(err)
 			w.health.setPushed(err)
 			delay := backoff.Step()
 			logger.Error(err, "Failed to serve branch", "retryAfter", delay.Round(time.Millisecond))
@@ -200,18 +200,18 @@ func (w *worker) run(ctx context.Context) {
 	}
 }
 
-// leave closes the remote.
-func (w *worker) leave() {
+// closeRemote closes the remote.
+func (w *worker) closeRemote() {
 	if w.remote != nil {
 		w.remote.Close()
 	}
 }
 
-// distrust invalidates the state of the branch after an error. The next cycle refreshes it with the current credentials,
+// invalidate invalidates the state of the branch after an error. The next cycle refreshes it with the current credentials,
 // which also drops staged commits. If the remote rejected the credentials or the response was not valid, the branch is
 // loaded again.
-func (w *worker) distrust(err error) {
-	w.stale, w.lookAt = true, time.Time{}
+func (w *worker) invalidate(err error) {
+	w.stale, w.pollAt = true, time.Time{}
 	var git *gitrepo.Error
 	if !errors.As(err, &git) {
 		return
@@ -271,7 +271,7 @@ func (w *worker) cycle(ctx context.Context) (time.Time, error) {
 	}
 	members, next := w.refusals.able(w.writing)
 	if len(members) == 0 {
-		return earliest(w.lookAt, next), nil
+		return earliest(w.pollAt, next), nil
 	}
 	// Rows are pushed before a comparison, because its commits would replace theirs and lose their authors. Rows that arrive
 	// meanwhile are pushed after it, so that they cannot starve the comparison.
@@ -325,7 +325,7 @@ func (w *worker) due(members []member) time.Time {
 	if backlogOf(members).Rows > 0 && w.batching.until.IsZero() {
 		return time.Now()
 	}
-	due := earliest(w.batching.until, w.lookAt)
+	due := earliest(w.batching.until, w.pollAt)
 	for _, m := range members {
 		at, sweep := m.seeds.next()
 		due = earliest(due, at)
