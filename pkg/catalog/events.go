@@ -64,16 +64,16 @@ func (e *events) statusWritten(before, after *v1alpha1.AppCatalog) {
 // revisionWritten publishes the changes of the newest revision of a catalog.
 func (e *events) revisionWritten(catalog *v1alpha1.AppCatalog, record *v1alpha1.SyncStatus) {
 	e.recorder.Event(catalog, corev1.EventTypeNormal, reasonChanged,
-		fmt.Sprintf("Revision %d: %s", record.Status.Revision, syncstatus.Sentence(record)))
+		fmt.Sprintf("Revision %d: %s", record.Status.Revision, syncstatus.Summary(record)))
 }
 
 // recordWritten publishes the new state of a record, if the status of its catalog does not report it.
 func (e *events) recordWritten(record *v1alpha1.SyncStatus) {
 	switch {
 	case record.Status.State == v1alpha1.SyncStateManualIntervention:
-		e.recorder.Event(subjectOf(record), corev1.EventTypeWarning, reasonManualIntervention, syncstatus.Sentence(record))
+		e.recorder.Event(subjectOf(record), corev1.EventTypeWarning, reasonManualIntervention, syncstatus.Summary(record))
 	case record.Status.Preview:
-		e.recorder.Event(subjectOf(record), corev1.EventTypeNormal, reasonPreviewed, syncstatus.Sentence(record))
+		e.recorder.Event(subjectOf(record), corev1.EventTypeNormal, reasonPreviewed, syncstatus.Summary(record))
 	}
 }
 

@@ -80,7 +80,7 @@ func appliedRecord(t *task, p plan, now time.Time) (record *v1alpha1.SyncStatus,
 
 // newRecord returns the first version of the SyncStatus of a task.
 func (t *task) newRecord(first syncstatus.Step) (*v1alpha1.SyncStatus, error) {
-	record, err := syncstatus.New(syncstatus.Beginning{
+	record, err := syncstatus.New(syncstatus.Creation{
 		Namespace: t.catalog.Namespace, Spec: specOf(t.catalog, t.trigger.batch), DetectedAt: t.trigger.detected, First: first,
 	})
 	if err != nil {

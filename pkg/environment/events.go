@@ -95,7 +95,7 @@ func doneBy(record *v1alpha1.SyncStatus) string {
 // gaveUp publishes an Event about a record that requires manual intervention.
 func (e *events) gaveUp(environment *v1alpha1.Environment, record *v1alpha1.SyncStatus) {
 	e.recorder.Event(environment, corev1.EventTypeWarning, reasonManualIntervention,
-		fmt.Sprintf("SyncStatus %s: %s", record.Name, syncstatus.Sentence(record)))
+		fmt.Sprintf("SyncStatus %s: %s", record.Name, syncstatus.Summary(record)))
 }
 
 // troublesOf returns the problems in conditions. A reported problem stays while a sync is in progress.

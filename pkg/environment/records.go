@@ -228,7 +228,7 @@ func (r *reconciliation) ensure(ctx context.Context, w desiredSync) error {
 	if w.by != nil {
 		actor = w.by.Username
 	}
-	record, err := syncstatus.New(syncstatus.Beginning{
+	record, err := syncstatus.New(syncstatus.Creation{
 		Namespace: r.state.environment.Namespace, Spec: spec, DetectedAt: w.detected,
 		First: syncstatus.Step{To: v1alpha1.SyncStatePending, By: actor, At: r.state.now},
 	})

@@ -23,7 +23,7 @@ import (
 func (s *stage) prompt(batch string) *v1alpha1.SyncStatus {
 	s.Helper()
 	e := s.environment("alice")
-	record, err := syncstatus.New(syncstatus.Beginning{
+	record, err := syncstatus.New(syncstatus.Creation{
 		Namespace: e.Namespace, DetectedAt: s.clock.Now(), First: syncstatus.Step{To: v1alpha1.SyncStatePending, At: s.clock.Now()},
 		Spec: v1alpha1.SyncStatusSpec{
 			Type: v1alpha1.SyncTypeDependency, Batch: batch,

@@ -91,7 +91,7 @@ func follow(
 
 // newRecord is a record of a batch of a catalog that begins with a step.
 func newRecord(catalog *configbutler.AppCatalog, batch string, first syncstatus.Step) (*v1alpha1.SyncStatus, error) {
-	return syncstatus.New(syncstatus.Beginning{
+	return syncstatus.New(syncstatus.Creation{
 		Namespace: namespace, DetectedAt: noon, First: first,
 		Spec: v1alpha1.SyncStatusSpec{
 			Type: v1alpha1.SyncTypeCatalog, Batch: batch,

@@ -53,7 +53,7 @@ func getRecord(ctx context.Context, records rest.Getter, name string) (*v1alpha1
 func addRecords(answer *configbutler.RequestOutcome, records ...*v1alpha1.SyncStatus) {
 	for _, record := range records {
 		answer.SyncStatuses = append(answer.SyncStatuses, record.Name)
-		answer.Message += fmt.Sprintf("; SyncStatus %s: %s", record.Name, syncstatus.Sentence(record))
+		answer.Message += fmt.Sprintf("; SyncStatus %s: %s", record.Name, syncstatus.Summary(record))
 	}
 }
 

@@ -57,7 +57,7 @@ func (r *environmentRequests) summary(ctx context.Context, name string) string {
 	if err != nil {
 		return "SyncStatus " + name
 	}
-	text := fmt.Sprintf("SyncStatus %s: %s", name, syncstatus.Sentence(record))
+	text := fmt.Sprintf("SyncStatus %s: %s", name, syncstatus.Summary(record))
 	if changed := abbreviateList(changedNames(stored), int(stored.Status.WorkloadCount)); changed != "" {
 		text += " (" + changed + ")"
 	}

@@ -102,7 +102,7 @@ func taken(ctx context.Context, storage *registry.Storage, change func(envt)) er
 func recordIn(
 	ctx context.Context, storage *registry.Storage, e envt, of v1alpha1.SyncType, batch string, states ...v1alpha1.SyncState,
 ) (*v1alpha1.SyncStatus, error) {
-	record, err := syncstatus.New(syncstatus.Beginning{
+	record, err := syncstatus.New(syncstatus.Creation{
 		Namespace: namespace, DetectedAt: noon, First: syncstatus.Step{To: v1alpha1.SyncStatePending, At: noon},
 		Spec: v1alpha1.SyncStatusSpec{
 			Type: of, Batch: batch, Subject: v1alpha1.SyncSubject{Kind: v1alpha1.SubjectEnvironment, Name: e.Name, UID: e.UID},

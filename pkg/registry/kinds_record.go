@@ -54,7 +54,7 @@ func recordState(o *configbutler.SyncStatus) string {
 	if err != nil {
 		return string(o.Status.State) // what is stored has been converted before
 	}
-	return syncstatus.Sentence(record)
+	return syncstatus.Summary(record)
 }
 
 // changedNames returns the names of the changed objects, sorted and without duplicates.

@@ -236,7 +236,7 @@ func transitionError(record *v1alpha1.SyncStatus, err error) error {
 	if !errors.As(err, &wrong) {
 		return err
 	}
-	return refused("syncstatuses", record.Name, wrong.Error()+"; "+wrong.Ways())
+	return refused("syncstatuses", record.Name, wrong.Error()+"; "+wrong.Hint())
 }
 
 // outcomeOf returns the outcome of a request about a record.

@@ -10,8 +10,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// AddAuthors adds authors to those that a record names, in the order of CompareAuthors. Each is named once, with the greatest number
-// of workloads that was said of them: the workloads may be the same.
+// AddAuthors adds authors to a record, in the order of CompareAuthors. An author that is added again keeps the greater number of
+// workloads, because the workloads may be the same.
 func AddAuthors(record *v1alpha1.SyncStatus, authors []v1alpha1.SourceAuthor) {
 	named := map[v1alpha1.SourceAuthor]int32{}
 	for _, author := range slices.Concat(record.Status.ChangedBy, authors) {
@@ -27,7 +27,7 @@ func AddAuthors(record *v1alpha1.SyncStatus, authors []v1alpha1.SourceAuthor) {
 	slices.SortFunc(record.Status.ChangedBy, CompareAuthors)
 }
 
-// CompareAuthors orders authors: who changed most comes first.
+// CompareAuthors orders authors by the number of workloads that they changed, greatest first.
 func CompareAuthors(a, b v1alpha1.SourceAuthor) int {
 	return cmp.Or(cmp.Compare(b.Workloads, a.Workloads), cmp.Compare(a.Username, b.Username),
 		cmp.Compare(a.ImpersonatedBy, b.ImpersonatedBy), cmp.Compare(a.FieldManager, b.FieldManager), cmp.Compare(a.Signal, b.Signal),

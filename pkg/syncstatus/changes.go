@@ -10,12 +10,12 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// MaxListed is how many changed objects, and how many names of workloads, a record lists. With names of the greatest length
-// that is less than 1 MiB; etcd takes 1.5 MiB.
+// MaxListed is the maximum number of changed objects, and of workload names, in a record. With names of the maximum length they take less
+// than 1 MiB. etcd accepts 1.5 MiB.
 const MaxListed = 1000
 
-// SetChanges writes into a record what changed, in order, each object once with what was said of it last. The record counts all
-// workloads among them, and names MaxListed, unless it is about dependencies.
+// SetChanges sets the changed objects of a record, sorted, each object once with its last change. A record that is not about dependencies
+// also has the number of all changed workloads, and the names of up to MaxListed of them.
 func SetChanges(record *v1alpha1.SyncStatus, changes []v1alpha1.ResourceSummary) {
 	distinct := lastOfEach(changes)
 	status := &record.Status

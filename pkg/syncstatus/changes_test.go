@@ -41,11 +41,11 @@ func TestSetChanges(t *testing.T) {
 		}
 	}
 	if changes[0].ChangeType != v1alpha1.ChangeChanged || changes[3].Name != "worker" {
-		t.Errorf("the list that was given has changed: %v", changes)
+		t.Errorf("SetChanges has modified its argument: %v", changes)
 	}
 }
 
-// A run writes more than workloads.
+// TestWorkloadsAreCounted has changes of workloads and of other objects.
 func TestWorkloadsAreCounted(t *testing.T) {
 	record := in(environment, inProgress, true)
 	syncstatus.SetChanges(record, []v1alpha1.ResourceSummary{
@@ -56,7 +56,7 @@ func TestWorkloadsAreCounted(t *testing.T) {
 	}
 }
 
-func TestManyChangesAreCounted(t *testing.T) {
+func TestSetChangesCountsAllWorkloads(t *testing.T) {
 	var changes []v1alpha1.ResourceSummary
 	for i := range syncstatus.MaxListed + 1 {
 		changes = append(changes, summary("Deployment", fmt.Sprintf("w%04d", i), v1alpha1.ChangeChanged))

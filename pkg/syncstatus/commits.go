@@ -9,11 +9,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// MaxCommits is how many commits a record names, the newest. Each takes less than 4 KiB.
+// MaxCommits is the maximum number of commits in a record. Each takes less than 4 KiB.
 const MaxCommits = 100
 
-// AddCommits adds commits, of which the newest comes first, to those that a record names. Each is named once, the newest
-// first, and those beyond MaxCommits are not.
+// AddCommits adds commits, newest first, to a record. The record has each commit once, newest first, and only the newest MaxCommits.
 func AddCommits(record *v1alpha1.SyncStatus, commits []v1alpha1.MirroredCommit) {
 	named := map[commitKey]bool{}
 	var all []v1alpha1.MirroredCommit
@@ -27,7 +26,7 @@ func AddCommits(record *v1alpha1.SyncStatus, commits []v1alpha1.MirroredCommit) 
 	record.Status.Commits = slices.Clip(all[:min(len(all), MaxCommits)])
 }
 
-// commitKey tells commits apart. Two destinations on a branch share none.
+// commitKey identifies a commit. The commits of two destinations are different, even on the same branch.
 type commitKey struct {
 	destination v1alpha1.NamespacedObjectReference
 	sha         string

@@ -16,7 +16,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// commit reads destination:sha@second.
+// commit parses destination:sha@second.
 func commit(text string) v1alpha1.MirroredCommit {
 	destination, rest, _ := strings.Cut(text, ":")
 	sha, second, _ := strings.Cut(rest, "@")
@@ -51,19 +51,19 @@ func TestAddCommits(t *testing.T) {
 			record := &v1alpha1.SyncStatus{Status: v1alpha1.SyncRecord{Commits: commitsOf(test.before...)}}
 			syncstatus.AddCommits(record, commitsOf(test.more...))
 			if got := record.Status.Commits; !slices.Equal(got, commitsOf(test.want...)) {
-				t.Errorf("named are %+v, want %v", got, test.want)
+				t.Errorf("commits are %+v, want %v", got, test.want)
 			}
 		})
 	}
 }
 
-func TestTheNewestCommitsAreNamed(t *testing.T) {
+func TestAddCommitsKeepsTheNewest(t *testing.T) {
 	record := &v1alpha1.SyncStatus{}
 	for i := range syncstatus.MaxCommits + 5 {
 		syncstatus.AddCommits(record, commitsOf(fmt.Sprintf("main:%d@%d", i, i)))
 	}
 	named := record.Status.Commits
 	if len(named) != syncstatus.MaxCommits || named[0].SHA != fmt.Sprint(syncstatus.MaxCommits+4) || named[len(named)-1].SHA != "5" {
-		t.Errorf("%d commits are named, from %s to %s", len(named), named[0].SHA, named[len(named)-1].SHA)
+		t.Errorf("%d commits, from %s to %s", len(named), named[0].SHA, named[len(named)-1].SHA)
 	}
 }

@@ -1,10 +1,9 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package syncstatus answers what may become of a SyncStatus: which states there are for each type, which follow which and
-// at whose word, what changes with them, what a record is called, how its state reads in a sentence, when it is tried again
-// and when it goes.
+// Package syncstatus defines the life cycle of SyncStatuses: the states of each type, the transitions between them and who may request
+// them, the fields that change with the state, the name of a record, the summary of its state, when it is retried, and when it expires.
 //
-// New and Move are the only ways to give a record its state. The API refuses changes that they would not make, so that a
-// record which was read too early cannot take back what happened since.
+// Only New, Move, Resume and Claim change the state of a record. The API rejects all other changes, so a client with an outdated
+// record cannot revert later changes.
 package syncstatus

@@ -14,41 +14,39 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// Step brings a record to a state.
+// Step changes the state of a record.
 type Step struct {
 	To v1alpha1.SyncState
-	// By is the user who asked for it, as authenticated. Empty: the server does it by itself.
+	// By is the authenticated user who requested it. Empty if no user did.
 	By string
-	// At is when it happens.
+	// At is the time of the change.
 	At time.Time
-	// Failure says what went wrong. Failed and Conflicted need one; ManualIntervention may have one and otherwise keeps
-	// that of before.
+	// Failure is the cause of the state. It is required for Failed and Conflicted. ManualIntervention without one keeps the previous one.
 	Failure *Failure
 }
 
-// Failure says what went wrong.
+// Failure is the error of a record.
 type Failure struct {
-	// Reason is a word for programs.
+	// Reason is a code for programs.
 	Reason string
-	// Message is a sentence for people, without secrets.
+	// Message is a sentence for users, without secrets.
 	Message string
 }
 
-// Beginning is what is known of a record when it begins.
-type Beginning struct {
+// Creation is the input of New.
+type Creation struct {
 	Namespace string
-	// Spec tells the record from all others.
+	// Spec identifies the record.
 	Spec v1alpha1.SyncStatusSpec
-	// DetectedAt is when the first of the changes was seen, or the request was made.
+	// DetectedAt is when the first of the changes was detected, or the request was made.
 	DetectedAt time.Time
-	// First is the state that the record begins with. By is its actor: a user who asked for what is recorded.
+	// First is the initial state. First.By becomes the actor of the record.
 	First Step
 }
 
-// New returns a record that begins, without its content, which the caller adds: what changed, by whom, which revision.
-// Its name is the first of Names.
-func New(b Beginning) (*v1alpha1.SyncStatus, error) {
-	if err := checkBeginning(b); err != nil {
+// New returns a new record. The caller adds its content: changes, authors and revision. Its name is the first of Names.
+func New(b Creation) (*v1alpha1.SyncStatus, error) {
+	if err := checkCreation(b); err != nil {
 		return nil, fmt.Errorf("beginning a SyncStatus of %s %s: %w", b.Spec.Subject.Kind, b.Spec.Subject.Name, err)
 	}
 	record := &v1alpha1.SyncStatus{
@@ -64,8 +62,7 @@ func New(b Beginning) (*v1alpha1.SyncStatus, error) {
 	return record, nil
 }
 
-// Move returns the record after a step, and leaves the one that it is given as it is. A step that the record's state does
-// not admit is refused with a *TransitionError.
+// Move returns a copy of the record after a step. It returns a *TransitionError for a transition that does not exist.
 func Move(record *v1alpha1.SyncStatus, step Step) (*v1alpha1.SyncStatus, error) {
 	if err := checkMove(record, step); err != nil {
 		return nil, fmt.Errorf("moving SyncStatus %s/%s: %w", record.Namespace, record.Name, err)
@@ -75,7 +72,7 @@ func Move(record *v1alpha1.SyncStatus, step Step) (*v1alpha1.SyncStatus, error) 
 	return moved, nil
 }
 
-// Resume returns a record of a run that died, as it is begun again: that is one more attempt.
+// Resume returns a copy of the record of an interrupted run for its next attempt.
 func Resume(record *v1alpha1.SyncStatus) (*v1alpha1.SyncStatus, error) {
 	if record.Status.State != v1alpha1.SyncStateInProgress {
 		return nil, fmt.Errorf("resuming SyncStatus %s/%s: it is %s, and only what is %s can have been interrupted",
@@ -83,12 +80,12 @@ func Resume(record *v1alpha1.SyncStatus) (*v1alpha1.SyncStatus, error) {
 	}
 	resumed := record.DeepCopy()
 	resumed.Status.Attempts++
-	forgetAttempt(&resumed.Status)
+	clearAttempt(&resumed.Status)
 	return resumed, nil
 }
 
-// Claim returns a record that the server began by itself, and that waits, as the request of a user who asks for the same.
-// Whose request it is already stays so.
+// Claim returns a copy of a pending record with a user as its actor, who requests what the server has created the record for. A record that
+// already has an actor keeps it.
 func Claim(record *v1alpha1.SyncStatus, by string) (*v1alpha1.SyncStatus, error) {
 	if state := record.Status.State; state != v1alpha1.SyncStatePending || by == "" {
 		return nil, fmt.Errorf("claiming SyncStatus %s/%s: only a user can, and only what is %s; it is %s",
@@ -101,7 +98,7 @@ func Claim(record *v1alpha1.SyncStatus, by string) (*v1alpha1.SyncStatus, error)
 	return claimed, nil
 }
 
-func checkBeginning(b Beginning) error {
+func checkCreation(b Creation) error {
 	subject, err := subjectOf(b.Spec.Type)
 	switch first := b.First.To; {
 	case err != nil:
@@ -110,8 +107,8 @@ func checkBeginning(b Beginning) error {
 		return fmt.Errorf("the subject of type %s is an %s", b.Spec.Type, subject)
 	case b.Spec.Subject.Name == "" || b.Spec.Subject.UID == "" || b.Spec.Batch == "":
 		return errors.New("its subject needs a name and a uid, and what happened together a batch")
-	case !slices.Contains(Firsts(b.Spec.Type), first):
-		return fmt.Errorf("a record of type %s cannot begin as %s, only as %s", b.Spec.Type, first, join(Firsts(b.Spec.Type)))
+	case !slices.Contains(InitialStates(b.Spec.Type), first):
+		return fmt.Errorf("a record of type %s cannot begin as %s, only as %s", b.Spec.Type, first, join(InitialStates(b.Spec.Type)))
 	case first == v1alpha1.SyncStateAutoApplied && b.First.By != "":
 		return fmt.Errorf("%s has no actor; what %s asked for is %s", first, b.First.By, v1alpha1.SyncStateApplied)
 	case first == v1alpha1.SyncStateApplied && b.First.By == "":
@@ -125,17 +122,17 @@ func checkMove(record *v1alpha1.SyncStatus, step Step) error {
 	if err := CheckTransition(of, from, step.To); err != nil {
 		return err
 	}
-	switch lives[of][from].next[step.To] {
-	case aUser:
+	switch states[of][from].next[step.To] {
+	case byUser:
 		if step.By == "" {
 			return fmt.Errorf("from %s to %s needs the user who asks for it", from, step.To)
 		}
-	case asItBegan:
+	case asCreated:
 		if automatic := step.To == v1alpha1.SyncStateAutoApplied; automatic != record.Status.AutoTriggered {
 			return fmt.Errorf("%s is for what begins by itself and %s for what a user asks for: this record began as the other",
 				v1alpha1.SyncStateAutoApplied, v1alpha1.SyncStateApplied)
 		}
-	case anybody:
+	case byAnyone:
 	}
 	return checkFailure(step)
 }
@@ -155,7 +152,7 @@ func checkFailure(step Step) error {
 	return nil
 }
 
-// enter gives a record its new state and what comes with it.
+// enter sets the new state of a record, and the fields that change with it.
 func enter(record *v1alpha1.SyncStatus, step Step) {
 	status, at := &record.Status, seconds(step.At)
 	status.State = step.To
@@ -166,7 +163,7 @@ func enter(record *v1alpha1.SyncStatus, step Step) {
 	case v1alpha1.SyncStateRetrying:
 		status.Attempts++
 	case v1alpha1.SyncStateInProgress:
-		forgetAttempt(status)
+		clearAttempt(status)
 	case v1alpha1.SyncStateAutoApplied, v1alpha1.SyncStateApplied, v1alpha1.SyncStateCompleted:
 		status.Error = nil
 	default:
@@ -179,12 +176,12 @@ func enter(record *v1alpha1.SyncStatus, step Step) {
 	}
 }
 
-// forgetAttempt takes out what is said of the last attempt alone.
-func forgetAttempt(status *v1alpha1.SyncRecord) {
+// clearAttempt clears the fields that are about the last attempt only.
+func clearAttempt(status *v1alpha1.SyncRecord) {
 	status.Progress, status.Failures, status.Warnings = nil, nil, nil
 }
 
-// subjectOf is the kind of the subjects of a type of records.
+// subjectOf returns the kind of the subjects of a type of records.
 func subjectOf(of v1alpha1.SyncType) (v1alpha1.SubjectKind, error) {
 	switch of {
 	case v1alpha1.SyncTypeCatalog:
@@ -196,7 +193,7 @@ func subjectOf(of v1alpha1.SyncType) (v1alpha1.SubjectKind, error) {
 	}
 }
 
-// seconds is a time as it reads after it has been stored.
+// seconds returns a time in the resolution in which the API stores it.
 func seconds(at time.Time) metav1.Time {
 	return metav1.NewTime(at).Rfc3339Copy()
 }

@@ -22,10 +22,10 @@ func stamp(at time.Time) *metav1.Time {
 	return &seconds
 }
 
-// walk takes a new record through steps.
+// walk creates a record and moves it through steps.
 func walk(t *testing.T, of v1alpha1.SyncType, steps ...syncstatus.Step) v1alpha1.SyncRecord {
 	t.Helper()
-	record, err := begin(of, steps[0])
+	record, err := create(of, steps[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,15 +37,15 @@ func walk(t *testing.T, of v1alpha1.SyncType, steps ...syncstatus.Step) v1alpha1
 	return record.Status
 }
 
-// TestWhoAskedIsForgottenAtTheEnd shows that the groups of a user are kept no longer than the permissions are asked for.
-func TestWhoAskedIsForgottenAtTheEnd(t *testing.T) {
-	record, err := begin(environment, stepTo(pending, "jane", began))
+// TestRequesterIsClearedAtTheEnd checks that the groups of a user are stored only as long as permissions are checked.
+func TestRequesterIsClearedAtTheEnd(t *testing.T) {
+	record, err := create(environment, stepTo(pending, "jane", began))
 	if err != nil {
 		t.Fatal(err)
 	}
 	record.Status.RequestedBy = &v1alpha1.AutomatedBy{Username: "jane", Groups: []string{"shop-team"}}
 	for _, step := range []syncstatus.Step{
-		stepTo(inProgress, "", later), stepTo(failed, "", later), stepTo(retrying, "", later), stepTo(inProgress, "", later), stepTo(completed, "", later),
+		stepTo(inProgress, "", later), stepTo(afterFailed, "", later), stepTo(retrying, "", later), stepTo(inProgress, "", later), stepTo(completed, "", later),
 	} {
 		moved, err := syncstatus.Move(record, step)
 		if err != nil {
@@ -58,7 +58,7 @@ func TestWhoAskedIsForgottenAtTheEnd(t *testing.T) {
 	}
 }
 
-func TestWhatComesWithAState(t *testing.T) {
+func TestFieldsOfStates(t *testing.T) {
 	problem := func(at time.Time) *v1alpha1.SyncError {
 		return &v1alpha1.SyncError{Reason: "SourceNotFound", Message: "the namespace production does not exist", At: *stamp(at)}
 	}
@@ -82,12 +82,12 @@ func TestWhatComesWithAState(t *testing.T) {
 		},
 		{
 			name: "what failed and was put right", of: catalog,
-			steps: []syncstatus.Step{stepTo(failed, "", began), stepTo(retrying, "", later), stepTo(autoApplied, "", last)},
+			steps: []syncstatus.Step{stepTo(afterFailed, "", began), stepTo(retrying, "", later), stepTo(autoApplied, "", last)},
 			want:  v1alpha1.SyncRecord{State: autoApplied, AutoTriggered: true, StartedAt: stamp(began), Attempts: 2},
 		},
 		{
 			name: "what failed for an editor, and again", of: catalog,
-			steps: []syncstatus.Step{stepTo(failed, "jane", began), stepTo(retrying, "", later), stepTo(failed, "", last), stepTo(manualIntervention, "", last)},
+			steps: []syncstatus.Step{stepTo(afterFailed, "jane", began), stepTo(retrying, "", later), stepTo(afterFailed, "", last), stepTo(manualIntervention, "", last)},
 			want:  v1alpha1.SyncRecord{State: manualIntervention, Actor: "jane", StartedAt: stamp(began), Attempts: 2, Error: problem(last)},
 		},
 		{
@@ -112,7 +112,7 @@ func TestWhatComesWithAState(t *testing.T) {
 			want: v1alpha1.SyncRecord{State: retrying, AutoTriggered: true, StartedAt: stamp(later), Attempts: 2, Error: problem(later)},
 		},
 		{
-			name: "dependencies that nobody wants", of: dependency,
+			name: "dependencies that are obsolete", of: dependency,
 			steps: []syncstatus.Step{stepTo(pending, "", began), stepTo(dismissed, "joe", later)},
 			want:  v1alpha1.SyncRecord{State: dismissed, AutoTriggered: true, ResolvedAt: stamp(later), ResolvedBy: "joe"},
 		},
@@ -127,19 +127,19 @@ func TestWhatComesWithAState(t *testing.T) {
 	}
 }
 
-// What went wrong when a user has to look is said anew when it is another thing than the failure of before.
-func TestManualInterventionSaysWhatBlocks(t *testing.T) {
+// TestManualInterventionHasItsFailure has a failure that differs from the previous one.
+func TestManualInterventionHasItsFailure(t *testing.T) {
 	step := syncstatus.Step{
 		To: manualIntervention, At: later, Failure: &syncstatus.Failure{Reason: "PermissionLost", Message: "jane may no longer read production"},
 	}
-	got := walk(t, catalog, stepTo(failed, "jane", began), step).Error
+	got := walk(t, catalog, stepTo(afterFailed, "jane", began), step).Error
 	want := &v1alpha1.SyncError{Reason: "PermissionLost", Message: "jane may no longer read production", At: *stamp(later)}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("wrong error (-want +got):\n%s", diff)
 	}
 }
 
-func TestARunThatIsTriedAgainCountsFromTheStart(t *testing.T) {
+func TestRetriedRunsStartWithoutProgress(t *testing.T) {
 	record := in(environment, retrying, true)
 	record.Status.Progress = &v1alpha1.Progress{Done: 3, Total: 10}
 	record.Status.Failures, record.Status.Warnings = []v1alpha1.ObjectFailure{{Name: "app-config"}}, []string{"not copied"}
@@ -148,14 +148,14 @@ func TestARunThatIsTriedAgainCountsFromTheStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if moved.Status.Progress != nil {
-		t.Errorf("the progress of the last attempt is left: %v", moved.Status.Progress)
+		t.Errorf("the progress of the last attempt is not cleared: %v", moved.Status.Progress)
 	}
 	if moved.Status.Failures != nil || moved.Status.Warnings != nil {
-		t.Errorf("failures of the last attempt are left: %v, %v", moved.Status.Failures, moved.Status.Warnings)
+		t.Errorf("failures of the last attempt are not cleared: %v, %v", moved.Status.Failures, moved.Status.Warnings)
 	}
 }
 
-// A run that died is another attempt, and says nothing of what failed before.
+// TestResume checks that a resumed run is another attempt without the failures of the previous one.
 func TestResume(t *testing.T) {
 	record := in(environment, inProgress, true)
 	record.Status.Attempts, record.Status.Progress = 1, &v1alpha1.Progress{Done: 3, Total: 10}
@@ -165,10 +165,10 @@ func TestResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	if status := resumed.Status; status.State != inProgress || status.Attempts != 2 || status.Progress != nil || status.Failures != nil {
-		t.Errorf("it goes on as %+v", status)
+		t.Errorf("the resumed record is %+v", status)
 	}
 	if _, err := syncstatus.Resume(in(environment, retrying, true)); err == nil || !strings.Contains(err.Error(), "it is Retrying") {
-		t.Errorf("what has not begun goes on: %v", err)
+		t.Errorf("a record that is not InProgress was resumed: %v", err)
 	}
 }
 
@@ -181,28 +181,28 @@ func TestClaim(t *testing.T) {
 		t.Errorf("%v: %+v", err, again)
 	}
 	for name, claim := range map[string]func() (*v1alpha1.SyncStatus, error){
-		"by nobody": func() (*v1alpha1.SyncStatus, error) { return syncstatus.Claim(in(dependency, pending, true), "") },
-		"as it is done": func() (*v1alpha1.SyncStatus, error) {
+		"without a user": func() (*v1alpha1.SyncStatus, error) { return syncstatus.Claim(in(dependency, pending, true), "") },
+		"in progress": func() (*v1alpha1.SyncStatus, error) {
 			return syncstatus.Claim(in(dependency, inProgress, true), "jane")
 		},
-		"as it has ended": func() (*v1alpha1.SyncStatus, error) { return syncstatus.Claim(in(dependency, completed, true), "jane") },
+		"completed": func() (*v1alpha1.SyncStatus, error) { return syncstatus.Claim(in(dependency, completed, true), "jane") },
 	} {
 		if _, err := claim(); err == nil {
-			t.Errorf("%s, a record is claimed", name)
+			t.Errorf("%s: a record was claimed", name)
 		}
 	}
 }
 
-// However a record is moved: what it is about, who began it and when stay; it has ended exactly when it says when; it says
-// what is wrong exactly while something is; attempts never fall; and its sentence is never empty.
+// TestRandomWalks checks the invariants of random sequences of steps: subject, actor and detection time do not change; a record has an end
+// time exactly if it has ended, and an error exactly while its state has one; attempts never decrease; the summary is never empty.
 func TestRandomWalks(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 500 {
 		of := []v1alpha1.SyncType{catalog, environment, dependency}[random.IntN(3)]
 		actor := []string{"", "jane"}[random.IntN(2)]
-		firsts := syncstatus.Firsts(of)
+		firsts := syncstatus.InitialStates(of)
 		first := stepTo(firsts[random.IntN(len(firsts))], actor, began)
-		record, err := begin(of, first)
+		record, err := create(of, first)
 		if err != nil {
 			continue
 		}
@@ -215,7 +215,7 @@ func TestRandomWalks(t *testing.T) {
 			before := record.DeepCopy()
 			moved, err := syncstatus.Move(record, step)
 			if !equality.Semantic.DeepEqual(before, record) {
-				t.Fatalf("the record that was given has changed:\n%s", cmp.Diff(before, record))
+				t.Fatalf("Move has modified its argument:\n%s", cmp.Diff(before, record))
 			}
 			if err != nil {
 				continue
@@ -232,7 +232,7 @@ func checkInvariants(t *testing.T, of v1alpha1.SyncType, actor string, record *v
 	t.Helper()
 	status := record.Status
 	if record.Spec != spec(of) || status.Actor != actor || status.AutoTriggered != (actor == "") || !status.DetectedAt.Equal(stamp(detected)) {
-		t.Errorf("a record is about something else: %+v", record)
+		t.Errorf("the subject or the actor has changed: %+v", record)
 	}
 	if ended := syncstatus.Ended(record); ended != (status.ResolvedAt != nil) || !ended && status.ResolvedBy != "" {
 		t.Errorf("%s, resolved at %v by %q", status.State, status.ResolvedAt, status.ResolvedBy)
@@ -241,7 +241,7 @@ func checkInvariants(t *testing.T, of v1alpha1.SyncType, actor string, record *v
 		t.Errorf("%s, started at %v, %d attempts", status.State, status.StartedAt, status.Attempts)
 	}
 	switch status.State {
-	case failed, conflicted, manualIntervention, retrying:
+	case afterFailed, conflicted, manualIntervention, retrying:
 		if status.Error == nil {
 			t.Errorf("%s without a reason", status.State)
 		}
@@ -251,7 +251,7 @@ func checkInvariants(t *testing.T, of v1alpha1.SyncType, actor string, record *v
 		}
 	default:
 	}
-	if syncstatus.Sentence(record) == "" {
-		t.Errorf("%s has no sentence", status.State)
+	if syncstatus.Summary(record) == "" {
+		t.Errorf("%s has no summary", status.State)
 	}
 }

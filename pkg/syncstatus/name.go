@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	// alphabet is the one of names that the API server generates: without vowels it makes no words.
+	// alphabet is that of the API server's generated names. It has no vowels, so suffixes are not words.
 	alphabet = "bcdfghjklmnpqrstvwxz2456789"
-	// suffixLength makes 14 million suffixes.
+	// suffixLength allows for 14 million suffixes.
 	suffixLength = 5
-	// candidates is how many names a record may have. With 100 000 records of one subject, each of them is taken with a
-	// probability of 0.7 %, and all ten with one of 10⁻²¹.
+	// candidates is the number of possible names of a record. With 100 000 records of one subject, one of them is taken with a probability
+	// of 0.7 %, and all ten with a probability of 10⁻²¹.
 	candidates = 10
 )
 
-// Names returns the names that the record of a batch may have, the first choice first. They follow from what the record
-// is about, so that whoever records a batch again after an interruption finds what was recorded before.
+// Names returns the possible names of the record of a batch, in order of preference. They are computed from the spec, so an interrupted
+// caller finds the record that it has already written.
 func Names(spec v1alpha1.SyncStatusSpec) []string {
 	names := make([]string, candidates)
 	for i := range names {
@@ -38,7 +38,7 @@ func Names(spec v1alpha1.SyncStatusSpec) []string {
 func suffix(spec v1alpha1.SyncStatusSpec, choice int) string {
 	hash := sha256.New()
 	for _, part := range []string{string(spec.Type), string(spec.Subject.Kind), string(spec.Subject.UID), spec.Batch} {
-		// A hash takes everything. The length keeps two parts from reading as two others.
+		// Writes to a hash do not fail. The length makes the concatenation of the parts unambiguous.
 		_ = binary.Write(hash, binary.BigEndian, uint64(len(part)))
 		_, _ = io.WriteString(hash, part)
 	}
@@ -52,18 +52,17 @@ func suffix(spec v1alpha1.SyncStatusSpec, choice int) string {
 	return string(letters)
 }
 
-// editBatch is what the batches of edits begin with.
+// editBatch is the prefix of the batches of edits.
 const editBatch = "generation-"
 
-// EditBatch is the batch of an edit of the spec of a subject, by the generation that the edit has made.
+// EditBatch returns the batch of an edit of the spec of a subject, given the generation of the edit.
 func EditBatch(generation int64) string { return fmt.Sprint(editBatch, generation) }
 
-// IsEdit says whether a batch is that of an edit.
+// IsEdit reports whether a batch is that of an edit.
 func IsEdit(batch string) bool { return strings.HasPrefix(batch, editBatch) }
 
-// Find returns the record of a batch, or nil and the name that it is to have. Get returns the record of a name, with the API's
-// NotFound when there is none. When get has missed a record that took the name a moment ago, the API refuses to write the
-// new one over it, because a record's spec never changes.
+// Find returns the record of a batch, or nil and the name for a new record. get returns the record with a name, or the API's NotFound. If
+// get misses a record that was just created with the same name, the API rejects the new record, because the spec of a record is immutable.
 func Find(
 	spec v1alpha1.SyncStatusSpec, get func(name string) (*v1alpha1.SyncStatus, error),
 ) (found *v1alpha1.SyncStatus, name string, err error) {
@@ -87,7 +86,7 @@ func Find(
 	return nil, name, nil
 }
 
-// Labels returns the labels of a record, by which it is found: its subject and its type.
+// Labels returns the labels of a record: its subject and its type.
 func Labels(spec v1alpha1.SyncStatusSpec) map[string]string {
 	subject := v1alpha1.LabelCatalog
 	if spec.Subject.Kind == v1alpha1.SubjectEnvironment {

@@ -19,7 +19,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// store is what get reads from.
+// store has the records that get returns.
 type store map[string]*v1alpha1.SyncStatus
 
 var errNotFound = apierrors.NewNotFound(v1alpha1.Resource("syncstatuses"), "record")
@@ -43,21 +43,21 @@ func TestNames(t *testing.T) {
 	seen := map[string]bool{}
 	for _, name := range names {
 		if !shape.MatchString(name) || seen[name] {
-			t.Errorf("a wrong name, or one twice: %v", names)
+			t.Errorf("an invalid or duplicate name: %v", names)
 		}
 		seen[name] = true
 	}
 	if diff := cmp.Diff(names, syncstatus.Names(spec(catalog))); diff != "" {
-		t.Errorf("the names are others the second time:\n%s", diff)
+		t.Errorf("the names differ in the second call:\n%s", diff)
 	}
 	long := spec(catalog)
 	long.Subject.Name = strings.Repeat("a", 63)
 	if problems := utilvalidation.IsDNS1123Subdomain(syncstatus.Names(long)[0]); len(problems) > 0 {
-		t.Errorf("the longest subject's record has a name that is none: %v", problems)
+		t.Errorf("the record of the longest subject has an invalid name: %v", problems)
 	}
 }
 
-// Whatever is another thing has another name.
+// TestNamesDependOnEverything checks that each part of the spec changes the name.
 func TestNamesDependOnEverything(t *testing.T) {
 	base := spec(environment)
 	tests := map[string]func(*v1alpha1.SyncStatusSpec){
@@ -65,7 +65,7 @@ func TestNamesDependOnEverything(t *testing.T) {
 		"kind":  func(s *v1alpha1.SyncStatusSpec) { s.Subject.Kind = v1alpha1.SubjectAppCatalog },
 		"uid":   func(s *v1alpha1.SyncStatusSpec) { s.Subject.UID = "1235" },
 		"batch": func(s *v1alpha1.SyncStatusSpec) { s.Batch = "b2" },
-		"where one part ends": func(s *v1alpha1.SyncStatusSpec) {
+		"the boundary between parts": func(s *v1alpha1.SyncStatusSpec) {
 			s.Subject.UID, s.Batch = base.Subject.UID+types.UID(base.Batch[:1]), base.Batch[1:]
 		},
 	}
@@ -128,8 +128,8 @@ func TestFindFails(t *testing.T) {
 	}
 }
 
-// A busy catalog has a record every half minute for three days. Every batch gets a name of its own, though a few find their
-// first choice taken.
+// TestManyBatches has a record every half minute for three days. Each batch must get a different name, although some first choices are
+// taken.
 func TestManyBatches(t *testing.T) {
 	taken := store{}
 	one := spec(catalog)
@@ -149,7 +149,7 @@ func TestManyBatches(t *testing.T) {
 		taken.put(name, one)
 	}
 	if second == 0 {
-		t.Error("no first choice was taken: the test shows nothing")
+		t.Error("no first choice was taken, so the test checks nothing")
 	}
 }
 
@@ -159,7 +159,7 @@ func TestLabels(t *testing.T) {
 		environment: {"configbutler.ai/environment": "shop", "configbutler.ai/sync-type": "Environment"},
 		dependency:  {"configbutler.ai/environment": "shop", "configbutler.ai/sync-type": "Dependency"},
 	} {
-		record, err := begin(of, stepTo(syncstatus.Firsts(of)[0], "jane", began))
+		record, err := create(of, stepTo(syncstatus.InitialStates(of)[0], "jane", began))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +172,7 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-func TestEditsAreTold(t *testing.T) {
+func TestEditBatch(t *testing.T) {
 	if syncstatus.EditBatch(3) == syncstatus.EditBatch(13) || !syncstatus.IsEdit(syncstatus.EditBatch(3)) || syncstatus.IsEdit("b1") {
 		t.Errorf("the batch %s", syncstatus.EditBatch(3))
 	}

@@ -14,20 +14,20 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// Expired returns the records that are to go by a retention, which has its defaults, the oldest first. Those that are not
-// settled stay, and so do the newest of each subject.
+// Expired returns the records that a retention, which must have its defaults, does not keep, oldest first. Records that are not settled are
+// kept, as are the newest of each subject.
 func Expired(records []*v1alpha1.SyncStatus, retention v1alpha1.Retention, now time.Time) []*v1alpha1.SyncStatus {
-	return expired(records, retention, now, Settled)
+	return expiredBy(records, retention, now, Settled)
 }
 
-// ExpiredOrphans returns those that are to go of records whose subjects are gone. Nobody can go on with what they tell of,
-// so that none stays for that, nor because it is one of the newest of its subject.
+// ExpiredOrphans is Expired for records of deleted subjects. They need no further action, so neither those that are not settled nor the
+// newest of a subject are kept.
 func ExpiredOrphans(records []*v1alpha1.SyncStatus, retention v1alpha1.Retention, now time.Time) []*v1alpha1.SyncStatus {
 	retention.KeepPerSubject = ptr.To[int32](0)
-	return expired(records, retention, now, func(*v1alpha1.SyncStatus) bool { return true })
+	return expiredBy(records, retention, now, func(*v1alpha1.SyncStatus) bool { return true })
 }
 
-func expired(
+func expiredBy(
 	records []*v1alpha1.SyncStatus, retention v1alpha1.Retention, now time.Time, settled func(*v1alpha1.SyncStatus) bool,
 ) []*v1alpha1.SyncStatus {
 	bySubject := map[types.UID][]*v1alpha1.SyncStatus{}
@@ -42,7 +42,7 @@ func expired(
 			if i < int(*retention.KeepPerSubject) || !settled(record) {
 				continue
 			}
-			if i >= int(*retention.MaxPerSubject) || lastTouched(record).Before(oldest) {
+			if i >= int(*retention.MaxPerSubject) || lastChanged(record).Before(oldest) {
 				expired = append(expired, record)
 			}
 		}
@@ -51,12 +51,12 @@ func expired(
 	return expired
 }
 
-// compareAges orders records by when something was last done about them; names make the order the same each time.
+// compareAges orders records by their last change, then by name.
 func compareAges(a, b *v1alpha1.SyncStatus) int {
-	return cmp.Or(lastTouched(a).Compare(lastTouched(b)), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(lastChanged(a).Compare(lastChanged(b)), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-func lastTouched(record *v1alpha1.SyncStatus) time.Time {
+func lastChanged(record *v1alpha1.SyncStatus) time.Time {
 	last := record.Status.DetectedAt.Time
 	if started := record.Status.StartedAt; started != nil && started.After(last) {
 		last = started.Time

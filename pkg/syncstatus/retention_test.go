@@ -17,7 +17,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// aged is a record of a subject whose changes were seen some days ago.
+// aged returns a record of a subject whose changes were detected some days ago.
 func aged(subject types.UID, name string, days int, state v1alpha1.SyncState) *v1alpha1.SyncStatus {
 	record := in(catalog, state, true)
 	record.Name, record.Spec.Subject.UID = name, subject
@@ -41,8 +41,8 @@ func TestExpired(t *testing.T) {
 		{"the newest of each subject stay", 2, 1000, 90, []*v1alpha1.SyncStatus{
 			aged("a", "a1", 300, autoApplied), aged("a", "a2", 200, autoApplied), aged("a", "a3", 100, autoApplied), aged("b", "b1", 400, autoApplied),
 		}, []string{"a1"}},
-		{"what somebody works on stays", 0, 1, 90, []*v1alpha1.SyncStatus{
-			aged("a", "failed", 100, failed), aged("a", "retrying", 100, retrying), aged("a", "waiting", 100, manualIntervention),
+		{"a record that is not settled stays", 0, 1, 90, []*v1alpha1.SyncStatus{
+			aged("a", "failed", 100, afterFailed), aged("a", "retrying", 100, retrying), aged("a", "waiting", 100, manualIntervention),
 		}, nil},
 		{"what was dismissed late counts from then", 0, 1000, 90, []*v1alpha1.SyncStatus{dismissedLate}, nil},
 		{"more than there may be", 1, 2, 90, []*v1alpha1.SyncStatus{
@@ -63,12 +63,12 @@ func TestExpired(t *testing.T) {
 	}
 }
 
-// Nothing is left to do about the records of a subject that is gone, whatever their states.
+// TestExpiredOrphans has records of a deleted subject in different states.
 func TestExpiredOrphans(t *testing.T) {
-	triedLately := aged("a", "tried-lately", 200, failed)
+	triedLately := aged("a", "tried-lately", 200, afterFailed)
 	triedLately.Status.Error = &v1alpha1.SyncError{At: metav1.NewTime(later.AddDate(0, 0, -2))}
 	records := []*v1alpha1.SyncStatus{
-		aged("a", "new", 89, failed), triedLately, aged("a", "failed", 93, failed), aged("a", "retrying", 94, retrying),
+		aged("a", "new", 89, afterFailed), triedLately, aged("a", "failed", 93, afterFailed), aged("a", "retrying", 94, retrying),
 		aged("b", "waiting", 92, manualIntervention), aged("b", "applied", 91, applied),
 	}
 	var got []string
@@ -80,7 +80,7 @@ func TestExpiredOrphans(t *testing.T) {
 	}
 }
 
-// A catalog that changes all the time keeps as many records as the default allows, a quiet one its last ten for ever.
+// TestExpiredByDefault has a busy catalog, which keeps the default maximum, and a quiet one, which keeps its last ten records.
 func TestExpiredByDefault(t *testing.T) {
 	var records []*v1alpha1.SyncStatus
 	for i := range 1200 {
@@ -96,11 +96,11 @@ func TestExpiredByDefault(t *testing.T) {
 		counts[record.Spec.Subject.UID]++
 	}
 	if diff := cmp.Diff(map[types.UID]int{"busy": 200, "quiet": 2}, counts); diff != "" {
-		t.Errorf("wrong numbers of records go (-want +got):\n%s", diff)
+		t.Errorf("wrong numbers of expired records (-want +got):\n%s", diff)
 	}
 	retention := settings().Retention
 	retention.Days = ptr.To(int32(3650))
 	if got := len(syncstatus.Expired(records, retention, later)); got != 200 {
-		t.Errorf("%d records go by their number alone", got)
+		t.Errorf("%d records expire because of their number", got)
 	}
 }

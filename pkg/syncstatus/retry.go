@@ -11,8 +11,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// NextAttempt says when a record that is Failed is to be tried again, or that the attempts of the policy, which has its
-// defaults, are used up. It follows from the record alone, so that whoever takes over goes on where another has stopped.
+// NextAttempt returns when a Failed record is retried. left is false if no attempts of the policy, which must have its defaults, are left.
+// The result depends on the record only, so a new leader continues with the same schedule.
 func NextAttempt(record *v1alpha1.SyncStatus, policy v1alpha1.RetryPolicy) (at time.Time, left bool) {
 	status := &record.Status
 	if status.State != v1alpha1.SyncStateFailed || status.Error == nil || status.Attempts >= *policy.MaxAttempts {

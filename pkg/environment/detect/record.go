@@ -66,7 +66,7 @@ func (k *recorder) newRecord(ctx context.Context, environment *v1alpha1.Environm
 		case err != nil:
 			return nil, err
 		case found == nil:
-			record, err := syncstatus.New(syncstatus.Beginning{
+			record, err := syncstatus.New(syncstatus.Creation{
 				Namespace: environment.Namespace, Spec: spec, DetectedAt: batch.FirstSeen,
 				First: syncstatus.Step{To: v1alpha1.SyncStatePending, At: k.clock.Now()},
 			})

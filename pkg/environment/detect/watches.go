@@ -66,7 +66,7 @@ func (d *Detector) indexChanged(environment types.NamespacedName, changed []inde
 	for _, of := range changed {
 		d.changedEnvironments.add(of.Namespace, environment)
 		if copied, _ := d.config.Index.Differs(of, ""); copied {
-			d.intake.Look(intakeObject(of))
+			d.intake.Include(intakeObject(of))
 		}
 		d.queue.Add(of.Namespace)
 	}

@@ -21,7 +21,7 @@ import (
 // revised has a catalog record that an author has changed a workload, in a revision and a commit of its number.
 func (s *executorFixture) revised(catalog types.UID, revision int64, author, kind string) {
 	s.Helper()
-	record, err := syncstatus.New(syncstatus.Beginning{
+	record, err := syncstatus.New(syncstatus.Creation{
 		Namespace: s.environment.Namespace, DetectedAt: began, First: syncstatus.Step{To: v1alpha1.SyncStateAutoApplied, At: began},
 		Spec: v1alpha1.SyncStatusSpec{
 			Type: v1alpha1.SyncTypeCatalog, Batch: fmt.Sprint(revision),

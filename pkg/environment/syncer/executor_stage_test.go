@@ -132,7 +132,7 @@ func (s *executorFixture) now(name string) *v1alpha1.SyncStatus {
 // begin has the API hold a new record of the environment, taken through some states.
 func (s *executorFixture) begin(of v1alpha1.SyncType, states ...v1alpha1.SyncState) *v1alpha1.SyncStatus {
 	s.Helper()
-	record, err := syncstatus.New(syncstatus.Beginning{
+	record, err := syncstatus.New(syncstatus.Creation{
 		Namespace: s.environment.Namespace, DetectedAt: began,
 		Spec: v1alpha1.SyncStatusSpec{
 			Type: of, Batch: "b1", Subject: v1alpha1.SyncSubject{

@@ -24,7 +24,7 @@ func ValidateSyncStatus(record *configbutler.SyncStatus) field.ErrorList {
 	if names := namesOfRecord(&record.Spec); len(errs) == 0 && !slices.Contains(names, record.Name) {
 		errs = append(errs, field.NotSupported(metadataPath.Child("name"), record.Name, names))
 	}
-	firsts := syncstatus.Firsts(v1alpha1.SyncType(record.Spec.Type))
+	firsts := syncstatus.InitialStates(v1alpha1.SyncType(record.Spec.Type))
 	if len(firsts) > 0 {
 		errs = append(errs, validateOneOf(v1alpha1.SyncState(record.Status.State), statusPath.Child("state"), firsts...)...)
 	}

@@ -240,7 +240,7 @@ func TestSyncStatusUpdate(t *testing.T) {
 // What the one door makes of a record is what the API takes.
 func TestRecordsAsTheyAreMadeAreValid(t *testing.T) {
 	at := time.Unix(1000, 5)
-	first, err := syncstatus.New(syncstatus.Beginning{
+	first, err := syncstatus.New(syncstatus.Creation{
 		Namespace: "team-a", DetectedAt: at, First: syncstatus.Step{To: v1alpha1.SyncStatePending, By: "jane", At: at},
 		Spec: v1alpha1.SyncStatusSpec{
 			Type: v1alpha1.SyncTypeEnvironment, Subject: v1alpha1.SyncSubject{Kind: v1alpha1.SubjectEnvironment, Name: "alice", UID: "1"}, Batch: "b1",
@@ -263,7 +263,7 @@ func TestClaims(t *testing.T) {
 	spec := v1alpha1.SyncStatusSpec{
 		Type: v1alpha1.SyncTypeDependency, Subject: v1alpha1.SyncSubject{Kind: v1alpha1.SubjectEnvironment, Name: "alice", UID: "1"}, Batch: "b1",
 	}
-	waiting, err := syncstatus.New(syncstatus.Beginning{
+	waiting, err := syncstatus.New(syncstatus.Creation{
 		Namespace: "team-a", DetectedAt: time.Unix(1000, 0), First: syncstatus.Step{To: v1alpha1.SyncStatePending}, Spec: spec,
 	})
 	if err != nil {

@@ -13,25 +13,25 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// summary is what a record and a change call an object of their namespace.
-type summary struct{ kind, name string }
+// objectKey identifies an object of a namespace in records and changes.
+type objectKey struct{ kind, name string }
 
-// ChangedBy are those who made the changes of the objects that a record names, who changed most of them first.
+// ChangedBy returns the authors of the changes of recorded objects, sorted by the number of objects that they changed, greatest first.
 func ChangedBy(changes []Change, recorded []v1alpha1.ResourceSummary) []v1alpha1.SourceAuthor {
-	wanted := sets.New[summary]()
+	wanted := sets.New[objectKey]()
 	for _, change := range recorded {
-		wanted.Insert(summary{change.Type, change.Name})
+		wanted.Insert(objectKey{change.Type, change.Name})
 	}
-	objects := map[v1alpha1.SourceAuthor]sets.Set[summary]{}
+	objects := map[v1alpha1.SourceAuthor]sets.Set[objectKey]{}
 	for _, change := range changes {
-		object := summary{change.Kind, change.Name}
+		object := objectKey{change.Kind, change.Name}
 		if !wanted.Has(object) {
 			continue
 		}
 		for _, contribution := range change.Authors {
 			author := sourceAuthor(contribution.Author)
 			if objects[author] == nil {
-				objects[author] = sets.New[summary]()
+				objects[author] = sets.New[objectKey]()
 			}
 			objects[author].Insert(object)
 		}
@@ -45,7 +45,7 @@ func ChangedBy(changes []Change, recorded []v1alpha1.ResourceSummary) []v1alpha1
 	return out
 }
 
-// sourceAuthor is an author as records name one.
+// sourceAuthor converts an author to its form in records.
 func sourceAuthor(author attribution.Author) v1alpha1.SourceAuthor {
 	out := v1alpha1.SourceAuthor{Signal: v1alpha1.SignalUnknown}
 	switch author.Signal {

@@ -11,10 +11,10 @@ import (
 	syncstatuspending "github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
-func TestAuthorsAsRecordsNameThem(t *testing.T) {
+func TestChangedBy(t *testing.T) {
 	alice := attribution.Actor{Username: "alice", Name: "Alice", Email: "a@example.com", Groups: []string{"staff"}, ImpersonatedBy: "ci"}
-	told := v1alpha1.SourceAuthor{Username: "alice", Name: "Alice", Email: "a@example.com", ImpersonatedBy: "ci"}
-	with := func(signal v1alpha1.AttributionSignal) v1alpha1.SourceAuthor { told.Signal = signal; return told }
+	want := v1alpha1.SourceAuthor{Username: "alice", Name: "Alice", Email: "a@example.com", ImpersonatedBy: "ci"}
+	with := func(signal v1alpha1.AttributionSignal) v1alpha1.SourceAuthor { want.Signal = signal; return want }
 	for _, test := range []struct {
 		author attribution.Author
 		want   v1alpha1.SourceAuthor

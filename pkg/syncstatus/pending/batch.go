@@ -9,31 +9,31 @@ import (
 	"time"
 )
 
-// Batch is what has changed in a namespace within a window. It does not change any more.
+// Batch has the changes of a namespace within a window. It is immutable.
 type Batch struct {
-	// ID is the same whenever the batch is handed out, before a restart and after, and that of no other batch.
+	// ID is unique. It is the same each time that the batch is returned, also after a restart.
 	ID        string
 	Namespace string
-	// Changes are those that are known, by kind and name, each object once.
+	// Changes are the known changes, sorted by kind and name, each object once.
 	Changes []Change
-	// Resync says that there may be others: the whole namespace is to be compared with what is recorded, and what was
-	// deleted found out.
+	// Resync is true if Changes may be incomplete. Then the whole namespace must be compared with what is recorded, to find other changes
+	// and deletions.
 	Resync bool
-	// FirstSeen is when the first event came.
+	// FirstSeen is when the first event was received.
 	FirstSeen time.Time
 }
 
-// batch is a Batch that changes until it is closed. The mutex of its intake guards it.
+// batch is a Batch that changes until it is closed. It is guarded by the mutex of its intake.
 type batch struct {
 	namespace string
-	// number makes the keys of its rows.
+	// number is part of the keys of its rows.
 	number uint64
 	// id is empty while the batch is open.
 	id     string
 	resync bool
-	// overflowed says that changes have been dropped, and that further ones are not taken up.
+	// overflowed is true if the changes have been dropped. Further ones are dropped as well.
 	overflowed bool
-	// first is when the first event came; the window is counted from opened, which is the same but never in the future.
+	// first is when the first event was received. opened is the start of the window: the same time, but never in the future.
 	first, opened time.Time
 	changes       map[Object]*Change
 }
@@ -47,7 +47,7 @@ func newBatch(namespace string, number uint64, first time.Time) *batch {
 
 func (b *batch) isOpen() bool { return b.id == "" }
 
-// content is called for a batch that is closed.
+// content returns the content of a closed batch.
 func (b *batch) content() Batch {
 	out := Batch{ID: b.id, Namespace: b.namespace, Resync: b.resync, FirstSeen: b.first}
 	for _, object := range slices.SortedFunc(maps.Keys(b.changes), compareObjects) {

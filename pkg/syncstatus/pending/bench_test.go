@@ -12,14 +12,14 @@ import (
 	syncstatuspending "github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
-// BenchmarkStorm is 10 000 updates of 200 objects in 30 seconds of a clock that is stepped, and the batch of them.
+// BenchmarkStorm measures 10 000 updates of 200 objects in 30 seconds of a fake clock, and their batch.
 func BenchmarkStorm(b *testing.B) {
 	const updates, objects, length = 10_000, 200, 30 * time.Second
 	b.ReportAllocs()
 	for range b.N {
 		s := newStage(b)
 		i := s.open()
-		stop, before := s.run(i, silent()), heap()
+		stop, before := s.run(i, noNotices()), heap()
 		for n := range updates {
 			i.Add(by(fmt.Sprintf("user-%d", n%5), changed("shop", fmt.Sprintf("w%d", n%objects), n+1)))
 			s.clock.Step(length / updates)
@@ -43,7 +43,7 @@ func BenchmarkStorm(b *testing.B) {
 	}
 }
 
-// BenchmarkFull is what an intake holds that is as full as can be, each change with as many authors as are kept.
+// BenchmarkFull measures the memory of an intake at its capacity, with the maximum number of authors for each change.
 func BenchmarkFull(b *testing.B) {
 	for _, authors := range []int{1, 10} {
 		b.Run(fmt.Sprintf("authors=%d", authors), func(b *testing.B) {
@@ -64,7 +64,7 @@ func BenchmarkFull(b *testing.B) {
 	}
 }
 
-// heap is what is allocated and not garbage.
+// heap returns the size of the live heap.
 func heap() int64 {
 	var stats runtime.MemStats
 	runtime.GC()
@@ -72,7 +72,7 @@ func heap() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// BenchmarkAdd is what an event costs whoever tells of it.
+// BenchmarkAdd measures the cost of an event for the caller of Add.
 func BenchmarkAdd(b *testing.B) {
 	s := newStage(b)
 	i := s.open()

@@ -17,33 +17,33 @@ import (
 )
 
 const (
-	// maxAuthors bounds the authors of one change. Who was there last counts most.
+	// maxAuthors is the maximum number of authors of one change. The last ones are kept.
 	maxAuthors = 10
-	// maxAuthorBytes bounds what is kept of one author, so that no row is too large to be written.
+	// maxAuthorBytes is the maximum size of one author, so that no row is too large to be written.
 	maxAuthorBytes = 1 << 10
 )
 
-// Object names an object of a source namespace, whatever the version of its type.
+// Object identifies an object of a source namespace, in any API version.
 type Object struct {
 	schema.GroupKind
 	Namespace string
 	Name      string
 }
 
-// Event is one change of an object, as a watch or a comparison has told of it.
+// Event is one change of an object, reported by a watch or a comparison.
 type Event struct {
 	Object
-	// UID and ResourceVersion are those of the object after the change, or of its last state. A comparison that finds that
-	// an object is gone knows none.
+	// UID and ResourceVersion are those of the object after the change, or of its last state. They are empty for an object that a comparison
+	// has found to be deleted.
 	UID             types.UID
 	ResourceVersion string
-	// Removed says that the object is gone.
+	// Removed is true if the object was deleted.
 	Removed bool
 	// Author is who made the change.
 	Author attribution.Author
 }
 
-// EventOf is the event that an object has become what it is, or that it is gone.
+// EventOf returns the event of the current state of an object, or of its deletion.
 func EventOf(object *unstructured.Unstructured, removed bool, author attribution.Author) Event {
 	return Event{
 		Object: Object{GroupKind: object.GroupVersionKind().GroupKind(), Namespace: object.GetNamespace(), Name: object.GetName()},
@@ -51,7 +51,7 @@ func EventOf(object *unstructured.Unstructured, removed bool, author attribution
 	}
 }
 
-// Change is what the events of one object in one batch come to.
+// Change combines the events of one object in one batch.
 type Change struct {
 	Object
 	// UID, ResourceVersion and Removed are those of the newest event.
@@ -60,22 +60,22 @@ type Change struct {
 	Removed         bool
 	// FirstResourceVersion is that of the first event.
 	FirstResourceVersion string
-	// First and Last are when the first and the last event came.
+	// First and Last are when the first and the last event were received.
 	First, Last time.Time
-	// Events counts them. One that is told twice counts once; of an object that is only to be looked at, there are none.
+	// Events is the number of events. A repeated event counts once. It is 0 for an object that Include has added.
 	Events int
-	// Authors made them, who was there last at the end: the last ten at most.
+	// Authors are the last ten authors of the events, the most recent one last.
 	Authors []Contribution
 }
 
-// Contribution is how many events of a change somebody made.
+// Contribution is the number of events of a change by one author.
 type Contribution struct {
 	// Author has no groups.
 	Author attribution.Author `json:"author"`
 	Events int                `json:"events"`
 }
 
-// merge adds an event and says whether it is news.
+// merge adds an event. It returns false for a repeated event.
 func (c *Change) merge(event Event, now time.Time) bool {
 	switch order := c.order(event); {
 	case order == 0:
@@ -88,12 +88,12 @@ func (c *Change) merge(event Event, now time.Time) bool {
 	}
 	c.Last = now
 	c.Events++
-	c.contribute(event.Author)
+	c.addAuthor(event.Author)
 	return true
 }
 
-// order says whether an event is newer than all before it (1), older than the newest (-1), or the newest told again (0).
-// What has no order comes in order.
+// order returns whether an event is newer than all previous ones (1), older than the newest one (-1), or a repetition of the newest one (0).
+// Events that cannot be compared are assumed to be in order.
 func (c *Change) order(event Event) int {
 	if c.Events == 0 || event.UID != c.UID {
 		return 1
@@ -105,11 +105,11 @@ func (c *Change) order(event Event) int {
 	return order
 }
 
-// contribute counts an event of an author, who goes to the end.
-func (c *Change) contribute(author attribution.Author) {
-	author = kept(author)
+// addAuthor counts an event of an author, who becomes the last one.
+func (c *Change) addAuthor(author attribution.Author) {
+	author = storedAuthor(author)
 	one := Contribution{Author: author}
-	if i := slices.IndexFunc(c.Authors, func(there Contribution) bool { return sameAuthor(there.Author, author) }); i >= 0 {
+	if i := slices.IndexFunc(c.Authors, func(other Contribution) bool { return sameAuthor(other.Author, author) }); i >= 0 {
 		one.Events = c.Authors[i].Events
 		c.Authors = slices.Delete(c.Authors, i, i+1)
 	}
@@ -120,9 +120,9 @@ func (c *Change) contribute(author attribution.Author) {
 	c.Authors = append(c.Authors, one)
 }
 
-// kept is what is kept of an author. A name that is longer than any real one is left out rather than cut, which would make
-// it that of somebody else.
-func kept(author attribution.Author) attribution.Author {
+// storedAuthor returns the stored form of an author. An author that is too long is replaced by an unknown one. A truncated name could be that
+// of another user.
+func storedAuthor(author attribution.Author) attribution.Author {
 	author.Groups = nil
 	if author.Signal == "" {
 		author.Signal = attribution.Unknown
@@ -135,13 +135,13 @@ func kept(author attribution.Author) attribution.Author {
 	return author
 }
 
-// sameAuthor compares what tells authors apart. What an identity provider says beside the user's name may change.
+// sameAuthor compares the fields that identify an author. Name and email from the identity provider may change.
 func sameAuthor(a, b attribution.Author) bool {
 	return a.Username == b.Username && a.ImpersonatedBy == b.ImpersonatedBy && a.Signal == b.Signal &&
 		a.Manager == b.Manager && a.NamespaceDeletedBy == b.NamespaceDeletedBy
 }
 
-// compareObjects orders those of one namespace.
+// compareObjects orders the objects of one namespace.
 func compareObjects(a, b Object) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Group, b.Group))
 }

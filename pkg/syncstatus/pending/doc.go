@@ -1,31 +1,28 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pending answers what has changed in a source namespace and is not recorded yet.
+// Package pending collects changes of source namespaces in batches until they are recorded.
 //
-// What changes in a namespace gathers in a batch, one change per object however often the object changes. Some time after
-// its first event a batch is closed: it has an ID and stays as it is until it is done, and what changes meanwhile gathers in
-// the next one. Changes say which objects to look at and who was there, not what is in them: who records a batch looks at
-// the objects as they are then.
+// A batch has one change per object, however often the object changes. Some time after its first event a batch is closed: it gets an ID and
+// is immutable until it is done, and later changes are collected in the next batch. Changes have the names of objects and the authors of
+// their changes, but no content. The caller that records a batch reads the objects in their current state.
 //
-// # What is durable
+// # Durability
 //
-// Events are written a moment after they have come; when the process dies before, only who made them is lost, because who
-// watches a source has to compare it with what is recorded at each start anyway. A batch that has been handed out is
-// durable, with its ID: after a restart it is handed out again, with the same ID and the same changes, until it is done.
-// Whoever records it under its ID records it once.
+// Events are written shortly after they were received. A crash before that loses only their authors, because the caller must compare the
+// source with what is recorded at each start. A batch that was returned by Close is durable: after a restart it is returned again with the
+// same ID and the same changes, until it is done. A caller that records a batch under its ID records it once.
 //
 // # Rows
 //
 //	{namespace}/{number}                        a batch: its ID once it is closed, and whether it is a resync
 //	{namespace}/{number}/{group}/{kind}/{name}  a change in it
 //
-// The number is 16 hexadecimal digits and rises. A batch without a row of its own is open. Its changes are written before
-// the row that closes it, and a batch that is done goes with all its rows at once.
+// The number has 16 hexadecimal digits and increases. A batch without a row of its own is open. Its changes are written before the row that
+// closes it, and all rows of a batch that is done are deleted at once.
 //
-// # Bounds
+// # Limits
 //
-// There are at most so many changes as the capacity says. One more makes the namespace that has most of them in its open
-// batch drop all of these: its batch says instead that the namespace is to be compared with what is recorded (Resync), which
-// finds them and costs one row. Closed batches are never touched.
+// The number of changes is limited by the capacity. If it is exceeded, the largest open batch drops all of its changes. Instead, its
+// namespace must be compared with what is recorded (Resync), which finds the changes and takes one row. Closed batches are not affected.
 package pending

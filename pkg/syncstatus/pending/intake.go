@@ -16,57 +16,56 @@ import (
 	storetable "github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// DefaultCapacity is how many changes there may be over all namespaces.
+// DefaultCapacity is the default maximum number of changes in all namespaces.
 const DefaultCapacity = 10_000
 
-// ResyncReason is why a whole namespace is to be compared with what is recorded.
+// ResyncReason is why a whole namespace must be compared with what is recorded.
 type ResyncReason string
 
 const (
-	// Overflow says that there were more changes than there is room for.
+	// Overflow: the capacity was exceeded.
 	Overflow ResyncReason = "overflow"
-	// Missed says that a catalog could not be brought up to date with a batch.
+	// Missed: a catalog could not be updated with a batch.
 	Missed ResyncReason = "missed"
-	// Relisted says that a watch has begun, or begun again: what happened before is not known.
+	// Relisted: a watch has started or restarted, so events may have been missed.
 	Relisted ResyncReason = "relisted"
-	// Requested says that somebody asked for it.
+	// Requested: the caller has requested it.
 	Requested ResyncReason = "requested"
-	// Unreadable says that rows could not be read at the start.
+	// Unreadable: rows could not be decoded at the start.
 	Unreadable ResyncReason = "unreadable"
 )
 
-// Config is what an intake works with.
+// Config configures an intake.
 type Config struct {
-	// Clock says when events come.
+	// Clock is the source of the times of events; nil: the real clock.
 	Clock clock.Clock
-	// Capacity is how many changes there may be; 0 means DefaultCapacity.
+	// Capacity is the maximum number of changes; 0: DefaultCapacity.
 	Capacity int
-	// Metrics tell how it is; nil: nobody is told.
+	// Metrics are the metrics of the intake; nil: none are registered.
 	Metrics *Metrics
 }
 
-// Intake gathers events into batches. It may be used concurrently. There is one at a time for a table: that of the replica
-// that leads.
+// Intake collects events in batches. It is safe for concurrent use. Only one intake may use a table at a time: that of the leader.
 type Intake struct {
 	table    *storetable.Table
 	clock    clock.Clock
 	capacity int
 	metrics  *Metrics
-	// wake makes Run publish news.
+	// wake makes Run publish notices.
 	wake chan struct{}
 
-	// mu guards what follows. It is not held during writes.
+	// mu guards the following fields. It is not held during writes.
 	mu sync.Mutex
-	// buffer has what the store does not have as it is.
+	// buffer has the rows that are not yet written in their current state.
 	buffer *storetable.Buffer[unwritten]
-	// namespaces have their batches, the oldest first. All but the last one are closed, or were when a process died.
+	// namespaces are the batches by namespace, oldest first. Only the last one can be open.
 	namespaces map[string][]*batch
-	// changes counts those of all batches.
+	// changes is the number of changes in all batches.
 	changes int
-	news    news
+	notices notices
 }
 
-// Add takes events up. It does not wait: Run makes them durable a moment later.
+// Add adds events. It does not block: Run writes them shortly afterwards.
 func (i *Intake) Add(events ...Event) {
 	now := i.clock.Now()
 	i.mu.Lock()
@@ -83,7 +82,7 @@ func (i *Intake) add(event Event, now time.Time) {
 	if found {
 		i.metrics.deduplicated.Inc()
 	} else {
-		if !i.makeRoom(b) {
+		if !i.reserve(b) {
 			i.metrics.deduplicated.Inc()
 			return
 		}
@@ -96,15 +95,15 @@ func (i *Intake) add(event Event, now time.Time) {
 	}
 }
 
-// Look has objects read with the batch that is open although nothing has told that they have changed. Those that have are as they
-// were. Like Add it does not wait.
-func (i *Intake) Look(objects ...Object) {
+// Include adds objects to the open batch without an event, so that they are read with it. Objects that are already in the batch do not
+// change. Like Add it does not block.
+func (i *Intake) Include(objects ...Object) {
 	now := i.clock.Now()
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, object := range objects {
 		b := i.open(object.Namespace, now)
-		if b.changes[object] == nil && i.makeRoom(b) {
+		if b.changes[object] == nil && i.reserve(b) {
 			b.changes[object] = &Change{Object: object, First: now, Last: now}
 			i.writeChange(b, object)
 			i.changes++
@@ -113,8 +112,7 @@ func (i *Intake) Look(objects ...Object) {
 	i.measure()
 }
 
-// Resync says that a namespace is to be compared with what is recorded. Changes that are known stay known. Like Add it does
-// not wait.
+// Resync requests that a namespace is compared with what is recorded. Known changes are kept. Like Add it does not block.
 func (i *Intake) Resync(namespace string, reason ResyncReason) {
 	now := i.clock.Now()
 	i.mu.Lock()
@@ -128,7 +126,7 @@ func (i *Intake) Resync(namespace string, reason ResyncReason) {
 	i.measure()
 }
 
-// open returns the open batch of a namespace, a new one if need be.
+// open returns the open batch of a namespace. It creates one if there is none.
 func (i *Intake) open(namespace string, now time.Time) *batch {
 	batches := i.namespaces[namespace]
 	number := uint64(now.UnixNano())
@@ -141,12 +139,12 @@ func (i *Intake) open(namespace string, now time.Time) *batch {
 	}
 	b := newBatch(namespace, number, now)
 	i.namespaces[namespace] = append(batches, b)
-	i.news.opened.Insert(namespace)
+	i.notices.opened.Insert(namespace)
 	i.notify()
 	return b
 }
 
-// notify makes Run publish news.
+// notify makes Run publish notices.
 func (i *Intake) notify() {
 	select {
 	case i.wake <- struct{}{}:
@@ -162,8 +160,8 @@ func (i *Intake) oldest(namespace string) *batch {
 	return nil
 }
 
-// Due says how long it is until the next batch of a namespace is to be closed: 0 when its first event was a window ago, and
-// for one that is closed and not done. False says that there is none.
+// Due returns the time until the next batch of a namespace must be closed. It is 0 if the window since the first event has passed, and for a
+// closed batch that is not done. Due returns false if there is no batch.
 func (i *Intake) Due(namespace string, window time.Duration) (time.Duration, bool) {
 	now := i.clock.Now()
 	i.mu.Lock()
@@ -175,15 +173,15 @@ func (i *Intake) Due(namespace string, window time.Duration) (time.Duration, boo
 	case !b.isOpen():
 		return 0, true
 	case b.opened.After(now):
-		// The clock has been put back: without this, the batch would wait for as long as that was.
+		// The clock was set back. Without this, the batch would wait for that time in addition.
 		b.opened = now
 	}
 	return max(0, window-now.Sub(b.opened)), true
 }
 
-// Close closes the oldest batch of a namespace, however old it is, and returns it; false says that there is none. A batch
-// that is closed already, and not done, is returned again as it is. When Close fails, the batch is closed nevertheless, but
-// not durable, and Close is to be called again.
+// Close closes the oldest batch of a namespace, regardless of its age, and returns it. It returns false if there is none. A batch that is
+// already closed, and not done, is returned again unchanged. If Close fails, the batch is closed but not durable, and Close must be called
+// again.
 func (i *Intake) Close(ctx context.Context, namespace string) (Batch, bool, error) {
 	i.mu.Lock()
 	b := i.oldest(namespace)
@@ -204,7 +202,7 @@ func (i *Intake) Close(ctx context.Context, namespace string) (Batch, bool, erro
 	return b.content(), true, nil
 }
 
-// Done forgets a batch: it is recorded, or nobody wants it any more. When it fails, it is to be called again.
+// Done deletes a batch that has been recorded, or is no longer needed. If it fails, it must be called again.
 func (i *Intake) Done(ctx context.Context, done Batch) error {
 	return i.buffer.Exclusive(ctx, func(ctx context.Context) error {
 		b := i.find(done)
@@ -212,7 +210,7 @@ func (i *Intake) Done(ctx context.Context, done Batch) error {
 			return nil
 		}
 		if err := i.table.DeleteRange(ctx, b.key(), b.rowsEnd()); err != nil {
-			return fmt.Errorf("forget batch %s of namespace %s: %w", done.ID, done.Namespace, err)
+			return fmt.Errorf("delete batch %s of namespace %s: %w", done.ID, done.Namespace, err)
 		}
 		i.forget(b)
 		return nil

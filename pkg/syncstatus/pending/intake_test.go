@@ -48,18 +48,18 @@ func TestWindow(t *testing.T) {
 	s.done(i, batch)
 	due(window, 0, false)
 	if batch, some, err := i.Close(t.Context(), "shop"); some || err != nil {
-		t.Errorf("there is another batch: %v, %v", batch, err)
+		t.Errorf("another batch exists: %v, %v", batch, err)
 	}
 	expect(t, "rows", s.rows(), nil)
 }
 
-// TestClockPutBack has a clock that was an hour ahead.
-func TestClockPutBack(t *testing.T) {
+// TestClockSetBack has a clock that was an hour ahead.
+func TestClockSetBack(t *testing.T) {
 	s := newStage(t)
 	i := s.open()
 	i.Add(changed("shop", "web", 1))
-	s.store.live()
-	s.run(i, silent())
+	s.store.restart()
+	s.run(i, noNotices())
 	s.eventually("the change is written", func() bool { return len(s.rows()) == 1 })
 	for name, at := range map[string]*syncstatuspending.Intake{"running": i, "started again": s.open()} {
 		s.clock.SetTime(noon.Add(-time.Hour))
@@ -88,14 +88,14 @@ func TestNewestWins(t *testing.T) {
 		want   string
 	}{
 		"in order":                       {[]syncstatuspending.Event{changed("shop", "web", 9), changed("shop", "web", 10)}, "web 10 x2"},
-		"told twice":                     {[]syncstatuspending.Event{changed("shop", "web", 9), changed("shop", "web", 9)}, "web 9 x1"},
+		"repeated":                       {[]syncstatuspending.Event{changed("shop", "web", 9), changed("shop", "web", 9)}, "web 9 x1"},
 		"late":                           {[]syncstatuspending.Event{changed("shop", "web", 10), changed("shop", "web", 9)}, "web 10 x2"},
 		"removed":                        {[]syncstatuspending.Event{changed("shop", "web", 9), removed("shop", "web", 10)}, "web 10 removed x2"},
-		"removed, told twice":            {[]syncstatuspending.Event{removed("shop", "web", 10), removed("shop", "web", 10)}, "web 10 removed x1"},
+		"removed, repeated":              {[]syncstatuspending.Event{removed("shop", "web", 10), removed("shop", "web", 10)}, "web 10 removed x1"},
 		"found to be removed":            {[]syncstatuspending.Event{changed("shop", "web", 10), without(removed("shop", "web", 0))}, "web  removed x2"},
 		"removed, by the version before": {[]syncstatuspending.Event{changed("shop", "web", 10), removed("shop", "web", 10)}, "web 10 removed x2"},
-		"made anew":                      {[]syncstatuspending.Event{removed("shop", "web", 10), reborn(11)}, "web 11 x2"},
-		"made anew in another cluster":   {[]syncstatuspending.Event{changed("shop", "web", 10), reborn(2)}, "web 2 x2"},
+		"recreated":                      {[]syncstatuspending.Event{removed("shop", "web", 10), reborn(11)}, "web 11 x2"},
+		"recreated in another cluster":   {[]syncstatuspending.Event{changed("shop", "web", 10), reborn(2)}, "web 2 x2"},
 	} {
 		s := newStage(t)
 		i := s.open()
@@ -105,14 +105,14 @@ func TestNewestWins(t *testing.T) {
 	}
 }
 
-// TestLook has objects looked at, before and after events of them.
-func TestLook(t *testing.T) {
+// TestInclude adds objects without events, before and after events of them.
+func TestInclude(t *testing.T) {
 	s := newStage(t)
 	i := s.open()
 	object := func(name string) syncstatuspending.Object { return changed("shop", name, 0).Object }
 	i.Add(by("eve", changed("shop", "web", 1)))
-	i.Look(object("web"), object("api"), object("db"))
-	i.Look(object("db"))
+	i.Include(object("web"), object("api"), object("db"))
+	i.Include(object("db"))
 	i.Add(by("adam", changed("shop", "api", 2)))
 	for _, name := range []string{"running", "started again"} {
 		batch := s.closed(i, "shop")
@@ -128,13 +128,13 @@ func TestLook(t *testing.T) {
 	full.capacity = 1
 	i = full.open()
 	i.Add(changed("shop", "web", 1))
-	i.Look(object("api"))
+	i.Include(object("api"))
 	if batch := full.closed(i, "shop"); !batch.Resync || len(batch.Changes) > 0 {
-		t.Errorf("more than there is room for: %+v", batch)
+		t.Errorf("more changes than the capacity: %+v", batch)
 	}
 }
 
-func TestObjectsAreToldApart(t *testing.T) {
+func TestObjectsAreDistinct(t *testing.T) {
 	s := newStage(t)
 	i := s.open()
 	config := changed("shop", "web", 1)
@@ -150,7 +150,7 @@ func TestObjectsAreToldApart(t *testing.T) {
 	})
 	again := s.open()
 	if diff := cmp.Diff(s.closed(i, "shop"), s.closed(again, "shop")); diff != "" {
-		t.Errorf("another batch after a restart:\n%s", diff)
+		t.Errorf("a different batch after a restart:\n%s", diff)
 	}
 	s.done(again, s.closed(again, "shop"))
 	expect(t, "rows that are left", s.rows(), []string{"shop-2/#", "shop-2/#/apps/Deployment/web"})
@@ -184,11 +184,11 @@ func TestAuthors(t *testing.T) {
 		t.Errorf("authors:\n%s", diff)
 	}
 	if diff := cmp.Diff(batch, s.closed(s.open(), "shop")); diff != "" {
-		t.Errorf("another batch after a restart:\n%s", diff)
+		t.Errorf("a different batch after a restart:\n%s", diff)
 	}
 }
 
-func TestAuthorsAreBounded(t *testing.T) {
+func TestAuthorsAreLimited(t *testing.T) {
 	s := newStage(t)
 	i := s.open()
 	const users = 1000
@@ -218,7 +218,7 @@ func TestEventOf(t *testing.T) {
 	}
 }
 
-// TestEventsWhileABatchIsRecorded go to the next batch.
+// TestEventsWhileABatchIsRecorded checks that they are added to the next batch.
 func TestEventsWhileABatchIsRecorded(t *testing.T) {
 	s := newStage(t)
 	i := s.open()
@@ -242,7 +242,7 @@ func TestEventsWhileABatchIsRecorded(t *testing.T) {
 	}
 	s.done(i, first)
 	if diff := cmp.Diff(second, s.closed(i, "shop")); diff != "" {
-		t.Errorf("the end of one batch has changed another:\n%s", diff)
+		t.Errorf("Done of one batch has changed another:\n%s", diff)
 	}
 	expect(t, "another namespace", names(s.closed(i, "other").Changes), []string{"web 4 x1"})
 }
@@ -273,7 +273,7 @@ func TestResyncKeepsChanges(t *testing.T) {
 	s.done(i, s.closed(i, "shop"))
 	i.Add(changed("shop", "web", 3))
 	if batch := s.closed(i, "shop"); batch.Resync {
-		t.Error("a resync was done, and is not over")
+		t.Error("a resync is not done after Done")
 	}
 }
 
@@ -282,7 +282,7 @@ func TestIDsAreUnique(t *testing.T) {
 	seen := map[string]bool{}
 	i := s.open()
 	for n := range 100 {
-		// The clock stands, and is put back.
+		// The clock stops, and is set back.
 		if n == 50 {
 			s.clock.SetTime(noon.Add(-time.Minute))
 		}
@@ -299,7 +299,7 @@ func TestIDsAreUnique(t *testing.T) {
 	}
 }
 
-func TestRowsThatCannotBeRead(t *testing.T) {
+func TestUnreadableRows(t *testing.T) {
 	s := newStage(t)
 	i := s.open()
 	i.Add(changed("shop", "web", 1), changed("shop", "api", 2), changed("other", "web", 3))
@@ -320,7 +320,7 @@ func TestRowsThatCannotBeRead(t *testing.T) {
 		}
 	}
 	for _, key := range []string{"shop/x/y", "third/number", "fourth"} {
-		if err := table.Put(t.Context(), workstoreRow(key, "{}")); err != nil {
+		if err := table.Put(t.Context(), tableRow(key, "{}")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -328,23 +328,23 @@ func TestRowsThatCannotBeRead(t *testing.T) {
 	first := s.closed(i, "shop")
 	expect(t, "what can be read", names(first.Changes), []string{"api 2 x1"})
 	if first.ID != recorded.ID || first.Resync {
-		t.Errorf("the batch that may have been recorded is another: %+v", first)
+		t.Errorf("the batch that may have been recorded has changed: %+v", first)
 	}
 	s.done(i, first)
 	for _, namespace := range []string{"shop", "third", "fourth"} {
 		if batch := s.closed(i, namespace); !batch.Resync {
-			t.Errorf("%s is not to be compared: %+v", namespace, batch)
+			t.Errorf("%s is not compared: %+v", namespace, batch)
 		}
 	}
 	if batch := s.closed(i, "other"); batch.Resync {
-		t.Errorf("other is to be compared: %+v", batch)
+		t.Errorf("other is compared: %+v", batch)
 	}
 	for row, err := range table.Scan(t.Context(), "") {
 		if err != nil {
 			t.Fatal(err)
 		}
 		if slices.Contains(broken, row.Key) || row.Key == "fourth" || row.Key == "third/number" {
-			t.Errorf("%s is still there", row.Key)
+			t.Errorf("%s was not deleted", row.Key)
 		}
 	}
 }

@@ -13,14 +13,14 @@ import (
 	storetable "github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// TableName is that of the table of the work store that the intake of catalogs is kept in.
+// TableName is the name of the table of the work store that has the intake of catalogs.
 const TableName = "catalog-intake"
 
-// Open returns the intake that a table holds, as an earlier process left it.
+// Open returns the intake that is stored in a table.
 func Open(ctx context.Context, table *storetable.Table, config Config) (*Intake, error) {
 	i := &Intake{
 		table: table, clock: config.Clock, capacity: config.Capacity, metrics: config.Metrics,
-		wake: make(chan struct{}, 1), namespaces: map[string][]*batch{}, news: newNews(),
+		wake: make(chan struct{}, 1), namespaces: map[string][]*batch{}, notices: newNotices(),
 	}
 	if i.clock == nil {
 		i.clock = clock.RealClock{}
@@ -35,15 +35,15 @@ func Open(ctx context.Context, table *storetable.Table, config Config) (*Intake,
 	i.metrics.capacity.Set(float64(i.capacity))
 	unreadable, err := i.restore(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read what has changed in sources: %w", err)
+		return nil, fmt.Errorf("read pending changes: %w", err)
 	}
 	if err := i.replace(ctx, unreadable); err != nil {
-		return nil, fmt.Errorf("replace what cannot be read of what has changed in sources: %w", err)
+		return nil, fmt.Errorf("replace unreadable pending changes: %w", err)
 	}
 	return i, nil
 }
 
-// restore reads the table and returns the keys of rows that this version cannot read.
+// restore reads the table, and returns the keys of rows that this version cannot decode.
 func (i *Intake) restore(ctx context.Context) (unreadable []string, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -52,7 +52,7 @@ func (i *Intake) restore(ctx context.Context) (unreadable []string, err error) {
 			return nil, err
 		}
 		if err := i.restoreRow(row); err != nil {
-			klog.FromContext(ctx).Error(err, "A namespace will be compared because a row cannot be read",
+			klog.FromContext(ctx).Error(err, "Failed to decode pending change, comparing its namespace",
 				"row", i.table.FullKey(row.Key))
 			unreadable = append(unreadable, row.Key)
 		}
@@ -66,7 +66,7 @@ func (i *Intake) restore(ctx context.Context) (unreadable []string, err error) {
 	return unreadable, nil
 }
 
-// restoreRow adds a row to its batch. Rows come batch by batch, and those of a batch with that of the batch first.
+// restoreRow adds a row to its batch. Rows are read batch by batch, and the row of a batch before those of its changes.
 func (i *Intake) restoreRow(row storetable.Row) error {
 	at, err := parseKey(row.Key)
 	if err != nil {
@@ -84,8 +84,8 @@ func (i *Intake) restoreRow(row storetable.Row) error {
 	return nil
 }
 
-// restored makes a batch what it was when it was written. Its first event is not later than that of any change, and the
-// changes of one that has overflowed are only those that were to be removed.
+// restored completes a restored batch. Its first event is not later than that of any change. Stored changes of a batch that has overflowed
+// are those that were not yet deleted.
 func (i *Intake) restored(b *batch) {
 	if b.overflowed && len(b.changes) > 0 {
 		clear(b.changes)
@@ -99,13 +99,13 @@ func (i *Intake) restored(b *batch) {
 	b.opened = b.first
 }
 
-// replace has the namespaces of rows that cannot be read compared, and then forgets the rows.
+// replace requests a comparison of the namespaces of unreadable rows, and then deletes the rows.
 func (i *Intake) replace(ctx context.Context, unreadable []string) error {
 	if len(unreadable) == 0 {
 		return nil
 	}
 	for _, key := range unreadable {
-		at, _ := parseKey(key) // The namespace is known in any case.
+		at, _ := parseKey(key) // parseKey returns the namespace even with an error.
 		i.Resync(at.namespace, Unreadable)
 	}
 	if err := i.buffer.Flush(ctx); err != nil {

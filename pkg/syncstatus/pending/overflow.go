@@ -10,15 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// The parts of the capacity, in percent, from which on people are told, and below which they may be told again.
+// Percentages of the capacity: from fillingPercent on Filling is called, and below relaxedPercent it may be called again.
 const (
 	fillingPercent  = 70
 	relaxedPercent  = 50
 	hundredPercents = 100
 )
 
-// news is what Run has not published yet.
-type news struct {
+// notices are what Run has not published yet.
+type notices struct {
 	opened, overflowed sets.Set[string]
 	// filling is set when the intake becomes nearly full. nearlyFull remains set until there is room again.
 	filling, nearlyFull bool
@@ -26,17 +26,17 @@ type news struct {
 	blocked []error
 }
 
-func newNews() news { return news{opened: sets.New[string](), overflowed: sets.New[string]()} }
+func newNotices() notices { return notices{opened: sets.New[string](), overflowed: sets.New[string]()} }
 
-// makeRoom lets a batch take one more change up, and returns false if it does not take any: it has overflowed.
-func (i *Intake) makeRoom(b *batch) bool {
+// reserve makes room for one more change in a batch. It returns false if the batch has overflowed.
+func (i *Intake) reserve(b *batch) bool {
 	if !b.overflowed && i.changes >= i.capacity {
 		i.overflow(i.fullest(b))
 	}
 	return !b.overflowed
 }
 
-// fullest returns the open batch that has most changes, with one more in the batch given.
+// fullest returns the open batch with the most changes, counting one more in the growing batch.
 func (i *Intake) fullest(growing *batch) *batch {
 	fullest, most := growing, len(growing.changes)+1
 	for _, batches := range i.namespaces {
@@ -44,7 +44,7 @@ func (i *Intake) fullest(growing *batch) *batch {
 		if !b.isOpen() || b == growing || len(b.changes) < most {
 			continue
 		}
-		// Of several, who was there first stays; the one that grows goes first.
+		// Of several, the growing one is preferred, then the newest.
 		if len(b.changes) > most || fullest != growing && b.number > fullest.number {
 			fullest, most = b, len(b.changes)
 		}
@@ -61,12 +61,12 @@ func (i *Intake) overflow(b *batch) {
 	b.changes, b.resync, b.overflowed = map[Object]*Change{}, true, true
 	i.writeHead(b)
 	i.buffer.Add(unwritten{batch: b, part: droppedPart}, 0)
-	i.news.overflowed.Insert(b.namespace)
+	i.notices.overflowed.Insert(b.namespace)
 	i.notify()
 	i.metrics.resyncs.WithLabelValues(string(Overflow)).Inc()
 }
 
-// Busiest are the namespaces that have most changes, the one that has most first: as many as asked for, at most.
+// Busiest returns the namespaces with the most changes, in descending order, at most the given number.
 func (i *Intake) Busiest(most int) []string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -84,14 +84,14 @@ func (i *Intake) Busiest(most int) []string {
 	return out[:min(most, len(out))]
 }
 
-// measure looks how full the intake is.
+// measure updates the metrics and the fill level. The caller holds mu.
 func (i *Intake) measure() {
 	i.metrics.objects.Set(float64(i.changes))
 	switch percent := i.changes * hundredPercents / i.capacity; {
-	case percent >= fillingPercent && !i.news.nearlyFull:
-		i.news.filling, i.news.nearlyFull = true, true
+	case percent >= fillingPercent && !i.notices.nearlyFull:
+		i.notices.filling, i.notices.nearlyFull = true, true
 		i.notify()
 	case percent < relaxedPercent:
-		i.news.nearlyFull = false
+		i.notices.nearlyFull = false
 	}
 }

@@ -12,8 +12,8 @@ import (
 	syncstatuspending "github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
-// several are events of so many objects of a namespace.
-func several(namespace string, count int) []syncstatuspending.Event {
+// manyEvents returns events of a number of objects of a namespace.
+func manyEvents(namespace string, count int) []syncstatuspending.Event {
 	events := make([]syncstatuspending.Event, count)
 	for n := range events {
 		events[n] = changed(namespace, fmt.Sprintf("w%05d", n), n+1)
@@ -21,16 +21,16 @@ func several(namespace string, count int) []syncstatuspending.Event {
 	return events
 }
 
-func TestFullestNamespaceIsComparedInstead(t *testing.T) {
+func TestOverflowDropsTheLargestBatch(t *testing.T) {
 	s := newStage(t)
 	s.capacity = 10
 	i := s.open()
 	before := metric(t, "resyncs_total", string(syncstatuspending.Overflow))
-	i.Add(several("shop", 6)...)
-	i.Add(several("bank", 4)...)
+	i.Add(manyEvents("shop", 6)...)
+	i.Add(manyEvents("bank", 4)...)
 	i.Add(changed("shop", "w00001", 99), changed("bank", "w00001", 99))
 	if got := metric(t, "resyncs_total", string(syncstatuspending.Overflow)) - before; got != 0 {
-		t.Fatalf("%v overflows without an object too many", got)
+		t.Fatalf("%v overflows at the capacity", got)
 	}
 	i.Add(changed("bank", "w00004", 100))
 	i.Add(changed("shop", "w00001", 101), changed("shop", "new", 102))
@@ -46,7 +46,7 @@ func TestFullestNamespaceIsComparedInstead(t *testing.T) {
 			t.Errorf("shop: %+v", shop)
 		}
 		if bank.Resync {
-			t.Error("bank is to be compared as well")
+			t.Error("bank is compared as well")
 		}
 		expect(t, "bank", names(bank.Changes), []string{"w00000 1 x1", "w00001 99 x2", "w00002 3 x1", "w00003 4 x1", "w00004 100 x1"})
 		i = s.open()
@@ -54,43 +54,43 @@ func TestFullestNamespaceIsComparedInstead(t *testing.T) {
 	s.done(i, s.closed(i, "shop"))
 	i.Add(changed("shop", "web", 1))
 	if after := s.closed(i, "shop"); after.Resync || len(after.Changes) != 1 {
-		t.Errorf("the overflow goes on: %+v", after)
+		t.Errorf("the next batch has overflowed: %+v", after)
 	}
 }
 
-// TestOverflowOfWhatIsWritten lets a namespace overflow whose changes the store has.
-func TestOverflowOfWhatIsWritten(t *testing.T) {
+// TestOverflowOfWrittenChanges overflows a batch whose changes have been written.
+func TestOverflowOfWrittenChanges(t *testing.T) {
 	s := newStage(t)
 	s.capacity = 10
 	i := s.open()
 	var overflowed atomic.Value
-	notices := silent()
+	notices := noNotices()
 	notices.Overflowed = func(namespace string) { overflowed.Store(namespace) }
 	s.run(i, notices)
-	i.Add(several("shop", 10)...)
+	i.Add(manyEvents("shop", 10)...)
 	s.eventually("the changes are written", func() bool { return len(s.rows()) == 10 })
 	i.Add(changed("bank", "web", 1))
-	s.eventually("one row stands for all", func() bool {
+	s.eventually("one row is left", func() bool {
 		return slices.Equal(s.rows(), []string{"bank/#/apps/Deployment/web", "shop/#"})
 	})
 	if got := overflowed.Load(); got != "shop" {
-		t.Errorf("told of %v", got)
+		t.Errorf("notified of %v", got)
 	}
 	if batch := s.closed(s.open(), "shop"); !batch.Resync || len(batch.Changes) > 0 {
 		t.Errorf("after a restart: %+v", batch)
 	}
 }
 
-// TestClosedBatchesDoNotOverflow has no room left but that of batches that are being recorded.
+// TestClosedBatchesDoNotOverflow has closed batches that use the whole capacity.
 func TestClosedBatchesDoNotOverflow(t *testing.T) {
 	s := newStage(t)
 	s.capacity = 10
 	i := s.open()
-	i.Add(several("shop", 10)...)
+	i.Add(manyEvents("shop", 10)...)
 	closed := s.closed(i, "shop")
 	i.Add(changed("bank", "web", 1), changed("shop", "web", 2), changed("bank", "api", 3))
 	if again := s.closed(i, "shop"); len(again.Changes) != 10 || again.Resync || again.ID != closed.ID {
-		t.Errorf("a closed batch was touched: %+v", again)
+		t.Errorf("a closed batch has changed: %+v", again)
 	}
 	if bank := s.closed(i, "bank"); !bank.Resync || len(bank.Changes) != 0 {
 		t.Errorf("bank: %+v", bank)
@@ -99,13 +99,13 @@ func TestClosedBatchesDoNotOverflow(t *testing.T) {
 	if next := s.closed(i, "shop"); !next.Resync {
 		t.Errorf("the next batch of shop: %+v", next)
 	}
-	i.Add(several("mill", 10)...)
+	i.Add(manyEvents("mill", 10)...)
 	if mill := s.closed(i, "mill"); mill.Resync || len(mill.Changes) != 10 {
-		t.Errorf("there is no room after what was recorded is done: %+v", mill)
+		t.Errorf("the capacity is exceeded after Done: %+v", mill)
 	}
 }
 
-// TestFloodOfOneNamespace is about the default capacity: others keep their changes.
+// TestFloodOfOneNamespace exceeds the default capacity with one namespace. The others must keep their changes.
 func TestFloodOfOneNamespace(t *testing.T) {
 	s := newStage(t)
 	i := s.open()
@@ -113,9 +113,9 @@ func TestFloodOfOneNamespace(t *testing.T) {
 		t.Errorf("the capacity is %v", got)
 	}
 	for n := range 20 {
-		i.Add(several(fmt.Sprintf("quiet-%d", n), 100)...)
+		i.Add(manyEvents(fmt.Sprintf("quiet-%d", n), 100)...)
 	}
-	for _, event := range several("flood", 50_000) {
+	for _, event := range manyEvents("flood", 50_000) {
 		i.Add(event)
 	}
 	if flood := s.closed(i, "flood"); !flood.Resync {
@@ -128,69 +128,69 @@ func TestFloodOfOneNamespace(t *testing.T) {
 	}
 }
 
-func TestFillingIsToldOnce(t *testing.T) {
+func TestFillingIsNotifiedOnce(t *testing.T) {
 	s := newStage(t)
 	s.capacity = 100
 	i := s.open()
-	var told atomic.Int64
-	notices := silent()
+	var notified atomic.Int64
+	notices := noNotices()
 	notices.Filling = func(changes, capacity int) {
 		if changes < 70 || capacity != 100 {
-			t.Errorf("told of %d of %d", changes, capacity)
+			t.Errorf("notified of %d of %d", changes, capacity)
 		}
-		told.Add(1)
+		notified.Add(1)
 	}
 	expected := func(what string, of *syncstatuspending.Intake, want int64) {
 		t.Helper()
 		s.run(of, notices)() // Run tells before it looks whether it is to end.
-		if got := told.Load(); got != want {
-			t.Errorf("%s: told %d times, want %d", what, got, want)
+		if got := notified.Load(); got != want {
+			t.Errorf("%s: notified %d times, want %d", what, got, want)
 		}
 	}
-	i.Add(several("shop", 69)...)
+	i.Add(manyEvents("shop", 69)...)
 	expected("69 %", i, 0)
-	i.Add(several("bank", 10)...)
+	i.Add(manyEvents("bank", 10)...)
 	if got := metric(t, "objects", ""); got != 79 {
 		t.Errorf("%v objects are counted", got)
 	}
 	expected("79 %", i, 1)
 	expected("still 79 %", i, 1)
 	s.done(i, s.closed(i, "bank"))
-	i.Add(several("bank", 10)...)
+	i.Add(manyEvents("bank", 10)...)
 	expected("79 % again, from 69 %", i, 1)
 	s.done(i, s.closed(i, "shop"))
-	i.Add(several("shop", 69)...)
+	i.Add(manyEvents("shop", 69)...)
 	expected("79 % again, from 10 %", i, 2)
-	i.Add(several("mill", 22)...)
+	i.Add(manyEvents("mill", 22)...)
 	expected("an overflow to 32 %", i, 2)
 	s.done(i, s.closed(i, "shop"))
-	i.Add(several("shop", 60)...)
+	i.Add(manyEvents("shop", 60)...)
 	expected("92 %, from 32 %", i, 3)
 	expected("92 % after a start", s.open(), 4)
 }
 
-func TestBusiestNamespacesComeFirst(t *testing.T) {
+func TestBusiest(t *testing.T) {
 	i := newStage(t).open()
-	i.Add(several("shop", 3)...)
-	i.Add(several("bank", 5)...)
-	i.Add(several("mill", 3)...)
+	i.Add(manyEvents("shop", 3)...)
+	i.Add(manyEvents("bank", 5)...)
+	i.Add(manyEvents("mill", 3)...)
 	i.Resync("farm", syncstatuspending.Relisted)
 	expect(t, "two", i.Busiest(2), []string{"bank", "mill"})
 	expect(t, "all that have changes", i.Busiest(10), []string{"bank", "mill", "shop"})
 }
 
-func TestEventsOfWhatWaitsAreCounted(t *testing.T) {
+func TestDeduplicatedEventsAreCounted(t *testing.T) {
 	s := newStage(t)
 	s.capacity = 3
 	i := s.open()
 	deduplicated, closed := metric(t, "events_deduplicated_total", ""), metric(t, "batches_closed_total", "")
 	i.Add(changed("shop", "web", 1), changed("shop", "api", 2), changed("shop", "web", 3), changed("shop", "web", 3))
 	if got := metric(t, "events_deduplicated_total", "") - deduplicated; got != 2 {
-		t.Errorf("%v events were of what waits", got)
+		t.Errorf("%v events were deduplicated", got)
 	}
-	i.Add(several("shop", 4)...) // The second has the namespace compared instead, and goes with it like those after it.
+	i.Add(manyEvents("shop", 4)...) // The second has the namespace compared instead, and goes with it like those after it.
 	if got := metric(t, "events_deduplicated_total", "") - deduplicated; got != 5 {
-		t.Errorf("%v events were of what waits after the overflow", got)
+		t.Errorf("%v events were deduplicated after the overflow", got)
 	}
 	s.closed(i, "shop")
 	s.done(i, s.closed(i, "shop"))

@@ -38,12 +38,12 @@ type changeRow struct {
 
 func (b *batch) key() string { return fmt.Sprintf("%s/%016x", b.namespace, b.number) }
 
-// The rows of a batch are those from its key to before rowsEnd; those of its changes begin at changesStart.
+// The rows of a batch are those from its key up to rowsEnd, exclusive. Those of its changes start at changesStart.
 func (b *batch) changesStart() string { return b.key() + "/" }
 func (b *batch) rowsEnd() string      { return b.key() + "0" }
 
 func (b *batch) encodeHead() table.Row {
-	// Neither form has anything that JSON cannot express.
+	// All fields of both forms can be expressed in JSON.
 	value, _ := json.Marshal(headRow{b.id, b.resync, b.overflowed, b.first})
 	return table.Row{Key: b.key(), Value: value}
 }
@@ -53,29 +53,29 @@ func (b *batch) encodeChange(c *Change) table.Row {
 	return table.Row{Key: b.changesStart() + c.Group + "/" + c.Kind + "/" + c.Name, Value: value}
 }
 
-// place is what a row's key says.
-type place struct {
+// rowKey is the parsed key of a row.
+type rowKey struct {
 	namespace string
 	number    uint64
-	// object is nil in the row of a batch.
+	// object is nil for the row of a batch.
 	object *Object
 }
 
-// The parts of the keys of batches and of changes.
+// Numbers of the parts of the keys of batches and of changes.
 const (
 	headParts   = 2
 	changeParts = 5
 )
 
-func parseKey(key string) (place, error) {
+func parseKey(key string) (rowKey, error) {
 	parts := strings.Split(key, "/")
-	p := place{namespace: parts[0]}
+	p := rowKey{namespace: parts[0]}
 	if len(parts) != headParts && len(parts) != changeParts {
 		return p, fmt.Errorf("its key has %d parts", len(parts))
 	}
 	number, err := strconv.ParseUint(parts[1], 16, 64)
 	if err != nil {
-		return p, fmt.Errorf("its key names no batch: %w", err)
+		return p, fmt.Errorf("its key has no batch number: %w", err)
 	}
 	p.number = number
 	if len(parts) == changeParts {
@@ -84,7 +84,7 @@ func parseKey(key string) (place, error) {
 	return p, nil
 }
 
-// restore takes a row of its own back into a batch.
+// restore adds a stored row to its batch.
 func (b *batch) restore(object *Object, value []byte) error {
 	if object == nil {
 		var head headRow

@@ -20,23 +20,23 @@ import (
 func TestEventsAreWrittenTogether(t *testing.T) {
 	s := newStage(t)
 	i := s.open()
-	s.run(i, silent())
+	s.run(i, noNotices())
 	i.Add(changed("bank", "web", 0))
-	s.eventually("Run rests", s.clock.HasWaiters)
+	s.eventually("Run waits", s.clock.HasWaiters)
 	s.store.writes.Store(0)
 	for n := range 1000 {
-		i.Add(several("shop", 100)...)
+		i.Add(manyEvents("shop", 100)...)
 		i.Add(changed("bank", "web", n+1))
 	}
-	s.eventually("all is written", func() bool { return len(s.rows()) == 101 })
-	s.eventually("Run rests", s.clock.HasWaiters)
+	s.eventually("all rows are written", func() bool { return len(s.rows()) == 101 })
+	s.eventually("Run waits", s.clock.HasWaiters)
 	if got := s.store.writes.Load(); got > 2 {
 		t.Errorf("101 objects that changed 1000 times took %d transactions", got)
 	}
 }
 
-// TestRunTells of namespaces that were there before, and of those that come.
-func TestRunTells(t *testing.T) {
+// TestRunNotifies checks notices of namespaces with restored batches, and with new ones.
+func TestRunNotifies(t *testing.T) {
 	s := newStage(t)
 	others := goleak.IgnoreCurrent()
 	i := s.open()
@@ -45,7 +45,7 @@ func TestRunTells(t *testing.T) {
 	s.closed(i, "bank")
 	i = s.open()
 	opened := make(chan string, 100)
-	notices := silent()
+	notices := noNotices()
 	notices.Opened = func(namespace string) { opened <- namespace }
 	stop := s.run(i, notices)
 	next := func(want string) {
@@ -54,7 +54,7 @@ func TestRunTells(t *testing.T) {
 			select {
 			case got := <-opened:
 				if got != want {
-					t.Errorf("told of %s, want %s", got, want)
+					t.Errorf("notified of %s, want %s", got, want)
 				}
 				return true
 			default:
@@ -73,19 +73,19 @@ func TestRunTells(t *testing.T) {
 	i.Add(changed("mill", "web", 5), changed("shop", "web", 6))
 	stop()
 	if len(opened) > 0 {
-		t.Errorf("told of %s as well", <-opened)
+		t.Errorf("notified of %s as well", <-opened)
 	}
 	if err := goleak.Find(others); err != nil {
-		t.Errorf("something goes on: %v", err)
+		t.Errorf("Run has not ended: %v", err)
 	}
 }
 
-// TestStoreThatIsFull keeps everything until it can be written.
+// TestStoreThatIsFull checks that changes are kept until they can be written.
 func TestStoreThatIsFull(t *testing.T) {
 	s := newStage(t)
 	i := s.open()
 	var blocked, free atomic.Int64
-	notices := silent()
+	notices := noNotices()
 	notices.Blocked = func(err error) {
 		if err == nil {
 			free.Add(1)
@@ -96,7 +96,7 @@ func TestStoreThatIsFull(t *testing.T) {
 	s.store.failing.Store(true)
 	s.run(i, notices)
 	i.Add(changed("shop", "web", 1))
-	s.eventually("it says so", func() bool { return blocked.Load() > 1 })
+	s.eventually("the notice that it is blocked", func() bool { return blocked.Load() > 1 })
 	if got := metric(t, "blocked", ""); got != 1 {
 		t.Errorf("the metric is %v while nothing can be written", got)
 	}
@@ -106,7 +106,7 @@ func TestStoreThatIsFull(t *testing.T) {
 	}
 	i.Add(changed("shop", "web", 4))
 	s.store.failing.Store(false)
-	s.eventually("it says that it is over", func() bool { return free.Load() == 1 })
+	s.eventually("the notice that it is not blocked any more", func() bool { return free.Load() == 1 })
 	if got := metric(t, "blocked", ""); got != 0 {
 		t.Errorf("the metric is %v while everything can be written", got)
 	}
@@ -114,36 +114,36 @@ func TestStoreThatIsFull(t *testing.T) {
 	expect(t, "first batch", names(first.Changes), []string{"api 3 x1", "web 2 x2"})
 	s.store.failing.Store(true)
 	if err := i.Done(t.Context(), first); err == nil {
-		t.Error("a batch is done that the store still has")
+		t.Error("a batch that is still stored is done")
 	}
 	if again := s.closed(i, "shop"); again.ID != first.ID {
-		t.Errorf("a batch that is not done is not handed out again: %+v", again)
+		t.Errorf("a batch that is not done is not returned again: %+v", again)
 	}
 	s.store.failing.Store(false)
 	s.done(i, first)
 	expect(t, "second batch", names(s.closed(i, "shop").Changes), []string{"web 4 x1"})
 }
 
-// TestEndOfRunWritesWhatIsLeft counts nothing as durable that Run has not written.
+// TestEndOfRunWritesWhatIsLeft checks that Run writes all changes before it returns.
 func TestEndOfRunWritesWhatIsLeft(t *testing.T) {
 	s := newStage(t)
 	i := s.open()
-	stop := s.run(i, silent())
-	i.Add(several("shop", 1)...)
-	s.eventually("Run rests", s.clock.HasWaiters)
-	i.Add(several("shop", 300)...)
+	stop := s.run(i, noNotices())
+	i.Add(manyEvents("shop", 1)...)
+	s.eventually("Run waits", s.clock.HasWaiters)
+	i.Add(manyEvents("shop", 300)...)
 	stop()
 	if got := len(s.closed(s.open(), "shop").Changes); got != 300 {
 		t.Errorf("%d changes are left", got)
 	}
 }
 
-// TestManyAtOnce adds, closes and finishes at once, and misses no event.
-func TestManyAtOnce(t *testing.T) {
+// TestConcurrency adds events, and closes and finishes batches concurrently. No event may be lost.
+func TestConcurrency(t *testing.T) {
 	const writers, each, objects = 8, 2000, 50
 	s := newStage(t)
 	i := s.open()
-	stop := s.run(i, silent())
+	stop := s.run(i, noNotices())
 	var writing errgroup.Group
 	var versions atomic.Int64
 	for w := range writers {
@@ -192,7 +192,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// record closes and finishes the batches of a namespace until all has been added and none is left.
+// record closes and finishes the batches of a namespace until all events have been added and no batch is left.
 func record(s *stage, i *syncstatuspending.Intake, namespace string, added <-chan struct{}, recorded func(syncstatuspending.Batch)) error {
 	for {
 		over := false

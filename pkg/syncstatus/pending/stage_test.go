@@ -29,8 +29,8 @@ import (
 )
 
 const (
-	window   = 30 * time.Second
-	patience = 2 * time.Minute
+	window  = 30 * time.Second
+	timeout = 2 * time.Minute
 )
 
 var (
@@ -38,12 +38,12 @@ var (
 	metrics = syncstatuspending.NewMetrics("catalog", "catalogs")
 )
 
-// stage is the store and the clock, which outlive the process.
+// stage has the store and the clock, which outlive a process.
 type stage struct {
 	testing.TB
 	store *store
 	clock *clocktesting.FakeClock
-	// capacity is that of intakes that are opened.
+	// capacity is the capacity of opened intakes.
 	capacity int
 }
 
@@ -56,7 +56,7 @@ func (s *stage) table() *table.Table {
 	return table.New(s.store, "/slipstream/work").Table(syncstatuspending.TableName)
 }
 
-// open is what a process does when it starts.
+// open opens the intake, as a process does when it starts.
 func (s *stage) open() *syncstatuspending.Intake {
 	s.Helper()
 	opened, err := syncstatuspending.Open(s.Context(), s.table(), syncstatuspending.Config{Clock: s.clock, Capacity: s.capacity, Metrics: metrics})
@@ -66,7 +66,7 @@ func (s *stage) open() *syncstatuspending.Intake {
 	return opened
 }
 
-// closed is the batch of a namespace, which must have one.
+// closed closes and returns the batch of a namespace, which must exist.
 func (s *stage) closed(of *syncstatuspending.Intake, namespace string) syncstatuspending.Batch {
 	s.Helper()
 	batch, some, err := of.Close(s.Context(), namespace)
@@ -86,7 +86,7 @@ func (s *stage) done(of *syncstatuspending.Intake, batch syncstatuspending.Batch
 	}
 }
 
-// rows are the keys in the table without the numbers of batches, which are left as #.
+// rows returns the keys in the table, with # instead of the numbers of batches.
 func (s *stage) rows() (keys []string) {
 	s.Helper()
 	for row, err := range s.table().Scan(s.Context(), "") {
@@ -113,24 +113,24 @@ func (s *stage) run(of *syncstatuspending.Intake, notices syncstatuspending.Noti
 	return stop
 }
 
-// silent are notices that nobody reads.
-func silent() syncstatuspending.Notices {
+// noNotices returns notices that do nothing.
+func noNotices() syncstatuspending.Notices {
 	return syncstatuspending.Notices{Opened: func(string) {}, Filling: func(int, int) {}, Overflowed: func(string) {}, Blocked: func(error) {}}
 }
 
-// eventually steps the clock until something holds.
+// eventually steps the clock until a condition is true.
 func (s *stage) eventually(what string, holds func() bool) {
 	s.Helper()
-	for deadline := time.Now().Add(patience); !holds(); {
+	for deadline := time.Now().Add(timeout); !holds(); {
 		if time.Now().After(deadline) {
-			s.Fatalf("not within %s: %s", patience, what)
+			s.Fatalf("not within %s: %s", timeout, what)
 		}
 		s.clock.Step(time.Millisecond)
 		<-time.After(100 * time.Microsecond)
 	}
 }
 
-// changed is an event of a Deployment.
+// changed returns an event of a Deployment.
 func changed(namespace, name string, version int) syncstatuspending.Event {
 	return syncstatuspending.Event{
 		Object: syncstatuspending.Object{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: namespace, Name: name},
@@ -138,7 +138,7 @@ func changed(namespace, name string, version int) syncstatuspending.Event {
 	}
 }
 
-func workstoreRow(key, value string) table.Row {
+func tableRow(key, value string) table.Row {
 	return table.Row{Key: key, Value: []byte(value)}
 }
 
@@ -162,7 +162,7 @@ func by(user string, event syncstatuspending.Event) syncstatuspending.Event {
 	return event
 }
 
-// names are those of changes, with the version and the count.
+// names returns the names of changed objects, with the version and the number of events.
 func names(changes []syncstatuspending.Change) []string {
 	out := make([]string, 0, len(changes))
 	for _, change := range changes {
@@ -182,7 +182,7 @@ func expect(t testing.TB, what string, got, want []string) {
 	}
 }
 
-// metric is the sum of a metric of the intake, and of those of a label's value if one is given.
+// metric returns the sum of a metric of the intake, restricted to a label value if one is given.
 func metric(t testing.TB, name, label string) (sum float64) {
 	t.Helper()
 	families, err := legacyregistry.DefaultGatherer.Gather()
@@ -202,38 +202,38 @@ func metric(t testing.TB, name, label string) (sum float64) {
 	return sum
 }
 
-var errDead = errors.New("the process is dead")
+var errCrashed = errors.New("the process has crashed")
 
-// store is a store whose process dies at a write.
+// store is a store that fails from a write on, as for a crashed process.
 type store struct {
 	clientv3.KV
-	// writes counts transactions; bytes, what was in them.
+	// writes is the number of transactions, and bytes their size.
 	writes, bytes atomic.Int64
-	// dies is the number of the write from which on nothing gets through; 0 for none. With answerLost, that write does.
-	dies       atomic.Int64
+	// crashes is the number of the first write that fails, 0 if none does. With answerLost, that write is still stored.
+	crashes    atomic.Int64
 	answerLost atomic.Bool
 	// failing makes every write fail.
 	failing atomic.Bool
 }
 
-// live lets a new process write.
-func (s *store) live() {
-	s.dies.Store(0)
+// restart allows writes again, for a new process.
+func (s *store) restart() {
+	s.crashes.Store(0)
 	s.writes.Store(0)
 }
 
-// write makes a write, as far as the process is alive.
+// write performs a write unless the process has crashed.
 func (s *store) write(commit func() error) error {
 	if s.failing.Load() {
 		return rpctypes.ErrNoSpace
 	}
-	switch number, dies := s.writes.Add(1), s.dies.Load(); {
-	case dies == 0 || number < dies:
+	switch number, last := s.writes.Add(1), s.crashes.Load(); {
+	case last == 0 || number < last:
 		return commit()
-	case number == dies && s.answerLost.Load():
+	case number == last && s.answerLost.Load():
 		_ = commit() // Nobody hears of it.
 	}
-	return errDead
+	return errCrashed
 }
 
 func (s *store) Delete(ctx context.Context, key string, opts ...clientv3.OpOption) (response *clientv3.DeleteResponse, err error) {

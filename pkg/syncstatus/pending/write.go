@@ -105,11 +105,11 @@ func (i *Intake) setBlocked(err error) {
 	i.metrics.blocked.Set(0)
 	if err != nil {
 		i.metrics.blocked.Set(1)
-		err = fmt.Errorf("changes of the source cannot be kept until they are recorded: %w", err)
+		err = fmt.Errorf("store pending changes: %w", err)
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.news.blocked = append(i.news.blocked, err)
+	i.notices.blocked = append(i.notices.blocked, err)
 	i.notify()
 }
 
@@ -120,7 +120,7 @@ func (i *Intake) Run(ctx context.Context, notices Notices) {
 		i.metrics.objects.Set(0)
 		i.metrics.blocked.Set(0)
 	}()
-	i.recall()
+	i.notifyAll()
 	var group wait.Group
 	defer group.Wait()
 	group.StartWithContext(ctx, i.buffer.Run)
@@ -134,12 +134,12 @@ func (i *Intake) Run(ctx context.Context, notices Notices) {
 	}
 }
 
-// recall enqueues a notice for each namespace that has a batch.
-func (i *Intake) recall() {
+// notifyAll enqueues a notice for each namespace that has a batch.
+func (i *Intake) notifyAll() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for namespace := range i.namespaces {
-		i.news.opened.Insert(namespace)
+		i.notices.opened.Insert(namespace)
 	}
 	i.measure()
 }
@@ -147,20 +147,20 @@ func (i *Intake) recall() {
 // publish calls the notices of what has happened since the last call.
 func (i *Intake) publish(notices Notices) {
 	i.mu.Lock()
-	news, changes := i.news, i.changes
-	i.news = newNews()
-	i.news.nearlyFull = news.nearlyFull
+	unpublished, changes := i.notices, i.changes
+	i.notices = newNotices()
+	i.notices.nearlyFull = unpublished.nearlyFull
 	i.mu.Unlock()
-	for _, namespace := range sets.List(news.opened) {
+	for _, namespace := range sets.List(unpublished.opened) {
 		notices.Opened(namespace)
 	}
-	for _, namespace := range sets.List(news.overflowed) {
+	for _, namespace := range sets.List(unpublished.overflowed) {
 		notices.Overflowed(namespace)
 	}
-	if news.filling {
+	if unpublished.filling {
 		notices.Filling(changes, i.capacity)
 	}
-	for _, err := range news.blocked {
+	for _, err := range unpublished.blocked {
 		notices.Blocked(err)
 	}
 }

@@ -12,22 +12,22 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// archive is where records are written before they are deleted, a batch at a time. All of a batch are deleted before the
-// next is written. After an error it must be opened anew.
+// archive stores records before they are deleted, one batch at a time. All records of a batch are deleted before the next batch is written.
+// After an error the archive must be opened again.
 type archive interface {
-	// holds says whether a record is in the batch that was written last when the archive was opened. It may be in one before.
-	holds(record version) bool
-	// finish sees to it that this batch is in the archive for certain. It returns how many records are now that were not
-	// known to be.
-	finish(ctx context.Context) (archived int, err error)
-	// append writes a batch, which is in the archive for certain when append returns nil.
+	// contains reports whether a record is in the batch that was the last one when the archive was opened. Records of earlier batches
+	// may be reported as well.
+	contains(record version) bool
+	// confirm makes sure that this batch is durably stored. It returns the number of records that were not known to be.
+	confirm(ctx context.Context) (archived int, err error)
+	// append writes a batch. The batch is durably stored once append returns nil.
 	append(ctx context.Context, now time.Time, batch []line) error
-	// room is how much is written at once, unless a single record has more.
-	room() int
+	// maxBatchBytes is the maximum size of a batch, unless a single record is larger.
+	maxBatchBytes() int
 	close() error
 }
 
-// open opens the archive that a policy asks for, nil for none.
+// open opens the archive of a policy, nil if it has none.
 func (s *Sweeper) open(ctx context.Context, to *v1alpha1.Archive) (archive, error) {
 	switch {
 	case to == nil:
@@ -36,14 +36,14 @@ func (s *Sweeper) open(ctx context.Context, to *v1alpha1.Archive) (archive, erro
 		return s.openGit(ctx, *to.DestinationRef)
 	case to.Type != v1alpha1.ArchiveFile:
 		return nil, fmt.Errorf("spec.retention.archive.type of the SyncPolicy is %s, in which this server cannot archive", to.Type)
-	case s.Folder == "":
+	case s.config.Folder == "":
 		return nil, errors.New("spec.retention.archive of the SyncPolicy wants files, and this server has no folder for them: it was started without --archive-dir")
 	}
-	return openFiles(s.Folder)
+	return openFiles(s.config.Folder)
 }
 
-// textOf is a batch as it is written.
-func textOf(batch []line) []byte {
+// encode returns a batch in the format of the archive.
+func encode(batch []line) []byte {
 	var text []byte
 	for _, line := range batch {
 		text = append(text, line.text...)

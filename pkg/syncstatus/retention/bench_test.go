@@ -20,8 +20,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/retention"
 )
 
-// BenchmarkSweep looks through 100 000 records of 500 catalogs in one namespace, and archives and deletes all of them. It
-// reports what is in memory when the last page is read, and at the last deletion.
+// BenchmarkSweep scans 100 000 records of 500 catalogs in one namespace, and archives and deletes all of them. It reports the live heap when
+// the last page is read, and at the last deletion.
 func BenchmarkSweep(b *testing.B) {
 	const number = 100_000
 	for b.Loop() {
@@ -47,22 +47,22 @@ func BenchmarkSweep(b *testing.B) {
 			return true, nil, nil
 		})
 		folder := filepath.Join(b.TempDir(), "archive")
-		sweeper := retention.New(retention.Config{Client: client, Folder: folder, Period: time.Hour, Clock: forgetful{newEager(), client}})
+		sweeper := retention.New(retention.Config{Client: client, Folder: folder, Period: time.Hour, Clock: forgettingClock{newInstantClock(), client}})
 		if err := sweeper.Sweep(b.Context()); err != nil || deletions != number {
 			b.Fatalf("%d deletions, error %v", deletions, err)
 		}
 	}
 }
 
-// forgetful is a clock in whose pauses a client forgets what it was asked.
-type forgetful struct {
-	*eager
+// forgettingClock is a clock that clears the recorded actions of a client in each pause.
+type forgettingClock struct {
+	*instantClock
 	client *fake.Clientset
 }
 
-func (c forgetful) After(d time.Duration) <-chan time.Time {
+func (c forgettingClock) After(d time.Duration) <-chan time.Time {
 	c.client.ClearActions()
-	return c.eager.After(d)
+	return c.instantClock.After(d)
 }
 
 func reportHeap(b *testing.B, unit string) {
@@ -72,7 +72,7 @@ func reportHeap(b *testing.B, unit string) {
 	b.ReportMetric(float64(memory.HeapAlloc)/(1<<20), unit)
 }
 
-// pagesOf are the pages of a list of records. At the last one atEnd is called.
+// pagesOf returns the pages of a list of records. It calls atEnd at the last one.
 func pagesOf(number int, atEnd func()) clienttesting.ReactionFunc {
 	return func(action clienttesting.Action) (bool, kruntime.Object, error) {
 		options := action.(clienttesting.ListActionImpl).ListOptions
@@ -90,7 +90,7 @@ func pagesOf(number int, atEnd func()) clienttesting.ReactionFunc {
 	}
 }
 
-// byName is the record of a name.
+// byName returns the record with a name.
 func byName(name string) *v1alpha1.SyncStatus {
 	return record(name[:len(name)-6], name[len(name)-5:], 100)
 }

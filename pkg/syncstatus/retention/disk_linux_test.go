@@ -15,7 +15,7 @@ import (
 	"github.com/configbutler/slipstream/test/smalldisk"
 )
 
-// What does not fit on the disk stays in the API, the archive stays readable, and the next sweep goes on when there is room.
+// TestFullDisk has a disk that is too small for the archive. The other records stay in the API, and the next sweep continues once there is space.
 func TestFullDisk(t *testing.T) {
 	smalldisk.Run(t, 1<<20, func(disk string) { testFullDisk(t, disk) })
 }
@@ -31,7 +31,7 @@ func testFullDisk(t *testing.T, disk string) {
 		if err := s.sweeper().Sweep(t.Context()); !errors.Is(err, syscall.ENOSPC) {
 			t.Fatalf("error = %v, want no space", err)
 		}
-		left := s.left()
+		left := s.remaining()
 		if names := archivedNames(t, s.folder); len(names)+len(left) != 300 || len(left) == 0 || len(names) == 0 {
 			t.Fatalf("%d records are archived and %d are left", len(names), len(left))
 		}
@@ -44,7 +44,7 @@ func testFullDisk(t *testing.T, disk string) {
 	}
 	names := archivedNames(t, s.folder)
 	slices.Sort(names)
-	if names = slices.Compact(names); len(names) != 300 || len(s.left()) > 0 {
-		t.Errorf("%d records are archived and %d are left", len(names), len(s.left()))
+	if names = slices.Compact(names); len(names) != 300 || len(s.remaining()) > 0 {
+		t.Errorf("%d records are archived and %d are left", len(names), len(s.remaining()))
 	}
 }

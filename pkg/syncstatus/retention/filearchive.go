@@ -15,30 +15,30 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// mostInAFile is the size at which another file is begun in the same month.
-const mostInAFile = 64 << 20
+// maxFileBytes is the size above which another file is started in the same month.
+const maxFileBytes = 64 << 20
 
-// fileArchive is a folder of files that records are appended to.
+// fileArchive is an archive in a folder of files.
 type fileArchive struct {
 	folder string
-	// name, file and size are those of the newest file; file is nil when there is none.
+	// name, file and size are those of the newest file. file is nil if there is none.
 	name fileName
 	file *os.File
 	size int64
-	// last are the records of the batch that was written last when the archive was opened, and maybe some before them.
-	last sets.Set[version]
+	// lastBatch has the records of the batch that was the last one when the archive was opened, and maybe some earlier ones.
+	lastBatch sets.Set[version]
 }
 
-// openFiles makes the folder if need be, and puts right what an end of the process has left of a batch.
+// openFiles creates the folder if it does not exist, and recovers the last batch of an interrupted process.
 func openFiles(folder string) (*fileArchive, error) {
-	if err := makeFolder(folder); err != nil {
+	if err := createFolder(folder); err != nil {
 		return nil, err
 	}
-	// A file may have been made whose name did not reach the disk.
+	// The name of a file that was created may not be on disk yet.
 	if err := syncFolder(folder); err != nil {
 		return nil, err
 	}
-	a := &fileArchive{folder: folder, last: sets.New[version]()}
+	a := &fileArchive{folder: folder, lastBatch: sets.New[version]()}
 	newest, found, err := newestFile(folder)
 	if err != nil || !found {
 		return a, err
@@ -47,13 +47,13 @@ func openFiles(folder string) (*fileArchive, error) {
 	if a.file, err = os.OpenFile(a.path(), os.O_RDWR, 0); err != nil {
 		return nil, err
 	}
-	if err := a.resume(); err != nil {
+	if err := a.recoverLast(); err != nil {
 		return nil, fmt.Errorf("%s: %w", a.path(), errors.Join(err, a.close()))
 	}
 	return a, nil
 }
 
-func makeFolder(folder string) error {
+func createFolder(folder string) error {
 	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
@@ -69,17 +69,17 @@ func (a *fileArchive) close() error {
 	return a.file.Close()
 }
 
-func (a *fileArchive) holds(record version) bool { return a.last.Has(record) }
+func (a *fileArchive) contains(record version) bool { return a.lastBatch.Has(record) }
 
-// finish has nothing to do: resume has done it.
-func (*fileArchive) finish(context.Context) (archived int, err error) { return 0, nil }
+// confirm does nothing, because recoverLast has made the batch durable.
+func (*fileArchive) confirm(context.Context) (archived int, err error) { return 0, nil }
 
-func (*fileArchive) room() int { return batchBytes }
+func (*fileArchive) maxBatchBytes() int { return batchBytes }
 
-// append writes a batch. It is on disk when append returns nil; otherwise, if the disk still obeys, nothing of it is.
+// append writes a batch. The batch is on disk once append returns nil. After an error no part of it is, unless truncating the file fails as well.
 func (a *fileArchive) append(_ context.Context, now time.Time, batch []line) error {
-	text := textOf(batch)
-	if err := a.turn(now, len(text)); err != nil {
+	text := encode(batch)
+	if err := a.rotate(now, len(text)); err != nil {
 		return err
 	}
 	_, err := a.file.WriteAt(text, a.size)
@@ -93,15 +93,15 @@ func (a *fileArchive) append(_ context.Context, now time.Time, batch []line) err
 	return nil
 }
 
-// turn begins another file when a month or a file is full. A clock that is put back does not: the last batch is always in
-// the newest file.
-func (a *fileArchive) turn(now time.Time, more int) error {
+// rotate starts another file at the start of a month, and when the file is full. It does not if the clock was set back, so the last batch is
+// always in the newest file.
+func (a *fileArchive) rotate(now time.Time, more int) error {
 	month := now.UTC().Format(monthFormat)
 	next := a.name
 	switch {
 	case a.file == nil || month > a.name.month:
 		next = fileName{month: month, number: 1}
-	case a.size > 0 && a.size+int64(more) > mostInAFile:
+	case a.size > 0 && a.size+int64(more) > maxFileBytes:
 		next.number++
 	default:
 		return nil

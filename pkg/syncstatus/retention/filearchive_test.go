@@ -20,13 +20,13 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// The process ends between two deletions: what was archived is deleted by the next one, and is in the archive once.
-func TestDeathBetweenArchiveAndDeletion(t *testing.T) {
+// TestCrashBetweenArchiveAndDeletion crashes a process between two deletions. The next one deletes what was archived, and does not archive it again.
+func TestCrashBetweenArchiveAndDeletion(t *testing.T) {
 	for _, later := range []time.Duration{time.Minute, 31 * 24 * time.Hour} {
 		t.Run(later.String(), func(t *testing.T) {
 			s := newStage(t, append(many(250), policy())...)
 			for _, deletions := range []int{0, 3, 99, 1, 40} {
-				if err := dieAfter(t, s, deletions); err == nil {
+				if err := crashAfter(t, s, deletions); err == nil {
 					t.Fatal("no error")
 				}
 				s.clock.Step(later)
@@ -39,14 +39,14 @@ func TestDeathBetweenArchiveAndDeletion(t *testing.T) {
 			if distinct := len(slices.Compact(slices.Clone(names))); len(names) != 250 || distinct != 250 {
 				t.Errorf("the archive has %d records, %d of them different, want 250", len(names), distinct)
 			}
-			if left := s.left(); len(left) > 0 {
+			if left := s.remaining(); len(left) > 0 {
 				t.Errorf("left %q", left)
 			}
 		})
 	}
 }
 
-// Large records make small batches, so that the last one is found again without reading much.
+// TestLargeRecords checks that batches of large records are small, so that reading the last one is quick.
 func TestLargeRecords(t *testing.T) {
 	large := func(r *v1alpha1.SyncStatus) {
 		r.Status.WorkloadNames = slices.Repeat([]string{strings.Repeat("w", 250)}, 4000)
@@ -54,23 +54,23 @@ func TestLargeRecords(t *testing.T) {
 	s := newStage(t, append(many(10, large), policy())...)
 	for range 3 {
 		before := len(archivedNames(t, s.folder))
-		if err := dieAfter(t, s, 2); err == nil {
+		if err := crashAfter(t, s, 2); err == nil {
 			t.Fatal("no error")
 		}
 		if more := len(archivedNames(t, s.folder)) - before; more > 4 {
-			t.Errorf("%d records of a MiB are archived before the first of them is deleted", more)
+			t.Errorf("%d records of 1 MiB are archived before the first of them is deleted", more)
 		}
 	}
 	if err := s.sweeper().Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if names := archivedNames(t, s.folder); len(names) != 10 || len(s.left()) > 0 {
-		t.Errorf("archived %q, left %q", names, s.left())
+	if names := archivedNames(t, s.folder); len(names) != 10 || len(s.remaining()) > 0 {
+		t.Errorf("archived %q, left %q", names, s.remaining())
 	}
 }
 
-// dieAfter sweeps until so many records have been deleted.
-func dieAfter(t *testing.T, s *stage, deletions int) error {
+// crashAfter sweeps until a number of records have been deleted.
+func crashAfter(t *testing.T, s *stage, deletions int) error {
 	ctx, die := context.WithCancel(t.Context())
 	defer die()
 	alive := true
@@ -89,8 +89,8 @@ func dieAfter(t *testing.T, s *stage, deletions int) error {
 	return err
 }
 
-// A line that was being written when the process ended is cut off, and its record is archived anew.
-func TestTornLine(t *testing.T) {
+// TestIncompleteLine has a line that was being written when the process crashed. It is truncated, and its record is archived again.
+func TestIncompleteLine(t *testing.T) {
 	tears := map[string]func(content string) string{
 		"the last line":            func(content string) string { return content[:len(content)-10] },
 		"the end of the last line": func(content string) string { return strings.TrimSuffix(content, "\n") },
@@ -102,7 +102,7 @@ func TestTornLine(t *testing.T) {
 	for name, tear := range tears {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, append(many(2), policy())...)
-			if err := dieAfter(t, s, 0); err == nil {
+			if err := crashAfter(t, s, 0); err == nil {
 				t.Fatal("no error")
 			}
 			path := filepath.Join(s.folder, thisMonth)
@@ -117,14 +117,14 @@ func TestTornLine(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := []string{"teams/shop-00000", "teams/shop-00001"}
-			if diff := cmp.Diff(want, archivedNames(t, s.folder)); diff != "" || len(s.left()) > 0 {
-				t.Errorf("left %q; archive (-want +got):\n%s", s.left(), diff)
+			if diff := cmp.Diff(want, archivedNames(t, s.folder)); diff != "" || len(s.remaining()) > 0 {
+				t.Errorf("left %q; archive (-want +got):\n%s", s.remaining(), diff)
 			}
 		})
 	}
 }
 
-// Whole lines that are no records are somebody's: they are left as they are.
+// TestForeignLinesAndFilesStay has complete lines and files that the archive has not written.
 func TestForeignLinesAndFilesStay(t *testing.T) {
 	s := newStage(t, append(many(1), policy())...)
 	if err := os.Mkdir(s.folder, 0o700); err != nil {
@@ -150,7 +150,7 @@ func TestForeignLinesAndFilesStay(t *testing.T) {
 func TestFilesOfTheArchive(t *testing.T) {
 	tests := []struct {
 		name string
-		// there are the files, with their sizes in MiB.
+		// there are the existing files, with their sizes in MiB.
 		there map[string]int64
 		now   time.Time
 		want  string
@@ -190,14 +190,14 @@ func TestFilesOfTheArchive(t *testing.T) {
 			if err != nil || info.Size() != tt.there[tt.want]<<20+int64(lineLength(t)) {
 				t.Errorf("%s: %v, error %v", tt.want, info, err)
 			}
-			if left := s.left(); len(left) > 0 {
+			if left := s.remaining(); len(left) > 0 {
 				t.Errorf("left %q", left)
 			}
 		})
 	}
 }
 
-// makeSparse makes a file that ends with the end of a line and takes no room.
+// makeSparse creates a sparse file that ends with a newline.
 func makeSparse(t *testing.T, path string, size int64) {
 	t.Helper()
 	file, err := os.Create(path)
@@ -210,7 +210,7 @@ func makeSparse(t *testing.T, path string, size int64) {
 	}
 }
 
-// lineLength is how long a line is that has the record of TestFilesOfTheArchive.
+// lineLength returns the length of the line of the record of TestFilesOfTheArchive.
 func lineLength(t *testing.T) int {
 	t.Helper()
 	s := newStage(t, record("shop", "a", 1000), policy())

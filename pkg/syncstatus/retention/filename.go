@@ -13,7 +13,7 @@ import (
 
 const monthFormat = "2006-01"
 
-// fileName is the name of a file of the archive. A month has several when it has much.
+// fileName is the name of a file of the archive. A month has several if they exceed maxFileBytes.
 type fileName struct {
 	month  string
 	number int
@@ -21,7 +21,7 @@ type fileName struct {
 
 var fileNamePattern = regexp.MustCompile(`^syncstatuses-(\d{4}-\d{2})-(\d{3,9})\.jsonl$`)
 
-// String sorts by time, up to a thousand files a month.
+// String returns a name that sorts by time, for up to a thousand files in a month.
 func (n fileName) String() string {
 	return fmt.Sprintf("syncstatuses-%s-%03d.jsonl", n.month, n.number)
 }
@@ -30,7 +30,7 @@ func (n fileName) compare(other fileName) int {
 	return cmp.Or(cmp.Compare(n.month, other.month), cmp.Compare(n.number, other.number))
 }
 
-// newestFile finds the file that was begun last. Other files in the folder are left alone.
+// newestFile returns the newest file of the archive. It ignores other files in the folder.
 func newestFile(folder string) (newest fileName, found bool, err error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {

@@ -19,26 +19,26 @@ import (
 )
 
 const (
-	// TableName is the table of the working state that has the batch which was last written to Git.
+	// TableName is the name of the table of the work store that has the last batch for Git.
 	TableName = "archive"
 	lastBatch = "last"
-	// gitBatchBytes leaves a row of the working state room for what a record may have beyond it.
+	// gitBatchBytes is the maximum size of a batch. A single record may be larger, and still has to fit in a row of the work store.
 	gitBatchBytes = 512 << 10
-	// gitPatience is how long Git may take for one batch, which is longer than the remote may take for a request.
-	gitPatience = 5 * time.Minute
+	// gitTimeout is the timeout of Git for one batch. It is longer than the timeout of a request to the remote.
+	gitTimeout = 5 * time.Minute
 )
 
 // Git writes files to GitDestinations.
 type Git interface {
-	// Check says why a file would not be taken for a destination now.
+	// Check returns why a file cannot be written to a destination.
 	Check(ctx context.Context, destination types.NamespacedName) error
-	// Write writes a file. It returns nil once the branch on the remote has it. After an error the file may be there all the
-	// same; writing it again changes nothing then.
+	// Write writes a file. It returns nil once the branch on the remote has it. After an error the remote may have the file as well. Then
+	// writing it again changes nothing.
 	Write(ctx context.Context, destination types.NamespacedName, path string, content []byte, subject string) error
 }
 
-// gitArchive is the folder of a GitDestination, in which each batch is a file of its own. What has been handed to Git and
-// may or may not have landed is handed over again as it was, so that it lands once.
+// gitArchive is an archive in a folder of a GitDestination, with one file for each batch. A batch of which it is unknown whether the remote
+// has it is written again unchanged, so the remote has it once.
 type gitArchive struct {
 	git         Git
 	table       *storetable.Table
@@ -47,23 +47,23 @@ type gitArchive struct {
 	records     sets.Set[version]
 }
 
-// gitBatch is a batch as the working state has it, from before Git is asked to write it until there is another.
+// gitBatch is a batch in the work store. It is stored before it is written to Git, until the next batch replaces it.
 type gitBatch struct {
 	Destination types.NamespacedName `json:"destination"`
 	Path        string               `json:"path"`
 	Records     int                  `json:"records"`
-	// Accepted says that the remote has the file.
+	// Accepted is true once the remote has the file.
 	Accepted bool `json:"accepted,omitempty"`
-	// text is kept beside the rest.
+	// text is the content of the file. It is stored after the JSON of the other fields.
 	text []byte
 }
 
-// openGit asks Git whether the destination would take a file, and reads what was last written there.
+// openGit checks whether files can be written to the destination, and reads the last batch.
 func (s *Sweeper) openGit(ctx context.Context, ref v1alpha1.NamespacedObjectReference) (archive, error) {
 	a := &gitArchive{
-		git: s.Git, table: s.Table, destination: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, records: sets.New[version](),
+		git: s.config.Git, table: s.config.Table, destination: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, records: sets.New[version](),
 	}
-	checked, cancel := context.WithTimeout(ctx, gitPatience)
+	checked, cancel := context.WithTimeout(ctx, gitTimeout)
 	defer cancel()
 	if err := a.git.Check(checked, a.destination); err != nil {
 		return nil, err
@@ -85,9 +85,9 @@ func (s *Sweeper) openGit(ctx context.Context, ref v1alpha1.NamespacedObjectRefe
 	return a, nil
 }
 
-func (a *gitArchive) holds(record version) bool { return a.records.Has(record) }
+func (a *gitArchive) contains(record version) bool { return a.records.Has(record) }
 
-func (a *gitArchive) finish(ctx context.Context) (archived int, err error) {
+func (a *gitArchive) confirm(ctx context.Context) (archived int, err error) {
 	if a.last.Accepted {
 		return 0, nil
 	}
@@ -98,35 +98,35 @@ func (a *gitArchive) finish(ctx context.Context) (archived int, err error) {
 }
 
 func (a *gitArchive) append(ctx context.Context, now time.Time, batch []line) error {
-	text := textOf(batch)
+	text := encode(batch)
 	a.last = gitBatch{Destination: a.destination, Path: pathOf(now, text), Records: len(batch), text: text}
-	if err := a.keep(ctx); err != nil {
+	if err := a.store(ctx); err != nil {
 		return err
 	}
 	return a.write(ctx)
 }
 
-// write lets Git write the last batch, and notes that it has.
+// write writes the last batch to Git, and records that the remote has it.
 func (a *gitArchive) write(ctx context.Context) error {
-	bounded, cancel := context.WithTimeout(ctx, gitPatience)
+	bounded, cancel := context.WithTimeout(ctx, gitTimeout)
 	defer cancel()
 	subject := fmt.Sprintf("[ARCHIVE] SyncStatuses whose time is over: %d", a.last.Records)
 	if err := a.git.Write(bounded, a.destination, a.last.Path, a.last.text, subject); err != nil {
 		return err
 	}
 	a.last.Accepted = true
-	return a.keep(ctx)
+	return a.store(ctx)
 }
 
-// keep writes the last batch to the working state.
-func (a *gitArchive) keep(ctx context.Context) error {
+// store writes the last batch to the work store.
+func (a *gitArchive) store(ctx context.Context) error {
 	head, err := json.Marshal(a.last)
 	if err != nil {
 		return fmt.Errorf("encoding a batch: %w", err)
 	}
 	value := append(append(head, '\n'), a.last.text...)
 	if err := a.table.Put(ctx, storetable.Row{Key: lastBatch, Value: value}); err != nil {
-		return fmt.Errorf("keeping a batch until Git has it: %w", err)
+		return fmt.Errorf("storing a batch for Git: %w", err)
 	}
 	return nil
 }
@@ -141,11 +141,11 @@ func decodeBatch(value []byte) (gitBatch, error) {
 	return batch, nil
 }
 
-func (*gitArchive) room() int { return gitBatchBytes }
+func (*gitArchive) maxBatchBytes() int { return gitBatchBytes }
 
 func (*gitArchive) close() error { return nil }
 
-// pathOf is where a batch goes: files sort by time, and no two have the same name.
+// pathOf returns the path of a batch. Files sort by time, and their names are unique.
 func pathOf(now time.Time, text []byte) string {
 	now = now.UTC()
 	sum := sha256.Sum256(text)

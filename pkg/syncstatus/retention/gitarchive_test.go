@@ -31,16 +31,16 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/retention"
 )
 
-// branch is the one that GitDestination ops/records writes.
+// branch is the branch of the GitDestination ops/records.
 type branch struct {
 	mu    sync.Mutex
 	files map[string]string
-	// writes counts those that have changed something.
+	// writes is the number of writes that have changed something.
 	writes int
-	// down is why nothing can be written, lost the error with which what is written is answered all the same.
-	down, lost error
-	// refused is why the destination takes nothing.
-	refused error
+	// writeErr fails writes. answerErr is returned for writes that succeed.
+	writeErr, answerErr error
+	// checkErr is returned by Check.
+	checkErr error
 }
 
 var _ retention.Git = &branch{}
@@ -51,7 +51,7 @@ func (b *branch) Check(_ context.Context, destination types.NamespacedName) erro
 	if destination.String() != "ops/records" {
 		return fmt.Errorf("there is no GitDestination %s", destination)
 	}
-	return b.refused
+	return b.checkErr
 }
 
 func (b *branch) Write(ctx context.Context, destination types.NamespacedName, path string, content []byte, _ string) error {
@@ -60,24 +60,24 @@ func (b *branch) Write(ctx context.Context, destination types.NamespacedName, pa
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.down != nil {
-		return b.down
+	if b.writeErr != nil {
+		return b.writeErr
 	}
 	if b.files[path] != string(content) {
 		b.files[path] = string(content)
 		b.writes++
 	}
-	return b.lost
+	return b.answerErr
 }
 
-// fails lets writes fail from now on.
-func (b *branch) fails(down, lost error) {
+// setErrors sets the errors of later writes.
+func (b *branch) setErrors(down, lost error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.down, b.lost = down, lost
+	b.writeErr, b.answerErr = down, lost
 }
 
-// versions are the records that the branch has, as name@resourceVersion.
+// versions returns the records in the branch, as name@resourceVersion.
 func (b *branch) versions(t *testing.T) (versions []string) {
 	t.Helper()
 	b.mu.Lock()
@@ -95,7 +95,7 @@ func (b *branch) versions(t *testing.T) (versions []string) {
 	return versions
 }
 
-// has says whether the branch has a record.
+// has reports whether the branch has a record.
 func (b *branch) has(name string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -107,17 +107,17 @@ func (b *branch) has(name string) bool {
 	return false
 }
 
-// expectOnlyArchived expects of each deletion that the branch has the record.
+// expectOnlyArchived checks for each deletion that the branch has the record.
 func (s *gitStage) expectOnlyArchived(t *testing.T) {
 	s.client.PrependReactor("delete", resource.Resource, func(action clienttesting.Action) (bool, runtime.Object, error) {
 		if name := action.(clienttesting.DeleteAction).GetName(); !s.branch.has(name) {
-			t.Errorf("%s is deleted and not in the branch", name)
+			t.Errorf("%s is deleted but not in the branch", name)
 		}
 		return false, nil, nil
 	})
 }
 
-// gitStage is a stage of which the archive is a branch.
+// gitStage is a stage whose archive is a branch.
 type gitStage struct {
 	*stage
 	branch *branch
@@ -129,7 +129,7 @@ func newGitStage(t *testing.T, objects ...runtime.Object) *gitStage {
 	return &gitStage{stage: newStage(t, objects...), branch: &branch{files: map[string]string{}}, kv: bolttest.NewKV(t)}
 }
 
-// sweeper is one that a process has made anew.
+// sweeper returns the sweeper of a new process.
 func (s *gitStage) sweeper() *retention.Sweeper {
 	return s.sweeperWith(s.branch, s.kv)
 }
@@ -146,7 +146,7 @@ func inGit(r *v1alpha1.Retention) {
 	}
 }
 
-// wanted are the versions of many records.
+// wanted returns the versions of the records of many.
 func wanted(number int) (versions []string) {
 	for i := range number {
 		versions = append(versions, fmt.Sprintf("shop-%05d@7", i))
@@ -154,13 +154,13 @@ func wanted(number int) (versions []string) {
 	return versions
 }
 
-// settled expects that the records are in the branch, each once, and in the API no more.
-func (s *gitStage) settled(t *testing.T, want []string) {
+// expectArchived checks that the records are in the branch, each once, and no longer in the API.
+func (s *gitStage) expectArchived(t *testing.T, want []string) {
 	t.Helper()
 	if diff := cmp.Diff(want, s.branch.versions(t)); diff != "" {
 		t.Errorf("in the branch (-want +got):\n%s", diff)
 	}
-	if left := s.left(); len(left) > 0 {
+	if left := s.remaining(); len(left) > 0 {
 		t.Errorf("left %q", left)
 	}
 }
@@ -178,7 +178,7 @@ func TestArchiveInGit(t *testing.T) {
 	if diff := cmp.Diff(wanted(250), s.branch.versions(t)); diff != "" {
 		t.Errorf("in the branch (-want +got):\n%s", diff)
 	}
-	if left := s.left(); !slices.Equal(left, []string{"teams/shop-new"}) {
+	if left := s.remaining(); !slices.Equal(left, []string{"teams/shop-new"}) {
 		t.Errorf("left %q", left)
 	}
 	for path := range s.branch.files {
@@ -186,12 +186,12 @@ func TestArchiveInGit(t *testing.T) {
 			t.Errorf("a file is called %s", path)
 		}
 	}
-	if told := s.told(t); len(s.branch.files) != 3 || s.branch.writes != 3 || told.RecordsArchived != 250 || told.RecordsExpired != 250 {
-		t.Errorf("%d files, %d writes, told %+v", len(s.branch.files), s.branch.writes, told)
+	if status := s.policyStatus(t); len(s.branch.files) != 3 || s.branch.writes != 3 || status.RecordsArchived != 250 || status.RecordsExpired != 250 {
+		t.Errorf("%d files, %d writes, status %+v", len(s.branch.files), s.branch.writes, status)
 	}
 }
 
-// Records that are too large for one file make several.
+// TestLargeRecordsInGit has records that are too large for one file.
 func TestLargeRecordsInGit(t *testing.T) {
 	large := func(r *v1alpha1.SyncStatus) {
 		r.Status.WorkloadNames = slices.Repeat([]string{strings.Repeat("w", 250)}, 1600)
@@ -200,13 +200,13 @@ func TestLargeRecordsInGit(t *testing.T) {
 	if err := s.sweeper().Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.settled(t, wanted(5))
+	s.expectArchived(t, wanted(5))
 	if len(s.branch.files) != 5 {
 		t.Errorf("%d files, want 5", len(s.branch.files))
 	}
 }
 
-// Records stay until the branch has them, and then they are there once, whatever has happened to them and to others since.
+// TestGitThatCannotBeWritten checks that records stay until the branch has them, and that it has them once, although records have changed since.
 func TestGitThatCannotBeWritten(t *testing.T) {
 	tests := map[string]struct{ down, lost error }{
 		"down":              {down: errors.New("no route to host\u202e")},
@@ -215,40 +215,40 @@ func TestGitThatCannotBeWritten(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := newGitStage(t, append(many(150), policy(inGit))...)
-			s.branch.fails(tt.down, tt.lost)
+			s.branch.setErrors(tt.down, tt.lost)
 			for range 3 {
 				if err := s.sweeper().Sweep(t.Context()); err == nil {
 					t.Fatal("no error")
 				}
 			}
-			ready := meta.FindStatusCondition(s.told(t).Conditions, v1alpha1.ConditionReady)
+			ready := meta.FindStatusCondition(s.policyStatus(t).Conditions, v1alpha1.ConditionReady)
 			if ready == nil || ready.Reason != v1alpha1.ReasonArchiveUnavailable || !strings.Contains(ready.Message, "no route to host") || strings.Contains(ready.Message, "\u202e") {
 				t.Errorf("Ready = %v", ready)
 			}
-			if len(s.left()) != 150 || s.told(t).RecordsArchived != 0 {
-				t.Errorf("%d records are left, told %+v", len(s.left()), s.told(t))
+			if len(s.remaining()) != 150 || s.policyStatus(t).RecordsArchived != 0 {
+				t.Errorf("%d records are left, status %+v", len(s.remaining()), s.policyStatus(t))
 			}
 			for i := range 3 { // before all others
 				if err := s.client.Tracker().Add(record("shop", fmt.Sprintf("-later-%d", i), 100)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			s.branch.fails(nil, nil)
+			s.branch.setErrors(nil, nil)
 			if err := s.sweeper().Sweep(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			s.settled(t, append([]string{"shop--later-0@7", "shop--later-1@7", "shop--later-2@7"}, wanted(150)...))
-			if told := s.told(t); told.RecordsArchived != 153 || !meta.IsStatusConditionTrue(told.Conditions, v1alpha1.ConditionReady) {
-				t.Errorf("told %+v", told)
+			s.expectArchived(t, append([]string{"shop--later-0@7", "shop--later-1@7", "shop--later-2@7"}, wanted(150)...))
+			if status := s.policyStatus(t); status.RecordsArchived != 153 || !meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady) {
+				t.Errorf("status %+v", status)
 			}
 		})
 	}
 }
 
-// A record that is written after the branch may have it stays, and goes as it is then.
-func TestRecordThatIsWrittenAfterItIsInGit(t *testing.T) {
+// TestRecordThatChangesAfterItIsInGit checks that a record that has changed since it was archived is archived again.
+func TestRecordThatChangesAfterItIsInGit(t *testing.T) {
 	s := newGitStage(t, append(many(3), policy(inGit))...)
-	s.branch.fails(nil, errors.New("no answer"))
+	s.branch.setErrors(nil, errors.New("no answer"))
 	if err := s.sweeper().Sweep(t.Context()); err == nil {
 		t.Fatal("no error")
 	}
@@ -256,14 +256,14 @@ func TestRecordThatIsWrittenAfterItIsInGit(t *testing.T) {
 	if err := s.client.Tracker().Update(resource, written, written.Namespace); err != nil {
 		t.Fatal(err)
 	}
-	s.branch.fails(nil, nil)
+	s.branch.setErrors(nil, nil)
 	if err := s.sweeper().Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.settled(t, []string{"shop-00000@7", "shop-00001@7", "shop-00001@8", "shop-00002@7"})
+	s.expectArchived(t, []string{"shop-00000@7", "shop-00001@7", "shop-00001@8", "shop-00002@7"})
 }
 
-func TestDestinationThatTakesNothing(t *testing.T) {
+func TestDestinationThatRejectsFiles(t *testing.T) {
 	elsewhere := func(r *v1alpha1.Retention) {
 		inGit(r)
 		r.Archive.DestinationRef.Name = "other"
@@ -280,32 +280,32 @@ func TestDestinationThatTakesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, objects := range [][]runtime.Object{append(many(3), tt.policy), {tt.policy}} {
 				s := newGitStage(t, objects...)
-				s.branch.refused = tt.refused
-				before := len(s.left())
+				s.branch.checkErr = tt.refused
+				before := len(s.remaining())
 				if err := s.sweeper().Sweep(t.Context()); err == nil || !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("error %v, want %q in it", err, tt.want)
 				}
-				ready := meta.FindStatusCondition(s.told(t).Conditions, v1alpha1.ConditionReady)
+				ready := meta.FindStatusCondition(s.policyStatus(t).Conditions, v1alpha1.ConditionReady)
 				if ready == nil || ready.Reason != v1alpha1.ReasonArchiveUnavailable || !strings.Contains(ready.Message, tt.want) {
 					t.Errorf("Ready = %v, want %q in it", ready, tt.want)
 				}
-				if len(s.left()) != before || s.branch.writes > 0 {
-					t.Errorf("%d records are left, %d writes", len(s.left()), s.branch.writes)
+				if len(s.remaining()) != before || s.branch.writes > 0 {
+					t.Errorf("%d records are left, %d writes", len(s.remaining()), s.branch.writes)
 				}
 			}
 		})
 	}
 }
 
-// A remote that is back has the records long before the next sweep is due.
-func TestGitIsTriedAgainSoon(t *testing.T) {
+// TestGitIsRetriedSoon has a remote that is available again long before the next sweep is due.
+func TestGitIsRetriedSoon(t *testing.T) {
 	s := newGitStage(t, append(many(3), policy(inGit))...)
-	s.branch.fails(errors.New("no route to host"), nil)
+	s.branch.setErrors(errors.New("no route to host"), nil)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx, s.sweeper(), s.client) }()
-	s.await(t, func(told v1alpha1.SyncPolicyStatus) bool { return len(told.Conditions) > 0 })
-	s.branch.fails(nil, nil)
+	s.waitForStatus(t, func(status v1alpha1.SyncPolicyStatus) bool { return len(status.Conditions) > 0 })
+	s.branch.setErrors(nil, nil)
 	const tickerAndRetry = 2
 	if err := wait.PollUntilContextCancel(t.Context(), time.Millisecond, true, func(context.Context) (bool, error) {
 		return s.clock.Waiters() == tickerAndRetry, nil
@@ -313,54 +313,55 @@ func TestGitIsTriedAgainSoon(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.clock.Step(time.Minute)
-	s.await(t, func(told v1alpha1.SyncPolicyStatus) bool { return told.RecordsExpired == 3 })
+	s.waitForStatus(t, func(status v1alpha1.SyncPolicyStatus) bool { return status.RecordsExpired == 3 })
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	s.settled(t, wanted(3))
+	s.expectArchived(t, wanted(3))
 }
 
-var errDead = errors.New("the process is dead")
+var errCrashed = errors.New("the process has crashed")
 
-// mortal is a process that dies when it has taken so many steps: before and after each write to the working state, to the
-// branch and to the API.
-type mortal struct {
+// crashingProcess crashes after a number of steps. There is a step before and after each write to the work store, to the branch and to the API.
+type crashingProcess struct {
 	*branch
 	clientv3.KV
 	kill  context.CancelFunc
 	steps int
 }
 
-// step returns an error when the process is dead.
-func (m *mortal) step() error {
+// step returns an error if the process has crashed.
+func (m *crashingProcess) step() error {
 	if m.steps--; m.steps < 0 {
 		m.kill()
-		return errDead
+		return errCrashed
 	}
 	return nil
 }
 
-func (m *mortal) Write(ctx context.Context, destination types.NamespacedName, path string, content []byte, subject string) error {
+func (m *crashingProcess) Write(ctx context.Context, destination types.NamespacedName, path string, content []byte, subject string) error {
 	if err := m.step(); err != nil {
 		return err
 	}
 	return errors.Join(m.branch.Write(ctx, destination, path, content, subject), m.step())
 }
 
-func (m *mortal) Txn(ctx context.Context) clientv3.Txn { return &mortalTxn{m.KV.Txn(ctx), m} }
-
-type mortalTxn struct {
-	clientv3.Txn
-	*mortal
+func (m *crashingProcess) Txn(ctx context.Context) clientv3.Txn {
+	return &crashingTxn{m.KV.Txn(ctx), m}
 }
 
-func (x *mortalTxn) Then(ops ...clientv3.Op) clientv3.Txn {
+type crashingTxn struct {
+	clientv3.Txn
+	*crashingProcess
+}
+
+func (x *crashingTxn) Then(ops ...clientv3.Op) clientv3.Txn {
 	x.Txn = x.Txn.Then(ops...)
 	return x
 }
 
-func (x *mortalTxn) Commit() (*clientv3.TxnResponse, error) {
+func (x *crashingTxn) Commit() (*clientv3.TxnResponse, error) {
 	if err := x.step(); err != nil {
 		return nil, err
 	}
@@ -368,14 +369,14 @@ func (x *mortalTxn) Commit() (*clientv3.TxnResponse, error) {
 	return response, errors.Join(err, x.step())
 }
 
-// The process ends at each of its writes: what the next one does leaves each record in the branch once, and none is deleted
-// that is not there.
-func TestDeathAtEachWriteToGit(t *testing.T) {
+// TestCrashAtEachWriteToGit crashes a process at each of its writes. After the next one the branch has each record once, and no record was deleted
+// that the branch does not have.
+func TestCrashAtEachWriteToGit(t *testing.T) {
 	const records = 103 // two batches
-	for steps, dead := 0, true; dead; steps++ {
+	for steps, crashed := 0, true; crashed; steps++ {
 		s := newGitStage(t, append(many(records), policy(inGit))...)
 		ctx, kill := context.WithCancel(t.Context())
-		process := &mortal{branch: s.branch, KV: s.kv, kill: kill, steps: steps}
+		process := &crashingProcess{branch: s.branch, KV: s.kv, kill: kill, steps: steps}
 		s.expectOnlyArchived(t)
 		s.client.PrependReactor("delete", resource.Resource, func(clienttesting.Action) (bool, runtime.Object, error) {
 			var err error
@@ -385,9 +386,9 @@ func TestDeathAtEachWriteToGit(t *testing.T) {
 			return err != nil, nil, err
 		})
 		err := s.sweeperWith(process, process).Sweep(ctx)
-		dead = ctx.Err() != nil
-		if dead == (err == nil) {
-			t.Fatalf("after %d steps: dead is %t, error %v", steps, dead, err)
+		crashed = ctx.Err() != nil
+		if crashed == (err == nil) {
+			t.Fatalf("after %d steps: crashed is %t, error %v", steps, crashed, err)
 		}
 		kill()
 		if err := s.client.Tracker().Add(record("shop", "-later", 100)); err != nil { // before all others
@@ -396,7 +397,7 @@ func TestDeathAtEachWriteToGit(t *testing.T) {
 		if err := s.sweeper().Sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		s.settled(t, append([]string{"shop--later@7"}, wanted(records)...))
+		s.expectArchived(t, append([]string{"shop--later@7"}, wanted(records)...))
 		if steps > 12 && steps < records {
 			steps = records // between deletions of one batch nothing is different
 		}

@@ -12,14 +12,14 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// line is a record as the archive has it.
+// line is a record in the format of the archive.
 type line struct {
 	version
-	// text ends with the end of the line.
+	// text ends with a newline.
 	text []byte
 }
 
-// newLine writes a record as kubectl shows it.
+// newLine encodes a record as kubectl prints it.
 func newLine(record *v1alpha1.SyncStatus) (line, error) {
 	shown := record.DeepCopy()
 	shown.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("SyncStatus"))
@@ -31,7 +31,7 @@ func newLine(record *v1alpha1.SyncStatus) (line, error) {
 	return line{version: versionOf(record), text: append(text, '\n')}, nil
 }
 
-// readVersion reads which record a line is, and says whether it is one.
+// readVersion returns which record a line contains, and false if it contains none.
 func readVersion(text []byte) (version, bool) {
 	var record metav1.PartialObjectMetadata
 	if err := json.Unmarshal(text, &record); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/metrics"
 )
 
-// The results of sweeps.
+// Results of sweeps, as values of a metric label.
 const (
 	success = "success"
 	failure = "failure"
@@ -17,18 +17,18 @@ const (
 
 var (
 	recordsGauge = metrics.NewGauge("syncstatuses",
-		"SyncStatuses that the last sweep left. 0 where no sweeps are made.")
+		"SyncStatuses that are left after the last sweep. 0 on replicas that do not sweep.")
 	expiredTotal = metrics.NewCounter("syncstatuses_expired_total",
-		"SyncStatuses that were removed because their time was over.")
+		"Expired SyncStatuses that were deleted.")
 	archivedTotal = metrics.NewCounter("syncstatuses_archived_total",
 		"SyncStatuses that were written to the archive.")
 	sweeps = metrics.NewCounterVec("retention_sweeps_total",
-		"Looks through all SyncStatuses for those whose time is over, by result: success or failure.", "result")
+		"Sweeps of expired SyncStatuses, by result: success or failure.", "result")
 )
 
 func init() {
 	legacyregistry.MustRegister(recordsGauge, expiredTotal, archivedTotal, sweeps)
 	for _, result := range []string{success, failure} {
-		sweeps.WithLabelValues(result) // So that the first one is an increase.
+		sweeps.WithLabelValues(result) // A counter that starts at 0 shows its first increment as an increase.
 	}
 }

@@ -31,9 +31,9 @@ func (s *Sweeper) Setup(_ context.Context, shared *controller.Shared) (controlle
 	return func(ctx context.Context) error { return s.run(ctx, changed) }, nil
 }
 
-// settings say how long records are kept, with the defaults where nothing is set.
-func (s *Sweeper) settings(ctx context.Context) (v1alpha1.Retention, error) {
-	policy, err := s.Client.ConfigbutlerV1alpha1().SyncPolicies().Get(ctx, v1alpha1.SyncPolicyName, metav1.GetOptions{})
+// retention returns the retention of the SyncPolicy, with defaults.
+func (s *Sweeper) retention(ctx context.Context) (v1alpha1.Retention, error) {
+	policy, err := s.config.Client.ConfigbutlerV1alpha1().SyncPolicies().Get(ctx, v1alpha1.SyncPolicyName, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		policy = &v1alpha1.SyncPolicy{}

@@ -18,73 +18,73 @@ import (
 )
 
 const (
-	// batchRecords is how many records are archived and deleted before the pause.
+	// batchRecords is the number of records that are archived and deleted between pauses.
 	batchRecords = 100
-	// batchBytes is how much of a file is written at once, unless a single record has more.
+	// batchBytes is the maximum size of a batch in a file, unless a single record is larger.
 	batchBytes = 4 << 20
-	// batchPause leaves the API to others. At less than a hundred records a second, 100 000 take half an hour.
+	// batchPause limits the load on the API. At less than a hundred records a second, 100 000 take half an hour.
 	batchPause = time.Second
 )
 
-// removed are the numbers of records that a sweep has removed.
-type removed struct {
+// removalCounts are the numbers of records that a sweep has deleted and archived.
+type removalCounts struct {
 	expired, archived int
-	// finished is the time of the sweep, if it came to its end.
+	// finished is the start time of the sweep, if it was completed.
 	finished time.Time
 }
 
-// archiveError says why records cannot be archived. Somebody has to change the SyncPolicy, or to make room.
+// archiveError is why records cannot be archived. A user has to change the SyncPolicy, or to free space.
 type archiveError struct{ err error }
 
 func (e *archiveError) Error() string { return "archiving records: " + e.err.Error() }
 
 func (e *archiveError) Unwrap() error { return e.err }
 
-// removal is one removal of records.
+// removal is the state of one removal of records.
 type removal struct {
-	*Sweeper
-	// retention is why the records go.
+	sweeper *Sweeper
+	// retention is the retention by which the records have expired.
 	retention v1alpha1.Retention
-	// archive is nil when records go for good.
+	// archive is nil if records are deleted without an archive.
 	archive archive
-	removed
+	counts  removalCounts
 }
 
-// remove removes records. Those that have gone or changed since they were looked at are left to the next sweep.
-func (s *Sweeper) remove(ctx context.Context, expired []version, retention v1alpha1.Retention) (removed, error) {
-	archive, err := s.open(ctx, retention.Archive) // also for nothing: the SyncPolicy tells whether it can be
+// remove archives and deletes expired records. Records that have changed since they were read are left to the next sweep.
+func (s *Sweeper) remove(ctx context.Context, expired []version, retention v1alpha1.Retention) (removalCounts, error) {
+	archive, err := s.open(ctx, retention.Archive) // Also without expired records, because the status of the SyncPolicy reports whether the archive is available.
 	if err != nil {
-		return removed{}, &archiveError{err}
+		return removalCounts{}, &archiveError{err}
 	}
-	r := removal{Sweeper: s, retention: retention, archive: archive}
+	r := removal{sweeper: s, retention: retention, archive: archive}
 	if archive == nil {
-		err = r.inBatches(ctx, expired, r.deleteAll)
-		return r.removed, err
+		err = r.forEachBatch(ctx, expired, r.deleteAll)
+		return r.counts, err
 	}
 	err = errors.Join(r.archiveAndDelete(ctx, expired), archive.close())
-	return r.removed, err
+	return r.counts, err
 }
 
-// archiveAndDelete first deletes what an earlier sweep has archived and did not get to delete: nothing may be written
-// behind a batch that is not deleted.
+// archiveAndDelete first deletes the records that an interrupted sweep has archived, because a batch must be deleted before the next one is
+// written.
 func (r *removal) archiveAndDelete(ctx context.Context, expired []version) error {
 	var archived, fresh []version
 	for _, record := range expired {
-		if r.archive.holds(record) {
+		if r.archive.contains(record) {
 			archived = append(archived, record)
 		} else {
 			fresh = append(fresh, record)
 		}
 	}
 	if len(archived) > 0 {
-		if err := r.finishLast(ctx); err != nil {
+		if err := r.confirmLast(ctx); err != nil {
 			return err
 		}
 	}
-	if err := r.inBatches(ctx, archived, r.deleteAll); err != nil {
+	if err := r.forEachBatch(ctx, archived, r.deleteAll); err != nil {
 		return err
 	}
-	return r.inBatches(ctx, fresh, func(ctx context.Context, batch []version) error {
+	return r.forEachBatch(ctx, fresh, func(ctx context.Context, batch []version) error {
 		for len(batch) > 0 {
 			lines, rest, err := r.read(ctx, batch)
 			if err != nil {
@@ -102,11 +102,11 @@ func (r *removal) archiveAndDelete(ctx context.Context, expired []version) error
 	})
 }
 
-// inBatches does something with all records, with pauses, as long as the retention stays as it is: somebody may have asked
-// for an archive meanwhile, or for records to be kept longer.
-func (r *removal) inBatches(ctx context.Context, records []version, do func(context.Context, []version) error) error {
+// forEachBatch calls do for batches of the records, with pauses in between. It returns errChanged if the retention has changed, because a user
+// may have configured an archive meanwhile, or a longer retention.
+func (r *removal) forEachBatch(ctx context.Context, records []version, do func(context.Context, []version) error) error {
 	for batch := range slices.Chunk(records, batchRecords) {
-		current, err := r.settings(ctx)
+		current, err := r.sweeper.retention(ctx)
 		if err != nil {
 			return err
 		}
@@ -119,18 +119,17 @@ func (r *removal) inBatches(ctx context.Context, records []version, do func(cont
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-r.Clock.After(batchPause):
+		case <-r.sweeper.config.Clock.After(batchPause):
 		}
 	}
 	return nil
 }
 
-// read reads records, without those that are not as they were, until they fill a batch of the archive. The rest is what
-// there was no room for.
+// read reads records until they fill a batch of the archive, without those that have changed. rest are the records that did not fit.
 func (r *removal) read(ctx context.Context, batch []version) (lines []line, rest []version, err error) {
 	size := 0
 	for i, wanted := range batch {
-		record, err := r.Client.ConfigbutlerV1alpha1().SyncStatuses(wanted.namespace).Get(ctx, wanted.name, metav1.GetOptions{})
+		record, err := r.sweeper.config.Client.ConfigbutlerV1alpha1().SyncStatuses(wanted.namespace).Get(ctx, wanted.name, metav1.GetOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, nil, fmt.Errorf("reading SyncStatus %s/%s: %w", wanted.namespace, wanted.name, err)
 		}
@@ -141,7 +140,7 @@ func (r *removal) read(ctx context.Context, batch []version) (lines []line, rest
 		if err != nil {
 			return nil, nil, err
 		}
-		if size += len(written.text); len(lines) > 0 && size > r.archive.room() {
+		if size += len(written.text); len(lines) > 0 && size > r.archive.maxBatchBytes() {
 			return lines, batch[i:], nil
 		}
 		lines = append(lines, written)
@@ -149,9 +148,9 @@ func (r *removal) read(ctx context.Context, batch []version) (lines []line, rest
 	return lines, nil, nil
 }
 
-// finishLast makes certain that what an earlier sweep has written is in the archive.
-func (r *removal) finishLast(ctx context.Context) error {
-	archived, err := r.archive.finish(ctx)
+// confirmLast makes sure that the archive has the batch of an interrupted sweep.
+func (r *removal) confirmLast(ctx context.Context) error {
+	archived, err := r.archive.confirm(ctx)
 	if err != nil {
 		return &archiveError{err}
 	}
@@ -163,23 +162,23 @@ func (r *removal) archiveLines(ctx context.Context, lines []line) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	if err := r.archive.append(ctx, r.Clock.Now(), lines); err != nil {
+	if err := r.archive.append(ctx, r.sweeper.config.Clock.Now(), lines); err != nil {
 		return &archiveError{err}
 	}
 	r.count(len(lines))
 	return nil
 }
 
-// count takes note of records that have been archived.
+// count counts archived records.
 func (r *removal) count(archived int) {
-	r.archived += archived
+	r.counts.archived += archived
 	archivedTotal.Add(float64(archived))
 }
 
-// deleteAll deletes records that are as they were.
+// deleteAll deletes the records that have not changed.
 func (r *removal) deleteAll(ctx context.Context, records []version) error {
 	for _, record := range records {
-		err := r.Client.ConfigbutlerV1alpha1().SyncStatuses(record.namespace).Delete(ctx, record.name, metav1.DeleteOptions{
+		err := r.sweeper.config.Client.ConfigbutlerV1alpha1().SyncStatuses(record.namespace).Delete(ctx, record.name, metav1.DeleteOptions{
 			Preconditions: &metav1.Preconditions{UID: &record.uid, ResourceVersion: &record.resourceVersion},
 		})
 		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
@@ -188,7 +187,7 @@ func (r *removal) deleteAll(ctx context.Context, records []version) error {
 		if err != nil {
 			return fmt.Errorf("deleting SyncStatus %s/%s: %w", record.namespace, record.name, err)
 		}
-		r.expired++
+		r.counts.expired++
 		expiredTotal.Inc()
 	}
 	return nil

@@ -20,23 +20,23 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/printable"
 )
 
-// report tells the SyncPolicy, if there is one, how many records are left and how many went, and whether its retention is
-// in force. fault is why a sweep has ended before its time.
-func (s *Sweeper) report(ctx context.Context, swept v1alpha1.Retention, left int, went removed, fault error) error {
-	policies := s.Client.ConfigbutlerV1alpha1().SyncPolicies()
+// report writes the result of a sweep to the status of the SyncPolicy, if it exists: how many records are left, how many were deleted and
+// archived, and whether the retention is in force. fault is the error of the sweep.
+func (s *Sweeper) report(ctx context.Context, swept v1alpha1.Retention, left int, removed removalCounts, fault error) error {
+	policies := s.config.Client.ConfigbutlerV1alpha1().SyncPolicies()
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		policy, err := policies.Get(ctx, v1alpha1.SyncPolicyName, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		policy.Status.Records = int64(left)
-		policy.Status.RecordsExpired += int64(went.expired)
-		policy.Status.RecordsArchived += int64(went.archived)
-		if !went.finished.IsZero() {
-			policy.Status.LastRetentionTime = ptr.To(metav1.NewTime(went.finished))
+		policy.Status.RecordsExpired += int64(removed.expired)
+		policy.Status.RecordsArchived += int64(removed.archived)
+		if !removed.finished.IsZero() {
+			policy.Status.LastRetentionTime = ptr.To(metav1.NewTime(removed.finished))
 		}
 		if current := syncpolicy.WithDefaults(policy).Spec.Retention; equality.Semantic.DeepEqual(current, swept) {
-			judge(policy, fault)
+			setConditions(policy, fault)
 		}
 		_, err = policies.UpdateStatus(ctx, policy, metav1.UpdateOptions{})
 		return err
@@ -47,9 +47,8 @@ func (s *Sweeper) report(ctx context.Context, swept v1alpha1.Retention, left int
 	return fmt.Errorf("writing the status of the SyncPolicy: %w", err)
 }
 
-// judge says whether the settings are in force: those that are not about the archive always are. A fault of another kind
-// says nothing about them.
-func judge(policy *v1alpha1.SyncPolicy, fault error) {
+// setConditions sets whether the settings are in force. Only an unavailable archive prevents that. Other errors do not change the conditions.
+func setConditions(policy *v1alpha1.SyncPolicy, fault error) {
 	archive := &archiveError{}
 	stalled := errors.As(fault, &archive)
 	if fault != nil && !stalled {

@@ -24,8 +24,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"))
 }
 
-// A sweep is made at once and then every period, also after one that failed, and when the SyncPolicy comes, changes or
-// goes, until the term of the leader ends.
+// TestRun checks that sweeps run immediately, every period, also after a failed one, and when the SyncPolicy is created, updated or deleted, until
+// the leader term ends.
 func TestRun(t *testing.T) {
 	s := newStage(t)
 	sweeps := make(chan struct{}, 100)
@@ -54,7 +54,7 @@ func TestRun(t *testing.T) {
 	stop()
 }
 
-// The status that a sweep writes is no reason for another one.
+// TestOwnStatusIsNoChange checks that the status that a sweep writes does not cause another one.
 func TestOwnStatusIsNoChange(t *testing.T) {
 	s := newStage(t, policy())
 	sweeps := make(chan struct{}, 100)
@@ -63,16 +63,16 @@ func TestOwnStatusIsNoChange(t *testing.T) {
 		return false, nil, nil
 	})
 	stop := s.run(t)
-	s.await(t, func(told v1alpha1.SyncPolicyStatus) bool { return told.LastRetentionTime != nil })
+	s.waitForStatus(t, func(status v1alpha1.SyncPolicyStatus) bool { return status.LastRetentionTime != nil })
 	s.setPolicy(t, policy(unarchived)) // is seen after the status
-	s.await(t, func(told v1alpha1.SyncPolicyStatus) bool { return told.ObservedGeneration == 1 })
+	s.waitForStatus(t, func(status v1alpha1.SyncPolicyStatus) bool { return status.ObservedGeneration == 1 })
 	stop()
 	if len(sweeps) != 2 {
 		t.Errorf("%d sweeps, want 2", len(sweeps))
 	}
 }
 
-// run runs a sweeper, which follows the SyncPolicy when run returns, until stop is called.
+// run runs a sweeper until stop is called. When run returns, the sweeper follows the SyncPolicy.
 func (s *stage) run(t *testing.T) (stop func()) {
 	t.Helper()
 	following := make(chan struct{})
@@ -88,16 +88,16 @@ func (s *stage) run(t *testing.T) (stop func()) {
 	return func() {
 		cancel()
 		if err := <-ended; err != nil {
-			t.Errorf("the end of a term is an error: %v", err)
+			t.Errorf("run returned an error at the end of the leader term: %v", err)
 		}
 	}
 }
 
-// await waits until the SyncPolicy has been told something.
-func (s *stage) await(t *testing.T, enough func(v1alpha1.SyncPolicyStatus) bool) {
+// waitForStatus waits until the status of the SyncPolicy is as expected.
+func (s *stage) waitForStatus(t *testing.T, enough func(v1alpha1.SyncPolicyStatus) bool) {
 	t.Helper()
 	if err := wait.PollUntilContextCancel(t.Context(), time.Millisecond, true, func(context.Context) (bool, error) {
-		return enough(s.told(t)), nil
+		return enough(s.policyStatus(t)), nil
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// counts are all metrics with one value, by their names and labels.
+// counts returns all metrics with one value, by name and labels.
 func counts(t *testing.T) map[string]float64 {
 	t.Helper()
 	families, err := legacyregistry.DefaultGatherer.Gather()

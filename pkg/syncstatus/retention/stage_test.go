@@ -38,16 +38,18 @@ var (
 	today    = time.Date(2026, 11, 21, 18, 0, 0, 0, time.UTC)
 )
 
-// eager is a clock on which nobody waits for long: After comes at once, and is counted.
-type eager struct {
+// instantClock is a clock whose After fires immediately, and is counted.
+type instantClock struct {
 	*clocktesting.FakeClock
 	mu    sync.Mutex
 	waits []time.Duration
 }
 
-func newEager() *eager { return &eager{FakeClock: clocktesting.NewFakeClock(today)} }
+func newInstantClock() *instantClock {
+	return &instantClock{FakeClock: clocktesting.NewFakeClock(today)}
+}
 
-func (c *eager) After(d time.Duration) <-chan time.Time {
+func (c *instantClock) After(d time.Duration) <-chan time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.waits = append(c.waits, d)
@@ -56,12 +58,12 @@ func (c *eager) After(d time.Duration) <-chan time.Time {
 	return after
 }
 
-// stage is an API with records, and a folder for the archive.
+// stage has an API with records, and a folder for the archive.
 type stage struct {
 	client *fake.Clientset
-	clock  *eager
+	clock  *instantClock
 	folder string
-	// largestPage is the largest limit that a list has asked for.
+	// largestPage is the largest limit of a list request.
 	largestPage int64
 }
 
@@ -72,19 +74,19 @@ func newStage(t *testing.T, objects ...runtime.Object) *stage {
 
 func newStageIn(folder string, objects ...runtime.Object) *stage {
 	s := &stage{
-		client: fake.NewClientset(objects...), clock: newEager(), folder: folder,
+		client: fake.NewClientset(objects...), clock: newInstantClock(), folder: folder,
 	}
 	s.client.PrependReactor("list", resource.Resource, s.page)
 	s.client.PrependReactor("delete", resource.Resource, s.checkPreconditions)
 	return s
 }
 
-// sweeper is one that a process has made anew.
+// sweeper returns the sweeper of a new process.
 func (s *stage) sweeper() *retention.Sweeper {
 	return retention.New(retention.Config{Client: s.client, Folder: s.folder, Period: time.Hour, Clock: s.clock})
 }
 
-// page answers a list as an API server does: in the order of names, and no more than the limit at once.
+// page handles a list request like an API server: sorted by name, with at most as many items as the limit.
 func (s *stage) page(action clienttesting.Action) (bool, runtime.Object, error) {
 	options := action.(clienttesting.ListActionImpl).ListOptions
 	if options.Limit == 0 {
@@ -104,7 +106,7 @@ func (s *stage) page(action clienttesting.Action) (bool, runtime.Object, error) 
 	return true, list, nil
 }
 
-// records are those that are in the API, and their names in order.
+// records returns the records in the API, and their sorted names.
 func (s *stage) records() ([]string, map[string]*v1alpha1.SyncStatus) {
 	stored, err := s.client.Tracker().List(resource, v1alpha1.SchemeGroupVersion.WithKind("SyncStatus"), "")
 	if err != nil {
@@ -118,13 +120,13 @@ func (s *stage) records() ([]string, map[string]*v1alpha1.SyncStatus) {
 	return slices.Sorted(maps.Keys(records)), records
 }
 
-// left are the names of the records that are in the API.
-func (s *stage) left() []string {
+// remaining returns the names of the records in the API.
+func (s *stage) remaining() []string {
 	names, _ := s.records()
 	return names
 }
 
-// checkPreconditions refuses a deletion as an API server does, and one without preconditions altogether.
+// checkPreconditions checks the preconditions of a deletion like an API server, and requires them.
 func (s *stage) checkPreconditions(action clienttesting.Action) (bool, runtime.Object, error) {
 	deletion := action.(clienttesting.DeleteActionImpl)
 	required := deletion.DeleteOptions.Preconditions
@@ -134,12 +136,12 @@ func (s *stage) checkPreconditions(action clienttesting.Action) (bool, runtime.O
 	stored, err := s.client.Tracker().Get(resource, deletion.Namespace, deletion.Name)
 	record, found := stored.(*v1alpha1.SyncStatus)
 	if err == nil && found && (record.UID != *required.UID || record.ResourceVersion != *required.ResourceVersion) {
-		return true, nil, apierrors.NewConflict(resource.GroupResource(), deletion.Name, fmt.Errorf("it is another"))
+		return true, nil, apierrors.NewConflict(resource.GroupResource(), deletion.Name, fmt.Errorf("it is another one"))
 	}
 	return false, nil, nil
 }
 
-// policy has an archive of files, and keeps a record for 90 days.
+// policy returns a policy with an archive of files that keeps records for 90 days.
 func policy(change ...func(*v1alpha1.Retention)) *v1alpha1.SyncPolicy {
 	policy := &v1alpha1.SyncPolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.SyncPolicyName}}
 	policy.Spec.Retention.KeepPerSubject = new(int32)
@@ -152,7 +154,7 @@ func policy(change ...func(*v1alpha1.Retention)) *v1alpha1.SyncPolicy {
 
 func unarchived(r *v1alpha1.Retention) { r.Archive = nil }
 
-// setPolicy makes the spec of the SyncPolicy that of another, as its next generation.
+// setPolicy sets the spec of the SyncPolicy, and increments its generation.
 func (s *stage) setPolicy(t *testing.T, to *v1alpha1.SyncPolicy) {
 	t.Helper()
 	stored, err := s.client.Tracker().Get(policies, "", v1alpha1.SyncPolicyName)
@@ -167,12 +169,12 @@ func (s *stage) setPolicy(t *testing.T, to *v1alpha1.SyncPolicy) {
 	}
 }
 
-// catalog is a subject.
+// catalog returns a catalog.
 func catalog(name string) *v1alpha1.AppCatalog {
 	return &v1alpha1.AppCatalog{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: name, UID: types.UID("uid-of-" + name)}}
 }
 
-// record is one of a catalog's, some days old.
+// record returns a record of a catalog that is some days old.
 func record(catalog, suffix string, days int, change ...func(*v1alpha1.SyncStatus)) *v1alpha1.SyncStatus {
 	record := &v1alpha1.SyncStatus{
 		ObjectMeta: metav1.ObjectMeta{
@@ -200,7 +202,7 @@ func retrying(r *v1alpha1.SyncStatus) { r.Status.State = v1alpha1.SyncStateRetry
 
 func awaiting(r *v1alpha1.SyncStatus) { r.Status.State = v1alpha1.SyncStateManualIntervention }
 
-// many are records of a catalog that are too old.
+// many returns expired records of a catalog.
 func many(number int, change ...func(*v1alpha1.SyncStatus)) []runtime.Object {
 	objects := make([]runtime.Object, number)
 	for i := range objects {
@@ -209,7 +211,7 @@ func many(number int, change ...func(*v1alpha1.SyncStatus)) []runtime.Object {
 	return objects
 }
 
-// archived are the records in the archive, in order, by file.
+// archived returns the records in the archive in order, by file.
 func archived(t *testing.T, folder string) map[string][]*v1alpha1.SyncStatus {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*"))
@@ -245,7 +247,7 @@ func readArchive(t *testing.T, path string) (records []*v1alpha1.SyncStatus) {
 	return records
 }
 
-// archivedNames are the names of all records in the archive, in order of files and lines.
+// archivedNames returns the names of all records in the archive, in the order of files and lines.
 func archivedNames(t *testing.T, folder string) (names []string) {
 	t.Helper()
 	byFile := archived(t, folder)

@@ -27,7 +27,7 @@ import (
 
 const thisMonth = "syncstatuses-2026-11-001.jsonl"
 
-func TestWhatGoesAndWhatStays(t *testing.T) {
+func TestSweep(t *testing.T) {
 	elsewhere := func(r *v1alpha1.SyncStatus) { r.Namespace = "another" }
 	ofEnvironment := func(r *v1alpha1.SyncStatus) {
 		r.Spec.Type, r.Spec.Subject.Kind, r.Status.State = v1alpha1.SyncTypeEnvironment, v1alpha1.SubjectEnvironment, v1alpha1.SyncStateCompleted
@@ -51,7 +51,7 @@ func TestWhatGoesAndWhatStays(t *testing.T) {
 			[]string{"teams/shop-older", "teams/shop-old"}, []string{"teams/shop-new"},
 		},
 		{
-			"what somebody has to look at", policy(), []runtime.Object{record("shop", "a", 91), record("shop", "b", 200, failed)},
+			"a record in need of intervention", policy(), []runtime.Object{record("shop", "a", 91), record("shop", "b", 200, failed)},
 			[]string{"teams/shop-a"}, []string{"teams/shop-b"},
 		},
 		{
@@ -69,7 +69,7 @@ func TestWhatGoesAndWhatStays(t *testing.T) {
 			[]string{"teams/gone-a"}, []string{"teams/gone-b", "teams/gone-c"},
 		},
 		{
-			"what nobody can try again, because the catalog is gone", policy(),
+			"unsettled records of a deleted catalog", policy(),
 			[]runtime.Object{
 				record("gone", "a", 94, failed), record("gone", "b", 93, retrying), record("gone", "c", 92, awaiting), record("gone", "d", 89, failed),
 				record("shop", "a", 94, failed), record("shop", "b", 93, retrying), record("shop", "c", 92, awaiting),
@@ -90,7 +90,7 @@ func TestWhatGoesAndWhatStays(t *testing.T) {
 			if err := s.sweeper().Sweep(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tt.stays, s.left()); diff != "" {
+			if diff := cmp.Diff(tt.stays, s.remaining()); diff != "" {
 				t.Errorf("in the API (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(tt.goes, archivedNames(t, s.folder)); diff != "" {
@@ -100,21 +100,21 @@ func TestWhatGoesAndWhatStays(t *testing.T) {
 	}
 }
 
-// Without a SyncPolicy the defaults hold: ten records of a subject stay, and there is no archive.
+// TestWithoutAPolicy checks the defaults: ten records of a subject are kept, and nothing is archived.
 func TestWithoutAPolicy(t *testing.T) {
 	s := newStage(t, append(many(12), catalog("shop"))...)
 	if err := s.sweeper().Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := len(s.left()); got != 10 {
+	if got := len(s.remaining()); got != 10 {
 		t.Errorf("%d records stay, want 10", got)
 	}
 	if _, err := os.Stat(s.folder); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("there is an archive: %v", err)
+		t.Errorf("an archive was created: %v", err)
 	}
 }
 
-// An archived record is as it was in the API, in a file for nobody else's eyes.
+// TestArchivedRecord checks that an archived record equals that in the API, and that only the owner can read the file.
 func TestArchivedRecord(t *testing.T) {
 	want := record("shop", "a", 100, func(r *v1alpha1.SyncStatus) {
 		r.Status.ChangedBy = []v1alpha1.SourceAuthor{{Username: "jane\nsmith"}}
@@ -136,26 +136,26 @@ func TestArchivedRecord(t *testing.T) {
 	}
 }
 
-func TestARecordIsArchivedBeforeItIsDeleted(t *testing.T) {
+func TestRecordsAreArchivedBeforeTheyAreDeleted(t *testing.T) {
 	s := newStage(t, append(many(250), policy())...)
 	deletions := 0
 	s.client.PrependReactor("delete", resource.Resource, func(action clienttesting.Action) (bool, runtime.Object, error) {
 		deletions++
 		name := "teams/" + action.(clienttesting.DeleteAction).GetName()
 		if names := archivedNames(t, s.folder); !slices.Contains(names, name) {
-			t.Errorf("%s is deleted and not in the archive, which has %d", name, len(names))
+			t.Errorf("%s is deleted but not in the archive, which has %d", name, len(names))
 		}
 		return false, nil, nil
 	})
 	if err := s.sweeper().Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if left := s.left(); deletions != 250 || len(left) > 0 {
+	if left := s.remaining(); deletions != 250 || len(left) > 0 {
 		t.Errorf("%d deletions, %d records are left", deletions, len(left))
 	}
 }
 
-// A sweep leaves the API to others a hundred records at a time, and reads it in pages.
+// TestPace checks the pause after each hundred records, and the size of pages.
 func TestPace(t *testing.T) {
 	for name, policy := range map[string]*v1alpha1.SyncPolicy{"archived": policy(), "not archived": policy(unarchived)} {
 		t.Run(name, func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestPace(t *testing.T) {
 			if err := s.sweeper().Sweep(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if left := len(s.left()); left > 0 {
+			if left := len(s.remaining()); left > 0 {
 				t.Errorf("%d records are left", left)
 			}
 			if diff := cmp.Diff(slices.Repeat([]time.Duration{time.Second}, 13), s.clock.waits); diff != "" {
@@ -176,8 +176,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// A record that is written while a sweep is under way stays.
-func TestWhatIsWrittenMeanwhileStays(t *testing.T) {
+// TestRecordsThatChangeMeanwhileStay updates a record during a sweep.
+func TestRecordsThatChangeMeanwhileStay(t *testing.T) {
 	for _, verb := range []string{"get", "delete"} {
 		t.Run("before "+verb, func(t *testing.T) {
 			s := newStage(t, append(many(3), policy())...)
@@ -190,15 +190,15 @@ func TestWhatIsWrittenMeanwhileStays(t *testing.T) {
 			if err := s.sweeper().Sweep(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff([]string{"teams/shop-00001"}, s.left()); diff != "" {
+			if diff := cmp.Diff([]string{"teams/shop-00001"}, s.remaining()); diff != "" {
 				t.Errorf("in the API (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// What somebody else has deleted is no fault.
-func TestWhatIsDeletedMeanwhile(t *testing.T) {
+// TestRecordsThatAreDeletedMeanwhile deletes a record during a sweep, which is not an error.
+func TestRecordsThatAreDeletedMeanwhile(t *testing.T) {
 	for _, verb := range []string{"get", "delete"} {
 		t.Run("before "+verb, func(t *testing.T) {
 			s := newStage(t, append(many(3), policy())...)
@@ -206,14 +206,14 @@ func TestWhatIsDeletedMeanwhile(t *testing.T) {
 				_ = s.client.Tracker().Delete(resource, "teams", "shop-00001") // gone after the first time
 				return false, nil, nil
 			})
-			if err := s.sweeper().Sweep(t.Context()); err != nil || len(s.left()) > 0 {
-				t.Errorf("error %v, left %q", err, s.left())
+			if err := s.sweeper().Sweep(t.Context()); err != nil || len(s.remaining()) > 0 {
+				t.Errorf("error %v, left %q", err, s.remaining())
 			}
 		})
 	}
 }
 
-// Whoever asks for an archive, or for more time, while a sweep is under way gets it for all that has not gone yet.
+// TestRetentionChangesMeanwhile configures an archive, or a longer retention, during a sweep. It applies to all records that are not deleted yet.
 func TestRetentionChangesMeanwhile(t *testing.T) {
 	tests := []struct {
 		name           string
@@ -237,7 +237,7 @@ func TestRetentionChangesMeanwhile(t *testing.T) {
 			if err := s.sweeper().Sweep(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if got := len(s.left()); got != tt.left {
+			if got := len(s.remaining()); got != tt.left {
 				t.Errorf("%d records stay, want %d", got, tt.left)
 			}
 			if got := len(archivedNames(t, s.folder)); got != tt.archived {
@@ -247,7 +247,7 @@ func TestRetentionChangesMeanwhile(t *testing.T) {
 	}
 }
 
-func TestRecordsStayWhenThereIsNoPlaceForThem(t *testing.T) {
+func TestRecordsStayWithoutAnAvailableArchive(t *testing.T) {
 	elsewhere := func(r *v1alpha1.Retention) { r.Archive = &v1alpha1.Archive{Type: "Tape"} }
 	occupied := filepath.Join(t.TempDir(), "occupied")
 	if err := os.WriteFile(occupied, nil, 0o600); err != nil {
@@ -266,36 +266,36 @@ func TestRecordsStayWhenThereIsNoPlaceForThem(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newStageIn(tt.folder, append(many(3), tt.policy)...)
-			s.expectNoPlace(t, tt.want)
-			if got := len(s.left()); got != 3 {
+			s.expectUnavailable(t, tt.want)
+			if got := len(s.remaining()); got != 3 {
 				t.Errorf("%d records stay, want 3", got)
 			}
-			newStageIn(tt.folder, tt.policy).expectNoPlace(t, tt.want)
+			newStageIn(tt.folder, tt.policy).expectUnavailable(t, tt.want)
 			s.setPolicy(t, policy(unarchived))
 			if err := s.sweeper().Sweep(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			conditions := s.told(t).Conditions
-			if len(conditions) != 1 || !meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionReady) || len(s.left()) > 0 {
-				t.Errorf("without an archive: left %q, conditions %v", s.left(), conditions)
+			conditions := s.policyStatus(t).Conditions
+			if len(conditions) != 1 || !meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionReady) || len(s.remaining()) > 0 {
+				t.Errorf("without an archive: left %q, conditions %v", s.remaining(), conditions)
 			}
 		})
 	}
 }
 
-// expectNoPlace sweeps, and expects to be told that there is no place to archive records, whether there are any or not.
-func (s *stage) expectNoPlace(t *testing.T, why string) {
+// expectUnavailable sweeps, and checks that the archive is reported as unavailable, also without expired records.
+func (s *stage) expectUnavailable(t *testing.T, why string) {
 	t.Helper()
 	if err := s.sweeper().Sweep(t.Context()); err == nil || !strings.Contains(err.Error(), why) {
 		t.Errorf("error = %v, want %q in it", err, why)
 	}
-	ready := meta.FindStatusCondition(s.told(t).Conditions, v1alpha1.ConditionReady)
+	ready := meta.FindStatusCondition(s.policyStatus(t).Conditions, v1alpha1.ConditionReady)
 	if ready == nil || ready.Reason != v1alpha1.ReasonArchiveUnavailable || !strings.Contains(ready.Message, why) {
 		t.Errorf("Ready = %v, want %q in it", ready, why)
 	}
 }
 
-func TestThePolicyTellsWhatWent(t *testing.T) {
+func TestPolicyStatus(t *testing.T) {
 	wanted := policy()
 	wanted.Generation = 4
 	s := newStage(t, append(many(5), wanted, record("shop", "new", 1))...)
@@ -303,8 +303,8 @@ func TestThePolicyTellsWhatWent(t *testing.T) {
 	if err := s.sweeper().Sweep(t.Context()); err == nil {
 		t.Fatal("no error")
 	}
-	if diff := cmp.Diff(v1alpha1.SyncPolicyStatus{Records: 3, RecordsExpired: 3, RecordsArchived: 5}, s.told(t)); diff != "" {
-		t.Errorf("after a sweep that failed (-want +got):\n%s", diff)
+	if diff := cmp.Diff(v1alpha1.SyncPolicyStatus{Records: 3, RecordsExpired: 3, RecordsArchived: 5}, s.policyStatus(t)); diff != "" {
+		t.Errorf("after a failed sweep (-want +got):\n%s", diff)
 	}
 	if err := s.sweeper().Sweep(t.Context()); err != nil {
 		t.Fatal(err)
@@ -317,28 +317,28 @@ func TestThePolicyTellsWhatWent(t *testing.T) {
 			Reason: v1alpha1.ReasonSucceeded, Message: "The settings are in force",
 		}},
 	}
-	told := s.told(t)
-	for i := range told.Conditions {
-		told.Conditions[i].LastTransitionTime = metav1.Time{}
+	status := s.policyStatus(t)
+	for i := range status.Conditions {
+		status.Conditions[i].LastTransitionTime = metav1.Time{}
 	}
-	if diff := cmp.Diff(want, told); diff != "" {
-		t.Errorf("after a sweep that did not (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, status); diff != "" {
+		t.Errorf("after a successful sweep (-want +got):\n%s", diff)
 	}
 }
 
-func TestThePolicyTellsWhatWentForGood(t *testing.T) {
+func TestPolicyStatusWithoutAnArchive(t *testing.T) {
 	s := newStage(t, append(many(5), policy(unarchived), record("shop", "new", 1))...)
 	if err := s.sweeper().Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	told := s.told(t)
-	if told.Records != 1 || told.RecordsExpired != 5 || told.RecordsArchived != 0 {
-		t.Errorf("%d records are left, %d went, %d of them archived; want 1, 5, 0", told.Records, told.RecordsExpired, told.RecordsArchived)
+	status := s.policyStatus(t)
+	if status.Records != 1 || status.RecordsExpired != 5 || status.RecordsArchived != 0 {
+		t.Errorf("%d records are left, %d were deleted, %d of them archived; want 1, 5, 0", status.Records, status.RecordsExpired, status.RecordsArchived)
 	}
 }
 
-// told is what the SyncPolicy has been told.
-func (s *stage) told(t *testing.T) v1alpha1.SyncPolicyStatus {
+// policyStatus returns the status of the SyncPolicy.
+func (s *stage) policyStatus(t *testing.T) v1alpha1.SyncPolicyStatus {
 	t.Helper()
 	policy, err := s.client.ConfigbutlerV1alpha1().SyncPolicies().Get(t.Context(), v1alpha1.SyncPolicyName, metav1.GetOptions{})
 	if err != nil {

@@ -17,17 +17,17 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// DefaultPeriod is short beside the days that records are kept, and long beside the time that a look through 100 000 of
-// them takes.
+// DefaultPeriod is the default time between sweeps. It is short compared to the days that records are kept, and long compared to the time that
+// a scan of 100 000 records takes.
 const DefaultPeriod = time.Hour
 
-// Config is what a sweeper works with.
+// Config configures a Sweeper.
 type Config struct {
 	Client versioned.Interface
-	// Folder is the archive for a SyncPolicy that wants files. It is made when it is missing; the folder around it is not.
-	// Empty: this server has no place for files.
+	// Folder is the folder of an archive of files. It is created if it does not exist. Its parent is not. Empty: this server cannot archive
+	// to files.
 	Folder string
-	// Git writes records for a SyncPolicy that wants them in a GitDestination, and Table keeps what it is asked to write.
+	// Git writes an archive in a GitDestination, and Table stores its last batch.
 	Git   Git
 	Table *table.Table
 	// Period is the time from one sweep to the next.
@@ -35,10 +35,10 @@ type Config struct {
 	Clock  clock.WithTicker
 }
 
-// Sweeper removes records whose time is over.
-type Sweeper struct{ Config }
+// Sweeper deletes expired records.
+type Sweeper struct{ config Config }
 
-// New returns a sweeper. One at a time may run on the same API.
+// New returns a Sweeper. Only one may run on the same API at a time.
 func New(config Config) *Sweeper { return &Sweeper{config} }
 
 var _ controller.Controller = &Sweeper{}
@@ -46,11 +46,11 @@ var _ controller.Controller = &Sweeper{}
 // Name is "retention".
 func (*Sweeper) Name() string { return "retention" }
 
-// run sweeps at once, every period and when the SyncPolicy has changed, until ctx is done. What failed is tried again with the next
-// sweep, which starts sooner if records could not be archived: a remote may be reachable again in a minute.
+// run sweeps immediately, every period, and when the SyncPolicy has changed, until ctx is done. A failed sweep is retried by the next one, which
+// starts sooner if records could not be archived, because a remote may be reachable again in a minute.
 func (s *Sweeper) run(ctx context.Context, changed <-chan struct{}) error {
-	defer recordsGauge.Set(0) // the next leader sets it
-	ticker := s.Clock.NewTicker(s.Period)
+	defer recordsGauge.Set(0) // The next leader sets it.
+	ticker := s.config.Clock.NewTicker(s.config.Period)
 	defer ticker.Stop()
 	backoff := newBackoff()
 	for ctx.Err() == nil {
@@ -62,10 +62,10 @@ func (s *Sweeper) run(ctx context.Context, changed <-chan struct{}) error {
 		case err == nil:
 			backoff = newBackoff()
 		case errors.As(err, &archive):
-			again = s.Clock.NewTimer(backoff.Step()).C()
+			again = s.config.Clock.NewTimer(backoff.Step()).C()
 			fallthrough
 		default:
-			klog.FromContext(ctx).Error(err, "Records whose time is over stay for now")
+			klog.FromContext(ctx).Error(err, "Failed to sweep expired records")
 		}
 		select {
 		case <-ctx.Done():
@@ -78,7 +78,7 @@ func (s *Sweeper) run(ctx context.Context, changed <-chan struct{}) error {
 }
 
 const (
-	// An archive that cannot be written is tried again after retryMin, doubling up to retryMax, with a tenth of jitter.
+	// An unavailable archive is retried after retryMin, doubling up to retryMax, with a jitter of a tenth.
 	retryMin = 30 * time.Second
 	retryMax = 10 * time.Minute
 )
@@ -87,14 +87,14 @@ func newBackoff() wait.Backoff {
 	return wait.Backoff{Duration: retryMin, Factor: 2, Jitter: 0.1, Steps: 30, Cap: retryMax}
 }
 
-// errChanged ends a sweep whose retention holds no more.
+// errChanged ends a sweep whose retention has changed.
 var errChanged = errors.New("the retention was changed")
 
-// Sweep looks through all records, removes those whose time is over, and tells the SyncPolicy how many. It begins anew when
-// the retention is changed meanwhile. An error leaves the records that have not been removed where they are.
+// Sweep archives and deletes all expired records, and writes the result to the status of the SyncPolicy. It starts again if the retention has
+// changed meanwhile. After an error the records that were not deleted remain in the API.
 func (s *Sweeper) Sweep(ctx context.Context) error {
 	for {
-		switch err := s.once(ctx); {
+		switch err := s.sweepOnce(ctx); {
 		case err == nil:
 			sweeps.WithLabelValues(success).Inc()
 			return nil
@@ -105,22 +105,22 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 	}
 }
 
-// once sweeps by the retention as it is at the beginning.
-func (s *Sweeper) once(ctx context.Context) error {
-	retention, err := s.settings(ctx)
+// sweepOnce sweeps with the current retention. It returns errChanged if the retention changes meanwhile.
+func (s *Sweeper) sweepOnce(ctx context.Context) error {
+	retention, err := s.retention(ctx)
 	if err != nil {
 		return err
 	}
-	started := s.Clock.Now()
-	found, err := s.look(ctx, retention, started)
+	started := s.config.Clock.Now()
+	found, err := s.scan(ctx, retention, started)
 	if err != nil {
 		return err
 	}
-	went, err := s.remove(ctx, found.expired, retention)
+	removed, err := s.remove(ctx, found.expired, retention)
 	if err == nil {
-		went.finished = started
+		removed.finished = started
 	}
-	left := found.records - went.expired
+	left := found.records - removed.expired
 	recordsGauge.Set(float64(left))
-	return errors.Join(err, s.report(ctx, retention, left, went, err))
+	return errors.Join(err, s.report(ctx, retention, left, removed, err))
 }

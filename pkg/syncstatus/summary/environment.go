@@ -12,8 +12,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// Environment says how things are with an environment: what is being done, or else what keeps it from being done, or else
-// what is offered, or else that nothing is.
+// Environment returns the state of an environment: the current operation, or else the worst problem, or else the changes that can be synced, or
+// else that it is synced.
 func Environment(e *v1alpha1.Environment) string {
 	status := &e.Status
 	switch {
@@ -21,26 +21,26 @@ func Environment(e *v1alpha1.Environment) string {
 		return "Deleting"
 	case status.ObservedGeneration == 0:
 		return "Not looked at yet"
-	case holds(status, v1alpha1.ConditionSyncing):
+	case isTrue(status, v1alpha1.ConditionSyncing):
 		return "Syncing"
 	case e.Generation != status.ObservedGeneration:
-		return takingOver(status.PendingEdits)
+		return applyingEdit(status.PendingEdits)
 	}
-	if sentence := trouble(status); sentence != "" {
+	if sentence := problem(status); sentence != "" {
 		return sentence
 	}
-	return pinned(offer(e), e.Spec.PinnedRevision)
+	return pinned(changes(e), e.Spec.PinnedRevision)
 }
 
-// takingOver says that a change of the spec has not been dealt with yet.
-func takingOver(edits []v1alpha1.EnvironmentEdit) string {
+// applyingEdit returns the state of an environment whose spec has not been processed yet.
+func applyingEdit(edits []v1alpha1.EnvironmentEdit) string {
 	if len(edits) == 0 {
 		return "Taking over a change of the spec"
 	}
 	return "Taking over a change by " + edits[len(edits)-1].Actor
 }
 
-// failed says that something has failed. A message that says so itself is not told so twice.
+// failed returns the state of a failure. A message that already starts with Failed gets no prefix.
 func failed(message string) string {
 	if strings.HasPrefix(message, "Failed to ") {
 		return Line(message)
@@ -48,16 +48,16 @@ func failed(message string) string {
 	return With("Failed", message)
 }
 
-// trouble says what keeps an environment from being up to date, the worst first. Empty when nothing does.
-func trouble(status *v1alpha1.EnvironmentStatus) string {
+// problem returns the worst problem that prevents an environment from being up to date. It is empty if there is none.
+func problem(status *v1alpha1.EnvironmentStatus) string {
 	switch {
 	case len(status.Conflicts) > 0:
 		return "Conflict: " + Count(conflictingFields(status.Conflicts), "field")
-	case holds(status, v1alpha1.ConditionStalled) && !hasFailed(status):
+	case isTrue(status, v1alpha1.ConditionStalled) && !hasFailed(status):
 		return With("Stalled", messageOf(status, v1alpha1.ConditionStalled))
 	case status.LastError != nil:
 		return failed(status.LastError.Message)
-	case holds(status, v1alpha1.ConditionHeld) && !isPin(status):
+	case isTrue(status, v1alpha1.ConditionHeld) && !isPin(status):
 		return With("Held", messageOf(status, v1alpha1.ConditionHeld))
 	case isWithheld(status):
 		return Line(messageOf(status, v1alpha1.ConditionDependenciesUpToDate))
@@ -65,14 +65,14 @@ func trouble(status *v1alpha1.EnvironmentStatus) string {
 	return ""
 }
 
-// isWithheld says whether some of what workloads refer to is not copied any more: the catalog's editor may not read it, or that is
-// not known.
+// isWithheld reports whether some dependencies are no longer copied, because the catalog's editor is not allowed to read them, or that could not
+// be checked.
 func isWithheld(status *v1alpha1.EnvironmentStatus) bool {
 	found := apimeta.FindStatusCondition(status.Conditions, v1alpha1.ConditionDependenciesUpToDate)
 	return found != nil && (found.Reason == v1alpha1.ReasonPermissionLost || found.Reason == v1alpha1.ReasonUnreachable)
 }
 
-// hasFailed says whether it is because of a sync that failed that an environment is stalled.
+// hasFailed reports whether an environment is stalled because of a failed sync.
 func hasFailed(status *v1alpha1.EnvironmentStatus) bool {
 	stalled := apimeta.FindStatusCondition(status.Conditions, v1alpha1.ConditionStalled)
 	return status.LastError != nil && stalled.Reason == v1alpha1.ReasonSyncFailed
@@ -86,8 +86,8 @@ func conflictingFields(conflicts []v1alpha1.WorkloadConflict) int {
 	return fields
 }
 
-// offer says what has changed in the source and can be taken.
-func offer(e *v1alpha1.Environment) string {
+// changes returns the changes of the source that can be synced.
+func changes(e *v1alpha1.Environment) string {
 	status := &e.Status
 	switch {
 	case status.AppliedRevision == 0:
@@ -96,14 +96,14 @@ func offer(e *v1alpha1.Environment) string {
 		return "Comparing with the source"
 	}
 	workloads, others := changedWorkloads(status), Dependencies(status.ChangedDependencies)
-	all := both(workloads, others)
+	all := joinCounts(workloads, others)
 	if IsCatalogDismissed(status) {
 		workloads = ""
 	}
 	if AreDependenciesDismissed(status) {
 		others = ""
 	}
-	switch shown := both(workloads, others); {
+	switch shown := joinCounts(workloads, others); {
 	case shown != "":
 		return shown + " changed"
 	case all != "":
@@ -112,27 +112,27 @@ func offer(e *v1alpha1.Environment) string {
 	return synced(status.WorkloadsReady)
 }
 
-// isComparing says whether what a sync would change is being found out, so that the counts are about what was there before.
+// isComparing reports whether the changes of a sync are being computed, so that the counts in the status are outdated.
 func isComparing(status *v1alpha1.EnvironmentStatus) bool {
 	found := apimeta.FindStatusCondition(status.Conditions, v1alpha1.ConditionCatalogUpToDate)
 	return found != nil && found.Reason == v1alpha1.ReasonProgressing
 }
 
-// both are two counts, of which each can be empty.
-func both(workloads, others string) string {
+// joinCounts joins two counts. Each can be empty.
+func joinCounts(workloads, others string) string {
 	if workloads != "" && others != "" {
 		return workloads + ", " + others
 	}
 	return workloads + others
 }
 
-// IsCatalogDismissed reports whether somebody has put aside what the catalog offers.
+// IsCatalogDismissed reports whether a user has dismissed the changes of the catalog.
 func IsCatalogDismissed(status *v1alpha1.EnvironmentStatus) bool {
 	return status.DismissedCatalogSync != "" && status.DismissedCatalogSync == status.LatestCatalogSync
 }
 
-// AreDependenciesDismissed reports whether somebody has put aside what changes beside workloads: with the record that tells of it or,
-// if none does, with what the catalog offers.
+// AreDependenciesDismissed reports whether a user has dismissed the changes of dependencies: with their record or, if there is none, with the
+// changes of the catalog.
 func AreDependenciesDismissed(status *v1alpha1.EnvironmentStatus) bool {
 	return status.LatestDependencySync == "" && (status.DismissedDependencySync != "" || IsCatalogDismissed(status))
 }
@@ -144,7 +144,7 @@ func changedWorkloads(status *v1alpha1.EnvironmentStatus) string {
 	return Count(int(status.ChangedWorkloadCount), "workload")
 }
 
-// Dependencies counts what workloads refer to by types, as in 2 ConfigMaps, 1 Secret.
+// Dependencies returns the numbers of changed dependencies by type, as in 2 ConfigMaps, 1 Secret.
 func Dependencies(counts []v1alpha1.DependencyCount) string {
 	numbers := map[string]int{}
 	for _, changed := range counts {
@@ -153,7 +153,7 @@ func Dependencies(counts []v1alpha1.DependencyCount) string {
 	return Counts(numbers)
 }
 
-// synced says that an environment holds what it should, which is not to say that it runs.
+// synced returns the state of a synced environment, with the number of workloads that are not ready.
 func synced(ready *v1alpha1.WorkloadsReady) string {
 	if ready == nil || ready.Ready == ready.Total {
 		return "Synced"
@@ -161,7 +161,7 @@ func synced(ready *v1alpha1.WorkloadsReady) string {
 	return fmt.Sprintf("Synced, %d of %s not ready", ready.Total-ready.Ready, Count(int(ready.Total), "workload"))
 }
 
-// pinned says that an environment stays at a revision, if it does.
+// pinned adds the pinned revision to a state, if there is one.
 func pinned(sentence string, revision *int64) string {
 	if revision == nil {
 		return sentence
@@ -169,11 +169,11 @@ func pinned(sentence string, revision *int64) string {
 	return fmt.Sprintf("%s, pinned at r%d", sentence, *revision)
 }
 
-func holds(status *v1alpha1.EnvironmentStatus, condition string) bool {
+func isTrue(status *v1alpha1.EnvironmentStatus, condition string) bool {
 	return apimeta.IsStatusConditionTrue(status.Conditions, condition)
 }
 
-// isPin says whether syncs wait because of a pin, which is said in any case.
+// isPin reports whether syncs are held because of a pin, which pinned adds in any case.
 func isPin(status *v1alpha1.EnvironmentStatus) bool {
 	found := apimeta.FindStatusCondition(status.Conditions, v1alpha1.ConditionHeld)
 	return found != nil && found.Reason == v1alpha1.ReasonPinned

@@ -17,8 +17,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// Pipeline says how things are with a pipeline at a time: what keeps it from sending, or else which sink does not take what it
-// is sent, or else what is being sent or waits, or else that nothing does.
+// Pipeline returns the state of a pipeline at a time: what prevents it from sending, or else a failing or rejecting sink, or else what is being
+// sent or waits, or else that it is up to date.
 func Pipeline(p *v1alpha1.SyncPipeline, now time.Time) string {
 	status := &p.Status
 	switch {
@@ -45,7 +45,7 @@ func Pipeline(p *v1alpha1.SyncPipeline, now time.Time) string {
 	return "Up to date"
 }
 
-// heldPipeline says why a pipeline does not see or send what its spec wants, if that is so.
+// heldPipeline returns why a pipeline cannot watch or send what its spec selects. It is empty if it can.
 func heldPipeline(status *v1alpha1.SyncPipelineStatus) string {
 	ready := apimeta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil || ready.Status == metav1.ConditionTrue {
@@ -60,7 +60,7 @@ func heldPipeline(status *v1alpha1.SyncPipelineStatus) string {
 	return ""
 }
 
-// failingSink tells of the sink that has failed most often in a row, and names the others that fail.
+// failingSink returns the state of the sink with the most consecutive failures, and the names of other failing sinks.
 func failingSink(sinks []v1alpha1.PipelineSinkStatus, now time.Time) string {
 	var failing []string
 	var worst *v1alpha1.PipelineSinkStatus
@@ -83,7 +83,7 @@ func failingSink(sinks []v1alpha1.PipelineSinkStatus, now time.Time) string {
 	return sentence
 }
 
-// problemOf is what went wrong last with a sink that fails.
+// problemOf returns the last error of a failing sink.
 func problemOf(sink *v1alpha1.PipelineSinkStatus) string {
 	if sink.LastError == nil {
 		return "failed"
@@ -91,7 +91,7 @@ func problemOf(sink *v1alpha1.PipelineSinkStatus) string {
 	return Line(sink.LastError.Message)
 }
 
-// nextAttempt says when a sink that fails is tried again, if that happens by itself.
+// nextAttempt returns when a failing sink is retried, if it is.
 func nextAttempt(sink *v1alpha1.PipelineSinkStatus, now time.Time) string {
 	switch next := sink.NextAttemptTime; {
 	case next == nil:
@@ -102,7 +102,7 @@ func nextAttempt(sink *v1alpha1.PipelineSinkStatus, now time.Time) string {
 	return "being tried again"
 }
 
-// refusingSink tells of the sink that has refused the most objects.
+// refusingSink returns the state of the sink that has rejected the most objects.
 func refusingSink(sinks []v1alpha1.PipelineSinkStatus) string {
 	var worst *v1alpha1.PipelineSinkStatus
 	for i := range sinks {
@@ -120,7 +120,7 @@ func refusingSink(sinks []v1alpha1.PipelineSinkStatus) string {
 	return sentence
 }
 
-// running says how far a run is.
+// running returns the progress of a run.
 func running(run *v1alpha1.PipelineRun) string {
 	switch {
 	case run == nil:
@@ -131,20 +131,20 @@ func running(run *v1alpha1.PipelineRun) string {
 	return "Listing"
 }
 
-// PipelineRun says what a run that has finished has sent, to whom, and what the answer was.
+// PipelineRun returns what a completed run has sent to each sink, and their responses.
 func PipelineRun(run *v1alpha1.PipelineRun) string {
 	if run.Total == 0 {
 		return "The run has finished: every sink knew what there is"
 	}
 	answers := make([]string, len(run.Sinks))
 	for i := range run.Sinks {
-		answers[i] = told(&run.Sinks[i])
+		answers[i] = sinkResult(&run.Sinks[i])
 	}
 	return With("The run has finished", strings.Join(answers, "; "))
 }
 
-// told says what one sink made of a run.
-func told(sink *v1alpha1.PipelineRunSink) string {
+// sinkResult returns the result of a run for one sink.
+func sinkResult(sink *v1alpha1.PipelineRunSink) string {
 	if sink.Total == 0 {
 		return sink.Name + " knew what there is"
 	}
@@ -158,7 +158,7 @@ func told(sink *v1alpha1.PipelineRunSink) string {
 	return fmt.Sprintf("%s (%s)", sentence, Line(sink.Answer))
 }
 
-// grouped is a number with commas between its thousands.
+// grouped formats a number with commas between thousands.
 func grouped(n int64) string {
 	text := strconv.FormatInt(n, 10)
 	for at := len(text) - 3; at > 0; at -= 3 {

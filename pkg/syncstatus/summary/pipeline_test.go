@@ -17,7 +17,7 @@ type pipe = *v1alpha1.SyncPipeline
 
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-// pipeline is one whose sinks know everything.
+// pipeline returns a pipeline whose sinks are up to date.
 func pipeline() pipe {
 	return &v1alpha1.SyncPipeline{
 		ObjectMeta: metav1.ObjectMeta{Name: "knowledge", Generation: 3},

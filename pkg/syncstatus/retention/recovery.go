@@ -8,24 +8,23 @@ import (
 	"fmt"
 )
 
-// chunk is how much is looked through at once for the end of a line.
+// chunk is the size of the parts in which a file is searched for the end of a line.
 const chunk = 64 << 10
 
-// resume makes the newest file end with a whole line, and finds out which records the last batch has.
+// recoverLast truncates an incomplete line at the end of the newest file, and reads the records of the last batch.
 //
-// A line that is not whole was never on disk for certain, so its record is still there. Whole lines may not be on disk
-// either, although they can be read: the process may have ended, or the disk may have failed, before they were. So they
-// are written again.
-func (a *fileArchive) resume() error {
+// An incomplete line was never synced, so its record is still in the API. Complete lines may not be on disk either, although they can be read,
+// if the process or the disk failed before they were synced. So they are written again.
+func (a *fileArchive) recoverLast() error {
 	end, err := a.endOfLines()
 	if err != nil {
 		return fmt.Errorf("looking for the last line: %w", err)
 	}
 	if err := a.file.Truncate(end); err != nil {
-		return fmt.Errorf("cutting off a line that is not whole: %w", err)
+		return fmt.Errorf("truncating an incomplete line: %w", err)
 	}
 	a.size = end
-	tail, offset, err := a.lastBatch()
+	tail, offset, err := a.readTail()
 	if err != nil {
 		return fmt.Errorf("reading the last lines: %w", err)
 	}
@@ -37,13 +36,13 @@ func (a *fileArchive) resume() error {
 	}
 	for text := range bytes.Lines(tail) {
 		if record, ok := readVersion(text); ok {
-			a.last.Insert(record)
+			a.lastBatch.Insert(record)
 		}
 	}
 	return nil
 }
 
-// endOfLines is where the last whole line ends.
+// endOfLines returns the offset of the end of the last complete line.
 func (a *fileArchive) endOfLines() (int64, error) {
 	info, err := a.file.Stat()
 	if err != nil {
@@ -64,9 +63,8 @@ func (a *fileArchive) endOfLines() (int64, error) {
 	return 0, nil
 }
 
-// lastBatch reads as much of the end as a batch can have, the first line of which need not be whole, and says where it
-// begins.
-func (a *fileArchive) lastBatch() (tail []byte, offset int64, err error) {
+// readTail reads the end of the file in the maximum size of a batch, and returns its offset. Its first line may be incomplete.
+func (a *fileArchive) readTail() (tail []byte, offset int64, err error) {
 	offset = max(0, a.size-batchBytes)
 	tail = make([]byte, a.size-offset)
 	_, err = a.file.ReadAt(tail, offset)

@@ -10,24 +10,24 @@ import (
 	syncstatussummary "github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
-// Sentence says on one line how things are with a record. Everybody who shows a record shows this.
-func Sentence(record *v1alpha1.SyncStatus) string {
+// Summary returns the state of a record on one line. It is the same in all user interfaces.
+func Summary(record *v1alpha1.SyncStatus) string {
 	if record.Status.Preview {
-		return "Preview: " + stateSentence(record)
+		return "Preview: " + stateSummary(record)
 	}
-	return stateSentence(record)
+	return stateSummary(record)
 }
 
-func stateSentence(record *v1alpha1.SyncStatus) string {
+func stateSummary(record *v1alpha1.SyncStatus) string {
 	status := &record.Status
 	switch status.State {
 	case v1alpha1.SyncStateAutoApplied:
-		return changes(record)
+		return changeSummary(record)
 	case v1alpha1.SyncStateApplied:
-		return changes(record) + " by " + status.Actor
+		return changeSummary(record) + " by " + status.Actor
 	case v1alpha1.SyncStatePending:
 		if record.Spec.Type == v1alpha1.SyncTypeDependency {
-			return changes(record)
+			return changeSummary(record)
 		}
 		return "Waiting"
 	case v1alpha1.SyncStateInProgress:
@@ -52,8 +52,8 @@ func stateSentence(record *v1alpha1.SyncStatus) string {
 	}
 }
 
-// changes says what changed: workloads, or else objects by their types.
-func changes(record *v1alpha1.SyncStatus) string {
+// changeSummary returns the number of changed workloads, or of changed objects by type if there are no workloads.
+func changeSummary(record *v1alpha1.SyncStatus) string {
 	if n := record.Status.WorkloadCount; n > 0 {
 		return syncstatussummary.Count(int(n), "workload") + " changed"
 	}
@@ -71,7 +71,7 @@ func changes(record *v1alpha1.SyncStatus) string {
 	return changed
 }
 
-// withError adds what went wrong, on the same line.
+// withError adds the message of an error, on the same line.
 func withError(state string, problem *v1alpha1.SyncError) string {
 	if problem == nil {
 		return state

@@ -1,8 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package summary answers how things are, on one line, in the words that a person would use. Tables, the plugin, the page
-// and notifications show the same ones.
+// Package summary returns the state of objects on one line for users. Tables, the plugin, the web page and notifications show the same text.
 package summary
 
 import (
@@ -15,7 +14,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/printable"
 )
 
-// Count is a number of things, as in 2 ConfigMaps or 1 Ingress.
+// Count returns a number with its noun, as in 2 ConfigMaps or 1 Ingress.
 func Count(n int, noun string) string {
 	switch {
 	case n == 1:
@@ -29,7 +28,7 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// Counts are numbers of things, in the order of what they are called, as in 2 ConfigMaps, 1 Secret.
+// Counts returns numbers with their nouns, sorted by noun, as in 2 ConfigMaps, 1 Secret.
 func Counts(numbers map[string]int) string {
 	var counts []string
 	for _, noun := range slices.Sorted(maps.Keys(numbers)) {
@@ -38,10 +37,10 @@ func Counts(numbers map[string]int) string {
 	return strings.Join(counts, ", ")
 }
 
-// maxNamed is how many things a list names.
+// maxNamed is the maximum number of names in a list.
 const maxNamed = 20
 
-// List names things in order, and counts those beyond 20.
+// List returns names, sorted, and the number of those beyond maxNamed.
 func List(names []string) string {
 	names = slices.Sorted(slices.Values(names))
 	if more := len(names) - maxNamed; more > 0 {
@@ -50,7 +49,7 @@ func List(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// With adds what it is about to a state, if that is known, as in Failed: the namespace production does not exist.
+// With adds a message to a state, if it is not empty, as in Failed: the namespace production does not exist.
 func With(state, message string) string {
 	if message = Line(message); message == "" {
 		return state
@@ -58,12 +57,12 @@ func With(state, message string) string {
 	return state + ": " + message
 }
 
-// Line is a text on one line, in which all is seen.
+// Line returns a text on one line, with invisible characters escaped.
 func Line(text string) string {
 	return printable.Line(strings.Join(strings.Fields(text), " "))
 }
 
-// Cut leaves so much of a text as fits into a number of bytes.
+// Cut truncates a text to a number of bytes.
 func Cut(text string, most int) string {
 	const dots = "..."
 	if len(text) <= most {

@@ -18,12 +18,12 @@ import (
 	syncstatuspending "github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
-// TestDeathAtEveryWrite has a process die before and after each of its writes, and another go on. Batches are recorded under
-// their IDs, as SyncStatuses are.
-func TestDeathAtEveryWrite(t *testing.T) {
+// TestCrashAtEveryWrite crashes a process before and after each of its writes, and starts another one. Batches are recorded under their IDs,
+// as SyncStatuses are.
+func TestCrashAtEveryWrite(t *testing.T) {
 	for _, answerLost := range []bool{false, true} {
 		for write := 1; ; write++ {
-			if died := dieAt(t, write, answerLost); !died {
+			if crashed := crashAt(t, write, answerLost); !crashed {
 				if write < 10 {
 					t.Fatalf("only %d writes", write)
 				}
@@ -33,29 +33,29 @@ func TestDeathAtEveryWrite(t *testing.T) {
 	}
 }
 
-// dieAt returns false when there are not so many writes.
-func dieAt(t *testing.T, write int, answerLost bool) (died bool) {
+// crashAt crashes a process at a write. It returns false if there are fewer writes.
+func crashAt(t *testing.T, write int, answerLost bool) (crashed bool) {
 	t.Helper()
 	s := newStage(t)
 	s.capacity = 200
 	records := &records{stage: s, batches: map[string]syncstatuspending.Batch{}}
-	s.store.dies.Store(int64(write))
+	s.store.crashes.Store(int64(write))
 	s.store.answerLost.Store(answerLost)
-	err := life(s, records)
-	if err != nil && !errors.Is(err, errDead) {
+	err := runProcess(s, records)
+	if err != nil && !errors.Is(err, errCrashed) {
 		t.Fatal(err)
 	}
 	handed := records.handed
-	s.store.live()
+	s.store.restart()
 	again := s.open()
 	if handed != nil {
-		// What was handed out and is not done comes again; what may be done may come again.
+		// A returned batch that is not done is returned again. One that may be done may be returned again.
 		batch, some, err := again.Close(t.Context(), handed.Namespace)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(*handed, batch); !records.finishing && diff != "" {
-			t.Errorf("write %d, answer lost %v: another batch after the death, or none (%v):\n%s", write, answerLost, some, diff)
+			t.Errorf("write %d, answer lost %v: a different batch after the crash, or none (%v):\n%s", write, answerLost, some, diff)
 		}
 	}
 	if err := records.all(again, "shop", "bank"); err != nil {
@@ -65,21 +65,21 @@ func dieAt(t *testing.T, write int, answerLost bool) (died bool) {
 		t.Errorf("write %d: rows are left: %v", write, rows)
 	}
 	if err == nil && !records.resynced["shop"] {
-		t.Error("nothing has overflowed")
+		t.Error("no batch has overflowed")
 	}
 	return err != nil
 }
 
-// life is what a process does: with 150 objects, each step takes several transactions.
-func life(s *stage, records *records) error {
+// runProcess is the work of a process. With 150 objects, each step takes several transactions.
+func runProcess(s *stage, records *records) error {
 	i, err := syncstatuspending.Open(s.Context(), s.table(), syncstatuspending.Config{Clock: s.clock, Capacity: s.capacity})
 	if err != nil {
 		return err
 	}
-	i.Add(several("shop", 150)...)
+	i.Add(manyEvents("shop", 150)...)
 	i.Add(changed("bank", "web", 1))
 	if err := records.next(i, "shop", func() {
-		i.Add(several("shop", 45)...)
+		i.Add(manyEvents("shop", 45)...)
 		i.Add(changed("bank", "web", 2))
 	}); err != nil {
 		return err
@@ -87,22 +87,22 @@ func life(s *stage, records *records) error {
 	if err := records.all(i, "bank"); err != nil {
 		return err
 	}
-	i.Add(several("bank", 100)...)
-	i.Add(several("shop", 150)...)
+	i.Add(manyEvents("bank", 100)...)
+	i.Add(manyEvents("shop", 150)...)
 	return records.all(i, "shop", "bank")
 }
 
-// records are what a recorder has written, which outlives it.
+// records are the recorded batches, which outlive a process.
 type records struct {
 	*stage
 	batches  map[string]syncstatuspending.Batch
 	resynced map[string]bool
-	// handed is the batch that is being recorded; finishing says that its end has been tried.
+	// handed is the batch that is being recorded. finishing is true once Done has been called.
 	handed    *syncstatuspending.Batch
 	finishing bool
 }
 
-// next records one batch. Meanwhile something else happens.
+// next records one batch, and calls meanwhile before it is done.
 func (r *records) next(of *syncstatuspending.Intake, namespace string, meanwhile func()) error {
 	batch, some, err := of.Close(r.Context(), namespace)
 	if err != nil || !some {
@@ -130,7 +130,7 @@ func (r *records) next(of *syncstatuspending.Intake, namespace string, meanwhile
 	return nil
 }
 
-// all records what there is of namespaces.
+// all records all batches of namespaces.
 func (r *records) all(of *syncstatuspending.Intake, namespaces ...string) error {
 	for _, namespace := range namespaces {
 		for {
@@ -145,9 +145,9 @@ func (r *records) all(of *syncstatuspending.Intake, namespaces ...string) error 
 	return nil
 }
 
-// TestRandomLives has processes do random things and die at random writes. What was handed out stays as it was until it is
-// done, and what was written at the end of any of them is recorded in the end.
-func TestRandomLives(t *testing.T) {
+// TestRandomProcesses has processes that do random things and crash at random writes. A returned batch must not change until it is done, and
+// everything that was written must be recorded in the end.
+func TestRandomProcesses(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -158,9 +158,9 @@ func TestRandomLives(t *testing.T) {
 	written := map[string]int{}
 	for range 60 {
 		i := s.open()
-		s.store.dies.Store(1 + random.Int64N(12))
+		s.store.crashes.Store(1 + random.Int64N(12))
 		s.store.answerLost.Store(random.IntN(2) == 0)
-		stop := s.run(i, silent())
+		stop := s.run(i, noNotices())
 		var err error
 		for err == nil {
 			namespace := namespaces[random.IntN(len(namespaces))]
@@ -174,11 +174,11 @@ func TestRandomLives(t *testing.T) {
 				i.Add(changed(namespace, fmt.Sprintf("w%d", random.IntN(5)), version))
 			}
 		}
-		if !errors.Is(err, errDead) {
+		if !errors.Is(err, errCrashed) {
 			t.Fatal(err)
 		}
 		stop()
-		s.store.live()
+		s.store.restart()
 		maps.Copy(written, s.versions())
 	}
 	if err := r.all(s.open(), namespaces...); err != nil {
@@ -193,15 +193,15 @@ func TestRandomLives(t *testing.T) {
 	}
 	for object, want := range written {
 		if got := recorded[object]; got < want {
-			t.Errorf("the last that was recorded of %s is version %d, want %d", object, got, want)
+			t.Errorf("the last recorded version of %s is %d, want %d", object, got, want)
 		}
 	}
 	if len(r.batches) < 10 || len(written) < 10 {
-		t.Errorf("only %d batches, and %d objects that were written", len(r.batches), len(written))
+		t.Errorf("only %d batches, and %d written objects", len(r.batches), len(written))
 	}
 }
 
-// versions are the newest that the table has of objects.
+// versions returns the newest versions of objects in the table.
 func (s *stage) versions() map[string]int {
 	s.Helper()
 	out := map[string]int{}

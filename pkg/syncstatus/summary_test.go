@@ -11,7 +11,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-func TestSentence(t *testing.T) {
+func TestSummary(t *testing.T) {
 	changed := func(kinds ...string) []v1alpha1.ResourceSummary {
 		var summaries []v1alpha1.ResourceSummary
 		for _, kind := range kinds {
@@ -30,7 +30,7 @@ func TestSentence(t *testing.T) {
 		{"Preview: 3 workloads changed", catalog, v1alpha1.SyncRecord{State: autoApplied, WorkloadCount: 3, Preview: true}},
 		{"2 workloads changed by jane", catalog, v1alpha1.SyncRecord{State: applied, WorkloadCount: 2, Actor: "jane"}},
 		{"Changed by jane", catalog, v1alpha1.SyncRecord{State: applied, Actor: "jane"}},
-		{"Failed: the namespace production does not exist", catalog, v1alpha1.SyncRecord{State: failed, Error: problem}},
+		{"Failed: the namespace production does not exist", catalog, v1alpha1.SyncRecord{State: afterFailed, Error: problem}},
 		{"Attempt 2: the namespace production does not exist", catalog, v1alpha1.SyncRecord{State: retrying, Attempts: 2, Error: problem}},
 		{"Needs someone: the namespace production does not exist", catalog, v1alpha1.SyncRecord{State: manualIntervention, Error: problem}},
 		{"Dismissed by joe", catalog, v1alpha1.SyncRecord{State: dismissed, ResolvedBy: "joe"}},
@@ -55,7 +55,7 @@ func TestSentence(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.want, func(t *testing.T) {
-			if got := syncstatus.Sentence(&v1alpha1.SyncStatus{Spec: spec(test.of), Status: test.record}); got != test.want {
+			if got := syncstatus.Summary(&v1alpha1.SyncStatus{Spec: spec(test.of), Status: test.record}); got != test.want {
 				t.Errorf("got %q", got)
 			}
 		})

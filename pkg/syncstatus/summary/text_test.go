@@ -16,7 +16,7 @@ import (
 
 type envt = *v1alpha1.Environment
 
-// environment is one that holds what its catalog offers.
+// environment returns an environment that has the workloads of its catalog.
 func environment() envt {
 	return &v1alpha1.Environment{
 		ObjectMeta: metav1.ObjectMeta{Name: "alice", Generation: 3},
@@ -137,7 +137,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-func TestWithHidesNothing(t *testing.T) {
+func TestWithEscapesInvisibleCharacters(t *testing.T) {
 	if got, want := summary.With("Failed", "a\u202eb\u2028 c"), `Failed: a\u202eb c`; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

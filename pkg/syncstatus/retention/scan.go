@@ -19,10 +19,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// pageSize bounds what is in memory of a list: a record has at most some hundred KiB, and mostly less than two.
+// pageSize limits the memory that a list takes. A record has at most a few hundred KiB, and usually less than two.
 const pageSize = 200
 
-// version is a record as it was at some time.
+// version identifies one version of a record.
 type version struct {
 	namespace, name string
 	uid             types.UID
@@ -33,44 +33,44 @@ func versionOf(object metav1.Object) version {
 	return version{object.GetNamespace(), object.GetName(), object.GetUID(), object.GetResourceVersion()}
 }
 
-// findings are what a look through all records has found.
-type findings struct {
-	// records is the number of all.
+// scanResult is the result of a scan of all records.
+type scanResult struct {
+	// records is the number of all records.
 	records int
-	// expired are those whose time is over.
+	// expired are the expired records.
 	expired []version
 }
 
-// look looks through all records.
-func (s *Sweeper) look(ctx context.Context, retention v1alpha1.Retention, now time.Time) (findings, error) {
+// scan finds the expired records among all records.
+func (s *Sweeper) scan(ctx context.Context, retention v1alpha1.Retention, now time.Time) (scanResult, error) {
 	catalogs, err := s.catalogs(ctx)
 	if err != nil {
-		return findings{}, err
+		return scanResult{}, err
 	}
-	l := look{retention: retention, now: now, catalogs: catalogs}
+	collected := scan{retention: retention, now: now, catalogs: catalogs}
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return s.Client.ConfigbutlerV1alpha1().SyncStatuses(metav1.NamespaceAll).List(ctx, options)
+		return s.config.Client.ConfigbutlerV1alpha1().SyncStatuses(metav1.NamespaceAll).List(ctx, options)
 	}
 	err = eachItem(ctx, list, func(obj runtime.Object) error {
 		record, ok := obj.(*v1alpha1.SyncStatus)
 		if !ok {
 			return fmt.Errorf("got a %T", obj)
 		}
-		l.add(record)
+		collected.add(record)
 		return nil
 	})
-	l.judge()
+	collected.collectExpired()
 	if err != nil {
-		return findings{}, fmt.Errorf("listing SyncStatuses: %w", err)
+		return scanResult{}, fmt.Errorf("listing SyncStatuses: %w", err)
 	}
-	return l.findings, nil
+	return collected.result, nil
 }
 
-// catalogs are the uids of the catalogs that there are.
+// catalogs returns the uids of all catalogs.
 func (s *Sweeper) catalogs(ctx context.Context) (sets.Set[types.UID], error) {
 	uids := sets.New[types.UID]()
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return s.Client.ConfigbutlerV1alpha1().AppCatalogs(metav1.NamespaceAll).List(ctx, options)
+		return s.config.Client.ConfigbutlerV1alpha1().AppCatalogs(metav1.NamespaceAll).List(ctx, options)
 	}
 	err := eachItem(ctx, list, func(obj runtime.Object) error {
 		catalog, err := meta.Accessor(obj)
@@ -85,32 +85,32 @@ func (s *Sweeper) catalogs(ctx context.Context) (sets.Set[types.UID], error) {
 	return uids, nil
 }
 
-// eachItem reads a list in pages. A list that takes so long that it expires is not read anew in one piece.
+// eachItem reads a list in pages. If the list expires meanwhile, it returns an error instead of reading the list again in one piece.
 func eachItem(ctx context.Context, list pager.ListPageFunc, do func(runtime.Object) error) error {
 	pages := pager.New(list)
 	pages.PageSize, pages.PageBufferSize, pages.FullListIfExpired = pageSize, 1, false
 	return pages.EachListItem(ctx, metav1.ListOptions{}, do)
 }
 
-// look gathers the records of a namespace at a time. Lists come in the order of namespaces; if one did not, nothing would
-// be wrong: what has expired among some of the records of a subject has expired among all.
-type look struct {
-	findings
+// scan collects the records of one namespace at a time. Lists are sorted by namespace. The result would be correct without that, too:
+// a record that has expired among some of the records of a subject has expired among all of them.
+type scan struct {
+	result    scanResult
 	retention v1alpha1.Retention
 	now       time.Time
 	catalogs  sets.Set[types.UID]
-	// living and orphans are the records of the namespace, by whether their subject is still there.
+	// living and orphans are the records of the namespace whose subject exists, and those whose subject was deleted.
 	namespace       string
 	living, orphans []*v1alpha1.SyncStatus
 }
 
-// add takes in what of a record says when it goes.
-func (l *look) add(record *v1alpha1.SyncStatus) {
-	if record.Namespace != l.namespace {
-		l.judge()
-		l.namespace = record.Namespace
+// add adds the fields of a record that decide when it expires.
+func (c *scan) add(record *v1alpha1.SyncStatus) {
+	if record.Namespace != c.namespace {
+		c.collectExpired()
+		c.namespace = record.Namespace
 	}
-	l.records++
+	c.result.records++
 	outline := &v1alpha1.SyncStatus{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: record.Namespace, Name: record.Name, UID: record.UID, ResourceVersion: record.ResourceVersion,
@@ -124,18 +124,18 @@ func (l *look) add(record *v1alpha1.SyncStatus) {
 	if problem := record.Status.Error; problem != nil {
 		outline.Status.Error = &v1alpha1.SyncError{At: problem.At}
 	}
-	if subject := record.Spec.Subject; subject.Kind == v1alpha1.SubjectAppCatalog && !l.catalogs.Has(subject.UID) {
-		l.orphans = append(l.orphans, outline)
+	if subject := record.Spec.Subject; subject.Kind == v1alpha1.SubjectAppCatalog && !c.catalogs.Has(subject.UID) {
+		c.orphans = append(c.orphans, outline)
 		return
 	}
-	l.living = append(l.living, outline)
+	c.living = append(c.living, outline)
 }
 
-// judge finds out which of the records that were gathered have expired.
-func (l *look) judge() {
-	expired := append(syncstatus.Expired(l.living, l.retention, l.now), syncstatus.ExpiredOrphans(l.orphans, l.retention, l.now)...)
+// collectExpired adds the expired records of the namespace to the result.
+func (c *scan) collectExpired() {
+	expired := append(syncstatus.Expired(c.living, c.retention, c.now), syncstatus.ExpiredOrphans(c.orphans, c.retention, c.now)...)
 	for _, record := range expired {
-		l.expired = append(l.expired, versionOf(record))
+		c.result.expired = append(c.result.expired, versionOf(record))
 	}
-	l.living, l.orphans = nil, nil
+	c.living, c.orphans = nil, nil
 }

@@ -23,7 +23,7 @@ const (
 	inProgress         = v1alpha1.SyncStateInProgress
 	completed          = v1alpha1.SyncStateCompleted
 	conflicted         = v1alpha1.SyncStateConflicted
-	failed             = v1alpha1.SyncStateFailed
+	afterFailed        = v1alpha1.SyncStateFailed
 	retrying           = v1alpha1.SyncStateRetrying
 	manualIntervention = v1alpha1.SyncStateManualIntervention
 	dismissed          = v1alpha1.SyncStateDismissed
@@ -34,27 +34,27 @@ const (
 	dependency  = v1alpha1.SyncTypeDependency
 )
 
-// transition is a way from a state to another; from the empty state it begins.
-type transition struct{ from, to v1alpha1.SyncState }
+// stateChange is a change from one state to another. The state before creation is empty.
+type stateChange struct{ from, to v1alpha1.SyncState }
 
-// promised are the transitions that users are told of, each with whether the server makes it by itself.
-func promised() map[v1alpha1.SyncType]map[transition]bool {
-	return map[v1alpha1.SyncType]map[transition]bool{
+// documentedTransitions are the documented transitions, with whether the server makes them without a request.
+func documentedTransitions() map[v1alpha1.SyncType]map[stateChange]bool {
+	return map[v1alpha1.SyncType]map[stateChange]bool{
 		catalog: {
-			{"", autoApplied}: true, {"", applied}: false, {"", failed}: true,
+			{"", autoApplied}: true, {"", applied}: false, {"", afterFailed}: true,
 			{autoApplied, dismissed}: false, {applied, dismissed}: false,
-			{failed, retrying}: true, {failed, manualIntervention}: true,
-			{retrying, autoApplied}: true, {retrying, applied}: true, {retrying, failed}: true,
+			{afterFailed, retrying}: true, {afterFailed, manualIntervention}: true,
+			{retrying, autoApplied}: true, {retrying, applied}: true, {retrying, afterFailed}: true,
 			{manualIntervention, retrying}: false, {manualIntervention, dismissed}: false,
 		},
 		environment: {
 			{"", pending}:           true,
 			{pending, inProgress}:   true,
 			{pending, superseded}:   true,
-			{inProgress, completed}: true, {inProgress, failed}: true, {inProgress, conflicted}: true,
+			{inProgress, completed}: true, {inProgress, afterFailed}: true, {inProgress, conflicted}: true,
 			{conflicted, retrying}: false, {conflicted, superseded}: true,
-			{failed, retrying}: true, {failed, manualIntervention}: true, {failed, superseded}: true,
-			{retrying, inProgress}: true, {retrying, failed}: true, {retrying, superseded}: true,
+			{afterFailed, retrying}: true, {afterFailed, manualIntervention}: true, {afterFailed, superseded}: true,
+			{retrying, inProgress}: true, {retrying, afterFailed}: true, {retrying, superseded}: true,
 			{manualIntervention, retrying}: false, {manualIntervention, dismissed}: false, {manualIntervention, superseded}: true,
 		},
 		dependency: {
@@ -62,18 +62,18 @@ func promised() map[v1alpha1.SyncType]map[transition]bool {
 			{pending, inProgress}:   true,
 			{pending, dismissed}:    false,
 			{pending, superseded}:   true,
-			{inProgress, completed}: true, {inProgress, failed}: true,
-			{failed, retrying}: true, {failed, manualIntervention}: true, {failed, superseded}: true,
+			{inProgress, completed}: true, {inProgress, afterFailed}: true,
+			{afterFailed, retrying}: true, {afterFailed, manualIntervention}: true, {afterFailed, superseded}: true,
 			{retrying, inProgress}: true, {retrying, superseded}: true,
 			{manualIntervention, retrying}: false, {manualIntervention, dismissed}: false, {manualIntervention, superseded}: true,
 		},
 	}
 }
 
-// everyState includes what no record has.
+// everyState returns all states, including one that does not exist.
 func everyState() []v1alpha1.SyncState {
 	return []v1alpha1.SyncState{
-		autoApplied, applied, pending, inProgress, completed, conflicted, failed, retrying, manualIntervention, dismissed, superseded,
+		autoApplied, applied, pending, inProgress, completed, conflicted, afterFailed, retrying, manualIntervention, dismissed, superseded,
 		"Sleeping", "",
 	}
 }
@@ -92,36 +92,36 @@ func spec(of v1alpha1.SyncType) v1alpha1.SyncStatusSpec {
 	return v1alpha1.SyncStatusSpec{Type: of, Subject: v1alpha1.SyncSubject{Kind: kind, Name: "shop", UID: "1234"}, Batch: "b1"}
 }
 
-// stepTo is a step with everything that the state may need. A state that has no actor gets none.
+// stepTo returns a step with all fields that the state requires. A state without an actor gets none.
 func stepTo(state v1alpha1.SyncState, by string, at time.Time) syncstatus.Step {
 	step := syncstatus.Step{To: state, By: by, At: at}
-	if state == failed || state == conflicted {
+	if state == afterFailed || state == conflicted {
 		step.Failure = &syncstatus.Failure{Reason: "SourceNotFound", Message: "the namespace production does not exist"}
 	}
 	return step
 }
 
-func begin(of v1alpha1.SyncType, first syncstatus.Step) (*v1alpha1.SyncStatus, error) {
-	return syncstatus.New(syncstatus.Beginning{Namespace: "teams", Spec: spec(of), DetectedAt: detected, First: first})
+func create(of v1alpha1.SyncType, first syncstatus.Step) (*v1alpha1.SyncStatus, error) {
+	return syncstatus.New(syncstatus.Creation{Namespace: "teams", Spec: spec(of), DetectedAt: detected, First: first})
 }
 
-// in is a record of a type that is in a state, however it got there.
+// in returns a record of a type in a state.
 func in(of v1alpha1.SyncType, state v1alpha1.SyncState, automatic bool) *v1alpha1.SyncStatus {
 	return &v1alpha1.SyncStatus{Spec: spec(of), Status: v1alpha1.SyncRecord{State: state, AutoTriggered: automatic}}
 }
 
-func TestEveryTransition(t *testing.T) {
-	for of, promised := range promised() {
+func TestTransitions(t *testing.T) {
+	for of, promised := range documentedTransitions() {
 		for _, from := range everyState() {
 			for _, to := range everyState() {
-				alone, known := promised[transition{from, to}]
-				// What the server begins by itself has no actor.
+				alone, known := promised[stateChange{from, to}]
+				// A record that no user has requested has no actor.
 				withActor := known && (from != "" || to != autoApplied)
-				if got := takes(of, from, to, "jane"); got != withActor {
-					t.Errorf("%s, %q to %q at a user's word: %v", of, from, to, got)
+				if got := allows(of, from, to, "jane"); got != withActor {
+					t.Errorf("%s, %q to %q by a user: %v", of, from, to, got)
 				}
-				if got := takes(of, from, to, ""); got != (known && alone) {
-					t.Errorf("%s, %q to %q by itself: %v", of, from, to, got)
+				if got := allows(of, from, to, ""); got != (known && alone) {
+					t.Errorf("%s, %q to %q without a request: %v", of, from, to, got)
 				}
 				if from == "" {
 					continue
@@ -130,19 +130,19 @@ func TestEveryTransition(t *testing.T) {
 				if (err == nil) != known {
 					t.Errorf("%s, %q to %q: %v", of, from, to, err)
 				}
-				if slices.Contains(syncstatus.Nexts(of, from), to) != known {
-					t.Errorf("%s: %q is followed by %v", of, from, syncstatus.Nexts(of, from))
+				if slices.Contains(syncstatus.NextStates(of, from), to) != known {
+					t.Errorf("%s: %q is followed by %v", of, from, syncstatus.NextStates(of, from))
 				}
 			}
 		}
 	}
 }
 
-// takes says whether a record takes a step, whoever began it.
-func takes(of v1alpha1.SyncType, from, to v1alpha1.SyncState, by string) bool {
+// allows reports whether a record accepts a step, automatic or not.
+func allows(of v1alpha1.SyncType, from, to v1alpha1.SyncState, by string) bool {
 	step := stepTo(to, by, later)
 	if from == "" {
-		_, err := begin(of, step)
+		_, err := create(of, step)
 		return err == nil
 	}
 	for _, automatic := range []bool{true, false} {
@@ -160,7 +160,7 @@ func takes(of v1alpha1.SyncType, from, to v1alpha1.SyncState, by string) bool {
 }
 
 func TestStates(t *testing.T) {
-	for of, transitions := range promised() {
+	for of, transitions := range documentedTransitions() {
 		want := map[v1alpha1.SyncState]bool{}
 		for way := range transitions {
 			want[way.to] = true
@@ -169,9 +169,9 @@ func TestStates(t *testing.T) {
 			if got := slices.Contains(syncstatus.States(of), state); got != want[state] {
 				t.Errorf("%s has %s: %v", of, state, got)
 			}
-			_, first := transitions[transition{"", state}]
-			if got := slices.Contains(syncstatus.Firsts(of), state); got != first {
-				t.Errorf("%s may begin as %s: %v", of, state, got)
+			_, first := transitions[stateChange{"", state}]
+			if got := slices.Contains(syncstatus.InitialStates(of), state); got != first {
+				t.Errorf("%s may be created as %s: %v", of, state, got)
 			}
 		}
 	}
@@ -183,7 +183,7 @@ func TestStates(t *testing.T) {
 func TestEndedAndSettled(t *testing.T) {
 	tests := map[v1alpha1.SyncState]struct{ ended, settled bool }{
 		autoApplied: {false, true}, applied: {false, true}, pending: {false, false}, inProgress: {false, false},
-		completed: {true, true}, conflicted: {false, false}, failed: {false, false}, retrying: {false, false},
+		completed: {true, true}, conflicted: {false, false}, afterFailed: {false, false}, retrying: {false, false},
 		manualIntervention: {false, false}, dismissed: {true, true}, superseded: {true, true},
 	}
 	for _, of := range []v1alpha1.SyncType{catalog, environment, dependency} {
@@ -199,17 +199,17 @@ func TestEndedAndSettled(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestErrors(t *testing.T) {
 	move := func(record *v1alpha1.SyncStatus, step syncstatus.Step) error {
 		_, err := syncstatus.Move(record, step)
 		return err
 	}
 	start := func(of v1alpha1.SyncType, step syncstatus.Step) error {
-		_, err := begin(of, step)
+		_, err := create(of, step)
 		return err
 	}
 	about := func(change func(*v1alpha1.SyncStatusSpec)) error {
-		b := syncstatus.Beginning{Spec: spec(catalog), DetectedAt: detected, First: stepTo(autoApplied, "", began)}
+		b := syncstatus.Creation{Spec: spec(catalog), DetectedAt: detected, First: stepTo(autoApplied, "", began)}
 		change(&b.Spec)
 		_, err := syncstatus.New(b)
 		return err
@@ -223,8 +223,8 @@ func TestRefusals(t *testing.T) {
 		{"a step with several others", move(in(environment, inProgress, true), stepTo(dismissed, "jane", later)), "only Completed, Conflicted or Failed"},
 		{"a step after the end", move(in(catalog, dismissed, true), stepTo(retrying, "jane", later)), "nothing follows Dismissed"},
 		{"the same state again", move(in(dependency, pending, true), stepTo(pending, "", later)), "cannot become Pending"},
-		{"nobody dismisses", move(in(catalog, applied, false), stepTo(dismissed, "", later)), "needs the user"},
-		{"a failure without a reason", move(in(catalog, retrying, true), syncstatus.Step{To: failed, At: later}), "needs a reason and a message"},
+		{"dismissed without a user", move(in(catalog, applied, false), stepTo(dismissed, "", later)), "needs the user"},
+		{"a failure without a reason", move(in(catalog, retrying, true), syncstatus.Step{To: afterFailed, At: later}), "needs a reason and a message"},
 		{"a success with a failure", move(in(environment, inProgress, true), syncstatus.Step{
 			To: completed, At: later, Failure: &syncstatus.Failure{Reason: "Quota", Message: "no more Pods"},
 		}), "is no failure, but one is given: no more Pods"},
@@ -251,12 +251,12 @@ func TestRefusals(t *testing.T) {
 		2: "Retrying follows Failed or ManualIntervention",
 		3: "nothing leads to Pending",
 	} {
-		if refused := (*syncstatus.TransitionError)(nil); !errors.As(tests[i].err, &refused) || refused.Ways() != ways {
-			t.Errorf("%s: %v, want the ways: %s", tests[i].name, tests[i].err, ways)
+		if refused := (*syncstatus.TransitionError)(nil); !errors.As(tests[i].err, &refused) || refused.Hint() != ways {
+			t.Errorf("%s: %v, want the hint: %s", tests[i].name, tests[i].err, ways)
 		}
 	}
 	var refused *syncstatus.TransitionError
 	if !errors.As(tests[0].err, &refused) || refused.From != autoApplied || refused.To != retrying {
-		t.Errorf("the error does not tell what was refused: %v", tests[0].err)
+		t.Errorf("the error does not have the transition: %v", tests[0].err)
 	}
 }
