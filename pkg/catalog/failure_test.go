@@ -156,8 +156,8 @@ func TestDismissedFailuresAreNotResolved(t *testing.T) {
 	}
 }
 
-// TestResolvedFailuresStayResolved has a comparison that fails, which resolves nothing. A resolved failure is not reported again by the next
-// failure.
+// TestResolvedFailuresStayResolved has a comparison that fails, which resolves nothing. A resolved failure is not reported again by the
+// next failure.
 func TestResolvedFailuresStayResolved(t *testing.T) {
 	paused := with(true, "spec", "paused")
 	s := failingStage(t)

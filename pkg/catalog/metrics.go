@@ -19,8 +19,8 @@ import (
 // No metric has a label for catalogs or namespaces, because their number is not limited. Conditions, records and Events report on one
 // catalog.
 var (
-	eventsReceived = metrics.NewCounterVec("catalog_events_received_total", "Events of watches of source namespaces of catalogs, by resource, such as deployments.",
-		"resource")
+	eventsReceived = metrics.NewCounterVec("catalog_events_received_total",
+		"Events of watches of source namespaces of catalogs, by resource, such as deployments.", "resource")
 	eventsMapped  = metrics.NewCounter("catalog_events_mapped_total", "Events of source namespaces that are recorded for a catalog.")
 	eventsIgnored = metrics.NewCounterVec("catalog_events_ignored_total",
 		"Events of source namespaces that are not recorded, by reason: not_followed or unchanged.", "reason")
@@ -32,7 +32,7 @@ var (
 		// Most buckets are around the default window of 30 seconds.
 		[]float64{1, 2, 5, 10, 20, 30, 30.5, 31, 32, 35, 40, 60, 120, 300, 900, 3600})
 	editSeconds = metrics.NewHistogram("catalog_edit_duration_seconds",
-		"Time from a user's edit of the spec of a catalog until the revision of the edit is written. Both times are stored in objects, so restarts do not affect it.",
+		"Time from a user's edit of the spec of a catalog until its revision is written. Both times are stored, so restarts do not affect it.",
 		[]float64{1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 900, 3600, 4 * 3600, 24 * 3600})
 
 	catalogsGauge    = metrics.NewGaugeVec("catalogs", "Catalogs, by the status of their condition Ready: True, False or Unknown.", "ready")

@@ -58,14 +58,15 @@ func (r *reconciler) intakeNotices(ctx context.Context) pending.Notices {
 		Filling: func(changes, capacity int) {
 			logger.Info("Pending changes of catalogs approach the capacity", "changes", changes, "capacity", capacity)
 			for _, namespace := range r.intake.Busiest(maxNotified) {
-				n.warn(notice{namespace, reasonFilling}, fmt.Sprintf("Changes come faster than they are recorded: "+
-					"of all sources, %d wait, many of them of %s, and %d can. Records may be late", changes, namespace, capacity))
+				n.warn(notice{namespace, reasonFilling}, fmt.Sprintf("Changes are detected faster than they are recorded: "+
+					"%d changes of all sources are pending, many of them in %s, and the capacity is %d. Records may be delayed",
+					changes, namespace, capacity))
 			}
 		},
 		Overflowed: func(namespace string) {
 			logger.Info("Pending changes of catalogs exceed the capacity, comparing the whole namespace", "namespace", namespace)
-			n.warn(notice{namespace, reasonOverflowed}, fmt.Sprintf("More of %s has changed than can wait to be recorded: "+
-				"it is compared as a whole, and the record does not say who made these changes", namespace))
+			n.warn(notice{namespace, reasonOverflowed}, fmt.Sprintf("The pending changes of %s exceed the capacity: "+
+				"the whole namespace is compared instead, and the record does not have the authors of these changes", namespace))
 		},
 		Blocked: n.storageChanged, // The intake logs the error, and retries.
 	}
@@ -77,14 +78,14 @@ func (n *notifier) storageChanged(failure error) {
 	switch {
 	case failure == nil:
 		for _, namespace := range n.blocked {
-			n.publish(notice{namespace, reasonKept}, corev1.EventTypeNormal, fmt.Sprintf("Changes of %s are kept again", namespace))
+			n.publish(notice{namespace, reasonKept}, corev1.EventTypeNormal, fmt.Sprintf("Changes of %s can be stored again", namespace))
 		}
 		n.blocked = nil
 	case n.blocked == nil:
 		n.blocked = n.intake.Busiest(maxNotified)
 		for _, namespace := range n.blocked {
-			n.warn(notice{namespace, reasonBlocked}, fmt.Sprintf("Changes of %s cannot be kept, and wait in memory: "+
-				"if the server ends, the record will not say who made them", namespace))
+			n.warn(notice{namespace, reasonBlocked}, fmt.Sprintf("Changes of %s cannot be stored, and are pending in memory only: "+
+				"if the server stops, their authors are lost", namespace))
 		}
 	}
 }

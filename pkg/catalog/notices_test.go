@@ -117,7 +117,7 @@ func TestEventsReportChangesThatCannotBeStored(t *testing.T) {
 	store.full.Store(false)
 	s.waitForRevision("shop", 2)
 	s.eventually("the Event that changes are stored again", func() error {
-		if got := s.events.all(); !slices.Contains(got, "teams/shop Normal ChangesKept Changes of production are kept again") {
+		if got := s.events.all(); !slices.Contains(got, "teams/shop Normal ChangesKept Changes of production can be stored again") {
 			return fmt.Errorf("%q", got)
 		}
 		return nil

@@ -174,7 +174,7 @@ func (in *planInput) present(
 ) (step, error) {
 	if name := v1alpha1.CatalogWorkloadName(in.catalog.Name, workload.Kind, workload.Name); len(name) > utilvalidation.DNS1123SubdomainMaxLength {
 		return step{}, &stallingError{v1alpha1.ReasonRecordRefused, fmt.Errorf(
-			"%s %q is selected, and the name of its record, %s, would be longer than %d characters; a shorter name of the catalog makes room",
+			"%s %q is selected, but the name of its CatalogWorkload, %s, would be longer than %d characters; use a shorter name for the catalog",
 			workload.Kind, workload.Name, name, utilvalidation.DNS1123SubdomainMaxLength)}
 	}
 	rendered, err := content.Patched(patches)

@@ -121,8 +121,8 @@ func TestPartialReadsFindTheSameAsCompleteReads(t *testing.T) {
 	}
 }
 
-// TestRollbacksAreTheSameAfterAnyInterruption changes catalogs and sources at random, rolls back to a revision, and interrupts the writes of
-// the rollback.
+// TestRollbacksAreTheSameAfterAnyInterruption changes catalogs and sources at random, rolls back to a revision, and interrupts the writes
+// of the rollback.
 func TestRollbacksAreTheSameAfterAnyInterruption(t *testing.T) {
 	for seed := range int64(300) {
 		random := rand.New(rand.NewSource(seed))

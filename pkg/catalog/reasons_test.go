@@ -33,8 +33,8 @@ func twoCatalogs(t *testing.T, shop *v1alpha1.AppCatalog, changes ...func(*stage
 	return s
 }
 
-// TestPatchesThatStopApplying crashes a process after it has written the record of a change to which the patch no longer applies afterwards.
-// Only the catalog of the patch is blocked.
+// TestPatchesThatStopApplying crashes a process after it has written the record of a change to which the patch no longer applies
+// afterwards. Only the catalog of the patch is blocked.
 func TestPatchesThatStopApplying(t *testing.T) {
 	paused := with(true, "spec", "paused")
 	shop := appCatalog("shop", "api")

@@ -48,8 +48,8 @@ func (u *updater) planRollback(ctx context.Context, t *task) (plan, error) {
 		return plan{entries: t.catalog.Status.Workloads}, nil
 	}
 	return plan{}, &stallingError{v1alpha1.ReasonRevisionNotKept, fmt.Errorf(
-		"cannot go back to revision %d: this server does not have what was offered with it, which is kept from when a revision is made; "+
-			"pin another revision of status.history, or take spec.pinnedRevision out", pinned)}
+		"cannot roll back to revision %d: its content is not stored on this server; "+
+			"pin another revision of status.history, or remove spec.pinnedRevision", pinned)}
 }
 
 // newRollback computes the plan that restores the workloads of a revision. It is a pure function.
@@ -66,7 +66,7 @@ func newRollback(in planInput, revision int64, then map[reference]*v1alpha1.Cata
 	for _, workload := range slices.Compact(workloads) {
 		next, err := in.restore(workload, offered[workload], then[workload])
 		if err != nil {
-			return plan{}, &stallingError{v1alpha1.ReasonRevisionNotKept, fmt.Errorf("cannot go back to revision %d: %w", revision, err)}
+			return plan{}, &stallingError{v1alpha1.ReasonRevisionNotKept, fmt.Errorf("cannot roll back to revision %d: %w", revision, err)}
 		}
 		out.add(&in, workload, next)
 	}
@@ -89,7 +89,7 @@ func (in *planInput) restore(workload reference, entry *v1alpha1.CatalogEntry, t
 	case held != nil && held.Status.Hash == then.Hash:
 		content = &held.Status
 	case out.change != "" && out.change != v1alpha1.ChangeRemoved:
-		return step{}, fmt.Errorf("what %s %q was is not kept; manifests of more than %d bytes are not",
+		return step{}, fmt.Errorf("the manifest of %s %q is not stored, because it was larger than %d bytes",
 			workload.Kind, workload.Name, v1alpha1.MaxManifestBytes)
 	}
 	out.workload = in.newWorkload(workload)

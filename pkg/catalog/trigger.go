@@ -92,7 +92,8 @@ func specChanged(catalog *v1alpha1.AppCatalog) bool {
 }
 
 // postponed reports whether a trigger, with its record if it has one, waits for the end of a pause. A rollback to a pinned revision does
-// not wait, because it does not change what the source provides. Source changes wait for the edit that removes a pin, and are recorded with it.
+// not wait, because it does not change what the source provides. Source changes wait for the edit that removes a pin, and are recorded
+// with it.
 func (t trigger) postponed(catalog *v1alpha1.AppCatalog, record *v1alpha1.SyncStatus, now time.Time) bool {
 	switch {
 	case applying(record), t.rollsBack(catalog, record):

@@ -1,8 +1,8 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package capture selects the workloads of a source namespace that a catalog holds (Selection), and computes their captured content (Capture).
-// Its functions are pure.
+// Package capture selects the workloads of a source namespace that a catalog holds (Selection), and computes their captured content
+// (Capture). Its functions are pure.
 //
 // The content of a workload is the canonical form of pkg/kube/manifest without the fields that the catalog ignores. The canonical form
 // lacks fields that the cluster adds or that are valid in the source only (uid, owners, annotations of GitOps tools). A change of the

@@ -17,7 +17,8 @@ import (
 // writes is the number of writes of each workload in a run.
 const randomWrites = 300
 
-// TestOnlyContentChangesTheHash makes random writes to workloads, one after the other, of which it is known whether they change the content.
+// TestOnlyContentChangesTheHash makes random writes to workloads, one after the other, of which it is known whether they change the
+// content.
 func TestOnlyContentChangesTheHash(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

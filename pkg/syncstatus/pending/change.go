@@ -92,8 +92,8 @@ func (c *Change) merge(event Event, now time.Time) bool {
 	return true
 }
 
-// order returns whether an event is newer than all previous ones (1), older than the newest one (-1), or a repetition of the newest one (0).
-// Events that cannot be compared are assumed to be in order.
+// order returns whether an event is newer than all previous ones (1), older than the newest one (-1), or a repetition of the newest one
+// (0). Events that cannot be compared are assumed to be in order.
 func (c *Change) order(event Event) int {
 	if c.Events == 0 || event.UID != c.UID {
 		return 1
@@ -120,8 +120,8 @@ func (c *Change) addAuthor(author attribution.Author) {
 	c.Authors = append(c.Authors, one)
 }
 
-// storedAuthor returns the stored form of an author. An author that is too long is replaced by an unknown one. A truncated name could be that
-// of another user.
+// storedAuthor returns the stored form of an author. An author that is too long is replaced by an unknown one. A truncated name could be
+// that of another user.
 func storedAuthor(author attribution.Author) attribution.Author {
 	author.Groups = nil
 	if author.Signal == "" {

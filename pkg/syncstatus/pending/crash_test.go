@@ -18,8 +18,8 @@ import (
 	syncstatuspending "github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
-// TestCrashAtEveryWrite crashes a process before and after each of its writes, and starts another one. Batches are recorded under their IDs,
-// as SyncStatuses are.
+// TestCrashAtEveryWrite crashes a process before and after each of its writes, and starts another one. Batches are recorded under their
+// IDs, as SyncStatuses are.
 func TestCrashAtEveryWrite(t *testing.T) {
 	for _, answerLost := range []bool{false, true} {
 		for write := 1; ; write++ {
@@ -145,8 +145,8 @@ func (r *records) all(of *syncstatuspending.Intake, namespaces ...string) error 
 	return nil
 }
 
-// TestRandomProcesses has processes that do random things and crash at random writes. A returned batch must not change until it is done, and
-// everything that was written must be recorded in the end.
+// TestRandomProcesses has processes that do random things and crash at random writes. A returned batch must not change until it is done,
+// and everything that was written must be recorded in the end.
 func TestRandomProcesses(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -160,8 +160,8 @@ func (i *Intake) oldest(namespace string) *batch {
 	return nil
 }
 
-// Due returns the time until the next batch of a namespace must be closed. It is 0 if the window since the first event has passed, and for a
-// closed batch that is not done. Due returns false if there is no batch.
+// Due returns the time until the next batch of a namespace must be closed. It is 0 if the window since the first event has passed, and
+// for a closed batch that is not done. Due returns false if there is no batch.
 func (i *Intake) Due(namespace string, window time.Duration) (time.Duration, bool) {
 	now := i.clock.Now()
 	i.mu.Lock()

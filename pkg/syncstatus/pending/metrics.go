@@ -17,8 +17,8 @@ type Metrics struct {
 	deduplicated, closed       *metrics.Counter
 }
 
-// NewMetrics registers metrics with the name of a purpose, such as catalog, as the prefix of their names. of is used in their help texts, such
-// as catalogs.
+// NewMetrics registers metrics with the name of a purpose, such as catalog, as the prefix of their names. of is used in their help texts,
+// such as catalogs.
 func NewMetrics(purpose, of string) *Metrics {
 	m := newMetrics(purpose, of)
 	legacyregistry.MustRegister(m.objects, m.capacity, m.resyncs, m.blocked, m.deduplicated, m.closed)

@@ -142,7 +142,7 @@ func TestFillingIsNotifiedOnce(t *testing.T) {
 	}
 	expected := func(what string, of *syncstatuspending.Intake, want int64) {
 		t.Helper()
-		s.run(of, notices)() // Run tells before it looks whether it is to end.
+		s.run(of, notices)() // Run publishes notices before it checks whether ctx has ended.
 		if got := notified.Load(); got != want {
 			t.Errorf("%s: notified %d times, want %d", what, got, want)
 		}

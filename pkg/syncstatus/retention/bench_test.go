@@ -20,8 +20,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/retention"
 )
 
-// BenchmarkSweep scans 100 000 records of 500 catalogs in one namespace, and archives and deletes all of them. It reports the live heap when
-// the last page is read, and at the last deletion.
+// BenchmarkSweep scans 100 000 records of 500 catalogs in one namespace, and archives and deletes all of them. It reports the live heap
+// when the last page is read, and at the last deletion.
 func BenchmarkSweep(b *testing.B) {
 	const number = 100_000
 	for b.Loop() {

@@ -15,7 +15,8 @@ import (
 	"github.com/configbutler/slipstream/test/smalldisk"
 )
 
-// TestFullDisk has a disk that is too small for the archive. The other records stay in the API, and the next sweep continues once there is space.
+// TestFullDisk has a disk that is too small for the archive. The other records stay in the API, and the next sweep continues once there
+// is space.
 func TestFullDisk(t *testing.T) {
 	smalldisk.Run(t, 1<<20, func(disk string) { testFullDisk(t, disk) })
 }

@@ -76,7 +76,8 @@ func (*fileArchive) confirm(context.Context) (archived int, err error) { return 
 
 func (*fileArchive) maxBatchBytes() int { return batchBytes }
 
-// append writes a batch. The batch is on disk once append returns nil. After an error no part of it is, unless truncating the file fails as well.
+// append writes a batch. The batch is on disk once append returns nil. After an error no part of it is, unless truncating the file fails
+// as well.
 func (a *fileArchive) append(_ context.Context, now time.Time, batch []line) error {
 	text := encode(batch)
 	if err := a.rotate(now, len(text)); err != nil {
@@ -93,8 +94,8 @@ func (a *fileArchive) append(_ context.Context, now time.Time, batch []line) err
 	return nil
 }
 
-// rotate starts another file at the start of a month, and when the file is full. It does not if the clock was set back, so the last batch is
-// always in the newest file.
+// rotate starts another file at the start of a month, and when the file is full. It does not if the clock was set back, so the last batch
+// is always in the newest file.
 func (a *fileArchive) rotate(now time.Time, more int) error {
 	month := now.UTC().Format(monthFormat)
 	next := a.name

@@ -20,7 +20,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// TestCrashBetweenArchiveAndDeletion crashes a process between two deletions. The next one deletes what was archived, and does not archive it again.
+// TestCrashBetweenArchiveAndDeletion crashes a process between two deletions. The next one deletes what was archived, and does not
+// archive it again.
 func TestCrashBetweenArchiveAndDeletion(t *testing.T) {
 	for _, later := range []time.Duration{time.Minute, 31 * 24 * time.Hour} {
 		t.Run(later.String(), func(t *testing.T) {

@@ -206,7 +206,8 @@ func TestLargeRecordsInGit(t *testing.T) {
 	}
 }
 
-// TestGitThatCannotBeWritten checks that records stay until the branch has them, and that it has them once, although records have changed since.
+// TestGitThatCannotBeWritten checks that records stay until the branch has them, and that it has them once, although records have changed
+// since.
 func TestGitThatCannotBeWritten(t *testing.T) {
 	tests := map[string]struct{ down, lost error }{
 		"down":              {down: errors.New("no route to host\u202e")},
@@ -323,7 +324,8 @@ func TestGitIsRetriedSoon(t *testing.T) {
 
 var errCrashed = errors.New("the process has crashed")
 
-// crashingProcess crashes after a number of steps. There is a step before and after each write to the work store, to the branch and to the API.
+// crashingProcess crashes after a number of steps. There is a step before and after each write to the work store, to the branch and to
+// the API.
 type crashingProcess struct {
 	*branch
 	clientv3.KV
@@ -369,8 +371,8 @@ func (x *crashingTxn) Commit() (*clientv3.TxnResponse, error) {
 	return response, errors.Join(err, x.step())
 }
 
-// TestCrashAtEachWriteToGit crashes a process at each of its writes. After the next one the branch has each record once, and no record was deleted
-// that the branch does not have.
+// TestCrashAtEachWriteToGit crashes a process at each of its writes. After the next one the branch has each record once, and no record
+// was deleted that the branch does not have.
 func TestCrashAtEachWriteToGit(t *testing.T) {
 	const records = 103 // two batches
 	for steps, crashed := 0, true; crashed; steps++ {

@@ -13,8 +13,8 @@ const chunk = 64 << 10
 
 // recoverLast truncates an incomplete line at the end of the newest file, and reads the records of the last batch.
 //
-// An incomplete line was never synced, so its record is still in the API. Complete lines may not be on disk either, although they can be read,
-// if the process or the disk failed before they were synced. So they are written again.
+// An incomplete line was never synced, so its record is still in the API. Complete lines may not be on disk either, although they can be
+// read, if the process or the disk failed before they were synced. So they are written again.
 func (a *fileArchive) recoverLast() error {
 	end, err := a.endOfLines()
 	if err != nil {

@@ -102,8 +102,8 @@ func (r *removal) archiveAndDelete(ctx context.Context, expired []version) error
 	})
 }
 
-// forEachBatch calls do for batches of the records, with pauses in between. It returns errChanged if the retention has changed, because a user
-// may have configured an archive meanwhile, or a longer retention.
+// forEachBatch calls do for batches of the records, with pauses in between. It returns errChanged if the retention has changed, because a
+// user may have configured an archive meanwhile, or a longer retention.
 func (r *removal) forEachBatch(ctx context.Context, records []version, do func(context.Context, []version) error) error {
 	for batch := range slices.Chunk(records, batchRecords) {
 		current, err := r.sweeper.retention(ctx)

@@ -47,7 +47,8 @@ func (s *Sweeper) report(ctx context.Context, swept v1alpha1.Retention, left int
 	return fmt.Errorf("writing the status of the SyncPolicy: %w", err)
 }
 
-// setConditions sets whether the settings are in force. Only an unavailable archive prevents that. Other errors do not change the conditions.
+// setConditions sets whether the settings are in force. Only an unavailable archive prevents that. Other errors do not change the
+// conditions.
 func setConditions(policy *v1alpha1.SyncPolicy, fault error) {
 	archive := &archiveError{}
 	stalled := errors.As(fault, &archive)

@@ -24,8 +24,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"))
 }
 
-// TestRun checks that sweeps run immediately, every period, also after a failed one, and when the SyncPolicy is created, updated or deleted, until
-// the leader term ends.
+// TestRun checks that sweeps run immediately, every period, also after a failed one, and when the SyncPolicy is created, updated or
+// deleted, until the leader term ends.
 func TestRun(t *testing.T) {
 	s := newStage(t)
 	sweeps := make(chan struct{}, 100)

@@ -213,7 +213,8 @@ func TestRecordsThatAreDeletedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestRetentionChangesMeanwhile configures an archive, or a longer retention, during a sweep. It applies to all records that are not deleted yet.
+// TestRetentionChangesMeanwhile configures an archive, or a longer retention, during a sweep. It applies to all records that are not
+// deleted yet.
 func TestRetentionChangesMeanwhile(t *testing.T) {
 	tests := []struct {
 		name           string

@@ -17,8 +17,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// DefaultPeriod is the default time between sweeps. It is short compared to the days that records are kept, and long compared to the time that
-// a scan of 100 000 records takes.
+// DefaultPeriod is the default time between sweeps. It is short compared to the days that records are kept, and long compared to the time
+// that a scan of 100 000 records takes.
 const DefaultPeriod = time.Hour
 
 // Config configures a Sweeper.
@@ -46,8 +46,8 @@ var _ controller.Controller = &Sweeper{}
 // Name is "retention".
 func (*Sweeper) Name() string { return "retention" }
 
-// run sweeps immediately, every period, and when the SyncPolicy has changed, until ctx is done. A failed sweep is retried by the next one, which
-// starts sooner if records could not be archived, because a remote may be reachable again in a minute.
+// run sweeps immediately, every period, and when the SyncPolicy has changed, until ctx is done. A failed sweep is retried by the next
+// one, which starts sooner if records could not be archived, because a remote may be reachable again in a minute.
 func (s *Sweeper) run(ctx context.Context, changed <-chan struct{}) error {
 	defer recordsGauge.Set(0) // The next leader sets it.
 	ticker := s.config.Clock.NewTicker(s.config.Period)
@@ -90,8 +90,8 @@ func newBackoff() wait.Backoff {
 // errChanged ends a sweep whose retention has changed.
 var errChanged = errors.New("the retention was changed")
 
-// Sweep archives and deletes all expired records, and writes the result to the status of the SyncPolicy. It starts again if the retention has
-// changed meanwhile. After an error the records that were not deleted remain in the API.
+// Sweep archives and deletes all expired records, and writes the result to the status of the SyncPolicy. It starts again if the retention
+// has changed meanwhile. After an error the records that were not deleted remain in the API.
 func (s *Sweeper) Sweep(ctx context.Context) error {
 	for {
 		switch err := s.sweepOnce(ctx); {

@@ -12,8 +12,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// Environment returns the state of an environment: the current operation, or else the worst problem, or else the changes that can be synced, or
-// else that it is synced.
+// Environment returns the state of an environment: the current operation, or else the worst problem, or else the changes that can be
+// synced, or else that it is synced.
 func Environment(e *v1alpha1.Environment) string {
 	status := &e.Status
 	switch {
@@ -65,8 +65,8 @@ func problem(status *v1alpha1.EnvironmentStatus) string {
 	return ""
 }
 
-// isWithheld reports whether some dependencies are no longer copied, because the catalog's editor is not allowed to read them, or that could not
-// be checked.
+// isWithheld reports whether some dependencies are no longer copied, because the catalog's editor is not allowed to read them, or that
+// could not be checked.
 func isWithheld(status *v1alpha1.EnvironmentStatus) bool {
 	found := apimeta.FindStatusCondition(status.Conditions, v1alpha1.ConditionDependenciesUpToDate)
 	return found != nil && (found.Reason == v1alpha1.ReasonPermissionLost || found.Reason == v1alpha1.ReasonUnreachable)
@@ -131,8 +131,8 @@ func IsCatalogDismissed(status *v1alpha1.EnvironmentStatus) bool {
 	return status.DismissedCatalogSync != "" && status.DismissedCatalogSync == status.LatestCatalogSync
 }
 
-// AreDependenciesDismissed reports whether a user has dismissed the changes of dependencies: with their record or, if there is none, with the
-// changes of the catalog.
+// AreDependenciesDismissed reports whether a user has dismissed the changes of dependencies: with their record or, if there is none, with
+// the changes of the catalog.
 func AreDependenciesDismissed(status *v1alpha1.EnvironmentStatus) bool {
 	return status.LatestDependencySync == "" && (status.DismissedDependencySync != "" || IsCatalogDismissed(status))
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// Pipeline returns the state of a pipeline at a time: what prevents it from sending, or else a failing or rejecting sink, or else what is being
-// sent or waits, or else that it is up to date.
+// Pipeline returns the state of a pipeline at a time: what prevents it from sending, or else a failing or rejecting sink, or else what is
+// being sent or waits, or else that it is up to date.
 func Pipeline(p *v1alpha1.SyncPipeline, now time.Time) string {
 	status := &p.Status
 	switch {

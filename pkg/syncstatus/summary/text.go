@@ -1,7 +1,8 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package summary returns the state of objects on one line for users. Tables, the plugin, the web page and notifications show the same text.
+// Package summary returns the state of objects on one line for users. Tables, the plugin, the web page and notifications show the same
+// text.
 package summary
 
 import (
