@@ -45,7 +45,7 @@ func TestRequesterIsClearedAtTheEnd(t *testing.T) {
 	}
 	record.Status.RequestedBy = &v1alpha1.AutomatedBy{Username: "jane", Groups: []string{"shop-team"}}
 	for _, step := range []syncstatus.Step{
-		stepTo(inProgress, "", later), stepTo(afterFailed, "", later), stepTo(retrying, "", later), stepTo(inProgress, "", later), stepTo(completed, "", later),
+		stepTo(inProgress, "", later), stepTo(failed, "", later), stepTo(retrying, "", later), stepTo(inProgress, "", later), stepTo(completed, "", later),
 	} {
 		moved, err := syncstatus.Move(record, step)
 		if err != nil {
@@ -74,28 +74,28 @@ func TestFieldsOfStates(t *testing.T) {
 			want: v1alpha1.SyncRecord{State: autoApplied, AutoTriggered: true, StartedAt: stamp(began), Attempts: 1},
 		},
 		{
-			name: "an editor's change, dismissed by another", of: catalog,
+			name: "an edit, dismissed by another user", of: catalog,
 			steps: []syncstatus.Step{stepTo(applied, "jane", began), stepTo(dismissed, "joe", later)},
 			want: v1alpha1.SyncRecord{
 				State: dismissed, Actor: "jane", StartedAt: stamp(began), Attempts: 1, ResolvedAt: stamp(later), ResolvedBy: "joe",
 			},
 		},
 		{
-			name: "what failed and was put right", of: catalog,
-			steps: []syncstatus.Step{stepTo(afterFailed, "", began), stepTo(retrying, "", later), stepTo(autoApplied, "", last)},
+			name: "a failure that was resolved", of: catalog,
+			steps: []syncstatus.Step{stepTo(failed, "", began), stepTo(retrying, "", later), stepTo(autoApplied, "", last)},
 			want:  v1alpha1.SyncRecord{State: autoApplied, AutoTriggered: true, StartedAt: stamp(began), Attempts: 2},
 		},
 		{
-			name: "what failed for an editor, and again", of: catalog,
-			steps: []syncstatus.Step{stepTo(afterFailed, "jane", began), stepTo(retrying, "", later), stepTo(afterFailed, "", last), stepTo(manualIntervention, "", last)},
+			name: "an edit that failed repeatedly", of: catalog,
+			steps: []syncstatus.Step{stepTo(failed, "jane", began), stepTo(retrying, "", later), stepTo(failed, "", last), stepTo(manualIntervention, "", last)},
 			want:  v1alpha1.SyncRecord{State: manualIntervention, Actor: "jane", StartedAt: stamp(began), Attempts: 2, Error: problem(last)},
 		},
 		{
-			name: "a run that waits", of: environment, steps: []syncstatus.Step{stepTo(pending, "jane", began)},
+			name: "a pending run", of: environment, steps: []syncstatus.Step{stepTo(pending, "jane", began)},
 			want: v1alpha1.SyncRecord{State: pending, Actor: "jane"},
 		},
 		{
-			name: "a run that never began", of: environment,
+			name: "a run that never started", of: environment,
 			steps: []syncstatus.Step{stepTo(pending, "", began), stepTo(superseded, "", later)},
 			want:  v1alpha1.SyncRecord{State: superseded, AutoTriggered: true, ResolvedAt: stamp(later)},
 		},
@@ -132,7 +132,7 @@ func TestManualInterventionHasItsFailure(t *testing.T) {
 	step := syncstatus.Step{
 		To: manualIntervention, At: later, Failure: &syncstatus.Failure{Reason: "PermissionLost", Message: "jane may no longer read production"},
 	}
-	got := walk(t, catalog, stepTo(afterFailed, "jane", began), step).Error
+	got := walk(t, catalog, stepTo(failed, "jane", began), step).Error
 	want := &v1alpha1.SyncError{Reason: "PermissionLost", Message: "jane may no longer read production", At: *stamp(later)}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("wrong error (-want +got):\n%s", diff)
@@ -241,7 +241,7 @@ func checkInvariants(t *testing.T, of v1alpha1.SyncType, actor string, record *v
 		t.Errorf("%s, started at %v, %d attempts", status.State, status.StartedAt, status.Attempts)
 	}
 	switch status.State {
-	case afterFailed, conflicted, manualIntervention, retrying:
+	case failed, conflicted, manualIntervention, retrying:
 		if status.Error == nil {
 			t.Errorf("%s without a reason", status.State)
 		}

@@ -119,7 +119,7 @@ func TestFindFails(t *testing.T) {
 		full.put(name, other)
 	}
 	if _, _, err := syncstatus.Find(spec(catalog), full.get); err == nil || !strings.Contains(err.Error(), "taken") {
-		t.Errorf("want an error that says that all names are taken, got %v", err)
+		t.Errorf("want an error that all names are taken, got %v", err)
 	}
 	down := errors.New("the store is down")
 	_, _, err := syncstatus.Find(spec(catalog), func(string) (*v1alpha1.SyncStatus, error) { return nil, down })

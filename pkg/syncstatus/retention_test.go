@@ -42,10 +42,10 @@ func TestExpired(t *testing.T) {
 			aged("a", "a1", 300, autoApplied), aged("a", "a2", 200, autoApplied), aged("a", "a3", 100, autoApplied), aged("b", "b1", 400, autoApplied),
 		}, []string{"a1"}},
 		{"a record that is not settled stays", 0, 1, 90, []*v1alpha1.SyncStatus{
-			aged("a", "failed", 100, afterFailed), aged("a", "retrying", 100, retrying), aged("a", "waiting", 100, manualIntervention),
+			aged("a", "failed", 100, failed), aged("a", "retrying", 100, retrying), aged("a", "waiting", 100, manualIntervention),
 		}, nil},
 		{"what was dismissed late counts from then", 0, 1000, 90, []*v1alpha1.SyncStatus{dismissedLate}, nil},
-		{"more than there may be", 1, 2, 90, []*v1alpha1.SyncStatus{
+		{"more than the maximum", 1, 2, 90, []*v1alpha1.SyncStatus{
 			aged("a", "a1", 4, autoApplied), aged("a", "a2", 3, autoApplied), aged("a", "a3", 2, autoApplied), aged("a", "a4", 1, autoApplied),
 		}, []string{"a1", "a2"}},
 	}
@@ -65,10 +65,10 @@ func TestExpired(t *testing.T) {
 
 // TestExpiredOrphans has records of a deleted subject in different states.
 func TestExpiredOrphans(t *testing.T) {
-	triedLately := aged("a", "tried-lately", 200, afterFailed)
+	triedLately := aged("a", "tried-lately", 200, failed)
 	triedLately.Status.Error = &v1alpha1.SyncError{At: metav1.NewTime(later.AddDate(0, 0, -2))}
 	records := []*v1alpha1.SyncStatus{
-		aged("a", "new", 89, afterFailed), triedLately, aged("a", "failed", 93, afterFailed), aged("a", "retrying", 94, retrying),
+		aged("a", "new", 89, failed), triedLately, aged("a", "failed", 93, failed), aged("a", "retrying", 94, retrying),
 		aged("b", "waiting", 92, manualIntervention), aged("b", "applied", 91, applied),
 	}
 	var got []string

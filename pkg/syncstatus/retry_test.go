@@ -31,13 +31,13 @@ func TestNextAttempt(t *testing.T) {
 		policy   v1alpha1.RetryPolicy
 		want     time.Duration
 	}{
-		{"after the first", afterFailed, 1, settings().Retry, 10 * time.Second},
-		{"after the second", afterFailed, 2, settings().Retry, 20 * time.Second},
-		{"after the fourth", afterFailed, 4, settings().Retry, 80 * time.Second},
-		{"after the last", afterFailed, 5, settings().Retry, 0},
-		{"after one more, at a user's word", afterFailed, 6, settings().Retry, 0},
-		{"beyond the longest backoff", afterFailed, 7, many, 10 * time.Minute},
-		{"far beyond it", afterFailed, 49, many, 10 * time.Minute},
+		{"after the first", failed, 1, settings().Retry, 10 * time.Second},
+		{"after the second", failed, 2, settings().Retry, 20 * time.Second},
+		{"after the fourth", failed, 4, settings().Retry, 80 * time.Second},
+		{"after the last", failed, 5, settings().Retry, 0},
+		{"after one more that a user has requested", failed, 6, settings().Retry, 0},
+		{"beyond the longest backoff", failed, 7, many, 10 * time.Minute},
+		{"far beyond it", failed, 49, many, 10 * time.Minute},
 		{"what is being tried", retrying, 1, settings().Retry, 0},
 		{"what a user has to look at", manualIntervention, 1, settings().Retry, 0},
 	}

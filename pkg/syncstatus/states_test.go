@@ -23,7 +23,7 @@ const (
 	inProgress         = v1alpha1.SyncStateInProgress
 	completed          = v1alpha1.SyncStateCompleted
 	conflicted         = v1alpha1.SyncStateConflicted
-	afterFailed        = v1alpha1.SyncStateFailed
+	failed             = v1alpha1.SyncStateFailed
 	retrying           = v1alpha1.SyncStateRetrying
 	manualIntervention = v1alpha1.SyncStateManualIntervention
 	dismissed          = v1alpha1.SyncStateDismissed
@@ -41,20 +41,20 @@ type stateChange struct{ from, to v1alpha1.SyncState }
 func documentedTransitions() map[v1alpha1.SyncType]map[stateChange]bool {
 	return map[v1alpha1.SyncType]map[stateChange]bool{
 		catalog: {
-			{"", autoApplied}: true, {"", applied}: false, {"", afterFailed}: true,
+			{"", autoApplied}: true, {"", applied}: false, {"", failed}: true,
 			{autoApplied, dismissed}: false, {applied, dismissed}: false,
-			{afterFailed, retrying}: true, {afterFailed, manualIntervention}: true,
-			{retrying, autoApplied}: true, {retrying, applied}: true, {retrying, afterFailed}: true,
+			{failed, retrying}: true, {failed, manualIntervention}: true,
+			{retrying, autoApplied}: true, {retrying, applied}: true, {retrying, failed}: true,
 			{manualIntervention, retrying}: false, {manualIntervention, dismissed}: false,
 		},
 		environment: {
 			{"", pending}:           true,
 			{pending, inProgress}:   true,
 			{pending, superseded}:   true,
-			{inProgress, completed}: true, {inProgress, afterFailed}: true, {inProgress, conflicted}: true,
+			{inProgress, completed}: true, {inProgress, failed}: true, {inProgress, conflicted}: true,
 			{conflicted, retrying}: false, {conflicted, superseded}: true,
-			{afterFailed, retrying}: true, {afterFailed, manualIntervention}: true, {afterFailed, superseded}: true,
-			{retrying, inProgress}: true, {retrying, afterFailed}: true, {retrying, superseded}: true,
+			{failed, retrying}: true, {failed, manualIntervention}: true, {failed, superseded}: true,
+			{retrying, inProgress}: true, {retrying, failed}: true, {retrying, superseded}: true,
 			{manualIntervention, retrying}: false, {manualIntervention, dismissed}: false, {manualIntervention, superseded}: true,
 		},
 		dependency: {
@@ -62,8 +62,8 @@ func documentedTransitions() map[v1alpha1.SyncType]map[stateChange]bool {
 			{pending, inProgress}:   true,
 			{pending, dismissed}:    false,
 			{pending, superseded}:   true,
-			{inProgress, completed}: true, {inProgress, afterFailed}: true,
-			{afterFailed, retrying}: true, {afterFailed, manualIntervention}: true, {afterFailed, superseded}: true,
+			{inProgress, completed}: true, {inProgress, failed}: true,
+			{failed, retrying}: true, {failed, manualIntervention}: true, {failed, superseded}: true,
 			{retrying, inProgress}: true, {retrying, superseded}: true,
 			{manualIntervention, retrying}: false, {manualIntervention, dismissed}: false, {manualIntervention, superseded}: true,
 		},
@@ -73,7 +73,7 @@ func documentedTransitions() map[v1alpha1.SyncType]map[stateChange]bool {
 // everyState returns all states, including one that does not exist.
 func everyState() []v1alpha1.SyncState {
 	return []v1alpha1.SyncState{
-		autoApplied, applied, pending, inProgress, completed, conflicted, afterFailed, retrying, manualIntervention, dismissed, superseded,
+		autoApplied, applied, pending, inProgress, completed, conflicted, failed, retrying, manualIntervention, dismissed, superseded,
 		"Sleeping", "",
 	}
 }
@@ -95,7 +95,7 @@ func spec(of v1alpha1.SyncType) v1alpha1.SyncStatusSpec {
 // stepTo returns a step with all fields that the state requires. A state without an actor gets none.
 func stepTo(state v1alpha1.SyncState, by string, at time.Time) syncstatus.Step {
 	step := syncstatus.Step{To: state, By: by, At: at}
-	if state == afterFailed || state == conflicted {
+	if state == failed || state == conflicted {
 		step.Failure = &syncstatus.Failure{Reason: "SourceNotFound", Message: "the namespace production does not exist"}
 	}
 	return step
@@ -183,7 +183,7 @@ func TestStates(t *testing.T) {
 func TestEndedAndSettled(t *testing.T) {
 	tests := map[v1alpha1.SyncState]struct{ ended, settled bool }{
 		autoApplied: {false, true}, applied: {false, true}, pending: {false, false}, inProgress: {false, false},
-		completed: {true, true}, conflicted: {false, false}, afterFailed: {false, false}, retrying: {false, false},
+		completed: {true, true}, conflicted: {false, false}, failed: {false, false}, retrying: {false, false},
 		manualIntervention: {false, false}, dismissed: {true, true}, superseded: {true, true},
 	}
 	for _, of := range []v1alpha1.SyncType{catalog, environment, dependency} {
@@ -217,23 +217,23 @@ func TestErrors(t *testing.T) {
 	tests := []struct {
 		name string
 		err  error
-		says string
+		want string
 	}{
-		{"a step that leads nowhere", move(in(catalog, autoApplied, true), stepTo(retrying, "jane", later)), "only Dismissed"},
-		{"a step with several others", move(in(environment, inProgress, true), stepTo(dismissed, "jane", later)), "only Completed, Conflicted or Failed"},
-		{"a step after the end", move(in(catalog, dismissed, true), stepTo(retrying, "jane", later)), "nothing follows Dismissed"},
+		{"a transition that does not exist", move(in(catalog, autoApplied, true), stepTo(retrying, "jane", later)), "only Dismissed"},
+		{"a state with several next states", move(in(environment, inProgress, true), stepTo(dismissed, "jane", later)), "only Completed, Conflicted or Failed"},
+		{"a step after a final state", move(in(catalog, dismissed, true), stepTo(retrying, "jane", later)), "nothing follows Dismissed"},
 		{"the same state again", move(in(dependency, pending, true), stepTo(pending, "", later)), "cannot become Pending"},
 		{"dismissed without a user", move(in(catalog, applied, false), stepTo(dismissed, "", later)), "needs the user"},
-		{"a failure without a reason", move(in(catalog, retrying, true), syncstatus.Step{To: afterFailed, At: later}), "needs a reason and a message"},
+		{"a failure without a reason", move(in(catalog, retrying, true), syncstatus.Step{To: failed, At: later}), "needs a reason and a message"},
 		{"a success with a failure", move(in(environment, inProgress, true), syncstatus.Step{
 			To: completed, At: later, Failure: &syncstatus.Failure{Reason: "Quota", Message: "no more Pods"},
 		}), "is no failure, but one is given: no more Pods"},
-		{"a user's work done by itself", move(in(catalog, retrying, false), stepTo(autoApplied, "", later)), "began as the other"},
-		{"the server's work done for a user", move(in(catalog, retrying, true), stepTo(applied, "", later)), "began as the other"},
-		{"a beginning in the middle", start(environment, stepTo(inProgress, "", began)), "only as Pending"},
-		{"a beginning with a choice", start(catalog, stepTo(retrying, "", began)), "only as Applied, AutoApplied or Failed"},
-		{"a user's change without a user", start(catalog, stepTo(applied, "", began)), "needs the user"},
-		{"the server's change with a user", start(catalog, stepTo(autoApplied, "jane", began)), "what jane asked for is Applied"},
+		{"AutoApplied of a requested record", move(in(catalog, retrying, false), stepTo(autoApplied, "", later)), "began as the other"},
+		{"Applied of an automatic record", move(in(catalog, retrying, true), stepTo(applied, "", later)), "began as the other"},
+		{"a state that is not initial", start(environment, stepTo(inProgress, "", began)), "only as Pending"},
+		{"a state that is not one of several initial ones", start(catalog, stepTo(retrying, "", began)), "only as Applied, AutoApplied or Failed"},
+		{"Applied without a user", start(catalog, stepTo(applied, "", began)), "needs the user"},
+		{"AutoApplied with a user", start(catalog, stepTo(autoApplied, "jane", began)), "what jane asked for is Applied"},
 		{"an unknown type", about(func(s *v1alpha1.SyncStatusSpec) { s.Type = "Pipeline" }), `no type "Pipeline"`},
 		{"a subject of another kind", about(func(s *v1alpha1.SyncStatusSpec) { s.Type = environment }), "is an Environment"},
 		{"a subject without a uid", about(func(s *v1alpha1.SyncStatusSpec) { s.Subject.UID = "" }), "needs a name and a uid"},
@@ -241,18 +241,18 @@ func TestErrors(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if test.err == nil || !strings.Contains(test.err.Error(), test.says) {
-				t.Errorf("want an error that says %q, got %v", test.says, test.err)
+			if test.err == nil || !strings.Contains(test.err.Error(), test.want) {
+				t.Errorf("want an error with %q, got %v", test.want, test.err)
 			}
 		})
 	}
-	for i, ways := range map[int]string{
+	for i, hint := range map[int]string{
 		1: "Dismissed follows ManualIntervention",
 		2: "Retrying follows Failed or ManualIntervention",
 		3: "nothing leads to Pending",
 	} {
-		if refused := (*syncstatus.TransitionError)(nil); !errors.As(tests[i].err, &refused) || refused.Hint() != ways {
-			t.Errorf("%s: %v, want the hint: %s", tests[i].name, tests[i].err, ways)
+		if refused := (*syncstatus.TransitionError)(nil); !errors.As(tests[i].err, &refused) || refused.Hint() != hint {
+			t.Errorf("%s: %v, want the hint: %s", tests[i].name, tests[i].err, hint)
 		}
 	}
 	var refused *syncstatus.TransitionError

@@ -30,7 +30,7 @@ func TestSummary(t *testing.T) {
 		{"Preview: 3 workloads changed", catalog, v1alpha1.SyncRecord{State: autoApplied, WorkloadCount: 3, Preview: true}},
 		{"2 workloads changed by jane", catalog, v1alpha1.SyncRecord{State: applied, WorkloadCount: 2, Actor: "jane"}},
 		{"Changed by jane", catalog, v1alpha1.SyncRecord{State: applied, Actor: "jane"}},
-		{"Failed: the namespace production does not exist", catalog, v1alpha1.SyncRecord{State: afterFailed, Error: problem}},
+		{"Failed: the namespace production does not exist", catalog, v1alpha1.SyncRecord{State: failed, Error: problem}},
 		{"Attempt 2: the namespace production does not exist", catalog, v1alpha1.SyncRecord{State: retrying, Attempts: 2, Error: problem}},
 		{"Needs someone: the namespace production does not exist", catalog, v1alpha1.SyncRecord{State: manualIntervention, Error: problem}},
 		{"Dismissed by joe", catalog, v1alpha1.SyncRecord{State: dismissed, ResolvedBy: "joe"}},

@@ -62,8 +62,8 @@ func TestSelects(t *testing.T) {
 		"no labels":   {spec{WorkloadSelector: labelled(tags{"app": "web"})}, deployment("web", nil), false},
 		"matched by an expression": {spec{WorkloadSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 			{Key: "tier", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"test"}}}}}, deployment("web", nil), true},
-		"everything":                         {spec{WorkloadSelector: labelled(nil)}, object("apps/v1", "DaemonSet", "web", nil), true},
-		"everything but what is no workload": {spec{WorkloadSelector: labelled(nil)}, object("v1", "ConfigMap", "web", nil), false},
+		"everything":                    {spec{WorkloadSelector: labelled(nil)}, object("apps/v1", "DaemonSet", "web", nil), true},
+		"everything except other kinds": {spec{WorkloadSelector: labelled(nil)}, object("v1", "ConfigMap", "web", nil), false},
 		"named beside a selector": {spec{Workloads: web, WorkloadSelector: labelled(tags{"app": "api"})},
 			deployment("web", nil), true},
 		"matched beside a name": {spec{Workloads: web, WorkloadSelector: labelled(tags{"app": "api"})},
@@ -109,7 +109,7 @@ func TestStays(t *testing.T) {
 			spec: spec{WorkloadSelector: labelled(tags{"app": "api"})}, labels: tags{"app": "web"}},
 		"matched as it was": {spec: spec{WorkloadSelector: labelled(tags{"app": "web"})}, labels: tags{"app": "web"}, want: true},
 		"of everything":     {spec: spec{WorkloadSelector: labelled(nil)}, want: true},
-		"the selector asks for another label": {
+		"the selector requires another label": {
 			spec: spec{WorkloadSelector: labelled(tags{"tier": "gold"})}, labels: tags{"app": "web"}},
 		"matched as it was, and too large to be kept": {
 			spec: spec{WorkloadSelector: labelled(tags{"app": "web"})}, tooLarge: true, want: true},
@@ -130,7 +130,7 @@ func TestStays(t *testing.T) {
 		"other fields are ignored": {
 			spec:   spec{WorkloadSelector: labelled(tags{"tier": "gold"}), Ignore: fieldsOf("/spec/replicas")},
 			labels: tags{"app": "web"}},
-		"what a manager owns is ignored": {
+		"fields of a manager are ignored": {
 			spec: spec{WorkloadSelector: labelled(tags{"app": "web"}),
 				Ignore: []v1alpha1.IgnoreRule{{Managers: []string{"argocd-controller"}}}}, want: true},
 	} {

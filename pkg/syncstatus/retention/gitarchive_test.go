@@ -211,7 +211,7 @@ func TestLargeRecordsInGit(t *testing.T) {
 func TestGitThatCannotBeWritten(t *testing.T) {
 	tests := map[string]struct{ down, lost error }{
 		"down":              {down: errors.New("no route to host\u202e")},
-		"answers that fail": {lost: errors.New("no route to host")},
+		"failing responses": {lost: errors.New("no route to host")},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

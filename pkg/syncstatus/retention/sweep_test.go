@@ -47,7 +47,7 @@ func TestSweep(t *testing.T) {
 	}{
 		{"no records", policy(), nil, nil, nil},
 		{
-			"the old", policy(), []runtime.Object{record("shop", "new", 89), record("shop", "old", 91), record("shop", "older", 200)},
+			"old records", policy(), []runtime.Object{record("shop", "new", 89), record("shop", "old", 91), record("shop", "older", 200)},
 			[]string{"teams/shop-older", "teams/shop-old"}, []string{"teams/shop-new"},
 		},
 		{
@@ -60,11 +60,11 @@ func TestSweep(t *testing.T) {
 			[]string{"teams/shop-b"}, []string{"another/bank-b", "teams/bank-a", "teams/shop-a"},
 		},
 		{
-			"more than there may be", policy(atMost(1)), []runtime.Object{record("shop", "a", 1), record("shop", "b", 2)},
+			"more than the maximum", policy(atMost(1)), []runtime.Object{record("shop", "a", 1), record("shop", "b", 2)},
 			[]string{"teams/shop-b"}, []string{"teams/shop-a"},
 		},
 		{
-			"the newest of a catalog that is gone", policy(keeping(5)),
+			"the newest of a deleted catalog", policy(keeping(5)),
 			[]runtime.Object{record("gone", "a", 91), record("gone", "b", 89), record("gone", "c", 91, ofEnvironment)},
 			[]string{"teams/gone-a"}, []string{"teams/gone-b", "teams/gone-c"},
 		},
@@ -77,7 +77,7 @@ func TestSweep(t *testing.T) {
 			[]string{"teams/gone-a", "teams/gone-b", "teams/gone-c"}, []string{"teams/gone-d", "teams/shop-a", "teams/shop-b", "teams/shop-c"},
 		},
 		{
-			"what was last tried lately, of a catalog that is gone", policy(),
+			"a recently retried record of a deleted catalog", policy(),
 			[]runtime.Object{record("gone", "a", 94, failed, func(r *v1alpha1.SyncStatus) {
 				r.Status.Error = &v1alpha1.SyncError{At: metav1.NewTime(today.AddDate(0, 0, -2))}
 			})},
