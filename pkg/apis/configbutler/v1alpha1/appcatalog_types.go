@@ -10,17 +10,17 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +genclient:method=Rollback,verb=create,subresource=rollback,input=github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1.Rollback,result=github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1.Rollback
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// AppCatalog follows workloads in one namespace, the source, and offers them to environments, revision by revision. Its
-// content is in CatalogWorkloads, what changed and when in SyncStatuses.
+// AppCatalog follows workloads in one namespace, the source, and offers them to environments in numbered revisions. Its
+// content is in CatalogWorkloads, its changes are recorded in SyncStatuses.
 type AppCatalog struct {
 	metav1.TypeMeta `json:",inline"`
-	// metadata is standard object metadata. The name has at most 63 characters and no dots, because the names and the
-	// labels of records are made of it.
+	// metadata is standard object metadata. The name has at most 63 characters and no dots, because the names and labels
+	// of records contain it.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is what the user wants.
+	// spec is the desired state.
 	Spec AppCatalogSpec `json:"spec"`
-	// status is what the server found. Only the server writes it.
+	// status is the observed state. Only the server writes it.
 	// +optional
 	Status AppCatalogStatus `json:"status,omitempty"`
 }
@@ -37,57 +37,58 @@ type AppCatalogList struct {
 	Items []AppCatalog `json:"items"`
 }
 
-// AppCatalogSpec says which workloads a catalog follows and how it offers them. It names workloads, a selector, or both.
+// AppCatalogSpec selects the workloads that a catalog follows, by name, by a selector, or both, and configures how it
+// offers them.
 type AppCatalogSpec struct {
-	// sourceNamespace is the namespace whose workloads are followed, such as production. It cannot be changed: revisions
-	// and records are about one source.
+	// sourceNamespace is the namespace whose workloads are followed, such as production. It is immutable: revisions and
+	// records refer to one source.
 	SourceNamespace string `json:"sourceNamespace"`
-	// workloads are followed by kind and name, also while the source does not have them. At most 1000.
+	// workloads are followed by kind and name, even if the source does not have them yet. At most 1000.
 	// +optional
 	// +listType=map
 	// +listMapKey=kind
 	// +listMapKey=name
 	Workloads []WorkloadReference `json:"workloads,omitempty"`
 	// workloadSelector matches the labels of further workloads in the source. An empty selector ({}) matches all of them.
-	// A workload that another object controls, such as the ReplicaSet of a Deployment, is never selected. One that has
-	// been selected stays in the catalog, marked as missing, when it is deleted or loses its labels.
+	// A workload that another object controls, such as the ReplicaSet of a Deployment, is never selected. A selected
+	// workload stays in the catalog, marked as missing, if it is deleted or loses its labels.
 	// +optional
 	WorkloadSelector *metav1.LabelSelector `json:"workloadSelector,omitempty"`
-	// patches are laid over what the source holds, one after another in the order of the list. At most 100.
+	// patches are applied to the workloads of the source, in the order of the list. At most 100.
 	// +optional
 	// +listType=atomic
 	Patches []Patch `json:"patches,omitempty"`
-	// ignore names fields that never count as a change and are not offered. A list that is given replaces the
-	// default, which is /spec/replicas of every workload; an empty list lets every field count. At most 100
-	// rules, which name at most 1000 fields and managers in all.
+	// ignore names fields that do not count as a change and are not offered. A given list replaces the default, which is
+	// /spec/replicas of every workload; with an empty list, every field counts. At most 100 rules, with at most 1000
+	// fields and managers in total.
 	// +optional
 	// +listType=atomic
 	Ignore []IgnoreRule `json:"ignore,omitzero"`
-	// pauseUntil keeps the catalog as it is until that time. Then one record says what the source has changed meanwhile, and
-	// another one what editors have. Only a rollback does not wait. A time that has passed means no pause.
+	// pauseUntil pauses the catalog until that time. Afterwards, one record lists the changes of the source meanwhile,
+	// and another one those of editors. A rollback is not paused. A time in the past means no pause.
 	// +optional
 	PauseUntil *metav1.Time `json:"pauseUntil,omitempty"`
-	// previewOnly records changes of the source without taking them over. Whoever ends it has the catalog show more. Defaults
-	// to false.
+	// previewOnly records changes of the source without adopting them. Setting it back to false makes the catalog offer
+	// more, so the user who does is recorded as editor. Defaults to false.
 	// +optional
 	PreviewOnly bool `json:"previewOnly,omitempty"`
-	// pinnedRevision keeps the catalog at what it was at a revision listed in status.history. What it held then is offered
-	// as a new revision. While it is set, changes of the source wait; when it is taken away, one record says what changed
-	// meanwhile. The subresource rollback sets it.
+	// pinnedRevision keeps the catalog at the content of a revision in status.history, which is offered as a new
+	// revision. While it is set, changes of the source wait; when it is removed, one record lists the changes meanwhile.
+	// The subresource rollback sets it.
 	// +optional
 	PinnedRevision *int64 `json:"pinnedRevision,omitempty"`
-	// historyLimit is how many revisions can be gone back to, 1 to 100. Defaults to 10.
+	// historyLimit is the number of revisions that a rollback can return to, 1 to 100. Defaults to 10.
 	// +optional
 	// +default=10
 	HistoryLimit *int32 `json:"historyLimit,omitempty"`
-	// secrets says whose permission to read Secrets counts when they are copied from the source to an environment.
-	// Requester: that of whoever asks for the environment's sync, or has turned on its automatic one. Shared: the
-	// permission of the catalog's editor, who with it lets every environment of the catalog have them while having it. Defaults
-	// to Requester.
+	// secrets selects whose permission to read Secrets is required to copy them from the source to an environment.
+	// Requester: the permission of the user who requests the environment's sync or has enabled its automatic sync.
+	// Shared: the permission of the catalog's editor, for as long as the editor has it, which gives the Secrets to every
+	// environment of the catalog. Defaults to Requester.
 	// +optional
 	// +default=ref(CatalogSecretsRequester)
 	Secrets CatalogSecretsPolicy `json:"secrets,omitempty"`
-	// accessPolicy says which namespaces' environments may use the catalog. Defaults to those of this namespace.
+	// accessPolicy selects the namespaces whose environments may use the catalog. Defaults to this namespace.
 	// +optional
 	AccessPolicy *CatalogAccessPolicy `json:"accessPolicy,omitempty"`
 }
@@ -120,73 +121,73 @@ const (
 	WorkloadCronJob WorkloadKind = "CronJob"
 )
 
-// CatalogSecretsPolicy is whose permission to read Secrets of the source counts.
+// CatalogSecretsPolicy selects whose permission to read Secrets of the source is required.
 //
 // +enum
 type CatalogSecretsPolicy string
 
 const (
-	// CatalogSecretsRequester asks for the permission of whoever wants an environment to be synced.
+	// CatalogSecretsRequester requires the permission of the user who requests an environment's sync.
 	CatalogSecretsRequester CatalogSecretsPolicy = "Requester"
-	// CatalogSecretsShared lets the permission of the catalog's editor do for all environments, as long as the editor has it.
+	// CatalogSecretsShared requires the permission of the catalog's editor, for all environments.
 	CatalogSecretsShared CatalogSecretsPolicy = "Shared"
 )
 
-// AppCatalogStatus is what the server found out about a catalog.
+// AppCatalogStatus is the observed state of a catalog.
 type AppCatalogStatus struct {
-	// observedGeneration is the metadata.generation that this status is about.
+	// observedGeneration is the metadata.generation that this status reflects.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// conditions: Ready says whether the catalog offers what its spec wants; SourceReachable, whether the source can be
-	// read; WorkloadsMissing, that the source lacks workloads of the catalog; Paused, that changes of the source wait.
+	// conditions: Ready reports whether the catalog offers what its spec selects; SourceReachable, whether the source can
+	// be read; WorkloadsMissing, that the source lacks workloads of the catalog; Paused, that changes of the source wait.
 	// +optional
 	// +patchMergeKey=type
 	// +patchStrategy=merge
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
-	// revision counts what the catalog has offered. It only ever rises, also when a rollback offers again what was there
-	// before. 0 means that nothing has been offered yet.
+	// revision is the number of the latest offered revision. It only increases, even if a rollback offers earlier content
+	// again. 0 means that nothing has been offered yet.
 	// +optional
 	Revision int64 `json:"revision,omitempty"`
-	// lastSyncedAt is when the revision was made.
+	// lastSyncedAt is when the revision was created.
 	// +optional
 	LastSyncedAt *metav1.Time `json:"lastSyncedAt,omitempty"`
 	// latestSync is the SyncStatus of the revision, in this namespace.
 	// +optional
 	LatestSync string `json:"latestSync,omitempty"`
-	// workloads are those of the revision.
+	// workloads are the workloads of the revision.
 	// +optional
 	// +listType=map
 	// +listMapKey=kind
 	// +listMapKey=name
 	Workloads []CatalogEntry `json:"workloads,omitempty"`
-	// history are the revisions that can be gone back to, the newest first.
+	// history lists the revisions that a rollback can return to, the newest first.
 	// +optional
 	// +listType=map
 	// +listMapKey=revision
 	History []CatalogRevision `json:"history,omitempty"`
-	// editedBy is the user who last had the catalog show more, as whoever creates it does. Nothing is taken over from the
-	// source any more when that user may no longer read what the catalog shows; whoever has it show more takes their place.
-	// The same user consents to what environments copy: they copy no Secret that the catalog shares, no ConfigMap and no Service any
-	// more that this user may no longer read. Absent when the user is not known: then no permissions are asked for, and no Secrets
-	// are shared.
+	// editedBy is the user who created the catalog or last made it offer more. If that user may no longer read what the
+	// catalog offers, nothing more is adopted from the source, until another user makes the catalog offer more. That
+	// user's permissions also apply to copies: environments no longer copy a Secret that the catalog shares, a ConfigMap
+	// or a Service that this user may no longer read. Absent if the user is not known: then no permissions are checked,
+	// and no Secrets are shared.
 	// +optional
 	EditedBy *AutomatedBy `json:"editedBy,omitempty"`
-	// pendingEdits are changes of the spec that the catalog does not show yet, and who made them.
+	// pendingEdits are changes of the spec that the catalog has not adopted yet, and their authors.
 	// +optional
 	// +listType=map
 	// +listMapKey=generation
 	PendingEdits []CatalogEdit `json:"pendingEdits,omitempty"`
-	// pendingSyncs are the requests, made at the subresource sync, that have not been carried out yet.
+	// pendingSyncs are requests at the subresource sync that have not been carried out yet.
 	// +optional
 	// +listType=map
 	// +listMapKey=id
 	PendingSyncs []PendingCatalogSync `json:"pendingSyncs,omitempty"`
 }
 
-// CatalogEntry is a workload that a catalog offers. Its content is in the CatalogWorkload of the name
-// <catalog>.<kind in lower case>.<name>.
+// CatalogEntry is a workload that a catalog offers. Its content is in the CatalogWorkload with the name <catalog>.<kind
+// in lower case>.<name>.
 type CatalogEntry struct {
 	// kind of the workload.
 	Kind WorkloadKind `json:"kind"`
@@ -194,29 +195,29 @@ type CatalogEntry struct {
 	Name string `json:"name"`
 	// revision is the catalog's revision that last changed the workload.
 	Revision int64 `json:"revision"`
-	// hash tells versions of what is offered apart. It is equal when the content is.
+	// hash identifies the offered content. Equal content has the same hash.
 	// +optional
 	Hash string `json:"hash,omitempty"`
-	// missing says that the source does not have the workload. It stays in the catalog, as it was last seen, until an
+	// missing means that the source does not have the workload. It stays in the catalog, as it was last seen, until an
 	// editor removes it.
 	// +optional
 	Missing bool `json:"missing,omitempty"`
 }
 
-// CatalogRevision is a revision that a catalog, or an environment that is built from it, can go back to.
+// CatalogRevision is a revision that a catalog, or an environment built from it, can return to.
 type CatalogRevision struct {
 	// revision is its number.
 	Revision int64 `json:"revision"`
-	// time is when the catalog made it, or the environment was brought to it.
+	// time is when the catalog created it, or when it was applied to the environment.
 	Time metav1.Time `json:"time"`
-	// syncStatus is the record of that, in this namespace, which may be gone when it is too old.
+	// syncStatus is the name of its record in this namespace, which may have expired.
 	// +optional
 	SyncStatus string `json:"syncStatus,omitempty"`
 }
 
 // CatalogEdit is a change of a catalog's spec.
 type CatalogEdit struct {
-	// generation is the metadata.generation that the change has made.
+	// generation is the metadata.generation of the change.
 	Generation int64 `json:"generation"`
 	// actor is the user who made the change, as authenticated.
 	Actor string `json:"actor"`
@@ -224,9 +225,9 @@ type CatalogEdit struct {
 	Time metav1.Time `json:"time"`
 }
 
-// PendingCatalogSync is a request to read the source of a catalog anew that has not been carried out yet.
+// PendingCatalogSync is a request to read the source of a catalog again that has not been carried out yet.
 type PendingCatalogSync struct {
-	// id tells the request from others of the catalog.
+	// id identifies the request among those of the catalog.
 	ID string `json:"id"`
 	// actor is the user who made it, as authenticated.
 	Actor string `json:"actor"`

@@ -13,8 +13,9 @@ import (
 // +genclient:onlyVerbs=get,list,watch,delete,deleteCollection
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// CatalogWorkload records what an AppCatalog holds of one workload. Its name is <catalog>.<kind in lower case>.<name>, and
-// it goes when the catalog goes. The server writes it; it can be read and deleted, but not created or changed.
+// CatalogWorkload records the content of one workload in an AppCatalog. Its name is <catalog>.<kind in lower
+// case>.<name>, and it is deleted with the catalog. The server writes it; it can be read and deleted, but not created or
+// changed.
 type CatalogWorkload struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is standard object metadata.
@@ -37,7 +38,7 @@ type CatalogWorkloadList struct {
 	Items []CatalogWorkload `json:"items"`
 }
 
-// CatalogWorkloadRecord is what a catalog holds of a workload, and what was last seen of it in the source.
+// CatalogWorkloadRecord is the content of a workload in a catalog, and its last observed state in the source.
 type CatalogWorkloadRecord struct {
 	// kind of the workload.
 	Kind WorkloadKind `json:"kind"`
@@ -45,33 +46,34 @@ type CatalogWorkloadRecord struct {
 	Name string `json:"name"`
 	// revision is the catalog's revision that last changed the workload.
 	Revision int64 `json:"revision"`
-	// hash tells versions of what is offered apart. It is equal when the content is.
+	// hash identifies the offered content. Equal content has the same hash.
 	// +optional
 	Hash string `json:"hash,omitempty"`
-	// capturedAt is when what is offered was read from the source.
+	// capturedAt is when the offered content was read from the source.
 	// +optional
 	CapturedAt *metav1.Time `json:"capturedAt,omitempty"`
-	// manifest is the workload as it was captured: without what the cluster adds and what the catalog ignores. Absent
-	// when it has more than 512 KiB; it is then read from the source when it is needed.
+	// manifest is the captured workload, without fields that the cluster adds and that the catalog ignores. Absent if it
+	// exceeds 512 KiB; it is then read from the source when needed.
 	// +optional
 	Manifest *runtime.RawExtension `json:"manifest,omitempty"`
-	// rendered is the manifest with the catalog's patches, which is what environments get. Absent when no patch changes
-	// it, and when manifest is absent.
+	// rendered is the manifest with the catalog's patches, which environments get. Absent if no patch changes it, and if
+	// manifest is absent.
 	// +optional
 	Rendered *runtime.RawExtension `json:"rendered,omitempty"`
-	// source is what was last seen in the source. It is ahead of the manifest while the catalog is pinned, or only previews.
+	// source is the last observed state in the source. It is ahead of the manifest while the catalog is pinned or only
+	// previews.
 	// +optional
 	Source SourceObservation `json:"source,omitempty"`
-	// missing says that the source does not have the workload. It stays in the catalog, as it was last seen, until an
+	// missing means that the source does not have the workload. It stays in the catalog, as it was last seen, until an
 	// editor removes it.
 	// +optional
 	Missing bool `json:"missing,omitempty"`
-	// missingSince is when it was first found missing.
+	// missingSince is when the workload was first found missing.
 	// +optional
 	MissingSince *metav1.Time `json:"missingSince,omitempty"`
 }
 
-// SourceObservation is what was last seen of a workload in the source of its catalog.
+// SourceObservation is the last observed state of a workload in the source of its catalog.
 type SourceObservation struct {
 	// namespace of the workload.
 	// +optional
@@ -85,7 +87,7 @@ type SourceObservation struct {
 	// resourceVersion of the workload.
 	// +optional
 	ResourceVersion string `json:"resourceVersion,omitempty"`
-	// hash tells versions of the workload apart, by the fields that count as a change.
+	// hash identifies the content of the fields that count as a change.
 	// +optional
 	Hash string `json:"hash,omitempty"`
 }

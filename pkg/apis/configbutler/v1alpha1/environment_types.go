@@ -16,19 +16,19 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +genclient:method=Rediscover,verb=create,subresource=rediscover,input=github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1.Rediscovery,result=github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1.Rediscovery
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// Environment is a namespace that is built from an AppCatalog: it gets the catalog's workloads and copies of what they
-// refer to, when somebody asks for it or as the catalog changes. What its workloads refer to is in
-// EnvironmentDependencies, what was done and when in SyncStatuses.
+// Environment is a namespace that is built from an AppCatalog: it gets the catalog's workloads and copies of the objects
+// that they refer to, on request or automatically when the catalog changes. The referenced objects are recorded in
+// EnvironmentDependencies, the syncs in SyncStatuses.
 type Environment struct {
 	metav1.TypeMeta `json:",inline"`
-	// metadata is standard object metadata. The name has at most 63 characters and no dots, because the names and the
-	// labels of records are made of it. The namespace is that of the people whose environment it is; it may be, but need
-	// not be, the one that is built.
+	// metadata is standard object metadata. The name has at most 63 characters and no dots, because the names and labels
+	// of records contain it. The namespace is that of the environment's users; it may, but need not, be the target
+	// namespace.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is what the user wants.
+	// spec is the desired state.
 	Spec EnvironmentSpec `json:"spec"`
-	// status is what the server found. Only the server writes it.
+	// status is the observed state. Only the server writes it.
 	// +optional
 	Status EnvironmentStatus `json:"status,omitempty"`
 }
@@ -45,96 +45,97 @@ type EnvironmentList struct {
 	Items []Environment `json:"items"`
 }
 
-// EnvironmentSpec says what an environment is built from, where, and when.
+// EnvironmentSpec defines from which catalog, in which namespace and when an environment is built.
 type EnvironmentSpec struct {
-	// catalogRef names the AppCatalog that the environment is built from. One in another namespace must admit this
-	// namespace in its accessPolicy. It cannot be changed: the revisions that were applied are those of one catalog.
+	// catalogRef names the AppCatalog that the environment is built from. A catalog in another namespace must allow this
+	// namespace in its accessPolicy. It is immutable: the applied revisions are those of one catalog.
 	CatalogRef ObjectReference `json:"catalogRef"`
 	// targetNamespace is the namespace that is built. It must not be the source of a catalog, nor the target of another
-	// environment; a Branch names the target of its base. It cannot be changed: what was written would be left behind.
+	// environment; a Branch with a base names the target of its base. It is immutable: otherwise written objects would be
+	// left behind.
 	TargetNamespace string `json:"targetNamespace"`
-	// createNamespace has targetNamespace created when it does not exist. Defaults to false: a sync fails then.
+	// createNamespace creates targetNamespace if it does not exist. Defaults to false: a sync fails then.
 	// +optional
 	CreateNamespace bool `json:"createNamespace,omitempty"`
-	// type says how much of the catalog the environment holds, and who wins where the environment was changed by hand.
-	// Shared: all workloads of the catalog, and the catalog wins in its own fields. Branch: the workloads in
-	// branchWorkloads, and what was changed by hand stays; when the catalog changes the same field, nothing is written for
-	// that workload until somebody decides. It cannot be changed. Defaults to Shared.
+	// type selects which workloads the environment holds, and which side takes precedence if it was changed by hand.
+	// Shared: all workloads of the catalog, and the catalog takes precedence in the fields that it sets. Branch: the
+	// workloads in branchWorkloads, and changes by hand are kept; if the catalog changes the same field, that workload is
+	// not written until a user resolves the conflict. It is immutable. Defaults to Shared.
 	// +optional
 	// +default=ref(EnvironmentShared)
 	Type EnvironmentType `json:"type,omitempty"`
-	// baseEnvironmentRef names the Environment that a Branch lives in, of the same catalog and in this namespace. Both
-	// name the same targetNamespace, and the base leaves the workloads in branchWorkloads alone. Absent means that the
-	// Branch has its targetNamespace to itself. It must be absent unless type is Branch, and cannot be changed.
+	// baseEnvironmentRef names the Environment whose namespace a Branch shares, of the same catalog and in this
+	// namespace. Both name the same targetNamespace, and the base does not write the workloads in branchWorkloads. Absent
+	// means that the Branch has its own targetNamespace. It must be absent unless type is Branch, and is immutable.
 	// +optional
 	BaseEnvironmentRef *EnvironmentReference `json:"baseEnvironmentRef,omitempty"`
-	// branchWorkloads are the workloads of the catalog that a Branch holds. At least one is required when type is Branch,
+	// branchWorkloads are the workloads of the catalog that a Branch holds. At least one is required if type is Branch,
 	// none is allowed otherwise. At most 1000.
 	// +optional
 	// +listType=map
 	// +listMapKey=kind
 	// +listMapKey=name
 	BranchWorkloads []WorkloadReference `json:"branchWorkloads,omitempty"`
-	// autoSync has changes of the catalog, and of what workloads refer to, applied as they come. Otherwise they are shown,
-	// and somebody asks for them. Defaults to false.
+	// autoSync applies changes of the catalog, and of the objects that workloads refer to, automatically. Otherwise they
+	// are shown, and applied on request. Defaults to false.
 	// +optional
 	AutoSync bool `json:"autoSync,omitempty"`
-	// shadow has automatic syncs planned and recorded only. Nothing is written. What people ask for is done all the same.
-	// Defaults to false.
+	// shadow only plans and records automatic syncs, without writing. Requested syncs are carried out. Defaults to false.
 	// +optional
 	Shadow bool `json:"shadow,omitempty"`
-	// patches are laid over what the catalog offers, one after another in the order of the list, after what adapt
-	// changes: so a patch has the last word. At most 100.
+	// patches are applied to the catalog's workloads in the order of the list, after the changes of adapt, so that
+	// patches take precedence. At most 100.
 	// +optional
 	// +listType=atomic
 	Patches []Patch `json:"patches,omitempty"`
-	// include are objects of the source that are copied beside what workloads refer to: what the application reads and writes through
-	// the API of the cluster. They are ConfigMaps, Secrets and custom resources in the namespace. Who names one must be allowed to get
-	// it there, Secrets also where the catalog shares them, and so must who syncs the environment. A change of a ConfigMap or a
-	// Secret is noticed; that of a custom resource comes with the next sync of workloads. At most 100.
+	// include names further objects of the source to copy, which the application reads and writes through the Kubernetes
+	// API. They are namespaced ConfigMaps, Secrets and custom resources. The user who names one must be allowed to get it
+	// in the source, including Secrets that the catalog shares, and so must the user who syncs the environment. A change
+	// of a ConfigMap or a Secret is noticed; a change of a custom resource is copied with the next sync of workloads. At
+	// most 100.
 	// +optional
 	// +listType=map
 	// +listMapKey=apiVersion
 	// +listMapKey=kind
 	// +listMapKey=name
 	Include []IncludedObject `json:"include,omitempty"`
-	// adapt says what is changed in copies so that they do not act on production.
+	// adapt configures changes to copies so that they do not act on production.
 	// +optional
 	Adapt Adaptation `json:"adapt,omitempty"`
-	// pinnedRevision keeps the environment at what it was at a revision listed in status.history. While it is set,
-	// automatic syncs wait. The subresource rollback sets it.
+	// pinnedRevision keeps the environment at a revision in status.history. While it is set, automatic syncs wait. The
+	// subresource rollback sets it.
 	// +optional
 	PinnedRevision *int64 `json:"pinnedRevision,omitempty"`
-	// historyLimit is how many revisions can be gone back to, 1 to 100. Defaults to 10.
+	// historyLimit is the number of revisions that a rollback can return to, 1 to 100. Defaults to 10.
 	// +optional
 	// +default=10
 	HistoryLimit *int32 `json:"historyLimit,omitempty"`
-	// syncWindows say when automatic syncs may begin: while a window that allows them is open, or at any time if there is
-	// none such, but never while one that denies them is open. Those that people ask for with force begin at any time.
-	// At most 50.
+	// syncWindows define when automatic syncs may begin: while a window of kind Allow is open, or at any time if there is
+	// none, but never while a window of kind Deny is open. Requests with force begin at any time. At most 50.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	SyncWindows []SyncWindow `json:"syncWindows,omitempty"`
-	// ttl is how long the environment lives, from its creation on, as a duration such as 72h. Then it is deleted, as
-	// deletionPolicy says. At least 1m, at most 8760h, which is a year. Absent means that it stays.
+	// ttl is the lifetime of the environment from its creation, as a duration such as 72h. It is then deleted according
+	// to deletionPolicy. At least 1m, at most 8760h (one year). Absent means no limit.
 	// +optional
 	TTL *metav1.Duration `json:"ttl,omitempty"`
-	// deletionPolicy says what becomes of what the environment wrote when it is deleted. Delete: it goes, and the
-	// namespace with it if the environment created it and nothing else is in it; what others put there stays, and so do
-	// the volumes of StatefulSets. The environment is there until the Pods of its workloads have ended. Orphan: it stays as
-	// it is, with its labels; no other environment takes it for its own. Defaults to Delete: what the environment wrote can be
-	// made again from the catalog, while copies that nobody looks after keep running, and keep production's Secrets readable.
+	// deletionPolicy defines what happens to the written objects when the environment is deleted. Delete: they are
+	// deleted, and the namespace with them if the environment created it and it contains nothing else; objects of others
+	// and the volumes of StatefulSets are kept. The environment exists until the Pods of its workloads have terminated.
+	// Orphan: they are kept unchanged, with their labels; no other environment adopts them. Defaults to Delete: the
+	// objects can be recreated from the catalog, while unattended copies would keep running and keep production's Secrets
+	// readable.
 	// +optional
 	// +default=ref(DeletionPolicyDelete)
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
-	// serviceAccountName is the ServiceAccount in this namespace whose permissions automatic syncs need. Empty means those
-	// of the user who last turned them on, as status.automatedBy says.
+	// serviceAccountName is the ServiceAccount in this namespace whose permissions apply to automatic syncs. If empty,
+	// those of the user who last enabled them apply, see status.automatedBy.
 	// +optional
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 }
 
-// IncludedObject names an object of the source that is copied.
+// IncludedObject names an object of the source to copy.
 type IncludedObject struct {
 	// apiVersion is v1 for ConfigMaps and Secrets, and that of a custom resource otherwise, such as example.com/v1. API groups of
 	// Kubernetes (without a dot, or that end with .k8s.io), of OpenShift and Rancher (openshift.io, cattle.io, and those that end with
@@ -154,64 +155,65 @@ type EnvironmentReference struct {
 	Name string `json:"name"`
 }
 
-// EnvironmentType is how much of a catalog an environment holds, and who wins in it.
+// EnvironmentType selects which workloads of a catalog an environment holds, and which side takes precedence.
 //
 // +enum
 type EnvironmentType string
 
 const (
-	// EnvironmentShared holds all workloads of the catalog, which wins.
+	// EnvironmentShared holds all workloads of the catalog, which takes precedence.
 	EnvironmentShared EnvironmentType = "Shared"
-	// EnvironmentBranch holds some workloads of the catalog, and what was changed by hand stays.
+	// EnvironmentBranch holds some workloads of the catalog, and keeps changes by hand.
 	EnvironmentBranch EnvironmentType = "Branch"
 )
 
-// DeletionPolicy is what becomes of what an environment wrote when it is deleted.
+// DeletionPolicy defines what happens to the written objects when an environment is deleted.
 //
 // +enum
 type DeletionPolicy string
 
 const (
-	// DeletionPolicyDelete removes it.
+	// DeletionPolicyDelete deletes them.
 	DeletionPolicyDelete DeletionPolicy = "Delete"
-	// DeletionPolicyOrphan leaves it as it is.
+	// DeletionPolicyOrphan keeps them unchanged.
 	DeletionPolicyOrphan DeletionPolicy = "Orphan"
 )
 
-// Adaptation says what is changed in copies so that they do not act on production.
+// Adaptation configures changes to copies so that they do not act on production.
 type Adaptation struct {
-	// replicas of Deployments, StatefulSets and ReplicaSets. One: at most one, so that none stays none. AsSource: as many
-	// as the catalog offers. Defaults to One.
+	// replicas of Deployments, StatefulSets and ReplicaSets. One: at most one; zero stays zero. AsSource: as in the
+	// catalog. Defaults to One.
 	// +optional
 	// +default=ref(ReplicasOne)
 	Replicas ReplicasPolicy `json:"replicas,omitempty"`
-	// cronJobs says whether CronJobs run. Suspend: they do not. AsSource: as the catalog offers. Defaults to Suspend.
+	// cronJobs selects whether CronJobs run. Suspend: they are suspended. AsSource: as in the catalog. Defaults to
+	// Suspend.
 	// +optional
 	// +default=ref(CronJobsSuspend)
 	CronJobs CronJobsPolicy `json:"cronJobs,omitempty"`
-	// loadBalancers says what becomes of Services of the type LoadBalancer. ClusterIP: they are reached from within the
-	// cluster only. AsSource: they stay what they are. Defaults to ClusterIP.
+	// loadBalancers selects the type of copied Services of type LoadBalancer. ClusterIP: they are reachable only within
+	// the cluster. AsSource: they stay of type LoadBalancer. Defaults to ClusterIP.
 	// +optional
 	// +default=ref(LoadBalancersClusterIP)
 	LoadBalancers LoadBalancersPolicy `json:"loadBalancers,omitempty"`
-	// ingressHosts says what becomes of the hosts of Ingresses, and of HTTPRoutes, GRPCRoutes and Gateways of the Gateway API.
+	// ingressHosts configures the hosts of Ingresses, and of HTTPRoutes, GRPCRoutes and Gateways of the Gateway API.
 	// +optional
 	IngressHosts IngressHosts `json:"ingressHosts,omitempty"`
 }
 
-// ReplicasPolicy is how many replicas copies have.
+// ReplicasPolicy selects the number of replicas of copies.
 //
 // +enum
 type ReplicasPolicy string
 
 const (
-	// ReplicasOne is at most one.
+	// ReplicasOne sets at most one replica.
 	ReplicasOne ReplicasPolicy = "One"
-	// ReplicasAsSource is as many as the catalog offers.
+	// ReplicasAsSource keeps the number of replicas in the catalog.
 	ReplicasAsSource ReplicasPolicy = "AsSource"
 )
 
-// CronJobsPolicy is whether copied CronJobs run.
+// CronJobsPolicy selects whether copied CronJobs run.
 //
 // +enum
 type CronJobsPolicy string
@@ -219,85 +221,84 @@ type CronJobsPolicy string
 const (
 	// CronJobsSuspend suspends them.
 	CronJobsSuspend CronJobsPolicy = "Suspend"
-	// CronJobsAsSource leaves them as the catalog offers them.
+	// CronJobsAsSource keeps them as in the catalog.
 	CronJobsAsSource CronJobsPolicy = "AsSource"
 )
 
-// LoadBalancersPolicy is what becomes of copied Services of the type LoadBalancer.
+// LoadBalancersPolicy selects the type of copied Services of type LoadBalancer.
 //
 // +enum
 type LoadBalancersPolicy string
 
 const (
-	// LoadBalancersClusterIP makes them Services of the type ClusterIP.
+	// LoadBalancersClusterIP changes them to type ClusterIP.
 	LoadBalancersClusterIP LoadBalancersPolicy = "ClusterIP"
-	// LoadBalancersAsSource leaves them what they are.
+	// LoadBalancersAsSource keeps their type.
 	LoadBalancersAsSource LoadBalancersPolicy = "AsSource"
 )
 
-// IngressHosts says what becomes of the hosts of Ingresses, and of HTTPRoutes, GRPCRoutes and Gateways of the Gateway API.
+// IngressHosts configures the hosts of Ingresses, and of HTTPRoutes, GRPCRoutes and Gateways of the Gateway API.
 type IngressHosts struct {
-	// type is Template (each host becomes what template says), Omit (Ingresses are not copied: without its host, a rule
-	// would match requests for any host, production's among them; nor is anything of the Gateway API) or AsSource (hosts stay
-	// what they are, for clusters in which production is not reached by them). Defaults to Omit.
+	// type is Template (each host is replaced by template), Omit (neither Ingresses nor objects of the Gateway API are
+	// copied: without a host, a rule would match requests for any host, including production's) or AsSource (hosts are
+	// kept, for clusters in which production is not reached by them). Defaults to Omit.
 	// +optional
 	// +default=ref(IngressHostsOmit)
 	Type IngressHostsType `json:"type,omitempty"`
-	// template is a host name in which {host} stands for the host of the source, {label} for what is before that host's
-	// first dot, {environment} for the name of the environment, and {namespace} for its targetNamespace, such as
-	// {label}.{environment}.dev.example.com. A rule of an Ingress and a route without a host are not copied. It is required when
-	// type is Template and must be absent otherwise.
+	// template is a host name in which {host} is replaced by the host of the source, {label} by the part of that host
+	// before its first dot, {environment} by the name of the environment, and {namespace} by its targetNamespace, such as
+	// {label}.{environment}.dev.example.com. A rule of an Ingress and a route without a host are not copied. It is
+	// required if type is Template and must be absent otherwise.
 	// +optional
 	Template string `json:"template,omitempty"`
 }
 
-// Copied reports whether Ingresses and what is of the Gateway API are copied.
+// Copied reports whether Ingresses and objects of the Gateway API are copied.
 func (h IngressHosts) Copied() bool { return h.Type != "" && h.Type != IngressHostsOmit }
 
-// IngressHostsType is what becomes of the hosts of Ingresses and of what is of the Gateway API.
+// IngressHostsType selects how the hosts of Ingresses and of objects of the Gateway API are changed.
 //
 // +enum
 type IngressHostsType string
 
 const (
-	// IngressHostsTemplate makes new hosts by a template.
+	// IngressHostsTemplate replaces hosts by a template.
 	IngressHostsTemplate IngressHostsType = "Template"
-	// IngressHostsOmit copies no Ingresses, and nothing of the Gateway API.
+	// IngressHostsOmit copies neither Ingresses nor objects of the Gateway API.
 	IngressHostsOmit IngressHostsType = "Omit"
-	// IngressHostsAsSource leaves hosts what they are.
+	// IngressHostsAsSource keeps hosts.
 	IngressHostsAsSource IngressHostsType = "AsSource"
 )
 
-// SyncWindow is a time that comes again and again, in which automatic syncs may, or may not, begin.
+// SyncWindow is a recurring time window in which automatic syncs may, or may not, begin.
 type SyncWindow struct {
-	// name tells the window from others of the environment, and is shown when it holds a sync back. A lower case RFC 1123
-	// label, such as nightly.
+	// name identifies the window among those of the environment, and is shown if the window delays a sync. A lower case
+	// RFC 1123 label, such as nightly.
 	Name string `json:"name"`
 	// kind is Allow (automatic syncs may begin while the window is open) or Deny (they may not).
 	Kind SyncWindowKind `json:"kind"`
-	// schedule says when the window opens, as five fields in the syntax of cron that CronJobs have, such as 0 22 * * 1-5
-	// for ten in the evening from Monday to Friday, or as @daily and the like.
+	// schedule defines when the window opens, in the cron syntax of CronJobs with five fields, such as 0 22 * * 1-5 for
+	// 22:00 from Monday to Friday, or as @daily and the like.
 	Schedule string `json:"schedule"`
-	// duration is how long the window stays open each time, as a duration such as 8h. At least 1m, at most 744h, which is
-	// 31 days. Time that passes counts, not what clocks show: a window of 8h is open for 8 hours also in a night in which
-	// clocks are changed.
+	// duration is how long the window stays open each time, as a duration such as 8h. At least 1m, at most 744h (31
+	// days). It is elapsed time: a window of 8h is open for 8 hours even if clocks change meanwhile.
 	Duration metav1.Duration `json:"duration"`
-	// timeZone is that of the schedule, by the name it has in the time zone database, such as Europe/Berlin. A time that
-	// clocks skip, as daylight saving time begins, comes when they have done so; one that they show twice comes twice.
+	// timeZone is the time zone of the schedule, by its name in the time zone database, such as Europe/Berlin. A time
+	// that is skipped when daylight saving time begins counts right after the change; one that occurs twice counts twice.
 	// Defaults to UTC.
 	// +optional
 	// +default="UTC"
 	TimeZone string `json:"timeZone,omitempty"`
 }
 
-// SyncWindowKind is what a window does to automatic syncs.
+// SyncWindowKind is the effect of a window on automatic syncs.
 //
 // +enum
 type SyncWindowKind string
 
 const (
-	// SyncWindowAllow lets them begin while it is open.
+	// SyncWindowAllow allows them to begin while it is open.
 	SyncWindowAllow SyncWindowKind = "Allow"
-	// SyncWindowDeny keeps them from beginning while it is open.
+	// SyncWindowDeny prevents them from beginning while it is open.
 	SyncWindowDeny SyncWindowKind = "Deny"
 )

@@ -10,7 +10,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // EnvironmentDependency records an object that an environment's workloads refer to, and that is copied for them. Its name
-// is <environment>.<type in lower case>.<name of the copy>, and it goes when the environment goes. The server writes it;
+// is <environment>.<type in lower case>.<name of the copy>, and it is deleted with the environment. The server writes it;
 // it can be read and deleted, but not created or changed.
 type EnvironmentDependency struct {
 	metav1.TypeMeta `json:",inline"`
@@ -34,7 +34,7 @@ type EnvironmentDependencyList struct {
 	Items []EnvironmentDependency `json:"items"`
 }
 
-// EnvironmentDependencyRecord is an object that workloads refer to, where it is copied from and where to.
+// EnvironmentDependencyRecord is an object that workloads refer to, with its source and its copy.
 type EnvironmentDependencyRecord struct {
 	// environment is the name of the Environment, in this namespace.
 	Environment string `json:"environment"`
@@ -44,41 +44,42 @@ type EnvironmentDependencyRecord struct {
 	Source NamespacedObjectReference `json:"source"`
 	// target is the copy.
 	Target NamespacedObjectReference `json:"target"`
-	// hash tells versions of what was copied apart. It is equal when the content is. That of a Secret is made with a key
-	// of the server, so that nobody can find the content out by trying.
+	// hash identifies the copied content. Equal content has the same hash. The hash of a Secret is keyed by a key of the
+	// server, so that its content cannot be found by guessing.
 	// +optional
 	Hash string `json:"hash,omitempty"`
-	// seenHash is the hash of the newest version in the source that a SyncStatus of the type Dependency tells of: removed,
-	// when it tells that the source has it no longer. Empty when none tells of another version than the one that was copied.
+	// seenHash is the hash of the newest version in the source that a SyncStatus of type Dependency reports; removed, if
+	// it reports that the source no longer has the object. Empty if none reports a version other than the copied one.
 	// +optional
 	SeenHash string `json:"seenHash,omitempty"`
-	// keys are the names of what a ConfigMap or Secret holds, never the values. At most 1000.
+	// keys are the keys of a ConfigMap or Secret, without values. At most 1000.
 	// +optional
 	// +listType=set
 	Keys []string `json:"keys,omitempty"`
-	// referredBy are the objects of the environment that refer to it, and where. At most 1000.
+	// referredBy lists the objects of the environment that refer to it, and the referring fields. At most 1000.
 	// +optional
 	// +listType=map
 	// +listMapKey=kind
 	// +listMapKey=name
 	// +listMapKey=field
 	ReferredBy []DependencyReference `json:"referredBy,omitempty"`
-	// optional says that workloads also run without it.
+	// optional means that workloads also run without it.
 	// +optional
 	Optional bool `json:"optional,omitempty"`
-	// byPatches says that only patches of the environment refer to it, as far as is known. The user who asks for a refresh
-	// must be allowed to read it in the source.
+	// byPatches means that, as far as is known, only patches of the environment refer to it. The user who requests a
+	// refresh must be allowed to read it in the source.
 	// +optional
 	ByPatches bool `json:"byPatches,omitempty"`
-	// missing says that the source does not have it. The copy stays as it was.
+	// missing means that the source does not have it. The copy is kept unchanged.
 	// +optional
 	Missing bool `json:"missing,omitempty"`
-	// lastDiscoveredAt is when it was last found to be referred to, or up to an hour before that.
+	// lastDiscoveredAt is when a reference to it was last found, with a precision of one hour: the time may be up to an
+	// hour earlier.
 	// +optional
 	LastDiscoveredAt *metav1.Time `json:"lastDiscoveredAt,omitempty"`
 }
 
-// SeenRemoved is the seenHash of what the source has no longer.
+// SeenRemoved is the seenHash of an object that the source no longer has.
 const SeenRemoved = "removed"
 
 // DependencyType is a kind of objects that workloads refer to.
@@ -97,7 +98,7 @@ const (
 	DependencyServiceAccount DependencyType = "ServiceAccount"
 )
 
-// Valid reports whether an EnvironmentDependency can be about objects of t.
+// Valid reports whether t is a type of objects that an EnvironmentDependency can record.
 func (t DependencyType) Valid() bool {
 	switch t {
 	case DependencyConfigMap, DependencySecret, DependencyService, DependencyServiceAccount:
@@ -106,13 +107,13 @@ func (t DependencyType) Valid() bool {
 	return false
 }
 
-// DependencyReference says which object refers to a dependency, and where.
+// DependencyReference is an object, and its field, that refers to a dependency.
 type DependencyReference struct {
 	// kind of the object, such as Deployment, Ingress or ServiceAccount.
 	Kind string `json:"kind"`
 	// name of the object.
 	Name string `json:"name"`
-	// field is a JSON pointer (RFC 6901) to what refers to the dependency, or what a Service selects. An item of a list is
-	// named by its key, as in /spec/template/spec/volumes[name=config]/configMap/name.
+	// field is a JSON pointer (RFC 6901) to the reference, or to the labels that a Service selects. An item of a list is
+	// identified by its key, as in /spec/template/spec/volumes[name=config]/configMap/name.
 	Field string `json:"field"`
 }

@@ -9,16 +9,16 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +genclient:method=Sync,verb=create,subresource=sync,input=github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1.MirrorSync,result=github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1.MirrorSync
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// GitDestination is a folder on a branch that rules mirror objects to. Its progress is in the GitDestinationStatus of
+// GitDestination is a folder on a branch to which rules mirror objects. Its progress is in the GitDestinationStatus of
 // the same name.
 type GitDestination struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is what the user wants.
+	// spec is the desired state.
 	Spec GitDestinationSpec `json:"spec"`
-	// status is what the server found. Only the server writes it.
+	// status is the observed state. Only the server writes it.
 	// +optional
 	Status GitDestinationState `json:"status,omitempty"`
 }
@@ -39,64 +39,64 @@ type GitDestinationList struct {
 type GitDestinationSpec struct {
 	// repoRef names the GitRepoConfig of the repository.
 	RepoRef ObjectReference `json:"repoRef"`
-	// branch is the branch to write, such as main. The repository's allowedBranches must admit it; it is created when
-	// it is missing.
+	// branch is the branch to write, such as main. The repository's allowedBranches must include it; it is created if it
+	// is missing.
 	Branch string `json:"branch"`
 	// baseFolder is the folder that belongs to this destination, relative to the repository's root, such as
-	// clusters/production. It may not lie inside or around another destination's folder on the same branch. Empty
+	// clusters/production. It must not be inside, or contain, another destination's folder on the same branch. Empty
 	// means the root.
 	// +optional
 	BaseFolder string `json:"baseFolder,omitempty"`
-	// accessPolicy says which rules may refer to this destination. The GitRepoConfig has to admit them, too. Defaults to the
-	// WatchRules of this namespace.
+	// accessPolicy selects the rules that may refer to this destination. The GitRepoConfig must allow them, too. Defaults
+	// to the WatchRules of this namespace.
 	// +optional
 	AccessPolicy *AccessPolicy `json:"accessPolicy,omitempty"`
-	// exclusiveMode refuses to write a folder that carries another owner's marker, and says so in the condition
-	// OwnershipConflict. Without it the conflict is reported and writing goes on. Defaults to false.
+	// exclusiveMode stops writing to a folder that has another owner's marker, and reports it in the condition
+	// OwnershipConflict. Without it, the conflict is reported and writing continues. Defaults to false.
 	// +optional
 	ExclusiveMode bool `json:"exclusiveMode,omitempty"`
-	// granularity says what makes a commit. PerAuthor: changes of one author in a row share one. PerChange: each change
-	// has its own. Batch: everything that is pushed together shares one. Defaults to PerAuthor.
+	// granularity defines how changes are grouped into commits. PerAuthor: consecutive changes of one author share a
+	// commit. PerChange: each change has its own. Batch: all changes of a push share one. Defaults to PerAuthor.
 	// +optional
 	// +default=ref(GranularityPerAuthor)
 	Granularity Granularity `json:"granularity,omitempty"`
-	// secrets says what becomes of Secrets. Encrypt: written encrypted, in the format of SOPS with age. AsIs: written
-	// plainly, readable for everyone who can read the repository. Omit: left out. Defaults to Encrypt.
+	// secrets defines how Secrets are written. Encrypt: encrypted, in the format of SOPS with age. AsIs: in plain text,
+	// readable by all readers of the repository. Omit: not at all. Defaults to Encrypt.
 	// +optional
 	// +default=ref(SecretsEncrypt)
 	Secrets SecretsPolicy `json:"secrets,omitempty"`
-	// encryption says who can read the Secrets that are written encrypted. It must be absent when secrets is AsIs.
+	// encryption configures who can decrypt encrypted Secrets. It must be absent if secrets is AsIs.
 	// +optional
 	Encryption *Encryption `json:"encryption,omitempty"`
-	// prune says what becomes of files that no object maps to. Always: removed. Never: counted in the
-	// GitDestinationStatus and kept, for a first look. Defaults to Always.
+	// prune defines what happens to files without an object. Always: they are removed. Never: they are kept and counted
+	// in the GitDestinationStatus, to review them first. Defaults to Always.
 	// +optional
 	// +default=ref(PruneAlways)
 	Prune PrunePolicy `json:"prune,omitempty"`
-	// ignore names fields that are not mirrored. At most 100 rules, which name at most 1000 fields and managers in all.
+	// ignore names fields that are not mirrored. At most 100 rules, with at most 1000 fields and managers in total.
 	// +optional
 	// +listType=atomic
 	Ignore []IgnoreRule `json:"ignore,omitempty"`
-	// suspend stops writing. Changes are kept and written when it is lifted. Defaults to false.
+	// suspend stops writing. Changes are stored, and written when it is lifted. Defaults to false.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 }
 
-// Granularity is a way to divide changes into commits.
+// Granularity defines how changes are grouped into commits.
 //
 // +enum
 type Granularity string
 
 const (
-	// GranularityPerAuthor lets changes of one author in a row share a commit.
+	// GranularityPerAuthor groups consecutive changes of one author into a commit.
 	GranularityPerAuthor Granularity = "PerAuthor"
-	// GranularityPerChange makes a commit of each change.
+	// GranularityPerChange creates a commit for each change.
 	GranularityPerChange Granularity = "PerChange"
-	// GranularityBatch makes one commit of everything that is pushed together.
+	// GranularityBatch creates one commit for all changes of a push.
 	GranularityBatch Granularity = "Batch"
 )
 
-// SecretsPolicy is what becomes of Secrets.
+// SecretsPolicy defines how Secrets are written.
 //
 // +enum
 type SecretsPolicy string
@@ -104,13 +104,13 @@ type SecretsPolicy string
 const (
 	// SecretsEncrypt writes Secrets encrypted.
 	SecretsEncrypt SecretsPolicy = "Encrypt"
-	// SecretsAsIs writes Secrets plainly.
+	// SecretsAsIs writes Secrets in plain text.
 	SecretsAsIs SecretsPolicy = "AsIs"
-	// SecretsOmit leaves Secrets out.
+	// SecretsOmit does not write Secrets.
 	SecretsOmit SecretsPolicy = "Omit"
 )
 
-// PrunePolicy is what becomes of files that no object maps to.
+// PrunePolicy defines what happens to files without an object.
 //
 // +enum
 type PrunePolicy string
@@ -118,35 +118,35 @@ type PrunePolicy string
 const (
 	// PruneAlways removes them.
 	PruneAlways PrunePolicy = "Always"
-	// PruneNever counts and keeps them.
+	// PruneNever keeps and counts them.
 	PruneNever PrunePolicy = "Never"
 )
 
-// Encryption says who can read encrypted Secrets.
+// Encryption configures who can decrypt encrypted Secrets.
 type Encryption struct {
 	// ageRecipients are age public keys, such as age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p. Empty
-	// means a key pair that the server makes once and keeps in a Secret of its own namespace. At most 100.
+	// means a key pair that the server creates once and stores in a Secret in its own namespace. At most 100.
 	// +optional
 	// +listType=set
 	AgeRecipients []string `json:"ageRecipients,omitempty"`
 }
 
-// GitDestinationState is what the server found out about a destination.
+// GitDestinationState is the observed state of a destination.
 type GitDestinationState struct {
-	// observedGeneration is the metadata.generation that this status is about.
+	// observedGeneration is the metadata.generation that this status reflects.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// conditions: Ready says whether the folder is being mirrored to; OwnershipConflict, that its marker names another
-	// owner; AccessDenied, that the repository does not admit this destination; SecretsEncrypted, whether
-	// the Secrets in it are encrypted and for whom.
+	// conditions: Ready reports whether objects are mirrored to the folder; OwnershipConflict, that its marker names
+	// another owner; AccessDenied, that the repository does not allow this destination; SecretsEncrypted, whether the
+	// Secrets in it are encrypted and for whom.
 	// +optional
 	// +patchMergeKey=type
 	// +patchStrategy=merge
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
-	// pendingSyncs are the requests, made at the subresource sync, that have not been carried out yet. What becomes of
-	// them is in the GitDestinationStatus.
+	// pendingSyncs are requests at the subresource sync that have not been carried out yet. Their progress is in the
+	// GitDestinationStatus.
 	// +optional
 	// +listType=map
 	// +listMapKey=id

@@ -9,8 +9,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +genclient:onlyVerbs=get,list,watch,delete,deleteCollection
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// GitDestinationStatus records how far a GitDestination has come. It has the name of its GitDestination and goes when
-// that goes. The server writes it; it can be read and deleted, but not created or changed.
+// GitDestinationStatus records the progress of a GitDestination. It has the name of its GitDestination and is deleted
+// with it. The server writes it; it can be read and deleted, but not created or changed.
 type GitDestinationStatus struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is standard object metadata.
@@ -33,10 +33,10 @@ type GitDestinationStatusList struct {
 	Items []GitDestinationStatus `json:"items"`
 }
 
-// GitDestinationRecord is how far a destination has come. Counts that only ever rise start again at 0 when the
-// record is deleted.
+// GitDestinationRecord is the progress of a destination. Counters that only increase restart at 0 if the record is
+// deleted.
 type GitDestinationRecord struct {
-	// state says in one sentence how things are, such as "Up to date" or "Retrying: the remote refused the push".
+	// state summarizes the status in one sentence, such as "Up to date" or "Retrying: the remote refused the push".
 	// +optional
 	State string `json:"state,omitempty"`
 	// branch that the destination writes.
@@ -51,49 +51,49 @@ type GitDestinationRecord struct {
 	// lastPushTime is when the remote last accepted a push for this destination.
 	// +optional
 	LastPushTime *metav1.Time `json:"lastPushTime,omitempty"`
-	// queueDepth is the number of changes that wait for the branch's writer, those of the branch's other
-	// destinations included.
+	// queueDepth is the number of changes that wait for the branch's writer, including those of the branch's other
+	// destinations.
 	QueueDepth int64 `json:"queueDepth"`
 	// pendingChanges is the number of this destination's changes that the remote has not accepted yet.
 	PendingChanges int64 `json:"pendingChanges"`
-	// oldestPendingTime is when the oldest of the pending changes was seen. Absent when nothing is pending.
+	// oldestPendingTime is when the oldest of the pending changes was observed. Absent if none is pending.
 	// +optional
 	OldestPendingTime *metav1.Time `json:"oldestPendingTime,omitempty"`
 	// objects is the number of live objects that map to this destination.
 	Objects int64 `json:"objects"`
 	// files is the number of managed files in the folder.
 	Files int64 `json:"files"`
-	// lastSeedTime is when everything that is selected was last listed and compared with the branch.
+	// lastSeedTime is when all selected objects were last listed and compared with the branch.
 	// +optional
 	LastSeedTime *metav1.Time `json:"lastSeedTime,omitempty"`
-	// orphansRemoved is the number of files that have been removed because no object mapped to them.
+	// orphansRemoved is the number of files that have been removed because they had no object.
 	OrphansRemoved int64 `json:"orphansRemoved"`
-	// orphansHeld is the number of files that no object maps to and that are kept, because prune is Never.
+	// orphansHeld is the number of files without an object that are kept because prune is Never.
 	OrphansHeld int64 `json:"orphansHeld"`
-	// pushRetries is the number of pushes that had to be tried again.
+	// pushRetries is the number of retried pushes.
 	PushRetries int64 `json:"pushRetries"`
-	// lastError says what keeps the destination from being up to date. Empty when nothing does.
+	// lastError is the error that prevents the destination from being up to date. Empty if there is none.
 	// +optional
 	LastError string `json:"lastError,omitempty"`
-	// nextAttemptTime is when what keeps the destination back is tried again, unless something is changed that may
-	// help, or somebody asks for a sync, which is looked at at once. Absent when nothing keeps it back, or no time is set.
+	// nextAttemptTime is when the failed operation is retried. A relevant change or a requested sync retries it
+	// immediately. Absent if nothing failed, or no retry is scheduled.
 	// +optional
 	NextAttemptTime *metav1.Time `json:"nextAttemptTime,omitempty"`
-	// attribution counts by which signal the authors of changes were found.
+	// attribution counts changes by the signal that named their author.
 	// +optional
 	Attribution AttributionCounts `json:"attribution,omitempty"`
 	// leaseHolder is the installation that holds the lease of the branch.
 	// +optional
 	LeaseHolder string `json:"leaseHolder,omitempty"`
-	// owner is what the marker file in the folder says.
+	// owner is the content of the marker file in the folder.
 	// +optional
 	Owner *OwnerMarker `json:"owner,omitempty"`
-	// syncs are the requests to compare the destination that are being carried out, and the last ones that were.
+	// syncs are the requested comparisons that are in progress, and the last ones that were completed.
 	// +optional
 	// +listType=map
 	// +listMapKey=id
 	Syncs []SyncProgress `json:"syncs,omitempty"`
-	// watches tell how each selected resource type is being watched.
+	// watches report the state of the watch of each selected resource type.
 	// +optional
 	// +listType=map
 	// +listMapKey=group
@@ -102,7 +102,7 @@ type GitDestinationRecord struct {
 	Watches []ResourceTypeWatch `json:"watches,omitempty"`
 }
 
-// CommitSummary is a commit in short.
+// CommitSummary is the summary of a commit.
 type CommitSummary struct {
 	// sha is the commit's hash in hexadecimal.
 	SHA string `json:"sha"`
@@ -111,12 +111,12 @@ type CommitSummary struct {
 	// message is the first line of the commit's message.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// url is a link to the commit, made with the repository's webURLTemplate. Empty without a template.
+	// url is a link to the commit according to the repository's webURLTemplate. Empty without a template.
 	// +optional
 	URL string `json:"url,omitempty"`
 }
 
-// AttributionCounts counts changes by the signal that told their author.
+// AttributionCounts counts changes by the signal that named their author.
 type AttributionCounts struct {
 	// audit counts authors found in the API server's audit events.
 	Audit int64 `json:"audit"`
@@ -124,11 +124,11 @@ type AttributionCounts struct {
 	Admission int64 `json:"admission"`
 	// managedFields counts changes for which only the field manager is known.
 	ManagedFields int64 `json:"managedFields"`
-	// unknown counts changes that nobody is known for.
+	// unknown counts changes without a known author.
 	Unknown int64 `json:"unknown"`
 }
 
-// OwnerMarker is the content of the file that says whose a folder is.
+// OwnerMarker is the content of the file that names the owner of a folder.
 type OwnerMarker struct {
 	// clusterUID is the uid of the owner's namespace kube-system.
 	ClusterUID string `json:"clusterUID"`
@@ -142,12 +142,12 @@ type OwnerMarker struct {
 	Time metav1.Time `json:"time"`
 }
 
-// ResourceTypeWatch is how one resource type is being watched.
+// ResourceTypeWatch is the state of the watch of one resource type.
 type ResourceTypeWatch struct {
 	ResourceType `json:",inline"`
 	// state is Listing, Watching or Failing.
 	State WatchState `json:"state"`
-	// message says why, when the state is Failing.
+	// message is the error, if the state is Failing.
 	// +optional
 	Message string `json:"message,omitempty"`
 	// objects is the number of live objects of the type that map to this destination.
@@ -157,17 +157,17 @@ type ResourceTypeWatch struct {
 	LastListTime *metav1.Time `json:"lastListTime,omitempty"`
 }
 
-// WatchState is how far the watch of a resource type has come.
+// WatchState is the state of the watch of a resource type.
 //
 // +enum
 type WatchState string
 
 const (
-	// WatchStateListing means that the type is being listed and its changes are not known yet.
+	// WatchStateListing means that the type is being listed and changes are not observed yet.
 	WatchStateListing WatchState = "Listing"
-	// WatchStateWatching means that changes are followed as they happen.
+	// WatchStateWatching means that changes are observed as they happen.
 	WatchStateWatching WatchState = "Watching"
-	// WatchStateFailing means that the type cannot be listed or watched now. It is tried again, and files of the type are
-	// left as they are.
+	// WatchStateFailing means that the type cannot currently be listed or watched. It is retried, and files of the type
+	// are kept unchanged.
 	WatchStateFailing WatchState = "Failing"
 )

@@ -8,16 +8,16 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +genclient
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// GitRepoConfig is a Git repository that the cluster may be mirrored to: where it is, how to reach it, which branches
-// may be written, and what commits look like.
+// GitRepoConfig is a Git repository to which the cluster may be mirrored: its URL and credentials, the branches that may
+// be written, and the form of commits.
 type GitRepoConfig struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is what the user wants.
+	// spec is the desired state.
 	Spec GitRepoConfigSpec `json:"spec"`
-	// status is what the server found. Only the server writes it.
+	// status is the observed state. Only the server writes it.
 	// +optional
 	Status GitRepoConfigStatus `json:"status,omitempty"`
 }
@@ -36,9 +36,9 @@ type GitRepoConfigList struct {
 
 // GitRepoConfigSpec describes a repository.
 type GitRepoConfigSpec struct {
-	// repoUrl is where the repository is: https://host/path, ssh://user@host:port/path or user@host:path. http:// and
-	// file:// are refused unless the server was started with --git-allow-insecure. Credentials belong into the
-	// Secret that secretRef names, never into the URL.
+	// repoUrl is the URL of the repository: https://host/path, ssh://user@host:port/path or user@host:path. http:// and
+	// file:// are rejected unless the server was started with --git-allow-insecure. Credentials belong into the Secret
+	// that secretRef names, never into the URL.
 	RepoURL string `json:"repoUrl"`
 	// allowedBranches are the branches that destinations may write: exact names or globs, in which * matches within one
 	// path segment, ? one character and [a-z] a range. Empty allows none, so at least one is needed before a
@@ -48,61 +48,62 @@ type GitRepoConfigSpec struct {
 	AllowedBranches []string `json:"allowedBranches,omitempty"`
 	// secretRef names the Secret with the credentials, in this namespace. For https: username and password, or
 	// bearerToken; for ssh: ssh-privatekey (or identity), passphrase if the key has one, and known_hosts, which is
-	// required. caBundle (or ca.crt) holds the certificates of a private authority. Without a Secret the
-	// repository is used anonymously.
+	// required. caBundle (or ca.crt) has the certificates of a private certificate authority. Without a Secret, access is
+	// anonymous.
 	// +optional
 	SecretRef *SecretReference `json:"secretRef,omitempty"`
-	// push bounds how long changes are gathered and how many commits travel together.
+	// push bounds how long changes are batched and the number of commits in a push.
 	// +optional
 	Push *PushPolicy `json:"push,omitempty"`
-	// commit says what commits look like.
+	// commit configures the form of commits.
 	// +optional
 	Commit *CommitPolicy `json:"commit,omitempty"`
-	// webURLTemplate makes a link to a commit for people: an http or https URL in which {sha} stands for the commit,
-	// such as https://example.com/team/repo/commit/{sha}. Empty means no links.
+	// webURLTemplate is the template for links to commits: an http or https URL in which {sha} is replaced by the
+	// commit's hash, such as https://example.com/team/repo/commit/{sha}. Empty means no links.
 	// +optional
 	WebURLTemplate string `json:"webURLTemplate,omitempty"`
-	// accessPolicy says which GitDestinations may use the repository, and which rules may send objects to it through them: a
-	// rule needs to be admitted by its GitDestination, too. Defaults to the GitDestinations and WatchRules of this namespace.
+	// accessPolicy selects the GitDestinations that may use the repository, and the rules that may mirror objects to it
+	// through them: the GitDestination must allow a rule, too. Defaults to the GitDestinations and WatchRules of this
+	// namespace.
 	// +optional
 	AccessPolicy *AccessPolicy `json:"accessPolicy,omitempty"`
 }
 
-// PushPolicy bounds a push. A branch that has been quiet is pushed at once; the bounds hold while changes keep coming.
+// PushPolicy bounds a push. Changes of a quiet branch are pushed immediately; the bounds apply while further changes
+// arrive.
 type PushPolicy struct {
 	// interval is the longest time that a change waits for others to share its push, as a duration such as 20s.
 	// Absent means the server's --git-batch-max-wait-sec, which is 20s unless set. At least 100ms, at most 1h.
 	// +optional
 	Interval *metav1.Duration `json:"interval,omitempty"`
-	// maxCommits is the number of commits that one push carries at most; when it is reached the push starts without
-	// waiting. Absent means no bound but the server's on files and bytes (--git-batch-max-files, 200 unless set, and
+	// maxCommits is the maximum number of commits in a push; when it is reached, the push starts without waiting. Absent
+	// means no bound except for the server's on files and bytes (--git-batch-max-files, 200 unless set, and
 	// --git-batch-max-bytes-mib, 1 unless set). At least 1, at most 10000.
 	// +optional
 	MaxCommits *int32 `json:"maxCommits,omitempty"`
 }
 
-// CommitPolicy says what commits look like.
+// CommitPolicy configures the form of commits.
 type CommitPolicy struct {
-	// authorTemplate is a Go text/template that writes the author on one line, as "Name <email>". It sees .Username,
-	// .Name, .Email, .Groups and .Cluster (the cluster's uid); what is not known is empty. A part that it leaves empty
-	// is as without a template: the user's name and email where they are known, else the username and
-	// username@cluster. It is not used for changes that nobody is known for.
-	// Templates may use if, else, with, range over the lists named here, and the functions and, or, not, eq, ne, lt,
-	// le, gt, ge, len, index and slice. They are tried on samples when they are set; where one fails on a change all
-	// the same, the commit reads as without it.
+	// authorTemplate is a Go text/template that returns the author on one line, as "Name <email>". Its fields are
+	// .Username, .Name, .Email, .Groups and .Cluster (the cluster's uid); unknown ones are empty. A part that is empty
+	// defaults as without a template: to the user's name and email if known, else to the username and username@cluster.
+	// It is not used for changes without a known author. Templates may use if, else, with, range over the lists named
+	// here, and the functions and, or, not, eq, ne, lt, le, gt, ge, len, index and slice. They are validated with samples
+	// when they are set; if one fails for a change, the commit is created as without it.
 	// +optional
 	AuthorTemplate string `json:"authorTemplate,omitempty"`
-	// committer is the identity that every commit is made with, and the author of changes that nobody is known for.
-	// Defaults to the server's own.
+	// committer is the committer of every commit, and the author of changes without a known author. Defaults to the
+	// server's own.
 	// +optional
 	Committer *CommitIdentity `json:"committer,omitempty"`
-	// messageTemplate is a Go text/template, like authorTemplate, for the message above the trailers, at most 64 KiB. It
-	// sees .Subject (the line that would be used without a template), .Summary (what would follow it when there are
-	// several changes), .Operation (CREATE, UPDATE or DELETE when all changes agree, BATCH when they differ, SEED when a
-	// comparison found them), .Count, .Created, .Updated and .Deleted (numbers of changes), .Group, .Version, .Resource,
-	// .Namespace and .Name (what all changes have in common, else empty), .Destination (namespace/name), .Cluster (its
-	// uid), .Username, .Author, .ImpersonatedBy, .Attribution (audit, admission, managed-fields or unknown) and .Changes,
-	// a list of .Operation, .Group, .Version, .Resource, .Namespace and .Name, of the first 1000 changes. Empty means the
+	// messageTemplate is a Go text/template, like authorTemplate, for the message above the trailers, at most 64 KiB. Its
+	// fields are .Subject (the first line without a template), .Summary (the text that follows it if there are several
+	// changes), .Operation (CREATE, UPDATE or DELETE if all changes agree, BATCH if they differ, SEED if a comparison
+	// found them), .Count, .Created, .Updated and .Deleted (numbers of changes), .Group, .Version, .Resource, .Namespace
+	// and .Name (what all changes have in common, else empty), .Destination (namespace/name), .Cluster (its uid),
+	// .Username, .Author, .ImpersonatedBy, .Attribution (audit, admission, managed-fields or unknown) and .Changes, a
+	// list of .Operation, .Group, .Version, .Resource, .Namespace and .Name, of the first 1000 changes. Empty means the
 	// subject and the summary.
 	// +optional
 	MessageTemplate string `json:"messageTemplate,omitempty"`
@@ -111,7 +112,7 @@ type CommitPolicy struct {
 	Signing *CommitSigning `json:"signing,omitempty"`
 }
 
-// CommitIdentity is a name and an address as Git writes them.
+// CommitIdentity is a name and an email address in a commit.
 type CommitIdentity struct {
 	// name, such as "Slipstream".
 	Name string `json:"name"`
@@ -119,7 +120,7 @@ type CommitIdentity struct {
 	Email string `json:"email"`
 }
 
-// CommitSigning says how commits are signed.
+// CommitSigning configures how commits are signed.
 type CommitSigning struct {
 	// secretRef names the Secret with the key, in this namespace: ssh-privatekey (or identity) for SSH, git.asc for OpenPGP,
 	// and passphrase if the key has one.
@@ -142,12 +143,12 @@ const (
 	SigningFormatOpenPGP SigningFormat = "OpenPGP"
 )
 
-// GitRepoConfigStatus is what the server found out about a repository.
+// GitRepoConfigStatus is the observed state of a repository.
 type GitRepoConfigStatus struct {
-	// observedGeneration is the metadata.generation that this status is about.
+	// observedGeneration is the metadata.generation that this status reflects.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// conditions: Ready says whether the repository can be reached and written.
+	// conditions: Ready reports whether the repository can be reached and written.
 	// +optional
 	// +patchMergeKey=type
 	// +patchStrategy=merge

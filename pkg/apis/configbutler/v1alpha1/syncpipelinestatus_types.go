@@ -5,91 +5,91 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// SyncPipelineStatus is what the server found out about a pipeline.
+// SyncPipelineStatus is the observed state of a pipeline.
 type SyncPipelineStatus struct {
-	// observedGeneration is the metadata.generation that this status is about.
+	// observedGeneration is the metadata.generation that this status reflects.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// conditions: Ready says whether everything that the pipeline selects is watched and every sink can be told;
-	// SinksDelivering, whether the last call of every sink went well.
+	// conditions: Ready reports whether all selected types are watched and every sink can be used; SinksDelivering,
+	// whether the last call of every sink succeeded.
 	// +optional
 	// +patchMergeKey=type
 	// +patchStrategy=merge
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
-	// editedBy is the user who last had the pipeline send more, or elsewhere, as whoever creates it does. Nothing is sent any
-	// more when that user may no longer read what the pipeline selects or reach what its sinks use; whoever has it send more
-	// takes their place. Absent when nobody is known to have: then nobody's permissions are asked for.
+	// editedBy is the user who created the pipeline or last made it send more, or elsewhere. Nothing is sent if that user
+	// may no longer read what the pipeline selects or use what its sinks use, until another user makes it send more.
+	// Absent if the user is not known: then no permissions are checked.
 	// +optional
 	EditedBy *AutomatedBy `json:"editedBy,omitempty"`
 	// watchedTypes is the number of types whose objects are watched or listed. CustomResourceDefinitions count as one.
 	// +optional
 	WatchedTypes int32 `json:"watchedTypes,omitempty"`
-	// objects is the number of CustomResourceDefinitions and objects that match.
+	// objects is the number of matching CustomResourceDefinitions and objects.
 	// +optional
 	Objects int64 `json:"objects,omitempty"`
-	// pending is the number of objects that some sink has not been told of yet, each sink's counted by itself.
+	// pending is the number of objects that have not been sent yet, summed over all sinks.
 	// +optional
 	Pending int64 `json:"pending,omitempty"`
-	// lastResyncTime is when a run that sent everything again was last begun.
+	// lastResyncTime is when the last full resync started.
 	// +optional
 	LastResyncTime *metav1.Time `json:"lastResyncTime,omitempty"`
-	// currentRun is the run that goes on: of a request, or of a resync. Absent when there is none.
+	// currentRun is the run in progress, of a request or a resync. Absent if there is none.
 	// +optional
 	CurrentRun *PipelineRun `json:"currentRun,omitempty"`
-	// lastRun is the run that finished last.
+	// lastRun is the last finished run.
 	// +optional
 	LastRun *PipelineRun `json:"lastRun,omitempty"`
-	// pendingRequests are the requests, made at the subresource sync, whose runs have not finished yet, the oldest first. At
-	// most 10.
+	// pendingRequests are requests at the subresource sync whose runs have not finished yet, the oldest first. At most
+	// 10.
 	// +optional
 	// +listType=map
 	// +listMapKey=id
 	PendingRequests []PendingPipelineRequest `json:"pendingRequests,omitempty"`
-	// sinks tell of each sink of the spec.
+	// sinks report the status of each sink in the spec.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	Sinks []PipelineSinkStatus `json:"sinks,omitempty"`
-	// lastError is what went wrong last, in a sentence. Empty when nothing did, or it was put right.
+	// lastError is what went wrong last. Empty if nothing did, or it has been resolved.
 	// +optional
 	LastError string `json:"lastError,omitempty"`
 }
 
-// PipelineRun is a listing of everything, and the sending of what it found.
+// PipelineRun is a run that lists all objects and sends the results.
 type PipelineRun struct {
-	// id is that of the request, or of the resync.
+	// id is the id of the request, or of the resync.
 	ID string `json:"id"`
-	// actor is the user who asked for it, as authenticated. Empty when it began by itself.
+	// actor is the user who requested it, as authenticated. Empty if it started automatically.
 	// +optional
 	Actor string `json:"actor,omitempty"`
 	// scope is All, CustomResourceDefinitions or Instances.
 	Scope PipelineScope `json:"scope"`
-	// full says that everything that matches is sent, not only what differs from what was sent before.
+	// full means that all matching objects are sent, not only those that differ from what was sent before.
 	// +optional
 	Full bool `json:"full,omitempty"`
 	// phase is Listing, Sending or Finished.
 	Phase PipelineRunPhase `json:"phase"`
-	// startedAt is when it began.
+	// startedAt is when the run started.
 	StartedAt metav1.Time `json:"startedAt"`
-	// finishedAt is when nothing of it was left to send. Absent before.
+	// finishedAt is when nothing was left to send. Absent before.
 	// +optional
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
-	// total is the number of objects to tell sinks of, each sink's counted by itself.
+	// total is the number of objects to send, summed over all sinks.
 	// +optional
 	Total int64 `json:"total,omitempty"`
-	// done is the number of those that have been sent or refused.
+	// done is the number of those that have been sent or rejected.
 	// +optional
 	Done int64 `json:"done,omitempty"`
-	// sinks tell how far each sink has come.
+	// sinks report the progress of each sink.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	Sinks []PipelineRunSink `json:"sinks,omitempty"`
 }
 
-// PipelineScope is what a run is about.
+// PipelineScope selects the objects of a run.
 //
 // +enum
 type PipelineScope string
@@ -99,45 +99,45 @@ const (
 	PipelineScopeAll PipelineScope = "All"
 	// PipelineScopeDefinitions is the CustomResourceDefinitions alone.
 	PipelineScopeDefinitions PipelineScope = "CustomResourceDefinitions"
-	// PipelineScopeInstances is the objects of the types chosen alone.
+	// PipelineScopeInstances is the objects of the selected types alone.
 	PipelineScopeInstances PipelineScope = "Instances"
 )
 
-// PipelineRunPhase is how far a run has come.
+// PipelineRunPhase is the phase of a run.
 //
 // +enum
 type PipelineRunPhase string
 
 const (
-	// PipelineRunListing finds out what there is.
+	// PipelineRunListing lists the objects.
 	PipelineRunListing PipelineRunPhase = "Listing"
-	// PipelineRunSending sends it.
+	// PipelineRunSending sends them.
 	PipelineRunSending PipelineRunPhase = "Sending"
 	// PipelineRunFinished has nothing left to send.
 	PipelineRunFinished PipelineRunPhase = "Finished"
 )
 
-// PipelineRunSink is how far a run has come with one sink.
+// PipelineRunSink is the progress of a run for one sink.
 type PipelineRunSink struct {
 	// name of the sink.
 	Name string `json:"name"`
-	// total is the number of objects to tell it of.
+	// total is the number of objects to send to it.
 	// +optional
 	Total int64 `json:"total,omitempty"`
-	// done is the number of those that have been sent or refused.
+	// done is the number of those that have been sent or rejected.
 	// +optional
 	Done int64 `json:"done,omitempty"`
-	// rejected is the number of those that it refused.
+	// rejected is the number of those that it rejected.
 	// +optional
 	Rejected int64 `json:"rejected,omitempty"`
-	// answer is what it answered last, on one line.
+	// answer is its last response, on one line.
 	// +optional
 	Answer string `json:"answer,omitempty"`
 }
 
 // PendingPipelineRequest is a request for a run that has not finished yet.
 type PendingPipelineRequest struct {
-	// id tells the request from others of the pipeline.
+	// id identifies the request among those of the pipeline.
 	ID string `json:"id"`
 	// actor is the user who made it, as authenticated.
 	Actor string `json:"actor"`
@@ -145,42 +145,41 @@ type PendingPipelineRequest struct {
 	Time metav1.Time `json:"time"`
 	// scope is All, CustomResourceDefinitions or Instances.
 	Scope PipelineScope `json:"scope"`
-	// full says that everything that matches is to be sent.
+	// full means that all matching objects are sent.
 	// +optional
 	Full bool `json:"full,omitempty"`
 }
 
-// PipelineSinkStatus is what the server found out about a sink.
+// PipelineSinkStatus is the observed state of a sink.
 type PipelineSinkStatus struct {
 	// name of the sink.
 	Name string `json:"name"`
-	// pending is the number of objects that it has not been told of yet.
+	// pending is the number of objects that have not been sent to it yet.
 	// +optional
 	Pending int64 `json:"pending,omitempty"`
-	// delivered is the number of objects that it knows.
+	// delivered is the number of objects that it has received in their current version.
 	// +optional
 	Delivered int64 `json:"delivered,omitempty"`
-	// rejected is the number of objects that it refused. Each is sent again when it changes, at the next resync, or when
-	// somebody asks for it.
+	// rejected is the number of objects that it rejected. Each is sent again when it changes, at the next resync, or on
+	// request.
 	// +optional
 	Rejected int64 `json:"rejected,omitempty"`
-	// lastDeliveryTime is when it last took something.
+	// lastDeliveryTime is when it last accepted a batch.
 	// +optional
 	LastDeliveryTime *metav1.Time `json:"lastDeliveryTime,omitempty"`
-	// lastDeliveryItems is the number of objects that it took then.
+	// lastDeliveryItems is the number of objects in that batch.
 	// +optional
 	LastDeliveryItems int64 `json:"lastDeliveryItems,omitempty"`
-	// lastAnswer is what it answered last, on one line.
+	// lastAnswer is its last response, on one line.
 	// +optional
 	LastAnswer string `json:"lastAnswer,omitempty"`
-	// failures is the number of attempts in a row that failed. 0 means that the last one went well.
+	// failures is the number of consecutive failed attempts. 0 means that the last one succeeded.
 	// +optional
 	Failures int32 `json:"failures,omitempty"`
-	// nextAttemptTime is when it is tried again. Absent when nothing failed, or the sink rests because maxAttempts is
-	// reached.
+	// nextAttemptTime is when the next attempt is made. Absent if nothing failed, or if maxAttempts is reached.
 	// +optional
 	NextAttemptTime *metav1.Time `json:"nextAttemptTime,omitempty"`
-	// lastError is what went wrong last. Absent when nothing did, or it was put right.
+	// lastError is what went wrong last. Absent if nothing did, or it has been resolved.
 	// +optional
 	LastError *SyncError `json:"lastError,omitempty"`
 }

@@ -7,81 +7,81 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// CatalogSync asks for the source of an AppCatalog to be read anew and compared with it now, and is the answer. It is
-// created at the subresource sync of the catalog and is not stored.
+// CatalogSync requests that the source of an AppCatalog is read again and compared with the catalog, and returns the
+// result. It is created at the subresource sync of the catalog and is not stored.
 type CatalogSync struct {
 	metav1.TypeMeta `json:",inline"`
-	// metadata is standard object metadata. Its name and namespace, when they are given, must be those of the catalog.
+	// metadata is standard object metadata. Its name and namespace, if given, must be those of the catalog.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// status is the answer.
+	// status is the result.
 	// +optional
 	Status RequestOutcome `json:"status,omitempty"`
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// Rollback asks for what was there at an earlier revision, and is the answer. It is created at the subresource rollback of
-// an AppCatalog or Environment and is not stored.
+// Rollback requests the content of an earlier revision, and returns the result. It is created at the subresource rollback
+// of an AppCatalog or Environment and is not stored.
 type Rollback struct {
 	metav1.TypeMeta `json:",inline"`
-	// metadata is standard object metadata. Its name and namespace, when they are given, must be those of the object in
+	// metadata is standard object metadata. Its name and namespace, if given, must be those of the object in
 	// the path.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec says how far to go back.
+	// spec is the revision to return to.
 	Spec RollbackSpec `json:"spec"`
-	// status is the answer.
+	// status is the result.
 	// +optional
 	Status RequestOutcome `json:"status,omitempty"`
 }
 
-// RollbackSpec says how far to go back.
+// RollbackSpec is the revision to return to.
 type RollbackSpec struct {
-	// revision to go to, back or forth, among those in the history. The object is pinned there until somebody takes
-	// pinnedRevision out of its spec.
+	// revision in the history to return to, earlier or later. The object is pinned to it until pinnedRevision is removed
+	// from its spec.
 	Revision int64 `json:"revision"`
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// Dismissal puts a prompt or a notice aside, and is the answer. Nothing is undone and nothing is synced. It is created at
-// the subresource dismiss of a SyncStatus or Environment and is not stored.
+// Dismissal dismisses a prompt or a notice, and returns the result. Nothing is undone and nothing is synced. It is
+// created at the subresource dismiss of a SyncStatus or Environment and is not stored.
 type Dismissal struct {
 	metav1.TypeMeta `json:",inline"`
-	// metadata is standard object metadata. Its name and namespace, when they are given, must be those of the object in
+	// metadata is standard object metadata. Its name and namespace, if given, must be those of the object in
 	// the path.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// status is the answer.
+	// status is the result.
 	// +optional
 	Status RequestOutcome `json:"status,omitempty"`
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// Retry asks for what failed to be tried again, and is the answer. It is created at the subresource retry of a SyncStatus
-// and is not stored.
+// Retry requests that failed work is retried, and returns the result. It is created at the subresource retry of a
+// SyncStatus and is not stored.
 type Retry struct {
 	metav1.TypeMeta `json:",inline"`
-	// metadata is standard object metadata. Its name and namespace, when they are given, must be those of the SyncStatus.
+	// metadata is standard object metadata. Its name and namespace, if given, must be those of the SyncStatus.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// status is the answer.
+	// status is the result.
 	// +optional
 	Status RequestOutcome `json:"status,omitempty"`
 }
 
-// RequestOutcome is what became of a request.
+// RequestOutcome is the result of a request.
 type RequestOutcome struct {
-	// accepted says that the request has been recorded and will be carried out, also if this server ends now.
+	// accepted means that the request is stored and will be carried out, even if this server restarts.
 	// +optional
 	Accepted bool `json:"accepted,omitempty"`
-	// message says in a sentence what was done, or where that can be seen later.
+	// message describes what was done, or where it will be reported.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// syncStatuses are the records that tell what becomes of the request, in the namespace of the object in the path. Empty
-	// when there is none yet.
+	// syncStatuses are the records of the request, in the namespace of the object in the path. Empty if there is none
+	// yet.
 	// +optional
 	// +listType=set
 	SyncStatuses []string `json:"syncStatuses,omitempty"`

@@ -8,15 +8,15 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +genclient
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// WatchRule selects objects of its own namespace that are mirrored to a GitDestination.
+// WatchRule selects objects in its own namespace to mirror to a GitDestination.
 type WatchRule struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is what the user wants.
+	// spec is the desired state.
 	Spec WatchRuleSpec `json:"spec"`
-	// status is what the server found. Only the server writes it.
+	// status is the observed state. Only the server writes it.
 	// +optional
 	Status WatchRuleStatus `json:"status,omitempty"`
 }
@@ -33,14 +33,14 @@ type WatchRuleList struct {
 	Items []WatchRule `json:"items"`
 }
 
-// WatchRuleSpec says what is mirrored where.
+// WatchRuleSpec selects the objects and their destination.
 type WatchRuleSpec struct {
 	// destinationRef names the GitDestination.
 	DestinationRef ObjectReference `json:"destinationRef"`
 	// objectSelector narrows the rules to objects with matching labels. Absent means every object.
 	// +optional
 	ObjectSelector *metav1.LabelSelector `json:"objectSelector,omitempty"`
-	// rules select resource types; an object that any of them selects is mirrored. At least one is needed. The list is
+	// rules select resource types; an object that any of them selects is mirrored. At least one is required. The list is
 	// always applied as a whole.
 	// +listType=atomic
 	Rules []ResourceRule `json:"rules"`
@@ -48,12 +48,12 @@ type WatchRuleSpec struct {
 
 // ResourceRule selects resource types, and which of their changes reach Git, as the rules of an admission webhook do.
 type ResourceRule struct {
-	// name says what the rule is for, such as workloads: a DNS label that no other rule of the list has. Empty means no
-	// name, which any number of rules may have.
+	// name describes the rule, such as workloads: a DNS label that is unique in the list. Empty means no name, which any
+	// number of rules may have.
 	// +optional
 	Name string `json:"name,omitempty"`
-	// operations are the changes that reach Git: CREATE, UPDATE, DELETE, or * for all. Empty means all. Without DELETE,
-	// files stay when their objects go.
+	// operations are the changes that are mirrored: CREATE, UPDATE, DELETE, or * for all. Empty means all. Without
+	// DELETE, files are kept when their objects are deleted.
 	// +optional
 	// +listType=set
 	Operations []Operation `json:"operations,omitempty"`
@@ -61,8 +61,8 @@ type ResourceRule struct {
 	// +optional
 	// +listType=set
 	APIGroups []string `json:"apiGroups,omitempty"`
-	// apiVersions are the versions to read objects in. Empty or * means the version that the cluster prefers, so that
-	// no object is mirrored twice.
+	// apiVersions are the versions in which objects are read. Empty or * means the version that the cluster prefers, so
+	// that no object is mirrored twice.
 	// +optional
 	// +listType=set
 	APIVersions []string `json:"apiVersions,omitempty"`
@@ -82,7 +82,7 @@ type ResourceRule struct {
 type Operation string
 
 const (
-	// OperationAll stands for every operation.
+	// OperationAll means every operation.
 	OperationAll Operation = "*"
 	// OperationCreate is the creation of an object.
 	OperationCreate Operation = "CREATE"
@@ -92,27 +92,26 @@ const (
 	OperationDelete Operation = "DELETE"
 )
 
-// WatchRuleStatus is what the server found out about a rule.
+// WatchRuleStatus is the observed state of a rule.
 type WatchRuleStatus struct {
-	// observedGeneration is the metadata.generation that this status is about.
+	// observedGeneration is the metadata.generation that this status reflects.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// conditions: Ready says whether everything that the rule selects is watched, and reaches the folder of its destination;
-	// AccessDenied, that the destination or its repository does not admit the rule.
+	// conditions: Ready reports whether all selected objects are watched and mirrored to the folder of the destination;
+	// AccessDenied, that the destination or its repository does not allow the rule.
 	// +optional
 	// +patchMergeKey=type
 	// +patchStrategy=merge
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
-	// matchedResourceTypes are the types that the rule selects in the cluster as it is now, sorted by group, resource
-	// and version. The list is always written as a whole.
+	// matchedResourceTypes are the types that the rule currently selects in the cluster, sorted by group, resource and
+	// version. The list is always written as a whole.
 	// +optional
 	// +listType=atomic
 	MatchedResourceTypes []ResourceType `json:"matchedResourceTypes,omitempty"`
-	// editedBy is the user who wrote the spec last. Nothing that the rule selects is mirrored any more when that user may not
-	// read it; whoever writes the spec takes their place. Absent when nobody is known to have: then nobody's permissions are
-	// asked for.
+	// editedBy is the user who last wrote the spec. Nothing that the rule selects is mirrored if that user may not read
+	// it, until another user writes the spec. Absent if the user is not known: then no permissions are checked.
 	// +optional
 	EditedBy *AutomatedBy `json:"editedBy,omitempty"`
 }
@@ -121,16 +120,16 @@ type WatchRuleStatus struct {
 // +genclient:nonNamespaced
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ClusterWatchRule selects cluster-scoped objects, and objects of many namespaces, that are mirrored to a
-// GitDestination. The accessPolicies of the destination and of its GitRepoConfig must allow cluster rules.
+// ClusterWatchRule selects cluster-scoped objects, and objects of many namespaces, to mirror to a GitDestination. The
+// accessPolicies of the destination and of its GitRepoConfig must allow cluster rules.
 type ClusterWatchRule struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is what the user wants.
+	// spec is the desired state.
 	Spec ClusterWatchRuleSpec `json:"spec"`
-	// status is what the server found. Only the server writes it.
+	// status is the observed state. Only the server writes it.
 	// +optional
 	Status WatchRuleStatus `json:"status,omitempty"`
 }
@@ -147,11 +146,11 @@ type ClusterWatchRuleList struct {
 	Items []ClusterWatchRule `json:"items"`
 }
 
-// ClusterWatchRuleSpec says what is mirrored where.
+// ClusterWatchRuleSpec selects the objects and their destination.
 type ClusterWatchRuleSpec struct {
 	// destinationRef names the GitDestination and its namespace.
 	DestinationRef NamespacedObjectReference `json:"destinationRef"`
-	// rules select resource types; an object that any of them selects is mirrored. At least one is needed. The list is
+	// rules select resource types; an object that any of them selects is mirrored. At least one is required. The list is
 	// always applied as a whole.
 	// +listType=atomic
 	Rules []ClusterResourceRule `json:"rules"`
@@ -162,14 +161,14 @@ type ClusterResourceRule struct {
 	ResourceRule `json:",inline"`
 	// scope is Cluster for objects without a namespace, Namespaced for objects in namespaces. It is required.
 	Scope ResourceScope `json:"scope"`
-	// namespaceSelector matches the labels of the namespaces whose objects are mirrored; a namespace that begins or
-	// ceases to match takes its objects in or out. It may only be set when scope is Namespaced. Absent
-	// means every namespace.
+	// namespaceSelector matches the labels of the namespaces whose objects are mirrored; when a namespace starts or stops
+	// matching, its objects are added or removed. It may only be set if scope is Namespaced. Absent means every
+	// namespace.
 	// +optional
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 }
 
-// ResourceScope says whether objects live in namespaces.
+// ResourceScope selects cluster-scoped or namespaced objects.
 //
 // +enum
 type ResourceScope string
