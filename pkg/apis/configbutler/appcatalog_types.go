@@ -7,8 +7,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// AppCatalog follows workloads in one namespace, the source, and offers them to environments, revision by revision. Its
-// content is in CatalogWorkloads, what changed and when in SyncStatuses.
+// AppCatalog follows workloads in one namespace, the source, and offers them to environments in numbered revisions. Its
+// content is in CatalogWorkloads, its changes are recorded in SyncStatuses.
 type AppCatalog struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -25,7 +25,8 @@ type AppCatalogList struct {
 	Items []AppCatalog
 }
 
-// AppCatalogSpec says which workloads a catalog follows and how it offers them. It names workloads, a selector, or both.
+// AppCatalogSpec selects the workloads that a catalog follows, by name, by a selector, or both, and configures how it
+// offers them.
 type AppCatalogSpec struct {
 	SourceNamespace  string
 	Workloads        []WorkloadReference
@@ -64,7 +65,7 @@ const (
 	WorkloadCronJob WorkloadKind = "CronJob"
 )
 
-// CatalogSecretsPolicy is whose permission to read Secrets of the source counts.
+// CatalogSecretsPolicy selects whose permission to read Secrets of the source is required.
 type CatalogSecretsPolicy string
 
 const (
@@ -74,7 +75,7 @@ const (
 	CatalogSecretsShared CatalogSecretsPolicy = "Shared"
 )
 
-// AppCatalogStatus is what the server found out about a catalog.
+// AppCatalogStatus is the observed state of a catalog.
 type AppCatalogStatus struct {
 	ObservedGeneration int64
 	Conditions         []metav1.Condition
@@ -88,8 +89,8 @@ type AppCatalogStatus struct {
 	PendingSyncs       []PendingCatalogSync
 }
 
-// CatalogEntry is a workload that a catalog offers. Its content is in the CatalogWorkload of the name
-// <catalog>.<kind in lower case>.<name>.
+// CatalogEntry is a workload that a catalog offers. Its content is in the CatalogWorkload with the name <catalog>.<kind
+// in lower case>.<name>.
 type CatalogEntry struct {
 	Kind     WorkloadKind
 	Name     string
@@ -98,7 +99,7 @@ type CatalogEntry struct {
 	Missing  bool
 }
 
-// CatalogRevision is a revision that a catalog, or an environment that is built from it, can go back to.
+// CatalogRevision is a revision that a catalog, or an environment built from it, can return to.
 type CatalogRevision struct {
 	Revision   int64
 	Time       metav1.Time
@@ -112,7 +113,7 @@ type CatalogEdit struct {
 	Time       metav1.Time
 }
 
-// PendingCatalogSync is a request to read the source of a catalog anew that has not been carried out yet.
+// PendingCatalogSync is a request to read the source of a catalog again that has not been carried out yet.
 type PendingCatalogSync struct {
 	ID    string
 	Actor string

@@ -11,8 +11,9 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// CatalogWorkload records what an AppCatalog holds of one workload. Its name is <catalog>.<kind in lower case>.<name>, and
-// it goes when the catalog goes. The server writes it; it can be read and deleted, but not created or changed.
+// CatalogWorkload records the content of one workload in an AppCatalog. Its name is <catalog>.<kind in lower
+// case>.<name>, and it is deleted with the catalog. The server writes it; it can be read and deleted, but not created or
+// changed.
 type CatalogWorkload struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -28,7 +29,7 @@ type CatalogWorkloadList struct {
 	Items []CatalogWorkload
 }
 
-// CatalogWorkloadRecord is what a catalog holds of a workload, and what was last seen of it in the source.
+// CatalogWorkloadRecord is the content of a workload in a catalog, and its last observed state in the source.
 type CatalogWorkloadRecord struct {
 	Kind         WorkloadKind
 	Name         string
@@ -42,7 +43,7 @@ type CatalogWorkloadRecord struct {
 	MissingSince *metav1.Time
 }
 
-// SourceObservation is what was last seen of a workload in the source of its catalog.
+// SourceObservation is the last observed state of a workload in the source of its catalog.
 type SourceObservation struct {
 	Namespace       string
 	APIVersion      string

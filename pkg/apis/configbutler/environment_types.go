@@ -7,9 +7,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// Environment is a namespace that is built from an AppCatalog: it gets the catalog's workloads and copies of what they
-// refer to, when somebody asks for it or as the catalog changes. What its workloads refer to is in
-// EnvironmentDependencies, what was done and when in SyncStatuses.
+// Environment is a namespace that is built from an AppCatalog: it gets the catalog's workloads and copies of the objects
+// that they refer to, on request or automatically when the catalog changes. The referenced objects are recorded in
+// EnvironmentDependencies, the syncs in SyncStatuses.
 type Environment struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -26,7 +26,7 @@ type EnvironmentList struct {
 	Items []Environment
 }
 
-// EnvironmentSpec says what an environment is built from, where, and when.
+// EnvironmentSpec defines from which catalog, in which namespace and when an environment is built.
 type EnvironmentSpec struct {
 	CatalogRef         ObjectReference
 	TargetNamespace    string
@@ -47,7 +47,7 @@ type EnvironmentSpec struct {
 	ServiceAccountName string
 }
 
-// IncludedObject names an object of the source that is copied.
+// IncludedObject names an object of the source to copy.
 type IncludedObject struct {
 	APIVersion string
 	Kind       string
@@ -59,7 +59,7 @@ type EnvironmentReference struct {
 	Name string
 }
 
-// EnvironmentType is how much of a catalog an environment holds, and who wins in it.
+// EnvironmentType selects which workloads of a catalog an environment holds, and which side takes precedence.
 type EnvironmentType string
 
 const (
@@ -69,7 +69,7 @@ const (
 	EnvironmentBranch EnvironmentType = "Branch"
 )
 
-// DeletionPolicy is what becomes of what an environment wrote when it is deleted.
+// DeletionPolicy defines what happens to the written objects when an environment is deleted.
 type DeletionPolicy string
 
 const (
@@ -79,7 +79,7 @@ const (
 	DeletionPolicyOrphan DeletionPolicy = "Orphan"
 )
 
-// Adaptation says what is changed in copies so that they do not act on production.
+// Adaptation configures changes to copies so that they do not act on production.
 type Adaptation struct {
 	Replicas      ReplicasPolicy
 	CronJobs      CronJobsPolicy
@@ -87,7 +87,7 @@ type Adaptation struct {
 	IngressHosts  IngressHosts
 }
 
-// ReplicasPolicy is how many replicas copies have.
+// ReplicasPolicy selects the number of replicas of copies.
 type ReplicasPolicy string
 
 const (
@@ -97,7 +97,7 @@ const (
 	ReplicasAsSource ReplicasPolicy = "AsSource"
 )
 
-// CronJobsPolicy is whether copied CronJobs run.
+// CronJobsPolicy selects whether copied CronJobs run.
 type CronJobsPolicy string
 
 const (
@@ -107,7 +107,7 @@ const (
 	CronJobsAsSource CronJobsPolicy = "AsSource"
 )
 
-// LoadBalancersPolicy is what becomes of copied Services of the type LoadBalancer.
+// LoadBalancersPolicy selects the type of copied Services of type LoadBalancer.
 type LoadBalancersPolicy string
 
 const (
@@ -117,13 +117,13 @@ const (
 	LoadBalancersAsSource LoadBalancersPolicy = "AsSource"
 )
 
-// IngressHosts says what becomes of the hosts of Ingresses.
+// IngressHosts configures the hosts of Ingresses, and of HTTPRoutes, GRPCRoutes and Gateways of the Gateway API.
 type IngressHosts struct {
 	Type     IngressHostsType
 	Template string
 }
 
-// IngressHostsType is what becomes of the hosts of Ingresses.
+// IngressHostsType selects how the hosts of Ingresses and of objects of the Gateway API are changed.
 type IngressHostsType string
 
 const (
@@ -135,7 +135,7 @@ const (
 	IngressHostsAsSource IngressHostsType = "AsSource"
 )
 
-// SyncWindow is a time that comes again and again, in which automatic syncs may, or may not, begin.
+// SyncWindow is a recurring time window in which automatic syncs may, or may not, begin.
 type SyncWindow struct {
 	Name     string
 	Kind     SyncWindowKind
@@ -144,7 +144,7 @@ type SyncWindow struct {
 	TimeZone string
 }
 
-// SyncWindowKind is what a window does to automatic syncs.
+// SyncWindowKind is the effect of a window on automatic syncs.
 type SyncWindowKind string
 
 const (

@@ -8,7 +8,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // EnvironmentDependency records an object that an environment's workloads refer to, and that is copied for them. Its name
-// is <environment>.<type in lower case>.<name of the copy>, and it goes when the environment goes. The server writes it;
+// is <environment>.<type in lower case>.<name of the copy>, and it is deleted with the environment. The server writes it;
 // it can be read and deleted, but not created or changed.
 type EnvironmentDependency struct {
 	metav1.TypeMeta
@@ -25,7 +25,7 @@ type EnvironmentDependencyList struct {
 	Items []EnvironmentDependency
 }
 
-// EnvironmentDependencyRecord is an object that workloads refer to, where it is copied from and where to.
+// EnvironmentDependencyRecord is an object that workloads refer to, with its source and its copy.
 type EnvironmentDependencyRecord struct {
 	Environment      string
 	Type             DependencyType
@@ -55,7 +55,7 @@ const (
 	DependencyServiceAccount DependencyType = "ServiceAccount"
 )
 
-// DependencyReference says which object refers to a dependency, and where.
+// DependencyReference is an object, and its field, that refers to a dependency.
 type DependencyReference struct {
 	Kind  string
 	Name  string

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// EnvironmentStatus is what the server found out about an environment.
+// EnvironmentStatus is the observed state of an environment.
 type EnvironmentStatus struct {
 	State                   string
 	ObservedGeneration      int64
@@ -38,20 +38,21 @@ type EnvironmentStatus struct {
 	PendingRequests         []PendingEnvironmentRequest
 }
 
-// WorkloadChange is a workload in which an environment differs from what its catalog offers.
+// WorkloadChange is a workload of an environment that differs from its catalog.
 type WorkloadChange struct {
 	Kind       WorkloadKind
 	Name       string
 	ChangeType ChangeType
 }
 
-// DependencyCount counts objects of a type that are no workloads, and that a sync would change.
+// DependencyCount is the number of objects of a type other than workloads that a sync would change.
 type DependencyCount struct {
 	Type  CountedType
 	Count int32
 }
 
-// CountedType is the kind of objects beside workloads that a sync would change, or CustomResource for custom resources of every kind.
+// CountedType is the kind of objects other than workloads that a sync would change, or CustomResource for custom
+// resources of every kind.
 type CountedType string
 
 const (
@@ -104,7 +105,7 @@ type NotCopiedObject struct {
 	ServiceAccounts []string
 }
 
-// NotCopiedReason is why an object is not copied.
+// NotCopiedReason is the reason why an object is not copied.
 type NotCopiedReason string
 
 const (
@@ -122,8 +123,7 @@ type WorkloadsReady struct {
 	Total int32
 }
 
-// AutomatedBy is the user who answers for what the server does by itself, as authenticated then. It asks for that user's
-// permissions.
+// AutomatedBy is the user, as authenticated at the time, whose permissions apply to the automatic work of the server.
 type AutomatedBy struct {
 	Username string
 	UID      types.UID
@@ -153,7 +153,7 @@ type PendingEnvironmentRequest struct {
 	Resolve *ConflictResolutionSpec
 }
 
-// EnvironmentRequestType is what a request asks for.
+// EnvironmentRequestType is the type of a request.
 type EnvironmentRequestType string
 
 const (

@@ -7,8 +7,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// SyncRequest asks for an Environment to be synced, and is the answer. It is created at the subresource sync of the
-// environment and is not stored. As a dry run it only plans.
+// SyncRequest requests a sync of an Environment, and returns the result. It is created at the subresource sync of the
+// environment and is not stored. A dry run only returns the plan.
 type SyncRequest struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -16,7 +16,7 @@ type SyncRequest struct {
 	Status SyncRequestStatus
 }
 
-// SyncRequestSpec says what to sync.
+// SyncRequestSpec selects what to sync.
 type SyncRequestSpec struct {
 	Action                 SyncAction
 	ExpectedCatalogSync    string
@@ -25,7 +25,7 @@ type SyncRequestSpec struct {
 	Workloads              []WorkloadReference
 }
 
-// SyncRequestStatus is what became of a request.
+// SyncRequestStatus is the result of a request.
 type SyncRequestStatus struct {
 	RequestOutcome
 	Plan *SyncPlan
@@ -33,8 +33,8 @@ type SyncRequestStatus struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// EnvironmentDiff says what syncs of an Environment would change now. It is read at the environment's subresources diff,
-// which never shows what Secrets hold, and secretdiff, which does. It is not stored.
+// EnvironmentDiff shows what syncs of an Environment would currently change. It is read at the environment's subresources
+// diff, which never shows the content of Secrets, and secretdiff, which does. It is not stored.
 type EnvironmentDiff struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta

@@ -7,7 +7,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// GitDestination is a folder on a branch that rules mirror objects to. Its progress is in the GitDestinationStatus of
+// GitDestination is a folder on a branch to which rules mirror objects. Its progress is in the GitDestinationStatus of
 // the same name.
 type GitDestination struct {
 	metav1.TypeMeta
@@ -40,7 +40,7 @@ type GitDestinationSpec struct {
 	Suspend       bool
 }
 
-// Granularity is a way to divide changes into commits.
+// Granularity defines how changes are grouped into commits.
 type Granularity string
 
 const (
@@ -52,7 +52,7 @@ const (
 	GranularityBatch Granularity = "Batch"
 )
 
-// SecretsPolicy is what becomes of Secrets.
+// SecretsPolicy defines how Secrets are written.
 type SecretsPolicy string
 
 const (
@@ -64,7 +64,7 @@ const (
 	SecretsOmit SecretsPolicy = "Omit"
 )
 
-// PrunePolicy is what becomes of files that no object maps to.
+// PrunePolicy defines what happens to files without an object.
 type PrunePolicy string
 
 const (
@@ -74,12 +74,12 @@ const (
 	PruneNever PrunePolicy = "Never"
 )
 
-// Encryption says who can read encrypted Secrets.
+// Encryption configures who can decrypt encrypted Secrets.
 type Encryption struct {
 	AgeRecipients []string
 }
 
-// GitDestinationState is what the server found out about a destination.
+// GitDestinationState is the observed state of a destination.
 type GitDestinationState struct {
 	ObservedGeneration int64
 	Conditions         []metav1.Condition

@@ -7,8 +7,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// GitDestinationStatus records how far a GitDestination has come. It has the name of its GitDestination and goes when
-// that goes. The server writes it; it can be read and deleted, but not created or changed.
+// GitDestinationStatus records the progress of a GitDestination. It has the name of its GitDestination and is deleted
+// with it. The server writes it; it can be read and deleted, but not created or changed.
 type GitDestinationStatus struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -24,8 +24,8 @@ type GitDestinationStatusList struct {
 	Items []GitDestinationStatus
 }
 
-// GitDestinationRecord is how far a destination has come. Counts that only ever rise start again at 0 when the
-// record is deleted.
+// GitDestinationRecord is the progress of a destination. Counters that only increase restart at 0 if the record is
+// deleted.
 type GitDestinationRecord struct {
 	State             string
 	Branch            string
@@ -50,7 +50,7 @@ type GitDestinationRecord struct {
 	Watches           []ResourceTypeWatch
 }
 
-// CommitSummary is a commit in short.
+// CommitSummary is the summary of a commit.
 type CommitSummary struct {
 	SHA     string
 	Time    metav1.Time
@@ -58,7 +58,7 @@ type CommitSummary struct {
 	URL     string
 }
 
-// AttributionCounts counts changes by the signal that told their author.
+// AttributionCounts counts changes by the signal that named their author.
 type AttributionCounts struct {
 	Audit         int64
 	Admission     int64
@@ -66,7 +66,7 @@ type AttributionCounts struct {
 	Unknown       int64
 }
 
-// OwnerMarker is the content of the file that says whose a folder is.
+// OwnerMarker is the content of the file that names the owner of a folder.
 type OwnerMarker struct {
 	ClusterUID string
 	Namespace  string
@@ -75,7 +75,7 @@ type OwnerMarker struct {
 	Time       metav1.Time
 }
 
-// ResourceTypeWatch is how one resource type is being watched.
+// ResourceTypeWatch is the state of the watch of one resource type.
 type ResourceTypeWatch struct {
 	ResourceType
 	State        WatchState
@@ -84,7 +84,7 @@ type ResourceTypeWatch struct {
 	LastListTime *metav1.Time
 }
 
-// WatchState is how far the watch of a resource type has come.
+// WatchState is the state of the watch of a resource type.
 type WatchState string
 
 const (

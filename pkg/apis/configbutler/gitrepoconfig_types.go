@@ -7,8 +7,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// GitRepoConfig is a Git repository that the cluster may be mirrored to: where it is, how to reach it, which branches
-// may be written, and what commits look like.
+// GitRepoConfig is a Git repository to which the cluster may be mirrored: its URL and credentials, the branches that may
+// be written, and the form of commits.
 type GitRepoConfig struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -36,13 +36,14 @@ type GitRepoConfigSpec struct {
 	AccessPolicy    *AccessPolicy
 }
 
-// PushPolicy bounds a push. A branch that has been quiet is pushed at once; the bounds hold while changes keep coming.
+// PushPolicy bounds a push. Changes of a quiet branch are pushed immediately; the bounds apply while further changes
+// arrive.
 type PushPolicy struct {
 	Interval   *metav1.Duration
 	MaxCommits *int32
 }
 
-// CommitPolicy says what commits look like.
+// CommitPolicy configures the form of commits.
 type CommitPolicy struct {
 	AuthorTemplate  string
 	Committer       *CommitIdentity
@@ -50,13 +51,13 @@ type CommitPolicy struct {
 	Signing         *CommitSigning
 }
 
-// CommitIdentity is a name and an address as Git writes them.
+// CommitIdentity is a name and an email address in a commit.
 type CommitIdentity struct {
 	Name  string
 	Email string
 }
 
-// CommitSigning says how commits are signed.
+// CommitSigning configures how commits are signed.
 type CommitSigning struct {
 	SecretRef SecretReference
 	Format    SigningFormat
@@ -72,7 +73,7 @@ const (
 	SigningFormatOpenPGP SigningFormat = "OpenPGP"
 )
 
-// GitRepoConfigStatus is what the server found out about a repository.
+// GitRepoConfigStatus is the observed state of a repository.
 type GitRepoConfigStatus struct {
 	ObservedGeneration int64
 	Conditions         []metav1.Condition

@@ -7,7 +7,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// MirrorSync asks for a GitDestination to be compared with the cluster now, and is the answer.
+// MirrorSync requests the comparison of a GitDestination with the cluster, and returns the result. It is created at the
+// subresource sync of the destination and is not stored.
 type MirrorSync struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -15,20 +16,20 @@ type MirrorSync struct {
 	Status MirrorSyncStatus
 }
 
-// MirrorSyncSpec says what to compare.
+// MirrorSyncSpec selects what to compare.
 type MirrorSyncSpec struct {
 	Types []string
 	Full  bool
 }
 
-// MirrorSyncStatus is what became of a request.
+// MirrorSyncStatus is the result of a request.
 type MirrorSyncStatus struct {
 	Accepted bool
 	Message  string
 	Found    *SyncProgress
 }
 
-// PendingSync is a request to compare a destination now that has not been carried out yet.
+// PendingSync is a request to compare a destination that has not been carried out yet.
 type PendingSync struct {
 	ID    string
 	Time  metav1.Time
@@ -36,7 +37,7 @@ type PendingSync struct {
 	Full  bool
 }
 
-// SyncProgress is how far a request to compare a destination has come.
+// SyncProgress is the progress of a request to compare a destination.
 type SyncProgress struct {
 	ID             string
 	Time           metav1.Time

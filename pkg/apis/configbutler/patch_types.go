@@ -12,7 +12,7 @@ type Patch struct {
 	Patch  string
 }
 
-// PatchTarget selects objects. All that is given must match.
+// PatchTarget selects objects. All given fields must match.
 type PatchTarget struct {
 	Group         *string
 	Kind          string
@@ -20,7 +20,7 @@ type PatchTarget struct {
 	LabelSelector *metav1.LabelSelector
 }
 
-// PatchType is a way to write a patch.
+// PatchType is the format of a patch.
 type PatchType string
 
 const (

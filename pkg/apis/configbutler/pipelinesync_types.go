@@ -7,8 +7,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// PipelineSync asks for what a SyncPipeline selects to be listed and sent now, and is the answer. It is created at the
-// subresource sync of the pipeline and is not stored.
+// PipelineSync requests that the objects that a SyncPipeline selects are listed and sent, and returns the result. It is
+// created at the subresource sync of the pipeline and is not stored.
 type PipelineSync struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -16,13 +16,13 @@ type PipelineSync struct {
 	Status PipelineSyncStatus
 }
 
-// PipelineSyncSpec says what is sent.
+// PipelineSyncSpec selects what is sent.
 type PipelineSyncSpec struct {
 	Scope PipelineScope
 	Full  bool
 }
 
-// PipelineSyncStatus is what became of a request.
+// PipelineSyncStatus is the result of a request.
 type PipelineSyncStatus struct {
 	Accepted bool
 	ID       string

@@ -10,36 +10,36 @@ type SecretReference struct {
 	Name string
 }
 
-// ObjectReference names an object, in the referring object's namespace unless it says another one.
+// ObjectReference names an object, by default in the namespace of the referring object.
 type ObjectReference struct {
 	Name      string
 	Namespace string
 }
 
-// NamespacedObjectReference names an object and its namespace, for kinds that have no namespace themselves.
+// NamespacedObjectReference names an object and its namespace, for cluster-scoped kinds.
 type NamespacedObjectReference struct {
 	Namespace string
 	Name      string
 }
 
-// AccessPolicy says which objects may refer to the one that carries it.
+// AccessPolicy selects the objects that may refer to the object with this policy.
 type AccessPolicy struct {
 	NamespacedRules   NamespacedRules
 	AllowClusterRules bool
 }
 
-// CatalogAccessPolicy says which environments may refer to the AppCatalog that carries it.
+// CatalogAccessPolicy selects the environments that may refer to the AppCatalog with this policy.
 type CatalogAccessPolicy struct {
 	NamespacedRules NamespacedRules
 }
 
-// NamespacedRules says from which namespaces an object may be referred to.
+// NamespacedRules selects the namespaces from which an object may be referred to.
 type NamespacedRules struct {
 	Mode              AccessMode
 	NamespaceSelector *metav1.LabelSelector
 }
 
-// AccessMode is a way to choose the namespaces that may refer to an object.
+// AccessMode selects the namespaces that may refer to an object.
 type AccessMode string
 
 const (
@@ -51,7 +51,7 @@ const (
 	AccessModeFromSelector AccessMode = "FromSelector"
 )
 
-// IgnoreRule names fields that are left out wherever its target matches. It names fields, managers, or both;
+// IgnoreRule names fields that are left out of the objects that its target matches. It names fields, managers, or both;
 // both together mean the named fields only while one of the named managers owns them.
 type IgnoreRule struct {
 	Target   IgnoreTarget
@@ -59,14 +59,14 @@ type IgnoreRule struct {
 	Managers []string
 }
 
-// IgnoreTarget selects objects by what they are and what they are called.
+// IgnoreTarget selects objects by group, kind and name.
 type IgnoreTarget struct {
 	Group *string
 	Kind  string
 	Name  string
 }
 
-// ResourceType is a type of objects, as discovery names it.
+// ResourceType is a resource type, as named by discovery.
 type ResourceType struct {
 	Group    string
 	Version  string

@@ -10,9 +10,9 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// SyncPipeline tells other systems what the cluster can do and what runs in it: which CustomResourceDefinitions there are,
-// and which objects of the types chosen, by name, labels and annotations. It sends what has been added, changed or removed,
-// and never what objects hold.
+// SyncPipeline sends to other systems which CustomResourceDefinitions the cluster has, and which objects of the selected
+// types, by name, labels and annotations. It sends what has been added, changed or removed, and never the content of
+// objects.
 type SyncPipeline struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -29,7 +29,7 @@ type SyncPipelineList struct {
 	Items []SyncPipeline
 }
 
-// SyncPipelineSpec says what is sent, to whom and when. Definitions, instances or both are enabled.
+// SyncPipelineSpec defines what is sent, to which sinks and when. Definitions, instances or both are enabled.
 type SyncPipelineSpec struct {
 	CustomResourceDefinitions DefinitionSource
 	Instances                 InstanceSource
@@ -42,21 +42,21 @@ type SyncPipelineSpec struct {
 	Suspend                   bool
 }
 
-// DefinitionSource chooses CustomResourceDefinitions.
+// DefinitionSource selects CustomResourceDefinitions.
 type DefinitionSource struct {
 	Enabled *bool
 	Include []string
 	Exclude []string
 }
 
-// InstanceSource chooses types of objects.
+// InstanceSource selects types of objects.
 type InstanceSource struct {
 	Enabled   *bool
 	Resources []string
 	Exclude   []string
 }
 
-// PipelineMode is a way to notice changes.
+// PipelineMode is the way to detect changes.
 type PipelineMode string
 
 const (
@@ -66,13 +66,13 @@ const (
 	PipelineModePoll PipelineMode = "Poll"
 )
 
-// PipelineBatch bounds what travels together.
+// PipelineBatch bounds the batches.
 type PipelineBatch struct {
 	MaxItems *int32
 	MaxWait  *metav1.Duration
 }
 
-// PipelineSink is somebody who is told. It has either http or job.
+// PipelineSink is a receiver. It has either http or job.
 type PipelineSink struct {
 	Name  string
 	HTTP  *HTTPSink
@@ -80,7 +80,7 @@ type PipelineSink struct {
 	Retry PipelineRetry
 }
 
-// HTTPSink is a server that is told.
+// HTTPSink is a server that receives batches.
 type HTTPSink struct {
 	URL        string
 	Format     PipelineFormat
@@ -90,7 +90,7 @@ type HTTPSink struct {
 	Timeout    *metav1.Duration
 }
 
-// PipelineFormat is what a server understands.
+// PipelineFormat is the API of a server.
 type PipelineFormat string
 
 const (
@@ -102,8 +102,8 @@ const (
 	PipelineFormatCloudEvents PipelineFormat = "CloudEvents"
 )
 
-// JobSink starts a Job for each batch. The batch is the file /etc/slipstream/batch/batch.json in each container, whose path
-// is in the environment variable SLIPSTREAM_BATCH.
+// JobSink creates a Job for each batch. The batch is the file /etc/slipstream/batch/batch.json in each container, whose
+// path is in the environment variable SLIPSTREAM_BATCH.
 type JobSink struct {
 	Namespace          string
 	ServiceAccountName string
@@ -111,7 +111,7 @@ type JobSink struct {
 	ConcurrencyPolicy  PipelineConcurrencyPolicy
 }
 
-// PipelineConcurrencyPolicy says whether Jobs of one sink may run at the same time.
+// PipelineConcurrencyPolicy selects whether Jobs of one sink may run concurrently.
 type PipelineConcurrencyPolicy string
 
 const (
@@ -121,7 +121,7 @@ const (
 	PipelineConcurrencyAllow PipelineConcurrencyPolicy = "Allow"
 )
 
-// PipelineRetry says how often and when a batch that failed is sent again.
+// PipelineRetry configures how often and when a failed batch is sent again.
 type PipelineRetry struct {
 	MaxAttempts *int32
 	Backoff     *metav1.Duration

@@ -5,7 +5,7 @@ package configbutler
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// SyncPipelineStatus is what the server found out about a pipeline.
+// SyncPipelineStatus is the observed state of a pipeline.
 type SyncPipelineStatus struct {
 	ObservedGeneration int64
 	Conditions         []metav1.Condition
@@ -21,7 +21,7 @@ type SyncPipelineStatus struct {
 	LastError          string
 }
 
-// PipelineRun is a listing of everything, and the sending of what it found.
+// PipelineRun is a run that lists all objects and sends the results.
 type PipelineRun struct {
 	ID         string
 	Actor      string
@@ -35,7 +35,7 @@ type PipelineRun struct {
 	Sinks      []PipelineRunSink
 }
 
-// PipelineScope is what a run is about.
+// PipelineScope selects the objects of a run.
 type PipelineScope string
 
 const (
@@ -47,7 +47,7 @@ const (
 	PipelineScopeInstances PipelineScope = "Instances"
 )
 
-// PipelineRunPhase is how far a run has come.
+// PipelineRunPhase is the phase of a run.
 type PipelineRunPhase string
 
 const (
@@ -59,7 +59,7 @@ const (
 	PipelineRunFinished PipelineRunPhase = "Finished"
 )
 
-// PipelineRunSink is how far a run has come with one sink.
+// PipelineRunSink is the progress of a run for one sink.
 type PipelineRunSink struct {
 	Name     string
 	Total    int64
@@ -77,7 +77,7 @@ type PendingPipelineRequest struct {
 	Full  bool
 }
 
-// PipelineSinkStatus is what the server found out about a sink.
+// PipelineSinkStatus is the observed state of a sink.
 type PipelineSinkStatus struct {
 	Name              string
 	Pending           int64

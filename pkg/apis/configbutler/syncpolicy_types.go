@@ -7,8 +7,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// SyncPolicy holds the settings that all catalogs and environments share. There is one, called default; without it every
-// setting has its default.
+// SyncPolicy holds the settings that all catalogs and environments share. There is one, called default; without it, all
+// settings have their defaults.
 type SyncPolicy struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -25,7 +25,7 @@ type SyncPolicyList struct {
 	Items []SyncPolicy
 }
 
-// SyncPolicyName is the name of the one SyncPolicy.
+// SyncPolicyName is the name of the only SyncPolicy.
 const SyncPolicyName = "default"
 
 // SyncPolicySpec holds the settings.
@@ -39,7 +39,7 @@ type SyncPolicySpec struct {
 	TrackingMarks     []string
 }
 
-// SuspendedWork stops work of whole kinds at once.
+// SuspendedWork stops work of whole kinds.
 type SuspendedWork struct {
 	EnvironmentAutoSync bool
 	DependencyAutoSync  bool
@@ -47,14 +47,14 @@ type SuspendedWork struct {
 	Pipelines           bool
 }
 
-// RetryPolicy says how often and when what failed is tried again.
+// RetryPolicy configures how often and when failed work is retried.
 type RetryPolicy struct {
 	MaxAttempts *int32
 	Backoff     *metav1.Duration
 	MaxBackoff  *metav1.Duration
 }
 
-// Retention says how long records are kept. Those that somebody or something still works on are kept in any case.
+// Retention configures how long records are kept. Records with unfinished work are always kept.
 type Retention struct {
 	Days           *int32
 	KeepPerSubject *int32
@@ -62,13 +62,13 @@ type Retention struct {
 	Archive        *Archive
 }
 
-// Archive says where records are written before they go.
+// Archive configures where records are written before they are removed.
 type Archive struct {
 	Type           ArchiveType
 	DestinationRef *NamespacedObjectReference
 }
 
-// ArchiveType is a place to write records to.
+// ArchiveType is the type of an archive.
 type ArchiveType string
 
 const (
@@ -78,7 +78,7 @@ const (
 	ArchiveGitDestination ArchiveType = "GitDestination"
 )
 
-// SyncPolicyStatus is what the server found out about all catalogs and environments.
+// SyncPolicyStatus is the observed state of all catalogs and environments.
 type SyncPolicyStatus struct {
 	ObservedGeneration int64
 	Conditions         []metav1.Condition

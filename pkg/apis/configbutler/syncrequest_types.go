@@ -7,8 +7,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// CatalogSync asks for the source of an AppCatalog to be read anew and compared with it now, and is the answer. It is
-// created at the subresource sync of the catalog and is not stored.
+// CatalogSync requests that the source of an AppCatalog is read again and compared with the catalog, and returns the
+// result. It is created at the subresource sync of the catalog and is not stored.
 type CatalogSync struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -17,8 +17,8 @@ type CatalogSync struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// Rollback asks for what was there at an earlier revision, and is the answer. It is created at the subresource rollback of
-// an AppCatalog or Environment and is not stored.
+// Rollback requests the content of an earlier revision, and returns the result. It is created at the subresource rollback
+// of an AppCatalog or Environment and is not stored.
 type Rollback struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -26,15 +26,15 @@ type Rollback struct {
 	Status RequestOutcome
 }
 
-// RollbackSpec says how far to go back.
+// RollbackSpec is the revision to return to.
 type RollbackSpec struct {
 	Revision int64
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// Dismissal puts a prompt or a notice aside, and is the answer. Nothing is undone and nothing is synced. It is created at
-// the subresource dismiss of a SyncStatus or Environment and is not stored.
+// Dismissal dismisses a prompt or a notice, and returns the result. Nothing is undone and nothing is synced. It is
+// created at the subresource dismiss of a SyncStatus or Environment and is not stored.
 type Dismissal struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -43,15 +43,15 @@ type Dismissal struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// Retry asks for what failed to be tried again, and is the answer. It is created at the subresource retry of a SyncStatus
-// and is not stored.
+// Retry requests that failed work is retried, and returns the result. It is created at the subresource retry of a
+// SyncStatus and is not stored.
 type Retry struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
 	Status RequestOutcome
 }
 
-// RequestOutcome is what became of a request.
+// RequestOutcome is the result of a request.
 type RequestOutcome struct {
 	Accepted     bool
 	Message      string

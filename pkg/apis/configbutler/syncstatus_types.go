@@ -10,9 +10,9 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// SyncStatus records one change of a catalog, one run of an environment's sync, or one change of what an environment
-// depends on: what changed, by whom, and what became of it. It outlives its subject, until its retention ends. The server
-// writes it; it can be read and deleted, but not created or changed.
+// SyncStatus records one change of a catalog, one run of an environment's sync, or one change of an environment's
+// dependencies: what changed, by whom, and the result. It is kept after its subject is deleted, until its retention ends.
+// The server writes it; it can be read and deleted, but not created or changed.
 type SyncStatus struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -29,14 +29,14 @@ type SyncStatusList struct {
 	Items []SyncStatus
 }
 
-// SyncStatusSpec says what a record is about.
+// SyncStatusSpec identifies the subject of a record.
 type SyncStatusSpec struct {
 	Type    SyncType
 	Subject SyncSubject
 	Batch   string
 }
 
-// SyncType is what a record is about.
+// SyncType is the type of a record.
 type SyncType string
 
 const (
@@ -48,14 +48,14 @@ const (
 	SyncTypeDependency SyncType = "Dependency"
 )
 
-// SyncSubject names what a record is about, in the record's namespace.
+// SyncSubject names the subject of a record, in the record's namespace.
 type SyncSubject struct {
 	Kind SubjectKind
 	Name string
 	UID  types.UID
 }
 
-// SubjectKind is a kind of objects that records are about.
+// SubjectKind is the kind of the subject of a record.
 type SubjectKind string
 
 const (
@@ -92,7 +92,7 @@ type SyncRecord struct {
 	Warnings          []string
 }
 
-// SyncState is how far a record has come.
+// SyncState is the progress of a record.
 type SyncState string
 
 const (
@@ -120,7 +120,7 @@ const (
 	SyncStateSuperseded SyncState = "Superseded"
 )
 
-// SyncAction is what a run of an environment's sync does.
+// SyncAction is the action of an environment's run.
 type SyncAction string
 
 const (
@@ -132,7 +132,7 @@ const (
 	SyncActionAll SyncAction = "All"
 )
 
-// SourceAuthor is someone who changed the source, and how that is known.
+// SourceAuthor is the author of changes in the source, and the signal that named the author.
 type SourceAuthor struct {
 	Username       string
 	Name           string
@@ -143,7 +143,7 @@ type SourceAuthor struct {
 	Workloads      int32
 }
 
-// AttributionSignal is what told who made a change.
+// AttributionSignal is the source of information about the author of a change.
 type AttributionSignal string
 
 const (
@@ -157,13 +157,13 @@ const (
 	SignalUnknown AttributionSignal = "Unknown"
 )
 
-// MirroredCommit is a commit that holds a change of the source.
+// MirroredCommit is a commit that contains a change of the source.
 type MirroredCommit struct {
 	CommitSummary
 	DestinationRef NamespacedObjectReference
 }
 
-// ResourceSummary says that an object changed.
+// ResourceSummary is a changed object.
 type ResourceSummary struct {
 	Type       string
 	Namespace  string
@@ -171,7 +171,7 @@ type ResourceSummary struct {
 	ChangeType ChangeType
 }
 
-// ObjectFailure says why an object could not be dealt with.
+// ObjectFailure is the failure of an object.
 type ObjectFailure struct {
 	Type      string
 	Namespace string
@@ -180,7 +180,7 @@ type ObjectFailure struct {
 	Message   string
 }
 
-// ChangeType is how an object, or a field of it, changed.
+// ChangeType is the type of a change of an object, or of a field.
 type ChangeType string
 
 const (
@@ -198,7 +198,7 @@ type Progress struct {
 	Total int32
 }
 
-// SyncError says what went wrong.
+// SyncError is an error.
 type SyncError struct {
 	Reason  string
 	Message string

@@ -7,7 +7,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// WatchRule selects objects of its own namespace that are mirrored to a GitDestination.
+// WatchRule selects objects in its own namespace to mirror to a GitDestination.
 type WatchRule struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -24,7 +24,7 @@ type WatchRuleList struct {
 	Items []WatchRule
 }
 
-// WatchRuleSpec says what is mirrored where.
+// WatchRuleSpec selects the objects and their destination.
 type WatchRuleSpec struct {
 	DestinationRef ObjectReference
 	ObjectSelector *metav1.LabelSelector
@@ -54,7 +54,7 @@ const (
 	OperationDelete Operation = "DELETE"
 )
 
-// WatchRuleStatus is what the server found out about a rule.
+// WatchRuleStatus is the observed state of a rule.
 type WatchRuleStatus struct {
 	ObservedGeneration   int64
 	Conditions           []metav1.Condition
@@ -64,8 +64,8 @@ type WatchRuleStatus struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ClusterWatchRule selects cluster-scoped objects, and objects of many namespaces, that are mirrored to a
-// GitDestination. The accessPolicies of the destination and of its GitRepoConfig must allow cluster rules.
+// ClusterWatchRule selects cluster-scoped objects, and objects of many namespaces, to mirror to a GitDestination. The
+// accessPolicies of the destination and of its GitRepoConfig must allow cluster rules.
 type ClusterWatchRule struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -82,7 +82,7 @@ type ClusterWatchRuleList struct {
 	Items []ClusterWatchRule
 }
 
-// ClusterWatchRuleSpec says what is mirrored where.
+// ClusterWatchRuleSpec selects the objects and their destination.
 type ClusterWatchRuleSpec struct {
 	DestinationRef NamespacedObjectReference
 	Rules          []ClusterResourceRule
@@ -95,7 +95,7 @@ type ClusterResourceRule struct {
 	NamespaceSelector *metav1.LabelSelector
 }
 
-// ResourceScope says whether objects live in namespaces.
+// ResourceScope selects cluster-scoped or namespaced objects.
 type ResourceScope string
 
 const (

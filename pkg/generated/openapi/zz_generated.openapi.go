@@ -217,19 +217,19 @@ func schema_pkg_apis_configbutler_v1alpha1_AccessPolicy(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AccessPolicy says which objects may refer to the one that carries it.",
+				Description: "AccessPolicy selects the objects that may refer to the object with this policy.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"namespacedRules": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespacedRules decides about objects that live in a namespace.",
+							Description: "namespacedRules selects namespaced objects.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.NamespacedRules{}.OpenAPIModelName()),
 						},
 					},
 					"allowClusterRules": {
 						SchemaProps: spec.SchemaProps{
-							Description: "allowClusterRules admits cluster-scoped objects: ClusterWatchRules, and the SyncPolicy with its archive. Defaults to false.",
+							Description: "allowClusterRules allows cluster-scoped objects: ClusterWatchRules, and the SyncPolicy with its archive. Defaults to false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -246,12 +246,12 @@ func schema_pkg_apis_configbutler_v1alpha1_Adaptation(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Adaptation says what is changed in copies so that they do not act on production.",
+				Description: "Adaptation configures changes to copies so that they do not act on production.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"replicas": {
 						SchemaProps: spec.SchemaProps{
-							Description: "replicas of Deployments, StatefulSets and ReplicaSets. One: at most one, so that none stays none. AsSource: as many as the catalog offers. Defaults to One.\n\nPossible enum values:\n - `\"AsSource\"` is as many as the catalog offers.\n - `\"One\"` is at most one.",
+							Description: "replicas of Deployments, StatefulSets and ReplicaSets. One: at most one; zero stays zero. AsSource: as in the catalog. Defaults to One.\n\nPossible enum values:\n - `\"AsSource\"` keeps the number of replicas in the catalog.\n - `\"One\"` sets at most one replica.",
 							Default:     v1alpha1.ReplicasOne,
 							Type:        []string{"string"},
 							Format:      "",
@@ -260,7 +260,7 @@ func schema_pkg_apis_configbutler_v1alpha1_Adaptation(ref common.ReferenceCallba
 					},
 					"cronJobs": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cronJobs says whether CronJobs run. Suspend: they do not. AsSource: as the catalog offers. Defaults to Suspend.\n\nPossible enum values:\n - `\"AsSource\"` leaves them as the catalog offers them.\n - `\"Suspend\"` suspends them.",
+							Description: "cronJobs selects whether CronJobs run. Suspend: they are suspended. AsSource: as in the catalog. Defaults to Suspend.\n\nPossible enum values:\n - `\"AsSource\"` keeps them as in the catalog.\n - `\"Suspend\"` suspends them.",
 							Default:     v1alpha1.CronJobsSuspend,
 							Type:        []string{"string"},
 							Format:      "",
@@ -269,7 +269,7 @@ func schema_pkg_apis_configbutler_v1alpha1_Adaptation(ref common.ReferenceCallba
 					},
 					"loadBalancers": {
 						SchemaProps: spec.SchemaProps{
-							Description: "loadBalancers says what becomes of Services of the type LoadBalancer. ClusterIP: they are reached from within the cluster only. AsSource: they stay what they are. Defaults to ClusterIP.\n\nPossible enum values:\n - `\"AsSource\"` leaves them what they are.\n - `\"ClusterIP\"` makes them Services of the type ClusterIP.",
+							Description: "loadBalancers selects the type of copied Services of type LoadBalancer. ClusterIP: they are reachable only within the cluster. AsSource: they stay of type LoadBalancer. Defaults to ClusterIP.\n\nPossible enum values:\n - `\"AsSource\"` keeps their type.\n - `\"ClusterIP\"` changes them to type ClusterIP.",
 							Default:     v1alpha1.LoadBalancersClusterIP,
 							Type:        []string{"string"},
 							Format:      "",
@@ -278,7 +278,7 @@ func schema_pkg_apis_configbutler_v1alpha1_Adaptation(ref common.ReferenceCallba
 					},
 					"ingressHosts": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ingressHosts says what becomes of the hosts of Ingresses, and of HTTPRoutes, GRPCRoutes and Gateways of the Gateway API.",
+							Description: "ingressHosts configures the hosts of Ingresses, and of HTTPRoutes, GRPCRoutes and Gateways of the Gateway API.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.IngressHosts{}.OpenAPIModelName()),
 						},
@@ -295,7 +295,7 @@ func schema_pkg_apis_configbutler_v1alpha1_AppCatalog(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AppCatalog follows workloads in one namespace, the source, and offers them to environments, revision by revision. Its content is in CatalogWorkloads, what changed and when in SyncStatuses.",
+				Description: "AppCatalog follows workloads in one namespace, the source, and offers them to environments in numbered revisions. Its content is in CatalogWorkloads, its changes are recorded in SyncStatuses.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -314,21 +314,21 @@ func schema_pkg_apis_configbutler_v1alpha1_AppCatalog(ref common.ReferenceCallba
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is standard object metadata. The name has at most 63 characters and no dots, because the names and the labels of records are made of it.",
+							Description: "metadata is standard object metadata. The name has at most 63 characters and no dots, because the names and labels of records contain it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what the user wants.",
+							Description: "spec is the desired state.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.AppCatalogSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what the server found. Only the server writes it.",
+							Description: "status is the observed state. Only the server writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.AppCatalogStatus{}.OpenAPIModelName()),
 						},
@@ -396,12 +396,12 @@ func schema_pkg_apis_configbutler_v1alpha1_AppCatalogSpec(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AppCatalogSpec says which workloads a catalog follows and how it offers them. It names workloads, a selector, or both.",
+				Description: "AppCatalogSpec selects the workloads that a catalog follows, by name, by a selector, or both, and configures how it offers them.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"sourceNamespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "sourceNamespace is the namespace whose workloads are followed, such as production. It cannot be changed: revisions and records are about one source.",
+							Description: "sourceNamespace is the namespace whose workloads are followed, such as production. It is immutable: revisions and records refer to one source.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -418,7 +418,7 @@ func schema_pkg_apis_configbutler_v1alpha1_AppCatalogSpec(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "workloads are followed by kind and name, also while the source does not have them. At most 1000.",
+							Description: "workloads are followed by kind and name, even if the source does not have them yet. At most 1000.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -431,7 +431,7 @@ func schema_pkg_apis_configbutler_v1alpha1_AppCatalogSpec(ref common.ReferenceCa
 					},
 					"workloadSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "workloadSelector matches the labels of further workloads in the source. An empty selector ({}) matches all of them. A workload that another object controls, such as the ReplicaSet of a Deployment, is never selected. One that has been selected stays in the catalog, marked as missing, when it is deleted or loses its labels.",
+							Description: "workloadSelector matches the labels of further workloads in the source. An empty selector ({}) matches all of them. A workload that another object controls, such as the ReplicaSet of a Deployment, is never selected. A selected workload stays in the catalog, marked as missing, if it is deleted or loses its labels.",
 							Ref:         ref(v1.LabelSelector{}.OpenAPIModelName()),
 						},
 					},
@@ -442,7 +442,7 @@ func schema_pkg_apis_configbutler_v1alpha1_AppCatalogSpec(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "patches are laid over what the source holds, one after another in the order of the list. At most 100.",
+							Description: "patches are applied to the workloads of the source, in the order of the list. At most 100.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -460,7 +460,7 @@ func schema_pkg_apis_configbutler_v1alpha1_AppCatalogSpec(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "ignore names fields that never count as a change and are not offered. A list that is given replaces the default, which is /spec/replicas of every workload; an empty list lets every field count. At most 100 rules, which name at most 1000 fields and managers in all.",
+							Description: "ignore names fields that do not count as a change and are not offered. A given list replaces the default, which is /spec/replicas of every workload; with an empty list, every field counts. At most 100 rules, with at most 1000 fields and managers in total.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -473,27 +473,27 @@ func schema_pkg_apis_configbutler_v1alpha1_AppCatalogSpec(ref common.ReferenceCa
 					},
 					"pauseUntil": {
 						SchemaProps: spec.SchemaProps{
-							Description: "pauseUntil keeps the catalog as it is until that time. Then one record says what the source has changed meanwhile, and another one what editors have. Only a rollback does not wait. A time that has passed means no pause.",
+							Description: "pauseUntil pauses the catalog until that time. Afterwards, one record lists the changes of the source meanwhile, and another one those of editors. A rollback is not paused. A time in the past means no pause.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"previewOnly": {
 						SchemaProps: spec.SchemaProps{
-							Description: "previewOnly records changes of the source without taking them over. Whoever ends it has the catalog show more. Defaults to false.",
+							Description: "previewOnly records changes of the source without adopting them. Setting it back to false makes the catalog offer more, so the user who does is recorded as editor. Defaults to false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"pinnedRevision": {
 						SchemaProps: spec.SchemaProps{
-							Description: "pinnedRevision keeps the catalog at what it was at a revision listed in status.history. What it held then is offered as a new revision. While it is set, changes of the source wait; when it is taken away, one record says what changed meanwhile. The subresource rollback sets it.",
+							Description: "pinnedRevision keeps the catalog at the content of a revision in status.history, which is offered as a new revision. While it is set, changes of the source wait; when it is removed, one record lists the changes meanwhile. The subresource rollback sets it.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"historyLimit": {
 						SchemaProps: spec.SchemaProps{
-							Description: "historyLimit is how many revisions can be gone back to, 1 to 100. Defaults to 10.",
+							Description: "historyLimit is the number of revisions that a rollback can return to, 1 to 100. Defaults to 10.",
 							Default:     10,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -501,7 +501,7 @@ func schema_pkg_apis_configbutler_v1alpha1_AppCatalogSpec(ref common.ReferenceCa
 					},
 					"secrets": {
 						SchemaProps: spec.SchemaProps{
-							Description: "secrets says whose permission to read Secrets counts when they are copied from the source to an environment. Requester: that of whoever asks for the environment's sync, or has turned on its automatic one. Shared: the permission of the catalog's editor, who with it lets every environment of the catalog have them while having it. Defaults to Requester.\n\nPossible enum values:\n - `\"Requester\"` asks for the permission of whoever wants an environment to be synced.\n - `\"Shared\"` lets the permission of the catalog's editor do for all environments, as long as the editor has it.",
+							Description: "secrets selects whose permission to read Secrets is required to copy them from the source to an environment. Requester: the permission of the user who requests the environment's sync or has enabled its automatic sync. Shared: the permission of the catalog's editor, for as long as the editor has it, which gives the Secrets to every environment of the catalog. Defaults to Requester.\n\nPossible enum values:\n - `\"Requester\"` requires the permission of the user who requests an environment's sync.\n - `\"Shared\"` requires the permission of the catalog's editor, for all environments.",
 							Default:     v1alpha1.CatalogSecretsRequester,
 							Type:        []string{"string"},
 							Format:      "",
@@ -510,7 +510,7 @@ func schema_pkg_apis_configbutler_v1alpha1_AppCatalogSpec(ref common.ReferenceCa
 					},
 					"accessPolicy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "accessPolicy says which namespaces' environments may use the catalog. Defaults to those of this namespace.",
+							Description: "accessPolicy selects the namespaces whose environments may use the catalog. Defaults to this namespace.",
 							Ref:         ref(v1alpha1.CatalogAccessPolicy{}.OpenAPIModelName()),
 						},
 					},
@@ -527,12 +527,12 @@ func schema_pkg_apis_configbutler_v1alpha1_AppCatalogStatus(ref common.Reference
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AppCatalogStatus is what the server found out about a catalog.",
+				Description: "AppCatalogStatus is the observed state of a catalog.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observedGeneration is the metadata.generation that this status is about.",
+							Description: "observedGeneration is the metadata.generation that this status reflects.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -549,7 +549,7 @@ func schema_pkg_apis_configbutler_v1alpha1_AppCatalogStatus(ref common.Reference
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions: Ready says whether the catalog offers what its spec wants; SourceReachable, whether the source can be read; WorkloadsMissing, that the source lacks workloads of the catalog; Paused, that changes of the source wait.",
+							Description: "conditions: Ready reports whether the catalog offers what its spec selects; SourceReachable, whether the source can be read; WorkloadsMissing, that the source lacks workloads of the catalog; Paused, that changes of the source wait.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -562,14 +562,14 @@ func schema_pkg_apis_configbutler_v1alpha1_AppCatalogStatus(ref common.Reference
 					},
 					"revision": {
 						SchemaProps: spec.SchemaProps{
-							Description: "revision counts what the catalog has offered. It only ever rises, also when a rollback offers again what was there before. 0 means that nothing has been offered yet.",
+							Description: "revision is the number of the latest offered revision. It only increases, even if a rollback offers earlier content again. 0 means that nothing has been offered yet.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"lastSyncedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastSyncedAt is when the revision was made.",
+							Description: "lastSyncedAt is when the revision was created.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -591,7 +591,7 @@ func schema_pkg_apis_configbutler_v1alpha1_AppCatalogStatus(ref common.Reference
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "workloads are those of the revision.",
+							Description: "workloads are the workloads of the revision.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -612,7 +612,7 @@ func schema_pkg_apis_configbutler_v1alpha1_AppCatalogStatus(ref common.Reference
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "history are the revisions that can be gone back to, the newest first.",
+							Description: "history lists the revisions that a rollback can return to, the newest first.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -625,7 +625,7 @@ func schema_pkg_apis_configbutler_v1alpha1_AppCatalogStatus(ref common.Reference
 					},
 					"editedBy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "editedBy is the user who last had the catalog show more, as whoever creates it does. Nothing is taken over from the source any more when that user may no longer read what the catalog shows; whoever has it show more takes their place. The same user consents to what environments copy: they copy no Secret that the catalog shares, no ConfigMap and no Service any more that this user may no longer read. Absent when the user is not known: then no permissions are asked for, and no Secrets are shared.",
+							Description: "editedBy is the user who created the catalog or last made it offer more. If that user may no longer read what the catalog offers, nothing more is adopted from the source, until another user makes the catalog offer more. That user's permissions also apply to copies: environments no longer copy a Secret that the catalog shares, a ConfigMap or a Service that this user may no longer read. Absent if the user is not known: then no permissions are checked, and no Secrets are shared.",
 							Ref:         ref(v1alpha1.AutomatedBy{}.OpenAPIModelName()),
 						},
 					},
@@ -639,7 +639,7 @@ func schema_pkg_apis_configbutler_v1alpha1_AppCatalogStatus(ref common.Reference
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "pendingEdits are changes of the spec that the catalog does not show yet, and who made them.",
+							Description: "pendingEdits are changes of the spec that the catalog has not adopted yet, and their authors.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -660,7 +660,7 @@ func schema_pkg_apis_configbutler_v1alpha1_AppCatalogStatus(ref common.Reference
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "pendingSyncs are the requests, made at the subresource sync, that have not been carried out yet.",
+							Description: "pendingSyncs are requests at the subresource sync that have not been carried out yet.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -683,7 +683,7 @@ func schema_pkg_apis_configbutler_v1alpha1_Archive(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Archive says where records are written before they go.",
+				Description: "Archive configures where records are written before they are removed.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"type": {
@@ -697,7 +697,7 @@ func schema_pkg_apis_configbutler_v1alpha1_Archive(ref common.ReferenceCallback)
 					},
 					"destinationRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "destinationRef names the GitDestination. spec.accessPolicy.allowClusterRules has to be true there and in its GitRepoConfig. It is required when type is GitDestination and must be absent otherwise.",
+							Description: "destinationRef names the GitDestination. spec.accessPolicy.allowClusterRules must be true there and in its GitRepoConfig. It is required if type is GitDestination and must be absent otherwise.",
 							Ref:         ref(v1alpha1.NamespacedObjectReference{}.OpenAPIModelName()),
 						},
 					},
@@ -714,7 +714,7 @@ func schema_pkg_apis_configbutler_v1alpha1_AttributionCounts(ref common.Referenc
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AttributionCounts counts changes by the signal that told their author.",
+				Description: "AttributionCounts counts changes by the signal that named their author.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"audit": {
@@ -743,7 +743,7 @@ func schema_pkg_apis_configbutler_v1alpha1_AttributionCounts(ref common.Referenc
 					},
 					"unknown": {
 						SchemaProps: spec.SchemaProps{
-							Description: "unknown counts changes that nobody is known for.",
+							Description: "unknown counts changes without a known author.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -760,7 +760,7 @@ func schema_pkg_apis_configbutler_v1alpha1_AutomatedBy(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AutomatedBy is the user who answers for what the server does by itself, as authenticated then. It asks for that user's permissions.",
+				Description: "AutomatedBy is the user, as authenticated at the time, whose permissions apply to the automatic work of the server.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"username": {
@@ -773,7 +773,7 @@ func schema_pkg_apis_configbutler_v1alpha1_AutomatedBy(ref common.ReferenceCallb
 					},
 					"uid": {
 						SchemaProps: spec.SchemaProps{
-							Description: "uid of the user, where the identity provider gives one.",
+							Description: "uid of the user, if the identity provider sets one.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -799,7 +799,7 @@ func schema_pkg_apis_configbutler_v1alpha1_AutomatedBy(ref common.ReferenceCallb
 					},
 					"time": {
 						SchemaProps: spec.SchemaProps{
-							Description: "time is when the user asked for it, or changed what it does.",
+							Description: "time is when the user enabled or changed that work.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -816,12 +816,12 @@ func schema_pkg_apis_configbutler_v1alpha1_CatalogAccessPolicy(ref common.Refere
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CatalogAccessPolicy says which environments may refer to the AppCatalog that carries it.",
+				Description: "CatalogAccessPolicy selects the environments that may refer to the AppCatalog with this policy.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"namespacedRules": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespacedRules says in which namespaces they have to be.",
+							Description: "namespacedRules selects their namespaces.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.NamespacedRules{}.OpenAPIModelName()),
 						},
@@ -843,7 +843,7 @@ func schema_pkg_apis_configbutler_v1alpha1_CatalogEdit(ref common.ReferenceCallb
 				Properties: map[string]spec.Schema{
 					"generation": {
 						SchemaProps: spec.SchemaProps{
-							Description: "generation is the metadata.generation that the change has made.",
+							Description: "generation is the metadata.generation of the change.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -876,7 +876,7 @@ func schema_pkg_apis_configbutler_v1alpha1_CatalogEntry(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CatalogEntry is a workload that a catalog offers. Its content is in the CatalogWorkload of the name <catalog>.<kind in lower case>.<name>.",
+				Description: "CatalogEntry is a workload that a catalog offers. Its content is in the CatalogWorkload with the name <catalog>.<kind in lower case>.<name>.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -906,14 +906,14 @@ func schema_pkg_apis_configbutler_v1alpha1_CatalogEntry(ref common.ReferenceCall
 					},
 					"hash": {
 						SchemaProps: spec.SchemaProps{
-							Description: "hash tells versions of what is offered apart. It is equal when the content is.",
+							Description: "hash identifies the offered content. Equal content has the same hash.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"missing": {
 						SchemaProps: spec.SchemaProps{
-							Description: "missing says that the source does not have the workload. It stays in the catalog, as it was last seen, until an editor removes it.",
+							Description: "missing means that the source does not have the workload. It stays in the catalog, as it was last seen, until an editor removes it.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -929,7 +929,7 @@ func schema_pkg_apis_configbutler_v1alpha1_CatalogRevision(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CatalogRevision is a revision that a catalog, or an environment that is built from it, can go back to.",
+				Description: "CatalogRevision is a revision that a catalog, or an environment built from it, can return to.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"revision": {
@@ -942,13 +942,13 @@ func schema_pkg_apis_configbutler_v1alpha1_CatalogRevision(ref common.ReferenceC
 					},
 					"time": {
 						SchemaProps: spec.SchemaProps{
-							Description: "time is when the catalog made it, or the environment was brought to it.",
+							Description: "time is when the catalog created it, or when it was applied to the environment.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"syncStatus": {
 						SchemaProps: spec.SchemaProps{
-							Description: "syncStatus is the record of that, in this namespace, which may be gone when it is too old.",
+							Description: "syncStatus is the name of its record in this namespace, which may have expired.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -966,7 +966,7 @@ func schema_pkg_apis_configbutler_v1alpha1_CatalogSync(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CatalogSync asks for the source of an AppCatalog to be read anew and compared with it now, and is the answer. It is created at the subresource sync of the catalog and is not stored.",
+				Description: "CatalogSync requests that the source of an AppCatalog is read again and compared with the catalog, and returns the result. It is created at the subresource sync of the catalog and is not stored.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -985,14 +985,14 @@ func schema_pkg_apis_configbutler_v1alpha1_CatalogSync(ref common.ReferenceCallb
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is standard object metadata. Its name and namespace, when they are given, must be those of the catalog.",
+							Description: "metadata is standard object metadata. Its name and namespace, if given, must be those of the catalog.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the answer.",
+							Description: "status is the result.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.RequestOutcome{}.OpenAPIModelName()),
 						},
@@ -1009,7 +1009,7 @@ func schema_pkg_apis_configbutler_v1alpha1_CatalogWorkload(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CatalogWorkload records what an AppCatalog holds of one workload. Its name is <catalog>.<kind in lower case>.<name>, and it goes when the catalog goes. The server writes it; it can be read and deleted, but not created or changed.",
+				Description: "CatalogWorkload records the content of one workload in an AppCatalog. Its name is <catalog>.<kind in lower case>.<name>, and it is deleted with the catalog. The server writes it; it can be read and deleted, but not created or changed.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1102,7 +1102,7 @@ func schema_pkg_apis_configbutler_v1alpha1_CatalogWorkloadRecord(ref common.Refe
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CatalogWorkloadRecord is what a catalog holds of a workload, and what was last seen of it in the source.",
+				Description: "CatalogWorkloadRecord is the content of a workload in a catalog, and its last observed state in the source.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1132,46 +1132,46 @@ func schema_pkg_apis_configbutler_v1alpha1_CatalogWorkloadRecord(ref common.Refe
 					},
 					"hash": {
 						SchemaProps: spec.SchemaProps{
-							Description: "hash tells versions of what is offered apart. It is equal when the content is.",
+							Description: "hash identifies the offered content. Equal content has the same hash.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"capturedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "capturedAt is when what is offered was read from the source.",
+							Description: "capturedAt is when the offered content was read from the source.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"manifest": {
 						SchemaProps: spec.SchemaProps{
-							Description: "manifest is the workload as it was captured: without what the cluster adds and what the catalog ignores. Absent when it has more than 512 KiB; it is then read from the source when it is needed.",
+							Description: "manifest is the captured workload, without fields that the cluster adds and that the catalog ignores. Absent if it exceeds 512 KiB; it is then read from the source when needed.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
 					"rendered": {
 						SchemaProps: spec.SchemaProps{
-							Description: "rendered is the manifest with the catalog's patches, which is what environments get. Absent when no patch changes it, and when manifest is absent.",
+							Description: "rendered is the manifest with the catalog's patches, which environments get. Absent if no patch changes it, and if manifest is absent.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
 					"source": {
 						SchemaProps: spec.SchemaProps{
-							Description: "source is what was last seen in the source. It is ahead of the manifest while the catalog is pinned, or only previews.",
+							Description: "source is the last observed state in the source. It is ahead of the manifest while the catalog is pinned or only previews.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.SourceObservation{}.OpenAPIModelName()),
 						},
 					},
 					"missing": {
 						SchemaProps: spec.SchemaProps{
-							Description: "missing says that the source does not have the workload. It stays in the catalog, as it was last seen, until an editor removes it.",
+							Description: "missing means that the source does not have the workload. It stays in the catalog, as it was last seen, until an editor removes it.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"missingSince": {
 						SchemaProps: spec.SchemaProps{
-							Description: "missingSince is when it was first found missing.",
+							Description: "missingSince is when the workload was first found missing.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -1193,7 +1193,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ClusterResourceRule(ref common.Refere
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name says what the rule is for, such as workloads: a DNS label that no other rule of the list has. Empty means no name, which any number of rules may have.",
+							Description: "name describes the rule, such as workloads: a DNS label that is unique in the list. Empty means no name, which any number of rules may have.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1205,7 +1205,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ClusterResourceRule(ref common.Refere
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "operations are the changes that reach Git: CREATE, UPDATE, DELETE, or * for all. Empty means all. Without DELETE, files stay when their objects go.",
+							Description: "operations are the changes that are mirrored: CREATE, UPDATE, DELETE, or * for all. Empty means all. Without DELETE, files are kept when their objects are deleted.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1244,7 +1244,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ClusterResourceRule(ref common.Refere
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "apiVersions are the versions to read objects in. Empty or * means the version that the cluster prefers, so that no object is mirrored twice.",
+							Description: "apiVersions are the versions in which objects are read. Empty or * means the version that the cluster prefers, so that no object is mirrored twice.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1286,7 +1286,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ClusterResourceRule(ref common.Refere
 					},
 					"namespaceSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespaceSelector matches the labels of the namespaces whose objects are mirrored; a namespace that begins or ceases to match takes its objects in or out. It may only be set when scope is Namespaced. Absent means every namespace.",
+							Description: "namespaceSelector matches the labels of the namespaces whose objects are mirrored; when a namespace starts or stops matching, its objects are added or removed. It may only be set if scope is Namespaced. Absent means every namespace.",
 							Ref:         ref(v1.LabelSelector{}.OpenAPIModelName()),
 						},
 					},
@@ -1303,7 +1303,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ClusterWatchRule(ref common.Reference
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterWatchRule selects cluster-scoped objects, and objects of many namespaces, that are mirrored to a GitDestination. The accessPolicies of the destination and of its GitRepoConfig must allow cluster rules.",
+				Description: "ClusterWatchRule selects cluster-scoped objects, and objects of many namespaces, to mirror to a GitDestination. The accessPolicies of the destination and of its GitRepoConfig must allow cluster rules.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1329,14 +1329,14 @@ func schema_pkg_apis_configbutler_v1alpha1_ClusterWatchRule(ref common.Reference
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what the user wants.",
+							Description: "spec is the desired state.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.ClusterWatchRuleSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what the server found. Only the server writes it.",
+							Description: "status is the observed state. Only the server writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.WatchRuleStatus{}.OpenAPIModelName()),
 						},
@@ -1404,7 +1404,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ClusterWatchRuleSpec(ref common.Refer
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterWatchRuleSpec says what is mirrored where.",
+				Description: "ClusterWatchRuleSpec selects the objects and their destination.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"destinationRef": {
@@ -1421,7 +1421,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ClusterWatchRuleSpec(ref common.Refer
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "rules select resource types; an object that any of them selects is mirrored. At least one is needed. The list is always applied as a whole.",
+							Description: "rules select resource types; an object that any of them selects is mirrored. At least one is required. The list is always applied as a whole.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1445,7 +1445,7 @@ func schema_pkg_apis_configbutler_v1alpha1_CommitIdentity(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CommitIdentity is a name and an address as Git writes them.",
+				Description: "CommitIdentity is a name and an email address in a commit.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -1475,25 +1475,25 @@ func schema_pkg_apis_configbutler_v1alpha1_CommitPolicy(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CommitPolicy says what commits look like.",
+				Description: "CommitPolicy configures the form of commits.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"authorTemplate": {
 						SchemaProps: spec.SchemaProps{
-							Description: "authorTemplate is a Go text/template that writes the author on one line, as \"Name <email>\". It sees .Username, .Name, .Email, .Groups and .Cluster (the cluster's uid); what is not known is empty. A part that it leaves empty is as without a template: the user's name and email where they are known, else the username and username@cluster. It is not used for changes that nobody is known for. Templates may use if, else, with, range over the lists named here, and the functions and, or, not, eq, ne, lt, le, gt, ge, len, index and slice. They are tried on samples when they are set; where one fails on a change all the same, the commit reads as without it.",
+							Description: "authorTemplate is a Go text/template that returns the author on one line, as \"Name <email>\". Its fields are .Username, .Name, .Email, .Groups and .Cluster (the cluster's uid); unknown ones are empty. A part that is empty defaults as without a template: to the user's name and email if known, else to the username and username@cluster. It is not used for changes without a known author. Templates may use if, else, with, range over the lists named here, and the functions and, or, not, eq, ne, lt, le, gt, ge, len, index and slice. They are validated with samples when they are set; if one fails for a change, the commit is created as without it.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"committer": {
 						SchemaProps: spec.SchemaProps{
-							Description: "committer is the identity that every commit is made with, and the author of changes that nobody is known for. Defaults to the server's own.",
+							Description: "committer is the committer of every commit, and the author of changes without a known author. Defaults to the server's own.",
 							Ref:         ref(v1alpha1.CommitIdentity{}.OpenAPIModelName()),
 						},
 					},
 					"messageTemplate": {
 						SchemaProps: spec.SchemaProps{
-							Description: "messageTemplate is a Go text/template, like authorTemplate, for the message above the trailers, at most 64 KiB. It sees .Subject (the line that would be used without a template), .Summary (what would follow it when there are several changes), .Operation (CREATE, UPDATE or DELETE when all changes agree, BATCH when they differ, SEED when a comparison found them), .Count, .Created, .Updated and .Deleted (numbers of changes), .Group, .Version, .Resource, .Namespace and .Name (what all changes have in common, else empty), .Destination (namespace/name), .Cluster (its uid), .Username, .Author, .ImpersonatedBy, .Attribution (audit, admission, managed-fields or unknown) and .Changes, a list of .Operation, .Group, .Version, .Resource, .Namespace and .Name, of the first 1000 changes. Empty means the subject and the summary.",
+							Description: "messageTemplate is a Go text/template, like authorTemplate, for the message above the trailers, at most 64 KiB. Its fields are .Subject (the first line without a template), .Summary (the text that follows it if there are several changes), .Operation (CREATE, UPDATE or DELETE if all changes agree, BATCH if they differ, SEED if a comparison found them), .Count, .Created, .Updated and .Deleted (numbers of changes), .Group, .Version, .Resource, .Namespace and .Name (what all changes have in common, else empty), .Destination (namespace/name), .Cluster (its uid), .Username, .Author, .ImpersonatedBy, .Attribution (audit, admission, managed-fields or unknown) and .Changes, a list of .Operation, .Group, .Version, .Resource, .Namespace and .Name, of the first 1000 changes. Empty means the subject and the summary.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1516,7 +1516,7 @@ func schema_pkg_apis_configbutler_v1alpha1_CommitSigning(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CommitSigning says how commits are signed.",
+				Description: "CommitSigning configures how commits are signed.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"secretRef": {
@@ -1548,7 +1548,7 @@ func schema_pkg_apis_configbutler_v1alpha1_CommitSummary(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CommitSummary is a commit in short.",
+				Description: "CommitSummary is the summary of a commit.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"sha": {
@@ -1574,7 +1574,7 @@ func schema_pkg_apis_configbutler_v1alpha1_CommitSummary(ref common.ReferenceCal
 					},
 					"url": {
 						SchemaProps: spec.SchemaProps{
-							Description: "url is a link to the commit, made with the repository's webURLTemplate. Empty without a template.",
+							Description: "url is a link to the commit according to the repository's webURLTemplate. Empty without a template.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1592,7 +1592,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ConflictChoice(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ConflictChoice names conflicts of a workload, among those in the environment's status.conflicts.",
+				Description: "ConflictChoice names conflicts of a workload in the environment's status.conflicts.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1619,7 +1619,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ConflictChoice(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "fields are JSON pointers, as status.conflicts has them. Empty means all conflicts of the workload.",
+							Description: "fields are JSON pointers, as in status.conflicts. Empty means all conflicts of the workload.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1642,7 +1642,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ConflictResolution(ref common.Referen
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ConflictResolution decides about fields that were changed in an Environment and in its catalog, and is the answer. It is created at the subresource resolve of the environment and is not stored. The sync goes on with what was decided; other conflicts stay.",
+				Description: "ConflictResolution resolves conflicts of fields that were changed in an Environment and in its catalog, and returns the result. It is created at the subresource resolve of the environment and is not stored. The sync continues with the resolved fields; other conflicts remain.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1661,21 +1661,21 @@ func schema_pkg_apis_configbutler_v1alpha1_ConflictResolution(ref common.Referen
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is standard object metadata. Its name and namespace, when they are given, must be those of the environment.",
+							Description: "metadata is standard object metadata. Its name and namespace, if given, must be those of the environment.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what was decided.",
+							Description: "spec is the resolution.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.ConflictResolutionSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the answer.",
+							Description: "status is the result.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.RequestOutcome{}.OpenAPIModelName()),
 						},
@@ -1693,7 +1693,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ConflictResolutionSpec(ref common.Ref
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ConflictResolutionSpec is what was decided about conflicts. It decides about one at least, and about none twice.",
+				Description: "ConflictResolutionSpec resolves conflicts. It contains at least one, and none twice.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"keep": {
@@ -1707,7 +1707,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ConflictResolutionSpec(ref common.Ref
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "keep are the fields that stay as they are in the environment. At most 100.",
+							Description: "keep lists the fields whose value in the environment is kept. At most 100.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1729,7 +1729,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ConflictResolutionSpec(ref common.Ref
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "take are the fields that become what the catalog offers. At most 100. Those that the environment's own patches set stay as they are, and cannot be named.",
+							Description: "take lists the fields that get the catalog's value. At most 100. Fields that the environment's own patches set keep their value, and cannot be named.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1752,12 +1752,12 @@ func schema_pkg_apis_configbutler_v1alpha1_DefinitionSource(ref common.Reference
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DefinitionSource chooses CustomResourceDefinitions.",
+				Description: "DefinitionSource selects CustomResourceDefinitions.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"enabled": {
 						SchemaProps: spec.SchemaProps{
-							Description: "enabled says whether CustomResourceDefinitions are told of. Defaults to true.",
+							Description: "enabled sends CustomResourceDefinitions. Defaults to true.",
 							Default:     true,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -1770,7 +1770,7 @@ func schema_pkg_apis_configbutler_v1alpha1_DefinitionSource(ref common.Reference
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "include are names such as certificates.cert-manager.io, in which * stands for any characters, as in *.cert-manager.io. Empty means all. At most 1000.",
+							Description: "include are names such as certificates.cert-manager.io, in which * matches any characters, as in *.cert-manager.io. Empty means all. At most 1000.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1789,7 +1789,7 @@ func schema_pkg_apis_configbutler_v1alpha1_DefinitionSource(ref common.Reference
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "exclude are names of the same form that are left out although they are included. At most 1000.",
+							Description: "exclude are names of the same form that are left out even if they are included. At most 1000.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1811,12 +1811,12 @@ func schema_pkg_apis_configbutler_v1alpha1_DependencyCount(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DependencyCount counts objects of a type that are no workloads, and that a sync would change.",
+				Description: "DependencyCount is the number of objects of a type other than workloads that a sync would change.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type is the kind of the objects, or CustomResource for those of all kinds of custom resources that spec.include names.\n\nPossible enum values:\n - `\"ConfigMap\"` is a ConfigMap.\n - `\"CustomResource\"` is a custom resource of any kind that spec.include names.\n - `\"GRPCRoute\"` is a GRPCRoute of the Gateway API.\n - `\"Gateway\"` is a Gateway of the Gateway API.\n - `\"HTTPRoute\"` is an HTTPRoute of the Gateway API.\n - `\"HorizontalPodAutoscaler\"` is a HorizontalPodAutoscaler.\n - `\"Ingress\"` is an Ingress.\n - `\"NetworkPolicy\"` is a NetworkPolicy.\n - `\"PodDisruptionBudget\"` is a PodDisruptionBudget.\n - `\"ReferenceGrant\"` is a ReferenceGrant of the Gateway API.\n - `\"Secret\"` is a Secret.\n - `\"Service\"` is a Service.\n - `\"ServiceAccount\"` is a ServiceAccount.",
+							Description: "type is the kind of the objects, or CustomResource for custom resources of all kinds in spec.include.\n\nPossible enum values:\n - `\"ConfigMap\"` is a ConfigMap.\n - `\"CustomResource\"` is a custom resource of any kind in spec.include.\n - `\"GRPCRoute\"` is a GRPCRoute of the Gateway API.\n - `\"Gateway\"` is a Gateway of the Gateway API.\n - `\"HTTPRoute\"` is an HTTPRoute of the Gateway API.\n - `\"HorizontalPodAutoscaler\"` is a HorizontalPodAutoscaler.\n - `\"Ingress\"` is an Ingress.\n - `\"NetworkPolicy\"` is a NetworkPolicy.\n - `\"PodDisruptionBudget\"` is a PodDisruptionBudget.\n - `\"ReferenceGrant\"` is a ReferenceGrant of the Gateway API.\n - `\"Secret\"` is a Secret.\n - `\"Service\"` is a Service.\n - `\"ServiceAccount\"` is a ServiceAccount.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1842,7 +1842,7 @@ func schema_pkg_apis_configbutler_v1alpha1_DependencyReference(ref common.Refere
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DependencyReference says which object refers to a dependency, and where.",
+				Description: "DependencyReference is an object, and its field, that refers to a dependency.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1863,7 +1863,7 @@ func schema_pkg_apis_configbutler_v1alpha1_DependencyReference(ref common.Refere
 					},
 					"field": {
 						SchemaProps: spec.SchemaProps{
-							Description: "field is a JSON pointer (RFC 6901) to what refers to the dependency, or what a Service selects. An item of a list is named by its key, as in /spec/template/spec/volumes[name=config]/configMap/name.",
+							Description: "field is a JSON pointer (RFC 6901) to the reference, or to the labels that a Service selects. An item of a list is identified by its key, as in /spec/template/spec/volumes[name=config]/configMap/name.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1880,7 +1880,7 @@ func schema_pkg_apis_configbutler_v1alpha1_Dismissal(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Dismissal puts a prompt or a notice aside, and is the answer. Nothing is undone and nothing is synced. It is created at the subresource dismiss of a SyncStatus or Environment and is not stored.",
+				Description: "Dismissal dismisses a prompt or a notice, and returns the result. Nothing is undone and nothing is synced. It is created at the subresource dismiss of a SyncStatus or Environment and is not stored.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1899,14 +1899,14 @@ func schema_pkg_apis_configbutler_v1alpha1_Dismissal(ref common.ReferenceCallbac
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is standard object metadata. Its name and namespace, when they are given, must be those of the object in the path.",
+							Description: "metadata is standard object metadata. Its name and namespace, if given, must be those of the object in the path.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the answer.",
+							Description: "status is the result.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.RequestOutcome{}.OpenAPIModelName()),
 						},
@@ -1923,7 +1923,7 @@ func schema_pkg_apis_configbutler_v1alpha1_Encryption(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Encryption says who can read encrypted Secrets.",
+				Description: "Encryption configures who can decrypt encrypted Secrets.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"ageRecipients": {
@@ -1933,7 +1933,7 @@ func schema_pkg_apis_configbutler_v1alpha1_Encryption(ref common.ReferenceCallba
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "ageRecipients are age public keys, such as age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p. Empty means a key pair that the server makes once and keeps in a Secret of its own namespace. At most 100.",
+							Description: "ageRecipients are age public keys, such as age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p. Empty means a key pair that the server creates once and stores in a Secret in its own namespace. At most 100.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1955,7 +1955,7 @@ func schema_pkg_apis_configbutler_v1alpha1_Environment(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Environment is a namespace that is built from an AppCatalog: it gets the catalog's workloads and copies of what they refer to, when somebody asks for it or as the catalog changes. What its workloads refer to is in EnvironmentDependencies, what was done and when in SyncStatuses.",
+				Description: "Environment is a namespace that is built from an AppCatalog: it gets the catalog's workloads and copies of the objects that they refer to, on request or automatically when the catalog changes. The referenced objects are recorded in EnvironmentDependencies, the syncs in SyncStatuses.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1974,21 +1974,21 @@ func schema_pkg_apis_configbutler_v1alpha1_Environment(ref common.ReferenceCallb
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is standard object metadata. The name has at most 63 characters and no dots, because the names and the labels of records are made of it. The namespace is that of the people whose environment it is; it may be, but need not be, the one that is built.",
+							Description: "metadata is standard object metadata. The name has at most 63 characters and no dots, because the names and labels of records contain it. The namespace is that of the environment's users; it may, but need not, be the target namespace.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what the user wants.",
+							Description: "spec is the desired state.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.EnvironmentSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what the server found. Only the server writes it.",
+							Description: "status is the observed state. Only the server writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.EnvironmentStatus{}.OpenAPIModelName()),
 						},
@@ -2006,7 +2006,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentDependency(ref common.Refe
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "EnvironmentDependency records an object that an environment's workloads refer to, and that is copied for them. Its name is <environment>.<type in lower case>.<name of the copy>, and it goes when the environment goes. The server writes it; it can be read and deleted, but not created or changed.",
+				Description: "EnvironmentDependency records an object that an environment's workloads refer to, and that is copied for them. Its name is <environment>.<type in lower case>.<name of the copy>, and it is deleted with the environment. The server writes it; it can be read and deleted, but not created or changed.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2099,7 +2099,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentDependencyRecord(ref commo
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "EnvironmentDependencyRecord is an object that workloads refer to, where it is copied from and where to.",
+				Description: "EnvironmentDependencyRecord is an object that workloads refer to, with its source and its copy.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"environment": {
@@ -2135,14 +2135,14 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentDependencyRecord(ref commo
 					},
 					"hash": {
 						SchemaProps: spec.SchemaProps{
-							Description: "hash tells versions of what was copied apart. It is equal when the content is. That of a Secret is made with a key of the server, so that nobody can find the content out by trying.",
+							Description: "hash identifies the copied content. Equal content has the same hash. The hash of a Secret is keyed by a key of the server, so that its content cannot be found by guessing.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"seenHash": {
 						SchemaProps: spec.SchemaProps{
-							Description: "seenHash is the hash of the newest version in the source that a SyncStatus of the type Dependency tells of: removed, when it tells that the source has it no longer. Empty when none tells of another version than the one that was copied.",
+							Description: "seenHash is the hash of the newest version in the source that a SyncStatus of type Dependency reports; removed, if it reports that the source no longer has the object. Empty if none reports a version other than the copied one.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2154,7 +2154,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentDependencyRecord(ref commo
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "keys are the names of what a ConfigMap or Secret holds, never the values. At most 1000.",
+							Description: "keys are the keys of a ConfigMap or Secret, without values. At most 1000.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2178,7 +2178,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentDependencyRecord(ref commo
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "referredBy are the objects of the environment that refer to it, and where. At most 1000.",
+							Description: "referredBy lists the objects of the environment that refer to it, and the referring fields. At most 1000.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2191,28 +2191,28 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentDependencyRecord(ref commo
 					},
 					"optional": {
 						SchemaProps: spec.SchemaProps{
-							Description: "optional says that workloads also run without it.",
+							Description: "optional means that workloads also run without it.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"byPatches": {
 						SchemaProps: spec.SchemaProps{
-							Description: "byPatches says that only patches of the environment refer to it, as far as is known. The user who asks for a refresh must be allowed to read it in the source.",
+							Description: "byPatches means that, as far as is known, only patches of the environment refer to it. The user who requests a refresh must be allowed to read it in the source.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"missing": {
 						SchemaProps: spec.SchemaProps{
-							Description: "missing says that the source does not have it. The copy stays as it was.",
+							Description: "missing means that the source does not have it. The copy is kept unchanged.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"lastDiscoveredAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastDiscoveredAt is when it was last found to be referred to, or up to an hour before that.",
+							Description: "lastDiscoveredAt is when a reference to it was last found, with a precision of one hour: the time may be up to an hour earlier.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -2229,7 +2229,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentDiff(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "EnvironmentDiff says what syncs of an Environment would change now. It is read at the environment's subresources diff, which never shows what Secrets hold, and secretdiff, which does. It is not stored.",
+				Description: "EnvironmentDiff shows what syncs of an Environment would currently change. It is read at the environment's subresources diff, which never shows the content of Secrets, and secretdiff, which does. It is not stored.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2277,7 +2277,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentEdit(ref common.ReferenceC
 				Properties: map[string]spec.Schema{
 					"generation": {
 						SchemaProps: spec.SchemaProps{
-							Description: "generation is the metadata.generation that the change has made.",
+							Description: "generation is the metadata.generation of the change.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -2293,7 +2293,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentEdit(ref common.ReferenceC
 					},
 					"uid": {
 						SchemaProps: spec.SchemaProps{
-							Description: "uid of the user, where the identity provider gives one.",
+							Description: "uid of the user, if the identity provider sets one.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2330,7 +2330,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentEdit(ref common.ReferenceC
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "fields are those of the spec that were changed, such as autoSync. Empty for the creation of the environment.",
+							Description: "fields are the changed fields of the spec, such as autoSync. Empty for the creation of the environment.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2432,19 +2432,19 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentSpec(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "EnvironmentSpec says what an environment is built from, where, and when.",
+				Description: "EnvironmentSpec defines from which catalog, in which namespace and when an environment is built.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"catalogRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "catalogRef names the AppCatalog that the environment is built from. One in another namespace must admit this namespace in its accessPolicy. It cannot be changed: the revisions that were applied are those of one catalog.",
+							Description: "catalogRef names the AppCatalog that the environment is built from. A catalog in another namespace must allow this namespace in its accessPolicy. It is immutable: the applied revisions are those of one catalog.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.ObjectReference{}.OpenAPIModelName()),
 						},
 					},
 					"targetNamespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "targetNamespace is the namespace that is built. It must not be the source of a catalog, nor the target of another environment; a Branch names the target of its base. It cannot be changed: what was written would be left behind.",
+							Description: "targetNamespace is the namespace that is built. It must not be the source of a catalog, nor the target of another environment; a Branch with a base names the target of its base. It is immutable: otherwise written objects would be left behind.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2452,14 +2452,14 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentSpec(ref common.ReferenceC
 					},
 					"createNamespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "createNamespace has targetNamespace created when it does not exist. Defaults to false: a sync fails then.",
+							Description: "createNamespace creates targetNamespace if it does not exist. Defaults to false: a sync fails then.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type says how much of the catalog the environment holds, and who wins where the environment was changed by hand. Shared: all workloads of the catalog, and the catalog wins in its own fields. Branch: the workloads in branchWorkloads, and what was changed by hand stays; when the catalog changes the same field, nothing is written for that workload until somebody decides. It cannot be changed. Defaults to Shared.\n\nPossible enum values:\n - `\"Branch\"` holds some workloads of the catalog, and what was changed by hand stays.\n - `\"Shared\"` holds all workloads of the catalog, which wins.",
+							Description: "type selects which workloads the environment holds, and which side takes precedence if it was changed by hand. Shared: all workloads of the catalog, and the catalog takes precedence in the fields that it sets. Branch: the workloads in branchWorkloads, and changes by hand are kept; if the catalog changes the same field, that workload is not written until a user resolves the conflict. It is immutable. Defaults to Shared.\n\nPossible enum values:\n - `\"Branch\"` holds some workloads of the catalog, and keeps changes by hand.\n - `\"Shared\"` holds all workloads of the catalog, which takes precedence.",
 							Default:     v1alpha1.EnvironmentShared,
 							Type:        []string{"string"},
 							Format:      "",
@@ -2468,7 +2468,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentSpec(ref common.ReferenceC
 					},
 					"baseEnvironmentRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "baseEnvironmentRef names the Environment that a Branch lives in, of the same catalog and in this namespace. Both name the same targetNamespace, and the base leaves the workloads in branchWorkloads alone. Absent means that the Branch has its targetNamespace to itself. It must be absent unless type is Branch, and cannot be changed.",
+							Description: "baseEnvironmentRef names the Environment whose namespace a Branch shares, of the same catalog and in this namespace. Both name the same targetNamespace, and the base does not write the workloads in branchWorkloads. Absent means that the Branch has its own targetNamespace. It must be absent unless type is Branch, and is immutable.",
 							Ref:         ref(v1alpha1.EnvironmentReference{}.OpenAPIModelName()),
 						},
 					},
@@ -2483,7 +2483,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentSpec(ref common.ReferenceC
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "branchWorkloads are the workloads of the catalog that a Branch holds. At least one is required when type is Branch, none is allowed otherwise. At most 1000.",
+							Description: "branchWorkloads are the workloads of the catalog that a Branch holds. At least one is required if type is Branch, none is allowed otherwise. At most 1000.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2496,14 +2496,14 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentSpec(ref common.ReferenceC
 					},
 					"autoSync": {
 						SchemaProps: spec.SchemaProps{
-							Description: "autoSync has changes of the catalog, and of what workloads refer to, applied as they come. Otherwise they are shown, and somebody asks for them. Defaults to false.",
+							Description: "autoSync applies changes of the catalog, and of the objects that workloads refer to, automatically. Otherwise they are shown, and applied on request. Defaults to false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"shadow": {
 						SchemaProps: spec.SchemaProps{
-							Description: "shadow has automatic syncs planned and recorded only. Nothing is written. What people ask for is done all the same. Defaults to false.",
+							Description: "shadow only plans and records automatic syncs, without writing. Requested syncs are carried out. Defaults to false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -2515,7 +2515,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentSpec(ref common.ReferenceC
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "patches are laid over what the catalog offers, one after another in the order of the list, after what adapt changes: so a patch has the last word. At most 100.",
+							Description: "patches are applied to the catalog's workloads in the order of the list, after the changes of adapt, so that patches take precedence. At most 100.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2538,7 +2538,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentSpec(ref common.ReferenceC
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "include are objects of the source that are copied beside what workloads refer to: what the application reads and writes through the API of the cluster. They are ConfigMaps, Secrets and custom resources in the namespace. Who names one must be allowed to get it there, Secrets also where the catalog shares them, and so must who syncs the environment. A change of a ConfigMap or a Secret is noticed; that of a custom resource comes with the next sync of workloads. At most 100.",
+							Description: "include names further objects of the source to copy, which the application reads and writes through the Kubernetes API. They are namespaced ConfigMaps, Secrets and custom resources. The user who names one must be allowed to get it in the source, including Secrets that the catalog shares, and so must the user who syncs the environment. A change of a ConfigMap or a Secret is noticed; a change of a custom resource is copied with the next sync of workloads. At most 100.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2551,21 +2551,21 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentSpec(ref common.ReferenceC
 					},
 					"adapt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "adapt says what is changed in copies so that they do not act on production.",
+							Description: "adapt configures changes to copies so that they do not act on production.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.Adaptation{}.OpenAPIModelName()),
 						},
 					},
 					"pinnedRevision": {
 						SchemaProps: spec.SchemaProps{
-							Description: "pinnedRevision keeps the environment at what it was at a revision listed in status.history. While it is set, automatic syncs wait. The subresource rollback sets it.",
+							Description: "pinnedRevision keeps the environment at a revision in status.history. While it is set, automatic syncs wait. The subresource rollback sets it.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"historyLimit": {
 						SchemaProps: spec.SchemaProps{
-							Description: "historyLimit is how many revisions can be gone back to, 1 to 100. Defaults to 10.",
+							Description: "historyLimit is the number of revisions that a rollback can return to, 1 to 100. Defaults to 10.",
 							Default:     10,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -2581,7 +2581,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentSpec(ref common.ReferenceC
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "syncWindows say when automatic syncs may begin: while a window that allows them is open, or at any time if there is none such, but never while one that denies them is open. Those that people ask for with force begin at any time. At most 50.",
+							Description: "syncWindows define when automatic syncs may begin: while a window of kind Allow is open, or at any time if there is none, but never while a window of kind Deny is open. Requests with force begin at any time. At most 50.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2594,13 +2594,13 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentSpec(ref common.ReferenceC
 					},
 					"ttl": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ttl is how long the environment lives, from its creation on, as a duration such as 72h. Then it is deleted, as deletionPolicy says. At least 1m, at most 8760h, which is a year. Absent means that it stays.",
+							Description: "ttl is the lifetime of the environment from its creation, as a duration such as 72h. It is then deleted according to deletionPolicy. At least 1m, at most 8760h (one year). Absent means no limit.",
 							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
 						},
 					},
 					"deletionPolicy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deletionPolicy says what becomes of what the environment wrote when it is deleted. Delete: it goes, and the namespace with it if the environment created it and nothing else is in it; what others put there stays, and so do the volumes of StatefulSets. The environment is there until the Pods of its workloads have ended. Orphan: it stays as it is, with its labels; no other environment takes it for its own. Defaults to Delete: what the environment wrote can be made again from the catalog, while copies that nobody looks after keep running, and keep production's Secrets readable.\n\nPossible enum values:\n - `\"Delete\"` removes it.\n - `\"Orphan\"` leaves it as it is.",
+							Description: "deletionPolicy defines what happens to the written objects when the environment is deleted. Delete: they are deleted, and the namespace with them if the environment created it and it contains nothing else; objects of others and the volumes of StatefulSets are kept. The environment exists until the Pods of its workloads have terminated. Orphan: they are kept unchanged, with their labels; no other environment adopts them. Defaults to Delete: the objects can be recreated from the catalog, while unattended copies would keep running and keep production's Secrets readable.\n\nPossible enum values:\n - `\"Delete\"` deletes them.\n - `\"Orphan\"` keeps them unchanged.",
 							Default:     v1alpha1.DeletionPolicyDelete,
 							Type:        []string{"string"},
 							Format:      "",
@@ -2609,7 +2609,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentSpec(ref common.ReferenceC
 					},
 					"serviceAccountName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "serviceAccountName is the ServiceAccount in this namespace whose permissions automatic syncs need. Empty means those of the user who last turned them on, as status.automatedBy says.",
+							Description: "serviceAccountName is the ServiceAccount in this namespace whose permissions apply to automatic syncs. If empty, those of the user who last enabled them apply, see status.automatedBy.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2627,19 +2627,19 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentStatus(ref common.Referenc
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "EnvironmentStatus is what the server found out about an environment.",
+				Description: "EnvironmentStatus is the observed state of an environment.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"state": {
 						SchemaProps: spec.SchemaProps{
-							Description: "state says in one sentence how things are, as the column STATE does: \"Synced\", \"2 workloads changed\" or \"Failed: ...\". The server computes it whenever the object is written.",
+							Description: "state summarizes the status in one sentence, as the column STATE does: \"Synced\", \"2 workloads changed\" or \"Failed: ...\". The server computes it whenever the object is written.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observedGeneration is the metadata.generation that this status is about.",
+							Description: "observedGeneration is the metadata.generation that this status reflects.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -2656,7 +2656,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentStatus(ref common.Referenc
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions: Ready says whether the environment is what its spec wants and its workloads run; CatalogUpToDate, whether it holds what the catalog offers; DependenciesUpToDate, whether what its workloads refer to is as in the source; Syncing, that a sync is being done; Conflicted, that somebody has to decide about fields that were changed here and in the catalog; Held, that automatic syncs wait, and for what; ObjectsMissing, that the target lacks objects of notCopied.",
+							Description: "conditions: Ready reports whether the environment matches its spec and its workloads run; CatalogUpToDate, whether it holds what the catalog offers; DependenciesUpToDate, whether the copies of referenced objects match the source; Syncing, that a sync is in progress; Conflicted, that a user must resolve conflicts of fields that were changed here and in the catalog; Held, that automatic syncs wait, and for what; ObjectsMissing, that the target lacks objects of notCopied.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2697,13 +2697,13 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentStatus(ref common.Referenc
 					},
 					"lastCatalogSyncedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastCatalogSyncedAt is when workloads were last brought to what the catalog offers.",
+							Description: "lastCatalogSyncedAt is when workloads were last synced with the catalog.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"changedWorkloadCount": {
 						SchemaProps: spec.SchemaProps{
-							Description: "changedWorkloadCount is the number of workloads that a sync would change: those that the subresource diff shows.",
+							Description: "changedWorkloadCount is the number of workloads that a sync would change, as shown by the subresource diff.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -2732,14 +2732,14 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentStatus(ref common.Referenc
 					},
 					"latestDependencySync": {
 						SchemaProps: spec.SchemaProps{
-							Description: "latestDependencySync is the open SyncStatus, in this namespace, about what workloads refer to and what has changed in the source. Empty when nothing has, or the record was dismissed.",
+							Description: "latestDependencySync is the open SyncStatus, in this namespace, about changes in the source of objects that workloads refer to. Empty if there are none, or if the record was dismissed.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"lastDependencySyncedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastDependencySyncedAt is when what workloads refer to was last brought to what it is in the source.",
+							Description: "lastDependencySyncedAt is when the objects that workloads refer to were last synced with the source.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -2753,7 +2753,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentStatus(ref common.Referenc
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "changedDependencies count, by types, the other objects that a sync would change and that the subresource diff shows: those that the action Cluster brings, and, while no workload changes, those of the action Catalog.",
+							Description: "changedDependencies count by type the other objects that a sync would change, as shown by the subresource diff: those of the action Cluster and, while no workload changes, those of the action Catalog.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2766,21 +2766,21 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentStatus(ref common.Referenc
 					},
 					"dismissedCatalogSync": {
 						SchemaProps: spec.SchemaProps{
-							Description: "dismissedCatalogSync is the latestCatalogSync that somebody has put aside. It is offered again when the catalog changes, or somebody asks for it.",
+							Description: "dismissedCatalogSync is the latestCatalogSync that a user has dismissed. It is offered again when the catalog changes, or on request.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"dismissedDependencySync": {
 						SchemaProps: spec.SchemaProps{
-							Description: "dismissedDependencySync is the SyncStatus about what workloads refer to that somebody has put aside. It is offered again when more of that changes in the source, or somebody asks for it. Meanwhile, objects that are about workloads and change (autoscalers, disruption budgets, Ingresses, NetworkPolicies) count as put aside with it.",
+							Description: "dismissedDependencySync is the SyncStatus about referenced objects that a user has dismissed. It is offered again when more of these objects change in the source, or on request. Until then, changed objects that belong to workloads (autoscalers, disruption budgets, Ingresses, NetworkPolicies) count as dismissed with it.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"dismissals": {
 						SchemaProps: spec.SchemaProps{
-							Description: "dismissals is how many prompts in a row have been put aside since the last sync of any kind.",
+							Description: "dismissals is the number of consecutive dismissals since the last sync of any kind.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -2792,7 +2792,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentStatus(ref common.Referenc
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "activeSyncs are the SyncStatuses, in this namespace, of the runs that wait, go on, or are to be tried again, at most four. What has changed in the source and waits for somebody to ask for it is not among them.",
+							Description: "activeSyncs are the SyncStatuses, in this namespace, of runs that wait, are in progress, or will be retried, at most four. Changes in the source that wait for a request are not included.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2815,7 +2815,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentStatus(ref common.Referenc
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conflicts are the workloads for which nothing was written, because fields were changed in the environment and in the catalog, until the subresource resolve says what to do. At most 100; the others come when these are resolved.",
+							Description: "conflicts are the workloads that were not written because fields were changed in the environment and in the catalog, until they are resolved at the subresource resolve. At most 100; further ones are listed when these are resolved.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2837,7 +2837,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentStatus(ref common.Referenc
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "notCopied are objects of the source that workloads of the environment use, that the server does not copy, and that the target lacked when what the catalog offers was last compared with it: after each sync, and every five minutes while there are any. At most 100. `kubectl slipstream missing` prints them for the target.",
+							Description: "notCopied are objects of the source that workloads of the environment use, that the server does not copy, and that the target lacked at the last comparison with the catalog: after each sync, and every five minutes while there are any. At most 100. `kubectl slipstream missing` prints them for the target.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2850,25 +2850,25 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentStatus(ref common.Referenc
 					},
 					"workloadsReady": {
 						SchemaProps: spec.SchemaProps{
-							Description: "workloadsReady says whether what was applied came up. Absent until something was.",
+							Description: "workloadsReady counts the applied workloads that are ready. Absent until workloads have been applied.",
 							Ref:         ref(v1alpha1.WorkloadsReady{}.OpenAPIModelName()),
 						},
 					},
 					"lastError": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastError is what went wrong last. Absent when nothing did, or it was put right.",
+							Description: "lastError is what went wrong last. Absent if nothing did, or it has been resolved.",
 							Ref:         ref(v1alpha1.SyncError{}.OpenAPIModelName()),
 						},
 					},
 					"automatedBy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "automatedBy is the user who last turned autoSync on, or has changed since what automatic syncs do. They stop when that user may no longer do what they do, unless spec.serviceAccountName names an account. Absent while autoSync is off.",
+							Description: "automatedBy is the user who last enabled autoSync, or has since changed what automatic syncs do. They stop if that user no longer has the required permissions, unless spec.serviceAccountName names an account. Absent while autoSync is disabled.",
 							Ref:         ref(v1alpha1.AutomatedBy{}.OpenAPIModelName()),
 						},
 					},
 					"expiresAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "expiresAt is when the environment is deleted, by spec.ttl.",
+							Description: "expiresAt is when the environment is deleted because of spec.ttl.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -2882,7 +2882,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentStatus(ref common.Referenc
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "history are the catalog's revisions that can be gone back to, the one that was applied last first, each once.",
+							Description: "history lists the catalog's revisions that a rollback can return to, each once, the most recently applied first.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2903,7 +2903,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentStatus(ref common.Referenc
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "pendingEdits are changes of the spec that have not been dealt with yet, and who made them.",
+							Description: "pendingEdits are changes of the spec that have not been processed yet, and their authors.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2924,7 +2924,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentStatus(ref common.Referenc
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "pendingRequests are the requests, made at the subresources sync, resolve and rediscover, that have not been carried out yet.",
+							Description: "pendingRequests are requests at the subresources sync, resolve and rediscover that have not been carried out yet.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2952,7 +2952,7 @@ func schema_pkg_apis_configbutler_v1alpha1_FieldChange(ref common.ReferenceCallb
 				Properties: map[string]spec.Schema{
 					"field": {
 						SchemaProps: spec.SchemaProps{
-							Description: "field is a JSON pointer (RFC 6901). An item of a list is named by its key, as in /spec/template/spec/containers[name=web]/image.",
+							Description: "field is a JSON pointer (RFC 6901). An item of a list is identified by its key, as in /spec/template/spec/containers[name=web]/image.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2960,7 +2960,7 @@ func schema_pkg_apis_configbutler_v1alpha1_FieldChange(ref common.ReferenceCallb
 					},
 					"changeType": {
 						SchemaProps: spec.SchemaProps{
-							Description: "changeType is Added, Changed or Removed.\n\nPossible enum values:\n - `\"Added\"` means that the object is new.\n - `\"Changed\"` means that the object's content is another.\n - `\"Removed\"` means that the object is gone.",
+							Description: "changeType is Added, Changed or Removed.\n\nPossible enum values:\n - `\"Added\"` means that the object is new.\n - `\"Changed\"` means that the object's content differs.\n - `\"Removed\"` means that the object no longer exists.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2988,28 +2988,28 @@ func schema_pkg_apis_configbutler_v1alpha1_FieldChange(ref common.ReferenceCallb
 					},
 					"conflict": {
 						SchemaProps: spec.SchemaProps{
-							Description: "conflict says that somebody has to decide, in a Branch, whether the change is made.",
+							Description: "conflict means that, in a Branch, a user must decide whether the change is made.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"before": {
 						SchemaProps: spec.SchemaProps{
-							Description: "before is the value in the environment, as JSON. Absent when there is none, or it is hidden.",
+							Description: "before is the value in the environment, as JSON. Absent if there is none, or if it is hidden.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"after": {
 						SchemaProps: spec.SchemaProps{
-							Description: "after is the value that it would get, as JSON. Absent when there is none, or it is hidden.",
+							Description: "after is the value after the sync, as JSON. Absent if there is none, or if it is hidden.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"hidden": {
 						SchemaProps: spec.SchemaProps{
-							Description: "hidden says that the values are not shown, because they are those of a Secret, which the subresource secretdiff shows, of a custom resource, or of a ConfigMap that only patches or include of the environment name.",
+							Description: "hidden means that the values are not shown, because they belong to a Secret, which the subresource secretdiff shows, to a custom resource, or to a ConfigMap that only patches or include of the environment refer to.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -3030,7 +3030,7 @@ func schema_pkg_apis_configbutler_v1alpha1_FieldConflict(ref common.ReferenceCal
 				Properties: map[string]spec.Schema{
 					"field": {
 						SchemaProps: spec.SchemaProps{
-							Description: "field is a JSON pointer (RFC 6901). An item of a list is named by its key, as in /spec/template/spec/containers[name=web]/image.",
+							Description: "field is a JSON pointer (RFC 6901). An item of a list is identified by its key, as in /spec/template/spec/containers[name=web]/image.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3043,7 +3043,7 @@ func schema_pkg_apis_configbutler_v1alpha1_FieldConflict(ref common.ReferenceCal
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "managers are the field managers that changed it in the environment. slipstream is there when the environment's own patches set the field: then it stays so, and is named because other fields of the workload have to be decided about.",
+							Description: "managers are the field managers that changed it in the environment. They include slipstream if the environment's own patches set the field: then it keeps its value, and is listed because other fields of the workload must be resolved.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3066,7 +3066,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestination(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "GitDestination is a folder on a branch that rules mirror objects to. Its progress is in the GitDestinationStatus of the same name.",
+				Description: "GitDestination is a folder on a branch to which rules mirror objects. Its progress is in the GitDestinationStatus of the same name.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -3092,14 +3092,14 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestination(ref common.ReferenceCa
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what the user wants.",
+							Description: "spec is the desired state.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.GitDestinationSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what the server found. Only the server writes it.",
+							Description: "status is the observed state. Only the server writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.GitDestinationState{}.OpenAPIModelName()),
 						},
@@ -3167,12 +3167,12 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationRecord(ref common.Refer
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "GitDestinationRecord is how far a destination has come. Counts that only ever rise start again at 0 when the record is deleted.",
+				Description: "GitDestinationRecord is the progress of a destination. Counters that only increase restart at 0 if the record is deleted.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"state": {
 						SchemaProps: spec.SchemaProps{
-							Description: "state says in one sentence how things are, such as \"Up to date\" or \"Retrying: the remote refused the push\".",
+							Description: "state summarizes the status in one sentence, such as \"Up to date\" or \"Retrying: the remote refused the push\".",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3205,7 +3205,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationRecord(ref common.Refer
 					},
 					"queueDepth": {
 						SchemaProps: spec.SchemaProps{
-							Description: "queueDepth is the number of changes that wait for the branch's writer, those of the branch's other destinations included.",
+							Description: "queueDepth is the number of changes that wait for the branch's writer, including those of the branch's other destinations.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -3221,7 +3221,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationRecord(ref common.Refer
 					},
 					"oldestPendingTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "oldestPendingTime is when the oldest of the pending changes was seen. Absent when nothing is pending.",
+							Description: "oldestPendingTime is when the oldest of the pending changes was observed. Absent if none is pending.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -3243,13 +3243,13 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationRecord(ref common.Refer
 					},
 					"lastSeedTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastSeedTime is when everything that is selected was last listed and compared with the branch.",
+							Description: "lastSeedTime is when all selected objects were last listed and compared with the branch.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"orphansRemoved": {
 						SchemaProps: spec.SchemaProps{
-							Description: "orphansRemoved is the number of files that have been removed because no object mapped to them.",
+							Description: "orphansRemoved is the number of files that have been removed because they had no object.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -3257,7 +3257,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationRecord(ref common.Refer
 					},
 					"orphansHeld": {
 						SchemaProps: spec.SchemaProps{
-							Description: "orphansHeld is the number of files that no object maps to and that are kept, because prune is Never.",
+							Description: "orphansHeld is the number of files without an object that are kept because prune is Never.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -3265,7 +3265,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationRecord(ref common.Refer
 					},
 					"pushRetries": {
 						SchemaProps: spec.SchemaProps{
-							Description: "pushRetries is the number of pushes that had to be tried again.",
+							Description: "pushRetries is the number of retried pushes.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -3273,20 +3273,20 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationRecord(ref common.Refer
 					},
 					"lastError": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastError says what keeps the destination from being up to date. Empty when nothing does.",
+							Description: "lastError is the error that prevents the destination from being up to date. Empty if there is none.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"nextAttemptTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "nextAttemptTime is when what keeps the destination back is tried again, unless something is changed that may help, or somebody asks for a sync, which is looked at at once. Absent when nothing keeps it back, or no time is set.",
+							Description: "nextAttemptTime is when the failed operation is retried. A relevant change or a requested sync retries it immediately. Absent if nothing failed, or no retry is scheduled.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"attribution": {
 						SchemaProps: spec.SchemaProps{
-							Description: "attribution counts by which signal the authors of changes were found.",
+							Description: "attribution counts changes by the signal that named their author.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.AttributionCounts{}.OpenAPIModelName()),
 						},
@@ -3300,7 +3300,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationRecord(ref common.Refer
 					},
 					"owner": {
 						SchemaProps: spec.SchemaProps{
-							Description: "owner is what the marker file in the folder says.",
+							Description: "owner is the content of the marker file in the folder.",
 							Ref:         ref(v1alpha1.OwnerMarker{}.OpenAPIModelName()),
 						},
 					},
@@ -3314,7 +3314,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationRecord(ref common.Refer
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "syncs are the requests to compare the destination that are being carried out, and the last ones that were.",
+							Description: "syncs are the requested comparisons that are in progress, and the last ones that were completed.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3337,7 +3337,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationRecord(ref common.Refer
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "watches tell how each selected resource type is being watched.",
+							Description: "watches report the state of the watch of each selected resource type.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3373,7 +3373,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationSpec(ref common.Referen
 					},
 					"branch": {
 						SchemaProps: spec.SchemaProps{
-							Description: "branch is the branch to write, such as main. The repository's allowedBranches must admit it; it is created when it is missing.",
+							Description: "branch is the branch to write, such as main. The repository's allowedBranches must include it; it is created if it is missing.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3381,27 +3381,27 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationSpec(ref common.Referen
 					},
 					"baseFolder": {
 						SchemaProps: spec.SchemaProps{
-							Description: "baseFolder is the folder that belongs to this destination, relative to the repository's root, such as clusters/production. It may not lie inside or around another destination's folder on the same branch. Empty means the root.",
+							Description: "baseFolder is the folder that belongs to this destination, relative to the repository's root, such as clusters/production. It must not be inside, or contain, another destination's folder on the same branch. Empty means the root.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"accessPolicy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "accessPolicy says which rules may refer to this destination. The GitRepoConfig has to admit them, too. Defaults to the WatchRules of this namespace.",
+							Description: "accessPolicy selects the rules that may refer to this destination. The GitRepoConfig must allow them, too. Defaults to the WatchRules of this namespace.",
 							Ref:         ref(v1alpha1.AccessPolicy{}.OpenAPIModelName()),
 						},
 					},
 					"exclusiveMode": {
 						SchemaProps: spec.SchemaProps{
-							Description: "exclusiveMode refuses to write a folder that carries another owner's marker, and says so in the condition OwnershipConflict. Without it the conflict is reported and writing goes on. Defaults to false.",
+							Description: "exclusiveMode stops writing to a folder that has another owner's marker, and reports it in the condition OwnershipConflict. Without it, the conflict is reported and writing continues. Defaults to false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"granularity": {
 						SchemaProps: spec.SchemaProps{
-							Description: "granularity says what makes a commit. PerAuthor: changes of one author in a row share one. PerChange: each change has its own. Batch: everything that is pushed together shares one. Defaults to PerAuthor.\n\nPossible enum values:\n - `\"Batch\"` makes one commit of everything that is pushed together.\n - `\"PerAuthor\"` lets changes of one author in a row share a commit.\n - `\"PerChange\"` makes a commit of each change.",
+							Description: "granularity defines how changes are grouped into commits. PerAuthor: consecutive changes of one author share a commit. PerChange: each change has its own. Batch: all changes of a push share one. Defaults to PerAuthor.\n\nPossible enum values:\n - `\"Batch\"` creates one commit for all changes of a push.\n - `\"PerAuthor\"` groups consecutive changes of one author into a commit.\n - `\"PerChange\"` creates a commit for each change.",
 							Default:     v1alpha1.GranularityPerAuthor,
 							Type:        []string{"string"},
 							Format:      "",
@@ -3410,7 +3410,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationSpec(ref common.Referen
 					},
 					"secrets": {
 						SchemaProps: spec.SchemaProps{
-							Description: "secrets says what becomes of Secrets. Encrypt: written encrypted, in the format of SOPS with age. AsIs: written plainly, readable for everyone who can read the repository. Omit: left out. Defaults to Encrypt.\n\nPossible enum values:\n - `\"AsIs\"` writes Secrets plainly.\n - `\"Encrypt\"` writes Secrets encrypted.\n - `\"Omit\"` leaves Secrets out.",
+							Description: "secrets defines how Secrets are written. Encrypt: encrypted, in the format of SOPS with age. AsIs: in plain text, readable by all readers of the repository. Omit: not at all. Defaults to Encrypt.\n\nPossible enum values:\n - `\"AsIs\"` writes Secrets in plain text.\n - `\"Encrypt\"` writes Secrets encrypted.\n - `\"Omit\"` does not write Secrets.",
 							Default:     v1alpha1.SecretsEncrypt,
 							Type:        []string{"string"},
 							Format:      "",
@@ -3419,13 +3419,13 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationSpec(ref common.Referen
 					},
 					"encryption": {
 						SchemaProps: spec.SchemaProps{
-							Description: "encryption says who can read the Secrets that are written encrypted. It must be absent when secrets is AsIs.",
+							Description: "encryption configures who can decrypt encrypted Secrets. It must be absent if secrets is AsIs.",
 							Ref:         ref(v1alpha1.Encryption{}.OpenAPIModelName()),
 						},
 					},
 					"prune": {
 						SchemaProps: spec.SchemaProps{
-							Description: "prune says what becomes of files that no object maps to. Always: removed. Never: counted in the GitDestinationStatus and kept, for a first look. Defaults to Always.\n\nPossible enum values:\n - `\"Always\"` removes them.\n - `\"Never\"` counts and keeps them.",
+							Description: "prune defines what happens to files without an object. Always: they are removed. Never: they are kept and counted in the GitDestinationStatus, to review them first. Defaults to Always.\n\nPossible enum values:\n - `\"Always\"` removes them.\n - `\"Never\"` keeps and counts them.",
 							Default:     v1alpha1.PruneAlways,
 							Type:        []string{"string"},
 							Format:      "",
@@ -3439,7 +3439,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationSpec(ref common.Referen
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "ignore names fields that are not mirrored. At most 100 rules, which name at most 1000 fields and managers in all.",
+							Description: "ignore names fields that are not mirrored. At most 100 rules, with at most 1000 fields and managers in total.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3452,7 +3452,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationSpec(ref common.Referen
 					},
 					"suspend": {
 						SchemaProps: spec.SchemaProps{
-							Description: "suspend stops writing. Changes are kept and written when it is lifted. Defaults to false.",
+							Description: "suspend stops writing. Changes are stored, and written when it is lifted. Defaults to false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -3470,12 +3470,12 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationState(ref common.Refere
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "GitDestinationState is what the server found out about a destination.",
+				Description: "GitDestinationState is the observed state of a destination.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observedGeneration is the metadata.generation that this status is about.",
+							Description: "observedGeneration is the metadata.generation that this status reflects.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -3492,7 +3492,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationState(ref common.Refere
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions: Ready says whether the folder is being mirrored to; OwnershipConflict, that its marker names another owner; AccessDenied, that the repository does not admit this destination; SecretsEncrypted, whether the Secrets in it are encrypted and for whom.",
+							Description: "conditions: Ready reports whether objects are mirrored to the folder; OwnershipConflict, that its marker names another owner; AccessDenied, that the repository does not allow this destination; SecretsEncrypted, whether the Secrets in it are encrypted and for whom.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3513,7 +3513,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationState(ref common.Refere
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "pendingSyncs are the requests, made at the subresource sync, that have not been carried out yet. What becomes of them is in the GitDestinationStatus.",
+							Description: "pendingSyncs are requests at the subresource sync that have not been carried out yet. Their progress is in the GitDestinationStatus.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3536,7 +3536,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationStatus(ref common.Refer
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "GitDestinationStatus records how far a GitDestination has come. It has the name of its GitDestination and goes when that goes. The server writes it; it can be read and deleted, but not created or changed.",
+				Description: "GitDestinationStatus records the progress of a GitDestination. It has the name of its GitDestination and is deleted with it. The server writes it; it can be read and deleted, but not created or changed.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -3629,7 +3629,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitRepoConfig(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "GitRepoConfig is a Git repository that the cluster may be mirrored to: where it is, how to reach it, which branches may be written, and what commits look like.",
+				Description: "GitRepoConfig is a Git repository to which the cluster may be mirrored: its URL and credentials, the branches that may be written, and the form of commits.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -3655,14 +3655,14 @@ func schema_pkg_apis_configbutler_v1alpha1_GitRepoConfig(ref common.ReferenceCal
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what the user wants.",
+							Description: "spec is the desired state.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.GitRepoConfigSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what the server found. Only the server writes it.",
+							Description: "status is the observed state. Only the server writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.GitRepoConfigStatus{}.OpenAPIModelName()),
 						},
@@ -3735,7 +3735,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitRepoConfigSpec(ref common.Referenc
 				Properties: map[string]spec.Schema{
 					"repoUrl": {
 						SchemaProps: spec.SchemaProps{
-							Description: "repoUrl is where the repository is: https://host/path, ssh://user@host:port/path or user@host:path. http:// and file:// are refused unless the server was started with --git-allow-insecure. Credentials belong into the Secret that secretRef names, never into the URL.",
+							Description: "repoUrl is the URL of the repository: https://host/path, ssh://user@host:port/path or user@host:path. http:// and file:// are rejected unless the server was started with --git-allow-insecure. Credentials belong into the Secret that secretRef names, never into the URL.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3762,32 +3762,32 @@ func schema_pkg_apis_configbutler_v1alpha1_GitRepoConfigSpec(ref common.Referenc
 					},
 					"secretRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "secretRef names the Secret with the credentials, in this namespace. For https: username and password, or bearerToken; for ssh: ssh-privatekey (or identity), passphrase if the key has one, and known_hosts, which is required. caBundle (or ca.crt) holds the certificates of a private authority. Without a Secret the repository is used anonymously.",
+							Description: "secretRef names the Secret with the credentials, in this namespace. For https: username and password, or bearerToken; for ssh: ssh-privatekey (or identity), passphrase if the key has one, and known_hosts, which is required. caBundle (or ca.crt) has the certificates of a private certificate authority. Without a Secret, access is anonymous.",
 							Ref:         ref(v1alpha1.SecretReference{}.OpenAPIModelName()),
 						},
 					},
 					"push": {
 						SchemaProps: spec.SchemaProps{
-							Description: "push bounds how long changes are gathered and how many commits travel together.",
+							Description: "push bounds how long changes are batched and the number of commits in a push.",
 							Ref:         ref(v1alpha1.PushPolicy{}.OpenAPIModelName()),
 						},
 					},
 					"commit": {
 						SchemaProps: spec.SchemaProps{
-							Description: "commit says what commits look like.",
+							Description: "commit configures the form of commits.",
 							Ref:         ref(v1alpha1.CommitPolicy{}.OpenAPIModelName()),
 						},
 					},
 					"webURLTemplate": {
 						SchemaProps: spec.SchemaProps{
-							Description: "webURLTemplate makes a link to a commit for people: an http or https URL in which {sha} stands for the commit, such as https://example.com/team/repo/commit/{sha}. Empty means no links.",
+							Description: "webURLTemplate is the template for links to commits: an http or https URL in which {sha} is replaced by the commit's hash, such as https://example.com/team/repo/commit/{sha}. Empty means no links.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"accessPolicy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "accessPolicy says which GitDestinations may use the repository, and which rules may send objects to it through them: a rule needs to be admitted by its GitDestination, too. Defaults to the GitDestinations and WatchRules of this namespace.",
+							Description: "accessPolicy selects the GitDestinations that may use the repository, and the rules that may mirror objects to it through them: the GitDestination must allow a rule, too. Defaults to the GitDestinations and WatchRules of this namespace.",
 							Ref:         ref(v1alpha1.AccessPolicy{}.OpenAPIModelName()),
 						},
 					},
@@ -3804,12 +3804,12 @@ func schema_pkg_apis_configbutler_v1alpha1_GitRepoConfigStatus(ref common.Refere
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "GitRepoConfigStatus is what the server found out about a repository.",
+				Description: "GitRepoConfigStatus is the observed state of a repository.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observedGeneration is the metadata.generation that this status is about.",
+							Description: "observedGeneration is the metadata.generation that this status reflects.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -3826,7 +3826,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitRepoConfigStatus(ref common.Refere
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions: Ready says whether the repository can be reached and written.",
+							Description: "conditions: Ready reports whether the repository can be reached and written.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3849,12 +3849,12 @@ func schema_pkg_apis_configbutler_v1alpha1_HTTPSink(ref common.ReferenceCallback
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "HTTPSink is a server that is told.",
+				Description: "HTTPSink is a server that receives batches.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"url": {
 						SchemaProps: spec.SchemaProps{
-							Description: "url is where the server is: http or https, a host, and a path if its API does not begin at the root. The format's own paths come after it. User names and passwords belong into the Secret, never here; a query and a fragment are refused.",
+							Description: "url is the URL of the server: http or https, a host, and a path if its API does not begin at the root. The format's own paths are appended to it. User names and passwords belong into the Secret, never here; a query and a fragment are rejected.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3862,7 +3862,7 @@ func schema_pkg_apis_configbutler_v1alpha1_HTTPSink(ref common.ReferenceCallback
 					},
 					"format": {
 						SchemaProps: spec.SchemaProps{
-							Description: "format is what the server understands: ClusterWhisperer, DotAI or CloudEvents.\n\nPossible enum values:\n - `\"CloudEvents\"` is CloudEvents 1.0 over HTTP in binary mode, one event for each batch.\n - `\"ClusterWhisperer\"` is the API of cluster-whisperer.\n - `\"DotAI\"` is the API of dot-ai.",
+							Description: "format is the API of the server: ClusterWhisperer, DotAI or CloudEvents.\n\nPossible enum values:\n - `\"CloudEvents\"` is CloudEvents 1.0 over HTTP in binary mode, one event for each batch.\n - `\"ClusterWhisperer\"` is the API of cluster-whisperer.\n - `\"DotAI\"` is the API of dot-ai.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3871,27 +3871,27 @@ func schema_pkg_apis_configbutler_v1alpha1_HTTPSink(ref common.ReferenceCallback
 					},
 					"collection": {
 						SchemaProps: spec.SchemaProps{
-							Description: "collection is where DotAI keeps what it finds out about CustomResourceDefinitions. Only for the format DotAI, where it defaults to capabilities.",
+							Description: "collection is the collection in which DotAI stores the results about CustomResourceDefinitions. Only for the format DotAI, for which it defaults to capabilities.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"secretRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "secretRef names the Secret with the credentials: token, which is sent as a bearer token, or username and password. Without a Secret none are sent.",
+							Description: "secretRef names the Secret with the credentials: token, which is sent as a bearer token, or username and password. Without a Secret, none are sent.",
 							Ref:         ref(v1alpha1.NamespacedObjectReference{}.OpenAPIModelName()),
 						},
 					},
 					"caBundle": {
 						SchemaProps: spec.SchemaProps{
-							Description: "caBundle holds the certificates, in PEM, of the authorities that the server's certificate may come from, as base64. Empty means those that the system trusts. At most 1 MiB.",
+							Description: "caBundle has the certificates of the certificate authorities of the server, in PEM, as base64. Empty means those that the system trusts. At most 1 MiB.",
 							Type:        []string{"string"},
 							Format:      "byte",
 						},
 					},
 					"timeout": {
 						SchemaProps: spec.SchemaProps{
-							Description: "timeout is how long a call may take, 1s to 5m. Defaults to 30s.",
+							Description: "timeout is the maximum duration of a call, 1s to 5m. Defaults to 30s.",
 							Default:     "30s",
 							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
 						},
@@ -3909,12 +3909,12 @@ func schema_pkg_apis_configbutler_v1alpha1_IgnoreRule(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "IgnoreRule names fields that are left out wherever its target matches. It names fields, managers, or both; both together mean the named fields only while one of the named managers owns them.",
+				Description: "IgnoreRule names fields that are left out of the objects that its target matches. It names fields, managers, or both; both together mean the named fields only while one of the named managers owns them.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"target": {
 						SchemaProps: spec.SchemaProps{
-							Description: "target says which objects the rule is for. An empty target matches every object.",
+							Description: "target selects the objects. An empty target matches every object.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.IgnoreTarget{}.OpenAPIModelName()),
 						},
@@ -3926,7 +3926,7 @@ func schema_pkg_apis_configbutler_v1alpha1_IgnoreRule(ref common.ReferenceCallba
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "fields are JSON pointers (RFC 6901). An item of a list is named by its key, as in /spec/containers[name=web]/image, so that the pointer stays right when the list is reordered.",
+							Description: "fields are JSON pointers (RFC 6901). An item of a list is identified by its key, as in /spec/containers[name=web]/image, so that the pointer remains valid if the list is reordered.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3945,7 +3945,7 @@ func schema_pkg_apis_configbutler_v1alpha1_IgnoreRule(ref common.ReferenceCallba
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "managers are field managers; without fields, everything that one of them owns is left out.",
+							Description: "managers are field managers; without fields, all fields that one of them owns are left out.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3969,7 +3969,7 @@ func schema_pkg_apis_configbutler_v1alpha1_IgnoreTarget(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "IgnoreTarget selects objects by what they are and what they are called.",
+				Description: "IgnoreTarget selects objects by group, kind and name.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"group": {
@@ -4003,7 +4003,7 @@ func schema_pkg_apis_configbutler_v1alpha1_IncludedObject(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "IncludedObject names an object of the source that is copied.",
+				Description: "IncludedObject names an object of the source to copy.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"apiVersion": {
@@ -4041,12 +4041,12 @@ func schema_pkg_apis_configbutler_v1alpha1_IngressHosts(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "IngressHosts says what becomes of the hosts of Ingresses, and of HTTPRoutes, GRPCRoutes and Gateways of the Gateway API.",
+				Description: "IngressHosts configures the hosts of Ingresses, and of HTTPRoutes, GRPCRoutes and Gateways of the Gateway API.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type is Template (each host becomes what template says), Omit (Ingresses are not copied: without its host, a rule would match requests for any host, production's among them; nor is anything of the Gateway API) or AsSource (hosts stay what they are, for clusters in which production is not reached by them). Defaults to Omit.\n\nPossible enum values:\n - `\"AsSource\"` leaves hosts what they are.\n - `\"Omit\"` copies no Ingresses, and nothing of the Gateway API.\n - `\"Template\"` makes new hosts by a template.",
+							Description: "type is Template (each host is replaced by template), Omit (neither Ingresses nor objects of the Gateway API are copied: without a host, a rule would match requests for any host, including production's) or AsSource (hosts are kept, for clusters in which production is not reached by them). Defaults to Omit.\n\nPossible enum values:\n - `\"AsSource\"` keeps hosts.\n - `\"Omit\"` copies neither Ingresses nor objects of the Gateway API.\n - `\"Template\"` replaces hosts by a template.",
 							Default:     v1alpha1.IngressHostsOmit,
 							Type:        []string{"string"},
 							Format:      "",
@@ -4055,7 +4055,7 @@ func schema_pkg_apis_configbutler_v1alpha1_IngressHosts(ref common.ReferenceCall
 					},
 					"template": {
 						SchemaProps: spec.SchemaProps{
-							Description: "template is a host name in which {host} stands for the host of the source, {label} for what is before that host's first dot, {environment} for the name of the environment, and {namespace} for its targetNamespace, such as {label}.{environment}.dev.example.com. A rule of an Ingress and a route without a host are not copied. It is required when type is Template and must be absent otherwise.",
+							Description: "template is a host name in which {host} is replaced by the host of the source, {label} by the part of that host before its first dot, {environment} by the name of the environment, and {namespace} by its targetNamespace, such as {label}.{environment}.dev.example.com. A rule of an Ingress and a route without a host are not copied. It is required if type is Template and must be absent otherwise.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4070,12 +4070,12 @@ func schema_pkg_apis_configbutler_v1alpha1_InstanceSource(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "InstanceSource chooses types of objects.",
+				Description: "InstanceSource selects types of objects.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"enabled": {
 						SchemaProps: spec.SchemaProps{
-							Description: "enabled says whether objects are told of. Defaults to true.",
+							Description: "enabled sends objects. Defaults to true.",
 							Default:     true,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -4088,7 +4088,7 @@ func schema_pkg_apis_configbutler_v1alpha1_InstanceSource(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "resources are plurals such as deployments, plural.group such as deployments.apps, or * for every type that can be listed and watched. A plural alone stands for the types of that name in every group. Empty means *. At most 1000.",
+							Description: "resources are plurals such as deployments, plural.group such as deployments.apps, or * for every type that can be listed and watched. A plural alone matches the types of that name in every group. Empty means *. At most 1000.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -4107,7 +4107,7 @@ func schema_pkg_apis_configbutler_v1alpha1_InstanceSource(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "exclude are types of the same form, without *, that are left out, also when they are named. A list that is given replaces the default, which is events, events.events.k8s.io, leases.coordination.k8s.io, endpoints, endpointslices.discovery.k8s.io and customresourcedefinitions.apiextensions.k8s.io; an empty list leaves nothing out. At most 1000.",
+							Description: "exclude are types of the same form, without *, that are left out even if they are named. A given list replaces the default, which is events, events.events.k8s.io, leases.coordination.k8s.io, endpoints, endpointslices.discovery.k8s.io and customresourcedefinitions.apiextensions.k8s.io; an empty list excludes nothing. At most 1000.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -4129,12 +4129,12 @@ func schema_pkg_apis_configbutler_v1alpha1_JobSink(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "JobSink starts a Job for each batch. The batch is the file /etc/slipstream/batch/batch.json in each container, whose path is in the environment variable SLIPSTREAM_BATCH.",
+				Description: "JobSink creates a Job for each batch. The batch is the file /etc/slipstream/batch/batch.json in each container, whose path is in the environment variable SLIPSTREAM_BATCH.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace that the Jobs are made in.",
+							Description: "namespace of the Jobs.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4142,7 +4142,7 @@ func schema_pkg_apis_configbutler_v1alpha1_JobSink(ref common.ReferenceCallback)
 					},
 					"serviceAccountName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "serviceAccountName is the account that their Pods run as. The template must not name another one. Defaults to default.",
+							Description: "serviceAccountName is the service account of their Pods. The template must not name another one. Defaults to default.",
 							Default:     "default",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4150,13 +4150,13 @@ func schema_pkg_apis_configbutler_v1alpha1_JobSink(ref common.ReferenceCallback)
 					},
 					"template": {
 						SchemaProps: spec.SchemaProps{
-							Description: "template is the JobTemplateSpec of batch/v1 that Jobs are made from, as in a CronJob: metadata with labels and annotations, and spec.",
+							Description: "template is the JobTemplateSpec of batch/v1 for the Jobs, as in a CronJob: metadata with labels and annotations, and spec.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
 					"concurrencyPolicy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "concurrencyPolicy is Forbid (a Job is made when the one before has finished, so that batches are handled in their order) or Allow. Defaults to Forbid.\n\nPossible enum values:\n - `\"Allow\"` makes Jobs as batches come.\n - `\"Forbid\"` has each Job wait for the one before.",
+							Description: "concurrencyPolicy is Forbid (a Job is created after the previous one has finished, so that batches are processed in order) or Allow. Defaults to Forbid.\n\nPossible enum values:\n - `\"Allow\"` creates Jobs as batches become due.\n - `\"Forbid\"` makes each Job wait for the previous one.",
 							Default:     v1alpha1.PipelineConcurrencyForbid,
 							Type:        []string{"string"},
 							Format:      "",
@@ -4176,7 +4176,7 @@ func schema_pkg_apis_configbutler_v1alpha1_MirrorSync(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "MirrorSync asks for a GitDestination to be compared with the cluster now, and is the answer. It is created at the subresource sync of the destination and is not stored.",
+				Description: "MirrorSync requests the comparison of a GitDestination with the cluster, and returns the result. It is created at the subresource sync of the destination and is not stored.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -4195,21 +4195,21 @@ func schema_pkg_apis_configbutler_v1alpha1_MirrorSync(ref common.ReferenceCallba
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is standard object metadata. Its name and namespace, when they are given, must be those of the destination.",
+							Description: "metadata is standard object metadata. Its name and namespace, if given, must be those of the destination.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec says what to compare. Empty means everything that the destination's rules select.",
+							Description: "spec selects what to compare. Empty means everything that the destination's rules select.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.MirrorSyncSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the answer.",
+							Description: "status is the result.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.MirrorSyncStatus{}.OpenAPIModelName()),
 						},
@@ -4226,7 +4226,7 @@ func schema_pkg_apis_configbutler_v1alpha1_MirrorSyncSpec(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "MirrorSyncSpec says what to compare.",
+				Description: "MirrorSyncSpec selects what to compare.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"types": {
@@ -4236,7 +4236,7 @@ func schema_pkg_apis_configbutler_v1alpha1_MirrorSyncSpec(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "types are the resource types to compare, as a plural such as configmaps, or a plural and a group such as deployments.apps. They must be among those that the destination's rules select. Empty means all of them, and that files of types which are selected no more are looked for, too. At most 100.",
+							Description: "types are the resource types to compare, as a plural such as configmaps, or a plural and a group such as deployments.apps. They must be among those that the destination's rules select. Empty means all of them, and also checks for files of types that are no longer selected. At most 100.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -4250,7 +4250,7 @@ func schema_pkg_apis_configbutler_v1alpha1_MirrorSyncSpec(ref common.ReferenceCa
 					},
 					"full": {
 						SchemaProps: spec.SchemaProps{
-							Description: "full lets everything that is remembered of the branch be forgotten and the branch be read anew, before all types are compared with it. It cannot be combined with types. Defaults to false.",
+							Description: "full discards the cached state of the branch and reads the branch again, before all types are compared with it. It cannot be combined with types. Defaults to false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -4265,26 +4265,26 @@ func schema_pkg_apis_configbutler_v1alpha1_MirrorSyncStatus(ref common.Reference
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "MirrorSyncStatus is what became of a request.",
+				Description: "MirrorSyncStatus is the result of a request.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"accepted": {
 						SchemaProps: spec.SchemaProps{
-							Description: "accepted says that the request has been recorded and will be carried out, also if this server ends now.",
+							Description: "accepted means that the request is stored and will be carried out, even if this server restarts.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says in a sentence what was found, or where that can be seen later.",
+							Description: "message describes what was found, or where it will be reported.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"found": {
 						SchemaProps: spec.SchemaProps{
-							Description: "found is how far the request came before it was answered. Absent when nothing has been done yet.",
+							Description: "found is the progress of the request when the response was sent. Absent if nothing has been done yet.",
 							Ref:         ref(v1alpha1.SyncProgress{}.OpenAPIModelName()),
 						},
 					},
@@ -4300,7 +4300,7 @@ func schema_pkg_apis_configbutler_v1alpha1_MirroredCommit(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "MirroredCommit is a commit that holds a change of the source.",
+				Description: "MirroredCommit is a commit that contains a change of the source.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"sha": {
@@ -4326,14 +4326,14 @@ func schema_pkg_apis_configbutler_v1alpha1_MirroredCommit(ref common.ReferenceCa
 					},
 					"url": {
 						SchemaProps: spec.SchemaProps{
-							Description: "url is a link to the commit, made with the repository's webURLTemplate. Empty without a template.",
+							Description: "url is a link to the commit according to the repository's webURLTemplate. Empty without a template.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"destinationRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "destinationRef names the GitDestination that the commit was made for.",
+							Description: "destinationRef names the GitDestination of the commit.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.NamespacedObjectReference{}.OpenAPIModelName()),
 						},
@@ -4351,7 +4351,7 @@ func schema_pkg_apis_configbutler_v1alpha1_NamespacedObjectReference(ref common.
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "NamespacedObjectReference names an object and its namespace, for kinds that have no namespace themselves.",
+				Description: "NamespacedObjectReference names an object and its namespace, for cluster-scoped kinds.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"namespace": {
@@ -4386,12 +4386,12 @@ func schema_pkg_apis_configbutler_v1alpha1_NamespacedRules(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "NamespacedRules says from which namespaces an object may be referred to.",
+				Description: "NamespacedRules selects the namespaces from which an object may be referred to.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"mode": {
 						SchemaProps: spec.SchemaProps{
-							Description: "mode is SameNamespace (the object's own namespace only), AllNamespaces, or FromSelector (the namespaces that namespaceSelector matches, and the object's own). Defaults to SameNamespace.\n\nPossible enum values:\n - `\"AllNamespaces\"` admits every namespace.\n - `\"FromSelector\"` admits the namespaces that a label selector matches, and the object's own.\n - `\"SameNamespace\"` admits the object's own namespace only.",
+							Description: "mode is SameNamespace (the object's own namespace only), AllNamespaces, or FromSelector (the namespaces that namespaceSelector matches, and the object's own). Defaults to SameNamespace.\n\nPossible enum values:\n - `\"AllNamespaces\"` allows every namespace.\n - `\"FromSelector\"` allows the namespaces that a label selector matches, and the object's own.\n - `\"SameNamespace\"` allows the object's own namespace only.",
 							Default:     v1alpha1.AccessModeSameNamespace,
 							Type:        []string{"string"},
 							Format:      "",
@@ -4400,7 +4400,7 @@ func schema_pkg_apis_configbutler_v1alpha1_NamespacedRules(ref common.ReferenceC
 					},
 					"namespaceSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespaceSelector matches the labels of the namespaces that are admitted. It is required when mode is FromSelector and must be absent otherwise.",
+							Description: "namespaceSelector matches the labels of the allowed namespaces. It is required if mode is FromSelector and must be absent otherwise.",
 							Ref:         ref(v1.LabelSelector{}.OpenAPIModelName()),
 						},
 					},
@@ -4429,7 +4429,7 @@ func schema_pkg_apis_configbutler_v1alpha1_NotCopiedObject(ref common.ReferenceC
 					},
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the object in the source. * stands for all of a kind that the server may not list.",
+							Description: "name of the object in the source. * means all objects of a kind that the server may not list.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4437,7 +4437,7 @@ func schema_pkg_apis_configbutler_v1alpha1_NotCopiedObject(ref common.ReferenceC
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason is GrantsRights (the server grants nobody rights), HoldsData (data is not copied) or Unreadable (the server may not list the kind, so that it is not known what the target lacks).\n\nPossible enum values:\n - `\"GrantsRights\"` is an object of RBAC: the server has no right to grant rights.\n - `\"HoldsData\"` is a claim of a volume.\n - `\"Unreadable\"` is a kind that the server may not list.",
+							Description: "reason is GrantsRights (the server grants no permissions), HoldsData (data is not copied) or Unreadable (the server may not list the kind, so it is unknown what the target lacks).\n\nPossible enum values:\n - `\"GrantsRights\"` is an object of RBAC: the server is not allowed to grant permissions.\n - `\"HoldsData\"` is a PersistentVolumeClaim.\n - `\"Unreadable\"` is a kind that the server may not list.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4451,7 +4451,7 @@ func schema_pkg_apis_configbutler_v1alpha1_NotCopiedObject(ref common.ReferenceC
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "serviceAccounts are those of workloads to which the object grants rights in the source, at most 100. Absent unless the reason is GrantsRights.",
+							Description: "serviceAccounts are those of workloads to which the object grants permissions in the source, at most 100. Absent unless the reason is GrantsRights.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -4479,7 +4479,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ObjectChange(ref common.ReferenceCall
 				Properties: map[string]spec.Schema{
 					"action": {
 						SchemaProps: spec.SchemaProps{
-							Description: "action is the one that changes it: Catalog or Cluster.\n\nPossible enum values:\n - `\"All\"` does the one and then the other.\n - `\"Catalog\"` brings workloads to what the catalog offers, with what they depend on.\n - `\"Cluster\"` refreshes what the environment's workloads depend on and leaves them alone.",
+							Description: "action is the one that changes it: Catalog or Cluster.\n\nPossible enum values:\n - `\"All\"` performs Catalog, then Cluster.\n - `\"Catalog\"` syncs workloads with the catalog, and the objects that they refer to.\n - `\"Cluster\"` refreshes the objects that workloads refer to, but not the workloads.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4519,7 +4519,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ObjectChange(ref common.ReferenceCall
 					},
 					"changeType": {
 						SchemaProps: spec.SchemaProps{
-							Description: "changeType is Added (it would be created), Changed (it would be updated) or Removed (it would be deleted).\n\nPossible enum values:\n - `\"Added\"` means that the object is new.\n - `\"Changed\"` means that the object's content is another.\n - `\"Removed\"` means that the object is gone.",
+							Description: "changeType is Added (it would be created), Changed (it would be updated) or Removed (it would be deleted).\n\nPossible enum values:\n - `\"Added\"` means that the object is new.\n - `\"Changed\"` means that the object's content differs.\n - `\"Removed\"` means that the object no longer exists.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4533,7 +4533,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ObjectChange(ref common.ReferenceCall
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "fields are those that would be changed. None when the object would be created or deleted.",
+							Description: "fields are the fields that would be changed. Empty if the object would be created or deleted.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -4551,7 +4551,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ObjectChange(ref common.ReferenceCall
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "changedBy are those who made the change in the source, as far as it is known.",
+							Description: "changedBy are the authors of the change in the source, as far as known.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -4569,7 +4569,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ObjectChange(ref common.ReferenceCall
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "commits hold the change, where a GitDestination mirrors the source.",
+							Description: "commits contain the change, if a GitDestination mirrors the source.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -4582,7 +4582,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ObjectChange(ref common.ReferenceCall
 					},
 					"refusal": {
 						SchemaProps: spec.SchemaProps{
-							Description: "refusal says why the object would not be written, such as a quota that is used up, or that an object of the same name is there that the environment has not written; nothing at all is written then. Or that the source does not have it any more, and the copy stays. Empty when it would be written.",
+							Description: "refusal is the reason why the object would not be written, such as an exceeded quota, or an existing object of the same name that the environment has not written; no object at all is written then. Or that the source no longer has the object, and the copy is kept. Empty if it would be written.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4600,7 +4600,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ObjectFailure(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ObjectFailure says why an object could not be dealt with.",
+				Description: "ObjectFailure is the failure of an object.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"type": {
@@ -4629,7 +4629,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ObjectFailure(ref common.ReferenceCal
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason is a word for programs, such as SourceMissing.",
+							Description: "reason is a machine-readable reason, such as SourceMissing.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4637,7 +4637,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ObjectFailure(ref common.ReferenceCal
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message is a sentence for people, at most 512 bytes. It never holds the content of a Secret.",
+							Description: "message is human-readable, at most 512 bytes. It never holds the content of a Secret.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4654,7 +4654,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ObjectReference(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ObjectReference names an object, in the referring object's namespace unless it says another one.",
+				Description: "ObjectReference names an object, by default in the namespace of the referring object.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -4667,7 +4667,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ObjectReference(ref common.ReferenceC
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace of the object. Empty means the namespace of the object that holds this reference. Another namespace must admit this one in its object's accessPolicy.",
+							Description: "namespace of the object. Empty means the namespace of the referring object. An object in another namespace must allow this one in its accessPolicy.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4688,7 +4688,7 @@ func schema_pkg_apis_configbutler_v1alpha1_OwnerMarker(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "OwnerMarker is the content of the file that says whose a folder is.",
+				Description: "OwnerMarker is the content of the file that names the owner of a folder.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"clusterUID": {
@@ -4747,14 +4747,14 @@ func schema_pkg_apis_configbutler_v1alpha1_Patch(ref common.ReferenceCallback) c
 				Properties: map[string]spec.Schema{
 					"target": {
 						SchemaProps: spec.SchemaProps{
-							Description: "target says which objects are changed.",
+							Description: "target selects the objects to patch.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.PatchTarget{}.OpenAPIModelName()),
 						},
 					},
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type says how the patch is written. StrategicMerge: a part of the object, in which items of lists are found by their keys, as kubectl patch does; for kinds that are built into Kubernetes. JSON6902: a list of operations (RFC 6902). Merge: a part of the object, in which lists are replaced as a whole (RFC 7386). Defaults to StrategicMerge.\n\nPossible enum values:\n - `\"JSON6902\"` is a list of operations.\n - `\"Merge\"` is a part of an object, with lists replaced.\n - `\"StrategicMerge\"` is a part of an object, with lists merged by the keys of their items.",
+							Description: "type is the format of the patch. StrategicMerge: a part of the object, in which items of lists are identified by their keys, as in kubectl patch; for kinds that are built into Kubernetes. JSON6902: a list of operations (RFC 6902). Merge: a part of the object, in which lists are replaced as a whole (RFC 7386). Defaults to StrategicMerge.\n\nPossible enum values:\n - `\"JSON6902\"` is a list of operations.\n - `\"Merge\"` is a part of an object, with lists replaced.\n - `\"StrategicMerge\"` is a part of an object, with lists merged by the keys of their items.",
 							Default:     v1alpha1.PatchStrategicMerge,
 							Type:        []string{"string"},
 							Format:      "",
@@ -4763,7 +4763,7 @@ func schema_pkg_apis_configbutler_v1alpha1_Patch(ref common.ReferenceCallback) c
 					},
 					"patch": {
 						SchemaProps: spec.SchemaProps{
-							Description: "patch is the patch as YAML or JSON, at most 64 KiB. It cannot change what an object is (apiVersion, kind, its name and namespace, and what else the cluster writes in metadata), nor its status.",
+							Description: "patch is the patch as YAML or JSON, at most 64 KiB. It cannot change the identity of an object (apiVersion, kind, name, namespace, and other metadata that the cluster writes), nor its status.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4782,7 +4782,7 @@ func schema_pkg_apis_configbutler_v1alpha1_PatchTarget(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PatchTarget selects objects. All that is given must match.",
+				Description: "PatchTarget selects objects. All given fields must match.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"group": {
@@ -4826,12 +4826,12 @@ func schema_pkg_apis_configbutler_v1alpha1_PendingCatalogSync(ref common.Referen
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PendingCatalogSync is a request to read the source of a catalog anew that has not been carried out yet.",
+				Description: "PendingCatalogSync is a request to read the source of a catalog again that has not been carried out yet.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"id": {
 						SchemaProps: spec.SchemaProps{
-							Description: "id tells the request from others of the catalog.",
+							Description: "id identifies the request among those of the catalog.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4869,7 +4869,7 @@ func schema_pkg_apis_configbutler_v1alpha1_PendingEnvironmentRequest(ref common.
 				Properties: map[string]spec.Schema{
 					"id": {
 						SchemaProps: spec.SchemaProps{
-							Description: "id tells the request from others of the environment.",
+							Description: "id identifies the request among those of the environment.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4885,7 +4885,7 @@ func schema_pkg_apis_configbutler_v1alpha1_PendingEnvironmentRequest(ref common.
 					},
 					"uid": {
 						SchemaProps: spec.SchemaProps{
-							Description: "uid of the user, where the identity provider gives one.",
+							Description: "uid of the user, if the identity provider sets one.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4917,7 +4917,7 @@ func schema_pkg_apis_configbutler_v1alpha1_PendingEnvironmentRequest(ref common.
 					},
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type is the subresource it was made at: Sync, Resolve or Rediscover.\n\nPossible enum values:\n - `\"Rediscover\"` asks for dependencies to be found anew.\n - `\"Resolve\"` asks for conflicts to be resolved.\n - `\"Sync\"` asks for a sync.",
+							Description: "type is the subresource of the request: Sync, Resolve or Rediscover.\n\nPossible enum values:\n - `\"Rediscover\"` requests that dependencies are discovered again.\n - `\"Resolve\"` resolves conflicts.\n - `\"Sync\"` requests a sync.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4926,13 +4926,13 @@ func schema_pkg_apis_configbutler_v1alpha1_PendingEnvironmentRequest(ref common.
 					},
 					"sync": {
 						SchemaProps: spec.SchemaProps{
-							Description: "sync is what a request of the type Sync asks for.",
+							Description: "sync is the spec of a request of type Sync.",
 							Ref:         ref(v1alpha1.SyncRequestSpec{}.OpenAPIModelName()),
 						},
 					},
 					"resolve": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resolve is what a request of the type Resolve asks for.",
+							Description: "resolve is the spec of a request of type Resolve.",
 							Ref:         ref(v1alpha1.ConflictResolutionSpec{}.OpenAPIModelName()),
 						},
 					},
@@ -4954,7 +4954,7 @@ func schema_pkg_apis_configbutler_v1alpha1_PendingPipelineRequest(ref common.Ref
 				Properties: map[string]spec.Schema{
 					"id": {
 						SchemaProps: spec.SchemaProps{
-							Description: "id tells the request from others of the pipeline.",
+							Description: "id identifies the request among those of the pipeline.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4976,7 +4976,7 @@ func schema_pkg_apis_configbutler_v1alpha1_PendingPipelineRequest(ref common.Ref
 					},
 					"scope": {
 						SchemaProps: spec.SchemaProps{
-							Description: "scope is All, CustomResourceDefinitions or Instances.\n\nPossible enum values:\n - `\"All\"` is everything that the pipeline selects.\n - `\"CustomResourceDefinitions\"` is the CustomResourceDefinitions alone.\n - `\"Instances\"` is the objects of the types chosen alone.",
+							Description: "scope is All, CustomResourceDefinitions or Instances.\n\nPossible enum values:\n - `\"All\"` is everything that the pipeline selects.\n - `\"CustomResourceDefinitions\"` is the CustomResourceDefinitions alone.\n - `\"Instances\"` is the objects of the selected types alone.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4985,7 +4985,7 @@ func schema_pkg_apis_configbutler_v1alpha1_PendingPipelineRequest(ref common.Ref
 					},
 					"full": {
 						SchemaProps: spec.SchemaProps{
-							Description: "full says that everything that matches is to be sent.",
+							Description: "full means that all matching objects are sent.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -5003,12 +5003,12 @@ func schema_pkg_apis_configbutler_v1alpha1_PendingSync(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PendingSync is a request to compare a destination now that has not been carried out yet.",
+				Description: "PendingSync is a request to compare a destination that has not been carried out yet.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"id": {
 						SchemaProps: spec.SchemaProps{
-							Description: "id tells the request from others of the destination.",
+							Description: "id identifies the request among those of the destination.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -5027,7 +5027,7 @@ func schema_pkg_apis_configbutler_v1alpha1_PendingSync(ref common.ReferenceCallb
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "types are those asked for. Empty means all.",
+							Description: "types are the requested types. Empty means all.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5041,7 +5041,7 @@ func schema_pkg_apis_configbutler_v1alpha1_PendingSync(ref common.ReferenceCallb
 					},
 					"full": {
 						SchemaProps: spec.SchemaProps{
-							Description: "full says that the branch is to be read anew.",
+							Description: "full means that the branch is read again.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -5059,12 +5059,12 @@ func schema_pkg_apis_configbutler_v1alpha1_PipelineBatch(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PipelineBatch bounds what travels together.",
+				Description: "PipelineBatch bounds the batches.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"maxItems": {
 						SchemaProps: spec.SchemaProps{
-							Description: "maxItems is how many objects are sent in one batch, 1 to 1000. A receiver that takes fewer gets several calls. Defaults to 50.",
+							Description: "maxItems is the maximum number of objects in a batch, 1 to 1000. A receiver that accepts fewer gets several calls. Defaults to 50.",
 							Default:     50,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -5089,12 +5089,12 @@ func schema_pkg_apis_configbutler_v1alpha1_PipelineRetry(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PipelineRetry says how often and when a batch that failed is sent again.",
+				Description: "PipelineRetry configures how often and when a failed batch is sent again.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"maxAttempts": {
 						SchemaProps: spec.SchemaProps{
-							Description: "maxAttempts is how often a batch is sent, the first time included, before the sink rests until the next resync, request or change of the spec, 1 to 100. What waits is kept. 0 means without end. Defaults to 0.",
+							Description: "maxAttempts is the maximum number of attempts for a batch, including the first, before the sink pauses until the next resync, request or change of the spec, 1 to 100. Pending objects are kept. 0 means no limit. Defaults to 0.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -5102,7 +5102,7 @@ func schema_pkg_apis_configbutler_v1alpha1_PipelineRetry(ref common.ReferenceCal
 					},
 					"backoff": {
 						SchemaProps: spec.SchemaProps{
-							Description: "backoff is the time from the first failure to the second attempt, as a duration such as 1s. It doubles with each attempt; a server that asks for a longer time gets it. At least 100ms, at most 1h. Defaults to 1s.",
+							Description: "backoff is the time from the first failure to the second attempt, as a duration such as 1s. It doubles with each attempt; a longer Retry-After of the server takes precedence. At least 100ms, at most 1h. Defaults to 1s.",
 							Default:     "1s",
 							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
 						},
@@ -5126,12 +5126,12 @@ func schema_pkg_apis_configbutler_v1alpha1_PipelineRun(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PipelineRun is a listing of everything, and the sending of what it found.",
+				Description: "PipelineRun is a run that lists all objects and sends the results.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"id": {
 						SchemaProps: spec.SchemaProps{
-							Description: "id is that of the request, or of the resync.",
+							Description: "id is the id of the request, or of the resync.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -5139,14 +5139,14 @@ func schema_pkg_apis_configbutler_v1alpha1_PipelineRun(ref common.ReferenceCallb
 					},
 					"actor": {
 						SchemaProps: spec.SchemaProps{
-							Description: "actor is the user who asked for it, as authenticated. Empty when it began by itself.",
+							Description: "actor is the user who requested it, as authenticated. Empty if it started automatically.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"scope": {
 						SchemaProps: spec.SchemaProps{
-							Description: "scope is All, CustomResourceDefinitions or Instances.\n\nPossible enum values:\n - `\"All\"` is everything that the pipeline selects.\n - `\"CustomResourceDefinitions\"` is the CustomResourceDefinitions alone.\n - `\"Instances\"` is the objects of the types chosen alone.",
+							Description: "scope is All, CustomResourceDefinitions or Instances.\n\nPossible enum values:\n - `\"All\"` is everything that the pipeline selects.\n - `\"CustomResourceDefinitions\"` is the CustomResourceDefinitions alone.\n - `\"Instances\"` is the objects of the selected types alone.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -5155,14 +5155,14 @@ func schema_pkg_apis_configbutler_v1alpha1_PipelineRun(ref common.ReferenceCallb
 					},
 					"full": {
 						SchemaProps: spec.SchemaProps{
-							Description: "full says that everything that matches is sent, not only what differs from what was sent before.",
+							Description: "full means that all matching objects are sent, not only those that differ from what was sent before.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"phase": {
 						SchemaProps: spec.SchemaProps{
-							Description: "phase is Listing, Sending or Finished.\n\nPossible enum values:\n - `\"Finished\"` has nothing left to send.\n - `\"Listing\"` finds out what there is.\n - `\"Sending\"` sends it.",
+							Description: "phase is Listing, Sending or Finished.\n\nPossible enum values:\n - `\"Finished\"` has nothing left to send.\n - `\"Listing\"` lists the objects.\n - `\"Sending\"` sends them.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -5171,26 +5171,26 @@ func schema_pkg_apis_configbutler_v1alpha1_PipelineRun(ref common.ReferenceCallb
 					},
 					"startedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "startedAt is when it began.",
+							Description: "startedAt is when the run started.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"finishedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "finishedAt is when nothing of it was left to send. Absent before.",
+							Description: "finishedAt is when nothing was left to send. Absent before.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"total": {
 						SchemaProps: spec.SchemaProps{
-							Description: "total is the number of objects to tell sinks of, each sink's counted by itself.",
+							Description: "total is the number of objects to send, summed over all sinks.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"done": {
 						SchemaProps: spec.SchemaProps{
-							Description: "done is the number of those that have been sent or refused.",
+							Description: "done is the number of those that have been sent or rejected.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -5205,7 +5205,7 @@ func schema_pkg_apis_configbutler_v1alpha1_PipelineRun(ref common.ReferenceCallb
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "sinks tell how far each sink has come.",
+							Description: "sinks report the progress of each sink.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5229,7 +5229,7 @@ func schema_pkg_apis_configbutler_v1alpha1_PipelineRunSink(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PipelineRunSink is how far a run has come with one sink.",
+				Description: "PipelineRunSink is the progress of a run for one sink.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -5242,28 +5242,28 @@ func schema_pkg_apis_configbutler_v1alpha1_PipelineRunSink(ref common.ReferenceC
 					},
 					"total": {
 						SchemaProps: spec.SchemaProps{
-							Description: "total is the number of objects to tell it of.",
+							Description: "total is the number of objects to send to it.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"done": {
 						SchemaProps: spec.SchemaProps{
-							Description: "done is the number of those that have been sent or refused.",
+							Description: "done is the number of those that have been sent or rejected.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"rejected": {
 						SchemaProps: spec.SchemaProps{
-							Description: "rejected is the number of those that it refused.",
+							Description: "rejected is the number of those that it rejected.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"answer": {
 						SchemaProps: spec.SchemaProps{
-							Description: "answer is what it answered last, on one line.",
+							Description: "answer is its last response, on one line.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -5279,12 +5279,12 @@ func schema_pkg_apis_configbutler_v1alpha1_PipelineSink(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PipelineSink is somebody who is told. It has either http or job.",
+				Description: "PipelineSink is a receiver. It has either http or job.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name tells the sinks of a pipeline apart: lower case letters, digits and -, at most 63 characters. What has been sent is remembered under it.",
+							Description: "name identifies the sink among those of the pipeline: lower case letters, digits and -, at most 63 characters. The record of what has been sent is stored under it.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -5304,7 +5304,7 @@ func schema_pkg_apis_configbutler_v1alpha1_PipelineSink(ref common.ReferenceCall
 					},
 					"retry": {
 						SchemaProps: spec.SchemaProps{
-							Description: "retry says how often and when a batch that failed is sent again. Waiting batches are never dropped.",
+							Description: "retry configures how often and when a failed batch is sent again. Pending batches are never dropped.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.PipelineRetry{}.OpenAPIModelName()),
 						},
@@ -5322,7 +5322,7 @@ func schema_pkg_apis_configbutler_v1alpha1_PipelineSinkStatus(ref common.Referen
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PipelineSinkStatus is what the server found out about a sink.",
+				Description: "PipelineSinkStatus is the observed state of a sink.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -5335,61 +5335,61 @@ func schema_pkg_apis_configbutler_v1alpha1_PipelineSinkStatus(ref common.Referen
 					},
 					"pending": {
 						SchemaProps: spec.SchemaProps{
-							Description: "pending is the number of objects that it has not been told of yet.",
+							Description: "pending is the number of objects that have not been sent to it yet.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"delivered": {
 						SchemaProps: spec.SchemaProps{
-							Description: "delivered is the number of objects that it knows.",
+							Description: "delivered is the number of objects that it has received in their current version.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"rejected": {
 						SchemaProps: spec.SchemaProps{
-							Description: "rejected is the number of objects that it refused. Each is sent again when it changes, at the next resync, or when somebody asks for it.",
+							Description: "rejected is the number of objects that it rejected. Each is sent again when it changes, at the next resync, or on request.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"lastDeliveryTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastDeliveryTime is when it last took something.",
+							Description: "lastDeliveryTime is when it last accepted a batch.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"lastDeliveryItems": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastDeliveryItems is the number of objects that it took then.",
+							Description: "lastDeliveryItems is the number of objects in that batch.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"lastAnswer": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastAnswer is what it answered last, on one line.",
+							Description: "lastAnswer is its last response, on one line.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"failures": {
 						SchemaProps: spec.SchemaProps{
-							Description: "failures is the number of attempts in a row that failed. 0 means that the last one went well.",
+							Description: "failures is the number of consecutive failed attempts. 0 means that the last one succeeded.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"nextAttemptTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "nextAttemptTime is when it is tried again. Absent when nothing failed, or the sink rests because maxAttempts is reached.",
+							Description: "nextAttemptTime is when the next attempt is made. Absent if nothing failed, or if maxAttempts is reached.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"lastError": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastError is what went wrong last. Absent when nothing did, or it was put right.",
+							Description: "lastError is what went wrong last. Absent if nothing did, or it has been resolved.",
 							Ref:         ref(v1alpha1.SyncError{}.OpenAPIModelName()),
 						},
 					},
@@ -5406,7 +5406,7 @@ func schema_pkg_apis_configbutler_v1alpha1_PipelineSync(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PipelineSync asks for what a SyncPipeline selects to be listed and sent now, and is the answer. It is created at the subresource sync of the pipeline and is not stored.",
+				Description: "PipelineSync requests that the objects that a SyncPipeline selects are listed and sent, and returns the result. It is created at the subresource sync of the pipeline and is not stored.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -5425,21 +5425,21 @@ func schema_pkg_apis_configbutler_v1alpha1_PipelineSync(ref common.ReferenceCall
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is standard object metadata. Its name, when it is given, must be that of the pipeline.",
+							Description: "metadata is standard object metadata. Its name, if given, must be that of the pipeline.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec says what is sent. Empty means everything that some sink does not know as it is.",
+							Description: "spec selects what is sent. Empty means everything that differs from what some sink has received.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.PipelineSyncSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the answer.",
+							Description: "status is the result.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.PipelineSyncStatus{}.OpenAPIModelName()),
 						},
@@ -5456,12 +5456,12 @@ func schema_pkg_apis_configbutler_v1alpha1_PipelineSyncSpec(ref common.Reference
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PipelineSyncSpec says what is sent.",
+				Description: "PipelineSyncSpec selects what is sent.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"scope": {
 						SchemaProps: spec.SchemaProps{
-							Description: "scope is All, CustomResourceDefinitions or Instances. Defaults to All.\n\nPossible enum values:\n - `\"All\"` is everything that the pipeline selects.\n - `\"CustomResourceDefinitions\"` is the CustomResourceDefinitions alone.\n - `\"Instances\"` is the objects of the types chosen alone.",
+							Description: "scope is All, CustomResourceDefinitions or Instances. Defaults to All.\n\nPossible enum values:\n - `\"All\"` is everything that the pipeline selects.\n - `\"CustomResourceDefinitions\"` is the CustomResourceDefinitions alone.\n - `\"Instances\"` is the objects of the selected types alone.",
 							Default:     v1alpha1.PipelineScopeAll,
 							Type:        []string{"string"},
 							Format:      "",
@@ -5470,7 +5470,7 @@ func schema_pkg_apis_configbutler_v1alpha1_PipelineSyncSpec(ref common.Reference
 					},
 					"full": {
 						SchemaProps: spec.SchemaProps{
-							Description: "full has everything that matches sent, not only what differs from what was sent before, what waits and what was refused. Defaults to false.",
+							Description: "full sends all matching objects, not only those that differ from what was sent before, are pending or were rejected. Defaults to false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -5485,33 +5485,33 @@ func schema_pkg_apis_configbutler_v1alpha1_PipelineSyncStatus(ref common.Referen
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PipelineSyncStatus is what became of a request.",
+				Description: "PipelineSyncStatus is the result of a request.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"accepted": {
 						SchemaProps: spec.SchemaProps{
-							Description: "accepted says that the request has been recorded and will be carried out, also if this server ends now.",
+							Description: "accepted means that the request is stored and will be carried out, even if this server restarts.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"id": {
 						SchemaProps: spec.SchemaProps{
-							Description: "id is that of the request, which status.pendingRequests, currentRun and lastRun of the pipeline have. Empty when it was not accepted, or for a dry run.",
+							Description: "id is the id of the request, as in status.pendingRequests, currentRun and lastRun of the pipeline. Empty if it was not accepted, or for a dry run.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says in a sentence what was sent, or where that can be seen later.",
+							Description: "message describes what was sent, or where it will be reported.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"run": {
 						SchemaProps: spec.SchemaProps{
-							Description: "run is how far the request came before it was answered: what was sent, to whom, and the answer. Absent when nothing has been done yet.",
+							Description: "run is the progress of the request when the response was sent: what was sent, to which sinks, and their responses. Absent if nothing has been done yet.",
 							Ref:         ref(v1alpha1.PipelineRun{}.OpenAPIModelName()),
 						},
 					},
@@ -5532,7 +5532,7 @@ func schema_pkg_apis_configbutler_v1alpha1_Progress(ref common.ReferenceCallback
 				Properties: map[string]spec.Schema{
 					"done": {
 						SchemaProps: spec.SchemaProps{
-							Description: "done is the number of objects that have been dealt with.",
+							Description: "done is the number of processed objects.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -5540,7 +5540,7 @@ func schema_pkg_apis_configbutler_v1alpha1_Progress(ref common.ReferenceCallback
 					},
 					"total": {
 						SchemaProps: spec.SchemaProps{
-							Description: "total is the number of objects to deal with.",
+							Description: "total is the number of objects to process.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -5557,7 +5557,7 @@ func schema_pkg_apis_configbutler_v1alpha1_PushPolicy(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PushPolicy bounds a push. A branch that has been quiet is pushed at once; the bounds hold while changes keep coming.",
+				Description: "PushPolicy bounds a push. Changes of a quiet branch are pushed immediately; the bounds apply while further changes arrive.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"interval": {
@@ -5568,7 +5568,7 @@ func schema_pkg_apis_configbutler_v1alpha1_PushPolicy(ref common.ReferenceCallba
 					},
 					"maxCommits": {
 						SchemaProps: spec.SchemaProps{
-							Description: "maxCommits is the number of commits that one push carries at most; when it is reached the push starts without waiting. Absent means no bound but the server's on files and bytes (--git-batch-max-files, 200 unless set, and --git-batch-max-bytes-mib, 1 unless set). At least 1, at most 10000.",
+							Description: "maxCommits is the maximum number of commits in a push; when it is reached, the push starts without waiting. Absent means no bound except for the server's on files and bytes (--git-batch-max-files, 200 unless set, and --git-batch-max-bytes-mib, 1 unless set). At least 1, at most 10000.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -5585,7 +5585,7 @@ func schema_pkg_apis_configbutler_v1alpha1_Rediscovery(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Rediscovery asks for what an Environment's workloads refer to to be found anew, and is the answer. It is created at the subresource rediscover of the environment and is not stored.",
+				Description: "Rediscovery requests that the objects that an Environment's workloads refer to are discovered again, and returns the result. It is created at the subresource rediscover of the environment and is not stored.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -5604,14 +5604,14 @@ func schema_pkg_apis_configbutler_v1alpha1_Rediscovery(ref common.ReferenceCallb
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is standard object metadata. Its name and namespace, when they are given, must be those of the environment.",
+							Description: "metadata is standard object metadata. Its name and namespace, if given, must be those of the environment.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the answer.",
+							Description: "status is the result.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.RequestOutcome{}.OpenAPIModelName()),
 						},
@@ -5628,19 +5628,19 @@ func schema_pkg_apis_configbutler_v1alpha1_RequestOutcome(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RequestOutcome is what became of a request.",
+				Description: "RequestOutcome is the result of a request.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"accepted": {
 						SchemaProps: spec.SchemaProps{
-							Description: "accepted says that the request has been recorded and will be carried out, also if this server ends now.",
+							Description: "accepted means that the request is stored and will be carried out, even if this server restarts.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says in a sentence what was done, or where that can be seen later.",
+							Description: "message describes what was done, or where it will be reported.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -5652,7 +5652,7 @@ func schema_pkg_apis_configbutler_v1alpha1_RequestOutcome(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "syncStatuses are the records that tell what becomes of the request, in the namespace of the object in the path. Empty when there is none yet.",
+							Description: "syncStatuses are the records of the request, in the namespace of the object in the path. Empty if there is none yet.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5679,7 +5679,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ResourceRule(ref common.ReferenceCall
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name says what the rule is for, such as workloads: a DNS label that no other rule of the list has. Empty means no name, which any number of rules may have.",
+							Description: "name describes the rule, such as workloads: a DNS label that is unique in the list. Empty means no name, which any number of rules may have.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -5691,7 +5691,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ResourceRule(ref common.ReferenceCall
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "operations are the changes that reach Git: CREATE, UPDATE, DELETE, or * for all. Empty means all. Without DELETE, files stay when their objects go.",
+							Description: "operations are the changes that are mirrored: CREATE, UPDATE, DELETE, or * for all. Empty means all. Without DELETE, files are kept when their objects are deleted.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5730,7 +5730,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ResourceRule(ref common.ReferenceCall
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "apiVersions are the versions to read objects in. Empty or * means the version that the cluster prefers, so that no object is mirrored twice.",
+							Description: "apiVersions are the versions in which objects are read. Empty or * means the version that the cluster prefers, so that no object is mirrored twice.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5771,7 +5771,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ResourceSummary(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ResourceSummary says that an object changed.",
+				Description: "ResourceSummary is a changed object.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"type": {
@@ -5800,7 +5800,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ResourceSummary(ref common.ReferenceC
 					},
 					"changeType": {
 						SchemaProps: spec.SchemaProps{
-							Description: "changeType is Added, Changed or Removed.\n\nPossible enum values:\n - `\"Added\"` means that the object is new.\n - `\"Changed\"` means that the object's content is another.\n - `\"Removed\"` means that the object is gone.",
+							Description: "changeType is Added, Changed or Removed.\n\nPossible enum values:\n - `\"Added\"` means that the object is new.\n - `\"Changed\"` means that the object's content differs.\n - `\"Removed\"` means that the object no longer exists.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -5818,7 +5818,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ResourceType(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ResourceType is a type of objects, as discovery names it.",
+				Description: "ResourceType is a resource type, as named by discovery.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"group": {
@@ -5856,7 +5856,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ResourceTypeWatch(ref common.Referenc
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ResourceTypeWatch is how one resource type is being watched.",
+				Description: "ResourceTypeWatch is the state of the watch of one resource type.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"group": {
@@ -5885,7 +5885,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ResourceTypeWatch(ref common.Referenc
 					},
 					"state": {
 						SchemaProps: spec.SchemaProps{
-							Description: "state is Listing, Watching or Failing.\n\nPossible enum values:\n - `\"Failing\"` means that the type cannot be listed or watched now. It is tried again, and files of the type are left as they are.\n - `\"Listing\"` means that the type is being listed and its changes are not known yet.\n - `\"Watching\"` means that changes are followed as they happen.",
+							Description: "state is Listing, Watching or Failing.\n\nPossible enum values:\n - `\"Failing\"` means that the type cannot currently be listed or watched. It is retried, and files of the type are kept unchanged.\n - `\"Listing\"` means that the type is being listed and changes are not observed yet.\n - `\"Watching\"` means that changes are observed as they happen.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -5894,7 +5894,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ResourceTypeWatch(ref common.Referenc
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says why, when the state is Failing.",
+							Description: "message is the error, if the state is Failing.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -5926,12 +5926,12 @@ func schema_pkg_apis_configbutler_v1alpha1_Retention(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Retention says how long records are kept. Those that somebody or something still works on are kept in any case.",
+				Description: "Retention configures how long records are kept. Records with unfinished work are always kept.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"days": {
 						SchemaProps: spec.SchemaProps{
-							Description: "days is how long after something was last done about it a record goes, 1 to 3650. Defaults to 90.",
+							Description: "days is the number of days after its last activity when a record expires, 1 to 3650. Defaults to 90.",
 							Default:     90,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -5939,7 +5939,7 @@ func schema_pkg_apis_configbutler_v1alpha1_Retention(ref common.ReferenceCallbac
 					},
 					"keepPerSubject": {
 						SchemaProps: spec.SchemaProps{
-							Description: "keepPerSubject is how many of the newest records of each catalog and environment stay as long as it exists, however old they are, 0 to 10000. Defaults to 10.",
+							Description: "keepPerSubject is the number of newest records of each catalog and environment that are kept as long as it exists, regardless of their age, 0 to 10000. Defaults to 10.",
 							Default:     10,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -5947,7 +5947,7 @@ func schema_pkg_apis_configbutler_v1alpha1_Retention(ref common.ReferenceCallbac
 					},
 					"maxPerSubject": {
 						SchemaProps: spec.SchemaProps{
-							Description: "maxPerSubject is how many records of each catalog and environment there may be; beyond it the oldest go before their time. At least keepPerSubject, 1 to 100000. Defaults to 1000.",
+							Description: "maxPerSubject is the maximum number of records of each catalog and environment; beyond it, the oldest are removed before they expire. At least keepPerSubject, 1 to 100000. Defaults to 1000.",
 							Default:     1000,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -5955,7 +5955,7 @@ func schema_pkg_apis_configbutler_v1alpha1_Retention(ref common.ReferenceCallbac
 					},
 					"archive": {
 						SchemaProps: spec.SchemaProps{
-							Description: "archive says where records are written, as lines of JSON, before they go. Absent means nowhere.",
+							Description: "archive configures where records are written, as lines of JSON, before they are removed. Absent means that they are not archived.",
 							Ref:         ref(v1alpha1.Archive{}.OpenAPIModelName()),
 						},
 					},
@@ -5971,7 +5971,7 @@ func schema_pkg_apis_configbutler_v1alpha1_Retry(ref common.ReferenceCallback) c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Retry asks for what failed to be tried again, and is the answer. It is created at the subresource retry of a SyncStatus and is not stored.",
+				Description: "Retry requests that failed work is retried, and returns the result. It is created at the subresource retry of a SyncStatus and is not stored.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -5990,14 +5990,14 @@ func schema_pkg_apis_configbutler_v1alpha1_Retry(ref common.ReferenceCallback) c
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is standard object metadata. Its name and namespace, when they are given, must be those of the SyncStatus.",
+							Description: "metadata is standard object metadata. Its name and namespace, if given, must be those of the SyncStatus.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the answer.",
+							Description: "status is the result.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.RequestOutcome{}.OpenAPIModelName()),
 						},
@@ -6014,12 +6014,12 @@ func schema_pkg_apis_configbutler_v1alpha1_RetryPolicy(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RetryPolicy says how often and when what failed is tried again.",
+				Description: "RetryPolicy configures how often and when failed work is retried.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"maxAttempts": {
 						SchemaProps: spec.SchemaProps{
-							Description: "maxAttempts is how often something is tried, the first time included, 1 to 100. Defaults to 5.",
+							Description: "maxAttempts is the maximum number of attempts, including the first, 1 to 100. Defaults to 5.",
 							Default:     5,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -6051,7 +6051,7 @@ func schema_pkg_apis_configbutler_v1alpha1_Rollback(ref common.ReferenceCallback
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Rollback asks for what was there at an earlier revision, and is the answer. It is created at the subresource rollback of an AppCatalog or Environment and is not stored.",
+				Description: "Rollback requests the content of an earlier revision, and returns the result. It is created at the subresource rollback of an AppCatalog or Environment and is not stored.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -6070,21 +6070,21 @@ func schema_pkg_apis_configbutler_v1alpha1_Rollback(ref common.ReferenceCallback
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is standard object metadata. Its name and namespace, when they are given, must be those of the object in the path.",
+							Description: "metadata is standard object metadata. Its name and namespace, if given, must be those of the object in the path.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec says how far to go back.",
+							Description: "spec is the revision to return to.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.RollbackSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the answer.",
+							Description: "status is the result.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.RequestOutcome{}.OpenAPIModelName()),
 						},
@@ -6102,12 +6102,12 @@ func schema_pkg_apis_configbutler_v1alpha1_RollbackSpec(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RollbackSpec says how far to go back.",
+				Description: "RollbackSpec is the revision to return to.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"revision": {
 						SchemaProps: spec.SchemaProps{
-							Description: "revision to go to, back or forth, among those in the history. The object is pinned there until somebody takes pinnedRevision out of its spec.",
+							Description: "revision in the history to return to, earlier or later. The object is pinned to it until pinnedRevision is removed from its spec.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -6151,33 +6151,33 @@ func schema_pkg_apis_configbutler_v1alpha1_SourceAuthor(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SourceAuthor is someone who changed the source, and how that is known.",
+				Description: "SourceAuthor is the author of changes in the source, and the signal that named the author.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"username": {
 						SchemaProps: spec.SchemaProps{
-							Description: "username is the Kubernetes user. Empty when the signal is ManagedFields or Unknown.",
+							Description: "username is the Kubernetes user. Empty if the signal is ManagedFields or Unknown.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the user, as far as the identity provider tells it.",
+							Description: "name of the user, if the identity provider sets one.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"email": {
 						SchemaProps: spec.SchemaProps{
-							Description: "email of the user, as far as the identity provider tells it.",
+							Description: "email of the user, if the identity provider sets one.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"impersonatedBy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "impersonatedBy is the user behind an impersonated one.",
+							Description: "impersonatedBy is the user who impersonated the user.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -6191,7 +6191,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SourceAuthor(ref common.ReferenceCall
 					},
 					"signal": {
 						SchemaProps: spec.SchemaProps{
-							Description: "signal is what told: Audit (the API server's audit events), Admission (its admission requests), ManagedFields (the tool is known, not the user) or Unknown.\n\nPossible enum values:\n - `\"Admission\"` is an API server's admission request.\n - `\"Audit\"` is an API server's audit event.\n - `\"ManagedFields\"` is the tool that an object says was the last to write it.\n - `\"Unknown\"` says that nothing told.",
+							Description: "signal is the source of the author: Audit (the API server's audit events), Admission (its admission requests), ManagedFields (the tool is known, not the user) or Unknown.\n\nPossible enum values:\n - `\"Admission\"` is an API server's admission request.\n - `\"Audit\"` is an API server's audit event.\n - `\"ManagedFields\"` is the field manager that last wrote the object.\n - `\"Unknown\"` means that the author is unknown.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -6200,7 +6200,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SourceAuthor(ref common.ReferenceCall
 					},
 					"workloads": {
 						SchemaProps: spec.SchemaProps{
-							Description: "workloads is the number of distinct workloads that they changed.",
+							Description: "workloads is the number of distinct workloads that the author changed.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -6216,7 +6216,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SourceObservation(ref common.Referenc
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SourceObservation is what was last seen of a workload in the source of its catalog.",
+				Description: "SourceObservation is the last observed state of a workload in the source of its catalog.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"namespace": {
@@ -6249,7 +6249,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SourceObservation(ref common.Referenc
 					},
 					"hash": {
 						SchemaProps: spec.SchemaProps{
-							Description: "hash tells versions of the workload apart, by the fields that count as a change.",
+							Description: "hash identifies the content of the fields that count as a change.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -6264,7 +6264,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SuspendedWork(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SuspendedWork stops work of whole kinds at once.",
+				Description: "SuspendedWork stops work of whole kinds.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"environmentAutoSync": {
@@ -6283,14 +6283,14 @@ func schema_pkg_apis_configbutler_v1alpha1_SuspendedWork(ref common.ReferenceCal
 					},
 					"catalogNotices": {
 						SchemaProps: spec.SchemaProps{
-							Description: "catalogNotices stops Events and notifications about changes of catalogs. They are recorded all the same. Defaults to false.",
+							Description: "catalogNotices stops Events and notifications about changes of catalogs. The changes are still recorded. Defaults to false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"pipelines": {
 						SchemaProps: spec.SchemaProps{
-							Description: "pipelines stops every delivery of SyncPipelines. What is to be delivered waits. Defaults to false.",
+							Description: "pipelines stops every delivery of SyncPipelines. Pending objects are kept. Defaults to false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -6305,12 +6305,12 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncError(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SyncError says what went wrong.",
+				Description: "SyncError is an error.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason is a word for programs, such as SourceNotFound.",
+							Description: "reason is a machine-readable reason, such as SourceNotFound.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -6318,7 +6318,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncError(ref common.ReferenceCallbac
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message is a sentence for people. It never holds the content of a Secret.",
+							Description: "message is human-readable. It never holds the content of a Secret.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -6326,7 +6326,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncError(ref common.ReferenceCallbac
 					},
 					"at": {
 						SchemaProps: spec.SchemaProps{
-							Description: "at is when it went wrong.",
+							Description: "at is when it occurred.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -6343,7 +6343,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncPipeline(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SyncPipeline tells other systems what the cluster can do and what runs in it: which CustomResourceDefinitions there are, and which objects of the types chosen, by name, labels and annotations. It sends what has been added, changed or removed, and never what objects hold.",
+				Description: "SyncPipeline sends to other systems which CustomResourceDefinitions the cluster has, and which objects of the selected types, by name, labels and annotations. It sends what has been added, changed or removed, and never the content of objects.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -6369,14 +6369,14 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncPipeline(ref common.ReferenceCall
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what the user wants.",
+							Description: "spec is the desired state.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.SyncPipelineSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what the server found. Only the server writes it.",
+							Description: "status is the observed state. Only the server writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.SyncPipelineStatus{}.OpenAPIModelName()),
 						},
@@ -6444,26 +6444,26 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncPipelineSpec(ref common.Reference
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SyncPipelineSpec says what is sent, to whom and when. Definitions, instances or both are enabled.",
+				Description: "SyncPipelineSpec defines what is sent, to which sinks and when. Definitions, instances or both are enabled.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"customResourceDefinitions": {
 						SchemaProps: spec.SchemaProps{
-							Description: "customResourceDefinitions chooses the CustomResourceDefinitions that are told of.",
+							Description: "customResourceDefinitions selects the CustomResourceDefinitions to send.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.DefinitionSource{}.OpenAPIModelName()),
 						},
 					},
 					"instances": {
 						SchemaProps: spec.SchemaProps{
-							Description: "instances chooses the types whose objects are told of.",
+							Description: "instances selects the types whose objects are sent.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.InstanceSource{}.OpenAPIModelName()),
 						},
 					},
 					"mode": {
 						SchemaProps: spec.SchemaProps{
-							Description: "mode is Watch (changes are sent as they come) or Poll (everything is listed each pollInterval, and what differs from what was sent before is sent). Defaults to Watch.\n\nPossible enum values:\n - `\"Poll\"` lists everything from time to time.\n - `\"Watch\"` notices changes as they come.",
+							Description: "mode is Watch (changes are sent as they happen) or Poll (everything is listed each pollInterval, and differences from what was sent before are sent). Defaults to Watch.\n\nPossible enum values:\n - `\"Poll\"` lists everything periodically.\n - `\"Watch\"` detects changes as they happen.",
 							Default:     v1alpha1.PipelineModeWatch,
 							Type:        []string{"string"},
 							Format:      "",
@@ -6472,28 +6472,28 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncPipelineSpec(ref common.Reference
 					},
 					"pollInterval": {
 						SchemaProps: spec.SchemaProps{
-							Description: "pollInterval is the time from one listing to the next when mode is Poll, as a duration such as 5m. At least 10s, at most 24h. Defaults to 5m.",
+							Description: "pollInterval is the time between listings if mode is Poll, as a duration such as 5m. At least 10s, at most 24h. Defaults to 5m.",
 							Default:     "5m",
 							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
 						},
 					},
 					"debounce": {
 						SchemaProps: spec.SchemaProps{
-							Description: "debounce is how long an object that was created or changed has to be left alone before it is sent; what it is then is sent, once. An object that never rests is sent all the same after ten times as long. Deletions do not wait. 0s to 10m. Defaults to 10s.",
+							Description: "debounce is how long a created or changed object must remain unchanged before its current state is sent, once. An object that keeps changing is sent after ten times as long. Deletions are not delayed. 0s to 10m. Defaults to 10s.",
 							Default:     "10s",
 							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
 						},
 					},
 					"batch": {
 						SchemaProps: spec.SchemaProps{
-							Description: "batch bounds what travels together.",
+							Description: "batch bounds the batches.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.PipelineBatch{}.OpenAPIModelName()),
 						},
 					},
 					"resyncInterval": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resyncInterval is the time after which everything that matches is sent again, so that a receiver that lost something has it again. 0s means never; otherwise at least 1m, at most 720h. Defaults to 1h.",
+							Description: "resyncInterval is the time after which all matching objects are sent again, so that a receiver that lost some gets them again. 0s means never; otherwise at least 1m, at most 720h. Defaults to 1h.",
 							Default:     "1h",
 							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
 						},
@@ -6510,7 +6510,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncPipelineSpec(ref common.Reference
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "sinks are those who are told, each by itself: one that fails does not hold up another. 1 to 16.",
+							Description: "sinks are the receivers. They are independent: one that fails does not delay another. 1 to 16.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -6523,7 +6523,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncPipelineSpec(ref common.Reference
 					},
 					"suspend": {
 						SchemaProps: spec.SchemaProps{
-							Description: "suspend stops watching and sending. When it ends, everything is listed, and what differs from what was sent before is sent. Defaults to false.",
+							Description: "suspend stops watching and sending. When it is lifted, everything is listed, and differences from what was sent before are sent. Defaults to false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -6541,12 +6541,12 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncPipelineStatus(ref common.Referen
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SyncPipelineStatus is what the server found out about a pipeline.",
+				Description: "SyncPipelineStatus is the observed state of a pipeline.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observedGeneration is the metadata.generation that this status is about.",
+							Description: "observedGeneration is the metadata.generation that this status reflects.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -6563,7 +6563,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncPipelineStatus(ref common.Referen
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions: Ready says whether everything that the pipeline selects is watched and every sink can be told; SinksDelivering, whether the last call of every sink went well.",
+							Description: "conditions: Ready reports whether all selected types are watched and every sink can be used; SinksDelivering, whether the last call of every sink succeeded.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -6576,7 +6576,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncPipelineStatus(ref common.Referen
 					},
 					"editedBy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "editedBy is the user who last had the pipeline send more, or elsewhere, as whoever creates it does. Nothing is sent any more when that user may no longer read what the pipeline selects or reach what its sinks use; whoever has it send more takes their place. Absent when nobody is known to have: then nobody's permissions are asked for.",
+							Description: "editedBy is the user who created the pipeline or last made it send more, or elsewhere. Nothing is sent if that user may no longer read what the pipeline selects or use what its sinks use, until another user makes it send more. Absent if the user is not known: then no permissions are checked.",
 							Ref:         ref(v1alpha1.AutomatedBy{}.OpenAPIModelName()),
 						},
 					},
@@ -6589,33 +6589,33 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncPipelineStatus(ref common.Referen
 					},
 					"objects": {
 						SchemaProps: spec.SchemaProps{
-							Description: "objects is the number of CustomResourceDefinitions and objects that match.",
+							Description: "objects is the number of matching CustomResourceDefinitions and objects.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"pending": {
 						SchemaProps: spec.SchemaProps{
-							Description: "pending is the number of objects that some sink has not been told of yet, each sink's counted by itself.",
+							Description: "pending is the number of objects that have not been sent yet, summed over all sinks.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"lastResyncTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastResyncTime is when a run that sent everything again was last begun.",
+							Description: "lastResyncTime is when the last full resync started.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"currentRun": {
 						SchemaProps: spec.SchemaProps{
-							Description: "currentRun is the run that goes on: of a request, or of a resync. Absent when there is none.",
+							Description: "currentRun is the run in progress, of a request or a resync. Absent if there is none.",
 							Ref:         ref(v1alpha1.PipelineRun{}.OpenAPIModelName()),
 						},
 					},
 					"lastRun": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastRun is the run that finished last.",
+							Description: "lastRun is the last finished run.",
 							Ref:         ref(v1alpha1.PipelineRun{}.OpenAPIModelName()),
 						},
 					},
@@ -6629,7 +6629,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncPipelineStatus(ref common.Referen
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "pendingRequests are the requests, made at the subresource sync, whose runs have not finished yet, the oldest first. At most 10.",
+							Description: "pendingRequests are requests at the subresource sync whose runs have not finished yet, the oldest first. At most 10.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -6650,7 +6650,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncPipelineStatus(ref common.Referen
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "sinks tell of each sink of the spec.",
+							Description: "sinks report the status of each sink in the spec.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -6663,7 +6663,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncPipelineStatus(ref common.Referen
 					},
 					"lastError": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastError is what went wrong last, in a sentence. Empty when nothing did, or it was put right.",
+							Description: "lastError is what went wrong last. Empty if nothing did, or it has been resolved.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -6685,14 +6685,14 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncPlan(ref common.ReferenceCallback
 				Properties: map[string]spec.Schema{
 					"catalogSync": {
 						SchemaProps: spec.SchemaProps{
-							Description: "catalogSync is the SyncStatus of the revision that the plan brings, in the catalog's namespace: what to expect when asking for it.",
+							Description: "catalogSync is the SyncStatus, in the catalog's namespace, of the revision that the plan applies, for expectedCatalogSync in a request.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"dependencySync": {
 						SchemaProps: spec.SchemaProps{
-							Description: "dependencySync is the open SyncStatus, in the environment's namespace, about what workloads refer to: what to expect when asking for it.",
+							Description: "dependencySync is the open SyncStatus, in the environment's namespace, about objects that workloads refer to, for expectedDependencySync in a request.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -6706,7 +6706,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncPlan(ref common.ReferenceCallback
 					},
 					"revision": {
 						SchemaProps: spec.SchemaProps{
-							Description: "revision is the catalog's revision that the plan brings. 0 means that it brings none.",
+							Description: "revision is the catalog's revision that the plan applies. 0 means none.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -6731,7 +6731,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncPlan(ref common.ReferenceCallback
 					},
 					"unchanged": {
 						SchemaProps: spec.SchemaProps{
-							Description: "unchanged is the number of objects that are what they should be.",
+							Description: "unchanged is the number of objects that are up to date.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -6743,7 +6743,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncPlan(ref common.ReferenceCallback
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "warnings are sentences about what a sync does not do, such as to copy the data of a PersistentVolumeClaim.",
+							Description: "warnings describe what a sync does not do, such as copying the data of a PersistentVolumeClaim.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -6767,7 +6767,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncPolicy(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SyncPolicy holds the settings that all catalogs and environments share. There is one, called default; without it every setting has its default.",
+				Description: "SyncPolicy holds the settings that all catalogs and environments share. There is one, called default; without it, all settings have their defaults.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -6793,14 +6793,14 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncPolicy(ref common.ReferenceCallba
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what the user wants.",
+							Description: "spec is the desired state.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.SyncPolicySpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what the server found. Only the server writes it.",
+							Description: "status is the observed state. Only the server writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.SyncPolicyStatus{}.OpenAPIModelName()),
 						},
@@ -6872,21 +6872,21 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncPolicySpec(ref common.ReferenceCa
 				Properties: map[string]spec.Schema{
 					"suspend": {
 						SchemaProps: spec.SchemaProps{
-							Description: "suspend stops work of whole kinds at once. What people ask for themselves goes on unless it says otherwise.",
+							Description: "suspend stops work of whole kinds. Requests of users are carried out unless noted otherwise.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.SuspendedWork{}.OpenAPIModelName()),
 						},
 					},
 					"batchWindow": {
 						SchemaProps: spec.SchemaProps{
-							Description: "batchWindow is how long changes of the source are gathered, from the first one on, before they are recorded together, as a duration such as 30s. At least 1s, at most 1h. Defaults to 30s.",
+							Description: "batchWindow is how long changes of the source are collected, from the first one on, before they are recorded together, as a duration such as 30s. At least 1s, at most 1h. Defaults to 30s.",
 							Default:     "30s",
 							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
 						},
 					},
 					"maxSyncsPerMinute": {
 						SchemaProps: spec.SchemaProps{
-							Description: "maxSyncsPerMinute is how many runs of environments' syncs begin within a minute; the others wait in order. 1 to 10000. Defaults to 60.",
+							Description: "maxSyncsPerMinute is the maximum number of environment syncs that start within a minute; others wait in order. 1 to 10000. Defaults to 60.",
 							Default:     60,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -6894,21 +6894,21 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncPolicySpec(ref common.ReferenceCa
 					},
 					"retry": {
 						SchemaProps: spec.SchemaProps{
-							Description: "retry says how often and when what failed is tried again, before someone has to look at it.",
+							Description: "retry configures how often and when failed work is retried before manual intervention is required.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.RetryPolicy{}.OpenAPIModelName()),
 						},
 					},
 					"retention": {
 						SchemaProps: spec.SchemaProps{
-							Description: "retention says how long SyncStatuses are kept.",
+							Description: "retention configures how long SyncStatuses are kept.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.Retention{}.OpenAPIModelName()),
 						},
 					},
 					"maxDismissals": {
 						SchemaProps: spec.SchemaProps{
-							Description: "maxDismissals is how many prompts in a row can be dismissed for one environment, 1 to 1000. The next one can only be taken. Absent means any number.",
+							Description: "maxDismissals is the maximum number of consecutive dismissals for one environment, 1 to 1000. The next changes can only be applied. Absent means no limit.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -6920,7 +6920,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncPolicySpec(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "trackingMarks are labels and annotations by which tools find what they own. Environments leave them out of copies, from the next sync on, beside those of the server's flag --environment-tracking-marks. Each is a key (example.com/owner), a key with its value (example.com/owner=tool) or all keys of a domain (example.com/*). A label that a selector uses stays. At most 100.",
+							Description: "trackingMarks are labels and annotations by which tools identify objects that they own. Environments remove them from copies, from the next sync on, in addition to those of the server's flag --environment-tracking-marks. Each is a key (example.com/owner), a key with its value (example.com/owner=tool) or all keys of a domain (example.com/*). A label that a selector uses is kept. At most 100.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -6944,12 +6944,12 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncPolicyStatus(ref common.Reference
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SyncPolicyStatus is what the server found out about all catalogs and environments.",
+				Description: "SyncPolicyStatus is the observed state of all catalogs and environments.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observedGeneration is the metadata.generation that this status is about.",
+							Description: "observedGeneration is the metadata.generation that this status reflects.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -6966,7 +6966,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncPolicyStatus(ref common.Reference
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions: Ready says whether the settings are in force.",
+							Description: "conditions: Ready reports whether the settings are in effect.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -6979,14 +6979,14 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncPolicyStatus(ref common.Reference
 					},
 					"records": {
 						SchemaProps: spec.SchemaProps{
-							Description: "records is the number of SyncStatuses that are kept.",
+							Description: "records is the number of stored SyncStatuses.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"recordsExpired": {
 						SchemaProps: spec.SchemaProps{
-							Description: "recordsExpired is the number of SyncStatuses that have gone by retention.",
+							Description: "recordsExpired is the number of SyncStatuses that were removed by retention.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -7007,7 +7007,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncPolicyStatus(ref common.Reference
 					},
 					"lastRetentionTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastRetentionTime is when records were last looked through for those that are too old.",
+							Description: "lastRetentionTime is when records were last checked for expiry.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -7023,12 +7023,12 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncProgress(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SyncProgress is how far a request to compare a destination has come.",
+				Description: "SyncProgress is the progress of a request to compare a destination.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"id": {
 						SchemaProps: spec.SchemaProps{
-							Description: "id is that of the request.",
+							Description: "id is the id of the request.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -7042,7 +7042,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncProgress(ref common.ReferenceCall
 					},
 					"completionTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "completionTime is when everything had been compared and the remote had accepted what was found. Absent before.",
+							Description: "completionTime is when all types had been compared and the remote had accepted the resulting commits. Absent before.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -7064,7 +7064,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncProgress(ref common.ReferenceCall
 					},
 					"filesWritten": {
 						SchemaProps: spec.SchemaProps{
-							Description: "filesWritten is the number of files that were missing or not as the cluster has them, and have been written.",
+							Description: "filesWritten is the number of files that were missing or differed from the cluster and have been written.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -7072,7 +7072,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncProgress(ref common.ReferenceCall
 					},
 					"filesRemoved": {
 						SchemaProps: spec.SchemaProps{
-							Description: "filesRemoved is the number of files that no object mapped to and that have been removed.",
+							Description: "filesRemoved is the number of files without an object that have been removed.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -7080,7 +7080,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncProgress(ref common.ReferenceCall
 					},
 					"orphansHeld": {
 						SchemaProps: spec.SchemaProps{
-							Description: "orphansHeld is the number of files that no object maps to and that are kept, because prune is Never.",
+							Description: "orphansHeld is the number of files without an object that are kept because prune is Never.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -7093,7 +7093,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncProgress(ref common.ReferenceCall
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "failures say which types could not be compared, and why. They are tried again.",
+							Description: "failures are the types that could not be compared, with the error. They are retried.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -7123,7 +7123,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncRecord(ref common.ReferenceCallba
 				Properties: map[string]spec.Schema{
 					"state": {
 						SchemaProps: spec.SchemaProps{
-							Description: "state is how far it has come. A catalog's record is AutoApplied, Applied, Failed, Retrying, ManualIntervention or Dismissed; an environment's is Pending, InProgress, Completed, Conflicted, Superseded, Failed, Retrying, ManualIntervention or Dismissed; that of dependencies Pending, InProgress, Completed, Superseded, Failed, Retrying, ManualIntervention or Dismissed.\n\nPossible enum values:\n - `\"Applied\"` means that an editor changed the catalog.\n - `\"AutoApplied\"` means that the source changed and the catalog took it over.\n - `\"Completed\"` means that all has been done.\n - `\"Conflicted\"` means that a field was changed in the environment and in the catalog.\n - `\"Dismissed\"` means that someone has put it aside.\n - `\"Failed\"` means that something could not be done.\n - `\"InProgress\"` means that work is being done.\n - `\"ManualIntervention\"` means that someone has to look at it.\n - `\"Pending\"` means that work has not begun.\n - `\"Retrying\"` means that what failed is tried again.\n - `\"Superseded\"` means that a newer record has taken its place.",
+							Description: "state is the progress. A catalog's record is AutoApplied, Applied, Failed, Retrying, ManualIntervention or Dismissed; an environment's is Pending, InProgress, Completed, Conflicted, Superseded, Failed, Retrying, ManualIntervention or Dismissed; that of dependencies Pending, InProgress, Completed, Superseded, Failed, Retrying, ManualIntervention or Dismissed.\n\nPossible enum values:\n - `\"Applied\"` means that an editor changed the catalog.\n - `\"AutoApplied\"` means that the source changed and the catalog adopted the change.\n - `\"Completed\"` means that all work is done.\n - `\"Conflicted\"` means that a field was changed in the environment and in the catalog.\n - `\"Dismissed\"` means that a user has dismissed it.\n - `\"Failed\"` means that work has failed.\n - `\"InProgress\"` means that work is in progress.\n - `\"ManualIntervention\"` means that a user must intervene.\n - `\"Pending\"` means that work has not started.\n - `\"Retrying\"` means that failed work is being retried.\n - `\"Superseded\"` means that a newer record has replaced it.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -7132,34 +7132,34 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncRecord(ref common.ReferenceCallba
 					},
 					"preview": {
 						SchemaProps: spec.SchemaProps{
-							Description: "preview says that the change was only recorded: its catalog has previewOnly set, or its environment shadow.",
+							Description: "preview means that the change was only recorded: its catalog has previewOnly set, or its environment shadow.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"actor": {
 						SchemaProps: spec.SchemaProps{
-							Description: "actor is the user whose request this is, as authenticated. Empty when the server did it by itself.",
+							Description: "actor is the user who requested it, as authenticated. Empty if the server started it automatically.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"requestedBy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "requestedBy is the user who asked last for an environment's run to begin or be tried again, as authenticated then. The run copies Secrets only while that user may read them, unless the catalog shares them. Absent when no user asked, and once the record has come to its end.",
+							Description: "requestedBy is the user who last requested that an environment's run begins or is retried, as authenticated then. The run copies Secrets only while that user may read them, unless the catalog shares them. Absent if no user requested it, and once the record is resolved.",
 							Ref:         ref(v1alpha1.AutomatedBy{}.OpenAPIModelName()),
 						},
 					},
 					"autoTriggered": {
 						SchemaProps: spec.SchemaProps{
-							Description: "autoTriggered says that the server did it by itself.",
+							Description: "autoTriggered means that the server started it automatically.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"action": {
 						SchemaProps: spec.SchemaProps{
-							Description: "action is what an environment's run does. Empty in other records.\n\nPossible enum values:\n - `\"All\"` does the one and then the other.\n - `\"Catalog\"` brings workloads to what the catalog offers, with what they depend on.\n - `\"Cluster\"` refreshes what the environment's workloads depend on and leaves them alone.",
+							Description: "action is the action of an environment's run. Empty in other records.\n\nPossible enum values:\n - `\"All\"` performs Catalog, then Cluster.\n - `\"Catalog\"` syncs workloads with the catalog, and the objects that they refer to.\n - `\"Cluster\"` refreshes the objects that workloads refer to, but not the workloads.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"All", "Catalog", "Cluster"},
@@ -7167,21 +7167,21 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncRecord(ref common.ReferenceCallba
 					},
 					"revision": {
 						SchemaProps: spec.SchemaProps{
-							Description: "revision is the catalog's revision that a change has made or that a run brings. 0 when there is none.",
+							Description: "revision is the catalog's revision that a change created or that a run applies. 0 if there is none.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"fromRevision": {
 						SchemaProps: spec.SchemaProps{
-							Description: "fromRevision is the catalog's revision that the environment held when a run began. 0 when there was none, and in other records.",
+							Description: "fromRevision is the catalog's revision that the environment held when a run began. 0 if there was none, and in other records.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"force": {
 						SchemaProps: spec.SchemaProps{
-							Description: "force says that the user asked for a run although windows or a pin hold syncs back, and for objects to be taken over that the environment had not written.",
+							Description: "force means that the user requested the run in spite of windows or a pin, and that objects are taken over that the environment had not written.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -7193,7 +7193,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncRecord(ref common.ReferenceCallba
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "changedBy are those who changed the source, as far as it is known, the one with the most changes first.",
+							Description: "changedBy are the authors of the changes in the source, as far as known, the one with the most changes first.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -7211,7 +7211,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncRecord(ref common.ReferenceCallba
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "commits hold the change, where a GitDestination mirrors the source: the newest 100, the newest first. Those that a remote takes later are added then, for 7 days.",
+							Description: "commits contain the change, if a GitDestination mirrors the source: the newest 100, the newest first. Commits that a remote accepts later are added, for 7 days.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -7260,7 +7260,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncRecord(ref common.ReferenceCallba
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "resourceSummaries say what changed, object by object; at most 1000.",
+							Description: "resourceSummaries list the changed objects; at most 1000.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -7273,7 +7273,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncRecord(ref common.ReferenceCallba
 					},
 					"detectedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "detectedAt is when the first of the changes was seen, or the request was made.",
+							Description: "detectedAt is when the first of the changes was observed, or the request was made.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -7285,13 +7285,13 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncRecord(ref common.ReferenceCallba
 					},
 					"resolvedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resolvedAt is when the record came to its end: Completed, Superseded or Dismissed. Absent before.",
+							Description: "resolvedAt is when the record was resolved: Completed, Superseded or Dismissed. Absent before.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"resolvedBy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resolvedBy is the user who brought it to its end, as authenticated. Empty when the server did.",
+							Description: "resolvedBy is the user who resolved it, as authenticated. Empty if the server did.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -7304,14 +7304,14 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncRecord(ref common.ReferenceCallba
 					},
 					"attempts": {
 						SchemaProps: spec.SchemaProps{
-							Description: "attempts is how often work has begun.",
+							Description: "attempts is the number of attempts.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"error": {
 						SchemaProps: spec.SchemaProps{
-							Description: "error is what went wrong last. Absent when nothing did, or it was put right.",
+							Description: "error is what went wrong last. Absent if nothing did, or it has been resolved.",
 							Ref:         ref(v1alpha1.SyncError{}.OpenAPIModelName()),
 						},
 					},
@@ -7327,7 +7327,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncRecord(ref common.ReferenceCallba
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "failures are the objects that could not be dealt with, while others were, in the last attempt; at most 100.",
+							Description: "failures are the objects that failed in the last attempt while others succeeded; at most 100.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -7345,7 +7345,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncRecord(ref common.ReferenceCallba
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "warnings are sentences about what a run did not do, such as to copy the data of a PersistentVolumeClaim; at most 100.",
+							Description: "warnings describe what a run did not do, such as copying the data of a PersistentVolumeClaim; at most 100.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -7370,7 +7370,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncRequest(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SyncRequest asks for an Environment to be synced, and is the answer. It is created at the subresource sync of the environment and is not stored. As a dry run it only plans.",
+				Description: "SyncRequest requests a sync of an Environment, and returns the result. It is created at the subresource sync of the environment and is not stored. A dry run only returns the plan.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -7389,21 +7389,21 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncRequest(ref common.ReferenceCallb
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is standard object metadata. Its name and namespace, when they are given, must be those of the environment.",
+							Description: "metadata is standard object metadata. Its name and namespace, if given, must be those of the environment.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec says what to sync. Empty means everything.",
+							Description: "spec selects what to sync. Empty means everything.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.SyncRequestSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the answer.",
+							Description: "status is the result.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.SyncRequestStatus{}.OpenAPIModelName()),
 						},
@@ -7420,12 +7420,12 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncRequestSpec(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SyncRequestSpec says what to sync.",
+				Description: "SyncRequestSpec selects what to sync.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"action": {
 						SchemaProps: spec.SchemaProps{
-							Description: "action is Catalog (bring workloads to what the catalog offers, with what they refer to), Cluster (refresh what they refer to and leave them alone) or All (the one and then the other). Defaults to All.\n\nPossible enum values:\n - `\"All\"` does the one and then the other.\n - `\"Catalog\"` brings workloads to what the catalog offers, with what they depend on.\n - `\"Cluster\"` refreshes what the environment's workloads depend on and leaves them alone.",
+							Description: "action is Catalog (sync workloads with the catalog, and the objects that they refer to), Cluster (refresh the objects that workloads refer to, but not the workloads) or All (Catalog, then Cluster). Defaults to All.\n\nPossible enum values:\n - `\"All\"` performs Catalog, then Cluster.\n - `\"Catalog\"` syncs workloads with the catalog, and the objects that they refer to.\n - `\"Cluster\"` refreshes the objects that workloads refer to, but not the workloads.",
 							Default:     v1alpha1.SyncActionAll,
 							Type:        []string{"string"},
 							Format:      "",
@@ -7434,21 +7434,21 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncRequestSpec(ref common.ReferenceC
 					},
 					"expectedCatalogSync": {
 						SchemaProps: spec.SchemaProps{
-							Description: "expectedCatalogSync is the status.latestCatalogSync that was seen. The request is refused, as a conflict, when there is a newer one. Empty means any.",
+							Description: "expectedCatalogSync is the status.latestCatalogSync that the client has seen. The request fails with a conflict if there is a newer one. Empty means any.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"expectedDependencySync": {
 						SchemaProps: spec.SchemaProps{
-							Description: "expectedDependencySync is the status.latestDependencySync that was seen. The request is refused, as a conflict, when there is a newer one. Empty means any.",
+							Description: "expectedDependencySync is the status.latestDependencySync that the client has seen. The request fails with a conflict if there is a newer one. Empty means any.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"force": {
 						SchemaProps: spec.SchemaProps{
-							Description: "force has the sync done although a window is closed or a revision is pinned, and takes over objects of the same name that the environment has not written. Defaults to false.",
+							Description: "force syncs even if a window is closed or a revision is pinned, and takes over objects of the same name that the environment has not written. Defaults to false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -7464,7 +7464,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncRequestSpec(ref common.ReferenceC
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "workloads are the only ones to sync, with what they refer to. The environment counts as up to date when all have been. Empty means all. At most 1000.",
+							Description: "workloads limits the sync to these workloads and the objects that they refer to. The environment is up to date once all of its workloads have been synced. Empty means all. At most 1000.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -7487,19 +7487,19 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncRequestStatus(ref common.Referenc
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SyncRequestStatus is what became of a request.",
+				Description: "SyncRequestStatus is the result of a request.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"accepted": {
 						SchemaProps: spec.SchemaProps{
-							Description: "accepted says that the request has been recorded and will be carried out, also if this server ends now.",
+							Description: "accepted means that the request is stored and will be carried out, even if this server restarts.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says in a sentence what was done, or where that can be seen later.",
+							Description: "message describes what was done, or where it will be reported.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -7511,7 +7511,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncRequestStatus(ref common.Referenc
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "syncStatuses are the records that tell what becomes of the request, in the namespace of the object in the path. Empty when there is none yet.",
+							Description: "syncStatuses are the records of the request, in the namespace of the object in the path. Empty if there is none yet.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -7525,7 +7525,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncRequestStatus(ref common.Referenc
 					},
 					"plan": {
 						SchemaProps: spec.SchemaProps{
-							Description: "plan is what would be changed. It is there when the request was a dry run.",
+							Description: "plan is what would be changed. It is set if the request was a dry run.",
 							Ref:         ref(v1alpha1.SyncPlan{}.OpenAPIModelName()),
 						},
 					},
@@ -7541,7 +7541,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncStatus(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SyncStatus records one change of a catalog, one run of an environment's sync, or one change of what an environment depends on: what changed, by whom, and what became of it. It outlives its subject, until its retention ends. The server writes it; it can be read and deleted, but not created or changed.",
+				Description: "SyncStatus records one change of a catalog, one run of an environment's sync, or one change of an environment's dependencies: what changed, by whom, and the result. It is kept after its subject is deleted, until its retention ends. The server writes it; it can be read and deleted, but not created or changed.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -7567,14 +7567,14 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncStatus(ref common.ReferenceCallba
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec says what the record is about. It never changes.",
+							Description: "spec identifies the subject of the record. It is immutable.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.SyncStatusSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what happened.",
+							Description: "status is the recorded result.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.SyncRecord{}.OpenAPIModelName()),
 						},
@@ -7642,12 +7642,12 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncStatusSpec(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SyncStatusSpec says what a record is about.",
+				Description: "SyncStatusSpec identifies the subject of a record.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type is Catalog (a change of a catalog), Environment (a run that brings an environment to its catalog) or Dependency (a change of ConfigMaps, Secrets and Services that an environment's workloads refer to).\n\nPossible enum values:\n - `\"Catalog\"` is about a change of a catalog.\n - `\"Dependency\"` is about a change of what an environment's workloads refer to.\n - `\"Environment\"` is about a run that brings an environment to its catalog.",
+							Description: "type is Catalog (a change of a catalog), Environment (a run that syncs an environment with its catalog) or Dependency (a change of ConfigMaps, Secrets and Services that an environment's workloads refer to).\n\nPossible enum values:\n - `\"Catalog\"` is a change of a catalog.\n - `\"Dependency\"` is a change of objects that an environment's workloads refer to.\n - `\"Environment\"` is a run that syncs an environment with its catalog.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -7663,7 +7663,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncStatusSpec(ref common.ReferenceCa
 					},
 					"batch": {
 						SchemaProps: spec.SchemaProps{
-							Description: "batch tells the record from others of its subject. What happened together is one batch, and a batch is recorded once, however often the server is interrupted.",
+							Description: "batch identifies the record among those of its subject. Changes that are processed together are one batch, and a batch is recorded once, even if the server is interrupted.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -7682,7 +7682,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncSubject(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SyncSubject names what a record is about, in the record's namespace.",
+				Description: "SyncSubject names the subject of a record, in the record's namespace.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -7704,7 +7704,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncSubject(ref common.ReferenceCallb
 					},
 					"uid": {
 						SchemaProps: spec.SchemaProps{
-							Description: "uid of the object. Another object of the same name has another.",
+							Description: "uid of the object, which differs from that of a later object of the same name.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -7721,12 +7721,12 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncWindow(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SyncWindow is a time that comes again and again, in which automatic syncs may, or may not, begin.",
+				Description: "SyncWindow is a recurring time window in which automatic syncs may, or may not, begin.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name tells the window from others of the environment, and is shown when it holds a sync back. A lower case RFC 1123 label, such as nightly.",
+							Description: "name identifies the window among those of the environment, and is shown if the window delays a sync. A lower case RFC 1123 label, such as nightly.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -7734,7 +7734,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncWindow(ref common.ReferenceCallba
 					},
 					"kind": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kind is Allow (automatic syncs may begin while the window is open) or Deny (they may not).\n\nPossible enum values:\n - `\"Allow\"` lets them begin while it is open.\n - `\"Deny\"` keeps them from beginning while it is open.",
+							Description: "kind is Allow (automatic syncs may begin while the window is open) or Deny (they may not).\n\nPossible enum values:\n - `\"Allow\"` allows them to begin while it is open.\n - `\"Deny\"` prevents them from beginning while it is open.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -7743,7 +7743,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncWindow(ref common.ReferenceCallba
 					},
 					"schedule": {
 						SchemaProps: spec.SchemaProps{
-							Description: "schedule says when the window opens, as five fields in the syntax of cron that CronJobs have, such as 0 22 * * 1-5 for ten in the evening from Monday to Friday, or as @daily and the like.",
+							Description: "schedule defines when the window opens, in the cron syntax of CronJobs with five fields, such as 0 22 * * 1-5 for 22:00 from Monday to Friday, or as @daily and the like.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -7751,13 +7751,13 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncWindow(ref common.ReferenceCallba
 					},
 					"duration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "duration is how long the window stays open each time, as a duration such as 8h. At least 1m, at most 744h, which is 31 days. Time that passes counts, not what clocks show: a window of 8h is open for 8 hours also in a night in which clocks are changed.",
+							Description: "duration is how long the window stays open each time, as a duration such as 8h. At least 1m, at most 744h (31 days). It is elapsed time: a window of 8h is open for 8 hours even if clocks change meanwhile.",
 							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
 						},
 					},
 					"timeZone": {
 						SchemaProps: spec.SchemaProps{
-							Description: "timeZone is that of the schedule, by the name it has in the time zone database, such as Europe/Berlin. A time that clocks skip, as daylight saving time begins, comes when they have done so; one that they show twice comes twice. Defaults to UTC.",
+							Description: "timeZone is the time zone of the schedule, by its name in the time zone database, such as Europe/Berlin. A time that is skipped when daylight saving time begins counts right after the change; one that occurs twice counts twice. Defaults to UTC.",
 							Default:     "UTC",
 							Type:        []string{"string"},
 							Format:      "",
@@ -7776,7 +7776,7 @@ func schema_pkg_apis_configbutler_v1alpha1_Undismissal(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Undismissal offers an Environment again what was put aside, and is the answer. It is created at the subresource undismiss of the environment and is not stored.",
+				Description: "Undismissal offers dismissed changes of an Environment again, and returns the result. It is created at the subresource undismiss of the environment and is not stored.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -7795,14 +7795,14 @@ func schema_pkg_apis_configbutler_v1alpha1_Undismissal(ref common.ReferenceCallb
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is standard object metadata. Its name and namespace, when they are given, must be those of the environment.",
+							Description: "metadata is standard object metadata. Its name and namespace, if given, must be those of the environment.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the answer.",
+							Description: "status is the result.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.RequestOutcome{}.OpenAPIModelName()),
 						},
@@ -7819,7 +7819,7 @@ func schema_pkg_apis_configbutler_v1alpha1_WatchRule(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "WatchRule selects objects of its own namespace that are mirrored to a GitDestination.",
+				Description: "WatchRule selects objects in its own namespace to mirror to a GitDestination.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -7845,14 +7845,14 @@ func schema_pkg_apis_configbutler_v1alpha1_WatchRule(ref common.ReferenceCallbac
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what the user wants.",
+							Description: "spec is the desired state.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.WatchRuleSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what the server found. Only the server writes it.",
+							Description: "status is the observed state. Only the server writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.WatchRuleStatus{}.OpenAPIModelName()),
 						},
@@ -7920,7 +7920,7 @@ func schema_pkg_apis_configbutler_v1alpha1_WatchRuleSpec(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "WatchRuleSpec says what is mirrored where.",
+				Description: "WatchRuleSpec selects the objects and their destination.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"destinationRef": {
@@ -7943,7 +7943,7 @@ func schema_pkg_apis_configbutler_v1alpha1_WatchRuleSpec(ref common.ReferenceCal
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "rules select resource types; an object that any of them selects is mirrored. At least one is needed. The list is always applied as a whole.",
+							Description: "rules select resource types; an object that any of them selects is mirrored. At least one is required. The list is always applied as a whole.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -7967,12 +7967,12 @@ func schema_pkg_apis_configbutler_v1alpha1_WatchRuleStatus(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "WatchRuleStatus is what the server found out about a rule.",
+				Description: "WatchRuleStatus is the observed state of a rule.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observedGeneration is the metadata.generation that this status is about.",
+							Description: "observedGeneration is the metadata.generation that this status reflects.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -7989,7 +7989,7 @@ func schema_pkg_apis_configbutler_v1alpha1_WatchRuleStatus(ref common.ReferenceC
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions: Ready says whether everything that the rule selects is watched, and reaches the folder of its destination; AccessDenied, that the destination or its repository does not admit the rule.",
+							Description: "conditions: Ready reports whether all selected objects are watched and mirrored to the folder of the destination; AccessDenied, that the destination or its repository does not allow the rule.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -8007,7 +8007,7 @@ func schema_pkg_apis_configbutler_v1alpha1_WatchRuleStatus(ref common.ReferenceC
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "matchedResourceTypes are the types that the rule selects in the cluster as it is now, sorted by group, resource and version. The list is always written as a whole.",
+							Description: "matchedResourceTypes are the types that the rule currently selects in the cluster, sorted by group, resource and version. The list is always written as a whole.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -8020,7 +8020,7 @@ func schema_pkg_apis_configbutler_v1alpha1_WatchRuleStatus(ref common.ReferenceC
 					},
 					"editedBy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "editedBy is the user who wrote the spec last. Nothing that the rule selects is mirrored any more when that user may not read it; whoever writes the spec takes their place. Absent when nobody is known to have: then nobody's permissions are asked for.",
+							Description: "editedBy is the user who last wrote the spec. Nothing that the rule selects is mirrored if that user may not read it, until another user writes the spec. Absent if the user is not known: then no permissions are checked.",
 							Ref:         ref(v1alpha1.AutomatedBy{}.OpenAPIModelName()),
 						},
 					},
@@ -8036,7 +8036,7 @@ func schema_pkg_apis_configbutler_v1alpha1_WorkloadChange(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "WorkloadChange is a workload in which an environment differs from what its catalog offers.",
+				Description: "WorkloadChange is a workload of an environment that differs from its catalog.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -8058,7 +8058,7 @@ func schema_pkg_apis_configbutler_v1alpha1_WorkloadChange(ref common.ReferenceCa
 					},
 					"changeType": {
 						SchemaProps: spec.SchemaProps{
-							Description: "changeType is Added (the environment lacks it), Changed or Removed (the catalog has it no longer).\n\nPossible enum values:\n - `\"Added\"` means that the object is new.\n - `\"Changed\"` means that the object's content is another.\n - `\"Removed\"` means that the object is gone.",
+							Description: "changeType is Added (the environment lacks it), Changed or Removed (the catalog no longer has it).\n\nPossible enum values:\n - `\"Added\"` means that the object is new.\n - `\"Changed\"` means that the object's content differs.\n - `\"Removed\"` means that the object no longer exists.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -8166,7 +8166,7 @@ func schema_pkg_apis_configbutler_v1alpha1_WorkloadsReady(ref common.ReferenceCa
 				Properties: map[string]spec.Schema{
 					"ready": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ready is the number of workloads that run as they should.",
+							Description: "ready is the number of workloads that are ready.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",

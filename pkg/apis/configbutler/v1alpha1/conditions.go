@@ -3,23 +3,23 @@
 
 package v1alpha1
 
-// Condition types. Ready, Reconciling and Stalled have the meaning that kstatus gives them; the last two are only there
-// while they are true.
+// Condition types. Ready, Reconciling and Stalled have their meaning in kstatus; the last two are present only while they
+// are true.
 const (
 	// ConditionReady is true when an object does what its spec says, for the generation observed.
 	ConditionReady = "Ready"
 	// ConditionReconciling is true while the server is working towards the spec.
 	ConditionReconciling = "Reconciling"
-	// ConditionStalled is true when the server cannot go on without someone changing something.
+	// ConditionStalled is true when the server cannot continue until a user changes something.
 	ConditionStalled = "Stalled"
 	// ConditionOwnershipConflict is true when the marker in a destination's folder names another owner.
 	ConditionOwnershipConflict = "OwnershipConflict"
-	// ConditionAccessDenied is true when an object refers to one whose accessPolicy does not admit it, and unknown while that
+	// ConditionAccessDenied is true when an object refers to one whose accessPolicy does not allow it, and unknown while that
 	// one does not exist.
 	ConditionAccessDenied = "AccessDenied"
 	// ConditionSecretsEncrypted is true when a destination's Secrets are written encrypted.
 	ConditionSecretsEncrypted = "SecretsEncrypted"
-	// ConditionAuthorsReported is true while API servers report who makes changes, and in time for the commits.
+	// ConditionAuthorsReported is true while API servers report the authors of changes, in time for the commits.
 	ConditionAuthorsReported = "AuthorsReported"
 	// ConditionSourceReachable is true when the source of a catalog can be read.
 	ConditionSourceReachable = "SourceReachable"
@@ -29,253 +29,253 @@ const (
 	ConditionPaused = "Paused"
 	// ConditionCatalogUpToDate is true when an environment holds what its catalog offers.
 	ConditionCatalogUpToDate = "CatalogUpToDate"
-	// ConditionDependenciesUpToDate is true when what an environment's workloads refer to is as in the source.
+	// ConditionDependenciesUpToDate is true when the copies of objects that an environment's workloads refer to match the source.
 	ConditionDependenciesUpToDate = "DependenciesUpToDate"
-	// ConditionSyncing is true while a sync of an environment is being done.
+	// ConditionSyncing is true while a sync of an environment is in progress.
 	ConditionSyncing = "Syncing"
-	// ConditionConflicted is true while somebody has to decide about fields that were changed in an environment and in its
-	// catalog.
+	// ConditionConflicted is true while a user has to resolve conflicts of fields that were changed in an environment and
+	// in its catalog.
 	ConditionConflicted = "Conflicted"
-	// ConditionHeld is true while automatic syncs of an environment wait that would otherwise begin; the message says what
-	// for, such as: window opens 18:00 UTC.
+	// ConditionHeld is true while automatic syncs of an environment wait that would otherwise begin; the message gives the
+	// reason, such as: window opens 18:00 UTC.
 	ConditionHeld = "Held"
 	// ConditionObjectsMissing is true while the target of an environment lacks objects that workloads use and that the server does
 	// not copy; the message names them.
 	ConditionObjectsMissing = "ObjectsMissing"
-	// ConditionSinksDelivering is true while every sink of a pipeline takes what it is sent.
+	// ConditionSinksDelivering is true while every sink of a pipeline accepts what it is sent.
 	ConditionSinksDelivering = "SinksDelivering"
 )
 
-// Reasons that any kind may give.
+// Reasons of all kinds.
 const (
-	// ReasonSucceeded says that everything is as the spec wants it.
+	// ReasonSucceeded means that everything matches the spec.
 	ReasonSucceeded = "Succeeded"
-	// ReasonProgressing says that work is under way.
+	// ReasonProgressing means that work is in progress.
 	ReasonProgressing = "Progressing"
-	// ReasonSuspended says that the spec asks for nothing to be done.
+	// ReasonSuspended means that the spec suspends the object.
 	ReasonSuspended = "Suspended"
-	// ReasonAccessGranted says that the accessPolicy of what is referred to admits this object.
+	// ReasonAccessGranted means that the accessPolicy of the referenced object allows this object.
 	ReasonAccessGranted = "AccessGranted"
-	// ReasonAccessNotGranted says that the accessPolicy of what is referred to does not admit this object.
+	// ReasonAccessNotGranted means that the accessPolicy of the referenced object does not allow this object.
 	ReasonAccessNotGranted = "AccessNotGranted"
 )
 
 // Reasons of a GitRepoConfig.
 const (
-	// ReasonSecretNotFound says that the Secret named does not exist.
+	// ReasonSecretNotFound means that the Secret named does not exist.
 	ReasonSecretNotFound = "SecretNotFound"
-	// ReasonSecretInvalid says that the Secret lacks a key or holds something unusable.
+	// ReasonSecretInvalid means that the Secret lacks a key or has an invalid value.
 	ReasonSecretInvalid = "SecretInvalid"
-	// ReasonSigningKeyUnusable says that the key in the Secret cannot sign commits: it is none, it is locked, it has expired.
+	// ReasonSigningKeyUnusable means that the key in the Secret cannot sign commits: it is not a key, is locked or has expired.
 	ReasonSigningKeyUnusable = "SigningKeyUnusable"
-	// ReasonURLRefused says that the server's settings do not allow the URL.
+	// ReasonURLRefused means that the server's settings do not allow the URL.
 	ReasonURLRefused = "URLRefused"
-	// ReasonRepositoryUnreachable says that the remote does not answer.
+	// ReasonRepositoryUnreachable means that the remote does not answer.
 	ReasonRepositoryUnreachable = "RepositoryUnreachable"
-	// ReasonRepositoryTooLarge says that the remote sends more than the server reads or holds in memory.
+	// ReasonRepositoryTooLarge means that the remote sends more than the server reads or holds in memory.
 	ReasonRepositoryTooLarge = "RepositoryTooLarge"
-	// ReasonRepositoryNotFound says that the remote knows no such repository, or a reference names no GitRepoConfig.
+	// ReasonRepositoryNotFound means that the remote does not have the repository, or a reference names a missing GitRepoConfig.
 	ReasonRepositoryNotFound = "RepositoryNotFound"
-	// ReasonAuthenticationFailed says that the remote refuses the credentials.
+	// ReasonAuthenticationFailed means that the remote refuses the credentials.
 	ReasonAuthenticationFailed = "AuthenticationFailed"
-	// ReasonWriteDenied says that the remote lets the repository be read and not written.
+	// ReasonWriteDenied means that the remote allows reads of the repository but not writes.
 	ReasonWriteDenied = "WriteDenied"
 )
 
 // Reasons of a GitDestination.
 const (
-	// ReasonRepositoryNotReady says that the GitRepoConfig is not ready; its condition says why.
+	// ReasonRepositoryNotReady means that the GitRepoConfig is not ready; see its condition.
 	ReasonRepositoryNotReady = "RepositoryNotReady"
-	// ReasonBranchNotAllowed says that the GitRepoConfig does not allow the branch.
+	// ReasonBranchNotAllowed means that the GitRepoConfig does not allow the branch.
 	ReasonBranchNotAllowed = "BranchNotAllowed"
-	// ReasonFolderOverlaps says that the folder lies inside or around that of another destination.
+	// ReasonFolderOverlaps means that the folder is inside, or contains, that of another destination.
 	ReasonFolderOverlaps = "FolderOverlaps"
-	// ReasonFolderInvalid says that a part of the folder's path is no folder on the branch, or has a name that Git refuses or
-	// reads as its own. Such a name is refused when it is set; one that was stored before is not written.
+	// ReasonFolderInvalid means that a part of the folder's path is not a folder on the branch, or has a name that Git rejects or
+	// reserves. Such a name is rejected when it is set; one that was stored before is not written.
 	ReasonFolderInvalid = "FolderInvalid"
-	// ReasonIgnoreInvalid says that the spec's ignore rules cannot be read.
+	// ReasonIgnoreInvalid means that the spec's ignore rules cannot be read.
 	ReasonIgnoreInvalid = "IgnoreInvalid"
-	// ReasonPushRejected says that the remote received changes and refused them.
+	// ReasonPushRejected means that the remote received changes and refused them.
 	ReasonPushRejected = "PushRejected"
-	// ReasonPushFailed says that changes could not be brought to the remote and are being tried again.
+	// ReasonPushFailed means that changes could not be pushed to the remote and are being retried.
 	ReasonPushFailed = "PushFailed"
-	// ReasonLeaseHeldElsewhere says that another instance writes the branch.
+	// ReasonLeaseHeldElsewhere means that another instance writes the branch.
 	ReasonLeaseHeldElsewhere = "LeaseHeldElsewhere"
-	// ReasonOwnedByAnother says that the marker in the folder names another owner.
+	// ReasonOwnedByAnother means that the marker in the folder names another owner.
 	ReasonOwnedByAnother = "OwnedByAnother"
-	// ReasonOwned says that the marker in the folder names this destination.
+	// ReasonOwned means that the marker in the folder names this destination.
 	ReasonOwned = "Owned"
-	// ReasonUnclaimed says that the folder has no marker yet.
+	// ReasonUnclaimed means that the folder has no marker yet.
 	ReasonUnclaimed = "Unclaimed"
-	// ReasonRecipientsGiven says that Secrets are encrypted for the recipients in the spec.
+	// ReasonRecipientsGiven means that Secrets are encrypted for the recipients in the spec.
 	ReasonRecipientsGiven = "RecipientsGiven"
-	// ReasonKeyGenerated says that Secrets are encrypted for a key pair that the server made and keeps.
+	// ReasonKeyGenerated means that Secrets are encrypted for a key pair that the server generated and stores.
 	ReasonKeyGenerated = "KeyGenerated"
-	// ReasonKeyUnavailable says that Secrets are encrypted with keys of the server that it cannot find any more, or not
+	// ReasonKeyUnavailable means that Secrets are encrypted with keys of the server that it can no longer find, or cannot
 	// read.
 	ReasonKeyUnavailable = "KeyUnavailable"
-	// ReasonEncryptionUnavailable says that Secrets cannot be encrypted and are left out.
+	// ReasonEncryptionUnavailable means that Secrets cannot be encrypted and are left out.
 	ReasonEncryptionUnavailable = "EncryptionUnavailable"
-	// ReasonSecretsAsIs says that the spec asks for Secrets to be written plainly.
+	// ReasonSecretsAsIs means that the spec requires Secrets to be written in plain text.
 	ReasonSecretsAsIs = "SecretsAsIs"
-	// ReasonSecretsOmitted says that the spec asks for Secrets to be left out.
+	// ReasonSecretsOmitted means that the spec omits Secrets.
 	ReasonSecretsOmitted = "SecretsOmitted"
-	// ReasonReported says that reports of who makes changes come in time.
+	// ReasonReported means that reports of the authors of changes arrive in time.
 	ReasonReported = "Reported"
-	// ReasonAuditSilent says that objects change and no audit event comes.
+	// ReasonAuditSilent means that objects change and no audit event arrives.
 	ReasonAuditSilent = "AuditSilent"
-	// ReasonAuditLate says that audit events come later than changes wait for them.
+	// ReasonAuditLate means that audit events arrive later than changes wait for them.
 	ReasonAuditLate = "AuditLate"
 )
 
 // Reasons of a WatchRule or ClusterWatchRule.
 const (
-	// ReasonDestinationNotFound says that the reference names no GitDestination.
+	// ReasonDestinationNotFound means that the reference names no GitDestination.
 	ReasonDestinationNotFound = "DestinationNotFound"
-	// ReasonDestinationNotReady says that the GitDestination is refused, suspended or cannot be written; its condition says why.
+	// ReasonDestinationNotReady means that the GitDestination is rejected, suspended or cannot be written; see its condition.
 	ReasonDestinationNotReady = "DestinationNotReady"
-	// ReasonNoMatchingTypes says that the cluster has no type that the rule selects.
+	// ReasonNoMatchingTypes means that the cluster has no type that the rule selects.
 	ReasonNoMatchingTypes = "NoMatchingTypes"
-	// ReasonTypeNotFound says that some of the types that the rule names do not exist; the others are watched.
+	// ReasonTypeNotFound means that some of the types that the rule names do not exist; the others are watched.
 	ReasonTypeNotFound = "TypeNotFound"
-	// ReasonWatchFailed says that some of the types cannot be listed or watched; the others are.
+	// ReasonWatchFailed means that some of the types cannot be listed or watched; the others are.
 	ReasonWatchFailed = "WatchFailed"
-	// ReasonDiscoveryFailed says that the cluster's types could not all be found out.
+	// ReasonDiscoveryFailed means that not all of the cluster's types could be discovered.
 	ReasonDiscoveryFailed = "DiscoveryFailed"
-	// ReasonPermissionLost says that the person or account that made the rule may no longer read what it selects.
+	// ReasonPermissionLost means that the user or account that last edited the object may no longer read what it selects.
 	ReasonPermissionLost = "PermissionLost"
 )
 
 // Reasons of an AppCatalog.
 const (
-	// ReasonSourceNotFound says that the source namespace does not exist.
+	// ReasonSourceNotFound means that the source namespace does not exist.
 	ReasonSourceNotFound = "SourceNotFound"
-	// ReasonSourceUnreachable says that the source cannot be listed or watched now; it is tried again.
+	// ReasonSourceUnreachable means that the source cannot currently be listed or watched; it is retried.
 	ReasonSourceUnreachable = "SourceUnreachable"
-	// ReasonSourceIsServer says that the source is the namespace of this server.
+	// ReasonSourceIsServer means that the source is the namespace of this server.
 	ReasonSourceIsServer = "SourceIsServer"
-	// ReasonSourceIsTarget says that the source is the target of an environment.
+	// ReasonSourceIsTarget means that the source is the target of an environment.
 	ReasonSourceIsTarget = "SourceIsTarget"
-	// ReasonDeletedInSource says that workloads of the catalog have been deleted in the source; the message names them.
+	// ReasonDeletedInSource means that workloads of the catalog have been deleted in the source; the message names them.
 	ReasonDeletedInSource = "DeletedInSource"
-	// ReasonNeverSeen says that workloads of the catalog have not been in the source yet; the message names them.
+	// ReasonNeverSeen means that workloads of the catalog have not been in the source yet; the message names them.
 	ReasonNeverSeen = "NeverSeen"
-	// ReasonPatchFailed says that a patch does not fit what the source holds; the message names patch and workload.
+	// ReasonPatchFailed means that a patch cannot be applied to the source's content; the message names patch and workload.
 	ReasonPatchFailed = "PatchFailed"
-	// ReasonSelectorInvalid says that the spec's workloadSelector cannot be read.
+	// ReasonSelectorInvalid means that the spec's workloadSelector cannot be read.
 	ReasonSelectorInvalid = "SelectorInvalid"
-	// ReasonRecordRefused says that the API refuses what is to be recorded, such as a workload with too long a name.
+	// ReasonRecordRefused means that the API rejects a record, such as a workload with too long a name.
 	ReasonRecordRefused = "RecordRefused"
-	// ReasonRevisionNotKept says that what a catalog offered with the revision that its spec pins is not known any more.
+	// ReasonRevisionNotKept means that the content of the revision that the spec pins is no longer stored.
 	ReasonRevisionNotKept = "RevisionNotKept"
-	// ReasonPauseUntil says that the spec's pauseUntil has not passed.
+	// ReasonPauseUntil means that the spec's pauseUntil has not passed.
 	ReasonPauseUntil = "PauseUntil"
-	// ReasonPinned says that the spec pins a revision.
+	// ReasonPinned means that the spec pins a revision.
 	ReasonPinned = "Pinned"
-	// ReasonPreviewOnly says that the spec asks for changes to be recorded only.
+	// ReasonPreviewOnly means that the spec only records changes.
 	ReasonPreviewOnly = "PreviewOnly"
-	// ReasonNotPaused says that the spec neither pauses nor pins the catalog.
+	// ReasonNotPaused means that the spec neither pauses nor pins the catalog.
 	ReasonNotPaused = "NotPaused"
-	// ReasonNothingMissing says that the source has the workloads of the catalog, or the target what is not copied.
+	// ReasonNothingMissing means that the source has the workloads of the catalog, or that the target has the objects that are not copied.
 	ReasonNothingMissing = "NothingMissing"
-	// ReasonSourceFollowed says that the source is read and watched.
+	// ReasonSourceFollowed means that the source is read and watched.
 	ReasonSourceFollowed = "SourceFollowed"
 )
 
-// Reasons of an Environment. Pinned, Suspended and PermissionLost come, too.
+// Reasons of an Environment. Pinned, Suspended and PermissionLost are used, too.
 const (
-	// ReasonCatalogNotFound says that the reference names no AppCatalog.
+	// ReasonCatalogNotFound means that the reference names no AppCatalog.
 	ReasonCatalogNotFound = "CatalogNotFound"
-	// ReasonCatalogNotReady says that the AppCatalog is not ready; its condition says why.
+	// ReasonCatalogNotReady means that the AppCatalog is not ready; see its condition.
 	ReasonCatalogNotReady = "CatalogNotReady"
-	// ReasonBaseNotFound says that the reference names no Environment that a Branch can live in.
+	// ReasonBaseNotFound means that the reference names no Environment that a Branch can have as base.
 	ReasonBaseNotFound = "BaseNotFound"
-	// ReasonTargetNotFound says that the target namespace does not exist, and is not to be created.
+	// ReasonTargetNotFound means that the target namespace does not exist, and is not to be created.
 	ReasonTargetNotFound = "TargetNotFound"
-	// ReasonTargetIsSource says that the target namespace is the source of a catalog.
+	// ReasonTargetIsSource means that the target namespace is the source of a catalog.
 	ReasonTargetIsSource = "TargetIsSource"
-	// ReasonTargetTaken says that the target namespace is that of another environment, or of this server.
+	// ReasonTargetTaken means that the target namespace is that of another environment, or of this server.
 	ReasonTargetTaken = "TargetTaken"
-	// ReasonUpToDate says that the environment holds what the catalog offers, or what the source has.
+	// ReasonUpToDate means that the environment holds what the catalog offers, or that copies match the source.
 	ReasonUpToDate = "UpToDate"
-	// ReasonNotSyncing says that no sync is being done.
+	// ReasonNotSyncing means that no sync is in progress.
 	ReasonNotSyncing = "NotSyncing"
-	// ReasonNoConflicts says that no field was changed in the environment and in the catalog.
+	// ReasonNoConflicts means that no field was changed in the environment and in the catalog.
 	ReasonNoConflicts = "NoConflicts"
-	// ReasonNotHeld says that no automatic sync waits that would otherwise begin.
+	// ReasonNotHeld means that no automatic sync waits that would otherwise begin.
 	ReasonNotHeld = "NotHeld"
-	// ReasonNotCopied says that the target lacks what workloads use and the server does not copy.
+	// ReasonNotCopied means that the target lacks objects that workloads use and the server does not copy.
 	ReasonNotCopied = "NotCopied"
-	// ReasonUnreadable says that the server may not list what it would have to know.
+	// ReasonUnreadable means that the server may not list a kind that it needs to check.
 	ReasonUnreadable = "Unreadable"
-	// ReasonNeverSynced says that no sync of everything has completed yet.
+	// ReasonNeverSynced means that no sync of everything has completed yet.
 	ReasonNeverSynced = "NeverSynced"
-	// ReasonWorkloadsChanged says that the catalog offers workloads that are not as in the environment.
+	// ReasonWorkloadsChanged means that the catalog offers workloads that differ from the environment's.
 	ReasonWorkloadsChanged = "WorkloadsChanged"
-	// ReasonDependenciesChanged says that what workloads refer to has changed in the source.
+	// ReasonDependenciesChanged means that objects that workloads refer to have changed in the source.
 	ReasonDependenciesChanged = "DependenciesChanged"
-	// ReasonDependenciesMissing says that the source lacks what workloads refer to; the message names it.
+	// ReasonDependenciesMissing means that the source lacks objects that workloads refer to; the message names them.
 	ReasonDependenciesMissing = "DependenciesMissing"
-	// ReasonDismissed says that somebody has put aside what is offered.
+	// ReasonDismissed means that a user has dismissed the offered changes.
 	ReasonDismissed = "Dismissed"
-	// ReasonSyncFailed says that the last sync failed; the message says why.
+	// ReasonSyncFailed means that the last sync failed; the message has the error.
 	ReasonSyncFailed = "SyncFailed"
-	// ReasonWorkloadsNotReady says that workloads were applied and do not run as they should.
+	// ReasonWorkloadsNotReady means that workloads were applied and are not ready.
 	ReasonWorkloadsNotReady = "WorkloadsNotReady"
-	// ReasonFieldsChangedTwice says that fields were changed in the environment and in the catalog.
+	// ReasonFieldsChangedTwice means that fields were changed in the environment and in the catalog.
 	ReasonFieldsChangedTwice = "FieldsChangedTwice"
-	// ReasonWindowClosed says that the spec's windows do not let automatic syncs begin now.
+	// ReasonWindowClosed means that the spec's windows do not currently allow automatic syncs to begin.
 	ReasonWindowClosed = "WindowClosed"
-	// ReasonRateLimited says that syncs wait in line, because of the SyncPolicy's maxSyncsPerMinute.
+	// ReasonRateLimited means that syncs are queued because of the SyncPolicy's maxSyncsPerMinute.
 	ReasonRateLimited = "RateLimited"
-	// ReasonExpired says that the spec's ttl is over and the environment is being deleted.
+	// ReasonExpired means that the spec's ttl is over and the environment is being deleted.
 	ReasonExpired = "Expired"
 )
 
-// Reasons of the failure of a run of an environment's sync as a whole. CatalogNotFound, RevisionNotKept and SyncFailed come, too.
+// Reasons of the failure of a run of an environment's sync as a whole. CatalogNotFound, RevisionNotKept and SyncFailed are used, too.
 const (
-	// ReasonInterrupted says that the server stopped during each attempt.
+	// ReasonInterrupted means that the server stopped during each attempt.
 	ReasonInterrupted = "Interrupted"
-	// ReasonContended says that others write what the run writes, all the time.
+	// ReasonContended means that other clients keep writing the objects that the run writes.
 	ReasonContended = "Contended"
-	// ReasonForbidden says that the server may not read or write what the run does.
+	// ReasonForbidden means that the server may not read or write the objects of the run.
 	ReasonForbidden = "Forbidden"
-	// ReasonUnreachable says that the API server does not answer, or not now.
+	// ReasonUnreachable means that the API server does not respond or is unavailable.
 	ReasonUnreachable = "Unreachable"
 )
 
 // Reasons of the failure of an object in a run of an environment's sync.
 const (
-	// ReasonSourceMissing says that the source does not have the object.
+	// ReasonSourceMissing means that the source does not have the object.
 	ReasonSourceMissing = "SourceMissing"
-	// ReasonRefused says that the API server refuses the object.
+	// ReasonRefused means that the API server refuses the object.
 	ReasonRefused = "Refused"
-	// ReasonNotOurs says that an object of the same name is there that the environment has not written.
+	// ReasonNotOurs means that an object of the same name exists that the environment has not written.
 	ReasonNotOurs = "NotOurs"
-	// ReasonBeingDeleted says that an object of the same name is there that is going away.
+	// ReasonBeingDeleted means that an object of the same name exists that is being deleted.
 	ReasonBeingDeleted = "BeingDeleted"
 )
 
 // Reasons of a SyncPolicy.
 const (
-	// ReasonArchiveUnavailable says that records cannot be archived, so that those whose time is over stay.
+	// ReasonArchiveUnavailable means that records cannot be archived, so that expired ones are kept.
 	ReasonArchiveUnavailable = "ArchiveUnavailable"
 )
 
-// Reasons of a SyncPipeline. Suspended, PermissionLost, NoMatchingTypes, TypeNotFound, WatchFailed and DiscoveryFailed come, too.
+// Reasons of a SyncPipeline. Suspended, PermissionLost, NoMatchingTypes, TypeNotFound, WatchFailed and DiscoveryFailed are used, too.
 const (
-	// ReasonPipelinesSuspended says that the SyncPolicy stops all pipelines.
+	// ReasonPipelinesSuspended means that the SyncPolicy stops all pipelines.
 	ReasonPipelinesSuspended = "PipelinesSuspended"
-	// ReasonDelivering says that every sink takes what it is sent.
+	// ReasonDelivering means that every sink accepts what it is sent.
 	ReasonDelivering = "Delivering"
-	// ReasonNothingSent says that nothing has been sent to a sink yet; the message says which.
+	// ReasonNothingSent means that nothing has been sent to a sink yet; the message names it.
 	ReasonNothingSent = "NothingSent"
-	// ReasonDeliveryRetrying says that a sink could not be told and is tried again; the message says which and why.
+	// ReasonDeliveryRetrying means that a delivery to a sink failed and is retried; the message names the sink and the error.
 	ReasonDeliveryRetrying = "DeliveryRetrying"
-	// ReasonDeliveryFailed says that a sink could not be told several times in a row and is tried again.
+	// ReasonDeliveryFailed means that several consecutive deliveries to a sink failed and are retried.
 	ReasonDeliveryFailed = "DeliveryFailed"
-	// ReasonDeliveryRejected says that a sink refuses what it is sent; the message says which and why.
+	// ReasonDeliveryRejected means that a sink rejects what it is sent; the message names the sink and the error.
 	ReasonDeliveryRejected = "DeliveryRejected"
-	// ReasonDeliveryGivenUp says that a sink has failed as often as its maxAttempts and rests.
+	// ReasonDeliveryGivenUp means that a sink has reached its maxAttempts and is paused.
 	ReasonDeliveryGivenUp = "DeliveryGivenUp"
 )

@@ -9,22 +9,22 @@ func addDefaultingFuncs(scheme *runtime.Scheme) error {
 	return RegisterDefaults(scheme)
 }
 
-// SetDefaults_GitRepoConfigSpec spells out the access policy that a missing one means.
+// SetDefaults_GitRepoConfigSpec sets the default access policy.
 func SetDefaults_GitRepoConfigSpec(spec *GitRepoConfigSpec) { //nolint:staticcheck // the name that the generator looks for
 	if spec.AccessPolicy == nil {
 		spec.AccessPolicy = &AccessPolicy{}
 	}
 }
 
-// SetDefaults_GitDestinationSpec spells out the access policy that a missing one means.
+// SetDefaults_GitDestinationSpec sets the default access policy.
 func SetDefaults_GitDestinationSpec(spec *GitDestinationSpec) { //nolint:staticcheck // the name that the generator looks for
 	if spec.AccessPolicy == nil {
 		spec.AccessPolicy = &AccessPolicy{}
 	}
 }
 
-// SetDefaults_AppCatalogSpec spells out the access policy that a missing one means, and what is ignored unless a list, be
-// it an empty one, says otherwise.
+// SetDefaults_AppCatalogSpec sets the default access policy, and the default of ignore unless a list, even an empty one,
+// is given.
 func SetDefaults_AppCatalogSpec(spec *AppCatalogSpec) { //nolint:staticcheck // the name that the generator looks for
 	if spec.AccessPolicy == nil {
 		spec.AccessPolicy = &CatalogAccessPolicy{}
@@ -34,8 +34,8 @@ func SetDefaults_AppCatalogSpec(spec *AppCatalogSpec) { //nolint:staticcheck // 
 	}
 }
 
-// SetDefaults_InstanceSource spells out which types are left out unless a list, be it an empty one, says otherwise: those that
-// change all the time and tell nobody anything, and CustomResourceDefinitions, which are told of by themselves.
+// SetDefaults_InstanceSource sets the default of exclude unless a list, even an empty one, is given: types that change
+// constantly without being of interest, and CustomResourceDefinitions, which are sent separately.
 func SetDefaults_InstanceSource(source *InstanceSource) { //nolint:staticcheck // the name that the generator looks for
 	if source.Exclude == nil {
 		source.Exclude = []string{
@@ -45,7 +45,7 @@ func SetDefaults_InstanceSource(source *InstanceSource) { //nolint:staticcheck /
 	}
 }
 
-// SetDefaults_HTTPSink spells out where DotAI keeps what it finds out. The other formats know no collections.
+// SetDefaults_HTTPSink sets the default collection of DotAI. The other formats have no collections.
 func SetDefaults_HTTPSink(sink *HTTPSink) { //nolint:staticcheck // the name that the generator looks for
 	if sink.Format == PipelineFormatDotAI && sink.Collection == "" {
 		sink.Collection = "capabilities"

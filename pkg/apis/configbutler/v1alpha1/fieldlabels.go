@@ -9,11 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// EnvironmentStateField is the field of Environments that field selectors may use besides metadata.name and metadata.namespace.
+// EnvironmentStateField is the field of Environments that field selectors support besides metadata.name and
+// metadata.namespace.
 const EnvironmentStateField = "status.state"
 
-// convertEnvironmentFieldLabel admits the fields of Environments that field selectors may use. They have the same names in the
-// internal version.
+// convertEnvironmentFieldLabel accepts the fields of Environments that field selectors support. They have the same names
+// in the internal version.
 func convertEnvironmentFieldLabel(label, value string) (string, string, error) {
 	if label == EnvironmentStateField {
 		return label, value, nil

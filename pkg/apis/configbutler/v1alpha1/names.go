@@ -15,8 +15,8 @@ import (
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 )
 
-// CatalogWorkloadName is the name of the CatalogWorkload that holds a workload of a catalog. Two of them never have the
-// same, because the names of catalogs have no dots.
+// CatalogWorkloadName returns the name of the CatalogWorkload of a workload in a catalog. Names are unique, because the
+// names of catalogs have no dots.
 func CatalogWorkloadName(catalog string, kind WorkloadKind, name string) string {
 	return catalog + "." + strings.ToLower(string(kind)) + "." + name
 }
@@ -24,9 +24,9 @@ func CatalogWorkloadName(catalog string, kind WorkloadKind, name string) string 
 // FieldManager is the manager of the fields that environments write.
 const FieldManager = "slipstream"
 
-// EnvironmentDependencyName is the name of the EnvironmentDependency of an object in an environment's target. Two of them
-// never have the same, because the names of environments have no dots. A name that would be too long ends in a hash
-// instead.
+// EnvironmentDependencyName returns the name of the EnvironmentDependency of an object in an environment's target. Names
+// are unique, because the names of environments have no dots. A name that would be too long is shortened and ends with a
+// hash.
 func EnvironmentDependencyName(environment string, of DependencyType, name string) string {
 	const hashed = 16
 	full := environment + "." + strings.ToLower(string(of)) + "." + name
@@ -38,7 +38,7 @@ func EnvironmentDependencyName(environment string, of DependencyType, name strin
 	return kept + "-" + hex.EncodeToString(sum[:])[:hashed]
 }
 
-// WorkloadResources are where the API server has the kinds of workloads.
+// WorkloadResources returns the resources of the kinds of workloads.
 func WorkloadResources() map[WorkloadKind]schema.GroupResource {
 	return map[WorkloadKind]schema.GroupResource{
 		WorkloadDeployment:  {Group: "apps", Resource: "deployments"},
@@ -50,9 +50,10 @@ func WorkloadResources() map[WorkloadKind]schema.GroupResource {
 	}
 }
 
-// IsCustomGroup says whether environments may copy objects of an API group that their spec.include names: it is neither one of
-// Kubernetes, nor one of a platform that grants rights by kinds of its own, nor this one. Groups of Kubernetes have no dot, or end
-// with .k8s.io; platforms are OpenShift and Rancher, with openshift.io and cattle.io and what ends with .openshift.io or .cattle.io.
+// IsCustomGroup reports whether environments may copy objects of an API group named in spec.include. It returns false for
+// groups of Kubernetes, of platforms that grant permissions by kinds of their own, and for this group. Groups of
+// Kubernetes have no dot, or end with .k8s.io; platforms are OpenShift and Rancher, with openshift.io, cattle.io, and
+// groups that end with .openshift.io or .cattle.io.
 func IsCustomGroup(group string) bool {
 	if !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") || group == GroupName {
 		return false
@@ -64,7 +65,8 @@ func IsCustomGroup(group string) bool {
 
 var vowelAndY = regexp.MustCompile(`[aeiou]y$`)
 
-// Resource is where the API server has the object, as far as its kind tells: an object of a kind with another resource is not copied.
+// Resource returns the resource of the object as derived from its kind: an object of a kind with another resource is not
+// copied.
 func (o IncludedObject) Resource() schema.GroupVersionResource {
 	gvk := schema.FromAPIVersionAndKind(o.APIVersion, o.Kind)
 	resource, _ := meta.UnsafeGuessKindToResource(gvk)

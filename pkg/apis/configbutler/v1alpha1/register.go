@@ -16,7 +16,7 @@ const GroupName = "configbutler.ai"
 var SchemeGroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
 
 var (
-	// SchemeBuilder collects the functions that teach a scheme this version.
+	// SchemeBuilder collects the functions that add this version to a scheme.
 	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
 	// AddToScheme adds this version's kinds, conversions and defaults to a scheme.
 	AddToScheme = SchemeBuilder.AddToScheme

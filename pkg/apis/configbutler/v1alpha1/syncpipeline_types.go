@@ -13,9 +13,9 @@ import (
 // +genclient:method=Sync,verb=create,subresource=sync,input=github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1.PipelineSync,result=github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1.PipelineSync
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// SyncPipeline tells other systems what the cluster can do and what runs in it: which CustomResourceDefinitions there are,
-// and which objects of the types chosen, by name, labels and annotations. It sends what has been added, changed or removed,
-// and never what objects hold.
+// SyncPipeline sends to other systems which CustomResourceDefinitions the cluster has, and which objects of the selected
+// types, by name, labels and annotations. It sends what has been added, changed or removed, and never the content of
+// objects.
 type SyncPipeline struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is standard object metadata. The name has at most 63 characters and no dots, because labels and the names of

@@ -8,12 +8,12 @@ package v1alpha1
 // AccessPolicyApplyConfiguration represents a declarative configuration of the AccessPolicy type for use
 // with apply.
 //
-// AccessPolicy says which objects may refer to the one that carries it.
+// AccessPolicy selects the objects that may refer to the object with this policy.
 type AccessPolicyApplyConfiguration struct {
-	// namespacedRules decides about objects that live in a namespace.
+	// namespacedRules selects namespaced objects.
 	NamespacedRules *NamespacedRulesApplyConfiguration `json:"namespacedRules,omitempty"`
-	// allowClusterRules admits cluster-scoped objects: ClusterWatchRules, and the SyncPolicy with its archive. Defaults to
-	// false.
+	// allowClusterRules allows cluster-scoped objects: ClusterWatchRules, and the SyncPolicy with its archive. Defaults
+	// to false.
 	AllowClusterRules *bool `json:"allowClusterRules,omitempty"`
 }
 

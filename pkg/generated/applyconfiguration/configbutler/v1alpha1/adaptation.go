@@ -12,17 +12,18 @@ import (
 // AdaptationApplyConfiguration represents a declarative configuration of the Adaptation type for use
 // with apply.
 //
-// Adaptation says what is changed in copies so that they do not act on production.
+// Adaptation configures changes to copies so that they do not act on production.
 type AdaptationApplyConfiguration struct {
-	// replicas of Deployments, StatefulSets and ReplicaSets. One: at most one, so that none stays none. AsSource: as many
-	// as the catalog offers. Defaults to One.
+	// replicas of Deployments, StatefulSets and ReplicaSets. One: at most one; zero stays zero. AsSource: as in the
+	// catalog. Defaults to One.
 	Replicas *configbutlerv1alpha1.ReplicasPolicy `json:"replicas,omitempty"`
-	// cronJobs says whether CronJobs run. Suspend: they do not. AsSource: as the catalog offers. Defaults to Suspend.
+	// cronJobs selects whether CronJobs run. Suspend: they are suspended. AsSource: as in the catalog. Defaults to
+	// Suspend.
 	CronJobs *configbutlerv1alpha1.CronJobsPolicy `json:"cronJobs,omitempty"`
-	// loadBalancers says what becomes of Services of the type LoadBalancer. ClusterIP: they are reached from within the
-	// cluster only. AsSource: they stay what they are. Defaults to ClusterIP.
+	// loadBalancers selects the type of copied Services of type LoadBalancer. ClusterIP: they are reachable only within
+	// the cluster. AsSource: they stay of type LoadBalancer. Defaults to ClusterIP.
 	LoadBalancers *configbutlerv1alpha1.LoadBalancersPolicy `json:"loadBalancers,omitempty"`
-	// ingressHosts says what becomes of the hosts of Ingresses, and of HTTPRoutes, GRPCRoutes and Gateways of the Gateway API.
+	// ingressHosts configures the hosts of Ingresses, and of HTTPRoutes, GRPCRoutes and Gateways of the Gateway API.
 	IngressHosts *IngressHostsApplyConfiguration `json:"ingressHosts,omitempty"`
 }
 

@@ -17,16 +17,16 @@ import (
 // AppCatalogApplyConfiguration represents a declarative configuration of the AppCatalog type for use
 // with apply.
 //
-// AppCatalog follows workloads in one namespace, the source, and offers them to environments, revision by revision. Its
-// content is in CatalogWorkloads, what changed and when in SyncStatuses.
+// AppCatalog follows workloads in one namespace, the source, and offers them to environments in numbered revisions. Its
+// content is in CatalogWorkloads, its changes are recorded in SyncStatuses.
 type AppCatalogApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
-	// metadata is standard object metadata. The name has at most 63 characters and no dots, because the names and the
-	// labels of records are made of it.
+	// metadata is standard object metadata. The name has at most 63 characters and no dots, because the names and labels
+	// of records contain it.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what the user wants.
+	// spec is the desired state.
 	Spec *AppCatalogSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what the server found. Only the server writes it.
+	// status is the observed state. Only the server writes it.
 	Status *AppCatalogStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -14,41 +14,42 @@ import (
 // AppCatalogSpecApplyConfiguration represents a declarative configuration of the AppCatalogSpec type for use
 // with apply.
 //
-// AppCatalogSpec says which workloads a catalog follows and how it offers them. It names workloads, a selector, or both.
+// AppCatalogSpec selects the workloads that a catalog follows, by name, by a selector, or both, and configures how it
+// offers them.
 type AppCatalogSpecApplyConfiguration struct {
-	// sourceNamespace is the namespace whose workloads are followed, such as production. It cannot be changed: revisions
-	// and records are about one source.
+	// sourceNamespace is the namespace whose workloads are followed, such as production. It is immutable: revisions and
+	// records refer to one source.
 	SourceNamespace *string `json:"sourceNamespace,omitempty"`
-	// workloads are followed by kind and name, also while the source does not have them. At most 1000.
+	// workloads are followed by kind and name, even if the source does not have them yet. At most 1000.
 	Workloads []WorkloadReferenceApplyConfiguration `json:"workloads,omitempty"`
 	// workloadSelector matches the labels of further workloads in the source. An empty selector ({}) matches all of them.
-	// A workload that another object controls, such as the ReplicaSet of a Deployment, is never selected. One that has
-	// been selected stays in the catalog, marked as missing, when it is deleted or loses its labels.
+	// A workload that another object controls, such as the ReplicaSet of a Deployment, is never selected. A selected
+	// workload stays in the catalog, marked as missing, if it is deleted or loses its labels.
 	WorkloadSelector *v1.LabelSelectorApplyConfiguration `json:"workloadSelector,omitempty"`
-	// patches are laid over what the source holds, one after another in the order of the list. At most 100.
+	// patches are applied to the workloads of the source, in the order of the list. At most 100.
 	Patches []PatchApplyConfiguration `json:"patches,omitempty"`
-	// ignore names fields that never count as a change and are not offered. A list that is given replaces the
-	// default, which is /spec/replicas of every workload; an empty list lets every field count. At most 100
-	// rules, which name at most 1000 fields and managers in all.
+	// ignore names fields that do not count as a change and are not offered. A given list replaces the default, which is
+	// /spec/replicas of every workload; with an empty list, every field counts. At most 100 rules, with at most 1000
+	// fields and managers in total.
 	Ignore []IgnoreRuleApplyConfiguration `json:"ignore,omitempty"`
-	// pauseUntil keeps the catalog as it is until that time. Then one record says what the source has changed meanwhile, and
-	// another one what editors have. Only a rollback does not wait. A time that has passed means no pause.
+	// pauseUntil pauses the catalog until that time. Afterwards, one record lists the changes of the source meanwhile,
+	// and another one those of editors. A rollback is not paused. A time in the past means no pause.
 	PauseUntil *metav1.Time `json:"pauseUntil,omitempty"`
-	// previewOnly records changes of the source without taking them over. Whoever ends it has the catalog show more. Defaults
-	// to false.
+	// previewOnly records changes of the source without adopting them. Setting it back to false makes the catalog offer
+	// more, so the user who does is recorded as editor. Defaults to false.
 	PreviewOnly *bool `json:"previewOnly,omitempty"`
-	// pinnedRevision keeps the catalog at what it was at a revision listed in status.history. What it held then is offered
-	// as a new revision. While it is set, changes of the source wait; when it is taken away, one record says what changed
-	// meanwhile. The subresource rollback sets it.
+	// pinnedRevision keeps the catalog at the content of a revision in status.history, which is offered as a new
+	// revision. While it is set, changes of the source wait; when it is removed, one record lists the changes meanwhile.
+	// The subresource rollback sets it.
 	PinnedRevision *int64 `json:"pinnedRevision,omitempty"`
-	// historyLimit is how many revisions can be gone back to, 1 to 100. Defaults to 10.
+	// historyLimit is the number of revisions that a rollback can return to, 1 to 100. Defaults to 10.
 	HistoryLimit *int32 `json:"historyLimit,omitempty"`
-	// secrets says whose permission to read Secrets counts when they are copied from the source to an environment.
-	// Requester: that of whoever asks for the environment's sync, or has turned on its automatic one. Shared: the
-	// permission of the catalog's editor, who with it lets every environment of the catalog have them while having it. Defaults
-	// to Requester.
+	// secrets selects whose permission to read Secrets is required to copy them from the source to an environment.
+	// Requester: the permission of the user who requests the environment's sync or has enabled its automatic sync.
+	// Shared: the permission of the catalog's editor, for as long as the editor has it, which gives the Secrets to every
+	// environment of the catalog. Defaults to Requester.
 	Secrets *configbutlerv1alpha1.CatalogSecretsPolicy `json:"secrets,omitempty"`
-	// accessPolicy says which namespaces' environments may use the catalog. Defaults to those of this namespace.
+	// accessPolicy selects the namespaces whose environments may use the catalog. Defaults to this namespace.
 	AccessPolicy *CatalogAccessPolicyApplyConfiguration `json:"accessPolicy,omitempty"`
 }
 

@@ -13,33 +13,33 @@ import (
 // AppCatalogStatusApplyConfiguration represents a declarative configuration of the AppCatalogStatus type for use
 // with apply.
 //
-// AppCatalogStatus is what the server found out about a catalog.
+// AppCatalogStatus is the observed state of a catalog.
 type AppCatalogStatusApplyConfiguration struct {
-	// observedGeneration is the metadata.generation that this status is about.
+	// observedGeneration is the metadata.generation that this status reflects.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// conditions: Ready says whether the catalog offers what its spec wants; SourceReachable, whether the source can be
-	// read; WorkloadsMissing, that the source lacks workloads of the catalog; Paused, that changes of the source wait.
+	// conditions: Ready reports whether the catalog offers what its spec selects; SourceReachable, whether the source can
+	// be read; WorkloadsMissing, that the source lacks workloads of the catalog; Paused, that changes of the source wait.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// revision counts what the catalog has offered. It only ever rises, also when a rollback offers again what was there
-	// before. 0 means that nothing has been offered yet.
+	// revision is the number of the latest offered revision. It only increases, even if a rollback offers earlier content
+	// again. 0 means that nothing has been offered yet.
 	Revision *int64 `json:"revision,omitempty"`
-	// lastSyncedAt is when the revision was made.
+	// lastSyncedAt is when the revision was created.
 	LastSyncedAt *metav1.Time `json:"lastSyncedAt,omitempty"`
 	// latestSync is the SyncStatus of the revision, in this namespace.
 	LatestSync *string `json:"latestSync,omitempty"`
-	// workloads are those of the revision.
+	// workloads are the workloads of the revision.
 	Workloads []CatalogEntryApplyConfiguration `json:"workloads,omitempty"`
-	// history are the revisions that can be gone back to, the newest first.
+	// history lists the revisions that a rollback can return to, the newest first.
 	History []CatalogRevisionApplyConfiguration `json:"history,omitempty"`
-	// editedBy is the user who last had the catalog show more, as whoever creates it does. Nothing is taken over from the
-	// source any more when that user may no longer read what the catalog shows; whoever has it show more takes their place.
-	// The same user consents to what environments copy: they copy no Secret that the catalog shares, no ConfigMap and no Service any
-	// more that this user may no longer read. Absent when the user is not known: then no permissions are asked for, and no Secrets
-	// are shared.
+	// editedBy is the user who created the catalog or last made it offer more. If that user may no longer read what the
+	// catalog offers, nothing more is adopted from the source, until another user makes the catalog offer more. That
+	// user's permissions also apply to copies: environments no longer copy a Secret that the catalog shares, a ConfigMap
+	// or a Service that this user may no longer read. Absent if the user is not known: then no permissions are checked,
+	// and no Secrets are shared.
 	EditedBy *AutomatedByApplyConfiguration `json:"editedBy,omitempty"`
-	// pendingEdits are changes of the spec that the catalog does not show yet, and who made them.
+	// pendingEdits are changes of the spec that the catalog has not adopted yet, and their authors.
 	PendingEdits []CatalogEditApplyConfiguration `json:"pendingEdits,omitempty"`
-	// pendingSyncs are the requests, made at the subresource sync, that have not been carried out yet.
+	// pendingSyncs are requests at the subresource sync that have not been carried out yet.
 	PendingSyncs []PendingCatalogSyncApplyConfiguration `json:"pendingSyncs,omitempty"`
 }
 

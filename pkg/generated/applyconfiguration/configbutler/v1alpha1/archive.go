@@ -12,13 +12,13 @@ import (
 // ArchiveApplyConfiguration represents a declarative configuration of the Archive type for use
 // with apply.
 //
-// Archive says where records are written before they go.
+// Archive configures where records are written before they are removed.
 type ArchiveApplyConfiguration struct {
 	// type is File (in a folder of the server, a new file each month) or GitDestination (in the folder of a GitDestination,
 	// a new file each time).
 	Type *configbutlerv1alpha1.ArchiveType `json:"type,omitempty"`
-	// destinationRef names the GitDestination. spec.accessPolicy.allowClusterRules has to be true there and in its
-	// GitRepoConfig. It is required when type is GitDestination and must be absent otherwise.
+	// destinationRef names the GitDestination. spec.accessPolicy.allowClusterRules must be true there and in its
+	// GitRepoConfig. It is required if type is GitDestination and must be absent otherwise.
 	DestinationRef *NamespacedObjectReferenceApplyConfiguration `json:"destinationRef,omitempty"`
 }
 

@@ -13,16 +13,15 @@ import (
 // AutomatedByApplyConfiguration represents a declarative configuration of the AutomatedBy type for use
 // with apply.
 //
-// AutomatedBy is the user who answers for what the server does by itself, as authenticated then. It asks for that user's
-// permissions.
+// AutomatedBy is the user, as authenticated at the time, whose permissions apply to the automatic work of the server.
 type AutomatedByApplyConfiguration struct {
 	// username is the Kubernetes user.
 	Username *string `json:"username,omitempty"`
-	// uid of the user, where the identity provider gives one.
+	// uid of the user, if the identity provider sets one.
 	UID *types.UID `json:"uid,omitempty"`
 	// groups of the user.
 	Groups []string `json:"groups,omitempty"`
-	// time is when the user asked for it, or changed what it does.
+	// time is when the user enabled or changed that work.
 	Time *v1.Time `json:"time,omitempty"`
 }
 

@@ -8,9 +8,9 @@ package v1alpha1
 // CatalogAccessPolicyApplyConfiguration represents a declarative configuration of the CatalogAccessPolicy type for use
 // with apply.
 //
-// CatalogAccessPolicy says which environments may refer to the AppCatalog that carries it.
+// CatalogAccessPolicy selects the environments that may refer to the AppCatalog with this policy.
 type CatalogAccessPolicyApplyConfiguration struct {
-	// namespacedRules says in which namespaces they have to be.
+	// namespacedRules selects their namespaces.
 	NamespacedRules *NamespacedRulesApplyConfiguration `json:"namespacedRules,omitempty"`
 }
 

@@ -14,7 +14,7 @@ import (
 //
 // CatalogEdit is a change of a catalog's spec.
 type CatalogEditApplyConfiguration struct {
-	// generation is the metadata.generation that the change has made.
+	// generation is the metadata.generation of the change.
 	Generation *int64 `json:"generation,omitempty"`
 	// actor is the user who made the change, as authenticated.
 	Actor *string `json:"actor,omitempty"`

@@ -12,8 +12,8 @@ import (
 // CatalogEntryApplyConfiguration represents a declarative configuration of the CatalogEntry type for use
 // with apply.
 //
-// CatalogEntry is a workload that a catalog offers. Its content is in the CatalogWorkload of the name
-// <catalog>.<kind in lower case>.<name>.
+// CatalogEntry is a workload that a catalog offers. Its content is in the CatalogWorkload with the name <catalog>.<kind
+// in lower case>.<name>.
 type CatalogEntryApplyConfiguration struct {
 	// kind of the workload.
 	Kind *configbutlerv1alpha1.WorkloadKind `json:"kind,omitempty"`
@@ -21,9 +21,9 @@ type CatalogEntryApplyConfiguration struct {
 	Name *string `json:"name,omitempty"`
 	// revision is the catalog's revision that last changed the workload.
 	Revision *int64 `json:"revision,omitempty"`
-	// hash tells versions of what is offered apart. It is equal when the content is.
+	// hash identifies the offered content. Equal content has the same hash.
 	Hash *string `json:"hash,omitempty"`
-	// missing says that the source does not have the workload. It stays in the catalog, as it was last seen, until an
+	// missing means that the source does not have the workload. It stays in the catalog, as it was last seen, until an
 	// editor removes it.
 	Missing *bool `json:"missing,omitempty"`
 }

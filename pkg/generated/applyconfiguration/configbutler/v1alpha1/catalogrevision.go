@@ -12,13 +12,13 @@ import (
 // CatalogRevisionApplyConfiguration represents a declarative configuration of the CatalogRevision type for use
 // with apply.
 //
-// CatalogRevision is a revision that a catalog, or an environment that is built from it, can go back to.
+// CatalogRevision is a revision that a catalog, or an environment built from it, can return to.
 type CatalogRevisionApplyConfiguration struct {
 	// revision is its number.
 	Revision *int64 `json:"revision,omitempty"`
-	// time is when the catalog made it, or the environment was brought to it.
+	// time is when the catalog created it, or when it was applied to the environment.
 	Time *v1.Time `json:"time,omitempty"`
-	// syncStatus is the record of that, in this namespace, which may be gone when it is too old.
+	// syncStatus is the name of its record in this namespace, which may have expired.
 	SyncStatus *string `json:"syncStatus,omitempty"`
 }
 

@@ -18,9 +18,9 @@ type ClusterResourceRuleApplyConfiguration struct {
 	ResourceRuleApplyConfiguration `json:""`
 	// scope is Cluster for objects without a namespace, Namespaced for objects in namespaces. It is required.
 	Scope *configbutlerv1alpha1.ResourceScope `json:"scope,omitempty"`
-	// namespaceSelector matches the labels of the namespaces whose objects are mirrored; a namespace that begins or
-	// ceases to match takes its objects in or out. It may only be set when scope is Namespaced. Absent
-	// means every namespace.
+	// namespaceSelector matches the labels of the namespaces whose objects are mirrored; when a namespace starts or stops
+	// matching, its objects are added or removed. It may only be set if scope is Namespaced. Absent means every
+	// namespace.
 	NamespaceSelector *v1.LabelSelectorApplyConfiguration `json:"namespaceSelector,omitempty"`
 }
 

@@ -17,15 +17,15 @@ import (
 // ClusterWatchRuleApplyConfiguration represents a declarative configuration of the ClusterWatchRule type for use
 // with apply.
 //
-// ClusterWatchRule selects cluster-scoped objects, and objects of many namespaces, that are mirrored to a
-// GitDestination. The accessPolicies of the destination and of its GitRepoConfig must allow cluster rules.
+// ClusterWatchRule selects cluster-scoped objects, and objects of many namespaces, to mirror to a GitDestination. The
+// accessPolicies of the destination and of its GitRepoConfig must allow cluster rules.
 type ClusterWatchRuleApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is standard object metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what the user wants.
+	// spec is the desired state.
 	Spec *ClusterWatchRuleSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what the server found. Only the server writes it.
+	// status is the observed state. Only the server writes it.
 	Status *WatchRuleStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -8,11 +8,11 @@ package v1alpha1
 // ClusterWatchRuleSpecApplyConfiguration represents a declarative configuration of the ClusterWatchRuleSpec type for use
 // with apply.
 //
-// ClusterWatchRuleSpec says what is mirrored where.
+// ClusterWatchRuleSpec selects the objects and their destination.
 type ClusterWatchRuleSpecApplyConfiguration struct {
 	// destinationRef names the GitDestination and its namespace.
 	DestinationRef *NamespacedObjectReferenceApplyConfiguration `json:"destinationRef,omitempty"`
-	// rules select resource types; an object that any of them selects is mirrored. At least one is needed. The list is
+	// rules select resource types; an object that any of them selects is mirrored. At least one is required. The list is
 	// always applied as a whole.
 	Rules []ClusterResourceRuleApplyConfiguration `json:"rules,omitempty"`
 }

@@ -8,7 +8,7 @@ package v1alpha1
 // CommitIdentityApplyConfiguration represents a declarative configuration of the CommitIdentity type for use
 // with apply.
 //
-// CommitIdentity is a name and an address as Git writes them.
+// CommitIdentity is a name and an email address in a commit.
 type CommitIdentityApplyConfiguration struct {
 	// name, such as "Slipstream".
 	Name *string `json:"name,omitempty"`

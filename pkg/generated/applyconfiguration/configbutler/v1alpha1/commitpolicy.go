@@ -8,26 +8,25 @@ package v1alpha1
 // CommitPolicyApplyConfiguration represents a declarative configuration of the CommitPolicy type for use
 // with apply.
 //
-// CommitPolicy says what commits look like.
+// CommitPolicy configures the form of commits.
 type CommitPolicyApplyConfiguration struct {
-	// authorTemplate is a Go text/template that writes the author on one line, as "Name <email>". It sees .Username,
-	// .Name, .Email, .Groups and .Cluster (the cluster's uid); what is not known is empty. A part that it leaves empty
-	// is as without a template: the user's name and email where they are known, else the username and
-	// username@cluster. It is not used for changes that nobody is known for.
-	// Templates may use if, else, with, range over the lists named here, and the functions and, or, not, eq, ne, lt,
-	// le, gt, ge, len, index and slice. They are tried on samples when they are set; where one fails on a change all
-	// the same, the commit reads as without it.
+	// authorTemplate is a Go text/template that returns the author on one line, as "Name <email>". Its fields are
+	// .Username, .Name, .Email, .Groups and .Cluster (the cluster's uid); unknown ones are empty. A part that is empty
+	// defaults as without a template: to the user's name and email if known, else to the username and username@cluster.
+	// It is not used for changes without a known author. Templates may use if, else, with, range over the lists named
+	// here, and the functions and, or, not, eq, ne, lt, le, gt, ge, len, index and slice. They are validated with samples
+	// when they are set; if one fails for a change, the commit is created as without it.
 	AuthorTemplate *string `json:"authorTemplate,omitempty"`
-	// committer is the identity that every commit is made with, and the author of changes that nobody is known for.
-	// Defaults to the server's own.
+	// committer is the committer of every commit, and the author of changes without a known author. Defaults to the
+	// server's own.
 	Committer *CommitIdentityApplyConfiguration `json:"committer,omitempty"`
-	// messageTemplate is a Go text/template, like authorTemplate, for the message above the trailers, at most 64 KiB. It
-	// sees .Subject (the line that would be used without a template), .Summary (what would follow it when there are
-	// several changes), .Operation (CREATE, UPDATE or DELETE when all changes agree, BATCH when they differ, SEED when a
-	// comparison found them), .Count, .Created, .Updated and .Deleted (numbers of changes), .Group, .Version, .Resource,
-	// .Namespace and .Name (what all changes have in common, else empty), .Destination (namespace/name), .Cluster (its
-	// uid), .Username, .Author, .ImpersonatedBy, .Attribution (audit, admission, managed-fields or unknown) and .Changes,
-	// a list of .Operation, .Group, .Version, .Resource, .Namespace and .Name, of the first 1000 changes. Empty means the
+	// messageTemplate is a Go text/template, like authorTemplate, for the message above the trailers, at most 64 KiB. Its
+	// fields are .Subject (the first line without a template), .Summary (the text that follows it if there are several
+	// changes), .Operation (CREATE, UPDATE or DELETE if all changes agree, BATCH if they differ, SEED if a comparison
+	// found them), .Count, .Created, .Updated and .Deleted (numbers of changes), .Group, .Version, .Resource, .Namespace
+	// and .Name (what all changes have in common, else empty), .Destination (namespace/name), .Cluster (its uid),
+	// .Username, .Author, .ImpersonatedBy, .Attribution (audit, admission, managed-fields or unknown) and .Changes, a
+	// list of .Operation, .Group, .Version, .Resource, .Namespace and .Name, of the first 1000 changes. Empty means the
 	// subject and the summary.
 	MessageTemplate *string `json:"messageTemplate,omitempty"`
 	// signing signs every commit. Absent means that commits are not signed.

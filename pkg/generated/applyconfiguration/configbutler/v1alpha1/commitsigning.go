@@ -12,7 +12,7 @@ import (
 // CommitSigningApplyConfiguration represents a declarative configuration of the CommitSigning type for use
 // with apply.
 //
-// CommitSigning says how commits are signed.
+// CommitSigning configures how commits are signed.
 type CommitSigningApplyConfiguration struct {
 	// secretRef names the Secret with the key, in this namespace: ssh-privatekey (or identity) for SSH, git.asc for OpenPGP,
 	// and passphrase if the key has one.

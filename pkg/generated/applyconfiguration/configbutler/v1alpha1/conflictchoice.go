@@ -12,13 +12,13 @@ import (
 // ConflictChoiceApplyConfiguration represents a declarative configuration of the ConflictChoice type for use
 // with apply.
 //
-// ConflictChoice names conflicts of a workload, among those in the environment's status.conflicts.
+// ConflictChoice names conflicts of a workload in the environment's status.conflicts.
 type ConflictChoiceApplyConfiguration struct {
 	// kind of the workload.
 	Kind *configbutlerv1alpha1.WorkloadKind `json:"kind,omitempty"`
 	// name of the workload.
 	Name *string `json:"name,omitempty"`
-	// fields are JSON pointers, as status.conflicts has them. Empty means all conflicts of the workload.
+	// fields are JSON pointers, as in status.conflicts. Empty means all conflicts of the workload.
 	Fields []string `json:"fields,omitempty"`
 }
 

@@ -8,12 +8,12 @@ package v1alpha1
 // ConflictResolutionSpecApplyConfiguration represents a declarative configuration of the ConflictResolutionSpec type for use
 // with apply.
 //
-// ConflictResolutionSpec is what was decided about conflicts. It decides about one at least, and about none twice.
+// ConflictResolutionSpec resolves conflicts. It contains at least one, and none twice.
 type ConflictResolutionSpecApplyConfiguration struct {
-	// keep are the fields that stay as they are in the environment. At most 100.
+	// keep lists the fields whose value in the environment is kept. At most 100.
 	Keep []ConflictChoiceApplyConfiguration `json:"keep,omitempty"`
-	// take are the fields that become what the catalog offers. At most 100. Those that the environment's own patches set
-	// stay as they are, and cannot be named.
+	// take lists the fields that get the catalog's value. At most 100. Fields that the environment's own patches set keep
+	// their value, and cannot be named.
 	Take []ConflictChoiceApplyConfiguration `json:"take,omitempty"`
 }
 

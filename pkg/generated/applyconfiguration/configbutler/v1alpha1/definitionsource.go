@@ -8,14 +8,14 @@ package v1alpha1
 // DefinitionSourceApplyConfiguration represents a declarative configuration of the DefinitionSource type for use
 // with apply.
 //
-// DefinitionSource chooses CustomResourceDefinitions.
+// DefinitionSource selects CustomResourceDefinitions.
 type DefinitionSourceApplyConfiguration struct {
-	// enabled says whether CustomResourceDefinitions are told of. Defaults to true.
+	// enabled sends CustomResourceDefinitions. Defaults to true.
 	Enabled *bool `json:"enabled,omitempty"`
-	// include are names such as certificates.cert-manager.io, in which * stands for any characters, as in
-	// *.cert-manager.io. Empty means all. At most 1000.
+	// include are names such as certificates.cert-manager.io, in which * matches any characters, as in *.cert-manager.io.
+	// Empty means all. At most 1000.
 	Include []string `json:"include,omitempty"`
-	// exclude are names of the same form that are left out although they are included. At most 1000.
+	// exclude are names of the same form that are left out even if they are included. At most 1000.
 	Exclude []string `json:"exclude,omitempty"`
 }
 

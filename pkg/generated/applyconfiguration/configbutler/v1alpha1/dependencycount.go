@@ -12,9 +12,9 @@ import (
 // DependencyCountApplyConfiguration represents a declarative configuration of the DependencyCount type for use
 // with apply.
 //
-// DependencyCount counts objects of a type that are no workloads, and that a sync would change.
+// DependencyCount is the number of objects of a type other than workloads that a sync would change.
 type DependencyCountApplyConfiguration struct {
-	// type is the kind of the objects, or CustomResource for those of all kinds of custom resources that spec.include names.
+	// type is the kind of the objects, or CustomResource for custom resources of all kinds in spec.include.
 	Type *configbutlerv1alpha1.CountedType `json:"type,omitempty"`
 	// count is their number, at least 1.
 	Count *int32 `json:"count,omitempty"`

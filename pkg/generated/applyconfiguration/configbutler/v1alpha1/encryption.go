@@ -8,10 +8,10 @@ package v1alpha1
 // EncryptionApplyConfiguration represents a declarative configuration of the Encryption type for use
 // with apply.
 //
-// Encryption says who can read encrypted Secrets.
+// Encryption configures who can decrypt encrypted Secrets.
 type EncryptionApplyConfiguration struct {
 	// ageRecipients are age public keys, such as age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p. Empty
-	// means a key pair that the server makes once and keeps in a Secret of its own namespace. At most 100.
+	// means a key pair that the server creates once and stores in a Secret in its own namespace. At most 100.
 	AgeRecipients []string `json:"ageRecipients,omitempty"`
 }
 

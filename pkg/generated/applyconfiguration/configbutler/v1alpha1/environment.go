@@ -17,18 +17,18 @@ import (
 // EnvironmentApplyConfiguration represents a declarative configuration of the Environment type for use
 // with apply.
 //
-// Environment is a namespace that is built from an AppCatalog: it gets the catalog's workloads and copies of what they
-// refer to, when somebody asks for it or as the catalog changes. What its workloads refer to is in
-// EnvironmentDependencies, what was done and when in SyncStatuses.
+// Environment is a namespace that is built from an AppCatalog: it gets the catalog's workloads and copies of the objects
+// that they refer to, on request or automatically when the catalog changes. The referenced objects are recorded in
+// EnvironmentDependencies, the syncs in SyncStatuses.
 type EnvironmentApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
-	// metadata is standard object metadata. The name has at most 63 characters and no dots, because the names and the
-	// labels of records are made of it. The namespace is that of the people whose environment it is; it may be, but need
-	// not be, the one that is built.
+	// metadata is standard object metadata. The name has at most 63 characters and no dots, because the names and labels
+	// of records contain it. The namespace is that of the environment's users; it may, but need not, be the target
+	// namespace.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what the user wants.
+	// spec is the desired state.
 	Spec *EnvironmentSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what the server found. Only the server writes it.
+	// status is the observed state. Only the server writes it.
 	Status *EnvironmentStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -15,17 +15,17 @@ import (
 //
 // EnvironmentEdit is a change of an environment's spec.
 type EnvironmentEditApplyConfiguration struct {
-	// generation is the metadata.generation that the change has made.
+	// generation is the metadata.generation of the change.
 	Generation *int64 `json:"generation,omitempty"`
 	// actor is the user who made the change, as authenticated.
 	Actor *string `json:"actor,omitempty"`
-	// uid of the user, where the identity provider gives one.
+	// uid of the user, if the identity provider sets one.
 	UID *types.UID `json:"uid,omitempty"`
 	// groups of the user.
 	Groups []string `json:"groups,omitempty"`
 	// time is when it was made.
 	Time *v1.Time `json:"time,omitempty"`
-	// fields are those of the spec that were changed, such as autoSync. Empty for the creation of the environment.
+	// fields are the changed fields of the spec, such as autoSync. Empty for the creation of the environment.
 	Fields []string `json:"fields,omitempty"`
 }
 

@@ -13,64 +13,65 @@ import (
 // EnvironmentSpecApplyConfiguration represents a declarative configuration of the EnvironmentSpec type for use
 // with apply.
 //
-// EnvironmentSpec says what an environment is built from, where, and when.
+// EnvironmentSpec defines from which catalog, in which namespace and when an environment is built.
 type EnvironmentSpecApplyConfiguration struct {
-	// catalogRef names the AppCatalog that the environment is built from. One in another namespace must admit this
-	// namespace in its accessPolicy. It cannot be changed: the revisions that were applied are those of one catalog.
+	// catalogRef names the AppCatalog that the environment is built from. A catalog in another namespace must allow this
+	// namespace in its accessPolicy. It is immutable: the applied revisions are those of one catalog.
 	CatalogRef *ObjectReferenceApplyConfiguration `json:"catalogRef,omitempty"`
 	// targetNamespace is the namespace that is built. It must not be the source of a catalog, nor the target of another
-	// environment; a Branch names the target of its base. It cannot be changed: what was written would be left behind.
+	// environment; a Branch with a base names the target of its base. It is immutable: otherwise written objects would be
+	// left behind.
 	TargetNamespace *string `json:"targetNamespace,omitempty"`
-	// createNamespace has targetNamespace created when it does not exist. Defaults to false: a sync fails then.
+	// createNamespace creates targetNamespace if it does not exist. Defaults to false: a sync fails then.
 	CreateNamespace *bool `json:"createNamespace,omitempty"`
-	// type says how much of the catalog the environment holds, and who wins where the environment was changed by hand.
-	// Shared: all workloads of the catalog, and the catalog wins in its own fields. Branch: the workloads in
-	// branchWorkloads, and what was changed by hand stays; when the catalog changes the same field, nothing is written for
-	// that workload until somebody decides. It cannot be changed. Defaults to Shared.
+	// type selects which workloads the environment holds, and which side takes precedence if it was changed by hand.
+	// Shared: all workloads of the catalog, and the catalog takes precedence in the fields that it sets. Branch: the
+	// workloads in branchWorkloads, and changes by hand are kept; if the catalog changes the same field, that workload is
+	// not written until a user resolves the conflict. It is immutable. Defaults to Shared.
 	Type *configbutlerv1alpha1.EnvironmentType `json:"type,omitempty"`
-	// baseEnvironmentRef names the Environment that a Branch lives in, of the same catalog and in this namespace. Both
-	// name the same targetNamespace, and the base leaves the workloads in branchWorkloads alone. Absent means that the
-	// Branch has its targetNamespace to itself. It must be absent unless type is Branch, and cannot be changed.
+	// baseEnvironmentRef names the Environment whose namespace a Branch shares, of the same catalog and in this
+	// namespace. Both name the same targetNamespace, and the base does not write the workloads in branchWorkloads. Absent
+	// means that the Branch has its own targetNamespace. It must be absent unless type is Branch, and is immutable.
 	BaseEnvironmentRef *EnvironmentReferenceApplyConfiguration `json:"baseEnvironmentRef,omitempty"`
-	// branchWorkloads are the workloads of the catalog that a Branch holds. At least one is required when type is Branch,
+	// branchWorkloads are the workloads of the catalog that a Branch holds. At least one is required if type is Branch,
 	// none is allowed otherwise. At most 1000.
 	BranchWorkloads []WorkloadReferenceApplyConfiguration `json:"branchWorkloads,omitempty"`
-	// autoSync has changes of the catalog, and of what workloads refer to, applied as they come. Otherwise they are shown,
-	// and somebody asks for them. Defaults to false.
+	// autoSync applies changes of the catalog, and of the objects that workloads refer to, automatically. Otherwise they
+	// are shown, and applied on request. Defaults to false.
 	AutoSync *bool `json:"autoSync,omitempty"`
-	// shadow has automatic syncs planned and recorded only. Nothing is written. What people ask for is done all the same.
-	// Defaults to false.
+	// shadow only plans and records automatic syncs, without writing. Requested syncs are carried out. Defaults to false.
 	Shadow *bool `json:"shadow,omitempty"`
-	// patches are laid over what the catalog offers, one after another in the order of the list, after what adapt
-	// changes: so a patch has the last word. At most 100.
+	// patches are applied to the catalog's workloads in the order of the list, after the changes of adapt, so that
+	// patches take precedence. At most 100.
 	Patches []PatchApplyConfiguration `json:"patches,omitempty"`
-	// include are objects of the source that are copied beside what workloads refer to: what the application reads and writes through
-	// the API of the cluster. They are ConfigMaps, Secrets and custom resources in the namespace. Who names one must be allowed to get
-	// it there, Secrets also where the catalog shares them, and so must who syncs the environment. A change of a ConfigMap or a
-	// Secret is noticed; that of a custom resource comes with the next sync of workloads. At most 100.
+	// include names further objects of the source to copy, which the application reads and writes through the Kubernetes
+	// API. They are namespaced ConfigMaps, Secrets and custom resources. The user who names one must be allowed to get it
+	// in the source, including Secrets that the catalog shares, and so must the user who syncs the environment. A change
+	// of a ConfigMap or a Secret is noticed; a change of a custom resource is copied with the next sync of workloads. At
+	// most 100.
 	Include []IncludedObjectApplyConfiguration `json:"include,omitempty"`
-	// adapt says what is changed in copies so that they do not act on production.
+	// adapt configures changes to copies so that they do not act on production.
 	Adapt *AdaptationApplyConfiguration `json:"adapt,omitempty"`
-	// pinnedRevision keeps the environment at what it was at a revision listed in status.history. While it is set,
-	// automatic syncs wait. The subresource rollback sets it.
+	// pinnedRevision keeps the environment at a revision in status.history. While it is set, automatic syncs wait. The
+	// subresource rollback sets it.
 	PinnedRevision *int64 `json:"pinnedRevision,omitempty"`
-	// historyLimit is how many revisions can be gone back to, 1 to 100. Defaults to 10.
+	// historyLimit is the number of revisions that a rollback can return to, 1 to 100. Defaults to 10.
 	HistoryLimit *int32 `json:"historyLimit,omitempty"`
-	// syncWindows say when automatic syncs may begin: while a window that allows them is open, or at any time if there is
-	// none such, but never while one that denies them is open. Those that people ask for with force begin at any time.
-	// At most 50.
+	// syncWindows define when automatic syncs may begin: while a window of kind Allow is open, or at any time if there is
+	// none, but never while a window of kind Deny is open. Requests with force begin at any time. At most 50.
 	SyncWindows []SyncWindowApplyConfiguration `json:"syncWindows,omitempty"`
-	// ttl is how long the environment lives, from its creation on, as a duration such as 72h. Then it is deleted, as
-	// deletionPolicy says. At least 1m, at most 8760h, which is a year. Absent means that it stays.
+	// ttl is the lifetime of the environment from its creation, as a duration such as 72h. It is then deleted according
+	// to deletionPolicy. At least 1m, at most 8760h (one year). Absent means no limit.
 	TTL *v1.Duration `json:"ttl,omitempty"`
-	// deletionPolicy says what becomes of what the environment wrote when it is deleted. Delete: it goes, and the
-	// namespace with it if the environment created it and nothing else is in it; what others put there stays, and so do
-	// the volumes of StatefulSets. The environment is there until the Pods of its workloads have ended. Orphan: it stays as
-	// it is, with its labels; no other environment takes it for its own. Defaults to Delete: what the environment wrote can be
-	// made again from the catalog, while copies that nobody looks after keep running, and keep production's Secrets readable.
+	// deletionPolicy defines what happens to the written objects when the environment is deleted. Delete: they are
+	// deleted, and the namespace with them if the environment created it and it contains nothing else; objects of others
+	// and the volumes of StatefulSets are kept. The environment exists until the Pods of its workloads have terminated.
+	// Orphan: they are kept unchanged, with their labels; no other environment adopts them. Defaults to Delete: the
+	// objects can be recreated from the catalog, while unattended copies would keep running and keep production's Secrets
+	// readable.
 	DeletionPolicy *configbutlerv1alpha1.DeletionPolicy `json:"deletionPolicy,omitempty"`
-	// serviceAccountName is the ServiceAccount in this namespace whose permissions automatic syncs need. Empty means those
-	// of the user who last turned them on, as status.automatedBy says.
+	// serviceAccountName is the ServiceAccount in this namespace whose permissions apply to automatic syncs. If empty,
+	// those of the user who last enabled them apply, see status.automatedBy.
 	ServiceAccountName *string `json:"serviceAccountName,omitempty"`
 }
 

@@ -13,18 +13,18 @@ import (
 // EnvironmentStatusApplyConfiguration represents a declarative configuration of the EnvironmentStatus type for use
 // with apply.
 //
-// EnvironmentStatus is what the server found out about an environment.
+// EnvironmentStatus is the observed state of an environment.
 type EnvironmentStatusApplyConfiguration struct {
-	// state says in one sentence how things are, as the column STATE does: "Synced", "2 workloads changed" or "Failed: ...". The
-	// server computes it whenever the object is written.
+	// state summarizes the status in one sentence, as the column STATE does: "Synced", "2 workloads changed" or "Failed:
+	// ...". The server computes it whenever the object is written.
 	State *string `json:"state,omitempty"`
-	// observedGeneration is the metadata.generation that this status is about.
+	// observedGeneration is the metadata.generation that this status reflects.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// conditions: Ready says whether the environment is what its spec wants and its workloads run; CatalogUpToDate,
-	// whether it holds what the catalog offers; DependenciesUpToDate, whether what its workloads refer to is as in the
-	// source; Syncing, that a sync is being done; Conflicted, that somebody has to decide about fields that were changed
-	// here and in the catalog; Held, that automatic syncs wait, and for what; ObjectsMissing, that the target lacks objects of
-	// notCopied.
+	// conditions: Ready reports whether the environment matches its spec and its workloads run; CatalogUpToDate, whether
+	// it holds what the catalog offers; DependenciesUpToDate, whether the copies of referenced objects match the source;
+	// Syncing, that a sync is in progress; Conflicted, that a user must resolve conflicts of fields that were changed
+	// here and in the catalog; Held, that automatic syncs wait, and for what; ObjectsMissing, that the target lacks
+	// objects of notCopied.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// latestCatalogSync is the SyncStatus of the newest revision that the catalog offers, in the catalog's namespace.
 	LatestCatalogSync *string `json:"latestCatalogSync,omitempty"`
@@ -34,54 +34,55 @@ type EnvironmentStatusApplyConfiguration struct {
 	AppliedCatalogSync *string `json:"appliedCatalogSync,omitempty"`
 	// appliedRevision is the number of that revision. 0 means that none has been applied yet.
 	AppliedRevision *int64 `json:"appliedRevision,omitempty"`
-	// lastCatalogSyncedAt is when workloads were last brought to what the catalog offers.
+	// lastCatalogSyncedAt is when workloads were last synced with the catalog.
 	LastCatalogSyncedAt *metav1.Time `json:"lastCatalogSyncedAt,omitempty"`
-	// changedWorkloadCount is the number of workloads that a sync would change: those that the subresource diff shows.
+	// changedWorkloadCount is the number of workloads that a sync would change, as shown by the subresource diff.
 	ChangedWorkloadCount *int32 `json:"changedWorkloadCount,omitempty"`
 	// changedWorkloads are those workloads, at most 1000 of them.
 	ChangedWorkloads []WorkloadChangeApplyConfiguration `json:"changedWorkloads,omitempty"`
-	// latestDependencySync is the open SyncStatus, in this namespace, about what workloads refer to and what has changed
-	// in the source. Empty when nothing has, or the record was dismissed.
+	// latestDependencySync is the open SyncStatus, in this namespace, about changes in the source of objects that
+	// workloads refer to. Empty if there are none, or if the record was dismissed.
 	LatestDependencySync *string `json:"latestDependencySync,omitempty"`
-	// lastDependencySyncedAt is when what workloads refer to was last brought to what it is in the source.
+	// lastDependencySyncedAt is when the objects that workloads refer to were last synced with the source.
 	LastDependencySyncedAt *metav1.Time `json:"lastDependencySyncedAt,omitempty"`
-	// changedDependencies count, by types, the other objects that a sync would change and that the subresource diff shows: those
-	// that the action Cluster brings, and, while no workload changes, those of the action Catalog.
+	// changedDependencies count by type the other objects that a sync would change, as shown by the subresource diff:
+	// those of the action Cluster and, while no workload changes, those of the action Catalog.
 	ChangedDependencies []DependencyCountApplyConfiguration `json:"changedDependencies,omitempty"`
-	// dismissedCatalogSync is the latestCatalogSync that somebody has put aside. It is offered again when the catalog
-	// changes, or somebody asks for it.
+	// dismissedCatalogSync is the latestCatalogSync that a user has dismissed. It is offered again when the catalog
+	// changes, or on request.
 	DismissedCatalogSync *string `json:"dismissedCatalogSync,omitempty"`
-	// dismissedDependencySync is the SyncStatus about what workloads refer to that somebody has put aside. It is offered again when
-	// more of that changes in the source, or somebody asks for it. Meanwhile, objects that are about workloads and change
-	// (autoscalers, disruption budgets, Ingresses, NetworkPolicies) count as put aside with it.
+	// dismissedDependencySync is the SyncStatus about referenced objects that a user has dismissed. It is offered again
+	// when more of these objects change in the source, or on request. Until then, changed objects that belong to
+	// workloads (autoscalers, disruption budgets, Ingresses, NetworkPolicies) count as dismissed with it.
 	DismissedDependencySync *string `json:"dismissedDependencySync,omitempty"`
-	// dismissals is how many prompts in a row have been put aside since the last sync of any kind.
+	// dismissals is the number of consecutive dismissals since the last sync of any kind.
 	Dismissals *int32 `json:"dismissals,omitempty"`
-	// activeSyncs are the SyncStatuses, in this namespace, of the runs that wait, go on, or are to be tried again, at most four.
-	// What has changed in the source and waits for somebody to ask for it is not among them.
+	// activeSyncs are the SyncStatuses, in this namespace, of runs that wait, are in progress, or will be retried, at
+	// most four. Changes in the source that wait for a request are not included.
 	ActiveSyncs []string `json:"activeSyncs,omitempty"`
-	// conflicts are the workloads for which nothing was written, because fields were changed in the environment and in the
-	// catalog, until the subresource resolve says what to do. At most 100; the others come when these are resolved.
+	// conflicts are the workloads that were not written because fields were changed in the environment and in the
+	// catalog, until they are resolved at the subresource resolve. At most 100; further ones are listed when these are
+	// resolved.
 	Conflicts []WorkloadConflictApplyConfiguration `json:"conflicts,omitempty"`
-	// notCopied are objects of the source that workloads of the environment use, that the server does not copy, and that the target
-	// lacked when what the catalog offers was last compared with it: after each sync, and every five minutes while there are any.
-	// At most 100. `kubectl slipstream missing` prints them for the target.
+	// notCopied are objects of the source that workloads of the environment use, that the server does not copy, and that
+	// the target lacked at the last comparison with the catalog: after each sync, and every five minutes while there are
+	// any. At most 100. `kubectl slipstream missing` prints them for the target.
 	NotCopied []NotCopiedObjectApplyConfiguration `json:"notCopied,omitempty"`
-	// workloadsReady says whether what was applied came up. Absent until something was.
+	// workloadsReady counts the applied workloads that are ready. Absent until workloads have been applied.
 	WorkloadsReady *WorkloadsReadyApplyConfiguration `json:"workloadsReady,omitempty"`
-	// lastError is what went wrong last. Absent when nothing did, or it was put right.
+	// lastError is what went wrong last. Absent if nothing did, or it has been resolved.
 	LastError *SyncErrorApplyConfiguration `json:"lastError,omitempty"`
-	// automatedBy is the user who last turned autoSync on, or has changed since what automatic syncs do. They stop when that
-	// user may no longer do what they do, unless spec.serviceAccountName names an account. Absent while autoSync is off.
+	// automatedBy is the user who last enabled autoSync, or has since changed what automatic syncs do. They stop if that
+	// user no longer has the required permissions, unless spec.serviceAccountName names an account. Absent while autoSync
+	// is disabled.
 	AutomatedBy *AutomatedByApplyConfiguration `json:"automatedBy,omitempty"`
-	// expiresAt is when the environment is deleted, by spec.ttl.
+	// expiresAt is when the environment is deleted because of spec.ttl.
 	ExpiresAt *metav1.Time `json:"expiresAt,omitempty"`
-	// history are the catalog's revisions that can be gone back to, the one that was applied last first, each once.
+	// history lists the catalog's revisions that a rollback can return to, each once, the most recently applied first.
 	History []CatalogRevisionApplyConfiguration `json:"history,omitempty"`
-	// pendingEdits are changes of the spec that have not been dealt with yet, and who made them.
+	// pendingEdits are changes of the spec that have not been processed yet, and their authors.
 	PendingEdits []EnvironmentEditApplyConfiguration `json:"pendingEdits,omitempty"`
-	// pendingRequests are the requests, made at the subresources sync, resolve and rediscover, that have not been carried
-	// out yet.
+	// pendingRequests are requests at the subresources sync, resolve and rediscover that have not been carried out yet.
 	PendingRequests []PendingEnvironmentRequestApplyConfiguration `json:"pendingRequests,omitempty"`
 }
 

@@ -10,11 +10,12 @@ package v1alpha1
 //
 // FieldConflict is a field that was changed in the environment and in the catalog.
 type FieldConflictApplyConfiguration struct {
-	// field is a JSON pointer (RFC 6901). An item of a list is named by its key, as in
+	// field is a JSON pointer (RFC 6901). An item of a list is identified by its key, as in
 	// /spec/template/spec/containers[name=web]/image.
 	Field *string `json:"field,omitempty"`
-	// managers are the field managers that changed it in the environment. slipstream is there when the environment's own
-	// patches set the field: then it stays so, and is named because other fields of the workload have to be decided about.
+	// managers are the field managers that changed it in the environment. They include slipstream if the environment's
+	// own patches set the field: then it keeps its value, and is listed because other fields of the workload must be
+	// resolved.
 	Managers []string `json:"managers,omitempty"`
 }
 

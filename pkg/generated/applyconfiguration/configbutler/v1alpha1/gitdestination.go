@@ -17,15 +17,15 @@ import (
 // GitDestinationApplyConfiguration represents a declarative configuration of the GitDestination type for use
 // with apply.
 //
-// GitDestination is a folder on a branch that rules mirror objects to. Its progress is in the GitDestinationStatus of
+// GitDestination is a folder on a branch to which rules mirror objects. Its progress is in the GitDestinationStatus of
 // the same name.
 type GitDestinationApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is standard object metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what the user wants.
+	// spec is the desired state.
 	Spec *GitDestinationSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what the server found. Only the server writes it.
+	// status is the observed state. Only the server writes it.
 	Status *GitDestinationStateApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -16,33 +16,33 @@ import (
 type GitDestinationSpecApplyConfiguration struct {
 	// repoRef names the GitRepoConfig of the repository.
 	RepoRef *ObjectReferenceApplyConfiguration `json:"repoRef,omitempty"`
-	// branch is the branch to write, such as main. The repository's allowedBranches must admit it; it is created when
-	// it is missing.
+	// branch is the branch to write, such as main. The repository's allowedBranches must include it; it is created if it
+	// is missing.
 	Branch *string `json:"branch,omitempty"`
 	// baseFolder is the folder that belongs to this destination, relative to the repository's root, such as
-	// clusters/production. It may not lie inside or around another destination's folder on the same branch. Empty
+	// clusters/production. It must not be inside, or contain, another destination's folder on the same branch. Empty
 	// means the root.
 	BaseFolder *string `json:"baseFolder,omitempty"`
-	// accessPolicy says which rules may refer to this destination. The GitRepoConfig has to admit them, too. Defaults to the
-	// WatchRules of this namespace.
+	// accessPolicy selects the rules that may refer to this destination. The GitRepoConfig must allow them, too. Defaults
+	// to the WatchRules of this namespace.
 	AccessPolicy *AccessPolicyApplyConfiguration `json:"accessPolicy,omitempty"`
-	// exclusiveMode refuses to write a folder that carries another owner's marker, and says so in the condition
-	// OwnershipConflict. Without it the conflict is reported and writing goes on. Defaults to false.
+	// exclusiveMode stops writing to a folder that has another owner's marker, and reports it in the condition
+	// OwnershipConflict. Without it, the conflict is reported and writing continues. Defaults to false.
 	ExclusiveMode *bool `json:"exclusiveMode,omitempty"`
-	// granularity says what makes a commit. PerAuthor: changes of one author in a row share one. PerChange: each change
-	// has its own. Batch: everything that is pushed together shares one. Defaults to PerAuthor.
+	// granularity defines how changes are grouped into commits. PerAuthor: consecutive changes of one author share a
+	// commit. PerChange: each change has its own. Batch: all changes of a push share one. Defaults to PerAuthor.
 	Granularity *configbutlerv1alpha1.Granularity `json:"granularity,omitempty"`
-	// secrets says what becomes of Secrets. Encrypt: written encrypted, in the format of SOPS with age. AsIs: written
-	// plainly, readable for everyone who can read the repository. Omit: left out. Defaults to Encrypt.
+	// secrets defines how Secrets are written. Encrypt: encrypted, in the format of SOPS with age. AsIs: in plain text,
+	// readable by all readers of the repository. Omit: not at all. Defaults to Encrypt.
 	Secrets *configbutlerv1alpha1.SecretsPolicy `json:"secrets,omitempty"`
-	// encryption says who can read the Secrets that are written encrypted. It must be absent when secrets is AsIs.
+	// encryption configures who can decrypt encrypted Secrets. It must be absent if secrets is AsIs.
 	Encryption *EncryptionApplyConfiguration `json:"encryption,omitempty"`
-	// prune says what becomes of files that no object maps to. Always: removed. Never: counted in the
-	// GitDestinationStatus and kept, for a first look. Defaults to Always.
+	// prune defines what happens to files without an object. Always: they are removed. Never: they are kept and counted
+	// in the GitDestinationStatus, to review them first. Defaults to Always.
 	Prune *configbutlerv1alpha1.PrunePolicy `json:"prune,omitempty"`
-	// ignore names fields that are not mirrored. At most 100 rules, which name at most 1000 fields and managers in all.
+	// ignore names fields that are not mirrored. At most 100 rules, with at most 1000 fields and managers in total.
 	Ignore []IgnoreRuleApplyConfiguration `json:"ignore,omitempty"`
-	// suspend stops writing. Changes are kept and written when it is lifted. Defaults to false.
+	// suspend stops writing. Changes are stored, and written when it is lifted. Defaults to false.
 	Suspend *bool `json:"suspend,omitempty"`
 }
 

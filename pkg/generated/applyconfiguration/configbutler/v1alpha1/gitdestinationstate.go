@@ -12,16 +12,16 @@ import (
 // GitDestinationStateApplyConfiguration represents a declarative configuration of the GitDestinationState type for use
 // with apply.
 //
-// GitDestinationState is what the server found out about a destination.
+// GitDestinationState is the observed state of a destination.
 type GitDestinationStateApplyConfiguration struct {
-	// observedGeneration is the metadata.generation that this status is about.
+	// observedGeneration is the metadata.generation that this status reflects.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// conditions: Ready says whether the folder is being mirrored to; OwnershipConflict, that its marker names another
-	// owner; AccessDenied, that the repository does not admit this destination; SecretsEncrypted, whether
-	// the Secrets in it are encrypted and for whom.
+	// conditions: Ready reports whether objects are mirrored to the folder; OwnershipConflict, that its marker names
+	// another owner; AccessDenied, that the repository does not allow this destination; SecretsEncrypted, whether the
+	// Secrets in it are encrypted and for whom.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// pendingSyncs are the requests, made at the subresource sync, that have not been carried out yet. What becomes of
-	// them is in the GitDestinationStatus.
+	// pendingSyncs are requests at the subresource sync that have not been carried out yet. Their progress is in the
+	// GitDestinationStatus.
 	PendingSyncs []PendingSyncApplyConfiguration `json:"pendingSyncs,omitempty"`
 }
 

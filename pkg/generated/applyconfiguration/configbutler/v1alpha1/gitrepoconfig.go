@@ -17,15 +17,15 @@ import (
 // GitRepoConfigApplyConfiguration represents a declarative configuration of the GitRepoConfig type for use
 // with apply.
 //
-// GitRepoConfig is a Git repository that the cluster may be mirrored to: where it is, how to reach it, which branches
-// may be written, and what commits look like.
+// GitRepoConfig is a Git repository to which the cluster may be mirrored: its URL and credentials, the branches that may
+// be written, and the form of commits.
 type GitRepoConfigApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is standard object metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what the user wants.
+	// spec is the desired state.
 	Spec *GitRepoConfigSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what the server found. Only the server writes it.
+	// status is the observed state. Only the server writes it.
 	Status *GitRepoConfigStatusApplyConfiguration `json:"status,omitempty"`
 }
 

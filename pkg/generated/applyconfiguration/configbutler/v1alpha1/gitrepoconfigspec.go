@@ -10,9 +10,9 @@ package v1alpha1
 //
 // GitRepoConfigSpec describes a repository.
 type GitRepoConfigSpecApplyConfiguration struct {
-	// repoUrl is where the repository is: https://host/path, ssh://user@host:port/path or user@host:path. http:// and
-	// file:// are refused unless the server was started with --git-allow-insecure. Credentials belong into the
-	// Secret that secretRef names, never into the URL.
+	// repoUrl is the URL of the repository: https://host/path, ssh://user@host:port/path or user@host:path. http:// and
+	// file:// are rejected unless the server was started with --git-allow-insecure. Credentials belong into the Secret
+	// that secretRef names, never into the URL.
 	RepoURL *string `json:"repoUrl,omitempty"`
 	// allowedBranches are the branches that destinations may write: exact names or globs, in which * matches within one
 	// path segment, ? one character and [a-z] a range. Empty allows none, so at least one is needed before a
@@ -20,18 +20,19 @@ type GitRepoConfigSpecApplyConfiguration struct {
 	AllowedBranches []string `json:"allowedBranches,omitempty"`
 	// secretRef names the Secret with the credentials, in this namespace. For https: username and password, or
 	// bearerToken; for ssh: ssh-privatekey (or identity), passphrase if the key has one, and known_hosts, which is
-	// required. caBundle (or ca.crt) holds the certificates of a private authority. Without a Secret the
-	// repository is used anonymously.
+	// required. caBundle (or ca.crt) has the certificates of a private certificate authority. Without a Secret, access is
+	// anonymous.
 	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`
-	// push bounds how long changes are gathered and how many commits travel together.
+	// push bounds how long changes are batched and the number of commits in a push.
 	Push *PushPolicyApplyConfiguration `json:"push,omitempty"`
-	// commit says what commits look like.
+	// commit configures the form of commits.
 	Commit *CommitPolicyApplyConfiguration `json:"commit,omitempty"`
-	// webURLTemplate makes a link to a commit for people: an http or https URL in which {sha} stands for the commit,
-	// such as https://example.com/team/repo/commit/{sha}. Empty means no links.
+	// webURLTemplate is the template for links to commits: an http or https URL in which {sha} is replaced by the
+	// commit's hash, such as https://example.com/team/repo/commit/{sha}. Empty means no links.
 	WebURLTemplate *string `json:"webURLTemplate,omitempty"`
-	// accessPolicy says which GitDestinations may use the repository, and which rules may send objects to it through them: a
-	// rule needs to be admitted by its GitDestination, too. Defaults to the GitDestinations and WatchRules of this namespace.
+	// accessPolicy selects the GitDestinations that may use the repository, and the rules that may mirror objects to it
+	// through them: the GitDestination must allow a rule, too. Defaults to the GitDestinations and WatchRules of this
+	// namespace.
 	AccessPolicy *AccessPolicyApplyConfiguration `json:"accessPolicy,omitempty"`
 }
 

@@ -12,11 +12,11 @@ import (
 // GitRepoConfigStatusApplyConfiguration represents a declarative configuration of the GitRepoConfigStatus type for use
 // with apply.
 //
-// GitRepoConfigStatus is what the server found out about a repository.
+// GitRepoConfigStatus is the observed state of a repository.
 type GitRepoConfigStatusApplyConfiguration struct {
-	// observedGeneration is the metadata.generation that this status is about.
+	// observedGeneration is the metadata.generation that this status reflects.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// conditions: Ready says whether the repository can be reached and written.
+	// conditions: Ready reports whether the repository can be reached and written.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 

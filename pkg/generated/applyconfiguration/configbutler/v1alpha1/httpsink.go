@@ -13,23 +13,24 @@ import (
 // HTTPSinkApplyConfiguration represents a declarative configuration of the HTTPSink type for use
 // with apply.
 //
-// HTTPSink is a server that is told.
+// HTTPSink is a server that receives batches.
 type HTTPSinkApplyConfiguration struct {
-	// url is where the server is: http or https, a host, and a path if its API does not begin at the root. The format's own paths
-	// come after it. User names and passwords belong into the Secret, never here; a query and a fragment are refused.
+	// url is the URL of the server: http or https, a host, and a path if its API does not begin at the root. The format's
+	// own paths are appended to it. User names and passwords belong into the Secret, never here; a query and a fragment
+	// are rejected.
 	URL *string `json:"url,omitempty"`
-	// format is what the server understands: ClusterWhisperer, DotAI or CloudEvents.
+	// format is the API of the server: ClusterWhisperer, DotAI or CloudEvents.
 	Format *configbutlerv1alpha1.PipelineFormat `json:"format,omitempty"`
-	// collection is where DotAI keeps what it finds out about CustomResourceDefinitions. Only for the format DotAI, where it
-	// defaults to capabilities.
+	// collection is the collection in which DotAI stores the results about CustomResourceDefinitions. Only for the format
+	// DotAI, for which it defaults to capabilities.
 	Collection *string `json:"collection,omitempty"`
 	// secretRef names the Secret with the credentials: token, which is sent as a bearer token, or username and password.
-	// Without a Secret none are sent.
+	// Without a Secret, none are sent.
 	SecretRef *NamespacedObjectReferenceApplyConfiguration `json:"secretRef,omitempty"`
-	// caBundle holds the certificates, in PEM, of the authorities that the server's certificate may come from, as base64.
-	// Empty means those that the system trusts. At most 1 MiB.
+	// caBundle has the certificates of the certificate authorities of the server, in PEM, as base64. Empty means those
+	// that the system trusts. At most 1 MiB.
 	CABundle []byte `json:"caBundle,omitempty"`
-	// timeout is how long a call may take, 1s to 5m. Defaults to 30s.
+	// timeout is the maximum duration of a call, 1s to 5m. Defaults to 30s.
 	Timeout *v1.Duration `json:"timeout,omitempty"`
 }
 

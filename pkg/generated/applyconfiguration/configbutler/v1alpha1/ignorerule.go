@@ -8,15 +8,15 @@ package v1alpha1
 // IgnoreRuleApplyConfiguration represents a declarative configuration of the IgnoreRule type for use
 // with apply.
 //
-// IgnoreRule names fields that are left out wherever its target matches. It names fields, managers, or both;
+// IgnoreRule names fields that are left out of the objects that its target matches. It names fields, managers, or both;
 // both together mean the named fields only while one of the named managers owns them.
 type IgnoreRuleApplyConfiguration struct {
-	// target says which objects the rule is for. An empty target matches every object.
+	// target selects the objects. An empty target matches every object.
 	Target *IgnoreTargetApplyConfiguration `json:"target,omitempty"`
-	// fields are JSON pointers (RFC 6901). An item of a list is named by its key, as in
-	// /spec/containers[name=web]/image, so that the pointer stays right when the list is reordered.
+	// fields are JSON pointers (RFC 6901). An item of a list is identified by its key, as in
+	// /spec/containers[name=web]/image, so that the pointer remains valid if the list is reordered.
 	Fields []string `json:"fields,omitempty"`
-	// managers are field managers; without fields, everything that one of them owns is left out.
+	// managers are field managers; without fields, all fields that one of them owns are left out.
 	Managers []string `json:"managers,omitempty"`
 }
 

@@ -8,7 +8,7 @@ package v1alpha1
 // IgnoreTargetApplyConfiguration represents a declarative configuration of the IgnoreTarget type for use
 // with apply.
 //
-// IgnoreTarget selects objects by what they are and what they are called.
+// IgnoreTarget selects objects by group, kind and name.
 type IgnoreTargetApplyConfiguration struct {
 	// group is the API group, with "" for the core group. Absent means every group.
 	Group *string `json:"group,omitempty"`

@@ -8,7 +8,7 @@ package v1alpha1
 // IncludedObjectApplyConfiguration represents a declarative configuration of the IncludedObject type for use
 // with apply.
 //
-// IncludedObject names an object of the source that is copied.
+// IncludedObject names an object of the source to copy.
 type IncludedObjectApplyConfiguration struct {
 	// apiVersion is v1 for ConfigMaps and Secrets, and that of a custom resource otherwise, such as example.com/v1. API groups of
 	// Kubernetes (without a dot, or that end with .k8s.io), of OpenShift and Rancher (openshift.io, cattle.io, and those that end with

@@ -12,16 +12,16 @@ import (
 // IngressHostsApplyConfiguration represents a declarative configuration of the IngressHosts type for use
 // with apply.
 //
-// IngressHosts says what becomes of the hosts of Ingresses, and of HTTPRoutes, GRPCRoutes and Gateways of the Gateway API.
+// IngressHosts configures the hosts of Ingresses, and of HTTPRoutes, GRPCRoutes and Gateways of the Gateway API.
 type IngressHostsApplyConfiguration struct {
-	// type is Template (each host becomes what template says), Omit (Ingresses are not copied: without its host, a rule
-	// would match requests for any host, production's among them; nor is anything of the Gateway API) or AsSource (hosts stay
-	// what they are, for clusters in which production is not reached by them). Defaults to Omit.
+	// type is Template (each host is replaced by template), Omit (neither Ingresses nor objects of the Gateway API are
+	// copied: without a host, a rule would match requests for any host, including production's) or AsSource (hosts are
+	// kept, for clusters in which production is not reached by them). Defaults to Omit.
 	Type *configbutlerv1alpha1.IngressHostsType `json:"type,omitempty"`
-	// template is a host name in which {host} stands for the host of the source, {label} for what is before that host's
-	// first dot, {environment} for the name of the environment, and {namespace} for its targetNamespace, such as
-	// {label}.{environment}.dev.example.com. A rule of an Ingress and a route without a host are not copied. It is required when
-	// type is Template and must be absent otherwise.
+	// template is a host name in which {host} is replaced by the host of the source, {label} by the part of that host
+	// before its first dot, {environment} by the name of the environment, and {namespace} by its targetNamespace, such as
+	// {label}.{environment}.dev.example.com. A rule of an Ingress and a route without a host are not copied. It is
+	// required if type is Template and must be absent otherwise.
 	Template *string `json:"template,omitempty"`
 }
 

@@ -8,16 +8,16 @@ package v1alpha1
 // InstanceSourceApplyConfiguration represents a declarative configuration of the InstanceSource type for use
 // with apply.
 //
-// InstanceSource chooses types of objects.
+// InstanceSource selects types of objects.
 type InstanceSourceApplyConfiguration struct {
-	// enabled says whether objects are told of. Defaults to true.
+	// enabled sends objects. Defaults to true.
 	Enabled *bool `json:"enabled,omitempty"`
 	// resources are plurals such as deployments, plural.group such as deployments.apps, or * for every type that can be
-	// listed and watched. A plural alone stands for the types of that name in every group. Empty means *. At most 1000.
+	// listed and watched. A plural alone matches the types of that name in every group. Empty means *. At most 1000.
 	Resources []string `json:"resources,omitempty"`
-	// exclude are types of the same form, without *, that are left out, also when they are named. A list that is given
-	// replaces the default, which is events, events.events.k8s.io, leases.coordination.k8s.io, endpoints,
-	// endpointslices.discovery.k8s.io and customresourcedefinitions.apiextensions.k8s.io; an empty list leaves nothing out.
+	// exclude are types of the same form, without *, that are left out even if they are named. A given list replaces the
+	// default, which is events, events.events.k8s.io, leases.coordination.k8s.io, endpoints,
+	// endpointslices.discovery.k8s.io and customresourcedefinitions.apiextensions.k8s.io; an empty list excludes nothing.
 	// At most 1000.
 	Exclude []string `json:"exclude,omitempty"`
 }

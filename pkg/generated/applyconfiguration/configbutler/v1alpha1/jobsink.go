@@ -13,18 +13,18 @@ import (
 // JobSinkApplyConfiguration represents a declarative configuration of the JobSink type for use
 // with apply.
 //
-// JobSink starts a Job for each batch. The batch is the file /etc/slipstream/batch/batch.json in each container, whose path
-// is in the environment variable SLIPSTREAM_BATCH.
+// JobSink creates a Job for each batch. The batch is the file /etc/slipstream/batch/batch.json in each container, whose
+// path is in the environment variable SLIPSTREAM_BATCH.
 type JobSinkApplyConfiguration struct {
-	// namespace that the Jobs are made in.
+	// namespace of the Jobs.
 	Namespace *string `json:"namespace,omitempty"`
-	// serviceAccountName is the account that their Pods run as. The template must not name another one. Defaults to
+	// serviceAccountName is the service account of their Pods. The template must not name another one. Defaults to
 	// default.
 	ServiceAccountName *string `json:"serviceAccountName,omitempty"`
-	// template is the JobTemplateSpec of batch/v1 that Jobs are made from, as in a CronJob: metadata with labels and
-	// annotations, and spec.
+	// template is the JobTemplateSpec of batch/v1 for the Jobs, as in a CronJob: metadata with labels and annotations,
+	// and spec.
 	Template *runtime.RawExtension `json:"template,omitempty"`
-	// concurrencyPolicy is Forbid (a Job is made when the one before has finished, so that batches are handled in their
+	// concurrencyPolicy is Forbid (a Job is created after the previous one has finished, so that batches are processed in
 	// order) or Allow. Defaults to Forbid.
 	ConcurrencyPolicy *configbutlerv1alpha1.PipelineConcurrencyPolicy `json:"concurrencyPolicy,omitempty"`
 }

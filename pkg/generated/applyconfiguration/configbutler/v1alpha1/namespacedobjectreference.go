@@ -8,7 +8,7 @@ package v1alpha1
 // NamespacedObjectReferenceApplyConfiguration represents a declarative configuration of the NamespacedObjectReference type for use
 // with apply.
 //
-// NamespacedObjectReference names an object and its namespace, for kinds that have no namespace themselves.
+// NamespacedObjectReference names an object and its namespace, for cluster-scoped kinds.
 type NamespacedObjectReferenceApplyConfiguration struct {
 	// namespace of the object.
 	Namespace *string `json:"namespace,omitempty"`

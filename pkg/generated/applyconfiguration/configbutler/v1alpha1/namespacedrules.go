@@ -13,13 +13,13 @@ import (
 // NamespacedRulesApplyConfiguration represents a declarative configuration of the NamespacedRules type for use
 // with apply.
 //
-// NamespacedRules says from which namespaces an object may be referred to.
+// NamespacedRules selects the namespaces from which an object may be referred to.
 type NamespacedRulesApplyConfiguration struct {
 	// mode is SameNamespace (the object's own namespace only), AllNamespaces, or FromSelector (the namespaces
 	// that namespaceSelector matches, and the object's own). Defaults to SameNamespace.
 	Mode *configbutlerv1alpha1.AccessMode `json:"mode,omitempty"`
-	// namespaceSelector matches the labels of the namespaces that are admitted. It is required when mode is
-	// FromSelector and must be absent otherwise.
+	// namespaceSelector matches the labels of the allowed namespaces. It is required if mode is FromSelector and must be
+	// absent otherwise.
 	NamespaceSelector *v1.LabelSelectorApplyConfiguration `json:"namespaceSelector,omitempty"`
 }
 

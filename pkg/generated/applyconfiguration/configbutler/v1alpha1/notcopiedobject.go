@@ -16,13 +16,13 @@ import (
 type NotCopiedObjectApplyConfiguration struct {
 	// kind is Role, RoleBinding, ClusterRoleBinding or PersistentVolumeClaim.
 	Kind *string `json:"kind,omitempty"`
-	// name of the object in the source. * stands for all of a kind that the server may not list.
+	// name of the object in the source. * means all objects of a kind that the server may not list.
 	Name *string `json:"name,omitempty"`
-	// reason is GrantsRights (the server grants nobody rights), HoldsData (data is not copied) or Unreadable (the server may not
-	// list the kind, so that it is not known what the target lacks).
+	// reason is GrantsRights (the server grants no permissions), HoldsData (data is not copied) or Unreadable (the server
+	// may not list the kind, so it is unknown what the target lacks).
 	Reason *configbutlerv1alpha1.NotCopiedReason `json:"reason,omitempty"`
-	// serviceAccounts are those of workloads to which the object grants rights in the source, at most 100. Absent unless the reason
-	// is GrantsRights.
+	// serviceAccounts are those of workloads to which the object grants permissions in the source, at most 100. Absent
+	// unless the reason is GrantsRights.
 	ServiceAccounts []string `json:"serviceAccounts,omitempty"`
 }
 

@@ -8,12 +8,12 @@ package v1alpha1
 // ObjectReferenceApplyConfiguration represents a declarative configuration of the ObjectReference type for use
 // with apply.
 //
-// ObjectReference names an object, in the referring object's namespace unless it says another one.
+// ObjectReference names an object, by default in the namespace of the referring object.
 type ObjectReferenceApplyConfiguration struct {
 	// name of the object.
 	Name *string `json:"name,omitempty"`
-	// namespace of the object. Empty means the namespace of the object that holds this reference.
-	// Another namespace must admit this one in its object's accessPolicy.
+	// namespace of the object. Empty means the namespace of the referring object. An object in another namespace must
+	// allow this one in its accessPolicy.
 	Namespace *string `json:"namespace,omitempty"`
 }
 

@@ -14,14 +14,14 @@ import (
 //
 // Patch changes every object that its target matches.
 type PatchApplyConfiguration struct {
-	// target says which objects are changed.
+	// target selects the objects to patch.
 	Target *PatchTargetApplyConfiguration `json:"target,omitempty"`
-	// type says how the patch is written. StrategicMerge: a part of the object, in which items of lists are found by
-	// their keys, as kubectl patch does; for kinds that are built into Kubernetes. JSON6902: a list of operations (RFC
+	// type is the format of the patch. StrategicMerge: a part of the object, in which items of lists are identified by
+	// their keys, as in kubectl patch; for kinds that are built into Kubernetes. JSON6902: a list of operations (RFC
 	// 6902). Merge: a part of the object, in which lists are replaced as a whole (RFC 7386). Defaults to StrategicMerge.
 	Type *configbutlerv1alpha1.PatchType `json:"type,omitempty"`
-	// patch is the patch as YAML or JSON, at most 64 KiB. It cannot change what an object is (apiVersion, kind, its name
-	// and namespace, and what else the cluster writes in metadata), nor its status.
+	// patch is the patch as YAML or JSON, at most 64 KiB. It cannot change the identity of an object (apiVersion, kind,
+	// name, namespace, and other metadata that the cluster writes), nor its status.
 	Patch *string `json:"patch,omitempty"`
 }
 

@@ -12,7 +12,7 @@ import (
 // PatchTargetApplyConfiguration represents a declarative configuration of the PatchTarget type for use
 // with apply.
 //
-// PatchTarget selects objects. All that is given must match.
+// PatchTarget selects objects. All given fields must match.
 type PatchTargetApplyConfiguration struct {
 	// group is the API group, with "" for the core group. Absent means every group.
 	Group *string `json:"group,omitempty"`

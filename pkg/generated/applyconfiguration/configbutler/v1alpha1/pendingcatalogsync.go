@@ -12,9 +12,9 @@ import (
 // PendingCatalogSyncApplyConfiguration represents a declarative configuration of the PendingCatalogSync type for use
 // with apply.
 //
-// PendingCatalogSync is a request to read the source of a catalog anew that has not been carried out yet.
+// PendingCatalogSync is a request to read the source of a catalog again that has not been carried out yet.
 type PendingCatalogSyncApplyConfiguration struct {
-	// id tells the request from others of the catalog.
+	// id identifies the request among those of the catalog.
 	ID *string `json:"id,omitempty"`
 	// actor is the user who made it, as authenticated.
 	Actor *string `json:"actor,omitempty"`

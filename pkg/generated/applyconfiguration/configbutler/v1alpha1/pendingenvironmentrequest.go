@@ -16,21 +16,22 @@ import (
 //
 // PendingEnvironmentRequest is a request about an environment that has not been carried out yet.
 type PendingEnvironmentRequestApplyConfiguration struct {
-	// id tells the request from others of the environment.
+	// id identifies the request among those of the environment.
 	ID *string `json:"id,omitempty"`
 	// actor is the user who made it, as authenticated.
 	Actor *string `json:"actor,omitempty"`
-	// uid of the user, where the identity provider gives one.
+	// uid of the user, if the identity provider sets one.
 	UID *types.UID `json:"uid,omitempty"`
-	// groups of the user. Secrets are copied for the request only while the user may read them, unless the catalog shares them.
+	// groups of the user. Secrets are copied for the request only while the user may read them, unless the catalog shares
+	// them.
 	Groups []string `json:"groups,omitempty"`
 	// time is when it was made.
 	Time *v1.Time `json:"time,omitempty"`
-	// type is the subresource it was made at: Sync, Resolve or Rediscover.
+	// type is the subresource of the request: Sync, Resolve or Rediscover.
 	Type *configbutlerv1alpha1.EnvironmentRequestType `json:"type,omitempty"`
-	// sync is what a request of the type Sync asks for.
+	// sync is the spec of a request of type Sync.
 	Sync *SyncRequestSpecApplyConfiguration `json:"sync,omitempty"`
-	// resolve is what a request of the type Resolve asks for.
+	// resolve is the spec of a request of type Resolve.
 	Resolve *ConflictResolutionSpecApplyConfiguration `json:"resolve,omitempty"`
 }
 

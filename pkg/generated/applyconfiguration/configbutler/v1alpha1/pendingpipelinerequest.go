@@ -15,7 +15,7 @@ import (
 //
 // PendingPipelineRequest is a request for a run that has not finished yet.
 type PendingPipelineRequestApplyConfiguration struct {
-	// id tells the request from others of the pipeline.
+	// id identifies the request among those of the pipeline.
 	ID *string `json:"id,omitempty"`
 	// actor is the user who made it, as authenticated.
 	Actor *string `json:"actor,omitempty"`
@@ -23,7 +23,7 @@ type PendingPipelineRequestApplyConfiguration struct {
 	Time *v1.Time `json:"time,omitempty"`
 	// scope is All, CustomResourceDefinitions or Instances.
 	Scope *configbutlerv1alpha1.PipelineScope `json:"scope,omitempty"`
-	// full says that everything that matches is to be sent.
+	// full means that all matching objects are sent.
 	Full *bool `json:"full,omitempty"`
 }
 

@@ -12,15 +12,15 @@ import (
 // PendingSyncApplyConfiguration represents a declarative configuration of the PendingSync type for use
 // with apply.
 //
-// PendingSync is a request to compare a destination now that has not been carried out yet.
+// PendingSync is a request to compare a destination that has not been carried out yet.
 type PendingSyncApplyConfiguration struct {
-	// id tells the request from others of the destination.
+	// id identifies the request among those of the destination.
 	ID *string `json:"id,omitempty"`
 	// time is when it was made.
 	Time *v1.Time `json:"time,omitempty"`
-	// types are those asked for. Empty means all.
+	// types are the requested types. Empty means all.
 	Types []string `json:"types,omitempty"`
-	// full says that the branch is to be read anew.
+	// full means that the branch is read again.
 	Full *bool `json:"full,omitempty"`
 }
 

@@ -12,10 +12,10 @@ import (
 // PipelineBatchApplyConfiguration represents a declarative configuration of the PipelineBatch type for use
 // with apply.
 //
-// PipelineBatch bounds what travels together.
+// PipelineBatch bounds the batches.
 type PipelineBatchApplyConfiguration struct {
-	// maxItems is how many objects are sent in one batch, 1 to 1000. A receiver that takes fewer gets several calls. Defaults
-	// to 50.
+	// maxItems is the maximum number of objects in a batch, 1 to 1000. A receiver that accepts fewer gets several calls.
+	// Defaults to 50.
 	MaxItems *int32 `json:"maxItems,omitempty"`
 	// maxWait is how long an object that is due waits for others, 0s to 5m. Defaults to 5s.
 	MaxWait *v1.Duration `json:"maxWait,omitempty"`

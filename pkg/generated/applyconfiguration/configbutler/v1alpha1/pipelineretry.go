@@ -12,13 +12,13 @@ import (
 // PipelineRetryApplyConfiguration represents a declarative configuration of the PipelineRetry type for use
 // with apply.
 //
-// PipelineRetry says how often and when a batch that failed is sent again.
+// PipelineRetry configures how often and when a failed batch is sent again.
 type PipelineRetryApplyConfiguration struct {
-	// maxAttempts is how often a batch is sent, the first time included, before the sink rests until the next resync, request
-	// or change of the spec, 1 to 100. What waits is kept. 0 means without end. Defaults to 0.
+	// maxAttempts is the maximum number of attempts for a batch, including the first, before the sink pauses until the
+	// next resync, request or change of the spec, 1 to 100. Pending objects are kept. 0 means no limit. Defaults to 0.
 	MaxAttempts *int32 `json:"maxAttempts,omitempty"`
 	// backoff is the time from the first failure to the second attempt, as a duration such as 1s. It doubles with each
-	// attempt; a server that asks for a longer time gets it. At least 100ms, at most 1h. Defaults to 1s.
+	// attempt; a longer Retry-After of the server takes precedence. At least 100ms, at most 1h. Defaults to 1s.
 	Backoff *v1.Duration `json:"backoff,omitempty"`
 	// maxBackoff is the longest time between attempts. At least backoff, at most 1h. Defaults to 5m.
 	MaxBackoff *v1.Duration `json:"maxBackoff,omitempty"`

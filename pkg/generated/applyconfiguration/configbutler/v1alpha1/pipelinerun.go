@@ -13,27 +13,27 @@ import (
 // PipelineRunApplyConfiguration represents a declarative configuration of the PipelineRun type for use
 // with apply.
 //
-// PipelineRun is a listing of everything, and the sending of what it found.
+// PipelineRun is a run that lists all objects and sends the results.
 type PipelineRunApplyConfiguration struct {
-	// id is that of the request, or of the resync.
+	// id is the id of the request, or of the resync.
 	ID *string `json:"id,omitempty"`
-	// actor is the user who asked for it, as authenticated. Empty when it began by itself.
+	// actor is the user who requested it, as authenticated. Empty if it started automatically.
 	Actor *string `json:"actor,omitempty"`
 	// scope is All, CustomResourceDefinitions or Instances.
 	Scope *configbutlerv1alpha1.PipelineScope `json:"scope,omitempty"`
-	// full says that everything that matches is sent, not only what differs from what was sent before.
+	// full means that all matching objects are sent, not only those that differ from what was sent before.
 	Full *bool `json:"full,omitempty"`
 	// phase is Listing, Sending or Finished.
 	Phase *configbutlerv1alpha1.PipelineRunPhase `json:"phase,omitempty"`
-	// startedAt is when it began.
+	// startedAt is when the run started.
 	StartedAt *v1.Time `json:"startedAt,omitempty"`
-	// finishedAt is when nothing of it was left to send. Absent before.
+	// finishedAt is when nothing was left to send. Absent before.
 	FinishedAt *v1.Time `json:"finishedAt,omitempty"`
-	// total is the number of objects to tell sinks of, each sink's counted by itself.
+	// total is the number of objects to send, summed over all sinks.
 	Total *int64 `json:"total,omitempty"`
-	// done is the number of those that have been sent or refused.
+	// done is the number of those that have been sent or rejected.
 	Done *int64 `json:"done,omitempty"`
-	// sinks tell how far each sink has come.
+	// sinks report the progress of each sink.
 	Sinks []PipelineRunSinkApplyConfiguration `json:"sinks,omitempty"`
 }
 

@@ -8,17 +8,17 @@ package v1alpha1
 // PipelineRunSinkApplyConfiguration represents a declarative configuration of the PipelineRunSink type for use
 // with apply.
 //
-// PipelineRunSink is how far a run has come with one sink.
+// PipelineRunSink is the progress of a run for one sink.
 type PipelineRunSinkApplyConfiguration struct {
 	// name of the sink.
 	Name *string `json:"name,omitempty"`
-	// total is the number of objects to tell it of.
+	// total is the number of objects to send to it.
 	Total *int64 `json:"total,omitempty"`
-	// done is the number of those that have been sent or refused.
+	// done is the number of those that have been sent or rejected.
 	Done *int64 `json:"done,omitempty"`
-	// rejected is the number of those that it refused.
+	// rejected is the number of those that it rejected.
 	Rejected *int64 `json:"rejected,omitempty"`
-	// answer is what it answered last, on one line.
+	// answer is its last response, on one line.
 	Answer *string `json:"answer,omitempty"`
 }
 

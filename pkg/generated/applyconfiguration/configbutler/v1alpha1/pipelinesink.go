@@ -8,16 +8,16 @@ package v1alpha1
 // PipelineSinkApplyConfiguration represents a declarative configuration of the PipelineSink type for use
 // with apply.
 //
-// PipelineSink is somebody who is told. It has either http or job.
+// PipelineSink is a receiver. It has either http or job.
 type PipelineSinkApplyConfiguration struct {
-	// name tells the sinks of a pipeline apart: lower case letters, digits and -, at most 63 characters. What has been sent is
-	// remembered under it.
+	// name identifies the sink among those of the pipeline: lower case letters, digits and -, at most 63 characters. The
+	// record of what has been sent is stored under it.
 	Name *string `json:"name,omitempty"`
 	// http sends batches to a server.
 	HTTP *HTTPSinkApplyConfiguration `json:"http,omitempty"`
 	// job starts a Job for each batch.
 	Job *JobSinkApplyConfiguration `json:"job,omitempty"`
-	// retry says how often and when a batch that failed is sent again. Waiting batches are never dropped.
+	// retry configures how often and when a failed batch is sent again. Pending batches are never dropped.
 	Retry *PipelineRetryApplyConfiguration `json:"retry,omitempty"`
 }
 

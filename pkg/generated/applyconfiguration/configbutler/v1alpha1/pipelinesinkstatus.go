@@ -12,29 +12,28 @@ import (
 // PipelineSinkStatusApplyConfiguration represents a declarative configuration of the PipelineSinkStatus type for use
 // with apply.
 //
-// PipelineSinkStatus is what the server found out about a sink.
+// PipelineSinkStatus is the observed state of a sink.
 type PipelineSinkStatusApplyConfiguration struct {
 	// name of the sink.
 	Name *string `json:"name,omitempty"`
-	// pending is the number of objects that it has not been told of yet.
+	// pending is the number of objects that have not been sent to it yet.
 	Pending *int64 `json:"pending,omitempty"`
-	// delivered is the number of objects that it knows.
+	// delivered is the number of objects that it has received in their current version.
 	Delivered *int64 `json:"delivered,omitempty"`
-	// rejected is the number of objects that it refused. Each is sent again when it changes, at the next resync, or when
-	// somebody asks for it.
+	// rejected is the number of objects that it rejected. Each is sent again when it changes, at the next resync, or on
+	// request.
 	Rejected *int64 `json:"rejected,omitempty"`
-	// lastDeliveryTime is when it last took something.
+	// lastDeliveryTime is when it last accepted a batch.
 	LastDeliveryTime *v1.Time `json:"lastDeliveryTime,omitempty"`
-	// lastDeliveryItems is the number of objects that it took then.
+	// lastDeliveryItems is the number of objects in that batch.
 	LastDeliveryItems *int64 `json:"lastDeliveryItems,omitempty"`
-	// lastAnswer is what it answered last, on one line.
+	// lastAnswer is its last response, on one line.
 	LastAnswer *string `json:"lastAnswer,omitempty"`
-	// failures is the number of attempts in a row that failed. 0 means that the last one went well.
+	// failures is the number of consecutive failed attempts. 0 means that the last one succeeded.
 	Failures *int32 `json:"failures,omitempty"`
-	// nextAttemptTime is when it is tried again. Absent when nothing failed, or the sink rests because maxAttempts is
-	// reached.
+	// nextAttemptTime is when the next attempt is made. Absent if nothing failed, or if maxAttempts is reached.
 	NextAttemptTime *v1.Time `json:"nextAttemptTime,omitempty"`
-	// lastError is what went wrong last. Absent when nothing did, or it was put right.
+	// lastError is what went wrong last. Absent if nothing did, or it has been resolved.
 	LastError *SyncErrorApplyConfiguration `json:"lastError,omitempty"`
 }
 

@@ -12,13 +12,14 @@ import (
 // PushPolicyApplyConfiguration represents a declarative configuration of the PushPolicy type for use
 // with apply.
 //
-// PushPolicy bounds a push. A branch that has been quiet is pushed at once; the bounds hold while changes keep coming.
+// PushPolicy bounds a push. Changes of a quiet branch are pushed immediately; the bounds apply while further changes
+// arrive.
 type PushPolicyApplyConfiguration struct {
 	// interval is the longest time that a change waits for others to share its push, as a duration such as 20s.
 	// Absent means the server's --git-batch-max-wait-sec, which is 20s unless set. At least 100ms, at most 1h.
 	Interval *v1.Duration `json:"interval,omitempty"`
-	// maxCommits is the number of commits that one push carries at most; when it is reached the push starts without
-	// waiting. Absent means no bound but the server's on files and bytes (--git-batch-max-files, 200 unless set, and
+	// maxCommits is the maximum number of commits in a push; when it is reached, the push starts without waiting. Absent
+	// means no bound except for the server's on files and bytes (--git-batch-max-files, 200 unless set, and
 	// --git-batch-max-bytes-mib, 1 unless set). At least 1, at most 10000.
 	MaxCommits *int32 `json:"maxCommits,omitempty"`
 }

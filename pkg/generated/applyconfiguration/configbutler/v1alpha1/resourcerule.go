@@ -14,16 +14,16 @@ import (
 //
 // ResourceRule selects resource types, and which of their changes reach Git, as the rules of an admission webhook do.
 type ResourceRuleApplyConfiguration struct {
-	// name says what the rule is for, such as workloads: a DNS label that no other rule of the list has. Empty means no
-	// name, which any number of rules may have.
+	// name describes the rule, such as workloads: a DNS label that is unique in the list. Empty means no name, which any
+	// number of rules may have.
 	Name *string `json:"name,omitempty"`
-	// operations are the changes that reach Git: CREATE, UPDATE, DELETE, or * for all. Empty means all. Without DELETE,
-	// files stay when their objects go.
+	// operations are the changes that are mirrored: CREATE, UPDATE, DELETE, or * for all. Empty means all. Without
+	// DELETE, files are kept when their objects are deleted.
 	Operations []configbutlerv1alpha1.Operation `json:"operations,omitempty"`
 	// apiGroups are the API groups: "" is the core group, * is every group. Empty means every group.
 	APIGroups []string `json:"apiGroups,omitempty"`
-	// apiVersions are the versions to read objects in. Empty or * means the version that the cluster prefers, so that
-	// no object is mirrored twice.
+	// apiVersions are the versions in which objects are read. Empty or * means the version that the cluster prefers, so
+	// that no object is mirrored twice.
 	APIVersions []string `json:"apiVersions,omitempty"`
 	// resources are plurals such as deployments, * for every resource, or plural.group for short such as
 	// deployments.apps, which names its group whatever apiGroups says. Subresources can be written as in admission

@@ -8,7 +8,7 @@ package v1alpha1
 // ResourceTypeApplyConfiguration represents a declarative configuration of the ResourceType type for use
 // with apply.
 //
-// ResourceType is a type of objects, as discovery names it.
+// ResourceType is a resource type, as named by discovery.
 type ResourceTypeApplyConfiguration struct {
 	// group is the API group; the core group is empty.
 	Group *string `json:"group,omitempty"`

@@ -8,17 +8,18 @@ package v1alpha1
 // RetentionApplyConfiguration represents a declarative configuration of the Retention type for use
 // with apply.
 //
-// Retention says how long records are kept. Those that somebody or something still works on are kept in any case.
+// Retention configures how long records are kept. Records with unfinished work are always kept.
 type RetentionApplyConfiguration struct {
-	// days is how long after something was last done about it a record goes, 1 to 3650. Defaults to 90.
+	// days is the number of days after its last activity when a record expires, 1 to 3650. Defaults to 90.
 	Days *int32 `json:"days,omitempty"`
-	// keepPerSubject is how many of the newest records of each catalog and environment stay as long as it exists, however
-	// old they are, 0 to 10000. Defaults to 10.
+	// keepPerSubject is the number of newest records of each catalog and environment that are kept as long as it exists,
+	// regardless of their age, 0 to 10000. Defaults to 10.
 	KeepPerSubject *int32 `json:"keepPerSubject,omitempty"`
-	// maxPerSubject is how many records of each catalog and environment there may be; beyond it the oldest go before
-	// their time. At least keepPerSubject, 1 to 100000. Defaults to 1000.
+	// maxPerSubject is the maximum number of records of each catalog and environment; beyond it, the oldest are removed
+	// before they expire. At least keepPerSubject, 1 to 100000. Defaults to 1000.
 	MaxPerSubject *int32 `json:"maxPerSubject,omitempty"`
-	// archive says where records are written, as lines of JSON, before they go. Absent means nowhere.
+	// archive configures where records are written, as lines of JSON, before they are removed. Absent means that they are
+	// not archived.
 	Archive *ArchiveApplyConfiguration `json:"archive,omitempty"`
 }
 

@@ -12,9 +12,9 @@ import (
 // RetryPolicyApplyConfiguration represents a declarative configuration of the RetryPolicy type for use
 // with apply.
 //
-// RetryPolicy says how often and when what failed is tried again.
+// RetryPolicy configures how often and when failed work is retried.
 type RetryPolicyApplyConfiguration struct {
-	// maxAttempts is how often something is tried, the first time included, 1 to 100. Defaults to 5.
+	// maxAttempts is the maximum number of attempts, including the first, 1 to 100. Defaults to 5.
 	MaxAttempts *int32 `json:"maxAttempts,omitempty"`
 	// backoff is the time from the first failure to the second attempt, as a duration such as 10s. It doubles with each
 	// attempt. At least 1s, at most 1h. Defaults to 10s.

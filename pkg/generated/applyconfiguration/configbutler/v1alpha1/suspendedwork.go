@@ -8,17 +8,17 @@ package v1alpha1
 // SuspendedWorkApplyConfiguration represents a declarative configuration of the SuspendedWork type for use
 // with apply.
 //
-// SuspendedWork stops work of whole kinds at once.
+// SuspendedWork stops work of whole kinds.
 type SuspendedWorkApplyConfiguration struct {
 	// environmentAutoSync stops every environment's automatic catalog sync. Prompts are shown instead. Defaults to false.
 	EnvironmentAutoSync *bool `json:"environmentAutoSync,omitempty"`
 	// dependencyAutoSync stops the automatic refresh of ConfigMaps, Secrets and Services. Prompts are shown instead.
 	// Defaults to false.
 	DependencyAutoSync *bool `json:"dependencyAutoSync,omitempty"`
-	// catalogNotices stops Events and notifications about changes of catalogs. They are recorded all the same. Defaults to
-	// false.
+	// catalogNotices stops Events and notifications about changes of catalogs. The changes are still recorded. Defaults
+	// to false.
 	CatalogNotices *bool `json:"catalogNotices,omitempty"`
-	// pipelines stops every delivery of SyncPipelines. What is to be delivered waits. Defaults to false.
+	// pipelines stops every delivery of SyncPipelines. Pending objects are kept. Defaults to false.
 	Pipelines *bool `json:"pipelines,omitempty"`
 }
 

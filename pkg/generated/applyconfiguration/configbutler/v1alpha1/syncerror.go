@@ -12,13 +12,13 @@ import (
 // SyncErrorApplyConfiguration represents a declarative configuration of the SyncError type for use
 // with apply.
 //
-// SyncError says what went wrong.
+// SyncError is an error.
 type SyncErrorApplyConfiguration struct {
-	// reason is a word for programs, such as SourceNotFound.
+	// reason is a machine-readable reason, such as SourceNotFound.
 	Reason *string `json:"reason,omitempty"`
-	// message is a sentence for people. It never holds the content of a Secret.
+	// message is human-readable. It never holds the content of a Secret.
 	Message *string `json:"message,omitempty"`
-	// at is when it went wrong.
+	// at is when it occurred.
 	At *v1.Time `json:"at,omitempty"`
 }
 

@@ -17,17 +17,17 @@ import (
 // SyncPipelineApplyConfiguration represents a declarative configuration of the SyncPipeline type for use
 // with apply.
 //
-// SyncPipeline tells other systems what the cluster can do and what runs in it: which CustomResourceDefinitions there are,
-// and which objects of the types chosen, by name, labels and annotations. It sends what has been added, changed or removed,
-// and never what objects hold.
+// SyncPipeline sends to other systems which CustomResourceDefinitions the cluster has, and which objects of the selected
+// types, by name, labels and annotations. It sends what has been added, changed or removed, and never the content of
+// objects.
 type SyncPipelineApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is standard object metadata. The name has at most 63 characters and no dots, because labels and the names of
 	// Jobs are made of it.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what the user wants.
+	// spec is the desired state.
 	Spec *SyncPipelineSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what the server found. Only the server writes it.
+	// status is the observed state. Only the server writes it.
 	Status *SyncPipelineStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -13,31 +13,30 @@ import (
 // SyncPipelineSpecApplyConfiguration represents a declarative configuration of the SyncPipelineSpec type for use
 // with apply.
 //
-// SyncPipelineSpec says what is sent, to whom and when. Definitions, instances or both are enabled.
+// SyncPipelineSpec defines what is sent, to which sinks and when. Definitions, instances or both are enabled.
 type SyncPipelineSpecApplyConfiguration struct {
-	// customResourceDefinitions chooses the CustomResourceDefinitions that are told of.
+	// customResourceDefinitions selects the CustomResourceDefinitions to send.
 	CustomResourceDefinitions *DefinitionSourceApplyConfiguration `json:"customResourceDefinitions,omitempty"`
-	// instances chooses the types whose objects are told of.
+	// instances selects the types whose objects are sent.
 	Instances *InstanceSourceApplyConfiguration `json:"instances,omitempty"`
-	// mode is Watch (changes are sent as they come) or Poll (everything is listed each pollInterval, and what differs
-	// from what was sent before is sent). Defaults to Watch.
+	// mode is Watch (changes are sent as they happen) or Poll (everything is listed each pollInterval, and differences
+	// from what was sent before are sent). Defaults to Watch.
 	Mode *configbutlerv1alpha1.PipelineMode `json:"mode,omitempty"`
-	// pollInterval is the time from one listing to the next when mode is Poll, as a duration such as 5m. At least 10s, at
-	// most 24h. Defaults to 5m.
+	// pollInterval is the time between listings if mode is Poll, as a duration such as 5m. At least 10s, at most 24h.
+	// Defaults to 5m.
 	PollInterval *v1.Duration `json:"pollInterval,omitempty"`
-	// debounce is how long an object that was created or changed has to be left alone before it is sent; what it is then is
-	// sent, once. An object that never rests is sent all the same after ten times as long. Deletions do not wait. 0s to 10m.
-	// Defaults to 10s.
+	// debounce is how long a created or changed object must remain unchanged before its current state is sent, once. An
+	// object that keeps changing is sent after ten times as long. Deletions are not delayed. 0s to 10m. Defaults to 10s.
 	Debounce *v1.Duration `json:"debounce,omitempty"`
-	// batch bounds what travels together.
+	// batch bounds the batches.
 	Batch *PipelineBatchApplyConfiguration `json:"batch,omitempty"`
-	// resyncInterval is the time after which everything that matches is sent again, so that a receiver that lost
-	// something has it again. 0s means never; otherwise at least 1m, at most 720h. Defaults to 1h.
+	// resyncInterval is the time after which all matching objects are sent again, so that a receiver that lost some gets
+	// them again. 0s means never; otherwise at least 1m, at most 720h. Defaults to 1h.
 	ResyncInterval *v1.Duration `json:"resyncInterval,omitempty"`
-	// sinks are those who are told, each by itself: one that fails does not hold up another. 1 to 16.
+	// sinks are the receivers. They are independent: one that fails does not delay another. 1 to 16.
 	Sinks []PipelineSinkApplyConfiguration `json:"sinks,omitempty"`
-	// suspend stops watching and sending. When it ends, everything is listed, and what differs from what was sent before is
-	// sent. Defaults to false.
+	// suspend stops watching and sending. When it is lifted, everything is listed, and differences from what was sent
+	// before are sent. Defaults to false.
 	Suspend *bool `json:"suspend,omitempty"`
 }
 

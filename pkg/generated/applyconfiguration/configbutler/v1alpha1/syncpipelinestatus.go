@@ -13,35 +13,35 @@ import (
 // SyncPipelineStatusApplyConfiguration represents a declarative configuration of the SyncPipelineStatus type for use
 // with apply.
 //
-// SyncPipelineStatus is what the server found out about a pipeline.
+// SyncPipelineStatus is the observed state of a pipeline.
 type SyncPipelineStatusApplyConfiguration struct {
-	// observedGeneration is the metadata.generation that this status is about.
+	// observedGeneration is the metadata.generation that this status reflects.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// conditions: Ready says whether everything that the pipeline selects is watched and every sink can be told;
-	// SinksDelivering, whether the last call of every sink went well.
+	// conditions: Ready reports whether all selected types are watched and every sink can be used; SinksDelivering,
+	// whether the last call of every sink succeeded.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// editedBy is the user who last had the pipeline send more, or elsewhere, as whoever creates it does. Nothing is sent any
-	// more when that user may no longer read what the pipeline selects or reach what its sinks use; whoever has it send more
-	// takes their place. Absent when nobody is known to have: then nobody's permissions are asked for.
+	// editedBy is the user who created the pipeline or last made it send more, or elsewhere. Nothing is sent if that user
+	// may no longer read what the pipeline selects or use what its sinks use, until another user makes it send more.
+	// Absent if the user is not known: then no permissions are checked.
 	EditedBy *AutomatedByApplyConfiguration `json:"editedBy,omitempty"`
 	// watchedTypes is the number of types whose objects are watched or listed. CustomResourceDefinitions count as one.
 	WatchedTypes *int32 `json:"watchedTypes,omitempty"`
-	// objects is the number of CustomResourceDefinitions and objects that match.
+	// objects is the number of matching CustomResourceDefinitions and objects.
 	Objects *int64 `json:"objects,omitempty"`
-	// pending is the number of objects that some sink has not been told of yet, each sink's counted by itself.
+	// pending is the number of objects that have not been sent yet, summed over all sinks.
 	Pending *int64 `json:"pending,omitempty"`
-	// lastResyncTime is when a run that sent everything again was last begun.
+	// lastResyncTime is when the last full resync started.
 	LastResyncTime *metav1.Time `json:"lastResyncTime,omitempty"`
-	// currentRun is the run that goes on: of a request, or of a resync. Absent when there is none.
+	// currentRun is the run in progress, of a request or a resync. Absent if there is none.
 	CurrentRun *PipelineRunApplyConfiguration `json:"currentRun,omitempty"`
-	// lastRun is the run that finished last.
+	// lastRun is the last finished run.
 	LastRun *PipelineRunApplyConfiguration `json:"lastRun,omitempty"`
-	// pendingRequests are the requests, made at the subresource sync, whose runs have not finished yet, the oldest first. At
-	// most 10.
+	// pendingRequests are requests at the subresource sync whose runs have not finished yet, the oldest first. At most
+	// 10.
 	PendingRequests []PendingPipelineRequestApplyConfiguration `json:"pendingRequests,omitempty"`
-	// sinks tell of each sink of the spec.
+	// sinks report the status of each sink in the spec.
 	Sinks []PipelineSinkStatusApplyConfiguration `json:"sinks,omitempty"`
-	// lastError is what went wrong last, in a sentence. Empty when nothing did, or it was put right.
+	// lastError is what went wrong last. Empty if nothing did, or it has been resolved.
 	LastError *string `json:"lastError,omitempty"`
 }
 

@@ -17,15 +17,15 @@ import (
 // SyncPolicyApplyConfiguration represents a declarative configuration of the SyncPolicy type for use
 // with apply.
 //
-// SyncPolicy holds the settings that all catalogs and environments share. There is one, called default; without it every
-// setting has its default.
+// SyncPolicy holds the settings that all catalogs and environments share. There is one, called default; without it, all
+// settings have their defaults.
 type SyncPolicyApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is standard object metadata. The name must be default.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what the user wants.
+	// spec is the desired state.
 	Spec *SyncPolicySpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what the server found. Only the server writes it.
+	// status is the observed state. Only the server writes it.
 	Status *SyncPolicyStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -14,25 +14,25 @@ import (
 //
 // SyncPolicySpec holds the settings.
 type SyncPolicySpecApplyConfiguration struct {
-	// suspend stops work of whole kinds at once. What people ask for themselves goes on unless it says otherwise.
+	// suspend stops work of whole kinds. Requests of users are carried out unless noted otherwise.
 	Suspend *SuspendedWorkApplyConfiguration `json:"suspend,omitempty"`
-	// batchWindow is how long changes of the source are gathered, from the first one on, before they are recorded
+	// batchWindow is how long changes of the source are collected, from the first one on, before they are recorded
 	// together, as a duration such as 30s. At least 1s, at most 1h. Defaults to 30s.
 	BatchWindow *v1.Duration `json:"batchWindow,omitempty"`
-	// maxSyncsPerMinute is how many runs of environments' syncs begin within a minute; the others wait in order. 1 to
+	// maxSyncsPerMinute is the maximum number of environment syncs that start within a minute; others wait in order. 1 to
 	// 10000. Defaults to 60.
 	MaxSyncsPerMinute *int32 `json:"maxSyncsPerMinute,omitempty"`
-	// retry says how often and when what failed is tried again, before someone has to look at it.
+	// retry configures how often and when failed work is retried before manual intervention is required.
 	Retry *RetryPolicyApplyConfiguration `json:"retry,omitempty"`
-	// retention says how long SyncStatuses are kept.
+	// retention configures how long SyncStatuses are kept.
 	Retention *RetentionApplyConfiguration `json:"retention,omitempty"`
-	// maxDismissals is how many prompts in a row can be dismissed for one environment, 1 to 1000. The next one can only
-	// be taken. Absent means any number.
+	// maxDismissals is the maximum number of consecutive dismissals for one environment, 1 to 1000. The next changes can
+	// only be applied. Absent means no limit.
 	MaxDismissals *int32 `json:"maxDismissals,omitempty"`
-	// trackingMarks are labels and annotations by which tools find what they own. Environments leave them out of copies, from
-	// the next sync on, beside those of the server's flag --environment-tracking-marks. Each is a key (example.com/owner), a
-	// key with its value (example.com/owner=tool) or all keys of a domain (example.com/*). A label that a selector uses stays.
-	// At most 100.
+	// trackingMarks are labels and annotations by which tools identify objects that they own. Environments remove them
+	// from copies, from the next sync on, in addition to those of the server's flag --environment-tracking-marks. Each is
+	// a key (example.com/owner), a key with its value (example.com/owner=tool) or all keys of a domain (example.com/*). A
+	// label that a selector uses is kept. At most 100.
 	TrackingMarks []string `json:"trackingMarks,omitempty"`
 }
 

@@ -13,21 +13,21 @@ import (
 // SyncPolicyStatusApplyConfiguration represents a declarative configuration of the SyncPolicyStatus type for use
 // with apply.
 //
-// SyncPolicyStatus is what the server found out about all catalogs and environments.
+// SyncPolicyStatus is the observed state of all catalogs and environments.
 type SyncPolicyStatusApplyConfiguration struct {
-	// observedGeneration is the metadata.generation that this status is about.
+	// observedGeneration is the metadata.generation that this status reflects.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// conditions: Ready says whether the settings are in force.
+	// conditions: Ready reports whether the settings are in effect.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// records is the number of SyncStatuses that are kept.
+	// records is the number of stored SyncStatuses.
 	Records *int64 `json:"records,omitempty"`
-	// recordsExpired is the number of SyncStatuses that have gone by retention.
+	// recordsExpired is the number of SyncStatuses that were removed by retention.
 	RecordsExpired *int64 `json:"recordsExpired,omitempty"`
 	// recordsArchived is the number of SyncStatuses that have been written to the archive.
 	RecordsArchived *int64 `json:"recordsArchived,omitempty"`
 	// syncsWaiting is the number of runs that wait because of maxSyncsPerMinute.
 	SyncsWaiting *int64 `json:"syncsWaiting,omitempty"`
-	// lastRetentionTime is when records were last looked through for those that are too old.
+	// lastRetentionTime is when records were last checked for expiry.
 	LastRetentionTime *metav1.Time `json:"lastRetentionTime,omitempty"`
 }
 

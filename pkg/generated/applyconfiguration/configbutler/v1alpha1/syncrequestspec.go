@@ -12,22 +12,22 @@ import (
 // SyncRequestSpecApplyConfiguration represents a declarative configuration of the SyncRequestSpec type for use
 // with apply.
 //
-// SyncRequestSpec says what to sync.
+// SyncRequestSpec selects what to sync.
 type SyncRequestSpecApplyConfiguration struct {
-	// action is Catalog (bring workloads to what the catalog offers, with what they refer to), Cluster (refresh what they
-	// refer to and leave them alone) or All (the one and then the other). Defaults to All.
+	// action is Catalog (sync workloads with the catalog, and the objects that they refer to), Cluster (refresh the
+	// objects that workloads refer to, but not the workloads) or All (Catalog, then Cluster). Defaults to All.
 	Action *configbutlerv1alpha1.SyncAction `json:"action,omitempty"`
-	// expectedCatalogSync is the status.latestCatalogSync that was seen. The request is refused, as a conflict, when there
-	// is a newer one. Empty means any.
-	ExpectedCatalogSync *string `json:"expectedCatalogSync,omitempty"`
-	// expectedDependencySync is the status.latestDependencySync that was seen. The request is refused, as a conflict, when
+	// expectedCatalogSync is the status.latestCatalogSync that the client has seen. The request fails with a conflict if
 	// there is a newer one. Empty means any.
+	ExpectedCatalogSync *string `json:"expectedCatalogSync,omitempty"`
+	// expectedDependencySync is the status.latestDependencySync that the client has seen. The request fails with a
+	// conflict if there is a newer one. Empty means any.
 	ExpectedDependencySync *string `json:"expectedDependencySync,omitempty"`
-	// force has the sync done although a window is closed or a revision is pinned, and takes over objects of the same name
-	// that the environment has not written. Defaults to false.
+	// force syncs even if a window is closed or a revision is pinned, and takes over objects of the same name that the
+	// environment has not written. Defaults to false.
 	Force *bool `json:"force,omitempty"`
-	// workloads are the only ones to sync, with what they refer to. The environment counts as up to date when all have
-	// been. Empty means all. At most 1000.
+	// workloads limits the sync to these workloads and the objects that they refer to. The environment is up to date once
+	// all of its workloads have been synced. Empty means all. At most 1000.
 	Workloads []WorkloadReferenceApplyConfiguration `json:"workloads,omitempty"`
 }
 

@@ -13,22 +13,21 @@ import (
 // SyncWindowApplyConfiguration represents a declarative configuration of the SyncWindow type for use
 // with apply.
 //
-// SyncWindow is a time that comes again and again, in which automatic syncs may, or may not, begin.
+// SyncWindow is a recurring time window in which automatic syncs may, or may not, begin.
 type SyncWindowApplyConfiguration struct {
-	// name tells the window from others of the environment, and is shown when it holds a sync back. A lower case RFC 1123
-	// label, such as nightly.
+	// name identifies the window among those of the environment, and is shown if the window delays a sync. A lower case
+	// RFC 1123 label, such as nightly.
 	Name *string `json:"name,omitempty"`
 	// kind is Allow (automatic syncs may begin while the window is open) or Deny (they may not).
 	Kind *configbutlerv1alpha1.SyncWindowKind `json:"kind,omitempty"`
-	// schedule says when the window opens, as five fields in the syntax of cron that CronJobs have, such as 0 22 * * 1-5
-	// for ten in the evening from Monday to Friday, or as @daily and the like.
+	// schedule defines when the window opens, in the cron syntax of CronJobs with five fields, such as 0 22 * * 1-5 for
+	// 22:00 from Monday to Friday, or as @daily and the like.
 	Schedule *string `json:"schedule,omitempty"`
-	// duration is how long the window stays open each time, as a duration such as 8h. At least 1m, at most 744h, which is
-	// 31 days. Time that passes counts, not what clocks show: a window of 8h is open for 8 hours also in a night in which
-	// clocks are changed.
+	// duration is how long the window stays open each time, as a duration such as 8h. At least 1m, at most 744h (31
+	// days). It is elapsed time: a window of 8h is open for 8 hours even if clocks change meanwhile.
 	Duration *v1.Duration `json:"duration,omitempty"`
-	// timeZone is that of the schedule, by the name it has in the time zone database, such as Europe/Berlin. A time that
-	// clocks skip, as daylight saving time begins, comes when they have done so; one that they show twice comes twice.
+	// timeZone is the time zone of the schedule, by its name in the time zone database, such as Europe/Berlin. A time
+	// that is skipped when daylight saving time begins counts right after the change; one that occurs twice counts twice.
 	// Defaults to UTC.
 	TimeZone *string `json:"timeZone,omitempty"`
 }

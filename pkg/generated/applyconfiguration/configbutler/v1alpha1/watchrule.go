@@ -17,14 +17,14 @@ import (
 // WatchRuleApplyConfiguration represents a declarative configuration of the WatchRule type for use
 // with apply.
 //
-// WatchRule selects objects of its own namespace that are mirrored to a GitDestination.
+// WatchRule selects objects in its own namespace to mirror to a GitDestination.
 type WatchRuleApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is standard object metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what the user wants.
+	// spec is the desired state.
 	Spec *WatchRuleSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what the server found. Only the server writes it.
+	// status is the observed state. Only the server writes it.
 	Status *WatchRuleStatusApplyConfiguration `json:"status,omitempty"`
 }
 

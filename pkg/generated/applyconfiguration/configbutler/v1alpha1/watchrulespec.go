@@ -12,13 +12,13 @@ import (
 // WatchRuleSpecApplyConfiguration represents a declarative configuration of the WatchRuleSpec type for use
 // with apply.
 //
-// WatchRuleSpec says what is mirrored where.
+// WatchRuleSpec selects the objects and their destination.
 type WatchRuleSpecApplyConfiguration struct {
 	// destinationRef names the GitDestination.
 	DestinationRef *ObjectReferenceApplyConfiguration `json:"destinationRef,omitempty"`
 	// objectSelector narrows the rules to objects with matching labels. Absent means every object.
 	ObjectSelector *v1.LabelSelectorApplyConfiguration `json:"objectSelector,omitempty"`
-	// rules select resource types; an object that any of them selects is mirrored. At least one is needed. The list is
+	// rules select resource types; an object that any of them selects is mirrored. At least one is required. The list is
 	// always applied as a whole.
 	Rules []ResourceRuleApplyConfiguration `json:"rules,omitempty"`
 }

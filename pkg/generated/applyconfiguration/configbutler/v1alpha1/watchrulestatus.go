@@ -12,19 +12,18 @@ import (
 // WatchRuleStatusApplyConfiguration represents a declarative configuration of the WatchRuleStatus type for use
 // with apply.
 //
-// WatchRuleStatus is what the server found out about a rule.
+// WatchRuleStatus is the observed state of a rule.
 type WatchRuleStatusApplyConfiguration struct {
-	// observedGeneration is the metadata.generation that this status is about.
+	// observedGeneration is the metadata.generation that this status reflects.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// conditions: Ready says whether everything that the rule selects is watched, and reaches the folder of its destination;
-	// AccessDenied, that the destination or its repository does not admit the rule.
+	// conditions: Ready reports whether all selected objects are watched and mirrored to the folder of the destination;
+	// AccessDenied, that the destination or its repository does not allow the rule.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// matchedResourceTypes are the types that the rule selects in the cluster as it is now, sorted by group, resource
-	// and version. The list is always written as a whole.
+	// matchedResourceTypes are the types that the rule currently selects in the cluster, sorted by group, resource and
+	// version. The list is always written as a whole.
 	MatchedResourceTypes []ResourceTypeApplyConfiguration `json:"matchedResourceTypes,omitempty"`
-	// editedBy is the user who wrote the spec last. Nothing that the rule selects is mirrored any more when that user may not
-	// read it; whoever writes the spec takes their place. Absent when nobody is known to have: then nobody's permissions are
-	// asked for.
+	// editedBy is the user who last wrote the spec. Nothing that the rule selects is mirrored if that user may not read
+	// it, until another user writes the spec. Absent if the user is not known: then no permissions are checked.
 	EditedBy *AutomatedByApplyConfiguration `json:"editedBy,omitempty"`
 }
 

@@ -12,13 +12,13 @@ import (
 // WorkloadChangeApplyConfiguration represents a declarative configuration of the WorkloadChange type for use
 // with apply.
 //
-// WorkloadChange is a workload in which an environment differs from what its catalog offers.
+// WorkloadChange is a workload of an environment that differs from its catalog.
 type WorkloadChangeApplyConfiguration struct {
 	// kind of the workload.
 	Kind *configbutlerv1alpha1.WorkloadKind `json:"kind,omitempty"`
 	// name of the workload.
 	Name *string `json:"name,omitempty"`
-	// changeType is Added (the environment lacks it), Changed or Removed (the catalog has it no longer).
+	// changeType is Added (the environment lacks it), Changed or Removed (the catalog no longer has it).
 	ChangeType *configbutlerv1alpha1.ChangeType `json:"changeType,omitempty"`
 }
 

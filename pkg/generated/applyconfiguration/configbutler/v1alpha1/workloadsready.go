@@ -10,7 +10,7 @@ package v1alpha1
 //
 // WorkloadsReady counts the workloads that an environment holds.
 type WorkloadsReadyApplyConfiguration struct {
-	// ready is the number of workloads that run as they should.
+	// ready is the number of workloads that are ready.
 	Ready *int32 `json:"ready,omitempty"`
 	// total is the number of workloads.
 	Total *int32 `json:"total,omitempty"`
