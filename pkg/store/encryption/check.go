@@ -12,13 +12,12 @@ import (
 	"k8s.io/apiserver/pkg/server/options/encryptionconfig"
 )
 
-// checkedRows is how many rows of a part are opened, at most, until one opens.
+// checkedRows is the maximum number of rows of a part that are decrypted until one succeeds.
 const checkedRows = pageRows
 
-// Check opens a row of each part, so that a configuration that belongs to other stores is found out before
-// anything else is done with it. Rows that do not open while another one does are damaged, or encrypted under a key that
-// is missing, and no reason not to serve the others. It leaves rows alone that take a KMS plugin, which may start later
-// than the server.
+// Check decrypts a row of each part, so that a configuration of other stores is detected before any other use of it. Rows
+// that cannot be decrypted while another one can are damaged, or encrypted with a missing key, and do not prevent serving
+// the others. It skips rows that need a KMS plugin, which may start later than the server.
 func (s *Encrypter) Check(ctx context.Context, parts ...Rows) error {
 	for _, rows := range parts {
 		if err := s.checkPart(ctx, rows); err != nil {
@@ -28,7 +27,7 @@ func (s *Encrypter) Check(ctx context.Context, parts ...Rows) error {
 	return nil
 }
 
-// checkPart fails with what is wrong with the first row unless one of the first rows opens.
+// checkPart returns the error of the first row unless one of the first rows can be decrypted.
 func (s *Encrypter) checkPart(ctx context.Context, rows Rows) error {
 	var first error
 	checked := 0
@@ -49,7 +48,7 @@ func (s *Encrypter) checkPart(ctx context.Context, rows Rows) error {
 	return first
 }
 
-// CheckAll is [Encrypter.Check] of every row.
+// CheckAll is [Encrypter.Check] for every row.
 func (s *Encrypter) CheckAll(ctx context.Context, parts ...Rows) error {
 	for _, rows := range parts {
 		for row, err := range rows.scan(ctx) {
@@ -64,7 +63,7 @@ func (s *Encrypter) CheckAll(ctx context.Context, parts ...Rows) error {
 	return nil
 }
 
-// check opens a row. The error names the row and the key that it takes.
+// check decrypts a row. The error names the row and the key that it needs.
 func (s *Encrypter) check(ctx context.Context, rows Rows, row *mvccpb.KeyValue) error {
 	if encryptedByPlugin(row.Value) {
 		return nil
@@ -75,8 +74,8 @@ func (s *Encrypter) check(ctx context.Context, rows Rows, row *mvccpb.KeyValue) 
 	return nil
 }
 
-// Try loads a configuration only to see what it opens: its changes are not followed, and no metric takes it for the
-// one in force. What it loads lives as long as ctx.
+// Try loads a configuration only to test what it decrypts: it is not reloaded, and not reported by metrics as the active
+// one. Its resources are released when ctx ends.
 func Try(ctx context.Context, origin Origin) (*Encrypter, error) {
 	s := &Encrypter{config: Config{Origin: origin}}
 	content, err := origin.Read(ctx)

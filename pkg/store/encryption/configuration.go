@@ -19,16 +19,16 @@ import (
 )
 
 const (
-	// allResources are the resources of a configuration that is made: every kind, those to come, and [WorkResource].
-	// Which kinds hold secret material is a question that would have to be answered again with each field.
+	// allResources are the resources of a generated configuration: every kind, including future ones, and [WorkResource].
+	// The alternative, a list of the kinds with secret content, would have to be reviewed with each new field.
 	allResources = "*." + group
-	// keySize is that of secretbox.
+	// keySize is the key size of secretbox, in bytes.
 	keySize = 32
-	// nameSize is the number of random bytes in a key's name. They tell keys of different stores apart.
+	// nameSize is the number of random bytes in a key's name. They distinguish keys of different stores.
 	nameSize = 4
 )
 
-// heading begins a configuration that is made.
+// heading is the first comment of a generated configuration.
 const heading = `# The keys under which slipstream seals what it stores. Without this file nothing of that can be read:
 # keep a copy, apart from the backups of the stores. To change keys, run "slipstream store rotate-key".
 `
@@ -39,8 +39,8 @@ type configuration struct {
 	apiserverv1.EncryptionConfiguration
 }
 
-// newConfiguration has one fresh key. It opens what is not encrypted at all, so that stores from before keep working;
-// to upstream such a value is stale, and the leader encrypts it.
+// newConfiguration returns a configuration with one new key. It also reads values that are not encrypted, so that
+// existing stores keep working; upstream considers such a value stale, and the leader encrypts it.
 func newConfiguration() *configuration {
 	return &configuration{apiserverv1.EncryptionConfiguration{
 		TypeMeta: metav1.TypeMeta{APIVersion: apiserverv1.SchemeGroupVersion.String(), Kind: "EncryptionConfiguration"},
@@ -54,7 +54,7 @@ func newConfiguration() *configuration {
 	}}
 }
 
-// newKey makes a key.
+// newKey generates a key.
 func newKey(number int) apiserverv1.Key {
 	var random [nameSize + keySize]byte
 	_, _ = rand.Read(random[:]) // Never fails; the process ends if there is no randomness.
@@ -64,10 +64,10 @@ func newKey(number int) apiserverv1.Key {
 	}
 }
 
-// errNotOurs is about a configuration that was edited in a way that leaves no place for new keys.
+// errNotOurs is returned for a configuration that was edited so that keys cannot be added.
 var errNotOurs = errors.New("resources[0].providers[0] is not secretbox with at least one key, so that keys cannot be changed here")
 
-// parseConfiguration reads a configuration. Upstream judges it as a whole when it is loaded.
+// parseConfiguration parses a configuration. Upstream validates it completely when it is loaded.
 func parseConfiguration(content []byte) (*configuration, error) {
 	c := &configuration{}
 	if err := yaml.UnmarshalStrict(content, &c.EncryptionConfiguration); err != nil {
@@ -79,7 +79,7 @@ func parseConfiguration(content []byte) (*configuration, error) {
 	return c, nil
 }
 
-// encode is what parseConfiguration reads.
+// encode returns the encoding that parseConfiguration parses.
 func (c *configuration) encode() ([]byte, error) {
 	content, err := yaml.Marshal(c.EncryptionConfiguration)
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *configuration) encode() ([]byte, error) {
 	return append([]byte(heading), content...), nil
 }
 
-// keys are those of the first provider, or nil if there are none.
+// keys returns the keys of the first provider, or nil if there are none.
 func (c *configuration) keys() []apiserverv1.Key {
 	if len(c.Resources) == 0 || len(c.Resources[0].Providers) == 0 || c.Resources[0].Providers[0].Secretbox == nil {
 		return nil
@@ -100,19 +100,19 @@ func (c *configuration) setKeys(keys []apiserverv1.Key) {
 	c.Resources[0].Providers[0].Secretbox.Keys = keys
 }
 
-// add makes a key and puts it at a place among the others: at the first one it encrypts from now on.
+// add generates a key and inserts it at a position. The key at the first position encrypts.
 func (c *configuration) add(place int) string {
 	key := newKey(keyNumber(c.newest()) + 1)
 	c.setKeys(slices.Insert(c.keys(), place, key))
 	return key.Name
 }
 
-// newest is the key that was made last.
+// newest returns the most recently generated key.
 func (c *configuration) newest() apiserverv1.Key {
 	return slices.MaxFunc(c.keys(), func(a, b apiserverv1.Key) int { return keyNumber(a) - keyNumber(b) })
 }
 
-// pending is the name of a key that is made and does not encrypt yet, or empty.
+// pending returns the name of a key that has been generated and does not encrypt yet, or an empty string.
 func (c *configuration) pending() string {
 	if newest := c.newest(); keyNumber(newest) > keyNumber(c.keys()[0]) {
 		return newest.Name
@@ -127,7 +127,7 @@ func (c *configuration) promote() {
 	c.setKeys(slices.Insert(others, 0, newest))
 }
 
-// old are the names of the keys that only open what is encrypted already.
+// old returns the names of the keys that only decrypt.
 func (c *configuration) old() []string {
 	if c.pending() != "" {
 		return nil
@@ -139,10 +139,10 @@ func (c *configuration) old() []string {
 	return names
 }
 
-// retire takes the old keys out.
+// retire removes the old keys.
 func (c *configuration) retire() { c.setKeys(c.keys()[:1]) }
 
-// keyNumber is the number in a key's name; a name of another form counts as older than all.
+// keyNumber returns the number in a key's name; a name of another form counts as the oldest.
 func keyNumber(key apiserverv1.Key) int {
 	digits, _, _ := strings.Cut(key.Name, "-")
 	number, err := strconv.Atoi(digits)

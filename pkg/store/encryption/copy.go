@@ -13,12 +13,11 @@ import (
 	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
 )
 
-// ErrOtherKeys says that a configuration is in the way which lacks keys.
+// ErrOtherKeys is returned if an existing configuration lacks keys.
 var ErrOtherKeys = errors.New("it has other keys")
 
-// Copy puts a configuration where that of a server is kept to which everything moves
-// that is encrypted under it. What is there already stays if it opens all of that, and is
-// never overwritten if it does not.
+// Copy stores a configuration at the location of a server to which all data encrypted with it is migrated. An existing
+// configuration is kept if it decrypts all of that, and is never overwritten otherwise.
 func Copy(ctx context.Context, content []byte, to Home) error {
 	err := to.Change(ctx, func(present []byte) ([]byte, error) {
 		switch {
@@ -35,8 +34,8 @@ func Copy(ctx context.Context, content []byte, to Home) error {
 	return nil
 }
 
-// Opens tells whether a configuration opens everything that is encrypted under another. It
-// is sure of that if they are the same, or if both are as a server makes them.
+// Opens reports whether a configuration certainly decrypts everything that is encrypted with another: if they are equal,
+// or if both have the form that a server generates and the keys of the other are included.
 func Opens(content, other []byte) bool {
 	if bytes.Equal(content, other) {
 		return true
@@ -49,7 +48,7 @@ func Opens(content, other []byte) bool {
 	return !slices.ContainsFunc(needs.keys(), func(key apiserverv1.Key) bool { return !slices.Contains(has.keys(), key) })
 }
 
-// own tells whether a configuration has no providers but those that a server makes.
+// own reports whether a configuration has only the providers that a server generates.
 func (c *configuration) own() bool {
 	if len(c.Resources) != 1 || !slices.Equal(c.Resources[0].Resources, []string{allResources}) {
 		return false

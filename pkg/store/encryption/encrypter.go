@@ -25,39 +25,39 @@ import (
 
 const group = configbutler.GroupName
 
-// WorkResource is the resource that rows of the work store are encrypted as. No kind has its name.
+// WorkResource is the resource as which rows of the work store are encrypted. No kind has its name.
 var WorkResource = schema.GroupResource{Group: group, Resource: "work"}
 
-// reloadInterval is how often a configuration is read again.
+// reloadInterval is the default interval at which a configuration is reloaded.
 const reloadInterval = 10 * time.Second
 
-// Config says which configuration encrypts.
+// Config configures an Encrypter.
 type Config struct {
-	// Origin has the configuration.
+	// Origin is the source of the configuration.
 	Origin Origin
-	// Reload follows its changes.
+	// Reload enables periodic reloading.
 	Reload bool
-	// ReloadInterval (10 s) is how often it is read again.
+	// ReloadInterval (10 s) is the interval of reloading.
 	ReloadInterval time.Duration
-	// ServerID names this process in upstream's metrics.
+	// ServerID identifies this process in upstream's metrics.
 	ServerID string
 }
 
-// Encrypter encrypts and opens what is stored, under the configuration in force.
+// Encrypter encrypts and decrypts stored data with the active configuration.
 type Encrypter struct {
 	config       Config
 	transformers value.ResourceTransformers
 	checks       []healthz.HealthChecker
-	// dynamic are the transformers when they follow changes.
+	// dynamic are the transformers if reloading is enabled.
 	dynamic *encryptionconfig.DynamicTransformers
-	// content is the configuration in force.
+	// content is the active configuration.
 	content atomic.Pointer[[]byte]
-	// reloading is held by the one who puts another into force.
+	// reloading is held while another configuration is activated.
 	reloading sync.Mutex
 }
 
-// Open loads a configuration, and follows its changes if it is told to. What it loads lives as long as ctx: the
-// connections to KMS plugins have to outlive the last request.
+// Open loads a configuration, and reloads it if configured. Its resources live as long as ctx: the connections to KMS
+// plugins must outlive the last request.
 func Open(ctx context.Context, config Config) (*Encrypter, error) {
 	if config.ReloadInterval == 0 {
 		config.ReloadInterval = reloadInterval
@@ -85,18 +85,18 @@ func Open(ctx context.Context, config Config) (*Encrypter, error) {
 	return s, nil
 }
 
-// Transformers encrypt and open objects, and rows as [WorkResource].
+// Transformers returns the transformers of objects, and of rows as [WorkResource].
 func (s *Encrypter) Transformers() value.ResourceTransformers { return s.transformers }
 
-// Work encrypts and opens the rows of the work store.
+// Work returns the transformer of rows of the work store.
 func (s *Encrypter) Work() value.Transformer {
 	return explaining{s.transformers.TransformerForResource(WorkResource)}
 }
 
-// HealthChecks fail while a KMS plugin does.
+// HealthChecks returns checks that fail while a KMS plugin does.
 func (s *Encrypter) HealthChecks() []healthz.HealthChecker { return s.checks }
 
-// load makes the transformers of a configuration. stop ends what they run.
+// load creates the transformers of a configuration. stop releases their resources.
 func (s *Encrypter) load(ctx context.Context, content []byte) (_ *encryptionconfig.EncryptionConfiguration, stop func(), err error) {
 	origin := s.config.Origin
 	path, release, err := origin.path(content)
@@ -116,8 +116,8 @@ func (s *Encrypter) load(ctx context.Context, content []byte) (_ *encryptionconf
 	return loaded, cancel, nil
 }
 
-// checkWorkIsNamed refuses a configuration that names kinds and forgets the rows of the work store, which hold whatever
-// is mirrored. Whoever wants them plain says so, with the provider identity.
+// checkWorkIsNamed returns an error for a configuration that names kinds but not the rows of the work store, which hold
+// all mirrored content. To leave these unencrypted, the configuration must name them with the provider identity.
 func checkWorkIsNamed(loaded *encryptionconfig.EncryptionConfiguration) error {
 	for _, name := range []schema.GroupResource{WorkResource, {Group: group, Resource: "*"}, {Group: "*", Resource: "*"}} {
 		if _, named := loaded.Transformers[name]; named {
@@ -128,7 +128,7 @@ func checkWorkIsNamed(loaded *encryptionconfig.EncryptionConfiguration) error {
 		"name it, or *.%s, or *.*", WorkResource, group)
 }
 
-// follow puts changes of the configuration into force until ctx ends.
+// follow reloads the configuration until ctx ends.
 func (s *Encrypter) follow(ctx context.Context) {
 	ticker := time.NewTicker(s.config.ReloadInterval)
 	defer ticker.Stop()
@@ -140,13 +140,13 @@ func (s *Encrypter) follow(ctx context.Context) {
 		}
 		if err := s.Reload(ctx); err != nil && ctx.Err() == nil {
 			metrics.RecordEncryptionConfigAutomaticReloadFailure(s.config.ServerID)
-			klog.FromContext(ctx).Error(err, "The encryption configuration cannot be loaded again, the one before stays in force")
+			klog.FromContext(ctx).Error(err, "Failed to reload encryption configuration, keeping the previous one")
 		}
 	}
 }
 
-// Reload puts the configuration into force if it has changed and its KMS plugins are well, without waiting for the
-// interval. ctx must outlive the encrypter's use. Only a encrypter that follows changes may be told to.
+// Reload activates the configuration if it has changed and its KMS plugins are healthy, without waiting for the interval.
+// ctx must outlive the encrypter's use. It may only be called if reloading is enabled.
 func (s *Encrypter) Reload(ctx context.Context) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
@@ -168,17 +168,18 @@ func (s *Encrypter) Reload(ctx context.Context) error {
 	s.dynamic.Set(loaded.Transformers, stop, loaded.HealthChecks[0], loaded.KMSCloseGracePeriod)
 	s.content.Store(&content)
 	metrics.RecordEncryptionConfigAutomaticReloadSuccess(s.config.ServerID, loaded.EncryptionFileContentHash)
-	klog.FromContext(ctx).Info("A changed encryption configuration is in force", "origin", s.config.Origin.String())
+	klog.FromContext(ctx).Info("Reloaded encryption configuration", "origin", s.config.Origin.String())
 	return nil
 }
 
-// restore puts back what somebody removed from a home: this process may be the last that knows the keys.
+// restore writes back the configuration if it was deleted from a home: this process may be the last one that has the
+// keys.
 func (s *Encrypter) restore(ctx context.Context) error {
 	home, ours := s.config.Origin.(Home)
 	if !ours {
 		return nil
 	}
-	// Who ends the process may remove what it used.
+	// After shutdown has begun, its files may be removed.
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -190,7 +191,7 @@ func (s *Encrypter) restore(ctx context.Context) error {
 	})
 }
 
-// check asks a health check that takes a request.
+// check runs a health check, which takes a request.
 func check(ctx context.Context, checker healthz.HealthChecker) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
 	if err != nil {

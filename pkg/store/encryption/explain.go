@@ -16,16 +16,16 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// encryptedForm is what upstream's transformers write before what they encrypt: provider, version, and key or plugin.
+// encryptedForm matches the prefix of upstream's transformers: provider, version, and key or plugin.
 var encryptedForm = regexp.MustCompile("^k8s:enc:([a-z]+):v[0-9]+:([^:]{1,253}):")
 
-// damagedForm is [encryptedForm] with something else in the place of its first 8 bytes, k8s:enc:.
+// damagedForm matches [encryptedForm] if its first 8 bytes, k8s:enc:, are damaged.
 var damagedForm = regexp.MustCompile("^(?s:.{8})(?:aesgcm|aescbc|secretbox|kms):v[0-9]+:[^:]{1,253}:")
 
-// errDamagedForm is about a encrypted value of which not even the provider can be read.
+// errDamagedForm is returned for an encrypted value whose provider cannot be determined.
 var errDamagedForm = errors.New("it is sealed, and its first bytes are damaged (operations.md says what to do)")
 
-// checkForm fails for a encrypted value that the provider identity would return as if it were plain, since one of its
+// checkForm returns an error for an encrypted value that the provider identity would return as plain because one of its
 // first bytes is damaged.
 func checkForm(stored []byte) error {
 	if EncryptedBy(stored) == "" && damagedForm.Match(stored) {
@@ -34,7 +34,8 @@ func checkForm(stored []byte) error {
 	return nil
 }
 
-// EncryptedBy says under which key a stored value is encrypted, such as secretbox "1-5f2c8a01", or nothing if it is plain.
+// EncryptedBy returns the key with which a stored value is encrypted, such as secretbox "1-5f2c8a01", or an empty string
+// if it is plain.
 func EncryptedBy(stored []byte) string {
 	parts := encryptedForm.FindSubmatch(stored)
 	if parts == nil {
@@ -43,7 +44,7 @@ func EncryptedBy(stored []byte) string {
 	return fmt.Sprintf("%s %q", parts[1], parts[2])
 }
 
-// Keys are the keys and KMS plugins of the configuration in force, for whatever resource, as [EncryptedBy] names them.
+// Keys returns the keys and KMS plugins of the active configuration, for any resource, in the form of [EncryptedBy].
 func (s *Encrypter) Keys() (names []string, err error) {
 	var c apiserverv1.EncryptionConfiguration
 	if err := yaml.Unmarshal(*s.content.Load(), &c); err != nil {
@@ -76,10 +77,10 @@ func keysOf(provider apiserverv1.ProviderConfiguration) (names []string) {
 	return names
 }
 
-// encryptedByPlugin tells whether a stored value is encrypted by a KMS plugin.
+// encryptedByPlugin reports whether a stored value is encrypted by a KMS plugin.
 func encryptedByPlugin(stored []byte) bool { return strings.HasPrefix(EncryptedBy(stored), "kms ") }
 
-// explaining names the key that is missing, which upstream's transformers do not.
+// explaining is a transformer whose errors name the missing key, which those of upstream's transformers do not.
 type explaining struct {
 	value.Transformer
 }
@@ -95,7 +96,7 @@ func (e explaining) TransformFromStorage(ctx context.Context, stored []byte, of 
 	return plain, stale, nil
 }
 
-// explain says what to do about a value that cannot be opened.
+// explain adds to an error what to do about a value that cannot be decrypted.
 func explain(stored []byte, err error) error {
 	by := EncryptedBy(stored)
 	switch {

@@ -14,17 +14,17 @@ import (
 	"syscall"
 )
 
-// FileName is the file of a [Folder].
+// FileName is the name of the file in a [Folder].
 const FileName = "encryption.yaml"
 
-// File is a configuration of the user's own. It is only read.
+// File is the user's own configuration. It is never written.
 type File struct {
 	Path string
 }
 
 var _ Origin = File{}
 
-// String is the path.
+// String returns the path.
 func (f File) String() string { return f.Path }
 
 // Read returns the content of the file.
@@ -38,29 +38,30 @@ func (f File) Read(context.Context) ([]byte, error) {
 
 func (f File) path([]byte) (string, func(), error) { return f.Path, func() {}, nil }
 
-// Folder keeps a configuration in [FileName] of a folder that one server uses.
+// Folder stores a configuration in [FileName] of a folder that a single server uses.
 type Folder struct {
 	Path string
 }
 
 var _ Home = Folder{}
 
-// String is the path of the file.
+// String returns the path of the file.
 func (f Folder) String() string { return filepath.Join(f.Path, FileName) }
 
 func (f Folder) path([]byte) (string, func(), error) { return f.String(), func() {}, nil }
 
 func (f Folder) shared() bool { return false }
 
-// Rights of the file.
+// Permissions of the file.
 const (
 	private = 0o600
 	ofGroup = 0o070
 	ofWorld = 0o007
 )
 
-// Read returns the content of the file, unless everybody may read it. A volume that is mounted with an fsGroup gives
-// its files to the group of the pod each time, so rights of the group are taken away rather than refused.
+// Read returns the content of the file, and fails if it is readable by all users. A volume that is mounted with an
+// fsGroup gives its files to the group of the pod on each mount, so permissions of the group are removed rather than
+// rejected.
 func (f Folder) Read(context.Context) ([]byte, error) {
 	info, err := os.Stat(f.String())
 	switch {
@@ -80,13 +81,13 @@ func (f Folder) Read(context.Context) ([]byte, error) {
 	return os.ReadFile(f.String())
 }
 
-// Change replaces the file as a whole. It is on disk when Change returns.
+// Change replaces the file atomically. It is durable when Change returns.
 func (f Folder) Change(ctx context.Context, change func([]byte) ([]byte, error)) error {
 	folder, err := os.Open(f.Path)
 	if err != nil {
 		return err
 	}
-	// The command that rotates and the server that retires must not undo each other. Closing gives the lock back.
+	// The command that rotates and the server that retires keys must not undo each other's change. Closing releases the lock.
 	defer func() { _ = folder.Close() }()
 	if err := syscall.Flock(int(folder.Fd()), syscall.LOCK_EX); err != nil {
 		return fmt.Errorf("locking %s: %w", f.Path, err)
@@ -102,7 +103,7 @@ func (f Folder) Change(ctx context.Context, change func([]byte) ([]byte, error))
 	return f.replace(folder, changed)
 }
 
-// replace puts content in place of the file. The caller has the lock, so nobody else uses the name beside it.
+// replace replaces the file. The caller holds the lock, so no other process uses the temporary name.
 func (f Folder) replace(folder *os.File, content []byte) error {
 	beside := filepath.Join(f.Path, "."+FileName+".new")
 	if err := os.Remove(beside); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -120,7 +121,7 @@ func (f Folder) replace(folder *os.File, content []byte) error {
 	return nil
 }
 
-// writeSynced makes a file.
+// writeSynced creates a file durably.
 func writeSynced(path string, content []byte) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, private)
 	if err != nil {

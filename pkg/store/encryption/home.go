@@ -10,31 +10,31 @@ import (
 	"fmt"
 )
 
-// ErrAbsent is about a configuration that does not exist.
+// ErrAbsent is returned if there is no configuration.
 var ErrAbsent = errors.New("there is no such configuration")
 
-// Origin is where an EncryptionConfiguration is read.
+// Origin is the source of an EncryptionConfiguration.
 type Origin interface {
-	// String names it to people.
+	// String returns a description for messages.
 	String() string
-	// Read returns what is there. The error is ErrAbsent when there is nothing.
+	// Read returns the content. The error is ErrAbsent if there is none.
 	Read(ctx context.Context) ([]byte, error)
-	// path is a file that upstream can load content from, once, until release is called.
+	// path returns a file from which upstream can load content, once, until release is called.
 	path(content []byte) (path string, release func(), err error)
 }
 
-// Home is an Origin whose configuration the server makes and changes by itself.
+// Home is an Origin whose configuration the server generates and changes itself.
 type Home interface {
 	Origin
-	// Change replaces what is there by what change makes of it, which is called again when others were faster. It gets
-	// nil when there is nothing, and changes nothing by returning what it got.
+	// Change replaces the content with the result of change, which is called again after a concurrent change. change gets
+	// nil if there is no content; it changes nothing by returning its argument.
 	Change(ctx context.Context, change func(content []byte) ([]byte, error)) error
-	// shared tells whether other processes encrypt under the same keys.
+	// shared reports whether other processes encrypt with the same keys.
 	shared() bool
 }
 
-// Ensure makes a configuration unless there is one. It makes none when the stores hold rows that are encrypted already:
-// a new key would not open them. find returns a description of such a row, or nothing.
+// Ensure generates a configuration unless there is one. It returns an error if the stores hold encrypted rows: a new key
+// would not decrypt them. find returns a description of such a row, or an empty string.
 func Ensure(ctx context.Context, home Home, find func(ctx context.Context) (string, error)) error {
 	if _, err := home.Read(ctx); !errors.Is(err, ErrAbsent) {
 		return err
@@ -44,7 +44,7 @@ func Ensure(ctx context.Context, home Home, find func(ctx context.Context) (stri
 		return fmt.Errorf("looking for rows that are sealed: %w", err)
 	}
 	if found != "" {
-		// Another replica may have begun meanwhile. Its row is younger than its key.
+		// Another replica may have started meanwhile and written the row after its key.
 		if _, err := home.Read(ctx); !errors.Is(err, ErrAbsent) {
 			return err
 		}
@@ -63,8 +63,8 @@ func Ensure(ctx context.Context, home Home, find func(ctx context.Context) (stri
 	return nil
 }
 
-// Rotate adds a key to a home and returns its name. It encrypts at once where nobody else encrypts, and otherwise when the
-// leader has given every replica the time to load it. A key that waits already is the new one.
+// Rotate adds a key to a home and returns its name. It encrypts immediately if no other process encrypts, and otherwise
+// once the leader has given every replica time to load it. A key that is already pending is used as the new one.
 func Rotate(ctx context.Context, home Home) (string, error) {
 	var name string
 	err := home.Change(ctx, func(content []byte) ([]byte, error) {
@@ -91,7 +91,7 @@ func Rotate(ctx context.Context, home Home) (string, error) {
 	return name, nil
 }
 
-// edit changes the configuration of a home, unless it is no longer the one with that content.
+// edit changes the configuration of a home, unless its content differs from the known one.
 func edit(ctx context.Context, home Home, known []byte, change func(*configuration)) error {
 	err := home.Change(ctx, func(content []byte) ([]byte, error) {
 		if !bytes.Equal(content, known) {

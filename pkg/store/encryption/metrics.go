@@ -12,11 +12,11 @@ import (
 // The label store is objects or work.
 var (
 	staleRows = metrics.NewGaugeVec("sealing_stale_rows",
-		"Rows that the last walk through the store left sealed under another key than the one for writing. Only the leader walks.",
+		"Rows that the last walk through the store left encrypted with another key than the one for writing. Only the leader walks.",
 		"store")
 	rewrittenRows = metrics.NewCounterVec("sealing_rewritten_rows_total",
-		"Rows rewritten because they were sealed under another key than the one for writing, or not sealed.", "store")
-	walked = metrics.NewGaugeVec("sealing_walk_timestamp_seconds", "When the last whole walk through the store began, in seconds since 1970.", "store")
+		"Rows rewritten because they were encrypted with another key than the one for writing, or not encrypted.", "store")
+	walked = metrics.NewGaugeVec("sealing_walk_timestamp_seconds", "Start time of the last complete walk through the store, in seconds since 1970.", "store")
 )
 
 func init() {

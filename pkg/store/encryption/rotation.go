@@ -13,31 +13,33 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Times are those of a rotation.
+// Times are the intervals of a rotation.
 type Times struct {
-	// Look is how often a [RotationController] looks whether there is anything to do.
+	// Look is the interval at which a [RotationController] checks for work.
 	Look time.Duration
-	// Settle is how long after a change of the configuration every replica has surely loaded it.
+	// Settle is the time after which every replica has loaded a changed configuration.
 	Settle time.Duration
-	// History is how long old revisions can be read: what is encrypted in them needs the keys of then.
+	// History is how long old revisions can be read, which are encrypted with the keys of their time.
 	History time.Duration
-	// Walk is the time between walks without cause. A replica with an older configuration than the leader's may encrypt
-	// under an older key at any time, and nothing tells.
+	// Walk is the interval of unconditional walks. A replica with an older configuration than the leader's may encrypt
+	// with an older key at any time, which cannot be detected otherwise.
 	Walk time.Duration
 }
 
-// DefaultTimes fit a store that is compacted every compaction, which keeps as much history again.
+// DefaultTimes returns the times for a store that is compacted at the interval compaction and keeps as much history
+// again.
 func DefaultTimes(compaction time.Duration) Times {
 	return Times{Look: reloadInterval, Settle: 6 * reloadInterval, History: max(3*compaction, 15*time.Minute), Walk: time.Hour}
 }
 
-// pacePerSecond bounds the rows that are rewritten, so that others can write as well.
+// pacePerSecond bounds the rewritten rows per second, so that other writes are not delayed.
 const pacePerSecond = 200
 
-// RotationController has everything encrypted under the key for writing. It is run by the leader.
+// RotationController rewrites all data that is not encrypted with the key for writing, and completes key rotations. The
+// leader runs it.
 type RotationController struct {
 	Encrypter *Encrypter
-	// Rows are all that is encrypted.
+	// Rows are all encrypted rows.
 	Rows  []Rows
 	Times Times
 }
@@ -45,7 +47,7 @@ type RotationController struct {
 // Name returns "sealing", the name in metrics and logs.
 func (k *RotationController) Name() string { return "sealing" }
 
-// Run works until ctx ends. What fails is tried again with the next look.
+// Run works until ctx ends. Failed work is retried at the next interval.
 func (k *RotationController) Run(ctx context.Context) error {
 	t := &term{controller: k, walker: walker{k.Encrypter, flowcontrol.NewTokenBucketRateLimiter(pacePerSecond, 1)}}
 	ticker := time.NewTicker(k.Times.Look)
@@ -62,23 +64,23 @@ func (k *RotationController) Run(ctx context.Context) error {
 	}
 }
 
-// term is the time for which one process leads.
+// term is the state of one leader term.
 type term struct {
 	controller *RotationController
 	walker     walker
-	// content is the configuration that this term last saw in force, since when it did.
+	// content is the active configuration, since when this term first observed it.
 	content []byte
 	since   time.Time
-	// probe is a value that was encrypted before the last walk. It is stale when the key for writing has changed.
+	// probe is a value that was encrypted before the last walk. It is stale if the key for writing has changed.
 	probe []byte
-	// next is when to walk again.
+	// next is the time of the next walk.
 	next time.Time
-	// cleanSince is the beginning of the first of the walks that found nothing to do, one after the other; zero if the
-	// last one found something.
+	// cleanSince is the start of the first of the consecutive walks that found nothing to do; zero if the last one found
+	// something.
 	cleanSince time.Time
 }
 
-// look does what is due.
+// look performs the work that is due.
 func (t *term) look(ctx context.Context, now time.Time) error {
 	content := *t.controller.Encrypter.content.Load()
 	if !bytes.Equal(content, t.content) {
@@ -96,17 +98,17 @@ func (t *term) look(ctx context.Context, now time.Time) error {
 	return t.retire(ctx, now)
 }
 
-// keyChanged tells whether the key for writing is another than before the last walk. A KMS plugin changes its key
-// without a word.
+// keyChanged reports whether the key for writing has changed since before the last walk. A KMS plugin may change its key
+// without a change of the configuration.
 func (t *term) keyChanged(ctx context.Context) bool {
 	_, stale, err := t.controller.Encrypter.Work().TransformFromStorage(ctx, t.probe, probeContext)
 	return err != nil || stale
 }
 
-// probeContext is the additional data of the probe, which is no row.
+// probeContext is the additional data of the probe, which is not a row.
 var probeContext = value.DefaultContext("probe")
 
-// walk goes through everything.
+// walk checks all rows.
 func (t *term) walk(ctx context.Context, now time.Time) error {
 	var err error
 	if t.probe, err = t.controller.Encrypter.Work().TransformToStorage(ctx, nil, probeContext); err != nil {
@@ -123,7 +125,7 @@ func (t *term) walk(ctx context.Context, now time.Time) error {
 	switch {
 	case !found.clean():
 		t.cleanSince = time.Time{}
-		// A replica that loads the configuration later than this one may have gone on with the old key.
+		// A replica that loads the configuration later than this one may have continued with the old key.
 		t.next = now.Add(t.controller.Times.Settle)
 	case t.cleanSince.IsZero():
 		t.cleanSince = now
@@ -134,27 +136,27 @@ func (t *term) walk(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// promote puts a new key first once every replica has had the time to load it.
+// promote puts a new key first once every replica has had time to load it.
 func (t *term) promote(ctx context.Context, now time.Time) error {
 	home, c := t.ours()
 	if home == nil || c.pending() == "" || now.Sub(t.since) < t.controller.Times.Settle {
 		return nil
 	}
-	klog.FromContext(ctx).Info("Sealing under a new key from now on", "key", c.pending(), "configuration", home.String())
+	klog.FromContext(ctx).Info("Encrypting with a new key", "key", c.pending(), "configuration", home.String())
 	return edit(ctx, home, t.content, (*configuration).promote)
 }
 
-// retire takes old keys out when walks have found nothing encrypted under them for as long as history is kept.
+// retire removes old keys once walks have found nothing encrypted with them for as long as history is kept.
 func (t *term) retire(ctx context.Context, now time.Time) error {
 	home, c := t.ours()
 	if home == nil || len(c.old()) == 0 || t.cleanSince.IsZero() || now.Sub(t.cleanSince) < t.controller.Times.History {
 		return nil
 	}
-	klog.FromContext(ctx).Info("Nothing is sealed under the old keys any more, taking them out", "keys", c.old(), "configuration", home.String())
+	klog.FromContext(ctx).Info("Removing old encryption keys, no data is encrypted with them", "keys", c.old(), "configuration", home.String())
 	return edit(ctx, home, t.content, (*configuration).retire)
 }
 
-// ours is the home of the configuration in force and what it says, or nil if the server does not change it.
+// ours returns the home of the active configuration and its content, or nil if the server does not manage it.
 func (t *term) ours() (Home, *configuration) {
 	home, ours := t.controller.Encrypter.config.Origin.(Home)
 	if !ours {

@@ -17,20 +17,20 @@ import (
 	"k8s.io/apiserver/pkg/storage/value"
 )
 
-// pageRows is how many rows are read at once.
+// pageRows is the page size of reads, in rows.
 const pageRows = 200
 
-// Rows are a part of a store that is encrypted.
+// Rows is an encrypted part of a store.
 type Rows struct {
-	// name tells the parts apart in metrics and logs.
+	// name identifies the part in metrics and logs.
 	name string
 	kv   clientv3.KV
-	// prefix begins the keys of these rows and of no others: the etcd may be somebody else's as well.
+	// prefix is the key prefix of these rows and of no others: the etcd may have other users.
 	prefix   string
 	resource func(key string) schema.GroupResource
 }
 
-// Objects are the objects that an API server with a storage prefix keeps in kv.
+// Objects returns the objects that an API server with a storage prefix stores in kv.
 func Objects(kv clientv3.KV, prefix string) Rows {
 	prefix = path.Join("/", prefix, group) + "/"
 	return Rows{name: "objects", kv: kv, prefix: prefix, resource: func(key string) schema.GroupResource {
@@ -39,14 +39,14 @@ func Objects(kv clientv3.KV, prefix string) Rows {
 	}}
 }
 
-// Work are the rows that a work store with a prefix keeps in kv.
+// Work returns the rows that a work store with a prefix stores in kv.
 func Work(kv clientv3.KV, prefix string) Rows {
 	return Rows{name: "work", kv: kv, prefix: strings.TrimSuffix(prefix, "/") + "/", resource: func(string) schema.GroupResource {
 		return WorkResource
 	}}
 }
 
-// scan visits the rows in the order of their keys, some at a time.
+// scan iterates over the rows in key order, in pages.
 func (r Rows) scan(ctx context.Context) iter.Seq2[*mvccpb.KeyValue, error] {
 	return func(yield func(*mvccpb.KeyValue, error) bool) {
 		end := clientv3.GetPrefixRangeEnd(r.prefix)
@@ -69,7 +69,7 @@ func (r Rows) scan(ctx context.Context) iter.Seq2[*mvccpb.KeyValue, error] {
 	}
 }
 
-// Find describes the first row that is encrypted, if there is one, for [Ensure].
+// Find returns a description of the first encrypted row, if any, for [Ensure].
 func Find(ctx context.Context, parts ...Rows) (string, error) {
 	for _, rows := range parts {
 		for row, err := range rows.scan(ctx) {
@@ -84,8 +84,8 @@ func Find(ctx context.Context, parts ...Rows) (string, error) {
 	return "", nil
 }
 
-// Each visits the rows of a part with what is in them, or with the error that opening them ends with. Rows that are
-// encrypted by a KMS plugin are left out while the plugin does not answer: nothing is known about them then.
+// Each visits the rows of a part with their decrypted content, or with the error of decrypting them. Rows that are
+// encrypted by a KMS plugin are skipped while the plugin does not respond: their state is then unknown.
 func (s *Encrypter) Each(ctx context.Context, rows Rows, visit func(row *mvccpb.KeyValue, plain []byte, err error) error) error {
 	for row, err := range rows.scan(ctx) {
 		if err != nil {
@@ -108,7 +108,7 @@ func (s *Encrypter) Each(ctx context.Context, rows Rows, visit func(row *mvccpb.
 	return nil
 }
 
-// pluginsAnswer reports whether all KMS plugins are known to answer.
+// pluginsAnswer reports whether all KMS plugins are known to respond.
 func (s *Encrypter) pluginsAnswer(ctx context.Context) bool {
 	for _, checker := range s.checks {
 		if check(ctx, checker) != nil {
@@ -118,7 +118,7 @@ func (s *Encrypter) pluginsAnswer(ctx context.Context) bool {
 	return len(s.checks) > 0
 }
 
-// Resource is what the row with a key is encrypted as.
+// Resource returns the resource as which the row with a key is encrypted.
 func (r Rows) Resource(key string) schema.GroupResource { return r.resource(key) }
 
 // Get returns the row with a key, or nil.
@@ -133,7 +133,7 @@ func (r Rows) Get(ctx context.Context, key string) (*mvccpb.KeyValue, error) {
 	return answer.Kvs[0], nil
 }
 
-// Remove deletes a row unless it has changed since it was read, and reports whether it did.
+// Remove deletes a row unless it has changed since it was read, and reports whether it was deleted.
 func (r Rows) Remove(ctx context.Context, row *mvccpb.KeyValue) (bool, error) {
 	key := string(row.Key)
 	answer, err := r.kv.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", row.ModRevision)).Then(clientv3.OpDelete(key)).Commit()
@@ -143,7 +143,7 @@ func (r Rows) Remove(ctx context.Context, row *mvccpb.KeyValue) (bool, error) {
 	return answer.Succeeded, nil
 }
 
-// open opens a row, and tells whether it would be encrypted otherwise today.
+// open decrypts a row, and reports whether it is stale: it would now be encrypted differently.
 func (s *Encrypter) open(ctx context.Context, rows Rows, row *mvccpb.KeyValue) (plain []byte, stale bool, err error) {
 	if err := checkForm(row.Value); err != nil {
 		return nil, false, err

@@ -19,22 +19,22 @@ import (
 )
 
 const (
-	// SecretName is the Secret of a [ClusterSecret].
+	// SecretName is the name of the Secret of a [ClusterSecret].
 	SecretName = "slipstream-encryption" //nolint:gosec // The name of a Secret, not its content.
-	// secretKey is its entry.
+	// secretKey is the key of its entry.
 	secretKey = FileName
 )
 
-// ClusterSecret keeps a configuration in the Secret [SecretName], which all replicas share.
+// ClusterSecret stores a configuration in the Secret [SecretName], which all replicas share.
 type ClusterSecret struct {
-	// Client reaches the Secrets of Namespace, the server's own.
+	// Client is the client for the Secrets of Namespace, the server's own.
 	Client    typedv1.SecretInterface
 	Namespace string
 }
 
 var _ Home = ClusterSecret{}
 
-// String names the Secret.
+// String returns a description of the Secret.
 func (s ClusterSecret) String() string {
 	return fmt.Sprintf("Secret %s/%s (%s)", s.Namespace, SecretName, secretKey)
 }
@@ -50,7 +50,7 @@ func (s ClusterSecret) Read(ctx context.Context) ([]byte, error) {
 	return content, err
 }
 
-// get returns the Secret, or nil, and its entry, or nil.
+// get returns the Secret and its entry, nil if missing.
 func (s ClusterSecret) get(ctx context.Context) (*corev1.Secret, []byte, error) {
 	secret, err := s.Client.Get(ctx, SecretName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -78,7 +78,7 @@ func (s ClusterSecret) Change(ctx context.Context, change func([]byte) ([]byte, 
 	})
 }
 
-// put writes the entry into the Secret that was there, or makes one.
+// put writes the entry to the existing Secret, or creates one.
 func (s ClusterSecret) put(ctx context.Context, secret *corev1.Secret, content []byte) error {
 	if secret == nil {
 		_, err := s.Client.Create(ctx, &corev1.Secret{
@@ -96,14 +96,14 @@ func (s ClusterSecret) put(ctx context.Context, secret *corev1.Secret, content [
 	return err
 }
 
-// path is one end of a pipe, so that no disk sees the keys.
+// path returns one end of a pipe, so that the keys are not written to disk.
 func (s ClusterSecret) path(content []byte) (string, func(), error) {
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		return "", nil, fmt.Errorf("making a pipe: %w", err)
 	}
 	go func() {
-		// Whoever does not read all of it finds the configuration cut off, which is an error of its own.
+		// A reader that does not read all of it gets a truncated configuration, which is an error of its own.
 		_, _ = writer.Write(content)
 		_ = writer.Close()
 	}()

@@ -18,19 +18,19 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// progressInterval is how often a walk says how far it has come.
+// progressInterval is the interval at which a walk logs its progress.
 const progressInterval = 10 * time.Second
 
-// outcome is what a walk found.
+// outcome is the result of a walk.
 type outcome struct {
 	seen int
-	// rewritten are the rows that were encrypted anew, left those that somebody else changed meanwhile.
+	// rewritten is the number of rewritten rows, left that of rows that were changed concurrently.
 	rewritten, left int
-	// unreadable are rows that no key opens.
+	// unreadable is the number of rows that cannot be decrypted.
 	unreadable int
 }
 
-// clean tells that every row is encrypted under the key for writing, and was before the walk.
+// clean reports whether every row was already encrypted with the key for writing.
 func (o outcome) clean() bool { return o.rewritten+o.left+o.unreadable == 0 }
 
 func (o *outcome) add(other outcome) {
@@ -40,14 +40,13 @@ func (o *outcome) add(other outcome) {
 	o.unreadable += other.unreadable
 }
 
-// walker rewrites rows that are encrypted under another key than the one for writing, at a pace.
+// walker rewrites rows that are not encrypted with the key for writing, at a limited rate.
 type walker struct {
 	encrypter *Encrypter
 	pace      flowcontrol.RateLimiter
 }
 
-// walk goes through all rows of a part once. It may be stopped at any row: those that it has rewritten are found well
-// by the next walk.
+// walk checks all rows of a part once. It may be interrupted at any row: the next walk finds the rewritten rows up to date.
 func (w walker) walk(ctx context.Context, rows Rows) (outcome, error) {
 	found := outcome{}
 	logger := klog.FromContext(ctx).WithValues("store", rows.name)
@@ -73,7 +72,7 @@ func (w walker) walk(ctx context.Context, rows Rows) (outcome, error) {
 	return found, nil
 }
 
-// visit looks at one row.
+// visit checks one row.
 func (w walker) visit(ctx context.Context, rows Rows, row *mvccpb.KeyValue, found *outcome) error {
 	found.seen++
 	plain, stale, err := w.encrypter.open(ctx, rows, row)
@@ -103,7 +102,7 @@ func (w walker) visit(ctx context.Context, rows Rows, row *mvccpb.KeyValue, foun
 	return nil
 }
 
-// rewrite encrypts a row anew if nobody has changed it since it was read.
+// rewrite encrypts a row again unless it has changed since it was read.
 func (w walker) rewrite(ctx context.Context, rows Rows, row *mvccpb.KeyValue, plain []byte) (bool, error) {
 	key := string(row.Key)
 	sealed, err := w.encrypter.transformers.TransformerForResource(rows.resource(key)).
@@ -116,7 +115,7 @@ func (w walker) rewrite(ctx context.Context, rows Rows, row *mvccpb.KeyValue, pl
 		Then(clientv3.OpPut(key, string(sealed), clientv3.WithLease(clientv3.LeaseID(row.Lease)))).
 		Commit()
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
-		return false, nil // Its time has run out, and the row is gone.
+		return false, nil // The lease has expired, and the row is deleted.
 	}
 	if err != nil {
 		return false, err

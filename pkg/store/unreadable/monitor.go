@@ -104,7 +104,7 @@ func (m *Monitor) look(ctx context.Context) (least, more time.Duration) {
 	found := findings{}
 	if err := m.store.Find(ctx, found.add); err != nil {
 		if ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "Stored records cannot be looked at, trying again")
+			klog.FromContext(ctx).Error(err, "Failed to check stored records, will retry")
 		}
 		return shortInterval, 0
 	}
