@@ -8,11 +8,9 @@ import (
 	"fmt"
 )
 
-// Advance makes a revision the current one and compacts everything up to it, for a
-// store whose content came from elsewhere: what is written next gets a revision
-// above all that were handed out there, and a watch from one of those hears that
-// it is compacted instead of missing what happened in between. It fails if the
-// store is beyond the revision already.
+// Advance makes a revision the current one and compacts everything up to it, for a store whose content was copied from
+// elsewhere. The next write gets a revision above all that were handed out there, and a watch from one of those fails as
+// compacted instead of missing changes. It returns an error if the store is already beyond the revision.
 func (e *Engine) Advance(ctx context.Context, revision int64) error {
 	if err := e.commit(ctx, advance{revision: revision}, 0); err != nil {
 		return fmt.Errorf("advancing to revision %d: %w", revision, err)
@@ -23,7 +21,7 @@ func (e *Engine) Advance(ctx context.Context, revision int64) error {
 	return nil
 }
 
-// advance moves the current and the oldest readable revision.
+// advance is the mutation that moves the current and the oldest readable revision.
 type advance struct {
 	revision int64
 }

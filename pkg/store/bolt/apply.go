@@ -62,7 +62,7 @@ func ApplyTo(ctx context.Context, e *Engine, etcd *options.EtcdOptions, config *
 	return nil
 }
 
-// ValidateOptions is EtcdOptions.Validate without asking for etcd's address.
+// ValidateOptions is EtcdOptions.Validate without the check for etcd's address.
 func ValidateOptions(etcd *options.EtcdOptions) []error {
 	local := *etcd
 	local.StorageConfig.Type = storagebackend.StorageTypeUnset
@@ -70,8 +70,8 @@ func ValidateOptions(etcd *options.EtcdOptions) []error {
 	return local.Validate()
 }
 
-// HealthCheck fails when the engine is closed, refuses writes, or no longer gets
-// through its queue of writes. A full disk does not fail it: reads go on.
+// HealthCheck returns a check that fails if the engine is closed, refuses writes, or does not process its queue of
+// writes. A full disk does not fail it: reads are still served.
 func HealthCheck(name string, e *Engine) healthz.HealthChecker {
 	return healthz.NamedCheck(name, func(r *http.Request) error {
 		return e.Check(r.Context())
@@ -89,8 +89,7 @@ func uncachedResources(etcd *options.EtcdOptions) (func(schema.GroupResource) bo
 	}, nil
 }
 
-// unconnectedFactory names no backends: upstream polls those that it names for
-// their size, over a connection.
+// unconnectedFactory names no backends: upstream polls the size of those that it names over a connection.
 type unconnectedFactory struct {
 	serverstorage.StorageFactory
 }

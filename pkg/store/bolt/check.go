@@ -13,9 +13,8 @@ import (
 // checkTimeout bounds a health check.
 const checkTimeout = 2 * time.Second
 
-// Check tells whether the engine answers: it reads, and sends a request that
-// writes nothing through the committer. It fails once a lost commit has made the
-// engine refuse writes.
+// Check reports whether the engine works: it reads, and sends a request that writes nothing through the committer. It
+// fails if the engine refuses writes after a failed commit.
 func (e *Engine) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -30,7 +29,7 @@ func (e *Engine) Check(ctx context.Context) error {
 
 var errProbed = errors.New("probed")
 
-// probe goes through the committer and changes nothing.
+// probe is a mutation that changes nothing.
 type probe struct{}
 
 func (probe) check(*writer) error { return errProbed }

@@ -21,11 +21,11 @@ import (
 	etcdfeature "k8s.io/apiserver/pkg/storage/feature"
 )
 
-// etcdVersion is the etcd whose behaviour the engine has.
+// etcdVersion is the version of etcd whose behaviour the engine implements.
 const etcdVersion = "3.7.0"
 
-// errUnsupported is the answer to what etcd's client offers and a store in the
-// same process does not: users, cluster members, snapshots over the wire.
+// errUnsupported is the error of requests that a store in the same process does not support: users, cluster members,
+// snapshots over the network.
 var errUnsupported = status.Error(codes.Unimplemented, "not supported by the bbolt store")
 
 // NewClient returns etcd's client for Kubernetes on an engine in the same
@@ -53,9 +53,9 @@ func NewClient(ctx context.Context, e *Engine) *kubernetes.Client {
 	return client
 }
 
-// announceFeatures tells upstream's process-wide check what the engine can do. The
-// check asks the endpoints of a client and this one has none; without an answer,
-// consistent reads go past the watch cache and watch lists are refused.
+// announceFeatures registers the engine's features with upstream's process-wide check. That check queries the endpoints
+// of a client, and this one has none; without the registration, consistent reads bypass the watch cache and watch lists
+// are refused.
 func announceFeatures(ctx context.Context, c *clientv3.Client) {
 	ctx = context.WithoutCancel(ctx)
 	checker := etcdfeature.DefaultFeatureSupportChecker
@@ -67,12 +67,12 @@ func announceFeatures(ctx context.Context, c *clientv3.Client) {
 	})
 }
 
-// endpoint gives a client an endpoint to be asked about.
+// endpoint is a client with an endpoint for that check.
 type endpoint struct{ *clientv3.Client }
 
 func (endpoint) Endpoints() []string { return []string{"bbolt"} }
 
-// kvClient is the engine where etcd's client expects a connection to a server.
+// kvClient implements the KV service of etcd's client with the engine.
 type kvClient struct{ engine *Engine }
 
 var _ pb.KVClient = kvClient{}
@@ -101,8 +101,7 @@ func (c kvClient) Compact(ctx context.Context, r *pb.CompactionRequest, _ ...grp
 	return c.engine.Compact(ctx, r)
 }
 
-// watcher is the client's way to watch. It is not built on etcd's, which buffers
-// without bound for a reader that is slow.
+// watcher implements clientv3.Watcher. It is not built on etcd's, which buffers without bound for a slow reader.
 type watcher struct {
 	engine *Engine
 	// closed ends with the client.
@@ -111,9 +110,8 @@ type watcher struct {
 
 var _ clientv3.Watcher = (*watcher)(nil)
 
-// Watch sends the changes from its call on, or from the revision that it is given,
-// as they are read: a slow reader slows its own watch only, and misses nothing
-// until the history that it still needs is compacted.
+// Watch sends the changes from its call on, or from the given revision, at the reader's pace: a slow reader delays only
+// its own watch, and misses nothing until the history that it still needs is compacted.
 func (w *watcher) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan {
 	out := make(chan clientv3.WatchResponse)
 	ctx, cancel := context.WithCancel(ctx)
@@ -127,14 +125,13 @@ func (w *watcher) Watch(ctx context.Context, key string, opts ...clientv3.OpOpti
 	return out
 }
 
-// RequestProgress asks the watches whose context has the same outgoing metadata
-// to report how far they have come.
+// RequestProgress requests a progress report from the watches whose context has the same outgoing metadata.
 func (w *watcher) RequestProgress(ctx context.Context) error {
 	w.engine.progress.request(progressGroup(ctx))
 	return ctx.Err()
 }
 
-// Close has nothing to do: watches end with the client.
+// Close does nothing: watches end with the client.
 func (w *watcher) Close() error { return nil }
 
 func progressGroup(ctx context.Context) string {
@@ -144,7 +141,7 @@ func progressGroup(ctx context.Context) string {
 	return ""
 }
 
-// maintenanceClient answers what the engine is; everything else is unsupported.
+// maintenanceClient implements Status; all other requests are unsupported.
 type maintenanceClient struct {
 	pb.MaintenanceClient
 	engine *Engine
@@ -161,7 +158,7 @@ func (c maintenanceClient) Status(context.Context, *pb.StatusRequest, ...grpc.Ca
 	}, nil
 }
 
-// noConnection is what clients of services that the engine lacks are connected to.
+// noConnection is the connection of clients for services that the engine does not have.
 type noConnection struct{}
 
 var _ grpc.ClientConnInterface = noConnection{}

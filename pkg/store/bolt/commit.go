@@ -15,26 +15,24 @@ import (
 )
 
 const (
-	// queueLength is how many writers may wait before the next one blocks.
+	// queueLength is the number of queued writes beyond which the next one blocks.
 	queueLength = 1024
 
-	// maxBatchBytes bounds what is committed at once, and with it the memory of a
-	// transaction. A batch holds at least one request, whatever its size.
+	// maxBatchBytes bounds the size of a batch, and with it the memory of a transaction. A batch holds at least one
+	// request, whatever its size.
 	maxBatchBytes = 16 << 20
 )
 
 // mutation is one atomic change of the store.
 type mutation interface {
-	// check decides whether the change can be made. It writes nothing, so an error
-	// concerns this change alone.
+	// check returns an error if the change cannot be made. It writes nothing, so an error concerns this change alone.
 	check(w *writer) error
 
-	// write makes the change. An error here means that the transaction is damaged:
-	// nothing of the batch is committed.
+	// write makes the change. An error means that the transaction is damaged: nothing of the batch is committed.
 	write(w *writer) error
 }
 
-// request is a mutation on its way through the committer.
+// request is a mutation in the committer's queue.
 type request struct {
 	mutation
 	size int
@@ -42,9 +40,8 @@ type request struct {
 	done chan struct{}
 }
 
-// commit queues a change and waits until it is on disk or refused. When ctx ends
-// first the outcome is unknown, as it is with etcd, and the change is the
-// committer's: only after a nil error may the caller read it.
+// commit queues a change and waits until it is durable or refused. If ctx ends first, the outcome is unknown, as with
+// etcd, and the committer owns the change: only after a nil error may the caller read it.
 func (e *Engine) commit(ctx context.Context, change mutation, size int) error {
 	if size > e.options.MaxRequestBytes {
 		return rpctypes.ErrRequestTooLarge
@@ -70,8 +67,7 @@ func (e *Engine) commit(ctx context.Context, change mutation, size int) error {
 	}
 }
 
-// outcome is the answer to a request once the committer has ended: it took the
-// request and answered it, or never will.
+// outcome returns the result of a request after the committer has ended: it has processed the request, or never will.
 func (r *request) outcome() error {
 	select {
 	case <-r.done:
@@ -93,7 +89,7 @@ func (e *Engine) commitLoop() {
 	}
 }
 
-// gather takes what is queued behind first, without waiting for more.
+// gather returns first and the requests queued behind it, without waiting for more.
 func (e *Engine) gather(first *request) []*request {
 	batch, size := []*request{first}, first.size
 	for size < maxBatchBytes {
@@ -108,7 +104,7 @@ func (e *Engine) gather(first *request) []*request {
 	return batch
 }
 
-// commitBatch applies a batch in one transaction and answers its requests.
+// commitBatch applies a batch in one transaction and completes its requests.
 func (e *Engine) commitBatch(batch []*request) {
 	refused := e.failure.Load() != nil
 	err := e.apply(batch)
@@ -130,8 +126,7 @@ func (e *Engine) commitBatch(batch []*request) {
 	}
 }
 
-// apply commits a batch in one transaction of bbolt, which is on disk when its commit
-// returns, and publishes its changes.
+// apply commits a batch in one transaction of bbolt, which is durable when its commit returns, and publishes its changes.
 func (e *Engine) apply(batch []*request) error {
 	if failure := e.failure.Load(); failure != nil {
 		return *failure
@@ -158,7 +153,7 @@ func (e *Engine) apply(batch []*request) error {
 	return nil
 }
 
-// publish makes a committed batch known: to leases first, then to watchers.
+// publish publishes a committed batch: to leases first, then to watchers.
 func (e *Engine) publish(w *writer) {
 	for _, update := range w.committed {
 		update()

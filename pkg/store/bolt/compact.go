@@ -11,7 +11,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 )
 
-// segmentsPerCommit bounds how long dropping segments keeps writers waiting.
+// segmentsPerCommit bounds the segments dropped in one transaction, and with it how long writers wait.
 const segmentsPerCommit = 8
 
 // Compact makes the revisions before the given one unreadable and frees what they
@@ -30,8 +30,7 @@ func (e *Engine) Compact(ctx context.Context, r *pb.CompactionRequest) (*pb.Comp
 	return &pb.CompactionResponse{Header: e.header(change.at)}, nil
 }
 
-// dropHistory frees compacted segments, in transactions that are small enough for
-// writers to get their turn in between.
+// dropHistory frees compacted segments, in transactions small enough for writers to run in between.
 func (e *Engine) dropHistory(ctx context.Context) error {
 	for {
 		drop := &segmentDrop{}
@@ -69,7 +68,7 @@ func (e *Engine) compactionLoop() {
 // compaction moves the oldest readable revision.
 type compaction struct {
 	revision int64
-	// at is the current revision when it happened.
+	// at is the current revision at the time of the compaction.
 	at int64
 }
 

@@ -11,7 +11,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 )
 
-// holds tells whether all comparisons of a transaction are true.
+// holds reports whether all comparisons of a transaction are true.
 func (s snapshot) holds(compares []*pb.Compare) (bool, error) {
 	for _, c := range compares {
 		if ok, err := s.compare(c); err != nil || !ok {

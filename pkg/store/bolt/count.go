@@ -8,12 +8,12 @@ import (
 	"fmt"
 )
 
-// countedDepth is how many directories of a key are counted. Keys of API objects
-// have five: /, /registry/, the group's, the resource's and the namespace's.
+// countedDepth is the number of directories of a key that are counted. Keys of API objects have five: /, /registry/, the
+// group's, the resource's and the namespace's.
 const countedDepth = 6
 
-// addToCounts adds to the count of every directory that a key is in. A
-// directory's name ends with a slash; the key that is that name counts as in it.
+// addToCounts adds to the count of every directory of a key. A directory's name ends with a slash; the key with exactly
+// that name counts as in it.
 func (w *writer) addToCounts(key []byte, delta int64) error {
 	depth := 0
 	for i, c := range key {
@@ -44,8 +44,7 @@ func (w *writer) addToCount(directory []byte, delta int64) error {
 	return nil
 }
 
-// countKeys counts the keys of a span as they are now: in constant time when the
-// span is a counted directory, else by walking them.
+// countKeys counts the current keys of a span: in constant time if the span is a counted directory, else by iteration.
 func (s snapshot) countKeys(sp span) (n int64) {
 	if isCounted(sp) {
 		return getInt64(s.counts.Get(sp.start))
@@ -61,8 +60,7 @@ func isCounted(sp span) bool {
 	return sp.isPrefix() && sp.start[len(sp.start)-1] == '/' && bytes.Count(sp.start, []byte{'/'}) <= countedDepth
 }
 
-// countID names the keys that remain of a paged list at one revision. What was
-// counted under it stays true: nothing changes in the past.
+// countID identifies the remaining keys of a paged list at one revision. Its count never changes, as the past does not.
 type countID struct {
 	revision   int64
 	start, end string
@@ -92,8 +90,7 @@ func (s snapshot) countAt(revision int64, sp span, past []pastKey) int64 {
 	return n
 }
 
-// rememberRemaining keeps the count of what follows a page, for the request that
-// continues it.
+// rememberRemaining caches the number of keys after a page, for the request that continues it.
 func (s snapshot) rememberRemaining(revision int64, sp span, p page) {
 	if s.remaining == nil || len(p.kvs) == 0 {
 		return

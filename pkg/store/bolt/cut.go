@@ -13,27 +13,26 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// View is a store as it was at one moment. The engine goes on writing meanwhile,
-// but the file keeps what the view may still read. Engine.Close waits for the view.
+// View is a store at one point in time. The engine continues to write meanwhile, but the file keeps the pages that the
+// view may still read. Engine.Close waits until the view is closed.
 type View struct {
 	tx *bbolt.Tx
 	FileState
 }
 
-// FileState is what a store file says about itself.
+// FileState is the state recorded in a store file.
 type FileState struct {
-	// Identity tells the store from every other.
+	// Identity identifies the store uniquely.
 	Identity uint64
-	// Revision is the last one that was given out, CompactRevision the oldest that can be read.
+	// Revision is the last revision that was handed out, CompactRevision the oldest that can be read.
 	Revision, CompactRevision int64
-	// Size is that of a copy of the file, in bytes.
+	// Size is the size of a copy of the file, in bytes.
 	Size int64
 }
 
-// Cut takes views of stores at one moment: whoever writes to one of them after
-// another has answered is seen in both, in the other only, or in none. Writers wait
-// until all stores are between two commits, which takes as long as the longest
-// commit that is under way. Concurrent cuts must name the stores in the same order.
+// Cut takes views of stores at the same point in time: if a client writes to one store after its write to another was
+// acknowledged, the views have both writes, only the first, or none. Writers wait until all stores are between two
+// commits, which takes as long as the longest commit in progress. Concurrent cuts must name the stores in the same order.
 //
 // Every view must be closed.
 func Cut(engines ...*Engine) (views []*View, err error) {
@@ -67,7 +66,7 @@ func beginFailed(err error) error {
 	return fmt.Errorf("beginning to read: %w", err)
 }
 
-// stateOf reads what the file says about itself. Its schema must have been checked.
+// stateOf reads the state of a file whose schema has been checked.
 func stateOf(tx *bbolt.Tx) FileState {
 	s := newSnapshot(tx)
 	return FileState{
@@ -85,10 +84,10 @@ func (v *View) WriteTo(w io.Writer) (int64, error) {
 	return n, nil
 }
 
-// Close lets the store forget the moment.
+// Close releases the view.
 func (v *View) Close() error { return v.tx.Rollback() }
 
-// CloseViews closes all of them.
+// CloseViews closes all views.
 func CloseViews(views []*View) error {
 	var errs []error
 	for _, v := range views {

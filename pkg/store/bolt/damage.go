@@ -15,19 +15,18 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// ErrDamaged says that a file holds what no store holds.
+// ErrDamaged is returned for a file with content that no store has.
 var ErrDamaged = errors.New("the store is damaged")
 
-// damaged is an error of [ErrDamaged] about what was found first, and what to do.
+// damaged returns an error of [ErrDamaged] with the first problem found, and what to do.
 func damaged(problem string) error {
 	return fmt.Errorf("%w: %s; keep a copy of the data directory as it is, list all that is wrong with \"slipstream store check\", "+
 		"and restore a backup", ErrDamaged, problem)
 }
 
-// guarded runs what reads a mapped file, and returns an error of [ErrDamaged] where bbolt panics
-// or memory faults: bbolt believes what it reads, and memory that a file no longer backs cannot be
-// read. Any other panic is a bug in a reader, and is raised again. Where it was is logged in each case.
-// It covers the calling goroutine only.
+// guarded runs a read of a mapped file, and returns an error of [ErrDamaged] if bbolt panics or memory faults: bbolt
+// trusts the content of the file, and memory that the file no longer backs cannot be read. Any other panic is a bug of
+// the reader, and is raised again. The stack is logged in each case. It covers the calling goroutine only.
 func guarded(read func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -45,7 +44,7 @@ func guarded(read func() error) (err error) {
 	return read()
 }
 
-// isFault reports whether a panic comes of memory that cannot be read. A nil pointer has no address.
+// isFault reports whether a panic was caused by unreadable memory. A nil pointer has no address.
 func isFault(cause any) bool {
 	fault, ok := cause.(interface {
 		runtime.Error
@@ -59,8 +58,8 @@ const (
 	modulePath = "github.com/configbutler/slipstream/"
 )
 
-// bboltPanicked reports, while a deferred function handles a panic, whether it came out of bbolt, and not out of what
-// bbolt called: the innermost function decides that is of either. What both call is the caller's.
+// bboltPanicked reports, while a deferred function handles a panic, whether bbolt raised it and not a function that bbolt
+// called: the innermost function of either decides. Functions that both call belong to their caller.
 func bboltPanicked() bool {
 	callers := make([]uintptr, 256)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
@@ -81,7 +80,7 @@ func bboltPanicked() bool {
 	}
 }
 
-// checkPages fails if the pages that a meta page leads to are not what bbolt takes them for.
+// checkPages returns an error if the pages below a meta page violate what bbolt assumes.
 func checkPages(ctx context.Context, file io.ReaderAt, meta metaPage, size int64) error {
 	first := ""
 	err := verifyPages(ctx, file, meta, size, Verification{Checking: func(string, int64) {}}, func(problem string) {

@@ -21,8 +21,7 @@ import (
 )
 
 const (
-	// defragmentedSuffix names the copy while it is made. One that a crash left is
-	// overwritten.
+	// defragmentedSuffix is the suffix of the copy during defragmentation. A copy left by a crash is overwritten.
 	defragmentedSuffix = ".defrag"
 
 	// copiedAtOnce bounds the memory of the copy's transactions, in bytes.
@@ -38,11 +37,9 @@ type Sizes struct {
 	Before, After int64
 }
 
-// Defragment gives the space that a store file no longer uses back to the disk. No
-// process may have the file open. The content is copied to a new file beside, which
-// is compared with the old one, synced, and takes its place; until then the old file
-// is the store, whatever happens. It fails with [ErrDiskFull] when the copy does not
-// fit on the disk.
+// Defragment returns the unused space of a store file to the disk. No process may have the file open. The content is
+// copied to a new file next to it, which is compared with the old one, synced, and then renamed over it; until then, the
+// old file remains the store, whatever happens. It returns [ErrDiskFull] if the copy does not fit on the disk.
 func Defragment(ctx context.Context, path string) (Sizes, error) {
 	sizes, err := defragment(ctx, path)
 	if err != nil {
@@ -74,7 +71,7 @@ func defragment(ctx context.Context, path string) (sizes Sizes, err error) {
 	return sizes, err
 }
 
-// checkExists refuses a file that Open would make.
+// checkExists returns an error for a missing file, which Open would create.
 func checkExists(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && info.Size() == 0 {
@@ -91,7 +88,7 @@ func fileSize(path string) (int64, error) {
 	return info.Size(), nil
 }
 
-// checkSpace fails if a copy of the data would not fit beside the file.
+// checkSpace returns an error if a copy of the data would not fit on the disk.
 func (e *Engine) checkSpace() error {
 	_, used, err := e.size()
 	if err != nil {
@@ -108,8 +105,8 @@ func (e *Engine) checkSpace() error {
 	return nil
 }
 
-// replaceFile copies the store to a file beside and puts that in its place. The copy
-// stays locked until it is there, so that no process opens what is not done.
+// replaceFile copies the store to a new file and renames it over the old one. The copy stays locked until then, so that
+// no process opens an incomplete one.
 func (e *Engine) replaceFile(ctx context.Context, path string) (err error) {
 	beside := path + defragmentedSuffix
 	if err := os.Remove(beside); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -137,7 +134,7 @@ func (e *Engine) replaceFile(ctx context.Context, path string) (err error) {
 	return syncDirectory(filepath.Dir(path))
 }
 
-// copyStore fills an empty file with what another holds, syncs it, and reads it again.
+// copyStore copies a store to an empty file, syncs it, and verifies it.
 func copyStore(ctx context.Context, target, source *bbolt.DB) error {
 	target.NoSync = true                // There is one sync, at the end.
 	target.AllocSize = os.Getpagesize() // The file is to be no larger than its content.
@@ -157,10 +154,10 @@ func copyStore(ctx context.Context, target, source *bbolt.DB) error {
 	})
 }
 
-// errCopyDiffers says that a copy is not what was copied.
+// errCopyDiffers is returned if a copy differs from its source.
 var errCopyDiffers = errors.New("the copy differs from the store")
 
-// compareBuckets fails unless two buckets, or roots, hold the same.
+// compareBuckets returns an error unless two buckets, or roots, have the same content.
 func compareBuckets(ctx context.Context, a, b *bbolt.Cursor, inA, inB func(name []byte) *bbolt.Bucket) error {
 	keyA, valueA := a.First()
 	keyB, valueB := b.First()
@@ -182,8 +179,8 @@ func compareBuckets(ctx context.Context, a, b *bbolt.Cursor, inA, inB func(name 
 	return nil
 }
 
-// asDiskFull marks an error that reports a lack of space as [ErrDiskFull]. bbolt does not wrap the errors of growing
-// its file: these are recognised by their text.
+// asDiskFull adds [ErrDiskFull] to an error caused by a lack of space. bbolt does not wrap the errors of growing its
+// file: these are recognised by their text.
 func asDiskFull(err error) error {
 	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, bolterrors.ErrMaxSizeReached} {
 		if errors.Is(err, full) || err != nil && strings.HasSuffix(err.Error(), full.Error()) {

@@ -12,7 +12,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 )
 
-// errCorrupt says that a record of the file cannot be read as what it should be.
+// errCorrupt is returned for a record of the file that cannot be decoded.
 var errCorrupt = errors.New("corrupt record")
 
 // Flags of a log record.
@@ -25,14 +25,14 @@ const (
 //
 //	mod revision, create revision, version, lease (uvarint each), value
 
-// appendState encodes what a key holds.
+// appendState encodes the state of a key.
 func appendState(dst []byte, kv *mvccpb.KeyValue) []byte {
 	dst = appendVarint(dst, kv.ModRevision)
 	return append(appendLife(dst, kv), kv.Value...)
 }
 
-// decodeState reads a state record. The result shares no memory with key or
-// record. Without withValue the value is left out.
+// decodeState decodes a state record. The result shares no memory with key or record. Without withValue the value is
+// omitted.
 func decodeState(key, record []byte, withValue bool) (*mvccpb.KeyValue, error) {
 	d := decoder{rest: record}
 	kv := &mvccpb.KeyValue{ModRevision: d.varint()}
@@ -82,7 +82,7 @@ func appendEvent(dst []byte, event *mvccpb.Event) []byte {
 	return dst
 }
 
-// eventKey returns the key that a log record is about. It shares memory with record.
+// eventKey returns the key of a log record. It shares memory with record.
 func eventKey(record []byte) ([]byte, error) {
 	d := decoder{rest: record}
 	d.take(1)
@@ -93,7 +93,7 @@ func eventKey(record []byte) ([]byte, error) {
 	return key, nil
 }
 
-// decodeEvent reads a log record. The result shares no memory with record.
+// decodeEvent decodes a log record. The result shares no memory with record.
 func decodeEvent(revision int64, record []byte) (*mvccpb.Event, error) {
 	d := decoder{rest: bytes.Clone(record)}
 	var flags byte
@@ -119,20 +119,20 @@ func decodeEvent(revision int64, record []byte) (*mvccpb.Event, error) {
 	return event, nil
 }
 
-// appendLife encodes what a key has gone through besides its last change.
+// appendLife encodes the metadata of a key other than its last change.
 func appendLife(dst []byte, kv *mvccpb.KeyValue) []byte {
 	dst = appendVarint(dst, kv.CreateRevision)
 	dst = appendVarint(dst, kv.Version)
 	return appendVarint(dst, kv.Lease)
 }
 
-// appendVarint encodes a number that is never negative.
+// appendVarint encodes a number that is not negative.
 func appendVarint(dst []byte, n int64) []byte {
 	return binary.AppendUvarint(dst, uint64(n))
 }
 
-// decoder reads a record from front to back. Once a record turns out to be too
-// short, everything further reads as zero and short stays set.
+// decoder decodes a record from front to back. Once a record is too short, everything further decodes as zero and short
+// stays set.
 type decoder struct {
 	rest  []byte
 	short bool
@@ -164,7 +164,7 @@ func (d *decoder) life(kv *mvccpb.KeyValue) {
 	kv.Lease = d.varint()
 }
 
-// putInt64 encodes a number so that the order of the bytes is that of the numbers.
+// putInt64 encodes a number so that the byte order is that of the numbers.
 func putInt64(n int64) []byte {
 	return binary.BigEndian.AppendUint64(make([]byte, 0, 8), uint64(n))
 }

@@ -21,15 +21,15 @@ import (
 )
 
 var (
-	// ErrClosed is the answer to every request after Close. A write that was
-	// queued when Close was called was either committed or answers ErrClosed.
+	// ErrClosed is the error of every request after Close. A write that was queued when Close was called was either
+	// committed or fails with ErrClosed.
 	ErrClosed = errors.New("store is closed")
 
-	// ErrLocked says that another process has the file open.
+	// ErrLocked is returned if another process has the file open.
 	ErrLocked = errors.New("store file is in use by another process: one process at a time may open it")
 
-	// ErrDiskFull says that a write was refused for want of space on the disk.
-	// Nothing of it was kept; reads go on, and writes do once there is space.
+	// ErrDiskFull is returned for a write that was refused for lack of disk space. Nothing of it was stored; reads
+	// continue to work, and writes do once there is space.
 	ErrDiskFull = errors.New("disk of the store is full")
 )
 
@@ -42,38 +42,35 @@ const (
 	DefaultMaxFileBytes       = 64 << 30
 )
 
-// rememberedCounts bounds how many unfinished paged lists find their count without counting.
+// rememberedCounts bounds the number of unfinished paged lists whose counts are cached.
 const rememberedCounts = 1024
 
-// Options tunes an engine. The zero value is right for production.
+// Options configures an engine. The zero value is suitable for production.
 type Options struct {
-	// CompactionInterval is how often history is compacted and the least that is
-	// kept of it: what is older than the last but one compaction goes. 0 means
-	// DefaultCompactionInterval; a negative one leaves compaction to the caller.
+	// CompactionInterval is the interval of compactions and the minimum history that is kept: revisions older than the
+	// last but one compaction are dropped. 0 means DefaultCompactionInterval; a negative one leaves compaction to the
+	// caller.
 	CompactionInterval time.Duration
 
-	// ProgressInterval is how often a watch that asked for it is told how far it
-	// has come. 0 means DefaultProgressInterval.
+	// ProgressInterval is the interval of progress notifications for a watch that requested them. 0 means
+	// DefaultProgressInterval.
 	ProgressInterval time.Duration
 
-	// LockTimeout is how long Open waits for another process to let go of the
-	// file. 0 means DefaultLockTimeout.
+	// LockTimeout is how long Open waits for another process to release the file. 0 means DefaultLockTimeout.
 	LockTimeout time.Duration
 
-	// MaxRequestBytes bounds keys and values of one transaction together; a larger
-	// one is refused with rpctypes.ErrRequestTooLarge, as etcd does. 0 means
-	// DefaultMaxRequestBytes.
+	// MaxRequestBytes bounds the total size of keys and values of one transaction; a larger one is refused with
+	// rpctypes.ErrRequestTooLarge, as in etcd. 0 means DefaultMaxRequestBytes.
 	MaxRequestBytes int
 
-	// MaxFileBytes is how large the file may become; writes that need more fail with
-	// ErrDiskFull. As much address space is reserved, but neither memory nor disk.
-	// 0 means DefaultMaxFileBytes.
+	// MaxFileBytes is the maximum size of the file; writes that need more fail with ErrDiskFull. That much address space
+	// is reserved, but neither memory nor disk. 0 means DefaultMaxFileBytes.
 	MaxFileBytes int
 
-	// Clock drives leases, compaction and progress. nil is the real one.
+	// Clock drives leases, compaction and progress. nil means the real clock.
 	Clock clock.WithTicker
 
-	// noSync leaves commits unsynced, for tests that never lose power.
+	// noSync does not sync commits, for tests without power loss.
 	noSync bool
 }
 
@@ -99,7 +96,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Engine is one open store file. Its methods may be called concurrently.
+// Engine is an open store file. It is safe for concurrent use.
 type Engine struct {
 	db       *bbolt.DB
 	options  Options
@@ -108,17 +105,17 @@ type Engine struct {
 
 	// queue feeds the committer, the only goroutine that writes to db.
 	queue chan *request
-	// stop is closed by Close; stopped once the committer has answered all it took.
+	// stop is closed by Close; stopped once the committer has completed all requests that it took.
 	stop, stopped chan struct{}
 	closing       sync.Once
 	closeErr      error
 	background    sync.WaitGroup
 
-	// failure is set when a commit failed that readers can see, so that it is unknown
-	// whether it is on disk. Every later write fails with it until the file is opened again.
+	// failure is set if a commit failed that readers can see, so that it is unknown whether it is durable. Every later
+	// write fails with it until the file is opened again.
 	failure atomic.Pointer[error]
 
-	// space remembers that there was no space for a write.
+	// space records whether a write failed for lack of space.
 	space spaceWatch
 
 	feed     *feed
@@ -127,14 +124,13 @@ type Engine struct {
 	watches  *watchSet
 	metrics  observers
 
-	// remaining remembers, for the next page of a paged list, how many keys are left.
+	// remaining caches, for the next page of a paged list, the number of remaining keys.
 	remaining *lru.Cache
 }
 
-// Open opens or creates the store file at path, and the folder it is in. It
-// fails with [ErrLocked] while another process has the file open, and refuses a
-// file of a format that it does not know. ctx gives the logger, and ends the check of
-// the file's pages; the engine runs until Close.
+// Open opens or creates the store file at path, and its folder. It returns [ErrLocked] if another process has the file
+// open, and an error for a file of an unknown format. ctx has the logger, and cancels the check of the file's pages; the
+// engine runs until Close.
 func Open(ctx context.Context, path string, options Options) (*Engine, error) {
 	e := &Engine{
 		options:   options.withDefaults(),
@@ -158,7 +154,7 @@ func Open(ctx context.Context, path string, options Options) (*Engine, error) {
 	return e, nil
 }
 
-// load opens the file and reads the state that the engine keeps in memory.
+// load opens the file and reads the engine's state in memory.
 func (e *Engine) load(ctx context.Context, path string) (err error) {
 	if e.db, err = openDatabase(ctx, path, e.options); err != nil {
 		return err
@@ -191,8 +187,8 @@ func (e *Engine) run(loop func()) {
 	e.background.Go(loop)
 }
 
-// Close stops the engine and closes the file. Watches end, requests that come
-// later answer [ErrClosed]. It may be called more than once.
+// Close stops the engine and closes the file. Watches end, later requests fail with [ErrClosed]. It may be called more
+// than once.
 func (e *Engine) Close() error {
 	e.closing.Do(func() {
 		close(e.stop)
@@ -202,21 +198,21 @@ func (e *Engine) Close() error {
 	return e.closeErr
 }
 
-// Path is the store's file.
+// Path returns the path of the store's file.
 func (e *Engine) Path() string { return e.db.Path() }
 
-// Identity is a number that was chosen when the file was created and tells it from
-// every other. Responses carry it as etcd's do the number of the cluster.
+// Identity returns a number that was chosen when the file was created and identifies it uniquely. Responses have it in
+// the place of etcd's cluster ID.
 func (e *Engine) Identity() uint64 { return e.identity }
 
-// Revision is the last committed revision.
+// Revision returns the last committed revision.
 func (e *Engine) Revision() int64 {
 	head, _ := e.feed.revisions()
 	return head
 }
 
-// CompactRevision is the oldest revision that can be read, 0 if none was compacted.
-// It makes the engine an etcd3.Compactor.
+// CompactRevision returns the oldest revision that can be read, 0 if none was compacted. It makes the engine an
+// etcd3.Compactor.
 func (e *Engine) CompactRevision() int64 {
 	_, compacted := e.feed.revisions()
 	return compacted
@@ -226,7 +222,7 @@ func (e *Engine) header(revision int64) *pb.ResponseHeader {
 	return &pb.ResponseHeader{ClusterId: e.identity, Revision: revision}
 }
 
-// size tells how large the file is and how much of that holds data, in bytes.
+// size returns the size of the file and the bytes of it that hold data.
 func (e *Engine) size() (total, used int64, err error) {
 	err = e.db.View(func(tx *bbolt.Tx) error {
 		total = tx.Size()

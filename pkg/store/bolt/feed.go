@@ -18,16 +18,15 @@ const (
 	feedBytes  = 8 << 20
 )
 
-// feed is what has been committed, as watches see it. Events in it are shared and
-// never change.
+// feed is the committed changes for watches. Its events are shared and never change.
 type feed struct {
 	mu sync.RWMutex
 
 	// head is the last published revision, compacted the oldest readable one.
 	head, compacted int64
 
-	// events are the newest changes in order of revision. It holds every change
-	// after floor, and may begin with some of floor itself.
+	// events are the newest changes in order of revision. They include every change after floor, and may begin with some
+	// of floor itself.
 	events []*mvccpb.Event
 	floor  int64
 	bytes  int
@@ -46,7 +45,7 @@ func (f *feed) revisions() (head, compacted int64) {
 	return f.head, f.compacted
 }
 
-// publish makes committed changes visible and wakes whoever waits for them.
+// publish adds committed changes and wakes waiting watches.
 func (f *feed) publish(events []*mvccpb.Event, head, compacted int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -63,8 +62,8 @@ func (f *feed) publish(events []*mvccpb.Event, head, compacted int64) {
 	f.changed = make(chan struct{})
 }
 
-// trim forgets the oldest events once there is twice as much as is to be kept.
-// The rest moves to new memory, since watches may still read the old.
+// trim drops the oldest events once there are twice as many as should be kept. The rest is moved to new memory, since
+// watches may still read the old.
 func (f *feed) trim() {
 	if len(f.events) <= 2*feedEvents && f.bytes <= 2*feedBytes {
 		return
@@ -77,12 +76,12 @@ func (f *feed) trim() {
 	f.drop(drop, feedEvents)
 }
 
-// compact forgets the events that nobody may ask for any more.
+// compact drops the events that can no longer be requested.
 func (f *feed) compact(compacted int64) {
 	f.drop(f.search(compacted+1), 0)
 }
 
-// drop forgets so many of the oldest events, and leaves room for others.
+// drop drops a number of the oldest events, and reserves room for others.
 func (f *feed) drop(count, room int) {
 	if count == 0 {
 		return
@@ -94,7 +93,7 @@ func (f *feed) drop(count, room int) {
 	f.events = append(make([]*mvccpb.Event, 0, len(f.events)-count+room), f.events[count:]...)
 }
 
-// search returns the place of the first event of a revision or after it.
+// search returns the index of the first event of a revision or after it.
 func (f *feed) search(revision int64) int {
 	return sort.Search(len(f.events), func(i int) bool { return f.events[i].Kv.ModRevision >= revision })
 }
@@ -103,10 +102,10 @@ func eventSize(event *mvccpb.Event) int {
 	return len(event.Kv.Key) + len(event.Kv.Value) + len(event.GetPrevKv().GetValue())
 }
 
-// recent is the newest changes as they are at one moment.
+// recent is the newest changes at one point in time.
 type recent struct {
-	// events are those from the asked revision on. They are all there are up to
-	// head, unless complete is false: then the log has them.
+	// events are those from the requested revision on. They are complete up to head, unless complete is false: then the
+	// log has them.
 	events   []*mvccpb.Event
 	complete bool
 	// head is the last published revision, compacted the oldest readable one.

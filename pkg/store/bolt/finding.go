@@ -8,19 +8,18 @@ import (
 	"fmt"
 )
 
-// Finding is one thing that is wrong with a store file.
+// Finding is one problem of a store file.
 type Finding struct {
-	// File is the file's path. Bucket is empty for what concerns the file as a whole,
-	// Key for what concerns a whole bucket.
+	// File is the file's path. Bucket is empty for a problem of the whole file, Key for a problem of a whole bucket.
 	File, Bucket, Key string
-	// Problem says what is there and what should be.
+	// Problem describes the actual and the expected content.
 	Problem string
 }
 
-// String is the finding in one line, with the key quoted.
+// String returns the finding in one line, with the key quoted.
 func (f Finding) String() string { return fmt.Sprintf("%s: %s", f.File, f.problem()) }
 
-// problem is the finding without the file.
+// problem returns the finding without the file.
 func (f Finding) problem() string {
 	switch {
 	case f.Bucket == "":
@@ -32,20 +31,18 @@ func (f Finding) problem() string {
 	}
 }
 
-// Verification says where the results of [Verify] go. Its functions are called from
-// one goroutine at a time.
+// Verification receives the results of [Verify]. Its functions are called from one goroutine at a time.
 type Verification struct {
-	// Found takes what is wrong, as it is found.
+	// Found is called with each problem.
 	Found func(Finding)
-	// Checking takes, again and again, what is being checked and how much of it is done.
+	// Checking is called periodically with the current step and its progress.
 	Checking func(what string, done int64)
 }
 
-// checkedBetweenReports is how many records are checked between two looks at the
-// context and two reports.
+// checkedBetweenReports is the number of records between two checks of the context and two reports.
 const checkedBetweenReports = 1024
 
-// step reports progress and tells whether to go on.
+// step reports the progress and returns an error if ctx is done.
 func (v Verification) step(ctx context.Context, what string, done int64) error {
 	if done%checkedBetweenReports != 0 {
 		return nil

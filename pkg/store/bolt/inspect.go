@@ -10,8 +10,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Inspect is [Verify] for who wants a sound file or none: it fails over the first
-// thing that is wrong, and returns what a sound file says about itself.
+// Inspect is [Verify] for callers that need a sound file: it returns an error for the first problem, and otherwise the
+// state of the file.
 func Inspect(ctx context.Context, path string) (FileState, error) {
 	var findings []Finding
 	err := Verify(ctx, path, Verification{
@@ -27,7 +27,7 @@ func Inspect(ctx context.Context, path string) (FileState, error) {
 	return describe(path)
 }
 
-// describe reads what a sound file says about itself.
+// describe reads the state of a sound file.
 func describe(path string) (state FileState, err error) {
 	err = viewFile(path, func(tx *bbolt.Tx) error {
 		state = stateOf(tx)

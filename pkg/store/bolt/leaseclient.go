@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// leaseClient is the engine's leases where etcd's client expects a connection.
+// leaseClient implements the lease service of etcd's client with the engine.
 type leaseClient struct{ engine *Engine }
 
 var _ pb.LeaseClient = leaseClient{}
@@ -41,10 +41,10 @@ func (c leaseClient) LeaseKeepAlive(ctx context.Context, _ ...grpc.CallOption) (
 	}, nil
 }
 
-// keepAliveQueue is how many renewals a client may send before it takes answers.
+// keepAliveQueue is the number of renewals that a client may send before it receives responses.
 const keepAliveQueue = 16
 
-// keepAliveStream renews leases: every request sent gives one answer.
+// keepAliveStream renews leases: every request gets one response.
 type keepAliveStream struct {
 	localStream
 	engine   *Engine
@@ -60,8 +60,7 @@ func (s *keepAliveStream) Send(r *pb.LeaseKeepAliveRequest) error {
 	}
 }
 
-// Recv renews the next lease. A lease that does not exist has no time to live, as
-// etcd says it.
+// Recv renews the next lease. A lease that does not exist has the time to live 0, as in etcd.
 func (s *keepAliveStream) Recv() (*pb.LeaseKeepAliveResponse, error) {
 	select {
 	case id := <-s.requests:

@@ -27,12 +27,11 @@ func decodeLease(record []byte) (ttl, expiry int64) {
 	return getInt64(record), getInt64(record[8:])
 }
 
-// leaseTerm is how long a lease lasts.
+// leaseTerm is the duration of a lease.
 type leaseTerm struct {
 	// ttl is in seconds.
 	ttl int64
-	// expiry is what the file says, deadline the same on the process's clock,
-	// which does not jump.
+	// expiry is the time in the file, deadline the same by the process's monotonic clock.
 	expiry   int64
 	deadline time.Time
 }
@@ -40,15 +39,15 @@ type leaseTerm struct {
 // leaseTable holds the committed leases.
 type leaseTable struct {
 	clock clock.Clock
-	// changed is signalled when the next deadline may be another one.
+	// changed is signalled if the next deadline may have changed.
 	changed chan struct{}
 
 	mu    sync.Mutex
 	terms map[int64]leaseTerm
 }
 
-// loadLeases reads the leases of a file. None lasts longer than its time to live
-// from now on, whatever the clock did while the file was closed.
+// loadLeases reads the leases of a file. Each expires within its time to live from now, even if the clock has changed
+// while the file was closed.
 func loadLeases(s snapshot, c clock.Clock) (*leaseTable, error) {
 	table := &leaseTable{clock: c, changed: make(chan struct{}, 1), terms: map[int64]leaseTerm{}}
 	now := c.Now()
@@ -64,10 +63,10 @@ func loadLeases(s snapshot, c clock.Clock) (*leaseTable, error) {
 	return table, err
 }
 
-// longestTerm keeps every expiry within the nanoseconds that 64 bits can count.
+// longestTerm keeps every expiry within the nanoseconds that 64 bits can represent.
 const longestTerm = 100 * 365 * 24 * time.Hour
 
-// seconds is a duration of n seconds, at most longestTerm.
+// seconds returns a duration of n seconds, at most longestTerm.
 func seconds(n int64) time.Duration {
 	return time.Duration(min(n, int64(longestTerm/time.Second))) * time.Second
 }
@@ -79,7 +78,7 @@ func (t *leaseTable) get(id int64) (leaseTerm, bool) {
 	return term, found
 }
 
-// ids returns the numbers of all leases in order.
+// ids returns the IDs of all leases in order.
 func (t *leaseTable) ids() []int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -46,7 +46,7 @@ func (m metaPage) freelist() uint64    { return binary.NativeEndian.Uint64(m[32:
 func (m metaPage) highWater() uint64   { return binary.NativeEndian.Uint64(m[40:]) }
 func (m metaPage) transaction() uint64 { return binary.NativeEndian.Uint64(m[48:]) }
 
-// offset is where bbolt writes the content of the page.
+// offset returns the offset in the file at which bbolt writes the content of the page.
 func (m metaPage) offset() int64 {
 	return int64(m.transaction()%2)*m.pageSize() + metaPageHeader
 }

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// metricsPrefix is that of the names of metrics, behind the server's own.
+	// metricsPrefix is the prefix of the names of metrics, after the server's own.
 	metricsPrefix = "storage_"
 	// storeLabel is the name of the file without its extension: api or work.
 	storeLabel = "store"
@@ -26,7 +26,7 @@ const (
 const (
 	failedDiskFull = "disk_full"
 	failedIO       = "io"
-	// failedRefused is that of the writes after one that may be lost, until the file is opened anew.
+	// failedRefused is the reason of writes after a commit that may be lost, until the file is opened again.
 	failedRefused = "refused"
 )
 
@@ -57,7 +57,7 @@ type observers struct {
 	diskFull, io, refused                            metrics.CounterMetric
 }
 
-// newObservers shows every reason from the start, so that a first failure is a rise.
+// newObservers creates the metrics of every reason, so that a first failure is an increase.
 func newObservers(store string) observers {
 	return observers{
 		store:             store,
@@ -70,7 +70,7 @@ func newObservers(store string) observers {
 	}
 }
 
-// storeName is what metrics call the store of a file.
+// storeName returns the label value for the store of a file.
 func storeName(path string) string {
 	return strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 }
@@ -82,7 +82,8 @@ func (o observers) committed(requests int, took time.Duration) {
 
 func (o observers) compacted(took time.Duration) { o.compactionSeconds.Observe(took.Seconds()) }
 
-// failed counts the writes of a batch of which nothing was kept. refused tells that the engine took none before it.
+// failed counts the writes of a batch of which nothing was stored. refused reports that the engine refused writes before
+// it.
 func (o observers) failed(requests int, cause error, refused bool) {
 	counter := o.io
 	switch {

@@ -28,7 +28,7 @@ func newDesc(name, help string) *metrics.Desc {
 	return slipmetrics.NewDesc(metricsPrefix+name, help, storeLabel)
 }
 
-// collector looks at engines when metrics are read.
+// collector reads the state of engines when metrics are collected.
 type collector struct {
 	metrics.BaseStableCollector
 	engines []*Engine
@@ -36,13 +36,13 @@ type collector struct {
 
 var _ metrics.StableCollector = &collector{}
 
-// NewCollector returns the metrics of open engines that are not counted but looked up, for a registry. The file of each
-// has another name. Once an engine is closed its metrics are gone.
+// NewCollector returns a collector for the gauges of open engines, whose files must have different names. A closed engine
+// has no metrics.
 func NewCollector(engines ...*Engine) metrics.StableCollector {
 	return &collector{engines: engines}
 }
 
-// DescribeWithStability names the metrics.
+// DescribeWithStability implements metrics.StableCollector.
 func (c *collector) DescribeWithStability(descs chan<- *metrics.Desc) {
 	for _, desc := range []*metrics.Desc{
 		sizeDesc, freeDesc, volumeFreeDesc, volumeSizeDesc, keysDesc, leasesDesc, revisionDesc, compactDesc, watchersDesc, watcherLagDesc,
@@ -51,7 +51,7 @@ func (c *collector) DescribeWithStability(descs chan<- *metrics.Desc) {
 	}
 }
 
-// CollectWithStability looks at the engines.
+// CollectWithStability implements metrics.StableCollector.
 func (c *collector) CollectWithStability(out chan<- metrics.Metric) {
 	for _, e := range c.engines {
 		e.measure(func(desc *metrics.Desc, value int64) {

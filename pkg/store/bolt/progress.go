@@ -5,8 +5,8 @@ package bolt
 
 import "sync"
 
-// progressHub hands requests for progress to the watches that they are meant for.
-// Like etcd's client, it groups watches by the metadata of their context.
+// progressHub sends requests for progress to the watches that they are for. Like etcd's client, it groups watches by the
+// metadata of their context.
 type progressHub struct {
 	mu      sync.Mutex
 	watches map[string]map[chan struct{}]struct{}
@@ -38,7 +38,7 @@ func (h *progressHub) leave(group string, requested chan struct{}) {
 	}
 }
 
-// request asks every watch of a group how far it has come.
+// request requests a progress report from every watch of a group.
 func (h *progressHub) request(group string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

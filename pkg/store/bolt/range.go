@@ -14,9 +14,8 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 )
 
-// Range answers etcd's range request at one point in time. It fails with
-// rpctypes.ErrCompacted or rpctypes.ErrFutureRev for a revision that the store
-// no longer or not yet has.
+// Range serves etcd's range request at one point in time. It returns rpctypes.ErrCompacted or rpctypes.ErrFutureRev for a
+// revision that the store no longer or not yet has.
 func (e *Engine) Range(ctx context.Context, r *pb.RangeRequest) (*pb.RangeResponse, error) {
 	if err := checkRange(r); err != nil {
 		return nil, err
@@ -37,7 +36,7 @@ func (e *Engine) Range(ctx context.Context, r *pb.RangeRequest) (*pb.RangeRespon
 	return response, nil
 }
 
-// usable tells whether a request is worth starting.
+// usable returns an error if a request need not be started.
 func (e *Engine) usable(ctx context.Context) error {
 	select {
 	case <-e.stop:
@@ -59,8 +58,8 @@ func checkRange(r *pb.RangeRequest) error {
 	return nil
 }
 
-// serve reads what a range request asks for. When the request filters or sorts,
-// that is all keys, and [arrange] does the rest outside the transaction.
+// serve reads the keys of a range request. If the request filters or sorts, it returns all keys, and [arrange] does the
+// rest outside the transaction.
 func (s snapshot) serve(r *pb.RangeRequest) (*pb.RangeResponse, error) {
 	q := query{
 		span:      newSpan(r.Key, r.RangeEnd),
@@ -89,8 +88,7 @@ func needsArranging(r *pb.RangeRequest) bool {
 	return sorted || r.MinModRevision != 0 || r.MaxModRevision != 0 || r.MinCreateRevision != 0 || r.MaxCreateRevision != 0
 }
 
-// arrange filters, sorts and cuts what serve left whole. The count stays that of
-// all keys, as in etcd.
+// arrange filters, sorts and limits the keys that serve returned. The count remains that of all keys, as in etcd.
 func arrange(response *pb.RangeResponse, r *pb.RangeRequest) {
 	if !needsArranging(r) {
 		return

@@ -11,29 +11,29 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 )
 
-// query asks for the keys of a span.
+// query selects the keys of a span.
 type query struct {
 	span
 	// revision is the revision to read at, 0 for the current one.
 	revision int64
-	// limit bounds the keys, bytes the memory of the answer; 0 is no bound. A
-	// byte bound never leaves an answer empty.
+	// limit bounds the number of keys, bytes the memory of the result; 0 means no bound. A byte bound never makes a
+	// result empty.
 	limit int64
 	bytes int
 	// keysOnly leaves values out, countOnly keys as well.
 	keysOnly, countOnly bool
 }
 
-// page answers a query.
+// page is the result of a query.
 type page struct {
 	kvs []*mvccpb.KeyValue
 	// count is the number of keys in the span, whatever the bounds.
 	count int64
-	// more tells that a bound cut the answer.
+	// more reports whether a bound truncated the result.
 	more bool
 }
 
-// read answers a query. The answer shares no memory with the transaction.
+// read runs a query. The result shares no memory with the transaction.
 func (s snapshot) read(q query) (page, error) {
 	if err := s.checkRevision(q.revision); err != nil {
 		return page{}, err
@@ -60,7 +60,7 @@ func (s snapshot) read(q query) (page, error) {
 	return p, nil
 }
 
-// checkRevision tells whether a revision can be read.
+// checkRevision returns an error if a revision cannot be read.
 func (s snapshot) checkRevision(revision int64) error {
 	switch {
 	case revision > s.revision:
@@ -72,7 +72,7 @@ func (s snapshot) checkRevision(revision int64) error {
 	}
 }
 
-// collect copies keys out until a bound is met.
+// collect copies keys until a bound is reached.
 func (s snapshot) collect(q query, past []pastKey) (page, error) {
 	var p page
 	size := 0
@@ -130,15 +130,14 @@ func (s snapshot) walk(sp span, past []pastKey, visit func(key, record []byte, k
 // pastKey is a key that has changed since the revision that is being read.
 type pastKey struct {
 	key []byte
-	// was is what the key held then, nil if it did not exist.
+	// was is the state of the key at the revision, nil if it did not exist.
 	was *mvccpb.KeyValue
-	// exists tells whether the key exists now.
+	// exists reports whether the key exists now.
 	exists bool
 }
 
-// past finds the keys of a span that have changed since a revision, in order.
-// The first change of a key after the revision carries what it held at the
-// revision.
+// past returns the keys of a span that have changed since a revision, in order. The log record of the first change of a
+// key after the revision has its state at the revision.
 func (s snapshot) past(sp span, revision int64) ([]pastKey, error) {
 	var past []pastKey
 	seen := map[string]struct{}{}
@@ -162,7 +161,7 @@ func (s snapshot) past(sp span, revision int64) ([]pastKey, error) {
 	return past, err
 }
 
-// lookup returns what a key holds now, nil if it does not exist.
+// lookup returns the current state of a key, nil if it does not exist.
 func (s snapshot) lookup(key []byte) *mvccpb.KeyValue {
 	record := s.keys.Get(key)
 	if record == nil {
@@ -171,10 +170,9 @@ func (s snapshot) lookup(key []byte) *mvccpb.KeyValue {
 	return readState(key, record, true)
 }
 
-// readState reads a state record. One that cannot be read must not be the end of every list
-// that it would be in: it is answered as a key of the first revision, whose value is the whole
-// record. Nothing opens or decodes that, so those who read the values know which key it is, and
-// can remove it.
+// readState decodes a state record. A record that cannot be decoded must not fail every list that includes it: it is
+// returned as a key of the first revision, whose value is the whole record. That value cannot be decrypted or decoded, so
+// that its readers can identify the key and remove it.
 func readState(key, record []byte, withValue bool) *mvccpb.KeyValue {
 	kv, err := decodeState(key, record, withValue)
 	if err != nil {

@@ -12,16 +12,15 @@ import (
 	"k8s.io/apiserver/pkg/storage/cacher"
 )
 
-// resumable is upstream's watch cache, except for watches from before it was filled.
-// The cache holds what it has seen since the process was started and answers such a
-// watch with 410 Expired, so that after a restart every client would list anew. The
-// engine's log is older than the process: the store below takes these watches, and
-// they resume, unless what they need is compacted.
+// resumable is upstream's watch cache, except for watches from before it was filled. The cache holds the changes since
+// the process was started and answers such a watch with 410 Expired, so that after a restart every client would list
+// again. The engine's log is older than the process: the store below serves these watches, and they resume, unless the
+// revisions that they need are compacted.
 type resumable struct {
 	*cacher.CacheDelegator
 	store    storage.Interface
 	revision func() int64
-	// since is a revision that the cache has been filled at or before, 0 until that is known.
+	// since is a revision at or before which the cache was filled, 0 until that is known.
 	since atomic.Int64
 }
 
@@ -31,7 +30,7 @@ func newResumable(cache *cacher.CacheDelegator, store storage.Interface, revisio
 	return &resumable{CacheDelegator: cache, store: store, revision: revision}
 }
 
-// Watch resumes from wherever the history is.
+// Watch serves a watch from the cache or, if it starts before the cache, from the store.
 func (r *resumable) Watch(ctx context.Context, key string, opts storage.ListOptions) (apiwatch.Interface, error) {
 	if opts.SendInitialEvents == nil && r.precedesCache(opts.ResourceVersion) {
 		return r.store.Watch(ctx, key, opts)
@@ -39,8 +38,8 @@ func (r *resumable) Watch(ctx context.Context, key string, opts storage.ListOpti
 	return r.CacheDelegator.Watch(ctx, key, opts)
 }
 
-// precedesCache tells whether the cache cannot know all that has happened since a
-// version. Versions that name no moment of the past are the cache's.
+// precedesCache reports whether the cache may lack changes since a version. Versions that name no point in the past are
+// served by the cache.
 func (r *resumable) precedesCache(resourceVersion string) bool {
 	from, err := r.Versioner().ParseResourceVersion(resourceVersion)
 	if err != nil || from == 0 {

@@ -58,7 +58,7 @@ func isNew(db *bbolt.DB) (created bool) {
 	return created
 }
 
-// checkSchema fails unless a file has all buckets and records that the engine relies on.
+// checkSchema returns an error unless a file has all buckets and records that the engine relies on.
 func checkSchema(ctx context.Context, db *bbolt.DB) error {
 	return db.View(func(tx *bbolt.Tx) error {
 		first := ""

@@ -14,27 +14,24 @@ import (
 )
 
 const (
-	// spaceBytes is the space beyond the size of a write that failed for want of it, at which
-	// writes are expected to succeed again: bbolt's file grows by that much, and the write copies
-	// the pages above those that it changes.
+	// spaceBytes is the space beyond the size of a failed write at which writes are expected to succeed again: bbolt's
+	// file grows by that much, and the write copies the pages above those that it changes.
 	spaceBytes = 16 << 20
 
-	// leastBytes is the space with which a success after such a failure counts. With less it was
-	// the pages that are free within the file, and the next write may fail again.
+	// leastBytes is the minimum free space at which a success after such a failure counts. With less, it used pages that
+	// are free within the file, and the next write may fail again.
 	leastBytes = 1 << 20
 )
 
-// spaceWatch remembers that there was no space for a write.
+// spaceWatch records whether a write failed for lack of space.
 type spaceWatch struct {
-	// lacking is the size of the last writes that failed for want of space, in bytes. It is 0
-	// while there is space.
+	// lacking is the size of the last writes that failed for lack of space, in bytes. It is 0 while there is space.
 	lacking atomic.Int64
-	// succeeded is set when as much was written since.
+	// succeeded is set once writes of that size have succeeded since.
 	succeeded atomic.Bool
 }
 
-// ended notes how writes of a size ended. A success of smaller ones than those that failed
-// says nothing.
+// ended records the result of writes of a size. A success of smaller writes than those that failed is ignored.
 func (s *spaceWatch) ended(size int, err error) {
 	switch lacking := s.lacking.Load(); {
 	case errors.Is(err, ErrDiskFull):
@@ -45,9 +42,8 @@ func (s *spaceWatch) ended(size int, err error) {
 	}
 }
 
-// CheckSpace fails with [ErrDiskFull] from when a write has failed for want of space, until one
-// of the same size has succeeded and the volume is no longer full, or until there is clearly
-// enough space for it.
+// CheckSpace returns [ErrDiskFull] after a write has failed for lack of space, until one of the same size has succeeded
+// and the volume is no longer full, or until there is clearly enough space for it.
 func (e *Engine) CheckSpace() error {
 	lacking := e.space.lacking.Load()
 	if lacking == 0 {
@@ -76,17 +72,17 @@ func (e *Engine) CheckSpace() error {
 	return nil
 }
 
-// freeIn is how many bytes are free in a folder, if that can be found out.
+// freeIn returns the free bytes of a folder's volume, if known.
 func freeIn(folder string) (free int64, known bool) {
 	free, _, err := volumeOf(folder)
 	return free, err == nil
 }
 
-// SpaceCheckName names the check that fails while there is no space for writes.
+// SpaceCheckName is the name of the check that fails while there is no space for writes.
 const SpaceCheckName = "store-space"
 
-// SpaceCheck fails while one of the engines has no space for writes. Reads are answered all the
-// while, so it is no reason to stop serving.
+// SpaceCheck returns a check that fails while one of the engines has no space for writes. Reads are still served, so it
+// must not be a liveness check.
 func SpaceCheck(engines ...*Engine) healthz.HealthChecker {
 	return healthz.NamedCheck(SpaceCheckName, func(*http.Request) error {
 		for _, e := range engines {

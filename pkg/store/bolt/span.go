@@ -5,13 +5,12 @@ package bolt
 
 import "bytes"
 
-// span is the keys from start on, up to but without end. A nil end has no bound.
+// span is a half-open range of keys: from start up to, but excluding, end. A nil end means no bound.
 type span struct {
 	start, end []byte
 }
 
-// newSpan reads etcd's way to name keys: no rangeEnd is the key alone, the
-// rangeEnd "\x00" is everything from key on.
+// newSpan converts etcd's range: no rangeEnd is the key alone, the rangeEnd "\x00" is everything from key on.
 func newSpan(key, rangeEnd []byte) span {
 	switch {
 	case len(rangeEnd) == 0:
@@ -27,12 +26,12 @@ func (s span) contains(key []byte) bool {
 	return bytes.Compare(key, s.start) >= 0 && s.before(key)
 }
 
-// before tells whether key lies before the span's end.
+// before reports whether key is before the span's end.
 func (s span) before(key []byte) bool {
 	return s.end == nil || bytes.Compare(key, s.end) < 0
 }
 
-// isPrefix tells whether the span is exactly the keys that begin with its start.
+// isPrefix reports whether the span is exactly the keys that begin with its start.
 func (s span) isPrefix() bool {
 	last := len(s.start) - 1
 	return last >= 0 && s.start[last] < 0xff && len(s.end) == len(s.start) &&

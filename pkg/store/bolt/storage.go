@@ -23,20 +23,17 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// restOptionsGetter gives every resource a storage on the engine instead of the
-// one that its delegate chose.
+// restOptionsGetter replaces the storage of every resource by one on the engine.
 type restOptionsGetter struct {
 	delegate generic.RESTOptionsGetter
 	backend  backend
-	// uncached are the resources that are served without a watch cache.
+	// uncached reports whether a resource is served without a watch cache.
 	uncached func(schema.GroupResource) bool
 }
 
-// NewRESTOptionsGetter wraps a getter so that its resources live in the engine:
-// upstream's etcd3 store on [NewClient], under upstream's watch cache unless
-// uncached says otherwise (nil is never). Everything else, encryption at rest
-// included, stays as the delegate says. [ApplyTo] calls it for a generic API
-// server.
+// NewRESTOptionsGetter wraps a getter so that its resources are stored in the engine: upstream's etcd3 store on
+// [NewClient], under upstream's watch cache unless uncached returns true (nil means never). All other options, including
+// encryption at rest, are the delegate's. [ApplyTo] calls it for a generic API server.
 //
 // The client lives as long as ctx.
 func NewRESTOptionsGetter(ctx context.Context, e *Engine, delegate generic.RESTOptionsGetter, uncached func(schema.GroupResource) bool) generic.RESTOptionsGetter {
@@ -64,7 +61,7 @@ func (g *restOptionsGetter) GetRESTOptions(resource schema.GroupResource, exampl
 	return opts, nil
 }
 
-// backend makes storages on one client.
+// backend creates storages with one client.
 type backend struct {
 	client    *kubernetes.Client
 	compactor etcd3.Compactor
@@ -76,8 +73,7 @@ var (
 	_ generic.StorageDecorator = backend{}.cached
 )
 
-// raw makes a storage without a watch cache, as the factory of upstream's
-// storagebackend does for etcd.
+// raw creates a storage without a watch cache, as the factory of upstream's storagebackend does for etcd.
 func (b backend) raw(config *storagebackend.ConfigForResource, resourcePrefix string, _ func(runtime.Object) (string, error),
 	newFunc, newListFunc func() runtime.Object, _ storage.AttrFunc, _ storage.IndexerFuncs, _ *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
 	transformer := config.Transformer
@@ -103,7 +99,7 @@ func (b backend) raw(config *storagebackend.ConfigForResource, resourcePrefix st
 	return store, destroy, nil
 }
 
-// cached makes a storage under a watch cache, as genericregistry.StorageWithCacher does.
+// cached creates a storage with a watch cache, as genericregistry.StorageWithCacher does.
 func (b backend) cached(config *storagebackend.ConfigForResource, resourcePrefix string, keyFunc func(runtime.Object) (string, error),
 	newFunc, newListFunc func() runtime.Object, getAttrs storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
 	raw, destroyRaw, err := b.raw(config, resourcePrefix, keyFunc, newFunc, newListFunc, getAttrs, triggers, indexers)

@@ -19,8 +19,8 @@ const (
 	chunkBytes = 4 << 20
 )
 
-// rangeStream answers a range request in chunks. Every chunk is its own short
-// read transaction; all of them read the revision that the first one found.
+// rangeStream serves a range request in chunks. Every chunk is its own short read transaction; all of them read the
+// revision of the first one.
 type rangeStream struct {
 	localStream
 	engine  *Engine
@@ -34,8 +34,7 @@ type rangeStream struct {
 	finished bool
 }
 
-// rangeStream starts a streamed range. Sorting and revision filters need all keys
-// at once and are refused, as etcd does.
+// rangeStream starts a streamed range. Sorting and revision filters need all keys at once and are refused, as in etcd.
 func (e *Engine) rangeStream(ctx context.Context, r *pb.RangeRequest) (*rangeStream, error) {
 	if err := checkRange(r); err != nil {
 		return nil, err
@@ -50,8 +49,8 @@ func (e *Engine) rangeStream(ctx context.Context, r *pb.RangeRequest) (*rangeStr
 	}, nil
 }
 
-// Recv reads the next chunk. The last one carries the header, the count and
-// whether the limit left keys out; after it comes io.EOF.
+// Recv reads the next chunk. The last one has the header, the count and whether the limit omitted keys; after it, Recv
+// returns io.EOF.
 func (s *rangeStream) Recv() (*pb.RangeStreamResponse, error) {
 	if s.finished {
 		return nil, io.EOF
@@ -85,7 +84,7 @@ func (s *rangeStream) chunkLimit() int64 {
 	return chunkKeys
 }
 
-// advance moves the stream behind a chunk and wraps it up.
+// advance moves the stream past a chunk and returns its response.
 func (s *rangeStream) advance(p page) *pb.RangeResponse {
 	if !s.started {
 		s.count, s.started = p.count, true
@@ -105,7 +104,7 @@ func (s *rangeStream) advance(p page) *pb.RangeResponse {
 	return response
 }
 
-// localStream is the part of a gRPC stream that has no meaning within a process.
+// localStream implements the part of a gRPC stream that has no meaning within a process.
 type localStream struct {
 	ctx context.Context //nolint:containedctx // A stream has a context, as grpc.ClientStream says.
 }

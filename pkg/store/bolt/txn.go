@@ -11,11 +11,9 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 )
 
-// Txn runs etcd's transaction: if all comparisons hold the success branch, else
-// the failure branch, atomically. What it changes shares one new revision, and is
-// on disk when Txn returns. Transactions within transactions are refused. Keys
-// and values of the request become the engine's: the caller must not change them
-// afterwards.
+// Txn runs etcd's transaction atomically: the success branch if all comparisons are true, else the failure branch. Its
+// changes share one new revision, and are durable when Txn returns. Nested transactions are refused. The engine takes
+// ownership of the request's keys and values: the caller must not change them afterwards.
 func (e *Engine) Txn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
 	if err := checkTxn(r); err != nil {
 		return nil, err
@@ -32,8 +30,8 @@ func (e *Engine) Txn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, er
 	return response, nil
 }
 
-// writeTxn runs a transaction in the committer. After an error the change may still
-// be on its way through it, and is not to be looked at.
+// writeTxn runs a transaction in the committer. After an error, the change may still be in its queue, and must not be
+// read.
 func (e *Engine) writeTxn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
 	change := &txn{request: r}
 	if err := e.commit(ctx, change, txnSize(r)); err != nil {
@@ -66,7 +64,7 @@ func (e *Engine) DeleteRange(ctx context.Context, r *pb.DeleteRangeRequest) (*pb
 	return deleted, nil
 }
 
-// readTxn runs a transaction that writes nothing, past the committer.
+// readTxn runs a read-only transaction, bypassing the committer.
 func (e *Engine) readTxn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
 	if err := e.usable(ctx); err != nil {
 		return nil, err
@@ -90,7 +88,7 @@ func (e *Engine) readTxn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse
 	return response, err
 }
 
-// completeTxn does what needs no transaction.
+// completeTxn completes a response outside of the transaction.
 func (e *Engine) completeTxn(response *pb.TxnResponse, r *pb.TxnRequest) {
 	response.Header.ClusterId = e.identity
 	for i, op := range branchOf(r, response.Succeeded) {
@@ -107,15 +105,15 @@ func branchOf(r *pb.TxnRequest, succeeded bool) []*pb.RequestOp {
 	return r.Failure
 }
 
-// txn is a transaction on its way through the committer.
+// txn is a transaction in the committer.
 type txn struct {
 	request  *pb.TxnRequest
 	branch   []*pb.RequestOp
 	response *pb.TxnResponse
 }
 
-// check chooses the branch and refuses it if one of its operations cannot be
-// done. Comparisons and checks see the store as it was before the transaction.
+// check selects the branch and returns an error if one of its operations cannot be done. Comparisons and checks see the
+// store before the transaction.
 func (t *txn) check(w *writer) error {
 	succeeded, err := w.holds(t.request.Compare)
 	if err != nil {
@@ -148,7 +146,7 @@ func (w *writer) checkOperation(op *pb.RequestOp) error {
 	return nil
 }
 
-// write does the operations of the branch in order; reads see the writes before them.
+// write performs the operations of the branch in order; reads see the writes before them.
 func (t *txn) write(w *writer) error {
 	for _, op := range t.branch {
 		response, err := w.operate(op)
@@ -214,7 +212,7 @@ func rangeOp(r *pb.RangeResponse) *pb.ResponseOp {
 	return &pb.ResponseOp{Response: &pb.ResponseOp_ResponseRange{ResponseRange: r}}
 }
 
-// copyOf gives a caller a key of its own, whose bytes are shared with events.
+// copyOf returns a copy of a key, whose bytes are shared with events.
 func copyOf(kv *mvccpb.KeyValue) *mvccpb.KeyValue {
 	if kv == nil {
 		return nil

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// MaxTxnOps is how many comparisons, or operations of one branch, a
-	// transaction may have: etcd's default of --max-txn-ops.
+	// MaxTxnOps is the maximum number of comparisons, or of operations of one branch, in a transaction: etcd's default of
+	// --max-txn-ops.
 	MaxTxnOps = 128
 
-	// maxKeyBytes is the longest key that bbolt takes with a lease in front of it.
+	// maxKeyBytes is the longest key that bbolt accepts with a lease in front of it.
 	maxKeyBytes = 32768 - 8
 )
 
 var errNestedTxn = status.Error(codes.Unimplemented, "transactions within transactions are not supported")
 
-// checkTxn refuses what can be refused without looking at the store, with etcd's errors.
+// checkTxn validates a transaction without reading the store, with etcd's errors.
 func checkTxn(r *pb.TxnRequest) error {
 	if max(len(r.Compare), len(r.Success), len(r.Failure)) > MaxTxnOps {
 		return rpctypes.ErrTooManyOps
@@ -81,8 +81,8 @@ func checkKey(key []byte) error {
 	}
 }
 
-// checkDistinct refuses a branch that changes a key twice. It also finds the put that
-// meets a delete without an upper bound, which etcd overlooks.
+// checkDistinct returns an error for a branch that changes a key twice. It also detects a put that overlaps a delete
+// without an upper bound, which etcd does not.
 func checkDistinct(branch []*pb.RequestOp) error {
 	var deleted []span
 	for _, op := range branch {
@@ -109,7 +109,7 @@ func checkDistinct(branch []*pb.RequestOp) error {
 	return nil
 }
 
-// txnSize is the memory of a transaction's keys and values.
+// txnSize returns the memory of a transaction's keys and values.
 func txnSize(r *pb.TxnRequest) (size int) {
 	for _, c := range r.Compare {
 		size += len(c.Key) + len(c.GetValue())
@@ -124,7 +124,7 @@ func txnSize(r *pb.TxnRequest) (size int) {
 	return size
 }
 
-// isReadOnly tells whether neither branch of a transaction writes.
+// isReadOnly reports whether neither branch of a transaction writes.
 func isReadOnly(r *pb.TxnRequest) bool {
 	for _, branch := range [][]*pb.RequestOp{r.Success, r.Failure} {
 		for _, op := range branch {

@@ -17,9 +17,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Verify checks a store file that no process has open: the pages of the file, and
-// everything in them that the engine relies on. It reports what is wrong and returns an
-// error only when it could not check. It does not change the file.
+// Verify checks a store file that no process has open: the pages of the file, and all content that the engine relies on.
+// It reports problems to v and returns an error only if it could not check. It does not change the file.
 func Verify(ctx context.Context, path string, v Verification) error {
 	if err := verifyFile(ctx, path, v); err != nil {
 		return fmt.Errorf("checking %s: %w", path, err)
@@ -78,8 +77,8 @@ func verifyClosed(ctx context.Context, path string, v Verification) (sound bool,
 	return sound, err
 }
 
-// verifyContent checks the records of a file whose pages are sound. It fails for a file of a newer
-// format, which this version cannot check.
+// verifyContent checks the records of a file whose pages are sound. It returns an error for a file of a newer format,
+// which this version cannot check.
 func verifyContent(ctx context.Context, db *bbolt.DB, path string, v Verification) error {
 	return db.View(func(tx *bbolt.Tx) error {
 		meta := tx.Bucket(bucketMeta)
@@ -111,20 +110,20 @@ func openReadOnly(path string) (*bbolt.DB, error) {
 	return db, err
 }
 
-// stillOptions are those of an engine that does nothing by itself.
+// stillOptions are the options of an engine without background work.
 func stillOptions() Options {
 	return Options{CompactionInterval: -1, Clock: stillClock{}}
 }
 
-// stillClock is a clock by which it is never time for anything.
+// stillClock is a clock that never advances.
 type stillClock struct{ clock.RealClock }
 
 var _ clock.WithTicker = stillClock{}
 
-// Now is before every expiry.
+// Now returns a time before every expiry.
 func (stillClock) Now() time.Time { return time.Unix(0, 0) }
 
-// Since is no time.
+// Since returns 0.
 func (stillClock) Since(time.Time) time.Duration { return 0 }
 
 // NewTimer returns a timer that never fires.

@@ -21,15 +21,14 @@ type verifier struct {
 	meta *bbolt.Bucket
 	seed maphash.Seed
 
-	// newest is the last change of each key that the log has, less those that were
-	// compared with the key's state.
+	// newest is the last change of each key in the log, except for those already compared with the key's state.
 	newest map[string]keyState
-	// directories counts the keys as they are, leased notes the lease of those that have one.
+	// directories counts the existing keys, leased has the lease of those with one.
 	directories map[string]int64
 	leased      map[string]int64
 }
 
-// keyState is what a key holds after a change.
+// keyState is the state of a key after a change.
 type keyState struct {
 	deleted                           bool
 	revision, create, versions, lease int64
@@ -66,7 +65,7 @@ func (v *verifier) found(bucket []byte, key, format string, arguments ...any) {
 	v.to.Found(Finding{File: v.file, Bucket: string(bucket), Key: key, Problem: fmt.Sprintf(format, arguments...)})
 }
 
-// forEach visits the records of a bucket and reports how far it is.
+// forEach visits the records of a bucket and reports the progress.
 func (v *verifier) forEach(name []byte, bucket *bbolt.Bucket, visit func(key, record []byte)) error {
 	done := int64(0)
 	return bucket.ForEach(func(key, record []byte) error {
@@ -144,8 +143,8 @@ func (v *verifier) verifyKeys() error {
 	return err
 }
 
-// verifyLife checks the numbers of a key: every version was a change, and every
-// change has a revision of its own.
+// verifyLife checks the revisions and the version of a key: every version was a change, and every change has its own
+// revision.
 func (v *verifier) verifyLife(bucket []byte, name string, kv *mvccpb.KeyValue) {
 	create, modified, version := kv.CreateRevision, kv.ModRevision, kv.Version
 	switch {
@@ -156,7 +155,7 @@ func (v *verifier) verifyLife(bucket []byte, name string, kv *mvccpb.KeyValue) {
 	}
 }
 
-// compareWithLog checks that a key holds what its last change left there.
+// compareWithLog checks that the state of a key is that of its last change in the log.
 func (v *verifier) compareWithLog(kv *mvccpb.KeyValue) {
 	key := string(kv.Key)
 	state, logged := v.newest[key]
@@ -172,7 +171,7 @@ func (v *verifier) compareWithLog(kv *mvccpb.KeyValue) {
 	}
 }
 
-// stateOf is a key's state in a form that is small and can be compared.
+// stateOf returns a key's state in a small, comparable form.
 func (v *verifier) stateOf(kv *mvccpb.KeyValue) keyState {
 	return keyState{
 		revision: kv.ModRevision, create: kv.CreateRevision, versions: kv.Version, lease: kv.Lease,
@@ -180,7 +179,7 @@ func (v *verifier) stateOf(kv *mvccpb.KeyValue) keyState {
 	}
 }
 
-// difference names what is not as in the log.
+// difference names the fields that differ from the log.
 func (s keyState) difference(logged keyState) string {
 	switch {
 	case s.revision != logged.revision:
@@ -196,7 +195,7 @@ func (s keyState) difference(logged keyState) string {
 	}
 }
 
-// directoriesOf are the directories that a key is counted in.
+// directoriesOf returns the directories in which a key is counted.
 func directoriesOf(key []byte) (directories [][]byte) {
 	for i, c := range key {
 		if c != '/' {
@@ -241,7 +240,7 @@ func (v *verifier) verifyLeases() error {
 	})
 }
 
-// verifyLeaseKeys checks that leases and keys agree on who belongs to whom.
+// verifyLeaseKeys checks that the references between leases and keys are consistent.
 func (v *verifier) verifyLeaseKeys() error {
 	err := v.forEach(bucketLeaseKeys, v.leaseKeys, func(name, _ []byte) {
 		if len(name) <= 8 {

@@ -10,18 +10,17 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 )
 
-// logWalk is how far the check of the log has come.
+// logWalk is the progress of checking the log.
 type logWalk struct {
 	*verifier
-	// revision and sub are those of the last record, oldest the revision of the first.
+	// revision and sub are those of the last record, oldest is the revision of the first.
 	revision, oldest int64
 	sub              uint32
 	records          int64
 }
 
-// verifyLog checks that the log has every revision since the compacted one, that each
-// record can be read, and that what a record says was there before is what the record
-// before left there.
+// verifyLog checks that the log has every revision since the compacted one, that each record can be decoded, and that the
+// previous state in a record is the one that the record before left.
 func (v *verifier) verifyLog() error {
 	w := &logWalk{verifier: v}
 	err := v.log.ForEach(func(id, value []byte) error {
@@ -41,7 +40,7 @@ func (v *verifier) verifyLog() error {
 	return err
 }
 
-// expected is the lowest revision that must still come.
+// expected returns the lowest revision that must still follow.
 func (w *logWalk) expected() int64 {
 	return max(w.revision, w.compacted, firstRevision) + 1
 }
@@ -65,7 +64,7 @@ func (w *logWalk) verifyRecord(segment int64, key, record []byte) {
 	w.verifyChange(name, event)
 }
 
-// verifyOrder checks that no revision and no change within one is left out.
+// verifyOrder checks that no revision and no change within one is missing.
 func (w *logWalk) verifyOrder(name string, revision int64, sub uint32) {
 	if expected := w.expected(); revision > w.revision && revision > expected {
 		w.found(bucketLog, revisionRange(expected, revision-1), "missing, the next one is %d", revision)
@@ -100,9 +99,8 @@ func (w *logWalk) verifyChange(name string, event *mvccpb.Event) {
 	w.newest[key] = w.stateOf(event.Kv)
 }
 
-// verifyPrevious checks what a record says the key held before. existed and known are
-// what the log says: whether the key was there, and whether the log reaches back to
-// a change of it.
+// verifyPrevious checks the previous state of the key in a record. existed reports whether the key existed according to
+// the log, and known whether the log has a change of it.
 func (w *logWalk) verifyPrevious(name string, event *mvccpb.Event, before keyState, existed, known bool) {
 	previous := event.PrevKv
 	switch {
@@ -121,7 +119,7 @@ func (w *logWalk) verifyPrevious(name string, event *mvccpb.Event, before keySta
 	}
 }
 
-// verifyContinued checks that a put goes on from what was there before.
+// verifyContinued checks that a put continues from the previous state.
 func (w *logWalk) verifyContinued(name string, event *mvccpb.Event) {
 	create, version := event.Kv.ModRevision, int64(1)
 	if event.PrevKv != nil {
@@ -133,7 +131,7 @@ func (w *logWalk) verifyContinued(name string, event *mvccpb.Event) {
 	}
 }
 
-// revisionRange names revisions, from the first to the last.
+// revisionRange returns a description of the revisions from first to last.
 func revisionRange(first, last int64) string {
 	if first == last {
 		return fmt.Sprint(first)

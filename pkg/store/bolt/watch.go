@@ -19,27 +19,26 @@ const (
 	catchUpBytes  = 4 << 20
 )
 
-// watch is the cursor of one watcher. It sends every change of its span from its
-// first revision on, in order and without gaps; the reader's pace is its pace.
+// watch is the cursor of one watcher. It sends every change of its span from its first revision on, in order and without
+// gaps, at the reader's pace.
 type watch struct {
 	engine *Engine
 	op     clientv3.Op
 	span   span
 	out    chan<- clientv3.WatchResponse
 
-	// next is the first revision that was not looked at yet: every change of the
-	// span before it has been sent.
+	// next is the first revision that was not processed yet: every change of the span before it has been sent.
 	next int64
-	// position tells the rest of the engine about next.
+	// position publishes next to the rest of the engine.
 	position watchPosition
 
-	// requested holds a request for progress, leave ends such requests.
+	// requested holds a request for progress; leave ends such requests.
 	requested <-chan struct{}
 	leave     func()
 	// wanted is the revision to report once everything up to it was sent, 0 if none.
 	wanted int64
-	// told is the last revision that the reader knows the watch to have come to.
-	told int64
+	// reported is the last revision that was reported to the reader.
+	reported int64
 }
 
 // newWatch returns a watch that, once served, sends every change that is committed
@@ -92,7 +91,7 @@ func (w *watch) run(ctx context.Context) {
 	}
 }
 
-// progressTicks ticks when an unasked report is due, never if the watcher wants none.
+// progressTicks returns a channel that ticks when a periodic report is due, never if the watcher does not want any.
 func (w *watch) progressTicks() (<-chan time.Time, func()) {
 	if !w.op.IsProgressNotify() {
 		return nil, func() {}
@@ -101,16 +100,16 @@ func (w *watch) progressTicks() (<-chan time.Time, func()) {
 	return ticker.C(), ticker.Stop
 }
 
-// due has a report sent of itself, unless the reader knows what it would say: every report goes through all that lies
-// between the store and those who watch, and where nothing is written that would be most of what there is to do.
+// due schedules a periodic report, unless the reader already has that revision: every report passes through all layers
+// between the store and the clients, and on an idle store this would be most of the work.
 func (w *watch) due() {
-	if revision := w.engine.Revision(); revision > w.told {
+	if revision := w.engine.Revision(); revision > w.reported {
 		w.wanted = revision
 	}
 }
 
-// advance sends what there is. It returns a channel that is closed once there is
-// more, and false when the watch is over.
+// advance sends the available changes. It returns a channel that is closed once there are more, and false when the watch
+// is over.
 func (w *watch) advance(ctx context.Context) (<-chan struct{}, bool) {
 	for {
 		r := w.engine.feed.from(w.next)
@@ -135,13 +134,13 @@ func (w *watch) advance(ctx context.Context) (<-chan struct{}, bool) {
 	}
 }
 
-// deliver sends the changes of the span and moves on to what follows reached.
+// deliver sends the changes of the span and advances the watch past reached.
 func (w *watch) deliver(ctx context.Context, events []*mvccpb.Event, reached int64) bool {
 	if selected := w.selectEvents(events); len(selected) > 0 {
 		if !w.send(ctx, clientv3.WatchResponse{Header: w.engine.header(reached), Events: selected}) {
 			return false
 		}
-		w.told = reached
+		w.reported = reached
 	}
 	w.next = reached + 1
 	w.position.revision.Store(reached)
@@ -163,15 +162,15 @@ func (w *watch) selectEvents(events []*mvccpb.Event) (selected []*clientv3.Event
 	return selected
 }
 
-// report tells how far the watch has come if that was asked for and the watch has
-// come as far as the store had when it was asked.
+// report sends the progress of the watch if it was requested and the watch has reached the revision that the store had at
+// the request.
 func (w *watch) report(ctx context.Context) bool {
 	if w.wanted == 0 || w.next <= w.wanted {
 		return true
 	}
 	// A watch from a future revision has seen nothing that lies before it.
 	reached := min(w.next-1, w.engine.Revision())
-	w.wanted, w.told = 0, reached
+	w.wanted, w.reported = 0, reached
 	return w.send(ctx, clientv3.WatchResponse{Header: w.engine.header(reached)})
 }
 
@@ -200,9 +199,8 @@ func (w *watch) send(ctx context.Context, response clientv3.WatchResponse) bool 
 	}
 }
 
-// history reads the changes of a span from a revision on out of the log, and the
-// revision up to which these are all. It ends at a bound, but never within a
-// revision.
+// history reads the changes of a span from a revision on from the log, and returns the revision up to which they are
+// complete. It stops at a bound, but never within a revision.
 func (e *Engine) history(from int64, sp span) (events []*mvccpb.Event, reached int64, err error) {
 	err = e.view(func(s snapshot) error {
 		if from <= s.compacted {

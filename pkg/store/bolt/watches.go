@@ -8,13 +8,13 @@ import (
 	"sync/atomic"
 )
 
-// watchSet is the watches that are being served.
+// watchSet is the set of active watches.
 type watchSet struct {
 	mu     sync.Mutex
 	served map[*watchPosition]struct{}
 }
 
-// watchPosition is how far a watch has come: the last revision that it has looked at.
+// watchPosition is the progress of a watch: the last revision that it has processed.
 type watchPosition struct{ revision atomic.Int64 }
 
 func newWatchSet() *watchSet {
@@ -33,7 +33,7 @@ func (s *watchSet) join(position *watchPosition) (leave func()) {
 	}
 }
 
-// slowest returns how many watches there are, and the least that one of them has come to; head if none is behind it.
+// slowest returns the number of watches, and the lowest position of them; head if none is behind it.
 func (s *watchSet) slowest(head int64) (watches int, revision int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

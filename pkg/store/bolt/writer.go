@@ -44,8 +44,8 @@ func newWriter(e *Engine, tx *bbolt.Tx) *writer {
 	}
 }
 
-// apply runs a batch in order. An error means that the transaction is damaged;
-// what is wrong with a single request is in that request.
+// apply runs a batch in order. An error means that the transaction is damaged; an error of a single request is stored in
+// that request.
 func (w *writer) apply(batch []*request) error {
 	for _, r := range batch {
 		if r.err = r.check(w); r.err != nil {
@@ -62,7 +62,7 @@ func (w *writer) apply(batch []*request) error {
 	return w.putRevisions()
 }
 
-// putRevisions writes the revisions that a batch has led to.
+// putRevisions writes the revisions after a batch.
 func (w *writer) putRevisions() error {
 	return errors.Join(
 		w.meta.Put(metaCompacted, putInt64(w.compacted)),
@@ -79,7 +79,7 @@ func (w *writer) endMutation() {
 	w.pending = 0
 }
 
-// current is the revision as the running mutation sees it.
+// current returns the revision as the running mutation sees it.
 func (w *writer) current() int64 {
 	if w.pending > 0 {
 		return w.revision + 1
@@ -87,14 +87,14 @@ func (w *writer) current() int64 {
 	return w.revision
 }
 
-// now is the store as the running mutation sees it.
+// now returns the store as the running mutation sees it.
 func (w *writer) now() snapshot {
 	s := w.snapshot
 	s.revision = w.current()
 	return s
 }
 
-// put sets a key. previous is what it holds now, nil if it does not exist.
+// put sets a key. previous is its current state, nil if it does not exist.
 func (w *writer) put(key, value []byte, lease int64, previous *mvccpb.KeyValue) error {
 	w.changed = true
 	kv := &mvccpb.KeyValue{
@@ -118,7 +118,7 @@ func (w *writer) put(key, value []byte, lease int64, previous *mvccpb.KeyValue) 
 	return w.record(&mvccpb.Event{Type: mvccpb.Event_PUT, Kv: kv, PrevKv: previous})
 }
 
-// remove deletes a key that holds previous.
+// remove deletes a key whose current state is previous.
 func (w *writer) remove(previous *mvccpb.KeyValue) error {
 	key := previous.Key
 	w.changed = true

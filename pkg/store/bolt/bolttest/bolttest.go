@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bolttest gives tests of other packages an empty store.
+// Package bolttest provides empty stores for tests of other packages.
 package bolttest
 
 import (
@@ -14,13 +14,13 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// NewKV is a store in a file of its own, which is closed when the test has been cleaned up.
+// NewKV returns a store in its own file, which is closed at the cleanup of the test.
 func NewKV(t testing.TB) clientv3.KV {
 	t.Helper()
 	return NewClient(t).KV
 }
 
-// NewClient is NewKV with everything that a client offers.
+// NewClient returns a full client of a store as in NewKV.
 func NewClient(t testing.TB) *clientv3.Client {
 	t.Helper()
 	engine, err := bolt.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), bolt.Options{})
