@@ -14,8 +14,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// describe gives the properties of schema the comments in values.yaml as their descriptions. It fails when one of the two
-// has a value that the other does not have.
+// describe sets the descriptions of the schema's properties to the comments in values.yaml. It returns an error if either
+// has a value that the other lacks.
 func describe(chart string, schema object) error {
 	content, err := os.ReadFile(filepath.Join(chart, "values.yaml"))
 	if err != nil {
@@ -29,7 +29,7 @@ func describe(chart string, schema object) error {
 	return describeProperties("", values.Content[0], schema, definitions)
 }
 
-// describeProperties does so for the keys of one map of values.yaml. One that is empty there says nothing of its keys.
+// describeProperties does this for the keys of one map of values.yaml. An empty map has no comments for its keys.
 func describeProperties(prefix string, values *yaml.Node, schema, definitions object) error {
 	properties, ok := schema["properties"].(object)
 	if !ok || len(values.Content) == 0 {
@@ -51,7 +51,8 @@ func describeProperties(prefix string, values *yaml.Node, schema, definitions ob
 	return checkDocumented(prefix, properties, documented)
 }
 
-// described is the schema of a property with a description. It takes the place of a reference, beside which nothing counts.
+// described returns the schema of a property with a description. A reference is inlined, since other keywords next to it
+// are ignored.
 func described(property, definitions object, comment string) object {
 	if comment == "" {
 		return property
@@ -68,7 +69,7 @@ func described(property, definitions object, comment string) object {
 	return property
 }
 
-// checkDocumented wants every property in values.yaml, unless schema.yaml itself says what it is for.
+// checkDocumented returns an error for a property that is not in values.yaml, unless schema.yaml describes it.
 func checkDocumented(prefix string, properties object, documented map[string]bool) error {
 	for name, property := range properties {
 		if _, ok := property.(object)["description"]; !ok && !documented[name] {

@@ -17,8 +17,8 @@ import (
 	"github.com/configbutler/slipstream/cmd/slipstream/app"
 )
 
-// flagsSchema is the schema of the value flags: all flags of the server. Those that the chart sets from other values are
-// taken, too, so that the chart can say which these are when it refuses them.
+// flagsSchema returns the schema of the value flags: all flags of the server. It includes those that the chart sets from
+// other values, so that the chart itself can reject them with a better error.
 func flagsSchema(chart string) (object, error) {
 	elsewhere, err := flagsOfValues(chart)
 	if err != nil {
@@ -38,7 +38,7 @@ func flagsSchema(chart string) (object, error) {
 	return object{"properties": properties}, nil
 }
 
-// flagsOfValues are the flags that the chart sets from values other than flags, with the names of these.
+// flagsOfValues returns the flags that the chart sets from values other than flags, with the names of these values.
 func flagsOfValues(chart string) (map[string]string, error) {
 	templates, err := template.ParseFiles(filepath.Join(chart, "templates", "_flags.tpl"))
 	if err != nil {
@@ -52,10 +52,10 @@ func flagsOfValues(chart string) (map[string]string, error) {
 	return flags, yaml.UnmarshalStrict([]byte(text.String()), &flags)
 }
 
-// duration is what time.ParseDuration takes.
+// duration matches the durations that time.ParseDuration accepts.
 const duration = `^(0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`
 
-// flagSchema is the schema of the value of a flag.
+// flagSchema returns the schema of the value of a flag.
 func flagSchema(flag *pflag.Flag) object {
 	schema := typeSchema(flag.Value.Type())
 	schema["description"] = strings.TrimSpace(flag.Usage)
@@ -65,7 +65,7 @@ func flagSchema(flag *pflag.Flag) object {
 	return schema
 }
 
-// typeSchema is the schema for a type of flags, by the name that it has in their usage.
+// typeSchema returns the schema for a type of flags, by its name in the usage.
 func typeSchema(name string) object {
 	switch name {
 	case "bool":
@@ -86,7 +86,7 @@ func typeSchema(name string) object {
 	return object{"type": "string"}
 }
 
-// knownDefault is the default of a flag that is a number or a switch, or a text of some length.
+// knownDefault returns the default of a numeric or boolean flag, or of a string or duration flag if it is not empty.
 func knownDefault(flag *pflag.Flag) any {
 	switch flag.Value.Type() {
 	case "bool", "int", "int64", "Level", "float32", "float64":

@@ -1,8 +1,8 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command chartschema prints the schema of the chart's values. What they look like is in schema.yaml, what they mean in the
-// comments of the chart's values.yaml, and what the server's flags are is asked of the server.
+// Command chartschema prints the JSON schema of the chart's values. Its structure is in schema.yaml, the descriptions are
+// the comments of the chart's values.yaml, and the flags are those of the server.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 //go:embed schema.yaml
 var shape []byte
 
-// object is one of JSON.
+// object is a JSON object.
 type object = map[string]any
 
 func main() {
@@ -53,7 +53,7 @@ func printSchema(chart string) error {
 	return encoder.Encode(schema)
 }
 
-// closeObjects has objects with properties have no others.
+// closeObjects disallows additional properties in objects with properties.
 func closeObjects(schema any) {
 	switch schema := schema.(type) {
 	case object:

@@ -20,7 +20,7 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/progress"
 )
 
-// signals are those that stop-server sends, by name.
+// signals are the signals that stop-server can send, by name.
 var signals = map[string]syscall.Signal{
 	"TERM": syscall.SIGTERM,
 	"INT":  syscall.SIGINT,
@@ -203,7 +203,7 @@ func newControlPlaneCommand() *cobra.Command {
 	}
 }
 
-// load returns the cluster in a folder, telling what it does on the command's errors.
+// load returns the cluster in a folder. It logs to the command's standard error.
 func load(command *cobra.Command, dir string) (*devcluster.Cluster, error) {
 	cluster, err := devcluster.Load(dir)
 	if err != nil {

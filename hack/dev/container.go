@@ -9,7 +9,7 @@ import (
 	"github.com/configbutler/slipstream/test/container"
 )
 
-// newContainerCommand becomes the program of a container; container.Command runs it.
+// newContainerCommand returns the command that runs the program of a container, see container.Command.
 func newContainerCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    container.CommandName + " SPEC",

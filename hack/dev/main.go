@@ -1,8 +1,8 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command dev starts, changes and ends development clusters, and is the Git server, the
-// receiver and the balancer that run in them.
+// Command dev starts, changes and stops development clusters, and is the Git server, the receiver and the load balancer
+// that run in them.
 package main
 
 import (
@@ -25,7 +25,7 @@ func main() {
 	}
 }
 
-// newCommand returns the command with everything below it.
+// newCommand returns the root command with its subcommands.
 func newCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:           "dev",

@@ -20,7 +20,7 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/receiver"
 )
 
-// headerLimit is how long a client may take to send a request's header.
+// headerLimit is the timeout for reading a request's header.
 const headerLimit = 10 * time.Second
 
 // gitServerOptions are the flags of the Git server.

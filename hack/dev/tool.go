@@ -14,7 +14,7 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/progress"
 )
 
-// tools are the commands that tests and checks use, by the name that a shell asks for.
+// tools are the commands that tests and checks use, by their names in scripts.
 var tools = map[string]programs.Tool{"helm": programs.Helm, "helm3": programs.Helm3, "sops": programs.Sops}
 
 func newToolCommand() *cobra.Command {

@@ -16,12 +16,12 @@ import (
 
 const (
 	bomMediaType = "application/vnd.cyclonedx+json"
-	// emptyMediaType is that of a configuration which says nothing, as an artifact has it.
+	// emptyMediaType is the media type of the empty configuration of an artifact.
 	emptyMediaType = "application/vnd.oci.empty.v1+json"
 	emptyConfig    = "{}"
 )
 
-// artifact is a manifest that refers to an image, and has one file.
+// artifact is a manifest that refers to an image and has one file.
 type artifact struct {
 	manifest []byte
 	file     v1.Layer
@@ -29,7 +29,7 @@ type artifact struct {
 
 var _ partial.CompressedImageCore = artifact{}
 
-// attach makes an artifact with a file that tells of the image.
+// attach creates an artifact with a file about the image.
 func attach(image v1.Image, file []byte, mediaType types.MediaType) (v1.Image, error) {
 	subject, err := partial.Descriptor(image)
 	if err != nil {
@@ -56,13 +56,13 @@ func attach(image v1.Image, file []byte, mediaType types.MediaType) (v1.Image, e
 	return partial.CompressedToImage(artifact{manifest: manifest, file: layer})
 }
 
-// RawConfigFile says nothing.
+// RawConfigFile returns the empty configuration.
 func (a artifact) RawConfigFile() ([]byte, error) { return []byte(emptyConfig), nil }
 
-// MediaType is that of all manifests.
+// MediaType returns the media type of manifests.
 func (a artifact) MediaType() (types.MediaType, error) { return types.OCIManifestSchema1, nil }
 
-// RawManifest refers to the image.
+// RawManifest returns the manifest, which refers to the image.
 func (a artifact) RawManifest() ([]byte, error) { return a.manifest, nil }
 
 // LayerByDigest returns the file, or the configuration.

@@ -9,11 +9,11 @@ import (
 	"net/http"
 )
 
-// encrypted sends nothing in plain HTTP but to this machine. The client of registries would, where a name or an address looks
-// like that of a private network and TLS gets no answer, and credentials go along.
+// encrypted rejects plain HTTP requests except to this machine. The registry client would fall back to plain HTTP, with
+// credentials, if a name or an address looks like that of a private network and TLS fails.
 type encrypted struct{ http.RoundTripper }
 
-// RoundTrip refuses what could be read on the way.
+// RoundTrip returns an error for a request that could be read in transit.
 func (e encrypted) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.URL.Scheme == "https" || isThisMachine(request.URL.Hostname()) {
 		return e.RoundTripper.RoundTrip(request)

@@ -22,15 +22,16 @@ import (
 )
 
 const (
-	// programPath and rootsPath are all the files in an image. Go looks for the authorities there.
+	// programPath and rootsPath are the only files in an image. Go reads certificate authorities from the latter.
 	programPath = "slipstream"
 	rootsPath   = "etc/ssl/certs/ca-certificates.crt"
-	// user is neither root nor anybody else on a node.
+	// user is the uid and gid of the program: neither root nor a user of a node.
 	user       = "65532:65532"
 	repository = "ghcr.io/configbutler/slipstream"
 )
 
-// newImage puts the program and the authorities into an image. They have a layer each, since the latter rarely change.
+// newImage creates an image with the program and the certificate authorities. Each has its own layer, since the
+// authorities rarely change.
 func newImage(p program) (v1.Image, error) {
 	certificates, err := roots()
 	if err != nil {
@@ -58,7 +59,7 @@ func newImage(p program) (v1.Image, error) {
 	return configure(image, p)
 }
 
-// configure says how the image is run, and what it is.
+// configure sets the configuration of the image and its labels.
 func configure(image v1.Image, p program) (v1.Image, error) {
 	base, err := image.ConfigFile()
 	if err != nil {
@@ -74,7 +75,7 @@ func configure(image v1.Image, p program) (v1.Image, error) {
 	return image, nil
 }
 
-// labels are those that registries and scanners know.
+// labels returns the labels that registries and scanners use.
 func labels(p program) map[string]string {
 	const source = "https://github.com/configbutler/slipstream"
 	return map[string]string{
@@ -89,7 +90,7 @@ func labels(p program) map[string]string {
 	}
 }
 
-// newLayer holds one file and the folders that lead to it, all of root's and of one time.
+// newLayer creates a layer with one file and its parent folders, owned by root and with a single timestamp.
 func newLayer(name string, mode int64, content []byte, at time.Time) (v1.Layer, error) {
 	var archive bytes.Buffer
 	writer := tar.NewWriter(&archive)
@@ -118,14 +119,14 @@ func newLayer(name string, mode int64, content []byte, at time.Time) (v1.Layer, 
 	return layer, nil
 }
 
-// plain is an image that an index names as what it is, an image: as an artifact, of the type that its configuration has, tools of
-// some years ago do not know it, and give a copy of the index another digest.
+// plain is an image that an index lists as an image. If it were listed as an artifact, with the type of its
+// configuration, older tools would not recognise it and would give a copy of the index another digest.
 type plain struct{ v1.Image }
 
-// ArtifactType is none.
+// ArtifactType returns none.
 func (plain) ArtifactType() (string, error) { return "", nil }
 
-// newIndex joins the images of the architectures. It is labelled as they are.
+// newIndex creates the index of the images of all architectures, with the same labels.
 func newIndex(images []v1.Image, programs []program) v1.ImageIndex {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for i, image := range images {
@@ -136,5 +137,5 @@ func newIndex(images []v1.Image, programs []program) v1.ImageIndex {
 	return mutate.Annotations(index, annotations).(v1.ImageIndex)
 }
 
-// tag is a version as a tag, which has no plus.
+// tag returns a version as a tag, which must not have a plus sign.
 func tag(version string) string { return strings.ReplaceAll(version, "+", "-") }

@@ -132,7 +132,7 @@ func TestRootsAreAuthorities(t *testing.T) {
 	}
 }
 
-// imagesOf reads the images of the index in the layout, by their architecture.
+// imagesOf returns the images of the index in the layout, by architecture.
 func imagesOf(t *testing.T, output string) map[string]v1.Image {
 	t.Helper()
 	top, err := layout.ImageIndexFromPath(filepath.Join(output, "layout"))
@@ -159,7 +159,7 @@ func imagesOf(t *testing.T, output string) map[string]v1.Image {
 	return images
 }
 
-// list names the files of an image, with their modes and owners.
+// list returns the files of an image, with their modes and owners.
 func list(t *testing.T, image v1.Image) []string {
 	t.Helper()
 	content := mutate.Extract(image)

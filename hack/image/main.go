@@ -1,9 +1,9 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command image makes the container image of the server: from nothing but the program and the certificates of public
-// authorities, for several architectures, without a daemon. The same commit and the same release of Go give the same
-// digest. Beside the image it leaves what the programs are made of.
+// Command image builds the container image of the server from the program and the certificates of public authorities
+// only, for several architectures, without a daemon. The same commit and the same release of Go give the same digest. It
+// also writes a software bill of materials for each program.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 	"syscall"
 )
 
-// settings are what the flags say.
+// settings are the values of the flags.
 type settings struct {
 	source   string
 	output   string
@@ -46,7 +46,7 @@ func parse() settings {
 	return s
 }
 
-// run makes everything in a folder of its own before any of it gets to the output.
+// run writes everything to a temporary folder before any of it is moved to the output.
 func run(ctx context.Context, s settings) error {
 	if err := checkPush(s.push); err != nil {
 		return err

@@ -21,14 +21,14 @@ import (
 type program struct {
 	arch string
 	path string
-	// info is what the program knows of itself: its modules, and the commit that it was built from.
+	// info is the build information of the program: its modules, and its commit.
 	info *debug.BuildInfo
-	// revision is the commit, and time when that was made.
+	// revision is the commit, time the commit's time.
 	revision string
 	time     time.Time
 }
 
-// version is that of the module: a tag, or a time and a commit, with +dirty where files differ from the commit.
+// version returns the version of the module: a tag, or a time and a commit, with +dirty if files differ from the commit.
 func (p program) version() string { return p.info.Main.Version }
 
 // buildAll builds the server for each architecture into folder.
@@ -52,8 +52,8 @@ func buildAll(ctx context.Context, source, folder string, arches []string) ([]pr
 	return programs, nil
 }
 
-// build leaves nothing to the machine that could get into the program, but the release of Go. With empty GOFLAGS in the environment
-// Go would take those that somebody has set with go env -w.
+// build builds the server. Nothing of the machine except the release of Go affects the program. With empty GOFLAGS in the
+// environment, Go would use those set with go env -w.
 func build(ctx context.Context, source, path, arch string) error {
 	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w", "-o", path, "./cmd/slipstream")
 	command.Dir = source
@@ -67,7 +67,7 @@ func build(ctx context.Context, source, path, arch string) error {
 	return nil
 }
 
-// inspect reads what a program knows of itself.
+// inspect reads the build information of a program.
 func inspect(path, arch string) (program, error) {
 	info, err := buildinfo.ReadFile(path)
 	if err != nil {

@@ -15,7 +15,7 @@ const (
 	lastPause  = time.Minute
 )
 
-// step runs do, and tells a person that it begins, goes on and ends.
+// step runs do, and logs its start, its progress and its end.
 func step(name string, do func() error) error {
 	begin, done := time.Now(), make(chan error, 1)
 	say("%s ...", name)

@@ -18,11 +18,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// tagAnnotation has the tag of an entry in a layout.
+// tagAnnotation is the annotation with the tag of an entry in a layout.
 const tagAnnotation = "org.opencontainers.image.ref.name"
 
-// release is all that is published of one version: the index, an image for each program, and for each image what refers to
-// it.
+// release is everything that is published for one version: the index, an image for each program, and the artifacts that
+// refer to each image.
 type release struct {
 	programs []program
 	images   []v1.Image
@@ -59,7 +59,8 @@ func (r *release) add(p program, bom []byte) error {
 	return nil
 }
 
-// write leaves the release in the folder: as an OCI layout, and an archive for each architecture that docker and podman load.
+// write writes the release to the folder: as an OCI layout, and as an archive for each architecture that docker and
+// podman can load.
 func (r *release) write(folder string) error {
 	if err := writeBOMs(folder, r.programs); err != nil {
 		return err
@@ -81,7 +82,7 @@ func (r *release) write(folder string) error {
 	return nil
 }
 
-// writeLayout replaces the layout that is there with a whole one.
+// writeLayout replaces an existing layout atomically.
 func (r *release) writeLayout(folder string) error {
 	unfinished := folder + ".unfinished"
 	if err := os.RemoveAll(unfinished); err != nil {
@@ -113,7 +114,7 @@ func (r *release) writeLayout(folder string) error {
 	return err
 }
 
-// checkPush tells before minutes are spent whether a reference can be pushed to.
+// checkPush checks whether a reference can be pushed to, before the build starts.
 func checkPush(reference string) error {
 	if reference == "" {
 		return nil
@@ -124,7 +125,7 @@ func checkPush(reference string) error {
 	return nil
 }
 
-// push uploads the release. The tag comes last: where it is, everything is.
+// push uploads the release. The tag is written last, so that it never refers to an incomplete release.
 func (r *release) push(ctx context.Context, reference string) error {
 	target, err := name.NewTag(reference, name.StrictValidation)
 	if err != nil {

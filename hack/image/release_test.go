@@ -106,7 +106,7 @@ func digestOf(t *testing.T, image v1.Image) v1.Hash {
 	return digest
 }
 
-// Whoever keeps TLS from getting through must not be shown the credentials instead.
+// TestNothingIsPushedInPlainHTTP checks that an attacker who blocks TLS does not receive the credentials.
 func TestNothingIsPushedInPlainHTTP(t *testing.T) {
 	answered := errors.New("this was sent")
 	transport := encrypted{roundTripper(func(*http.Request) (*http.Response, error) { return nil, answered })}
@@ -123,7 +123,8 @@ func TestNothingIsPushedInPlainHTTP(t *testing.T) {
 	}
 }
 
-// A registry in a private network, for which the client of registries falls back to plain HTTP, gets nothing at all.
+// TestPushFallsBackToNothing checks that nothing is sent to a registry in a private network, for which the registry
+// client would fall back to plain HTTP.
 func TestPushFallsBackToNothing(t *testing.T) {
 	asked := make(chan string, 100)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.URL.Path }))

@@ -14,8 +14,8 @@ import (
 // rootsModule is the module with the certificates of the authorities that Mozilla trusts.
 const rootsModule = "golang.org/x/crypto/x509roots/fallback"
 
-// roots returns the certificates as a file in PEM. It leaves out authorities that are trusted for certificates from before
-// some day only, since a file cannot say so.
+// roots returns the certificates as a PEM file. It omits authorities that are trusted only for certificates issued before
+// some date, since a file cannot express that.
 func roots() ([]byte, error) {
 	var file bytes.Buffer
 	for root := range bundle.Roots() {

@@ -20,8 +20,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// newBOM lists what an image of the program holds, in CycloneDX's JSON: the modules that were linked into it, which the
-// program itself names, the standard library, and the authorities. Licences are named where they are known for sure.
+// newBOM returns the content of an image with the program, in CycloneDX's JSON: the modules that were linked into it
+// according to its build information, the standard library, and the certificate authorities. Licences are included only
+// where they are certain.
 func newBOM(p program) ([]byte, error) {
 	content, err := os.ReadFile(p.path)
 	if err != nil {
@@ -59,7 +60,7 @@ func newBOM(p program) ([]byte, error) {
 	return file.Bytes(), nil
 }
 
-// parts are the components of the program, and of the image beside it.
+// parts returns the components of the program and of the rest of the image.
 func parts(info *debug.BuildInfo) ([]cdx.Component, error) {
 	standard := library("std", strings.TrimPrefix(info.GoVersion, "go"))
 	standard.Licenses = licence("BSD-3-Clause")
@@ -83,7 +84,7 @@ func parts(info *debug.BuildInfo) ([]cdx.Component, error) {
 	return append(components, authorities), nil
 }
 
-// fromThisProgram is a module that this program has, and not the server.
+// fromThisProgram returns the component of a module that is linked into this command and not into the server.
 func fromThisProgram(path string) (cdx.Component, error) {
 	info, ok := debug.ReadBuildInfo()
 	if ok {
@@ -96,7 +97,7 @@ func fromThisProgram(path string) (cdx.Component, error) {
 	return cdx.Component{}, fmt.Errorf("this program does not know the version of its module %s", path)
 }
 
-// fromModule takes the sum of a module's files, by which go.sum knows it.
+// fromModule returns the component of a module, with the checksum of its files as in go.sum.
 func fromModule(module *debug.Module) (cdx.Component, error) {
 	component := library(module.Path, module.Version)
 	encoded, found := strings.CutPrefix(module.Sum, "h1:")
@@ -117,7 +118,7 @@ func licence(id string) *cdx.Licenses {
 	return &cdx.Licenses{{License: &cdx.License{ID: id}}}
 }
 
-// writeBOMs writes the bill of each program to the folder.
+// writeBOMs writes the bill of materials of each program to the folder.
 func writeBOMs(folder string, programs []program) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("making the output folder: %w", err)

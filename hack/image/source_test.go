@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// newSource makes a repository with a server that is compiled in no time, committed on a day long ago.
+// newSource creates a repository with a trivial server, committed at a fixed time.
 func newSource(t *testing.T) string {
 	t.Helper()
 	source := t.TempDir()

@@ -15,7 +15,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 )
 
-// Skopeo reads images with the library of podman, CRI-O and buildah, which shares no code with what makes the image.
+// TestOtherToolsTakeTheImage checks the image with Skopeo, whose library is that of podman, CRI-O and buildah and shares
+// no code with this command.
 func TestOtherToolsTakeTheImage(t *testing.T) {
 	if _, err := exec.LookPath("skopeo"); err != nil {
 		t.Skip("skopeo is not installed")
@@ -47,7 +48,7 @@ func TestOtherToolsTakeTheImage(t *testing.T) {
 	})
 }
 
-// skopeo runs a command on files of the test, which no policy of the machine is about, and returns what it prints.
+// skopeo runs a command on files of the test, without the machine's policy, and returns its output.
 func skopeo(t *testing.T, arguments ...string) []byte {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "skopeo", append([]string{"--insecure-policy"}, arguments...)...)
@@ -60,7 +61,7 @@ func skopeo(t *testing.T, arguments ...string) []byte {
 	return printed
 }
 
-// onlyTag is the entry of a layout that has a tag, of which there is one.
+// onlyTag returns the only entry with a tag in a layout.
 func onlyTag(t *testing.T, folder string) v1.Descriptor {
 	t.Helper()
 	index, err := layout.ImageIndexFromPath(folder)

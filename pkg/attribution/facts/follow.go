@@ -63,7 +63,7 @@ func (l *Log) takeAhead(ctx context.Context, follower *ahead) (stop func()) {
 
 // facts decodes rows. Rows that cannot be decoded are counted and left out: some changes may lose their authors, but the
 // others keep theirs.
-func (l *Log) facts(ctx context.Context, update table.Told) []attribution.Fact {
+func (l *Log) facts(ctx context.Context, update table.Notification) []attribution.Fact {
 	failures := update.Unopened
 	if update.Listed {
 		l.lasting.listed()

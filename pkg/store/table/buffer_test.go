@@ -26,16 +26,16 @@ const (
 	rowsKey  = prefix + "/outbox/"
 )
 
-// owner owns a buffer: the values by key are what the store shall have, and the buffer has the keys that changed.
+// owner owns a buffer. It has the desired values by key; the buffer has the changed keys.
 type owner struct {
 	mu     sync.Mutex
 	buffer *table.Buffer[string]
 	values map[string]string
-	// encoded counts the items that were encoded, and written has those that Done was called with.
+	// encoded is the number of encoded items; written are the items for which Done was called.
 	encoded  int
 	written  []string
 	failures int
-	// blocked are the arguments of Blocked, and tooLarge those of TooLarge.
+	// blocked are the arguments of Blocked, tooLarge those of TooLarge.
 	blocked  []error
 	tooLarge []string
 }
@@ -96,7 +96,7 @@ func (o *owner) delete(key string) {
 	o.buffer.Add(key, 0)
 }
 
-// putWhenRoom waits for room before it puts a row.
+// putWhenRoom waits for space before it puts a row.
 func (o *owner) putWhenRoom(ctx context.Context, key, value string) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -108,7 +108,7 @@ func (o *owner) putWhenRoom(ctx context.Context, key, value string) error {
 	return nil
 }
 
-// remove drops an item and its value.
+// remove deletes an item and its value.
 func (o *owner) remove(key string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -116,7 +116,7 @@ func (o *owner) remove(key string) bool {
 	return o.buffer.Remove(key)
 }
 
-// run runs the buffer until it is stopped.
+// run runs the buffer until stop is called.
 func (o *owner) run(t *testing.T) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -130,7 +130,7 @@ func (o *owner) run(t *testing.T) (stop func()) {
 	return stop
 }
 
-// sleep lets time pass, and then waits until all goroutines rest.
+// sleep advances the time, and then waits until all goroutines are blocked.
 func sleep(duration time.Duration) {
 	time.Sleep(duration) //nolint:forbidigo // virtual time
 	synctest.Wait()
@@ -562,8 +562,8 @@ func TestRunEndsWithStoreThatHangsOrFails(t *testing.T) {
 	}
 }
 
-// TestDeathLosesOnlyWhatIsBuffered kills the process at each transaction: what is acknowledged is stored, and what is
-// stored is the beginning of what was added.
+// TestDeathLosesOnlyWhatIsBuffered kills the process at each transaction: acknowledged rows are stored, and the stored
+// rows are the first of those added.
 func TestDeathLosesOnlyWhatIsBuffered(t *testing.T) {
 	const n = 3 * table.MaxAtomicRows
 	for killAt := 1; killAt < 8; killAt++ {
@@ -595,7 +595,7 @@ func TestDeathLosesOnlyWhatIsBuffered(t *testing.T) {
 	}
 }
 
-// TestRandomBuffers changes rows at random over a store that is slow and fails at random.
+// TestRandomBuffers changes random rows with a store that is slow and fails at random.
 func TestRandomBuffers(t *testing.T) {
 	for seed := range uint64(50) {
 		synctest.Test(t, func(t *testing.T) {

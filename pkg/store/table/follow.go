@@ -25,8 +25,8 @@ func WithWatcher(watcher clientv3.Watcher) Option {
 	return func(s *Store) { s.watcher = watcher }
 }
 
-// Told is one notification of Follow.
-type Told struct {
+// Notification is one notification of Follow.
+type Notification struct {
 	// Rows are new or changed rows.
 	Rows []Row
 	// Listed is set when Rows are all rows of the table, after a list. Otherwise they come from a watch.
@@ -38,21 +38,21 @@ type Told struct {
 // Follow lists the rows and then watches for puts, in their order and without a gap in between. It does not report
 // deletions. When the store has compacted revisions that were not sent yet, it lists again. It continues until its reader
 // stops, or until it yields an error, of ctx or of the store.
-func (t *Table) Follow(ctx context.Context) iter.Seq2[Told, error] {
-	return func(yield func(Told, error) bool) {
+func (t *Table) Follow(ctx context.Context) iter.Seq2[Notification, error] {
+	return func(yield func(Notification, error) bool) {
 		if t.store.watcher == nil {
-			yield(Told{}, errNoWatcher)
+			yield(Notification{}, errNoWatcher)
 			return
 		}
 		// Without this a watch of an etcd member that has lost the others would be silent.
 		ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 		defer cancel()
 		for {
-			told, revision, err := t.list(ctx)
+			notification, revision, err := t.list(ctx)
 			if errors.Is(err, rpctypes.ErrCompacted) {
 				continue
 			}
-			if err != nil || !yield(told, nil) {
+			if err != nil || !yield(notification, nil) {
 				t.end(yield, err)
 				return
 			}
@@ -66,36 +66,36 @@ func (t *Table) Follow(ctx context.Context) iter.Seq2[Told, error] {
 }
 
 // end yields an error that is not nil.
-func (t *Table) end(yield func(Told, error) bool, err error) {
+func (t *Table) end(yield func(Notification, error) bool, err error) {
 	if err != nil {
-		yield(Told{}, fmt.Errorf("following rows of %s: %w", t.prefix, err))
+		yield(Notification{}, fmt.Errorf("following rows of %s: %w", t.prefix, err))
 	}
 }
 
 // list returns the rows of one revision, and the revision.
-func (t *Table) list(ctx context.Context) (Told, int64, error) {
-	told := Told{Listed: true}
+func (t *Table) list(ctx context.Context) (Notification, int64, error) {
+	notification := Notification{Listed: true}
 	var revision int64
 	for start, end := t.prefix, clientv3.GetPrefixRangeEnd(t.prefix); ; {
 		page, err := t.store.kv.Get(ctx, start, clientv3.WithRange(end), clientv3.WithLimit(scanRows), clientv3.WithRev(revision))
 		if err != nil {
-			return Told{}, 0, err
+			return Notification{}, 0, err
 		}
 		if revision == 0 {
 			revision = page.Header.Revision
 		}
 		for _, kv := range page.Kvs {
-			t.tell(ctx, &told, kv)
+			t.addRow(ctx, &notification, kv)
 		}
 		if !page.More {
-			return told, revision, nil
+			return notification, revision, nil
 		}
 		start = string(page.Kvs[len(page.Kvs)-1].Key) + "\x00"
 	}
 }
 
 // watch yields the rows that are put from a revision on. It returns nil when the reader stops.
-func (t *Table) watch(ctx context.Context, revision int64, yield func(Told, error) bool) error {
+func (t *Table) watch(ctx context.Context, revision int64, yield func(Notification, error) bool) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // etcd's client would keep a stream open for a watch that never begins
 	}
@@ -104,11 +104,11 @@ func (t *Table) watch(ctx context.Context, revision int64, yield func(Told, erro
 		if err := response.Err(); err != nil {
 			return err
 		}
-		var told Told
+		var notification Notification
 		for _, event := range response.Events {
-			t.tell(ctx, &told, event.Kv)
+			t.addRow(ctx, &notification, event.Kv)
 		}
-		if (len(told.Rows) > 0 || len(told.Unopened) > 0) && !yield(told, nil) {
+		if (len(notification.Rows) > 0 || len(notification.Unopened) > 0) && !yield(notification, nil) {
 			return nil
 		}
 	}
@@ -118,13 +118,13 @@ func (t *Table) watch(ctx context.Context, revision int64, yield func(Told, erro
 	return errWatchEnded
 }
 
-// tell adds a row.
-func (t *Table) tell(ctx context.Context, told *Told, kv *mvccpb.KeyValue) {
+// addRow adds the row of a key to a notification.
+func (t *Table) addRow(ctx context.Context, notification *Notification, kv *mvccpb.KeyValue) {
 	key := string(kv.Key)
 	plain, err := t.store.open(ctx, key, kv.Value)
 	if err != nil {
-		told.Unopened = append(told.Unopened, err)
+		notification.Unopened = append(notification.Unopened, err)
 		return
 	}
-	told.Rows = append(told.Rows, Row{Key: key[len(t.prefix):], Value: plain})
+	notification.Rows = append(notification.Rows, Row{Key: key[len(t.prefix):], Value: plain})
 }

@@ -19,7 +19,7 @@ import (
 	storetable "github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// followedOnBoth runs a test over the table of a store that can be watched.
+// followedOnBoth runs a test with a table that can be watched, on bbolt and on etcd.
 func followedOnBoth(t *testing.T, test func(*testing.T, *clientv3.Client, *storetable.Table)) {
 	t.Helper()
 	for name, newClient := range map[string]func(*testing.T) *clientv3.Client{
@@ -37,10 +37,10 @@ func newTable(client *clientv3.Client) *storetable.Table {
 	return storetable.New(client.KV, prefix, storetable.WithWatcher(client.Watcher), storetable.WithTransformer(sealing{})).Table("facts")
 }
 
-// follower reads what Follow tells when it is asked for it.
+// follower receives the notifications of Follow on demand.
 type follower struct {
-	told chan storetable.Told
-	// failed has the error at the end.
+	received chan storetable.Notification
+	// failed has the final error.
 	failed chan error
 	stop   context.CancelFunc
 }
@@ -48,17 +48,17 @@ type follower struct {
 func follow(t *testing.T, table *storetable.Table) *follower {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	f := &follower{told: make(chan storetable.Told), failed: make(chan error, 1), stop: cancel}
+	f := &follower{received: make(chan storetable.Notification), failed: make(chan error, 1), stop: cancel}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for told, err := range table.Follow(ctx) {
+		for received, err := range table.Follow(ctx) {
 			if err != nil {
 				f.failed <- err
 				return
 			}
 			select {
-			case f.told <- told:
+			case f.received <- received:
 			case <-ctx.Done():
 				return
 			}
@@ -68,20 +68,20 @@ func follow(t *testing.T, table *storetable.Table) *follower {
 	return f
 }
 
-func (f *follower) next(t *testing.T) storetable.Told {
+func (f *follower) next(t *testing.T) storetable.Notification {
 	t.Helper()
 	select {
-	case told := <-f.told:
-		return told
+	case received := <-f.received:
+		return received
 	case err := <-f.failed:
 		t.Fatal(err)
 	case <-time.After(2 * time.Minute):
-		t.Fatal("nothing was told")
+		t.Fatal("no notification was received")
 	}
-	return storetable.Told{}
+	return storetable.Notification{}
 }
 
-// rendered shows rows as key=value.
+// rendered formats rows as key=value.
 func rendered(rows []storetable.Row) (found []string) {
 	for _, row := range rows {
 		found = append(found, row.Key+"="+string(row.Value))
@@ -95,20 +95,20 @@ func TestFollowTellsRowsAndThenPuts(t *testing.T) {
 		put(t, newTable(client), row("a", "2"))
 		put(t, storetable.New(client.KV, prefix, storetable.WithTransformer(sealing{})).Table("facts2"), row("x", "1"))
 		f := follow(t, table)
-		if told := f.next(t); !told.Listed || !slices.Equal(rendered(told.Rows), []string{"a=2", "b=1"}) {
-			t.Errorf("told %v at first, listed: %v", rendered(told.Rows), told.Listed)
+		if received := f.next(t); !received.Listed || !slices.Equal(rendered(received.Rows), []string{"a=2", "b=1"}) {
+			t.Errorf("received %v at first, listed: %v", rendered(received.Rows), received.Listed)
 		}
 		if err := table.Delete(t.Context(), "a"); err != nil {
 			t.Fatal(err)
 		}
 		put(t, table, row("c", "1"), row("a", "3"))
-		if told := f.next(t); told.Listed || !slices.Equal(rendered(told.Rows), []string{"c=1", "a=3"}) {
-			t.Errorf("told %v after a put, listed: %v", rendered(told.Rows), told.Listed)
+		if received := f.next(t); received.Listed || !slices.Equal(rendered(received.Rows), []string{"c=1", "a=3"}) {
+			t.Errorf("received %v after a put, listed: %v", rendered(received.Rows), received.Listed)
 		}
 	})
 }
 
-// TestFollowMissesNothing puts rows before, while and after a follower lists them.
+// TestFollowMissesNothing puts rows before, during and after a follower's list.
 func TestFollowMissesNothing(t *testing.T) {
 	followedOnBoth(t, func(t *testing.T, _ *clientv3.Client, table *storetable.Table) {
 		const before, writers, each = 600, 4, 100
@@ -140,13 +140,13 @@ func TestFollowMissesNothing(t *testing.T) {
 		}
 		for key, times := range seen {
 			if times != 1 {
-				t.Errorf("row %s was told %d times", key, times)
+				t.Errorf("row %s was received %d times", key, times)
 			}
 		}
 	})
 }
 
-// TestFollowOutlivesCompaction compacts what a follower that does not read has yet to be told. etcd's client reads ahead
+// TestFollowOutlivesCompaction compacts revisions that a slow follower has not received yet. etcd's client reads ahead
 // for it; the store on bbolt does not, so that the follower has to list again.
 func TestFollowOutlivesCompaction(t *testing.T) {
 	followedOnBoth(t, func(t *testing.T, client *clientv3.Client, table *storetable.Table) {
@@ -168,9 +168,9 @@ func TestFollowOutlivesCompaction(t *testing.T) {
 		put(t, table, row("after", "x"))
 		seen, listed := map[string]bool{}, false
 		for len(seen) < rows+1 {
-			told := f.next(t)
-			listed = listed || told.Listed
-			for _, row := range told.Rows {
+			received := f.next(t)
+			listed = listed || received.Listed
+			for _, row := range received.Rows {
 				seen[row.Key] = true
 			}
 		}
@@ -186,16 +186,16 @@ func TestFollowReportsRowsThatItCannotOpen(t *testing.T) {
 		plain := storetable.New(client.KV, prefix).Table("facts")
 		put(t, plain, row("b", "not sealed"))
 		f := follow(t, table)
-		if told := f.next(t); !slices.Equal(rendered(told.Rows), []string{"a=1"}) || len(told.Unopened) != 1 {
-			t.Errorf("listed %v and %v", rendered(told.Rows), told.Unopened)
+		if received := f.next(t); !slices.Equal(rendered(received.Rows), []string{"a=1"}) || len(received.Unopened) != 1 {
+			t.Errorf("listed %v and %v", rendered(received.Rows), received.Unopened)
 		}
 		put(t, plain, row("c", "not sealed"))
-		if told := f.next(t); len(told.Rows) != 0 || len(told.Unopened) != 1 || !errors.Is(told.Unopened[0], errWrongKey) {
-			t.Errorf("told %v and %v", rendered(told.Rows), told.Unopened)
+		if received := f.next(t); len(received.Rows) != 0 || len(received.Unopened) != 1 || !errors.Is(received.Unopened[0], errWrongKey) {
+			t.Errorf("received %v and %v", rendered(received.Rows), received.Unopened)
 		}
 		put(t, table, row("c", "1"))
-		if told := f.next(t); !slices.Equal(rendered(told.Rows), []string{"c=1"}) {
-			t.Errorf("told %v after a row that cannot be opened", rendered(told.Rows))
+		if received := f.next(t); !slices.Equal(rendered(received.Rows), []string{"c=1"}) {
+			t.Errorf("received %v after a row that cannot be decrypted", rendered(received.Rows))
 		}
 	})
 }
@@ -205,14 +205,14 @@ func TestFollowEndsWithItsReader(t *testing.T) {
 		put(t, table, row("a", "1"))
 		others := goleak.IgnoreCurrent()
 		listed := false
-		for told, err := range table.Follow(t.Context()) {
+		for received, err := range table.Follow(t.Context()) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			if listed {
 				break
 			}
-			listed = told.Listed
+			listed = received.Listed
 			put(t, table, row("b", "1"))
 		}
 		ctx, cancel := context.WithCancel(t.Context())

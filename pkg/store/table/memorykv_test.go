@@ -19,25 +19,25 @@ var (
 	errKilled     = errors.New("process killed")
 )
 
-// memoryKV is a store in memory without goroutines of its own, for tests with virtual time. It has only what writes need.
+// memoryKV is a store in memory without goroutines, for tests with virtual time. It implements only what writes need.
 type memoryKV struct {
 	clientv3.KV
 
 	mu   sync.Mutex
 	rows map[string]string
-	// times are those of successful transactions, and order the keys in the order of their first put.
+	// times are the times of successful transactions, order the keys in the order of their first put.
 	times []time.Time
 	order []string
-	// attempts counts transactions, failed ones included.
+	// attempts is the number of transactions, including failed ones.
 	attempts int
-	// latency is how long a transaction takes, and hangs makes it wait for its context.
+	// latency is the duration of a transaction; hangs makes it block until its context is done.
 	latency time.Duration
 	hangs   bool
 	// failure is returned by every transaction.
 	failure error
 	// failAt and killAt are numbers of attempts: that one fails, or that one and all after it.
 	failAt, killAt int
-	// maxValue is the size beyond which a value is refused. 0 refuses none.
+	// maxValue is the maximum size of a value, 0 for no limit.
 	maxValue int
 }
 
@@ -92,7 +92,7 @@ func (m *memoryKV) commit(ctx context.Context, ops []clientv3.Op) error {
 	return nil
 }
 
-// begin waits as long as a transaction takes, and returns the failure that it ends with.
+// begin waits for the duration of a transaction, and returns its error.
 func (m *memoryKV) begin(ctx context.Context) error {
 	m.mu.Lock()
 	m.attempts++
@@ -126,7 +126,7 @@ func (m *memoryKV) make(op clientv3.Op) {
 	m.rows[key] = string(op.ValueBytes())
 }
 
-// within returns the keys that an operation is about.
+// within returns the keys of an operation.
 func (m *memoryKV) within(op clientv3.Op) (keys []string) {
 	from, to := string(op.KeyBytes()), string(op.RangeBytes())
 	for key := range m.rows {

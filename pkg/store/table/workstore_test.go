@@ -26,7 +26,7 @@ import (
 
 const prefix = "/slipstream/work"
 
-// onBoth runs a test over bbolt and over etcd: what holds on one holds on the other.
+// onBoth runs a test with bbolt and with etcd.
 func onBoth(t *testing.T, test func(*testing.T, clientv3.KV)) {
 	t.Helper()
 	t.Run("bbolt", func(t *testing.T) { test(t, bolttest.NewKV(t)) })
@@ -55,7 +55,7 @@ func row(key, value string) storetable.Row {
 	return storetable.Row{Key: key, Value: []byte(value)}
 }
 
-// scan renders rows as key=value.
+// scan formats rows as key=value.
 func scan(t *testing.T, table *storetable.Table, prefix, from string) (found []string) {
 	t.Helper()
 	for row, err := range table.ScanFrom(t.Context(), prefix, from) {
@@ -183,7 +183,7 @@ func TestTablesAreApart(t *testing.T) {
 	}
 }
 
-// TestMoreRowsThanATransaction also scans more rows than are read at once.
+// TestMoreRowsThanATransaction writes and scans more rows than fit into a transaction or a page.
 func TestMoreRowsThanATransaction(t *testing.T) {
 	onBoth(t, func(t *testing.T, kv clientv3.KV) {
 		const n = 6*storetable.MaxAtomicRows + 5
@@ -255,7 +255,7 @@ func TestScanAfterCancelFails(t *testing.T) {
 	}
 }
 
-// sealing writes values back to front, after the key that they belong to.
+// sealing encrypts a value by reversing it and prepending the key that it belongs to.
 type sealing struct{}
 
 var errWrongKey = errors.New("sealed under another key")
@@ -338,7 +338,7 @@ func TestConcurrentWriters(t *testing.T) {
 	})
 }
 
-// BenchmarkPut writes one row at a time, from one caller and from 32.
+// BenchmarkPut writes one row at a time, with 1 and with 32 callers.
 func BenchmarkPut(b *testing.B) {
 	for _, callers := range []int{1, 32} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
