@@ -3,13 +3,13 @@
 # Copyright The Slipstream Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Shows the mirror, a catalog, an environment and a pipeline on a development cluster: starts one, changes things in it, and
-# shows what Git, the catalog, the environment and the pipeline's receiver got. `make demo` and `make demo-down` build what this needs
-# and call it.
+# Demonstrates the mirror, a catalog, an environment and a pipeline on a development cluster: starts one, changes objects in
+# it, and shows the result in Git, the catalog, the environment and the pipeline's receiver. `make demo` and `make demo-down`
+# build the prerequisites and call it.
 #
-#   hack/demo.sh up     start, or find what runs, and show it
-#   hack/demo.sh down   end it and remove what it wrote
-#   hack/demo.sh env    print what a shell needs for looking around, for eval
+#   hack/demo.sh up     start the demo, or show a running one
+#   hack/demo.sh down   stop it and remove its files
+#   hack/demo.sh env    print the environment variables for a shell, for eval
 #
 # DEMO_DIR is the folder of the cluster, .dev/demo unless set.
 
@@ -18,7 +18,7 @@ set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly dir=${DEMO_DIR:-.dev/demo}
-# How long, in seconds, anything here may take once the cluster is up.
+# Timeout of each step in seconds, once the cluster is up.
 readonly limit=60
 readonly folder=clusters/demo
 readonly staging=/apis/configbutler.ai/v1alpha1/namespaces/teams/environments/staging
@@ -76,7 +76,7 @@ require_programs() {
   [[ -x bin/dev && -x bin/slipstream ]] || fail "the programs are not built; run: make demo"
 }
 
-# start_cluster leaves a cluster with the server running in dir, whatever was there.
+# start_cluster starts a cluster with the server in dir, replacing an unusable one.
 start_cluster() {
   if answers /readyz; then
     answers /apis/configbutler.ai/v1alpha1 || bin/dev start-server --dir "${dir}"
@@ -90,21 +90,21 @@ start_cluster() {
   bin/dev up --dir "${dir}" > /dev/null || fail "the cluster did not start; the lines above say why. Mend that and run make demo again"
 }
 
-# answers tells whether the cluster in dir, if there is one, serves a path.
+# answers reports whether a cluster in dir exists and serves a path.
 answers() { [[ -f ${dir}/env ]] && (load_env && kubectl get --raw "$1" --request-timeout=10s) > /dev/null 2>&1; }
 
 load_env() {
   # shellcheck source=/dev/null
   . "${dir}/env"
   export KUBECONFIG
-  # What kubectl remembers of this cluster goes when the cluster goes.
+  # kubectl's cache of this cluster is removed with the cluster.
   KUBECACHEDIR=$(dirname "${KUBECONFIG}")/cache
   export KUBECACHEDIR
 }
 
 kubectl() { "${KUBECTL}" "$@"; }
 
-# as runs kubectl as one of the people of the demo.
+# as runs kubectl as one of the demo's users.
 as() {
   local person=$1
   shift
@@ -116,7 +116,7 @@ as() {
 
 mirror_git() { git --git-dir "${GIT_ROOT}/shop.git" "$@"; }
 
-# The last thing that the demo does tells whether it has run.
+# The result of the last step shows whether the demo has run.
 changed_already() { kubectl get -n shop coupons.shop.example.com spring > /dev/null 2>&1; }
 
 apply_production() {
@@ -144,7 +144,7 @@ build_environment() {
   told dana apply -f artifacts/demo/notes.yaml
 }
 
-# start_pipeline has the receiver told of what there is, and of what will be.
+# start_pipeline starts sending existing objects and later changes to the receiver.
 start_pipeline() {
   say "Applying a pipeline, whose receiver prints what it is told: artifacts/demo/pipeline.yaml"
   echo "      The warning is about a kind that is installed at the end of the demo."
@@ -168,7 +168,7 @@ change_production() {
   kubectl wait -n teams appcatalog/shop --for=condition=WorkloadsMissing --timeout="${limit}s" > /dev/null
 }
 
-# take_changes has a developer take what has changed in production.
+# take_changes applies the changes of production as a developer.
 take_changes() {
   say "What that means for the environment: nothing, until somebody asks for it"
   until_environment '{.status.changedWorkloadCount}=1' '{.status.changedDependencies[0].count}=1'
@@ -182,14 +182,14 @@ take_changes() {
   told dana get configmaps -n shop-staging
 }
 
-# sync_staging asks for everything, and waits until the environment has it.
+# sync_staging requests a sync of everything, and waits until the environment is up to date.
 sync_staging() {
   told_raw "$1" create "${staging}/sync" '{{.status.message}}{{"\n"}}' <<< '{}'
   until_environment '{.status.conditions[?(@.type=="CatalogUpToDate")].status}=True' \
     '{.status.conditions[?(@.type=="DependenciesUpToDate")].status}=True'
 }
 
-# until_environment waits until fields of the environment are as given.
+# until_environment waits until fields of the environment have the given values.
 until_environment() {
   local field
   for field in "$@"; do
@@ -198,7 +198,7 @@ until_environment() {
   done
 }
 
-# told_raw says which path a person asks for, or posts standard input to, and prints what a template makes of the answer.
+# told_raw prints the path that a user gets, or posts standard input to, and the response formatted by a template.
 told_raw() {
   local person=$1 verb=$2 path=$3 template=$4 answer
   local arguments=("${verb}" --raw "${path}")
@@ -221,7 +221,7 @@ install_kind() {
   kubectl wait -n shop gds/shop --for=jsonpath='{.status.state}'='Up to date' --timeout="${limit}s" > /dev/null
 }
 
-# told says what a person does, and does it.
+# told prints a user's command and runs it.
 told() {
   local person=$1
   shift
@@ -229,7 +229,7 @@ told() {
   as "${person}" "$@"
 }
 
-# quoted prints arguments as they would be typed, with a space before each.
+# quoted prints arguments quoted for a shell, each preceded by a space.
 quoted() {
   local argument
   for argument in "$@"; do
@@ -240,7 +240,7 @@ quoted() {
   done
 }
 
-# until_in_git waits until the file at a path below the folder is there and holds a text.
+# until_in_git waits until the file at a path below the folder exists and contains a text.
 until_in_git() {
   until_true "$1 in Git" holds "$1" "${2:-}"
   committed "$1"
@@ -258,10 +258,10 @@ holds() {
 
 lacks() { ! mirror_git cat-file -e "main:${folder}/$1" 2> /dev/null; }
 
-# committed says which commit was the last to change the file at a path below the folder.
+# committed prints the last commit that changed the file at a path below the folder.
 committed() { printf '      in Git after %ss: %s\n' "${took}" "$(mirror_git log -1 --format='%h %s' main -- "${folder}/$1")"; }
 
-# until_told waits until the receiver has printed that something is there (+) or gone (-).
+# until_told waits until the receiver has printed that an object was added (+) or removed (-).
 until_told() {
   until_true "the receiver to be told of $2" printed "$@"
   printf '      told to the receiver after %ss: %s\n' "${took}" "$(printed "$@" | tail -1)"
@@ -269,7 +269,7 @@ until_told() {
 
 printed() { grep --extended-regexp -e " [$1]  $2\$" "${RECEIVER_LOG}"; }
 
-# until_true polls a check quietly, and sets took to the seconds that this has taken.
+# until_true polls a check without output, and sets took to the elapsed seconds.
 until_true() {
   local what=$1 began
   shift
@@ -286,7 +286,7 @@ until_true() {
   took=$(seconds_since "${began}")
 }
 
-# now is the time in seconds, with a fraction where the shell knows one.
+# now prints the time in seconds, with a fraction if the shell supports it.
 now() { printf '%s\n' "${EPOCHREALTIME:-${SECONDS}}" | tr , .; }
 
 seconds_since() { awk -v began="$1" -v ended="$(now)" 'BEGIN { printf "%.1f", ended - began }'; }

@@ -22,7 +22,7 @@ trap 'rm -rf "${scratch}"' EXIT
 export GOBIN="${scratch}/bin"
 mkdir -p "${GOBIN}" "${generated}"/{applyconfiguration,clientset,informers,listers,openapi}
 
-# Nothing imports the module, so that no build has brought it: a new machine does not have it.
+# No package imports the module, so builds do not download it.
 go mod download k8s.io/code-generator
 # shellcheck source=/dev/null
 source "$(go list -m -f '{{.Dir}}' k8s.io/code-generator)/kube_codegen.sh"
@@ -30,8 +30,8 @@ source "$(go list -m -f '{{.Dir}}' k8s.io/code-generator)/kube_codegen.sh"
 kube::codegen::gen_helpers --boilerplate "${boilerplate}" pkg/apis
 
 # Apply configurations carry the schema of the types, so that a field manager's part of an object can be extracted. The
-# schema is printed from the OpenAPI definitions, which therefore come first. It finds types by the name that follows
-# from their import path, so +k8s:openapi-model-package must say that one.
+# schema is printed from the OpenAPI definitions, which are therefore generated first. It finds types by the name derived
+# from their import path, so +k8s:openapi-model-package must have that name.
 kube::codegen::gen_openapi \
   --boilerplate "${boilerplate}" \
   --output-dir "${generated}/openapi" \
@@ -40,8 +40,8 @@ kube::codegen::gen_openapi \
   --report-filename "${scratch}/violations" --update-report \
   pkg/apis
 
-# The generator reports breaches of the rules for API types, such as a list that does not say what it is. One is wanted:
-# the field is called repoUrl, not repoURL.
+# The generator reports violations of the rules for API types, such as a list without a list type. One is intended: the
+# field is called repoUrl, not repoURL.
 if grep -F "${module}" "${scratch}/violations" | grep -v ',GitRepoConfigSpec,RepoURL$'; then
   echo "the types above break the rules for API types" >&2
   exit 1

@@ -3,8 +3,9 @@
 # Copyright The Slipstream Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Makes the schema of the chart's values, which has all flags of the server, and renders the chart: artifacts/install.yaml with its own values, for people without helm, and test/devcluster/install.yaml
-# with the rights that development clusters give.
+# Generates the schema of the chart's values, which has all flags of the server, and renders the chart:
+# artifacts/install.yaml with its default values, for users without helm, and test/devcluster/install.yaml with the
+# permissions of development clusters.
 
 set -o errexit -o nounset -o pipefail
 
@@ -18,7 +19,7 @@ cp "${scratch}/schema" charts/slipstream/values.schema.json
 
 helm=$(go run ./hack/dev tool helm)
 
-# render writes a manifest that kubectl applies as it is: a namespace, and what helm would install into it.
+# render writes a manifest for kubectl apply: a namespace, and the objects that helm would install into it.
 render() {
   local file=$1
   shift

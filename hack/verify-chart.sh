@@ -3,7 +3,7 @@
 # Copyright The Slipstream Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Checks that what is made from the chart is current, and that both versions of helm find nothing to object to in it.
+# Checks that the files generated from the chart are current, and that it passes the lint of both versions of helm.
 
 set -o errexit -o nounset -o pipefail
 
@@ -14,7 +14,7 @@ trap 'rm -rf "${scratch}"' EXIT
 
 made=(artifacts charts test/devcluster)
 
-# fingerprint names the content of the folders with what is made, committed or not.
+# fingerprint prints a hash of the folders with generated files, committed or not.
 fingerprint() {
   rm -f "${scratch}/index"
   GIT_INDEX_FILE="${scratch}/index" git add --all -- "${made[@]}"
@@ -31,8 +31,8 @@ fi
 
 helms=("$(go run ./hack/dev tool helm)" "$(go run ./hack/dev tool helm3)")
 
-# lint has both versions look at what comes of some values. A built helm that is no release takes the cluster for an ancient
-# one if nobody says which it is.
+# lint runs the lint of both versions of helm with some values. A helm binary that is not built as a release assumes an ancient
+# Kubernetes version unless one is given.
 lint() {
   local helm
   for helm in "${helms[@]}"; do

@@ -3,7 +3,7 @@
 # Copyright The Slipstream Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Checks that what was verified is what is committed.
+# Checks that the verified files are the committed ones.
 
 set -o errexit -o nounset -o pipefail
 

@@ -12,7 +12,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 scratch=$(mktemp -d)
 trap 'rm -rf "${scratch}"' EXIT
 
-# fingerprint names the content of pkg as it is, committed or not: the tree that a commit of it would have.
+# fingerprint prints a hash of pkg, committed or not: the tree that a commit of it would have.
 fingerprint() {
   rm -f "${scratch}/index"
   GIT_INDEX_FILE="${scratch}/index" git add --all -- pkg

@@ -3,7 +3,7 @@
 # Copyright The Slipstream Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Checks that all Go code that people write is formatted.
+# Checks that all Go code that is not generated is formatted.
 
 set -o errexit -o nounset -o pipefail
 

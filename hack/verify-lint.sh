@@ -3,8 +3,8 @@
 # Copyright The Slipstream Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Runs the linters that .golangci.yml names, with the version that hack/tools pins. gosec has to be among them: nobody else
-# looks for calls that are not safe.
+# Runs the linters that .golangci.yml names, with the version that hack/tools pins. gosec must be among them: no other
+# linter checks for unsafe calls.
 
 set -o errexit -o nounset -o pipefail
 

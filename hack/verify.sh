@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Runs every hack/verify-*.sh, and the check for a clean tree last: the others may
-# regenerate files. All run, so that one run tells all that is wrong.
+# regenerate files. All are run, so that one run reports all problems.
 
 set -o nounset -o pipefail
 

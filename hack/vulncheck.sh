@@ -3,9 +3,9 @@
 # Copyright The Slipstream Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Looks whether the programs reach known vulnerabilities of the modules that they are made of. It needs the database at
-# https://vuln.go.dev, or a mirror of it in GOVULNDB, and is therefore no part of `make verify`. Exit codes: 0 none was
-# found; 1 some were, or the check failed; 2 the database could not be reached, so that nothing is known.
+# Checks whether the programs call known vulnerabilities of their modules. It needs the database at https://vuln.go.dev, or
+# a mirror of it in GOVULNDB, and is therefore not part of `make verify`. Exit codes: 0 none was found; 1 some were found,
+# or the check failed; 2 the database could not be reached, so that the result is unknown.
 
 set -o errexit -o nounset -o pipefail
 
