@@ -15,7 +15,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/datadir"
 )
 
-// ended is a copy of an open server's directory, which is what a kill leaves.
+// ended returns a copy of an open server's directory, as it is after a kill.
 func (s *server) ended(t *testing.T) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "data")
@@ -25,8 +25,8 @@ func (s *server) ended(t *testing.T) (path string) {
 	return path
 }
 
-// TestReplacedFilesAreKept restores over the files of a server that was killed once a restore was decided. The
-// files hold what it wrote until then.
+// TestReplacedFilesAreKept restores over the files of a server that was killed after a restore was committed. The
+// replaced files hold its writes until then.
 func TestReplacedFilesAreKept(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "data"))
 	defer s.close(t)
@@ -53,7 +53,7 @@ func TestReplacedFilesAreKept(t *testing.T) {
 	holds(t, killed, "old")
 }
 
-// holds fails unless both stores of a folder hold a state.
+// holds fails unless both stores of a folder have the given content.
 func holds(t *testing.T, folder, state string) {
 	t.Helper()
 	for _, name := range []string{datadir.APIFile, datadir.WorkFile} {

@@ -16,8 +16,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/backup"
 )
 
-// BenchmarkBackup backs up 200 MB while somebody writes. It reports the longest time that a write took, and what the
-// heap grew by.
+// BenchmarkBackup backs up 200 MB during concurrent writes. It reports the longest write, and the growth of the heap.
 func BenchmarkBackup(b *testing.B) {
 	const rows, size = 200, 1 << 20
 	s := open(b, filepath.Join(b.TempDir(), "data"))
@@ -54,7 +53,7 @@ func BenchmarkBackup(b *testing.B) {
 	b.ReportMetric(float64(int64(after.HeapSys)-int64(before.HeapSys))/(1<<20), "MiB-heap-growth")
 }
 
-// writeUntil writes small rows, one after the other, and returns the longest that one took.
+// writeUntil writes small rows sequentially, and returns the longest duration of a write.
 func writeUntil(b *testing.B, s *server, done <-chan time.Time) (longest time.Duration) {
 	for i := 0; ; i++ {
 		select {
@@ -71,7 +70,7 @@ func writeUntil(b *testing.B, s *server, done <-chan time.Time) (longest time.Du
 	}
 }
 
-// counter counts what it throws away.
+// counter counts and discards written bytes.
 type counter struct{ n int64 }
 
 var _ io.Writer = &counter{}

@@ -24,7 +24,7 @@ const (
 	crashArchive   = "SLIPSTREAM_TEST_RESTORE_ARCHIVE"
 )
 
-// TestRestoreInChild is the child of TestKilledRestore. Without an archive it only opens the directory.
+// TestRestoreInChild is the child process of TestKilledRestore. Without an archive it only opens the directory.
 func TestRestoreInChild(t *testing.T) {
 	path := os.Getenv(crashDirectory)
 	if path == "" {
@@ -44,7 +44,7 @@ func TestRestoreInChild(t *testing.T) {
 	}
 }
 
-// inChild runs a child that is to be killed at a step, which is nothing for none.
+// inChild runs a child that is killed at a step, or not at all if the step is empty.
 func inChild(t *testing.T, path, saved, step string) {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestRestoreInChild$")
@@ -62,13 +62,13 @@ func inChild(t *testing.T, path, saved, step string) {
 	}
 }
 
-// TestKilledRestore kills a restore at each step, and the start that finishes it as well. What is there afterwards is
-// the old stores or the new ones, both of them and with the key that belongs to them.
+// TestKilledRestore kills a restore at each step, and the start that completes it as well. Afterwards, the directory has
+// both old stores or both new ones, with the matching key.
 func TestKilledRestore(t *testing.T) {
 	steps := []struct {
 		name, step string
 		restored   bool
-		// again are the steps at which the next start may be killed.
+		// again are the steps at which the next start is killed, too.
 		again []string
 	}{
 		{name: "begun", step: "restore-begun=kill"},
@@ -104,7 +104,7 @@ func TestKilledRestore(t *testing.T) {
 	}
 }
 
-// prepareCrash makes a directory that has gone on since its backup, whose file it returns, and its last revision.
+// prepareCrash returns a directory with writes after its backup, the backup's file, and the last revision.
 func prepareCrash(t *testing.T) (path, saved string, revision int64) {
 	t.Helper()
 	folder := t.TempDir()
@@ -129,7 +129,7 @@ func writeFile(t *testing.T, path, text string) {
 	}
 }
 
-// checkAfterCrash starts on the directory and looks at all of it.
+// checkAfterCrash opens the directory and checks its content.
 func checkAfterCrash(t *testing.T, path string, restored bool, before int64) {
 	t.Helper()
 	s := open(t, path)

@@ -28,7 +28,7 @@ import (
 // keyFile is the name of the file with the encryption key.
 const keyFile = "encryption.yaml"
 
-// moment is when the tests' backups and restores are made.
+// moment is the time of the tests' backups and restores.
 var moment = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // server is a data directory with open stores.
@@ -81,7 +81,7 @@ func (s *server) fill(t testing.TB, key, value string) {
 	}
 }
 
-// content is what a store holds.
+// content returns the keys and values of a store.
 func content(t testing.TB, e *bolt.Engine) map[string]string {
 	t.Helper()
 	response, err := e.Range(t.Context(), &pb.RangeRequest{Key: []byte{0}, RangeEnd: []byte{0}})
@@ -95,7 +95,7 @@ func content(t testing.TB, e *bolt.Engine) map[string]string {
 	return values
 }
 
-// restore puts an archive into a directory that nobody has open.
+// restore restores an archive to a directory that no process has open.
 func restore(t testing.TB, path string, r io.Reader) (backup.Staged, error) {
 	t.Helper()
 	dir, err := datadir.Open(t.Context(), path)
@@ -110,7 +110,7 @@ func restore(t testing.TB, path string, r io.Reader) (backup.Staged, error) {
 	return backup.RestoreDirectory(t.Context(), dir, backup.Target{KeyFile: keyFile}, r, moment)
 }
 
-// TestRestore restores over stores that have gone on, and into an empty directory.
+// TestRestore restores over stores with later writes, and into an empty directory.
 func TestRestore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data")
 	s := open(t, path)
@@ -158,7 +158,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestRestoreAgain restores twice, the second time a backup of what was restored.
+// TestRestoreAgain restores twice, the second time from a backup of the restored stores.
 func TestRestoreAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data")
 	s := open(t, path)
@@ -207,7 +207,7 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// rewrite makes an archive of another's files.
+// rewrite returns an archive with modified files.
 func rewrite(t *testing.T, saved []byte, change func(m *archive.Manifest, files map[string][]byte)) []byte {
 	t.Helper()
 	files := map[string][]byte{}
@@ -236,8 +236,8 @@ func rewrite(t *testing.T, saved []byte, change func(m *archive.Manifest, files 
 	return out.Bytes()
 }
 
-// TestRestoreRefuses tries archives that are damaged, or whole and wrong. The data
-// directory stays as it was, byte by byte.
+// TestRestoreRefuses restores archives that are damaged, or complete but invalid. The data directory must not change by a
+// byte.
 func TestRestoreRefuses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data")
 	s := open(t, path)
@@ -286,7 +286,7 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
-// snapshot is what the files of a directory hold.
+// snapshot returns the content of the files of a directory.
 func snapshot(t *testing.T, path string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -304,7 +304,7 @@ func snapshot(t *testing.T, path string) map[string]string {
 	return files
 }
 
-// TestRestoreOverDamage restores in the place of stores that cannot be read.
+// TestRestoreOverDamage restores over stores that cannot be read.
 func TestRestoreOverDamage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data")
 	s := open(t, path)
@@ -330,7 +330,7 @@ func TestRestoreOverDamage(t *testing.T) {
 	}
 }
 
-// TestPending refuses a second restore while one waits for the server to end.
+// TestPending checks that a second restore is refused while one waits for the server to stop.
 func TestPending(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data")
 	s := open(t, path)

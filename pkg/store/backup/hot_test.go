@@ -23,10 +23,10 @@ import (
 
 const hotWriters = 16
 
-// pairs are writers of pairs: a key of the work store first, then the same of the API's.
+// pairs are writers of pairs: a key in the work store first, then the same in the API's.
 type pairs struct {
 	*server
-	// begun and answered are, by writer, how many pairs there are.
+	// begun and answered are the numbers of started and acknowledged pairs, by writer.
 	begun, answered [hotWriters]atomic.Int64
 }
 
@@ -44,7 +44,7 @@ func (p *pairs) write(ctx context.Context, writer int) error {
 	return nil
 }
 
-// numbers are, by writer, how many pairs there are by one of the counters.
+// numbers returns the values of one of the counters, by writer.
 func numbers(counters *[hotWriters]atomic.Int64) (n [hotWriters]int64) {
 	for writer := range counters {
 		n[writer] = counters[writer].Load()
@@ -52,7 +52,7 @@ func numbers(counters *[hotWriters]atomic.Int64) (n [hotWriters]int64) {
 	return n
 }
 
-// TestHotBackup backs up while pairs are written. Each backup holds one moment of both stores' history.
+// TestHotBackup backs up while pairs are written. Each backup has both stores at the same point in time.
 func TestHotBackup(t *testing.T) {
 	p := &pairs{server: open(t, filepath.Join(t.TempDir(), "data"))}
 	ctx, stop := context.WithCancel(t.Context())
@@ -77,7 +77,7 @@ func TestHotBackup(t *testing.T) {
 	p.close(t)
 }
 
-// check restores a backup and compares it with what had been answered before it was made, and begun after.
+// check restores a backup and compares it with the pairs acknowledged before it was made and those started afterwards.
 func (p *pairs) check(t *testing.T, saved []byte, least, most [hotWriters]int64) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "restored")
@@ -107,7 +107,7 @@ func (p *pairs) check(t *testing.T, saved []byte, least, most [hotWriters]int64)
 	}
 }
 
-// count tells how many keys of a writer there are, from the first one without a gap.
+// count returns the number of keys of a writer, which must be consecutive from the first.
 func count(t *testing.T, e *bolt.Engine, writer int) int64 {
 	t.Helper()
 	prefix := fmt.Sprintf("/pairs/%02d/", writer)

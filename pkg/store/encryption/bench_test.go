@@ -32,7 +32,7 @@ import (
 	storetable "github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// withEach runs a benchmark with nothing encrypted and with the provider of the server's own configuration and another.
+// withEach runs a benchmark without encryption, with the provider of a generated configuration, and with another.
 func withEach(b *testing.B, run func(*testing.B, *encryption.Encrypter)) {
 	for _, each := range []struct{ name, provider string }{
 		{"plain", "{identity: {}}"},
@@ -45,7 +45,7 @@ func withEach(b *testing.B, run func(*testing.B, *encryption.Encrypter)) {
 	}
 }
 
-// BenchmarkTransform is what encrypting and opening take by themselves.
+// BenchmarkTransform measures encryption and decryption alone.
 func BenchmarkTransform(b *testing.B) {
 	plain, of := bytes.Repeat([]byte("x"), 1024), value.DefaultContext("/key")
 	withEach(b, func(b *testing.B, encrypter *encryption.Encrypter) {
@@ -70,7 +70,7 @@ func BenchmarkTransform(b *testing.B) {
 	})
 }
 
-// newObjects is the storage of GitRepoConfigs on bbolt, without the watch cache, which would spare it the reading.
+// newObjects returns the storage of GitRepoConfigs on bbolt, without the watch cache, which would avoid reads.
 func newObjects(b *testing.B, encrypter *encryption.Encrypter) storage.Interface {
 	b.Helper()
 	engine, err := bolt.Open(b.Context(), filepath.Join(b.TempDir(), "api.db"), bolt.Options{})
@@ -109,7 +109,7 @@ func newObjects(b *testing.B, encrypter *encryption.Encrypter) storage.Interface
 	return objects
 }
 
-// create makes the object of a number, of about a kilobyte.
+// create creates an object of about a kilobyte.
 func create(ctx context.Context, objects storage.Interface, number int) error {
 	name := fmt.Sprintf("%06d", number)
 	object := &configbutler.GitRepoConfig{

@@ -14,7 +14,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/encryption"
 )
 
-// made is a folder in which a server has made its configuration.
+// made returns a folder with a generated configuration.
 func made(t *testing.T) encryption.Folder {
 	t.Helper()
 	folder := encryption.Folder{Path: t.TempDir()}
@@ -33,7 +33,8 @@ func read(t *testing.T, home encryption.Home) string {
 	return string(content)
 }
 
-// A configuration moves to an empty home, comes back, and is never overwritten by one that it does not open.
+// TestCopy copies a configuration to an empty home and back. It must never be overwritten by one that cannot decrypt its
+// data.
 func TestCopy(t *testing.T) {
 	folder := made(t)
 	secret := encryption.ClusterSecret{Client: fake.NewClientset().CoreV1().Secrets("slipstream"), Namespace: "slipstream"}

@@ -28,10 +28,10 @@ import (
 	storetable "github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// reloadInterval is short, so that nobody has to wait.
+// reloadInterval is short to keep the tests fast.
 const reloadInterval = 5 * time.Millisecond
 
-// repositories are a resource like others.
+// repositories is an example of a resource.
 var repositories = schema.GroupResource{Group: "configbutler.ai", Resource: "gitrepoconfigs"}
 
 func open(t testing.TB, origin encryption.Origin) *encryption.Encrypter {
@@ -43,13 +43,13 @@ func open(t testing.TB, origin encryption.Origin) *encryption.Encrypter {
 	return encrypter
 }
 
-// provider is the YAML of one with a key of 32 bytes.
+// provider returns the YAML of a provider with a key of 32 bytes.
 func provider(kind, key string, fill byte) string {
 	secret := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{fill}, 32))
 	return fmt.Sprintf("{%s: {keys: [{name: %s, secret: %s}]}}", kind, key, secret)
 }
 
-// configuration is the YAML of one for some resources.
+// configuration returns the YAML of a configuration for some resources.
 func configuration(resources string, providers ...string) string {
 	return fmt.Sprintf("apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources: [{resources: [%s], providers: [%s]}]\n",
 		resources, strings.Join(providers, ", "))
@@ -57,7 +57,7 @@ func configuration(resources string, providers ...string) string {
 
 const everything = "'*.configbutler.ai'"
 
-// newFile makes a configuration of the user's.
+// newFile creates a configuration of the user.
 func newFile(t testing.TB, content string) encryption.File {
 	t.Helper()
 	file := encryption.File{Path: filepath.Join(t.TempDir(), "mine.yaml")}
@@ -125,7 +125,7 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 	})
 }
 
-// encryptedBy waits until the encrypter writes under a key of a name.
+// encryptedBy waits until the encrypter encrypts with the key of a name.
 func encryptedBy(t *testing.T, encrypter *encryption.Encrypter, name string) {
 	t.Helper()
 	eventually(t, "the key "+name, func(ctx context.Context) error {
@@ -189,7 +189,7 @@ func TestRemovedConfigurationIsPutBack(t *testing.T) {
 	}
 }
 
-// onBoth runs a test over bbolt and over etcd.
+// onBoth runs a test with bbolt and with etcd.
 func onBoth(t *testing.T, test func(*testing.T, clientv3.KV)) {
 	t.Helper()
 	t.Run("bbolt", func(t *testing.T) { test(t, bolttest.NewKV(t)) })
@@ -292,8 +292,8 @@ func TestRowThatCannotBeOpenedIsNamed(t *testing.T) {
 	}
 }
 
-// TestDamagedFormIsNotPlain flips each bit of what a encrypted value begins with. The provider identity, by which stores from
-// before they were encrypted can be read, must not return such a value.
+// TestDamagedFormIsNotPlain flips each bit of the prefix of an encrypted value. The provider identity, which reads values
+// stored before encryption was enabled, must not return such a value.
 func TestDamagedFormIsNotPlain(t *testing.T) {
 	kv, home := bolttest.NewKV(t), newFolder(t)
 	ensure(t, home)

@@ -32,14 +32,14 @@ func newSecret() encryption.ClusterSecret {
 	return encryption.ClusterSecret{Client: fake.NewClientset().CoreV1().Secrets("ns"), Namespace: "ns"}
 }
 
-// onEveryHome runs a test on a folder and on a Secret.
+// onEveryHome runs a test with a folder and with a Secret.
 func onEveryHome(t *testing.T, test func(*testing.T, encryption.Home)) {
 	t.Helper()
 	t.Run("file", func(t *testing.T) { test(t, newFolder(t)) })
 	t.Run("Secret", func(t *testing.T) { test(t, newSecret()) })
 }
 
-// nothing is stored.
+// nothing finds no encrypted row.
 func nothing(context.Context) (string, error) { return "", nil }
 
 func ensure(t *testing.T, home encryption.Home) {
@@ -113,7 +113,8 @@ func TestConfigurationThatIsMissingIsNotMadeAnew(t *testing.T) {
 	})
 }
 
-// TestReplicaThatLosesTheRaceTakesTheOthersKey finds rows that another replica has encrypted since it looked for the key.
+// TestReplicaThatLosesTheRaceTakesTheOthersKey finds rows that another replica has encrypted since this one looked for
+// the key.
 func TestReplicaThatLosesTheRaceTakesTheOthersKey(t *testing.T) {
 	home := newSecret()
 	err := encryption.Ensure(t.Context(), home, func(ctx context.Context) (string, error) {
@@ -196,7 +197,7 @@ func TestConfigurationOfAnotherFormIsLeftAlone(t *testing.T) {
 	}
 }
 
-// write makes a file of mode 0600.
+// write creates a file with mode 0600.
 func write(t *testing.T, path, content string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
@@ -248,7 +249,7 @@ func TestFileIsReplacedAsAWhole(t *testing.T) {
 	}
 }
 
-// Whoever reads a mirror must not get the keys of the store with it.
+// TestSecretIsNotMirrored checks that readers of a mirror do not get the keys of the store.
 func TestSecretIsNotMirrored(t *testing.T) {
 	home := newSecret()
 	ensure(t, home)

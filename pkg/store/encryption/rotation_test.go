@@ -30,7 +30,7 @@ const (
 	work    = "/registry-work/outbox/"
 )
 
-// quick are the times of a rotation that is over soon.
+// quick are the times of a fast rotation.
 var quick = encryption.Times{Look: 5 * time.Millisecond, Settle: 50 * time.Millisecond, History: 100 * time.Millisecond, Walk: time.Hour}
 
 // lead runs a controller until stop is called, or the test ends.
@@ -52,7 +52,7 @@ func lead(t *testing.T, kv clientv3.KV, encrypter *encryption.Encrypter, times e
 	return stop
 }
 
-// stored returns by which key each row is encrypted, in the order of their keys.
+// stored returns the key by which each row is encrypted, in key order.
 func stored(t *testing.T, kv clientv3.KV, prefix string) (by []string) {
 	t.Helper()
 	answer, err := kv.Get(t.Context(), prefix, clientv3.WithPrefix())
@@ -80,7 +80,7 @@ func allEncryptedBy(t *testing.T, kv clientv3.KV, key string, prefixes ...string
 	})
 }
 
-// plain opens a row.
+// plain decrypts a row.
 func plain(t *testing.T, kv clientv3.KV, encrypter *encryption.Encrypter, resource schema.GroupResource, key string) string {
 	t.Helper()
 	answer, err := kv.Get(t.Context(), key)
@@ -95,7 +95,7 @@ func plain(t *testing.T, kv clientv3.KV, encrypter *encryption.Encrypter, resour
 	return string(opened)
 }
 
-// fill puts n objects and rows, every third of them not encrypted at all.
+// fill writes n objects and rows, every third of them without encryption.
 func fill(t *testing.T, kv clientv3.KV, encrypter *encryption.Encrypter, n int) {
 	t.Helper()
 	for i := range n {
@@ -149,8 +149,8 @@ func TestRotation(t *testing.T) {
 	})
 }
 
-// TestReplicaThatIsSlowOpensEverything follows the configuration only now and then, as a replica does that has just
-// missed a change: nothing may be encrypted meanwhile under a key that it does not know.
+// TestReplicaThatIsSlowOpensEverything reloads the configuration rarely, as a replica that has just missed a change: no
+// row may be encrypted meanwhile with a key that it does not have.
 func TestReplicaThatIsSlowOpensEverything(t *testing.T) {
 	kv, home := bolttest.NewKV(t), newSecret()
 	ensure(t, home)
@@ -178,7 +178,7 @@ func TestReplicaThatIsSlowOpensEverything(t *testing.T) {
 	}
 }
 
-// TestNoConcurrentChangeIsLost counts up in rows that are being encrypted anew all the time.
+// TestNoConcurrentChangeIsLost increments numbers in rows that are being re-encrypted all the time.
 func TestNoConcurrentChangeIsLost(t *testing.T) {
 	onBoth(t, func(t *testing.T, kv clientv3.KV) {
 		const counters, each = 8, 40
@@ -208,7 +208,7 @@ func TestNoConcurrentChangeIsLost(t *testing.T) {
 	})
 }
 
-// count raises the number in a row, each time by compare-and-swap.
+// count increments the number in a row by compare-and-swap.
 func count(ctx context.Context, kv clientv3.KV, encrypter *encryption.Encrypter, key string, to int) error {
 	for done := 0; done < to; {
 		answer, err := kv.Get(ctx, key)

@@ -13,10 +13,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/keyspace"
 )
 
-// group is that of the kinds in the keys of objects.
+// group is the API group in the keys of objects.
 const group = "configbutler.ai"
 
-// store holds keys.
+// store returns a store with the given keys.
 func store(t *testing.T, keys ...string) clientv3.KV {
 	t.Helper()
 	engine, err := bolt.Open(t.Context(), filepath.Join(t.TempDir(), "store"), bolt.Options{CompactionInterval: -1})

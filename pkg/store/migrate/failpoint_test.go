@@ -27,7 +27,7 @@ const (
 	crashEtcd      = "SLIPSTREAM_TEST_MIGRATE_ETCD"
 )
 
-// TestMigrateInChild is the child of TestKilledIntoFiles.
+// TestMigrateInChild is the child process of TestKilledIntoFiles.
 func TestMigrateInChild(t *testing.T) {
 	path := os.Getenv(crashDirectory)
 	if path == "" {
@@ -52,8 +52,8 @@ func openDirectory(t *testing.T, path string) *datadir.Dir {
 	return dir
 }
 
-// TestKilledIntoFiles kills a migration to files at each step. Whoever opens the directory next finds the old files or
-// the new ones, and a further migration completes it.
+// TestKilledIntoFiles kills a migration to files at each step. The next process that opens the directory finds the old
+// files or the new ones, and a further migration completes it.
 func TestKilledIntoFiles(t *testing.T) {
 	etcd := runEtcd(t)
 	for i := range 300 {
@@ -103,7 +103,7 @@ func TestKilledIntoFiles(t *testing.T) {
 	}
 }
 
-// migrateInChild runs a child that is to be killed at a step, which is nothing for none.
+// migrateInChild runs a child that is killed at a step, or not at all if the step is empty.
 func migrateInChild(t *testing.T, path string, etcd *clientv3.Client, step string) {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMigrateInChild$")

@@ -23,15 +23,15 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/migrate"
 )
 
-// prefixes are those of the server.
+// prefixes returns the server's prefixes.
 func prefixes() migrate.Prefixes {
 	return migrate.Prefixes{Objects: "/registry", Work: "/registry-work"}
 }
 
-// padding is the key that etcd is padded with.
+// padding is the key for padding etcd.
 const padding = "/registry-padding"
 
-// runEtcd starts etcd within the test.
+// runEtcd starts etcd in the test process.
 func runEtcd(t *testing.T) *clientv3.Client {
 	t.Helper()
 	client := testserver.RunEtcd(t, nil)
@@ -43,7 +43,7 @@ func runEtcd(t *testing.T) *clientv3.Client {
 	return client.Client
 }
 
-// directory is a data directory of the test's.
+// directory returns a data directory of the test.
 func directory(t *testing.T) *datadir.Dir {
 	t.Helper()
 	dir, err := datadir.Open(t.Context(), t.TempDir())
@@ -58,7 +58,7 @@ func directory(t *testing.T) *datadir.Dir {
 	return dir
 }
 
-// withFile opens a file of a directory for a while.
+// withFile opens a file of a directory during a function call.
 func withFile(t *testing.T, dir *datadir.Dir, name string, use func(engine *bolt.Engine, client *clientv3.Client)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -82,8 +82,8 @@ func put(t *testing.T, client *clientv3.Client, key, value string, options ...cl
 	return response.Header.Revision
 }
 
-// populate fills both files of a directory at random: values of all sizes, zeros and
-// other bytes in keys, changes, deletions, and leases that outlive the test.
+// populate fills both files of a directory with random content: values of all sizes, zeros and other bytes in keys,
+// changes, deletions, and leases that outlive the test.
 func populate(t *testing.T, dir *datadir.Dir, random *rand.Rand, keys int) {
 	t.Helper()
 	for name, prefix := range map[string]string{datadir.APIFile: "/registry/", datadir.WorkFile: "/registry-work/"} {
@@ -120,7 +120,7 @@ func randomValue(random *rand.Rand, longest int) string {
 	return string(value)
 }
 
-// contentOf is the keys of a prefix with their values, and whether they have a lease.
+// contentOf returns the keys with a prefix with their values, and whether they have a lease.
 func contentOf(t *testing.T, client *clientv3.Client, prefix string) map[string]string {
 	t.Helper()
 	response, err := client.Get(t.Context(), prefix, clientv3.WithPrefix())
@@ -134,7 +134,7 @@ func contentOf(t *testing.T, client *clientv3.Client, prefix string) map[string]
 	return content
 }
 
-// contentOfFiles is that of both files of a directory.
+// contentOfFiles returns the content of both files of a directory.
 func contentOfFiles(t *testing.T, dir *datadir.Dir) map[string]string {
 	t.Helper()
 	content := map[string]string{}
@@ -146,14 +146,14 @@ func contentOfFiles(t *testing.T, dir *datadir.Dir) map[string]string {
 	return content
 }
 
-// revisionOf is the revision of a directory's objects.
+// revisionOf returns the revision of a directory's objects.
 func revisionOf(t *testing.T, dir *datadir.Dir) (revision int64) {
 	t.Helper()
 	withFile(t, dir, datadir.APIFile, func(engine *bolt.Engine, _ *clientv3.Client) { revision = engine.Revision() })
 	return revision
 }
 
-// sameContent fails if two contents differ, and says where.
+// sameContent fails if two contents differ, and reports where.
 func sameContent(t *testing.T, got, want map[string]string) {
 	t.Helper()
 	for _, key := range slices.Sorted(maps.Keys(want)) {
@@ -166,7 +166,7 @@ func sameContent(t *testing.T, got, want map[string]string) {
 	}
 }
 
-// behind fails unless a watch from a revision is told that it is compacted.
+// behind fails unless a watch from a revision fails as compacted.
 func behind(t *testing.T, client *clientv3.Client, revision int64) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -232,7 +232,7 @@ func newerThan(t *testing.T, client *clientv3.Client, handedOut int64) {
 	}
 }
 
-// Files that had been in use before go on above what they ever handed out.
+// TestBackOverOldFiles checks that files that had been in use before continue above all revisions that they handed out.
 func TestBackOverOldFiles(t *testing.T) {
 	dir, etcd := directory(t), runEtcd(t)
 	withFile(t, dir, datadir.APIFile, func(engine *bolt.Engine, client *clientv3.Client) {
@@ -263,7 +263,7 @@ func TestBackOverOldFiles(t *testing.T) {
 	}
 }
 
-// Leases go on with what they have left; what is over is not brought back.
+// TestLeases checks that leases keep their remaining time, and that expired ones are not restored.
 func TestLeases(t *testing.T) {
 	source, etcd := directory(t), runEtcd(t)
 	withFile(t, source, datadir.APIFile, func(_ *bolt.Engine, client *clientv3.Client) {
@@ -304,7 +304,7 @@ func TestLeases(t *testing.T) {
 	}
 }
 
-// withKV is a client whose requests about keys go through something.
+// withKV returns a client with another implementation of KV.
 func withKV(client *clientv3.Client, kv clientv3.KV) *clientv3.Client {
 	return &clientv3.Client{KV: kv, Lease: client.Lease, Watcher: client.Watcher}
 }
@@ -349,7 +349,7 @@ func (f *faultyTxn) Commit() (*clientv3.TxnResponse, error) {
 	return nil, errFault
 }
 
-// A migration that ends anywhere is completed by the next one.
+// TestInterrupted checks that a migration that is interrupted anywhere is completed by the next one.
 func TestInterrupted(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -384,7 +384,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// Files are made as a whole or not at all.
+// TestInterruptedIntoFiles checks that files are created completely or not at all.
 func TestInterruptedIntoFiles(t *testing.T) {
 	dir, etcd := directory(t), runEtcd(t)
 	for i := range 1000 {
@@ -419,7 +419,7 @@ func (f *failingReads) Get(ctx context.Context, key string, options ...clientv3.
 	return f.KV.Get(ctx, key, options...)
 }
 
-// meddlingKV does something once, at the first page of keys that is read.
+// meddlingKV calls a function once, at the first page of keys that is read.
 type meddlingKV struct {
 	clientv3.KV
 	meddle func()
@@ -434,7 +434,7 @@ func (m *meddlingKV) Get(ctx context.Context, key string, options ...clientv3.Op
 	return response, err
 }
 
-// A server that still writes to etcd is noticed, whatever it writes.
+// TestSourceChanges checks that any write of a running server to etcd is detected.
 func TestSourceChanges(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T, etcd *clientv3.Client){
 		"a key is put":         func(t *testing.T, etcd *clientv3.Client) { put(t, etcd, "/registry/a", "y") },
@@ -528,7 +528,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// What is to be replaced goes, and nothing else.
+// TestReplace checks that only the content to be replaced is removed.
 func TestReplace(t *testing.T) {
 	source, etcd := directory(t), runEtcd(t)
 	withFile(t, source, datadir.APIFile, func(_ *bolt.Engine, api *clientv3.Client) { put(t, api, "/registry/a", "x") })
@@ -542,7 +542,7 @@ func TestReplace(t *testing.T) {
 	sameContent(t, contentOf(t, etcd, ""), map[string]string{"/registry/a": "false x", "/registryx": "false kept"})
 }
 
-// Keys that etcd has had all along, from an earlier stay, get revisions of their own.
+// TestCopyFromLongAgo checks that keys that an earlier migration left in etcd get new revisions.
 func TestCopyFromLongAgo(t *testing.T) {
 	source, etcd := directory(t), runEtcd(t)
 	withFile(t, source, datadir.APIFile, func(engine *bolt.Engine, api *clientv3.Client) {
@@ -562,7 +562,7 @@ func TestCopyFromLongAgo(t *testing.T) {
 	newerThan(t, etcd, 101)
 }
 
-// Padding raises the revision and leaves nothing behind.
+// TestPadding checks that padding raises the revision and leaves no key behind.
 func TestPadding(t *testing.T) {
 	const revisions = 20_000
 	source, etcd := directory(t), runEtcd(t)

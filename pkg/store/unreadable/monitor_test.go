@@ -30,8 +30,8 @@ func (s failing) GetList(context.Context, string, storage.ListOptions, runtime.O
 
 func (s failing) Get(context.Context, string, storage.GetOptions, runtime.Object) error { return s.err }
 
-// TestLooksThatAreAskedFor holds a monitor, of which a look takes a second, to looking every 50 seconds at most,
-// whatever clients ask for.
+// TestLooksThatAreAskedFor checks that a monitor whose check takes a second runs one at most every 50 seconds, whatever
+// clients request.
 func TestLooksThatAreAskedFor(t *testing.T) {
 	store, kv := newStore(t)
 	put(t, kv, badKey, "good")

@@ -31,7 +31,7 @@ func (kv *hookedKV) Get(ctx context.Context, key string, opts ...clientv3.OpOpti
 
 const badKey = "/registry/configbutler.ai/gitrepoconfigs/shop/bad"
 
-// newStore has one record, and it is bad.
+// newStore returns a store with one record, which cannot be read.
 func newStore(t *testing.T) (*Store, *hookedKV) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "identity.yaml")
@@ -60,7 +60,7 @@ func put(t *testing.T, kv clientv3.KV, key, value string) {
 	}
 }
 
-// TestRecordThatIsReplacedMeanwhile keeps a good record that somebody has put in the place of one that is to be set aside.
+// TestRecordThatIsReplacedMeanwhile checks that a readable record that replaces the one to be set aside is kept.
 func TestRecordThatIsReplacedMeanwhile(t *testing.T) {
 	store, kv := newStore(t)
 	kv.before = func(key string) {

@@ -17,7 +17,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/backup/archive"
 )
 
-// contents are the files of the archive that the tests read.
+// contents are the files of the tests' archive.
 var contents = map[string]string{"api.db": strings.Repeat("a", 3000), "work.db": strings.Repeat("w", 700), "encryption.yaml": "key"}
 
 func manifest() archive.Manifest {
@@ -46,7 +46,7 @@ func write(t testing.TB) []byte {
 	return out.Bytes()
 }
 
-// read returns what is in an archive.
+// read returns the content of an archive.
 func read(r io.Reader) (archive.Manifest, map[string]string, error) {
 	got := map[string]string{}
 	m, err := archive.Read(r, func(archive.Manifest) error { return nil }, func(file archive.File, content io.Reader) error {
@@ -72,7 +72,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadCutOff ends the archive at every byte. Only zeros may be missing.
+// TestReadCutOff truncates the archive at every byte. Only trailing zeros may be missing.
 func TestReadCutOff(t *testing.T) {
 	whole := write(t)
 	needed := len(bytes.TrimRight(whole, "\x00"))
@@ -85,7 +85,7 @@ func TestReadCutOff(t *testing.T) {
 	}
 }
 
-// TestReadChanged changes every byte. Only what says nothing about the files may differ.
+// TestReadChanged changes every byte. Only bytes that do not affect the files may differ.
 func TestReadChanged(t *testing.T) {
 	whole := write(t)
 	for i := range whole {
