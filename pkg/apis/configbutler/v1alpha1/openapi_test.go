@@ -207,11 +207,11 @@ func TestChoicesAreListed(t *testing.T) {
 	}
 }
 
-// Whoever writes a list learns how long it may be before it is refused.
+// TestBoundsAreExplained checks that the descriptions of lists have their maximum length.
 func TestBoundsAreExplained(t *testing.T) {
 	schemas := schemas()
 	for path, bound := range map[string]string{
-		"AppCatalogSpec.ignore":           "At most 100 rules, which name at most 1000 fields and managers in all.",
+		"AppCatalogSpec.ignore":           "At most 100 rules, with at most 1000 fields and managers in total.",
 		"AppCatalogSpec.patches":          "At most 100.",
 		"AppCatalogSpec.workloads":        "At most 1000.",
 		"ConflictResolutionSpec.keep":     "At most 100.",
@@ -222,7 +222,7 @@ func TestBoundsAreExplained(t *testing.T) {
 		"EnvironmentSpec.branchWorkloads": "At most 1000.",
 		"EnvironmentSpec.patches":         "At most 100.",
 		"EnvironmentSpec.syncWindows":     "At most 50.",
-		"GitDestinationSpec.ignore":       "At most 100 rules, which name at most 1000 fields and managers in all.",
+		"GitDestinationSpec.ignore":       "At most 100 rules, with at most 1000 fields and managers in total.",
 		"InstanceSource.exclude":          "At most 1000.",
 		"InstanceSource.resources":        "At most 1000.",
 		"MirrorSyncSpec.types":            "At most 100.",
