@@ -11,11 +11,11 @@ import (
 // GroupName is the API group that every kind of this package belongs to.
 const GroupName = "configbutler.ai"
 
-// SchemeGroupVersion is the group with the version that stands for internal.
+// SchemeGroupVersion is the group with the internal version.
 var SchemeGroupVersion = schema.GroupVersion{Group: GroupName, Version: runtime.APIVersionInternal}
 
 var (
-	// SchemeBuilder collects the functions that teach a scheme the internal kinds.
+	// SchemeBuilder collects the functions that add the internal kinds to a scheme.
 	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
 	// AddToScheme adds the internal kinds to a scheme.
 	AddToScheme = SchemeBuilder.AddToScheme

@@ -1,8 +1,8 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fuzzer fills the internal kinds with random content that survives a trip through every version: where a version
-// has a default, an empty field would not come back empty.
+// Package fuzzer fills the internal kinds with random content that survives a round trip through every version: fields
+// with a default in a version are never empty.
 package fuzzer
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 )
 
-// Funcs returns the functions that fill kinds with defaults.
+// Funcs returns the fuzzer functions of kinds with defaults.
 func Funcs(_ runtimeserializer.CodecFactory) []any {
 	return []any{
 		fillGitRepoConfigSpec, fillGitDestinationSpec, fillNamespacedRules, fillCommitSigning,

@@ -12,8 +12,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// Install adds the internal kinds and every version of them to the scheme. It panics when a kind was registered before
-// with another Go type, which only a wrong program can do.
+// Install adds the internal kinds and every version of them to the scheme. It panics if a kind is already registered with
+// another Go type, which is a programming error.
 func Install(scheme *runtime.Scheme) {
 	utilruntime.Must(configbutler.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))

@@ -19,8 +19,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
 )
 
-// The rules of a list need no names, with which they could be told apart: a list takes the place of the one before, and is
-// that of who applied it.
+// TestRulesAreAppliedAsAWhole checks that an applied list of rules replaces the one before and is owned by its applier.
+// Rules need no names, so they have no keys for merging.
 func TestRulesAreAppliedAsAWhole(t *testing.T) {
 	rules := fake.NewClientset().ConfigbutlerV1alpha1().WatchRules("team-a")
 	lists := [][]*applyv1alpha1.ResourceRuleApplyConfiguration{
@@ -49,7 +49,8 @@ func TestRulesAreAppliedAsAWhole(t *testing.T) {
 	}
 }
 
-// A reference is one thing: whoever names another object does not keep the namespace that someone else gave.
+// TestReferencesAreReplacedAsAWhole checks that a reference is atomic: an applier that names another object does not keep
+// the namespace that another manager set.
 func TestReferencesAreReplacedAsAWhole(t *testing.T) {
 	rules := fake.NewClientset().ConfigbutlerV1alpha1().WatchRules("team-a")
 	ctx := context.Background()
@@ -79,7 +80,8 @@ func rule(resources ...string) *applyv1alpha1.ResourceRuleApplyConfiguration {
 	return applyv1alpha1.ResourceRule().WithResources(resources...)
 }
 
-// An editor adds a workload to a catalog, or takes his own away, without knowing those of others.
+// TestWorkloadsAreAppliedSideBySide checks that an editor can add or remove workloads of a catalog without those of
+// others.
 func TestWorkloadsAreAppliedSideBySide(t *testing.T) {
 	catalogs := fake.NewClientset().ConfigbutlerV1alpha1().AppCatalogs("team-a")
 	ctx := context.Background()
@@ -118,8 +120,8 @@ func workload(kind v1alpha1.WorkloadKind, name string) *applyv1alpha1.WorkloadRe
 	return applyv1alpha1.WorkloadReference().WithKind(kind).WithName(name)
 }
 
-// A list that is empty on purpose is not the same as none, which would be the default. It has to outlive everything that
-// an object goes through.
+// TestAnEmptyListOfWhatIsIgnoredStaysEmpty checks that an empty list is preserved by every conversion. It differs from a
+// missing list, which gets the default.
 func TestAnEmptyListOfWhatIsIgnoredStaysEmpty(t *testing.T) {
 	for _, ignore := range [][]v1alpha1.IgnoreRule{nil, {}} {
 		spec := v1alpha1.AppCatalogSpec{Ignore: ignore}
@@ -149,7 +151,8 @@ func TestAnEmptyListOfWhatIsIgnoredStaysEmpty(t *testing.T) {
 	}
 }
 
-// A window of one's own, or a workload of a branch, comes and goes without those of others.
+// TestPartsOfEnvironmentsAreAppliedSideBySide checks that a manager can add and remove its own windows and branch
+// workloads without those of others.
 func TestPartsOfEnvironmentsAreAppliedSideBySide(t *testing.T) {
 	environments := fake.NewClientset().ConfigbutlerV1alpha1().Environments("team-a")
 	ctx := context.Background()

@@ -15,7 +15,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// defaultsTest is an object as it was written and as it is served.
+// defaultsTest is an object as written and as served with defaults.
 type defaultsTest struct {
 	name     string
 	in, want runtime.Object
@@ -149,7 +149,7 @@ func catalogDefaults(sameNamespace *v1alpha1.CatalogAccessPolicy) []defaultsTest
 	}
 }
 
-// keeping is a policy that says everything.
+// keeping returns a policy without unset fields.
 func keeping(records int32) v1alpha1.SyncPolicy {
 	minute := &metav1.Duration{Duration: time.Minute}
 	one := ptr.To(int32(1))

@@ -11,7 +11,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// environmentSpec is an environment that says nothing, as it is served.
+// environmentSpec returns the spec of an empty environment with its defaults.
 func environmentSpec() v1alpha1.EnvironmentSpec {
 	return v1alpha1.EnvironmentSpec{
 		Type: v1alpha1.EnvironmentShared,
@@ -24,7 +24,8 @@ func environmentSpec() v1alpha1.EnvironmentSpec {
 	}
 }
 
-// What nobody decided must not act on production: nothing is applied by itself, no CronJob runs, no host is taken.
+// TestEnvironmentDefaults checks that defaults do not act on production: nothing is applied automatically, no CronJob
+// runs, no host is copied.
 func TestEnvironmentDefaults(t *testing.T) {
 	adapted, wantAdapted := v1alpha1.EnvironmentSpec{}, environmentSpec()
 	adapted.Adapt = v1alpha1.Adaptation{

@@ -34,7 +34,8 @@ func TestEnvironmentDependencyName(t *testing.T) {
 	}
 }
 
-// Field selectors of Environments may use their state, and are told what else they may.
+// TestEnvironmentFieldLabels checks that field selectors of Environments support their state, and that the error for
+// another field lists the supported ones.
 func TestEnvironmentFieldLabels(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {

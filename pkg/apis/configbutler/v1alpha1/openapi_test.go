@@ -46,7 +46,7 @@ func TestEveryKindIsInOpenAPI(t *testing.T) {
 	}
 }
 
-// kubectl explain shows these descriptions and nothing else.
+// TestEveryFieldIsExplained checks that every field has a description, which kubectl explain shows.
 func TestEveryFieldIsExplained(t *testing.T) {
 	for name, schema := range schemas() {
 		for field, property := range schema.Properties {
@@ -57,7 +57,7 @@ func TestEveryFieldIsExplained(t *testing.T) {
 	}
 }
 
-// What a list is cannot be changed later without breaking server-side apply.
+// TestListsSayWhatTheyAre checks the list types, which cannot be changed later without breaking server-side apply.
 func TestListsSayWhatTheyAre(t *testing.T) {
 	want := map[string]any{
 		"AppCatalogSpec.ignore":                  "atomic",

@@ -62,7 +62,7 @@ func TestPipelineDefaults(t *testing.T) {
 	})
 }
 
-// sayingNo is a spec whose values are all empty, on purpose.
+// sayingNo returns a spec whose values are all explicitly empty.
 func sayingNo() v1alpha1.SyncPipelineSpec {
 	none := &metav1.Duration{}
 	return v1alpha1.SyncPipelineSpec{
@@ -73,7 +73,8 @@ func sayingNo() v1alpha1.SyncPipelineSpec {
 	}
 }
 
-// A list that is empty on purpose is not the same as none, which would be the default.
+// TestAnEmptyListOfTypesLeftOutStaysEmpty checks that an empty list is preserved. It differs from a missing list, which
+// gets the default.
 func TestAnEmptyListOfTypesLeftOutStaysEmpty(t *testing.T) {
 	for _, exclude := range [][]string{nil, {}} {
 		text, err := json.Marshal(v1alpha1.InstanceSource{Exclude: exclude})
