@@ -14,6 +14,8 @@ SIGNAL ?= TERM
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 # What a package of tests may take, the first compilation not counted.
 TEST_TIMEOUT ?= 30m
+# make verify vets all packages, so that go test does not have to, which would take minutes.
+TEST = go test -vet=off -timeout $(TEST_TIMEOUT)
 # The container image: for which architectures, into which folder, and where it is pushed to (REPOSITORY:TAG; nowhere if empty).
 IMAGE_ARCHES ?= amd64,arm64
 IMAGE_OUTPUT ?= bin/image
@@ -91,8 +93,8 @@ test: test-unit test-integration ## Run all tests: unit, integration on a real c
 
 .PHONY: test-unit
 test-unit: ## Run the tests of the packages, those that kill a process at a step among them.
-	go test $(RACE) -tags failpoints -timeout $(TEST_TIMEOUT) -p '$(PACKAGES)' ./cmd/... ./hack/... ./pkg/...
-	go test -timeout $(TEST_TIMEOUT) -run 'TestHostile|TestServerCapabilities' ./pkg/mirror/gitrepo
+	$(TEST) $(RACE) -tags failpoints -p '$(PACKAGES)' ./cmd/... ./hack/... ./pkg/...
+	$(TEST) -run 'TestHostile|TestServerCapabilities' ./pkg/mirror/gitrepo
 	go test -C test/alerts -count=1 ./...
 	go test -C hack/image -count=1 ./...
 
@@ -108,9 +110,9 @@ WITHOUT_RACE = ./test/chart ./test/container ./test/docs ./test/fidelity ./test/
 .PHONY: test-integration
 test-integration: control-plane ## Run the tests on real control planes, CLUSTERS and one packages at a time, and see whether the server's roles are exactly enough for them.
 	$(call judged,{ failed=0; \
-	go test $(RACE) -timeout $(TEST_TIMEOUT) ./test/attribution || failed=1; \
-	go test -timeout $(TEST_TIMEOUT) -p 1 $(WITHOUT_RACE) & beside=$$!; \
-	go test $(RACE) -timeout $(TEST_TIMEOUT) -p '$(CLUSTERS)' $$(go list ./test/... | grep -vxF "$$(go list ./test/attribution $(WITHOUT_RACE))") || failed=1; \
+	$(TEST) $(RACE) ./test/attribution || failed=1; \
+	$(TEST) -p 1 $(WITHOUT_RACE) & beside=$$!; \
+	$(TEST) $(RACE) -p '$(CLUSTERS)' $$(go list ./test/... | grep -vxF "$$(go list ./test/attribution $(WITHOUT_RACE))") || failed=1; \
 	wait "$$beside" || failed=1; \
 	[ "$$failed" = 0 ]; })
 
@@ -119,7 +121,7 @@ RIGHTS_TESTS = ./test/e2e ./test/catalogs ./test/environments ./test/pipelines .
 
 .PHONY: test-rights
 test-rights: control-plane ## See whether the server's roles are exactly enough, with as few tests as show it.
-	$(call judged,go test -timeout $(TEST_TIMEOUT) -p '$(CLUSTERS)' $(RIGHTS_TESTS) && go test -run TestManifests ./test/docs)
+	$(call judged,$(TEST) -p '$(CLUSTERS)' $(RIGHTS_TESTS) && go test -run TestManifests ./test/docs)
 
 .PHONY: test-faults
 test-faults: control-plane ## Kill the store and take its power away again and again, for FAULTS each way.
