@@ -73,7 +73,7 @@ func TestSameCommitHasTheSameDigest(t *testing.T) {
 	if second := digest(clone); second != first {
 		t.Errorf("a clone in another folder gives %s\nwant %s", second, first)
 	}
-	// What somebody has set with go env -w.
+	// A setting of go env -w.
 	machine := filepath.Join(t.TempDir(), "env")
 	writeFile(t, machine, "GOFLAGS=-tags=another\n")
 	t.Setenv("GOENV", machine)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A step that goes on says so soon, and then less and less often: a first compilation takes minutes.
+// The progress of a step is logged after a short time, and then less and less often: a first compilation takes minutes.
 const (
 	firstPause = 5 * time.Second
 	lastPause  = time.Minute

@@ -69,9 +69,9 @@ const (
 type CatalogSecretsPolicy string
 
 const (
-	// CatalogSecretsRequester asks for the permission of whoever wants an environment to be synced.
+	// CatalogSecretsRequester requires the permission of the user who requests an environment's sync.
 	CatalogSecretsRequester CatalogSecretsPolicy = "Requester"
-	// CatalogSecretsShared lets the permission of the catalog's editor do for all environments.
+	// CatalogSecretsShared requires the permission of the catalog's editor, for all environments.
 	CatalogSecretsShared CatalogSecretsPolicy = "Shared"
 )
 

@@ -63,9 +63,9 @@ type EnvironmentReference struct {
 type EnvironmentType string
 
 const (
-	// EnvironmentShared holds all workloads of the catalog, which wins.
+	// EnvironmentShared holds all workloads of the catalog, which takes precedence.
 	EnvironmentShared EnvironmentType = "Shared"
-	// EnvironmentBranch holds some workloads of the catalog, and what was changed by hand stays.
+	// EnvironmentBranch holds some workloads of the catalog, and keeps changes by hand.
 	EnvironmentBranch EnvironmentType = "Branch"
 )
 
@@ -73,9 +73,9 @@ const (
 type DeletionPolicy string
 
 const (
-	// DeletionPolicyDelete removes it.
+	// DeletionPolicyDelete deletes them.
 	DeletionPolicyDelete DeletionPolicy = "Delete"
-	// DeletionPolicyOrphan leaves it as it is.
+	// DeletionPolicyOrphan keeps them unchanged.
 	DeletionPolicyOrphan DeletionPolicy = "Orphan"
 )
 
@@ -91,9 +91,9 @@ type Adaptation struct {
 type ReplicasPolicy string
 
 const (
-	// ReplicasOne is at most one.
+	// ReplicasOne sets at most one replica.
 	ReplicasOne ReplicasPolicy = "One"
-	// ReplicasAsSource is as many as the catalog offers.
+	// ReplicasAsSource keeps the number of replicas in the catalog.
 	ReplicasAsSource ReplicasPolicy = "AsSource"
 )
 
@@ -103,7 +103,7 @@ type CronJobsPolicy string
 const (
 	// CronJobsSuspend suspends them.
 	CronJobsSuspend CronJobsPolicy = "Suspend"
-	// CronJobsAsSource leaves them as the catalog offers them.
+	// CronJobsAsSource keeps them as in the catalog.
 	CronJobsAsSource CronJobsPolicy = "AsSource"
 )
 
@@ -111,9 +111,9 @@ const (
 type LoadBalancersPolicy string
 
 const (
-	// LoadBalancersClusterIP makes them Services of the type ClusterIP.
+	// LoadBalancersClusterIP changes them to type ClusterIP.
 	LoadBalancersClusterIP LoadBalancersPolicy = "ClusterIP"
-	// LoadBalancersAsSource leaves them what they are.
+	// LoadBalancersAsSource keeps their type.
 	LoadBalancersAsSource LoadBalancersPolicy = "AsSource"
 )
 
@@ -127,11 +127,11 @@ type IngressHosts struct {
 type IngressHostsType string
 
 const (
-	// IngressHostsTemplate makes new hosts by a template.
+	// IngressHostsTemplate replaces hosts by a template.
 	IngressHostsTemplate IngressHostsType = "Template"
-	// IngressHostsOmit does not copy Ingresses.
+	// IngressHostsOmit copies neither Ingresses nor objects of the Gateway API.
 	IngressHostsOmit IngressHostsType = "Omit"
-	// IngressHostsAsSource leaves hosts what they are.
+	// IngressHostsAsSource keeps hosts.
 	IngressHostsAsSource IngressHostsType = "AsSource"
 )
 
@@ -148,8 +148,8 @@ type SyncWindow struct {
 type SyncWindowKind string
 
 const (
-	// SyncWindowAllow lets them begin while it is open.
+	// SyncWindowAllow allows them to begin while it is open.
 	SyncWindowAllow SyncWindowKind = "Allow"
-	// SyncWindowDeny keeps them from beginning while it is open.
+	// SyncWindowDeny prevents them from beginning while it is open.
 	SyncWindowDeny SyncWindowKind = "Deny"
 )

@@ -80,7 +80,7 @@ const (
 	CountedIngress CountedType = "Ingress"
 	// CountedNetworkPolicy is a NetworkPolicy.
 	CountedNetworkPolicy CountedType = "NetworkPolicy"
-	// CountedCustomResource is a custom resource of any kind that spec.include names.
+	// CountedCustomResource is a custom resource of any kind in spec.include.
 	CountedCustomResource CountedType = "CustomResource"
 )
 
@@ -109,9 +109,9 @@ type NotCopiedObject struct {
 type NotCopiedReason string
 
 const (
-	// NotCopiedGrantsRights is an object of RBAC: the server has no right to grant rights.
+	// NotCopiedGrantsRights is an object of RBAC: the server is not allowed to grant permissions.
 	NotCopiedGrantsRights NotCopiedReason = "GrantsRights"
-	// NotCopiedHoldsData is a claim of a volume.
+	// NotCopiedHoldsData is a PersistentVolumeClaim.
 	NotCopiedHoldsData NotCopiedReason = "HoldsData"
 	// NotCopiedUnreadable is a kind that the server may not list.
 	NotCopiedUnreadable NotCopiedReason = "Unreadable"
@@ -157,10 +157,10 @@ type PendingEnvironmentRequest struct {
 type EnvironmentRequestType string
 
 const (
-	// EnvironmentRequestSync asks for a sync.
+	// EnvironmentRequestSync requests a sync.
 	EnvironmentRequestSync EnvironmentRequestType = "Sync"
-	// EnvironmentRequestResolve asks for conflicts to be resolved.
+	// EnvironmentRequestResolve resolves conflicts.
 	EnvironmentRequestResolve EnvironmentRequestType = "Resolve"
-	// EnvironmentRequestRediscover asks for dependencies to be found anew.
+	// EnvironmentRequestRediscover requests that dependencies are discovered again.
 	EnvironmentRequestRediscover EnvironmentRequestType = "Rediscover"
 )

@@ -44,11 +44,11 @@ type GitDestinationSpec struct {
 type Granularity string
 
 const (
-	// GranularityPerAuthor lets changes of one author in a row share a commit.
+	// GranularityPerAuthor groups consecutive changes of one author into a commit.
 	GranularityPerAuthor Granularity = "PerAuthor"
-	// GranularityPerChange makes a commit of each change.
+	// GranularityPerChange creates a commit for each change.
 	GranularityPerChange Granularity = "PerChange"
-	// GranularityBatch makes one commit of everything that is pushed together.
+	// GranularityBatch creates one commit for all changes of a push.
 	GranularityBatch Granularity = "Batch"
 )
 
@@ -58,9 +58,9 @@ type SecretsPolicy string
 const (
 	// SecretsEncrypt writes Secrets encrypted.
 	SecretsEncrypt SecretsPolicy = "Encrypt"
-	// SecretsAsIs writes Secrets plainly.
+	// SecretsAsIs writes Secrets in plain text.
 	SecretsAsIs SecretsPolicy = "AsIs"
-	// SecretsOmit leaves Secrets out.
+	// SecretsOmit does not write Secrets.
 	SecretsOmit SecretsPolicy = "Omit"
 )
 
@@ -70,7 +70,7 @@ type PrunePolicy string
 const (
 	// PruneAlways removes them.
 	PruneAlways PrunePolicy = "Always"
-	// PruneNever counts and keeps them.
+	// PruneNever keeps and counts them.
 	PruneNever PrunePolicy = "Never"
 )
 

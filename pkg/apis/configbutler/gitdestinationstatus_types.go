@@ -88,11 +88,11 @@ type ResourceTypeWatch struct {
 type WatchState string
 
 const (
-	// WatchStateListing means that the type is being listed and its changes are not known yet.
+	// WatchStateListing means that the type is being listed and changes are not observed yet.
 	WatchStateListing WatchState = "Listing"
-	// WatchStateWatching means that changes are followed as they happen.
+	// WatchStateWatching means that changes are observed as they happen.
 	WatchStateWatching WatchState = "Watching"
-	// WatchStateFailing means that the type cannot be listed or watched now. It is tried again, and files of the type are
-	// left as they are.
+	// WatchStateFailing means that the type cannot currently be listed or watched. It is retried, and files of the type
+	// are kept unchanged.
 	WatchStateFailing WatchState = "Failing"
 )

@@ -43,11 +43,11 @@ type NamespacedRules struct {
 type AccessMode string
 
 const (
-	// AccessModeSameNamespace admits the object's own namespace only.
+	// AccessModeSameNamespace allows the object's own namespace only.
 	AccessModeSameNamespace AccessMode = "SameNamespace"
-	// AccessModeAllNamespaces admits every namespace.
+	// AccessModeAllNamespaces allows every namespace.
 	AccessModeAllNamespaces AccessMode = "AllNamespaces"
-	// AccessModeFromSelector admits the namespaces that a label selector matches, and the object's own.
+	// AccessModeFromSelector allows the namespaces that a label selector matches, and the object's own.
 	AccessModeFromSelector AccessMode = "FromSelector"
 )
 

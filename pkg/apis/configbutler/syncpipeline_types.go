@@ -60,9 +60,9 @@ type InstanceSource struct {
 type PipelineMode string
 
 const (
-	// PipelineModeWatch notices changes as they come.
+	// PipelineModeWatch detects changes as they happen.
 	PipelineModeWatch PipelineMode = "Watch"
-	// PipelineModePoll lists everything from time to time.
+	// PipelineModePoll lists everything periodically.
 	PipelineModePoll PipelineMode = "Poll"
 )
 
@@ -115,9 +115,9 @@ type JobSink struct {
 type PipelineConcurrencyPolicy string
 
 const (
-	// PipelineConcurrencyForbid has each Job wait for the one before.
+	// PipelineConcurrencyForbid makes each Job wait for the previous one.
 	PipelineConcurrencyForbid PipelineConcurrencyPolicy = "Forbid"
-	// PipelineConcurrencyAllow makes Jobs as batches come.
+	// PipelineConcurrencyAllow creates Jobs as batches become due.
 	PipelineConcurrencyAllow PipelineConcurrencyPolicy = "Allow"
 )
 

@@ -43,7 +43,7 @@ const (
 	PipelineScopeAll PipelineScope = "All"
 	// PipelineScopeDefinitions is the CustomResourceDefinitions alone.
 	PipelineScopeDefinitions PipelineScope = "CustomResourceDefinitions"
-	// PipelineScopeInstances is the objects of the types chosen alone.
+	// PipelineScopeInstances is the objects of the selected types alone.
 	PipelineScopeInstances PipelineScope = "Instances"
 )
 
@@ -51,9 +51,9 @@ const (
 type PipelineRunPhase string
 
 const (
-	// PipelineRunListing finds out what there is.
+	// PipelineRunListing lists the objects.
 	PipelineRunListing PipelineRunPhase = "Listing"
-	// PipelineRunSending sends it.
+	// PipelineRunSending sends them.
 	PipelineRunSending PipelineRunPhase = "Sending"
 	// PipelineRunFinished has nothing left to send.
 	PipelineRunFinished PipelineRunPhase = "Finished"

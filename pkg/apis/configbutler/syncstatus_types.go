@@ -40,11 +40,11 @@ type SyncStatusSpec struct {
 type SyncType string
 
 const (
-	// SyncTypeCatalog is about a change of a catalog.
+	// SyncTypeCatalog is a change of a catalog.
 	SyncTypeCatalog SyncType = "Catalog"
-	// SyncTypeEnvironment is about a run that brings an environment to its catalog.
+	// SyncTypeEnvironment is a run that syncs an environment with its catalog.
 	SyncTypeEnvironment SyncType = "Environment"
-	// SyncTypeDependency is about a change of what an environment's workloads refer to.
+	// SyncTypeDependency is a change of objects that an environment's workloads refer to.
 	SyncTypeDependency SyncType = "Dependency"
 )
 
@@ -96,27 +96,27 @@ type SyncRecord struct {
 type SyncState string
 
 const (
-	// SyncStateAutoApplied means that the source changed and the catalog took it over.
+	// SyncStateAutoApplied means that the source changed and the catalog adopted the change.
 	SyncStateAutoApplied SyncState = "AutoApplied"
 	// SyncStateApplied means that an editor changed the catalog.
 	SyncStateApplied SyncState = "Applied"
-	// SyncStatePending means that work has not begun.
+	// SyncStatePending means that work has not started.
 	SyncStatePending SyncState = "Pending"
-	// SyncStateInProgress means that work is being done.
+	// SyncStateInProgress means that work is in progress.
 	SyncStateInProgress SyncState = "InProgress"
-	// SyncStateCompleted means that all has been done.
+	// SyncStateCompleted means that all work is done.
 	SyncStateCompleted SyncState = "Completed"
 	// SyncStateConflicted means that a field was changed in the environment and in the catalog.
 	SyncStateConflicted SyncState = "Conflicted"
-	// SyncStateFailed means that something could not be done.
+	// SyncStateFailed means that work has failed.
 	SyncStateFailed SyncState = "Failed"
-	// SyncStateRetrying means that what failed is tried again.
+	// SyncStateRetrying means that failed work is being retried.
 	SyncStateRetrying SyncState = "Retrying"
-	// SyncStateManualIntervention means that someone has to look at it.
+	// SyncStateManualIntervention means that a user must intervene.
 	SyncStateManualIntervention SyncState = "ManualIntervention"
-	// SyncStateDismissed means that someone has put it aside.
+	// SyncStateDismissed means that a user has dismissed it.
 	SyncStateDismissed SyncState = "Dismissed"
-	// SyncStateSuperseded means that a newer record has taken its place.
+	// SyncStateSuperseded means that a newer record has replaced it.
 	SyncStateSuperseded SyncState = "Superseded"
 )
 
@@ -124,11 +124,11 @@ const (
 type SyncAction string
 
 const (
-	// SyncActionCatalog brings workloads to what the catalog offers, with what they depend on.
+	// SyncActionCatalog syncs workloads with the catalog, and the objects that they refer to.
 	SyncActionCatalog SyncAction = "Catalog"
-	// SyncActionCluster refreshes what the environment's workloads depend on and leaves them alone.
+	// SyncActionCluster refreshes the objects that workloads refer to, but not the workloads.
 	SyncActionCluster SyncAction = "Cluster"
-	// SyncActionAll does the one and then the other.
+	// SyncActionAll performs Catalog, then Cluster.
 	SyncActionAll SyncAction = "All"
 )
 
@@ -151,9 +151,9 @@ const (
 	SignalAudit AttributionSignal = "Audit"
 	// SignalAdmission is an API server's admission request.
 	SignalAdmission AttributionSignal = "Admission"
-	// SignalManagedFields is the tool that an object says was the last to write it.
+	// SignalManagedFields is the field manager that last wrote the object.
 	SignalManagedFields AttributionSignal = "ManagedFields"
-	// SignalUnknown says that nothing told.
+	// SignalUnknown means that the author is unknown.
 	SignalUnknown AttributionSignal = "Unknown"
 )
 
@@ -186,9 +186,9 @@ type ChangeType string
 const (
 	// ChangeAdded means that the object is new.
 	ChangeAdded ChangeType = "Added"
-	// ChangeChanged means that the object's content is another.
+	// ChangeChanged means that the object's content differs.
 	ChangeChanged ChangeType = "Changed"
-	// ChangeRemoved means that the object is gone.
+	// ChangeRemoved means that the object no longer exists.
 	ChangeRemoved ChangeType = "Removed"
 )
 

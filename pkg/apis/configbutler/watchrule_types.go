@@ -44,7 +44,7 @@ type ResourceRule struct {
 type Operation string
 
 const (
-	// OperationAll stands for every operation.
+	// OperationAll means every operation.
 	OperationAll Operation = "*"
 	// OperationCreate is the creation of an object.
 	OperationCreate Operation = "CREATE"

@@ -81,7 +81,7 @@ func fillOnce(folder, file string, done <-chan struct{}) {
 	}
 }
 
-// A disk that somebody else fills while the copy is written leaves the old file.
+// If the disk becomes full while the copy is written, the old file remains.
 func TestDefragmentWhileTheDiskFills(t *testing.T) {
 	smalldisk.Run(t, 256<<20, func(folder string) {
 		path := filepath.Join(folder, "store.db")

@@ -44,7 +44,7 @@
 // a read transaction or of a closed file.
 //
 // A commit that fails before its meta page is in the file leaves nothing, and later ones
-// succeed once the cause is gone. If the sync of the meta page fails, it is unknown whether
+// succeed once the cause is resolved. If the sync of the meta page fails, it is unknown whether
 // the commit is on disk: the engine refuses writes and fails its health check until the
 // file is opened again, which writes and syncs the meta page once more before anything else.
 //

@@ -166,7 +166,7 @@ func grantTestLease(ctx context.Context, e *bolt.Engine) error {
 	return err
 }
 
-// leasedStore makes a store that a test goes on with.
+// leasedStore returns a store for a test to continue with.
 func leasedStore(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "store.db")

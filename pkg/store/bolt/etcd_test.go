@@ -110,7 +110,7 @@ type compactTo int64
 // requestGenerator makes requests about few keys, so that they meet.
 type requestGenerator struct {
 	random *rand.Rand
-	// revision is the last one seen, compacted the last one asked for.
+	// revision is the last one seen, compacted the last one requested.
 	revision, compacted int64
 }
 

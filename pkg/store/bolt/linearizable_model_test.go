@@ -37,7 +37,7 @@ type call struct {
 
 func (c call) reads() bool { return c.Kind == callGet || c.Kind == callRange }
 
-// answer is what a client is told.
+// answer is a response to a client.
 type answer struct {
 	// Unknown means that the client was not answered: the call had its effect or not.
 	Unknown bool
@@ -101,7 +101,7 @@ func (w *world) put(value int64, keys ...int) {
 	}
 }
 
-// specification tells the checker which worlds may follow one, given what a client asked and was told.
+// specification returns the states that may follow one, given a client's request and its response.
 var specification = porcupine.NondeterministicModel{
 	Init: func() []any { return []any{world{revision: 1}} },
 	Step: func(state, input, output any) []any {
@@ -118,7 +118,7 @@ var specification = porcupine.NondeterministicModel{
 	},
 }
 
-// checkLimit is more than a history takes: what clients are told pins the order of nearly all calls.
+// checkLimit is longer than checking a history takes: the responses determine the order of nearly all calls.
 const checkLimit = time.Minute
 
 // linearizable tells whether there is an order of all calls, true to the order in time of those that did not overlap,

@@ -104,7 +104,7 @@ func TestGaugesShowTheSlowestWatch(t *testing.T) {
 	for i := range 3 {
 		set(t, e, fmt.Sprintf("/key/%d", i), "")
 	}
-	// The watch that sees nothing of its own has come to the end; the one that nobody reads is where it began.
+	// The watch without changes has reached the end; the one without a reader is at its start.
 	eventually(t, "the lag", func() bool { return gather(t, registry, "watches")["watcher_lag_revisions"] == 3 })
 	for reached := int64(0); reached < e.Revision(); {
 		reached = (<-stuck).Header.Revision

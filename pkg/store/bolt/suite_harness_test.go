@@ -85,7 +85,7 @@ type storeFixture struct {
 
 // fixtureOptions are what tests of the suite vary.
 type fixtureOptions struct {
-	// progress is how often a watch is told how far it has come, 0 the backend's default.
+	// progress is the interval of progress notifications, 0 the backend's default.
 	progress    time.Duration
 	prefix      string
 	transformer value.Transformer
@@ -119,7 +119,7 @@ func (b backend) newStore(t testing.TB, o fixtureOptions) *storeFixture {
 	return f
 }
 
-// revision is that of the store, 0 if it cannot be told.
+// revision returns the revision of the store, 0 if unknown.
 func (f *storeFixture) revision() int64 {
 	revision, err := f.GetCurrentResourceVersion(context.Background())
 	if err != nil {

@@ -293,7 +293,7 @@ func TestUnaskedProgress(t *testing.T) {
 		t.Errorf("progress %+v, want revision 1", response)
 	}
 	for range 10 {
-		clock.Step(time.Minute) // There is nothing new: only what is asked for is told.
+		clock.Step(time.Minute) // Without changes, only requested progress is reported.
 		if err := client.RequestProgress(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -330,7 +330,7 @@ func TestWatchEndsWithItsContextAndItsClient(t *testing.T) {
 	}
 }
 
-// TestWatchSeesWhatFollowsItsCall writes as soon as a watch is asked for.
+// TestWatchSeesWhatFollowsItsCall writes immediately after a watch is requested.
 func TestWatchSeesWhatFollowsItsCall(t *testing.T) {
 	e := openEngine(t, bolt.Options{})
 	client := bolt.NewClient(t.Context(), e)

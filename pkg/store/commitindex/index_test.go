@@ -176,7 +176,7 @@ func TestWhoListensIsTold(t *testing.T) {
 		tip := fmt.Sprint("tip", i)
 		o := commitindex.Object{GroupResource: deployments, Namespace: "shop", Name: name}
 		s.eventually("told of "+name, func() error {
-			// What lands before Run listens is known, and not told.
+			// Commits added before Run starts are indexed, but not published.
 			s.must(log.Prepare(t.Context(), tip, []commitindex.Entry{commit(o, tip, "1")}))
 			s.must(log.Record(t.Context(), tip))
 			select {
@@ -296,7 +296,7 @@ func numbers(from, to int) (out []string) {
 	return out
 }
 
-// What is kept of an earlier process stays until somebody says what counts now.
+// Entries of an earlier process are kept until the current ones are set.
 func TestNothingGoesBeforeSomebodyCares(t *testing.T) {
 	s := newStage(t)
 	log := s.open(0)

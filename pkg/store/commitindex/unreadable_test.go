@@ -11,7 +11,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// A row that cannot be read keeps neither whoever pushes from going on, nor what the others say from being known.
+// A row that cannot be read neither blocks a push nor hides the content of other rows.
 func TestRowsThatCannotBeReadAreLeftOut(t *testing.T) {
 	s := newStage(t)
 	log := s.open(0)

@@ -69,7 +69,7 @@ func (in *Incoming) Commit(now time.Time) (aside string, err error) {
 		return "", fmt.Errorf("deciding on the restored files: %w", err)
 	}
 	if err := sync(in.dir); err != nil {
-		// Nobody may find it decided after being told that it was not.
+		// After an error, the next Open must not find the files committed.
 		return "", errors.Join(err, os.Rename(ready, in.path))
 	}
 	failpoint.Reach("restore-decided")

@@ -20,7 +20,7 @@
 //  2. Every replica loads it (Encrypter.Reload), and can decrypt with it from then on.
 //  3. The leader ([RotationController]) puts it first. Every replica loads that, and encrypts under it from then on.
 //  4. The leader rewrites what is encrypted under another key, by compare-and-swap, until it finds nothing more.
-//  5. Once nobody can ask for a revision from before that, the leader takes the old keys out.
+//  5. Once no revision from before that can be read, the leader removes the old keys.
 //
 // A process that dies between two steps leaves a configuration that decrypts everything; the next leader continues.
 // With the user's own keys the leader does the fourth step only.

@@ -164,7 +164,7 @@ func (t *term) ours() (Home, *configuration) {
 	}
 	c, err := parseConfiguration(t.content)
 	if err != nil {
-		return nil, nil // It was edited by hand, and whoever did that looks after the keys.
+		return nil, nil // It was edited by hand, so its editor manages the keys.
 	}
 	return home, c
 }

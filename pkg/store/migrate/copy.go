@@ -61,7 +61,7 @@ func (c *copier) add(ctx context.Context, kv *mvccpb.KeyValue, revision int64) e
 		options = append(options, clientv3.WithLease(lease))
 	}
 	key := string(kv.Key)
-	// Whoever wrote the key meanwhile is not to be overwritten.
+	// A concurrent write of the key must not be overwritten.
 	c.compares = append(c.compares, clientv3.Compare(clientv3.ModRevision(key), "=", revision))
 	c.puts = append(c.puts, clientv3.OpPut(key, string(kv.Value), options...))
 	c.bytes += size

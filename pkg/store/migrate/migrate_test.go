@@ -199,7 +199,7 @@ func TestRoundTrip(t *testing.T) {
 	newerThan(t, etcd, handedOut)
 	behind(t, etcd, handedOut)
 
-	// Etcd goes on, and so do the files that it goes back to.
+	// etcd is written to before the migration back to files.
 	put(t, etcd, "/registry/a/new", "x")
 	put(t, etcd, "/elsewhere", "x")
 	handedOut = put(t, etcd, "/registry/a/new", "y")

@@ -34,7 +34,7 @@ func (v view) unchanged(ctx context.Context) error {
 	}
 	changes := v.Client.Watch(ctx, v.Prefix, clientv3.WithPrefix(), clientv3.WithRev(v.revision+1), clientv3.WithPrevKV())
 	go wait.UntilWithContext(ctx, func(ctx context.Context) {
-		_ = v.Client.RequestProgress(ctx) // It is asked for again.
+		_ = v.Client.RequestProgress(ctx) // The request is repeated.
 	}, progressInterval)
 	for response := range changes {
 		if err := response.Err(); err != nil {

@@ -157,7 +157,7 @@ func (m *Monitor) of(resource schema.GroupResource) finding {
 func (m *Monitor) lookSoon() {
 	select {
 	case m.wake <- struct{}{}:
-	default: // One is asked for already.
+	default: // One is already requested.
 	}
 }
 
