@@ -14,8 +14,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// A store that was advanced hands out higher revisions only, and tells whoever is
-// behind.
+// TestAdvance checks that an advanced store hands out higher revisions only, and that watches from earlier revisions fail
+// as compacted.
 func TestAdvance(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	e := reopen(t, path)

@@ -25,19 +25,19 @@ import (
 )
 
 const (
-	// crashStore names, to a child process, the file to write until it is killed.
+	// crashStore is the environment variable with the file that a child process writes until it is killed.
 	crashStore = "SLIPSTREAM_TEST_CRASH_STORE"
-	// crashClose tells the child to close the file after a while, and to begin anew, crashLives times.
+	// crashClose makes the child close the file after a while and open it again, crashLives times.
 	crashClose = "SLIPSTREAM_TEST_CRASH_CLOSE"
 	crashLives = 50
-	// crashSurvived is how the child exits that nothing has killed in all these lives.
+	// crashSurvived is the exit code of a child that was not killed.
 	crashSurvived = 3
 )
 
-// errSurvived says that a child has lived all its lives.
+// errSurvived is returned by a child that was not killed.
 var errSurvived = errors.New("nothing has killed it")
 
-// TestMain turns the test binary into the child of TestKilledWriter or of TestLinearizableAcrossKills.
+// TestMain runs the child of TestKilledWriter or of TestLinearizableAcrossKills.
 func TestMain(m *testing.M) {
 	if path := os.Getenv(recordStore); path != "" {
 		fmt.Fprintln(os.Stderr, recordUntilKilled(path))
@@ -54,8 +54,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestKilledWriter kills a process that writes and compacts, again and again: every
-// acknowledged write is in the store, and the history is complete.
+// TestKilledWriter repeatedly kills a process that writes and compacts: every acknowledged write is in the store, and the
+// history is complete.
 func TestKilledWriter(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	acknowledged := map[string]int64{}
@@ -70,8 +70,8 @@ func TestKilledWriter(t *testing.T) {
 	})
 }
 
-// killWriter starts a writer, adds what it acknowledges, and kills it some random
-// time after it has acknowledged n writes, unless it is killed before that. It returns false if the writer has survived.
+// killWriter starts a writer, records its acknowledged writes, and kills it at a random time after n of them, unless it
+// is killed before. It returns false if the writer was not killed.
 func killWriter(t *testing.T, path string, n int, acknowledged map[string]int64, environment ...string) (killed bool) {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0])
@@ -101,7 +101,7 @@ func killWriter(t *testing.T, path string, n int, acknowledged map[string]int64,
 	return child.ProcessState.ExitCode() != crashSurvived
 }
 
-// checkHistory fails unless a watch of what is not compacted has every acknowledged write.
+// checkHistory fails unless a watch of the uncompacted history has every acknowledged write.
 func checkHistory(t *testing.T, e *bolt.Engine, acknowledged map[string]int64) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -163,7 +163,7 @@ func checkWhole(t *testing.T, e *bolt.Engine) {
 	}
 }
 
-// writeUntilKilled writes from many sides and says what is written.
+// writeUntilKilled writes with several writers and prints the acknowledged writes.
 func writeUntilKilled(path string) error {
 	for life := range crashLives {
 		if err := liveOnce(path, life); err != nil || os.Getenv(crashClose) == "" {
@@ -173,7 +173,7 @@ func writeUntilKilled(path string) error {
 	return errSurvived
 }
 
-// liveOnce opens the file and writes, until it is closed after a while if that is wanted.
+// liveOnce opens the file and writes, and closes it after a while if requested.
 func liveOnce(path string, life int) error {
 	ctx := context.Background()
 	e, err := bolt.Open(ctx, path, bolt.Options{CompactionInterval: 30 * time.Millisecond})

@@ -24,8 +24,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// grown closes a store of which every bucket has several pages, some with values of several
-// pages, and which has compacted part of its history. It returns the file's content.
+// grown returns the content of a closed store in which every bucket has several pages, some with values of several pages,
+// and a part of the history is compacted.
 func grown(t *testing.T) []byte {
 	t.Helper()
 	path := populated(t)
@@ -51,7 +51,7 @@ func grown(t *testing.T) []byte {
 	return content
 }
 
-// held is what a store answers to a request for everything.
+// held returns all content of a store.
 func held(t *testing.T, path string) (values map[string]string, err error) {
 	t.Helper()
 	e, err := bolt.Open(t.Context(), path, bolt.Options{CompactionInterval: -1})
@@ -70,9 +70,8 @@ func held(t *testing.T, path string) (values map[string]string, err error) {
 	return values, nil
 }
 
-// checkDamage has a damaged store checked and opened. Whatever the damage is, both end; if
-// nothing was found, the store holds what it held before, but for the values of which the
-// history is compacted.
+// checkDamage verifies and opens a damaged store. Both must return, whatever the damage; if nothing was found, the store
+// must have its previous content, except for values whose history is compacted.
 func checkDamage(t *testing.T, path, name string, content []byte, before map[string]string) (findings int) {
 	t.Helper()
 	if err := os.WriteFile(path, content, 0o600); err != nil {
@@ -147,8 +146,8 @@ func TestDamagedBits(t *testing.T) {
 	}
 }
 
-// TestDamagedTree builds what a flipped bit seldom makes: trees that a reader would follow for
-// ever, or into memory that does not exist. A process that opens such a store says so.
+// TestDamagedTree creates damage that a flipped bit rarely causes: trees that a reader would follow endlessly, or into
+// memory that does not exist. Opening such a store must return an error.
 func TestDamagedTree(t *testing.T) {
 	sound := grown(t)
 	page := os.Getpagesize()
@@ -191,7 +190,7 @@ func TestDamagedTree(t *testing.T) {
 	}
 }
 
-// TestCheckOfPagesEnds ends a check of the pages with its context.
+// TestCheckOfPagesEnds cancels a check of the pages.
 func TestCheckOfPagesEnds(t *testing.T) {
 	raw := grown(t)
 	binary.NativeEndian.PutUint16(raw[branchPage(t, raw)*os.Getpagesize()+10:], 0)
@@ -259,13 +258,13 @@ func TestPanicsWhileReading(t *testing.T) {
 	}
 }
 
-// shift makes the second entry of a branch point at the key of the first one.
+// shift makes the second entry of a branch refer to the key of the first one.
 func shift(raw []byte, branch int) {
 	at := branch*os.Getpagesize() + 32
 	binary.NativeEndian.PutUint32(raw[at:], binary.NativeEndian.Uint32(raw[at:])-16)
 }
 
-// branchPage is a branch page of the file that is in use.
+// branchPage returns a branch page of the file that is in use.
 func branchPage(t *testing.T, raw []byte) (id int) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "store.db")
@@ -289,8 +288,7 @@ func branchPage(t *testing.T, raw []byte) (id int) {
 	return id
 }
 
-// TestRecordThatCannotBeRead lists, deletes and expires keys of which the records are damaged,
-// beside others.
+// TestRecordThatCannotBeRead lists, deletes and expires keys with damaged records, among others.
 func TestRecordThatCannotBeRead(t *testing.T) {
 	path := populated(t)
 	damage(t, path, func(tx *bbolt.Tx) error {

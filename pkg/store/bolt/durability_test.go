@@ -24,12 +24,12 @@ import (
 // testLease is the lease of the keys that promises write under one.
 const testLease = 77
 
-// promises are what an engine has answered. Writer w makes its i-th pair of keys in a
-// transaction that also counts to i and removes the pair before the last ten.
+// promises are the acknowledgements of an engine. Writer w writes its i-th pair of keys in a transaction that also counts
+// to i and removes the pair before the last ten.
 type promises struct {
 	mu sync.Mutex
-	// done is the last pair of each writer that was acknowledged, refused those that
-	// were answered to have left nothing. revision is the last one answered.
+	// done is the last acknowledged pair of each writer, refused those that certainly left nothing. revision is the last
+	// acknowledged one.
 	done     map[int]int
 	refused  map[string]bool
 	revision int64
@@ -37,7 +37,7 @@ type promises struct {
 
 func newPromises() *promises { return &promises{done: map[int]int{}, refused: map[string]bool{}} }
 
-// clone is what was promised up to now.
+// clone returns a copy of the current promises.
 func (p *promises) clone() *promises {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -47,7 +47,7 @@ func (p *promises) clone() *promises {
 func pairKey(w, i int, half string) string { return fmt.Sprintf("/pair/%d/%d/%s", w, i, half) }
 func counterKey(w int) string              { return fmt.Sprintf("/count/%d", w) }
 
-// write makes a writer's next pair.
+// write writes a writer's next pair.
 func (p *promises) write(ctx context.Context, client *clientv3.Client, w int) error {
 	p.mu.Lock()
 	i := p.done[w] + 1
@@ -76,7 +76,7 @@ func (p *promises) write(ctx context.Context, client *clientv3.Client, w int) er
 	return nil
 }
 
-// check fails unless an engine keeps what was promised, and is whole.
+// check fails unless an engine has everything promised, and is consistent.
 func (p *promises) check(t *testing.T, e *bolt.Engine) {
 	t.Helper()
 	if e.Revision() < p.revision {
@@ -131,7 +131,7 @@ func contents(t *testing.T, e *bolt.Engine) map[string]string {
 	return held
 }
 
-// checkPages fails if the file's pages do not make a tree.
+// checkPages fails if the file's pages are not a valid tree.
 func checkPages(t *testing.T, e *bolt.Engine) {
 	t.Helper()
 	err := e.DB().View(func(tx *bbolt.Tx) error {
@@ -146,7 +146,7 @@ func checkPages(t *testing.T, e *bolt.Engine) {
 	}
 }
 
-// openManual opens a store that is compacted only by the test.
+// openManual opens a store that only the test compacts.
 func openManual(t *testing.T, path string, options bolt.Options) *bolt.Engine {
 	t.Helper()
 	options.CompactionInterval = -1

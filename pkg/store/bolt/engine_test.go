@@ -23,7 +23,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// reopen opens a file that is opened again within the test.
+// reopen opens a file that was closed before in the test.
 func reopen(t testing.TB, path string) *bolt.Engine {
 	t.Helper()
 	e, err := bolt.Open(t.Context(), path, bolt.Options{}.WithoutSync())
@@ -60,7 +60,7 @@ func unset(t testing.TB, e *bolt.Engine, key string) int64 {
 	return response.Header.Revision
 }
 
-// read renders the keys of a prefix at a revision as key=value@created/modified.version.
+// read formats the keys of a prefix at a revision as key=value@created/modified.version.
 func read(t testing.TB, e *bolt.Engine, prefix string, revision int64) string {
 	t.Helper()
 	response, err := e.Range(t.Context(), &pb.RangeRequest{
@@ -164,7 +164,7 @@ func TestConcurrentCompareAndSet(t *testing.T) {
 	}
 }
 
-// increment adds one to a number, however often others come in between.
+// increment adds one to a number, retrying on conflicts.
 func increment(ctx context.Context, client *clientv3.Client, key string) error {
 	for {
 		current, err := client.Get(ctx, key)
@@ -269,8 +269,7 @@ func TestAfterClose(t *testing.T) {
 	}
 }
 
-// TestCloseLeavesNothingBehind also shows that what was acknowledged before a
-// close is there after it, and what was not acknowledged is refused.
+// TestCloseLeavesNothingBehind also checks that writes acknowledged before a close are kept, and that others are refused.
 func TestCloseLeavesNothingBehind(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	path := filepath.Join(t.TempDir(), "store.db")
@@ -376,8 +375,8 @@ func TestCallerThatGaveUp(t *testing.T) {
 	}
 }
 
-// TestCallersThatGiveUp end their requests at any time: the engine goes on, and a
-// request that was answered was done.
+// TestCallersThatGiveUp cancels requests at any time: the engine continues, and every acknowledged request was carried
+// out.
 func TestCallersThatGiveUp(t *testing.T) {
 	const callers, each = 8, 200
 	e := openEngine(t, bolt.Options{})

@@ -18,12 +18,12 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// fault is what goes wrong with one operation.
+// fault is the failure of one operation.
 type fault struct {
 	name string
 	// sync is true for a fault of a sync, false for one of a write.
 	sync bool
-	// written is the share of a write that is done all the same.
+	// written is the share of a failed write that is written nevertheless.
 	written float64
 	err     error
 }
@@ -37,8 +37,8 @@ var diskFaults = []fault{
 	{name: "sync fails", sync: true, err: syscall.EINVAL},
 }
 
-// faultyFile lets one operation go wrong: the one that countdown reaches zero with. It
-// records what a power loss would leave, too.
+// faultyFile fails one operation: the one at which countdown reaches zero. It also records the state that a power loss
+// would leave.
 type faultyFile struct {
 	*recordedFile
 	fault     fault
@@ -47,11 +47,11 @@ type faultyFile struct {
 
 	// committing is true from the first data page of a commit to its meta page.
 	committing bool
-	// broken is the descriptor of the file while another one, which cannot be synced, is in its place.
+	// broken is the file descriptor of the file while another one, which cannot be synced, replaces it.
 	broken int
 }
 
-// breakFile lets the n-th operation of an engine go wrong.
+// breakFile makes the n-th operation of an engine fail.
 func breakFile(t *testing.T, e *bolt.Engine, f fault, n int) *faultyFile {
 	t.Helper()
 	faulty := &faultyFile{recordedFile: recordFile(t, e), fault: f, countdown: n, broken: -1}
@@ -84,8 +84,8 @@ func (f *faultyFile) WriteAt(b []byte, offset int64) (int, error) {
 	return f.write(b, offset)
 }
 
-// breakSync makes the next sync of bbolt fail: its descriptor becomes one of a pipe. The lock of
-// the file is held by the copy of the descriptor.
+// breakSync makes the next sync of bbolt fail: its descriptor is replaced by that of a pipe. The copy of the descriptor
+// holds the file's lock.
 func (f *faultyFile) breakSync() {
 	descriptor := int(f.engine.File().Fd())
 	var pipe [2]int
@@ -97,7 +97,7 @@ func (f *faultyFile) breakSync() {
 	_ = errors.Join(syscall.Close(pipe[0]), syscall.Close(pipe[1]))
 }
 
-// mend ends the fault of a sync, once a commit has failed with it.
+// mend removes the fault of a sync, once a commit has failed.
 func (f *faultyFile) mend() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -112,15 +112,15 @@ func (f *faultyFile) mend() {
 	f.failSync()
 }
 
-// hasHappened reports whether the operation has gone wrong.
+// hasHappened reports whether the operation has failed.
 func (f *faultyFile) hasHappened() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.happened
 }
 
-// TestFaultAtEveryStep lets each operation on the file go wrong once, in each way: what
-// was answered stays true, whether the process continues, is opened anew, or loses its power.
+// TestFaultAtEveryStep makes each operation on the file fail once, in each way: acknowledged writes are kept, whether the
+// process continues, restarts, or loses power.
 func TestFaultAtEveryStep(t *testing.T) {
 	path := leasedStore(t)
 	content, err := os.ReadFile(path)
@@ -146,7 +146,7 @@ func TestFaultAtEveryStep(t *testing.T) {
 	}
 }
 
-// runWithFault runs an engine whose n-th operation goes wrong. It returns false when there is no n-th.
+// runWithFault runs an engine whose n-th operation fails. It returns false if there is no n-th.
 func runWithFault(t *testing.T, path string, f fault, n int) (happened bool) {
 	t.Helper()
 	options := bolt.Options{}
@@ -170,9 +170,8 @@ func runWithFault(t *testing.T, path string, f fault, n int) (happened bool) {
 	return file.hasHappened()
 }
 
-// writeThroughFault writes some batches. A write fails because of the fault and for no other
-// reason; it leaves nothing and later ones succeed, unless its outcome is unknown: then
-// all fail from there on.
+// writeThroughFault writes some batches. A write fails because of the fault and for no other reason. It leaves nothing
+// and later ones succeed, unless its outcome is unknown: then all later ones fail.
 func writeThroughFault(t *testing.T, e *bolt.Engine, p *promises, file *faultyFile, n int) (refusing bool) {
 	t.Helper()
 	client := bolt.NewClient(t.Context(), e).Client
@@ -199,8 +198,8 @@ func writeThroughFault(t *testing.T, e *bolt.Engine, p *promises, file *faultyFi
 	return refusing
 }
 
-// TestPowerLossAfterFailedSync lets the sync of a meta page fail, opens the file again, and takes
-// the power away during the next commits. The operating system still shows the page that it has not written.
+// TestPowerLossAfterFailedSync makes the sync of a meta page fail, opens the file again, and simulates a power loss
+// during the next commits. The operating system still returns the page that it has not written.
 func TestPowerLossAfterFailedSync(t *testing.T) {
 	repeatFor(t, 5, func(random *rand.Rand) {
 		path := leasedStore(t)
@@ -241,7 +240,7 @@ func TestPowerLossAfterFailedSync(t *testing.T) {
 	})
 }
 
-// metaSync records what opening a file writes and syncs.
+// metaSync records the writes and syncs of opening a file.
 type metaSync struct{ *recordedFile }
 
 func (m metaSync) ReadAt(b []byte, offset int64) (int, error)  { return m.file.ReadAt(b, offset) }
@@ -251,8 +250,8 @@ func (m metaSync) Sync() error {
 	return nil
 }
 
-// TestFileThatIsFull fills a file up to its maximum size: writes fail, and succeed when the file is
-// opened with a higher one.
+// TestFileThatIsFull fills a file up to its maximum size: writes fail, and succeed after the file is opened with a higher
+// one.
 func TestFileThatIsFull(t *testing.T) {
 	path := leasedStore(t)
 	e := openManual(t, path, bolt.Options{MaxFileBytes: 1 << 20}.WithoutSync())

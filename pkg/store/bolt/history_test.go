@@ -24,7 +24,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// model is a store that keeps every state it ever had.
+// model is a store that keeps all its states.
 type model struct {
 	states map[int64]map[string]string
 	head   int64
@@ -41,7 +41,7 @@ func (m *model) change(change func(state map[string]string)) {
 	m.states[m.head] = state
 }
 
-// keys are those of a span at a revision, in order.
+// keys returns the keys of a span at a revision, in order.
 func (m *model) keys(revision int64, start, end string) (keys []string) {
 	for key := range m.states[revision] {
 		if key >= start && key < end {
@@ -52,8 +52,8 @@ func (m *model) keys(revision int64, start, end string) (keys []string) {
 	return keys
 }
 
-// TestHistoryAgainstModel changes an engine and a model in the same way and reads
-// both at random revisions, through compactions and reopenings.
+// TestHistoryAgainstModel applies the same changes to an engine and a model and compares reads at random revisions, with
+// compactions and restarts.
 func TestHistoryAgainstModel(t *testing.T) {
 	const changes = 2600 // more than two segments of the log
 	seed := rand.Uint64()
@@ -162,8 +162,7 @@ func TestCompactErrors(t *testing.T) {
 	}
 }
 
-// TestCompactionFreesTheLog shows that history which is compacted makes room for
-// history to come.
+// TestCompactionFreesTheLog checks that compacted history frees space for later history.
 func TestCompactionFreesTheLog(t *testing.T) {
 	e := openEngine(t, bolt.Options{})
 	client := bolt.NewClient(t.Context(), e)
@@ -284,7 +283,7 @@ func TestStreamFailsWhenItsRevisionIsCompacted(t *testing.T) {
 	}
 }
 
-// TestAnswersAreTheCallers changes what a read answered and reads again.
+// TestAnswersAreTheCallers modifies the result of a read and reads again.
 func TestAnswersAreTheCallers(t *testing.T) {
 	e := openEngine(t, bolt.Options{})
 	set(t, e, "/a", "before")
@@ -300,7 +299,7 @@ func TestAnswersAreTheCallers(t *testing.T) {
 	}
 }
 
-// TestCompactionLoop shows that an interval's history is kept for one interval.
+// TestCompactionLoop checks that the history of an interval is kept for one interval.
 func TestCompactionLoop(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())
 	e := openEngine(t, bolt.Options{Clock: clock, CompactionInterval: time.Minute})

@@ -15,8 +15,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// TestStoreAtRestKeepsNoHistory compacts everything that a store went through, less than a segment of the log, and goes on
-// with it.
+// TestStoreAtRestKeepsNoHistory compacts the whole history, which is less than a segment of the log, and continues to
+// write.
 func TestStoreAtRestKeepsNoHistory(t *testing.T) {
 	const size = 100 << 10
 	path := filepath.Join(t.TempDir(), "store.db")
@@ -50,7 +50,7 @@ func TestStoreAtRestKeepsNoHistory(t *testing.T) {
 	}
 }
 
-// TestCompactionOfEverythingBesideWriters drops the segment of the log that writers write to.
+// TestCompactionOfEverythingBesideWriters drops the segment of the log that is being written to.
 func TestCompactionOfEverythingBesideWriters(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	e := reopen(t, path)

@@ -29,7 +29,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// onFile is an engine on a file that may have a past. Nobody compacts it but the test.
+// onFile returns an engine on a file that may have content. Only the test compacts it.
 func onFile(path string) backend {
 	return func(t testing.TB, _ time.Duration) (*kubernetes.Client, etcd3.Compactor) {
 		t.Helper()
@@ -42,7 +42,7 @@ func onFile(path string) backend {
 	}
 }
 
-// createPods makes pods and returns their resource versions.
+// createPods creates pods and returns their resource versions.
 func createPods(t *testing.T, store storage.Interface, prefix string, n int) (versions []string) {
 	t.Helper()
 	for i := range n {
@@ -56,7 +56,7 @@ func createPods(t *testing.T, store storage.Interface, prefix string, n int) (ve
 	return versions
 }
 
-// watchFrom resumes at a version.
+// watchFrom starts a watch at a version.
 func watchFrom(t *testing.T, store storage.Interface, resourceVersion string) watch.Interface {
 	t.Helper()
 	w, err := store.Watch(t.Context(), "/pods/", storage.ListOptions{ResourceVersion: resourceVersion, Predicate: storage.Everything, Recursive: true})
@@ -67,7 +67,7 @@ func watchFrom(t *testing.T, store storage.Interface, resourceVersion string) wa
 	return w
 }
 
-// expectResumed fails unless a watch sends pods of these versions, one after the other.
+// expectResumed fails unless a watch sends pods of these versions in order.
 func expectResumed(t *testing.T, w watch.Interface, versions []string) {
 	t.Helper()
 	for _, want := range versions {
@@ -87,7 +87,7 @@ func expectResumed(t *testing.T, w watch.Interface, versions []string) {
 	}
 }
 
-// expectExpired fails unless a watch says that it cannot resume.
+// expectExpired fails unless a watch fails as expired.
 func expectExpired(t *testing.T, w watch.Interface) {
 	t.Helper()
 	select {
@@ -100,8 +100,8 @@ func expectExpired(t *testing.T, w watch.Interface) {
 	}
 }
 
-// TestWatchResumesAfterRestart opens a file again, as a server does that is restarted: clients resume from the history in
-// the file, though the watch cache is new, and go on seeing what happens from then on.
+// TestWatchResumesAfterRestart opens a file again, as a restarted server does: clients resume from the history in the
+// file, though the watch cache is new, and receive later changes.
 func TestWatchResumesAfterRestart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	var versions []string
@@ -117,7 +117,8 @@ func TestWatchResumesAfterRestart(t *testing.T) {
 	expectResumed(t, watchFrom(t, f, after[0]), after[1:])
 }
 
-// TestWatchFromCompactedRevisionExpires never leaves a gap: what cannot be told is told to be gone, after a restart too.
+// TestWatchFromCompactedRevisionExpires checks that there is never a gap: a watch from a compacted revision expires, even
+// after a restart.
 func TestWatchFromCompactedRevisionExpires(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	var versions []string
@@ -139,7 +140,7 @@ func TestWatchFromCompactedRevisionExpires(t *testing.T) {
 	expectResumed(t, watchFrom(t, f, versions[10]), versions[11:])
 }
 
-// TestWatchBeforeTheCacheIsFilled resumes while the cache cannot be filled.
+// TestWatchBeforeTheCacheIsFilled resumes a watch while the cache cannot be filled.
 func TestWatchBeforeTheCacheIsFilled(t *testing.T) {
 	store := onEngine.newStore(t, fixtureOptions{prefix: "/registry"})
 	versions := createPods(t, store, "pod", 3)
@@ -161,7 +162,7 @@ func TestWatchBeforeTheCacheIsFilled(t *testing.T) {
 	expectResumed(t, watchFrom(t, resumable, versions[0]), versions[1:])
 }
 
-// unlistable keeps a cache from being filled.
+// unlistable prevents a cache from being filled.
 type unlistable struct{ storage.Interface }
 
 func (unlistable) GetList(context.Context, string, storage.ListOptions, runtime.Object) error {
@@ -172,8 +173,8 @@ func (unlistable) Watch(context.Context, string, storage.ListOptions) (watch.Int
 	return nil, errors.New("no watch")
 }
 
-// TestClientAwayForFiveMinutes changes objects twice a second for five minutes. With upstream's default the cache has then
-// forgotten the beginning; with the window that the server sets it has not.
+// TestClientAwayForFiveMinutes changes objects twice a second for five minutes. With upstream's default the cache has
+// then dropped the first changes; with the window that the server sets it has not.
 func TestClientAwayForFiveMinutes(t *testing.T) {
 	const away = 4*time.Minute + 59*time.Second
 	for name, c := range map[string]struct {
@@ -203,7 +204,7 @@ func TestClientAwayForFiveMinutes(t *testing.T) {
 	}
 }
 
-// unstamped lets the cache note when it sees a change, instead of when the store did by the real clock.
+// unstamped makes the cache record when it receives a change, instead of the store's time by the real clock.
 type unstamped struct{ storage.Interface }
 
 func (u unstamped) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
@@ -211,7 +212,7 @@ func (u unstamped) Watch(ctx context.Context, key string, opts storage.ListOptio
 	return u.Interface.Watch(ctx, key, opts)
 }
 
-// recordingClock tells another time than the timers go by: the one that changes are noted with.
+// recordingClock returns the time to record for changes, which differs from the time of its timers.
 type recordingClock struct {
 	clock.WithTicker
 	now clock.PassiveClock

@@ -25,7 +25,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// receive waits for the next response of a watch; false says that it has ended.
+// receive waits for the next response of a watch; it returns false if the watch has ended.
 func receive(t *testing.T, watch clientv3.WatchChan) (clientv3.WatchResponse, bool) {
 	t.Helper()
 	select {
@@ -37,8 +37,7 @@ func receive(t *testing.T, watch clientv3.WatchChan) (clientv3.WatchResponse, bo
 	}
 }
 
-// events renders the next n events of a watch as revision:key=value(before), with a
-// minus for a delete.
+// events formats the next n events of a watch as revision:key=value(before), with a minus for a delete.
 func events(t *testing.T, watch clientv3.WatchChan, n int) (got []string) {
 	t.Helper()
 	for len(got) < n {
@@ -106,8 +105,7 @@ func TestWatchedEvents(t *testing.T) {
 
 func opts(options ...clientv3.OpOption) []clientv3.OpOption { return options }
 
-// TestWatchesSeeEveryChange runs fast and slow watches beside writers, with more
-// changes than are kept in memory.
+// TestWatchesSeeEveryChange runs fast and slow watches during writes, with more changes than are kept in memory.
 func TestWatchesSeeEveryChange(t *testing.T) {
 	const writers, each, watchers = 8, 2500, 6
 	e := openEngine(t, bolt.Options{})
@@ -208,8 +206,8 @@ func TestWatchOfCompactedHistory(t *testing.T) {
 	}
 }
 
-// TestProgressComesAfterEvents asks for progress all the time while others write: no
-// report may be ahead of the events before it.
+// TestProgressComesAfterEvents requests progress continuously during writes: no report may be ahead of the events before
+// it.
 func TestProgressComesAfterEvents(t *testing.T) {
 	const changes = 2000
 	e := openEngine(t, bolt.Options{ProgressInterval: time.Millisecond})
@@ -279,8 +277,8 @@ func TestProgressIsRequestedByGroup(t *testing.T) {
 	}
 }
 
-// TestUnaskedProgress shows that a watch is told of progress once, and again when there is some, of keys that are not
-// its own too.
+// TestUnaskedProgress checks that a watch gets a periodic report once, and again after new changes, including those of
+// keys outside its span.
 func TestUnaskedProgress(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())
 	e := openEngine(t, bolt.Options{Clock: clock, CompactionInterval: -1, ProgressInterval: time.Minute})
@@ -345,8 +343,8 @@ func TestWatchSeesWhatFollowsItsCall(t *testing.T) {
 	}
 }
 
-// TestEventsOfOneRevisionStayTogether restarts a watch at every revision that it was
-// told, as a watcher that lost its connection does.
+// TestEventsOfOneRevisionStayTogether restarts a watch at every revision that it received, as a watcher that lost its
+// connection does.
 func TestEventsOfOneRevisionStayTogether(t *testing.T) {
 	const transactions, keys = 40, 100 // more than are read from the log at once
 	e := openEngine(t, bolt.Options{})
