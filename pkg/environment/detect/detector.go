@@ -15,12 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/attribution/watched"
+	"github.com/configbutler/slipstream/pkg/controller"
 	"github.com/configbutler/slipstream/pkg/environment/detect/index"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 	typed "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
@@ -36,9 +36,6 @@ const (
 	controllerName = "dependency"
 	// workers is the number of namespaces that are reconciled concurrently.
 	workers = 4
-	// Retries back off from retryMin to retryMax.
-	retryMin = 500 * time.Millisecond
-	retryMax = time.Minute
 )
 
 // Records writes records that API clients cannot write.
@@ -123,7 +120,7 @@ type Detector struct {
 	// attached tracks the objects that may be attached to workloads, whether they have copies or not.
 	attached *attachedObjects
 	// queue holds the source namespaces to reconcile.
-	queue workqueue.TypedRateLimitingInterface[string]
+	queue *controller.Queue[string]
 	// watchesChanged triggers a new computation of the watches, and policyChanged a reconciliation of all namespaces.
 	watchesChanged, policyChanged chan struct{}
 }
@@ -167,9 +164,7 @@ func (d *Detector) Run(ctx context.Context) error {
 	d.authors.Start(ctx, &group)
 	group.StartWithContext(ctx, func(ctx context.Context) { d.intake.Run(ctx, d.intakeCallbacks(ctx)) })
 	group.StartWithContext(ctx, d.streams.Run)
-	for range workers {
-		group.StartWithContext(ctx, d.runWorker)
-	}
+	group.StartWithContext(ctx, func(ctx context.Context) { d.queue.Run(ctx, workers, d.reconcile) })
 	d.runWatches(ctx)
 	return nil
 }
@@ -182,8 +177,7 @@ func (d *Detector) openIntake(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("open the intake of dependency changes: %w", err)
 	}
-	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](retryMin, retryMax)
-	d.queue = workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{Clock: d.config.Clock})
+	d.queue = controller.NewQueue[string](controllerName, d.config.Clock)
 	return nil
 }
 

@@ -5,6 +5,7 @@ package detect
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -16,35 +17,16 @@ import (
 // authorsInterval is how often a namespace is checked for authors that are not known yet.
 const authorsInterval = 100 * time.Millisecond
 
-// runWorker reconciles namespaces until the queue is shut down.
-func (d *Detector) runWorker(ctx context.Context) {
-	for {
-		namespace, shutdown := d.queue.Get()
-		if shutdown {
-			return
-		}
-		if err := d.reconcile(ctx, namespace); err != nil && ctx.Err() == nil {
-			failures.Inc()
-			klog.FromContext(ctx).Error(err, "Failed to record changes of dependencies, retrying", "source", namespace)
-			d.queue.AddRateLimited(namespace)
-		} else {
-			d.queue.Forget(namespace)
-		}
-		d.queue.Done(namespace)
-	}
-}
-
 // reconcile records the changes of a namespace and withdraws those that no longer differ. A partially recorded batch is
 // completed first, because its records are not reflected in the EnvironmentDependencies yet.
-func (d *Detector) reconcile(ctx context.Context, namespace string) error {
+func (d *Detector) reconcile(ctx context.Context, namespace string) (again time.Time, err error) {
 	if d.awaitsAuthors(namespace) {
-		d.queue.AddAfter(namespace, authorsInterval)
-		return nil
+		return d.config.Clock.Now().Add(authorsInterval), nil
 	}
 	if d.attached.take(namespace) {
 		d.config.Changed(d.config.Sources()[namespace]...)
 	}
-	err := d.recordBatch(ctx, namespace)
+	err = d.recordBatch(ctx, namespace)
 	if err == nil {
 		err = d.withdrawUnchanged(ctx, namespace)
 	}
@@ -52,7 +34,11 @@ func (d *Detector) reconcile(ctx context.Context, namespace string) error {
 	if due, some := d.intake.Due(namespace, d.window()); some && (due > 0 || err == nil) {
 		d.queue.AddAfter(namespace, due)
 	}
-	return err
+	if err != nil && ctx.Err() == nil {
+		failures.Inc()
+		err = fmt.Errorf("record changes of dependencies in %s: %w", namespace, err)
+	}
+	return again, err
 }
 
 // awaitsAuthors reports whether changes of a namespace wait for their authors. Reading the objects now would include these
