@@ -7,17 +7,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller/conditions"
 	"github.com/configbutler/slipstream/pkg/controller/syncpolicy"
-	"github.com/configbutler/slipstream/pkg/kube/printable"
 )
 
 // report writes the result of a sweep to the status of the SyncPolicy, if it exists: how many records are left, how many were deleted and
@@ -36,7 +36,7 @@ func (s *Sweeper) report(ctx context.Context, swept v1alpha1.Retention, left int
 			policy.Status.LastRetentionTime = ptr.To(metav1.NewTime(removed.finished))
 		}
 		if current := syncpolicy.WithDefaults(policy).Spec.Retention; equality.Semantic.DeepEqual(current, swept) {
-			setConditions(policy, fault)
+			setConditions(policy, fault, s.config.Clock.Now())
 		}
 		_, err = policies.UpdateStatus(ctx, policy, metav1.UpdateOptions{})
 		return err
@@ -49,25 +49,17 @@ func (s *Sweeper) report(ctx context.Context, swept v1alpha1.Retention, left int
 
 // setConditions sets whether the settings are in force. Only an unavailable archive prevents that. Other errors do not change the
 // conditions.
-func setConditions(policy *v1alpha1.SyncPolicy, fault error) {
+func setConditions(policy *v1alpha1.SyncPolicy, fault error, now time.Time) {
 	archive := &archiveError{}
 	stalled := errors.As(fault, &archive)
 	if fault != nil && !stalled {
 		return
 	}
-	ready := metav1.Condition{
-		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSucceeded,
-		Message: "The settings are in force", ObservedGeneration: policy.Generation,
-	}
+	var problem conditions.Reason
 	if stalled {
-		ready.Status, ready.Reason = metav1.ConditionFalse, v1alpha1.ReasonArchiveUnavailable
-		ready.Message = printable.Message("Records whose time is over stay: " + archive.Error())
-		stall := ready
-		stall.Type, stall.Status = v1alpha1.ConditionStalled, metav1.ConditionTrue
-		meta.SetStatusCondition(&policy.Status.Conditions, stall)
-	} else {
-		meta.RemoveStatusCondition(&policy.Status.Conditions, v1alpha1.ConditionStalled)
+		problem = conditions.Reason{Code: v1alpha1.ReasonArchiveUnavailable, Message: "Records whose time is over stay: " + archive.Error()}
 	}
-	meta.SetStatusCondition(&policy.Status.Conditions, ready)
+	fine := conditions.Reason{Code: v1alpha1.ReasonSucceeded, Message: "The settings are in force"}
+	conditions.For(&policy.Status.Conditions, policy.Generation, now).Ready(problem, fine, stalled)
 	policy.Status.ObservedGeneration = policy.Generation
 }
