@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	events = `{"kind":"EventList","apiVersion":"audit.k8s.io/v1","items":[{"level":"RequestResponse","auditID":"a1","testServer":"ResponseComplete",
+	events = `{"kind":"EventList","apiVersion":"audit.k8s.io/v1","items":[{"level":"RequestResponse","auditID":"a1","stage":"ResponseComplete",
 		"requestURI":"/api/v1/namespaces/shop/configmaps/settings","verb":"update","user":{"username":"jane"},
 		"objectRef":{"resource":"configmaps","namespace":"shop","name":"settings"},"responseStatus":{"code":200},
 		"responseObject":{"metadata":{"name":"settings","uid":"u1","resourceVersion":"42"}},
