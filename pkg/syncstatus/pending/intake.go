@@ -23,15 +23,15 @@ const DefaultCapacity = 10_000
 type ResyncReason string
 
 const (
-	// Overflow: the capacity was exceeded.
+	// Overflow means that the capacity was exceeded.
 	Overflow ResyncReason = "overflow"
-	// Missed: a catalog could not be updated with a batch.
+	// Missed means that a catalog could not be updated with a batch.
 	Missed ResyncReason = "missed"
-	// Relisted: a watch has started or restarted, so events may have been missed.
+	// Relisted means that a watch has started or restarted, so events may have been missed.
 	Relisted ResyncReason = "relisted"
-	// Requested: the caller has requested it.
+	// Requested means that the caller has requested it.
 	Requested ResyncReason = "requested"
-	// Unreadable: rows could not be decoded at the start.
+	// Unreadable means that rows could not be decoded at the start.
 	Unreadable ResyncReason = "unreadable"
 )
 
