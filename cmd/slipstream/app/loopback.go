@@ -11,9 +11,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 )
 
-// newLoopbackClient returns a client with which a part of this server asks the server itself, by the loopback
-// configuration; user says in requests which part that is. The server protects itself, so that the client has no limit
-// of its own. Nothing is compressed, because the bytes do not leave the machine.
+// newLoopbackClient returns a client of this server, by its loopback configuration. user is the user agent of its requests. The client
+// has no rate limit, because the server limits requests itself, and compresses nothing, because the bytes do not leave the machine.
 func newLoopbackClient(loopback *rest.Config, user string) (versioned.Interface, error) {
 	config := rest.AddUserAgent(rest.CopyConfig(loopback), user)
 	config.QPS = -1
