@@ -175,7 +175,7 @@ func runWithFault(t *testing.T, path string, f fault, n int) (happened bool) {
 func writeThroughFault(t *testing.T, e *bolt.Engine, p *promises, file *faultyFile, n int) (refusing bool) {
 	t.Helper()
 	client := bolt.NewClient(t.Context(), e).Client
-	for range 12 {
+	for range byFaults(6, 12) {
 		err := p.write(t.Context(), client, 0)
 		if err != nil {
 			file.mend()

@@ -22,6 +22,14 @@ import (
 // faults is how long each loop of this package that looks for losses runs.
 var faults = flag.Duration("faults", 0, "how long each loop of faults runs; 0 is a short run of each")
 
+// byFaults returns a number of a short run, or that of a run with -faults.
+func byFaults(short, long int) int {
+	if *faults > 0 {
+		return long
+	}
+	return short
+}
+
 // repeatFor calls a function a few times, or for as long as -faults says.
 func repeatFor(t *testing.T, times int, do func(random *rand.Rand)) {
 	t.Helper()
@@ -151,7 +159,7 @@ func crashAtEveryStep(t *testing.T, random *rand.Rand, path string) string {
 		captures = append(captures, file.captureLocked())
 	}
 	client := bolt.NewClient(t.Context(), e).Client
-	for i := range 60 {
+	for i := range byFaults(24, 60) {
 		if err := p.write(t.Context(), client, 0); err != nil {
 			t.Fatal(err)
 		}
