@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/configbutler/slipstream/pkg/metrics/metrictest"
+	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 )
 
 // crowdedStage returns a stage with a catalog of a number of workloads, and an intake with a capacity of ten.
@@ -103,18 +103,23 @@ func TestEventsReportOverflowsOncePerInterval(t *testing.T) {
 
 func TestEventsReportChangesThatCannotBeStored(t *testing.T) {
 	s := crowdedStage(t, 3)
-	store := &fullKV{KV: s.kv}
-	s.kv = store
+	var full atomic.Bool
+	s.kv = bolttest.WithWrites(s.kv, func(context.Context, string) error {
+		if full.Load() {
+			return rpctypes.ErrNoSpace
+		}
+		return nil
+	})
 	s.start(0)
 	s.waitForRevision("shop", 1)
 	s.waitForWatches()
 	s.stepWindow()
 	before := metrictest.Values(t)["catalog_failures_total Transient"]
-	store.full.Store(true)
+	full.Store(true)
 	s.changeWorkloads(3, 2)
 	s.waitForEvents(3)
 	s.expectWarnings(reasonBlocked, 1)
-	store.full.Store(false)
+	full.Store(false)
 	s.waitForRevision("shop", 2)
 	s.eventually("the Event that changes are stored again", func() error {
 		if got := s.events.all(); !slices.Contains(got, "teams/shop Normal ChangesKept Changes of production can be stored again") {
@@ -125,29 +130,4 @@ func TestEventsReportChangesThatCannotBeStored(t *testing.T) {
 	if attempts := metrictest.Values(t)["catalog_failures_total Transient"] - before; attempts == 0 || attempts > 20 {
 		t.Errorf("the namespace was reconciled %v times while its changes could not be stored", attempts)
 	}
-}
-
-// fullKV rejects transactions while it is full.
-type fullKV struct {
-	clientv3.KV
-	full atomic.Bool
-}
-
-func (kv *fullKV) Txn(ctx context.Context) clientv3.Txn { return &fullTxn{kv.KV.Txn(ctx), kv} }
-
-type fullTxn struct {
-	clientv3.Txn
-	kv *fullKV
-}
-
-func (x *fullTxn) Then(ops ...clientv3.Op) clientv3.Txn {
-	x.Txn = x.Txn.Then(ops...)
-	return x
-}
-
-func (x *fullTxn) Commit() (*clientv3.TxnResponse, error) {
-	if x.kv.full.Load() {
-		return nil, rpctypes.ErrNoSpace
-	}
-	return x.Txn.Commit()
 }

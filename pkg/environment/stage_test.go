@@ -116,7 +116,7 @@ func newStage(t testing.TB, edit ...func(*v1alpha1.Environment)) *stage {
 		offered: offered{}, beside: beside{ready: &ready{}, detector: &detector{}, rights: &environmenttest.Rights{}},
 	}
 	s.api = newAPI(t, s.clock)
-	s.kv = mortalKV{bolttest.NewKV(t), s.life}
+	s.kv = bolttest.WithWrites(bolttest.NewKV(t), func(context.Context, string) error { return s.life.write() })
 	s.cluster.Answer(s.life.request)
 	t.Cleanup(func() { s.stop() })
 	s.addNamespace(environmenttest.Target)
@@ -392,35 +392,4 @@ func (l *life) request(request string) *metav1.Status {
 		return environmenttest.Status(503, metav1.StatusReasonServiceUnavailable, err.Error())
 	}
 	return nil
-}
-
-// mortalKV counts the writes to a store.
-type mortalKV struct {
-	clientv3.KV
-	life *life
-}
-
-func (kv mortalKV) Txn(ctx context.Context) clientv3.Txn { return mortalTxn{kv.KV.Txn(ctx), kv.life} }
-
-func (kv mortalKV) Delete(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.DeleteResponse, error) {
-	if err := kv.life.write(); err != nil {
-		return nil, err
-	}
-	return kv.KV.Delete(ctx, key, options...)
-}
-
-type mortalTxn struct {
-	clientv3.Txn
-	life *life
-}
-
-func (txn mortalTxn) Then(ops ...clientv3.Op) clientv3.Txn {
-	return mortalTxn{txn.Txn.Then(ops...), txn.life}
-}
-
-func (txn mortalTxn) Commit() (*clientv3.TxnResponse, error) {
-	if err := txn.life.write(); err != nil {
-		return nil, err
-	}
-	return txn.Txn.Commit()
 }

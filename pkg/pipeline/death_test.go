@@ -112,7 +112,7 @@ func TestStoreIsFull(t *testing.T) {
 	p.Spec.Sinks[0].Retry.MaxAttempts = ptr.To[int32](1)
 	s.converges(p, search)
 	calls := len(search.Calls())
-	s.kv.broken.Store(true)
+	s.full.Store(true)
 	s.cluster.put("two", "web")
 	s.reaches("it says so", func(status *v1alpha1.SyncPipelineStatus) bool {
 		return strings.Contains(status.LastError, "the disk is full") && status.Sinks[0].NextAttemptTime != nil
@@ -120,7 +120,7 @@ func TestStoreIsFull(t *testing.T) {
 	if again := len(search.Calls()); again != calls {
 		t.Errorf("%d calls tell of what is not kept", again-calls)
 	}
-	s.kv.broken.Store(false)
+	s.full.Store(false)
 	s.eventually("the new label is sent", func() error { return differs(level(search, "web"), "two") })
 	s.reaches("it is over", func(status *v1alpha1.SyncPipelineStatus) bool {
 		return status.LastError == "" && status.Sinks[0].LastError == nil

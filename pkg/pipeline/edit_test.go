@@ -91,14 +91,14 @@ func TestSinkComesBackWhileTheStoreIsFull(t *testing.T) {
 	s := newStage(t)
 	search, elsewhere := s.receiver(), s.receiver()
 	s.converges(inventory(sinkTo("search", search)), search)
-	s.kv.broken.Store(true)
+	s.full.Store(true)
 	s.edit("inventory", func(p *v1alpha1.SyncPipeline) { p.Spec.Sinks[0].HTTP.URL = elsewhere.URL })
 	s.reaches("its ledger cannot be deleted", func(status *v1alpha1.SyncPipelineStatus) bool {
 		return strings.Contains(status.LastError, "delete the ledger of sink search")
 	})
 	s.edit("inventory", func(p *v1alpha1.SyncPipeline) { p.Spec.Sinks[0].HTTP.URL = search.URL })
 	s.pass(5)
-	s.kv.broken.Store(false)
+	s.full.Store(false)
 	s.reaches("it is back", func(status *v1alpha1.SyncPipelineStatus) bool {
 		return status.ObservedGeneration == 3 && status.Sinks[0].Delivered == 3 && status.LastError == ""
 	})

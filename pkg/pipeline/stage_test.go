@@ -53,20 +53,28 @@ type stage struct {
 	*api
 	cluster *cluster
 	kube    *kubefake.Clientset
-	kv      *breakableKV
-	clock   *clocktesting.FakeClock
-	court   *court
-	events  *eventLog
-	stop    func()
+	kv      clientv3.KV
+	// full makes the store reject writes.
+	full   *atomic.Bool
+	clock  *clocktesting.FakeClock
+	court  *court
+	events *eventLog
+	stop   func()
 }
 
 // newStage returns a stage whose cluster has the ConfigMaps web and worker, and the definition of Coupons.
 func newStage(t testing.TB) *stage {
 	t.Helper()
 	s := &stage{
-		TB: t, cluster: newCluster(t), kube: kubefake.NewClientset(), kv: &breakableKV{KV: bolttest.NewKV(t)},
+		TB: t, cluster: newCluster(t), kube: kubefake.NewClientset(), full: &atomic.Bool{},
 		clock: clocktesting.NewFakeClock(noon), court: &court{}, events: &eventLog{}, stop: func() {},
 	}
+	s.kv = bolttest.WithWrites(bolttest.NewKV(t), func(context.Context, string) error {
+		if s.full.Load() {
+			return errFull
+		}
+		return nil
+	})
 	s.api = newAPI(t, s.clock)
 	s.cluster.put("one", "web", "worker")
 	s.cluster.define("coupons", "Coupon")
@@ -124,37 +132,6 @@ func (s *stage) start() {
 }
 
 var errFull = errors.New("the disk is full")
-
-// breakableKV rejects writes while it is broken.
-type breakableKV struct {
-	clientv3.KV
-	broken atomic.Bool
-}
-
-func (kv *breakableKV) Delete(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.DeleteResponse, error) {
-	if kv.broken.Load() {
-		return nil, errFull
-	}
-	return kv.KV.Delete(ctx, key, opts...)
-}
-
-func (kv *breakableKV) Txn(ctx context.Context) clientv3.Txn { return breakableTxn{kv.KV.Txn(ctx), kv} }
-
-type breakableTxn struct {
-	clientv3.Txn
-	kv *breakableKV
-}
-
-func (txn breakableTxn) Then(ops ...clientv3.Op) clientv3.Txn {
-	return breakableTxn{txn.Txn.Then(ops...), txn.kv}
-}
-
-func (txn breakableTxn) Commit() (*clientv3.TxnResponse, error) {
-	if txn.kv.broken.Load() {
-		return nil, errFull
-	}
-	return txn.Txn.Commit()
-}
 
 func (s *stage) store() *table.Store { return table.New(s.kv, "/test") }
 

@@ -23,10 +23,10 @@ func TestStoreIsFullAfterADelivery(t *testing.T) {
 	calls := len(search.Calls())
 	s.cluster.put("two", "web")
 	s.eventually("it is on its way", func() error { return atLeast(len(search.Calls()), calls+1) })
-	s.kv.broken.Store(true)
+	s.full.Store(true)
 	close(gate)
 	s.reaches("it says so", func(status *v1alpha1.SyncPipelineStatus) bool { return status.Sinks[0].Failures > 2 })
-	s.kv.broken.Store(false)
+	s.full.Store(false)
 	s.reaches("it is over", func(status *v1alpha1.SyncPipelineStatus) bool {
 		return status.LastError == "" && status.Sinks[0].LastError == nil && status.Sinks[0].Failures == 0
 	})

@@ -21,7 +21,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/detect/index"
 	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 	"github.com/configbutler/slipstream/pkg/environment/syncer/copies"
-	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
@@ -65,7 +64,7 @@ func (s *executorFixture) runsFor(objects ...string) *environmenttest.Cluster {
 		}
 		return nil
 	})
-	limiter, kept := flowcontrol.NewFakeAlwaysRateLimiter(), copies.New(table.New(mortalKV{bolttest.NewKV(s.T), s.life}, "/test"), 10)
+	limiter, kept := flowcontrol.NewFakeAlwaysRateLimiter(), copies.New(table.New(s.life.store(s.T), "/test"), 10)
 	runner := &syncer.Syncer{
 		StateReader: &syncer.StateReader{
 			Slipstream: s.api.ConfigbutlerV1alpha1(), Client: cluster.Client(), Metadata: cluster.Metadata(), Mapper: cluster.Mapper(),

@@ -114,6 +114,11 @@ func (l *life) begin(last int) {
 	l.writes, l.last, l.dead = 0, last, false
 }
 
+// store returns an empty store whose writes are counted.
+func (l *life) store(t *testing.T) clientv3.KV {
+	return bolttest.WithWrites(bolttest.NewKV(t), func(context.Context, string) error { return l.write() })
+}
+
 // request is an answer in the place of the cluster's.
 func (l *life) request(request string) *metav1.Status {
 	err := l.check()
@@ -124,37 +129,6 @@ func (l *life) request(request string) *metav1.Status {
 		return environmenttest.Status(503, metav1.StatusReasonServiceUnavailable, err.Error())
 	}
 	return nil
-}
-
-// mortalKV counts the writes to a store.
-type mortalKV struct {
-	clientv3.KV
-	life *life
-}
-
-func (kv mortalKV) Txn(ctx context.Context) clientv3.Txn { return mortalTxn{kv.KV.Txn(ctx), kv.life} }
-
-func (kv mortalKV) Delete(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.DeleteResponse, error) {
-	if err := kv.life.write(); err != nil {
-		return nil, err
-	}
-	return kv.KV.Delete(ctx, key, options...)
-}
-
-type mortalTxn struct {
-	clientv3.Txn
-	life *life
-}
-
-func (txn mortalTxn) Then(ops ...clientv3.Op) clientv3.Txn {
-	return mortalTxn{txn.Txn.Then(ops...), txn.life}
-}
-
-func (txn mortalTxn) Commit() (*clientv3.TxnResponse, error) {
-	if err := txn.life.write(); err != nil {
-		return nil, err
-	}
-	return txn.Txn.Commit()
 }
 
 // fixture is all around a run. It outlives a process.
@@ -179,7 +153,7 @@ func newFixture(t *testing.T) *fixture {
 		environment: environmenttest.Environment(), catalog: environmenttest.Catalog(),
 		clock: clocktesting.NewFakePassiveClock(metav1.Unix(1000, 0).Time),
 	}
-	s.kv = mortalKV{bolttest.NewKV(t), s.life}
+	s.kv = s.life.store(t)
 	s.cluster.Answer(s.life.request)
 	s.api.PrependReactor("delete", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
 		err := s.life.write()

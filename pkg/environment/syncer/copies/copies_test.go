@@ -201,14 +201,14 @@ func TestDeathBetweenWrites(t *testing.T) {
 				s := newStage(t, 2)
 				s.put(1, settings("a=1"))
 				s.put(2, settings("a=2"))
-				s.kv.restart(last)
+				s.process.restart(last)
 				if s.Put(t.Context(), alice, tt.change) == nil {
 					if last <= tt.writes {
 						t.Errorf("there were %d writes", last-1)
 					}
 					break
 				}
-				s.kv.restart(0)
+				s.process.restart(0)
 				between := s.listed()
 				s.sweep()
 				s.put(tt.change.Revision, tt.change.Applied, names(tt.change.Deleted)...)
@@ -243,11 +243,11 @@ func TestForgettingIsRepeated(t *testing.T) {
 	for last := 1; ; last++ {
 		s := newStage(t, 2)
 		s.put(1, settings("a=1"))
-		s.kv.restart(last)
+		s.process.restart(last)
 		if s.Forget(t.Context(), alice.UID) == nil {
 			return
 		}
-		s.kv.restart(0)
+		s.process.restart(0)
 		if err := s.Sweep(t.Context(), func(context.Context, copies.Environment) (bool, error) { return false, nil }); err != nil {
 			t.Fatal(err)
 		}
@@ -280,7 +280,7 @@ func TestContentThatIsGone(t *testing.T) {
 	s.put(1, settings("a=1", "b=1"))
 	for key := range s.rows() {
 		if strings.Contains(key, "/content/") {
-			if _, err := s.kv.KV.Delete(t.Context(), key); err != nil {
+			if _, err := s.kv.Delete(t.Context(), key); err != nil {
 				t.Fatal(err)
 			}
 			break

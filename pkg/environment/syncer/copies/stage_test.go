@@ -28,66 +28,42 @@ var alice = copies.Environment{NamespacedName: types.NamespacedName{Namespace: "
 // stage is a store and the copies in it.
 type stage struct {
 	*testing.T
-	kv *mortalKV
+	kv      clientv3.KV
+	process *process
 	*copies.Copies
 }
 
 func newStage(t *testing.T, keep int) *stage {
 	t.Helper()
-	kv := &mortalKV{KV: bolttest.NewKV(t)}
-	return &stage{t, kv, copies.New(table.New(kv, prefix), keep)}
+	process := &process{}
+	kv := bolttest.WithWrites(bolttest.NewKV(t), func(context.Context, string) error { return process.write() })
+	return &stage{t, kv, process, copies.New(table.New(kv, prefix), keep)}
 }
 
 var errDied = errors.New("the process has died")
 
-// mortalKV ends a process at one of its writes.
-type mortalKV struct {
-	clientv3.KV
+// process dies at one of its writes to the store.
+type process struct {
 	mu sync.Mutex
 	// left is how many writes there are before the death, which is not to come if it is 0.
 	left int
 	dead bool
 }
 
-func (kv *mortalKV) write() error {
-	kv.mu.Lock()
-	defer kv.mu.Unlock()
-	if kv.left--; kv.left == 0 {
-		kv.dead = true
+func (p *process) write() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.left--; p.left == 0 {
+		p.dead = true
 	}
-	if kv.dead {
+	if p.dead {
 		return errDied
 	}
 	return nil
 }
 
 // restart has the process live, until another number of writes; 0: forever.
-func (kv *mortalKV) restart(left int) { kv.left, kv.dead = left, false }
-
-func (kv *mortalKV) Txn(ctx context.Context) clientv3.Txn { return mortalTxn{kv.KV.Txn(ctx), kv} }
-
-func (kv *mortalKV) Delete(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.DeleteResponse, error) {
-	if err := kv.write(); err != nil {
-		return nil, err
-	}
-	return kv.KV.Delete(ctx, key, options...)
-}
-
-type mortalTxn struct {
-	clientv3.Txn
-	kv *mortalKV
-}
-
-func (txn mortalTxn) Then(ops ...clientv3.Op) clientv3.Txn {
-	return mortalTxn{txn.Txn.Then(ops...), txn.kv}
-}
-
-func (txn mortalTxn) Commit() (*clientv3.TxnResponse, error) {
-	if err := txn.kv.write(); err != nil {
-		return nil, err
-	}
-	return txn.Txn.Commit()
-}
+func (p *process) restart(left int) { p.left, p.dead = left, false }
 
 // put takes up a change of alice's.
 func (s *stage) put(revision int64, applied []*unstructured.Unstructured, deleted ...string) {
