@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"time"
 )
 
 // Kubectl runs kubectl as one user.
@@ -47,7 +48,28 @@ func (k Kubectl) Command(ctx context.Context, arguments ...string) *exec.Cmd {
 	return command
 }
 
-func (k Kubectl) run(ctx context.Context, input string, arguments []string) (string, error) {
+// kubectl wait fails at once for an object that has no conditions yet. It is tried again then, attempts times.
+const (
+	noConditions = ".status.conditions accessor error: <nil>"
+	attempts     = 100
+	pause        = 100 * time.Millisecond
+)
+
+func (k Kubectl) run(ctx context.Context, input string, arguments []string) (out string, err error) {
+	for range attempts {
+		out, err = k.runOnce(ctx, input, arguments)
+		if err == nil || arguments[0] != "wait" || !strings.Contains(err.Error(), noConditions) {
+			break
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+	return out, err
+}
+
+func (k Kubectl) runOnce(ctx context.Context, input string, arguments []string) (string, error) {
 	command := k.Command(ctx, arguments...)
 	command.Stdin = strings.NewReader(input)
 	var stdout, stderr bytes.Buffer

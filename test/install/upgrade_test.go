@@ -20,7 +20,8 @@ import (
 // previousTag is that of the image of the previous version.
 const previousTag = "previous"
 
-// previousRevision names the previous version: whoever makes a release writes the commit of the one before it there.
+// previousRevision is the commit of the previous version, which a release writes there. It is empty before the first release, which
+// no other version can be upgraded to: then the version in HEAD is upgraded to itself.
 //
 //go:embed testdata/previous
 var previousRevision string
@@ -32,8 +33,11 @@ var previousFlag = flag.String("previous", "", "commit of the version that is up
 func previousVersion(t *testing.T, root string) string {
 	t.Helper()
 	revision := strings.TrimSpace(previousRevision)
-	if *previousFlag != "" {
+	switch {
+	case *previousFlag != "":
 		revision = *previousFlag
+	case revision == "":
+		revision = "HEAD"
 	}
 	if err := exec.CommandContext(t.Context(), "git", "-C", root, "cat-file", "-e", revision+"^{commit}").Run(); err != nil {
 		if !isShallow(t, root) {
