@@ -54,10 +54,7 @@ func (g *Group) Run(ctx context.Context) error {
 		}
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		shared.run(ctx)
-		return nil
-	})
+	defer shared.start(ctx)()
 	for i, c := range g.controllers {
 		group.Go(func() error {
 			if err := shared.waitForSync(ctx); err != nil {

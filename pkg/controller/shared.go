@@ -82,18 +82,19 @@ func (s *Shared) cleanup() {
 	s.cleanups = nil
 }
 
-// run fills the caches and keeps them up to date until ctx is done.
-func (s *Shared) run(ctx context.Context) {
+// start fills the caches and keeps them up to date until ctx is done. The returned function waits for their end.
+func (s *Shared) start(ctx context.Context) (stopped func()) {
 	var group wait.Group
-	defer group.Wait()
-	defer s.Informers.Shutdown()
 	s.Informers.StartWithContext(ctx)
 	group.StartWithContext(ctx, s.Namespaces.Run)
-	<-ctx.Done()
+	return func() {
+		s.Informers.Shutdown()
+		group.Wait()
+	}
 }
 
 // waitForSync waits until the caches hold everything that exists. Before that, a controller must not conclude that an object, a
-// namespace or a type does not exist.
+// namespace or a type does not exist. It must be called after start, because it only waits for informers that were started.
 func (s *Shared) waitForSync(ctx context.Context) error {
 	for kind, synced := range s.Informers.WaitForCacheSync(ctx.Done()) {
 		if !synced {
