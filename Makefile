@@ -13,7 +13,7 @@ SIGNAL ?= TERM
 # The race detector needs a C compiler; without one the tests run without it.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 # What a package of tests may take, the first compilation not counted.
-TEST_TIMEOUT ?= 30m
+TEST_TIMEOUT ?= 45m
 # make verify vets all packages, so that go test does not have to, which would take minutes.
 TEST = go test -vet=off -timeout $(TEST_TIMEOUT)
 # The container image: for which architectures, into which folder, and where it is pushed to (REPOSITORY:TAG; nowhere if empty).
