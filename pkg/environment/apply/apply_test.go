@@ -57,15 +57,15 @@ func TestDryRunsThenAppliesInOrder(t *testing.T) {
 	if diff := cmp.Diff([]string{"1/4", "2/4", "3/4", "4/4"}, progress); diff != "" {
 		t.Errorf("progress (-want +got):\n%s", diff)
 	}
-	told := c.takeRequests()
-	slices.Sort(told[1:6])
-	slices.Sort(told[7:9])
+	requests := c.takeRequests()
+	slices.Sort(requests[1:6])
+	slices.Sort(requests[7:9])
 	want := []string{
 		"GET namespaces/twin", "dry DELETE configmaps/old", "dry PATCH configmaps/new", "dry PATCH configmaps/settings",
 		"dry PATCH deployments/web", "dry POST pods", "GET resourcequotas",
 		"PATCH configmaps/new", "PATCH configmaps/settings", "PATCH deployments/web", "DELETE configmaps/old",
 	}
-	if diff := cmp.Diff(want, told); diff != "" {
+	if diff := cmp.Diff(want, requests); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 	for i, written := range report.Written {
@@ -255,8 +255,8 @@ func TestInvalidSteps(t *testing.T) {
 		if _, err := c.applier(t).Apply(t.Context(), twin, []apply.Step{tt.step}, nil); err == nil || err.Error() != tt.want {
 			t.Errorf("got %v, want %s", err, tt.want)
 		}
-		if told := c.takeRequests(); len(told) > 0 {
-			t.Errorf("requests: %q", told)
+		if requests := c.takeRequests(); len(requests) > 0 {
+			t.Errorf("requests: %q", requests)
 		}
 	}
 }

@@ -177,7 +177,7 @@ func TestQuotasCountAllSteps(t *testing.T) {
 	quota := func(hard, used string) *unstructured.Unstructured {
 		return object(t, "{apiVersion: v1, kind: ResourceQuota, metadata: {name: small}, status: {hard: {"+hard+"}, used: {"+used+"}}}")
 	}
-	// exceeds is what is told of an object that needs one of what there are so many of.
+	// exceeds is what is requests of an object that needs one of what there are so many of.
 	exceeds := func(object, what string, used int) []string {
 		return []string{fmt.Sprintf("%s : exceeded quota: small, requested: %s=1, used: %[2]s=%[3]d with what is created before it, limited: %[2]s=%[3]d",
 			object, what, used)}
@@ -258,8 +258,8 @@ func TestNamespace(t *testing.T) {
 		web := deployment(t)
 		web.SetNamespace("fresh")
 		report, err := c.applier(t).Apply(t.Context(), creatable, creation(web), nil)
-		if told := c.takeRequests(); err != nil || len(report.Written) != 1 || !slices.Contains(told, "dry POST pods") || told[4] != "GET serviceaccounts/default" {
-			t.Errorf("%v, %+v, requests %q", err, report, told)
+		if requests := c.takeRequests(); err != nil || len(report.Written) != 1 || !slices.Contains(requests, "dry POST pods") || requests[4] != "GET serviceaccounts/default" {
+			t.Errorf("%v, %+v, requests %q", err, report, requests)
 		}
 	})
 	t.Run("that is refused", func(t *testing.T) {

@@ -55,12 +55,12 @@ func TestRightsOfTheEditor(t *testing.T) {
 			s.rights.Lose("get secrets production")
 			s.put(strings.ReplaceAll(database, first, second))
 			s.next()
-			s.cluster.Told()
+			s.cluster.TakeRequests()
 			s.partly()
 			if got := s.password(); got != has {
 				t.Errorf("the copy has %q, want %q", got, has)
 			}
-			for _, request := range s.cluster.Told() {
+			for _, request := range s.cluster.TakeRequests() {
 				if strings.Contains(request, "production/secrets") {
 					t.Errorf("requested: %s", request)
 				}

@@ -68,7 +68,7 @@ func TestRightsOnCustomResources(t *testing.T) {
 			s.put(widget)
 			tt.prepare(s)
 			s.rights.Lose(tt.lost + " widgets " + environmenttest.Target)
-			s.cluster.Told()
+			s.cluster.TakeRequests()
 			request := s.request()
 			request.Revision = tt.revision
 			planned := false
@@ -83,7 +83,7 @@ func TestRightsOnCustomResources(t *testing.T) {
 				failure.Namespace != environmenttest.Target || !strings.HasPrefix(failure.Message, want) {
 				t.Errorf("it says %+v", failure)
 			}
-			if writes, dry := written(s.cluster.Told()); len(writes)+len(dry) > 0 {
+			if writes, dry := written(s.cluster.TakeRequests()); len(writes)+len(dry) > 0 {
 				t.Errorf("writes %q %q", writes, dry)
 			}
 
@@ -112,7 +112,7 @@ func TestRightsOnTheGatewayAPI(t *testing.T) {
 	s.put(`{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: web}, spec: {parentRefs: [{name: shared, namespace: infra}],
 		rules: [{backendRefs: [{name: web}]}]}}`)
 	s.rights.Lose("create httproutes " + environmenttest.Target)
-	s.cluster.Told()
+	s.cluster.TakeRequests()
 	result, err := s.runner().Run(t.Context(), s.request())
 	if err != nil || result.Complete || len(result.Failures) != 1 {
 		t.Fatalf("%v: %+v", err, result)
@@ -123,7 +123,7 @@ func TestRightsOnTheGatewayAPI(t *testing.T) {
 		!strings.HasSuffix(failure.Message, ", or set spec.adapt.ingressHosts.type to Omit") {
 		t.Errorf("it says %+v", failure)
 	}
-	if writes, dry := written(s.cluster.Told()); len(writes)+len(dry) > 0 {
+	if writes, dry := written(s.cluster.TakeRequests()); len(writes)+len(dry) > 0 {
 		t.Errorf("writes %q %q", writes, dry)
 	}
 	s.rights.Lose()

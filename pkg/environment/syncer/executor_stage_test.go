@@ -38,7 +38,7 @@ var (
 	statuses = v1alpha1.SchemeGroupVersion.WithResource("syncstatuses")
 )
 
-// executorFixture is all around jobs: the API's records, and a run as it is told to go.
+// executorFixture has what an Executor works with: the records of the API, and a Runner that the test controls.
 type executorFixture struct {
 	*testing.T
 	api         *fake.Clientset

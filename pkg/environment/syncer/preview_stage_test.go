@@ -33,12 +33,12 @@ func newPreviewFixture(t *testing.T) *previewFixture {
 func (s *previewFixture) sync() {
 	s.Helper()
 	s.environment.Status.AppliedRevision = s.fixture.sync().Revision
-	s.cluster.Told()
+	s.cluster.TakeRequests()
 }
 
 // wrote are the requests since the last time that have written something.
 func (s *previewFixture) wrote() []string {
-	return slices.DeleteFunc(s.cluster.Told(), func(request string) bool {
+	return slices.DeleteFunc(s.cluster.TakeRequests(), func(request string) bool {
 		return strings.HasPrefix(request, "GET ") || strings.HasPrefix(request, "dry ")
 	})
 }

@@ -58,7 +58,7 @@ func TestPlansAreThoseOfEverything(t *testing.T) {
 			if diff := cmp.Diff(want.Index, got.Index); diff != "" {
 				t.Errorf("another index:\n%s", diff)
 			}
-			for _, request := range s.Told() {
+			for _, request := range s.TakeRequests() {
 				if request == "GET production/secrets" || strings.Contains(request, "unrelated") {
 					t.Errorf("requested: %s", request)
 				}
@@ -290,7 +290,7 @@ func TestClusterWithoutTheGatewayAPI(t *testing.T) {
 	s := newReaderFixture(t, production(t)...)
 	s.environment.Spec.Adapt.IngressHosts.Type = v1alpha1.IngressHostsAsSource
 	s.situation(s.request())
-	for _, request := range s.Told() {
+	for _, request := range s.TakeRequests() {
 		if strings.Contains(request, "routes") || strings.Contains(request, "gateways") || strings.Contains(request, "referencegrants") {
 			t.Errorf("requested: %s", request)
 		}

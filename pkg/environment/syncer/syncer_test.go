@@ -72,12 +72,12 @@ func TestSync(t *testing.T) {
 func TestAgainItWritesNothing(t *testing.T) {
 	s := newFixture(t)
 	s.sync()
-	s.cluster.Told()
+	s.cluster.TakeRequests()
 	before := s.state()
 	if result := s.sync(); len(result.Written) > 0 || len(result.Plan.Summaries()) > 0 {
 		t.Errorf("written %v", result.Written)
 	}
-	if writes, dry := written(s.cluster.Told()); len(writes)+len(dry) > 0 {
+	if writes, dry := written(s.cluster.TakeRequests()); len(writes)+len(dry) > 0 {
 		t.Errorf("writes %q %q", writes, dry)
 	}
 	if diff := cmp.Diff(before, s.state()); diff != "" {
@@ -123,7 +123,7 @@ func TestModesThatWriteNothing(t *testing.T) {
 			if err != nil || result.Complete || len(result.Plan.Summaries()) != 5 || len(result.Written) > 0 {
 				t.Errorf("%v: %+v", err, result)
 			}
-			if writes, dry := written(s.cluster.Told()); len(writes) > 0 || len(dry) != tt.dry {
+			if writes, dry := written(s.cluster.TakeRequests()); len(writes) > 0 || len(dry) != tt.dry {
 				t.Errorf("writes %q, dry %q", writes, dry)
 			}
 			if diff := cmp.Diff(before, s.state()); diff != "" || s.life.writes > 0 || s.index.Len() > 0 {

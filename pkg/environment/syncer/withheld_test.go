@@ -73,7 +73,7 @@ func TestWhatTheEditorMayNotReadIsNotRead(t *testing.T) {
 			if diff := cmp.Diff(tt.want, situation.Denied); diff != "" {
 				t.Errorf("withheld (-want +got):\n%s", diff)
 			}
-			told := s.Told()
+			told := s.TakeRequests()
 			for of, resource := range map[v1alpha1.DependencyType]string{
 				v1alpha1.DependencyConfigMap: "configmaps", v1alpha1.DependencySecret: "secrets", v1alpha1.DependencyService: "services",
 			} {

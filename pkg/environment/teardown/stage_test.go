@@ -119,5 +119,5 @@ func (s *stage) isGone() {
 
 // written are the requests that change something, in order.
 func (s *stage) written() []string {
-	return slices.DeleteFunc(s.Told(), func(request string) bool { return strings.HasPrefix(request, "GET ") })
+	return slices.DeleteFunc(s.TakeRequests(), func(request string) bool { return strings.HasPrefix(request, "GET ") })
 }

@@ -43,7 +43,7 @@ func TestDeletesInReverseOrder(t *testing.T) {
 		t.Error(diff)
 	}
 	s.removes()
-	if got := s.Told(); !slices.Equal(got, []string{"GET namespaces/shop-alice"}) {
+	if got := s.TakeRequests(); !slices.Equal(got, []string{"GET namespaces/shop-alice"}) {
 		t.Errorf("once everything is gone: %q", got)
 	}
 }
@@ -185,7 +185,7 @@ func TestOrphansStay(t *testing.T) {
 	s.mine(settings)
 	s.removes()
 	s.has("configmaps/settings")
-	if got := s.Told(); len(got) > 0 {
+	if got := s.TakeRequests(); len(got) > 0 {
 		t.Errorf("asked %q", got)
 	}
 }

@@ -148,8 +148,8 @@ func (c *Cluster) Names(namespace string) []string {
 	return names
 }
 
-// Told returns the requests since it was called last, as "GET production/configmaps/settings" or "dry PATCH ...".
-func (c *Cluster) Told() []string {
+// TakeRequests returns the requests since it was called last, as "GET production/configmaps/settings" or "dry PATCH ...".
+func (c *Cluster) TakeRequests() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	told := c.told

@@ -104,8 +104,8 @@ func same(t *testing.T, want, got keyring.Keys) {
 	}
 }
 
-// told fails the test unless trouble says some words, and no key.
-func told(t *testing.T, trouble error, words ...string) {
+// wantMessage fails the test unless trouble says some words, and no key.
+func wantMessage(t *testing.T, trouble error, words ...string) {
 	t.Helper()
 	if trouble == nil {
 		t.Fatal("nothing is told")
@@ -187,7 +187,7 @@ func TestPairIsGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			now := server.Read(t.Context(), true)
 			same(t, keys, now)
-			told(t, now.PairError, "system/slipstream-age", keys.Recipient, "is gone")
+			wantMessage(t, now.PairError, "system/slipstream-age", keys.Recipient, "is gone")
 			if _, err := c.CoreV1().Secrets(namespace).Get(t.Context(), keyring.PairName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 				t.Errorf("there is a Secret again: %v", err)
 			}
@@ -226,7 +226,7 @@ func TestPairThatIsNone(t *testing.T) {
 			c := newCluster(t)
 			c.put(keyring.PairName, data)
 			keys := c.process().Read(t.Context(), true)
-			told(t, keys.PairError, "system/slipstream-age", "age.agekey")
+			wantMessage(t, keys.PairError, "system/slipstream-age", "age.agekey")
 			if keys.Recipient != "" {
 				t.Errorf("keys %+v", keys)
 			}
@@ -234,7 +234,7 @@ func TestPairThatIsNone(t *testing.T) {
 			known := well(t, c.process().Read(t.Context(), true))
 			c.put(keyring.PairName, data)
 			keys = c.process().Read(t.Context(), true)
-			told(t, keys.PairError, "age.agekey")
+			wantMessage(t, keys.PairError, "age.agekey")
 			same(t, known, keys)
 		})
 	}
@@ -244,13 +244,13 @@ func TestWhatMayNotBeRead(t *testing.T) {
 	c := newCluster(t)
 	lift := c.refuse("get", keyring.PairName)
 	keys := c.process().Read(t.Context(), true)
-	told(t, keys.PairError, "system/slipstream-age", "not for you")
+	wantMessage(t, keys.PairError, "system/slipstream-age", "not for you")
 	if keys.Recipient != "" || keys.SeedError != nil {
 		t.Errorf("keys %+v", keys)
 	}
 	lift()
 	lift = c.refuse("create", keyring.PairName)
-	told(t, c.process().Read(t.Context(), true).PairError, "not for you")
+	wantMessage(t, c.process().Read(t.Context(), true).PairError, "not for you")
 	lift()
 	ring := c.process()
 	known := well(t, ring.Read(t.Context(), true))
@@ -258,7 +258,7 @@ func TestWhatMayNotBeRead(t *testing.T) {
 		lift := c.refuse("get", name)
 		now := ring.Read(t.Context(), true)
 		same(t, known, now)
-		told(t, errors.Join(now.SeedError, now.PairError), name, "not for you")
+		wantMessage(t, errors.Join(now.SeedError, now.PairError), name, "not for you")
 		lift()
 	}
 	defer c.refuse("get", keyring.SeedName)()
@@ -284,10 +284,10 @@ func TestSeedThatIsNone(t *testing.T) {
 	c := newCluster(t)
 	c.put(keyring.SeedName, map[string][]byte{"seed": []byte("short")})
 	keys := c.process().Read(t.Context(), true)
-	told(t, keys.SeedError, "system/slipstream-age-seed", "32 bytes")
+	wantMessage(t, keys.SeedError, "system/slipstream-age-seed", "32 bytes")
 	if keys.Seed != nil || keys.Recipient != "" {
 		t.Errorf("keys %+v", keys)
 	}
 	c.put(keyring.SeedName, map[string][]byte{"seed": bytes.Repeat([]byte{1}, sops.SeedSize), "recipient": []byte("age1")})
-	told(t, c.process().Read(t.Context(), true).SeedError, "recipient")
+	wantMessage(t, c.process().Read(t.Context(), true).SeedError, "recipient")
 }
