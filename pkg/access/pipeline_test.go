@@ -21,7 +21,7 @@ func TestLossOfAPipelineIsSaid(t *testing.T) {
 		Spec:       v1alpha1.SyncPipelineSpec{Sinks: []v1alpha1.PipelineSink{{Name: "batch", Job: &v1alpha1.JobSink{Namespace: "shop"}}}},
 	}
 	const nobody = "nobody is known to have had it sent: nothing is, until somebody who may sets spec.suspend to true and back"
-	if lost, err := newStage(t).standing.Check(t.Context(), access.Sending(pipeline), nil); err != nil || lost != nobody {
+	if lost, err := newFixture(t).standing.Check(t.Context(), access.Sending(pipeline), nil); err != nil || lost != nobody {
 		t.Errorf("of a pipeline that nobody is known to have written is said %q, %v", lost, err)
 	}
 	pipeline.Status.EditedBy = &v1alpha1.AutomatedBy{Username: "jane", UID: "7", Groups: []string{"shop-team"}}
@@ -43,7 +43,7 @@ func TestLossOfAPipelineIsSaid(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			s.set(func(c *cluster) { c.denied = tt.denied })
 			takes, _ := access.OfPipeline(nil, pipeline)
 			lost, err := s.standing.Check(t.Context(), access.Sending(pipeline), takes)

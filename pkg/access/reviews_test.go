@@ -68,16 +68,16 @@ func (c *cluster) set(change func(*cluster)) int {
 
 func (c *cluster) questions() int { return c.set(func(*cluster) {}) }
 
-// stage is a cluster with somebody who asks it.
-type stage struct {
+// fixture is a cluster with somebody who asks it.
+type fixture struct {
 	*cluster
 	clock    *clocktesting.FakePassiveClock
 	standing *access.Reviews
 }
 
-func newStage(t *testing.T) stage {
+func newFixture(t *testing.T) fixture {
 	t.Helper()
-	s := stage{cluster: &cluster{}, clock: clocktesting.NewFakePassiveClock(time.Unix(1_800_000_000, 0))}
+	s := fixture{cluster: &cluster{}, clock: clocktesting.NewFakePassiveClock(time.Unix(1_800_000_000, 0))}
 	server := httptest.NewServer(s.cluster)
 	t.Cleanup(server.Close)
 	config := &rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
@@ -109,7 +109,7 @@ func shop() *v1alpha1.AppCatalog {
 	}
 }
 
-func (s stage) check(t *testing.T, e *v1alpha1.Environment) string {
+func (s fixture) check(t *testing.T, e *v1alpha1.Environment) string {
 	t.Helper()
 	lost, err := s.standing.Check(t.Context(), access.Automating(e), access.OfEnvironment(e, shop()))
 	if err != nil {
@@ -155,7 +155,7 @@ func TestLossIsSaid(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s, e := newStage(t), automated()
+			s, e := newFixture(t), automated()
 			if tt.change != nil {
 				tt.change(e)
 			}
@@ -185,7 +185,7 @@ func TestWhoIsAskedAbout(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			s.check(t, tt.e)
 			tt.want.ResourceAttributes = &authorizationv1.ResourceAttributes{
 				Verb: "get", Namespace: "teams", Group: "configbutler.ai", Version: "*", Resource: "appcatalogs", Name: "shop",
@@ -198,7 +198,7 @@ func TestWhoIsAskedAbout(t *testing.T) {
 }
 
 func TestAnswersAreKept(t *testing.T) {
-	s, e := newStage(t), automated()
+	s, e := newFixture(t), automated()
 	s.check(t, e)
 	first := s.questions()
 	if first == 0 {
@@ -227,7 +227,7 @@ func TestAnswersAreKept(t *testing.T) {
 
 // Nobody profits from what others may, and nobody suffers from it.
 func TestAnswersAreKeptForEachUser(t *testing.T) {
-	s, others := newStage(t), make([]*v1alpha1.Environment, 5)
+	s, others := newFixture(t), make([]*v1alpha1.Environment, 5)
 	for i := range others {
 		others[i] = automated()
 	}
@@ -261,7 +261,7 @@ func TestAServerThatCannotTellIsNoLoss(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s, e := newStage(t), automated()
+			s, e := newFixture(t), automated()
 			s.set(tt.breaks)
 			lost, err := s.standing.Check(t.Context(), access.Automating(e), access.OfEnvironment(e, shop()))
 			if lost != "" || err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -276,7 +276,7 @@ func TestAServerThatCannotTellIsNoLoss(t *testing.T) {
 }
 
 func TestACheckEndsWithItsContext(t *testing.T) {
-	s, e := newStage(t), automated()
+	s, e := newFixture(t), automated()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if lost, err := s.standing.Check(ctx, access.Automating(e), access.OfEnvironment(e, shop())); lost != "" || err == nil {

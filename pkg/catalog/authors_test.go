@@ -67,7 +67,7 @@ func by(author string) func(*unstructured.Unstructured) {
 }
 
 func TestRecordsHaveAuthors(t *testing.T) {
-	s := runningStage(t)
+	s := runningFixture(t)
 	s.put("api", "shop/api:2", by("alice"))
 	s.put("api", "shop/api:2", by("deployment-controller"), with(int64(1), "status", "readyReplicas"))
 	s.put("api", "shop/api:3", by("bob"))
@@ -85,7 +85,7 @@ func TestRecordsHaveAuthors(t *testing.T) {
 
 // TestBatchesWaitForAuthors has an author who is known only after the end of the window, and one who is never known.
 func TestBatchesWaitForAuthors(t *testing.T) {
-	s := runningStage(t)
+	s := runningFixture(t)
 	s.authors.waiting.Store(true)
 	s.put("api", "shop/api:2", by("alice"))
 	s.waitForEvents(1)
@@ -103,12 +103,12 @@ func TestBatchesWaitForAuthors(t *testing.T) {
 }
 
 // recordOf returns the record of a revision.
-func (s *stage) recordOf(revision int64) *v1alpha1.SyncStatus {
+func (s *fixture) recordOf(revision int64) *v1alpha1.SyncStatus {
 	s.Helper()
 	all := s.syncStatuses()
-	at := slices.IndexFunc(all, func(record v1alpha1.SyncStatus) bool { return record.Status.Revision == revision })
+	at := slices.IndexFunc(all, func(record *v1alpha1.SyncStatus) bool { return record.Status.Revision == revision })
 	if at < 0 {
 		s.Fatalf("no record of revision %d: %q", revision, s.recordLines())
 	}
-	return &all[at]
+	return all[at]
 }

@@ -19,10 +19,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/metrics/metrictest"
 )
 
-// runningStage returns a stage whose catalog shop has its first revision.
-func runningStage(t *testing.T) *stage {
+// runningFixture returns a fixture whose catalog shop has its first revision.
+func runningFixture(t *testing.T) *fixture {
 	t.Helper()
-	s := newStage(t, appCatalog("shop", "api", "worker"))
+	s := newFixture(t, appCatalog("shop", "api", "worker"))
 	s.start(0)
 	s.waitForRevision("shop", 1)
 	s.waitForWatches()
@@ -42,7 +42,7 @@ func with(value any, path ...string) func(*unstructured.Unstructured) {
 }
 
 func TestBatchIsOneRecord(t *testing.T) {
-	s := runningStage(t)
+	s := runningFixture(t)
 	for _, image := range []string{"shop/api:2", "shop/api:3", "shop/api:4"} {
 		s.put("api", image)
 	}
@@ -69,7 +69,7 @@ func TestBatchIsOneRecord(t *testing.T) {
 }
 
 func TestIgnoredChangesAreNotRecorded(t *testing.T) {
-	s := runningStage(t)
+	s := runningFixture(t)
 	s.put("api", "shop/api:1", with(int64(9), "spec", "replicas"))
 	s.put("api", "shop/api:1", with(int64(9), "status", "readyReplicas"))
 	s.put("worker", "shop/worker:1", annotated("deployment.kubernetes.io/revision", "7"))
@@ -84,11 +84,11 @@ func TestIgnoredChangesAreNotRecorded(t *testing.T) {
 	}
 }
 
-// firstRecord is the record of the first revision of runningStage.
+// firstRecord is the record of the first revision of runningFixture.
 const firstRecord = "shop 1 Applied by eve Added api Added worker (2)"
 
 func TestDeletedWorkloadsBecomeMissing(t *testing.T) {
-	s := runningStage(t)
+	s := runningFixture(t)
 	s.remove("worker")
 	s.waitForRevision("shop", 2)
 	s.expectRecords(firstRecord, "shop 2 AutoApplied Removed worker (1)")
@@ -112,7 +112,7 @@ func TestDeletedWorkloadsBecomeMissing(t *testing.T) {
 }
 
 func TestEditsHaveAnActor(t *testing.T) {
-	s := runningStage(t)
+	s := runningFixture(t)
 	s.put("db", "shop/db:1")
 	s.put("api", "shop/api:2")
 	s.waitForEvents(1)
@@ -136,7 +136,7 @@ func TestEditsHaveAnActor(t *testing.T) {
 }
 
 func TestEditsThatChangeNothingAreNotRecorded(t *testing.T) {
-	s := runningStage(t)
+	s := runningFixture(t)
 	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.HistoryLimit = new(int32(3)) })
 	s.waitForRevision("shop", 1)
 	s.stepWindow()
@@ -144,7 +144,7 @@ func TestEditsThatChangeNothingAreNotRecorded(t *testing.T) {
 }
 
 func TestChangesMadeWhileStoppedAreOneRecord(t *testing.T) {
-	s := runningStage(t)
+	s := runningFixture(t)
 	s.stop()
 	s.put("api", "shop/api:2")
 	s.remove("worker")
@@ -155,7 +155,7 @@ func TestChangesMadeWhileStoppedAreOneRecord(t *testing.T) {
 }
 
 func TestEachCatalogOfANamespaceHasARecord(t *testing.T) {
-	s := newStage(t, appCatalog("shop", "api", "worker"), appCatalog("work", "worker"), appCatalog("gone", "api"))
+	s := newFixture(t, appCatalog("shop", "api", "worker"), appCatalog("work", "worker"), appCatalog("gone", "api"))
 	s.start(0)
 	for _, name := range []string{"shop", "work", "gone"} {
 		s.waitForRevision(name, 1)
@@ -165,9 +165,7 @@ func TestEachCatalogOfANamespaceHasARecord(t *testing.T) {
 	s.put("api", "shop/api:2")
 	s.put("worker", "shop/worker:2")
 	s.waitForEvents(2)
-	if err := s.api.Tracker().Delete(catalogKind, "teams", "gone"); err != nil {
-		t.Fatal(err)
-	}
+	s.deleteCatalog("gone")
 	s.waitForRevision("shop", 2)
 	s.waitForRevision("work", 2)
 	s.stepWindow()
@@ -176,7 +174,7 @@ func TestEachCatalogOfANamespaceHasARecord(t *testing.T) {
 }
 
 func TestPreviewsChangeNothing(t *testing.T) {
-	s := runningStage(t)
+	s := runningFixture(t)
 	s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PreviewOnly = true })
 	s.waitForRevision("shop", 1)
 	s.put("api", "shop/api:2")
@@ -200,7 +198,7 @@ func TestPreviewsChangeNothing(t *testing.T) {
 }
 
 func TestPausesEndWithOneRecord(t *testing.T) {
-	s := runningStage(t)
+	s := runningFixture(t)
 	until := s.pause("shop", "eve")
 	s.put("api", "shop/api:2")
 	s.stepWindow()
@@ -219,7 +217,7 @@ func TestPausesEndWithOneRecord(t *testing.T) {
 }
 
 // pause pauses a catalog for ten minutes.
-func (s *stage) pause(name, actor string) (until metav1.Time) {
+func (s *fixture) pause(name, actor string) (until metav1.Time) {
 	s.Helper()
 	until = metav1.NewTime(s.clock.Now().Add(10 * time.Minute)).Rfc3339Copy()
 	s.edit(name, actor, func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PauseUntil = &until })
@@ -233,7 +231,7 @@ func (s *stage) pause(name, actor string) (until metav1.Time) {
 }
 
 func TestChangesWaitWhileACatalogIsPinned(t *testing.T) {
-	s := runningStage(t)
+	s := runningFixture(t)
 	s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PinnedRevision = new(int64(1)) })
 	s.waitForRevision("shop", 1)
 	s.put("api", "shop/api:2")
@@ -245,7 +243,7 @@ func TestChangesWaitWhileACatalogIsPinned(t *testing.T) {
 }
 
 // recreate replaces a catalog by another one with the same name, in a single update event. The source of the new one does not exist.
-func (s *stage) recreate(name string) {
+func (s *fixture) recreate(name string) {
 	s.Helper()
 	s.replace(name, func(catalog *v1alpha1.AppCatalog) {
 		version := catalog.ResourceVersion
@@ -255,7 +253,7 @@ func (s *stage) recreate(name string) {
 }
 
 func TestRecreatedCatalogs(t *testing.T) {
-	s := newStage(t, appCatalog("shop", "api"), appCatalog("work", "worker"))
+	s := newFixture(t, appCatalog("shop", "api"), appCatalog("work", "worker"))
 	s.start(0)
 	s.waitForRevision("shop", 1)
 	s.waitForRevision("work", 1)

@@ -19,10 +19,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// mirroredStage returns a runningStage with a mirror in the same process.
-func mirroredStage(t *testing.T) *stage {
+// mirroredFixture returns a runningFixture with a mirror in the same process.
+func mirroredFixture(t *testing.T) *fixture {
 	t.Helper()
-	s := newStage(t, appCatalog("shop", "api", "worker"))
+	s := newFixture(t, appCatalog("shop", "api", "worker"))
 	s.mirrored = true
 	s.start(0)
 	s.waitForRevision("shop", 1)
@@ -32,7 +32,7 @@ func mirroredStage(t *testing.T) *stage {
 }
 
 // pushCommit adds a commit of the current version of a workload to the commit index.
-func (s *stage) pushCommit(commit, destination, name string, change ...func(*commitindex.Entry)) {
+func (s *fixture) pushCommit(commit, destination, name string, change ...func(*commitindex.Entry)) {
 	s.Helper()
 	version := strconv.Itoa(s.resourceVersion)
 	one := commitindex.Entry{
@@ -57,7 +57,7 @@ func deletesFile(one *commitindex.Entry) { one.Removed = true }
 func fromComparison(one *commitindex.Entry) { one.First = "" }
 
 // commits returns the commits in the record of a revision.
-func (s *stage) commits(revision int64) string {
+func (s *fixture) commits(revision int64) string {
 	s.Helper()
 	for _, record := range s.syncStatuses() {
 		if record.Status.Revision == revision {
@@ -72,7 +72,7 @@ func (s *stage) commits(revision int64) string {
 }
 
 // waitForCommits waits until the record of a revision has the given commits.
-func (s *stage) waitForCommits(revision int64, want string) {
+func (s *fixture) waitForCommits(revision int64, want string) {
 	s.Helper()
 	s.eventually(fmt.Sprintf("record %d has the commits %q", revision, want), func() error {
 		if got := s.commits(revision); got != want {
@@ -83,7 +83,7 @@ func (s *stage) waitForCommits(revision int64, want string) {
 }
 
 func TestRecordsHaveCommits(t *testing.T) {
-	s := mirroredStage(t)
+	s := mirroredFixture(t)
 	var want []string
 	for i := range 20 {
 		s.put("api", fmt.Sprint("shop/api:", i+2))
@@ -112,7 +112,7 @@ func TestRecordsHaveCommits(t *testing.T) {
 }
 
 func TestRecordsHaveLaterCommits(t *testing.T) {
-	s := mirroredStage(t)
+	s := mirroredFixture(t)
 	s.put("api", "shop/api:2")
 	version := s.resourceVersion
 	s.waitForRevision("shop", 2)
@@ -123,11 +123,11 @@ func TestRecordsHaveLaterCommits(t *testing.T) {
 	s.waitForCommits(2, "a")
 
 	record := s.syncStatuses()[1]
-	dismissed, err := syncstatus.Move(&record, syncstatus.Step{To: v1alpha1.SyncStateDismissed, By: "dana", At: s.clock.Now()})
+	dismissed, err := syncstatus.Move(record, syncstatus.Step{To: v1alpha1.SyncStateDismissed, By: "dana", At: s.clock.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := (&records{s}).Write(t.Context(), dismissed); err != nil {
+	if err := s.api.Write(t.Context(), dismissed); err != nil {
 		t.Fatal(err)
 	}
 	s.pushCommit("b", "more", "api")
@@ -140,7 +140,7 @@ func TestRecordsHaveLaterCommits(t *testing.T) {
 }
 
 func TestRecordsHaveOnlyCommitsOfTheirChanges(t *testing.T) {
-	s := mirroredStage(t)
+	s := mirroredFixture(t)
 	for i := range 3 {
 		s.put("api", "shop/api:1", with(int64(5+i), "spec", "replicas"))
 		s.pushCommit(fmt.Sprint("scaled", i), "main", "api")
@@ -164,7 +164,7 @@ func TestRecordsHaveOnlyCommitsOfTheirChanges(t *testing.T) {
 }
 
 func TestRecordsHaveTheNewestCommits(t *testing.T) {
-	s := mirroredStage(t)
+	s := mirroredFixture(t)
 	const changes = syncstatus.MaxCommits + 7
 	for i := range changes {
 		s.put("api", fmt.Sprint("shop/api:", i+2))
@@ -181,7 +181,7 @@ func TestRecordsHaveTheNewestCommits(t *testing.T) {
 
 // TestCommitsPushedWhileStopped has commits of changes that were recorded before the server stopped, and of later ones.
 func TestCommitsPushedWhileStopped(t *testing.T) {
-	s := mirroredStage(t)
+	s := mirroredFixture(t)
 	s.put("api", "shop/api:2")
 	s.waitForRevision("shop", 2)
 	s.stop()
@@ -200,7 +200,7 @@ func TestCommitsPushedWhileStopped(t *testing.T) {
 // that, others are pushed afterwards.
 func TestCrashBeforeCommitsAreAdded(t *testing.T) {
 	for last := range 6 {
-		s := mirroredStage(t)
+		s := mirroredFixture(t)
 		s.stop()
 		s.put("api", "shop/api:2")
 		version := s.resourceVersion
@@ -238,7 +238,7 @@ func TestCrashBeforeCommitsAreAdded(t *testing.T) {
 }
 
 func TestCommitIndexScope(t *testing.T) {
-	s := mirroredStage(t)
+	s := mirroredFixture(t)
 	inScope := func(resource, namespace string) bool {
 		gr := deployments.GroupResource()
 		gr.Resource = resource
@@ -247,9 +247,7 @@ func TestCommitIndexScope(t *testing.T) {
 	if !inScope("deployments", "production") || inScope("deployments", "staging") || inScope("secrets", "production") {
 		t.Error("the scope is not the workloads of production")
 	}
-	if err := s.api.Tracker().Delete(catalogKind, "teams", "shop"); err != nil {
-		t.Fatal(err)
-	}
+	s.deleteCatalog("shop")
 	s.eventually("the scope is empty", func() error {
 		if inScope("deployments", "production") {
 			return fmt.Errorf("it is not")

@@ -30,7 +30,7 @@ func auditAuthors(names map[string]int32) []v1alpha1.SourceAuthor {
 }
 
 // expectAuthors checks the authors in the record of a revision.
-func (s *stage) expectAuthors(revision int64, want map[string]int32) {
+func (s *fixture) expectAuthors(revision int64, want map[string]int32) {
 	s.Helper()
 	if got := s.recordOf(revision).Status.ChangedBy; !slices.Equal(got, auditAuthors(want)) {
 		s.Errorf("changed by %+v, want %v", got, want)
@@ -39,28 +39,28 @@ func (s *stage) expectAuthors(revision int64, want map[string]int32) {
 
 func TestComparisonsFindAuthors(t *testing.T) {
 	for name, test := range map[string]struct {
-		change func(s *stage)
+		change func(s *fixture)
 		want   map[string]int32
 	}{
-		"while stopped": {func(s *stage) {
+		"while stopped": {func(s *fixture) {
 			s.stop()
 			s.put("api", "shop/api:2", by("alice"))
 			s.put("worker", "shop/worker:2", by("bob"))
 			s.start(0)
 		}, map[string]int32{"alice": 1, "bob": 1}},
-		"while stopped, and one author is not known": {func(s *stage) {
+		"while stopped, and one author is not known": {func(s *fixture) {
 			s.stop()
 			s.put("api", "shop/api:2", by("alice"))
 			s.put("worker", "shop/worker:2")
 			s.start(0)
 		}, map[string]int32{"alice": 1}},
-		"a deletion while stopped": {func(s *stage) {
+		"a deletion while stopped": {func(s *fixture) {
 			s.stop()
 			s.remove("worker")
 			s.authors.deleters.Store("worker uid-of-worker", "carol")
 			s.start(0)
 		}, map[string]int32{"carol": 1}},
-		"when a window overflows": {func(s *stage) {
+		"when a window overflows": {func(s *fixture) {
 			s.stop()
 			s.stepWindow()
 			s.capacity = 1
@@ -71,7 +71,7 @@ func TestComparisonsFindAuthors(t *testing.T) {
 			s.put("worker", "shop/worker:2", by("alice"))
 			s.waitForEvents(2)
 		}, map[string]int32{"alice": 2}},
-		"when events are late": {func(s *stage) {
+		"when events are late": {func(s *fixture) {
 			s.authors.late.Store(true)
 			s.put("api", "shop/api:2", by("alice"))
 			s.waitForEvents(1)
@@ -81,7 +81,7 @@ func TestComparisonsFindAuthors(t *testing.T) {
 		}, map[string]int32{"alice": 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := runningStage(t)
+			s := runningFixture(t)
 			test.change(s)
 			s.waitForRevision("shop", 2)
 			s.expectAuthors(2, test.want)
@@ -92,7 +92,7 @@ func TestComparisonsFindAuthors(t *testing.T) {
 // TestComparisonsAttributeOnlyFoundChanges has a change whose author an event has reported, and a change that an edit applies, which is
 // attributed to the editor.
 func TestComparisonsAttributeOnlyFoundChanges(t *testing.T) {
-	s := runningStage(t)
+	s := runningFixture(t)
 	s.put("api", "shop/api:2", by("alice"))
 	s.waitForEvents(1)
 	s.authors.late.Store(true)
@@ -112,7 +112,7 @@ func TestComparisonsAttributeOnlyFoundChanges(t *testing.T) {
 func TestCrashAfterAuthorsWereFound(t *testing.T) {
 	for last := range 6 {
 		t.Run(fmt.Sprint("write ", last+1), func(t *testing.T) {
-			s := runningStage(t)
+			s := runningFixture(t)
 			s.stop()
 			s.put("api", "shop/api:2", by("alice"))
 			ended := s.start(last + 1)
@@ -161,7 +161,7 @@ func (repeatedFacts) Forget(...types.UID) {}
 
 // TestComparisonsWithAJoiner has a real Joiner, and a Deployment whose status a controller has written after the change.
 func TestComparisonsWithAJoiner(t *testing.T) {
-	s := newStage(t, appCatalog("shop", "api", "worker"))
+	s := newFixture(t, appCatalog("shop", "api", "worker"))
 	s.clock.SetTime(time.Now().Add(-24 * time.Hour))
 	s.start(0)
 	s.waitForRevision("shop", 1)

@@ -16,21 +16,21 @@ func TestCrashBetweenWrites(t *testing.T) {
 	for name, test := range map[string]crashTest{
 		"a batch": {change: changeBoth, want: "shop 2 AutoApplied Changed api Removed worker (2)", revision: 2, writes: 6},
 		"a batch after which an old revision is deleted": {
-			before: func(s *stage) {
+			before: func(s *fixture) {
 				s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.HistoryLimit = new(int32(1)) })
 				s.waitForRevision("shop", 1)
 			},
 			change: changeBoth, want: "shop 2 AutoApplied Changed api Removed worker (2)", revision: 2, writes: 7,
 		},
 		"a preview": {
-			before: func(s *stage) {
+			before: func(s *fixture) {
 				s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PreviewOnly = true })
 				s.waitForRevision("shop", 1)
 			},
 			change: changeBoth, want: "shop 0 AutoApplied preview Changed api Removed worker (2)", revision: 1, writes: 4,
 		},
 		"an edit": {
-			change: func(s *stage) {
+			change: func(s *fixture) {
 				s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) {
 					catalog.Spec.Workloads = catalog.Spec.Workloads[:1]
 					catalog.Spec.Patches = []v1alpha1.Patch{patchOf("api", imagePatch)}
@@ -39,12 +39,12 @@ func TestCrashBetweenWrites(t *testing.T) {
 			want: "shop 2 Applied by adam Changed api Removed worker (2)", revision: 2, writes: 6,
 		},
 		"a rollback": {
-			before: func(s *stage) {
+			before: func(s *fixture) {
 				s.put("api", "shop/api:2")
 				s.waitForRevision("shop", 2)
 				s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.HistoryLimit = new(int32(2)) })
 			},
-			change: func(s *stage) { s.edit("shop", "adam", pin(1)) },
+			change: func(s *fixture) { s.edit("shop", "adam", pin(1)) },
 			past:   "shop 2 AutoApplied Changed api (1)",
 			want:   "shop 3 Applied by adam Changed api (1)", revision: 3, writes: 4,
 		},
@@ -59,7 +59,7 @@ func TestCrashBetweenWrites(t *testing.T) {
 
 // crashTest is a change that is made while no process runs, and the record that the next one writes.
 type crashTest struct {
-	before, change func(*stage)
+	before, change func(*fixture)
 	// past is the record before the change, empty if there is only the first.
 	past, want string
 	revision   int64
@@ -67,7 +67,7 @@ type crashTest struct {
 	writes int
 }
 
-func changeBoth(s *stage) {
+func changeBoth(s *fixture) {
 	s.put("api", "shop/api:2")
 	s.remove("worker")
 }
@@ -75,7 +75,7 @@ func changeBoth(s *stage) {
 // run crashes a process at a write, and starts another one.
 func (test crashTest) run(t *testing.T, last int) {
 	t.Helper()
-	s := runningStage(t)
+	s := runningFixture(t)
 	if test.before != nil {
 		test.before(s)
 	}

@@ -15,10 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/testkit/fakeapi"
 )
 
 // waitForSourceReason waits for a reason of the condition SourceReachable of the catalog shop.
-func (s *stage) waitForSourceReason(want string) {
+func (s *fixture) waitForSourceReason(want string) {
 	s.Helper()
 	s.eventually("the condition SourceReachable", func() error {
 		catalog := s.catalog("shop")
@@ -33,7 +34,7 @@ func (s *stage) waitForSourceReason(want string) {
 func TestSourcesThatDoNotExist(t *testing.T) {
 	shop := appCatalog("shop", "api")
 	shop.Spec.SourceNamespace = "staging"
-	s := newStage(t, shop)
+	s := newFixture(t, shop)
 	s.start(0)
 	s.waitForSourceReason(v1alpha1.ReasonSourceNotFound)
 	s.stepWindow()
@@ -51,7 +52,7 @@ func TestSourcesThatDoNotExist(t *testing.T) {
 func TestServerNamespaceIsNoSource(t *testing.T) {
 	shop := appCatalog("shop", "api")
 	shop.Spec.SourceNamespace = "slipstream-system"
-	s := newStage(t, shop)
+	s := newFixture(t, shop)
 	s.putIn("slipstream-system")
 	s.start(0)
 	s.waitForSourceReason(v1alpha1.ReasonSourceIsServer)
@@ -80,7 +81,7 @@ func TestTargetsAreNoSources(t *testing.T) {
 	later.Name, later.Spec.TargetNamespace, later.CreationTimestamp = "late", "production", metav1.NewTime(noon.Add(time.Second))
 	other := appCatalog("other", "api")
 	other.CreationTimestamp = metav1.NewTime(noon)
-	s := newStage(t, shop, other, builder, later)
+	s := newFixture(t, shop, other, builder, later)
 	if err := s.meta.Tracker().Add(namespace("dev")); err != nil {
 		t.Fatal(err)
 	}
@@ -94,16 +95,13 @@ func TestTargetsAreNoSources(t *testing.T) {
 	if message := reachable.Message; !strings.Contains(message, "Environment teams/alice builds") {
 		t.Errorf("the message is %q", message)
 	}
-	environments := v1alpha1.SchemeGroupVersion.WithResource("environments")
-	if err := s.api.Tracker().Delete(environments, "teams", "alice"); err != nil {
-		t.Fatal(err)
-	}
+	fakeapi.Remove[*v1alpha1.Environment](s.api, "teams", "alice")
 	s.waitForSourceReason(v1alpha1.ReasonSourceFollowed)
 	s.waitForRevision("shop", 1)
 }
 
 // putIn creates the Deployment api in another namespace than production.
-func (s *stage) putIn(namespace string) {
+func (s *fixture) putIn(namespace string) {
 	s.Helper()
 	object := deployment("api", "shop/api:1")
 	object.SetNamespace(namespace)
@@ -135,7 +133,7 @@ func TestLargeWorkloads(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			shop := appCatalog("shop", "api", "worker")
 			shop.Spec.Patches = test.patches
-			s := newStage(t, shop)
+			s := newFixture(t, shop)
 			s.put("api", "shop/api:1", ofSize(test.source, "a"))
 			s.start(0)
 			s.waitForRevision("shop", 1)
@@ -172,7 +170,7 @@ func TestLargeWorkloads(t *testing.T) {
 
 // TestRollbackWithAnUnchangedLargeWorkload rolls back to a revision in which a large workload was the same.
 func TestRollbackWithAnUnchangedLargeWorkload(t *testing.T) {
-	s := newStage(t, appCatalog("shop", "api", "worker"))
+	s := newFixture(t, appCatalog("shop", "api", "worker"))
 	s.put("api", "shop/api:1", ofSize(600, "a"))
 	s.start(0)
 	s.waitForRevision("shop", 1)

@@ -14,7 +14,7 @@ import (
 
 // TestUnreportedSourceChangesAreNotTheEditors edits a catalog before the event of a source change is delivered.
 func TestUnreportedSourceChangesAreNotTheEditors(t *testing.T) {
-	s := runningStage(t)
+	s := runningFixture(t)
 	s.authors.late.Store(true)
 	s.put("api", "shop/api:2", by("alice"))
 	s.waitForEvents(1)
@@ -25,7 +25,7 @@ func TestUnreportedSourceChangesAreNotTheEditors(t *testing.T) {
 
 // TestSourceChangesAppliedByAnEditAreTheEditors ends a preview before the event of a source change is delivered.
 func TestSourceChangesAppliedByAnEditAreTheEditors(t *testing.T) {
-	s := runningStage(t)
+	s := runningFixture(t)
 	s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PreviewOnly = true })
 	s.waitForRevision("shop", 1)
 	s.authors.late.Store(true)
@@ -56,7 +56,7 @@ func TestEditsOfWorkloadsThatTheSourceHasChanged(t *testing.T) {
 	} {
 		for _, late := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, event late: %v", name, late), func(t *testing.T) {
-				s := runningStage(t)
+				s := runningFixture(t)
 				if test.before != nil {
 					s.edit("shop", "eve", test.before)
 					s.waitForRevision("shop", 2)

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	objectreference "k8s.io/client-go/tools/reference"
@@ -50,7 +49,7 @@ func (l *eventLog) all() []string {
 }
 
 // expectEvents waits for the Events, and then for a window in which no others must be published.
-func (s *stage) expectEvents(want ...string) {
+func (s *fixture) expectEvents(want ...string) {
 	s.Helper()
 	s.eventually("the Events", func() error {
 		if got := s.events.all(); len(got) < len(want) {
@@ -67,7 +66,7 @@ func (s *stage) expectEvents(want ...string) {
 const firstEvent = "teams/shop Normal Changed Revision 1: 2 workloads changed by eve"
 
 func TestEventsReportChanges(t *testing.T) {
-	s := runningStage(t)
+	s := runningFixture(t)
 	s.put("api", "shop/api:2")
 	s.waitForRevision("shop", 2)
 	s.remove("worker")
@@ -90,7 +89,7 @@ func TestEventsReportChanges(t *testing.T) {
 }
 
 func TestEventsReportFailuresOnce(t *testing.T) {
-	s := runningStage(t)
+	s := runningFixture(t)
 	s.put("api", "shop/api:1", with([]any{map[string]any{
 		"name": "main", "image": "shop/api:1", "env": []any{map[string]any{"name": "TOKEN", "value": "hunter2"}},
 	}}, "spec", "template", "spec", "containers"))
@@ -105,9 +104,7 @@ func TestEventsReportFailuresOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.api.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("syncstatuses"), retried, "teams"); err != nil {
-		t.Fatal(err)
-	}
+	s.api.Put(retried)
 	s.waitForState(v1alpha1.SyncStateApplied)
 	s.stepWindow()
 	counts := map[string]int{}
@@ -125,7 +122,7 @@ func TestEventsReportFailuresOnce(t *testing.T) {
 }
 
 func TestEventsReportMissingSources(t *testing.T) {
-	s := newStage(t, appCatalog("shop", "api", "worker"), withoutSource(appCatalog("lost", "api")))
+	s := newFixture(t, appCatalog("shop", "api", "worker"), withoutSource(appCatalog("lost", "api")))
 	s.start(0)
 	s.waitForRevision("shop", 1)
 	s.eventually("the Event about the other catalog's source", func() error {
@@ -145,25 +142,17 @@ func withoutSource(catalog *v1alpha1.AppCatalog) *v1alpha1.AppCatalog {
 }
 
 // suspendNotices suspends Events in the SyncPolicy, or resumes them.
-func (s *stage) suspendNotices(suspend bool) {
+func (s *fixture) suspendNotices(suspend bool) {
 	s.Helper()
-	policies := s.api.ConfigbutlerV1alpha1().SyncPolicies()
-	policy := &v1alpha1.SyncPolicy{
+	s.api.Put(&v1alpha1.SyncPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.SyncPolicyName},
 		Spec:       v1alpha1.SyncPolicySpec{Suspend: v1alpha1.SuspendedWork{CatalogNotices: suspend}},
-	}
-	_, err := policies.Create(s.Context(), policy, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		_, err = policies.Update(s.Context(), policy, metav1.UpdateOptions{})
-	}
-	if err != nil {
-		s.Fatal(err)
-	}
+	})
 }
 
 // TestNoticesAreSuspendedByThePolicy changes a workload repeatedly until the running server has read the policy.
 func TestNoticesAreSuspendedByThePolicy(t *testing.T) {
-	s := newStage(t, appCatalog("shop", "api", "worker"))
+	s := newFixture(t, appCatalog("shop", "api", "worker"))
 	s.suspendNotices(true)
 	s.start(0)
 	s.waitForRevision("shop", 1)

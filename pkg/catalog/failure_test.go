@@ -23,33 +23,33 @@ var failingPatch = v1alpha1.Patch{
 	Patch: `[{"op":"replace","path":"/spec/paused","value":false}]`,
 }
 
-// failingStage returns a stage whose catalog shop has a patch that does not apply.
-func failingStage(t *testing.T) *stage {
+// failingFixture returns a fixture whose catalog shop has a patch that does not apply.
+func failingFixture(t *testing.T) *fixture {
 	t.Helper()
-	s := runningStage(t)
+	s := runningFixture(t)
 	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = []v1alpha1.Patch{failingPatch} })
 	s.waitForState(v1alpha1.SyncStateFailed)
 	return s
 }
 
 // waitForState waits until a record of an edit by adam is in a state.
-func (s *stage) waitForState(state v1alpha1.SyncState) *v1alpha1.SyncStatus {
+func (s *fixture) waitForState(state v1alpha1.SyncState) *v1alpha1.SyncStatus {
 	s.Helper()
-	var found v1alpha1.SyncStatus
+	var found *v1alpha1.SyncStatus
 	s.eventually(fmt.Sprintf("the record is %s", state), func() error {
 		all := s.syncStatuses()
-		at := slices.IndexFunc(all, func(r v1alpha1.SyncStatus) bool { return r.Status.Actor == "adam" && r.Status.State == state })
+		at := slices.IndexFunc(all, func(r *v1alpha1.SyncStatus) bool { return r.Status.Actor == "adam" && r.Status.State == state })
 		if at < 0 {
 			return fmt.Errorf("records: %q", s.recordLines())
 		}
 		found = all[at]
 		return nil
 	})
-	return &found
+	return found
 }
 
 func TestFailingPatchesAreRetriedUntilManualIntervention(t *testing.T) {
-	s := failingStage(t)
+	s := failingFixture(t)
 	record := s.waitForState(v1alpha1.SyncStateManualIntervention)
 	if record.Status.Attempts != 5 || record.Status.Actor != "adam" || record.Status.Error.Reason != v1alpha1.ReasonPatchFailed {
 		t.Errorf("the record is %+v, %+v", record.Status, record.Status.Error)
@@ -69,9 +69,7 @@ func TestFailingPatchesAreRetriedUntilManualIntervention(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.api.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("syncstatuses"), retried, "teams"); err != nil {
-		t.Fatal(err)
-	}
+	s.api.Put(retried)
 	record = s.waitForState(v1alpha1.SyncStateApplied)
 	if record.Status.Attempts != 6 || record.Status.Error != nil {
 		t.Errorf("the record is %+v", record.Status)
@@ -86,19 +84,17 @@ func TestFailingPatchesAreRetriedUntilManualIntervention(t *testing.T) {
 }
 
 // dismiss dismisses a record.
-func (s *stage) dismiss(record *v1alpha1.SyncStatus) {
+func (s *fixture) dismiss(record *v1alpha1.SyncStatus) {
 	s.Helper()
 	dismissed, err := syncstatus.Move(record, syncstatus.Step{To: v1alpha1.SyncStateDismissed, By: "dana", At: s.clock.Now()})
 	if err != nil {
 		s.Fatal(err)
 	}
-	if err := s.api.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("syncstatuses"), dismissed, "teams"); err != nil {
-		s.Fatal(err)
-	}
+	s.api.Put(dismissed)
 }
 
 // waitForReady waits until the condition Ready has a status and no request is pending. It returns the message of the condition.
-func (s *stage) waitForReady(name string, want bool) (message string) {
+func (s *fixture) waitForReady(name string, want bool) (message string) {
 	s.Helper()
 	s.eventually(fmt.Sprintf("the catalog is ready: %t", want), func() error {
 		catalog := s.catalog(name)
@@ -113,7 +109,7 @@ func (s *stage) waitForReady(name string, want bool) (message string) {
 }
 
 // requestSync requests that the source of a catalog is read again.
-func (s *stage) requestSync(name string) {
+func (s *fixture) requestSync(name string) {
 	s.Helper()
 	s.replace(name, func(catalog *v1alpha1.AppCatalog) {
 		catalog.Status.PendingSyncs = []v1alpha1.PendingCatalogSync{{ID: "1", Actor: "eve", Time: metav1.NewTime(s.clock.Now())}}
@@ -123,18 +119,18 @@ func (s *stage) requestSync(name string) {
 // TestDismissedFailuresAreNotResolved dismisses a failure, which lasts until an edit or a comparison of everything succeeds.
 func TestDismissedFailuresAreNotResolved(t *testing.T) {
 	paused := with(true, "spec", "paused")
-	for name, resolve := range map[string]func(s *stage){
-		"another edit": func(s *stage) {
+	for name, resolve := range map[string]func(s *fixture){
+		"another edit": func(s *fixture) {
 			s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = nil })
 		},
-		"a comparison of everything": func(s *stage) {
+		"a comparison of everything": func(s *fixture) {
 			s.put("api", "shop/api:3", paused)
 			s.stepWindow()
 			s.requestSync("shop")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := failingStage(t)
+			s := failingFixture(t)
 			s.dismiss(s.waitForState(v1alpha1.SyncStateManualIntervention))
 			s.put("worker", "shop/worker:2")
 			s.waitForRevision("shop", 2)
@@ -160,7 +156,7 @@ func TestDismissedFailuresAreNotResolved(t *testing.T) {
 // next failure.
 func TestResolvedFailuresStayResolved(t *testing.T) {
 	paused := with(true, "spec", "paused")
-	s := failingStage(t)
+	s := failingFixture(t)
 	s.dismiss(s.waitForState(v1alpha1.SyncStateManualIntervention))
 	s.requestSync("shop")
 	s.waitForRecord("shop 0 ManualIntervention by eve (0)")
@@ -179,7 +175,7 @@ func TestResolvedFailuresStayResolved(t *testing.T) {
 
 // TestEditsRetryFailedRecords resolves the failure of a source change with an edit.
 func TestEditsRetryFailedRecords(t *testing.T) {
-	s := newStage(t, appCatalog("shop", "api"))
+	s := newFixture(t, appCatalog("shop", "api"))
 	s.put("api", "shop/api:1", with(true, "spec", "paused"))
 	s.start(0)
 	s.waitForRevision("shop", 1)
@@ -190,7 +186,7 @@ func TestEditsRetryFailedRecords(t *testing.T) {
 	s.waitForRecord("shop 0 ManualIntervention (0)")
 	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Ignore = nil })
 	s.eventually("the record is retried after an edit that does not resolve its failure", func() error {
-		at := slices.IndexFunc(s.syncStatuses(), func(r v1alpha1.SyncStatus) bool {
+		at := slices.IndexFunc(s.syncStatuses(), func(r *v1alpha1.SyncStatus) bool {
 			return r.Status.AutoTriggered && r.Status.Attempts == 6 && r.Status.State == v1alpha1.SyncStateManualIntervention
 		})
 		if at < 0 {
@@ -214,7 +210,7 @@ func TestEditsRetryFailedRecords(t *testing.T) {
 
 // TestSyncRequestsRetryFailedRecords resolves the failure of a source change in the source, and requests that it is read again.
 func TestSyncRequestsRetryFailedRecords(t *testing.T) {
-	s := newStage(t, appCatalog("shop", "api"))
+	s := newFixture(t, appCatalog("shop", "api"))
 	s.put("api", "shop/api:1", with(true, "spec", "paused"))
 	s.start(0)
 	s.waitForRevision("shop", 1)
@@ -242,7 +238,7 @@ func TestSyncRequestsRetryFailedRecords(t *testing.T) {
 }
 
 // waitForRecord waits for a record.
-func (s *stage) waitForRecord(want string) {
+func (s *fixture) waitForRecord(want string) {
 	s.Helper()
 	s.eventually("a record: "+want, func() error {
 		if got := s.recordLines(); !slices.Contains(got, want) {
@@ -253,7 +249,7 @@ func (s *stage) waitForRecord(want string) {
 }
 
 func TestFailedPatchesAreRetriedUntilTheyApply(t *testing.T) {
-	s := failingStage(t)
+	s := failingFixture(t)
 	s.put("api", "shop/api:2", with(true, "spec", "paused"))
 	s.waitForState(v1alpha1.SyncStateApplied)
 	s.stepWindow()
@@ -270,7 +266,7 @@ func TestFailedPatchesAreRetriedUntilTheyApply(t *testing.T) {
 }
 
 func TestFailureOfOneCatalogDoesNotAffectAnother(t *testing.T) {
-	s := newStage(t, appCatalog("shop", "api", "worker"), appCatalog("work", "worker", "api"))
+	s := newFixture(t, appCatalog("shop", "api", "worker"), appCatalog("work", "worker", "api"))
 	s.start(0)
 	s.waitForRevision("shop", 1)
 	s.waitForRevision("work", 1)
@@ -286,7 +282,7 @@ func TestFailureOfOneCatalogDoesNotAffectAnother(t *testing.T) {
 }
 
 func TestSyncRequestsAreProcessed(t *testing.T) {
-	s := runningStage(t)
+	s := runningFixture(t)
 	s.replace("shop", func(catalog *v1alpha1.AppCatalog) {
 		catalog.Status.PendingSyncs = []v1alpha1.PendingCatalogSync{{ID: "a1", Actor: "adam", Time: metav1.NewTime(s.clock.Now())}}
 	})

@@ -29,7 +29,7 @@ func expectGrowth(t *testing.T, before map[string]float64, want map[string]float
 }
 
 // waitForGauges waits until gauges have values.
-func (s *stage) waitForGauges(t *testing.T, want map[string]float64) {
+func (s *fixture) waitForGauges(t *testing.T, want map[string]float64) {
 	t.Helper()
 	s.eventually("the gauges", func() error {
 		now := metrictest.Values(t)
@@ -43,7 +43,7 @@ func (s *stage) waitForGauges(t *testing.T, want map[string]float64) {
 }
 
 func TestEventsAndRecordsAreCounted(t *testing.T) {
-	s := runningStage(t)
+	s := runningFixture(t)
 	before := metrictest.Values(t)
 	s.put("api", "shop/api:2")
 	s.put("api", "shop/api:3")
@@ -67,7 +67,7 @@ func TestEventsAndRecordsAreCounted(t *testing.T) {
 
 func TestFailuresAreCounted(t *testing.T) {
 	before := metrictest.Values(t)
-	s := failingStage(t)
+	s := failingFixture(t)
 	s.waitForState(v1alpha1.SyncStateManualIntervention)
 	s.waitForGauges(t, map[string]float64{"catalog_records_awaiting": 1, "catalogs False": 1, "catalogs True": 0})
 	expectGrowth(t, before, map[string]float64{
@@ -86,9 +86,9 @@ func TestConflictsAreNoFailures(t *testing.T) {
 		want    float64
 	}{"alone": {"", 0}, "beside a failure": {"work", 1}} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, appCatalog("shop", "api"), appCatalog("work", "api"))
+			s := newFixture(t, appCatalog("shop", "api"), appCatalog("work", "api"))
 			early, late := int32(3), int32(1)
-			s.api.PrependReactor("get", "appcatalogs", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			s.api.Client.PrependReactor("get", "appcatalogs", func(action clienttesting.Action) (bool, runtime.Object, error) {
 				switch of := action.(clienttesting.GetAction).GetName(); {
 				case of == "shop" && atomic.AddInt32(&early, -1) >= 0:
 					changed := s.catalog(of).DeepCopy()
@@ -109,7 +109,7 @@ func TestConflictsAreNoFailures(t *testing.T) {
 }
 
 func TestGauges(t *testing.T) {
-	s := newStage(t, appCatalog("shop", "api", "worker"), appCatalog("work", "worker"), withoutSource(appCatalog("lost", "api")))
+	s := newFixture(t, appCatalog("shop", "api", "worker"), appCatalog("work", "worker"), withoutSource(appCatalog("lost", "api")))
 	s.start(0)
 	s.waitForRevision("shop", 1)
 	s.waitForRevision("work", 1)

@@ -17,21 +17,21 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 )
 
-// crowdedStage returns a stage with a catalog of a number of workloads, and an intake with a capacity of ten.
-func crowdedStage(t *testing.T, workloads int) *stage {
+// crowdedFixture returns a fixture with a catalog of a number of workloads, and an intake with a capacity of ten.
+func crowdedFixture(t *testing.T, workloads int) *fixture {
 	t.Helper()
 	var names []string
 	for n := range workloads {
 		names = append(names, fmt.Sprintf("w%02d", n))
 	}
-	s := newStage(t, appCatalog("shop", names...))
+	s := newFixture(t, appCatalog("shop", names...))
 	s.capacity = 10
 	s.changeWorkloads(workloads, 1)
 	return s
 }
 
 // changeWorkloads sets the version of the first workloads.
-func (s *stage) changeWorkloads(workloads, version int) {
+func (s *fixture) changeWorkloads(workloads, version int) {
 	s.Helper()
 	for n := range workloads {
 		s.put(fmt.Sprintf("w%02d", n), fmt.Sprintf("shop/w:%d", version))
@@ -39,7 +39,7 @@ func (s *stage) changeWorkloads(workloads, version int) {
 }
 
 // expectWarnings waits for a number of Events with a reason, and then for a window in which no more must be published.
-func (s *stage) expectWarnings(reason string, times int) {
+func (s *fixture) expectWarnings(reason string, times int) {
 	s.Helper()
 	count := func() (n int) {
 		for _, event := range s.events.all() {
@@ -62,7 +62,7 @@ func (s *stage) expectWarnings(reason string, times int) {
 }
 
 func TestEventsReportAFillingIntake(t *testing.T) {
-	s := crowdedStage(t, 8)
+	s := crowdedFixture(t, 8)
 	s.start(0)
 	s.waitForRevision("shop", 1)
 	s.waitForWatches()
@@ -77,7 +77,7 @@ func TestEventsReportAFillingIntake(t *testing.T) {
 }
 
 func TestEventsReportOverflowsOncePerInterval(t *testing.T) {
-	s := crowdedStage(t, 12)
+	s := crowdedFixture(t, 12)
 	s.start(0)
 	s.waitForRevision("shop", 1)
 	s.waitForWatches()
@@ -102,13 +102,13 @@ func TestEventsReportOverflowsOncePerInterval(t *testing.T) {
 }
 
 func TestEventsReportChangesThatCannotBeStored(t *testing.T) {
-	s := crowdedStage(t, 3)
+	s := crowdedFixture(t, 3)
 	var full atomic.Bool
-	s.kv = bolttest.WithWrites(s.kv, func(context.Context, string) error {
+	s.kv = bolttest.WithWrites(s.kv, func(_ context.Context, write bolttest.Write) error {
 		if full.Load() {
 			return rpctypes.ErrNoSpace
 		}
-		return nil
+		return write.Commit()
 	})
 	s.start(0)
 	s.waitForRevision("shop", 1)

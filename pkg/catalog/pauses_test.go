@@ -10,7 +10,7 @@ import (
 )
 
 func TestEditsMadeDuringAPauseKeepTheirActor(t *testing.T) {
-	s := runningStage(t)
+	s := runningFixture(t)
 	s.pause("shop", "eve")
 	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) {
 		catalog.Spec.Patches = []v1alpha1.Patch{patchOf("worker", imagePatch)}
@@ -38,7 +38,7 @@ func TestEditsMadeDuringAPauseKeepTheirActor(t *testing.T) {
 
 // TestEditsOfThePauseDoNotWait extends a pause, after the source has changed.
 func TestEditsOfThePauseDoNotWait(t *testing.T) {
-	s := runningStage(t)
+	s := runningFixture(t)
 	s.pause("shop", "eve")
 	s.put("api", "shop/api:2")
 	s.pause("shop", "adam")
@@ -51,7 +51,7 @@ func TestEditsOfThePauseDoNotWait(t *testing.T) {
 }
 
 func TestFailingEditsDuringAPauseFailAtItsEnd(t *testing.T) {
-	s := runningStage(t)
+	s := runningFixture(t)
 	s.pause("shop", "eve")
 	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = []v1alpha1.Patch{failingPatch} })
 	s.stepWindow()
@@ -64,28 +64,28 @@ func TestFailingEditsDuringAPauseFailAtItsEnd(t *testing.T) {
 // TestPinsRemovedDuringAPause checks that the changes that a pin has held back are attributed to the user who removes it.
 func TestPinsRemovedDuringAPause(t *testing.T) {
 	for name, test := range map[string]struct {
-		meanwhile func(s *stage)
+		meanwhile func(s *fixture)
 		want      string
 	}{
-		"and nothing else": {func(*stage) {}, "shop 3 Applied by erin Changed api (1)"},
-		"over a restart, and the source changes": {func(s *stage) {
+		"and nothing else": {func(*fixture) {}, "shop 3 Applied by erin Changed api (1)"},
+		"over a restart, and the source changes": {func(s *fixture) {
 			s.stop()
 			s.put("worker", "shop/worker:2")
 			s.start(0)
 			s.waitForWatches()
 		}, "shop 3 Applied by erin Changed api Changed worker (2)"},
-		"and patched": {func(s *stage) {
+		"and patched": {func(s *fixture) {
 			s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) {
 				catalog.Spec.Patches = []v1alpha1.Patch{patchOf("worker", imagePatch)}
 			})
 		}, "shop 3 Applied by adam Changed api Changed worker (2)"},
-		"and pinned again": {func(s *stage) { s.edit("shop", "adam", pin(2)) }, ""},
-		"which is then ended": {func(s *stage) {
+		"and pinned again": {func(s *fixture) { s.edit("shop", "adam", pin(2)) }, ""},
+		"which is then ended": {func(s *fixture) {
 			s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PauseUntil = nil })
 		}, "shop 3 Applied by adam Changed api (1)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := runningStage(t)
+			s := runningFixture(t)
 			s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) {
 				catalog.Spec.Patches = []v1alpha1.Patch{patchOf("worker", `{"metadata":{"labels":{"team":"blue"}}}`)}
 			})

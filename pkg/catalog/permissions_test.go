@@ -57,12 +57,12 @@ func editedBy(user string) func(*v1alpha1.AppCatalog) {
 	}
 }
 
-// permissionStage returns a stage with the first revision of the catalog shop, whose editor is eve.
-func permissionStage(t *testing.T) (*stage, *fakeReviewer) {
+// permissionFixture returns a fixture with the first revision of the catalog shop, whose editor is eve.
+func permissionFixture(t *testing.T) (*fixture, *fakeReviewer) {
 	t.Helper()
 	catalog := appCatalog("shop", "api", "worker")
 	editedBy("eve")(catalog)
-	s, reviewer := newStage(t, catalog), &fakeReviewer{}
+	s, reviewer := newFixture(t, catalog), &fakeReviewer{}
 	s.access = reviewer
 	s.start(0)
 	s.waitForRevision("shop", 1)
@@ -73,7 +73,7 @@ func permissionStage(t *testing.T) (*stage, *fakeReviewer) {
 }
 
 // waitForReason waits for a reason and message of the condition Ready of a catalog.
-func (s *stage) waitForReason(name, reason, message string) {
+func (s *fixture) waitForReason(name, reason, message string) {
 	s.Helper()
 	s.eventually(fmt.Sprintf("the reason of %s is %s", name, reason), func() error {
 		ready := meta.FindStatusCondition(s.catalog(name).Status.Conditions, v1alpha1.ConditionReady)
@@ -87,7 +87,7 @@ func (s *stage) waitForReason(name, reason, message string) {
 const secretsLost = `user "eve" may not get secrets in the namespace production`
 
 func TestCatalogsWithoutPermissionAreNotUpdated(t *testing.T) {
-	s, reviewer := permissionStage(t)
+	s, reviewer := permissionFixture(t)
 	reviewer.deny("eve", secretsLost)
 	s.put("api", "shop/api:2")
 	s.stepWindow()
@@ -110,7 +110,7 @@ func TestCatalogsWithoutPermissionAreNotUpdated(t *testing.T) {
 }
 
 func TestLostPermissionsAreReportedWithoutChanges(t *testing.T) {
-	s, reviewer := permissionStage(t)
+	s, reviewer := permissionFixture(t)
 	s.waitForReason("shop", v1alpha1.ReasonSucceeded, "")
 	reviewer.deny("eve", secretsLost)
 	s.waitForReason("shop", v1alpha1.ReasonPermissionLost, secretsLost)
@@ -122,7 +122,7 @@ func TestLostPermissionsAreReportedWithoutChanges(t *testing.T) {
 }
 
 func TestAnotherEditorRestoresPermissions(t *testing.T) {
-	s, reviewer := permissionStage(t)
+	s, reviewer := permissionFixture(t)
 	reviewer.deny("eve", secretsLost)
 	s.put("api", "shop/api:2")
 	s.stepWindow()
@@ -145,7 +145,7 @@ func TestLostPermissionsDoNotAffectOtherCatalogs(t *testing.T) {
 	editedBy("eve")(mine)
 	editedBy("adam")(others)
 	unknown := appCatalog("unknown", "api")
-	s, reviewer := newStage(t, mine, others, unknown), &fakeReviewer{}
+	s, reviewer := newFixture(t, mine, others, unknown), &fakeReviewer{}
 	reviewer.deny("eve", secretsLost)
 	s.access = reviewer
 	s.start(0)
@@ -165,7 +165,7 @@ func TestLostPermissionsDoNotAffectOtherCatalogs(t *testing.T) {
 }
 
 func TestCatalogsWaitWhilePermissionsAreUnknown(t *testing.T) {
-	s, reviewer := permissionStage(t)
+	s, reviewer := permissionFixture(t)
 	reviewer.change(func(c *fakeReviewer) { c.err = errors.New("the review failed") })
 	s.put("api", "shop/api:2")
 	s.stepWindow()

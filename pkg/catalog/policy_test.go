@@ -22,11 +22,8 @@ func windowOf(window time.Duration) *v1alpha1.SyncPolicy {
 // TestShorterWindowTakesEffectImmediately shortens the window while a batch is open.
 func TestShorterWindowTakesEffectImmediately(t *testing.T) {
 	const long = 4 * time.Hour
-	s := runningStage(t)
-	policies := s.api.ConfigbutlerV1alpha1().SyncPolicies()
-	if _, err := policies.Create(t.Context(), windowOf(long), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	s := runningFixture(t)
+	s.api.Put(windowOf(long))
 	begin := s.clock.Now()
 	s.put("api", "shop/api:2")
 	s.waitForEvents(1)
@@ -34,9 +31,7 @@ func TestShorterWindowTakesEffectImmediately(t *testing.T) {
 	s.expectRecords(firstRecord)
 	shorter := windowOf(time.Second)
 	shorter.Generation++ // as the API counts changes of settings
-	if _, err := policies.Update(t.Context(), shorter, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	s.api.Put(shorter)
 	s.waitForRevision("shop", 2)
 	if passed := s.clock.Now().Sub(begin); passed >= long {
 		t.Errorf("recorded after %v", passed)

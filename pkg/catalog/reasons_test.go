@@ -18,10 +18,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// twoCatalogs returns a stage whose catalogs shop and work have their first revisions.
-func twoCatalogs(t *testing.T, shop *v1alpha1.AppCatalog, changes ...func(*stage)) *stage {
+// twoCatalogs returns a fixture whose catalogs shop and work have their first revisions.
+func twoCatalogs(t *testing.T, shop *v1alpha1.AppCatalog, changes ...func(*fixture)) *fixture {
 	t.Helper()
-	s := newStage(t, shop, appCatalog("work", "worker", "api"))
+	s := newFixture(t, shop, appCatalog("work", "worker", "api"))
 	for _, change := range changes {
 		change(s)
 	}
@@ -39,7 +39,7 @@ func TestPatchesThatStopApplying(t *testing.T) {
 	paused := with(true, "spec", "paused")
 	shop := appCatalog("shop", "api")
 	shop.Spec.Patches = []v1alpha1.Patch{failingPatch}
-	s := twoCatalogs(t, shop, func(s *stage) { s.put("api", "shop/api:1", paused) })
+	s := twoCatalogs(t, shop, func(s *fixture) { s.put("api", "shop/api:1", paused) })
 	s.stop()
 	s.put("api", "shop/api:2", paused)
 	ended := s.start(2)
@@ -82,8 +82,8 @@ func TestPatchesThatStopApplying(t *testing.T) {
 // TestCatalogsThatCannotBeReadDelayNoOther has a catalog whose CatalogWorkloads cannot be read during some batches.
 func TestCatalogsThatCannotBeReadDelayNoOther(t *testing.T) {
 	broken := &atomic.Bool{}
-	s := twoCatalogs(t, appCatalog("shop", "api"), func(s *stage) {
-		s.api.PrependReactor("list", "catalogworkloads", func(action clienttesting.Action) (bool, runtime.Object, error) {
+	s := twoCatalogs(t, appCatalog("shop", "api"), func(s *fixture) {
+		s.api.Client.PrependReactor("list", "catalogworkloads", func(action clienttesting.Action) (bool, runtime.Object, error) {
 			selector := action.(clienttesting.ListAction).GetListRestrictions().Labels.String()
 			if broken.Load() && strings.Contains(selector, "shop") {
 				return true, nil, errors.New("a row cannot be read")

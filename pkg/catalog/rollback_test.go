@@ -14,6 +14,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/catalog/revisions"
+	"github.com/configbutler/slipstream/test/testkit/fakeapi"
 )
 
 // pin returns an edit that pins a revision, or removes the pin if it is 0.
@@ -25,10 +26,10 @@ func pin(revision int64) func(*v1alpha1.AppCatalog) {
 	}
 }
 
-// threeRevisions returns a stage with three revisions: the second changed api, the third removed worker and patched api.
-func threeRevisions(t *testing.T) (s *stage, records []string) {
+// threeRevisions returns a fixture with three revisions: the second changed api, the third removed worker and patched api.
+func threeRevisions(t *testing.T) (s *fixture, records []string) {
 	t.Helper()
-	s = runningStage(t)
+	s = runningFixture(t)
 	s.put("api", "shop/api:2")
 	s.waitForRevision("shop", 2)
 	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) {
@@ -40,7 +41,7 @@ func threeRevisions(t *testing.T) (s *stage, records []string) {
 }
 
 // waitForImages waits until the catalog shop offers images. CatalogWorkloads are deleted after the status was written.
-func (s *stage) waitForImages(want map[string]string) {
+func (s *fixture) waitForImages(want map[string]string) {
 	s.Helper()
 	s.eventually("the workloads that it offers", func() error {
 		if got := s.images("shop"); !maps.Equal(got, want) {
@@ -144,7 +145,7 @@ func TestRevisionsStoreOnlyChangedManifests(t *testing.T) {
 	for i := range 100 {
 		names = append(names, fmt.Sprintf("w%d", i))
 	}
-	s := newStage(t, appCatalog("shop", names...))
+	s := newFixture(t, appCatalog("shop", names...))
 	for _, name := range names {
 		s.put(name, "shop/"+name+":1")
 	}
@@ -192,13 +193,13 @@ func TestRevisionsAreDeletedWithTheHistory(t *testing.T) {
 }
 
 func TestRevisionsAreDeletedWithTheCatalog(t *testing.T) {
-	for name, deleted := range map[string]func(s *stage){
-		"while it is followed":            func(s *stage) { s.deleteCatalog("shop") },
-		"while the server is stopped":     func(s *stage) { s.stop(); s.deleteCatalog("shop"); s.start(0) },
-		"and recreated in a single event": func(s *stage) { s.recreate("shop") },
+	for name, deleted := range map[string]func(s *fixture){
+		"while it is followed":            func(s *fixture) { s.deleteCatalog("shop") },
+		"while the server is stopped":     func(s *fixture) { s.stop(); s.deleteCatalog("shop"); s.start(0) },
+		"and recreated in a single event": func(s *fixture) { s.recreate("shop") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, appCatalog("shop", "api"), appCatalog("work", "worker"))
+			s := newFixture(t, appCatalog("shop", "api"), appCatalog("work", "worker"))
 			s.start(0)
 			s.waitForRevision("shop", 1)
 			s.waitForRevision("work", 1)
@@ -217,7 +218,7 @@ func TestRevisionsAreDeletedWithTheCatalog(t *testing.T) {
 }
 
 // countRows counts the stored rows of revisions whose key has a prefix.
-func (s *stage) countRows(prefix string) int64 {
+func (s *fixture) countRows(prefix string) int64 {
 	s.Helper()
 	n, err := s.store().Table(revisions.TableName).Count(s.Context(), prefix)
 	if err != nil {
@@ -226,18 +227,16 @@ func (s *stage) countRows(prefix string) int64 {
 	return n
 }
 
-func (s *stage) deleteCatalog(name string) {
+func (s *fixture) deleteCatalog(name string) {
 	s.Helper()
-	if err := s.api.Tracker().Delete(catalogKind, "teams", name); err != nil {
-		s.Fatal(err)
-	}
+	fakeapi.Remove[*v1alpha1.AppCatalog](s.api, "teams", name)
 }
 
 // workload returns the CatalogWorkload of the catalog shop for a Deployment.
-func (s *stage) workload(name string) *v1alpha1.CatalogWorkloadRecord {
+func (s *fixture) workload(name string) *v1alpha1.CatalogWorkloadRecord {
 	s.Helper()
 	all := s.workloads()
-	at := slices.IndexFunc(all, func(r v1alpha1.CatalogWorkload) bool {
+	at := slices.IndexFunc(all, func(r *v1alpha1.CatalogWorkload) bool {
 		return r.Status.Name == name && r.Labels[v1alpha1.LabelCatalog] == "shop"
 	})
 	if at < 0 {

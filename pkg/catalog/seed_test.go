@@ -13,7 +13,7 @@ import (
 // TestIgnoredChangesAfterARestartHaveNoAuthor scales a workload before the first comparison after a restart, and then changes it. Only the
 // user who changed it is an author.
 func TestIgnoredChangesAfterARestartHaveNoAuthor(t *testing.T) {
-	s := runningStage(t)
+	s := runningFixture(t)
 	s.stop()
 	s.start(0)
 	s.waitForWatches()

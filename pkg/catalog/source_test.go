@@ -58,7 +58,7 @@ func deployment(name, image string) *unstructured.Unstructured {
 }
 
 // put creates or updates a Deployment of the source.
-func (s *stage) put(name, image string, changes ...func(*unstructured.Unstructured)) {
+func (s *fixture) put(name, image string, changes ...func(*unstructured.Unstructured)) {
 	s.Helper()
 	object := deployment(name, image)
 	s.resourceVersion++
@@ -75,7 +75,7 @@ func (s *stage) put(name, image string, changes ...func(*unstructured.Unstructur
 	}
 }
 
-func (s *stage) remove(name string) {
+func (s *fixture) remove(name string) {
 	s.Helper()
 	if err := s.source.Tracker().Delete(deployments, "production", name); err != nil {
 		s.Fatal(err)

@@ -17,7 +17,7 @@ import (
 
 // A namespace is admitted by a catalog when it gets the label that the catalog asks for.
 func TestNamespaceThatIsAdmittedLater(t *testing.T) {
-	s := newStage(t, automatic, func(e *v1alpha1.Environment) { e.Spec.CatalogRef.Namespace = "platform" })
+	s := newFixture(t, automatic, func(e *v1alpha1.Environment) { e.Spec.CatalogRef.Namespace = "platform" })
 	s.addNamespace(environmenttest.Teams)
 	s.catalog.Namespace = "platform"
 	s.catalog.Spec.AccessPolicy = &v1alpha1.CatalogAccessPolicy{NamespacedRules: v1alpha1.NamespacedRules{
@@ -44,7 +44,7 @@ func evening(e *v1alpha1.Environment) {
 }
 
 // beforeEvening expects that nothing has waited for the window.
-func (s *stage) beforeEvening() {
+func (s *fixture) beforeEvening() {
 	s.Helper()
 	if !s.clock.Now().Before(noon.Add(8 * time.Hour)) {
 		s.Errorf("it has taken until %s", s.clock.Now())
@@ -55,7 +55,7 @@ var onlyWorker = []v1alpha1.WorkloadReference{{Kind: v1alpha1.WorkloadDeployment
 
 // What waits for its window goes on waiting when somebody has a part synced before.
 func TestPartBeforeTheWindow(t *testing.T) {
-	s := newStage(t, automatic, evening)
+	s := newFixture(t, automatic, evening)
 	s.start(0)
 	s.tells("Environment auto.shop-r1.1 Pending r1")
 	s.ask("one", "jane", v1alpha1.SyncRequestSpec{Force: true, Workloads: onlyWorker})
@@ -69,7 +69,7 @@ func TestPartBeforeTheWindow(t *testing.T) {
 
 // What has failed is tried again when somebody has had a part synced meanwhile.
 func TestPartBesideAFailure(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.refuse("dry PATCH shop-alice/deployments/web")
 	s.start(0)
 	s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
@@ -90,7 +90,7 @@ func TestPartBesideAFailure(t *testing.T) {
 
 // Who does not want to wait does not, also when somebody before does.
 func TestForcedRefreshBehindOneThatWaits(t *testing.T) {
-	s := newStage(t, evening)
+	s := newFixture(t, evening)
 	s.start(0)
 	s.ask("one", "jane", v1alpha1.SyncRequestSpec{Force: true})
 	s.applied(1)
@@ -106,7 +106,7 @@ func TestForcedRefreshBehindOneThatWaits(t *testing.T) {
 
 // What begins by itself does not take the place of a request that need not wait for windows, and has nothing left to do then.
 func TestForcedRequestBesideWhatBeginsByItself(t *testing.T) {
-	s := newStage(t, automatic, evening)
+	s := newFixture(t, automatic, evening)
 	s.ask("one", "jane", v1alpha1.SyncRequestSpec{Force: true})
 	s.clock.Step(time.Minute)
 	s.start(0)
@@ -121,7 +121,7 @@ func TestForcedRequestBesideWhatBeginsByItself(t *testing.T) {
 
 // A revision that an environment was pinned to is not brought any more when it is not pinned any more, and no other in its place.
 func TestPinThatIsTakenBack(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.start(0)
 	for revision, id := range []string{"one", "two"} {
 		if revision > 0 {
@@ -144,7 +144,7 @@ func TestPinThatIsTakenBack(t *testing.T) {
 
 // What cannot be found anew keeps nobody from syncing, and is found when it can be.
 func TestRediscoveryThatFails(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.detector.fail(errors.New("the source does not answer"))
 	s.request(v1alpha1.PendingEnvironmentRequest{ID: "one", Actor: "jane", Type: v1alpha1.EnvironmentRequestRediscover})
 	s.ask("two", "jane", v1alpha1.SyncRequestSpec{})

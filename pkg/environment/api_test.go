@@ -322,7 +322,7 @@ func lineOf(record *v1alpha1.SyncStatus) string {
 }
 
 // tells expects the records.
-func (s *stage) tells(want ...string) {
+func (s *fixture) tells(want ...string) {
 	s.Helper()
 	s.eventually("records", func() error {
 		if got := s.told(); !slices.Equal(got, want) {

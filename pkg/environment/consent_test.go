@@ -23,9 +23,9 @@ import (
 const readSecrets = "get secrets " + environmenttest.Production
 
 // newSharingStage has web refer to a Secret, which the catalog shares for eve.
-func newSharingStage(t *testing.T, edit ...func(*v1alpha1.Environment)) *stage {
+func newSharingStage(t *testing.T, edit ...func(*v1alpha1.Environment)) *fixture {
 	t.Helper()
-	s := newStage(t, edit...)
+	s := newFixture(t, edit...)
 	environmenttest.Share(s.catalog)
 	s.rotate("b25l")
 	s.offer(1, strings.Replace(web, "envFrom: [", "envFrom: [{secretRef: {name: login}}, ", 1), worker)
@@ -33,13 +33,13 @@ func newSharingStage(t *testing.T, edit ...func(*v1alpha1.Environment)) *stage {
 }
 
 // rotate has a password in production.
-func (s *stage) rotate(password string) {
+func (s *fixture) rotate(password string) {
 	s.Helper()
 	s.produce("{apiVersion: v1, kind: Secret, metadata: {name: login}, data: {password: " + password + "}}")
 }
 
 // copied expects the password in the target, none if it is empty.
-func (s *stage) copied(want string) {
+func (s *fixture) copied(want string) {
 	s.Helper()
 	got := ""
 	if live := s.cluster.Live("secrets", environmenttest.Target, "login"); live != nil {
@@ -51,7 +51,7 @@ func (s *stage) copied(want string) {
 }
 
 // depends waits until alice says how things are with what workloads refer to.
-func (s *stage) depends(reason, message string) {
+func (s *fixture) depends(reason, message string) {
 	s.Helper()
 	s.reaches("DependenciesUpToDate "+reason, func(e *v1alpha1.Environment) bool {
 		found := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.ConditionDependenciesUpToDate)
@@ -64,25 +64,25 @@ const eveLost = `Secrets of production are not copied: user "eve" may not get se
 // TestNothingIsCopiedByItselfWithoutTheEditorsRights has a Secret change meanwhile. All of it is made up for.
 func TestNothingIsCopiedByItselfWithoutTheEditorsRights(t *testing.T) {
 	for name, tt := range map[string]struct {
-		lose, restore func(*stage)
+		lose, restore func(*fixture)
 		reason        string
 	}{
 		"a right that is lost": {
-			lose:    func(s *stage) { s.rights.Lose(readSecrets) },
-			restore: func(s *stage) { s.rights.Lose() },
+			lose:    func(s *fixture) { s.rights.Lose(readSecrets) },
+			restore: func(s *fixture) { s.rights.Lose() },
 			reason:  v1alpha1.ReasonPermissionLost,
 		},
 		"no answer": {
-			lose:    func(s *stage) { s.rights.Fail(errors.New("no answer")) },
-			restore: func(s *stage) { s.rights.Fail(nil) },
+			lose:    func(s *fixture) { s.rights.Fail(errors.New("no answer")) },
+			restore: func(s *fixture) { s.rights.Fail(nil) },
 			reason:  v1alpha1.ReasonUnreachable,
 		},
 		"an editor who is not known, and another one": {
-			lose: func(s *stage) {
+			lose: func(s *fixture) {
 				s.catalog.Status.EditedBy = nil
 				s.keep("appcatalogs", s.catalog)
 			},
-			restore: func(s *stage) {
+			restore: func(s *fixture) {
 				environmenttest.Share(s.catalog)
 				s.keep("appcatalogs", s.catalog)
 			},
@@ -234,16 +234,16 @@ func TestPinWithoutRights(t *testing.T) {
 // attempt, after the request has been taken up.
 func TestLaterAttemptWithoutRights(t *testing.T) {
 	for name, tt := range map[string]struct {
-		ask  func(*stage)
+		ask  func(*fixture)
 		want string
 	}{
 		"a pin": {
-			func(s *stage) {
+			func(s *fixture) {
 				s.edit("jane", func(spec *v1alpha1.EnvironmentSpec) { spec.PinnedRevision = new(int64(1)) }, pinField)
 			}, "Environment generation-2 ManualIntervention by jane r1",
 		},
 		"a sync": {
-			func(s *stage) { s.ask("one", "jane", v1alpha1.SyncRequestSpec{}) },
+			func(s *fixture) { s.ask("one", "jane", v1alpha1.SyncRequestSpec{}) },
 			"Environment one ManualIntervention by jane r1",
 		},
 	} {
@@ -353,7 +353,7 @@ func TestRefreshOfWhatFailedByItself(t *testing.T) {
 }
 
 // tryAgain has a user retry the record that is in ManualIntervention.
-func (s *stage) tryAgain(who string) {
+func (s *fixture) tryAgain(who string) {
 	s.Helper()
 	for _, record := range s.syncStatuses() {
 		if record.Status.State != v1alpha1.SyncStateManualIntervention {

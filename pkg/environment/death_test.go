@@ -15,35 +15,35 @@ import (
 func TestDeathBetweenWrites(t *testing.T) {
 	for name, story := range map[string]story{
 		"a request": {
-			begin:  func(s *stage) { s.ask("one", "jane", v1alpha1.SyncRequestSpec{}) },
+			begin:  func(s *fixture) { s.ask("one", "jane", v1alpha1.SyncRequestSpec{}) },
 			want:   []string{"Environment one Completed by jane r1"},
 			images: "web:1 worker:1", revision: 1, writes: 12,
 		},
 		"by itself": {
-			edit: automatic, begin: func(*stage) {}, want: []string{"Environment auto.shop-r1.1 Completed r1"},
+			edit: automatic, begin: func(*fixture) {}, want: []string{"Environment auto.shop-r1.1 Completed r1"},
 			images: "web:1 worker:1", revision: 1, writes: 12,
 		},
 		"the next revision": {
-			edit: automatic, before: func(s *stage) { s.applied(1) },
-			begin:  func(s *stage) { s.offer(2, image(web, "2")) },
+			edit: automatic, before: func(s *fixture) { s.applied(1) },
+			begin:  func(s *fixture) { s.offer(2, image(web, "2")) },
 			want:   []string{"Environment auto.shop-r1.1 Completed r1", "Environment auto.shop-r2.1 Completed r2"},
 			images: "web:2", revision: 2, writes: 10,
 		},
 		"what workloads refer to": {
-			edit: automatic, before: func(s *stage) { s.applied(1) },
-			begin:  func(s *stage) { s.pass(2); s.prompt("batch") },
+			edit: automatic, before: func(s *fixture) { s.applied(1) },
+			begin:  func(s *fixture) { s.pass(2); s.prompt("batch") },
 			want:   []string{"Environment auto.shop-r1.1 Completed r1", "Dependency batch Completed"},
 			images: "web:1 worker:1", revision: 1, writes: 5,
 		},
 		"a rollback": {
-			before: func(s *stage) {
+			before: func(s *fixture) {
 				s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
 				s.applied(1)
 				s.offer(2, image(web, "2"), worker)
 				s.ask("two", "jane", v1alpha1.SyncRequestSpec{})
 				s.applied(2)
 			},
-			begin: func(s *stage) {
+			begin: func(s *fixture) {
 				s.edit("jane", func(spec *v1alpha1.EnvironmentSpec) { spec.PinnedRevision = new(int64(1)) }, pinField)
 			},
 			want: []string{"Environment one Completed by jane r1", "Environment two Completed by jane r2",
@@ -62,7 +62,7 @@ func TestDeathBetweenWrites(t *testing.T) {
 // story is what happens while no process runs, and what the next one makes of it.
 type story struct {
 	edit          func(*v1alpha1.Environment)
-	before, begin func(*stage)
+	before, begin func(*fixture)
 	want          []string
 	images        string
 	revision      int64
@@ -73,7 +73,7 @@ type story struct {
 // dies lets a process die at a write, and another one go on.
 func (y story) dies(t *testing.T, last int) {
 	t.Helper()
-	s := newStage(t)
+	s := newFixture(t)
 	if y.edit != nil {
 		s.change(y.edit)
 	}

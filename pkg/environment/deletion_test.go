@@ -21,7 +21,7 @@ import (
 )
 
 func TestPermissionLost(t *testing.T) {
-	s := newStage(t, automatic)
+	s := newFixture(t, automatic)
 	s.rights.Lose("create deployments " + environmenttest.Target)
 	s.start(0)
 	s.held(v1alpha1.ReasonPermissionLost)
@@ -43,7 +43,7 @@ func TestPermissionLost(t *testing.T) {
 func TestRightToCreateTheTarget(t *testing.T) {
 	for _, there := range []bool{true, false} {
 		t.Run(fmt.Sprintf("there %t", there), func(t *testing.T) {
-			s := newStage(t, automatic, func(e *v1alpha1.Environment) { e.Spec.CreateNamespace = true })
+			s := newFixture(t, automatic, func(e *v1alpha1.Environment) { e.Spec.CreateNamespace = true })
 			s.rights.Lose("create namespaces ")
 			if !there {
 				s.dropNamespace(environmenttest.Target)
@@ -64,7 +64,7 @@ func TestRightToCreateTheTarget(t *testing.T) {
 func TestTargetGone(t *testing.T) {
 	for _, create := range []bool{false, true} {
 		t.Run(fmt.Sprintf("createNamespace %t", create), func(t *testing.T) {
-			s := newStage(t, func(e *v1alpha1.Environment) { e.Spec.CreateNamespace = create })
+			s := newFixture(t, func(e *v1alpha1.Environment) { e.Spec.CreateNamespace = create })
 			s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
 			s.start(0)
 			s.applied(1)
@@ -87,25 +87,25 @@ func TestTargetGone(t *testing.T) {
 
 func TestObstacles(t *testing.T) {
 	for name, tt := range map[string]struct {
-		prepare func(*stage)
+		prepare func(*fixture)
 		reason  string
 	}{
-		"no catalog": {func(s *stage) {
+		"no catalog": {func(s *fixture) {
 			s.change(func(e *v1alpha1.Environment) { e.Spec.CatalogRef.Name = "none" })
 		}, v1alpha1.ReasonCatalogNotFound},
-		"the target of an older one": {func(s *stage) {
+		"the target of an older one": {func(s *fixture) {
 			s.change(func(e *v1alpha1.Environment) { e.CreationTimestamp = metav1.NewTime(noon.Add(time.Minute)) })
 			older := environmenttest.Environment()
 			older.Name, older.UID = "bob", "33333333-3333-3333-3333-333333333333"
 			s.addEnvironment(older)
 		}, v1alpha1.ReasonTargetTaken},
-		"production": {func(s *stage) {
+		"production": {func(s *fixture) {
 			s.addNamespace(environmenttest.Production)
 			s.change(func(e *v1alpha1.Environment) { e.Spec.TargetNamespace = environmenttest.Production })
 		}, v1alpha1.ReasonTargetIsSource},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			tt.prepare(s)
 			s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
 			s.start(0)
@@ -121,7 +121,7 @@ func TestObstacles(t *testing.T) {
 
 func TestEnd(t *testing.T) {
 	const ttl = 10 * time.Minute // On a syncing machine, more time passes until the first sync than on another.
-	s := newStage(t, automatic, func(e *v1alpha1.Environment) { e.Spec.TTL = &metav1.Duration{Duration: ttl} })
+	s := newFixture(t, automatic, func(e *v1alpha1.Environment) { e.Spec.TTL = &metav1.Duration{Duration: ttl} })
 	s.leave("Deployment web is still there")
 	s.start(0)
 	s.applied(1)
@@ -152,7 +152,7 @@ func TestEnd(t *testing.T) {
 
 // Who deletes an environment does not wait for its run, and leaves nobody to wait for its records.
 func TestDeletedWhileItIsSynced(t *testing.T) {
-	s := newStage(t, automatic)
+	s := newFixture(t, automatic)
 	s.cluster.Answer(func(request string) *metav1.Status {
 		if request == "PATCH shop-alice/deployments/web" {
 			if err := s.delete("alice"); err != nil {

@@ -12,7 +12,7 @@ import (
 
 // What somebody deletes by hand is offered again, and is not written until somebody asks for it.
 func TestWorkloadsThatAreDeletedByHand(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.start(0)
 	s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
 	s.applied(1)

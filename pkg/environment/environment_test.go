@@ -26,7 +26,7 @@ func automatic(e *v1alpha1.Environment) {
 }
 
 // held waits until alice says why syncs wait; without a reason, that they do not.
-func (s *stage) held(reason string) {
+func (s *fixture) held(reason string) {
 	s.Helper()
 	s.reaches("Held "+reason, func(e *v1alpha1.Environment) bool {
 		held := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.ConditionHeld)
@@ -38,7 +38,7 @@ func (s *stage) held(reason string) {
 }
 
 // stalled waits until alice says why nothing can be synced.
-func (s *stage) stalled(reason string) {
+func (s *fixture) stalled(reason string) {
 	s.Helper()
 	s.reaches("Stalled "+reason, func(e *v1alpha1.Environment) bool {
 		stalled := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.ConditionStalled)
@@ -50,7 +50,7 @@ func (s *stage) stalled(reason string) {
 }
 
 // has expects the images in the target.
-func (s *stage) has(want string) {
+func (s *fixture) has(want string) {
 	s.Helper()
 	if got := s.images(); got != want {
 		s.Errorf("the target has %q, want %q", got, want)
@@ -58,7 +58,7 @@ func (s *stage) has(want string) {
 }
 
 func TestSyncThatIsAskedFor(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.start(0)
 	s.reaches("the offer", func(e *v1alpha1.Environment) bool {
 		return e.Status.LatestRevision == 1 && e.Status.ChangedWorkloadCount == 2
@@ -82,7 +82,7 @@ func TestSyncThatIsAskedFor(t *testing.T) {
 }
 
 func TestSyncByItself(t *testing.T) {
-	s := newStage(t, automatic)
+	s := newFixture(t, automatic)
 	s.start(0)
 	s.applied(1)
 	s.offer(2, image(web, "2"), worker)
@@ -101,7 +101,7 @@ func TestSyncByItself(t *testing.T) {
 
 // An edit that changes nothing of what is built begins nothing.
 func TestEditWithoutEffect(t *testing.T) {
-	s := newStage(t, automatic)
+	s := newFixture(t, automatic)
 	s.start(0)
 	s.applied(1)
 	s.edit("eve", func(spec *v1alpha1.EnvironmentSpec) { spec.TTL = &metav1.Duration{Duration: 1000 * time.Hour} }, "ttl")
@@ -119,7 +119,7 @@ func TestWindows(t *testing.T) {
 		}}
 	}
 	t.Run("hold back what begins by itself", func(t *testing.T) {
-		s := newStage(t, automatic, evening)
+		s := newFixture(t, automatic, evening)
 		s.start(0)
 		s.held(v1alpha1.ReasonWindowClosed)
 		if message := meta.FindStatusCondition(s.environment("alice").Status.Conditions, v1alpha1.ConditionHeld).Message; message != "window evening opens 12:05 UTC" {
@@ -133,7 +133,7 @@ func TestWindows(t *testing.T) {
 		}
 	})
 	t.Run("hold back a request", func(t *testing.T) {
-		s := newStage(t, evening)
+		s := newFixture(t, evening)
 		s.start(0)
 		s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
 		s.held(v1alpha1.ReasonWindowClosed)
@@ -148,7 +148,7 @@ func TestWindows(t *testing.T) {
 }
 
 func TestKillSwitch(t *testing.T) {
-	s := newStage(t, automatic)
+	s := newFixture(t, automatic)
 	policy := &v1alpha1.SyncPolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.SyncPolicyName}}
 	policy.Spec.Suspend.EnvironmentAutoSync = true
 	s.keep("syncpolicies", policy)
@@ -165,7 +165,7 @@ func TestKillSwitch(t *testing.T) {
 }
 
 func TestPin(t *testing.T) {
-	s := newStage(t, automatic)
+	s := newFixture(t, automatic)
 	s.start(0)
 	s.applied(1)
 	s.offer(2, image(web, "2"), worker)
@@ -192,7 +192,7 @@ func TestPin(t *testing.T) {
 }
 
 func TestShadow(t *testing.T) {
-	s := newStage(t, automatic, func(e *v1alpha1.Environment) { e.Spec.Shadow = true })
+	s := newFixture(t, automatic, func(e *v1alpha1.Environment) { e.Spec.Shadow = true })
 	s.start(0)
 	s.tells("Environment auto.shop-r1.1 Completed preview r1")
 	s.pass(60)
@@ -207,7 +207,7 @@ func TestShadow(t *testing.T) {
 }
 
 // refuse has the cluster refuse a request until it is called again with nothing.
-func (s *stage) refuse(refused string) {
+func (s *fixture) refuse(refused string) {
 	s.cluster.Answer(func(request string) *metav1.Status {
 		if refused != "" && request == refused {
 			return environmenttest.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "no")
@@ -217,7 +217,7 @@ func (s *stage) refuse(refused string) {
 }
 
 func TestRetries(t *testing.T) {
-	s := newStage(t, automatic)
+	s := newFixture(t, automatic)
 	s.refuse("dry PATCH shop-alice/deployments/web")
 	s.start(0)
 	s.tells("Environment auto.shop-r1.1 ManualIntervention r1")
@@ -249,7 +249,7 @@ func TestRetries(t *testing.T) {
 
 // What is newer takes the place of what failed.
 func TestNewerRevisionTakesThePlace(t *testing.T) {
-	s := newStage(t, automatic)
+	s := newFixture(t, automatic)
 	s.refuse("dry PATCH shop-alice/deployments/web")
 	s.start(0)
 	s.tells("Environment auto.shop-r1.1 ManualIntervention r1")
@@ -259,7 +259,7 @@ func TestNewerRevisionTakesThePlace(t *testing.T) {
 }
 
 func TestRateLimit(t *testing.T) {
-	s := newStage(t, automatic)
+	s := newFixture(t, automatic)
 	policy := &v1alpha1.SyncPolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.SyncPolicyName}}
 	policy.Spec.MaxSyncsPerMinute = new(int32(1))
 	s.keep("syncpolicies", policy)
@@ -290,7 +290,7 @@ func TestRateLimit(t *testing.T) {
 }
 
 // waits says whether the policy tells that so many syncs wait.
-func (s *stage) waits(number int64) func() error {
+func (s *fixture) waits(number int64) func() error {
 	return func() error {
 		policy, err := s.client.ConfigbutlerV1alpha1().SyncPolicies().Get(s.Context(), v1alpha1.SyncPolicyName, metav1.GetOptions{})
 		if err == nil && policy.Status.SyncsWaiting != number {
@@ -302,7 +302,7 @@ func (s *stage) waits(number int64) func() error {
 
 // TestStatefulSetWithoutItsService has a catalog offer what Kubernetes runs as well: a StatefulSet whose Service does not exist.
 func TestStatefulSetWithoutItsService(t *testing.T) {
-	s := newStage(t, automatic)
+	s := newFixture(t, automatic)
 	s.offer(1, "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db}, spec: {serviceName: peers, selector: {matchLabels: {app: db}}, "+
 		"template: {metadata: {labels: {app: db}}, spec: {containers: [{name: db, image: 'db:1'}]}}}}")
 	s.start(0)

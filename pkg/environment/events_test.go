@@ -41,7 +41,7 @@ func (l *eventLog) told() []string {
 }
 
 // promptsTold are the Events about what users can ask for, without the names of records.
-func (s *stage) promptsTold() (out []string) {
+func (s *fixture) promptsTold() (out []string) {
 	for _, line := range s.events.told() {
 		if strings.Contains(line, "Offered") || strings.Contains(line, "DependenciesChanged") {
 			out = append(out, line)
@@ -52,7 +52,7 @@ func (s *stage) promptsTold() (out []string) {
 
 // Each prompt has one Event, however often its environment is looked at, and by however many processes.
 func TestPromptsAreToldOnce(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.start(0)
 	s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
 	s.applied(1)
@@ -90,7 +90,7 @@ func TestPromptsAreToldOnce(t *testing.T) {
 
 // What is taken by itself is no prompt.
 func TestAutomaticSyncsPromptForNothing(t *testing.T) {
-	s := newStage(t, automatic)
+	s := newFixture(t, automatic)
 	s.start(0)
 	s.applied(1)
 	s.offer(2, image(web, "2"), worker)

@@ -12,7 +12,7 @@ import (
 
 // What a record that began by itself could not take over is taken over for whoever says force.
 func TestForceTakesUpWhatHasFailed(t *testing.T) {
-	s := newStage(t, automatic)
+	s := newFixture(t, automatic)
 	s.start(0)
 	s.applied(1)
 	s.produce("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: debug}}")

@@ -71,7 +71,7 @@ func binding(kind, name, role, namespace string) string {
 }
 
 // deliver has the application in production, and the catalog offer its workloads with a revision.
-func (s *stage) deliver(revision int64) {
+func (s *fixture) deliver(revision int64) {
 	s.Helper()
 	s.produce(slices.Concat(delivery.controller[1:], delivery.server[1:], delivery.rights)...)
 	s.cluster.Put(environmenttest.Object(s, binding("ClusterRoleBinding", "controller", "ClusterRole", "production")))
@@ -97,7 +97,7 @@ func including(e *v1alpha1.Environment) {
 
 // TestApplicationWithRights syncs an application that works on the cluster. What is not copied is named, until somebody has created it.
 func TestApplicationWithRights(t *testing.T) {
-	s := newStage(t, including)
+	s := newFixture(t, including)
 	s.produce("{apiVersion: v1, kind: ConfigMap, metadata: {name: projects}, data: {a: b}}",
 		"{apiVersion: v1, kind: Secret, metadata: {name: repository}, data: {a: aHVudGVyMg==}}",
 		"{apiVersion: example.com/v1, kind: Widget, metadata: {name: project}, spec: {a: b}}")

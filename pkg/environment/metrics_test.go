@@ -16,7 +16,7 @@ import (
 )
 
 // seen has the source's change of which a revision was made be recorded as seen at noon.
-func (s *stage) seen(revision int64) {
+func (s *fixture) seen(revision int64) {
 	s.Helper()
 	s.keep("syncstatuses", &v1alpha1.SyncStatus{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.catalog.Namespace, Name: fmt.Sprintf("shop-r%d", revision)},
@@ -26,7 +26,7 @@ func (s *stage) seen(revision int64) {
 }
 
 // added waits until metrics have grown by what is wanted since before, and no more.
-func (s *stage) added(before, want map[string]float64, now func(testing.TB) map[string]float64) {
+func (s *fixture) added(before, want map[string]float64, now func(testing.TB) map[string]float64) {
 	s.Helper()
 	s.await("the metrics", func() error {
 		after := now(s)
@@ -44,14 +44,14 @@ func TestRunsAreMeasured(t *testing.T) {
 	for name, test := range map[string]struct {
 		prepare func(*v1alpha1.Environment)
 		// ask asks for a run, if it does not begin by itself.
-		ask             func(s *stage, id string)
+		ask             func(s *fixture, id string)
 		action, trigger string
 	}{
-		"by itself": {automatic, func(*stage, string) {}, "Catalog", "automatic"},
-		"asked for": {func(*v1alpha1.Environment) {}, func(s *stage, id string) { s.ask(id, "jane", v1alpha1.SyncRequestSpec{}) }, "All", "requested"},
+		"by itself": {automatic, func(*fixture, string) {}, "Catalog", "automatic"},
+		"asked for": {func(*v1alpha1.Environment) {}, func(s *fixture, id string) { s.ask(id, "jane", v1alpha1.SyncRequestSpec{}) }, "All", "requested"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, test.prepare)
+			s := newFixture(t, test.prepare)
 			for revision := range int64(3) {
 				s.seen(revision + 1)
 			}

@@ -12,7 +12,7 @@ import (
 
 // A refresh that needs somebody is tried again when somebody asks for another.
 func TestRefreshAfterOneThatNeedsSomebody(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
 	s.start(0)
 	s.applied(1)

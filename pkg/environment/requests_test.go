@@ -20,7 +20,7 @@ import (
 )
 
 // prompt has a record say that settings has changed in production.
-func (s *stage) prompt(batch string) *v1alpha1.SyncStatus {
+func (s *fixture) prompt(batch string) *v1alpha1.SyncStatus {
 	s.Helper()
 	e := s.environment("alice")
 	record, err := syncstatus.New(syncstatus.Creation{
@@ -43,7 +43,7 @@ func (s *stage) prompt(batch string) *v1alpha1.SyncStatus {
 	return record
 }
 
-func (s *stage) level() string {
+func (s *fixture) level() string {
 	live := s.cluster.Live("configmaps", environmenttest.Target, "settings")
 	return live.Object["data"].(map[string]any)["level"].(string)
 }
@@ -72,7 +72,7 @@ func TestDependencies(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			if tt.edit != nil {
 				s.change(tt.edit)
 			} else {
@@ -105,7 +105,7 @@ func TestDependencies(t *testing.T) {
 
 // What a Branch and its catalog have both changed waits for somebody to decide, and then goes on with the same record.
 func TestConflict(t *testing.T) {
-	s := newStage(t, func(e *v1alpha1.Environment) {
+	s := newFixture(t, func(e *v1alpha1.Environment) {
 		e.Spec.Type = v1alpha1.EnvironmentBranch
 		e.Spec.BranchWorkloads = []v1alpha1.WorkloadReference{{Kind: v1alpha1.WorkloadDeployment, Name: "web"}}
 	})
@@ -134,7 +134,7 @@ func TestConflict(t *testing.T) {
 }
 
 // byHand has somebody change the image of a Deployment in the target.
-func (s *stage) byHand(name, image string) {
+func (s *fixture) byHand(name, image string) {
 	s.Helper()
 	client := s.cluster.Client().Resource(appsv1.SchemeGroupVersion.WithResource("deployments")).Namespace(environmenttest.Target)
 	patch := fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":%q},"spec":{"template":{"spec":{"containers":[{"name":%q,"image":%q}]}}}}`,
@@ -145,7 +145,7 @@ func (s *stage) byHand(name, image string) {
 }
 
 func TestPartialSync(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.start(0)
 	s.ask("one", "jane", v1alpha1.SyncRequestSpec{Workloads: []v1alpha1.WorkloadReference{{Kind: v1alpha1.WorkloadDeployment, Name: "worker"}}})
 	s.tells("Environment one Completed by jane r1")
@@ -156,7 +156,7 @@ func TestPartialSync(t *testing.T) {
 }
 
 func TestDismissalsEndWithASync(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.change(func(e *v1alpha1.Environment) { e.Status.DismissedCatalogSync, e.Status.Dismissals = "shop-r1", 3 })
 	s.start(0)
 	s.pass(10)
@@ -183,7 +183,7 @@ func TestDismissalsEndWithAnySync(t *testing.T) {
 		"what the catalog offers": {v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCatalog}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
 			s.start(0)
 			s.applied(1)
@@ -210,7 +210,7 @@ func TestDismissalsEndWithAnySync(t *testing.T) {
 
 // A record that is dismissed, by whoever died before noting that, is said to be so, and counted once.
 func TestDismissedDependencies(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
 	s.start(0)
 	s.applied(1)
@@ -243,7 +243,7 @@ func TestDismissedDependencies(t *testing.T) {
 
 // What the source does not have any more is no reason to be Synced, although its copy stays.
 func TestWhatTheSourceLosesIsSaid(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
 	s.start(0)
 	s.applied(1)
@@ -257,7 +257,7 @@ func TestWhatTheSourceLosesIsSaid(t *testing.T) {
 }
 
 // called is the record of a name.
-func (s *stage) called(name string) *v1alpha1.SyncStatus {
+func (s *fixture) called(name string) *v1alpha1.SyncStatus {
 	s.Helper()
 	for _, record := range s.syncStatuses() {
 		if record.Name == name {
@@ -271,7 +271,7 @@ func (s *stage) called(name string) *v1alpha1.SyncStatus {
 // What is about workloads is brought by itself as often as it changes in the source, and never because of what somebody does in the
 // target.
 func TestCompanionsByThemselves(t *testing.T) {
-	s := newStage(t, automatic, func(e *v1alpha1.Environment) { e.Spec.Adapt.Replicas = v1alpha1.ReplicasAsSource })
+	s := newFixture(t, automatic, func(e *v1alpha1.Environment) { e.Spec.Adapt.Replicas = v1alpha1.ReplicasAsSource })
 	s.start(0)
 	s.applied(1)
 	most := func() string {
@@ -310,7 +310,7 @@ func TestCompanionsByThemselves(t *testing.T) {
 
 // TestCompanionsAfterARunThatFailed has a policy of the cluster refuse what the source has, until that is corrected.
 func TestCompanionsAfterARunThatFailed(t *testing.T) {
-	s := newStage(t, automatic, func(e *v1alpha1.Environment) { e.Spec.Adapt.Replicas = v1alpha1.ReplicasAsSource })
+	s := newFixture(t, automatic, func(e *v1alpha1.Environment) { e.Spec.Adapt.Replicas = v1alpha1.ReplicasAsSource })
 	s.start(0)
 	s.applied(1)
 	budget := func(available int) {
@@ -335,7 +335,7 @@ func TestCompanionsAfterARunThatFailed(t *testing.T) {
 // TestConditionsWhileTheSourceIsLookedAt has the source change while something is offered: the condition stays as it is, so that its
 // time says since when.
 func TestConditionsWhileTheSourceIsLookedAt(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.start(0)
 	s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
 	s.applied(1)
@@ -364,7 +364,7 @@ func TestConditionsWhileTheSourceIsLookedAt(t *testing.T) {
 }
 
 func TestRediscovery(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.start(0)
 	s.request(v1alpha1.PendingEnvironmentRequest{ID: "one", Actor: "jane", Type: v1alpha1.EnvironmentRequestRediscover})
 	s.reaches("it is done", func(e *v1alpha1.Environment) bool { return len(e.Status.PendingRequests) == 0 })

@@ -27,7 +27,7 @@ func TestThePromptIsTheSummaryOfTheDiff(t *testing.T) {
 	for range 3 {
 		seed := rand.Uint64()
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			l := truth{stage: newStage(t), Rand: rand.New(rand.NewPCG(seed, 0)), done: map[string]int{}}
+			l := truth{fixture: newFixture(t), Rand: rand.New(rand.NewPCG(seed, 0)), done: map[string]int{}}
 			l.start(0)
 			l.planner = syncer.NewPreviewer(l.runner())
 			l.ask("first", "jane", v1alpha1.SyncRequestSpec{})
@@ -42,7 +42,7 @@ func TestThePromptIsTheSummaryOfTheDiff(t *testing.T) {
 
 // truth is the life of an environment whose source others change.
 type truth struct {
-	*stage
+	*fixture
 	*rand.Rand
 	planner *syncer.Previewer
 	// revision is the catalog's newest.

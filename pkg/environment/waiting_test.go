@@ -20,7 +20,7 @@ import (
 )
 
 // idle are environments that nobody looks after yet.
-func (s *stage) idle() *environments {
+func (s *fixture) idle() *environments {
 	s.Helper()
 	shared, err := controller.NewShared(s.process(nil), s.api)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *stage) idle() *environments {
 
 // An environment that waits in line does not write a status each time it comes a place further.
 func TestWaitingInLineIsToldOnce(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	c, situation := s.idle(), quiet()
 	situation.policy.MaxSyncsPerMinute = new(int32(1))
 	for i := range 4 {
@@ -54,7 +54,7 @@ func TestWaitingInLineIsToldOnce(t *testing.T) {
 
 // Who cannot be looked after is not waited for in line.
 func TestWhoFailsLeavesTheLine(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	c := s.idle()
 	s.client.PrependReactor("get", "environments", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New("not now")
@@ -80,7 +80,7 @@ func TestWhoFailsLeavesTheLine(t *testing.T) {
 
 // A run of an environment that is gone, though somebody was to remove what it writes before, does not go on.
 func TestRunOfWhatIsGone(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	c, e := s.idle(), environmenttest.Environment()
 	c.runs.begin(t.Context(), e, func(ctx context.Context) { <-ctx.Done() }, func() {})
 	c.forget(nameOf(e))
@@ -102,7 +102,7 @@ func (doneAtOnce) Execute(context.Context, syncer.Job) (syncer.Outcome, error) {
 
 // Who has no run that goes on has none in line either, so that the next one is not taken for it.
 func TestRunEndsInLineFirst(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	c, e := s.idle(), environmenttest.Environment()
 	c.executor = doneAtOnce{}
 	for range 1000 {

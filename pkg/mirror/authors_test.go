@@ -51,7 +51,7 @@ func (r *reports) publish(facts ...attribution.Fact) {
 func contentHash(content []byte) string { return fmt.Sprintf("%x", content) }
 
 // put creates an object as the user with the object's name, and delivers facts with the given signals.
-func (s *stage) put(r *reports, name string, signals ...attribution.Signal) {
+func (s *fixture) put(r *reports, name string, signals ...attribution.Signal) {
 	s.t.Helper()
 	object := configMap(name)
 	next := newCluster()
@@ -85,7 +85,7 @@ func (s *stage) put(r *reports, name string, signals ...attribution.Signal) {
 
 func TestChangesAreCountedByAttribution(t *testing.T) {
 	r := newReports()
-	s := newStage(t, func(s *stage) { s.facts, s.hash = r, contentHash })
+	s := newFixture(t, func(s *fixture) { s.facts, s.hash = r, contentHash })
 	s.idle()
 	s.put(r, "ann", attribution.Audit)
 	s.put(r, "bob", attribution.Audit, attribution.Admission)
@@ -111,7 +111,7 @@ func TestComparisonsNameWhomTheAuditKnows(t *testing.T) {
 	} {
 		t.Run(string(granularity), func(t *testing.T) {
 			r := newReports()
-			s := newStage(t, func(s *stage) {
+			s := newFixture(t, func(s *fixture) {
 				s.facts, s.hash = r, contentHash
 				s.in.destinations[0].Spec.Granularity = granularity
 			})
@@ -155,7 +155,7 @@ func TestComparisonsNameWhomTheAuditKnows(t *testing.T) {
 // TestRecordIsContinued checks that a new process continues the record of the previous one.
 func TestRecordIsContinued(t *testing.T) {
 	r := newReports()
-	s := newStage(t, func(s *stage) { s.facts, s.hash = r, contentHash })
+	s := newFixture(t, func(s *fixture) { s.facts, s.hash = r, contentHash })
 	s.idle()
 	s.put(r, "ann", attribution.Audit)
 	s.cluster.put(configMap("bob"), "1")
@@ -231,7 +231,7 @@ func TestAuthorsReported(t *testing.T) {
 func TestEditsOfDestinationsAreNotAttributed(t *testing.T) {
 	r := newReports()
 	rule := v1alpha1.IgnoreRule{Target: v1alpha1.IgnoreTarget{Kind: "configmap"}, Fields: []string{"/data"}}
-	s := newStage(t, func(s *stage) { s.facts, s.hash = r, contentHash })
+	s := newFixture(t, func(s *fixture) { s.facts, s.hash = r, contentHash })
 	s.idle()
 	s.put(r, "ann", attribution.Audit, attribution.ManagedFields)
 	s.mirrored()

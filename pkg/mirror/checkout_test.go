@@ -12,7 +12,7 @@ import (
 
 // TestNamesThatDifferInCaseAreCheckedOutAnywhere mirrors objects whose names a case-insensitive file system does not distinguish.
 func TestNamesThatDifferInCaseAreCheckedOutAnywhere(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	names := []string{"web", "Web", "WEB", "wEb", "web-a", "web-A"}
 	for _, name := range names {
 		s.cluster.put(configMap(name), name)

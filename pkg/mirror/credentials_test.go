@@ -217,7 +217,7 @@ func TestCredentialsAreRotated(t *testing.T) {
 	secret := func(password string) map[string][]byte {
 		return map[string][]byte{"username": []byte("bot"), "password": []byte(password)}
 	}
-	s := newStage(t, pollOften, func(s *stage) {
+	s := newFixture(t, pollOften, func(s *fixture) {
 		s.in.repositories[0].Spec.SecretRef = &v1alpha1.SecretReference{Name: "git"}
 		s.putSecret("git", secret("first"))
 		s.git.require("bot", "first")
@@ -237,7 +237,7 @@ func TestCredentialsAreRotated(t *testing.T) {
 }
 
 // waitRechecks waits until branches have requested n checks of the repository.
-func (s *stage) waitRechecks(n int64) {
+func (s *fixture) waitRechecks(n int64) {
 	s.t.Helper()
 	eventually(s.t, "looks at the repository", func() error {
 		if got := s.rechecks.Load(); got != n {

@@ -20,7 +20,7 @@ func TestDeathAtEveryMoment(t *testing.T) {
 		"before push", "after push", "before delete outbox", "after delete outbox",
 	} {
 		t.Run(moment, func(t *testing.T) {
-			s := newStage(t, perChange)
+			s := newFixture(t, perChange)
 			s.cluster.put(configMap("old"), "1")
 			s.mirrored()
 			s.idle()
@@ -44,7 +44,7 @@ func TestDeathAtEveryMoment(t *testing.T) {
 }
 
 // mirroredOrDead waits for the file of an object, or until the process has died.
-func (s *stage) mirroredOrDead(o outbox.Object, died <-chan struct{}) {
+func (s *fixture) mirroredOrDead(o outbox.Object, died <-chan struct{}) {
 	s.t.Helper()
 	eventually(s.t, o.String(), func() error {
 		select {
@@ -59,12 +59,12 @@ func (s *stage) mirroredOrDead(o outbox.Object, died <-chan struct{}) {
 
 // TestPushThatLandsLate has a push outlive its process or its timeout: the Git server completes it while the next push is in progress.
 func TestPushThatLandsLate(t *testing.T) {
-	for name, between := range map[string]func(*stage){
-		"killed":  func(s *stage) { s.stop(); s.start() },
-		"retried": func(*stage) {},
+	for name, between := range map[string]func(*fixture){
+		"killed":  func(s *fixture) { s.stop(); s.start() },
+		"retried": func(*fixture) {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, perChange)
+			s := newFixture(t, perChange)
 			s.cluster.put(configMap("first"), "1")
 			s.mirrored()
 			s.idle()
@@ -97,7 +97,7 @@ func TestPushThatLandsLate(t *testing.T) {
 func TestComparisonOutlivesTheProcess(t *testing.T) {
 	for _, moment := range []string{"after push", "before delete outbox"} {
 		t.Run(moment, func(t *testing.T) {
-			s := newStage(t, perChange)
+			s := newFixture(t, perChange)
 			s.cluster.put(configMap("b"), "1")
 			s.mirrored()
 			s.idle()
@@ -143,7 +143,7 @@ func TestComparisonOutlivesTheProcess(t *testing.T) {
 }
 
 func TestRestartMakesNoCommit(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	for i := range 20 {
 		s.cluster.put(configMap(fmt.Sprint(i)), "1")
 	}
@@ -163,7 +163,7 @@ func TestRestartMakesNoCommit(t *testing.T) {
 // TestChangesBeforeTheBranchIsReadKeepTheirCommits checks that rows which arrive before the branch has been read are not removed as part of
 // the last push of the previous process.
 func TestChangesBeforeTheBranchIsReadKeepTheirCommits(t *testing.T) {
-	s := newStage(t, perChange)
+	s := newFixture(t, perChange)
 	s.idle()
 	for i := range 3 {
 		s.cluster.put(configMap(fmt.Sprint(i)), "1")
@@ -192,7 +192,7 @@ func TestChangesBeforeTheBranchIsReadKeepTheirCommits(t *testing.T) {
 }
 
 func TestBurstIntoAWorkerThatIsHeld(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.addTheirs()
 	s.idle()
 	s.git.guard(down)
@@ -215,7 +215,7 @@ func TestBurstIntoAWorkerThatIsHeld(t *testing.T) {
 }
 
 func TestStoreThatIsFull(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.idle()
 	s.cluster.put(configMap("before"), "1")
 	s.mirrored()
@@ -242,7 +242,7 @@ func TestStoreThatIsFull(t *testing.T) {
 func TestStoreThatFailsWhilePushing(t *testing.T) {
 	for _, moment := range []string{"put pushes", "delete outbox"} {
 		t.Run(moment, func(t *testing.T) {
-			s := newStage(t, perChange)
+			s := newFixture(t, perChange)
 			s.idle()
 			s.kv.failAt(moment, bolt.ErrDiskFull)
 			for i := range 5 {
@@ -259,7 +259,7 @@ func TestStoreThatFailsWhilePushing(t *testing.T) {
 
 // TestStoreWhoseAnswersAreLost checks that rows whose write seems to have failed are written again, and not pushed before.
 func TestStoreWhoseAnswersAreLost(t *testing.T) {
-	s := newStage(t, perChange)
+	s := newFixture(t, perChange)
 	s.idle()
 	s.git.guard(down)
 	s.cluster.put(configMap("b"), "1")
@@ -296,7 +296,7 @@ func TestStoreWhoseAnswersAreLost(t *testing.T) {
 
 // TestObjectLargerThanAnyRow checks that an object that is too large for a row does not block the others.
 func TestObjectLargerThanAnyRow(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.idle()
 	s.cluster.put(configMap("large"), strings.Repeat("x y ", 1<<19))
 	s.cluster.put(configMap("small"), "1")

@@ -26,20 +26,20 @@ const (
 var mainDestination = types.NamespacedName{Namespace: "shop", Name: "main"}
 
 // admitting has the destination accept deposits.
-func admitting(s *stage) {
+func admitting(s *fixture) {
 	s.deposits = NewDeposits()
 	s.in.allowClusterRules()
 }
 
 // write writes the file of these tests, until the process ends.
-func (s *stage) write() error {
+func (s *fixture) write() error {
 	ctx, cancel := context.WithTimeout(s.ctx, patience)
 	defer cancel()
 	return s.deposits.Write(ctx, mainDestination, depositPath, []byte(depositText), "[ARCHIVE] 1 record")
 }
 
 // mustWrite writes the file and checks that the remote has it, by one commit, in a valid repository.
-func (s *stage) mustWrite() {
+func (s *fixture) mustWrite() {
 	s.t.Helper()
 	eventually(s.t, "the file is taken", s.write)
 	if got := s.mustRun("show", "main:"+depositFile); got != strings.TrimSpace(depositText) {
@@ -52,7 +52,7 @@ func (s *stage) mustWrite() {
 }
 
 func TestDeposit(t *testing.T) {
-	s := newStage(t, admitting)
+	s := newFixture(t, admitting)
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
 	s.idle()
@@ -72,14 +72,14 @@ func TestDeposit(t *testing.T) {
 
 // TestDepositsStay checks that deposits are not removed as orphans.
 func TestDepositsStay(t *testing.T) {
-	for name, then := range map[string]func(*stage){
-		"everything is compared":      func(s *stage) { s.compareAgain() },
-		"another process takes over":  func(s *stage) { s.stop(); s.start() },
-		"nothing is selected anymore": func(s *stage) { s.in.rules = nil; s.plan() },
-		"the namespace empties":       func(s *stage) { s.cluster.remove(configMap("a")) },
+	for name, then := range map[string]func(*fixture){
+		"everything is compared":      func(s *fixture) { s.compareAgain() },
+		"another process takes over":  func(s *fixture) { s.stop(); s.start() },
+		"nothing is selected anymore": func(s *fixture) { s.in.rules = nil; s.plan() },
+		"the namespace empties":       func(s *fixture) { s.cluster.remove(configMap("a")) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, admitting)
+			s := newFixture(t, admitting)
 			s.cluster.put(configMap("a"), "1")
 			s.mirrored()
 			s.idle()
@@ -99,7 +99,7 @@ func TestDepositsStay(t *testing.T) {
 
 // TestDepositIsTheFirstFile checks that the commit of the first file has the marker, also if the folder is the whole repository.
 func TestDepositIsTheFirstFile(t *testing.T) {
-	s := newStage(t, admitting, func(s *stage) {
+	s := newFixture(t, admitting, func(s *fixture) {
 		s.in.rules = nil
 		s.in.destinations[0].Spec.BaseFolder = ""
 	})
@@ -112,8 +112,8 @@ func TestDepositIsTheFirstFile(t *testing.T) {
 }
 
 // edited replaces the destination by a changed copy, as informers do: a worker may use the previous object.
-func edited(change func(*v1alpha1.GitDestination)) func(*stage) {
-	return func(s *stage) {
+func edited(change func(*v1alpha1.GitDestination)) func(*fixture) {
+	return func(s *fixture) {
 		d := s.in.destinations[0].DeepCopy()
 		change(d)
 		s.in.destinations = []*v1alpha1.GitDestination{d}
@@ -124,36 +124,36 @@ func edited(change func(*v1alpha1.GitDestination)) func(*stage) {
 // TestDestinationsThatTakeNoDeposit checks that a deposit that the destination does not accept fails at once with the reason, and succeeds
 // once the reason is removed.
 func TestDestinationsThatTakeNoDeposit(t *testing.T) {
-	admits := func(yes bool) func(*stage) {
+	admits := func(yes bool) func(*fixture) {
 		return edited(func(d *v1alpha1.GitDestination) { d.Spec.AccessPolicy = &v1alpha1.AccessPolicy{AllowClusterRules: yes} })
 	}
-	owned := func(yes bool) func(*stage) {
-		return func(s *stage) {
+	owned := func(yes bool) func(*fixture) {
+		return func(s *fixture) {
 			r := s.in.repositories[0].DeepCopy()
 			r.Spec.AccessPolicy = &v1alpha1.AccessPolicy{AllowClusterRules: yes}
 			s.in.repositories = []*v1alpha1.GitRepoConfig{r}
 			s.plan()
 		}
 	}
-	named := func(name string) func(*stage) {
+	named := func(name string) func(*fixture) {
 		return edited(func(d *v1alpha1.GitDestination) { d.Name = name })
 	}
-	suspended := func(yes bool) func(*stage) {
+	suspended := func(yes bool) func(*fixture) {
 		return edited(func(d *v1alpha1.GitDestination) { d.Spec.Suspend = yes })
 	}
-	onto := func(branch string) func(*stage) {
+	onto := func(branch string) func(*fixture) {
 		return edited(func(d *v1alpha1.GitDestination) { d.Spec.Branch = branch })
 	}
-	guarded := func(door func(http.ResponseWriter, *http.Request) bool) func(*stage) {
-		return func(s *stage) { s.git.guard(door) }
+	guarded := func(door func(http.ResponseWriter, *http.Request) bool) func(*fixture) {
+		return func(s *fixture) { s.git.guard(door) }
 	}
-	hooked := func(script string) func(*stage) {
-		return func(s *stage) { s.git.hook(s.t, "shop.git", "update", script) }
+	hooked := func(script string) func(*fixture) {
+		return func(s *fixture) { s.git.hook(s.t, "shop.git", "update", script) }
 	}
 	tests := map[string]struct {
-		refuse func(*stage)
+		refuse func(*fixture)
 		why    string
-		relent func(*stage)
+		relent func(*fixture)
 	}{
 		"no such":      {named("other"), "there is no GitDestination shop/main", named("main")},
 		"not admitted": {admits(false), "GitDestination shop/main does not admit", admits(true)},
@@ -168,7 +168,7 @@ func TestDestinationsThatTakeNoDeposit(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, admitting)
+			s := newFixture(t, admitting)
 			s.cluster.put(configMap("a"), "1")
 			s.mirrored()
 			s.idle()
@@ -192,7 +192,7 @@ func TestDepositInAFolderOfAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newStage(t, admitting, claimedBy(string(theirs), exclusive))
+	s := newFixture(t, admitting, claimedBy(string(theirs), exclusive))
 	before := s.mustRun("rev-parse", "main")
 	if err := s.write(); err == nil || !strings.Contains(err.Error(), "of the cluster another") {
 		t.Errorf("error %v", err)
@@ -204,24 +204,24 @@ func TestDepositInAFolderOfAnother(t *testing.T) {
 
 // TestDepositAfterFaults checks that a file that is written again until it is accepted is in exactly one commit, whatever fails.
 func TestDepositAfterFaults(t *testing.T) {
-	faults := map[string]func(*stage){
-		"an answer is lost": func(s *stage) {
+	faults := map[string]func(*fixture){
+		"an answer is lost": func(s *fixture) {
 			s.git.loseAnswers.Store(1)
 			_ = s.write()
 		},
-		"a push lands late": func(s *stage) {
+		"a push lands late": func(s *fixture) {
 			received := s.git.landLate()
 			_ = s.write()
 			<-received
 		},
-		"a push lands late, and the process has died": func(s *stage) {
+		"a push lands late, and the process has died": func(s *fixture) {
 			received := s.git.landLate()
 			_ = s.write()
 			<-received
 			s.stop()
 			s.start()
 		},
-		"nobody waits any more": func(s *stage) {
+		"nobody waits any more": func(s *fixture) {
 			ctx, giveUp := context.WithCancel(s.ctx)
 			s.git.guard(down)
 			giveUp()
@@ -231,7 +231,7 @@ func TestDepositAfterFaults(t *testing.T) {
 			}
 			s.git.guard(nil)
 		},
-		"others push": func(s *stage) {
+		"others push": func(s *fixture) {
 			other := s.otherWriter()
 			for i := range 5 {
 				if err := errors.Join(s.write(), other.edit("theirs", other.write("README.md", fmt.Sprint(i)))); err != nil {
@@ -241,7 +241,7 @@ func TestDepositAfterFaults(t *testing.T) {
 		},
 	}
 	for _, moment := range []string{"before put pushes", "after put pushes", "before push", "after push"} {
-		faults["death "+moment] = func(s *stage) {
+		faults["death "+moment] = func(s *fixture) {
 			died := s.life.arm(moment, 1)
 			if err := s.write(); err == nil {
 				s.t.Error("a process that has died says that the file is there")
@@ -253,7 +253,7 @@ func TestDepositAfterFaults(t *testing.T) {
 	}
 	for name, strike := range faults {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, admitting, perChange)
+			s := newFixture(t, admitting, perChange)
 			s.burst("before", 10)
 			s.mirrored()
 			s.idle()

@@ -20,7 +20,7 @@ import (
 )
 
 func TestSuspend(t *testing.T) {
-	s := newStage(t, perChange)
+	s := newFixture(t, perChange)
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
 	s.idle()
@@ -55,7 +55,7 @@ func TestSuspend(t *testing.T) {
 
 // TestSuspendOneOfSeveral moves a branch while one of its destinations is suspended and the others are not.
 func TestSuspendOneOfSeveral(t *testing.T) {
-	s := newStage(t, onBranch("other", "main", "b"))
+	s := newFixture(t, onBranch("other", "main", "b"))
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
 	s.holds("main", "b", inShop)
@@ -73,7 +73,7 @@ func TestSuspendOneOfSeveral(t *testing.T) {
 
 // TestResumeAfterTheBranchWasReadAgain loads the branch without the folder of a suspended destination.
 func TestResumeAfterTheBranchWasReadAgain(t *testing.T) {
-	s := newStage(t, onBranch("other", "main", "b"))
+	s := newFixture(t, onBranch("other", "main", "b"))
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
 	s.holds("main", "b", inShop)
@@ -90,7 +90,7 @@ func TestResumeAfterTheBranchWasReadAgain(t *testing.T) {
 }
 
 func TestDestinationGoesWithRowsPending(t *testing.T) {
-	s := newStage(t, onBranch("other", "main", "b"))
+	s := newFixture(t, onBranch("other", "main", "b"))
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
 	s.holds("main", "b", inShop)
@@ -116,7 +116,7 @@ func TestDestinationGoesWithRowsPending(t *testing.T) {
 }
 
 func TestDestinationMadeAnewUnderItsName(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
 	s.idle()
@@ -152,7 +152,7 @@ func TestDestinationMoves(t *testing.T) {
 		"branch":        func(d *v1alpha1.GitDestination) { d.Spec.Branch = "moved" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, onBranch("other", "main", "b"))
+			s := newFixture(t, onBranch("other", "main", "b"))
 			s.cluster.put(configMap("a"), "1")
 			s.mirrored()
 			for i := range 20 {
@@ -169,7 +169,7 @@ func TestDestinationMoves(t *testing.T) {
 }
 
 func TestSecrets(t *testing.T) {
-	s := newStage(t, func(s *stage) {
+	s := newFixture(t, func(s *fixture) {
 		s.in.rules[0].Spec.Rules[0].Resources = []string{"configmaps", "secrets"}
 		s.in.destinations[0].Spec.Secrets = v1alpha1.SecretsAsIs
 	})
@@ -200,7 +200,7 @@ func TestSecrets(t *testing.T) {
 // TestCredentialsAreNotShared checks that two configurations with one URL do not use each other's credentials, also if their own are
 // rejected, and that no credentials are visible.
 func TestCredentialsAreNotShared(t *testing.T) {
-	s := newStage(t, func(s *stage) {
+	s := newFixture(t, func(s *fixture) {
 		s.in.repositories[0].Spec.SecretRef = &v1alpha1.SecretReference{Name: "good"}
 		second := s.in.repositories[0].DeepCopy()
 		second.Name, second.Spec.SecretRef.Name = "second", "bad"
@@ -244,7 +244,7 @@ func TestCredentialsAreNotShared(t *testing.T) {
 }
 
 func TestMaxCommitsOfAPush(t *testing.T) {
-	s := newStage(t, perChange, func(s *stage) {
+	s := newFixture(t, perChange, func(s *fixture) {
 		most := int32(3)
 		s.in.repositories[0].Spec.Push = &v1alpha1.PushPolicy{MaxCommits: &most, Interval: &metav1.Duration{Duration: time.Second}}
 	})

@@ -23,7 +23,7 @@ func TestAnnotationsOfSecretsReachGitEncrypted(t *testing.T) {
 		copies[key] = `{"kind":"Secret","data":{"value":"` + value + `"},"stringData":{"value":"correct horse"}}`
 	}
 	annotate := func(object *unstructured.Unstructured) { object.SetAnnotations(copies) }
-	s := newStage(t, withSecrets, perChange)
+	s := newFixture(t, withSecrets, perChange)
 	s.idle()
 	s.cluster.put(secret("a"), value, annotate)
 	for blob := range maps.Values(s.opened("clusters/a", s.ownKey())) {

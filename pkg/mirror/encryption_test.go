@@ -33,7 +33,7 @@ import (
 )
 
 // withSecrets has the rule of world select Secrets, too.
-func withSecrets(s *stage) {
+func withSecrets(s *fixture) {
 	s.in.rules[0].Spec.Rules[0].Resources = []string{"configmaps", "secrets"}
 }
 
@@ -47,7 +47,7 @@ func newAge(t *testing.T) *age.X25519Identity {
 }
 
 // encryptFor changes the first destination's recipients; none means the server's own key pair.
-func (s *stage) encryptFor(identities ...*age.X25519Identity) {
+func (s *fixture) encryptFor(identities ...*age.X25519Identity) {
 	s.t.Helper()
 	s.edit(func(d *v1alpha1.GitDestination) { setRecipients(d, identities...) })
 }
@@ -60,7 +60,7 @@ func setRecipients(d *v1alpha1.GitDestination, identities ...*age.X25519Identity
 }
 
 // ownKey returns the private key that the server has generated.
-func (s *stage) ownKey() string {
+func (s *fixture) ownKey() string {
 	s.t.Helper()
 	pair, err := s.secrets.CoreV1().Secrets("system").Get(s.t.Context(), keyring.PairName, metav1.GetOptions{})
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *stage) ownKey() string {
 
 // opened waits until a folder of main holds exactly the files of the Secrets of namespace
 // shop, and a key opens them. It returns their blobs by path.
-func (s *stage) opened(folder, key string) map[string]string {
+func (s *fixture) opened(folder, key string) map[string]string {
 	s.t.Helper()
 	blobs := map[string]string{}
 	eventually(s.t, "the Secrets in "+folder, func() error {
@@ -103,7 +103,7 @@ func (s *stage) opened(folder, key string) map[string]string {
 
 // opensTo decrypts a blob with sops and compares the result with the blob that would have
 // been written plainly.
-func (s *stage) opensTo(blob, key, plain string) error {
+func (s *fixture) opensTo(blob, key, plain string) error {
 	file, err := s.run("cat-file", "blob", blob)
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (s *stage) opensTo(blob, key, plain string) error {
 }
 
 // hides fails if Git, anywhere in its history, or the store has one of some texts.
-func (s *stage) hides(texts ...string) {
+func (s *fixture) hides(texts ...string) {
 	s.t.Helper()
 	history, err := s.run("log", "-p", "--all")
 	if err != nil {
@@ -147,7 +147,7 @@ func (s *stage) hides(texts ...string) {
 }
 
 // encrypted returns the current condition SecretsEncrypted of a destination.
-func (s *stage) encrypted(name string) metav1.Condition {
+func (s *fixture) encrypted(name string) metav1.Condition {
 	s.t.Helper()
 	d := s.destination(name)
 	for _, condition := range destinationConditions(d, s.publisher.failure(d), s.router.authors.reports(time.Now()), nil) {
@@ -160,7 +160,7 @@ func (s *stage) encrypted(name string) metav1.Condition {
 }
 
 // refreshKeys reads the server's keys, as happens periodically, and applies a new plan.
-func (s *stage) refreshKeys() {
+func (s *fixture) refreshKeys() {
 	s.t.Helper()
 	if s.encryption.refresh(s.ctx) {
 		s.plan()
@@ -175,7 +175,7 @@ func mayNot(secrets *fake.Clientset) {
 }
 
 func TestSecretsReachGitEncrypted(t *testing.T) {
-	s := newStage(t, withSecrets, perChange)
+	s := newFixture(t, withSecrets, perChange)
 	s.idle()
 	s.cluster.put(secret("a"), "cGxhaW4=")
 	first := s.opened("clusters/a", s.ownKey())
@@ -212,7 +212,7 @@ func TestSecretsReachGitEncrypted(t *testing.T) {
 
 // TestSecretsThatDidNotChangeAreNotWrittenAgain checks that the files of unchanged Secrets stay the same, also after restarts.
 func TestSecretsThatDidNotChangeAreNotWrittenAgain(t *testing.T) {
-	s := newStage(t, withSecrets)
+	s := newFixture(t, withSecrets)
 	for i := range 5 {
 		s.cluster.put(secret(fmt.Sprint(i)), fmt.Sprint("value", i))
 	}
@@ -237,7 +237,7 @@ func TestSecretsThatDidNotChangeAreNotWrittenAgain(t *testing.T) {
 }
 
 func TestForeignEditOfAnEncryptedSecretIsUndone(t *testing.T) {
-	s := newStage(t, withSecrets)
+	s := newFixture(t, withSecrets)
 	s.cluster.put(secret("a"), "cGxhaW4=")
 	before := s.opened("clusters/a", s.ownKey())
 	other := s.otherWriter()
@@ -252,7 +252,7 @@ func TestForeignEditOfAnEncryptedSecretIsUndone(t *testing.T) {
 
 func TestRecipientsChange(t *testing.T) {
 	first, second := newAge(t), newAge(t)
-	s := newStage(t, withSecrets)
+	s := newFixture(t, withSecrets)
 	for i := range 20 {
 		s.cluster.put(secret(fmt.Sprint(i)), fmt.Sprint("value", i))
 	}
@@ -297,7 +297,7 @@ func TestWhatWaitsIsWrittenInTheWayOfToday(t *testing.T) {
 		"written plainly":   func(d *v1alpha1.GitDestination) { d.Spec.Secrets = v1alpha1.SecretsAsIs },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, withSecrets, func(s *stage) { before(s.in.destinations[0]) })
+			s := newFixture(t, withSecrets, func(s *fixture) { before(s.in.destinations[0]) })
 			s.cluster.put(configMap("a"), "1")
 			s.idle()
 			s.git.guard(down)
@@ -324,7 +324,7 @@ func TestWhatWaitsIsWrittenInTheWayOfToday(t *testing.T) {
 }
 
 func TestSwitchesOfTheSecretsPolicy(t *testing.T) {
-	s := newStage(t, withSecrets)
+	s := newFixture(t, withSecrets)
 	s.cluster.put(secret("a"), "cGxhaW4=")
 	policy := func(policy v1alpha1.SecretsPolicy) {
 		s.edit(func(d *v1alpha1.GitDestination) { d.Spec.Secrets = policy })
@@ -348,7 +348,7 @@ func TestSwitchesOfTheSecretsPolicy(t *testing.T) {
 }
 
 func TestKeysUnavailable(t *testing.T) {
-	s := newStage(t, withSecrets)
+	s := newFixture(t, withSecrets)
 	s.cluster.put(secret("a"), "cGxhaW4=")
 	before := s.opened("clusters/a", s.ownKey())
 	key := s.ownKey()
@@ -387,7 +387,7 @@ func TestKeysUnavailable(t *testing.T) {
 func TestKeysUnavailableForPlainFiles(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		t.Run(fmt.Sprintf("again %t", again), func(t *testing.T) {
-			s := newStage(t, withSecrets, func(s *stage) {
+			s := newFixture(t, withSecrets, func(s *fixture) {
 				s.in.destinations[0].Spec.Secrets = v1alpha1.SecretsAsIs
 				mayNot(s.secrets)
 			})
@@ -409,7 +409,7 @@ func TestKeysUnavailableForPlainFiles(t *testing.T) {
 }
 
 func TestOwnKeyPairIsGone(t *testing.T) {
-	s := newStage(t, withSecrets)
+	s := newFixture(t, withSecrets)
 	s.cluster.put(secret("a"), "cGxhaW4=")
 	s.opened("clusters/a", s.ownKey())
 	key := s.ownKey()
@@ -435,7 +435,7 @@ func TestOwnKeyPairIsGone(t *testing.T) {
 
 func TestDestinationsWithRecipientsOfTheirOwn(t *testing.T) {
 	mine := newAge(t)
-	s := newStage(t, withSecrets, onBranch("other", "main", "b"), func(s *stage) { setRecipients(s.in.destinations[1], mine) })
+	s := newFixture(t, withSecrets, onBranch("other", "main", "b"), func(s *fixture) { setRecipients(s.in.destinations[1], mine) })
 	s.cluster.put(secret("a"), "cGxhaW4=")
 	own, other := s.opened("clusters/a", s.ownKey()), s.opened("b", mine.String())
 	if slices.Equal(slices.Collect(maps.Values(own)), slices.Collect(maps.Values(other))) {
@@ -448,7 +448,7 @@ func TestDestinationsWithRecipientsOfTheirOwn(t *testing.T) {
 }
 
 func TestPathsOfEncryptedSecrets(t *testing.T) {
-	s := newStage(t, withSecrets)
+	s := newFixture(t, withSecrets)
 	s.cluster.put(secret("a"), "cGxhaW4=")
 	for below := range s.opened("clusters/a", s.ownKey()) {
 		if below != path.Join("core/v1/secrets/shop", "a.yaml") {

@@ -19,7 +19,7 @@ import (
 var outage = flag.Duration("outage", time.Second, "how long the remote is down in the middle of changes")
 
 // burst changes ten objects in turn, each time to a new content.
-func (s *stage) burst(name string, changes int) {
+func (s *fixture) burst(name string, changes int) {
 	for i := range changes {
 		s.cluster.put(configMap(fmt.Sprint(i%10)), fmt.Sprintf("%s %d", name, i))
 	}
@@ -31,20 +31,20 @@ var theirFiles = []string{"README.md", "clusters/a/NOTES.txt", "clusters/b/core/
 // TestFaults injects each fault between two bursts. Afterwards Git must equal the cluster, the files of other writers must be unchanged, and
 // no change may be committed twice.
 func TestFaults(t *testing.T) {
-	for name, strike := range map[string]func(*stage, *otherWriter){
-		"remote down, and no event after": func(s *stage, _ *otherWriter) {
+	for name, strike := range map[string]func(*fixture, *otherWriter){
+		"remote down, and no event after": func(s *fixture, _ *otherWriter) {
 			s.git.guard(down)
 			s.burst("while down", 50)
 			<-time.After(*outage)
 			s.git.guard(nil)
 		},
-		"hook refuses": func(s *stage, _ *otherWriter) {
+		"hook refuses": func(s *fixture, _ *otherWriter) {
 			s.git.hook(s.t, "shop.git", "pre-receive", "exit 1")
 			s.burst("refused", 50)
 			s.waitReady("main", v1alpha1.ReasonPushRejected)
 			s.git.hook(s.t, "shop.git", "pre-receive", "")
 		},
-		"others push": func(s *stage, other *otherWriter) {
+		"others push": func(s *fixture, other *otherWriter) {
 			for i := range 10 {
 				s.burst(fmt.Sprint("beside theirs ", i), 5)
 				if err := other.edit("theirs", other.write("counter", fmt.Sprint(i))); err != nil {
@@ -52,34 +52,34 @@ func TestFaults(t *testing.T) {
 				}
 			}
 		},
-		"history rewritten": func(s *stage, _ *otherWriter) {
+		"history rewritten": func(s *fixture, _ *otherWriter) {
 			s.mustRun("update-ref", "refs/heads/main", s.mustRun("commit-tree", "-m", "anew", s.mustRun("rev-parse", "main^{tree}")))
 		},
-		"process killed": func(s *stage, _ *otherWriter) {
+		"process killed": func(s *fixture, _ *otherWriter) {
 			died := s.life.arm("after push", 1)
 			s.burst("killed", 50)
 			<-died
 			s.stop()
 			s.start()
 		},
-		"deleted while stopped": func(s *stage, _ *otherWriter) {
+		"deleted while stopped": func(s *fixture, _ *otherWriter) {
 			s.stop()
 			s.cluster.remove(configMap("3"))
 			s.start()
 		},
-		"watch expired": func(s *stage, _ *otherWriter) {
+		"watch expired": func(s *fixture, _ *otherWriter) {
 			s.cluster.unfollow()
 			s.burst("unread", 50)
 			s.cluster.remove(configMap("4"))
 			s.plan() // lists and watches anew
 		},
-		"credentials rotated": func(s *stage, _ *otherWriter) {
+		"credentials rotated": func(s *fixture, _ *otherWriter) {
 			s.git.require("bot", "new")
 			s.burst("locked out", 50)
 			s.waitReady("main", v1alpha1.ReasonAuthenticationFailed)
 			s.putSecret("git", map[string][]byte{"username": []byte("bot"), "password": []byte("new")})
 		},
-		"disk full": func(s *stage, _ *otherWriter) {
+		"disk full": func(s *fixture, _ *otherWriter) {
 			s.kv.fail(bolt.ErrDiskFull)
 			s.burst("full", 50)
 			eventually(s.t, "a write that fails", func() error {
@@ -92,7 +92,7 @@ func TestFaults(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, perChange, pollOften, func(s *stage) {
+			s := newFixture(t, perChange, pollOften, func(s *fixture) {
 				s.in.repositories[0].Spec.SecretRef = &v1alpha1.SecretReference{Name: "git"}
 				s.putSecret("git", map[string][]byte{"username": []byte("bot"), "password": []byte("old")})
 			})
@@ -107,7 +107,7 @@ func TestFaults(t *testing.T) {
 }
 
 // addTheirs pushes files to the branch as another writer.
-func (s *stage) addTheirs() *otherWriter {
+func (s *fixture) addTheirs() *otherWriter {
 	s.t.Helper()
 	s.cluster.put(configMap("first"), "1")
 	s.mirrored()
@@ -121,7 +121,7 @@ func (s *stage) addTheirs() *otherWriter {
 }
 
 // unharmed fails if files of other writers have changed, or a change was committed twice.
-func (s *stage) unharmed() {
+func (s *fixture) unharmed() {
 	s.t.Helper()
 	files, err := s.files("main")
 	if err != nil {

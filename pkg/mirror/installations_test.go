@@ -17,8 +17,8 @@ import (
 )
 
 // beside adds a second installation in the cluster of the first. It writes to the same repository and does not know the objects of the first.
-func beside(first *stage, change ...func(*v1alpha1.GitDestination)) func(*stage) {
-	return func(s *stage) {
+func beside(first *fixture, change ...func(*v1alpha1.GitDestination)) func(*fixture) {
+	return func(s *fixture) {
 		s.installation, s.secrets, s.leases, s.git = "system/two", first.secrets, first.leases, first.git
 		s.in.repositories[0].Spec.RepoURL = first.in.repositories[0].Spec.RepoURL
 		for _, each := range change {
@@ -27,19 +27,19 @@ func beside(first *stage, change ...func(*v1alpha1.GitDestination)) func(*stage)
 	}
 }
 
-func shortLeases(s *stage) {
+func shortLeases(s *fixture) {
 	s.leases = Leases{Namespace: "common", Duration: time.Second, Renew: 50 * time.Millisecond}
 }
 
 func TestTwoInstallationsWriteOneBranch(t *testing.T) {
-	one := newStage(t, perChange, shortLeases)
-	two := furtherStage(t, beside(one, func(d *v1alpha1.GitDestination) { d.Spec.BaseFolder = "clusters/b" }), perChange)
+	one := newFixture(t, perChange, shortLeases)
+	two := furtherFixture(t, beside(one, func(d *v1alpha1.GitDestination) { d.Spec.BaseFolder = "clusters/b" }), perChange)
 	one.idle()
 	two.idle()
 	puts := 0
 	eventually(t, "an installation waits for the Lease of the other", func() error {
 		puts++
-		for _, s := range []*stage{one, two} {
+		for _, s := range []*fixture{one, two} {
 			s.cluster.put(configMap("first"), fmt.Sprint(puts))
 		}
 		if one.ready("main").Reason != v1alpha1.ReasonLeaseHeldElsewhere && two.ready("main").Reason != v1alpha1.ReasonLeaseHeldElsewhere {
@@ -59,7 +59,7 @@ func TestTwoInstallationsWriteOneBranch(t *testing.T) {
 	if len(subjects) != 2*(puts+50) {
 		t.Errorf("%d commits for %d changes of each:\n%s", len(subjects), puts+50, strings.Join(subjects, "\n"))
 	}
-	for _, s := range []*stage{one, two} {
+	for _, s := range []*fixture{one, two} {
 		if c := s.conflict("main"); c.Status != metav1.ConditionFalse {
 			t.Errorf("%s: %s", s.installation, c.Message)
 		}
@@ -77,11 +77,11 @@ func TestTwoInstallationsClaimOneFolder(t *testing.T) {
 		"by one name":        func(*v1alpha1.GitDestination) {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			one := newStage(t, shortLeases)
+			one := newFixture(t, shortLeases)
 			one.cluster.put(configMap("a"), "1")
 			one.mirrored()
 			one.idle()
-			two := furtherStage(t, beside(one, exclusive, change), func(s *stage) {
+			two := furtherFixture(t, beside(one, exclusive, change), func(s *fixture) {
 				s.in.rules[0].Spec.DestinationRef.Name = s.in.destinations[0].Name
 			})
 			claimant := two.in.destinations[0].Name

@@ -15,7 +15,7 @@ import (
 )
 
 // refuseFolder has the remote reject pushes that change a folder. Its message contains a control character that hides the text after it.
-func (s *stage) refuseFolder(folder string) {
+func (s *fixture) refuseFolder(folder string) {
 	s.t.Helper()
 	s.git.hook(s.t, "shop.git", "pre-receive", fmt.Sprintf(`while read old new ref; do
   if git log --format= --name-only "$new" --not --all | grep -q '^%s/'; then
@@ -26,7 +26,7 @@ done`, folder, folder))
 }
 
 // shared adds destinations, so that there are three on main, in the folders clusters/a, b and c, with one commit for each change.
-func shared(s *stage) {
+func shared(s *fixture) {
 	onBranch("other", "main", "b")(s)
 	onBranch("third", "main", "c")(s)
 	for _, d := range s.in.destinations {
@@ -35,7 +35,7 @@ func shared(s *stage) {
 }
 
 // history returns the contents of the file of a ConfigMap in all commits, oldest first.
-func (s *stage) history(folder, name string) []string {
+func (s *fixture) history(folder, name string) []string {
 	s.t.Helper()
 	var contents []string
 	path := folder + "/core/v1/configmaps/shop/" + name + ".yaml"
@@ -46,7 +46,7 @@ func (s *stage) history(folder, name string) []string {
 }
 
 // eachInOrder expects the file of a ConfigMap to have had all its values, each once and in order.
-func (s *stage) eachInOrder(folder, name string, values []string) {
+func (s *fixture) eachInOrder(folder, name string, values []string) {
 	s.t.Helper()
 	history := s.history(folder, name)
 	if len(history) != len(values) {
@@ -63,17 +63,17 @@ func (s *stage) eachInOrder(folder, name string, values []string) {
 // TestFolderThatIsRefused checks that the other destinations of the branch are pushed while one folder is rejected, and that one as soon as
 // it is accepted.
 func TestFolderThatIsRefused(t *testing.T) {
-	for name, between := range map[string]func(*stage){
-		"and let in":    func(*stage) {},
-		"and a restart": func(s *stage) { s.stop(); s.start() },
-		"and the remote fails": func(s *stage) {
+	for name, between := range map[string]func(*fixture){
+		"and let in":    func(*fixture) {},
+		"and a restart": func(s *fixture) { s.stop(); s.start() },
+		"and the remote fails": func(s *fixture) {
 			s.git.guard(down)
 			s.waitReady("main", v1alpha1.ReasonRepositoryUnreachable)
 			s.git.guard(nil)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, shared)
+			s := newFixture(t, shared)
 			s.cluster.put(configMap("a"), "value-first")
 			s.mirrored()
 			s.holds("main", "b", inShop)
@@ -125,7 +125,7 @@ func TestFolderThatIsRefused(t *testing.T) {
 func TestDeathWhileAFolderIsRefused(t *testing.T) {
 	for _, moment := range []string{"before push", "after push", "after put pushes", "before delete outbox", "after delete outbox"} {
 		t.Run(moment, func(t *testing.T) {
-			s := newStage(t, shared)
+			s := newFixture(t, shared)
 			s.cluster.put(configMap("a"), "value-first")
 			for _, folder := range []string{"clusters/a", "b", "c"} {
 				s.holds("main", folder, inShop)
@@ -163,7 +163,7 @@ func TestDeathWhileAFolderIsRefused(t *testing.T) {
 
 // TestBranchThatTakesNothing checks that the repository is not ready while the remote rejects the files of every destination.
 func TestBranchThatTakesNothing(t *testing.T) {
-	s := newStage(t, shared)
+	s := newFixture(t, shared)
 	s.cluster.put(configMap("a"), "value-first")
 	for _, folder := range []string{"clusters/a", "b", "c"} {
 		s.holds("main", folder, inShop)
@@ -194,7 +194,7 @@ func TestBranchThatTakesNothing(t *testing.T) {
 
 // TestRefusedDestinationMoves checks that a held destination is retried at once if its folder has changed.
 func TestRefusedDestinationMoves(t *testing.T) {
-	s := newStage(t, shared, func(s *stage) { s.retry = patience })
+	s := newFixture(t, shared, func(s *fixture) { s.retry = patience })
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
 	s.holds("main", "b", inShop)
@@ -213,7 +213,7 @@ func TestRefusedDestinationMoves(t *testing.T) {
 
 // TestRefusedDestinationIsTriedWhenAsked checks that a held destination is retried at once when a sync is requested.
 func TestRefusedDestinationIsTriedWhenAsked(t *testing.T) {
-	s := newStage(t, shared, func(s *stage) { s.retry = patience })
+	s := newFixture(t, shared, func(s *fixture) { s.retry = patience })
 	s.cluster.put(configMap("a"), "value-first")
 	s.mirrored()
 	s.holds("main", "b", inShop)

@@ -21,12 +21,12 @@ import (
 )
 
 // caredFor has the commit index cover the ConfigMaps of namespace shop.
-func caredFor(s *stage) {
+func caredFor(s *fixture) {
 	s.interest = &commitindex.Scope{Resources: []schema.GroupResource{configMaps.GroupResource()}, Namespaces: []string{"shop"}}
 }
 
 // landings returns the index entries of an object, oldest first.
-func (s *stage) landings(o outbox.Object) []commitindex.Entry {
+func (s *fixture) landings(o outbox.Object) []commitindex.Entry {
 	s.t.Helper()
 	log := commitindex.New(table.New(s.kv, "/test").Table(commitindex.TableName), clock.RealClock{}, 0)
 	found, err := log.Lookup(s.t.Context(), commitindex.Object{GroupResource: o.GroupVersionResource().GroupResource(), Namespace: o.Namespace, Name: o.Name})
@@ -38,7 +38,7 @@ func (s *stage) landings(o outbox.Object) []commitindex.Entry {
 }
 
 // landed waits until the index has exactly the commits that change the file of an object.
-func (s *stage) landed(o outbox.Object) {
+func (s *fixture) landed(o outbox.Object) {
 	s.t.Helper()
 	var got []string
 	for _, one := range s.landings(o) {
@@ -51,7 +51,7 @@ func (s *stage) landed(o outbox.Object) {
 }
 
 func TestCommitsAreIndexed(t *testing.T) {
-	s := newStage(t, caredFor, perChange, func(s *stage) {
+	s := newFixture(t, caredFor, perChange, func(s *fixture) {
 		s.in.repositories[0].Spec.WebURLTemplate = "https://git.example.com/{sha}"
 	})
 	s.idle()
@@ -90,7 +90,7 @@ func TestCommitsAreIndexed(t *testing.T) {
 
 // TestCommitsOfSeveralChanges checks the entries of commits with several changes of an object, and of comparisons.
 func TestCommitsOfSeveralChanges(t *testing.T) {
-	s := newStage(t, caredFor, func(s *stage) { s.in.destinations[0].Spec.Granularity = v1alpha1.GranularityBatch })
+	s := newFixture(t, caredFor, func(s *fixture) { s.in.destinations[0].Spec.Granularity = v1alpha1.GranularityBatch })
 	s.cluster.put(configMap("b"), "1")
 	s.mirrored()
 	s.idle()
@@ -138,24 +138,24 @@ func TestCommitsOfSeveralChanges(t *testing.T) {
 
 // TestCommitsAreKnownAfterFaults checks that every commit is in the index at least once, whatever fails.
 func TestCommitsAreKnownAfterFaults(t *testing.T) {
-	faults := map[string]func(*stage){
-		"an answer is lost": func(s *stage) {
+	faults := map[string]func(*fixture){
+		"an answer is lost": func(s *fixture) {
 			s.git.loseAnswers.Store(1)
 			s.burst("lost", 20)
 		},
-		"a push lands late": func(s *stage) {
+		"a push lands late": func(s *fixture) {
 			s.git.guard(down)
 			s.burst("late", 20)
 			<-s.git.landLate()
 		},
-		"a push lands late, and the process has died": func(s *stage) {
+		"a push lands late, and the process has died": func(s *fixture) {
 			s.git.guard(down)
 			s.burst("late", 20)
 			<-s.git.landLate()
 			s.stop()
 			s.start()
 		},
-		"others push": func(s *stage) {
+		"others push": func(s *fixture) {
 			other := s.otherWriter()
 			for i := range 5 {
 				s.burst(fmt.Sprint("beside theirs ", i), 5)
@@ -164,13 +164,13 @@ func TestCommitsAreKnownAfterFaults(t *testing.T) {
 				}
 			}
 		},
-		"what landed cannot be noted": func(s *stage) {
+		"what landed cannot be noted": func(s *fixture) {
 			s.kv.failAt("put "+commitindex.TableName, bolt.ErrDiskFull)
 			s.burst("full", 20)
 			s.waitReady("main", v1alpha1.ReasonPushFailed)
 			s.kv.failAt("", nil)
 		},
-		"it is noted that it has landed, but not forgotten": func(s *stage) {
+		"it is noted that it has landed, but not forgotten": func(s *fixture) {
 			s.kv.failAt("delete "+commitindex.TableName, bolt.ErrDiskFull)
 			s.burst("full", 20)
 			s.waitReady("main", v1alpha1.ReasonPushFailed)
@@ -181,7 +181,7 @@ func TestCommitsAreKnownAfterFaults(t *testing.T) {
 		"before put landings", "after put landings", "after put pushes", "before push", "after push",
 		"before delete landings", "after delete landings", "before delete outbox",
 	} {
-		faults["death "+moment] = func(s *stage) {
+		faults["death "+moment] = func(s *fixture) {
 			died := s.life.arm(moment, 1)
 			s.burst("killed", 20)
 			<-died
@@ -191,7 +191,7 @@ func TestCommitsAreKnownAfterFaults(t *testing.T) {
 	}
 	for name, strike := range faults {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, caredFor, perChange)
+			s := newFixture(t, caredFor, perChange)
 			s.burst("before", 10)
 			s.mirrored()
 			s.idle()
@@ -209,7 +209,7 @@ func TestCommitsAreKnownAfterFaults(t *testing.T) {
 
 // TestObjectsOutOfScopeHaveNoEntries checks that objects outside of the scope cause no entries.
 func TestObjectsOutOfScopeHaveNoEntries(t *testing.T) {
-	s := newStage(t, perChange, func(s *stage) {
+	s := newFixture(t, perChange, func(s *fixture) {
 		s.interest = &commitindex.Scope{Resources: []schema.GroupResource{configMaps.GroupResource()}, Namespaces: []string{"dev"}}
 	})
 	s.burst("unwatched", 20)

@@ -137,7 +137,7 @@ func TestLeaseRequests(t *testing.T) {
 }
 
 func TestBranchThatAnotherServerWrites(t *testing.T) {
-	s := newStage(t, func(s *stage) {
+	s := newFixture(t, func(s *fixture) {
 		s.leases = Leases{Namespace: "system", Duration: 2 * time.Second, Renew: 100 * time.Millisecond}
 	})
 	key := branchKey{url: s.in.repositories[0].Spec.RepoURL, branch: "main"}
@@ -168,7 +168,7 @@ func TestBranchThatAnotherServerWrites(t *testing.T) {
 
 // TestLeaseOfALeaderThatWasKilled checks that the next leader of the installation takes over the Leases of branches without waiting.
 func TestLeaseOfALeaderThatWasKilled(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
 	died := s.life.arm("before push", 1)

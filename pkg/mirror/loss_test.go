@@ -16,12 +16,12 @@ import (
 )
 
 // whileComparing calls change in the next list, after it was read and before it is returned.
-func (s *stage) whileComparing(change func()) {
+func (s *fixture) whileComparing(change func()) {
 	s.cluster.afterList(change)
 }
 
 // compareAgain requests a comparison, like the restart of a watch.
-func (s *stage) compareAgain() {
+func (s *fixture) compareAgain() {
 	handler := s.watchHandler()
 	handler.Listed(s.ctx, kubewatch.Watch{Resource: configMaps, Namespace: "shop"}, "")
 }
@@ -49,7 +49,7 @@ func TestChangesWhileTheClusterIsCompared(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			tc.before(s.cluster)
 			s.mirrored()
 			s.idle()
@@ -67,7 +67,7 @@ func TestChangesWhileTheClusterIsCompared(t *testing.T) {
 // TestRowSupersededByAComparison checks that an event with the content of a pending row is not dropped if a comparison of a later state has
 // superseded the row.
 func TestRowSupersededByAComparison(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.cluster.put(configMap("a"), "0")
 	s.mirrored()
 	s.idle()
@@ -104,7 +104,7 @@ func TestRowSupersededByAComparison(t *testing.T) {
 
 // TestChangeThatWasNotTaken checks that a change that the outbox did not accept does not count as pending.
 func TestChangeThatWasNotTaken(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
 	s.idle()
@@ -130,7 +130,7 @@ func TestChangeThatWasNotTaken(t *testing.T) {
 }
 
 func TestTypeThatCannotBeListedDeletesNothing(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.cluster.put(configMap("a"), "1")
 	s.cluster.put(configMap("b"), "1")
 	s.mirrored()
@@ -155,7 +155,7 @@ func TestTypeThatCannotBeListedDeletesNothing(t *testing.T) {
 // TestTypesOfFailedDiscovery checks that files of a group are kept while its discovery fails, and removed once it succeeds without
 // the types.
 func TestTypesOfFailedDiscovery(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
 	s.idle()
@@ -181,7 +181,7 @@ func TestTypesOfFailedDiscovery(t *testing.T) {
 
 // TestWatchesStartWhileComparisonsAreChosen looks for deadlocks between comparisons and watches of many types and namespaces.
 func TestWatchesStartWhileComparisonsAreChosen(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	var group sync.WaitGroup
 	for range 4 {
 		group.Go(func() {
@@ -198,7 +198,7 @@ func TestWatchesStartWhileComparisonsAreChosen(t *testing.T) {
 
 // TestRowsThatAnEarlierProcessRemoves removes rows, as the previous leader may, while the next one reads them.
 func TestRowsThatAnEarlierProcessRemoves(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
 	s.idle()

@@ -19,7 +19,7 @@ import (
 )
 
 func TestMetrics(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.idle()
 	counters := map[string]metrics.CounterMetric{
 		"objects_scanned_total": objectsScanned, "objects_written_total": objectsWritten, "files_deleted_total": filesDeleted,

@@ -23,7 +23,7 @@ import (
 const markerFile = "clusters/a/" + markerPath
 
 // marker reads the marker of the destination's folder from the remote.
-func (s *stage) marker() (owner v1alpha1.OwnerMarker, content string) {
+func (s *fixture) marker() (owner v1alpha1.OwnerMarker, content string) {
 	s.t.Helper()
 	content = s.mustRun("show", "main:"+markerFile)
 	owner, err := parseMarker([]byte(content))
@@ -34,7 +34,7 @@ func (s *stage) marker() (owner v1alpha1.OwnerMarker, content string) {
 }
 
 // conflict returns the condition OwnershipConflict of a destination.
-func (s *stage) conflict(name string) metav1.Condition {
+func (s *fixture) conflict(name string) metav1.Condition {
 	d := s.destination(name)
 	for _, condition := range destinationConditions(d, s.publisher.failure(d), s.router.authors.reports(time.Now()), nil) {
 		if condition.Type == v1alpha1.ConditionOwnershipConflict {
@@ -44,7 +44,7 @@ func (s *stage) conflict(name string) metav1.Condition {
 	return metav1.Condition{Status: metav1.ConditionUnknown}
 }
 
-func (s *stage) waitConflict(name string, status metav1.ConditionStatus, message string) {
+func (s *fixture) waitConflict(name string, status metav1.ConditionStatus, message string) {
 	s.t.Helper()
 	eventually(s.t, fmt.Sprintf("OwnershipConflict=%s", status), func() error {
 		if c := s.conflict(name); c.Status != status || !strings.Contains(c.Message, message) {
@@ -55,8 +55,8 @@ func (s *stage) waitConflict(name string, status metav1.ConditionStatus, message
 }
 
 // claimedBy puts the marker of another owner into the folder before the mirror starts.
-func claimedBy(content string, change ...func(*v1alpha1.GitDestination)) func(*stage) {
-	return func(s *stage) {
+func claimedBy(content string, change ...func(*v1alpha1.GitDestination)) func(*fixture) {
+	return func(s *fixture) {
 		if err := os.MkdirAll(filepath.Join(s.git.root, "shop.git"), 0o750); err != nil {
 			s.t.Fatal(err)
 		}
@@ -81,7 +81,7 @@ func exclusive(d *v1alpha1.GitDestination) { d.Spec.ExclusiveMode = true }
 const foreignMarker = "clusterUID: elsewhere\nnamespace: theirs\nname: other\ninstance: x\ntime: \"2026-01-01T00:00:00Z\"\n"
 
 func TestFirstCommitMarksTheFolder(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.idle()
 	s.waitConflict("main", metav1.ConditionFalse, "no marker")
 	s.cluster.put(configMap("a"), "1")
@@ -133,7 +133,7 @@ func TestMarkerOfAnotherOwner(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Run("exclusive", func(t *testing.T) {
-				s := newStage(t, claimedBy(tt.content, exclusive))
+				s := newFixture(t, claimedBy(tt.content, exclusive))
 				s.cluster.put(configMap("a"), "1")
 				s.waitConflict("main", metav1.ConditionTrue, tt.message)
 				if ready := s.waitReady("main", v1alpha1.ReasonOwnedByAnother); !strings.Contains(ready.Message, "Delete the marker") {
@@ -156,7 +156,7 @@ func TestMarkerOfAnotherOwner(t *testing.T) {
 				s.waitReady("main", v1alpha1.ReasonSucceeded)
 			})
 			t.Run("not exclusive", func(t *testing.T) {
-				s := newStage(t, claimedBy(tt.content))
+				s := newFixture(t, claimedBy(tt.content))
 				s.cluster.put(configMap("a"), "1")
 				s.mirrored()
 				s.waitConflict("main", metav1.ConditionTrue, tt.message)
@@ -173,7 +173,7 @@ func TestMarkerOfAnotherOwner(t *testing.T) {
 // destination of the cluster.
 func TestMarkerOfADestinationThatIsGone(t *testing.T) {
 	gone := strings.NewReplacer("elsewhere", "cluster", "instance: x", "instance: system/one").Replace(foreignMarker)
-	s := newStage(t, claimedBy(gone, exclusive))
+	s := newFixture(t, claimedBy(gone, exclusive))
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
 	if owner, _ := s.marker(); owner.Name != "main" {
@@ -184,7 +184,7 @@ func TestMarkerOfADestinationThatIsGone(t *testing.T) {
 // TestMarkerOfAnEarlierVersion checks that a marker with the name of a process, as the first versions wrote it, is taken over.
 func TestMarkerOfAnEarlierVersion(t *testing.T) {
 	older := strings.NewReplacer("elsewhere", "cluster", "theirs", "shop", "other", "main", "instance: x", "instance: host_0815").Replace(foreignMarker)
-	s := newStage(t, claimedBy(older, exclusive))
+	s := newFixture(t, claimedBy(older, exclusive))
 	s.idle()
 	s.waitConflict("main", metav1.ConditionFalse, "")
 	s.cluster.put(configMap("a"), "1")
@@ -195,7 +195,7 @@ func TestMarkerOfAnEarlierVersion(t *testing.T) {
 }
 
 // aliased has the second destination use another URL of the first one's repository.
-func aliased(s *stage) {
+func aliased(s *fixture) {
 	alias := s.in.repositories[0].DeepCopy()
 	alias.Name = "alias"
 	alias.Spec.RepoURL = strings.Replace(alias.Spec.RepoURL, "127.0.0.1", "localhost", 1)
@@ -206,7 +206,7 @@ func aliased(s *stage) {
 // TestFolderAroundAnotherUnderTwoNames checks that a destination does not change the files of a nested folder of another owner, and reports
 // it.
 func TestFolderAroundAnotherUnderTwoNames(t *testing.T) {
-	s := newStage(t, onBranch("outer", "main", "clusters"), aliased, pollOften)
+	s := newFixture(t, onBranch("outer", "main", "clusters"), aliased, pollOften)
 	s.cluster.put(configMap("a"), "1")
 	s.cluster.put(configMap("b"), "1")
 	both := func() {
@@ -235,7 +235,7 @@ func TestFolderAroundAnotherUnderTwoNames(t *testing.T) {
 
 // TestRepositoryUnderTwoNames checks that the marker reveals that two URLs lead to one repository.
 func TestRepositoryUnderTwoNames(t *testing.T) {
-	s := newStage(t, onBranch("other", "main", "clusters/a"), aliased, func(s *stage) { s.in.destinations[1].Spec.Suspend = true })
+	s := newFixture(t, onBranch("other", "main", "clusters/a"), aliased, func(s *fixture) { s.in.destinations[1].Spec.Suspend = true })
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
 	resumed := s.in.destinations[1].DeepCopy()
@@ -289,7 +289,7 @@ func FuzzMarker(f *testing.F) {
 func TestFolderWithTheNameOfAFile(t *testing.T) {
 	for _, folder := range []string{"CODEOWNERS", "CODEOWNERS/a", "docs/link", "docs/link/b"} {
 		t.Run(folder, func(t *testing.T) {
-			s := newStage(t, onBranch("other", "main", "b"), func(s *stage) {
+			s := newFixture(t, onBranch("other", "main", "b"), func(s *fixture) {
 				claimedBy("")(s)
 				clone := t.TempDir()
 				s.mustRun("clone", "--quiet", ".", clone)

@@ -70,11 +70,11 @@ const secretsLost = `user "eve" may not list configmaps`
 var evesLoss = map[string]string{`user "eve"`: secretsLost}
 
 func TestWhatTheAuthorOfARuleMayNotReadStaysAsItIs(t *testing.T) {
-	for name, prepare := range map[string]func(*stage){"rule": func(*stage) {}, "cluster rule": byOnlyClusterRule} {
+	for name, prepare := range map[string]func(*fixture){"rule": func(*fixture) {}, "cluster rule": byOnlyClusterRule} {
 		t.Run(name, func(t *testing.T) {
 			var p *permissions
 			var judge *court
-			s := newStage(t, prepare, func(s *stage) {
+			s := newFixture(t, prepare, func(s *fixture) {
 				p, judge = judged(&s.in)
 				if err := p.checkNew(t.Context(), s.in); err != nil {
 					t.Fatal(err)
@@ -105,7 +105,7 @@ func TestWhatTheAuthorOfARuleMayNotReadStaysAsItIs(t *testing.T) {
 }
 
 // byOnlyClusterRule is byClusterRule without other rules.
-func byOnlyClusterRule(s *stage) {
+func byOnlyClusterRule(s *fixture) {
 	s.in.rules = s.in.rules[:1]
 	byClusterRule(s)
 }

@@ -18,10 +18,10 @@ import (
 )
 
 // pollOften has the worker poll its remote frequently.
-func pollOften(s *stage) { s.pollInterval = 50 * time.Millisecond }
+func pollOften(s *fixture) { s.pollInterval = 50 * time.Millisecond }
 
 func TestEditsOfOthersAreUndoneWithoutAnyChange(t *testing.T) {
-	s := newStage(t, pollOften)
+	s := newFixture(t, pollOften)
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
 	s.idle()
@@ -43,7 +43,7 @@ func TestCredentialsThatAreTakenBackAreNotUsed(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "git"},
 		Data:       map[string][]byte{"username": []byte("user"), "password": []byte("pa55")},
 	}
-	s := newStage(t, pollOften, func(s *stage) {
+	s := newFixture(t, pollOften, func(s *fixture) {
 		s.in.repositories[0].Spec.SecretRef = &v1alpha1.SecretReference{Name: "git"}
 		if _, err := s.secrets.CoreV1().Secrets("shop").Create(context.Background(), secret, metav1.CreateOptions{}); err != nil {
 			s.t.Fatal(err)

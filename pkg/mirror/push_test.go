@@ -27,7 +27,7 @@ func TestPushesHoldTheirLimits(t *testing.T) {
 		"both":  {func(*Limits) {}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, perChange, func(s *stage) { test.limits(&s.limits) })
+			s := newFixture(t, perChange, func(s *fixture) { test.limits(&s.limits) })
 			s.idle()
 			s.git.guard(down)
 			for i := range changes {
@@ -50,7 +50,7 @@ func TestPushesHoldTheirLimits(t *testing.T) {
 }
 
 // waitPending waits until a number of changes is pending.
-func (s *stage) waitPending(name string, changes int64) {
+func (s *fixture) waitPending(name string, changes int64) {
 	s.t.Helper()
 	eventually(s.t, fmt.Sprintf("%d changes wait", changes), func() error {
 		if n := s.record(name).PendingChanges; n != changes {
@@ -101,7 +101,7 @@ func TestHowLongChangesAreHeldBack(t *testing.T) {
 }
 
 func TestCommitsHaveLinks(t *testing.T) {
-	s := newStage(t, func(s *stage) {
+	s := newFixture(t, func(s *fixture) {
 		s.in.repositories[0].Spec.WebURLTemplate = "https://git.example.com/shop/-/commit/{sha}"
 	})
 	s.cluster.put(configMap("a"), "1")

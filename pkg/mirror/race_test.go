@@ -16,7 +16,7 @@ import (
 )
 
 // overtake has another writer push before every push of more than a number of Git objects, and counts those.
-func (s *stage) overtake(objects uint32) *atomic.Int32 {
+func (s *fixture) overtake(objects uint32) *atomic.Int32 {
 	s.t.Helper()
 	other, overtaken := s.otherWriter(), &atomic.Int32{}
 	s.git.guard(func(_ http.ResponseWriter, r *http.Request) bool {
@@ -46,7 +46,7 @@ func (s *stage) overtake(objects uint32) *atomic.Int32 {
 // TestFewerChangesWhereOthersAreFaster checks that pushes get smaller until they are faster than another writer.
 func TestFewerChangesWhereOthersAreFaster(t *testing.T) {
 	const changes = 80
-	s := newStage(t, perChange)
+	s := newFixture(t, perChange)
 	s.idle()
 	s.cluster.put(configMap("first"), "1")
 	s.mirrored()
@@ -69,7 +69,7 @@ func TestFewerChangesWhereOthersAreFaster(t *testing.T) {
 
 func TestFewerFilesOfAComparisonWhereOthersAreFaster(t *testing.T) {
 	const objects = 80
-	s := newStage(t)
+	s := newFixture(t)
 	s.cluster.put(configMap("first"), "1")
 	s.mirrored()
 	s.idle()

@@ -32,9 +32,9 @@ const (
 	phasesVariable = "MIRROR_TEST_PHASES"
 )
 
-// chaos injects random changes and faults into a stage.
+// chaos injects random changes and faults into a fixture.
 type chaos struct {
-	*stage
+	*fixture
 	random *rand.Rand
 	other  *otherWriter
 	edits  int
@@ -52,7 +52,7 @@ func TestAnythingAtAnyTime(t *testing.T) {
 	}
 	t.Logf("%s=%d", seedVariable, seed)
 	c := &chaos{random: newRandom(seed)}
-	c.stage = newStage(t, onBranch("b", "main", "b"), onBranch("c", "third", "c"), byClusterRule, func(s *stage) {
+	c.fixture = newFixture(t, onBranch("b", "main", "b"), onBranch("c", "third", "c"), byClusterRule, func(s *fixture) {
 		s.pollInterval = 200 * time.Millisecond
 	})
 	c.cluster.put(configMap("first"), "1")

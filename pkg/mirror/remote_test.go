@@ -21,8 +21,8 @@ import (
 )
 
 // onBranch adds a destination on a branch, with a rule that selects the ConfigMaps of namespace shop.
-func onBranch(name, branch, folder string) func(*stage) {
-	return func(s *stage) {
+func onBranch(name, branch, folder string) func(*fixture) {
+	return func(s *fixture) {
 		d := newTestDestination("shop", name, folder)
 		d.Spec.Branch = branch
 		s.in.repositories[0].Spec.AllowedBranches = []string{"*"}
@@ -34,7 +34,7 @@ func onBranch(name, branch, folder string) func(*stage) {
 }
 
 // ready returns the current condition Ready of a destination.
-func (s *stage) ready(name string) metav1.Condition {
+func (s *fixture) ready(name string) metav1.Condition {
 	d := s.destination(name)
 	for _, condition := range destinationConditions(d, s.publisher.failure(d), s.router.authors.reports(time.Now()), nil) {
 		if condition.Type == v1alpha1.ConditionReady {
@@ -45,13 +45,13 @@ func (s *stage) ready(name string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-func (s *stage) record(name string) v1alpha1.GitDestinationRecord {
+func (s *fixture) record(name string) v1alpha1.GitDestinationRecord {
 	d := s.destination(name)
 	return newRecord(d, s.publisher.failure(d), s.registry.depth(d.plan.Load().branch), s.watching(d)).Status
 }
 
 // waitReady waits for a condition Ready with the reason.
-func (s *stage) waitReady(name, reason string) metav1.Condition {
+func (s *fixture) waitReady(name, reason string) metav1.Condition {
 	s.t.Helper()
 	var ready metav1.Condition
 	eventually(s.t, "Ready with "+reason, func() error {
@@ -64,7 +64,7 @@ func (s *stage) waitReady(name, reason string) metav1.Condition {
 }
 
 func TestRemoteDownInMidBurst(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.idle()
 	for i := range 50 {
 		if i == 25 {
@@ -90,7 +90,7 @@ func TestRemoteDownInMidBurst(t *testing.T) {
 }
 
 func TestRemoteDownAtTheStart(t *testing.T) {
-	s := newStage(t, func(s *stage) {
+	s := newFixture(t, func(s *fixture) {
 		s.git.guard(down)
 		s.cluster.put(configMap("before"), "1")
 	})
@@ -104,7 +104,7 @@ func TestRemoteDownAtTheStart(t *testing.T) {
 
 func TestRemoteThatDoesNotRespond(t *testing.T) {
 	var silent atomic.Bool
-	s := newStage(t, func(s *stage) { s.patience = time.Second })
+	s := newFixture(t, func(s *fixture) { s.patience = time.Second })
 	s.idle()
 	silent.Store(true)
 	s.git.guard(func(_ http.ResponseWriter, r *http.Request) bool {
@@ -123,7 +123,7 @@ func TestRemoteThatDoesNotRespond(t *testing.T) {
 }
 
 func TestHookThatRefuses(t *testing.T) {
-	s := newStage(t, onBranch("other", "other", "b"))
+	s := newFixture(t, onBranch("other", "other", "b"))
 	s.idle()
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
@@ -154,14 +154,14 @@ func TestHookThatRefuses(t *testing.T) {
 
 // otherWriter is a clone in which another writer commits to main. It pushes until the remote accepts.
 type otherWriter struct {
-	*stage
+	*fixture
 	clone string
 }
 
-func (s *stage) otherWriter() *otherWriter {
+func (s *fixture) otherWriter() *otherWriter {
 	clone := s.t.TempDir()
 	s.mustRun("clone", "--quiet", "--branch=main", ".", clone)
-	return &otherWriter{stage: s, clone: clone}
+	return &otherWriter{fixture: s, clone: clone}
 }
 
 func (o *otherWriter) git(arguments ...string) error {
@@ -196,7 +196,7 @@ func (o *otherWriter) write(path, content string) func() error {
 }
 
 func TestAnotherWriterPushesAllTheTime(t *testing.T) {
-	s := newStage(t, perChange)
+	s := newFixture(t, perChange)
 	s.idle()
 	s.cluster.put(configMap("first"), "1")
 	s.mirrored()
@@ -240,7 +240,7 @@ func TestAnotherWriterPushesAllTheTime(t *testing.T) {
 }
 
 // mirroredOne waits for the file of one object.
-func (s *stage) mirroredOne(o outbox.Object) {
+func (s *fixture) mirroredOne(o outbox.Object) {
 	s.t.Helper()
 	want := s.cluster.rendered(func(other outbox.Object) bool { return other == o })
 	eventually(s.t, o.String(), func() error {
@@ -255,7 +255,7 @@ func (s *stage) mirroredOne(o outbox.Object) {
 }
 
 func TestHistoryIsRewritten(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
 	s.cluster.put(configMap("b"), "1")
@@ -277,7 +277,7 @@ func TestHistoryIsRewritten(t *testing.T) {
 }
 
 func TestAnswerOfAPushIsLost(t *testing.T) {
-	s := newStage(t, perChange)
+	s := newFixture(t, perChange)
 	s.idle()
 	s.git.loseAnswers.Store(1)
 	for i := range 5 {
@@ -292,7 +292,7 @@ func TestAnswerOfAPushIsLost(t *testing.T) {
 }
 
 // eachChangeOnce fails if the history of a file has a content twice.
-func (s *stage) eachChangeOnce(o outbox.Object) {
+func (s *fixture) eachChangeOnce(o outbox.Object) {
 	s.t.Helper()
 	path := ""
 	for path = range s.cluster.rendered(func(other outbox.Object) bool { return other == o }) {
@@ -308,7 +308,7 @@ func (s *stage) eachChangeOnce(o outbox.Object) {
 }
 
 func TestForeignEditsAreUndone(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.cluster.put(configMap("a"), "1")
 	s.cluster.put(configMap("b"), "1")
 	s.mirrored()

@@ -18,8 +18,8 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// repairsOf returns repairs for the Secrets of the stage's cluster, which sets no resourceVersions.
-func repairsOf(s *stage, retried *[]string) *repairs {
+// repairsOf returns repairs for the Secrets of the fixture's cluster, which sets no resourceVersions.
+func repairsOf(s *fixture, retried *[]string) *repairs {
 	return &repairs{
 		failing: func() []*v1alpha1.GitRepoConfig {
 			failing := s.registry.failingBranches()
@@ -48,18 +48,18 @@ func TestRepairedSecretIsTriedAtOnce(t *testing.T) {
 	private, _ := newSSHKey(t, "")
 	for name, tt := range map[string]struct {
 		secret, reason string
-		prepare        func(*stage)
+		prepare        func(*fixture)
 		wrong, right   map[string][]byte
 	}{
-		"credentials": {"git", v1alpha1.ReasonAuthenticationFailed, func(*stage) {}, password("wrong"), password("right")},
+		"credentials": {"git", v1alpha1.ReasonAuthenticationFailed, func(*fixture) {}, password("wrong"), password("right")},
 		"signing key": {
 			"signing", v1alpha1.ReasonSigningKeyUnusable, signing(v1alpha1.SigningFormatSSH, map[string][]byte{"ssh-privatekey": private}),
 			map[string][]byte{"ssh-privatekey": []byte("none")}, map[string][]byte{"ssh-privatekey": private},
 		},
-		"credentials that were missing": {"git", v1alpha1.ReasonSecretInvalid, func(*stage) {}, map[string][]byte{"x": []byte("y")}, password("right")},
+		"credentials that were missing": {"git", v1alpha1.ReasonSecretInvalid, func(*fixture) {}, map[string][]byte{"x": []byte("y")}, password("right")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, func(s *stage) {
+			s := newFixture(t, func(s *fixture) {
 				s.retry = time.Hour
 				s.in.repositories[0].Spec.SecretRef = &v1alpha1.SecretReference{Name: "git"}
 				s.putSecret("git", password("right"))

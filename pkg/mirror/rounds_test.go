@@ -22,7 +22,7 @@ import (
 )
 
 // withPlainSecrets has the rule of world select Secrets, too, without encryption.
-func withPlainSecrets(s *stage) {
+func withPlainSecrets(s *fixture) {
 	withSecrets(s)
 	s.in.destinations[0].Spec.Secrets = v1alpha1.SecretsAsIs
 }
@@ -32,14 +32,14 @@ func inShopWithSecrets(o outbox.Object) bool {
 }
 
 // mirroredWithSecrets waits until Git has what withPlainSecrets selects.
-func (s *stage) mirroredWithSecrets() {
+func (s *fixture) mirroredWithSecrets() {
 	s.t.Helper()
 	s.holds("main", "clusters/a", inShopWithSecrets)
 	s.idle()
 }
 
 func TestSeedOfSeveralTypesIsOneCommit(t *testing.T) {
-	s := newStage(t, withPlainSecrets, func(s *stage) {
+	s := newFixture(t, withPlainSecrets, func(s *fixture) {
 		for _, o := range []outbox.Object{configMap("a"), configMap("b"), secret("a"), secret("b"), secret("c")} {
 			s.cluster.put(o, "1")
 		}
@@ -56,7 +56,7 @@ func TestSeedOfSeveralTypesIsOneCommit(t *testing.T) {
 // TestSeedOfSeveralTypesHasACommitForEachAuthor checks that comparisons of several types make one commit for each author.
 func TestSeedOfSeveralTypesHasACommitForEachAuthor(t *testing.T) {
 	r := newReports()
-	s := newStage(t, withPlainSecrets, func(s *stage) { s.facts, s.hash = r, contentHash })
+	s := newFixture(t, withPlainSecrets, func(s *fixture) { s.facts, s.hash = r, contentHash })
 	s.cluster.put(configMap("first"), "1")
 	s.mirroredWithSecrets()
 	s.stop()
@@ -90,7 +90,7 @@ func TestSeedOfSeveralTypesHasACommitForEachAuthor(t *testing.T) {
 // TestSeedOfSeveralTypesIsPushedInParts checks that comparisons of several types hold at most one part in memory.
 func TestSeedOfSeveralTypesIsPushedInParts(t *testing.T) {
 	large := strings.Repeat("x", comparePartBytes/4)
-	s := newStage(t, withPlainSecrets, func(s *stage) {
+	s := newFixture(t, withPlainSecrets, func(s *fixture) {
 		for i := range 3 {
 			s.cluster.put(configMap(fmt.Sprint(i)), large)
 			s.cluster.put(secret(fmt.Sprint(i)), large)
@@ -108,7 +108,7 @@ func TestSeedOfSeveralTypesIsPushedInParts(t *testing.T) {
 func TestDeathInASeedOfSeveralTypes(t *testing.T) {
 	for _, moment := range []string{"before put pushes", "after put pushes", "before push", "after push"} {
 		t.Run(moment, func(t *testing.T) {
-			s := newStage(t, withPlainSecrets, func(s *stage) {
+			s := newFixture(t, withPlainSecrets, func(s *fixture) {
 				s.cluster.put(configMap("a"), "1")
 				s.cluster.put(secret("a"), "1")
 				s.cluster.beforeList(func() { s.life.arm(moment, 1) })
@@ -127,7 +127,7 @@ func TestDeathInASeedOfSeveralTypes(t *testing.T) {
 
 // TestSeedWithoutATypeThatCannotBeListed checks that a type that cannot be listed does not block the others, and keeps its files.
 func TestSeedWithoutATypeThatCannotBeListed(t *testing.T) {
-	s := newStage(t, withPlainSecrets)
+	s := newFixture(t, withPlainSecrets)
 	s.cluster.put(configMap("a"), "1")
 	s.cluster.put(secret("a"), "1")
 	s.mirroredWithSecrets()
@@ -177,7 +177,7 @@ func TestSeedsWaitForWatchesThatStart(t *testing.T) {
 // TestSeedsHaveEvents checks that each push of a comparison has Events, and that a comparison without differences has none, also after a
 // restart.
 func TestSeedsHaveEvents(t *testing.T) {
-	s := newStage(t, func(s *stage) {
+	s := newFixture(t, func(s *fixture) {
 		s.cluster.put(configMap("a"), "1")
 		s.cluster.put(configMap("b"), "1")
 	})

@@ -23,7 +23,7 @@ func secret(name string) outbox.Object {
 }
 
 // byClusterRule replaces the rule of world by a ClusterWatchRule that selects the ConfigMaps of the namespaces of team shop.
-func byClusterRule(s *stage) {
+func byClusterRule(s *fixture) {
 	s.in.rules = s.in.rules[1:]
 	s.in.allowClusterRules()
 	s.in.clusterRules = []*v1alpha1.ClusterWatchRule{{
@@ -39,14 +39,14 @@ func byClusterRule(s *stage) {
 }
 
 // replan changes the inputs and applies a new plan.
-func (s *stage) replan(change func(*inputs)) {
+func (s *fixture) replan(change func(*inputs)) {
 	s.t.Helper()
 	change(&s.in)
 	s.plan()
 }
 
 // edit replaces the first destination by a changed copy, as an informer does.
-func (s *stage) edit(change func(*v1alpha1.GitDestination)) {
+func (s *fixture) edit(change func(*v1alpha1.GitDestination)) {
 	s.t.Helper()
 	next := s.in.destinations[0].DeepCopy()
 	change(next)
@@ -54,7 +54,7 @@ func (s *stage) edit(change func(*v1alpha1.GitDestination)) {
 }
 
 // stays fails if a branch changes although everything has been done.
-func (s *stage) stays(branch string, do func()) {
+func (s *fixture) stays(branch string, do func()) {
 	s.t.Helper()
 	s.idle()
 	before := s.mustRun("rev-parse", branch)
@@ -68,7 +68,7 @@ func (s *stage) stays(branch string, do func()) {
 func none(outbox.Object) bool { return false }
 
 func TestRuleThatGoesTakesItsFiles(t *testing.T) {
-	s := newStage(t, onBranch("other", "main", "b"))
+	s := newFixture(t, onBranch("other", "main", "b"))
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
 	s.holds("main", "b", inShop)
@@ -81,7 +81,7 @@ func TestRuleThatGoesTakesItsFiles(t *testing.T) {
 }
 
 func TestRuleThatIsNotInForceTakesNothing(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
 	s.stays("main", func() {
@@ -93,7 +93,7 @@ func TestRuleThatIsNotInForceTakesNothing(t *testing.T) {
 }
 
 func TestObjectSelector(t *testing.T) {
-	s := newStage(t, func(s *stage) {
+	s := newFixture(t, func(s *fixture) {
 		s.in.rules[0].Spec.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"mirror": "yes"}}
 	})
 	labelled := func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"mirror": "yes"}) }
@@ -115,7 +115,7 @@ func TestObjectSelector(t *testing.T) {
 }
 
 func TestPruneNeverHoldsAndCounts(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	for i := range 4 {
 		s.cluster.put(configMap(fmt.Sprint(i)), "1")
 	}
@@ -178,7 +178,7 @@ func TestPruneNeverHoldsAndCounts(t *testing.T) {
 }
 
 // withRule returns the inputs with the rule of world.
-func (s *stage) withRule() inputs {
+func (s *fixture) withRule() inputs {
 	in := s.in
 	in.rules = world().rules
 	return in
@@ -195,7 +195,7 @@ func TestOperations(t *testing.T) {
 		{[]v1alpha1.Operation{v1alpha1.OperationAll}, "create update delete"},
 	} {
 		t.Run(tc.want, func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			for _, name := range []string{"changes", "goes", "marker"} {
 				s.cluster.put(configMap(name), "1")
 			}
@@ -244,7 +244,7 @@ func TestOperations(t *testing.T) {
 func TestMirrorAnnotation(t *testing.T) {
 	out := map[string]string{v1alpha1.AnnotationMirror: "false"}
 	leave := func(o *unstructured.Unstructured) { o.SetAnnotations(out) }
-	s := newStage(t)
+	s := newFixture(t)
 	s.cluster.put(configMap("a"), "1")
 	s.cluster.put(configMap("b"), "1")
 	s.mirrored()
@@ -267,7 +267,7 @@ func TestMirrorAnnotation(t *testing.T) {
 }
 
 func TestNamespaceSelector(t *testing.T) {
-	s := newStage(t, byClusterRule)
+	s := newFixture(t, byClusterRule)
 	s.cluster.put(configMap("a"), "1")
 	s.cluster.put(outbox.Object{Version: "v1", Resource: "configmaps", Namespace: "dev", Name: "b"}, "1")
 	s.mirrored()
@@ -284,7 +284,7 @@ func TestNamespaceSelector(t *testing.T) {
 
 // TestClusterMadeObjectsCanBeAskedFor checks that objects that the cluster generates are mirrored only with the annotation.
 func TestClusterMadeObjectsCanBeAskedFor(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	made := configMap("kube-root-ca.crt")
 	is := func(names ...string) func(outbox.Object) bool {
 		return func(o outbox.Object) bool { return slices.Contains(names, o.Name) }

@@ -27,7 +27,7 @@ import (
 )
 
 // putSecret writes a Secret of namespace shop.
-func (s *stage) putSecret(name string, data map[string][]byte) {
+func (s *fixture) putSecret(name string, data map[string][]byte) {
 	s.t.Helper()
 	secrets := s.secrets.CoreV1().Secrets("shop")
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Data: data}
@@ -41,8 +41,8 @@ func (s *stage) putSecret(name string, data map[string][]byte) {
 }
 
 // signing configures signatures with the key in the Secret signing.
-func signing(format v1alpha1.SigningFormat, data map[string][]byte) func(*stage) {
-	return func(s *stage) {
+func signing(format v1alpha1.SigningFormat, data map[string][]byte) func(*fixture) {
+	return func(s *fixture) {
 		s.in.repositories[0].Spec.Commit = &v1alpha1.CommitPolicy{
 			Committer: &v1alpha1.CommitIdentity{Name: "bot", Email: "bot@example.com"},
 			Signing:   &v1alpha1.CommitSigning{SecretRef: v1alpha1.SecretReference{Name: "signing"}, Format: format},
@@ -71,7 +71,7 @@ func newSSHKey(t *testing.T, passphrase string) (private []byte, public string) 
 }
 
 // verified fails unless git verifies every commit of main by one of the keys.
-func (s *stage) verified(keys ...string) {
+func (s *fixture) verified(keys ...string) {
 	s.t.Helper()
 	signers := filepath.Join(s.t.TempDir(), "signers")
 	if err := os.WriteFile(signers, []byte("bot@example.com "+strings.Join(keys, "bot@example.com ")), 0o600); err != nil {
@@ -87,9 +87,9 @@ func (s *stage) verified(keys ...string) {
 func TestCommitsAreSigned(t *testing.T) {
 	first, firstPublic := newSSHKey(t, "open sesame")
 	second, secondPublic := newSSHKey(t, "")
-	s := newStage(t, perChange, pollOften, signing(v1alpha1.SigningFormatSSH, map[string][]byte{
+	s := newFixture(t, perChange, pollOften, signing(v1alpha1.SigningFormatSSH, map[string][]byte{
 		"ssh-privatekey": first, "passphrase": []byte("open sesame"),
-	}), func(s *stage) { s.cluster.put(configMap("compared"), "1") })
+	}), func(s *fixture) { s.cluster.put(configMap("compared"), "1") })
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
 	s.verified(firstPublic)
@@ -107,7 +107,7 @@ func TestCommitsAreSigned(t *testing.T) {
 }
 
 // signedBy returns an error unless the newest commit is signed by the key.
-func (s *stage) signedBy(key string) error {
+func (s *fixture) signedBy(key string) error {
 	signers := filepath.Join(s.t.TempDir(), "signers")
 	if err := os.WriteFile(signers, []byte("bot@example.com "+key), 0o600); err != nil {
 		s.t.Fatal(err)
@@ -174,7 +174,7 @@ func TestNothingIsPushedUnsigned(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, signing(test.format, test.broken))
+			s := newFixture(t, signing(test.format, test.broken))
 			s.cluster.put(configMap("a"), "1")
 			ready := s.waitReady("main", test.reason)
 			if !strings.Contains(ready.Message, test.says) || strings.Contains(ready.Message, "gue55") || strings.Contains(ready.Message, "s3cret") {
@@ -193,7 +193,7 @@ func TestNothingIsPushedUnsigned(t *testing.T) {
 }
 
 // allSigned reports whether every commit of main has a signature, by whichever key.
-func (s *stage) allSigned() bool {
+func (s *fixture) allSigned() bool {
 	for hash := range strings.FieldsSeq(s.mustRun("rev-list", "main")) {
 		if !strings.Contains(s.mustRun("cat-file", "commit", hash), "\ngpgsig -----BEGIN ") {
 			return false
@@ -204,7 +204,7 @@ func (s *stage) allSigned() bool {
 
 // TestKeyExpiresWhileTheServerRuns reads a key while it is valid, and lets it expire.
 func TestKeyExpiresWhileTheServerRuns(t *testing.T) {
-	s := newStage(t, signing(v1alpha1.SigningFormatOpenPGP, map[string][]byte{
+	s := newFixture(t, signing(v1alpha1.SigningFormatOpenPGP, map[string][]byte{
 		"git.asc": newOpenPGPKey(t, time.Now().Add(-time.Hour), 2*time.Hour),
 	}))
 	s.cluster.put(configMap("a"), "0")

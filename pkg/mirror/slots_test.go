@@ -19,7 +19,7 @@ import (
 // TestBusyBranchGivesWay checks that a branch with a backlog releases its slot to a waiting branch after each push.
 func TestBusyBranchGivesWay(t *testing.T) {
 	const changes = 6
-	s := newStage(t, perChange, onBranch("other", "other", "b"), func(s *stage) {
+	s := newFixture(t, perChange, onBranch("other", "other", "b"), func(s *fixture) {
 		one := int32(1)
 		s.limits.Workers = 1
 		s.in.repositories[0].Spec.Push = &v1alpha1.PushPolicy{MaxCommits: &one}

@@ -14,7 +14,7 @@ import (
 )
 
 // ask makes a sync request, as the subresource does.
-func (s *stage) ask(id string, full bool, types ...string) {
+func (s *fixture) ask(id string, full bool, types ...string) {
 	s.t.Helper()
 	s.edit(func(d *v1alpha1.GitDestination) {
 		d.Status.PendingSyncs = append(d.Status.PendingSyncs, v1alpha1.PendingSync{ID: id, Types: types, Full: full})
@@ -22,7 +22,7 @@ func (s *stage) ask(id string, full bool, types ...string) {
 }
 
 // answered waits until a sync request is completed.
-func (s *stage) answered(id string) v1alpha1.SyncProgress {
+func (s *fixture) answered(id string) v1alpha1.SyncProgress {
 	s.t.Helper()
 	var found v1alpha1.SyncProgress
 	eventually(s.t, "request "+id, func() error {
@@ -47,7 +47,7 @@ func TestSyncFindsWhatOthersDid(t *testing.T) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s, full %v", name, full), func(t *testing.T) {
-				s := newStage(t)
+				s := newFixture(t)
 				s.cluster.put(configMap("a"), "1")
 				s.mirrored()
 				s.idle()
@@ -75,7 +75,7 @@ func TestSyncFindsWhatOthersDid(t *testing.T) {
 }
 
 func TestSyncReportsWhatCannotBeCompared(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
 	s.idle()
@@ -92,7 +92,7 @@ func TestSyncReportsWhatCannotBeCompared(t *testing.T) {
 
 // TestSyncOutlivesTheProcess checks that the next process completes a request that is still in the destination's status.
 func TestSyncOutlivesTheProcess(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
 	s.idle()
@@ -118,7 +118,7 @@ func TestSyncOutlivesTheProcess(t *testing.T) {
 
 // TestSyncOfATypeThatGoes checks a request whose type is not selected any more before it is completed.
 func TestSyncOfATypeThatGoes(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
 	s.idle()
@@ -132,7 +132,7 @@ func TestSyncOfATypeThatGoes(t *testing.T) {
 }
 
 func TestSyncsAreForgottenInTime(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.idle()
 	for i := range keptSyncs + 3 {
 		s.edit(func(d *v1alpha1.GitDestination) { d.Status.PendingSyncs = nil })

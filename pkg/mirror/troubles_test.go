@@ -95,7 +95,7 @@ func TestEventsOfConditions(t *testing.T) {
 // comparison or a change has written them.
 func TestUnappliableFilesAreWarnedOf(t *testing.T) {
 	const has = " characters that kubectl apply --server-side refuses or changes"
-	s := newStage(t, func(s *stage) {
+	s := newFixture(t, func(s *fixture) {
 		s.cluster.put(configMap("fine"), "\u00a0\u2028\ufeff\x1b")
 		s.cluster.put(configMap("next-line"), "a\u0085b")
 		s.cluster.put(configMap("delete"), "a\x7fb")

@@ -17,23 +17,23 @@ import (
 
 // TestHeld checks everything that holds a pipeline, and that it continues afterwards.
 func TestHeld(t *testing.T) {
-	suspend := func(suspended bool) func(*stage) {
-		return func(s *stage) { s.edit("inventory", func(p *v1alpha1.SyncPipeline) { p.Spec.Suspend = suspended }) }
+	suspend := func(suspended bool) func(*fixture) {
+		return func(s *fixture) { s.edit("inventory", func(p *v1alpha1.SyncPipeline) { p.Spec.Suspend = suspended }) }
 	}
 	for name, tt := range map[string]struct {
-		stop, resume func(*stage)
+		stop, resume func(*fixture)
 		reason       string
 		stalled      bool
 	}{
 		"suspended":    {suspend(true), suspend(false), v1alpha1.ReasonSuspended, false},
-		"switched off": {func(s *stage) { s.switchOff(true) }, func(s *stage) { s.switchOff(false) }, v1alpha1.ReasonPipelinesSuspended, false},
+		"switched off": {func(s *fixture) { s.switchOff(true) }, func(s *fixture) { s.switchOff(false) }, v1alpha1.ReasonPipelinesSuspended, false},
 		"not permitted any more": {
-			func(s *stage) { s.court.rule(`user "eve" may not list configmaps in the whole cluster`, nil) },
-			func(s *stage) { s.court.rule("", nil) }, v1alpha1.ReasonPermissionLost, true,
+			func(s *fixture) { s.court.rule(`user "eve" may not list configmaps in the whole cluster`, nil) },
+			func(s *fixture) { s.court.rule("", nil) }, v1alpha1.ReasonPermissionLost, true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			search := s.receiver()
 			p := inventory(sinkTo("search", search))
 			p.Status.EditedBy = &v1alpha1.AutomatedBy{Username: "eve", Time: metav1.NewTime(noon)}
@@ -66,7 +66,7 @@ func TestHeld(t *testing.T) {
 
 // TestPermissionsAreUnknown checks that a running pipeline continues while permissions cannot be checked, and a new one does not start.
 func TestPermissionsAreUnknown(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	search := s.receiver()
 	p := inventory(sinkTo("search", search))
 	p.Status.EditedBy = &v1alpha1.AutomatedBy{Username: "eve", Time: metav1.NewTime(noon)}
@@ -89,7 +89,7 @@ func TestPermissionsAreUnknown(t *testing.T) {
 
 // TestRequestOutlivesSuspension checks that a request that is pending while the pipeline is suspended is completed afterwards.
 func TestRequestOutlivesSuspension(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	search := s.receiver()
 	s.converges(inventory(sinkTo("search", search)), search)
 	calls := len(search.Calls())
@@ -111,7 +111,7 @@ func TestRequestOutlivesSuspension(t *testing.T) {
 
 // TestSinksChange checks that a new sink, or one with another address, receives everything, and the others nothing again.
 func TestSinksChange(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	search, audit, elsewhere := s.receiver(), s.receiver(), s.receiver()
 	s.converges(inventory(sinkTo("search", search)), search)
 	calls := len(search.Calls())
@@ -146,7 +146,7 @@ func TestSinksChange(t *testing.T) {
 
 // TestSelectionChanges checks that objects that are not selected any more are deleted from sinks.
 func TestSelectionChanges(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	search := s.receiver()
 	s.converges(inventory(sinkTo("search", search)), search)
 	s.edit("inventory", func(p *v1alpha1.SyncPipeline) { p.Spec.Instances.Enabled = ptr.To(false) })
@@ -162,7 +162,7 @@ func TestSelectionChanges(t *testing.T) {
 func TestDeletion(t *testing.T) {
 	for name, tt := range map[string]struct{ running bool }{"while it runs": {true}, "while nobody leads": {false}} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			search := s.receiver()
 			s.converges(inventory(sinkTo("search", search)), search)
 			if !tt.running {

@@ -17,7 +17,7 @@ import (
 
 // TestNextProcessSendsWhatWasMissed checks that the next process sends deletions that happened meanwhile, and nothing else again.
 func TestNextProcessSendsWhatWasMissed(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	search := s.receiver()
 	s.converges(inventory(sinkTo("search", search)), search)
 	s.stop()
@@ -35,7 +35,7 @@ func TestNextProcessSendsWhatWasMissed(t *testing.T) {
 
 // TestBatchOnItsWayIsRepeated checks that a batch that was in flight when the process died is sent again unchanged.
 func TestBatchOnItsWayIsRepeated(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	search := s.receiver()
 	p := inventory(sinkTo("search", search))
 	p.Spec.CustomResourceDefinitions.Enabled = new(bool)
@@ -56,7 +56,7 @@ func TestBatchOnItsWayIsRepeated(t *testing.T) {
 func TestInterruptedRunIsRepeated(t *testing.T) {
 	for name, tt := range map[string]struct{ requested bool }{"of a request": {true}, "a resync": {false}} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			search := s.receiver()
 			p := inventory(sinkTo("search", search))
 			if !tt.requested {
@@ -86,7 +86,7 @@ func TestInterruptedRunIsRepeated(t *testing.T) {
 
 // TestFailuresAreRemembered checks that the next process knows the failures of a sink.
 func TestFailuresAreRemembered(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	search := s.receiver()
 	search.Always(receivertest.Status(503))
 	s.create(inventory(sinkTo("search", search)))
@@ -106,7 +106,7 @@ func TestFailuresAreRemembered(t *testing.T) {
 // TestStoreIsFull checks that a store that rejects writes delays deliveries, that nothing is lost, and that deliveries continue by
 // themselves.
 func TestStoreIsFull(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	search := s.receiver()
 	p := inventory(sinkTo("search", search))
 	p.Spec.Sinks[0].Retry.MaxAttempts = ptr.To[int32](1)

@@ -30,7 +30,7 @@ func TestShorterWaitsCountAtOnce(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			search := s.receiver()
 			p := inventory(sinkTo("search", search))
 			tt.before(p)
@@ -53,7 +53,7 @@ func TestShorterWaitsCountAtOnce(t *testing.T) {
 
 // TestBatchesBecomeSmaller checks that an edit of the spec splits a batch that is too large, and retries a sink that was given up.
 func TestBatchesBecomeSmaller(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	search := s.receiver()
 	search.Always(receivertest.Status(503))
 	p := inventory(sinkTo("search", search))
@@ -73,7 +73,7 @@ func TestBatchesBecomeSmaller(t *testing.T) {
 }
 
 func TestEditedSinkIsSentWhatItRefused(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	search := s.receiver()
 	search.Always(receivertest.Status(401))
 	s.create(inventory(sinkTo("search", search)))
@@ -88,7 +88,7 @@ func TestEditedSinkIsSentWhatItRefused(t *testing.T) {
 // TestSinkComesBackWhileTheStoreIsFull checks that a sink that is added again while its ledger cannot be deleted gets the old ledger or a new
 // one, and that no rows are deleted from it.
 func TestSinkComesBackWhileTheStoreIsFull(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	search, elsewhere := s.receiver(), s.receiver()
 	s.converges(inventory(sinkTo("search", search)), search)
 	s.full.Store(true)

@@ -20,7 +20,7 @@ import (
 const template = `{"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"index","image":"index:1"}]}}}}`
 
 // jobs returns the existing Jobs, oldest first.
-func (s *stage) jobs() []batchv1.Job {
+func (s *fixture) jobs() []batchv1.Job {
 	s.Helper()
 	list, err := s.kube.BatchV1().Jobs("search").List(s.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *stage) jobs() []batchv1.Job {
 }
 
 // finish completes a Job.
-func (s *stage) finish(job batchv1.Job, how batchv1.JobConditionType) {
+func (s *fixture) finish(job batchv1.Job, how batchv1.JobConditionType) {
 	s.Helper()
 	job.Status.Conditions = []batchv1.JobCondition{{Type: how, Status: corev1.ConditionTrue, Message: "the index is full"}}
 	if _, err := s.kube.BatchV1().Jobs("search").UpdateStatus(s.Context(), &job, metav1.UpdateOptions{}); err != nil {
@@ -43,7 +43,7 @@ func (s *stage) finish(job batchv1.Job, how batchv1.JobConditionType) {
 
 // TestJobs checks that Jobs run one after the other, and that the status shows their failures.
 func TestJobs(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.create(inventory(v1alpha1.PipelineSink{Name: "index", Job: &v1alpha1.JobSink{
 		Namespace: "search", Template: runtime.RawExtension{Raw: []byte(template)},
 	}}))

@@ -14,7 +14,7 @@ import (
 )
 
 // shows waits until metrics of pipelines have the given values.
-func (s *stage) shows(t *testing.T, want map[string]float64) {
+func (s *fixture) shows(t *testing.T, want map[string]float64) {
 	t.Helper()
 	s.eventually("the metrics are right", func() error {
 		now := metrictest.Values(t)
@@ -29,7 +29,7 @@ func (s *stage) shows(t *testing.T, want map[string]float64) {
 
 // TestMetrics checks the metrics of a sink that fails, accepts, rejects, and is removed.
 func TestMetrics(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	search := s.receiver()
 	p := inventory(sinkTo("search", search))
 	p.Name = "metered"

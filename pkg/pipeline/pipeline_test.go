@@ -20,7 +20,7 @@ import (
 
 // TestSinkReceivesChanges checks that a sink receives the existing objects, and then their changes.
 func TestSinkReceivesChanges(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	search := s.receiver()
 	s.create(inventory(sinkTo("search", search)))
 	s.start()
@@ -42,7 +42,7 @@ func TestSinkReceivesChanges(t *testing.T) {
 
 // TestOutage checks that changes for a sink that is down stay pending, and that it does not delay another sink.
 func TestOutage(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	search, audit := s.receiver(), s.receiver()
 	search.Always(receivertest.Status(503, "Retry-After", "2"))
 	s.create(inventory(sinkTo("search", search), sinkTo("audit", audit)))
@@ -84,7 +84,7 @@ func TestOutage(t *testing.T) {
 
 // TestSinkHangs checks that a sink that does not respond blocks neither other sinks nor the end of the process.
 func TestSinkHangs(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	search, audit := s.receiver(), s.receiver()
 	search.Always(receivertest.Hang())
 	s.create(inventory(sinkTo("search", search), sinkTo("audit", audit)))
@@ -98,7 +98,7 @@ func TestSinkHangs(t *testing.T) {
 }
 
 func TestRefusedObjectsAreShown(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	search := s.receiver()
 	search.Always(receivertest.Status(400).With("no such index"))
 	p := inventory(sinkTo("search", search))
@@ -131,7 +131,7 @@ func TestRefusedObjectsAreShown(t *testing.T) {
 
 // TestMaxAttempts checks that a sink is not retried after maxAttempts until a sync is requested.
 func TestMaxAttempts(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	search := s.receiver()
 	search.Always(receivertest.Close())
 	p := inventory(sinkTo("search", search))
@@ -154,7 +154,7 @@ func TestMaxAttempts(t *testing.T) {
 }
 
 func TestTypeCannotBeListed(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	search := s.receiver()
 	s.cluster.refuse(errors.New("not today"))
 	s.create(inventory(sinkTo("search", search)))
@@ -175,7 +175,7 @@ func TestTypeCannotBeListed(t *testing.T) {
 
 // TestStatusIsWrittenOnceASecond checks that a status is written at most once a second.
 func TestStatusIsWrittenOnceASecond(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	search := s.receiver()
 	var names []string
 	for i := range 500 {
@@ -200,7 +200,7 @@ func TestStatusIsWrittenOnceASecond(t *testing.T) {
 
 // TestConflictsAreRepeated checks that status writes do not overwrite concurrent changes.
 func TestConflictsAreRepeated(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	search := s.receiver()
 	s.create(inventory(sinkTo("search", search)))
 	s.conflicts = 3

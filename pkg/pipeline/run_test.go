@@ -18,7 +18,7 @@ import (
 )
 
 // converges creates a pipeline, starts a process and waits until the receivers have everything.
-func (s *stage) converges(p *v1alpha1.SyncPipeline, receivers ...*receivertest.Receiver) {
+func (s *fixture) converges(p *v1alpha1.SyncPipeline, receivers ...*receivertest.Receiver) {
 	s.Helper()
 	s.create(p)
 	s.start()
@@ -31,7 +31,7 @@ func (s *stage) converges(p *v1alpha1.SyncPipeline, receivers ...*receivertest.R
 }
 
 // ended waits until the run of a request has finished.
-func (s *stage) ended(id string) *v1alpha1.PipelineRun {
+func (s *fixture) ended(id string) *v1alpha1.PipelineRun {
 	s.Helper()
 	status := s.reaches("the run "+id+" ends", func(status *v1alpha1.SyncPipelineStatus) bool {
 		return status.LastRun != nil && status.LastRun.ID == id
@@ -59,7 +59,7 @@ func TestRequests(t *testing.T) {
 		"all instances":       {scope: v1alpha1.PipelineScopeInstances, full: true, want: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			search := s.receiver()
 			p := inventory(sinkTo("search", search))
 			p.Spec.Debounce = &metav1.Duration{Duration: 10 * time.Minute}
@@ -87,7 +87,7 @@ func TestRequests(t *testing.T) {
 
 // TestRunShowsItsProgress checks that the status shows the progress of a run and the responses of sinks.
 func TestRunShowsItsProgress(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	search, audit := s.receiver(), s.receiver()
 	p := inventory(sinkTo("search", search), sinkTo("audit", audit))
 	p.Spec.Batch.MaxItems = ptr.To[int32](1)
@@ -117,7 +117,7 @@ func TestRunShowsItsProgress(t *testing.T) {
 
 // TestRunsPassASinkThatIsDown checks that a sink that is down delays neither the next request nor resyncs of the other sinks.
 func TestRunsPassASinkThatIsDown(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	search, audit := s.receiver(), s.receiver()
 	s.converges(inventory(sinkTo("search", search), sinkTo("audit", audit)), search, audit)
 	search.Always(receivertest.Close())
@@ -143,7 +143,7 @@ func TestRunsPassASinkThatIsDown(t *testing.T) {
 
 // TestRequestsDoNotWaitForAResync checks that a request does not wait for the end of a resync with a slow sink.
 func TestRequestsDoNotWaitForAResync(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	search := s.receiver()
 	p := inventory(sinkTo("search", search))
 	p.Spec.ResyncInterval = &metav1.Duration{Duration: time.Hour}
@@ -168,7 +168,7 @@ func TestRequestsDoNotWaitForAResync(t *testing.T) {
 
 // TestResync checks that everything is sent again after resyncInterval.
 func TestResync(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	search := s.receiver()
 	p := inventory(sinkTo("search", search))
 	p.Spec.ResyncInterval = &metav1.Duration{Duration: time.Hour}
@@ -200,7 +200,7 @@ func TestResync(t *testing.T) {
 
 // TestPoll checks that nothing is watched in mode Poll.
 func TestPoll(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	search := s.receiver()
 	p := inventory(sinkTo("search", search))
 	p.Spec.Mode, p.Spec.PollInterval = v1alpha1.PipelineModePoll, &metav1.Duration{Duration: 5 * time.Minute}

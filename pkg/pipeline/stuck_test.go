@@ -19,7 +19,7 @@ import (
 
 // TestPollsPassASinkThatIsDown checks that polls continue while a run waits for a sink that is down, so that the others receive changes.
 func TestPollsPassASinkThatIsDown(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	search, audit := s.receiver(), s.receiver()
 	p := inventory(sinkTo("search", search), sinkTo("audit", audit))
 	p.Spec.Mode, p.Spec.PollInterval = v1alpha1.PipelineModePoll, &metav1.Duration{Duration: 5 * time.Minute}
@@ -36,7 +36,7 @@ func TestPollsPassASinkThatIsDown(t *testing.T) {
 
 // TestRunsPassAJobThatDoesNotEnd checks that a Job that does not end does not block other runs.
 func TestRunsPassAJobThatDoesNotEnd(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	audit := s.receiver()
 	s.create(inventory(sinkTo("audit", audit), v1alpha1.PipelineSink{Name: "index", Job: &v1alpha1.JobSink{
 		Namespace: "search", Template: runtime.RawExtension{Raw: []byte(template)},
@@ -57,7 +57,7 @@ func TestRunsPassAJobThatDoesNotEnd(t *testing.T) {
 
 // TestRunEndsIfTheResponseWasLost checks that a status write whose response was lost does not block the next run.
 func TestRunEndsIfTheResponseWasLost(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	search := s.receiver()
 	s.converges(inventory(sinkTo("search", search)), search)
 	s.client.PrependReactor("update", "syncpipelines", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -81,7 +81,7 @@ func TestRunEndsWithoutASinkThatHasGone(t *testing.T) {
 		"readdressed": func(p *v1alpha1.SyncPipeline, url string) { p.Spec.Sinks[1].HTTP.URL = url },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			audit, search, elsewhere := s.receiver(), s.receiver(), s.receiver()
 			s.converges(inventory(sinkTo("audit", audit), sinkTo("search", search)), audit, search)
 			search.Always(receivertest.Hang())
@@ -97,7 +97,7 @@ func TestRunEndsWithoutASinkThatHasGone(t *testing.T) {
 
 // TestPipelineIsMadeAnewInARun checks that a pipeline does not continue the run of a deleted one with its name.
 func TestPipelineIsMadeAnewInARun(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	search := s.receiver()
 	s.converges(inventory(sinkTo("search", search)), search)
 	calls := len(search.Calls())

@@ -15,7 +15,7 @@ import (
 // TestStoreIsFullAfterADelivery checks that the status does not show an error of the store any more once writes succeed, also if nothing is
 // left to send.
 func TestStoreIsFullAfterADelivery(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	search := s.receiver()
 	s.converges(inventory(sinkTo("search", search)), search)
 	gate := make(chan struct{})
@@ -34,7 +34,7 @@ func TestStoreIsFullAfterADelivery(t *testing.T) {
 
 // TestRequestsLeaveNoAttempts checks that a request does not add an attempt to later failures of a sink.
 func TestRequestsLeaveNoAttempts(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	search := s.receiver()
 	p := inventory(sinkTo("search", search))
 	p.Spec.Sinks[0].Retry.MaxAttempts = ptr.To[int32](1)

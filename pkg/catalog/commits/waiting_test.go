@@ -27,16 +27,16 @@ func TestMain(m *testing.M) {
 
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-// stage has a table that outlives processes, and the clock.
-type stage struct {
+// fixture has a table that outlives processes, and the clock.
+type fixture struct {
 	testing.TB
 	table *storetable.Table
 	clock *clocktesting.FakeClock
 }
 
-func newStage(t *testing.T) *stage {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	return &stage{t, storetable.New(bolttest.NewKV(t), "/test").Table(commits.TableName), clocktesting.NewFakeClock(noon)}
+	return &fixture{t, storetable.New(bolttest.NewKV(t), "/test").Table(commits.TableName), clocktesting.NewFakeClock(noon)}
 }
 
 func span(name, after, to string) commits.Span {
@@ -46,7 +46,7 @@ func span(name, after, to string) commits.Span {
 }
 
 // expect stores the spans of a record whose change was detected now.
-func (s *stage) expect(namespace, name string, spans ...commits.Span) []commits.Span {
+func (s *fixture) expect(namespace, name string, spans ...commits.Span) []commits.Span {
 	s.Helper()
 	record := &v1alpha1.SyncStatus{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: name},
@@ -60,7 +60,7 @@ func (s *stage) expect(namespace, name string, spans ...commits.Span) []commits.
 }
 
 // waits checks the waiting records of a namespace.
-func (s *stage) waits(namespace string, want ...string) {
+func (s *fixture) waits(namespace string, want ...string) {
 	s.Helper()
 	var got []string
 	for entry, err := range commits.NewWaiting(s.table, s.clock).In(s.Context(), namespace) {
@@ -78,7 +78,7 @@ func (s *stage) waits(namespace string, want ...string) {
 }
 
 func TestRecordsWait(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.expect("production", "b", span("api", "1", "2"))
 	s.clock.Step(time.Second)
 	s.expect("production", "a", span("api", "2", "3"), span("web", "2", "3"))
@@ -90,7 +90,7 @@ func TestRecordsWait(t *testing.T) {
 
 // TestSpansKeepTheirBeginning stores the spans of a record again, as after a crash.
 func TestSpansKeepTheirBeginning(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.expect("production", "a", span("api", "1", "2"), span("web", "1", "2"))
 	got := s.expect("production", "a", span("api", "2", "4"), span("db", "3", "4"))
 	if diff := cmp.Diff([]commits.Span{span("api", "1", "4"), span("web", "1", "2"), span("db", "3", "4")}, got); diff != "" {
@@ -103,7 +103,7 @@ func TestSpansKeepTheirBeginning(t *testing.T) {
 }
 
 func TestWaitingRecordsExpire(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.expect("production", "old", span("api", "1", "2"))
 	s.clock.Step(commitindex.MaxAge + time.Second)
 	s.waits("production")
@@ -115,7 +115,7 @@ func TestWaitingRecordsExpire(t *testing.T) {
 }
 
 func TestTheNewestRecordsWait(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	for i := range commits.MaxWaiting + 2 {
 		s.clock.Step(time.Second)
 		s.expect("production", fmt.Sprint(i), span("api", "1", "2"))
@@ -135,7 +135,7 @@ func TestTheNewestRecordsWait(t *testing.T) {
 }
 
 func TestInvalidRowsAreIgnored(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	for _, key := range []string{"production/x", "production/zz/teams/x", "production/0000000000000001/teams/x"} {
 		if err := s.table.Put(t.Context(), storetable.Row{Key: key, Value: []byte("?")}); err != nil {
 			t.Fatal(err)

@@ -95,7 +95,7 @@ func (c *clusterTypes) RESTMapping(kind schema.GroupKind, _ ...string) (*meta.RE
 }
 
 // serve has the cluster have the API or not, and waits until that has been asked for twice: the watches are those of the first answer by then.
-func (s *stage) serve(served bool, failure error) {
+func (s *fixture) serve(served bool, failure error) {
 	s.Helper()
 	s.types.mu.Lock()
 	s.types.served, s.types.failure = served, failure
@@ -114,7 +114,7 @@ func (s *stage) serve(served bool, failure error) {
 // TestGatewayAPIThatIsInstalledLater has a cluster get the Gateway API, an API server that does not say what it serves, and a cluster
 // that has the API no more.
 func TestGatewayAPIInstalledLater(t *testing.T) {
-	s := begunStage(t)
+	s := begunFixture(t)
 	s.stop()
 	s.sources = map[string][]types.NamespacedName{production: {named("alice")}}
 	s.start(0)
@@ -151,7 +151,7 @@ func TestGatewayAPIInstalledLater(t *testing.T) {
 var autoscalers = schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
 
 // scale has an autoscaler in production, with a status that changes all the time.
-func (s *stage) scale(replicas int) {
+func (s *fixture) scale(replicas int) {
 	s.Helper()
 	s.writing.Lock()
 	s.version++
@@ -170,7 +170,7 @@ func (s *stage) scale(replicas int) {
 }
 
 // hears waits until exactly these environments have heard of a change.
-func (s *stage) hears(want string) {
+func (s *fixture) hears(want string) {
 	s.Helper()
 	s.eventually("hears "+want, func() error {
 		if got := s.heard.take(); got != want {
@@ -183,7 +183,7 @@ func (s *stage) hears(want string) {
 // TestCompanions has what is about workloads come, change and go: all environments of the source hear of it, whether they have a copy
 // or not. Of what only some have a copy of, these hear.
 func TestAttachedObjects(t *testing.T) {
-	s := begunStage(t)
+	s := begunFixture(t)
 	s.stop()
 	s.sources = map[string][]types.NamespacedName{production: {named("alice"), named("bob"), named("carol")}}
 	s.start(0)

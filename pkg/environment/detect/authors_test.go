@@ -13,7 +13,7 @@ import (
 )
 
 // changedBy are the authors that the records of an environment name, each with the number of objects.
-func (s *stage) changedBy(environment string) []string {
+func (s *fixture) changedBy(environment string) []string {
 	s.Helper()
 	var lines []string
 	for _, record := range s.syncStatuses() {
@@ -29,7 +29,7 @@ func (s *stage) changedBy(environment string) []string {
 	return lines
 }
 
-func (s *stage) namesAuthors(environment string, want ...string) {
+func (s *fixture) namesAuthors(environment string, want ...string) {
 	s.Helper()
 	s.eventually("authors", func() error {
 		if got := s.changedBy(environment); !slices.Equal(got, want) {
@@ -40,7 +40,7 @@ func (s *stage) namesAuthors(environment string, want ...string) {
 }
 
 func TestAuthors(t *testing.T) {
-	s := begunStage(t)
+	s := begunFixture(t)
 	s.put("settings", "2", by("ann"))
 	s.put("queue", "2", by("ann"))
 	s.put("queue", "3", by("ben"))
@@ -55,7 +55,7 @@ func TestAuthors(t *testing.T) {
 
 // TestAuthorsOfWhatNobodyWatched has changes while no process runs.
 func TestAuthorsOfUnwatchedChanges(t *testing.T) {
-	s := begunStage(t)
+	s := begunFixture(t)
 	s.stop()
 	s.authors.found = map[string]string{"queue": "ann", "secret-database": "ben", "service-web": "cleo"}
 	s.put("queue", "2")
@@ -70,7 +70,7 @@ func TestAuthorsOfUnwatchedChanges(t *testing.T) {
 
 // TestAuthorsAreWaitedFor has an author who is not known when the window ends, and then one who never is.
 func TestWaitsForAuthors(t *testing.T) {
-	s := begunStage(t)
+	s := begunFixture(t)
 	s.windowPasses()
 	s.authors.thinks.Store(true)
 	s.put("queue", "2")
@@ -85,7 +85,7 @@ func TestWaitsForAuthors(t *testing.T) {
 }
 
 // arrived waits until so many changes have come since the start. No time passes meanwhile: they are of one window.
-func (s *stage) arrived(changes int64) {
+func (s *fixture) arrived(changes int64) {
 	s.Helper()
 	s.waits("changes have come", func() error {
 		if asked := s.authors.asked.Load(); asked < changes {
@@ -97,7 +97,7 @@ func (s *stage) arrived(changes int64) {
 
 // TestContentIsNotKept looks at what is handed to those who find authors, and wait for that.
 func TestContentIsNotKept(t *testing.T) {
-	s := begunStage(t)
+	s := begunFixture(t)
 	s.put("secret-database", "hunter2", func(o *unstructured.Unstructured) {
 		o.SetAnnotations(map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "hunter2"})
 		o.SetLabels(map[string]string{"password": "hunter2"})

@@ -17,7 +17,7 @@ func TestDeathAtEveryWrite(t *testing.T) {
 	for name, story := range map[string]story{
 		"two environments": {change: changeBoth, want: []string{both, "bob Pending* Changed ConfigMap settings"}, writes: 8},
 		"what has been told of before": {
-			before: func(s *stage) {
+			before: func(s *fixture) {
 				s.put("queue", "2")
 				s.tells("alice Pending* Changed ConfigMap queue")
 			},
@@ -27,14 +27,14 @@ func TestDeathAtEveryWrite(t *testing.T) {
 			},
 		},
 		"changed back": {
-			before: func(s *stage) {
+			before: func(s *fixture) {
 				s.put("queue", "2")
 				s.tells("alice Pending* Changed ConfigMap queue")
 			},
-			change: func(s *stage) { s.put("queue", "1") }, writes: 4, want: []string{"alice Superseded Changed ConfigMap queue"},
+			change: func(s *fixture) { s.put("queue", "1") }, writes: 4, want: []string{"alice Superseded Changed ConfigMap queue"},
 		},
 		"beside a run": {
-			before: func(s *stage) {
+			before: func(s *fixture) {
 				s.put("queue", "2")
 				s.tells("alice Pending* Changed ConfigMap queue")
 				s.move("alice", v1alpha1.SyncStateInProgress)
@@ -55,13 +55,13 @@ func TestDeathAtEveryWrite(t *testing.T) {
 
 // story is what happens while no process runs, and what the next one makes of it.
 type story struct {
-	before, change func(*stage)
+	before, change func(*fixture)
 	want           []string
 	// writes are what is written, the end of the batch included.
 	writes int
 }
 
-func changeBoth(s *stage) {
+func changeBoth(s *fixture) {
 	s.put("settings", "2")
 	s.remove("secret-database")
 }
@@ -69,7 +69,7 @@ func changeBoth(s *stage) {
 // dies lets a process die at a write, and another one go on.
 func (y story) dies(t *testing.T, last int, answerLost bool) {
 	t.Helper()
-	s := begunStage(t)
+	s := begunFixture(t)
 	if y.before != nil {
 		y.before(s)
 	}

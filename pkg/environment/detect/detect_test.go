@@ -11,10 +11,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// begunStage has two environments that have copies of what is in production, and a process that watches it.
-func begunStage(t testing.TB) *stage {
+// begunFixture has two environments that have copies of what is in production, and a process that watches it.
+func begunFixture(t testing.TB) *fixture {
 	t.Helper()
-	s := newStage(t)
+	s := newFixture(t)
 	for _, name := range []string{"settings", "queue", "secret-database", "service-web", "account-web"} {
 		s.put(name, "1")
 	}
@@ -29,21 +29,21 @@ func begunStage(t testing.TB) *stage {
 
 func TestChanges(t *testing.T) {
 	tests := map[string]struct {
-		do   func(s *stage)
+		do   func(s *fixture)
 		want []string
 	}{
-		"nothing":               {func(*stage) {}, nil},
-		"what nobody copies":    {func(s *stage) { s.put("other", "1"); s.put("secret-other", "1") }, nil},
-		"of one environment":    {func(s *stage) { s.put("queue", "2") }, []string{"alice Pending* Changed ConfigMap queue"}},
-		"of two environments":   {func(s *stage) { s.put("settings", "2") }, []string{"alice Pending* Changed ConfigMap settings", "bob Pending* Changed ConfigMap settings"}},
-		"a secret":              {func(s *stage) { s.put("secret-database", "2") }, []string{"alice Pending* Changed Secret secret-database"}},
-		"a service":             {func(s *stage) { s.put("service-web", "2") }, []string{"alice Pending* Changed Service service-web"}},
-		"an account":            {func(s *stage) { s.put("account-web", "2") }, []string{"alice Pending* Changed ServiceAccount account-web"}},
-		"a deletion":            {func(s *stage) { s.remove("queue") }, []string{"alice Pending* Removed ConfigMap queue"}},
-		"several":               {func(s *stage) { s.put("queue", "2"); s.put("settings", "2"); s.put("queue", "3") }, []string{"alice Pending* Changed ConfigMap queue Changed ConfigMap settings", "bob Pending* Changed ConfigMap settings"}},
-		"deleted and made anew": {func(s *stage) { s.remove("queue"); s.put("queue", "1") }, nil},
-		"changed and back":      {func(s *stage) { s.put("queue", "2"); s.put("queue", "1") }, nil},
-		"what the cluster writes": {func(s *stage) {
+		"nothing":               {func(*fixture) {}, nil},
+		"what nobody copies":    {func(s *fixture) { s.put("other", "1"); s.put("secret-other", "1") }, nil},
+		"of one environment":    {func(s *fixture) { s.put("queue", "2") }, []string{"alice Pending* Changed ConfigMap queue"}},
+		"of two environments":   {func(s *fixture) { s.put("settings", "2") }, []string{"alice Pending* Changed ConfigMap settings", "bob Pending* Changed ConfigMap settings"}},
+		"a secret":              {func(s *fixture) { s.put("secret-database", "2") }, []string{"alice Pending* Changed Secret secret-database"}},
+		"a service":             {func(s *fixture) { s.put("service-web", "2") }, []string{"alice Pending* Changed Service service-web"}},
+		"an account":            {func(s *fixture) { s.put("account-web", "2") }, []string{"alice Pending* Changed ServiceAccount account-web"}},
+		"a deletion":            {func(s *fixture) { s.remove("queue") }, []string{"alice Pending* Removed ConfigMap queue"}},
+		"several":               {func(s *fixture) { s.put("queue", "2"); s.put("settings", "2"); s.put("queue", "3") }, []string{"alice Pending* Changed ConfigMap queue Changed ConfigMap settings", "bob Pending* Changed ConfigMap settings"}},
+		"deleted and made anew": {func(s *fixture) { s.remove("queue"); s.put("queue", "1") }, nil},
+		"changed and back":      {func(s *fixture) { s.put("queue", "2"); s.put("queue", "1") }, nil},
+		"what the cluster writes": {func(s *fixture) {
 			s.put("queue", "1", func(o *unstructured.Unstructured) {
 				o.SetManagedFields(nil)
 				o.SetGeneration(3)
@@ -53,7 +53,7 @@ func TestChanges(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := begunStage(t)
+			s := begunFixture(t)
 			test.do(s)
 			s.stays(test.want...)
 			s.restart()
@@ -66,57 +66,57 @@ func TestChanges(t *testing.T) {
 func TestLaterChanges(t *testing.T) {
 	const told = "alice Pending* Changed ConfigMap queue"
 	tests := map[string]struct {
-		do   func(s *stage)
+		do   func(s *fixture)
 		want []string
 	}{
-		"of the same":      {func(s *stage) { s.put("queue", "3") }, []string{told}},
-		"of another":       {func(s *stage) { s.put("service-web", "2") }, []string{told + " Changed Service service-web"}},
-		"back":             {func(s *stage) { s.put("queue", "1") }, []string{"alice Superseded Changed ConfigMap queue"}},
-		"a deletion":       {func(s *stage) { s.remove("queue") }, []string{"alice Pending* Removed ConfigMap queue"}},
-		"deleted and back": {func(s *stage) { s.remove("queue"); s.windowPasses(); s.put("queue", "1") }, []string{"alice Superseded Removed ConfigMap queue"}},
-		"while it runs": {func(s *stage) {
+		"of the same":      {func(s *fixture) { s.put("queue", "3") }, []string{told}},
+		"of another":       {func(s *fixture) { s.put("service-web", "2") }, []string{told + " Changed Service service-web"}},
+		"back":             {func(s *fixture) { s.put("queue", "1") }, []string{"alice Superseded Changed ConfigMap queue"}},
+		"a deletion":       {func(s *fixture) { s.remove("queue") }, []string{"alice Pending* Removed ConfigMap queue"}},
+		"deleted and back": {func(s *fixture) { s.remove("queue"); s.windowPasses(); s.put("queue", "1") }, []string{"alice Superseded Removed ConfigMap queue"}},
+		"while it runs": {func(s *fixture) {
 			s.move("alice", v1alpha1.SyncStateInProgress)
 			s.put("secret-database", "2")
 		}, []string{"alice InProgress Changed ConfigMap queue", "alice Pending* Changed Secret secret-database"}},
-		"while it is tried again": {func(s *stage) {
+		"while it is tried again": {func(s *fixture) {
 			s.move("alice", v1alpha1.SyncStateRetrying)
 			s.put("secret-database", "2")
 		}, []string{"alice Retrying Changed ConfigMap queue", "alice Pending* Changed Secret secret-database"}},
-		"after a failure": {func(s *stage) {
+		"after a failure": {func(s *fixture) {
 			s.move("alice", v1alpha1.SyncStateFailed)
 			s.put("secret-database", "2")
 		}, []string{"alice Failed* Changed ConfigMap queue Changed Secret secret-database"}},
-		"back after a failure": {func(s *stage) {
+		"back after a failure": {func(s *fixture) {
 			s.move("alice", v1alpha1.SyncStateFailed)
 			s.put("queue", "1")
 		}, []string{"alice Failed* Changed ConfigMap queue"}},
-		"when somebody has to look at it": {func(s *stage) {
+		"when somebody has to look at it": {func(s *fixture) {
 			s.move("alice", v1alpha1.SyncStateManualIntervention)
 			s.put("secret-database", "2")
 		}, []string{"alice ManualIntervention* Changed ConfigMap queue Changed Secret secret-database"}},
-		"dismissed": {func(s *stage) { s.dismiss("alice") }, []string{"alice Dismissed Changed ConfigMap queue"}},
-		"dismissed, and changed again": {func(s *stage) {
+		"dismissed": {func(s *fixture) { s.dismiss("alice") }, []string{"alice Dismissed Changed ConfigMap queue"}},
+		"dismissed, and changed again": {func(s *fixture) {
 			s.dismiss("alice")
 			s.put("queue", "3")
 		}, []string{"alice Dismissed Changed ConfigMap queue", "alice Pending* Changed ConfigMap queue"}},
-		"dismissed, and back": {func(s *stage) {
+		"dismissed, and back": {func(s *fixture) {
 			s.dismiss("alice")
 			s.put("queue", "1")
 		}, []string{"alice Dismissed Changed ConfigMap queue"}},
-		"dismissed, back, and changed again": {func(s *stage) {
+		"dismissed, back, and changed again": {func(s *fixture) {
 			s.dismiss("alice")
 			s.put("queue", "1")
 			s.windowPasses()
 			s.put("queue", "2")
 		}, []string{"alice Dismissed Changed ConfigMap queue", "alice Pending* Changed ConfigMap queue"}},
-		"a run of the catalog has brought it": {func(s *stage) {
+		"a run of the catalog has brought it": {func(s *fixture) {
 			s.sync("alice", "settings", "queue", "secret-database", "service-web", "account-web")
 		}, []string{"alice Superseded Changed ConfigMap queue"}},
-		"nothing refers to it any more": {func(s *stage) { s.sync("alice", "settings") }, []string{"alice Superseded Changed ConfigMap queue"}},
+		"nothing refers to it any more": {func(s *fixture) { s.sync("alice", "settings") }, []string{"alice Superseded Changed ConfigMap queue"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := begunStage(t)
+			s := begunFixture(t)
 			s.put("queue", "2")
 			s.stays(told)
 			test.do(s)

@@ -10,7 +10,7 @@ import (
 )
 
 func TestEventsAreCounted(t *testing.T) {
-	s := begunStage(t)
+	s := begunFixture(t)
 	s.windowPasses()
 	counts := map[string]float64{}
 	count := func() (changed map[string]float64) {

@@ -20,7 +20,7 @@ func TestRandomChanges(t *testing.T) {
 		seed := rand.Uint64()
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 0))
-			s := begunStage(t)
+			s := begunFixture(t)
 			for range 60 {
 				s.happen(random)
 				if random.IntN(6) == 0 {
@@ -48,7 +48,7 @@ func namesOf(environment string) []string {
 }
 
 // happen does one of the things that happen.
-func (s *stage) happen(random *rand.Rand) {
+func (s *fixture) happen(random *rand.Rand) {
 	s.Helper()
 	all := append(namesOf("alice"), "other")
 	name, environment := all[random.IntN(len(all))], []string{"alice", "bob"}[random.IntN(2)]
@@ -75,7 +75,7 @@ func (s *stage) happen(random *rand.Rand) {
 }
 
 // end ends the runs of an environment as they do, with what the source has now.
-func (s *stage) end(environment string) {
+func (s *fixture) end(environment string) {
 	s.Helper()
 	for _, record := range s.syncStatuses() {
 		if record.Spec.Subject.Name != environment || record.Status.State != v1alpha1.SyncStateInProgress {
@@ -95,7 +95,7 @@ func (s *stage) end(environment string) {
 }
 
 // isTold says what the open records do not name, or should not.
-func (s *stage) isTold() error {
+func (s *fixture) isTold() error {
 	s.Helper()
 	for _, environment := range []string{"alice", "bob"} {
 		var named, open []string

@@ -37,10 +37,10 @@ spec:
 	database = "{apiVersion: v1, kind: Secret, metadata: {name: database}, data: {password: aHVudGVyMg==}}"
 )
 
-// rediscoveryStage has an environment of a catalog that offers web.
-func rediscoveryStage(t *testing.T) *stage {
+// rediscoveryFixture has an environment of a catalog that offers web.
+func rediscoveryFixture(t *testing.T) *fixture {
 	t.Helper()
-	s, cluster := newStage(t), environmenttest.NewCluster(t)
+	s, cluster := newFixture(t), environmenttest.NewCluster(t)
 	in := func(text string) *unstructured.Unstructured {
 		o := environmenttest.Object(t, text)
 		o.SetNamespace(production)
@@ -70,7 +70,7 @@ func rediscoveryStage(t *testing.T) *stage {
 }
 
 // recorded are the records of an environment, each as a line.
-func (s *stage) recorded(environment string) (lines []string) {
+func (s *fixture) recorded(environment string) (lines []string) {
 	s.Helper()
 	for _, d := range s.dependencies(environment) {
 		line := fmt.Sprintf("%s hash=%s seen=%s missing=%v", d.Status.Source.Name, d.Status.Hash, d.Status.SeenHash, d.Status.Missing)
@@ -84,7 +84,7 @@ func (s *stage) recorded(environment string) (lines []string) {
 }
 
 func TestRediscover(t *testing.T) {
-	s := rediscoveryStage(t)
+	s := rediscoveryFixture(t)
 	before := s.copied("alice", "settings")
 	before.Hash, before.Missing, before.SeenHash = "0a", false, "0b"
 	s.record("alice", []v1alpha1.EnvironmentDependencyRecord{before, s.copied("alice", "forgotten")})
@@ -104,7 +104,7 @@ func TestRediscover(t *testing.T) {
 }
 
 func TestRediscoverWithoutRevision(t *testing.T) {
-	s := rediscoveryStage(t)
+	s := rediscoveryFixture(t)
 	s.change("alice", func(e *v1alpha1.Environment) { e.Status.AppliedRevision = 0 })
 	detector := detect.New(s.config())
 	if err := detector.Rediscover(t.Context(), named("alice")); err != nil || len(s.recorded("alice")) > 0 {
@@ -117,7 +117,7 @@ func TestRediscoverWithoutRevision(t *testing.T) {
 
 // TestRediscoveredIsToldOf has what a rediscovery finds told of as added.
 func TestRediscoveredIsRecorded(t *testing.T) {
-	s := begunStage(t)
+	s := begunFixture(t)
 	s.windowPasses()
 	known := s.copied("bob", "settings")
 	found := s.copied("bob", "queue")

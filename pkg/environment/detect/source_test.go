@@ -38,7 +38,7 @@ func resource(name string) (schema.GroupVersionResource, string) {
 }
 
 // put creates or updates an object of production.
-func (s *stage) put(name, value string, changes ...func(*unstructured.Unstructured)) {
+func (s *fixture) put(name, value string, changes ...func(*unstructured.Unstructured)) {
 	s.Helper()
 	s.writing.Lock()
 	s.version++
@@ -67,7 +67,7 @@ func (s *stage) put(name, value string, changes ...func(*unstructured.Unstructur
 	}
 }
 
-func (s *stage) remove(name string) {
+func (s *fixture) remove(name string) {
 	s.Helper()
 	in, _ := resource(name)
 	if err := s.source.Tracker().Delete(in, production, name); err != nil {
@@ -76,7 +76,7 @@ func (s *stage) remove(name string) {
 }
 
 // hash is that of an object of production, empty if there is none.
-func (s *stage) hash(name string) string {
+func (s *fixture) hash(name string) string {
 	s.Helper()
 	in, _ := resource(name)
 	object, err := s.source.Tracker().Get(in, production, name)
@@ -94,7 +94,7 @@ func (s *stage) hash(name string) string {
 }
 
 // sync does what a run does: the environment has copies of these objects as they are now, and of nothing else.
-func (s *stage) sync(environment string, names ...string) {
+func (s *fixture) sync(environment string, names ...string) {
 	s.Helper()
 	var records []v1alpha1.EnvironmentDependencyRecord
 	for _, name := range names {
@@ -104,7 +104,7 @@ func (s *stage) sync(environment string, names ...string) {
 }
 
 // copied is what is recorded of an object that is copied as it is now.
-func (s *stage) copied(environment, name string) v1alpha1.EnvironmentDependencyRecord {
+func (s *fixture) copied(environment, name string) v1alpha1.EnvironmentDependencyRecord {
 	s.Helper()
 	_, kind := resource(name)
 	record := v1alpha1.EnvironmentDependencyRecord{
@@ -122,7 +122,7 @@ func (s *stage) copied(environment, name string) v1alpha1.EnvironmentDependencyR
 }
 
 // record writes what an environment has copies of.
-func (s *stage) record(name string, records []v1alpha1.EnvironmentDependencyRecord) {
+func (s *fixture) record(name string, records []v1alpha1.EnvironmentDependencyRecord) {
 	s.Helper()
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -213,7 +213,7 @@ func by(user string) func(*unstructured.Unstructured) {
 }
 
 // differing are the objects of which an environment has another version than the source, in order.
-func (s *stage) differing(environment string) (names []string) {
+func (s *fixture) differing(environment string) (names []string) {
 	s.Helper()
 	for _, d := range s.dependencies(environment) {
 		if now := s.hash(d.Status.Source.Name); d.Status.Missing != (now == "") || !d.Status.Missing && now != d.Status.Hash {
@@ -225,7 +225,7 @@ func (s *stage) differing(environment string) (names []string) {
 }
 
 // seen are the objects of which another version has been told of than was copied, in order.
-func (s *stage) seen(environment string) (names []string) {
+func (s *fixture) seen(environment string) (names []string) {
 	s.Helper()
 	for _, d := range s.dependencies(environment) {
 		if d.Status.SeenHash != "" {

@@ -23,14 +23,14 @@ import (
 
 // watched counts the watches of the source that are open, by namespace and type.
 type watched struct {
-	*stage
+	*fixture
 	open map[string]watch.Interface
 }
 
-// watchedStage has an environment that has nothing yet.
-func watchedStage(t *testing.T) *watched {
+// watchedFixture has an environment that has nothing yet.
+func watchedFixture(t *testing.T) *watched {
 	t.Helper()
-	w := &watched{stage: newStage(t), open: map[string]watch.Interface{}}
+	w := &watched{fixture: newFixture(t), open: map[string]watch.Interface{}}
 	w.source.PrependWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
 		opened, err := w.source.Tracker().Watch(action.GetResource(), action.GetNamespace())
 		if err != nil {
@@ -86,7 +86,7 @@ func (w *watched) watches(want ...string) {
 }
 
 func TestWatchesFollowTheIndex(t *testing.T) {
-	w := watchedStage(t)
+	w := watchedFixture(t)
 	w.watches()
 	w.sync("alice", "settings")
 	w.watches("production/configmaps")
@@ -102,7 +102,7 @@ func TestWatchesFollowTheIndex(t *testing.T) {
 
 // TestLostWatches has watches end, and changes before they begin again.
 func TestLostWatches(t *testing.T) {
-	w := watchedStage(t)
+	w := watchedFixture(t)
 	w.sync("alice", "settings", "secret-database")
 	w.watches("production/configmaps", "production/secrets")
 	w.stays()
@@ -125,7 +125,7 @@ func TestLostWatches(t *testing.T) {
 
 // TestWhatARunHasReadTooEarly has an object change between a run's reading of it and the index's knowing so.
 func TestChangeAfterRead(t *testing.T) {
-	s := begunStage(t)
+	s := begunFixture(t)
 	s.windowPasses()
 	late := s.copied("bob", "queue")
 	s.put("queue", "2")
@@ -136,7 +136,7 @@ func TestChangeAfterRead(t *testing.T) {
 
 // TestOverflow has more objects change than can wait.
 func TestOverflow(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.capacity = 3
 	for i := range 8 {
 		s.put(fmt.Sprint("config", i), "1")
@@ -157,7 +157,7 @@ func TestOverflow(t *testing.T) {
 // TestManyChangesAreListed has more objects change than are read one by one.
 func TestManyChangesAreListed(t *testing.T) {
 	const many = 150
-	s := newStage(t)
+	s := newFixture(t)
 	s.add("alice")
 	var names []string
 	for i := range many {
@@ -191,7 +191,7 @@ func TestManyChangesAreListed(t *testing.T) {
 
 // TestUnreadableSource has the source not answer for a while: nothing is concluded.
 func TestUnreadableSource(t *testing.T) {
-	s := begunStage(t)
+	s := begunFixture(t)
 	refuse := true
 	s.source.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 		s.writing.Lock()
@@ -212,7 +212,7 @@ func TestUnreadableSource(t *testing.T) {
 
 // TestEnvironmentsThatGo has environments go before they are told.
 func TestDeletedEnvironments(t *testing.T) {
-	s := begunStage(t)
+	s := begunFixture(t)
 	s.windowPasses()
 	now := metav1.NewTime(s.clock.Now())
 	s.change("bob", func(e *v1alpha1.Environment) { e.DeletionTimestamp, e.Finalizers = &now, []string{"example.com/wait"} })
@@ -227,7 +227,7 @@ func TestDeletedEnvironments(t *testing.T) {
 
 // TestAnotherOfTheName has an environment made anew: the records of the one before are about another.
 func TestRecreatedEnvironment(t *testing.T) {
-	s := begunStage(t)
+	s := begunFixture(t)
 	s.windowPasses()
 	s.change("alice", func(e *v1alpha1.Environment) { e.UID = "another" })
 	s.put("settings", "2")
@@ -236,7 +236,7 @@ func TestRecreatedEnvironment(t *testing.T) {
 
 // TestOneThatCannotBeTold does not keep the others from it, nor what comes next.
 func TestFailedEnvironmentDoesNotBlockOthers(t *testing.T) {
-	s := begunStage(t)
+	s := begunFixture(t)
 	s.windowPasses()
 	refuse := true
 	s.api.PrependReactor("get", "environments", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -259,7 +259,7 @@ func TestFailedEnvironmentDoesNotBlockOthers(t *testing.T) {
 
 // TestSomebodyIsFaster has the record begin to run, the status change and a run copy the object just before they are written.
 func TestConcurrentWrites(t *testing.T) {
-	s := begunStage(t)
+	s := begunFixture(t)
 	s.put("queue", "2")
 	s.stays("alice Pending* Changed ConfigMap queue")
 	first, latest := true, s.environment("alice").Status.LatestDependencySync
@@ -279,7 +279,7 @@ func TestConcurrentWrites(t *testing.T) {
 
 // TestAShorterWindow has the settings changed while changes wait.
 func TestShorterWindow(t *testing.T) {
-	s := begunStage(t)
+	s := begunFixture(t)
 	s.windowPasses()
 	s.put("queue", "2")
 	s.arrived(1)

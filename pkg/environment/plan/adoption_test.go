@@ -24,23 +24,23 @@ func TestAdoption(t *testing.T) {
 		own.SetAnnotations(map[string]string{"hers": "yes"})
 		return own
 	}
-	for name, write := range map[string]func(s *stage){
-		"kubectl create": func(s *stage) { s.target.update("kubectl-create", theirs()) },
-		"kubectl apply":  func(s *stage) { s.target.update("kubectl-client-side-apply", theirs()) },
-		"both": func(s *stage) {
+	for name, write := range map[string]func(s *fixture){
+		"kubectl create": func(s *fixture) { s.target.update("kubectl-create", theirs()) },
+		"kubectl apply":  func(s *fixture) { s.target.update("kubectl-client-side-apply", theirs()) },
+		"both": func(s *fixture) {
 			s.target.update("kubectl-create", theirs())
 			changed := theirs()
 			changed.SetLabels(map[string]string{"hers": "yes"})
 			s.target.update("kubectl-client-side-apply", changed)
 		},
-		"kubectl create, of nothing more": func(s *stage) {
+		"kubectl create, of nothing more": func(s *fixture) {
 			own := theirs()
 			own.SetAnnotations(nil)
 			s.target.update("kubectl-create", own)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, object(t, web), object(t, appConfig), object(t, database))
+			s := newFixture(t, object(t, web), object(t, appConfig), object(t, database))
 			s.Environment.Spec.Type = v1alpha1.EnvironmentBranch
 			s.Environment.Spec.BranchWorkloads = []v1alpha1.WorkloadReference{{Kind: "Deployment", Name: "web"}}
 			write(s)

@@ -29,7 +29,7 @@ spec:
 			object(b, fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}, data: {level: info}}", name)),
 			object(b, fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: %s}, data: {password: aHVudGVyMg==}}", name)))
 	}
-	s := newStage(b, objects...)
+	s := newFixture(b, objects...)
 	s.sync()
 	s.Revision++
 	for i, o := range objects {

@@ -38,10 +38,10 @@ func janes(t *testing.T, image, memory string) func(o *unstructured.Unstructured
 	}
 }
 
-// branch returns a stage after a first sync, in which both sides have changed the image and the memory of web.
-func branch(t *testing.T) *stage {
+// branch returns a fixture after a first sync, in which both sides have changed the image and the memory of web.
+func branch(t *testing.T) *fixture {
 	t.Helper()
-	s := newStage(t, object(t, web), object(t, report), object(t, appConfig), object(t, database))
+	s := newFixture(t, object(t, web), object(t, report), object(t, appConfig), object(t, database))
 	s.Environment.Spec.Type = v1alpha1.EnvironmentBranch
 	s.Environment.Spec.BranchWorkloads = []v1alpha1.WorkloadReference{{Kind: "Deployment", Name: "web"}}
 	s.sync()
@@ -148,7 +148,7 @@ func TestConflicts(t *testing.T) {
 }
 
 // checkShown checks the conflicts in a diff.
-func (s *stage) checkShown(p *plan.Plan, conflicts []v1alpha1.FieldConflict) {
+func (s *fixture) checkShown(p *plan.Plan, conflicts []v1alpha1.FieldConflict) {
 	s.t.Helper()
 	var shown []v1alpha1.FieldConflict
 	for _, change := range p.Changes(plan.HideSecrets) {
@@ -165,7 +165,7 @@ func (s *stage) checkShown(p *plan.Plan, conflicts []v1alpha1.FieldConflict) {
 
 // TestBase plans a Branch in the target of its base.
 func TestBase(t *testing.T) {
-	base := newStage(t, object(t, web), object(t, report), object(t, appConfig), object(t, reportConfig), object(t, database))
+	base := newFixture(t, object(t, web), object(t, report), object(t, appConfig), object(t, reportConfig), object(t, database))
 	base.sync()
 	own := *base
 	own.Environment = environment()

@@ -16,7 +16,7 @@ import (
 )
 
 // deny removes the objects of the types from the source and denies the types.
-func (s *stage) deny(types ...v1alpha1.DependencyType) {
+func (s *fixture) deny(types ...v1alpha1.DependencyType) {
 	s.Denied = plan.Denied{}
 	for _, of := range types {
 		s.Denied[of] = plan.Denial{Reason: v1alpha1.ReasonPermissionLost, Message: "eve may not"}
@@ -37,13 +37,13 @@ func TestDenied(t *testing.T) {
 	types := []v1alpha1.DependencyType{v1alpha1.DependencyConfigMap, v1alpha1.DependencySecret, v1alpha1.DependencyService}
 	for name, tt := range map[string]struct {
 		denied []v1alpha1.DependencyType
-		do     func(*stage)
+		do     func(*fixture)
 		want   []string
 		fails  []string
 	}{
 		"Secrets stay, and the rest changes": {
 			denied: types[1:2],
-			do: func(s *stage) {
+			do: func(s *fixture) {
 				s.put(replaced(t, web, "web:1", "web:2"))
 				s.put(replaced(t, appConfig, "info", "debug"))
 			},
@@ -54,7 +54,7 @@ func TestDenied(t *testing.T) {
 			fails: []string{noSecret},
 		},
 		"everything stays": {
-			denied: types, do: func(s *stage) { s.put(replaced(t, web, "web:1", "web:2")) },
+			denied: types, do: func(s *fixture) { s.put(replaced(t, web, "web:1", "web:2")) },
 			want: []string{
 				"leave ConfigMap app-config: what needs it is not known while Services of the source are not read",
 				"leave ConfigMap report-config: what needs it is not known while Services of the source are not read",
@@ -63,11 +63,11 @@ func TestDenied(t *testing.T) {
 			fails: []string{noConfigMap, noOther, noSecret, noService},
 		},
 		"by the index": {
-			denied: types, do: func(s *stage) { s.Action = v1alpha1.SyncActionCluster },
+			denied: types, do: func(s *fixture) { s.Action = v1alpha1.SyncActionCluster },
 			fails: []string{noConfigMap, noOther, noSecret, noService},
 		},
 		"a Secret that is new": {
-			denied: types[1:2], do: func(s *stage) { s.put(replaced(t, web, "name: database", "name: vault")) },
+			denied: types[1:2], do: func(s *fixture) { s.put(replaced(t, web, "name: database", "name: vault")) },
 			want: []string{
 				"update Deployment web: the catalog offers it" + revision + " /spec/template/spec/initContainers[name=wait]/envFrom",
 				"delete Secret database: nothing needs it any more",
@@ -75,7 +75,7 @@ func TestDenied(t *testing.T) {
 			fails: []string{"Failed to sync Secret 'vault' from production - eve may not"},
 		},
 		"a Service that nothing needs any more": {
-			denied: types[2:], do: func(s *stage) { s.drop("Deployment", "web") },
+			denied: types[2:], do: func(s *fixture) { s.drop("Deployment", "web") },
 			want: []string{
 				"leave ConfigMap app-config: what needs it is not known while Services of the source are not read",
 				"leave Secret database: what needs it is not known while Services of the source are not read",
@@ -86,7 +86,7 @@ func TestDenied(t *testing.T) {
 			fails: []string{"Failed to sync the Services of production - eve may not"},
 		},
 		"the target is gone": {
-			denied: types[1:2], do: func(s *stage) { clear(s.target.objects) },
+			denied: types[1:2], do: func(s *fixture) { clear(s.target.objects) },
 			want: []string{
 				"create ConfigMap app-config: Deployment web refers to it", "create ConfigMap report-config: CronJob report refers to it",
 				"create Secret database: it is not read in the source, and it is made again as it was",
@@ -123,7 +123,7 @@ func TestDenied(t *testing.T) {
 }
 
 // expectCopiesOf checks that the records of denied objects are unchanged, and that new ones have no copy.
-func (s *stage) expectCopiesOf(before []v1alpha1.EnvironmentDependencyRecord) {
+func (s *fixture) expectCopiesOf(before []v1alpha1.EnvironmentDependencyRecord) {
 	s.t.Helper()
 	had := map[string]v1alpha1.EnvironmentDependencyRecord{}
 	for _, record := range before {
@@ -142,7 +142,7 @@ func (s *stage) expectCopiesOf(before []v1alpha1.EnvironmentDependencyRecord) {
 
 // TestNewEnvironmentGetsNothingDenied runs a first sync, and a second one when nothing is denied anymore.
 func TestNewEnvironmentGetsNothingDenied(t *testing.T) {
-	s := newStage(t, object(t, web), object(t, appConfig))
+	s := newFixture(t, object(t, web), object(t, appConfig))
 	s.deny(v1alpha1.DependencySecret)
 	p := s.sync()
 	if len(p.Missing) != 1 || p.Missing[0].Name != "database" || len(s.target.objects) != 2 {
@@ -196,7 +196,7 @@ func TestSnapshotIgnoresDenied(t *testing.T) {
 }
 
 func TestOptionalAndDenied(t *testing.T) {
-	s := newStage(t, replaced(t, web, "name: database", "name: database, optional: true"), object(t, appConfig))
+	s := newFixture(t, replaced(t, web, "name: database", "name: database, optional: true"), object(t, appConfig))
 	s.deny(v1alpha1.DependencySecret)
 	p := s.sync()
 	want := []string{"Secret database is not copied from production, if it is there: eve may not"}
@@ -208,7 +208,7 @@ func TestOptionalAndDenied(t *testing.T) {
 // TestLastAppliedServices checks that restored Services keep their selectors.
 func TestLastAppliedServices(t *testing.T) {
 	const mark = "argocd.argoproj.io/instance"
-	s := newStage(t, replaced(t, web, "labels: {app: web}", "labels: {app: web, "+mark+": shop}"),
+	s := newFixture(t, replaced(t, web, "labels: {app: web}", "labels: {app: web, "+mark+": shop}"),
 		object(t, appConfig), object(t, database), replaced(t, service, "selector: {app: web}", "selector: {"+mark+": shop}"))
 	s.Environment.Spec.Patches = []v1alpha1.Patch{{
 		Target: v1alpha1.PatchTarget{Kind: "Service"}, Type: v1alpha1.PatchJSON6902,

@@ -93,13 +93,13 @@ spec:
   to: [{group: "", kind: Secret, name: other-tls}, {group: "", kind: ConfigMap}]
 `
 
-func newAPIStage(t *testing.T) *stage {
+func newAPIStage(t *testing.T) *fixture {
 	t.Helper()
 	var objects []*unstructured.Unstructured
 	for document := range strings.SplitSeq(api, "\n---\n") {
 		objects = append(objects, object(t, document))
 	}
-	return newStage(t, objects...)
+	return newFixture(t, objects...)
 }
 
 // TestGatewayAPI checks that only what routes to a workload is copied: no other Gateway with its certificate, and no

@@ -83,7 +83,7 @@ func written(p *plan.Plan) string {
 
 // TestGolden plans the first sync of a namespace with all kinds of objects.
 func TestGolden(t *testing.T) {
-	s := newStage(t, production(t)...)
+	s := newFixture(t, production(t)...)
 	got := written(s.sync())
 	golden := filepath.Join("testdata", "production.txt")
 	if *update {
@@ -103,7 +103,7 @@ func TestGolden(t *testing.T) {
 
 // TestPlanIsDeterministic checks that equal inputs have equal plans, and that planning does not modify its input.
 func TestPlanIsDeterministic(t *testing.T) {
-	s := newStage(t, production(t)...)
+	s := newFixture(t, production(t)...)
 	s.sync()
 	s.Revision++
 	for _, o := range slices.Concat(s.Workloads, s.Source) {
@@ -146,7 +146,7 @@ func TestPlanIsDeterministic(t *testing.T) {
 
 // checkCopies checks that the target has the copies that pkg/kube/objectcopy makes of the source, with the environment's
 // labels.
-func checkCopies(t *testing.T, s *stage) {
+func checkCopies(t *testing.T, s *fixture) {
 	t.Helper()
 	for key, live := range s.target.objects {
 		if !plan.Owns(s.Environment, live) {

@@ -16,9 +16,9 @@ import (
 
 const widget = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: extra, labels: {argocd.argoproj.io/instance: shop}}, spec: {size: 1}}"
 
-// including returns a stage whose environment includes objects that its workload does not reference.
-func including(t *testing.T) *stage {
-	s := newStage(t, object(t, operator), object(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: operator}}"),
+// including returns a fixture whose environment includes objects that its workload does not reference.
+func including(t *testing.T) *fixture {
+	s := newFixture(t, object(t, operator), object(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: operator}}"),
 		object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: extra}, data: {level: info}}"),
 		object(t, "{apiVersion: v1, kind: Secret, metadata: {name: extra}, data: {a: aHVudGVyMg==}}"), object(t, widget))
 	s.Environment.Spec.Include = []v1alpha1.IncludedObject{

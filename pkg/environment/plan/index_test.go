@@ -43,32 +43,32 @@ func TestIndex(t *testing.T) {
 		services           = "Service web <Deployment web <Ingress web"
 	)
 	tests := map[string]struct {
-		do   func(s *stage)
+		do   func(s *fixture)
 		want []string
 	}{
-		"all": {do: func(*stage) {}, want: []string{app, extra, reports, data, services}},
+		"all": {do: func(*fixture) {}, want: []string{app, extra, reports, data, services}},
 		"nothing refers to it any more": {
-			do: func(s *stage) { s.drop("CronJob", "report") }, want: []string{app, extra, data, services},
+			do: func(s *fixture) { s.drop("CronJob", "report") }, want: []string{app, extra, data, services},
 		},
 		"a source that is gone": {
-			do: func(s *stage) { s.drop("ConfigMap", "app-config") }, want: []string{app + " missing", extra, reports, data, services},
+			do: func(s *fixture) { s.drop("ConfigMap", "app-config") }, want: []string{app + " missing", extra, reports, data, services},
 		},
 		"a source that is gone, by the index": {
-			do: func(s *stage) {
+			do: func(s *fixture) {
 				s.Action = v1alpha1.SyncActionCluster
 				s.drop("Secret", "database")
 			},
 			want: []string{app, extra, reports, data + " missing", services},
 		},
 		"some workloads": {
-			do: func(s *stage) {
+			do: func(s *fixture) {
 				s.Only = []v1alpha1.WorkloadReference{{Kind: "CronJob", Name: "report"}}
 				s.put(replaced(t, report, "report-config", "app-config"))
 			},
 			want: []string{"ConfigMap app-config <CronJob report <Deployment web", extra + " old", data + " old", services + " old"},
 		},
 		"some workloads, by the index": {
-			do: func(s *stage) {
+			do: func(s *fixture) {
 				s.Action, s.Only = v1alpha1.SyncActionCluster, []v1alpha1.WorkloadReference{{Kind: "Deployment", Name: "web"}}
 			},
 			want: []string{app, extra, reports + " old", data, services},

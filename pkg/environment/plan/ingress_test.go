@@ -55,7 +55,7 @@ spec:
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, object(t, database), object(t, certificate), object(t, backend), object(t, admin),
+			s := newFixture(t, object(t, database), object(t, certificate), object(t, backend), object(t, admin),
 				replaced(t, backend, "admin", "db"))
 			s.Environment.Spec.Patches = []v1alpha1.Patch{tt.patch}
 			want := slices.Concat(tt.want, []string{"create StatefulSet db: the catalog offers it"})

@@ -18,7 +18,7 @@ import (
 func TestNeeds(t *testing.T) {
 	for _, action := range []v1alpha1.SyncAction{v1alpha1.SyncActionAll, v1alpha1.SyncActionCluster} {
 		t.Run(string(action), func(t *testing.T) {
-			s := newStage(t, production(t)...)
+			s := newFixture(t, production(t)...)
 			if action == v1alpha1.SyncActionCluster {
 				s.sync()
 			}

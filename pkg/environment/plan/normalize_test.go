@@ -12,7 +12,7 @@ import (
 func TestServicePortsAreNotDuplicates(t *testing.T) {
 	const ports = `[{name: http, port: 80, protocol: TCP, targetPort: http}, {name: metrics, port: 9090, protocol: TCP, targetPort: metrics}]`
 	two := object(t, `{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {selector: {app: web}, ports: `+ports+`}}`)
-	s := newStage(t, object(t, web), object(t, appConfig), object(t, database), two)
+	s := newFixture(t, object(t, web), object(t, appConfig), object(t, database), two)
 	for _, step := range s.plan().Steps {
 		if step.Kind != "Service" {
 			continue

@@ -51,7 +51,7 @@ func notCopied(p *plan.Plan) []string {
 // reported until the target has them.
 func TestPermissionsNotCopied(t *testing.T) {
 	const ours = "{kind: User, apiGroup: rbac.authorization.k8s.io, name: ann}"
-	s := newStage(t, object(t, operator), object(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: operator}}"),
+	s := newFixture(t, object(t, operator), object(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: operator}}"),
 		bound(t, "RoleBinding", "Role", "operator", account("production", "operator"), account("production", "other"), ours),
 		bound(t, "RoleBinding", "ClusterRole", "view", "{kind: Group, name: 'system:serviceaccounts:production'}"),
 		bound(t, "RoleBinding", "Role", "other", account("production", "other"), ours),
@@ -93,7 +93,7 @@ func TestPermissionsNotCopied(t *testing.T) {
 
 // TestUnreadablePermissions checks that nothing is reported as lacking if it could not be read.
 func TestUnreadablePermissions(t *testing.T) {
-	s := newStage(t, object(t, operator), object(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: operator}}"),
+	s := newFixture(t, object(t, operator), object(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: operator}}"),
 		bound(t, "RoleBinding", "Role", "operator", account("production", "operator")))
 	s.Unreadable = sets.New(plan.Roles, plan.ClusterRoleBindings)
 	want := []string{"ClusterRoleBinding * Unreadable", "Role * Unreadable", "RoleBinding operator GrantsRights operator"}
@@ -104,7 +104,7 @@ func TestUnreadablePermissions(t *testing.T) {
 
 // TestClaimsNotCopied checks that a workload's claim is reported until the target has it.
 func TestClaimsNotCopied(t *testing.T) {
-	s := newStage(t, object(t, strings.Replace(operator, "containers:",
+	s := newFixture(t, object(t, strings.Replace(operator, "containers:",
 		"volumes: [{name: data, persistentVolumeClaim: {claimName: data}}], containers:", 1)),
 		object(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: operator}}"))
 	if got := notCopied(s.plan()); !slices.Equal(got, []string{"PersistentVolumeClaim data HoldsData"}) {

@@ -68,14 +68,14 @@ spec: {maxReplicas: 5, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, n
 `
 )
 
-// shop returns a stage after a first sync.
-func shop(t *testing.T) *stage {
+// shop returns a fixture after a first sync.
+func shop(t *testing.T) *fixture {
 	t.Helper()
 	var objects []*unstructured.Unstructured
 	for _, text := range []string{web, report, appConfig, reportConfig, database, service, ingress} {
 		objects = append(objects, object(t, text))
 	}
-	s := newStage(t, objects...)
+	s := newFixture(t, objects...)
 	s.sync()
 	s.Revision++
 	return s
@@ -90,13 +90,13 @@ func replaced(t *testing.T, text string, oldNew ...string) *unstructured.Unstruc
 func TestShared(t *testing.T) {
 	const revision = " /metadata/labels/configbutler.ai~1revision"
 	tests := map[string]struct {
-		do    func(s *stage)
+		do    func(s *fixture)
 		want  []string
 		fails []string
 	}{
-		"nothing": {do: func(*stage) {}},
+		"nothing": {do: func(*fixture) {}},
 		"production changes": {
-			do: func(s *stage) {
+			do: func(s *fixture) {
 				s.put(replaced(t, web, "web:1", "web:2"))
 				s.put(replaced(t, database, "aHVudGVyMg==", "aHVudGVyMw=="))
 			},
@@ -106,7 +106,7 @@ func TestShared(t *testing.T) {
 			},
 		},
 		"only what the index names": {
-			do: func(s *stage) {
+			do: func(s *fixture) {
 				s.Action = v1alpha1.SyncActionCluster
 				s.put(replaced(t, web, "web:1", "web:2"))
 				s.put(replaced(t, appConfig, "info", "debug"))
@@ -116,7 +116,7 @@ func TestShared(t *testing.T) {
 			want: []string{"update ConfigMap app-config: the environment's workloads need it /data/level" + revision},
 		},
 		"a source that is gone": {
-			do: func(s *stage) {
+			do: func(s *fixture) {
 				s.drop("ConfigMap", "app-config")
 				s.put(replaced(t, report, "report:1", "report:2"))
 			},
@@ -127,14 +127,14 @@ func TestShared(t *testing.T) {
 			fails: []string{"Failed to sync ConfigMap 'app-config' from production - does not exist"},
 		},
 		"a source that is gone, by the index": {
-			do: func(s *stage) {
+			do: func(s *fixture) {
 				s.Action = v1alpha1.SyncActionCluster
 				s.drop("ConfigMap", "app-config")
 			},
 			fails: []string{"Failed to sync ConfigMap 'app-config' from production - does not exist"},
 		},
 		"a workload goes, another comes": {
-			do: func(s *stage) {
+			do: func(s *fixture) {
 				s.drop("CronJob", "report")
 				s.add(replaced(t, report, "name: report-config", "name: app-config", "name: report,", "name: x,", "name: report}", "name: audit}"))
 			},
@@ -145,7 +145,7 @@ func TestShared(t *testing.T) {
 			},
 		},
 		"what a developer made and added": {
-			do: func(s *stage) {
+			do: func(s *fixture) {
 				s.target.update("jane", object(t, mine))
 				s.edit("jane", "ConfigMap", "app-config", func(o *unstructured.Unstructured) { set(t, o, "x", "data", "own") })
 				s.put(replaced(t, appConfig, "info", "debug"))
@@ -153,13 +153,13 @@ func TestShared(t *testing.T) {
 			want: []string{"update ConfigMap app-config: Deployment web refers to it /data/level" + revision},
 		},
 		"what a developer changed": {
-			do: func(s *stage) {
+			do: func(s *fixture) {
 				s.edit("jane", "ConfigMap", "app-config", func(o *unstructured.Unstructured) { set(t, o, "x", "data", "level") })
 			},
 			want: []string{"update ConfigMap app-config: Deployment web refers to it /data/level" + revision},
 		},
 		"some workloads": {
-			do: func(s *stage) {
+			do: func(s *fixture) {
 				s.Only = []v1alpha1.WorkloadReference{{Kind: "Deployment", Name: "web"}}
 				s.put(replaced(t, web, "web:1", "web:2", "app-config", "other"))
 				s.put(replaced(t, report, "report:1", "report:2"))
@@ -172,7 +172,7 @@ func TestShared(t *testing.T) {
 			},
 		},
 		"a workload that is gone among some": {
-			do: func(s *stage) {
+			do: func(s *fixture) {
 				s.Only = []v1alpha1.WorkloadReference{{Kind: "CronJob", Name: "report"}}
 				s.drop("CronJob", "report")
 				s.drop("Deployment", "web")
@@ -180,7 +180,7 @@ func TestShared(t *testing.T) {
 			want: []string{"delete CronJob report: the catalog does not offer it"},
 		},
 		"some workloads, by the index": {
-			do: func(s *stage) {
+			do: func(s *fixture) {
 				s.Action, s.Only = v1alpha1.SyncActionCluster, []v1alpha1.WorkloadReference{{Kind: "CronJob", Name: "report"}}
 				s.put(replaced(t, appConfig, "info", "debug"))
 				s.put(replaced(t, reportConfig, "sales", "all"))
@@ -188,7 +188,7 @@ func TestShared(t *testing.T) {
 			want: []string{"update ConfigMap report-config: the environment's workloads need it /data/to" + revision},
 		},
 		"the target is gone": {
-			do: func(s *stage) { clear(s.target.objects) },
+			do: func(s *fixture) { clear(s.target.objects) },
 			want: []string{
 				"create ConfigMap app-config: Deployment web refers to it", "create ConfigMap report-config: CronJob report refers to it",
 				"create Secret database: Deployment web refers to it", "create Service web: Deployment web refers to it",
@@ -197,11 +197,11 @@ func TestShared(t *testing.T) {
 			},
 		},
 		"no Ingresses any more": {
-			do:   func(s *stage) { s.Environment.Spec.Adapt.IngressHosts = v1alpha1.IngressHosts{} },
+			do:   func(s *fixture) { s.Environment.Spec.Adapt.IngressHosts = v1alpha1.IngressHosts{} },
 			want: []string{"delete Ingress web: nothing needs it any more"},
 		},
 		"a patch that is written otherwise than it is stored": {
-			do: func(s *stage) {
+			do: func(s *fixture) {
 				s.Environment.Spec.Patches = []v1alpha1.Patch{
 					{
 						Target: v1alpha1.PatchTarget{Kind: "Deployment"}, Type: v1alpha1.PatchStrategicMerge,
@@ -215,7 +215,7 @@ func TestShared(t *testing.T) {
 			},
 		},
 		"a patch that refers to what is the developer's": {
-			do: func(s *stage) {
+			do: func(s *fixture) {
 				s.target.update("jane", object(t, mine))
 				s.Environment.Spec.Patches = []v1alpha1.Patch{{
 					Target: v1alpha1.PatchTarget{Kind: "CronJob"}, Type: v1alpha1.PatchJSON6902,
@@ -227,7 +227,7 @@ func TestShared(t *testing.T) {
 			},
 		},
 		"what cannot be changed is replaced": {
-			do: func(s *stage) {
+			do: func(s *fixture) {
 				s.put(replaced(t, appConfig, ", data", ", immutable: true, data"))
 				s.sync()
 				s.Revision++
@@ -236,7 +236,7 @@ func TestShared(t *testing.T) {
 			want: []string{"update ConfigMap app-config: Deployment web refers to it /data/level" + revision},
 		},
 		"what admission makes of what is written": {
-			do: func(s *stage) {
+			do: func(s *fixture) {
 				key := plan.KeyOf(object(t, web))
 				live := s.target.objects[key]
 				fields := container(t, live)
@@ -245,7 +245,7 @@ func TestShared(t *testing.T) {
 			},
 		},
 		"less in a list that is one field": {
-			do: func(s *stage) {
+			do: func(s *fixture) {
 				s.put(replaced(t, report, "envFrom: [{", "envFrom: [{prefix: P_, "))
 				s.sync()
 				s.Revision++
@@ -256,7 +256,7 @@ func TestShared(t *testing.T) {
 			},
 		},
 		"what is there twice": {
-			do: func(s *stage) {
+			do: func(s *fixture) {
 				s.put(replaced(t, web, "resources", "env: [{name: A, value: first}, {name: B, value: b}, {name: A, value: last}], "+
 					"ports: [{containerPort: 80}, {containerPort: 80, protocol: TCP, name: http}], resources"))
 			},
@@ -270,7 +270,7 @@ func TestShared(t *testing.T) {
 			},
 		},
 		"an account of a namespace": {
-			do: func(s *stage) {
+			do: func(s *fixture) {
 				s.target.update("kube-controller-manager", object(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: default}}"))
 				s.add(object(t, pulling))
 			},
@@ -281,7 +281,7 @@ func TestShared(t *testing.T) {
 			},
 		},
 		"an account that is somebody's": {
-			do: func(s *stage) {
+			do: func(s *fixture) {
 				s.target.update("jane", replaced(t, pulling, "database", "mine"))
 				s.add(object(t, pulling))
 			},
@@ -289,7 +289,7 @@ func TestShared(t *testing.T) {
 			fails: []string{"ServiceAccount 'default' of shop-alice is there, and the environment has not written it: force takes it over"},
 		},
 		"what is going away": {
-			do: func(s *stage) {
+			do: func(s *fixture) {
 				key := plan.KeyOf(object(t, appConfig))
 				s.target.objects[key].SetDeletionTimestamp(&metav1.Time{})
 				set(t, s.target.objects[key], "2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")
@@ -321,15 +321,15 @@ func TestShared(t *testing.T) {
 
 // TestForeignObjects plans objects whose names exist in the target, not written by the environment.
 func TestForeignObjects(t *testing.T) {
-	makers := map[string]func(s *stage, o *unstructured.Unstructured){
-		"a developer": func(s *stage, o *unstructured.Unstructured) { s.target.update("jane", o) },
-		"an environment of the same name that is gone": func(s *stage, o *unstructured.Unstructured) {
+	makers := map[string]func(s *fixture, o *unstructured.Unstructured){
+		"a developer": func(s *fixture, o *unstructured.Unstructured) { s.target.update("jane", o) },
+		"an environment of the same name that is gone": func(s *fixture, o *unstructured.Unstructured) {
 			o.SetLabels(map[string]string{
 				v1alpha1.LabelEnvironment: "alice", v1alpha1.LabelEnvironmentNamespace: "teams", v1alpha1.LabelEnvironmentUID: "another",
 			})
 			s.target.apply(v1alpha1.FieldManager, o)
 		},
-		"a controller, of something of ours": func(s *stage, o *unstructured.Unstructured) {
+		"a controller, of something of ours": func(s *fixture, o *unstructured.Unstructured) {
 			o.SetLabels(map[string]string{
 				v1alpha1.LabelEnvironment: "alice", v1alpha1.LabelEnvironmentNamespace: "teams",
 				v1alpha1.LabelEnvironmentUID: string(s.Environment.UID),
@@ -340,7 +340,7 @@ func TestForeignObjects(t *testing.T) {
 	}
 	for name, write := range makers {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, object(t, web), object(t, appConfig), object(t, database))
+			s := newFixture(t, object(t, web), object(t, appConfig), object(t, database))
 			own := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: app-config, namespace: shop-alice}, data: {level: mine, own: x}}")
 			write(s, own)
 			other := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: other, namespace: shop-alice}}")
@@ -372,7 +372,7 @@ func TestForeignObjects(t *testing.T) {
 }
 
 func TestInvalidPatches(t *testing.T) {
-	s := newStage(t, object(t, web), object(t, database))
+	s := newFixture(t, object(t, web), object(t, database))
 	s.Environment.Spec.Patches = []v1alpha1.Patch{{
 		Target: v1alpha1.PatchTarget{Kind: "Secret"}, Type: v1alpha1.PatchJSON6902,
 		Patch: `[{op: replace, path: /data/nothing, value: aHVudGVyMg==}]`,

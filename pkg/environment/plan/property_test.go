@@ -23,7 +23,7 @@ const secret = "hunter2"
 // world changes a source and a target at random.
 type world struct {
 	*rand.Rand
-	*stage
+	*fixture
 }
 
 func (w world) oneOf(choices ...string) string { return choices[w.Intn(len(choices))] }
@@ -164,7 +164,7 @@ func (w world) disturb() {
 func TestRandomChanges(t *testing.T) {
 	found := map[string]int{}
 	for seed := range int64(14) {
-		w := world{rand.New(rand.NewSource(seed)), newStage(t)}
+		w := world{rand.New(rand.NewSource(seed)), newFixture(t)}
 		if seed%2 == 1 {
 			w.Environment.Spec.Type = v1alpha1.EnvironmentBranch
 			w.Environment.Spec.BranchWorkloads = []v1alpha1.WorkloadReference{{Kind: "Deployment", Name: "web"}, {Kind: "StatefulSet", Name: "db"}}

@@ -39,7 +39,7 @@ func TestJobsAreReplaced(t *testing.T) {
 		"by nothing": {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, object(t, migration))
+			s := newFixture(t, object(t, migration))
 			s.sync()
 			s.Revision++
 			s.put(replaced(t, migration, tt.from, tt.to))

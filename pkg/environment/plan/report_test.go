@@ -21,7 +21,7 @@ func TestWarnings(t *testing.T) {
 		"{name: token, secret: {secretName: token}}, ")
 	token := replaced(t, database, "database}", "token}, type: kubernetes.io/service-account-token")
 	long := replaced(t, ingress, "web.example", strings.Repeat("a", 63)+".example")
-	s := newStage(t, claiming, object(t, appConfig), object(t, database), object(t, service), token, long)
+	s := newFixture(t, claiming, object(t, appConfig), object(t, database), object(t, service), token, long)
 	s.Environment.Spec.Adapt.IngressHosts.Template = "x{label}.dev.example.com"
 	want := []string{
 		"Secret token is not copied: token of a ServiceAccount",
@@ -41,7 +41,7 @@ func TestWarnings(t *testing.T) {
 // TestMissingService references a Service that the source lacks. Pods run without it, so the sync succeeds; the Service is
 // copied once it exists.
 func TestMissingService(t *testing.T) {
-	s := newStage(t, object(t, `
+	s := newFixture(t, object(t, `
 apiVersion: apps/v1
 kind: StatefulSet
 metadata: {name: db}
@@ -68,7 +68,7 @@ func TestNetworkPolicies(t *testing.T) {
 	policy := func(name, spec string) *unstructured.Unstructured {
 		return object(t, "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: "+name+"}, spec: {"+spec+"}}")
 	}
-	s := newStage(t, object(t, web), object(t, appConfig), object(t, database),
+	s := newFixture(t, object(t, web), object(t, appConfig), object(t, database),
 		policy("all", "policyTypes: [Ingress]"), policy("other", "podSelector: {matchLabels: {app: other}}"),
 		policy("web", "podSelector: {matchLabels: {app: web}}, ingress: [{from: [{namespaceSelector: {matchExpressions: "+
 			"[{key: kubernetes.io/metadata.name, operator: In, values: [production]}]}}]}]"))
@@ -94,7 +94,7 @@ func TestNetworkPolicies(t *testing.T) {
 }
 
 func TestScaling(t *testing.T) {
-	s := newStage(t, object(t, web), object(t, appConfig), object(t, database), object(t, autoscaler))
+	s := newFixture(t, object(t, web), object(t, appConfig), object(t, database), object(t, autoscaler))
 	s.Environment.Spec.Adapt.Replicas = v1alpha1.ReplicasAsSource
 	s.sync()
 	s.edit("kube-controller-manager", "Deployment", "web", func(o *unstructured.Unstructured) { set(t, o, int64(5), "spec", "replicas") })

@@ -40,7 +40,7 @@ func TestAnnotationsOfCopiedSecrets(t *testing.T) {
 			}
 			maps.Copy(annotations, harmless)
 			source.SetAnnotations(annotations)
-			s := newStage(t, object(t, web), object(t, appConfig), source)
+			s := newFixture(t, object(t, web), object(t, appConfig), source)
 			check := func() {
 				t.Helper()
 				s.sync()
@@ -56,7 +56,7 @@ func TestAnnotationsOfCopiedSecrets(t *testing.T) {
 				return
 			}
 			// A patch that comes later takes away what is there already.
-			s = newStage(t, object(t, web), object(t, appConfig), source)
+			s = newFixture(t, object(t, web), object(t, appConfig), source)
 			s.sync()
 			s.Environment.Spec.Patches = []v1alpha1.Patch{{Target: v1alpha1.PatchTarget{Kind: "Secret"}, Type: v1alpha1.PatchMerge, Patch: tt.patch}}
 			check()

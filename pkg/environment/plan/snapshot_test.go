@@ -17,7 +17,7 @@ import (
 )
 
 // content returns the objects of the target without server-side metadata.
-func (s *stage) content() map[string]any {
+func (s *fixture) content() map[string]any {
 	content := map[string]any{}
 	for key, live := range s.target.objects {
 		o := live.DeepCopy()
@@ -29,7 +29,7 @@ func (s *stage) content() map[string]any {
 }
 
 // rollBack plans with the snapshot of a revision.
-func (s *stage) rollBack(to int64, applied map[plan.Key]*unstructured.Unstructured) {
+func (s *fixture) rollBack(to int64, applied map[plan.Key]*unstructured.Unstructured) {
 	s.Revision, s.Snapshot = to, slices.Collect(maps.Values(applied))
 }
 
@@ -130,7 +130,7 @@ func TestRestoresFromBase(t *testing.T) {
 		"all": v1alpha1.SyncActionAll, "the catalog": v1alpha1.SyncActionCatalog, "the cluster": v1alpha1.SyncActionCluster,
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, object(t, web), object(t, appConfig), object(t, database), object(t, pulling))
+			s := newFixture(t, object(t, web), object(t, appConfig), object(t, database), object(t, pulling))
 			s.sync()
 			had := s.content()
 			s.drop("ConfigMap", "app-config")
@@ -157,7 +157,7 @@ func TestRestoresFromBase(t *testing.T) {
 		})
 	}
 	t.Run("what nobody has applied", func(t *testing.T) {
-		s := newStage(t, object(t, web), object(t, database))
+		s := newFixture(t, object(t, web), object(t, database))
 		if p := s.sync(); len(p.Missing) != 1 || len(s.target.objects) != 2 {
 			t.Errorf("missing %v, there are %d", p.Missing, len(s.target.objects))
 		}

@@ -17,7 +17,7 @@ const crowd = 1000
 // BenchmarkAtRest shows what 1000 workloads, of 10 environments, take of memory.
 func BenchmarkAtRest(b *testing.B) {
 	for range b.N {
-		s := newStage(b)
+		s := newFixture(b)
 		s.crowd()
 		before := heap()
 		s.runs()
@@ -27,7 +27,7 @@ func BenchmarkAtRest(b *testing.B) {
 
 // BenchmarkOf shows what it takes to ask for an environment of 100 workloads among 1000.
 func BenchmarkOf(b *testing.B) {
-	s := newStage(b)
+	s := newFixture(b)
 	s.crowd()
 	s.runs()
 	b.ReportAllocs()
@@ -39,7 +39,7 @@ func BenchmarkOf(b *testing.B) {
 }
 
 // crowd has workloads there, a tenth of them of the environment.
-func (s *stage) crowd() {
+func (s *fixture) crowd() {
 	s.Helper()
 	for i := range crowd {
 		o := s.mine(strings.Replace(stuck, "name: web", fmt.Sprintf("name: web-%d", i), 1))

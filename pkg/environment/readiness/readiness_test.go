@@ -122,7 +122,7 @@ func TestOf(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			s.create(s.mine(test.object))
 			s.runs()
 			count, troubles := s.watcher.Of(s.environment)
@@ -153,7 +153,7 @@ func TestForeignWorkloadsAreNotCounted(t *testing.T) {
 		"half marked":                        withMetadata("labels: {configbutler.ai/environment-namespace: ''}"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			s.create(s.mine(text))
 			s.create(s.mine(migrated))
 			s.runs()
@@ -167,7 +167,7 @@ func withMetadata(text string) string {
 }
 
 func TestChanges(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.create(s.mine(starting))
 	s.runs()
 	s.tells(alice)
@@ -209,7 +209,7 @@ func TestChanges(t *testing.T) {
 
 // Who was told that it is not known hears when it is, also of an environment that has no workloads.
 func TestNotifiesAfterSync(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	var may atomic.Bool
 	s.cluster.PrependReactor("list", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
 		if may.Load() {
@@ -229,7 +229,7 @@ func TestNotifiesAfterSync(t *testing.T) {
 }
 
 func TestListFailures(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	if count, troubles := s.watcher.Of(s.environment); count != nil || len(troubles) > 0 {
 		t.Errorf("before it begins: %v, %q", count, troubles)
 	}
@@ -247,7 +247,7 @@ func TestListFailures(t *testing.T) {
 // A server that has no environments may be without the right to list workloads.
 func TestStartsWatchesOnDemand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t)
+		s := newFixture(t)
 		s.run()
 		synctest.Wait()
 		if actions := s.cluster.Actions(); len(actions) > 0 {

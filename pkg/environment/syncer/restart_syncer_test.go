@@ -34,7 +34,7 @@ func (d dependencies) Write(_ context.Context, record runtime.Object) error {
 	return d.api.Tracker().Add(record)
 }
 
-// runsFor has the stage's runs done as they are, in a cluster whose production has what is offered of it.
+// runsFor has the fixture's runs done as they are, in a cluster whose production has what is offered of it.
 func (s *executorFixture) runsFor(objects ...string) *environmenttest.Cluster {
 	s.Helper()
 	cluster, catalog := environmenttest.NewCluster(s.T), environmenttest.Catalog()

@@ -28,7 +28,7 @@ const (
 )
 
 func TestDeletesInReverseOrder(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	for _, text := range []string{account, settings, database, service, web, scaler} {
 		s.mine(text)
 	}
@@ -55,7 +55,7 @@ func TestDeletesCustomResources(t *testing.T) {
 	kinds := []schema.GroupKind{
 		{Group: "example.com", Kind: "Widget"}, {Group: "example.com", Kind: "Planet"}, {Group: "example.com", Kind: "Gone"},
 	}
-	s := newStage(t)
+	s := newFixture(t)
 	s.mine(widget)
 	s.mine(web)
 	s.theirs(strings.Replace(widget, "name: web", "name: theirs", 1))
@@ -83,15 +83,15 @@ func TestDeletesCustomResources(t *testing.T) {
 }
 
 func TestForeignObjectsStay(t *testing.T) {
-	for name, put := range map[string]func(s *stage){
-		"somebody else's":                           func(s *stage) { s.theirs(notes) },
-		"of another environment of the name":        func(s *stage) { s.ofEnvironment(notes, "another") },
-		"of one of the name in another namespace":   func(s *stage) { s.mine(withLabel(notes, v1alpha1.LabelEnvironmentNamespace, "others")) },
-		"of the Branch in the target":               func(s *stage) { s.mine(withLabel(notes, v1alpha1.LabelEnvironment, "alice-fix")) },
-		"made by a controller of what we have made": func(s *stage) { s.mine(strings.Replace(notes, "}", controlled, 1)); s.theirs(claim) },
+	for name, put := range map[string]func(s *fixture){
+		"somebody else's":                           func(s *fixture) { s.theirs(notes) },
+		"of another environment of the name":        func(s *fixture) { s.ofEnvironment(notes, "another") },
+		"of one of the name in another namespace":   func(s *fixture) { s.mine(withLabel(notes, v1alpha1.LabelEnvironmentNamespace, "others")) },
+		"of the Branch in the target":               func(s *fixture) { s.mine(withLabel(notes, v1alpha1.LabelEnvironment, "alice-fix")) },
+		"made by a controller of what we have made": func(s *fixture) { s.mine(strings.Replace(notes, "}", controlled, 1)); s.theirs(claim) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			s.mine(web)
 			put(s)
 			before := slices.DeleteFunc(s.Names(environmenttest.Target), func(name string) bool { return name == "deployments/web" })
@@ -115,12 +115,12 @@ func withLabel(text, key, value string) string {
 
 func TestNamespaceStays(t *testing.T) {
 	for name, test := range map[string]struct {
-		put  func(s *stage)
+		put  func(s *fixture)
 		want string
 	}{
-		"with a claim": {func(s *stage) { s.theirs(claim) }, "PersistentVolumeClaim data is not of this environment"},
+		"with a claim": {func(s *fixture) { s.theirs(claim) }, "PersistentVolumeClaim data is not of this environment"},
 		"with many things": {
-			func(s *stage) {
+			func(s *fixture) {
 				for _, kind := range []string{"ConfigMap", "Secret", "ServiceAccount", "PersistentVolumeClaim"} {
 					s.theirs("{apiVersion: v1, kind: " + kind + ", metadata: {name: notes}}")
 				}
@@ -129,7 +129,7 @@ func TestNamespaceStays(t *testing.T) {
 				"Secret notes is not of this environment; and 1 more",
 		},
 		"where the server may not look": {
-			func(s *stage) {
+			func(s *fixture) {
 				s.Answer(func(request string) *metav1.Status {
 					if request == "GET shop-alice/persistentvolumeclaims" {
 						return environmenttest.Status(403, metav1.StatusReasonForbidden, "no")
@@ -141,7 +141,7 @@ func TestNamespaceStays(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			test.put(s)
 			s.removes()
 			s.has(s.Names(environmenttest.Target)...)
@@ -153,7 +153,7 @@ func TestNamespaceStays(t *testing.T) {
 }
 
 func TestStandardObjectsDoNotKeepNamespace(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	for _, text := range []string{
 		"{apiVersion: v1, kind: ServiceAccount, metadata: {name: default}}",
 		"{apiVersion: v1, kind: ConfigMap, metadata: {name: kube-root-ca.crt}}",
@@ -168,7 +168,7 @@ func TestStandardObjectsDoNotKeepNamespace(t *testing.T) {
 }
 
 func TestForeignNamespaceStays(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.Drop("namespaces", "", environmenttest.Target)
 	s.theirs("{apiVersion: v1, kind: Namespace, metadata: {name: shop-alice}}")
 	s.mine(settings)
@@ -180,7 +180,7 @@ func TestForeignNamespaceStays(t *testing.T) {
 }
 
 func TestOrphansStay(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.environment.Spec.DeletionPolicy = v1alpha1.DeletionPolicyOrphan
 	s.mine(settings)
 	s.removes()
@@ -191,7 +191,7 @@ func TestOrphansStay(t *testing.T) {
 }
 
 func TestTerminatingTarget(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.theirs("{apiVersion: v1, kind: Namespace, metadata: {name: shop-alice, deletionTimestamp: '2026-11-21T00:00:00Z'}}")
 	s.mine(settings)
 	s.removes()
@@ -199,7 +199,7 @@ func TestTerminatingTarget(t *testing.T) {
 }
 
 func TestRemainingObjects(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.mine(settings)
 	s.mine(`{apiVersion: v1, kind: Service, metadata: {name: web, deletionTimestamp: "2026-11-21T00:00:00Z", finalizers: [cloud/balancer]}}`)
 	s.mine(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, deletionTimestamp: "2026-11-21T00:00:00Z", finalizers: [foregroundDeletion]}}`)
@@ -220,7 +220,7 @@ func TestRemainingObjects(t *testing.T) {
 
 // An object that has been given to somebody else since it was listed is not deleted.
 func TestObjectsTakenOverStay(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.mine(settings)
 	s.mine(notes)
 	s.Answer(func(request string) *metav1.Status {
@@ -241,7 +241,7 @@ func TestObjectsTakenOverStay(t *testing.T) {
 }
 
 func TestRemovedTypes(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.mine(settings)
 	s.Answer(func(request string) *metav1.Status {
 		if strings.Contains(request, "ingresses") {
@@ -254,7 +254,7 @@ func TestRemovedTypes(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.mine(web)
 	s.mine(settings)
 	s.mine(database)
@@ -275,7 +275,7 @@ func TestRefusals(t *testing.T) {
 
 // As long as it is not known what there can be, nothing is said of the namespace.
 func TestDiscoveryFails(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.mine(settings)
 	down := errors.New("metrics are down")
 	s.remover.Discovery = served{err: down}

@@ -15,10 +15,10 @@ import (
 // sizes are numbers of objects that a sink has.
 var sizes = []int{10_000, 100_000}
 
-// knowing returns a stage whose sink has a number of objects.
-func knowing(b *testing.B, number int) (s *stage, items []item.Item) {
+// knowing returns a fixture whose sink has a number of objects.
+func knowing(b *testing.B, number int) (s *fixture, items []item.Item) {
 	b.Helper()
-	s = newStage(b)
+	s = newFixture(b)
 	s.maxItems = 1000
 	for i := range number {
 		items = append(items, version(instance(fmt.Sprintf("workload-%06d", i)), 1))

@@ -16,7 +16,7 @@ import (
 
 // marks marks a run and checks its number of changes, progress checks its progress.
 func marks(want int, kinds ...item.Kind) step {
-	return func(s *stage) {
+	return func(s *fixture) {
 		s.Helper()
 		if got := s.MarkRun("run", kinds...); got != want {
 			s.Fatalf("%d marked, want %d", got, want)
@@ -25,7 +25,7 @@ func marks(want int, kinds ...item.Kind) step {
 }
 
 func progress(total, done, rejected int) step {
-	return func(s *stage) {
+	return func(s *fixture) {
 		s.Helper()
 		if got, want := s.Progress("run"), (ledger.Progress{Total: total, Done: done, Rejected: rejected}); got != want {
 			s.Fatalf("%+v, want %+v", got, want)
@@ -33,17 +33,17 @@ func progress(total, done, rejected int) step {
 	}
 }
 
-func maxWait(length time.Duration) step { return func(s *stage) { s.maxWait = length } }
-func reconsider(s *stage)               { s.ApplyConfig() }
-func maxItems(number int) step          { return func(s *stage) { s.maxItems = number } }
-func maxBytes(number int) step          { return func(s *stage) { s.maxBytes = number; s.open() } }
+func maxWait(length time.Duration) step { return func(s *fixture) { s.maxWait = length } }
+func reconsider(s *fixture)               { s.ApplyConfig() }
+func maxItems(number int) step          { return func(s *fixture) { s.maxItems = number } }
+func maxBytes(number int) step          { return func(s *fixture) { s.maxBytes = number; s.open() } }
 func debounce(length time.Duration) step {
-	return func(s *stage) { s.debounce = length }
+	return func(s *fixture) { s.debounce = length }
 }
 
 // TestRunsOfBatchesThatWereTooLarge checks that a run counts the changes of a batch that was split once.
 func TestRunsOfBatchesThatWereTooLarge(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	for _, do := range []step{
 		now("a", 1), now("b", 1), batch("+a:1 +b:1"), marks(2), now("b", 2), maxItems(1), batch("+a:1"), progress(2, 0, 0), delivered(),
 		progress(2, 1, 0), batch("+b:2"), delivered(), progress(2, 2, 0), none,
@@ -54,7 +54,7 @@ func TestRunsOfBatchesThatWereTooLarge(t *testing.T) {
 
 // repeat repeats steps.
 func repeat(times int, steps ...step) step {
-	return func(s *stage) {
+	return func(s *fixture) {
 		s.Helper()
 		for range times {
 			for _, do := range steps {
@@ -66,7 +66,7 @@ func repeat(times int, steps ...step) step {
 
 // changing updates an object to a new version.
 func changing(name string) step {
-	return func(s *stage) { s.Upsert(version(instance(name), s.clock.Now().String()), ledger.Debounced) }
+	return func(s *fixture) { s.Upsert(version(instance(name), s.clock.Now().String()), ledger.Debounced) }
 }
 
 func TestDue(t *testing.T) {
@@ -110,7 +110,7 @@ func TestDue(t *testing.T) {
 		"nothing to do":            {has("a"), marks(0), progress(0, 0, 0)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			for _, do := range steps {
 				do(s)
 			}
@@ -119,7 +119,7 @@ func TestDue(t *testing.T) {
 }
 
 func TestOtherRunReplacesTheMarks(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	now("a", 1)(s)
 	s.MarkRun("first")
 	now("b", 1)(s)
@@ -135,7 +135,7 @@ func TestOtherRunReplacesTheMarks(t *testing.T) {
 // TestRunCountsWhatIsSentBeforeItIsMarked checks that changes that are sent between StartRun and MarkRun count for the run, if they are of its
 // kinds.
 func TestRunCountsWhatIsSentBeforeItIsMarked(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	now("before", 1)(s)
 	s.MarkRun("first")
 	s.StartRun("run", item.Instance)
@@ -166,7 +166,7 @@ func TestRunCountsWhatIsSentBeforeItIsMarked(t *testing.T) {
 }
 
 func TestRetain(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	crd("x", 1)(s)
 	crd("y", 1)(s)
 	pod := instance("p")
@@ -191,7 +191,7 @@ func TestRetain(t *testing.T) {
 
 // TestAnswersThatComeLate checks that results of an earlier batch are ignored.
 func TestAnswersThatComeLate(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	has("a")(s)
 	late := s.handed.ID
 	gone("a")(s)
@@ -202,7 +202,7 @@ func TestAnswersThatComeLate(t *testing.T) {
 }
 
 func TestNextEndsWithItsContext(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.Next(ctx); !errors.Is(err, context.Canceled) {
@@ -220,7 +220,7 @@ func TestNextEndsWithItsContext(t *testing.T) {
 
 // TestLedgersAreApart opens a ledger beside another one whose rows follow.
 func TestLedgersAreApart(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	has("a")(s)
 	other, err := ledger.Open(t.Context(), ledger.Config{Table: s.table(), Prefix: strings.TrimSuffix(prefix, "/") + "es/", Clock: s.clock})
 	s.must(err)

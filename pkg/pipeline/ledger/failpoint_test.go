@@ -21,8 +21,8 @@ import (
 // crashFile is the store of a child process.
 const crashFile = "SLIPSTREAM_TEST_LEDGER_FILE"
 
-// stageOn returns a stage with its store in a file.
-func stageOn(t *testing.T, file string) *stage {
+// fixtureOn returns a fixture with its store in a file.
+func fixtureOn(t *testing.T, file string) *fixture {
 	t.Helper()
 	engine, err := bolt.Open(t.Context(), file, bolt.Options{})
 	if err != nil {
@@ -34,7 +34,7 @@ func stageOn(t *testing.T, file string) *stage {
 		}
 	})
 	kv := bolt.NewClient(context.WithoutCancel(t.Context()), engine).KV
-	s := &stage{TB: t, store: &store{KV: kv}, clock: clocktesting.NewFakeClock(noon), maxItems: 50}
+	s := &fixture{TB: t, store: &store{KV: kv}, clock: clocktesting.NewFakeClock(noon), maxItems: 50}
 	s.open()
 	return s
 }
@@ -45,7 +45,7 @@ func TestDeliverInChild(t *testing.T) {
 	if file == "" {
 		t.Skip("plays the victim of TestKilled")
 	}
-	s := stageOn(t, file)
+	s := fixtureOn(t, file)
 	has("a", "b")(s)
 	gone("a")(s)
 	batch("-a")(s)
@@ -67,7 +67,7 @@ func TestKilled(t *testing.T) {
 			if status, ok := victim.ProcessState.Sys().(syscall.WaitStatus); !ok || !status.Signaled() {
 				t.Fatalf("the process was not killed (%v): %s", err, out)
 			}
-			s := stageOn(t, file)
+			s := fixtureOn(t, file)
 			for _, do := range after {
 				do(s)
 			}
@@ -77,7 +77,7 @@ func TestKilled(t *testing.T) {
 
 // numbered checks the sequence of the current batch.
 func numbered(sequence int64) step {
-	return func(s *stage) {
+	return func(s *fixture) {
 		s.Helper()
 		if s.handed.Sequence != sequence {
 			s.Fatalf("batch %+v, want number %d", s.handed, sequence)

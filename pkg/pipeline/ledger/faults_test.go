@@ -22,7 +22,7 @@ import (
 
 // TestBatchIsTheSameAfterADeath ends the process with a batch that the sink may have received.
 func TestBatchIsTheSameAfterADeath(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	for i := range 200 {
 		s.Upsert(version(instance(fmt.Sprintf("w%03d", i)), 1), ledger.Immediate)
 	}
@@ -49,7 +49,7 @@ func TestBatchIsTheSameAfterADeath(t *testing.T) {
 }
 
 func TestStoreIsFull(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	stop := s.run()
 	has("a", "b")(s)
 	s.store.full.Store(true)
@@ -78,7 +78,7 @@ func TestStoreIsFull(t *testing.T) {
 
 // TestRunWritesWhatComes checks what the next process would read.
 func TestRunWritesWhatComes(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	stop := s.run()
 	s.Upsert(version(instance("a"), 1), ledger.Debounced)
 	s.eventually("it is written", func() bool { return len(s.rows()) == 1 })
@@ -91,7 +91,7 @@ func TestRunWritesWhatComes(t *testing.T) {
 // TestCrowd reports more objects concurrently than may wait to be written.
 func TestCrowd(t *testing.T) {
 	const sides, each = 8, 1500
-	s := newStage(t)
+	s := newFixture(t)
 	s.maxItems = 1000
 	stop := s.run()
 	var wait sync.WaitGroup
@@ -132,7 +132,7 @@ func TestUnreadableRows(t *testing.T) {
 	spoilt := map[string]string{"no JSON": "{", "another version": `{"told":"shown"}`, "no digest": `{"pending":"upsert"}`, "empty": ""}
 	for name, text := range spoilt {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			has("a", "b", "c")(s)
 			for _, key := range []string{instance("a").String(), instance("c").String(), "Instance/nothing"} {
 				s.must(s.table().Put(t.Context(), table.Row{Key: prefix + key, Value: []byte(text)}))
@@ -154,7 +154,7 @@ func TestUnreadableRows(t *testing.T) {
 
 // TestUnreadableBatch checks that no object is lost that the sink may have received in a batch that cannot be read.
 func TestUnreadableBatch(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	has("a")(s)
 	s.Upsert(version(instance("b"), 1), ledger.Immediate)
 	s.next()
@@ -170,7 +170,7 @@ func TestUnreadableBatch(t *testing.T) {
 
 // TestKeyIsGone opens a ledger whose rows are encrypted with a lost key.
 func TestKeyIsGone(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.options = []table.Option{table.WithTransformer(sealing("old"))}
 	s.open()
 	has("a", "b")(s)
@@ -193,7 +193,7 @@ func TestKeyIsGone(t *testing.T) {
 
 // TestItemThatIsSpoiltInItsRow checks that an item that cannot be decoded is left to the next list, and does not block the others.
 func TestItemThatIsSpoiltInItsRow(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.Upsert(version(instance("a"), 1), ledger.Debounced)
 	s.Upsert(version(instance("b"), 1), ledger.Debounced)
 	s.must(s.Flush(t.Context()))
@@ -208,7 +208,7 @@ func TestItemThatIsSpoiltInItsRow(t *testing.T) {
 
 // TestTooLarge checks that an object that is too large for a row is rejected once, and does not block the others.
 func TestTooLarge(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	large := version(instance("a"), strings.Repeat("x", 1<<20))
 	s.Upsert(large, ledger.Immediate)
 	s.Upsert(version(instance("b"), 1), ledger.Immediate)

@@ -14,30 +14,30 @@ import (
 )
 
 // step is a call of a ledger, or a check.
-type step func(*stage)
+type step func(*fixture)
 
 func up(name string, v int) step {
-	return func(s *stage) { s.Upsert(version(instance(name), v), ledger.Debounced) }
+	return func(s *fixture) { s.Upsert(version(instance(name), v), ledger.Debounced) }
 }
 
 func now(name string, v int) step {
-	return func(s *stage) { s.Upsert(version(instance(name), v), ledger.Immediate) }
+	return func(s *fixture) { s.Upsert(version(instance(name), v), ledger.Immediate) }
 }
 
 func again(name string, v int) step {
-	return func(s *stage) { s.Upsert(version(instance(name), v), ledger.Resend) }
+	return func(s *fixture) { s.Upsert(version(instance(name), v), ledger.Resend) }
 }
 
 func crd(name string, v int) step {
-	return func(s *stage) { s.Upsert(version(definition(name), v), ledger.Debounced) }
+	return func(s *fixture) { s.Upsert(version(definition(name), v), ledger.Debounced) }
 }
 
-func gone(name string) step { return func(s *stage) { s.Remove(instance(name)) } }
+func gone(name string) step { return func(s *fixture) { s.Remove(instance(name)) } }
 
-func tick(length time.Duration) step { return func(s *stage) { s.clock.Step(length) } }
+func tick(length time.Duration) step { return func(s *fixture) { s.clock.Step(length) } }
 
 func batch(want string) step {
-	return func(s *stage) {
+	return func(s *fixture) {
 		s.Helper()
 		if got := s.next(); got != want {
 			s.Fatalf("batch %q, want %q", got, want)
@@ -45,20 +45,20 @@ func batch(want string) step {
 	}
 }
 
-func none(s *stage)                    { s.Helper(); s.none() }
-func delivered(names ...string) step   { return func(s *stage) { s.Helper(); s.delivered(names...) } }
-func rejected(names ...string) step    { return func(s *stage) { s.Helper(); s.rejected(names...) } }
-func expedite(kinds ...item.Kind) step { return func(s *stage) { s.Expedite(kinds...) } }
+func none(s *fixture)                    { s.Helper(); s.none() }
+func delivered(names ...string) step   { return func(s *fixture) { s.Helper(); s.delivered(names...) } }
+func rejected(names ...string) step    { return func(s *fixture) { s.Helper(); s.rejected(names...) } }
+func expedite(kinds ...item.Kind) step { return func(s *fixture) { s.Expedite(kinds...) } }
 
 // restart opens the ledger again, without what was not written.
-func restart(s *stage) { s.Helper(); s.open() }
+func restart(s *fixture) { s.Helper(); s.open() }
 
 // flushed writes everything.
-func flushed(s *stage) { s.Helper(); s.must(s.Flush(s.Context())) }
+func flushed(s *fixture) { s.Helper(); s.must(s.Flush(s.Context())) }
 
 // counts checks the numbers of known, pending and rejected objects.
 func counts(known, pending, rejected int) step {
-	return func(s *stage) {
+	return func(s *fixture) {
 		s.Helper()
 		if got := s.Counts(); got.Known != known || got.Pending != pending || got.Rejected != rejected {
 			s.Fatalf("%+v, want %d known, %d pending, %d rejected", got, known, pending, rejected)
@@ -68,7 +68,7 @@ func counts(known, pending, rejected int) step {
 
 // has delivers objects with version 1.
 func has(names ...string) step {
-	return func(s *stage) {
+	return func(s *fixture) {
 		s.Helper()
 		for _, name := range names {
 			now(name, 1)(s)
@@ -80,7 +80,7 @@ func has(names ...string) step {
 
 // rowsOf checks that there are no rows except those of names.
 func rowsOf(names ...string) step {
-	return func(s *stage) {
+	return func(s *fixture) {
 		s.Helper()
 		flushed(s)
 		if got := s.rows(); !slices.Equal(got, names) {
@@ -90,7 +90,7 @@ func rowsOf(names ...string) step {
 }
 
 func retain(names ...string) step {
-	return func(s *stage) {
+	return func(s *fixture) {
 		s.Retain(item.Instance, "apps/v1", "Deployment", func(key item.Key) bool { return slices.Contains(names, key.Name) })
 	}
 }
@@ -149,7 +149,7 @@ func stories() map[string][]step {
 func TestStories(t *testing.T) {
 	for name, steps := range stories() {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			for _, do := range steps {
 				do(s)
 			}
@@ -158,7 +158,7 @@ func TestStories(t *testing.T) {
 			continue
 		}
 		t.Run(name+", with restarts", func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			s.debounce = 0 // What was pending waits for that once more.
 			for _, do := range steps {
 				do(s)

@@ -23,7 +23,7 @@ func TestRandomLives(t *testing.T) {
 		seed := rand.Uint64()
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			w := &world{
-				stage: newStage(t), random: rand.New(rand.NewPCG(seed, 0)),
+				fixture: newFixture(t), random: rand.New(rand.NewPCG(seed, 0)),
 				cluster: map[item.Key]int{}, received: map[item.Key]int{}, newest: map[item.Key]int{}, batches: map[string]map[item.Key]int{},
 			}
 			w.maxItems = 1 + w.random.IntN(5)
@@ -37,7 +37,7 @@ func TestRandomLives(t *testing.T) {
 
 // world is a cluster, a receiver, and a ledger between them. Versions of objects increase; 0 is a deleted object.
 type world struct {
-	*stage
+	*fixture
 	random            *rand.Rand
 	last              int
 	cluster, received map[item.Key]int

@@ -24,7 +24,7 @@ import (
 )
 
 func TestATargetReceivesObjectsAndChanges(t *testing.T) {
-	s := newStage(t, configMapType, widgetType, definitionType)
+	s := newFixture(t, configMapType, widgetType, definitionType)
 	s.server.put(configMaps, object("shop", "a", "1"))
 	s.server.put(definitions, definition("widgets", "Widget", true))
 	s.run()
@@ -53,7 +53,7 @@ func TestATargetReceivesObjectsAndChanges(t *testing.T) {
 
 // TestTheMirrorAnnotationIsIgnored checks that neither the annotation nor a deletion in progress hides an object from pipelines.
 func TestTheMirrorAnnotationIsIgnored(t *testing.T) {
-	s := newStage(t, configMapType).run()
+	s := newFixture(t, configMapType).run()
 	unmirrored := object("shop", "a", "1")
 	unmirrored.SetAnnotations(map[string]string{"configbutler.ai/mirror": "false"})
 	terminating := object("shop", "b", "2")
@@ -68,7 +68,7 @@ func TestTheMirrorAnnotationIsIgnored(t *testing.T) {
 }
 
 func TestObjectsOfPipelinesAreNotReported(t *testing.T) {
-	s := newStage(t, configMapType)
+	s := newFixture(t, configMapType)
 	batch := func(name string) *unstructured.Unstructured {
 		o := object("shop", name, name)
 		o.SetLabels(map[string]string{v1alpha1.LabelPipeline: "any"})
@@ -99,7 +99,7 @@ func TestObjectsOfPipelinesAreNotReported(t *testing.T) {
 
 // TestTheLabelOfAPipelineHidesNothingElse checks that the label does not hide objects of other types.
 func TestTheLabelOfAPipelineHidesNothingElse(t *testing.T) {
-	s := newStage(t, widgetType)
+	s := newFixture(t, widgetType)
 	labelled := object("shop", "w", "1")
 	labelled.SetLabels(map[string]string{v1alpha1.LabelPipeline: "any"})
 	s.server.put(widgets, labelled)
@@ -118,7 +118,7 @@ func TestSelections(t *testing.T) {
 	sameKind := typeOf(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "xwidgets"}, "Widget")
 	unwatchable := typeOf(schema.GroupVersionResource{Version: "v1", Resource: "bindings"}, "Binding")
 	unwatchable.Watchable = false
-	s := newStage(t, configMapType, deployments, widgetType, oldWidgets, otherWidgets, sameKind, unwatchable)
+	s := newFixture(t, configMapType, deployments, widgetType, oldWidgets, otherWidgets, sameKind, unwatchable)
 	for _, served := range []watch.Type{configMapType, deployments, widgetType, oldWidgets, otherWidgets, sameKind} {
 		s.server.put(served.Resource, object("shop", "x", "1"))
 	}
@@ -147,7 +147,7 @@ func TestSelections(t *testing.T) {
 }
 
 func TestDefinitionFilters(t *testing.T) {
-	s := newStage(t, definitionType)
+	s := newFixture(t, definitionType)
 	for plural, kind := range map[string]string{"widgets": "Widget", "gadgets": "Gadget", "wheels": "Wheel"} {
 		s.server.put(definitions, definition(plural, kind, true))
 	}
@@ -173,7 +173,7 @@ func TestDefinitionFilters(t *testing.T) {
 }
 
 func TestADefinitionIsReportedOnceEstablishedAndOnChanges(t *testing.T) {
-	s := newStage(t, definitionType).run()
+	s := newFixture(t, definitionType).run()
 	to := newTarget()
 	s.set(shop, observe.Selection{Definitions: &observe.DefinitionFilter{Exclude: []string{"last.example.com"}}}, to)
 	s.listed(shop)
@@ -229,7 +229,7 @@ func TestADefinitionIsReportedOnceEstablishedAndOnChanges(t *testing.T) {
 }
 
 func TestTypesComeAndGoWithoutARestart(t *testing.T) {
-	s := newStage(t, configMapType, definitionType).run()
+	s := newFixture(t, configMapType, definitionType).run()
 	s.server.put(configMaps, object("shop", "a", "1"))
 	to := newTarget()
 	s.set(shop, everything, to)
@@ -255,7 +255,7 @@ func TestTypesComeAndGoWithoutARestart(t *testing.T) {
 }
 
 func TestAnotherPreferredVersionReplacesTheObjectsOfTheOneBefore(t *testing.T) {
-	s := newStage(t, widgetType, newWidgetType)
+	s := newFixture(t, widgetType, newWidgetType)
 	s.server.put(widgets, object("shop", "w", "1"))
 	s.server.put(newWidgets, object("shop", "w", "1"))
 	other := newWidgetType
@@ -284,7 +284,7 @@ func TestAnotherPreferredVersionReplacesTheObjectsOfTheOneBefore(t *testing.T) {
 }
 
 func TestFailedDiscoveryRemovesNothing(t *testing.T) {
-	s := newStage(t, configMapType, widgetType)
+	s := newFixture(t, configMapType, widgetType)
 	s.server.put(widgets, object("shop", "w", "1"))
 	s.run()
 	known := item.Item{Key: item.Key{Kind: item.Instance, APIVersion: "example.com/v1", ObjectKind: "Gadget", Namespace: "shop", Name: "g"}}
@@ -310,7 +310,7 @@ func TestFailedDiscoveryRemovesNothing(t *testing.T) {
 }
 
 func TestAFailedListIsReportedAndRetried(t *testing.T) {
-	s := newStage(t, configMapType, secretType).run()
+	s := newFixture(t, configMapType, secretType).run()
 	to := newTarget()
 	selection := instances("*")
 	selection.Poll = true
@@ -340,7 +340,7 @@ func TestATypeThatCannotBeReadDoesNotBlockOthers(t *testing.T) {
 	} {
 		for mode, poll := range map[string]bool{"watch": false, "poll": true} {
 			t.Run(name+", "+mode, func(t *testing.T) {
-				s := newStage(t, configMapType, secretType)
+				s := newFixture(t, configMapType, secretType)
 				s.server.put(configMaps, object("shop", "a", "1"))
 				s.server.put(secrets, object("shop", "s", "2"))
 				s.server.refuse(secrets, refusal)

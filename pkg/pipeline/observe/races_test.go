@@ -20,7 +20,7 @@ import (
 )
 
 func TestChangesWaitWhileTheirTypeIsListed(t *testing.T) {
-	s := newStage(t, configMapType)
+	s := newFixture(t, configMapType)
 	s.server.put(configMaps, object("shop", "gone", "1"))
 	s.server.put(configMaps, object("shop", "kept", "2"))
 	s.run()
@@ -53,7 +53,7 @@ func TestChangesWaitWhileTheirTypeIsListed(t *testing.T) {
 }
 
 func TestChangesUpToAListAreNotReportedAfterIt(t *testing.T) {
-	s := newStage(t, configMapType)
+	s := newFixture(t, configMapType)
 	s.server.put(configMaps, object("shop", "kept", "1"))
 	s.server.put(configMaps, object("shop", "gone", "2"))
 	s.run()
@@ -85,7 +85,7 @@ func TestChangesUpToAListAreNotReportedAfterIt(t *testing.T) {
 }
 
 func TestUnsetEndsARunningList(t *testing.T) {
-	s := newStage(t, configMapType)
+	s := newFixture(t, configMapType)
 	s.server.put(configMaps, object("shop", "a", "1"))
 	s.run()
 	to := newTarget()
@@ -111,7 +111,7 @@ func TestUnsetEndsARunningList(t *testing.T) {
 
 // TestAChangeThatIsNewerThanTheListIsReported checks that a change that is newer than a running list is reported after it.
 func TestAChangeThatIsNewerThanTheListIsReported(t *testing.T) {
-	s := newStage(t, configMapType).run()
+	s := newFixture(t, configMapType).run()
 	to := newTarget()
 	s.set(shop, instances("configmaps"), to)
 	s.listed(shop)
@@ -144,7 +144,7 @@ func TestAChangeThatIsNewerThanTheListIsReported(t *testing.T) {
 }
 
 // agrees compares the ConfigMaps of a target with those of the API server.
-func (s *stage) agrees(to *target) error {
+func (s *fixture) agrees(to *target) error {
 	want := map[string]string{}
 	s.server.with(configMaps, func(c *collection) {
 		for _, o := range c.objects {
@@ -165,7 +165,7 @@ func (s *stage) agrees(to *target) error {
 }
 
 func TestChangesDuringCompactionAreFound(t *testing.T) {
-	s := newStage(t, configMapType).run()
+	s := newFixture(t, configMapType).run()
 	s.server.put(configMaps, object("shop", "a", "1"))
 	to := newTarget()
 	s.set(shop, instances("configmaps"), to)
@@ -180,7 +180,7 @@ func TestChangesDuringCompactionAreFound(t *testing.T) {
 }
 
 func TestALaterPipelineReceivesEverythingAndTheOthersNothing(t *testing.T) {
-	s := newStage(t, configMapType)
+	s := newFixture(t, configMapType)
 	s.server.put(configMaps, object("shop", "a", "1"))
 	s.run()
 	first, second := newTarget(), newTarget()
@@ -215,7 +215,7 @@ func TestALaterPipelineReceivesEverythingAndTheOthersNothing(t *testing.T) {
 }
 
 func TestSettingTheSameAgainDoesNotList(t *testing.T) {
-	s := newStage(t, configMapType, widgetType).run()
+	s := newFixture(t, configMapType, widgetType).run()
 	to := newTarget()
 	s.set(shop, instances("configmaps"), to)
 	s.listed(shop)
@@ -232,7 +232,7 @@ func TestSettingTheSameAgainDoesNotList(t *testing.T) {
 }
 
 func TestUnsetEndsCalls(t *testing.T) {
-	s := newStage(t, configMapType).run()
+	s := newFixture(t, configMapType).run()
 	to, other := newTarget(), newTarget()
 	s.set(shop, instances("configmaps"), to)
 	s.set("other", instances("configmaps"), other)
@@ -265,7 +265,7 @@ func TestUnsetEndsCalls(t *testing.T) {
 }
 
 func TestListReportsTheRequestedKindsWithTheirUrgency(t *testing.T) {
-	s := newStage(t, configMapType, definitionType)
+	s := newFixture(t, configMapType, definitionType)
 	s.server.put(configMaps, object("shop", "a", "1"))
 	s.server.put(definitions, definition("widgets", "Widget", true))
 	s.run()
@@ -303,7 +303,7 @@ func TestListReportsTheRequestedKindsWithTheirUrgency(t *testing.T) {
 }
 
 func TestPollsWatchNothing(t *testing.T) {
-	s := newStage(t, configMapType, definitionType)
+	s := newFixture(t, configMapType, definitionType)
 	s.server.put(configMaps, object("shop", "a", "1"))
 	s.run()
 	selection := everything
@@ -340,7 +340,7 @@ func TestPollsWatchNothing(t *testing.T) {
 }
 
 func TestNothingIsReportedBeforeDiscovery(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.types.set(nil)
 	s.server.serve(configMaps)
 	s.server.put(configMaps, object("shop", "a", "1"))
@@ -359,7 +359,7 @@ func TestNothingIsReportedBeforeDiscovery(t *testing.T) {
 }
 
 func TestSetWaitsForRunUntilItsContextEnds(t *testing.T) {
-	s := newStage(t, configMapType)
+	s := newFixture(t, configMapType)
 	s.server.put(configMaps, object("shop", "a", "1"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -374,7 +374,7 @@ func TestSetWaitsForRunUntilItsContextEnds(t *testing.T) {
 
 // Most updates in a cluster do not change an item.
 func BenchmarkAnEventThatChangesNothing(b *testing.B) {
-	s := newStage(b, configMapType)
+	s := newFixture(b, configMapType)
 	for i := range 10_000 {
 		s.server.put(configMaps, object("shop", fmt.Sprintf("c%05d", i), fmt.Sprint(i)))
 	}

@@ -13,7 +13,7 @@ import (
 func TestStateStaysKnownDuringLists(t *testing.T) {
 	for mode, poll := range map[string]bool{"watch": false, "poll": true} {
 		t.Run(mode, func(t *testing.T) {
-			s := newStage(t, configMapType)
+			s := newFixture(t, configMapType)
 			s.server.put(configMaps, object("shop", "kept", "1"))
 			s.run()
 			selection := instances("configmaps")

@@ -35,31 +35,31 @@ var (
 	shop        = commitindex.Scope{Resources: []schema.GroupResource{deployments}, Namespaces: []string{"shop"}}
 )
 
-// stage is a store that outlives processes, and the clock.
-type stage struct {
+// fixture is a store that outlives processes, and the clock.
+type fixture struct {
 	testing.TB
 	kv    clientv3.KV
 	clock *clocktesting.FakeClock
 }
 
-func newStage(t *testing.T) *stage {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	return &stage{TB: t, kv: bolttest.NewKV(t), clock: clocktesting.NewFakeClock(noon)}
+	return &fixture{TB: t, kv: bolttest.NewKV(t), clock: clocktesting.NewFakeClock(noon)}
 }
 
-func (s *stage) table() *table.Table {
+func (s *fixture) table() *table.Table {
 	return table.New(s.kv, "/test").Table(commitindex.TableName)
 }
 
 // open begins another process.
-func (s *stage) open(capacity int) *commitindex.Index {
+func (s *fixture) open(capacity int) *commitindex.Index {
 	s.Helper()
 	log := commitindex.New(s.table(), s.clock, capacity)
 	s.must(log.Load(s.Context()))
 	return log
 }
 
-func (s *stage) must(err error) {
+func (s *fixture) must(err error) {
 	s.Helper()
 	if err != nil {
 		s.Fatal(err)
@@ -67,7 +67,7 @@ func (s *stage) must(err error) {
 }
 
 // run runs a log, and sends what it tells.
-func (s *stage) run(log *commitindex.Index) (told <-chan []commitindex.Object, stop func()) {
+func (s *fixture) run(log *commitindex.Index) (told <-chan []commitindex.Object, stop func()) {
 	s.Helper()
 	ctx, cancel := context.WithCancel(s.Context())
 	out, done := make(chan []commitindex.Object, 100), make(chan struct{})
@@ -81,7 +81,7 @@ func (s *stage) run(log *commitindex.Index) (told <-chan []commitindex.Object, s
 }
 
 // eventually lets time pass until check finds nothing wrong.
-func (s *stage) eventually(what string, check func() error) {
+func (s *fixture) eventually(what string, check func() error) {
 	s.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {
 		err := check()
@@ -97,7 +97,7 @@ func (s *stage) eventually(what string, check func() error) {
 }
 
 // rows counts the rows of a log but for its interest.
-func (s *stage) rows() (n int64) {
+func (s *fixture) rows() (n int64) {
 	s.Helper()
 	for _, prefix := range []string{"pushes/", "objects/"} {
 		count, err := s.table().Count(s.Context(), prefix)
@@ -119,7 +119,7 @@ func commit(o commitindex.Object, sha, version string) commitindex.Entry {
 }
 
 // known are the commits of an object, in alphabetical order.
-func (s *stage) known(log *commitindex.Index, o commitindex.Object) []string {
+func (s *fixture) known(log *commitindex.Index, o commitindex.Object) []string {
 	s.Helper()
 	landings, err := log.Lookup(s.Context(), o)
 	s.must(err)
@@ -131,7 +131,7 @@ func (s *stage) known(log *commitindex.Index, o commitindex.Object) []string {
 	return out
 }
 
-func (s *stage) knows(log *commitindex.Index, o commitindex.Object, want ...string) {
+func (s *fixture) knows(log *commitindex.Index, o commitindex.Object, want ...string) {
 	s.Helper()
 	if got := s.known(log, o); !slices.Equal(got, want) {
 		s.Errorf("of %v is known %v, want %v", o, got, want)
@@ -139,7 +139,7 @@ func (s *stage) knows(log *commitindex.Index, o commitindex.Object, want ...stri
 }
 
 func TestWhatLandedIsKnown(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	log := s.open(0)
 	ctx := t.Context()
 	given := commit(web("shop"), "a1", "7")
@@ -167,7 +167,7 @@ func TestWhatLandedIsKnown(t *testing.T) {
 }
 
 func TestWhoListensIsTold(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	log := s.open(0)
 	log.SetScope(shop)
 	told, _ := s.run(log)
@@ -194,7 +194,7 @@ func TestWhoListensIsTold(t *testing.T) {
 }
 
 func TestInterestOutlivesTheProcess(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	log := s.open(0)
 	if log.InScope(web("shop")) {
 		t.Error("wanted although nobody cares for it")
@@ -222,11 +222,11 @@ func TestInterestOutlivesTheProcess(t *testing.T) {
 func TestWhatIsKeptIsBounded(t *testing.T) {
 	for name, test := range map[string]struct {
 		capacity int
-		before   func(*stage, *commitindex.Index)
+		before   func(*fixture, *commitindex.Index)
 		left     []string
 	}{
 		"the newest of one object": {
-			before: func(s *stage, log *commitindex.Index) {
+			before: func(s *fixture, log *commitindex.Index) {
 				var landings []commitindex.Entry
 				for i := range commitindex.MaxPerObject + 3 {
 					landings = append(landings, commit(web("shop"), fmt.Sprintf("%04d", 1000-i), fmt.Sprint(1000-i)))
@@ -238,7 +238,7 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 		},
 		"the newest of all": {
 			capacity: 10,
-			before: func(s *stage, log *commitindex.Index) {
+			before: func(s *fixture, log *commitindex.Index) {
 				for i := range 13 {
 					s.clock.Step(time.Second)
 					s.must(log.Prepare(s.Context(), "tip", []commitindex.Entry{commit(web("shop"), fmt.Sprintf("%04d", i), "1")}))
@@ -248,7 +248,7 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 			left: numbers(3, 12),
 		},
 		"the young": {
-			before: func(s *stage, log *commitindex.Index) {
+			before: func(s *fixture, log *commitindex.Index) {
 				s.must(log.Prepare(s.Context(), "lost", []commitindex.Entry{commit(web("shop"), "lost", "1")}))
 				for _, sha := range []string{"old", "young"} {
 					s.must(log.Prepare(s.Context(), sha, []commitindex.Entry{commit(web("shop"), sha, "1")}))
@@ -259,20 +259,20 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 			left: []string{"young"},
 		},
 		"what is wanted": {
-			before: func(s *stage, log *commitindex.Index) {
+			before: func(s *fixture, log *commitindex.Index) {
 				s.must(log.Prepare(s.Context(), "tip", []commitindex.Entry{commit(web("shop"), "a", "1"), commit(web("bank"), "a", "1")}))
 				s.must(log.Record(s.Context(), "tip"))
 			},
 			left: []string{"a"},
 		},
 		"what can be read": {
-			before: func(s *stage, _ *commitindex.Index) {
+			before: func(s *fixture, _ *commitindex.Index) {
 				s.must(s.table().Put(s.Context(), table.Row{Key: "objects/shop/x", Value: []byte("?")}, table.Row{Key: "pushes/x/0", Value: []byte("?")}))
 			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			log := s.open(test.capacity)
 			log.SetScope(shop)
 			test.before(s, log)
@@ -298,7 +298,7 @@ func numbers(from, to int) (out []string) {
 
 // Entries of an earlier process are kept until the current ones are set.
 func TestNothingGoesBeforeSomebodyCares(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	log := s.open(0)
 	s.must(log.Prepare(t.Context(), "tip", []commitindex.Entry{commit(web("shop"), "a", "1")}))
 	s.must(log.Record(t.Context(), "tip"))
@@ -314,7 +314,7 @@ func TestNothingGoesBeforeSomebodyCares(t *testing.T) {
 }
 
 func TestMessagesAreCut(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	log := s.open(0)
 	long := commit(web("shop"), "a", "1")
 	long.Commit.Message = strings.Repeat("ä", 1000)
@@ -357,7 +357,7 @@ func (x *mortalTxn) Commit() (*clientv3.TxnResponse, error) {
 // TestDeathAtEachWrite has a process die at each of its writes, and another one say again what has landed.
 func TestDeathAtEachWrite(t *testing.T) {
 	for writes := int64(0); ; writes++ {
-		s := newStage(t)
+		s := newFixture(t)
 		kv := &mortal{KV: s.kv}
 		kv.left.Store(writes)
 		dies := commitindex.New(table.New(kv, "/test").Table(commitindex.TableName), s.clock, 0)

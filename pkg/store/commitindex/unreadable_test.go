@@ -13,7 +13,7 @@ import (
 
 // A row that cannot be read neither blocks a push nor hides the content of other rows.
 func TestRowsThatCannotBeReadAreLeftOut(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	log := s.open(0)
 	log.SetScope(shop)
 	landings := make([]commitindex.Entry, 60) // They take two rows.

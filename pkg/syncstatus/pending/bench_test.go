@@ -17,7 +17,7 @@ func BenchmarkStorm(b *testing.B) {
 	const updates, objects, length = 10_000, 200, 30 * time.Second
 	b.ReportAllocs()
 	for range b.N {
-		s := newStage(b)
+		s := newFixture(b)
 		i := s.open()
 		stop, before := s.run(i, noNotices()), heap()
 		for n := range updates {
@@ -48,7 +48,7 @@ func BenchmarkFull(b *testing.B) {
 	for _, authors := range []int{1, 10} {
 		b.Run(fmt.Sprintf("authors=%d", authors), func(b *testing.B) {
 			for range b.N {
-				s := newStage(b)
+				s := newFixture(b)
 				i := s.open()
 				before := heap()
 				for n := range syncstatuspending.DefaultCapacity * authors {
@@ -74,7 +74,7 @@ func heap() int64 {
 
 // BenchmarkAdd measures the cost of an event for the caller of Add.
 func BenchmarkAdd(b *testing.B) {
-	s := newStage(b)
+	s := newFixture(b)
 	i := s.open()
 	event := by("jane", changed("shop", "web", 1))
 	b.ReportAllocs()

@@ -36,9 +36,9 @@ func TestCrashAtEveryWrite(t *testing.T) {
 // crashAt crashes a process at a write. It returns false if there are fewer writes.
 func crashAt(t *testing.T, write int, answerLost bool) (crashed bool) {
 	t.Helper()
-	s := newStage(t)
+	s := newFixture(t)
 	s.capacity = 200
-	records := &records{stage: s, batches: map[string]syncstatuspending.Batch{}}
+	records := &records{fixture: s, batches: map[string]syncstatuspending.Batch{}}
 	s.store.crashes.Store(int64(write))
 	s.store.answerLost.Store(answerLost)
 	err := runProcess(s, records)
@@ -71,7 +71,7 @@ func crashAt(t *testing.T, write int, answerLost bool) (crashed bool) {
 }
 
 // runProcess is the work of a process. With 150 objects, each step takes several transactions.
-func runProcess(s *stage, records *records) error {
+func runProcess(s *fixture, records *records) error {
 	i, err := syncstatuspending.Open(s.Context(), s.table(), syncstatuspending.Config{Clock: s.clock, Capacity: s.capacity})
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func runProcess(s *stage, records *records) error {
 
 // records are the recorded batches, which outlive a process.
 type records struct {
-	*stage
+	*fixture
 	batches  map[string]syncstatuspending.Batch
 	resynced map[string]bool
 	// handed is the batch that is being recorded. finishing is true once Done has been called.
@@ -151,8 +151,8 @@ func TestRandomProcesses(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	s := newStage(t)
-	r := &records{stage: s, batches: map[string]syncstatuspending.Batch{}}
+	s := newFixture(t)
+	r := &records{fixture: s, batches: map[string]syncstatuspending.Batch{}}
 	namespaces := []string{"shop", "bank", "mill"}
 	version := 0
 	written := map[string]int{}
@@ -202,7 +202,7 @@ func TestRandomProcesses(t *testing.T) {
 }
 
 // versions returns the newest versions of objects in the table.
-func (s *stage) versions() map[string]int {
+func (s *fixture) versions() map[string]int {
 	s.Helper()
 	out := map[string]int{}
 	for row, err := range s.table().Scan(s.Context(), "") {

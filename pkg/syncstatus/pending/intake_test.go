@@ -18,7 +18,7 @@ import (
 )
 
 func TestWindow(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	i := s.open()
 	due := func(length time.Duration, want time.Duration, some bool) {
 		t.Helper()
@@ -55,7 +55,7 @@ func TestWindow(t *testing.T) {
 
 // TestClockSetBack has a clock that was an hour ahead.
 func TestClockSetBack(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	i := s.open()
 	i.Add(changed("shop", "web", 1))
 	s.store.restart()
@@ -97,7 +97,7 @@ func TestNewestWins(t *testing.T) {
 		"recreated":                      {[]syncstatuspending.Event{removed("shop", "web", 10), reborn(11)}, "web 11 x2"},
 		"recreated in another cluster":   {[]syncstatuspending.Event{changed("shop", "web", 10), reborn(2)}, "web 2 x2"},
 	} {
-		s := newStage(t)
+		s := newFixture(t)
 		i := s.open()
 		i.Add(test.events...)
 		expect(t, name, names(s.closed(i, "shop").Changes), []string{test.want})
@@ -107,7 +107,7 @@ func TestNewestWins(t *testing.T) {
 
 // TestInclude adds objects without events, before and after events of them.
 func TestInclude(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	i := s.open()
 	object := func(name string) syncstatuspending.Object { return changed("shop", name, 0).Object }
 	i.Add(by("eve", changed("shop", "web", 1)))
@@ -124,7 +124,7 @@ func TestInclude(t *testing.T) {
 			}
 		}
 	}
-	full := newStage(t)
+	full := newFixture(t)
 	full.capacity = 1
 	i = full.open()
 	i.Add(changed("shop", "web", 1))
@@ -135,7 +135,7 @@ func TestInclude(t *testing.T) {
 }
 
 func TestObjectsAreDistinct(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	i := s.open()
 	config := changed("shop", "web", 1)
 	config.Group, config.Kind = "", "ConfigMap"
@@ -157,7 +157,7 @@ func TestObjectsAreDistinct(t *testing.T) {
 }
 
 func TestAuthors(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	i := s.open()
 	version := 0
 	add := func(author attribution.Author) {
@@ -189,7 +189,7 @@ func TestAuthors(t *testing.T) {
 }
 
 func TestAuthorsAreLimited(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	i := s.open()
 	const users = 1000
 	for n := range users {
@@ -220,7 +220,7 @@ func TestEventOf(t *testing.T) {
 
 // TestEventsWhileABatchIsRecorded checks that they are added to the next batch.
 func TestEventsWhileABatchIsRecorded(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	i := s.open()
 	i.Add(changed("shop", "web", 1), changed("shop", "api", 2))
 	first := s.closed(i, "shop")
@@ -248,7 +248,7 @@ func TestEventsWhileABatchIsRecorded(t *testing.T) {
 }
 
 func TestResyncKeepsChanges(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	i := s.open()
 	before := metric(t, "resyncs_total", string(syncstatuspending.Relisted))
 	i.Add(by("jane", changed("shop", "web", 1)))
@@ -278,7 +278,7 @@ func TestResyncKeepsChanges(t *testing.T) {
 }
 
 func TestIDsAreUnique(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	seen := map[string]bool{}
 	i := s.open()
 	for n := range 100 {
@@ -300,7 +300,7 @@ func TestIDsAreUnique(t *testing.T) {
 }
 
 func TestUnreadableRows(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	i := s.open()
 	i.Add(changed("shop", "web", 1), changed("shop", "api", 2), changed("other", "web", 3))
 	recorded := s.closed(i, "shop")

@@ -22,7 +22,7 @@ func manyEvents(namespace string, count int) []syncstatuspending.Event {
 }
 
 func TestOverflowDropsTheLargestBatch(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.capacity = 10
 	i := s.open()
 	before := metric(t, "resyncs_total", string(syncstatuspending.Overflow))
@@ -60,7 +60,7 @@ func TestOverflowDropsTheLargestBatch(t *testing.T) {
 
 // TestOverflowOfWrittenChanges overflows a batch whose changes have been written.
 func TestOverflowOfWrittenChanges(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.capacity = 10
 	i := s.open()
 	var overflowed atomic.Value
@@ -83,7 +83,7 @@ func TestOverflowOfWrittenChanges(t *testing.T) {
 
 // TestClosedBatchesDoNotOverflow has closed batches that use the whole capacity.
 func TestClosedBatchesDoNotOverflow(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.capacity = 10
 	i := s.open()
 	i.Add(manyEvents("shop", 10)...)
@@ -107,7 +107,7 @@ func TestClosedBatchesDoNotOverflow(t *testing.T) {
 
 // TestFloodOfOneNamespace exceeds the default capacity with one namespace. The others must keep their changes.
 func TestFloodOfOneNamespace(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	i := s.open()
 	if got := metric(t, "capacity", ""); got != syncstatuspending.DefaultCapacity {
 		t.Errorf("the capacity is %v", got)
@@ -129,7 +129,7 @@ func TestFloodOfOneNamespace(t *testing.T) {
 }
 
 func TestFillingIsNotifiedOnce(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.capacity = 100
 	i := s.open()
 	var notified atomic.Int64
@@ -170,7 +170,7 @@ func TestFillingIsNotifiedOnce(t *testing.T) {
 }
 
 func TestBusiest(t *testing.T) {
-	i := newStage(t).open()
+	i := newFixture(t).open()
 	i.Add(manyEvents("shop", 3)...)
 	i.Add(manyEvents("bank", 5)...)
 	i.Add(manyEvents("mill", 3)...)
@@ -180,7 +180,7 @@ func TestBusiest(t *testing.T) {
 }
 
 func TestDeduplicatedEventsAreCounted(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.capacity = 3
 	i := s.open()
 	deduplicated, closed := metric(t, "events_deduplicated_total", ""), metric(t, "batches_closed_total", "")

@@ -18,7 +18,7 @@ import (
 
 // TestEventsAreWrittenTogether counts transactions.
 func TestEventsAreWrittenTogether(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	i := s.open()
 	s.run(i, noNotices())
 	i.Add(changed("bank", "web", 0))
@@ -37,7 +37,7 @@ func TestEventsAreWrittenTogether(t *testing.T) {
 
 // TestRunNotifies checks notices of namespaces with restored batches, and with new ones.
 func TestRunNotifies(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	others := goleak.IgnoreCurrent()
 	i := s.open()
 	i.Add(changed("shop", "web", 1), changed("bank", "web", 2))
@@ -82,7 +82,7 @@ func TestRunNotifies(t *testing.T) {
 
 // TestStoreThatIsFull checks that changes are kept until they can be written.
 func TestStoreThatIsFull(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	i := s.open()
 	var blocked, free atomic.Int64
 	notices := noNotices()
@@ -126,7 +126,7 @@ func TestStoreThatIsFull(t *testing.T) {
 
 // TestEndOfRunWritesWhatIsLeft checks that Run writes all changes before it returns.
 func TestEndOfRunWritesWhatIsLeft(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	i := s.open()
 	stop := s.run(i, noNotices())
 	i.Add(manyEvents("shop", 1)...)
@@ -141,7 +141,7 @@ func TestEndOfRunWritesWhatIsLeft(t *testing.T) {
 // TestConcurrency adds events, and closes and finishes batches concurrently. No event may be lost.
 func TestConcurrency(t *testing.T) {
 	const writers, each, objects = 8, 2000, 50
-	s := newStage(t)
+	s := newFixture(t)
 	i := s.open()
 	stop := s.run(i, noNotices())
 	var writing errgroup.Group
@@ -193,7 +193,7 @@ func TestConcurrency(t *testing.T) {
 }
 
 // record closes and finishes the batches of a namespace until all events have been added and no batch is left.
-func record(s *stage, i *syncstatuspending.Intake, namespace string, added <-chan struct{}, recorded func(syncstatuspending.Batch)) error {
+func record(s *fixture, i *syncstatuspending.Intake, namespace string, added <-chan struct{}, recorded func(syncstatuspending.Batch)) error {
 	for {
 		over := false
 		select {

@@ -27,7 +27,7 @@ func testFullDisk(t *testing.T, disk string) {
 	if err := os.WriteFile(ballast, make([]byte, 512<<10), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := newStageIn(filepath.Join(disk, "archive"), append(many(300, long), policy())...)
+	s := newFixtureIn(filepath.Join(disk, "archive"), append(many(300, long), policy())...)
 	for range 2 {
 		if err := s.sweeper().Sweep(t.Context()); !errors.Is(err, syscall.ENOSPC) {
 			t.Fatalf("error = %v, want no space", err)

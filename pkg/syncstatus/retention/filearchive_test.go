@@ -25,7 +25,7 @@ import (
 func TestCrashBetweenArchiveAndDeletion(t *testing.T) {
 	for _, later := range []time.Duration{time.Minute, 31 * 24 * time.Hour} {
 		t.Run(later.String(), func(t *testing.T) {
-			s := newStage(t, append(many(250), policy())...)
+			s := newFixture(t, append(many(250), policy())...)
 			for _, deletions := range []int{0, 3, 99, 1, 40} {
 				if err := crashAfter(t, s, deletions); err == nil {
 					t.Fatal("no error")
@@ -52,7 +52,7 @@ func TestLargeRecords(t *testing.T) {
 	large := func(r *v1alpha1.SyncStatus) {
 		r.Status.WorkloadNames = slices.Repeat([]string{strings.Repeat("w", 250)}, 4000)
 	}
-	s := newStage(t, append(many(10, large), policy())...)
+	s := newFixture(t, append(many(10, large), policy())...)
 	for range 3 {
 		before := len(archivedNames(t, s.folder))
 		if err := crashAfter(t, s, 2); err == nil {
@@ -71,7 +71,7 @@ func TestLargeRecords(t *testing.T) {
 }
 
 // crashAfter sweeps until a number of records have been deleted.
-func crashAfter(t *testing.T, s *stage, deletions int) error {
+func crashAfter(t *testing.T, s *fixture, deletions int) error {
 	ctx, die := context.WithCancel(t.Context())
 	defer die()
 	alive := true
@@ -102,7 +102,7 @@ func TestIncompleteLine(t *testing.T) {
 	}
 	for name, tear := range tears {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, append(many(2), policy())...)
+			s := newFixture(t, append(many(2), policy())...)
 			if err := crashAfter(t, s, 0); err == nil {
 				t.Fatal("no error")
 			}
@@ -127,7 +127,7 @@ func TestIncompleteLine(t *testing.T) {
 
 // TestForeignLinesAndFilesStay has complete lines and files that the archive has not written.
 func TestForeignLinesAndFilesStay(t *testing.T) {
-	s := newStage(t, append(many(1), policy())...)
+	s := newFixture(t, append(many(1), policy())...)
 	if err := os.Mkdir(s.folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestFilesOfTheArchive(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newStage(t, record("shop", "a", 1000), policy())
+			s := newFixture(t, record("shop", "a", 1000), policy())
 			if err := os.Mkdir(s.folder, 0o700); err != nil {
 				t.Fatal(err)
 			}
@@ -214,7 +214,7 @@ func makeSparse(t *testing.T, path string, size int64) {
 // lineLength returns the length of the line of the record of TestFilesOfTheArchive.
 func lineLength(t *testing.T) int {
 	t.Helper()
-	s := newStage(t, record("shop", "a", 1000), policy())
+	s := newFixture(t, record("shop", "a", 1000), policy())
 	if err := s.sweeper().Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}

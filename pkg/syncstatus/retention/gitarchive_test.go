@@ -108,7 +108,7 @@ func (b *branch) has(name string) bool {
 }
 
 // expectOnlyArchived checks for each deletion that the branch has the record.
-func (s *gitStage) expectOnlyArchived(t *testing.T) {
+func (s *gitFixture) expectOnlyArchived(t *testing.T) {
 	s.client.PrependReactor("delete", resource.Resource, func(action clienttesting.Action) (bool, runtime.Object, error) {
 		if name := action.(clienttesting.DeleteAction).GetName(); !s.branch.has(name) {
 			t.Errorf("%s is deleted but not in the branch", name)
@@ -117,24 +117,24 @@ func (s *gitStage) expectOnlyArchived(t *testing.T) {
 	})
 }
 
-// gitStage is a stage whose archive is a branch.
-type gitStage struct {
-	*stage
+// gitFixture is a fixture whose archive is a branch.
+type gitFixture struct {
+	*fixture
 	branch *branch
 	kv     clientv3.KV
 }
 
-func newGitStage(t *testing.T, objects ...runtime.Object) *gitStage {
+func newGitStage(t *testing.T, objects ...runtime.Object) *gitFixture {
 	t.Helper()
-	return &gitStage{stage: newStage(t, objects...), branch: &branch{files: map[string]string{}}, kv: bolttest.NewKV(t)}
+	return &gitFixture{fixture: newFixture(t, objects...), branch: &branch{files: map[string]string{}}, kv: bolttest.NewKV(t)}
 }
 
 // sweeper returns the sweeper of a new process.
-func (s *gitStage) sweeper() *retention.Sweeper {
+func (s *gitFixture) sweeper() *retention.Sweeper {
 	return s.sweeperWith(s.branch, s.kv)
 }
 
-func (s *gitStage) sweeperWith(git retention.Git, kv clientv3.KV) *retention.Sweeper {
+func (s *gitFixture) sweeperWith(git retention.Git, kv clientv3.KV) *retention.Sweeper {
 	return retention.New(retention.Config{
 		Client: s.client, Git: git, Table: table.New(kv, "/test").Table(retention.TableName), Period: time.Hour, Clock: s.clock,
 	})
@@ -155,7 +155,7 @@ func wanted(number int) (versions []string) {
 }
 
 // expectArchived checks that the records are in the branch, each once, and no longer in the API.
-func (s *gitStage) expectArchived(t *testing.T, want []string) {
+func (s *gitFixture) expectArchived(t *testing.T, want []string) {
 	t.Helper()
 	if diff := cmp.Diff(want, s.branch.versions(t)); diff != "" {
 		t.Errorf("in the branch (-want +got):\n%s", diff)

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 // TestRun checks that sweeps run immediately, every period, also after a failed one, and when the SyncPolicy is created, updated or
 // deleted, until the leader term ends.
 func TestRun(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	sweeps := make(chan struct{}, 100)
 	s.client.PrependReactor("list", "appcatalogs", func(clienttesting.Action) (bool, runtime.Object, error) {
 		sweeps <- struct{}{}
@@ -56,7 +56,7 @@ func TestRun(t *testing.T) {
 
 // TestOwnStatusIsNoChange checks that the status that a sweep writes does not cause another one.
 func TestOwnStatusIsNoChange(t *testing.T) {
-	s := newStage(t, policy())
+	s := newFixture(t, policy())
 	sweeps := make(chan struct{}, 100)
 	s.client.PrependReactor("list", "appcatalogs", func(clienttesting.Action) (bool, runtime.Object, error) {
 		sweeps <- struct{}{}
@@ -73,7 +73,7 @@ func TestOwnStatusIsNoChange(t *testing.T) {
 }
 
 // run runs a sweeper until stop is called. When run returns, the sweeper follows the SyncPolicy.
-func (s *stage) run(t *testing.T) (stop func()) {
+func (s *fixture) run(t *testing.T) (stop func()) {
 	t.Helper()
 	following := make(chan struct{})
 	s.client.PrependWatchReactor(policies.Resource, func(clienttesting.Action) (bool, watch.Interface, error) {
@@ -94,7 +94,7 @@ func (s *stage) run(t *testing.T) (stop func()) {
 }
 
 // waitForStatus waits until the status of the SyncPolicy is as expected.
-func (s *stage) waitForStatus(t *testing.T, enough func(v1alpha1.SyncPolicyStatus) bool) {
+func (s *fixture) waitForStatus(t *testing.T, enough func(v1alpha1.SyncPolicyStatus) bool) {
 	t.Helper()
 	if err := wait.PollUntilContextCancel(t.Context(), time.Millisecond, true, func(context.Context) (bool, error) {
 		return enough(s.policyStatus(t)), nil
@@ -105,7 +105,7 @@ func (s *stage) waitForStatus(t *testing.T, enough func(v1alpha1.SyncPolicyStatu
 
 func TestMetrics(t *testing.T) {
 	before := counts(t)
-	s := newStage(t, append(many(5), policy(), record("shop", "new", 1))...)
+	s := newFixture(t, append(many(5), policy(), record("shop", "new", 1))...)
 	s.client.PrependReactor("delete", resource.Resource, failOnce("shop-00004"))
 	if err := s.sweeper().Sweep(t.Context()); err == nil {
 		t.Fatal("no error")

@@ -86,7 +86,7 @@ func TestSweep(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newStage(t, append([]runtime.Object{tt.policy, catalog("shop"), catalog("bank")}, tt.records...)...)
+			s := newFixture(t, append([]runtime.Object{tt.policy, catalog("shop"), catalog("bank")}, tt.records...)...)
 			if err := s.sweeper().Sweep(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -102,7 +102,7 @@ func TestSweep(t *testing.T) {
 
 // TestWithoutAPolicy checks the defaults: ten records of a subject are kept, and nothing is archived.
 func TestWithoutAPolicy(t *testing.T) {
-	s := newStage(t, append(many(12), catalog("shop"))...)
+	s := newFixture(t, append(many(12), catalog("shop"))...)
 	if err := s.sweeper().Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestArchivedRecord(t *testing.T) {
 		r.Status.ChangedBy = []v1alpha1.SourceAuthor{{Username: "jane\nsmith"}}
 		r.Status.ResolvedAt = ptr.To(metav1.NewTime(today.AddDate(0, 0, -99)))
 	})
-	s := newStage(t, policy(), want)
+	s := newFixture(t, policy(), want)
 	if err := s.sweeper().Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestArchivedRecord(t *testing.T) {
 }
 
 func TestRecordsAreArchivedBeforeTheyAreDeleted(t *testing.T) {
-	s := newStage(t, append(many(250), policy())...)
+	s := newFixture(t, append(many(250), policy())...)
 	deletions := 0
 	s.client.PrependReactor("delete", resource.Resource, func(action clienttesting.Action) (bool, runtime.Object, error) {
 		deletions++
@@ -159,7 +159,7 @@ func TestRecordsAreArchivedBeforeTheyAreDeleted(t *testing.T) {
 func TestPace(t *testing.T) {
 	for name, policy := range map[string]*v1alpha1.SyncPolicy{"archived": policy(), "not archived": policy(unarchived)} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, append(many(1234), policy)...)
+			s := newFixture(t, append(many(1234), policy)...)
 			if err := s.sweeper().Sweep(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -180,7 +180,7 @@ func TestPace(t *testing.T) {
 func TestRecordsThatChangeMeanwhileStay(t *testing.T) {
 	for _, verb := range []string{"get", "delete"} {
 		t.Run("before "+verb, func(t *testing.T) {
-			s := newStage(t, append(many(3), policy())...)
+			s := newFixture(t, append(many(3), policy())...)
 			written := record("shop", "00001", 100, func(r *v1alpha1.SyncStatus) {
 				r.ResourceVersion, r.Status.State = "8", v1alpha1.SyncStateDismissed
 			})
@@ -201,7 +201,7 @@ func TestRecordsThatChangeMeanwhileStay(t *testing.T) {
 func TestRecordsThatAreDeletedMeanwhile(t *testing.T) {
 	for _, verb := range []string{"get", "delete"} {
 		t.Run("before "+verb, func(t *testing.T) {
-			s := newStage(t, append(many(3), policy())...)
+			s := newFixture(t, append(many(3), policy())...)
 			s.client.PrependReactor(verb, resource.Resource, func(clienttesting.Action) (bool, runtime.Object, error) {
 				_ = s.client.Tracker().Delete(resource, "teams", "shop-00001") // gone after the first time
 				return false, nil, nil
@@ -226,7 +226,7 @@ func TestRetentionChangesMeanwhile(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newStage(t, append(many(250), policy(unarchived))...)
+			s := newFixture(t, append(many(250), policy(unarchived))...)
 			deletions := 0
 			s.client.PrependReactor("delete", resource.Resource, func(clienttesting.Action) (bool, runtime.Object, error) {
 				if deletions++; deletions != 100 {
@@ -266,12 +266,12 @@ func TestRecordsStayWithoutAnAvailableArchive(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newStageIn(tt.folder, append(many(3), tt.policy)...)
+			s := newFixtureIn(tt.folder, append(many(3), tt.policy)...)
 			s.expectUnavailable(t, tt.want)
 			if got := len(s.remaining()); got != 3 {
 				t.Errorf("%d records stay, want 3", got)
 			}
-			newStageIn(tt.folder, tt.policy).expectUnavailable(t, tt.want)
+			newFixtureIn(tt.folder, tt.policy).expectUnavailable(t, tt.want)
 			s.setPolicy(t, policy(unarchived))
 			if err := s.sweeper().Sweep(t.Context()); err != nil {
 				t.Fatal(err)
@@ -285,7 +285,7 @@ func TestRecordsStayWithoutAnAvailableArchive(t *testing.T) {
 }
 
 // expectUnavailable sweeps, and checks that the archive is reported as unavailable, also without expired records.
-func (s *stage) expectUnavailable(t *testing.T, why string) {
+func (s *fixture) expectUnavailable(t *testing.T, why string) {
 	t.Helper()
 	if err := s.sweeper().Sweep(t.Context()); err == nil || !strings.Contains(err.Error(), why) {
 		t.Errorf("error = %v, want %q in it", err, why)
@@ -299,7 +299,7 @@ func (s *stage) expectUnavailable(t *testing.T, why string) {
 func TestPolicyStatus(t *testing.T) {
 	wanted := policy()
 	wanted.Generation = 4
-	s := newStage(t, append(many(5), wanted, record("shop", "new", 1))...)
+	s := newFixture(t, append(many(5), wanted, record("shop", "new", 1))...)
 	s.client.PrependReactor("delete", resource.Resource, failOnce("shop-00003"))
 	if err := s.sweeper().Sweep(t.Context()); err == nil {
 		t.Fatal("no error")
@@ -328,7 +328,7 @@ func TestPolicyStatus(t *testing.T) {
 }
 
 func TestPolicyStatusWithoutAnArchive(t *testing.T) {
-	s := newStage(t, append(many(5), policy(unarchived), record("shop", "new", 1))...)
+	s := newFixture(t, append(many(5), policy(unarchived), record("shop", "new", 1))...)
 	if err := s.sweeper().Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -339,7 +339,7 @@ func TestPolicyStatusWithoutAnArchive(t *testing.T) {
 }
 
 // policyStatus returns the status of the SyncPolicy.
-func (s *stage) policyStatus(t *testing.T) v1alpha1.SyncPolicyStatus {
+func (s *fixture) policyStatus(t *testing.T) v1alpha1.SyncPolicyStatus {
 	t.Helper()
 	policy, err := s.client.ConfigbutlerV1alpha1().SyncPolicies().Get(t.Context(), v1alpha1.SyncPolicyName, metav1.GetOptions{})
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 )
 
 func TestWhatWasAppliedIsKept(t *testing.T) {
-	s := newStage(t, 10)
+	s := newFixture(t, 10)
 	if got := s.listed(); got != "0:" {
 		t.Errorf("at first there is %q", got)
 	}
@@ -60,7 +60,7 @@ func TestWhatWasAppliedIsKept(t *testing.T) {
 }
 
 func TestObjectsAreKeptWhole(t *testing.T) {
-	s := newStage(t, 1)
+	s := newFixture(t, 1)
 	want := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web"},
 		"spec": map[string]any{"replicas": int64(3), "list": []any{"a", int64(1), 1.5, true, nil, map[string]any{}}},
@@ -76,7 +76,7 @@ func TestObjectsAreKeptWhole(t *testing.T) {
 }
 
 func TestRevisionsThatAreKept(t *testing.T) {
-	s := newStage(t, 2)
+	s := newFixture(t, 2)
 	check := func(listed string, contents int, revisions ...int64) {
 		t.Helper()
 		got, err := s.Revisions(t.Context(), alice.UID)
@@ -100,7 +100,7 @@ func TestRevisionsThatAreKept(t *testing.T) {
 
 // What a part of a revision has brought, or an attempt that failed, is not what was applied as of the revision before.
 func TestBetweenRevisions(t *testing.T) {
-	s := newStage(t, 2)
+	s := newFixture(t, 2)
 	s.put(1, settings("a=1", "b=1"))
 	s.put(0, settings("a=2"))
 	s.put(0, settings("c=2"), "b")
@@ -127,7 +127,7 @@ func TestBetweenRevisions(t *testing.T) {
 }
 
 func TestEnvironmentsAreApart(t *testing.T) {
-	s := newStage(t, 2)
+	s := newFixture(t, 2)
 	other := copies.Environment{NamespacedName: alice.NamespacedName, UID: alice.UID + "0"}
 	s.put(1, settings("a=1"))
 	if err := s.Put(t.Context(), other, change(7, settings("a=7"))); err != nil {
@@ -148,7 +148,7 @@ func TestEnvironmentsAreApart(t *testing.T) {
 }
 
 func TestSweepForgetsWhatIsGone(t *testing.T) {
-	s := newStage(t, 2)
+	s := newFixture(t, 2)
 	gone := copies.Environment{NamespacedName: alice.NamespacedName, UID: "of-before"}
 	s.put(1, settings("a=1"))
 	if err := s.Put(t.Context(), gone, change(7, settings("a=7"))); err != nil {
@@ -167,7 +167,7 @@ func TestSweepForgetsWhatIsGone(t *testing.T) {
 }
 
 // sweep sweeps where there is no environment but alice's.
-func (s *stage) sweep() {
+func (s *fixture) sweep() {
 	s.Helper()
 	err := s.Sweep(s.Context(), func(_ context.Context, environment copies.Environment) (bool, error) {
 		return environment == alice, nil
@@ -198,7 +198,7 @@ func TestDeathBetweenWrites(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for last := 1; ; last++ {
-				s := newStage(t, 2)
+				s := newFixture(t, 2)
 				s.put(1, settings("a=1"))
 				s.put(2, settings("a=2"))
 				s.process.restart(last)
@@ -212,7 +212,7 @@ func TestDeathBetweenWrites(t *testing.T) {
 				between := s.listed()
 				s.sweep()
 				s.put(tt.change.Revision, tt.change.Applied, names(tt.change.Deleted)...)
-				twin := newStage(t, 2)
+				twin := newFixture(t, 2)
 				twin.put(1, settings("a=1"))
 				twin.put(2, settings("a=2"))
 				before := twin.listed()
@@ -241,7 +241,7 @@ func names(keys []copies.Key) []string {
 // TestForgettingIsRepeated ends the process at each write of Forget.
 func TestForgettingIsRepeated(t *testing.T) {
 	for last := 1; ; last++ {
-		s := newStage(t, 2)
+		s := newFixture(t, 2)
 		s.put(1, settings("a=1"))
 		s.process.restart(last)
 		if s.Forget(t.Context(), alice.UID) == nil {
@@ -258,7 +258,7 @@ func TestForgettingIsRepeated(t *testing.T) {
 }
 
 func TestTwoRunsAtOnce(t *testing.T) {
-	s := newStage(t, 2)
+	s := newFixture(t, 2)
 	var group errgroup.Group
 	var want []string
 	for i := range 8 {
@@ -276,7 +276,7 @@ func TestTwoRunsAtOnce(t *testing.T) {
 
 // TestContentThatIsGone has another server take away what a head names.
 func TestContentThatIsGone(t *testing.T) {
-	s := newStage(t, 2)
+	s := newFixture(t, 2)
 	s.put(1, settings("a=1", "b=1"))
 	for key := range s.rows() {
 		if strings.Contains(key, "/content/") {
@@ -296,7 +296,7 @@ func TestContentThatIsGone(t *testing.T) {
 }
 
 func TestHeadsThatCannotBeRead(t *testing.T) {
-	s := newStage(t, 2)
+	s := newFixture(t, 2)
 	s.put(1, settings("a=1"))
 	s.put(2, settings("a=2"))
 	table := storetable.New(s.kv, prefix).Table(copies.TableName)

@@ -9,32 +9,47 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// WithWrites returns a KV that calls write before each transaction and deletion of kv, with the first key of it. If write returns an
-// error, that is the result, and nothing is written. Tests of crashes count writes with it, tests of full disks fail them.
-func WithWrites(kv clientv3.KV, write func(ctx context.Context, key string) error) clientv3.KV {
-	return &interceptedKV{KV: kv, write: write}
+// Write is a transaction or deletion that a test intercepts.
+type Write struct {
+	// Key is the first key that is written, and Bytes the size of all written keys and values.
+	Key   string
+	Bytes int
+	// Deletion is set for a deletion outside transactions.
+	Deletion bool
+	// Commit makes the write.
+	Commit func() error
+}
+
+// WithWrites returns a KV that calls intercept for each transaction and deletion of kv. What intercept returns is the error of the write;
+// nothing is written unless it calls Commit. Tests of crashes count writes with it, tests of full disks fail them.
+func WithWrites(kv clientv3.KV, intercept func(ctx context.Context, write Write) error) clientv3.KV {
+	return &interceptedKV{KV: kv, intercept: intercept}
 }
 
 type interceptedKV struct {
 	clientv3.KV
-	write func(ctx context.Context, key string) error
+	intercept func(ctx context.Context, write Write) error
 }
 
-func (kv *interceptedKV) Delete(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.DeleteResponse, error) {
-	if err := kv.write(ctx, key); err != nil {
+func (kv *interceptedKV) Delete(ctx context.Context, key string, options ...clientv3.OpOption) (response *clientv3.DeleteResponse, err error) {
+	err = kv.intercept(ctx, Write{Key: key, Bytes: len(key), Deletion: true, Commit: func() (err error) {
+		response, err = kv.KV.Delete(ctx, key, options...)
+		return err
+	}})
+	if err != nil {
 		return nil, err
 	}
-	return kv.KV.Delete(ctx, key, options...)
+	return response, nil
 }
 
 func (kv *interceptedKV) Txn(ctx context.Context) clientv3.Txn {
-	return &interceptedTxn{Txn: kv.KV.Txn(ctx), write: func(key string) error { return kv.write(ctx, key) }}
+	return &interceptedTxn{Txn: kv.KV.Txn(ctx), intercept: func(write Write) error { return kv.intercept(ctx, write) }}
 }
 
 type interceptedTxn struct {
 	clientv3.Txn
-	write func(key string) error
-	key   string
+	intercept func(write Write) error
+	write     Write
 }
 
 func (txn *interceptedTxn) If(compares ...clientv3.Cmp) clientv3.Txn {
@@ -44,8 +59,11 @@ func (txn *interceptedTxn) If(compares ...clientv3.Cmp) clientv3.Txn {
 
 func (txn *interceptedTxn) Then(ops ...clientv3.Op) clientv3.Txn {
 	txn.Txn = txn.Txn.Then(ops...)
-	if txn.key == "" && len(ops) > 0 {
-		txn.key = string(ops[0].KeyBytes())
+	for _, op := range ops {
+		if txn.write.Key == "" {
+			txn.write.Key = string(op.KeyBytes())
+		}
+		txn.write.Bytes += len(op.KeyBytes()) + len(op.ValueBytes())
 	}
 	return txn
 }
@@ -55,9 +73,14 @@ func (txn *interceptedTxn) Else(ops ...clientv3.Op) clientv3.Txn {
 	return txn
 }
 
-func (txn *interceptedTxn) Commit() (*clientv3.TxnResponse, error) {
-	if err := txn.write(txn.key); err != nil {
+func (txn *interceptedTxn) Commit() (response *clientv3.TxnResponse, err error) {
+	write := txn.write
+	write.Commit = func() (err error) {
+		response, err = txn.Txn.Commit()
+		return err
+	}
+	if err := txn.intercept(write); err != nil {
 		return nil, err
 	}
-	return txn.Txn.Commit()
+	return response, nil
 }

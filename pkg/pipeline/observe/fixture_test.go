@@ -244,16 +244,16 @@ func eventually(tb testing.TB, check func() error) {
 	}
 }
 
-// stage is a cluster and an observer.
-type stage struct {
+// fixture is a cluster and an observer.
+type fixture struct {
 	testing.TB
 	server   *apiServer
 	types    *fakeTypes
 	observer *observe.Observer
 }
 
-// newStage returns a stage that serves some types, without objects.
-func newStage(tb testing.TB, served ...watch.Type) *stage {
+// newFixture returns a fixture that serves some types, without objects.
+func newFixture(tb testing.TB, served ...watch.Type) *fixture {
 	tb.Helper()
 	server, config := newAPIServer(tb)
 	whole, err := dynamic.NewForConfig(config)
@@ -264,7 +264,7 @@ func newStage(tb testing.TB, served ...watch.Type) *stage {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s := &stage{TB: tb, server: server, types: &fakeTypes{}}
+	s := &fixture{TB: tb, server: server, types: &fakeTypes{}}
 	for _, t := range served {
 		server.serve(t.Resource)
 	}
@@ -276,7 +276,7 @@ func newStage(tb testing.TB, served ...watch.Type) *stage {
 }
 
 // run runs the observer until the test ends.
-func (s *stage) run() *stage {
+func (s *fixture) run() *fixture {
 	s.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -291,7 +291,7 @@ func (s *stage) run() *stage {
 	return s
 }
 
-func (s *stage) set(uid types.UID, selection observe.Selection, to observe.Target) {
+func (s *fixture) set(uid types.UID, selection observe.Selection, to observe.Target) {
 	s.Helper()
 	if err := s.observer.Set(s.Context(), uid, selection, to); err != nil {
 		s.Fatal(err)
@@ -299,7 +299,7 @@ func (s *stage) set(uid types.UID, selection observe.Selection, to observe.Targe
 }
 
 // listed waits until everything was reported to a pipeline, and its watches are open.
-func (s *stage) listed(uid types.UID) {
+func (s *fixture) listed(uid types.UID) {
 	s.Helper()
 	eventually(s, func() error {
 		if state := s.observer.State(uid); !state.Listed || len(state.Failures) > 0 {
@@ -310,7 +310,7 @@ func (s *stage) listed(uid types.UID) {
 }
 
 // failing waits until a failure contains all the words.
-func (s *stage) failing(uid types.UID, words ...string) {
+func (s *fixture) failing(uid types.UID, words ...string) {
 	s.Helper()
 	eventually(s, func() error {
 		failures := s.observer.State(uid).Failures

@@ -77,8 +77,8 @@ spec:
 	configMap = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: info}}"
 )
 
-// stage is all around a controller: the API, the cluster, the store and the clock. They outlive a process.
-type stage struct {
+// fixture is all around a controller: the API, the cluster, the store and the clock. They outlive a process.
+type fixture struct {
 	testing.TB
 	*api
 	cluster *environmenttest.Cluster
@@ -103,14 +103,14 @@ func (o offered) Offered(_ context.Context, _ types.UID, revision int64) (
 	return o[revision], nil
 }
 
-// newStage has a catalog of production that offers web and worker, and the environment alice whose target is there.
-func newStage(t testing.TB, edit ...func(*v1alpha1.Environment)) *stage {
+// newFixture has a catalog of production that offers web and worker, and the environment alice whose target is there.
+func newFixture(t testing.TB, edit ...func(*v1alpha1.Environment)) *fixture {
 	t.Helper()
 	metaScheme := metadatafake.NewTestScheme()
 	if err := metav1.AddMetaToScheme(metaScheme); err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{
+	s := &fixture{
 		TB: t, cluster: environmenttest.NewCluster(t), meta: metadatafake.NewSimpleMetadataClient(metaScheme),
 		clock: clocktesting.NewFakeClock(noon), stop: func() {}, events: &eventLog{}, catalog: environmenttest.Catalog(),
 		offered: offered{}, beside: beside{ready: &ready{}, detector: &detector{}, rights: &environmenttest.Rights{}},
@@ -131,7 +131,7 @@ func newStage(t testing.TB, edit ...func(*v1alpha1.Environment)) *stage {
 }
 
 // addNamespace has a namespace there.
-func (s *stage) addNamespace(name string) {
+func (s *fixture) addNamespace(name string) {
 	s.Helper()
 	s.cluster.Put(environmenttest.Object(s, "{apiVersion: v1, kind: Namespace, metadata: {name: "+name+"}}"))
 	s.cluster.Put(environmenttest.Object(s, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: default, namespace: "+name+"}}"))
@@ -144,7 +144,7 @@ func (s *stage) addNamespace(name string) {
 }
 
 // dropNamespace has a namespace, and all that is in it, gone.
-func (s *stage) dropNamespace(name string) {
+func (s *fixture) dropNamespace(name string) {
 	s.Helper()
 	for _, object := range s.cluster.Names(name) {
 		resource, object, _ := strings.Cut(object, "/")
@@ -157,14 +157,14 @@ func (s *stage) dropNamespace(name string) {
 }
 
 // produce has objects in production.
-func (s *stage) produce(texts ...string) {
+func (s *fixture) produce(texts ...string) {
 	s.Helper()
 	for _, text := range texts {
 		s.cluster.Put(s.object(text))
 	}
 }
 
-func (s *stage) object(text string) *unstructured.Unstructured {
+func (s *fixture) object(text string) *unstructured.Unstructured {
 	s.Helper()
 	o := environmenttest.Object(s, text)
 	o.SetNamespace(environmenttest.Production)
@@ -172,7 +172,7 @@ func (s *stage) object(text string) *unstructured.Unstructured {
 }
 
 // offer has the catalog offer workloads, and nothing else, with a revision.
-func (s *stage) offer(revision int64, texts ...string) {
+func (s *fixture) offer(revision int64, texts ...string) {
 	s.Helper()
 	status := &s.catalog.Status
 	status.Revision, status.Workloads, status.LatestSync = revision, nil, fmt.Sprintf("shop-r%d", revision)
@@ -190,7 +190,7 @@ func (s *stage) offer(revision int64, texts ...string) {
 func image(workload, image string) string { return strings.Replace(workload, ":1", ":"+image, 1) }
 
 // start begins the life of a process, which ends at its last write, or by stop.
-func (s *stage) start(last int) (ended <-chan struct{}) {
+func (s *fixture) start(last int) (ended <-chan struct{}) {
 	s.Helper()
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), ktesting.NewLogger(s, ktesting.NewConfig(ktesting.Verbosity(0)))))
 	s.life.begin(last, cancel)
@@ -238,7 +238,7 @@ func (noTypes) ServerGroupsAndResourcesWithContext(context.Context) ([]*metav1.A
 }
 
 // process is what a process has around the controller.
-func (s *stage) process(resourceTypes *watch.Types) *controller.Process {
+func (s *fixture) process(resourceTypes *watch.Types) *controller.Process {
 	return &controller.Process{
 		Client: s.client, Cluster: &watch.Clients{Metadata: s.meta}, Types: resourceTypes, Access: s.rights,
 		Events: s.events, Store: s.store(), Clock: s.clock,
@@ -246,7 +246,7 @@ func (s *stage) process(resourceTypes *watch.Types) *controller.Process {
 }
 
 // parts are those of the test beside the cluster that syncs write to.
-func (s *stage) parts() parts {
+func (s *fixture) parts() parts {
 	return parts{
 		remover:   s,
 		readiness: func(func(types.NamespacedName)) (Readiness, error) { return s.ready, nil },
@@ -257,9 +257,9 @@ func (s *stage) parts() parts {
 	}
 }
 
-func (s *stage) store() *table.Store { return table.New(s.kv, "/test") }
+func (s *fixture) store() *table.Store { return table.New(s.kv, "/test") }
 
-func (s *stage) runner() *syncer.Syncer {
+func (s *fixture) runner() *syncer.Syncer {
 	s.Helper()
 	limiter := flowcontrol.NewFakeAlwaysRateLimiter()
 	client, mapper, kept := s.cluster.Client(), s.cluster.Mapper(), copies.New(s.store(), keptRevisions)
@@ -275,7 +275,7 @@ func (s *stage) runner() *syncer.Syncer {
 }
 
 // eventually lets time pass until check finds nothing wrong.
-func (s *stage) eventually(what string, check func() error) {
+func (s *fixture) eventually(what string, check func() error) {
 	s.Helper()
 	s.await(what, func() error {
 		err := check()
@@ -287,7 +287,7 @@ func (s *stage) eventually(what string, check func() error) {
 }
 
 // await waits until check finds nothing wrong, while the clock stands still.
-func (s *stage) await(what string, check func() error) {
+func (s *fixture) await(what string, check func() error) {
 	s.Helper()
 	for deadline := time.Now().Add(patience); ; {
 		err := check()
@@ -302,7 +302,7 @@ func (s *stage) await(what string, check func() error) {
 }
 
 // pass lets seconds pass, in which everything can happen that is going to.
-func (s *stage) pass(seconds int) {
+func (s *fixture) pass(seconds int) {
 	s.Helper()
 	for range seconds {
 		s.clock.Step(time.Second)
@@ -311,7 +311,7 @@ func (s *stage) pass(seconds int) {
 }
 
 // reaches waits until the environment alice has what a check asks for.
-func (s *stage) reaches(what string, is func(*v1alpha1.Environment) bool) {
+func (s *fixture) reaches(what string, is func(*v1alpha1.Environment) bool) {
 	s.Helper()
 	s.eventually(what, func() error {
 		if e := s.environment("alice"); !is(e) {
@@ -322,7 +322,7 @@ func (s *stage) reaches(what string, is func(*v1alpha1.Environment) bool) {
 }
 
 // applied waits until alice has a revision, and nothing is going on.
-func (s *stage) applied(revision int64) {
+func (s *fixture) applied(revision int64) {
 	s.Helper()
 	s.reaches(fmt.Sprintf("revision %d", revision), func(e *v1alpha1.Environment) bool {
 		return e.Status.AppliedRevision == revision && len(e.Status.ActiveSyncs) == 0 && len(e.Status.PendingRequests) == 0
@@ -330,7 +330,7 @@ func (s *stage) applied(revision int64) {
 }
 
 // images are those of the Deployments in the target, by their names.
-func (s *stage) images() string {
+func (s *fixture) images() string {
 	s.Helper()
 	var out []string
 	for _, name := range s.cluster.Names(environmenttest.Target) {

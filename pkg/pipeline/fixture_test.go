@@ -47,8 +47,8 @@ const patience = 2 * time.Minute
 
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-// stage is the environment of a controller: the API, the cluster, the receivers, the store and the clock. They outlive the process.
-type stage struct {
+// fixture is the environment of a controller: the API, the cluster, the receivers, the store and the clock. They outlive the process.
+type fixture struct {
 	testing.TB
 	*api
 	cluster *cluster
@@ -62,10 +62,10 @@ type stage struct {
 	stop   func()
 }
 
-// newStage returns a stage whose cluster has the ConfigMaps web and worker, and the definition of Coupons.
-func newStage(t testing.TB) *stage {
+// newFixture returns a fixture whose cluster has the ConfigMaps web and worker, and the definition of Coupons.
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	s := &stage{
+	s := &fixture{
 		TB: t, cluster: newCluster(t), kube: kubefake.NewClientset(), full: &atomic.Bool{},
 		clock: clocktesting.NewFakeClock(noon), court: &court{}, events: &eventLog{}, stop: func() {},
 	}
@@ -100,13 +100,13 @@ func sinkTo(name string, receiver *receivertest.Receiver) v1alpha1.PipelineSink 
 	}
 }
 
-func (s *stage) receiver() *receivertest.Receiver {
+func (s *fixture) receiver() *receivertest.Receiver {
 	s.Helper()
 	return receivertest.New(s, v1alpha1.PipelineFormatCloudEvents)
 }
 
 // start starts a process. stop ends it.
-func (s *stage) start() {
+func (s *fixture) start() {
 	s.Helper()
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), ktesting.NewLogger(s, ktesting.NewConfig(ktesting.Verbosity(0)))))
 	resourceTypes, err := watch.NewTypes(s.cluster, s.cluster.meta, time.Hour)
@@ -133,16 +133,16 @@ func (s *stage) start() {
 
 var errFull = errors.New("the disk is full")
 
-func (s *stage) store() *table.Store { return table.New(s.kv, "/test") }
+func (s *fixture) store() *table.Store { return table.New(s.kv, "/test") }
 
 // rows returns the keys of all ledgers.
-func (s *stage) rows() []string {
+func (s *fixture) rows() []string {
 	s.Helper()
 	return keysOf(s, s.store().Table(ledger.TableName))
 }
 
 // eventually advances the clock until check returns no error.
-func (s *stage) eventually(what string, check func() error) {
+func (s *fixture) eventually(what string, check func() error) {
 	s.Helper()
 	s.await(what, func() error {
 		err := check()
@@ -154,7 +154,7 @@ func (s *stage) eventually(what string, check func() error) {
 }
 
 // await waits until check returns no error, without advancing the clock.
-func (s *stage) await(what string, check func() error) {
+func (s *fixture) await(what string, check func() error) {
 	s.Helper()
 	for deadline := time.Now().Add(patience); ; {
 		err := check()
@@ -169,7 +169,7 @@ func (s *stage) await(what string, check func() error) {
 }
 
 // pass advances the clock by seconds, in steps that let all goroutines act.
-func (s *stage) pass(seconds int) {
+func (s *fixture) pass(seconds int) {
 	s.Helper()
 	for range seconds {
 		s.clock.Step(time.Second)
@@ -178,7 +178,7 @@ func (s *stage) pass(seconds int) {
 }
 
 // knows waits until a receiver has exactly these objects.
-func (s *stage) knows(receiver *receivertest.Receiver, want ...string) {
+func (s *fixture) knows(receiver *receivertest.Receiver, want ...string) {
 	s.Helper()
 	slices.Sort(want)
 	s.eventually("the receiver has received them", func() error {
@@ -190,7 +190,7 @@ func (s *stage) knows(receiver *receivertest.Receiver, want ...string) {
 }
 
 // reaches waits until a check accepts the status of the pipeline.
-func (s *stage) reaches(what string, is func(*v1alpha1.SyncPipelineStatus) bool) *v1alpha1.SyncPipelineStatus {
+func (s *fixture) reaches(what string, is func(*v1alpha1.SyncPipelineStatus) bool) *v1alpha1.SyncPipelineStatus {
 	s.Helper()
 	var status *v1alpha1.SyncPipelineStatus
 	s.eventually(what, func() error {
@@ -203,7 +203,7 @@ func (s *stage) reaches(what string, is func(*v1alpha1.SyncPipelineStatus) bool)
 }
 
 // says waits until a condition has a reason.
-func (s *stage) says(kind, reason string) *metav1.Condition {
+func (s *fixture) says(kind, reason string) *metav1.Condition {
 	s.Helper()
 	var found *metav1.Condition
 	s.reaches(kind+" "+reason, func(status *v1alpha1.SyncPipelineStatus) bool {

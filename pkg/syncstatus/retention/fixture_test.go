@@ -58,8 +58,8 @@ func (c *instantClock) After(d time.Duration) <-chan time.Time {
 	return after
 }
 
-// stage has an API with records, and a folder for the archive.
-type stage struct {
+// fixture has an API with records, and a folder for the archive.
+type fixture struct {
 	client *fake.Clientset
 	clock  *instantClock
 	folder string
@@ -67,13 +67,13 @@ type stage struct {
 	largestPage int64
 }
 
-func newStage(t *testing.T, objects ...runtime.Object) *stage {
+func newFixture(t *testing.T, objects ...runtime.Object) *fixture {
 	t.Helper()
-	return newStageIn(filepath.Join(t.TempDir(), "archive"), objects...)
+	return newFixtureIn(filepath.Join(t.TempDir(), "archive"), objects...)
 }
 
-func newStageIn(folder string, objects ...runtime.Object) *stage {
-	s := &stage{
+func newFixtureIn(folder string, objects ...runtime.Object) *fixture {
+	s := &fixture{
 		client: fake.NewClientset(objects...), clock: newInstantClock(), folder: folder,
 	}
 	s.client.PrependReactor("list", resource.Resource, s.page)
@@ -82,12 +82,12 @@ func newStageIn(folder string, objects ...runtime.Object) *stage {
 }
 
 // sweeper returns the sweeper of a new process.
-func (s *stage) sweeper() *retention.Sweeper {
+func (s *fixture) sweeper() *retention.Sweeper {
 	return retention.New(retention.Config{Client: s.client, Folder: s.folder, Period: time.Hour, Clock: s.clock})
 }
 
 // page handles a list request like an API server: sorted by name, with at most as many items as the limit.
-func (s *stage) page(action clienttesting.Action) (bool, runtime.Object, error) {
+func (s *fixture) page(action clienttesting.Action) (bool, runtime.Object, error) {
 	options := action.(clienttesting.ListActionImpl).ListOptions
 	if options.Limit == 0 {
 		return true, nil, apierrors.NewBadRequest("a list without a limit")
@@ -107,7 +107,7 @@ func (s *stage) page(action clienttesting.Action) (bool, runtime.Object, error) 
 }
 
 // records returns the records in the API, and their sorted names.
-func (s *stage) records() ([]string, map[string]*v1alpha1.SyncStatus) {
+func (s *fixture) records() ([]string, map[string]*v1alpha1.SyncStatus) {
 	stored, err := s.client.Tracker().List(resource, v1alpha1.SchemeGroupVersion.WithKind("SyncStatus"), "")
 	if err != nil {
 		panic(err)
@@ -121,13 +121,13 @@ func (s *stage) records() ([]string, map[string]*v1alpha1.SyncStatus) {
 }
 
 // remaining returns the names of the records in the API.
-func (s *stage) remaining() []string {
+func (s *fixture) remaining() []string {
 	names, _ := s.records()
 	return names
 }
 
 // checkPreconditions checks the preconditions of a deletion like an API server, and requires them.
-func (s *stage) checkPreconditions(action clienttesting.Action) (bool, runtime.Object, error) {
+func (s *fixture) checkPreconditions(action clienttesting.Action) (bool, runtime.Object, error) {
 	deletion := action.(clienttesting.DeleteActionImpl)
 	required := deletion.DeleteOptions.Preconditions
 	if required == nil || required.UID == nil || required.ResourceVersion == nil {
@@ -155,7 +155,7 @@ func policy(change ...func(*v1alpha1.Retention)) *v1alpha1.SyncPolicy {
 func unarchived(r *v1alpha1.Retention) { r.Archive = nil }
 
 // setPolicy sets the spec of the SyncPolicy, and increments its generation.
-func (s *stage) setPolicy(t *testing.T, to *v1alpha1.SyncPolicy) {
+func (s *fixture) setPolicy(t *testing.T, to *v1alpha1.SyncPolicy) {
 	t.Helper()
 	stored, err := s.client.Tracker().Get(policies, "", v1alpha1.SyncPolicyName)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/teardown"
 )
 
-// stage is an environment that is being deleted, and its target.
-type stage struct {
+// fixture is an environment that is being deleted, and its target.
+type fixture struct {
 	*environmenttest.Cluster
 	environment *v1alpha1.Environment
 	remover     *teardown.Remover
@@ -28,10 +28,10 @@ type stage struct {
 	stays []string
 }
 
-// newStage has an environment whose namespace it has created.
-func newStage(t *testing.T) *stage {
+// newFixture has an environment whose namespace it has created.
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	s := &stage{Cluster: environmenttest.NewCluster(t), environment: environmenttest.Environment()}
+	s := &fixture{Cluster: environmenttest.NewCluster(t), environment: environmenttest.Environment()}
 	s.environment.Spec.DeletionPolicy = v1alpha1.DeletionPolicyDelete
 	s.remover = &teardown.Remover{
 		Client: s.Metadata(), Mapper: s.Mapper(), Discovery: served{}, Limiter: flowcontrol.NewFakeAlwaysRateLimiter(), Concurrency: 4,
@@ -61,10 +61,10 @@ func (s served) ServerPreferredNamespacedResourcesWithContext(context.Context) (
 }
 
 // mine has an object there that the environment has written.
-func (s *stage) mine(text string) { s.ofEnvironment(text, string(s.environment.UID)) }
+func (s *fixture) mine(text string) { s.ofEnvironment(text, string(s.environment.UID)) }
 
 // ofEnvironment has one there that an environment of the name has written.
-func (s *stage) ofEnvironment(text, uid string) {
+func (s *fixture) ofEnvironment(text, uid string) {
 	s.Helper()
 	o := s.object(text)
 	labels := map[string]string{
@@ -75,12 +75,12 @@ func (s *stage) ofEnvironment(text, uid string) {
 	s.Put(o)
 }
 
-func (s *stage) theirs(text string) {
+func (s *fixture) theirs(text string) {
 	s.Helper()
 	s.Put(s.object(text))
 }
 
-func (s *stage) object(text string) *unstructured.Unstructured {
+func (s *fixture) object(text string) *unstructured.Unstructured {
 	s.Helper()
 	o := environmenttest.Object(s, text)
 	if o.GetKind() != "Namespace" {
@@ -89,10 +89,10 @@ func (s *stage) object(text string) *unstructured.Unstructured {
 	return o
 }
 
-func (s *stage) remove() ([]string, error) { return s.remover.Remove(s.Context(), s.environment) }
+func (s *fixture) remove() ([]string, error) { return s.remover.Remove(s.Context(), s.environment) }
 
 // removes expects nothing to be left to do.
-func (s *stage) removes() {
+func (s *fixture) removes() {
 	s.Helper()
 	if left, err := s.remove(); err != nil || len(left) > 0 {
 		s.Fatalf("left %q, %v", left, err)
@@ -100,7 +100,7 @@ func (s *stage) removes() {
 }
 
 // has expects these objects in the target, and the namespace itself.
-func (s *stage) has(names ...string) {
+func (s *fixture) has(names ...string) {
 	s.Helper()
 	if got := s.Names(environmenttest.Target); !slices.Equal(got, names) {
 		s.Errorf("there are %q, want %q", got, names)
@@ -110,7 +110,7 @@ func (s *stage) has(names ...string) {
 	}
 }
 
-func (s *stage) isGone() {
+func (s *fixture) isGone() {
 	s.Helper()
 	if s.Live("namespaces", "", environmenttest.Target) != nil {
 		s.Errorf("the namespace is there, with %q", s.Names(environmenttest.Target))
@@ -118,6 +118,6 @@ func (s *stage) isGone() {
 }
 
 // written are the requests that change something, in order.
-func (s *stage) written() []string {
+func (s *fixture) written() []string {
 	return slices.DeleteFunc(s.TakeRequests(), func(request string) bool { return strings.HasPrefix(request, "GET ") })
 }

@@ -28,8 +28,8 @@ import (
 // patience is longer than anything here takes on a busy machine; no test passes because of it.
 const patience = 2 * time.Minute
 
-// stage is a cluster in which the workloads of environments are watched.
-type stage struct {
+// fixture is a cluster in which the workloads of environments are watched.
+type fixture struct {
 	testing.TB
 	cluster     *dynamicfake.FakeDynamicClient
 	clock       *clocktesting.FakeClock
@@ -39,9 +39,9 @@ type stage struct {
 	told chan types.NamespacedName
 }
 
-func newStage(t testing.TB) *stage {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	s := &stage{
+	s := &fixture{
 		TB: t, cluster: dynamicfake.NewSimpleDynamicClient(scheme.Scheme), clock: clocktesting.NewFakeClock(time.Now()),
 		environment: environmenttest.Environment(), told: make(chan types.NamespacedName, 100),
 	}
@@ -56,7 +56,7 @@ func newStage(t testing.TB) *stage {
 }
 
 // run begins to watch.
-func (s *stage) run() {
+func (s *fixture) run() {
 	s.Helper()
 	ctx, cancel := context.WithCancel(s.Context())
 	done := make(chan struct{})
@@ -71,7 +71,7 @@ func (s *stage) run() {
 }
 
 // runs begins to watch and waits until all is known.
-func (s *stage) runs() {
+func (s *fixture) runs() {
 	s.Helper()
 	s.run()
 	s.eventually("all to be known", func() bool {
@@ -80,7 +80,7 @@ func (s *stage) runs() {
 	})
 }
 
-func (s *stage) eventually(what string, is func() bool) {
+func (s *fixture) eventually(what string, is func() bool) {
 	s.Helper()
 	err := wait.PollUntilContextTimeout(s.Context(), time.Millisecond, patience, true, func(context.Context) (bool, error) { return is(), nil })
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *stage) eventually(what string, is func() bool) {
 }
 
 // mine is an object that the environment has written.
-func (s *stage) mine(text string) *unstructured.Unstructured {
+func (s *fixture) mine(text string) *unstructured.Unstructured {
 	s.Helper()
 	o := environmenttest.Object(s, text)
 	labels := map[string]string{
@@ -104,26 +104,26 @@ func (s *stage) mine(text string) *unstructured.Unstructured {
 	return o
 }
 
-func (s *stage) resource(o *unstructured.Unstructured) dynamic.ResourceInterface {
+func (s *fixture) resource(o *unstructured.Unstructured) dynamic.ResourceInterface {
 	resource, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind())
 	return s.cluster.Resource(resource).Namespace(o.GetNamespace())
 }
 
-func (s *stage) create(o *unstructured.Unstructured) {
+func (s *fixture) create(o *unstructured.Unstructured) {
 	s.Helper()
 	if _, err := s.resource(o).Create(s.Context(), o, metav1.CreateOptions{}); err != nil {
 		s.Fatal(err)
 	}
 }
 
-func (s *stage) update(o *unstructured.Unstructured) {
+func (s *fixture) update(o *unstructured.Unstructured) {
 	s.Helper()
 	if _, err := s.resource(o).Update(s.Context(), o, metav1.UpdateOptions{}); err != nil {
 		s.Fatal(err)
 	}
 }
 
-func (s *stage) delete(o *unstructured.Unstructured) {
+func (s *fixture) delete(o *unstructured.Unstructured) {
 	s.Helper()
 	if err := s.resource(o).Delete(s.Context(), o.GetName(), metav1.DeleteOptions{}); err != nil {
 		s.Fatal(err)
@@ -131,7 +131,7 @@ func (s *stage) delete(o *unstructured.Unstructured) {
 }
 
 // is expects so many of the environment's workloads to be ready, some time.
-func (s *stage) is(ready, total int32, troubles ...string) {
+func (s *fixture) is(ready, total int32, troubles ...string) {
 	s.Helper()
 	var count *v1alpha1.WorkloadsReady
 	var got []string
@@ -148,7 +148,7 @@ func (s *stage) is(ready, total int32, troubles ...string) {
 }
 
 // tells lets the time pass that changes gather, and expects them to be told of then.
-func (s *stage) tells(want types.NamespacedName) {
+func (s *fixture) tells(want types.NamespacedName) {
 	s.Helper()
 	s.eventually("something to tell", s.clock.HasWaiters)
 	s.clock.Step(time.Second)
@@ -163,7 +163,7 @@ func (s *stage) tells(want types.NamespacedName) {
 }
 
 // isSilent expects nothing more to be told of.
-func (s *stage) isSilent() {
+func (s *fixture) isSilent() {
 	s.Helper()
 	if s.clock.HasWaiters() || len(s.told) > 0 {
 		s.Errorf("there is more to tell, or %d have been told", len(s.told))

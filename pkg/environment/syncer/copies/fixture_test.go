@@ -25,19 +25,19 @@ const prefix = "/test"
 
 var alice = copies.Environment{NamespacedName: types.NamespacedName{Namespace: "teams", Name: "alice"}, UID: "5a0d9a3e"}
 
-// stage is a store and the copies in it.
-type stage struct {
+// fixture is a store and the copies in it.
+type fixture struct {
 	*testing.T
 	kv      clientv3.KV
 	process *process
 	*copies.Copies
 }
 
-func newStage(t *testing.T, keep int) *stage {
+func newFixture(t *testing.T, keep int) *fixture {
 	t.Helper()
 	process := &process{}
 	kv := bolttest.WithWrites(bolttest.NewKV(t), func(context.Context, string) error { return process.write() })
-	return &stage{t, kv, process, copies.New(table.New(kv, prefix), keep)}
+	return &fixture{t, kv, process, copies.New(table.New(kv, prefix), keep)}
 }
 
 var errDied = errors.New("the process has died")
@@ -66,7 +66,7 @@ func (p *process) write() error {
 func (p *process) restart(left int) { p.left, p.dead = left, false }
 
 // put takes up a change of alice's.
-func (s *stage) put(revision int64, applied []*unstructured.Unstructured, deleted ...string) {
+func (s *fixture) put(revision int64, applied []*unstructured.Unstructured, deleted ...string) {
 	s.Helper()
 	if err := s.Put(s.Context(), alice, change(revision, applied, deleted...)); err != nil {
 		s.Fatal(err)
@@ -106,7 +106,7 @@ func texts(objects []*unstructured.Unstructured) string {
 }
 
 // listed is what is applied, after the revision.
-func (s *stage) listed() string {
+func (s *fixture) listed() string {
 	s.Helper()
 	objects, revision, err := s.List(s.Context(), alice.UID)
 	if err != nil {
@@ -119,7 +119,7 @@ func (s *stage) listed() string {
 }
 
 // at is what was applied as of a revision.
-func (s *stage) at(revision int64) string {
+func (s *fixture) at(revision int64) string {
 	s.Helper()
 	objects, known, err := s.At(s.Context(), alice.UID, revision)
 	if err != nil {
@@ -132,7 +132,7 @@ func (s *stage) at(revision int64) string {
 }
 
 // rows are the rows of the store as they are written, by key.
-func (s *stage) rows() map[string]string {
+func (s *fixture) rows() map[string]string {
 	s.Helper()
 	answer, err := s.kv.Get(s.Context(), prefix, clientv3.WithPrefix())
 	if err != nil {
@@ -146,7 +146,7 @@ func (s *stage) rows() map[string]string {
 }
 
 // contents is how many contents there are.
-func (s *stage) contents() int {
+func (s *fixture) contents() int {
 	s.Helper()
 	n := 0
 	for key := range s.rows() {

@@ -62,8 +62,8 @@ func eventually(t *testing.T, what string, check func() error) {
 	}
 }
 
-// stage is a mirror with its environment except an API server: a store on disk, a Git server, and a cluster that the test changes.
-type stage struct {
+// fixture is a mirror with its environment except an API server: a store on disk, a Git server, and a cluster that the test changes.
+type fixture struct {
 	t       *testing.T
 	cluster *cluster
 	life    *life
@@ -111,18 +111,18 @@ type stage struct {
 	group *wait.Group
 }
 
-// newStage starts a mirror of the ConfigMaps of namespace shop, which the rule of world selects, to clusters/a on main. prepare may change
+// newFixture starts a mirror of the ConfigMaps of namespace shop, which the rule of world selects, to clusters/a on main. prepare may change
 // that.
-func newStage(t *testing.T, prepare ...func(*stage)) *stage {
+func newFixture(t *testing.T, prepare ...func(*fixture)) *fixture {
 	t.Helper()
 	t.Parallel() // most of the time is spent waiting
-	return furtherStage(t, prepare...)
+	return furtherFixture(t, prepare...)
 }
 
-// furtherStage is newStage for a test that already has a stage.
-func furtherStage(t *testing.T, prepare ...func(*stage)) *stage {
+// furtherFixture is newFixture for a test that already has a fixture.
+func furtherFixture(t *testing.T, prepare ...func(*fixture)) *fixture {
 	t.Helper()
-	s := &stage{t: t, cluster: newCluster(), life: &life{}, in: world(), patience: patience, pollInterval: time.Hour, retry: 10 * time.Millisecond, installation: "system/one", secrets: fake.NewClientset(), warned: make(chan string, 100)}
+	s := &fixture{t: t, cluster: newCluster(), life: &life{}, in: world(), patience: patience, pollInterval: time.Hour, retry: 10 * time.Millisecond, installation: "system/one", secrets: fake.NewClientset(), warned: make(chan string, 100)}
 	s.kv, s.git = newStoreKV(t, s.life), newGitFront(t, s.life)
 	s.leases = Leases{Namespace: "system", Duration: 24 * time.Second, Renew: 8 * time.Second}
 	s.limits = Limits{MaxFiles: 200, MaxBytes: 1 << 20, MaxWait: time.Second, Workers: 4, WorkersPerRepository: 2}
@@ -137,7 +137,7 @@ func furtherStage(t *testing.T, prepare ...func(*stage)) *stage {
 }
 
 // start starts a process.
-func (s *stage) start() {
+func (s *fixture) start() {
 	s.t.Helper()
 	logger := ktesting.NewLogger(s.t, ktesting.NewConfig(ktesting.Verbosity(1)))
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logger))
@@ -185,7 +185,7 @@ func (s *stage) start() {
 }
 
 // event records an Event of a destination: warnings in warned, others in the log.
-func (s *stage) event(d *v1alpha1.GitDestination, eventType, reason, message string) {
+func (s *fixture) event(d *v1alpha1.GitDestination, eventType, reason, message string) {
 	if eventType == corev1.EventTypeWarning {
 		s.warned <- d.Name + ": " + reason + ": " + message
 		return
@@ -196,27 +196,27 @@ func (s *stage) event(d *v1alpha1.GitDestination, eventType, reason, message str
 }
 
 // events returns all Events except warnings.
-func (s *stage) events() []string {
+func (s *fixture) events() []string {
 	s.eventMutex.Lock()
 	defer s.eventMutex.Unlock()
 	return slices.Clone(s.eventLog)
 }
 
 // now returns the time for the expiry of keys.
-func (s *stage) now() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
+func (s *fixture) now() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
 
 // onChange sets the function that is called when the worker requests an update of conditions.
-func (s *stage) onChange(call func()) { s.changed.Store(&call) }
+func (s *fixture) onChange(call func()) { s.changed.Store(&call) }
 
 // notify calls the function of onChange.
-func (s *stage) notify() {
+func (s *fixture) notify() {
 	if call := s.changed.Load(); call != nil {
 		(*call)()
 	}
 }
 
 // plan applies the plan of the current inputs.
-func (s *stage) plan() {
+func (s *fixture) plan() {
 	s.t.Helper()
 	s.in.keys = s.encryption.keysFor(s.ctx, s.in.destinations)
 	watches := s.registry.apply(s.ctx, newPlan(s.in), s.group)
@@ -228,7 +228,7 @@ func (s *stage) plan() {
 }
 
 // remote replaces mirror.remote, which reads from informers.
-func (s *stage) remote(ctx context.Context, key branchKey) (*gitrepo.Remote, error) {
+func (s *fixture) remote(ctx context.Context, key branchKey) (*gitrepo.Remote, error) {
 	for _, config := range s.in.repositories {
 		if nameOf(config) == key.repository {
 			return s.repositories.remote(ctx, config)
@@ -238,17 +238,17 @@ func (s *stage) remote(ctx context.Context, key branchKey) (*gitrepo.Remote, err
 }
 
 // destination returns the mirror's destination with a name in namespace shop.
-func (s *stage) destination(name string) *destination {
+func (s *fixture) destination(name string) *destination {
 	return s.registry.get(types.NamespacedName{Namespace: "shop", Name: name})
 }
 
 // relabel changes a namespace and notifies the mirror.
-func (s *stage) relabel(namespace watch.Namespace) {
+func (s *fixture) relabel(namespace watch.Namespace) {
 	s.registry.namespaceChanged(s.cluster.setNamespace(namespace))
 }
 
 // run runs git in the repository of the destination.
-func (s *stage) run(arguments ...string) (string, error) {
+func (s *fixture) run(arguments ...string) (string, error) {
 	command := exec.CommandContext(context.WithoutCancel(s.t.Context()), "git", arguments...)
 	command.Dir = filepath.Join(s.git.root, "shop.git")
 	command.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
@@ -261,7 +261,7 @@ func (s *stage) run(arguments ...string) (string, error) {
 }
 
 // mustRun runs git, which must not fail.
-func (s *stage) mustRun(arguments ...string) string {
+func (s *fixture) mustRun(arguments ...string) string {
 	s.t.Helper()
 	out, err := s.run(arguments...)
 	if err != nil {
@@ -271,7 +271,7 @@ func (s *stage) mustRun(arguments ...string) string {
 }
 
 // files returns the blobs of a branch by path, without markers.
-func (s *stage) files(branch string) (map[string]string, error) {
+func (s *fixture) files(branch string) (map[string]string, error) {
 	files := map[string]string{}
 	out, err := s.run("ls-tree", "-r", "--format=%(objectname) %(path)", branch)
 	for line := range strings.Lines(out) {
@@ -287,7 +287,7 @@ func (s *stage) files(branch string) (map[string]string, error) {
 }
 
 // holds waits until a folder of a branch has exactly the files of the selected objects.
-func (s *stage) holds(branch, folder string, selected func(outbox.Object) bool) {
+func (s *fixture) holds(branch, folder string, selected func(outbox.Object) bool) {
 	s.t.Helper()
 	eventually(s.t, "the files of "+branch+" "+folder, func() error {
 		files, err := s.files(branch)
@@ -325,13 +325,13 @@ func difference(got, want map[string]string) string {
 }
 
 // mirrored waits until Git has what the rule of world selects.
-func (s *stage) mirrored() {
+func (s *fixture) mirrored() {
 	s.t.Helper()
 	s.holds("main", "clusters/a", inShop)
 }
 
 // idle waits until no change and no comparison is pending.
-func (s *stage) idle() {
+func (s *fixture) idle() {
 	s.t.Helper()
 	eventually(s.t, "idle", func() error {
 		for _, d := range s.registry.all() {
@@ -344,7 +344,7 @@ func (s *stage) idle() {
 }
 
 // watching returns the state of watches for newRecord.
-func (s *stage) watching(d *destination) func(schema.GroupVersionResource) (bool, string) {
+func (s *fixture) watching(d *destination) func(schema.GroupVersionResource) (bool, string) {
 	return func(t schema.GroupVersionResource) (bool, string) { return s.watches.of(d.plan.Load(), t) }
 }
 
@@ -361,18 +361,18 @@ func inShop(o outbox.Object) bool {
 }
 
 // commits returns the subjects of a branch's commits, the oldest first.
-func (s *stage) commits(branch string) []string {
+func (s *fixture) commits(branch string) []string {
 	s.t.Helper()
 	return strings.Split(s.mustRun("log", "--reverse", "--format=%s", branch), "\n")
 }
 
 // perChange configures one commit for each change.
-func perChange(s *stage) {
+func perChange(s *fixture) {
 	s.in.destinations[0].Spec.Granularity = v1alpha1.GranularityPerChange
 }
 
 func TestChangesReachGit(t *testing.T) {
-	s := newStage(t, perChange)
+	s := newFixture(t, perChange)
 	s.idle()
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()

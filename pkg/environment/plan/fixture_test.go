@@ -47,16 +47,16 @@ func environment() *v1alpha1.Environment {
 	}
 }
 
-// stage is a source, a target and the state kept between syncs.
-type stage struct {
+// fixture is a source, a target and the state kept between syncs.
+type fixture struct {
 	t      testing.TB
 	target *namespace
 	plan.Input
 }
 
-// newStage returns a stage whose catalog offers the workloads among the objects.
-func newStage(t testing.TB, source ...*unstructured.Unstructured) *stage {
-	s := &stage{t: t, target: newNamespace(t), Input: plan.Input{
+// newFixture returns a fixture whose catalog offers the workloads among the objects.
+func newFixture(t testing.TB, source ...*unstructured.Unstructured) *fixture {
+	s := &fixture{t: t, target: newNamespace(t), Input: plan.Input{
 		Environment: environment(), Revision: 1, SourceNamespace: "production", Action: v1alpha1.SyncActionAll,
 		Base: map[plan.Key]*unstructured.Unstructured{},
 	}}
@@ -66,7 +66,7 @@ func newStage(t testing.TB, source ...*unstructured.Unstructured) *stage {
 	return s
 }
 
-func (s *stage) add(o *unstructured.Unstructured) {
+func (s *fixture) add(o *unstructured.Unstructured) {
 	o.SetNamespace("production")
 	if _, ok := v1alpha1.WorkloadResources()[v1alpha1.WorkloadKind(o.GetKind())]; ok {
 		s.Workloads = append(s.Workloads, o)
@@ -76,18 +76,18 @@ func (s *stage) add(o *unstructured.Unstructured) {
 }
 
 // drop removes an object from the source and the catalog.
-func (s *stage) drop(kind, name string) {
+func (s *fixture) drop(kind, name string) {
 	is := func(o *unstructured.Unstructured) bool { return o.GetKind() == kind && o.GetName() == name }
 	s.Workloads, s.Source = slices.DeleteFunc(s.Workloads, is), slices.DeleteFunc(s.Source, is)
 }
 
 // put replaces an object of the source.
-func (s *stage) put(o *unstructured.Unstructured) {
+func (s *fixture) put(o *unstructured.Unstructured) {
 	s.drop(o.GetKind(), o.GetName())
 	s.add(o)
 }
 
-func (s *stage) plan() *plan.Plan {
+func (s *fixture) plan() *plan.Plan {
 	s.t.Helper()
 	s.Live = s.target.list()
 	p, err := planner().Plan(s.t.Context(), s.Input)
@@ -98,7 +98,7 @@ func (s *stage) plan() *plan.Plan {
 }
 
 // sync executes a plan, checks its predictions, and checks that a second plan is empty.
-func (s *stage) sync() *plan.Plan {
+func (s *fixture) sync() *plan.Plan {
 	s.t.Helper()
 	p := s.plan()
 	before := s.target.objects
@@ -123,7 +123,7 @@ func (s *stage) sync() *plan.Plan {
 }
 
 // checkPrediction checks that a step's object matches its prediction.
-func (s *stage) checkPrediction(step plan.Step, was *unstructured.Unstructured) {
+func (s *fixture) checkPrediction(step plan.Step, was *unstructured.Unstructured) {
 	s.t.Helper()
 	live := s.target.objects[step.Key]
 	if step.Verb == plan.Delete || step.Verb == plan.Leave {
@@ -178,7 +178,7 @@ func lines(p *plan.Plan) []string {
 }
 
 // edit changes a live object as another manager.
-func (s *stage) edit(manager, kind, name string, do func(o *unstructured.Unstructured)) {
+func (s *fixture) edit(manager, kind, name string, do func(o *unstructured.Unstructured)) {
 	s.t.Helper()
 	for key, live := range s.target.objects {
 		if key.Kind == kind && key.Name == name {

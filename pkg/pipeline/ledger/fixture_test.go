@@ -32,8 +32,8 @@ const (
 
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-// stage is a store and a clock, which outlive the process, and the ledger of the running process.
-type stage struct {
+// fixture is a store and a clock, which outlive the process, and the ledger of the running process.
+type fixture struct {
 	testing.TB
 	store    *store
 	options  []table.Option
@@ -48,22 +48,22 @@ type stage struct {
 	handed ledger.Batch
 }
 
-// newStage returns a stage with a debounce of 10 seconds, batches of 50 and no maxWait.
-func newStage(t testing.TB) *stage {
+// newFixture returns a fixture with a debounce of 10 seconds, batches of 50 and no maxWait.
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	s := &stage{
+	s := &fixture{
 		TB: t, store: &store{KV: bolttest.NewKV(t)}, clock: clocktesting.NewFakeClock(noon), debounce: 10 * time.Second, maxItems: 50,
 	}
 	s.open()
 	return s
 }
 
-func (s *stage) table() *table.Table {
+func (s *fixture) table() *table.Table {
 	return table.New(s.store, "/slipstream/work", s.options...).Table(ledger.TableName)
 }
 
 // tryOpen opens the ledger, as a process does when it starts. What the previous one has not written is lost.
-func (s *stage) tryOpen() (err error) {
+func (s *fixture) tryOpen() (err error) {
 	s.Ledger, err = ledger.Open(s.Context(), ledger.Config{
 		Table: s.table(), Prefix: prefix, Clock: s.clock, MaxBytes: s.maxBytes,
 		Debounce: func() time.Duration { return s.debounce },
@@ -73,12 +73,12 @@ func (s *stage) tryOpen() (err error) {
 	return err
 }
 
-func (s *stage) open() {
+func (s *fixture) open() {
 	s.Helper()
 	s.must(s.tryOpen())
 }
 
-func (s *stage) must(err error) {
+func (s *fixture) must(err error) {
 	s.Helper()
 	if err != nil {
 		s.Fatal(err)
@@ -86,7 +86,7 @@ func (s *stage) must(err error) {
 }
 
 // next returns the next batch as words, in order: +name:version for an upsert, -name for a delete.
-func (s *stage) next() string {
+func (s *fixture) next() string {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
 	defer cancel()
@@ -97,7 +97,7 @@ func (s *stage) next() string {
 }
 
 // none checks that no batch is due.
-func (s *stage) none() {
+func (s *fixture) none() {
 	s.Helper()
 	ctx, cancel := context.WithCancel(s.Context())
 	defer cancel()
@@ -117,7 +117,7 @@ func (s *stage) none() {
 }
 
 // eventually waits until a check succeeds.
-func (s *stage) eventually(what string, holds func() bool) {
+func (s *fixture) eventually(what string, holds func() bool) {
 	s.Helper()
 	for deadline := time.Now().Add(patience); !holds(); {
 		if time.Now().After(deadline) {
@@ -128,7 +128,7 @@ func (s *stage) eventually(what string, holds func() bool) {
 }
 
 // keysOf returns the keys of the objects with names in the last batch; without names, all.
-func (s *stage) keysOf(names ...string) (keys []item.Key) {
+func (s *fixture) keysOf(names ...string) (keys []item.Key) {
 	for _, upserted := range s.handed.Upserts {
 		keys = append(keys, upserted.Key)
 	}
@@ -136,12 +136,12 @@ func (s *stage) keysOf(names ...string) (keys []item.Key) {
 	return slices.DeleteFunc(keys, func(key item.Key) bool { return len(names) > 0 && !slices.Contains(names, key.Name) })
 }
 
-func (s *stage) delivered(names ...string) {
+func (s *fixture) delivered(names ...string) {
 	s.Helper()
 	s.must(s.Delivered(s.Context(), s.handed.ID, s.keysOf(names...)))
 }
 
-func (s *stage) rejected(names ...string) {
+func (s *fixture) rejected(names ...string) {
 	s.Helper()
 	s.must(s.Rejected(s.Context(), s.handed.ID, s.keysOf(names...)))
 }
@@ -158,7 +158,7 @@ func words(batch ledger.Batch) string {
 }
 
 // rows returns the names of the objects that have rows.
-func (s *stage) rows() (names []string) {
+func (s *fixture) rows() (names []string) {
 	s.Helper()
 	for row, err := range s.table().Scan(s.Context(), prefix) {
 		s.must(err)
@@ -170,7 +170,7 @@ func (s *stage) rows() (names []string) {
 }
 
 // run runs the ledger until it is stopped, or the test ends.
-func (s *stage) run() (stop func()) {
+func (s *fixture) run() (stop func()) {
 	ctx, cancel := context.WithCancel(s.Context())
 	ended, running := make(chan struct{}), s.Ledger
 	go func() {

@@ -57,8 +57,8 @@ var (
 	production, test = environmenttest.Production, "/test"
 )
 
-// stage is all around a detector: the API, the source cluster, the store and the clock. They outlive a process.
-type stage struct {
+// fixture is all around a detector: the API, the source cluster, the store and the clock. They outlive a process.
+type fixture struct {
 	testing.TB
 	api     *fake.Clientset
 	source  *dynamicfake.FakeDynamicClient
@@ -87,9 +87,9 @@ type stage struct {
 	version int
 }
 
-func newStage(t testing.TB) *stage {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	s := &stage{
+	s := &fixture{
 		TB: t, api: fake.NewSimpleClientset(), source: newCluster(), index: index.New(),
 		clock: clocktesting.NewFakeClock(noon), life: &life{}, authors: newAudit(), stop: func() {},
 	}
@@ -147,7 +147,7 @@ func (kv mortalKV) Delete(ctx context.Context, key string, options ...clientv3.O
 }
 
 // start begins the life of a process, which ends at its last write, or by stop.
-func (s *stage) start(last int) (ended <-chan struct{}) {
+func (s *fixture) start(last int) (ended <-chan struct{}) {
 	s.Helper()
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), ktesting.NewLogger(s, ktesting.NewConfig(ktesting.Verbosity(0)))))
 	s.life.begin(last, cancel)
@@ -167,7 +167,7 @@ func (s *stage) start(last int) (ended <-chan struct{}) {
 	return done
 }
 
-func (s *stage) config() detect.Config {
+func (s *fixture) config() detect.Config {
 	return detect.Config{
 		Slipstream: s.api.ConfigbutlerV1alpha1(), Source: s.source, Mapper: &s.types, Store: table.New(s.kv, test), Records: s, Index: s.index,
 		Hasher: planner.Hasher, Runner: s.runner, Policy: s.policy, Clock: s.clock, Authors: s.authors,
@@ -176,7 +176,7 @@ func (s *stage) config() detect.Config {
 	}
 }
 
-func (s *stage) policy() v1alpha1.SyncPolicySpec {
+func (s *fixture) policy() v1alpha1.SyncPolicySpec {
 	defaults := &v1alpha1.SyncPolicy{}
 	v1alpha1.SetObjectDefaults_SyncPolicy(defaults)
 	if window := s.window.Load(); window > 0 {
@@ -186,14 +186,14 @@ func (s *stage) policy() v1alpha1.SyncPolicySpec {
 }
 
 // restart has another process go on.
-func (s *stage) restart() {
+func (s *fixture) restart() {
 	s.Helper()
 	s.stop()
 	s.start(0)
 }
 
 // eventually lets time pass until check finds nothing wrong.
-func (s *stage) eventually(what string, check func() error) {
+func (s *fixture) eventually(what string, check func() error) {
 	s.Helper()
 	for deadline := time.Now().Add(patience); ; {
 		err := check()
@@ -209,7 +209,7 @@ func (s *stage) eventually(what string, check func() error) {
 }
 
 // waits lets no time pass until check finds nothing wrong.
-func (s *stage) waits(what string, check func() error) {
+func (s *fixture) waits(what string, check func() error) {
 	s.Helper()
 	for deadline := time.Now().Add(patience); ; {
 		err := check()
@@ -224,7 +224,7 @@ func (s *stage) waits(what string, check func() error) {
 }
 
 // windowPasses lets so much time pass that nothing is on its way any more.
-func (s *stage) windowPasses() {
+func (s *fixture) windowPasses() {
 	s.Helper()
 	for range 45 {
 		s.clock.Step(2 * time.Second)
@@ -233,7 +233,7 @@ func (s *stage) windowPasses() {
 }
 
 // rests lets so much time pass that all batches are done.
-func (s *stage) rests() {
+func (s *fixture) rests() {
 	s.Helper()
 	s.windowPasses()
 	s.eventually("all batches are done", func() error {
@@ -246,7 +246,7 @@ func (s *stage) rests() {
 }
 
 // watching waits until there are so many watches.
-func (s *stage) watching(want ...string) {
+func (s *fixture) watching(want ...string) {
 	s.Helper()
 	s.eventually("the sources are watched", func() error {
 		var got []string
@@ -264,7 +264,7 @@ func (s *stage) watching(want ...string) {
 }
 
 // store writes an object of ours, whatever is there.
-func (s *stage) store(object runtime.Object) error {
+func (s *fixture) store(object runtime.Object) error {
 	kinds, _, err := versionedscheme.Scheme.ObjectKinds(object)
 	if err != nil {
 		return err
@@ -284,11 +284,11 @@ func (s *stage) store(object runtime.Object) error {
 }
 
 // Write is how records are written: on the conditions that are in them.
-func (s *stage) Write(_ context.Context, record runtime.Object) error {
+func (s *fixture) Write(_ context.Context, record runtime.Object) error {
 	return s.life.write(func() error { return s.write(record) })
 }
 
-func (s *stage) write(record runtime.Object) error {
+func (s *fixture) write(record runtime.Object) error {
 	if s.before != nil {
 		s.before(record)
 	}
@@ -324,13 +324,13 @@ func (s *stage) write(record runtime.Object) error {
 }
 
 // updateStatus does what the API does with a status: it refuses one of an earlier version.
-func (s *stage) updateStatus(action clienttesting.Action) (_ bool, next runtime.Object, err error) {
+func (s *fixture) updateStatus(action clienttesting.Action) (_ bool, next runtime.Object, err error) {
 	given := action.(clienttesting.UpdateAction).GetObject().(*v1alpha1.Environment)
 	err = s.life.write(func() error { next, err = s.writeStatus(given); return err })
 	return true, next, err
 }
 
-func (s *stage) writeStatus(given *v1alpha1.Environment) (runtime.Object, error) {
+func (s *fixture) writeStatus(given *v1alpha1.Environment) (runtime.Object, error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	stored, err := s.api.Tracker().Get(environmentKind, given.Namespace, given.Name)
@@ -346,7 +346,7 @@ func (s *stage) writeStatus(given *v1alpha1.Environment) (runtime.Object, error)
 }
 
 // syncStatuses are the records, the oldest first.
-func (s *stage) syncStatuses() []v1alpha1.SyncStatus {
+func (s *fixture) syncStatuses() []v1alpha1.SyncStatus {
 	s.Helper()
 	list, err := s.api.Tracker().List(syncStatusKind, v1alpha1.SchemeGroupVersion.WithKind("SyncStatus"), "")
 	if err != nil {
@@ -361,7 +361,7 @@ func (s *stage) syncStatuses() []v1alpha1.SyncStatus {
 }
 
 // told are the records, each as a line. The one that its environment names has a star.
-func (s *stage) told() []string {
+func (s *fixture) told() []string {
 	s.Helper()
 	var lines []string
 	for _, record := range s.syncStatuses() {
@@ -378,7 +378,7 @@ func (s *stage) told() []string {
 }
 
 // tells waits until the records are these.
-func (s *stage) tells(want ...string) {
+func (s *fixture) tells(want ...string) {
 	s.Helper()
 	s.eventually("records", func() error {
 		if got := s.told(); !slices.Equal(got, want) {
@@ -389,7 +389,7 @@ func (s *stage) tells(want ...string) {
 }
 
 // stays expects the records to be these, also after a while.
-func (s *stage) stays(want ...string) {
+func (s *fixture) stays(want ...string) {
 	s.Helper()
 	s.tells(want...)
 	s.windowPasses()
@@ -399,7 +399,7 @@ func (s *stage) stays(want ...string) {
 }
 
 // environment returns one as it is now, nil if it is not there.
-func (s *stage) environment(name string) *v1alpha1.Environment {
+func (s *fixture) environment(name string) *v1alpha1.Environment {
 	s.Helper()
 	object, err := s.api.Tracker().Get(environmentKind, environmenttest.Teams, name)
 	if apierrors.IsNotFound(err) {
@@ -412,7 +412,7 @@ func (s *stage) environment(name string) *v1alpha1.Environment {
 }
 
 // change writes an environment as somebody else does.
-func (s *stage) change(name string, change func(*v1alpha1.Environment)) {
+func (s *fixture) change(name string, change func(*v1alpha1.Environment)) {
 	s.Helper()
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -424,7 +424,7 @@ func (s *stage) change(name string, change func(*v1alpha1.Environment)) {
 }
 
 // move brings the record that an environment names to a state.
-func (s *stage) move(name string, state v1alpha1.SyncState) {
+func (s *fixture) move(name string, state v1alpha1.SyncState) {
 	s.Helper()
 	if !s.moves(name, state, func(v1alpha1.SyncState) bool { return true }) {
 		s.Fatalf("%s names no record", name)
@@ -432,7 +432,7 @@ func (s *stage) move(name string, state v1alpha1.SyncState) {
 }
 
 // moves brings the record that an environment names to a state, if there is one and its state is right for that.
-func (s *stage) moves(name string, state v1alpha1.SyncState, can func(from v1alpha1.SyncState) bool) bool {
+func (s *fixture) moves(name string, state v1alpha1.SyncState, can func(from v1alpha1.SyncState) bool) bool {
 	s.Helper()
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -460,7 +460,7 @@ func named(name string) types.NamespacedName {
 }
 
 // add has an environment that has nothing.
-func (s *stage) add(name string) {
+func (s *fixture) add(name string) {
 	s.Helper()
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -474,7 +474,7 @@ func (s *stage) add(name string) {
 }
 
 // dependencies are the records of what an environment has copies of, or any.
-func (s *stage) dependencies(name string) []v1alpha1.EnvironmentDependency {
+func (s *fixture) dependencies(name string) []v1alpha1.EnvironmentDependency {
 	s.Helper()
 	list, err := s.api.Tracker().List(dependencyKind, v1alpha1.SchemeGroupVersion.WithKind("EnvironmentDependency"), environmenttest.Teams)
 	if err != nil {
@@ -491,7 +491,7 @@ func ownedBy(environment *v1alpha1.Environment) []metav1.OwnerReference {
 }
 
 // dismiss does what the API does when somebody puts aside what an environment names.
-func (s *stage) dismiss(name string) {
+func (s *fixture) dismiss(name string) {
 	s.Helper()
 	s.move(name, v1alpha1.SyncStateDismissed)
 	s.change(name, func(e *v1alpha1.Environment) { e.Status.LatestDependencySync = "" })

@@ -38,8 +38,8 @@ var (
 	metrics = syncstatuspending.NewMetrics("catalog", "catalogs")
 )
 
-// stage has the store and the clock, which outlive a process.
-type stage struct {
+// fixture has the store and the clock, which outlive a process.
+type fixture struct {
 	testing.TB
 	store *store
 	clock *clocktesting.FakeClock
@@ -47,17 +47,17 @@ type stage struct {
 	capacity int
 }
 
-func newStage(t testing.TB) *stage {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	return &stage{TB: t, store: &store{KV: bolttest.NewKV(t)}, clock: clocktesting.NewFakeClock(noon)}
+	return &fixture{TB: t, store: &store{KV: bolttest.NewKV(t)}, clock: clocktesting.NewFakeClock(noon)}
 }
 
-func (s *stage) table() *table.Table {
+func (s *fixture) table() *table.Table {
 	return table.New(s.store, "/slipstream/work").Table(syncstatuspending.TableName)
 }
 
 // open opens the intake, as a process does when it starts.
-func (s *stage) open() *syncstatuspending.Intake {
+func (s *fixture) open() *syncstatuspending.Intake {
 	s.Helper()
 	opened, err := syncstatuspending.Open(s.Context(), s.table(), syncstatuspending.Config{Clock: s.clock, Capacity: s.capacity, Metrics: metrics})
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *stage) open() *syncstatuspending.Intake {
 }
 
 // closed closes and returns the batch of a namespace, which must exist.
-func (s *stage) closed(of *syncstatuspending.Intake, namespace string) syncstatuspending.Batch {
+func (s *fixture) closed(of *syncstatuspending.Intake, namespace string) syncstatuspending.Batch {
 	s.Helper()
 	batch, some, err := of.Close(s.Context(), namespace)
 	if err != nil || !some {
@@ -79,7 +79,7 @@ func (s *stage) closed(of *syncstatuspending.Intake, namespace string) syncstatu
 	return batch
 }
 
-func (s *stage) done(of *syncstatuspending.Intake, batch syncstatuspending.Batch) {
+func (s *fixture) done(of *syncstatuspending.Intake, batch syncstatuspending.Batch) {
 	s.Helper()
 	if err := of.Done(s.Context(), batch); err != nil {
 		s.Fatal(err)
@@ -87,7 +87,7 @@ func (s *stage) done(of *syncstatuspending.Intake, batch syncstatuspending.Batch
 }
 
 // rows returns the keys in the table, with # instead of the numbers of batches.
-func (s *stage) rows() (keys []string) {
+func (s *fixture) rows() (keys []string) {
 	s.Helper()
 	for row, err := range s.table().Scan(s.Context(), "") {
 		if err != nil {
@@ -101,7 +101,7 @@ func (s *stage) rows() (keys []string) {
 }
 
 // run runs an intake until it is stopped, or the test ends.
-func (s *stage) run(of *syncstatuspending.Intake, notices syncstatuspending.Notices) (stop func()) {
+func (s *fixture) run(of *syncstatuspending.Intake, notices syncstatuspending.Notices) (stop func()) {
 	ctx, cancel := context.WithCancel(s.Context())
 	ended := make(chan struct{})
 	go func() {
@@ -119,7 +119,7 @@ func noNotices() syncstatuspending.Notices {
 }
 
 // eventually steps the clock until a condition is true.
-func (s *stage) eventually(what string, holds func() bool) {
+func (s *fixture) eventually(what string, holds func() bool) {
 	s.Helper()
 	for deadline := time.Now().Add(timeout); !holds(); {
 		if time.Now().After(deadline) {

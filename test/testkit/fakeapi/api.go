@@ -1,0 +1,291 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fakeapi provides the configbutler.ai API to tests of controllers, without a server.
+package fakeapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"sync"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/clock"
+
+	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
+	versionedscheme "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/scheme"
+	"github.com/configbutler/slipstream/test/testkit"
+)
+
+// API is a fake of the API with the behaviour that controllers depend on: writes through Client and Write increase resourceVersions, fail
+// with a Conflict for an earlier one, change either the status or the rest, and are validated as on the server; an object with finalizers
+// is deleted with its last one. Each is a write of Process. What the test itself writes, by Put and Change, is stored as it is.
+type API struct {
+	Client *fake.Clientset
+	// Process is the process whose controllers write. It never dies unless the test starts it so.
+	Process *testkit.Process
+	// BeforeWrite, if set, is called before each write of the process with the object to be written.
+	BeforeWrite func(object runtime.Object)
+	// Reject, if set, returns the error of a write, nil if the API accepts it.
+	Reject func(object runtime.Object) error
+
+	t     testing.TB
+	clock clock.PassiveClock
+	// mu is held during each write.
+	mu      sync.Mutex
+	version int
+}
+
+// New returns an API with objects.
+func New(t testing.TB, passiveClock clock.PassiveClock, objects ...runtime.Object) *API {
+	t.Helper()
+	// The objects of NewClientset go through schemas for server-side apply, which lack the fields of raw manifests.
+	a := &API{t: t, Client: fake.NewSimpleClientset(), Process: &testkit.Process{}, clock: passiveClock}
+	a.Client.PrependReactor("update", "*", a.update)
+	a.Client.PrependReactor("delete", "*", a.delete)
+	for _, object := range objects {
+		a.Put(object)
+	}
+	return a
+}
+
+// Put stores an object as the test made it, over an existing one of its name.
+func (a *API) Put(object runtime.Object) {
+	a.t.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, err := a.store(object); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// Get returns a copy of the object of O's kind, the zero O if it does not exist.
+func Get[O runtime.Object](a *API, namespace, name string) (object O) {
+	a.t.Helper()
+	stored, err := a.Client.Tracker().Get(resourceOf[O](), namespace, name)
+	if apierrors.IsNotFound(err) {
+		return object
+	}
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return stored.DeepCopyObject().(O)
+}
+
+// List returns copies of the objects of O's kind in a namespace.
+func List[O runtime.Object](a *API, namespace string) (objects []O) {
+	a.t.Helper()
+	list, err := a.Client.Tracker().List(resourceOf[O](), kindOf(newObject[O]()), namespace)
+	if err == nil {
+		err = meta.EachListItem(list, func(object runtime.Object) error {
+			objects = append(objects, object.DeepCopyObject().(O))
+			return nil
+		})
+	}
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return objects
+}
+
+// Change changes an object, as another client of the API does.
+func Change[O runtime.Object](a *API, namespace, name string, change func(O)) {
+	a.t.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	stored, err := a.Client.Tracker().Get(resourceOf[O](), namespace, name)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	object := stored.DeepCopyObject().(O)
+	change(object)
+	if _, err := a.store(object); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// Remove deletes an object at once, whatever its finalizers are.
+func Remove[O runtime.Object](a *API, namespace, name string) {
+	a.t.Helper()
+	if err := a.Client.Tracker().Delete(resourceOf[O](), namespace, name); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// Write creates or replaces a record, as registry.Records does.
+func (a *API) Write(_ context.Context, record runtime.Object) error {
+	if a.BeforeWrite != nil {
+		a.BeforeWrite(record)
+	}
+	return a.Process.Write(func() error {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		given, err := meta.Accessor(record)
+		if err != nil {
+			return err
+		}
+		resource := resourceFor(kindOf(record))
+		stored, err := a.Client.Tracker().Get(resource, given.GetNamespace(), given.GetName())
+		if apierrors.IsNotFound(err) && given.GetResourceVersion() == "" {
+			return a.accept(validateCreate, record, nil)
+		}
+		if apierrors.IsNotFound(err) {
+			return conflict(resource, given.GetName(), "it was deleted")
+		}
+		if err != nil {
+			return err
+		}
+		before := stored.(metav1.Object)
+		if version := given.GetResourceVersion(); version != "" && version != before.GetResourceVersion() {
+			return conflict(resource, given.GetName(), "it was changed")
+		}
+		record = record.DeepCopyObject()
+		after := record.(metav1.Object)
+		after.SetUID(before.GetUID())
+		after.SetResourceVersion(before.GetResourceVersion())
+		after.SetCreationTimestamp(before.GetCreationTimestamp())
+		return a.accept(validateUpdate, record, stored)
+	})
+}
+
+// update handles the updates of Client.
+func (a *API) update(action clienttesting.Action) (_ bool, updated runtime.Object, err error) {
+	given := action.(clienttesting.UpdateAction).GetObject()
+	if a.BeforeWrite != nil {
+		a.BeforeWrite(given)
+	}
+	err = a.Process.Write(func() (err error) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		updated, err = a.replace(action, given)
+		return err
+	})
+	return true, updated, err
+}
+
+// replace replaces the status or the rest of a stored object. The caller holds mu.
+func (a *API) replace(action clienttesting.Action, given runtime.Object) (runtime.Object, error) {
+	about := given.(metav1.Object)
+	stored, err := a.Client.Tracker().Get(action.GetResource(), about.GetNamespace(), about.GetName())
+	if err != nil {
+		return nil, err
+	}
+	if about.GetResourceVersion() != stored.(metav1.Object).GetResourceVersion() {
+		return nil, conflict(action.GetResource(), about.GetName(), "it was changed")
+	}
+	next, from, validate := given.DeepCopyObject(), stored, validateUpdate
+	if action.GetSubresource() == "status" {
+		next, from, validate = stored.DeepCopyObject(), given, validateStatus
+	}
+	reflect.ValueOf(next).Elem().FieldByName("Status").Set(reflect.ValueOf(from.DeepCopyObject()).Elem().FieldByName("Status"))
+	if after := next.(metav1.Object); after.GetDeletionTimestamp() != nil && len(after.GetFinalizers()) == 0 {
+		return next, a.Client.Tracker().Delete(action.GetResource(), after.GetNamespace(), after.GetName())
+	}
+	if err := a.accept(validate, next, stored); err != nil {
+		return nil, err
+	}
+	return a.Client.Tracker().Get(action.GetResource(), about.GetNamespace(), about.GetName())
+}
+
+// delete handles the deletions of Client.
+func (a *API) delete(action clienttesting.Action) (bool, runtime.Object, error) {
+	return true, nil, a.Process.Write(func() error {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		name := action.(clienttesting.DeleteAction).GetName()
+		stored, err := a.Client.Tracker().Get(action.GetResource(), action.GetNamespace(), name)
+		if err != nil {
+			return err
+		}
+		object := stored.DeepCopyObject()
+		about := object.(metav1.Object)
+		if len(about.GetFinalizers()) == 0 {
+			return a.Client.Tracker().Delete(action.GetResource(), action.GetNamespace(), name)
+		}
+		if about.GetDeletionTimestamp() != nil {
+			return nil
+		}
+		now := metav1.NewTime(a.clock.Now())
+		about.SetDeletionTimestamp(&now)
+		_, err = a.store(object)
+		return err
+	})
+}
+
+// accept validates and stores an object of the process. A controller has no reason to write what is invalid, so that fails the test. The
+// caller holds mu.
+func (a *API) accept(validate validation, object, stored runtime.Object) error {
+	if a.Reject != nil {
+		if err := a.Reject(object); err != nil {
+			return err
+		}
+	}
+	if err := validate(object, stored); err != nil {
+		a.t.Errorf("the API rejects what is written to %s: %v", nameOf(object), err)
+		return apierrors.NewBadRequest(err.Error())
+	}
+	_, err := a.store(object)
+	return err
+}
+
+// store stores an object with the next resourceVersion and what else the server sets. The caller holds mu.
+func (a *API) store(object runtime.Object) (runtime.Object, error) {
+	object = object.DeepCopyObject()
+	about := object.(metav1.Object)
+	a.version++
+	about.SetResourceVersion(strconv.Itoa(a.version))
+	if about.GetUID() == "" {
+		about.SetUID(types.UID("uid-of-" + about.GetName()))
+	}
+	setState(object)
+	resource := resourceFor(kindOf(object))
+	_, err := a.Client.Tracker().Get(resource, about.GetNamespace(), about.GetName())
+	if !apierrors.IsNotFound(err) {
+		return object, a.Client.Tracker().Update(resource, object, about.GetNamespace())
+	}
+	if created := about.GetCreationTimestamp(); created.IsZero() {
+		about.SetCreationTimestamp(metav1.NewTime(a.clock.Now()))
+	}
+	return object, a.Client.Tracker().Create(resource, object, about.GetNamespace())
+}
+
+func conflict(resource schema.GroupVersionResource, name, why string) error {
+	return apierrors.NewConflict(resource.GroupResource(), name, errors.New(why))
+}
+
+func newObject[O runtime.Object]() O {
+	return reflect.New(reflect.TypeFor[O]().Elem()).Interface().(O)
+}
+
+func resourceOf[O runtime.Object]() schema.GroupVersionResource {
+	return resourceFor(kindOf(newObject[O]()))
+}
+
+// kindOf returns the kind of an object of the API. Others are mistakes of the test.
+func kindOf(object runtime.Object) schema.GroupVersionKind {
+	kinds, _, err := versionedscheme.Scheme.ObjectKinds(object)
+	if err != nil {
+		panic(err)
+	}
+	return kinds[0]
+}
+
+func resourceFor(kind schema.GroupVersionKind) schema.GroupVersionResource {
+	plural, _ := meta.UnsafeGuessKindToResource(kind)
+	return plural
+}
+
+func nameOf(object runtime.Object) string {
+	about := object.(metav1.Object)
+	return fmt.Sprintf("%s %s/%s", kindOf(object).Kind, about.GetNamespace(), about.GetName())
+}

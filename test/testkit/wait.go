@@ -1,0 +1,49 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package testkit
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// Timeout is how long tests wait for a state. It is longer than any step takes on a busy machine, so that only a defect exceeds it.
+const Timeout = 2 * time.Minute
+
+// Eventually waits until check returns no error, and fails the test with what was awaited and the last error after Timeout. The
+// intervals grow from one millisecond to 100, so that waiting for something slow takes little processor time.
+func Eventually(t testing.TB, what string, check func() error) {
+	t.Helper()
+	EventuallyWithin(t, Timeout, what, func(context.Context) error { return check() })
+}
+
+// EventuallyTrue is Eventually for a condition.
+func EventuallyTrue(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	Eventually(t, what, func() error {
+		if !condition() {
+			return errNotYet
+		}
+		return nil
+	})
+}
+
+// EventuallyWithin is Eventually with a timeout of the caller, for checks that send requests. Their context ends with the timeout.
+func EventuallyWithin(t testing.TB, timeout time.Duration, what string, check func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), timeout)
+	defer cancel()
+	var last error
+	intervals := wait.Backoff{Duration: time.Millisecond, Factor: 1.2, Steps: 100, Cap: 100 * time.Millisecond}
+	err := intervals.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
+		last = check(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("%s: not within %s: %v", what, timeout, last)
+	}
+}
