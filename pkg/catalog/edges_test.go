@@ -95,7 +95,7 @@ func TestTargetsAreNoSources(t *testing.T) {
 	if message := reachable.Message; !strings.Contains(message, "Environment teams/alice builds") {
 		t.Errorf("the message is %q", message)
 	}
-	fakeapi.Remove[*v1alpha1.Environment](s.api, "teams", "alice")
+	fakeapi.Delete[*v1alpha1.Environment](s.api, "teams", "alice")
 	s.waitForSourceReason(v1alpha1.ReasonSourceFollowed)
 	s.waitForRevision("shop", 1)
 }

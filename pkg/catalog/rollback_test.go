@@ -229,7 +229,7 @@ func (s *fixture) countRows(prefix string) int64 {
 
 func (s *fixture) deleteCatalog(name string) {
 	s.Helper()
-	fakeapi.Remove[*v1alpha1.AppCatalog](s.api, "teams", name)
+	fakeapi.Delete[*v1alpha1.AppCatalog](s.api, "teams", name)
 }
 
 // workload returns the CatalogWorkload of the catalog shop for a Deployment.

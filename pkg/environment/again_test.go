@@ -57,14 +57,14 @@ var onlyWorker = []v1alpha1.WorkloadReference{{Kind: v1alpha1.WorkloadDeployment
 func TestPartBeforeTheWindow(t *testing.T) {
 	s := newFixture(t, automatic, evening)
 	s.start(0)
-	s.tells("Environment auto.shop-r1.1 Pending r1")
+	s.expectRecords("Environment auto.shop-r1.1 Pending r1")
 	s.ask("one", "jane", v1alpha1.SyncRequestSpec{Force: true, Workloads: onlyWorker})
-	s.tells("Environment auto.shop-r1.1 Pending r1", "Environment one Completed by jane r1")
+	s.expectRecords("Environment auto.shop-r1.1 Pending r1", "Environment one Completed by jane r1")
 	s.has("worker:1")
 	s.beforeEvening()
 	s.clock.SetTime(noon.Add(8 * time.Hour))
 	s.applied(1)
-	s.tells("Environment auto.shop-r1.1 Completed r1", "Environment one Completed by jane r1")
+	s.expectRecords("Environment auto.shop-r1.1 Completed r1", "Environment one Completed by jane r1")
 }
 
 // What has failed is tried again when somebody has had a part synced meanwhile.
@@ -79,12 +79,12 @@ func TestPartBesideAFailure(t *testing.T) {
 	s.refuse("")
 	s.ask("three", "joe", v1alpha1.SyncRequestSpec{Workloads: onlyWorker})
 	s.eventually("it is tried again, or waits for somebody", func() error {
-		for _, line := range s.told() {
+		for _, line := range s.recordLines() {
 			if line == "Environment one Completed by jane r1" || line == "Environment one ManualIntervention by jane r1" {
 				return nil
 			}
 		}
-		return fmt.Errorf("records: %q", s.told())
+		return fmt.Errorf("records: %q", s.recordLines())
 	})
 }
 
@@ -100,7 +100,7 @@ func TestForcedRefreshBehindOneThatWaits(t *testing.T) {
 	s.held(v1alpha1.ReasonWindowClosed)
 	s.ask("three", "joe", v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCluster, Force: true})
 	s.reaches("both are answered", func(e *v1alpha1.Environment) bool { return len(e.Status.PendingRequests) == 0 })
-	s.tells("Environment one Completed by jane r1", "Dependency batch Completed by jane", "Dependency three Completed by joe")
+	s.expectRecords("Environment one Completed by jane r1", "Dependency batch Completed by jane", "Dependency three Completed by joe")
 	s.beforeEvening()
 }
 
@@ -112,7 +112,7 @@ func TestForcedRequestBesideWhatBeginsByItself(t *testing.T) {
 	s.start(0)
 	s.applied(1)
 	s.beforeEvening()
-	for _, line := range s.told() {
+	for _, line := range s.recordLines() {
 		if line != "Environment one Completed by jane r1" && line != "Environment auto.shop-r1.1 Superseded r1" {
 			t.Errorf("there is %s", line)
 		}
@@ -138,7 +138,7 @@ func TestPinThatIsTakenBack(t *testing.T) {
 	s.refuse("")
 	s.applied(2)
 	s.pass(60)
-	s.tells("Environment one Completed by jane r1", "Environment two Completed by jane r2", "Environment generation-2 Superseded by jane r1")
+	s.expectRecords("Environment one Completed by jane r1", "Environment two Completed by jane r2", "Environment generation-2 Superseded by jane r1")
 	s.has("web:2 worker:1")
 }
 
@@ -149,7 +149,7 @@ func TestRediscoveryThatFails(t *testing.T) {
 	s.request(v1alpha1.PendingEnvironmentRequest{ID: "one", Actor: "jane", Type: v1alpha1.EnvironmentRequestRediscover})
 	s.ask("two", "jane", v1alpha1.SyncRequestSpec{})
 	s.start(0)
-	s.tells("Environment two Completed by jane r1")
+	s.expectRecords("Environment two Completed by jane r1")
 	s.reaches("it goes on to be asked for", func(e *v1alpha1.Environment) bool {
 		return e.Status.AppliedRevision == 1 && len(e.Status.PendingRequests) == 1
 	})

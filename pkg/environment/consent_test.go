@@ -80,11 +80,11 @@ func TestNothingIsCopiedByItselfWithoutTheEditorsRights(t *testing.T) {
 		"an editor who is not known, and another one": {
 			lose: func(s *fixture) {
 				s.catalog.Status.EditedBy = nil
-				s.keep("appcatalogs", s.catalog)
+				s.api.Put(s.catalog)
 			},
 			restore: func(s *fixture) {
 				environmenttest.Share(s.catalog)
-				s.keep("appcatalogs", s.catalog)
+				s.api.Put(s.catalog)
 			},
 			reason: v1alpha1.ReasonPermissionLost,
 		},
@@ -101,10 +101,10 @@ func TestNothingIsCopiedByItselfWithoutTheEditorsRights(t *testing.T) {
 			s.held(tt.reason)
 			s.pass(120)
 			s.copied("b25l")
-			s.tells("Environment auto.shop-r1.1 Completed r1", "Dependency batch Pending")
+			s.expectRecords("Environment auto.shop-r1.1 Completed r1", "Dependency batch Pending")
 
 			tt.restore(s)
-			s.tells("Environment auto.shop-r1.1 Completed r1", "Dependency batch Completed")
+			s.expectRecords("Environment auto.shop-r1.1 Completed r1", "Dependency batch Completed")
 			s.copied("dHdv")
 			s.held("")
 			s.depends(v1alpha1.ReasonUpToDate, "")
@@ -119,7 +119,7 @@ func TestNewAutomaticEnvironmentWaitsForTheEditorsRights(t *testing.T) {
 	s.held(v1alpha1.ReasonPermissionLost)
 	s.depends(v1alpha1.ReasonPermissionLost, eveLost)
 	s.pass(60)
-	s.tells()
+	s.expectRecords()
 	s.copied("")
 	s.rights.Lose()
 	s.applied(1)
@@ -173,9 +173,9 @@ func TestSecretsThatAreSharedNoMore(t *testing.T) {
 	})
 	s.start(0)
 	s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
-	s.tells("Environment one Pending by jane r1")
+	s.expectRecords("Environment one Pending by jane r1")
 	s.catalog.Spec.Secrets = v1alpha1.CatalogSecretsRequester
-	s.keep("appcatalogs", s.catalog)
+	s.api.Put(s.catalog)
 	s.rights.Lose(`user "jane": ` + readSecrets)
 	s.reaches("why it failed", func(e *v1alpha1.Environment) bool {
 		failed := e.Status.LastError
@@ -192,16 +192,16 @@ func TestSecretsThatAreSharedNoMore(t *testing.T) {
 func TestInterruptedSyncWithoutRights(t *testing.T) {
 	s := newSharingStage(t, automatic)
 	s.catalog.Spec.Secrets = v1alpha1.CatalogSecretsRequester
-	s.keep("appcatalogs", s.catalog)
+	s.api.Put(s.catalog)
 	s.cluster.Answer(func(request string) *metav1.Status {
 		if strings.HasPrefix(request, "PATCH") {
-			s.life.kill()
+			s.process.Kill()
 		}
-		return s.life.request(request)
+		return s.countRequest(request)
 	})
 	<-s.start(0)
-	s.cluster.Answer(s.life.request)
-	s.tells("Environment auto.shop-r1.1 InProgress r1")
+	s.cluster.Answer(s.countRequest)
+	s.expectRecords("Environment auto.shop-r1.1 InProgress r1")
 	s.rights.Lose(readSecrets)
 	s.start(0)
 	s.held(v1alpha1.ReasonPermissionLost)
@@ -215,15 +215,15 @@ func TestInterruptedSyncWithoutRights(t *testing.T) {
 func TestPinWithoutRights(t *testing.T) {
 	s := newSharingStage(t)
 	s.catalog.Spec.Secrets = v1alpha1.CatalogSecretsRequester
-	s.keep("appcatalogs", s.catalog)
+	s.api.Put(s.catalog)
 	s.rights.Lose(`user "jane": ` + readSecrets)
 	s.start(0)
 	s.edit("jane", func(spec *v1alpha1.EnvironmentSpec) { spec.PinnedRevision = new(int64(1)) }, pinField)
-	s.tells("Environment generation-2 ManualIntervention by jane r1")
+	s.expectRecords("Environment generation-2 ManualIntervention by jane r1")
 	s.copied("")
 	s.has("web:1 worker:1")
 	s.tryAgain("joe")
-	s.tells("Environment generation-2 Completed by jane r1")
+	s.expectRecords("Environment generation-2 Completed by jane r1")
 	s.copied("b25l")
 	if by := s.syncStatuses()[0].Status.RequestedBy; by != nil {
 		t.Errorf("a record that has ended says who asked: %+v", by)
@@ -255,12 +255,12 @@ func TestLaterAttemptWithoutRights(t *testing.T) {
 			s.reaches("a failure", func(e *v1alpha1.Environment) bool { return e.Status.LastError != nil })
 			s.rights.Lose(`user "jane": ` + readSecrets)
 			s.catalog.Spec.Secrets = v1alpha1.CatalogSecretsRequester
-			s.keep("appcatalogs", s.catalog)
+			s.api.Put(s.catalog)
 			s.refuse("")
-			s.tells(tt.want)
+			s.expectRecords(tt.want)
 			s.copied("")
 			s.tryAgain("jane")
-			s.tells(tt.want)
+			s.expectRecords(tt.want)
 			s.copied("")
 			s.tryAgain("joe")
 			s.applied(1)
@@ -276,13 +276,13 @@ func TestRefreshWithoutRights(t *testing.T) {
 	s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
 	s.applied(1)
 	s.catalog.Spec.Secrets = v1alpha1.CatalogSecretsRequester
-	s.keep("appcatalogs", s.catalog)
+	s.api.Put(s.catalog)
 	s.rights.Lose(`user "jane": ` + readSecrets)
 	s.rotate("dHdv")
 	s.prompt("batch")
 	s.reaches("the prompt", func(e *v1alpha1.Environment) bool { return e.Status.LatestDependencySync != "" })
 	s.ask("two", "jane", v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCluster})
-	s.tells("Environment one Completed by jane r1", "Dependency batch ManualIntervention by jane")
+	s.expectRecords("Environment one Completed by jane r1", "Dependency batch ManualIntervention by jane")
 	s.copied("b25l")
 	s.ask("three", "joe", v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCluster})
 	// The request may have come too late for the record that waited, and then has one of its own.
@@ -324,11 +324,11 @@ func TestRefreshOfWhatPatchesNamed(t *testing.T) {
 	s.edit("jane", func(spec *v1alpha1.EnvironmentSpec) { spec.Patches = nil }, "patches")
 	s.produce("{apiVersion: v1, kind: Secret, metadata: {name: root}, data: {key: dHdv}}")
 	s.ask("two", "jane", v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCluster})
-	s.tells("Environment one Completed by joe r1", "Dependency two ManualIntervention by jane")
+	s.expectRecords("Environment one Completed by joe r1", "Dependency two ManualIntervention by jane")
 	version("b25l")
 
 	s.ask("three", "jane", v1alpha1.SyncRequestSpec{})
-	s.tells("Environment one Completed by joe r1", "Dependency two Completed by jane", "Environment three Completed by jane r1")
+	s.expectRecords("Environment one Completed by joe r1", "Dependency two Completed by jane", "Environment three Completed by jane r1")
 	version("")
 }
 
@@ -337,18 +337,18 @@ func TestRefreshOfWhatPatchesNamed(t *testing.T) {
 func TestRefreshOfWhatFailedByItself(t *testing.T) {
 	s := newSharingStage(t, automatic)
 	s.catalog.Spec.Secrets = v1alpha1.CatalogSecretsRequester
-	s.keep("appcatalogs", s.catalog)
+	s.api.Put(s.catalog)
 	s.start(0)
 	s.applied(1)
 	s.refuse("dry PATCH shop-alice/secrets/login")
 	s.rotate("dHdv")
 	s.prompt("batch")
-	s.tells("Environment auto.shop-r1.1 Completed r1", "Dependency batch ManualIntervention")
+	s.expectRecords("Environment auto.shop-r1.1 Completed r1", "Dependency batch ManualIntervention")
 	s.rights.Lose(`user "eve": ` + readSecrets)
 	s.refuse("")
 	s.edit("joe", func(spec *v1alpha1.EnvironmentSpec) { spec.Shadow = true }, "shadow")
 	s.ask("two", "joe", v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCluster})
-	s.tells("Environment auto.shop-r1.1 Completed r1", "Dependency batch Completed")
+	s.expectRecords("Environment auto.shop-r1.1 Completed r1", "Dependency batch Completed")
 	s.copied("dHdv")
 }
 
@@ -364,7 +364,7 @@ func (s *fixture) tryAgain(who string) {
 			s.Fatal(err)
 		}
 		moved.Status.RequestedBy = &v1alpha1.AutomatedBy{Username: who}
-		s.keep("syncstatuses", moved)
+		s.api.Put(moved)
 		return
 	}
 	s.Fatal("no record is in ManualIntervention")

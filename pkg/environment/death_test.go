@@ -90,20 +90,20 @@ func (y story) dies(t *testing.T, last int) {
 		case <-ended:
 			return nil
 		default:
-			return fmt.Errorf("records: %q", s.told())
+			return fmt.Errorf("records: %q", s.recordLines())
 		}
 	})
 	s.stop()
 	s.start(0)
 	s.eventually(fmt.Sprintf("it is done after a death at write %d", last), func() error {
 		status := s.environment("alice").Status
-		if got := s.told(); !slices.Equal(got, y.want) || status.AppliedRevision != y.revision || len(status.ActiveSyncs)+len(status.PendingRequests) > 0 {
+		if got := s.recordLines(); !slices.Equal(got, y.want) || status.AppliedRevision != y.revision || len(status.ActiveSyncs)+len(status.PendingRequests) > 0 {
 			return fmt.Errorf("records: %q, status %+v", got, status)
 		}
 		return nil
 	})
 	s.pass(5)
-	s.tells(y.want...)
+	s.expectRecords(y.want...)
 	s.has(y.images)
 	s.stop()
 }

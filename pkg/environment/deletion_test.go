@@ -18,6 +18,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 	"github.com/configbutler/slipstream/pkg/environment/syncer/copies"
 	"github.com/configbutler/slipstream/pkg/syncstatus"
+	"github.com/configbutler/slipstream/test/testkit/fakeapi"
 )
 
 func TestPermissionLost(t *testing.T) {
@@ -25,7 +26,7 @@ func TestPermissionLost(t *testing.T) {
 	s.rights.Lose("create deployments " + environmenttest.Target)
 	s.start(0)
 	s.held(v1alpha1.ReasonPermissionLost)
-	s.tells()
+	s.expectRecords()
 	s.rights.Lose()
 	s.applied(1)
 	s.held("")
@@ -36,7 +37,7 @@ func TestPermissionLost(t *testing.T) {
 	s.stalled(v1alpha1.ReasonPermissionLost)
 	s.rights.Lose()
 	s.held("")
-	s.tells("Environment auto.shop-r1.1 Completed r1")
+	s.expectRecords("Environment auto.shop-r1.1 Completed r1")
 }
 
 // TestRightToCreateTheTarget has the user who automates lose it: that matters only where the namespace is missing.
@@ -53,7 +54,7 @@ func TestRightToCreateTheTarget(t *testing.T) {
 			s.start(0)
 			if !there {
 				s.held(v1alpha1.ReasonPermissionLost)
-				s.tells()
+				s.expectRecords()
 				s.rights.Lose()
 			}
 			s.applied(1)
@@ -76,10 +77,10 @@ func TestTargetGone(t *testing.T) {
 			}
 			s.ask("two", "jane", v1alpha1.SyncRequestSpec{})
 			if !create {
-				s.tells("Environment one Completed by jane r1", "Environment two Pending by jane r1")
+				s.expectRecords("Environment one Completed by jane r1", "Environment two Pending by jane r1")
 				s.addNamespace(environmenttest.Target)
 			}
-			s.tells("Environment one Completed by jane r1", "Environment two Completed by jane r1")
+			s.expectRecords("Environment one Completed by jane r1", "Environment two Completed by jane r1")
 			s.has("web:1 worker:1")
 		})
 	}
@@ -111,7 +112,7 @@ func TestObstacles(t *testing.T) {
 			s.start(0)
 			s.stalled(tt.reason)
 			s.pass(30)
-			if told := s.told(); !slices.Contains(told, "Environment one Pending by jane r1") && !slices.Contains(told, "Environment one Pending by jane") {
+			if told := s.recordLines(); !slices.Contains(told, "Environment one Pending by jane r1") && !slices.Contains(told, "Environment one Pending by jane") {
 				t.Errorf("records %q", told)
 			}
 			s.has("")
@@ -137,7 +138,7 @@ func TestEnd(t *testing.T) {
 	}
 	s.leave()
 	s.eventually("it is gone", func() error {
-		if _, err := s.get("alice"); err == nil {
+		if fakeapi.Get[*v1alpha1.Environment](s.api, environmenttest.Teams, "alice") != nil {
 			return fmt.Errorf("it is there")
 		}
 		return nil
@@ -155,17 +156,15 @@ func TestDeletedWhileItIsSynced(t *testing.T) {
 	s := newFixture(t, automatic)
 	s.cluster.Answer(func(request string) *metav1.Status {
 		if request == "PATCH shop-alice/deployments/web" {
-			if err := s.delete("alice"); err != nil {
-				t.Error(err)
-			}
+			fakeapi.Delete[*v1alpha1.Environment](s.api, environmenttest.Teams, "alice")
 			return environmenttest.Status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "not now")
 		}
-		return s.life.request(request)
+		return s.countRequest(request)
 	})
 	s.start(0)
 	s.eventually("it is gone", func() error {
-		if _, err := s.get("alice"); err == nil {
-			return fmt.Errorf("it is there; records %q", s.told())
+		if fakeapi.Get[*v1alpha1.Environment](s.api, environmenttest.Teams, "alice") != nil {
+			return fmt.Errorf("it is there; records %q", s.recordLines())
 		}
 		return nil
 	})

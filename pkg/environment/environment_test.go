@@ -63,10 +63,10 @@ func TestSyncThatIsAskedFor(t *testing.T) {
 	s.reaches("the offer", func(e *v1alpha1.Environment) bool {
 		return e.Status.LatestRevision == 1 && e.Status.ChangedWorkloadCount == 2
 	})
-	s.tells()
+	s.expectRecords()
 	s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
 	s.applied(1)
-	s.tells("Environment one Completed by jane r1")
+	s.expectRecords("Environment one Completed by jane r1")
 	s.has("web:1 worker:1")
 	s.offer(2, image(web, "2"), worker)
 	s.reaches("the next offer", func(e *v1alpha1.Environment) bool {
@@ -87,7 +87,7 @@ func TestSyncByItself(t *testing.T) {
 	s.applied(1)
 	s.offer(2, image(web, "2"), worker)
 	s.applied(2)
-	s.tells("Environment auto.shop-r1.1 Completed r1", "Environment auto.shop-r2.1 Completed r2")
+	s.expectRecords("Environment auto.shop-r1.1 Completed r1", "Environment auto.shop-r2.1 Completed r2")
 	s.has("web:2 worker:1")
 	s.edit("eve", func(spec *v1alpha1.EnvironmentSpec) {
 		spec.Patches = []v1alpha1.Patch{{
@@ -95,7 +95,7 @@ func TestSyncByItself(t *testing.T) {
 			Patch: `{"spec":{"template":{"spec":{"containers":[{"name":"worker","image":"worker:mine"}]}}}}`,
 		}}
 	}, "patches")
-	s.tells("Environment auto.shop-r1.1 Completed r1", "Environment auto.shop-r2.1 Completed r2", "Environment auto.shop-r2.2 Completed r2")
+	s.expectRecords("Environment auto.shop-r1.1 Completed r1", "Environment auto.shop-r2.1 Completed r2", "Environment auto.shop-r2.2 Completed r2")
 	s.has("web:2 worker:mine")
 }
 
@@ -109,7 +109,7 @@ func TestEditWithoutEffect(t *testing.T) {
 		return e.Status.ObservedGeneration == e.Generation && e.Status.ExpiresAt != nil
 	})
 	s.pass(60)
-	s.tells("Environment auto.shop-r1.1 Completed r1")
+	s.expectRecords("Environment auto.shop-r1.1 Completed r1")
 }
 
 func TestWindows(t *testing.T) {
@@ -125,7 +125,7 @@ func TestWindows(t *testing.T) {
 		if message := meta.FindStatusCondition(s.environment("alice").Status.Conditions, v1alpha1.ConditionHeld).Message; message != "window evening opens 12:05 UTC" {
 			t.Error(message)
 		}
-		s.tells("Environment auto.shop-r1.1 Pending r1")
+		s.expectRecords("Environment auto.shop-r1.1 Pending r1")
 		s.has("")
 		s.applied(1)
 		if at := s.environment("alice").Status.LastCatalogSyncedAt; at.Before(&metav1.Time{Time: noon.Add(5 * time.Minute)}) {
@@ -137,10 +137,10 @@ func TestWindows(t *testing.T) {
 		s.start(0)
 		s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
 		s.held(v1alpha1.ReasonWindowClosed)
-		s.tells("Environment one Pending by jane r1")
+		s.expectRecords("Environment one Pending by jane r1")
 		s.ask("two", "jane", v1alpha1.SyncRequestSpec{Force: true})
 		s.applied(1)
-		s.tells("Environment one Superseded by jane r1", "Environment two Completed by jane r1")
+		s.expectRecords("Environment one Superseded by jane r1", "Environment two Completed by jane r1")
 		if s.clock.Now().After(noon.Add(5 * time.Minute)) {
 			t.Errorf("it has taken until %s", s.clock.Now())
 		}
@@ -151,16 +151,16 @@ func TestKillSwitch(t *testing.T) {
 	s := newFixture(t, automatic)
 	policy := &v1alpha1.SyncPolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.SyncPolicyName}}
 	policy.Spec.Suspend.EnvironmentAutoSync = true
-	s.keep("syncpolicies", policy)
+	s.api.Put(policy)
 	s.start(0)
 	s.held(v1alpha1.ReasonSuspended)
 	s.pass(60)
-	s.tells()
+	s.expectRecords()
 	s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
 	s.applied(1)
 	policy.Spec.Suspend.EnvironmentAutoSync = false
 	s.offer(2, image(web, "2"), worker)
-	s.keep("syncpolicies", policy)
+	s.api.Put(policy)
 	s.applied(2)
 }
 
@@ -176,7 +176,7 @@ func TestPin(t *testing.T) {
 	s.offer(3, image(web, "3"), worker)
 	s.held(v1alpha1.ReasonPinned)
 	s.pass(60)
-	s.tells("Environment auto.shop-r1.1 Completed r1", "Environment auto.shop-r2.1 Completed r2", "Environment generation-2 Completed by jane r1")
+	s.expectRecords("Environment auto.shop-r1.1 Completed r1", "Environment auto.shop-r2.1 Completed r2", "Environment generation-2 Completed by jane r1")
 	s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
 	s.reaches("the request is over", func(e *v1alpha1.Environment) bool { return len(e.Status.PendingRequests) == 0 })
 	s.applied(1)
@@ -194,9 +194,9 @@ func TestPin(t *testing.T) {
 func TestShadow(t *testing.T) {
 	s := newFixture(t, automatic, func(e *v1alpha1.Environment) { e.Spec.Shadow = true })
 	s.start(0)
-	s.tells("Environment auto.shop-r1.1 Completed preview r1")
+	s.expectRecords("Environment auto.shop-r1.1 Completed preview r1")
 	s.pass(60)
-	s.tells("Environment auto.shop-r1.1 Completed preview r1")
+	s.expectRecords("Environment auto.shop-r1.1 Completed preview r1")
 	s.has("")
 	if status := s.environment("alice").Status; status.AppliedRevision != 0 || len(status.ActiveSyncs) > 0 {
 		t.Errorf("%+v", status)
@@ -212,7 +212,7 @@ func (s *fixture) refuse(refused string) {
 		if refused != "" && request == refused {
 			return environmenttest.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "no")
 		}
-		return s.life.request(request)
+		return s.countRequest(request)
 	})
 }
 
@@ -220,7 +220,7 @@ func TestRetries(t *testing.T) {
 	s := newFixture(t, automatic)
 	s.refuse("dry PATCH shop-alice/deployments/web")
 	s.start(0)
-	s.tells("Environment auto.shop-r1.1 ManualIntervention r1")
+	s.expectRecords("Environment auto.shop-r1.1 ManualIntervention r1")
 	record := s.syncStatuses()[0]
 	if record.Status.Attempts != 5 || record.Status.Error == nil {
 		t.Errorf("%+v", record.Status)
@@ -232,13 +232,13 @@ func TestRetries(t *testing.T) {
 		t.Errorf("Events %q", told)
 	}
 	s.pass(60)
-	s.tells("Environment auto.shop-r1.1 ManualIntervention r1")
+	s.expectRecords("Environment auto.shop-r1.1 ManualIntervention r1")
 	s.refuse("")
 	retried, err := syncstatus.Move(record, syncstatus.Step{To: v1alpha1.SyncStateRetrying, By: "jane", At: s.clock.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Write(t.Context(), retried); err != nil {
+	if err := s.api.Write(t.Context(), retried); err != nil {
 		t.Fatal(err)
 	}
 	s.applied(1)
@@ -252,17 +252,17 @@ func TestNewerRevisionTakesThePlace(t *testing.T) {
 	s := newFixture(t, automatic)
 	s.refuse("dry PATCH shop-alice/deployments/web")
 	s.start(0)
-	s.tells("Environment auto.shop-r1.1 ManualIntervention r1")
+	s.expectRecords("Environment auto.shop-r1.1 ManualIntervention r1")
 	s.offer(2, worker)
 	s.applied(2)
-	s.tells("Environment auto.shop-r1.1 Superseded r1", "Environment auto.shop-r2.1 Completed r2")
+	s.expectRecords("Environment auto.shop-r1.1 Superseded r1", "Environment auto.shop-r2.1 Completed r2")
 }
 
 func TestRateLimit(t *testing.T) {
 	s := newFixture(t, automatic)
 	policy := &v1alpha1.SyncPolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.SyncPolicyName}}
 	policy.Spec.MaxSyncsPerMinute = new(int32(1))
-	s.keep("syncpolicies", policy)
+	s.api.Put(policy)
 	s.clock.Step(time.Minute)
 	other := environmenttest.Environment()
 	other.Name, other.UID, other.Spec.TargetNamespace, other.Spec.AutoSync = "bob", "33333333-3333-3333-3333-333333333333", "shop-bob", true
@@ -292,7 +292,7 @@ func TestRateLimit(t *testing.T) {
 // waits says whether the policy tells that so many syncs wait.
 func (s *fixture) waits(number int64) func() error {
 	return func() error {
-		policy, err := s.client.ConfigbutlerV1alpha1().SyncPolicies().Get(s.Context(), v1alpha1.SyncPolicyName, metav1.GetOptions{})
+		policy, err := s.api.Client.ConfigbutlerV1alpha1().SyncPolicies().Get(s.Context(), v1alpha1.SyncPolicyName, metav1.GetOptions{})
 		if err == nil && policy.Status.SyncsWaiting != number {
 			err = fmt.Errorf("%d wait", policy.Status.SyncsWaiting)
 		}

@@ -5,7 +5,6 @@ package environment
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -14,6 +13,8 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/environment/syncer"
 	"github.com/configbutler/slipstream/pkg/environment/syncer/copies"
+	"github.com/configbutler/slipstream/test/testkit"
+	"github.com/configbutler/slipstream/test/testkit/fakeapi"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/goleak"
@@ -26,7 +27,6 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/controller"
@@ -80,11 +80,12 @@ spec:
 // fixture is all around a controller: the API, the cluster, the store and the clock. They outlive a process.
 type fixture struct {
 	testing.TB
-	*api
+	api     *fakeapi.API
+	process *testkit.Process
 	cluster *environmenttest.Cluster
 	meta    *metadatafake.FakeMetadataClient
 	kv      clientv3.KV
-	clock   *clocktesting.FakeClock
+	clock   *testkit.Clock
 	events  *eventLog
 	stop    func()
 	catalog *v1alpha1.AppCatalog
@@ -112,12 +113,13 @@ func newFixture(t testing.TB, edit ...func(*v1alpha1.Environment)) *fixture {
 	}
 	s := &fixture{
 		TB: t, cluster: environmenttest.NewCluster(t), meta: metadatafake.NewSimpleMetadataClient(metaScheme),
-		clock: clocktesting.NewFakeClock(noon), stop: func() {}, events: &eventLog{}, catalog: environmenttest.Catalog(),
+		clock: testkit.NewClock(t), stop: func() {}, events: &eventLog{}, catalog: environmenttest.Catalog(),
 		offered: offered{}, beside: beside{ready: &ready{}, detector: &detector{}, rights: &environmenttest.Rights{}},
 	}
-	s.api = newAPI(t, s.clock)
-	s.kv = bolttest.WithWrites(bolttest.NewKV(t), func(context.Context, string) error { return s.life.write() })
-	s.cluster.Answer(s.life.request)
+	s.api = fakeapi.New(t, s.clock)
+	s.process = s.api.Process
+	s.kv = bolttest.WithWrites(bolttest.NewKV(t), func(_ context.Context, write bolttest.Write) error { return s.process.Write(write.Commit) })
+	s.cluster.Answer(s.countRequest)
 	t.Cleanup(func() { s.stop() })
 	s.addNamespace(environmenttest.Target)
 	s.produce(configMap)
@@ -181,9 +183,9 @@ func (s *fixture) offer(revision int64, texts ...string) {
 	for _, text := range texts {
 		workload := environmenttest.Offer(s, s.catalog, s.object(text))
 		s.offered[revision][v1alpha1.WorkloadReference{Kind: workload.Status.Kind, Name: workload.Status.Name}] = &workload.Status
-		s.keep("catalogworkloads", workload)
+		s.api.Put(workload)
 	}
-	s.keep("appcatalogs", s.catalog)
+	s.api.Put(s.catalog)
 }
 
 // image has an image in a workload.
@@ -193,13 +195,13 @@ func image(workload, image string) string { return strings.Replace(workload, ":1
 func (s *fixture) start(last int) (ended <-chan struct{}) {
 	s.Helper()
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), ktesting.NewLogger(s, ktesting.NewConfig(ktesting.Verbosity(0)))))
-	s.life.begin(last, cancel)
+	s.process.Start(last, cancel)
 	resourceTypes, err := watch.NewTypes(noTypes{}, s.meta, time.Hour)
 	if err != nil {
 		s.Fatal(err)
 	}
 	config := Config{Namespace: "slipstream-system", Runner: s.runner()}
-	group := controller.NewGroup(s.process(resourceTypes), s.api, testController{config, s.parts()})
+	group := controller.NewGroup(s.controllerProcess(resourceTypes), s.api, testController{config, s.parts()})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -237,10 +239,10 @@ func (noTypes) ServerGroupsAndResourcesWithContext(context.Context) ([]*metav1.A
 	return nil, nil, nil
 }
 
-// process is what a process has around the controller.
-func (s *fixture) process(resourceTypes *watch.Types) *controller.Process {
+// controllerProcess returns what a process has around the controller.
+func (s *fixture) controllerProcess(resourceTypes *watch.Types) *controller.Process {
 	return &controller.Process{
-		Client: s.client, Cluster: &watch.Clients{Metadata: s.meta}, Types: resourceTypes, Access: s.rights,
+		Client: s.api.Client, Cluster: &watch.Clients{Metadata: s.meta}, Types: resourceTypes, Access: s.rights,
 		Events: s.events, Store: s.store(), Clock: s.clock,
 	}
 }
@@ -265,57 +267,36 @@ func (s *fixture) runner() *syncer.Syncer {
 	client, mapper, kept := s.cluster.Client(), s.cluster.Mapper(), copies.New(s.store(), keptRevisions)
 	return &syncer.Syncer{
 		StateReader: &syncer.StateReader{
-			Slipstream: s.client.ConfigbutlerV1alpha1(), Client: client, Metadata: s.cluster.Metadata(), Mapper: mapper,
+			Slipstream: s.api.Client.ConfigbutlerV1alpha1(), Client: client, Metadata: s.cluster.Metadata(), Mapper: mapper,
 			Limiter: limiter, Concurrency: 4, Planner: environmenttest.Planner(), Copies: kept, Revisions: s.offered, Rights: s.rights,
 			Clock: s.clock,
 		},
 		Applier: &apply.Applier{Client: client, Mapper: mapper, Manager: v1alpha1.FieldManager, Limiter: limiter, Concurrency: 4},
-		Copies:  kept, Records: s.api, Dependencies: s.client.ConfigbutlerV1alpha1(), Index: index.New(),
+		Copies:  kept, Records: s.api, Dependencies: s.api.Client.ConfigbutlerV1alpha1(), Index: index.New(),
 	}
 }
 
-// eventually lets time pass until check finds nothing wrong.
+// eventually advances the clock until check returns no error.
 func (s *fixture) eventually(what string, check func() error) {
 	s.Helper()
-	s.await(what, func() error {
-		err := check()
-		if err != nil {
-			s.clock.Step(time.Second)
-		}
-		return err
-	})
+	s.clock.Eventually(what, check)
 }
 
-// await waits until check finds nothing wrong, while the clock stands still.
+// await waits until check returns no error, without advancing the clock.
 func (s *fixture) await(what string, check func() error) {
 	s.Helper()
-	for deadline := time.Now().Add(patience); ; {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			s.Fatalf("%s: %v", what, err)
-		}
-		<-time.After(2 * time.Millisecond)
-	}
+	testkit.Eventually(s, what, check)
 }
 
-// pass lets seconds pass, in which everything can happen that is going to.
-func (s *fixture) pass(seconds int) {
-	s.Helper()
-	for range seconds {
-		s.clock.Step(time.Second)
-		<-time.After(2 * time.Millisecond)
-	}
-}
+// pass advances the clock by seconds, so that everything due in them happens.
+func (s *fixture) pass(seconds int) { s.clock.Advance(seconds, time.Second) }
 
 // reaches waits until the environment alice has what a check asks for.
 func (s *fixture) reaches(what string, is func(*v1alpha1.Environment) bool) {
 	s.Helper()
 	s.eventually(what, func() error {
 		if e := s.environment("alice"); !is(e) {
-			return fmt.Errorf("%+v; records: %q", e.Status, s.told())
+			return fmt.Errorf("%+v; records: %q", e.Status, s.recordLines())
 		}
 		return nil
 	})
@@ -345,50 +326,12 @@ func (s *fixture) images() string {
 	return strings.Join(out, " ")
 }
 
-// life counts what a process writes, and can end it.
-type life struct {
-	mu     sync.Mutex
-	writes int
-	// last is the write that is not done any more, 0 when there is none.
-	last int
-	dead bool
-	end  func()
-}
-
-var errDead = errors.New("the process is dead")
-
-// write counts a write, and fails from the last one on.
-func (l *life) write() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.writes++
-	if l.dead || l.last > 0 && l.writes >= l.last {
-		l.dead = true
-		l.end()
-		return errDead
-	}
-	return nil
-}
-
-// kill ends the process before its next write.
-func (l *life) kill() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.dead = true
-}
-
-func (l *life) begin(last int, end func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.writes, l.last, l.dead, l.end = 0, last, false, end
-}
-
-// request is an answer in the place of the cluster's.
-func (l *life) request(request string) *metav1.Status {
+// countRequest counts a request to the cluster if it is a write. It returns the response of a dead process, nil for the cluster's.
+func (s *fixture) countRequest(request string) *metav1.Status {
 	if !strings.HasPrefix(request, "PATCH") && !strings.HasPrefix(request, "DELETE") && !strings.HasPrefix(request, "POST") {
 		return nil
 	}
-	if err := l.write(); err != nil {
+	if err := s.process.Count(); err != nil {
 		return environmenttest.Status(503, metav1.StatusReasonServiceUnavailable, err.Error())
 	}
 	return nil

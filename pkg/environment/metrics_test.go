@@ -18,7 +18,7 @@ import (
 // seen has the source's change of which a revision was made be recorded as seen at noon.
 func (s *fixture) seen(revision int64) {
 	s.Helper()
-	s.keep("syncstatuses", &v1alpha1.SyncStatus{
+	s.api.Put(&v1alpha1.SyncStatus{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.catalog.Namespace, Name: fmt.Sprintf("shop-r%d", revision)},
 		Spec:       v1alpha1.SyncStatusSpec{Type: v1alpha1.SyncTypeCatalog, Subject: v1alpha1.SyncSubject{Kind: v1alpha1.SubjectAppCatalog, Name: s.catalog.Name, UID: s.catalog.UID}},
 		Status:     v1alpha1.SyncRecord{State: v1alpha1.SyncStateAutoApplied, AutoTriggered: true, DetectedAt: metav1.NewTime(noon), Revision: revision},

@@ -21,11 +21,11 @@ func TestRefreshAfterOneThatNeedsSomebody(t *testing.T) {
 	s.prompt("batch")
 	s.reaches("the prompt", func(e *v1alpha1.Environment) bool { return e.Status.LatestDependencySync != "" })
 	s.ask("two", "jane", v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCluster})
-	s.tells("Environment one Completed by jane r1", "Dependency batch ManualIntervention by jane")
+	s.expectRecords("Environment one Completed by jane r1", "Dependency batch ManualIntervention by jane")
 	answered := func(e *v1alpha1.Environment) bool { return len(e.Status.PendingRequests) == 0 }
 	s.reaches("it is given up", answered)
 	s.produce(configMap)
 	s.ask("three", "joe", v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCluster})
 	s.reaches("it is answered", answered)
-	s.tells("Environment one Completed by jane r1", "Dependency batch Completed by jane")
+	s.expectRecords("Environment one Completed by jane r1", "Dependency batch Completed by jane")
 }

@@ -36,7 +36,7 @@ func (s *fixture) prompt(batch string) *v1alpha1.SyncStatus {
 	syncstatus.SetChanges(record, []v1alpha1.ResourceSummary{
 		{Type: "ConfigMap", Namespace: environmenttest.Production, Name: "settings", ChangeType: v1alpha1.ChangeChanged},
 	})
-	if err := s.Write(s.Context(), record); err != nil {
+	if err := s.api.Write(s.Context(), record); err != nil {
 		s.Fatal(err)
 	}
 	s.detector.changed("alice")
@@ -91,7 +91,7 @@ func TestDependencies(t *testing.T) {
 				s.pass(30)
 				s.ask("two", "jane", *tt.ask)
 			}
-			s.tells(tt.want...)
+			s.expectRecords(tt.want...)
 			if s.level() != "debug" {
 				t.Errorf("level %s", s.level())
 			}
@@ -115,7 +115,7 @@ func TestConflict(t *testing.T) {
 	s.byHand("web", "web:mine")
 	s.offer(2, image(web, "2"), worker)
 	s.ask("two", "jane", v1alpha1.SyncRequestSpec{})
-	s.tells("Environment one Completed by jane r1", "Environment two Conflicted by jane r2")
+	s.expectRecords("Environment one Completed by jane r1", "Environment two Conflicted by jane r2")
 	s.reaches("the conflict", func(e *v1alpha1.Environment) bool {
 		return len(e.Status.Conflicts) == 1 && len(e.Status.PendingRequests) == 1 && len(e.Status.ActiveSyncs) == 0 &&
 			meta.IsStatusConditionTrue(e.Status.Conditions, v1alpha1.ConditionConflicted)
@@ -126,7 +126,7 @@ func TestConflict(t *testing.T) {
 		Resolve: &v1alpha1.ConflictResolutionSpec{Take: []v1alpha1.ConflictChoice{{Kind: v1alpha1.WorkloadDeployment, Name: "web"}}},
 	})
 	s.applied(2)
-	s.tells("Environment one Completed by jane r1", "Environment two Completed by jane r2")
+	s.expectRecords("Environment one Completed by jane r1", "Environment two Completed by jane r2")
 	s.has("web:2")
 	if conflicts := s.environment("alice").Status.Conflicts; len(conflicts) > 0 {
 		t.Errorf("conflicts %v", conflicts)
@@ -148,7 +148,7 @@ func TestPartialSync(t *testing.T) {
 	s := newFixture(t)
 	s.start(0)
 	s.ask("one", "jane", v1alpha1.SyncRequestSpec{Workloads: []v1alpha1.WorkloadReference{{Kind: v1alpha1.WorkloadDeployment, Name: "worker"}}})
-	s.tells("Environment one Completed by jane r1")
+	s.expectRecords("Environment one Completed by jane r1")
 	s.reaches("the rest is on offer", func(e *v1alpha1.Environment) bool {
 		return len(e.Status.PendingRequests) == 0 && e.Status.ChangedWorkloadCount == 1 && e.Status.AppliedRevision == 0
 	})
@@ -221,7 +221,7 @@ func TestDismissedDependencies(t *testing.T) {
 	})
 	moved, err := syncstatus.Move(s.called(record.Name), syncstatus.Step{To: v1alpha1.SyncStateDismissed, By: "jane", At: s.clock.Now()})
 	if err == nil {
-		err = s.Write(t.Context(), moved)
+		err = s.api.Write(t.Context(), moved)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -294,13 +294,13 @@ func TestCompanionsByThemselves(t *testing.T) {
 			"spec: {maxReplicas: %s, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}}", replicas))
 		brings(replicas)
 	}
-	before := len(s.told())
+	before := len(s.recordLines())
 	s.cluster.Drop("horizontalpodautoscalers", environmenttest.Target, "web")
 	s.detector.changed("alice")
 	s.reaches("it is said", func(e *v1alpha1.Environment) bool { return e.Status.State == "1 HorizontalPodAutoscaler changed" })
 	s.pass(30)
-	if most() != "none" || len(s.told()) != before {
-		t.Errorf("at most %s; records: %q", most(), s.told())
+	if most() != "none" || len(s.recordLines()) != before {
+		t.Errorf("at most %s; records: %q", most(), s.recordLines())
 	}
 	s.produce("{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: web}, spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}}")
 	brings("3")

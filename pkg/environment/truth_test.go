@@ -132,7 +132,7 @@ func (l *truth) dismiss() {
 		}
 		moved, err := syncstatus.Move(r, syncstatus.Step{To: v1alpha1.SyncStateDismissed, By: "jane", At: l.clock.Now()})
 		if err == nil {
-			err = l.Write(l.Context(), moved)
+			err = l.api.Write(l.Context(), moved)
 		}
 		if err != nil {
 			l.Fatal(err)
@@ -165,7 +165,7 @@ func (l *truth) check(after string) {
 	l.eventually("after: "+after, func() error {
 		e := l.environment("alice")
 		if status := &e.Status; status.ObservedGeneration != e.Generation || len(status.PendingRequests)+len(status.ActiveSyncs) > 0 {
-			return fmt.Errorf("something goes on: %q", l.told())
+			return fmt.Errorf("something goes on: %q", l.recordLines())
 		}
 		diff, err := l.planner.Diff(l.Context(), e)
 		if err != nil {

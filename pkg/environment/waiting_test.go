@@ -22,7 +22,7 @@ import (
 // idle are environments that nobody looks after yet.
 func (s *fixture) idle() *environments {
 	s.Helper()
-	shared, err := controller.NewShared(s.process(nil), s.api)
+	shared, err := controller.NewShared(s.controllerProcess(nil), s.api)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestWaitingInLineIsToldOnce(t *testing.T) {
 func TestWhoFailsLeavesTheLine(t *testing.T) {
 	s := newFixture(t)
 	c := s.idle()
-	s.client.PrependReactor("get", "environments", func(clienttesting.Action) (bool, runtime.Object, error) {
+	s.api.Client.PrependReactor("get", "environments", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New("not now")
 	})
 	alice := nameOf(environmenttest.Environment())

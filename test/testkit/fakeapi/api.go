@@ -114,10 +114,12 @@ func Change[O runtime.Object](a *API, namespace, name string, change func(O)) {
 	}
 }
 
-// Remove deletes an object at once, whatever its finalizers are.
-func Remove[O runtime.Object](a *API, namespace, name string) {
+// Delete deletes an object, as another client of the API does.
+func Delete[O runtime.Object](a *API, namespace, name string) {
 	a.t.Helper()
-	if err := a.Client.Tracker().Delete(resourceOf[O](), namespace, name); err != nil {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.remove(resourceOf[O](), namespace, name); err != nil {
 		a.t.Fatal(err)
 	}
 }
@@ -202,24 +204,28 @@ func (a *API) delete(action clienttesting.Action) (bool, runtime.Object, error) 
 	return true, nil, a.Process.Write(func() error {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		name := action.(clienttesting.DeleteAction).GetName()
-		stored, err := a.Client.Tracker().Get(action.GetResource(), action.GetNamespace(), name)
-		if err != nil {
-			return err
-		}
-		object := stored.DeepCopyObject()
-		about := object.(metav1.Object)
-		if len(about.GetFinalizers()) == 0 {
-			return a.Client.Tracker().Delete(action.GetResource(), action.GetNamespace(), name)
-		}
-		if about.GetDeletionTimestamp() != nil {
-			return nil
-		}
-		now := metav1.NewTime(a.clock.Now())
-		about.SetDeletionTimestamp(&now)
-		_, err = a.store(object)
-		return err
+		return a.remove(action.GetResource(), action.GetNamespace(), action.(clienttesting.DeleteAction).GetName())
 	})
+}
+
+// remove deletes an object, or only sets its deletionTimestamp if it has finalizers. The caller holds mu.
+func (a *API) remove(resource schema.GroupVersionResource, namespace, name string) error {
+	stored, err := a.Client.Tracker().Get(resource, namespace, name)
+	if err != nil {
+		return err
+	}
+	object := stored.DeepCopyObject()
+	about := object.(metav1.Object)
+	if len(about.GetFinalizers()) == 0 {
+		return a.Client.Tracker().Delete(resource, namespace, name)
+	}
+	if about.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	now := metav1.NewTime(a.clock.Now())
+	about.SetDeletionTimestamp(&now)
+	_, err = a.store(object)
+	return err
 }
 
 // accept validates and stores an object of the process. A controller has no reason to write what is invalid, so that fails the test. The
