@@ -153,10 +153,7 @@ var autoscalers = schema.GroupVersionResource{Group: "autoscaling", Version: "v2
 // scale has an autoscaler in production, with a status that changes all the time.
 func (s *fixture) scale(replicas int) {
 	s.Helper()
-	s.writing.Lock()
-	s.version++
-	version := strconv.Itoa(s.version)
-	s.writing.Unlock()
+	version := strconv.FormatInt(s.version.Add(1), 10)
 	object := environmenttest.Object(s, fmt.Sprintf(`{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler,
 		metadata: {name: web, namespace: %s, resourceVersion: %q}, status: {desiredReplicas: %s},
 		spec: {maxReplicas: %d, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}}`, production, version, version, replicas))

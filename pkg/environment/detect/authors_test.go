@@ -77,11 +77,11 @@ func TestWaitsForAuthors(t *testing.T) {
 	s.arrived(1)
 	for range 40 {
 		s.clock.Step(1e9)
-		if got := s.told(); len(got) > 0 {
+		if got := s.recordLines(); len(got) > 0 {
 			t.Fatalf("told before the author is known: %q", got)
 		}
 	}
-	s.tells("alice Pending* Changed ConfigMap queue")
+	s.expectRecords("alice Pending* Changed ConfigMap queue")
 }
 
 // arrived waits until so many changes have come since the start. No time passes meanwhile: they are of one window.
@@ -103,7 +103,7 @@ func TestContentIsNotKept(t *testing.T) {
 		o.SetLabels(map[string]string{"password": "hunter2"})
 	})
 	s.put("secret-other", "hunter2")
-	s.tells("alice Pending* Changed Secret secret-database")
+	s.expectRecords("alice Pending* Changed Secret secret-database")
 	s.authors.mu.Lock()
 	defer s.authors.mu.Unlock()
 	if len(s.authors.kept) < 2 {

@@ -19,7 +19,7 @@ func TestDeathAtEveryWrite(t *testing.T) {
 		"what has been told of before": {
 			before: func(s *fixture) {
 				s.put("queue", "2")
-				s.tells("alice Pending* Changed ConfigMap queue")
+				s.expectRecords("alice Pending* Changed ConfigMap queue")
 			},
 			change: changeBoth, writes: 7, want: []string{
 				"alice Pending* Changed ConfigMap queue Changed ConfigMap settings Removed Secret secret-database",
@@ -29,14 +29,14 @@ func TestDeathAtEveryWrite(t *testing.T) {
 		"changed back": {
 			before: func(s *fixture) {
 				s.put("queue", "2")
-				s.tells("alice Pending* Changed ConfigMap queue")
+				s.expectRecords("alice Pending* Changed ConfigMap queue")
 			},
 			change: func(s *fixture) { s.put("queue", "1") }, writes: 4, want: []string{"alice Superseded Changed ConfigMap queue"},
 		},
 		"beside a run": {
 			before: func(s *fixture) {
 				s.put("queue", "2")
-				s.tells("alice Pending* Changed ConfigMap queue")
+				s.expectRecords("alice Pending* Changed ConfigMap queue")
 				s.move("alice", v1alpha1.SyncStateInProgress)
 			},
 			change: changeBoth, writes: 8,
@@ -76,20 +76,20 @@ func (y story) dies(t *testing.T, last int, answerLost bool) {
 	s.rests()
 	s.stop()
 	y.change(s)
-	s.life.answerLost = answerLost
+	s.process.LoseResponse(answerLost)
 	ended := s.start(last)
 	s.eventually(fmt.Sprintf("the process dies at write %d", last), func() error {
 		select {
 		case <-ended:
 			return nil
 		default:
-			return fmt.Errorf("records: %q", s.told())
+			return fmt.Errorf("records: %q", s.recordLines())
 		}
 	})
 	s.restart()
 	s.stays(y.want...)
 	// What the watches that begin have compared is another batch.
-	if got := s.life.count(); got > y.writes+1 {
+	if got := s.process.Writes(); got > y.writes+1 {
 		t.Errorf("after a death at write %d, there are %d writes", last, got)
 	}
 	for _, environment := range []string{"alice", "bob"} {

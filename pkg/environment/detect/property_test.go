@@ -83,9 +83,7 @@ func (s *fixture) end(environment string) {
 		}
 		s.sync(environment, namesOf(environment)...)
 		record.Status.State = v1alpha1.SyncStateCompleted
-		if err := s.write(&record); err != nil {
-			s.Fatal(err)
-		}
+		s.api.Put(record)
 		s.change(environment, func(e *v1alpha1.Environment) {
 			if e.Status.LatestDependencySync == record.Name {
 				e.Status.LatestDependencySync = ""
@@ -112,7 +110,7 @@ func (s *fixture) isTold() error {
 		differing, latest := s.differing(environment), s.environment(environment).Status.LatestDependencySync
 		if !slices.Equal(named, differing) || len(open) > 1 || strings.Join(open, " ") != latest {
 			return fmt.Errorf("of %s, %q differ, and %q is told by %q; it names %q:\n%s",
-				environment, differing, named, open, latest, strings.Join(s.told(), "\n"))
+				environment, differing, named, open, latest, strings.Join(s.recordLines(), "\n"))
 		}
 	}
 	return nil

@@ -51,20 +51,16 @@ func rediscoveryFixture(t *testing.T) *fixture {
 	}
 	catalog := environmenttest.Catalog()
 	offered := environmenttest.Offer(t, catalog, in(web))
-	if err := s.store(offered); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.store(catalog); err != nil {
-		t.Fatal(err)
-	}
+	s.api.Put(offered)
+	s.api.Put(catalog)
 	s.add("alice")
 	kept := copies.New(table.New(s.kv, test), 10)
 	s.runner = &syncer.Syncer{
 		StateReader: &syncer.StateReader{
-			Slipstream: s.api.ConfigbutlerV1alpha1(), Client: cluster.Client(), Metadata: cluster.Metadata(), Mapper: cluster.Mapper(),
+			Slipstream: s.api.Client.ConfigbutlerV1alpha1(), Client: cluster.Client(), Metadata: cluster.Metadata(), Mapper: cluster.Mapper(),
 			Limiter: flowcontrol.NewFakeAlwaysRateLimiter(), Concurrency: 4, Planner: planner, Copies: kept, Clock: s.clock,
 		},
-		Applier: &apply.Applier{Concurrency: 4}, Copies: kept, Records: s, Dependencies: s.api.ConfigbutlerV1alpha1(), Index: s.index,
+		Applier: &apply.Applier{Concurrency: 4}, Copies: kept, Records: s.api, Dependencies: s.api.Client.ConfigbutlerV1alpha1(), Index: s.index,
 	}
 	return s
 }

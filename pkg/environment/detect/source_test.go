@@ -24,6 +24,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/environment/detect"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
+	"github.com/configbutler/slipstream/test/testkit/fakeapi"
 )
 
 // resource is that of objects whose name says of which type they are, as in secret-database.
@@ -40,10 +41,7 @@ func resource(name string) (schema.GroupVersionResource, string) {
 // put creates or updates an object of production.
 func (s *fixture) put(name, value string, changes ...func(*unstructured.Unstructured)) {
 	s.Helper()
-	s.writing.Lock()
-	s.version++
-	version := strconv.Itoa(s.version)
-	s.writing.Unlock()
+	version := strconv.FormatInt(s.version.Add(1), 10)
 	in, kind := resource(name)
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": kind,
@@ -124,8 +122,6 @@ func (s *fixture) copied(environment, name string) v1alpha1.EnvironmentDependenc
 // record writes what an environment has copies of.
 func (s *fixture) record(name string, records []v1alpha1.EnvironmentDependencyRecord) {
 	s.Helper()
-	s.writing.Lock()
-	defer s.writing.Unlock()
 	environment, wanted := s.environment(name), map[string]bool{}
 	for _, record := range records {
 		dependency := &v1alpha1.EnvironmentDependency{Status: record}
@@ -133,15 +129,11 @@ func (s *fixture) record(name string, records []v1alpha1.EnvironmentDependencyRe
 		dependency.Labels = map[string]string{v1alpha1.LabelEnvironment: name}
 		dependency.OwnerReferences = ownedBy(environment)
 		wanted[dependency.Name] = true
-		if err := s.store(dependency); err != nil {
-			s.Fatal(err)
-		}
+		s.api.Put(dependency)
 	}
 	for _, before := range s.dependencies(name) {
 		if !wanted[before.Name] {
-			if err := s.api.Tracker().Delete(dependencyKind, before.Namespace, before.Name); err != nil {
-				s.Fatal(err)
-			}
+			fakeapi.Delete[*v1alpha1.EnvironmentDependency](s.api, before.Namespace, before.Name)
 		}
 	}
 	s.index.Set(named(name), records)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
+	"github.com/configbutler/slipstream/test/testkit/fakeapi"
 )
 
 // watched counts the watches of the source that are open, by namespace and type.
@@ -36,13 +37,13 @@ func watchedFixture(t *testing.T) *watched {
 		if err != nil {
 			return true, nil, err
 		}
-		w.writing.Lock()
-		defer w.writing.Unlock()
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		name := action.GetNamespace() + "/" + action.GetResource().Resource
 		w.open[name] = opened
 		return true, &closing{opened, func() {
-			w.writing.Lock()
-			defer w.writing.Unlock()
+			w.mu.Lock()
+			defer w.mu.Unlock()
 			if w.open[name] == opened {
 				delete(w.open, name)
 			}
@@ -71,8 +72,8 @@ func (c *closing) Stop() {
 func (w *watched) watches(want ...string) {
 	w.Helper()
 	w.eventually("watches", func() error {
-		w.writing.Lock()
-		defer w.writing.Unlock()
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		var got []string
 		for name := range w.open {
 			got = append(got, name)
@@ -91,11 +92,11 @@ func TestWatchesFollowTheIndex(t *testing.T) {
 	w.sync("alice", "settings")
 	w.watches("production/configmaps")
 	w.put("settings", "2")
-	w.tells("alice Pending* Changed ConfigMap settings")
+	w.expectRecords("alice Pending* Changed ConfigMap settings")
 	w.sync("alice", "settings", "secret-database")
 	w.watches("production/configmaps", "production/secrets")
 	w.put("secret-database", "2")
-	w.tells("alice Superseded Changed ConfigMap settings", "alice Pending* Changed Secret secret-database")
+	w.expectRecords("alice Superseded Changed ConfigMap settings", "alice Pending* Changed Secret secret-database")
 	w.sync("alice")
 	w.watches()
 }
@@ -106,12 +107,12 @@ func TestLostWatches(t *testing.T) {
 	w.sync("alice", "settings", "secret-database")
 	w.watches("production/configmaps", "production/secrets")
 	w.stays()
-	w.writing.Lock()
+	w.mu.Lock()
 	var lost []watch.Interface
 	for _, open := range w.open {
 		lost = append(lost, open)
 	}
-	w.writing.Unlock()
+	w.mu.Unlock()
 	for _, open := range lost {
 		open.(*watch.RaceFreeFakeWatcher).Error(&metav1.Status{
 			Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired, Message: "too old resource version",
@@ -129,7 +130,7 @@ func TestChangeAfterRead(t *testing.T) {
 	s.windowPasses()
 	late := s.copied("bob", "queue")
 	s.put("queue", "2")
-	s.tells("alice Pending* Changed ConfigMap queue")
+	s.expectRecords("alice Pending* Changed ConfigMap queue")
 	s.record("bob", []v1alpha1.EnvironmentDependencyRecord{late})
 	s.stays("alice Pending* Changed ConfigMap queue", "bob Pending* Changed ConfigMap queue")
 }
@@ -194,8 +195,8 @@ func TestUnreadableSource(t *testing.T) {
 	s := begunFixture(t)
 	refuse := true
 	s.source.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
-		s.writing.Lock()
-		defer s.writing.Unlock()
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		if refuse {
 			return true, nil, apierrors.NewForbidden(corev1.Resource("configmaps"), "queue", errors.New("not yours"))
 		}
@@ -204,10 +205,10 @@ func TestUnreadableSource(t *testing.T) {
 	s.windowPasses()
 	s.put("queue", "2")
 	s.stays()
-	s.writing.Lock()
+	s.mu.Lock()
 	refuse = false
-	s.writing.Unlock()
-	s.tells("alice Pending* Changed ConfigMap queue")
+	s.mu.Unlock()
+	s.expectRecords("alice Pending* Changed ConfigMap queue")
 }
 
 // TestEnvironmentsThatGo has environments go before they are told.
@@ -217,10 +218,8 @@ func TestDeletedEnvironments(t *testing.T) {
 	now := metav1.NewTime(s.clock.Now())
 	s.change("bob", func(e *v1alpha1.Environment) { e.DeletionTimestamp, e.Finalizers = &now, []string{"example.com/wait"} })
 	s.put("settings", "2")
-	s.tells("alice Pending* Changed ConfigMap settings")
-	if err := s.api.Tracker().Delete(environmentKind, environmenttest.Teams, "alice"); err != nil {
-		t.Fatal(err)
-	}
+	s.expectRecords("alice Pending* Changed ConfigMap settings")
+	fakeapi.Delete[*v1alpha1.Environment](s.api, environmenttest.Teams, "alice")
 	s.put("queue", "2")
 	s.stays("alice Pending Changed ConfigMap settings")
 }
@@ -239,22 +238,22 @@ func TestFailedEnvironmentDoesNotBlockOthers(t *testing.T) {
 	s := begunFixture(t)
 	s.windowPasses()
 	refuse := true
-	s.api.PrependReactor("get", "environments", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		s.writing.Lock()
-		defer s.writing.Unlock()
+	s.api.Client.PrependReactor("get", "environments", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		if refuse && action.(clienttesting.GetAction).GetName() == "alice" {
 			return true, nil, apierrors.NewInternalError(errors.New("it cannot be read"))
 		}
 		return false, nil, nil
 	})
 	s.put("settings", "2")
-	s.tells("bob Pending* Changed ConfigMap settings")
+	s.expectRecords("bob Pending* Changed ConfigMap settings")
 	s.put("queue", "2")
 	s.stays("bob Pending* Changed ConfigMap settings")
-	s.writing.Lock()
+	s.mu.Lock()
 	refuse = false
-	s.writing.Unlock()
-	s.tells("alice Pending* Changed ConfigMap queue Changed ConfigMap settings", "bob Pending* Changed ConfigMap settings")
+	s.mu.Unlock()
+	s.expectRecords("alice Pending* Changed ConfigMap queue Changed ConfigMap settings", "bob Pending* Changed ConfigMap settings")
 }
 
 // TestSomebodyIsFaster has the record begin to run, the status change and a run copy the object just before they are written.
@@ -263,7 +262,7 @@ func TestConcurrentWrites(t *testing.T) {
 	s.put("queue", "2")
 	s.stays("alice Pending* Changed ConfigMap queue")
 	first, latest := true, s.environment("alice").Status.LatestDependencySync
-	s.before = func(record runtime.Object) {
+	s.api.BeforeWrite = func(record runtime.Object) {
 		if of, ok := record.(*v1alpha1.SyncStatus); ok && first && of.Name == latest {
 			first = false
 			s.move("alice", v1alpha1.SyncStateInProgress)
@@ -287,7 +286,7 @@ func TestShorterWindow(t *testing.T) {
 	s.window.Store(int64(time.Second))
 	s.detector.PolicyChanged()
 	s.waits("the change is told of", func() error {
-		if got := s.told(); len(got) != 1 {
+		if got := s.recordLines(); len(got) != 1 {
 			return fmt.Errorf("%q", got)
 		}
 		return nil
