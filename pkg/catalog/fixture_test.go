@@ -44,11 +44,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// timeout is longer than any step of these tests takes on a busy machine.
-const timeout = 2 * time.Minute
-
 var (
-	noon        = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	noon        = testkit.Noon
 	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 	catalogKind = v1alpha1.SchemeGroupVersion.WithResource("appcatalogs")
 )

@@ -44,11 +44,8 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
 }
 
-// patience is more than anything in these tests takes on a syncing machine.
-const patience = 2 * time.Minute
-
 var (
-	noon       = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	noon       = testkit.Noon
 	namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 )
 

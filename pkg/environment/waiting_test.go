@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/configbutler/slipstream/pkg/environment/syncer"
+	"github.com/configbutler/slipstream/test/testkit"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
@@ -88,7 +89,7 @@ func TestRunOfWhatIsGone(t *testing.T) {
 	go func() { c.runs.wait(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(patience):
+	case <-time.After(testkit.Timeout):
 		t.Fatal("it goes on")
 	}
 }

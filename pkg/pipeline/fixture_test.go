@@ -24,7 +24,6 @@ import (
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -33,6 +32,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/store/table"
+	"github.com/configbutler/slipstream/test/testkit"
+	"github.com/configbutler/slipstream/test/testkit/fakeapi"
 	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
 
@@ -42,24 +43,29 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
 }
 
-// patience is longer than any step of these tests takes on a busy machine.
-const patience = 2 * time.Minute
-
-var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+var noon = testkit.Noon
 
 // fixture is the environment of a controller: the API, the cluster, the receivers, the store and the clock. They outlive the process.
 type fixture struct {
 	testing.TB
-	*api
+	api     *fakeapi.API
 	cluster *cluster
 	kube    *kubefake.Clientset
 	kv      clientv3.KV
 	// full makes the store reject writes.
 	full   *atomic.Bool
-	clock  *clocktesting.FakeClock
+	clock  *testkit.Clock
 	court  *court
 	events *eventLog
 	stop   func()
+	// mu protects the fields below.
+	mu sync.Mutex
+	// statusWrites has the times of status writes.
+	statusWrites []time.Time
+	// conflicts is the number of status writes to reject.
+	conflicts int
+	// policyGeneration is the generation of the SyncPolicy.
+	policyGeneration int64
 }
 
 // newFixture returns a fixture whose cluster has the ConfigMaps web and worker, and the definition of Coupons.
@@ -67,15 +73,16 @@ func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	s := &fixture{
 		TB: t, cluster: newCluster(t), kube: kubefake.NewClientset(), full: &atomic.Bool{},
-		clock: clocktesting.NewFakeClock(noon), court: &court{}, events: &eventLog{}, stop: func() {},
+		clock: testkit.NewClock(t), court: &court{}, events: &eventLog{}, stop: func() {},
 	}
-	s.kv = bolttest.WithWrites(bolttest.NewKV(t), func(context.Context, string) error {
+	s.kv = bolttest.WithWrites(bolttest.NewKV(t), func(_ context.Context, write bolttest.Write) error {
 		if s.full.Load() {
 			return errFull
 		}
-		return nil
+		return write.Commit()
 	})
-	s.api = newAPI(t, s.clock)
+	s.api = fakeapi.New(t, s.clock)
+	s.api.Reject = s.rejectStatus
 	s.cluster.put("one", "web", "worker")
 	s.cluster.define("coupons", "Coupon")
 	t.Cleanup(func() { s.stop() })
@@ -118,7 +125,7 @@ func (s *fixture) start() {
 		SinkClient: func() (kubernetes.Interface, error) { return s.kube, nil },
 	}}
 	group := controller.NewGroup(&controller.Process{
-		Client: s.client, Cluster: &watch.Clients{Dynamic: s.cluster.whole, Metadata: s.cluster.meta}, Types: resourceTypes,
+		Client: s.api.Client, Cluster: &watch.Clients{Dynamic: s.cluster.whole, Metadata: s.cluster.meta}, Types: resourceTypes,
 		Access: s.court, Events: s.events, Store: s.store(), Clock: s.clock,
 	}, nil, pipelines)
 	var running wait.Group
@@ -144,28 +151,13 @@ func (s *fixture) rows() []string {
 // eventually advances the clock until check returns no error.
 func (s *fixture) eventually(what string, check func() error) {
 	s.Helper()
-	s.await(what, func() error {
-		err := check()
-		if err != nil {
-			s.clock.Step(time.Second)
-		}
-		return err
-	})
+	s.clock.Eventually(what, check)
 }
 
 // await waits until check returns no error, without advancing the clock.
 func (s *fixture) await(what string, check func() error) {
 	s.Helper()
-	for deadline := time.Now().Add(patience); ; {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			s.Fatalf("%s: %v", what, err)
-		}
-		<-time.After(2 * time.Millisecond)
-	}
+	testkit.Eventually(s, what, check)
 }
 
 // pass advances the clock by seconds, in steps that let all goroutines act.

@@ -203,13 +203,11 @@ func TestConflictsAreRepeated(t *testing.T) {
 	s := newFixture(t)
 	search := s.receiver()
 	s.create(inventory(sinkTo("search", search)))
-	s.conflicts = 3
+	s.rejectNext(3)
 	s.start()
 	s.says(v1alpha1.ConditionReady, v1alpha1.ReasonSucceeded)
 	s.ask("inventory", "request-1", v1alpha1.PipelineScopeAll, true)
-	s.mu.Lock()
-	s.conflicts = 2
-	s.mu.Unlock()
+	s.rejectNext(2)
 	s.reaches("the run has ended", func(status *v1alpha1.SyncPipelineStatus) bool {
 		return len(status.PendingRequests) == 0 && status.LastRun != nil && status.LastRun.ID == "request-1"
 	})

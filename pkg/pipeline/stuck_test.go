@@ -11,7 +11,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/test/testkit/receivertest"
@@ -60,14 +59,12 @@ func TestRunEndsIfTheResponseWasLost(t *testing.T) {
 	s := newFixture(t)
 	search := s.receiver()
 	s.converges(inventory(sinkTo("search", search)), search)
-	s.client.PrependReactor("update", "syncpipelines", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		given := action.(clienttesting.UpdateAction).GetObject().(*v1alpha1.SyncPipeline)
-		handled, stored, err := s.updateStatus(action)
-		if err == nil && given.Status.LastRun != nil && given.Status.LastRun.ID == "request-1" {
-			err = errors.New("the answer is lost")
+	s.api.AfterWrite = func(object runtime.Object) error {
+		if p := object.(*v1alpha1.SyncPipeline); p.Status.LastRun != nil && p.Status.LastRun.ID == "request-1" {
+			return errors.New("the response is lost")
 		}
-		return handled, stored, err
-	})
+		return nil
+	}
 	s.ask("inventory", "request-1", v1alpha1.PipelineScopeAll, true)
 	s.ended("request-1")
 	s.ask("inventory", "request-2", v1alpha1.PipelineScopeAll, true)

@@ -37,11 +37,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// patience is more than anything in these tests takes on a busy machine.
-const patience = 2 * time.Minute
-
 var (
-	noon             = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	noon             = testkit.Noon
 	environmentKind  = v1alpha1.SchemeGroupVersion.WithResource("environments")
 	dependencyKind   = v1alpha1.SchemeGroupVersion.WithResource("environmentdependencies")
 	syncStatusKind   = v1alpha1.SchemeGroupVersion.WithResource("syncstatuses")

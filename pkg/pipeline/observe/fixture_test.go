@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,6 +23,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
 	"github.com/configbutler/slipstream/pkg/pipeline/observe"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 var (
@@ -217,31 +217,12 @@ func (t *target) get(key string) (item.Item, bool) {
 func (t *target) expect(tb testing.TB, keys ...string) {
 	tb.Helper()
 	slices.Sort(keys)
-	eventually(tb, func() error {
+	testkit.Eventually(tb, "the stored objects", func() error {
 		if diff := cmp.Diff(append([]string{}, keys...), t.keys()); diff != "" {
 			return fmt.Errorf("known (-want +got):\n%s", diff)
 		}
 		return nil
 	})
-}
-
-// eventually waits until there is no error.
-func eventually(tb testing.TB, check func() error) {
-	tb.Helper()
-	timeout := time.After(time.Minute)
-	ticker := time.NewTicker(5 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		select {
-		case <-timeout:
-			tb.Fatal(err)
-		case <-ticker.C:
-		}
-	}
 }
 
 // fixture is a cluster and an observer.
@@ -301,7 +282,7 @@ func (s *fixture) set(uid types.UID, selection observe.Selection, to observe.Tar
 // listed waits until everything was reported to a pipeline, and its watches are open.
 func (s *fixture) listed(uid types.UID) {
 	s.Helper()
-	eventually(s, func() error {
+	testkit.Eventually(s, "all objects are reported", func() error {
 		if state := s.observer.State(uid); !state.Listed || len(state.Failures) > 0 {
 			return fmt.Errorf("state: %+v", state)
 		}
@@ -312,7 +293,7 @@ func (s *fixture) listed(uid types.UID) {
 // failing waits until a failure contains all the words.
 func (s *fixture) failing(uid types.UID, words ...string) {
 	s.Helper()
-	eventually(s, func() error {
+	testkit.Eventually(s, "a failure", func() error {
 		failures := s.observer.State(uid).Failures
 		for _, failure := range failures {
 			if !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(failure, word) }) {

@@ -21,6 +21,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
 	"github.com/configbutler/slipstream/pkg/pipeline/observe"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 func TestATargetReceivesObjectsAndChanges(t *testing.T) {
@@ -37,7 +38,7 @@ func TestATargetReceivesObjectsAndChanges(t *testing.T) {
 	s.server.put(widgets, object("shop", "w", "3"))
 	to.expect(t, configMap("a"), configMap("b"), widget("w"), defined("widgets", "Widget"))
 	s.server.put(configMaps, labelled(object("shop", "a", "1"), "till"))
-	eventually(t, func() error {
+	testkit.Eventually(t, "the changed label", func() error {
 		if it, _ := to.get(configMap("a")); it.Labels["app"] != "till" {
 			return fmt.Errorf("known: %+v", it)
 		}
@@ -168,7 +169,7 @@ func TestDefinitionFilters(t *testing.T) {
 			t.Errorf("%d objects, want %d", got, len(test.want))
 		}
 	}
-	s.set(shop, observe.Selection{Instances: &observe.InstanceFilter{}}, to)
+	s.set(shop, instances("configmaps"), to) // an empty filter would select the definitions, too
 	to.expect(t)
 }
 
@@ -185,7 +186,7 @@ func TestADefinitionIsReportedOnceEstablishedAndOnChanges(t *testing.T) {
 		last := definition(fmt.Sprintf("marker%d", marker), "Marker", true)
 		s.server.put(definitions, last)
 		key := defined(fmt.Sprintf("marker%d", marker), "Marker")
-		eventually(t, func() error {
+		testkit.Eventually(t, "the marker", func() error {
 			if _, ok := to.get(key); !ok {
 				return errors.New("the marker has not come")
 			}
@@ -275,7 +276,7 @@ func TestAnotherPreferredVersionReplacesTheObjectsOfTheOneBefore(t *testing.T) {
 	if news, want := to.heard(), []string{"+" + widget("w"), "-" + widget("w"), "+" + newWidget}; !slices.Equal(news, want) {
 		t.Errorf("heard %q, want %q", news, want)
 	}
-	eventually(t, func() error {
+	testkit.Eventually(t, "the end of the watch", func() error {
 		if _, watches := s.server.counts(widgets); watches > 0 {
 			return errors.New("the version before is still watched")
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 func TestChangesWaitWhileTheirTypeIsListed(t *testing.T) {
@@ -136,7 +137,7 @@ func TestAChangeThatIsNewerThanTheListIsReported(t *testing.T) {
 	stop.Store(true)
 	writers.Wait()
 	s.server.put(configMaps, object("shop", "last", "1"))
-	eventually(t, func() error { return s.agrees(to) })
+	testkit.Eventually(t, "agreement with the server", func() error { return s.agrees(to) })
 	s.listed(shop)
 	if got, want := s.observer.State(shop).Objects, len(to.keys()); got != int64(want) {
 		t.Errorf("%d objects are counted, want %d", got, want)
@@ -256,7 +257,7 @@ func TestUnsetEndsCalls(t *testing.T) {
 	if err := s.observer.Unset(t.Context(), "other"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() error {
+	testkit.Eventually(t, "the end of the watch", func() error {
 		if _, watches := s.server.counts(configMaps); watches > 0 {
 			return errors.New("watched for nobody")
 		}
@@ -291,7 +292,7 @@ func TestListReportsTheRequestedKindsWithTheirUrgency(t *testing.T) {
 	// A restart of the watches must not send anything again.
 	debounced := to.urgency(ledger.Debounced)
 	s.server.forget()
-	eventually(t, func() error {
+	testkit.Eventually(t, "the objects of the new watch", func() error {
 		if got := to.urgency(ledger.Debounced) - debounced; got < 2 {
 			return fmt.Errorf("%d objects, want 2 that may rest", got)
 		}
@@ -389,7 +390,7 @@ func BenchmarkAnEventThatChangesNothing(b *testing.B) {
 	for i := range b.N {
 		s.server.put(configMaps, object("shop", fmt.Sprintf("c%05d", i%10_000), fmt.Sprint(i%10_000)))
 	}
-	eventually(b, func() error {
+	testkit.Eventually(b, "all events", func() error {
 		if got := to.callCount() - before; got < b.N {
 			return fmt.Errorf("called %d of %d times", got, b.N)
 		}

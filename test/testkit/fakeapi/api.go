@@ -38,6 +38,9 @@ type API struct {
 	BeforeWrite func(object runtime.Object)
 	// Reject, if set, returns the error of a write, nil if the API accepts it.
 	Reject func(object runtime.Object) error
+	// AfterWrite, if set, is called after each stored write of the process. Its error is the response, as if the response of the API were
+	// lost.
+	AfterWrite func(object runtime.Object) error
 
 	t     testing.TB
 	clock clock.PassiveClock
@@ -240,8 +243,10 @@ func (a *API) accept(validate validation, object, stored runtime.Object) error {
 		a.t.Errorf("the API rejects what is written to %s: %v", nameOf(object), err)
 		return apierrors.NewBadRequest(err.Error())
 	}
-	_, err := a.store(object)
-	return err
+	if _, err := a.store(object); err != nil || a.AfterWrite == nil {
+		return err
+	}
+	return a.AfterWrite(object)
 }
 
 // store stores an object with the next resourceVersion and what else the server sets. The caller holds mu.
@@ -251,7 +256,7 @@ func (a *API) store(object runtime.Object) (runtime.Object, error) {
 	a.version++
 	about.SetResourceVersion(strconv.Itoa(a.version))
 	if about.GetUID() == "" {
-		about.SetUID(types.UID("uid-of-" + about.GetName()))
+		about.SetUID(types.UID(fmt.Sprintf("uid-%d-of-%s", a.version, about.GetName())))
 	}
 	setState(object)
 	resource := resourceFor(kindOf(object))
