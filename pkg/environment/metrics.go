@@ -21,33 +21,33 @@ import (
 // single environments.
 var (
 	syncs = metrics.NewCounterVec("environment_syncs_total",
-		"SyncStatuses of runs of environments' syncs that have come to an end, by their type, what the run does (action), whether it began by itself "+
-			"(trigger: automatic) or a user asked for it (requested), and the state that they have come to.",
+		"SyncStatuses of completed syncs of environments, by type, action, trigger (automatic, or requested by a user) and final state.",
 		"type", "action", "trigger", "state")
 	syncSeconds = metrics.NewHistogram("environment_sync_duration_seconds",
-		"How long runs of environments' syncs take, from the first reading to the last record.",
+		"Duration of syncs of environments, from the first read to the last record.",
 		[]float64{.1, .25, .5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 900})
 	sourceSeconds = metrics.NewHistogramVec("environment_source_change_duration_seconds",
-		"Time from when a change of a source was seen until an environment had it, by what has changed (catalog: a revision of the catalog; or dependencies) and "+
-			"whether the run began by itself (trigger: automatic) or a user asked for it (requested). Each revision counts once for an environment. "+
-			"Both times are in SyncStatuses, so that restarts do not matter.",
-		// Some around the default window of 30 seconds.
+		"Time from the event of a source change until an environment has it, by what changed (a revision of the catalog, or dependencies) and "+
+			"trigger (automatic, or requested by a user). Each revision counts once per environment. Both times are in SyncStatuses, so restarts "+
+			"do not affect it.",
+		// Some buckets are around the default window of 30 seconds.
 		[]float64{5, 10, 20, 30, 35, 40, 60, 120, 300, 900, 3600, 4 * 3600, 24 * 3600, 7 * 24 * 3600}, "about", "trigger")
 	unrecorded = metrics.NewCounter("environment_syncs_unrecorded_total",
-		"Runs of environments' syncs of which it could not be recorded what came of them. They are done again.")
+		"Syncs of environments whose outcome could not be recorded. They are repeated.")
 	indexDifferences = metrics.NewCounter("environment_index_differences_total",
-		"Copies of which the index of dependencies said something else than the EnvironmentDependencies when the two were compared.")
-	indexCopies       = metrics.NewGauge("environment_index_copies", "Copies that the index of dependencies knows, of all environments.")
+		"Copies for which the index of dependencies differed from the EnvironmentDependencies when the two were compared.")
+	indexCopies       = metrics.NewGauge("environment_index_copies", "Copies in the index of dependencies, of all environments.")
 	environmentsGauge = metrics.NewGaugeVec("environments", "Environments, by the status of their condition Ready: True, False or Unknown.", "ready")
 	awaitingGauge     = metrics.NewGaugeVec("environment_records_awaiting",
-		"SyncStatuses of environments that are there which need someone, by state: ManualIntervention or Conflicted.", "state")
+		"SyncStatuses of existing environments that need a user, by state: ManualIntervention or Conflicted.", "state")
 	promptsGauge = metrics.NewGaugeVec("environment_prompts",
-		"Environments that have something to take which nobody has taken or dismissed, by what it is about: catalog or dependencies.",
+		"Environments with a prompt that is neither taken nor dismissed, by what it is about: catalog or dependencies.",
 		"about")
 	oldestPrompt = metrics.NewGaugeVec("environment_oldest_prompt_timestamp_seconds",
-		"Since when the first of them has, in seconds since 1970. 0 when there is none.", "about")
-	waitingGauge = metrics.NewGauge("environment_syncs_waiting", "Runs of environments' syncs that wait in line, because of maxSyncsPerMinute or how many go on.")
-	activeGauge  = metrics.NewGauge("environment_syncs_active", "Runs of environments' syncs that go on.")
+		"Start of the oldest prompt, in seconds since 1970. 0 if there is none.", "about")
+	waitingGauge = metrics.NewGauge("environment_syncs_waiting",
+		"Queued syncs of environments, because of maxSyncsPerMinute or the number of running syncs.")
+	activeGauge = metrics.NewGauge("environment_syncs_active", "Running syncs of environments.")
 )
 
 func init() {

@@ -15,9 +15,9 @@ import (
 // The labels have few values each. Branches, destinations and types are no labels, because their number is not bounded; the state of each
 // is in its GitDestinationStatus.
 var (
-	eventsMapped  = metrics.NewCounter("mirror_events_mapped_total", "Changes that watches brought and that make a difference to a destination.")
+	eventsMapped  = metrics.NewCounter("mirror_events_mapped_total", "Changes received by watches that affect a destination.")
 	eventsIgnored = metrics.NewCounterVec("mirror_events_ignored_total",
-		"Changes that watches brought and that make none, by reason: not_selected or unchanged.", "reason")
+		"Changes received by watches that affect no destination, by reason: not_selected or unchanged.", "reason")
 	objectsScanned = metrics.NewCounter("objects_scanned_total", "Objects of the cluster that were compared with a branch.")
 	objectsWritten = metrics.NewCounter("objects_written_total", "Files written for objects, in commits that remotes have accepted.")
 	filesDeleted   = metrics.NewCounter("files_deleted_total", "Files removed, in commits that remotes have accepted.")
@@ -25,20 +25,21 @@ var (
 	commitBytes    = metrics.NewCounter("commit_bytes_total", "Size of the files in commits that remotes have accepted, in bytes, before compression.")
 	commitBatches  = metrics.NewCounter("commit_batches_total", "Pushes that remotes have accepted.")
 	pushRetries    = metrics.NewCounterVec("push_retries_total",
-		"Times that a branch had to be tried again, by reason: what was the matter with the remote, held by another installation, or other.",
+		"Retries of a branch, by reason: the error of the remote, held (by another installation), or other.",
 		"reason")
-	rebaseRetries = metrics.NewCounter("rebase_retries_total", "Times that a branch had to be read and written anew, because another writer was faster.")
+	rebaseRetries = metrics.NewCounter("rebase_retries_total", "Pushes whose commits were built again because another writer pushed first.")
 	pushSeconds   = metrics.NewHistogram("change_push_duration_seconds",
-		"Time from when a change was seen until the remote had accepted it.",
+		"Time from the event of a change until the remote has accepted it.",
 		[]float64{.05, .1, .2, .4, .8, 1.5, 3, 5, 10, 20, 30, 60, 120, 300, 900, 3600})
-	markerConflicts      = metrics.NewCounter("marker_conflicts_total", "Markers of another owner that were found in destinations' folders.")
-	ownershipConflicts   = metrics.NewCounter("ownership_conflicts_total", "Times that a destination stopped writing because its folder has another owner.")
-	leaseAcquireFailures = metrics.NewCounter("lease_acquire_failures_total", "Times that the Lease of a branch could not be taken or renewed.")
+	markerConflicts      = metrics.NewCounter("marker_conflicts_total", "Markers of another owner found in folders of destinations.")
+	ownershipConflicts   = metrics.NewCounter("ownership_conflicts_total", "Destinations that stopped writing because their folder has another owner.")
+	leaseAcquireFailures = metrics.NewCounter("lease_acquire_failures_total", "Failures to acquire or renew the Lease of a branch.")
 	activeWorkers        = metrics.NewGauge("repo_branch_active_workers", "Branches that are being read, compared or written.")
 	queueDepth           = metrics.NewGauge("repo_branch_queue_depth", "Changes of all branches that no remote has accepted yet.")
 	oldestChange         = metrics.NewGauge("repo_branch_oldest_change_timestamp_seconds",
-		"When the oldest change was seen that no remote has accepted yet, of destinations that are not suspended, in seconds since 1970. 0 when there is none.")
-	outboxBlocked     = metrics.NewGauge("outbox_blocked", "1 while changes cannot be kept in the store until they are pushed, 0 otherwise.")
+		"Event time of the oldest change that no remote has accepted yet, of destinations that are not suspended, in seconds since 1970. "+
+			"0 if there are none.")
+	outboxBlocked     = metrics.NewGauge("outbox_blocked", "1 while changes cannot be written to the outbox, 0 otherwise.")
 	destinationsGauge = metrics.NewGaugeVec("destinations", "GitDestinations, by the status of their condition Ready: True, False or Unknown.", "ready")
 )
 

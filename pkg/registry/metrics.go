@@ -34,11 +34,11 @@ const (
 
 var (
 	dismissals = metrics.NewCounterVec("dismissals_total",
-		"Times that a user has dismissed something, by what it is about: what an environment prompts for (catalog or dependencies), or a SyncStatus "+
-			"that no environment prompts for (catalog_record, dependency_record or environment_record).", "about")
+		"Dismissals by users, by what they are about: the prompt of an environment (catalog or dependencies), or a SyncStatus without a prompt "+
+			"(catalog_record, dependency_record or environment_record).", "about")
 	decisionSeconds = metrics.NewHistogramVec("environment_decision_duration_seconds",
-		"Time from when an environment began to prompt for something until a user asked for it or dismissed it, by what it is about (catalog or "+
-			"dependencies) and the decision (taken or dismissed). When the prompt began is in the objects, so that restarts do not matter.",
+		"Time from the start of an environment's prompt until a user accepts or dismisses it, by what it is about (catalog or dependencies) and "+
+			"the decision (taken or dismissed). The start is stored in the objects, so restarts do not affect it.",
 		[]float64{60, 300, 900, 3600, 4 * 3600, 8 * 3600, 24 * 3600, 2 * 24 * 3600, 4 * 24 * 3600, 7 * 24 * 3600, 14 * 24 * 3600, 30 * 24 * 3600},
 		"about", "decision")
 )

@@ -10,6 +10,6 @@ import (
 )
 
 var unreadable = metrics.NewCounter("facts_unreadable_total",
-	"Stored reports of who made a change that could not be opened or decoded, and were left out.")
+	"Stored facts about authors of changes that could not be decrypted or decoded and were skipped.")
 
 func init() { legacyregistry.MustRegister(unreadable) }

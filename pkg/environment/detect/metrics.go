@@ -20,17 +20,17 @@ const (
 // All labels have few values, because the number of environments and namespaces is unbounded.
 var (
 	eventsReceived = metrics.NewCounterVec("dependency_events_received_total",
-		"Events of watches of what environments have copies of, or may get, by the type of the objects, such as configmaps.", "resource")
-	eventsMapped  = metrics.NewCounter("dependency_events_mapped_total", "Those of the events that are to be recorded for an environment.")
+		"Watch events of objects that environments have or may get copies of, by resource, such as configmaps.", "resource")
+	eventsMapped  = metrics.NewCounter("dependency_events_mapped_total", "Watch events that are recorded for an environment.")
 	eventsIgnored = metrics.NewCounterVec("dependency_events_ignored_total",
-		"Those of the events that are not to be recorded, by reason: not_copied, unchanged or companion.", "reason")
+		"Watch events that are not recorded, by reason: not_copied, unchanged or companion.", "reason")
 	recordsWritten = metrics.NewCounterVec("dependency_records_total",
-		"SyncStatuses about dependencies that were written, by what was done to them: begun, changed or superseded.", "what")
+		"SyncStatuses of dependencies written, by what was done: begun, changed or superseded.", "what")
 	failures = metrics.NewCounter("dependency_failures_total",
-		"Times that changes of what environments depend on could not be recorded. They are tried again.")
+		"Failures to record changes of dependencies of environments. They are retried.")
 	recordSeconds = metrics.NewHistogram("dependency_record_duration_seconds",
-		"Time from the first event of a batch, or the beginning of a watch, until a new SyncStatus is written: the batch window and what comes after it.",
-		// Most around the default window of 30 seconds.
+		"Time from the first event of a batch, or the start of a watch, until a new SyncStatus is written. It includes the batch window.",
+		// Most buckets are around the default window of 30 seconds.
 		[]float64{1, 2, 5, 10, 20, 30, 30.5, 31, 32, 35, 40, 60, 120, 300, 900, 3600})
 
 	// intakeMetrics are the metrics of changes that wait to be recorded.

@@ -11,9 +11,9 @@ import (
 
 var (
 	discoveryErrors = metrics.NewCounter("discovery_errors_total",
-		"Discovery of the source cluster's resource types that failed, wholly or for some API groups.")
+		"Discovery of the source cluster's resource types that failed, completely or for some API groups.")
 	eventsReceived = metrics.NewCounterVec("watch_events_received_total",
-		"Changes that watches of the source cluster brought, by whose watches they are.", "controller")
+		"Changes received by watches of the source cluster, by controller.", "controller")
 	running = newWatchCollector()
 )
 

@@ -14,10 +14,10 @@ import (
 
 var (
 	watchesDesc = slipmetrics.NewDesc("watches",
-		"Watches of the source cluster, by whose they are and by state: open, or failing until it is tried again.",
+		"Watches of the source cluster, by controller and by state: open, or failing until the next attempt.",
 		"controller", "state")
 	silenceDesc = slipmetrics.NewDesc("watch_silence_seconds",
-		"How long the watch that has been silent longest has brought nothing at all: no change, no bookmark, and not a new connection.",
+		"Longest time that a watch has received nothing: no change, no bookmark, no new connection.",
 		"controller")
 )
 

@@ -13,15 +13,15 @@ import (
 
 var (
 	certificateNotBefore = metrics.NewGauge("serving_certificate_not_before_timestamp_seconds",
-		"When the certificate that this replica shows became valid, in seconds since 1970.")
+		"Start of the validity of the certificate that this replica serves, in seconds since 1970.")
 	certificateExpiration = metrics.NewGauge("serving_certificate_expiration_timestamp_seconds",
-		"When the certificate that this replica shows expires, in seconds since 1970.")
+		"Expiry of the certificate that this replica serves, in seconds since 1970.")
 	authorityExpiration = metrics.NewGauge("serving_authority_expiration_timestamp_seconds",
-		"When the authority expires that clients trust for the certificate that this replica shows, in seconds since 1970.")
+		"Expiry of the authority that clients trust for the certificate of this replica, in seconds since 1970.")
 	bundleFailures = metrics.NewCounter("serving_bundle_failures_total",
-		"Times that the serving certificate, or the authorities that the cluster trusts for it, could not be brought up to date.")
+		"Failures to renew the serving certificate, or to update the authorities that the cluster trusts for it.")
 	unregistered = metrics.NewGaugeVec("serving_unregistered",
-		"1 while the cluster does not pass requests for the kinds on to this server, by reason: absent, custom_resources or another_service.",
+		"1 while the cluster does not forward requests for the kinds to this server, by reason: absent, custom_resources or another_service.",
 		"reason")
 )
 

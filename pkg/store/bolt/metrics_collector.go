@@ -13,15 +13,15 @@ import (
 
 var (
 	sizeDesc       = newDesc("size_bytes", "Size of the file.")
-	freeDesc       = newDesc("free_bytes", "Part of the file that holds nothing and is used again.")
-	volumeFreeDesc = newDesc("volume_free_bytes", "Space that is left on the volume of the file.")
+	freeDesc       = newDesc("free_bytes", "Free space within the file.")
+	volumeFreeDesc = newDesc("volume_free_bytes", "Free space on the volume of the file.")
 	volumeSizeDesc = newDesc("volume_size_bytes", "Size of the volume of the file.")
 	keysDesc       = newDesc("keys", "Keys that exist.")
-	leasesDesc     = newDesc("leases", "Leases that have not run out.")
+	leasesDesc     = newDesc("leases", "Leases that have not expired.")
 	revisionDesc   = newDesc("revision", "Revision of the last change.")
 	compactDesc    = newDesc("compact_revision", "Oldest revision that can be read; watches begin after it.")
 	watchersDesc   = newDesc("watchers", "Watches that are open.")
-	watcherLagDesc = newDesc("watcher_lag_revisions", "Revisions that the slowest watch has still to look at.")
+	watcherLagDesc = newDesc("watcher_lag_revisions", "Revisions that the slowest watch has not processed yet.")
 )
 
 func newDesc(name, help string) *metrics.Desc {

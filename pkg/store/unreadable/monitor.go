@@ -33,7 +33,7 @@ const (
 )
 
 var unreadableRecords = metrics.NewGaugeVec("store_unreadable_records",
-	"Stored records that cannot be read: they do not open, or do not decode. Every replica looks for them.", "resource")
+	"Stored records that cannot be decrypted or decoded. Every replica scans for them.", "resource")
 
 func init() { legacyregistry.MustRegister(unreadableRecords) }
 
