@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"text/template"
+	"text/template/parse"
 )
 
 const (
@@ -42,7 +42,7 @@ func (u User) clean() User {
 }
 
 // AuthorTemplate renders the author of a commit. Nil renders the default.
-type AuthorTemplate struct{ parsed *template.Template }
+type AuthorTemplate struct{ parsed *parse.Tree }
 
 // ParseAuthor parses a template that writes "Name <email>"; empty is none. The error names the line and what is wrong in it.
 func ParseAuthor(text string) (*AuthorTemplate, error) {

@@ -9,7 +9,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"text/template"
 	"text/template/parse"
 )
 
@@ -34,22 +33,11 @@ func fieldsOf(data any) fields {
 	return known
 }
 
-// functions returns the allowed functions: those whose output is no longer than their input.
-func functions() []string {
-	return []string{"and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "len", "index", "slice"}
-}
-
 // check validates a template without running it. A valid template uses only known fields, and its work is bounded by its
 // length times the length of one list: it cannot call itself, build text by printing repeatedly, or nest loops.
-func check(parsed *template.Template, known fields) error {
-	if parsed.Tree == nil {
-		return nil
-	}
-	c := checker{tree: parsed.Tree, root: scope{fields: known}}
-	if len(parsed.Templates()) > 1 {
-		return errors.New("must not use define or block")
-	}
-	c.list(parsed.Root, c.root)
+func check(tree *parse.Tree, known fields) error {
+	c := checker{tree: tree, root: scope{fields: known}}
+	c.list(tree.Root, c.root)
 	return c.problem
 }
 

@@ -55,7 +55,7 @@ func TestTemplatesAreChecked(t *testing.T) {
 		"an author with something after":    {author, "{{.Name}} <a> b", `one line of the form "Name <email>"`},
 		"an author that needs a name":       {author, "{{slice .Name 0 1}} <a>", "for a user of whom only the username is known: line 1: at <slice .Name 0 1>"},
 		"a type that does not fit":          {message, `{{gt .Subject 1}}`, "incompatible types for comparison"},
-		"an index that is not always there": {message, `{{index .Changes 1}}`, "for one change: line 1: at <index .Changes 1>: error calling index: reflect: slice index out of range"},
+		"an index that is not always there": {message, `{{index .Changes 1}}`, "for one change: line 1: at <index .Changes 1>: error calling index: index out of range: 1"},
 		"a field hidden from the check":     {message, "{{with index .Changes 0}}\n{{.Kind}}{{end}}", "line 2: at <.Kind>: can't evaluate field Kind"},
 		"a field of an item that is none":   {message, `{{range .Changes}}{{.Subject}}{{end}}`, ".Subject; known here are .Group"},
 		"an unknown field of the root":      {message, `{{range .Changes}}{{$.Kind}}{{end}}`, ".Kind; known here are .Attribution"},

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"path"
 	"strings"
-	"text/template"
+	"text/template/parse"
 )
 
 const (
@@ -177,7 +177,7 @@ func (m *Message) summary() string {
 }
 
 // MessageTemplate renders the message of a commit. Nil renders the default.
-type MessageTemplate struct{ parsed *template.Template }
+type MessageTemplate struct{ parsed *parse.Tree }
 
 // ParseMessage parses a template; empty is none. The error names the line and what is wrong in it.
 func ParseMessage(text string) (*MessageTemplate, error) {

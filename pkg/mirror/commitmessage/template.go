@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"text/template"
+	"text/template/parse"
 )
 
 // MaxTemplateLength bounds a template, in bytes.
@@ -17,23 +17,36 @@ const MaxTemplateLength = 4096
 // errTooLong stops a template whose output is too long.
 var errTooLong = errors.New("the text becomes too long")
 
+// functionNames are the functions of Go templates. The parser accepts them, so that check can say which ones may be used.
+func functionNames() map[string]any {
+	names := map[string]any{}
+	for _, name := range append(functions(), "call", "html", "js", "print", "printf", "println", "urlquery") {
+		names[name] = true
+	}
+	return names
+}
+
 // parseTemplate parses and checks a template without running it. on is the zero value of its input.
-func parseTemplate(text string, on any) (*template.Template, error) {
+func parseTemplate(text string, on any) (*parse.Tree, error) {
 	if len(text) > MaxTemplateLength {
 		return nil, fmt.Errorf("may have at most %d bytes", MaxTemplateLength)
 	}
-	parsed, err := template.New("template").Option("missingkey=error").Parse(text)
+	const name = "template"
+	trees, err := parse.Parse(name, text, "", "", functionNames())
 	if err != nil {
 		return nil, located(err)
 	}
-	if err := check(parsed, fieldsOf(on)); err != nil {
+	if len(trees) > 1 {
+		return nil, errors.New("must not use define or block")
+	}
+	if err := check(trees[name], fieldsOf(on)); err != nil {
 		return nil, err
 	}
-	return parsed, nil
+	return trees[name], nil
 }
 
-// place matches the position with which text/template begins its errors.
-var place = regexp.MustCompile(`^template: template:(\d+)(:\d+)?: (executing "template" )?`)
+// place matches the position with which the errors of templates begin.
+var place = regexp.MustCompile(`^template: template:(\d+)(:\d+)?: `)
 
 // located returns the error with its position in a form that needs no knowledge of text/template.
 func located(err error) error {
@@ -45,9 +58,9 @@ func located(err error) error {
 }
 
 // execute runs a template whose output is at most limit bytes.
-func execute(parsed *template.Template, data any, limit int) (string, error) {
+func execute(tree *parse.Tree, data any, limit int) (string, error) {
 	out := bounded{limit: limit}
-	if err := parsed.Execute(&out, data); err != nil {
+	if err := evaluate(tree, &out, data); err != nil {
 		return "", located(err)
 	}
 	return out.String(), nil
