@@ -20,15 +20,19 @@ TEST = go test -vet=off -timeout $(TEST_TIMEOUT)
 IMAGE_ARCHES ?= amd64,arm64
 IMAGE_OUTPUT ?= bin/image
 IMAGE_PUSH ?=
-# How many packages of tests with the race detector have control planes at the same time, beside one of those without. They
-# wait more than they compute. Only the tests of attribution run by themselves: whether a report of who made a change comes in
-# time depends on how busy the machine is.
+# How many packages of tests have control planes at the same time: this many with the race detector, and as many without. They wait
+# more than they compute.
 CLUSTERS ?= 2
 # How many packages of tests without a control plane run at the same time. Many of them wait for their controllers more than they
 # compute.
 PACKAGES ?= 4
-# How long each loop of faults runs.
+# What make test-faults does: how long each loop of faults in the store runs and a remote is down, how often the server is killed, how
+# many changes are made in turns, and how many changes a storm has.
 FAULTS ?= 1m
+OUTAGE ?= 30s
+KILLS ?= 20
+CHANGES ?= 2000
+STORM ?= 10000
 # How many objects the benchmarks mirror at most.
 OBJECTS ?= 20000
 
@@ -88,12 +92,17 @@ lint: ## Run the linters that .golangci.yml names.
 vulncheck: ## Look for known vulnerabilities that the programs reach; needs https://vuln.go.dev, or a mirror in GOVULNDB.
 	hack/vulncheck.sh
 
+# The unit tests compute and the others wait, so that both together take less time than one after the other.
 .PHONY: test
-test: test-unit test-integration ## Run all tests: unit, integration on a real control plane, end to end.
+test: control-plane ## Run all tests: unit, integration on a real control plane, end to end.
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going test-unit test-integration
+
+# The packages whose tests take longest come first, so that none of them is left alone at the end.
+LONGEST = ./pkg/store/bolt ./pkg/mirror ./pkg/catalog ./pkg/environment/... ./pkg/mirror/gitrepo ./pkg/serving/certificates
 
 .PHONY: test-unit
 test-unit: ## Run the tests of the packages, those that kill a process at a step among them.
-	$(TEST) $(RACE) -tags failpoints -p '$(PACKAGES)' ./cmd/... ./hack/... ./pkg/...
+	$(TEST) $(RACE) -tags failpoints -p '$(PACKAGES)' $(LONGEST) ./cmd/... ./hack/... ./pkg/...
 	$(TEST) -run 'TestHostile|TestServerCapabilities' ./pkg/mirror/gitrepo
 	go test -C test/alerts -count=1 ./...
 	go test -C hack/image -count=1 ./...
@@ -103,16 +112,17 @@ test-unit: ## Run the tests of the packages, those that kill a process at a step
 judged = @folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && export SLIPSTREAM_RIGHTS="$$folder" && \
 	$(1) && go run ./test/rights "$$folder"
 
-# Packages that render, or have the programs do what a user reads or installs. They run without the race detector: their own code
-# does one thing at a time, and what the server does for them it does for the tests of the other packages, too.
-WITHOUT_RACE = ./test/chart ./test/container ./test/docs ./test/fidelity ./test/image ./test/install
+# Packages that render, or have the programs do what a user reads, installs or sees in a cluster. They run without the race detector,
+# which makes the server several times slower: test/e2e and test/integration run the same server with it, and the tests of pkg/ the same
+# controllers.
+WITHOUT_RACE = ./test/attribution ./test/catalogs ./test/chart ./test/container ./test/docs ./test/environments ./test/fidelity \
+	./test/image ./test/install ./test/pipelines
 
 .PHONY: test-integration
-test-integration: control-plane ## Run the tests on real control planes, CLUSTERS and one packages at a time, and see whether the server's roles are exactly enough for them.
+test-integration: control-plane ## Run the tests on real control planes, and see whether the server's roles are exactly enough for them.
 	$(call judged,{ failed=0; \
-	$(TEST) $(RACE) ./test/attribution || failed=1; \
-	$(TEST) -p 1 $(WITHOUT_RACE) & beside=$$!; \
-	$(TEST) $(RACE) -p '$(CLUSTERS)' $$(go list ./test/... | grep -vxF "$$(go list ./test/attribution $(WITHOUT_RACE))") || failed=1; \
+	$(TEST) -p '$(CLUSTERS)' $(WITHOUT_RACE) & beside=$$!; \
+	$(TEST) $(RACE) -p '$(CLUSTERS)' $$(go list ./test/... | grep -vxF "$$(go list $(WITHOUT_RACE))") || failed=1; \
 	wait "$$beside" || failed=1; \
 	[ "$$failed" = 0 ]; })
 
@@ -124,13 +134,13 @@ test-rights: control-plane ## See whether the server's roles are exactly enough,
 	$(call judged,$(TEST) -p '$(CLUSTERS)' $(RIGHTS_TESTS) && go test -run TestManifests ./test/docs)
 
 .PHONY: test-faults
-test-faults: control-plane ## Kill the store and take its power away again and again, for FAULTS each way.
-	go test $(RACE) -tags failpoints -timeout 60m -run 'Killed|PowerLoss|CrashAtEveryStep|FaultAtEveryStep' ./pkg/store/bolt -faults '$(FAULTS)'
-	go test $(RACE) -tags failpoints -timeout 60m $(FAILPOINT_TESTS)
-	go test $(RACE) -timeout 15m -run 'TestFaults/remote' ./pkg/mirror -outage 30s
-	go test $(RACE) -timeout 60m -run 'TestKilledInMidBurst' ./test/e2e -kills 20
-	go test $(RACE) -timeout 15m -run '(BothSignals|Admission|LateAudit)/Turns' ./test/attribution -changes 2000
-	go test $(RACE) -timeout 30m -run 'TestStorm' ./test/catalogs -storm 10000
+test-faults: control-plane ## Kill the store and take its power away again and again, for FAULTS each way; OUTAGE, KILLS, CHANGES, STORM.
+	$(TEST) $(RACE) -tags failpoints -run 'Killed|PowerLoss|CrashAtEveryStep|FaultAtEveryStep' ./pkg/store/bolt -faults '$(FAULTS)'
+	$(TEST) $(RACE) -tags failpoints $(FAILPOINT_TESTS)
+	$(TEST) $(RACE) -tags failpoints -run 'TestFaults/remote' ./pkg/mirror -outage '$(OUTAGE)'
+	$(TEST) $(RACE) -run 'TestKilledInMidBurst' ./test/e2e -kills '$(KILLS)'
+	$(TEST) $(RACE) -run '(BothSignals|Admission|LateAudit)/Turns' ./test/attribution -changes '$(CHANGES)'
+	$(TEST) $(RACE) -run 'TestStorm' ./test/catalogs -storm '$(STORM)'
 
 .PHONY: bench
 bench: control-plane ## Run the benchmarks (minutes) and print their figures beside the targets; OBJECTS of the largest population.
