@@ -28,16 +28,16 @@ func TestAdvance(t *testing.T) {
 		t.Fatalf("revision %d, compacted %d", e.Revision(), e.CompactRevision())
 	}
 	if response := <-before; response.CompactRevision != 5000 {
-		t.Errorf("a watch from before got %+v", response)
+		t.Errorf("watch opened before Advance got %+v", response)
 	}
 	if got := read(t, e, "/", 0); got != "/a=old@2/2.1" {
-		t.Errorf("content %s", got)
+		t.Errorf("keys = %s", got)
 	}
 	if err := e.Advance(t.Context(), 4999); err == nil || e.Revision() != 5000 {
-		t.Errorf("going back: %v, revision %d", err, e.Revision())
+		t.Errorf("advance to a lower revision: %v, revision %d", err, e.Revision())
 	}
 	if err := e.Advance(t.Context(), 5000); err != nil {
-		t.Errorf("staying: %v", err)
+		t.Errorf("advance to the current revision: %v", err)
 	}
 	if got := set(t, e, "/b", "new"); got != 5001 {
 		t.Errorf("the next write got revision %d", got)
@@ -47,10 +47,10 @@ func TestAdvance(t *testing.T) {
 	defer closeEngine(t, e)
 	client := bolt.NewClient(t.Context(), e)
 	if response := <-client.Watch(t.Context(), "/", clientv3.WithPrefix(), clientv3.WithRev(5000)); !errors.Is(response.Err(), rpctypes.ErrCompacted) {
-		t.Errorf("a watch from a compacted revision got %v", response.Err())
+		t.Errorf("watch from a compacted revision got %v", response.Err())
 	}
 	response := <-client.Watch(t.Context(), "/", clientv3.WithPrefix(), clientv3.WithRev(5001))
 	if len(response.Events) != 1 || string(response.Events[0].Kv.Key) != "/b" {
-		t.Errorf("a watch from the next revision got %v", response.Events)
+		t.Errorf("watch from the next revision got %v", response.Events)
 	}
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// serverOn applies an engine to the configuration of a generic API server.
+// serverOn returns the configuration of a generic API server that stores its objects in e.
 func serverOn(t *testing.T, e *bolt.Engine, change func(*options.EtcdOptions)) *server.Config {
 	t.Helper()
 	etcd := options.NewEtcdOptions(storagebackend.NewDefaultConfig("/registry", newPodCodec()))
@@ -42,7 +42,7 @@ func serverOn(t *testing.T, e *bolt.Engine, change func(*options.EtcdOptions)) *
 	return config
 }
 
-// newPodStorage makes the storage of pods as the generic registry does.
+// newPodStorage returns a storage of pods, created as the generic registry creates it.
 func newPodStorage(t *testing.T, getter generic.RESTOptionsGetter) storage.Interface {
 	t.Helper()
 	resource := schema.GroupResource{Group: "example.test", Resource: "pods"}
@@ -95,7 +95,7 @@ func TestApplyTo(t *testing.T) {
 	}
 }
 
-// checkList lists consistently, which the cache may refuse while it starts.
+// checkList fails unless a consistent list returns the pod. It retries, because the cache may refuse lists while it starts.
 func checkList(t *testing.T, store storage.Interface) {
 	t.Helper()
 	list := &example.PodList{}
@@ -110,7 +110,7 @@ func checkList(t *testing.T, store storage.Interface) {
 	}
 }
 
-func TestHealthCheckIsAdded(t *testing.T) {
+func TestHealthCheck(t *testing.T) {
 	e := openEngine(t, bolt.Options{})
 	config := serverOn(t, e, nil)
 	found := false
@@ -125,26 +125,26 @@ func TestHealthCheckIsAdded(t *testing.T) {
 		}
 		closeEngine(t, e)
 		if err := check.Check(request); err == nil {
-			t.Error("a closed engine is called healthy")
+			t.Error("health check of a closed engine passed")
 		}
 	}
 	if !found {
-		t.Error("no health check of the engine")
+		t.Error("health check of the engine is not registered")
 	}
 }
 
-func TestOptionsThatAreInvalid(t *testing.T) {
+func TestInvalidOptions(t *testing.T) {
 	etcd := options.NewEtcdOptions(storagebackend.NewDefaultConfig("/registry", nil))
 	etcd.StorageConfig.Type = "bbolt"
 	if errs := bolt.ValidateOptions(etcd); len(errs) != 0 {
-		t.Errorf("no address of etcd: %v", errs)
+		t.Errorf("without etcd servers: %v", errs)
 	}
 	etcd.DefaultStorageMediaType = "text/plain"
 	if errs := bolt.ValidateOptions(etcd); len(errs) != 1 {
-		t.Errorf("media type that cannot be stored: %v", errs)
+		t.Errorf("unsupported media type: %v", errs)
 	}
 	etcd.WatchCacheSizes = []string{"nonsense"}
 	if err := bolt.ApplyTo(t.Context(), openEngine(t, bolt.Options{}), etcd, server.NewConfig(podCodecs)); err == nil {
-		t.Error("watch cache sizes that make no sense were taken")
+		t.Error("invalid watch cache sizes were accepted")
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-func TestUnsupportedMethodsSaySo(t *testing.T) {
+func TestUnsupportedMethods(t *testing.T) {
 	c := bolt.NewClient(t.Context(), openEngine(t, bolt.Options{})).Client
 	ctx := t.Context()
 	tests := map[string]func() error{
@@ -61,16 +61,16 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-func TestConsistentReadsFromCacheAreAnnounced(t *testing.T) {
+func TestFeatureSupport(t *testing.T) {
 	bolt.NewClient(t.Context(), openEngine(t, bolt.Options{}))
 	for _, feature := range []storage.Feature{storage.RequestWatchProgress, storage.RangeStream} {
 		if !etcdfeature.DefaultFeatureSupportChecker.Supports(feature) {
-			t.Errorf("upstream does not know that %s is supported", feature)
+			t.Errorf("feature %s is not reported as supported", feature)
 		}
 	}
 }
 
-// TestConvenienceMethods goes through what etcd's client builds on requests.
+// TestConvenienceMethods tests the methods that etcd's client builds on requests.
 func TestConvenienceMethods(t *testing.T) {
 	c := bolt.NewClient(t.Context(), openEngine(t, bolt.Options{})).Client
 	ctx := t.Context()

@@ -27,15 +27,15 @@ import (
 const (
 	// crashStore is the environment variable with the file that a child process writes until it is killed.
 	crashStore = "SLIPSTREAM_TEST_CRASH_STORE"
-	// crashClose makes the child close the file after a while and open it again, crashLives times.
-	crashClose = "SLIPSTREAM_TEST_CRASH_CLOSE"
-	crashLives = 50
+	// crashClose is the environment variable that makes the child close and reopen the file crashCycles times.
+	crashClose  = "SLIPSTREAM_TEST_CRASH_CLOSE"
+	crashCycles = 50
 	// crashSurvived is the exit code of a child that was not killed.
 	crashSurvived = 3
 )
 
 // errSurvived is returned by a child that was not killed.
-var errSurvived = errors.New("nothing has killed it")
+var errSurvived = errors.New("process was not killed")
 
 // TestMain runs the child of TestKilledWriter or of TestLinearizableAcrossKills.
 func TestMain(m *testing.M) {
@@ -54,8 +54,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestKilledWriter repeatedly kills a process that writes and compacts: every acknowledged write is in the store, and the
-// history is complete.
+// TestKilledWriter repeatedly kills a process that writes and compacts. Every acknowledged write must be in the store, and
+// the history must be complete.
 func TestKilledWriter(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	acknowledged := map[string]int64{}
@@ -70,8 +70,8 @@ func TestKilledWriter(t *testing.T) {
 	})
 }
 
-// killWriter starts a writer, records its acknowledged writes, and kills it at a random time after n of them, unless it
-// is killed before. It returns false if the writer was not killed.
+// killWriter starts a writer, records its acknowledged writes, and kills it at a random time after n of them. A writer
+// that is killed at a failpoint may stop earlier. It returns false if the writer was not killed.
 func killWriter(t *testing.T, path string, n int, acknowledged map[string]int64, environment ...string) (killed bool) {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0])
@@ -88,7 +88,7 @@ func killWriter(t *testing.T, path string, n int, acknowledged map[string]int64,
 		var key string
 		var revision int64
 		if _, err := fmt.Sscan(lines.Text(), &key, &revision); err != nil {
-			continue // The line that the kill cut off.
+			continue // The kill truncated this line.
 		}
 		acknowledged[key] = revision
 		if n == 0 {
@@ -121,7 +121,7 @@ func checkHistory(t *testing.T, e *bolt.Engine, acknowledged map[string]int64) {
 	}
 	for key, revision := range acknowledged {
 		if revision >= first && seen[key] != revision {
-			t.Fatalf("%s was acknowledged at %d, a watch from %d has it at %d", key, revision, first, seen[key])
+			t.Fatalf("%s was acknowledged at %d, a watch from %d returned it at %d", key, revision, first, seen[key])
 		}
 	}
 }
@@ -159,41 +159,41 @@ func checkWhole(t *testing.T, e *bolt.Engine) {
 		t.Fatal(err)
 	}
 	if counted := countOf(t, e, "/", 0); counted != int64(len(all.Kvs)) {
-		t.Fatalf("counted %d keys, there are %d", counted, len(all.Kvs))
+		t.Fatalf("count is %d, the store has %d keys", counted, len(all.Kvs))
 	}
 }
 
 // writeUntilKilled writes with several writers and prints the acknowledged writes.
 func writeUntilKilled(path string) error {
-	for life := range crashLives {
-		if err := liveOnce(path, life); err != nil || os.Getenv(crashClose) == "" {
+	for cycle := range crashCycles {
+		if err := writeCycle(path, cycle); err != nil || os.Getenv(crashClose) == "" {
 			return err
 		}
 	}
 	return errSurvived
 }
 
-// liveOnce opens the file and writes, and closes it after a while if requested.
-func liveOnce(path string, life int) error {
+// writeCycle opens the file, writes to it, and closes it after a number of writes if crashClose is set.
+func writeCycle(path string, cycle int) error {
 	ctx := context.Background()
 	e, err := bolt.Open(ctx, path, bolt.Options{CompactionInterval: 30 * time.Millisecond})
 	if err != nil {
 		return err
 	}
-	var said sync.Mutex
+	var mu sync.Mutex
 	var group errgroup.Group
 	value := []byte(strings.Repeat("x", 900))
 	for w := range 16 {
 		group.Go(func() error {
 			for i := 0; os.Getenv(crashClose) == "" || i < 20; i++ {
-				key := fmt.Sprintf("/%d/%d/%d/%d", os.Getpid(), life, w, i)
+				key := fmt.Sprintf("/%d/%d/%d/%d", os.Getpid(), cycle, w, i)
 				response, err := e.Put(ctx, &pb.PutRequest{Key: []byte(key), Value: value})
 				if err != nil {
 					return err
 				}
-				said.Lock()
+				mu.Lock()
 				fmt.Println(key, response.Header.Revision)
-				said.Unlock()
+				mu.Unlock()
 			}
 			return nil
 		})

@@ -24,24 +24,24 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// grown returns the content of a closed store in which every bucket has several pages, some with values of several pages,
+// largeStore returns the content of a closed store in which every bucket has several pages. Some values span several pages,
 // and a part of the history is compacted.
-func grown(t *testing.T) []byte {
+func largeStore(t *testing.T) []byte {
 	t.Helper()
 	path := populated(t)
 	e := reopen(t, path)
 	for i := range 300 {
-		set(t, e, fmt.Sprintf("/grown/%03d/%03d", i%40, i), strings.Repeat(string(rune('a'+i%26)), 20+i%150))
+		set(t, e, fmt.Sprintf("/largeStore/%03d/%03d", i%40, i), strings.Repeat(string(rune('a'+i%26)), 20+i%150))
 	}
 	if _, err := e.Compact(t.Context(), &pb.CompactionRequest{Revision: e.Revision() - 150}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 8 {
 		set(t, e, fmt.Sprintf("/large/%d", i), strings.Repeat("x", 3000*i))
-		unset(t, e, fmt.Sprintf("/grown/%03d/%03d", i, i))
+		unset(t, e, fmt.Sprintf("/largeStore/%03d/%03d", i, i))
 	}
 	closeEngine(t, e)
-	if _, err := bolt.Defragment(t.Context(), path); err != nil { // Hardly a page of the file is free then.
+	if _, err := bolt.Defragment(t.Context(), path); err != nil { // Leave almost no free pages.
 		t.Fatal(err)
 	}
 	content, err := os.ReadFile(path)
@@ -51,27 +51,27 @@ func grown(t *testing.T) []byte {
 	return content
 }
 
-// held returns all content of a store.
-func held(t *testing.T, path string) (values map[string]string, err error) {
+// storedKeys returns all keys and values of a store.
+func storedKeys(t *testing.T, path string) (values map[string]string, err error) {
 	t.Helper()
 	e, err := bolt.Open(t.Context(), path, bolt.Options{CompactionInterval: -1})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
-	answer, err := e.Range(t.Context(), &pb.RangeRequest{Key: []byte{0}, RangeEnd: []byte{0}})
+	response, err := e.Range(t.Context(), &pb.RangeRequest{Key: []byte{0}, RangeEnd: []byte{0}})
 	if err != nil {
 		return nil, err
 	}
 	values = map[string]string{}
-	for _, kv := range answer.Kvs {
+	for _, kv := range response.Kvs {
 		values[string(kv.Key)] = string(kv.Value)
 	}
 	return values, nil
 }
 
-// checkDamage verifies and opens a damaged store. Both must return, whatever the damage; if nothing was found, the store
-// must have its previous content, except for values whose history is compacted.
+// checkDamage verifies and opens a damaged store. Both must return, however the file is damaged. If Verify finds nothing,
+// the store must have its previous content, except for values whose history is compacted.
 func checkDamage(t *testing.T, path, name string, content []byte, before map[string]string) (findings int) {
 	t.Helper()
 	if err := os.WriteFile(path, content, 0o600); err != nil {
@@ -82,33 +82,33 @@ func checkDamage(t *testing.T, path, name string, content []byte, before map[str
 		Checking: func(string, int64) {},
 	})
 	if err != nil && !strings.Contains(err.Error(), "use the version that wrote it") {
-		t.Errorf("%s: the check ended with %v", name, err)
+		t.Errorf("%s: Verify returned %v", name, err)
 	}
-	if err := os.WriteFile(path, content, 0o600); err != nil { // The check opens the store, which may write to it.
+	if err := os.WriteFile(path, content, 0o600); err != nil { // Verify opens the store, which may write to it.
 		t.Fatal(err)
 	}
-	after, openErr := held(t, path)
+	after, openErr := storedKeys(t, path)
 	if findings > 0 || err != nil {
 		return findings + 1
 	}
 	if openErr != nil || !slices.Equal(slices.Sorted(maps.Keys(after)), slices.Sorted(maps.Keys(before))) {
-		t.Errorf("%s: nothing was found, and the store holds %d keys, which were %d (%v)", name, len(after), len(before), openErr)
+		t.Errorf("%s: Verify found nothing, but the store has %d keys, want %d (%v)", name, len(after), len(before), openErr)
 	}
 	for key, value := range after {
 		if strings.HasPrefix(key, "/large/") && value != before[key] {
-			t.Errorf("%s: nothing was found, and %s has another value", name, key)
+			t.Errorf("%s: Verify found nothing, but the value of %s changed", name, key)
 		}
 	}
 	return findings
 }
 
 func TestDamagedBits(t *testing.T) {
-	sound := grown(t)
+	sound := largeStore(t)
 	path := filepath.Join(t.TempDir(), "store.db")
 	if err := os.WriteFile(path, sound, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	before, err := held(t, path)
+	before, err := storedKeys(t, path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestDamagedBits(t *testing.T) {
 
 	page, random := os.Getpagesize(), rand.New(rand.NewPCG(17, 7))
 	for at := 0; at < len(sound) && at < 60*page; at += page {
-		for _, field := range []struct{ offset, size int }{{0, 8}, {8, 2}, {10, 2}, {12, 4}} { // Those of a page's header.
+		for _, field := range []struct{ offset, size int }{{0, 8}, {8, 2}, {10, 2}, {12, 4}} { // The fields of a page header.
 			content, i := bytes.Clone(sound), at+field.offset+random.IntN(field.size)
 			content[i] ^= byte(1) << random.IntN(8)
 			try(fmt.Sprintf("byte %d of page %d changed", i-at, at/page), content)
@@ -135,21 +135,21 @@ func TestDamagedBits(t *testing.T) {
 		for i := range 1 + random.IntN(64) {
 			content[at+i] = byte(random.Uint32())
 		}
-		try(fmt.Sprintf("bytes from %d on are random", at), content)
+		try(fmt.Sprintf("random bytes from %d", at), content)
 	}
 	for range 20 {
 		at := random.IntN(len(sound))
 		try(fmt.Sprintf("cut off at %d", at), sound[:at])
 	}
 	if found < 200 {
-		t.Errorf("only %d damages were found", found)
+		t.Errorf("only %d damaged files were detected", found)
 	}
 }
 
-// TestDamagedTree creates damage that a flipped bit rarely causes: trees that a reader would follow endlessly, or into
-// memory that does not exist. Opening such a store must return an error.
+// TestDamagedTree creates damage that a flipped bit rarely causes: trees in which a reader would loop forever or read
+// outside the mapped file. Opening such a store must return an error.
 func TestDamagedTree(t *testing.T) {
-	sound := grown(t)
+	sound := largeStore(t)
 	page := os.Getpagesize()
 	order := binary.NativeEndian
 	branch := branchPage(t, sound)
@@ -157,16 +157,16 @@ func TestDamagedTree(t *testing.T) {
 		damage func(raw []byte)
 		want   string
 	}{
-		"a branch that leads to itself":  {func(raw []byte) { order.PutUint64(raw[branch*page+16+8:], uint64(branch)) }, "is in use elsewhere"},
+		"a branch that refers to itself": {func(raw []byte) { order.PutUint64(raw[branch*page+16+8:], uint64(branch)) }, "is in use elsewhere"},
 		"two entries with one page":      {func(raw []byte) { copy(raw[branch*page+32+8:][:8], raw[branch*page+16+8:][:8]) }, "is in use elsewhere"},
 		"a page far beyond the file":     {func(raw []byte) { order.PutUint64(raw[branch*page+16+8:], 1<<60) }, "leads to page 1152921504606846976"},
-		"a branch without entries":       {func(raw []byte) { order.PutUint16(raw[branch*page+10:], 0) }, "is a branch without entries"},
-		"a page that never ends":         {func(raw []byte) { order.PutUint32(raw[branch*page+12:], 1<<31) }, "continues for 2147483648 more pages"},
+		"an empty branch":                {func(raw []byte) { order.PutUint16(raw[branch*page+10:], 0) }, "is a branch without entries"},
+		"a page with a huge overflow":    {func(raw []byte) { order.PutUint32(raw[branch*page+12:], 1<<31) }, "continues for 2147483648 more pages"},
 		"a key that is too long":         {func(raw []byte) { order.PutUint32(raw[branch*page+16+4:], 1<<31) }, "lies beyond the page's end"},
-		"a key without a byte":           {func(raw []byte) { order.PutUint32(raw[branch*page+16+4:], 0) }, "has a key of 0 bytes"},
+		"an empty key":                   {func(raw []byte) { order.PutUint32(raw[branch*page+16+4:], 0) }, "has a key of 0 bytes"},
 		"keys that are not in order":     {func(raw []byte) { copy(raw[branch*page+32:][:8], raw[branch*page+16:][:8]); shift(raw, branch) }, "is not in order"},
-		"a root that is no bucket":       {func(raw []byte) { order.PutUint32(raw[rootPage(raw)*page+16:], 0) }, "the bucket is missing"},
-		"a root that has lost its names": {func(raw []byte) { order.PutUint16(raw[rootPage(raw)*page+10:], 0) }, "meta: the bucket is missing"},
+		"a root that is not a bucket":    {func(raw []byte) { order.PutUint32(raw[rootPage(raw)*page+16:], 0) }, "the bucket is missing"},
+		"a root without bucket names":    {func(raw []byte) { order.PutUint16(raw[rootPage(raw)*page+10:], 0) }, "meta: the bucket is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "store.db")
@@ -181,18 +181,18 @@ func TestDamagedTree(t *testing.T) {
 			_, err := bolt.Open(t.Context(), path, bolt.Options{})
 			if !errors.Is(err, bolt.ErrDamaged) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), test.want) ||
 				!strings.Contains(err.Error(), "restore a backup") {
-				t.Errorf("opening it ended with %v, want %q", err, test.want)
+				t.Errorf("Open returned %v, want %q", err, test.want)
 			}
 			if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, raw) {
-				t.Errorf("the damaged file was written to (%v)", err)
+				t.Errorf("Open modified the damaged file (%v)", err)
 			}
 		})
 	}
 }
 
-// TestCheckOfPagesEnds cancels a check of the pages.
-func TestCheckOfPagesEnds(t *testing.T) {
-	raw := grown(t)
+// TestCanceledPageCheck checks that canceling the context stops the check of pages.
+func TestCanceledPageCheck(t *testing.T) {
+	raw := largeStore(t)
 	binary.NativeEndian.PutUint16(raw[branchPage(t, raw)*os.Getpagesize()+10:], 0)
 	path := filepath.Join(t.TempDir(), "store.db")
 	if err := os.WriteFile(path, raw, 0o600); err != nil {
@@ -201,11 +201,12 @@ func TestCheckOfPagesEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := bolt.Open(ctx, path, bolt.Options{}); !errors.Is(err, context.Canceled) || errors.Is(err, bolt.ErrDamaged) {
-		t.Errorf("opening it ended with %v", err)
+		t.Errorf("Open returned %v", err)
 	}
 }
 
-// TestPanicsWhileReading checks that only bbolt's panics and memory faults count as damage, and not those of readers.
+// TestPanicsWhileReading checks that panics of bbolt and memory faults are reported as damage, and that panics of the
+// caller's code are not.
 func TestPanicsWhileReading(t *testing.T) {
 	e := reopen(t, populated(t))
 	defer closeEngine(t, e)
@@ -233,13 +234,13 @@ func TestPanicsWhileReading(t *testing.T) {
 		read   func() error
 		damage bool
 	}{
-		"a fault of memory":          {each(func() { none[string(mapped[:1])] = true }), true},
-		"an assertion of bbolt's":    {in(func(tx *bbolt.Tx) error { return tx.Commit() }), true},
+		"a memory fault":             {each(func() { none[string(mapped[:1])] = true }), true},
+		"an assertion of bbolt":      {in(func(tx *bbolt.Tx) error { return tx.Commit() }), true},
 		"a nil pointer in bbolt":     {in(func(*bbolt.Tx) error { missing.Get([]byte("x")); return nil }), true},
 		"a nil map of a reader":      {each(func() { none["x"] = true }), false},
 		"an index of a reader":       {each(func() { _ = make([]int, len(none))[len(none)] }), false},
 		"a nil pointer of a reader":  {each(func() { _ = *(*int)(nil) }), false},
-		"a text of a reader":         {each(func() { panic("what a reader says") }), false},
+		"a message of a reader":      {each(func() { panic("panic of a reader") }), false},
 		"an index below a reader":    {each(func() { binary.BigEndian.Uint64(nil) }), false},
 		"a reader outside of bbolt":  {func() error { none["x"] = true; return nil }, false},
 		"a reader within two guards": {func() error { return bolt.Guarded(func() error { none["x"] = true; return nil }) }, false},
@@ -252,19 +253,19 @@ func TestPanicsWhileReading(t *testing.T) {
 				return nil
 			}()
 			if test.damage && (cause != nil || !errors.Is(err, bolt.ErrDamaged)) || !test.damage && (cause == nil || err != nil) {
-				t.Errorf("it ended with %v, and panicked with %v", err, cause)
+				t.Errorf("Guarded returned %v and panicked with %v", err, cause)
 			}
 		})
 	}
 }
 
-// shift makes the second entry of a branch refer to the key of the first one.
+// shift moves the key of the second entry of a branch to that of the first one.
 func shift(raw []byte, branch int) {
 	at := branch*os.Getpagesize() + 32
 	binary.NativeEndian.PutUint32(raw[at:], binary.NativeEndian.Uint32(raw[at:])-16)
 }
 
-// branchPage returns a branch page of the file that is in use.
+// branchPage returns the number of a branch page of the file.
 func branchPage(t *testing.T, raw []byte) (id int) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "store.db")
@@ -283,20 +284,20 @@ func branchPage(t *testing.T, raw []byte) (id int) {
 		t.Fatal(err)
 	}
 	if kind := binary.NativeEndian.Uint16(raw[id*os.Getpagesize()+8:]); kind != 1 {
-		t.Fatalf("the keys begin at page %d of the kind %#x", id, kind)
+		t.Fatalf("root page %d of the keys bucket has kind %#x", id, kind)
 	}
 	return id
 }
 
-// TestRecordThatCannotBeRead lists, deletes and expires keys with damaged records, among others.
-func TestRecordThatCannotBeRead(t *testing.T) {
+// TestUnreadableRecord lists, deletes and expires keys with damaged records.
+func TestUnreadableRecord(t *testing.T) {
 	path := populated(t)
 	damage(t, path, func(tx *bbolt.Tx) error {
 		return errors.Join(put([]byte{0x80}, []byte("keys"), []byte("/a/1"))(tx), put([]byte{0x80}, []byte("keys"), []byte("/b/leased"))(tx))
 	})
 	e := reopen(t, path)
 	if got := read(t, e, "/", 0); !strings.Contains(got, "/a/1=\x80@1/1.1") || !strings.Contains(got, "/a/3=once") || !strings.Contains(got, "/c/2=x") {
-		t.Errorf("there is %q", got)
+		t.Errorf("keys = %q", got)
 	}
 	unset(t, e, "/a/1")
 	if _, err := e.Revoke(t.Context(), &pb.LeaseRevokeRequest{ID: 77}); err != nil {
@@ -309,6 +310,6 @@ func TestRecordThatCannotBeRead(t *testing.T) {
 	}
 	closeEngine(t, e)
 	if found := verify(t, path); len(found) > 0 {
-		t.Errorf("once they are deleted: %q", found)
+		t.Errorf("Verify after the damaged keys were deleted: %q", found)
 	}
 }

@@ -16,22 +16,22 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// crashDefragment names, to a child process, the file to defragment.
+// crashDefragment is the environment variable with the file that a child process defragments.
 const crashDefragment = "SLIPSTREAM_TEST_CRASH_DEFRAGMENT"
 
 // TestDefragmentInChild is the child of TestKilledDefragment.
 func TestDefragmentInChild(t *testing.T) {
 	path := os.Getenv(crashDefragment)
 	if path == "" {
-		t.Skip("plays the victim of TestKilledDefragment")
+		t.Skip("child process of TestKilledDefragment")
 	}
 	if _, err := bolt.Defragment(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestKilledDefragment kills a process that defragments a file which was not closed. Whether the old file is there or
-// the new one, all that was acknowledged is in it, and it can be defragmented again.
+// TestKilledDefragment kills a process that defragments a file which was not closed. Either the old or the new file must
+// remain, with every acknowledged write, and defragmenting it again must succeed.
 func TestKilledDefragment(t *testing.T) {
 	repeatFor(t, 1, func(random *rand.Rand) {
 		for _, step := range []string{"defragmented-copied", "defragmented-renamed"} {
@@ -49,7 +49,7 @@ func killDefragment(t *testing.T, random *rand.Rand, step string) {
 		child.Env = append(os.Environ(), crashDefragment+"="+path, "SLIPSTREAM_FAILPOINTS="+step+"=kill")
 		out, err := child.CombinedOutput()
 		if status := child.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGKILL {
-			t.Fatalf("it was not killed: %v\n%s", err, out)
+			t.Fatalf("child was not killed: %v\n%s", err, out)
 		}
 		checkSound(t, path)
 		if _, err := bolt.Defragment(t.Context(), path); err != nil {
@@ -65,7 +65,7 @@ func killDefragment(t *testing.T, random *rand.Rand, step string) {
 	}
 }
 
-// checkSound fails if a check of the file finds anything.
+// checkSound fails if Inspect finds damage in the file.
 func checkSound(t *testing.T, path string) {
 	t.Helper()
 	if _, err := bolt.Inspect(t.Context(), path); err != nil {

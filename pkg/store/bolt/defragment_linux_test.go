@@ -16,7 +16,7 @@ import (
 	"github.com/configbutler/slipstream/test/smalldisk"
 )
 
-// fillUp takes all that a disk has left but for some bytes.
+// fillUp fills a disk, except for the given number of bytes.
 func fillUp(folder string, left int64) error {
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(folder, &disk); err != nil {
@@ -25,7 +25,7 @@ func fillUp(folder string, left int64) error {
 	return os.WriteFile(filepath.Join(folder, "filler"), make([]byte, int64(disk.Bavail)*disk.Bsize-left), 0o600)
 }
 
-// copyFile copies a store to a disk.
+// copyFile copies a store to another file.
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
 	raw, err := os.ReadFile(from)
@@ -37,7 +37,7 @@ func copyFile(t *testing.T, from, to string) {
 	}
 }
 
-// A copy for which there is no space is not begun.
+// TestDefragmentOnFullDisk checks that Defragment fails before it writes if the disk has no space for the copy.
 func TestDefragmentOnFullDisk(t *testing.T) {
 	smalldisk.Run(t, 64<<20, func(folder string) {
 		source, content := bloated(t)
@@ -48,25 +48,25 @@ func TestDefragmentOnFullDisk(t *testing.T) {
 		}
 		_, err := bolt.Defragment(t.Context(), path)
 		if !errors.Is(err, bolt.ErrDiskFull) || !strings.Contains(err.Error(), "bytes are free") {
-			t.Errorf("on a full disk: %v", err)
+			t.Errorf("defragment on a full disk: %v", err)
 		}
 		onlyFile(t, path)
 		if got := contentOf(t, path); got != content {
-			t.Error("the content differs")
+			t.Error("content changed")
 		}
 		if err := os.Remove(filepath.Join(folder, "filler")); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := bolt.Defragment(t.Context(), path); err != nil {
-			t.Errorf("with space: %v", err)
+			t.Errorf("defragment with free space: %v", err)
 		}
 		if got := contentOf(t, path); got != content {
-			t.Error("the content differs afterwards")
+			t.Error("content changed by the second attempt")
 		}
 	})
 }
 
-// fillOnce fills a disk as soon as a file is there, if that is before done.
+// fillOnce fills a disk as soon as a file exists, or returns when done is closed.
 func fillOnce(folder, file string, done <-chan struct{}) {
 	for {
 		select {
@@ -75,14 +75,14 @@ func fillOnce(folder, file string, done <-chan struct{}) {
 		default:
 		}
 		if _, err := os.Stat(file); err == nil {
-			_ = fillUp(folder, 0) // Both want the last bytes.
+			_ = fillUp(folder, 0) // Defragment competes for the last bytes.
 			return
 		}
 	}
 }
 
-// If the disk becomes full while the copy is written, the old file remains.
-func TestDefragmentWhileTheDiskFills(t *testing.T) {
+// TestDefragmentWhileDiskFills checks that the old file remains if the disk becomes full during the copy.
+func TestDefragmentWhileDiskFills(t *testing.T) {
 	smalldisk.Run(t, 256<<20, func(folder string) {
 		path := filepath.Join(folder, "store.db")
 		e := reopen(t, path)
@@ -103,13 +103,13 @@ func TestDefragmentWhileTheDiskFills(t *testing.T) {
 		_, err := bolt.Defragment(t.Context(), path)
 		close(done)
 		<-filled
-		t.Logf("the copy ended with: %v", err)
+		t.Logf("Defragment returned: %v", err)
 		if err != nil && !errors.Is(err, bolt.ErrDiskFull) {
-			t.Errorf("on a disk that fills: %v", err)
+			t.Errorf("defragment on a disk that becomes full: %v", err)
 		}
 		onlyFile(t, path)
 		if got := contentOf(t, path); got != content {
-			t.Error("the content differs")
+			t.Error("content changed")
 		}
 	})
 }

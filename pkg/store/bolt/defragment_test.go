@@ -23,7 +23,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// bloated closes a store most of whose file is free, and returns what is in it.
+// bloated returns a closed store whose file is mostly free pages, and a digest of its content.
 func bloated(t *testing.T) (path, content string) {
 	t.Helper()
 	path = populated(t)
@@ -45,7 +45,7 @@ func bloated(t *testing.T) (path, content string) {
 	return path, contentOf(t, path)
 }
 
-// contentOf is a digest of every bucket and record of a file.
+// contentOf returns a digest of all buckets and records of a file.
 func contentOf(t *testing.T, path string) string {
 	t.Helper()
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{NoFreelistSync: true, FreelistType: bbolt.FreelistMapType})
@@ -86,7 +86,7 @@ func TestDefragment(t *testing.T) {
 		t.Errorf("sizes %+v, the file has %d bytes, %v", sizes, info.Size(), err)
 	}
 	if got := contentOf(t, path); got != content {
-		t.Error("the content differs")
+		t.Error("content changed")
 	}
 	if found := verify(t, path); len(found) > 0 {
 		t.Errorf("found %q", found)
@@ -100,7 +100,7 @@ func TestDefragment(t *testing.T) {
 	onlyFile(t, path)
 }
 
-// onlyFile fails if something lies beside a file.
+// onlyFile fails if a temporary copy is left beside the file.
 func onlyFile(t *testing.T, path string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(path))
@@ -109,7 +109,7 @@ func onlyFile(t *testing.T, path string) {
 	}
 	for _, entry := range entries {
 		if strings.HasSuffix(entry.Name(), ".defrag") {
-			t.Errorf("left behind: %s", entry.Name())
+			t.Errorf("temporary file %s was not removed", entry.Name())
 		}
 	}
 }
@@ -117,26 +117,26 @@ func onlyFile(t *testing.T, path string) {
 func TestDefragmentRefuses(t *testing.T) {
 	path, content := bloated(t)
 	if _, err := bolt.Defragment(t.Context(), path+".missing"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a missing file: %v", err)
+		t.Errorf("defragment a missing file: %v", err)
 	}
 	if _, err := os.Stat(path + ".missing"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the missing file was made: %v", err)
+		t.Errorf("defragment created the missing file: %v", err)
 	}
 	e := reopen(t, path)
 	if _, err := bolt.Defragment(t.Context(), path); !errors.Is(err, bolt.ErrLocked) {
-		t.Errorf("a file in use: %v", err)
+		t.Errorf("defragment a file in use: %v", err)
 	}
 	closeEngine(t, e)
 	if got := contentOf(t, path); got != content {
-		t.Error("the content differs")
+		t.Error("content changed")
 	}
 }
 
-// defragmented names, to a child process, the store to defragment.
+// defragmented is the environment variable with the store that a child process defragments.
 const defragmented = "SLIPSTREAM_TEST_DEFRAGMENT"
 
-// A process that is killed while it defragments leaves the old file or the new one,
-// and the next try does what the first did not.
+// TestDefragmentKilled kills a process at a random time while it defragments. Either the old or the new file must remain,
+// and the next attempt must complete.
 func TestDefragmentKilled(t *testing.T) {
 	if path := os.Getenv(defragmented); path != "" {
 		fmt.Println("started")
@@ -161,13 +161,13 @@ func TestDefragmentKilled(t *testing.T) {
 			left++
 		}
 		if got := contentOf(t, path); got != content {
-			t.Fatal("the content differs")
+			t.Fatal("content changed")
 		}
 		if found := verify(t, path); len(found) > 0 {
 			t.Fatalf("found %q", found)
 		}
 	}
-	t.Logf("%d of %d were killed while they copied", left, rounds)
+	t.Logf("%d of %d processes were killed during the copy", left, rounds)
 	if _, err := bolt.Defragment(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
@@ -190,5 +190,5 @@ func killDefragmenting(t *testing.T, path string) {
 			time.AfterFunc(rand.N(40*time.Millisecond), func() { _ = child.Process.Kill() })
 		}
 	}
-	_ = child.Wait() // It was killed, or was faster.
+	_ = child.Wait() // It was killed, or completed before.
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/configbutler/slipstream/test/smalldisk"
 )
 
-// TestFullDisk fills a disk.
+// TestFullDisk writes until the disk is full and checks that writes resume once there is space.
 func TestFullDisk(t *testing.T) {
 	smalldisk.Run(t, 16<<20, func(folder string) { testFullDisk(t, folder) })
 }
@@ -35,7 +35,7 @@ func testFullDisk(t *testing.T, folder string) {
 	}
 	written := fillDisk(t, e)
 	if failures := gather(t, legacyregistry.DefaultGatherer, "store")["write_failures_total disk_full"]; failures < 5 {
-		t.Errorf("%v failures for want of space are counted", failures)
+		t.Errorf("write_failures_total for disk_full = %v, want at least 5", failures)
 	}
 	if got := countOf(t, e, "/", 0); got != int64(written) || e.Revision() != int64(1+written) {
 		t.Errorf("%d keys at revision %d, want %d at %d", got, e.Revision(), written, 1+written)
@@ -45,7 +45,7 @@ func testFullDisk(t *testing.T, folder string) {
 	}
 	ready := bolt.SpaceCheck(e)
 	if err := ready.Check(nil); !errors.Is(err, bolt.ErrDiskFull) || !strings.Contains(err.Error(), "a write of 50007 bytes failed") {
-		t.Errorf("with a full disk %s says %v", ready.Name(), err)
+		t.Errorf("full disk: check %s returned %v", ready.Name(), err)
 	}
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
@@ -53,15 +53,15 @@ func testFullDisk(t *testing.T, folder string) {
 	set(t, e, "/small", "x")
 	written++
 	if err := ready.Check(nil); !errors.Is(err, bolt.ErrDiskFull) {
-		t.Errorf("after a small write %s says %v", ready.Name(), err)
+		t.Errorf("after a small write: check %s returned %v", ready.Name(), err)
 	}
 	set(t, e, "/large", strings.Repeat("x", 60_000))
 	written++
 	if err := ready.Check(nil); err != nil {
-		t.Errorf("after a large write %s says %v", ready.Name(), err)
+		t.Errorf("after a large write: check %s returned %v", ready.Name(), err)
 	}
 	if got := set(t, e, "/after", "x"); got != int64(2+written) {
-		t.Errorf("revision %d once there is space, want %d", got, 2+written)
+		t.Errorf("revision %d after space was freed, want %d", got, 2+written)
 	}
 	path := e.Path()
 	closeEngine(t, e)
@@ -73,7 +73,7 @@ func testFullDisk(t *testing.T, folder string) {
 	}
 }
 
-// TestFullDiskWithoutWrites makes room on a disk to which nothing is written any more.
+// TestFullDiskWithoutWrites checks that the space check recovers without further writes.
 func TestFullDiskWithoutWrites(t *testing.T) {
 	smalldisk.Run(t, 48<<20, func(folder string) {
 		e, err := bolt.Open(t.Context(), filepath.Join(folder, "store.db"), bolt.Options{})
@@ -87,38 +87,38 @@ func TestFullDiskWithoutWrites(t *testing.T) {
 		}
 		ready := bolt.SpaceCheck(e)
 		if err := ready.Check(nil); err != nil {
-			t.Errorf("before the disk is full %s says %v", ready.Name(), err)
+			t.Errorf("before the disk is full: check %s returned %v", ready.Name(), err)
 		}
 		fillDisk(t, e)
 		if err := ready.Check(nil); !errors.Is(err, bolt.ErrDiskFull) {
-			t.Errorf("with a full disk %s says %v", ready.Name(), err)
+			t.Errorf("full disk: check %s returned %v", ready.Name(), err)
 		}
 		if err := os.Remove(filler); err != nil {
 			t.Fatal(err)
 		}
 		if err := ready.Check(nil); err != nil {
-			t.Errorf("with room %s says %v", ready.Name(), err)
+			t.Errorf("after space was freed: check %s returned %v", ready.Name(), err)
 		}
 	})
 }
 
-// fillDisk writes until the disk is full, and a little on.
+// fillDisk writes until five writes have failed because the disk is full. It returns the number of successful writes.
 func fillDisk(t *testing.T, e *bolt.Engine) (written int) {
 	t.Helper()
 	value := make([]byte, 50_000)
-	for refused := 0; refused < 5; {
+	for failed := 0; failed < 5; {
 		key := fmt.Sprintf("/%06d", written)
 		_, err := e.Put(t.Context(), &pb.PutRequest{Key: []byte(key), Value: value})
 		switch {
 		case err == nil:
 			written++
 		case errors.Is(err, bolt.ErrDiskFull):
-			refused++
+			failed++
 		default:
 			t.Fatalf("write to a full disk: %v", err)
 		}
 		if written > 1000 {
-			t.Fatal("the disk does not fill")
+			t.Fatal("disk is not full after 1000 writes")
 		}
 	}
 	return written

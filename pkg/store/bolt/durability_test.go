@@ -21,34 +21,36 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// testLease is the lease of the keys that promises write under one.
+// testLease is the lease that some of the keys of acknowledgedWrites are attached to.
 const testLease = 77
 
-// promises are the acknowledgements of an engine. Writer w writes its i-th pair of keys in a transaction that also counts
-// to i and removes the pair before the last ten.
-type promises struct {
+// acknowledgedWrites records the writes that an engine has acknowledged. Writer w writes its i-th pair of keys in a
+// transaction that also sets its counter to i and deletes the pairs before the last ten.
+type acknowledgedWrites struct {
 	mu sync.Mutex
-	// done is the last acknowledged pair of each writer, refused those that certainly left nothing. revision is the last
-	// acknowledged one.
+	// done is the last acknowledged pair of each writer. rejected are keys whose write failed before it was committed.
+	// revision is the last acknowledged revision.
 	done     map[int]int
-	refused  map[string]bool
+	rejected map[string]bool
 	revision int64
 }
 
-func newPromises() *promises { return &promises{done: map[int]int{}, refused: map[string]bool{}} }
+func newAcknowledgedWrites() *acknowledgedWrites {
+	return &acknowledgedWrites{done: map[int]int{}, rejected: map[string]bool{}}
+}
 
-// clone returns a copy of the current promises.
-func (p *promises) clone() *promises {
+// clone returns a copy of the current state.
+func (p *acknowledgedWrites) clone() *acknowledgedWrites {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return &promises{done: maps.Clone(p.done), refused: maps.Clone(p.refused), revision: p.revision}
+	return &acknowledgedWrites{done: maps.Clone(p.done), rejected: maps.Clone(p.rejected), revision: p.revision}
 }
 
 func pairKey(w, i int, half string) string { return fmt.Sprintf("/pair/%d/%d/%s", w, i, half) }
 func counterKey(w int) string              { return fmt.Sprintf("/count/%d", w) }
 
-// write writes a writer's next pair.
-func (p *promises) write(ctx context.Context, client *clientv3.Client, w int) error {
+// write writes the writer's next pair.
+func (p *acknowledgedWrites) write(ctx context.Context, client *clientv3.Client, w int) error {
 	p.mu.Lock()
 	i := p.done[w] + 1
 	p.mu.Unlock()
@@ -65,36 +67,36 @@ func (p *promises) write(ctx context.Context, client *clientv3.Client, w int) er
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if errors.Is(err, bolt.ErrDiskFull) {
-		p.refused[pairKey(w, i, "a")] = true
+		p.rejected[pairKey(w, i, "a")] = true
 	}
 	if err != nil {
 		return err
 	}
-	delete(p.refused, pairKey(w, i, "a"))
+	delete(p.rejected, pairKey(w, i, "a"))
 	p.done[w] = i
 	p.revision = max(p.revision, response.Header.Revision)
 	return nil
 }
 
-// check fails unless an engine has everything promised, and is consistent.
-func (p *promises) check(t *testing.T, e *bolt.Engine) {
+// check fails unless an engine has every acknowledged write and is consistent.
+func (p *acknowledgedWrites) check(t *testing.T, e *bolt.Engine) {
 	t.Helper()
 	if e.Revision() < p.revision {
-		t.Fatalf("revision %d was answered, the store is at %d", p.revision, e.Revision())
+		t.Fatalf("revision %d was acknowledged, the store is at %d", p.revision, e.Revision())
 	}
-	held := contents(t, e)
+	stored := contents(t, e)
 	for w, i := range p.done {
-		p.checkWriter(t, held, w, i)
+		p.checkWriter(t, stored, w, i)
 	}
-	for key := range p.refused {
-		if _, found := held[key]; found {
-			t.Fatalf("%s was refused for want of space and is there", key)
+	for key := range p.rejected {
+		if _, found := stored[key]; found {
+			t.Fatalf("write of %s failed with a full disk, but the key exists", key)
 		}
 	}
-	for key := range held {
+	for key := range stored {
 		if half, other := strings.CutSuffix(key, "/a"); other {
-			if _, found := held[half+"/b"]; !found {
-				t.Fatalf("%s is there without its other half", key)
+			if _, found := stored[half+"/b"]; !found {
+				t.Fatalf("%s exists without its other half", key)
 			}
 		}
 	}
@@ -102,19 +104,19 @@ func (p *promises) check(t *testing.T, e *bolt.Engine) {
 	checkPages(t, e)
 }
 
-func (p *promises) checkWriter(t *testing.T, held map[string]string, w, done int) {
+func (p *acknowledgedWrites) checkWriter(t *testing.T, stored map[string]string, w, done int) {
 	t.Helper()
 	var counted int
-	if _, err := fmt.Sscan(held[counterKey(w)], &counted); err != nil && done > 0 || counted < done {
-		t.Fatalf("writer %d was answered %d, its counter is %q", w, done, held[counterKey(w)])
+	if _, err := fmt.Sscan(stored[counterKey(w)], &counted); err != nil && done > 0 || counted < done {
+		t.Fatalf("writer %d: write %d was acknowledged, the counter is %q", w, done, stored[counterKey(w)])
 	}
 	for i := max(1, counted-9); i <= counted; i++ {
-		if _, found := held[pairKey(w, i, "a")]; !found {
-			t.Fatalf("pair %d of writer %d is gone, its counter is %d", i, w, counted)
+		if _, found := stored[pairKey(w, i, "a")]; !found {
+			t.Fatalf("pair %d of writer %d is missing, the counter is %d", i, w, counted)
 		}
 	}
-	if _, found := held[pairKey(w, counted-10, "a")]; found {
-		t.Fatalf("pair %d of writer %d is there, its counter is %d", counted-10, w, counted)
+	if _, found := stored[pairKey(w, counted-10, "a")]; found {
+		t.Fatalf("pair %d of writer %d was not deleted, the counter is %d", counted-10, w, counted)
 	}
 }
 
@@ -124,11 +126,11 @@ func contents(t *testing.T, e *bolt.Engine) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	held := map[string]string{}
+	stored := map[string]string{}
 	for _, kv := range all.Kvs {
-		held[string(kv.Key)] = string(kv.Value)
+		stored[string(kv.Key)] = string(kv.Value)
 	}
-	return held
+	return stored
 }
 
 // checkPages fails if the file's pages are not a valid tree.
@@ -142,11 +144,11 @@ func checkPages(t *testing.T, e *bolt.Engine) {
 		return errors.Join(errs...)
 	})
 	if err != nil {
-		t.Fatalf("structure of the file: %v", err)
+		t.Fatalf("check pages: %v", err)
 	}
 }
 
-// openManual opens a store that only the test compacts.
+// openManual opens a store without periodic compaction.
 func openManual(t *testing.T, path string, options bolt.Options) *bolt.Engine {
 	t.Helper()
 	options.CompactionInterval = -1
@@ -154,7 +156,7 @@ func openManual(t *testing.T, path string, options bolt.Options) *bolt.Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = e.Close() }) // Most tests have closed it, or have made it fail.
+	t.Cleanup(func() { _ = e.Close() }) // Most tests close it or make it fail.
 	return e
 }
 
@@ -166,7 +168,7 @@ func grantTestLease(ctx context.Context, e *bolt.Engine) error {
 	return err
 }
 
-// leasedStore returns a store for a test to continue with.
+// leasedStore returns the path of a closed store in which testLease is granted.
 func leasedStore(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "store.db")

@@ -23,7 +23,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// reopen opens a file that was closed before in the test.
+// reopen opens a file without syncs.
 func reopen(t testing.TB, path string) *bolt.Engine {
 	t.Helper()
 	e, err := bolt.Open(t.Context(), path, bolt.Options{}.WithoutSync())
@@ -50,7 +50,7 @@ func set(t testing.TB, e *bolt.Engine, key, value string) int64 {
 	return response.Header.Revision
 }
 
-// unset deletes a key and returns the revision after it.
+// unset deletes a key and returns the revision of the delete.
 func unset(t testing.TB, e *bolt.Engine, key string) int64 {
 	t.Helper()
 	response, err := e.DeleteRange(t.Context(), &pb.DeleteRangeRequest{Key: []byte(key)})
@@ -122,7 +122,7 @@ func runTxn(t *testing.T, e *bolt.Engine, compares []clientv3.Cmp, ops ...client
 	return response.Header.Revision
 }
 
-func TestConflictAnswersWithTheCurrentKey(t *testing.T) {
+func TestConflictReturnsCurrentKey(t *testing.T) {
 	e := openEngine(t, bolt.Options{})
 	revision := set(t, e, "/a", "1")
 	client := bolt.NewClient(t.Context(), e)
@@ -135,7 +135,7 @@ func TestConflictAnswersWithTheCurrentKey(t *testing.T) {
 	}
 	got := response.Responses[0].GetResponseRange().Kvs
 	if len(got) != 1 || string(got[0].Value) != "1" || got[0].ModRevision != revision {
-		t.Errorf("answer %v, want the key as it is", got)
+		t.Errorf("response %v, want the current key", got)
 	}
 }
 
@@ -241,7 +241,7 @@ func TestForeignFileIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := bolt.Open(t.Context(), path, bolt.Options{}); err == nil {
-		t.Error("a file that is no store was opened")
+		t.Error("a file that is not a store was opened")
 	}
 }
 
@@ -269,8 +269,9 @@ func TestAfterClose(t *testing.T) {
 	}
 }
 
-// TestCloseLeavesNothingBehind also checks that writes acknowledged before a close are kept, and that others are refused.
-func TestCloseLeavesNothingBehind(t *testing.T) {
+// TestCloseReleasesResources closes an engine during writes. No goroutine may be left, and exactly the writes acknowledged
+// before the close are kept.
+func TestCloseReleasesResources(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	path := filepath.Join(t.TempDir(), "store.db")
 	e := reopen(t, path)
@@ -293,10 +294,10 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "writes are under way", func() bool { return e.Revision() > 50 })
+	eventually(t, "writes have started", func() bool { return e.Revision() > 50 })
 	closeEngine(t, e)
 	if err := group.Wait(); !errors.Is(err, bolt.ErrClosed) {
-		t.Errorf("writers ended with %v", err)
+		t.Errorf("writers returned %v", err)
 	}
 	if err := client.Close(); err != nil && !errors.Is(err, context.Canceled) {
 		t.Error(err)
@@ -321,18 +322,18 @@ func countOf(t testing.TB, e *bolt.Engine, prefix string, revision int64) int64 
 	return response.Count
 }
 
-func TestCheckOfARunningEngine(t *testing.T) {
+func TestCheck(t *testing.T) {
 	e := openEngine(t, bolt.Options{})
 	revision := e.Revision()
 	if err := e.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if e.Revision() != revision {
-		t.Error("a check moved the revision")
+		t.Error("Check changed the revision")
 	}
 }
 
-func TestRequestsThatAreRefused(t *testing.T) {
+func TestInvalidRequests(t *testing.T) {
 	e := openEngine(t, bolt.Options{MaxRequestBytes: 100})
 	client := bolt.NewClient(t.Context(), e)
 	var tooMany []clientv3.Op
@@ -360,11 +361,11 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		})
 	}
 	if e.Revision() != 1 || countOf(t, e, "/", 0) != 0 {
-		t.Errorf("refused requests left revision %d and %d keys", e.Revision(), countOf(t, e, "/", 0))
+		t.Errorf("invalid requests left revision %d and %d keys", e.Revision(), countOf(t, e, "/", 0))
 	}
 }
 
-func TestCallerThatGaveUp(t *testing.T) {
+func TestCanceledRequest(t *testing.T) {
 	e := openEngine(t, bolt.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -375,13 +376,13 @@ func TestCallerThatGaveUp(t *testing.T) {
 	}
 }
 
-// TestCallersThatGiveUp cancels requests at any time: the engine continues, and every acknowledged request was carried
-// out.
-func TestCallersThatGiveUp(t *testing.T) {
+// TestConcurrentCancellation cancels requests at random times. The engine must continue, and every acknowledged write must be
+// in the store.
+func TestConcurrentCancellation(t *testing.T) {
 	const callers, each = 8, 200
 	e := openEngine(t, bolt.Options{})
 	var group errgroup.Group
-	answered := make([]int64, callers)
+	acknowledged := make([]int64, callers)
 	for c := range callers {
 		group.Go(func() error {
 			for i := range each {
@@ -391,7 +392,7 @@ func TestCallersThatGiveUp(t *testing.T) {
 				cancel()
 				switch {
 				case err == nil:
-					answered[c]++
+					acknowledged[c]++
 				case !errors.Is(err, context.Canceled):
 					return err
 				}
@@ -402,9 +403,9 @@ func TestCallersThatGiveUp(t *testing.T) {
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	for c, n := range answered {
+	for c, n := range acknowledged {
 		if got := countOf(t, e, fmt.Sprintf("/%d/", c), 0); got < n {
-			t.Errorf("caller %d had %d writes answered, the store has %d", c, n, got)
+			t.Errorf("client %d had %d writes acknowledged, the store has %d", c, n, got)
 		}
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// runEtcd starts etcd within the test.
+// runEtcd starts an etcd server for the test.
 func runEtcd(t *testing.T) *clientv3.Client {
 	t.Helper()
 	client := testserver.RunEtcd(t, nil)
@@ -33,9 +33,9 @@ func runEtcd(t *testing.T) *clientv3.Client {
 	return client.Client
 }
 
-// TestAnswersAreEtcds sends the same random requests to etcd and to an engine: every
-// answer, error and revision must be the same.
-func TestAnswersAreEtcds(t *testing.T) {
+// TestResponsesMatchEtcd sends the same random requests to etcd and to an engine. Responses, errors and revisions must be
+// the same.
+func TestResponsesMatchEtcd(t *testing.T) {
 	const requests = 3000
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -50,7 +50,7 @@ func TestAnswersAreEtcds(t *testing.T) {
 			t.Fatalf("request %d: %s\nerror %v\netcd  %v", i, describe(op), gotErr, wantErr)
 		}
 		if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
-			t.Fatalf("request %d: %s\nanswer differs from etcd's (-etcd +here):\n%s", i, describe(op), diff)
+			t.Fatalf("request %d: %s\nresponse differs from etcd's (-etcd +here):\n%s", i, describe(op), diff)
 		}
 		if wantErr == nil {
 			g.revision = want.Header.Revision
@@ -58,7 +58,7 @@ func TestAnswersAreEtcds(t *testing.T) {
 	}
 }
 
-// do sends a request and strips the answer of what tells servers apart.
+// do sends a request and returns the response without the fields that depend on the server.
 func do(ctx context.Context, client *clientv3.Client, op any) (*pb.TxnResponse, error) {
 	switch op := op.(type) {
 	case compactTo:
@@ -75,7 +75,7 @@ func do(ctx context.Context, client *clientv3.Client, op any) (*pb.TxnResponse, 
 		}
 		return stripped((*pb.TxnResponse)(response)), nil
 	default:
-		panic(fmt.Sprintf("no such request: %T", op))
+		panic(fmt.Sprintf("unknown request: %T", op))
 	}
 }
 
@@ -104,13 +104,13 @@ func describe(op any) string {
 	return fmt.Sprintf("%T(%v)", op, op)
 }
 
-// compactTo is a request to compact.
+// compactTo is a compaction request for a revision.
 type compactTo int64
 
-// requestGenerator makes requests about few keys, so that they meet.
+// requestGenerator generates requests for few keys, so that they conflict often.
 type requestGenerator struct {
 	random *rand.Rand
-	// revision is the last one seen, compacted the last one requested.
+	// revision is the last revision seen, compacted the last one for which compaction was requested.
 	revision, compacted int64
 }
 
@@ -204,8 +204,8 @@ func (g *requestGenerator) span() []clientv3.OpOption {
 	}
 }
 
-// deleteOptions never have an open end: etcd does not see that such a delete meets
-// a put of the same transaction, which an engine refuses.
+// deleteOptions never returns an open-ended range. etcd does not detect that such a delete overlaps a put of the same
+// transaction, which an engine rejects.
 func (g *requestGenerator) deleteOptions() []clientv3.OpOption {
 	options := pick(g, nil, []clientv3.OpOption{clientv3.WithPrefix()}, []clientv3.OpOption{clientv3.WithRange(g.key() + "x")})
 	if g.random.IntN(2) == 0 {

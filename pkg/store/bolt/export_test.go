@@ -15,29 +15,29 @@ import (
 	"k8s.io/apiserver/pkg/storage/cacher"
 )
 
-// Resumable is the storage that a server gets for a cached resource.
+// Resumable is the storage of a cached resource.
 type Resumable = resumable
 
-// NewResumable makes one on a cache and the store below it.
+// NewResumable returns a Resumable for a cache and the store below it.
 func NewResumable(cache *cacher.CacheDelegator, store storage.Interface, revision func() int64) *Resumable {
 	return newResumable(cache, store, revision)
 }
 
-// WithoutSync leaves commits unsynced, for tests that never lose power.
+// WithoutSync disables syncs of commits, for tests that do not simulate power loss.
 func (o Options) WithoutSync() Options {
 	o.noSync = true
 	return o
 }
 
-// DB is the bbolt file below the engine.
+// DB returns the bbolt database of the engine.
 func (e *Engine) DB() *bbolt.DB { return e.db }
 
-// File is the open file of bbolt.
+// File returns the file that bbolt has open.
 func (e *Engine) File() *os.File {
 	return *(**os.File)(bboltField(e.db, "file"))
 }
 
-// InterceptWrites has bbolt call a function instead of writing to its file. Nothing may write meanwhile.
+// InterceptWrites makes bbolt call writeAt instead of writing to its file. The engine must be idle during the call.
 func (e *Engine) InterceptWrites(writeAt func(b []byte, offset int64) (int, error)) {
 	*(*func(b []byte, offset int64) (int, error))(bboltField(e.db, "ops", "writeAt")) = writeAt
 }
@@ -51,7 +51,7 @@ func bboltField(db *bbolt.DB, path ...string) (pointer unsafe.Pointer) {
 	return field.Addr().UnsafePointer()
 }
 
-// SyncMetaPage makes the meta page of a file that counts durable.
+// SyncMetaPage makes the meta page with the newest transaction durable.
 func SyncMetaPage(f interface {
 	io.ReaderAt
 	syncedFile
@@ -63,5 +63,5 @@ func SyncMetaPage(f interface {
 	return syncMetaPage(f, meta)
 }
 
-// Guarded runs what reads a mapped file.
+// Guarded runs a function that reads the mapped file.
 func Guarded(read func() error) error { return guarded(read) }

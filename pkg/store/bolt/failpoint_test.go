@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// TestKilledAtStep kills a process that writes before and after the commit of a batch.
+// TestKilledAtStep kills a process that writes, before and after the commit of a batch.
 func TestKilledAtStep(t *testing.T) {
 	repeatFor(t, 1, func(random *rand.Rand) {
 		for _, step := range []string{"store-committing", "store-committed"} {
@@ -28,7 +28,7 @@ func killAtStep(t *testing.T, random *rand.Rand, step string) {
 		times := 1 + random.IntN(30)
 		const never = 1 << 30
 		if !killWriter(t, path, never, acknowledged, crashClose+"=1", fmt.Sprintf("SLIPSTREAM_FAILPOINTS=%s=kill@%d", step, times)) {
-			t.Fatal("the step is not reached")
+			t.Fatalf("failpoint %s was not reached", step)
 		}
 		// The next process opens a file that was not closed.
 		killWriter(t, path, 50, acknowledged)

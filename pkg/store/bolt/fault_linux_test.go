@@ -18,43 +18,43 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// fault is the failure of one operation.
+// fault is the failure of one disk operation.
 type fault struct {
 	name string
-	// sync is true for a fault of a sync, false for one of a write.
+	// sync is true for a failed sync, false for a failed write.
 	sync bool
-	// written is the share of a failed write that is written nevertheless.
+	// written is the fraction of a failed write that reaches the file.
 	written float64
 	err     error
 }
 
 var diskFaults = []fault{
 	{name: "no space", err: syscall.ENOSPC},
-	{name: "no space after half of it", written: 0.5, err: syscall.ENOSPC},
-	{name: "quota after all of it", written: 1, err: syscall.EDQUOT},
+	{name: "no space after half of the write", written: 0.5, err: syscall.ENOSPC},
+	{name: "quota exceeded after the whole write", written: 1, err: syscall.EDQUOT},
 	{name: "write fails", err: syscall.EIO},
 	{name: "write is torn", written: 0.7, err: syscall.EIO},
 	{name: "sync fails", sync: true, err: syscall.EINVAL},
 }
 
-// faultyFile fails one operation: the one at which countdown reaches zero. It also records the state that a power loss
-// would leave.
+// faultyFile makes one operation fail: the one at which countdown reaches zero. It also records the state that a power
+// loss would leave.
 type faultyFile struct {
 	*recordedFile
 	fault     fault
 	countdown int
-	happened  bool
+	occurred  bool
 
-	// committing is true from the first data page of a commit to its meta page.
+	// committing is true from the first data page of a commit until its meta page.
 	committing bool
-	// broken is the file descriptor of the file while another one, which cannot be synced, replaces it.
-	broken int
+	// saved is a duplicate of the file's descriptor while a descriptor that cannot be synced replaces it, otherwise -1.
+	saved int
 }
 
 // breakFile makes the n-th operation of an engine fail.
 func breakFile(t *testing.T, e *bolt.Engine, f fault, n int) *faultyFile {
 	t.Helper()
-	faulty := &faultyFile{recordedFile: recordFile(t, e), fault: f, countdown: n, broken: -1}
+	faulty := &faultyFile{recordedFile: recordFile(t, e), fault: f, countdown: n, saved: -1}
 	e.InterceptWrites(faulty.WriteAt)
 	t.Cleanup(faulty.mend)
 	return faulty
@@ -62,7 +62,7 @@ func breakFile(t *testing.T, e *bolt.Engine, f fault, n int) *faultyFile {
 
 func (f *faultyFile) hits() bool {
 	f.countdown--
-	f.happened = f.happened || f.countdown == 0
+	f.occurred = f.occurred || f.countdown == 0
 	return f.countdown == 0
 }
 
@@ -84,43 +84,43 @@ func (f *faultyFile) WriteAt(b []byte, offset int64) (int, error) {
 	return f.write(b, offset)
 }
 
-// breakSync makes the next sync of bbolt fail: its descriptor is replaced by that of a pipe. The copy of the descriptor
-// holds the file's lock.
+// breakSync makes the next sync of bbolt fail by replacing its descriptor with that of a pipe. The duplicate of the
+// descriptor keeps the lock of the file.
 func (f *faultyFile) breakSync() {
 	descriptor := int(f.engine.File().Fd())
 	var pipe [2]int
-	broken, err := syscall.Dup(descriptor)
+	saved, err := syscall.Dup(descriptor)
 	if err = errors.Join(err, syscall.Pipe2(pipe[:], syscall.O_CLOEXEC), syscall.Dup3(pipe[1], descriptor, syscall.O_CLOEXEC)); err != nil {
 		panic(err)
 	}
-	f.broken = broken
+	f.saved = saved
 	_ = errors.Join(syscall.Close(pipe[0]), syscall.Close(pipe[1]))
 }
 
-// mend removes the fault of a sync, once a commit has failed.
+// mend restores the descriptor after a failed sync.
 func (f *faultyFile) mend() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.broken < 0 {
+	if f.saved < 0 {
 		return
 	}
-	if err := syscall.Dup3(f.broken, int(f.engine.File().Fd()), syscall.O_CLOEXEC); err != nil {
+	if err := syscall.Dup3(f.saved, int(f.engine.File().Fd()), syscall.O_CLOEXEC); err != nil {
 		panic(err)
 	}
-	_ = syscall.Close(f.broken)
-	f.broken, f.committing = -1, false
+	_ = syscall.Close(f.saved)
+	f.saved, f.committing = -1, false
 	f.failSync()
 }
 
-// hasHappened reports whether the operation has failed.
-func (f *faultyFile) hasHappened() bool {
+// hasOccurred reports whether the operation has failed.
+func (f *faultyFile) hasOccurred() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.happened
+	return f.occurred
 }
 
-// TestFaultAtEveryStep makes each operation on the file fail once, in each way: acknowledged writes are kept, whether the
-// process continues, restarts, or loses power.
+// TestFaultAtEveryStep makes each operation on the file fail once with each fault. Acknowledged writes must be kept,
+// whether the process continues, restarts, or loses power.
 func TestFaultAtEveryStep(t *testing.T) {
 	path := leasedStore(t)
 	content, err := os.ReadFile(path)
@@ -146,18 +146,18 @@ func TestFaultAtEveryStep(t *testing.T) {
 	}
 }
 
-// runWithFault runs an engine whose n-th operation fails. It returns false if there is no n-th.
-func runWithFault(t *testing.T, path string, f fault, n int) (happened bool) {
+// runWithFault runs an engine whose n-th operation fails. It returns false if there were fewer operations.
+func runWithFault(t *testing.T, path string, f fault, n int) (occurred bool) {
 	t.Helper()
 	options := bolt.Options{}
 	if !f.sync {
 		options = options.WithoutSync()
 	}
-	e, p := openManual(t, path, options), newPromises()
+	e, p := openManual(t, path, options), newAcknowledgedWrites()
 	file := breakFile(t, e, f, n)
-	refused := writeThroughFault(t, e, p, file, n)
-	if f.sync && refused != (n%2 == 0) && file.hasHappened() {
-		t.Errorf("sync %d failed, refuses writes: %v, want it after the second sync of a commit only", n, refused)
+	refusing := writeThroughFault(t, e, p, file, n)
+	if f.sync && refusing != (n%2 == 0) && file.hasOccurred() {
+		t.Errorf("sync %d failed, refusing writes = %v, want true after the second sync of a commit only", n, refusing)
 	}
 	p.check(t, e)
 	c := file.capture()
@@ -167,12 +167,12 @@ func runWithFault(t *testing.T, path string, f fault, n int) (happened bool) {
 	}
 	closeEngine(t, e)
 	checkOutcome(t, path, p)
-	return file.hasHappened()
+	return file.hasOccurred()
 }
 
-// writeThroughFault writes some batches. A write fails because of the fault and for no other reason. It leaves nothing
-// and later ones succeed, unless its outcome is unknown: then all later ones fail.
-func writeThroughFault(t *testing.T, e *bolt.Engine, p *promises, file *faultyFile, n int) (refusing bool) {
+// writeThroughFault writes some batches. Writes may fail only because of the fault. A failed write must leave nothing, and
+// later writes must succeed, unless its outcome is unknown: then all later writes must fail.
+func writeThroughFault(t *testing.T, e *bolt.Engine, p *acknowledgedWrites, file *faultyFile, n int) (refusing bool) {
 	t.Helper()
 	client := bolt.NewClient(t.Context(), e).Client
 	for range byFaults(6, 12) {
@@ -182,9 +182,9 @@ func writeThroughFault(t *testing.T, e *bolt.Engine, p *promises, file *faultyFi
 		}
 		switch {
 		case err == nil && refusing:
-			t.Fatalf("operation %d: a write was taken after one with an unknown outcome", n)
+			t.Fatalf("operation %d: a write was accepted after one with an unknown outcome", n)
 		case err == nil:
-		case !file.hasHappened():
+		case !file.hasOccurred():
 			t.Fatalf("operation %d: %v", n, err)
 		case strings.Contains(err.Error(), "refuses writes"):
 			refusing = true
@@ -193,17 +193,17 @@ func writeThroughFault(t *testing.T, e *bolt.Engine, p *promises, file *faultyFi
 		}
 	}
 	if err := e.Check(t.Context()); refusing != (err != nil) {
-		t.Fatalf("operation %d: refuses writes: %v, health check: %v", n, refusing, err)
+		t.Fatalf("operation %d: refusing writes = %v, health check: %v", n, refusing, err)
 	}
 	return refusing
 }
 
-// TestPowerLossAfterFailedSync makes the sync of a meta page fail, opens the file again, and simulates a power loss
-// during the next commits. The operating system still returns the page that it has not written.
+// TestPowerLossAfterFailedSync makes the sync of a meta page fail, reopens the file, and simulates a power loss during the
+// next commits. The operating system still returns the page that it failed to write.
 func TestPowerLossAfterFailedSync(t *testing.T) {
 	repeatFor(t, 5, func(random *rand.Rand) {
 		path := leasedStore(t)
-		e, p := openManual(t, path, bolt.Options{}), newPromises()
+		e, p := openManual(t, path, bolt.Options{}), newAcknowledgedWrites()
 		file := breakFile(t, e, fault{sync: true}, 2*(5+random.IntN(5)))
 		client := bolt.NewClient(t.Context(), e).Client
 		for p.write(t.Context(), client, 0) == nil {
@@ -215,15 +215,15 @@ func TestPowerLossAfterFailedSync(t *testing.T) {
 		e = openManual(t, path, bolt.Options{}.WithoutSync())
 		again := recordFile(t, e)
 		again.synced, again.lost = before.synced, before.lost
-		if err := bolt.SyncMetaPage(metaSync{again}); err != nil { // As opening has done.
+		if err := bolt.SyncMetaPage(metaSync{again}); err != nil { // As Open does.
 			t.Fatal(err)
 		}
 		p.resume(t, e, 1)
 		p.revision = e.Revision()
 		var captures []capture
-		var made []*promises
+		var acknowledged []*acknowledgedWrites
 		again.step = func() {
-			made = append(made, p.clone())
+			acknowledged = append(acknowledged, p.clone())
 			captures = append(captures, again.captureLocked())
 		}
 		client = bolt.NewClient(t.Context(), e).Client
@@ -234,13 +234,13 @@ func TestPowerLossAfterFailedSync(t *testing.T) {
 		}
 		closeEngine(t, e)
 		for i, c := range captures {
-			checkOutcome(t, c.restore(t, nothingUnsynced), made[i])
-			checkOutcome(t, c.restore(t, powerLoss(random)), made[i])
+			checkOutcome(t, c.restore(t, nothingUnsynced), acknowledged[i])
+			checkOutcome(t, c.restore(t, powerLoss(random)), acknowledged[i])
 		}
 	})
 }
 
-// metaSync records the writes and syncs of opening a file.
+// metaSync records the writes and syncs that Open makes.
 type metaSync struct{ *recordedFile }
 
 func (m metaSync) ReadAt(b []byte, offset int64) (int, error)  { return m.file.ReadAt(b, offset) }
@@ -250,9 +250,9 @@ func (m metaSync) Sync() error {
 	return nil
 }
 
-// TestFileThatIsFull fills a file up to its maximum size: writes fail, and succeed after the file is opened with a higher
-// one.
-func TestFileThatIsFull(t *testing.T) {
+// TestMaxFileBytes fills a file up to its maximum size. Writes must fail, and succeed after the file is opened with a
+// higher limit.
+func TestMaxFileBytes(t *testing.T) {
 	path := leasedStore(t)
 	e := openManual(t, path, bolt.Options{MaxFileBytes: 1 << 20}.WithoutSync())
 	file := recordFile(t, e)
@@ -268,7 +268,7 @@ func TestFileThatIsFull(t *testing.T) {
 		}
 	}
 	if err := e.CheckSpace(); !errors.Is(err, bolt.ErrDiskFull) || !strings.Contains(err.Error(), "may have only") {
-		t.Errorf("a file that is as large as it may be: %v", err)
+		t.Errorf("space check of a file at its size limit: %v", err)
 	}
 	c := file.capture()
 	for _, left := range []outcome{killed, nothingUnsynced} {

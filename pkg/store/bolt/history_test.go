@@ -24,7 +24,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// model is a store that keeps all its states.
+// model is a store that keeps the state of every revision.
 type model struct {
 	states map[int64]map[string]string
 	head   int64
@@ -41,7 +41,7 @@ func (m *model) change(change func(state map[string]string)) {
 	m.states[m.head] = state
 }
 
-// keys returns the keys of a span at a revision, in order.
+// keys returns the sorted keys of a range at a revision.
 func (m *model) keys(revision int64, start, end string) (keys []string) {
 	for key := range m.states[revision] {
 		if key >= start && key < end {
@@ -52,8 +52,8 @@ func (m *model) keys(revision int64, start, end string) (keys []string) {
 	return keys
 }
 
-// TestHistoryAgainstModel applies the same changes to an engine and a model and compares reads at random revisions, with
-// compactions and restarts.
+// TestHistoryAgainstModel applies the same changes to an engine and to a model, with compactions and restarts, and compares
+// reads at random revisions.
 func TestHistoryAgainstModel(t *testing.T) {
 	const changes = 2600 // more than two segments of the log
 	seed := rand.Uint64()
@@ -97,7 +97,7 @@ func changeBoth(t *testing.T, random *rand.Rand, e *bolt.Engine, m *model) {
 	m.change(func(state map[string]string) { state[key] = value })
 }
 
-// compareReads lists a random span at a random revision, in pages of random size.
+// compareReads lists a random range at a random revision, in pages of random size.
 func compareReads(t *testing.T, random *rand.Rand, e *bolt.Engine, m *model, oldest int64) {
 	t.Helper()
 	revision := oldest + random.Int64N(m.head-oldest+1)
@@ -114,7 +114,7 @@ func compareReads(t *testing.T, random *rand.Rand, e *bolt.Engine, m *model, old
 			t.Fatal(err)
 		}
 		if page.Count != int64(len(want)) || page.Header.Revision != m.head {
-			t.Fatalf("%s at %d from %s: count %d at head %d, want %d at %d", start, revision, from, page.Count, page.Header.Revision, len(want), m.head)
+			t.Fatalf("%s at %d from %s: count %d at revision %d, want %d at %d", start, revision, from, page.Count, page.Header.Revision, len(want), m.head)
 		}
 		for _, kv := range page.Kvs {
 			if string(kv.Key) != want[0] || string(kv.Value) != m.states[revision][want[0]] {
@@ -128,7 +128,7 @@ func compareReads(t *testing.T, random *rand.Rand, e *bolt.Engine, m *model, old
 		from = string(page.Kvs[len(page.Kvs)-1].Key) + "\x00"
 	}
 	if len(want) != 0 {
-		t.Fatalf("%s at %d: the last page left %q out", start, revision, want)
+		t.Fatalf("%s at %d: keys %q are missing after the last page", start, revision, want)
 	}
 }
 
@@ -158,11 +158,11 @@ func TestCompactErrors(t *testing.T) {
 		}
 	}
 	if e.Revision() != 10 {
-		t.Errorf("compaction moved the revision to %d", e.Revision())
+		t.Errorf("compaction changed the revision to %d", e.Revision())
 	}
 }
 
-// TestCompactionFreesTheLog checks that compacted history frees space for later history.
+// TestCompactionFreesTheLog checks that later history reuses the space of compacted history.
 func TestCompactionFreesTheLog(t *testing.T) {
 	e := openEngine(t, bolt.Options{})
 	client := bolt.NewClient(t.Context(), e)
@@ -194,7 +194,7 @@ func TestCompactionFreesTheLog(t *testing.T) {
 		sizes = append(sizes, round())
 	}
 	if first, last := slices.Max(sizes[:15]), slices.Max(sizes[15:]); last > first+first/2 {
-		t.Errorf("data in use grew from %d to %d bytes though all history was compacted", first, last)
+		t.Errorf("data in use grew from %d to %d bytes although all history was compacted", first, last)
 	}
 }
 
@@ -228,7 +228,7 @@ func TestStreamedRange(t *testing.T) {
 					t.Fatal(err)
 				}
 				if last == nil {
-					set(t, e, "/k/000000-later", "") // what comes meanwhile is not in it
+					set(t, e, "/k/000000-later", "") // must not be in the stream
 				}
 				last = chunk.RangeResponse
 				for _, kv := range last.Kvs {
@@ -247,7 +247,7 @@ func TestStreamedRange(t *testing.T) {
 	}
 }
 
-// fill writes keys /k/000000 and on.
+// fill writes the given number of keys, starting with /k/000000.
 func fill(t testing.TB, client *clientv3.Client, keys int) {
 	t.Helper()
 	for i := 0; i < keys; {
@@ -261,7 +261,7 @@ func fill(t testing.TB, client *clientv3.Client, keys int) {
 	}
 }
 
-func TestStreamFailsWhenItsRevisionIsCompacted(t *testing.T) {
+func TestStreamOfCompactedRevision(t *testing.T) {
 	e := openEngine(t, bolt.Options{})
 	client := bolt.NewClient(t.Context(), e)
 	fill(t, client.Client, 5000)
@@ -279,12 +279,12 @@ func TestStreamFailsWhenItsRevisionIsCompacted(t *testing.T) {
 		last = chunk.Err()
 	}
 	if !errors.Is(last, rpctypes.ErrCompacted) {
-		t.Errorf("stream ended with %v", last)
+		t.Errorf("stream returned %v", last)
 	}
 }
 
-// TestAnswersAreTheCallers modifies the result of a read and reads again.
-func TestAnswersAreTheCallers(t *testing.T) {
+// TestResponsesAreCopies modifies the result of a read and reads again.
+func TestResponsesAreCopies(t *testing.T) {
 	e := openEngine(t, bolt.Options{})
 	set(t, e, "/a", "before")
 	for range 2 {
@@ -299,13 +299,13 @@ func TestAnswersAreTheCallers(t *testing.T) {
 	}
 }
 
-// TestCompactionLoop checks that the history of an interval is kept for one interval.
+// TestCompactionLoop checks that history is kept for one compaction interval.
 func TestCompactionLoop(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())
 	e := openEngine(t, bolt.Options{Clock: clock, CompactionInterval: time.Minute})
 	for interval, want := range []int64{1, 2, 3, 4, 4} {
-		// Expiry and compaction both wait before time may pass. A compaction that can
-		// be seen has taken note of the revision for the next one.
+		// Expiry and compaction must both wait before the clock advances. Once CompactRevision has changed, the engine has
+		// also recorded the revision for the next compaction.
 		eventually(t, "the engine waits", func() bool { return clock.Waiters() == 2 })
 		if interval < 3 {
 			set(t, e, "/a", "")

@@ -18,7 +18,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// leaseFixture is an engine whose time passes when the test says so.
+// leaseFixture is an engine with a fake clock.
 type leaseFixture struct {
 	*bolt.Engine
 	clock  *clocktesting.FakeClock
@@ -48,7 +48,7 @@ func (f *leaseFixture) attach(t *testing.T, key string, lease clientv3.LeaseID) 
 	}
 }
 
-// left is the seconds that a lease has, -1 for none.
+// left returns the remaining seconds of a lease, -1 if it does not exist.
 func (f *leaseFixture) left(t *testing.T, lease clientv3.LeaseID) int64 {
 	t.Helper()
 	response, err := f.client.TimeToLive(t.Context(), lease)
@@ -81,11 +81,11 @@ func TestLeaseExpires(t *testing.T) {
 	want := []string{"/short/1", "/short/2"}
 	response, _ := receive(t, watch)
 	if len(response.Events) != len(want) {
-		t.Fatalf("expiry sent %v", response.Events)
+		t.Fatalf("expiry sent events %v", response.Events)
 	}
 	for i, event := range response.Events {
 		if event.Type != clientv3.EventTypeDelete || string(event.Kv.Key) != want[i] || event.Kv.ModRevision != revision+1 {
-			t.Errorf("expiry sent %v, want a delete of %s at %d", event, want[i], revision+1)
+			t.Errorf("expiry sent event %v, want a delete of %s at %d", event, want[i], revision+1)
 		}
 	}
 	if got := countOf(t, f.Engine, "/", 0); got != 3 {
@@ -105,21 +105,21 @@ func TestLeaseIsKeptAlive(t *testing.T) {
 		}
 	}
 	if got := read(t, f.Engine, "/a", 0); got == "" {
-		t.Error("the key has gone though its lease was kept alive")
+		t.Error("the key was deleted although its lease was kept alive")
 	}
 	if f.Revision() != 2 {
-		t.Errorf("leases moved the revision to %d", f.Revision())
+		t.Errorf("leases changed the revision to %d", f.Revision())
 	}
 }
 
 func TestLeaseKeepAliveChannel(t *testing.T) {
 	f := newLeaseFixture(t)
-	answers, err := f.client.KeepAlive(t.Context(), f.grant(t, 10))
+	responses, err := f.client.KeepAlive(t.Context(), f.grant(t, 10))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if answer := <-answers; answer.TTL != 10 {
-		t.Errorf("answer %v", answer)
+	if response := <-responses; response.TTL != 10 {
+		t.Errorf("response %v", response)
 	}
 }
 
@@ -141,11 +141,11 @@ func TestLeaseIsRevoked(t *testing.T) {
 	_, revokeErr := f.client.Revoke(t.Context(), lease)
 	_, keepErr := f.client.KeepAliveOnce(t.Context(), lease)
 	if !errors.Is(revokeErr, rpctypes.ErrLeaseNotFound) || !errors.Is(keepErr, rpctypes.ErrLeaseNotFound) {
-		t.Errorf("a lease that is gone: revoke %v, keep alive %v", revokeErr, keepErr)
+		t.Errorf("revoked lease: revoke %v, keep alive %v", revokeErr, keepErr)
 	}
 }
 
-func TestLeasesThatAreRefused(t *testing.T) {
+func TestInvalidLeases(t *testing.T) {
 	f := newLeaseFixture(t)
 	_, err := f.Grant(t.Context(), &pb.LeaseGrantRequest{TTL: 9_000_000_001})
 	if !errors.Is(err, rpctypes.ErrLeaseTTLTooLarge) {
@@ -162,9 +162,8 @@ func TestLeasesThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestLeasesOutliveTheProcess opens a store again after some time, by a clock that
-// may have been set back meanwhile.
-func TestLeasesOutliveTheProcess(t *testing.T) {
+// TestLeasesAfterRestart reopens a store after some time, by a clock that may have been set back in between.
+func TestLeasesAfterRestart(t *testing.T) {
 	tests := map[string]struct {
 		passed time.Duration
 		left   int64
@@ -191,7 +190,7 @@ func TestLeasesOutliveTheProcess(t *testing.T) {
 			clock.SetTime(clock.Now().Add(test.passed))
 			f = open()
 			defer closeEngine(t, f.Engine)
-			eventually(t, "leases are settled", func() bool { return f.left(t, lease) == test.left })
+			eventually(t, "leases are restored", func() bool { return f.left(t, lease) == test.left })
 			if exists := countOf(t, f.Engine, "/a", 0) == 1; exists != (test.left > 0) {
 				t.Errorf("the key exists: %v", exists)
 			}

@@ -10,7 +10,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// keyCount is small, so that clients meet on keys.
+// keyCount is small, so that clients conflict often.
 const keyCount = 3
 
 // Kinds of calls.
@@ -23,74 +23,74 @@ const (
 	callRange         = "range" // of every key
 )
 
-// call is what a client asks for.
+// call is a request of a client.
 type call struct {
 	Kind string
 	Key  int
-	// Value is what to write. No two calls write the same.
+	// Value is the value to write. It is unique.
 	Value int64
-	// Expect is the revision of the last change that a compare-and-set takes for granted.
+	// Expect is the mod revision that a compare-and-set expects.
 	Expect int64
-	// Serializable reads may be answered from the past by an etcd of several members, not by a store that has one copy.
+	// Serializable reads may return stale data from an etcd with several members, but not from a store with one copy.
 	Serializable bool
 }
 
 func (c call) reads() bool { return c.Kind == callGet || c.Kind == callRange }
 
-// answer is a response to a client.
-type answer struct {
-	// Unknown means that the client was not answered: the call had its effect or not.
+// result is the response to a call.
+type result struct {
+	// Unknown is true if no response was received: the call took effect or it did not.
 	Unknown bool
-	// Revision is the store's after the call.
+	// Revision is the revision of the store after the call.
 	Revision int64
-	// Succeeded is false for a compare-and-set that found another revision, and a delete that found nothing.
+	// Succeeded is false for a compare-and-set that found another revision, and for a delete of a missing key.
 	Succeeded bool
-	// Cells are what a read found, and what a write replaced.
-	Cells [keyCount]cell
+	// Keys are the states that a read returned or a write replaced.
+	Keys [keyCount]keyState
 }
 
-// cell is what a key holds, zero if it does not exist.
-type cell struct {
+// keyState is the state of a key, zero if it does not exist.
+type keyState struct {
 	Value, Mod, Create, Version int64
 }
 
-// world is the whole state of a store.
-type world struct {
+// storeState is the state of the whole store.
+type storeState struct {
 	revision int64
-	cells    [keyCount]cell
+	cells    [keyCount]keyState
 }
 
-// do is what a store is: what a call does, and how it is answered, when there is no other.
-func (w world) do(c call) (world, answer) {
-	a := answer{Succeeded: true}
+// do returns the state and the result of a call on a store without concurrency.
+func (w storeState) do(c call) (storeState, result) {
+	a := result{Succeeded: true}
 	switch c.Kind {
 	case callPut:
-		a.Cells[c.Key] = w.cells[c.Key]
+		a.Keys[c.Key] = w.cells[c.Key]
 		w.put(c.Value, c.Key)
 	case callPutAll:
-		a.Cells = w.cells
+		a.Keys = w.cells
 		w.put(c.Value, 0, 1, 2)
 	case callCompareAndSet:
-		a.Cells[c.Key] = w.cells[c.Key]
+		a.Keys[c.Key] = w.cells[c.Key]
 		if a.Succeeded = w.cells[c.Key].Mod == c.Expect; a.Succeeded {
 			w.put(c.Value, c.Key)
 		}
 	case callDelete:
-		a.Cells[c.Key] = w.cells[c.Key]
+		a.Keys[c.Key] = w.cells[c.Key]
 		if a.Succeeded = w.cells[c.Key].Mod != 0; a.Succeeded {
 			w.revision++
-			w.cells[c.Key] = cell{}
+			w.cells[c.Key] = keyState{}
 		}
 	case callGet:
-		a.Cells[c.Key] = w.cells[c.Key]
+		a.Keys[c.Key] = w.cells[c.Key]
 	case callRange:
-		a.Cells = w.cells
+		a.Keys = w.cells
 	}
 	a.Revision = w.revision
 	return w, a
 }
 
-func (w *world) put(value int64, keys ...int) {
+func (w *storeState) put(value int64, keys ...int) {
 	w.revision++
 	for _, key := range keys {
 		held := &w.cells[key]
@@ -101,16 +101,16 @@ func (w *world) put(value int64, keys ...int) {
 	}
 }
 
-// specification returns the states that may follow one, given a client's request and its response.
+// specification is the model that histories are checked against.
 var specification = porcupine.NondeterministicModel{
-	Init: func() []any { return []any{world{revision: 1}} },
+	Init: func() []any { return []any{storeState{revision: 1}} },
 	Step: func(state, input, output any) []any {
-		before, told := state.(world), output.(answer)
+		before, got := state.(storeState), output.(result)
 		after, expected := before.do(input.(call))
 		switch {
-		case !told.Unknown && told != expected:
+		case !got.Unknown && got != expected:
 			return nil
-		case told.Unknown && after != before:
+		case got.Unknown && after != before:
 			return []any{before, after}
 		default:
 			return []any{after}
@@ -118,11 +118,11 @@ var specification = porcupine.NondeterministicModel{
 	},
 }
 
-// checkLimit is longer than checking a history takes: the responses determine the order of nearly all calls.
+// checkLimit is much longer than checking a history takes: the results determine the order of nearly all calls.
 const checkLimit = time.Minute
 
-// linearizable tells whether there is an order of all calls, true to the order in time of those that did not overlap,
-// in which a store that does one after the other answers as it did.
+// linearizable reports whether a sequential store returns the same results for some order of all calls. The order must
+// keep that of calls which did not overlap.
 func linearizable(t *testing.T, history []porcupine.Event) bool {
 	t.Helper()
 	result := porcupine.CheckEventsTimeout(specification.ToModel(), history, checkLimit)

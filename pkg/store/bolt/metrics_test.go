@@ -19,8 +19,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// gather reads the values of the metrics of one store, by name without prefix, and with the reason if there is one. A
-// histogram is the number of its observations.
+// gather returns the values of the metrics of one store by name, without the prefix, followed by the reason if there is
+// one. The value of a histogram is its number of observations.
 func gather(t *testing.T, from metrics.Gatherer, store string) map[string]float64 {
 	t.Helper()
 	families, err := from.Gather()
@@ -48,7 +48,7 @@ func gather(t *testing.T, from metrics.Gatherer, store string) map[string]float6
 	return values
 }
 
-// openNamed opens an engine on a file of that name, whose metrics are of no other test, with a registry for it.
+// openNamed opens an engine on a file of the given name, and returns it with a registry of its metrics.
 func openNamed(t *testing.T, store string, options bolt.Options) (*bolt.Engine, metrics.KubeRegistry) {
 	t.Helper()
 	e, err := bolt.Open(t.Context(), filepath.Join(t.TempDir(), store+".db"), options.WithoutSync())
@@ -86,10 +86,10 @@ func TestGaugesFollowTheStore(t *testing.T) {
 		}
 	}
 	if size, free := values["size_bytes"], values["free_bytes"]; size < 5<<16 || free <= 0 || free >= size {
-		t.Errorf("%v of %v bytes are free", free, size)
+		t.Errorf("free_bytes = %v of size_bytes = %v", free, size)
 	}
 	if size, free := values["volume_size_bytes"], values["volume_free_bytes"]; size < values["size_bytes"] || free <= 0 || free > size {
-		t.Errorf("%v of %v bytes of the volume are free", free, size)
+		t.Errorf("volume_free_bytes = %v of volume_size_bytes = %v", free, size)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestGaugesShowTheSlowestWatch(t *testing.T) {
 	for i := range 3 {
 		set(t, e, fmt.Sprintf("/key/%d", i), "")
 	}
-	// The watch without changes has reached the end; the one without a reader is at its start.
+	// The watch without changes is up to date; the one without a reader is at its start.
 	eventually(t, "the lag", func() bool { return gather(t, registry, "watches")["watcher_lag_revisions"] == 3 })
 	for reached := int64(0); reached < e.Revision(); {
 		reached = (<-stuck).Header.Revision
@@ -139,7 +139,7 @@ func TestCountersFollowTheWork(t *testing.T) {
 		"write_failures_total disk_full": 0, "write_failures_total io": 0, "write_failures_total refused": 0,
 	} {
 		if got, found := values[name]; !found || got != want {
-			t.Errorf("%s = %v (there: %v), want %v", name, got, found, want)
+			t.Errorf("%s = %v (found: %v), want %v", name, got, found, want)
 		}
 	}
 }
@@ -148,6 +148,6 @@ func TestClosedEngineHasNoGauges(t *testing.T) {
 	e, registry := openNamed(t, "closed", bolt.Options{})
 	closeEngine(t, e)
 	if values := gather(t, registry, "closed"); len(values) != 0 {
-		t.Errorf("a closed engine has %v", values)
+		t.Errorf("metrics of a closed engine: %v", values)
 	}
 }

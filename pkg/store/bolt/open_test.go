@@ -15,8 +15,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// livingStore is a store that is open and has been written to.
-func livingStore(t *testing.T) (path string, e *bolt.Engine, file capture) {
+// openStore returns a store that is open and has been written to.
+func openStore(t *testing.T) (path string, e *bolt.Engine, file capture) {
 	t.Helper()
 	path = leasedStore(t)
 	e = openManual(t, path, bolt.Options{}.WithoutSync())
@@ -28,9 +28,9 @@ func livingStore(t *testing.T) (path string, e *bolt.Engine, file capture) {
 	return path, e, recorded.capture()
 }
 
-// TestCopyOfALivingStore opens what bbolt writes of a read transaction.
-func TestCopyOfALivingStore(t *testing.T) {
-	_, e, _ := livingStore(t)
+// TestCopyOfOpenStore opens a file that bbolt has copied in a read transaction.
+func TestCopyOfOpenStore(t *testing.T) {
+	_, e, _ := openStore(t)
 	copied := filepath.Join(t.TempDir(), "copy.db")
 	if err := e.DB().View(func(tx *bbolt.Tx) error { return tx.CopyFile(copied, 0o600) }); err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestCopyOfALivingStore(t *testing.T) {
 	set(t, e, "/c", "after the copy")
 	opened := openManual(t, copied, bolt.Options{})
 	if got := read(t, opened, "/", 0); got != want {
-		t.Errorf("the copy holds %.100s", got)
+		t.Errorf("keys of the copy: %.100s", got)
 	}
 	checkPages(t, opened)
 	set(t, opened, "/d", "x")
@@ -73,9 +73,9 @@ func changeMeta(t *testing.T, path string, change func(*bbolt.Bucket) error) {
 	}
 }
 
-// TestVerifyOfAStoreThatWasNotClosed checks what a power loss left.
-func TestVerifyOfAStoreThatWasNotClosed(t *testing.T) {
-	_, e, file := livingStore(t)
+// TestVerifyAfterPowerLoss verifies the files that power losses leave.
+func TestVerifyAfterPowerLoss(t *testing.T) {
+	_, e, file := openStore(t)
 	for range 5 {
 		path := file.restore(t, powerLoss(rand.New(rand.NewPCG(rand.Uint64(), 0))))
 		state, err := bolt.Inspect(t.Context(), path)
@@ -85,8 +85,8 @@ func TestVerifyOfAStoreThatWasNotClosed(t *testing.T) {
 	}
 }
 
-// TestVerifyOfANewFile checks what a process left that ended when bbolt had made the file.
-func TestVerifyOfANewFile(t *testing.T) {
+// TestVerifyNewFile verifies the file of a process that ended after bbolt had created it.
+func TestVerifyNewFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	db, err := bbolt.Open(path, 0o600, nil)
 	if err := errors.Join(err, db.Close()); err != nil {
@@ -98,12 +98,12 @@ func TestVerifyOfANewFile(t *testing.T) {
 	closeEngine(t, openManual(t, path, bolt.Options{}))
 }
 
-// TestCopyOfAStoreThatWasNotWrittenTo takes the power from a copy of a closed store. bbolt gives every other such copy
-// its newer meta page in the place of the older.
-func TestCopyOfAStoreThatWasNotWrittenTo(t *testing.T) {
+// TestPowerLossOnCopiedStore simulates power losses on a copy of a closed store. In every other such copy bbolt writes the
+// newer meta page in the place of the older.
+func TestPowerLossOnCopiedStore(t *testing.T) {
 	path := leasedStore(t)
 	random := rand.New(rand.NewPCG(rand.Uint64(), 0))
-	for range 2 { // One transaction between them: both parities.
+	for range 2 { // One transaction apart, to test both meta pages.
 		alone := copyOfClosedStore(t, path)
 		e := openManual(t, alone, bolt.Options{}.WithoutSync())
 		file := recordFile(t, e)
@@ -113,7 +113,7 @@ func TestCopyOfAStoreThatWasNotWrittenTo(t *testing.T) {
 		for range 20 {
 			again := openManual(t, c.restore(t, powerLoss(random)), bolt.Options{}.WithoutSync())
 			if got := read(t, again, "/", 0); got != want {
-				t.Errorf("after a power loss the copy holds %q, want %q", got, want)
+				t.Errorf("keys of the copy after a power loss: %q, want %q", got, want)
 			}
 			closeEngine(t, again)
 		}
@@ -121,7 +121,7 @@ func TestCopyOfAStoreThatWasNotWrittenTo(t *testing.T) {
 	}
 }
 
-// copyOfClosedStore copies a store that was opened and not written to, and then writes to it.
+// copyOfClosedStore opens a store, copies it, and writes to it after the copy.
 func copyOfClosedStore(t *testing.T, path string) string {
 	t.Helper()
 	e := openManual(t, path, bolt.Options{}.WithoutSync())

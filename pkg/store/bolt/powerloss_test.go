@@ -19,10 +19,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// faults is how long each loop of this package that looks for losses runs.
-var faults = flag.Duration("faults", 0, "how long each loop of faults runs; 0 is a short run of each")
+// faults is the duration of each fault injection loop in this package.
+var faults = flag.Duration("faults", 0, "duration of each fault injection loop; 0 runs a few iterations")
 
-// byFaults returns a number of a short run, or that of a run with -faults.
+// byFaults returns short, or long if -faults is set.
 func byFaults(short, long int) int {
 	if *faults > 0 {
 		return long
@@ -30,22 +30,22 @@ func byFaults(short, long int) int {
 	return short
 }
 
-// repeatFor calls a function a few times, or for as long as -faults says.
+// repeatFor calls a function a number of times, or until -faults has passed.
 func repeatFor(t *testing.T, times int, do func(random *rand.Rand)) {
 	t.Helper()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	begun := time.Now()
+	start := time.Now()
 	round := 0
-	for ; round < times || time.Since(begun) < *faults; round++ {
+	for ; round < times || time.Since(start) < *faults; round++ {
 		do(random)
 	}
 	t.Logf("%d rounds", round)
 }
 
-// TestPowerLoss takes the power away while many write and history is compacted: of each
-// sector either what was synced last is left, or what was written since.
+// TestPowerLoss simulates power losses during concurrent writes and compaction. Each sector has either the content that
+// was last synced or one that was written later.
 func TestPowerLoss(t *testing.T) {
 	repeatFor(t, 2, func(random *rand.Rand) {
 		path := leasedStore(t)
@@ -62,8 +62,8 @@ func TestPowerLoss(t *testing.T) {
 	})
 }
 
-// checkOutcome opens what is left and looks at it, also after it was closed and written to.
-func checkOutcome(t *testing.T, path string, p *promises) {
+// checkOutcome opens a restored file and checks it, also after it was written to and closed.
+func checkOutcome(t *testing.T, path string, p *acknowledgedWrites) {
 	t.Helper()
 	e := openManual(t, path, bolt.Options{}.WithoutSync())
 	p.check(t, e)
@@ -75,13 +75,13 @@ func checkOutcome(t *testing.T, path string, p *promises) {
 	closeEngine(t, e)
 }
 
-// writeAndCapture lets many write to a store, which may be one that was not closed, and captures its disk at random
-// moments, each with what was promised before it.
-func writeAndCapture(t *testing.T, random *rand.Rand, path string, writers int) (made []*promises, captures []capture) {
+// writeAndCapture runs concurrent writers on a store, which may not have been closed, and captures its disk at random
+// times. It returns each capture with the writes acknowledged before it.
+func writeAndCapture(t *testing.T, random *rand.Rand, path string, writers int) (acknowledged []*acknowledgedWrites, captures []capture) {
 	t.Helper()
 	e := openManual(t, path, bolt.Options{}.WithoutSync())
 	file := recordFile(t, e)
-	p := newPromises()
+	p := newAcknowledgedWrites()
 	p.resume(t, e, writers)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -99,23 +99,23 @@ func writeAndCapture(t *testing.T, random *rand.Rand, path string, writers int) 
 	for range 5 {
 		from := e.Revision()
 		more := 5 + random.Int64N(250)
-		eventually(t, "writes are made", func() bool { return e.Revision() > from+more })
-		made = append(made, p.clone())
+		eventually(t, "writes continue", func() bool { return e.Revision() > from+more })
+		acknowledged = append(acknowledged, p.clone())
 		captures = append(captures, file.capture())
 	}
 	stop()
 	group.Wait()
 	closeEngine(t, e)
-	return made, captures
+	return acknowledged, captures
 }
 
-// resume takes what a store holds for promised.
-func (p *promises) resume(t *testing.T, e *bolt.Engine, writers int) {
+// resume treats the content of the store as acknowledged.
+func (p *acknowledgedWrites) resume(t *testing.T, e *bolt.Engine, writers int) {
 	t.Helper()
-	held := contents(t, e)
+	stored := contents(t, e)
 	for w := range writers {
 		p.done[w] = 0
-		if counted := held[counterKey(w)]; counted != "" {
+		if counted := stored[counterKey(w)]; counted != "" {
 			done, err := strconv.Atoi(counted)
 			if err != nil {
 				t.Fatal(err)
@@ -125,7 +125,7 @@ func (p *promises) resume(t *testing.T, e *bolt.Engine, writers int) {
 	}
 }
 
-// compact compacts unless that is done already.
+// compact compacts the store. It ignores revisions that are compacted already.
 func compact(ctx context.Context, e *bolt.Engine, revision int64) error {
 	_, err := e.Compact(ctx, &pb.CompactionRequest{Revision: max(1, revision)})
 	if errors.Is(err, rpctypes.ErrCompacted) {
@@ -134,8 +134,7 @@ func compact(ctx context.Context, e *bolt.Engine, revision int64) error {
 	return err
 }
 
-// TestCrashAtEveryStep kills the process, and takes the power away, before each write to
-// the file.
+// TestCrashAtEveryStep simulates a crash of the process and a power loss before each write to the file.
 func TestCrashAtEveryStep(t *testing.T) {
 	repeatFor(t, 1, func(random *rand.Rand) {
 		path := leasedStore(t)
@@ -145,17 +144,17 @@ func TestCrashAtEveryStep(t *testing.T) {
 	})
 }
 
-// crashAtEveryStep goes through the life of an engine and returns a store that was not closed.
+// crashAtEveryStep writes to an engine with a capture before each write to its file. It returns a store that was not closed.
 func crashAtEveryStep(t *testing.T, random *rand.Rand, path string) string {
 	t.Helper()
-	e, p := openManual(t, path, bolt.Options{}.WithoutSync()), newPromises()
+	e, p := openManual(t, path, bolt.Options{}.WithoutSync()), newAcknowledgedWrites()
 	p.resume(t, e, 1)
 	p.revision = e.Revision()
-	var made []*promises
+	var acknowledged []*acknowledgedWrites
 	var captures []capture
 	file := recordFile(t, e)
 	file.step = func() {
-		made = append(made, p.clone())
+		acknowledged = append(acknowledged, p.clone())
 		captures = append(captures, file.captureLocked())
 	}
 	client := bolt.NewClient(t.Context(), e).Client
@@ -173,7 +172,7 @@ func crashAtEveryStep(t *testing.T, random *rand.Rand, path string) string {
 	t.Logf("%d steps", len(captures))
 	for i, c := range captures {
 		for _, left := range []outcome{killed, powerLoss(random)} {
-			checkOutcome(t, c.restore(t, left), made[i])
+			checkOutcome(t, c.restore(t, left), acknowledged[i])
 		}
 	}
 	return captures[len(captures)-1].restore(t, powerLoss(random))

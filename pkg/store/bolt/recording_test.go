@@ -15,15 +15,15 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// sectorBytes is what a disk writes at once.
+// sectorBytes is the unit in which a disk writes atomically.
 const sectorBytes = 512
 
-// sectors are parts of a file by their offset.
+// sectors are the contents of sectors by their offset.
 type sectors map[int64][]byte
 
-// recordedFile passes on what bbolt writes to its file and records which of it is
-// synced, to show what a power loss leaves. It relies on the order of a commit, which
-// TestFaultAtEveryStep proves: data pages, sync, meta page, sync.
+// recordedFile writes to the file of an engine in the place of bbolt and records which sectors are synced, to construct the
+// state after a power loss. It relies on the order of operations of a commit, which TestFaultAtEveryStep verifies: data
+// pages, sync, meta page, sync.
 type recordedFile struct {
 	engine *bolt.Engine
 	file   *os.File
@@ -34,19 +34,19 @@ type recordedFile struct {
 	step func()
 
 	mu sync.Mutex
-	// size is the length of the file. bbolt syncs it when it grows the file.
+	// size is the length of the file. bbolt syncs it when the file grows.
 	size int64
-	// synced is what a power loss cannot take away, written what was written since.
+	// synced are the sectors that survive a power loss, written those written since.
 	synced, written sectors
-	// lost is what a failed sync may have written or not. No later sync writes it.
+	// lost are the sectors of a failed sync, which may be on disk or not. Later syncs do not write them.
 	lost sectors
-	// metaPending is true while the last write is a meta page that may not be synced yet.
-	// The commit is over when the engine is beyond metaRevision.
+	// metaPending is true while the last write is a meta page that may not be synced yet. The commit is complete when the
+	// revision of the engine is higher than metaRevision.
 	metaPending  bool
 	metaRevision int64
 }
 
-// recordFile records the writes of an engine from now on. What its file holds is synced.
+// recordFile starts to record the writes of an engine. The current content of the file counts as synced.
 func recordFile(t *testing.T, e *bolt.Engine) *recordedFile {
 	t.Helper()
 	file, err := os.OpenFile(e.Path(), os.O_RDWR, 0)
@@ -80,7 +80,7 @@ func (r *recordedFile) WriteAt(b []byte, offset int64) (int, error) {
 	return r.write(b, offset)
 }
 
-// begin notes what is synced when bbolt begins a write.
+// begin updates what is synced before a write.
 func (r *recordedFile) begin(offset int64) {
 	r.step()
 	if info, err := r.file.Stat(); err == nil {
@@ -97,31 +97,31 @@ func (r *recordedFile) write(b []byte, offset int64) (int, error) {
 	n, err := r.file.WriteAt(b, offset)
 	for at := offset / sectorBytes * sectorBytes; at < offset+int64(n); at += sectorBytes {
 		sector := make([]byte, sectorBytes)
-		_, _ = r.file.ReadAt(sector, at) // The file ends with a page.
+		_, _ = r.file.ReadAt(sector, at) // The file ends at a page boundary.
 		r.written[at] = sector
 		delete(r.lost, at)
 	}
 	return n, err
 }
 
-// sync notes that a sync has succeeded.
+// sync records a successful sync.
 func (r *recordedFile) sync() {
 	maps.Copy(r.synced, r.written)
 	r.written, r.metaPending = sectors{}, false
 }
 
-// failSync notes that a sync has failed.
+// failSync records a failed sync.
 func (r *recordedFile) failSync() {
 	maps.Copy(r.lost, r.written)
 	r.written, r.metaPending = sectors{}, false
 }
 
-// capture is what there was of a file at one moment.
+// capture is the state of a file at one moment.
 type capture struct {
 	name   string
 	size   int64
 	synced sectors
-	// unsynced may be on disk or not.
+	// unsynced are sectors that may be on disk or not.
 	unsynced sectors
 }
 
@@ -140,22 +140,22 @@ func (r *recordedFile) captureLocked() capture {
 	return c
 }
 
-// outcome chooses which of the sectors that were not synced are on disk.
+// outcome decides for each sector that was not synced whether it is on disk.
 type outcome func() bool
 
-// killed keeps all that was written: the process died and the system did not.
+// killed keeps all sectors: the process died, the operating system did not.
 var killed outcome = func() bool { return true }
 
-// nothingUnsynced keeps only what was synced.
+// nothingUnsynced keeps only synced sectors.
 var nothingUnsynced outcome = func() bool { return false }
 
-// powerLoss keeps a random part, of a random share.
+// powerLoss keeps a random subset of the sectors.
 func powerLoss(random *rand.Rand) outcome {
 	share := []float64{0, 0.1, 0.5, 0.9, 1}[random.IntN(5)]
 	return func() bool { return random.Float64() < share }
 }
 
-// restore writes what is left to another directory and returns the store in it.
+// restore writes the file to a new directory, with the unsynced sectors that the outcome keeps, and returns its path.
 func (c capture) restore(t *testing.T, left outcome) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), c.name)

@@ -15,9 +15,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// TestStoreAtRestKeepsNoHistory compacts the whole history, which is less than a segment of the log, and continues to
-// write.
-func TestStoreAtRestKeepsNoHistory(t *testing.T) {
+// TestCompactionOfWholeHistory compacts the whole history, which is less than a segment of the log, and continues writing.
+func TestCompactionOfWholeHistory(t *testing.T) {
 	const size = 100 << 10
 	path := filepath.Join(t.TempDir(), "store.db")
 	e := reopen(t, path)
@@ -38,20 +37,20 @@ func TestStoreAtRestKeepsNoHistory(t *testing.T) {
 	}
 	set(t, e, "/b", "changed")
 	if got := read(t, e, "/", compacted); got != "/b=kept@202/202.1" {
-		t.Errorf("at the compacted revision there is %s", got)
+		t.Errorf("keys at the compacted revision: %s", got)
 	}
 	watched := bolt.NewClient(t.Context(), e).Watch(t.Context(), "/", clientv3.WithPrefix(), clientv3.WithRev(compacted+1))
 	if response := <-watched; response.Err() != nil || len(response.Events) != 1 || string(response.Events[0].Kv.Value) != "changed" {
-		t.Errorf("a watch after what is compacted brings %+v", response)
+		t.Errorf("watch after the compacted revision got %+v", response)
 	}
 	closeEngine(t, e)
 	if found := verify(t, path); len(found) > 0 {
-		t.Errorf("the store: %q", found)
+		t.Errorf("Verify found %q", found)
 	}
 }
 
-// TestCompactionOfEverythingBesideWriters drops the segment of the log that is being written to.
-func TestCompactionOfEverythingBesideWriters(t *testing.T) {
+// TestCompactionDuringWrites compacts the segment of the log that is being written to.
+func TestCompactionDuringWrites(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	e := reopen(t, path)
 	client := bolt.NewClient(t.Context(), e)
@@ -77,7 +76,7 @@ func TestCompactionOfEverythingBesideWriters(t *testing.T) {
 	}
 	closeEngine(t, e)
 	if found := verify(t, path); len(found) > 0 {
-		t.Errorf("the store: %q", found)
+		t.Errorf("Verify found %q", found)
 	}
 }
 

@@ -29,7 +29,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// onFile returns an engine on a file that may have content. Only the test compacts it.
+// onFile returns an engine on a file that may have content. It has no periodic compaction.
 func onFile(path string) backend {
 	return func(t testing.TB, _ time.Duration) (*kubernetes.Client, etcd3.Compactor) {
 		t.Helper()
@@ -56,7 +56,7 @@ func createPods(t *testing.T, store storage.Interface, prefix string, n int) (ve
 	return versions
 }
 
-// watchFrom starts a watch at a version.
+// watchFrom starts a watch at a resource version.
 func watchFrom(t *testing.T, store storage.Interface, resourceVersion string) watch.Interface {
 	t.Helper()
 	w, err := store.Watch(t.Context(), "/pods/", storage.ListOptions{ResourceVersion: resourceVersion, Predicate: storage.Everything, Recursive: true})
@@ -67,7 +67,7 @@ func watchFrom(t *testing.T, store storage.Interface, resourceVersion string) wa
 	return w
 }
 
-// expectResumed fails unless a watch sends pods of these versions in order.
+// expectResumed fails unless a watch sends pods of these resource versions in order.
 func expectResumed(t *testing.T, w watch.Interface, versions []string) {
 	t.Helper()
 	for _, want := range versions {
@@ -82,7 +82,7 @@ func expectResumed(t *testing.T, w watch.Interface, versions []string) {
 				t.Fatalf("got %s %v, want version %s", event.Type, event.Object, want)
 			}
 		case <-time.After(time.Minute):
-			t.Fatalf("version %s is not sent", want)
+			t.Fatalf("watch did not send version %s", want)
 		}
 	}
 }
@@ -96,12 +96,12 @@ func expectExpired(t *testing.T, w watch.Interface) {
 			t.Fatalf("got %s %v, want 410", event.Type, event.Object)
 		}
 	case <-time.After(time.Minute):
-		t.Fatal("the watch says nothing")
+		t.Fatal("watch sent no event")
 	}
 }
 
-// TestWatchResumesAfterRestart opens a file again, as a restarted server does: clients resume from the history in the
-// file, though the watch cache is new, and receive later changes.
+// TestWatchResumesAfterRestart reopens a file, as a restarted server does. Clients must resume from the history in the
+// file, although the watch cache is new, and must receive later changes.
 func TestWatchResumesAfterRestart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	var versions []string
@@ -117,8 +117,8 @@ func TestWatchResumesAfterRestart(t *testing.T) {
 	expectResumed(t, watchFrom(t, f, after[0]), after[1:])
 }
 
-// TestWatchFromCompactedRevisionExpires checks that there is never a gap: a watch from a compacted revision expires, even
-// after a restart.
+// TestWatchFromCompactedRevisionExpires checks that a watch from a compacted revision expires, even after a restart, so that
+// a client never misses changes.
 func TestWatchFromCompactedRevisionExpires(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	var versions []string
@@ -140,8 +140,8 @@ func TestWatchFromCompactedRevisionExpires(t *testing.T) {
 	expectResumed(t, watchFrom(t, f, versions[10]), versions[11:])
 }
 
-// TestWatchBeforeTheCacheIsFilled resumes a watch while the cache cannot be filled.
-func TestWatchBeforeTheCacheIsFilled(t *testing.T) {
+// TestWatchWithUnreadyCache resumes a watch while the cache cannot be initialized.
+func TestWatchWithUnreadyCache(t *testing.T) {
 	store := onEngine.newStore(t, fixtureOptions{prefix: "/registry"})
 	versions := createPods(t, store, "pod", 3)
 	watchCache, err := cacher.NewCacherFromConfig(cacheOptions{}.config(&storeFixture{
@@ -157,12 +157,12 @@ func TestWatchBeforeTheCacheIsFilled(t *testing.T) {
 	})
 	resumable := bolt.NewResumable(delegator, store.Interface, store.revision)
 	if resumable.ReadinessCheck() == nil {
-		t.Fatal("the cache is filled")
+		t.Fatal("cache is ready")
 	}
 	expectResumed(t, watchFrom(t, resumable, versions[0]), versions[1:])
 }
 
-// unlistable prevents a cache from being filled.
+// unlistable makes the initialization of a cache fail.
 type unlistable struct{ storage.Interface }
 
 func (unlistable) GetList(context.Context, string, storage.ListOptions, runtime.Object) error {
@@ -173,9 +173,9 @@ func (unlistable) Watch(context.Context, string, storage.ListOptions) (watch.Int
 	return nil, errors.New("no watch")
 }
 
-// TestClientAwayForFiveMinutes changes objects twice a second for five minutes. With upstream's default the cache has
-// then dropped the first changes; with the window that the server sets it has not.
-func TestClientAwayForFiveMinutes(t *testing.T) {
+// TestWatchResumesAfterFiveMinutes changes objects twice a second for five minutes. With upstream's default window the
+// cache has then dropped the first changes; with the window that the server sets it has not.
+func TestWatchResumesAfterFiveMinutes(t *testing.T) {
 	const away = 4*time.Minute + 59*time.Second
 	for name, c := range map[string]struct {
 		window time.Duration
@@ -188,13 +188,13 @@ func TestClientAwayForFiveMinutes(t *testing.T) {
 			recorded := testingclock.NewFakePassiveClock(time.Now())
 			f := onEngine.newCache(t, cacheOptions{window: c.window, clock: recordingClock{pollingClock{}, recorded}})
 			versions := createPods(t, f, "first", 1)
-			watchFrom(t, f, versions[0]).Stop() // From this version on the cache is asked.
+			watchFrom(t, f, versions[0]).Stop() // The cache is initialized from this version on.
 			const changes = 600
 			for i := range changes {
 				recorded.SetTime(recorded.Now().Add(away / changes))
 				version := createPods(t, f, fmt.Sprintf("later-%04d", i), 1)[0]
 				versions = append(versions, version)
-				// The cache notes the time at which it sees a change.
+				// The cache records the time at which it receives a change.
 				if err := f.Get(t.Context(), "/pods/ns/first-0000", storage.GetOptions{ResourceVersion: version}, newPod()); err != nil {
 					t.Fatal(err)
 				}
@@ -204,7 +204,7 @@ func TestClientAwayForFiveMinutes(t *testing.T) {
 	}
 }
 
-// unstamped makes the cache record when it receives a change, instead of the store's time by the real clock.
+// unstamped makes the cache record the time at which it receives a change, instead of the store's real time.
 type unstamped struct{ storage.Interface }
 
 func (u unstamped) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
@@ -212,7 +212,7 @@ func (u unstamped) Watch(ctx context.Context, key string, opts storage.ListOptio
 	return u.Interface.Watch(ctx, key, opts)
 }
 
-// recordingClock returns the time to record for changes, which differs from the time of its timers.
+// recordingClock returns the time that is recorded for changes. Its timers use another clock.
 type recordingClock struct {
 	clock.WithTicker
 	now clock.PassiveClock

@@ -19,11 +19,11 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// backend makes what upstream's store stands on, fresh for a test. progress is how often a watch is told how far it
-// has come, 0 the default.
+// backend creates a fresh backend of upstream's store for a test. progress is the interval of progress notifications, 0 the
+// default.
 type backend func(t testing.TB, progress time.Duration) (*kubernetes.Client, etcd3.Compactor)
 
-// backends are all that the suite runs on.
+// backends are the backends that the suite runs on.
 var backends = map[string]backend{"engine": onEngine, "etcd": onEtcd}
 
 var onEngine backend = func(t testing.TB, progress time.Duration) (*kubernetes.Client, etcd3.Compactor) {
@@ -36,18 +36,18 @@ var onEngine backend = func(t testing.TB, progress time.Duration) (*kubernetes.C
 var onEtcd backend = func(t testing.TB, progress time.Duration) (*kubernetes.Client, etcd3.Compactor) {
 	t.Helper()
 	config := testserver.NewTestConfig(t)
-	config.TickMs, config.ElectionMs = 10, 100 // it elects itself sooner
+	config.TickMs, config.ElectionMs = 10, 100 // shorten the leader election
 	if progress > 0 {
 		config.WatchProgressNotifyInterval = progress
 	}
 	client := testserver.RunEtcd(t, config)
-	t.Cleanup(func() { _ = client.Close() }) // It ends with the context of the test, or here.
+	t.Cleanup(func() { _ = client.Close() }) // The server stops with the context of the test.
 	etcdfeature.DefaultFeatureSupportChecker.CheckClient(t.Context(), client, storage.RequestWatchProgress)
 	return client, newCompactor(t, client.Endpoints())
 }
 
-// newCompactor follows the compactions of an etcd and makes none. It has a connection of its own: the suite counts the
-// reads of the store's.
+// newCompactor returns a compactor that follows the compactions of an etcd and makes none. It has its own connection,
+// because the suite counts the reads on the store's.
 func newCompactor(t testing.TB, endpoints []string) etcd3.Compactor {
 	t.Helper()
 	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints})

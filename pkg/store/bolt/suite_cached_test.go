@@ -25,18 +25,17 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// cachedFixture is upstream's watch cache over upstream's store, as a server on an
-// engine has it.
+// cachedFixture is upstream's watch cache over upstream's store, as a server with an engine uses it.
 type cachedFixture struct {
 	*bolt.Resumable
 	store *storeFixture
 }
 
-// cacheOptions are what tests of the suite vary.
+// cacheOptions are the options that differ between tests of the suite.
 type cacheOptions struct {
 	clusterScoped, indexed bool
 	transformer            *breakableTransformer
-	// window is how long the cache remembers changes at least, clock what it measures that with; upstream's if unset.
+	// window is the minimum time that the cache keeps events, clock measures it. Both default to upstream's.
 	window time.Duration
 	clock  clock.WithTicker
 }
@@ -110,8 +109,8 @@ func podAttributes(obj runtime.Object) (labels.Set, fields.Set, error) {
 	}, nil
 }
 
-// pollingClock is the real clock, except that the watch cache looks for
-// compactions at once instead of every 15 seconds.
+// pollingClock is the real clock, except that the watch cache polls for compactions every few milliseconds instead of every
+// 15 seconds.
 type pollingClock struct{ clock.RealClock }
 
 const (
@@ -130,16 +129,16 @@ type pollingTimer struct{ clock.Timer }
 
 func (t pollingTimer) Reset(time.Duration) bool { return t.Timer.Reset(testCompactionPoll) }
 
-// compact compacts the store and waits until the watch cache has followed.
+// compact compacts the store and waits until the watch cache has observed it.
 func (f *cachedFixture) compact(ctx context.Context, t *testing.T, resourceVersion string) {
 	t.Helper()
 	f.store.compact(ctx, t, resourceVersion)
-	eventually(t, "the watch cache follows the compaction", func() bool {
+	eventually(t, "the watch cache observes the compaction", func() bool {
 		return f.CompactRevision() == f.store.CompactRevision()
 	})
 }
 
-// settledCreate waits after a create until the cache has seen it.
+// settledCreate waits after a create until the cache has received it.
 type settledCreate struct{ *cachedFixture }
 
 func (s settledCreate) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
@@ -160,12 +159,12 @@ func (b backend) onSettledCache(test storeTest) func(*testing.T) {
 	return func(t *testing.T) { test(t.Context(), t, settledCreate{b.newCache(t, cacheOptions{})}) }
 }
 
-// noStorageCheck and noCallCheck: the cache passes writes on as they are, and
-// answers lists itself.
+// noStorageCheck and noCallCheck disable checks that do not apply to the cache: it passes writes through unchanged and
+// serves lists itself.
 func noStorageCheck(context.Context, *testing.T, string) {}
 func noCallCheck(*testing.T, uint64, uint64)             {}
 
-// cachedTests is upstream's suite on the watch cache, as upstream runs it.
+// cachedTests returns upstream's suite for the watch cache, as upstream runs it.
 func (b backend) cachedTests() map[string]func(*testing.T) {
 	return map[string]func(*testing.T){
 		"RunTestCreate": func(t *testing.T) {
@@ -243,7 +242,7 @@ func (b backend) cachedTests() map[string]func(*testing.T) {
 		"RunTestClusterScopedWatch":                 b.onCacheWith(cacheOptions{clusterScoped: true, indexed: true}, storagetesting.RunTestClusterScopedWatch),
 		"RunTestNamespaceScopedWatch":               b.onCacheWith(cacheOptions{indexed: true}, storagetesting.RunTestNamespaceScopedWatch),
 		"RunTestWatchFromZero": func(t *testing.T) {
-			// Without a compaction: upstream's needs a private hook of the cache.
+			// No compaction: upstream's needs an unexported hook of the cache.
 			storagetesting.RunTestWatchFromZero(t.Context(), t, b.newCache(t, cacheOptions{}), nil)
 		},
 		"RunTestWatchDispatchBookmarkEvents": func(t *testing.T) {
@@ -257,11 +256,11 @@ func (b backend) cachedTests() map[string]func(*testing.T) {
 	}
 }
 
-// Why a test of the suite is not run on the cache.
+// Reasons why a test of the suite is not run on the cache.
 const (
-	upstreamSkips  = "upstream leaves it out for the cache: the test changes the transformer under the store, or relies on pages of the store"
-	belowTheCache  = "upstream runs it on the store only: what it looks at happens below the cache"
-	cacheHasNoSuch = "upstream leaves it out for the cache, which closes a watch whose context has ended differently"
+	upstreamSkips = "upstream skips it for the cache: the test changes the transformer under the store, or relies on pages of the store"
+	belowTheCache = "upstream runs it on the store only: it tests behavior below the cache"
+	cacheDiffers  = "upstream skips it for the cache, which closes a watch whose context has ended differently"
 )
 
 var cachedSkips = map[string]string{
@@ -271,7 +270,7 @@ var cachedSkips = map[string]string{
 	"RunTestGuaranteedUpdateChecksStoredData": upstreamSkips,
 	"RunTestTransformationFailure":            upstreamSkips,
 	"RunTestWatchError":                       upstreamSkips,
-	"RunTestWatchContextCancel":               cacheHasNoSuch,
+	"RunTestWatchContextCancel":               cacheDiffers,
 	"RunTestGetListWithErrorAggregation":      belowTheCache,
 	"RunTestGetListWithoutErrorAggregation":   belowTheCache,
 	"RunOptionalTestProgressNotify":           belowTheCache,
@@ -286,7 +285,7 @@ func (b backend) testCachedDeleteCorrupt(t *testing.T) {
 		storagetesting.RunTestDeleteExpectedTransformOrDecodeError(t.Context(), t, f, transformer.broken.Store)
 	})
 	t.Run("decode", func(t *testing.T) {
-		// Objects that cannot be decoded are what is tested; upstream panics on them in tests.
+		// The test needs objects that cannot be decoded; upstream panics on them in tests.
 		etcd3.TestOnlySetFatalOnDecodeError(t, false)
 		f := b.newCache(t, cacheOptions{})
 		storagetesting.RunTestDeleteExpectedTransformOrDecodeError(t.Context(), t, f, f.store.codec.broken.Store)

@@ -21,9 +21,8 @@ const (
 	upstreamCache = "k8s.io/apiserver/pkg/storage/cacher"
 )
 
-// TestUpstreamSuiteIsComplete fails when upstream has a test that is neither run
-// nor on the list of those that are left out, and when a list names one that
-// upstream no longer has, or that upstream runs itself.
+// TestUpstreamSuiteIsComplete fails if an upstream test is neither run nor skipped by name, if a name does not exist
+// upstream, or if a skipped test is one that upstream runs itself.
 func TestUpstreamSuiteIsComplete(t *testing.T) {
 	suite := upstreamTests(t)
 	for name, here := range map[string]struct {
@@ -39,19 +38,19 @@ func TestUpstreamSuiteIsComplete(t *testing.T) {
 			listed = append(listed, slices.Sorted(maps.Keys(here.skipped))...)
 			slices.Sort(listed)
 			if !slices.Equal(listed, suite) {
-				t.Errorf("the tests run and left out are not the tests of upstream, each once\nhere:     %q\nupstream: %q", listed, suite)
+				t.Errorf("tests run and skipped differ from upstream's tests\nhere:     %q\nupstream: %q", listed, suite)
 			}
 			upstream := upstreamRuns(t, here.upstream)
 			for name := range here.skipped {
 				if upstream[name] {
-					t.Errorf("%s is left out here, and upstream runs it", name)
+					t.Errorf("%s is skipped here, but upstream runs it", name)
 				}
 			}
 		})
 	}
 }
 
-// upstreamTests reads the names of the suite's tests from its source.
+// upstreamTests returns the names of the suite's tests, read from its source.
 func upstreamTests(t *testing.T) (names []string) {
 	t.Helper()
 	parseFiles(t, upstreamSuite, func(p *build.Package) []string { return p.GoFiles }, func(file *ast.File) {
@@ -70,7 +69,7 @@ func upstreamTests(t *testing.T) (names []string) {
 	return names
 }
 
-// upstreamRuns reads which tests of the suite a package of upstream calls in its own tests.
+// upstreamRuns returns the tests of the suite that the tests of an upstream package call.
 func upstreamRuns(t *testing.T, path string) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
@@ -88,12 +87,12 @@ func upstreamRuns(t *testing.T, path string) map[string]bool {
 		})
 	})
 	if len(names) == 0 {
-		t.Fatalf("no test of the suite is called in %s: it has another name there", path)
+		t.Fatalf("found no call of the suite in %s: it may be imported by another name", path)
 	}
 	return names
 }
 
-// parseFiles visits some files of a package of upstream.
+// parseFiles visits the chosen source files of an upstream package.
 func parseFiles(t *testing.T, path string, choose func(*build.Package) []string, visit func(*ast.File)) {
 	t.Helper()
 	found, err := build.Import(path, ".", 0)

@@ -35,7 +35,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// storedPrefix is what the suite's transformer puts before every stored value.
+// storedPrefix is the prefix that the suite's transformer adds to stored values.
 const storedPrefix = "test!"
 
 var (
@@ -58,7 +58,7 @@ func newPodCodec() runtime.Codec {
 func newPod() runtime.Object     { return &example.Pod{} }
 func newPodList() runtime.Object { return &example.PodList{} }
 
-// openEngine opens an engine in a folder of its own, closed with the test.
+// openEngine opens an engine in a temporary directory. It is closed at the end of the test.
 func openEngine(t testing.TB, options bolt.Options) *bolt.Engine {
 	t.Helper()
 	e, err := bolt.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), options.WithoutSync())
@@ -73,7 +73,7 @@ func openEngine(t testing.TB, options bolt.Options) *bolt.Engine {
 	return e
 }
 
-// storeFixture is upstream's store on an engine, with what the suite looks at.
+// storeFixture is upstream's store on a backend, with the recorders that the suite reads.
 type storeFixture struct {
 	storage.Interface
 	client      *kubernetes.Client
@@ -83,7 +83,7 @@ type storeFixture struct {
 	lists       *storagetesting.KubernetesRecorder
 }
 
-// fixtureOptions are what tests of the suite vary.
+// fixtureOptions are the options that differ between tests of the suite.
 type fixtureOptions struct {
 	// progress is the interval of progress notifications, 0 the backend's default.
 	progress    time.Duration
@@ -128,7 +128,7 @@ func (f *storeFixture) revision() int64 {
 	return int64(revision)
 }
 
-// increaseRevision is the suite's way to make the store move on.
+// increaseRevision increases the revision of the store by a write, as the suite requires.
 func (f *storeFixture) increaseRevision(ctx context.Context, t *testing.T) int64 {
 	t.Helper()
 	response, err := f.client.KV.Put(ctx, "increaseRV", "ok")
@@ -138,9 +138,8 @@ func (f *storeFixture) increaseRevision(ctx context.Context, t *testing.T) int64
 	return response.Header.Revision
 }
 
-// compact is upstream's own compaction. It takes a second call when the first one
-// finds a logical time that it did not know. The store of an etcd hears of it on a
-// watch, which this feature starts.
+// compact is upstream's compaction. It retries once, because the first call fails if it finds an unexpected logical time.
+// The store of an etcd observes compactions on a watch, which the feature gate enables.
 func (f *storeFixture) compact(ctx context.Context, t *testing.T, resourceVersion string) {
 	t.Helper()
 	revision, err := storage.APIObjectVersioner{}.ParseResourceVersion(resourceVersion)
@@ -155,11 +154,11 @@ func (f *storeFixture) compact(ctx context.Context, t *testing.T, resourceVersio
 		t.Fatal(err)
 	}
 	if gateEnabled(features.ListFromCacheSnapshot) {
-		eventually(t, "the store hears of the compaction", func() bool { return f.CompactRevision() == int64(revision) })
+		eventually(t, "the store observes the compaction", func() bool { return f.CompactRevision() == int64(revision) })
 	}
 }
 
-// checkStored fails when a stored object holds the revision that the store keeps beside it.
+// checkStored fails if a stored object contains its resource version, which the store keeps separately.
 func (f *storeFixture) checkStored(ctx context.Context, t *testing.T, key string) {
 	t.Helper()
 	response, err := f.client.KV.Get(ctx, key)
@@ -175,8 +174,7 @@ func (f *storeFixture) checkStored(ctx context.Context, t *testing.T, key string
 	}
 }
 
-// checkCalls fails when a list took more reads than the growing pages of
-// upstream's store need.
+// checkCalls fails if a list took more reads than upstream's store needs for its growing pages.
 func (f *storeFixture) checkCalls(t *testing.T, pageSize, objects uint64) {
 	t.Helper()
 	transformer := f.transformer.current().(*storagetesting.PrefixTransformer)
@@ -207,7 +205,7 @@ func (f *storeFixture) storedKeys(ctx context.Context) (keys []string, err error
 	return keys, nil
 }
 
-// prefixed lets the suite change the prefix transformer.
+// prefixed implements the suite's interface to change the prefix transformer.
 type prefixed struct{ *storeFixture }
 
 func (p prefixed) UpdatePrefixTransformer(modify storagetesting.PrefixTransformerModifier) func() {
@@ -216,7 +214,7 @@ func (p prefixed) UpdatePrefixTransformer(modify storagetesting.PrefixTransforme
 	return p.transformer.replace(modify(&changed))
 }
 
-// overridable lets the suite change the transformer of a store that wraps the fixture's.
+// overridable implements the suite's interface to change the transformer of a store that wraps the fixture's.
 type overridable struct {
 	storage.Interface
 	transformer *replaceableTransformer
@@ -226,23 +224,23 @@ func (o overridable) UpdateTransformer(modify storagetesting.TransformerModifier
 	return o.transformer.replace(modify(o.transformer.current()))
 }
 
-// replaceableTransformer can be exchanged while a store uses it.
+// replaceableTransformer can be replaced while a store uses it.
 type replaceableTransformer struct {
-	held atomic.Pointer[value.Transformer]
+	transformer atomic.Pointer[value.Transformer]
 }
 
 func newReplaceableTransformer(initial value.Transformer) *replaceableTransformer {
 	r := &replaceableTransformer{}
-	r.held.Store(&initial)
+	r.transformer.Store(&initial)
 	return r
 }
 
-func (r *replaceableTransformer) current() value.Transformer { return *r.held.Load() }
+func (r *replaceableTransformer) current() value.Transformer { return *r.transformer.Load() }
 
-// replace returns how to undo it.
+// replace sets the transformer and returns a function that restores the previous one.
 func (r *replaceableTransformer) replace(with value.Transformer) func() {
-	original := r.held.Swap(&with)
-	return func() { r.held.Store(original) }
+	original := r.transformer.Swap(&with)
+	return func() { r.transformer.Store(original) }
 }
 
 func (r *replaceableTransformer) TransformFromStorage(ctx context.Context, data []byte, of value.Context) ([]byte, bool, error) {
@@ -281,8 +279,8 @@ func (b *breakableTransformer) TransformFromStorage(ctx context.Context, data []
 	return b.Transformer.TransformFromStorage(ctx, data, of)
 }
 
-// corruptObjectError obtains the error that upstream's store gives for an object
-// that it cannot read; its type is not exported.
+// corruptObjectError returns the error that upstream's store returns for an object that it cannot read. Its type is not
+// exported.
 func corruptObjectError() error {
 	broken := &breakableTransformer{}
 	broken.broken.Store(true)

@@ -16,15 +16,15 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-// storeTest is a test of the suite that needs nothing but a store.
+// storeTest is a test of the suite that needs only a store.
 type storeTest = func(context.Context, *testing.T, storage.Interface)
 
-// onStore runs such a test on a fresh store.
+// onStore returns a test that runs on a fresh store.
 func (b backend) onStore(test storeTest) func(*testing.T) {
 	return func(t *testing.T) { test(t.Context(), t, b.newStore(t, fixtureOptions{})) }
 }
 
-// withGates runs a test once with a feature and once without.
+// withGates runs a test with the feature gate disabled and enabled.
 func withGates(feature featuregate.Feature, test func(*testing.T)) func(*testing.T) {
 	return func(t *testing.T) {
 		for _, enabled := range []bool{false, true} {
@@ -44,12 +44,12 @@ func deletingCorrupt(test func(*testing.T)) func(*testing.T) {
 	}
 }
 
-// frequentProgress reports progress often enough for a test to wait for it.
+// frequentProgress returns options with an interval of progress notifications that is short enough for tests.
 func frequentProgress() fixtureOptions {
 	return fixtureOptions{progress: 100 * time.Millisecond}
 }
 
-// storeTests is upstream's suite on the store alone, as upstream runs it.
+// storeTests returns upstream's suite for the store alone, as upstream runs it.
 func (b backend) storeTests() map[string]func(*testing.T) {
 	return map[string]func(*testing.T){
 		"RunTestCreate": func(t *testing.T) {
@@ -180,9 +180,9 @@ func (b backend) storeTests() map[string]func(*testing.T) {
 	}
 }
 
-// storeSkips are the tests of the suite that say nothing about a store alone.
+// storeSkips are the tests of the suite that do not apply to a store without a cache.
 var storeSkips = map[string]string{
-	"RunTestOptionalWatchBookmarksWithCorrectResourceVersion": "bookmarks at the client's pace come from the watch cache; upstream does not run it on a store alone",
+	"RunTestOptionalWatchBookmarksWithCorrectResourceVersion": "the watch cache sends these bookmarks; upstream does not run it on a store alone",
 }
 
 func (b backend) testDeleteCorrupt(t *testing.T) {
@@ -212,7 +212,7 @@ func (b backend) testStats(t *testing.T) {
 	}
 }
 
-// TestUpstreamSuite runs the suite on engines, and on etcd for comparison: what fails there too is the harness.
+// TestUpstreamSuite runs the suite on engines, and on etcd for comparison: a failure on both is a bug of the harness.
 func TestUpstreamSuite(t *testing.T) {
 	for name, b := range backends {
 		t.Run(name, func(t *testing.T) { runSuite(t, b.storeTests()) })

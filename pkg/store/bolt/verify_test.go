@@ -20,8 +20,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// populated closes a store with some history: /a/1 changed twice, /a/2 deleted, /a/3
-// put again after its deletion, /b/leased with lease 77, and two keys at revision 10.
+// populated returns the path of a closed store with some history: /a/1 changed twice, /a/2 deleted, /a/3 recreated after a
+// delete, /b/leased with lease 77, and two keys at revision 10.
 func populated(t *testing.T) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "store.db")
@@ -61,13 +61,13 @@ func putOp(key, value string) *pb.RequestOp {
 	return &pb.RequestOp{Request: &pb.RequestOp_RequestPut{RequestPut: &pb.PutRequest{Key: []byte(key), Value: []byte(value)}}}
 }
 
-// verify returns the findings about a file, without its path.
+// verify returns the findings of Verify for a file, without its path.
 func verify(t *testing.T, path string) (found []string) {
 	t.Helper()
 	err := bolt.Verify(t.Context(), path, bolt.Verification{
 		Found: func(f bolt.Finding) {
 			if f.File != path {
-				t.Errorf("a finding about the file %s", f.File)
+				t.Errorf("finding for file %s", f.File)
 			}
 			found = append(found, strings.TrimPrefix(f.String(), path+": "))
 		},
@@ -80,7 +80,7 @@ func verify(t *testing.T, path string) (found []string) {
 	return found
 }
 
-// damage changes a file behind the engine's back.
+// damage modifies a file with bbolt directly.
 func damage(t *testing.T, path string, change func(tx *bbolt.Tx) error) {
 	t.Helper()
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{NoFreelistSync: true, FreelistType: bbolt.FreelistMapType})
@@ -99,7 +99,7 @@ func logName(revision int64, sub uint32) []byte {
 	return binary.BigEndian.AppendUint32(number(revision), sub)
 }
 
-// state is what the keys bucket holds of a key.
+// state returns the record of a key in the keys bucket.
 func state(modified, create, version, lease int64, value string) []byte {
 	var record []byte
 	for _, n := range []int64{modified, create, version, lease} {
@@ -108,8 +108,8 @@ func state(modified, create, version, lease int64, value string) []byte {
 	return append(record, value...)
 }
 
-// put and remove are damages of one record; the last of path is its name, the ones
-// before are buckets.
+// put and remove return functions that write or delete one record. The last element of path is its key, the ones before
+// are buckets.
 func put(record []byte, path ...[]byte) func(tx *bbolt.Tx) error {
 	return func(tx *bbolt.Tx) error { return bucketAt(tx, path).Put(path[len(path)-1], record) }
 }
@@ -126,13 +126,13 @@ func bucketAt(tx *bbolt.Tx, path [][]byte) *bbolt.Bucket {
 	return bucket
 }
 
-// replaceIn swaps bytes of one record, which must be in it once.
+// replaceIn replaces bytes that occur exactly once in a record.
 func replaceIn(old, swapped string, path ...[]byte) func(tx *bbolt.Tx) error {
 	return func(tx *bbolt.Tx) error {
 		bucket, name := bucketAt(tx, path), path[len(path)-1]
 		record := bucket.Get(name)
 		if bytes.Count(record, []byte(old)) != 1 {
-			return fmt.Errorf("%q is not once in %q", old, record)
+			return fmt.Errorf("%q does not occur exactly once in %q", old, record)
 		}
 		return bucket.Put(name, bytes.Replace(record, []byte(old), []byte(swapped), 1))
 	}
@@ -141,7 +141,7 @@ func replaceIn(old, swapped string, path ...[]byte) func(tx *bbolt.Tx) error {
 func TestVerifySound(t *testing.T) {
 	path := populated(t)
 	if found := verify(t, path); len(found) > 0 {
-		t.Errorf("a sound store: %q", found)
+		t.Errorf("undamaged store: %q", found)
 	}
 	e := reopen(t, path)
 	for i := range 2500 {
@@ -165,7 +165,7 @@ func TestVerifySound(t *testing.T) {
 	}
 }
 
-// Each invariant is broken once, and what is reported is that and nothing else.
+// TestVerifyDamage violates each invariant once. Verify must report it and nothing else.
 func TestVerifyDamage(t *testing.T) {
 	b := func(name string) []byte { return []byte(name) }
 	segment := number(0)
@@ -282,7 +282,7 @@ func TestVerifyDamage(t *testing.T) {
 	}
 }
 
-// Pages are damaged on disk: that is found, and nothing dies of it.
+// TestVerifyDamagedPages checks that Verify reports damaged pages and does not panic.
 func TestVerifyDamagedPages(t *testing.T) {
 	path := populated(t)
 	sound, err := os.ReadFile(path)
@@ -294,15 +294,15 @@ func TestVerifyDamagedPages(t *testing.T) {
 		damage func(raw []byte) []byte
 		want   string
 	}{
-		"no store":            {func([]byte) []byte { return []byte("not a store at all") }, "neither meta page is valid"},
+		"not a store":         {func([]byte) []byte { return []byte("not a store at all") }, "neither meta page is valid"},
 		"an empty file":       {func([]byte) []byte { return nil }, "neither meta page is valid"},
 		"both metas are lost": {func(raw []byte) []byte { clear(raw[:2*page]); return raw }, "neither meta page is valid"},
 		"the end is cut off":  {func(raw []byte) []byte { return raw[:3*page] }, "it was cut off"},
-		"a page is another": {func(raw []byte) []byte {
+		"a page is a copy of another": {func(raw []byte) []byte {
 			copy(raw[rootPage(raw)*page:], raw[:page])
 			return raw
 		}, "calls itself page 0"},
-		"a page is of no kind": {func(raw []byte) []byte {
+		"a page has an unknown type": {func(raw []byte) []byte {
 			binary.NativeEndian.PutUint16(raw[rootPage(raw)*page+8:], 0x40)
 			return raw
 		}, "is neither a branch nor a leaf"},
@@ -328,7 +328,7 @@ func TestVerifyDamagedPages(t *testing.T) {
 	}
 }
 
-// rootPage is the page of the root bucket that the newest meta page names.
+// rootPage returns the page of the root bucket of the newest transaction.
 func rootPage(raw []byte) int {
 	newest, transaction := 0, uint64(0)
 	for _, at := range []int{16, 16 + os.Getpagesize()} {
@@ -339,20 +339,20 @@ func rootPage(raw []byte) int {
 	return int(binary.NativeEndian.Uint64(raw[newest+16:]))
 }
 
-// What cannot be checked is an error and no finding.
-func TestVerifyCannot(t *testing.T) {
-	nowhere := bolt.Verification{Found: func(f bolt.Finding) { t.Errorf("found %v", f) }, Checking: func(string, int64) {}}
+// TestVerifyErrors checks that Verify returns an error and no finding if it cannot check a file.
+func TestVerifyErrors(t *testing.T) {
+	unexpected := bolt.Verification{Found: func(f bolt.Finding) { t.Errorf("found %v", f) }, Checking: func(string, int64) {}}
 	path := populated(t)
-	if err := bolt.Verify(t.Context(), path+".missing", nowhere); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a missing file: %v", err)
+	if err := bolt.Verify(t.Context(), path+".missing", unexpected); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("verify a missing file: %v", err)
 	}
 	e := reopen(t, path)
-	if err := bolt.Verify(t.Context(), path, nowhere); !errors.Is(err, bolt.ErrLocked) {
-		t.Errorf("a file in use: %v", err)
+	if err := bolt.Verify(t.Context(), path, unexpected); !errors.Is(err, bolt.ErrLocked) {
+		t.Errorf("verify a file in use: %v", err)
 	}
 	closeEngine(t, e)
 	damage(t, path, put(number(1000), []byte("meta"), []byte("format")))
-	if err := bolt.Verify(t.Context(), path, nowhere); err == nil || !strings.Contains(err.Error(), "format 1000") {
-		t.Errorf("a newer format: %v", err)
+	if err := bolt.Verify(t.Context(), path, unexpected); err == nil || !strings.Contains(err.Error(), "format 1000") {
+		t.Errorf("verify a newer format: %v", err)
 	}
 }

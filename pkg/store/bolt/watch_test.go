@@ -25,19 +25,19 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// receive waits for the next response of a watch; it returns false if the watch has ended.
+// receive returns the next response of a watch, and false if the watch has ended.
 func receive(t *testing.T, watch clientv3.WatchChan) (clientv3.WatchResponse, bool) {
 	t.Helper()
 	select {
 	case response, open := <-watch:
 		return response, open
 	case <-time.After(wait.ForeverTestTimeout):
-		t.Fatal("the watch sends nothing")
+		t.Fatal("watch sent no response")
 		return clientv3.WatchResponse{}, false
 	}
 }
 
-// events formats the next n events of a watch as revision:key=value(before), with a minus for a delete.
+// events formats the next n events of a watch as revision:key=value(previous), with a minus for a delete.
 func events(t *testing.T, watch clientv3.WatchChan, n int) (got []string) {
 	t.Helper()
 	for len(got) < n {
@@ -90,7 +90,7 @@ func TestWatchedEvents(t *testing.T) {
 		watches[name] = client.Watch(t.Context(), test.key, test.options...)
 	}
 	if response, _ := receive(t, watches["from now"]); !response.Created || response.Header.Revision != 6 {
-		t.Errorf("first response %+v, want one that says created at 6", response)
+		t.Errorf("first response %+v, want created at revision 6", response)
 	}
 	set(t, e, "/end", "1")
 	set(t, e, "/end", "2")
@@ -105,7 +105,7 @@ func TestWatchedEvents(t *testing.T) {
 
 func opts(options ...clientv3.OpOption) []clientv3.OpOption { return options }
 
-// TestWatchesSeeEveryChange runs fast and slow watches during writes, with more changes than are kept in memory.
+// TestWatchesSeeEveryChange runs fast and slow watches during writes, with more changes than the memory buffer holds.
 func TestWatchesSeeEveryChange(t *testing.T) {
 	const writers, each, watchers = 8, 2500, 6
 	e := openEngine(t, bolt.Options{})
@@ -114,7 +114,7 @@ func TestWatchesSeeEveryChange(t *testing.T) {
 	for w := range watchers {
 		watch := client.Watch(ctx, "/", clientv3.WithPrefix(), clientv3.WithRev(1))
 		group.Go(func() error {
-			if w%2 == 0 { // A slow one begins when all is written.
+			if w%2 == 0 { // A slow watch starts to read after the last write.
 				err := wait.PollUntilContextCancel(ctx, time.Millisecond, true, func(context.Context) (bool, error) {
 					return e.Revision() == 1+writers*each, nil
 				})
@@ -141,7 +141,7 @@ func TestWatchesSeeEveryChange(t *testing.T) {
 	}
 }
 
-// checkGapless reads events of each revision from first to last, none twice.
+// checkGapless reads events until the last revision. It fails if a revision is missing or an event is duplicated.
 func checkGapless(watch clientv3.WatchChan, first, last int64) error {
 	next := first
 	seen := map[string]bool{}
@@ -183,14 +183,13 @@ func TestWatchOfCompactedHistory(t *testing.T) {
 			t.Errorf("watch from %d: %v, compact revision %d", from, response.Err(), response.CompactRevision)
 		}
 		if _, open := receive(t, watch); open {
-			t.Errorf("watch from %d goes on after it has failed", from)
+			t.Errorf("watch from %d sent a response after its error", from)
 		}
 	}
 	if got := events(t, client.Watch(t.Context(), "/a", clientv3.WithRev(6)), 1); got[0] != "6:/a=4" {
-		t.Errorf("watch from behind the compaction got %q", got)
+		t.Errorf("watch from after the compacted revision got %q", got)
 	}
-	// What a paused watch had looked at before the compaction may still come; it
-	// never skips what it has not.
+	// The paused watch may still send events that it had read before the compaction, but must not skip any.
 	next := int64(2)
 	for next <= 10 {
 		response, open := receive(t, paused)
@@ -206,8 +205,8 @@ func TestWatchOfCompactedHistory(t *testing.T) {
 	}
 }
 
-// TestProgressComesAfterEvents requests progress continuously during writes: no report may be ahead of the events before
-// it.
+// TestProgressComesAfterEvents requests progress continuously during writes. No notification may be ahead of the events
+// sent before it.
 func TestProgressComesAfterEvents(t *testing.T) {
 	const changes = 2000
 	e := openEngine(t, bolt.Options{ProgressInterval: time.Millisecond})
@@ -261,31 +260,31 @@ func TestProgressIsRequestedByGroup(t *testing.T) {
 	e := openEngine(t, bolt.Options{})
 	client := bolt.NewClient(t.Context(), e)
 	mine := metadata.NewOutgoingContext(t.Context(), metadata.Pairs("source", "mine"))
-	asked := client.Watch(mine, "/", clientv3.WithPrefix(), clientv3.WithCreatedNotify())
+	requested := client.Watch(mine, "/", clientv3.WithPrefix(), clientv3.WithCreatedNotify())
 	other := client.Watch(t.Context(), "/", clientv3.WithPrefix(), clientv3.WithCreatedNotify())
-	receive(t, asked)
+	receive(t, requested)
 	receive(t, other)
 	if err := client.RequestProgress(mine); err != nil {
 		t.Fatal(err)
 	}
-	if response, _ := receive(t, asked); !response.IsProgressNotify() || response.Header.Revision != 1 {
+	if response, _ := receive(t, requested); !response.IsProgressNotify() || response.Header.Revision != 1 {
 		t.Errorf("progress %+v, want revision 1", response)
 	}
 	set(t, e, "/a", "")
 	if response, _ := receive(t, other); response.IsProgressNotify() {
-		t.Error("a watch of another group was told")
+		t.Error("a watch of another group received progress")
 	}
 }
 
-// TestUnaskedProgress checks that a watch gets a periodic report once, and again after new changes, including those of
-// keys outside its span.
-func TestUnaskedProgress(t *testing.T) {
+// TestPeriodicProgress checks that a watch gets one periodic notification, and another one only after new changes, including
+// changes of keys outside its range.
+func TestPeriodicProgress(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())
 	e := openEngine(t, bolt.Options{Clock: clock, CompactionInterval: -1, ProgressInterval: time.Minute})
 	client := bolt.NewClient(t.Context(), e)
 	watch := client.Watch(t.Context(), "/", clientv3.WithPrefix(), clientv3.WithProgressNotify(), clientv3.WithCreatedNotify())
 	receive(t, watch)
-	eventually(t, "the watch and the leases wait", func() bool { return clock.Waiters() == 2 })
+	eventually(t, "the watch and the lease expiry wait", func() bool { return clock.Waiters() == 2 })
 	clock.Step(time.Minute)
 	if response, _ := receive(t, watch); !response.IsProgressNotify() || response.Header.Revision != 1 {
 		t.Errorf("progress %+v, want revision 1", response)
@@ -328,8 +327,8 @@ func TestWatchEndsWithItsContextAndItsClient(t *testing.T) {
 	}
 }
 
-// TestWatchSeesWhatFollowsItsCall writes immediately after a watch is requested.
-func TestWatchSeesWhatFollowsItsCall(t *testing.T) {
+// TestWatchStartsAtItsCall writes immediately after a watch is requested. The watch must include the write.
+func TestWatchStartsAtItsCall(t *testing.T) {
 	e := openEngine(t, bolt.Options{})
 	client := bolt.NewClient(t.Context(), e)
 	for i := range 200 {
@@ -343,8 +342,7 @@ func TestWatchSeesWhatFollowsItsCall(t *testing.T) {
 	}
 }
 
-// TestEventsOfOneRevisionStayTogether restarts a watch at every revision that it received, as a watcher that lost its
-// connection does.
+// TestEventsOfOneRevisionStayTogether restarts a watch after every response, as a client that lost its connection does.
 func TestEventsOfOneRevisionStayTogether(t *testing.T) {
 	const transactions, keys = 40, 100 // more than are read from the log at once
 	e := openEngine(t, bolt.Options{})
@@ -359,7 +357,7 @@ func TestEventsOfOneRevisionStayTogether(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	closeEngine(t, e) // What is opened anew has nothing in memory.
+	closeEngine(t, e) // A reopened store has no events in memory.
 	e = reopen(t, path)
 	defer closeEngine(t, e)
 	client = bolt.NewClient(t.Context(), e)
