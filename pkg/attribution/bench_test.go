@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func deliverNowhere(context.Context, Author) {}
+func discard(context.Context, Author) {}
 
 // BenchmarkSubmitIdle measures a change while no source has sent facts, including the reading of managedFields.
 func BenchmarkSubmitIdle(b *testing.B) {
@@ -24,7 +24,7 @@ func BenchmarkSubmitIdle(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		j.Observe(event)
-		if err := j.Submit(b.Context(), event, deliverNowhere); err != nil {
+		if err := j.Submit(b.Context(), event, discard); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -54,7 +54,7 @@ func BenchmarkJoin(b *testing.B) {
 		admission, audit := factOf("ann", Admission, update, event), factOf("ann", Audit, update, event)
 		admission.Before, admission.Content = strconv.Itoa(version-500), "C"
 		j.Observe(event)
-		if err := j.Submit(ctx, event, deliverNowhere); err != nil {
+		if err := j.Submit(ctx, event, discard); err != nil {
 			b.Fatal(err)
 		}
 		j.Add([]Fact{admission, audit}, false)

@@ -18,7 +18,7 @@ import (
 // cluster simulates an API server and its store. Requests take time, race with each other, and write with
 // compare-and-swap, as those of an API server do.
 type cluster struct {
-	habits habits
+	requestOptions requestOptions
 	// send receives facts, seen receives events in the order of their resourceVersions.
 	send func(Fact)
 	seen func(change)
@@ -28,15 +28,15 @@ type cluster struct {
 	uids    int
 	facts   int
 	objects map[string]*state
-	// turns are channels, since a goroutine that waits for a mutex stops the clock of a bubble.
+	// turns are channels, since a goroutine that waits for a mutex stops the clock of a synctest bubble.
 	turns map[string]chan struct{}
 }
 
-// habits configure the requests in a cluster.
-type habits struct {
-	// inTurn serializes the requests for one object.
-	inTurn bool
-	// ownContent makes users write content that no other user writes.
+// requestOptions configure the requests in a cluster.
+type requestOptions struct {
+	// serialized serializes the requests for one object.
+	serialized bool
+	// ownContent makes each user write content that no other user writes.
 	ownContent bool
 	// distinctFailures makes failing attempts use content that no other user writes, and prevents requests from finding a
 	// state that was just created. Otherwise the loss of a fact makes such an attempt look like the request whose fact
@@ -49,7 +49,7 @@ type habits struct {
 
 // populate creates the objects that exist before the watch starts.
 func (c *cluster) populate() {
-	for i := range c.habits.existing {
+	for i := range c.requestOptions.existing {
 		c.version++
 		name := fmt.Sprintf("object-%d", i)
 		c.objects[name] = &state{name: name, uid: c.newUID(), content: "A", version: c.version, made: time.Now()}
@@ -57,7 +57,7 @@ func (c *cluster) populate() {
 }
 
 // anyObject returns the name of an object for the next request of a user.
-func (h habits) anyObject(random *rand.Rand) string {
+func (h requestOptions) anyObject(random *rand.Rand) string {
 	count := 4
 	if h.existing > 0 {
 		count = h.existing
@@ -159,7 +159,7 @@ func (r *request) chance(in int) bool { return r.random.IntN(in) == 0 }
 
 // do performs one request for one object.
 func (r *request) do(name string) {
-	if r.habits.inTurn {
+	if r.requestOptions.serialized {
 		turn := r.turn(name)
 		turn <- struct{}{}
 		defer func() { <-turn }()
@@ -190,7 +190,7 @@ func (c *cluster) turn(name string) chan struct{} {
 
 // content returns the content that a request writes.
 func (r *request) content(failing bool) string {
-	if r.habits.ownContent || failing && r.habits.distinctFailures {
+	if r.requestOptions.ownContent || failing && r.requestOptions.distinctFailures {
 		return fmt.Sprintf("%s-%d", r.user, r.random.Uint64())
 	}
 	return [...]string{"A", "B", "C"}[r.random.IntN(3)]
@@ -213,7 +213,7 @@ func (r *request) write(now *state) {
 	refused, patch := r.chance(6), r.chance(2)
 	stale := !refused && patch && r.chance(4) && now.previous != nil && now.previous.uid == now.uid
 	content := r.content(refused || stale)
-	if !(r.habits.distinctFailures && (refused || stale)) && r.chance(8) {
+	if !(r.requestOptions.distinctFailures && (refused || stale)) && r.chance(8) {
 		content = now.content
 	}
 	from := now
@@ -221,7 +221,7 @@ func (r *request) write(now *state) {
 		from = now.previous
 	}
 	for {
-		if from.content == content && from == now && r.habits.distinctFailures && time.Since(now.made) < 3*time.Second {
+		if from.content == content && from == now && r.requestOptions.distinctFailures && time.Since(now.made) < 3*time.Second {
 			return
 		}
 		r.step()
@@ -258,16 +258,16 @@ func (r *request) store(from *state, content string) bool {
 	return true
 }
 
-// writeStatus performs a write of the status, which is neither reported nor mirrored.
+// writeStatus writes the status, which is neither reported nor mirrored.
 func (r *request) writeStatus(now *state) {
 	next := *now
 	r.swap(now, &next, now.name, change{operation: update, state: &next})
 }
 
 func (r *request) remove(now *state) {
-	refused := !r.habits.distinctFailures && r.chance(6)
+	refused := !r.requestOptions.distinctFailures && r.chance(6)
 	again := !now.deletion.IsZero()
-	if again && r.habits.distinctFailures && time.Since(now.deletion) < 4*time.Second {
+	if again && r.requestOptions.distinctFailures && time.Since(now.deletion) < 4*time.Second {
 		return
 	}
 	r.step()

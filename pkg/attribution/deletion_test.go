@@ -30,14 +30,14 @@ func TestNamespacesOfOneName(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, Config{}, func(t *testing.T, s *fixture) {
-				born := time.Now().Add(c.created)
+				created := time.Now().Add(c.created)
 				s.Add([]Fact{deletion("ann", "3")}, false)
 				pass(time.Hour)
 				for _, fact := range c.again {
 					fact.Begun, fact.Ended = time.Now(), time.Now()
 					s.Add([]Fact{fact}, false)
 				}
-				event := configMap("web", "u1", "12").with(born.UTC().Format(time.RFC3339), "metadata", "creationTimestamp").event(deleted, "")
+				event := configMap("web", "u1", "12").with(created.UTC().Format(time.RFC3339), "metadata", "creationTimestamp").event(deleted, "")
 				s.Add([]Fact{factOf(namespaceController, Audit, deleted, event)}, false)
 				s.submit(event)
 				pass(maxWait)

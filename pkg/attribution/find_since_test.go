@@ -38,7 +38,7 @@ func managed(version string, managers map[string]time.Duration) Event {
 func TestFindSince(t *testing.T) {
 	const long, known, lately = time.Hour, 40 * time.Second, 10 * time.Second
 	for name, test := range map[string]struct {
-		// facts are added recently, the first early ones of them before since.
+		// early adds facts before since, facts adds later ones.
 		early, facts func(s *fixture)
 		version      string
 		managers     map[string]time.Duration
@@ -58,27 +58,27 @@ func TestFindSince(t *testing.T) {
 		"several users": {
 			facts: func(s *fixture) { s.wrote("ann", "6"); s.wrote("bob", "7") }, version: "7",
 			managers: map[string]time.Duration{"kubectl": lately}},
-		"in another's name": {
+		"an impersonated user": {
 			facts: func(s *fixture) {
 				s.wrote("ann", "6")
 				s.wrote("ann", "7", func(f *Fact) { f.Actor.ImpersonatedBy = "ci" })
 			}, version: "7", managers: map[string]time.Duration{"kubectl": lately}},
-		"a user who is not audited": {
+		"a manager without an audit fact": {
 			facts: func(s *fixture) { s.wrote("ann", "6") }, version: "7",
 			managers: map[string]time.Duration{"kubectl": lately, "edit": 20 * time.Second}},
-		"another user, later": {
+		"a later manager without an audit fact": {
 			facts: func(s *fixture) { s.wrote("ann", "6") }, version: "7",
 			managers: map[string]time.Duration{"kubectl": lately, "edit": 5 * time.Second}},
-		"what was not there yet": {
+		"a fact of a later version": {
 			facts: func(s *fixture) { s.wrote("ann", "7") }, version: "6", managers: map[string]time.Duration{"kubectl": lately}},
-		"who found what was there": {
+		"a no-op request": {
 			facts: func(s *fixture) { s.wrote("ann", "6") }, version: "6", managers: map[string]time.Duration{"kubectl": 30 * time.Second}},
-		"nothing but a status": {
+		"only a status": {
 			facts: func(s *fixture) { s.wrote("ann", "6") }, version: "6", managers: map[string]time.Duration{"status": lately}},
-		"no managers":   {facts: func(s *fixture) { s.wrote("ann", "6") }, version: "6"},
-		"no facts":      {version: "6", managers: map[string]time.Duration{"kubectl": lately}},
-		"no order":      {facts: func(s *fixture) { s.wrote("ann", "") }, version: "6", managers: map[string]time.Duration{"kubectl": lately}},
-		"another of it": {facts: func(s *fixture) { s.wrote("ann", "6", func(f *Fact) { f.UID = "u9" }) }, version: "6", managers: map[string]time.Duration{"kubectl": lately}},
+		"no managers": {facts: func(s *fixture) { s.wrote("ann", "6") }, version: "6"},
+		"no facts":    {version: "6", managers: map[string]time.Duration{"kubectl": lately}},
+		"no version":  {facts: func(s *fixture) { s.wrote("ann", "") }, version: "6", managers: map[string]time.Duration{"kubectl": lately}},
+		"another uid": {facts: func(s *fixture) { s.wrote("ann", "6", func(f *Fact) { f.UID = "u9" }) }, version: "6", managers: map[string]time.Duration{"kubectl": lately}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, Config{}, func(t *testing.T, s *fixture) {
@@ -102,8 +102,8 @@ func TestFindSince(t *testing.T) {
 	}
 }
 
-// TestFindSinceTheAuditHasTold checks that no author is found while audit facts of the same time may still arrive.
-func TestFindSinceTheAuditHasTold(t *testing.T) {
+// TestFindSinceWaitsForAudit checks that no author is found while audit facts of the same time may still arrive.
+func TestFindSinceWaitsForAudit(t *testing.T) {
 	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		since := time.Now()
 		pass(time.Minute)
@@ -119,8 +119,8 @@ func TestFindSinceTheAuditHasTold(t *testing.T) {
 	})
 }
 
-// TestFindSinceAnEventHasTold checks that an event about the change, which was not processed, does not affect its author.
-func TestFindSinceAnEventHasTold(t *testing.T) {
+// TestFindSinceWithPendingEvent checks that an event about the change that was not processed does not affect its author.
+func TestFindSinceWithPendingEvent(t *testing.T) {
 	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		s.wake(20*time.Millisecond, Audit)
 		since := time.Now()
@@ -142,23 +142,23 @@ func TestFindSinceAnEventHasTold(t *testing.T) {
 
 func TestFindDeletionsSince(t *testing.T) {
 	for name, test := range map[string]struct {
-		uid, told string
-		before    bool
-		want      string
+		uid, factUID string
+		before       bool
+		want         string
 	}{
-		"of the object":         {"u2", "u2", false, "ann"},
-		"asked for before":      {"u2", "u2", true, "ann"},
-		"of another":            {"u2", "u3", false, ""},
-		"of one of the name":    {"", "u3", false, "ann"},
-		"of an earlier one":     {"", "u3", true, ""},
-		"of whatever uid":       {"u2", "", false, "ann"},
-		"of one before perhaps": {"u2", "", true, ""},
+		"of the object":            {"u2", "u2", false, "ann"},
+		"requested before":         {"u2", "u2", true, "ann"},
+		"of another":               {"u2", "u3", false, ""},
+		"without a uid":            {"", "u3", false, "ann"},
+		"of an earlier one":        {"", "u3", true, ""},
+		"fact without uid":         {"u2", "", false, "ann"},
+		"fact without uid, before": {"u2", "", true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 				pass(time.Hour)
-				fact := factOf("ann", Audit, deleted, configMap("gone", test.told, "9").event(deleted, ""))
-				if test.told == "" {
+				fact := factOf("ann", Audit, deleted, configMap("gone", test.factUID, "9").event(deleted, ""))
+				if test.factUID == "" {
 					nameOnly(&fact)
 				}
 				since := time.Now().Add(-10 * time.Second)

@@ -103,11 +103,11 @@ func (s *fixture) wake(lag time.Duration, signals ...Signal) {
 		}
 		pass(maxWait)
 	}
-	s.forget()
+	s.resetDeliveries()
 }
 
-// forget drops the recorded deliveries.
-func (s *fixture) forget() {
+// resetDeliveries drops the recorded deliveries.
+func (s *fixture) resetDeliveries() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.delivered = nil

@@ -29,7 +29,7 @@ func TestForgedFacts(t *testing.T) {
 				before := contradictionsSoFar(t)
 				s.checkAll(t, configMap("web", "u1", "6").event(update, "C"), facts, "", Unknown)
 				if got := contradictionsSoFar(t) - before; got != 1 {
-					t.Errorf("%v contradictions are counted", got)
+					t.Errorf("contradictions increased by %v, want 1", got)
 				}
 			})
 		})
@@ -54,7 +54,7 @@ func TestFlood(t *testing.T) {
 		}
 		for _, each := range []*store{s.recent, s.lasting} {
 			if len(each.ids) > factsLimit {
-				t.Errorf("%d facts are storedFact", len(each.ids))
+				t.Errorf("%d facts are stored, want at most the limit", len(each.ids))
 			}
 			inIndexes, inNamespaces := 0, 0
 			for _, facts := range each.ofUID {
@@ -68,24 +68,24 @@ func TestFlood(t *testing.T) {
 			}
 		}
 		if len(s.queues)+len(s.due) != 0 || len(s.arrivals.order) != 0 {
-			t.Error("facts alone take objectQueue where events wait")
+			t.Error("facts without events use memory for waiting events")
 		}
 		s.submit(event)
 		s.submit(configMap("storedFact", "u2", "7").event(deleted, ""))
 		pass(2 * maxWait)
 		for _, each := range s.deliveries() {
 			if each.author.Username != "ann" {
-				t.Errorf("%s is %q's", each.event.Object.GetName(), each.author.Username)
+				t.Errorf("author of %s is %q", each.event.Object.GetName(), each.author.Username)
 			}
 		}
 		pass(2 * time.Minute)
 		if len(s.recent.ids)+len(s.recent.after)+len(s.recent.before)+len(s.recent.ofUID)+len(s.recent.ofName)+len(s.recent.namespaces) != 0 {
-			t.Error("facts stay after their time")
+			t.Error("expired facts are still stored")
 		}
 	})
 }
 
-// TestManyObjects checks that events without facts take bounded memory, too.
+// TestManyObjects checks that events without facts use bounded memory, too.
 func TestManyObjects(t *testing.T) {
 	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		s.Add([]Fact{{ID: "1", Signal: Audit, Resource: "configmaps", Name: "x"}}, false)
@@ -98,19 +98,19 @@ func TestManyObjects(t *testing.T) {
 		}
 		pass(2 * maxWait)
 		if got := len(s.versions.young) + len(s.versions.old); got > 2*versionHistoryLimit {
-			t.Errorf("%d objects are remembered", got)
+			t.Errorf("version history has %d objects", got)
 		}
 		if a := s.arrivals; len(a.order) > arrivalsLimit || len(a.after) > arrivalsLimit || len(a.before) > arrivalsLimit {
-			t.Errorf("%d changes are remembered", len(a.after))
+			t.Errorf("%d changes are stored", len(a.after))
 		}
 		if got := len(s.deliveries()); got != 2*versionHistoryLimit+2 {
-			t.Errorf("%d are delivered", got)
+			t.Errorf("%d events were delivered", got)
 		}
 	})
 }
 
-// TestOddFacts checks facts and objects with arbitrary content.
-func TestOddFacts(t *testing.T) {
+// TestMalformedFacts checks facts and objects with arbitrary content.
+func TestMalformedFacts(t *testing.T) {
 	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		s.Add([]Fact{{}, {Signal: "gossip"}, {Signal: Audit, Operation: "LIST"}, {Signal: Admission, Replicas: new(int64)}}, false)
 		odd := []Fact{
@@ -128,21 +128,21 @@ func TestOddFacts(t *testing.T) {
 		pass(2 * maxWait)
 		for _, each := range s.deliveries() {
 			if each.author.Known() {
-				t.Errorf("%s is %q's", each.event.Object.GetName(), each.author.Username)
+				t.Errorf("author of %s is %q", each.event.Object.GetName(), each.author.Username)
 			}
 		}
 	})
 }
 
-// TestImpersonatorsAreToldApart checks that an impersonator who changes nothing is not the author of the user's change.
-func TestImpersonatorsAreToldApart(t *testing.T) {
-	behind := func(f *Fact) { f.Actor.ImpersonatedBy = "eve" }
+// TestImpersonatorWithoutChange checks that an impersonator who changes nothing is not the author of the user's change.
+func TestImpersonatorWithoutChange(t *testing.T) {
+	impersonated := func(f *Fact) { f.Actor.ImpersonatedBy = "eve" }
 	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		s.wake(20*time.Millisecond, Audit)
 		event := configMap("web", "u1", "6").event(update, "C")
 		late := factOf("ann", Audit, update, event)
 		late.Begun, late.Ended, late.ID = late.Begun.Add(20*time.Millisecond), late.Ended.Add(20*time.Millisecond), "late"
-		behind(&late)
+		impersonated(&late)
 		s.Add([]Fact{late, factOf("ann", Audit, update, event)}, false)
 		s.submit(event)
 		pass(maxWait)
@@ -166,8 +166,8 @@ func TestForgedReviewBeforeTheAudit(t *testing.T) {
 		"beside the real one, before the watch": {before: []func(*reviewed){
 			genuine, func(r *reviewed) { r.Listed(configMaps, "") }, forged,
 		}, want: "ann"},
-		"where no reviews come": {before: []func(*reviewed){func(r *reviewed) { r.unreviewedChange("shop") }, forged}},
-		"of an older state":     {before: []func(*reviewed){func(r *reviewed) { r.review("eve", from("4", "C")) }, genuine}, want: "ann"},
+		"where reviews are lost": {before: []func(*reviewed){func(r *reviewed) { r.unreviewedChange("shop") }, forged}},
+		"of an older state":      {before: []func(*reviewed){func(r *reviewed) { r.review("eve", from("4", "C")) }, genuine}, want: "ann"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -179,7 +179,7 @@ func TestForgedReviewBeforeTheAudit(t *testing.T) {
 				for _, step := range c.before {
 					step(r)
 				}
-				s.forget()
+				s.resetDeliveries()
 				s.submit(r.event)
 				pass(auditLag)
 				s.Add([]Fact{factOf("ann", Audit, update, r.event)}, false)

@@ -22,7 +22,7 @@ const (
 	deleted = v1alpha1.OperationDelete
 )
 
-// testFact is the report of one request in a test case.
+// testFact is the fact of one request in a test case.
 type testFact struct {
 	user      string
 	signal    Signal
@@ -73,7 +73,7 @@ func collected(labels, fields string) func(*Fact) {
 	}
 }
 
-// TestWrites has cases with facts about a change of one object from resourceVersion 5 to 6, content C, and its author.
+// TestWrites tests which author facts name for a change of one object from resourceVersion 5 to 6 with content C.
 func TestWrites(t *testing.T) {
 	const ms = time.Millisecond
 	seen := configMap("web", "u1", "5")
@@ -92,25 +92,25 @@ func TestWrites(t *testing.T) {
 		"creation":                    {operation: create, facts: []testFact{audited("ann").creating(), audited("bob", begun(-1*ms, ms))}, want: "ann", signal: Audit},
 		"deletion of what is written": {facts: []testFact{audited("ann", made("6")).deleting()}, signal: ManagedFields},
 
-		"found by one who followed":    {facts: []testFact{audited("bob", begun(3*ms, 9*ms)), audited("ann", begun(0, 4*ms))}, want: "ann", signal: Audit},
-		"found by one who raced":       {facts: []testFact{audited("bob", begun(-3*ms, 9*ms)), audited("ann", begun(0, 4*ms))}, signal: Unknown},
+		"no-op after the change":       {facts: []testFact{audited("bob", begun(3*ms, 9*ms)), audited("ann", begun(0, 4*ms))}, want: "ann", signal: Audit},
+		"concurrent no-op":             {facts: []testFact{audited("bob", begun(-3*ms, 9*ms)), audited("ann", begun(0, 4*ms))}, signal: Unknown},
 		"forged for the same time":     {facts: []testFact{audited("ann"), audited("eve")}, signal: Unknown},
-		"found by one from the start":  {facts: []testFact{audited("bob", begun(3*ms, 9*ms)), audited("ann", begun(0, 4*ms)), audited("bob", begun(1*ms, 1*ms))}, signal: Unknown},
+		"no-op from the start":         {facts: []testFact{audited("bob", begun(3*ms, 9*ms)), audited("ann", begun(0, 4*ms)), audited("bob", begun(1*ms, 1*ms))}, signal: Unknown},
 		"forged before":                {facts: []testFact{audited("eve", begun(-5000*ms, ms)), audited("ann")}, signal: Unknown},
 		"forged before, admission":     {facts: []testFact{audited("eve", begun(-50*ms, ms)), audited("ann"), attempted("ann", from("5", "C"))}, signal: Unknown},
 		"raced, and admission decides": {facts: []testFact{audited("bob", begun(-3*ms, 9*ms)), audited("ann"), attempted("ann", from("5", "C"))}, want: "ann", signal: Audit},
 
-		"audit and admission agree":         {facts: []testFact{audited("ann"), attempted("ann", from("5", "C"))}, want: "ann", signal: Audit},
-		"audit and admission disagree":      {facts: []testFact{audited("ann"), attempted("bob", from("5", "C"))}, signal: Unknown},
-		"audit and a refused attempt":       {facts: []testFact{audited("ann"), attempted("ann", from("5", "C")), attempted("bob", from("5", "C"))}, want: "ann", signal: Audit},
-		"audit and an attempt of something": {facts: []testFact{audited("ann"), attempted("bob", from("5", "D"))}, want: "ann", signal: Audit},
+		"audit and admission agree":      {facts: []testFact{audited("ann"), attempted("ann", from("5", "C"))}, want: "ann", signal: Audit},
+		"audit and admission disagree":   {facts: []testFact{audited("ann"), attempted("bob", from("5", "C"))}, signal: Unknown},
+		"audit and a refused attempt":    {facts: []testFact{audited("ann"), attempted("ann", from("5", "C")), attempted("bob", from("5", "C"))}, want: "ann", signal: Audit},
+		"audit and an unrelated attempt": {facts: []testFact{audited("ann"), attempted("bob", from("5", "D"))}, want: "ann", signal: Audit},
 
 		"admission":                       {facts: []testFact{attempted("ann", from("5", "C"))}, want: "ann", signal: Admission},
 		"admission of other content":      {facts: []testFact{attempted("ann", from("5", "D"))}, signal: ManagedFields},
 		"admission without content":       {facts: []testFact{attempted("ann", from("5", ""))}, signal: ManagedFields},
 		"admission from an older state":   {facts: []testFact{attempted("ann", from("4", "C"))}, signal: ManagedFields},
 		"admission of a retry":            {facts: []testFact{attempted("ann", from("4", "C")), attempted("ann", from("5", "C"))}, want: "ann", signal: Admission},
-		"admission of the same in turn":   {facts: []testFact{attempted("bob", from("4", "C")), attempted("ann", from("5", "C"))}, want: "ann", signal: Admission},
+		"admission of the same, retried":  {facts: []testFact{attempted("bob", from("4", "C")), attempted("ann", from("5", "C"))}, want: "ann", signal: Admission},
 		"admission of two":                {facts: []testFact{attempted("ann", from("5", "C")), attempted("bob", from("5", "C"))}, signal: Unknown},
 		"admission of a creation":         {operation: create, facts: []testFact{attempted("ann", from("", "C")).creating()}, want: "ann", signal: Admission},
 		"admission of another operation":  {facts: []testFact{attempted("ann", from("5", "C")).creating()}, signal: ManagedFields},
@@ -120,7 +120,7 @@ func TestWrites(t *testing.T) {
 
 		"scale":                   {object: replicas(3), facts: []testFact{attempted("ann", from("5", ""), scaled(3))}, want: "ann", signal: Admission},
 		"scale to something else": {object: replicas(3), facts: []testFact{attempted("ann", from("5", ""), scaled(4))}, signal: ManagedFields},
-		"scale of what has none":  {facts: []testFact{attempted("ann", from("5", ""), scaled(0))}, signal: ManagedFields},
+		"scale without replicas":  {facts: []testFact{attempted("ann", from("5", ""), scaled(0))}, signal: ManagedFields},
 
 		"name only":                     {facts: []testFact{audited("ann", nameOnly)}, want: "ann", signal: Audit},
 		"name only, of two":             {facts: []testFact{audited("ann", nameOnly), audited("bob", nameOnly)}, signal: Unknown},
@@ -189,16 +189,16 @@ func (s *fixture) checkAll(t *testing.T, event Event, facts []testFact, want str
 	}
 }
 
-// TestDeletions has cases that delete the object with resourceVersion 6.
+// TestDeletions tests which author facts name for the deletion of an object with resourceVersion 6.
 func TestDeletions(t *testing.T) {
 	const second = time.Second
 	cases := map[string]struct {
-		// asked is the time between the request to delete and the event; zero for an immediate deletion.
-		asked  time.Duration
-		grace  int64
-		facts  []testFact
-		want   string
-		signal Signal
+		// requestedBefore is the time between the request to delete and the event; zero for an immediate deletion.
+		requestedBefore time.Duration
+		grace           int64
+		facts           []testFact
+		want            string
+		signal          Signal
 	}{
 		"nothing":                      {signal: Unknown},
 		"audit":                        {facts: []testFact{audited("ann").deleting()}, want: "ann", signal: Audit},
@@ -218,32 +218,32 @@ func TestDeletions(t *testing.T) {
 		"collection and by name":       {facts: []testFact{audited("bob", collected("", "")).deleting(), audited("ann", nameOnly).deleting()}, want: "ann", signal: Audit},
 		"collections of two":           {facts: []testFact{audited("ann", collected("", "")).deleting(), audited("bob", collected("", "")).deleting()}, signal: Unknown},
 
-		"finalizer that another removed": {asked: 90 * second, facts: []testFact{
+		"finalizer that another removed": {requestedBefore: 90 * second, facts: []testFact{
 			audited("ann", lasting, begun(-90*second, 0), made("4")).deleting(), audited("controller"),
 		}, want: "ann", signal: Audit},
-		"grace period, and the kubelet's own request": {asked: 30 * second, grace: 30, facts: []testFact{
+		"grace period, and the kubelet's own request": {requestedBefore: 30 * second, grace: 30, facts: []testFact{
 			audited("ann", lasting, begun(-30*second, 0), made("4")).deleting(), audited("kubelet").deleting(),
 		}, want: "ann", signal: Audit},
-		"asked twice": {asked: 4 * second, facts: []testFact{
+		"requested twice": {requestedBefore: 4 * second, facts: []testFact{
 			audited("bob", lasting, begun(-4*second+time.Millisecond, 0), made("5")).deleting(),
 			audited("ann", lasting, begun(-4*second, 0), made("4")).deleting(),
 		}, want: "ann", signal: Audit},
-		"asked twice with one answer": {asked: 4 * second, facts: []testFact{
+		"requested twice with one response": {requestedBefore: 4 * second, facts: []testFact{
 			audited("bob", lasting, begun(-4*second, 0), made("4")).deleting(),
 			audited("ann", lasting, begun(-4*second, 0), made("4")).deleting(),
 		}, signal: Unknown},
-		"asked at another time":  {asked: 90 * second, facts: []testFact{audited("ann", lasting, made("4")).deleting()}, signal: Unknown},
-		"asked, by admission":    {asked: 90 * second, facts: []testFact{attempted("ann", lasting, begun(-90*second, 0)).deleting()}, want: "ann", signal: Admission},
-		"asked, by name":         {asked: 9 * second, facts: []testFact{audited("ann", nameOnly, begun(-9*second, 0)).deleting()}, want: "ann", signal: Audit},
-		"asked, by a collection": {asked: 9 * second, facts: []testFact{audited("ann", collected("", ""), begun(-9*second, 0)).deleting()}, want: "ann", signal: Audit},
+		"requested at another time":  {requestedBefore: 90 * second, facts: []testFact{audited("ann", lasting, made("4")).deleting()}, signal: Unknown},
+		"requested, by admission":    {requestedBefore: 90 * second, facts: []testFact{attempted("ann", lasting, begun(-90*second, 0)).deleting()}, want: "ann", signal: Admission},
+		"requested, by name":         {requestedBefore: 9 * second, facts: []testFact{audited("ann", nameOnly, begun(-9*second, 0)).deleting()}, want: "ann", signal: Audit},
+		"requested, by a collection": {requestedBefore: 9 * second, facts: []testFact{audited("ann", collected("", ""), begun(-9*second, 0)).deleting()}, want: "ann", signal: Audit},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 				s.wake(20*time.Millisecond, Audit, Admission)
 				object := configMap("web", "u1", "6")
-				if c.asked != 0 {
-					object = object.deletedAt(time.Now().Add(-c.asked), c.grace)
+				if c.requestedBefore != 0 {
+					object = object.deletedAt(time.Now().Add(-c.requestedBefore), c.grace)
 				}
 				s.checkAll(t, object.event(deleted, ""), c.facts, c.want, c.signal)
 			})

@@ -33,10 +33,10 @@ func TestManagers(t *testing.T) {
 		"two at once":               {[]any{entry("kubectl", second, ""), entry("flux", second, "")}, ""},
 		"two at once, then another": {[]any{entry("kubectl", 2*second, ""), entry("flux", 2*second, ""), entry("helm", second, "")}, "helm"},
 		"status is not content":     {[]any{entry("kubectl", time.Hour, ""), entry("kubelet", second, "status")}, "kubectl"},
-		"scale is":                  {[]any{entry("kubectl", time.Hour, ""), entry("hpa", second, "scale")}, "hpa"},
+		"scale is content":          {[]any{entry("kubectl", time.Hour, ""), entry("hpa", second, "scale")}, "hpa"},
 		"only status":               {[]any{entry("kubelet", second, "status")}, ""},
-		"nonsense":                  {[]any{"kubectl", nil, map[string]any{"manager": 7}}, ""},
-		"no list":                   {"kubectl", ""},
+		"malformed":                 {[]any{"kubectl", nil, map[string]any{"manager": 7}}, ""},
+		"not a list":                {"kubectl", ""},
 	}
 	for name, c := range cases {
 		object := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"managedFields": c.entries}}}

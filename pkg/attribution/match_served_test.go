@@ -48,12 +48,12 @@ func TestStatusesOfServedKinds(t *testing.T) {
 				return served(rule("7")), []Fact{wrote("ann", create, "5"), named}
 			}, user("ann"),
 		},
-		"written later than any report": {
+		"written after the last fact": {
 			func() (Event, []Fact) {
 				return served(rule("7").writtenAt(time.Now().Add(time.Minute))), []Fact{wrote("ann", create, "5")}
 			}, tool,
 		},
-		"reported of later states only": {
+		"facts of later states only": {
 			func() (Event, []Fact) { return served(rule("7")), []Fact{wrote("cid", update, "8")} }, tool,
 		},
 		"a kind of the cluster": {

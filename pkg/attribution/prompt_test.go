@@ -125,11 +125,11 @@ func TestOneCandidate(t *testing.T) {
 		"after a change without a review": {before: []func(*reviewed){listed, func(r *reviewed) { r.unreviewedChange("shop") }, prompt}, waits: true},
 	}
 	for name, c := range cases {
-		for _, maker := range []string{"ann", "bob"} {
-			if maker == "bob" && !c.waits {
-				continue // Nothing tells this bob's change from ann's: it takes his review to be lost, and hers to be refused.
+		for _, author := range []string{"ann", "bob"} {
+			if author == "bob" && !c.waits {
+				continue // Without bob's review, his change cannot be distinguished from ann's.
 			}
-			t.Run(fmt.Sprintf("%s, by %s", name, maker), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s, by %s", name, author), func(t *testing.T) {
 				inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 					s.wake(0, Admission)
 					s.wake(auditLag, Audit)
@@ -137,11 +137,11 @@ func TestOneCandidate(t *testing.T) {
 					for _, step := range c.before {
 						step(r)
 					}
-					s.forget()
+					s.resetDeliveries()
 					began := time.Now()
 					s.submit(r.event)
 					pass(auditLag)
-					s.Add([]Fact{factOf(maker, Audit, update, r.event)}, false)
+					s.Add([]Fact{factOf(author, Audit, update, r.event)}, false)
 					pass(maxWait)
 					got := s.deliveries()
 					if len(got) != 1 {
@@ -150,10 +150,10 @@ func TestOneCandidate(t *testing.T) {
 					if after := got[0].at.Sub(began); c.waits && after < auditLag || !c.waits && after != graceMargin {
 						t.Errorf("delivered after %s; the audit comes after %s", after, auditLag)
 					}
-					if by := got[0].author; by.Known() && by.Username != maker {
-						t.Errorf("is %s's by %s, want %s's", by.Username, by.Signal, maker)
+					if by := got[0].author; by.Known() && by.Username != author {
+						t.Errorf("author is %s by %s, want %s", by.Username, by.Signal, author)
 					} else if !c.waits && !by.Known() {
-						t.Error("has no author")
+						t.Error("change has no author")
 					}
 				})
 			})
@@ -197,7 +197,7 @@ func TestAttemptBeforeTheWatch(t *testing.T) {
 	})
 }
 
-// TestOneCandidateOfADeletion checks that a deletion waits for the audit if its only review may be of another user's attempt.
+// TestOneCandidateOfADeletion checks that a deletion waits for the audit if its only review may belong to another user's attempt.
 func TestOneCandidateOfADeletion(t *testing.T) {
 	for name, late := range map[string]time.Duration{"at once": 0, "long after its review": promptLimit + time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
@@ -232,14 +232,14 @@ func TestUnreviewedCollections(t *testing.T) {
 		u.note(object(i), now)
 	}
 	if !u.has(object(0), now) || u.has(object(-1), now) {
-		t.Error("a collection is taken for another")
+		t.Error("collection is mistaken for another")
 	}
 	u.note(object(unreviewedLimit), now)
 	if !u.has(object(-1), now) || len(u) > unreviewedLimit+1 {
-		t.Errorf("%d collections are known, and one beyond the limit is not distrusted", len(u))
+		t.Errorf("%d collections are stored, and one beyond the limit counts as complete", len(u))
 	}
 	u.expire(now.Add(unreviewedLifetime))
 	if len(u) != 0 {
-		t.Errorf("%d are known after their time", len(u))
+		t.Errorf("%d expired collections are still stored", len(u))
 	}
 }

@@ -32,12 +32,12 @@ func (s signals) delayed(facts, events time.Duration) signals {
 func (s signals) losing(oneIn int) signals { s.lost = oneIn; return s }
 func (s signals) interrupted() signals     { s.gaps = true; return s }
 
-// play simulates users who work on a few objects, and returns what was delivered and the actual authors.
-func play(t *testing.T, s *fixture, seed uint64, habits habits, signals signals) []outcome {
+// play simulates users who change a few objects, and returns the deliveries with the actual authors.
+func play(t *testing.T, s *fixture, seed uint64, requestOptions requestOptions, signals signals) []outcome {
 	changes := make(chan timed[change], 100_000)
-	var factsUnderWay sync.WaitGroup
+	var pendingFacts sync.WaitGroup
 	random := lockedRand{random: rand.New(rand.NewPCG(seed, 0))}
-	c := &cluster{habits: habits, objects: map[string]*state{}, turns: map[string]chan struct{}{}}
+	c := &cluster{requestOptions: requestOptions, objects: map[string]*state{}, turns: map[string]chan struct{}{}}
 	c.populate()
 	c.seen = func(one change) { changes <- timed[change]{one, time.Now().Add(random.upTo(signals.eventsLate))} }
 	c.send = func(fact Fact) {
@@ -52,7 +52,7 @@ func play(t *testing.T, s *fixture, seed uint64, habits habits, signals signals)
 			if fact.Signal == Audit && signals.auditLate > 0 {
 				late = signals.auditLate
 			}
-			factsUnderWay.Go(func() {
+			pendingFacts.Go(func() {
 				time.Sleep(random.upTo(late)) //nolint:forbidigo // the clock of a bubble
 				s.Add([]Fact{fact}, false)
 			})
@@ -68,7 +68,7 @@ func play(t *testing.T, s *fixture, seed uint64, habits habits, signals signals)
 		working.Go(func() { work(c, fmt.Sprintf("user-%d", user), rand.New(rand.NewPCG(seed, uint64(user)+1))) })
 	}
 	working.Wait()
-	factsUnderWay.Wait()
+	pendingFacts.Wait()
 	close(changes)
 	watching.Wait()
 	pass(2 * maxWait)
@@ -98,7 +98,7 @@ func work(c *cluster, user string, random *rand.Rand) {
 	time.Sleep(time.Second) //nolint:forbidigo // the clock of a bubble
 	for range 250 {
 		time.Sleep(time.Duration(random.IntN(60)) * time.Millisecond) //nolint:forbidigo // the clock of a bubble
-		name := c.habits.anyObject(random)
+		name := c.requestOptions.anyObject(random)
 		(&request{cluster: c, random: random, user: user}).do(name)
 		if random.IntN(10) == 0 {
 			(&request{cluster: c, random: random, user: "controller"}).finish(name)
@@ -169,29 +169,29 @@ func matched(t *testing.T, got []delivery, want []change) []outcome {
 // if the signals allow it.
 func TestAuthorsOfABusyCluster(t *testing.T) {
 	const ms = time.Millisecond
-	inTurn, concurrent, racing := habits{inTurn: true}, habits{ownContent: true}, habits{}
-	// In these, no request fails at or finds the change of another user.
-	careful, apart := habits{inTurn: true, distinctFailures: true}, habits{ownContent: true, distinctFailures: true}
+	serialized, concurrent, racing := requestOptions{serialized: true}, requestOptions{ownContent: true}, requestOptions{}
+	// With these options, no request conflicts with or repeats the change of another user.
+	careful, apart := requestOptions{serialized: true, distinctFailures: true}, requestOptions{ownContent: true, distinctFailures: true}
 	audit := signals{audit: true, factsLate: 300 * ms, eventsLate: 20 * ms}
 	admission := signals{admission: true, factsLate: 30 * ms, eventsLate: 20 * ms}
 	both := signals{audit: true, admission: true, factsLate: 300 * ms, eventsLate: 20 * ms}
 	cases := map[string]struct {
-		habits  habits
-		signals signals
+		requestOptions requestOptions
+		signals        signals
 		// right is the minimum share of changes whose author is found.
 		right float64
 	}{
-		"audit, in turn":              {inTurn, audit, 1},
+		"audit, in turn":              {serialized, audit, 1},
 		"audit, concurrent":           {concurrent, audit, 1},
 		"audit, racing":               {racing, audit, 0.97},
 		"audit, events late":          {concurrent, audit.delayed(300*ms, 500*ms), 0.99}, // a fact may be later than all before it
 		"audit, watch with gaps":      {concurrent, audit.interrupted(), 1},
-		"both, in turn":               {inTurn, both, 1},
+		"both, in turn":               {serialized, both, 1},
 		"both, concurrent":            {concurrent, both, 1},
 		"both, racing":                {racing, both, 0.97},
 		"admission, careful":          {careful, admission, 0.99},
 		"admission, apart":            {apart, admission, 0.99},
-		"admission, in turn":          {inTurn, admission, 0.85},
+		"admission, in turn":          {serialized, admission, 0.85},
 		"admission, concurrent":       {concurrent, admission, 0.95},
 		"admission, racing":           {racing, admission, 0.85},
 		"admission, watch with gaps":  {racing, admission.interrupted(), 0.7},
@@ -204,11 +204,11 @@ func TestAuthorsOfABusyCluster(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(3) {
 				inBubble(t, Config{}, func(t *testing.T, s *fixture) {
-					outcomes := play(t, s, seed, c.habits, c.signals)
+					outcomes := play(t, s, seed, c.requestOptions, c.signals)
 					right := 0
 					for _, each := range outcomes {
 						if each.wrong() {
-							t.Errorf("seed %d: %s of %s %d is %s's, %s was found by %s", seed, each.change.operation, each.change.state.name,
+							t.Errorf("seed %d: %s of %s %d: author is %s, found %s by %s", seed, each.change.operation, each.change.state.name,
 								each.change.state.version, each.change.author, each.found.author.Username, each.found.author.Signal)
 						}
 						if each.right() {
@@ -232,26 +232,26 @@ func TestFirstChangesOfABusyCluster(t *testing.T) {
 	const ms = time.Millisecond
 	both := signals{audit: true, admission: true, factsLate: 20 * ms, auditLate: 300 * ms, eventsLate: 20 * ms}
 	cases := map[string]struct {
-		habits  habits
-		signals signals
+		requestOptions requestOptions
+		signals        signals
 		// right is the minimum share of changes whose author is found, soon of those delivered within 100 ms.
 		right, soon float64
 	}{
-		"careful":             {habits{existing: 1000, distinctFailures: true}, both, 0.99, 0.95},
-		"racing":              {habits{existing: 1000}, both, 0.97, 0.9},
-		"few objects, racing": {habits{existing: 20}, both, 0.97, 0.6},
-		"one in four lost":    {habits{existing: 1000, distinctFailures: true}, both.losing(4), 0.8, 0},
-		"watch with gaps":     {habits{existing: 1000}, both.interrupted(), 0.97, 0.6},
+		"careful":             {requestOptions{existing: 1000, distinctFailures: true}, both, 0.99, 0.95},
+		"racing":              {requestOptions{existing: 1000}, both, 0.97, 0.9},
+		"few objects, racing": {requestOptions{existing: 20}, both, 0.97, 0.6},
+		"one in four lost":    {requestOptions{existing: 1000, distinctFailures: true}, both.losing(4), 0.8, 0},
+		"watch with gaps":     {requestOptions{existing: 1000}, both.interrupted(), 0.97, 0.6},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(3) {
 				inBubble(t, Config{}, func(t *testing.T, s *fixture) {
-					outcomes := play(t, s, seed, c.habits, c.signals)
+					outcomes := play(t, s, seed, c.requestOptions, c.signals)
 					right, soon := 0, 0
 					for _, each := range outcomes {
 						if each.wrong() {
-							t.Errorf("seed %d: %s of %s %d is %s's, %s was found by %s", seed, each.change.operation, each.change.state.name,
+							t.Errorf("seed %d: %s of %s %d: author is %s, found %s by %s", seed, each.change.operation, each.change.state.name,
 								each.change.state.version, each.change.author, each.found.author.Username, each.found.author.Signal)
 						}
 						if each.right() {

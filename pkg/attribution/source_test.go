@@ -11,7 +11,7 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// TestSilentSources checks that no change waits for a source that has sent nothing, or nothing in spite of changes.
+// TestSilentSources checks that no change waits for a source that has sent no facts, or none although objects changed.
 func TestSilentSources(t *testing.T) {
 	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		version := 1
@@ -81,7 +81,7 @@ func TestRecoveredSources(t *testing.T) {
 		pass(maxWait)
 		for _, each := range s.deliveries() {
 			if want := map[string]string{"web": "ann", "late": "bob"}[each.event.Object.GetName()]; each.author.Username != want {
-				t.Errorf("%s, %s after its change, is %q's, want %s's", each.event.Object.GetName(), each.at.Sub(began), each.author.Username, want)
+				t.Errorf("author of %s, %s after its change, is %q, want %s", each.event.Object.GetName(), each.at.Sub(began), each.author.Username, want)
 			}
 		}
 		s.Add(facts[:1], true)
@@ -91,8 +91,8 @@ func TestRecoveredSources(t *testing.T) {
 	})
 }
 
-// TestBothTellOfTheFirstChange checks that a change that both signals report does not wait until the lag of the audit is measured.
-func TestBothTellOfTheFirstChange(t *testing.T) {
+// TestFirstChangeWithBothSignals checks that a change that both signals report does not wait until the lag of the audit is measured.
+func TestFirstChangeWithBothSignals(t *testing.T) {
 	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		made := configMap("web", "u1", "1").event(v1alpha1.OperationCreate, "A")
 		s.Add([]Fact{factOf("ann", Admission, v1alpha1.OperationCreate, made)}, false)
@@ -108,7 +108,7 @@ func TestBothTellOfTheFirstChange(t *testing.T) {
 		pass(maxWait)
 		got := s.deliveries()
 		if len(got) != 2 || got[1].author.Username != "ann" || got[1].author.Signal != Audit || got[1].at.Sub(began) > graceMargin {
-			t.Errorf("delivered %+v, want it %s after both have told at most", got, graceMargin)
+			t.Errorf("delivered %+v, want it at most %s after both facts", got, graceMargin)
 		}
 	})
 }
@@ -135,11 +135,11 @@ func TestLists(t *testing.T) {
 				pass(maxWait)
 				got := s.deliveries()
 				if len(got) != 1000 {
-					t.Fatalf("%d are delivered", len(got))
+					t.Fatalf("%d events were delivered", len(got))
 				}
 				for i, each := range got {
 					if want := []string{"ann", "bob"}[i%2]; each.author.Username != want {
-						t.Fatalf("change %d is %q's (%s), want %s's", i, each.author.Username, each.author.Signal, want)
+						t.Fatalf("author of change %d is %q (%s), want %s", i, each.author.Username, each.author.Signal, want)
 					}
 				}
 			})
@@ -168,9 +168,9 @@ func TestLagBeyondTheLimit(t *testing.T) {
 	})
 }
 
-// TestServedKindsAreASourceOfTheirOwn checks that facts of this server about its own kinds delay changes of these kinds only, on a cluster
+// TestFactsOfServedKinds checks that facts of this server about its own kinds delay changes of these kinds only, on a cluster
 // without audit and admission.
-func TestServedKindsAreASourceOfTheirOwn(t *testing.T) {
+func TestFactsOfServedKinds(t *testing.T) {
 	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		rule := func(version string) Event {
 			event := configMap("rule", "r", version).event(update, "")
@@ -179,12 +179,12 @@ func TestServedKindsAreASourceOfTheirOwn(t *testing.T) {
 		}
 		s.Add([]Fact{factOf("ann", Audit, update, rule("1"))}, false)
 		if state := s.Sources()[0]; !state.Silent || !state.LastFact.IsZero() {
-			t.Errorf("the audit is %+v", state)
+			t.Errorf("audit source is %+v", state)
 		}
 		began := time.Now()
 		s.submit(configMap("web", "u1", "2").event(update, ""))
 		if got := s.deliveries(); len(got) != 1 {
-			t.Errorf("a change waits for an audit that there is not")
+			t.Errorf("change waits although there is no audit")
 		}
 		s.submit(rule("3"))
 		pass(5 * time.Millisecond)
@@ -195,7 +195,7 @@ func TestServedKindsAreASourceOfTheirOwn(t *testing.T) {
 			t.Errorf("delivered %+v after %s", got, time.Since(began))
 		}
 		if state := s.Sources()[0]; !state.Silent || state.Lag >= 0 {
-			t.Errorf("the audit is %+v", state)
+			t.Errorf("audit source is %+v", state)
 		}
 	})
 }

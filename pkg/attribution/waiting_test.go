@@ -22,8 +22,8 @@ type log struct {
 	gone  []types.UID
 }
 
-func (l *log) Follow(ctx context.Context, told func([]Fact, bool)) {
-	told(l.facts, true)
+func (l *log) Follow(ctx context.Context, receive func([]Fact, bool)) {
+	receive(l.facts, true)
 	<-ctx.Done()
 }
 
@@ -38,50 +38,50 @@ func timesOf(deliveries []delivery, since time.Time) map[string]time.Duration {
 	return times
 }
 
-// TestFactsThatNeverComeDelayNobodyElse checks that missing facts about one object do not delay another.
-func TestFactsThatNeverComeDelayNobodyElse(t *testing.T) {
+// TestMissingFactsDelayOnlyTheirObject checks that missing facts about one object do not delay another.
+func TestMissingFactsDelayOnlyTheirObject(t *testing.T) {
 	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		const lag = 200 * time.Millisecond
 		s.wake(lag, Audit, Admission)
 		began := time.Now()
 		for i := range 500 {
-			name := fmt.Sprintf("nobody-%d", i)
+			name := fmt.Sprintf("missing-%d", i)
 			s.submit(configMap(name, name, "1").event(update, ""))
 		}
-		somebody := configMap("somebody", "s", "6").event(create, "C")
-		fact := factOf("ann", Admission, create, somebody)
+		reported := configMap("reported", "s", "6").event(create, "C")
+		fact := factOf("ann", Admission, create, reported)
 		fact.Content = "C"
 		s.Add([]Fact{fact}, false)
-		s.submit(somebody)
+		s.submit(reported)
 		pass(10 * lag)
 		times := timesOf(s.deliveries(), began)
 		if len(times) != 501 {
 			t.Fatalf("%d are delivered", len(times))
 		}
 		for name, after := range times {
-			if name == "somebody" && after != 0 {
-				t.Errorf("%s is delivered after %s although all is known", name, after)
+			if name == "reported" && after != 0 {
+				t.Errorf("%s was delivered after %s although its facts are complete", name, after)
 			} else if grace := lag + lag/2 + graceMargin; after > grace {
-				t.Errorf("%s is delivered after %s, want at most %s", name, after, grace)
+				t.Errorf("%s was delivered after %s, want at most %s", name, after, grace)
 			}
 		}
 	})
 }
 
-// TestDeliveryThatBlocks checks that a delivery that blocks delays its own object and no other.
-func TestDeliveryThatBlocks(t *testing.T) {
+// TestBlockedDelivery checks that a delivery that blocks delays its own object and no other.
+func TestBlockedDelivery(t *testing.T) {
 	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		open := make(chan struct{})
 		var got []string
 		var mutex sync.Mutex
-		deliver := func(what string, wait bool) func(context.Context, Author) {
+		deliver := func(name string, wait bool) func(context.Context, Author) {
 			return func(context.Context, Author) {
 				if wait {
 					<-open
 				}
 				mutex.Lock()
 				defer mutex.Unlock()
-				got = append(got, what)
+				got = append(got, name)
 			}
 		}
 		var submitting sync.WaitGroup
@@ -99,7 +99,7 @@ func TestDeliveryThatBlocks(t *testing.T) {
 		}
 		web := Object{GroupResource: configMaps.GroupResource(), Namespace: "shop", Name: "web"}
 		if !s.Waiting(web) {
-			t.Error("web does not wait")
+			t.Error("Waiting(web) = false during a blocked delivery")
 		}
 		close(open)
 		submitting.Wait()
@@ -108,7 +108,7 @@ func TestDeliveryThatBlocks(t *testing.T) {
 			t.Errorf("delivered %v, want %s", got, want)
 		}
 		if s.Waiting(web) {
-			t.Error("web waits still")
+			t.Error("Waiting(web) = true after all deliveries")
 		}
 	})
 }
@@ -160,13 +160,13 @@ func TestEndedContext(t *testing.T) {
 		s.submit(configMap("web", "u1", "2").event(update, ""))
 		pass(2 * maxWait)
 		if got := s.deliveries(); len(got) != 1 {
-			t.Errorf("%d are delivered", len(got))
+			t.Errorf("%d events were delivered", len(got))
 		}
 	})
 }
 
-// TestRoomForThoseThatWait checks that when too many events wait, the one that is due first is delivered with the facts so far.
-func TestRoomForThoseThatWait(t *testing.T) {
+// TestWaitingLimit checks that when too many events wait, the one that is due first is delivered with the facts so far.
+func TestWaitingLimit(t *testing.T) {
 	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		s.Add([]Fact{{ID: "1", Signal: Audit, Resource: "configmaps", Name: "x"}}, false)
 		for i := range waitingLimit {
@@ -177,16 +177,16 @@ func TestRoomForThoseThatWait(t *testing.T) {
 			}
 		}
 		if got := s.deliveries(); len(got) != 0 {
-			t.Fatalf("%d are delivered", len(got))
+			t.Fatalf("%d events were delivered", len(got))
 		}
 		s.submit(configMap("last", "last", "1").event(update, ""))
 		got := s.deliveries()
 		if len(got) != 1 || got[0].event.Object.GetName() != "object-0" {
-			t.Fatalf("%d are delivered", len(got))
+			t.Fatalf("%d events were delivered", len(got))
 		}
 		pass(2 * maxWait)
 		if got := s.deliveries(); len(got) != waitingLimit+1 {
-			t.Errorf("%d are delivered", len(got))
+			t.Errorf("%d events were delivered", len(got))
 		}
 	})
 }
@@ -218,7 +218,7 @@ func TestFind(t *testing.T) {
 			"gone":                  {gone, "ann"},
 			"gone, by name":         {configMap("gone", "", "").event(deleted, ""), "ann"},
 			"gone, after long":      {configMap("storedFact", "", "").event(deleted, ""), "cem"},
-			"gone, nobody knows":    {configMap("never", "", "").event(deleted, ""), ""},
+			"gone, without facts":   {configMap("never", "", "").event(deleted, ""), ""},
 			"gone, but another uid": {configMap("gone", "u9", "").event(deleted, ""), ""},
 		}
 		for name, c := range cases {
@@ -249,15 +249,15 @@ func TestGone(t *testing.T) {
 		s.Observe(configMap("web-u1", "u1", "7").event(deleted, ""))
 		pass(2 * time.Minute)
 		if gone := facts.gone; fmt.Sprint(gone) != "[u1]" {
-			t.Errorf("gone: %v", gone)
+			t.Errorf("Forget was called with %v", gone)
 		}
 		if len(s.lasting.ids) != 1 {
-			t.Errorf("%d lasting facts", len(s.lasting.ids))
+			t.Errorf("%d lasting facts, want 1", len(s.lasting.ids))
 		}
 	})
 }
 
-func TestUnwantedFactsAreNotKept(t *testing.T) {
+func TestUnwantedFactsAreDropped(t *testing.T) {
 	wanted := func(o Object) bool { return o.Resource == "configmaps" && o.Namespace == "shop" }
 	inBubble(t, Config{Wanted: wanted}, func(t *testing.T, s *fixture) {
 		fact := factOf("ann", Audit, update, configMap("web", "u1", "6").event(update, ""))
@@ -266,16 +266,16 @@ func TestUnwantedFactsAreNotKept(t *testing.T) {
 		ofOtherNamespace.ID, ofOtherNamespace.Namespace = "namespace", "warm"
 		s.Add([]Fact{ofOtherType, ofOtherNamespace}, false)
 		if len(s.recent.ids) != 0 {
-			t.Error("storedFact")
+			t.Error("unwanted facts are stored")
 		}
 		if state := s.Sources()[0]; state.LastFact.IsZero() {
-			t.Error("the source is not alive")
+			t.Error("source has no last fact")
 		}
 	})
 }
 
-// TestFindAmongSeveral checks that no author is found if other users have written the object as well.
-func TestFindAmongSeveral(t *testing.T) {
+// TestFindWithSeveralAuthors checks that no author is found if other users have written the object as well.
+func TestFindWithSeveralAuthors(t *testing.T) {
 	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		s.Add([]Fact{factOf("ann", Audit, update, configMap("web", "u1", "6").event(update, "C"))}, false)
 		last := configMap("web", "u1", "7").event(update, "D")
@@ -286,8 +286,8 @@ func TestFindAmongSeveral(t *testing.T) {
 	})
 }
 
-// TestFindTheLastDeletion checks that a later record without a uid means that an earlier deletion is not the last.
-func TestFindTheLastDeletion(t *testing.T) {
+// TestFindLastDeletion checks that a later record without a uid means that an earlier deletion is not the last.
+func TestFindLastDeletion(t *testing.T) {
 	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		old := factOf("ann", Audit, deleted, configMap("web", "u1", "6").event(deleted, ""))
 		old.Lasting, old.After = true, "6"
@@ -302,9 +302,9 @@ func TestFindTheLastDeletion(t *testing.T) {
 	})
 }
 
-// TestFindWhatWasToldBefore checks that a change that an event has reported is not found by a comparison, unless the event is
+// TestFindAfterEvent checks that a change that an event has reported is not found by a comparison, unless the event is
 // still pending.
-func TestFindWhatWasToldBefore(t *testing.T) {
+func TestFindAfterEvent(t *testing.T) {
 	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		s.wake(20*time.Millisecond, Admission, Audit)
 		state := configMap("web", "u1", "6").event(update, "C")

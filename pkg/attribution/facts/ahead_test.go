@@ -37,7 +37,7 @@ func TestEnqueuedFactsDoNotWaitForTheStore(t *testing.T) {
 	}
 	near.stop()
 	log.Enqueue(newFact("a", 3))
-	eventually(t, "a fact after another has stopped", func() bool { return alsoNear.count().received == 4 })
+	eventually(t, "a fact after another follower has stopped", func() bool { return alsoNear.count().received == 4 })
 	if got := near.count().received; got != 3 {
 		t.Errorf("the stopped follower received %d facts", got)
 	}

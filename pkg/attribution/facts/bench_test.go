@@ -67,7 +67,7 @@ func BenchmarkEnqueue(b *testing.B) {
 	written := 0
 	for n := 0; n < b.N; n += len(facts) {
 		log.Enqueue(facts...)
-		// Half of the queue remains free.
+		// Keep half of the queue free.
 		for limit := n - maxQueued/2; written < limit; {
 			written = faulty.attempts() * len(facts)
 			<-time.After(time.Millisecond)
@@ -102,7 +102,7 @@ func BenchmarkToFollower(b *testing.B) {
 	}
 }
 
-// pause is longer than Run waits after a write: the facts of a quiet cluster are written at once.
+// pause is longer than the time that Run waits after a write, so that each write starts at once.
 const pause = 20 * time.Millisecond
 
 func latencies(b *testing.B, arrived <-chan time.Time, submit func() error) {

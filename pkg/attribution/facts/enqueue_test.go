@@ -42,7 +42,7 @@ func TestLargestNamespaceIsEvictedFirst(t *testing.T) {
 		}
 	}
 	if got := metrictest.Values(t)["kv_evictions_total"] - before; got != 600 {
-		t.Errorf("%v facts are counted as evicted", got)
+		t.Errorf("kv_evictions_total increased by %v, want 600", got)
 	}
 }
 
@@ -71,7 +71,7 @@ func TestEnqueuedFactsShareTransactions(t *testing.T) {
 	}
 }
 
-func TestRunWritesTheRestWhenItEnds(t *testing.T) {
+func TestRunWritesQueuedFactsBeforeReturn(t *testing.T) {
 	client := bolttest.NewClient(t)
 	for round := range 20 {
 		log := newLog(client)
@@ -89,7 +89,7 @@ func TestRunWritesTheRestWhenItEnds(t *testing.T) {
 	}
 }
 
-func TestRunEndsWhileTheStoreHangs(t *testing.T) {
+func TestRunReturnsWhileStoreHangs(t *testing.T) {
 	t.Parallel()
 	client := bolttest.NewClient(t)
 	faulty := &faultyKV{KV: client.KV, hangs: true}
@@ -103,6 +103,6 @@ func TestRunEndsWhileTheStoreHangs(t *testing.T) {
 	select {
 	case <-ended:
 	case <-time.After(testTimeout):
-		t.Error("Run waits for a store that hangs")
+		t.Error("Run did not return while the store hangs")
 	}
 }

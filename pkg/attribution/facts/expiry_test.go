@@ -105,8 +105,8 @@ func TestFactsAreKeptForTheNextLeader(t *testing.T) {
 	}
 }
 
-// TestClockThatJumps moves the clock of a leader back and ahead by a day.
-func TestClockThatJumps(t *testing.T) {
+// TestClockJump moves the clock of a leader forward and back by a day.
+func TestClockJump(t *testing.T) {
 	for name, jump := range map[string]time.Duration{"ahead": 24 * time.Hour, "back": -24 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			client := bolttest.NewClient(t)
@@ -128,7 +128,7 @@ func TestClockThatJumps(t *testing.T) {
 	}
 }
 
-func TestLastingFactsStay(t *testing.T) {
+func TestLastingFactsArePreserved(t *testing.T) {
 	onBothStores(t, func(t *testing.T, client *clientv3.Client) {
 		l := lead(t, client)
 		now := l.clock.Now()
@@ -216,9 +216,9 @@ func TestLastingFactsAreBounded(t *testing.T) {
 	eventually(t, "the facts", func() bool { return l.count().received == len(facts) })
 	l.stepUntil(t, "lasting/", most, time.Minute)
 	if got := count(t, client, "lasting/quiet"); got != 10 {
-		t.Errorf("%d facts of the quiet namespace are left", got)
+		t.Errorf("%d facts of the quiet namespace, want 10", got)
 	}
 	if got := metrictest.Values(t)["kv_evictions_total"] - before; got != 10 {
-		t.Errorf("%v facts are counted as evicted", got)
+		t.Errorf("kv_evictions_total increased by %v, want 10", got)
 	}
 }

@@ -81,8 +81,8 @@ func TestFollowEmptyLog(t *testing.T) {
 	}
 }
 
-// TestRecordedIsOnDisk reopens the store after Record, as after the process was killed.
-func TestRecordedIsOnDisk(t *testing.T) {
+// TestRecordIsDurable reopens the store after Record, as after the process was killed.
+func TestRecordIsDurable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "work.db")
 	for round := range 3 {
 		engine, err := bolt.Open(t.Context(), path, bolt.Options{})
@@ -112,12 +112,12 @@ func TestRecordReturnsStoreError(t *testing.T) {
 		t.Error("Record succeeded with a store that fails")
 	}
 	if err := newLog(client).Record(t.Context(), nil); err != nil || faulty.attempts() != 1 {
-		t.Errorf("nothing to record: %v after %d transactions", err, faulty.attempts())
+		t.Errorf("Record without facts: %v after %d transactions", err, faulty.attempts())
 	}
 }
 
-// TestReplicasDoNotOverwriteEachOther records facts of several replicas at the same time of one clock.
-func TestReplicasDoNotOverwriteEachOther(t *testing.T) {
+// TestConcurrentReplicas records facts of several replicas at the same time of a shared clock.
+func TestConcurrentReplicas(t *testing.T) {
 	const replicas, each = 4, 25
 	client, at := bolttest.NewClient(t), newClock()
 	group, ctx := errgroup.WithContext(t.Context())
@@ -140,7 +140,7 @@ func TestReplicasDoNotOverwriteEachOther(t *testing.T) {
 	}
 }
 
-func TestFactTooLargeIsLeftOut(t *testing.T) {
+func TestLargeFactIsSkipped(t *testing.T) {
 	client := bolttest.NewClient(t)
 	log := newLog(client)
 	facts := newFacts("a", 3)
@@ -231,11 +231,11 @@ func TestFollowListsAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	answer, err := client.Get(t.Context(), "/")
+	response, err := client.Get(t.Context(), "/")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Compact(t.Context(), answer.Header.Revision); err != nil {
+	if _, err := client.Compact(t.Context(), response.Header.Revision); err != nil {
 		t.Fatal(err)
 	}
 	close(busy)

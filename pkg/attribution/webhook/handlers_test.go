@@ -38,20 +38,20 @@ func send(ctx context.Context, handler http.Handler, body string) *httptest.Resp
 	return response
 }
 
-// TestReviewsBeyondTheMemory checks that reviews are refused immediately when the memory is full, and that queued reviews
+// TestReviewsBeyondMemoryLimit checks that reviews are rejected immediately when the memory is full, and that queued reviews
 // are still processed when the process ends.
-func TestReviewsBeyondTheMemory(t *testing.T) {
+func TestReviewsBeyondMemoryLimit(t *testing.T) {
 	facts := counter{make(chan attribution.Fact, 10)}
 	h := newReviewHandler(facts, hash, clock.RealClock{})
 	if response := send(t.Context(), h, created); response.Code != http.StatusOK {
 		t.Fatalf("code = %d", response.Code)
 	}
-	taken := int64(len(created))
-	if !h.memory.TryAcquire(maxReviewMemory - taken) {
-		t.Fatal("a review that waits takes more than its size")
+	size := int64(len(created))
+	if !h.memory.TryAcquire(maxReviewMemory - size) {
+		t.Fatal("a queued review reserves more than its size")
 	}
 	if response := send(t.Context(), h, created); response.Code != http.StatusServiceUnavailable || response.Header().Get("Retry-After") == "" {
-		t.Errorf("code = %d without room", response.Code)
+		t.Errorf("code = %d without memory", response.Code)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -59,8 +59,8 @@ func TestReviewsBeyondTheMemory(t *testing.T) {
 	if len(facts.enqueued) != 1 {
 		t.Errorf("%d facts, want 1", len(facts.enqueued))
 	}
-	if !h.memory.TryAcquire(taken) {
-		t.Error("a review that was read keeps its memory")
+	if !h.memory.TryAcquire(size) {
+		t.Error("a processed review still reserves memory")
 	}
 }
 
@@ -71,23 +71,23 @@ func TestMemoryOfReviews(t *testing.T) {
 		send(t.Context(), h, body)
 	}
 	if !h.memory.TryAcquire(maxReviewMemory) {
-		t.Error("memory is lost")
+		t.Error("memory was not released")
 	}
 }
 
-// TestBatchesBeyondTheMemory checks that a batch waits for memory for as long as its client is connected.
-func TestBatchesBeyondTheMemory(t *testing.T) {
+// TestBatchesBeyondMemoryLimit checks that a batch waits for memory for as long as its client is connected.
+func TestBatchesBeyondMemoryLimit(t *testing.T) {
 	h := newAuditHandler(counter{})
 	h.memory.TryAcquire(maxAuditMemory)
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	const empty = `{"kind":"EventList","apiVersion":"audit.k8s.io/v1","items":[]}`
 	if response := send(gone, h, empty); response.Code != http.StatusServiceUnavailable {
-		t.Errorf("code = %d without room", response.Code)
+		t.Errorf("code = %d without memory", response.Code)
 	}
 	h.memory.Release(maxAuditMemory)
 	if response := send(t.Context(), h, empty); response.Code != http.StatusOK || !h.memory.TryAcquire(maxAuditMemory) {
-		t.Errorf("code = %d with room, or memory is lost", response.Code)
+		t.Errorf("code = %d with memory, or memory was not released", response.Code)
 	}
 }
 

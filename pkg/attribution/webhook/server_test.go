@@ -52,10 +52,10 @@ const (
 
 // recorder is a Recorder that stores facts in memory, or fails.
 type recorder struct {
-	mu    sync.Mutex
-	facts []attribution.Fact
-	fails bool
-	came  chan attribution.Fact
+	mu       sync.Mutex
+	facts    []attribution.Fact
+	fails    bool
+	enqueued chan attribution.Fact
 }
 
 func (r *recorder) Record(_ context.Context, facts []attribution.Fact) error {
@@ -71,7 +71,7 @@ func (r *recorder) Record(_ context.Context, facts []attribution.Fact) error {
 func (r *recorder) Enqueue(facts ...attribution.Fact) {
 	for _, fact := range facts {
 		select {
-		case r.came <- fact:
+		case r.enqueued <- fact:
 		default: // The test does not read them.
 		}
 	}
@@ -98,7 +98,7 @@ type testServer struct {
 // newTestServer starts a server. change may modify the configuration of the endpoints and of the server.
 func newTestServer(t *testing.T, change func(*testServer, *attributionwebhook.Config, *genericapiserver.Config)) *testServer {
 	t.Helper()
-	s := &testServer{recorder: &recorder{came: make(chan attribution.Fact, 100)}, folder: t.TempDir()}
+	s := &testServer{recorder: &recorder{enqueued: make(chan attribution.Fact, 100)}, folder: t.TempDir()}
 	for name, authority := range map[string]**pki.Authority{
 		"cluster": &s.cluster, "proxy": &s.proxy, "audit": &s.audit, "webhook": &s.webhook, "serving": &s.serving,
 	} {
