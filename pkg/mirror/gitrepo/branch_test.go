@@ -19,7 +19,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
-// transports runs a test over HTTP and on the local repository.
+// transports runs a test with a remote over HTTP and with a local one.
 func transports(t *testing.T, test func(t *testing.T, r repository, url string)) {
 	t.Helper()
 	t.Run("http", func(t *testing.T) {
@@ -40,17 +40,17 @@ func TestFirstPushToEmptyRepository(t *testing.T) {
 		}
 		branch := load(t, remote, gitrepo.Options{})
 		if !branch.Tip().IsZero() || branch.Snapshot().Len("") != 0 {
-			t.Fatalf("an empty repository has tip %s and %d files", branch.Tip(), branch.Snapshot().Len(""))
+			t.Fatalf("tip %s and %d files in an empty repository", branch.Tip(), branch.Snapshot().Len(""))
 		}
 		commit := stage(t, branch, set("base/a.yaml", "a\n"), set("base/b/c.yaml", "c\n"))
 		if accepted := push(t, branch); len(accepted) != 1 || accepted[0] != commit || branch.Tip() != commit {
 			t.Errorf("accepted %v, tip %s, want %s", accepted, branch.Tip(), commit)
 		}
 		if got := r.git("show", "main:base/b/c.yaml"); got != "c\n" {
-			t.Errorf("content %q", got)
+			t.Errorf("content = %q", got)
 		}
 		if got := strings.TrimSpace(r.git("rev-list", "--count", "main")); got != "1" {
-			t.Errorf("%s commits, want an orphan root", got)
+			t.Errorf("%s commits, want one root commit", got)
 		}
 		r.fsck()
 	})
@@ -66,7 +66,7 @@ func TestMissingBranchBesideOthers(t *testing.T) {
 	stage(t, branch, set("x.yaml", "x\n"))
 	push(t, branch)
 	if got := r.git("ls-tree", "-r", "--name-only", "mirror/one"); got != "x.yaml\n" {
-		t.Errorf("files of the new branch: %q", got)
+		t.Errorf("files of the new branch = %q", got)
 	}
 }
 
@@ -76,21 +76,21 @@ func (w writer) first(path, content string) {
 	w.push("first")
 }
 
-func TestNoContentChangeMakesNoCommit(t *testing.T) {
+func TestStageWithoutChanges(t *testing.T) {
 	r := newRepository(t)
 	branch := load(t, newRemote(t, r.serve(plain)), gitrepo.Options{})
 	stage(t, branch, set("a/b.yaml", "b\n"))
 	push(t, branch)
 	for name, changes := range map[string][]gitrepo.Change{
-		"nothing":           nil,
+		"no change":         nil,
 		"same content":      {set("a/b.yaml", "b\n")},
 		"deleted unknown":   {remove("a/c.yaml"), remove("c/d"), remove("a/b.yaml/x"), remove("a")},
 		"last change wins":  {set("a/b.yaml", "other\n"), set("a/b.yaml", "b\n")},
-		"made and unmade":   {set("n/x.yaml", "x"), remove("n/x.yaml")},
+		"set and removed":   {set("n/x.yaml", "x"), remove("n/x.yaml")},
 		"deleted and reset": {remove("a/b.yaml"), set("a/b.yaml", "b\n")},
 	} {
-		if hash, made, err := branch.Stage(commitOf("no-op", changes...)); made || err != nil || !hash.IsZero() {
-			t.Errorf("%s: commit %s, made %v, error %v", name, hash, made, err)
+		if hash, committed, err := branch.Stage(commitOf("no-op", changes...)); committed || err != nil || !hash.IsZero() {
+			t.Errorf("%s: commit %s, committed %v, error %v", name, hash, committed, err)
 		}
 	}
 	if accepted := push(t, branch); len(accepted) != 0 {
@@ -98,15 +98,15 @@ func TestNoContentChangeMakesNoCommit(t *testing.T) {
 	}
 }
 
-func TestNothingLeftInAnEmptyRepositoryMakesNoCommit(t *testing.T) {
+func TestStageWithoutChangesInEmptyRepository(t *testing.T) {
 	r := newRepository(t)
 	branch := load(t, newRemote(t, r.serve(plain)), gitrepo.Options{})
-	if _, made, err := branch.Stage(commitOf("no-op", set("a/b", "x"), remove("a/b"))); made || err != nil {
-		t.Errorf("made %v, error %v", made, err)
+	if _, committed, err := branch.Stage(commitOf("no-op", set("a/b", "x"), remove("a/b"))); committed || err != nil {
+		t.Errorf("committed %v, error %v", committed, err)
 	}
 }
 
-func TestForeignFilesStay(t *testing.T) {
+func TestUnmanagedFilesArePreserved(t *testing.T) {
 	transports(t, func(t *testing.T, r repository, url string) {
 		w := r.clone()
 		w.write("README.md", "theirs\n")
@@ -144,7 +144,7 @@ func TestForeignFilesStay(t *testing.T) {
 			t.Errorf("walk (-want +got):\n%s", diff)
 		}
 		if _, found := branch.Snapshot().Lookup("base/link"); found {
-			t.Error("a symbolic link is shown as a file")
+			t.Error("snapshot has a symbolic link as a file")
 		}
 		r.fsck()
 	})
@@ -162,9 +162,9 @@ func TestManagedFolders(t *testing.T) {
 		"one/two/x.yaml": true, "new/folder/x.yaml": true, "one/x.yaml": false, "three/c.yaml": false, "x.yaml": false,
 		"one/two": false, "new/folders/x": false,
 	} {
-		_, made, err := branch.Stage(commitOf("x", set(path, "x")))
-		if made != want || errors.Is(err, gitrepo.ErrPath) == want {
-			t.Errorf("%s: made %v, error %v", path, made, err)
+		_, committed, err := branch.Stage(commitOf("x", set(path, "x")))
+		if committed != want || errors.Is(err, gitrepo.ErrPath) == want {
+			t.Errorf("%s: committed %v, error %v", path, committed, err)
 		}
 	}
 	push(t, branch)
@@ -182,12 +182,12 @@ func TestInvalidPaths(t *testing.T) {
 		"", "/a", "a/", "a//b", ".", "..", "a/../b", "./a", ".git/config", "a/.GIT/b", "a/.git", "git~1/x", ".git./x", ".git /x",
 		".git::$INDEX_ALLOCATION/x", "a\x00b", `a\b`, ".g\u200cit/x", ".gitmodules/x", "a/.GitAttributes/x", "GITMOD~1/x", "gi7eba~1", "a/.gitignore", ".mailmap",
 	} {
-		if _, made, err := branch.Stage(commitOf("x", set(path, "x"))); made || !errors.Is(err, gitrepo.ErrPath) {
-			t.Errorf("%q: made %v, error %v", path, made, err)
+		if _, committed, err := branch.Stage(commitOf("x", set(path, "x"))); committed || !errors.Is(err, gitrepo.ErrPath) {
+			t.Errorf("%q: committed %v, error %v", path, committed, err)
 		}
 	}
 	if _, err := gitrepo.Load(t.Context(), newRemote(t, r.path), "main", gitrepo.Options{ManagedFolders: []string{"../x"}}); !errors.Is(err, gitrepo.ErrPath) {
-		t.Errorf("managed folder: %v", err)
+		t.Errorf("invalid managed folder: %v", err)
 	}
 	for _, name := range []string{"", "a..b", "a b", "-", "a.lock", "/a"} {
 		var failure *gitrepo.Error
@@ -212,7 +212,7 @@ func TestFileDirectoryConflicts(t *testing.T) {
 		stage(t, branch, remove("a/b"))
 		push(t, branch)
 		if got := r.git("ls-tree", "main"); got != "" {
-			t.Errorf("the last file left %q", got)
+			t.Errorf("tree after the last file was removed = %q", got)
 		}
 		r.fsck()
 	})
@@ -254,14 +254,14 @@ func TestSplitPushRollsBackToAcceptedCommits(t *testing.T) {
 		t.Errorf("accepted (-want +got):\n%s", diff)
 	}
 	if branch.Tip() != staged[2] || branch.Snapshot().Len("") != 3 {
-		t.Errorf("after the failure: tip %s, %d files", branch.Tip(), branch.Snapshot().Len(""))
+		t.Errorf("after the rejected push: tip %s, %d files", branch.Tip(), branch.Snapshot().Len(""))
 	}
 	stage(t, branch, set("f5", "x"))
 	push(t, branch)
 	r.fsck()
 }
 
-func TestManyCommitsInAFlatFolder(t *testing.T) {
+func TestManyCommitsInFlatFolder(t *testing.T) {
 	for _, pushEach := range []bool{false, true} {
 		t.Run(fmt.Sprintf("pushEach=%v", pushEach), func(t *testing.T) {
 			transports(t, func(t *testing.T, r repository, url string) {
@@ -292,7 +292,7 @@ func TestManyCommitsInAFlatFolder(t *testing.T) {
 	}
 }
 
-func TestSnapshotsAreReadWhileTheBranchChanges(t *testing.T) {
+func TestConcurrentSnapshotReads(t *testing.T) {
 	r := newRepository(t)
 	branch := load(t, newRemote(t, r.serve(plain)), gitrepo.Options{})
 	var changes []gitrepo.Change

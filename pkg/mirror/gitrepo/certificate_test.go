@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// keyPair is a certificate and its key in PEM form.
+// keyPair is a certificate and its private key in PEM format.
 type keyPair struct{ certificate, key []byte }
 
 func selfSigned(t *testing.T) keyPair {

@@ -30,24 +30,24 @@ func TestDecodeTree(t *testing.T) {
 		entries int
 		fails   bool
 	}{
-		"empty":              {"", 0, false},
-		"Git's order":        {encodedEntry("100644", "a.b", 1) + encodedEntry("40000", "a", 1) + encodedEntry("100644", "a0", 1), 3, false},
-		"zero-padded mode":   {encodedEntry("040000", "a", 1), 1, false},
-		"hash of zeros":      {encodedEntry("100644", "a", 0) + encodedEntry("100644", "b", 0), 2, false},
-		"out of order":       {encodedEntry("100644", "b", 1) + encodedEntry("100644", "a", 1), 0, true},
-		"twice":              {encodedEntry("100644", "a", 1) + encodedEntry("100644", "a", 2), 0, true},
-		"directory as file":  {encodedEntry("40000", "a", 1) + encodedEntry("100644", "a.b", 1), 0, true},
-		"no name":            {encodedEntry("100644", "", 1), 0, true},
-		"slash":              {encodedEntry("100644", "a/b", 1), 0, true},
-		"dot dot":            {encodedEntry("40000", "..", 1), 0, true},
-		"no mode":            {encodedEntry("", "a", 1), 0, true},
-		"mode zero":          {encodedEntry("0", "a", 1), 0, true},
-		"mode is not octal":  {encodedEntry("100648", "a", 1), 0, true},
-		"mode is too large":  {encodedEntry("77777777777777", "a", 1), 0, true},
-		"no zero byte":       {"100644 a", 0, true},
-		"hash is cut short":  {encodedEntry("100644", "a", 1)[:20], 0, true},
-		"bytes left":         {encodedEntry("100644", "a", 1) + "1", 0, true},
-		"zero in first word": {"100\x00644 a" + strings.Repeat("x", hashSize), 0, true},
+		"empty":             {"", 0, false},
+		"Git's order":       {encodedEntry("100644", "a.b", 1) + encodedEntry("40000", "a", 1) + encodedEntry("100644", "a0", 1), 3, false},
+		"zero-padded mode":  {encodedEntry("040000", "a", 1), 1, false},
+		"hash of zeros":     {encodedEntry("100644", "a", 0) + encodedEntry("100644", "b", 0), 2, false},
+		"out of order":      {encodedEntry("100644", "b", 1) + encodedEntry("100644", "a", 1), 0, true},
+		"twice":             {encodedEntry("100644", "a", 1) + encodedEntry("100644", "a", 2), 0, true},
+		"directory as file": {encodedEntry("40000", "a", 1) + encodedEntry("100644", "a.b", 1), 0, true},
+		"no name":           {encodedEntry("100644", "", 1), 0, true},
+		"slash":             {encodedEntry("100644", "a/b", 1), 0, true},
+		"dot dot":           {encodedEntry("40000", "..", 1), 0, true},
+		"empty mode":        {encodedEntry("", "a", 1), 0, true},
+		"mode zero":         {encodedEntry("0", "a", 1), 0, true},
+		"mode is not octal": {encodedEntry("100648", "a", 1), 0, true},
+		"mode is too large": {encodedEntry("77777777777777", "a", 1), 0, true},
+		"no NUL byte":       {"100644 a", 0, true},
+		"truncated hash":    {encodedEntry("100644", "a", 1)[:20], 0, true},
+		"trailing byte":     {encodedEntry("100644", "a", 1) + "1", 0, true},
+		"NUL in the mode":   {"100\x00644 a" + strings.Repeat("x", hashSize), 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, err := decodeTree([]byte(test.encoded))
@@ -67,7 +67,7 @@ func TestDecodeTree(t *testing.T) {
 	}
 }
 
-// FuzzDecodeTree: what decodes is in order, and encodes to the same bytes unless it says that it does not.
+// FuzzDecodeTree checks that decoded entries are sorted, and that they encode to the same bytes unless irregular is set.
 func FuzzDecodeTree(f *testing.F) {
 	f.Add([]byte(encodedEntry("100644", "a.b", 1) + encodedEntry("40000", "a", 1)))
 	f.Add([]byte(encodedEntry("040000", "a", 0)))
@@ -78,18 +78,18 @@ func FuzzDecodeTree(f *testing.F) {
 			return
 		}
 		if again := encodeTree(d); !d.irregular && !bytes.Equal(again, encoded) {
-			t.Errorf("%q became %q", encoded, again)
+			t.Errorf("%q was encoded as %q", encoded, again)
 		}
 		for i := range d.entries {
 			e := &d.entries[i]
 			if at, found := d.search(e.name, e.isDirectory()); !found || at != i {
-				t.Errorf("entry %d, %q, is found at %d (%v)", i, e.name, at, found)
+				t.Errorf("entry %d, %q: search returned %d, %v", i, e.name, at, found)
 			}
 		}
 	})
 }
 
-// directoryOf makes a directory from bytes, two an entry: the first picks its name and kind, the second its hash.
+// directoryOf creates a directory from pairs of bytes: the first selects name and kind of an entry, the second its hash.
 func directoryOf(picks []byte) *directory {
 	d := &directory{}
 	for len(picks) >= 2 {
@@ -103,8 +103,7 @@ func directoryOf(picks []byte) *directory {
 	return d
 }
 
-// FuzzTreeDelta: the delta between any two directories makes the one from the other, by the reckoning of another
-// implementation.
+// FuzzTreeDelta checks that another implementation reconstructs a tree from the delta between any two directories.
 func FuzzTreeDelta(f *testing.F) {
 	f.Add([]byte{}, []byte{1, 2})
 	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8}, []byte{1, 2, 3, 9, 7, 8, 20, 1})
@@ -112,7 +111,7 @@ func FuzzTreeDelta(f *testing.F) {
 	f.Fuzz(func(t *testing.T, before, after []byte) {
 		base, target := directoryOf(before), directoryOf(after)
 		if len(base.entries) == 0 {
-			return // That implementation takes no empty base, and no base that small is used.
+			return // The other implementation does not support an empty base, which is never used.
 		}
 		delta := appendTreeDelta(nil, base, target)
 		got, err := packfile.PatchDelta(encodeTree(base), delta)
@@ -134,14 +133,14 @@ func TestTreeDeltaIsSmall(t *testing.T) {
 	delta := appendTreeDelta(nil, base, target)
 	got, err := packfile.PatchDelta(encodeTree(base), delta)
 	if err != nil || !bytes.Equal(got, encodeTree(target)) {
-		t.Fatalf("the delta does not make the tree: %v", err)
+		t.Fatalf("patched tree differs: %v", err)
 	}
 	if len(delta) > 10*32+16 {
-		t.Errorf("ten changed hashes take %d bytes", len(delta))
+		t.Errorf("delta of ten changed hashes has %d bytes", len(delta))
 	}
 }
 
-// FuzzReadPack: no pack from a server makes the reader fail otherwise than by an error.
+// FuzzReadPack checks that reading an arbitrary pack returns an error or trees that match their hashes.
 func FuzzReadPack(f *testing.F) {
 	p, err := newPack(nil, false)
 	if err != nil {
@@ -159,20 +158,20 @@ func FuzzReadPack(f *testing.F) {
 		if err := readPack(t.Context(), bytes.NewReader(pack), 1<<20, budget, trees); err != nil {
 			return
 		}
-		held := int64(0)
+		size := int64(0)
 		for hash, content := range trees.found.trees {
-			if held += int64(len(content)); objectHash(plumbing.TreeObject, content) != hash {
-				t.Errorf("tree %s holds %q", hash, content)
+			if size += int64(len(content)); objectHash(plumbing.TreeObject, content) != hash {
+				t.Errorf("tree %s has content %q", hash, content)
 			}
 		}
-		if held > budget.held {
-			t.Errorf("trees of %d bytes are held, of which %d are counted", held, budget.held)
+		if size > budget.held {
+			t.Errorf("trees of %d bytes are in memory, the budget has %d", size, budget.held)
 		}
 	})
 }
 
-// FuzzAnswers: no answer of a server makes a reader fail otherwise than by an error, or hold more than it may.
-func FuzzAnswers(f *testing.F) {
+// FuzzResponses checks that reading an arbitrary response of a server returns an error or stays within the memory budget.
+func FuzzResponses(f *testing.F) {
 	p, err := newPack(nil, false)
 	if err != nil {
 		f.Fatal(err)
@@ -182,9 +181,9 @@ func FuzzAnswers(f *testing.F) {
 	f.Add([]byte(packet("# service=git-upload-pack\n") + "0000" + packet(strings.Repeat("1", 40)+" refs/heads/main\x00shallow\n") + "0000"))
 	f.Add([]byte(packet("shallow "+strings.Repeat("1", 40)) + "0000" + packet("NAK\n") + packet("\x01"+string(p.finish())) + "0000"))
 	f.Add([]byte(packet("\x02a hook") + packet("\x01"+packet("unpack ok\n")+packet("ok refs/heads/main\n")+"0000") + "0000"))
-	f.Fuzz(func(t *testing.T, answer []byte) {
+	f.Fuzz(func(t *testing.T, response []byte) {
 		limits := Limits{Memory: 1 << 20, Transfer: 16 << 20}
-		_, _ = readAdvertisement(bytes.NewReader(answer), "refs/heads/main")
+		_, _ = readAdvertisement(bytes.NewReader(response), "refs/heads/main")
 		req := packp.NewUploadRequest()
 		req.Depth = packp.DepthCommits(1)
 		_ = req.Capabilities.Set(capability.Sideband64k)
@@ -194,52 +193,52 @@ func FuzzAnswers(f *testing.F) {
 		}
 		for _, visitor := range []packVisitor{newTreeCollector(false), newTreeCollector(true), finder} {
 			budget := (&Remote{Limits: limits}).newBudget()
-			_ = readFetched(t.Context(), bufio.NewReader(bytes.NewReader(answer)), budget, req, want{visitor: visitor})
+			_ = readFetched(t.Context(), bufio.NewReader(bytes.NewReader(response)), budget, req, want{visitor: visitor})
 			if budget.held < 0 || budget.held > limits.Memory {
-				t.Errorf("%d bytes are held", budget.held)
+				t.Errorf("budget holds %d bytes", budget.held)
 			}
 		}
 		pushing := packp.NewReferenceUpdateRequest()
 		_ = pushing.Capabilities.Set(capability.Sideband64k)
-		if _, progress, err := readReport(bufio.NewReader(bytes.NewReader(answer)), pushing); err == nil && len(progress) > maxMessage {
-			t.Errorf("%d bytes of messages are kept", len(progress))
+		if _, progress, err := readReport(bufio.NewReader(bytes.NewReader(response)), pushing); err == nil && len(progress) > maxMessage {
+			t.Errorf("progress has %d bytes", len(progress))
 		}
 	})
 }
 
-// TestAcknowledgements has the answers of servers with and without multi_ack, and those that repeat themselves.
+// TestAcknowledgements tests responses of servers with and without multi_ack, and repeated acknowledgements.
 func TestAcknowledgements(t *testing.T) {
 	hash := strings.Repeat("1", 40)
 	packet := func(text string) string { return fmt.Sprintf("%04x%s", len(text)+4, text) }
 	for name, test := range map[string]struct {
-		answer string
-		want   string
-		kind   Kind
+		response string
+		want     string
+		kind     Kind
 	}{
 		"nothing in common": {packet("NAK\n") + packet("\x01PACK"), packet("\x01PACK"), ""},
 		"in common":         {packet("ACK "+hash+"\n") + "PACK\x00\x00\x00\x02", "PACK\x00\x00\x00\x02", ""},
-		"said twice":        {packet("ACK "+hash+"\n") + packet("ACK "+hash+"\n") + "PACK\x00\x00\x00\x02", "PACK\x00\x00\x00\x02", ""},
+		"repeated ACK":      {packet("ACK "+hash+"\n") + packet("ACK "+hash+"\n") + "PACK\x00\x00\x00\x02", "PACK\x00\x00\x00\x02", ""},
 		"multi_ack_detailed": {
 			packet("ACK "+hash+" common\n") + packet("ACK "+hash+" ready\n") + packet("NAK\n") + packet("ACK "+hash+"\n") + "PACK\x00\x00\x00\x02",
 			"PACK\x00\x00\x00\x02", "",
 		},
 		"error":     {packet("ERR upload-pack: not our ref\n"), "", Rejected},
-		"cut short": {packet("NAK\n"), "", Unreachable},
+		"truncated": {packet("NAK\n"), "", Unreachable},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer := bufio.NewReader(strings.NewReader(test.answer))
-			err := skipAcknowledgements(answer)
+			response := bufio.NewReader(strings.NewReader(test.response))
+			err := skipAcknowledgements(response)
 			if (err != nil || test.kind != "") && kindOf(err) != test.kind {
 				t.Fatalf("error %v, want %s", err, test.kind)
 			}
-			if rest, _ := io.ReadAll(answer); string(rest) != test.want {
-				t.Errorf("left %q, want %q", rest, test.want)
+			if rest, _ := io.ReadAll(response); string(rest) != test.want {
+				t.Errorf("remaining data = %q, want %q", rest, test.want)
 			}
 		})
 	}
 }
 
-func TestReadPackGivesUp(t *testing.T) {
+func TestReadInvalidPack(t *testing.T) {
 	p, err := newPack(nil, false)
 	if err != nil {
 		t.Fatal(err)
@@ -253,15 +252,15 @@ func TestReadPackGivesUp(t *testing.T) {
 		t.Errorf("error %v, want %v", err, errTooLarge)
 	}
 	if err := read(whole[:len(whole)-4], math.MaxInt64); kindOf(err) != Unreachable {
-		t.Errorf("cut short: %v", err)
+		t.Errorf("truncated pack: %v", err)
 	}
 	whole[len(whole)-1]++
 	if err := read(whole, math.MaxInt64); kindOf(err) != Protocol {
-		t.Errorf("wrong sum: %v", err)
+		t.Errorf("wrong checksum: %v", err)
 	}
 }
 
-// TestTreeBomb has a few trees that stand for more files than can be held.
+// TestTreeBomb loads a few trees that represent more files than fit into memory.
 func TestTreeBomb(t *testing.T) {
 	trees := map[Hash][]byte{}
 	level := &directory{entries: []entry{{name: "file", mode: filemode.Regular}}}
@@ -286,8 +285,8 @@ func TestTreeBomb(t *testing.T) {
 	}
 }
 
-// TestSharedDirectoriesAreHeld reads a tree again, of which everything is known: it takes as much as the first time.
-func TestSharedDirectoriesAreHeld(t *testing.T) {
+// TestBudgetOfKnownTrees loads a tree again when all its directories are known. It must use as much of the budget.
+func TestBudgetOfKnownTrees(t *testing.T) {
 	file := encodeTree(&directory{entries: []entry{{name: "file", mode: filemode.Regular}}})
 	leaf := objectHash(plumbing.TreeObject, file)
 	encoded := encodeTree(&directory{entries: []entry{{name: "a", mode: filemode.Dir, hash: leaf}, {name: "b", mode: filemode.Dir, hash: leaf}}})
@@ -304,6 +303,6 @@ func TestSharedDirectoriesAreHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	if first.held == 0 || again.held != first.held {
-		t.Errorf("%d bytes are held at first, %d when all is known", first.held, again.held)
+		t.Errorf("first load holds %d bytes, second load %d", first.held, again.held)
 	}
 }

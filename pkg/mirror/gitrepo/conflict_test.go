@@ -24,7 +24,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
-func TestMovedBranchIsRefreshedAndPushedAgain(t *testing.T) {
+func TestPushAfterRefresh(t *testing.T) {
 	transports(t, func(t *testing.T, r repository, url string) {
 		w := r.clone()
 		w.first("theirs/a", "a\n")
@@ -38,7 +38,7 @@ func TestMovedBranchIsRefreshedAndPushedAgain(t *testing.T) {
 			t.Fatalf("accepted %v, error %v; want ErrMoved", accepted, err)
 		}
 		if _, found := branch.Snapshot().Lookup("ours.yaml"); found {
-			t.Error("the files still show what was not pushed")
+			t.Error("snapshot has the file of the rejected push")
 		}
 		if err := branch.Refresh(t.Context()); err != nil {
 			t.Fatal(err)
@@ -58,8 +58,8 @@ func TestMovedBranchIsRefreshedAndPushedAgain(t *testing.T) {
 	})
 }
 
-// TestWritersRace has several writers push to one branch until all their commits landed.
-func TestWritersRace(t *testing.T) {
+// TestConcurrentWriters has several writers push to one branch until all their commits are accepted.
+func TestConcurrentWriters(t *testing.T) {
 	const writers, rounds = 3, 8
 	r := newRepository(t)
 	url := r.serve(plain)
@@ -74,7 +74,7 @@ func TestWritersRace(t *testing.T) {
 			}
 			for round := range rounds {
 				content := strconv.Itoa(round)
-				if err := land(ctx, branch, &moved, set(fmt.Sprintf("writer%d/shared", writer), content)); err != nil {
+				if err := pushWithRetry(ctx, branch, &moved, set(fmt.Sprintf("writer%d/shared", writer), content)); err != nil {
 					return err
 				}
 			}
@@ -88,17 +88,17 @@ func TestWritersRace(t *testing.T) {
 		t.Errorf("%s commits, want %d", got, writers*rounds)
 	}
 	if got := r.git("rev-list", "--min-parents=2", "main"); got != "" {
-		t.Errorf("merges: %s", got)
+		t.Errorf("merge commits: %s", got)
 	}
 	r.fsck()
 	t.Logf("the branch had moved %d times", moved.Load())
 }
 
-// land pushes the change on whatever others pushed before.
-func land(ctx context.Context, branch *gitrepo.Branch, moved *atomic.Int64, change gitrepo.Change) error {
+// pushWithRetry pushes a change and retries it on top of the commits that others have pushed.
+func pushWithRetry(ctx context.Context, branch *gitrepo.Branch, moved *atomic.Int64, change gitrepo.Change) error {
 	for {
-		if _, made, err := branch.Stage(commitOf("race", change)); err != nil || !made {
-			return fmt.Errorf("stage: made %v: %w", made, err)
+		if _, committed, err := branch.Stage(commitOf("race", change)); err != nil || !committed {
+			return fmt.Errorf("stage: committed %v: %w", committed, err)
 		}
 		_, err := branch.Push(ctx)
 		if !errors.Is(err, gitrepo.ErrMoved) {
@@ -111,8 +111,8 @@ func land(ctx context.Context, branch *gitrepo.Branch, moved *atomic.Int64, chan
 	}
 }
 
-// TestCompareAndSwapOnTheServer lets another writer in between the advertisement and the push, where only the server can
-// tell.
+// TestCompareAndSwapOnTheServer has another writer push between the advertisement and the push, which only the server can
+// detect.
 func TestCompareAndSwapOnTheServer(t *testing.T) {
 	r := newRepository(t)
 	w := r.clone()
@@ -173,7 +173,7 @@ func TestRefresh(t *testing.T) {
 				}
 			})
 			if before.Len("") != 50 {
-				t.Errorf("an old snapshot has %d files", before.Len(""))
+				t.Errorf("previous snapshot has %d files", before.Len(""))
 			}
 		})
 	}
@@ -199,7 +199,7 @@ func refreshed(t *testing.T, r repository, branch *gitrepo.Branch) {
 	}
 }
 
-// TestLoadWithoutFilter holds a repository whose blobs the server cannot leave out, packed with deltas of its own.
+// TestLoadWithoutFilter loads a repository, packed with deltas, from a server that cannot omit blobs.
 func TestLoadWithoutFilter(t *testing.T) {
 	r := newRepository(t)
 	r.git("config", "uploadpack.allowFilter", "false")
@@ -242,8 +242,8 @@ func TestLostResponse(t *testing.T) {
 	}
 	lose.Store(false)
 	for commit, want := range map[gitrepo.Hash]bool{first: true, second: true, gitrepo.BlobHash(nil): false} {
-		if landed, err := branch.Contains(t.Context(), commit, 10); err != nil || landed != want {
-			t.Errorf("commit %s landed: %v, error %v", commit, landed, err)
+		if found, err := branch.Contains(t.Context(), commit, 10); err != nil || found != want {
+			t.Errorf("Contains(%s) = %v, %v", commit, found, err)
 		}
 	}
 	if _, _, err := branch.Stage(commitOf("third", set("c", "c"))); err != nil {
@@ -263,8 +263,8 @@ func TestContains(t *testing.T) {
 			transports(t, func(t *testing.T, r repository, url string) {
 				r.git("config", "uploadpack.allowFilter", filter)
 				branch := load(t, newRemote(t, url), gitrepo.Options{})
-				if landed, err := branch.Contains(t.Context(), gitrepo.BlobHash(nil), 5); landed || err != nil {
-					t.Errorf("in an empty repository: %v, %v", landed, err)
+				if found, err := branch.Contains(t.Context(), gitrepo.BlobHash(nil), 5); found || err != nil {
+					t.Errorf("Contains in an empty repository = %v, %v", found, err)
 				}
 				var commits []gitrepo.Hash
 				for i := range 6 {
@@ -284,7 +284,7 @@ func TestContains(t *testing.T) {
 	}
 }
 
-func TestHookRefuses(t *testing.T) {
+func TestRejectingHooks(t *testing.T) {
 	for hook, script := range map[string]string{
 		"pre-receive": "echo 'commits need a ticket' >&2\nexit 1\n",
 		"update":      "echo 'commits need a ticket'\nexit 1\n",
@@ -305,7 +305,7 @@ func TestHookRefuses(t *testing.T) {
 					}
 				}
 				if branch.Snapshot().Len("") != 0 || !branch.Tip().IsZero() {
-					t.Error("the files still show what was refused")
+					t.Error("snapshot has the files of the rejected push")
 				}
 			})
 		})
@@ -314,7 +314,7 @@ func TestHookRefuses(t *testing.T) {
 
 func TestOutputOfPostReceiveHook(t *testing.T) {
 	transports(t, func(t *testing.T, r repository, url string) {
-		r.hook("post-receive", "for i in $(seq 2000); do echo \"remote talk $i, at some length to fill buffers\"; done\n")
+		r.hook("post-receive", "for i in $(seq 2000); do echo \"message $i, long enough to fill the buffers\"; done\n")
 		branch := load(t, newRemote(t, url), gitrepo.Options{})
 		for i := range 3 {
 			stage(t, branch, set("a", strconv.Itoa(i)))
@@ -324,8 +324,8 @@ func TestOutputOfPostReceiveHook(t *testing.T) {
 	})
 }
 
-// TestServerThatCannotCompletePacks has a server that takes thin packs by its own word and fails to.
-func TestServerThatCannotCompletePacks(t *testing.T) {
+// TestServerWithoutThinPacks has a server that advertises thin packs and fails to index them.
+func TestServerWithoutThinPacks(t *testing.T) {
 	r := newRepository(t)
 	var thin atomic.Int64
 	url := r.serve(func(next http.Handler) http.Handler {
@@ -370,7 +370,7 @@ func TestServerThatCannotCompletePacks(t *testing.T) {
 	r.fsck()
 }
 
-// isThin tells whether git needs the repository's objects to read the pack.
+// isThin reports whether the pack depends on objects outside of it.
 func (r repository) isThin(pack []byte) bool {
 	r.t.Helper()
 	return !indexes(r.t, pack)

@@ -16,7 +16,7 @@ func TestContents(t *testing.T) {
 		"any blob":           {"uploadpack.allowAnySHA1InWant": "true"},
 		"commits only":       {"uploadpack.allowReachableSHA1InWant": "true"},
 		"filters":            {},
-		"nothing of that":    {"uploadpack.allowFilter": "false"},
+		"none of these":      {"uploadpack.allowFilter": "false"},
 		"blobs, not filters": {"uploadpack.allowAnySHA1InWant": "true", "uploadpack.allowFilter": "false"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -25,7 +25,7 @@ func TestContents(t *testing.T) {
 				r.git("config", key, value)
 			}
 			w := r.clone()
-			// Files like these are stored as deltas against each other.
+			// Git stores these similar files as deltas.
 			want := map[string]string{}
 			for i := range 20 {
 				path := fmt.Sprintf("folder/%d.yaml", i)
@@ -53,7 +53,7 @@ func TestContents(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, ok := got[large]; ok || len(got) != len(want) {
-				t.Errorf("%d files, the large one among them: %v; want %d", len(got), ok, len(want))
+				t.Errorf("%d files, large file included: %v; want %d files without it", len(got), ok, len(want))
 			}
 			for path, content := range want {
 				hash, _ := branch.Snapshot().Lookup(path)
@@ -62,7 +62,7 @@ func TestContents(t *testing.T) {
 				}
 			}
 			if none, err := branch.Contents(t.Context()); err != nil || len(none) != 0 {
-				t.Errorf("nothing asked for: %v, %v", none, err)
+				t.Errorf("Contents() = %v, %v", none, err)
 			}
 		})
 	}

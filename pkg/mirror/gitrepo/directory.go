@@ -21,7 +21,7 @@ type entry struct {
 	directory *directory
 }
 
-// directory is one Git tree. It is immutable once its edit is sealed, so trees can share directories.
+// directory is one Git tree. It is immutable once its edit is hashed, so trees can share directories.
 type directory struct {
 	// entries are in Git's order, in which a directory sorts as if its name ended in a slash.
 	entries []entry

@@ -122,8 +122,8 @@ func (e *edit) removeFile(d *directory, name string) *directory {
 	return d
 }
 
-// sealedTree is a new tree object.
-type sealedTree struct {
+// treeObject is a new tree object.
+type treeObject struct {
 	directory *directory
 	// original is the directory's version before the edit, or nil.
 	original *directory
@@ -131,17 +131,17 @@ type sealedTree struct {
 	size int
 }
 
-// seal computes the hash of every directory of the edit below d and returns the new ones, children before parents.
+// hashTrees computes the hash of every directory of the edit below d and returns the new ones, children before parents.
 // They must not change afterwards.
-func (e *edit) seal(d *directory) []sealedTree {
+func (e *edit) hashTrees(d *directory) []treeObject {
 	original, owned := e.originals[d]
 	if !owned {
 		return nil
 	}
-	var trees []sealedTree
+	var trees []treeObject
 	for i := range d.entries {
 		if child := d.entries[i].directory; child != nil {
-			trees = append(trees, e.seal(child)...)
+			trees = append(trees, e.hashTrees(child)...)
 			d.entries[i].hash = child.hash
 		}
 	}
@@ -150,5 +150,5 @@ func (e *edit) seal(d *directory) []sealedTree {
 	if original != nil && original.hash == d.hash {
 		return nil // Everything below is unchanged, too.
 	}
-	return append(trees, sealedTree{directory: d, original: original, size: size})
+	return append(trees, treeObject{directory: d, original: original, size: size})
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
-// repository is a bare repository that the git command made.
+// repository is a bare repository, created by the git command.
 type repository struct {
 	t    *testing.T
 	path string
@@ -39,7 +39,7 @@ func (r repository) git(arguments ...string) string {
 	return run(r.t, r.path, "git", arguments...)
 }
 
-// fsck fails the test if git finds anything to say about the repository.
+// fsck fails the test if git fsck reports anything.
 func (r repository) fsck() {
 	r.t.Helper()
 	if output := r.git("fsck", "--strict", "--full", "--no-dangling"); output != "" {
@@ -72,7 +72,7 @@ func (r repository) hook(name, script string) {
 	}
 }
 
-// serve serves the repository over HTTP by git http-backend and returns its URL.
+// serve serves the repository over HTTP with git http-backend and returns its URL.
 func (r repository) serve(wrap func(http.Handler) http.Handler) string {
 	r.t.Helper()
 	server := httptest.NewServer(wrap(r.backend()))
@@ -93,7 +93,7 @@ func (r repository) backend() http.Handler {
 
 func plain(handler http.Handler) http.Handler { return handler }
 
-// newRemote returns a remote that is closed with the test.
+// newRemote returns a remote that is closed at the end of the test.
 func newRemote(t *testing.T, url string) *gitrepo.Remote {
 	t.Helper()
 	remote := &gitrepo.Remote{URL: url}
@@ -101,7 +101,7 @@ func newRemote(t *testing.T, url string) *gitrepo.Remote {
 	return remote
 }
 
-// writer is somebody else's clone.
+// writer is a clone of another user.
 type writer struct {
 	t    *testing.T
 	path string
@@ -177,9 +177,9 @@ func remove(path string) gitrepo.Change { return gitrepo.Change{Path: path} }
 
 func stage(t *testing.T, branch *gitrepo.Branch, changes ...gitrepo.Change) gitrepo.Hash {
 	t.Helper()
-	hash, made, err := branch.Stage(commitOf("change", changes...))
-	if err != nil || !made {
-		t.Fatalf("Stage: made %v, error %v", made, err)
+	hash, committed, err := branch.Stage(commitOf("change", changes...))
+	if err != nil || !committed {
+		t.Fatalf("Stage: committed %v, error %v", committed, err)
 	}
 	return hash
 }
@@ -193,7 +193,7 @@ func push(t *testing.T, branch *gitrepo.Branch) []gitrepo.Hash {
 	return accepted
 }
 
-func cancelled(t *testing.T) context.Context {
+func canceledContext(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -19,29 +19,29 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
-// clientVariable makes a process of this test a client, so that the memory of one operation can be measured.
+// clientVariable is the environment variable that makes this process run a clientTask, so that its memory can be measured.
 const clientVariable = "SLIPSTREAM_GITREPO_CLIENT"
 
-// clientTask is what a client does.
+// clientTask is the operation of a client process.
 type clientTask struct {
 	URL       string
 	Operation string
 	Limits    clientLimits
-	// Key and KnownHosts are for SSH.
+	// Key and KnownHosts are the credentials for SSH.
 	Key, KnownHosts []byte
 }
 
 type clientLimits struct{ Memory, Transfer int64 }
 
-// clientOutcome is what has come of it.
+// clientOutcome is the result of a client process.
 type clientOutcome struct {
 	Kind    gitrepo.Kind
 	Message string
-	// Resident and Heap are how many bytes the process and its heap have grown by at most.
+	// Resident and Heap are the maximum growth of the process and of its heap, in bytes.
 	Resident, Heap int64
 }
 
-// operations are those that read from a remote.
+// operations are the operations that read from a remote.
 var operations = map[string]func(context.Context, *gitrepo.Remote) error{
 	"Check": func(ctx context.Context, remote *gitrepo.Remote) error { return remote.Check(ctx) },
 	"Load": func(ctx context.Context, remote *gitrepo.Remote) error {
@@ -51,7 +51,7 @@ var operations = map[string]func(context.Context, *gitrepo.Remote) error{
 	"Push": func(ctx context.Context, remote *gitrepo.Remote) error {
 		branch, err := gitrepo.Load(ctx, remote, "main", gitrepo.Options{})
 		if err != nil {
-			return fmt.Errorf("the branch is to be empty: %w", err)
+			return fmt.Errorf("load empty branch: %w", err)
 		}
 		if _, _, err := branch.Stage(commitOf("change", set("a", "a"))); err != nil {
 			return err
@@ -62,7 +62,7 @@ var operations = map[string]func(context.Context, *gitrepo.Remote) error{
 	"Contents": func(ctx context.Context, remote *gitrepo.Remote) error {
 		branch, err := gitrepo.Load(ctx, remote, "main", gitrepo.Options{})
 		if err != nil {
-			return fmt.Errorf("the branch is to be empty: %w", err)
+			return fmt.Errorf("load empty branch: %w", err)
 		}
 		_, err = branch.Contents(ctx, gitrepo.BlobHash([]byte("wanted")))
 		return err
@@ -70,14 +70,14 @@ var operations = map[string]func(context.Context, *gitrepo.Remote) error{
 	"Contains": func(ctx context.Context, remote *gitrepo.Remote) error {
 		branch, err := gitrepo.Load(ctx, remote, "main", gitrepo.Options{})
 		if err != nil {
-			return fmt.Errorf("the branch is to be empty: %w", err)
+			return fmt.Errorf("load empty branch: %w", err)
 		}
 		_, err = branch.Contains(ctx, gitrepo.BlobHash([]byte("wanted")), 100)
 		return err
 	},
 }
 
-// runClient does what the variable says and prints the outcome.
+// runClient runs the task in text and prints its outcome.
 func runClient(text string) int {
 	var task clientTask
 	if err := json.Unmarshal([]byte(text), &task); err != nil {
@@ -106,7 +106,7 @@ func runClient(text string) int {
 	return 0
 }
 
-// peak is the most memory, in bytes, that was resident in this process at any time.
+// peak returns the peak resident memory of this process in bytes.
 func peak() int64 {
 	status, _ := os.ReadFile("/proc/self/status")
 	for line := range strings.Lines(string(status)) {
@@ -118,7 +118,7 @@ func peak() int64 {
 	return 0
 }
 
-// startClient has another process do the task, and returns what has come of it.
+// startClient runs the task in another process and returns the outcome.
 func startClient(t *testing.T, task clientTask) clientOutcome {
 	t.Helper()
 	text, err := json.Marshal(task)
@@ -127,14 +127,14 @@ func startClient(t *testing.T, task clientTask) clientOutcome {
 	}
 	command := exec.CommandContext(t.Context(), os.Args[0])
 	command.Env = append(os.Environ(), clientVariable+"="+string(text))
-	var output, complaints bytes.Buffer
-	command.Stdout, command.Stderr = &output, &complaints
+	var output, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &output, &stderr
 	if err := command.Run(); err != nil {
-		t.Fatalf("the client: %v\n%s", err, complaints.String())
+		t.Fatalf("client: %v\n%s", err, stderr.String())
 	}
 	var outcome clientOutcome
 	if err := json.Unmarshal(output.Bytes(), &outcome); err != nil {
-		t.Fatalf("the client printed %q: %v", output.String(), err)
+		t.Fatalf("client printed %q: %v", output.String(), err)
 	}
 	return outcome
 }

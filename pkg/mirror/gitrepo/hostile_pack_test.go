@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The race detector takes memory of its own, and ten times as long for gigabytes.
+// The race detector needs memory itself, and ten times as long to process gigabytes.
 
 //go:build !race
 
@@ -19,7 +19,7 @@ import (
 	"sync"
 )
 
-// The kinds of objects in a pack.
+// Types of objects in a pack.
 const (
 	packCommit   = 1
 	packTree     = 2
@@ -27,19 +27,19 @@ const (
 	packOffDelta = 6
 )
 
-// packOf returns the beginning of a pack that claims to hold so many objects, without the sum at its end.
+// packOf returns a pack with a count of objects in its header, without the checksum at its end.
 func packOf(count uint32, objects ...[]byte) []byte {
 	pack := binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), count)
 	return append(pack, bytes.Join(objects, nil)...)
 }
 
-// summed completes a pack.
+// summed appends the checksum to a pack.
 func summed(pack []byte) []byte {
 	sum := sha1.Sum(pack)
 	return append(pack, sum[:]...)
 }
 
-// packHeader is the header of an object that claims to have a size.
+// packHeader returns the header of an object with the given size.
 func packHeader(kind byte, size uint64) []byte {
 	next := kind<<4 | byte(size&0x0f)
 	var header []byte
@@ -50,12 +50,12 @@ func packHeader(kind byte, size uint64) []byte {
 	return append(header, next)
 }
 
-// packed is an object of a pack.
+// packed returns an object of a pack.
 func packed(kind byte, content []byte) []byte {
 	return append(packHeader(kind, uint64(len(content))), framed(content)...)
 }
 
-// zeros is an object that claims a size and inflates to so many zero bytes.
+// zeros returns an object with a claimed size that inflates to size zero bytes.
 func zeros(kind byte, claimed uint64, size int64) []byte {
 	return append(packHeader(kind, claimed), deflated(io.LimitReader(zeroReader{}, size))...)
 }
@@ -67,7 +67,7 @@ func (zeroReader) Read(buffer []byte) (int, error) {
 	return len(buffer), nil
 }
 
-// framed is content as a zlib stream, not compressed if it is small: a compressor takes longer to start than that is worth.
+// framed returns content as a zlib stream. Small content is not compressed, because starting a compressor takes longer.
 func framed(content []byte) []byte {
 	if len(content) > 256 {
 		return deflated(bytes.NewReader(content))
@@ -77,7 +77,7 @@ func framed(content []byte) []byte {
 	return binary.BigEndian.AppendUint32(append(stream, content...), adler32.Checksum(content))
 }
 
-// deflaters are kept, because making one takes longer than compressing something small.
+// deflaters are reused, because creating one takes longer than compressing a small object.
 var deflaters = sync.Pool{New: func() any { return zlib.NewWriter(nil) }}
 
 func deflated(content io.Reader) []byte {
@@ -85,12 +85,12 @@ func deflated(content io.Reader) []byte {
 	writer, _ := deflaters.Get().(*zlib.Writer)
 	defer deflaters.Put(writer)
 	writer.Reset(&out)
-	_, _ = io.Copy(writer, content) // A buffer takes everything.
+	_, _ = io.Copy(writer, content) // Writes to a buffer do not fail.
 	_ = writer.Close()
 	return out.Bytes()
 }
 
-// copying is a delta that copies its base, of baseSize bytes, again and again until the result is targetSize bytes long.
+// copying returns a delta that repeats its base of baseSize bytes until the result has targetSize bytes.
 func copying(baseSize, targetSize uint64) []byte {
 	delta := binary.AppendUvarint(binary.AppendUvarint(nil, baseSize), targetSize)
 	for left := targetSize; left > 0; {
@@ -101,7 +101,7 @@ func copying(baseSize, targetSize uint64) []byte {
 	return delta
 }
 
-// delta is an object that is a delta against what is distance bytes before it.
+// delta returns an object that is a delta against the object distance bytes before it.
 func delta(distance int, content []byte) []byte {
 	object := packHeader(packOffDelta, uint64(len(content)))
 	var encoded []byte
@@ -113,12 +113,12 @@ func delta(distance int, content []byte) []byte {
 	return append(append(object, encoded...), framed(content)...)
 }
 
-// hashOf is the hash of an object.
+// hashOf returns the hash of an object.
 func hashOf(kind string, content []byte) [20]byte {
 	return sha1.Sum(append(fmt.Appendf(nil, "%s %d\x00", kind, len(content)), content...))
 }
 
-// treeOf is a tree of so many directories, all of which are the same tree.
+// treeOf returns a tree of directories that all refer to the same child.
 func treeOf(entries int, child [20]byte) []byte {
 	var tree []byte
 	for i := range entries {
@@ -127,7 +127,7 @@ func treeOf(entries int, child [20]byte) []byte {
 	return tree
 }
 
-// nested is a pack of trees in each other, each with so many entries, and the commit that they are of. Its hash is the tip.
+// nested returns a pack with a commit of nested trees, each with the given number of entries, and the hash of the commit.
 func nested(levels, entries int) ([]byte, [20]byte) {
 	leaf := []byte("100644 file\x00" + strings.Repeat("x", 20))
 	objects, child := [][]byte{packed(packTree, leaf)}, hashOf("tree", leaf)
@@ -140,7 +140,7 @@ func nested(levels, entries int) ([]byte, [20]byte) {
 	return summed(packOf(uint32(len(objects)), objects...)), hashOf("commit", commit)
 }
 
-// named is a pack of trees in each other whose names are so long, and the hash of the commit that they are of.
+// named returns a pack with a commit of nested trees with names of the given length, and the hash of the commit.
 func named(levels, length int) ([]byte, [20]byte) {
 	leaf := []byte("100644 file\x00" + strings.Repeat("x", 20))
 	objects, child := [][]byte{packed(packTree, leaf)}, hashOf("tree", leaf)

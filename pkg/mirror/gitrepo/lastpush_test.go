@@ -14,66 +14,66 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
-// TestPushReusesAdvertisement counts the advertisements that pushes read: none for a push that starts at the tip of the last
-// one, and always one after a failure.
+// TestPushReusesAdvertisement counts the advertisements that pushes request: none for a push on the tip of the previous
+// push, one after a failure.
 func TestPushReusesAdvertisement(t *testing.T) {
 	r := newRepository(t)
 	w := r.clone()
 	w.first("theirs", "1\n")
-	var asked atomic.Int64
+	var requests atomic.Int64
 	branch := load(t, newRemote(t, r.serve(func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
 			if request.Method == http.MethodGet && strings.Contains(request.URL.RawQuery, "git-receive-pack") {
-				asked.Add(1)
+				requests.Add(1)
 			}
 			next.ServeHTTP(response, request)
 		})
 	})), gitrepo.Options{})
 
 	steps := []struct {
-		name   string
-		before func()
-		want   string // pushed if it is empty
-		asks   int64
+		name     string
+		before   func()
+		want     string // defaults to pushed
+		requests int64
 	}{
-		{name: "the first push", asks: 1},
+		{name: "the first push", requests: 1},
 		{name: "after a push"},
 		{name: "after two pushes"},
-		{name: "somebody else has pushed", want: "moved", before: func() {
+		{name: "another writer has pushed", want: "moved", before: func() {
 			w.git("pull", "--quiet", "--rebase", "origin", "main")
 			w.write("theirs", "2\n")
 			w.push("second")
 		}},
-		{name: "after a race that was lost", asks: 1},
-		{name: "after the race was won"},
-		{name: "a hook refuses", want: "refused", before: func() { r.hook("pre-receive", "exit 1\n") }},
-		{name: "after a refusal", asks: 1, before: func() { r.hook("pre-receive", "exit 0\n") }},
-		{name: "history is rewritten and what was pushed is gone", want: "moved", before: func() {
+		{name: "after a conflict", requests: 1},
+		{name: "after a push that followed a conflict"},
+		{name: "a hook rejects", want: "rejected", before: func() { r.hook("pre-receive", "exit 1\n") }},
+		{name: "after a rejection", requests: 1, before: func() { r.hook("pre-receive", "exit 0\n") }},
+		{name: "rewritten history without the pushed commits", want: "moved", before: func() {
 			r.git("update-ref", "refs/heads/main", strings.TrimSpace(r.git("rev-list", "--max-parents=0", "main")))
 			r.git("reflog", "expire", "--expire=now", "--all")
 			r.git("gc", "--quiet", "--prune=now")
 		}},
-		{name: "after that", asks: 1},
+		{name: "after rewritten history", requests: 1},
 	}
 	for _, step := range steps {
 		t.Run(step.name, func(t *testing.T) {
 			if step.before != nil {
 				step.before()
 			}
-			before := asked.Load()
+			before := requests.Load()
 			stage(t, branch, set("ours", step.name))
 			_, err := branch.Push(t.Context())
 			if got, want := outcome(err), cmp.Or(step.want, "pushed"); got != want {
 				t.Fatalf("%s (error: %v), want %s", got, err, want)
 			}
-			if got := asked.Load() - before; got != step.asks {
-				t.Errorf("asked %d times, want %d", got, step.asks)
+			if got := requests.Load() - before; got != step.requests {
+				t.Errorf("%d advertisements, want %d", got, step.requests)
 			}
 			if err := branch.Refresh(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if step.want == "" && r.git("show", "main:ours") != step.name {
-				t.Errorf("the branch has %q", r.git("show", "main:ours"))
+				t.Errorf("content = %q", r.git("show", "main:ours"))
 			}
 		})
 	}
@@ -87,6 +87,6 @@ func outcome(err error) string {
 	case errors.Is(err, gitrepo.ErrMoved):
 		return "moved"
 	default:
-		return "refused"
+		return "rejected"
 	}
 }

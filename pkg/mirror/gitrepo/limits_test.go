@@ -18,15 +18,15 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
-// incompressible returns bytes that no compression makes fewer.
+// incompressible returns random bytes, which do not compress.
 func incompressible(size int) string {
 	content := make([]byte, size)
-	_, _ = rand.NewChaCha8([32]byte{}).Read(content) // It has no errors.
+	_, _ = rand.NewChaCha8([32]byte{}).Read(content) // Reads do not fail.
 	return string(content)
 }
 
-// TestServersThatRequireMultiAck uses a server that, like Azure DevOps, serves only clients that request multi_ack.
-func TestServersThatRequireMultiAck(t *testing.T) {
+// TestMultiAckRequired uses a server that, like Azure DevOps, serves only clients that request multi_ack.
+func TestMultiAckRequired(t *testing.T) {
 	r := newRepository(t)
 	w := r.clone()
 	w.first("a", "a\n")
@@ -61,8 +61,8 @@ func TestServersThatRequireMultiAck(t *testing.T) {
 	r.fsck()
 }
 
-// TestPushesHoldTheDefaultBound has more to push than one push may carry, and one commit that is too large for any.
-func TestPushesHoldTheDefaultBound(t *testing.T) {
+// TestDefaultMaxPackBytes pushes more than fits into one pack, and one commit that is larger than a pack may be.
+func TestDefaultMaxPackBytes(t *testing.T) {
 	r := newRepository(t)
 	var sizes []int64
 	branch := load(t, newRemote(t, r.serve(func(next http.Handler) http.Handler {
@@ -82,11 +82,11 @@ func TestPushesHoldTheDefaultBound(t *testing.T) {
 		t.Errorf("%d commits accepted", len(accepted))
 	}
 	if len(sizes) != 3 {
-		t.Errorf("%d pushes, of %d bytes; want two of two commits and one of the large one", len(sizes), sizes)
+		t.Errorf("%d pushes, of %d bytes; want two with two commits each and one with the large commit", len(sizes), sizes)
 	}
 	for _, size := range sizes[:len(sizes)-1] {
 		if size > gitrepo.DefaultMaxPackBytes {
-			t.Errorf("a push of %d bytes", size)
+			t.Errorf("push of %d bytes exceeds the limit", size)
 		}
 	}
 	if got := strings.Fields(r.git("log", "--format=%s", "--name-only", "--reverse", "main")); strings.Join(got, " ") !=
@@ -96,8 +96,8 @@ func TestPushesHoldTheDefaultBound(t *testing.T) {
 	r.fsck()
 }
 
-// TestLargeHistoryRewrite gives a server that cannot leave blobs out a new history that is too much to read for what is
-// new: then the tip alone is read.
+// TestLargeHistoryRewrite fetches a rewritten history from a server that cannot omit blobs. The new commits exceed the limit,
+// so that only the tip is fetched.
 func TestLargeHistoryRewrite(t *testing.T) {
 	r := newRepository(t)
 	r.git("config", "uploadpack.allowFilter", "false")
@@ -131,7 +131,7 @@ func TestLargeHistoryRewrite(t *testing.T) {
 	depths = nil
 	refreshed(t, r, branch)
 	if fmt.Sprint(depths) != "[false true]" {
-		t.Errorf("fetches with a depth of one: %v, want what is new and then the tip", depths)
+		t.Errorf("fetches with a depth of one: %v, want the new commits and then the tip", depths)
 	}
 	stage(t, branch, set("c", "ours"))
 	push(t, branch)

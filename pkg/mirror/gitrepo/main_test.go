@@ -11,7 +11,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// No configuration of the machine reaches the git commands that the tests and the file transport run.
+	// Isolate the git commands of the tests and of the file transport from the configuration of the machine.
 	for name, value := range map[string]string{
 		"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C",
 		"GIT_AUTHOR_NAME": "other", "GIT_AUTHOR_EMAIL": "other@example.com",

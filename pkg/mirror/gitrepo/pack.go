@@ -76,7 +76,7 @@ func (p *pack) add(kind plumbing.ObjectType, hash Hash, content []byte) error {
 
 // addTree writes a tree. It is a delta against an earlier version if that is shorter and the base is in this pack or at
 // the remote.
-func (p *pack) addTree(tree sealedTree) error {
+func (p *pack) addTree(tree treeObject) error {
 	hash := tree.directory.hash
 	if _, written := p.objects[hash]; written {
 		return nil
@@ -112,7 +112,7 @@ func (p *pack) addWholeTree(d *directory) error {
 
 // deltaBase returns the base of a tree's delta, or nil. It is the previous version, or the start of the chain once the
 // chain has its maximum length.
-func (p *pack) deltaBase(tree sealedTree) *directory {
+func (p *pack) deltaBase(tree treeObject) *directory {
 	before := tree.original
 	if tree.size < minDeltaBase || before == nil || before.irregular || before.hash.IsZero() {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
-// indexes tells whether git index-pack, with these options, takes the pack without other objects.
+// indexes reports whether git index-pack, with these options, accepts the pack without other objects.
 func indexes(t *testing.T, pack []byte, options ...string) bool {
 	t.Helper()
 	repository := filepath.Join(t.TempDir(), "objects.git")
@@ -32,7 +32,7 @@ func indexes(t *testing.T, pack []byte, options ...string) bool {
 	return err == nil
 }
 
-// TestPacks catches what is pushed and gives it to git index-pack.
+// TestPacks captures pushed packs and indexes them with git index-pack.
 func TestPacks(t *testing.T) {
 	r := newRepository(t)
 	var packs [][]byte
@@ -57,17 +57,17 @@ func TestPacks(t *testing.T) {
 	}
 	push(t, branch)
 	if !indexes(t, packs[0], "--strict") {
-		t.Error("git does not take the pack")
+		t.Error("git index-pack rejects the pack")
 	}
 	chains := r.git("verify-pack", "-v", packIndex(t, r))
 	if !strings.Contains(chains, "chain length = 40: ") || strings.Contains(chains, "chain length = 41") {
 		_, summary, _ := strings.Cut(chains, "non delta")
-		t.Errorf("chains of deltas are not 40 long:\n%s", summary)
+		t.Errorf("longest delta chain is not 40:\n%s", summary)
 	}
 	stage(t, branch, set("flat/0007.yaml", "after the push"))
 	push(t, branch)
 	if size := len(packs[1]); size > 2<<10 {
-		t.Errorf("one change in a folder of 3000 files takes %d bytes", size)
+		t.Errorf("pack of one change in a folder of 3000 files has %d bytes", size)
 	}
 	r.fsck()
 }
@@ -110,7 +110,7 @@ func TestCommitMetadata(t *testing.T) {
 	}
 }
 
-// TestSignedCommit signs by ssh-keygen, which is what git does.
+// TestSignedCommit signs with ssh-keygen, as git does.
 func TestSignedCommit(t *testing.T) {
 	r := newRepository(t)
 	key := filepath.Join(t.TempDir(), "key")
@@ -136,8 +136,8 @@ func TestSigningError(t *testing.T) {
 	kept := stage(t, branch, set("kept", "x"))
 	commit := commitOf("signed", set("a", "a"))
 	commit.Sign = func([]byte) (string, error) { return "", io.ErrNoProgress }
-	if _, made, err := branch.Stage(commit); made || err == nil {
-		t.Errorf("made %v, error %v", made, err)
+	if _, committed, err := branch.Stage(commit); committed || err == nil {
+		t.Errorf("committed %v, error %v", committed, err)
 	}
 	if accepted := push(t, branch); len(accepted) != 1 || accepted[0] != kept {
 		t.Errorf("accepted %v, want %s", accepted, kept)

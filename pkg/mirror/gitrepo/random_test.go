@@ -14,7 +14,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
-// noise returns text that hardly compresses.
+// noise returns text that compresses poorly.
 func noise(size int) string {
 	data := make([]byte, size)
 	for i := range data {
@@ -23,9 +23,9 @@ func noise(size int) string {
 	return string(data)
 }
 
-// TestRandomChangesMatchAWorkTree applies the same random changes to a branch and to a work tree of git's own and
-// compares the trees after every commit.
-func TestRandomChangesMatchAWorkTree(t *testing.T) {
+// TestRandomChangesMatchWorkTree applies the same random changes to a branch and to a work tree of git, and compares the
+// trees after every commit.
+func TestRandomChangesMatchWorkTree(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -60,7 +60,7 @@ func TestRandomChangesMatchAWorkTree(t *testing.T) {
 	r.fsck()
 }
 
-// randomChange draws from few names, so that files and directories collide often.
+// randomChange uses few names, so that files and directories often conflict.
 func randomChange(random *rand.Rand) gitrepo.Change {
 	var path []string
 	for range 1 + random.IntN(3) {
@@ -72,7 +72,7 @@ func randomChange(random *rand.Rand) gitrepo.Change {
 	return set(strings.Join(path, "/"), strconv.Itoa(random.IntN(5)))
 }
 
-// apply does to the files what the change means.
+// apply applies the change to the files of the work tree.
 func (w writer) apply(change gitrepo.Change) {
 	w.t.Helper()
 	full := filepath.Join(w.path, change.Path)

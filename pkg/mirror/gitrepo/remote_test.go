@@ -26,12 +26,12 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
-// guarded lets in who shows the Authorization header.
-func guarded(authorization string) func(http.Handler) http.Handler {
+// requireAuthorization returns a handler that requires an Authorization header.
+func requireAuthorization(authorization string) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
 			if request.Header.Get("Authorization") != authorization {
-				http.Error(response, "who are you, "+request.Header.Get("Authorization"), http.StatusUnauthorized)
+				http.Error(response, "unauthorized: "+request.Header.Get("Authorization"), http.StatusUnauthorized)
 				return
 			}
 			next.ServeHTTP(response, request)
@@ -61,7 +61,7 @@ func TestHTTPCredentials(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRepository(t)
-			address, _ := url.Parse(r.serve(guarded(test.expect)))
+			address, _ := url.Parse(r.serve(requireAuthorization(test.expect)))
 			address.User = test.user
 			remote := newRemote(t, address.String())
 			remote.Credentials = test.credentials
@@ -78,7 +78,7 @@ func TestHTTPCredentials(t *testing.T) {
 			hasKind(t, err, test.want)
 			for _, hidden := range []string{secret, url.QueryEscape(secret), "t0ken", strings.TrimPrefix(basic, "Basic ")} {
 				if strings.Contains(err.Error(), hidden) {
-					t.Errorf("the error reveals %q: %v", hidden, err)
+					t.Errorf("error contains %q: %v", hidden, err)
 				}
 			}
 		})
@@ -93,7 +93,7 @@ func hasKind(t *testing.T, err error, want gitrepo.Kind) {
 	}
 }
 
-func TestCredentialsPrintNothing(t *testing.T) {
+func TestCredentialsAreNotPrinted(t *testing.T) {
 	credentials := gitrepo.Credentials{
 		Username: "someone", Password: "s3cret", BearerToken: "s3cret", SSHPrivateKey: []byte("s3cret"), ClientKey: []byte("s3cret"),
 	}
@@ -104,23 +104,23 @@ func TestCredentialsPrintNothing(t *testing.T) {
 	texts := []string{string(encoded)}
 	remote := newRemote(t, "http://someone:s3cret@name.invalid/x")
 	remote.Credentials = credentials
-	hasKind(t, remote.Check(t.Context()), gitrepo.Invalid) // The key is none; what is printed is complete by now.
+	hasKind(t, remote.Check(t.Context()), gitrepo.Invalid) // The key is invalid. The remote is initialized after this call.
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
 		texts = append(texts, fmt.Sprintf(verb, credentials), fmt.Sprintf(verb, &credentials), fmt.Sprintf(verb, remote),
 			fmt.Sprintf(verb, struct{ Remote *gitrepo.Remote }{remote}))
 	}
 	if got := remote.String(); got != "http://name.invalid/x" {
-		t.Errorf("the remote prints as %q", got)
+		t.Errorf("String() = %q", got)
 	}
 	for _, text := range texts {
 		if strings.Contains(text, "s3cret") || strings.Contains(text, fmt.Sprintf("%x", "s3cret")) || strings.Contains(text, "115 51") {
-			t.Errorf("revealed by %q", text)
+			t.Errorf("credentials are part of %q", text)
 		}
 	}
 }
 
-func TestKindsOfFailure(t *testing.T) {
-	answer := func(code int, kind, body string) http.HandlerFunc {
+func TestErrorKinds(t *testing.T) {
+	respond := func(code int, kind, body string) http.HandlerFunc {
 		return func(response http.ResponseWriter, request *http.Request) {
 			response.Header().Set("Content-Type", strings.ReplaceAll(kind, "SERVICE", request.FormValue("service")))
 			response.WriteHeader(code)
@@ -131,19 +131,19 @@ func TestKindsOfFailure(t *testing.T) {
 	for name, test := range map[string]struct {
 		handler http.HandlerFunc
 		want    gitrepo.Kind
-		says    string
+		message string
 	}{
-		"forbidden":    {answer(403, "text/plain", "not yours"), gitrepo.Unauthorized, "not yours"},
-		"not found":    {answer(404, "text/html", "<html>"), gitrepo.NotFound, "404 Not Found"},
-		"overloaded":   {answer(503, "text/plain", "later"), gitrepo.Unreachable, "later"},
-		"too many":     {answer(429, "text/plain", "slow down"), gitrepo.Unreachable, "slow down"},
-		"login page":   {answer(200, "text/html; charset=utf-8", "<html>"), gitrepo.Protocol, "text/html"},
-		"error line":   {answer(200, advertisement, "001fERR Repository not found.\n\n\n"), gitrepo.NotFound, "Repository not found."},
-		"nonsense":     {answer(200, advertisement, "hello world"), gitrepo.Protocol, "does not speak"},
-		"cut short":    {answer(200, advertisement, ""), gitrepo.Unreachable, ""},
-		"SHA-256":      {answer(200, advertisement, sha256Advertisement()), gitrepo.Protocol, "does not speak"},
-		"dumb server":  {answer(200, "text/plain", "# refs"), gitrepo.Protocol, "text/plain"},
-		"teapot":       {answer(418, "text/plain", "short and stout"), gitrepo.Rejected, "short and stout"},
+		"forbidden":    {respond(403, "text/plain", "not yours"), gitrepo.Unauthorized, "not yours"},
+		"not found":    {respond(404, "text/html", "<html>"), gitrepo.NotFound, "404 Not Found"},
+		"overloaded":   {respond(503, "text/plain", "later"), gitrepo.Unreachable, "later"},
+		"too many":     {respond(429, "text/plain", "slow down"), gitrepo.Unreachable, "slow down"},
+		"login page":   {respond(200, "text/html; charset=utf-8", "<html>"), gitrepo.Protocol, "text/html"},
+		"error line":   {respond(200, advertisement, "001fERR Repository not found.\n\n\n"), gitrepo.NotFound, "Repository not found."},
+		"malformed":    {respond(200, advertisement, "hello world"), gitrepo.Protocol, "does not speak"},
+		"truncated":    {respond(200, advertisement, ""), gitrepo.Unreachable, ""},
+		"SHA-256":      {respond(200, advertisement, sha256Advertisement()), gitrepo.Protocol, "does not speak"},
+		"dumb server":  {respond(200, "text/plain", "# refs"), gitrepo.Protocol, "text/plain"},
+		"teapot":       {respond(418, "text/plain", "short and stout"), gitrepo.Rejected, "short and stout"},
 		"endless loop": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.String(), http.StatusFound) }, gitrepo.Protocol, "too often"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -151,8 +151,8 @@ func TestKindsOfFailure(t *testing.T) {
 			defer server.Close()
 			err := newRemote(t, server.URL+"/repository").Check(t.Context())
 			hasKind(t, err, test.want)
-			if err != nil && !strings.Contains(err.Error(), test.says) {
-				t.Errorf("error %q does not say %q", err, test.says)
+			if err != nil && !strings.Contains(err.Error(), test.message) {
+				t.Errorf("error %q does not contain %q", err, test.message)
 			}
 		})
 	}
@@ -163,7 +163,7 @@ func sha256Advertisement() string {
 	return fmt.Sprintf("%04x%s0000", len(line)+4, line)
 }
 
-func TestUnusableRemotes(t *testing.T) {
+func TestInvalidRemotes(t *testing.T) {
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
 	for url, want := range map[string]gitrepo.Kind{
@@ -177,7 +177,7 @@ func TestUnusableRemotes(t *testing.T) {
 		err := newRemote(t, url).Check(t.Context())
 		hasKind(t, err, want)
 		if strings.Contains(err.Error(), "s3cret") {
-			t.Errorf("the error reveals the password: %v", err)
+			t.Errorf("error contains the password: %v", err)
 		}
 	}
 }
@@ -190,7 +190,7 @@ func TestRedirects(t *testing.T) {
 	defer elsewhere.Close()
 	base := filepath.Base(r.path)
 	home := r.serve(func(next http.Handler) http.Handler {
-		return guarded(authorization)(http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
+		return requireAuthorization(authorization)(http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
 			switch {
 			case strings.HasPrefix(request.URL.Path, "/renamed/"):
 				http.Redirect(response, request, "/"+base+strings.TrimPrefix(request.URL.Path, "/renamed")+"?"+request.URL.RawQuery, http.StatusMovedPermanently)
@@ -218,12 +218,12 @@ func TestRedirects(t *testing.T) {
 	err := remoteAt(home + "/away").Check(t.Context())
 	hasKind(t, err, gitrepo.Rejected)
 	if !strings.Contains(err.Error(), strings.TrimPrefix(elsewhere.URL, "http://")) {
-		t.Errorf("the error does not name the other host: %v", err)
+		t.Errorf("error does not name the other host: %v", err)
 	}
 	_, err = gitrepo.Load(t.Context(), remoteAt(home+"/later"), "main", gitrepo.Options{})
 	hasKind(t, err, gitrepo.Protocol)
 	if leaked.Load() != 0 {
-		t.Errorf("%d requests went to another host", leaked.Load())
+		t.Errorf("%d requests were sent to another host", leaked.Load())
 	}
 }
 
@@ -245,11 +245,11 @@ func TestHTTPS(t *testing.T) {
 		"both":                  {gitrepo.Credentials{CABundle: authority, ClientCert: client.certificate, ClientKey: client.key}, ""},
 		"no client certificate": {gitrepo.Credentials{CABundle: authority}, gitrepo.Unreachable},
 		"unknown authority":     {gitrepo.Credentials{ClientCert: client.certificate, ClientKey: client.key}, gitrepo.Unreachable},
-		"bundle is nonsense":    {gitrepo.Credentials{CABundle: []byte("x")}, gitrepo.Invalid},
+		"invalid bundle":        {gitrepo.Credentials{CABundle: []byte("x")}, gitrepo.Invalid},
 		"very large key": {
 			gitrepo.Credentials{CABundle: authority, ClientCert: client.certificate, ClientKey: slices.Concat(client.key, bytes.Repeat([]byte("\n"), 16<<10))}, gitrepo.Invalid,
 		},
-		"key is nonsense": {gitrepo.Credentials{ClientCert: client.certificate, ClientKey: []byte("x")}, gitrepo.Invalid},
+		"invalid key": {gitrepo.Credentials{ClientCert: client.certificate, ClientKey: []byte("x")}, gitrepo.Invalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			remote := newRemote(t, server.URL+"/"+filepath.Base(r.path))
@@ -283,11 +283,11 @@ func TestConnectionReuse(t *testing.T) {
 		refreshed(t, r, branch)
 	}
 	if dialed.Load() != 1 {
-		t.Errorf("%d connections for operations one after the other", dialed.Load())
+		t.Errorf("%d connections for sequential operations, want 1", dialed.Load())
 	}
 }
 
-func TestDialDecides(t *testing.T) {
+func TestDialError(t *testing.T) {
 	r := newRepository(t)
 	forbidden := errors.New("address is not allowed")
 	for _, url := range []string{r.serve(plain), "ssh://git@127.0.0.1:2222/x"} {
@@ -302,10 +302,10 @@ func TestDialDecides(t *testing.T) {
 	}
 }
 
-// hostKeyLine is a key of nobody.
+// hostKeyLine is the line of an unrelated key in known_hosts.
 const hostKeyLine = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl\n"
 
-// TestCancel cancels operations while the server keeps silent.
+// TestCancel cancels operations while the server does not respond.
 func TestCancel(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
@@ -335,16 +335,16 @@ func TestCancel(t *testing.T) {
 		silent.Store("")
 		stage(t, branch, set("b", at))
 		silent.Store(at)
-		ends(t, at, operation)
+		checkCanceled(t, at, operation)
 		if branch.Snapshot().Len("") != 1 && at == "POST" {
-			t.Error("a cancelled push left its files")
+			t.Error("snapshot has the files of a canceled push")
 		}
-		_ = branch.Refresh(cancelled(t))
+		_ = branch.Refresh(canceledContext(t))
 	}
 }
 
-// ends runs the operation, cancels it and expects it to end at once.
-func ends(t *testing.T, name string, operation func(context.Context) error) {
+// checkCanceled runs the operation with a context that expires and fails if it does not return.
+func checkCanceled(t *testing.T, name string, operation func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -356,7 +356,7 @@ func ends(t *testing.T, name string, operation func(context.Context) error) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	case <-time.After(2 * time.Minute):
-		t.Fatalf("%s goes on after its context has ended", name)
+		t.Fatalf("%s did not return after its context ended", name)
 	}
 }
 
@@ -365,5 +365,5 @@ func TestCancelLocal(t *testing.T) {
 	branch := load(t, newRemote(t, r.path), gitrepo.Options{})
 	r.hook("pre-receive", "exec sleep 5\n")
 	stage(t, branch, set("a", "a"))
-	ends(t, "push", func(ctx context.Context) error { _, err := branch.Push(ctx); return err })
+	checkCanceled(t, "push", func(ctx context.Context) error { _, err := branch.Push(ctx); return err })
 }

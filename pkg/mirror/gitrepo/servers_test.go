@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The race detector takes memory of its own, and ten times as long for gigabytes.
+// The race detector needs memory itself, and ten times as long to process gigabytes.
 
 //go:build !race
 
@@ -17,12 +17,12 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
-// manyFiles is how many files a repository has whose blobs are too many to be held.
+// manyFiles is the number of files of a repository whose blobs do not fit into memory.
 const manyFiles = 100_000
 
 const markerContent = "clusterUID: 0000\nname: main\nnamespace: shop\n"
 
-// fill makes a branch with many files, of about 100 MB, and a marker among them. Git stores most of them as deltas.
+// fill creates a branch of about 100 MB with many files and a marker file. Git stores most of them as deltas.
 func (r repository) fill() {
 	r.t.Helper()
 	var stream bytes.Buffer
@@ -39,7 +39,7 @@ func (r repository) fill() {
 	r.importing(&stream)
 }
 
-// change adds a commit that another writer makes.
+// change adds a commit of another writer.
 func (r repository) change(path, content string) {
 	r.t.Helper()
 	var stream bytes.Buffer
@@ -56,8 +56,8 @@ func (r repository) importing(stream *bytes.Buffer) {
 	}
 }
 
-// TestServerCapabilities has a branch of many files read and written on servers that leave blobs out and give single objects, and
-// on those that do not, as git init makes them. None takes more memory than a few trees.
+// TestServerCapabilities reads and writes a branch of many files on servers that support filters and single objects, and on
+// servers that do not, which is the default of git init. None may use more memory than a few trees need.
 func TestServerCapabilities(t *testing.T) {
 	r := newRepository(t)
 	r.fill()
@@ -79,7 +79,7 @@ func TestServerCapabilities(t *testing.T) {
 	r.fsck()
 }
 
-// everyPath reads and writes a filled branch in every way there is.
+// everyPath runs each operation on a filled branch.
 func everyPath(t *testing.T, r repository, remote *gitrepo.Remote) {
 	t.Helper()
 	if err := remote.Check(t.Context()); err != nil {
@@ -92,15 +92,15 @@ func everyPath(t *testing.T, r repository, remote *gitrepo.Remote) {
 	marker, _ := branch.Snapshot().Lookup("folder/.configbutler/owner.yaml")
 	contents, err := branch.Contents(t.Context(), marker)
 	if err != nil || string(contents[marker]) != markerContent {
-		t.Errorf("the marker is read as %q, %v", contents[marker], err)
+		t.Errorf("content of the marker = %q, %v", contents[marker], err)
 	}
 	if contents, err := branch.Contents(t.Context(), gitrepo.BlobHash([]byte("none"))); err != nil || len(contents) != 0 {
-		t.Errorf("a file that is not there is read as %q, %v", contents, err)
+		t.Errorf("content of a missing file = %q, %v", contents, err)
 	}
 	r.change("folder/theirs.yaml", t.Name())
 	stage(t, branch, set("folder/ours.yaml", t.Name()))
 	if _, err := branch.Push(t.Context()); err == nil {
-		t.Fatal("a push over another writer's commit succeeds")
+		t.Fatal("push over another writer's commit succeeded")
 	}
 	if err := branch.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func everyPath(t *testing.T, r repository, remote *gitrepo.Remote) {
 	commit := stage(t, branch, set("folder/ours.yaml", t.Name()))
 	push(t, branch)
 	r.change("folder/later.yaml", t.Name())
-	if landed, err := branch.Contains(t.Context(), commit, 100); err != nil || !landed {
-		t.Errorf("the pushed commit is found: %v, %v", landed, err)
+	if found, err := branch.Contains(t.Context(), commit, 100); err != nil || !found {
+		t.Errorf("Contains of the pushed commit = %v, %v", found, err)
 	}
 }

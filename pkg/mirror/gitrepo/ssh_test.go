@@ -28,14 +28,14 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
-// sshServer runs git's services for whoever has the key or the password.
+// sshServer runs git's services for clients with the key or the password.
 type sshServer struct {
 	t        *testing.T
 	listener net.Listener
 	config   *ssh.ServerConfig
 	hostKeys []ssh.Signer
-	// answer, if set, runs instead of the command.
-	answer  atomic.Pointer[func(*ssh.ServerConn, ssh.Channel)]
+	// respond, if set, is called instead of running the command.
+	respond atomic.Pointer[func(*ssh.ServerConn, ssh.Channel)]
 	serving sync.WaitGroup
 }
 
@@ -107,8 +107,8 @@ func (s *sshServer) handle(connection net.Conn) {
 		for request := range requests {
 			if request.Type == "exec" {
 				_ = request.Reply(true, nil)
-				if answer := s.answer.Load(); answer != nil {
-					(*answer)(server, channel)
+				if respond := s.respond.Load(); respond != nil {
+					(*respond)(server, channel)
 				} else {
 					s.execute(channel, string(request.Payload[4:]))
 				}
@@ -181,11 +181,11 @@ func TestSSH(t *testing.T) {
 	}
 	r.clone().first("theirs", "theirs\n")
 	refreshed(t, r, branch)
-	r.hook("pre-receive", "echo 'not today' >&2; exit 1\n")
+	r.hook("pre-receive", "echo 'not allowed' >&2; exit 1\n")
 	stage(t, branch, set("a", "refused"))
 	_, err := branch.Push(t.Context())
 	hasKind(t, err, gitrepo.Rejected)
-	if err == nil || !strings.Contains(err.Error(), "not today") {
+	if err == nil || !strings.Contains(err.Error(), "not allowed") {
 		t.Errorf("error %v", err)
 	}
 	r.fsck()
@@ -214,7 +214,7 @@ func TestSSHCredentials(t *testing.T) {
 		"no passphrase":       {gitrepo.Credentials{SSHPrivateKey: locked}, gitrepo.Invalid},
 		"very large key":      {gitrepo.Credentials{SSHPrivateKey: slices.Concat(other, bytes.Repeat([]byte("\n"), 16<<10))}, gitrepo.Invalid},
 		"other key":           {gitrepo.Credentials{SSHPrivateKey: other}, gitrepo.Unauthorized},
-		"nothing":             {gitrepo.Credentials{}, gitrepo.Unauthorized},
+		"none":                {gitrepo.Credentials{}, gitrepo.Unauthorized},
 	} {
 		t.Run(name, func(t *testing.T) {
 			remote := newRemote(t, server.url(r.path))
@@ -259,7 +259,7 @@ func TestKnownHosts(t *testing.T) {
 		"revoked":         {line(server.address(), own) + "@revoked " + raw("*", own), gitrepo.Unauthorized},
 		"authority only":  {"@cert-authority " + raw("*", own), gitrepo.Unauthorized},
 		"none":            {"\n", gitrepo.Invalid},
-		"nonsense":        {"hello world\n", gitrepo.Invalid},
+		"malformed":       {"hello world\n", gitrepo.Invalid},
 		"brackets as set": {raw("[127.0.0.1]:"+port+"[", own), gitrepo.Unauthorized},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -275,7 +275,7 @@ func TestKnownHosts(t *testing.T) {
 	}
 }
 
-// TestCancelSSH has servers that say nothing: before the handshake, and instead of an answer.
+// TestCancelSSH tests servers that do not respond: before the handshake, and after the command.
 func TestCancelSSH(t *testing.T) {
 	key, public := clientKey(t, "")
 	silent, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -287,7 +287,7 @@ func TestCancelSSH(t *testing.T) {
 	remote.Credentials = gitrepo.Credentials{
 		SSHPrivateKey: key, KnownHosts: []byte(knownhosts.Line([]string{silent.Addr().String()}, public)),
 	}
-	ends(t, "handshake", remote.Check)
+	checkCanceled(t, "handshake", remote.Check)
 
 	server := newSSHServer(t, public)
 	r := newRepository(t)
@@ -296,5 +296,5 @@ func TestCancelSSH(t *testing.T) {
 	remote.Credentials = gitrepo.Credentials{SSHPrivateKey: key, KnownHosts: server.knownHosts()}
 	branch := load(t, remote, gitrepo.Options{})
 	stage(t, branch, set("a", "a"))
-	ends(t, "push", func(ctx context.Context) error { _, err := branch.Push(ctx); return err })
+	checkCanceled(t, "push", func(ctx context.Context) error { _, err := branch.Push(ctx); return err })
 }

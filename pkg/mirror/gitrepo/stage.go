@@ -28,7 +28,7 @@ func (b *Branch) Stage(commit Commit) (Hash, bool, error) {
 		return Hash{}, false, fmt.Errorf("stage a commit: %w", err)
 	}
 	root, edit, blobs := applyChanges(before.root, commit.Changes)
-	trees := edit.seal(root)
+	trees := edit.hashTrees(root)
 	if len(trees) == 0 || len(root.entries) == 0 && len(before.root.entries) == 0 {
 		return Hash{}, false, nil
 	}
@@ -64,7 +64,7 @@ type blob struct {
 	content []byte
 }
 
-// applyChanges returns the root after the changes, not sealed yet, and the blobs that are new in it.
+// applyChanges returns the root after the changes, without hashes of new trees, and the blobs that are new in it.
 func applyChanges(root *directory, changes []Change) (*directory, *edit, []blob) {
 	edit := newEdit()
 	var blobs []blob
@@ -87,7 +87,7 @@ func applyChanges(root *directory, changes []Change) (*directory, *edit, []blob)
 }
 
 // write adds a commit's objects to the last batch, or to a new one if that could exceed the size of a push.
-func (b *Branch) write(after state, blobs []blob, trees []sealedTree, commit []byte) error {
+func (b *Branch) write(after state, blobs []blob, trees []treeObject, commit []byte) error {
 	size := len(commit) + packOverhead
 	for _, blob := range blobs {
 		size += len(blob.content) + packOverhead

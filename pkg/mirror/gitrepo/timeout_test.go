@@ -13,8 +13,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/internal/fairshare"
 )
 
-// TestSlotWaitDoesNotCountAgainstTime waits for a slot for much longer than the time limit of the call.
-func TestSlotWaitDoesNotCountAgainstTime(t *testing.T) {
+// TestTimeLimitExcludesSlotWait waits for a slot for much longer than the time limit of the call.
+func TestTimeLimitExcludesSlotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slots := fairshare.New(1)
 		release, err := slots.Acquire(t.Context(), "other")
@@ -40,7 +40,7 @@ func TestSlotWaitDoesNotCountAgainstTime(t *testing.T) {
 		}
 		budget.end()
 		if _, err := slots.Acquire(t.Context(), "other"); err != nil {
-			t.Errorf("the slot was not given back: %v", err)
+			t.Errorf("slot was not released: %v", err)
 		}
 	})
 }
