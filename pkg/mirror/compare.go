@@ -281,7 +281,7 @@ func (c *comparison) visit(ctx context.Context, object *unstructured.Unstructure
 		return nil
 	}
 	return c.add(ctx, c, outbox.Change{
-		Destination: c.key, UID: c.uid, Path: r.path, Content: r.content, Sealing: r.sealing,
+		Destination: c.key, UID: c.uid, Path: r.path, Content: r.content, Encryption: r.encryption,
 		Operation: operation, Object: r.object, ResourceVersion: object.GetResourceVersion(), Time: time.Now().Truncate(time.Second),
 		Author: c.author(r, attribution.Event{Operation: operation, Resource: c.seed.resource, Object: object}),
 	})

@@ -106,7 +106,7 @@ func leftOut(object *unstructured.Unstructured, of namespaceLookup) bool {
 
 // takes reports whether the destination mirrors a type: Secrets only if they can be encrypted or spec.secrets is AsIs.
 func (p *destinationPlan) takes(t schema.GroupVersionResource) bool {
-	return t.GroupResource() != secretsResource || p.object.Spec.Secrets == v1alpha1.SecretsAsIs || p.secrets.sealer != nil
+	return t.GroupResource() != secretsResource || p.object.Spec.Secrets == v1alpha1.SecretsAsIs || p.secrets.encrypter != nil
 }
 
 // types returns the types that the destination mirrors, in a stable order.
@@ -136,7 +136,7 @@ func (d *destination) replace(p *destinationPlan) {
 		d.hadRules.Store(true)
 	}
 	switch {
-	case p.secrets.sealer != nil:
+	case p.secrets.encrypter != nil:
 		d.plainSecrets.Store(false) // The comparison that the new plan requests encrypts them.
 	case before != nil && before.object.Spec.Secrets == v1alpha1.SecretsAsIs:
 		d.plainSecrets.Store(true)
@@ -150,7 +150,7 @@ func (d *destination) requestComparisons(p *destinationPlan) {
 	ignored, _ := json.Marshal(p.object.Spec.Ignore)
 	for _, t := range p.types() {
 		fingerprints[t.Resource] = fmt.Sprintf("%s\n%s\n%s\n%s\n%s",
-			p.object.Spec.Secrets, p.sealing(t.Resource), p.object.Spec.Prune, ignored, p.selection.fingerprint(t.Resource))
+			p.object.Spec.Secrets, p.encryptionOf(t.Resource), p.object.Spec.Prune, ignored, p.selection.fingerprint(t.Resource))
 	}
 	d.seeds.selectTypes(fingerprints)
 	d.seeds.request(p.object.Status.PendingSyncs)

@@ -130,10 +130,10 @@ func (e *encryption) refresh(ctx context.Context) (changed bool) {
 
 // secretsPlan is how a destination writes Secrets.
 type secretsPlan struct {
-	// sealer encrypts them; nil if they are not encrypted, or cannot be.
-	sealer *sops.Encrypter
-	// sealing is the fingerprint of sealer; empty without one.
-	sealing string
+	// encrypter encrypts them; nil if they are not encrypted, or cannot be.
+	encrypter *sops.Encrypter
+	// fingerprint is that of encrypter; empty without one.
+	fingerprint string
 	// encrypted and reason are the status and the reason of the condition SecretsEncrypted.
 	encrypted bool
 	reason    conditions.Reason
@@ -159,11 +159,11 @@ func planSecrets(d *v1alpha1.GitDestination, keys keyring.Keys) secretsPlan {
 	if len(recipients) == 0 || len(keys.Seed) == 0 {
 		return secretsUnavailable(trouble)
 	}
-	sealer, err := sops.NewEncrypter(keys.Seed, recipients)
+	encrypter, err := sops.NewEncrypter(keys.Seed, recipients)
 	if err != nil {
 		return secretsUnavailable(err)
 	}
-	return secretsPlan{sealer: sealer, sealing: sealer.Fingerprint(), encrypted: true, reason: encryptedFor(given, keys, trouble)}
+	return secretsPlan{encrypter: encrypter, fingerprint: encrypter.Fingerprint(), encrypted: true, reason: encryptedFor(given, keys, trouble)}
 }
 
 func secretsUnavailable(why error) secretsPlan {
@@ -201,10 +201,10 @@ func (p *destinationPlan) written(r rendered, object *unstructured.Unstructured)
 		}
 		object = reduced
 	}
-	if r.sealing = p.sealing(r.resource()); r.sealing == "" {
+	if r.encryption = p.encryptionOf(r.resource()); r.encryption == "" {
 		return r, nil
 	}
-	content, err := p.secrets.sealer.Encrypt(object)
+	content, err := p.secrets.encrypter.Encrypt(object)
 	if err != nil {
 		return r, fmt.Errorf("encrypt %s: %w", r.object, err)
 	}
@@ -212,21 +212,21 @@ func (p *destinationPlan) written(r rendered, object *unstructured.Unstructured)
 	return r, nil
 }
 
-// sealing identifies the encryption of objects of a type; empty if they are not encrypted.
-func (p *destinationPlan) sealing(t schema.GroupVersionResource) string {
+// encryptionOf returns the fingerprint of the encryption of objects of a type; empty if they are not encrypted.
+func (p *destinationPlan) encryptionOf(t schema.GroupVersionResource) string {
 	if t.GroupResource() != secretsResource {
 		return ""
 	}
-	return p.secrets.sealing
+	return p.secrets.fingerprint
 }
 
 // outdated reports whether the current plan would encrypt a change in another way. Such a change must not be pushed any more.
 // The comparison that the new plan requests replaces it.
 func (d *destination) outdated(change outbox.Change) bool {
-	return change.Operation != v1alpha1.OperationDelete && change.Sealing != d.plan.Load().sealing(change.Object.GroupVersionResource())
+	return change.Operation != v1alpha1.OperationDelete && change.Encryption != d.plan.Load().encryptionOf(change.Object.GroupVersionResource())
 }
 
 // locked reports whether the file of an object stays as it is, because Secrets must be encrypted and cannot be.
 func (p *destinationPlan) locked(o outbox.Object) bool {
-	return o.GroupVersionResource().GroupResource() == secretsResource && p.object.Spec.Secrets == v1alpha1.SecretsEncrypt && p.secrets.sealer == nil
+	return o.GroupVersionResource().GroupResource() == secretsResource && p.object.Spec.Secrets == v1alpha1.SecretsEncrypt && p.secrets.encrypter == nil
 }

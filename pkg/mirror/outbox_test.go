@@ -20,8 +20,8 @@ import (
 	storetable "github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// sealedStore returns a store that encrypts its rows with a key.
-func sealedStore(t *testing.T, kv clientv3.KV, key string) *storetable.Store {
+// encryptedStore returns a store that encrypts its rows with a key.
+func encryptedStore(t *testing.T, kv clientv3.KV, key string) *storetable.Store {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "keys.yaml")
 	secret := bytes.Repeat([]byte(key), 16)[:16]
@@ -30,11 +30,11 @@ func sealedStore(t *testing.T, kv clientv3.KV, key string) *storetable.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sealer, err := storeencryption.Open(t.Context(), storeencryption.Config{Origin: storeencryption.File{Path: path}})
+	encrypter, err := storeencryption.Open(t.Context(), storeencryption.Config{Origin: storeencryption.File{Path: path}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return storetable.New(kv, "/registry-work", storetable.WithTransformer(sealer.Work()))
+	return storetable.New(kv, "/registry-work", storetable.WithTransformer(encrypter.Work()))
 }
 
 // TestRowThatCannotBeReadStopsTheStart starts with a row of an earlier process that cannot be read. The error must name the row and a
@@ -66,10 +66,10 @@ func TestRowThatCannotBeReadStopsTheStart(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			kv := bolttest.NewKV(t)
-			if err := sealedStore(t, kv, tt.key).Table(tt.table).Put(t.Context(), tt.row); err != nil {
+			if err := encryptedStore(t, kv, tt.key).Table(tt.table).Put(t.Context(), tt.row); err != nil {
 				t.Fatal(err)
 			}
-			store := sealedStore(t, kv, "ours")
+			store := encryptedStore(t, kv, "ours")
 			m := &mirror{shared: sharing(store), router: &router{}, registry: newRegistry(nil, nil, nil), services: &branchServices{pushes: &pushLog{table: store.Table("pushes")}}}
 			err := m.recover(t.Context())
 			for _, want := range tt.want {

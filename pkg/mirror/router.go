@@ -38,8 +38,8 @@ type rendered struct {
 	content  []byte
 	hash     gitrepo.Hash
 	revision string
-	// sealing identifies the encryption of content; empty if it is not encrypted.
-	sealing string
+	// encryption is the fingerprint of the encryption of content; empty if it is not encrypted.
+	encryption string
 }
 
 func (r rendered) resource() schema.GroupVersionResource { return r.object.GroupVersionResource() }
@@ -179,7 +179,7 @@ func (r *router) next(ctx context.Context, d *destination, a *arrival) (outbox.C
 		klog.FromContext(ctx).Error(err, "Failed to render object", "destination", d.key)
 		return outbox.Change{}, false
 	}
-	next.Content, next.Sealing, next.Operation = object.content, object.sealing, v1alpha1.OperationUpdate
+	next.Content, next.Encryption, next.Operation = object.content, object.encryption, v1alpha1.OperationUpdate
 	if sure && !exists || !sure && a.change.Operation == watch.Create {
 		next.Operation = v1alpha1.OperationCreate
 	}

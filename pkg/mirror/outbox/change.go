@@ -56,8 +56,8 @@ type Change struct {
 	Operation       v1alpha1.Operation `json:"operation"`
 	Object          Object             `json:"object"`
 	ResourceVersion string             `json:"resourceVersion,omitempty"`
-	// Sealing identifies the encryption of the content; empty if it is not encrypted.
-	Sealing string `json:"sealing,omitempty"`
+	// Encryption is the fingerprint of the encryption of the content; empty if it is not encrypted.
+	Encryption string `json:"sealing,omitempty"`
 	// Seen is when this process saw the change; zero in a row that was read from the store.
 	Seen time.Time
 	// Time is when the change was seen, to the second in Git.

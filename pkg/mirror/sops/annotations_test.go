@@ -132,7 +132,7 @@ func TestRulesNameTheAnnotationsThatAreEncrypted(t *testing.T) {
 }
 
 // Flux decrypts what Kustomize has made of the file.
-func TestFluxOpensWhatIsSealed(t *testing.T) {
+func TestFluxDecrypts(t *testing.T) {
 	key := newIdentity(t)
 	encrypter := newEncrypter(t, seed, key)
 	none, added := map[string]string{}, map[string]string{"config.kubernetes.io/origin": "path: db.yaml\n"}

@@ -161,7 +161,7 @@ func allBytes() []byte {
 	return all
 }
 
-func TestSopsOpensWhatIsSealed(t *testing.T) {
+func TestSopsDecrypts(t *testing.T) {
 	first, second := newIdentity(t), newIdentity(t)
 	encrypter := newEncrypter(t, seed, first, second)
 	for name, object := range objects() {
@@ -192,7 +192,7 @@ func FuzzSeal(f *testing.F) {
 		object := secret(map[string]string{name: value}, set(note, "stringData", "text"), set(note, "metadata", "annotations", "note"), set(note, "metadata", "annotations", name))
 		file := encrypt(t, encrypter, object)
 		if again := encrypt(t, encrypter, object); !bytes.Equal(file, again) {
-			t.Error("sealed again, it is another file")
+			t.Error("got another file for the same Secret")
 		}
 		checkOpens(t, file, key, object)
 	})
@@ -317,7 +317,7 @@ func TestFileStaysWhatItIs(t *testing.T) {
 	checkOpens(t, want, identity, object)
 }
 
-func TestWhatCannotBeSealed(t *testing.T) {
+func TestEncryptErrors(t *testing.T) {
 	encrypter := newEncrypter(t, seed, newIdentity(t))
 	for name, object := range map[string]*unstructured.Unstructured{
 		"no object":               nil,
@@ -326,7 +326,7 @@ func TestWhatCannotBeSealed(t *testing.T) {
 		"a block sops of its own": secret(nil, set("x", "sops")),
 	} {
 		if file, err := encrypter.Encrypt(object); err == nil {
-			t.Errorf("%s: sealed:\n%s", name, file)
+			t.Errorf("%s: got encrypted:\n%s", name, file)
 		} else if strings.Contains(err.Error(), "\xff") {
 			t.Errorf("%s: the error shows a value: %v", name, err)
 		}

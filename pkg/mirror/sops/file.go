@@ -97,9 +97,9 @@ func (f *file) encrypt(text, kind, additionalData string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sealed := f.cipher.Seal(nil, nonce, []byte(text), []byte(additionalData))
-	end, encode := len(sealed)-f.cipher.Overhead(), base64.StdEncoding.EncodeToString
-	return fmt.Sprintf("ENC[AES256_GCM,data:%s,iv:%s,tag:%s,type:%s]", encode(sealed[:end]), encode(nonce), encode(sealed[end:]), kind), nil
+	encrypted := f.cipher.Seal(nil, nonce, []byte(text), []byte(additionalData))
+	end, encode := len(encrypted)-f.cipher.Overhead(), base64.StdEncoding.EncodeToString
+	return fmt.Sprintf("ENC[AES256_GCM,data:%s,iv:%s,tag:%s,type:%s]", encode(encrypted[:end]), encode(nonce), encode(encrypted[end:]), kind), nil
 }
 
 // Fields returns the metadata block of SOPS.
