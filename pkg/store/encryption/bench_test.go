@@ -49,11 +49,11 @@ func withEach(b *testing.B, run func(*testing.B, *encryption.Encrypter)) {
 func BenchmarkTransform(b *testing.B) {
 	plain, of := bytes.Repeat([]byte("x"), 1024), value.DefaultContext("/key")
 	withEach(b, func(b *testing.B, encrypter *encryption.Encrypter) {
-		sealed, err := encrypter.Work().TransformToStorage(b.Context(), plain, of)
+		encrypted, err := encrypter.Work().TransformToStorage(b.Context(), plain, of)
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.Run("seal", func(b *testing.B) {
+		b.Run("encrypt", func(b *testing.B) {
 			for range b.N {
 				if _, err := encrypter.Work().TransformToStorage(b.Context(), plain, of); err != nil {
 					b.Fatal(err)
@@ -62,7 +62,7 @@ func BenchmarkTransform(b *testing.B) {
 		})
 		b.Run("open", func(b *testing.B) {
 			for range b.N {
-				if _, _, err := encrypter.Work().TransformFromStorage(b.Context(), sealed, of); err != nil {
+				if _, _, err := encrypter.Work().TransformFromStorage(b.Context(), encrypted, of); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -67,7 +67,7 @@ func newFile(t testing.TB, content string) encryption.File {
 	return file
 }
 
-func TestEveryProviderSealsObjectsAndRows(t *testing.T) {
+func TestProviders(t *testing.T) {
 	made := newFolder(t)
 	ensure(t, made)
 	shared := newSecret()
@@ -85,11 +85,11 @@ func TestEveryProviderSealsObjectsAndRows(t *testing.T) {
 				"object": encrypter.Transformers().TransformerForResource(repositories), "row": encrypter.Work(),
 			} {
 				plain, context := []byte("hunter2"), value.DefaultContext("/key")
-				sealed, err := transformer.TransformToStorage(t.Context(), plain, context)
-				if err != nil || bytes.Contains(sealed, plain) || !bytes.HasPrefix(sealed, []byte("k8s:enc:")) {
-					t.Fatalf("%s is stored as %q (%v)", what, sealed, err)
+				encrypted, err := transformer.TransformToStorage(t.Context(), plain, context)
+				if err != nil || bytes.Contains(encrypted, plain) || !bytes.HasPrefix(encrypted, []byte("k8s:enc:")) {
+					t.Fatalf("%s is stored as %q (%v)", what, encrypted, err)
 				}
-				opened, stale, err := transformer.TransformFromStorage(t.Context(), sealed, context)
+				opened, stale, err := transformer.TransformFromStorage(t.Context(), encrypted, context)
 				if err != nil || stale || string(opened) != "hunter2" {
 					t.Errorf("%s is opened as %q, stale %v (%v)", what, opened, stale, err)
 				}
@@ -129,9 +129,9 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 func encryptedBy(t *testing.T, encrypter *encryption.Encrypter, name string) {
 	t.Helper()
 	eventually(t, "the key "+name, func(ctx context.Context) error {
-		sealed, err := encrypter.Work().TransformToStorage(ctx, []byte("x"), value.DefaultContext("/key"))
-		if err == nil && !strings.Contains(encryption.EncryptedBy(sealed), name) {
-			err = fmt.Errorf("sealed by %s", encryption.EncryptedBy(sealed))
+		encrypted, err := encrypter.Work().TransformToStorage(ctx, []byte("x"), value.DefaultContext("/key"))
+		if err == nil && !strings.Contains(encryption.EncryptedBy(encrypted), name) {
+			err = fmt.Errorf("encrypted with %s", encryption.EncryptedBy(encrypted))
 		}
 		return err
 	})
@@ -222,7 +222,7 @@ func TestStoreOfAnotherKey(t *testing.T) {
 		if found := find(); found != "" {
 			t.Errorf("found %s", found)
 		}
-		putSealed(t, kv, open(t, mine), encryption.WorkResource, "/registry-work/outbox/a", "hunter2")
+		putEncrypted(t, kv, open(t, mine), encryption.WorkResource, "/registry-work/outbox/a", "hunter2")
 		if found := find(); !strings.Contains(found, "/registry-work/outbox/a") || !strings.Contains(found, keys(t, mine)[0]) {
 			t.Errorf("found %q", found)
 		}
@@ -245,16 +245,16 @@ func putRaw(t *testing.T, kv clientv3.KV, key string, stored []byte, opts ...cli
 	}
 }
 
-func putSealed(t *testing.T, kv clientv3.KV, encrypter *encryption.Encrypter, resource schema.GroupResource, key, plain string) {
+func putEncrypted(t *testing.T, kv clientv3.KV, encrypter *encryption.Encrypter, resource schema.GroupResource, key, plain string) {
 	t.Helper()
-	sealed, err := encrypter.Transformers().TransformerForResource(resource).TransformToStorage(t.Context(), []byte(plain), value.DefaultContext(key))
+	encrypted, err := encrypter.Transformers().TransformerForResource(resource).TransformToStorage(t.Context(), []byte(plain), value.DefaultContext(key))
 	if err != nil {
 		t.Fatal(err)
 	}
-	putRaw(t, kv, key, sealed)
+	putRaw(t, kv, key, encrypted)
 }
 
-func TestSealedBy(t *testing.T) {
+func TestEncryptedBy(t *testing.T) {
 	for stored, want := range map[string]string{
 		"k8s:enc:secretbox:v1:1-abc:\x00\xff": `secretbox "1-abc"`,
 		"k8s:enc:aescbc:v1:key1::":            `aescbc "key1"`,
@@ -265,7 +265,7 @@ func TestSealedBy(t *testing.T) {
 		"k8s:enc:kms:v2:" + strings.Repeat("x", 300) + ":": "",
 	} {
 		if got := encryption.EncryptedBy([]byte(stored)); got != want {
-			t.Errorf("%q is sealed by %s, want %s", stored, got, want)
+			t.Errorf("%q: got key %s, want %s", stored, got, want)
 		}
 	}
 }
@@ -274,7 +274,7 @@ func TestSealedBy(t *testing.T) {
 func TestRowThatCannotBeOpenedIsNamed(t *testing.T) {
 	kv, home := bolttest.NewKV(t), newFolder(t)
 	ensure(t, home)
-	putSealed(t, kv, open(t, home), encryption.WorkResource, "/registry-work/outbox/uid/0001", "hunter2")
+	putEncrypted(t, kv, open(t, home), encryption.WorkResource, "/registry-work/outbox/uid/0001", "hunter2")
 	other := newFolder(t)
 	ensure(t, other)
 	table := storetable.New(kv, "/registry-work", storetable.WithTransformer(open(t, other).Work())).Table("outbox")
@@ -299,15 +299,15 @@ func TestDamagedFormIsNotPlain(t *testing.T) {
 	ensure(t, home)
 	encrypter := open(t, home)
 	const key = "/registry-work/outbox/uid/0001"
-	putSealed(t, kv, encrypter, encryption.WorkResource, key, "hunter2")
+	putEncrypted(t, kv, encrypter, encryption.WorkResource, key, "hunter2")
 	rows := encryption.Work(kv, "/registry-work")
-	sealed, err := rows.Get(t.Context(), key)
+	encrypted, err := rows.Get(t.Context(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	table := storetable.New(kv, "/registry-work", storetable.WithTransformer(encrypter.Work())).Table("outbox")
 	for bit := range 8 * (len("k8s:enc:secretbox:v1:") + 4) {
-		damaged := bytes.Clone(sealed.Value)
+		damaged := bytes.Clone(encrypted.Value)
 		damaged[bit/8] ^= 1 << (bit % 8)
 		putRaw(t, kv, key, damaged)
 		for row, err := range table.Scan(t.Context(), "") {

@@ -126,7 +126,7 @@ func TestReplicaThatLosesTheRaceTakesTheOthersKey(t *testing.T) {
 }
 
 func TestRotate(t *testing.T) {
-	t.Run("a file seals under it at once", func(t *testing.T) {
+	t.Run("File", func(t *testing.T) {
 		home := newFolder(t)
 		ensure(t, home)
 		first := keys(t, home)[0]
@@ -136,7 +136,7 @@ func TestRotate(t *testing.T) {
 			t.Errorf("keys %q, want %q", got, want)
 		}
 	})
-	t.Run("a Secret lets it wait", func(t *testing.T) {
+	t.Run("Secret", func(t *testing.T) {
 		home := newSecret()
 		ensure(t, home)
 		first := keys(t, home)[0]
@@ -148,7 +148,7 @@ func TestRotate(t *testing.T) {
 			t.Errorf("keys %q, want %q", got, want)
 		}
 	})
-	t.Run("nothing is made where nothing is", func(t *testing.T) {
+	t.Run("Absent", func(t *testing.T) {
 		onEveryHome(t, func(t *testing.T, home encryption.Home) {
 			if _, err := encryption.Rotate(t.Context(), home); !errors.Is(err, encryption.ErrAbsent) || !strings.Contains(err.Error(), home.String()) {
 				t.Errorf("error %v, want %v and where", err, encryption.ErrAbsent)

@@ -68,11 +68,11 @@ func stored(t *testing.T, kv clientv3.KV, prefix string) (by []string) {
 // allEncryptedBy waits until every row below the prefixes is encrypted by a key.
 func allEncryptedBy(t *testing.T, kv clientv3.KV, key string, prefixes ...string) {
 	t.Helper()
-	eventually(t, "every row to be sealed by "+key, func(context.Context) error {
+	eventually(t, "every row to be encrypted with "+key, func(context.Context) error {
 		for _, prefix := range prefixes {
 			for _, by := range stored(t, kv, prefix) {
 				if !strings.Contains(by, key) {
-					return fmt.Errorf("%s has a row that is sealed by %q", prefix, by)
+					return fmt.Errorf("%s has a row that is encrypted with %q", prefix, by)
 				}
 			}
 		}
@@ -105,8 +105,8 @@ func fill(t *testing.T, kv clientv3.KV, encrypter *encryption.Encrypter, n int) 
 			putRaw(t, kv, work+name, []byte(name))
 			continue
 		}
-		putSealed(t, kv, encrypter, repositories, objects+name, name)
-		putSealed(t, kv, encrypter, encryption.WorkResource, work+name, name)
+		putEncrypted(t, kv, encrypter, repositories, objects+name, name)
+		putEncrypted(t, kv, encrypter, encryption.WorkResource, work+name, name)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestRotation(t *testing.T) {
 			}
 			for _, key := range []string{foreign, beside} {
 				if by := stored(t, kv, key); !slices.Equal(by, []string{""}) {
-					t.Errorf("%s, which is somebody else's, is sealed by %q", key, by)
+					t.Errorf("%s is outside of the prefixes and encrypted with %q", key, by)
 				}
 			}
 		})
@@ -186,7 +186,7 @@ func TestNoConcurrentChangeIsLost(t *testing.T) {
 		ensure(t, home)
 		encrypter := open(t, home)
 		for i := range counters {
-			putSealed(t, kv, encrypter, encryption.WorkResource, work+strconv.Itoa(i), "0")
+			putEncrypted(t, kv, encrypter, encryption.WorkResource, work+strconv.Itoa(i), "0")
 		}
 		lead(t, kv, encrypter, quick)
 		group, ctx := errgroup.WithContext(t.Context())
@@ -223,12 +223,12 @@ func count(ctx context.Context, kv clientv3.KV, encrypter *encryption.Encrypter,
 		if err != nil {
 			return err
 		}
-		sealed, err := encrypter.Work().TransformToStorage(ctx, []byte(strconv.Itoa(number+1)), value.DefaultContext(key))
+		encrypted, err := encrypter.Work().TransformToStorage(ctx, []byte(strconv.Itoa(number+1)), value.DefaultContext(key))
 		if err != nil {
 			return err
 		}
 		written, err := kv.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", answer.Kvs[0].ModRevision)).
-			Then(clientv3.OpPut(key, string(sealed))).Commit()
+			Then(clientv3.OpPut(key, string(encrypted))).Commit()
 		if err != nil {
 			return err
 		}
@@ -250,8 +250,8 @@ func TestLeaderThatDiesIsFollowed(t *testing.T) {
 		// A leader lasts until it has got a little further than the one before.
 		eventually(t, "progress", func(context.Context) error {
 			before := done
-			if done = countSealedBy(stored(t, kv, "/registry"), second); done == before {
-				return fmt.Errorf("%d rows are sealed by the new key", done)
+			if done = countEncryptedBy(stored(t, kv, "/registry"), second); done == before {
+				return fmt.Errorf("%d rows are encrypted with the new key", done)
 			}
 			return nil
 		})
@@ -262,8 +262,8 @@ func TestLeaderThatDiesIsFollowed(t *testing.T) {
 	}
 }
 
-// countSealedBy counts the rows that are encrypted by a key.
-func countSealedBy(by []string, key string) (n int) {
+// countEncryptedBy counts the rows that are encrypted by a key.
+func countEncryptedBy(by []string, key string) (n int) {
 	for _, each := range by {
 		if strings.Contains(each, key) {
 			n++
@@ -282,13 +282,13 @@ func TestRowThatCannotBeOpenedKeepsTheOldKeys(t *testing.T) {
 	lead(t, kv, encrypter, quick)
 	allEncryptedBy(t, kv, second, objects)
 	eventually(t, "the other rows", func(context.Context) error {
-		if n := countSealedBy(stored(t, kv, work), second); n != 5 {
-			return fmt.Errorf("%d rows are sealed by the new key", n)
+		if n := countEncryptedBy(stored(t, kv, work), second); n != 5 {
+			return fmt.Errorf("%d rows are encrypted with the new key", n)
 		}
 		return nil
 	})
 	if by := stored(t, kv, work+"lost"); !slices.Equal(by, []string{`secretbox "0-lost"`}) {
-		t.Errorf("the row that cannot be opened is sealed by %q", by)
+		t.Errorf("the unreadable row is encrypted with %q", by)
 	}
 	if found := keys(t, home); len(found) != 2 {
 		t.Errorf("keys %q, want both", found)

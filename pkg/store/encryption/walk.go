@@ -105,14 +105,14 @@ func (w walker) visit(ctx context.Context, rows Rows, row *mvccpb.KeyValue, foun
 // rewrite encrypts a row again unless it has changed since it was read.
 func (w walker) rewrite(ctx context.Context, rows Rows, row *mvccpb.KeyValue, plain []byte) (bool, error) {
 	key := string(row.Key)
-	sealed, err := w.encrypter.transformers.TransformerForResource(rows.resource(key)).
+	encrypted, err := w.encrypter.transformers.TransformerForResource(rows.resource(key)).
 		TransformToStorage(ctx, plain, value.DefaultContext(key))
 	if err != nil {
 		return false, err
 	}
 	answer, err := rows.kv.Txn(ctx).
 		If(clientv3.Compare(clientv3.ModRevision(key), "=", row.ModRevision)).
-		Then(clientv3.OpPut(key, string(sealed), clientv3.WithLease(clientv3.LeaseID(row.Lease)))).
+		Then(clientv3.OpPut(key, string(encrypted), clientv3.WithLease(clientv3.LeaseID(row.Lease)))).
 		Commit()
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
 		return false, nil // The lease has expired, and the row is deleted.
