@@ -19,16 +19,16 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// smallDisk is a server whose stores have a disk of their own.
+// smallDisk is a server program that mounts a small disk of its own for its stores.
 type smallDisk struct{ program string }
 
-// newSmallDisk needs a user namespace to mount the disk in.
+// newSmallDisk returns a smallDisk. It skips the test if the disk cannot be mounted in a user namespace.
 func newSmallDisk(t *testing.T, mebibytes int) smallDisk {
 	t.Helper()
 	dir := t.TempDir()
 	probe := exec.CommandContext(t.Context(), "unshare", "-Urm", "mount", "-t", "tmpfs", "tmpfs", dir)
 	if out, err := probe.CombinedOutput(); err != nil {
-		t.Skipf("no disk of its own: %v: %s", err, out)
+		t.Skipf("cannot mount a disk in a user namespace: %v: %s", err, out)
 	}
 	root, err := programs.ModuleRoot(".")
 	if err != nil {
@@ -46,7 +46,7 @@ exec unshare -Urm sh -c 'mount -t tmpfs -o size=%dm tmpfs "$0" && exec %s "$@"' 
 	return smallDisk{wrapped}
 }
 
-// fill takes what is left of a disk, and returns what gives it back.
+// fill writes until the disk is full. It returns a function that frees the space.
 func fill(t *testing.T, folder string) (free func()) {
 	t.Helper()
 	path := filepath.Join(folder, "filling")
@@ -58,7 +58,7 @@ func fill(t *testing.T, folder string) (free func()) {
 		_, err = file.Write(block)
 	}
 	if !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("filling the disk: %v", err)
+		t.Errorf("fill the disk: %v", err)
 	}
 	if err := file.Close(); err != nil {
 		t.Error(err)
@@ -70,32 +70,32 @@ func fill(t *testing.T, folder string) (free func()) {
 	}
 }
 
-// The disk of the server's stores is full in the middle of changes. That of the Git server is TestMirror's.
-func TestDiskIsFull(t *testing.T) {
+// TestFullDisk fills the disk of the server's stores during changes. TestMirror covers a full disk of the Git server.
+func TestFullDisk(t *testing.T) {
 	s := newStage(t, devcluster.Options{ServerProgram: newSmallDisk(t, 128).program})
-	m, client := s.wounded(t, "disk")
-	// The server alone sees its disk where it is; others see it through the process.
+	m, client := s.newFaultMirror(t, "disk")
+	// The disk is mounted for the server only; other processes access it through /proc.
 	free := fill(t, filepath.Join("/proc", s.Env(devcluster.EnvServerPIDs), "root", s.Env(devcluster.EnvDataDir)))
 	m.burst(t, client, "full")
-	mirrortest.Eventually(t, "the log says that changes wait", func(context.Context) error {
+	mirrortest.Eventually(t, "the log has the failure", func(context.Context) error {
 		log, err := os.ReadFile(s.Env(devcluster.EnvServerLog))
 		if err == nil && !strings.Contains(string(log), "Failed to write outbox") {
-			err = errors.New("it does not")
+			err = errors.New("no failure to write the outbox is logged")
 		}
 		return err
 	})
 	ready := func(ctx context.Context, path string) (string, error) {
 		return s.Administrator.Run(ctx, "get", "--raw", path, "--server="+s.Env(devcluster.EnvServerURL), "--insecure-skip-tls-verify")
 	}
-	if said, err := ready(t.Context(), "/readyz/store-space"); !strings.Contains(fmt.Sprint(err), "disk of the store is full") {
-		t.Errorf("readyz says %s (%v)", said, err)
+	if out, err := ready(t.Context(), "/readyz/store-space"); !strings.Contains(fmt.Sprint(err), "disk of the store is full") {
+		t.Errorf("/readyz/store-space returned %s (%v)", out, err)
 	}
-	if said, err := ready(t.Context(), "/readyz?exclude=store-records&exclude=store-space"); err != nil {
-		t.Errorf("the probe of the chart gets %s (%v)", said, err)
+	if out, err := ready(t.Context(), "/readyz?exclude=store-records&exclude=store-space"); err != nil {
+		t.Errorf("readiness probe of the chart returned %s (%v)", out, err)
 	}
 	free()
-	m.healed(t, client)
-	mirrortest.Eventually(t, "readyz says that there is space", func(ctx context.Context) error {
+	m.checkRecovered(t, client)
+	mirrortest.Eventually(t, "readyz reports free space", func(ctx context.Context) error {
 		_, err := ready(ctx, "/readyz")
 		return err
 	})

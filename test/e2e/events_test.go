@@ -13,7 +13,7 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// event waits for an Event about an object (GitDestination/main) with a type and reason, and returns what such Events say.
+// event waits for Events about an object (such as GitDestination/main) with a type and reason, and returns their messages.
 func (s *stage) event(t *testing.T, namespace, object, kind, reason string) (messages string) {
 	t.Helper()
 	about, name, _ := strings.Cut(object, "/")
@@ -21,14 +21,14 @@ func (s *stage) event(t *testing.T, namespace, object, kind, reason string) (mes
 	mirrortest.Eventually(t, fmt.Sprintf("an Event %s about %s", reason, object), func(ctx context.Context) (err error) {
 		messages, err = s.Administrator.Run(ctx, "get", "events", "-n", namespace, "--field-selector="+selector, "-o", "jsonpath={.items[*].message}")
 		if err == nil && messages == "" {
-			err = errors.New("there is none")
+			err = errors.New("no such Event")
 		}
 		return err
 	})
 	return messages
 }
 
-// deniedRules refer to a destination that does not admit them: the makers of the rules are told where they look.
+// deniedRules tests rules for a destination that does not admit them: their owners must get an Event.
 func deniedRules(t *testing.T, s *stage) {
 	s.newMirror(t, "closed")
 	s.Run(t, "create", "namespace", "outside")

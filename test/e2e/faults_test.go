@@ -31,7 +31,7 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// write sets a ConfigMap's only value.
+// write creates or updates a ConfigMap with a single value.
 func write(t *testing.T, client kubernetes.Interface, namespace, name, value string) {
 	t.Helper()
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}, Data: map[string]string{"value": value}}
@@ -44,8 +44,7 @@ func write(t *testing.T, client kubernetes.Interface, namespace, name, value str
 	}
 }
 
-// live returns the value of each ConfigMap of the namespace, by path, less those that the
-// cluster makes.
+// live returns the value of each ConfigMap of the namespace by path, except for those that the cluster creates.
 func (m *mirror) live(ctx context.Context, client kubernetes.Interface) (map[string]string, error) {
 	list, err := client.CoreV1().ConfigMaps(m.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -60,7 +59,7 @@ func (m *mirror) live(ctx context.Context, client kubernetes.Interface) (map[str
 	return values, nil
 }
 
-// mirrored returns the value of each ConfigMap in Git, by path. It asks git once, however many there are.
+// mirrored returns the value of each ConfigMap in Git by path. It runs git once for all files.
 func (m *mirror) mirrored(ctx context.Context) (map[string]string, error) {
 	archive, err := m.Git(ctx, "archive", "--format=tar", "main:"+m.Folder)
 	if err != nil {
@@ -91,7 +90,7 @@ func (m *mirror) mirrored(ctx context.Context) (map[string]string, error) {
 	}
 }
 
-// equal waits until Git holds what the cluster holds.
+// equal waits until Git has the same ConfigMaps as the cluster.
 func (m *mirror) equal(t *testing.T, client kubernetes.Interface) {
 	t.Helper()
 	mirrortest.Eventually(t, "Git equals the cluster", func(ctx context.Context) error {
@@ -112,7 +111,7 @@ func (m *mirror) equal(t *testing.T, client kubernetes.Interface) {
 	})
 }
 
-// withoutChange returns the commits that bring no change.
+// withoutChange returns the commits with the same tree as their parent.
 func (m *mirror) withoutChange(t *testing.T) []string {
 	t.Helper()
 	out, err := m.Git(t.Context(), "log", "--format=%H %T %P", "main")
@@ -147,20 +146,20 @@ func TestRestart(t *testing.T) {
 	m.equal(t, client)
 	m.Settled(t)
 
-	// Nothing has changed, so a second full run commits nothing.
-	before, told := m.Commits(t), m.lastCommit(t)
+	// Nothing has changed, so the comparison after a restart commits nothing.
+	before, last := m.Commits(t), m.lastCommit(t)
 	m.restart(t, syscall.SIGTERM)
 	m.Ready(t, "-n", "restart", "watchrule/config")
 	m.Settled(t)
-	if got := m.lastCommit(t); got != told || got == "" {
-		t.Errorf("the last commit is %q after a restart, %q before", got, told)
+	if got := m.lastCommit(t); got != last || got == "" {
+		t.Errorf("the last commit is %q after a restart, %q before", got, last)
 	}
 	if after := m.Commits(t); after != before {
 		log, _ := m.Git(t.Context(), "log", "--stat", "-3", "main")
 		t.Errorf("%s commits after a restart, %s before:\n%s", after, before, log)
 	}
 
-	// What was deleted while the server was stopped is removed in one cycle.
+	// Objects deleted while the server was stopped are removed in one commit.
 	if err := s.StopServer(t.Context(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -174,9 +173,9 @@ func TestRestart(t *testing.T) {
 	}
 	m.equal(t, client)
 	if subject, err := m.Git(t.Context(), "log", "-1", "--format=%s", "main"); err != nil || subject != "[SEED] 600 objects: 600 deleted\n" {
-		t.Errorf("the orphans' commit: %q, %v", subject, err)
+		t.Errorf("commit of the orphans: %q, %v", subject, err)
 	}
-	// The record is the earlier process's until this one has reported.
+	// The status is that of the previous process until this one has reported.
 	mirrortest.Eventually(t, "the orphans are counted", func(ctx context.Context) error {
 		removed, err := s.Administrator.Run(ctx, "get", "gds", "main", "-n", "restart", "-o", "jsonpath={.status.orphansRemoved}")
 		if err == nil && removed != "600" {
@@ -187,13 +186,13 @@ func TestRestart(t *testing.T) {
 	m.Intact(t)
 }
 
-// lastCommit is what the record of the destination tells.
+// lastCommit returns the last commit in the status of the destination.
 func (m *mirror) lastCommit(t *testing.T) string {
 	t.Helper()
 	return m.Run(t, "get", "gds", "main", "-n", m.Namespace, "-o", "jsonpath={.status.lastCommit.sha}")
 }
 
-// restart stops the server with a signal and starts it on its data.
+// restart stops the server with a signal and starts it with the same data.
 func (m *mirror) restart(t *testing.T, signal syscall.Signal) {
 	t.Helper()
 	if err := m.StopServer(t.Context(), signal); err != nil {
@@ -204,8 +203,8 @@ func (m *mirror) restart(t *testing.T, signal syscall.Signal) {
 	}
 }
 
-// kills is how often TestKilledInMidBurst kills the server.
-var kills = flag.Int("kills", 3, "how often the server is killed at a random moment")
+// kills is how many times TestKilledInMidBurst kills the server.
+var kills = flag.Int("kills", 3, "how many times the server is killed at a random moment")
 
 func TestKilledInMidBurst(t *testing.T) {
 	s := newStage(t, devcluster.Options{})
@@ -235,8 +234,8 @@ func TestKilledInMidBurst(t *testing.T) {
 	t.Logf("%d kills, %d changes written, %d values in the history, %s commits", *kills, *kills*200+1, len(m.values(t)), m.Commits(t))
 }
 
-// TestKilledAtEachStep kills the server at every named step of a change's way, lets it come
-// back, and looks for every change in Git, once.
+// TestKilledAtEachStep kills the server at every failpoint of the mirror and restarts it. Each change must be in Git exactly
+// once.
 func TestKilledAtEachStep(t *testing.T) {
 	dir := t.TempDir()
 	program, armed := filepath.Join(dir, "slipstream"), filepath.Join(dir, "armed")
@@ -244,7 +243,7 @@ func TestKilledAtEachStep(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	// A server that starts takes its failpoint from a file and leaves none for the next.
+	// A starting server reads its failpoint from a file and empties the file for the next start.
 	script := fmt.Sprintf("#!/bin/sh\nexport SLIPSTREAM_FAILPOINTS=\"$(cat %[1]s)\"\n: > %[1]s\nexec %[2]s.bin \"$@\"\n", armed, program)
 	writeFile(t, program, script)
 	writeFile(t, armed, "")
@@ -263,14 +262,14 @@ func TestKilledAtEachStep(t *testing.T) {
 				value := fmt.Sprint(n)
 				want = append(want, value)
 				write(t, client, m.Namespace, fmt.Sprintf("c%d", n%3), value)
-				deaths += m.arrives(t, m.ConfigMapPath(fmt.Sprintf("c%d", n%3)), value)
+				deaths += m.waitForValue(t, m.ConfigMapPath(fmt.Sprintf("c%d", n%3)), value)
 			}
 			if deaths != 1 {
-				t.Errorf("the server died %d times", deaths)
+				t.Errorf("server died %d times, want 1", deaths)
 			}
 			m.equal(t, client)
 			if got := m.values(t); !slices.Equal(got, want) {
-				t.Errorf("the history holds the values %v, want each of %v once", got, want)
+				t.Errorf("values in the history = %v, want each of %v once", got, want)
 			}
 		})
 	}
@@ -283,12 +282,11 @@ func writeFile(t *testing.T, path, content string) {
 	}
 }
 
-// arrives waits until a file holds a value and starts the server again when it has died.
-// It returns how often that was.
-func (m *mirror) arrives(t *testing.T, path, value string) (deaths int) {
+// waitForValue waits until a file has a value, and restarts the server when it has died. It returns the number of restarts.
+func (m *mirror) waitForValue(t *testing.T, path, value string) (deaths int) {
 	t.Helper()
-	mirrortest.Eventually(t, fmt.Sprintf("%s holds %s", path, value), func(ctx context.Context) error {
-		if !m.answers(ctx) {
+	mirrortest.Eventually(t, fmt.Sprintf("%s has the value %s", path, value), func(ctx context.Context) error {
+		if !m.isServing(ctx) {
 			deaths++
 			if err := m.StartServer(ctx); err != nil {
 				return err
@@ -296,15 +294,15 @@ func (m *mirror) arrives(t *testing.T, path, value string) (deaths int) {
 		}
 		content, err := m.Git(ctx, "show", "main:"+m.Folder+"/"+path)
 		if err == nil && !strings.Contains(content, fmt.Sprintf("value: %q\n", value)) {
-			err = fmt.Errorf("it holds:\n%s", content)
+			err = fmt.Errorf("content:\n%s", content)
 		}
 		return err
 	})
 	return deaths
 }
 
-// answers says whether the server's port is open.
-func (m *mirror) answers(ctx context.Context) bool {
+// isServing reports whether the server's port is open.
+func (m *mirror) isServing(ctx context.Context) bool {
 	address := strings.TrimPrefix(m.Env(devcluster.EnvServerURL), "https://")
 	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -314,7 +312,7 @@ func (m *mirror) answers(ctx context.Context) bool {
 	return true
 }
 
-// values returns the values that the commits of the branch brought, oldest first.
+// values returns the values in the commits of the branch, oldest first.
 func (m *mirror) values(t *testing.T) []string {
 	t.Helper()
 	out, err := m.Git(t.Context(), "log", "--reverse", "-p", "--unified=0", "--format=", "main", "--", m.Folder+"/core/v1/configmaps")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// ignoredFields leaves the replicas of Deployments, and what a field manager owns, to others.
+// ignoredFields tests a destination that ignores the replicas of Deployments and the fields of a field manager.
 func ignoredFields(t *testing.T, s *stage) {
 	m := s.newMirror(t, "ignored", "ignore: [{target: {group: apps, kind: Deployment}, fields: [/spec/replicas]}, {managers: [injector]}]")
 	m.Watch(t, "workloads", "deployments.apps", "configmaps")
@@ -19,7 +19,7 @@ func ignoredFields(t *testing.T, s *stage) {
 
 	s.Run(t, "scale", "deployment", "web", "-n", "ignored", "--replicas=7")
 	s.Run(t, "annotate", "deployment", "web", "-n", "ignored", "--field-manager=injector", "example.com/injected=yes")
-	// The commit of a change that counts proves that those before it have been dealt with.
+	// The commit of a later change proves that the earlier changes have been processed.
 	s.Run(t, "create", "configmap", "after", "-n", "ignored", "--from-literal=a=1")
 	m.Holds(t, m.ConfigMapPath("after"), "a: \"1\"\n")
 	s.Run(t, "set", "image", "deployment/web", "-n", "ignored", "web=example.com/web:2")
@@ -35,9 +35,9 @@ func ignoredFields(t *testing.T, s *stage) {
 	}
 	history, err := m.Git(t.Context(), "log", "--format=%s", "main", "--", m.Folder+"/"+path)
 	if want := "[UPDATE] apps/v1/deployments ignored/web\n[CREATE] apps/v1/deployments ignored/web\n"; err != nil || history != want {
-		t.Errorf("history of the file: %q, %v; want %q", history, err, want)
+		t.Errorf("commits of the file: %q, %v; want %q", history, err, want)
 	}
-	// What counts again is written, in one commit for all that it concerns.
+	// Fields that are no longer ignored are written in one commit.
 	s.Run(t, "patch", "gd", "main", "-n", "ignored", "--type=json", "-p", `[{"op":"remove","path":"/spec/ignore"}]`)
 	m.Holds(t, path, "replicas: 7\n")
 	m.Holds(t, path, "example.com/injected: \"yes\"\n")

@@ -38,15 +38,15 @@ func badInput(t *testing.T, s *stage) {
 		return fmt.Sprintf("apiVersion: configbutler.ai/v1alpha1\nkind: GitDestination\nmetadata: {name: %s, namespace: bad}\nspec: {repoRef: {name: main}, %s}\n", name, field)
 	}
 	if why := s.refused(t, s.Administrator, destination("up", "branch: main, baseFolder: a/../b")); !strings.Contains(why, "spec.baseFolder") {
-		t.Errorf("a baseFolder with ..: %s", why)
+		t.Errorf("baseFolder with ..: %s", why)
 	}
 	s.Apply(t, destination("branch", "branch: release, baseFolder: other"))
 	if why := s.condition(t, "bad", "gitdestination/branch", "Ready", "BranchNotAllowed"); !strings.Contains(why, `"release"`) || !strings.Contains(why, "main") {
-		t.Errorf("a branch that is not allowed: %s", why)
+		t.Errorf("branch that is not allowed: %s", why)
 	}
 	s.Apply(t, destination("inside", "branch: main, baseFolder: clusters/test/inside"))
 	if why := s.condition(t, "bad", "gitdestination/inside", "Ready", "FolderOverlaps"); !strings.Contains(why, "bad/main") {
-		t.Errorf("a folder inside another destination's: %s", why)
+		t.Errorf("folder inside that of another destination: %s", why)
 	}
 
 	repository := func(name, spec string) string {
@@ -54,12 +54,12 @@ func badInput(t *testing.T, s *stage) {
 	}
 	s.Apply(t, repository("gone", "repoUrl: 'http://127.0.0.1:1/x.git'"))
 	if why := s.condition(t, "bad", "gitrepoconfig/gone", "Ready", "RepositoryUnreachable"); !strings.Contains(why, "127.0.0.1:1") {
-		t.Errorf("a repository that cannot be reached: %s", why)
+		t.Errorf("unreachable repository: %s", why)
 	}
 	s.Run(t, "create", "secret", "generic", "empty", "-n", "bad", "--from-literal=user=x")
 	s.Apply(t, repository("keyless", fmt.Sprintf("repoUrl: '%s/bad.git', secretRef: {name: empty}", s.Env(devcluster.EnvGitURL))))
 	if why := s.condition(t, "bad", "gitrepoconfig/keyless", "Ready", "SecretInvalid"); !strings.Contains(why, "username and password") {
-		t.Errorf("a Secret without the keys: %s", why)
+		t.Errorf("Secret without the keys: %s", why)
 	}
 
 	out, err := s.Administrator.Feed(t.Context(), `
@@ -69,13 +69,13 @@ metadata: {name: unknown, namespace: bad}
 spec: {destinationRef: {name: main}, rules: [{name: all, resources: [gadgets]}]}
 `, "apply", "-f", "-", "--warnings-as-errors")
 	if err == nil || !strings.Contains(err.Error(), "gadgets") {
-		t.Errorf("no warning about a type that does not exist: %v\n%s", err, out)
+		t.Errorf("no warning about an unknown type: %v\n%s", err, out)
 	}
 	if why := s.condition(t, "bad", "watchrule/unknown", "Ready", "NoMatchingTypes"); !strings.Contains(why, "gadgets") {
-		t.Errorf("a rule for a type that does not exist: %s", why)
+		t.Errorf("rule for an unknown type: %s", why)
 	}
 
-	// Nothing of this has disturbed what worked.
+	// The existing mirror must continue to work.
 	s.Run(t, "create", "configmap", "after", "-n", "bad", "--from-literal=a=1")
 	m.Holds(t, m.ConfigMapPath("after"), "name: after\n")
 	m.Holds(t, m.ConfigMapPath("safe"), "name: safe\n")
@@ -106,12 +106,12 @@ spec: {repoRef: {name: main}, branch: main, granularity: PerChange}
 		t.Errorf("by field selector: %q", out)
 	}
 	if out := s.Run(t, "get", "slipstream", "-n", "ui", "-o", "name"); strings.Count(out, "\n") < 4 {
-		t.Errorf("the category slipstream:\n%s", out)
+		t.Errorf("category slipstream:\n%s", out)
 	}
 	watched(t, s)
 }
 
-// watched follows a deletion with kubectl get --watch.
+// watched observes a deletion with kubectl get --watch.
 func watched(t *testing.T, s *stage) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), mirrortest.Deadline)
@@ -145,7 +145,7 @@ func access(t *testing.T, s *stage) {
 	}
 	jane := s.Kubectl(user)
 	if _, err := jane.Run(t.Context(), "get", "gitdestinations", "-n", "access"); err == nil || !strings.Contains(err.Error(), "Forbidden") {
-		t.Errorf("an ordinary user may list: %v", err)
+		t.Errorf("list as an unprivileged user: %v", err)
 	}
 	s.Run(t, "create", "role", "rules", "-n", "access", "--verb=*", "--resource=watchrules.configbutler.ai,gitrepoconfigs.configbutler.ai,gitdestinations.configbutler.ai")
 	s.Run(t, "create", "rolebinding", "rules", "-n", "access", "--role=rules", "--user=jane")
@@ -154,22 +154,22 @@ func access(t *testing.T, s *stage) {
 	rule := func(resources string) string {
 		return fmt.Sprintf("apiVersion: configbutler.ai/v1alpha1\nkind: WatchRule\nmetadata: {name: mine, namespace: access}\nspec: {destinationRef: {name: main}, rules: [{name: all, %s}]}\n", resources)
 	}
-	mirrortest.Eventually(t, "RBAC is in force", func(ctx context.Context) error {
+	mirrortest.Eventually(t, "the RBAC rules are effective", func(ctx context.Context) error {
 		_, err := jane.Run(ctx, "get", "configmaps,watchrules.configbutler.ai", "-n", "access")
 		return err
 	})
-	for what, resources := range map[string]string{
+	for name, resources := range map[string]string{
 		"secrets": "resources: [secrets]", "the preset, which holds Secrets": "apiGroups: ['']", "everything": "resources: ['*']",
 	} {
-		if why := s.refused(t, jane, rule(resources)); !strings.Contains(why, "orbidden") || what == "secrets" && !strings.Contains(why, "secrets") {
-			t.Errorf("a rule that selects %s: %s", what, why)
+		if why := s.refused(t, jane, rule(resources)); !strings.Contains(why, "orbidden") || name == "secrets" && !strings.Contains(why, "secrets") {
+			t.Errorf("rule that selects %s: %s", name, why)
 		}
 	}
 	if _, err := jane.Feed(t.Context(), rule("resources: [configmaps]"), "apply", "-f", "-"); err != nil {
-		t.Errorf("a rule that selects what she may read: %v", err)
+		t.Errorf("rule that selects readable resources: %v", err)
 	}
 	if why := s.refused(t, jane, rule("resources: [configmaps, secrets]")); !strings.Contains(why, "secrets") {
-		t.Errorf("an update that adds Secrets: %s", why)
+		t.Errorf("update that adds Secrets: %s", why)
 	}
 	s.Run(t, "create", "secret", "generic", "token", "-n", "access", "--from-literal=username=x", "--from-literal=password=y")
 	if why := s.refused(t, jane, `
@@ -178,13 +178,13 @@ kind: GitRepoConfig
 metadata: {name: theft, namespace: access}
 spec: {repoUrl: 'https://git.example.com/x.git', allowedBranches: [main], secretRef: {name: token}}
 `); !strings.Contains(why, "token") {
-		t.Errorf("a repository with a Secret that she may not read: %s", why)
+		t.Errorf("repository with an unreadable Secret: %s", why)
 	}
 	redirection(t, m, jane)
 }
 
-// redirection has jane, who may write everything but read no Secrets, try to get those that a rule of the
-// administrator's sends to a shared destination.
+// redirection tests a user with write access and without access to Secrets, who tries to redirect the Secrets that a rule of
+// the administrator mirrors to a shared destination.
 func redirection(t *testing.T, m *mirror, jane devcluster.Kubectl) {
 	m.Watch(t, "admin", "configmaps", "secrets")
 	destination := func(name, field string) string {
@@ -194,37 +194,37 @@ func redirection(t *testing.T, m *mirror, jane devcluster.Kubectl) {
 		_, err := jane.Run(t.Context(), "patch", object, "-n", "access", "--type=merge", "-p", `{"spec":`+spec+`}`)
 		return err
 	}
-	refused := func(what string, err error) {
+	rejected := func(name string, err error) {
 		t.Helper()
 		if err == nil || !strings.Contains(err.Error(), "secrets in the namespace access, which WatchRule access/admin sends to GitDestination access/main") {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: %v", name, err)
 		}
 	}
-	admitted := func(what string, err error) {
+	admitted := func(name string, err error) {
 		t.Helper()
 		if err != nil {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: %v", name, err)
 		}
 	}
-	refused("Secrets plainly", patch("gitdestination/main", `{"secrets":"AsIs"}`))
-	refused("another repository", patch("gitdestination/main", `{"repoRef":{"name":"mine"}}`))
-	refused("another URL", patch("gitrepoconfig/main", `{"repoUrl":"https://git.example.com/mine.git"}`))
-	admitted("suspending it", patch("gitdestination/main", `{"suspend":true}`))
+	rejected("unencrypted Secrets", patch("gitdestination/main", `{"secrets":"AsIs"}`))
+	rejected("another repository", patch("gitdestination/main", `{"repoRef":{"name":"mine"}}`))
+	rejected("another URL", patch("gitrepoconfig/main", `{"repoUrl":"https://git.example.com/mine.git"}`))
+	admitted("suspending the destination", patch("gitdestination/main", `{"suspend":true}`))
 	admitted("keeping orphans", patch("gitdestination/main", `{"prune":"Never","suspend":false}`))
 
 	_, err := jane.Feed(t.Context(), destination("mine", "baseFolder: mine, secrets: Omit"), "apply", "-f", "-")
-	admitted("a destination of her own", err)
-	admitted("her rule, to her destination", patch("watchrule/mine", `{"destinationRef":{"name":"mine"}}`))
+	admitted("her own destination", err)
+	admitted("her rule with her destination", patch("watchrule/mine", `{"destinationRef":{"name":"mine"}}`))
 
 	if _, err := jane.Run(t.Context(), "delete", "gitdestination/main", "-n", "access"); err != nil {
 		t.Fatal(err)
 	}
 	_, err = jane.Feed(t.Context(), destination("main", "secrets: AsIs"), "apply", "-f", "-")
-	refused("the destination again", err)
+	rejected("recreating the destination", err)
 }
 
-// namespaceDeleted deletes a namespace with a mirror of it. What a server that is stopped means for namespaces is shown in
-// test/integration/apiserver.
+// namespaceDeleted deletes a namespace with a mirror. test/integration/apiserver covers the deletion of namespaces while the
+// server is stopped.
 func namespaceDeleted(t *testing.T, s *stage) {
 	m := s.newMirror(t, "leaving")
 	m.Watch(t, "config", "configmaps")

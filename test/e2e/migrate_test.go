@@ -20,8 +20,8 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// TestMigration moves everything from files to etcd with two replicas, and back: objects
-// stay the same, and nothing is committed that did not change.
+// TestMigration migrates the stores from files to etcd with two replicas, and back. Objects must be preserved, and no commit
+// without a change may be made.
 func TestMigration(t *testing.T) {
 	root, err := programs.ModuleRoot(".")
 	if err != nil {
@@ -40,18 +40,18 @@ func TestMigration(t *testing.T) {
 	m.Settled(t)
 	dataDir := s.Env(devcluster.EnvDataDir)
 	inCluster := []string{"--namespace=" + devcluster.ServerNamespace, "--kubeconfig=" + string(s.Admin())}
-	move := func(arguments ...string) {
+	migrate := func(arguments ...string) {
 		arguments = append(append([]string{"migrate"}, arguments...), inCluster...)
 		runProgram(t, program, append(arguments, "--data-dir="+dataDir, "--etcd-servers="+s.EtcdURL())...)
 	}
 	runningChecks(t, program, dataDir)
 
 	before, seeded := objects(t, s), m.Commits(t)
-	// What has not been pushed yet goes along.
+	// Pending changes are migrated, too.
 	write(t, client, "moved", "pending", "x")
 	stop(t, s, syscall.SIGKILL)
 	runProgram(t, program, "store", "defrag", "--data-dir="+dataDir)
-	move("--from=bbolt", "--to=etcd3", "--pad-revisions")
+	migrate("--from=bbolt", "--to=etcd3", "--pad-revisions")
 	start(t, s, devcluster.StorageEtcd3, 2)
 	m.Ready(t, "-n", "moved", "watchrule/config")
 	sameObjects(t, objects(t, s), before)
@@ -60,14 +60,14 @@ func TestMigration(t *testing.T) {
 	m.equal(t, client)
 	m.Settled(t)
 
-	// The files do not know the key that everything may be sealed under when it comes back.
+	// The encryption keys in the data directory do not include the one used after the rotation in etcd.
 	runProgram(t, program, append([]string{"store", "rotate-key", "--storage-backend=etcd3"}, inCluster...)...)
 	before = objects(t, s)
 	stop(t, s, syscall.SIGTERM)
-	move("--from=etcd3", "--to=bbolt", "--replace-target")
+	migrate("--from=etcd3", "--to=bbolt", "--replace-target")
 	key := s.Run(t, "-n", devcluster.ServerNamespace, "get", "secret/slipstream-encryption", "-o", `go-template={{index .data "encryption.yaml" | base64decode}}`)
 	if content, err := os.ReadFile(filepath.Join(dataDir, "encryption.yaml")); err != nil || string(content) != key {
-		t.Errorf("the keys of before are beside the files: %v", err)
+		t.Errorf("encryption.yaml was not replaced by the keys of the Secret: %v", err)
 	}
 	runProgram(t, program, "store", "check", "--data-dir="+dataDir)
 	start(t, s, devcluster.StorageBbolt, 1)
@@ -77,7 +77,7 @@ func TestMigration(t *testing.T) {
 	m.equal(t, client)
 	m.Settled(t)
 	m.Intact(t)
-	// One for each of pending, second and third.
+	// One commit each for pending, second and third.
 	if first, last := number(t, seeded), number(t, m.Commits(t)); last != first+3 {
 		log, _ := m.Git(t.Context(), "log", "--stat", "main")
 		t.Errorf("%d commits, want %d:\n%s", last, first+3, log)
@@ -93,11 +93,11 @@ func number(t *testing.T, text string) int {
 	return n
 }
 
-// runningChecks asks for what a running server allows, and for what it does not.
+// runningChecks tests the commands that are allowed while the server runs, and those that are not.
 func runningChecks(t *testing.T, program, dataDir string) {
 	t.Helper()
 	if out := runProgram(t, program, "store", "check", "--data-dir="+dataDir); !strings.Contains(out, "api.db: sound") || !strings.Contains(out, "work.db: sound") {
-		t.Errorf("a check of a running server: %s", out)
+		t.Errorf("store check of a running server: %s", out)
 	}
 	for _, arguments := range [][]string{
 		{"store", "defrag"},
@@ -110,7 +110,7 @@ func runningChecks(t *testing.T, program, dataDir string) {
 	}
 }
 
-// runProgram runs a command of the server's program, which must succeed.
+// runProgram runs a command of the server's program and fails the test if the command fails.
 func runProgram(t *testing.T, program string, arguments ...string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), program, arguments...)
@@ -140,13 +140,13 @@ func start(t *testing.T, s *stage, storage devcluster.Storage, replicas int) {
 	}
 }
 
-// object is what of an object must outlive a move, and the version that must grow.
+// object is the part of an object that a migration must preserve, and its resourceVersion, which must grow.
 type object struct {
 	identity string
 	version  int64
 }
 
-// objects are the server's own, by kind and name, with uid, labels, annotations and spec.
+// objects returns the server's own objects by kind and name.
 func objects(t *testing.T, s *stage) map[string]object {
 	t.Helper()
 	var list struct {
@@ -181,7 +181,7 @@ func objects(t *testing.T, s *stage) map[string]object {
 	return found
 }
 
-// sameObjects fails unless objects are what they were, under higher versions.
+// sameObjects fails unless objects are unchanged and have higher resourceVersions.
 func sameObjects(t *testing.T, after, before map[string]object) {
 	t.Helper()
 	highest := int64(0)
@@ -191,13 +191,13 @@ func sameObjects(t *testing.T, after, before map[string]object) {
 	for name, was := range before {
 		is, found := after[name]
 		if !found || is.identity != was.identity {
-			t.Errorf("%s is %v and was %v", name, is, was)
+			t.Errorf("%s = %v, want %v", name, is, was)
 		}
 		if is.version <= highest {
-			t.Errorf("%s has version %d, and there were versions up to %d", name, is.version, highest)
+			t.Errorf("resourceVersion of %s = %d, want more than %d", name, is.version, highest)
 		}
 	}
 	if len(after) != len(before) {
-		t.Errorf("%d objects, there were %d", len(after), len(before))
+		t.Errorf("%d objects, want %d", len(after), len(before))
 	}
 }

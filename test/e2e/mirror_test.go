@@ -17,13 +17,13 @@ func TestMirror(t *testing.T) {
 	s := newStage(t, devcluster.Options{})
 	for name, test := range map[string]func(*testing.T, *stage){
 		"ConfigMapCreatedUpdatedDeleted":       configMapLife,
-		"RuleComesAndGoes":                     ruleLife,
+		"RuleCreatedAndDeleted":                ruleLife,
 		"CustomResourceInstalledWhileRunning":  customResources,
 		"CustomResourceDefinitionsAreMirrored": definitions,
 		"BadInput":                             badInput,
 		"UserInterface":                        userInterface,
 		"AccessRules":                          access,
-		"OtherPeoplesFilesStay":                foreignFiles,
+		"UnmanagedFilesPreserved":              foreignFiles,
 		"ComparedOnRequest":                    comparedOnRequest,
 		"RefusedPushes":                        refusedPushes,
 		"DeniedRules":                          deniedRules,
@@ -31,9 +31,9 @@ func TestMirror(t *testing.T) {
 		"IgnoredFields":                        ignoredFields,
 		"CredentialsRotated":                   rotatedCredentials,
 		"HistoryRewritten":                     rewrittenHistory,
-		"QuotaOfTheRemoteFull":                 fullQuota,
+		"RemoteQuotaFull":                      fullQuota,
 		"RemoteDownInMidBurst":                 remoteDown,
-		"OthersPushAllTheTime":                 busyBranch,
+		"ConcurrentPushes":                     busyBranch,
 		"NamespaceDeleted":                     namespaceDeleted,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })
@@ -51,8 +51,7 @@ func configMapLife(t *testing.T, s *stage) {
 	s.Run(t, "patch", "configmap", "web", "-n", "life", "-p", `{"data":{"color":"blue"}}`)
 	m.Holds(t, m.ConfigMapPath("web"), "color: blue\n")
 
-	// A write that changes no content makes no commit; the next change, whose commit is
-	// waited for, proves that it has been dealt with.
+	// A write without a change of content makes no commit. The commit of the deletion proves that it has been processed.
 	s.Run(t, "patch", "configmap", "web", "-n", "life", "-p", `{"data":{"color":"blue"}}`)
 	s.Run(t, "annotate", "configmap", "web", "-n", "life", "deployment.kubernetes.io/revision=7")
 
@@ -93,7 +92,7 @@ func ruleLife(t *testing.T, s *stage) {
 	m.Lacks(t, "core/v1/services/rules/before.yaml")
 }
 
-// widgets is a type that the cluster does not have at first.
+// widgets is a type that is not installed at first.
 const widgets = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -115,7 +114,7 @@ spec:
 
 func customResources(t *testing.T, s *stage) {
 	m := s.newMirror(t, "custom")
-	// The rule names a type that does not exist: it says so, and waits.
+	// The rule names a type that does not exist: it reports NoMatchingTypes and waits.
 	s.Apply(t, `
 apiVersion: configbutler.ai/v1alpha1
 kind: WatchRule
@@ -129,7 +128,7 @@ spec:
 
 	s.Apply(t, fmt.Sprintf(widgets, "custom"))
 	s.Run(t, "wait", "crd/widgets.custom.example.com", "--for=condition=Established", "--timeout=180s")
-	mirrortest.Eventually(t, "a widget can be made", func(ctx context.Context) error {
+	mirrortest.Eventually(t, "a widget can be created", func(ctx context.Context) error {
 		_, err := s.Administrator.Feed(ctx, `
 apiVersion: custom.example.com/v1
 kind: Widget
@@ -155,7 +154,7 @@ extra: {beside: spec}
 	}
 	for _, want := range []string{"team: shop\n", "note: kept\n"} {
 		if !strings.Contains(content, want) {
-			t.Errorf("%q was lost:\n%s", want, content)
+			t.Errorf("%q is missing:\n%s", want, content)
 		}
 	}
 	for _, unwanted := range []string{"status", "managedFields", "resourceVersion", "last-applied"} {
@@ -203,7 +202,7 @@ mkdir -p "$(dirname %[3]s)"; echo '%[4]s' > %[3]s; git add -A; git commit -qm "A
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	push("README.md", "by people")
+	push("README.md", "by another user")
 	m.Watch(t, "config", "configmaps")
 	s.Run(t, "create", "configmap", "one", "-n", "foreign", "--from-literal=a=1")
 	m.Holds(t, m.ConfigMapPath("one"), "name: one\n")
@@ -213,7 +212,7 @@ mkdir -p "$(dirname %[3]s)"; echo '%[4]s' > %[3]s; git add -A; git commit -qm "A
 	m.Holds(t, m.ConfigMapPath("two"), "name: two\n")
 	for _, file := range []string{"README.md", m.Folder + "/NOTES.txt", "other/file.yaml"} {
 		if _, err := m.Git(t.Context(), "show", "main:"+file); err != nil {
-			t.Errorf("somebody else's file: %v", err)
+			t.Errorf("file of another user: %v", err)
 		}
 	}
 	if out, err := m.Git(t.Context(), "log", "--merges", "--format=%h", "main"); err != nil || out != "" {

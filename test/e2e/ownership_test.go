@@ -63,15 +63,15 @@ func ownership(t *testing.T, s *stage) {
 	metrics := s.Run(t, "get", "--raw", "/metrics", "--server="+s.Env(devcluster.EnvServerURL), "--insecure-skip-tls-verify")
 	for _, name := range []string{"slipstream_marker_conflicts_total 1", "slipstream_ownership_conflicts_total 1"} {
 		if !strings.Contains(metrics, name) {
-			t.Errorf("no %s among the metrics", name)
+			t.Errorf("metrics lack %s", name)
 		}
 	}
 	git("true")
-	// The marker is no object, and whoever applies the folder is not kept from it.
+	// The marker is not an object, but the folder can still be applied with kubectl.
 	s.Run(t, "apply", "-R", "-f", filepath.Join(clone, m.Folder))
 }
 
-// applyRule makes the rule without waiting for it to be in force.
+// applyRule creates the rule without waiting until it is ready.
 func (m *mirror) applyRule(t *testing.T) {
 	t.Helper()
 	m.Apply(t, fmt.Sprintf(`

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// refusedPushes has a hook that refuses what a remote that answers and knows the credentials is sent: the repository must
-// not be called ready then.
+// refusedPushes tests a remote that is reachable and accepts the credentials, but whose hook rejects pushes. The repository
+// must not be ready then.
 func refusedPushes(t *testing.T, s *stage) {
 	m := s.newMirror(t, "refused")
 	m.Watch(t, "config", "configmaps")
@@ -33,12 +33,12 @@ func refusedPushes(t *testing.T, s *stage) {
 	}
 	for _, object := range []string{"GitRepoConfig/main", "GitDestination/main"} {
 		if message := s.event(t, m.Namespace, object, "Warning", "PushRejected"); !strings.Contains(message, "frozen until Monday") {
-			t.Errorf("the Event about %s: %q", object, message)
+			t.Errorf("Event about %s: %q", object, message)
 		}
 	}
 	s.Run(t, "wait", "-n", m.Namespace, "watchrule/config", "--for="+condition+"reason}=DestinationNotReady", "--timeout=180s")
 	if message := s.Run(t, "get", "-n", m.Namespace, "watchrule/config", "-o", condition+"message}"); !strings.Contains(message, "PushRejected") {
-		t.Errorf("the rule: message %q", message)
+		t.Errorf("WatchRule: message %q", message)
 	}
 	if err := os.Remove(hook); err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// burst changes ten ConfigMaps in turn; no object ever gets a value twice.
+// burst changes ten ConfigMaps in turn. Each written value is unique.
 func (m *mirror) burst(t *testing.T, client kubernetes.Interface, name string) {
 	t.Helper()
 	for i := range 30 {
@@ -32,8 +32,8 @@ func (m *mirror) burst(t *testing.T, client kubernetes.Interface, name string) {
 	}
 }
 
-// wounded makes a mirror with other people's files, on which faults are tried out.
-func (s *stage) wounded(t *testing.T, namespace string) (*mirror, kubernetes.Interface) {
+// newFaultMirror creates a mirror in a repository with files of other users, for tests of faults.
+func (s *stage) newFaultMirror(t *testing.T, namespace string) (*mirror, kubernetes.Interface) {
 	t.Helper()
 	m, client := s.newMirror(t, namespace, "granularity: PerChange"), mirrortest.Client(t, s.Admin())
 	m.Watch(t, "config", "configmaps")
@@ -43,8 +43,8 @@ func (s *stage) wounded(t *testing.T, namespace string) (*mirror, kubernetes.Int
 	return m, client
 }
 
-// healed fails unless Git equals the cluster, and nothing of others was lost or written twice.
-func (m *mirror) healed(t *testing.T, client kubernetes.Interface) {
+// checkRecovered fails unless Git equals the cluster, and no file of another user was lost and no change written twice.
+func (m *mirror) checkRecovered(t *testing.T, client kubernetes.Interface) {
 	t.Helper()
 	m.burst(t, client, "after")
 	m.equal(t, client)
@@ -53,8 +53,8 @@ func (m *mirror) healed(t *testing.T, client kubernetes.Interface) {
 	m.unharmed(t)
 }
 
-// door puts a door in front of the cluster's Git server.
-func (s *stage) door(t *testing.T, admits func(http.ResponseWriter, *http.Request) bool) (address string) {
+// gitProxy starts a proxy for the cluster's Git server that forwards the requests that admits accepts.
+func (s *stage) gitProxy(t *testing.T, admits func(http.ResponseWriter, *http.Request) bool) (address string) {
 	t.Helper()
 	target, err := url.Parse(s.Env(devcluster.EnvGitURL))
 	if err != nil {
@@ -70,30 +70,30 @@ func (s *stage) door(t *testing.T, admits func(http.ResponseWriter, *http.Reques
 	return server.URL
 }
 
-// locked puts a door in front of the cluster's Git server that wants a password.
-func (s *stage) locked(t *testing.T) (address string, password *atomic.Value) {
+// passwordProxy starts a proxy for the cluster's Git server that requires a password.
+func (s *stage) passwordProxy(t *testing.T) (address string, password *atomic.Value) {
 	t.Helper()
 	password = &atomic.Value{}
-	return s.door(t, func(w http.ResponseWriter, r *http.Request) bool {
+	return s.gitProxy(t, func(w http.ResponseWriter, r *http.Request) bool {
 		if _, got, _ := r.BasicAuth(); got == password.Load() {
 			return true
 		}
 		w.Header().Set("WWW-Authenticate", "Basic")
-		http.Error(w, "who are you? "+r.Header.Get("Authorization"), http.StatusUnauthorized)
+		http.Error(w, "unauthorized: "+r.Header.Get("Authorization"), http.StatusUnauthorized)
 		return false
 	}), password
 }
 
-// outage is how long the remote stays down after the last change.
-var outage = flag.Duration("outage", 0, "how long the remote stays down after the last change")
+// outage is how long the remote remains unreachable after the last change.
+var outage = flag.Duration("outage", 0, "how long the remote remains unreachable after the last change")
 
-// remoteDown has a Git server that goes away in the middle of 5000 changes and is back when nothing changes any more.
+// remoteDown makes the Git server unreachable during 5000 changes, and reachable again after the last one.
 func remoteDown(t *testing.T, s *stage) {
-	m, client := s.wounded(t, "down")
+	m, client := s.newFaultMirror(t, "down")
 	var down atomic.Bool
-	address := s.door(t, func(http.ResponseWriter, *http.Request) bool {
+	address := s.gitProxy(t, func(http.ResponseWriter, *http.Request) bool {
 		if down.Load() {
-			panic(http.ErrAbortHandler) // breaks the connection off
+			panic(http.ErrAbortHandler) // aborts the connection
 		}
 		return true
 	})
@@ -112,44 +112,43 @@ func remoteDown(t *testing.T, s *stage) {
 	<-time.After(*outage)
 	pending := s.Run(t, "get", "gds", "main", "-n", "down", "-o", "jsonpath={.status.pendingChanges}")
 	if n, err := strconv.Atoi(pending); err != nil || n < changes/2 {
-		t.Errorf("%q changes wait", pending)
+		t.Errorf("pendingChanges = %q", pending)
 	}
 	down.Store(false)
-	m.equal(t, client) // with no event after
-	m.healed(t, client)
+	m.equal(t, client) // without a later event
+	m.checkRecovered(t, client)
 }
 
-// busyBranch has somebody else push to the branch all the time.
+// busyBranch has another writer push to the branch continuously.
 func busyBranch(t *testing.T, s *stage) {
-	m, client := s.wounded(t, "busy")
-	landed, stop := m.keepPushing(t)
+	m, client := s.newFaultMirror(t, "busy")
+	accepted, stop := m.keepPushing(t)
 	for i := range 5 {
 		m.burst(t, client, fmt.Sprint("beside ", i))
 	}
 	m.equal(t, client)
-	mirrortest.Eventually(t, "others have had their turn", func(context.Context) error {
-		if n := landed.Load(); n < 5 {
-			return fmt.Errorf("%d of their pushes have landed", n)
+	mirrortest.Eventually(t, "the other writer has pushed", func(context.Context) error {
+		if n := accepted.Load(); n < 5 {
+			return fmt.Errorf("%d pushes of the other writer were accepted", n)
 		}
 		return nil
 	})
 	m.burst(t, client, "again")
-	m.equal(t, client) // while they go on
+	m.equal(t, client) // while the other writer continues
 	stop()
-	theirs := landed.Load()
+	theirs := accepted.Load()
 	if count, err := m.Git(t.Context(), "rev-list", "--count", "main", "--", "counter"); err != nil || strings.TrimSpace(count) != fmt.Sprint(theirs) {
-		t.Errorf("%s of their %d commits are there: %v", count, theirs, err)
+		t.Errorf("%s of %d commits of the other writer are in the branch: %v", count, theirs, err)
 	}
-	m.healed(t, client)
+	m.checkRecovered(t, client)
 }
 
-// theirPause is how many times as long as one of their pushes somebody else takes from one to the next, whatever the
-// machine. Of two who push one right after the other the one whose fetch and push take longer may lose every time: what
-// is ours waits then, until the other stops.
+// theirPause is the pause of the other writer, as a multiple of the duration of its push. A writer that pushes without a pause
+// may win every race against one whose fetch and push take longer: our changes would then wait until it stops.
 const theirPause = 5
 
-// keepPushing lets somebody else push one commit after the other with git, until stop, and counts those that landed.
-func (m *mirror) keepPushing(t *testing.T) (landed *atomic.Int64, stop func()) {
+// keepPushing has another writer push commits with git until stop is called, and counts the accepted pushes.
+func (m *mirror) keepPushing(t *testing.T) (accepted *atomic.Int64, stop func()) {
 	t.Helper()
 	clone, address := t.TempDir(), m.Env(devcluster.EnvGitURL)+"/"+m.Namespace+".git"
 	prepare := fmt.Sprintf("git clone -q -b main %s %s; cd %[2]s; git config user.name Jane; git config user.email jane@example.com", address, clone)
@@ -157,33 +156,33 @@ func (m *mirror) keepPushing(t *testing.T) (landed *atomic.Int64, stop func()) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	landed = &atomic.Int64{}
+	accepted = &atomic.Int64{}
 	var group sync.WaitGroup
 	group.Go(func() {
 		for ctx.Err() == nil {
-			began := time.Now()
+			start := time.Now()
 			script := fmt.Sprintf(`set -e; cd %s; git fetch -q; git reset -q --hard origin/main
-echo %d > counter; git add counter; git commit -qm theirs; git push -q origin HEAD:main`, clone, landed.Load())
-			// One that has begun is not cut off: nobody would know whether it landed.
+echo %d > counter; git add counter; git commit -qm theirs; git push -q origin HEAD:main`, clone, accepted.Load())
+			// A started push is not interrupted, because its outcome would be unknown.
 			if _, err := shell(t.Context(), script); err == nil {
-				landed.Add(1)
+				accepted.Add(1)
 			}
 			select {
-			case <-time.After(theirPause * time.Since(began)):
+			case <-time.After(theirPause * time.Since(start)):
 			case <-ctx.Done():
 			}
 		}
 	})
-	return landed, func() {
+	return accepted, func() {
 		cancel()
 		group.Wait()
 	}
 }
 
-// rotatedCredentials has a Secret that is replaced by a wrong one and then by the right one.
+// rotatedCredentials replaces a Secret by a wrong one and then by the right one.
 func rotatedCredentials(t *testing.T, s *stage) {
-	m, client := s.wounded(t, "rotated")
-	address, password := s.locked(t)
+	m, client := s.newFaultMirror(t, "rotated")
+	address, password := s.passwordProxy(t)
 	password.Store("pa55-first")
 	secret := func(value string) {
 		t.Helper()
@@ -199,24 +198,24 @@ func rotatedCredentials(t *testing.T, s *stage) {
 	m.burst(t, client, "refused")
 	for _, object := range []string{"gitrepoconfig/main", "gitdestination/main"} {
 		if why := s.condition(t, "rotated", object, "Ready", "AuthenticationFailed"); strings.Contains(why, "pa55") || strings.Contains(why, "Ym90OnBhNTU") {
-			t.Errorf("%s tells the credentials: %s", object, why)
+			t.Errorf("condition of %s contains the credentials: %s", object, why)
 		}
 	}
 	for _, object := range []string{"GitRepoConfig/main", "GitDestination/main"} {
-		if said := s.event(t, "rotated", object, "Warning", "AuthenticationFailed"); strings.Contains(said, "pa55") || strings.Contains(said, "Ym90OnBhNTU") {
-			t.Errorf("an Event about %s tells the credentials: %s", object, said)
+		if message := s.event(t, "rotated", object, "Warning", "AuthenticationFailed"); strings.Contains(message, "pa55") || strings.Contains(message, "Ym90OnBhNTU") {
+			t.Errorf("Event about %s contains the credentials: %s", object, message)
 		}
 	}
 	if pending := s.Run(t, "get", "gds", "main", "-n", "rotated", "-o", "jsonpath={.status.pendingChanges}"); pending == "" || pending == "0" {
-		t.Errorf("%q changes wait", pending)
+		t.Errorf("pendingChanges = %q", pending)
 	}
 	secret("pa55-second")
-	m.healed(t, client)
+	m.checkRecovered(t, client)
 }
 
-// rewrittenHistory has somebody force-push other history, with everybody's files and then without ours.
+// rewrittenHistory has another writer force-push a rewritten history, first with all files and then without the mirrored ones.
 func rewrittenHistory(t *testing.T, s *stage) {
-	m, client := s.wounded(t, "rewritten")
+	m, client := s.newFaultMirror(t, "rewritten")
 	rewrite := func(script string) {
 		t.Helper()
 		script = fmt.Sprintf(`set -e; clone=$(mktemp -d); trap "rm -rf $clone" EXIT; git clone -q %s/rewritten.git $clone; cd $clone
@@ -235,15 +234,15 @@ git config user.name Jane; git config user.email jane@example.com; git checkout 
 		m.burst(t, client, name)
 		m.equal(t, client)
 		if kept, err := m.Git(t.Context(), "rev-list", "--max-parents=0", "main"); err != nil || kept != root {
-			t.Errorf("%s: somebody's push was undone: the branch begins with %s instead of %s (%v)", name, kept, root, err)
+			t.Errorf("%s: the force-push was undone: root commit %s, want %s (%v)", name, kept, root, err)
 		}
 	}
-	m.healed(t, client)
+	m.checkRecovered(t, client)
 }
 
-// fullQuota has a Git server that takes no object any more, as one does whose disk or quota is full.
+// fullQuota tests a Git server that accepts no more objects, because its disk or quota is full.
 func fullQuota(t *testing.T, s *stage) {
-	m, client := s.wounded(t, "quota")
+	m, client := s.newFaultMirror(t, "quota")
 	if _, err := m.Git(t.Context(), "config", "receive.maxInputSize", "1"); err != nil {
 		t.Fatal(err)
 	}
@@ -252,5 +251,5 @@ func fullQuota(t *testing.T, s *stage) {
 	if _, err := m.Git(t.Context(), "config", "--unset", "receive.maxInputSize"); err != nil {
 		t.Fatal(err)
 	}
-	m.healed(t, client)
+	m.checkRecovered(t, client)
 }

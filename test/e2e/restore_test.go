@@ -27,8 +27,8 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// TestBackupAndRestore takes a backup of a running server, lets the world go on, and restores it into the running
-// server, twice.
+// TestBackupAndRestore takes a backup of a running server, makes more changes, and restores the backup into the running server,
+// twice.
 func TestBackupAndRestore(t *testing.T) {
 	root, err := programs.ModuleRoot(".")
 	if err != nil {
@@ -54,27 +54,27 @@ func TestBackupAndRestore(t *testing.T) {
 	o.run(t, 0, "backup", "--output", o.file)
 	uids := o.uids(t)
 	if again := o.run(t, 1, "backup", "--output", o.file); !strings.Contains(again, "exists") {
-		t.Errorf("a second backup under the same name: %s", again)
+		t.Errorf("second backup with the same name: %s", again)
 	}
 	s.Apply(t, "apiVersion: configbutler.ai/v1alpha1\nkind: GitRepoConfig\nmetadata: {name: later, namespace: restored}\n"+
 		"spec: {repoUrl: "+s.Env(devcluster.EnvGitURL)+"/later.git, allowedBranches: [main]}\n")
-	informer.eventuallyHolds(t, "restored/later", "restored/main")
+	informer.waitForKeys(t, "restored/later", "restored/main")
 	write(t, client, m.Namespace, "after", "1")
 	m.equal(t, client)
 
 	for range 2 {
 		before := o.resourceVersion(t, slipstream)
-		if said := o.run(t, 0, "restore", o.file); !strings.Contains(said, "before-restore-") || !strings.Contains(said, "the server ends now") {
-			t.Errorf("restore said %q", said)
+		if out := o.run(t, 0, "restore", o.file); !strings.Contains(out, "before-restore-") || !strings.Contains(out, "the server ends now") {
+			t.Errorf("restore printed %q", out)
 		}
-		o.ended(t)
+		o.waitForExit(t)
 		if err := s.StartServer(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		informer.eventuallyHolds(t, "restored/main")
+		informer.waitForKeys(t, "restored/main")
 		o.checkRevisions(t, slipstream, before)
 		if got := o.uids(t); got != uids {
-			t.Errorf("the objects are\n%s\nand were\n%s", got, uids)
+			t.Errorf("objects after the restore\n%s\nwant\n%s", got, uids)
 		}
 		write(t, client, m.Namespace, "after-the-restore", strconv.FormatInt(before, 10))
 		m.equal(t, client)
@@ -86,40 +86,40 @@ func TestBackupAndRestore(t *testing.T) {
 	m.Intact(t)
 }
 
-// operator runs the program's commands beside the server.
+// operator runs commands of the program while the server runs.
 type operator struct {
 	*stage
 	program, file string
 }
 
-// run runs a command, which must end with an exit code, and returns what it said.
+// run runs a command, which must exit with the given code, and returns its output.
 func (o *operator) run(t *testing.T, code int, arguments ...string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), o.program, append(arguments, "--data-dir="+o.Env(devcluster.EnvDataDir))...)
 	out, err := command.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) || command.ProcessState.ExitCode() != code {
-		t.Fatalf("%v ended with %v, want exit code %d: %s", arguments, err, code, out)
+		t.Fatalf("%v waitForExit with %v, want exit code %d: %s", arguments, err, code, out)
 	}
 	return string(out)
 }
 
-// ended waits until the server has gone by itself.
-func (o *operator) ended(t *testing.T) {
+// waitForExit waits until the server has exited.
+func (o *operator) waitForExit(t *testing.T) {
 	t.Helper()
 	pid, err := strconv.Atoi(strings.TrimSpace(o.Env(devcluster.EnvServerPIDs)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	mirrortest.Eventually(t, "the server ends", func(context.Context) error {
+	mirrortest.Eventually(t, "the server exits", func(context.Context) error {
 		if syscall.Kill(pid, 0) == nil && !isZombie(pid) {
-			return fmt.Errorf("process %d is there", pid)
+			return fmt.Errorf("process %d still runs", pid)
 		}
 		return nil
 	})
 }
 
-// isZombie tells whether a process has ended and waits for somebody to ask.
+// isZombie reports whether a process has exited and was not waited for.
 func isZombie(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && strings.Contains(string(stat), ") Z ")
@@ -138,14 +138,14 @@ func (o *operator) clientset(t *testing.T) versioned.Interface {
 	return client
 }
 
-// uids are the names and uids of what users wrote.
+// uids returns the names and uids of the objects that users created.
 func (o *operator) uids(t *testing.T) string {
 	t.Helper()
 	return o.Run(t, "get", "gitrepoconfigs,gitdestinations,watchrules", "-A", "-o",
 		`jsonpath={range .items[*]}{.kind} {.metadata.name} {.metadata.uid} {.metadata.creationTimestamp}{"\n"}{end}`)
 }
 
-// resourceVersion is that of a list.
+// resourceVersion returns the resourceVersion of a list.
 func (o *operator) resourceVersion(t *testing.T, client versioned.Interface) int64 {
 	t.Helper()
 	list, err := client.ConfigbutlerV1alpha1().GitRepoConfigs("").List(t.Context(), metav1.ListOptions{})
@@ -159,8 +159,8 @@ func (o *operator) resourceVersion(t *testing.T, client versioned.Interface) int
 	return version
 }
 
-// checkRevisions asks with a resource version from before the restore: a watch is told to begin anew, and a list that
-// must be at least that new is answered.
+// checkRevisions uses a resourceVersion from before the restore: a watch from it must expire, and a list that is at least that
+// new must succeed.
 func (o *operator) checkRevisions(t *testing.T, client versioned.Interface, before int64) {
 	t.Helper()
 	if now := o.resourceVersion(t, client); now < before+1_000_000_000 {
@@ -168,7 +168,7 @@ func (o *operator) checkRevisions(t *testing.T, client versioned.Interface, befo
 	}
 	old := metav1.ListOptions{ResourceVersion: strconv.FormatInt(before, 10)}
 	if _, err := client.ConfigbutlerV1alpha1().GitRepoConfigs("").List(t.Context(), old); err != nil {
-		t.Errorf("a list from %d: %v", before, err)
+		t.Errorf("list from %d: %v", before, err)
 	}
 	watch, err := client.ConfigbutlerV1alpha1().GitRepoConfigs("").Watch(t.Context(), old)
 	if err == nil {
@@ -177,11 +177,11 @@ func (o *operator) checkRevisions(t *testing.T, client versioned.Interface, befo
 		err = apierrors.FromObject(event.Object)
 	}
 	if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
-		t.Errorf("a watch from %d got %v, want 410", before, err)
+		t.Errorf("watch from %d returned %v, want 410", before, err)
 	}
 }
 
-// repositories is an informer that is open all the time.
+// repositories is an informer that runs during the whole test.
 type repositories struct{ cache.SharedIndexInformer }
 
 func followRepositories(t *testing.T, client versioned.Interface) repositories {
@@ -191,18 +191,18 @@ func followRepositories(t *testing.T, client versioned.Interface) repositories {
 	factory.Start(t.Context().Done())
 	t.Cleanup(factory.Shutdown)
 	if !cache.WaitForCacheSync(t.Context().Done(), informer.HasSynced) {
-		t.Fatal("the informer does not fill")
+		t.Fatal("informer did not sync")
 	}
 	return informer
 }
 
-func (r repositories) eventuallyHolds(t *testing.T, want ...string) {
+func (r repositories) waitForKeys(t *testing.T, want ...string) {
 	t.Helper()
-	mirrortest.Eventually(t, "the informer follows", func(context.Context) error {
+	mirrortest.Eventually(t, "the informer is up to date", func(context.Context) error {
 		got := r.GetStore().ListKeys()
 		slices.Sort(got)
 		if !slices.Equal(got, want) {
-			return fmt.Errorf("it holds %v, want %v", got, want)
+			return fmt.Errorf("informer has %v, want %v", got, want)
 		}
 		return nil
 	})

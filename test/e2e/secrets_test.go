@@ -20,13 +20,13 @@ import (
 	"github.com/configbutler/slipstream/test/sopstest"
 )
 
-// The values that must be nowhere but in the cluster and in files that are encrypted.
+// hidden are the values that may be only in the cluster and in encrypted files.
 var hidden = []string{"correct horse", "battery staple", "a third one"}
 
-// Secrets reach Git encrypted, for the server's own key pair and for others, and what is
-// opened can be applied.
+// TestSecrets checks that Secrets are encrypted in Git for the server's own key pair and for other recipients, and that
+// decrypted files can be applied.
 func TestSecrets(t *testing.T) {
-	// From 8 on clients log whatever they are answered; from 9 on client-go's timing has a data race.
+	// From -v=8 on clients log the responses; from -v=9 on client-go's timing has a data race.
 	s := newStage(t, devcluster.Options{ServerArgs: []string{"-v=8"}})
 	m := s.newMirror(t, "vault")
 	m.Watch(t, "secrets", "secrets")
@@ -38,9 +38,9 @@ func TestSecrets(t *testing.T) {
 		{"CreatedChangedDeletedApplied", secretLife},
 		{"UnchangedOverRestarts", unchangedOverRestarts},
 		{"RecipientsChange", recipientsChange},
-		{"LeftOutAndBack", leftOutAndBack},
-		{"KeyPairIsGone", keyPairIsGone},
-		{"NothingIsShown", hiddenEverywhere},
+		{"OmittedAndEncryptedAgain", omittedAndEncryptedAgain},
+		{"KeyPairDeleted", keyPairDeleted},
+		{"NoPlainValues", noPlainValues},
 	} {
 		t.Run(step.name, func(t *testing.T) { step.do(t, m, key) })
 	}
@@ -49,11 +49,10 @@ func TestSecrets(t *testing.T) {
 
 func secretPath(name string) string { return "core/v1/secrets/vault/" + name + ".yaml" }
 
-// ownKeyPair returns the private key that the server has made, after looking at what it
-// says about it.
+// ownKeyPair returns the private key that the server has generated, after checking the condition about it.
 func ownKeyPair(t *testing.T, m *mirror) string {
 	t.Helper()
-	told := m.condition(t, "vault", "gitdestination/main", "SecretsEncrypted", "KeyGenerated")
+	message := m.condition(t, "vault", "gitdestination/main", "SecretsEncrypted", "KeyGenerated")
 	encoded := m.Run(t, "get", "secret", "slipstream-age", "-n", devcluster.ServerNamespace, "-o", `jsonpath={.data.age\.agekey}`)
 	file, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
@@ -64,31 +63,30 @@ func ownKeyPair(t *testing.T, m *mirror) string {
 		t.Fatal(err)
 	}
 	pair, ok := identities[0].(*age.X25519Identity)
-	if !ok || !strings.Contains(told, pair.Recipient().String()) || !strings.Contains(told, devcluster.ServerNamespace+"/slipstream-age") {
-		t.Errorf("the condition does not tell the public key and its place: %s", told)
+	if !ok || !strings.Contains(message, pair.Recipient().String()) || !strings.Contains(message, devcluster.ServerNamespace+"/slipstream-age") {
+		t.Errorf("condition lacks the public key or the name of the Secret: %s", message)
 	}
-	if strings.Contains(told, pair.String()) {
-		t.Error("the condition tells the private key")
+	if strings.Contains(message, pair.String()) {
+		t.Error("condition contains the private key")
 	}
 	if wide := m.Run(t, "get", "gd", "main", "-n", "vault", "-o", "wide"); !strings.Contains(wide, "Encrypted") {
-		t.Errorf("kubectl get gd -o wide does not say that Secrets are encrypted:\n%s", wide)
+		t.Errorf("kubectl get gd -o wide lacks Encrypted:\n%s", wide)
 	}
 	return pair.String()
 }
 
-// opens waits until a key opens a Secret's file, and a text is in it. It returns what sops
-// prints.
-func (m *mirror) opens(t *testing.T, name, key, text string) string {
+// waitForDecrypted waits until a key decrypts the file of a Secret and the content has the given text. It returns the decrypted file.
+func (m *mirror) waitForDecrypted(t *testing.T, name, key, text string) string {
 	t.Helper()
 	var opened string
-	mirrortest.Eventually(t, name+" opens", func(ctx context.Context) error {
+	mirrortest.Eventually(t, name+" can be decrypted", func(ctx context.Context) error {
 		file, err := m.Git(ctx, "show", "main:"+m.Folder+"/"+secretPath(name))
 		if err != nil {
 			return err
 		}
 		opened, err = sopstest.Open(t, []byte(file), key)
 		if err == nil && !strings.Contains(opened, text) {
-			err = errors.New("it has other content")
+			err = errors.New("content differs")
 		}
 		return err
 	})
@@ -99,11 +97,11 @@ func encoded(value string) string { return base64.StdEncoding.EncodeToString([]b
 
 func secretLife(t *testing.T, m *mirror, key string) {
 	m.Run(t, "create", "secret", "generic", "db", "-n", "vault", "--from-literal=password="+hidden[0], "--from-literal=user=admin")
-	opened := m.opens(t, "db", key, encoded(hidden[0]))
+	opened := m.waitForDecrypted(t, "db", key, encoded(hidden[0]))
 	m.Run(t, "patch", "secret", "db", "-n", "vault", "-p", fmt.Sprintf(`{"stringData":{"password":"%s"}}`, hidden[1]))
-	m.opens(t, "db", key, encoded(hidden[1]))
+	m.waitForDecrypted(t, "db", key, encoded(hidden[1]))
 
-	// What was opened puts the Secret back as it was, and makes the very file of then.
+	// Applying the decrypted file restores the Secret and the same file in Git.
 	first, err := m.Git(t.Context(), "rev-parse", "main~1:"+m.Folder+"/"+secretPath("db"))
 	if err != nil {
 		t.Fatal(err)
@@ -111,16 +109,16 @@ func secretLife(t *testing.T, m *mirror, key string) {
 	m.Run(t, "delete", "secret", "db", "-n", "vault")
 	m.Lacks(t, secretPath("db"))
 	m.Apply(t, opened)
-	m.opens(t, "db", key, encoded(hidden[0]))
+	m.waitForDecrypted(t, "db", key, encoded(hidden[0]))
 	if again, err := m.Git(t.Context(), "rev-parse", "main:"+m.Folder+"/"+secretPath("db")); err != nil || again != first {
-		t.Errorf("applied again it is %s, was %s (%v)", again, first, err)
+		t.Errorf("blob after applying = %s, want %s (%v)", again, first, err)
 	}
 	if value := m.Run(t, "get", "secret", "db", "-n", "vault", "-o", "jsonpath={.data.password}"); value != encoded(hidden[0]) {
-		t.Error("the Secret is not as it was")
+		t.Error("value of the Secret was not restored")
 	}
 	if log, err := m.Git(t.Context(), "log", "--reverse", "--format=%s", "main", "--", m.Folder+"/"+secretPath("db")); err != nil || log !=
 		"[CREATE] v1/secrets vault/db\n[UPDATE] v1/secrets vault/db\n[DELETE] v1/secrets vault/db\n[CREATE] v1/secrets vault/db\n" {
-		t.Errorf("the log is (%v):\n%s", err, log)
+		t.Errorf("commits (%v):\n%s", err, log)
 	}
 }
 
@@ -134,24 +132,24 @@ func unchangedOverRestarts(t *testing.T, m *mirror, _ string) {
 		if err := m.StartServer(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		m.compared(t)
+		m.mustCompare(t)
 	}
 	if after := m.Commits(t); after != before {
 		t.Errorf("%s commits, before the restarts %s", after, before)
 	}
 }
 
-// compared waits until everything has been compared since the server started.
-func (m *mirror) compared(t *testing.T) {
+// mustCompare requests a comparison, retrying until the server accepts it, and waits until the destination has settled.
+func (m *mirror) mustCompare(t *testing.T) {
 	t.Helper()
-	mirrortest.Eventually(t, "everything is compared", func(ctx context.Context) error {
+	mirrortest.Eventually(t, "the comparison succeeds", func(ctx context.Context) error {
 		_, err := m.compare(ctx, m.Administrator, "", "")
 		return err
 	})
 	m.Settled(t)
 }
 
-// encryptFor changes the recipients; none are the server's own key pair.
+// encryptFor sets spec.encryption; null means the server's own key pair.
 func (m *mirror) encryptFor(t *testing.T, recipients string) {
 	t.Helper()
 	m.Run(t, "patch", "gitdestination", "main", "-n", "vault", "--type=merge", "-p", `{"spec":{"secrets":"Encrypt","encryption":`+recipients+`}}`)
@@ -169,12 +167,12 @@ func recipientsChange(t *testing.T, m *mirror, _ string) {
 	m.Settled(t)
 	if _, err := m.Administrator.Run(t.Context(), "patch", "gitdestination", "main", "-n", "vault", "--type=merge", "-p", `{"spec":{"encryption":{"ageRecipients":["age1slip"]}}}`); err == nil ||
 		!strings.Contains(err.Error(), "spec.encryption.ageRecipients[0]") || !strings.Contains(err.Error(), "age1 and 58 characters") {
-		t.Errorf("a bad recipient: %v", err)
+		t.Errorf("invalid recipient: %v", err)
 	}
 	before := m.Commits(t)
 	m.encryptFor(t, `{"ageRecipients":["`+mine.Recipient().String()+`"]}`)
 	for _, name := range []string{"db", "one", "two"} {
-		m.opens(t, name, mine.String(), "kind: Secret")
+		m.waitForDecrypted(t, name, mine.String(), "kind: Secret")
 	}
 	m.condition(t, "vault", "gitdestination/main", "SecretsEncrypted", "RecipientsGiven")
 	if log, err := m.Git(t.Context(), "rev-list", "--count", "main", "^main~1"); err != nil || strings.TrimSpace(log) != "1" {
@@ -185,15 +183,15 @@ func recipientsChange(t *testing.T, m *mirror, _ string) {
 	}
 }
 
-func leftOutAndBack(t *testing.T, m *mirror, key string) {
+func omittedAndEncryptedAgain(t *testing.T, m *mirror, key string) {
 	m.Run(t, "patch", "gitdestination", "main", "-n", "vault", "--type=merge", "-p", `{"spec":{"secrets":"Omit"}}`)
 	m.Lacks(t, secretPath("db"))
 	m.condition(t, "vault", "gitdestination/main", "SecretsEncrypted", "SecretsOmitted")
 	m.encryptFor(t, "null")
-	m.opens(t, "db", key, encoded(hidden[0]))
+	m.waitForDecrypted(t, "db", key, encoded(hidden[0]))
 }
 
-func keyPairIsGone(t *testing.T, m *mirror, _ string) {
+func keyPairDeleted(t *testing.T, m *mirror, _ string) {
 	pair := m.Run(t, "get", "secret", "slipstream-age", "-n", devcluster.ServerNamespace, "-o", "yaml")
 	m.Run(t, "delete", "secret", "slipstream-age", "-n", devcluster.ServerNamespace)
 	m.Settled(t)
@@ -204,15 +202,15 @@ func keyPairIsGone(t *testing.T, m *mirror, _ string) {
 	if err := m.StartServer(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if told := m.condition(t, "vault", "gitdestination/main", "SecretsEncrypted", "KeyUnavailable"); !strings.Contains(told, "is gone") {
-		t.Errorf("the condition says %s", told)
+	if message := m.condition(t, "vault", "gitdestination/main", "SecretsEncrypted", "KeyUnavailable"); !strings.Contains(message, "is gone") {
+		t.Errorf("condition message: %s", message)
 	}
-	m.compared(t)
+	m.mustCompare(t)
 	if after := m.Commits(t); after != before {
-		t.Errorf("%s commits, before the key pair went %s", after, before)
+		t.Errorf("%s commits, before the key pair was deleted %s", after, before)
 	}
 	if _, err := m.Administrator.Run(t.Context(), "get", "secret", "slipstream-age", "-n", devcluster.ServerNamespace); err == nil {
-		t.Error("another key pair was made")
+		t.Error("another key pair was generated")
 	}
 	var kept []string
 	for line := range strings.Lines(pair) {
@@ -224,20 +222,19 @@ func keyPairIsGone(t *testing.T, m *mirror, _ string) {
 	m.condition(t, "vault", "gitdestination/main", "SecretsEncrypted", "KeyGenerated")
 }
 
-// hiddenEverywhere looks for plain values in the whole history, the server's log, its
-// stores and what it tells.
-func hiddenEverywhere(t *testing.T, m *mirror, _ string) {
+// noPlainValues searches the whole history, the server's log, its stores and its API objects for plain values.
+func noPlainValues(t *testing.T, m *mirror, _ string) {
 	history, err := m.Git(t.Context(), "log", "-p", "--all")
 	if err != nil {
 		t.Fatal(err)
 	}
 	places := map[string]string{
-		"Git": history, "what the server tells": m.Run(t, "get", "gd,gds,wr,events", "-A", "-o", "yaml"),
+		"Git": history, "the API": m.Run(t, "get", "gd,gds,wr,events", "-A", "-o", "yaml"),
 		"the log": readFile(t, m.Env(devcluster.EnvServerLog)),
 	}
-	// The line with which client-go begins to be talkative.
+	// Requests for Secrets are logged only if client-go logs at this level.
 	if !strings.Contains(places["the log"], "/api/v1/namespaces/vault/secrets") {
-		t.Error("the server does not log which Secrets it asks for: nothing was tested")
+		t.Error("the server does not log its requests: the log was not tested")
 	}
 	entries, err := os.ReadDir(m.Env(devcluster.EnvDataDir))
 	if err != nil {
@@ -251,7 +248,7 @@ func hiddenEverywhere(t *testing.T, m *mirror, _ string) {
 	for place, text := range places {
 		for _, value := range append([]string{"AGE-SECRET-KEY-1"}, hidden...) {
 			if strings.Contains(text, value) || strings.Contains(text, encoded(value)) {
-				t.Errorf("%s shows %q", place, value)
+				t.Errorf("%s contains %q", place, value)
 			}
 		}
 	}

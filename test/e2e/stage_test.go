@@ -10,10 +10,10 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// stage is a cluster with the server.
+// stage is a cluster with a running server.
 type stage struct{ *mirrortest.Stage }
 
-// newStage starts a server that has the rights for mirroring, and no others, unless the options give it some.
+// newStage starts a server with the permissions for mirroring only, unless the options set others.
 func newStage(t *testing.T, options devcluster.Options) *stage {
 	t.Helper()
 	if options.Parts == nil {
@@ -22,17 +22,17 @@ func newStage(t *testing.T, options devcluster.Options) *stage {
 	return &stage{mirrortest.NewStage(t, options)}
 }
 
-// refused applies manifests and returns why that was refused.
+// refused applies manifests, which must be rejected, and returns the error.
 func (s *stage) refused(t *testing.T, as devcluster.Kubectl, manifests string) string {
 	t.Helper()
 	_, err := as.Feed(t.Context(), manifests, "apply", "-f", "-")
 	if err == nil {
-		t.Fatalf("applied, although it should be refused:\n%s", manifests)
+		t.Fatalf("manifests were not rejected:\n%s", manifests)
 	}
 	return err.Error()
 }
 
-// mirror is a namespace of the stage whose destination has a repository of its own.
+// mirror is a namespace with a destination that has its own repository.
 type mirror struct {
 	*stage
 	*mirrortest.Mirror

@@ -17,7 +17,7 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// compare makes a request with plain kubectl. A body that is empty means everything.
+// compare requests a sync with kubectl. An empty body requests a comparison of all types.
 func (m *mirror) compare(ctx context.Context, as devcluster.Kubectl, body, query string) (string, error) {
 	path := fmt.Sprintf("/apis/configbutler.ai/v1alpha1/namespaces/%s/gitdestinations/main/sync%s", m.Namespace, query)
 	return as.Feed(ctx, body, "create", "--raw", path, "-f", "-")
@@ -54,7 +54,7 @@ func comparedOnRequest(t *testing.T, s *stage) {
 	comparedByTheClientset(t, m)
 }
 
-// Who may read a destination may not have it compared.
+// comparedByOrdinaryUsers checks that permission to read a destination does not allow sync requests.
 func comparedByOrdinaryUsers(t *testing.T, m *mirror) {
 	user, err := m.User("carl", "developers")
 	if err != nil {
@@ -65,16 +65,16 @@ func comparedByOrdinaryUsers(t *testing.T, m *mirror) {
 		m.Run(t, "create", "role", role, "-n", m.Namespace, "--verb="+verb, "--resource="+resource)
 		m.Run(t, "create", "rolebinding", role, "-n", m.Namespace, "--role="+role, "--user=carl")
 	}
-	grant("looks", "get,list,watch", "gitdestinations.configbutler.ai,gitdestinationstatuses.configbutler.ai")
-	mirrortest.Eventually(t, "carl may look", func(ctx context.Context) error {
+	grant("read", "get,list,watch", "gitdestinations.configbutler.ai,gitdestinationstatuses.configbutler.ai")
+	mirrortest.Eventually(t, "carl can read the destination", func(ctx context.Context) error {
 		_, err := carl.Run(ctx, "get", "gd", "main", "-n", m.Namespace)
 		return err
 	})
 	if out, err := m.compare(t.Context(), carl, "", ""); err == nil || !strings.Contains(err.Error()+out, "gitdestinations/sync") {
-		t.Errorf("carl has a destination compared: %v: %s", err, out)
+		t.Errorf("sync request of carl: %v: %s", err, out)
 	}
-	grant("compares", "create", "gitdestinations.configbutler.ai/sync")
-	mirrortest.Eventually(t, "carl may have it compared", func(ctx context.Context) error {
+	grant("compare", "create", "gitdestinations.configbutler.ai/sync")
+	mirrortest.Eventually(t, "carl can request a sync", func(ctx context.Context) error {
 		_, err := m.compare(ctx, carl, "", "")
 		return err
 	})
@@ -89,14 +89,14 @@ func comparedByTheClientset(t *testing.T, m *mirror) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := client.ConfigbutlerV1alpha1().GitDestinations(m.Namespace).Sync(t.Context(), "main", &v1alpha1.MirrorSync{}, metav1.CreateOptions{})
+	sync, err := client.ConfigbutlerV1alpha1().GitDestinations(m.Namespace).Sync(t.Context(), "main", &v1alpha1.MirrorSync{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found := answer.Status.Found; !answer.Status.Accepted || found == nil || found.CompletionTime == nil || found.Compared != 2 {
-		t.Errorf("answer %+v", answer.Status)
+	if found := sync.Status.Found; !sync.Status.Accepted || found == nil || found.CompletionTime == nil || found.Compared != 2 {
+		t.Errorf("status %+v", sync.Status)
 	}
-	mirrortest.Eventually(t, "no request waits", func(ctx context.Context) error {
+	mirrortest.Eventually(t, "no request is pending", func(ctx context.Context) error {
 		d, err := client.ConfigbutlerV1alpha1().GitDestinations(m.Namespace).Get(ctx, "main", metav1.GetOptions{})
 		if err == nil && len(d.Status.PendingSyncs) > 0 {
 			err = fmt.Errorf("pending: %+v", d.Status.PendingSyncs)

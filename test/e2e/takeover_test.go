@@ -15,8 +15,7 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// TestLeaderEnds ends the leader of two replicas in the middle of changes: by a kill, and
-// then the next by a stop.
+// TestLeaderEnds ends the leader of two replicas during changes, first with SIGKILL, then the next leader with SIGTERM.
 func TestLeaderEnds(t *testing.T) {
 	s := newStage(t, devcluster.Options{Storage: devcluster.StorageEtcd3, Replicas: 2})
 	client := mirrortest.Client(t, s.Admin())
@@ -25,7 +24,7 @@ func TestLeaderEnds(t *testing.T) {
 	write(t, client, "leaders", "first", "first")
 	m.equal(t, client)
 	m.addTheirs(t)
-	// Whoever is alone leads, and goes on leading when the other comes back.
+	// A single replica becomes the leader, and remains it when the other one starts.
 	stop(t, s, syscall.SIGTERM, 1)
 	s.OtherLeader(t, client, "")
 	if err := s.StartServer(t.Context()); err != nil {
@@ -42,21 +41,21 @@ func TestLeaderEnds(t *testing.T) {
 	m.unharmed(t)
 }
 
-// endLeader ends a replica that leads while changes come, and waits for the other to push.
+// endLeader ends the leading replica during changes, and waits until the other one has pushed them.
 func (m *mirror) endLeader(t *testing.T, client kubernetes.Interface, leader int, signal syscall.Signal) {
 	t.Helper()
-	before, begun := m.OtherLeader(t, client, ""), make(chan struct{})
+	before, started := m.OtherLeader(t, client, ""), make(chan struct{})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for i := range 100 {
 			write(t, client, m.Namespace, fmt.Sprintf("c%02d", i%10), fmt.Sprintf("%d-%d", leader, i))
 			if i == 30 {
-				close(begun)
+				close(started)
 			}
 		}
 	}()
-	<-begun
+	<-started
 	ended, gone := time.Now(), make(chan error, 1)
 	go func() { gone <- m.StopServer(t.Context(), signal, leader) }()
 	m.OtherLeader(t, client, before)
@@ -66,5 +65,5 @@ func (m *mirror) endLeader(t *testing.T, client kubernetes.Interface, leader int
 	}
 	<-done
 	m.equal(t, client)
-	t.Logf("%s: another leads after %s, all is pushed after %s", signal, led.Round(10*time.Millisecond), time.Since(ended).Round(10*time.Millisecond))
+	t.Logf("%s: another replica leads after %s, all changes are pushed after %s", signal, led.Round(10*time.Millisecond), time.Since(ended).Round(10*time.Millisecond))
 }

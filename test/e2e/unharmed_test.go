@@ -11,12 +11,12 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// theirs are other people's, beside a destination's folder and in it.
+// theirs are the paths of files of another user, beside a destination's folder and inside it.
 func (m *mirror) theirs() []string {
 	return []string{"THEIRS.md", m.Folder + "/" + mirrortest.NotesPath}
 }
 
-// addTheirs lets somebody else push files.
+// addTheirs pushes the files of another user.
 func (m *mirror) addTheirs(t *testing.T) {
 	t.Helper()
 	for _, path := range m.theirs() {
@@ -30,13 +30,12 @@ git update-ref refs/heads/main $(git commit-tree -p $tip -m theirs $(git write-t
 	}
 }
 
-// unharmed fails if a fault took something away from others or made something twice. No
-// value must have been written twice.
+// unharmed fails if a fault has changed files of others or written a change twice. Each written value must be unique.
 func (m *mirror) unharmed(t *testing.T) {
 	t.Helper()
 	for _, path := range m.theirs() {
 		if content, err := m.Git(t.Context(), "show", "main:"+path); err != nil || content != "theirs\n" {
-			t.Errorf("%s is %q: %v", path, content, err)
+			t.Errorf("content of %s = %q: %v", path, content, err)
 		}
 	}
 	if empty := m.withoutChange(t); len(empty) > 0 {
@@ -45,10 +44,10 @@ func (m *mirror) unharmed(t *testing.T) {
 	values := m.values(t)
 	slices.Sort(values)
 	if once := slices.Compact(slices.Clone(values)); len(once) != len(values) {
-		t.Errorf("of %d changes in the history only %d are not a repetition", len(values), len(once))
+		t.Errorf("%d changes in the history, only %d are unique", len(values), len(once))
 	}
 	if merges, err := m.Git(t.Context(), "rev-list", "--min-parents=2", "main"); err != nil || merges != "" {
-		t.Errorf("merges: %q, %v", merges, err)
+		t.Errorf("merge commits: %q, %v", merges, err)
 	}
 	m.Intact(t)
 }
