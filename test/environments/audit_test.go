@@ -17,7 +17,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// audited are the events of an audit log that are wanted, in the order in which the requests came.
+// audited returns the matching events of an audit log, in the order of their requests.
 func audited(t *testing.T, path string, wanted func(*auditv1.Event) bool) (events []auditv1.Event) {
 	t.Helper()
 	file, err := os.Open(path)
@@ -30,7 +30,7 @@ func audited(t *testing.T, path string, wanted func(*auditv1.Event) bool) (event
 	for lines.Scan() {
 		var event auditv1.Event
 		if json.Unmarshal(lines.Bytes(), &event) != nil {
-			continue // The last line may be half written.
+			continue // The last line may be incomplete.
 		}
 		if wanted(&event) {
 			events = append(events, event)
@@ -45,7 +45,7 @@ func audited(t *testing.T, path string, wanted func(*auditv1.Event) bool) (event
 	return events
 }
 
-// revisionOf is the catalog's revision for which an object was written.
+// revisionOf returns the catalog revision in the labels of a written object.
 func revisionOf(t *testing.T, event *auditv1.Event) int {
 	t.Helper()
 	var object metav1.PartialObjectMetadata
@@ -54,7 +54,7 @@ func revisionOf(t *testing.T, event *auditv1.Event) int {
 	}
 	revision, err := strconv.Atoi(object.Labels[v1alpha1.LabelRevision])
 	if err != nil {
-		t.Fatalf("%s was written for no revision: %v", event.RequestURI, err)
+		t.Fatalf("%s: object has no valid revision label: %v", event.RequestURI, err)
 	}
 	return revision
 }

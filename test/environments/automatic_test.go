@@ -5,7 +5,6 @@ package environments
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,56 +18,56 @@ import (
 
 const (
 	automatic = "autoSync: true"
-	// stopped has nothing be done by itself.
+	// stopped suspends automatic syncs.
 	stopped = "suspend: {environmentAutoSync: true, dependencyAutoSync: true}"
 )
 
-// automated has an environment that follows production by itself, while nothing stops that.
-func (s *stage) automated(t *testing.T) {
-	c := s.newScene(t, "automated", shop, workloads("api", "worker"))
-	defer s.govern(t)
-	c.environment(t, "alice", automatic)
-	c.says(t, "alice", "Synced")
+// testAutoSync tests an environment that syncs automatically, also while automatic syncs are suspended.
+func (s *stage) testAutoSync(t *testing.T) {
+	c := s.newFixture(t, "automated", shop, workloads("api", "worker"))
+	defer s.applySyncPolicy(t)
+	c.mustApply(t, "alice", automatic)
+	c.waitForStatus(t, "alice", "Synced")
 	c.expectImages(t, map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
 	if by := c.get(t, "alice").Status.AutomatedBy; by == nil || by.Username != "dave" {
-		t.Errorf("automated by %+v", by)
+		t.Errorf("status.automatedBy = %+v, want dave", by)
 	}
-	c.killed(t)
-	c.missing(t)
+	c.testAutoSyncSuspended(t)
+	c.testMissingDependency(t)
 }
 
-// killed has the switches that stop what is done by itself let prompts be shown only, and then both be carried out, the
-// catalog first.
-func (c *scene) killed(t *testing.T) {
+// testAutoSyncSuspended checks that suspended automatic syncs only offer changes, and that they are applied after the
+// suspension, the catalog first.
+func (c *fixture) testAutoSyncSuspended(t *testing.T) {
 	t.Helper()
-	runs, refreshes := c.known(t, "alice", v1alpha1.SyncTypeEnvironment), c.known(t, "alice", v1alpha1.SyncTypeDependency)
-	before := c.in(t, c.target)
-	c.govern(t, stopped)
+	runs, refreshes := c.recordNames(t, "alice", v1alpha1.SyncTypeEnvironment), c.recordNames(t, "alice", v1alpha1.SyncTypeDependency)
+	before := c.objectsIn(t, c.target)
+	c.applySyncPolicy(t, stopped)
 	c.setImage(t, "api", "shop/api:2")
-	c.produce(t, fmt.Sprintf(needs, 2))
-	c.prompts(t, "alice", 1, "[{ConfigMap 1} {Secret 2}]")
-	c.unmoved(t, c.target, before)
+	c.applyToSource(t, fmt.Sprintf(needs, 2))
+	c.waitForPrompt(t, "alice", 1, "[{ConfigMap 1} {Secret 2}]")
+	c.expectUnchanged(t, c.target, before)
 
-	c.govern(t)
-	c.says(t, "alice", "Synced")
-	first := c.rests(t, c.next(t, "alice", v1alpha1.SyncTypeEnvironment, runs), v1alpha1.SyncStateCompleted)
+	c.applySyncPolicy(t)
+	c.waitForStatus(t, "alice", "Synced")
+	first := c.waitForState(t, c.nextRecord(t, "alice", v1alpha1.SyncTypeEnvironment, runs), v1alpha1.SyncStateCompleted)
 	if first.Status.Actor != "" || !first.Status.AutoTriggered {
 		t.Errorf("%s is by %q, automatic %v", first.Name, first.Status.Actor, first.Status.AutoTriggered)
 	}
-	c.follows(t, first, c.record(t, c.next(t, "alice", v1alpha1.SyncTypeDependency, refreshes)))
+	c.checkOrder(t, first, c.record(t, c.nextRecord(t, "alice", v1alpha1.SyncTypeDependency, refreshes)))
 	c.expectImages(t, map[string]string{"api": "shop/api:2", "worker": "shop/worker:1"})
-	if page := text(c.of(t, c.target, "ConfigMap pages"), "data", "index.html"); page != "hello-2" {
+	if page := text(c.object(t, c.target, "ConfigMap pages"), "data", "index.html"); page != "hello-2" {
 		t.Errorf("the ConfigMap has %q", page)
 	}
 }
 
-// follows expects what has been told of dependencies to be over after the run of the catalog, which brings them, and no run of
-// its own to have begun before.
-func (c *scene) follows(t *testing.T, catalog, dependencies *v1alpha1.SyncStatus) {
+// checkOrder expects the record of a dependency change to be resolved by the catalog sync, which includes it. A sync of its own
+// must not overlap with the catalog sync.
+func (c *fixture) checkOrder(t *testing.T, catalog, dependencies *v1alpha1.SyncStatus) {
 	t.Helper()
 	status := &dependencies.Status
 	if status.State != v1alpha1.SyncStateCompleted && status.State != v1alpha1.SyncStateSuperseded {
-		t.Errorf("%s is %s: %s", dependencies.Name, status.State, c.tell(t.Context()))
+		t.Errorf("state of %s is %s: %s", dependencies.Name, status.State, c.describe(t.Context()))
 	}
 	if status.ResolvedAt.Before(catalog.Status.StartedAt) || status.StartedAt != nil && status.StartedAt.Before(catalog.Status.ResolvedAt) {
 		t.Errorf("the catalog was synced from %v to %v, the dependencies from %v to %v", catalog.Status.StartedAt, catalog.Status.ResolvedAt,
@@ -76,29 +75,29 @@ func (c *scene) follows(t *testing.T, catalog, dependencies *v1alpha1.SyncStatus
 	}
 }
 
-// prompts waits until an automatic environment that is held back offers what it would do.
-func (c *scene) prompts(t *testing.T, environment string, workloads int32, dependencies string) {
+// waitForPrompt waits until a suspended automatic environment offers the changes.
+func (c *fixture) waitForPrompt(t *testing.T, environment string, workloads int32, dependencies string) {
 	t.Helper()
-	c.becomes(t, environment, "offers what has changed", func(e *v1alpha1.Environment) error {
+	c.waitFor(t, environment, "offers what has changed", func(e *v1alpha1.Environment) error {
 		if got := fmt.Sprint(e.Status.ChangedDependencies); e.Status.ChangedWorkloadCount != workloads || got != dependencies {
 			return fmt.Errorf("it offers %d workloads and %s", e.Status.ChangedWorkloadCount, got)
 		}
 		return nil
 	})
-	c.says(t, environment, "Held: automatic syncs of ")
+	c.waitForStatus(t, environment, "Held: automatic syncs of ")
 }
 
-// missing has production lose what a workload refers to, together with another change.
-func (c *scene) missing(t *testing.T) {
+// testMissingDependency deletes an object that a workload refers to, together with another change.
+func (c *fixture) testMissingDependency(t *testing.T) {
 	t.Helper()
-	known := c.known(t, "alice", v1alpha1.SyncTypeDependency)
-	states := c.follow(t)
-	c.govern(t, stopped)
+	known := c.recordNames(t, "alice", v1alpha1.SyncTypeDependency)
+	states := c.watchStates(t)
+	c.applySyncPolicy(t, stopped)
 	c.ann.Run(t, "delete", "-n", c.source, "configmap/settings")
-	c.produce(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: jobs}, data: {every: day}}")
-	c.prompts(t, "alice", 0, "[{ConfigMap 2}]")
-	c.govern(t)
-	record := c.rests(t, c.next(t, "alice", v1alpha1.SyncTypeDependency, known), v1alpha1.SyncStateManualIntervention)
+	c.applyToSource(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: jobs}, data: {every: day}}")
+	c.waitForPrompt(t, "alice", 0, "[{ConfigMap 2}]")
+	c.applySyncPolicy(t)
+	record := c.waitForState(t, c.nextRecord(t, "alice", v1alpha1.SyncTypeDependency, known), v1alpha1.SyncStateManualIntervention)
 
 	message := fmt.Sprintf("Failed to sync ConfigMap 'settings' from %s - does not exist", c.source)
 	if record.Status.Attempts != 2 || problems(record) != message+"\n"+v1alpha1.ReasonSourceMissing+": "+message {
@@ -106,29 +105,29 @@ func (c *scene) missing(t *testing.T) {
 	}
 	states.expect(t, record.Name, v1alpha1.SyncStatePending, v1alpha1.SyncStateInProgress, v1alpha1.SyncStateFailed, v1alpha1.SyncStateRetrying,
 		v1alpha1.SyncStateInProgress, v1alpha1.SyncStateFailed, v1alpha1.SyncStateManualIntervention)
-	c.says(t, "alice", message)
-	objects := c.in(t, c.target)
+	c.waitForStatus(t, "alice", message)
+	objects := c.objectsIn(t, c.target)
 	if level := text(objects["ConfigMap settings"], "data", "level"); level != "info" {
-		t.Errorf("the old copy has the level %q", level)
+		t.Errorf("level of the previous copy = %q", level)
 	}
 	if every := text(objects["ConfigMap jobs"], "data", "every"); every != "day" {
-		t.Errorf("the rest has not been synced: %q", every)
+		t.Errorf("the other change was not synced: every = %q", every)
 	}
-	c.warned(t, "alice", message)
+	c.waitForWarning(t, "alice", message)
 
-	c.produce(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: debug}}")
-	c.asks(t, c.dave, "syncstatuses/"+record.Name+"/retry", all)
-	c.rests(t, record.Name, v1alpha1.SyncStateCompleted)
-	if level := text(c.of(t, c.target, "ConfigMap settings"), "data", "level"); level != "debug" {
-		t.Errorf("the copy has the level %q", level)
+	c.applyToSource(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: debug}}")
+	c.mustRequest(t, c.dave, "syncstatuses/"+record.Name+"/retry", all)
+	c.waitForState(t, record.Name, v1alpha1.SyncStateCompleted)
+	if level := text(c.object(t, c.target, "ConfigMap settings"), "data", "level"); level != "debug" {
+		t.Errorf("level of the copy = %q", level)
 	}
-	c.says(t, "alice", "Synced")
+	c.waitForStatus(t, "alice", "Synced")
 }
 
-// warned waits for a warning about an environment.
-func (c *scene) warned(t *testing.T, environment, message string) {
+// waitForWarning waits for a warning Event about an environment.
+func (c *fixture) waitForWarning(t *testing.T, environment, message string) {
 	t.Helper()
-	mirrortest.Eventually(t, "a warning: "+message, func(ctx context.Context) error {
+	mirrortest.Eventually(t, "warning Event: "+message, func(ctx context.Context) error {
 		out, err := c.Administrator.Run(ctx, "events", "-n", c.team, "--for=environment/"+environment, "--types=Warning")
 		if err == nil && !strings.Contains(out, message) {
 			err = fmt.Errorf("kubectl events prints %q", out)
@@ -137,50 +136,45 @@ func (c *scene) warned(t *testing.T, environment, message string) {
 	})
 }
 
-// states are those that records come to, as watched.
-type states struct {
-	seen map[string][]v1alpha1.SyncState
+// watchedStates records the states of records.
+type watchedStates struct {
+	seen  map[string][]v1alpha1.SyncState
+	ended chan struct{}
+	stop  func()
 }
 
-// follow watches the records of the team until it is asked what came.
-func (c *scene) follow(t *testing.T) *watched {
+// watchStates watches the states of the team's records until expect is called.
+func (c *fixture) watchStates(t *testing.T) *watchedStates {
 	t.Helper()
 	watch, err := c.dave.Own.ConfigbutlerV1alpha1().SyncStatuses(c.team).Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(watch.Stop)
-	w := &watched{states: states{map[string][]v1alpha1.SyncState{}}, ended: make(chan struct{}), stop: watch.Stop}
+	w := &watchedStates{seen: map[string][]v1alpha1.SyncState{}, ended: make(chan struct{}), stop: watch.Stop}
 	go func() {
 		defer close(w.ended)
 		for event := range watch.ResultChan() {
 			if record, ok := event.Object.(*v1alpha1.SyncStatus); ok {
-				w.note(record.Name, record.Status.State)
+				w.record(record.Name, record.Status.State)
 			}
 		}
 	}()
 	return w
 }
 
-// watched are the states that are watched until they are asked for.
-type watched struct {
-	states
-	ended chan struct{}
-	stop  func()
-}
-
-func (s *states) note(record string, state v1alpha1.SyncState) {
-	if before := s.seen[record]; len(before) == 0 || before[len(before)-1] != state {
-		s.seen[record] = append(before, state)
+func (w *watchedStates) record(name string, state v1alpha1.SyncState) {
+	if before := w.seen[name]; len(before) == 0 || before[len(before)-1] != state {
+		w.seen[name] = append(before, state)
 	}
 }
 
-// expect expects a record to have come to states, one after the other.
-func (w *watched) expect(t *testing.T, record string, want ...v1alpha1.SyncState) {
+// expect stops the watch and expects the states of a record.
+func (w *watchedStates) expect(t *testing.T, name string, want ...v1alpha1.SyncState) {
 	t.Helper()
 	w.stop()
 	<-w.ended
-	if got := w.seen[record]; !slices.Equal(got, want) {
-		t.Error(errors.New(record), "went through", got, "want", want)
+	if got := w.seen[name]; !slices.Equal(got, want) {
+		t.Errorf("states of %s: %v, want %v", name, got, want)
 	}
 }

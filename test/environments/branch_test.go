@@ -15,22 +15,22 @@ import (
 const (
 	imageField  = "/spec/template/spec/containers[name=main]/image"
 	memoryField = "/spec/template/spec/containers[name=main]/resources/limits/memory"
-	// imageAndMemory is a patch that sets both.
+	// imageAndMemory is a patch that sets image and memory limit.
 	imageAndMemory = `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":%q,"resources":{"limits":{"memory":%q}}}]}}}}`
 	memoryOnly     = `{"spec":{"template":{"spec":{"containers":[{"name":"main","resources":{"limits":{"memory":%q}}}]}}}}`
-	// declared are the lines of a Branch that declares the image of the worker.
+	// declared is the patches field of a Branch that declares the image of the worker.
 	declared = `patches:
   - target: {kind: Deployment, name: worker}
     type: StrategicMerge
     patch: '{spec: {template: {spec: {containers: [{name: main, image: "shop/worker:dave"}]}}}}'`
 )
 
-// branched has dave change the image and the memory of two workloads, one image by a patch that he declares, and production
-// change both of both.
-func (s *stage) branched(t *testing.T) {
-	c := s.newScene(t, "branched", shop, workloads("api", "worker"))
-	c.environment(t, "alice", "type: Branch", "branchWorkloads: [{kind: Deployment, name: api}, {kind: Deployment, name: worker}]", declared)
-	c.synced(t, "alice", all)
+// testBranchConflicts changes image and memory of two workloads in the environment and in the source. One image is changed by
+// a declared patch.
+func (s *stage) testBranchConflicts(t *testing.T) {
+	c := s.newFixture(t, "branched", shop, workloads("api", "worker"))
+	c.mustApply(t, "alice", "type: Branch", "branchWorkloads: [{kind: Deployment, name: api}, {kind: Deployment, name: worker}]", declared)
+	c.mustSync(t, "alice", all)
 	c.expectImages(t, map[string]string{"api": "shop/api:1", "worker": "shop/worker:dave"})
 	patch(t, s.dave, c.target, "api", fmt.Sprintf(imageAndMemory, "shop/api:dave", "1Gi"))
 	patch(t, s.dave, c.target, "worker", fmt.Sprintf(memoryOnly, "1Gi"))
@@ -38,13 +38,13 @@ func (s *stage) branched(t *testing.T) {
 	for _, workload := range []string{"api", "worker"} {
 		patch(t, s.ann, c.source, workload, fmt.Sprintf(imageAndMemory, "shop/"+workload+":2", "128Mi"))
 	}
-	c.offered(t, "alice", 2)
-	c.says(t, "alice", "2 workloads changed")
-	before := s.in(t, c.target)
+	c.waitForRevision(t, "alice", 2)
+	c.waitForStatus(t, "alice", "2 workloads changed")
+	before := s.objectsIn(t, c.target)
 	record := c.sync(t, "alice", all)
-	c.rests(t, record, v1alpha1.SyncStateConflicted)
-	c.says(t, "alice", "Conflict: 4 fields")
-	c.unmoved(t, c.target, before)
+	c.waitForState(t, record, v1alpha1.SyncStateConflicted)
+	c.waitForStatus(t, "alice", "Conflict: 4 fields")
+	c.expectUnchanged(t, c.target, before)
 	dave := []string{s.dave.Name}
 	want := []v1alpha1.WorkloadConflict{
 		{Kind: "Deployment", Name: "api", Fields: []v1alpha1.FieldConflict{
@@ -57,30 +57,30 @@ func (s *stage) branched(t *testing.T) {
 	if diff := cmp.Diff(want, c.get(t, "alice").Status.Conflicts); diff != "" {
 		t.Errorf("conflicts: want -, got +:\n%s", diff)
 	}
-	c.resolved(t, record)
+	c.testConflictResolution(t, record)
 }
 
-// resolved has dave keep the images and take the rest. What he has declared cannot be taken.
-func (c *scene) resolved(t *testing.T, record string) {
+// testConflictResolution keeps the images and takes the other fields. A declared field cannot be taken.
+func (c *fixture) testConflictResolution(t *testing.T, record string) {
 	t.Helper()
-	c.refused(t, c.dave, "environments/alice/resolve", `{"spec":{"keep":[{"kind":"Deployment","name":"api","fields":["/spec/paused"]}]}}`,
+	c.expectRefused(t, c.dave, "environments/alice/resolve", `{"spec":{"keep":[{"kind":"Deployment","name":"api","fields":["/spec/paused"]}]}}`,
 		"Invalid", "spec.keep[0].fields")
-	c.refused(t, c.dave, "environments/alice/resolve", `{"spec":{`+choices("take", imageField)+"}}", "Invalid", "spec.take[1].fields", "out of spec.patches")
-	c.asks(t, c.dave, "environments/alice/resolve", `{"spec":{`+choices("keep", imageField)+","+choices("take", memoryField)+"}}")
-	c.rests(t, record, v1alpha1.SyncStateCompleted)
-	c.says(t, "alice", "Synced")
+	c.expectRefused(t, c.dave, "environments/alice/resolve", `{"spec":{`+choices("take", imageField)+"}}", "Invalid", "spec.take[1].fields", "out of spec.patches")
+	c.mustRequest(t, c.dave, "environments/alice/resolve", `{"spec":{`+choices("keep", imageField)+","+choices("take", memoryField)+"}}")
+	c.waitForState(t, record, v1alpha1.SyncStateCompleted)
+	c.waitForStatus(t, "alice", "Synced")
 	c.expectImages(t, map[string]string{"api": "shop/api:dave", "worker": "shop/worker:dave"})
-	objects := c.in(t, c.target)
+	objects := c.objectsIn(t, c.target)
 	for _, workload := range []string{"api", "worker"} {
 		if memory := text(container(t, objects["Deployment "+workload], "main"), "resources", "limits", "memory"); memory != "128Mi" {
-			t.Errorf("%s has %s", workload, memory)
+			t.Errorf("memory limit of %s = %s, want 128Mi", workload, memory)
 		}
 	}
-	c.synced(t, "alice", all)
+	c.mustSync(t, "alice", all)
 	c.expectImages(t, map[string]string{"api": "shop/api:dave", "worker": "shop/worker:dave"})
 }
 
-// choices are what is decided about a field of both workloads.
+// choices returns the JSON of a decision about one field of both workloads.
 func choices(decision, field string) string {
 	return fmt.Sprintf(`%q:[{"kind":"Deployment","name":"api","fields":[%q]},{"kind":"Deployment","name":"worker","fields":[%q]}]`,
 		decision, field, field)

@@ -23,32 +23,32 @@ import (
 	"github.com/configbutler/slipstream/test/people"
 )
 
-// rounds are how often production and the environment are changed at random.
+// rounds is the number of times that source and environment are changed at random.
 const rounds = 6
 
-// differed has diffs say what the next sync does.
-func (s *stage) differed(t *testing.T) {
-	c := s.newScene(t, "differed", shop, workloads("api", "worker"))
-	c.environment(t, "alice")
+// testDiff checks that diffs predict the changes of the next sync.
+func (s *stage) testDiff(t *testing.T) {
+	c := s.newFixture(t, "differed", shop, workloads("api", "worker"))
+	c.mustApply(t, "alice")
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	changes := &changes{scene: c, random: rand.New(rand.NewPCG(seed, 0))}
+	changes := &changes{fixture: c, random: rand.New(rand.NewPCG(seed, 0))}
 	for round := range rounds {
 		if round > 0 {
 			changes.make(t, round)
 		}
-		before, diff := s.in(t, c.target), c.diff(t, "diff")
-		c.synced(t, "alice", all)
-		expectDiff(t, diff, before, s.in(t, c.target))
+		before, diff := s.objectsIn(t, c.target), c.diff(t, "diff")
+		c.mustSync(t, "alice", all)
+		expectDiff(t, diff, before, s.objectsIn(t, c.target))
 		if t.Failed() {
-			t.Fatalf("in round %d: %q", round, changes.made)
+			t.Fatalf("round %d: %q", round, changes.made)
 		}
 	}
-	c.secretive(t)
+	c.testSecretDiff(t)
 }
 
-// diff reads what a sync would change.
-func (c *scene) diff(t *testing.T, subresource string) *v1alpha1.SyncPlan {
+// diff returns the changes that a sync would make.
+func (c *fixture) diff(t *testing.T, subresource string) *v1alpha1.SyncPlan {
 	t.Helper()
 	out, err := c.readDiff(t.Context(), c.dave, subresource)
 	if err != nil {
@@ -61,26 +61,26 @@ func (c *scene) diff(t *testing.T, subresource string) *v1alpha1.SyncPlan {
 	return &diff.Status
 }
 
-func (c *scene) readDiff(ctx context.Context, by *people.Person, subresource string) (string, error) {
+func (c *fixture) readDiff(ctx context.Context, by *people.Person, subresource string) (string, error) {
 	return by.Kubectl.Run(ctx, "get", "--raw", c.path("environments/alice/"+subresource))
 }
 
-// expectDiff expects a diff to tell of each change between two moments, and of no other.
+// expectDiff expects a diff to contain exactly the changes between two states.
 func expectDiff(t *testing.T, diff *v1alpha1.SyncPlan, before, after objects) {
 	t.Helper()
 	was, is := before.settled(), after.settled()
 	for _, change := range diff.Changes {
 		name := change.Kind + " " + change.Name
-		_, there := was[name]
-		_, stays := is[name]
+		_, existed := was[name]
+		_, exists := is[name]
 		switch {
 		case change.Refusal != "":
 			t.Errorf("%s: %s", name, change.Refusal)
-		case (change.ChangeType == v1alpha1.ChangeAdded) != !there, (change.ChangeType == v1alpha1.ChangeRemoved) != !stays:
-			t.Errorf("%s is told of as %s: it was there %v, is there %v", name, change.ChangeType, there, stays)
+		case (change.ChangeType == v1alpha1.ChangeAdded) != !existed, (change.ChangeType == v1alpha1.ChangeRemoved) != !exists:
+			t.Errorf("change type of %s = %s: existed before: %v, exists after: %v", name, change.ChangeType, existed, exists)
 		case change.ChangeType == v1alpha1.ChangeChanged:
 			expectFields(t, name, change.Fields, was[name], is[name])
-			continue // They are equal now but for what has not been told.
+			continue // They are equal now, except for unreported changes.
 		}
 		delete(was, name)
 		delete(is, name)
@@ -92,11 +92,11 @@ func expectDiff(t *testing.T, diff *v1alpha1.SyncPlan, before, after objects) {
 		}
 	}
 	if diff := cmp.Diff(was, is); diff != "" {
-		t.Errorf("the sync has made changes that were not told: before -, after +:\n%s", diff)
+		t.Errorf("changes that are missing in the diff: before -, after +:\n%s", diff)
 	}
 }
 
-// expectFields expects fields to have changed as told, and takes them out.
+// expectFields expects fields to have the reported values, and removes them from both objects.
 func expectFields(t *testing.T, name string, fields []v1alpha1.FieldChange, was, is map[string]any) {
 	t.Helper()
 	for _, field := range fields {
@@ -106,16 +106,16 @@ func expectFields(t *testing.T, name string, fields []v1alpha1.FieldChange, was,
 			continue
 		}
 		for _, side := range []struct {
-			of   map[string]any
-			told *string
+			of    map[string]any
+			value *string
 		}{{was, field.Before}, {is, field.After}} {
 			value, found := path.Lookup(side.of)
 			if field.Hidden {
 				continue
 			}
 			text, _ := json.Marshal(value)
-			if found != (side.told != nil) || found && !sameJSON(*side.told, string(text)) {
-				t.Errorf("%s %s is told as %s, and is %s", name, field.Field, deref(side.told), text)
+			if found != (side.value != nil) || found && !sameJSON(*side.value, string(text)) {
+				t.Errorf("%s %s is reported as %s, but is %s", name, field.Field, deref(side.value), text)
 			}
 		}
 	}
@@ -135,8 +135,8 @@ func sameJSON(a, b string) bool {
 	return json.Unmarshal([]byte(a), &left) == nil && json.Unmarshal([]byte(b), &right) == nil && cmp.Equal(left, right)
 }
 
-// withoutFields takes fields out of an object, and what holds nothing else. All are looked up before any is taken out: the key
-// of an item may be among them.
+// withoutFields removes fields from an object, and containers that become empty. All fields are looked up before the first one
+// is removed, because the key of a list item may be among them.
 func withoutFields(object map[string]any, fields []v1alpha1.FieldChange) {
 	var removals []func()
 	for _, field := range fields {
@@ -160,7 +160,7 @@ func withoutFields(object map[string]any, fields []v1alpha1.FieldChange) {
 	withoutEmpty(object)
 }
 
-// withoutEmpty is a value without what is empty in it, nil if nothing is left.
+// withoutEmpty returns a value without empty maps and lists, nil if nothing remains.
 func withoutEmpty(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -187,36 +187,36 @@ func withoutEmpty(value any) any {
 	return value
 }
 
-// secretive expects values of Secrets to be shown to those only who may see them, and nobody's log to hold them.
-func (c *scene) secretive(t *testing.T) {
+// testSecretDiff expects values of Secrets to be shown only with permission, and to be absent from the audit log.
+func (c *fixture) testSecretDiff(t *testing.T) {
 	t.Helper()
 	value := base64.StdEncoding.EncodeToString([]byte("very-secret"))
-	c.produce(t, "{apiVersion: v1, kind: Secret, metadata: {name: setup}, stringData: {TOKEN: very-secret}}")
-	c.says(t, "alice", "1 Secret changed")
+	c.applyToSource(t, "{apiVersion: v1, kind: Secret, metadata: {name: setup}, stringData: {TOKEN: very-secret}}")
+	c.waitForStatus(t, "alice", "1 Secret changed")
 	plain, err := c.readDiff(t.Context(), c.dave, "diff")
 	if err != nil || strings.Contains(plain, value) || strings.Contains(plain, "very-secret") || !strings.Contains(plain, `"/data/TOKEN"`) {
-		t.Errorf("the diff is %s: %v", plain, err)
+		t.Errorf("diff = %s: %v", plain, err)
 	}
 	if out, err := c.readDiff(t.Context(), c.dave, "secretdiff"); err == nil || !strings.Contains(err.Error(), "(Forbidden)") {
-		t.Errorf("without the permission secretdiff is %s: %v", out, err)
+		t.Errorf("secretdiff without permission = %s: %v", out, err)
 	}
 	c.Apply(t, people.In(c.team, "slipstream-admin", c.dave.Name))
 	var shown string
-	mirrortest.Eventually(t, "the permission is in force", func(ctx context.Context) (err error) {
+	mirrortest.Eventually(t, "the permission is effective", func(ctx context.Context) (err error) {
 		shown, err = c.readDiff(ctx, c.dave, "secretdiff")
 		return err
 	})
 	if !strings.Contains(shown, value) {
-		t.Errorf("secretdiff is %s", shown)
+		t.Errorf("secretdiff = %s", shown)
 	}
 	events := audited(t, c.ownLog, func(event *auditv1.Event) bool {
 		return event.ObjectRef != nil && event.ObjectRef.Subresource == "secretdiff" && event.ObjectRef.Namespace == c.team && event.ResponseStatus.Code == 200
 	})
 	if len(events) == 0 || events[0].User.Username != c.dave.Name || events[0].Level != auditv1.LevelMetadata {
-		t.Errorf("the audit log has %+v", events)
+		t.Errorf("audit events = %+v", events)
 	}
 	log, err := os.ReadFile(c.ownLog)
 	if err != nil || strings.Contains(string(log), value) {
-		t.Errorf("the audit log holds the value of a Secret: %v", err)
+		t.Errorf("the audit log contains the value of a Secret: %v", err)
 	}
 }

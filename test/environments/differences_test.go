@@ -17,23 +17,23 @@ import (
 )
 
 var (
-	// identity is what each object has for itself.
+	// identity matches fields that are unique to each object.
 	identity = regexp.MustCompile(`^(/metadata/(uid|resourceVersion|creationTimestamp|generation|managedFields|namespace)|/status)$`)
-	// place is what Services have for themselves, if they have it: no two may have the same.
+	// place matches fields of Services that must be unique.
 	place = regexp.MustCompile(`^/spec/(clusterIP|clusterIPs/\d+|healthCheckNodePort|ports/\d+/nodePort)$`)
-	// bookkeeping are annotations that kubectl and controllers keep for themselves.
+	// bookkeeping matches annotations that kubectl and controllers maintain.
 	bookkeeping = regexp.MustCompile(`^(kubectl\.kubernetes\.io/last-applied-configuration|deployment\.kubernetes\.io/revision|` +
 		`deprecated\.daemonset\.template\.generation|autoscaling\.alpha\.kubernetes\.io/.*)$`)
-	// tracking are labels and annotations by which tools of GitOps find what is theirs.
+	// tracking matches labels and annotations by which GitOps tools find their objects.
 	tracking = regexp.MustCompile(`^(argocd\.argoproj\.io/(instance|tracking-id)|kustomize\.toolkit\.fluxcd\.io/.*|meta\.helm\.sh/.*|` +
 		`app\.kubernetes\.io/managed-by)$`)
 )
 
-// differences are the fields in which a copy differs from its source, but for what is each one's own: that it is another
-// object, of an environment and of no tool.
+// differences returns the fields in which a copy differs from its source, except for fields that are unique to each object and
+// those that mark a copy.
 func differences(e *v1alpha1.Environment, source, target *unstructured.Unstructured) []string {
 	before, after := source.DeepCopy(), target.DeepCopy()
-	delete(before.Object["metadata"].(map[string]any), "ownerReferences") // A copy has none.
+	delete(before.Object["metadata"].(map[string]any), "ownerReferences") // Copies have no owners.
 	before.SetAnnotations(without(before.GetAnnotations(), bookkeeping, tracking))
 	after.SetAnnotations(without(after.GetAnnotations(), bookkeeping))
 	labels := without(before.GetLabels(), tracking)
@@ -45,17 +45,17 @@ func differences(e *v1alpha1.Environment, source, target *unstructured.Unstructu
 			return
 		}
 		if place.MatchString(path) && strings.Contains(path, "odePort") && text(after, "spec", "type") == "ClusterIP" {
-			return // A Service that is reached from within only has no port of a node.
+			return // A ClusterIP Service has no node port.
 		}
 		if strings.HasSuffix(path, "/kubernetes.io~1metadata.name") && source == before.GetNamespace() && target == after.GetNamespace() {
-			return // Where a policy admits its own namespace, it admits that of the copy.
+			return // A policy that admits its own namespace admits the namespace of the copy.
 		}
 		found = append(found, fmt.Sprintf("%s: %v, copied as %v", path, source, target))
 	})
 	return append(found, shared(before, after)...)
 }
 
-// ownLabels are those by which an environment knows what it has written.
+// ownLabels returns the labels that an environment sets on its objects.
 func ownLabels(e *v1alpha1.Environment) map[string]string {
 	return map[string]string{
 		v1alpha1.LabelEnvironment: e.Name, v1alpha1.LabelEnvironmentNamespace: e.Namespace, v1alpha1.LabelEnvironmentUID: string(e.UID),
@@ -63,18 +63,18 @@ func ownLabels(e *v1alpha1.Environment) map[string]string {
 	}
 }
 
-// shared are what two objects may not both have.
+// shared returns the values that two objects must not share.
 func shared(a, b *unstructured.Unstructured) (found []string) {
 	if a.GetUID() == b.GetUID() {
-		found = append(found, "it is the same object")
+		found = append(found, "same uid")
 	}
 	if ip := text(a, "spec", "clusterIP"); ip != "" && ip != "None" && ip == text(b, "spec", "clusterIP") {
-		found = append(found, "both have the address "+ip)
+		found = append(found, "same cluster IP "+ip)
 	}
 	return found
 }
 
-// without returns what has none of the keys.
+// without returns the entries whose key matches none of the expressions.
 func without(texts map[string]string, keys ...*regexp.Regexp) map[string]string {
 	out := map[string]string{}
 	for key, text := range texts {
@@ -85,7 +85,7 @@ func without(texts map[string]string, keys ...*regexp.Regexp) map[string]string 
 	return out
 }
 
-// withoutLabels is an object without what says whose it is.
+// withoutLabels returns an object without labels and managed fields.
 func withoutLabels(object *unstructured.Unstructured) map[string]any {
 	content := object.DeepCopy()
 	for _, field := range []string{"labels", "managedFields"} {
@@ -94,7 +94,7 @@ func withoutLabels(object *unstructured.Unstructured) map[string]any {
 	return content.Object
 }
 
-// compareValues calls back for each field that differs, as deep down as possible. nil is one that is not there.
+// compareValues calls differ for each field that differs, as deep as possible. A missing field is nil.
 func compareValues(path string, a, b any, differ func(path string, a, b any)) {
 	if identity.MatchString(path) {
 		return
@@ -122,7 +122,7 @@ func compareValues(path string, a, b any, differ func(path string, a, b any)) {
 	}
 }
 
-// isEmpty says whether a field is not there, or a map without anything in it.
+// isEmpty reports whether a field is missing or an empty map.
 func isEmpty(value any) bool {
 	fields, ok := value.(map[string]any)
 	return value == nil || ok && len(fields) == 0

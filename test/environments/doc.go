@@ -1,6 +1,6 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package environments shows what users are promised of environments: on a real control plane, with real kubectl, and a
-// server that has the documented rights only.
+// Package environments tests environments on a real control plane, with kubectl, and with a server that has only the
+// documented permissions.
 package environments

@@ -15,14 +15,14 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// asSource are the lines of a spec that have everything as in production, adapted those that leave what copies do to the
-// defaults.
+// asSource is the field of a spec that disables all adaptations. adapted uses the defaults for everything but the hosts of
+// Ingresses.
 const (
 	asSource = "adapt: {replicas: AsSource, cronJobs: AsSource, loadBalancers: AsSource, ingressHosts: {type: AsSource}}"
 	adapted  = "adapt: {ingressHosts: {type: Template, template: '{label}.{environment}.dev.example.com'}}"
 )
 
-// copied are the objects of the production in testdata that an environment has.
+// copied are the objects of testdata/production.yaml that are copied.
 var copied = []string{
 	"ConfigMap init-env", "ConfigMap report-env", "ConfigMap web-env", "ConfigMap web-key", "ConfigMap web-projected", "ConfigMap web-volume",
 	"CronJob report", "DaemonSet agent", "Deployment web", "HorizontalPodAutoscaler web", "Ingress web", "NetworkPolicy web",
@@ -32,7 +32,7 @@ var copied = []string{
 	"Service db", "Service edge", "Service web", "ServiceAccount web", "StatefulSet db",
 }
 
-// adaptations are the fields in which copies differ that are kept from acting on production, and how.
+// adaptations are the fields that differ in adapted copies, which must not act on production.
 var adaptations = []string{
 	`CronJob report /spec/suspend: false, copied as true`,
 	`Deployment web /spec/replicas: 3, copied as 1`,
@@ -48,54 +48,56 @@ var adaptations = []string{
 	`StatefulSet db /spec/replicas: 2, copied as 1`,
 }
 
-// faithful has two environments made of a whole production: one like it, and one that is kept from acting on it.
-func (s *stage) faithful(t *testing.T) {
+// testCopyMatchesSource copies a whole namespace into two environments: one without adaptations, and one with the defaults.
+func (s *stage) testCopyMatchesSource(t *testing.T) {
 	production, err := os.ReadFile("testdata/production.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := s.newScene(t, "faithful", string(production), "ignore: []", "workloads: [{kind: Deployment, name: web}, {kind: StatefulSet, name: db}, "+
+	c := s.newFixture(t, "faithful", string(production), "ignore: []", "workloads: [{kind: Deployment, name: web}, {kind: StatefulSet, name: db}, "+
 		"{kind: DaemonSet, name: agent}, {kind: CronJob, name: report}]")
-	c.own(t, "deployment/web", "configmap/web-env", "secret/web-secret-env", "service/web")
+	c.setOwner(t, "deployment/web", "configmap/web-env", "secret/web-secret-env", "service/web")
 	c.newTarget(t, "faithful-adapted")
 
-	c.environment(t, "alike", asSource)
-	c.environmentIn(t, "adapted", "faithful-adapted", adapted)
-	record := c.synced(t, "alike", all)
+	c.mustApply(t, "alike", asSource)
+	c.mustApplyIn(t, "adapted", "faithful-adapted", adapted)
+	record := c.mustSync(t, "alike", all)
 	status := &record.Status
 	if status.Actor != "dave" || status.AutoTriggered || status.Action != v1alpha1.SyncActionAll || status.Revision != 1 || problems(record) != "" {
-		t.Errorf("the record says %+v", status)
+		t.Errorf("record status = %+v", status)
 	}
 	if status.Progress == nil || status.Progress.Done != status.Progress.Total || int(status.Progress.Total) != len(copied) {
 		t.Errorf("progress %+v, want %d objects", status.Progress, len(copied))
 	}
-	c.synced(t, "adapted", all)
+	c.mustSync(t, "adapted", all)
 
-	source := s.in(t, c.source)
+	source := s.objectsIn(t, c.source)
 	for environment, test := range map[string]struct {
 		target string
 		want   []string
 	}{"alike": {c.target, nil}, "adapted": {"faithful-adapted", adaptations}} {
-		t.Run(environment, func(t *testing.T) { c.compare(t, c.get(t, environment), source, s.in(t, test.target), test.want) })
+		t.Run(environment, func(t *testing.T) {
+			c.compare(t, c.get(t, environment), source, s.objectsIn(t, test.target), test.want)
+		})
 	}
-	t.Run("again it changes nothing", func(t *testing.T) {
-		before := s.in(t, c.target)
-		c.synced(t, "alike", all)
-		s.unmoved(t, c.target, before)
+	t.Run("second sync changes nothing", func(t *testing.T) {
+		before := s.objectsIn(t, c.target)
+		c.mustSync(t, "alike", all)
+		s.expectUnchanged(t, c.target, before)
 	})
 }
 
-// own has objects of production owned by another one of it, as tools do.
-func (c *scene) own(t *testing.T, objects ...string) {
+// setOwner sets an owner reference on objects of the source, as GitOps tools do.
+func (c *fixture) setOwner(t *testing.T, objects ...string) {
 	t.Helper()
-	c.produce(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: application}}")
+	c.applyToSource(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: application}}")
 	uid := c.ann.Run(t, "get", "configmap", "application", "-n", c.source, "-o", "jsonpath={.metadata.uid}")
 	owner := fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"application","uid":%q}]}}`, uid)
 	c.ann.Run(t, append([]string{"patch", "-n", c.source, "--type=merge", "-p", owner}, objects...)...)
 }
 
-// compare expects the copies to be there, no others, and to differ from production in nothing but what has to, and as wanted.
-func (c *scene) compare(t *testing.T, e *v1alpha1.Environment, source, target objects, want []string) {
+// compare expects exactly the copied objects, without differences to the source except for the expected ones.
+func (c *fixture) compare(t *testing.T, e *v1alpha1.Environment, source, target objects, want []string) {
 	t.Helper()
 	if diff := cmp.Diff(copied, target.names()); diff != "" {
 		t.Fatalf("objects of the target: want -, got +:\n%s", diff)
@@ -106,7 +108,7 @@ func (c *scene) compare(t *testing.T, e *v1alpha1.Environment, source, target ob
 			found = append(found, name+" "+difference)
 		}
 		if content := fmt.Sprint(withoutLabels(target[name])); strings.Contains(content, c.source) {
-			t.Errorf("%s names production: %s", name, content)
+			t.Errorf("%s refers to the source namespace: %s", name, content)
 		}
 	}
 	slices.Sort(found)
@@ -114,6 +116,6 @@ func (c *scene) compare(t *testing.T, e *v1alpha1.Environment, source, target ob
 		t.Errorf("differences: want -, got +:\n%s", diff)
 	}
 	if ip := text(target["Service db"], "spec", "clusterIP"); ip != "None" {
-		t.Errorf("the headless Service has the address %s", ip)
+		t.Errorf("cluster IP of the headless Service = %s", ip)
 	}
 }

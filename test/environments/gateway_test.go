@@ -14,7 +14,7 @@ import (
 	"github.com/configbutler/slipstream/test/people"
 )
 
-// gatewayEditors may write what is of the Gateway API, on which the roles admin and edit give no rights.
+// gatewayEditors is a role for objects of the Gateway API, which the roles admin and edit do not include.
 const gatewayEditors = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -25,14 +25,14 @@ rules:
   verbs: [get, list, create, update, patch, delete]
 `
 
-// installGatewayAPI installs the definitions of the Gateway API, and the role of those who may write its objects.
+// installGatewayAPI installs the CustomResourceDefinitions of the Gateway API, and the role for its objects.
 func (s *stage) installGatewayAPI(t *testing.T) {
 	t.Helper()
 	s.admin.InstallGatewayAPI(t)
 	s.Apply(t, gatewayEditors)
 }
 
-// gatewayProduction is a workload that a route leads to, through a Gateway of production with a certificate and one of the platform.
+// gatewayProduction is a workload with a route through a Gateway with a certificate and through one of another namespace.
 const gatewayProduction = `
 apiVersion: apps/v1
 kind: Deployment
@@ -74,51 +74,51 @@ spec:
   to: [{group: "", kind: Secret, name: shop-tls}]
 `
 
-// routed has routes and Gateways come to an environment with hosts of their own, change, and go. Mallory may edit the target as dave may,
-// but writes nothing of the Gateway API.
-func (s *stage) routed(t *testing.T) {
-	s.mayRoute(t, "routed-production", s.ann)
-	c := s.newScene(t, "routed", gatewayProduction, workloads("web"))
-	s.mayRoute(t, c.target, s.dave)
+// testGatewayAPI creates, changes and deletes copies of routes and Gateways, with hosts of their own. Mallory has the role edit
+// objectsIn the target, but no permissions on the Gateway API.
+func (s *stage) testGatewayAPI(t *testing.T) {
+	s.allowGatewayAPI(t, "routed-production", s.ann)
+	c := s.newFixture(t, "routed", gatewayProduction, workloads("web"))
+	s.allowGatewayAPI(t, c.target, s.dave)
 	s.Apply(t, people.In(c.target, "edit", s.mallory.Name))
-	c.environment(t, "alice", "adapt: {ingressHosts: {type: Template, template: '{label}.{environment}.dev.example.com'}}")
-	asked := c.asks(t, s.mallory, "environments/alice/sync", all)
-	record := c.rests(t, asked.SyncStatuses[0], v1alpha1.SyncStateManualIntervention)
-	if !strings.Contains(fmt.Sprint(record.Status.Failures), "Failed to create HTTPRoute 'web' of routed - ") || len(c.in(t, c.target)) > 0 {
-		t.Errorf("without rights on routes, there is %q, and the record says %+v", c.in(t, c.target).names(), record.Status.Failures)
+	c.mustApply(t, "alice", "adapt: {ingressHosts: {type: Template, template: '{label}.{environment}.dev.example.com'}}")
+	requested := c.mustRequest(t, s.mallory, "environments/alice/sync", all)
+	record := c.waitForState(t, requested.SyncStatuses[0], v1alpha1.SyncStateManualIntervention)
+	if !strings.Contains(fmt.Sprint(record.Status.Failures), "Failed to create HTTPRoute 'web' of routed - ") || len(c.objectsIn(t, c.target)) > 0 {
+		t.Errorf("without permissions on routes: objects %q, failures %+v", c.objectsIn(t, c.target).names(), record.Status.Failures)
 	}
-	c.synced(t, "alice", all)
+	c.mustSync(t, "alice", all)
 	want := []string{"Deployment web", "Gateway shop", "HTTPRoute web", "ReferenceGrant platform", "Secret shop-tls", "Service web"}
-	objects := c.in(t, c.target)
+	objects := c.objectsIn(t, c.target)
 	if diff := cmp.Diff(want, objects.names()); diff != "" {
-		t.Fatalf("the target has: want -, got +:\n%s", diff)
+		t.Fatalf("objects of the target: want -, got +:\n%s", diff)
 	}
 	gateway, route := objects["Gateway shop"], objects["HTTPRoute web"]
 	if hosts := text(route, "spec", "hostnames"); hosts != "[shop.alice.dev.example.com]" {
-		t.Errorf("the route has the hosts %s", hosts)
+		t.Errorf("hosts of the route = %s", hosts)
 	}
 	written := fmt.Sprint(gateway.Object["metadata"], gateway.Object["spec"], route.Object["spec"])
 	for _, production := range []string{c.source, " shop.example.com", ":shop.example.com", "192.0.2.1"} {
 		if strings.Contains(written, production) {
-			t.Errorf("%q is in the copies: %s", production, written)
+			t.Errorf("copies contain %q: %s", production, written)
 		}
 	}
-	c.says(t, "alice", "Synced")
+	c.waitForStatus(t, "alice", "Synced")
 
 	c.ann.Run(t, "patch", "httproute", "web", "-n", c.source, "--type=merge", "-p", `{"spec": {"hostnames": ["shop.example.com", "www.example.com"]}}`)
-	c.says(t, "alice", "1 HTTPRoute changed")
-	c.synced(t, "alice", all)
-	if hosts := text(c.in(t, c.target)["HTTPRoute web"], "spec", "hostnames"); !strings.Contains(hosts, "www.alice.dev.example.com") {
-		t.Errorf("the route has the hosts %s", hosts)
+	c.waitForStatus(t, "alice", "1 HTTPRoute changed")
+	c.mustSync(t, "alice", all)
+	if hosts := text(c.objectsIn(t, c.target)["HTTPRoute web"], "spec", "hostnames"); !strings.Contains(hosts, "www.alice.dev.example.com") {
+		t.Errorf("hosts of the route = %s", hosts)
 	}
 	c.dave.Run(t, "delete", "envt", "alice", "-n", c.team, "--timeout=180s")
-	if there := c.in(t, c.target).names(); len(there) > 0 {
-		t.Errorf("what the environment wrote is there still: %q", there)
+	if left := c.objectsIn(t, c.target).names(); len(left) > 0 {
+		t.Errorf("objects left after the deletion of the environment: %q", left)
 	}
 }
 
-// mayRoute lets somebody write what is of the Gateway API in a namespace, which is made if it is missing.
-func (s *stage) mayRoute(t *testing.T, in string, who *people.Person) {
+// allowGatewayAPI grants a user the role for the Gateway API in a namespace, which is created if it does not exist.
+func (s *stage) allowGatewayAPI(t *testing.T, in string, who *people.Person) {
 	t.Helper()
 	s.Apply(t, namespace(in)+people.In(in, "gateway-editors", who.Name))
 }

@@ -14,88 +14,88 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// shadowed has an environment plan and record what it would do by itself.
-func (s *stage) shadowed(t *testing.T) {
-	c := s.newScene(t, "shadowed", shop, workloads("api", "worker"))
-	c.environment(t, "alice", automatic, "shadow: true")
-	record := c.rests(t, c.next(t, "alice", v1alpha1.SyncTypeEnvironment, nil), v1alpha1.SyncStateCompleted)
+// testShadow checks that an environment in shadow mode only plans and records its automatic syncs.
+func (s *stage) testShadow(t *testing.T) {
+	c := s.newFixture(t, "shadowed", shop, workloads("api", "worker"))
+	c.mustApply(t, "alice", automatic, "shadow: true")
+	record := c.waitForState(t, c.nextRecord(t, "alice", v1alpha1.SyncTypeEnvironment, nil), v1alpha1.SyncStateCompleted)
 	if !record.Status.Preview || !record.Status.AutoTriggered || record.Status.WorkloadCount != 2 {
-		t.Errorf("the record says %+v", record.Status)
+		t.Errorf("record status = %+v", record.Status)
 	}
-	c.says(t, "alice", "Not synced yet")
-	if found := s.in(t, c.target).names(); len(found) > 0 {
-		t.Errorf("%q have been written", found)
+	c.waitForStatus(t, "alice", "Not synced yet")
+	if found := s.objectsIn(t, c.target).names(); len(found) > 0 {
+		t.Errorf("shadow mode wrote %q", found)
 	}
-	c.synced(t, "alice", all)
-	c.says(t, "alice", "Synced")
+	c.mustSync(t, "alice", all)
+	c.waitForStatus(t, "alice", "Synced")
 	c.expectImages(t, map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
 
-	known, before := c.known(t, "alice", v1alpha1.SyncTypeEnvironment), s.in(t, c.target)
+	known, before := c.recordNames(t, "alice", v1alpha1.SyncTypeEnvironment), s.objectsIn(t, c.target)
 	c.setImage(t, "api", "shop/api:2")
-	preview := c.rests(t, c.next(t, "alice", v1alpha1.SyncTypeEnvironment, known), v1alpha1.SyncStateCompleted)
+	preview := c.waitForState(t, c.nextRecord(t, "alice", v1alpha1.SyncTypeEnvironment, known), v1alpha1.SyncStateCompleted)
 	if !preview.Status.Preview || preview.Status.WorkloadCount != 1 {
-		t.Errorf("the record says %+v", preview.Status)
+		t.Errorf("record status = %+v", preview.Status)
 	}
-	c.says(t, "alice", "1 workload changed")
-	s.unmoved(t, c.target, before)
+	c.waitForStatus(t, "alice", "1 workload changed")
+	s.expectUnchanged(t, c.target, before)
 }
 
-// windowed has an environment whose window is closed.
-func (s *stage) windowed(t *testing.T) {
-	c := s.newScene(t, "windowed", shop, workloads("api", "worker"))
+// testSyncWindows tests an environment whose sync window is closed.
+func (s *stage) testSyncWindows(t *testing.T) {
+	c := s.newFixture(t, "windowed", shop, workloads("api", "worker"))
 	later := time.Now().UTC().Add(12 * time.Hour)
 	window := fmt.Sprintf("syncWindows: [{name: nightly, kind: Allow, schedule: '0 %d * * *', duration: 1h}]", later.Hour())
-	c.environment(t, "alice", automatic, window)
-	c.says(t, "alice", "Held: window nightly opens")
-	if found := s.in(t, c.target).names(); len(found) > 0 {
-		t.Errorf("%q have been written while the window is closed", found)
+	c.mustApply(t, "alice", automatic, window)
+	c.waitForStatus(t, "alice", "Held: window nightly opens")
+	if found := s.objectsIn(t, c.target).names(); len(found) > 0 {
+		t.Errorf("%q were written while the window is closed", found)
 	}
 	waiting := c.sync(t, "alice", all)
-	c.says(t, "alice", "Held: window nightly opens")
+	c.waitForStatus(t, "alice", "Held: window nightly opens")
 	if state := c.record(t, waiting).Status.State; state != v1alpha1.SyncStatePending {
-		t.Errorf("what was asked for without force is %s", state)
+		t.Errorf("state of the sync without force = %s", state)
 	}
-	c.synced(t, "alice", `{"spec":{"force":true}}`)
-	c.rests(t, waiting, v1alpha1.SyncStateSuperseded)
+	c.mustSync(t, "alice", `{"spec":{"force":true}}`)
+	c.waitForState(t, waiting, v1alpha1.SyncStateSuperseded)
 	c.expectImages(t, map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
 
-	before := s.in(t, c.target)
+	before := s.objectsIn(t, c.target)
 	c.setImage(t, "api", "shop/api:2")
-	c.offered(t, "alice", 2)
-	c.says(t, "alice", "Held: window nightly opens")
-	s.unmoved(t, c.target, before)
-	c.environment(t, "alice", automatic)
-	c.applied(t, "alice", 2)
+	c.waitForRevision(t, "alice", 2)
+	c.waitForStatus(t, "alice", "Held: window nightly opens")
+	s.expectUnchanged(t, c.target, before)
+	c.mustApply(t, "alice", automatic)
+	c.waitForApplied(t, "alice", 2)
 	c.expectImages(t, map[string]string{"api": "shop/api:2", "worker": "shop/worker:1"})
 }
 
-// pinned has dave go back to an earlier revision, and let go of it.
-func (s *stage) pinned(t *testing.T) {
-	c := s.newScene(t, "pinned", shop, workloads("api", "worker"))
-	c.environment(t, "alice", automatic)
-	c.applied(t, "alice", 1)
+// testRollback rolls an environment back to an earlier revision, and removes the pin.
+func (s *stage) testRollback(t *testing.T) {
+	c := s.newFixture(t, "pinned", shop, workloads("api", "worker"))
+	c.mustApply(t, "alice", automatic)
+	c.waitForApplied(t, "alice", 1)
 	c.setImage(t, "api", "shop/api:2")
-	c.applied(t, "alice", 2)
+	c.waitForApplied(t, "alice", 2)
 	c.expectImages(t, map[string]string{"api": "shop/api:2", "worker": "shop/worker:1"})
 
-	c.refused(t, s.dave, "environments/alice/rollback", `{"spec":{"revision":99}}`, "Invalid", "spec.revision", `"2", "1"`)
-	c.asks(t, s.dave, "environments/alice/rollback", `{"spec":{"revision":1}}`)
-	c.applied(t, "alice", 1)
+	c.expectRefused(t, s.dave, "environments/alice/rollback", `{"spec":{"revision":99}}`, "Invalid", "spec.revision", `"2", "1"`)
+	c.mustRequest(t, s.dave, "environments/alice/rollback", `{"spec":{"revision":1}}`)
+	c.waitForApplied(t, "alice", 1)
 	c.expectImages(t, map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
-	before := s.in(t, c.target)
+	before := s.objectsIn(t, c.target)
 	c.setImage(t, "api", "shop/api:3")
-	c.offered(t, "alice", 3)
-	c.becomes(t, "alice", "says that another revision is offered", func(e *v1alpha1.Environment) error {
-		const says = "The catalog offers revision 3, and spec.pinnedRevision is 1"
+	c.waitForRevision(t, "alice", 3)
+	c.waitFor(t, "alice", "reports the newer revision", func(e *v1alpha1.Environment) error {
+		const message = "The catalog offers revision 3, and spec.pinnedRevision is 1"
 		found := apimeta.FindStatusCondition(e.Status.Conditions, v1alpha1.ConditionCatalogUpToDate)
-		if found == nil || found.Message != says || e.Status.ChangedWorkloadCount > 0 || !strings.HasSuffix(e.Status.State, ", pinned at r1") {
+		if found == nil || found.Message != message || e.Status.ChangedWorkloadCount > 0 || !strings.HasSuffix(e.Status.State, ", pinned at r1") {
 			return fmt.Errorf("the condition is %+v, the state %q", found, e.Status.State)
 		}
 		return nil
 	})
-	s.unmoved(t, c.target, before)
+	s.expectUnchanged(t, c.target, before)
 
 	s.dave.Run(t, "patch", "envt", "alice", "-n", c.team, "--type=merge", "-p", `{"spec":{"pinnedRevision":null}}`)
-	c.applied(t, "alice", 3)
+	c.waitForApplied(t, "alice", 3)
 	c.expectImages(t, map[string]string{"api": "shop/api:3", "worker": "shop/worker:1"})
 }

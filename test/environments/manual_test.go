@@ -12,73 +12,73 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// mine are what dave has in the environment for himself.
+// mine is an object of the user in the target.
 const mine = `
 {apiVersion: v1, kind: ConfigMap, metadata: {name: mine}, data: {note: keep}}
 `
 
-// feature is a field that dave adds to a workload.
+// feature is a patch that adds a field to a workload.
 const feature = `{"spec":{"template":{"spec":{"containers":[{"name":"main","env":[{"name":"FEATURE","value":"on"}]}]}}}}`
 
-// manual has production change while nobody asks for it, and then dave ask.
-func (s *stage) manual(t *testing.T) {
-	c := s.newScene(t, "manual", shop, workloads("api", "worker"))
-	c.environment(t, "alice")
-	c.says(t, "alice", "Not synced yet")
-	c.synced(t, "alice", all)
-	c.says(t, "alice", "Synced")
-	c.addOwn(t)
+// testManualSync changes the source before a sync is requested.
+func (s *stage) testManualSync(t *testing.T) {
+	c := s.newFixture(t, "manual", shop, workloads("api", "worker"))
+	c.mustApply(t, "alice")
+	c.waitForStatus(t, "alice", "Not synced yet")
+	c.mustSync(t, "alice", all)
+	c.waitForStatus(t, "alice", "Synced")
+	c.addUserChanges(t)
 	seen := c.get(t, "alice")
 
-	before := s.in(t, c.target)
+	before := s.objectsIn(t, c.target)
 	c.setImage(t, "api", "shop/api:2")
-	offered := c.offered(t, "alice", 2)
-	c.says(t, "alice", "1 workload changed")
-	s.unmoved(t, c.target, before)
-	if known := c.known(t, "alice", v1alpha1.SyncTypeEnvironment); len(known) != 1 {
-		t.Errorf("nobody has asked, and there are the records %q", known)
+	offered := c.waitForRevision(t, "alice", 2)
+	c.waitForStatus(t, "alice", "1 workload changed")
+	s.expectUnchanged(t, c.target, before)
+	if known := c.recordNames(t, "alice", v1alpha1.SyncTypeEnvironment); len(known) != 1 {
+		t.Errorf("records without a request: %q", known)
 	}
 
-	c.refused(t, s.dave, "environments/alice/sync", expecting(seen), "Conflict", offered.Status.LatestCatalogSync, "1 workload changed")
-	s.unmoved(t, c.target, before)
-	record := c.synced(t, "alice", expecting(offered))
-	c.bothAt(t, "alice", record)
+	c.expectRefused(t, s.dave, "environments/alice/sync", expectedCatalogSync(seen), "Conflict", offered.Status.LatestCatalogSync, "1 workload changed")
+	s.expectUnchanged(t, c.target, before)
+	record := c.mustSync(t, "alice", expectedCatalogSync(offered))
+	c.waitForSyncTimes(t, "alice", record)
 	if by := record.Status.ChangedBy; len(by) != 1 || by[0].Username != "ann" || by[0].Signal != v1alpha1.SignalAudit {
-		t.Errorf("what the run has brought was changed by %+v", by)
+		t.Errorf("changedBy = %+v, want ann by audit", by)
 	}
 	c.expectImages(t, map[string]string{"api": "shop/api:2", "worker": "shop/worker:1"})
-	c.expectOwn(t)
+	c.expectUserChanges(t)
 
-	c.produce(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: extra}, spec: {selector: {matchLabels: {app: extra}},
+	c.applyToSource(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: extra}, spec: {selector: {matchLabels: {app: extra}},
   template: {metadata: {labels: {app: extra}}, spec: {containers: [{name: main, image: 'shop/extra:1'}]}}}}`)
-	c.catalog(t, "shop", workloads("api", "extra"))
-	c.says(t, "alice", "2 workloads changed")
-	c.synced(t, "alice", all)
+	c.applyCatalog(t, "shop", workloads("api", "extra"))
+	c.waitForStatus(t, "alice", "2 workloads changed")
+	c.mustSync(t, "alice", all)
 	c.expectImages(t, map[string]string{"api": "shop/api:2", "extra": "shop/extra:1"})
-	c.gone(t, c.target, "Deployment worker")
-	c.gone(t, c.target, "ConfigMap jobs")
-	c.expectOwn(t)
-	c.says(t, "alice", "Synced")
-	c.accompanied(t)
+	c.waitForDeletion(t, c.target, "Deployment worker")
+	c.waitForDeletion(t, c.target, "ConfigMap jobs")
+	c.expectUserChanges(t)
+	c.waitForStatus(t, "alice", "Synced")
+	c.testAutoscalerAdded(t)
 }
 
-// accompanied has production get an autoscaler for a workload, which is prompted for like the rest.
-func (c *scene) accompanied(t *testing.T) {
+// testAutoscalerAdded adds an autoscaler to a workload of the source.
+func (c *fixture) testAutoscalerAdded(t *testing.T) {
 	t.Helper()
-	c.produce(t, `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: api},
+	c.applyToSource(t, `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: api},
   spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: api}}}`)
-	c.says(t, "alice", "1 HorizontalPodAutoscaler changed")
-	c.synced(t, "alice", all)
-	c.says(t, "alice", "Synced")
+	c.waitForStatus(t, "alice", "1 HorizontalPodAutoscaler changed")
+	c.mustSync(t, "alice", all)
+	c.waitForStatus(t, "alice", "Synced")
 }
 
-// expecting asks for what an environment has shown.
-func expecting(seen *v1alpha1.Environment) string {
+// expectedCatalogSync returns a request that expects the offered state of an environment.
+func expectedCatalogSync(seen *v1alpha1.Environment) string {
 	return fmt.Sprintf(`{"spec":{"expectedCatalogSync":%q}}`, seen.Status.LatestCatalogSync)
 }
 
-// addOwn has dave make something of his own, and add something to what the environment has.
-func (c *scene) addOwn(t *testing.T) {
+// addUserChanges adds objects and fields of the user to the target.
+func (c *fixture) addUserChanges(t *testing.T) {
 	t.Helper()
 	if _, err := c.dave.Kubectl.Feed(t.Context(), mine, "apply", "-n", c.target, "-f", "-"); err != nil {
 		t.Fatal(err)
@@ -87,23 +87,23 @@ func (c *scene) addOwn(t *testing.T) {
 	c.dave.Run(t, "annotate", "-n", c.target, "configmap/settings", "dave.example.com/note=keep")
 }
 
-// expectOwn expects what dave has added to be there.
-func (c *scene) expectOwn(t *testing.T) {
+// expectUserChanges expects the objects and fields of the user to be preserved.
+func (c *fixture) expectUserChanges(t *testing.T) {
 	t.Helper()
-	objects := c.in(t, c.target)
+	objects := c.objectsIn(t, c.target)
 	if note := text(objects["ConfigMap mine"], "data", "note"); note != "keep" {
-		t.Errorf("the developer's ConfigMap says %q", note)
+		t.Errorf("note of the user's ConfigMap = %q", note)
 	}
 	if env := text(container(t, objects["Deployment api"], "main"), "env"); env != "[map[name:FEATURE value:on]]" {
-		t.Errorf("the developer's variable is %s", env)
+		t.Errorf("variables of the user = %s", env)
 	}
 	if note := text(objects["ConfigMap settings"], "metadata", "annotations", "dave.example.com/note"); note != "keep" {
-		t.Errorf("the developer's annotation is %q", note)
+		t.Errorf("annotation of the user = %q", note)
 	}
 }
 
-// expectImages expects the Deployments of the target, and their images.
-func (c *scene) expectImages(t *testing.T, want map[string]string) {
+// expectImages expects exactly these Deployments with their images in the target.
+func (c *fixture) expectImages(t *testing.T, want map[string]string) {
 	t.Helper()
 	list, err := c.dave.Client.AppsV1().Deployments(c.target).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -116,17 +116,17 @@ func (c *scene) expectImages(t *testing.T, want map[string]string) {
 		}
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("%s has %v, want %v", c.target, got, want)
+		t.Errorf("images of %s = %v, want %v", c.target, got, want)
 	}
 }
 
-// bothAt waits until an environment says that both halves were synced by a run, which dave has asked for.
-func (c *scene) bothAt(t *testing.T, environment string, record *v1alpha1.SyncStatus) {
+// waitForSyncTimes waits until an environment reports catalog and dependencies as synced by a run of dave.
+func (c *fixture) waitForSyncTimes(t *testing.T, environment string, record *v1alpha1.SyncStatus) {
 	t.Helper()
 	if record.Status.Actor != "dave" {
-		t.Errorf("the run is by %q", record.Status.Actor)
+		t.Errorf("actor of the run = %q", record.Status.Actor)
 	}
-	c.becomes(t, environment, "has both times", func(e *v1alpha1.Environment) error {
+	c.waitFor(t, environment, "has both sync times", func(e *v1alpha1.Environment) error {
 		catalog, dependencies := e.Status.LastCatalogSyncedAt, e.Status.LastDependencySyncedAt
 		if catalog == nil || dependencies == nil || catalog.Before(record.Status.StartedAt) || dependencies.Before(record.Status.StartedAt) ||
 			e.Status.AppliedCatalogSync != e.Status.LatestCatalogSync || e.Status.AppliedRevision != record.Status.Revision {

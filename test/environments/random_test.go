@@ -16,20 +16,20 @@ import (
 	"github.com/configbutler/slipstream/test/people"
 )
 
-// changes are made of production and of an environment at random.
+// changes makes random changes of the source and of an environment.
 type changes struct {
-	*scene
+	*fixture
 	random *rand.Rand
 	made   []string
 }
 
-// change is one that can be made; it has a text that no other has.
+// change is a possible change. unique is a text that no other change uses.
 type change struct {
 	name string
 	make func(c *changes, t *testing.T, unique string)
 }
 
-// inProduction are changes of the source, inTarget such that a developer makes.
+// inProduction are changes of the source, inTarget changes that a developer makes.
 var (
 	inProduction = []change{
 		{"image", func(c *changes, t *testing.T, unique string) { c.setImage(t, c.workload(), "shop/main:"+unique) }},
@@ -38,7 +38,7 @@ var (
 		}},
 		{"a variable", func(c *changes, t *testing.T, unique string) { c.setVariable(t, c.ann, c.source, "RELEASE", unique) }},
 		{"a volume", func(c *changes, t *testing.T, unique string) {
-			c.produce(t, fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: v-%[1]s}, data: {a: %[1]s}}", unique))
+			c.applyToSource(t, fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: v-%[1]s}, data: {a: %[1]s}}", unique))
 			patch(t, c.ann, c.source, c.workload(), fmt.Sprintf(
 				`{"spec":{"template":{"spec":{"volumes":[{"name":"v-%[1]s","configMap":{"name":"v-%[1]s"}}]}}}}`, unique))
 		}},
@@ -46,25 +46,25 @@ var (
 			patch(t, c.ann, c.source, c.workload(), fmt.Sprintf(`{"metadata":{"labels":{"release":%q}},"spec":{"template":{"metadata":{"labels":{"release":%q}}}}}`, unique, unique))
 		}},
 		{"a ConfigMap", func(c *changes, t *testing.T, unique string) {
-			c.produce(t, fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: %q, k%s: v}}", unique, unique))
+			c.applyToSource(t, fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: %q, k%s: v}}", unique, unique))
 		}},
 		{"a Secret", func(c *changes, t *testing.T, unique string) {
-			c.produce(t, fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: setup}, stringData: {TOKEN: %q}}", unique))
+			c.applyToSource(t, fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: setup}, stringData: {TOKEN: %q}}", unique))
 		}},
 		{"a port", func(c *changes, t *testing.T, _ string) {
-			c.produce(t, fmt.Sprintf("{apiVersion: v1, kind: Service, metadata: {name: api}, spec: {selector: {app: api}, ports: [{name: http, port: %d, targetPort: http}]}}",
+			c.applyToSource(t, fmt.Sprintf("{apiVersion: v1, kind: Service, metadata: {name: api}, spec: {selector: {app: api}, ports: [{name: http, port: %d, targetPort: http}]}}",
 				1000+c.random.IntN(1000)))
 		}},
 	}
 	inTarget = []change{
-		{"a variable of the developer's", func(c *changes, t *testing.T, unique string) { c.setVariable(t, c.dave, c.target, "MINE", unique) }},
+		{"the developer's variable", func(c *changes, t *testing.T, unique string) { c.setVariable(t, c.dave, c.target, "MINE", unique) }},
 		{"the developer's image", func(c *changes, t *testing.T, unique string) {
 			patch(t, c.dave, c.target, "worker", fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"dave/main:%s"}]}}}}`, unique))
 		}},
-		{"a copy that is deleted", func(c *changes, t *testing.T, _ string) {
+		{"a deleted copy", func(c *changes, t *testing.T, _ string) {
 			c.dave.Run(t, "delete", "-n", c.target, "configmap/pages", "--ignore-not-found")
 		}},
-		{"a copy that is changed", func(c *changes, t *testing.T, unique string) {
+		{"a changed copy", func(c *changes, t *testing.T, unique string) {
 			c.dave.Run(t, "patch", "-n", c.target, "configmap/settings", "--type=merge", "-p", fmt.Sprintf(`{"data":{"level":"dave","own":%q}}`, unique))
 		}},
 	}
@@ -78,7 +78,7 @@ func (c *changes) setVariable(t *testing.T, by *people.Person, namespace, name, 
 		`{"spec":{"template":{"spec":{"containers":[{"name":"main","env":[{"name":%q,"value":%q}]}]}}}}`, name, value))
 }
 
-// make makes some changes of both sides, the last one of the catalog, and waits until that is offered.
+// make makes changes in both namespaces, the last one of a workload of the source, and waits until the catalog offers it.
 func (c *changes) make(t *testing.T, round int) {
 	t.Helper()
 	for i := range 4 {
@@ -90,7 +90,7 @@ func (c *changes) make(t *testing.T, round int) {
 	}
 	last := fmt.Sprintf("r%d-last", round)
 	c.apply(t, inProduction[0], last)
-	c.taken(t, "shop/main:"+last)
+	c.waitForImage(t, "shop/main:"+last)
 }
 
 func (c *changes) apply(t *testing.T, change change, unique string) {
@@ -99,11 +99,11 @@ func (c *changes) apply(t *testing.T, change change, unique string) {
 	change.make(c, t, unique)
 }
 
-// taken waits until the catalog and the environment know of an image.
-func (c *changes) taken(t *testing.T, image string) {
+// waitForImage waits until the catalog and the environment have an image.
+func (c *changes) waitForImage(t *testing.T, image string) {
 	t.Helper()
 	var revision int64
-	mirrortest.Eventually(t, "the catalog takes the changes over", func(ctx context.Context) error {
+	mirrortest.Eventually(t, "the catalog has the changes", func(ctx context.Context) error {
 		workloads, err := c.eve.Own.ConfigbutlerV1alpha1().CatalogWorkloads(c.team).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
@@ -116,5 +116,5 @@ func (c *changes) taken(t *testing.T, image string) {
 		}
 		return fmt.Errorf("no workload has the image %s", image)
 	})
-	c.offered(t, "alice", revision)
+	c.waitForRevision(t, "alice", revision)
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// records are those of an environment and of a type, the oldest first.
-func (c *scene) records(ctx context.Context, environment string, of v1alpha1.SyncType) ([]v1alpha1.SyncStatus, error) {
+// records returns the records of an environment with a type, oldest first.
+func (c *fixture) records(ctx context.Context, environment string, of v1alpha1.SyncType) ([]v1alpha1.SyncStatus, error) {
 	list, err := c.dave.Own.ConfigbutlerV1alpha1().SyncStatuses(c.team).List(ctx, metav1.ListOptions{
 		LabelSelector: labels.Set{v1alpha1.LabelEnvironment: environment, v1alpha1.LabelSyncType: string(of)}.String(),
 	})
@@ -33,8 +33,8 @@ func (c *scene) records(ctx context.Context, environment string, of v1alpha1.Syn
 	return list.Items, nil
 }
 
-// known are the names of the records of an environment and of a type that there are.
-func (c *scene) known(t *testing.T, environment string, of v1alpha1.SyncType) (names []string) {
+// recordNames returns the names of the records of an environment with a type.
+func (c *fixture) recordNames(t *testing.T, environment string, of v1alpha1.SyncType) (names []string) {
 	t.Helper()
 	records, err := c.records(t.Context(), environment, of)
 	if err != nil {
@@ -46,10 +46,10 @@ func (c *scene) known(t *testing.T, environment string, of v1alpha1.SyncType) (n
 	return names
 }
 
-// next waits for a record that is none of those known.
-func (c *scene) next(t *testing.T, environment string, of v1alpha1.SyncType, known []string) (name string) {
+// nextRecord waits for a record whose name is not in known.
+func (c *fixture) nextRecord(t *testing.T, environment string, of v1alpha1.SyncType, known []string) (name string) {
 	t.Helper()
-	mirrortest.Eventually(t, fmt.Sprintf("another record of %s, of type %s", environment, of), func(ctx context.Context) error {
+	mirrortest.Eventually(t, fmt.Sprintf("a new record of %s with type %s", environment, of), func(ctx context.Context) error {
 		records, err := c.records(ctx, environment, of)
 		for _, record := range records {
 			if !slices.Contains(known, record.Name) {
@@ -57,13 +57,13 @@ func (c *scene) next(t *testing.T, environment string, of v1alpha1.SyncType, kno
 				return nil
 			}
 		}
-		return errors.Join(err, fmt.Errorf("there is none: %s", c.tell(ctx)))
+		return errors.Join(err, fmt.Errorf("no new record: %s", c.describe(ctx)))
 	})
 	return name
 }
 
 // record reads a record.
-func (c *scene) record(t *testing.T, name string) *v1alpha1.SyncStatus {
+func (c *fixture) record(t *testing.T, name string) *v1alpha1.SyncStatus {
 	t.Helper()
 	record, err := c.dave.Own.ConfigbutlerV1alpha1().SyncStatuses(c.team).Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
@@ -72,29 +72,29 @@ func (c *scene) record(t *testing.T, name string) *v1alpha1.SyncStatus {
 	return record
 }
 
-// resting are the states in which nothing is done about a record until somebody asks for it.
+// resting are the states that a record keeps until a request changes it.
 var resting = []v1alpha1.SyncState{
 	v1alpha1.SyncStateCompleted, v1alpha1.SyncStateConflicted, v1alpha1.SyncStateManualIntervention, v1alpha1.SyncStateSuperseded,
 	v1alpha1.SyncStateDismissed,
 }
 
-// rests waits until nothing more is done about a record, and expects the state.
-func (c *scene) rests(t *testing.T, name string, want v1alpha1.SyncState) (record *v1alpha1.SyncStatus) {
+// waitForState waits until a record is in a resting state, and expects this state.
+func (c *fixture) waitForState(t *testing.T, name string, want v1alpha1.SyncState) (record *v1alpha1.SyncStatus) {
 	t.Helper()
 	mirrortest.Eventually(t, fmt.Sprintf("record %s becomes %s", name, want), func(ctx context.Context) (err error) {
 		record, err = c.dave.Own.ConfigbutlerV1alpha1().SyncStatuses(c.team).Get(ctx, name, metav1.GetOptions{})
 		if err == nil && !slices.Contains(resting, record.Status.State) {
-			err = fmt.Errorf("it is %s: %s", record.Status.State, c.tell(ctx))
+			err = fmt.Errorf("state %s: %s", record.Status.State, c.describe(ctx))
 		}
 		return err
 	})
 	if record.Status.State != want {
-		t.Fatalf("record %s is %s, want %s: %s%s", name, record.Status.State, want, problems(record), c.tell(t.Context()))
+		t.Fatalf("state of record %s = %s, want %s: %s%s", name, record.Status.State, want, problems(record), c.describe(t.Context()))
 	}
 	return record
 }
 
-// problems are what a record says went wrong.
+// problems returns the error and failures of a record.
 func problems(record *v1alpha1.SyncStatus) string {
 	var lines []string
 	if record.Status.Error != nil {
@@ -106,7 +106,7 @@ func problems(record *v1alpha1.SyncStatus) string {
 	return strings.Join(lines, "\n")
 }
 
-// changed are the objects that a record tells of, as in "ConfigMap settings Changed".
+// changed returns the changes of a record, such as "ConfigMap settings Changed".
 func changed(record *v1alpha1.SyncStatus) (out []string) {
 	for _, summary := range record.Status.ResourceSummaries {
 		out = append(out, fmt.Sprintf("%s %s %s", summary.Type, summary.Name, summary.ChangeType))

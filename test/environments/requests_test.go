@@ -17,71 +17,71 @@ import (
 	"github.com/configbutler/slipstream/test/people"
 )
 
-// all is the body that asks for everything.
+// all is the body of a sync request for everything.
 const all = "{}"
 
-// ask makes a request at a subresource of an environment, or of another of the team's objects, as in environments/alice/sync.
-func (c *scene) ask(ctx context.Context, by *people.Person, path, body string) (v1alpha1.SyncRequestStatus, error) {
-	var answer struct{ Status v1alpha1.SyncRequestStatus }
+// request creates a subresource of an environment or another object of the team, such as environments/alice/sync.
+func (c *fixture) request(ctx context.Context, by *people.Person, path, body string) (v1alpha1.SyncRequestStatus, error) {
+	var response struct{ Status v1alpha1.SyncRequestStatus }
 	out, err := by.Kubectl.Feed(ctx, body, "create", "--raw", c.path(path), "-f", "-")
 	if err == nil {
-		err = json.Unmarshal([]byte(out), &answer)
+		err = json.Unmarshal([]byte(out), &response)
 	}
-	return answer.Status, err
+	return response.Status, err
 }
 
-func (c *scene) path(rest string) string {
+func (c *fixture) path(rest string) string {
 	return "/apis/configbutler.ai/v1alpha1/namespaces/" + c.team + "/" + rest
 }
 
-// asks makes a request that is accepted.
-func (c *scene) asks(t *testing.T, by *people.Person, path, body string) v1alpha1.SyncRequestStatus {
+// mustRequest makes a request that must be accepted.
+func (c *fixture) mustRequest(t *testing.T, by *people.Person, path, body string) v1alpha1.SyncRequestStatus {
 	t.Helper()
-	answer, err := c.ask(t.Context(), by, path, body)
-	if err != nil || !answer.Accepted || answer.Message == "" {
-		t.Fatalf("%s is answered with %+v: %v", path, answer, err)
+	status, err := c.request(t.Context(), by, path, body)
+	if err != nil || !status.Accepted || status.Message == "" {
+		t.Fatalf("%s returned %+v: %v", path, status, err)
 	}
-	return answer
+	return status
 }
 
-// sync asks for a sync, and returns the record of the run.
-func (c *scene) sync(t *testing.T, environment, body string) string {
+// sync requests a sync and returns the name of its record.
+func (c *fixture) sync(t *testing.T, environment, body string) string {
 	t.Helper()
-	answer := c.asks(t, c.dave, "environments/"+environment+"/sync", body)
-	if len(answer.SyncStatuses) == 0 {
-		t.Fatalf("no record tells what becomes of it: %+v", answer)
+	status := c.mustRequest(t, c.dave, "environments/"+environment+"/sync", body)
+	if len(status.SyncStatuses) == 0 {
+		t.Fatalf("sync request returned no record: %+v", status)
 	}
-	return answer.SyncStatuses[0]
+	return status.SyncStatuses[0]
 }
 
-// synced has a sync done.
-func (c *scene) synced(t *testing.T, environment, body string) *v1alpha1.SyncStatus {
+// mustSync requests a sync and waits until it is completed.
+func (c *fixture) mustSync(t *testing.T, environment, body string) *v1alpha1.SyncStatus {
 	t.Helper()
-	return c.rests(t, c.sync(t, environment, body), v1alpha1.SyncStateCompleted)
+	return c.waitForState(t, c.sync(t, environment, body), v1alpha1.SyncStateCompleted)
 }
 
-// refused makes a request that is refused for a reason and with sentences.
-func (c *scene) refused(t *testing.T, by *people.Person, path, body, reason string, sentences ...string) {
+// expectRefused makes a request that must fail with a reason and messages.
+func (c *fixture) expectRefused(t *testing.T, by *people.Person, path, body, reason string, sentences ...string) {
 	t.Helper()
-	answer, err := c.ask(t.Context(), by, path, body)
+	status, err := c.request(t.Context(), by, path, body)
 	if err == nil {
-		t.Fatalf("%s is answered with %+v", path, answer)
+		t.Fatalf("%s returned %+v", path, status)
 	}
 	if reason == "Invalid" {
-		reason = " is invalid: " // So kubectl has it, and other reasons in brackets.
+		reason = " is invalid: " // kubectl prints this reason differently from others.
 	} else {
 		reason = "(" + reason + ")"
 	}
 	for _, want := range append(sentences, reason) {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%s by %s is refused with %v, want %q in it", path, by.Name, err, want)
+			t.Errorf("%s by %s failed with %v, want %q", path, by.Name, err, want)
 		}
 	}
 }
 
 var gaps = regexp.MustCompile(` {2,}`)
 
-// cell is what kubectl prints of one object under the name of a column.
+// cell returns what kubectl prints for one object in a column.
 func cell(ctx context.Context, by *people.Person, column string, arguments ...string) (string, error) {
 	out, err := by.Kubectl.Run(ctx, append([]string{"get"}, arguments...)...)
 	if err != nil {
@@ -92,16 +92,16 @@ func cell(ctx context.Context, by *people.Person, column string, arguments ...st
 	if row := gaps.Split(lines[len(lines)-1], -1); len(lines) == 2 && at >= 0 && at < len(row) {
 		return row[at], nil
 	}
-	return "", fmt.Errorf("no %s in\n%s", column, out)
+	return "", fmt.Errorf("no column %s in\n%s", column, out)
 }
 
-// says waits until kubectl prints a STATE of an environment that begins as given.
-func (c *scene) says(t *testing.T, environment, state string) {
+// waitForStatus waits until kubectl prints a STATE of an environment with a prefix.
+func (c *fixture) waitForStatus(t *testing.T, environment, state string) {
 	t.Helper()
-	mirrortest.Eventually(t, fmt.Sprintf("environment %s says %q", environment, state), func(ctx context.Context) error {
+	mirrortest.Eventually(t, fmt.Sprintf("environment %s has the state %q", environment, state), func(ctx context.Context) error {
 		got, err := cell(ctx, c.dave, "STATE", "envt", environment, "-n", c.team)
 		if err == nil && !strings.HasPrefix(got, state) {
-			err = fmt.Errorf("it says %q: %s", got, c.tell(ctx))
+			err = fmt.Errorf("state %q: %s", got, c.describe(ctx))
 		}
 		return err
 	})

@@ -17,8 +17,8 @@ import (
 	"github.com/configbutler/slipstream/test/people"
 )
 
-// delivery is an application that works on the cluster it runs in, as tools for delivery do: a StatefulSet without its Service, rights,
-// NetworkPolicies, and objects that it reads through the API.
+// delivery is an application with objects that are not copied, such as a delivery tool: a StatefulSet without its Service, RBAC
+// objects, NetworkPolicies, and objects that it reads through the API.
 const delivery = `
 apiVersion: apps/v1
 kind: StatefulSet
@@ -55,7 +55,7 @@ spec:
 {apiVersion: v1, kind: Secret, metadata: {name: repository}, stringData: {password: only-in-production}}
 `
 
-// everywhere gives the application a right in the whole cluster.
+// everywhere grants the application a role in the whole cluster.
 const everywhere = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -65,62 +65,63 @@ subjects: [{kind: ServiceAccount, name: controller, namespace: rightful-producti
 ---
 `
 
-// rightful has an application copied that works on its cluster. It is named what is not copied, and whoever may grant it completes it.
-func (s *stage) rightful(t *testing.T) {
+// testObjectsThatAreNotCopied copies an application with RBAC objects. The environment lists them, and an administrator applies
+// what the plugin prints for them.
+func (s *stage) testObjectsThatAreNotCopied(t *testing.T) {
 	s.Apply(t, everywhere)
-	c := s.newScene(t, "rightful", delivery, "workloads: [{kind: StatefulSet, name: controller}]")
+	c := s.newFixture(t, "rightful", delivery, "workloads: [{kind: StatefulSet, name: controller}]")
 	s.Apply(t, people.In(c.source, "view", s.dave.Name)+people.In(c.source, "secret-readers", s.dave.Name))
-	c.environment(t, "alice", "include: [{apiVersion: v1, kind: ConfigMap, name: projects}, {apiVersion: v1, kind: Secret, name: repository}]")
-	c.synced(t, "alice", all)
+	c.mustApply(t, "alice", "include: [{apiVersion: v1, kind: ConfigMap, name: projects}, {apiVersion: v1, kind: Secret, name: repository}]")
+	c.mustSync(t, "alice", all)
 	want := []string{"ConfigMap projects", "NetworkPolicy controller", "Secret repository", "ServiceAccount controller", "StatefulSet controller"}
-	if diff := cmp.Diff(want, s.in(t, c.target).names()); diff != "" {
-		t.Errorf("the target has: want -, got +:\n%s", diff)
+	if diff := cmp.Diff(want, s.objectsIn(t, c.target).names()); diff != "" {
+		t.Errorf("objects of the target: want -, got +:\n%s", diff)
 	}
-	c.says(t, "alice", "Synced")
-	c.lacks(t, "ClusterRoleBinding rightful-controller", "Role controller", "RoleBinding controller")
+	c.waitForStatus(t, "alice", "Synced")
+	c.expectNotCopied(t, "ClusterRoleBinding rightful-controller", "Role controller", "RoleBinding controller")
 
 	missing := []string{"missing", "alice", "-n", c.team}
 	if out, err := s.plugin(t, s.dave).Run(t.Context(), missing...); err == nil || out != "" || !strings.Contains(err.Error(), "forbidden") {
-		t.Errorf("dave, who may not read the rights in production, gets %q, %v", out, err)
+		t.Errorf("missing by dave, who cannot read the roles of the source: %q, %v", out, err)
 	}
 	out, err := s.plugin(t, s.admin).Run(t.Context(), missing...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if said, err := s.dave.Kubectl.Feed(t.Context(), out, "apply", "-f", "-"); err == nil || !strings.Contains(err.Error(), "forbidden") {
-		t.Errorf("dave, who may not grant rights, does: %s", said)
+	if out, err := s.dave.Kubectl.Feed(t.Context(), out, "apply", "-f", "-"); err == nil || !strings.Contains(err.Error(), "forbidden") {
+		t.Errorf("dave, who cannot grant roles, applied them: %s", out)
 	}
 	if _, err := s.admin.Kubectl.Feed(t.Context(), out, "apply", "-f", "-"); err != nil {
 		t.Fatal(err)
 	}
-	c.synced(t, "alice", all)
-	c.lacks(t)
+	c.mustSync(t, "alice", all)
+	c.expectNotCopied(t)
 	account := "--as=system:serviceaccount:" + c.target + ":controller"
 	for _, namespace := range []string{c.target, c.source} {
 		s.admin.Run(t, "auth", "can-i", "list", "configmaps", "-n", namespace, account)
 	}
 	if out, err := s.admin.Kubectl.Run(t.Context(), "auth", "can-i", "list", "secrets", "-n", c.source, account); err == nil {
-		t.Errorf("the copy may read Secrets of production: %s", out)
+		t.Errorf("the copy can read Secrets of the source: %s", out)
 	}
 }
 
-// lacks waits until an environment names what it lacks, and nothing else.
-func (c *scene) lacks(t *testing.T, want ...string) {
+// expectNotCopied waits until an environment lists exactly these objects as not copied.
+func (c *fixture) expectNotCopied(t *testing.T, want ...string) {
 	t.Helper()
-	c.becomes(t, "alice", "names what it lacks", func(e *v1alpha1.Environment) error {
+	c.waitFor(t, "alice", "lists the objects that are not copied", func(e *v1alpha1.Environment) error {
 		var names []string
 		for _, object := range e.Status.NotCopied {
 			names = append(names, object.Kind+" "+object.Name)
 		}
 		is := apimeta.IsStatusConditionTrue(e.Status.Conditions, v1alpha1.ConditionObjectsMissing)
 		if diff := cmp.Diff(want, names); diff != "" || is != (len(want) > 0) {
-			return fmt.Errorf("missing: %v, want -, got +:\n%s", is, diff)
+			return fmt.Errorf("ObjectsMissing = %v, notCopied: want -, got +:\n%s", is, diff)
 		}
 		return nil
 	})
 }
 
-// plugin is the plugin for kubectl, as a user runs it.
+// plugin returns the plugin of kubectl, run as a user.
 func (s *stage) plugin(t *testing.T, as *people.Person) devcluster.Kubectl {
 	t.Helper()
 	root, err := programs.ModuleRoot(".")

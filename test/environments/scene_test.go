@@ -18,7 +18,7 @@ import (
 	"github.com/configbutler/slipstream/test/people"
 )
 
-// catalogOf is a catalog: its name, its namespace, its source, and the rest of its spec.
+// catalogOf is the manifest of a catalog: its name, namespace, source namespace, and the rest of its spec.
 const catalogOf = `
 apiVersion: configbutler.ai/v1alpha1
 kind: AppCatalog
@@ -29,7 +29,7 @@ spec:
   %s
 `
 
-// environmentOf is an environment: its name, its namespace, its target, and the rest of its spec.
+// environmentOf is the manifest of an environment: its name, namespace, target namespace, and the rest of its spec.
 const environmentOf = `
 apiVersion: configbutler.ai/v1alpha1
 kind: Environment
@@ -39,36 +39,36 @@ spec:
   %s
 `
 
-// catalogRef begins the line of a spec that names another catalog than shop.
+// catalogRef is the start of the field that selects another catalog than shop.
 const catalogRef = "catalogRef: "
 
-// scene is a production namespace, that of a team with eve's catalogs and dave's environments, and a target.
-type scene struct {
+// fixture has a source namespace, the namespace of a team with eve's catalogs and dave's environments, and a target.
+type fixture struct {
 	*stage
 	source, team, target string
 }
 
-// newScene has production in its namespace, of which there is a catalog called shop with these lines of its spec.
-func (s *stage) newScene(t *testing.T, name, production string, lines ...string) *scene {
+// newFixture applies the objects of production in the source and creates a catalog named shop with lines of its spec.
+func (s *stage) newFixture(t *testing.T, name, production string, lines ...string) *fixture {
 	t.Helper()
-	c := &scene{stage: s, source: name + "-production", team: name + "-team", target: name}
+	c := &fixture{stage: s, source: name + "-production", team: name + "-team", target: name}
 	s.Apply(t, namespace(c.source)+people.In(c.source, "admin", s.ann.Name)+people.In(c.source, "view", s.eve.Name)+
 		people.In(c.source, "secret-readers", s.eve.Name)+people.In(c.source, people.Catalogs, people.Server)+people.In(c.source, people.Sources, people.Server)+
 		namespace(c.team)+people.In(c.team, "slipstream-edit", s.eve.Name)+people.In(c.team, "slipstream-edit", s.dave.Name)+
 		people.In(c.team, "slipstream-edit", s.mallory.Name))
 	c.newTarget(t, c.target)
-	c.produce(t, production)
-	c.catalog(t, "shop", lines...)
+	c.applyToSource(t, production)
+	c.applyCatalog(t, "shop", lines...)
 	return c
 }
 
-// newTarget makes a namespace in which dave may work, and the server.
-func (c *scene) newTarget(t *testing.T, name string) {
+// newTarget creates a namespace in which dave and the server have the required permissions.
+func (c *fixture) newTarget(t *testing.T, name string) {
 	t.Helper()
 	c.Apply(t, namespace(name)+c.targetRights(name))
 }
 
-func (c *scene) targetRights(name string) string {
+func (c *fixture) targetRights(name string) string {
 	return people.In(name, "edit", c.dave.Name) + people.In(name, people.Targets, people.Server)
 }
 
@@ -76,32 +76,32 @@ func namespace(name string) string {
 	return fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n---\n", name)
 }
 
-// produce has ann apply manifests in production.
-func (c *scene) produce(t *testing.T, manifests string) {
+// applyToSource has ann apply manifests in the source.
+func (c *fixture) applyToSource(t *testing.T, manifests string) {
 	t.Helper()
 	if _, err := c.ann.Kubectl.Feed(t.Context(), manifests, "apply", "-n", c.source, "-f", "-"); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// catalog has eve apply a catalog with lines of its spec, and waits until it offers what it says.
-func (c *scene) catalog(t *testing.T, name string, lines ...string) {
+// applyCatalog has eve apply a catalog with lines of its spec, and waits until the catalog is up to date.
+func (c *fixture) applyCatalog(t *testing.T, name string, lines ...string) {
 	t.Helper()
 	manifest := fmt.Sprintf(catalogOf, name, c.team, c.source, strings.Join(lines, "\n  "))
 	if _, err := c.eve.Kubectl.Feed(t.Context(), manifest, "apply", "-f", "-"); err != nil {
 		t.Fatal(err)
 	}
-	mirrortest.Eventually(t, "the catalog offers its workloads", func(ctx context.Context) error {
+	mirrortest.Eventually(t, "the catalog is up to date", func(ctx context.Context) error {
 		catalog, err := c.eve.Own.ConfigbutlerV1alpha1().AppCatalogs(c.team).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		return offers(catalog)
+		return checkCatalog(catalog)
 	})
 }
 
-// offers says whether a catalog offers what its spec says, and follows its source.
-func offers(catalog *v1alpha1.AppCatalog) error {
+// checkCatalog returns an error unless the status of a catalog is up to date and its source is reachable.
+func checkCatalog(catalog *v1alpha1.AppCatalog) error {
 	status := &catalog.Status
 	if status.ObservedGeneration != catalog.Generation || !apimeta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady) ||
 		!apimeta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionSourceReachable) {
@@ -110,26 +110,26 @@ func offers(catalog *v1alpha1.AppCatalog) error {
 	return nil
 }
 
-// environment has dave apply an environment in the target of the scene, and waits until the server has looked at it.
-func (c *scene) environment(t *testing.T, name string, lines ...string) *v1alpha1.Environment {
+// mustApply has dave apply an environment for the target, and waits until the server has observed it.
+func (c *fixture) mustApply(t *testing.T, name string, lines ...string) *v1alpha1.Environment {
 	t.Helper()
-	return c.environmentIn(t, name, c.target, lines...)
+	return c.mustApplyIn(t, name, c.target, lines...)
 }
 
-func (c *scene) environmentIn(t *testing.T, name, target string, lines ...string) *v1alpha1.Environment {
+func (c *fixture) mustApplyIn(t *testing.T, name, target string, lines ...string) *v1alpha1.Environment {
 	t.Helper()
 	if _, err := c.applyEnvironment(t.Context(), c.dave, name, target, lines...); err != nil {
 		t.Fatal(err)
 	}
-	return c.becomes(t, name, "is looked at", func(e *v1alpha1.Environment) error {
+	return c.waitFor(t, name, "is observed", func(e *v1alpha1.Environment) error {
 		if e.Status.ObservedGeneration != e.Generation {
-			return fmt.Errorf("its status is about generation %d of %d", e.Status.ObservedGeneration, e.Generation)
+			return fmt.Errorf("observed generation %d of %d", e.Status.ObservedGeneration, e.Generation)
 		}
 		return nil
 	})
 }
 
-func (c *scene) applyEnvironment(ctx context.Context, by *people.Person, name, target string, lines ...string) (string, error) {
+func (c *fixture) applyEnvironment(ctx context.Context, by *people.Person, name, target string, lines ...string) (string, error) {
 	if !slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, catalogRef) }) {
 		lines = append(lines, catalogRef+"{name: shop}")
 	}
@@ -137,7 +137,7 @@ func (c *scene) applyEnvironment(ctx context.Context, by *people.Person, name, t
 }
 
 // get reads an environment.
-func (c *scene) get(t *testing.T, name string) *v1alpha1.Environment {
+func (c *fixture) get(t *testing.T, name string) *v1alpha1.Environment {
 	t.Helper()
 	e, err := c.dave.Own.ConfigbutlerV1alpha1().Environments(c.team).Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
@@ -146,50 +146,50 @@ func (c *scene) get(t *testing.T, name string) *v1alpha1.Environment {
 	return e
 }
 
-// becomes waits until an environment is as it should be.
-func (c *scene) becomes(t *testing.T, name, what string, check func(*v1alpha1.Environment) error) (e *v1alpha1.Environment) {
+// waitFor waits until a check of an environment succeeds.
+func (c *fixture) waitFor(t *testing.T, name, what string, check func(*v1alpha1.Environment) error) (e *v1alpha1.Environment) {
 	t.Helper()
 	mirrortest.Eventually(t, fmt.Sprintf("environment %s/%s %s", c.team, name, what), func(ctx context.Context) (err error) {
 		if e, err = c.dave.Own.ConfigbutlerV1alpha1().Environments(c.team).Get(ctx, name, metav1.GetOptions{}); err != nil {
 			return err
 		}
 		if err = check(e); err != nil {
-			err = fmt.Errorf("%w: %s", err, c.tell(ctx))
+			err = fmt.Errorf("%w: %s", err, c.describe(ctx))
 		}
 		return err
 	})
 	return e
 }
 
-// tell is what a user sees of environments and records.
-func (c *scene) tell(ctx context.Context) string {
+// describe returns what kubectl prints about environments and records, for messages.
+func (c *fixture) describe(ctx context.Context) string {
 	out, err := c.admin.Kubectl.Run(ctx, "get", "cat,envt,ss", "-n", c.team, "-o", "wide")
 	return fmt.Sprintf("\n%s(%v)", out, err)
 }
 
-// offered waits until an environment knows that the catalog has come to a revision.
-func (c *scene) offered(t *testing.T, name string, revision int64) *v1alpha1.Environment {
+// waitForRevision waits until an environment has observed a revision of the catalog.
+func (c *fixture) waitForRevision(t *testing.T, name string, revision int64) *v1alpha1.Environment {
 	t.Helper()
-	return c.becomes(t, name, fmt.Sprintf("is offered revision %d", revision), func(e *v1alpha1.Environment) error {
+	return c.waitFor(t, name, fmt.Sprintf("observes revision %d", revision), func(e *v1alpha1.Environment) error {
 		if e.Status.LatestRevision < revision {
-			return fmt.Errorf("it is offered %d", e.Status.LatestRevision)
+			return fmt.Errorf("latestRevision = %d", e.Status.LatestRevision)
 		}
 		return nil
 	})
 }
 
-// applied waits until an environment has a revision of the catalog.
-func (c *scene) applied(t *testing.T, name string, revision int64) {
+// waitForApplied waits until an environment has applied a revision of the catalog.
+func (c *fixture) waitForApplied(t *testing.T, name string, revision int64) {
 	t.Helper()
-	c.becomes(t, name, fmt.Sprintf("comes to revision %d", revision), func(e *v1alpha1.Environment) error {
+	c.waitFor(t, name, fmt.Sprintf("applies revision %d", revision), func(e *v1alpha1.Environment) error {
 		if e.Status.AppliedRevision != revision {
-			return fmt.Errorf("it is at revision %d", e.Status.AppliedRevision)
+			return fmt.Errorf("appliedRevision = %d", e.Status.AppliedRevision)
 		}
 		return nil
 	})
 }
 
-// workloads is the line of a catalog that names Deployments.
+// workloads returns the workloads field of a catalog with Deployments.
 func workloads(names ...string) string {
 	for i, name := range names {
 		names[i] = fmt.Sprintf("{kind: Deployment, name: %s}", name)

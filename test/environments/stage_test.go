@@ -16,7 +16,7 @@ import (
 	"github.com/configbutler/slipstream/test/people"
 )
 
-// readers may read what a catalog shows: all of view, and Secrets.
+// readers is a role to read Secrets, which the role view does not include.
 const readers = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -25,29 +25,29 @@ rules:
 - {apiGroups: [""], resources: [secrets], verbs: [get, list, watch]}
 `
 
-// stage is a cluster with the server, and its people.
+// stage is a cluster with a server and several users.
 type stage struct {
 	*mirrortest.Stage
-	// ann runs production, eve edits catalogs of it, dave has environments, and mallory would like to have some.
+	// ann manages the source, eve edits catalogs, dave has environments, and mallory lacks permissions.
 	ann, eve, dave, mallory *people.Person
-	// admin may do everything, and is used to look only, and for what people do not do.
+	// admin is a cluster administrator, used for checks and for changes that users do not make.
 	admin *people.Person
-	// ownLog is the audit log of the server.
+	// ownLog is the path of the server's audit log.
 	ownLog string
 }
 
-// newStage starts a cluster whose kube-apiserver tells who makes changes, and writes it down.
+// newStage starts a cluster whose kube-apiserver sends audit events and writes an audit log.
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	return newStageOf(t, devcluster.Options{
 		Parts: []string{people.Readiness},
-		// As older ones do, it answers lists, and does not stream them.
+		// Lists are not streamed, as in older versions.
 		APIServerArgs: []string{"--feature-gates=WatchList=false"},
 	})
 }
 
-// newStageOf does so with options, which say what the server may do in the whole cluster. In the source of a catalog and in the target
-// of an environment, it has more.
+// newStageOf starts a cluster with options, which set the server's permissions in the whole cluster. In the namespaces of
+// sources and targets it has more.
 func newStageOf(t *testing.T, options devcluster.Options) *stage {
 	t.Helper()
 	s := &stage{ownLog: filepath.Join(t.TempDir(), "own.log")}
@@ -57,8 +57,8 @@ func newStageOf(t *testing.T, options devcluster.Options) *stage {
 	s.ann, s.eve, s.dave, s.mallory = s.person(t, "ann"), s.person(t, "eve"), s.person(t, "dave"), s.person(t, "mallory")
 	s.admin = people.Admin(t, s.Cluster)
 	s.installGatewayAPI(t)
-	s.restart(t, syscall.SIGTERM) // It would learn of the definitions within a minute.
-	s.govern(t)
+	s.restart(t, syscall.SIGTERM) // Otherwise the server discovers the new types within a minute.
+	s.applySyncPolicy(t)
 	return s
 }
 
@@ -67,8 +67,8 @@ func (s *stage) person(t *testing.T, name string) *people.Person {
 	return people.New(t, s.Cluster, name)
 }
 
-// govern sets what all environments share: windows as short as they may be, and few attempts, unless the lines say more.
-func (s *stage) govern(t *testing.T, lines ...string) {
+// applySyncPolicy applies the SyncPolicy of the tests with more lines: short windows, and few attempts unless the lines differ.
+func (s *stage) applySyncPolicy(t *testing.T, lines ...string) {
 	t.Helper()
 	if !slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, "retry: ") }) {
 		lines = append(lines, "retry: {maxAttempts: 2, backoff: 1s, maxBackoff: 1s}")
@@ -84,7 +84,7 @@ spec:
 `, strings.Join(lines, "\n  ")))
 }
 
-// restart ends the server as a signal does, and starts it again.
+// restart stops the server with a signal, and starts it again.
 func (s *stage) restart(t *testing.T, signal syscall.Signal) {
 	t.Helper()
 	if err := s.StopServer(t.Context(), signal); err != nil {

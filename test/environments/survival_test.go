@@ -25,37 +25,37 @@ import (
 	"github.com/configbutler/slipstream/test/people"
 )
 
-// many are the workloads of a large catalog, kills how often the server is killed while it syncs them.
+// many is the number of workloads of a large catalog, kills how many times the server is killed while it syncs them.
 const (
 	many  = 100
 	kills = 3
 )
 
-// rebuilt has somebody delete the target.
-func (s *stage) rebuilt(t *testing.T) {
-	c := s.newScene(t, "rebuilt", shop, workloads("api", "worker"))
-	c.environment(t, "alice", "createNamespace: false")
-	c.synced(t, "alice", all)
-	before := s.in(t, c.target).names()
+// testTargetRecreated deletes the target namespace.
+func (s *stage) testTargetRecreated(t *testing.T) {
+	c := s.newFixture(t, "rebuilt", shop, workloads("api", "worker"))
+	c.mustApply(t, "alice", "createNamespace: false")
+	c.mustSync(t, "alice", all)
+	before := s.objectsIn(t, c.target).names()
 	c.Run(t, "delete", "namespace", c.target, "--wait=false")
-	mirrortest.Eventually(t, "the namespace goes", func(ctx context.Context) error {
+	mirrortest.Eventually(t, "the namespace is deleted", func(ctx context.Context) error {
 		_, err := s.admin.Client.CoreV1().Namespaces().Get(ctx, c.target, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		return errors.Join(err, errors.New("it is there"))
+		return errors.Join(err, errors.New("it still exists"))
 	})
-	c.says(t, "alice", "Stalled: ")
-	c.becomes(t, "alice", "says what is not there", func(e *v1alpha1.Environment) error {
+	c.waitForStatus(t, "alice", "Stalled: ")
+	c.waitFor(t, "alice", "reports the missing namespace", func(e *v1alpha1.Environment) error {
 		for _, condition := range e.Status.Conditions {
 			if condition.Type == v1alpha1.ConditionStalled && condition.Reason == v1alpha1.ReasonTargetNotFound && strings.Contains(condition.Message, c.target) {
 				return nil
 			}
 		}
-		return fmt.Errorf("its conditions are %+v", e.Status.Conditions)
+		return fmt.Errorf("conditions: %+v", e.Status.Conditions)
 	})
 	c.newTarget(t, c.target)
-	c.becomes(t, "alice", "goes on", func(e *v1alpha1.Environment) error {
+	c.waitFor(t, "alice", "is no longer stalled", func(e *v1alpha1.Environment) error {
 		for _, condition := range e.Status.Conditions {
 			if condition.Type == v1alpha1.ConditionStalled && condition.Status == metav1.ConditionTrue {
 				return errors.New(condition.Message)
@@ -63,14 +63,14 @@ func (s *stage) rebuilt(t *testing.T) {
 		}
 		return nil
 	})
-	c.synced(t, "alice", all)
-	if after := s.in(t, c.target).names(); fmt.Sprint(after) != fmt.Sprint(before) {
-		t.Errorf("there are %q, want %q", after, before)
+	c.mustSync(t, "alice", all)
+	if after := s.objectsIn(t, c.target).names(); fmt.Sprint(after) != fmt.Sprint(before) {
+		t.Errorf("objects: %q, want %q", after, before)
 	}
 }
 
-// crowd are the Deployments of a large catalog, in a version.
-func crowd(version int) (manifests string, names []string) {
+// manyDeployments returns the Deployments of a large catalog for a version.
+func manyDeployments(version int) (manifests string, names []string) {
 	var out strings.Builder
 	for i := range many {
 		name := fmt.Sprintf("w%03d", i)
@@ -80,43 +80,43 @@ func crowd(version int) (manifests string, names []string) {
 	return "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: info}}\n---\n" + out.String(), names
 }
 
-// interrupted kills the server in the middle of a large sync, at random, and looks what becomes of it.
-func (s *stage) interrupted(t *testing.T) {
-	s.govern(t, "retry: {maxAttempts: 5, backoff: 1s, maxBackoff: 1s}") // A run that the server dies in is an attempt.
-	defer s.govern(t)
-	manifests, names := crowd(1)
-	c := s.newScene(t, "interrupted", manifests, workloads(names...))
-	c.environment(t, "alice")
+// testSyncInterrupted kills the server at random times during a large sync, which must complete.
+func (s *stage) testSyncInterrupted(t *testing.T) {
+	s.applySyncPolicy(t, "retry: {maxAttempts: 5, backoff: 1s, maxBackoff: 1s}") // A run that is interrupted counts as an attempt.
+	defer s.applySyncPolicy(t)
+	manifests, names := manyDeployments(1)
+	c := s.newFixture(t, "interrupted", manifests, workloads(names...))
+	c.mustApply(t, "alice")
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	record := c.sync(t, "alice", all)
 	for range kills {
-		there := c.deployments(t)
-		if there == many {
+		written := c.deployments(t)
+		if written == many {
 			break
 		}
-		enough := there + 1 + random.IntN((many-there)/2+1)
-		mirrortest.Eventually(t, "the sync goes on", func(context.Context) error {
-			if there := c.deployments(t); there < enough {
-				return fmt.Errorf("%d of %d: %s", there, enough, c.tell(t.Context()))
+		enough := written + 1 + random.IntN((many-written)/2+1)
+		mirrortest.Eventually(t, "the sync continues", func(context.Context) error {
+			if written := c.deployments(t); written < enough {
+				return fmt.Errorf("%d of %d written: %s", written, enough, c.describe(t.Context()))
 			}
 			return nil
 		})
 		s.restart(t, syscall.SIGKILL)
 	}
-	done := c.rests(t, record, v1alpha1.SyncStateCompleted)
-	if there := c.deployments(t); there != many || problems(done) != "" || done.Status.Actor != "dave" {
-		t.Errorf("%d of %d are there, by %q: %s", there, many, done.Status.Actor, problems(done))
+	done := c.waitForState(t, record, v1alpha1.SyncStateCompleted)
+	if written := c.deployments(t); written != many || problems(done) != "" || done.Status.Actor != "dave" {
+		t.Errorf("%d of %d written, by %q: %s", written, many, done.Status.Actor, problems(done))
 	}
-	if known := c.known(t, "alice", v1alpha1.SyncTypeEnvironment); len(known) != 1 {
-		t.Errorf("it has been recorded as %q", known)
+	if known := c.recordNames(t, "alice", v1alpha1.SyncTypeEnvironment); len(known) != 1 {
+		t.Errorf("records = %q, want one", known)
 	}
-	c.says(t, "alice", "Synced")
-	c.interleaved(t)
+	c.waitForStatus(t, "alice", "Synced")
+	c.testSyncsDoNotInterleave(t)
 }
 
-func (c *scene) deployments(t *testing.T) int {
+func (c *fixture) deployments(t *testing.T) int {
 	t.Helper()
 	list, err := c.dave.Client.AppsV1().Deployments(c.target).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -125,55 +125,55 @@ func (c *scene) deployments(t *testing.T) int {
 	return len(list.Items)
 }
 
-// interleaved asks for two syncs at once, of two revisions, and expects the audit log of kube-apiserver to show the writes of
-// the one after all of the other.
-func (c *scene) interleaved(t *testing.T) {
+// testSyncsDoNotInterleave requests two syncs of two revisions at once. The audit log of kube-apiserver must show all writes of
+// one before those of the other.
+func (c *fixture) testSyncsDoNotInterleave(t *testing.T) {
 	t.Helper()
 	since := time.Now()
 	c.changeAll(t, 2)
 	first := c.sync(t, "alice", `{"spec":{"action":"Catalog"}}`)
 	mirrortest.Eventually(t, "the first sync writes", func(context.Context) error {
 		if len(c.writes(t, since)) == 0 {
-			return errors.New("nothing yet")
+			return errors.New("no writes yet")
 		}
 		return nil
 	})
 	c.changeAll(t, 3)
-	var asked sync.WaitGroup
+	var requests sync.WaitGroup
 	records := make([]string, 2)
 	for i := range records {
-		asked.Go(func() {
-			answer, err := c.ask(t.Context(), c.dave, "environments/alice/sync", `{"spec":{"action":"Catalog"}}`)
+		requests.Go(func() {
+			status, err := c.request(t.Context(), c.dave, "environments/alice/sync", `{"spec":{"action":"Catalog"}}`)
 			if err != nil && !apierrors.IsConflict(err) && !strings.Contains(err.Error(), "(Conflict)") {
 				t.Error(err)
 			}
-			if err == nil && len(answer.SyncStatuses) > 0 {
-				records[i] = answer.SyncStatuses[0]
+			if err == nil && len(status.SyncStatuses) > 0 {
+				records[i] = status.SyncStatuses[0]
 			}
 		})
 	}
-	asked.Wait()
-	c.rests(t, first, v1alpha1.SyncStateCompleted)
-	c.says(t, "alice", "Synced")
+	requests.Wait()
+	c.waitForState(t, first, v1alpha1.SyncStateCompleted)
+	c.waitForStatus(t, "alice", "Synced")
 	revision, written := 0, 0
 	for _, event := range c.writes(t, since) {
 		of := revisionOf(t, &event)
 		if of < revision {
-			t.Errorf("%s of revision %d comes after revision %d", event.RequestURI, of, revision)
+			t.Errorf("%s of revision %d follows revision %d", event.RequestURI, of, revision)
 		}
 		revision, written = max(revision, of), written+1
 	}
 	if written < many {
-		t.Errorf("only %d writes are in the log", written)
+		t.Errorf("only %d writes are in the audit log", written)
 	}
-	c.apart(t)
+	c.expectNoOverlap(t)
 }
 
-// changeAll has production change all workloads, and waits until that is offered.
-func (c *scene) changeAll(t *testing.T, version int) {
+// changeAll changes all workloads in the source, and waits until the catalog offers them.
+func (c *fixture) changeAll(t *testing.T, version int) {
 	t.Helper()
-	manifests, _ := crowd(version)
-	c.produce(t, manifests)
+	manifests, _ := manyDeployments(version)
+	c.applyToSource(t, manifests)
 	mirrortest.Eventually(t, "the catalog offers them", func(ctx context.Context) error {
 		list, err := c.eve.Own.ConfigbutlerV1alpha1().CatalogWorkloads(c.team).List(ctx, metav1.ListOptions{})
 		if err != nil {
@@ -181,7 +181,7 @@ func (c *scene) changeAll(t *testing.T, version int) {
 		}
 		for _, workload := range list.Items {
 			if !strings.Contains(string(workload.Status.Manifest.Raw), fmt.Sprintf(":%d\"", version)) {
-				return fmt.Errorf("%s is as it was", workload.Name)
+				return fmt.Errorf("%s is unchanged", workload.Name)
 			}
 		}
 		return nil
@@ -190,11 +190,11 @@ func (c *scene) changeAll(t *testing.T, version int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.offered(t, "alice", catalog.Status.Revision)
+	c.waitForRevision(t, "alice", catalog.Status.Revision)
 }
 
-// writes are the Deployments that the server has written to the target since a time, dry runs left out.
-func (c *scene) writes(t *testing.T, since time.Time) []auditv1.Event {
+// writes returns the audit events of the server's writes of Deployments to the target since a time, without dry runs.
+func (c *fixture) writes(t *testing.T, since time.Time) []auditv1.Event {
 	t.Helper()
 	return audited(t, c.AuditLog(), func(event *auditv1.Event) bool {
 		return event.User.Username == people.Server && event.Verb == "patch" && event.ObjectRef != nil && event.ObjectRef.Namespace == c.target &&
@@ -203,8 +203,8 @@ func (c *scene) writes(t *testing.T, since time.Time) []auditv1.Event {
 	})
 }
 
-// apart expects no two runs of the environment to have gone on at once.
-func (c *scene) apart(t *testing.T) {
+// expectNoOverlap expects that no two runs of the environment overlapped.
+func (c *fixture) expectNoOverlap(t *testing.T) {
 	t.Helper()
 	records, err := c.records(t.Context(), "alice", v1alpha1.SyncTypeEnvironment)
 	if err != nil {
@@ -214,7 +214,7 @@ func (c *scene) apart(t *testing.T) {
 		for _, other := range records[i+1:] {
 			a, b := &one.Status, &other.Status
 			if a.StartedAt != nil && b.StartedAt != nil && a.StartedAt.Before(b.ResolvedAt) && b.StartedAt.Before(a.ResolvedAt) {
-				t.Errorf("%s went on from %v to %v, %s from %v to %v", one.Name, a.StartedAt, a.ResolvedAt, other.Name, b.StartedAt, b.ResolvedAt)
+				t.Errorf("%s ran from %v to %v, %s from %v to %v", one.Name, a.StartedAt, a.ResolvedAt, other.Name, b.StartedAt, b.ResolvedAt)
 			}
 		}
 	}

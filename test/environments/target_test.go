@@ -22,7 +22,7 @@ import (
 	"github.com/configbutler/slipstream/test/people"
 )
 
-// kinds are those of which people and environments write objects.
+// kinds are the types of the objects that users and environments write.
 var kinds = map[string]schema.GroupVersionResource{
 	"ServiceAccount":          {Version: "v1", Resource: "serviceaccounts"},
 	"ConfigMap":               {Version: "v1", Resource: "configmaps"},
@@ -44,11 +44,11 @@ var kinds = map[string]schema.GroupVersionResource{
 	"ReferenceGrant":          {Group: "gateway.networking.k8s.io", Version: "v1", Resource: "referencegrants"},
 }
 
-// objects are those of a namespace, under names such as "ConfigMap settings".
+// objects are the objects of a namespace by name, such as "ConfigMap settings".
 type objects map[string]*unstructured.Unstructured
 
-// in reads a namespace, less what the cluster makes in each, and of other objects.
-func (s *stage) in(t *testing.T, namespace string) objects {
+// objectsIn returns the objects of a namespace, without those that the cluster creates and those with a controller.
+func (s *stage) objectsIn(t *testing.T, namespace string) objects {
 	t.Helper()
 	lists := map[string]*unstructured.UnstructuredList{}
 	group, ctx := errgroup.WithContext(t.Context())
@@ -81,7 +81,7 @@ func (s *stage) in(t *testing.T, namespace string) objects {
 
 func (o objects) names() []string { return slices.Sorted(maps.Keys(o)) }
 
-// settled are the objects without what the cluster writes of its own accord.
+// settled returns the objects without the fields that the cluster writes.
 func (o objects) settled() map[string]map[string]any {
 	out := map[string]map[string]any{}
 	for name, object := range o {
@@ -98,21 +98,21 @@ func (o objects) settled() map[string]map[string]any {
 	return out
 }
 
-// unmoved expects that nothing has been written in a namespace since, generations and uids included.
-func (s *stage) unmoved(t *testing.T, namespace string, before objects) {
+// expectUnchanged expects that a namespace is unchanged, generations and uids included.
+func (s *stage) expectUnchanged(t *testing.T, namespace string, before objects) {
 	t.Helper()
-	if diff := cmp.Diff(before.settled(), s.in(t, namespace).settled()); diff != "" {
-		t.Errorf("%s has been changed: before -, now +:\n%s", namespace, diff)
+	if diff := cmp.Diff(before.settled(), s.objectsIn(t, namespace).settled()); diff != "" {
+		t.Errorf("%s was changed: before -, now +:\n%s", namespace, diff)
 	}
 }
 
-// of reads an object of a namespace, under a name such as "ConfigMap settings". It is nil if it is not there.
-func (s *stage) of(t *testing.T, namespace, name string) *unstructured.Unstructured {
+// object returns an object of a namespace by a name such as "ConfigMap settings", nil if it does not exist.
+func (s *stage) object(t *testing.T, namespace, name string) *unstructured.Unstructured {
 	t.Helper()
-	return s.in(t, namespace)[name]
+	return s.objectsIn(t, namespace)[name]
 }
 
-// text of an object at a path of fields, empty if there is none.
+// text returns the field of an object at a path as text, empty if there is none.
 func text(object *unstructured.Unstructured, path ...string) string {
 	if object == nil {
 		return ""
@@ -124,11 +124,11 @@ func text(object *unstructured.Unstructured, path ...string) string {
 	return fmt.Sprint(value)
 }
 
-// container is one of a workload's.
+// container returns a container of a workload.
 func container(t *testing.T, object *unstructured.Unstructured, name string) *unstructured.Unstructured {
 	t.Helper()
 	if object == nil {
-		t.Fatal("the workload is not there")
+		t.Fatal("workload does not exist")
 	}
 	path := []string{"spec", "template", "spec", "containers"}
 	found, _, _ := unstructured.NestedSlice(object.Object, path...)
@@ -141,10 +141,10 @@ func container(t *testing.T, object *unstructured.Unstructured, name string) *un
 	return nil
 }
 
-// comesUp has the Pods of a namespace run, which no kubelet does here, until all workloads of an environment are ready.
-func (c *scene) comesUp(t *testing.T, environment, target string) *v1alpha1.Environment {
+// runAllPods sets the Pods of a namespace to running, because there is no kubelet, until all workloads are ready.
+func (c *fixture) runAllPods(t *testing.T, environment, target string) *v1alpha1.Environment {
 	t.Helper()
-	return c.becomes(t, environment, "comes up", func(e *v1alpha1.Environment) error {
+	return c.waitFor(t, environment, "is ready", func(e *v1alpha1.Environment) error {
 		if err := runPods(t.Context(), c.admin, target); err != nil {
 			return err
 		}
@@ -164,18 +164,18 @@ func runPods(ctx context.Context, as *people.Person, namespace string) error {
 	for _, pod := range pods.Items {
 		_, err := as.Client.CoreV1().Pods(namespace).Patch(ctx, pod.Name, strategicMerge, []byte(running), metav1.PatchOptions{}, "status")
 		if err != nil {
-			return errors.Join(errors.New("let the Pod run"), err)
+			return errors.Join(errors.New("set the Pod to running"), err)
 		}
 	}
 	return nil
 }
 
-// gone waits until an object of a namespace is not there.
-func (s *stage) gone(t *testing.T, namespace, name string) {
+// waitForDeletion waits until an object of a namespace does not exist.
+func (s *stage) waitForDeletion(t *testing.T, namespace, name string) {
 	t.Helper()
-	mirrortest.Eventually(t, fmt.Sprintf("%s of %s goes", name, namespace), func(context.Context) error {
-		if s.of(t, namespace, name) != nil {
-			return errors.New("it is there")
+	mirrortest.Eventually(t, fmt.Sprintf("%s of %s is deleted", name, namespace), func(context.Context) error {
+		if s.object(t, namespace, name) != nil {
+			return errors.New("it still exists")
 		}
 		return nil
 	})

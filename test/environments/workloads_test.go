@@ -15,7 +15,7 @@ import (
 
 const strategicMerge = types.StrategicMergePatchType
 
-// shop is a production with two workloads that refer to what they need: api to almost everything, worker to a ConfigMap.
+// shop is a source with two workloads and their dependencies: api uses almost all of them, worker one ConfigMap.
 const shop = `
 {apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: info}}
 ---
@@ -69,13 +69,13 @@ spec:
 ---
 `
 
-// setImage has ann change production.
-func (c *scene) setImage(t *testing.T, deployment, image string) {
+// setImage has ann change an image in the source.
+func (c *fixture) setImage(t *testing.T, deployment, image string) {
 	t.Helper()
 	patch(t, c.ann, c.source, deployment, fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"main","image":%q}]}}}}`, image))
 }
 
-// patch changes a Deployment.
+// patch patches a Deployment.
 func patch(t *testing.T, by *people.Person, namespace, deployment, patch string) {
 	t.Helper()
 	_, err := by.Client.AppsV1().Deployments(namespace).Patch(t.Context(), deployment, strategicMerge, []byte(patch),
