@@ -16,39 +16,39 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// archivedInGit lets each catalog have no more than its newest record, and a branch the others.
-func (s *stage) archivedInGit(t *testing.T) {
-	c := s.newScene(t, "archived")
-	defer s.gather(t, shortWindow)
+// testArchiveInGit keeps only the newest record of each catalog, and archives the others in a branch.
+func (s *stage) testArchiveInGit(t *testing.T) {
+	c := s.newFixture(t, "archived")
+	defer s.setBatchWindow(t, shortWindow)
 	m := s.NewMirror(t, c.source)
 	m.Watch(t, "workloads", "deployments")
 	m.Settled(t)
 	c.newCatalog(t, "shop")
 	c.setImage(t, s.ann, "api", "shop/api:2")
-	c.recorded(t, "shop", 2)
+	c.waitForRecords(t, "shop", 2)
 	c.setImage(t, s.bob, "worker", "shop/worker:2")
-	c.recorded(t, "shop", 3)
+	c.waitForRecords(t, "shop", 3)
 	before, err := c.records(t.Context(), "shop")
 	if err != nil {
 		t.Fatal(err)
 	}
 	archive := fmt.Sprintf("archive: {type: GitDestination, destinationRef: {namespace: %s, name: main}}}", m.Namespace)
 
-	s.govern(t, "retention: {days: 90, keepPerSubject: 1, maxPerSubject: 1, "+archive)
-	mirrortest.Eventually(t, "the SyncPolicy says that the destination does not admit it", func(ctx context.Context) error {
+	s.applySyncPolicy(t, "retention: {days: 90, keepPerSubject: 1, maxPerSubject: 1, "+archive)
+	mirrortest.Eventually(t, "the SyncPolicy reports that the destination does not admit it", func(ctx context.Context) error {
 		out, err := s.Administrator.Run(ctx, "get", "syncpolicy", "default", "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].message}`)
 		if err == nil && !strings.Contains(out, "spec.accessPolicy.allowClusterRules must be true") {
-			err = fmt.Errorf("it says %q", out)
+			err = fmt.Errorf("condition message: %q", out)
 		}
 		return err
 	})
-	c.recorded(t, "shop", 3)
+	c.waitForRecords(t, "shop", 3)
 
 	if _, err := s.Administrator.Run(t.Context(), "patch", "gitdestination", "main", "-n", m.Namespace, "--type=merge",
 		"-p", `{"spec":{"accessPolicy":{"allowClusterRules":true}}}`); err != nil {
 		t.Fatal(err)
 	}
-	mirrortest.Eventually(t, "the destination is admitted again", func(ctx context.Context) error {
+	mirrortest.Eventually(t, "the destination is reconciled", func(ctx context.Context) error {
 		out, err := s.Administrator.Run(ctx, "get", "gitdestination", "main", "-n", m.Namespace, "-o",
 			`jsonpath={.metadata.generation}-{.status.observedGeneration}`)
 		if generation, observed, _ := strings.Cut(out, "-"); err == nil && generation != observed {
@@ -56,21 +56,21 @@ func (s *stage) archivedInGit(t *testing.T) {
 		}
 		return err
 	})
-	s.govern(t, "retention: {days: 91, keepPerSubject: 1, maxPerSubject: 1, "+archive) // is looked at now
-	mirrortest.Eventually(t, "the older records go", func(ctx context.Context) error {
+	s.applySyncPolicy(t, "retention: {days: 91, keepPerSubject: 1, maxPerSubject: 1, "+archive) // triggers a reconcile
+	mirrortest.Eventually(t, "the older records are deleted", func(ctx context.Context) error {
 		left, err := c.records(ctx, "shop")
 		if err == nil && len(left) > 1 {
-			err = fmt.Errorf("%d are there", len(left))
+			err = fmt.Errorf("%d records", len(left))
 		}
 		return err
 	})
-	if left := c.recorded(t, "shop", 1); left.Name != before[2].Name {
-		t.Errorf("%s is left, want the newest, %s", left.Name, before[2].Name)
+	if left := c.waitForRecords(t, "shop", 1); left.Name != before[2].Name {
+		t.Errorf("%s was kept, want the newest, %s", left.Name, before[2].Name)
 	}
 	inGit := c.archivedIn(t, m)
 	for _, record := range before[:2] {
 		if diff := cmp.Diff(asJSON(t, &record), inGit[record.Name]); diff != "" {
-			t.Errorf("archived (-as kubectl printed it +in the branch):\n%s", diff)
+			t.Errorf("archived record (-as printed by kubectl +in the branch):\n%s", diff)
 		}
 	}
 	if len(inGit) != 2 {
@@ -80,8 +80,8 @@ func (s *stage) archivedInGit(t *testing.T) {
 	m.Intact(t)
 }
 
-// archivedIn are the records of the team that are in the branch, as JSON by name.
-func (c *scene) archivedIn(t *testing.T, m *mirrortest.Mirror) map[string]string {
+// archivedIn returns the team's records in the branch, as JSON by name.
+func (c *fixture) archivedIn(t *testing.T, m *mirrortest.Mirror) map[string]string {
 	t.Helper()
 	folder := m.Folder + "/.configbutler/archive/"
 	files, err := m.Git(t.Context(), "ls-tree", "-r", "--name-only", "main", folder)
@@ -100,7 +100,7 @@ func (c *scene) archivedIn(t *testing.T, m *mirrortest.Mirror) map[string]string
 				t.Fatalf("reading %q: %v", line, err)
 			}
 			if _, twice := out[record.Name]; twice {
-				t.Errorf("%s is archived twice", record.Name)
+				t.Errorf("%s was archived twice", record.Name)
 			}
 			if record.Namespace == c.team {
 				out[record.Name] = asJSON(t, &record)

@@ -5,33 +5,33 @@ package catalogs
 
 import "testing"
 
-// TestCatalogs plays scenes, one after the other, on one stage. Each has namespaces of its own, and leaves the server as it
-// was: running, with a wire that is joined and a short window.
+// TestCatalogs runs its subtests one after the other on one cluster. Each uses its own namespaces, and leaves the server running
+// with a short batch window.
 func TestCatalogs(t *testing.T) {
 	s := newStage(t)
-	for _, scene := range []struct {
+	for _, test := range []struct {
 		name string
-		play func(*stage, *testing.T)
+		run  func(*stage, *testing.T)
 	}{
-		{"changes of a window are one record", (*stage).oneWindow},
-		{"workloads of every kind are followed", (*stage).everyKind},
-		{"an editor's change is recorded with their name", (*stage).edited},
-		{"an editor must be allowed to read the source", (*stage).refused},
-		{"a source that the server may not read says so", (*stage).hidden},
-		{"a deleted workload is missing until an editor removes it", (*stage).missing},
-		{"changes during a pause are one record", (*stage).paused},
-		{"previews change nothing", (*stage).previewed},
-		{"catalogs of one namespace have records of their own", (*stage).together},
-		{"a catalog goes in the middle of a batch", (*stage).deleted},
-		{"records name the commits that hold a change", (*stage).committed},
-		{"a catalog goes back and forward", (*stage).rolledBack},
-		{"records come to every state", (*stage).lived},
-		{"Events tell of a catalog unless notices are stopped", (*stage).announced},
-		{"records are archived before they go", (*stage).retained},
-		{"records are archived in Git before they go", (*stage).archivedInGit},
-		{"a restart records nothing but what has changed", (*stage).restarted},
-		{"a watch that has expired records nothing but what has changed", (*stage).expired},
+		{"BatchWindow", (*stage).testBatchWindow},
+		{"AllKinds", (*stage).testAllKinds},
+		{"CatalogEdits", (*stage).testCatalogEdits},
+		{"EditPermissions", (*stage).testEditPermissions},
+		{"UnreachableSource", (*stage).testUnreachableSource},
+		{"MissingWorkload", (*stage).testMissingWorkload},
+		{"Pause", (*stage).testPause},
+		{"Preview", (*stage).testPreview},
+		{"SeveralCatalogs", (*stage).testSeveralCatalogs},
+		{"DeletedCatalog", (*stage).testDeletedCatalog},
+		{"CommitsInRecords", (*stage).testCommitsInRecords},
+		{"Rollback", (*stage).testRollback},
+		{"RecordStates", (*stage).testRecordStates},
+		{"Events", (*stage).testEvents},
+		{"ArchiveInFiles", (*stage).testArchiveInFiles},
+		{"ArchiveInGit", (*stage).testArchiveInGit},
+		{"Restart", (*stage).testRestart},
+		{"ExpiredWatch", (*stage).testExpiredWatch},
 	} {
-		t.Run(scene.name, func(t *testing.T) { scene.play(s, t) })
+		t.Run(test.name, func(t *testing.T) { test.run(s, t) })
 	}
 }

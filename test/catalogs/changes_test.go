@@ -12,13 +12,13 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// longWindow, the default, is many times as long as a catalog takes to be made and as 24 requests take.
+// longWindow, the default, is many times as long as creating a catalog and 24 requests take.
 const longWindow = 30 * time.Second
 
-// oneWindow has two people change production within seconds, and the controllers of the cluster write to it.
-func (s *stage) oneWindow(t *testing.T) {
-	c := s.newScene(t, "window")
-	s.gather(t, longWindow)
+// testBatchWindow has two users change the source within seconds. Writes of controllers must not be recorded.
+func (s *stage) testBatchWindow(t *testing.T) {
+	c := s.newFixture(t, "window")
+	s.setBatchWindow(t, longWindow)
 	c.newCatalog(t, "shop")
 
 	for i := range 20 {
@@ -30,9 +30,9 @@ func (s *stage) oneWindow(t *testing.T) {
 	c.change(t, s.bob, "api", `{"status":{"observedGeneration":1}}`, "status")
 	c.change(t, s.bob, "api", `{"metadata":{"annotations":{"deployment.kubernetes.io/revision":"99"}}}`)
 
-	record := c.recorded(t, "shop", 2)
+	record := c.waitForRecords(t, "shop", 2)
 	status := &record.Status
-	automatic(t, record, "api", "worker")
+	expectAutomatic(t, record, "api", "worker")
 	if status.Revision != 2 {
 		t.Errorf("revision %d", status.Revision)
 	}
@@ -40,12 +40,12 @@ func (s *stage) oneWindow(t *testing.T) {
 		{Username: "ann", Signal: v1alpha1.SignalAudit, Workloads: 1}, {Username: "bob", Signal: v1alpha1.SignalAudit, Workloads: 1},
 	}
 	if !slices.Equal(status.ChangedBy, want) {
-		t.Errorf("changed by %+v, want %+v", status.ChangedBy, want)
+		t.Errorf("changedBy = %+v, want %+v", status.ChangedBy, want)
 	}
-	c.offers(t, "shop", map[string]string{"api": "shop/api:21", "worker": "shop/worker:2"})
-	c.reads(t, map[string]string{"STATE": "2 workloads changed", "CHANGED": "api,worker", "BY": "ann,bob"}, "ss", record.Name)
-	c.reads(t, map[string]string{"REVISION": "2", "WORKLOADS": "2", "STATE": "Up to date"}, "cat", "shop")
+	c.expectImages(t, "shop", map[string]string{"api": "shop/api:21", "worker": "shop/worker:2"})
+	c.expectColumns(t, map[string]string{"STATE": "2 workloads changed", "CHANGED": "api,worker", "BY": "ann,bob"}, "ss", record.Name)
+	c.expectColumns(t, map[string]string{"REVISION": "2", "WORKLOADS": "2", "STATE": "Up to date"}, "cat", "shop")
 
-	s.gather(t, shortWindow)
-	c.onlyTheNext(t, "shop", 2)
+	s.setBatchWindow(t, shortWindow)
+	c.expectNextChange(t, "shop", 2)
 }

@@ -17,52 +17,52 @@ import (
 	"github.com/configbutler/slipstream/test/people"
 )
 
-// committed has production mirrored to Git. A record names the commit that holds a change, though the remote may have taken
-// it long after the record was written.
-func (s *stage) committed(t *testing.T) {
-	c := s.newScene(t, "mirrored")
+// testCommitsInRecords mirrors the source to Git. A record must name the commit with its change, even if the commit is pushed
+// long after the record was written.
+func (s *stage) testCommitsInRecords(t *testing.T) {
+	c := s.newFixture(t, "mirrored")
 	m := s.NewMirror(t, c.source)
 	m.Watch(t, "workloads", "deployments")
 	m.Settled(t)
 	c.newCatalog(t, "shop")
 
 	c.setImage(t, s.ann, "api", "shop/api:2")
-	c.recorded(t, "shop", 2)
-	c.namesCommit(t, m, 2, s.ann, "api")
+	c.waitForRecords(t, "shop", 2)
+	c.expectCommit(t, m, 2, s.ann, "api")
 
 	refusing := filepath.Join(m.Repository, "hooks", "pre-receive")
 	if err := os.WriteFile(refusing, []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	c.setImage(t, s.bob, "worker", "shop/worker:2")
-	if commits := c.recorded(t, "shop", 3).Status.Commits; len(commits) > 0 {
-		t.Errorf("the remote refuses everything, and the record names %+v", commits)
+	if commits := c.waitForRecords(t, "shop", 3).Status.Commits; len(commits) > 0 {
+		t.Errorf("record has the commits %+v, although all pushes are rejected", commits)
 	}
 	if err := os.Remove(refusing); err != nil {
 		t.Fatal(err)
 	}
-	c.namesCommit(t, m, 3, s.bob, "worker")
-	c.namesCommit(t, m, 2, s.ann, "api")
+	c.expectCommit(t, m, 3, s.bob, "worker")
+	c.expectCommit(t, m, 2, s.ann, "api")
 }
 
-// namesCommit waits until a record of the catalog shop, which tells of somebody's change of a workload, names one commit, and
-// expects that to be the last one of the workload's file, by the same author.
-func (c *scene) namesCommit(t *testing.T, m *mirrortest.Mirror, record int, by *people.Person, workload string) {
+// expectCommit waits until a record of the catalog shop names a commit, and expects it to be the last one of a workload's file,
+// by the author of the change.
+func (c *fixture) expectCommit(t *testing.T, m *mirrortest.Mirror, record int, by *people.Person, workload string) {
 	t.Helper()
 	var status v1alpha1.SyncRecord
-	mirrortest.Eventually(t, fmt.Sprintf("record %d names a commit", record), func(ctx context.Context) error {
+	mirrortest.Eventually(t, fmt.Sprintf("record %d has a commit", record), func(ctx context.Context) error {
 		records, err := c.records(ctx, "shop")
 		if err != nil {
 			return err
 		}
 		if status = records[record-1].Status; len(status.Commits) == 0 {
-			return errors.New("it names none")
+			return errors.New("record has no commit")
 		}
 		return nil
 	})
-	automatic(t, &v1alpha1.SyncStatus{Status: status}, workload)
+	expectAutomatic(t, &v1alpha1.SyncStatus{Status: status}, workload)
 	if len(status.ChangedBy) != 1 || status.ChangedBy[0].Username != by.Name {
-		t.Errorf("changed by %+v, want %s", status.ChangedBy, by.Name)
+		t.Errorf("changedBy = %+v, want %s", status.ChangedBy, by.Name)
 	}
 	out, err := m.Git(t.Context(), "log", "-1", "--format=%H %an %s", "main", "--",
 		fmt.Sprintf("%s/apps/v1/deployments/%s/%s.yaml", m.Folder, c.source, workload))
@@ -71,9 +71,9 @@ func (c *scene) namesCommit(t *testing.T, m *mirrortest.Mirror, record int, by *
 	}
 	commit := status.Commits[0]
 	if got := fmt.Sprintf("%s %s %s", commit.SHA, by.Name, commit.Message); len(status.Commits) > 1 || got != strings.TrimSpace(out) {
-		t.Errorf("record %d names %+v, and git log shows %s", record, status.Commits, out)
+		t.Errorf("commits of record %d = %+v, git log shows %s", record, status.Commits, out)
 	}
 	if want := (v1alpha1.NamespacedObjectReference{Namespace: m.Namespace, Name: "main"}); commit.DestinationRef != want {
-		t.Errorf("the commit was made for %+v, want %+v", commit.DestinationRef, want)
+		t.Errorf("destination of the commit = %+v, want %+v", commit.DestinationRef, want)
 	}
 }

@@ -1,5 +1,5 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package catalogs shows what users are promised of catalogs: on a real control plane, with real kubectl.
+// Package catalogs tests catalogs on a real control plane, with kubectl.
 package catalogs

@@ -12,36 +12,36 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// announced has somebody read the Events of a catalog, with a time between in which notices are stopped.
-func (s *stage) announced(t *testing.T) {
-	c := s.newScene(t, "announced")
-	defer s.gather(t, shortWindow)
+// testEvents checks the Events of catalogs, also while notices are suspended.
+func (s *stage) testEvents(t *testing.T) {
+	c := s.newFixture(t, "announced")
+	defer s.setBatchWindow(t, shortWindow)
 	c.newCatalog(t, "shop")
-	c.hears(t, "shop", "Revision 1: 2 workloads changed by eve")
+	c.waitForEvent(t, "shop", "Revision 1: 2 workloads changed by eve")
 	c.setImage(t, s.ann, "api", "shop/api:2")
-	c.recorded(t, "shop", 2)
-	c.hears(t, "shop", "Revision 2: 1 workload changed")
-	c.listed(t)
+	c.waitForRecords(t, "shop", 2)
+	c.waitForEvent(t, "shop", "Revision 2: 1 workload changed")
+	c.expectKubectlEvents(t)
 
-	s.govern(t, "suspend: {catalogNotices: true}")
+	s.applySyncPolicy(t, "suspend: {catalogNotices: true}")
 	c.newCatalog(t, "quiet")
 	c.remove(t, s.ann, "worker")
-	automatic(t, c.recorded(t, "quiet", 2), "worker")
-	c.recorded(t, "shop", 3)
+	expectAutomatic(t, c.waitForRecords(t, "quiet", 2), "worker")
+	c.waitForRecords(t, "shop", 3)
 
-	s.govern(t, "suspend: {catalogNotices: false}")
+	s.applySyncPolicy(t, "suspend: {catalogNotices: false}")
 	c.newCatalog(t, "loud")
-	c.hears(t, "loud", "Revision 1: 1 workload changed by eve")
+	c.waitForEvent(t, "loud", "Revision 1: 1 workload changed by eve")
 	if out := c.events(t.Context(), "quiet"); out != "" {
-		t.Errorf("notices were stopped, and there are\n%s", out)
+		t.Errorf("Events while notices are suspended:\n%s", out)
 	}
 	if out := c.events(t.Context(), "shop"); strings.Contains(out, "Revision 3") || strings.Contains(out, "worker") {
-		t.Errorf("notices were stopped, and there are\n%s", out)
+		t.Errorf("Events while notices are suspended:\n%s", out)
 	}
 }
 
-// events are what kubectl prints of the Events of a catalog, of which it needs no more than the messages.
-func (c *scene) events(ctx context.Context, catalog string) string {
+// events returns type, reason and message of the Events of a catalog.
+func (c *fixture) events(ctx context.Context, catalog string) string {
 	out, err := c.Administrator.Run(ctx, "get", "events", "-n", c.team, "-o", `jsonpath={range .items[*]}{.type} {.reason} {.message}{"\n"}{end}`,
 		"--field-selector=involvedObject.kind=AppCatalog,involvedObject.name="+catalog)
 	if err != nil {
@@ -50,25 +50,25 @@ func (c *scene) events(ctx context.Context, catalog string) string {
 	return out
 }
 
-// hears waits until there is an Event of the reason Changed with the message.
-func (c *scene) hears(t *testing.T, catalog, message string) {
+// waitForEvent waits for a Changed Event with the message.
+func (c *fixture) waitForEvent(t *testing.T, catalog, message string) {
 	t.Helper()
-	mirrortest.Eventually(t, "an Event: "+message, func(ctx context.Context) error {
+	mirrortest.Eventually(t, "Event: "+message, func(ctx context.Context) error {
 		out := c.events(ctx, catalog)
 		if !strings.Contains(out, "Normal Changed "+message+"\n") {
-			return fmt.Errorf("there are\n%s", out)
+			return fmt.Errorf("found\n%s", out)
 		}
 		return nil
 	})
 }
 
-// listed expects kubectl events to show what has been heard, beside the catalog.
-func (c *scene) listed(t *testing.T) {
+// expectKubectlEvents expects the Events in the output of kubectl events.
+func (c *fixture) expectKubectlEvents(t *testing.T) {
 	t.Helper()
 	out := c.Run(t, "events", "-n", c.team, "--for=appcatalog/shop")
 	for _, want := range []string{"Changed", "AppCatalog/shop", "Revision 1: 2 workloads changed by eve", "Revision 2: 1 workload changed"} {
 		if !strings.Contains(out, want) {
-			t.Errorf("kubectl events prints, without %q,\n%s", want, out)
+			t.Errorf("kubectl events lacks %q:\n%s", want, out)
 		}
 	}
 }

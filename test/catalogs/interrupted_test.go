@@ -14,25 +14,25 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// relisted counts the comparisons of namespaces with their catalogs that watches have asked for.
+// relisted is the counter of resyncs of namespaces that a new list of a watch has triggered.
 const relisted = `slipstream_catalog_intake_resyncs_total{reason="relisted"}`
 
-// restarted ends the server in both ways, with nothing and with changes to find out at its next start.
-func (s *stage) restarted(t *testing.T) {
-	c := s.newScene(t, "restarted")
+// testRestart stops the server with both signals, without and with changes before the next start.
+func (s *stage) testRestart(t *testing.T) {
+	c := s.newFixture(t, "restarted")
 	c.newCatalog(t, "shop")
 	records := 1
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		s.restart(t, signal, func() {})
-		c.onlyTheNext(t, "shop", records)
+		c.expectNextChange(t, "shop", records)
 		s.restart(t, signal, func() { c.changeUnseen(t, signal.String()) })
-		automatic(t, c.recorded(t, "shop", records+2), "api", "worker")
-		c.onlyTheNext(t, "shop", records+2)
+		expectAutomatic(t, c.waitForRecords(t, "shop", records+2), "api", "worker")
+		c.expectNextChange(t, "shop", records+2)
 		records += 3
 	}
 }
 
-// restart does something while there is no server.
+// restart calls a function while the server is stopped.
 func (s *stage) restart(t *testing.T, signal syscall.Signal, meanwhile func()) {
 	t.Helper()
 	if err := s.StopServer(t.Context(), signal); err != nil {
@@ -44,9 +44,9 @@ func (s *stage) restart(t *testing.T, signal syscall.Signal, meanwhile func()) {
 	}
 }
 
-// changeUnseen changes api more than once and makes worker come or go. A list of the workloads after that has all of it: the API
-// server answers from a cache, which comes after its writes, and what it shows later would be a batch of its own.
-func (c *scene) changeUnseen(t *testing.T, tag string) {
+// changeUnseen changes api twice and creates or deletes worker. It waits until the API server's watch cache has all changes, so
+// that the next list returns them in one batch.
+func (c *fixture) changeUnseen(t *testing.T, tag string) {
 	t.Helper()
 	c.setImage(t, c.ann, "api", "shop/api:unseen")
 	c.setImage(t, c.ann, "api", "shop/api:"+tag)
@@ -65,23 +65,23 @@ func (c *scene) changeUnseen(t *testing.T, tag string) {
 	})
 }
 
-// expired takes the watches away for so long that the history is gone which they would go on with.
-func (s *stage) expired(t *testing.T) {
-	c := s.newScene(t, "expired")
+// testExpiredWatch interrupts the watches until the history after their last event is compacted.
+func (s *stage) testExpiredWatch(t *testing.T) {
+	c := s.newFixture(t, "expired")
 	c.newCatalog(t, "shop")
-	c.onlyTheNext(t, "shop", 1)
+	c.expectNextChange(t, "shop", 1)
 
-	s.lose(t, func() {})
-	c.onlyTheNext(t, "shop", 2)
-	s.lose(t, func() { c.changeUnseen(t, "lost") })
-	records := c.recordedSince(t, "shop", 3, "api", "worker")
-	c.reads(t, map[string]string{"STATE": "Up to date, 1 missing"}, "cat", "shop")
-	c.offers(t, "shop", map[string]string{"api": "shop/api:lost", "worker": "shop/worker:1"})
-	c.onlyTheNext(t, "shop", records)
+	s.expireWatches(t, func() {})
+	c.expectNextChange(t, "shop", 2)
+	s.expireWatches(t, func() { c.changeUnseen(t, "lost") })
+	records := c.waitForChanges(t, "shop", 3, "api", "worker")
+	c.expectColumns(t, map[string]string{"STATE": "Up to date, 1 missing"}, "cat", "shop")
+	c.expectImages(t, "shop", map[string]string{"api": "shop/api:lost", "worker": "shop/worker:1"})
+	c.expectNextChange(t, "shop", records)
 }
 
-// lose does something while the server cannot watch, and waits until it has listed.
-func (s *stage) lose(t *testing.T, meanwhile func()) {
+// expireWatches calls a function while the server cannot watch, and waits until it has listed again.
+func (s *stage) expireWatches(t *testing.T, meanwhile func()) {
 	t.Helper()
 	before, err := s.Counted(t.Context(), relisted)
 	if err != nil {
@@ -91,10 +91,10 @@ func (s *stage) lose(t *testing.T, meanwhile func()) {
 	meanwhile()
 	s.ForgetHistory(t)
 	s.wire.Sever(false)
-	mirrortest.Eventually(t, "another list", func(ctx context.Context) error {
+	mirrortest.Eventually(t, "a new list", func(ctx context.Context) error {
 		now, err := s.Counted(ctx, relisted)
 		if err == nil && now == before {
-			err = errors.New("none yet")
+			err = errors.New("no new list")
 		}
 		return err
 	})

@@ -19,7 +19,7 @@ import (
 	"github.com/configbutler/slipstream/test/people"
 )
 
-// otherKinds are workloads of all kinds but Deployments.
+// otherKinds are workloads of all kinds except Deployments.
 const otherKinds = `
 apiVersion: apps/v1
 kind: StatefulSet
@@ -56,54 +56,54 @@ metadata: {name: import}
 spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: shop/import}]}}}
 `
 
-// ofEveryKind are the lines of a spec that name a workload of each kind.
+// ofEveryKind is the part of a spec with a workload of each kind.
 const ofEveryKind = `  workloads: [{kind: Deployment, name: api}, {kind: StatefulSet, name: db}, {kind: DaemonSet, name: agent},
     {kind: ReplicaSet, name: cache}, {kind: CronJob, name: report}, {kind: Job, name: import}]
 `
 
-// note is an annotation that ann sets.
+// add is an annotation that ann sets.
 const note = "shop.example.com/note"
 
-// everyKind has workloads of every kind be offered, change and go.
-func (s *stage) everyKind(t *testing.T) {
-	c := s.newScene(t, "kinds")
+// testAllKinds creates, changes and deletes workloads of every kind.
+func (s *stage) testAllKinds(t *testing.T) {
+	c := s.newFixture(t, "kinds")
 	c.Apply(t, people.In(c.source, "admin", s.ann.Name)+people.In(c.source, "view", s.eve.Name))
 	if _, err := s.ann.Kubectl.Feed(t.Context(), otherKinds, "apply", "-n", c.source, "-f", "-"); err != nil {
 		t.Fatal(err)
 	}
 	c.edit(t, "shop", ofEveryKind)
-	record := c.recorded(t, "shop", 1)
+	record := c.waitForRecords(t, "shop", 1)
 	names := []string{"agent", "api", "cache", "db", "import", "report"}
 	if record.Status.State != v1alpha1.SyncStateApplied || !slices.Equal(record.Status.WorkloadNames, names) {
-		t.Errorf("the first record is %s, of %q", record.Status.State, record.Status.WorkloadNames)
+		t.Errorf("first record: state %s, workloads %q", record.Status.State, record.Status.WorkloadNames)
 	}
 	c.Run(t, "wait", "-n", c.team, "cat/shop", "--for=condition=SourceReachable", "--timeout=180s")
 
 	objects := []string{"deployment/api", "statefulset/db", "daemonset/agent", "replicaset/cache", "cronjob/report", "job/import"}
 	s.ann.Run(t, append(append([]string{"annotate", "-n", c.source}, objects...), note+"=second")...)
-	c.becomes(t, "is offered as it was changed", func(w *v1alpha1.CatalogWorkloadRecord) error {
+	c.waitForAll(t, "has the change", func(w *v1alpha1.CatalogWorkloadRecord) error {
 		var object metav1.PartialObjectMetadata
 		if err := yaml.Unmarshal(w.Manifest.Raw, &object); err != nil {
 			return err
 		}
 		if got := object.Annotations[note]; got != "second" || w.Missing {
-			return fmt.Errorf("it has the note %q", got)
+			return fmt.Errorf("note = %q", got)
 		}
 		return nil
 	})
-	c.tellsOf(t, names)
+	c.expectChanges(t, names)
 
 	s.ann.Run(t, append([]string{"delete", "-n", c.source}, objects...)...)
-	c.becomes(t, "is missing", func(w *v1alpha1.CatalogWorkloadRecord) error {
+	c.waitForAll(t, "is missing", func(w *v1alpha1.CatalogWorkloadRecord) error {
 		if !w.Missing {
-			return errors.New("it is there")
+			return errors.New("missing = false")
 		}
 		return nil
 	})
 }
 
-// becomes waits until each of the six workloads of a catalog is as it should be.
-func (c *scene) becomes(t *testing.T, what string, check func(*v1alpha1.CatalogWorkloadRecord) error) {
+// waitForAll waits until a check succeeds for all six workloads of the catalog.
+func (c *fixture) waitForAll(t *testing.T, what string, check func(*v1alpha1.CatalogWorkloadRecord) error) {
 	t.Helper()
 	mirrortest.Eventually(t, "a workload of each kind "+what, func(ctx context.Context) error {
 		list := &v1alpha1.CatalogWorkloadList{}
@@ -111,7 +111,7 @@ func (c *scene) becomes(t *testing.T, what string, check func(*v1alpha1.CatalogW
 			return err
 		}
 		if len(list.Items) != len(v1alpha1.WorkloadResources()) {
-			return fmt.Errorf("there are %d", len(list.Items))
+			return fmt.Errorf("%d workloads", len(list.Items))
 		}
 		for i := range list.Items {
 			if err := check(&list.Items[i].Status); err != nil {
@@ -122,8 +122,8 @@ func (c *scene) becomes(t *testing.T, what string, check func(*v1alpha1.CatalogW
 	})
 }
 
-// tellsOf expects the records after the first one, of as many batches as there were, to tell that ann has changed these.
-func (c *scene) tellsOf(t *testing.T, want []string) {
+// expectChanges expects the records after the first one to contain exactly these workloads, changed by ann.
+func (c *fixture) expectChanges(t *testing.T, want []string) {
 	t.Helper()
 	records, err := c.records(t.Context(), "shop")
 	if err != nil {
@@ -133,11 +133,11 @@ func (c *scene) tellsOf(t *testing.T, want []string) {
 	for _, record := range records[1:] {
 		got = append(got, record.Status.WorkloadNames...)
 		if by := record.Status.ChangedBy; len(by) != 1 || by[0].Username != c.ann.Name || record.Status.State != v1alpha1.SyncStateAutoApplied {
-			t.Errorf("%s of %s is by %+v", record.Status.State, strings.Join(record.Status.WorkloadNames, ", "), by)
+			t.Errorf("record in state %s of %s was changed by %+v", record.Status.State, strings.Join(record.Status.WorkloadNames, ", "), by)
 		}
 	}
 	slices.Sort(got)
 	if got = slices.Compact(got); !slices.Equal(got, want) {
-		t.Errorf("records tell of %q, want %q", got, want)
+		t.Errorf("workloads in records = %q, want %q", got, want)
 	}
 }

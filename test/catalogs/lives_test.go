@@ -18,18 +18,18 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// lives are the states that records of a namespace come to, in their order, as kubectl tells them.
-type lives struct {
-	mu sync.Mutex
-	of map[string][]v1alpha1.SyncState
-	// told are the failed ones that have been asked for.
-	told []string
+// recordStates are the states of the records of a namespace, in order, as kubectl prints them.
+type recordStates struct {
+	mu     sync.Mutex
+	states map[string][]v1alpha1.SyncState
+	// returned are the failed records that waitForFailure has returned.
+	returned []string
 }
 
-// follow has eve watch the records of the team until the test ends.
-func (c *scene) follow(t *testing.T) *lives {
+// watchStates has eve watch the team's records until the end of the test.
+func (c *fixture) watchStates(t *testing.T) *recordStates {
 	t.Helper()
-	l := &lives{of: map[string][]v1alpha1.SyncState{}}
+	l := &recordStates{states: map[string][]v1alpha1.SyncState{}}
 	command := c.eve.Kubectl.Command(t.Context(), "get", "ss", "-n", c.team, "--watch", "-o", `jsonpath={.metadata.name} {.status.state}{"\n"}`)
 	out, err := command.StdoutPipe()
 	if err != nil {
@@ -43,7 +43,7 @@ func (c *scene) follow(t *testing.T) *lives {
 		defer close(ended)
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			if name, state, ok := strings.Cut(lines.Text(), " "); ok {
-				l.note(name, v1alpha1.SyncState(state))
+				l.add(name, v1alpha1.SyncState(state))
 			}
 		}
 		_ = command.Wait()
@@ -52,56 +52,56 @@ func (c *scene) follow(t *testing.T) *lives {
 	return l
 }
 
-// note notes a state. A record that is written without another state is in the one that it was in.
-func (l *lives) note(record string, state v1alpha1.SyncState) {
+// add appends a state, unless the record is in this state already.
+func (l *recordStates) add(record string, state v1alpha1.SyncState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if before := l.of[record]; len(before) == 0 || before[len(before)-1] != state {
-		l.of[record] = append(before, state)
+	if before := l.states[record]; len(before) == 0 || before[len(before)-1] != state {
+		l.states[record] = append(before, state)
 	}
 }
 
-// failed waits until another record begins as what has failed.
-func (l *lives) failed(t *testing.T) (record string) {
+// waitForFailure waits for a new record whose first state is Failed.
+func (l *recordStates) waitForFailure(t *testing.T) (record string) {
 	t.Helper()
 	mirrortest.Eventually(t, "a change fails", func(context.Context) error {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		for name, states := range l.of {
-			if states[0] == v1alpha1.SyncStateFailed && !slices.Contains(l.told, name) {
-				l.told, record = append(l.told, name), name
+		for name, states := range l.states {
+			if states[0] == v1alpha1.SyncStateFailed && !slices.Contains(l.returned, name) {
+				l.returned, record = append(l.returned, name), name
 				return nil
 			}
 		}
-		return errors.New("none does")
+		return errors.New("no failed record")
 	})
 	return record
 }
 
-// expect waits until the record has been in so many states, and expects them.
-func (l *lives) expect(t *testing.T, record string, want ...v1alpha1.SyncState) {
+// expect waits until the record has been in as many states as expected, and compares them.
+func (l *recordStates) expect(t *testing.T, record string, want ...v1alpha1.SyncState) {
 	t.Helper()
 	var states []v1alpha1.SyncState
 	mirrortest.Eventually(t, fmt.Sprintf("%s goes through %d states", record, len(want)), func(context.Context) error {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if states = slices.Clone(l.of[record]); len(states) < len(want) {
+		if states = slices.Clone(l.states[record]); len(states) < len(want) {
 			return fmt.Errorf("%q", states)
 		}
 		return nil
 	})
 	if !slices.Equal(states, want) {
-		t.Errorf("%s went through %q, want %q", record, states, want)
+		t.Errorf("states of %s = %q, want %q", record, states, want)
 	}
 }
 
-// complete expects that the records have been in every state, and came to each as the table of states has it.
-func (l *lives) complete(t *testing.T) {
+// expectComplete expects that the records have been in every state, with valid transitions only.
+func (l *recordStates) expectComplete(t *testing.T) {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var reached []v1alpha1.SyncState
-	for record, states := range l.of {
+	for record, states := range l.states {
 		reached = append(reached, states...)
 		for i := 1; i < len(states); i++ {
 			if err := syncstatus.CheckTransition(v1alpha1.SyncTypeCatalog, states[i-1], states[i]); err != nil {
@@ -111,6 +111,6 @@ func (l *lives) complete(t *testing.T) {
 	}
 	slices.Sort(reached)
 	if reached = slices.Compact(reached); !slices.Equal(reached, syncstatus.States(v1alpha1.SyncTypeCatalog)) {
-		t.Errorf("only %q were reached", reached)
+		t.Errorf("only the states %q were reached", reached)
 	}
 }

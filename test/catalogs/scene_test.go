@@ -24,7 +24,7 @@ import (
 	"github.com/configbutler/slipstream/test/people"
 )
 
-// deployment is one of production: its namespace, its name and its image.
+// deployment is the manifest of a Deployment: its namespace, name and image.
 const deployment = `
 apiVersion: apps/v1
 kind: Deployment
@@ -38,7 +38,7 @@ spec:
 ---
 `
 
-// catalogOf is a catalog: its name, its namespace, its source, and the rest of its spec.
+// catalogOf is the manifest of a catalog: its name, namespace, source namespace, and the rest of its spec.
 const catalogOf = `
 apiVersion: configbutler.ai/v1alpha1
 kind: AppCatalog
@@ -47,33 +47,33 @@ spec:
   sourceNamespace: %s
 %s`
 
-// apiAndWorker are the lines of a spec that name two workloads.
+// apiAndWorker is the part of a spec with two workloads.
 const apiAndWorker = "  workloads: [{kind: Deployment, name: api}, {kind: Deployment, name: worker}]\n"
 
-// scene is a production namespace and that of a team, where eve's catalogs of it are.
-type scene struct {
+// fixture has a source namespace and the namespace of a team with eve's catalogs.
+type fixture struct {
 	*stage
 	source, team string
 }
 
-// newScene has the Deployments api, worker and untracked in production, which the server may follow.
-func (s *stage) newScene(t *testing.T, name string) *scene {
+// newFixture creates the Deployments api, worker and untracked in a source that the server can read.
+func (s *stage) newFixture(t *testing.T, name string) *fixture {
 	t.Helper()
-	c := s.newHiddenScene(t, name)
+	c := s.newUnreachable(t, name)
 	c.permit(t)
 	return c
 }
 
-// permit lets the server follow production.
-func (c *scene) permit(t *testing.T) {
+// permit grants the server the permissions on the source.
+func (c *fixture) permit(t *testing.T) {
 	t.Helper()
 	c.Apply(t, people.In(c.source, people.Catalogs, people.Server))
 }
 
-// newHiddenScene has a production that the server may not follow.
-func (s *stage) newHiddenScene(t *testing.T, name string) *scene {
+// newUnreachable creates the same fixture without the server's permissions on the source.
+func (s *stage) newUnreachable(t *testing.T, name string) *fixture {
 	t.Helper()
-	c := &scene{stage: s, source: name, team: name + "-team"}
+	c := &fixture{stage: s, source: name, team: name + "-team"}
 	var manifests strings.Builder
 	for _, namespace := range []string{c.source, c.team} {
 		fmt.Fprintf(&manifests, "apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n---\n", namespace)
@@ -85,39 +85,38 @@ func (s *stage) newHiddenScene(t *testing.T, name string) *scene {
 	return c
 }
 
-// newCatalog has eve make a catalog of api and worker, and waits for its first record, and until no change of production goes
-// unseen.
-func (c *scene) newCatalog(t *testing.T, name string) {
+// newCatalog has eve create a catalog of api and worker. It waits for its first record, and until the source is watched.
+func (c *fixture) newCatalog(t *testing.T, name string) {
 	t.Helper()
 	c.edit(t, name, apiAndWorker)
-	record := c.recorded(t, name, 1)
+	record := c.waitForRecords(t, name, 1)
 	if record.Status.State != v1alpha1.SyncStateApplied || record.Status.Actor != c.eve.Name {
-		t.Errorf("the record of the new catalog is %s by %q", record.Status.State, record.Status.Actor)
+		t.Errorf("record of the new catalog: state %s, actor %q", record.Status.State, record.Status.Actor)
 	}
 	c.Run(t, "wait", "-n", c.team, "cat/"+name, "--for=condition=SourceReachable", "--timeout=180s")
 }
 
-// edit has eve apply a catalog, and waits until that is taken over.
-func (c *scene) edit(t *testing.T, name, spec string) {
+// edit has eve apply a catalog, and waits until the catalog has observed its spec.
+func (c *fixture) edit(t *testing.T, name, spec string) {
 	t.Helper()
 	if _, err := c.apply(t.Context(), c.eve, name, spec); err != nil {
 		t.Fatal(err)
 	}
-	mirrortest.Eventually(t, "the catalog shows its spec", func(ctx context.Context) error { return c.settled(ctx, name) })
+	mirrortest.Eventually(t, "the catalog has observed its spec", func(ctx context.Context) error { return c.checkObserved(ctx, name) })
 }
 
-func (c *scene) apply(ctx context.Context, by *people.Person, name, spec string) (string, error) {
+func (c *fixture) apply(ctx context.Context, by *people.Person, name, spec string) (string, error) {
 	return by.Kubectl.Feed(ctx, fmt.Sprintf(catalogOf, name, c.team, c.source, spec), "apply", "-f", "-")
 }
 
-// setImage changes production.
-func (c *scene) setImage(t *testing.T, by *people.Person, workload, image string) {
+// setImage changes an image in the source.
+func (c *fixture) setImage(t *testing.T, by *people.Person, workload, image string) {
 	t.Helper()
 	c.change(t, by, workload, fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"main","image":%q}]}}}}`, image))
 }
 
-// change patches a Deployment of production, or its subresources.
-func (c *scene) change(t *testing.T, by *people.Person, workload, patch string, subresources ...string) {
+// change patches a Deployment of the source, or a subresource.
+func (c *fixture) change(t *testing.T, by *people.Person, workload, patch string, subresources ...string) {
 	t.Helper()
 	_, err := by.Client.AppsV1().Deployments(c.source).Patch(t.Context(), workload, types.StrategicMergePatchType, []byte(patch),
 		metav1.PatchOptions{}, subresources...)
@@ -126,8 +125,8 @@ func (c *scene) change(t *testing.T, by *people.Person, workload, patch string, 
 	}
 }
 
-// get reads an object, or a list, as kubectl prints it.
-func (c *scene) get(ctx context.Context, into any, arguments ...string) error {
+// get reads an object or a list as kubectl prints it.
+func (c *fixture) get(ctx context.Context, into any, arguments ...string) error {
 	out, err := c.eve.Kubectl.Run(ctx, append([]string{"get", "-n", c.team, "-o", "json"}, arguments...)...)
 	if err != nil {
 		return err
@@ -135,8 +134,9 @@ func (c *scene) get(ctx context.Context, into any, arguments ...string) error {
 	return json.Unmarshal([]byte(out), into)
 }
 
-// records are those of a catalog, the oldest first. A preview, which has no revision, comes before a revision of its second.
-func (c *scene) records(ctx context.Context, catalog string) ([]v1alpha1.SyncStatus, error) {
+// records returns the records of a catalog, oldest first. A preview, which has no revision, comes before a revision of the same
+// second.
+func (c *fixture) records(ctx context.Context, catalog string) ([]v1alpha1.SyncStatus, error) {
 	list := &v1alpha1.SyncStatusList{}
 	err := c.get(ctx, list, "ss", "-l", v1alpha1.LabelCatalog+"="+catalog)
 	slices.SortFunc(list.Items, func(a, b v1alpha1.SyncStatus) int {
@@ -145,8 +145,8 @@ func (c *scene) records(ctx context.Context, catalog string) ([]v1alpha1.SyncSta
 	return list.Items, err
 }
 
-// recorded waits until a catalog has so many records, and shows what they tell of, and returns the last one.
-func (c *scene) recorded(t *testing.T, catalog string, records int) *v1alpha1.SyncStatus {
+// waitForRecords waits until a catalog has exactly so many records and shows their revision. It returns the last one.
+func (c *fixture) waitForRecords(t *testing.T, catalog string, records int) *v1alpha1.SyncStatus {
 	t.Helper()
 	var found []v1alpha1.SyncStatus
 	mirrortest.Eventually(t, fmt.Sprintf("%s/%s has %d records", c.team, catalog, records), func(ctx context.Context) (err error) {
@@ -154,19 +154,19 @@ func (c *scene) recorded(t *testing.T, catalog string, records int) *v1alpha1.Sy
 			return err
 		}
 		if len(found) < records {
-			return fmt.Errorf("it has %d: %s", len(found), c.tell(t.Context()))
+			return fmt.Errorf("%d records: %s", len(found), c.describe(t.Context()))
 		}
-		return c.shows(ctx, catalog, found[len(found)-1].Status.Revision)
+		return c.checkRevision(ctx, catalog, found[len(found)-1].Status.Revision)
 	})
 	if len(found) > records {
-		t.Fatalf("%s/%s has %d records, want %d: %s", c.team, catalog, len(found), records, c.tell(t.Context()))
+		t.Fatalf("%s/%s has %d records, want %d: %s", c.team, catalog, len(found), records, c.describe(t.Context()))
 	}
 	return &found[records-1]
 }
 
-// recordedSince waits until the records after the first ones name workloads and no others, in one batch or in several: a busy API server
-// may show one change long before the next. It returns how many records there are then.
-func (c *scene) recordedSince(t *testing.T, catalog string, first int, workloads ...string) int {
+// waitForChanges waits until the records after the first ones contain exactly these workloads, in one batch or several, because a
+// busy API server may delay changes. It returns the number of records.
+func (c *fixture) waitForChanges(t *testing.T, catalog string, first int, workloads ...string) int {
 	t.Helper()
 	var found []v1alpha1.SyncStatus
 	mirrortest.Eventually(t, fmt.Sprintf("%s/%s records %q", c.team, catalog, workloads), func(ctx context.Context) (err error) {
@@ -178,46 +178,46 @@ func (c *scene) recordedSince(t *testing.T, catalog string, first int, workloads
 			names.Insert(found[i].Status.WorkloadNames...)
 		}
 		if !names.Equal(sets.New(workloads...)) {
-			return fmt.Errorf("it records %q: %s", sets.List(names), c.tell(t.Context()))
+			return fmt.Errorf("workloads in records: %q: %s", sets.List(names), c.describe(t.Context()))
 		}
-		return c.shows(ctx, catalog, found[len(found)-1].Status.Revision)
+		return c.checkRevision(ctx, catalog, found[len(found)-1].Status.Revision)
 	})
 	for i := first; i < len(found); i++ {
-		automatic(t, &found[i], found[i].Status.WorkloadNames...)
+		expectAutomatic(t, &found[i], found[i].Status.WorkloadNames...)
 	}
 	return len(found)
 }
 
-// shows says whether a catalog has come to a revision. Records come before.
-func (c *scene) shows(ctx context.Context, name string, revision int64) error {
+// checkRevision returns an error unless the status of a catalog has a revision. Records are written before the status.
+func (c *fixture) checkRevision(ctx context.Context, name string, revision int64) error {
 	catalog := &v1alpha1.AppCatalog{}
 	err := c.get(ctx, catalog, "cat", name)
 	if err == nil && catalog.Status.Revision < revision {
-		err = fmt.Errorf("it shows revision %d, not %d", catalog.Status.Revision, revision)
+		err = fmt.Errorf("status has revision %d, want %d", catalog.Status.Revision, revision)
 	}
 	return err
 }
 
-// settled says whether a catalog shows its spec.
-func (c *scene) settled(ctx context.Context, name string) error {
+// checkObserved returns an error unless a catalog has observed its spec.
+func (c *fixture) checkObserved(ctx context.Context, name string) error {
 	catalog := &v1alpha1.AppCatalog{}
 	if err := c.get(ctx, catalog, "cat", name); err != nil {
 		return err
 	}
 	if catalog.Status.ObservedGeneration != catalog.Generation {
-		return fmt.Errorf("its status is about generation %d of %d", catalog.Status.ObservedGeneration, catalog.Generation)
+		return fmt.Errorf("observed generation %d of %d", catalog.Status.ObservedGeneration, catalog.Generation)
 	}
 	return nil
 }
 
-// tell is what a user sees of the records.
-func (c *scene) tell(ctx context.Context) string {
+// describe returns what kubectl prints about catalogs and records, for messages.
+func (c *fixture) describe(ctx context.Context) string {
 	out, err := c.eve.Kubectl.Run(ctx, "get", "cat,ss", "-n", c.team, "-o", "wide")
 	return fmt.Sprintf("\n%s(%v)", out, err)
 }
 
-// offers expects the images that a catalog offers, by workload.
-func (c *scene) offers(t *testing.T, catalog string, images map[string]string) {
+// expectImages expects the images that a catalog offers, by workload.
+func (c *fixture) expectImages(t *testing.T, catalog string, images map[string]string) {
 	t.Helper()
 	list := &v1alpha1.CatalogWorkloadList{}
 	if err := c.get(t.Context(), list, "cw", "-l", v1alpha1.LabelCatalog+"="+catalog); err != nil {
@@ -236,34 +236,34 @@ func (c *scene) offers(t *testing.T, catalog string, images map[string]string) {
 		offered[record.Status.Name] = manifest.Spec.Template.Spec.Containers[0].Image
 	}
 	if !maps.Equal(offered, images) {
-		t.Errorf("%s/%s offers %v, want %v", c.team, catalog, offered, images)
+		t.Errorf("images of %s/%s = %v, want %v", c.team, catalog, offered, images)
 	}
 }
 
-// automatic expects a record of what the source has changed by itself.
-func automatic(t *testing.T, record *v1alpha1.SyncStatus, workloads ...string) {
+// expectAutomatic expects a record of changes of the source.
+func expectAutomatic(t *testing.T, record *v1alpha1.SyncStatus, workloads ...string) {
 	t.Helper()
 	status := &record.Status
 	if status.State != v1alpha1.SyncStateAutoApplied || status.Actor != "" || !status.AutoTriggered {
 		t.Errorf("state %s, actor %q, automatic %v", status.State, status.Actor, status.AutoTriggered)
 	}
 	if int(status.WorkloadCount) != len(workloads) || !slices.Equal(status.WorkloadNames, workloads) {
-		t.Errorf("%d workloads are recorded: %q, want %q", status.WorkloadCount, status.WorkloadNames, workloads)
+		t.Errorf("record has %d workloads: %q, want %q", status.WorkloadCount, status.WorkloadNames, workloads)
 	}
 }
 
-// onlyTheNext changes api once more and expects nothing but that to be recorded, after so many records: batches of a
-// namespace are recorded in their order.
-func (c *scene) onlyTheNext(t *testing.T, catalog string, records int) {
+// expectNextChange changes api once more and expects only this change to be recorded after the given number of records. Batches
+// of a namespace are recorded in order.
+func (c *fixture) expectNextChange(t *testing.T, catalog string, records int) {
 	t.Helper()
 	c.setImage(t, c.ann, "api", fmt.Sprintf("shop/api:after-%s-%d", catalog, records))
-	automatic(t, c.recorded(t, catalog, records+1), "api")
+	expectAutomatic(t, c.waitForRecords(t, catalog, records+1), "api")
 }
 
 var gaps = regexp.MustCompile(` {2,}`)
 
-// reads expects what kubectl prints of one object, by the names of columns.
-func (c *scene) reads(t *testing.T, cells map[string]string, arguments ...string) {
+// expectColumns expects what kubectl prints for one object, by column.
+func (c *fixture) expectColumns(t *testing.T, cells map[string]string, arguments ...string) {
 	t.Helper()
 	out, err := c.eve.Kubectl.Run(t.Context(), append([]string{"get", "-n", c.team, "-o", "wide"}, arguments...)...)
 	if err != nil {
@@ -274,7 +274,7 @@ func (c *scene) reads(t *testing.T, cells map[string]string, arguments ...string
 	for name, want := range cells {
 		at := slices.Index(names, name)
 		if len(lines) != 2 || at < 0 || row[at] != want {
-			t.Errorf("kubectl get %s prints\n%swith another %s than %q", strings.Join(arguments, " "), out, name, want)
+			t.Errorf("kubectl get %s printed\n%swant %s = %q", strings.Join(arguments, " "), out, name, want)
 		}
 	}
 }

@@ -13,48 +13,48 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// together has two catalogs follow one namespace, one of them a part of it.
-func (s *stage) together(t *testing.T) {
-	c := s.newScene(t, "together")
+// testSeveralCatalogs tests two catalogs of one source namespace, one of them with a subset of the workloads.
+func (s *stage) testSeveralCatalogs(t *testing.T) {
+	c := s.newFixture(t, "together")
 	c.newCatalog(t, "shop")
 	c.edit(t, "back-office", "  workloads: [{kind: Deployment, name: worker}]\n")
-	c.recorded(t, "back-office", 1)
+	c.waitForRecords(t, "back-office", 1)
 
 	c.setImage(t, s.ann, "worker", "shop/worker:2")
-	automatic(t, c.recorded(t, "shop", 2), "worker")
-	automatic(t, c.recorded(t, "back-office", 2), "worker")
-	c.offers(t, "shop", map[string]string{"api": "shop/api:1", "worker": "shop/worker:2"})
-	c.offers(t, "back-office", map[string]string{"worker": "shop/worker:2"})
-	c.onlyTheNext(t, "shop", 2)
-	c.recorded(t, "back-office", 2)
+	expectAutomatic(t, c.waitForRecords(t, "shop", 2), "worker")
+	expectAutomatic(t, c.waitForRecords(t, "back-office", 2), "worker")
+	c.expectImages(t, "shop", map[string]string{"api": "shop/api:1", "worker": "shop/worker:2"})
+	c.expectImages(t, "back-office", map[string]string{"worker": "shop/worker:2"})
+	c.expectNextChange(t, "shop", 2)
+	c.waitForRecords(t, "back-office", 2)
 }
 
-// deletionWindow is long enough for a catalog to go before it ends.
+// deletionWindow is long enough for a catalog to be deleted before it ends.
 const deletionWindow = 5 * time.Second
 
-// deleted lets a catalog go that has changes waiting to be recorded, and comes back.
-func (s *stage) deleted(t *testing.T) {
-	c := s.newScene(t, "deleted")
-	s.gather(t, deletionWindow)
-	defer s.gather(t, shortWindow)
+// testDeletedCatalog deletes a catalog with changes that are not recorded yet.
+func (s *stage) testDeletedCatalog(t *testing.T) {
+	c := s.newFixture(t, "deleted")
+	s.setBatchWindow(t, deletionWindow)
+	defer s.setBatchWindow(t, shortWindow)
 	c.newCatalog(t, "shop")
 	c.newCatalog(t, "doomed")
 	c.setImage(t, s.ann, "api", "shop/api:2")
 	if _, err := s.eve.Kubectl.Run(t.Context(), "delete", "cat", "doomed", "-n", c.team); err != nil {
 		t.Fatal(err)
 	}
-	automatic(t, c.recorded(t, "shop", 2), "api")
-	mirrortest.Eventually(t, "the content of the catalog goes with it", func(ctx context.Context) error {
+	expectAutomatic(t, c.waitForRecords(t, "shop", 2), "api")
+	mirrortest.Eventually(t, "the workloads of the catalog are deleted", func(ctx context.Context) error {
 		list := &v1alpha1.CatalogWorkloadList{}
 		err := c.get(ctx, list, "cw", "-l", v1alpha1.LabelCatalog+"=doomed")
 		if err == nil && len(list.Items) > 0 {
-			err = errors.New("it is there")
+			err = errors.New("workloads still exist")
 		}
 		return err
 	})
 	if records, err := c.records(t.Context(), "doomed"); err != nil || len(records) == 0 {
-		t.Errorf("the records of the catalog are gone with it: %v", err)
+		t.Errorf("records of the catalog were deleted: %v", err)
 	}
-	c.onlyTheNext(t, "shop", 2)
+	c.expectNextChange(t, "shop", 2)
 	s.Run(t, "delete", "namespace", c.team, "--timeout=180s")
 }

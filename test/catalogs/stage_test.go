@@ -13,11 +13,10 @@ import (
 	"github.com/configbutler/slipstream/test/people"
 )
 
-// shortWindow is the shortest that a SyncPolicy may ask for. Where nothing depends on which changes are of one batch, there
-// is no reason to wait longer for it.
+// shortWindow is the shortest window that a SyncPolicy allows. Tests that do not depend on batches use it.
 const shortWindow = time.Second
 
-// rights are those of who runs production, of who edits catalogs of it, and of who may edit catalogs and not read production.
+// rights are the roles of users who manage the source, who edit catalogs of it, and who edit catalogs without reading the source.
 const rights = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -56,28 +55,28 @@ subjects:
 - {apiGroup: rbac.authorization.k8s.io, kind: User, name: eve}
 `
 
-// stage is a cluster with the server, in which production has people of its own.
+// stage is a cluster with a server and several users.
 type stage struct {
 	*mirrortest.Stage
-	// wire is the server's way to kube-apiserver.
+	// wire is the server's connection to kube-apiserver.
 	wire *mirrortest.Wire
-	// ann and bob change production, eve edits catalogs of it, mallory would like to.
+	// ann and bob change the source, eve edits catalogs, mallory can edit catalogs but not read the source.
 	ann, bob, eve, mallory *people.Person
 }
 
-// newStage starts a cluster whose kube-apiserver tells who makes changes. It keeps no Deployments in memory, so that a watch
-// of them is as old as etcd's history.
+// newStage starts a cluster whose kube-apiserver sends audit events. It has no watch cache for Deployments, so their watches expire
+// with etcd's history.
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	base, wire := mirrortest.NewWiredStage(t, devcluster.Options{
 		Audit: true, APIServerArgs: []string{"--watch-cache-sizes=deployments.apps#0"},
-		Parts:   []string{}, // The server may follow the sources of catalogs, where a scene says so.
-		Denials: "the sources of some catalogs are hidden from the server",
+		Parts:   []string{}, // The fixtures grant the permissions on sources.
+		Denials: "the server has no permission to read the sources of some catalogs",
 	})
 	s := &stage{Stage: base, wire: wire}
 	s.Apply(t, rights)
 	s.ann, s.bob, s.eve, s.mallory = s.person(t, "ann"), s.person(t, "bob"), s.person(t, "eve"), s.person(t, "mallory")
-	s.gather(t, shortWindow)
+	s.setBatchWindow(t, shortWindow)
 	return s
 }
 
@@ -86,8 +85,8 @@ func (s *stage) person(t *testing.T, name string) *people.Person {
 	return people.New(t, s.Cluster, name)
 }
 
-// gather sets how long changes are gathered.
-func (s *stage) gather(t *testing.T, window time.Duration) {
+// setBatchWindow sets how long changes are batched.
+func (s *stage) setBatchWindow(t *testing.T, window time.Duration) {
 	t.Helper()
 	s.Apply(t, fmt.Sprintf(`
 apiVersion: configbutler.ai/v1alpha1

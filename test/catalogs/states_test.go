@@ -14,7 +14,7 @@ import (
 	"github.com/configbutler/slipstream/test/people"
 )
 
-// tierPatch are the lines of a spec with a patch that fits a worker whose pods have the annotation tier.
+// tierPatch is a spec with a patch that applies only if worker has the annotation tier.
 const tierPatch = apiAndWorker + `  patches:
   - target: {kind: Deployment, name: worker}
     type: JSON6902
@@ -29,82 +29,83 @@ const (
 		`operation [0] (replace /spec/template/metadata/annotations/tier): the object does not have that path`
 )
 
-// lived has records come to every state, and to none in a way that the table of states has not.
-func (s *stage) lived(t *testing.T) {
-	c := s.newScene(t, "lived")
-	defer s.gather(t, shortWindow)
-	s.govern(t, "retry: {maxAttempts: 2, backoff: 1h, maxBackoff: 1h}")
-	lives := c.follow(t)
+// testRecordStates brings records into every state, with valid transitions only.
+func (s *stage) testRecordStates(t *testing.T) {
+	c := s.newFixture(t, "lived")
+	defer s.setBatchWindow(t, shortWindow)
+	s.applySyncPolicy(t, "retry: {maxAttempts: 2, backoff: 1h, maxBackoff: 1h}")
+	states := c.watchStates(t)
 	c.newCatalog(t, "shop")
-	c.putAside(t, c.recorded(t, "shop", 1).Name)
-	c.failEdit(t, lives)
-	c.failAndPass(t, lives)
-	c.failForGood(t, lives)
-	lives.complete(t)
+	c.testDismiss(t, c.waitForRecords(t, "shop", 1).Name)
+	c.testFailedEdit(t, states)
+	c.testAutomaticRetry(t, states)
+	c.testGivenUp(t, states)
+	states.expectComplete(t)
 }
 
-// putAside dismisses a record of what has been done. It is not tried again before and after.
-func (c *scene) putAside(t *testing.T, record string) {
+// testDismiss dismisses a record of an applied change. It cannot be retried before or after.
+func (c *fixture) testDismiss(t *testing.T, record string) {
 	t.Helper()
-	c.conflicts(t, record, "retry", "that is Applied cannot become Retrying, only Dismissed; Retrying follows Failed or ManualIntervention")
-	c.say(t, record, "dismiss", "Dismissed; nothing else has changed")
-	c.comesTo(t, record, v1alpha1.SyncStateDismissed)
-	c.say(t, record, "dismiss", "eve has dismissed it already")
-	c.conflicts(t, record, "retry", "that is Dismissed cannot become Retrying: nothing follows Dismissed; Retrying follows Failed or ManualIntervention")
+	c.expectConflict(t, record, "retry", "that is Applied cannot become Retrying, only Dismissed; Retrying follows Failed or ManualIntervention")
+	c.mustRequest(t, record, "dismiss", "Dismissed; nothing else has changed")
+	c.waitForState(t, record, v1alpha1.SyncStateDismissed)
+	c.mustRequest(t, record, "dismiss", "eve has dismissed it already")
+	c.expectConflict(t, record, "retry", "that is Dismissed cannot become Retrying: nothing follows Dismissed; Retrying follows Failed or ManualIntervention")
 }
 
-// failEdit has eve edit the catalog so that it does not fit production, and try again in vain, and once production fits.
-func (c *scene) failEdit(t *testing.T, lives *lives) {
+// testFailedEdit makes an edit that does not apply to the source, and retries it without success, and with success once it
+// applies.
+func (c *fixture) testFailedEdit(t *testing.T, states *recordStates) {
 	t.Helper()
 	c.edit(t, "shop", tierPatch)
-	record := c.recorded(t, "shop", 2).Name
-	if failed := lives.failed(t); failed != record {
-		t.Errorf("%s has failed, want %s", failed, record)
+	record := c.waitForRecords(t, "shop", 2).Name
+	if failed := states.waitForFailure(t); failed != record {
+		t.Errorf("failed record = %s, want %s", failed, record)
 	}
-	c.conflicts(t, record, "dismiss", "that is Failed cannot become Dismissed, only ManualIntervention or Retrying")
-	c.say(t, record, "retry", "Attempt 2 is under way; status.state says what comes of it")
-	c.comesTo(t, record, v1alpha1.SyncStateManualIntervention)
-	lives.expect(t, record, v1alpha1.SyncStateFailed, v1alpha1.SyncStateRetrying, v1alpha1.SyncStateFailed, v1alpha1.SyncStateManualIntervention)
-	c.reads(t, map[string]string{"STATE": "Needs someone: " + doesNotFit, "BY": "eve", "ATTEMPTS": "2"}, "ss", record)
-	c.reads(t, map[string]string{"REVISION": "1", "READY": "False", "STATE": doesNotFit, "REASON": v1alpha1.ReasonPatchFailed}, "cat", "shop")
-	c.warned(t, "Needs someone: "+doesNotFit)
-	c.offers(t, "shop", map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
+	c.expectConflict(t, record, "dismiss", "that is Failed cannot become Dismissed, only ManualIntervention or Retrying")
+	c.mustRequest(t, record, "retry", "Attempt 2 is under way; status.state says what comes of it")
+	c.waitForState(t, record, v1alpha1.SyncStateManualIntervention)
+	states.expect(t, record, v1alpha1.SyncStateFailed, v1alpha1.SyncStateRetrying, v1alpha1.SyncStateFailed, v1alpha1.SyncStateManualIntervention)
+	c.expectColumns(t, map[string]string{"STATE": "Needs someone: " + doesNotFit, "BY": "eve", "ATTEMPTS": "2"}, "ss", record)
+	c.expectColumns(t, map[string]string{"REVISION": "1", "READY": "False", "STATE": doesNotFit, "REASON": v1alpha1.ReasonPatchFailed}, "cat", "shop")
+	c.waitForWarning(t, "Needs someone: "+doesNotFit)
+	c.expectImages(t, "shop", map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
 
 	c.change(t, c.ann, "worker", withTier)
-	c.say(t, record, "retry", "Attempt 3 is under way; status.state says what comes of it")
-	c.comesTo(t, record, v1alpha1.SyncStateApplied)
+	c.mustRequest(t, record, "retry", "Attempt 3 is under way; status.state says what comes of it")
+	c.waitForState(t, record, v1alpha1.SyncStateApplied)
 }
 
-// failAndPass has production not fit for a while: the server finds out by itself when it does again.
-func (c *scene) failAndPass(t *testing.T, lives *lives) {
+// testAutomaticRetry makes a change of the source fail. The server must retry it automatically until it succeeds.
+func (c *fixture) testAutomaticRetry(t *testing.T, states *recordStates) {
 	t.Helper()
-	c.govern(t, "retry: {maxAttempts: 100, backoff: 1s, maxBackoff: 1s}")
+	c.applySyncPolicy(t, "retry: {maxAttempts: 100, backoff: 1s, maxBackoff: 1s}")
 	c.change(t, c.bob, "worker", withoutTier)
-	record := lives.failed(t)
+	record := states.waitForFailure(t)
 	c.change(t, c.ann, "worker", withTier)
-	c.comesTo(t, record, v1alpha1.SyncStateAutoApplied)
+	c.waitForState(t, record, v1alpha1.SyncStateAutoApplied)
 	c.eve.Run(t, "wait", "cat/shop", "-n", c.team, "--for=condition=Ready", "--timeout=180s")
-	c.reads(t, map[string]string{"STATE": "Up to date", "REASON": v1alpha1.ReasonSucceeded}, "cat", "shop")
-	c.offers(t, "shop", map[string]string{"api": "shop/api:1", "worker": "shop/worker:2"})
-	c.conflicts(t, record, "retry", "that is AutoApplied cannot become Retrying, only Dismissed")
+	c.expectColumns(t, map[string]string{"STATE": "Up to date", "REASON": v1alpha1.ReasonSucceeded}, "cat", "shop")
+	c.expectImages(t, "shop", map[string]string{"api": "shop/api:1", "worker": "shop/worker:2"})
+	c.expectConflict(t, record, "retry", "that is AutoApplied cannot become Retrying, only Dismissed")
 }
 
-// failForGood has production not fit until nobody tries any more, and eve puts that aside.
-func (c *scene) failForGood(t *testing.T, lives *lives) {
+// testGivenUp makes a change of the source fail until the server gives up, and dismisses it.
+func (c *fixture) testGivenUp(t *testing.T, states *recordStates) {
 	t.Helper()
-	c.govern(t, "retry: {maxAttempts: 3, backoff: 1s, maxBackoff: 1s}")
+	c.applySyncPolicy(t, "retry: {maxAttempts: 3, backoff: 1s, maxBackoff: 1s}")
 	c.change(t, c.bob, "worker", withoutTier)
-	record := lives.failed(t)
-	c.comesTo(t, record, v1alpha1.SyncStateManualIntervention)
-	c.say(t, record, "dismiss", "Dismissed; nothing else has changed")
-	lives.expect(t, record, v1alpha1.SyncStateFailed, v1alpha1.SyncStateRetrying, v1alpha1.SyncStateFailed, v1alpha1.SyncStateRetrying,
+	record := states.waitForFailure(t)
+	c.waitForState(t, record, v1alpha1.SyncStateManualIntervention)
+	c.mustRequest(t, record, "dismiss", "Dismissed; nothing else has changed")
+	states.expect(t, record, v1alpha1.SyncStateFailed, v1alpha1.SyncStateRetrying, v1alpha1.SyncStateFailed, v1alpha1.SyncStateRetrying,
 		v1alpha1.SyncStateFailed, v1alpha1.SyncStateManualIntervention, v1alpha1.SyncStateDismissed)
-	c.reads(t, map[string]string{"STATE": "Dismissed by eve", "ATTEMPTS": "3"}, "ss", record)
-	c.offers(t, "shop", map[string]string{"api": "shop/api:1", "worker": "shop/worker:2"})
+	c.expectColumns(t, map[string]string{"STATE": "Dismissed by eve", "ATTEMPTS": "3"}, "ss", record)
+	c.expectImages(t, "shop", map[string]string{"api": "shop/api:1", "worker": "shop/worker:2"})
 }
 
-// govern sets what all catalogs share, with a short window.
-func (s *stage) govern(t *testing.T, lines ...string) {
+// applySyncPolicy applies a SyncPolicy with a short window and more lines.
+func (s *stage) applySyncPolicy(t *testing.T, lines ...string) {
 	t.Helper()
 	s.Apply(t, fmt.Sprintf(`
 apiVersion: configbutler.ai/v1alpha1
@@ -116,36 +117,36 @@ spec:
 `, shortWindow, strings.Join(lines, "\n  ")))
 }
 
-// ask makes a request at a subresource of what is in the team's namespace.
-func (c *scene) ask(ctx context.Context, by *people.Person, path, body string) (v1alpha1.RequestOutcome, error) {
-	var answer struct{ Status v1alpha1.RequestOutcome }
+// request creates a subresource of an object in the team's namespace.
+func (c *fixture) request(ctx context.Context, by *people.Person, path, body string) (v1alpha1.RequestOutcome, error) {
+	var response struct{ Status v1alpha1.RequestOutcome }
 	out, err := by.Kubectl.Feed(ctx, body, "create", "--raw", "/apis/configbutler.ai/v1alpha1/namespaces/"+c.team+"/"+path, "-f", "-")
 	if err == nil {
-		err = json.Unmarshal([]byte(out), &answer)
+		err = json.Unmarshal([]byte(out), &response)
 	}
-	return answer.Status, err
+	return response.Status, err
 }
 
-// say has eve say something of a record, and expects the answer.
-func (c *scene) say(t *testing.T, record, what, message string) {
+// mustRequest makes a request of eve for a record, and expects its message.
+func (c *fixture) mustRequest(t *testing.T, record, subresource, message string) {
 	t.Helper()
-	answer, err := c.ask(t.Context(), c.eve, "syncstatuses/"+record+"/"+what, "{}")
-	if err != nil || !answer.Accepted || answer.Message != message {
-		t.Fatalf("%s: answered with %+v: %v", what, answer, err)
+	status, err := c.request(t.Context(), c.eve, "syncstatuses/"+record+"/"+subresource, "{}")
+	if err != nil || !status.Accepted || status.Message != message {
+		t.Fatalf("%s returned %+v: %v", subresource, status, err)
 	}
 }
 
-// conflicts has eve say something of a record whose state does not allow it.
-func (c *scene) conflicts(t *testing.T, record, what, message string) {
+// expectConflict makes a request of eve for a record that its state does not allow.
+func (c *fixture) expectConflict(t *testing.T, record, subresource, message string) {
 	t.Helper()
-	_, err := c.ask(t.Context(), c.eve, "syncstatuses/"+record+"/"+what, "{}")
+	_, err := c.request(t.Context(), c.eve, "syncstatuses/"+record+"/"+subresource, "{}")
 	if err == nil || !strings.Contains(err.Error(), "(Conflict)") || !strings.Contains(err.Error(), message) {
-		t.Errorf("%s of %s: %v, want %s", what, record, err, message)
+		t.Errorf("%s of %s: %v, want %s", subresource, record, err, message)
 	}
 }
 
-// comesTo waits as a user does.
-func (c *scene) comesTo(t *testing.T, record string, state v1alpha1.SyncState) {
+// waitForState waits until a record has a state.
+func (c *fixture) waitForState(t *testing.T, record string, state v1alpha1.SyncState) {
 	t.Helper()
 	c.eve.Run(t, "wait", "syncstatus/"+record, "-n", c.team, "--for=jsonpath={.status.state}="+string(state), "--timeout=180s")
 }

@@ -13,27 +13,27 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-var updates = flag.Int("storm", 1_000, "how many changes a storm has, at least 50")
+var updates = flag.Int("storm", 1_000, "number of changes, at least 50")
 
 const (
-	// stormLength is how long a storm of 10 000 changes lasts where the control plane is quick enough.
+	// stormLength is the duration of a storm of 10 000 changes if the control plane is fast enough.
 	stormLength = 30 * time.Second
-	// stormWindow is short enough for several records of a storm.
+	// stormWindow is short enough for several records during a storm.
 	stormWindow = 2 * time.Second
 )
 
-// TestStorm changes production faster than a record could be made of each change.
+// TestStorm changes the source faster than each change could be recorded.
 func TestStorm(t *testing.T) {
 	base := mirrortest.NewStage(t, devcluster.Options{Audit: true})
 	s := &stage{Stage: base}
-	s.gather(t, stormWindow)
+	s.setBatchWindow(t, stormWindow)
 	workloads := 50
 	if *updates >= 10_000 {
 		workloads = 200
 	}
-	raging := storm.New(t, base, workloads)
-	took := raging.Rage(t, *updates, stormLength*time.Duration(*updates)/10_000)
-	raging.Passed(t)
-	windows := raging.Records(t, stormWindow)
+	load := storm.New(t, base, workloads)
+	took := load.Run(t, *updates, stormLength*time.Duration(*updates)/10_000)
+	load.WaitForCatalogs(t)
+	windows := load.CheckRecords(t, stormWindow)
 	t.Logf("%d changes of %d workloads in %s, recorded in %d windows", *updates, workloads, took.Round(time.Second/10), windows)
 }

@@ -29,7 +29,7 @@ const (
 // storm changes workloads that two catalogs follow, and measures how much more memory than before the server takes for it.
 func (s *stage) storm(b *testing.B) {
 	s.gather(b, time.Second)
-	raging := storm.New(b, s.Stage, stormWorkloads)
+	load := storm.New(b, s.Stage, stormWorkloads)
 	s.gather(b, stormWindow)
 	s.restart(b)
 	mirrortest.Eventually(b, "the sources are followed", func(ctx context.Context) error {
@@ -44,13 +44,13 @@ func (s *stage) storm(b *testing.B) {
 	idle := memory.MiB(b, server, memory.Resident)
 	b.ReportMetric(memory.MiB(b, server, memory.Anonymous), "idle-anon-MiB")
 	memory.ForgetPeak(b, server)
-	took := raging.Rage(b, stormChanges, stormLength)
+	took := load.Run(b, stormChanges, stormLength)
 	ended := time.Now()
-	raging.Passed(b)
+	load.WaitForCatalogs(b)
 	b.ReportMetric(time.Since(ended).Seconds(), "drain-s")
 	b.ReportMetric(idle, "idle-MiB")
 	b.ReportMetric(memory.MiB(b, server, memory.Peak)-idle, "peak-MiB-over-idle")
 	b.ReportMetric(took.Seconds(), "storm-s")
-	b.ReportMetric(float64(raging.Records(b, stormWindow)), "windows")
-	storm.NothingDropped(b, s.Stage)
+	b.ReportMetric(float64(load.CheckRecords(b, stormWindow)), "windows")
+	storm.CheckNoResyncs(b, s.Stage)
 }

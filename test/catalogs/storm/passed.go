@@ -20,24 +20,24 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// lookInterval leaves the server to its work: whoever looks reads what the catalogs hold of every workload.
-const lookInterval = 500 * time.Millisecond
+// pollInterval is long enough to leave the server idle between polls, which read all workloads of the catalogs.
+const pollInterval = 500 * time.Millisecond
 
-// Passed waits until both catalogs offer each of their Deployments as it is.
-func (s *Storm) Passed(t testing.TB) {
+// WaitForCatalogs waits until both catalogs offer the current state of each of their Deployments.
+func (s *Storm) WaitForCatalogs(t testing.TB) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), lookInterval, mirrortest.Deadline, true, func(ctx context.Context) (bool, error) {
-		last = cmp.Or(s.offers(ctx, everything, 1), s.offers(ctx, half, 2))
+	err := wait.PollUntilContextTimeout(t.Context(), pollInterval, mirrortest.Deadline, true, func(ctx context.Context) (bool, error) {
+		last = cmp.Or(s.compare(ctx, everything, 1), s.compare(ctx, half, 2))
 		return last == nil, nil
 	})
 	if err != nil {
-		t.Fatalf("the catalogs offer what there is: %v (last: %v)", err, last)
+		t.Fatalf("wait until the catalogs are up to date: %v (last: %v)", err, last)
 	}
 }
 
-// offers says how a catalog differs from the source, of which it follows every so many Deployment.
-func (s *Storm) offers(ctx context.Context, catalog string, every int) error {
+// compare returns an error if a catalog of every n-th Deployment differs from the source.
+func (s *Storm) compare(ctx context.Context, catalog string, every int) error {
 	list, err := s.slipstream.ConfigbutlerV1alpha1().CatalogWorkloads(namespace).List(ctx, selected(catalog))
 	if err != nil {
 		return err
@@ -56,23 +56,24 @@ func (s *Storm) offers(ctx context.Context, catalog string, every int) error {
 		return nil
 	}
 	maps.DeleteFunc(offered, func(workload, image string) bool { return want[workload] == image })
-	return fmt.Errorf("%s offers something else of %d of %d workloads: %v", catalog, len(offered), len(want), offered)
+	return fmt.Errorf("%s differs in %d of %d workloads: %v", catalog, len(offered), len(want), offered)
 }
 
 func selected(catalog string) metav1.ListOptions {
 	return metav1.ListOptions{LabelSelector: v1alpha1.LabelCatalog + "=" + catalog}
 }
 
-// Records expects that each catalog has one record a window, and that they tell of everything that the storm has changed,
-// and returns the number of windows. It is about the first storm of a namespace, after it has passed.
-func (s *Storm) Records(t testing.TB, window time.Duration) int {
+// CheckRecords expects that each catalog has at most one record per window, and that the records contain everything that the
+// storm has changed. It returns the number of windows. It must be called after the first storm of a namespace and
+// WaitForCatalogs.
+func (s *Storm) CheckRecords(t testing.TB, window time.Duration) int {
 	t.Helper()
 	s.expect(t, half, 2, window)
 	return s.expect(t, everything, 1, window)
 }
 
-// expect returns how many records a catalog of every so many Deployment has of the storm. A window begins after the one before
-// has ended, and times are of seconds.
+// expect checks the records of a catalog of every n-th Deployment, and returns their number. A window begins after the previous one
+// has ended. Times have a resolution of seconds.
 func (s *Storm) expect(t testing.TB, catalog string, every int, window time.Duration) (windows int) {
 	t.Helper()
 	list, err := s.slipstream.ConfigbutlerV1alpha1().SyncStatuses(namespace).List(t.Context(), selected(catalog))
@@ -85,13 +86,13 @@ func (s *Storm) expect(t testing.TB, catalog string, every int, window time.Dura
 	for i, record := range records[1:] {
 		status, detected := &record.Status, record.Status.DetectedAt.Time
 		if status.State != v1alpha1.SyncStateAutoApplied || status.Actor != "" || int(status.Revision) != i+2 {
-			t.Errorf("%s, the record %d, is %s by %q of revision %d", record.Name, i+2, status.State, status.Actor, status.Revision)
+			t.Errorf("%s, record %d: state %s, actor %q, revision %d", record.Name, i+2, status.State, status.Actor, status.Revision)
 		}
 		if int(status.WorkloadCount) != len(status.WorkloadNames) {
-			t.Errorf("%s counts %d workloads, and names %d", record.Name, status.WorkloadCount, len(status.WorkloadNames))
+			t.Errorf("%s: workloadCount = %d, %d names", record.Name, status.WorkloadCount, len(status.WorkloadNames))
 		}
 		if i > 0 && detected.Sub(last) < window {
-			t.Errorf("%s is about changes since %s, and the one before since %s: that is less than %s", record.Name, detected, last, window)
+			t.Errorf("%s: changes since %s, previous record since %s, want a window of %s", record.Name, detected, last, window)
 		}
 		last = detected
 		changed.Insert(status.WorkloadNames...)
@@ -101,23 +102,22 @@ func (s *Storm) expect(t testing.TB, catalog string, every int, window time.Dura
 		want.Insert(name(number))
 	}
 	if !changed.Equal(want) {
-		t.Errorf("the records of %s do not name %v, and name %v that the catalog does not have", catalog,
+		t.Errorf("records of %s: missing %v, unexpected %v", catalog,
 			sets.List(want.Difference(changed)), sets.List(changed.Difference(want)))
 	}
 	return len(records) - 1
 }
 
-// NothingDropped expects that the server never had to compare the whole namespace, because changes of it did not get through. It
-// is for benchmarks, which have the machine to themselves: on a busy one such a comparison is right, and Passed and Records show
-// that nothing is lost by it.
-func NothingDropped(t testing.TB, stage *mirrortest.Stage) {
+// CheckNoResyncs expects that the server never had to resync a namespace because it missed changes. It is for benchmarks on an
+// idle machine. On a busy one such resyncs are correct, and WaitForCatalogs and CheckRecords show that nothing is lost.
+func CheckNoResyncs(t testing.TB, stage *mirrortest.Stage) {
 	t.Helper()
 	for _, counter := range []string{
 		`slipstream_catalog_intake_resyncs_total{reason="overflow"}`, `slipstream_catalog_intake_resyncs_total{reason="missed"}`,
 		`slipstream_catalog_intake_resyncs_total{reason="unreadable"}`,
 	} {
 		if n, err := stage.Counted(t.Context(), counter); err != nil || n != 0 {
-			t.Errorf("%s is %v: %v", counter, n, err)
+			t.Errorf("%s = %v: %v", counter, n, err)
 		}
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package storm answers how the sources of catalogs are changed faster than catalogs can follow, and what must come of it.
+// Package storm changes the sources of catalogs faster than catalogs record changes, and checks the result.
 package storm
 
 import (
@@ -25,30 +25,30 @@ import (
 )
 
 const (
-	// namespace is the source and has the catalogs.
+	// namespace is the namespace of the source and the catalogs.
 	namespace = "storm"
-	// everything is the catalog of all workloads, by a selector, and half that of every other one, by name.
+	// everything is a catalog of all workloads, by a selector. half is a catalog of every other workload, by name.
 	everything, half = "everything", "half"
-	// writers are how many clients change workloads at once, each of them its own: the number of workloads is a multiple.
+	// writers is the number of concurrent clients, each with its own workloads. The number of workloads must be a multiple of it.
 	writers = 50
 )
 
-// Storm is a namespace of Deployments that two catalogs follow.
+// Storm is a namespace of Deployments with two catalogs.
 type Storm struct {
 	cluster    kubernetes.Interface
 	slipstream versioned.Interface
-	// images are what each Deployment has, by its number.
+	// images are the current images of the Deployments by number.
 	images []string
 }
 
-// New makes the Deployments, of which there are a multiple of 50, and the catalogs, and waits until these offer all of them.
+// New creates the Deployments, which must be a multiple of 50, and the catalogs, and waits until the catalogs offer all of them.
 func New(t testing.TB, stage *mirrortest.Stage, workloads int) *Storm {
 	t.Helper()
 	config, err := stage.Admin().RESTConfig()
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.QPS = -1 // as fast as the control plane can
+	config.QPS = -1 // no client-side limit
 	s := &Storm{images: make([]string, workloads)}
 	if s.cluster, err = kubernetes.NewForConfig(config); err != nil {
 		t.Fatal(err)
@@ -60,20 +60,20 @@ func New(t testing.TB, stage *mirrortest.Stage, workloads int) *Storm {
 	s.each(t, workloads, 0, s.create)
 	s.follow(t, everything, v1alpha1.AppCatalogSpec{WorkloadSelector: &metav1.LabelSelector{}})
 	s.follow(t, half, v1alpha1.AppCatalogSpec{Workloads: s.everyOther()})
-	s.Passed(t)
+	s.WaitForCatalogs(t)
 	return s
 }
 
-// Rage changes the image of one Deployment after the other, so many times in the length, or as fast as the control plane
-// goes if that is slower, and returns how long it took.
-func (s *Storm) Rage(t testing.TB, updates int, length time.Duration) time.Duration {
+// Run changes the images of the Deployments in turn. The updates are spread over the length, or take longer if the control plane is
+// slower. It returns the duration.
+func (s *Storm) Run(t testing.TB, updates int, length time.Duration) time.Duration {
 	t.Helper()
 	began := time.Now()
 	s.each(t, updates, length/time.Duration(updates), s.change)
 	return time.Since(began)
 }
 
-// each does something so many times, at a pace. What is done of one Deployment is done in its order.
+// each calls a function a number of times at a pace. Calls for the same Deployment are made in order.
 func (s *Storm) each(t testing.TB, times int, pace time.Duration, do func(ctx context.Context, number int) error) {
 	t.Helper()
 	group, ctx := errgroup.WithContext(t.Context())
@@ -100,8 +100,7 @@ func (s *Storm) each(t testing.TB, times int, pace time.Duration, do func(ctx co
 
 func name(number int) string { return fmt.Sprintf("web-%03d", number) }
 
-// create makes a Deployment that is paused: what its controller would make of it takes the control plane's time, and nobody
-// looks at it.
+// create creates a paused Deployment, so that its controller does not use the control plane's time.
 func (s *Storm) create(ctx context.Context, number int) error {
 	s.images[number] = "shop/web:0"
 	labels := map[string]string{"app": name(number)}
@@ -146,14 +145,14 @@ func (s *Storm) everyOther() (workloads []v1alpha1.WorkloadReference) {
 	return workloads
 }
 
-// imageOf is what a catalog offers of a Deployment.
+// imageOf returns the image that a catalog offers for a Deployment.
 func imageOf(record *v1alpha1.CatalogWorkload) (string, error) {
 	if record.Status.Manifest == nil {
 		return "", fmt.Errorf("%s has no manifest", record.Name)
 	}
 	var manifest appsv1.Deployment
 	if err := json.Unmarshal(record.Status.Manifest.Raw, &manifest); err != nil {
-		return "", fmt.Errorf("reading the manifest of %s: %w", record.Name, err)
+		return "", fmt.Errorf("decode manifest of %s: %w", record.Name, err)
 	}
 	return manifest.Spec.Template.Spec.Containers[0].Image, nil
 }
