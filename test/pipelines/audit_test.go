@@ -12,7 +12,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// audited are the events of an audit log that are wanted.
+// audited returns the matching events of an audit log.
 func audited(t *testing.T, path string, wanted func(*auditv1.Event) bool) (events []auditv1.Event) {
 	t.Helper()
 	file, err := os.Open(path)
@@ -25,7 +25,7 @@ func audited(t *testing.T, path string, wanted func(*auditv1.Event) bool) (event
 	for lines.Scan() {
 		var event auditv1.Event
 		if json.Unmarshal(lines.Bytes(), &event) != nil {
-			continue // The last line may be half written.
+			continue // The last line may be incomplete.
 		}
 		if wanted(&event) {
 			events = append(events, event)

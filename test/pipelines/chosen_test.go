@@ -14,76 +14,76 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// leftOut are in the ids of what a pipeline for everything tells nobody of unless it is asked to.
+// leftOut are parts of the ids of objects that a pipeline for everything omits unless they are selected.
 var leftOut = []string{
 	"/v1/Event/", "/events.k8s.io/v1/Event/", "/coordination.k8s.io/v1/Lease/", "/v1/Endpoints/", "/discovery.k8s.io/v1/EndpointSlice/",
 	"/apiextensions.k8s.io/v1/CustomResourceDefinition/",
 }
 
-// chosen has a pipeline for everything, and others for less and less of it.
-func (s *stage) chosen(t *testing.T) {
-	c := s.newScene(t, "chosen")
+// testSelection tests a pipeline for everything, and then with narrower selections.
+func (s *stage) testSelection(t *testing.T) {
+	c := s.newFixture(t, "chosen")
 	r := receive(t, whisperer)
 	c.define(t, "widgets", "gadgets", "gizmos")
 	c.create(t, "first")
 	globs := "customResourceDefinitions: {include: ['*.chosen.example.com'], exclude: ['giz*', gadgets.chosen.example.com]}"
-	c.listens(t, prompt, globs, "instances: {}", sinks(r.sink("index")))
-	c.knows(t, r, "_cluster/v1/Namespace/chosen", "chosen/chosen.example.com/v1/Widget/first", "chosen/v1/ServiceAccount/default",
+	c.readyPipeline(t, prompt, globs, "instances: {}", sinks(r.sink("index")))
+	c.waitForKnown(t, r, "_cluster/v1/Namespace/chosen", "chosen/chosen.example.com/v1/Widget/first", "chosen/v1/ServiceAccount/default",
 		"widgets.chosen.example.com")
 	for _, id := range r.Known() {
 		if slices.ContainsFunc(leftOut, func(part string) bool { return strings.Contains(id, part) }) {
-			t.Errorf("it tells of %s", id)
+			t.Errorf("%s was sent", id)
 		}
 	}
-	c.becomes(t, "counts", func(p *v1alpha1.SyncPipeline) error {
+	c.waitFor(t, "has counts of types and objects", func(p *v1alpha1.SyncPipeline) error {
 		if p.Status.WatchedTypes < 20 || p.Status.Objects < 50 {
 			return fmt.Errorf("%d types with %d objects", p.Status.WatchedTypes, p.Status.Objects)
 		}
 		return nil
 	})
 
-	c.listens(t, prompt, globs, fmt.Sprintf("instances: {resources: [namespaces, widgets.%s]}", c.group), sinks(r.sink("index")))
-	c.knows(t, r, "_cluster/v1/Namespace/chosen", "chosen/chosen.example.com/v1/Widget/first", "widgets.chosen.example.com")
-	c.lacks(t, r, "/v1/ServiceAccount/")
-	c.listens(t, prompt, "customResourceDefinitions: {include: [gadgets.chosen.example.com]}", c.tellsOf(widgets), sinks(r.sink("index")))
-	mirrortest.Eventually(t, "it knows what is left", func(context.Context) error {
+	c.readyPipeline(t, prompt, globs, fmt.Sprintf("instances: {resources: [namespaces, widgets.%s]}", c.group), sinks(r.sink("index")))
+	c.waitForKnown(t, r, "_cluster/v1/Namespace/chosen", "chosen/chosen.example.com/v1/Widget/first", "widgets.chosen.example.com")
+	c.waitForUnknown(t, r, "/v1/ServiceAccount/")
+	c.readyPipeline(t, prompt, "customResourceDefinitions: {include: [gadgets.chosen.example.com]}", c.selects(widgets), sinks(r.sink("index")))
+	mirrortest.Eventually(t, "the receiver has the remaining objects", func(context.Context) error {
 		if got := fmt.Sprint(r.Known()); got != "[chosen/chosen.example.com/v1/Widget/first gadgets.chosen.example.com]" {
-			return fmt.Errorf("it knows %s", got)
+			return fmt.Errorf("receiver has %s", got)
 		}
 		return nil
 	})
-	c.refusesChoices(t, r)
+	c.testInvalidSpecs(t, r)
 }
 
-// knows waits until the receiver knows these.
-func (c *scene) knows(t *testing.T, r *receiver, want ...string) {
+// waitForKnown waits until the receiver has objects with these ids.
+func (c *fixture) waitForKnown(t *testing.T, r *receiver, want ...string) {
 	t.Helper()
-	mirrortest.Eventually(t, fmt.Sprintf("%s knows %q", r.format, want), func(context.Context) error {
+	mirrortest.Eventually(t, fmt.Sprintf("%s has %q", r.format, want), func(context.Context) error {
 		known := r.Known()
 		for _, id := range want {
 			if !slices.Contains(known, id) {
-				return fmt.Errorf("it does not know %s, but %d others", id, len(known))
+				return fmt.Errorf("%s is missing among %d", id, len(known))
 			}
 		}
 		return nil
 	})
 }
 
-// lacks waits until the receiver knows nothing with a text in its id.
-func (c *scene) lacks(t *testing.T, r *receiver, text string) {
+// waitForUnknown waits until the receiver has no object with a text in its id.
+func (c *fixture) waitForUnknown(t *testing.T, r *receiver, text string) {
 	t.Helper()
-	mirrortest.Eventually(t, fmt.Sprintf("%s knows no %s", r.format, text), func(context.Context) error {
+	mirrortest.Eventually(t, fmt.Sprintf("%s has no %s", r.format, text), func(context.Context) error {
 		for _, id := range r.Known() {
 			if strings.Contains(id, text) {
-				return fmt.Errorf("it knows %s", id)
+				return fmt.Errorf("receiver has %s", id)
 			}
 		}
 		return nil
 	})
 }
 
-// refusesChoices applies pipelines that nobody can have meant.
-func (c *scene) refusesChoices(t *testing.T, r *receiver) {
+// testInvalidSpecs applies pipelines with invalid specs.
+func (c *fixture) testInvalidSpecs(t *testing.T, r *receiver) {
 	t.Helper()
 	for lines, want := range map[string][]string{
 		noDefinitions + "\n  " + noInstances:                   {"spec", "enabled"},
@@ -97,7 +97,7 @@ func (c *scene) refusesChoices(t *testing.T, r *receiver) {
 	} {
 		_, err := c.apply(t.Context(), c.eve, append(strings.Split(lines, "\n  "), sinks(r.sink("index")))...)
 		if err == nil {
-			t.Errorf("%s is taken", lines)
+			t.Errorf("%s was accepted", lines)
 			continue
 		}
 		contains(t, err.Error(), want...)
@@ -117,7 +117,7 @@ func (c *scene) refusesChoices(t *testing.T, r *receiver) {
 	} {
 		_, err := c.apply(t.Context(), c.eve, sinks("{"+sink+"}"))
 		if err == nil {
-			t.Errorf("%s is taken", sink)
+			t.Errorf("%s was accepted", sink)
 			continue
 		}
 		contains(t, err.Error(), want...)

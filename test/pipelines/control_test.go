@@ -22,54 +22,54 @@ import (
 	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
 
-// requested has somebody ask for a part of what a pipeline tells, and watch.
-func (s *stage) requested(t *testing.T) {
-	c := s.newScene(t, "requested")
+// testRequests requests syncs with several scopes, and follows a run.
+func (s *stage) testRequests(t *testing.T) {
+	c := s.newFixture(t, "requested")
 	r := receive(t, whisperer)
 	c.define(t, widgets)
-	c.listens(t, patient, sinks(r.sink("index")))
+	c.readyPipeline(t, patient, sinks(r.sink("index")))
 	c.create(t, "first")
-	c.waits(t, 2)
+	c.waitForPending(t, 2)
 
-	run := c.synced(t, scoped(v1alpha1.PipelineScopeDefinitions))
+	run := c.mustSync(t, scoped(v1alpha1.PipelineScopeDefinitions))
 	r.expect(t, `/api/v1/capabilities/scan {"upserts": ["widgets.requested.example.com"], "deletes": []}`)
-	c.ran(t, run, v1alpha1.PipelineScopeDefinitions, 1)
-	run = c.synced(t, scoped(v1alpha1.PipelineScopeInstances))
-	r.hears(t, "+first")
-	c.ran(t, run, v1alpha1.PipelineScopeInstances, 1)
-	if run = c.synced(t, scoped(v1alpha1.PipelineScopeAll)); run.Total != 0 || len(r.rest()) > 0 {
-		t.Errorf("what is known is told again: %+v", run)
+	c.expectRun(t, run, v1alpha1.PipelineScopeDefinitions, 1)
+	run = c.mustSync(t, scoped(v1alpha1.PipelineScopeInstances))
+	r.waitForChanges(t, "+first")
+	c.expectRun(t, run, v1alpha1.PipelineScopeInstances, 1)
+	if run = c.mustSync(t, scoped(v1alpha1.PipelineScopeAll)); run.Total != 0 || len(r.rest()) > 0 {
+		t.Errorf("unchanged objects were sent again: %+v", run)
 	}
 
 	c.Apply(t, c.manifest(widgets, "as it is now"))
 	c.relabel(t, "first", "tier=back")
-	c.waits(t, 2)
-	run = c.synced(t, "")
-	c.ran(t, run, v1alpha1.PipelineScopeAll, 2)
-	c.paths(t, r, "/api/v1/capabilities/scan", "/api/v1/instances/sync")
-	run = c.synced(t, `{"spec":{"full":true,"scope":"Instances"}}`)
-	c.ran(t, run, v1alpha1.PipelineScopeInstances, 1)
-	r.hears(t, "+first back")
-	c.refused(t, c.eve, `{"spec":{"scope":"Everything"}}`, "spec.scope", "CustomResourceDefinitions", "Instances", "All")
-	c.plugged(t, r)
-	c.watched(t, r)
+	c.waitForPending(t, 2)
+	run = c.mustSync(t, "")
+	c.expectRun(t, run, v1alpha1.PipelineScopeAll, 2)
+	c.expectPaths(t, r, "/api/v1/capabilities/scan", "/api/v1/instances/sync")
+	run = c.mustSync(t, `{"spec":{"full":true,"scope":"Instances"}}`)
+	c.expectRun(t, run, v1alpha1.PipelineScopeInstances, 1)
+	r.waitForChanges(t, "+first back")
+	c.expectRefused(t, c.eve, `{"spec":{"scope":"Everything"}}`, "spec.scope", "CustomResourceDefinitions", "Instances", "All")
+	c.testPlugin(t, r)
+	c.testCurrentRun(t, r)
 }
 
-// ran expects what a run says of itself.
-func (c *scene) ran(t *testing.T, run *v1alpha1.PipelineRun, scope v1alpha1.PipelineScope, total int64) {
+// expectRun checks the fields of a finished run.
+func (c *fixture) expectRun(t *testing.T, run *v1alpha1.PipelineRun, scope v1alpha1.PipelineScope, total int64) {
 	t.Helper()
 	if run.Scope != scope || run.Actor != c.eve.Name || run.Phase != v1alpha1.PipelineRunFinished || run.FinishedAt == nil ||
 		run.Total != total || run.Done != total {
-		t.Errorf("the run says %+v, want %d objects of %s by %s", run, total, scope, c.eve.Name)
+		t.Errorf("run = %+v, want %d objects of %s by %s", run, total, scope, c.eve.Name)
 	}
 	if len(run.Sinks) != 1 || run.Sinks[0].Name != "index" || run.Sinks[0].Total != total || run.Sinks[0].Done != total ||
 		run.Sinks[0].Rejected != 0 || run.Sinks[0].Answer == "" {
-		t.Errorf("of the sink, the run says %+v", run.Sinks)
+		t.Errorf("sinks of the run = %+v", run.Sinks)
 	}
 }
 
-// paths expects what the receiver has been told since somebody last looked to have come to these, in any order.
-func (c *scene) paths(t *testing.T, r *receiver, want ...string) {
+// expectPaths expects the paths of the unread calls, in any order.
+func (c *fixture) expectPaths(t *testing.T, r *receiver, want ...string) {
 	t.Helper()
 	var got []string
 	for _, call := range r.rest() {
@@ -81,8 +81,8 @@ func (c *scene) paths(t *testing.T, r *receiver, want ...string) {
 	}
 }
 
-// plugged has the plugin of kubectl ask, and tell what becomes of it.
-func (c *scene) plugged(t *testing.T, r *receiver) {
+// testPlugin requests syncs with the plugin of kubectl.
+func (c *fixture) testPlugin(t *testing.T, r *receiver) {
 	t.Helper()
 	root, err := programs.ModuleRoot(".")
 	if err != nil {
@@ -93,112 +93,112 @@ func (c *scene) plugged(t *testing.T, r *receiver) {
 		t.Fatal(err)
 	}
 	c.relabel(t, "first", "tier=front")
-	c.waits(t, 1)
-	for _, test := range []struct{ scope, says string }{{"crds", "knew what there is"}, {"instances", "index took 1"}} {
+	c.waitForPending(t, 1)
+	for _, test := range []struct{ scope, message string }{{"crds", "knew what there is"}, {"instances", "index took 1"}} {
 		out, err := plugin.Run(t.Context(), "sync-pipeline", c.name, "--scope", test.scope)
 		if err != nil {
 			t.Fatal(err)
 		}
-		contains(t, out, test.says)
+		contains(t, out, test.message)
 	}
-	r.hears(t, "+first front")
+	r.waitForChanges(t, "+first front")
 }
 
-// watched looks at a run while its receiver takes one call and no more.
-func (c *scene) watched(t *testing.T, r *receiver) {
+// testCurrentRun checks the status of a run while its receiver accepts only one call.
+func (c *fixture) testCurrentRun(t *testing.T, r *receiver) {
 	t.Helper()
 	c.pipeline(t, "debounce: 10m\n  batch: {maxItems: 1, maxWait: 5m}", sinks(r.sink("index")))
 	c.create(t, "second")
-	c.waits(t, 1)
-	c.synced(t, all)
+	c.waitForPending(t, 1)
+	c.mustSync(t, all)
 	r.Next(receivertest.Status(http.StatusOK))
 	r.Always(receivertest.Status(http.StatusServiceUnavailable))
-	id := c.asks(t, full)
-	c.becomes(t, "tells how far it has come", func(p *v1alpha1.SyncPipeline) error {
+	id := c.mustRequest(t, full)
+	c.waitFor(t, "reports the progress", func(p *v1alpha1.SyncPipeline) error {
 		run := p.Status.CurrentRun
 		if run == nil || run.ID != id || run.Phase != v1alpha1.PipelineRunSending || run.Total != 3 || run.Done != 1 || !run.Full {
-			return fmt.Errorf("of the run it says %+v", run)
+			return fmt.Errorf("currentRun = %+v", run)
 		}
 		if len(p.Status.PendingRequests) != 1 || p.Status.PendingRequests[0].ID != id || p.Status.PendingRequests[0].Actor != c.eve.Name {
-			return fmt.Errorf("of requests it says %+v", p.Status.PendingRequests)
+			return fmt.Errorf("pendingRequests = %+v", p.Status.PendingRequests)
 		}
 		return nil
 	})
 	r.Always()
-	run := c.finishes(t, id)
+	run := c.waitForRun(t, id)
 	if run.Total != 3 || run.Done != 3 || run.FinishedAt.Before(&run.StartedAt) {
-		t.Errorf("the run says %+v", run)
+		t.Errorf("run = %+v", run)
 	}
-	c.becomes(t, "has no run any more", func(p *v1alpha1.SyncPipeline) error {
+	c.waitFor(t, "has no current run", func(p *v1alpha1.SyncPipeline) error {
 		if p.Status.CurrentRun != nil || len(p.Status.PendingRequests) > 0 {
-			return errors.New("it has")
+			return errors.New("run or request is left")
 		}
 		return nil
 	})
 }
 
-// suspended stops and resumes a pipeline.
-func (s *stage) suspended(t *testing.T) {
-	c := s.newScene(t, "suspended")
+// testSuspend suspends and resumes a pipeline.
+func (s *stage) testSuspend(t *testing.T) {
+	c := s.newFixture(t, "suspended")
 	r := receive(t, whisperer)
 	c.define(t, widgets)
 	lines := []string{prompt, noDefinitions, sinks(r.sink("index"))}
-	c.listens(t, lines...)
-	for _, name := range []string{"stays", "goes"} {
+	c.readyPipeline(t, lines...)
+	for _, name := range []string{"changed", "deleted"} {
 		c.create(t, name)
-		r.hears(t, "+"+name)
+		r.waitForChanges(t, "+"+name)
 	}
 
 	c.pipeline(t, append(lines, "suspend: true")...)
-	c.create(t, "comes")
-	c.relabel(t, "stays", "tier=back")
-	c.remove(t, "goes")
-	c.refused(t, c.eve, all, "(Conflict)", "suspend")
-	c.becomes(t, "says so", func(p *v1alpha1.SyncPipeline) error {
+	c.create(t, "created")
+	c.relabel(t, "changed", "tier=back")
+	c.remove(t, "deleted")
+	c.expectRefused(t, c.eve, all, "(Conflict)", "suspend")
+	c.waitFor(t, "reports the suspension", func(p *v1alpha1.SyncPipeline) error {
 		return conditionIs(p, v1alpha1.ConditionReady, "False", v1alpha1.ReasonSuspended)
 	})
-	c.says(t, "Suspended")
+	c.waitForStatus(t, "Suspended")
 	if calls := r.rest(); len(calls) > 0 {
-		t.Errorf("while it is suspended, it tells %q", story(t, calls))
+		t.Errorf("sent while suspended: %q", summarize(t, calls))
 	}
 
-	c.listens(t, append(lines, "suspend: false")...)
-	c.synced(t, all)
-	got := story(t, r.rest())
+	c.readyPipeline(t, append(lines, "suspend: false")...)
+	c.mustSync(t, all)
+	got := summarize(t, r.rest())
 	slices.Sort(got)
-	if want := []string{"+comes", "+stays back", "-goes"}; !slices.Equal(got, want) {
-		t.Errorf("resumed, it tells %q, want %q", got, want)
+	if want := []string{"+changed back", "+created", "-deleted"}; !slices.Equal(got, want) {
+		t.Errorf("sent after the suspension: %q, want %q", got, want)
 	}
 }
 
-// pollInterval is as short as it may be.
+// pollInterval is the shortest that a spec allows.
 const pollInterval = 10 * time.Second
 
-// polled has a pipeline that watches nothing.
-func (s *stage) polled(t *testing.T) {
-	c := s.newScene(t, "polled")
+// testPoll tests a pipeline in mode Poll, which opens no watches.
+func (s *stage) testPoll(t *testing.T) {
+	c := s.newFixture(t, "polled")
 	r := receive(t, whisperer)
 	c.define(t, widgets)
 	c.create(t, "first", "tier=front")
-	c.listens(t, fmt.Sprintf("mode: Poll\n  pollInterval: %s\n  debounce: 10m\n  batch: {maxWait: 0s}", pollInterval), noDefinitions,
+	c.readyPipeline(t, fmt.Sprintf("mode: Poll\n  pollInterval: %s\n  debounce: 10m\n  batch: {maxWait: 0s}", pollInterval), noDefinitions,
 		sinks(r.sink("index")))
-	r.hears(t, "+first front")
+	r.waitForChanges(t, "+first front")
 	c.relabel(t, "first", "tier=back")
 	c.create(t, "second")
 	var got []string
-	mirrortest.Eventually(t, "a poll finds out", func(context.Context) error {
-		got = append(got, story(t, r.rest())...)
+	mirrortest.Eventually(t, "a poll finds the changes", func(context.Context) error {
+		got = append(got, summarize(t, r.rest())...)
 		if len(got) < 2 {
-			return fmt.Errorf("it told %q", got)
+			return fmt.Errorf("received %q", got)
 		}
 		return nil
 	})
 	slices.Sort(got)
 	if want := []string{"+first back", "+second"}; !slices.Equal(got, want) {
-		t.Errorf("it told %q, want %q", got, want)
+		t.Errorf("received %q, want %q", got, want)
 	}
 	c.remove(t, "first")
-	r.hears(t, "-first")
+	r.waitForChanges(t, "-first")
 
 	verbs := map[string]int{}
 	for _, event := range audited(t, s.AuditLog(), func(event *auditv1.Event) bool {
@@ -207,79 +207,79 @@ func (s *stage) polled(t *testing.T) {
 		verbs[event.Verb]++
 	}
 	if verbs["watch"] > 0 || verbs["list"] < 3 {
-		t.Errorf("of the widgets, the server has asked for %v", verbs)
+		t.Errorf("requests of the server for widgets: %v", verbs)
 	}
 }
 
-// redirected gives a pipeline another receiver, and one more.
-func (s *stage) redirected(t *testing.T) {
-	c := s.newScene(t, "redirected")
+// testChangedSinks replaces the receiver of a pipeline, and adds another one.
+func (s *stage) testChangedSinks(t *testing.T) {
+	c := s.newFixture(t, "redirected")
 	first, second, third := receive(t, whisperer), receive(t, whisperer), receive(t, whisperer)
 	c.define(t, widgets)
-	c.listens(t, prompt, noDefinitions, sinks(first.sink("index")))
+	c.readyPipeline(t, prompt, noDefinitions, sinks(first.sink("index")))
 	c.create(t, "one")
-	first.hears(t, "+one")
+	first.waitForChanges(t, "+one")
 
-	c.listens(t, prompt, noDefinitions, sinks(second.sink("index")))
-	second.hears(t, "+one")
+	c.readyPipeline(t, prompt, noDefinitions, sinks(second.sink("index")))
+	second.waitForChanges(t, "+one")
 	c.create(t, "two")
-	second.hears(t, "+two")
+	second.waitForChanges(t, "+two")
 
-	c.listens(t, prompt, noDefinitions, sinks(second.sink("index"), third.sink("other")))
-	c.becomes(t, "tells the third of both", func(*v1alpha1.SyncPipeline) error {
-		if got := story(t, third.accepted()); len(got) < 2 {
-			return fmt.Errorf("it was told %q", got)
+	c.readyPipeline(t, prompt, noDefinitions, sinks(second.sink("index"), third.sink("other")))
+	c.waitFor(t, "has sent both to the third receiver", func(*v1alpha1.SyncPipeline) error {
+		if got := summarize(t, third.accepted()); len(got) < 2 {
+			return fmt.Errorf("received %q", got)
 		}
 		return nil
 	})
 	c.remove(t, "one")
-	second.hears(t, "-one")
-	c.sinkBecomes(t, "other", "knows what there is", func(sink *v1alpha1.PipelineSinkStatus) error {
+	second.waitForChanges(t, "-one")
+	c.waitForSink(t, "other", "has all objects", func(sink *v1alpha1.PipelineSinkStatus) error {
 		if sink.Delivered != 1 || sink.Pending != 0 {
-			return fmt.Errorf("it knows %d, and %d wait", sink.Delivered, sink.Pending)
+			return fmt.Errorf("%d delivered, %d pending", sink.Delivered, sink.Pending)
 		}
 		return nil
 	})
 	if calls := first.rest(); len(calls) > 0 {
-		t.Errorf("who is no receiver any more is told %q", story(t, calls))
+		t.Errorf("removed receiver got %q", summarize(t, calls))
 	}
 }
 
-// doubled has two pipelines tell two receivers of the same, each in its own time, until one is deleted.
-func (s *stage) doubled(t *testing.T) {
-	c := s.newScene(t, "doubled")
-	other := s.newScene(t, "doubled-other")
+// testIndependentPipelines has two pipelines send the same objects to two receivers, until one pipeline is deleted.
+func (s *stage) testIndependentPipelines(t *testing.T) {
+	c := s.newFixture(t, "doubled")
+	other := s.newFixture(t, "doubled-other")
 	other.group = c.group
 	quick, slow := receive(t, whisperer), receive(t, whisperer)
 	c.define(t, widgets)
-	c.listens(t, prompt, noDefinitions, sinks(quick.sink("index")))
-	other.listens(t, patient, noDefinitions, sinks(slow.sink("index")))
+	c.readyPipeline(t, prompt, noDefinitions, sinks(quick.sink("index")))
+	other.readyPipeline(t, patient, noDefinitions, sinks(slow.sink("index")))
 	c.create(t, "first", "tier=front")
-	quick.hears(t, "+first front")
+	quick.waitForChanges(t, "+first front")
 	c.relabel(t, "first", "tier=back")
-	quick.hears(t, "+first back")
-	other.waits(t, 1)
+	quick.waitForChanges(t, "+first back")
+	other.waitForPending(t, 1)
 	if calls := slow.Calls(); len(calls) > 0 {
-		t.Errorf("the slow one is told %q", story(t, calls))
+		t.Errorf("the slow receiver got %q", summarize(t, calls))
 	}
-	other.synced(t, all)
-	slow.hears(t, "+first back")
+	other.mustSync(t, all)
+	slow.waitForChanges(t, "+first back")
 
 	c.Run(t, "delete", "pipe", c.name)
 	c.create(t, "second")
-	other.waits(t, 1)
-	other.synced(t, all)
-	slow.hears(t, "+second")
+	other.waitForPending(t, 1)
+	other.mustSync(t, all)
+	slow.waitForChanges(t, "+second")
 	if calls := quick.rest(); len(calls) > 0 {
-		t.Errorf("a pipeline that is gone tells %q", story(t, calls))
+		t.Errorf("sent after the pipeline was deleted: %q", summarize(t, calls))
 	}
 
-	// A pipeline of the same name knows nothing of the one before.
-	c.listens(t, patient, noDefinitions, sinks(quick.sink("index")))
-	c.synced(t, all)
-	got := story(t, quick.rest())
+	// A new pipeline of the same name starts without the state of the deleted one.
+	c.readyPipeline(t, patient, noDefinitions, sinks(quick.sink("index")))
+	c.mustSync(t, all)
+	got := summarize(t, quick.rest())
 	slices.Sort(got)
 	if want := []string{"+first back", "+second"}; !slices.Equal(got, want) {
-		t.Errorf("the new pipeline tells %q, want %q", got, want)
+		t.Errorf("sent by the new pipeline: %q, want %q", got, want)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// half is a pipeline as one of two people applies it: who says when, and their sink.
+// half is the part of a pipeline that one field manager applies: more fields and a sink.
 const half = `
 apiVersion: configbutler.ai/v1alpha1
 kind: SyncPipeline
@@ -25,9 +25,9 @@ spec:
   sinks: [%s]
 `
 
-// shared has two people own a sink each of one pipeline.
-func (s *stage) shared(t *testing.T) {
-	c := s.newScene(t, "shared")
+// testSharedPipeline has two field managers own one sink each.
+func (s *stage) testSharedPipeline(t *testing.T) {
+	c := s.newFixture(t, "shared")
 	ours, theirs := receive(t, whisperer), receive(t, events)
 	c.define(t, widgets)
 	apply := func(manager, lines, sink string) {
@@ -37,37 +37,37 @@ func (s *stage) shared(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	common := prompt + "\n  " + noDefinitions + "\n  " + c.tellsOf(widgets)
+	common := prompt + "\n  " + noDefinitions + "\n  " + c.selects(widgets)
 	apply("ours", common, ours.sink("ours"))
 	apply("theirs", "", theirs.sink("theirs"))
 	c.Ready(t, "pipe/"+c.name)
 	c.create(t, "first")
 	for _, r := range []*receiver{ours, theirs} {
-		c.knows(t, r, "shared/shared.example.com/v1/Widget/first")
+		c.waitForKnown(t, r, "shared/shared.example.com/v1/Widget/first")
 	}
 	apply("theirs", "", "")
-	p := c.becomes(t, "has one sink", func(p *v1alpha1.SyncPipeline) error {
+	p := c.waitFor(t, "has one sink", func(p *v1alpha1.SyncPipeline) error {
 		if len(p.Status.Sinks) != 1 || p.Status.ObservedGeneration != p.Generation {
-			return fmt.Errorf("it says %+v", p.Status.Sinks)
+			return fmt.Errorf("sinks = %+v", p.Status.Sinks)
 		}
 		return nil
 	})
 	if len(p.Spec.Sinks) != 1 || p.Spec.Sinks[0].Name != "ours" || p.Spec.Sinks[0].Retry.Backoff == nil {
-		t.Errorf("its sinks are %+v", p.Spec.Sinks)
+		t.Errorf("spec.sinks = %+v", p.Spec.Sinks)
 	}
 	c.create(t, "second")
-	c.knows(t, ours, "shared/shared.example.com/v1/Widget/second")
+	c.waitForKnown(t, ours, "shared/shared.example.com/v1/Widget/second")
 	if slices.Contains(theirs.Known(), "shared/shared.example.com/v1/Widget/second") {
-		t.Error("who has no sink any more is told")
+		t.Error("removed sink received an object")
 	}
 }
 
 var gaps = regexp.MustCompile(` {2,}`)
 
-// says waits until kubectl prints a STATE of the pipeline that begins as given.
-func (c *scene) says(t *testing.T, state string) {
+// waitForStatus waits until kubectl prints a STATE of the pipeline with a prefix.
+func (c *fixture) waitForStatus(t *testing.T, state string) {
 	t.Helper()
-	mirrortest.Eventually(t, fmt.Sprintf("pipeline %s says %q", c.name, state), func(ctx context.Context) error {
+	mirrortest.Eventually(t, fmt.Sprintf("pipeline %s has the state %q", c.name, state), func(ctx context.Context) error {
 		out, err := c.eve.Kubectl.Run(ctx, "get", "pipe", c.name)
 		if err != nil {
 			return err
@@ -75,48 +75,48 @@ func (c *scene) says(t *testing.T, state string) {
 		lines := strings.Split(out, "\n")
 		at := slices.Index(gaps.Split(lines[0], -1), "STATE")
 		if row := gaps.Split(lines[1], -1); at < 0 || at >= len(row) || !strings.HasPrefix(row[at], state) {
-			return fmt.Errorf("kubectl prints\n%s", out)
+			return fmt.Errorf("kubectl printed\n%s", out)
 		}
 		return nil
 	})
 }
 
-// described has somebody look at a pipeline with kubectl.
-func (s *stage) described(t *testing.T) {
-	c := s.newScene(t, "described")
+// testStatus checks the output of kubectl for a pipeline.
+func (s *stage) testStatus(t *testing.T) {
+	c := s.newFixture(t, "described")
 	r := receive(t, whisperer)
 	contains(t, s.eve.Run(t, "explain", "pipe.spec"), "customResourceDefinitions", "debounce", "sinks\t<[]PipelineSink> -required-",
 		"enum: Poll, Watch")
 	contains(t, s.eve.Run(t, "explain", "pipe.spec.sinks.http"), "format\t<string> -required-", "enum: CloudEvents, ClusterWhisperer, DotAI")
 	contains(t, s.eve.Run(t, "explain", "syncpipelines.status.sinks"), "nextAttemptTime", "rejected")
 	c.define(t, widgets)
-	c.listens(t, prompt, sinks(r.sink("index")))
+	c.readyPipeline(t, prompt, sinks(r.sink("index")))
 	c.create(t, "first")
-	p := c.becomes(t, "says what it has done", func(p *v1alpha1.SyncPipeline) error {
+	p := c.waitFor(t, "has sent its objects", func(p *v1alpha1.SyncPipeline) error {
 		status := &p.Status
 		if status.WatchedTypes != 2 || status.Objects != 2 || status.Pending != 0 || len(status.Sinks) != 1 || status.Sinks[0].Delivered != 2 {
-			return fmt.Errorf("it says %+v", status)
+			return fmt.Errorf("status = %+v", status)
 		}
 		return nil
 	})
 	sink := p.Status.Sinks[0]
 	if sink.Name != "index" || sink.LastDeliveryTime == nil || sink.LastDeliveryItems == 0 || sink.LastAnswer == "" ||
 		p.Status.LastError != "" {
-		t.Errorf("it says %+v", p.Status)
+		t.Errorf("status = %+v", p.Status)
 	}
 	if by := p.Status.EditedBy; by == nil || by.Username != s.eve.Name {
-		t.Errorf("it is by %+v", by)
+		t.Errorf("editedBy = %+v", by)
 	}
-	c.says(t, "Up to date")
+	c.waitForStatus(t, "Up to date")
 	row := gaps.Split(strings.Split(s.eve.Run(t, "get", "pipe", c.name), "\n")[1], -1)
 	if want := []string{"described", "Watch", "index", "2", "0", "Up to date"}; !slices.Equal(row[:len(want)], want) {
-		t.Errorf("kubectl prints %q, want %q", row, want)
+		t.Errorf("kubectl printed %q, want %q", row, want)
 	}
-	c.synced(t, full)
-	c.heard(t, "Normal Synced The sync that eve asked for has ended: 2 objects sent to index")
+	c.mustSync(t, full)
+	c.waitForEvent(t, "Normal Synced The sync that eve asked for has ended: 2 objects sent to index")
 	contains(t, s.eve.Run(t, "get", "slipstream", "-o", "name"), "syncpipeline.configbutler.ai/described")
 	counted, err := s.Counted(context.WithoutCancel(t.Context()), `slipstream_pipeline_deliveries_total`)
 	if err != nil || counted == 0 {
-		t.Errorf("metrics count %v deliveries: %v", counted, err)
+		t.Errorf("slipstream_pipeline_deliveries_total = %v: %v", counted, err)
 	}
 }

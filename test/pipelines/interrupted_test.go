@@ -21,20 +21,20 @@ import (
 )
 
 const (
-	// instances are how many ConfigMaps there are in the beginning, writers how many make them at once.
+	// instances is the initial number of ConfigMaps, writers the number of concurrent clients that create them.
 	instances, writers = 10_000, 32
-	// gone go while there is no server, first between two runs, then within one.
+	// gone is the number of ConfigMaps deleted each time while the server is stopped: between two runs, and then during a run.
 	gone = 200
-	// batchLimit is the size of batches.
+	// batchLimit is the maximum size of batches.
 	batchLimit = 1000
 )
 
-// many is the name of one of them.
+// many returns the name of a ConfigMap.
 func many(number int) string { return fmt.Sprintf("m%05d", number) }
 
-// interrupted has a pipeline tell of many objects, and be killed while it tells of all of them again.
-func (s *stage) interrupted(t *testing.T) {
-	c := s.newScene(t, "interrupted")
+// testInterruptedRun kills the server during a full run of many objects.
+func (s *stage) testInterruptedRun(t *testing.T) {
+	c := s.newFixture(t, "interrupted")
 	r := receive(t, whisperer)
 	forEach(t, instances, func(ctx context.Context, number int) error {
 		_, err := s.admin.Client.CoreV1().ConfigMaps(c.name).Create(ctx, &corev1.ConfigMap{
@@ -42,25 +42,25 @@ func (s *stage) interrupted(t *testing.T) {
 		}, metav1.CreateOptions{})
 		return err
 	})
-	c.listens(t, fmt.Sprintf("debounce: 10m\n  batch: {maxItems: %d, maxWait: 5m}", batchLimit), noDefinitions,
+	c.readyPipeline(t, fmt.Sprintf("debounce: 10m\n  batch: {maxItems: %d, maxWait: 5m}", batchLimit), noDefinitions,
 		"instances: {resources: [configmaps]}", sinks(r.sink("index")))
-	run := c.synced(t, all)
-	c.tells(t, r, run, instances, 0)
+	run := c.mustSync(t, all)
+	c.expectCalls(t, r, run, instances, 0)
 
 	s.restart(t, syscall.SIGTERM, func() { c.deleteConfigMaps(t, 0, gone) })
-	c.tells(t, r, c.synced(t, all), 0, gone)
+	c.expectCalls(t, r, c.mustSync(t, all), 0, gone)
 
-	// It takes two calls of the run and no more before it is killed.
+	// The receiver accepts two calls of the run before the server is killed.
 	r.Next(receivertest.Status(http.StatusOK), receivertest.Status(http.StatusOK))
 	r.Always(receivertest.Status(http.StatusServiceUnavailable))
-	id := c.asks(t, full)
-	c.becomes(t, "has sent a part", func(p *v1alpha1.SyncPipeline) error {
+	id := c.mustRequest(t, full)
+	c.waitFor(t, "has sent some objects", func(p *v1alpha1.SyncPipeline) error {
 		run := p.Status.CurrentRun
 		if run == nil || run.ID != id || run.Phase != v1alpha1.PipelineRunSending || p.Status.Sinks[0].Failures == 0 {
-			return fmt.Errorf("of the run it says %+v", run)
+			return fmt.Errorf("currentRun = %+v", run)
 		}
 		if run.Done == 0 || run.Done >= run.Total || run.Total < instances-gone {
-			return fmt.Errorf("it has sent %d of %d", run.Done, run.Total)
+			return fmt.Errorf("sent %d of %d", run.Done, run.Total)
 		}
 		return nil
 	})
@@ -68,22 +68,22 @@ func (s *stage) interrupted(t *testing.T) {
 		c.deleteConfigMaps(t, gone, gone)
 		r.Always()
 	})
-	c.finishes(t, id)
-	c.synced(t, all)
-	c.toldOfAll(t, r)
+	c.waitForRun(t, id)
+	c.mustSync(t, all)
+	c.expectAllSent(t, r)
 }
 
-// tells expects calls that are as large as they may be and tell of so many of the ConfigMaps.
-func (c *scene) tells(t *testing.T, r *receiver, run *v1alpha1.PipelineRun, upserts, deletes int) {
+// expectCalls expects calls of at most the batch size with these numbers of ConfigMaps.
+func (c *fixture) expectCalls(t *testing.T, r *receiver, run *v1alpha1.PipelineRun, upserts, deletes int) {
 	t.Helper()
 	if run.Done != run.Total || run.Total < int64(upserts+deletes) {
-		t.Errorf("the run says %+v", run)
+		t.Errorf("run = %+v", run)
 	}
 	gotUpserts, gotDeletes := 0, 0
 	for _, call := range r.rest() {
-		lines := story(t, []receivertest.Call{call})
+		lines := summarize(t, []receivertest.Call{call})
 		if len(lines) > batchLimit {
-			t.Errorf("a call tells of %d objects", len(lines))
+			t.Errorf("call with %d objects", len(lines))
 		}
 		for _, line := range lines {
 			switch {
@@ -95,26 +95,26 @@ func (c *scene) tells(t *testing.T, r *receiver, run *v1alpha1.PipelineRun, upse
 		}
 	}
 	if gotUpserts != upserts || gotDeletes != deletes {
-		t.Errorf("it tells of %d and of %d that are gone, want %d and %d", gotUpserts, gotDeletes, upserts, deletes)
+		t.Errorf("%d upserts and %d deletes, want %d and %d", gotUpserts, gotDeletes, upserts, deletes)
 	}
 }
 
-// toldOfAll expects the run to have told of every ConfigMap that there is, and the receiver to know what there is.
-func (c *scene) toldOfAll(t *testing.T, r *receiver) {
+// expectAllSent expects the run to have sent every existing ConfigMap, and the receiver to have exactly these.
+func (c *fixture) expectAllSent(t *testing.T, r *receiver) {
 	t.Helper()
 	last := map[string]bool{}
-	for _, line := range story(t, r.rest()) {
+	for _, line := range summarize(t, r.rest()) {
 		name, _, _ := strings.Cut(line[1:], " ")
 		last[name] = line[0] == '+'
 	}
 	for number := range instances {
-		told, there := last[many(number)]
+		upserted, found := last[many(number)]
 		switch {
-		case number < gone && there, number >= gone && number < 2*gone && (told || !there), number >= 2*gone && !told:
-			t.Fatalf("of %s it tells %v, %v", many(number), there, told)
+		case number < gone && found, number >= gone && number < 2*gone && (upserted || !found), number >= 2*gone && !upserted:
+			t.Fatalf("%s: sent %v, last change is an upsert: %v", many(number), found, upserted)
 		}
 	}
-	mirrortest.Eventually(t, "the receiver knows what there is", func(context.Context) error {
+	mirrortest.Eventually(t, "the receiver has the existing ConfigMaps", func(context.Context) error {
 		known := 0
 		for _, id := range r.Known() {
 			if strings.HasPrefix(id, c.name+"/v1/ConfigMap/m") {
@@ -122,13 +122,13 @@ func (c *scene) toldOfAll(t *testing.T, r *receiver) {
 			}
 		}
 		if known != instances-2*gone {
-			return fmt.Errorf("it knows %d", known)
+			return fmt.Errorf("receiver has %d", known)
 		}
 		return nil
 	})
-	c.becomes(t, "has nothing left to do", func(p *v1alpha1.SyncPipeline) error {
+	c.waitFor(t, "is idle", func(p *v1alpha1.SyncPipeline) error {
 		if p.Status.Pending != 0 || p.Status.CurrentRun != nil || len(p.Status.PendingRequests) > 0 {
-			return errors.New("it has")
+			return errors.New("objects, run or requests are pending")
 		}
 		return nil
 	})

@@ -24,9 +24,9 @@ import (
 )
 
 const (
-	// batchVolume is where the containers of Jobs find a batch.
+	// batchVolume, batchFolder and batchFile are where the containers of Jobs find a batch.
 	batchVolume, batchFolder, batchFile = "slipstream-batch", "/etc/slipstream/batch", "batch.json"
-	// worker is a sink: its namespace, and the field that its containers are in.
+	// worker is a sink that starts Jobs: its namespace, and the field name of its containers.
 	worker = `
   sinks:
   - name: worker
@@ -45,72 +45,72 @@ const (
               %s: [{name: load, image: loader, env: [{name: INPUT, value: $(SLIPSTREAM_BATCH)}]}]`
 )
 
-// employed has a pipeline start Jobs.
-func (s *stage) employed(t *testing.T) {
-	c := s.newScene(t, "employed")
-	c.employs(t)
+// testJobs tests a pipeline that starts Jobs.
+func (s *stage) testJobs(t *testing.T) {
+	c := s.newFixture(t, "employed")
+	c.allowJobs(t)
 	c.define(t, widgets)
 	lines := func(containers string) []string {
-		// Jobs that make Jobs would never end.
+		// The pipeline must not send its own Jobs.
 		instances := fmt.Sprintf("instances: {resources: [widgets.%s, jobs.batch, pods]}", c.group)
 		return []string{"debounce: 0s\n  batch: {maxItems: 1, maxWait: 0s}", noDefinitions, instances + fmt.Sprintf(worker, c.name, containers)}
 	}
 	_, err := c.apply(t.Context(), s.eve, lines("container")...)
 	if err == nil {
-		t.Fatal("a template with an unknown field is taken")
+		t.Fatal("template with an unknown field was accepted")
 	}
 	contains(t, err.Error(), "spec.sinks[0].job.template", "container")
-	c.listens(t, lines("containers")...)
+	c.readyPipeline(t, lines("containers")...)
 
 	created := c.create(t, "first", "tier=front")
 	job := c.job(t, 1)
-	c.equipped(t, &job)
-	c.carries(t, &job, c.upserted(created, `{"tier":"front"}`))
+	c.expectTemplate(t, &job)
+	c.expectBatch(t, &job, c.upserted(created, `{"tier":"front"}`))
 	c.remove(t, "first")
-	c.waits(t, 1)
+	c.waitForPending(t, 1)
 	if jobs := c.jobs(t); len(jobs) != 1 {
-		t.Errorf("another Job is made while the first one runs, there are %d", len(jobs))
+		t.Errorf("%d Jobs while the first one runs, want 1", len(jobs))
 	}
-	c.ends(t, &job, corev1.PodSucceeded)
+	c.endJob(t, &job, corev1.PodSucceeded)
 	job = c.job(t, 2)
-	c.carries(t, &job, `"upserts":[],"deletes":[{"apiVersion":"employed.example.com/v1","kind":"Widget","namespace":"employed",`+
+	c.expectBatch(t, &job, `"upserts":[],"deletes":[{"apiVersion":"employed.example.com/v1","kind":"Widget","namespace":"employed",`+
 		`"name":"first"}]}`)
 
 	c.create(t, "second")
-	c.ends(t, &job, corev1.PodFailed)
+	c.endJob(t, &job, corev1.PodFailed)
 	job = c.job(t, 3)
-	c.sinkBecomes(t, "worker", "has handed everything over", func(sink *v1alpha1.PipelineSinkStatus) error {
+	c.waitForSink(t, "worker", "has delivered everything", func(sink *v1alpha1.PipelineSinkStatus) error {
 		if sink.Pending != 0 || sink.Delivered != 1 {
-			return fmt.Errorf("%d wait, %d are known", sink.Pending, sink.Delivered)
+			return fmt.Errorf("%d pending, %d delivered", sink.Pending, sink.Delivered)
 		}
 		return nil
 	})
 	c.Run(t, "delete", "job", job.Name, "-n", c.name)
-	mirrortest.Eventually(t, "the batch goes with its Job", func(ctx context.Context) error {
+	mirrortest.Eventually(t, "the batch is deleted with its Job", func(ctx context.Context) error {
 		_, err := s.admin.Client.CoreV1().ConfigMaps(c.name).Get(ctx, job.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		return errors.Join(err, errors.New("it is there"))
+		return errors.Join(err, errors.New("it still exists"))
 	})
 }
 
-// employs has an account for Jobs be in the namespace of the scene, and the server and eve be allowed to start some.
-func (c *scene) employs(t *testing.T) {
+// allowJobs creates a service account for Jobs, and grants the server and eve the permissions to start Jobs.
+func (c *fixture) allowJobs(t *testing.T) {
 	t.Helper()
 	c.Run(t, "create", "serviceaccount", "loader", "-n", c.name)
 	c.Apply(t, people.In(c.name, people.Jobs, people.Server)+people.In(c.name, "admin", c.eve.Name))
 }
 
-// upserted is how a batch ends that tells of a new widget and of nothing else.
-func (c *scene) upserted(created *unstructured.Unstructured, labels string) string {
+// upserted returns the end of a batch with one new widget.
+func (c *fixture) upserted(created *unstructured.Unstructured, labels string) string {
 	return fmt.Sprintf(`"upserts":[{"apiVersion":"%s/v1","kind":"Widget","namespace":%q,"name":%q,`+
 		`"uid":%q,"labels":%s,"annotations":{},"createdAt":%q,"updatedAt":%q}],"deletes":[]}`, c.group, c.name, created.GetName(),
 		created.GetUID(), labels, timestamp(created.GetCreationTimestamp()), timestamp(updated(created)))
 }
 
-// jobs are those in the namespace of the scene, the oldest batch first.
-func (c *scene) jobs(t *testing.T) []batchv1.Job {
+// jobs returns the Jobs in the namespace of the fixture, oldest batch first.
+func (c *fixture) jobs(t *testing.T) []batchv1.Job {
 	t.Helper()
 	list, err := c.admin.Client.BatchV1().Jobs(c.name).List(t.Context(), metav1.ListOptions{
 		LabelSelector: v1alpha1.LabelPipeline + "=" + c.name,
@@ -124,46 +124,46 @@ func (c *scene) jobs(t *testing.T) []batchv1.Job {
 	return list.Items
 }
 
-// job waits for the Job of so many.
-func (c *scene) job(t *testing.T, count int) batchv1.Job {
+// job waits for a number of Jobs, and returns the last one.
+func (c *fixture) job(t *testing.T, count int) batchv1.Job {
 	t.Helper()
 	var jobs []batchv1.Job
 	mirrortest.Eventually(t, fmt.Sprintf("%d Jobs", count), func(context.Context) error {
 		if jobs = c.jobs(t); len(jobs) < count {
-			return fmt.Errorf("there are %d", len(jobs))
+			return fmt.Errorf("%d Jobs", len(jobs))
 		}
 		return nil
 	})
 	return jobs[count-1]
 }
 
-// equipped expects a Job to be the template with the batch in each of its containers.
-func (c *scene) equipped(t *testing.T, job *batchv1.Job) {
+// expectTemplate expects a Job to match the template, with the batch in each container.
+func (c *fixture) expectTemplate(t *testing.T, job *batchv1.Job) {
 	t.Helper()
 	if job.Labels["team"] != "search" || job.Labels[v1alpha1.LabelSink] != "worker" || job.Annotations[v1alpha1.AnnotationBatch] == "" {
-		t.Errorf("the Job has %v and %v", job.Labels, job.Annotations)
+		t.Errorf("labels %v and annotations %v of the Job", job.Labels, job.Annotations)
 	}
 	pod := job.Spec.Template.Spec
 	if pod.ServiceAccountName != "loader" {
-		t.Errorf("the Job runs as %s", pod.ServiceAccountName)
+		t.Errorf("service account of the Job = %s", pod.ServiceAccountName)
 	}
 	if len(pod.Volumes) != 1 || pod.Volumes[0].Name != batchVolume || pod.Volumes[0].ConfigMap == nil ||
 		pod.Volumes[0].ConfigMap.Name != job.Name {
-		t.Errorf("the Job has the volumes %+v", pod.Volumes)
+		t.Errorf("volumes of the Job = %+v", pod.Volumes)
 	}
 	for _, container := range append(pod.InitContainers, pod.Containers...) {
 		mounts, variable := container.VolumeMounts, container.Env
 		if len(mounts) != 1 || mounts[0].Name != batchVolume || mounts[0].MountPath != batchFolder || !mounts[0].ReadOnly {
-			t.Errorf("%s mounts %+v", container.Name, mounts)
+			t.Errorf("volume mounts of %s = %+v", container.Name, mounts)
 		}
 		if len(variable) == 0 || variable[0].Name != "SLIPSTREAM_BATCH" || variable[0].Value != batchFolder+"/"+batchFile {
-			t.Errorf("%s has the variables %+v", container.Name, variable)
+			t.Errorf("variables of %s = %+v", container.Name, variable)
 		}
 	}
 }
 
-// carries expects a Job to have a batch that ends so.
-func (c *scene) carries(t *testing.T, job *batchv1.Job, ending string) {
+// expectBatch expects a Job to have a batch with this end.
+func (c *fixture) expectBatch(t *testing.T, job *batchv1.Job, ending string) {
 	t.Helper()
 	var batch *corev1.ConfigMap
 	mirrortest.Eventually(t, "the Job has its batch", func(ctx context.Context) (err error) {
@@ -171,7 +171,7 @@ func (c *scene) carries(t *testing.T, job *batchv1.Job, ending string) {
 		return err
 	})
 	if owners := batch.OwnerReferences; len(owners) != 1 || owners[0].UID != job.UID || owners[0].Kind != "Job" {
-		t.Errorf("the batch belongs to %+v", owners)
+		t.Errorf("owners of the batch = %+v", owners)
 	}
 	want := fmt.Sprintf(`{"pipeline":%q,"sink":"worker","id":%q,"sequence":%s,"kind":"Instance",%s`, c.name,
 		job.Annotations[v1alpha1.AnnotationBatch], job.Annotations[v1alpha1.AnnotationSequence], ending)
@@ -180,8 +180,8 @@ func (c *scene) carries(t *testing.T, job *batchv1.Job, ending string) {
 	}
 }
 
-// ends has the Pod of a Job end, which no kubelet does here.
-func (c *scene) ends(t *testing.T, job *batchv1.Job, phase corev1.PodPhase) {
+// endJob sets the phase of a Job's Pod, because there is no kubelet.
+func (c *fixture) endJob(t *testing.T, job *batchv1.Job, phase corev1.PodPhase) {
 	t.Helper()
 	mirrortest.Eventually(t, "the Job ends", func(ctx context.Context) error {
 		all := c.admin.Client.CoreV1().Pods(c.name)
@@ -197,7 +197,7 @@ func (c *scene) ends(t *testing.T, job *batchv1.Job, phase corev1.PodPhase) {
 		}
 		now, err := c.admin.Client.BatchV1().Jobs(c.name).Get(ctx, job.Name, metav1.GetOptions{})
 		if err == nil && now.Status.Succeeded+now.Status.Failed == 0 {
-			err = fmt.Errorf("it has %d Pods", len(pods.Items))
+			err = fmt.Errorf("Job has not ended, %d Pods", len(pods.Items))
 		}
 		return err
 	})

@@ -9,62 +9,62 @@ import (
 	"github.com/configbutler/slipstream/test/people"
 )
 
-// play is a scene.
-type play struct {
-	name  string
-	scene func(*stage, *testing.T)
+// testCase is a subtest.
+type testCase struct {
+	name string
+	run  func(*stage, *testing.T)
 }
 
-// TestPipelines plays scenes on one stage: first those that can be played at the same time, then those that end the server, need all
-// of it, or change what all pipelines share.
+// TestPipelines runs its subtests on one cluster: first those that can run in parallel, then those that restart the server, need
+// its full capacity, or change the shared SyncPolicy.
 func TestPipelines(t *testing.T) {
 	s := newStage(t, people.Pipelines)
-	resync := s.beginResync(t) // Its time comes while others play.
-	t.Run("side by side", func(t *testing.T) {
-		for _, p := range []play{
-			{"what changes is told, in every format", (*stage).told},
-			{"changes go out by themselves", (*stage).flowed},
-			{"an object that changes and changes is told of once", (*stage).settled},
-			{"batches have their size", (*stage).batched},
-			{"one version of a resource is told of", (*stage).versioned},
-			{"what is chosen is told of", (*stage).chosen},
-			{"a receiver that fails gets everything, in order", (*stage).recovered},
-			{"what a receiver refuses is shown", (*stage).rejected},
-			{"a sink that has failed too often rests", (*stage).rested},
-			{"what may have been lost is told again", (*stage).repeated},
-			{"receivers are where users may send to", (*stage).unreachable},
-			{"requests have a scope, and can be watched", (*stage).requested},
-			{"credentials come from Secrets", (*stage).authenticated},
-			{"certificates are checked", (*stage).certified},
-			{"Jobs get batches", (*stage).employed},
-			{"a pipeline can be suspended", (*stage).suspended},
-			{"a cluster can be polled", (*stage).polled},
-			{"another receiver gets everything", (*stage).redirected},
-			{"pipelines do not know each other", (*stage).doubled},
-			{"a pipeline is owned by several", (*stage).shared},
-			{"a pipeline says how things are", (*stage).described},
-			{"pipelines take the rights to read what they tell of", (*stage).entitled},
-			{"secrets stay where they are", (*stage).discreet},
+	resync := s.beginResync(t) // Its interval passes during the other subtests.
+	t.Run("Parallel", func(t *testing.T) {
+		for _, p := range []testCase{
+			{"Formats", (*stage).testFormats},
+			{"Changes", (*stage).testChanges},
+			{"Debounce", (*stage).testDebounce},
+			{"Batches", (*stage).testBatches},
+			{"Versions", (*stage).testVersions},
+			{"Selection", (*stage).testSelection},
+			{"Recovery", (*stage).testRecovery},
+			{"Rejection", (*stage).testRejection},
+			{"MaxAttempts", (*stage).testMaxAttempts},
+			{"RetryAfterLostResponse", (*stage).testRetryAfterLostResponse},
+			{"ForbiddenDestinations", (*stage).testForbiddenDestinations},
+			{"Requests", (*stage).testRequests},
+			{"Credentials", (*stage).testCredentials},
+			{"Certificates", (*stage).testCertificates},
+			{"Jobs", (*stage).testJobs},
+			{"Suspend", (*stage).testSuspend},
+			{"Poll", (*stage).testPoll},
+			{"ChangedSinks", (*stage).testChangedSinks},
+			{"IndependentPipelines", (*stage).testIndependentPipelines},
+			{"SharedPipeline", (*stage).testSharedPipeline},
+			{"Status", (*stage).testStatus},
+			{"Permissions", (*stage).testPermissions},
+			{"SecretContent", (*stage).testSecretContent},
 		} {
 			t.Run(p.name, func(t *testing.T) {
 				t.Parallel()
-				p.scene(s, t)
+				p.run(s, t)
 			})
 		}
 	})
-	t.Run("everything is told again from time to time", resync.comes)
-	for _, p := range []play{
-		{"without those rights nothing is told", (*stage).withdrawn},
-		{"the SyncPolicy stops all pipelines", (*stage).governed},
-		{"what goes while there is no server is told", (*stage).restarted},
-		{"a full run outlives the server", (*stage).interrupted},
-		{"many definitions travel in calls that can be taken", (*stage).crowded},
+	t.Run("Resync", resync.testResync)
+	for _, p := range []testCase{
+		{"PermissionLost", (*stage).testPermissionLost},
+		{"SuspendedByPolicy", (*stage).testSuspendedByPolicy},
+		{"Restart", (*stage).testRestart},
+		{"InterruptedRun", (*stage).testInterruptedRun},
+		{"ManyDefinitions", (*stage).testManyDefinitions},
 	} {
-		t.Run(p.name, func(t *testing.T) { p.scene(s, t) })
+		t.Run(p.name, func(t *testing.T) { p.run(s, t) })
 	}
 }
 
-// TestNarrowed has a server that may read the types that its only pipeline tells of, and no others.
-func TestNarrowed(t *testing.T) {
-	newStage(t).narrowed(t)
+// TestMinimalPermissions uses a server that can read only the types of its pipeline.
+func TestMinimalPermissions(t *testing.T) {
+	newStage(t).testMinimalPermissions(t)
 }

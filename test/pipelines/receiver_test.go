@@ -20,32 +20,32 @@ import (
 	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
 
-// receiver is somebody whom a pipeline tells.
+// receiver is a receiver of a pipeline's calls.
 type receiver struct {
 	*receivertest.Receiver
 	format v1alpha1.PipelineFormat
-	// read is how many accepted calls have been looked at.
+	// read is the number of accepted calls that the test has read.
 	read int
 }
 
-// receive starts a receiver that takes what the real one takes.
+// receive starts a receiver that validates calls like the real one.
 func receive(t *testing.T, format v1alpha1.PipelineFormat, options ...receivertest.Option) *receiver {
 	t.Helper()
 	r := &receiver{Receiver: receivertest.New(t, format, options...), format: format}
-	t.Cleanup(func() { r.discreet(t) })
+	t.Cleanup(func() { r.expectNoContent(t) })
 	return r
 }
 
-// sink is a sink of a pipeline that tells the receiver, with more lines of its http.
+// sink returns a sink with the receiver's URL, and more fields of its http.
 func (r *receiver) sink(name string, lines ...string) string {
 	lines = append([]string{"url: " + r.URL, "format: " + string(r.format)}, lines...)
 	return fmt.Sprintf("{name: %s, retry: {backoff: 100ms, maxBackoff: 1s}, http: {%s}}", name, strings.Join(lines, ", "))
 }
 
-// sinks is the line of a spec with sinks.
+// sinks returns the sinks field of a spec.
 func sinks(of ...string) string { return "sinks: [" + strings.Join(of, ", ") + "]" }
 
-// accepted are the calls that the receiver took.
+// accepted returns the calls that the receiver accepted.
 func (r *receiver) accepted() (calls []receivertest.Call) {
 	for _, call := range r.Calls() {
 		if call.Status >= http.StatusOK && call.Status < http.StatusMultipleChoices {
@@ -55,12 +55,12 @@ func (r *receiver) accepted() (calls []receivertest.Call) {
 	return calls
 }
 
-// next waits for so many more calls that the receiver takes, and returns them.
+// next waits for a number of further accepted calls, and returns them.
 func (r *receiver) next(t *testing.T, count int) (calls []receivertest.Call) {
 	t.Helper()
 	mirrortest.Eventually(t, fmt.Sprintf("%d more calls of %s", count, r.format), func(context.Context) error {
 		if calls = r.accepted()[r.read:]; len(calls) < count {
-			return fmt.Errorf("%d came, of %d calls in all", len(calls), len(r.Calls()))
+			return fmt.Errorf("%d accepted of %d calls", len(calls), len(r.Calls()))
 		}
 		return nil
 	})
@@ -68,15 +68,14 @@ func (r *receiver) next(t *testing.T, count int) (calls []receivertest.Call) {
 	return calls[:count]
 }
 
-// rest are the calls that it took and that nobody has looked at.
+// rest returns the accepted calls that were not read yet.
 func (r *receiver) rest() []receivertest.Call {
 	calls := r.accepted()[r.read:]
 	r.read += len(calls)
 	return calls
 }
 
-// expect expects these to be all calls that it took since somebody last looked, each as a path and a body. Events have a type for
-// a path.
+// expect expects the unread calls to be exactly these, each as a path and a body. For CloudEvents, the path is the event type.
 func (r *receiver) expect(t *testing.T, want ...string) {
 	t.Helper()
 	got := []string{}
@@ -88,7 +87,7 @@ func (r *receiver) expect(t *testing.T, want ...string) {
 	}
 }
 
-// heading is the path of a call, or the type of an event whose other attributes are as they should be.
+// heading returns the path of a call, or the type of a valid CloudEvent.
 func (r *receiver) heading(t *testing.T, call receivertest.Call) string {
 	t.Helper()
 	if call.Method != http.MethodPost || call.Header.Get("Content-Type") != "application/json" {
@@ -99,13 +98,13 @@ func (r *receiver) heading(t *testing.T, call receivertest.Call) string {
 	}
 	for _, attribute := range []string{"ce-id", "ce-source", "ce-subject", "ce-time"} {
 		if call.Header.Get(attribute) == "" || call.Header.Get("ce-specversion") != "1.0" {
-			t.Errorf("an event has the attributes %v", call.Header)
+			t.Errorf("attributes of the event = %v", call.Header)
 		}
 	}
 	return call.Header.Get("ce-type")
 }
 
-// normal has the bodies of calls in one form.
+// normal returns calls with their bodies in a normalized form.
 func normal(t *testing.T, calls []string) []string {
 	t.Helper()
 	out := make([]string, len(calls))
@@ -126,19 +125,19 @@ func normal(t *testing.T, calls []string) []string {
 	return out
 }
 
-// change is what one call of ClusterWhisperer says: instances by their ids, or definitions by their names.
+// change is the body of a ClusterWhisperer call: instances by id, or definitions by name.
 type change struct {
 	Upserts []json.RawMessage
 	Deletes []string
 }
 
-// told is an upsert of an instance.
-type told struct {
+// instance is an upsert of an instance.
+type instance struct {
 	ID     string
 	Labels map[string]string
 }
 
-// changes reads a call of ClusterWhisperer.
+// changes decodes a call of ClusterWhisperer.
 func changes(t *testing.T, call receivertest.Call) change {
 	t.Helper()
 	var out change
@@ -148,16 +147,16 @@ func changes(t *testing.T, call receivertest.Call) change {
 	return out
 }
 
-// story is what calls of ClusterWhisperer say of instances, one after the other: +name of an upsert, with its label tier if it has
-// one, and -name of a deletion. An instance is called by the last part of its id.
-func story(t *testing.T, calls []receivertest.Call) (lines []string) {
+// summarize returns the changes of instances in calls of ClusterWhisperer: +name for an upsert, followed by the value of the label
+// tier if it is set, and -name for a deletion. The name is the last part of the id.
+func summarize(t *testing.T, calls []receivertest.Call) (lines []string) {
 	t.Helper()
 	for _, call := range calls {
-		said := changes(t, call)
-		for _, id := range said.Deletes {
+		body := changes(t, call)
+		for _, id := range body.Deletes {
 			lines = append(lines, "-"+id[strings.LastIndex(id, "/")+1:])
 		}
-		for _, raw := range said.Upserts {
+		for _, raw := range body.Upserts {
 			lines = append(lines, upsert(t, raw))
 		}
 	}
@@ -166,29 +165,29 @@ func story(t *testing.T, calls []receivertest.Call) (lines []string) {
 
 func upsert(t *testing.T, raw json.RawMessage) string {
 	t.Helper()
-	var instance told
-	if err := json.Unmarshal(raw, &instance); err != nil {
+	var upserted instance
+	if err := json.Unmarshal(raw, &upserted); err != nil {
 		t.Fatalf("%s: %v", raw, err)
 	}
-	line := "+" + instance.ID[strings.LastIndex(instance.ID, "/")+1:]
-	if tier := instance.Labels["tier"]; tier != "" {
+	line := "+" + upserted.ID[strings.LastIndex(upserted.ID, "/")+1:]
+	if tier := upserted.Labels["tier"]; tier != "" {
 		line += " " + tier
 	}
 	return line
 }
 
-// hears waits until what ClusterWhisperer is told is this story, from where somebody last looked, and no more.
-func (r *receiver) hears(t *testing.T, want ...string) {
+// waitForChanges waits until the unread calls of ClusterWhisperer contain exactly these changes in order.
+func (r *receiver) waitForChanges(t *testing.T, want ...string) {
 	t.Helper()
 	var got []string
-	mirrortest.Eventually(t, fmt.Sprintf("%s is told %q", r.format, want), func(context.Context) error {
-		if got = story(t, r.accepted()[r.read:]); len(got) < len(want) {
-			return fmt.Errorf("it was told %q", got)
+	mirrortest.Eventually(t, fmt.Sprintf("%s receives %q", r.format, want), func(context.Context) error {
+		if got = summarize(t, r.accepted()[r.read:]); len(got) < len(want) {
+			return fmt.Errorf("received %q", got)
 		}
 		return nil
 	})
 	if !slices.Equal(got, want) {
-		t.Errorf("it was told %q, want %q", got, want)
+		t.Errorf("received %q, want %q", got, want)
 	}
 	r.rest()
 }

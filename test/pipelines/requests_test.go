@@ -15,68 +15,68 @@ import (
 	"github.com/configbutler/slipstream/test/people"
 )
 
-// all is the body that asks for everything, full for everything once more.
+// all is the body of a sync request for everything, full that of a full sync.
 const (
 	all  = "{}"
 	full = `{"spec":{"full":true}}`
 )
 
-// scoped is the body that asks for a scope.
+// scoped returns the body of a sync request with a scope.
 func scoped(scope v1alpha1.PipelineScope) string { return fmt.Sprintf(`{"spec":{"scope":%q}}`, scope) }
 
-// request asks for a run.
-func (c *scene) request(ctx context.Context, by *people.Person, body string) (v1alpha1.PipelineSync, error) {
-	var answer v1alpha1.PipelineSync
+// request makes a sync request.
+func (c *fixture) request(ctx context.Context, by *people.Person, body string) (v1alpha1.PipelineSync, error) {
+	var sync v1alpha1.PipelineSync
 	out, err := by.Kubectl.Feed(ctx, body, "create", "--raw", "/apis/configbutler.ai/v1alpha1/syncpipelines/"+c.name+"/sync", "-f", "-")
 	if err == nil {
-		err = json.Unmarshal([]byte(out), &answer)
+		err = json.Unmarshal([]byte(out), &sync)
 	}
-	return answer, err
+	return sync, err
 }
 
-// asks asks for a run, and returns its id.
-func (c *scene) asks(t *testing.T, body string) string {
+// mustRequest makes a sync request that must be accepted, and returns its id.
+func (c *fixture) mustRequest(t *testing.T, body string) string {
 	t.Helper()
-	answer, err := c.request(t.Context(), c.eve, body)
-	if err != nil || !answer.Status.Accepted || answer.Status.Message == "" || answer.Status.ID == "" {
-		t.Fatalf("%s is answered with %+v: %v", body, answer.Status, err)
+	sync, err := c.request(t.Context(), c.eve, body)
+	if err != nil || !sync.Status.Accepted || sync.Status.Message == "" || sync.Status.ID == "" {
+		t.Fatalf("%s returned %+v: %v", body, sync.Status, err)
 	}
-	return answer.Status.ID
+	return sync.Status.ID
 }
 
-// synced asks for a run and waits until it has finished.
-func (c *scene) synced(t *testing.T, body string) *v1alpha1.PipelineRun {
+// mustSync requests a sync and waits until its run has finished.
+func (c *fixture) mustSync(t *testing.T, body string) *v1alpha1.PipelineRun {
 	t.Helper()
-	return c.finishes(t, c.asks(t, body))
+	return c.waitForRun(t, c.mustRequest(t, body))
 }
 
-// finishes waits until a run has finished.
-func (c *scene) finishes(t *testing.T, id string) *v1alpha1.PipelineRun {
+// waitForRun waits until a run has finished.
+func (c *fixture) waitForRun(t *testing.T, id string) *v1alpha1.PipelineRun {
 	t.Helper()
-	return c.becomes(t, "has finished "+id, func(p *v1alpha1.SyncPipeline) error {
+	return c.waitFor(t, "has finished "+id, func(p *v1alpha1.SyncPipeline) error {
 		if p.Status.LastRun == nil || p.Status.LastRun.ID != id {
-			return errors.New("it has not")
+			return errors.New("run has not finished")
 		}
 		return nil
 	}).Status.LastRun
 }
 
-// refused asks for a run and is refused.
-func (c *scene) refused(t *testing.T, by *people.Person, body string, sentences ...string) {
+// expectRefused makes a sync request that must fail.
+func (c *fixture) expectRefused(t *testing.T, by *people.Person, body string, texts ...string) {
 	t.Helper()
-	answer, err := c.request(t.Context(), by, body)
+	sync, err := c.request(t.Context(), by, body)
 	if err == nil {
-		t.Fatalf("%s is answered with %+v", body, answer.Status)
+		t.Fatalf("%s returned %+v", body, sync.Status)
 	}
-	contains(t, err.Error(), sentences...)
+	contains(t, err.Error(), texts...)
 }
 
-// contains expects sentences in a text.
-func contains(t *testing.T, text string, sentences ...string) {
+// contains expects a text to contain others.
+func contains(t *testing.T, text string, texts ...string) {
 	t.Helper()
-	for _, want := range sentences {
+	for _, want := range texts {
 		if !strings.Contains(text, want) {
-			t.Errorf("it says %q, want %q in it", text, want)
+			t.Errorf("%q does not contain %q", text, want)
 		}
 	}
 }

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// pipelineOf is a pipeline: its name, and the rest of its spec.
+	// pipelineOf is the manifest of a pipeline: its name, and the rest of its spec.
 	pipelineOf = `
 apiVersion: configbutler.ai/v1alpha1
 kind: SyncPipeline
@@ -31,40 +31,40 @@ metadata: {name: %s}
 spec:
   %s
 `
-	// patient has changes wait until somebody asks for them to be sent, so that what is sent depends on nobody's speed.
+	// patient makes changes wait for a sync request, so that calls do not depend on timing.
 	patient = "debounce: 10m\n  batch: {maxWait: 5m}"
-	// prompt has them sent as they come.
+	// prompt makes changes be sent immediately.
 	prompt = "debounce: 0s\n  batch: {maxWait: 0s}"
-	// noDefinitions leaves CustomResourceDefinitions out, noInstances all else.
+	// noDefinitions disables CustomResourceDefinitions, noInstances everything else.
 	noDefinitions = "customResourceDefinitions: {enabled: false}"
 	noInstances   = "instances: {enabled: false}"
 )
 
-// scene is a namespace, an API group of definitions, and a pipeline that tells of them.
-type scene struct {
+// fixture has a namespace, an API group, and a pipeline for its objects.
+type fixture struct {
 	*stage
-	// name is that of the namespace and of the pipeline.
+	// name is the name of the namespace and of the pipeline.
 	name string
-	// group ends in that of every other scene.
+	// group is a unique API group.
 	group string
 }
 
-func (s *stage) newScene(t *testing.T, name string) *scene {
+func (s *stage) newFixture(t *testing.T, name string) *fixture {
 	t.Helper()
 	s.Apply(t, fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n", name))
 	t.Cleanup(func() {
-		// Its receivers end, too.
+		// The receivers stop, too.
 		if _, err := s.Administrator.Run(context.WithoutCancel(t.Context()), "delete", "pipe", name, "--ignore-not-found"); err != nil {
 			t.Error(err)
 		}
 	})
-	return &scene{stage: s, name: name, group: name + ".example.com"}
+	return &fixture{stage: s, name: name, group: name + ".example.com"}
 }
 
-// widgets is the resource that most scenes define.
+// widgets is the resource that most tests define.
 const widgets = "widgets"
 
-// definition is a CustomResourceDefinition: its plural, its group, its kind and a description in its schema.
+// definition is the manifest of a CustomResourceDefinition: its plural, group, kind, singular and schema description.
 const definition = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -82,14 +82,14 @@ spec:
 ---
 `
 
-// manifest is the definition of a plural, whose kind is called accordingly.
-func (c *scene) manifest(plural, description string) string {
+// manifest returns the definition of a plural.
+func (c *fixture) manifest(plural, description string) string {
 	singular := strings.TrimSuffix(plural, "s")
 	return fmt.Sprintf(definition, plural, c.group, strings.ToUpper(singular[:1])+singular[1:], singular, description)
 }
 
 // define installs the definitions of plurals, and waits until they are established.
-func (c *scene) define(t *testing.T, plurals ...string) {
+func (c *fixture) define(t *testing.T, plurals ...string) {
 	t.Helper()
 	var manifests strings.Builder
 	for _, plural := range plurals {
@@ -99,21 +99,21 @@ func (c *scene) define(t *testing.T, plurals ...string) {
 	c.Run(t, append([]string{"wait", "--for=condition=Established", "--timeout=180s"}, c.definitions(plurals...)...)...)
 }
 
-// definitions are the names under which kubectl knows those of plurals.
-func (c *scene) definitions(plurals ...string) (names []string) {
+// definitions returns the arguments of kubectl for the definitions of plurals.
+func (c *fixture) definitions(plurals ...string) (names []string) {
 	for _, plural := range plurals {
 		names = append(names, "crd/"+plural+"."+c.group)
 	}
 	return names
 }
 
-// objects are those of a plural in the namespace of the scene.
-func (c *scene) objects(plural string) dynamic.ResourceInterface {
+// objects returns a client for the objects of a plural in the namespace of the fixture.
+func (c *fixture) objects(plural string) dynamic.ResourceInterface {
 	return c.admin.Dynamic.Resource(schema.GroupVersionResource{Group: c.group, Version: "v1", Resource: plural}).Namespace(c.name)
 }
 
-// create makes a widget. The labels are such as tier=front.
-func (c *scene) create(t *testing.T, name string, labels ...string) *unstructured.Unstructured {
+// create creates a widget with labels such as tier=front.
+func (c *fixture) create(t *testing.T, name string, labels ...string) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{}
 	object.SetAPIVersion(c.group + "/v1")
@@ -133,7 +133,7 @@ func (c *scene) create(t *testing.T, name string, labels ...string) *unstructure
 }
 
 // relabel changes the labels of a widget.
-func (c *scene) relabel(t *testing.T, name string, labels ...string) *unstructured.Unstructured {
+func (c *fixture) relabel(t *testing.T, name string, labels ...string) *unstructured.Unstructured {
 	t.Helper()
 	object, err := c.objects(widgets).Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
@@ -146,14 +146,14 @@ func (c *scene) relabel(t *testing.T, name string, labels ...string) *unstructur
 	return object
 }
 
-func (c *scene) remove(t *testing.T, name string) {
+func (c *fixture) remove(t *testing.T, name string) {
 	t.Helper()
 	if err := c.objects(widgets).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// pairs are labels such as tier=front.
+// pairs parses labels such as tier=front.
 func pairs(labels []string) map[string]string {
 	out := map[string]string{}
 	for _, label := range labels {
@@ -163,29 +163,29 @@ func pairs(labels []string) map[string]string {
 	return out
 }
 
-// pipeline has eve apply the scene's pipeline, which tells of the scene's definitions and widgets unless the lines of its spec
-// say otherwise, and waits until the server has looked at it.
-func (c *scene) pipeline(t *testing.T, lines ...string) {
+// pipeline has eve apply the pipeline, with the fixture's definitions and widgets unless the lines of its spec select others, and
+// waitForPending until the server has observed it.
+func (c *fixture) pipeline(t *testing.T, lines ...string) {
 	t.Helper()
 	if _, err := c.apply(t.Context(), c.eve, lines...); err != nil {
 		t.Fatal(err)
 	}
-	c.becomes(t, "is looked at", func(p *v1alpha1.SyncPipeline) error {
+	c.waitFor(t, "is observed", func(p *v1alpha1.SyncPipeline) error {
 		if p.Status.ObservedGeneration != p.Generation {
-			return fmt.Errorf("its status is about generation %d of %d", p.Status.ObservedGeneration, p.Generation)
+			return fmt.Errorf("observed generation %d of %d", p.Status.ObservedGeneration, p.Generation)
 		}
 		return nil
 	})
 }
 
-// listens does so and waits until everything that the pipeline selects is seen.
-func (c *scene) listens(t *testing.T, lines ...string) {
+// readyPipeline applies the pipeline and waits until it is ready.
+func (c *fixture) readyPipeline(t *testing.T, lines ...string) {
 	t.Helper()
 	c.pipeline(t, lines...)
 	c.Ready(t, "pipe/"+c.name)
 }
 
-func (c *scene) apply(ctx context.Context, by *people.Person, lines ...string) (string, error) {
+func (c *fixture) apply(ctx context.Context, by *people.Person, lines ...string) (string, error) {
 	given := func(field string) bool {
 		return slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, field+": ") })
 	}
@@ -193,13 +193,13 @@ func (c *scene) apply(ctx context.Context, by *people.Person, lines ...string) (
 		lines = append(lines, fmt.Sprintf("customResourceDefinitions: {include: ['*.%s']}", c.group))
 	}
 	if !given("instances") {
-		lines = append(lines, c.tellsOf(widgets))
+		lines = append(lines, c.selects(widgets))
 	}
 	return by.Kubectl.Feed(ctx, fmt.Sprintf(pipelineOf, c.name, strings.Join(lines, "\n  ")), "apply", "-f", "-")
 }
 
-// tellsOf is the line of a spec that chooses types of the scene.
-func (c *scene) tellsOf(plurals ...string) string {
+// selects returns the field of a spec that selects types of the fixture.
+func (c *fixture) selects(plurals ...string) string {
 	var resources []string
 	for _, plural := range plurals {
 		resources = append(resources, plural+"."+c.group)
@@ -207,47 +207,47 @@ func (c *scene) tellsOf(plurals ...string) string {
 	return fmt.Sprintf("instances: {resources: [%s]}", strings.Join(resources, ", "))
 }
 
-// becomes waits until the pipeline is as it should be.
-func (c *scene) becomes(t *testing.T, what string, check func(*v1alpha1.SyncPipeline) error) (p *v1alpha1.SyncPipeline) {
+// waitFor waits until a check of the pipeline succeeds.
+func (c *fixture) waitFor(t *testing.T, what string, check func(*v1alpha1.SyncPipeline) error) (p *v1alpha1.SyncPipeline) {
 	t.Helper()
 	mirrortest.Eventually(t, fmt.Sprintf("pipeline %s %s", c.name, what), func(ctx context.Context) (err error) {
 		if p, err = c.eve.Own.ConfigbutlerV1alpha1().SyncPipelines().Get(ctx, c.name, metav1.GetOptions{}); err != nil {
 			return err
 		}
 		if err = check(p); err != nil {
-			err = fmt.Errorf("%w: %s", err, tell(p))
+			err = fmt.Errorf("%w: %s", err, describe(p))
 		}
 		return err
 	})
 	return p
 }
 
-// tell is what a pipeline says of itself.
-func tell(p *v1alpha1.SyncPipeline) string {
+// describe returns the status of a pipeline, for messages.
+func describe(p *v1alpha1.SyncPipeline) string {
 	text, err := json.Marshal(p.Status)
 	return fmt.Sprintf("%s (%v)", text, err)
 }
 
-// waits waits until so many objects wait to be sent, each sink's counted by itself.
-func (c *scene) waits(t *testing.T, pending int64) {
+// waitForPending waits until a number of objects are pending, counted for each sink.
+func (c *fixture) waitForPending(t *testing.T, pending int64) {
 	t.Helper()
-	c.becomes(t, fmt.Sprintf("has %d objects that wait", pending), func(p *v1alpha1.SyncPipeline) error {
+	c.waitFor(t, fmt.Sprintf("has %d pending objects", pending), func(p *v1alpha1.SyncPipeline) error {
 		if p.Status.Pending != pending {
-			return fmt.Errorf("%d wait", p.Status.Pending)
+			return fmt.Errorf("%d pending", p.Status.Pending)
 		}
 		return nil
 	})
 }
 
-// sinkBecomes waits until what the status says of a sink is as it should be.
-func (c *scene) sinkBecomes(t *testing.T, name, what string, check func(*v1alpha1.PipelineSinkStatus) error) {
+// waitForSink waits until a check of a sink's status succeeds.
+func (c *fixture) waitForSink(t *testing.T, name, what string, check func(*v1alpha1.PipelineSinkStatus) error) {
 	t.Helper()
-	c.becomes(t, "has a sink "+name+" that "+what, func(p *v1alpha1.SyncPipeline) error {
+	c.waitFor(t, "has a sink "+name+" that "+what, func(p *v1alpha1.SyncPipeline) error {
 		for i := range p.Status.Sinks {
 			if sink := &p.Status.Sinks[i]; sink.Name == name {
 				return check(sink)
 			}
 		}
-		return fmt.Errorf("it has no sink %s", name)
+		return fmt.Errorf("no sink %s", name)
 	})
 }

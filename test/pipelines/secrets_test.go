@@ -27,26 +27,26 @@ import (
 )
 
 const (
-	// secretText is in objects and never in what is told of them.
+	// secretText is the content of objects that must not be sent.
 	secretText = "never-leaves-the-cluster"
-	// oldToken and newToken are what receivers want to be shown, and nobody else is.
+	// oldToken and newToken are credentials of receivers, which only these may get.
 	oldToken, newToken = "old-token-of-a-receiver", "new-token-of-a-receiver"
 )
 
-// discreet expects no call to have what objects hold, or tools keep of it in annotations.
-func (r *receiver) discreet(t *testing.T) {
+// expectNoContent expects no call to have the content of objects, or copies of it in annotations.
+func (r *receiver) expectNoContent(t *testing.T) {
 	t.Helper()
 	for _, call := range r.Calls() {
 		encoded := base64.StdEncoding.EncodeToString([]byte(secretText))
 		for _, text := range []string{secretText, encoded, "last-applied", "managedFields", `"data"`} {
 			if bytes.Contains(call.Body, []byte(text)) || strings.Contains(fmt.Sprint(call.Header), text) {
-				t.Errorf("%s was told %q: %s", r.format, text, call.Body)
+				t.Errorf("%s received %q: %s", r.format, text, call.Body)
 			}
 		}
 	}
 }
 
-// hiding is a Secret as kubectl and other tools keep it.
+// hiding is a Secret with annotations of kubectl and other tools that contain its content.
 const hiding = `
 apiVersion: v1
 kind: Secret
@@ -64,29 +64,29 @@ metadata:
 stringData: {password: ` + secretText + `}
 `
 
-// discreet has a pipeline tell of Secrets, in every format.
-func (s *stage) discreet(t *testing.T) {
+// testSecretContent tests a pipeline for Secrets, in every format.
+func (s *stage) testSecretContent(t *testing.T) {
 	a := s.newAudience(t, "discreet")
-	a.listens(t, "debounce: 0s\n  batch: {maxWait: 0s}", noDefinitions, "instances: {resources: [secrets]}", a.everybody())
+	a.readyPipeline(t, "debounce: 0s\n  batch: {maxWait: 0s}", noDefinitions, "instances: {resources: [secrets]}", a.everybody())
 	if _, err := s.admin.Kubectl.Feed(t.Context(), fmt.Sprintf(hiding, a.name), "apply", "-f", "-"); err != nil {
 		t.Fatal(err)
 	}
 	for format, r := range a.receivers {
-		mirrortest.Eventually(t, fmt.Sprintf("%s is told of the Secret", format), func(context.Context) error {
+		mirrortest.Eventually(t, fmt.Sprintf("%s has the Secret", format), func(context.Context) error {
 			if !slices.Contains(r.Known(), "discreet/v1/Secret/hiding") {
-				return fmt.Errorf("it knows %q", r.Known())
+				return fmt.Errorf("receiver has %q", r.Known())
 			}
 			return nil
 		})
 		object, _ := r.Object("discreet/v1/Secret/hiding")
 		if got := fmt.Sprint(object.Labels, object.Annotations); got != "map[tier:hidden] map[helm.sh/resource-policy:keep]" {
-			t.Errorf("%s is told %s", format, got)
+			t.Errorf("%s received %s", format, got)
 		}
 	}
-	a.synced(t, full)
+	a.mustSync(t, full)
 }
 
-// credential is a Secret with what a receiver wants, and the server's right to read it.
+// credential is a Role and RoleBinding that allow the server to read the Secret with a receiver's credentials.
 const credential = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -101,35 +101,35 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: "` + people.S
 ---
 `
 
-// credentials are the manifest of the Secret with this in it.
-func (c *scene) credentials(t *testing.T, content string) {
+// credentials applies the Secret with this content.
+func (c *fixture) credentials(t *testing.T, content string) {
 	t.Helper()
 	c.Apply(t, fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: receiver, namespace: %s}, stringData: {%s}}", c.name, content))
 }
 
-// authenticated has a receiver that wants credentials, which come late, are replaced, and are of another kind then.
-func (s *stage) authenticated(t *testing.T) {
-	c := s.newScene(t, "authenticated")
+// testCredentials tests a receiver that requires credentials, which are missing at first, are replaced, and change their type.
+func (s *stage) testCredentials(t *testing.T) {
+	c := s.newFixture(t, "authenticated")
 	c.Apply(t, fmt.Sprintf(credential, c.name))
 	r := receive(t, dotAI)
 	r.Require(oldToken)
 	c.define(t, widgets)
 	c.pipeline(t, prompt, noDefinitions, sinks(r.sink("index", fmt.Sprintf("secretRef: {namespace: %s, name: receiver}", c.name))))
 	c.create(t, "first")
-	c.fails(t, "index", "Secret "+c.name+"/receiver")
+	c.waitForFailure(t, "index", "Secret "+c.name+"/receiver")
 	c.credentials(t, "other: key")
-	c.fails(t, "index", "neither token nor username and password")
+	c.waitForFailure(t, "index", "neither token nor username and password")
 	c.credentials(t, "token: "+oldToken)
 	r.next(t, 1)
 
 	r.Require(newToken)
 	c.create(t, "second")
-	c.fails(t, "index", "401")
+	c.waitForFailure(t, "index", "401")
 	if faults := r.Faults(); len(faults) == 0 {
-		t.Error("the old token was good enough")
+		t.Error("the old token was accepted")
 	}
 	c.credentials(t, "token: "+newToken)
-	c.synced(t, all)
+	c.mustSync(t, all)
 	r.next(t, 1)
 
 	r.RequireBasic("user", newToken)
@@ -137,22 +137,22 @@ func (s *stage) authenticated(t *testing.T) {
 	c.credentials(t, "username: user, password: "+newToken)
 	c.create(t, "third")
 	r.next(t, 1)
-	c.unsaid(t, oldToken, newToken)
+	c.expectNotLogged(t, oldToken, newToken)
 }
 
-// fails waits until the status says that a sink fails, and why.
-func (c *scene) fails(t *testing.T, name, why string) {
+// waitForFailure waits until the status of a sink has an error that contains a text.
+func (c *fixture) waitForFailure(t *testing.T, name, why string) {
 	t.Helper()
-	c.sinkBecomes(t, name, "fails: "+why, func(sink *v1alpha1.PipelineSinkStatus) error {
+	c.waitForSink(t, name, "fails: "+why, func(sink *v1alpha1.PipelineSinkStatus) error {
 		if sink.LastError == nil || !strings.Contains(sink.LastError.Message, why) {
-			return fmt.Errorf("it says %+v", sink.LastError)
+			return fmt.Errorf("lastError = %+v", sink.LastError)
 		}
 		return nil
 	})
 }
 
-// unsaid expects texts to be in nothing that the server says or keeps.
-func (c *scene) unsaid(t *testing.T, texts ...string) {
+// expectNotLogged expects texts in no log, API object or file of the server.
+func (c *fixture) expectNotLogged(t *testing.T, texts ...string) {
 	t.Helper()
 	log, err := os.ReadFile(c.Env(devcluster.EnvServerLog))
 	if err != nil {
@@ -166,46 +166,46 @@ func (c *scene) unsaid(t *testing.T, texts ...string) {
 		}
 		return err
 	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // Files come and go.
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // Files may be deleted concurrently.
 		t.Fatal(err)
 	}
 	for place, content := range places {
 		for _, text := range texts {
 			if bytes.Contains(content, []byte(text)) {
-				t.Errorf("%s has %s", place, text)
+				t.Errorf("%s contains %s", place, text)
 			}
 		}
 	}
 }
 
-// certified has a receiver whose certificate comes from an authority that nobody knows.
-func (s *stage) certified(t *testing.T) {
-	c := s.newScene(t, "certified")
+// testCertificates tests a receiver whose certificate has an unknown authority.
+func (s *stage) testCertificates(t *testing.T) {
+	c := s.newFixture(t, "certified")
 	r := receive(t, whisperer, receivertest.TLS())
 	c.define(t, widgets)
 	c.pipeline(t, prompt, noDefinitions, sinks(r.sink("index")))
 	c.create(t, "first")
-	c.fails(t, "index", "certificate")
+	c.waitForFailure(t, "index", "certificate")
 	if calls := r.Calls(); len(calls) > 0 {
-		t.Errorf("it was told %q", story(t, calls))
+		t.Errorf("received %q", summarize(t, calls))
 	}
 	bundle := base64.StdEncoding.EncodeToString(r.CABundle())
-	c.listens(t, prompt, noDefinitions, sinks(r.sink("index", "caBundle: "+bundle)))
-	r.hears(t, "+first")
+	c.readyPipeline(t, prompt, noDefinitions, sinks(r.sink("index", "caBundle: "+bundle)))
+	r.waitForChanges(t, "+first")
 
 	_, err := c.apply(t.Context(), c.eve, prompt, noDefinitions, sinks(r.sink("index", "caBundle: bm8gY2VydGlmaWNhdGU=")))
 	if err == nil {
-		t.Fatal("what is no certificate is taken")
+		t.Fatal("invalid certificate was accepted")
 	}
 	contains(t, err.Error(), "spec.sinks[0].http.caBundle")
 }
 
-// entitled has pipelines made by somebody who may not read what they tell of.
-func (s *stage) entitled(t *testing.T) {
-	c := s.newScene(t, "entitled")
+// testPermissions has users create pipelines for objects that they cannot read.
+func (s *stage) testPermissions(t *testing.T) {
+	c := s.newFixture(t, "entitled")
 	r := receive(t, whisperer)
 	c.define(t, widgets)
-	secretRef := r.sink("index", "secretRef: {namespace: kube-system, name: somebody-elses}")
+	secretRef := r.sink("index", "secretRef: {namespace: kube-system, name: other-secret}")
 	job := "{name: run, job: {namespace: kube-system, template: {spec: {template: {spec: {" +
 		"containers: [{name: main, image: run}], restartPolicy: Never}}}}}}"
 	for _, test := range []struct {
@@ -221,7 +221,7 @@ func (s *stage) entitled(t *testing.T) {
 	} {
 		_, err := c.apply(t.Context(), test.by, append(test.lines, sinks(cmp.Or(test.sinks, r.sink("index"))))...)
 		if err == nil {
-			t.Fatalf("%s may have %q", test.by.Name, test.lines)
+			t.Fatalf("%s can create a pipeline with %q", test.by.Name, test.lines)
 		}
 		contains(t, err.Error(), append(test.sentences, "(Forbidden)")...)
 	}
@@ -229,27 +229,27 @@ func (s *stage) entitled(t *testing.T) {
 	s.Apply(t, people.Everywhere("widget-readers", s.mallory.Name)+fmt.Sprintf(widgetReaders, c.group, "list"))
 	_, err := c.apply(t.Context(), s.mallory, noDefinitions, sinks(secretRef))
 	if err == nil {
-		t.Fatal("mallory may have anybody's Secret sent")
+		t.Fatal("mallory can use a Secret that she cannot read")
 	}
 	contains(t, err.Error(), `"mallory" cannot get`, "secrets", "kube-system", "spec.sinks[0].http.secretRef", "(Forbidden)")
 	if calls := r.Calls(); len(calls) > 0 {
-		t.Errorf("somebody was told %q", story(t, calls))
+		t.Errorf("received %q", summarize(t, calls))
 	}
 
-	mirrortest.Eventually(t, "who may list them may tell of them", func(ctx context.Context) error {
+	mirrortest.Eventually(t, "mallory can create a pipeline for widgets", func(ctx context.Context) error {
 		_, err := c.apply(ctx, s.mallory, prompt, noDefinitions, sinks(r.sink("index")))
 		return err
 	})
 	c.create(t, "first")
-	r.hears(t, "+first")
-	nobody := s.person(t, "nobody").Own.ConfigbutlerV1alpha1().SyncPipelines()
-	_, err = nobody.Sync(t.Context(), c.name, &v1alpha1.PipelineSync{}, metav1.CreateOptions{})
+	r.waitForChanges(t, "+first")
+	carol := s.person(t, "carol").Own.ConfigbutlerV1alpha1().SyncPipelines()
+	_, err = carol.Sync(t.Context(), c.name, &v1alpha1.PipelineSync{}, metav1.CreateOptions{})
 	if err == nil || !strings.Contains(err.Error(), "forbidden") {
-		t.Errorf("nobody may ask for a sync: %v", err)
+		t.Errorf("sync request without permission: %v", err)
 	}
 }
 
-// widgetReaders may do something with what one scene tells of.
+// widgetReaders is a role for verbs on the widgets of one fixture.
 const widgetReaders = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole

@@ -14,7 +14,7 @@ import (
 	"github.com/configbutler/slipstream/test/people"
 )
 
-// readers may read everything.
+// readers is a role to read everything.
 const readers = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -24,12 +24,12 @@ rules:
 ---
 `
 
-// stage is a cluster with the server, and its people.
+// stage is a cluster with a server and several users.
 type stage struct {
 	*mirrortest.Stage
-	// eve may read everything and have pipelines, mallory may have pipelines only.
+	// eve can read everything and manage pipelines, mallory can only manage pipelines.
 	eve, mallory *people.Person
-	// admin may do everything, and is used for what happens in the cluster, and to look.
+	// admin is a cluster administrator, used for changes in the cluster and for checks.
 	admin *people.Person
 }
 
@@ -41,7 +41,7 @@ func newStage(t *testing.T, parts ...string) *stage {
 	s.Apply(t, readers+people.Everywhere("readers", "eve")+people.Everywhere("slipstream-admin", "eve")+people.Everywhere("slipstream-admin", "mallory"))
 	s.eve, s.mallory = s.person(t, "eve"), s.person(t, "mallory")
 	s.admin = people.Admin(t, s.Cluster)
-	s.govern(t)
+	s.applySyncPolicy(t)
 	return s
 }
 
@@ -50,8 +50,8 @@ func (s *stage) person(t *testing.T, name string) *people.Person {
 	return people.New(t, s.Cluster, name)
 }
 
-// govern sets what all pipelines share.
-func (s *stage) govern(t *testing.T, lines ...string) {
+// applySyncPolicy applies the SyncPolicy of the tests with more lines.
+func (s *stage) applySyncPolicy(t *testing.T, lines ...string) {
 	t.Helper()
 	s.Apply(t, fmt.Sprintf(`
 apiVersion: configbutler.ai/v1alpha1
@@ -63,7 +63,7 @@ spec:
 `, strings.Join(lines, "\n  ")))
 }
 
-// restart ends the server as a signal does, does something while there is none, and starts it again.
+// restart stops the server with a signal, calls a function, and starts the server again.
 func (s *stage) restart(t *testing.T, signal syscall.Signal, meanwhile func()) {
 	t.Helper()
 	if err := s.StopServer(t.Context(), signal); err != nil {

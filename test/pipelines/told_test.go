@@ -24,8 +24,8 @@ const (
 	events    = v1alpha1.PipelineFormatCloudEvents
 )
 
-// wanted are the calls that receivers of each format get of one change. NAME stands for the scene, words such as
-// CREATED for what the cluster chose.
+// wanted are the calls in each format for one change. NAME stands for the name of the fixture, words such as CREATED for values
+// that the cluster chooses.
 type wanted map[v1alpha1.PipelineFormat]string
 
 var (
@@ -63,7 +63,7 @@ var (
 	}
 )
 
-// widget is the instance as people write it: kubectl keeps what it applied in an annotation.
+// widget is an instance as users write it. kubectl stores what it applied in an annotation.
 const widget = `
 apiVersion: %s.example.com/v1
 kind: Widget
@@ -71,22 +71,22 @@ metadata: {name: first, namespace: %[1]s, labels: {tier: front}, annotations: {n
 spec: {password: ` + secretText + `}
 `
 
-// audience are a scene and a receiver of each format.
+// audience is a fixture with a receiver of each format.
 type audience struct {
-	*scene
+	*fixture
 	receivers map[v1alpha1.PipelineFormat]*receiver
 }
 
 func (s *stage) newAudience(t *testing.T, name string) *audience {
 	t.Helper()
-	a := &audience{scene: s.newScene(t, name), receivers: map[v1alpha1.PipelineFormat]*receiver{}}
+	a := &audience{fixture: s.newFixture(t, name), receivers: map[v1alpha1.PipelineFormat]*receiver{}}
 	for _, format := range []v1alpha1.PipelineFormat{whisperer, dotAI, events} {
 		a.receivers[format] = receive(t, format)
 	}
 	return a
 }
 
-// everybody is the line of a spec with a sink for each receiver.
+// everybody returns the sinks field with a sink for each receiver.
 func (a *audience) everybody() string {
 	var all []string
 	for format, receiver := range a.receivers {
@@ -95,7 +95,7 @@ func (a *audience) everybody() string {
 	return sinks(all...)
 }
 
-// expect expects that every receiver has been told this and nothing else since the last time.
+// expect expects every receiver to have received exactly this call since the last check.
 func (a *audience) expect(t *testing.T, want wanted, of *unstructured.Unstructured, tier string) {
 	t.Helper()
 	sum := fmt.Sprintf("%x", sha256.Sum256([]byte("capability-Widget."+a.group)))
@@ -112,7 +112,7 @@ func (a *audience) expect(t *testing.T, want wanted, of *unstructured.Unstructur
 
 func timestamp(at metav1.Time) string { return at.UTC().Format(time.RFC3339) }
 
-// updated is when somebody last wrote an object.
+// updated returns the time of the last write of an object.
 func updated(of *unstructured.Unstructured) (last metav1.Time) {
 	for _, entry := range of.GetManagedFields() {
 		if entry.Time != nil && last.Before(entry.Time) {
@@ -122,58 +122,58 @@ func updated(of *unstructured.Unstructured) (last metav1.Time) {
 	return last
 }
 
-// told has somebody install a definition and an instance of it, change and remove both, and looks at what each receiver gets of it.
-// The pipeline is there before the definition is.
-func (s *stage) told(t *testing.T) {
+// testFormats creates, changes and deletes a definition and an instance, and checks the calls in each format. The pipeline is
+// created before the definition.
+func (s *stage) testFormats(t *testing.T) {
 	a := s.newAudience(t, "told")
 	a.pipeline(t, patient, a.everybody())
 	a.define(t, widgets)
-	a.sends(t)
+	a.send(t)
 	a.expect(t, definitionTold, nil, "")
 
-	mirrortest.Eventually(t, "widgets can be applied", func(ctx context.Context) error {
+	mirrortest.Eventually(t, "the widget is applied", func(ctx context.Context) error {
 		_, err := s.admin.Kubectl.Feed(ctx, fmt.Sprintf(widget, a.name), "apply", "-f", "-")
 		return err
 	})
-	a.sends(t)
+	a.send(t)
 	a.expect(t, instanceTold, a.first(t), "front")
 
 	a.Apply(t, a.manifest(widgets, "as it is now"))
-	a.sends(t)
+	a.send(t)
 	a.expect(t, definitionTold, nil, "")
 
 	a.relabel(t, "first", "tier=middle")
 	a.relabel(t, "first", "tier=back")
-	a.sends(t)
+	a.send(t)
 	a.expect(t, instanceTold, a.first(t), "back")
 
 	before := a.first(t)
 	a.remove(t, "first")
-	a.waits(t, 3)
+	a.waitForPending(t, 3)
 	before.SetResourceVersion("")
 	before.SetUID("")
 	before.SetManagedFields(nil)
 	if _, err := a.objects(widgets).Create(t.Context(), before, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	a.sends(t)
+	a.send(t)
 	a.expect(t, instanceTold, a.first(t), "back")
 
 	a.remove(t, "first")
-	a.sends(t)
+	a.send(t)
 	a.expect(t, instanceGone, nil, "")
 
 	a.Run(t, append([]string{"delete"}, a.definitions(widgets)...)...)
-	a.sends(t)
+	a.send(t)
 	a.expect(t, definitionGone, nil, "")
-	a.synced(t, all)
-	a.synced(t, full)
+	a.mustSync(t, all)
+	a.mustSync(t, full)
 	for _, receiver := range a.receivers {
 		receiver.expect(t)
 	}
 }
 
-func (c *scene) first(t *testing.T) *unstructured.Unstructured {
+func (c *fixture) first(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	object, err := c.objects(widgets).Get(t.Context(), "first", metav1.GetOptions{})
 	if err != nil {
@@ -182,9 +182,9 @@ func (c *scene) first(t *testing.T) *unstructured.Unstructured {
 	return object
 }
 
-// sends waits until one change waits for each receiver, and asks for it to be sent.
-func (a *audience) sends(t *testing.T) {
+// send waits until one change is pending for each receiver, and requests a sync.
+func (a *audience) send(t *testing.T) {
 	t.Helper()
-	a.waits(t, int64(len(a.receivers)))
-	a.synced(t, all)
+	a.waitForPending(t, int64(len(a.receivers)))
+	a.mustSync(t, all)
 }
