@@ -139,7 +139,7 @@ test-faults: control-plane ## Kill the store and take its power away again and a
 	$(TEST) $(RACE) -tags failpoints $(FAILPOINT_TESTS)
 	$(TEST) $(RACE) -tags failpoints -run 'TestFaults/remote' ./pkg/mirror -outage '$(OUTAGE)'
 	$(TEST) $(RACE) -run 'TestKilledInMidBurst' ./test/e2e -kills '$(KILLS)'
-	$(TEST) $(RACE) -run '(BothSignals|Admission|LateAudit)/Turns' ./test/attribution -changes '$(CHANGES)'
+	$(TEST) $(RACE) -run '(BothSignals|Admission|LateAudit)/ConcurrentUpdates' ./test/attribution -changes '$(CHANGES)'
 	$(TEST) $(RACE) -run 'TestStorm' ./test/catalogs -storm '$(STORM)'
 
 .PHONY: bench

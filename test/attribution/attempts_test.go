@@ -21,8 +21,8 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// refusing is another webhook of the cluster. kube-apiserver asks all webhooks at once, so whatever it refuses has been
-// told to the server, too.
+// refusing is another webhook of the cluster. kube-apiserver calls all webhooks in parallel, so the server also receives the
+// requests that this webhook rejects.
 const refusing = `
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
@@ -38,8 +38,8 @@ webhooks:
   - {operations: [CREATE, UPDATE, DELETE], apiGroups: [""], apiVersions: [v1], resources: [configmaps]}
 `
 
-// refuse lets another webhook refuse what a person does to the ConfigMaps of the namespace, dry runs apart.
-func (m *mirror) refuse(t *testing.T, whom *person) {
+// refuse installs a webhook that rejects a user's changes of ConfigMaps in the namespace, except for dry runs.
+func (m *mirror) refuse(t *testing.T, user *person) {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review admissionv1.AdmissionReview
@@ -49,39 +49,39 @@ func (m *mirror) refuse(t *testing.T, whom *person) {
 		}
 		dryRun := review.Request.DryRun != nil && *review.Request.DryRun
 		review.Response = &admissionv1.AdmissionResponse{
-			UID: review.Request.UID, Allowed: dryRun || review.Request.UserInfo.Username != whom.name,
-			Result: &metav1.Status{Message: "not by " + whom.name, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden},
+			UID: review.Request.UID, Allowed: dryRun || review.Request.UserInfo.Username != user.name,
+			Result: &metav1.Status{Message: "not by " + user.name, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden},
 		}
-		_ = json.NewEncoder(w).Encode(review) // kube-apiserver finds out if it is cut off
+		_ = json.NewEncoder(w).Encode(review) // kube-apiserver detects a truncated response
 	}))
 	t.Cleanup(server.Close)
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	m.Apply(t, fmt.Sprintf(refusing, server.URL, base64.StdEncoding.EncodeToString(authority), m.Namespace))
 	t.Cleanup(func() {
-		// The test's own context has ended by now.
+		// The context of the test has ended already.
 		if _, err := m.Administrator.Run(context.Background(), "delete", "validatingwebhookconfiguration", "refusing"); err != nil {
 			t.Error(err)
 		}
 	})
-	mirrortest.Eventually(t, "the webhook refuses", func(ctx context.Context) error {
-		err := m.set(ctx, whom, "probe", "refused")
+	mirrortest.Eventually(t, "the webhook is effective", func(ctx context.Context) error {
+		err := m.set(ctx, user, "probe", "refused")
 		if !apierrors.IsForbidden(err) {
-			return fmt.Errorf("not refused: %w", err)
+			return fmt.Errorf("request was not rejected: %w", err)
 		}
 		return nil
 	})
 }
 
-// failedAttempts lets one person try what does not succeed, and another do the same with success.
+// failedAttempts has one user make requests that fail, and another user make the same requests with success.
 func failedAttempts(t *testing.T, s *stage) {
 	m := s.newMirror(t, "attempts", "configmaps")
 	const name = "guarded"
 	m.mustSet(t, s.alice, name, "first")
-	claims := []claim{{name, "CREATE", "alice"}}
+	wants := []expected{{name, "CREATE", "alice"}}
 	succeeds := func(value string) {
 		t.Helper()
 		m.mustSet(t, s.alice, name, value)
-		claims = append(claims, claim{name, "UPDATE", "alice"})
+		wants = append(wants, expected{name, "UPDATE", "alice"})
 	}
 
 	// A dry run.
@@ -89,32 +89,32 @@ func failedAttempts(t *testing.T, s *stage) {
 	s.bob.run(t, "delete", "configmap", name, "-n", m.Namespace, "--dry-run=server")
 	succeeds("dry")
 
-	// An update of what has been changed meanwhile.
+	// An update with an outdated resourceVersion.
 	m.conflict(t, s.bob, name, "conflict")
 	succeeds("conflict")
 
-	// A creation that the quota refuses, which is judged after all webhooks.
+	// A create that exceeds the quota, which is checked after all webhooks.
 	m.overQuota(t, s.bob, "limited")
 	m.mustSet(t, s.alice, "limited", "x")
-	claims = append(claims, claim{"limited", "CREATE", "alice"})
+	wants = append(wants, expected{"limited", "CREATE", "alice"})
 
-	m.named(t, "v1/configmaps", claims...)
+	m.expectAuthors(t, "v1/configmaps", wants...)
 
-	// What another webhook refuses: the update and the deletion are the same as those that succeed.
+	// Requests that another webhook rejects: the update and the deletion are the same as those that succeed.
 	m.refuse(t, s.bob)
 	for i := range 10 {
 		value := fmt.Sprint("refused-", i)
 		if err := m.set(t.Context(), s.bob, name, value); !apierrors.IsForbidden(err) {
-			t.Fatalf("not refused: %v", err)
+			t.Fatalf("request was not rejected: %v", err)
 		}
 		succeeds(value)
 	}
 	s.bob.fails(t, "not by bob", "delete", "configmap", name, "-n", m.Namespace)
 	s.alice.run(t, "delete", "configmap", name, "-n", m.Namespace)
-	m.notMisnamed(t, "v1/configmaps", append(claims, claim{name, "DELETE", "alice"})...)
+	m.expectNoWrongAuthors(t, "v1/configmaps", append(wants, expected{name, "DELETE", "alice"})...)
 }
 
-// conflict lets a person write an object with a resourceVersion that is not its own any more.
+// conflict has a user write an object with an outdated resourceVersion.
 func (m *mirror) conflict(t *testing.T, by *person, name, value string) {
 	t.Helper()
 	configMaps := by.client.CoreV1().ConfigMaps(m.Namespace)
@@ -128,7 +128,7 @@ func (m *mirror) conflict(t *testing.T, by *person, name, value string) {
 	}
 }
 
-// overQuota lets a person fail to make a ConfigMap because there may be no more, and then lets there be more.
+// overQuota has a user fail to create a ConfigMap because of a quota, and deletes the quota.
 func (m *mirror) overQuota(t *testing.T, by *person, name string) {
 	t.Helper()
 	m.Run(t, "create", "quota", "few", "-n", m.Namespace, "--hard=count/configmaps=1")
@@ -136,12 +136,12 @@ func (m *mirror) overQuota(t *testing.T, by *person, name string) {
 		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: m.Namespace}, Data: map[string]string{"value": "x"}}
 		_, err := by.client.CoreV1().ConfigMaps(m.Namespace).Create(ctx, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if !apierrors.IsForbidden(err) {
-			return fmt.Errorf("not refused: %w", err)
+			return fmt.Errorf("request was not rejected: %w", err)
 		}
 		return nil
 	})
 	if err := m.set(t.Context(), by, name, "x"); !apierrors.IsForbidden(err) {
-		t.Fatalf("not refused: %v", err)
+		t.Fatalf("request was not rejected: %v", err)
 	}
 	m.Run(t, "delete", "quota", "few", "-n", m.Namespace)
 }

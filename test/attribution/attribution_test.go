@@ -9,40 +9,41 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster"
 )
 
-// scenario is what people do on a stage.
+// scenario is a subtest on a cluster.
 type scenario struct {
 	name string
 	run  func(*testing.T, *stage)
 }
 
-func (s *stage) show(t *testing.T, scenarios ...scenario) {
+// run runs the scenarios as subtests.
+func (s *stage) run(t *testing.T, scenarios ...scenario) {
 	t.Helper()
 	for _, each := range scenarios {
 		t.Run(each.name, func(t *testing.T) { each.run(t, s) })
 	}
 }
 
-// everywhere are the scenarios for every control plane that tells who makes changes.
-func everywhere() []scenario {
+// commonScenarios returns the scenarios for every control plane that sends facts.
+func commonScenarios() []scenario {
 	return []scenario{
-		{"Turns", turns},
+		{"ConcurrentUpdates", concurrentUpdates},
 		{"SameContent", sameContent},
 		{"FailedAttempts", failedAttempts},
 		{"Deletions", deletions},
 		{"Impersonation", impersonation},
-		{"Ways", ways},
+		{"RequestKinds", requestKinds},
 		{"Workloads", workloads},
-		{"NamespaceEnds", namespaceEnds},
+		{"NamespaceDeletion", namespaceDeletion},
 		{"OwnKinds", ownKinds},
 		{"AppliedTogether", appliedTogether},
 	}
 }
 
-// TestBothSignals is a control plane that reports and asks, as `make dev-up` has it.
+// TestBothSignals uses a control plane with audit webhook and admission webhook, as `make dev-up` configures it.
 func TestBothSignals(t *testing.T) {
 	s := newStage(t, devcluster.Options{Audit: true, Admission: true})
-	s.show(t, everywhere()...)
-	s.show(t,
+	s.run(t, commonScenarios()...)
+	s.run(t,
 		scenario{"Undisturbed", undisturbed},
 		scenario{"Forged", forged},
 		scenario{"SecretPath", secretPath},
@@ -52,24 +53,24 @@ func TestBothSignals(t *testing.T) {
 	)
 }
 
-// TestAdmission is a managed control plane: it asks, and reports nothing. In the end it does not even ask.
+// TestAdmission uses a control plane with the admission webhook only, like a managed one. The last scenario deletes the webhook.
 func TestAdmission(t *testing.T) {
 	s := newStage(t, devcluster.Options{Admission: true})
-	s.show(t, everywhere()...)
-	s.show(t,
+	s.run(t, commonScenarios()...)
+	s.run(t,
 		scenario{"Stopped", stopped},
 		scenario{"ToolsOnly", toolsOnly},
 	)
 }
 
-// TestLateAudit is a control plane that reports late, and leaves out what is long, as kube-apiserver does unless it is told
-// otherwise. The server may wait for as long as a busy machine makes it later still.
+// TestLateAudit uses an audit webhook that sends batches after a second and truncates long events, which are the defaults of
+// kube-apiserver. The maximum wait of the server allows for a busy machine.
 func TestLateAudit(t *testing.T) {
 	s := newStage(t, devcluster.Options{Audit: true, APIServerArgs: []string{
 		"--audit-webhook-batch-max-wait=1s", "--audit-webhook-truncate-max-event-size=102400",
 	}, ServerArgs: []string{"--attribution-max-wait=10s"}})
-	s.show(t,
-		scenario{"Turns", turns},
+	s.run(t,
+		scenario{"ConcurrentUpdates", concurrentUpdates},
 		scenario{"SameContent", sameContent},
 		scenario{"Impersonation", impersonation},
 		scenario{"LongCollection", func(t *testing.T, s *stage) { deleteCollection(t, s, "long") }},
@@ -77,11 +78,11 @@ func TestLateAudit(t *testing.T) {
 	)
 }
 
-// TestReplicas is a server of two replicas, of which the control plane tells one.
+// TestReplicas uses two replicas, of which one receives the facts.
 func TestReplicas(t *testing.T) {
 	s := newStage(t, devcluster.Options{
 		Audit: true, Storage: devcluster.StorageEtcd3, Replicas: 2,
 		ServerArgs: []string{"--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=2s"},
 	})
-	s.show(t, scenario{"Leaders", leaders})
+	s.run(t, scenario{"Leaders", leaders})
 }

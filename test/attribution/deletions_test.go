@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// deletions shows that what is deleted was deleted by who asked for it, however it was asked and whoever let it go.
+// deletions checks that deletions are attributed to the user who requested them, for each kind of request.
 func deletions(t *testing.T, s *stage) {
 	for name, test := range map[string]func(*testing.T, *stage){
 		"finalizers": finalizers,
@@ -22,7 +22,7 @@ func deletions(t *testing.T, s *stage) {
 	}
 }
 
-// finalizers lets one person delete what another, as a controller would, holds for a while.
+// finalizers has one user delete objects whose finalizers another user removes later, as a controller would.
 func finalizers(t *testing.T, s *stage) {
 	m := s.newMirror(t, "finalizers", "configmaps")
 	patch := func(by *person, name, finalizers string) {
@@ -35,72 +35,72 @@ func finalizers(t *testing.T, s *stage) {
 
 	s.bob.run(t, "delete", "configmap", "one", "two", "-n", m.Namespace, "--wait=false")
 	if s.exact {
-		// That it is deleted a second time changes nothing, but a review of it does not tell.
+		// A second deletion changes nothing. A review of it cannot be distinguished from the first.
 		s.alice.run(t, "delete", "configmap", "one", "-n", m.Namespace, "--wait=false")
 	}
 	patch(s.carol, "one", "null")
 	patch(s.carol, "two", `["example.com/b"]`)
 	patch(s.carol, "two", "null")
-	m.named(t, "v1/configmaps",
-		claim{"one", "CREATE", "alice"}, claim{"one", "UPDATE", "alice"}, claim{"one", "DELETE", "bob"},
-		claim{"two", "CREATE", "alice"}, claim{"two", "UPDATE", "alice"}, claim{"two", "UPDATE", "carol"}, claim{"two", "DELETE", "bob"},
+	m.expectAuthors(t, "v1/configmaps",
+		expected{"one", "CREATE", "alice"}, expected{"one", "UPDATE", "alice"}, expected{"one", "DELETE", "bob"},
+		expected{"two", "CREATE", "alice"}, expected{"two", "UPDATE", "alice"}, expected{"two", "UPDATE", "carol"}, expected{"two", "DELETE", "bob"},
 	)
 }
 
-// deleteAll lets kubectl delete objects one by one.
+// deleteAll has kubectl delete objects one by one.
 func deleteAll(t *testing.T, s *stage) {
 	const objects = 20
-	m, claims := populated(t, s, "all", objects)
+	m, wants := populated(t, s, "all", objects)
 	s.bob.run(t, "delete", "configmaps", "--all", "-n", m.Namespace)
-	m.named(t, "v1/configmaps", deletedBy("bob", claims)...)
+	m.expectAuthors(t, "v1/configmaps", deletedBy("bob", wants)...)
 }
 
-// deleteCollection deletes more objects with one request than an audit event has room for.
+// deleteCollection deletes so many objects with one request that the audit event is truncated.
 func deleteCollection(t *testing.T, s *stage, namespace string) {
 	const objects = 300
-	m, claims := populated(t, s, namespace, objects)
+	m, wants := populated(t, s, namespace, objects)
 	s.bob.run(t, "delete", "--raw", "/api/v1/namespaces/"+m.Namespace+"/configmaps")
-	m.named(t, "v1/configmaps", deletedBy("bob", claims)...)
+	m.expectAuthors(t, "v1/configmaps", deletedBy("bob", wants)...)
 }
 
-// populated makes a namespace that mirrors ConfigMaps of 1 KiB, and says who made them.
-func populated(t *testing.T, s *stage, namespace string, objects int) (*mirror, []claim) {
+// populated creates a namespace with mirrored ConfigMaps of 1 KiB, and returns the expected commits.
+func populated(t *testing.T, s *stage, namespace string, objects int) (*mirror, []expected) {
 	t.Helper()
 	m := s.newMirror(t, namespace, "configmaps")
-	claims := make([]claim, objects)
+	wants := make([]expected, objects)
 	group, ctx := errgroup.WithContext(t.Context())
 	group.SetLimit(atOnce)
-	for i := range claims {
-		claims[i] = claim{fmt.Sprintf("c%03d", i), "CREATE", "alice"}
-		group.Go(func() error { return m.set(ctx, s.alice, claims[i].object, fmt.Sprintf("%1000d", i)) })
+	for i := range wants {
+		wants[i] = expected{fmt.Sprintf("c%03d", i), "CREATE", "alice"}
+		group.Go(func() error { return m.set(ctx, s.alice, wants[i].object, fmt.Sprintf("%1000d", i)) })
 	}
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	m.named(t, "v1/configmaps", claims...)
-	return m, claims
+	m.expectAuthors(t, "v1/configmaps", wants...)
+	return m, wants
 }
 
-// deletedBy claims that somebody has deleted all of what was made.
-func deletedBy(by string, made []claim) []claim {
-	claims := append([]claim(nil), made...)
+// deletedBy returns the expected commits after a user has deleted all objects.
+func deletedBy(by string, made []expected) []expected {
+	wants := append([]expected(nil), made...)
 	for _, each := range made {
-		claims = append(claims, claim{each.object, "DELETE", by})
+		wants = append(wants, expected{each.object, "DELETE", by})
 	}
-	return claims
+	return wants
 }
 
-// recreation lets people delete and make one object again and again.
+// recreation has users create and delete one object repeatedly.
 func recreation(t *testing.T, s *stage) {
 	m := s.newMirror(t, "recreation", "configmaps")
 	people := []*person{s.alice, s.bob, s.carol}
-	var claims []claim
+	var wants []expected
 	for i := range 12 {
 		maker, remover := people[i%3], people[(i+1+i/3)%3]
 		m.mustSet(t, maker, "web", "x")
 		maker.run(t, "get", "configmap", "web", "-n", m.Namespace)
 		remover.run(t, "delete", "configmap", "web", "-n", m.Namespace, "--wait=false")
-		claims = append(claims, claim{"web", "CREATE", maker.name}, claim{"web", "DELETE", remover.name})
+		wants = append(wants, expected{"web", "CREATE", maker.name}, expected{"web", "DELETE", remover.name})
 	}
-	m.named(t, "v1/configmaps", claims...)
+	m.expectAuthors(t, "v1/configmaps", wants...)
 }

@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package attribution shows that commits name who made the change, or nobody: on a real control plane, whose users change
-// the same objects, change them for others, are refused, and delete, with each of the signals that tell of them and
-// with none.
+// Package attribution tests that commits name the author of a change, or none: on a real control plane with users who change the
+// same objects, impersonate others, have requests rejected, and delete objects, with each of the attribution signals and without
+// any.
 package attribution

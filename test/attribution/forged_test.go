@@ -28,19 +28,19 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// Counters of the server.
+// Metrics of the server.
 const (
 	refusals       = "slipstream_attribution_refusals_total"
 	contradictions = "slipstream_enrich_contradictions_total"
 )
 
-// caller is somebody who tells the server, without the aggregator or through it, who has made a change.
+// caller is a client that sends facts to the server, directly or through the aggregator.
 type caller struct {
 	config *rest.Config
 	header http.Header
 }
 
-// direct is a user of the cluster who calls the server itself.
+// direct returns a client that connects to the server directly as a user of the cluster.
 func (s *stage) direct(t *testing.T, user devcluster.Kubeconfig) caller {
 	t.Helper()
 	config, err := user.RESTConfig()
@@ -51,7 +51,7 @@ func (s *stage) direct(t *testing.T, user devcluster.Kubeconfig) caller {
 	return caller{config: config}
 }
 
-// post sends a body and returns the status of the answer.
+// post sends a body and returns the response code.
 func (c caller) post(t *testing.T, path string, body []byte) int {
 	t.Helper()
 	client, err := rest.HTTPClientFor(c.config)
@@ -81,18 +81,18 @@ const (
 	directPath     = "/process-validating-webhook/"
 )
 
-// review is an admission review that says that mallory makes a ConfigMap.
+// review is an admission review of a ConfigMap that mallory creates.
 const review = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","operation":"CREATE",
 "kind":{"version":"v1","kind":"ConfigMap"},"resource":{"version":"v1","resource":"configmaps"},"namespace":"forged","name":"web",
 "userInfo":{"username":"mallory"},"object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web","namespace":"forged"},"data":{"value":"x"}}}}`
 
-// forged lets those tell who made changes who may not.
+// forged has clients without permission send facts.
 func forged(t *testing.T, s *stage) {
 	m := s.newMirror(t, "forged", "configmaps")
 	ordinary := s.direct(t, s.alice.kubectl.User)
 	administrator := s.direct(t, s.Admin())
-	nobody := caller{config: rest.AnonymousClientConfig(ordinary.config)}
-	inDisguise := caller{config: ordinary.config, header: http.Header{"X-Remote-User": {devcluster.AuditUser}, "X-Remote-Group": {"system:masters"}}}
+	anonymous := caller{config: rest.AnonymousClientConfig(ordinary.config)}
+	withHeaders := caller{config: ordinary.config, header: http.Header{"X-Remote-User": {devcluster.AuditUser}, "X-Remote-Group": {"system:masters"}}}
 	aggregated := caller{config: restConfig(t, s.alice.kubectl.User)}
 	aggregatedAdmin := caller{config: restConfig(t, s.Admin())}
 	auditor := caller{config: restConfig(t, s.AuditWebhook())}
@@ -103,75 +103,74 @@ func forged(t *testing.T, s *stage) {
 		path   string
 		body   []byte
 		want   []int
-		// taken says that who calls may tell, but not that.
-		taken bool
+		// accepted is true if the client is authorized and only the body is invalid.
+		accepted bool
 	}{
-		"audit without a certificate":                      {nobody, auditPath, events, []int{401, 403}, false},
+		"audit without a certificate":                      {anonymous, auditPath, events, []int{401, 403}, false},
 		"audit by an ordinary user":                        {ordinary, auditPath, events, []int{401, 403}, false},
 		"audit by an administrator of the cluster":         {administrator, auditPath, events, []int{401, 403}, false},
-		"audit by a user who says to be another":           {inDisguise, auditPath, events, []int{401, 403}, false},
+		"audit with the headers of the aggregator":         {withHeaders, auditPath, events, []int{401, 403}, false},
 		"a review by an ordinary user":                     {aggregated, aggregatedPath, []byte(review), []int{403}, false},
 		"a review by an administrator of the cluster":      {aggregatedAdmin, aggregatedPath, []byte(review), []int{403}, false},
 		"a review past the aggregator":                     {ordinary, aggregatedPath, []byte(review), []int{401, 403}, false},
 		"a review past the aggregator by an administrator": {administrator, aggregatedPath, []byte(review), []int{401, 403}, false},
-		"a review by who bears the audit's certificate":    {auditor, aggregatedPath, []byte(review), []int{401, 403}, false},
-		"a review at a path that is no secret":             {nobody, directPath, []byte(review), []int{401, 403, 404}, false},
-		"a review at a path that is wrong":                 {nobody, directPath + strings.Repeat("0", 64), []byte(review), []int{401, 403, 404}, false},
-		"audit that is no JSON":                            {auditor, auditPath, []byte("{"), []int{400}, true},
+		"a review with the audit webhook's certificate":    {auditor, aggregatedPath, []byte(review), []int{401, 403}, false},
+		"a review at a path without a secret":              {anonymous, directPath, []byte(review), []int{401, 403, 404}, false},
+		"a review at a path with a wrong secret":           {anonymous, directPath + strings.Repeat("0", 64), []byte(review), []int{401, 403, 404}, false},
+		"audit with invalid JSON":                          {auditor, auditPath, []byte("{"), []int{400}, true},
 		"audit of another kind":                            {auditor, auditPath, []byte(review), []int{400}, true},
-		"audit beyond all measure":                         {auditor, auditPath, bytes.Repeat([]byte(" "), 17<<20), []int{413}, true},
+		"audit that is too large":                          {auditor, auditPath, bytes.Repeat([]byte(" "), 17<<20), []int{413}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			refused := func() { wantStatus(t, test.caller.post(t, test.path, test.body), test.want) }
-			if refused(); !test.taken {
-				s.counts(t, refusals, refused)
+			send := func() { wantStatus(t, test.caller.post(t, test.path, test.body), test.want) }
+			if send(); !test.accepted {
+				s.counts(t, refusals, send)
 			}
 		})
 	}
 	m.mustSet(t, s.alice, "web", "x")
-	m.named(t, "v1/configmaps", claim{"web", "CREATE", "alice"})
+	m.expectAuthors(t, "v1/configmaps", expected{"web", "CREATE", "alice"})
 }
 
 func wantStatus(t *testing.T, got int, want []int) {
 	t.Helper()
 	if !slices.Contains(want, got) {
-		t.Errorf("answered with %d, want %v", got, want)
+		t.Errorf("response code = %d, want %v", got, want)
 	}
 }
 
-// counts fails the test unless something makes a counter of the server go up.
-func (s *stage) counts(t *testing.T, counter string, something func()) {
+// counts fails the test unless a function increases a counter of the server.
+func (s *stage) counts(t *testing.T, counter string, call func()) {
 	t.Helper()
 	before, err := s.Counted(t.Context(), counter)
 	if err != nil {
 		t.Fatal(err)
 	}
-	something()
-	mirrortest.Eventually(t, counter+" goes up", func(ctx context.Context) error {
+	call()
+	mirrortest.Eventually(t, counter+" is increased", func(ctx context.Context) error {
 		after, err := s.Counted(ctx, counter)
 		if err == nil && after <= before {
-			err = fmt.Errorf("%v as before", after)
+			err = fmt.Errorf("unchanged: %v", after)
 		}
 		return err
 	})
 }
 
-// secretPath lets who knows the secret path tell the server something, and nobody else needs to.
+// secretPath sends a review to the secret path without other credentials.
 func secretPath(t *testing.T, s *stage) {
 	segment, err := os.ReadFile(s.Env(devcluster.EnvAdmissionSegmentFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody := caller{config: rest.AnonymousClientConfig(s.direct(t, s.alice.kubectl.User).config)}
-	wantStatus(t, nobody.post(t, directPath+strings.TrimSpace(string(segment)), []byte(review)), []int{http.StatusOK})
+	anonymous := caller{config: rest.AnonymousClientConfig(s.direct(t, s.alice.kubectl.User).config)}
+	wantStatus(t, anonymous.post(t, directPath+strings.TrimSpace(string(segment)), []byte(review)), []int{http.StatusOK})
 }
 
-// contradicted has the control plane's own word contradict itself: whoever bears its certificate says of the changes to
-// come that two others make them.
+// contradicted sends contradicting audit events with the certificate of the audit webhook: two users make each of the next changes.
 func contradicted(t *testing.T, s *stage) {
 	m := s.newMirror(t, "contradicted", "configmaps")
 	m.mustSet(t, s.alice, "web", "1")
-	m.named(t, "v1/configmaps", claim{"web", "CREATE", "alice"})
+	m.expectAuthors(t, "v1/configmaps", expected{"web", "CREATE", "alice"})
 	object, err := s.admin.CoreV1().ConfigMaps(m.Namespace).Get(t.Context(), "web", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -182,14 +181,14 @@ func contradicted(t *testing.T, s *stage) {
 		m.mustSet(t, s.alice, "web", "2")
 		changed := m.changesOf(t, "v1/configmaps", "web", 2)[1]
 		if changed.Signal != "unknown" || changed.Author == "bob" || changed.Author == "mallory" {
-			t.Errorf("%s, want nobody", changed)
+			t.Errorf("%s, want no author", changed)
 		}
 	})
 	m.mustSet(t, s.bob, "other", "1")
-	judge(t, m.changesOf(t, "v1/configmaps", "other", 1)[0], "bob", true)
+	checkAuthor(t, m.changesOf(t, "v1/configmaps", "other", 1)[0], "bob", true)
 }
 
-// toCome are audit events of the next versions of an object, each made by all the users.
+// toCome returns audit events of the next versions of an object, one by each user.
 func toCome(t *testing.T, object metav1.Object, users ...string) *auditv1.EventList {
 	t.Helper()
 	const versions = 200
@@ -207,17 +206,17 @@ func toCome(t *testing.T, object metav1.Object, users ...string) *auditv1.EventL
 	return events
 }
 
-// madeBy is the audit event of an update of a ConfigMap.
+// madeBy returns the audit event of an update of a ConfigMap.
 func madeBy(user string, meta *metav1.ObjectMeta) auditv1.Event {
 	now := metav1.NowMicro()
-	answer, _ := json.Marshal(metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: *meta}) // it always can be
+	response, _ := json.Marshal(metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: *meta}) // cannot fail
 	return auditv1.Event{
 		Level: auditv1.LevelRequestResponse, AuditID: types.UID(user + "-" + meta.ResourceVersion), Stage: auditv1.StageResponseComplete,
 		RequestURI: "/api/v1/namespaces/" + meta.Namespace + "/configmaps/" + meta.Name, Verb: "update",
 		User:                     authenticationv1.UserInfo{Username: user},
 		ObjectRef:                &auditv1.ObjectReference{Resource: "configmaps", Namespace: meta.Namespace, Name: meta.Name, APIVersion: "v1", UID: meta.UID},
 		ResponseStatus:           &metav1.Status{Code: http.StatusOK},
-		ResponseObject:           &runtime.Unknown{Raw: answer, ContentType: runtime.ContentTypeJSON},
+		ResponseObject:           &runtime.Unknown{Raw: response, ContentType: runtime.ContentTypeJSON},
 		RequestReceivedTimestamp: now, StageTimestamp: metav1.NewMicroTime(now.Add(time.Millisecond)),
 	}
 }

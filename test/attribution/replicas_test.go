@@ -16,17 +16,17 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// leaders has the control plane tell a replica that does not lead, and then kills the one that does while changes come.
+// leaders sends facts to a replica that does not lead, and then kills the leader during changes.
 func leaders(t *testing.T, s *stage) {
-	s.tellTheFollower(t)
+	s.sendToFollower(t)
 	m := s.newMirror(t, "leaders", "configmaps")
 	m.mustSet(t, s.alice, "shared", "first")
-	m.takeTurns(t, "shared", *changes)
-	m.judgeAll(t, "v1/configmaps", 1+*changes, admissionShare)
+	m.update(t, "shared", *changes)
+	m.checkAuthors(t, "v1/configmaps", 1+*changes, admissionShare)
 
-	leader, turns := s.OtherLeader(t, s.admin, ""), make(chan struct{})
+	leader, done := s.OtherLeader(t, s.admin, ""), make(chan struct{})
 	go func() {
-		defer close(turns)
+		defer close(done)
 		for i := range 300 {
 			if err := m.set(t.Context(), []*person{s.alice, s.bob}[i%2], fmt.Sprintf("c%02d", i%10), fmt.Sprint(i)); err != nil {
 				t.Error(err)
@@ -38,17 +38,16 @@ func leaders(t *testing.T, s *stage) {
 		t.Fatal(err)
 	}
 	s.OtherLeader(t, s.admin, leader)
-	<-turns
+	<-done
 	for i := range 10 {
 		m.Holds(t, m.ConfigMapPath(fmt.Sprintf("c%02d", i)), fmt.Sprintf("value: \"%d\"\n", 290+i))
 	}
 	m.Settled(t)
-	m.neverWrong(t)
+	m.checkCommits(t)
 }
 
-// neverWrong holds each commit about one change to the answer that the change was given. A commit of a comparison may be
-// about several.
-func (m *mirror) neverWrong(t *testing.T) {
+// checkCommits checks the author of each commit about one change. A commit of a comparison may be about several changes.
+func (m *mirror) checkCommits(t *testing.T) {
 	t.Helper()
 	commits, err := m.history(t.Context(), "v1/configmaps")
 	if err != nil {
@@ -61,10 +60,10 @@ func (m *mirror) neverWrong(t *testing.T) {
 			continue
 		}
 		if written[c.ResourceVersion] {
-			wrong.add("twice: %s", c)
+			wrong.add("duplicate: %s", c)
 		}
 		written[c.ResourceVersion] = true
-		if wrong.judge(c, m.ledger.writes[c.ResourceVersion], false) {
+		if wrong.check(c, m.writeLog.writes[c.ResourceVersion], false) {
 			named++
 		}
 	}
@@ -72,43 +71,43 @@ func (m *mirror) neverWrong(t *testing.T) {
 	t.Logf("%d of %d commits name who made the change", named, len(commits))
 }
 
-// tellTheFollower brings it about that the second replica leads and the first has kube-apiserver's connections.
-func (s *stage) tellTheFollower(t *testing.T) {
+// sendToFollower makes the second replica the leader while kube-apiserver is connected to the first one.
+func (s *stage) sendToFollower(t *testing.T) {
 	t.Helper()
-	// Whoever is alone leads and is told, and goes on being told when the other comes back.
+	// A single replica leads and receives all facts, and kube-apiserver keeps its connections when the other one starts.
 	if err := s.StopServer(t.Context(), syscall.SIGTERM, 1); err != nil {
 		t.Fatal(err)
 	}
-	alone := s.OtherLeader(t, s.admin, "")
-	s.alice.run(t, "create", "configmap", "told", "-n", "default")
+	first := s.OtherLeader(t, s.admin, "")
+	s.alice.run(t, "create", "configmap", "connected", "-n", "default")
 	if err := s.StartServer(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	mirrortest.Eventually(t, "the other replica leads", func(ctx context.Context) error {
-		// A Lease that is free is taken by who looks first. The leader looks less often than the others.
+		// The first replica that checks a free Lease takes it. The leader checks less often than the others.
 		if _, err := s.Administrator.Run(ctx, "patch", "lease", "slipstream", "-n", "slipstream-system", "--type=merge", "-p", `{"spec":{"holderIdentity":""}}`); err != nil {
 			return err
 		}
-		if holder := s.OtherLeader(t, s.admin, ""); holder == alone {
-			return fmt.Errorf("%s leads again", holder)
+		if holder := s.OtherLeader(t, s.admin, ""); holder == first {
+			return fmt.Errorf("%s is still the leader", holder)
 		}
 		return nil
 	})
-	s.leadsAlone(t)
+	s.waitForSingleLeader(t)
 }
 
-// leadsAlone waits for as long as a replica whose Lease was taken from it may go on leading. The election keeps the next one
-// from taking it before that; the test did not.
-func (s *stage) leadsAlone(t *testing.T) {
+// waitForSingleLeader waits for as long as a replica without the Lease may continue as the leader. The election waits before it
+// hands over the Lease; the test did not.
+func (s *stage) waitForSingleLeader(t *testing.T) {
 	t.Helper()
-	mirrortest.Eventually(t, "the one before has given up", func(ctx context.Context) error {
+	mirrortest.Eventually(t, "the previous leader has stopped", func(ctx context.Context) error {
 		lease, err := s.admin.CoordinationV1().Leases(devcluster.ServerNamespace).Get(ctx, "slipstream", metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		held := lease.Spec.RenewTime.Sub(lease.Spec.AcquireTime.Time)
 		if limit := time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second; held < limit {
-			return fmt.Errorf("the Lease has been held for %s, less than %s", held, limit)
+			return fmt.Errorf("the Lease was held for %s, less than %s", held, limit)
 		}
 		return nil
 	})

@@ -16,12 +16,12 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// sampleSize is how many changes a median is taken of.
+// sampleSize is the number of changes for a median.
 const sampleSize = 15
 
-// undisturbed expects that changes reach Git with their authors beside objects that are never reported: neither the audit
-// policy nor the webhook selects EndpointSlices. It logs how long they take alone and beside those; TestFactsThatNeverComeDelayNobodyElse
-// of pkg/attribution shows in virtual time that they take no longer.
+// undisturbed checks that changes have authors while other objects change that are never reported: neither the audit policy nor the
+// webhook selects EndpointSlices. It logs the latency with and without these objects; TestMissingFactsDelayOnlyTheirObject of
+// pkg/attribution checks in virtual time that it is the same.
 func undisturbed(t *testing.T, s *stage) {
 	m := s.newMirror(t, "undisturbed", "configmaps", "endpointslices.discovery.k8s.io")
 	m.arrival(t, 0)
@@ -36,19 +36,19 @@ func undisturbed(t *testing.T, s *stage) {
 	if err := <-flood; err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("a change takes %s alone, %s beside objects that are never reported: %.1f times as long",
+	t.Logf("latency of a change: %s alone, %s with unreported objects, factor %.1f",
 		alone.Round(time.Millisecond), beside.Round(time.Millisecond), float64(beside)/float64(alone))
 	for i := range 1 + 2*sampleSize {
-		judge(t, m.changesOf(t, "v1/configmaps", "web", 1+2*sampleSize)[i], "alice", true)
+		checkAuthor(t, m.changesOf(t, "v1/configmaps", "web", 1+2*sampleSize)[i], "alice", true)
 	}
 	for _, c := range m.changesOf(t, "discovery.k8s.io/v1/endpointslices", "e0", 1) {
-		if !c.nobody() {
-			t.Errorf("WRONG: %s, of which nobody told", c)
+		if !c.hasNoAuthor() {
+			t.Errorf("WRONG: %s has an author without a fact", c)
 		}
 	}
 }
 
-// arrivals is the median of how long changes take to reach Git.
+// arrivals returns the median latency of changes until they are in Git.
 func (m *mirror) arrivals(t *testing.T, from int) time.Duration {
 	t.Helper()
 	took := make([]time.Duration, sampleSize)
@@ -96,23 +96,23 @@ func (m *mirror) flood(ctx context.Context) error {
 	}
 }
 
-// toolsOnly shows commits of changes that nobody tells of: they name the tool that wrote, and say so.
+// toolsOnly checks commits of changes without facts: they name the tool in managedFields.
 func toolsOnly(t *testing.T, s *stage) {
 	s.Run(t, "delete", "validatingwebhookconfiguration", "slipstream-attribution")
 	m := s.newMirror(t, "tools", "configmaps")
-	// kube-apiserver goes on asking for a moment.
-	mirrortest.Eventually(t, "nobody tells", func(ctx context.Context) error {
-		name := fmt.Sprintf("probe%d", len(m.ledger.writes))
+	// kube-apiserver continues to call the webhook for a moment.
+	mirrortest.Eventually(t, "no facts arrive", func(ctx context.Context) error {
+		name := fmt.Sprintf("probe%d", len(m.writeLog.writes))
 		if err := m.set(ctx, m.alice, name, "x"); err != nil {
 			return err
 		}
-		if c := m.changesOf(t, "v1/configmaps", name, 1)[0]; !c.nobody() {
+		if c := m.changesOf(t, "v1/configmaps", name, 1)[0]; !c.hasNoAuthor() {
 			return fmt.Errorf("%s", c)
 		}
 		return nil
 	})
 	s.alice.run(t, "create", "configmap", "web", "-n", m.Namespace, "--from-literal=a=1", "--field-manager=alice")
-	m.aSecondAfter(t, "web")
+	m.waitForNextSecond(t, "web")
 	s.bob.run(t, "patch", "configmap", "web", "-n", m.Namespace, "-p", `{"data":{"a":"2"}}`, "--field-manager=bobs-tool")
 	s.bob.run(t, "delete", "configmap", "web", "-n", m.Namespace)
 	commits := m.changesOf(t, "v1/configmaps", "web", 3)
@@ -125,18 +125,18 @@ func toolsOnly(t *testing.T, s *stage) {
 	}
 }
 
-// aSecondAfter waits until the API server writes another time into what is written than into a ConfigMap so far: of two
-// managers at the same second nobody knows which came last.
-func (m *mirror) aSecondAfter(t *testing.T, name string) {
+// waitForNextSecond waits until the next write gets a later time in managedFields than the writes so far. If two managers have the same
+// time, the last one is not known.
+func (m *mirror) waitForNextSecond(t *testing.T, name string) {
 	t.Helper()
 	object, err := m.admin.CoreV1().ConfigMaps(m.Namespace).Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	mirrortest.Eventually(t, "the second passes", func(context.Context) error {
+	mirrortest.Eventually(t, "the next second", func(context.Context) error {
 		for _, entry := range object.ManagedFields {
 			if now := time.Now().Truncate(time.Second); !now.After(entry.Time.Time) {
-				return fmt.Errorf("%s wrote it at %s", entry.Manager, entry.Time)
+				return fmt.Errorf("last write of %s at %s", entry.Manager, entry.Time)
 			}
 		}
 		return nil

@@ -19,11 +19,11 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// people is the group of the users who change things. They are ordinary: RBAC lets them, and nothing else does.
+// people is the group of the users. They have no permissions except for those of the role below.
 const people = "people"
 
-// rights are those of the people, and of carol whoever speaks for her. Somebody was careless with what is no resource, but
-// the path of kube-apiserver's reviews.
+// rights are the roles of the users, and of carol's impersonator. They include the resource of kube-apiserver's reviews, as a
+// careless administrator might grant it.
 const rights = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -56,13 +56,13 @@ subjects:
 - {apiGroup: rbac.authorization.k8s.io, kind: User, name: alice}
 `
 
-// stage is a cluster that three people change.
+// stage is a cluster with three users.
 type stage struct {
 	*mirrortest.Stage
-	// admin can do everything.
+	// admin is a client of the cluster administrator.
 	admin             kubernetes.Interface
 	alice, bob, carol *person
-	// exact says that the control plane tells of every change exactly, so that no author may stay unknown.
+	// exact is true if facts are exact, so that every change must have an author.
 	exact bool
 }
 
@@ -79,21 +79,21 @@ func newStage(t *testing.T, options devcluster.Options) *stage {
 		})
 	}
 	if options.Audit || options.Admission {
-		s.tells(t)
+		s.waitForFacts(t)
 	}
 	return s
 }
 
-// tells waits until the control plane tells who makes changes: before it has ever done so no change waits for that.
-func (s *stage) tells(t *testing.T) {
+// waitForFacts waits until the server has received facts: before the first one, changes do not wait for facts.
+func (s *stage) waitForFacts(t *testing.T) {
 	t.Helper()
 	m, probes := s.newMirror(t, "probes", "configmaps"), 0
-	mirrortest.Eventually(t, "the control plane tells", func(ctx context.Context) error {
+	mirrortest.Eventually(t, "the server receives facts", func(ctx context.Context) error {
 		probes++
 		if err := m.set(ctx, s.alice, "probe", fmt.Sprint(probes)); err != nil {
 			return err
 		}
-		if c := m.changesOf(t, "v1/configmaps", "probe", probes)[probes-1]; c.nobody() {
+		if c := m.changesOf(t, "v1/configmaps", "probe", probes)[probes-1]; c.hasNoAuthor() {
 			return fmt.Errorf("%s", c)
 		}
 		return nil
@@ -116,7 +116,7 @@ func (s *stage) person(t *testing.T, name string) *person {
 	return &person{name: name, kubectl: s.Kubectl(user), client: mirrortest.Client(t, user)}
 }
 
-// run runs kubectl as that person and fails the test if it fails.
+// run runs kubectl as the user and fails the test if the command fails.
 func (p *person) run(t *testing.T, arguments ...string) string {
 	t.Helper()
 	out, err := p.kubectl.Run(t.Context(), arguments...)
@@ -126,23 +126,23 @@ func (p *person) run(t *testing.T, arguments ...string) string {
 	return out
 }
 
-// fails runs kubectl as that person and fails the test unless it fails and says why.
-func (p *person) fails(t *testing.T, why string, arguments ...string) {
+// fails runs kubectl as the user and fails the test unless the command fails with a message.
+func (p *person) fails(t *testing.T, message string, arguments ...string) {
 	t.Helper()
 	out, err := p.kubectl.Run(t.Context(), arguments...)
-	if err == nil || !strings.Contains(err.Error(), why) {
-		t.Fatalf("%s: kubectl %s: %v, %s; want a failure that says %q", p.name, strings.Join(arguments, " "), err, out, why)
+	if err == nil || !strings.Contains(err.Error(), message) {
+		t.Fatalf("%s: kubectl %s: %v, %s; want an error with %q", p.name, strings.Join(arguments, " "), err, out, message)
 	}
 }
 
-// mirror is a namespace whose every change becomes a commit, and what really happened in it.
+// mirror is a namespace with one commit per change, and the actual authors of the changes.
 type mirror struct {
 	*stage
 	*mirrortest.Mirror
-	ledger ledger
+	writeLog writeLog
 }
 
-// newMirror makes a namespace that mirrors resources.
+// newMirror creates a namespace with mirrored resources.
 func (s *stage) newMirror(t *testing.T, namespace string, resources ...string) *mirror {
 	t.Helper()
 	m := &mirror{stage: s, Mirror: s.NewMirror(t, namespace, "granularity: PerChange", "secrets: AsIs")}
@@ -151,15 +151,15 @@ func (s *stage) newMirror(t *testing.T, namespace string, resources ...string) *
 	return m
 }
 
-// ledger holds who made which resourceVersion, as the API server answered them.
-type ledger struct {
+// writeLog has the author of each resourceVersion, from the responses of the API server.
+type writeLog struct {
 	mutex  sync.Mutex
 	writes map[string]string
 }
 
-// note writes down who was answered with an object. Who was answered with an object that was there already has not
-// changed it.
-func (l *ledger) note(by *person, object metav1.Object) {
+// record records the author of a response. The first response with a resourceVersion is that of its author; later ones are of
+// requests that changed nothing.
+func (l *writeLog) record(by *person, object metav1.Object) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if l.writes == nil {
@@ -170,22 +170,22 @@ func (l *ledger) note(by *person, object metav1.Object) {
 	}
 }
 
-// set sets the only value of a ConfigMap, which it makes if it is not there, and notes who did.
+// set sets the only value of a ConfigMap, creating it if necessary, and records the author.
 func (m *mirror) set(ctx context.Context, by *person, name, value string) error {
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: m.Namespace}, Data: map[string]string{"value": value}}
 	configMaps := by.client.CoreV1().ConfigMaps(m.Namespace)
-	answer, err := configMaps.Update(ctx, object, metav1.UpdateOptions{})
+	written, err := configMaps.Update(ctx, object, metav1.UpdateOptions{})
 	if apierrors.IsNotFound(err) {
-		answer, err = configMaps.Create(ctx, object, metav1.CreateOptions{})
+		written, err = configMaps.Create(ctx, object, metav1.CreateOptions{})
 	}
 	if err != nil {
 		return fmt.Errorf("%s sets %s to %s: %w", by.name, name, value, err)
 	}
-	m.ledger.note(by, answer)
+	m.writeLog.record(by, written)
 	return nil
 }
 
-// mustSet sets a value that nobody may keep the person from setting.
+// mustSet sets a value and fails the test if the request fails.
 func (m *mirror) mustSet(t *testing.T, by *person, name, value string) {
 	t.Helper()
 	if err := m.set(t.Context(), by, name, value); err != nil {

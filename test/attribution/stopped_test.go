@@ -15,11 +15,11 @@ import (
 const (
 	// webhookTimeout is the time after which kube-apiserver stops waiting for the webhook.
 	webhookTimeout = 2 * time.Second
-	// defaultTimeout is that time where a webhook does not set it.
+	// defaultTimeout is the timeout of a webhook that does not set one.
 	defaultTimeout = 10 * time.Second
 )
 
-// stopped shows that the cluster does not need the server, and what the server says later of what it has missed.
+// stopped checks that the cluster works while the server is stopped, and the authors of changes in the meantime.
 func stopped(t *testing.T, s *stage) {
 	m := s.newMirror(t, "stopped", "configmaps")
 	running, _ := m.alternate(t, 0)
@@ -27,7 +27,7 @@ func stopped(t *testing.T, s *stage) {
 		t.Fatal(err)
 	}
 	without, quickest := m.alternate(t, 1)
-	t.Logf("20 changes took %s, with the server stopped %s", running.Round(time.Millisecond), without.Round(time.Millisecond))
+	t.Logf("20 changes took %s, and %s with the server stopped", running.Round(time.Millisecond), without.Round(time.Millisecond))
 	if quickest >= webhookTimeout {
 		t.Errorf("each of 20 changes took %s or more while the server was stopped", quickest)
 	}
@@ -36,12 +36,12 @@ func stopped(t *testing.T, s *stage) {
 	}
 	m.Holds(t, m.ConfigMapPath("c19"), "value: 1-19\n")
 	m.Settled(t)
-	m.judgeFiles(t)
+	m.checkFiles(t)
 }
 
-// alternate lets two people write objects in turn, those of even numbers the one and those of odd numbers the other in the
-// first round, and the other way round in the next. It returns how long that took, and the quickest change. If each change
-// waits for the webhook's timeout, the quickest one does, too; how long the others take depends on how busy the machine is.
+// alternate has two users write objects in turn, and swaps their objects in the next round. It returns the total duration and that
+// of the fastest change. If each change waited for the webhook's timeout, so would the fastest one; the others depend on the load
+// of the machine.
 func (m *mirror) alternate(t *testing.T, round int) (all, quickest time.Duration) {
 	t.Helper()
 	for i := range 20 {
@@ -56,8 +56,8 @@ func (m *mirror) alternate(t *testing.T, round int) (all, quickest time.Duration
 	return all, quickest
 }
 
-// judgeFiles holds the last commit of each file to who wrote it last: it names that person, or nobody.
-func (m *mirror) judgeFiles(t *testing.T) {
+// checkFiles checks that the last commit of each file names its last author or none.
+func (m *mirror) checkFiles(t *testing.T) {
 	t.Helper()
 	named := 0
 	for i := range 20 {
@@ -66,19 +66,19 @@ func (m *mirror) judgeFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if judge(t, commit{last[0]}, []string{"bob", "alice"}[i%2], false) {
+		if checkAuthor(t, commit{last[0]}, []string{"bob", "alice"}[i%2], false) {
 			named++
 		}
 	}
 	t.Logf("of 20 changes made while the server was stopped the author of %d is known", named)
 }
 
-// frozen shows that a server that does not answer holds no change up for longer than the webhook's timeout, and that what
-// it was told meanwhile is not booked to the wrong person.
+// frozen checks that a server that does not respond delays changes no longer than the webhook's timeout, and that facts sent in the
+// meantime are attributed to the right user.
 func frozen(t *testing.T, s *stage) {
 	m := s.newMirror(t, "frozen", "configmaps")
 	m.mustSet(t, s.alice, "web", "0")
-	m.named(t, "v1/configmaps", claim{"web", "CREATE", "alice"})
+	m.expectAuthors(t, "v1/configmaps", expected{"web", "CREATE", "alice"})
 	pid, err := strconv.Atoi(s.Env("SERVER_PIDS"))
 	if err != nil {
 		t.Fatal(err)
@@ -86,26 +86,26 @@ func frozen(t *testing.T, s *stage) {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	quickest, err := m.frozenTurns(t.Context())
+	quickest, err := m.changeWhileFrozen(t.Context())
 	if wake := syscall.Kill(pid, syscall.SIGCONT); wake != nil {
 		t.Fatal(wake)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("the quickest of %d changes took %s beside a server that does not answer", frozenChanges, quickest.Round(time.Millisecond))
+	t.Logf("the fastest of %d changes took %s while the server did not respond", frozenChanges, quickest.Round(time.Millisecond))
 	if quickest >= defaultTimeout {
-		t.Errorf("each of %d changes took %s or more beside a server that does not answer", frozenChanges, quickest)
+		t.Errorf("each of %d changes took at least %s while the server did not respond", frozenChanges, quickest)
 	}
 	for _, c := range m.changesOf(t, "v1/configmaps", "web", 1+frozenChanges) {
-		judge(t, c, m.ledger.writes[c.ResourceVersion], false)
+		checkAuthor(t, c, m.writeLog.writes[c.ResourceVersion], false)
 	}
 }
 
 const frozenChanges = 3
 
-// frozenTurns changes an object in turns, and returns how long the quickest change took.
-func (m *mirror) frozenTurns(ctx context.Context) (quickest time.Duration, err error) {
+// changeWhileFrozen has users change an object in turn, and returns the duration of the fastest change.
+func (m *mirror) changeWhileFrozen(ctx context.Context) (quickest time.Duration, err error) {
 	for i := range frozenChanges {
 		began := time.Now()
 		if err := m.set(ctx, []*person{m.bob, m.alice}[i%2], "web", fmt.Sprint("frozen-", i)); err != nil {

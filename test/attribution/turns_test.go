@@ -13,35 +13,35 @@ import (
 )
 
 var (
-	// changes and rate say how much is written at once.
-	changes = flag.Int("changes", 400, "how many changes are made to one object in turns")
-	rate    = flag.Int("rate", 250, "how many of them are begun in a second")
+	// changes and rate are the number and frequency of concurrent changes.
+	changes = flag.Int("changes", 400, "number of changes of one object")
+	rate    = flag.Int("rate", 250, "number of changes started per second")
 )
 
 const (
-	// atOnce is how many requests the two people have open at the most.
+	// atOnce is the maximum number of open requests.
 	atOnce = 4
-	// admissionShare is how much of what is changed without audit names who did it, at least.
+	// admissionShare is the minimum share of commits with an author without audit.
 	admissionShare = 0.99
-	// sameShare is that where the other one wants the very same. kube-apiserver tries what comes next from the state that it
-	// remembers, which may be the one before: then two are admitted to make one change of one state, and none of them is
-	// named. On a busy machine that is one in a hundred.
+	// sameShare is the minimum share if both users write the same content. kube-apiserver first tries an update from its cached state,
+	// which may be outdated: then two requests are admitted for the same change of the same state, and neither is named. On a busy
+	// machine this affects one change in a hundred.
 	sameShare = 0.9
 )
 
-// turns lets two people change one object in turns, faster than one request takes, so that requests overtake each
-// other and the API server repeats those that lose.
-func turns(t *testing.T, s *stage) {
+// concurrentUpdates has two users update one object in turn, faster than one request takes, so that requests overtake each other
+// and the API server retries those that lose.
+func concurrentUpdates(t *testing.T, s *stage) {
 	m := s.newMirror(t, "turns", "configmaps")
 	m.mustSet(t, m.alice, "shared", "first")
 	began := time.Now()
-	m.takeTurns(t, "shared", *changes)
+	m.update(t, "shared", *changes)
 	t.Logf("%d changes, %.0f a second", *changes, float64(*changes)/time.Since(began).Seconds())
-	m.judgeAll(t, "v1/configmaps", *changes+1, admissionShare)
+	m.checkAuthors(t, "v1/configmaps", *changes+1, admissionShare)
 }
 
-// takeTurns begins changes at a rate, each by the other person than the one before.
-func (m *mirror) takeTurns(t *testing.T, name string, count int) {
+// update starts changes at a rate, alternating between the users.
+func (m *mirror) update(t *testing.T, name string, count int) {
 	t.Helper()
 	group, ctx := errgroup.WithContext(t.Context())
 	group.SetLimit(atOnce)
@@ -60,31 +60,31 @@ func (m *mirror) takeTurns(t *testing.T, name string, count int) {
 	}
 }
 
-// judgeAll waits for the commits and holds each to the answer that its change was given. A share of them must name who made
-// the change, all if the control plane tells exactly; none may name somebody else.
-func (m *mirror) judgeAll(t *testing.T, resource string, want int, least float64) {
+// checkAuthors waits for the commits and checks their authors against the responses. The share of commits with an author must be at
+// least the given one, or 1 if facts are exact. None may have a wrong author.
+func (m *mirror) checkAuthors(t *testing.T, resource string, want int, least float64) {
 	t.Helper()
 	commits := m.commits(t, resource, want)
 	right := 0
 	var wrong mistakes
 	for _, c := range commits {
-		by, written := m.ledger.writes[c.ResourceVersion]
+		by, written := m.writeLog.writes[c.ResourceVersion]
 		if !written {
-			wrong.add("%s, which nobody wrote", c)
-		} else if wrong.judge(c, by, m.exact) {
+			wrong.add("%s has an unknown resourceVersion", c)
+		} else if wrong.check(c, by, m.exact) {
 			right++
 		}
 	}
 	wrong.report(t)
 	share := float64(right) / float64(len(commits))
-	t.Logf("%d of %d commits name who made the change", right, len(commits))
+	t.Logf("%d of %d commits name their author", right, len(commits))
 	if share < least {
-		t.Errorf("%.2f %% of the commits name who made the change, want %.0f %%", 100*share, 100*least)
+		t.Errorf("%.2f %% of the commits name their author, want %.0f %%", 100*share, 100*least)
 	}
 }
 
-// sameContent lets two people write what the other has written before, so that neither content nor name tells them apart,
-// and lets the loser of each turn write what is there already, which changes nothing.
+// sameContent has two users write the content that the other has written before, so that neither content nor name distinguishes
+// them. The second request of each pair changes nothing.
 func sameContent(t *testing.T, s *stage) {
 	m := s.newMirror(t, "same", "configmaps")
 	people := []*person{m.alice, m.bob, m.bob, m.alice}
@@ -95,8 +95,8 @@ func sameContent(t *testing.T, s *stage) {
 		m.mustSet(t, by, "shared", value)
 		m.mustSet(t, other, "shared", value)
 	}
-	if written := len(m.ledger.writes); written != rounds {
+	if written := len(m.writeLog.writes); written != rounds {
 		t.Fatalf("%d versions were written, want %d", written, rounds)
 	}
-	m.judgeAll(t, "v1/configmaps", rounds, sameShare)
+	m.checkAuthors(t, "v1/configmaps", rounds, sameShare)
 }

@@ -12,20 +12,20 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// impersonation lets one person act as another. Only the audit record knows the first.
+// impersonation has one user impersonate another. Only audit events contain the impersonator.
 func impersonation(t *testing.T, s *stage) {
 	m := s.newMirror(t, "impersonation", "configmaps")
 	s.alice.run(t, "create", "configmap", "web", "-n", m.Namespace, "--from-literal=a=1", "--as=carol")
 	s.alice.run(t, "delete", "configmap", "web", "-n", m.Namespace, "--as=carol")
-	for _, c := range m.named(t, "v1/configmaps", claim{"web", "CREATE", "carol"}, claim{"web", "DELETE", "carol"}) {
+	for _, c := range m.expectAuthors(t, "v1/configmaps", expected{"web", "CREATE", "carol"}, expected{"web", "DELETE", "carol"}) {
 		if c.Signal == "audit" && c.ImpersonatedBy != "alice" {
 			t.Errorf("%s: impersonated by %q, want alice", c, c.ImpersonatedBy)
 		}
 	}
 }
 
-// ways changes one object in all the ways that there are.
-func ways(t *testing.T, s *stage) {
+// requestKinds changes one object with all kinds of requests.
+func requestKinds(t *testing.T, s *stage) {
 	m := s.newMirror(t, "ways", "configmaps", "secrets")
 	manifest := func(value string) string {
 		return fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: web, namespace: %s}, data: {value: %q}}", m.Namespace, value)
@@ -43,26 +43,25 @@ func ways(t *testing.T, s *stage) {
 	s.bob.run(t, "label", "configmap", "web", "-n", m.Namespace, "team=shop")
 	s.carol.run(t, "annotate", "configmap", "web", "-n", m.Namespace, "note=kept")
 	s.bob.run(t, "create", "configmap", "generated", "-n", m.Namespace)
-	m.named(t, "v1/configmaps",
-		claim{"web", "CREATE", "alice"}, claim{"web", "UPDATE", "bob"}, claim{"web", "UPDATE", "carol"},
-		claim{"web", "UPDATE", "alice"}, claim{"web", "UPDATE", "bob"}, claim{"web", "UPDATE", "carol"},
-		claim{"generated", "CREATE", "bob"},
+	m.expectAuthors(t, "v1/configmaps",
+		expected{"web", "CREATE", "alice"}, expected{"web", "UPDATE", "bob"}, expected{"web", "UPDATE", "carol"},
+		expected{"web", "UPDATE", "alice"}, expected{"web", "UPDATE", "bob"}, expected{"web", "UPDATE", "carol"},
+		expected{"generated", "CREATE", "bob"},
 	)
 	m.secrets(t)
 }
 
-// secrets changes a Secret, of which the audit tells the name and the time only. Each person waits for the other's
-// change to arrive.
+// secrets changes a Secret, whose audit events have only the name and the time. Each user waits for the previous commit.
 func (m *mirror) secrets(t *testing.T) {
 	t.Helper()
 	const resource = "v1/secrets"
 	m.bob.run(t, "create", "secret", "generic", "key", "-n", m.Namespace, "--from-literal=a=1")
 	m.commits(t, resource, 1)
 	m.alice.run(t, "delete", "secret", "key", "-n", m.Namespace)
-	m.named(t, resource, claim{"key", "CREATE", "bob"}, claim{"key", "DELETE", "alice"})
+	m.expectAuthors(t, resource, expected{"key", "CREATE", "bob"}, expected{"key", "DELETE", "alice"})
 }
 
-// deployment makes a Deployment whose ReplicaSets are asked for.
+// deployment is the manifest of a Deployment whose ReplicaSets are mirrored.
 const deployment = `
 apiVersion: apps/v1
 kind: Deployment
@@ -78,7 +77,7 @@ spec:
     spec: {containers: [{name: web, image: web:%d}]}
 `
 
-// workloads lets a person change a Deployment, and controllers what follows from that.
+// workloads has users change a Deployment, and controllers its ReplicaSets.
 func workloads(t *testing.T, s *stage) {
 	m := s.newMirror(t, "workloads", "deployments.apps", "replicasets.apps")
 	if _, err := s.alice.kubectl.Feed(t.Context(), fmt.Sprintf(deployment, m.Namespace, 1), "apply", "--server-side", "-f", "-"); err != nil {
@@ -87,14 +86,14 @@ func workloads(t *testing.T, s *stage) {
 	m.commits(t, "apps/v1/replicasets", 1)
 	s.bob.run(t, "scale", "deployment", "web", "-n", m.Namespace, "--replicas=3")
 	for _, c := range m.commits(t, "apps/v1/replicasets", 2) {
-		judge(t, c, "kube-system/deployment-controller", true)
+		checkAuthor(t, c, "kube-system/deployment-controller", true)
 	}
 	s.carol.run(t, "set", "image", "deployment/web", "-n", m.Namespace, "web=web:2")
-	m.named(t, "apps/v1/deployments", claim{"web", "CREATE", "alice"}, claim{"web", "UPDATE", "bob"}, claim{"web", "UPDATE", "carol"})
+	m.expectAuthors(t, "apps/v1/deployments", expected{"web", "CREATE", "alice"}, expected{"web", "UPDATE", "bob"}, expected{"web", "UPDATE", "carol"})
 }
 
-// namespaceEnds lets a person delete a namespace, and the namespace controller what is in it.
-func namespaceEnds(t *testing.T, s *stage) {
+// namespaceDeletion has a user delete a namespace, and the namespace controller its content.
+func namespaceDeletion(t *testing.T, s *stage) {
 	m := &mirror{stage: s, Mirror: s.NewMirror(t, "observer", "granularity: PerChange", "accessPolicy: {allowClusterRules: true}")}
 	s.Apply(t, `
 apiVersion: configbutler.ai/v1alpha1
@@ -114,21 +113,21 @@ spec:
 	s.bob.run(t, "create", "configmap", "first", "-n", "ends", "--from-literal=a=1")
 	m.Holds(t, "core/v1/configmaps/ends/first.yaml", "name: first\n")
 	s.bob.run(t, "create", "configmap", "web", "-n", "ends", "--from-literal=a=1")
-	judge(t, m.changesOf(t, "v1/configmaps", "web", 1)[0], "bob", true)
-	// What is held keeps the namespace until the rest has gone.
+	checkAuthor(t, m.changesOf(t, "v1/configmaps", "web", 1)[0], "bob", true)
+	// The finalizer keeps the namespace until the other objects are deleted.
 	s.Apply(t, `{apiVersion: v1, kind: Secret, metadata: {name: held, namespace: ends, finalizers: [example.com/hold]}}`)
 	s.carol.run(t, "delete", "namespace", "ends", "--wait=false")
 	gone := m.changesOf(t, "v1/configmaps", "web", 2)[1]
 	s.Run(t, "patch", "secret", "held", "-n", "ends", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
-	judge(t, gone, "kube-system/namespace-controller", true)
+	checkAuthor(t, gone, "kube-system/namespace-controller", true)
 	if gone.NamespaceDeletedBy != "carol" {
 		t.Errorf("%s: the namespace was deleted by %q, want carol", gone, gone.NamespaceDeletedBy)
 	}
 	s.Run(t, "delete", "clusterwatchrule", "ends")
 }
 
-// appliedTogether lets a person apply a destination with the rules that mirror it, and all of them are theirs: what comes before the
-// rule that selects it, and what comes after.
+// appliedTogether has a user apply a destination with the rules that mirror it. All commits must name the user, whether the object
+// was applied before or after the rule that selects it.
 func appliedTogether(t *testing.T, s *stage) {
 	m := s.NewMirror(t, "together")
 	const manifest = `
@@ -159,16 +158,16 @@ spec: {destinationRef: {name: own}, rules: [{resources: [configmaps]}]}
 		mirrortest.Eventually(t, file+" is mirrored as alice's", func(ctx context.Context) error {
 			author, err := m.Git(ctx, "log", "--format=%an", "main", "--", "own/configbutler.ai/v1alpha1/"+file+".yaml")
 			if err == nil && author == "" {
-				err = errors.New("there is no commit")
+				err = errors.New("no commit")
 			} else if err == nil && author != "alice\n" {
-				t.Fatalf("the commits of %s are by %q", file, author)
+				t.Fatalf("authors of %s = %q", file, author)
 			}
 			return err
 		})
 	}
 }
 
-// ownKinds changes an object that the server serves itself.
+// ownKinds changes an object of the server's own API.
 func ownKinds(t *testing.T, s *stage) {
 	m := s.newMirror(t, "own", "watchrules.configbutler.ai")
 	rule := func(by *person, resources string) {
@@ -188,6 +187,6 @@ spec: {destinationRef: {name: main}, rules: [{name: more, resources: [%s]}]}}`, 
 	s.carol.run(t, "delete", "watchrule", "more", "-n", m.Namespace)
 	commits := m.changesOf(t, "configbutler.ai/v1alpha1/watchrules", "more", 3)
 	for i, by := range []string{"alice", "bob", "carol"} {
-		judge(t, commits[i], by, true)
+		checkAuthor(t, commits[i], by, true)
 	}
 }
