@@ -1,8 +1,8 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apiserver proves on a real control plane that our kinds behave as kinds of Kubernetes do: for kubectl, for
-// RBAC, for informers, and for kube-controller-manager.
+// Package apiserver tests on a real control plane that the server's kinds behave like those of Kubernetes: for kubectl, RBAC,
+// informers, and kube-controller-manager.
 package apiserver
 
 import (
@@ -21,11 +21,11 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/clustertest"
 )
 
-// deadline is more than anything waited for here takes on a busy machine. An informer that has been cut off may wait for a minute
-// before it asks again.
+// deadline is longer than any wait of these tests on a busy machine. An informer that lost its connection may wait for a minute
+// before it retries.
 const deadline = 3 * time.Minute
 
-// stage is a cluster with the server, and the administrator's ways to use it.
+// stage is a cluster with a server, and clients of the administrator.
 type stage struct {
 	*devcluster.Cluster
 	admin  devcluster.Kubectl
@@ -46,51 +46,51 @@ func newStage(t *testing.T, options devcluster.Options) *stage {
 	return &stage{Cluster: cluster, admin: cluster.Kubectl(cluster.Admin()), client: client}
 }
 
-// TestAPI runs on one cluster: starting it takes longer than most of what is shown on it. Tests have namespaces of
-// their own; those that stop the server come last.
+// TestAPI runs its subtests on one cluster, because starting a cluster takes longer than most of them. Subtests use their own
+// namespaces; those that stop the server come last.
 func TestAPI(t *testing.T) {
 	s := newStage(t, devcluster.Options{Server: true})
 	for _, each := range []struct {
 		name string
 		test func(*testing.T, *stage)
 	}{
-		{"discovery names every kind", testDiscovery},
-		{"every kind is created, read, changed and deleted", testLifeOfEveryKind},
-		{"records are for reading", testRecords},
-		{"records of catalogs are for reading", testCatalogRecords},
-		{"explain tells what fields mean", testExplain},
-		{"unknown fields are refused", testFieldValidation},
-		{"server-side apply divides fields between managers", testServerSideApply},
-		{"rules need no names", testRuleNames},
-		{"server-side apply divides workloads between managers", testCatalogApply},
-		{"a dry run stores nothing", testDryRun},
-		{"wait sees conditions and deletions", testWait},
-		{"invalid input is told where and why", testInvalidInput},
-		{"lists come in pages", testPages},
-		{"a watch begins with what is there", testInitialEvents},
-		{"a watch sees an object leave its selector", testSelectors},
-		{"a token that continues no list is refused", testForeignToken},
-		{"RBAC rules every verb", testRBAC},
-		{"the documented roles allow what they say", testRoles},
-		{"a rule needs the rights of its author", testCallerRights},
-		{"a catalog needs the rights of its author", testCatalogRights},
-		{"a pipeline needs the rights of its author", testPipelineRights},
-		{"an edit is noted with its author", testEdits},
-		{"an edit of an environment is noted with its author", testEnvironmentEdits},
-		{"an environment does not get in the way of others", testEnvironmentPlacement},
-		{"requests have defaults", testRequests},
-		{"pipelines are judged, and take requests", testPipelines},
-		{"what a user says of a record stays", testRecordRequests},
-		{"what failed is tried again", testRetry},
-		{"each request is a right of its own", testRequestRights},
-		{"requests for an environment have defaults, and are carried out", testEnvironmentRequests},
-		{"each request for an environment is a right of its own", testEnvironmentRequestRights},
-		{"a namespace with our objects is deleted", testNamespaceDeletion},
-		{"a record goes with its owner", testGarbageCollection},
-		{"a restart keeps objects and revisions", testRestart},
-		{"a crash keeps what was answered", testCrash},
-		{"a namespace is not deleted before the server is back", testNamespaceWaits},
-		{"a namespace is deleted without the server, once the API is unregistered", testBreakGlass},
+		{"Discovery", testDiscovery},
+		{"LifecycleOfEveryKind", testLifecycle},
+		{"RecordsAreReadOnly", testRecords},
+		{"CatalogRecordsAreReadOnly", testCatalogRecords},
+		{"Explain", testExplain},
+		{"FieldValidation", testFieldValidation},
+		{"ServerSideApply", testServerSideApply},
+		{"UnnamedRules", testRuleNames},
+		{"ServerSideApplyOfWorkloads", testCatalogApply},
+		{"DryRun", testDryRun},
+		{"Wait", testWait},
+		{"InvalidInput", testInvalidInput},
+		{"Pagination", testPages},
+		{"InitialEvents", testInitialEvents},
+		{"WatchSelectors", testSelectors},
+		{"ForeignContinueToken", testForeignToken},
+		{"RBAC", testRBAC},
+		{"DocumentedRoles", testRoles},
+		{"RulePermissions", testRulePermissions},
+		{"CatalogPermissions", testCatalogPermissions},
+		{"PipelinePermissions", testPipelinePermissions},
+		{"CatalogEdits", testEdits},
+		{"EnvironmentEdits", testEnvironmentEdits},
+		{"EnvironmentPlacement", testEnvironmentPlacement},
+		{"Requests", testRequests},
+		{"Pipelines", testPipelines},
+		{"RecordRequests", testRecordRequests},
+		{"Retry", testRetry},
+		{"RequestPermissions", testRequestPermissions},
+		{"EnvironmentRequests", testEnvironmentRequests},
+		{"EnvironmentRequestPermissions", testEnvironmentRequestPermissions},
+		{"NamespaceDeletion", testNamespaceDeletion},
+		{"GarbageCollection", testGarbageCollection},
+		{"Restart", testRestart},
+		{"Crash", testCrash},
+		{"NamespaceDeletionWithoutServer", testNamespaceDeletionWithoutServer},
+		{"BreakGlass", testBreakGlass},
 	} {
 		t.Run(each.name, func(t *testing.T) {
 			each.test(t, s)
@@ -101,7 +101,7 @@ func TestAPI(t *testing.T) {
 	}
 }
 
-// resource is one of our kinds in the API.
+// resource returns the resource of one of the server's kinds.
 func resource(plural string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "configbutler.ai", Version: "v1alpha1", Resource: plural}
 }
@@ -126,7 +126,7 @@ func (s *stage) apply(t *testing.T, manifest string, arguments ...string) string
 	return out
 }
 
-// namespace makes a namespace for a test.
+// namespace creates a namespace for a test.
 func (s *stage) namespace(t *testing.T, name string) string {
 	t.Helper()
 	s.kubectl(t, "create", "namespace", name)
@@ -152,17 +152,17 @@ func eventually(t *testing.T, what string, check func(ctx context.Context) error
 	}
 }
 
-// contains fails the test unless text holds every part.
+// contains fails the test unless text contains every part.
 func contains(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
 		if !strings.Contains(text, part) {
-			t.Errorf("%q is not in:\n%s", part, text)
+			t.Errorf("%q is missing in:\n%s", part, text)
 		}
 	}
 }
 
-// manifests of the kinds that users write, for a namespace.
+// Manifests of the kinds that users write, for a namespace.
 func repositoryIn(namespace string) string {
 	return fmt.Sprintf(`
 apiVersion: configbutler.ai/v1alpha1

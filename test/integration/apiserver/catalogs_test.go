@@ -12,7 +12,7 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster"
 )
 
-// catalogIn is a catalog of a Deployment in the namespace source.
+// catalogIn returns a catalog of a Deployment in the namespace source.
 func catalogIn(namespace, source string) string {
 	return fmt.Sprintf(`
 apiVersion: configbutler.ai/v1alpha1
@@ -37,7 +37,7 @@ apiVersion: configbutler.ai/v1alpha1
 kind: SyncStatus
 metadata: {namespace: %s, name: forged}
 spec: {type: Catalog, subject: {kind: AppCatalog, name: shop, uid: "1"}, batch: b1}
-status: {state: Applied, actor: somebody-else, detectedAt: "2026-01-01T00:00:00Z"}
+status: {state: Applied, actor: other, detectedAt: "2026-01-01T00:00:00Z"}
 `, namespace),
 		"CatalogWorkload": fmt.Sprintf(`
 apiVersion: configbutler.ai/v1alpha1
@@ -53,12 +53,12 @@ status: {kind: Deployment, name: web, revision: 1}
 			}
 		}
 		if out := s.kubectl(t, "get", kind, "-n", namespace, "-o", "name"); out != "" {
-			t.Errorf("there is %s", out)
+			t.Errorf("objects: %s", out)
 		}
 	}
 }
 
-// testEdits has it from the answers of the requests: what waits in the status is taken out as soon as it has been seen to.
+// testEdits checks the pending edits in the responses, because the server removes them from the status once they are processed.
 func testEdits(t *testing.T, s *stage) {
 	namespace := s.namespace(t, "edits")
 	const role = "get,list,create,update,patch"
@@ -67,14 +67,14 @@ func testEdits(t *testing.T, s *stage) {
 		s.grant(t, user, namespace, "catalogs-"+user, role, "appcatalogs.configbutler.ai,appcatalogs.configbutler.ai/status")
 		s.grant(t, user, namespace, "source-"+user, "get,list", "deployments.apps,configmaps,services,secrets")
 	}
-	forged := catalogIn(namespace, namespace) + "status: {pendingEdits: [{generation: 1, actor: somebody-else, time: \"2026-01-01T00:00:00Z\"}]}\n"
+	forged := catalogIn(namespace, namespace) + "status: {pendingEdits: [{generation: 1, actor: other, time: \"2026-01-01T00:00:00Z\"}]}\n"
 	last := "jsonpath={.status.pendingEdits[-1:].generation} {.status.pendingEdits[-1:].actor}"
 	created, err := jane.Feed(t.Context(), forged, "create", "-f", "-", "-o", last)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if created != "1 jane" {
-		t.Errorf("the newest edit is %q after jane has created the catalog, want 1 jane", created)
+		t.Errorf("newest edit after the creation by jane = %q, want 1 jane", created)
 	}
 	at := []string{"appcatalog", "shop", "-n", namespace}
 	patch := func(kubectl devcluster.Kubectl, change string, more ...string) (string, error) {
@@ -86,41 +86,41 @@ func testEdits(t *testing.T, s *stage) {
 		t.Fatal(err)
 	}
 	if edited != "2 joe" {
-		t.Errorf("the newest edit is %q after joe has changed the spec, want 2 joe", edited)
+		t.Errorf("newest edit after the change by joe = %q, want 2 joe", edited)
 	}
 	forgery := `{"status":{"pendingEdits":[{"generation":9,"actor":"jane","time":"2026-01-01T00:00:00Z"}]}}`
 	if _, err := patch(joe, forgery, "--subresource=status"); err == nil ||
 		!strings.Contains(err.Error(), "a status is written by the server only") {
-		t.Errorf("joe says that jane has edited the catalog: %v, want that only the server writes it", err)
+		t.Errorf("forged edit in the status: %v, want an error", err)
 	}
 	tried, err := patch(jane, `{"spec":{"historyLimit":6}}`, "--dry-run=server")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if tried != "3 jane" {
-		t.Errorf("a dry run answers with the newest edit %q, want 3 jane", tried)
+		t.Errorf("newest edit of a dry run = %q, want 3 jane", tried)
 	}
 	if got := s.jsonpath(t, "{.metadata.generation} {.spec.historyLimit} {.status.pendingEdits[?(@.generation==3)].actor}", at...); got != "2 5 " {
-		t.Errorf("after a dry run generation, limit and edits are %q", got)
+		t.Errorf("generation, limit and edits after a dry run = %q", got)
 	}
 }
 
-func testCatalogRights(t *testing.T, s *stage) {
+func testCatalogPermissions(t *testing.T, s *stage) {
 	namespace, source := s.namespace(t, "catalog-rights"), s.namespace(t, "catalog-source")
 	carol := s.ordinary(t, "carol")
 	s.grant(t, "carol", namespace, "catalogs", "get,list,create,update,patch", "appcatalogs.configbutler.ai")
 	manifest := catalogIn(namespace, source)
-	const nobodyElse = "or leave the catalog to somebody who may read the source"
+	const remedySuffix = "or leave the catalog to somebody who may read the source"
 	needs := []struct{ verb, resource, remedy string }{
 		{"list", "deployments.apps", "or leave workloads of kind Deployment out of spec.workloads"},
-		{"list", "configmaps", nobodyElse},
-		{"list", "services", nobodyElse},
-		{"get", "secrets", nobodyElse},
+		{"list", "configmaps", remedySuffix},
+		{"list", "services", remedySuffix},
+		{"get", "secrets", remedySuffix},
 	}
 	for _, way := range [][]string{{"create", "-f", "-"}, {"create", "--dry-run=server", "-f", "-"}, {"apply", "--server-side", "-f", "-"}} {
 		_, err := carol.Feed(t.Context(), manifest, way...)
 		if err == nil {
-			t.Fatalf("kubectl %v: a catalog of what carol may not read", way)
+			t.Fatalf("kubectl %v: catalog of an unreadable source was accepted", way)
 		}
 		for _, need := range needs {
 			contains(t, err.Error(), fmt.Sprintf(`user "carol" cannot %s %s in the namespace %s`, need.verb, need.resource, source),
@@ -130,24 +130,24 @@ func testCatalogRights(t *testing.T, s *stage) {
 	for _, need := range needs {
 		s.grant(t, "carol", source, need.resource, need.verb, need.resource)
 	}
-	eventually(t, "a dry run of a catalog that she may have", func(ctx context.Context) error {
+	eventually(t, "a dry run with all permissions", func(ctx context.Context) error {
 		_, err := carol.Feed(ctx, manifest, "create", "--dry-run=server", "-f", "-")
 		return err
 	})
 	if out := s.kubectl(t, "get", "slipstream", "-n", namespace, "-o", "name"); out != "" {
-		t.Errorf("refusals and dry runs have left %s", out)
+		t.Errorf("objects after refused requests and dry runs: %s", out)
 	}
 	if _, err := carol.Feed(t.Context(), manifest, "create", "-f", "-"); err != nil {
-		t.Errorf("a catalog that she may have: %v", err)
+		t.Errorf("catalog with all permissions: %v", err)
 	}
 	wider := strings.Replace(manifest, "[{kind: Deployment", "[{kind: CronJob, name: report}, {kind: Deployment", 1)
 	if _, err := carol.Feed(t.Context(), wider, "apply", "--server-side", "--force-conflicts", "-f", "-"); err == nil ||
 		!strings.Contains(err.Error(), `user "carol" cannot list cronjobs.batch in the namespace `+source) {
-		t.Errorf("widening it to what she may not read: %v", err)
+		t.Errorf("update with an unreadable type: %v", err)
 	}
 }
 
-// The workloads of a catalog can be named by several managers, side by side.
+// testCatalogApply has several field managers own workloads of a catalog.
 func testCatalogApply(t *testing.T, s *stage) {
 	namespace := s.namespace(t, "catalog-ssa")
 	s.apply(t, catalogIn(namespace, namespace), "--server-side", "--field-manager=one")
@@ -159,10 +159,10 @@ func testCatalogApply(t *testing.T, s *stage) {
 	elsewhere := strings.Replace(another, "sourceNamespace: "+namespace, "sourceNamespace: default", 1)
 	_, err := s.admin.Feed(t.Context(), elsewhere, "apply", "-f", "-", "--server-side", "--field-manager=two", "--force-conflicts")
 	if err == nil || !strings.Contains(err.Error(), "spec.sourceNamespace: Forbidden: must stay "+namespace) {
-		t.Errorf("another source: %v, want an error about spec.sourceNamespace", err)
+		t.Errorf("changed source: %v, want an error about spec.sourceNamespace", err)
 	}
 	_, err = s.admin.Feed(t.Context(), strings.Replace(policy, "default", "mine", 1), "apply", "-f", "-")
 	if err == nil || !strings.Contains(err.Error(), "must be default: there is one SyncPolicy") {
-		t.Errorf("a second policy: %v", err)
+		t.Errorf("second policy: %v", err)
 	}
 }

@@ -24,10 +24,10 @@ func testNamespaceDeletion(t *testing.T, s *stage) {
 	}
 	s.kubectl(t, "wait", "--for=create", "gds/dest", "-n", namespace, "--timeout=180s")
 	s.kubectl(t, "delete", "namespace", namespace, "--timeout=180s")
-	// A record that was written in the same moment goes with the garbage collector.
-	eventually(t, "objects go with their namespace", func(context.Context) error {
+	// A record that is written during the deletion is collected by the garbage collector.
+	eventually(t, "objects are deleted with their namespace", func(context.Context) error {
 		if out := s.kubectl(t, "get", "slipstream", "-A", "-o", "jsonpath={.items[*].metadata.namespace}"); strings.Contains(out, namespace) {
-			return fmt.Errorf("there are some in %s", out)
+			return fmt.Errorf("objects in %s", out)
 		}
 		return nil
 	})
@@ -42,7 +42,7 @@ func testGarbageCollection(t *testing.T, s *stage) {
 	s.kubectl(t, "wait", "--for=delete", "gds/dest", "-n", namespace, "--timeout=180s")
 }
 
-// revision is the resourceVersion of the whole store.
+// revision returns the resourceVersion of the store.
 func (s *stage) revision(t *testing.T) int64 {
 	t.Helper()
 	list, err := s.client.Resource(resource("gitrepoconfigs")).List(t.Context(), metav1.ListOptions{})
@@ -79,12 +79,12 @@ func testCrash(t *testing.T, s *stage) {
 	if after := s.revision(t); after < before {
 		t.Errorf("revision = %d after a crash, want %d or more", after, before)
 	}
-	// The store's lock makes the successor the same leader: it need not wait for its own Lease to run out.
+	// The lock of the store makes the new process the same leader: it does not wait until its own Lease expires.
 	s.apply(t, destinationIn(namespace))
 	s.kubectl(t, "wait", "--for=create", "gds/dest", "-n", namespace, "--timeout=180s")
 }
 
-// restart stops the server with a signal and starts it on the same data.
+// restart stops the server with a signal and starts it with the same data.
 func (s *stage) restart(t *testing.T, signal syscall.Signal) {
 	t.Helper()
 	if err := s.StopServer(t.Context(), signal); err != nil {
@@ -95,9 +95,9 @@ func (s *stage) restart(t *testing.T, signal syscall.Signal) {
 	}
 }
 
-// Namespaces are deleted by asking every API for what is in them: one that is registered and does not answer holds the deletion
-// up until it does.
-func testNamespaceWaits(t *testing.T, s *stage) {
+// testNamespaceDeletionWithoutServer deletes a namespace while the server is stopped. The namespace controller waits until every
+// registered API responds.
+func testNamespaceDeletionWithoutServer(t *testing.T, s *stage) {
 	namespace := s.namespace(t, "held")
 	s.apply(t, repositoryIn(namespace))
 	s.deleteWithoutServer(t, namespace, syscall.SIGKILL)
@@ -107,13 +107,13 @@ func testNamespaceWaits(t *testing.T, s *stage) {
 	s.kubectl(t, "wait", "--for=delete", "namespace/"+namespace, "--timeout=180s")
 }
 
-// deleteWithoutServer stops the server and deletes a namespace, which waits for the API.
+// deleteWithoutServer stops the server and deletes a namespace, whose deletion waits for the API.
 func (s *stage) deleteWithoutServer(t *testing.T, namespace string, signal syscall.Signal) {
 	t.Helper()
 	if err := s.StopServer(t.Context(), signal); err != nil {
 		t.Fatal(err)
 	}
-	// A change of the APIService makes the aggregator look at once.
+	// A change of the APIService triggers an immediate check by the aggregator.
 	s.kubectl(t, "annotate", "apiservice", devcluster.APIServiceName, "deleted="+namespace, "--overwrite")
 	s.kubectl(t, "wait", "apiservice/"+devcluster.APIServiceName, "--for=condition=Available=false", "--timeout=180s")
 	s.kubectl(t, "delete", "namespace", namespace, "--wait=false")
@@ -137,7 +137,7 @@ func testBreakGlass(t *testing.T, s *stage) {
 	s.apply(t, repositoryIn(namespace))
 	s.deleteWithoutServer(t, namespace, syscall.SIGTERM)
 	s.kubectl(t, "delete", "apiservice", devcluster.APIServiceName)
-	eventually(t, "the namespace to go", func(ctx context.Context) error {
+	eventually(t, "the namespace to be deleted", func(ctx context.Context) error {
 		out, err := s.admin.Run(ctx, "get", "namespace", namespace, "--ignore-not-found", "-o", "name")
 		if err == nil && out != "" {
 			err = errors.New(out)
@@ -147,6 +147,6 @@ func testBreakGlass(t *testing.T, s *stage) {
 	if err := s.StartServer(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// What the server held of that namespace is still there, and collected by nobody: its namespace is gone.
+	// The objects of the namespace remain in the store. The garbage collector does not collect them, because the namespace is deleted.
 	contains(t, s.kubectl(t, "get", "grc", "-A", "-o", "jsonpath={.items[*].metadata.namespace}"), namespace)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster"
 )
 
-// shopIn is what the catalog of catalogIn follows, with what it refers to.
+// shopIn returns the workload of the catalog of catalogIn and its dependencies.
 func shopIn(namespace, image, level, password string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -39,12 +39,12 @@ spec:
 `, namespace, image, level, password)
 }
 
-// shown reads a subresource of an environment with plain kubectl.
+// shown reads a subresource of an environment with kubectl.
 func shown(ctx context.Context, as devcluster.Kubectl, namespace, subresource string) (string, error) {
 	return as.Run(ctx, "get", "--raw", "/apis/configbutler.ai/v1alpha1/namespaces/"+namespace+"/environments/alice/"+subresource)
 }
 
-// Every request has defaults for all that can be asked for, says what is wrong with what is, and as a dry run writes nothing.
+// testEnvironmentRequests checks defaults, validation and dry runs of each request.
 func testEnvironmentRequests(t *testing.T, s *stage) {
 	namespace := s.namespace(t, "environment-requests")
 	target := namespace + "-alice"
@@ -52,21 +52,21 @@ func testEnvironmentRequests(t *testing.T, s *stage) {
 	s.apply(t, catalogIn(namespace, namespace))
 	s.kubectl(t, "wait", "--for=jsonpath={.status.revision}=1", "cat/shop", "-n", namespace, "--timeout=180s")
 	s.apply(t, environmentIn(namespace))
-	ask := func(subresource, body, query string) string {
+	send := func(subresource, body, query string) string {
 		out, err := request(t.Context(), s.admin, namespace, "environments/alice", subresource, body, query)
 		return fmt.Sprint(out, err)
 	}
 	for _, body := range []string{"", "{}", " \n"} {
-		said := ask("sync", body, "?dryRun=All")
+		out := send("sync", body, "?dryRun=All")
 		for _, want := range []string{
 			`"accepted":true,"message":"Would sync workloads and what they refer to (dry run)"`, `"kind":"Namespace","name":"` + target + `"`,
 			`"kind":"Deployment","namespace":"` + target + `","name":"web","changeType":"Added"`,
 		} {
-			contains(t, said, want)
+			contains(t, out, want)
 		}
 	}
 	if out, err := s.admin.Run(t.Context(), "get", "namespace", target); err == nil {
-		t.Errorf("a dry run has created %s", out)
+		t.Errorf("dry run created %s", out)
 	}
 	for _, each := range []struct{ subresource, body, want string }{
 		{"sync", `{"spec":{"action":"Some"}}`, `spec.action: Unsupported value: "Some"`},
@@ -83,16 +83,16 @@ func testEnvironmentRequests(t *testing.T, s *stage) {
 		{"resolve", `{"spec":{"keep":[{"kind":"Deployment","name":"web"}]}}`, "status.conflicts is empty"},
 		{"undismiss", "", `"accepted":true,"message":"Nothing was dismissed`},
 	} {
-		contains(t, ask(each.subresource, each.body, "?fieldValidation=Strict"), each.want)
+		contains(t, send(each.subresource, each.body, "?fieldValidation=Strict"), each.want)
 	}
-	testEnvironmentSync(t, s, namespace, ask)
+	testEnvironmentSync(t, s, namespace, send)
 }
 
-// testEnvironmentSync has what was asked for done, and then shows what has changed.
-func testEnvironmentSync(t *testing.T, s *stage, namespace string, ask func(subresource, body, query string) string) {
+// testEnvironmentSync syncs an environment and reads the diff of later changes.
+func testEnvironmentSync(t *testing.T, s *stage, namespace string, send func(subresource, body, query string) string) {
 	t.Helper()
 	synced := func(revision int) {
-		contains(t, ask("sync", "", ""), `"accepted":true`)
+		contains(t, send("sync", "", ""), `"accepted":true`)
 		s.kubectl(t, "wait", fmt.Sprint("--for=jsonpath={.status.appliedRevision}=", revision), "envt/alice", "-n", namespace, "--timeout=180s")
 	}
 	synced(1)
@@ -113,10 +113,10 @@ func testEnvironmentSync(t *testing.T, s *stage, namespace string, ask func(subr
 		contains(t, diff, want)
 	}
 	const before, after = "aHVudGVyMg==", "Y29ycmVjdC1ob3JzZQ=="
-	rehearsed := ask("sync", "", "?dryRun=All")
+	rehearsed := send("sync", "", "?dryRun=All")
 	for _, value := range []string{before, after, "hunter2", "correct-horse"} {
 		if strings.Contains(diff+rehearsed, value) {
-			t.Errorf("what the Secret holds is shown: %s\n%s", diff, rehearsed)
+			t.Errorf("content of the Secret is shown: %s\n%s", diff, rehearsed)
 		}
 	}
 	secret, err := shown(t.Context(), s.admin, namespace, "secretdiff")
@@ -126,22 +126,22 @@ func testEnvironmentSync(t *testing.T, s *stage, namespace string, ask func(subr
 	contains(t, secret, before)
 	contains(t, secret, after)
 	eventually(t, "a prompt", func(context.Context) error {
-		if said := ask("dismiss", "", ""); !strings.Contains(said, "Dismissed what the catalog offers (SyncStatus shop-") {
-			return errors.New(said)
+		if out := send("dismiss", "", ""); !strings.Contains(out, "Dismissed what the catalog offers (SyncStatus shop-") {
+			return errors.New(out)
 		}
 		return nil
 	})
 	contains(t, s.kubectl(t, "get", "envt", "alice", "-n", namespace, "-o=jsonpath={.status.dismissedCatalogSync}"), "shop-")
-	contains(t, ask("undismiss", "", ""), "What was dismissed is offered again")
+	contains(t, send("undismiss", "", ""), "What was dismissed is offered again")
 	synced(2)
-	contains(t, ask("rollback", `{"spec":{"revision":1}}`, ""), "Environment alice goes from revision 2 to revision 1 of its catalog")
+	contains(t, send("rollback", `{"spec":{"revision":1}}`, ""), "Environment alice goes from revision 2 to revision 1 of its catalog")
 	s.kubectl(t, "wait", "--for=jsonpath={.status.appliedRevision}=1", "envt/alice", "-n", namespace, "--timeout=180s")
 	s.kubectl(t, "wait", "--for=jsonpath={.spec.template.spec.containers[0].image}=shop/web:1",
 		"deployment/web", "-n", namespace+"-alice", "--timeout=180s")
 }
 
-// Who may look may not touch, who may do one thing may not do another, and no right on an environment is one on Secrets.
-func testEnvironmentRequestRights(t *testing.T, s *stage) {
+// testEnvironmentRequestPermissions checks that each request requires its own permission, and that none includes Secrets.
+func testEnvironmentRequestPermissions(t *testing.T, s *stage) {
 	namespace := s.namespace(t, "environment-rights")
 	target := s.namespace(t, namespace+"-alice")
 	s.apply(t, shopIn(namespace, "shop/web:1", "info", "hunter2"))
@@ -149,9 +149,9 @@ func testEnvironmentRequestRights(t *testing.T, s *stage) {
 	s.apply(t, environmentIn(namespace))
 	s.kubectl(t, "wait", "--for=jsonpath={.status.revision}=1", "cat/shop", "-n", namespace, "--timeout=180s")
 	rosa := s.ordinary(t, "rosa")
-	s.grant(t, "rosa", namespace, "looks", "get,list,watch", "environments.configbutler.ai,syncstatuses.configbutler.ai")
+	s.grant(t, "rosa", namespace, "readers", "get,list,watch", "environments.configbutler.ai,syncstatuses.configbutler.ai")
 	const onBehalf = "which the server would do on their behalf"
-	actions := []struct{ verb, subresource, answer string }{
+	actions := []struct{ verb, subresource, response string }{
 		{"create", "sync", onBehalf},
 		{"create", "rollback", "spec.revision: Required value"},
 		{"create", "resolve", "name fields to keep, fields to take, or both"},
@@ -161,7 +161,7 @@ func testEnvironmentRequestRights(t *testing.T, s *stage) {
 		{"get", "diff", `"kind":"EnvironmentDiff"`},
 		{"get", "secretdiff", `user \"rosa\" cannot get secrets in the namespace ` + target + ", whose content is shown"},
 	}
-	ask := func(ctx context.Context, verb, subresource string) string {
+	send := func(ctx context.Context, verb, subresource string) string {
 		if verb == "get" {
 			out, err := shown(ctx, rosa, namespace, subresource)
 			return strings.ReplaceAll(fmt.Sprint(out, err), `"rosa"`, `\"rosa\"`)
@@ -174,32 +174,32 @@ func testEnvironmentRequestRights(t *testing.T, s *stage) {
 		s.kubectl(t, "create", "role", role, "-n", namespace, "--verb="+granted.verb,
 			"--resource=environments.configbutler.ai/"+granted.subresource)
 		s.kubectl(t, "create", "rolebinding", role, "-n", namespace, "--role="+role, "--user=rosa")
-		eventually(t, "rosa has the right to "+granted.subresource, func(ctx context.Context) error {
-			if said := ask(ctx, granted.verb, granted.subresource); !strings.Contains(said, granted.answer) {
-				return fmt.Errorf("%s, want %s", said, granted.answer)
+		eventually(t, "rosa has the permission for "+granted.subresource, func(ctx context.Context) error {
+			if out := send(ctx, granted.verb, granted.subresource); !strings.Contains(out, granted.response) {
+				return fmt.Errorf("%s, want %s", out, granted.response)
 			}
 			return nil
 		})
 		for _, other := range actions[i+1:] {
 			want := fmt.Sprintf(`cannot %s resource "environments/%s"`, other.verb, other.subresource)
-			if said := ask(t.Context(), other.verb, other.subresource); !strings.Contains(said, want) {
-				t.Errorf("rosa asks for %s: %s, want %s", other.subresource, said, want)
+			if out := send(t.Context(), other.verb, other.subresource); !strings.Contains(out, want) {
+				t.Errorf("%s without permission: %s, want %s", other.subresource, out, want)
 			}
 		}
 	}
 	s.grant(t, "rosa", target, "secrets", "get", "secrets")
-	eventually(t, "the target's Secrets are not enough", func(ctx context.Context) error {
-		said := ask(ctx, "get", "secretdiff")
+	eventually(t, "permission on the target's Secrets is not sufficient", func(ctx context.Context) error {
+		out := send(ctx, "get", "secretdiff")
 		const lacks = "cannot get secrets in the namespace %s,"
-		if strings.Contains(said, fmt.Sprintf(lacks, target)) || !strings.Contains(said, fmt.Sprintf(lacks, namespace)) {
-			return errors.New(said)
+		if strings.Contains(out, fmt.Sprintf(lacks, target)) || !strings.Contains(out, fmt.Sprintf(lacks, namespace)) {
+			return errors.New(out)
 		}
 		return nil
 	})
 	s.grant(t, "rosa", namespace, "secrets", "get", "secrets")
-	eventually(t, "both are", func(ctx context.Context) error {
-		if said := ask(ctx, "get", "secretdiff"); !strings.Contains(said, `"kind":"EnvironmentDiff"`) {
-			return errors.New(said)
+	eventually(t, "permission on both Secrets is sufficient", func(ctx context.Context) error {
+		if out := send(ctx, "get", "secretdiff"); !strings.Contains(out, `"kind":"EnvironmentDiff"`) {
+			return errors.New(out)
 		}
 		return nil
 	})

@@ -12,7 +12,7 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster"
 )
 
-// environmentIn is an environment of the catalog of catalogIn, in a namespace of its own.
+// environmentIn returns an environment of the catalog of catalogIn, in a namespace of its own.
 func environmentIn(namespace string) string {
 	return fmt.Sprintf(`
 apiVersion: configbutler.ai/v1alpha1
@@ -22,7 +22,7 @@ spec: {catalogRef: {name: shop}, targetNamespace: %s-alice, createNamespace: tru
 `, namespace, namespace)
 }
 
-// testEnvironmentEdits has it from the answers of the requests, as testEdits has.
+// testEnvironmentEdits checks the pending edits in the responses, like testEdits.
 func testEnvironmentEdits(t *testing.T, s *stage) {
 	namespace := s.namespace(t, "environment-edits")
 	jane, joe := s.ordinary(t, "jane"), s.ordinary(t, "joe")
@@ -34,45 +34,45 @@ func testEnvironmentEdits(t *testing.T, s *stage) {
 		})
 	}
 	manifest := strings.Replace(environmentIn(namespace), namespace+"-alice, createNamespace: true", namespace, 1)
-	answer := "jsonpath={.status.pendingEdits[-1:].generation} {.status.pendingEdits[-1:].actor} {.status.pendingEdits[-1:].fields} " +
+	columns := "jsonpath={.status.pendingEdits[-1:].generation} {.status.pendingEdits[-1:].actor} {.status.pendingEdits[-1:].fields} " +
 		"{.status.automatedBy.username}"
-	forged := manifest + "status: {automatedBy: {username: somebody-else, time: \"2026-01-01T00:00:00Z\"}}\n"
-	created, err := jane.Feed(t.Context(), forged, "create", "-f", "-", "-o", answer)
+	forged := manifest + "status: {automatedBy: {username: other, time: \"2026-01-01T00:00:00Z\"}}\n"
+	created, err := jane.Feed(t.Context(), forged, "create", "-f", "-", "-o", columns)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if created != "1 jane  " {
-		t.Errorf("the newest edit is %q after jane has created the environment, want 1 jane", created)
+		t.Errorf("newest edit after the creation by jane = %q, want 1 jane", created)
 	}
 	patch := func(kubectl devcluster.Kubectl, change string, more ...string) (string, error) {
-		arguments := []string{"patch", "environment", "alice", "-n", namespace, "--type=merge", "-p", change, "-o", answer}
+		arguments := []string{"patch", "environment", "alice", "-n", namespace, "--type=merge", "-p", change, "-o", columns}
 		return kubectl.Run(t.Context(), append(arguments, more...)...)
 	}
 	for _, step := range []struct {
-		who          devcluster.Kubectl
+		by           devcluster.Kubectl
 		change, want string
 	}{
 		{joe, `{"spec":{"autoSync":true}}`, `2 joe ["autoSync"] joe`},
 		{jane, `{"spec":{"ttl":"72h","historyLimit":5}}`, `3 jane ["historyLimit","ttl"] joe`},
 		{joe, `{"spec":{"autoSync":false}}`, `4 joe ["autoSync"] `},
 	} {
-		edited, err := patch(step.who, step.change)
+		edited, err := patch(step.by, step.change)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if edited != step.want {
-			t.Errorf("%s: answered with %q, want %q", step.change, edited, step.want)
+			t.Errorf("%s: edits = %q, want %q", step.change, edited, step.want)
 		}
 	}
-	for name, by := range map[string]devcluster.Kubectl{"joe": joe, "an admin": s.admin} {
+	for name, by := range map[string]devcluster.Kubectl{"joe": joe, "admin": s.admin} {
 		_, err := patch(by, `{"status":{"automatedBy":{"username":"jane","time":"2026-01-01T00:00:00Z"}}}`, "--subresource=status")
 		if err == nil || !strings.Contains(err.Error(), "a status is written by the server only") {
-			t.Errorf("%s writes who answers for automatic syncs: %v, want that only the server writes it", name, err)
+			t.Errorf("status.automatedBy written by %s: %v, want an error", name, err)
 		}
 	}
 }
 
-// testEnvironmentPlacement has the catalog first and then the environment, and the other way round.
+// testEnvironmentPlacement creates the catalog before and after the environment.
 func testEnvironmentPlacement(t *testing.T, s *stage) {
 	namespace := s.namespace(t, "environment-placement")
 	s.apply(t, environmentIn(namespace))
@@ -84,7 +84,7 @@ func testEnvironmentPlacement(t *testing.T, s *stage) {
 		"spec.targetNamespace: Invalid value: \"" + namespace + "\"": strings.NewReplacer(
 			"name: alice", "name: inside", "targetNamespace: "+namespace+"-alice", "targetNamespace: "+namespace).Replace(environmentIn(namespace)),
 		"spec.targetNamespace: Invalid value: \"" + namespace + "-alice\"": strings.Replace(environmentIn(namespace), "name: alice", "name: second", 1),
-		"spec.baseEnvironmentRef.name: Invalid value: \"nobody\"":          branchIn(namespace, "lost", "nobody", "web"),
+		"spec.baseEnvironmentRef.name: Invalid value: \"missing\"":         branchIn(namespace, "lost", "missing", "web"),
 	} {
 		s.refused(t, manifest, path)
 	}
@@ -94,7 +94,7 @@ func testEnvironmentPlacement(t *testing.T, s *stage) {
 	_, err := s.admin.Run(t.Context(), "patch", "envt", "carol", "-n", namespace, "--type=merge",
 		"-p", `{"spec":{"branchWorkloads":[{"kind":"Deployment","name":"api"},{"kind":"Deployment","name":"web"}]}}`)
 	if err == nil || !strings.Contains(err.Error(), "spec.branchWorkloads[1]") {
-		t.Errorf("carol takes bob's workload: %v, want an error about spec.branchWorkloads[1]", err)
+		t.Errorf("workload of another Branch: %v, want an error about spec.branchWorkloads[1]", err)
 	}
 	elsewhere := s.namespace(t, "environment-elsewhere")
 	of := strings.Replace(environmentIn(elsewhere), "catalogRef: {name: shop}", "catalogRef: {name: shop, namespace: "+namespace+"}", 1)
@@ -105,7 +105,7 @@ func testEnvironmentPlacement(t *testing.T, s *stage) {
 	s.apply(t, of)
 }
 
-// branchIn is a Branch of a base in the target of environmentIn.
+// branchIn returns a Branch of a base environment in the target of environmentIn.
 func branchIn(namespace, name, base, workload string) string {
 	return fmt.Sprintf(`
 apiVersion: configbutler.ai/v1alpha1
@@ -120,7 +120,7 @@ spec:
 `, namespace, name, base, workload)
 }
 
-// refused expects that a manifest is not taken, dry run or not, and that the answer says why.
+// refused expects a manifest to be rejected with an error, also as a dry run.
 func (s *stage) refused(t *testing.T, manifest, want string) {
 	t.Helper()
 	for _, way := range [][]string{{"create", "-f", "-"}, {"create", "--dry-run=server", "-f", "-"}, {"apply", "--server-side", "-f", "-"}} {

@@ -26,13 +26,13 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster"
 )
 
-// historyKept is how far back history goes on the server of TestHistory. It is more than a restart takes.
+// historyKept is the compaction interval of the server of TestHistory. It is longer than a restart.
 const historyKept = 15 * time.Second
 
-// uncached is a kind that TestHistory serves without a watch cache, which remembers longer than the store.
+// uncached is a kind without a watch cache, which keeps events longer than the store.
 const uncached = "clusterwatchrules"
 
-// TestHistory shows from when on a client that was away can go on, and what it is told otherwise.
+// TestHistory tests from which resource versions clients can resume, and the errors otherwise.
 func TestHistory(t *testing.T) {
 	s := newStage(t, devcluster.Options{Server: true, ServerArgs: []string{
 		"--etcd-compaction-interval=" + historyKept.String(), "--watch-cache-sizes=" + uncached + ".configbutler.ai#0",
@@ -41,16 +41,16 @@ func TestHistory(t *testing.T) {
 		name string
 		test func(*testing.T, *stage)
 	}{
-		{"the metrics of the stores move", testStoreMetrics},
-		{"a watch resumes over a restart", testResumeOverRestart},
-		{"a watch and a list from compacted history are gone", testCompactedHistory},
-		{"an informer that was away resumes, or lists anew", testInformerAway},
+		{"StoreMetrics", testStoreMetrics},
+		{"ResumeAfterRestart", testResumeAfterRestart},
+		{"CompactedHistory", testCompactedHistory},
+		{"DisconnectedInformer", testDisconnectedInformer},
 	} {
 		t.Run(each.name, func(t *testing.T) { each.test(t, s) })
 	}
 }
 
-// storeMetrics reads the metrics of the objects' store from a running server.
+// storeMetrics returns the metrics of the store of objects.
 func (s *stage) storeMetrics(ctx context.Context) (map[string]float64, error) {
 	config, err := s.Admin().RESTConfig()
 	if err != nil {
@@ -90,7 +90,7 @@ func testStoreMetrics(t *testing.T, s *stage) {
 		`write_failures_total{reason="disk_full",}`, `write_failures_total{reason="io",}`, `write_failures_total{reason="refused",}`,
 	} {
 		if _, found := before["slipstream_storage_"+name]; !found {
-			t.Errorf("there is no slipstream_storage_%s in %v", name, before)
+			t.Errorf("metric slipstream_storage_%s is missing in %v", name, before)
 		}
 	}
 	namespace := s.namespace(t, "measured")
@@ -109,7 +109,7 @@ func testStoreMetrics(t *testing.T, s *stage) {
 	}
 }
 
-// label changes an object and returns the version that it has then.
+// label changes a label of an object and returns the new resourceVersion.
 func (s *stage) label(t *testing.T, client dynamic.ResourceInterface, name, value string) string {
 	t.Helper()
 	patch := fmt.Sprintf(`{"metadata":{"labels":{"round":%q}}}`, value)
@@ -120,8 +120,8 @@ func (s *stage) label(t *testing.T, client dynamic.ResourceInterface, name, valu
 	return changed.GetResourceVersion()
 }
 
-// expectRounds reads changes of labels until the last one, each once and in order; the server's own changes of the status
-// come in between.
+// expectRounds reads events until the last of these label values. Each must be sent once and in order; status updates of the server
+// may be in between.
 func expectRounds(t *testing.T, w watch.Interface, rounds ...string) {
 	t.Helper()
 	last := ""
@@ -134,14 +134,14 @@ func expectRounds(t *testing.T, w watch.Interface, rounds ...string) {
 		switch round := obj.GetLabels()["round"]; round {
 		case rounds[0]:
 			last, rounds = round, rounds[1:]
-		case last: // A change of something else.
+		case last: // A change of another field.
 		default:
 			t.Fatalf("got round %q after %q, want %q", round, last, rounds[0])
 		}
 	}
 }
 
-func testResumeOverRestart(t *testing.T, s *stage) {
+func testResumeAfterRestart(t *testing.T, s *stage) {
 	namespace := s.namespace(t, "resumed")
 	s.apply(t, repositoryIn(namespace))
 	repositories := s.client.Resource(resource("gitrepoconfigs")).Namespace(namespace)
@@ -158,8 +158,8 @@ func testResumeOverRestart(t *testing.T, s *stage) {
 	expectRounds(t, w, "1", "2", "3")
 }
 
-// compactedPast waits until history before a version is gone.
-func (s *stage) compactedPast(t *testing.T, resourceVersion string) {
+// waitForCompaction waits until a resource version is compacted.
+func (s *stage) waitForCompaction(t *testing.T, resourceVersion string) {
 	t.Helper()
 	version, err := strconv.ParseFloat(resourceVersion, 64)
 	if err != nil {
@@ -168,7 +168,7 @@ func (s *stage) compactedPast(t *testing.T, resourceVersion string) {
 	eventually(t, "a compaction", func(ctx context.Context) error {
 		values, err := s.storeMetrics(ctx)
 		if compacted := values["slipstream_storage_compact_revision{}"]; err == nil && compacted <= version {
-			err = fmt.Errorf("history goes back to %v, which is not after %v", compacted, version)
+			err = fmt.Errorf("compacted revision %v, want more than %v", compacted, version)
 		}
 		return err
 	})
@@ -184,8 +184,8 @@ func testCompactedHistory(t *testing.T, s *stage) {
 		t.Fatal(err)
 	}
 	s.label(t, rules, "past-a", "1")
-	s.label(t, rules, "past-a", "2") // What is compacted lies before the last change.
-	s.compactedPast(t, page.GetResourceVersion())
+	s.label(t, rules, "past-a", "2") // Only revisions before the last change are compacted.
+	s.waitForCompaction(t, page.GetResourceVersion())
 
 	w, err := rules.Watch(t.Context(), metav1.ListOptions{ResourceVersion: page.GetResourceVersion()})
 	if err != nil {
@@ -194,68 +194,68 @@ func testCompactedHistory(t *testing.T, s *stage) {
 	defer w.Stop()
 	event := next(t, w)
 	if err := apierrors.FromObject(event.Object); event.Type != watch.Error || !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
-		t.Errorf("a watch from compacted history got %s %v, want 410", event.Type, event.Object)
+		t.Errorf("watch from a compacted revision got %s %v, want 410", event.Type, event.Object)
 	}
 
 	_, err = rules.List(t.Context(), metav1.ListOptions{Limit: 1, Continue: page.GetContinue()})
 	var status apierrors.APIStatus
 	if !apierrors.IsResourceExpired(err) || !errors.As(err, &status) {
-		t.Fatalf("a list that goes on in compacted history: %v, want 410", err)
+		t.Fatalf("list continued at a compacted revision: %v, want 410", err)
 	}
 	rest, err := rules.List(t.Context(), metav1.ListOptions{Continue: status.Status().Continue})
 	if err != nil || len(rest.Items) != 2 {
-		t.Errorf("the list that goes on at the present has %v, error %v; want the two that are left", rest, err)
+		t.Errorf("list continued at the current revision has %v, error %v; want the other two objects", rest, err)
 	}
 }
 
-// testInformerAway cuts an informer off while objects change.
-func testInformerAway(t *testing.T, s *stage) {
-	line := &line{}
+// testDisconnectedInformer disconnects an informer while objects change.
+func testDisconnectedInformer(t *testing.T, s *stage) {
+	conns := &connections{}
 	config, err := s.Admin().RESTConfig()
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.Dial, config.WrapTransport = line.dial, line.count
+	config.Dial, config.WrapTransport = conns.dial, conns.count
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	rules := s.client.Resource(resource(uncached))
-	s.apply(t, clusterRuleFor("stays"))
-	s.apply(t, clusterRuleFor("goes"))
+	s.apply(t, clusterRuleFor("kept"))
+	s.apply(t, clusterRuleFor("deleted"))
 	informer := startInformer(t, client)
-	if listed := line.lists.Load(); listed != 1 {
-		t.Fatalf("%d lists to begin with", listed)
+	if listed := conns.lists.Load(); listed != 1 {
+		t.Fatalf("%d initial lists, want 1", listed)
 	}
 
-	// A reflector lists anew after a watch that ended at once and had nothing to say.
-	s.label(t, rules, "stays", "before")
-	eventually(t, "the informer to watch", holdsRound(informer, "stays", "before"))
-	line.cut(true)
-	s.label(t, rules, "stays", "short")
-	line.cut(false)
-	eventually(t, "the informer to resume", holdsRound(informer, "stays", "short"))
-	if listed := line.lists.Load(); listed != 1 {
-		t.Errorf("the informer has listed %d times, want once: what it missed is history", listed)
+	// A reflector lists again if its watch ends immediately without an event.
+	s.label(t, rules, "kept", "before")
+	eventually(t, "the informer to watch", holdsRound(informer, "kept", "before"))
+	conns.cut(true)
+	s.label(t, rules, "kept", "short")
+	conns.cut(false)
+	eventually(t, "the informer to resume", holdsRound(informer, "kept", "short"))
+	if listed := conns.lists.Load(); listed != 1 {
+		t.Errorf("informer has listed %d times, want once, because the missed events are in the history", listed)
 	}
 
-	line.cut(true)
-	if err := rules.Delete(t.Context(), "goes", metav1.DeleteOptions{}); err != nil {
+	conns.cut(true)
+	if err := rules.Delete(t.Context(), "deleted", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	missed := s.label(t, rules, "stays", "long")
-	s.label(t, rules, "stays", "longer") // What is compacted lies before the last change.
-	s.compactedPast(t, missed)
-	line.cut(false)
-	eventually(t, "the informer to list anew", func(context.Context) error {
-		if _, found, _ := informer.GetStore().GetByKey("goes"); found {
-			return errors.New("an object that is gone is there")
+	missed := s.label(t, rules, "kept", "long")
+	s.label(t, rules, "kept", "longer") // Only revisions before the last change are compacted.
+	s.waitForCompaction(t, missed)
+	conns.cut(false)
+	eventually(t, "the informer to list again", func(context.Context) error {
+		if _, found, _ := informer.GetStore().GetByKey("deleted"); found {
+			return errors.New("deleted object is in the store")
 		}
 		return nil
 	})
-	eventually(t, "the informer to see the present", holdsRound(informer, "stays", "longer"))
-	if listed := line.lists.Load(); listed < 2 {
-		t.Errorf("the informer has listed %d times, want another one", listed)
+	eventually(t, "the informer to be up to date", holdsRound(informer, "kept", "longer"))
+	if listed := conns.lists.Load(); listed < 2 {
+		t.Errorf("informer has listed %d times, want at least 2", listed)
 	}
 }
 
@@ -270,7 +270,7 @@ func startInformer(t *testing.T, client dynamic.Interface) cache.SharedIndexInfo
 	}, &unstructured.Unstructured{}, 0, cache.Indexers{})
 	go informer.RunWithContext(t.Context())
 	if !cache.WaitForCacheSync(t.Context().Done(), informer.HasSynced) {
-		t.Fatal("the informer does not sync")
+		t.Fatal("informer did not sync")
 	}
 	return informer
 }
@@ -279,10 +279,10 @@ func holdsRound(informer cache.SharedIndexInformer, name, round string) func(con
 	return func(context.Context) error {
 		held, found, err := informer.GetStore().GetByKey(name)
 		if err != nil || !found {
-			return fmt.Errorf("%s is there: %v, error %w", name, found, err)
+			return fmt.Errorf("%s found: %v, error %w", name, found, err)
 		}
 		if got := held.(*unstructured.Unstructured).GetLabels()["round"]; got != round {
-			return fmt.Errorf("%s is at round %q", name, got)
+			return fmt.Errorf("round of %s = %q", name, got)
 		}
 		return nil
 	}

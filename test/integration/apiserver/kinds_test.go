@@ -37,7 +37,7 @@ func testDiscovery(t *testing.T, s *stage) {
 	}
 }
 
-func testLifeOfEveryKind(t *testing.T, s *stage) {
+func testLifecycle(t *testing.T, s *stage) {
 	namespace := s.namespace(t, "life")
 	for _, each := range []struct {
 		manifest, kind, name, header, change string
@@ -74,7 +74,7 @@ func testLifeOfEveryKind(t *testing.T, s *stage) {
 			selected := []string{"get", each.kind, "-n", namespace, "-o", "name", "--field-selector"}
 			contains(t, s.kubectl(t, append(selected, "metadata.name="+each.name)...), "/"+each.name)
 			if out := s.kubectl(t, append(selected, "metadata.name=another")...); out != "" {
-				t.Errorf("a selector of another name finds %s", out)
+				t.Errorf("selector of another name returned %s", out)
 			}
 			s.kubectl(t, append([]string{"delete", "--timeout=180s"}, at...)...)
 		})
@@ -125,7 +125,7 @@ func testFieldValidation(t *testing.T, s *stage) {
 	misspelt := strings.Replace(destinationIn(namespace), "branch: main", "branch: main, baseFloder: x", 1)
 	_, err := s.admin.Feed(t.Context(), misspelt, "apply", "-f", "-")
 	if err == nil || !strings.Contains(err.Error(), `unknown field "spec.baseFloder"`) {
-		t.Errorf("a misspelt field: %v, want it named", err)
+		t.Errorf("misspelt field: %v, want an error that names it", err)
 	}
 	s.apply(t, misspelt, "--validate=false")
 }
@@ -146,11 +146,11 @@ func testServerSideApply(t *testing.T, s *stage) {
 	}
 	s.apply(t, destinationIn(namespace)+"status: {observedGeneration: 99}\n", "--server-side", "--field-manager=one")
 	if got := s.jsonpath(t, "{.status.observedGeneration}", "gd", "dest", "-n", namespace); got == "99" {
-		t.Error("the main endpoint took a status")
+		t.Error("main endpoint accepted a status")
 	}
 }
 
-// Rules need no names, however they are applied: a list takes the place of the one before.
+// testRuleNames applies rules without names. A list replaces the previous one, with client-side and server-side apply.
 func testRuleNames(t *testing.T, s *stage) {
 	lists := []struct{ rules, want string }{
 		{`[{resources: [configmaps]}]`, `[{"resources":["configmaps"]}]`},
@@ -171,7 +171,7 @@ func testRuleNames(t *testing.T, s *stage) {
 			manifest := strings.Replace(ruleIn(namespace), `[{name: some, apiGroups: [""], resources: [configmaps]}]`, list.rules, 1)
 			s.apply(t, manifest, way.arguments...)
 			if got := s.jsonpath(t, "{.spec.rules}", "wr", "rule", "-n", namespace); got != list.want {
-				t.Errorf("%s-side apply of %s made the rules %s", way.name, list.rules, got)
+				t.Errorf("rules after %s-side apply of %s = %s", way.name, list.rules, got)
 			}
 		}
 		manifest := strings.ReplaceAll(clusterRuleFor(namespace), "name: crds, ", "")

@@ -12,17 +12,17 @@ import (
 	"syscall"
 )
 
-// line is what a client is connected with, for a test to cut and to look at.
-type line struct {
+// connections are the connections of a client, which a test can close and count requests on.
+type connections struct {
 	mu   sync.Mutex
 	open []net.Conn
-	// down lets no connection come about.
+	// down makes new connections fail.
 	down bool
-	// lists counts the requests for all there is: lists, and watches that begin with a list.
+	// lists counts list requests, including watches that start with a list.
 	lists atomic.Int32
 }
 
-func (l *line) dial(ctx context.Context, network, address string) (net.Conn, error) {
+func (l *connections) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.down {
@@ -35,8 +35,8 @@ func (l *line) dial(ctx context.Context, network, address string) (net.Conn, err
 	return connection, err
 }
 
-// cut ends all connections and lets no new ones come about, until it is called with false.
-func (l *line) cut(down bool) {
+// cut closes all connections and makes new ones fail until it is called with false.
+func (l *connections) cut(down bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.down = down
@@ -46,7 +46,7 @@ func (l *line) cut(down bool) {
 	l.open = nil
 }
 
-func (l *line) count(next http.RoundTripper) http.RoundTripper {
+func (l *connections) count(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(request *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(request)
 		query := request.URL.Query()
@@ -57,7 +57,7 @@ func (l *line) count(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// roundTripper is a function as the way of requests.
+// roundTripper is a function that implements http.RoundTripper.
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }

@@ -12,7 +12,7 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster"
 )
 
-// pipelineIn sends to a server with the Secret of a namespace, and starts Jobs there. It is suspended: nothing of it is reachable.
+// pipelineIn returns a pipeline with a Secret and Jobs in a namespace. It is suspended, because nothing of it is reachable.
 func pipelineIn(namespace string) string {
 	return fmt.Sprintf(`
 apiVersion: configbutler.ai/v1alpha1
@@ -31,7 +31,7 @@ spec:
 `, namespace)
 }
 
-// lister may write pipelines, and list definitions and ConfigMaps.
+// lister returns a user who can write pipelines, and list definitions and ConfigMaps.
 func (s *stage) lister(t *testing.T, name string) devcluster.Kubectl {
 	t.Helper()
 	user := s.ordinary(t, name)
@@ -60,7 +60,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]
 	return user
 }
 
-func testPipelineRights(t *testing.T, s *stage) {
+func testPipelinePermissions(t *testing.T, s *stage) {
 	namespace := s.namespace(t, "pipeline-rights")
 	s.apply(t, pipelineIn(namespace))
 	lou := s.lister(t, "lou")
@@ -85,12 +85,12 @@ func testPipelineRights(t *testing.T, s *stage) {
 		}
 	}
 	if _, err := lou.Feed(t.Context(), alone, "create", "-f", "-"); err != nil {
-		t.Errorf("a pipeline that she may have: %v", err)
+		t.Errorf("pipeline with all permissions: %v", err)
 	}
-	t.Run("of somebody else's pipeline", func(t *testing.T) { testPipelineOfAnother(t, s, lou, namespace) })
+	t.Run("OtherUser", func(t *testing.T) { testPipelineOfAnother(t, s, lou, namespace) })
 }
 
-// What somebody else sends is not sent elsewhere by a change of a part, however it is made.
+// testPipelineOfAnother checks that a user cannot redirect another user's pipeline by a partial change.
 func testPipelineOfAnother(t *testing.T, s *stage, lou devcluster.Kubectl, name string) {
 	before := s.jsonpath(t, "{.spec}", "syncpipeline", name)
 	const mine = `"http": {"url": "https://mine.example.com"`
@@ -116,7 +116,7 @@ func testPipelineOfAnother(t *testing.T, s *stage, lou devcluster.Kubectl, name 
 		}
 	}
 	if after := s.jsonpath(t, "{.spec}", "syncpipeline", name); after != before {
-		t.Errorf("the pipeline has become %s\nit was %s", after, before)
+		t.Errorf("pipeline spec = %s\nwant %s", after, before)
 	}
 	for what, patch := range map[string]string{
 		"a label":        `{"metadata": {"labels": {"team": "search"}}}`,
@@ -127,11 +127,11 @@ func testPipelineOfAnother(t *testing.T, s *stage, lou devcluster.Kubectl, name 
 		}
 	}
 	if who := s.jsonpath(t, "{.status.editedBy.username}", "syncpipeline", name); who != "admin" {
-		t.Errorf("%q answers for the pipeline, want who had it send what it does", who)
+		t.Errorf("editedBy = %q, want admin", who)
 	}
 	other := strings.Replace(pipelineIn(name), "restartPolicy: Never", "restartPolicy: Never, serviceAccountName: root", 1)
 	_, err := s.admin.Feed(t.Context(), other, "apply", "-f", "-")
 	if err == nil || !strings.Contains(err.Error(), `must be absent or "robot"`) {
-		t.Errorf("a template with another account than the sink's: %v, want a refusal", err)
+		t.Errorf("template with another service account than the sink: %v, want an error", err)
 	}
 }

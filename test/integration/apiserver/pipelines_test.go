@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// pipelineOf is a pipeline, called as a namespace, that sends nothing, because it is suspended.
+// pipelineOf returns a suspended pipeline with the name of a namespace.
 func pipelineOf(namespace string) string {
 	return fmt.Sprintf(`
 apiVersion: configbutler.ai/v1alpha1
@@ -28,7 +28,7 @@ spec:
 `, namespace, namespace, namespace)
 }
 
-// A pipeline comes with all its defaults, says who answers for it, and takes requests without a body.
+// testPipelines checks the defaults of a pipeline, its editor, and its requests.
 func testPipelines(t *testing.T, s *stage) {
 	namespace := s.namespace(t, "pipelines")
 	s.apply(t, pipelineOf(namespace))
@@ -44,7 +44,7 @@ func testPipelines(t *testing.T, s *stage) {
 		}
 	}
 	if s.jsonpath(t, "{.status.editedBy.username}", "pipe", namespace) == "" {
-		t.Error("nobody answers for the pipeline")
+		t.Error("pipeline has no editor")
 	}
 	contains(t, s.kubectl(t, "get", "pipe"), "assistant,scan", "Suspended")
 	const path = "/apis/configbutler.ai/v1alpha1/syncpipelines/%s/sync%s"
@@ -63,6 +63,6 @@ func testPipelines(t *testing.T, s *stage) {
 	s.kubectl(t, "patch", "pipe", namespace, "--type=merge", "-p", `{"spec":{"suspend":false}}`)
 	out, err := s.admin.Feed(t.Context(), "", "create", "--raw", fmt.Sprintf(path, namespace, "?dryRun=All"), "-f", "-")
 	if want := "Would send CustomResourceDefinitions and objects that some sink does not know as they are (dry run)"; err != nil || !strings.Contains(out, want) {
-		t.Errorf("a dry run: %v: %s, want %s", err, out, want)
+		t.Errorf("dry run: %v: %s, want %s", err, out, want)
 	}
 }

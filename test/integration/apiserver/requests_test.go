@@ -18,13 +18,13 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster"
 )
 
-// request creates a request at a subresource of an object, with plain kubectl, which sends no content type with it.
+// request creates a subresource of an object with kubectl, which sends no content type.
 func request(ctx context.Context, as devcluster.Kubectl, namespace, object, subresource, body, query string) (string, error) {
 	path := fmt.Sprintf("/apis/configbutler.ai/v1alpha1/namespaces/%s/%s/%s%s", namespace, object, subresource, query)
 	return as.Feed(ctx, body, "create", "--raw", path, "-f", "-")
 }
 
-// Every action has defaults for all that can be asked of it, but for a rollback, which needs a revision.
+// testRequests checks that each request has defaults, except for a rollback, which requires a revision.
 func testRequests(t *testing.T, s *stage) {
 	namespace := s.namespace(t, "requests")
 	s.apply(t, catalogIn(namespace, namespace))
@@ -58,7 +58,7 @@ func testRequests(t *testing.T, s *stage) {
 	}
 }
 
-// What a user says of a record stays, and is said once.
+// testRecordRequests dismisses a record, which is final.
 func testRecordRequests(t *testing.T, s *stage) {
 	namespace := s.namespace(t, "record-requests")
 	s.kubectl(t, "create", "deployment", "web", "-n", namespace, "--image=shop/web:1")
@@ -74,8 +74,8 @@ func testRecordRequests(t *testing.T, s *stage) {
 		{"retry", "{}", "", nothingFollows},
 	} {
 		out, err := request(t.Context(), s.admin, namespace, record, each.subresource, each.body, each.query)
-		if said := fmt.Sprint(out, err); !strings.Contains(said, each.want) {
-			t.Errorf("%s%s with the body %q: %s, want %s", each.subresource, each.query, each.body, said, each.want)
+		if output := fmt.Sprint(out, err); !strings.Contains(output, each.want) {
+			t.Errorf("%s%s with the body %q: %s, want %s", each.subresource, each.query, each.body, output, each.want)
 		}
 	}
 	contains(t, s.kubectl(t, "get", "ss", "-n", namespace), "Dismissed by ")
@@ -90,17 +90,17 @@ func testRecordRequests(t *testing.T, s *stage) {
 	}
 }
 
-// synced has a catalog read a source that has changed. Nobody who asks is told that it has not.
+// synced requests a sync of a changed source. The response must not report that nothing has changed.
 func synced(t *testing.T, s *stage, namespace string) {
 	t.Helper()
 	s.kubectl(t, "set", "image", "deployment/web", "*=shop/web:2", "-n", namespace)
 	out, err := request(t.Context(), s.admin, namespace, "appcatalogs/shop", "sync", "", "")
-	told, waits := strings.Contains(out, "1 workload changed"), strings.Contains(out, "The request is accepted")
-	if err != nil || !told && !waits {
+	changed, pending := strings.Contains(out, "1 workload changed"), strings.Contains(out, "The request is accepted")
+	if err != nil || !changed && !pending {
 		t.Errorf("sync: %v: %s", err, out)
 	}
 	s.kubectl(t, "wait", "--for=jsonpath={.status.revision}=2", "cat/shop", "-n", namespace, "--timeout=180s")
-	eventually(t, "the source is as it was", func(ctx context.Context) error {
+	eventually(t, "the source is unchanged", func(ctx context.Context) error {
 		out, err := request(ctx, s.admin, namespace, "appcatalogs/shop", "sync", "", "")
 		if err == nil && !strings.Contains(out, "The namespace "+namespace+" has been read: nothing had changed that is not recorded already") {
 			err = errors.New(out)
@@ -109,7 +109,7 @@ func synced(t *testing.T, s *stage, namespace string) {
 	})
 }
 
-// With one attempt in the policy, what fails is tried again at a user's word and never without.
+// testRetry limits the attempts to one, so that only requests of users retry a failure.
 func testRetry(t *testing.T, s *stage) {
 	namespace := s.namespace(t, "retries")
 	s.apply(t, strings.Replace(policy, "batchWindow: 1s", "batchWindow: 1s, retry: {maxAttempts: 1}", 1))
@@ -118,7 +118,7 @@ func testRetry(t *testing.T, s *stage) {
 	const misfit = `, patches: [{target: {kind: Deployment}, type: JSON6902, patch: '[{"op": "remove", "path": "/spec/nothing"}]'}]}`
 	s.apply(t, strings.Replace(catalogIn(namespace, namespace), "name: web}]}", "name: web}]"+misfit, 1))
 	records := []string{"ss", "-l", "configbutler.ai/catalog=shop", "-n", namespace}
-	becomes := func(state string, attempts int) {
+	waitFor := func(state string, attempts int) {
 		for _, want := range []string{fmt.Sprint("attempts}=", attempts), "state}=" + state} {
 			s.kubectl(t, append([]string{"wait", "--for=jsonpath={.status." + want, "--timeout=180s"}, records...)...)
 		}
@@ -126,11 +126,11 @@ func testRetry(t *testing.T, s *stage) {
 	eventually(t, "a record", func(ctx context.Context) error {
 		out, err := s.admin.Run(ctx, append([]string{"get", "-o", "name"}, records...)...)
 		if err == nil && out == "" {
-			err = errors.New("there is none")
+			err = errors.New("no record")
 		}
 		return err
 	})
-	becomes("ManualIntervention", 1)
+	waitFor("ManualIntervention", 1)
 	record := "syncstatuses/" + s.jsonpath(t, "{.items[0].metadata.name}", records...)
 	retry := func(attempt int) {
 		out, err := request(t.Context(), s.admin, namespace, record, "retry", "", "")
@@ -139,7 +139,7 @@ func testRetry(t *testing.T, s *stage) {
 		}
 	}
 	retry(2)
-	becomes("ManualIntervention", 2)
+	waitFor("ManualIntervention", 2)
 	s.kubectl(t, "patch", "cat", "shop", "-n", namespace, "--type=merge", "-p", `{"spec":{"patches":null}}`)
 	s.kubectl(t, "wait", "--for=jsonpath={.status.revision}=1", "cat/shop", "-n", namespace, "--timeout=180s")
 	config, err := s.Admin().RESTConfig()
@@ -151,29 +151,29 @@ func testRetry(t *testing.T, s *stage) {
 		t.Fatal(err)
 	}
 	name := strings.TrimPrefix(record, "syncstatuses/")
-	answer, err := client.ConfigbutlerV1alpha1().SyncStatuses(namespace).Retry(t.Context(), name, &v1alpha1.Retry{}, metav1.CreateOptions{})
+	retried, err := client.ConfigbutlerV1alpha1().SyncStatuses(namespace).Retry(t.Context(), name, &v1alpha1.Retry{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !answer.Status.Accepted || !slices.Equal(answer.Status.SyncStatuses, []string{name}) || answer.Namespace != namespace {
-		t.Errorf("answer in %s: %+v", answer.Namespace, answer.Status)
+	if !retried.Status.Accepted || !slices.Equal(retried.Status.SyncStatuses, []string{name}) || retried.Namespace != namespace {
+		t.Errorf("response in %s: %+v", retried.Namespace, retried.Status)
 	}
 	s.kubectl(t, "wait", "--for=jsonpath={.status.state}=Applied", record, "-n", namespace, "--timeout=180s")
 }
 
-// Who may look may not touch, and who may do one thing may not do another.
-func testRequestRights(t *testing.T, s *stage) {
+// testRequestPermissions checks that each request requires its own permission.
+func testRequestPermissions(t *testing.T, s *stage) {
 	namespace := s.namespace(t, "request-rights")
 	s.apply(t, catalogIn(namespace, namespace))
 	rita := s.ordinary(t, "rita")
-	s.grant(t, "rita", namespace, "looks", "get,list,watch", "appcatalogs.configbutler.ai,syncstatuses.configbutler.ai")
-	actions := []struct{ resource, object, subresource, answer string }{
+	s.grant(t, "rita", namespace, "readers", "get,list,watch", "appcatalogs.configbutler.ai,syncstatuses.configbutler.ai")
+	actions := []struct{ resource, object, subresource, response string }{
 		{"appcatalogs", "shop", "sync", `"accepted":true`},
 		{"appcatalogs", "shop", "rollback", "spec.revision: Required value"},
 		{"syncstatuses", "none", "dismiss", "NotFound"},
 		{"syncstatuses", "none", "retry", "NotFound"},
 	}
-	ask := func(ctx context.Context, resource, object, subresource string) string {
+	send := func(ctx context.Context, resource, object, subresource string) string {
 		out, err := request(ctx, rita, namespace, resource+"/"+object, subresource, "", "?dryRun=All")
 		return fmt.Sprint(out, err)
 	}
@@ -182,16 +182,16 @@ func testRequestRights(t *testing.T, s *stage) {
 		s.kubectl(t, "create", "role", role, "-n", namespace, "--verb=create",
 			"--resource="+granted.resource+".configbutler.ai/"+granted.subresource)
 		s.kubectl(t, "create", "rolebinding", role, "-n", namespace, "--role="+role, "--user=rita")
-		eventually(t, "rita has the right to "+role, func(ctx context.Context) error {
-			if said := ask(ctx, granted.resource, granted.object, granted.subresource); !strings.Contains(said, granted.answer) {
-				return fmt.Errorf("%s, want %s", said, granted.answer)
+		eventually(t, "rita has the permission for "+role, func(ctx context.Context) error {
+			if output := send(ctx, granted.resource, granted.object, granted.subresource); !strings.Contains(output, granted.response) {
+				return fmt.Errorf("%s, want %s", output, granted.response)
 			}
 			return nil
 		})
 		for _, other := range actions[i+1:] {
 			want := fmt.Sprintf(`cannot create resource "%s/%s"`, other.resource, other.subresource)
-			if said := ask(t.Context(), other.resource, other.object, other.subresource); !strings.Contains(said, want) {
-				t.Errorf("rita asks for %s of %s: %s, want %s", other.subresource, other.resource, said, want)
+			if output := send(t.Context(), other.resource, other.object, other.subresource); !strings.Contains(output, want) {
+				t.Errorf("%s of %s without permission: %s, want %s", other.subresource, other.resource, output, want)
 			}
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster"
 )
 
-// ordinary is kubectl of a user without any rights, whose access reviews system:masters would skip.
+// ordinary returns kubectl for a user without permissions, who is not in system:masters.
 func (s *stage) ordinary(t *testing.T, name string) devcluster.Kubectl {
 	t.Helper()
 	user, err := s.User(name, "developers")
@@ -22,7 +22,7 @@ func (s *stage) ordinary(t *testing.T, name string) devcluster.Kubectl {
 	return s.Kubectl(user)
 }
 
-// grant allows a user verbs on resources of a namespace, and waits until the cluster knows.
+// grant grants a user verbs on resources of a namespace, and waits until the permission is effective.
 func (s *stage) grant(t *testing.T, user, namespace, role, verbs, resources string) {
 	t.Helper()
 	s.kubectl(t, "create", "role", role, "-n", namespace, "--verb="+verbs, "--resource="+resources)
@@ -55,7 +55,7 @@ func testRBAC(t *testing.T, s *stage) {
 	for verb, request := range requests {
 		_, err := vera.Feed(t.Context(), strings.Replace(ruleIn(namespace), "name: rule", "name: hers", 1), request...)
 		if err == nil || !strings.Contains(err.Error(), `User "vera" cannot`) {
-			t.Errorf("%s without any right: %v, want Forbidden", verb, err)
+			t.Errorf("%s without permission: %v, want Forbidden", verb, err)
 		}
 	}
 	s.grant(t, "vera", namespace, "readers", "get,list,watch", "watchrules.configbutler.ai")
@@ -66,14 +66,14 @@ func testRBAC(t *testing.T, s *stage) {
 		})
 	}
 	if _, err := vera.Run(t.Context(), requests["delete"]...); err == nil {
-		t.Error("a reader deletes")
+		t.Error("reader can delete")
 	}
 	if _, err := vera.Run(t.Context(), "get", "grc", "-n", namespace); err == nil {
-		t.Error("a reader of rules reads repositories")
+		t.Error("reader of rules can read repositories")
 	}
 }
 
-func testCallerRights(t *testing.T, s *stage) {
+func testRulePermissions(t *testing.T, s *stage) {
 	namespace := s.namespace(t, "rights")
 	jane := s.ordinary(t, "jane")
 	s.grant(t, "jane", namespace, "rules", "get,list,create,update,patch,delete", "watchrules.configbutler.ai,gitrepoconfigs.configbutler.ai")
@@ -109,20 +109,20 @@ func testCallerRights(t *testing.T, s *stage) {
 		}
 	}
 	if _, err := jane.Feed(t.Context(), ruleIn(namespace), "apply", "-f", "-"); err != nil {
-		t.Errorf("a rule that she may have: %v", err)
+		t.Errorf("rule with all permissions: %v", err)
 	}
 	if _, err := jane.Feed(t.Context(), strings.Replace(ruleIn(namespace), "[configmaps]", "[configmaps, secrets]", 1), "apply", "-f", "-"); err == nil {
-		t.Error("her rule was widened to Secrets")
+		t.Error("update with an unreadable type was accepted")
 	}
 	warned := jane.Command(t.Context(), "label", "wr", "rule", "-n", namespace, "a=b")
 	if out, err := warned.CombinedOutput(); err != nil {
-		t.Errorf("labelling her rule: %v: %s", err, out)
+		t.Errorf("label a rule: %v: %s", err, out)
 	}
 	unserved := s.admin.Command(t.Context(), "apply", "--dry-run=server", "-f", "-")
 	unserved.Stdin = strings.NewReader(strings.Replace(ruleIn(namespace), `[""], resources: [configmaps]`, `[later.io], resources: [things]`, 1))
 	out, err := unserved.CombinedOutput()
 	if err != nil {
-		t.Fatalf("a rule for a type that is not served: %v: %s", err, out)
+		t.Fatalf("rule for an unknown type: %v: %s", err, out)
 	}
 	contains(t, string(out), "Warning: spec.rules[0].resources: things: no such resource type; it will be followed when it appears")
 }

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Verbs that the roles are told apart by.
+// Verbs by which the roles differ.
 var (
 	reading  = []string{"get", "list", "watch"}
 	getting  = []string{"get"}
@@ -25,10 +25,10 @@ var (
 	writing  = slices.Concat(creating, []string{"update", "patch"}, deleting)
 )
 
-// rights are what a role allows besides reading, by resource.
+// rights are the verbs of a role besides reading, by resource.
 type rights map[string][]string
 
-// documented are the roles in the whole cluster. None of them writes a status or a record.
+// documented returns the roles in the whole cluster. None of them includes writing a status or a record.
 func documented() map[string]rights {
 	view := rights{"environments/diff": getting}
 	edit := maps.Clone(view)
@@ -49,7 +49,7 @@ func documented() map[string]rights {
 }
 
 func testRoles(t *testing.T, s *stage) {
-	a := s.asking(t)
+	a := s.newReviewer(t)
 	for role, more := range documented() {
 		s.bind(t, a, role)
 		for _, resource := range a.resources {
@@ -66,8 +66,8 @@ func testRoles(t *testing.T, s *stage) {
 	}
 }
 
-// bind binds a role to a user of its name, in the whole cluster, and waits until the cluster knows.
-func (s *stage) bind(t *testing.T, a *asker, role string) {
+// bind binds a role to a user with its name in the whole cluster, and waits until the binding is effective.
+func (s *stage) bind(t *testing.T, a *reviewer, role string) {
 	t.Helper()
 	s.kubectl(t, "create", "clusterrolebinding", "test-"+role, "--clusterrole="+role, "--user="+role)
 	eventually(t, "the binding of "+role, func(ctx context.Context) error {
@@ -79,20 +79,20 @@ func (s *stage) bind(t *testing.T, a *asker, role string) {
 	})
 }
 
-// asker asks the cluster what users may do.
-type asker struct {
+// reviewer creates access reviews for users.
+type reviewer struct {
 	client kubernetes.Interface
-	// resources are those that are served, subresources included.
+	// resources are the served resources, including subresources.
 	resources []string
 }
 
-func (s *stage) asking(t *testing.T) *asker {
+func (s *stage) newReviewer(t *testing.T) *reviewer {
 	t.Helper()
 	config, err := s.Admin().RESTConfig()
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.QPS = -1 // as fast as it answers
+	config.QPS = -1 // no client-side limit
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
@@ -101,15 +101,15 @@ func (s *stage) asking(t *testing.T) *asker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &asker{client: client}
+	a := &reviewer{client: client}
 	for _, each := range served.APIResources {
 		a.resources = append(a.resources, each.Name)
 	}
 	return a
 }
 
-// expect compares the verbs that a user of the name of a role may use.
-func (a *asker) expect(t *testing.T, role, resource string, want []string) {
+// expect compares the allowed verbs of a user who is bound to a role.
+func (a *reviewer) expect(t *testing.T, role, resource string, want []string) {
 	t.Helper()
 	for _, verb := range slices.Concat(reading, writing) {
 		allowed, err := a.allowed(t.Context(), role, verb, resource)
@@ -117,12 +117,12 @@ func (a *asker) expect(t *testing.T, role, resource string, want []string) {
 			t.Fatal(err)
 		}
 		if allowed != slices.Contains(want, verb) {
-			t.Errorf("%s may %s %s: %v", role, verb, resource, allowed)
+			t.Errorf("%s can %s %s: %v", role, verb, resource, allowed)
 		}
 	}
 }
 
-func (a *asker) allowed(ctx context.Context, user, verb, resource string) (bool, error) {
+func (a *reviewer) allowed(ctx context.Context, user, verb, resource string) (bool, error) {
 	resource, subresource, _ := strings.Cut(resource, "/")
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: user,
@@ -130,9 +130,9 @@ func (a *asker) allowed(ctx context.Context, user, verb, resource string) (bool,
 			Group: "configbutler.ai", Version: "v1alpha1", Resource: resource, Subresource: subresource, Verb: verb, Namespace: "default",
 		},
 	}}
-	answer, err := a.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	reviewed, err := a.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {
 		return false, err
 	}
-	return answer.Status.Allowed, nil
+	return reviewed.Status.Allowed, nil
 }

@@ -17,17 +17,17 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// next is the next event of a watch.
+// next returns the next event of a watch.
 func next(t *testing.T, w watch.Interface) watch.Event {
 	t.Helper()
 	select {
 	case event, ok := <-w.ResultChan():
 		if !ok {
-			t.Fatal("the watch ended")
+			t.Fatal("watch ended")
 		}
 		return event
 	case <-time.After(deadline):
-		t.Fatal("no event came")
+		t.Fatal("watch sent no event")
 	}
 	return watch.Event{}
 }
@@ -56,7 +56,7 @@ func testPages(t *testing.T, s *stage) {
 		}
 	}
 	if got := strings.Join(names, " "); got != "rule-0 rule-1 rule-2 rule-3 rule-4" {
-		t.Errorf("pages hold %s", got)
+		t.Errorf("names in all pages = %s", got)
 	}
 }
 
@@ -79,12 +79,12 @@ func testInitialEvents(t *testing.T, s *stage) {
 				obj := event.Object.(*unstructured.Unstructured)
 				if event.Type == watch.Bookmark {
 					if obj.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true" {
-						t.Errorf("the first bookmark does not end the initial events: %v", obj)
+						t.Errorf("first bookmark does not end the initial events: %v", obj)
 					}
 					return
 				}
 				if event.Type != watch.Added {
-					t.Fatalf("an initial event of type %s", event.Type)
+					t.Fatalf("initial event of type %s", event.Type)
 				}
 			}
 		})
@@ -115,13 +115,13 @@ func testSelectors(t *testing.T, s *stage) {
 	awaitDeletion(t, named, "rule")
 }
 
-// awaitDeletion reads events of one object until it goes; the server's own status updates come in between.
+// awaitDeletion reads events of one object until it is deleted. Status updates of the server may be in between.
 func awaitDeletion(t *testing.T, w watch.Interface, name string) {
 	t.Helper()
 	for {
 		event := next(t, w)
 		if obj := event.Object.(*unstructured.Unstructured); obj.GetName() != name {
-			t.Fatalf("an event of %s", obj.GetName())
+			t.Fatalf("event of %s", obj.GetName())
 		}
 		if event.Type == watch.Deleted {
 			return
@@ -132,6 +132,6 @@ func awaitDeletion(t *testing.T, w watch.Interface, name string) {
 func testForeignToken(t *testing.T, s *stage) {
 	_, err := s.client.Resource(resource("watchrules")).List(t.Context(), metav1.ListOptions{Continue: "bm90IGEgdG9rZW4"})
 	if !apierrors.IsBadRequest(err) && !apierrors.IsResourceExpired(err) {
-		t.Errorf("a token of no list: %v, want BadRequest or Expired", err)
+		t.Errorf("foreign continue token: %v, want BadRequest or Expired", err)
 	}
 }

@@ -1,8 +1,8 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package attribution proves on a real control plane that what kube-apiserver tells of a change reaches the server, by
-// which identity, and that it is what a watch tells later.
+// Package attribution tests on a real control plane that audit events and admission reviews of kube-apiserver reach the server, with
+// which identity, and that they match the events of watches.
 package attribution
 
 import (
@@ -28,13 +28,13 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/clustertest"
 )
 
-// deadline is more than anything waited for here takes on a busy machine.
+// deadline is longer than any wait of these tests on a busy machine.
 const deadline = 2 * time.Minute
 
-// reviews is the path at which kube-apiserver asks itself.
+// reviews is the path to which kube-apiserver sends reviews through its own aggregator.
 const reviews = "/apis/configbutler.ai/v1alpha1/admissionreviews"
 
-// ownAudit makes the server write down who sends it what.
+// ownAudit is an audit policy of the server for requests with facts.
 const ownAudit = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -46,12 +46,12 @@ rules:
 - level: None
 `
 
-// intake is a cluster that tells its server of changes.
+// intake is a cluster that sends facts to its server.
 type intake struct {
 	*devcluster.Cluster
 	admin  devcluster.Kubectl
 	direct *http.Client
-	// log is the server's own audit log.
+	// log is the path of the server's own audit log.
 	log string
 }
 
@@ -70,7 +70,7 @@ func newIntake(t *testing.T) *intake {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Without the aggregator the server has a certificate of another authority.
+	// The server's certificate has another authority than the aggregator's.
 	config.TLSClientConfig.Insecure, config.TLSClientConfig.CAData, config.TLSClientConfig.CAFile = true, nil, ""
 	direct, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -86,18 +86,18 @@ func TestIntake(t *testing.T) {
 	t.Run("Direct", s.testDirect)
 }
 
-// taken is how many events or reviews the server has taken that gave facts.
-func (s *intake) taken(ctx context.Context, metric string) (float64, error) {
+// recorded returns the number of events or reviews with facts that the server has recorded.
+func (s *intake) recorded(ctx context.Context, metric string) (float64, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Env(devcluster.EnvServerURL)+"/metrics", nil)
 	if err != nil {
 		return 0, err
 	}
-	answer, err := s.direct.Do(request)
+	response, err := s.direct.Do(request)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = answer.Body.Close() }()
-	body, err := io.ReadAll(answer.Body)
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		return 0, err
 	}
@@ -108,15 +108,14 @@ func (s *intake) taken(ctx context.Context, metric string) (float64, error) {
 	return strconv.ParseFloat(string(found[1]), 64)
 }
 
-// change makes changes to a ConfigMap, each of which both signals must tell of, and returns how long kube-apiserver has
-// waited for an admission review, on average.
+// change makes changes of a ConfigMap, which both signals must report. It returns the average duration of admission reviews.
 func (s *intake) change(t *testing.T, name string, times int) time.Duration {
 	t.Helper()
 	signals := []string{"audit_events_total", "admission_reviews_total"}
 	var before [2]float64
 	for i, signal := range signals {
 		var err error
-		if before[i], err = s.taken(t.Context(), signal); err != nil {
+		if before[i], err = s.recorded(t.Context(), signal); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -128,11 +127,11 @@ func (s *intake) change(t *testing.T, name string, times int) time.Duration {
 	for i, signal := range signals {
 		var now float64
 		err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, deadline, true, func(ctx context.Context) (_ bool, err error) {
-			now, err = s.taken(ctx, signal)
+			now, err = s.recorded(ctx, signal)
 			return now >= before[i]+float64(times+1), err
 		})
 		if err != nil {
-			t.Errorf("%s was %v, is %v after %d changes: %v", signal, before[i], now, times+1, err)
+			t.Errorf("%s before = %v, after %d changes = %v: %v", signal, before[i], times+1, now, err)
 		}
 	}
 	sumNow, countNow := s.waited(t)
@@ -146,7 +145,7 @@ func (s *intake) run(t *testing.T, arguments ...string) {
 	}
 }
 
-// waited is how long kube-apiserver has waited for admission reviews, in seconds, and for how many.
+// waited returns the sum of the durations of admission reviews in seconds, and their number.
 func (s *intake) waited(t *testing.T) (sum, count float64) {
 	t.Helper()
 	metrics, err := s.admin.Run(t.Context(), "get", "--raw", "/metrics")
@@ -168,7 +167,7 @@ func (s *intake) waited(t *testing.T) (sum, count float64) {
 	return sum, count
 }
 
-// requests are those that the server has written down, of a path.
+// requests returns the requests for a path in the server's audit log.
 func (s *intake) requests(t *testing.T, path string) []auditv1.Event {
 	t.Helper()
 	content, err := os.ReadFile(s.log)
@@ -188,28 +187,28 @@ func (s *intake) requests(t *testing.T, path string) []auditv1.Event {
 	return events
 }
 
-// testAggregated expects facts of a webhook that names the Service default/kubernetes, sent by the API server as itself.
+// testAggregated tests a webhook for the Service default/kubernetes, to which the API server sends reviews as itself.
 func (s *intake) testAggregated(t *testing.T) {
-	t.Logf("kube-apiserver waited %v for a review", s.change(t, "aggregated", 50))
+	t.Logf("average duration of a review: %v", s.change(t, "aggregated", 50))
 	events := s.requests(t, reviews)
 	if len(events) < 51 {
-		t.Fatalf("the server has written down %d reviews", len(events))
+		t.Fatalf("audit log has %d reviews, want at least 51", len(events))
 	}
 	for _, event := range events {
 		user := event.User
 		if user.Username != "system:apiserver" || !slices.Contains(user.Groups, "system:masters") || event.ResponseStatus.Code != http.StatusOK {
-			t.Fatalf("a review was sent by %+v and answered with %+v", user, event.ResponseStatus)
+			t.Fatalf("review of %+v, response %+v", user, event.ResponseStatus)
 		}
 	}
-	t.Logf("the identity: %+v", events[0].User)
+	t.Logf("identity: %+v", events[0].User)
 	for _, event := range s.requests(t, "/audit") {
 		if event.User.Username != devcluster.AuditUser || event.ResponseStatus.Code != http.StatusOK {
-			t.Fatalf("events were sent by %+v and answered with %+v", event.User, event.ResponseStatus)
+			t.Fatalf("events of %+v, response %+v", event.User, event.ResponseStatus)
 		}
 	}
 }
 
-// testOnlyTheAPIServer expects that not even an administrator can forge a review, or audit events.
+// testOnlyTheAPIServer checks that an administrator cannot send reviews or audit events.
 func (s *intake) testOnlyTheAPIServer(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "review.json")
 	forged := `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"forged"}}`
@@ -222,29 +221,29 @@ func (s *intake) testOnlyTheAPIServer(t *testing.T) {
 			t.Errorf("as %v: %s (%v)", as, out, err)
 		}
 	}
-	answer, err := s.direct.Post(s.Env(devcluster.EnvServerURL)+"/audit", "application/json", strings.NewReader(`{}`))
+	response, err := s.direct.Post(s.Env(devcluster.EnvServerURL)+"/audit", "application/json", strings.NewReader(`{}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = answer.Body.Close()
-	if answer.StatusCode != http.StatusUnauthorized {
-		t.Errorf("an administrator's audit events are answered with %d", answer.StatusCode)
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusUnauthorized {
+		t.Errorf("response code for audit events of an administrator = %d", response.StatusCode)
 	}
 }
 
-// testDirect expects the same of a webhook with a secret in its path, which no log of the server learns.
+// testDirect tests a webhook with a secret in its path, which must be in no log of the server.
 func (s *intake) testDirect(t *testing.T) {
 	if err := s.UseDirectAdmission(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("kube-apiserver waited %v for a review", s.change(t, "direct", 50))
+	t.Logf("average duration of a review: %v", s.change(t, "direct", 50))
 	path, err := s.admin.Run(t.Context(), "get", "validatingwebhookconfiguration", "slipstream-attribution", "-o", "jsonpath={.webhooks[0].clientConfig.service.path}{.webhooks[0].clientConfig.url}")
 	if err != nil {
 		t.Fatal(err)
 	}
 	secret := path[strings.LastIndex(path, "/")+1:]
 	if len(secret) < 32 || len(s.requests(t, "/process-validating-webhook/")) < 51 {
-		t.Fatalf("the webhook's path is %q", path)
+		t.Fatalf("path of the webhook = %q", path)
 	}
 	for _, file := range []string{s.log, s.Env(devcluster.EnvServerLog)} {
 		content, err := os.ReadFile(file)
@@ -252,7 +251,7 @@ func (s *intake) testDirect(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.Contains(string(content), "/process-validating-webhook/") || strings.Contains(string(content), secret) {
-			t.Errorf("%s does not tell of the webhook's requests, or tells the secret", file)
+			t.Errorf("%s lacks the webhook's requests, or contains the secret", file)
 		}
 	}
 }

@@ -21,12 +21,12 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/merge"
 )
 
-// TestSomebodyElseWasFaster changes objects after they were planned with.
-func TestSomebodyElseWasFaster(t *testing.T) {
+// TestConcurrentChanges changes objects after steps were planned.
+func TestConcurrentChanges(t *testing.T) {
 	s := newTarget(t, "races")
 	for name, tt := range map[string]struct {
 		meanwhile func(live *unstructured.Unstructured)
-		// want is about an update and a deletion; empty: it is done.
+		// want is the message for an update and for a deletion.
 		want string
 	}{
 		"replaced": {func(live *unstructured.Unstructured) {
@@ -43,40 +43,40 @@ func TestSomebodyElseWasFaster(t *testing.T) {
 		for _, verb := range []apply.Verb{apply.Update, apply.Delete} {
 			t.Run(name+" "+string(verb), func(t *testing.T) {
 				object := s.object(settings(name+"-"+string(verb), "ours"))
-				live := s.succeeds(create(object))[0]
+				live := s.mustApply(create(object))[0]
 				tt.meanwhile(live)
 				theirs := s.live(live)
 				step := remove(live)
 				if verb == apply.Update {
 					step = update(live, s.object(settings(live.GetName(), "new")))
 				}
-				if diff := cmp.Diff([]string{"ConfigMap " + live.GetName() + " " + tt.want}, s.refused(step)); diff != "" {
+				if diff := cmp.Diff([]string{"ConfigMap " + live.GetName() + " " + tt.want}, s.expectRefused(step)); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
 				if diff := cmp.Diff(theirs, s.live(live)); diff != "" {
-					t.Errorf("it was changed:\n%s", diff)
+					t.Errorf("object was changed:\n%s", diff)
 				}
 			})
 		}
 	}
 	t.Run("deleted", func(t *testing.T) {
-		live := s.succeeds(create(s.object(settings("deleted", "ours"))))[0]
+		live := s.mustApply(create(s.object(settings("deleted", "ours"))))[0]
 		s.delete(live)
-		got := s.refused(update(live, s.object(settings("deleted", "new"))))
+		got := s.expectRefused(update(live, s.object(settings("deleted", "new"))))
 		if diff := cmp.Diff([]string{"ConfigMap deleted has been deleted meanwhile"}, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		s.succeeds(remove(live))
+		s.mustApply(remove(live))
 	})
 }
 
-// TestInterruptedRunsAreFinished ends runs after each of their writes, and carries out what a plan has left to do then.
-func TestInterruptedRunsAreFinished(t *testing.T) {
+// TestInterruptedRuns cancels runs after each of their writes, and applies the remaining steps.
+func TestInterruptedRuns(t *testing.T) {
 	for last := 1; last <= 4; last++ {
 		t.Run(strconv.Itoa(last), func(t *testing.T) {
 			s := newTarget(t, "interrupted-"+strconv.Itoa(last))
 			fixed := strings.Replace(settings("fixed", "old"), "kind:", "immutable: true, kind:", 1)
-			old := s.succeeds(create(s.object(settings("old", "v"))), create(s.object(fixed)))
+			old := s.mustApply(create(s.object(settings("old", "v"))), create(s.object(fixed)))
 			objects := []*unstructured.Unstructured{
 				s.object(account), s.object(strings.Replace(fixed, "old", "new", 1)), s.object(secret), s.object(workload("", "")),
 			}
@@ -89,24 +89,24 @@ func TestInterruptedRunsAreFinished(t *testing.T) {
 			if !errors.Is(err, context.Canceled) || len(report.Written) != last {
 				t.Fatalf("%d written, %v", len(report.Written), err)
 			}
-			s.succeeds(s.remaining(objects, old[0])...)
+			s.mustApply(s.remaining(objects, old[0])...)
 			for _, o := range objects {
 				live := s.live(o)
 				if live == nil {
-					t.Fatalf("%s is not there", o.GetName())
+					t.Fatalf("%s does not exist", o.GetName())
 				}
 				if data, holds := o.Object["data"]; holds {
 					checkHasAll(t, o.GetName(), data, live.Object["data"])
 				}
 			}
 			if s.live(old[0]) != nil {
-				t.Error("what is not wanted any more is there")
+				t.Error("unwanted object still exists")
 			}
 		})
 	}
 }
 
-// remaining is what a plan would have to do.
+// remaining returns the steps that a plan would have.
 func (s *stage) remaining(wanted []*unstructured.Unstructured, unwanted *unstructured.Unstructured) []apply.Step {
 	s.Helper()
 	var steps []apply.Step
@@ -123,12 +123,12 @@ func (s *stage) remaining(wanted []*unstructured.Unstructured, unwanted *unstruc
 	return steps
 }
 
-// TestStatusIsNoChange lets a controller write while steps are carried out.
+// TestStatusIsNoChange has controllers write statuses between steps.
 func TestStatusIsNoChange(t *testing.T) {
 	s := newTarget(t, "statuses", account)
 	budget := "{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: web, namespace: TARGET}, " +
-		"spec: {minAvailable: 1, selector: {matchLabels: {app: nobody}}}}"
-	live := s.succeeds(create(s.object(budget)))[0]
+		"spec: {minAvailable: 1, selector: {matchLabels: {app: none}}}}"
+	live := s.mustApply(create(s.object(budget)))[0]
 	report := func(condition string) {
 		content := `{"status":{"conditions":[{"type":"` + condition + `","status":"True","reason":"R","message":"",` +
 			`"lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`
@@ -139,55 +139,55 @@ func TestStatusIsNoChange(t *testing.T) {
 		}
 	}
 	report("First")
-	next := s.succeeds(update(live, s.object(strings.Replace(budget, "minAvailable: 1", "minAvailable: 2", 1))))[0]
+	next := s.mustApply(update(live, s.object(strings.Replace(budget, "minAvailable: 1", "minAvailable: 2", 1))))[0]
 	if got := text(next, "spec", "minAvailable"); got != "2" {
-		t.Errorf("minAvailable is %s", got)
+		t.Errorf("minAvailable = %s", got)
 	}
 	report("Second")
-	s.succeeds(remove(next))
-	// A Deployment has the number of its rollout in an annotation, which comes with its status.
-	next = s.succeeds(create(s.object(workload("", ""))))[0]
+	s.mustApply(remove(next))
+	// The controller sets the revision annotation of a Deployment together with its status.
+	next = s.mustApply(create(s.object(workload("", ""))))[0]
 	s.eventually("its controller", func(context.Context) (bool, error) {
 		return text(s.live(next), "metadata", "annotations", "deployment.kubernetes.io/revision") != "", nil
 	})
-	s.succeeds(update(next, s.object(workload("paused: true, ", ""))))
+	s.mustApply(update(next, s.object(workload("paused: true, ", ""))))
 }
 
-func TestImmutableObjectsAreReplaced(t *testing.T) {
+func TestImmutableObjects(t *testing.T) {
 	s := newTarget(t, "immutable")
 	for kind, o := range map[string]string{"ConfigMap": settings("a", "old"), "Secret": secret} {
 		t.Run(kind, func(t *testing.T) {
 			fixed := strings.Replace(o, "kind:", "immutable: true, kind:", 1)
-			before := s.succeeds(create(s.object(fixed)))[0]
-			// A label can be changed.
+			before := s.mustApply(create(s.object(fixed)))[0]
+			// Labels can be changed.
 			labelled := strings.Replace(fixed, "metadata: {", "metadata: {labels: {x: z}, ", 1)
-			same := s.succeeds(update(before, s.object(labelled)))[0]
+			same := s.mustApply(update(before, s.object(labelled)))[0]
 			if same.GetUID() != before.GetUID() {
-				t.Error("it was replaced for a label")
+				t.Error("object was replaced for a label")
 			}
-			after := s.succeeds(update(same, s.object(strings.NewReplacer("old", "new", password, "another").Replace(fixed))))[0]
+			after := s.mustApply(update(same, s.object(strings.NewReplacer("old", "new", password, "another").Replace(fixed))))[0]
 			if after.GetUID() == before.GetUID() || cmp.Equal(after.Object["data"], before.Object["data"]) {
-				t.Error("it was not replaced")
+				t.Error("object was not replaced")
 			}
 			checkManager(t, after)
 		})
 	}
-	t.Run("that others change meanwhile", func(t *testing.T) {
+	t.Run("with a concurrent change", func(t *testing.T) {
 		fixed := strings.Replace(settings("b", "old"), "kind:", "immutable: true, kind:", 1)
-		before := s.succeeds(create(s.object(fixed)))[0]
+		before := s.mustApply(create(s.object(fixed)))[0]
 		s.putAs("alice", "{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: TARGET, labels: {x: z}}}")
-		got := s.refused(update(before, s.object(strings.Replace(fixed, "old", "new", 1))))
+		got := s.expectRefused(update(before, s.object(strings.Replace(fixed, "old", "new", 1))))
 		if diff := cmp.Diff([]string{"ConfigMap b has been changed meanwhile"}, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
 }
 
-// TestWhatOthersOwnIsRemoved has a variable lose the value that somebody else has given to it, and get another source.
-func TestWhatOthersOwnIsRemoved(t *testing.T) {
+// TestRemovalOfOwnedFields removes the value of a variable that another field manager has changed, and gives it another source.
+func TestRemovalOfOwnedFields(t *testing.T) {
 	s := newTarget(t, "removal", account)
 	first := s.object(workload("", ", env: [{name: LEVEL, value: info}, {name: MODE, value: live}]"))
-	s.succeeds(create(first))
+	s.mustApply(create(first))
 	live := s.putAs("alice", workload("", ", env: [{name: LEVEL, value: debug}, {name: MINE, value: hers}]"))
 	next := s.object(workload("", ", env: [{name: LEVEL, valueFrom: {configMapKeyRef: {name: settings, key: level}}}, {name: MODE, value: live}]"))
 	merger := merge.Merger{Schemas: kubediff.NewSchemas(nil, clock.RealClock{}), Manager: manager}
@@ -212,7 +212,7 @@ func TestWhatOthersOwnIsRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	step := apply.Step{Verb: apply.Update, Live: live, Removal: removal, Apply: result.Apply, After: after}
-	got := s.succeeds(step)[0]
+	got := s.mustApply(step)[0]
 	containers, _, _ = unstructured.NestedSlice(got.Object, "spec", "template", "spec", "containers")
 	var variables []string
 	for _, item := range containers[0].(map[string]any)["env"].([]any) {
@@ -222,8 +222,8 @@ func TestWhatOthersOwnIsRemoved(t *testing.T) {
 	if diff := cmp.Diff([]string{"LEVEL=level", "MODE=live", "MINE=hers"}, variables); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// The same step is out of date now.
-	if lines := s.refused(step); len(lines) != 1 || !strings.HasPrefix(lines[0], "Deployment web has been changed meanwhile") {
+	// The same step is outdated now.
+	if lines := s.expectRefused(step); len(lines) != 1 || !strings.HasPrefix(lines[0], "Deployment web has been changed meanwhile") {
 		t.Errorf("got %q", lines)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/configbutler/slipstream/test/people"
 )
 
-// copied are the copies of a production namespace, in the order in which they are written. They are what transplant makes of it.
+// copied are the golden copies of a source namespace, in the order in which they are written.
 const copied = "../../../pkg/kube/objectcopy/testdata/twin/*.yaml"
 
 var order = []string{
@@ -27,7 +27,7 @@ var order = []string{
 	"Job", "HorizontalPodAutoscaler", "PodDisruptionBudget", "Ingress", "Gateway", "HTTPRoute", "GRPCRoute", "ReferenceGrant",
 }
 
-// copies reads the copies, and has the cluster serve the types of all of them.
+// copies returns the golden copies, after installing the types that they need.
 func (s *stage) copies() []*unstructured.Unstructured {
 	s.Helper()
 	people.Admin(s, cluster).InstallGatewayAPI(s)
@@ -49,12 +49,12 @@ func (s *stage) copies() []*unstructured.Unstructured {
 		return cmp.Compare(slices.Index(order, a.GetKind()), slices.Index(order, b.GetKind()))
 	})
 	if len(objects) < len(order) {
-		s.Fatalf("only %d copies", len(objects))
+		s.Fatalf("%d copies, want more", len(objects))
 	}
 	return objects
 }
 
-func TestProductionIsCopied(t *testing.T) {
+func TestCopies(t *testing.T) {
 	s := newStage(t, "shop-twin")
 	namespace := s.object("{apiVersion: v1, kind: Namespace, metadata: {name: TARGET, labels: {made: here}}}")
 	target := apply.Target{Namespace: s.namespace, Creation: namespace}
@@ -81,22 +81,22 @@ func TestProductionIsCopied(t *testing.T) {
 		checkManager(t, report.Written[i].Object)
 	}
 	if got := text(s.live(s.object("{apiVersion: v1, kind: Service, metadata: {name: db}}")), "spec", "clusterIP"); got != "None" {
-		t.Errorf("the headless Service has the address %s", got)
+		t.Errorf("cluster IP of the headless Service = %s", got)
 	}
-	t.Run("controllers make pods of it", func(t *testing.T) {
+	t.Run("controllers create Pods", func(t *testing.T) {
 		s.eventually("a pod", func(ctx context.Context) (bool, error) {
 			ofWeb := metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=web"}
 			pods, err := s.resource(s.object("{apiVersion: v1, kind: Pod}")).List(ctx, ofWeb)
 			return err == nil && len(pods.Items) > 0, err
 		})
 	})
-	t.Run("again it changes nothing", func(t *testing.T) { again(t, s, objects) })
-	t.Run("as if it were not there it is refused", func(t *testing.T) {
+	t.Run("second run changes nothing", func(t *testing.T) { again(t, s, objects) })
+	t.Run("create of existing objects fails", func(t *testing.T) {
 		generations := map[string]string{}
 		for _, o := range objects {
 			generations[o.GetKind()+o.GetName()] = written(s.live(o))
 		}
-		if got := s.refused(steps...); len(got) != len(steps) {
+		if got := s.expectRefused(steps...); len(got) != len(steps) {
 			t.Errorf("%d conflicts: %q", len(got), got)
 		}
 		for _, o := range objects {
@@ -105,19 +105,19 @@ func TestProductionIsCopied(t *testing.T) {
 			}
 		}
 	})
-	t.Run("and it is deleted", func(t *testing.T) {
+	t.Run("deletion", func(t *testing.T) {
 		var deletions []apply.Step
 		for _, o := range slices.Backward(objects) {
 			deletions = append(deletions, remove(s.live(o)))
 		}
-		s.succeeds(deletions...)
-		s.eventually("the objects to be gone", func(context.Context) (bool, error) {
+		s.mustApply(deletions...)
+		s.eventually("the objects to be deleted", func(context.Context) (bool, error) {
 			return !slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool { return s.live(o) != nil }), nil
 		})
 	})
 }
 
-// again applies what is there, until the cluster's controllers let it alone meanwhile.
+// again applies the same objects until no controller changes them during a run.
 func again(t *testing.T, s *stage, objects []*unstructured.Unstructured) {
 	s.eventually("a run that changes nothing", func(context.Context) (bool, error) {
 		var steps []apply.Step
@@ -126,7 +126,7 @@ func again(t *testing.T, s *stage, objects []*unstructured.Unstructured) {
 		}
 		report := s.apply(steps...)
 		if !report.IsClean() {
-			t.Logf("a controller was faster: %q", lines(report))
+			t.Logf("conflict with a controller: %q", lines(report))
 			return false, nil
 		}
 		quiet := true
@@ -140,7 +140,7 @@ func again(t *testing.T, s *stage, objects []*unstructured.Unstructured) {
 	})
 }
 
-// written is what our manager has written of an object, and when.
+// written identifies the last write of our field manager.
 func written(o *unstructured.Unstructured) string {
 	for _, entry := range o.GetManagedFields() {
 		if entry.Manager == manager {
@@ -154,7 +154,7 @@ func checkManager(t *testing.T, o *unstructured.Unstructured) {
 	t.Helper()
 	for _, entry := range o.GetManagedFields() {
 		if entry.Subresource == "status" {
-			continue // The cluster's controllers report there.
+			continue // Written by the controllers of the cluster.
 		}
 		if entry.Manager != manager || entry.Operation != metav1.ManagedFieldsOperationApply {
 			t.Errorf("%s %s has fields of %s, by %s", o.GetKind(), o.GetName(), entry.Manager, entry.Operation)
@@ -162,27 +162,27 @@ func checkManager(t *testing.T, o *unstructured.Unstructured) {
 	}
 }
 
-// checkHasAll expects whatever is wanted to be there; more may be.
+// checkHasAll expects got to contain want; got may have more fields.
 func checkHasAll(t *testing.T, path string, want, got any) {
 	t.Helper()
 	switch want := want.(type) {
 	case map[string]any:
-		there, _ := got.(map[string]any)
+		fields, _ := got.(map[string]any)
 		for name, value := range want {
-			checkHasAll(t, path+"."+name, value, there[name])
+			checkHasAll(t, path+"."+name, value, fields[name])
 		}
 	case []any:
-		there, _ := got.([]any)
-		if len(there) != len(want) {
-			t.Errorf("%s has %d items, want %d", path, len(there), len(want))
+		fields, _ := got.([]any)
+		if len(fields) != len(want) {
+			t.Errorf("%s has %d items, want %d", path, len(fields), len(want))
 			return
 		}
 		for i, value := range want {
-			checkHasAll(t, path, value, there[i])
+			checkHasAll(t, path, value, fields[i])
 		}
 	default:
 		if want != got {
-			t.Errorf("%s is %v, want %v", path, got, want)
+			t.Errorf("%s = %v, want %v", path, got, want)
 		}
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package environment_test carries out steps of plans in a real cluster, with its admission and its controllers.
+// Package environment_test applies steps of plans in a real cluster, with its admission and controllers.
 package environment_test
 
 import (
@@ -14,10 +14,10 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster"
 )
 
-// patience is longer than anything here takes on a busy machine; no test passes because of it.
+// patience is longer than any wait of these tests on a busy machine.
 const patience = 2 * time.Minute
 
-// cluster is the control plane that the tests share; each has namespaces of its own.
+// cluster is the shared control plane; each test uses its own namespaces.
 var cluster *devcluster.Cluster
 
 func TestMain(m *testing.M) {

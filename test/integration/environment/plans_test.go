@@ -22,7 +22,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/objectcopy"
 )
 
-// hasher stands for one with a key.
+// hasher is a hasher without a key.
 type hasher struct{}
 
 func (hasher) Sum(purpose string, parts ...[]byte) string {
@@ -30,7 +30,7 @@ func (hasher) Sum(purpose string, parts ...[]byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// offering is a stage in whose namespace an environment is built, of a catalog that offers workloads.
+// offering is a stage with an environment of a catalog.
 type offering struct {
 	*stage
 	plan.Input
@@ -46,7 +46,7 @@ func newOffering(t *testing.T, namespace string) *offering {
 	return o
 }
 
-// sync carries out the plan that brings workloads, of which there were no others before, and returns those that it writes.
+// sync applies the plan for these workloads and returns the written steps.
 func (o *offering) sync(workloads ...string) []string {
 	o.Helper()
 	o.Workloads, o.Live = nil, nil
@@ -73,7 +73,7 @@ func (o *offering) sync(workloads ...string) []string {
 			})
 		}
 	}
-	o.succeeds(steps...)
+	o.mustApply(steps...)
 	return written
 }
 
@@ -89,8 +89,8 @@ spec:
       containers: [{name: migration, image: "migration:1"}]
 `
 
-// TestJobsAreBegunAgain has production change a Job in a way that API servers refuse for one that is there.
-func TestJobsAreBegunAgain(t *testing.T) {
+// TestJobsAreReplaced changes an immutable field of a Job.
+func TestJobsAreReplaced(t *testing.T) {
 	o := newOffering(t, "jobs")
 	job := o.object(migration)
 	o.sync(migration)
@@ -98,25 +98,25 @@ func TestJobsAreBegunAgain(t *testing.T) {
 	o.sync(strings.Replace(migration, "parallelism: 1", "parallelism: 2", 1))
 	second := o.live(job)
 	if second.GetUID() != first.GetUID() || text(second, "spec", "parallelism") != "2" {
-		t.Errorf("it was replaced for a field that can be changed, or not changed: %v", second.Object["spec"])
+		t.Errorf("Job was replaced for a mutable field, or not changed: %v", second.Object["spec"])
 	}
 	next := strings.Replace(migration, "migration:1", "migration:2", 1)
 	if got := o.sync(next); len(got) != 1 || !strings.HasPrefix(got[0], "update Job migration: ") {
-		t.Errorf("written %q", got)
+		t.Errorf("written steps = %q", got)
 	}
 	third := o.live(job)
 	containers, _, _ := unstructured.NestedSlice(third.Object, "spec", "template", "spec", "containers")
 	if third.GetUID() == first.GetUID() || containers[0].(map[string]any)["image"] != "migration:2" {
-		t.Errorf("it is %v", third.Object["spec"])
+		t.Errorf("Job spec = %v", third.Object["spec"])
 	}
 	checkManager(t, third)
 	if got := o.sync(next); len(got) > 0 {
-		t.Errorf("again it writes %q", got)
+		t.Errorf("second sync wrote %q", got)
 	}
 }
 
-// TestWhatKubectlHasMadeIsTakenOver has a Branch take over a Deployment, and the catalog drop a field of it later.
-func TestWhatKubectlHasMadeIsTakenOver(t *testing.T) {
+// TestTakeoverFromKubectl has a Branch take over a Deployment that kubectl has created, and then removes a field from the catalog.
+func TestTakeoverFromKubectl(t *testing.T) {
 	for _, client := range []string{"kubectl-create", "kubectl-client-side-apply"} {
 		t.Run(client, func(t *testing.T) {
 			o := newOffering(t, client)
@@ -135,16 +135,16 @@ func TestWhatKubectlHasMadeIsTakenOver(t *testing.T) {
 			live := o.live(hers)
 			owners := func(path ...any) []string { return diff.ManagersOf(live).Of(fieldpath.MakePathOrDie(path...)) }
 			if got := owners("spec", "selector"); !slices.Equal(got, []string{manager}) {
-				t.Errorf("what is applied is owned by %q", got)
+				t.Errorf("managers of an applied field = %q", got)
 			}
 			if got := owners("metadata", "annotations", "hers"); !slices.Equal(got, []string{client}) {
-				t.Errorf("what is not applied is owned by %q", got)
+				t.Errorf("managers of another field = %q", got)
 			}
 			o.sync(strings.Replace(offered, ", {name: MODE, value: live}", "", 1))
 			live = o.live(hers)
 			containers, _, _ := unstructured.NestedSlice(live.Object, "spec", "template", "spec", "containers")
 			if env := containers[0].(map[string]any)["env"].([]any); len(env) != 1 || live.GetAnnotations()["hers"] != "yes" {
-				t.Errorf("it has %v, and the annotations %v", env, live.GetAnnotations())
+				t.Errorf("env = %v, annotations = %v", env, live.GetAnnotations())
 			}
 		})
 	}

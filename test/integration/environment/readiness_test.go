@@ -15,22 +15,22 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/readiness"
 )
 
-// watched is a stage whose environment's workloads are watched.
+// watched is a stage with a readiness watcher for an environment.
 type watched struct {
 	*stage
 	environment *v1alpha1.Environment
 	watcher     *readiness.Watcher
-	// told are the environments of which something has changed.
-	told chan types.NamespacedName
+	// changed receives the environments whose readiness has changed.
+	changed chan types.NamespacedName
 }
 
-// newWatched has an environment and objects that somebody has put into its target.
+// newWatched returns a watched stage with other objects in its target.
 func newWatched(t *testing.T, namespace string, objects ...string) *watched {
 	t.Helper()
-	w := &watched{stage: newTarget(t, namespace, objects...), told: make(chan types.NamespacedName, 1000)}
+	w := &watched{stage: newTarget(t, namespace, objects...), changed: make(chan types.NamespacedName, 1000)}
 	w.environment = environmentIn(w.namespace, strings.TrimPrefix(namespace, "shop-"))
 	var err error
-	w.watcher, err = readiness.New(readiness.Config{Client: w.client, Changed: func(e types.NamespacedName) { w.told <- e }})
+	w.watcher, err = readiness.New(readiness.Config{Client: w.client, Changed: func(e types.NamespacedName) { w.changed <- e }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,8 +47,8 @@ func newWatched(t *testing.T, namespace string, objects ...string) *watched {
 	return w
 }
 
-// is expects so many of the environment's workloads to be ready, and what is said of the others to contain a text.
-func (w *watched) is(ready, total int32, trouble string) {
+// waitForReady waits until the environment has these numbers of workloads, and a message about the others contains a text.
+func (w *watched) waitForReady(ready, total int32, trouble string) {
 	w.Helper()
 	var count *v1alpha1.WorkloadsReady
 	var troubles []string
@@ -59,21 +59,21 @@ func (w *watched) is(ready, total int32, trouble string) {
 	})
 	w.eventually("workloads", func(context.Context) (bool, error) {
 		count, troubles = w.watcher.Of(w.environment)
-		said := strings.Join(troubles, "\n")
-		return count != nil && count.Ready == ready && count.Total == total && strings.Contains(said, trouble) && (trouble != "" || said == ""), nil
+		message := strings.Join(troubles, "\n")
+		return count != nil && count.Ready == ready && count.Total == total && strings.Contains(message, trouble) && (trouble != "" || message == ""), nil
 	})
 }
 
-// tells expects to hear of the environment.
-func (w *watched) tells() {
+// waitForChange waits for a notification about the environment.
+func (w *watched) waitForChange() {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), patience)
 	defer cancel()
 	for {
 		select {
 		case <-ctx.Done():
-			w.Fatal("nothing is told of the environment")
-		case e := <-w.told:
+			w.Fatal("no change of the environment was reported")
+		case e := <-w.changed:
 			if e.Name == w.environment.Name {
 				return
 			}
@@ -93,7 +93,7 @@ spec:
     spec: {containers: [{name: web, image: web}]}
 `
 
-// runPods does the work of kubelets, which do not run here.
+// runPods sets the status of the Pods, because there are no kubelets.
 func (w *watched) runPods() {
 	w.Helper()
 	patch := []byte(`{"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}`)
@@ -108,22 +108,22 @@ func (w *watched) runPods() {
 
 func TestReadiness(t *testing.T) {
 	w := newWatched(t, "shop-ready")
-	w.succeeds(create(writtenBy(w.environment, w.object(pair))))
-	w.is(0, 1, "Deployment web has 0 of 2 ready")
-	w.tells()
+	w.mustApply(create(writtenBy(w.environment, w.object(pair))))
+	w.waitForReady(0, 1, "Deployment web has 0 of 2 ready")
+	w.waitForChange()
 	w.runPods()
-	w.is(1, 1, "")
-	w.tells()
+	w.waitForReady(1, 1, "")
+	w.waitForChange()
 
 	web := w.live(w.object(pair))
-	w.succeeds(update(web, writtenBy(w.environment, w.object(strings.Replace(pair, "image: web", "image: web:2", 1)))))
-	w.is(0, 1, "Deployment web is being rolled out")
+	w.mustApply(update(web, writtenBy(w.environment, w.object(strings.Replace(pair, "image: web", "image: web:2", 1)))))
+	w.waitForReady(0, 1, "Deployment web is being rolled out")
 	w.delete(web)
-	w.is(0, 0, "")
-	w.tells()
+	w.waitForReady(0, 0, "")
+	w.waitForChange()
 }
 
-// Why Pods are not let in is said, and what others have put there does not count.
+// TestReadinessUnderAQuota checks that the reason for missing Pods is reported, and that other workloads do not count.
 func TestReadinessUnderAQuota(t *testing.T) {
 	w := newWatched(t, "shop-unready", strings.ReplaceAll(pair, "web", "theirs"))
 	w.put("{apiVersion: v1, kind: ResourceQuota, metadata: {name: few}, spec: {hard: {pods: 0}}}")
@@ -131,6 +131,6 @@ func TestReadinessUnderAQuota(t *testing.T) {
 	if _, err := w.resource(web).Apply(t.Context(), web.GetName(), web, metav1.ApplyOptions{FieldManager: manager}); err != nil {
 		t.Fatal(err)
 	}
-	w.is(0, 1, "Deployment web has 0 of 2 ready: ")
-	w.is(0, 1, "quota: few")
+	w.waitForReady(0, 1, "Deployment web has 0 of 2 ready: ")
+	w.waitForReady(0, 1, "quota: few")
 }

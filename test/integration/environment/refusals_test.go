@@ -24,7 +24,7 @@ func settings(name, value string) string {
 	return "{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + ", namespace: TARGET}, data: {key: " + value + "}}"
 }
 
-// workload is a Deployment with more in its spec and more in its container.
+// workload returns a Deployment with more fields in its spec and its container.
 func workload(spec, container string) string {
 	return "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: TARGET}, " +
 		"spec: {" + spec + "replicas: 1, selector: {matchLabels: {app: web}}, template: " +
@@ -42,8 +42,8 @@ func (s *stage) creations(texts ...string) []apply.Step {
 	return steps
 }
 
-// counted waits until a quota counts what is there.
-func (s *stage) counted(quota, name string) {
+// applyQuota applies a quota and waits until its usage is counted.
+func (s *stage) applyQuota(quota, name string) {
 	s.Helper()
 	o := s.put("{apiVersion: v1, kind: ResourceQuota, metadata: {name: small, namespace: TARGET}, spec: {hard: {" + quota + "}}}")
 	s.eventually("the quota", func(context.Context) (bool, error) {
@@ -51,7 +51,7 @@ func (s *stage) counted(quota, name string) {
 	})
 }
 
-func TestQuotaRefusesOne(t *testing.T) {
+func TestQuota(t *testing.T) {
 	for name, tt := range map[string]struct {
 		quota, counts string
 		steps         []string
@@ -68,8 +68,8 @@ func TestQuotaRefusesOne(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newTarget(t, name)
-			s.counted(tt.quota, tt.counts)
-			if diff := cmp.Diff(tt.want, s.refused(s.creations(tt.steps...)...)); diff != "" {
+			s.applyQuota(tt.quota, tt.counts)
+			if diff := cmp.Diff(tt.want, s.expectRefused(s.creations(tt.steps...)...)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -87,15 +87,15 @@ spec:
     - {apiGroups: [apps, ""], apiVersions: [v1], operations: [CREATE, UPDATE, DELETE], resources: [deployments, secrets, configmaps]}
   validations:
   - expression: "request.operation == 'DELETE' || !has(object.metadata.labels) || !('bad' in object.metadata.labels)"
-    messageExpression: "has(object.data) ? 'it says ' + string(object.data.password) : 'it is bad'"
+    messageExpression: "has(object.data) ? 'value: ' + string(object.data.password) : 'bad label'"
   - expression: "request.operation != 'DELETE' || oldObject.metadata.name != 'keep'"
-    message: it is to stay
+    message: must be kept
 `
 
 const binding = "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: careful-everywhere}, " +
 	"spec: {policyName: careful, validationActions: [Deny]}}"
 
-func TestPolicyRefusesOne(t *testing.T) {
+func TestAdmissionPolicy(t *testing.T) {
 	s := newStage(t, "policy")
 	s.put("{apiVersion: v1, kind: Namespace, metadata: {name: policy, labels: {careful: 'yes'}}}")
 	s.put(policy)
@@ -106,13 +106,13 @@ func TestPolicyRefusesOne(t *testing.T) {
 	steps := append(s.creations(account, settings("a", "v"), encoded, bad), remove(keep))
 	const denied = "ValidatingAdmissionPolicy 'careful' with binding 'careful-everywhere' denied request"
 	want := []string{
-		"Secret database : " + denied, "Deployment web : " + denied + ": it is bad", "ConfigMap keep : " + denied + ": it is to stay",
+		"Secret database : " + denied, "Deployment web : " + denied + ": bad label", "ConfigMap keep : " + denied + ": must be kept",
 	}
 	s.eventually("the policy", func(ctx context.Context) (bool, error) {
 		report, err := s.applier.Check(ctx, s.target(), steps)
 		return len(report.Refusals) == len(want), err
 	})
-	if diff := cmp.Diff(want, s.refused(steps...)); diff != "" {
+	if diff := cmp.Diff(want, s.expectRefused(steps...)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -126,7 +126,7 @@ func TestRefusals(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		step apply.Step
-		// want begins each line.
+		// want are prefixes of the lines.
 		want []string
 	}{
 		"a field that does not exist": {create(a("ConfigMap", "dota: {key: v}}")),
@@ -147,7 +147,7 @@ func TestRefusals(t *testing.T) {
 			[]string{"Deployment web spec.template: maximum memory usage per Container is 1Gi, but limit is 2Gi"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := s.refused(tt.step)
+			got := s.expectRefused(tt.step)
 			if len(got) != len(tt.want) {
 				t.Fatalf("got %q, want %q", got, tt.want)
 			}
@@ -163,25 +163,25 @@ func TestRefusals(t *testing.T) {
 func TestPodSecurity(t *testing.T) {
 	s := newStage(t, "restricted")
 	s.put("{apiVersion: v1, kind: Namespace, metadata: {name: restricted, labels: {pod-security.kubernetes.io/enforce: restricted}}}")
-	s.hasAccount()
+	s.waitForAccount()
 	daily := "{apiVersion: batch/v1, kind: CronJob, metadata: {name: daily, namespace: TARGET}, " +
 		"spec: {schedule: '0 3 * * *', jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: c}]}}}}}}"
-	got := s.refused(s.creations(account, workload("", ""), daily)...)
+	got := s.expectRefused(s.creations(account, workload("", ""), daily)...)
 	want := []string{"Deployment web spec.template: violates PodSecurity", "CronJob daily spec.jobTemplate.spec.template: violates PodSecurity"}
 	if len(got) != 2 || !strings.HasPrefix(got[0], want[0]) || !strings.HasPrefix(got[1], want[1]) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
-func TestNamespacesThatCannotBeWritten(t *testing.T) {
+func TestUnwritableNamespaces(t *testing.T) {
 	s := newStage(t, "not-there")
-	if got := s.refused(s.creations(settings("a", "v"))...); !cmp.Equal(got, []string{"Namespace not-there : does not exist"}) {
+	if got := s.expectRefused(s.creations(settings("a", "v"))...); !cmp.Equal(got, []string{"Namespace not-there : does not exist"}) {
 		t.Errorf("got %q", got)
 	}
 	s = newTarget(t, "going", "{apiVersion: v1, kind: ConfigMap, metadata: {name: held, namespace: TARGET, finalizers: [example.com/hold]}}")
 	held := s.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: held, namespace: TARGET}}")
 	s.delete(s.object("{apiVersion: v1, kind: Namespace, metadata: {name: TARGET}}"))
-	got := s.refused(s.creations(settings("a", "v"), secret)...)
+	got := s.expectRefused(s.creations(settings("a", "v"), secret)...)
 	want := "metadata.namespace: namespace going is being terminated"
 	if !cmp.Equal(got, []string{"ConfigMap a " + want, "Secret database " + want}) {
 		t.Errorf("got %q", got)

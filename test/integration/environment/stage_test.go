@@ -27,7 +27,7 @@ import (
 
 const manager = "slipstream"
 
-// stage is a namespace of a test, and who applies there.
+// stage is a namespace of a test with an applier.
 type stage struct {
 	*testing.T
 	namespace string
@@ -36,7 +36,7 @@ type stage struct {
 	applier   *apply.Applier
 }
 
-// newStage returns a stage whose namespace is not there yet.
+// newStage returns a stage whose namespace does not exist.
 func newStage(t *testing.T, namespace string) *stage {
 	t.Helper()
 	config, err := cluster.Admin().RESTConfig()
@@ -60,7 +60,7 @@ func newStage(t *testing.T, namespace string) *stage {
 	}}
 }
 
-// newTarget returns a stage with objects in its namespace, put there by the administrator.
+// newTarget returns a stage with objects in its namespace, applied by the administrator.
 func newTarget(t *testing.T, namespace string, objects ...string) *stage {
 	t.Helper()
 	s := newStage(t, namespace)
@@ -68,12 +68,12 @@ func newTarget(t *testing.T, namespace string, objects ...string) *stage {
 	for _, text := range objects {
 		s.put(text)
 	}
-	s.hasAccount()
+	s.waitForAccount()
 	return s
 }
 
-// hasAccount waits for the account that pods get where theirs is not there yet.
-func (s *stage) hasAccount() {
+// waitForAccount waits for the default ServiceAccount, which Pods need.
+func (s *stage) waitForAccount() {
 	s.Helper()
 	account := s.object("{apiVersion: v1, kind: ServiceAccount, metadata: {name: default}}")
 	s.eventually("the account", func(context.Context) (bool, error) { return s.live(account) != nil, nil })
@@ -111,17 +111,17 @@ func (s *stage) put(text string) *unstructured.Unstructured {
 	return s.putAs("administrator", text)
 }
 
-func (s *stage) putAs(who, text string) *unstructured.Unstructured {
+func (s *stage) putAs(by, text string) *unstructured.Unstructured {
 	s.Helper()
 	o := s.object(text)
-	applied, err := s.resource(o).Apply(s.Context(), o.GetName(), o, metav1.ApplyOptions{FieldManager: who, Force: true})
+	applied, err := s.resource(o).Apply(s.Context(), o.GetName(), o, metav1.ApplyOptions{FieldManager: by, Force: true})
 	if err != nil {
 		s.Fatal(err)
 	}
 	return applied
 }
 
-// live returns an object as it is there, nil if it is not.
+// live returns the object in the cluster, nil if it does not exist.
 func (s *stage) live(o *unstructured.Unstructured) *unstructured.Unstructured {
 	s.Helper()
 	found, err := s.resource(o).List(s.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + o.GetName()})
@@ -143,7 +143,7 @@ func (s *stage) delete(o *unstructured.Unstructured) {
 
 func (s *stage) target() apply.Target { return apply.Target{Namespace: s.namespace} }
 
-// apply carries out steps, without trouble.
+// apply applies steps, and fails the test on an error.
 func (s *stage) apply(steps ...apply.Step) apply.Report {
 	s.Helper()
 	report, err := s.applier.Apply(s.Context(), s.target(), steps, nil)
@@ -153,8 +153,8 @@ func (s *stage) apply(steps ...apply.Step) apply.Report {
 	return report
 }
 
-// succeeds carries out steps that nothing stands in the way of, and returns what has become of the objects.
-func (s *stage) succeeds(steps ...apply.Step) []*unstructured.Unstructured {
+// mustApply applies steps, which must all be written, and returns the written objects.
+func (s *stage) mustApply(steps ...apply.Step) []*unstructured.Unstructured {
 	s.Helper()
 	report := s.apply(steps...)
 	if !report.IsClean() || len(report.Written) != len(steps) {
@@ -167,8 +167,8 @@ func (s *stage) succeeds(steps ...apply.Step) []*unstructured.Unstructured {
 	return written
 }
 
-// refused expects a run to write nothing, and returns why.
-func (s *stage) refused(steps ...apply.Step) []string {
+// expectRefused applies steps, of which none may be written, and returns the reasons.
+func (s *stage) expectRefused(steps ...apply.Step) []string {
 	s.Helper()
 	report := s.apply(steps...)
 	if report.IsClean() || len(report.Written) > 0 {
@@ -177,15 +177,15 @@ func (s *stage) refused(steps ...apply.Step) []string {
 	for _, step := range steps {
 		switch {
 		case step.Verb == apply.Create && len(report.Conflicts) == 0 && s.live(step.Apply) != nil:
-			s.Errorf("%s is there", step.Apply.GetName())
+			s.Errorf("%s exists", step.Apply.GetName())
 		case step.Verb == apply.Delete && s.live(step.Live) == nil:
-			s.Errorf("%s is gone", step.Live.GetName())
+			s.Errorf("%s was deleted", step.Live.GetName())
 		}
 	}
 	return lines(report)
 }
 
-// lines are what stands in the way.
+// lines returns the refusals and conflicts of a report.
 func lines(report apply.Report) []string {
 	var out []string
 	for _, refusal := range report.Refusals {
@@ -216,7 +216,7 @@ func (s *stage) eventually(what string, condition func(context.Context) (bool, e
 	}
 }
 
-// text of an object at a path of fields, empty if there is none.
+// text returns the field of an object at a path as text, empty if there is none.
 func text(o *unstructured.Unstructured, path ...string) string {
 	value, _, _ := unstructured.NestedFieldNoCopy(o.Object, path...)
 	if value == nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/teardown"
 )
 
-// environmentIn is one that has created its target.
+// environmentIn returns an environment that has created its target.
 func environmentIn(namespace, name string) *v1alpha1.Environment {
 	return &v1alpha1.Environment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: name, UID: types.UID("uid-of-" + name)},
@@ -31,7 +31,7 @@ func environmentIn(namespace, name string) *v1alpha1.Environment {
 	}
 }
 
-// writtenBy returns an object as the environment writes it.
+// writtenBy returns an object with the labels of the environment.
 func writtenBy(e *v1alpha1.Environment, o *unstructured.Unstructured) *unstructured.Unstructured {
 	labels := o.GetLabels()
 	if labels == nil {
@@ -43,8 +43,8 @@ func writtenBy(e *v1alpha1.Environment, o *unstructured.Unstructured) *unstructu
 	return o
 }
 
-// remover removes what environments wrote, and tells why their namespaces stay.
-func (s *stage) remover(stays func(why string)) *teardown.Remover {
+// remover returns a Remover that reports why namespaces are kept.
+func (s *stage) remover(kept func(reason string)) *teardown.Remover {
 	s.Helper()
 	config, err := cluster.Admin().RESTConfig()
 	if err != nil {
@@ -60,14 +60,14 @@ func (s *stage) remover(stays func(why string)) *teardown.Remover {
 	}
 	return &teardown.Remover{
 		Client: client, Mapper: s.mapper, Discovery: discoverer, Limiter: s.applier.Limiter, Concurrency: s.applier.Concurrency,
-		Kept: func(_ *v1alpha1.Environment, why string) { stays(why) },
+		Kept: func(_ *v1alpha1.Environment, reason string) { kept(reason) },
 	}
 }
 
-// removes removes until nothing is left to do, and returns what was told of the namespace.
-func (s *stage) removes(e *v1alpha1.Environment) (told string) {
+// removeAll removes an environment until nothing is left, and returns why the namespace is kept.
+func (s *stage) removeAll(e *v1alpha1.Environment) (reason string) {
 	s.Helper()
-	remover := s.remover(func(why string) { told = why })
+	remover := s.remover(func(why string) { reason = why })
 	var last []string
 	s.eventually("the end of environment "+e.Name, func(ctx context.Context) (bool, error) {
 		left, err := remover.Remove(ctx, e)
@@ -77,10 +77,10 @@ func (s *stage) removes(e *v1alpha1.Environment) (told string) {
 		last = left
 		return len(left) == 0, err
 	})
-	return told
+	return reason
 }
 
-// names are the objects of a type in the namespace.
+// names returns the names of the objects of a type in the namespace.
 func (s *stage) names(apiVersion, kind string) []string {
 	s.Helper()
 	found, err := s.resource(s.object("{apiVersion: "+apiVersion+", kind: "+kind+"}")).List(s.Context(), metav1.ListOptions{})
@@ -94,7 +94,7 @@ func (s *stage) names(apiVersion, kind string) []string {
 	return names
 }
 
-// deleteClaim does the work of the controller that protects claims, too, which does not run here.
+// deleteClaim deletes a claim without its finalizer, because its protection controller does not run.
 func (s *stage) deleteClaim(name string) {
 	s.Helper()
 	claim := s.object("{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: " + name + "}}")
@@ -116,40 +116,40 @@ func TestTeardown(t *testing.T) {
 	if report, err := s.applier.Apply(t.Context(), target, steps, nil); err != nil || !report.IsClean() {
 		t.Fatalf("%v: %q", err, lines(report))
 	}
-	s.eventually("Pods, and the claim of one", func(context.Context) (bool, error) {
+	s.eventually("Pods and a claim", func(context.Context) (bool, error) {
 		return len(s.names("v1", "Pod")) > 2 && len(s.names("v1", "PersistentVolumeClaim")) > 0, nil
 	})
 	notes := s.put("{apiVersion: v1, kind: ConfigMap, metadata: {name: notes}}")
 
-	told := s.removes(e)
+	reason := s.removeAll(e)
 	for _, why := range []string{"ConfigMap notes is not of this environment", "PersistentVolumeClaim "} {
-		if !strings.Contains(told, why) {
-			t.Errorf("told %q, which lacks %s", told, why)
+		if !strings.Contains(reason, why) {
+			t.Errorf("reason %q lacks %s", reason, why)
 		}
 	}
 	for _, o := range steps {
 		if s.live(o.Apply) != nil {
-			t.Errorf("%s %s is there", o.Apply.GetKind(), o.Apply.GetName())
+			t.Errorf("%s %s still exists", o.Apply.GetKind(), o.Apply.GetName())
 		}
 	}
 	if pods, sets := s.names("v1", "Pod"), s.names("apps/v1", "ReplicaSet"); len(pods)+len(sets) > 0 {
-		t.Errorf("what the workloads have started is there: %q, %q", pods, sets)
+		t.Errorf("Pods and ReplicaSets still exist: %q, %q", pods, sets)
 	}
 	if s.live(notes) == nil {
-		t.Error("what somebody else has put there is gone")
+		t.Error("object of another user was deleted")
 	}
 
 	s.delete(notes)
 	for _, claim := range s.names("v1", "PersistentVolumeClaim") {
 		s.deleteClaim(claim)
 	}
-	s.eventually("an empty namespace to go", func(context.Context) (bool, error) {
-		s.removes(e)
+	s.eventually("the empty namespace to be deleted", func(context.Context) (bool, error) {
+		s.removeAll(e)
 		return s.live(plan.Namespace(e)) == nil, nil
 	})
 }
 
-// A Branch that lives in the target of its base takes nothing of the base with it.
+// TestTeardownOfABranch checks that the removal of a Branch keeps the objects of its base in the same target.
 func TestTeardownOfABranch(t *testing.T) {
 	s := newTarget(t, "shop-based")
 	base, branch := environmentIn(s.namespace, "based"), environmentIn(s.namespace, "based-branch")
@@ -159,15 +159,15 @@ apiVersion: batch/v1
 kind: Job
 metadata: {name: once}
 spec: {template: {spec: {restartPolicy: Never, containers: [{name: once, image: once}]}}}`))
-	s.succeeds(create(settings), create(job))
+	s.mustApply(create(settings), create(job))
 	s.eventually("a Pod", func(context.Context) (bool, error) { return len(s.names("v1", "Pod")) > 0, nil })
-	if told := s.removes(branch); told != "" {
-		t.Errorf("told %q", told)
+	if reason := s.removeAll(branch); reason != "" {
+		t.Errorf("reason = %q", reason)
 	}
 	if s.live(job) != nil || len(s.names("v1", "Pod")) > 0 {
-		t.Error("the Branch's workload is there, or its Pod")
+		t.Error("workload of the Branch or its Pod still exists")
 	}
 	if s.live(settings) == nil {
-		t.Error("what the base has written is gone")
+		t.Error("object of the base was deleted")
 	}
 }

@@ -28,7 +28,7 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/clustertest"
 )
 
-// patience is longer than anything here takes on a busy machine; no test passes because of it.
+// patience is longer than any wait of these tests on a busy machine.
 const patience = 2 * time.Minute
 
 const widgets = `
@@ -62,7 +62,7 @@ spec:
               free: {type: object, x-kubernetes-preserve-unknown-fields: true}
 `
 
-// objects are applied, and then changed by a manager who applies part of them again.
+// objects are applied, and then changed by another field manager that applies a part of them.
 var objects = map[string]struct {
 	resource     schema.GroupVersionResource
 	base, change string
@@ -177,7 +177,7 @@ func TestCompareObjectsOfACluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	schemas, clock := schemasOf(t, config)
-	// The first comparison is from a time at which the cluster does not know widgets yet.
+	// The first comparison is made before the cluster has the type of widgets.
 	unknown := object(t, objects["Widget"].base)
 	if found, err := schemas.Compare(t.Context(), unknown, unknown.DeepCopy()); err != nil || len(found) > 0 {
 		t.Fatalf("got %v %v", found, err)
@@ -188,7 +188,7 @@ func TestCompareObjectsOfACluster(t *testing.T) {
 			before := apply(t, client.Resource(tt.resource).Namespace("default"), tt.base, "base")
 			after := apply(t, client.Resource(tt.resource).Namespace("default"), tt.change, "changer")
 			var differences []kubediff.Difference
-			// A definition gets into the documents some time after it is served.
+			// A definition is in the OpenAPI documents some time after it is served.
 			eventually(t, "the differences by the cluster's schema", func(ctx context.Context) (bool, error) {
 				clock.SetTime(clock.Now().Add(time.Minute))
 				var err error
@@ -200,7 +200,7 @@ func TestCompareObjectsOfACluster(t *testing.T) {
 			}
 			for _, d := range differences {
 				if !slices.Contains(d.After, "changer") || d.Change == kubediff.Changed && !slices.Contains(d.Before, "base") {
-					t.Errorf("%s was %v's and is %v's", d.Path, d.Before, d.After)
+					t.Errorf("managers of %s: before %v, after %v", d.Path, d.Before, d.After)
 				}
 			}
 		})
@@ -243,13 +243,13 @@ func define(t *testing.T, client dynamic.Interface) {
 	})
 }
 
-// apply applies an object and returns what has become of it, less what controllers do to it meanwhile.
+// apply applies an object and returns it without the fields that controllers change.
 func apply(t *testing.T, client dynamic.ResourceInterface, text, manager string) *unstructured.Unstructured {
 	t.Helper()
 	o := object(t, text)
 	applied, err := client.Apply(t.Context(), o.GetName(), o, metav1.ApplyOptions{FieldManager: manager, Force: true})
 	if err != nil {
-		t.Fatalf("%s applies %s: %v", manager, o.GetKind(), err)
+		t.Fatalf("apply by %s of %s: %v", manager, o.GetKind(), err)
 	}
 	unstructured.RemoveNestedField(applied.Object, "status")
 	unstructured.RemoveNestedField(applied.Object, "metadata", "annotations")

@@ -26,7 +26,7 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster"
 )
 
-// vault is a KMS: AES-GCM with keys that never leave it.
+// vault is a KMS with AES-GCM keys in memory.
 type vault struct {
 	mutex   sync.Mutex
 	keys    map[string]cipher.AEAD
@@ -35,7 +35,7 @@ type vault struct {
 
 var _ service.Service = (*vault)(nil)
 
-// rotate makes a key of a name the one for encryption.
+// rotate adds a key and makes it the current one.
 func (v *vault) rotate(t *testing.T, name string) {
 	t.Helper()
 	var key [32]byte
@@ -44,7 +44,7 @@ func (v *vault) rotate(t *testing.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sealer, err := cipher.NewGCMWithRandomNonce(block)
+	aead, err := cipher.NewGCMWithRandomNonce(block)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func (v *vault) rotate(t *testing.T, name string) {
 	if v.keys == nil {
 		v.keys = map[string]cipher.AEAD{}
 	}
-	v.keys[name], v.current = sealer, name
+	v.keys[name], v.current = aead, name
 }
 
 func (v *vault) Status(context.Context) (*service.StatusResponse, error) {
@@ -78,7 +78,7 @@ func (v *vault) Decrypt(_ context.Context, _ string, request *service.DecryptReq
 	return key.Open(nil, nil, request.Ciphertext, nil)
 }
 
-// serve is the plugin on a socket until stop is called, or the test ends.
+// serve serves the plugin on a socket until stop is called or the test ends.
 func (v *vault) serve(t *testing.T, socket string) (stop func()) {
 	t.Helper()
 	listener, err := net.Listen("unix", socket)
@@ -99,10 +99,10 @@ func (v *vault) serve(t *testing.T, socket string) (stop func()) {
 	return stop
 }
 
-// TestKMS seals under the keys of a plugin, which goes and comes back, and changes its key.
+// TestKMS encrypts with the keys of a plugin, which becomes unavailable, returns, and rotates its key.
 func TestKMS(t *testing.T) {
 	t.Parallel()
-	// A socket's path must be short.
+	// The path of a socket must be short.
 	folder, err := os.MkdirTemp("", "kms")
 	if err != nil {
 		t.Fatal(err)
@@ -116,20 +116,20 @@ func TestKMS(t *testing.T) {
 	s := newStage(t, devcluster.Options{ServerArgs: []string{"--encryption-provider-config=" + file}})
 	s.mirrorASecret(t)
 	if found := leakingFiles(t, s.Env(devcluster.EnvDataDir)); len(found) != 0 {
-		t.Errorf("the marker can be read in %q", found)
+		t.Errorf("files with the marker: %q", found)
 	}
 
 	stop()
-	s.ready(t, false)
+	s.waitForReady(t, false)
 	if status, body, err := s.get(t.Context(), "/livez?verbose"); err != nil || status != http.StatusOK {
-		t.Errorf("not alive without the plugin: %d %s (%v)", status, body, err)
+		t.Errorf("livez without the plugin: %d %s (%v)", status, body, err)
 	}
 	s.kubectl(t, "get", "grc", "main", "-n", "shop")
 
 	plugin.rotate(t, "second")
 	plugin.serve(t, socket)
-	s.ready(t, true)
-	s.rewritten(t, "objects", "work")
+	s.waitForReady(t, true)
+	s.waitForRewrite(t, "objects", "work")
 	if err := s.StopServer(t.Context(), syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -138,9 +138,9 @@ func TestKMS(t *testing.T) {
 		stored := boltRows(t, filepath.Join(data, store))
 		allEncryptedBy(t, stored, `kms "vault"`, parts...)
 		for key, row := range stored {
-			// The plugin's name for its key stands in what is sealed by it.
+			// Values contain the plugin's name of the key that encrypts them.
 			if strings.Contains(string(row), "first") || !strings.Contains(string(row), "second") {
-				t.Errorf("%s is sealed under the plugin's old key", key)
+				t.Errorf("%s is encrypted with the plugin's old key", key)
 			}
 		}
 	}
@@ -150,14 +150,14 @@ func TestKMS(t *testing.T) {
 	s.acceptPushes(t)
 }
 
-// ready waits until the server says whether it is, and which check decides.
-func (s *stage) ready(t *testing.T, want bool) {
+// waitForReady waits until readyz has the expected result of the check of KMS providers.
+func (s *stage) waitForReady(t *testing.T, want bool) {
 	t.Helper()
 	status, line := http.StatusOK, "[+]kms-providers ok"
 	if !want {
 		status, line = http.StatusInternalServerError, "[-]kms-providers failed"
 	}
-	eventually(t, "the answer "+line, func(ctx context.Context) error {
+	eventually(t, "the result "+line, func(ctx context.Context) error {
 		got, body, err := s.get(ctx, "/readyz?verbose")
 		if err == nil && (got != status || !strings.Contains(body, line)) {
 			err = fmt.Errorf("%d %s", got, body)

@@ -25,23 +25,23 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster"
 )
 
-// disguises are the marker, and what the usual encodings make of it wherever it stands in a longer text.
+// disguises returns the marker and its usual encodings within a longer text.
 func disguises() [][]byte {
 	found := [][]byte{[]byte(marker), []byte(hex.EncodeToString([]byte(marker)))}
 	for before := range 3 {
 		encoded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", before) + marker))
-		// Groups at the ends depend on what stands beside the marker.
+		// The groups at the ends depend on the surrounding text.
 		found = append(found, []byte(encoded[4:len(encoded)-4]))
 	}
 	return found
 }
 
-// leaks tells whether the marker can be read in stored bytes.
+// leaks reports whether stored bytes contain the marker.
 func leaks(stored []byte) bool {
 	return slices.ContainsFunc(disguises(), func(each []byte) bool { return bytes.Contains(stored, each) })
 }
 
-// leakingFiles are the files below a folder in which the marker can be read.
+// leakingFiles returns the files in a folder that contain the marker.
 func leakingFiles(t *testing.T, folder string) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
@@ -60,7 +60,7 @@ func leakingFiles(t *testing.T, folder string) (names []string) {
 	return names
 }
 
-// boltRows are the rows of a store file that nobody has open.
+// boltRows returns the rows of a store file that is not open.
 func boltRows(t *testing.T, path string) map[string][]byte {
 	t.Helper()
 	engine, err := bolt.Open(t.Context(), path, bolt.Options{})
@@ -75,34 +75,34 @@ func boltRows(t *testing.T, path string) map[string][]byte {
 	return rows(t, bolt.NewClient(t.Context(), engine).KV, "/slipstream")
 }
 
-// rows are the rows below a prefix as they are stored.
+// rows returns the stored rows with a prefix.
 func rows(t *testing.T, kv clientv3.KV, prefix string) map[string][]byte {
 	t.Helper()
-	answer, err := kv.Get(t.Context(), prefix, clientv3.WithPrefix())
+	response, err := kv.Get(t.Context(), prefix, clientv3.WithPrefix())
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := map[string][]byte{}
-	for _, row := range answer.Kvs {
+	for _, row := range response.Kvs {
 		found[string(row.Key)] = row.Value
 	}
 	return found
 }
 
-// allEncryptedBy complains about rows that are not sealed by a key, and about a part of the store without any.
+// allEncryptedBy fails if a row is not encrypted with a key, or if a part of the store has no rows.
 func allEncryptedBy(t *testing.T, stored map[string][]byte, key string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(stored)), func(name string) bool { return strings.HasPrefix(name, part) }) {
-			t.Errorf("nothing is stored below %s", part)
+			t.Errorf("no rows with prefix %s", part)
 		}
 	}
 	for name, value := range stored {
 		if by := encryption.EncryptedBy(value); !strings.Contains(by, key) {
-			t.Errorf("%s is sealed by %q, want %s", name, by, key)
+			t.Errorf("%s is encrypted with %q, want %s", name, by, key)
 		}
 		if leaks(value) {
-			t.Errorf("%s can be read", name)
+			t.Errorf("%s contains the marker", name)
 		}
 	}
 }
@@ -114,20 +114,20 @@ const (
 	outbox       = "/slipstream-work/"
 )
 
-// TestRawBytes searches the files of a server of which nobody has said anything about keys.
-func TestRawBytes(t *testing.T) {
+// TestDefaultEncryption searches the files of a server with the default configuration.
+func TestDefaultEncryption(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, devcluster.Options{})
 	s.mirrorASecret(t)
 	folder := s.Env(devcluster.EnvDataDir)
 	if found := leakingFiles(t, folder); len(found) != 0 {
-		t.Errorf("the marker can be read in %q", found)
+		t.Errorf("files with the marker: %q", found)
 	}
 	key, err := encryption.Rotate(t.Context(), encryption.Folder{Path: folder})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.rewritten(t, "objects", "work")
+	s.waitForRewrite(t, "objects", "work")
 	if err := s.StopServer(t.Context(), syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -139,15 +139,15 @@ func TestRawBytes(t *testing.T) {
 	}
 	s.acceptPushes(t)
 	if found := leakingFiles(t, folder); len(found) != 0 {
-		t.Errorf("the marker can be read in %q", found)
+		t.Errorf("files with the marker: %q", found)
 	}
 }
 
-// rewritten waits until rows of the stores have been sealed anew and none is left.
-func (s *stage) rewritten(t *testing.T, stores ...string) {
+// waitForRewrite waits until rows of the stores have been encrypted again and no stale row is left.
+func (s *stage) waitForRewrite(t *testing.T, stores ...string) {
 	t.Helper()
 	for _, store := range stores {
-		eventually(t, "the rows of "+store+" to be sealed anew", func(ctx context.Context) error {
+		eventually(t, "the rows of "+store+" to be encrypted again", func(ctx context.Context) error {
 			done, err := s.metric(ctx, "sealing_rewritten_rows_total", store)
 			if err != nil {
 				return err
@@ -161,29 +161,29 @@ func (s *stage) rewritten(t *testing.T, stores ...string) {
 	}
 }
 
-// refuseToStartWithoutKeys starts the server without its file, which it must not replace by another.
+// refuseToStartWithoutKeys starts the server without its key file, which it must not replace.
 func (s *stage) refuseToStartWithoutKeys(t *testing.T, folder string) {
 	t.Helper()
 	file := encryption.Folder{Path: folder}.String()
-	if err := os.Rename(file, file+".elsewhere"); err != nil {
+	if err := os.Rename(file, file+".moved"); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
 	err := s.StartServer(ctx)
 	if err == nil || !strings.Contains(err.Error(), file+" is missing") {
-		t.Errorf("starting without keys: %v", err)
+		t.Errorf("start without keys: %v", err)
 	}
 	if _, err := os.Stat(file); err == nil {
-		t.Error("a new key was made, which opens nothing")
+		t.Error("a new key file was created")
 	}
-	if err := os.Rename(file+".elsewhere", file); err != nil {
+	if err := os.Rename(file+".moved", file); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestPlainRowsAreFoundAndSealed shows that the search finds what is plain, and what becomes of that.
-func TestPlainRowsAreFoundAndSealed(t *testing.T) {
+// TestPlainRows checks that unencrypted rows are found, and that they are encrypted once a key is configured.
+func TestPlainRows(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "mine.yaml")
 	write(t, file, "{identity: {}}")
@@ -193,11 +193,11 @@ func TestPlainRowsAreFoundAndSealed(t *testing.T) {
 	s.mirrorASecret(t)
 	folder := s.Env(devcluster.EnvDataDir)
 	if found := leakingFiles(t, folder); !slices.Contains(found, "api.db") || !slices.Contains(found, "work.db") {
-		t.Fatalf("the marker is found in %q, want both stores", found)
+		t.Fatalf("files with the marker: %q, want both stores", found)
 	}
 	secret := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("k"), 32))
 	write(t, file, "{aesgcm: {keys: [{name: mine, secret: "+secret+"}]}}, {identity: {}}")
-	s.rewritten(t, "objects", "work")
+	s.waitForRewrite(t, "objects", "work")
 	if err := s.StopServer(t.Context(), syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestPlainRowsAreFoundAndSealed(t *testing.T) {
 	s.acceptPushes(t)
 }
 
-// write makes a configuration of providers for everything.
+// write writes an encryption configuration with providers for all resources.
 func write(t *testing.T, file, providers string) {
 	t.Helper()
 	content := "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\n" +

@@ -19,8 +19,8 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/programs"
 )
 
-// TestReplicas lets two servers make one key and come to seal under another one, with no more rights than they need: either opens
-// what the other has sealed, and what the dead leader left is brought to Git by the next one.
+// TestReplicas has two servers share keys and rotate them, with minimal permissions. Each server must decrypt rows of the other one,
+// and the next leader must push the changes of a killed one.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, devcluster.Options{Storage: devcluster.StorageEtcd3, Replicas: 2, Parts: []string{"slipstream-server-mirrored"}})
@@ -30,30 +30,30 @@ func TestReplicas(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = client.Close() })
 	s.mirrorASecret(t)
-	s.ready(t, true)
+	s.waitForReady(t, true)
 
 	allEncryptedBy(t, rows(t, client.KV, "/slipstream"), "secretbox", repositories, records, outbox)
-	s.sealedUnder(t, client.KV, s.rotate(t))
+	s.waitForKey(t, client.KV, s.rotate(t))
 	allEncryptedBy(t, rows(t, client.KV, "/slipstream"), "secretbox", repositories, records, outbox)
 
 	if err := s.StopServer(t.Context(), syscall.SIGKILL, 0); err != nil {
 		t.Fatal(err)
 	}
-	s.readable(t)
+	s.waitForReadable(t)
 	if err := s.StartServer(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.StopServer(t.Context(), syscall.SIGKILL, 1); err != nil {
 		t.Fatal(err)
 	}
-	s.readable(t)
+	s.waitForReadable(t)
 	s.acceptPushes(t)
 }
 
-// rotated is what the command says that adds a key, with the name of that.
+// rotated matches the output of the command that adds a key, with the name of the key.
 var rotated = regexp.MustCompile(`(?m)^key (\S+) added to Secret ` + devcluster.ServerNamespace + `/slipstream-encryption `)
 
-// rotate adds a key, as people do in the container of a server, and returns its name.
+// rotate adds a key with the command of the program, and returns its name.
 func (s *stage) rotate(t *testing.T) (key string) {
 	t.Helper()
 	root, err := programs.ModuleRoot(".")
@@ -68,27 +68,26 @@ func (s *stage) rotate(t *testing.T) (key string) {
 		"--namespace="+devcluster.ServerNamespace, "--kubeconfig="+string(s.ServerAccount())).CombinedOutput()
 	found := rotated.FindSubmatch(out)
 	if err != nil || found == nil {
-		t.Fatalf("adding a key: %v\n%s", err, out)
+		t.Fatalf("rotate-key: %v\n%s", err, out)
 	}
 	return string(found[1])
 }
 
-// sealedUnder waits until everything is sealed under a key. Before, every replica has the time to load it.
-func (s *stage) sealedUnder(t *testing.T, kv clientv3.KV, key string) {
+// waitForKey waits until all rows are encrypted with a key. Every replica must have loaded it before.
+func (s *stage) waitForKey(t *testing.T, kv clientv3.KV, key string) {
 	t.Helper()
-	eventually(t, "everything to be sealed under the new key", func(context.Context) error {
+	eventually(t, "all rows to be encrypted with the new key", func(context.Context) error {
 		for name, value := range rows(t, kv, "/slipstream") {
 			if by := encryption.EncryptedBy(value); !strings.Contains(by, key) {
-				return fmt.Errorf("%s is sealed by %q", name, by)
+				return fmt.Errorf("%s is encrypted with %q", name, by)
 			}
 		}
 		return nil
 	})
 }
 
-// readable waits until the replica that is left shows what another one has sealed. A request may be on its way to the one that
-// has just been killed.
-func (s *stage) readable(t *testing.T) {
+// waitForReadable waits until the remaining replica decrypts rows of the other one. Requests may still be sent to the killed replica.
+func (s *stage) waitForReadable(t *testing.T) {
 	t.Helper()
 	eventually(t, "the repository to be read", func(ctx context.Context) error {
 		_, err := s.admin.Run(ctx, "get", "grc", "main", "-n", "shop")

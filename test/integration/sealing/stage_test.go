@@ -1,8 +1,8 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sealing proves on real servers that nothing is stored plainly, whichever backend keeps it and whoever made the
-// keys, and that everything comes to be sealed under a new key.
+// Package sealing tests on real servers that all rows are encrypted, with each backend and each source of keys, and that all rows are
+// encrypted again after a key rotation.
 package sealing
 
 import (
@@ -28,13 +28,13 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/clustertest"
 )
 
-// deadline is more than anything waited for here takes on a busy machine.
+// deadline is longer than any wait of these tests on a busy machine.
 const deadline = 5 * time.Minute
 
-// marker is what must not be found. It stands in a Secret, and in an annotation of a GitRepoConfig.
+// marker is a text in a Secret and in an annotation of a GitRepoConfig that must not be stored unencrypted.
 const marker = "correct-horse-battery-staple"
 
-// stage is a cluster with the server, and the administrator's ways to use it.
+// stage is a cluster with a server, and clients of the administrator.
 type stage struct {
 	*devcluster.Cluster
 	admin  devcluster.Kubectl
@@ -49,7 +49,7 @@ func newStage(t *testing.T, options devcluster.Options) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Without the aggregator the server has a certificate of another authority.
+	// The server's certificate has another authority than the aggregator's.
 	config.TLSClientConfig.Insecure, config.TLSClientConfig.CAData, config.TLSClientConfig.CAFile = true, nil, ""
 	direct, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -74,22 +74,22 @@ func (s *stage) kubectl(t *testing.T, arguments ...string) string {
 	return out
 }
 
-// get asks the server itself, without the aggregator.
+// get sends a request to the server directly.
 func (s *stage) get(ctx context.Context, path string) (int, string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Env(devcluster.EnvServerURL)+path, nil)
 	if err != nil {
 		return 0, "", err
 	}
-	answer, err := s.direct.Do(request)
+	response, err := s.direct.Do(request)
 	if err != nil {
 		return 0, "", err
 	}
-	defer func() { _ = answer.Body.Close() }()
-	body, err := io.ReadAll(answer.Body)
-	return answer.StatusCode, string(body), err
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(body), err
 }
 
-// metric reads a metric of one of the two stores.
+// metric returns a metric of one of the two stores.
 func (s *stage) metric(ctx context.Context, name, store string) (float64, error) {
 	_, body, err := s.get(ctx, "/metrics")
 	if err != nil {
@@ -102,8 +102,8 @@ func (s *stage) metric(ctx context.Context, name, store string) (float64, error)
 	return strconv.ParseFloat(found[1], 64)
 }
 
-// mirrorASecret makes objects and rows of the outbox with the marker: a repository whose remote refuses what is pushed,
-// and a Secret that waits for it.
+// mirrorASecret creates objects and outbox rows with the marker: a repository whose remote rejects pushes, and a Secret with a
+// pending change.
 func (s *stage) mirrorASecret(t *testing.T) {
 	t.Helper()
 	s.apply(t, fmt.Sprintf(`
@@ -134,16 +134,16 @@ kind: Secret
 metadata: {name: waiting, namespace: shop}
 stringData: {password: %s}
 `, marker))
-	eventually(t, "the change to wait", func(ctx context.Context) error {
+	eventually(t, "the change to be pending", func(ctx context.Context) error {
 		waiting, err := s.admin.Run(ctx, "get", "gds", "main", "-n", "shop", "-o", "jsonpath={.status.pendingChanges}")
 		if err == nil && (waiting == "" || waiting == "0") {
-			err = errors.New("nothing waits")
+			err = errors.New("no pending change")
 		}
 		return err
 	})
 }
 
-// hook is what the remote asks before it takes a push.
+// hook returns the path of the remote's pre-receive hook.
 func (s *stage) hook() string {
 	return filepath.Join(s.Env(devcluster.EnvGitRoot), "shop.git", "hooks", "pre-receive")
 }
@@ -155,13 +155,13 @@ func (s *stage) refusePushes(t *testing.T) {
 	}
 }
 
-// acceptPushes waits until the Secret has arrived in the repository: what was sealed has been opened.
+// acceptPushes removes the hook and waits until the Secret is in the repository, which requires its decryption.
 func (s *stage) acceptPushes(t *testing.T) {
 	t.Helper()
 	if err := os.Remove(s.hook()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the Secret to arrive", func(ctx context.Context) error {
+	eventually(t, "the Secret to be pushed", func(ctx context.Context) error {
 		command := exec.CommandContext(ctx, "git", "-C", filepath.Dir(filepath.Dir(s.hook())), "show", "main:shop/core/v1/secrets/shop/waiting.yaml")
 		out, err := command.CombinedOutput()
 		if err != nil || !bytes.Contains(out, []byte(base64.StdEncoding.EncodeToString([]byte(marker)))) {

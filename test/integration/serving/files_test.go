@@ -18,12 +18,12 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/pki"
 )
 
-// volume is a folder with a Secret as kubelet shows it: all files change at once, by one link.
+// volume is a folder with a Secret as kubelet mounts it: all files change at once, by one symbolic link.
 type volume struct {
 	folder string
 }
 
-// write makes the volume show a certificate of an authority.
+// write replaces the content of the volume with a certificate of an authority.
 func (v volume) write(t *testing.T, authority *pki.Authority) {
 	t.Helper()
 	pair, err := authority.Server("server", serverName, "localhost", "127.0.0.1")
@@ -60,48 +60,48 @@ func newAuthority(t *testing.T, name string) *pki.Authority {
 	return authority
 }
 
-// TestFiles replaces the files with a certificate as cert-manager and kubelet do, and then by what kube-apiserver proves
-// to the server that it is the front proxy.
+// TestFiles replaces the certificate files as cert-manager and kubelet do, and then the client certificate of kube-apiserver's front
+// proxy.
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	files := volume{t.TempDir()}
 	first := newAuthority(t, "first")
 	files.write(t, first)
-	// It logs then that it has read a certificate.
+	// At this level kube-apiserver logs reloads of certificates.
 	s := newStage(t, devcluster.Options{APIServerArgs: []string{"-v=2"}},
 		"--tls-cert-file="+filepath.Join(files.folder, "tls.crt"), "--tls-private-key-file="+filepath.Join(files.folder, "tls.key"),
 		"--serving-authority-file="+filepath.Join(files.folder, "ca.crt"))
-	s.becomesOf(t, "first")
-	s.askAggregator(t)
-	s.askAfresh(t)
+	s.waitForAuthority(t, "first")
+	s.testAggregator(t)
+	s.testNewConnections(t)
 
-	before := s.shown(t)
+	before := s.certificate(t)
 	files.write(t, first)
 	s.eventually(t, "the renewed certificate", func(ctx context.Context) error {
 		found, err := s.handshake(ctx)
 		if err == nil && found.Equal(before) {
-			err = errors.New("it is the same")
+			err = errors.New("certificate is unchanged")
 		}
 		return err
 	})
-	s.undisturbed(t, "files renewed")
+	s.expectUninterrupted(t, "files renewed")
 
 	files.write(t, newAuthority(t, "second"))
-	s.becomesOf(t, "second")
-	s.undisturbed(t, "files of another authority")
+	s.waitForAuthority(t, "second")
+	s.expectUninterrupted(t, "files of another authority")
 
 	former, next := s.rotateFrontProxy(t)
-	s.undisturbed(t, "front proxy of another authority")
-	if status := s.askAsFrontProxy(t, former); status != http.StatusForbidden {
-		t.Errorf("the front proxy of before, who is anybody now, gets %d", status)
+	s.expectUninterrupted(t, "front proxy of another authority")
+	if status := s.requestAsFrontProxy(t, former); status != http.StatusForbidden {
+		t.Errorf("response code for the former front proxy = %d", status)
 	}
-	if status := s.askAsFrontProxy(t, next); status != http.StatusOK {
-		t.Errorf("the front proxy gets %d", status)
+	if status := s.requestAsFrontProxy(t, next); status != http.StatusOK {
+		t.Errorf("response code for the front proxy = %d", status)
 	}
 }
 
-// askAsFrontProxy asks the server itself as somebody whom it should believe a front proxy only, and returns the status.
-func (s *stage) askAsFrontProxy(t *testing.T, proof pki.Pair) int {
+// requestAsFrontProxy sends a request to the server directly, with headers that only a front proxy may set, and returns the status.
+func (s *stage) requestAsFrontProxy(t *testing.T, proof pki.Pair) int {
 	t.Helper()
 	certificate, err := tls.X509KeyPair(proof.Certificate, proof.Key)
 	if err != nil {
@@ -126,8 +126,8 @@ func (s *stage) askAsFrontProxy(t *testing.T, proof pki.Pair) int {
 	return response.StatusCode
 }
 
-// rotateFrontProxy gives kube-apiserver another certificate for the front proxy, of another authority, and takes the old
-// authority away. kube-apiserver reads the files again by itself. What it has proved itself with is returned.
+// rotateFrontProxy replaces the client certificate of the front proxy and its authority. kube-apiserver reloads the files. The
+// former and the new client certificate are returned.
 func (s *stage) rotateFrontProxy(t *testing.T) (former, client pki.Pair) {
 	t.Helper()
 	const authorityName, clientName, user = "front-proxy-ca", "front-proxy-client", "front-proxy-client"
@@ -148,18 +148,18 @@ func (s *stage) rotateFrontProxy(t *testing.T) (former, client pki.Pair) {
 	if err := client.Write(folder, clientName); err != nil {
 		t.Fatal(err)
 	}
-	s.eventually(t, "kube-apiserver to read its certificate", func(context.Context) error {
+	s.eventually(t, "kube-apiserver to reload its certificate", func(context.Context) error {
 		if s.proxyCertificatesRead(t) == read {
-			return errors.New("its log does not say so")
+			return errors.New("no reload is logged")
 		}
 		return nil
 	})
-	s.undisturbed(t, "front proxy of two authorities")
+	s.expectUninterrupted(t, "front proxy of two authorities")
 	s.trustFrontProxies(t, folder, next.Certificate)
 	return former, client
 }
 
-// proxyCertificatesRead is how often kube-apiserver has read the certificate of the front proxy.
+// proxyCertificatesRead returns how many times kube-apiserver has loaded the certificate of the front proxy.
 func (s *stage) proxyCertificatesRead(t *testing.T) int {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(s.Env(devcluster.EnvControlPlaneLogs), "kube-apiserver.log"))
@@ -169,8 +169,8 @@ func (s *stage) proxyCertificatesRead(t *testing.T) int {
 	return strings.Count(string(content), `"Loaded a new cert/key pair" name="aggregator-proxy-cert::`)
 }
 
-// trustFrontProxies has kube-apiserver tell the servers behind it which authorities there are for front proxies, and
-// waits until it does. It keeps those that it has told before until somebody takes them out.
+// trustFrontProxies makes kube-apiserver publish these authorities of front proxies, and waits until it does. kube-apiserver adds
+// new authorities and never removes old ones, so the ConfigMap is deleted.
 func (s *stage) trustFrontProxies(t *testing.T, folder string, authorities ...[]byte) {
 	t.Helper()
 	const name = "extension-apiserver-authentication"
@@ -178,17 +178,17 @@ func (s *stage) trustFrontProxies(t *testing.T, folder string, authorities ...[]
 		t.Fatal(err)
 	}
 	s.eventually(t, "the authorities of front proxies", func(ctx context.Context) error {
-		told, err := s.admin.Run(ctx, "get", "configmap", name, "-n", "kube-system", "-o", `go-template={{index .data "requestheader-client-ca-file"}}`)
+		published, err := s.admin.Run(ctx, "get", "configmap", name, "-n", "kube-system", "-o", `go-template={{index .data "requestheader-client-ca-file"}}`)
 		if err != nil {
 			return err
 		}
-		count := strings.Count(told, "BEGIN CERTIFICATE")
+		count := strings.Count(published, "BEGIN CERTIFICATE")
 		if count > len(authorities) {
 			_, err := s.admin.Run(ctx, "delete", "configmap", name, "-n", "kube-system")
-			return errors.Join(errors.New("those of before are still told"), err)
+			return errors.Join(errors.New("former authorities are still published"), err)
 		}
 		if count < len(authorities) {
-			return errors.New("not all are told yet")
+			return errors.New("not all authorities are published")
 		}
 		return nil
 	})

@@ -24,11 +24,11 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/pki"
 )
 
-// withoutFiles takes back the certificate that development clusters give to the server.
+// withoutFiles removes the certificate files of development clusters from the server's flags.
 var withoutFiles = []string{"--tls-cert-file=", "--tls-private-key-file=", "--serving-authority-secret=slipstream-ca"}
 
-// TestOwnAuthority lets everything of an authority of the server's own change, most of it by its age, with no more rights than that
-// takes.
+// TestOwnAuthority replaces certificate, authority and Secret of the server, most of them when they expire, with minimal
+// permissions.
 func TestOwnAuthority(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, devcluster.Options{Admission: true, Parts: []string{}},
@@ -36,38 +36,38 @@ func TestOwnAuthority(t *testing.T) {
 	if err := s.UseDirectAdmission(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.askAggregator(t)
-	s.askAfresh(t)
-	s.askWebhook(t)
+	s.testAggregator(t)
+	s.testNewConnections(t)
+	s.testWebhook(t)
 	events := s.watch(t)
 
-	first := s.shown(t)
-	s.eventually(t, "another certificate", func(ctx context.Context) error {
+	first := s.certificate(t)
+	s.eventually(t, "a renewed certificate", func(ctx context.Context) error {
 		found, err := s.handshake(ctx)
 		if err == nil && found.SerialNumber.Cmp(first.SerialNumber) == 0 {
-			err = errors.New("it is the same")
+			err = errors.New("certificate is unchanged")
 		}
 		return err
 	})
-	s.undisturbed(t, "certificate renewed")
+	s.expectUninterrupted(t, "certificate renewed")
 
-	second := s.becomesOfAnother(t, first.Issuer.CommonName)
-	s.undisturbed(t, "authority replaced by age")
+	second := s.waitForOtherAuthority(t, first.Issuer.CommonName)
+	s.expectUninterrupted(t, "authority replaced by age")
 
 	s.kubectl(t, "delete", "secret", "slipstream-ca", "-n", devcluster.ServerNamespace)
-	s.becomesOfAnother(t, second)
-	s.undisturbed(t, "Secret deleted")
+	s.waitForOtherAuthority(t, second)
+	s.expectUninterrupted(t, "Secret deleted")
 
 	s.kubectl(t, "delete", "secret", "slipstream-ca", "-n", devcluster.ServerNamespace)
 	s.putAuthority(t, "by-hand")
-	s.becomesOf(t, "by-hand")
-	s.undisturbed(t, "Secret replaced by hand")
-	s.arrives(t, events)
+	s.waitForAuthority(t, "by-hand")
+	s.expectUninterrupted(t, "Secret replaced by hand")
+	s.expectEvent(t, events)
 	s.overwriteBundle(t)
 }
 
-// becomesOfAnother waits until the certificate is of another authority than one, and returns the name of that.
-func (s *stage) becomesOfAnother(t *testing.T, authority string) string {
+// waitForOtherAuthority waits for a certificate with another authority, and returns the name of the authority.
+func (s *stage) waitForOtherAuthority(t *testing.T, authority string) string {
 	t.Helper()
 	var name string
 	s.eventually(t, "a certificate of another authority than "+authority, func(ctx context.Context) error {
@@ -76,14 +76,14 @@ func (s *stage) becomesOfAnother(t *testing.T, authority string) string {
 			return err
 		}
 		if name = found.Issuer.CommonName; name == authority {
-			return errors.New("it is the same")
+			return errors.New("authority is unchanged")
 		}
 		return nil
 	})
 	return name
 }
 
-// putAuthority puts an authority into the Secret, as somebody would who has one.
+// putAuthority writes an authority to the Secret, as an administrator might.
 func (s *stage) putAuthority(t *testing.T, name string) {
 	t.Helper()
 	authority, err := pki.NewAuthority(name)
@@ -98,13 +98,13 @@ func (s *stage) putAuthority(t *testing.T, name string) {
 		"--cert="+filepath.Join(folder, "ca.crt"), "--key="+filepath.Join(folder, "ca.key"))
 }
 
-// askWebhook changes something all the time, about which kube-apiserver asks the server without the aggregator. Nobody
-// notices when it does not get an answer, but it counts that.
-func (s *stage) askWebhook(t *testing.T) {
+// testWebhook continuously makes changes that kube-apiserver reviews with the server, without the aggregator. Failed reviews do not
+// fail the changes, but are counted.
+func (s *stage) testWebhook(t *testing.T) {
 	t.Helper()
-	unanswered := -1
-	s.ask(t, "direct webhook", 200*time.Millisecond, func(ctx context.Context) error {
-		name := "configbutler.ai/asked=" + strconv.FormatInt(time.Now().UnixNano(), 10)
+	failed := -1
+	s.startClient(t, "direct webhook", 200*time.Millisecond, func(ctx context.Context) error {
+		name := "configbutler.ai/reviewed=" + strconv.FormatInt(time.Now().UnixNano(), 10)
 		if _, err := s.admin.Run(ctx, "annotate", "--overwrite", "namespace", "default", name); err != nil {
 			return err
 		}
@@ -112,21 +112,21 @@ func (s *stage) askWebhook(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		before := unanswered
-		unanswered = max(unanswered, 0)
+		before := failed
+		failed = max(failed, 0)
 		for line := range strings.Lines(metrics) {
 			if strings.HasPrefix(line, `apiserver_admission_webhook_fail_open_count{name="attribution.configbutler.ai"`) {
-				unanswered, err = strconv.Atoi(strings.Fields(line)[1])
+				failed, err = strconv.Atoi(strings.Fields(line)[1])
 			}
 		}
-		if err == nil && before >= 0 && unanswered > before {
-			err = fmt.Errorf("%d reviews were not answered", unanswered-before)
+		if err == nil && before >= 0 && failed > before {
+			err = fmt.Errorf("%d reviews failed", failed-before)
 		}
 		return err
 	})
 }
 
-// watch follows a kind through the aggregator.
+// watch watches a kind through the aggregator.
 func (s *stage) watch(t *testing.T) watch.Interface {
 	t.Helper()
 	client := s.objects.Resource(repositories).Namespace("default")
@@ -136,7 +136,7 @@ func (s *stage) watch(t *testing.T) watch.Interface {
 	}
 	watcher, err := watchtools.NewRetryWatcherWithContext(t.Context(), list.GetResourceVersion(), &cache.ListWatch{
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			t.Log("the watch begins")
+			t.Log("watch started")
 			return client.Watch(ctx, options)
 		},
 	})
@@ -147,8 +147,8 @@ func (s *stage) watch(t *testing.T) watch.Interface {
 	return watcher
 }
 
-// arrives makes an object, of which a watch must tell that began long ago.
-func (s *stage) arrives(t *testing.T, events watch.Interface) {
+// expectEvent creates an object, whose event must be sent by a watch that is already open.
+func (s *stage) expectEvent(t *testing.T, events watch.Interface) {
 	t.Helper()
 	made := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "configbutler.ai/v1alpha1", "kind": "GitRepoConfig",
@@ -161,17 +161,17 @@ func (s *stage) arrives(t *testing.T, events watch.Interface) {
 	select {
 	case event := <-events.ResultChan():
 		if event.Type != watch.Added {
-			t.Errorf("the watch tells of %v", event)
+			t.Errorf("watch sent %v", event)
 		}
 	case <-time.After(deadline):
-		t.Error("the watch does not tell of a new object")
+		t.Error("watch sent no event of a new object")
 	}
 }
 
-// overwriteBundle replaces the bundle by one with which nobody trusts the server, and waits until that has been put right.
+// overwriteBundle replaces the bundle with an unrelated authority, and waits until the server has corrected it.
 func (s *stage) overwriteBundle(t *testing.T) {
 	t.Helper()
-	authority, err := pki.NewAuthority("of nobody")
+	authority, err := pki.NewAuthority("unrelated")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,27 +189,27 @@ func (s *stage) overwriteBundle(t *testing.T) {
 	}
 	began := time.Now()
 	s.kubectl(t, "patch", "apiservice", devcluster.APIServiceName, "--type=merge", "--patch-file="+patch.Name())
-	s.eventually(t, "the bundle to be put right", func(ctx context.Context) error {
+	s.eventually(t, "the bundle to be corrected", func(ctx context.Context) error {
 		_, err := s.handshake(ctx)
 		return err
 	})
-	t.Logf("the bundle was put right after %v", time.Since(began).Round(time.Millisecond))
-	s.eventually(t, "an answer", func(ctx context.Context) error {
+	t.Logf("bundle was corrected after %v", time.Since(began).Round(time.Millisecond))
+	s.eventually(t, "a response", func(ctx context.Context) error {
 		_, err := s.objects.Resource(repositories).Namespace("default").List(ctx, metav1.ListOptions{})
 		return err
 	})
-	t.Logf("kube-apiserver trusted it after %v", time.Since(began).Round(time.Millisecond))
+	t.Logf("kube-apiserver trusted the server after %v", time.Since(began).Round(time.Millisecond))
 }
 
-// TestReplicas has two servers go over to another authority, beside each other.
+// TestReplicas replaces the authority of two servers.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, devcluster.Options{Storage: devcluster.StorageEtcd3, Replicas: 2}, withoutFiles...)
-	s.askAggregator(t)
-	s.askAfresh(t)
-	first := s.shown(t).Issuer.CommonName
+	s.testAggregator(t)
+	s.testNewConnections(t)
+	first := s.certificate(t).Issuer.CommonName
 	s.kubectl(t, "delete", "secret", "slipstream-ca", "-n", devcluster.ServerNamespace)
-	// The balancer takes turns: both have changed when several in a row show the same.
+	// The balancer alternates between the servers, so several consecutive handshakes reach both.
 	s.eventually(t, "certificates of another authority on both", func(ctx context.Context) error {
 		for range 4 {
 			found, err := s.handshake(ctx)
@@ -217,10 +217,10 @@ func TestReplicas(t *testing.T) {
 				return err
 			}
 			if found.Issuer.CommonName == first {
-				return errors.New("one is of the authority that is gone")
+				return errors.New("one certificate has the deleted authority")
 			}
 		}
 		return nil
 	})
-	s.undisturbed(t, "Secret deleted with two replicas")
+	s.expectUninterrupted(t, "Secret deleted with two replicas")
 }

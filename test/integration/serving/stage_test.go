@@ -1,8 +1,8 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package serving proves on real servers that certificates and authorities change while clients go on asking: through
-// the aggregator of a real kube-apiserver, and through a webhook without it.
+// Package serving tests on real servers that certificates and authorities are replaced without interrupting clients: through the
+// aggregator of a real kube-apiserver, and through a webhook without it.
 package serving
 
 import (
@@ -33,11 +33,11 @@ import (
 )
 
 const (
-	// deadline is more than anything waited for here takes on a busy machine.
+	// deadline is longer than any wait of these tests on a busy machine.
 	deadline = 3 * time.Minute
-	// longestGap is how long a client may be without an answer. It is meant to be none; a busy machine may take some time.
+	// longestGap is the maximum time between successful requests of a client. It allows for a busy machine.
 	longestGap = time.Minute
-	// serverName is the name by which kube-apiserver knows the server.
+	// serverName is the name of the server that kube-apiserver verifies.
 	serverName = "slipstream." + devcluster.ServerNamespace + ".svc"
 )
 
@@ -46,7 +46,7 @@ var (
 	apiServices  = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 )
 
-// stage is a cluster whose clients ask all the time.
+// stage is a cluster with clients that send requests continuously.
 type stage struct {
 	*devcluster.Cluster
 	admin   devcluster.Kubectl
@@ -84,19 +84,19 @@ func (s *stage) kubectl(t *testing.T, arguments ...string) string {
 	return out
 }
 
-// client asks the same again and again.
+// client sends the same request repeatedly.
 type client struct {
 	name string
 
 	mutex           sync.Mutex
-	asked, failed   int
+	sent, failed    int
 	broken, longest time.Duration
 	lastGood        time.Time
 	lastFailure     error
 }
 
-// ask lets a client ask until the test ends, which fails if it was without an answer for long.
-func (s *stage) ask(t *testing.T, name string, every time.Duration, question func(ctx context.Context) error) {
+// startClient starts a client that sends requests until the test ends.
+func (s *stage) startClient(t *testing.T, name string, every time.Duration, request func(ctx context.Context) error) {
 	t.Helper()
 	c := &client{name: name, lastGood: time.Now()}
 	s.clients = append(s.clients, c)
@@ -104,7 +104,7 @@ func (s *stage) ask(t *testing.T, name string, every time.Duration, question fun
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		wait.UntilWithContext(ctx, func(ctx context.Context) { c.note(ctx, question(ctx)) }, every)
+		wait.UntilWithContext(ctx, func(ctx context.Context) { c.record(ctx, request(ctx)) }, every)
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -112,14 +112,14 @@ func (s *stage) ask(t *testing.T, name string, every time.Duration, question fun
 	})
 }
 
-func (c *client) note(ctx context.Context, err error) {
+func (c *client) record(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
 	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	now := time.Now()
-	c.asked++
+	c.sent++
 	if err != nil {
 		c.failed++
 		c.lastFailure = err
@@ -130,11 +130,11 @@ func (c *client) note(ctx context.Context, err error) {
 	c.lastGood = now
 }
 
-// askAggregator lists a kind through the aggregator, over new connections of kube-apiserver's as over old ones.
-func (s *stage) askAggregator(t *testing.T) {
+// testAggregator lists a kind through the aggregator.
+func (s *stage) testAggregator(t *testing.T) {
 	t.Helper()
 	repositories := s.objects.Resource(repositories).Namespace("default")
-	s.ask(t, "aggregator", 50*time.Millisecond, func(ctx context.Context) error {
+	s.startClient(t, "aggregator", 50*time.Millisecond, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, longestGap)
 		defer cancel()
 		_, err := repositories.List(ctx, metav1.ListOptions{})
@@ -142,17 +142,17 @@ func (s *stage) askAggregator(t *testing.T) {
 	})
 }
 
-// askAfresh makes a connection to each server every time, and checks the certificate as kube-apiserver does, with what
-// the APIService says.
-func (s *stage) askAfresh(t *testing.T) {
+// testNewConnections opens a new connection to each server repeatedly, and verifies the certificate as kube-apiserver does, with the bundle
+// of the APIService.
+func (s *stage) testNewConnections(t *testing.T) {
 	t.Helper()
-	s.ask(t, "new connections", 200*time.Millisecond, func(ctx context.Context) error {
+	s.startClient(t, "new connections", 200*time.Millisecond, func(ctx context.Context) error {
 		_, err := s.handshake(ctx)
 		return err
 	})
 }
 
-// handshake returns the certificate of the server, if a client with the bundle in the APIService takes it.
+// handshake returns the certificate of the server, verified with the bundle of the APIService.
 func (s *stage) handshake(ctx context.Context) (*x509.Certificate, error) {
 	registration, err := s.objects.Resource(apiServices).Get(ctx, devcluster.APIServiceName, metav1.GetOptions{})
 	if err != nil {
@@ -178,8 +178,8 @@ func (s *stage) handshake(ctx context.Context) (*x509.Certificate, error) {
 	return connection.(*tls.Conn).ConnectionState().PeerCertificates[0], nil
 }
 
-// shown returns the certificate of the server.
-func (s *stage) shown(t *testing.T) *x509.Certificate {
+// certificate returns the current certificate of the server.
+func (s *stage) certificate(t *testing.T) *x509.Certificate {
 	t.Helper()
 	var found *x509.Certificate
 	s.eventually(t, "a certificate", func(ctx context.Context) (err error) {
@@ -189,7 +189,7 @@ func (s *stage) shown(t *testing.T) *x509.Certificate {
 	return found
 }
 
-// eventually waits until check is content.
+// eventually waits until check succeeds.
 func (s *stage) eventually(t *testing.T, what string, check func(ctx context.Context) error) {
 	t.Helper()
 	var last error
@@ -202,33 +202,33 @@ func (s *stage) eventually(t *testing.T, what string, check func(ctx context.Con
 	}
 }
 
-// becomesOf waits until the server shows a certificate of an authority, by the name of that.
-func (s *stage) becomesOf(t *testing.T, authority string) {
+// waitForAuthority waits until the certificate of the server has an authority with this name.
+func (s *stage) waitForAuthority(t *testing.T, authority string) {
 	t.Helper()
 	s.eventually(t, "a certificate of "+authority, func(ctx context.Context) error {
 		found, err := s.handshake(ctx)
 		if err == nil && found.Issuer.CommonName != authority {
-			err = fmt.Errorf("it is of %s", found.Issuer.CommonName)
+			err = fmt.Errorf("authority is %s", found.Issuer.CommonName)
 		}
 		return err
 	})
 }
 
-// enough is how often each client asks after a change, at least.
+// enough is the minimum number of requests of each client after a change.
 const enough = 25
 
-// goOn waits until each client has asked some more.
-func (s *stage) goOn(t *testing.T) {
+// waitForRequests waits until each client has sent more requests.
+func (s *stage) waitForRequests(t *testing.T) {
 	t.Helper()
 	for _, each := range s.clients {
-		asked := func() int {
+		sent := func() int {
 			each.mutex.Lock()
 			defer each.mutex.Unlock()
-			return each.asked
+			return each.sent
 		}
-		before := asked()
-		s.eventually(t, each.name+" to ask", func(context.Context) error {
-			if asked() < before+enough {
+		before := sent()
+		s.eventually(t, each.name+" to send requests", func(context.Context) error {
+			if sent() < before+enough {
 				return errors.New("not yet")
 			}
 			return nil
@@ -236,22 +236,22 @@ func (s *stage) goOn(t *testing.T) {
 	}
 }
 
-// undisturbed fails if a client was without an answer for long, or a server is another process than at the start.
-func (s *stage) undisturbed(t *testing.T, what string) {
+// expectUninterrupted fails if a client had no successful request for too long, or if a server was restarted.
+func (s *stage) expectUninterrupted(t *testing.T, what string) {
 	t.Helper()
-	s.goOn(t)
+	s.waitForRequests(t)
 	for _, each := range s.clients {
 		each.mutex.Lock()
-		t.Logf("%s: %s asked %d times, %d failed, longest without an answer %v, last failure: %v",
-			what, each.name, each.asked, each.failed, each.longest.Round(time.Millisecond), each.lastFailure)
+		t.Logf("%s: %s sent %d requests, %d failed, longest gap %v, last failure: %v",
+			what, each.name, each.sent, each.failed, each.longest.Round(time.Millisecond), each.lastFailure)
 		if time.Since(each.lastGood) > longestGap || each.longest > longestGap {
-			t.Errorf("%s: %s was without an answer for %v: %v", what, each.name, each.longest, each.lastFailure)
+			t.Errorf("%s: %s had no successful request for %v: %v", what, each.name, each.longest, each.lastFailure)
 		}
-		each.asked, each.failed, each.longest, each.lastFailure = 0, 0, 0, nil
+		each.sent, each.failed, each.longest, each.lastFailure = 0, 0, 0, nil
 		each.mutex.Unlock()
 	}
 	if got := s.Env(devcluster.EnvServerPIDs); got != s.pids {
-		t.Errorf("%s: the servers were %s and are %s", what, s.pids, got)
+		t.Errorf("%s: server processes were %s, are %s", what, s.pids, got)
 	}
 	for _, pid := range strings.Fields(s.pids) {
 		number, err := strconv.Atoi(pid)
@@ -264,7 +264,7 @@ func (s *stage) undisturbed(t *testing.T, what string) {
 	}
 }
 
-// serverLog is what the servers have logged of certificates.
+// serverLog returns the log lines of the servers about certificates.
 func (s *stage) serverLog(t *testing.T) string {
 	t.Helper()
 	content, err := os.ReadFile(s.Env(devcluster.EnvServerLog))

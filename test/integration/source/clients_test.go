@@ -28,14 +28,14 @@ var (
 	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 )
 
-// connections are what a client is connected with, for a test to look at and to cut.
+// connections are the connections of a client, which a test can close and count responses on.
 type connections struct {
 	mutex sync.Mutex
 	open  []net.Conn
-	// refused lets no connection come about.
+	// refused makes new connections fail.
 	refused bool
-	// answers counts the answers by HTTP status.
-	answers map[int]int
+	// responses counts responses by HTTP status.
+	responses map[int]int
 }
 
 func (c *connections) dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -53,7 +53,7 @@ func (c *connections) dial(ctx context.Context, network, address string) (net.Co
 	return connection, nil
 }
 
-// refuse cuts all connections and lets no new ones come about, until it is called with false.
+// refuse closes all connections and makes new ones fail until it is called with false.
 func (c *connections) refuse(refused bool) {
 	c.mutex.Lock()
 	c.refused = refused
@@ -72,20 +72,20 @@ func (c *connections) cut() {
 	c.open = nil
 }
 
-func (c *connections) answered(status int) int {
+func (c *connections) responseCount(status int) int {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	return c.answers[status]
+	return c.responses[status]
 }
 
-// observe counts the answers that come through a transport.
+// observe counts the responses of a transport.
 func (c *connections) observe(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(request *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(request)
 		if err == nil {
 			c.mutex.Lock()
 			defer c.mutex.Unlock()
-			c.answers[response.StatusCode]++
+			c.responses[response.StatusCode]++
 		}
 		return response, err
 	})
@@ -95,21 +95,21 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
-// configFor returns how the user connects, over connections of its own that end with the test.
+// configFor returns a configuration for the user, with connections that are closed when the test ends.
 func configFor(t *testing.T, user devcluster.Kubeconfig) (*rest.Config, *connections) {
 	t.Helper()
 	config, err := user.RESTConfig()
 	if err != nil {
 		t.Fatal(err)
 	}
-	open := &connections{answers: map[int]int{}}
+	open := &connections{responses: map[int]int{}}
 	config.Dial = open.dial
 	config.Wrap(open.observe)
 	t.Cleanup(open.cut)
 	return config, open
 }
 
-// connect returns the clients of the code under test, which run as the user.
+// connect returns clients of the code under test for the user.
 func connect(t *testing.T, user devcluster.Kubeconfig) (*watch.Clients, *connections) {
 	t.Helper()
 	config, open := configFor(t, user)
@@ -120,7 +120,7 @@ func connect(t *testing.T, user devcluster.Kubeconfig) (*watch.Clients, *connect
 	return clients, open
 }
 
-// administrator returns the client with which tests change the cluster.
+// administrator returns the client for changes of the cluster.
 func administrator(t *testing.T) dynamic.Interface {
 	t.Helper()
 	config, _ := configFor(t, cluster.Admin())
@@ -144,12 +144,12 @@ func create(t *testing.T, client dynamic.Interface, resource schema.GroupVersion
 	t.Helper()
 	created, err := client.Resource(resource).Namespace(o.GetNamespace()).Create(t.Context(), o, metav1.CreateOptions{})
 	if err != nil {
-		t.Fatalf("creating %s %s: %v", resource.Resource, o.GetName(), err)
+		t.Fatalf("create %s %s: %v", resource.Resource, o.GetName(), err)
 	}
 	return created
 }
 
-// createNamespace makes a namespace with a name of its own.
+// createNamespace creates a namespace with a unique name.
 func createNamespace(t *testing.T, client dynamic.Interface) string {
 	t.Helper()
 	o := object("v1", "Namespace", "", "")

@@ -21,10 +21,10 @@ import (
 	kubewatch "github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
-// observer is a Handler that takes note of how the watches are and of nothing else.
+// observer is a Handler that records the states of watches only.
 type observer struct {
 	mutex sync.Mutex
-	// states are by watch, with nil for one that is open.
+	// states are the failures by watch, nil for an open watch.
 	states map[kubewatch.Watch]error
 }
 
@@ -47,16 +47,15 @@ func (o *observer) watching(watch kubewatch.Watch) bool {
 	return known && failure == nil
 }
 
-// failure is why the watch is not open, nil if it is or if nothing is known.
+// failure returns why the watch is not open, nil if it is open or unknown.
 func (o *observer) failure(watch kubewatch.Watch) error {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	return o.states[watch]
 }
 
-// consumer keeps the resourceVersion of every object of one Watch. It decides between list and watch as the mirror
-// does: one worker lists after every Listed and takes changes, one after the other, and drops those that the list has
-// told of.
+// consumer tracks the resourceVersion of every object of one Watch, like the mirror: a worker lists after every Listed, applies
+// changes in order, and ignores those that the list includes.
 type consumer struct {
 	*observer
 	watch  kubewatch.Watch
@@ -69,11 +68,11 @@ type consumer struct {
 	versions map[types.NamespacedName]string
 	// listedAt is the resourceVersion of the last list.
 	listedAt string
-	// restarts counts the calls of Listed, lists those that were made because of them.
+	// restarts counts the calls of Listed, lists the resulting lists.
 	restarts, lists int
 }
 
-// runConsumer runs a consumer and streams of which it is the handler until the test ends.
+// runConsumer runs a consumer and its streams until the test ends.
 func runConsumer(t *testing.T, client dynamic.Interface, watch kubewatch.Watch) (*consumer, *kubewatch.Streams) {
 	t.Helper()
 	c := &consumer{
@@ -84,7 +83,7 @@ func runConsumer(t *testing.T, client dynamic.Interface, watch kubewatch.Watch) 
 	return c, runStreams(t, client, c)
 }
 
-// consume runs a consumer that is told of its watch.
+// consume runs a consumer for a watch.
 func consume(t *testing.T, client dynamic.Interface, watch kubewatch.Watch) *consumer {
 	t.Helper()
 	c, streams := runConsumer(t, client, watch)
@@ -135,13 +134,13 @@ func (c *consumer) work(ctx context.Context) {
 		case <-c.wake:
 		}
 		if c.take() {
-			// It ends with the list or with ctx.
+			// Retry until the list succeeds or ctx is done.
 			_ = wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, c.list)
 		}
 	}
 }
 
-// take applies the changes that have come and says whether a list is due.
+// take applies the received changes and reports whether a list is due.
 func (c *consumer) take() (due bool) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -164,7 +163,7 @@ func (c *consumer) apply(change kubewatch.Change) {
 	}
 }
 
-// list takes the list for the truth, and is to be called again after an error.
+// list replaces the content with a list. It is retried after an error.
 func (c *consumer) list(ctx context.Context) (done bool, _ error) {
 	versions := map[types.NamespacedName]string{}
 	version, err := c.lister.List(ctx, c.watch, func(o *unstructured.Unstructured) error {
@@ -201,7 +200,7 @@ func nameOf(o *unstructured.Unstructured) types.NamespacedName {
 	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-// differences says in what two contents differ, for a message.
+// differences returns the differences of two contents, for messages.
 func differences(got, want map[types.NamespacedName]string) string {
 	var lines []string
 	for name, version := range want {
@@ -211,7 +210,7 @@ func differences(got, want map[types.NamespacedName]string) string {
 	}
 	for name := range got {
 		if _, ok := want[name]; !ok {
-			lines = append(lines, name.String()+": should be gone")
+			lines = append(lines, name.String()+": should be deleted")
 		}
 	}
 	slices.Sort(lines)

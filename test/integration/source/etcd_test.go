@@ -17,9 +17,8 @@ import (
 	kubewatch "github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
-// Events are the one built-in type that the API server reads from etcd directly: a compaction of etcd shows at once.
-
-// An API server that compacts while a list goes on offers a token to go on at the present; nothing may be missed.
+// TestListSurvivesCompaction compacts etcd during a paginated list. The API server then offers a token to continue at the current
+// revision, and no object may be missing. Events are the only built-in type that the API server reads from etcd directly.
 func TestListSurvivesCompaction(t *testing.T) {
 	checkGoroutines(t)
 	clients, open := connect(t, cluster.Admin())
@@ -42,48 +41,48 @@ func TestListSurvivesCompaction(t *testing.T) {
 	if err != nil || version == "" {
 		t.Fatalf("got resourceVersion %q, %v", version, err)
 	}
-	if open.answered(http.StatusGone) == 0 {
+	if open.responseCount(http.StatusGone) == 0 {
 		t.Error("no continue token has expired")
 	}
 	for i := range count {
 		if name := fmt.Sprintf("event-%05d", i); seen[name] != 1 {
-			t.Errorf("%s came %d times, want once", name, seen[name])
+			t.Errorf("%s was listed %d times, want once", name, seen[name])
 		}
 	}
 }
 
-// While the stream cannot connect, an object goes and the history that would tell of it is compacted.
-func TestCompactionUnderAPausedWatchIsFoundOutByAList(t *testing.T) {
+// TestCompactionDuringDisconnect deletes an object and compacts the history of the deletion while the stream cannot connect.
+func TestCompactionDuringDisconnect(t *testing.T) {
 	checkGoroutines(t)
 	clients, open := connect(t, cluster.Admin())
 	admin := administrator(t)
 	namespace := createNamespace(t, admin)
 	watch := kubewatch.Watch{Resource: events, Namespace: namespace}
-	createEvent(t, admin, namespace, "goes")
-	createEvent(t, admin, namespace, "stays")
+	createEvent(t, admin, namespace, "deleted")
+	createEvent(t, admin, namespace, "kept")
 	c := consume(t, clients.Dynamic, watch)
 	eventually(t, "the objects", func(context.Context) (bool, error) {
 		_, lists := c.counts()
-		return lists == 1 && c.has(namespace, "goes") && c.watching(watch), nil
+		return lists == 1 && c.has(namespace, "deleted") && c.watching(watch), nil
 	})
 
 	open.refuse(true)
 	eventually(t, "the loss of the connection", func(context.Context) (bool, error) {
 		return c.failure(watch) != nil, nil
 	})
-	if err := admin.Resource(events).Namespace(namespace).Delete(t.Context(), "goes", metav1.DeleteOptions{}); err != nil {
+	if err := admin.Resource(events).Namespace(namespace).Delete(t.Context(), "deleted", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	createEvent(t, admin, namespace, "comes")
+	createEvent(t, admin, namespace, "created")
 	compact(t)
 	open.refuse(false)
 
 	eventually(t, "the content", func(context.Context) (bool, error) {
-		content := !c.has(namespace, "goes") && c.has(namespace, "comes") && c.has(namespace, "stays")
+		content := !c.has(namespace, "deleted") && c.has(namespace, "created") && c.has(namespace, "kept")
 		return content && c.watching(watch), nil
 	})
 	if restarts, _ := c.counts(); restarts < 2 {
-		t.Errorf("got %d calls of Listed, want another one", restarts)
+		t.Errorf("%d calls of Listed, want at least 2", restarts)
 	}
 }
 
@@ -94,7 +93,7 @@ func createEvent(t *testing.T, admin dynamic.Interface, namespace, name string) 
 	create(t, admin, events, o)
 }
 
-// compact makes etcd forget all but the present.
+// compact compacts etcd to the current revision.
 func compact(t *testing.T) {
 	t.Helper()
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{cluster.EtcdURL()}})

@@ -17,10 +17,10 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster"
 )
 
-// patience is longer than anything here takes on a busy machine; no test passes because of it.
+// patience is longer than any wait of these tests on a busy machine.
 const patience = 2 * time.Minute
 
-// cluster is the control plane that the tests share; each has namespaces and types of its own.
+// cluster is the shared control plane; each test uses its own namespaces and types.
 var cluster *devcluster.Cluster
 
 func TestMain(m *testing.M) {
@@ -52,7 +52,7 @@ func fail(err error) int {
 	return 1
 }
 
-// checkGoroutines fails the test if it leaves goroutines behind. It is called first, so that it looks last.
+// checkGoroutines fails the test if goroutines are left. It must be called first, so that it checks last.
 func checkGoroutines(t *testing.T) {
 	t.Helper()
 	before := goleak.IgnoreCurrent()

@@ -22,8 +22,8 @@ import (
 	kubewatch "github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
-// A custom resource type is installed and removed while everything runs: nobody restarts or waits for an interval.
-func TestCustomResourceTypeComesAndGoes(t *testing.T) {
+// TestCustomResourceType installs and removes a custom resource type while streams run. Both must be noticed without a restart.
+func TestCustomResourceType(t *testing.T) {
 	checkGoroutines(t)
 	clients, _ := connect(t, cluster.Admin())
 	admin := administrator(t)
@@ -31,38 +31,38 @@ func TestCustomResourceTypeComesAndGoes(t *testing.T) {
 	watch := kubewatch.Watch{Resource: schema.GroupVersionResource{Group: "arriving.example.com", Version: "v1", Resource: "things"}}
 	c, streams := runConsumer(t, clients.Dynamic, watch)
 	selection := kubewatch.Selection{Resources: []string{"*.arriving.example.com"}}
-	catalogue := follow(t, clients, streams, selection)
+	discovered := follow(t, clients, streams, selection)
 
-	begun := time.Now()
+	start := time.Now()
 	things := define(t, admin, "arriving.example.com")
 	eventually(t, "the type to be watched", func(context.Context) (bool, error) { return c.watching(watch), nil })
-	t.Logf("watched %v after the definition was created", time.Since(begun).Round(time.Millisecond))
+	t.Logf("watched %v after the definition was created", time.Since(start).Round(time.Millisecond))
 
 	create(t, admin, things, object("arriving.example.com/v1", "Thing", namespace, "one"))
 	eventually(t, "the object", func(context.Context) (bool, error) { return c.has(namespace, "one"), nil })
 
-	begun = time.Now()
+	start = time.Now()
 	if err := admin.Resource(definitions).Delete(t.Context(), "things.arriving.example.com", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the object to be deleted", func(context.Context) (bool, error) { return !c.has(namespace, "one"), nil })
-	eventually(t, "the type to go", func(context.Context) (bool, error) {
-		types, _ := catalogue.Snapshot().Resolve(selection, kubewatch.Policy{})
+	eventually(t, "the type to be removed", func(context.Context) (bool, error) {
+		types, _ := discovered.Snapshot().Resolve(selection, kubewatch.Policy{})
 		return len(types) == 0, nil
 	})
-	t.Logf("gone %v after the definition was deleted", time.Since(begun).Round(time.Millisecond))
+	t.Logf("removed %v after the definition was deleted", time.Since(start).Round(time.Millisecond))
 }
 
-// follow runs a catalogue and keeps the streams at what the selection means.
+// follow runs discovery and sets the streams to the types of a selection.
 func follow(t *testing.T, clients *kubewatch.Clients, streams *kubewatch.Streams, selection kubewatch.Selection) *kubewatch.Types {
 	t.Helper()
-	catalogue, err := kubewatch.NewTypes(clients.Discovery, clients.Metadata, time.Hour)
+	discovered, err := kubewatch.NewTypes(clients.Discovery, clients.Metadata, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
 	snapshots := make(chan *kubewatch.Snapshot, 100)
-	catalogue.Subscribe(func(snapshot *kubewatch.Snapshot) { snapshots <- snapshot })
-	run(t, catalogue.Run)
+	discovered.Subscribe(func(snapshot *kubewatch.Snapshot) { snapshots <- snapshot })
+	run(t, discovered.Run)
 	run(t, func(ctx context.Context) {
 		for {
 			select {
@@ -75,38 +75,38 @@ func follow(t *testing.T, clients *kubewatch.Clients, streams *kubewatch.Streams
 					watches = append(watches, kubewatch.Watch{Resource: each.Resource})
 				}
 				if err := streams.Set(ctx, watches); err != nil && ctx.Err() == nil {
-					t.Errorf("setting the watches: %v", err)
+					t.Errorf("set the watches: %v", err)
 				}
 			}
 		}
 	})
-	eventually(t, "the first discovery", func(context.Context) (bool, error) { return catalogue.Snapshot() != nil, nil })
-	return catalogue
+	eventually(t, "the first discovery", func(context.Context) (bool, error) { return discovered.Snapshot() != nil, nil })
+	return discovered
 }
 
-func TestPresetIsServedAndEverythingOfItCanBeWatched(t *testing.T) {
+func TestPresetCanBeWatched(t *testing.T) {
 	checkGoroutines(t)
 	clients, _ := connect(t, cluster.Admin())
 	handler := newObserver()
 	streams := runStreams(t, clients.Dynamic, handler)
 	policy := kubewatch.DefaultPolicy()
 	policy.Default = nil
-	catalogue, err := kubewatch.NewTypes(clients.Discovery, clients.Metadata, time.Hour)
+	discovered, err := kubewatch.NewTypes(clients.Discovery, clients.Metadata, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
-	run(t, catalogue.Run)
-	eventually(t, "the first discovery", func(context.Context) (bool, error) { return catalogue.Snapshot() != nil, nil })
+	run(t, discovered.Run)
+	eventually(t, "the first discovery", func(context.Context) (bool, error) { return discovered.Snapshot() != nil, nil })
 
-	preset, unmatched := catalogue.Snapshot().Resolve(kubewatch.Selection{}, kubewatch.DefaultPolicy())
+	preset, unmatched := discovered.Snapshot().Resolve(kubewatch.Selection{}, kubewatch.DefaultPolicy())
 	served := slices.DeleteFunc(slices.Clone(kubewatch.DefaultPolicy().Default), func(t schema.GroupResource) bool {
-		return t.Group == "gateway.networking.k8s.io" // It is installed by whoever wants it.
+		return t.Group == "gateway.networking.k8s.io" // The Gateway API is optional.
 	})
 	if len(preset) != len(served) || len(unmatched) > 0 {
 		t.Errorf("preset: got %v, want %v, unmatched %v", preset, served, unmatched)
 	}
-	all, _ := catalogue.Snapshot().Resolve(kubewatch.Selection{}, policy)
-	begun := time.Now()
+	all, _ := discovered.Snapshot().Resolve(kubewatch.Selection{}, policy)
+	start := time.Now()
 	var watches []kubewatch.Watch
 	for _, each := range all {
 		watches = append(watches, kubewatch.Watch{Resource: each.Resource})
@@ -117,10 +117,10 @@ func TestPresetIsServedAndEverythingOfItCanBeWatched(t *testing.T) {
 	for _, watch := range watches {
 		eventually(t, watch.String(), func(context.Context) (bool, error) { return handler.watching(watch), nil })
 	}
-	t.Logf("%d watches open after %v", len(watches), time.Since(begun).Round(time.Millisecond))
+	t.Logf("%d watches open after %v", len(watches), time.Since(start).Round(time.Millisecond))
 }
 
-func TestForbiddenTypeIsReportedUntilItIsAllowed(t *testing.T) {
+func TestForbiddenType(t *testing.T) {
 	checkGoroutines(t)
 	admin := administrator(t)
 	namespace := createNamespace(t, admin)
@@ -131,9 +131,9 @@ func TestForbiddenTypeIsReportedUntilItIsAllowed(t *testing.T) {
 	clients, _ := connect(t, user)
 	watch := kubewatch.Watch{Resource: configMaps, Namespace: namespace}
 	c := consume(t, clients.Dynamic, watch)
-	eventually(t, "the refusal", func(context.Context) (bool, error) { return apierrors.IsForbidden(c.failure(watch)), nil })
+	eventually(t, "the forbidden error", func(context.Context) (bool, error) { return apierrors.IsForbidden(c.failure(watch)), nil })
 	if err := c.failure(watch); !strings.Contains(err.Error(), `cannot list resource "configmaps"`) {
-		t.Errorf("got %v, want what the account lacks", err)
+		t.Errorf("got %v, want the missing permission", err)
 	}
 
 	allow(t, admin, namespace, "reader-of-"+namespace)
@@ -155,8 +155,8 @@ func allow(t *testing.T, admin dynamic.Interface, namespace, user string) {
 	create(t, admin, rbac.WithResource("rolebindings"), binding)
 }
 
-// Writers change objects all the time, connections are cut, and what the consumer has put together from lists and
-// changes is what the cluster holds in the end.
+// TestNoChangeIsLost changes objects concurrently while connections are closed. The consumer must end with the content of the
+// cluster.
 func TestNoChangeIsLost(t *testing.T) {
 	checkGoroutines(t)
 	const writers, rounds, names = 4, 150, 20
@@ -193,7 +193,7 @@ func TestNoChangeIsLost(t *testing.T) {
 		restarts, lists := c.counts()
 		difference = differences(c.content(), want)
 		if lists > 0 && difference == "" {
-			t.Logf("%d objects after %d lists in %d starts of the watch", len(want), lists, restarts)
+			t.Logf("%d objects after %d lists and %d restarts of the watch", len(want), lists, restarts)
 			return true, nil
 		}
 		return false, nil
@@ -215,7 +215,7 @@ func write(t *testing.T, admin dynamic.Interface, namespace, name string, round 
 		err = client.Delete(t.Context(), name, metav1.DeleteOptions{})
 	}
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) {
-		t.Errorf("writing %s: %v", name, err)
+		t.Errorf("write %s: %v", name, err)
 	}
 }
 
