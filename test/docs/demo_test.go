@@ -15,15 +15,14 @@ import (
 	"testing"
 )
 
-// The demo does what it tells, can be run again, and can be walked through as the README
-// and the page of the tour say; when it is ended nothing is left.
+// TestDemoAndTour runs the demo twice, follows the README and the page of the tour, and ends the demo, which must leave nothing.
 func TestDemoAndTour(t *testing.T) {
 	build(t)
 	r := newReader(t, strings.NewReplacer())
 	t.Cleanup(func() {
-		// The test's own context has ended by now.
+		// The context of the test has ended already.
 		if out, err := r.run(context.Background(), "hack/demo.sh down"); err != nil {
-			t.Errorf("ending the demo: %v\n%s", err, out)
+			t.Errorf("end the demo: %v\n%s", err, out)
 		}
 	})
 	out := r.demo(t, "up")
@@ -31,13 +30,13 @@ func TestDemoAndTour(t *testing.T) {
 	wantHistory(t, history)
 	r.wantTree(t)
 	r.wantEnvironment(t, out)
-	wantTold(t, out)
+	wantReceived(t, out)
 
 	if out = r.demo(t, "up"); !strings.Contains(out, "The demo runs already") {
-		t.Errorf("started again, it does not say that it runs:\n%s", out)
+		t.Errorf("second start does not report the running demo:\n%s", out)
 	}
 	if again := r.history(t); !slices.Equal(again, history) {
-		t.Errorf("started again, it made commits:\n%s", strings.Join(again, "\n"))
+		t.Errorf("second start made commits:\n%s", strings.Join(again, "\n"))
 	}
 
 	trying, _ := splitAt(t, moduleRoot(t), "README.md", installHeading)
@@ -50,20 +49,20 @@ func TestDemoAndTour(t *testing.T) {
 	r.demo(t, "down")
 	if connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", address); err == nil {
 		_ = connection.Close()
-		t.Errorf("the server still listens on %s", address)
+		t.Errorf("server still listens on %s", address)
 	}
 	if _, err := os.Stat(filepath.Join(r.folder, ".dev", "demo")); !os.IsNotExist(err) {
-		t.Errorf("the demo's folder is still there: %v", err)
+		t.Errorf("folder of the demo still exists: %v", err)
 	}
 	r.demo(t, "down")
 }
 
-// wantLog expects the lines that operations.md promises of what has been done meanwhile.
+// wantLog expects the log lines that operations.md documents.
 func (r *reader) wantLog(t *testing.T) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(r.folder, ".dev", "demo", "logs", "slipstream*.log"))
 	if err != nil || len(files) == 0 {
-		t.Fatalf("the logs of the server: %q, %v", files, err)
+		t.Fatalf("log files of the server: %q, %v", files, err)
 	}
 	var log strings.Builder
 	for _, file := range files {
@@ -82,12 +81,12 @@ func (r *reader) wantLog(t *testing.T) {
 		`"Sent a batch" logger="pipeline".* pipeline="`,
 	} {
 		if !regexp.MustCompile(line).MatchString(log.String()) {
-			t.Errorf("the log has no line with %s", line)
+			t.Errorf("log has no line that matches %s", line)
 		}
 	}
 }
 
-// build builds the programs that hack/demo.sh and the pages need, as `make demo` does.
+// build builds the programs that hack/demo.sh and the pages use, like `make demo`.
 func build(t *testing.T) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "make", "build", "bin/dev")
@@ -119,37 +118,37 @@ func (r *reader) git(t *testing.T, arguments ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// history returns author, attribution and subject of each commit, oldest first. Either signal may be the first to tell, so
-// both are told.
+// history returns author, attribution and subject of each commit, oldest first. Both signals are shown as attributed, because either
+// may arrive first.
 func (r *reader) history(t *testing.T) []string {
 	t.Helper()
 	const format = "--format=%an, %(trailers:key=X-ConfigButler-Attribution,valueonly,separator=): %s"
-	log := strings.NewReplacer(", audit: ", ", told: ", ", admission: ", ", told: ").Replace(r.git(t, "log", "--reverse", format, "main"))
+	log := strings.NewReplacer(", audit: ", ", attributed: ", ", admission: ", ", attributed: ").Replace(r.git(t, "log", "--reverse", format, "main"))
 	return strings.Split(log, "\n")
 }
 
-// wantHistory checks that seeds come first and then one commit for each change, by who made it.
+// wantHistory expects the seeds first, and then one commit for each change by its author.
 func wantHistory(t *testing.T, history []string) {
 	t.Helper()
 	changes := []string{
-		"jane, told: [UPDATE] apps/v1/deployments shop/web",
-		"bob, told: [UPDATE] v1/configmaps shop/web",
-		"bob, told: [DELETE] apps/v1/deployments shop/report",
-		"admin, told: [CREATE] apiextensions.k8s.io/v1/customresourcedefinitions coupons.shop.example.com",
-		"admin, told: [CREATE] shop.example.com/v1/coupons shop/spring",
+		"jane, attributed: [UPDATE] apps/v1/deployments shop/web",
+		"bob, attributed: [UPDATE] v1/configmaps shop/web",
+		"bob, attributed: [DELETE] apps/v1/deployments shop/report",
+		"admin, attributed: [CREATE] apiextensions.k8s.io/v1/customresourcedefinitions coupons.shop.example.com",
+		"admin, attributed: [CREATE] shop.example.com/v1/coupons shop/spring",
 	}
 	first := len(history) - len(changes)
 	if first < 1 || !slices.Equal(history[first:], changes) {
-		t.Errorf("the history does not end with\n%s\nit is\n%s", strings.Join(changes, "\n"), strings.Join(history, "\n"))
+		t.Errorf("history does not end with\n%s\nhistory:\n%s", strings.Join(changes, "\n"), strings.Join(history, "\n"))
 	}
 	for _, commit := range history[:max(first, 0)] {
-		if !strings.HasPrefix(commit, "Slipstream demo, unknown: ") && !strings.HasPrefix(commit, "admin, told: ") {
-			t.Errorf("a commit that is not the demo's: %s", commit)
+		if !strings.HasPrefix(commit, "Slipstream demo, unknown: ") && !strings.HasPrefix(commit, "admin, attributed: ") {
+			t.Errorf("unexpected commit: %s", commit)
 		}
 	}
 }
 
-// wantTree checks what the branch holds after the demo.
+// wantTree checks the files of the branch after the demo.
 func (r *reader) wantTree(t *testing.T) {
 	t.Helper()
 	files := strings.Split(r.git(t, "ls-tree", "-r", "--name-only", "main:clusters/demo"), "\n")
@@ -169,12 +168,12 @@ func (r *reader) wantTree(t *testing.T) {
 		"shop.example.com/v1/coupons/shop/spring.yaml",
 	}
 	if !slices.Equal(files, want) {
-		t.Errorf("the branch holds\n%s\nwant\n%s", strings.Join(files, "\n"), strings.Join(want, "\n"))
+		t.Errorf("files of the branch:\n%s\nwant\n%s", strings.Join(files, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-// wantEnvironment checks that the demo has shown what production had that the environment lacked, and that the environment has
-// it since, beside what a developer has put there.
+// wantEnvironment expects the output of the demo to show the changes of production that the environment lacked, and the environment
+// to have them, beside the developer's objects.
 func (r *reader) wantEnvironment(t *testing.T, shown string) {
 	t.Helper()
 	for _, line := range []string{
@@ -185,7 +184,7 @@ func (r *reader) wantEnvironment(t *testing.T, shown string) {
 		"staging shop Shared no shop-staging Synced, 3 of 3 workloads not ready 3 AGE",
 	} {
 		if err := missing([]string{line}, shown); err != nil {
-			t.Errorf("the demo has not shown it: %v", err)
+			t.Errorf("output of the demo: %v", err)
 		}
 	}
 	const look = `eval "$(hack/demo.sh env)"
@@ -196,12 +195,12 @@ kubectl get configmaps web notes -n shop-staging -o jsonpath='{.items[0].data.BA
 		err = missing([]string{"registry.example.com/shop/web:1.9", "Winter sale", "trying another banner on Tuesday"}, out)
 	}
 	if err != nil {
-		t.Errorf("in the environment: %v\n%s", err, out)
+		t.Errorf("environment: %v\n%s", err, out)
 	}
 }
 
-// wantTold checks that the demo has shown what the pipeline's receiver printed.
-func wantTold(t *testing.T, shown string) {
+// wantReceived expects the output of the demo to show what the pipeline's receiver printed.
+func wantReceived(t *testing.T, shown string) {
 	t.Helper()
 	for _, line := range []string{
 		"instances.changed + apps/v1 Deployment shop-staging/web",
@@ -211,17 +210,17 @@ func wantTold(t *testing.T, shown string) {
 		"index Watch receiver 7 0 Up to date AGE",
 	} {
 		if err := missing([]string{line}, shown); err != nil {
-			t.Errorf("the demo has not shown it: %v", err)
+			t.Errorf("output of the demo: %v", err)
 		}
 	}
 }
 
-// serverAddress is where the demo's server listens.
+// serverAddress returns the address of the demo's server.
 func (r *reader) serverAddress(t *testing.T) string {
 	t.Helper()
 	out, err := r.run(t.Context(), `(. .dev/demo/env && printf %s "${SERVER_URL#https://}")`)
 	if err != nil || out == "" {
-		t.Fatalf("finding the demo's server: %v\n%s", err, out)
+		t.Fatalf("find the demo's server: %v\n%s", err, out)
 	}
 	return out
 }

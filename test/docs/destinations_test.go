@@ -16,13 +16,13 @@ import (
 
 var update = flag.Bool("update", false, "write the tables that come from code into the pages instead of comparing with them")
 
-// The page on security has the addresses that pkg/access/egress refuses, as the code has them.
+// TestDestinations compares the tables in the page on security with the addresses that pkg/access/egress refuses.
 func TestDestinations(t *testing.T) {
 	wantTable(t, "docs/security.md", "refused addresses", refusedAddresses())
 	wantTable(t, "docs/security.md", "addresses that hold others", embeddingAddresses())
 }
 
-// wantTable compares what a page has between the marks of a table with the table, or writes it there.
+// wantTable compares the table in a page with the rows, or writes it with -update.
 func wantTable(t *testing.T, page, name string, rows []string) {
 	t.Helper()
 	file := filepath.Join(moduleRoot(t), page)
@@ -31,21 +31,21 @@ func wantTable(t *testing.T, page, name string, rows []string) {
 	before, rest, found := strings.Cut(text, begin)
 	got, after, ended := strings.Cut(rest, end)
 	if !found || !ended {
-		t.Fatalf("%s has no place for the table of %s, between %q and %q", page, name, begin, end)
+		t.Fatalf("%s has no marks of the table %s, %q and %q", page, name, begin, end)
 	}
 	want := strings.Join(rows, "\n")
 	if got == want {
 		return
 	}
 	if !*update {
-		t.Fatalf("the table of %s in %s is not what the code has; run this test with -update. Want:\n%s", name, page, want)
+		t.Fatalf("table of %s in %s is outdated; run this test with -update. Want:\n%s", name, page, want)
 	}
 	if err := os.WriteFile(file, []byte(before+begin+want+end+after), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// refusedAddresses has a row for each range of a class, and one for a class without ranges.
+// refusedAddresses returns a row for each range of a class, and one for a class without ranges.
 func refusedAddresses() []string {
 	rows := []string{"| class | addresses | what is there | allowed by |", "|---|---|---|---|"}
 	for _, class := range egress.Classes() {

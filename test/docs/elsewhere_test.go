@@ -15,56 +15,56 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster"
 )
 
-// standIn is a part of a page's command that needs what a test does not have, and what is run in its place.
+// standIn is a part of a page's command that requires what a test does not have, and its replacement.
 type standIn struct {
-	says, runs string
-	// around is what the command, or whoever types it, does to the server.
+	text, replacement string
+	// around is the effect of the command or of its user on the server.
 	around around
 	why    string
 }
 
-// around is what happens to the server when a block is run.
+// around is the treatment of the server when a block is run.
 type around string
 
 const (
-	// whileStopped stops the server before, and starts it after.
+	// whileStopped stops the server before the block, and starts it afterwards.
 	whileStopped around = "while it is stopped"
-	// startsAgain waits until the server has ended, and starts it.
+	// startsAgain waits until the server has exited after the block, and starts it.
 	startsAgain around = "starts again"
 )
 
-// standIns are all there are. Each is on a page.
+// standIns returns all replacements. Each must be used in a page.
 func standIns() []standIn {
-	const noKubelet = "kubectl exec goes through a kubelet, and none is there"
+	const noKubelet = "kubectl exec requires a kubelet"
 	return []standIn{
 		{
-			says: "kubectl exec -n slipstream-system deploy/slipstream -- /slipstream", runs: "in-pod",
+			text: "kubectl exec -n slipstream-system deploy/slipstream -- /slipstream", replacement: "in-pod",
 			why: noKubelet,
 		},
 		{
-			says: "kubectl exec -i -n slipstream-system deploy/slipstream -- /slipstream restore", runs: "in-pod restore",
-			around: startsAgain, why: noKubelet + ", to start the server again either",
+			text: "kubectl exec -i -n slipstream-system deploy/slipstream -- /slipstream restore", replacement: "in-pod restore",
+			around: startsAgain, why: noKubelet + ", and so does the restart of the container",
 		},
 		{
-			says: "bin/slipstream store defrag --data-dir /var/lib/slipstream", runs: `bin/slipstream store defrag --data-dir "$DATA_DIR"`,
-			around: whileStopped, why: "the files of a test's server are in a folder of its own",
+			text: "bin/slipstream store defrag --data-dir /var/lib/slipstream", replacement: `bin/slipstream store defrag --data-dir "$DATA_DIR"`,
+			around: whileStopped, why: "the data directory of a test is another one",
 		},
 		{
-			says: "--set image.repository=registry.example.com/slipstream",
-			runs: "--set image.repository=registry.example.com/slipstream --set flags.git-allow-insecure=true",
-			why:  "the Git server of a test has no TLS",
+			text:        "--set image.repository=registry.example.com/slipstream",
+			replacement: "--set image.repository=registry.example.com/slipstream --set flags.git-allow-insecure=true",
+			why:         "the Git server of a test has no TLS",
 		},
 		{
-			says: "-f slipstream-values.yaml", runs: "-f slipstream-values.yaml --set flags.git-allow-insecure=true",
+			text: "-f slipstream-values.yaml", replacement: "-f slipstream-values.yaml --set flags.git-allow-insecure=true",
 			why: "the Git server of a test has no TLS",
 		},
 		{
-			says: "git clone --quiet https://git.example.com", runs: `git clone --quiet "$GIT_URL"`,
-			why: "readers put their own server there",
+			text: "git clone --quiet https://git.example.com", replacement: `git clone --quiet "$GIT_URL"`,
+			why: "readers use their own server",
 		},
 		{
-			says: "make bench", runs: "make --dry-run bench",
-			why: "measures for a quarter of an hour",
+			text: "make bench", replacement: "make --dry-run bench",
+			why: "takes a quarter of an hour",
 		},
 	}
 }
@@ -72,48 +72,48 @@ func standIns() []standIn {
 // notRun is a command that no test of the pages runs.
 type notRun struct {
 	page string
-	// begins is how the command begins.
+	// begins is the prefix of the command.
 	begins string
 	why    string
 }
 
-// commandsNotRun are all there are. Each is in a console block.
+// commandsNotRun returns all commands that are not run. Each must be in a console block.
 func commandsNotRun() []notRun {
 	return []notRun{
-		{page: "README.md", begins: "make test", why: "it is what runs this"},
-		{page: installPage, begins: "git clone", why: "where the reader is, is a clone"},
-		{page: installPage, begins: "cd slipstream", why: "where the reader is, is a clone"},
-		{page: installPage, begins: "make image IMAGE_PUSH=", why: "there is no registry; test/image pushes to one of its own"},
-		{page: migrationPage, begins: "helm uninstall gitops-reverser", why: "nothing has installed its chart"},
-		{page: migrationPage, begins: "helm upgrade", why: "it is refused, as the test of the page shows for both versions of helm"},
-		{page: migrationPage, begins: "kubectl get apiservice", why: "it shows an installation that must not be made"},
-		{page: installPage, begins: "skopeo copy", why: "there is no registry; a test of hack/image copies the layout"},
-		{page: installPage, begins: "gcloud", why: "there is no cloud"},
-		{page: installPage, begins: "aws", why: "there is no cloud"},
-		{page: "README.md", begins: "make image IMAGE_PUSH=", why: "there is no registry; test/image pushes to one of its own"},
+		{page: "README.md", begins: "make test", why: "it runs this test"},
+		{page: installPage, begins: "git clone", why: "the test runs in a clone"},
+		{page: installPage, begins: "cd slipstream", why: "the test runs in a clone"},
+		{page: installPage, begins: "make image IMAGE_PUSH=", why: "no registry; test/image pushes to its own"},
+		{page: migrationPage, begins: "helm uninstall gitops-reverser", why: "its chart is not installed"},
+		{page: migrationPage, begins: "helm upgrade", why: "it fails, as the test of the page checks for both versions of helm"},
+		{page: migrationPage, begins: "kubectl get apiservice", why: "it shows an invalid installation"},
+		{page: installPage, begins: "skopeo copy", why: "no registry; a test of hack/image copies the layout"},
+		{page: installPage, begins: "gcloud", why: "no cloud account"},
+		{page: installPage, begins: "aws", why: "no cloud account"},
+		{page: "README.md", begins: "make image IMAGE_PUSH=", why: "no registry; test/image pushes to its own"},
 		{
 			page: "docs/operations.md", begins: "kubectl exec -n slipstream-system deploy/slipstream -- /slipstream store set-aside",
-			why: "nothing is damaged; TestUnreadableRecord of cmd/slipstream/app runs it",
+			why: "no record is damaged; TestUnreadableRecord of cmd/slipstream/app runs it",
 		},
 		{
 			page: "docs/operations.md", begins: "bin/slipstream store set-aside --all --storage-backend=etcd3",
-			why: "nothing is damaged; TestUnreadableRecord of cmd/slipstream/app runs it",
+			why: "no record is damaged; TestUnreadableRecord of cmd/slipstream/app runs it",
 		},
-		{page: "docs/operations.md", begins: "bin/slipstream migrate", why: "it takes an etcd of its own; test/e2e moves a server with one"},
-		{page: "docs/operations.md", begins: "kubectl scale deployment/slipstream", why: "no helm has installed the server; test/install runs this"},
-		{page: "docs/operations.md", begins: "kubectl wait pods", why: "no helm has installed the server; test/install runs this"},
-		{page: "docs/operations.md", begins: "helm upgrade slipstream", why: "no helm has installed the server; test/install runs this"},
-		{page: "docs/operations.md", begins: "kubectl logs -n slipstream-system job/slipstream-migrate", why: "no helm has installed the server; test/install runs this"},
-		{page: "docs/operations.md", begins: "kubectl rollout status", why: "no helm has installed the server; test/install runs this"},
-		{page: "docs/operations.md", begins: "helm uninstall slipstream", why: "no helm has installed the server; test/install runs this"},
+		{page: "docs/operations.md", begins: "bin/slipstream migrate", why: "it requires an etcd; test/e2e migrates a server"},
+		{page: "docs/operations.md", begins: "kubectl scale deployment/slipstream", why: "the server is not installed by helm; test/install runs this"},
+		{page: "docs/operations.md", begins: "kubectl wait pods", why: "the server is not installed by helm; test/install runs this"},
+		{page: "docs/operations.md", begins: "helm upgrade slipstream", why: "the server is not installed by helm; test/install runs this"},
+		{page: "docs/operations.md", begins: "kubectl logs -n slipstream-system job/slipstream-migrate", why: "the server is not installed by helm; test/install runs this"},
+		{page: "docs/operations.md", begins: "kubectl rollout status", why: "the server is not installed by helm; test/install runs this"},
+		{page: "docs/operations.md", begins: "helm uninstall slipstream", why: "the server is not installed by helm; test/install runs this"},
 		{page: "docs/operations.md", begins: "helm install slipstream", why: "Pods run in one namespace of a test; the command is that of the first installation"},
-		{page: "docs/operations.md", begins: "kubectl exec -i -n elsewhere", why: "Pods run in one namespace of a test; the same is run before, in that"},
-		{page: "docs/operations.md", begins: "rm with-key.tar", why: "it follows commands that are not run"},
-		{page: "docs/performance.md", begins: "go run ./test/bench", why: "measures for minutes; test/bench has a test of its own"},
+		{page: "docs/operations.md", begins: "kubectl exec -i -n elsewhere", why: "Pods run in one namespace of a test; the same command runs in that namespace before"},
+		{page: "docs/operations.md", begins: "rm with-key.tar", why: "it depends on commands that are not run"},
+		{page: "docs/performance.md", begins: "go run ./test/bench", why: "takes minutes; test/bench has its own test"},
 	}
 }
 
-// A stand-in that no page needs any more is gone from the list.
+// TestStandInsAreNeeded checks that each replacement is used in a page.
 func TestStandInsAreNeeded(t *testing.T) {
 	root := moduleRoot(t)
 	var all strings.Builder
@@ -123,13 +123,13 @@ func TestStandInsAreNeeded(t *testing.T) {
 		}
 	}
 	for _, each := range standIns() {
-		if !strings.Contains(all.String(), each.says) {
-			t.Errorf("no page says what has a stand-in: %s", each.says)
+		if !strings.Contains(all.String(), each.text) {
+			t.Errorf("no page contains the replaced text: %s", each.text)
 		}
 	}
 }
 
-// Every command of the pages is run, or on the list of those that are not.
+// TestCommandsThatAreNotRun checks that every command of the pages is run, or listed in commandsNotRun.
 func TestCommandsThatAreNotRun(t *testing.T) {
 	root := moduleRoot(t)
 	list := commandsNotRun()
@@ -139,7 +139,7 @@ func TestCommandsThatAreNotRun(t *testing.T) {
 			for _, command := range commandsOf(b) {
 				at := slices.IndexFunc(list, func(n notRun) bool { return n.page == page && strings.HasPrefix(command, n.begins) })
 				if at < 0 {
-					t.Errorf("%s:%d: nothing runs this, and no reason is on the list: %s", page, b.line, command)
+					t.Errorf("%s:%d: command is neither run nor in commandsNotRun: %s", page, b.line, command)
 					continue
 				}
 				found[at] = true
@@ -148,7 +148,7 @@ func TestCommandsThatAreNotRun(t *testing.T) {
 	}
 	for i, each := range list {
 		if !found[i] {
-			t.Errorf("%s has no command that begins so: %s", each.page, each.begins)
+			t.Errorf("%s has no command with the prefix: %s", each.page, each.begins)
 		}
 	}
 }
@@ -167,50 +167,50 @@ func commandsOf(b fenced) []string {
 	return commands
 }
 
-// looksLikeCommand finds commands that are not said to be some.
+// looksLikeCommand matches commands in blocks without a prompt.
 var looksLikeCommand = regexp.MustCompile(`^(sudo |bin/)?(kubectl|helm|make|git|go|slipstream|docker|sops|openssl|curl) `)
 
-// Commands are nowhere but in blocks that say what they are, and what is said to be printed follows what prints it.
-func TestBlocksSayWhatTheyAre(t *testing.T) {
+// TestBlockLanguages checks that commands are only in blocks with a known language, and that output follows the block that prints it.
+func TestBlockLanguages(t *testing.T) {
 	root := moduleRoot(t)
 	known := []string{languageShell, languageText, languageConsole, languageYAML}
 	for _, page := range pages(t, root) {
 		prints := false
 		for _, b := range fencedBlocks(t, root, page) {
 			if !slices.Contains(known, b.language) {
-				t.Errorf("%s:%d: a block in the language %q: want one of %v", page, b.line, b.language, known)
+				t.Errorf("%s:%d: language of the block = %q, want one of %v", page, b.line, b.language, known)
 			}
 			if b.language == languageText && !prints {
-				t.Errorf("%s:%d: no command is before what is printed", page, b.line)
+				t.Errorf("%s:%d: output does not follow a command", page, b.line)
 			}
 			prints = b.language == languageShell
 		}
 		for i, line := range strings.Split(readFile(t, filepath.Join(root, page)), "\n") {
 			if command, indented := strings.CutPrefix(line, "    "); indented && looksLikeCommand.MatchString(command) {
-				t.Errorf("%s:%d: a command that is in no fenced block: %s", page, i+1, command)
+				t.Errorf("%s:%d: command outside of a fenced block: %s", page, i+1, command)
 			}
 		}
 	}
 }
 
-// withStandIns returns a block as it can be run here, and what its stand-ins do to the server.
+// withStandIns returns a block with its replacements, and their effect on the server.
 func withStandIns(b block) (block, around) {
 	var does around
 	for _, each := range standIns() {
-		if strings.Contains(b.script, each.says) {
-			b.script = strings.ReplaceAll(b.script, each.says, each.runs)
+		if strings.Contains(b.script, each.text) {
+			b.script = strings.ReplaceAll(b.script, each.text, each.replacement)
 			does = around(max(string(does), string(each.around)))
 		}
 	}
 	return b, does
 }
 
-// operator is who looks after the server of the reader's cluster.
+// operator stops and starts the server of the reader's cluster.
 type operator struct {
 	cluster *devcluster.Cluster
 }
 
-// around runs a block, and does to the server what has to be done.
+// around runs a block, with its effect on the server.
 func (o *operator) around(ctx context.Context, does around, run func(ctx context.Context) error) error {
 	if does == whileStopped {
 		if err := o.cluster.StopServer(ctx, syscall.SIGTERM); err != nil {
@@ -221,7 +221,7 @@ func (o *operator) around(ctx context.Context, does around, run func(ctx context
 		return err
 	}
 	if does == startsAgain {
-		// The null signal reaches nobody: this only waits until the server has ended.
+		// Signal 0 is not delivered: this only waits until the server has exited.
 		if err := o.cluster.StopServer(ctx, syscall.Signal(0)); err != nil {
 			return err
 		}

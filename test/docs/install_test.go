@@ -24,13 +24,13 @@ import (
 )
 
 const (
-	// exampleRegistry is where readers have pushed the image to.
+	// exampleRegistry is the registry with the image in the pages.
 	exampleRegistry = "registry.example.com/slipstream"
-	// gitInPods is where Pods find the Git server: an address for documentation, which is nobody's.
+	// gitInPods is the address of the Git server in Pods, from a range for documentation.
 	gitInPods = "198.51.100.1:80"
 )
 
-// Whoever follows the pages has an installation that mirrors and builds an environment, can upgrade it, and take it away.
+// TestInstall follows the pages on installing, upgrading and uninstalling. The installation must mirror and build an environment.
 func TestInstall(t *testing.T) {
 	container.NeedRoot(t)
 	root := moduleRoot(t)
@@ -40,7 +40,7 @@ func TestInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	cluster := clustertest.Start(t, devcluster.Options{
-		SupportProgram: support, Denials: "helm uninstall takes the rights of the server away before its Pod has ended",
+		SupportProgram: support, Denials: "helm uninstall deletes the server's roles before its Pod has exited",
 	})
 	folder := startNode(t, cluster, support)
 	r := newReader(t, strings.NewReplacer("repoUrl: https://git.example.com", "repoUrl: http://"+gitInPods))
@@ -59,7 +59,7 @@ func TestInstall(t *testing.T) {
 	r.follow(t, removing)
 }
 
-// startNode has Pods run until the test ends, of the image that readers build, and returns the folder of what they leave.
+// startNode runs Pods of the image that readers build until the test ends. It returns the folder with the node's files.
 func startNode(t *testing.T, cluster *devcluster.Cluster, support string) string {
 	t.Helper()
 	git, err := url.Parse(cluster.Env(devcluster.EnvGitURL))
@@ -84,7 +84,7 @@ func startNode(t *testing.T, cluster *devcluster.Cluster, support string) string
 	return folder
 }
 
-// appVersion is the tag of the image that the chart asks for.
+// appVersion returns the image tag of the chart.
 func appVersion(t *testing.T) string {
 	t.Helper()
 	var chart struct {
@@ -96,7 +96,7 @@ func appVersion(t *testing.T) string {
 	return chart.AppVersion
 }
 
-// serverImage is what readers make.
+// serverImage builds the image like readers do.
 func serverImage(t *testing.T) node.Image {
 	t.Helper()
 	made, err := image.Make(t.Context(), moduleRoot(t), t.TempDir())

@@ -14,37 +14,37 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster"
 )
 
-// servedKind is a kind as discovery has it.
+// servedKind is a kind in discovery.
 type servedKind struct {
 	kind string
-	// names are those that kubectl knows it by.
+	// names are the resource names that kubectl accepts.
 	names []string
-	// written says that people may create it.
+	// written is true if users can create objects of the kind.
 	written bool
 }
 
-// Every kind that is served has a page that is run. What people write is applied there from a manifest, what the server
-// writes is shown.
+// wantPageForEachKind expects every served kind to have a page that is run. The page must apply a manifest of a kind that users write,
+// and get an object of a kind that the server writes.
 func wantPageForEachKind(t *testing.T, cluster *devcluster.Cluster) {
 	t.Helper()
 	root := moduleRoot(t)
 	kinds := servedKinds(t, cluster)
 	if len(kinds) == 0 {
-		t.Fatal("discovery names no kinds")
+		t.Fatal("discovery returned no kinds")
 	}
 	for _, each := range kinds {
 		page := "docs/kinds/" + strings.ToLower(each.kind) + ".md"
 		if !slices.Contains(runnable(), page) {
-			t.Errorf("the kind %s has no page that is run: want %s", each.kind, page)
+			t.Errorf("kind %s has no page that is run: want %s", each.kind, page)
 			continue
 		}
 		if !showsKind(t, root, page, each) {
-			t.Errorf("%s neither applies a manifest of the kind nor, if the server writes it, gets one", page)
+			t.Errorf("%s does not apply or get an object of its kind", page)
 		}
 	}
 }
 
-// servedKinds asks the cluster for the kinds that can be read; what else is served are doors for other API servers.
+// servedKinds returns the readable kinds of the cluster. Other resources are for requests of API servers.
 func servedKinds(t *testing.T, cluster *devcluster.Cluster) []servedKind {
 	t.Helper()
 	out, err := cluster.Kubectl(cluster.Admin()).Run(t.Context(),
@@ -57,7 +57,7 @@ func servedKinds(t *testing.T, cluster *devcluster.Cluster) []servedKind {
 		fields := strings.Fields(line)
 		at := slices.Index(fields, "configbutler.ai/v1alpha1")
 		if at < 1 || len(fields) < at+4 {
-			t.Fatalf("a line that names no kind: %s", line)
+			t.Fatalf("unexpected line of api-resources: %s", line)
 		}
 		kind := servedKind{kind: fields[at+2], names: []string{fields[0], strings.ToLower(fields[at+2])}}
 		if at == 2 {
@@ -69,10 +69,10 @@ func servedKinds(t *testing.T, cluster *devcluster.Cluster) []servedKind {
 	return kinds
 }
 
-// applied finds the files of a script that are applied.
+// applied matches the files that a script applies.
 var applied = regexp.MustCompile(`kubectl apply -f (artifacts/\S+\.yaml)`)
 
-// showsKind says whether the commands of a page apply, or get, an object of the kind.
+// showsKind reports whether the commands of a page apply or get an object of the kind.
 func showsKind(t *testing.T, root, page string, each servedKind) bool {
 	t.Helper()
 	for _, b := range shellBlocks(t, root, page) {

@@ -18,13 +18,13 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/clustertest"
 )
 
-// stopSignal ends the server in good order.
+// stopSignal stops the server gracefully.
 const stopSignal = syscall.SIGTERM
 
-// installManifest is what people apply who have no helm.
+// installManifest is the manifest for installations without helm.
 const installManifest = "artifacts/install.yaml"
 
-// shopCredentials let the server read the credentials of a repository, as `credentials: {shop: [shop-git]}` does.
+// shopCredentials allow the server to read the credentials of a repository, like the value `credentials: {shop: [shop-git]}`.
 const shopCredentials = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -39,7 +39,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: slipstream-serv
 subjects: [{kind: ServiceAccount, namespace: ` + devcluster.ServerNamespace + `, name: slipstream}]
 `
 
-// gatewayAPI defines a type of the Gateway API, which the roles let the server read: a plural and a kind.
+// gatewayAPI is the definition of a type of the Gateway API: a plural and a kind.
 const gatewayAPI = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -51,13 +51,13 @@ spec:
   versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
 `
 
-// Every manifest is admitted by a dry run and applied, and the server mirrors everything for which it has rights with the values
-// that the chart has by itself.
+// TestManifests applies every manifest, as a dry run and for real. The server must mirror all types for which the default values of the
+// chart grant permissions.
 func TestManifests(t *testing.T) {
 	root := moduleRoot(t)
 	cluster := clustertest.Start(t, devcluster.Options{
 		Server: true, Manifest: filepath.Join(root, installManifest),
-		Denials: "catalogs, environments and pipelines are among the manifests, for which values would have to give rights",
+		Denials: "the manifests include catalogs, environments and pipelines without the values for their permissions",
 	})
 	admin := cluster.Kubectl(cluster.Admin())
 	kubectl := func(arguments ...string) {
@@ -66,7 +66,7 @@ func TestManifests(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, namespace := range []string{"shop", "shop-staging", "teams", "mirror"} { // which a dry run of a manifest does not make for what follows
+	for _, namespace := range []string{"shop", "shop-staging", "teams", "mirror"} { // a dry run does not create them
 		kubectl("create", "namespace", namespace)
 	}
 	kubectl("create", "secret", "generic", "shop-git", "-n", "shop", "--from-literal=username=u", "--from-literal=password=p")
@@ -98,7 +98,7 @@ func TestManifests(t *testing.T) {
 	kubectl("wait", "--for=condition=SecretsEncrypted", "--timeout=180s", "-n", "shop", "gitdestination/production")
 }
 
-// inOrder puts what others need before them.
+// inOrder sorts files so that prerequisites come first.
 func inOrder(files []string) []string {
 	var first, last []string
 	for _, file := range files {
@@ -111,7 +111,7 @@ func inOrder(files []string) []string {
 	return append(first, last...)
 }
 
-// rulesOf are rules that select the types, of both scopes.
+// rulesOf returns rules that select the types of both scopes.
 func rulesOf(namespaced, cluster []string) string {
 	return fmt.Sprintf(`
 apiVersion: configbutler.ai/v1alpha1
@@ -132,7 +132,7 @@ spec:
 `, strings.Join(namespaced, ", "), strings.Join(cluster, ", "))
 }
 
-// mirroredTypes are the types, as resource.group, that the roles of the server let it mirror, by scope.
+// mirroredTypes returns the types, as resource.group, that the roles of the server include, by scope.
 func mirroredTypes(t *testing.T, root string) (namespaced, cluster []string) {
 	t.Helper()
 	inCluster := []string{"clusterroles", "clusterrolebindings", "priorityclasses", "storageclasses"}
@@ -156,7 +156,7 @@ func mirroredTypes(t *testing.T, root string) (namespaced, cluster []string) {
 		}
 	}
 	if len(namespaced) == 0 || len(cluster) == 0 {
-		t.Fatal("the roles have no types")
+		t.Fatal("roles have no types")
 	}
 	return namespaced, cluster
 }

@@ -13,15 +13,15 @@ import (
 	"unicode"
 )
 
-// Languages of the fenced blocks that mean something here.
+// Languages of fenced blocks.
 const (
-	// languageShell is run.
+	// languageShell blocks are run.
 	languageShell = "sh"
-	// languageText, after a block that is run, is what that prints; "..." in it stands for anything.
+	// languageText blocks after a shell block are its output; "..." matches any text.
 	languageText = "text"
-	// languageConsole has commands behind "$ " that are not run: each is on the list of those, with the reason.
+	// languageConsole blocks have commands after "$ " that are not run. Each must be in commandsNotRun.
 	languageConsole = "console"
-	// languageYAML is for reading.
+	// languageYAML blocks are not run.
 	languageYAML = "yaml"
 )
 
@@ -32,7 +32,7 @@ type fenced struct {
 	lines    []string
 }
 
-// fencedBlocks returns the fenced blocks of a page in order. One in a list is as far to the right as the list's text.
+// fencedBlocks returns the fenced blocks of a page in order. A block in a list has the indentation of the list.
 func fencedBlocks(t *testing.T, root, file string) []fenced {
 	t.Helper()
 	var blocks []fenced
@@ -52,7 +52,7 @@ func fencedBlocks(t *testing.T, root, file string) []fenced {
 		}
 	}
 	if inside {
-		t.Fatalf("%s: a fenced block is not closed", file)
+		t.Fatalf("%s: unclosed fenced block", file)
 	}
 	return blocks
 }
@@ -63,7 +63,7 @@ type block struct {
 	place  string
 	line   int
 	script string
-	// prints are the lines that the script is said to print.
+	// prints are the expected lines of output.
 	prints []string
 }
 
@@ -71,7 +71,7 @@ type block struct {
 func shellBlocks(t *testing.T, root, file string) []block {
 	t.Helper()
 	var blocks []block
-	// follows is the block whose output a text block would be.
+	// follows is the index of the block whose output a text block is.
 	follows := -1
 	for _, each := range fencedBlocks(t, root, file) {
 		switch {
@@ -110,7 +110,7 @@ func splitAt(t *testing.T, root, page, heading string) (before, after []block) {
 	return before, after
 }
 
-// pages lists the README and everything in docs, relative to the root.
+// pages returns the paths of the README and of all files in docs, relative to the root.
 func pages(t *testing.T, root string) []string {
 	t.Helper()
 	files := []string{"README.md"}
@@ -135,7 +135,7 @@ var (
 	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
 )
 
-func TestLinksLeadSomewhere(t *testing.T) {
+func TestLinks(t *testing.T) {
 	root := moduleRoot(t)
 	for _, page := range pages(t, root) {
 		for _, match := range link.FindAllStringSubmatch(readFile(t, filepath.Join(root, page)), -1) {
@@ -149,17 +149,17 @@ func TestLinksLeadSomewhere(t *testing.T) {
 				file = filepath.Join(root, filepath.Dir(page), below)
 			}
 			if _, err := os.Stat(file); err != nil {
-				t.Errorf("%s: the link %s leads nowhere: %v", page, target, err)
+				t.Errorf("%s: broken link %s: %v", page, target, err)
 				continue
 			}
 			if anchor != "" && !anchors(t, file)[anchor] {
-				t.Errorf("%s: the link %s names no heading", page, target)
+				t.Errorf("%s: link %s has no heading", page, target)
 			}
 		}
 	}
 }
 
-// path is a file or folder of the repository that a page names.
+// path matches names of files and folders of the repository in pages.
 var path = regexp.MustCompile("`((?:cmd|pkg|hack|test|artifacts|docs)/[A-Za-z0-9_./-]+)`")
 
 func TestNamedFilesExist(t *testing.T) {
@@ -167,13 +167,13 @@ func TestNamedFilesExist(t *testing.T) {
 	for _, page := range pages(t, root) {
 		for _, match := range path.FindAllStringSubmatch(readFile(t, filepath.Join(root, page)), -1) {
 			if _, err := os.Stat(filepath.Join(root, match[1])); err != nil {
-				t.Errorf("%s names a file that is not there: %v", page, err)
+				t.Errorf("%s names a missing file: %v", page, err)
 			}
 		}
 	}
 }
 
-// anchors returns the names by which the headings of a page can be linked to.
+// anchors returns the anchors of a page's headings.
 func anchors(t *testing.T, file string) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
@@ -183,7 +183,7 @@ func anchors(t *testing.T, file string) map[string]bool {
 	return names
 }
 
-// slug is the name that GitHub gives a heading.
+// slug returns GitHub's anchor of a heading.
 func slug(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -24,13 +24,13 @@ import (
 
 const (
 	migrationPage = "docs/migrating-from-gitops-reverser.md"
-	// installing is the heading of the page under which readers install Slipstream by other means than its blocks.
+	// installing is the heading after which readers install Slipstream without the blocks of the page.
 	installing = "\n### 5. "
-	// automanaged is the label of APIServices that kube-apiserver makes for definitions.
+	// automanaged is the label of APIServices that kube-apiserver creates for CustomResourceDefinitions.
 	automanaged = "kube-aggregator.kubernetes.io/automanaged"
 )
 
-// reverser is a cluster with what gitops-reverser has in one: its definitions and objects, and a branch with its files.
+// reverser is a cluster with the CustomResourceDefinitions and objects of gitops-reverser, and a branch with its files.
 type reverser struct {
 	cluster *devcluster.Cluster
 	admin   devcluster.Kubectl
@@ -52,13 +52,13 @@ func newReverser(t *testing.T) *reverser {
 	}
 }
 
-// What the page says of both in one cluster is so; then the page is followed from its first to its last block.
+// TestMovingFromGitOpsReverser checks the statements of the page about both in one cluster, and then follows the page.
 func TestMovingFromGitOpsReverser(t *testing.T) {
 	r := newReverser(t)
 	_ = t.Run("the same version", r.sameVersion) && t.Run("another version", r.anotherVersion) && t.Run("the page", r.followPage)
 }
 
-// kube-apiserver keeps the APIService of a version that has definitions, as long as it has them.
+// sameVersion checks that kube-apiserver restores its APIService of a version with CustomResourceDefinitions.
 func (r *reverser) sameVersion(t *testing.T) {
 	r.define(t, "v1alpha1")
 	r.kubectl(t, "wait", "apiservice", devcluster.APIServiceName, "--for=condition=Available", "--timeout=180s")
@@ -66,9 +66,9 @@ func (r *reverser) sameVersion(t *testing.T) {
 		group: configbutler.ai, version: v1alpha1, groupPriorityMinimum: 1000, versionPriority: 100, insecureSkipTLSVerify: true,
 		service: {namespace: slipstream-system, name: slipstream}}}`
 	if out := r.feed(t, ours, "apply", "-f", "-"); !strings.Contains(out, "configured") {
-		t.Errorf("applying an APIService says %q", out)
+		t.Errorf("apply of an APIService printed %q", out)
 	}
-	r.eventually(t, "kube-apiserver has its APIService back, and serves the definitions", func(ctx context.Context) bool {
+	r.eventually(t, "kube-apiserver restores its APIService and serves the definitions", func(ctx context.Context) bool {
 		out, err := r.admin.Run(ctx, "get", "apiservice", devcluster.APIServiceName, "-o", "jsonpath={.metadata.labels}{.spec.service}")
 		if err != nil || out != `{"`+automanaged+`":"true"}` {
 			return false
@@ -82,12 +82,11 @@ func (r *reverser) sameVersion(t *testing.T) {
 	r.kubectl(t, "wait", "--for=delete", "apiservice/"+devcluster.APIServiceName, "--timeout=180s")
 }
 
-// wantRefusal wants both ways by which people install and look after Slipstream to say what is in the way, in the words of the
-// page, and nothing to be made.
+// wantRefusal expects helm and slipstream check to report the conflict with the words of the page, and helm to create nothing.
 func (r *reverser) wantRefusal(t *testing.T) {
 	t.Helper()
 	root := moduleRoot(t)
-	says := refusal.FindString(readFile(t, filepath.Join(root, migrationPage)))
+	message := refusal.FindString(readFile(t, filepath.Join(root, migrationPage)))
 	for _, tool := range []programs.Tool{programs.Helm, programs.Helm3} {
 		helm, err := tool.Build(t.Context(), root)
 		if err != nil {
@@ -96,27 +95,27 @@ func (r *reverser) wantRefusal(t *testing.T) {
 		for _, how := range [][]string{{"install"}, {"upgrade", "--install"}} {
 			arguments := slices.Concat(how, []string{"slipstream", filepath.Join(root, "charts/slipstream"), "-n", "refused", "--create-namespace"})
 			out, code := r.outcome(t, helm, arguments...)
-			if code == 0 || !strings.HasSuffix(strings.TrimSpace(out), says) {
-				t.Errorf("%v ends with %d, and not with %q:\n%s", arguments, code, says, out)
+			if code == 0 || !strings.HasSuffix(strings.TrimSpace(out), message) {
+				t.Errorf("%v exited with %d without %q:\n%s", arguments, code, message, out)
 			}
 		}
 	}
 	if releases := r.kubectl(t, "get", "secrets", "-A", "-l", "owner=helm", "-o", "name"); releases != "" {
-		t.Errorf("helm has made the releases %q", releases)
+		t.Errorf("helm created the releases %q", releases)
 	}
 	if _, err := r.admin.Run(t.Context(), "get", "namespace", "refused"); err == nil {
-		t.Error("helm has made the namespace")
+		t.Error("helm created the namespace")
 	}
 	out, code := r.outcome(t, r.program, "check", "--namespace="+devcluster.ServerNamespace, "--timeout=0s")
 	if code != 1 || !strings.Contains(out, "served by CustomResourceDefinitions") {
-		t.Errorf("slipstream check ends with %d, want 1:\n%s", code, out)
+		t.Errorf("slipstream check exited with %d, want 1:\n%s", code, out)
 	}
 }
 
-// refusal is what the page says that helm says.
+// refusal matches the error of helm in the page.
 var refusal = regexp.MustCompile(`(?m)^the API configbutler\.ai/v1alpha1 is served by .*$`)
 
-// outcome runs a program that uses the cluster, and returns what it prints and its exit code.
+// outcome runs a program with the cluster, and returns its output and exit code.
 func (r *reverser) outcome(t *testing.T, program string, arguments ...string) (string, int) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), program, append(arguments, "--kubeconfig="+r.cluster.Env(devcluster.EnvKubeconfig))...)
@@ -128,7 +127,7 @@ func (r *reverser) outcome(t *testing.T, program string, arguments ...string) (s
 	return string(out), command.ProcessState.ExitCode()
 }
 
-// Another version has an APIService of its own. Discovery prefers the newer one, also when a namespace is emptied.
+// anotherVersion checks another version with its own APIService. Discovery prefers the newer one, also in namespace deletion.
 func (r *reverser) anotherVersion(t *testing.T) {
 	if err := r.cluster.StartServer(t.Context()); err != nil {
 		t.Fatal(err)
@@ -146,7 +145,7 @@ metadata: {name: ours, namespace: both}
 spec: {destinationRef: {name: mirror}, rules: [{name: all}]}
 `, "apply", "-f", "-")
 	const full = "watchrules.v1alpha1.configbutler.ai"
-	r.eventually(t, "watchrules are theirs, and ours are there by their full name", func(ctx context.Context) bool {
+	r.eventually(t, "watchrules are those of gitops-reverser, and ours have their full name", func(ctx context.Context) bool {
 		theirs, err := r.admin.Run(ctx, "get", "watchrules", "-A", "-o", "name")
 		if err != nil {
 			return false
@@ -156,7 +155,7 @@ spec: {destinationRef: {name: mirror}, rules: [{name: all}]}
 	})
 	r.kubectl(t, "delete", "namespace", "both", "--timeout=180s")
 	if out := r.kubectl(t, "get", full, "-A", "-o", "name"); !strings.Contains(out, "/ours") {
-		t.Errorf("the page says that WatchRules stay when their namespace is deleted, which is no longer so: %q", out)
+		t.Errorf("WatchRules were deleted with their namespace, unlike the page message: %q", out)
 	}
 
 	r.kubectl(t, "delete", "-n", "both", full, "ours")
@@ -182,8 +181,8 @@ func (r *reverser) followPage(t *testing.T) {
 	}
 	reader.setenv(t, r.cluster.Environ()...)
 	reader.setenv(t, "PATH="+filepath.Dir(r.cluster.Env(devcluster.EnvKubectl))+":/usr/local/bin:/usr/bin:/bin",
-		"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=user.name", "GIT_CONFIG_VALUE_0=somebody",
-		"GIT_CONFIG_KEY_1=user.email", "GIT_CONFIG_VALUE_1=somebody@example.com")
+		"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=user.name", "GIT_CONFIG_VALUE_0=user",
+		"GIT_CONFIG_KEY_1=user.email", "GIT_CONFIG_VALUE_1=user@example.com")
 	reader.follow(t, blocks[:until])
 	if err := r.cluster.StartServer(t.Context()); err != nil {
 		t.Fatal(err)
@@ -191,7 +190,7 @@ func (r *reverser) followPage(t *testing.T) {
 	reader.follow(t, blocks[until:])
 }
 
-// define makes the definitions, which serve the version.
+// define applies the CustomResourceDefinitions of a version.
 func (r *reverser) define(t *testing.T, version string) {
 	t.Helper()
 	template := readFile(t, filepath.Join(r.data, "definition.yaml"))
@@ -211,7 +210,7 @@ func (r *reverser) define(t *testing.T, version string) {
 	r.kubectl(t, "wait", "crd", "-l", "test=reverser", "--for=condition=Established", "--timeout=180s")
 }
 
-// install brings in the rest: what was told to gitops-reverser, what it mirrors, and the branch as it has left it.
+// install creates the objects of gitops-reverser, the objects that it mirrors, and the branch as it leaves it.
 func (r *reverser) install(t *testing.T) {
 	t.Helper()
 	r.kubectl(t, "create", "namespace", "shop")

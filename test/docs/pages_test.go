@@ -19,12 +19,12 @@ const (
 	tourPage    = "docs/tour.md"
 	installPage = "docs/install.md"
 	upgradePage = "docs/upgrading.md"
-	// installHeading begins the part of the README that is about the same; all before it is about the demo.
+	// installHeading is the heading of the README after which it describes the installation. The part before is about the demo.
 	installHeading = "## Install it into a cluster"
 )
 
-// runnable are the pages whose blocks are run, in the order in which a reader meets them:
-// later ones use what earlier ones have made.
+// runnable returns the pages whose blocks are run, in the order in which a reader follows them. Later pages use objects of
+// earlier ones.
 func runnable() []string {
 	return []string{
 		"docs/kinds/gitrepoconfig.md",
@@ -47,28 +47,28 @@ func runnable() []string {
 	}
 }
 
-// runByThemselves are the pages that are run on a cluster of their own, each by its test.
+// runByThemselves returns the pages that have their own tests with their own clusters.
 func runByThemselves() []string {
 	return []string{"README.md", tourPage, "docs/development.md", installPage, upgradePage, migrationPage, restoringPage}
 }
 
-// Whoever develops starts a cluster, and ends it.
+// TestDevelopment follows the page on development, which starts and stops a cluster.
 func TestDevelopment(t *testing.T) {
 	build(t)
 	r := newReader(t, strings.NewReplacer())
 	t.Cleanup(func() {
-		// The test's own context has ended by now.
+		// The context of the test has ended already.
 		if out, err := r.run(context.Background(), "bin/dev down --dir .dev/cluster"); err != nil {
-			t.Errorf("ending the cluster: %v\n%s", err, out)
+			t.Errorf("stop the cluster: %v\n%s", err, out)
 		}
 	})
 	r.follow(t, shellBlocks(t, moduleRoot(t), "docs/development.md"))
 }
 
-// Every command in the pages works, and prints what the page says.
+// TestPages runs every command of the pages and compares the output with the page.
 func TestPages(t *testing.T) {
 	root := moduleRoot(t)
-	build(t) // which a page does, and which takes as long as it takes when nothing has been built yet
+	build(t) // a page builds the programs, too, which may exceed its deadline
 	cluster := clustertest.Start(t, devcluster.Options{Server: true, Audit: true, Admission: true})
 	r := newReader(t, ownServer(cluster))
 	r.setenv(t, cluster.Environ()...)
@@ -90,18 +90,18 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// No page has blocks that are never run.
+// TestAllBlocksAreRun checks that every page with shell blocks is run.
 func TestAllBlocksAreRun(t *testing.T) {
 	root := moduleRoot(t)
 	run := append(runnable(), runByThemselves()...)
 	for _, page := range pages(t, root) {
 		if blocks := shellBlocks(t, root, page); len(blocks) > 0 && !slices.Contains(run, page) {
-			t.Errorf("%s is not run", blocks[0].place)
+			t.Errorf("%s: block is not run", blocks[0].place)
 		}
 	}
 }
 
-// ownServer puts the cluster's Git server, and its receiver of events, where the examples name one.
+// ownServer replaces the addresses of the examples by those of the cluster's Git server and receiver of events.
 func ownServer(cluster *devcluster.Cluster) *strings.Replacer {
 	return strings.NewReplacer(
 		"ssh://git@git.example.com", cluster.Env(devcluster.EnvGitSSHURL),
@@ -112,7 +112,7 @@ func ownServer(cluster *devcluster.Cluster) *strings.Replacer {
 	)
 }
 
-// clusterFolder is the folder that a cluster was started in.
+// clusterFolder returns the folder in which a cluster was started.
 func clusterFolder(cluster *devcluster.Cluster) string {
 	return filepath.Dir(filepath.Dir(cluster.Env(devcluster.EnvKubeconfig)))
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apiserver"
 )
 
-// The page of a kind names each of its fields.
+// TestEveryFieldIsNamed checks that the page of a kind names each of its fields.
 func TestEveryFieldIsNamed(t *testing.T) {
 	root := moduleRoot(t)
 	for page, parts := range map[string][]any{
@@ -53,14 +53,14 @@ func TestEveryFieldIsNamed(t *testing.T) {
 	}
 }
 
-// named says whether a text names a field, by itself or as a part of a path.
+// named reports whether a text names a field, by itself or as a part of a path.
 func named(text, field string) bool {
 	return strings.Contains(text, "`"+field) || slices.ContainsFunc([]string{"`", ".", "[", "{"}, func(end string) bool {
 		return strings.Contains(text, "."+field+end)
 	})
 }
 
-// The page on operations names each flag of the server's own, with its default.
+// TestEveryFlagIsNamed checks that the page on operations names each flag of the server.
 func TestEveryFlagIsNamed(t *testing.T) {
 	text := readFile(t, filepath.Join(moduleRoot(t), "docs/operations.md"))
 	sets := options.New(apiserver.NewCodecs(apiserver.NewScheme())).Flags()

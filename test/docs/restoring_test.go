@@ -26,8 +26,8 @@ import (
 
 const restoringPage = "docs/restoring.md"
 
-// A namespace that was deleted is as it was, and an empty cluster has everything that the mirrored one had, when the page has been
-// followed.
+// TestRestoring follows the page. A deleted namespace must be restored completely, and an empty cluster must get all objects of the
+// mirrored one.
 func TestRestoring(t *testing.T) {
 	root := moduleRoot(t)
 	lost := &mirroredCluster{clustertest.Start(t, devcluster.Options{Server: true, Audit: true})}
@@ -56,11 +56,11 @@ func TestRestoring(t *testing.T) {
 	r.follow(t, ofCluster)
 	sameObjects(t, want, canonical(t, empty, tree))
 	if nodes, err := empty.Kubectl(empty.Admin()).Run(t.Context(), "get", "nodes", "-o", "name"); nodes != "" || err != nil {
-		t.Errorf("the nodes of the old cluster are restored: %s%v", nodes, err)
+		t.Errorf("nodes of the old cluster were restored: %s%v", nodes, err)
 	}
 }
 
-// mirroredCluster is a cluster that the page mirrors.
+// mirroredCluster is the cluster that the page mirrors.
 type mirroredCluster struct {
 	*devcluster.Cluster
 }
@@ -72,7 +72,7 @@ func (c *mirroredCluster) kubectl(t *testing.T, arguments ...string) {
 	}
 }
 
-// fill adds what else a cluster may hold. One of the APIServices is not available, and a webhook does not run.
+// fill adds more objects to the cluster, among them an unavailable APIService and a webhook that does not run.
 func (c *mirroredCluster) fill(t *testing.T) {
 	t.Helper()
 	c.kubectl(t, "apply", "-f", "../fidelity/testdata/builtin/namespaces.yaml")
@@ -82,7 +82,7 @@ func (c *mirroredCluster) fill(t *testing.T) {
 	c.kubectl(t, "apply", "-f", "testdata/restoring-cluster.yaml")
 }
 
-// clone returns the folder of the mirror in a fresh clone, when the mirror is equal to the cluster.
+// clone clones the mirror when it equals the cluster, and returns its folder.
 func (c *mirroredCluster) clone(t *testing.T) string {
 	t.Helper()
 	const sync = "/apis/configbutler.ai/v1alpha1/namespaces/mirror/gitdestinations/cluster/sync"
@@ -106,13 +106,13 @@ func (c *mirroredCluster) clone(t *testing.T) string {
 	return filepath.Join(folder, "cluster")
 }
 
-// leaveOut removes from a clone what another cluster does not get.
+// leaveOut removes from a clone the objects that are not restored to another cluster.
 func leaveOut(t *testing.T, tree string) {
 	t.Helper()
 	for _, pattern := range []string{"configbutler.ai", "core/v1/nodes", "*/*/*/kube-system", "*/*/*/slipstream-system"} {
 		folders, err := filepath.Glob(filepath.Join(tree, pattern))
 		if err != nil || len(folders) == 0 {
-			t.Fatalf("the mirror has no folder %s: %v", pattern, err)
+			t.Fatalf("mirror has no folder %s: %v", pattern, err)
 		}
 		for _, folder := range folders {
 			if err := os.RemoveAll(folder); err != nil {
@@ -122,7 +122,7 @@ func leaveOut(t *testing.T, tree string) {
 	}
 }
 
-// canonical returns the objects that files name, as the cluster has them, in the canonical form.
+// canonical returns the objects of the files in the cluster, in canonical form.
 func canonical(t *testing.T, cluster *devcluster.Cluster, tree string) map[string]string {
 	t.Helper()
 	out, err := cluster.Kubectl(cluster.Admin()).Run(t.Context(),

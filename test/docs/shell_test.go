@@ -21,25 +21,23 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/programs"
 )
 
-// compileOnce is an environment in which go makes the same of one source in every folder, as it does for the image: what has
-// been compiled for one reader serves all.
+// compileOnce returns an environment in which go uses the same cached builds in every folder, and for the image.
 func compileOnce() []string { return append(os.Environ(), "GOFLAGS=-trimpath", "CGO_ENABLED=0") }
 
-// deadline is more than any block takes on a busy machine: one of them compiles the programs.
+// deadline is longer than any block takes on a busy machine. One of them compiles the programs.
 const deadline = 10 * time.Minute
 
-// reader is somebody who types the commands of the documentation into one shell, in a
-// folder that looks like a clone of the repository.
+// reader runs the commands of the documentation in one shell, in a folder that looks like a clone of the repository.
 type reader struct {
 	folder string
 	// state is a file with the variables and the folder of the shell so far.
 	state string
-	// operator looks after the server, where the pages need somebody who does.
+	// operator stops and starts the server, if the pages need that.
 	operator *operator
 }
 
-// newReader makes the folder. Of the manifests it has copies in which texts are replaced:
-// readers put their own server in the place of the one in the examples.
+// newReader creates the folder. Texts in its copies of the manifests are replaced, because readers replace the server of the examples
+// by their own.
 func newReader(t *testing.T, replace *strings.Replacer) *reader {
 	t.Helper()
 	root := moduleRoot(t)
@@ -65,7 +63,7 @@ func newReader(t *testing.T, replace *strings.Replacer) *reader {
 			t.Fatal(err)
 		}
 	}
-	// These are as they are: in a program, too, which readers build, or in a rendered chart.
+	// These are unchanged, because they are embedded in a program or in a rendered chart.
 	for _, embedded := range []string{"artifacts/attribution", "artifacts/audit", "artifacts/install.yaml"} {
 		if err := os.Symlink(filepath.Join(root, embedded), filepath.Join(folder, embedded)); err != nil {
 			t.Fatal(err)
@@ -74,7 +72,7 @@ func newReader(t *testing.T, replace *strings.Replacer) *reader {
 	return &reader{folder: folder, state: filepath.Join(t.TempDir(), "state")}
 }
 
-// manifests lists those that can be applied as they are, relative to the root.
+// manifests returns the manifests that can be applied, relative to the root.
 func manifests(t *testing.T, root string) []string {
 	t.Helper()
 	var files []string
@@ -103,7 +101,7 @@ func (r *reader) setenv(t *testing.T, variables ...string) {
 	}
 }
 
-// run runs a script where the last one left off and returns all that it prints.
+// run runs a script in the state of the previous one and returns its output.
 func (r *reader) run(ctx context.Context, script string) (string, error) {
 	const frame = `set -o errexit -o nounset -o pipefail
 if [ -f "$1" ]; then . "$1"; fi
@@ -116,14 +114,13 @@ eval "$2"
 	return string(out), err
 }
 
-// follow runs blocks in order and fails the test at the first that fails or does not print
-// what the documentation says.
+// follow runs blocks in order. It fails the test at the first block that fails or whose output differs.
 func (r *reader) follow(t *testing.T, blocks []block) {
 	t.Helper()
 	for _, written := range blocks {
 		b, does := withStandIns(written)
 		carryOut := func(ctx context.Context) error { return r.carryOut(ctx, b) }
-		if does != "" && r.operator != nil { // Pods are looked after by their node.
+		if does != "" && r.operator != nil { // Pods are restarted by their node.
 			carryOut = func(ctx context.Context) error {
 				return r.operator.around(ctx, does, func(ctx context.Context) error { return r.carryOut(ctx, b) })
 			}
@@ -134,9 +131,8 @@ func (r *reader) follow(t *testing.T, blocks []block) {
 	}
 }
 
-// carryOut runs a block. Since Git follows the cluster within a second, not at once, a block
-// with output is run again until its output is there, as if it had not been run before: a
-// clone is made again.
+// carryOut runs a block. A block with output is retried until its output matches, because Git follows the cluster with a delay of up to
+// a second. New files in the folder are removed before a retry.
 func (r *reader) carryOut(ctx context.Context, b block) error {
 	before, err := os.ReadDir(r.folder)
 	if err != nil {
@@ -145,7 +141,7 @@ func (r *reader) carryOut(ctx context.Context, b block) error {
 	var failure error
 	err = wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, deadline, true, func(ctx context.Context) (bool, error) {
 		err := r.attempt(ctx, b)
-		if err == nil || failure == nil || ctx.Err() == nil { // one that is cut off says less than the one before
+		if err == nil || failure == nil || ctx.Err() == nil { // keep the previous error of an interrupted attempt
 			failure = err
 		}
 		if err == nil || len(b.prints) == 0 {
@@ -168,7 +164,7 @@ func (r *reader) attempt(ctx context.Context, b block) error {
 	return nil
 }
 
-// tidy removes what is new in the folder.
+// tidy removes new files from the folder.
 func (r *reader) tidy(before []os.DirEntry) error {
 	now, err := os.ReadDir(r.folder)
 	for _, entry := range now {
@@ -179,10 +175,10 @@ func (r *reader) tidy(before []os.DirEntry) error {
 	return err
 }
 
-// anything in a line of the documentation stands for what cannot be said beforehand.
+// anything in a line of the documentation matches any text.
 const anything = "..."
 
-// missing says which of the lines are not in what was printed.
+// missing returns an error with the lines that were not printed.
 func missing(lines []string, printed string) error {
 	var actual []string
 	for line := range strings.SplitSeq(printed, "\n") {
@@ -195,12 +191,12 @@ func missing(lines []string, printed string) error {
 		}
 	}
 	if len(absent) > 0 {
-		return fmt.Errorf("the documentation shows lines that are not printed:\n%s", strings.Join(absent, "\n"))
+		return fmt.Errorf("lines of the documentation are not printed:\n%s", strings.Join(absent, "\n"))
 	}
 	return nil
 }
 
-// pattern matches what a line of the documentation stands for.
+// pattern returns the expression for a line of the documentation.
 func pattern(line string) *regexp.Regexp {
 	return regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(line), regexp.QuoteMeta(anything), ".*") + "$")
 }
@@ -209,13 +205,13 @@ var (
 	hash   = regexp.MustCompile(`\b[0-9a-f]{7,40}\b`)
 	age    = regexp.MustCompile(`\b([0-9]+[smhd])+\b`)
 	suffix = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}\b`)
-	// Either signal may be the first to tell who made a change.
+	// Either signal may arrive first.
 	signal = regexp.MustCompile(`\b(audit|admission)\b`)
 	port   = regexp.MustCompile(`127\.0\.0\.1:[0-9]+`)
 	blanks = regexp.MustCompile(`\s+`)
 )
 
-// normal is a line without what differs from run to run.
+// normal returns a line without the parts that differ between runs.
 func normal(line string) string {
 	line = hash.ReplaceAllString(line, "HASH")
 	line = age.ReplaceAllString(line, "AGE")
@@ -228,21 +224,21 @@ func normal(line string) string {
 func TestMissing(t *testing.T) {
 	printed := "NAME   COMMIT    AGE\nshop-x7k2p   416d600   1m3s\n"
 	if err := missing([]string{"NAME  COMMIT  AGE", "", "shop-b4d9q  77ab01c  9s"}, printed); err != nil {
-		t.Errorf("lines that differ by suffix, hash, age and width are not found: %v", err)
+		t.Errorf("lines with another suffix, hash, age and width: %v", err)
 	}
 	if err := missing([]string{"shop-...  416d600  ...", "tw... 1m3s"}, printed+"twelve 1m3s\n"); err != nil {
-		t.Errorf("lines in which dots stand for anything are not found: %v", err)
+		t.Errorf("lines with dots: %v", err)
 	}
 	if err := missing([]string{"cart...  77ab01c  9s"}, printed); err == nil {
-		t.Error("dots stand for what is beside them")
+		t.Error("dots match the text beside them")
 	}
 	if err := missing([]string{"cart  77ab01c  9s"}, printed); err == nil {
-		t.Error("a line that is not printed is found")
+		t.Error("line that was not printed was found")
 	}
 }
 
-// A block that fails after it has made a folder is run again without that folder.
-func TestBlocksAreRunAgain(t *testing.T) {
+// TestBlocksAreRetried checks that a block that fails after it has created a folder is retried without the folder.
+func TestBlocksAreRetried(t *testing.T) {
 	r := newReader(t, strings.NewReplacer())
 	counter := filepath.Join(t.TempDir(), "counter")
 	script := "mkdir production\necho . >> " + counter + "\ntest $(wc -l < " + counter + ") = 3\necho done"
@@ -250,7 +246,7 @@ func TestBlocksAreRunAgain(t *testing.T) {
 		t.Error(err)
 	}
 	if err := r.carryOut(t.Context(), block{script: "echo why; false"}); err == nil || !strings.Contains(err.Error(), "why") {
-		t.Errorf("error of a block that fails: %v", err)
+		t.Errorf("error of a failing block: %v", err)
 	}
 }
 

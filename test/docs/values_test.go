@@ -12,10 +12,10 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/programs"
 )
 
-// valuesMark begins a block of values for the chart.
+// valuesMark is the first line of a block with values of the chart.
 const valuesMark = "# values"
 
-// The chart takes the values that pages show.
+// TestValuesInPages checks that the chart accepts the values in pages.
 func TestValuesInPages(t *testing.T) {
 	root := moduleRoot(t)
 	program := helm(t, root)
@@ -31,21 +31,21 @@ func TestValuesInPages(t *testing.T) {
 			command.Dir = root
 			command.Stdin = strings.NewReader(strings.Join(b.lines, "\n"))
 			if out, err := command.CombinedOutput(); err != nil {
-				t.Errorf("%s:%d: the chart does not take these values: %v\n%s", page, b.line, err, out)
+				t.Errorf("%s:%d: chart rejects the values: %v\n%s", page, b.line, err, out)
 			}
 		}
 	}
 	if found == 0 {
-		t.Error("no page shows values")
+		t.Error("no page has values")
 	}
 }
 
-// helm is the path of the program.
+// helm returns the path of the program.
 func helm(t *testing.T, root string) string {
 	t.Helper()
 	program, err := programs.Helm.Build(t.Context(), root)
 	if err != nil {
-		t.Fatalf("building helm: %v", err)
+		t.Fatalf("build helm: %v", err)
 	}
 	return program
 }
