@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// restrictedNamespace is one in which nothing but the strictest pod security is admitted.
+// restrictedNamespace is a namespace with the restricted Pod Security Standard.
 const restrictedNamespace = `
 apiVersion: v1
 kind: Namespace
@@ -27,7 +27,7 @@ metadata:
   labels: {pod-security.kubernetes.io/enforce: restricted, pod-security.kubernetes.io/enforce-version: latest}
 `
 
-// accounts are those without which no Pod of theirs is admitted.
+// accounts are the service accounts of the Pods, which admission requires.
 const accounts = `
 apiVersion: v1
 kind: ServiceAccount
@@ -38,7 +38,7 @@ kind: ServiceAccount
 metadata: {name: slipstream-check, namespace: slipstream-system}
 `
 
-// variants are values that give Pods something more, or something else.
+// variants are values that change the Pods.
 var variants = map[string][]string{
 	"defaults":     nil,
 	"cert-manager": {`tls={"mode": "cert-manager"}`},
@@ -48,7 +48,7 @@ var variants = map[string][]string{
 		`tls={"mode": "secret"}`, `encryption={"configSecret": "key"}`,
 		`attribution={"audit": {"clientCASecret": "audit"}, "admission": {"mode": "direct", "create": false, "segmentSecret": "a", "clientCASecret": "b"}}`,
 	},
-	"volumes of one's own": {
+	"extra volumes": {
 		`extraEnv=[{"name": "HTTPS_PROXY", "value": "http://proxy"}]`,
 		`extraVolumes=[{"name": "authorities", "configMap": {"name": "authorities"}}]`,
 		`extraVolumeMounts=[{"name": "authorities", "mountPath": "/etc/ssl/certs", "readOnly": true}]`,
@@ -62,7 +62,7 @@ func testAdmitted(t *testing.T, s *stage) {
 		t.Run(name, func(t *testing.T) {
 			pods := s.renderedPods(t, values...)
 			if len(pods) < 2 {
-				t.Fatalf("the chart makes %d Pods, want the server's and the one of helm test", len(pods))
+				t.Fatalf("chart has %d Pods, want those of the server and of helm test", len(pods))
 			}
 			for _, pod := range pods {
 				if err := s.admit(t, pod); err != nil {
@@ -71,19 +71,19 @@ func testAdmitted(t *testing.T, s *stage) {
 			}
 		})
 	}
-	t.Run("and what is not restricted is refused", func(t *testing.T) {
+	t.Run("unrestricted Pods are rejected", func(t *testing.T) {
 		host := s.renderedPods(t, `hostNetwork=true`, `securePort=10443`)[0]
 		privileged, yes := s.renderedPods(t)[0], true
 		privileged.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: &yes}
 		for field, pod := range map[string]*corev1.Pod{"hostNetwork": host, "privileged": privileged} {
 			if err := s.admit(t, pod); err == nil || !strings.Contains(err.Error(), field) || !strings.Contains(err.Error(), "PodSecurity") {
-				t.Errorf("a Pod with %s: %v", field, err)
+				t.Errorf("Pod with %s: %v", field, err)
 			}
 		}
 	})
 }
 
-// admit asks the API server whether it would take a Pod.
+// admit checks whether the API server admits a Pod.
 func (s *stage) admit(t *testing.T, pod *corev1.Pod) error {
 	t.Helper()
 	encoded, err := json.Marshal(pod)
@@ -94,7 +94,7 @@ func (s *stage) admit(t *testing.T, pod *corev1.Pod) error {
 	return err
 }
 
-// renderedPods are the Pods that the chart makes: the Deployment's, and those of hooks.
+// renderedPods returns the Pods of the chart: that of the Deployment, and those of hooks.
 func (s *stage) renderedPods(t *testing.T, values ...string) []*corev1.Pod {
 	t.Helper()
 	var pods []*corev1.Pod
@@ -110,7 +110,7 @@ func (s *stage) renderedPods(t *testing.T, values ...string) []*corev1.Pod {
 	}
 }
 
-// podOf is the Pod that an object is or makes, or nil.
+// podOf returns the Pod of an object or nil.
 func podOf(t *testing.T, raw []byte) *corev1.Pod {
 	t.Helper()
 	var kind metav1.TypeMeta
@@ -133,7 +133,7 @@ func podOf(t *testing.T, raw []byte) *corev1.Pod {
 	return &pod
 }
 
-// rendered is what the chart becomes.
+// rendered returns the rendered chart.
 func (s *stage) rendered(t *testing.T, flags ...string) string {
 	t.Helper()
 	return s.do(t, "", s.helm, append([]string{"template", "slipstream", chart, "--namespace", namespace}, flags...)...)

@@ -23,7 +23,7 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// define makes the cluster know kinds of others, by their real definitions, so that it takes none of their objects that is wrong.
+// define installs the original CustomResourceDefinitions of other projects, so that invalid objects are rejected.
 func (s *stage) define(t *testing.T, definitions ...string) {
 	t.Helper()
 	files, err := crds.Definitions(t.Context(), t.TempDir())
@@ -34,14 +34,14 @@ func (s *stage) define(t *testing.T, definitions ...string) {
 		return !slices.Contains(definitions, strings.TrimSuffix(filepath.Base(file), ".yaml"))
 	})
 	if len(files) != len(definitions) {
-		t.Fatalf("the definitions are %v, want those of %v", files, definitions)
+		t.Fatalf("definitions = %v, want %v", files, definitions)
 	}
 	s.Run(t, "apply", "--server-side", "-f", strings.Join(files, ","))
 	s.Run(t, "wait", "--for=condition=Established", "-f", strings.Join(files, ","), "--timeout=180s")
 }
 
-// testCertificates changes where the server's certificate comes from, on a live release which kube-apiserver asks directly
-// about changes: both ways to the server have to trust it.
+// testCertificates changes the source of the server's certificate in a running release with direct admission. The aggregator and the
+// webhook must trust each certificate.
 func testCertificates(t *testing.T, s *stage) {
 	defer s.remove(t)
 	const held = holdings("certified")
@@ -52,8 +52,8 @@ func testCertificates(t *testing.T, s *stage) {
 	s.do(t, "", s.helm, "test", "slipstream", "-n", namespace)
 	m := s.fill(t, held)
 	jane := m.person(t, "jane")
-	direct.asks(t)
-	jane.isNamed(t)
+	direct.waitForWebhook(t)
+	jane.waitForAuthor(t)
 	before := s.settled(t)
 	for _, change := range []struct {
 		to      string
@@ -72,26 +72,26 @@ func testCertificates(t *testing.T, s *stage) {
 		requests.stop(t, "change to "+change.to)
 		for _, failure := range requests.failures {
 			if strings.Contains(failure.Error(), "x509") {
-				t.Errorf("the API server did not trust the server: %v", failure)
+				t.Errorf("API server did not trust the server: %v", failure)
 			}
 		}
 		s.unchanged(t, before)
-		m.goesOn(t)
-		direct.asks(t)
-		jane.isNamed(t)
+		m.expectWorking(t)
+		direct.waitForWebhook(t)
+		jane.waitForAuthor(t)
 		before = s.settled(t)
 	}
 }
 
-// certManager does once what cert-manager does: it makes the Secret that a Certificate of the chart names.
+// certManager creates the Secret of the chart's Certificate, as cert-manager does.
 func (s *stage) certManager(t *testing.T) (wait func()) {
 	made := make(chan struct{})
 	go func() {
 		defer close(made)
-		mirrortest.Eventually(t, "there is a Certificate", func(ctx context.Context) error {
+		mirrortest.Eventually(t, "the Certificate exists", func(ctx context.Context) error {
 			name, err := s.Administrator.Run(ctx, "get", "certificate/slipstream", "-n", namespace, "-o", "jsonpath={.spec.secretName}")
 			if err == nil && name != "slipstream-tls" {
-				err = fmt.Errorf("its Secret is %q", name)
+				err = fmt.Errorf("secretName = %q", name)
 			}
 			return err
 		})
@@ -100,7 +100,7 @@ func (s *stage) certManager(t *testing.T) (wait func()) {
 	return func() { <-made }
 }
 
-// writeCertificate makes a Secret with a certificate for the server, of a new authority.
+// writeCertificate creates a Secret with a certificate for the server, of a new authority.
 func (s *stage) writeCertificate(t *testing.T, name string) {
 	t.Helper()
 	authority, err := pki.NewAuthority(name)
@@ -126,21 +126,21 @@ data: {ca.crt: %s, tls.crt: %s, tls.key: %s}
 	}
 }
 
-// trusted fails the test unless the authorities in the APIService vouch for what the server shows.
+// trusted fails the test unless the bundle of the APIService verifies the server's certificate.
 func (s *stage) trusted(t *testing.T) {
 	t.Helper()
 	if err := vouches(t.Context(), s.caBundle(t), s.address(t)); err != nil {
-		t.Errorf("the authorities in the APIService: %v", err)
+		t.Errorf("bundle of the APIService: %v", err)
 	}
 }
 
-// address is that of the server's Service.
+// address returns the address of the server's Service.
 func (s *stage) address(t *testing.T) string {
 	t.Helper()
 	return net.JoinHostPort(s.Run(t, "get", "service/slipstream", "-n", namespace, "-o", "jsonpath={.spec.clusterIP}"), "443")
 }
 
-// vouches connects to the server as kube-apiserver does.
+// vouches connects to the server and verifies its certificate as kube-apiserver does.
 func vouches(ctx context.Context, bundle, address string) error {
 	content, err := base64.StdEncoding.DecodeString(bundle)
 	if err != nil {
@@ -148,7 +148,7 @@ func vouches(ctx context.Context, bundle, address string) error {
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(content) {
-		return errors.New("there is no authority in it")
+		return errors.New("no authority in the bundle")
 	}
 	dialer := tls.Dialer{Config: &tls.Config{RootCAs: roots, ServerName: "slipstream." + namespace + ".svc"}}
 	connection, err := dialer.DialContext(ctx, "tcp", address)

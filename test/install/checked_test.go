@@ -17,15 +17,15 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// Exit codes of slipstream check, as its usage has them.
+// Exit codes of slipstream check.
 const (
 	checkedGood = iota
 	checkedBad
 	checkedNothing
 )
 
-// check has the program check the installation once, as a user. It is to say something and to end with a code.
-func (s *stage) check(t *testing.T, user devcluster.Kubeconfig, code int, says string, arguments ...string) {
+// check runs slipstream check once as a user, and expects an exit code and a text.
+func (s *stage) check(t *testing.T, user devcluster.Kubeconfig, code int, text string, arguments ...string) {
 	t.Helper()
 	arguments = append([]string{"check", "--kubeconfig=" + string(user), "--namespace=" + namespace, "--timeout=0s"}, arguments...)
 	out, err := exec.CommandContext(t.Context(), s.program, arguments...).CombinedOutput()
@@ -37,29 +37,29 @@ func (s *stage) check(t *testing.T, user devcluster.Kubeconfig, code int, says s
 	if exit != nil {
 		got = exit.ExitCode()
 	}
-	if got != code || !strings.Contains(string(out), says) {
-		t.Errorf("slipstream %s ends with %d, want %d and %q:\n%s", strings.Join(arguments, " "), got, code, says, out)
+	if got != code || !strings.Contains(string(out), text) {
+		t.Errorf("slipstream %s exited with %d, want %d and %q:\n%s", strings.Join(arguments, " "), got, code, text, out)
 	}
 }
 
-// checkRefuses gives the check what it cannot work with. It must not look like an installation that is broken.
+// checkRefuses runs the check with invalid arguments, whose exit code must differ from that of a broken installation.
 func (s *stage) checkRefuses(t *testing.T) {
 	t.Helper()
-	for says, argument := range map[string]string{
+	for text, argument := range map[string]string{
 		"--timeout must not be negative": "--timeout=-1s",
 		"unknown flag: --time":           "--time=1s",
 		`unknown command "fast"`:         "fast",
 		"invalid argument":               "--timeout=soon",
 		"no such file or directory":      "--kubeconfig=/nowhere",
 	} {
-		s.check(t, s.Admin(), checkedNothing, says, argument)
+		s.check(t, s.Admin(), checkedNothing, text, argument)
 	}
 }
 
-// checkRoles are what helm test makes beside its Pod, by which an interrupted one is known.
+// checkRoles are the types of the objects that helm test creates beside its Pod.
 const checkRoles = "clusterroles,clusterrolebindings,roles,rolebindings,serviceaccounts"
 
-// interruptCheck kills a helm test in the midst of it. The server must be away, so that the check waits for it.
+// interruptCheck kills a running helm test. The server must be stopped, so that the check waits for it.
 func (s *stage) interruptCheck(t *testing.T) {
 	t.Helper()
 	ctx, kill := context.WithCancel(t.Context())
@@ -71,7 +71,7 @@ func (s *stage) interruptCheck(t *testing.T) {
 	mirrortest.Eventually(t, "the check waits for the server", func(ctx context.Context) error {
 		phase, err := s.Administrator.Run(ctx, "get", "pod/slipstream-check", "-n", namespace, "-o", "jsonpath={.status.phase}")
 		if err == nil && phase != "Running" {
-			err = fmt.Errorf("its Pod is %s", phase)
+			err = fmt.Errorf("phase of the Pod = %s", phase)
 		}
 		return err
 	})
@@ -81,36 +81,36 @@ func (s *stage) interruptCheck(t *testing.T) {
 	}
 }
 
-// leftByCheck are the objects of helm test but its Pod.
+// leftByCheck returns the objects of helm test without its Pod.
 func (s *stage) leftByCheck(t *testing.T) []string {
 	t.Helper()
 	return strings.Fields(s.Run(t, "get", checkRoles, "-A", "-l", "app.kubernetes.io/component=check", "-o", "name"))
 }
 
-// replacesInterrupted shows that a helm test replaces what one has left that was interrupted.
+// replacesInterrupted checks that a helm test replaces the objects of an interrupted one.
 func (s *stage) replacesInterrupted(t *testing.T) {
 	t.Helper()
 	if left := s.leftByCheck(t); len(left) != 5 {
-		t.Errorf("a helm test that was interrupted leaves %v, want an account, two roles and their bindings", left)
+		t.Errorf("objects of the interrupted helm test: %v, want an account, two roles and their bindings", left)
 	}
 	s.do(t, "", s.helm, "test", "slipstream", "-n", namespace)
 	if left := s.leftByCheck(t); len(left) > 0 {
-		t.Errorf("the next helm test leaves %v", left)
+		t.Errorf("objects after the next helm test: %v", left)
 	}
 }
 
-// uninstallInterrupted shows that helm uninstall leaves it there, and that who follows the page on installing removes it.
+// uninstallInterrupted checks that helm uninstall keeps these objects, and that the commands of the page on installing remove them.
 func (s *stage) uninstallInterrupted(t *testing.T) {
 	t.Helper()
 	s.stop(t)
 	s.interruptCheck(t)
 	s.do(t, "", s.helm, "uninstall", "slipstream", "-n", namespace, "--wait")
 	if left := s.left(t); len(left) != 4 {
-		t.Errorf("left behind in the cluster: %v, want the roles of helm test", left)
+		t.Errorf("objects left in the cluster: %v, want the roles of helm test", left)
 	}
 	s.Run(t, "delete", "namespace", namespace, "--timeout=180s")
 	s.Run(t, "delete", "clusterrole,clusterrolebinding", "slipstream-check")
 	if left := s.left(t); len(left) > 0 {
-		t.Errorf("left behind in the cluster: %v", left)
+		t.Errorf("objects left in the cluster: %v", left)
 	}
 }

@@ -16,14 +16,14 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// direct is an installation that kube-apiserver asks about changes without its aggregator.
+// direct is an installation with direct admission.
 type direct struct {
 	*stage
-	// segment is the secret end of the path.
+	// segment is the secret segment of the webhook's path.
 	segment string
 }
 
-// directly makes the Secret for that, after helm has said what it wants of it.
+// directly creates the Secret with the segment, after checking the errors of helm without it.
 func (s *stage) directly(t *testing.T) *direct {
 	t.Helper()
 	d := &direct{stage: s, segment: strings.Repeat("0123456789abcdef", 4)}
@@ -44,37 +44,37 @@ func (d *direct) write(t *testing.T, segment string) {
 		namespace, segment+"\n"))
 }
 
-// refused wants helm to install nothing and to say why.
-func (d *direct) refused(t *testing.T, says string) {
+// refused expects helm install to fail with a message.
+func (d *direct) refused(t *testing.T, message string) {
 	t.Helper()
 	_, err := d.command(t.Context(), "", d.helm, "install", "slipstream", chart, "-n", namespace, "--set-json", d.value())
-	if err == nil || !strings.Contains(err.Error(), says) {
-		t.Fatalf("helm does not refuse with %q: %v", says, err)
+	if err == nil || !strings.Contains(err.Error(), message) {
+		t.Fatalf("helm did not fail with %q: %v", message, err)
 	}
 }
 
-// asks waits until kube-apiserver asks the server itself and trusts it.
-func (d *direct) asks(t *testing.T) {
+// waitForWebhook waits until kube-apiserver trusts the server in the webhook, and checks the webhook's Service.
+func (d *direct) waitForWebhook(t *testing.T) {
 	t.Helper()
 	webhook := func(field string) string {
 		return d.Run(t, "get", "validatingwebhookconfiguration/slipstream-attribution", "-o", "jsonpath={.webhooks[0].clientConfig."+field+"}")
 	}
 	address := d.address(t)
-	mirrortest.Eventually(t, "the authorities in the webhook vouch for the server", func(ctx context.Context) error {
+	mirrortest.Eventually(t, "the bundle of the webhook verifies the server", func(ctx context.Context) error {
 		return vouches(ctx, webhook("caBundle"), address)
 	})
 	want := fmt.Sprintf("%s/slipstream:443/process-validating-webhook/%s", namespace, d.segment)
 	service := webhook("service.namespace") + "/" + webhook("service.name") + ":" + webhook("service.port") + webhook("service.path")
 	if service != want {
-		t.Errorf("kube-apiserver asks %s, want %s", service, want)
+		t.Errorf("service of the webhook = %s, want %s", service, want)
 	}
-	// As the page on security says. Whoever may read the release's Secret may read that of the segment.
+	// As documented in the page on security. Users who can read the release's Secret can read that of the segment, too.
 	if manifest := d.do(t, "", d.helm, "get", "manifest", "slipstream", "-n", namespace); !strings.Contains(manifest, d.segment) {
-		t.Error("what helm keeps of the release does not have the path: the page on security says that it does")
+		t.Error("manifest of the release lacks the path, unlike the page on security says")
 	}
 }
 
-// person is somebody who may edit what is mirrored.
+// person is a user with the role edit in the mirrored namespace.
 type person struct {
 	*mirror
 	name    string
@@ -91,16 +91,15 @@ func (m *mirror) person(t *testing.T, name string) *person {
 	return &person{mirror: m, name: name, kubectl: m.Kubectl(user)}
 }
 
-// authorAndSignal is how git is to print who made a change, and what told so.
+// authorAndSignal is the format of git log with the author of a change and its signal.
 const authorAndSignal = "%an, %(trailers:key=X-ConfigButler-Attribution,valueonly,separator=)"
 
-// isNamed waits until a change has the name of who made it, by kube-apiserver's question. The first ones may not: a question
-// that cannot be asked yet is passed over.
-func (p *person) isNamed(t *testing.T) {
+// waitForAuthor waits until a change is attributed by admission. The first changes may not be, because failed reviews are ignored.
+func (p *person) waitForAuthor(t *testing.T) {
 	t.Helper()
 	file := "cluster/core/v1/configmaps/" + p.namespace + "/" + p.name + ".yaml"
 	var value, by string
-	mirrortest.Eventually(t, "a change has the name of "+p.name, func(ctx context.Context) error {
+	mirrortest.Eventually(t, "a change is attributed to "+p.name, func(ctx context.Context) error {
 		if value != "" {
 			content, err := p.gitOutput(ctx, "show", "main:"+file)
 			if err != nil || !strings.Contains(content, value+"\n") {

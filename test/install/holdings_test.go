@@ -20,10 +20,10 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// holdings are a namespace with objects of all kinds, the name of which is that of the namespace.
+// holdings is the name of a namespace with objects of all kinds.
 type holdings string
 
-// values let the server do what the holdings need, and what else is wanted.
+// values returns the values that the objects require, and more.
 func (h holdings) values(more ...string) []string {
 	return append([]string{
 		fmt.Sprintf(`catalogs={"namespaces": [%q]}`, h),
@@ -32,7 +32,7 @@ func (h holdings) values(more ...string) []string {
 	}, more...)
 }
 
-// namespaces have to be there before the server gets rights in them.
+// namespaces returns the namespaces, which must exist before the installation.
 func (h holdings) namespaces() string {
 	return strings.ReplaceAll(`
 apiVersion: v1
@@ -45,7 +45,7 @@ metadata: {name: holdings-copy}
 `, "holdings", string(h))
 }
 
-// holdingsManifest makes objects of those kinds that people write. The workload is one that is well without a Pod.
+// holdingsManifest has objects of the kinds that users write. The workload is ready without a Pod.
 const holdingsManifest = `
 apiVersion: v1
 kind: ConfigMap
@@ -105,12 +105,12 @@ spec:
     http: {url: "https://%s", format: CloudEvents, caBundle: %s}
 `
 
-// fill has the server hold objects of all kinds, of which it makes those that people do not write.
+// fill creates objects of all kinds, and waits until the server has created those that users do not write.
 func (s *stage) fill(t *testing.T, h holdings) *mirror {
 	t.Helper()
 	name := string(h)
 	m := s.newMirror(t, name)
-	m.goesOn(t)
+	m.expectWorking(t)
 	s.Run(t, "patch", "gitdestination", "main", "-n", name, "--type=merge", "-p", `{"spec": {"accessPolicy": {"allowClusterRules": true}}}`)
 	manifest := fmt.Sprintf(holdingsManifest, receiverAddress, base64.StdEncoding.EncodeToString([]byte(s.outside.authority)))
 	s.Apply(t, strings.ReplaceAll(manifest, "holdings", name))
@@ -126,12 +126,12 @@ func (s *stage) fill(t *testing.T, h holdings) *mirror {
 	return m
 }
 
-// settled waits until there are objects of all kinds and none of them changes any more, and returns them.
+// settled waits until objects of all kinds exist and no longer change, and returns them.
 func (s *stage) settled(t *testing.T) map[string]object {
 	t.Helper()
 	var last map[string]object
 	var same int
-	mirrortest.Eventually(t, "objects of all kinds are there and stay as they are", func(ctx context.Context) error {
+	mirrortest.Eventually(t, "objects of all kinds exist and are unchanged", func(ctx context.Context) error {
 		now, err := s.objects(ctx)
 		if err != nil {
 			return err
@@ -158,12 +158,12 @@ func (s *stage) settled(t *testing.T) map[string]object {
 		kinds[kind] = true
 	}
 	if len(kinds) != 12 {
-		t.Fatalf("there are objects of %v, want all 12 kinds", slices.Sorted(maps.Keys(kinds)))
+		t.Fatalf("objects of %v, want all 12 kinds", slices.Sorted(maps.Keys(kinds)))
 	}
 	return last
 }
 
-// object is what must stay of an object.
+// object is the part of an object that must be preserved.
 type object struct {
 	Metadata struct {
 		UID               string            `json:"uid"`
@@ -177,7 +177,7 @@ type object struct {
 	Status any `json:"status"`
 }
 
-// objects are all objects that the server has, by kind, namespace and name.
+// objects returns all objects of the server by kind, namespace and name.
 func (s *stage) objects(ctx context.Context) (map[string]object, error) {
 	kinds, err := s.Administrator.Run(ctx, "api-resources", "--api-group=configbutler.ai", "--verbs=list", "--output=name")
 	if err != nil {
@@ -206,7 +206,7 @@ func (s *stage) objects(ctx context.Context) (map[string]object, error) {
 		if err := json.Unmarshal(item, &content); err != nil {
 			return nil, err
 		}
-		// Requests that are made all the time write it.
+		// The client that sends requests continuously writes this annotation.
 		delete(content.Metadata.Annotations, numberAnnotation)
 		if len(content.Metadata.Annotations) == 0 {
 			content.Metadata.Annotations = nil
@@ -217,11 +217,11 @@ func (s *stage) objects(ctx context.Context) (map[string]object, error) {
 	return all, nil
 }
 
-// passing are the fields of a status that tell what the process does that serves now, and when it began to.
+// passing are the fields of a status that depend on the running process.
 var passing = []string{"lastTransitionTime", "lastSeedTime", "lastListTime", "lastRetentionTime", "leaseHolder", "records"}
 
-// lasting is what of a status has to outlive the process. Conditions have no order: a server that starts does not know yet
-// how things are, and says so until it does.
+// lasting returns the part of a status that must be preserved. Conditions are sorted, because a starting server first sets them to
+// Unknown.
 func lasting(status any) any {
 	switch value := status.(type) {
 	case map[string]any:
@@ -247,13 +247,13 @@ func conditionType(condition any) string {
 	return fmt.Sprint(fields["type"])
 }
 
-// unchanged waits until all objects are as they were.
+// unchanged waits until all objects are equal to those before.
 func (s *stage) unchanged(t *testing.T, before map[string]object, except ...cmp.Option) {
 	t.Helper()
-	mirrortest.Eventually(t, "all objects are as they were", func(ctx context.Context) error {
+	mirrortest.Eventually(t, "all objects are unchanged", func(ctx context.Context) error {
 		now, err := s.objects(ctx)
 		if difference := cmp.Diff(before, now, except...); err == nil && difference != "" {
-			err = fmt.Errorf("they differ (- before, + now):\n%s", difference)
+			err = fmt.Errorf("objects differ (- before, + now):\n%s", difference)
 		}
 		return err
 	})

@@ -16,10 +16,10 @@ import (
 	"github.com/configbutler/slipstream/test/image"
 )
 
-// repository is where the chart looks for images.
+// repository is the image repository of the chart.
 const repository = "ghcr.io/configbutler/slipstream"
 
-// version is the one that the chart of a source has images of.
+// version returns the app version of the chart of a source tree.
 func version(t *testing.T, source string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(source, chart, "Chart.yaml"))
@@ -35,11 +35,11 @@ func version(t *testing.T, source string) string {
 	return metadata.AppVersion
 }
 
-// newImage makes the image of a source.
+// newImage builds the image of a source tree.
 func newImage(t *testing.T, source string) node.Image {
 	t.Helper()
 	root := t.TempDir()
-	// Everybody may read an image.
+	// Pods with other users read the image.
 	if err := os.Chmod(root, 0o755); err != nil {
 		t.Fatal(err)
 	}

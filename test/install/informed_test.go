@@ -20,7 +20,7 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// informed is a controller of somebody else, which watches GitRepoConfigs of a namespace.
+// informed is a controller with an informer for the GitRepoConfigs of a namespace.
 type informed struct {
 	*stage
 	namespace string
@@ -52,26 +52,26 @@ func (s *stage) inform(t *testing.T, namespace string) *informed {
 		factory.Shutdown()
 	})
 	if !cache.WaitForCacheSync(t.Context().Done(), resource.Informer().HasSynced) {
-		t.Fatal("the controller does not get to know what there is")
+		t.Fatal("informer did not sync")
 	}
 	return i
 }
 
-// goesOn fails the test unless the controller is told of a change, and has not been told that anything is gone.
-func (i *informed) goesOn(t *testing.T) {
+// expectWorking fails the test unless the informer gets a change and got no deletion before.
+func (i *informed) expectWorking(t *testing.T) {
 	t.Helper()
 	i.Run(t, "annotate", "gitrepoconfig/main", "-n", i.namespace, "--overwrite", numberAnnotation+"=last")
-	mirrortest.Eventually(t, "a controller that watches is told of a change", func(context.Context) error {
+	mirrortest.Eventually(t, "the informer gets a change", func(context.Context) error {
 		known, err := i.lister.ByNamespace(i.namespace).Get("main")
 		if err != nil {
 			return err
 		}
 		if number := known.(metav1.Object).GetAnnotations()[numberAnnotation]; number != "last" {
-			return fmt.Errorf("it knows of %q", number)
+			return fmt.Errorf("annotation = %q", number)
 		}
 		return nil
 	})
 	if deleted := i.deleted.Load(); deleted > 0 {
-		t.Errorf("it was told that %d objects are gone", deleted)
+		t.Errorf("informer got %d deletions", deleted)
 	}
 }

@@ -7,12 +7,12 @@ package install
 
 import "testing"
 
-// TestInstall has one cluster for all scenes. Each begins without an installation and leaves none.
+// TestInstall runs its subtests on one cluster. Each starts and ends without an installation.
 func TestInstall(t *testing.T) {
 	s := newStage(t)
-	for _, scene := range []struct {
+	for _, test := range []struct {
 		name string
-		play func(*testing.T, *stage)
+		run  func(*testing.T, *stage)
 	}{
 		{"Admitted", testAdmitted},
 		{"Monitored", testMonitored},
@@ -24,6 +24,6 @@ func TestInstall(t *testing.T) {
 		{"Helm3", testHelm3},
 		{"Migrate", testMigrate},
 	} {
-		t.Run(scene.name, func(t *testing.T) { scene.play(t, s) })
+		t.Run(test.name, func(t *testing.T) { test.run(t, s) })
 	}
 }

@@ -27,12 +27,12 @@ func testManifests(t *testing.T, s *stage) {
 		s.do(t, "", kubectl, "apply", "-f", "artifacts/install.yaml")
 		s.available(t)
 		s.do(t, "", kubectl, "rollout", "status", "deployment/slipstream", "-n", namespace, "--timeout=180s")
-		s.newMirror(t, "by-kubectl").goesOn(t)
-		// What is applied again changes nothing of what the server keeps itself.
+		s.newMirror(t, "by-kubectl").expectWorking(t)
+		// A second apply must not change fields that the server writes.
 		authority := s.caBundle(t)
 		s.do(t, "", kubectl, "apply", "-f", "artifacts/install.yaml")
 		if now := s.caBundle(t); now != authority || now == "" {
-			t.Errorf("kubectl apply made the authority in the APIService %q, it was %q", now, authority)
+			t.Errorf("bundle of the APIService after kubectl apply = %q, want %q", now, authority)
 		}
 
 		s.do(t, "", kubectl, "delete", "-f", "artifacts/install.yaml", "--timeout=180s")
@@ -47,17 +47,17 @@ func testManifests(t *testing.T, s *stage) {
 		s.do(t, manifest, s.Administrator.Program, "apply", "--dry-run=server", "-f", "-")
 		s.do(t, manifest, s.Administrator.Program, "apply", "-f", "-")
 		s.available(t)
-		s.newMirror(t, "by-template").goesOn(t)
+		s.newMirror(t, "by-template").expectWorking(t)
 	})
 }
 
-// caBundle is the authority in the APIService.
+// caBundle returns the bundle of the APIService.
 func (s *stage) caBundle(t *testing.T) string {
 	t.Helper()
 	return s.Run(t, "get", apiService, "-o", "jsonpath={.spec.caBundle}")
 }
 
-// everything is the names of all that the cluster has, but for what is there for a while only.
+// everything returns the names of all objects of the cluster, except for Events.
 func (s *stage) everything(t *testing.T) []string {
 	t.Helper()
 	kinds := slices.DeleteFunc(strings.Fields(s.Run(t, "api-resources", "--verbs=list", "--output=name")), func(kind string) bool {
@@ -69,22 +69,22 @@ func (s *stage) everything(t *testing.T) []string {
 	return slices.Compact(all)
 }
 
-// leavesNothing waits until the cluster has what it had before: controllers remove some of it.
+// leavesNothing waits until the cluster has the same objects as before. Controllers delete some of them.
 func (s *stage) leavesNothing(t *testing.T, before []string) {
 	t.Helper()
-	mirrortest.Eventually(t, "the cluster is as it was", func(context.Context) error {
+	mirrortest.Eventually(t, "the cluster has the objects of before", func(context.Context) error {
 		if difference := cmp.Diff(before, s.everything(t)); difference != "" {
-			return fmt.Errorf("it differs (- before, + now):\n%s", difference)
+			return fmt.Errorf("objects differ (- before, + now):\n%s", difference)
 		}
 		return nil
 	})
 }
 
-// healthy fails the test unless discovery names every API, none of them ours, and namespaces can be deleted.
+// healthy fails the test unless discovery works without the server's API, and namespaces can be deleted.
 func (s *stage) healthy(t *testing.T) {
 	t.Helper()
 	if kinds := s.Run(t, "api-resources", "--output=name"); strings.Contains(kinds, "configbutler.ai") {
-		t.Errorf("discovery names %s", kinds)
+		t.Errorf("discovery returned %s", kinds)
 	}
 	s.Run(t, "create", "namespace", "short-lived")
 	s.Run(t, "delete", "namespace", "short-lived", "--timeout=180s")

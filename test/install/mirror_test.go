@@ -22,12 +22,12 @@ import (
 type mirror struct {
 	*stage
 	namespace string
-	// repository is the bare repository's folder.
+	// repository is the folder of the bare repository.
 	repository string
 	changes    int
 }
 
-// newMirror makes the namespace, and what says where its ConfigMaps are mirrored to.
+// newMirror creates the namespace, its destination and its rule.
 func (s *stage) newMirror(t *testing.T, namespace string) *mirror {
 	t.Helper()
 	m := &mirror{stage: s, namespace: namespace, repository: filepath.Join(s.Env(devcluster.EnvGitRoot), namespace+".git")}
@@ -84,8 +84,8 @@ spec:
 	return m
 }
 
-// goesOn changes a ConfigMap and waits until that is in Git, so it fails unless the server does its work.
-func (m *mirror) goesOn(t *testing.T) {
+// expectWorking changes a ConfigMap and waits until the change is in Git.
+func (m *mirror) expectWorking(t *testing.T) {
 	t.Helper()
 	m.changes++
 	value := "change-" + strconv.Itoa(m.changes)
@@ -99,17 +99,17 @@ data: {value: %s}
 	mirrortest.Eventually(t, value+" is in Git", func(ctx context.Context) error {
 		content, err := m.gitOutput(ctx, "show", path)
 		if err == nil && !strings.Contains(content, value) {
-			err = fmt.Errorf("%s holds:\n%s", path, content)
+			err = fmt.Errorf("content of %s:\n%s", path, content)
 		}
 		if err != nil {
 			status, _ := m.Administrator.Run(ctx, "get", "gitdestination/main", "-n", m.namespace, "-o", "jsonpath={.status.state}")
-			err = fmt.Errorf("the destination says %q: %w", status, err)
+			err = fmt.Errorf("state of the destination: %q: %w", status, err)
 		}
 		return err
 	})
 }
 
-// commits are those of the branch, the newest first.
+// commits returns the commits of the branch, newest first.
 func (m *mirror) commits(t *testing.T) string {
 	t.Helper()
 	out, err := m.gitOutput(t.Context(), "log", "--format=%H %s", "main")

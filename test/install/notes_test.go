@@ -12,18 +12,18 @@ import (
 	"testing"
 )
 
-// followNotes runs every command that helm says after it has installed.
+// followNotes runs every command of the release notes of helm.
 func (s *stage) followNotes(t *testing.T, notes string) {
 	t.Helper()
 	commands := commandsOf(notes)
 	if len(commands) < 6 {
-		t.Fatalf("helm names the commands %q only", commands)
+		t.Fatalf("commands in the notes: %q", commands)
 	}
 	standIn := strings.NewReplacer(
-		// kubectl exec and logs go through a kubelet, and none is there.
+		// kubectl exec and logs require a kubelet.
 		"kubectl -n "+namespace+" exec deploy/slipstream -- /slipstream backup", s.program+` backup --data-dir "$DATA"`,
 		"logs deploy/slipstream", "get deploy/slipstream",
-		// Its effect has a scene of its own.
+		// Another test covers its effect.
 		"kubectl delete", "kubectl delete --dry-run=server",
 	)
 	path := filepath.Dir(s.Administrator.Program) + ":" + filepath.Dir(s.helm)
@@ -32,7 +32,7 @@ func (s *stage) followNotes(t *testing.T, notes string) {
 	}
 }
 
-// commandsOf are the commands in what helm says: on lines of their own, or behind a colon.
+// commandsOf returns the commands of the notes: on separate lines, or after a colon.
 func commandsOf(notes string) []string {
 	var commands []string
 	for line := range strings.Lines(notes) {
@@ -47,5 +47,5 @@ func commandsOf(notes string) []string {
 	return commands
 }
 
-// beginsCommand finds commands, those in a shell of their own among them.
+// beginsCommand matches commands, also in a subshell.
 var beginsCommand = regexp.MustCompile(`^\(?(umask 077; )?(kubectl|helm) `)

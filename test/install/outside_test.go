@@ -18,19 +18,18 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/pki"
 )
 
-// Where Pods find what is outside of the cluster: addresses for documentation, which are nobody's.
+// Addresses of servers outside of the cluster in Pods, from ranges for documentation.
 const (
 	gitAddress      = "198.51.100.1:443"
 	receiverAddress = "198.51.100.2:443"
 	etcdAddress     = "198.51.100.3:2379"
 )
 
-// outside is what there is around the cluster. Its servers speak HTTPS, since the server refuses anything less unless it is
-// told otherwise.
+// outside are the servers outside of the cluster. They use HTTPS, because the server rejects HTTP by default.
 type outside struct {
-	// addresses lead Pods to the machine's.
+	// addresses maps the addresses in Pods to those of the machine.
 	addresses map[string]string
-	// authority is that of the servers, PEM.
+	// authority is the PEM certificate of the servers' authority.
 	authority string
 }
 
@@ -50,7 +49,7 @@ func newOutside(t *testing.T, cluster *devcluster.Cluster) *outside {
 	}
 }
 
-// secured puts HTTPS before a server until the test ends, and returns the machine's address of that.
+// secured starts a TLS proxy for a server until the test ends, and returns its address.
 func secured(t *testing.T, authority *pki.Authority, address, url string) string {
 	t.Helper()
 	pair, err := authority.Server("outside", netip.MustParseAddrPort(address).Addr().String())

@@ -18,25 +18,25 @@ import (
 )
 
 const (
-	// requestLimit is how long one request may take. That of a busy machine takes long and does not fail.
+	// requestLimit is the timeout of a request. It allows for a busy machine.
 	requestLimit = 2 * time.Minute
-	// requestInterval lies between requests.
+	// requestInterval is the time between requests.
 	requestInterval = 20 * time.Millisecond
-	// numberAnnotation is what they write.
+	// numberAnnotation is the annotation that requests write.
 	numberAnnotation = "number"
 )
 
-// requests are those of a client that reads and writes all the time.
+// requests is a client that reads and writes continuously.
 type requests struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
-	// longest is the longest time from one success to the next.
-	longest  time.Duration
-	answered int
-	failures []error
+	// longest is the longest time between two successful requests.
+	longest   time.Duration
+	succeeded int
+	failures  []error
 }
 
-// request reads and writes a GitRepoConfig of a namespace in turn, through the aggregator, until stop.
+// request reads and writes a GitRepoConfig of a namespace alternately through the aggregator, until stop is called.
 func (s *stage) request(t *testing.T, namespace string) *requests {
 	t.Helper()
 	config, err := s.Admin().RESTConfig()
@@ -65,7 +65,7 @@ func (r *requests) run(ctx context.Context, client rest.Interface, path string) 
 		case err == nil:
 			now := time.Now()
 			r.longest, success = max(r.longest, now.Sub(success)), now
-			r.answered++
+			r.succeeded++
 		case ctx.Err() == nil:
 			r.failures = append(r.failures, err)
 		}
@@ -76,7 +76,7 @@ func (r *requests) run(ctx context.Context, client rest.Interface, path string) 
 	}
 }
 
-// one reads or writes once. What it writes does not count as content of the object.
+// one reads or writes once. The annotation that it writes is not part of the compared content.
 func one(ctx context.Context, client rest.Interface, path string, number int) error {
 	ctx, cancel := context.WithTimeout(ctx, requestLimit)
 	defer cancel()
@@ -87,14 +87,14 @@ func one(ctx context.Context, client rest.Interface, path string, number int) er
 	return client.Patch(types.MergePatchType).AbsPath(path).Body([]byte(patch)).Do(ctx).Error()
 }
 
-// stop ends the requests and prints what became of them.
+// stop ends the requests and logs their results.
 func (r *requests) stop(t *testing.T, during string) {
 	t.Helper()
 	r.cancel()
 	<-r.ended
-	t.Logf("%s: %d requests answered, %d failed, the longest time without an answer %v",
-		during, r.answered, len(r.failures), r.longest.Round(time.Millisecond))
-	if r.answered == 0 {
-		t.Errorf("no request was answered: %v", errors.Join(r.failures[:min(len(r.failures), 3)]...))
+	t.Logf("%s: %d requests succeeded, %d failed, longest gap %v",
+		during, r.succeeded, len(r.failures), r.longest.Round(time.Millisecond))
+	if r.succeeded == 0 {
+		t.Errorf("no request succeeded: %v", errors.Join(r.failures[:min(len(r.failures), 3)]...))
 	}
 }

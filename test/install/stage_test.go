@@ -25,22 +25,22 @@ import (
 
 const (
 	namespace = devcluster.ServerNamespace
-	// chart is the folder of the chart, from the root of the repository.
+	// chart is the folder of the chart, relative to the root of the repository.
 	chart = "charts/slipstream"
 	// apiService is the registration of the API.
 	apiService = "apiservice/" + devcluster.APIServiceName
 )
 
-// stage is a cluster whose Pods run, in which nothing is installed yet.
+// stage is a cluster with running Pods, in which nothing is installed at first.
 type stage struct {
 	*mirrortest.Stage
-	// root is the repository's folder.
+	// root is the folder of the repository.
 	root string
-	// previous is a folder with the previous version, or empty if this clone does not have that.
+	// previous is a folder with the previous version, or empty if the clone is shallow.
 	previous    string
 	outside     *outside
 	helm, helm3 string
-	// program is the one of the image, claims the folder of the volumes of Pods.
+	// program is the program of the image, claims the folder with the volumes of Pods.
 	program, claims string
 }
 
@@ -57,7 +57,7 @@ func newStage(t *testing.T) *stage {
 	}
 	s := &stage{root: root, helm: tool(t, root, programs.Helm), helm3: tool(t, root, programs.Helm3)}
 	cluster := clustertest.Start(t, devcluster.Options{
-		SupportProgram: support, Denials: "helm uninstall takes the rights of the server away before its Pod has ended",
+		SupportProgram: support, Denials: "helm uninstall deletes the server's roles before its Pod has exited",
 	})
 	s.Stage = &mirrortest.Stage{Cluster: cluster, Administrator: cluster.Kubectl(cluster.Admin())}
 	s.outside = newOutside(t, cluster)
@@ -80,7 +80,7 @@ func tool(t *testing.T, root string, of programs.Tool) string {
 	return program
 }
 
-// startNode has Pods of the server's namespace run until the test ends. Their logs are shown if it fails.
+// startNode runs the Pods in the server's namespace until the test ends, and logs their output if it fails.
 func (s *stage) startNode(t *testing.T, support string, images map[string]node.Image) {
 	t.Helper()
 	folder := t.TempDir()
@@ -100,7 +100,7 @@ func (s *stage) startNode(t *testing.T, support string, images map[string]node.I
 	})
 }
 
-// command runs a program of the repository's and returns what it prints.
+// command runs a program in the repository and returns its output.
 func (s *stage) command(ctx context.Context, input, program string, arguments ...string) (string, error) {
 	command := exec.CommandContext(ctx, program, arguments...)
 	command.Dir = s.root
@@ -116,7 +116,7 @@ func (s *stage) command(ctx context.Context, input, program string, arguments ..
 	return stdout.String(), nil
 }
 
-// do runs a program that must not fail. If it does, the test says how the installation is.
+// do runs a program, which must succeed. On failure, the test prints the state of the installation.
 func (s *stage) do(t *testing.T, input, program string, arguments ...string) string {
 	t.Helper()
 	out, err := s.command(t.Context(), input, program, arguments...)
@@ -126,39 +126,39 @@ func (s *stage) do(t *testing.T, input, program string, arguments ...string) str
 	return out
 }
 
-// describe is what somebody would look at who wants to know why nothing runs.
+// describe returns the state of the installation, for messages.
 func (s *stage) describe(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
-	for _, question := range [][]string{
+	for _, arguments := range [][]string{
 		{"get", "all,pvc", "-n", namespace}, {"describe", "pods", "-n", namespace}, {"get", apiService, "-o", "yaml"},
 	} {
-		out, err := s.Administrator.Run(t.Context(), question...)
+		out, err := s.Administrator.Run(t.Context(), arguments...)
 		fmt.Fprintf(&all, "%s\n%v\n", out, err)
 	}
 	return all.String()
 }
 
-// release installs or upgrades the release with the chart of the work tree, and waits until its API answers. Each value is
-// as --set-json takes it. What helm says of it is returned.
+// release installs or upgrades the release with the chart of the work tree, and waits until its API is available. Values have the format
+// of --set-json. It returns the output of helm.
 func (s *stage) release(t *testing.T, values ...string) string {
 	t.Helper()
 	return s.releaseBy(t, s.helm, chart, values...)
 }
 
-// releaseBy does so with a helm and a chart.
+// releaseBy does the same with another helm or chart.
 func (s *stage) releaseBy(t *testing.T, helm, chart string, values ...string) string {
 	t.Helper()
 	arguments := []string{"upgrade", "--install", "slipstream", chart, "--namespace", namespace, "--wait", "--timeout", "3m"}
 	notes := s.do(t, "", helm, append(arguments, setting(values)...)...)
 	if breakGlass := "kubectl delete apiservice " + devcluster.APIServiceName; !strings.Contains(notes, breakGlass) {
-		t.Errorf("helm does not say %q, but:\n%s", breakGlass, notes)
+		t.Errorf("output of helm lacks %q:\n%s", breakGlass, notes)
 	}
 	s.available(t)
 	return notes
 }
 
-// setting are the flags that set values.
+// setting returns the flags that set values.
 func setting(values []string) []string {
 	var flags []string
 	for _, value := range values {
@@ -167,20 +167,20 @@ func setting(values []string) []string {
 	return flags
 }
 
-// available waits until the API answers through the aggregator.
+// available waits until the API is available through the aggregator.
 func (s *stage) available(t *testing.T) {
 	t.Helper()
 	s.do(t, "", s.Administrator.Program, "wait", "--for=condition=Available", apiService, "--timeout=180s")
-	mirrortest.Eventually(t, "discovery names the kinds", func(ctx context.Context) error {
+	mirrortest.Eventually(t, "discovery has the kinds", func(ctx context.Context) error {
 		kinds, err := s.Administrator.Run(ctx, "api-resources", "--api-group=configbutler.ai", "--output=name")
 		if err == nil && !strings.Contains(kinds, "gitdestinations") {
-			err = fmt.Errorf("it names %q", kinds)
+			err = fmt.Errorf("kinds = %q", kinds)
 		}
 		return err
 	})
 }
 
-// remove takes everything away that scenes leave behind.
+// remove deletes everything that tests leave.
 func (s *stage) remove(t *testing.T) {
 	t.Helper()
 	s.do(t, "", s.helm, "uninstall", "slipstream", "-n", namespace, "--wait", "--ignore-not-found")
@@ -190,7 +190,7 @@ func (s *stage) remove(t *testing.T) {
 	s.Run(t, "delete", "namespace", namespace, "--ignore-not-found", "--timeout=180s")
 }
 
-// pods are the names of the Pods of the server.
+// pods returns the names of the server's Pods.
 func (s *stage) pods(t *testing.T) []string {
 	t.Helper()
 	return strings.Fields(s.Run(t, "get", "pods", "-n", namespace, "-l", "app.kubernetes.io/component=server", "-o", "name"))

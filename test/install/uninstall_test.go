@@ -15,13 +15,13 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// testUninstall removes a release, installs it again on what was kept, and breaks the glass.
+// testUninstall uninstalls a release, installs it again with the kept volume, and deletes the APIService of a stopped server.
 func testUninstall(t *testing.T, s *stage) {
 	defer s.remove(t)
 	s.Apply(t, restrictedNamespace)
 	notes := s.release(t)
 	m := s.newMirror(t, "uninstalled")
-	m.goesOn(t)
+	m.expectWorking(t)
 	s.check(t, s.Admin(), checkedGood, "ok       attribution")
 	s.checkRefuses(t)
 	s.followNotes(t, notes)
@@ -30,33 +30,33 @@ func testUninstall(t *testing.T, s *stage) {
 	s.do(t, "", s.helm, "uninstall", "slipstream", "-n", namespace, "--wait")
 	s.noPods(t)
 	if left := s.left(t); len(left) > 0 {
-		t.Errorf("left behind in the cluster: %v", left)
+		t.Errorf("objects left in the cluster: %v", left)
 	}
 	kept := strings.Fields(s.Run(t, "get", "all,pvc", "-n", namespace, "-o", "name"))
 	if want := []string{"pod/slipstream-check", "persistentvolumeclaim/slipstream"}; !slices.Equal(kept, want) {
-		t.Errorf("kept in the namespace: %v, want the log of helm test and the claim with everything that was stored, %v", kept, want)
+		t.Errorf("objects kept in the namespace: %v, want the Pod of helm test and the claim, %v", kept, want)
 	}
 	s.check(t, s.Admin(), checkedBad, "v1alpha1.configbutler.ai is not registered")
 	s.healthy(t)
 
 	s.release(t)
 	if now := s.uid(t, m.namespace); now != uid {
-		t.Errorf("an object has the uid %s after it was installed again, it had %s", now, uid)
+		t.Errorf("uid of an object after the second installation = %s, want %s", now, uid)
 	}
-	m.goesOn(t)
+	m.expectWorking(t)
 	s.breakGlass(t)
-	m.goesOn(t)
+	m.expectWorking(t)
 	s.replacesInterrupted(t)
 	s.uninstallInterrupted(t)
 }
 
-// noPods waits until no server runs any more.
+// noPods waits until no Pod of the server runs.
 func (s *stage) noPods(t *testing.T) {
 	t.Helper()
 	s.Run(t, "wait", "pods", "-n", namespace, "-l", "app.kubernetes.io/component=server", "--for=delete", "--timeout=180s")
 }
 
-// stop takes the server away and keeps its API registered.
+// stop scales the server down and keeps its API registered.
 func (s *stage) stop(t *testing.T) {
 	t.Helper()
 	s.Run(t, "scale", "deployment/slipstream", "-n", namespace, "--replicas=0")
@@ -64,13 +64,13 @@ func (s *stage) stop(t *testing.T) {
 	s.Run(t, "wait", apiService, "--for=condition=Available=false", "--timeout=180s")
 }
 
-// uid is that of an object of the server.
+// uid returns the uid of an object of the server.
 func (s *stage) uid(t *testing.T, namespace string) string {
 	t.Helper()
 	return s.Run(t, "get", "gitrepoconfig/main", "-n", namespace, "-o", "jsonpath={.metadata.uid}")
 }
 
-// left are the objects of the chart that no namespace holds, and that the cluster has.
+// left returns the objects of the chart outside of the release's namespace.
 func (s *stage) left(t *testing.T) []string {
 	t.Helper()
 	kinds := "apiservices,validatingwebhookconfigurations,clusterroles,clusterrolebindings"
@@ -83,8 +83,8 @@ func (s *stage) left(t *testing.T) []string {
 	return strings.Fields(ours + elsewhere)
 }
 
-// breakGlass shows that a server that is gone keeps namespaces from going, and that taking its APIService away lets them go
-// and harms nothing: the next upgrade brings it back.
+// breakGlass checks that a stopped server blocks the deletion of namespaces, and that deleting its APIService unblocks it without harm:
+// the next upgrade restores it.
 func (s *stage) breakGlass(t *testing.T) {
 	t.Helper()
 	s.stop(t)
@@ -92,11 +92,11 @@ func (s *stage) breakGlass(t *testing.T) {
 	s.interruptCheck(t)
 	s.Run(t, "create", "namespace", "doomed")
 	s.Run(t, "delete", "namespace", "doomed", "--wait=false")
-	mirrortest.Eventually(t, "the namespace says that it waits for the API", func(ctx context.Context) error {
+	mirrortest.Eventually(t, "the namespace reports that it waits for the API", func(ctx context.Context) error {
 		const failure = `jsonpath={.status.conditions[?(@.type=="NamespaceDeletionDiscoveryFailure")].message}`
 		message, err := s.Administrator.Run(ctx, "get", "namespace/doomed", "-o", failure)
 		if err == nil && !strings.Contains(message, "configbutler.ai") {
-			err = fmt.Errorf("it says %q", message)
+			err = fmt.Errorf("message = %q", message)
 		}
 		return err
 	})

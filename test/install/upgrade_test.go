@@ -17,19 +17,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// previousTag is that of the image of the previous version.
+// previousTag is the image tag of the previous version.
 const previousTag = "previous"
 
-// previousRevision is the commit of the previous version, which a release writes there. It is empty before the first release, which
-// no other version can be upgraded to: then the version in HEAD is upgraded to itself.
+// previousRevision is the commit of the previous version, which each release updates. It is empty before the first release: then the
+// version in HEAD is upgraded to itself.
 //
 //go:embed testdata/previous
 var previousRevision string
 
 var previousFlag = flag.String("previous", "", "commit of the version that is upgraded from, instead of that in testdata/previous")
 
-// previousVersion checks the previous version out. It returns an empty path if this clone is a shallow one that does not have
-// its commit. One with all commits has to have it.
+// previousVersion checks out the previous version. It returns an empty path if the clone is shallow and lacks the commit.
 func previousVersion(t *testing.T, root string) string {
 	t.Helper()
 	revision := strings.TrimSpace(previousRevision)
@@ -41,7 +40,7 @@ func previousVersion(t *testing.T, root string) string {
 	}
 	if err := exec.CommandContext(t.Context(), "git", "-C", root, "cat-file", "-e", revision+"^{commit}").Run(); err != nil {
 		if !isShallow(t, root) {
-			t.Fatalf("there is no commit %s, which testdata/previous or -previous names as the previous version", revision)
+			t.Fatalf("no commit %s, which testdata/previous or -previous names as the previous version", revision)
 		}
 		return ""
 	}
@@ -55,13 +54,13 @@ func previousVersion(t *testing.T, root string) string {
 		{"-C", folder, "checkout", "--quiet", strings.TrimSpace(string(commit))},
 	} {
 		if out, err := exec.CommandContext(t.Context(), "git", arguments...).CombinedOutput(); err != nil {
-			t.Fatalf("checking out the previous version: %v\n%s", err, out)
+			t.Fatalf("check out the previous version: %v\n%s", err, out)
 		}
 	}
 	return folder
 }
 
-// isShallow tells whether a clone leaves older commits out.
+// isShallow reports whether a clone is shallow.
 func isShallow(t *testing.T, root string) bool {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "git", "-C", root, "rev-parse", "--is-shallow-repository").Output()
@@ -71,7 +70,7 @@ func isShallow(t *testing.T, root string) bool {
 	return strings.TrimSpace(string(out)) == "true"
 }
 
-// isWording says whether a path leads to the reason or the message of a condition, which another version may word otherwise.
+// isWording reports whether a path is the reason or the message of a condition, which may differ between versions.
 func isWording(path cmp.Path) bool {
 	last, ok := path.Last().(cmp.MapIndex)
 	if !ok || !strings.Contains(path.GoString(), `["conditions"]`) {
@@ -81,8 +80,7 @@ func isWording(path cmp.Path) bool {
 	return key == "reason" || key == "message"
 }
 
-// isOfVersion says whether a path leads to a field of a status, or a condition, that only the newer version has, or to a setting that it
-// has not any more.
+// isOfVersion reports whether a path is a status field or condition that only the newer version has, or a setting that it has removed.
 func isOfVersion(path cmp.Path) bool {
 	last, ok := path.Last().(cmp.MapIndex)
 	if !ok {
@@ -93,7 +91,7 @@ func isOfVersion(path cmp.Path) bool {
 	return isAdded && strings.Contains(path.GoString(), ".Status") || isGone && last.Key().String() == "reminders"
 }
 
-// conditionsByType compares conditions by their type: another version may have further ones.
+// conditionsByType compares conditions by their type, because another version may have more.
 var conditionsByType = cmp.FilterPath(isConditions, cmp.Transformer("byType", func(conditions []any) map[string]any {
 	byType := map[string]any{}
 	for _, condition := range conditions {
@@ -104,14 +102,14 @@ var conditionsByType = cmp.FilterPath(isConditions, cmp.Transformer("byType", fu
 	return byType
 }))
 
-// isConditions says whether a path leads to the conditions of an object.
+// isConditions reports whether a path is the list of conditions of an object.
 func isConditions(path cmp.Path) bool {
 	list, ok := path.Index(-2).(cmp.MapIndex)
 	_, isAsserted := path.Last().(cmp.TypeAssertion)
 	return ok && isAsserted && list.Key().String() == "conditions"
 }
 
-// testUpgrade installs the previous version with its own chart, has it fill its store, and upgrades it.
+// testUpgrade installs the previous version with its own chart, fills its store, and upgrades it.
 func testUpgrade(t *testing.T, s *stage) {
 	if s.previous == "" {
 		t.Skipf("this clone does not have the previous version, %s: git fetch --unshallow", strings.TrimSpace(previousRevision))
@@ -130,12 +128,12 @@ func testUpgrade(t *testing.T, s *stage) {
 	requests.stop(t, "upgrade")
 	image := s.Run(t, "get", "pods", "-n", namespace, "-l", "app.kubernetes.io/component=server", "-o", "jsonpath={.items[*].spec.containers[*].image}")
 	if want := repository + ":" + version(t, s.root); image != want {
-		t.Errorf("%q runs, want %q", image, want)
+		t.Errorf("image = %q, want %q", image, want)
 	}
 	s.unchanged(t, before, cmp.FilterPath(isWording, cmp.Ignore()), cmp.FilterPath(isOfVersion, cmp.Ignore()), conditionsByType)
-	informed.goesOn(t)
+	informed.expectWorking(t)
 	if now := m.commits(t); now != commits {
-		t.Errorf("the upgrade made commits:\n%s\nbefore it there were:\n%s", now, commits)
+		t.Errorf("commits after the upgrade:\n%s\nwant\n%s", now, commits)
 	}
-	m.goesOn(t)
+	m.expectWorking(t)
 }
