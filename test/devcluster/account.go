@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	// ServerUser is the user as whom the server reaches the cluster: the account that the chart makes for it.
+	// ServerUser is the user of the server in the cluster: the service account of the chart.
 	ServerUser = "system:serviceaccount:" + ServerNamespace + ":" + serverAccount
 
 	serverAccount = "slipstream"
 	// partPrefix begins the names of the roles that the account may have or not.
 	partPrefix = "slipstream-server-"
-	// tokenDuration is longer than any cluster is there: nobody renews the token.
+	// tokenDuration exceeds the lifetime of every cluster: the token is never renewed.
 	tokenDuration = "8760h"
 	// documentSeparator is between the objects of a manifest.
 	documentSeparator = "\n---\n"
@@ -39,7 +39,7 @@ const (
 //go:embed install.yaml
 var installManifest string
 
-// right is what an object of a manifest says of rights.
+// right holds the fields of a manifest's object that grant rights.
 type right struct {
 	Kind     string         `json:"kind"`
 	RoleRef  rbacv1.RoleRef `json:"roleRef"`
@@ -61,11 +61,11 @@ func (c *Cluster) prepareAccount(ctx context.Context) error {
 	}
 	admin := c.Kubectl(c.Admin())
 	if _, err := admin.Feed(ctx, rights, "apply", "-f", "-"); err != nil {
-		return fmt.Errorf("giving the server its rights: %w", err)
+		return fmt.Errorf("give the server its rights: %w", err)
 	}
 	token, err := admin.Run(ctx, "create", "token", serverAccount, "--namespace="+ServerNamespace, "--duration="+tokenDuration)
 	if err != nil {
-		return fmt.Errorf("asking for a token of the server's account: %w", err)
+		return fmt.Errorf("request a token of the server's account: %w", err)
 	}
 	authority, err := pki.Read(c.files.pki(), clusterAuthority)
 	if err != nil {
@@ -75,14 +75,14 @@ func (c *Cluster) prepareAccount(ctx context.Context) error {
 	return err
 }
 
-// rights are those objects of the manifest that make the account and its rights, less the parts that are not wanted. The rest needs
-// nodes, or is made as this cluster can have it.
+// rights returns the objects of the manifest that define the account and its rights, without the unwanted parts. The other
+// objects need nodes, or are created in this cluster's own way.
 func (c *Cluster) rights() (string, error) {
 	manifest := installManifest
 	if file := c.state.Options.Manifest; file != "" {
 		content, err := os.ReadFile(file)
 		if err != nil {
-			return "", fmt.Errorf("reading the manifest with the server's rights: %w", err)
+			return "", fmt.Errorf("read the manifest with the server's rights: %w", err)
 		}
 		manifest = string(content)
 	}
@@ -90,7 +90,7 @@ func (c *Cluster) rights() (string, error) {
 	for document := range strings.SplitSeq(manifest, documentSeparator) {
 		object := right{document: document}
 		if err := yaml.Unmarshal([]byte(document), &object); err != nil {
-			return "", fmt.Errorf("decoding the manifest with the server's rights: %w", err)
+			return "", fmt.Errorf("decode the manifest with the server's rights: %w", err)
 		}
 		if c.wants(&object) {
 			chosen = append(chosen, document)

@@ -19,10 +19,10 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/pki"
 )
 
-// AuditUser is whom the server takes audit events from.
+// AuditUser is the user from whom the server accepts audit events.
 const AuditUser = "kube-apiserver-audit"
 
-// Files by which the control plane tells who makes changes. Those that people apply are named as in
+// Files through which the control plane reports who makes changes. Those that users apply are named as in
 // artifacts/attribution, with the folder of the certificates in the place of nodeFolder.
 const (
 	nodeFolder = "/etc/kubernetes/slipstream"
@@ -37,22 +37,22 @@ const (
 	directAdmission     = "validating-webhook-configuration-direct.yaml"
 )
 
-// askedOK begins the line in kube-apiserver's metrics that counts the admission reviews that the server has answered.
-const askedOK = `apiserver_admission_webhook_request_total{code="200",name="attribution.configbutler.ai"`
+// reviewCountOK is the start of the line in kube-apiserver's metrics that counts the admission reviews with a response.
+const reviewCountOK = `apiserver_admission_webhook_request_total{code="200",name="attribution.configbutler.ai"`
 
 // segmentSize is the number of random bytes in the secret path of admission reviews.
 const segmentSize = 32
 
-// attributionFile returns a file of artifacts/attribution as it is for this cluster, with more replacements.
+// attributionFile returns a file of artifacts/attribution adapted to this cluster, with more replacements.
 func (c *Cluster) attributionFile(name string, replacements ...string) (string, error) {
 	content, err := fs.ReadFile(attribution.Files, name)
 	if err != nil {
-		return "", fmt.Errorf("reading a file of attribution: %w", err)
+		return "", fmt.Errorf("read a file of attribution: %w", err)
 	}
 	return strings.NewReplacer(append(replacements, nodeFolder, c.files.pki())...).Replace(string(content)), nil
 }
 
-// writeAttribution makes what the control plane and the server need before they start. The audit webhook's certificate
+// writeAttribution creates what the control plane and the server need before they start. The audit webhook's certificate
 // has an authority of its own: no user of the cluster may speak for the API server.
 func (c *Cluster) writeAttribution() error {
 	authority, err := c.writeAuthority(auditAuthority)
@@ -74,14 +74,14 @@ func (c *Cluster) writeAttribution() error {
 	}
 	segment := make([]byte, segmentSize)
 	if _, err := rand.Read(segment); err != nil {
-		return fmt.Errorf("making the secret of admission reviews: %w", err)
+		return fmt.Errorf("make the secret of admission reviews: %w", err)
 	}
 	return writeWhole(c.files.attribution(admissionSegment), []byte(hex.EncodeToString(segment)+"\n"))
 }
 
-// auditFlags make kube-apiserver send audit events to the server, which need not run: each batch is tried for some
-// seconds beside the others, and then dropped. Events are sent soon, since changes wait for them, and whole unless they
-// are larger than an object and the request for it may be.
+// auditFlags make kube-apiserver send audit events to the server, which need not run: each batch is retried for some
+// seconds in parallel with others, and then dropped. Events are sent soon, since changes wait for them, and complete
+// unless they are larger than an object and its request can be.
 func (c *Cluster) auditFlags() []string {
 	flags := c.auditLogFlags()
 	if !c.state.Options.Audit {
@@ -101,7 +101,7 @@ func (c *Cluster) auditFlags() []string {
 // AuditWebhook returns the kubeconfig with which kube-apiserver posts audit events to the server.
 func (c *Cluster) AuditWebhook() Kubeconfig { return Kubeconfig(c.files.attribution(auditKubeconfig)) }
 
-// attributionFlags make the server take what the control plane tells.
+// attributionFlags make the server accept what the control plane reports.
 func (c *Cluster) attributionFlags() []string {
 	var flags []string
 	if c.state.Options.Audit {
@@ -116,7 +116,7 @@ func (c *Cluster) attributionFlags() []string {
 	return flags
 }
 
-// registerAdmission makes kube-apiserver ask the server about changes, and waits until it does.
+// registerAdmission makes kube-apiserver send reviews of changes to the server, and waits until it does.
 func (c *Cluster) registerAdmission(ctx context.Context) error {
 	if !c.state.Options.Admission {
 		return nil
@@ -128,7 +128,7 @@ func (c *Cluster) registerAdmission(ctx context.Context) error {
 	return c.applyAdmission(ctx, manifest)
 }
 
-// UseDirectAdmission makes kube-apiserver ask the server about changes without the aggregator between them, and
+// UseDirectAdmission makes kube-apiserver send reviews of changes to the server without the aggregator, and
 // returns when it does. It needs the option Admission.
 func (c *Cluster) UseDirectAdmission(ctx context.Context) error {
 	bundle, err := pki.Read(c.files.pki(), serverAuthority)
@@ -137,7 +137,7 @@ func (c *Cluster) UseDirectAdmission(ctx context.Context) error {
 	}
 	segment, err := os.ReadFile(c.files.attribution(admissionSegment))
 	if err != nil {
-		return fmt.Errorf("reading the secret of admission reviews: %w", err)
+		return fmt.Errorf("read the secret of admission reviews: %w", err)
 	}
 	manifest, err := c.attributionFile(directAdmission,
 		"${CA_BUNDLE}", base64.StdEncoding.EncodeToString(bundle.Certificate),
@@ -151,39 +151,39 @@ func (c *Cluster) UseDirectAdmission(ctx context.Context) error {
 }
 
 // applyAdmission applies a configuration of the webhook, and changes the server's namespace until kube-apiserver counts
-// that the server has answered.
+// a response of the server.
 func (c *Cluster) applyAdmission(ctx context.Context, manifest string) error {
 	admin := c.Kubectl(c.Admin())
-	before, err := answeredReviews(ctx, admin)
+	before, err := completedReviews(ctx, admin)
 	if err != nil {
 		return err
 	}
 	if _, err := admin.Feed(ctx, manifest, "apply", "-f", "-"); err != nil {
-		return fmt.Errorf("registering the admission webhook: %w", err)
+		return fmt.Errorf("register the admission webhook: %w", err)
 	}
 	var now string
 	err = wait.PollUntilContextTimeout(ctx, readyInterval, readyLimit, true, func(ctx context.Context) (bool, error) {
-		if _, err := admin.Run(ctx, "annotate", "--overwrite", "namespace", ServerNamespace, "configbutler.ai/asked="+rand.Text()); err != nil {
+		if _, err := admin.Run(ctx, "annotate", "--overwrite", "namespace", ServerNamespace, "configbutler.ai/reviewed="+rand.Text()); err != nil {
 			return false, err
 		}
-		now, err = answeredReviews(ctx, admin)
+		now, err = completedReviews(ctx, admin)
 		return now != before, err
 	})
 	if err != nil {
-		return withLog(fmt.Errorf("waiting for kube-apiserver to ask about changes: %w", err), c.files.log(serverPart))
+		return withLog(fmt.Errorf("wait for kube-apiserver to send admission reviews: %w", err), c.files.log(serverPart))
 	}
 	return nil
 }
 
-// answeredReviews are the lines with which kube-apiserver counts the reviews that the server has answered.
-func answeredReviews(ctx context.Context, admin Kubectl) (string, error) {
+// completedReviews returns the lines in which kube-apiserver counts the reviews with a response of the server.
+func completedReviews(ctx context.Context, admin Kubectl) (string, error) {
 	metrics, err := admin.Run(ctx, "get", "--raw", "/metrics")
 	if err != nil {
-		return "", fmt.Errorf("reading kube-apiserver's metrics: %w", err)
+		return "", fmt.Errorf("read kube-apiserver's metrics: %w", err)
 	}
 	var counts []string
 	for line := range strings.Lines(metrics) {
-		if strings.HasPrefix(line, askedOK) {
+		if strings.HasPrefix(line, reviewCountOK) {
 			counts = append(counts, line)
 		}
 	}

@@ -26,7 +26,7 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/clustertest"
 )
 
-// request is one that the audit policy is asked about.
+// request is one that the audit policy is evaluated for.
 type request struct{ verb, group, resource, subresource string }
 
 func TestAuditPolicy(t *testing.T) {
@@ -72,44 +72,44 @@ func TestAuditPolicy(t *testing.T) {
 				Verb: each.verb, APIGroup: each.group, Resource: each.resource, Subresource: each.subresource,
 			})
 			if got.Level != test.level {
-				t.Errorf("%+v is recorded at level %s, want %s", each, got.Level, test.level)
+				t.Errorf("%+v got level %s, want %s", each, got.Level, test.level)
 			}
 			if got.Level != auditinternal.LevelNone && !got.OmitManagedFields {
-				t.Errorf("%+v is recorded with its managed fields", each)
+				t.Errorf("%+v: got managed fields in the event", each)
 			}
 		}
 	}
 	got := evaluator.EvaluatePolicyRule(authorizer.AttributesRecord{User: &user.DefaultInfo{Name: "jane"}, Verb: "post", Path: "/audit"})
 	if got.Level != auditinternal.LevelNone {
-		t.Errorf("requests for no object are recorded at level %s", got.Level)
+		t.Errorf("non-resource requests: got level %s, want None", got.Level)
 	}
 }
 
-// Both signals come from the files that people apply.
+// Both signals are configured by the files that users apply.
 func TestSignals(t *testing.T) {
 	cluster := clustertest.Start(t, devcluster.Options{Server: true, Audit: true, Admission: true})
 	s := newSignals(t, cluster)
 
-	t.Run("audit events are taken", func(t *testing.T) { s.wantAudited(t) })
-	t.Run("kube-apiserver asks about changes of what is mirrored", func(t *testing.T) { s.wantAsked(t) })
-	t.Run("and about nothing else", func(t *testing.T) { s.wantUnasked(t) })
-	t.Run("it asks without the aggregator, too", func(t *testing.T) {
+	t.Run("AuditEvents", func(t *testing.T) { s.checkAuditEvents(t) })
+	t.Run("AdmissionReviews", func(t *testing.T) { s.checkReviews(t) })
+	t.Run("NoOtherReviews", func(t *testing.T) { s.checkNoReviews(t) })
+	t.Run("DirectAdmission", func(t *testing.T) {
 		if err := cluster.UseDirectAdmission(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		s.wantAsked(t)
+		s.checkReviews(t)
 	})
-	t.Run("the cluster goes on without the server", func(t *testing.T) { s.wantUnharmed(t) })
-	t.Run("the server is asked again when it is back", func(t *testing.T) {
+	t.Run("ServerStopped", func(t *testing.T) { s.checkServerStopped(t) })
+	t.Run("ServerRestarted", func(t *testing.T) {
 		if err := cluster.StartServer(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		s.wantAsked(t)
-		s.wantAudited(t)
+		s.checkReviews(t)
+		s.checkAuditEvents(t)
 	})
 }
 
-// signals looks at the signals of a cluster.
+// signals checks the signals of a cluster.
 type signals struct {
 	cluster *devcluster.Cluster
 	kubectl devcluster.Kubectl
@@ -137,8 +137,8 @@ func (s *signals) run(t *testing.T, arguments ...string) {
 	}
 }
 
-// asked are kube-apiserver's counts of the questions that it has asked about changes.
-func (s *signals) asked(t *testing.T) string {
+// reviews returns kube-apiserver's counts of admission reviews.
+func (s *signals) reviews(t *testing.T) string {
 	t.Helper()
 	metrics, err := s.kubectl.Run(t.Context(), "get", "--raw", "/metrics")
 	if err != nil {
@@ -147,14 +147,14 @@ func (s *signals) asked(t *testing.T) string {
 	return linesWith(metrics, "apiserver_admission_webhook_request_total{")
 }
 
-// recorded is the server's count of the audit events that it has taken. The administrator is one to it, too.
+// recorded returns the server's count of recorded audit events, which the administrator may read.
 func (s *signals) recorded(ctx context.Context) (string, error) {
 	metrics, err := s.kubectl.Run(ctx, "get", "--raw", "/metrics",
 		"--server="+s.cluster.Env(devcluster.EnvServerURL), "--insecure-skip-tls-verify")
 	return linesWith(metrics, `slipstream_audit_events_total{outcome="recorded"}`), err
 }
 
-// linesWith are the lines of a text that begin with a prefix.
+// linesWith returns the lines of a text that begin with a prefix.
 func linesWith(text, prefix string) string {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -165,8 +165,8 @@ func linesWith(text, prefix string) string {
 	return strings.Join(lines, "")
 }
 
-// wantAudited checks that the server takes the event of a change.
-func (s *signals) wantAudited(t *testing.T) {
+// checkAuditEvents checks that the server records the event of a change.
+func (s *signals) checkAuditEvents(t *testing.T) {
 	t.Helper()
 	before, err := s.recorded(t.Context())
 	if err != nil {
@@ -176,16 +176,16 @@ func (s *signals) wantAudited(t *testing.T) {
 	eventually(t, "an audit event", func(ctx context.Context) error {
 		now, err := s.recorded(ctx)
 		if err == nil && now == before {
-			err = errors.New("the server has taken no audit event: " + now)
+			err = errors.New("the server recorded no audit event: " + now)
 		}
 		return err
 	})
 }
 
-// wantAsked checks that changes of objects and of their scale are asked about, and answered.
-func (s *signals) wantAsked(t *testing.T) {
+// checkReviews checks that changes of objects and of their scale are reviewed by the server.
+func (s *signals) checkReviews(t *testing.T) {
 	t.Helper()
-	namespace := fmt.Sprintf("asked-%d", time.Now().UnixNano())
+	namespace := fmt.Sprintf("reviewed-%d", time.Now().UnixNano())
 	s.run(t, "create", "namespace", namespace)
 	s.run(t, "create", "-n", namespace, "deployment", "web", "--image=registry.example.com/web:1")
 	for _, arguments := range [][]string{
@@ -194,21 +194,21 @@ func (s *signals) wantAsked(t *testing.T) {
 		{"delete", "configmap/settings"},
 		{"scale", "deployment/web", "--replicas=3"},
 	} {
-		before := s.asked(t)
+		before := s.reviews(t)
 		s.run(t, append(arguments, "-n", namespace)...)
-		after := s.asked(t)
+		after := s.reviews(t)
 		if before == after {
-			t.Errorf("kube-apiserver does not ask about kubectl %v", arguments)
+			t.Errorf("no admission review for kubectl %v", arguments)
 		}
 		if strings.Contains(after, `code="4`) {
-			t.Errorf("kube-apiserver is not answered:\n%s", after)
+			t.Errorf("rejected admission reviews:\n%s", after)
 		}
 	}
 }
 
-// wantUnasked checks that there is no question about what changes nothing that is mirrored. Controllers may write something
-// else meanwhile, so it is tried again.
-func (s *signals) wantUnasked(t *testing.T) {
+// checkNoReviews checks that requests that change nothing mirrored are not reviewed. It retries, since controllers may write
+// objects at the same time.
+func (s *signals) checkNoReviews(t *testing.T) {
 	t.Helper()
 	s.run(t, "create", "configmap", "unasked", "-n", "default")
 	const lease = "apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {name: unasked, namespace: default}\n"
@@ -217,23 +217,23 @@ func (s *signals) wantUnasked(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "changes without a question", func(context.Context) error {
-		before := s.asked(t)
+	eventually(t, "requests without reviews", func(context.Context) error {
+		before := s.reviews(t)
 		now := fmt.Sprintf("now=%d", time.Now().UnixNano())
 		s.run(t, "label", "--overwrite", "-n", "default", "lease/unasked", "gitrepoconfig/kept", now)
 		s.run(t, "label", "--overwrite", "-n", "default", "configmap/unasked", now, "--dry-run=server")
 		s.run(t, "create", "token", "default", "-n", "default")
 		s.run(t, "auth", "can-i", "create", "configmaps")
-		if after := s.asked(t); after != before {
-			return fmt.Errorf("kube-apiserver asks about what is not mirrored:\n%s\nafter\n%s", after, before)
+		if after := s.reviews(t); after != before {
+			return fmt.Errorf("admission reviews of requests that change nothing mirrored:\n%s\nbefore:\n%s", after, before)
 		}
 		return nil
 	})
 }
 
-// wantUnharmed checks that writes succeed while the server is stopped, and do not wait for the webhook's timeout: the quickest
-// one would, too. How long the others take depends on how busy the machine is.
-func (s *signals) wantUnharmed(t *testing.T) {
+// checkServerStopped checks that writes succeed while the server is stopped, without waiting for the webhook's timeout. It checks
+// the shortest write, since the duration of the others depends on the load of the machine.
+func (s *signals) checkServerStopped(t *testing.T) {
 	t.Helper()
 	if err := s.cluster.StopServer(t.Context(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -242,18 +242,18 @@ func (s *signals) wantUnharmed(t *testing.T) {
 		writes         = 20
 		webhookTimeout = 2 * time.Second
 	)
-	var quickest time.Duration
+	var shortest time.Duration
 	for i := range writes {
 		object, began := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("unharmed-%d", i)}}, time.Now()
 		if _, err := s.client.CoreV1().ConfigMaps("default").Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
 			t.Fatalf("write %d: %v", i, err)
 		}
-		if took := time.Since(began); i == 0 || took < quickest {
-			quickest = took
+		if took := time.Since(began); i == 0 || took < shortest {
+			shortest = took
 		}
 	}
-	if quickest >= webhookTimeout {
-		t.Errorf("each of %d writes took %s or more", writes, quickest)
+	if shortest >= webhookTimeout {
+		t.Errorf("the shortest of %d writes took %s", writes, shortest)
 	}
 	if err := s.cluster.ControllerManagerHealthy(t.Context()); err != nil {
 		t.Error(err)

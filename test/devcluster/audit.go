@@ -19,28 +19,28 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/rights"
 )
 
-// EnvRights is a variable of the environment of whoever starts and stops clusters: the folder in which each cluster that is
-// stopped notes which rights the server's account has needed, for test/rights to judge.
+// EnvRights is an environment variable of the processes that start and stop clusters: the folder in which each stopped
+// cluster records which rights the server's account has used, for test/rights to check.
 const EnvRights = "SLIPSTREAM_RIGHTS"
 
 // auditLog is the name of the audit log of kube-apiserver.
 const auditLog = "audit"
 
-// auditLogSize, in MiB, is more than a log has: whoever reads one wants it whole, and in one file.
+// auditLogSize, in MiB, exceeds the size of any log, so that it is not rotated.
 const auditLogSize = "1048576"
 
-// AuditLog is the file to which kube-apiserver writes, with the option AuditLog, what the server has asked of it, and what is told to
-// the audit webhook. A line is there before the request is answered.
+// AuditLog is the file to which kube-apiserver writes, with the option AuditLog, the requests of the server and the events for
+// the audit webhook. A line is written before the response.
 func (c *Cluster) AuditLog() string { return c.files.log(auditLog) }
 
-// writesAuditLog says whether anybody wants to read the log.
+// writesAuditLog reports whether the log is needed.
 func (c *Cluster) writesAuditLog() bool {
 	return c.state.Options.AuditLog || os.Getenv(EnvRights) != ""
 }
 
-// writeAuditPolicy writes what kube-apiserver records: for the webhook, what people would have it told, and for the log what the
-// server's account asks for. The webhook is told the same of changes with a log: of the account's requests, only those that change
-// nothing are recorded beside what is anyway.
+// writeAuditPolicy writes the policy of kube-apiserver: for the webhook, the events of the users' policy, and for the log, the
+// requests of the server's account. With a log, the webhook gets the same events of changes: of the account's requests, only those
+// that change nothing are recorded in addition.
 func (c *Cluster) writeAuditPolicy() error {
 	policy := auditv1.Policy{TypeMeta: metav1.TypeMeta{APIVersion: auditv1.SchemeGroupVersion.String(), Kind: "Policy"}}
 	server := auditv1.PolicyRule{Level: auditv1.LevelMetadata, Users: []string{ServerUser}}
@@ -50,7 +50,7 @@ func (c *Cluster) writeAuditPolicy() error {
 			return err
 		}
 		if err := yaml.UnmarshalStrict([]byte(content), &policy); err != nil {
-			return fmt.Errorf("decoding the audit policy: %w", err)
+			return fmt.Errorf("decode the audit policy: %w", err)
 		}
 		server.Verbs = []string{"get", "list", "watch"}
 	}
@@ -58,18 +58,18 @@ func (c *Cluster) writeAuditPolicy() error {
 		for i := range policy.Rules {
 			policy.Rules[i].OmitStages = append(policy.Rules[i].OmitStages, policy.OmitStages...)
 		}
-		// A watch is recorded when it begins, since it ends when everything does.
+		// A watch is recorded when it begins, since it ends with the cluster.
 		policy.OmitStages = []auditv1.Stage{auditv1.StageRequestReceived}
 		policy.Rules = append([]auditv1.PolicyRule{server}, policy.Rules...)
 	}
 	content, err := yaml.Marshal(policy)
 	if err != nil {
-		return fmt.Errorf("encoding the audit policy: %w", err)
+		return fmt.Errorf("encode the audit policy: %w", err)
 	}
 	return writeWhole(c.files.attribution(auditPolicy), content)
 }
 
-// auditLogFlags make kube-apiserver record something, if anybody wants it.
+// auditLogFlags make kube-apiserver record events, if they are needed.
 func (c *Cluster) auditLogFlags() []string {
 	var flags []string
 	if c.state.Options.Audit || c.writesAuditLog() {
@@ -81,7 +81,7 @@ func (c *Cluster) auditLogFlags() []string {
 	return flags
 }
 
-// noteRights writes down, if somebody wants to know, which rights the server's account has needed. The servers have ended.
+// noteRights records which rights the server's account has used, if EnvRights is set. The servers have ended.
 func (c *Cluster) noteRights(ctx context.Context) error {
 	folder := os.Getenv(EnvRights)
 	if folder == "" || !c.runs("kube-apiserver") {
@@ -99,17 +99,17 @@ func (c *Cluster) noteRights(ctx context.Context) error {
 	return record.Write(folder)
 }
 
-// rolesEverywhere are the roles that the server's account has in the whole cluster.
+// rolesEverywhere returns the roles that the server's account has in the whole cluster.
 func (c *Cluster) rolesEverywhere(ctx context.Context) ([]rbacv1.ClusterRole, error) {
 	var bindings rbacv1.ClusterRoleBindingList
 	var roles rbacv1.ClusterRoleList
 	for resource, list := range map[string]any{"clusterrolebindings": &bindings, "clusterroles": &roles} {
 		out, err := c.Kubectl(c.Admin()).Run(ctx, "get", "--raw", "/apis/rbac.authorization.k8s.io/v1/"+resource)
 		if err != nil {
-			return nil, fmt.Errorf("listing %s: %w", resource, err)
+			return nil, fmt.Errorf("list %s: %w", resource, err)
 		}
 		if err := json.Unmarshal([]byte(out), list); err != nil {
-			return nil, fmt.Errorf("decoding %s: %w", resource, err)
+			return nil, fmt.Errorf("decode %s: %w", resource, err)
 		}
 	}
 	return slices.DeleteFunc(roles.Items, func(role rbacv1.ClusterRole) bool {

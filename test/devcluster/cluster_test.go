@@ -21,11 +21,11 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/clustertest"
 )
 
-// deadline is more than anything waited for here takes on a busy machine.
+// deadline exceeds the duration of every condition on a busy machine.
 const deadline = 2 * time.Minute
 
-// starterVariable makes this test program start a cluster in the folder that it names
-// and then wait for its own end.
+// starterVariable makes this test program start a cluster in the folder of its value
+// and then block.
 const starterVariable = "DEVCLUSTER_TEST_START_IN"
 
 func TestMain(m *testing.M) {
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// startAndWait starts a cluster, says so, and never returns.
+// startAndWait starts a cluster, prints that it has started, and never returns.
 func startAndWait(dir string) {
 	if _, err := devcluster.Start(context.Background(), devcluster.Options{Dir: dir}); err != nil {
 		fmt.Println(err)
@@ -59,30 +59,30 @@ func eventually(t *testing.T, what string, check func(ctx context.Context) error
 	}
 }
 
-// processesOf returns the command lines of the processes that name the folder.
+// processesOf returns the command lines of the processes that contain the folder.
 func processesOf(t *testing.T, dir string) []string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "ps", "-A", "-o", "args").Output()
 	if err != nil {
-		t.Fatalf("listing processes: %v", err)
+		t.Fatalf("list processes: %v", err)
 	}
 	return slices.DeleteFunc(strings.Split(string(out), "\n"), func(line string) bool {
 		return !strings.Contains(line, dir+"/")
 	})
 }
 
-// wantGone checks that neither a process nor a file of the cluster is left.
-func wantGone(t *testing.T, dir string) {
+// checkStopped checks that no process and no file of the cluster remains.
+func checkStopped(t *testing.T, dir string) {
 	t.Helper()
 	if left := processesOf(t, dir); len(left) > 0 {
-		t.Errorf("processes are left:\n%s", strings.Join(left, "\n"))
+		t.Errorf("processes still running:\n%s", strings.Join(left, "\n"))
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("the folder is left: %v", err)
+		t.Errorf("folder still exists: %v", err)
 	}
 }
 
-// push pushes a new commit to a URL, with the cluster's SSH key at hand.
+// push pushes a new commit to a URL, with the cluster's SSH key.
 func push(ctx context.Context, cluster *devcluster.Cluster, work, url string) error {
 	script := `set -e
 git init --quiet --initial-branch=main "$1"
@@ -96,7 +96,7 @@ git ls-remote --exit-code "$2" refs/heads/main`
 		" -o UserKnownHostsFile="+cluster.Env(devcluster.EnvGitSSHKnownHosts))
 	out, err := command.CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("pushing to %s: %w: %s", url, err, out)
+		return fmt.Errorf("push to %s: %w: %s", url, err, out)
 	}
 	return nil
 }
@@ -105,7 +105,7 @@ func TestControlPlane(t *testing.T) {
 	cluster := clustertest.Start(t, devcluster.Options{})
 	admin := cluster.Kubectl(cluster.Admin())
 
-	t.Run("env is what a shell reads", func(t *testing.T) {
+	t.Run("EnvFile", func(t *testing.T) {
 		file := filepath.Join(filepath.Dir(cluster.Env(devcluster.EnvDataDir)), "env")
 		script := `set -eu; . "$1"; export KUBECONFIG; "$KUBECTL" get namespaces --output=name; test -d "$DATA_DIR"; ` +
 			`test -d "$GIT_ROOT"; test -d "$CONTROL_PLANE_LOGS"; test -f "$RECEIVER_LOG"; echo "$RECEIVER_URL"; ` +
@@ -116,25 +116,25 @@ func TestControlPlane(t *testing.T) {
 		}
 		for _, want := range []string{"namespace/kube-system\n", "namespace/" + devcluster.ServerNamespace + "\n", "pids=;"} {
 			if !strings.Contains(string(out), want) {
-				t.Errorf("want %q in:\n%s", want, out)
+				t.Errorf("%q not in:\n%s", want, out)
 			}
 		}
 	})
 
-	t.Run("an ordinary user may do what RBAC says", func(t *testing.T) { testOrdinaryUser(t, cluster) })
+	t.Run("UserWithRBAC", func(t *testing.T) { testOrdinaryUser(t, cluster) })
 
-	t.Run("the programs know their version", func(t *testing.T) {
+	t.Run("Versions", func(t *testing.T) {
 		out, err := admin.Run(t.Context(), "version")
 		if err != nil || strings.Contains(out, "v0.0.0") || strings.Count(out, "v1.") != 2 {
-			t.Errorf("want the version of client and server, got %v:\n%s", err, out)
+			t.Errorf("client or server version missing: %v:\n%s", err, out)
 		}
 	})
 
-	t.Run("controllers work", func(t *testing.T) {
+	t.Run("Controllers", func(t *testing.T) {
 		if _, err := admin.Run(t.Context(), "create", "namespace", "short-lived"); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "service account made", func(ctx context.Context) error {
+		eventually(t, "the default service account", func(ctx context.Context) error {
 			_, err := admin.Run(ctx, "--namespace=short-lived", "get", "serviceaccount", "default")
 			return err
 		})
@@ -146,25 +146,25 @@ func TestControlPlane(t *testing.T) {
 		}
 	})
 
-	t.Run("a push makes a repository", func(t *testing.T) {
+	t.Run("PushCreatesRepository", func(t *testing.T) {
 		for _, variable := range []string{devcluster.EnvGitURL, devcluster.EnvGitSSHURL} {
 			name := strings.ToLower(variable) + ".git"
 			if err := push(t.Context(), cluster, t.TempDir(), cluster.Env(variable)+"/"+name); err != nil {
 				t.Error(err)
 			}
 			if _, err := os.Stat(filepath.Join(cluster.Env(devcluster.EnvGitRoot), name, "HEAD")); err != nil {
-				t.Errorf("want a bare repository: %v", err)
+				t.Errorf("no bare repository: %v", err)
 			}
 		}
 	})
 
-	t.Run("another process finds the cluster", func(t *testing.T) {
+	t.Run("Load", func(t *testing.T) {
 		loaded, err := devcluster.Load(filepath.Dir(cluster.Env(devcluster.EnvDataDir)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(loaded.Environ(), cluster.Environ()) {
-			t.Errorf("want %v, got %v", cluster.Environ(), loaded.Environ())
+			t.Errorf("got environment %v, want %v", loaded.Environ(), cluster.Environ())
 		}
 	})
 }
@@ -176,11 +176,11 @@ func testOrdinaryUser(t *testing.T, cluster *devcluster.Cluster) {
 	}
 	kubectl := cluster.Kubectl(jane)
 	if out, err := kubectl.Run(t.Context(), "get", "namespaces"); err == nil || !strings.Contains(err.Error(), "Forbidden") {
-		t.Errorf("want a refusal, got %v: %s", err, out)
+		t.Errorf("got %v, want Forbidden: %s", err, out)
 	}
 	who, err := kubectl.Run(t.Context(), "auth", "whoami", "--output=jsonpath={.status.userInfo.username} {.status.userInfo.groups}")
 	if err != nil || who != `jane ["dev","system:authenticated"]` {
-		t.Errorf("want jane in dev, got %v: %s", err, who)
+		t.Errorf("got user %v: %s, want jane in dev", err, who)
 	}
 	admin := cluster.Kubectl(cluster.Admin())
 	if _, err := admin.Run(t.Context(), "create", "clusterrolebinding", "dev", "--clusterrole=view", "--group=dev"); err != nil {
@@ -195,7 +195,7 @@ func testOrdinaryUser(t *testing.T, cluster *devcluster.Cluster) {
 		t.Fatal(err)
 	}
 	if _, err := cluster.Kubectl(other).Run(t.Context(), "get", "configmaps"); err == nil {
-		t.Error("a user of the same name outside of the group has its rights")
+		t.Error("a user of the same name outside of the group has the rights of the group")
 	}
 }
 
@@ -217,22 +217,22 @@ func TestTwoClustersSideBySide(t *testing.T) {
 		t.Error(err)
 	}
 	if out, err := b.Run(t.Context(), "get", "namespaces", "--output=name"); err != nil || strings.Contains(out, "only-here") {
-		t.Errorf("the second sees the first's namespace: %v: %s", err, out)
+		t.Errorf("second cluster: got namespace of the first: %v: %s", err, out)
 	}
 	if err := clusters[0].Stop(t.Context()); err != nil {
-		t.Errorf("stopping the first: %v", err)
+		t.Errorf("stop the first cluster: %v", err)
 	}
-	wantGone(t, dirs[0])
+	checkStopped(t, dirs[0])
 	if _, err := b.Run(t.Context(), "get", "namespaces"); err != nil {
-		t.Errorf("the second, after the first was stopped: %v", err)
+		t.Errorf("second cluster after the first was stopped: %v", err)
 	}
 	if err := clusters[1].Stop(t.Context()); err != nil {
-		t.Errorf("stopping the second: %v", err)
+		t.Errorf("stop the second cluster: %v", err)
 	}
-	wantGone(t, dirs[1])
+	checkStopped(t, dirs[1])
 }
 
-func TestStopSparesWhatSomebodyElsePutThere(t *testing.T) {
+func TestStopKeepsOtherFiles(t *testing.T) {
 	dir := t.TempDir()
 	cluster, err := devcluster.Start(t.Context(), devcluster.Options{Dir: dir})
 	if err != nil {
@@ -247,13 +247,13 @@ func TestStopSparesWhatSomebodyElsePutThere(t *testing.T) {
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 1 || entries[0].Name() != "note" {
-		t.Errorf("want the note only, got %v and %v", entries, err)
+		t.Errorf("got %v, %v, want only the other file", entries, err)
 	}
 }
 
-// A cluster that is not detached ends with the process that started it, even when that
-// one is killed.
-func TestClusterEndsWithItsStarter(t *testing.T) {
+// A cluster that is not detached ends with the process that started it, even when that process
+// is killed.
+func TestStopWithStarter(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cluster")
 	starter := exec.CommandContext(t.Context(), os.Args[0])
 	starter.Env = append(os.Environ(), starterVariable+"="+dir)
@@ -264,30 +264,30 @@ func TestClusterEndsWithItsStarter(t *testing.T) {
 	if err := starter.Start(); err != nil {
 		t.Fatal(err)
 	}
-	said := make([]byte, len("started"))
-	if _, err := stdout.Read(said); err != nil || string(said) != "started" {
-		t.Errorf("want it started, got %q and %v", said, err)
+	output := make([]byte, len("started"))
+	if _, err := stdout.Read(output); err != nil || string(output) != "started" {
+		t.Errorf("got output %q, %v, want started", output, err)
 	}
 	if err := starter.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	// Its own error is that it was killed.
+	// Wait returns an error, since the process was killed.
 	_ = starter.Wait()
-	eventually(t, "the cluster's end", func(context.Context) error {
+	eventually(t, "the cluster to stop", func(context.Context) error {
 		if _, err := os.Stat(dir); !os.IsNotExist(err) {
-			return fmt.Errorf("the folder is there: %w", err)
+			return fmt.Errorf("folder still exists: %w", err)
 		}
 		return nil
 	})
-	eventually(t, "the guard's end", func(context.Context) error {
+	eventually(t, "the guard to end", func(context.Context) error {
 		if left := processesOf(t, filepath.Dir(dir)); len(left) > 0 {
-			return fmt.Errorf("processes are left: %v", left)
+			return fmt.Errorf("processes still running: %v", left)
 		}
 		return nil
 	})
 }
 
-func TestStartRefuses(t *testing.T) {
+func TestStartInvalidOptions(t *testing.T) {
 	full := t.TempDir()
 	if err := os.WriteFile(filepath.Join(full, "note"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -296,22 +296,22 @@ func TestStartRefuses(t *testing.T) {
 		options devcluster.Options
 		want    string
 	}{
-		"no folder":          {devcluster.Options{}, "needs a folder"},
-		"a folder in use":    {devcluster.Options{Dir: full}, "not empty"},
-		"an unknown storage": {devcluster.Options{Dir: t.TempDir(), Storage: "paper"}, `storage "paper"`},
-		"replicas of a file": {devcluster.Options{Dir: t.TempDir(), Replicas: 2}, "need storage etcd3"},
-		"a negative number":  {devcluster.Options{Dir: t.TempDir(), Replicas: -1}, "want 1 or more"},
+		"NoFolder":          {devcluster.Options{}, "needs a folder"},
+		"FolderInUse":       {devcluster.Options{Dir: full}, "not empty"},
+		"UnknownStorage":    {devcluster.Options{Dir: t.TempDir(), Storage: "paper"}, `storage "paper"`},
+		"ReplicasWithFiles": {devcluster.Options{Dir: t.TempDir(), Replicas: 2}, "need storage etcd3"},
+		"NegativeReplicas":  {devcluster.Options{Dir: t.TempDir(), Replicas: -1}, "want 1 or more"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := devcluster.Start(t.Context(), test.options)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("want %q, got %v", test.want, err)
+				t.Errorf("got error %v, want %q", err, test.want)
 			}
 		})
 	}
 }
 
-// writeScript writes a shell script that stands for a server.
+// writeScript writes a shell script that replaces a server.
 func writeScript(t *testing.T, script string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "server")
@@ -321,23 +321,23 @@ func writeScript(t *testing.T, script string) string {
 	return program
 }
 
-// A part that does not start shows the end of its log, and everything else ends.
-func TestFailedStartShowsTheLogAndEndsTheRest(t *testing.T) {
+// The error of a part that does not start contains the end of its log, and all other parts are stopped.
+func TestStartFailure(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cluster")
-	program := writeScript(t, "echo cannot find my glasses >&2; echo WARNING: DATA RACE >&2; exit 3")
+	program := writeScript(t, "echo file not found >&2; echo WARNING: DATA RACE >&2; exit 3")
 	_, err := devcluster.Start(t.Context(), devcluster.Options{Dir: dir, Server: true, ServerProgram: program})
-	if err == nil || !strings.Contains(err.Error(), "cannot find my glasses") || !strings.Contains(err.Error(), "has ended") {
-		t.Errorf("want the end of the server's log, got %v", err)
+	if err == nil || !strings.Contains(err.Error(), "file not found") || !strings.Contains(err.Error(), "has ended") {
+		t.Errorf("got error %v, want the end of the server's log", err)
 	}
 	if left := processesOf(t, dir); len(left) > 0 {
-		t.Errorf("processes are left:\n%s", strings.Join(left, "\n"))
+		t.Errorf("processes still running:\n%s", strings.Join(left, "\n"))
 	}
 	cluster, err := devcluster.Load(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := cluster.Stop(t.Context()); err == nil || !strings.Contains(err.Error(), "DATA RACE") {
-		t.Errorf("want the data race that the server reported, got %v", err)
+		t.Errorf("got error %v, want the reported data race", err)
 	}
-	wantGone(t, dir)
+	checkStopped(t, dir)
 }

@@ -32,12 +32,12 @@ const (
 	frontProxyUserName = "front-proxy-client"
 )
 
-// mastersGroup is the group that no authorization stops.
+// mastersGroup is the group that bypasses authorization.
 const mastersGroup = "system:masters"
 
-// writeCredentials makes everything by which the parts know each other. The front
-// proxy has an authority of its own: whoever holds a certificate of the cluster's
-// authority is a user, and must not be able to speak for other users.
+// writeCredentials creates the certificates and keys of the parts. The front
+// proxy has an authority of its own: every holder of a certificate of the cluster's
+// authority is a user, and must not be able to impersonate other users.
 func (c *Cluster) writeCredentials() error {
 	cluster, err := c.writeAuthority(clusterAuthority)
 	if err != nil {
@@ -66,7 +66,7 @@ func (c *Cluster) writeCredentials() error {
 	return c.writeKeys()
 }
 
-// writeAuthority makes an authority and writes it.
+// writeAuthority creates an authority and writes it.
 func (c *Cluster) writeAuthority(name string) (*pki.Authority, error) {
 	authority, err := pki.NewAuthority(name)
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *Cluster) writeAuthority(name string) (*pki.Authority, error) {
 	return authority, authority.Write(c.files.pki(), name)
 }
 
-// writeServing makes the certificates that the servers show.
+// writeServing creates the serving certificates.
 func (c *Cluster) writeServing(cluster, server *pki.Authority) error {
 	for _, each := range []struct {
 		authority *pki.Authority
@@ -98,7 +98,7 @@ func (c *Cluster) writeServing(cluster, server *pki.Authority) error {
 	return nil
 }
 
-// writeClient makes the certificate of a user and writes it.
+// writeClient creates the certificate of a user and writes it.
 func (c *Cluster) writeClient(authority *pki.Authority, name, user string, groups ...string) error {
 	pair, err := authority.Client(user, groups...)
 	if err != nil {
@@ -107,7 +107,7 @@ func (c *Cluster) writeClient(authority *pki.Authority, name, user string, group
 	return pair.Write(c.files.pki(), name)
 }
 
-// writeUsers makes the users of the parts and of whoever runs the cluster.
+// writeUsers creates the users of the parts and the administrator.
 func (c *Cluster) writeUsers(cluster *pki.Authority) error {
 	if err := c.writeClient(cluster, adminCertificate, "health", mastersGroup); err != nil {
 		return err
@@ -126,7 +126,7 @@ func (c *Cluster) writeUsers(cluster *pki.Authority) error {
 	return nil
 }
 
-// writeKeys makes the keys that sign tokens of service accounts, and those of the Git
+// writeKeys creates the keys that sign tokens of service accounts, and those of the Git
 // server and its client.
 func (c *Cluster) writeKeys() error {
 	public := map[string][]byte{}
@@ -136,12 +136,12 @@ func (c *Cluster) writeKeys() error {
 			return err
 		}
 		if err := os.WriteFile(c.files.key(name), privateKey, 0o600); err != nil {
-			return fmt.Errorf("writing key %s: %w", name, err)
+			return fmt.Errorf("write key %s: %w", name, err)
 		}
 		public[name] = publicKey
 	}
 	if err := os.WriteFile(c.files.join("pki", serviceAccountKey+".pub"), public[serviceAccountKey], 0o600); err != nil {
-		return fmt.Errorf("writing the public key of service accounts: %w", err)
+		return fmt.Errorf("write the public key of service accounts: %w", err)
 	}
 	host, err := authorizedKey(c.files.key(gitHostKey))
 	if err != nil {
@@ -154,21 +154,21 @@ func (c *Cluster) writeKeys() error {
 	knownHost := fmt.Sprintf("[%s]:%d %s", loopback, c.state.Ports.GitSSH, host)
 	for name, line := range map[string]string{gitAuthorizedKeys: client, gitKnownHosts: knownHost} {
 		if err := os.WriteFile(c.files.join("pki", name), []byte(line), 0o600); err != nil {
-			return fmt.Errorf("writing %s: %w", name, err)
+			return fmt.Errorf("write %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// authorizedKey returns the public half of a private key as a line of SSH's.
+// authorizedKey returns the public half of a private key as a line of an authorized_keys file.
 func authorizedKey(file string) (string, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
-		return "", fmt.Errorf("reading a key: %w", err)
+		return "", fmt.Errorf("read a key: %w", err)
 	}
 	signer, err := ssh.ParsePrivateKey(content)
 	if err != nil {
-		return "", fmt.Errorf("reading a key for SSH: %w", err)
+		return "", fmt.Errorf("read a key for SSH: %w", err)
 	}
 	return string(ssh.MarshalAuthorizedKey(signer.PublicKey())), nil
 }

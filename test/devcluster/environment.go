@@ -14,28 +14,28 @@ const (
 	EnvKubeconfig = "KUBECONFIG"
 	// EnvKubectl is the path of kubectl, of the control plane's version.
 	EnvKubectl = "KUBECTL"
-	// EnvServerURL is where the slipstream server answers without the aggregator.
+	// EnvServerURL is the URL of the slipstream server without the aggregator.
 	EnvServerURL = "SERVER_URL"
-	// EnvServerPIDs are the ids of the server's processes that run, with spaces between.
+	// EnvServerPIDs are the ids of the running server processes, separated by spaces.
 	EnvServerPIDs = "SERVER_PIDS"
 	// EnvServerLog is the path of the log that all servers write to.
 	EnvServerLog = "SERVER_LOG"
 	// EnvDataDir is the folder of the server's stores.
 	EnvDataDir = "DATA_DIR"
-	// EnvGitURL is the base of the HTTP Git server; a push to GIT_URL/NAME.git makes a
-	// repository that is missing.
+	// EnvGitURL is the base of the HTTP Git server; a push to GIT_URL/NAME.git creates a
+	// missing repository.
 	EnvGitURL = "GIT_URL"
 	// EnvGitRoot is the folder of the bare repositories.
 	EnvGitRoot = "GIT_ROOT"
 	// EnvGitSSHURL is the base of the SSH Git server.
 	EnvGitSSHURL = "GIT_SSH_URL"
-	// EnvGitSSHKey is the path of the private key that the SSH Git server lets in.
+	// EnvGitSSHKey is the path of a private key that the SSH Git server accepts.
 	EnvGitSSHKey = "GIT_SSH_KEY"
 	// EnvGitSSHKnownHosts is the path of a known_hosts file for the SSH Git server.
 	EnvGitSSHKnownHosts = "GIT_SSH_KNOWN_HOSTS"
-	// EnvReceiverURL is where a receiver takes the CloudEvents of pipelines.
+	// EnvReceiverURL is the URL of a receiver for the CloudEvents of pipelines.
 	EnvReceiverURL = "RECEIVER_URL"
-	// EnvReceiverLog is the path of the log in which it writes a line for each object that it is told of.
+	// EnvReceiverLog is the path of the receiver's log, with a line for each object that it receives.
 	EnvReceiverLog = "RECEIVER_LOG"
 	// EnvAdmissionSegmentFile is the path of the file with the secret in the path of admission reviews that do not come
 	// through the aggregator.
@@ -44,14 +44,14 @@ const (
 	EnvControlPlaneLogs = "CONTROL_PLANE_LOGS"
 )
 
-// Environ returns what describes the cluster as KEY=VALUE strings, as os.Environ does.
+// Environ returns the description of the cluster as KEY=VALUE strings, as os.Environ does.
 func (c *Cluster) Environ() []string {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return c.environ()
 }
 
-// Env returns one variable of Environ, empty if there is none of that name.
+// Env returns one variable of Environ, empty if it does not exist.
 func (c *Cluster) Env(name string) string {
 	for _, variable := range c.Environ() {
 		if value, ok := strings.CutPrefix(variable, name+"="); ok {
@@ -95,7 +95,7 @@ func (c *Cluster) writeEnvironment() error {
 	return writeWhole(c.files.env(), []byte(lines.String()))
 }
 
-// quote returns a value as a shell reads it, bare if nothing in it is special.
+// quote returns a value quoted for a shell, unquoted if nothing in it is special.
 func quote(value string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+,"
 	if strings.Trim(value, plain) == "" {

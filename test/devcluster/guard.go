@@ -14,21 +14,21 @@ import (
 )
 
 // guard is a process that stops the cluster when the process that started it has
-// ended, however that happened: it waits for the end of its input, a pipe that only
-// its starter holds open. A nil guard guards nothing.
+// ended, for whatever reason: it waits for the end of its input, a pipe that only
+// its starter holds open. A nil guard does nothing.
 type guard struct {
 	process process.Process
 	pipe    *os.File
 }
 
-// startGuard starts the guard of a cluster that is not to live on by itself.
+// startGuard starts the guard of a cluster that must not outlive its starter.
 func (c *Cluster) startGuard() error {
 	if c.state.Options.Detached {
 		return nil
 	}
 	input, pipe, err := os.Pipe()
 	if err != nil {
-		return fmt.Errorf("making the guard's pipe: %w", err)
+		return fmt.Errorf("make the guard's pipe: %w", err)
 	}
 	spec := c.spec("guard", c.state.Options.SupportProgram, "guard", "--dir="+string(c.files))
 	spec.Input = input
@@ -40,7 +40,7 @@ func (c *Cluster) startGuard() error {
 	return nil
 }
 
-// dismiss ends the guard.
+// dismiss stops the guard.
 func (g *guard) dismiss(ctx context.Context) error {
 	if g == nil {
 		return nil

@@ -16,27 +16,27 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/pki"
 )
 
-// Kubeconfig is the path of a kubeconfig, which stands for the user it belongs to.
+// Kubeconfig is the path of the kubeconfig of a user.
 type Kubeconfig string
 
-// RESTConfig returns how a client connects as that user, without a limit on its rate.
+// RESTConfig returns a client configuration for that user, without a rate limit.
 func (k Kubeconfig) RESTConfig() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", string(k))
 	if err != nil {
-		return nil, fmt.Errorf("reading kubeconfig %s: %w", k, err)
+		return nil, fmt.Errorf("read kubeconfig %s: %w", k, err)
 	}
 	config.QPS = -1
 	return config, nil
 }
 
-// Admin returns the kubeconfig of a user whom no authorization stops. It is not fit
-// for showing that somebody may do something: use User.
+// Admin returns the kubeconfig of a user that bypasses authorization. For tests of
+// authorization, use User.
 func (c *Cluster) Admin() Kubeconfig {
 	return Kubeconfig(c.files.kubeconfig("admin"))
 }
 
-// User returns the kubeconfig of a user in the given groups, known by a client
-// certificate. The user has the rights that RBAC gives to that name, those groups and
+// User returns the kubeconfig of a user in the given groups, authenticated by a client
+// certificate. The user has the rights that RBAC grants to that name, those groups and
 // system:authenticated.
 func (c *Cluster) User(name string, groups ...string) (Kubeconfig, error) {
 	pair, err := pki.Read(c.files.pki(), clusterAuthority)
@@ -63,7 +63,7 @@ func (c *Cluster) writeKubeconfig(authority *pki.Authority, file, user string, g
 	})
 }
 
-// encodeKubeconfig writes the kubeconfig of a user who proves to be one in some way.
+// encodeKubeconfig writes the kubeconfig of a user with the given credentials.
 func (c *Cluster) encodeKubeconfig(file, user string, authority []byte, proof *clientcmdapi.AuthInfo) (Kubeconfig, error) {
 	const cluster = "slipstream-dev"
 	config := clientcmdapi.NewConfig()
@@ -76,11 +76,11 @@ func (c *Cluster) encodeKubeconfig(file, user string, authority []byte, proof *c
 	config.CurrentContext = cluster
 	content, err := clientcmd.Write(*config)
 	if err != nil {
-		return "", fmt.Errorf("encoding the kubeconfig of %s: %w", user, err)
+		return "", fmt.Errorf("encode the kubeconfig of %s: %w", user, err)
 	}
 	path := c.files.kubeconfig(file)
 	if err := os.WriteFile(path, content, 0o600); err != nil {
-		return "", fmt.Errorf("writing the kubeconfig of %s: %w", user, err)
+		return "", fmt.Errorf("write the kubeconfig of %s: %w", user, err)
 	}
 	return Kubeconfig(path), nil
 }

@@ -13,21 +13,21 @@ import (
 	"time"
 )
 
-// Kubectl runs kubectl as one user.
+// Kubectl runs kubectl as a user.
 type Kubectl struct {
-	// Program is kubectl's file.
+	// Program is the path of kubectl.
 	Program string
-	// User is whom it runs as.
+	// User is the kubeconfig.
 	User Kubeconfig
 }
 
-// Kubectl returns the control plane's kubectl, run as the given user.
+// Kubectl returns the control plane's kubectl for the given user.
 func (c *Cluster) Kubectl(user Kubeconfig) Kubectl {
 	return Kubectl{Program: c.state.Programs.Kubectl, User: user}
 }
 
-// Run runs kubectl and returns what it prints; an error carries what it complains
-// about.
+// Run runs kubectl and returns its output; an error contains
+// its error output.
 func (k Kubectl) Run(ctx context.Context, arguments ...string) (string, error) {
 	return k.run(ctx, "", arguments)
 }
@@ -38,17 +38,17 @@ func (k Kubectl) Feed(ctx context.Context, input string, arguments ...string) (s
 	return k.run(ctx, input, arguments)
 }
 
-// Command returns kubectl with the arguments, ready to be started, for whoever wants
-// to follow its output.
+// Command returns kubectl with the arguments, ready to be started, for callers that
+// read its output incrementally.
 func (k Kubectl) Command(ctx context.Context, arguments ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, k.Program, arguments...)
-	// A folder of its own for what kubectl remembers of the API lies beside the
-	// kubeconfig, so that no cluster sees another's.
+	// The discovery cache of kubectl is beside the
+	// kubeconfig, so that clusters do not share it.
 	command.Env = append(os.Environ(), "KUBECONFIG="+string(k.User), "KUBECACHEDIR="+string(k.User)+".cache")
 	return command
 }
 
-// kubectl wait fails at once for an object that has no conditions yet. It is tried again then, attempts times.
+// kubectl wait fails immediately for an object without conditions. It is retried up to attempts times.
 const (
 	noConditions = ".status.conditions accessor error: <nil>"
 	attempts     = 100

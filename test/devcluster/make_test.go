@@ -31,7 +31,7 @@ func runMake(t *testing.T, arguments ...string) (stdout string) {
 	return string(out)
 }
 
-// The contract of the make targets that tests, the demo and outside scripts rely on.
+// The interface of the make targets that tests, the demo and external scripts use.
 func TestMakeTargets(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cluster")
 	runMake(t, "dev-up", "DEV_DIR="+dir, "SERVER=0")
@@ -49,10 +49,10 @@ func TestMakeTargets(t *testing.T) {
 	script := `. "$1/env"; "$KUBECTL" --kubeconfig="$2" auth whoami --output=jsonpath="{.status.userInfo.groups}"`
 	out, err := exec.CommandContext(t.Context(), "sh", "-c", script, "sh", dir, kubeconfig).CombinedOutput()
 	if err != nil || string(out) != `["dev","ops","system:authenticated"]` {
-		t.Errorf("want a user in dev and ops, got %v: %s", err, out)
+		t.Errorf("got %v: %s, want a user in dev and ops", err, out)
 	}
 
 	runMake(t, "dev-down", "DEV_DIR="+dir)
-	wantGone(t, dir)
+	checkStopped(t, dir)
 	runMake(t, "dev-down", "DEV_DIR="+dir)
 }

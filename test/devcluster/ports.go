@@ -12,18 +12,18 @@ import (
 	"strconv"
 )
 
-// loopback is the address that everything listens on.
+// loopback is the listen address of all parts.
 const loopback = "127.0.0.1"
 
-// The ports that clusters use lie below those that Linux, macOS and the BSDs give to
-// outgoing connections, so that none is taken while the server that owns it is being
+// The ports of clusters are below those that Linux, macOS and the BSDs use for
+// outgoing connections, so that none is taken while its server is
 // restarted.
 const (
 	firstPort = 20000
 	lastPort  = 32767
 )
 
-// portAttempts is how many ports are tried for one that is free.
+// portAttempts is the number of ports that are tried.
 const portAttempts = 1000
 
 // ports are the ports of a cluster's parts.
@@ -51,7 +51,7 @@ func choosePorts(ctx context.Context, replicas int) (ports, error) {
 	for index := range chosen.Replicas {
 		targets = append(targets, &chosen.Replicas[index])
 	}
-	// All are held until the last is found, so that no two are the same.
+	// All are held until the last is found, so that they are distinct.
 	var held []net.Listener
 	var failure error
 	for _, target := range targets {
@@ -84,7 +84,7 @@ func listenAnywhere(ctx context.Context) (net.Listener, error) {
 		}
 		failure = err
 	}
-	return nil, fmt.Errorf("finding a free port: %w", failure)
+	return nil, fmt.Errorf("find a free port: %w", failure)
 }
 
 // address returns the loopback address of a port.

@@ -21,9 +21,9 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/process"
 )
 
-// Names under which the cluster knows the slipstream server.
+// Names of the slipstream server in the cluster.
 const (
-	// ServerNamespace is where the server keeps its Lease.
+	// ServerNamespace is the namespace of the server's Lease.
 	ServerNamespace = "slipstream-system"
 	// APIServiceName is the APIService of the slipstream API.
 	APIServiceName = "v1alpha1.configbutler.ai"
@@ -34,7 +34,7 @@ const (
 	balancerPart     = "balancer"
 )
 
-// etcdPrefix keeps the server's objects apart from the control plane's.
+// etcdPrefix separates the server's objects from the control plane's.
 const etcdPrefix = "/slipstream"
 
 //go:embed namespace.yaml
@@ -43,20 +43,20 @@ var namespaceManifest string
 //go:embed apiservice.yaml
 var apiServiceManifest string
 
-// StartServer starts the slipstream servers that do not run, on the data that is
-// there, and returns when their API answers through the aggregator. It works in a
-// cluster that was started without one too, if the options name its program.
+// StartServer starts the slipstream servers that do not run, on the existing data,
+// and returns when their API is available through the aggregator. It also works in a
+// cluster that was started without a server, if the options name its program.
 func (c *Cluster) StartServer(ctx context.Context) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.state.Options.ServerProgram == "" {
-		return errors.New("starting the server: the cluster does not know its program")
+		return errors.New("start the server: the cluster does not know its program")
 	}
 	return c.startServers(ctx)
 }
 
-// StopServer sends a signal to the slipstream servers and waits until they are gone;
-// it fails if one is still there after a minute. The numbers of replicas (from 0) limit
+// StopServer sends a signal to the slipstream servers and waits until they have ended;
+// it fails if one still runs after a minute. The numbers of replicas (from 0) limit
 // it to those; none means all.
 func (c *Cluster) StopServer(ctx context.Context, signal syscall.Signal, replicas ...int) error {
 	c.mutex.Lock()
@@ -65,17 +65,17 @@ func (c *Cluster) StopServer(ctx context.Context, signal syscall.Signal, replica
 	return errors.Join(failure, c.forgetEnded(), c.writeEnvironment())
 }
 
-// prepareNamespace makes the server's namespace.
+// prepareNamespace creates the server's namespace.
 func (c *Cluster) prepareNamespace(ctx context.Context) error {
 	manifest := strings.ReplaceAll(namespaceManifest, "${NAMESPACE}", ServerNamespace)
 	if _, err := c.Kubectl(c.Admin()).Feed(ctx, manifest, "apply", "-f", "-"); err != nil {
-		return fmt.Errorf("preparing the server's namespace: %w", err)
+		return fmt.Errorf("prepare the server's namespace: %w", err)
 	}
 	return nil
 }
 
 // startServers starts the servers and the balancer that do not run and waits until
-// the API answers. The caller holds the mutex.
+// the API is available. The caller holds the mutex.
 func (c *Cluster) startServers(ctx context.Context) error {
 	if err := errors.Join(c.forgetEnded(), c.prepareAccount(ctx)); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (c *Cluster) startServers(ctx context.Context) error {
 	})
 }
 
-// serverParts are the servers, and the balancer in front of them if there are several.
+// serverParts returns the servers, and the balancer in front of them if there are several.
 func (c *Cluster) serverParts() []part {
 	chosen := c.state.Ports
 	var parts []part
@@ -115,8 +115,8 @@ func (c *Cluster) serverParts() []part {
 	})
 }
 
-// server is one replica of the slipstream server. All replicas share one log: each
-// line of it bears the id of its process.
+// server returns one replica of the slipstream server. All replicas share one log: each
+// line contains the id of its process.
 func (c *Cluster) server(replica, port int) part {
 	options := c.state.Options
 	kubeconfig := c.files.kubeconfig(serverKubeconfig)
@@ -147,11 +147,11 @@ func (c *Cluster) server(replica, port int) part {
 	return part{spec: spec, ready: c.healthy("https://" + address(port) + "/readyz")}
 }
 
-// register makes the APIService, waits until requests get through to the server, and has it asked about changes.
+// register creates the APIService, waits until it is available, and registers the admission webhook.
 func (c *Cluster) register(ctx context.Context) error {
 	bundle, err := os.ReadFile(c.files.certificate(serverAuthority))
 	if err != nil {
-		return fmt.Errorf("reading the server's authority: %w", err)
+		return fmt.Errorf("read the server's authority: %w", err)
 	}
 	manifest := strings.NewReplacer(
 		"${APISERVICE}", APIServiceName,
@@ -159,13 +159,13 @@ func (c *Cluster) register(ctx context.Context) error {
 		"${SERVICE}", serverService,
 		"${PORT}", fmt.Sprint(c.state.Ports.Server),
 		"${CA_BUNDLE}", base64.StdEncoding.EncodeToString(bundle),
-		// A change makes the aggregator ask at once whether the server is there; by
-		// itself it may take half a minute to notice that it is back.
+		// A change makes the aggregator check the server at once; otherwise
+		// it may take half a minute to notice that the server is back.
 		"${REGISTERED}", time.Now().UTC().Format(time.RFC3339Nano),
 	).Replace(apiServiceManifest)
 	admin := c.Kubectl(c.Admin())
 	if _, err := admin.Feed(ctx, manifest, "apply", "-f", "-"); err != nil {
-		return fmt.Errorf("registering the API: %w", err)
+		return fmt.Errorf("register the API: %w", err)
 	}
 	if err := c.waitServed(ctx, admin); err != nil {
 		return withLog(err, c.files.log(serverPart))
@@ -173,9 +173,9 @@ func (c *Cluster) register(ctx context.Context) error {
 	return c.registerAdmission(ctx)
 }
 
-// waitServed waits until the slipstream API answers through the aggregator, whose
-// word that it is available may be an old one, and until discovery names its kinds,
-// which the aggregator collects in its own time.
+// waitServed waits until the slipstream API is available through the aggregator, whose
+// condition may be outdated, and until discovery contains its kinds,
+// which the aggregator collects asynchronously.
 func (c *Cluster) waitServed(ctx context.Context, admin Kubectl) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, readyInterval, readyLimit, true, func(ctx context.Context) (bool, error) {
@@ -183,7 +183,7 @@ func (c *Cluster) waitServed(ctx context.Context, admin Kubectl) error {
 		return last == nil, nil
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for the API behind the aggregator: %w (last answer: %w)", err, last)
+		return fmt.Errorf("wait for the API behind the aggregator: %w (last error: %w)", err, last)
 	}
 	return nil
 }
@@ -199,12 +199,12 @@ func served(ctx context.Context, admin Kubectl) error {
 	}
 	kinds, err := admin.Run(ctx, "api-resources", "--api-group=configbutler.ai", "--output=name")
 	if err == nil && len(kinds) == 0 {
-		err = errors.New("discovery does not name the kinds yet")
+		err = errors.New("kinds missing in discovery")
 	}
 	return err
 }
 
-// forgetEnded drops the processes that have ended from the state.
+// forgetEnded removes the processes that have ended from the state.
 func (c *Cluster) forgetEnded() error {
 	var running []process.Process
 	for _, each := range c.state.Processes {
@@ -226,7 +226,7 @@ func (c *Cluster) runs(name string) bool {
 	return false
 }
 
-// dataDir is the folder of a replica's stores.
+// dataDir returns the folder of a replica's stores.
 func (c *Cluster) dataDir(replica int) string {
 	if c.state.Options.Replicas == 1 {
 		return c.files.data()
@@ -236,7 +236,7 @@ func (c *Cluster) dataDir(replica int) string {
 
 func (c *Cluster) serverURL() string { return "https://" + address(c.state.Ports.Server) }
 
-// serverName names a replica's process.
+// serverName returns the name of a replica's process.
 func serverName(replica int) string { return fmt.Sprintf("%s-%d", serverPart, replica) }
 
 // servers returns the processes of the given replicas of the slipstream server, or of

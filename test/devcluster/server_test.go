@@ -13,7 +13,7 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/clustertest"
 )
 
-// gitRepoConfig is an object that the server keeps without any remote's help.
+// gitRepoConfig is an object that needs no remote.
 const gitRepoConfig = `apiVersion: configbutler.ai/v1alpha1
 kind: GitRepoConfig
 metadata:
@@ -24,13 +24,13 @@ spec:
   allowedBranches: [main]
 `
 
-// kept returns an error unless the object is served through the aggregator.
-func kept(ctx context.Context, kubectl devcluster.Kubectl) error {
+// getGitRepoConfig returns an error unless the object is served through the aggregator.
+func getGitRepoConfig(ctx context.Context, kubectl devcluster.Kubectl) error {
 	_, err := kubectl.Run(ctx, "--namespace=default", "get", "gitrepoconfig", "kept")
 	return err
 }
 
-// The server is a user like others to the aggregated API: what it may do is up to RBAC.
+// The aggregated API is authorized with RBAC.
 func TestServer(t *testing.T) {
 	cluster := clustertest.Start(t, devcluster.Options{Server: true})
 	admin := cluster.Kubectl(cluster.Admin())
@@ -38,48 +38,48 @@ func TestServer(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	t.Run("an ordinary user is refused behind the aggregator", func(t *testing.T) {
+	t.Run("UserWithoutRights", func(t *testing.T) {
 		jane, err := cluster.User("jane")
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = kept(t.Context(), cluster.Kubectl(jane))
+		err = getGitRepoConfig(t.Context(), cluster.Kubectl(jane))
 		if err == nil || !strings.Contains(err.Error(), "Forbidden") {
-			t.Errorf("want a refusal, got %v", err)
+			t.Errorf("got error %v, want Forbidden", err)
 		}
 	})
 
 	for name, signal := range map[string]syscall.Signal{"killed": syscall.SIGKILL, "stopped": syscall.SIGTERM} {
-		t.Run("objects outlive a server that is "+name, func(t *testing.T) {
+		t.Run("Restart/"+name, func(t *testing.T) {
 			pid := cluster.Env(devcluster.EnvServerPIDs)
 			if err := cluster.StopServer(t.Context(), signal); err != nil {
 				t.Fatal(err)
 			}
-			if err := kept(t.Context(), admin); err == nil {
-				t.Error("the API answers although the server is stopped")
+			if err := getGitRepoConfig(t.Context(), admin); err == nil {
+				t.Error("the API is available although the server is stopped")
 			}
 			if left := cluster.Env(devcluster.EnvServerPIDs); left != "" {
-				t.Errorf("the environment names processes: %s", left)
+				t.Errorf("environment has processes of a stopped server: %s", left)
 			}
 			if err := cluster.StartServer(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if err := kept(t.Context(), admin); err != nil {
+			if err := getGitRepoConfig(t.Context(), admin); err != nil {
 				t.Error(err)
 			}
 			if now := cluster.Env(devcluster.EnvServerPIDs); now == "" || now == pid {
-				t.Errorf("want another process than %s, got %q", pid, now)
+				t.Errorf("got process %[2]q after the restart of %[1]s", pid, now)
 			}
 		})
 	}
 
-	t.Run("starting what runs changes nothing", func(t *testing.T) {
+	t.Run("StartRunningServer", func(t *testing.T) {
 		pid := cluster.Env(devcluster.EnvServerPIDs)
 		if err := cluster.StartServer(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if now := cluster.Env(devcluster.EnvServerPIDs); now != pid {
-			t.Errorf("want %s, got %s", pid, now)
+			t.Errorf("got processes %[2]s, want %[1]s", pid, now)
 		}
 	})
 }
@@ -93,16 +93,16 @@ func TestReplicas(t *testing.T) {
 		t.Fatal(err)
 	}
 	if pids := strings.Fields(cluster.Env(devcluster.EnvServerPIDs)); len(pids) != 2 {
-		t.Errorf("want two processes, got %v", pids)
+		t.Errorf("got processes %v, want two", pids)
 	}
 	for _, replica := range []int{0, 1} {
 		if err := cluster.StopServer(t.Context(), syscall.SIGKILL, replica); err != nil {
 			t.Fatal(err)
 		}
 		if pids := strings.Fields(cluster.Env(devcluster.EnvServerPIDs)); len(pids) != 1 {
-			t.Errorf("want one process without replica %d, got %v", replica, pids)
+			t.Errorf("got processes %[2]v after replica %[1]d was stopped, want one", replica, pids)
 		}
-		eventually(t, "the other replica's answer", func(ctx context.Context) error { return kept(ctx, admin) })
+		eventually(t, "the other replica", func(ctx context.Context) error { return getGitRepoConfig(ctx, admin) })
 		if err := cluster.StartServer(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/process"
 )
 
-// UseStorage makes the servers that are started next keep their objects elsewhere, in so
-// many replicas. What is stored stays where it is. All servers must be stopped.
+// UseStorage makes the servers that are started next use another storage, in the given
+// number of replicas. It does not move stored objects. All servers must be stopped.
 func (c *Cluster) UseStorage(ctx context.Context, storage Storage, replicas int) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -20,7 +20,7 @@ func (c *Cluster) UseStorage(ctx context.Context, storage Storage, replicas int)
 		return err
 	}
 	if len(c.servers(nil)) > 0 {
-		return errors.New("changing the storage: a server is running")
+		return errors.New("change the storage: a server is running")
 	}
 	options := c.state.Options
 	options.Storage, options.Replicas = storage, replicas
@@ -35,13 +35,13 @@ func (c *Cluster) UseStorage(ctx context.Context, storage Storage, replicas int)
 	c.state.Options = options
 	c.state.Ports.Replicas = chosen.Replicas
 	if replicas == 1 {
-		// The only replica has the port that clients know, which a balancer had.
+		// The only replica uses the port of the clients, which a balancer had.
 		c.state.Ports.Replicas[0] = c.state.Ports.Server
 	}
 	return errors.Join(c.stopBalancer(ctx), c.state.write(c.files.state()))
 }
 
-// stopBalancer ends the balancer, if there is one.
+// stopBalancer stops the balancer, if it runs.
 func (c *Cluster) stopBalancer(ctx context.Context) error {
 	for _, running := range c.state.Processes {
 		if running.Name == balancerPart {

@@ -1,8 +1,8 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package balancer answers TCP connections on one address by joining each to one of
-// several servers, in turn, past those that do not answer.
+// Package balancer forwards TCP connections on one address to several servers, round robin. It skips servers that do not
+// accept connections.
 package balancer
 
 import (
@@ -21,7 +21,7 @@ import (
 // dialTimeout is long for a server on the same machine.
 const dialTimeout = 2 * time.Second
 
-// Balancer joins connections to servers.
+// Balancer forwards connections to servers.
 type Balancer struct {
 	dial func(ctx context.Context) (net.Conn, error)
 }
@@ -31,15 +31,15 @@ func New(servers ...string) (*Balancer, error) {
 	if len(servers) == 0 {
 		return nil, errors.New("a balancer needs a server")
 	}
-	return Through((&turns{servers: servers}).dial), nil
+	return Through((&roundRobin{servers: servers}).dial), nil
 }
 
-// Through returns a balancer that has dial choose the server for each connection.
+// Through returns a balancer whose connections are made by dial.
 func Through(dial func(ctx context.Context) (net.Conn, error)) *Balancer {
 	return &Balancer{dial: dial}
 }
 
-// Serve joins connections until ctx ends, then closes those that are open, and
+// Serve forwards connections until ctx ends, then closes those that are open, and
 // returns when all are closed. It closes the listener.
 func (b *Balancer) Serve(ctx context.Context, listener net.Listener) error {
 	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
@@ -52,31 +52,31 @@ func (b *Balancer) Serve(ctx context.Context, listener net.Listener) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("accepting a connection: %w", err)
+			return fmt.Errorf("accept a connection: %w", err)
 		}
 		connections.Go(func() { b.serveClient(ctx, client) })
 	}
 }
 
-// serveClient joins one client to a server.
+// serveClient forwards one connection.
 func (b *Balancer) serveClient(ctx context.Context, client net.Conn) {
 	server, err := b.dial(ctx)
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "No server answers")
+		klog.FromContext(ctx).Error(err, "No server accepts connections")
 		_ = client.Close()
 		return
 	}
 	join(ctx, client, server)
 }
 
-// turns goes round servers.
-type turns struct {
+// roundRobin selects servers in turn.
+type roundRobin struct {
 	servers []string
 	next    atomic.Uint64
 }
 
-// dial connects to the server whose turn it is, or to the next one that answers.
-func (t *turns) dial(ctx context.Context) (net.Conn, error) {
+// dial connects to the next server, or to the first one after it that accepts the connection.
+func (t *roundRobin) dial(ctx context.Context) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: dialTimeout}
 	first := t.next.Add(1)
 	var failures []error
@@ -91,7 +91,7 @@ func (t *turns) dial(ctx context.Context) (net.Conn, error) {
 	return nil, errors.Join(failures...)
 }
 
-// join copies both ways until both ends have sent all they had, one of them fails, or
+// join copies in both directions until both ends have sent all data, one of them fails, or
 // ctx ends, and closes both.
 func join(ctx context.Context, client, server net.Conn) {
 	hangUp := func() {
@@ -107,7 +107,7 @@ func join(ctx context.Context, client, server net.Conn) {
 	directions.Wait()
 }
 
-// forward copies one way and passes the end of the input on.
+// forward copies in one direction and forwards the end of the input.
 func forward(to, from net.Conn, hangUp func()) {
 	if _, err := io.Copy(to, from); err != nil {
 		hangUp()

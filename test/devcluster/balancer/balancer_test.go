@@ -15,11 +15,11 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/balancer"
 )
 
-// deadline is more than anything here takes.
+// deadline exceeds the duration of every test.
 const deadline = 2 * time.Minute
 
-// startNamed starts a server that sends its name, then whatever it is sent, and
-// returns its address and what ends it.
+// startNamed starts a server that sends its name, then echoes its input, and
+// returns its address and a function that stops it.
 func startNamed(t *testing.T, name string) (address string, stop func()) {
 	t.Helper()
 	listener := listen(t)
@@ -46,17 +46,17 @@ func listen(t *testing.T) net.Listener {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatalf("listening: %v", err)
+		t.Fatalf("listen: %v", err)
 	}
 	return listener
 }
 
-// startBalancer starts a balancer and returns its address and what ends it.
+// startBalancer starts a balancer and returns its address and a function that stops it.
 func startBalancer(t *testing.T, servers ...string) (address string, stop func()) {
 	t.Helper()
 	b, err := balancer.New(servers...)
 	if err != nil {
-		t.Fatalf("making the balancer: %v", err)
+		t.Fatalf("make the balancer: %v", err)
 	}
 	listener := listen(t)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -70,7 +70,7 @@ func startBalancer(t *testing.T, servers ...string) (address string, stop func()
 		stopped = true
 		cancel()
 		if err := <-done; err != nil {
-			t.Errorf("serving: %v", err)
+			t.Errorf("serve: %v", err)
 		}
 	}
 	t.Cleanup(stop)
@@ -82,11 +82,11 @@ func dial(t *testing.T, address string) (net.Conn, string) {
 	t.Helper()
 	connection, err := net.Dial("tcp", address)
 	if err != nil {
-		t.Fatalf("dialling: %v", err)
+		t.Fatalf("dial: %v", err)
 	}
 	t.Cleanup(func() { _ = connection.Close() })
 	if err := connection.SetDeadline(time.Now().Add(deadline)); err != nil {
-		t.Fatalf("limiting: %v", err)
+		t.Fatalf("set the deadline: %v", err)
 	}
 	name := make([]byte, 1)
 	if _, err := io.ReadFull(connection, name); err != nil {
@@ -95,7 +95,7 @@ func dial(t *testing.T, address string) (net.Conn, string) {
 	return connection, string(name)
 }
 
-func TestServersTakeTurns(t *testing.T) {
+func TestRoundRobin(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	a, stopA := startNamed(t, "a")
 	defer stopA()
@@ -110,59 +110,59 @@ func TestServersTakeTurns(t *testing.T) {
 		_ = connection.Close()
 	}
 	if seen["a"] != 2 || seen["b"] != 2 {
-		t.Errorf("want two connections each, got %v", seen)
+		t.Errorf("got connections %v, want two each", seen)
 	}
 }
 
-func TestServerThatIsDownIsPassedOver(t *testing.T) {
+func TestStoppedServerSkipped(t *testing.T) {
 	a, stopA := startNamed(t, "a")
 	b, _ := startNamed(t, "b")
 	address, _ := startBalancer(t, a, b)
 	stopA()
 	for range 4 {
 		if _, name := dial(t, address); name != "b" {
-			t.Errorf("want the server that is up, got %q", name)
+			t.Errorf("got server %q, want b", name)
 		}
 	}
 }
 
-func TestNoServerEndsTheConnection(t *testing.T) {
+func TestNoServerAvailable(t *testing.T) {
 	a, stopA := startNamed(t, "a")
 	address, _ := startBalancer(t, a)
 	stopA()
 	if _, name := dial(t, address); name != "" {
-		t.Errorf("want a closed connection, got %q", name)
+		t.Errorf("got server %q, want a closed connection", name)
 	}
 }
 
-func TestBytesGoBothWaysUntilTheEnd(t *testing.T) {
+func TestForwardBothDirections(t *testing.T) {
 	a, _ := startNamed(t, "a")
 	address, _ := startBalancer(t, a)
 	connection, _ := dial(t, address)
-	if _, err := io.WriteString(connection, "there and back"); err != nil {
-		t.Fatalf("sending: %v", err)
+	if _, err := io.WriteString(connection, "echoed"); err != nil {
+		t.Fatalf("send: %v", err)
 	}
 	if err := connection.(*net.TCPConn).CloseWrite(); err != nil {
-		t.Fatalf("ending: %v", err)
+		t.Fatalf("close the write side: %v", err)
 	}
 	got, err := io.ReadAll(connection)
-	if err != nil || string(got) != "there and back" {
-		t.Errorf("want what was sent, got %q and %v", got, err)
+	if err != nil || string(got) != "echoed" {
+		t.Errorf("got %q, %v, want the bytes that were sent", got, err)
 	}
 }
 
-func TestEndClosesOpenConnections(t *testing.T) {
+func TestStopClosesConnections(t *testing.T) {
 	a, _ := startNamed(t, "a")
 	address, stop := startBalancer(t, a)
 	connection, _ := dial(t, address)
 	stop()
 	if _, err := connection.Read(make([]byte, 1)); err == nil {
-		t.Error("the connection is open after the balancer's end")
+		t.Error("connection still open after the balancer has ended")
 	}
 }
 
-func TestNewNeedsAServer(t *testing.T) {
+func TestNewWithoutServers(t *testing.T) {
 	if _, err := balancer.New(); err == nil {
-		t.Error("no error for a balancer without servers")
+		t.Error("got no error for a balancer without servers")
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clustertest answers how a Go test has a development cluster of its own.
+// Package clustertest starts development clusters for Go tests.
 package clustertest
 
 import (
@@ -14,11 +14,11 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster"
 )
 
-// stopLimit is how long a cluster may take to end.
+// stopLimit is the time in which a cluster must stop.
 const stopLimit = 2 * time.Minute
 
-// Start starts a cluster that is stopped when the test ends; an unclean stop fails the
-// test. The folder of the options is chosen for the test. What the cluster reports goes
+// Start starts a cluster that is stopped when the test ends; a failure to stop it fails the
+// test. Start sets the folder of the options. Progress is written
 // to the test's log.
 func Start(t testing.TB, options devcluster.Options) *devcluster.Cluster {
 	t.Helper()
@@ -26,14 +26,14 @@ func Start(t testing.TB, options devcluster.Options) *devcluster.Cluster {
 	options.Progress = writer{t}
 	cluster, err := devcluster.Start(t.Context(), options)
 	if err != nil {
-		t.Fatalf("starting a development cluster: %v", err)
+		t.Fatalf("start a development cluster: %v", err)
 	}
 	t.Cleanup(func() {
 		// The test's own context has ended by now.
 		ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
 		defer cancel()
 		if err := cluster.Stop(ctx); err != nil {
-			t.Errorf("stopping the development cluster: %v", err)
+			t.Errorf("stop the development cluster: %v", err)
 		}
 	})
 	return cluster

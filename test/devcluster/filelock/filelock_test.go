@@ -23,27 +23,27 @@ func TestAcquireWaitsForRelease(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	first, err := filelock.Acquire(t.Context(), path)
 	if err != nil {
-		t.Fatalf("first: %v", err)
+		t.Fatalf("first lock: %v", err)
 	}
 	impatient, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := filelock.Acquire(impatient, path); !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("second, while the first is held: want the end of its context, got %v", err)
+		t.Fatalf("second lock while the first is held: got %v, want a deadline error", err)
 	}
 	if err := first.Release(); err != nil {
-		t.Fatalf("releasing: %v", err)
+		t.Fatalf("release: %v", err)
 	}
 	second, err := filelock.Acquire(t.Context(), path)
 	if err != nil {
-		t.Fatalf("second, after the first: %v", err)
+		t.Fatalf("second lock after the first was released: %v", err)
 	}
 	if err := second.Release(); err != nil {
-		t.Fatalf("releasing: %v", err)
+		t.Fatalf("release: %v", err)
 	}
 }
 
-func TestAcquireTellsWhatCannotBeOpened(t *testing.T) {
+func TestAcquireInMissingFolder(t *testing.T) {
 	if _, err := filelock.Acquire(t.Context(), filepath.Join(t.TempDir(), "missing", "lock")); err == nil {
-		t.Error("no error for a lock in a folder that does not exist")
+		t.Error("got no error for a lock in a missing folder")
 	}
 }

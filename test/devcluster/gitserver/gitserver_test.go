@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// servers are a Git server's URLs, and how a client reaches it.
+// servers holds the URLs of a Git server and the environment of its client.
 type servers struct {
 	root    string
 	httpURL string
@@ -44,11 +44,11 @@ func start(t *testing.T) servers {
 	root := t.TempDir()
 	repositories, err := gitserver.NewRepositories(root)
 	if err != nil {
-		t.Fatalf("opening the repositories: %v", err)
+		t.Fatalf("open the repositories: %v", err)
 	}
 	handler, err := repositories.Handler()
 	if err != nil {
-		t.Fatalf("making the handler: %v", err)
+		t.Fatalf("make the handler: %v", err)
 	}
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
@@ -70,11 +70,11 @@ func serveSSH(t *testing.T, repositories *gitserver.Repositories, hostKey []byte
 	t.Helper()
 	server, err := gitserver.NewSSH(repositories, hostKey, authorized)
 	if err != nil {
-		t.Fatalf("making the SSH server: %v", err)
+		t.Fatalf("make the SSH server: %v", err)
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatalf("listening: %v", err)
+		t.Fatalf("listen: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -82,28 +82,28 @@ func serveSSH(t *testing.T, repositories *gitserver.Repositories, hostKey []byte
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
-			t.Errorf("serving SSH: %v", err)
+			t.Errorf("serve SSH: %v", err)
 		}
 	})
 	return listener.Addr().String()
 }
 
-// writeKey makes a key, writes it to a file and returns it with its public line.
+// writeKey creates a key, writes it to a file and returns it with its public line.
 func writeKey(t *testing.T, folder, name string) (private []byte, publicLine string) {
 	t.Helper()
 	public, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
-		t.Fatalf("making a key: %v", err)
+		t.Fatalf("make a key: %v", err)
 	}
 	block, err := ssh.MarshalPrivateKey(key, "")
 	if err != nil {
-		t.Fatalf("encoding a key: %v", err)
+		t.Fatalf("encode a key: %v", err)
 	}
 	private = pem.EncodeToMemory(block)
 	writeFile(t, filepath.Join(folder, name), string(private))
 	publicKey, err := ssh.NewPublicKey(public)
 	if err != nil {
-		t.Fatalf("encoding a public key: %v", err)
+		t.Fatalf("encode a public key: %v", err)
 	}
 	return private, string(ssh.MarshalAuthorizedKey(publicKey))
 }
@@ -111,11 +111,11 @@ func writeKey(t *testing.T, folder, name string) (private []byte, publicLine str
 func writeFile(t *testing.T, path, content string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatalf("writing: %v", err)
+		t.Fatalf("write: %v", err)
 	}
 }
 
-// gitEnv keeps the machine's own settings of Git out.
+// gitEnv returns an environment without the machine's own Git settings.
 func gitEnv() []string {
 	return append(os.Environ(),
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0",
@@ -140,7 +140,7 @@ func git(ctx context.Context, env []string, folder string, arguments ...string) 
 	return string(out), nil
 }
 
-// mustGit runs git, which must not fail.
+// mustGit runs git, and fails the test on an error.
 func mustGit(t *testing.T, env []string, folder string, arguments ...string) string {
 	t.Helper()
 	out, err := git(t.Context(), env, folder, arguments...)
@@ -150,7 +150,7 @@ func mustGit(t *testing.T, env []string, folder string, arguments ...string) str
 	return out
 }
 
-// newWork makes a repository with a commit of one file.
+// newWork creates a repository with a commit of one file.
 func newWork(t *testing.T, content string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -168,14 +168,14 @@ func noise(size int) string {
 	return string(content)
 }
 
-func TestPushMakesTheRepository(t *testing.T) {
+func TestPushCreatesRepository(t *testing.T) {
 	server := start(t)
 	for name, test := range map[string]struct{ url, content string }{
-		"http":                     {server.httpURL + "/plain.git", "content"},
-		"http, in a folder":        {server.httpURL + "/team/a/deep.git", "content"},
-		"http, more than a buffer": {server.httpURL + "/large.git", noise(3 << 20)},
-		"ssh":                      {server.sshURL + "/ssh.git", "content"},
-		"ssh, large":               {server.sshURL + "/team/large-ssh.git", noise(3 << 20)},
+		"HTTP":               {server.httpURL + "/plain.git", "content"},
+		"HTTPInFolder":       {server.httpURL + "/team/a/deep.git", "content"},
+		"HTTPMoreThanBuffer": {server.httpURL + "/large.git", noise(3 << 20)},
+		"SSH":                {server.sshURL + "/ssh.git", "content"},
+		"SSHLarge":           {server.sshURL + "/team/large-ssh.git", noise(3 << 20)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mustGit(t, server.env, newWork(t, test.content), "push", "--quiet", test.url, "main")
@@ -183,47 +183,47 @@ func TestPushMakesTheRepository(t *testing.T) {
 			mustGit(t, server.env, ".", "clone", "--quiet", test.url, clone)
 			got, err := os.ReadFile(filepath.Join(clone, "file"))
 			if err != nil || string(got) != test.content {
-				t.Errorf("want the file that was pushed, got %d bytes and %v", len(got), err)
+				t.Errorf("got %d bytes, %v, want the pushed file", len(got), err)
 			}
 			if branch := mustGit(t, server.env, clone, "branch", "--show-current"); branch != "main\n" {
-				t.Errorf("want main as the default branch, got %q", branch)
+				t.Errorf("got default branch %q, want main", branch)
 			}
 		})
 	}
 }
 
-func TestReadingMakesNothing(t *testing.T) {
+func TestReadCreatesNoRepository(t *testing.T) {
 	server := start(t)
 	for _, base := range []string{server.httpURL, server.sshURL} {
 		if _, err := git(t.Context(), server.env, ".", "ls-remote", base+"/none.git"); err == nil {
-			t.Errorf("%s: reading a repository that is not there succeeds", base)
+			t.Errorf("%s: got no error for a missing repository", base)
 		}
 	}
 	entries, err := os.ReadDir(server.root)
 	if err != nil || len(entries) > 0 {
-		t.Errorf("want an empty folder, got %v and %v", entries, err)
+		t.Errorf("got %v, %v, want an empty folder", entries, err)
 	}
 }
 
-func TestNamesThatAreNotRepositories(t *testing.T) {
+func TestInvalidRepositoryNames(t *testing.T) {
 	server := start(t)
 	work := newWork(t, "content")
 	for _, path := range []string{"/x", "/.git", "/.hidden/x.git", "/a/..%2f..%2fx.git", "/a/%2e%2e/%2e%2e/x.git", "/-x.git", "/x.git/y"} {
 		if _, err := git(t.Context(), server.env, work, "push", server.httpURL+path, "main"); err == nil {
-			t.Errorf("HTTP path %s: a push succeeds", path)
+			t.Errorf("HTTP path %s: push succeeded", path)
 		}
 	}
 	for _, path := range []string{"/x", "/../x.git", "/a/../../x.git", "/.git"} {
 		if _, err := git(t.Context(), server.env, work, "push", server.sshURL+path, "main"); err == nil {
-			t.Errorf("SSH path %s: a push succeeds", path)
+			t.Errorf("SSH path %s: push succeeded", path)
 		}
 	}
 	if outside, err := filepath.Glob(filepath.Join(filepath.Dir(server.root), "x.git")); err != nil || len(outside) > 0 {
-		t.Errorf("a repository was made outside of the folder: %v %v", outside, err)
+		t.Errorf("repository created outside of the folder: %v %v", outside, err)
 	}
 }
 
-func TestTwoFirstPushesAtOnce(t *testing.T) {
+func TestConcurrentFirstPushes(t *testing.T) {
 	server := start(t)
 	group, ctx := errgroup.WithContext(t.Context())
 	for number := range 4 {
@@ -251,26 +251,26 @@ func TestPartialAndShallowFetch(t *testing.T) {
 		blob := strings.TrimSpace(mustGit(t, server.env, work, "rev-parse", "HEAD:file"))
 		missing := mustGit(t, server.env, clone, "rev-list", "--objects", "--missing=print", "HEAD")
 		if !strings.Contains(missing, "?"+blob) {
-			t.Errorf("%s: want a clone without the blob %s, got:\n%s", base, blob, missing)
+			t.Errorf("%s: got a clone with the blob %s:\n%s", base, blob, missing)
 		}
-		// An object is fetched by its bare name.
+		// An object is fetched by its id.
 		if got := mustGit(t, server.env, clone, "cat-file", "blob", blob); got != "content" {
-			t.Errorf("%s: want the blob on demand, got %q", base, got)
+			t.Errorf("%s: got blob %q, want it on demand", base, got)
 		}
 	}
 }
 
-func TestSSHLetsInAuthorizedKeysOnly(t *testing.T) {
+func TestSSHUnauthorizedKey(t *testing.T) {
 	server := start(t)
 	folder := t.TempDir()
 	writeKey(t, folder, "stranger")
 	env := append(gitEnv(), sshCommand(filepath.Join(folder, "stranger")))
 	if _, err := git(t.Context(), env, newWork(t, "content"), "push", server.sshURL+"/x.git", "main"); err == nil {
-		t.Error("a stranger's push succeeds")
+		t.Error("push with an unauthorized key succeeded")
 	}
 }
 
-func TestSSHRunsNothingElse(t *testing.T) {
+func TestSSHOtherCommands(t *testing.T) {
 	server := start(t)
 	options := strings.Fields(strings.TrimPrefix(server.env[len(server.env)-1], "GIT_SSH_COMMAND="))[1:]
 	address := strings.TrimPrefix(server.sshURL, "ssh://git@")
@@ -282,13 +282,13 @@ func TestSSHRunsNothingElse(t *testing.T) {
 		arguments := slices.Concat(options, []string{"-p", port, "git@" + host, line})
 		out, err := exec.CommandContext(t.Context(), "ssh", arguments...).CombinedOutput()
 		if err == nil || strings.Contains(string(out), "uid=") {
-			t.Errorf("%q is run: %s", line, out)
+			t.Errorf("%q was run: %s", line, out)
 		}
 	}
 }
 
-// TestClientGoesAwayInAPush would not end if http-backend waited for the rest of the body: the server waits for it.
-func TestClientGoesAwayInAPush(t *testing.T) {
+// TestConnectionClosedDuringPush does not return if http-backend waits for the rest of the body, since the server waits for it.
+func TestConnectionClosedDuringPush(t *testing.T) {
 	server := start(t)
 	mustGit(t, server.env, newWork(t, "content"), "push", "--quiet", server.httpURL+"/away.git", "main")
 	address, _ := strings.CutPrefix(server.httpURL, "http://")

@@ -15,8 +15,7 @@ import (
 // pushAdvertisement is the suffix of the path of a push's first request.
 const pushAdvertisement = "/info/refs"
 
-// Handler returns the smart HTTP protocol for the repositories. Anybody may read and
-// write: wrap it to have less.
+// Handler returns the smart HTTP protocol for the repositories, without authentication or authorization.
 func (r *Repositories) Handler() (http.Handler, error) {
 	git, err := exec.LookPath("git")
 	if err != nil {
@@ -25,7 +24,7 @@ func (r *Repositories) Handler() (http.Handler, error) {
 	return &handler{repositories: r, git: git}, nil
 }
 
-// handler hands each request to `git http-backend`.
+// handler passes each request to `git http-backend`.
 type handler struct {
 	repositories *Repositories
 	git          string
@@ -51,14 +50,14 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 			"GIT_PROTOCOL=" + request.Header.Get("Git-Protocol"),
 		},
 	}
-	backend.ServeHTTP(w, toItsEnd(request))
+	backend.ServeHTTP(w, withoutLength(request))
 }
 
-// toItsEnd returns the request as http-backend copes with it: without the length of its body. Where a client goes away
-// in the middle of a push, http-backend would wait for the rest of the length for good, and keep a processor busy with
-// it; without a length it takes the end of the body for the end. Package cgi refuses bodies that are sent in chunks, as
-// large pushes are.
-func toItsEnd(request *http.Request) *http.Request {
+// withoutLength returns the request without the length of its body. If a client disconnects
+// during a push, http-backend would wait for the remaining bytes forever, in a busy loop;
+// without a length it stops at the end of the body. Package cgi rejects chunked bodies, which
+// large pushes have.
+func withoutLength(request *http.Request) *http.Request {
 	plain := request.Clone(request.Context())
 	plain.TransferEncoding = nil
 	if plain.ContentLength > 0 {

@@ -1,9 +1,9 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gitserver answers Git clients over smart HTTP and SSH, from bare
-// repositories in a folder, by running the real git. A push to a repository that does
-// not exist makes it.
+// Package gitserver serves bare repositories in a folder to Git clients over smart HTTP and
+// SSH, by running the real git. A push to a missing repository
+// creates it.
 package gitserver
 
 import (
@@ -17,20 +17,20 @@ import (
 	"sync"
 )
 
-// errBadName says that a path cannot be that of a repository.
+// errBadName is returned for a path that cannot be that of a repository.
 var errBadName = errors.New("not the path of a repository: want NAME.git, with folders before it if need be")
 
 // namePattern is the path of a repository below the root: each part begins with a
 // letter or a digit, so none of them is "..".
 var namePattern = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._-]*/)*[A-Za-z0-9][A-Za-z0-9._-]*\.git$`)
 
-// settings are set in every repository that is made.
+// settings are set in every new repository.
 var settings = [][2]string{
 	{"http.receivepack", "true"},
 	{"uploadpack.allowFilter", "true"},
 	{"uploadpack.allowAnySHA1InWant", "true"},
-	// A clean-up after a push would go on in the background, after the server's end
-	// and in the middle of what somebody measures.
+	// A clean-up after a push would continue in the background, after the server has ended
+	// and during measurements.
 	{"receive.autogc", "false"},
 }
 
@@ -40,21 +40,21 @@ type Repositories struct {
 	making sync.Mutex
 }
 
-// NewRepositories returns the repositories in the folder root, which it makes if need
-// be.
+// NewRepositories returns the repositories in the folder root, which it creates if
+// necessary.
 func NewRepositories(root string) (*Repositories, error) {
 	absolute, err := filepath.Abs(root)
 	if err != nil {
-		return nil, fmt.Errorf("finding the folder of the repositories: %w", err)
+		return nil, fmt.Errorf("find the folder of the repositories: %w", err)
 	}
 	if err := os.MkdirAll(absolute, 0o755); err != nil {
-		return nil, fmt.Errorf("making the folder of the repositories: %w", err)
+		return nil, fmt.Errorf("make the folder of the repositories: %w", err)
 	}
 	return &Repositories{root: absolute}, nil
 }
 
-// Ensure makes the repository called name, with main as its default branch, unless it
-// is there. Nobody sees a repository that is half made.
+// Ensure creates the repository called name, with main as its default branch, unless it
+// exists. A repository becomes visible only when it is complete.
 func (r *Repositories) Ensure(ctx context.Context, name string) error {
 	folder, err := r.folder(name)
 	if err != nil {
@@ -67,10 +67,10 @@ func (r *Repositories) Ensure(ctx context.Context, name string) error {
 	}
 	unfinished := folder + ".unfinished"
 	if err := initialize(ctx, unfinished); err != nil {
-		return fmt.Errorf("making repository %s: %w", name, err)
+		return fmt.Errorf("make repository %s: %w", name, err)
 	}
 	if err := os.Rename(unfinished, folder); err != nil {
-		return fmt.Errorf("putting repository %s in place: %w", name, err)
+		return fmt.Errorf("put repository %s in place: %w", name, err)
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func (r *Repositories) folder(name string) (string, error) {
 	return filepath.Join(r.root, filepath.FromSlash(name)), nil
 }
 
-// initialize makes a bare repository with the settings in folder.
+// initialize creates a bare repository with the settings in folder.
 func initialize(ctx context.Context, folder string) error {
 	if err := runGit(ctx, "init", "--quiet", "--bare", "--initial-branch=main", folder); err != nil {
 		return err
@@ -96,13 +96,13 @@ func initialize(ctx context.Context, folder string) error {
 	return nil
 }
 
-// exists reports whether a repository's folder is there.
+// exists reports whether a repository's folder exists.
 func exists(folder string) bool {
 	_, err := os.Stat(folder)
 	return err == nil
 }
 
-// runGit runs git; an error carries what it complains about.
+// runGit runs git; an error contains its output.
 func runGit(ctx context.Context, arguments ...string) error {
 	out, err := exec.CommandContext(ctx, "git", arguments...).CombinedOutput()
 	if err != nil {

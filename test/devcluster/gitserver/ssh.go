@@ -19,7 +19,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// The services of Git that a client may ask for.
+// The services of Git that a client may request.
 const (
 	uploadPack  = "git-upload-pack"
 	receivePack = "git-receive-pack"
@@ -31,13 +31,13 @@ type SSH struct {
 	config       *ssh.ServerConfig
 }
 
-// NewSSH returns a server with the given host key (PEM) that lets in every user who
-// shows one of the keys in the file authorizedKeys, which is read anew for each
+// NewSSH returns a server with the given host key (PEM) that accepts every user with
+// one of the keys in the file authorizedKeys, which is read for each
 // connection.
 func NewSSH(repositories *Repositories, hostKey []byte, authorizedKeys string) (*SSH, error) {
 	signer, err := ssh.ParsePrivateKey(hostKey)
 	if err != nil {
-		return nil, fmt.Errorf("reading the host key: %w", err)
+		return nil, fmt.Errorf("read the host key: %w", err)
 	}
 	config := &ssh.ServerConfig{
 		PublicKeyCallback: func(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
@@ -48,7 +48,7 @@ func NewSSH(repositories *Repositories, hostKey []byte, authorizedKeys string) (
 	return &SSH{repositories: repositories, config: config}, nil
 }
 
-// Serve answers connections until ctx ends, then closes those that are open, and
+// Serve serves connections until ctx ends, then closes those that are open, and
 // returns when all are done. It closes the listener.
 func (s *SSH) Serve(ctx context.Context, listener net.Listener) error {
 	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
@@ -61,24 +61,24 @@ func (s *SSH) Serve(ctx context.Context, listener net.Listener) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("accepting an SSH connection: %w", err)
+			return fmt.Errorf("accept an SSH connection: %w", err)
 		}
 		connections.Go(func() {
-			if err := s.converse(ctx, connection); err != nil && ctx.Err() == nil {
+			if err := s.serveConnection(ctx, connection); err != nil && ctx.Err() == nil {
 				klog.FromContext(ctx).Info("SSH connection failed", "client", connection.RemoteAddr(), "err", err)
 			}
 		})
 	}
 }
 
-// converse answers one connection.
-func (s *SSH) converse(ctx context.Context, connection net.Conn) error {
+// serveConnection serves one connection.
+func (s *SSH) serveConnection(ctx context.Context, connection net.Conn) error {
 	defer func() { _ = connection.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = connection.Close() })
 	defer stop()
 	_, channels, requests, err := ssh.NewServerConn(connection, s.config)
 	if err != nil {
-		return fmt.Errorf("greeting the client: %w", err)
+		return fmt.Errorf("handshake with the client: %w", err)
 	}
 	var sessions sync.WaitGroup
 	defer sessions.Wait()
@@ -86,13 +86,13 @@ func (s *SSH) converse(ctx context.Context, connection net.Conn) error {
 	for opened := range channels {
 		if opened.ChannelType() != "session" {
 			if err := opened.Reject(ssh.UnknownChannelType, "only sessions are served"); err != nil {
-				return fmt.Errorf("refusing a channel: %w", err)
+				return fmt.Errorf("reject a channel: %w", err)
 			}
 			continue
 		}
 		channel, sessionRequests, err := opened.Accept()
 		if err != nil {
-			return fmt.Errorf("accepting a session: %w", err)
+			return fmt.Errorf("accept a session: %w", err)
 		}
 		sessions.Go(func() { s.session(ctx, channel, sessionRequests) })
 	}
@@ -135,11 +135,11 @@ func (s *SSH) execute(ctx context.Context, channel ssh.Channel, line, protocol s
 			_, _ = fmt.Fprintln(channel.Stderr(), err)
 		}
 	}
-	// The client may be gone: there is nobody to tell then.
+	// The client may have disconnected.
 	_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{status}))
 }
 
-// serveGit runs the service that the line names on the repository that it names.
+// serveGit runs the service of the command line on its repository.
 func (s *SSH) serveGit(ctx context.Context, channel ssh.Channel, line, protocol string) error {
 	service, quoted, _ := strings.Cut(line, " ")
 	if service != uploadPack && service != receivePack {
@@ -160,17 +160,17 @@ func (s *SSH) serveGit(ctx context.Context, channel ssh.Channel, line, protocol 
 	return runOnChannel(command, channel)
 }
 
-// runOnChannel runs the command with the channel as its input and output. Giving the
-// channel to exec as the input would make it wait for the client's end of input,
-// which a client that hangs up first never sends.
+// runOnChannel runs the command with the channel as its input and output. With the
+// channel as the input of exec, Wait would wait for the client's end of input,
+// which a client that disconnects first never sends.
 func runOnChannel(command *exec.Cmd, channel ssh.Channel) error {
 	input, err := command.StdinPipe()
 	if err != nil {
-		return fmt.Errorf("opening the service's input: %w", err)
+		return fmt.Errorf("open the service's input: %w", err)
 	}
 	command.Stdout, command.Stderr = channel, channel.Stderr()
 	if err := command.Start(); err != nil {
-		return fmt.Errorf("starting the service: %w", err)
+		return fmt.Errorf("start the service: %w", err)
 	}
 	go func() {
 		_, _ = io.Copy(input, channel)
@@ -179,18 +179,18 @@ func runOnChannel(command *exec.Cmd, channel ssh.Channel) error {
 	return command.Wait()
 }
 
-// reply answers a request that wants an answer; a client that is gone needs none.
+// reply replies to a request that wants a reply, and ignores that the client may have disconnected.
 func reply(request *ssh.Request, ok bool) {
 	if request.WantReply {
 		_ = request.Reply(ok, nil)
 	}
 }
 
-// authorize checks that the key is in the file.
+// authorize returns an error unless the key is in the file.
 func authorize(file string, key ssh.PublicKey) error {
 	content, err := os.ReadFile(file)
 	if err != nil {
-		return fmt.Errorf("reading the authorized keys: %w", err)
+		return fmt.Errorf("read the authorized keys: %w", err)
 	}
 	for len(content) > 0 {
 		authorized, _, _, rest, err := ssh.ParseAuthorizedKey(content)

@@ -17,7 +17,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// provision gives a claim a volume, and takes the volume away with its content when the claim has gone.
+// provision creates a volume for a claim, and removes the volume with its content when the claim is deleted.
 func (n *Node) provision(ctx context.Context, claim *corev1.PersistentVolumeClaim, gone bool) {
 	folder := filepath.Join(n.options.Dir, "claims", string(claim.UID))
 	var err error
@@ -28,7 +28,7 @@ func (n *Node) provision(ctx context.Context, claim *corev1.PersistentVolumeClai
 		err = n.bindClaim(ctx, claim.DeepCopy())
 	}
 	if err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) {
-		klog.FromContext(ctx).Error(err, "Could not serve a claim", "claim", klog.KObj(claim))
+		klog.FromContext(ctx).Error(err, "Failed to provision a volume", "claim", klog.KObj(claim))
 	}
 }
 
@@ -37,7 +37,7 @@ func (n *Node) bindClaim(ctx context.Context, claim *corev1.PersistentVolumeClai
 	claim.Status.AccessModes = claim.Spec.AccessModes
 	claim.Status.Capacity = claim.Spec.Resources.Requests
 	if _, err := n.client.CoreV1().PersistentVolumeClaims(claim.Namespace).UpdateStatus(ctx, claim, metav1.UpdateOptions{}); err != nil {
-		return fmt.Errorf("binding a claim: %w", err)
+		return fmt.Errorf("bind a claim: %w", err)
 	}
 	return nil
 }

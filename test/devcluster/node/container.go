@@ -20,43 +20,43 @@ import (
 	"github.com/configbutler/slipstream/test/container"
 )
 
-// logEnd is how much of the end of a log is shown, in bytes.
+// logEnd is the size of the shown end of a log, in bytes.
 const logEnd = 6000
 
 // notStarted is the exit code of a container that could not be started.
 const notStarted = 128
 
-// runContainer runs the container once and returns how it ended.
+// runContainer runs the container once and returns its terminated state.
 func (p *pod) runContainer(ctx context.Context, restarts int32) *corev1.ContainerStateTerminated {
 	status := containerStatus{restarts: restarts}
 	begun := metav1.Now()
 	command, err := p.startContainer(ctx)
 	if err != nil {
-		p.say("%v", err)
+		p.logf("%v", err)
 		status.terminated = &corev1.ContainerStateTerminated{
 			ExitCode: notStarted, Reason: "ContainerCannotRun", Message: err.Error(), StartedAt: begun, FinishedAt: metav1.Now(),
 		}
 	} else {
 		status.running = &corev1.ContainerStateRunning{StartedAt: begun}
 		p.report(ctx, status)
-		p.attend(ctx, command, status)
+		p.supervise(ctx, command, status)
 		status.running = nil
-		status.terminated = p.howEnded(command, begun)
+		status.terminated = p.terminatedState(command, begun)
 	}
-	p.say("ended with code %d", status.terminated.ExitCode)
+	p.logf("container exited with code %d", status.terminated.ExitCode)
 	p.report(ctx, status)
 	return status.terminated
 }
 
-// attend looks after a container until it has ended.
-func (p *pod) attend(ctx context.Context, command *exec.Cmd, status containerStatus) {
+// supervise probes the container, and stops it if necessary, until it has ended.
+func (p *pod) supervise(ctx context.Context, command *exec.Cmd, status containerStatus) {
 	probing, stop := context.WithCancel(ctx)
 	defer stop()
 	found := make(chan health)
 	go (&prober{network: p.network, container: &p.object.Spec.Containers[0], found: found}).run(probing)
 	ended := make(chan struct{})
 	go func() {
-		// How it ended is in its state.
+		// The exit code is in the process's state.
 		_ = command.Wait()
 		close(ended)
 	}()
@@ -67,7 +67,7 @@ func (p *pod) attend(ctx context.Context, command *exec.Cmd, status containerSta
 			return
 		case now := <-found:
 			if now.failure != nil {
-				p.say("%v", now.failure)
+				p.logf("%v", now.failure)
 				p.terminate(command)
 				kill = time.After(time.Duration(*p.object.Spec.TerminationGracePeriodSeconds) * time.Second)
 			} else if now.ready != status.ready {
@@ -79,9 +79,9 @@ func (p *pod) attend(ctx context.Context, command *exec.Cmd, status containerSta
 			p.terminate(command)
 			kill = time.After(p.grace)
 		case <-kill:
-			p.say("killed, since it did not end in time")
+			p.logf("killed the container: it did not stop within the grace period")
 			if err := command.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-				p.say("%v", err)
+				p.logf("%v", err)
 			}
 		}
 	}
@@ -89,12 +89,12 @@ func (p *pod) attend(ctx context.Context, command *exec.Cmd, status containerSta
 
 func (p *pod) terminate(command *exec.Cmd) {
 	if err := command.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		p.say("%v", err)
+		p.logf("%v", err)
 	}
 }
 
-// howEnded is the end of a container. Its message is the end of the log if it failed.
-func (p *pod) howEnded(command *exec.Cmd, begun metav1.Time) *corev1.ContainerStateTerminated {
+// terminatedState returns the state of a container that has ended. The message is the end of the log if the container failed.
+func (p *pod) terminatedState(command *exec.Cmd, begun metav1.Time) *corev1.ContainerStateTerminated {
 	end := &corev1.ContainerStateTerminated{Reason: "Completed", StartedAt: begun, FinishedAt: metav1.Now()}
 	state, ok := command.ProcessState.Sys().(syscall.WaitStatus)
 	if ok && state.Signaled() {
@@ -117,7 +117,7 @@ func (p *pod) howEnded(command *exec.Cmd, begun metav1.Time) *corev1.ContainerSt
 func (p *pod) startContainer(ctx context.Context) (*exec.Cmd, error) {
 	spec, err := p.containerSpec(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("preparing the container: %w", err)
+		return nil, fmt.Errorf("prepare the container: %w", err)
 	}
 	command, err := container.Command(ctx, p.node.options.Support, *spec)
 	if err != nil {
@@ -125,22 +125,22 @@ func (p *pod) startContainer(ctx context.Context) (*exec.Cmd, error) {
 	}
 	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("opening the container's log: %w", err)
+		return nil, fmt.Errorf("open the container's log: %w", err)
 	}
 	defer func() { _ = log.Close() }()
 	command.Stdout, command.Stderr = log, log
 	if err := start(p.network, command); err != nil {
-		return nil, fmt.Errorf("starting the container: %w", err)
+		return nil, fmt.Errorf("start the container: %w", err)
 	}
 	return command, nil
 }
 
-// containerSpec is what the Pod says about its container.
+// containerSpec returns the spec of the Pod's container.
 func (p *pod) containerSpec(ctx context.Context) (*container.Spec, error) {
 	wanted := &p.object.Spec.Containers[0]
 	image, known := p.node.options.Images[wanted.Image]
 	if !known {
-		return nil, fmt.Errorf("there is no image %s", wanted.Image)
+		return nil, fmt.Errorf("image %s not found", wanted.Image)
 	}
 	mounts, err := p.volumes.mounts(ctx, wanted.VolumeMounts)
 	if err != nil {
@@ -161,12 +161,12 @@ func (p *pod) containerSpec(ctx context.Context) (*container.Spec, error) {
 	return spec, p.secure(spec, wanted.SecurityContext)
 }
 
-// secure sets as whom the container runs. Containers of this node have no capability and get none, whatever a Pod asks for,
-// so a Pod that would need one does not run.
+// secure sets the user of the container. Containers of this node have no capabilities, whatever a Pod requests,
+// so a Pod that needs one does not run.
 func (p *pod) secure(spec *container.Spec, own *corev1.SecurityContext) error {
 	general := p.object.Spec.SecurityContext
 	if general == nil || general.RunAsUser == nil || general.RunAsGroup == nil {
-		return errors.New("this node runs Pods that say who they run as")
+		return errors.New("runAsUser is required")
 	}
 	spec.User, spec.Group = int(*general.RunAsUser), int(*general.RunAsGroup)
 	if general.FSGroup != nil {

@@ -16,10 +16,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// reference is how arguments and values name a variable. Two dollars stand for one.
+// reference matches a reference to a variable in arguments and values. Two dollars escape one.
 var reference = regexp.MustCompile(`\$\$|\$\([A-Za-z_][A-Za-z0-9_.-]*\)`)
 
-// environment is a container's: variables by their names, and the names in their order.
+// environment holds the variables of a container by name, and their names in order.
 type environment struct {
 	names  []string
 	values map[string]string
@@ -32,7 +32,7 @@ func (e *environment) set(name, value string) {
 	e.values[name] = value
 }
 
-// expand puts the values of variables into a text. Names that there are not stay as they are.
+// expand replaces references to variables in a text. References to unknown variables are kept.
 func (e *environment) expand(text string) string {
 	return reference.ReplaceAllStringFunc(text, func(found string) string {
 		if found == "$$" {
@@ -45,7 +45,7 @@ func (e *environment) expand(text string) string {
 	})
 }
 
-// lines are the variables as KEY=VALUE.
+// lines returns the variables as KEY=VALUE.
 func (e *environment) lines() []string {
 	lines := make([]string, 0, len(e.names))
 	for _, name := range e.names {
@@ -54,7 +54,7 @@ func (e *environment) lines() []string {
 	return lines
 }
 
-// newEnvironment reads what a container's variables are to be. Every container is told where the API server is.
+// newEnvironment returns the variables of a container, which include the address of the API server.
 func newEnvironment(
 	ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, container *corev1.Container, apiServer string,
 ) (*environment, error) {
@@ -64,7 +64,7 @@ func newEnvironment(
 	e.set("KUBERNETES_SERVICE_HOST", apiServer)
 	e.set("KUBERNETES_SERVICE_PORT", "443")
 	if len(container.EnvFrom) > 0 {
-		return nil, fmt.Errorf("container %s: this node does not know envFrom", container.Name)
+		return nil, fmt.Errorf("container %s: envFrom is not supported", container.Name)
 	}
 	for _, variable := range container.Env {
 		value, err := valueOf(ctx, client, pod, container, variable.ValueFrom)
@@ -79,7 +79,7 @@ func newEnvironment(
 	return e, nil
 }
 
-// valueOf reads a value from where it is to come from.
+// valueOf returns a value from its source.
 func valueOf(
 	ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, container *corev1.Container, from *corev1.EnvVarSource,
 ) (string, error) {
@@ -103,10 +103,10 @@ func valueOf(
 		}
 		return configMap.Data[from.ConfigMapKeyRef.Key], nil
 	}
-	return "", fmt.Errorf("this node does not know its source: %v", from)
+	return "", fmt.Errorf("unsupported source: %v", from)
 }
 
-// field is what the downward API says of a Pod.
+// field returns a field of the downward API.
 func field(pod *corev1.Pod, path string) (string, error) {
 	fields := map[string]string{
 		"metadata.name":           pod.Name,
@@ -118,12 +118,12 @@ func field(pod *corev1.Pod, path string) (string, error) {
 	}
 	value, known := fields[path]
 	if !known {
-		return "", fmt.Errorf("this node does not know the field %s", path)
+		return "", fmt.Errorf("unsupported field %s", path)
 	}
 	return value, nil
 }
 
-// resource is a limit or a request of a container.
+// resource returns a limit or a request of a container.
 func resource(container *corev1.Container, selector *corev1.ResourceFieldSelector) (string, error) {
 	quantities := map[string]corev1.ResourceList{"limits": container.Resources.Limits, "requests": container.Resources.Requests}
 	for kind, list := range quantities {
@@ -133,5 +133,5 @@ func resource(container *corev1.Container, selector *corev1.ResourceFieldSelecto
 			}
 		}
 	}
-	return "", fmt.Errorf("this node does not know the resource %s divided by %s", selector.Resource, &selector.Divisor)
+	return "", fmt.Errorf("unsupported resource %s divided by %s", selector.Resource, &selector.Divisor)
 }

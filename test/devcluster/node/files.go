@@ -14,14 +14,14 @@ import (
 	"slices"
 )
 
-// dataLink is the link that all files of a volume lead through.
+// dataLink is the symbolic link in the path of all files of a volume.
 const dataLink = "..data"
 
-// writeFiles replaces the files of a volume all at once, as a kubelet does: readers see those of before or those of now.
+// writeFiles replaces the files of a volume atomically, as a kubelet does: readers see the old files or the new ones.
 func writeFiles(folder string, files map[string][]byte, group int) error {
 	version, err := os.MkdirTemp(folder, "..")
 	if err != nil {
-		return fmt.Errorf("making a version of a volume: %w", err)
+		return fmt.Errorf("make a version of a volume: %w", err)
 	}
 	if err := os.Chmod(version, 0o755); err != nil {
 		return err
@@ -48,22 +48,22 @@ func writeFiles(folder string, files map[string][]byte, group int) error {
 	return os.RemoveAll(filepath.Join(folder, before))
 }
 
-// writeFile writes a file that the group of the Pod may read, and nobody else.
+// writeFile writes a file that only the group of the Pod may read.
 func writeFile(path string, content []byte, group int) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
 	if err := os.WriteFile(path, content, 0o640); err != nil {
-		return fmt.Errorf("writing a file of a volume: %w", err)
+		return fmt.Errorf("write a file of a volume: %w", err)
 	}
 	return os.Chown(path, 0, group)
 }
 
-// linkFiles leaves the names of the files in the volume, and no other.
+// linkFiles links the files in the volume, and removes all other names.
 func linkFiles(folder string, files map[string][]byte) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
-		return fmt.Errorf("listing a volume: %w", err)
+		return fmt.Errorf("list a volume: %w", err)
 	}
 	for _, entry := range entries {
 		if _, wanted := files[entry.Name()]; !wanted && entry.Type() == fs.ModeSymlink && entry.Name() != dataLink {

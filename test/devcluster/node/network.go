@@ -18,9 +18,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// network is where addresses mean something: the machine, or a Pod's own network.
+// network is a network namespace: the machine's, or a Pod's own.
 type network interface {
-	// do calls f where that network is the one that sockets are made in and processes inherit.
+	// do calls f on a thread in the network, so that sockets are created in it and processes inherit it.
 	do(f func() error) error
 }
 
@@ -29,14 +29,14 @@ type machine struct{}
 
 func (machine) do(f func() error) error { return f() }
 
-// podNetwork is a network that has nothing but loopback. It lives on a thread of its own: the kernel knows a network by
-// its threads, and processes that are started end when the thread ends that started them.
+// podNetwork is a network with only a loopback device. It has a thread of its own: the kernel assigns networks to
+// threads, and child processes end with the thread that started them.
 type podNetwork struct {
 	calls chan func()
 	gone  chan struct{}
 }
 
-// newPodNetwork makes a network in which the addresses lead to itself, beside those of loopback. No interface has them.
+// newPodNetwork creates a network in which the addresses are local, in addition to those of loopback. No interface has them.
 func newPodNetwork(addresses ...netip.Addr) (*podNetwork, error) {
 	n := &podNetwork{calls: make(chan func()), gone: make(chan struct{})}
 	made := make(chan error)
@@ -52,17 +52,17 @@ func newPodNetwork(addresses ...netip.Addr) (*podNetwork, error) {
 	return n, <-made
 }
 
-// makeNetwork leaves the machine's network.
+// makeNetwork moves the thread to a new network.
 func makeNetwork(addresses []netip.Addr) error {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		return fmt.Errorf("making a network: %w", err)
+		return fmt.Errorf("make a network: %w", err)
 	}
 	if err := raiseLoopback(); err != nil {
 		return err
 	}
 	for _, address := range addresses {
 		if err := addRoute(address); err != nil {
-			return fmt.Errorf("adding a route to %s: %w", address, err)
+			return fmt.Errorf("add a route to %s: %w", address, err)
 		}
 	}
 	return nil
@@ -71,7 +71,7 @@ func makeNetwork(addresses []netip.Addr) error {
 func raiseLoopback() error {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return fmt.Errorf("making a socket for the network's settings: %w", err)
+		return fmt.Errorf("make a socket for the network's settings: %w", err)
 	}
 	request, err := unix.NewIfreq("lo")
 	if err == nil {
@@ -79,13 +79,13 @@ func raiseLoopback() error {
 		err = unix.IoctlIfreq(socket, unix.SIOCSIFFLAGS, request)
 	}
 	if err := errors.Join(err, unix.Close(socket)); err != nil {
-		return fmt.Errorf("raising the loopback device: %w", err)
+		return fmt.Errorf("bring up the loopback device: %w", err)
 	}
 	return nil
 }
 
-// addRoute has the network keep what is sent to an address. No interface gets the address: for the processes in the Pod it is
-// another host's.
+// addRoute makes an address local. No interface gets the address: for the processes in the Pod it belongs to
+// another host.
 func addRoute(address netip.Addr) error {
 	const (
 		attributeSize = 8
@@ -107,11 +107,11 @@ func addRoute(address netip.Addr) error {
 	message = append(message, address.AsSlice()...)
 	message = order.AppendUint16(order.AppendUint16(message, attributeSize), unix.RTA_OIF)
 	message = order.AppendUint32(message, loopbackIndex)
-	return askKernel(message)
+	return netlinkRequest(message)
 }
 
-// askKernel sends a request about routes, and returns what the kernel says of it.
-func askKernel(request []byte) error {
+// netlinkRequest sends a request to the kernel, and returns the kernel's error.
+func netlinkRequest(request []byte) error {
 	socket, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
 	if err != nil {
 		return err
@@ -120,22 +120,22 @@ func askKernel(request []byte) error {
 	if err := unix.Sendto(socket, request, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return err
 	}
-	answer := make([]byte, unix.Getpagesize())
-	read, _, err := unix.Recvfrom(socket, answer, 0)
+	response := make([]byte, unix.Getpagesize())
+	read, _, err := unix.Recvfrom(socket, response, 0)
 	switch {
 	case err != nil:
 		return err
 	case read < unix.SizeofNlMsghdr+unix.SizeofNlMsgerr:
-		return errors.New("the kernel's answer is too short")
+		return errors.New("the kernel's response is too short")
 	}
 	// struct nlmsgerr, which has 0 for success
-	if code := int32(binary.NativeEndian.Uint32(answer[unix.SizeofNlMsghdr:])); code != 0 {
+	if code := int32(binary.NativeEndian.Uint32(response[unix.SizeofNlMsghdr:])); code != 0 {
 		return unix.Errno(-code)
 	}
 	return nil
 }
 
-// serve runs calls on its thread.
+// serve runs the calls on its thread.
 func (n *podNetwork) serve() {
 	for {
 		select {
@@ -153,11 +153,11 @@ func (n *podNetwork) do(f func() error) error {
 	case n.calls <- func() { result <- f() }:
 		return <-result
 	case <-n.gone:
-		return errors.New("the network is gone")
+		return errors.New("the network is closed")
 	}
 }
 
-// close ends the network, and the processes that were started in it.
+// close removes the network, and kills the processes that were started in it.
 func (n *podNetwork) close() { close(n.gone) }
 
 // listen listens in a network.

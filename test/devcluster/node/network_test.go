@@ -13,7 +13,7 @@ import (
 	"github.com/configbutler/slipstream/test/container"
 )
 
-// A Pod reaches an address of the outside within its own network, and has no such address itself.
+// A Pod reaches an external address through its own network, and does not have that address.
 func TestPodNetwork(t *testing.T) {
 	container.NeedRoot(t)
 	outside := netip.MustParseAddr("198.51.100.1")
@@ -36,7 +36,7 @@ func TestPodNetwork(t *testing.T) {
 		addrs, err := net.InterfaceAddrs()
 		for _, each := range addrs {
 			if prefix := netip.MustParsePrefix(each.String()); !prefix.Addr().IsLoopback() {
-				t.Errorf("the Pod has %s", prefix)
+				t.Errorf("unexpected address %s in the Pod's network", prefix)
 			}
 		}
 		return err

@@ -27,36 +27,36 @@ import (
 )
 
 const (
-	// name is the node's, as Pods say where they run.
+	// name is the name of the node in spec.nodeName.
 	name = "node"
-	// loopback is where everything listens, in each network.
+	// loopback is the listen address in each network.
 	loopback = "127.0.0.1"
 )
 
-// firstPodAddress is that of the first Pod. No packet ever goes there: EndpointSlices must not have addresses of loopback.
+// firstPodAddress is the address of the first Pod. No packet is sent there: EndpointSlices must not have loopback addresses.
 var firstPodAddress = netip.MustParseAddr("10.244.0.1")
 
-// Image is what a registry would have.
+// Image is a container image.
 type Image struct {
 	// Root is the folder with its files.
 	Root string
-	// Entrypoint is what runs if a container names no command.
+	// Entrypoint is the default command of containers.
 	Entrypoint []string
 }
 
-// Options say where Pods run, and of what.
+// Options configure a node.
 type Options struct {
-	// Dir is the folder for volumes and logs. It must be there.
+	// Dir is the folder for volumes and logs. It must exist.
 	Dir string
-	// User is as whom the node works: somebody whom no authorization stops.
+	// User is the user of the node, which must bypass authorization.
 	User devcluster.Kubeconfig
-	// Namespace is the one whose Pods run here.
+	// Namespace is the namespace of the Pods.
 	Namespace string
 	// Support is the program hack/dev.
 	Support string
-	// Images are by the references of Pods.
+	// Images are the images by their references in Pods.
 	Images map[string]Image
-	// Outside are addresses in the networks of Pods, as ADDRESS:PORT, by which these reach one of the machine's.
+	// Outside maps addresses in the networks of Pods, as ADDRESS:PORT, to addresses of the machine.
 	Outside map[string]string
 }
 
@@ -64,15 +64,15 @@ type Options struct {
 type Node struct {
 	options Options
 	client  kubernetes.Interface
-	// apiServer is the address of the API server in the cluster, fixed the addresses in the networks of Pods that lead to
-	// the machine's.
+	// apiServer is the address of the API server in the cluster. fixed maps addresses in the networks of Pods to addresses of
+	// the machine.
 	apiServer string
 	fixed     map[string]string
 	proxy     *proxy
 	cancel    context.CancelFunc
 	running   sync.WaitGroup
 
-	// mutex guards the Pods, and the address of the next one.
+	// mutex guards the Pods and the next address.
 	mutex sync.Mutex
 	pods  map[types.UID]*pod
 	next  netip.Addr
@@ -86,7 +86,7 @@ func Start(ctx context.Context, options Options) (*Node, error) {
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making the node's client: %w", err)
+		return nil, fmt.Errorf("make the node's client: %w", err)
 	}
 	if err := register(ctx, client); err != nil {
 		return nil, err
@@ -106,17 +106,17 @@ func Start(ctx context.Context, options Options) (*Node, error) {
 	return n, nil
 }
 
-// Stop kills all Pods and returns when they are gone.
+// Stop kills all Pods and waits until they have ended.
 func (n *Node) Stop() {
 	n.cancel()
 	n.running.Wait()
 }
 
-// run begins to follow what the node has to act on.
+// run starts the informers of the node.
 func (n *Node) run(ctx context.Context) error {
 	for _, folder := range []string{"logs", "pods", "claims"} {
 		if err := os.MkdirAll(filepath.Join(n.options.Dir, folder), 0o755); err != nil {
-			return fmt.Errorf("making the node's folders: %w", err)
+			return fmt.Errorf("make the node's folders: %w", err)
 		}
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(n.client, 0, informers.WithNamespace(n.options.Namespace))
@@ -135,7 +135,7 @@ func (n *Node) run(ctx context.Context) error {
 	return n.proxy.serve(ctx, machine{}, nil)
 }
 
-// Logs are the ends of the logs of all Pods that ran.
+// Logs returns the ends of the logs of all Pods.
 func (n *Node) Logs() (string, error) {
 	files, err := filepath.Glob(filepath.Join(n.options.Dir, "logs", "*.log"))
 	var text strings.Builder
@@ -147,7 +147,7 @@ func (n *Node) Logs() (string, error) {
 	return text.String(), err
 }
 
-// watch follows Pods, and what they need.
+// watch watches the Pods and the objects that they use.
 func (n *Node) watch(ctx context.Context, factory informers.SharedInformerFactory) error {
 	core := factory.Core().V1()
 	for informer, act := range map[cache.SharedIndexInformer]func(object any, gone bool){
@@ -157,13 +157,13 @@ func (n *Node) watch(ctx context.Context, factory informers.SharedInformerFactor
 		core.PersistentVolumeClaims().Informer(): func(object any, gone bool) { n.provision(ctx, object.(*corev1.PersistentVolumeClaim), gone) },
 	} {
 		if _, err := informer.AddEventHandler(handler(act)); err != nil {
-			return fmt.Errorf("watching for what the node runs: %w", err)
+			return fmt.Errorf("watch Pods: %w", err)
 		}
 	}
 	return nil
 }
 
-// handler calls act with each object that there is, and that has gone.
+// handler calls act for each object that exists or was deleted.
 func handler(act func(object any, gone bool)) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { act(object, false) },
@@ -177,7 +177,7 @@ func handler(act func(object any, gone bool)) cache.ResourceEventHandler {
 	}
 }
 
-// follow begins a Pod's life, and ends it.
+// follow starts or stops a Pod.
 func (n *Node) follow(ctx context.Context, object *corev1.Pod, gone bool) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -197,7 +197,7 @@ func (n *Node) follow(ctx context.Context, object *corev1.Pod, gone bool) {
 	}
 }
 
-// begin runs a Pod. The caller holds the mutex.
+// begin starts a Pod. The caller holds the mutex.
 func (n *Node) begin(ctx context.Context, object *corev1.Pod) *pod {
 	address := n.next
 	n.next = n.next.Next()
@@ -207,16 +207,16 @@ func (n *Node) begin(ctx context.Context, object *corev1.Pod) *pod {
 	return p
 }
 
-// refresh has all Pods look at their volumes again.
+// refresh makes all Pods check their volumes again.
 func (n *Node) refresh() {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	for _, p := range n.pods {
-		p.lookAgain()
+		p.checkVolumes()
 	}
 }
 
-// networkOf is the network of the Pod with an address.
+// networkOf returns the network of the Pod with an address.
 func (n *Node) networkOf(address string) (network, error) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -228,7 +228,7 @@ func (n *Node) networkOf(address string) (network, error) {
 	return nil, fmt.Errorf("no Pod has the address %s", address)
 }
 
-// outside are the addresses of Outside, which Pods' networks need to have.
+// outside returns the addresses of Outside, which the networks of Pods must have.
 func (n *Node) outside() []netip.Addr {
 	var addresses []netip.Addr
 	for address := range n.options.Outside {

@@ -22,14 +22,14 @@ import (
 )
 
 const (
-	// retryInterval is how long a node waits before it tries again what a Pod needs, or starts its container again.
-	// A kubelet takes ten seconds and more.
+	// retryInterval is the delay before the node retries the preparation of a Pod, or restarts its container.
+	// A kubelet waits ten seconds or more.
 	retryInterval = 500 * time.Millisecond
-	// farewellLimit is how long it may take to tell the API server that a Pod has gone.
-	farewellLimit = 10 * time.Second
+	// deleteLimit is the timeout of the deletion of the Pod's object.
+	deleteLimit = 10 * time.Second
 )
 
-// pod is a Pod that runs here.
+// pod is a Pod of this node.
 type pod struct {
 	node    *Node
 	object  *corev1.Pod
@@ -37,15 +37,15 @@ type pod struct {
 	volumes *volumes
 	// network is guarded by the node's mutex.
 	network *podNetwork
-	// log has what the container prints.
+	// log is the path of the container's output.
 	log string
 
-	// kill ends the Pod at once; deleted is closed when it has to end within grace.
+	// kill ends the Pod immediately; deleted is closed when it must stop within grace.
 	kill    context.CancelFunc
 	once    sync.Once
 	deleted chan struct{}
 	grace   time.Duration
-	// changed says that volumes may have to be written again.
+	// changed signals that volumes may have to be written again.
 	changed chan struct{}
 }
 
@@ -62,7 +62,7 @@ func newPod(n *Node, object *corev1.Pod, address netip.Addr, kill context.Cancel
 	}
 }
 
-// end asks the Pod to end.
+// end stops the Pod.
 func (p *pod) end(graceSeconds int64) {
 	p.once.Do(func() {
 		p.grace = time.Duration(graceSeconds) * time.Second
@@ -70,36 +70,36 @@ func (p *pod) end(graceSeconds int64) {
 	})
 }
 
-// lookAgain has the Pod look at its volumes.
-func (p *pod) lookAgain() {
+// checkVolumes makes the Pod check its volumes.
+func (p *pod) checkVolumes() {
 	select {
 	case p.changed <- struct{}{}:
 	default:
 	}
 }
 
-// run is the Pod's whole life. The object goes last: as long as it is there, something of the Pod may run.
+// run manages the Pod until its end. The object is deleted last: while it exists, parts of the Pod may run.
 func (p *pod) run(ctx context.Context) {
 	defer p.kill()
-	if err := p.live(ctx); err != nil && ctx.Err() == nil {
-		p.say("%v", err)
+	if err := p.runContainers(ctx); err != nil && ctx.Err() == nil {
+		p.logf("%v", err)
 	}
 	select {
 	case <-p.deleted:
 	case <-ctx.Done():
 	}
 	p.cleanUp()
-	farewell, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewellLimit)
+	deleting, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteLimit)
 	defer cancel()
 	if ctx.Err() == nil {
-		p.forget(farewell)
+		p.deleteObject(deleting)
 	}
 }
 
-// live prepares the Pod and runs its container until it must not be started again.
-func (p *pod) live(ctx context.Context) error {
+// runContainers prepares the Pod and runs its container until it must not be restarted.
+func (p *pod) runContainers(ctx context.Context) error {
 	if len(p.object.Spec.Containers) != 1 || len(p.object.Spec.InitContainers) > 0 || p.object.Spec.HostNetwork {
-		return errors.New("this node runs Pods of one container in a network of their own")
+		return errors.New("only Pods with one container and without hostNetwork are supported")
 	}
 	if err := p.prepare(ctx); err != nil {
 		return err
@@ -112,15 +112,15 @@ func (p *pod) live(ctx context.Context) error {
 	refresher.Go(func() { p.refresh(refreshing) })
 	for restarts := int32(0); ; restarts++ {
 		end := p.runContainer(ctx, restarts)
-		if ctx.Err() != nil || p.isDeleted() || !p.again(end) {
+		if ctx.Err() != nil || p.isDeleted() || !p.mustRestart(end) {
 			return nil
 		}
 		p.pause(ctx)
 	}
 }
 
-// again reports whether the container is to be started again.
-func (p *pod) again(end *corev1.ContainerStateTerminated) bool {
+// mustRestart reports whether the container must be restarted.
+func (p *pod) mustRestart(end *corev1.ContainerStateTerminated) bool {
 	switch p.object.Spec.RestartPolicy {
 	case corev1.RestartPolicyNever:
 		return false
@@ -130,7 +130,7 @@ func (p *pod) again(end *corev1.ContainerStateTerminated) bool {
 	return true
 }
 
-// prepare takes the Pod, and makes what its container needs.
+// prepare binds the Pod to the node, and creates what its container needs.
 func (p *pod) prepare(ctx context.Context) error {
 	if err := p.bind(ctx); err != nil {
 		return err
@@ -149,7 +149,7 @@ func (p *pod) prepare(ctx context.Context) error {
 	return p.retry(ctx, "ContainerCreating", func() error { return p.volumes.prepare(ctx) })
 }
 
-// bind does a scheduler's work.
+// bind sets the Pod's node, as a scheduler does.
 func (p *pod) bind(ctx context.Context) error {
 	if p.object.Spec.NodeName != "" {
 		return nil
@@ -159,13 +159,13 @@ func (p *pod) bind(ctx context.Context) error {
 		Target:     corev1.ObjectReference{Kind: "Node", Name: name},
 	}
 	if err := p.node.client.CoreV1().Pods(p.object.Namespace).Bind(ctx, binding, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("binding the Pod: %w", err)
+		return fmt.Errorf("bind the Pod: %w", err)
 	}
 	p.object.Spec.NodeName = name
 	return nil
 }
 
-// retry tries until it succeeds or the Pod is to end, and has the Pod say what it waits for.
+// retry repeats try until it succeeds or the Pod must stop, and reports the reason in the Pod's status.
 func (p *pod) retry(ctx context.Context, reason string, try func() error) error {
 	var last string
 	return wait.PollUntilContextCancel(ctx, retryInterval, true, func(ctx context.Context) (bool, error) {
@@ -175,14 +175,14 @@ func (p *pod) retry(ctx context.Context, reason string, try func() error) error 
 		err := try()
 		if err != nil && err.Error() != last {
 			last = err.Error()
-			p.say("%s", last)
+			p.logf("%s", last)
 			p.report(ctx, containerStatus{waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: last}})
 		}
 		return err == nil, nil
 	})
 }
 
-// refresh keeps the volumes as they should be.
+// refresh keeps the volumes up to date.
 func (p *pod) refresh(ctx context.Context) {
 	for {
 		select {
@@ -190,7 +190,7 @@ func (p *pod) refresh(ctx context.Context) {
 			return
 		case <-p.changed:
 			if err := p.volumes.refresh(ctx); err != nil && ctx.Err() == nil {
-				p.say("%v", err)
+				p.logf("%v", err)
 			}
 		}
 	}
@@ -205,7 +205,7 @@ func (p *pod) isDeleted() bool {
 	}
 }
 
-// pause waits before the container is started again.
+// pause waits before the container is restarted.
 func (p *pod) pause(ctx context.Context) {
 	timer := time.NewTimer(retryInterval)
 	defer timer.Stop()
@@ -216,7 +216,7 @@ func (p *pod) pause(ctx context.Context) {
 	}
 }
 
-// cleanUp takes away what was made for the Pod.
+// cleanUp removes the Pod's files and network.
 func (p *pod) cleanUp() {
 	p.node.mutex.Lock()
 	made := p.network
@@ -226,16 +226,16 @@ func (p *pod) cleanUp() {
 		made.close()
 	}
 	if err := os.RemoveAll(p.volumes.folder); err != nil {
-		p.say("%v", err)
+		p.logf("%v", err)
 	}
 }
 
-// forget lets the Pod's object go.
-func (p *pod) forget(ctx context.Context) {
+// deleteObject deletes the Pod's object.
+func (p *pod) deleteObject(ctx context.Context) {
 	err := p.node.client.CoreV1().Pods(p.object.Namespace).Delete(ctx, p.object.Name, metav1.DeleteOptions{
 		GracePeriodSeconds: new(int64), Preconditions: &metav1.Preconditions{UID: &p.object.UID},
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
-		p.say("letting the Pod go: %v", err)
+		p.logf("failed to delete the Pod: %v", err)
 	}
 }

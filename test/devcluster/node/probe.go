@@ -20,30 +20,30 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// health is what probes have found: whether a container is ready, or why it has to be started again.
+// health is a result of probes: whether a container is ready, or why it must be restarted.
 type health struct {
 	ready   bool
 	failure error
 }
 
-// prober asks a container how it is.
+// prober probes a container.
 type prober struct {
 	network   network
 	container *corev1.Container
 	found     chan<- health
 }
 
-// run probes until ctx ends: first whether the container has started, then whether it lives and is ready.
+// run probes until ctx ends: first with the startup probe, then with the liveness and readiness probes.
 func (p *prober) run(ctx context.Context) {
 	if err := p.untilStarted(ctx); err != nil {
-		p.tell(ctx, health{failure: err})
+		p.send(ctx, health{failure: err})
 		return
 	}
 	if p.container.ReadinessProbe == nil {
-		p.tell(ctx, health{ready: true})
+		p.send(ctx, health{ready: true})
 	} else {
 		go p.repeat(ctx, p.container.ReadinessProbe, func(err error) bool {
-			p.tell(ctx, health{ready: err == nil})
+			p.send(ctx, health{ready: err == nil})
 			return true
 		})
 	}
@@ -52,7 +52,7 @@ func (p *prober) run(ctx context.Context) {
 	}
 	p.repeat(ctx, p.container.LivenessProbe, func(err error) bool {
 		if err != nil {
-			p.tell(ctx, health{failure: fmt.Errorf("liveness probe: %w", err)})
+			p.send(ctx, health{failure: fmt.Errorf("liveness probe: %w", err)})
 		}
 		return err == nil
 	})
@@ -73,27 +73,27 @@ func (p *prober) untilStarted(ctx context.Context) (failure error) {
 	return errors.Join(failure, ctx.Err())
 }
 
-func (p *prober) tell(ctx context.Context, found health) {
+func (p *prober) send(ctx context.Context, found health) {
 	select {
 	case p.found <- found:
 	case <-ctx.Done():
 	}
 }
 
-// repeat probes again and again and passes on what is sure by the probe's thresholds, until it is told to stop.
-func (p *prober) repeat(ctx context.Context, probe *corev1.Probe, sure func(error) (goOn bool)) {
+// repeat probes repeatedly and calls decided with each result that reaches the probe's thresholds, until decided returns false.
+func (p *prober) repeat(ctx context.Context, probe *corev1.Probe, decided func(error) (goOn bool)) {
 	ticker := time.NewTicker(time.Duration(max(probe.PeriodSeconds, 1)) * time.Second)
 	defer ticker.Stop()
 	var failures, successes int32
 	for {
-		err := p.ask(ctx, probe)
+		err := p.probeOnce(ctx, probe)
 		if err == nil {
 			failures, successes = 0, successes+1
 		} else {
 			failures, successes = failures+1, 0
 		}
-		isSure := failures >= max(probe.FailureThreshold, 1) || successes >= max(probe.SuccessThreshold, 1)
-		if isSure && !sure(err) {
+		isDecided := failures >= max(probe.FailureThreshold, 1) || successes >= max(probe.SuccessThreshold, 1)
+		if isDecided && !decided(err) {
 			return
 		}
 		select {
@@ -104,10 +104,10 @@ func (p *prober) repeat(ctx context.Context, probe *corev1.Probe, sure func(erro
 	}
 }
 
-// ask probes once.
-func (p *prober) ask(ctx context.Context, probe *corev1.Probe) error {
+// probeOnce probes once.
+func (p *prober) probeOnce(ctx context.Context, probe *corev1.Probe) error {
 	if probe.HTTPGet == nil {
-		return errors.New("this node knows probes over HTTP only")
+		return errors.New("only HTTP probes are supported")
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(max(probe.TimeoutSeconds, 1))*time.Second)
 	defer cancel()
@@ -118,11 +118,11 @@ func (p *prober) ask(ctx context.Context, probe *corev1.Probe) error {
 	address := net.JoinHostPort(loopback, strconv.Itoa(portOf(p.container, probe.HTTPGet.Port)))
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+address+probe.HTTPGet.Path, nil)
 	if err != nil {
-		return fmt.Errorf("making a probe: %w", err)
+		return fmt.Errorf("make a probe: %w", err)
 	}
 	client := http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) { return dial(ctx, p.network, address) },
-		// A kubelet does not look at certificates either.
+		// A kubelet does not verify certificates either.
 		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true},
 		DisableKeepAlives: true,
 	}}
@@ -138,7 +138,7 @@ func (p *prober) ask(ctx context.Context, probe *corev1.Probe) error {
 	return nil
 }
 
-// portOf is the number of a container's port.
+// portOf returns the number of a container's port.
 func portOf(container *corev1.Container, port intstr.IntOrString) int {
 	for _, each := range container.Ports {
 		if port.Type == intstr.String && each.Name == port.StrVal {

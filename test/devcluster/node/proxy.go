@@ -24,7 +24,7 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/balancer"
 )
 
-// proxy knows which Pods stand behind the addresses of Services, as kube-proxy does.
+// proxy forwards connections to the addresses of Services to their Pods, as kube-proxy does.
 type proxy struct {
 	node     *Node
 	services corelisters.ServiceLister
@@ -40,15 +40,15 @@ type proxy struct {
 func newProxy(n *Node, factory informers.SharedInformerFactory) (*proxy, error) {
 	services, endpoints := factory.Core().V1().Services(), factory.Discovery().V1().EndpointSlices()
 	p := &proxy{node: n, services: services.Lister(), slices: endpoints.Lister(), forwarders: map[*forwarder]bool{}}
-	// Who connects is led to the endpoints of that moment, so that their informer only needs to be there.
+	// Endpoints are looked up for each connection, so that their informer only needs to be started.
 	endpoints.Informer()
 	if _, err := services.Informer().AddEventHandler(handler(func(any, bool) { p.changed() })); err != nil {
-		return nil, fmt.Errorf("watching Services: %w", err)
+		return nil, fmt.Errorf("watch Services: %w", err)
 	}
 	return p, nil
 }
 
-// changed has all forwarders look at the Services.
+// changed makes all forwarders check the Services.
 func (p *proxy) changed() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -60,8 +60,8 @@ func (p *proxy) changed() {
 	}
 }
 
-// serve forwards in a network until ctx ends, and returns when all addresses of now are there. fixed addresses lead to the
-// machine's addresses beside them.
+// serve forwards in a network until ctx ends, and returns when it listens on all current addresses. fixed maps addresses to the
+// machine's addresses.
 func (p *proxy) serve(ctx context.Context, in network, fixed map[string]string) error {
 	f := &forwarder{proxy: p, network: in, changed: make(chan struct{}, 1), listeners: map[string]context.CancelFunc{}}
 	for address, target := range fixed {
@@ -80,11 +80,11 @@ func (p *proxy) serve(ctx context.Context, in network, fixed map[string]string) 
 	return nil
 }
 
-// addresses are those that Services have, each with what it leads to.
+// addresses returns the addresses of Services, each with a function that connects to an endpoint.
 func (p *proxy) addresses() (map[string]func(context.Context) (net.Conn, error), error) {
 	services, err := p.services.List(labels.Everything())
 	if err != nil {
-		return nil, fmt.Errorf("listing Services: %w", err)
+		return nil, fmt.Errorf("list Services: %w", err)
 	}
 	addresses := map[string]func(context.Context) (net.Conn, error){}
 	for _, service := range services {
@@ -99,14 +99,14 @@ func (p *proxy) addresses() (map[string]func(context.Context) (net.Conn, error),
 	return addresses, nil
 }
 
-// dial connects to the endpoint of a Service whose turn it is.
+// dial connects to the next endpoint of a Service.
 func (p *proxy) dial(ctx context.Context, service *corev1.Service, port string) (net.Conn, error) {
 	endpoints, err := p.endpoints(service, port)
 	if err != nil {
 		return nil, err
 	}
 	if len(endpoints) == 0 {
-		return nil, fmt.Errorf("the Service %s has no endpoint", service.Name)
+		return nil, fmt.Errorf("Service %s has no endpoint", service.Name)
 	}
 	chosen := endpoints[p.turn.Add(1)%uint64(len(endpoints))]
 	to, err := p.node.networkOf(chosen.address)
@@ -116,18 +116,18 @@ func (p *proxy) dial(ctx context.Context, service *corev1.Service, port string) 
 	return dial(ctx, to, net.JoinHostPort(loopback, strconv.Itoa(int(chosen.port))))
 }
 
-// endpoint is where a Pod answers.
+// endpoint is the address of a Pod.
 type endpoint struct {
 	address string
 	port    int32
 }
 
-// endpoints are those that are ready, or those that still serve although they are about to end if there is no other.
+// endpoints returns the ready endpoints, or the terminating ones that still serve if no other exists.
 func (p *proxy) endpoints(service *corev1.Service, port string) (ready []endpoint, err error) {
 	selector := labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: service.Name})
 	slices, err := p.slices.EndpointSlices(service.Namespace).List(selector)
 	if err != nil {
-		return nil, fmt.Errorf("listing endpoints: %w", err)
+		return nil, fmt.Errorf("list endpoints: %w", err)
 	}
 	var ending []endpoint
 	for _, slice := range slices {
@@ -161,11 +161,11 @@ type forwarder struct {
 	proxy   *proxy
 	network network
 	changed chan struct{}
-	// listeners end what listens at an address of a Service.
+	// listeners are the functions that stop listening on an address of a Service.
 	listeners map[string]context.CancelFunc
 }
 
-// run follows the Services until ctx ends.
+// run syncs on changes of Services until ctx ends.
 func (f *forwarder) run(ctx context.Context) {
 	defer func() {
 		f.proxy.mutex.Lock()
@@ -178,13 +178,13 @@ func (f *forwarder) run(ctx context.Context) {
 			return
 		case <-f.changed:
 			if err := f.sync(ctx); err != nil && ctx.Err() == nil {
-				klog.FromContext(ctx).Error(err, "Could not follow Services")
+				klog.FromContext(ctx).Error(err, "Failed to sync the addresses of Services")
 			}
 		}
 	}
 }
 
-// sync listens at all addresses that there are, and at no other.
+// sync listens on exactly the current addresses.
 func (f *forwarder) sync(ctx context.Context) error {
 	addresses, err := f.proxy.addresses()
 	if err != nil {
@@ -214,11 +214,11 @@ func (f *forwarder) sync(ctx context.Context) error {
 func (f *forwarder) listen(ctx context.Context, address string, dial func(context.Context) (net.Conn, error)) error {
 	listener, err := listen(ctx, f.network, address)
 	if err != nil {
-		return fmt.Errorf("listening for a Service: %w", err)
+		return fmt.Errorf("listen for a Service: %w", err)
 	}
 	f.proxy.node.running.Go(func() {
 		if err := balancer.Through(dial).Serve(ctx, listener); err != nil {
-			klog.FromContext(ctx).Error(err, "Could not forward", "address", address)
+			klog.FromContext(ctx).Error(err, "Failed to forward connections", "address", address)
 		}
 	})
 	return nil

@@ -15,20 +15,20 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// register makes the node's object, without which no Pod of it counts as an endpoint.
+// register creates the node's object, without which no Pod of it counts as an endpoint.
 func register(ctx context.Context, client kubernetes.Interface) error {
 	object := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
 	if _, err := client.CoreV1().Nodes().Create(ctx, object, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("registering the node: %w", err)
+		return fmt.Errorf("register the node: %w", err)
 	}
 	return nil
 }
 
-// apiServerService is the address of the API server in the cluster.
+// apiServerService returns the address of the API server in the cluster.
 func apiServerService(ctx context.Context, client kubernetes.Interface) (string, error) {
 	service, err := client.CoreV1().Services(metav1.NamespaceDefault).Get(ctx, "kubernetes", metav1.GetOptions{})
 	if err != nil {
-		return "", fmt.Errorf("finding the API server's Service: %w", err)
+		return "", fmt.Errorf("find the API server's Service: %w", err)
 	}
 	return service.Spec.ClusterIP, nil
 }

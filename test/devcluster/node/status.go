@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// containerStatus is how the Pod's container is. One of waiting, running and terminated is set.
+// containerStatus is the state of the Pod's container. One of waiting, running and terminated is set.
 type containerStatus struct {
 	waiting    *corev1.ContainerStateWaiting
 	running    *corev1.ContainerStateRunning
@@ -26,7 +26,7 @@ type containerStatus struct {
 	restarts   int32
 }
 
-// phase is what the container's state means for the Pod.
+// phase returns the phase of the Pod for the container's state.
 func (s containerStatus) phase(policy corev1.RestartPolicy) corev1.PodPhase {
 	switch {
 	case s.waiting != nil:
@@ -52,11 +52,11 @@ func (p *pod) report(ctx context.Context, status containerStatus) {
 		return err
 	})
 	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) {
-		p.say("reporting the Pod's status: %v", err)
+		p.logf("failed to update the Pod's status: %v", err)
 	}
 }
 
-// describe puts the container's status into the Pod's.
+// describe sets the container's status in the Pod's.
 func (p *pod) describe(object *corev1.Pod, status containerStatus) {
 	wanted := object.Spec.Containers[0]
 	object.Status.Phase = status.phase(object.Spec.RestartPolicy)
@@ -92,8 +92,8 @@ func setCondition(status *corev1.PodStatus, kind corev1.PodConditionType, holds 
 	status.Conditions = append(status.Conditions, wanted)
 }
 
-// say writes a line of the node's own into the Pod's log. A log that cannot be written is missed where it is read.
-func (p *pod) say(format string, arguments ...any) {
+// logf writes a line of the node into the Pod's log. Errors are ignored: a missing line is noticed by readers of the log.
+func (p *pod) logf(format string, arguments ...any) {
 	file, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return

@@ -22,17 +22,17 @@ import (
 	"github.com/configbutler/slipstream/test/container"
 )
 
-// volumes are those of one Pod, each a folder.
+// volumes manages the volumes of one Pod, each a folder.
 type volumes struct {
 	client kubernetes.Interface
 	pod    *corev1.Pod
-	// folder has the volumes that go with the Pod, claims has those that stay, by the uids of their claims.
+	// folder has the volumes that are removed with the Pod, claims has persistent ones, by the uids of their claims.
 	folder, claims string
-	// written are the files as they were last written, by volume.
+	// written holds the last written files by volume.
 	written map[string]map[string][]byte
 }
 
-// group is the group that volumes belong to.
+// group returns the group that owns the volumes.
 func (v *volumes) group() int {
 	if security := v.pod.Spec.SecurityContext; security != nil && security.FSGroup != nil {
 		return int(*security.FSGroup)
@@ -40,7 +40,7 @@ func (v *volumes) group() int {
 	return 0
 }
 
-// prepare makes all volumes. It fails as long as something is missing that a volume needs.
+// prepare creates all volumes. It fails while an object is missing that a volume needs.
 func (v *volumes) prepare(ctx context.Context) error {
 	v.written = map[string]map[string][]byte{}
 	for _, volume := range v.pod.Spec.Volumes {
@@ -68,7 +68,7 @@ func (v *volumes) prepareOne(ctx context.Context, volume corev1.Volume) error {
 	return v.write(ctx, volume, folder)
 }
 
-// share lets the Pod's group write a folder.
+// share makes a folder writable for the Pod's group.
 func (v *volumes) share(folder string, mode os.FileMode) error {
 	if err := os.Chown(folder, 0, v.group()); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (v *volumes) share(folder string, mode os.FileMode) error {
 	return os.Chmod(folder, mode|0o070|os.ModeSetgid)
 }
 
-// refresh writes the volumes anew whose Secrets and ConfigMaps have changed. What has been deleted stays as it was.
+// refresh updates the volumes whose Secrets and ConfigMaps have changed. Volumes of deleted objects stay unchanged.
 func (v *volumes) refresh(ctx context.Context) error {
 	var failure error
 	for _, volume := range v.pod.Spec.Volumes {
@@ -94,7 +94,7 @@ func (v *volumes) refresh(ctx context.Context) error {
 	return failure
 }
 
-// write writes the files of a volume, unless they are the same.
+// write writes the files of a volume if they have changed.
 func (v *volumes) write(ctx context.Context, volume corev1.Volume, folder string) error {
 	files, err := v.files(ctx, volume)
 	if err != nil {
@@ -111,7 +111,7 @@ func (v *volumes) write(ctx context.Context, volume corev1.Volume, folder string
 	return nil
 }
 
-// path is where a volume is on this machine.
+// path returns the path of a volume on this machine.
 func (v *volumes) path(ctx context.Context, volume corev1.Volume) (string, error) {
 	if volume.PersistentVolumeClaim == nil {
 		return filepath.Join(v.folder, volume.Name), nil
@@ -122,12 +122,12 @@ func (v *volumes) path(ctx context.Context, volume corev1.Volume) (string, error
 		return "", err
 	}
 	if claim.Status.Phase != corev1.ClaimBound {
-		return "", fmt.Errorf("the claim %s is not bound", name)
+		return "", fmt.Errorf("claim %s is not bound", name)
 	}
 	return filepath.Join(v.claims, string(claim.UID)), nil
 }
 
-// files are what a volume has that is made of objects of the API.
+// files returns the files of a volume that has its content from API objects.
 func (v *volumes) files(ctx context.Context, volume corev1.Volume) (map[string][]byte, error) {
 	switch {
 	case volume.Secret != nil:
@@ -137,7 +137,7 @@ func (v *volumes) files(ctx context.Context, volume corev1.Volume) (map[string][
 	case volume.Projected != nil:
 		return v.projected(ctx, volume.Projected.Sources)
 	}
-	return nil, errors.New("this node does not know that kind of volume")
+	return nil, errors.New("unsupported kind of volume")
 }
 
 func (v *volumes) projected(ctx context.Context, sources []corev1.VolumeProjection) (map[string][]byte, error) {
@@ -171,10 +171,10 @@ func (v *volumes) source(ctx context.Context, source corev1.VolumeProjection) (m
 		}
 		return files, nil
 	}
-	return nil, errors.New("this node does not know that source of a projected volume")
+	return nil, errors.New("unsupported source of a projected volume")
 }
 
-// token asks for a token of the Pod's account. No test takes so long that it would have to be renewed.
+// token requests a token of the Pod's account. The token outlives every test, so it is not renewed.
 func (v *volumes) token(ctx context.Context, source *corev1.ServiceAccountTokenProjection) (map[string][]byte, error) {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		ExpirationSeconds: source.ExpirationSeconds,
@@ -184,11 +184,11 @@ func (v *volumes) token(ctx context.Context, source *corev1.ServiceAccountTokenP
 		request.Spec.Audiences = []string{source.Audience}
 	}
 	accounts := v.client.CoreV1().ServiceAccounts(v.pod.Namespace)
-	answer, err := accounts.CreateToken(ctx, v.pod.Spec.ServiceAccountName, request, metav1.CreateOptions{})
+	response, err := accounts.CreateToken(ctx, v.pod.Spec.ServiceAccountName, request, metav1.CreateOptions{})
 	if err != nil {
 		return nil, err
 	}
-	return map[string][]byte{source.Path: []byte(answer.Status.Token)}, nil
+	return map[string][]byte{source.Path: []byte(response.Status.Token)}, nil
 }
 
 func (v *volumes) secret(ctx context.Context, name string, optional *bool, items []corev1.KeyToPath) (map[string][]byte, error) {
@@ -220,7 +220,7 @@ func (v *volumes) configMap(ctx context.Context, name string, optional *bool, it
 	return choose(data, items)
 }
 
-// choose returns the files that the keys of an object become; all of them if none is named.
+// choose returns the files for the keys of an object; all of them if items is empty.
 func choose(data map[string][]byte, items []corev1.KeyToPath) (map[string][]byte, error) {
 	if len(items) == 0 {
 		return data, nil
@@ -229,14 +229,14 @@ func choose(data map[string][]byte, items []corev1.KeyToPath) (map[string][]byte
 	for _, item := range items {
 		content, found := data[item.Key]
 		if !found {
-			return nil, fmt.Errorf("there is no key %s", item.Key)
+			return nil, fmt.Errorf("key %s not found", item.Key)
 		}
 		files[item.Path] = content
 	}
 	return files, nil
 }
 
-// mounts says where a container sees volumes.
+// mounts returns the mounts of a container.
 func (v *volumes) mounts(ctx context.Context, wanted []corev1.VolumeMount) ([]container.Mount, error) {
 	folders := map[string]string{}
 	for _, volume := range v.pod.Spec.Volumes {
@@ -249,7 +249,7 @@ func (v *volumes) mounts(ctx context.Context, wanted []corev1.VolumeMount) ([]co
 	var mounts []container.Mount
 	for _, mount := range wanted {
 		if mount.SubPathExpr != "" {
-			return nil, fmt.Errorf("mount %s: this node does not know subPathExpr", mount.Name)
+			return nil, fmt.Errorf("mount %s: subPathExpr is not supported", mount.Name)
 		}
 		mounts = append(mounts, container.Mount{
 			HostPath: filepath.Join(folders[mount.Name], mount.SubPath), Path: mount.MountPath, ReadOnly: mount.ReadOnly,

@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pki answers who is who in a development cluster: certificate authorities
+// Package pki creates the certificate authorities of a development cluster,
 // and the certificates of servers and clients that they sign.
 package pki
 
@@ -23,9 +23,9 @@ import (
 )
 
 const (
-	// validity is longer than any development cluster lives.
+	// validity exceeds the lifetime of every development cluster.
 	validity = 365 * 24 * time.Hour
-	// skew is how far back certificates begin, for clocks that disagree.
+	// skew is the time by which certificates are backdated, for clocks that differ.
 	skew = time.Minute
 )
 
@@ -37,14 +37,14 @@ type Pair struct {
 
 // Authority signs certificates. It is safe for concurrent use.
 type Authority struct {
-	// Pair is the authority's own, self-signed.
+	// Pair is the authority's own self-signed certificate.
 	Pair
 
 	certificate *x509.Certificate
 	key         crypto.Signer
 }
 
-// NewAuthority makes an authority with a new key.
+// NewAuthority creates an authority with a new key.
 func NewAuthority(name string) (*Authority, error) {
 	template := newTemplate(name)
 	template.IsCA = true
@@ -52,31 +52,31 @@ func NewAuthority(name string) (*Authority, error) {
 	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
 	pair, err := sign(template, nil)
 	if err != nil {
-		return nil, fmt.Errorf("making authority %s: %w", name, err)
+		return nil, fmt.Errorf("make authority %s: %w", name, err)
 	}
 	return ParseAuthority(pair)
 }
 
-// ParseAuthority returns the authority whose certificate and key are given.
+// ParseAuthority returns the authority with the given certificate and key.
 func ParseAuthority(pair Pair) (*Authority, error) {
 	certificateBlock, _ := pem.Decode(pair.Certificate)
 	keyBlock, _ := pem.Decode(pair.Key)
 	if certificateBlock == nil || keyBlock == nil {
-		return nil, errors.New("reading an authority: not PEM")
+		return nil, errors.New("read an authority: not PEM")
 	}
 	certificate, err := x509.ParseCertificate(certificateBlock.Bytes)
 	if err != nil {
-		return nil, fmt.Errorf("reading an authority's certificate: %w", err)
+		return nil, fmt.Errorf("read an authority's certificate: %w", err)
 	}
 	key, err := x509.ParseECPrivateKey(keyBlock.Bytes)
 	if err != nil {
-		return nil, fmt.Errorf("reading an authority's key: %w", err)
+		return nil, fmt.Errorf("read an authority's key: %w", err)
 	}
 	return &Authority{Pair: pair, certificate: certificate, key: key}, nil
 }
 
-// Client signs the certificate by which Kubernetes knows a user and the groups that
-// the user is in.
+// Client signs a client certificate for a Kubernetes user in
+// groups.
 func (a *Authority) Client(user string, groups ...string) (Pair, error) {
 	template := newTemplate(user)
 	template.Subject.Organization = groups
@@ -84,12 +84,12 @@ func (a *Authority) Client(user string, groups ...string) (Pair, error) {
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	pair, err := sign(template, a)
 	if err != nil {
-		return Pair{}, fmt.Errorf("signing the certificate of user %s: %w", user, err)
+		return Pair{}, fmt.Errorf("sign the certificate of user %s: %w", user, err)
 	}
 	return pair, nil
 }
 
-// Server signs the certificate of a server that is reached by the given names and IP
+// Server signs the certificate of a server with the given names and IP
 // addresses.
 func (a *Authority) Server(name string, hosts ...string) (Pair, error) {
 	template := newTemplate(name)
@@ -104,16 +104,16 @@ func (a *Authority) Server(name string, hosts ...string) (Pair, error) {
 	}
 	pair, err := sign(template, a)
 	if err != nil {
-		return Pair{}, fmt.Errorf("signing the certificate of server %s: %w", name, err)
+		return Pair{}, fmt.Errorf("sign the certificate of server %s: %w", name, err)
 	}
 	return pair, nil
 }
 
-// NewKey makes a private key, PEM, and its public half, PEM.
+// NewKey creates a private key, PEM, and its public half, PEM.
 func NewKey() (private, public []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, nil, fmt.Errorf("making a key: %w", err)
+		return nil, nil, fmt.Errorf("make a key: %w", err)
 	}
 	private, err = encodeKey(key)
 	if err != nil {
@@ -121,7 +121,7 @@ func NewKey() (private, public []byte, err error) {
 	}
 	der, err := x509.MarshalPKIXPublicKey(key.Public())
 	if err != nil {
-		return nil, nil, fmt.Errorf("encoding a public key: %w", err)
+		return nil, nil, fmt.Errorf("encode a public key: %w", err)
 	}
 	return private, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), nil
 }
@@ -131,7 +131,7 @@ func NewKey() (private, public []byte, err error) {
 func (p Pair) Write(folder, name string) error {
 	for suffix, content := range map[string][]byte{".crt": p.Certificate, ".key": p.Key} {
 		if err := os.WriteFile(filepath.Join(folder, name+suffix), content, 0o600); err != nil {
-			return fmt.Errorf("writing certificate %s: %w", name, err)
+			return fmt.Errorf("write certificate %s: %w", name, err)
 		}
 	}
 	return nil
@@ -141,16 +141,16 @@ func (p Pair) Write(folder, name string) error {
 func Read(folder, name string) (Pair, error) {
 	certificate, err := os.ReadFile(filepath.Join(folder, name+".crt"))
 	if err != nil {
-		return Pair{}, fmt.Errorf("reading certificate %s: %w", name, err)
+		return Pair{}, fmt.Errorf("read certificate %s: %w", name, err)
 	}
 	key, err := os.ReadFile(filepath.Join(folder, name+".key"))
 	if err != nil {
-		return Pair{}, fmt.Errorf("reading the key of certificate %s: %w", name, err)
+		return Pair{}, fmt.Errorf("read the key of certificate %s: %w", name, err)
 	}
 	return Pair{Certificate: certificate, Key: key}, nil
 }
 
-// newTemplate returns what all certificates have in common, except a serial number.
+// newTemplate returns the common fields of all certificates, except a serial number.
 func newTemplate(commonName string) *x509.Certificate {
 	now := time.Now()
 	return &x509.Certificate{
@@ -160,16 +160,16 @@ func newTemplate(commonName string) *x509.Certificate {
 	}
 }
 
-// sign makes a key and a certificate for it, signed by the authority, or by the key
-// itself when there is none.
+// sign creates a key and a certificate for it, signed by the authority, or by the key
+// itself if by is nil.
 func sign(template *x509.Certificate, by *Authority) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return Pair{}, fmt.Errorf("making a key: %w", err)
+		return Pair{}, fmt.Errorf("make a key: %w", err)
 	}
 	template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
-		return Pair{}, fmt.Errorf("making a serial number: %w", err)
+		return Pair{}, fmt.Errorf("make a serial number: %w", err)
 	}
 	parent, signer := template, crypto.Signer(key)
 	if by != nil {
@@ -177,7 +177,7 @@ func sign(template *x509.Certificate, by *Authority) (Pair, error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
 	if err != nil {
-		return Pair{}, fmt.Errorf("making a certificate: %w", err)
+		return Pair{}, fmt.Errorf("make a certificate: %w", err)
 	}
 	keyPEM, err := encodeKey(key)
 	if err != nil {
@@ -187,12 +187,12 @@ func sign(template *x509.Certificate, by *Authority) (Pair, error) {
 	return Pair{Certificate: certificatePEM, Key: keyPEM}, nil
 }
 
-// encodeKey returns the key as PEM in the form that Kubernetes reads for keys of
-// service accounts too.
+// encodeKey returns the key as PEM in a form that Kubernetes also accepts for keys of
+// service accounts.
 func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
 	der, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
-		return nil, fmt.Errorf("encoding a key: %w", err)
+		return nil, fmt.Errorf("encode a key: %w", err)
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
 }

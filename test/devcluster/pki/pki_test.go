@@ -12,15 +12,15 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/pki"
 )
 
-// leaf returns the certificate of a pair whose key fits.
+// leaf returns the certificate of a pair, and checks that the key matches.
 func leaf(t *testing.T, pair pki.Pair, err error) *x509.Certificate {
 	t.Helper()
 	if err != nil {
-		t.Fatalf("signing: %v", err)
+		t.Fatalf("sign: %v", err)
 	}
 	parsed, err := tls.X509KeyPair(pair.Certificate, pair.Key)
 	if err != nil {
-		t.Fatalf("parsing: %v", err)
+		t.Fatalf("parse: %v", err)
 	}
 	return parsed.Leaf
 }
@@ -29,7 +29,7 @@ func newAuthority(t *testing.T) *pki.Authority {
 	t.Helper()
 	authority, err := pki.NewAuthority("test")
 	if err != nil {
-		t.Fatalf("making an authority: %v", err)
+		t.Fatalf("make an authority: %v", err)
 	}
 	return authority
 }
@@ -43,7 +43,7 @@ func verify(authority *pki.Authority, certificate *x509.Certificate, host string
 	return err
 }
 
-func TestServerIsKnownByItsHosts(t *testing.T) {
+func TestServerHosts(t *testing.T) {
 	authority := newAuthority(t)
 	pair, err := authority.Server("server", "localhost", "slipstream.system.svc", "127.0.0.1")
 	certificate := leaf(t, pair, err)
@@ -52,62 +52,62 @@ func TestServerIsKnownByItsHosts(t *testing.T) {
 		"other": false, "127.0.0.2": false,
 	} {
 		if err := verify(authority, certificate, host, x509.ExtKeyUsageServerAuth); (err == nil) != want {
-			t.Errorf("host %s: want valid %v, got %v", host, want, err)
+			t.Errorf("host %s: want valid %v, got error %v", host, want, err)
 		}
 	}
 	if err := verify(authority, certificate, "localhost", x509.ExtKeyUsageClientAuth); err == nil {
-		t.Error("a server's certificate is good for a client")
+		t.Error("server certificate is valid for a client")
 	}
 }
 
-func TestClientIsAUserInGroups(t *testing.T) {
+func TestClientUserAndGroups(t *testing.T) {
 	authority := newAuthority(t)
 	pair, err := authority.Client("jane", "dev", "ops")
 	certificate := leaf(t, pair, err)
 	if err := verify(authority, certificate, "", x509.ExtKeyUsageClientAuth); err != nil {
-		t.Errorf("verifying: %v", err)
+		t.Errorf("verify: %v", err)
 	}
 	if certificate.Subject.CommonName != "jane" {
-		t.Errorf("want user jane, got %s", certificate.Subject.CommonName)
+		t.Errorf("got user %s, want jane", certificate.Subject.CommonName)
 	}
 	if groups := certificate.Subject.Organization; !slices.Equal(groups, []string{"dev", "ops"}) {
-		t.Errorf("want groups dev and ops, got %v", groups)
+		t.Errorf("got groups %v, want dev and ops", groups)
 	}
 	if err := verify(newAuthority(t), certificate, "", x509.ExtKeyUsageClientAuth); err == nil {
-		t.Error("another authority vouches for the certificate")
+		t.Error("certificate is valid for another authority")
 	}
 }
 
-func TestAuthorityIsTheSameAfterReading(t *testing.T) {
+func TestAuthorityRoundTrip(t *testing.T) {
 	folder := t.TempDir()
 	authority := newAuthority(t)
 	if err := authority.Write(folder, "ca"); err != nil {
-		t.Fatalf("writing: %v", err)
+		t.Fatalf("write: %v", err)
 	}
 	pair, err := pki.Read(folder, "ca")
 	if err != nil {
-		t.Fatalf("reading: %v", err)
+		t.Fatalf("read: %v", err)
 	}
 	read, err := pki.ParseAuthority(pair)
 	if err != nil {
-		t.Fatalf("parsing: %v", err)
+		t.Fatalf("parse: %v", err)
 	}
 	client, err := read.Client("jane")
 	if err := verify(authority, leaf(t, client, err), "", x509.ExtKeyUsageClientAuth); err != nil {
-		t.Errorf("the first does not vouch for what the second signed: %v", err)
+		t.Errorf("certificate of the parsed authority is invalid for the original: %v", err)
 	}
 }
 
-func TestParseAuthorityRefusesWhatIsNone(t *testing.T) {
+func TestParseInvalidAuthority(t *testing.T) {
 	authority := newAuthority(t)
 	for name, pair := range map[string]pki.Pair{
-		"nothing":              {},
-		"no key":               {Certificate: authority.Certificate},
-		"key as a certificate": {Certificate: authority.Key, Key: authority.Key},
-		"certificate as a key": {Certificate: authority.Certificate, Key: authority.Certificate},
+		"nothing":          {},
+		"no key":           {Certificate: authority.Certificate},
+		"KeyAsCertificate": {Certificate: authority.Key, Key: authority.Key},
+		"CertificateAsKey": {Certificate: authority.Certificate, Key: authority.Certificate},
 	} {
 		if _, err := pki.ParseAuthority(pair); err == nil {
-			t.Errorf("%s: no error", name)
+			t.Errorf("%s: got no error", name)
 		}
 	}
 }

@@ -11,13 +11,13 @@ import (
 )
 
 // Fields of /proc/PID/stat, counted from the one after the program's name, which is
-// in parentheses and may hold anything.
+// in parentheses and may contain any characters.
 const (
 	statState = 0
 	statBegin = 19
 )
 
-// beginning returns the boot and the clock tick within it at which the process began.
+// beginning returns the boot id and the clock tick at which the process began.
 func beginning(pid int) (string, error) {
 	fields, err := stat(pid)
 	if err != nil {
@@ -25,12 +25,12 @@ func beginning(pid int) (string, error) {
 	}
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		return "", fmt.Errorf("reading the boot's identity: %w", err)
+		return "", fmt.Errorf("read the boot's identity: %w", err)
 	}
 	return strings.TrimSpace(string(boot)) + "/" + fields[statBegin], nil
 }
 
-// ended reports whether only the process's entry in the table is left.
+// ended reports whether the process is a zombie or does not exist.
 func ended(pid int) bool {
 	fields, err := stat(pid)
 	return err != nil || fields[statState] == "Z" || fields[statState] == "X"
@@ -40,12 +40,12 @@ func ended(pid int) bool {
 func stat(pid int) ([]string, error) {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return nil, fmt.Errorf("reading the process table: %w", err)
+		return nil, fmt.Errorf("read the process table: %w", err)
 	}
 	name := strings.LastIndexByte(string(content), ')')
 	fields := strings.Fields(string(content[name+1:]))
 	if name < 0 || len(fields) <= statBegin {
-		return nil, errors.New("reading the process table: too few fields")
+		return nil, errors.New("read the process table: too few fields")
 	}
 	return fields, nil
 }

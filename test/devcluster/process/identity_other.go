@@ -17,7 +17,7 @@ func beginning(pid int) (string, error) {
 	return column(pid, "lstart=")
 }
 
-// ended reports whether only the process's entry in the table is left.
+// ended reports whether the process is a zombie or does not exist.
 func ended(pid int) bool {
 	state, err := column(pid, "stat=")
 	return err != nil || strings.HasPrefix(state, "Z")
@@ -27,7 +27,7 @@ func ended(pid int) bool {
 func column(pid int, name string) (string, error) {
 	out, err := exec.Command("ps", "-o", name, "-p", strconv.Itoa(pid)).Output()
 	if err != nil {
-		return "", fmt.Errorf("reading the process table: %w", err)
+		return "", fmt.Errorf("read the process table: %w", err)
 	}
 	return strings.TrimSpace(string(out)), nil
 }

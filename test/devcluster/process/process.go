@@ -1,8 +1,8 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package process answers how to start a program that outlives its starter, and how
-// to end exactly that one later, from another process too.
+// Package process starts programs that outlive their starter, and stops
+// exactly these later, also from another process.
 package process
 
 import (
@@ -17,12 +17,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// pollInterval is how often a process that should end is looked at.
+// pollInterval is the interval at which Wait checks a process.
 const pollInterval = 10 * time.Millisecond
 
-// Spec says how to start a program.
+// Spec describes how to start a program.
 type Spec struct {
-	// Name is what people call the process.
+	// Name is the name of the process in messages.
 	Name string
 	// Path is the program's file.
 	Path string
@@ -30,31 +30,31 @@ type Spec struct {
 	Args []string
 	// Env are KEY=VALUE lines added to the environment of the starter.
 	Env []string
-	// Log is the file that gets its output, appended to what is there.
+	// Log is the file to which its output is appended.
 	Log string
-	// Input is its input; nothing if nil.
+	// Input is its standard input; empty if nil.
 	Input *os.File
 }
 
-// Process identifies one started program. It can be stored, and means the same
-// process to whoever reads it: Begin tells it from a later one with the same PID.
+// Process identifies a started program. It can be stored, and identifies the same
+// process in every reader: Begin distinguishes it from a later one with the same PID.
 type Process struct {
-	// Name is what people call the process.
+	// Name is the name of the process in messages.
 	Name string `json:"name"`
 	// PID is its process id.
 	PID int `json:"pid"`
-	// Begin is an opaque stamp of the moment it began.
+	// Begin is an opaque value for the time at which it began.
 	Begin string `json:"begin"`
-	// Log is the file that has its output.
+	// Log is the file with its output.
 	Log string `json:"log"`
 }
 
 // Start starts the program in a session of its own, so that neither the end of the
-// caller nor an interrupt from its terminal reaches it.
+// caller nor an interrupt from its terminal stops it.
 func Start(spec Spec) (Process, error) {
 	log, err := os.OpenFile(spec.Log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return Process{}, fmt.Errorf("opening the log of %s: %w", spec.Name, err)
+		return Process{}, fmt.Errorf("open the log of %s: %w", spec.Name, err)
 	}
 	command := exec.Command(spec.Path, spec.Args...) //nolint:noctx // it must outlive whatever starts it
 	command.Env = append(os.Environ(), spec.Env...)
@@ -65,15 +65,15 @@ func Start(spec Spec) (Process, error) {
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = errors.Join(command.Start(), log.Close())
 	if err != nil {
-		return Process{}, fmt.Errorf("starting %s: %w", spec.Name, err)
+		return Process{}, fmt.Errorf("start %s: %w", spec.Name, err)
 	}
-	// The process cannot vanish before it is waited for, so its beginning can be read
+	// The process is not reaped before Wait, so its beginning can be read
 	// even if it has failed already.
 	begin, err := beginning(command.Process.Pid)
-	// A child that ended stays in the process table until its parent waits for it.
+	// A child that has ended stays in the process table until its parent waits for it.
 	go func() { _ = command.Wait() }()
 	if err != nil {
-		return Process{}, fmt.Errorf("identifying %s: %w", spec.Name, err)
+		return Process{}, fmt.Errorf("identify %s: %w", spec.Name, err)
 	}
 	return Process{Name: spec.Name, PID: command.Process.Pid, Begin: begin, Log: spec.Log}, nil
 }
@@ -86,21 +86,21 @@ func (p Process) Alive() bool {
 
 // Signal sends a signal, and does nothing if the process has ended.
 func (p Process) Signal(signal syscall.Signal) error {
-	// The handle is taken before the identity is checked: where handles pin a process
-	// (Linux), no recycled PID can be hit.
+	// The handle is opened before the identity is checked: where handles pin a process
+	// (Linux), a process with a recycled PID cannot be signaled.
 	handle, err := os.FindProcess(p.PID)
 	if err != nil || !p.Alive() {
 		return nil
 	}
 	defer func() { _ = handle.Release() }()
 	if err := handle.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("sending %v to %s: %w", signal, p.Name, err)
+		return fmt.Errorf("send %v to %s: %w", signal, p.Name, err)
 	}
 	return nil
 }
 
-// Stop sends a signal and waits until the process is gone; it fails when the process
-// is still there when ctx ends.
+// Stop sends a signal and waits until the process has ended; it fails if the process
+// still runs when ctx ends.
 func (p Process) Stop(ctx context.Context, signal syscall.Signal) error {
 	if err := p.Signal(signal); err != nil {
 		return err
@@ -108,14 +108,14 @@ func (p Process) Stop(ctx context.Context, signal syscall.Signal) error {
 	return p.Wait(ctx)
 }
 
-// Wait waits until the process is gone; it fails when the process is still there when
+// Wait waits until the process has ended; it fails if the process still runs when
 // ctx ends.
 func (p Process) Wait(ctx context.Context) error {
 	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(context.Context) (bool, error) {
 		return !p.Alive(), nil
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for %s (pid %d) to end: %w", p.Name, p.PID, err)
+		return fmt.Errorf("wait for %s (pid %d) to end: %w", p.Name, p.PID, err)
 	}
 	return nil
 }

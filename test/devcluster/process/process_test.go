@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// startShell starts a shell with a script and ends it with the test.
+// startShell starts a shell with a script and stops it when the test ends.
 func startShell(t *testing.T, script string, env ...string) process.Process {
 	t.Helper()
 	running, err := process.Start(process.Spec{
@@ -30,11 +30,11 @@ func startShell(t *testing.T, script string, env ...string) process.Process {
 		Log: filepath.Join(t.TempDir(), "shell.log"),
 	})
 	if err != nil {
-		t.Fatalf("starting: %v", err)
+		t.Fatalf("start: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := running.Stop(context.Background(), syscall.SIGKILL); err != nil {
-			t.Errorf("cleaning up: %v", err)
+			t.Errorf("clean up: %v", err)
 		}
 	})
 	return running
@@ -49,63 +49,63 @@ func waitForLog(t *testing.T, running process.Process, text string) {
 			return strings.Contains(string(content), text), err
 		})
 	if err != nil {
-		t.Fatalf("waiting for %q in the log: %v", text, err)
+		t.Fatalf("wait for %q in the log: %v", text, err)
 	}
 }
 
-func TestStartWritesTheLogAndPassesTheEnvironment(t *testing.T) {
+func TestStartLogAndEnvironment(t *testing.T) {
 	running := startShell(t, `echo "hello $NAME"; echo problem >&2`, "NAME=cluster")
 	waitForLog(t, running, "hello cluster\nproblem\n")
 }
 
-func TestStartTellsThatThereIsNoProgram(t *testing.T) {
-	_, err := process.Start(process.Spec{Name: "nothing", Path: "/does/not/exist", Log: filepath.Join(t.TempDir(), "log")})
-	if err == nil || !strings.Contains(err.Error(), "starting nothing") {
-		t.Errorf("want an error that names the process, got %v", err)
+func TestStartMissingProgram(t *testing.T) {
+	_, err := process.Start(process.Spec{Name: "missing", Path: "/does/not/exist", Log: filepath.Join(t.TempDir(), "log")})
+	if err == nil || !strings.Contains(err.Error(), "start missing") {
+		t.Errorf("got error %v, want the name of the process", err)
 	}
 }
 
-func TestAliveUntilTheEnd(t *testing.T) {
+func TestAlive(t *testing.T) {
 	running := startShell(t, "sleep 60")
 	if !running.Alive() {
-		t.Error("a process that runs is not alive")
+		t.Error("running process is not alive")
 	}
 	if err := running.Stop(t.Context(), syscall.SIGTERM); err != nil {
-		t.Fatalf("stopping: %v", err)
+		t.Fatalf("stop: %v", err)
 	}
 	if running.Alive() {
-		t.Error("a process that was stopped is alive")
+		t.Error("stopped process is alive")
 	}
 	if err := running.Stop(t.Context(), syscall.SIGTERM); err != nil {
-		t.Errorf("stopping what has ended: %v", err)
+		t.Errorf("stop an ended process: %v", err)
 	}
 }
 
-func TestStopWaitsNoLongerThanItsContext(t *testing.T) {
-	running := startShell(t, "trap '' TERM; echo deaf; while :; do sleep 1; done")
-	waitForLog(t, running, "deaf")
+func TestStopContextEnds(t *testing.T) {
+	running := startShell(t, "trap '' TERM; echo ready; while :; do sleep 1; done")
+	waitForLog(t, running, "ready")
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if err := running.Stop(ctx, syscall.SIGTERM); err == nil {
-		t.Error("no error although the process goes on")
+		t.Error("got no error for a running process")
 	}
 	if !running.Alive() {
-		t.Error("the process has ended although it ignores the signal")
+		t.Error("process that ignores the signal has ended")
 	}
 }
 
-// A process with the same id that began at another moment is somebody else's.
-func TestSignalSparesAnotherProcessWithTheSamePID(t *testing.T) {
+// A process with the same id that began at another time is a different process.
+func TestSignalRecycledPID(t *testing.T) {
 	running := startShell(t, "sleep 60")
 	earlier := running
 	earlier.Begin += "0"
 	if earlier.Alive() {
-		t.Error("a process that began at another moment counts as this one")
+		t.Error("process with another beginning is alive")
 	}
 	if err := earlier.Stop(t.Context(), syscall.SIGKILL); err != nil {
-		t.Errorf("stopping a process of the past: %v", err)
+		t.Errorf("stop a process with another beginning: %v", err)
 	}
 	if !running.Alive() {
-		t.Error("the wrong process was ended")
+		t.Error("process with another beginning was stopped")
 	}
 }

@@ -1,8 +1,8 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package progress answers whether something long is still going on: it tells a
-// person what was begun, that it goes on, and how long it took.
+// Package progress reports the progress of long steps: their beginning, that they
+// still run, and their duration.
 package progress
 
 import (
@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// A step that goes on says so soon, and then less and less often: one that takes minutes need not fill a screen.
+// A running step is reported soon, and then less and less often, so that one of minutes does not fill a screen.
 const (
 	firstPause = 5 * time.Second
 	lastPause  = time.Minute
@@ -37,12 +37,12 @@ func (r *Reporter) Sayf(format string, arguments ...any) {
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	// Nobody can be told that telling failed.
+	// A write error cannot be reported.
 	_, _ = fmt.Fprintf(r.out, format+"\n", arguments...)
 }
 
-// Step runs do, says so when it begins, now and then while it goes on, and when it is
-// done. It returns what do returns.
+// Step runs do, and reports its beginning, from time to time that it still runs, and
+// its end. It returns the error of do.
 func (r *Reporter) Step(name string, do func() error) error {
 	begin := time.Now()
 	r.Sayf("%s ...", name)
@@ -57,7 +57,7 @@ func (r *Reporter) Step(name string, do func() error) error {
 	return err
 }
 
-// tick says now and then that the step goes on, until the function that it returns is
+// tick reports periodically that the step still runs, until the returned function is
 // called.
 func (r *Reporter) tick(name string, begin time.Time) (stop func()) {
 	done := make(chan struct{})
@@ -68,7 +68,7 @@ func (r *Reporter) tick(name string, begin time.Time) (stop func()) {
 			case <-done:
 				return
 			case <-time.After(pause):
-				r.Sayf("%s: still at it after %s", name, time.Since(begin).Round(time.Second))
+				r.Sayf("%s: still running after %s", name, time.Since(begin).Round(time.Second))
 			}
 		}
 	})

@@ -12,7 +12,7 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/progress"
 )
 
-func TestStepTellsItsOutcome(t *testing.T) {
+func TestStepOutcome(t *testing.T) {
 	failure := errors.New("broken")
 	for name, test := range map[string]struct {
 		err  error
@@ -25,20 +25,20 @@ func TestStepTellsItsOutcome(t *testing.T) {
 			var out bytes.Buffer
 			err := progress.NewReporter(&out).Step("digging", func() error { return test.err })
 			if !errors.Is(err, test.err) {
-				t.Errorf("want the error of the step, got %v", err)
+				t.Errorf("got error %v, want the error of the step", err)
 			}
 			if !regexp.MustCompile(test.want).MatchString(out.String()) {
-				t.Errorf("want %s, got %q", test.want, out.String())
+				t.Errorf("output %[2]q does not match %[1]s", test.want, out.String())
 			}
 		})
 	}
 }
 
-func TestNilReporterKeepsQuiet(t *testing.T) {
+func TestNilReporter(t *testing.T) {
 	var reporter *progress.Reporter
 	ran := false
 	err := reporter.Step("digging", func() error { ran = true; return nil })
 	if err != nil || !ran {
-		t.Errorf("want the step to run, ran %v with error %v", ran, err)
+		t.Errorf("step ran: %v, error: %v, want a run without error", ran, err)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package receiver answers what a SyncPipeline sends: it takes CloudEvents and prints a line for each object that they tell of.
+// Package receiver receives the CloudEvents of a SyncPipeline and prints a line for each object in them.
 package receiver
 
 import (
@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// maxEvent is how much of an event is read, in bytes.
+	// maxEvent is the maximum size of an event, in bytes.
 	maxEvent = 16 << 20
-	// typePrefix begins the types of all events that pipelines send.
+	// typePrefix is the prefix of the types of all events of pipelines.
 	typePrefix = "ai.configbutler."
 )
 
-// Receiver prints what it is told.
+// Receiver prints received events.
 type Receiver struct {
 	mutex sync.Mutex
 	out   io.Writer
@@ -31,7 +31,7 @@ var _ http.Handler = &Receiver{}
 // New returns a receiver that prints to out.
 func New(out io.Writer) *Receiver { return &Receiver{out: out} }
 
-// changes are what an event holds.
+// changes is the body of an event.
 type changes struct {
 	Upserts []object `json:"upserts"`
 	Deletes []object `json:"deletes"`
@@ -53,32 +53,32 @@ func (o object) String() string {
 	return o.APIVersion + " " + o.Kind + " " + strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")
 }
 
-// ServeHTTP takes one event. It is accepted when it has been printed.
+// ServeHTTP handles one event. It is accepted after it has been printed.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	event := request.Header.Get("Ce-Type")
 	if request.Method != http.MethodPost || request.Header.Get("Ce-Specversion") != "1.0" || !strings.HasPrefix(event, typePrefix) {
 		http.Error(w, "want a POST with a CloudEvent 1.0 of a pipeline in binary mode", http.StatusBadRequest)
 		return
 	}
-	var told changes
-	if err := json.NewDecoder(http.MaxBytesReader(w, request.Body, maxEvent)).Decode(&told); err != nil {
+	var received changes
+	if err := json.NewDecoder(http.MaxBytesReader(w, request.Body, maxEvent)).Decode(&received); err != nil {
 		http.Error(w, fmt.Sprintf("decoding the event: %v", err), http.StatusBadRequest)
 		return
 	}
-	if err := r.print(strings.TrimPrefix(event, typePrefix), told); err != nil {
+	if err := r.print(strings.TrimPrefix(event, typePrefix), received); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	_, _ = fmt.Fprintf(w, "printed %d\n", len(told.Upserts)+len(told.Deletes))
+	_, _ = fmt.Fprintf(w, "printed %d\n", len(received.Upserts)+len(received.Deletes))
 }
 
-// print prints what is gone and then what is there, as it is to be understood.
-func (r *Receiver) print(event string, told changes) error {
+// print prints the deletes and then the upserts, in the order in which they apply.
+func (r *Receiver) print(event string, received changes) error {
 	var lines strings.Builder
-	for _, gone := range told.Deletes {
+	for _, gone := range received.Deletes {
 		fmt.Fprintf(&lines, "%-17s  -  %s\n", event, gone)
 	}
-	for _, there := range told.Upserts {
+	for _, there := range received.Upserts {
 		fmt.Fprintf(&lines, "%-17s  +  %s\n", event, there)
 	}
 	r.mutex.Lock()

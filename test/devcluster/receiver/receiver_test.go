@@ -18,8 +18,8 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/receiver"
 )
 
-// What pipelines send is printed line by line.
-func TestEventsArePrinted(t *testing.T) {
+// Events of pipelines are printed line by line.
+func TestPrintEvents(t *testing.T) {
 	key := func(apiVersion, kind, namespace, name string) item.Key {
 		return item.Key{Kind: item.Instance, APIVersion: apiVersion, ObjectKind: kind, Namespace: namespace, Name: name}
 	}
@@ -48,7 +48,7 @@ crd.changed        -  coupons.shop.example.com
 	}
 }
 
-// deliver sends a batch as a pipeline does, and has it accepted.
+// deliver sends a batch as a pipeline does, and checks that it is accepted.
 func deliver(t *testing.T, url string, batch pipelineformat.Batch) {
 	t.Helper()
 	format, err := pipelineformat.ByName(v1alpha1.PipelineFormatCloudEvents)
@@ -66,7 +66,7 @@ func deliver(t *testing.T, url string, batch pipelineformat.Batch) {
 	}
 }
 
-func post(t *testing.T, url string, header http.Header, body string) (status int, answer string) {
+func post(t *testing.T, url string, header http.Header, body string) (status int, content string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
@@ -78,15 +78,15 @@ func post(t *testing.T, url string, header http.Header, body string) (status int
 		t.Fatal(err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	content, err := io.ReadAll(response.Body)
+	read, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return response.StatusCode, string(content)
+	return response.StatusCode, string(read)
 }
 
-// What is no event is refused, and not printed.
-func TestOtherRequestsAreRefused(t *testing.T) {
+// Requests that are not events of pipelines are rejected, and not printed.
+func TestInvalidRequests(t *testing.T) {
 	var out strings.Builder
 	server := httptest.NewServer(receiver.New(&out))
 	defer server.Close()
@@ -95,12 +95,12 @@ func TestOtherRequestsAreRefused(t *testing.T) {
 		header http.Header
 		body   string
 	}{
-		"no event":            {http.Header{}, `{"upserts":[{"name":"a"}]}`},
-		"somebody else's":     {http.Header{"Ce-Specversion": {"1.0"}, "Ce-Type": {"com.example.changed"}}, `{"upserts":[{"name":"a"}]}`},
-		"an event of no JSON": {event, `upserts`},
+		"NotAnEvent":  {http.Header{}, `{"upserts":[{"name":"a"}]}`},
+		"OtherType":   {http.Header{"Ce-Specversion": {"1.0"}, "Ce-Type": {"com.example.changed"}}, `{"upserts":[{"name":"a"}]}`},
+		"InvalidJSON": {event, `upserts`},
 	} {
-		if status, answer := post(t, server.URL, sent.header, sent.body); status != http.StatusBadRequest {
-			t.Errorf("%s: %d %s, want 400", name, status, answer)
+		if status, response := post(t, server.URL, sent.header, sent.body); status != http.StatusBadRequest {
+			t.Errorf("%s: %d %s, want 400", name, status, response)
 		}
 	}
 	if out.String() != "" {

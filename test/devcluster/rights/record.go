@@ -1,8 +1,8 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rights answers which of its rights a user of a cluster has needed, and which it would have needed, as the cluster's
-// audit log tells.
+// Package rights records which of its rights a user of a cluster has used, and which it lacked, from the cluster's
+// audit log.
 package rights
 
 import (
@@ -21,28 +21,28 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// maxLine is the size in bytes up to which a line of an audit log is read.
+// maxLine is the maximum size of a line of an audit log, in bytes.
 const maxLine = 16 << 20
 
-// Annotations with which API servers say in an event how a request was authorized.
+// Annotations of audit events for the authorization of the request.
 const (
 	decisionAnnotation = "authorization.k8s.io/decision"
 	reasonAnnotation   = "authorization.k8s.io/reason"
 	allowed, forbidden = "allow", "forbid"
 )
 
-// Record is what a user has asked of one cluster.
+// Record is the summary of the requests of a user in one cluster.
 type Record struct {
-	// Program is the program that had the cluster.
+	// Program is the program that started the cluster.
 	Program string `json:"program"`
-	// Denials says why some of its requests may have been denied; empty if none may.
+	// Denials is the reason why requests may have been denied; empty if none may.
 	Denials string `json:"denials,omitempty"`
 	Uses    []Use  `json:"uses"`
 	// Denied are the requests that were denied and never allowed later.
 	Denied []string `json:"denied,omitempty"`
 }
 
-// Use is a kind of request that a role allowed, and no other role that the user has in the whole cluster.
+// Use is a kind of request that a role allowed, but no other role that the user has in the whole cluster.
 type Use struct {
 	Role     string `json:"role"`
 	Group    string `json:"group"`
@@ -50,14 +50,14 @@ type Use struct {
 	Verb     string `json:"verb"`
 }
 
-// reason is what RBAC says of a request that it allows.
+// reason matches RBAC's reason for an allowed request.
 var reason = regexp.MustCompile(`^RBAC: allowed by (ClusterRoleBinding|RoleBinding) "[^"]+" of (?:ClusterRole|Role) "([^"]+)"`)
 
-// Read returns what an audit log says of the requests of a user. The roles are those that the user has in the whole cluster.
+// Read returns the record of the requests of a user from an audit log. The roles are those that the user has in the whole cluster.
 func Read(path, user string, everywhere []rbacv1.ClusterRole) (*Record, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("opening the audit log: %w", err)
+		return nil, fmt.Errorf("open the audit log: %w", err)
 	}
 	defer func() { _ = file.Close() }()
 	uses, denied := map[Use]bool{}, map[string]bool{}
@@ -75,14 +75,14 @@ func Read(path, user string, everywhere []rbacv1.ClusterRole) (*Record, error) {
 		case forbidden:
 			denied[describe(&event)] = true
 		case allowed:
-			delete(denied, describe(&event)) // The right came late.
+			delete(denied, describe(&event)) // The right was granted later.
 			if use, only := useOf(&event, everywhere); only {
 				uses[use] = true
 			}
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("reading the audit log: %w", err)
+		return nil, fmt.Errorf("read the audit log: %w", err)
 	}
 	return &Record{Uses: slices.SortedFunc(maps.Keys(uses), compare), Denied: slices.Sorted(maps.Keys(denied))}, nil
 }
@@ -91,7 +91,7 @@ func compare(a, b Use) int {
 	return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Verb, b.Verb))
 }
 
-// describe says what a request asked for, without what it is the only one to have.
+// describe describes a request without the details that differ between similar requests.
 func describe(event *auditv1.Event) string {
 	object := event.ObjectRef
 	if object == nil {
@@ -112,8 +112,8 @@ func resourceOf(object *auditv1.ObjectReference) string {
 	return object.Resource + "/" + object.Subresource
 }
 
-// useOf returns the use that a request was of a role, and whether the request would have been denied without that role. RBAC
-// looks at what is bound in the whole cluster first, in any order.
+// useOf returns the use of a role by a request, and whether the request would have been denied without that role. RBAC
+// checks roles of the whole cluster first, in any order.
 func useOf(event *auditv1.Event, everywhere []rbacv1.ClusterRole) (use Use, only bool) {
 	match := reason.FindStringSubmatch(event.Annotations[reasonAnnotation])
 	if match == nil || event.ObjectRef == nil {
@@ -131,28 +131,28 @@ func useOf(event *auditv1.Event, everywhere []rbacv1.ClusterRole) (use Use, only
 	return use, true
 }
 
-// covers says whether a rule that names no objects allows a use.
+// covers reports whether a rule without resource names allows a use.
 func covers(rule *rbacv1.PolicyRule, use *Use) bool {
 	return len(rule.ResourceNames) == 0 && Allows(rule.APIGroups, use.Group) && Allows(rule.Resources, use.Resource) && Allows(rule.Verbs, use.Verb)
 }
 
-// Allows says whether a list of a rule has a word.
+// Allows reports whether a list of a rule contains a word.
 func Allows(list []string, word string) bool {
 	return slices.Contains(list, rbacv1.ResourceAll) || slices.Contains(list, word)
 }
 
-// Write writes a record as a file of a folder.
+// Write writes the record into a folder.
 func (r *Record) Write(folder string) error {
 	content, err := json.MarshalIndent(r, "", " ")
 	if err != nil {
-		return fmt.Errorf("encoding the record of rights: %w", err)
+		return fmt.Errorf("encode the record of rights: %w", err)
 	}
 	file, err := os.CreateTemp(folder, r.Program+"-*.json")
 	if err != nil {
-		return fmt.Errorf("making the record of rights: %w", err)
+		return fmt.Errorf("make the record of rights: %w", err)
 	}
 	if _, err := file.Write(content); err != nil {
-		return fmt.Errorf("writing the record of rights: %w", err)
+		return fmt.Errorf("write the record of rights: %w", err)
 	}
 	return file.Close()
 }
@@ -161,16 +161,16 @@ func (r *Record) Write(folder string) error {
 func Load(folder string) ([]Record, error) {
 	paths, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	if err != nil {
-		return nil, fmt.Errorf("looking for records of rights: %w", err)
+		return nil, fmt.Errorf("look for records of rights: %w", err)
 	}
 	records := make([]Record, len(paths))
 	for i, path := range paths {
 		content, err := os.ReadFile(path)
 		if err != nil {
-			return nil, fmt.Errorf("reading a record of rights: %w", err)
+			return nil, fmt.Errorf("read a record of rights: %w", err)
 		}
 		if err := json.Unmarshal(content, &records[i]); err != nil {
-			return nil, fmt.Errorf("decoding the record of rights %s: %w", path, err)
+			return nil, fmt.Errorf("decode the record of rights %s: %w", path, err)
 		}
 	}
 	return records, nil

@@ -19,7 +19,7 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/rights"
 )
 
-// event is one of a request for a ConfigMap.
+// event returns the event of a request for a ConfigMap.
 func event(user, verb, decision, reason string) auditv1.Event {
 	return auditv1.Event{
 		Verb: verb, User: authenticationv1.UserInfo{Username: user},
@@ -28,12 +28,12 @@ func event(user, verb, decision, reason string) auditv1.Event {
 	}
 }
 
-// by is the reason for which RBAC allows something.
+// by returns RBAC's reason for an allowed request.
 func by(binding, role string) string {
 	return `RBAC: allowed by ` + binding + ` "bound/shop" of ClusterRole "` + role + `" to ServiceAccount "server/system"`
 }
 
-// role is one that allows verbs on all objects.
+// role returns a role that allows verbs on all objects.
 func role(name string, verbs ...string) rbacv1.ClusterRole {
 	return rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -51,13 +51,13 @@ func TestRead(t *testing.T) {
 		uses   []rights.Use
 		denied []string
 	}{
-		"one role allows it":          {events: []auditv1.Event{event("server", "get", "allow", by("ClusterRoleBinding", "readers"))}, uses: use("readers", "get")},
-		"another would allow it, too": {events: []auditv1.Event{event("server", "list", "allow", by("ClusterRoleBinding", "readers"))}},
-		"only in a namespace":         {events: []auditv1.Event{event("server", "patch", "allow", by("RoleBinding", "editors"))}, uses: use("editors", "patch")},
-		"by no role":                  {events: []auditv1.Event{event("server", "get", "allow", "")}},
-		"somebody else":               {events: []auditv1.Event{event("jane", "get", "forbid", ""), event("jane", "get", "allow", by("RoleBinding", "view"))}},
-		"denied":                      {events: []auditv1.Event{event("server", "get", "forbid", "")}, denied: []string{"get configmaps shop web"}},
-		"allowed later": {
+		"OneRole":     {events: []auditv1.Event{event("server", "get", "allow", by("ClusterRoleBinding", "readers"))}, uses: use("readers", "get")},
+		"TwoRoles":    {events: []auditv1.Event{event("server", "list", "allow", by("ClusterRoleBinding", "readers"))}},
+		"InNamespace": {events: []auditv1.Event{event("server", "patch", "allow", by("RoleBinding", "editors"))}, uses: use("editors", "patch")},
+		"NoRole":      {events: []auditv1.Event{event("server", "get", "allow", "")}},
+		"OtherUser":   {events: []auditv1.Event{event("jane", "get", "forbid", ""), event("jane", "get", "allow", by("RoleBinding", "view"))}},
+		"Denied":      {events: []auditv1.Event{event("server", "get", "forbid", "")}, denied: []string{"get configmaps shop web"}},
+		"AllowedLater": {
 			events: []auditv1.Event{event("server", "get", "forbid", ""), event("server", "get", "allow", by("RoleBinding", "view"))},
 			uses:   use("view", "get"),
 		},
@@ -67,19 +67,19 @@ func TestRead(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			record, err := rights.Read(written(t, test.events), "server", everywhere)
+			record, err := rights.Read(writeLog(t, test.events), "server", everywhere)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(record.Uses, test.uses) || !slices.Equal(record.Denied, test.denied) {
-				t.Errorf("got %+v, want the uses %+v and denied %q", record, test.uses, test.denied)
+				t.Errorf("got %+v, want uses %+v and denied %q", record, test.uses, test.denied)
 			}
 		})
 	}
 }
 
-// written is the file of an audit log, whose last line is not whole.
-func written(t *testing.T, events []auditv1.Event) string {
+// writeLog writes an audit log whose last line is incomplete, and returns its path.
+func writeLog(t *testing.T, events []auditv1.Event) string {
 	t.Helper()
 	var log strings.Builder
 	for _, each := range events {
