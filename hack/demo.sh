@@ -43,14 +43,14 @@ up() {
   require_programs
   start_cluster
   load_env
-  if changed_already; then
+  if demo_has_run; then
     say "The demo runs already. This is what it did."
   else
     apply_production
     build_environment
     start_pipeline
     change_production
-    take_changes
+    sync_changes
     install_kind
   fi
   show
@@ -117,7 +117,7 @@ as() {
 mirror_git() { git --git-dir "${GIT_ROOT}/shop.git" "$@"; }
 
 # The result of the last step shows whether the demo has run.
-changed_already() { kubectl get -n shop coupons.shop.example.com spring > /dev/null 2>&1; }
+demo_has_run() { kubectl get -n shop coupons.shop.example.com spring > /dev/null 2>&1; }
 
 apply_production() {
   say "Applying production: artifacts/demo/shop.yaml"
@@ -137,11 +137,11 @@ apply_production() {
 build_environment() {
   say "Applying an environment of the catalog, and who may use it: artifacts/demo/environment.yaml"
   kubectl apply -f artifacts/demo/environment.yaml
-  until_environment '{.status.observedGeneration}=1'
+  wait_for_environment '{.status.observedGeneration}=1'
   say "dana, a developer of the team, has it synced for the first time, and adds something of her own"
   sync_staging dana
   kubectl get deployments,services,configmaps,secrets -n shop-staging -l configbutler.ai/environment=staging -o name
-  told dana apply -f artifacts/demo/notes.yaml
+  run_as dana apply -f artifacts/demo/notes.yaml
 }
 
 # start_pipeline starts sending existing objects and later changes to the receiver.
@@ -149,48 +149,48 @@ start_pipeline() {
   say "Applying a pipeline, whose receiver prints what it is told: artifacts/demo/pipeline.yaml"
   echo "      The warning is about a kind that is installed at the end of the demo."
   sed "s|\${RECEIVER_URL}|${RECEIVER_URL}|" artifacts/demo/pipeline.yaml | kubectl apply -f -
-  until_told + 'apps/v1 Deployment shop-staging/web'
+  wait_for_event + 'apps/v1 Deployment shop-staging/web'
   kubectl wait --for=condition=Ready --timeout="${limit}s" syncpipeline/index
 }
 
 change_production() {
   say "Changing production, as two people who may edit the namespace"
   echo "      Commits wait for the name of who made a change: at first for two seconds, less once it is known how soon names come."
-  told jane set image -n shop deployment/web web=registry.example.com/shop/web:1.9
-  until_in_git apps/v1/deployments/shop/web.yaml 'web:1.9'
-  until_environment '{.status.changedWorkloadCount}=1'
-  told dana get environments -n teams
-  told bob patch -n shop configmap/web -p '{"data":{"BANNER":"Winter sale"}}'
-  until_in_git core/v1/configmaps/shop/web.yaml 'Winter sale'
-  told bob delete -n shop deployment/report
-  until_gone apps/v1/deployments/shop/report.yaml
-  until_told - 'apps/v1 Deployment shop/report'
+  run_as jane set image -n shop deployment/web web=registry.example.com/shop/web:1.9
+  wait_for_file apps/v1/deployments/shop/web.yaml 'web:1.9'
+  wait_for_environment '{.status.changedWorkloadCount}=1'
+  run_as dana get environments -n teams
+  run_as bob patch -n shop configmap/web -p '{"data":{"BANNER":"Winter sale"}}'
+  wait_for_file core/v1/configmaps/shop/web.yaml 'Winter sale'
+  run_as bob delete -n shop deployment/report
+  wait_for_removal apps/v1/deployments/shop/report.yaml
+  wait_for_event - 'apps/v1 Deployment shop/report'
   kubectl wait -n teams appcatalog/shop --for=condition=WorkloadsMissing --timeout="${limit}s" > /dev/null
 }
 
-# take_changes applies the changes of production as a developer.
-take_changes() {
+# sync_changes applies the changes of production as a developer.
+sync_changes() {
   say "What that means for the environment: nothing, until somebody asks for it"
-  until_environment '{.status.changedWorkloadCount}=1' '{.status.changedDependencies[0].count}=1'
-  told dana get environments -n teams
+  wait_for_environment '{.status.changedWorkloadCount}=1' '{.status.changedDependencies[0].count}=1'
+  run_as dana get environments -n teams
   say "What a sync would change"
-  told_raw dana get "${staging}/diff" '{{range .status.changes}}{{$of := .}}{{range .fields}}{{if .owners
+  run_raw_as dana get "${staging}/diff" '{{range .status.changes}}{{$of := .}}{{range .fields}}{{if .owners
     }}{{$of.kind}}/{{$of.name}} {{.field}}: {{.before}} -> {{.after}}{{"\n"}}{{end}}{{end}}{{end}}' | grep -v /metadata/labels/
   say "dana has it synced. Her own ConfigMap stays"
   sync_staging dana
-  told dana get environments -n teams
-  told dana get configmaps -n shop-staging
+  run_as dana get environments -n teams
+  run_as dana get configmaps -n shop-staging
 }
 
 # sync_staging requests a sync of everything, and waits until the environment is up to date.
 sync_staging() {
-  told_raw "$1" create "${staging}/sync" '{{.status.message}}{{"\n"}}' <<< '{}'
-  until_environment '{.status.conditions[?(@.type=="CatalogUpToDate")].status}=True' \
+  run_raw_as "$1" create "${staging}/sync" '{{.status.message}}{{"\n"}}' <<< '{}'
+  wait_for_environment '{.status.conditions[?(@.type=="CatalogUpToDate")].status}=True' \
     '{.status.conditions[?(@.type=="DependenciesUpToDate")].status}=True'
 }
 
-# until_environment waits until fields of the environment have the given values.
-until_environment() {
+# wait_for_environment waits until fields of the environment have the given values.
+wait_for_environment() {
   local field
   for field in "$@"; do
     kubectl wait -n teams environment/staging --for=jsonpath="${field}" --timeout="${limit}s" > /dev/null ||
@@ -198,31 +198,31 @@ until_environment() {
   done
 }
 
-# told_raw prints the path that a user gets, or posts standard input to, and the response formatted by a template.
-told_raw() {
-  local person=$1 verb=$2 path=$3 template=$4 answer
+# run_raw_as prints the path that a user gets, or posts standard input to, and the response formatted by a template.
+run_raw_as() {
+  local person=$1 verb=$2 path=$3 template=$4 response
   local arguments=("${verb}" --raw "${path}")
   if [[ ${verb} == create ]]; then arguments+=(-f -); fi
   printf '%s$ kubectl%s\n' "${person}" "$(quoted "${arguments[@]}")"
-  answer=$(as "${person}" "${arguments[@]}")
-  kubectl annotate --local -f - shown=true -o go-template="${template}" <<< "${answer}"
+  response=$(as "${person}" "${arguments[@]}")
+  kubectl annotate --local -f - shown=true -o go-template="${template}" <<< "${response}"
 }
 
 install_kind() {
   say "Installing a kind that the cluster did not have, and an object of it"
   kubectl apply -f artifacts/demo/coupon-definition.yaml
   kubectl wait --for=condition=Established --timeout="${limit}s" crd/coupons.shop.example.com > /dev/null
-  until_in_git apiextensions.k8s.io/v1/customresourcedefinitions/coupons.shop.example.com.yaml
-  until_told + coupons.shop.example.com
+  wait_for_file apiextensions.k8s.io/v1/customresourcedefinitions/coupons.shop.example.com.yaml
+  wait_for_event + coupons.shop.example.com
   kubectl apply -f artifacts/demo/coupon.yaml
-  until_in_git shop.example.com/v1/coupons/shop/spring.yaml
-  until_told + 'shop.example.com/v1 Coupon shop/spring'
+  wait_for_file shop.example.com/v1/coupons/shop/spring.yaml
+  wait_for_event + 'shop.example.com/v1 Coupon shop/spring'
   kubectl wait --for=jsonpath='{.status.sinks[0].delivered}'=7 --timeout="${limit}s" syncpipeline/index > /dev/null
   kubectl wait -n shop gds/shop --for=jsonpath='{.status.state}'='Up to date' --timeout="${limit}s" > /dev/null
 }
 
-# told prints a user's command and runs it.
-told() {
+# run_as prints a user's command and runs it.
+run_as() {
   local person=$1
   shift
   printf '%s$ kubectl%s\n' "${person}" "$(quoted "$@")"
@@ -240,46 +240,46 @@ quoted() {
   done
 }
 
-# until_in_git waits until the file at a path below the folder exists and contains a text.
-until_in_git() {
-  until_true "$1 in Git" holds "$1" "${2:-}"
-  committed "$1"
+# wait_for_file waits until the file at a path below the folder exists and contains a text.
+wait_for_file() {
+  wait_until "$1 in Git" file_contains "$1" "${2:-}"
+  print_commit "$1"
 }
 
-# until_gone waits until there is no file at a path below the folder.
-until_gone() {
-  until_true "$1 out of Git" lacks "$1"
-  committed "$1"
+# wait_for_removal waits until there is no file at a path below the folder.
+wait_for_removal() {
+  wait_until "$1 out of Git" file_missing "$1"
+  print_commit "$1"
 }
 
-holds() {
+file_contains() {
   mirror_git show "main:${folder}/$1" 2> /dev/null | grep --fixed-strings --quiet -e "$2"
 }
 
-lacks() { ! mirror_git cat-file -e "main:${folder}/$1" 2> /dev/null; }
+file_missing() { ! mirror_git cat-file -e "main:${folder}/$1" 2> /dev/null; }
 
-# committed prints the last commit that changed the file at a path below the folder.
-committed() { printf '      in Git after %ss: %s\n' "${took}" "$(mirror_git log -1 --format='%h %s' main -- "${folder}/$1")"; }
+# print_commit prints the last commit that changed the file at a path below the folder.
+print_commit() { printf '      in Git after %ss: %s\n' "${took}" "$(mirror_git log -1 --format='%h %s' main -- "${folder}/$1")"; }
 
-# until_told waits until the receiver has printed that an object was added (+) or removed (-).
-until_told() {
-  until_true "the receiver to be told of $2" printed "$@"
-  printf '      told to the receiver after %ss: %s\n' "${took}" "$(printed "$@" | tail -1)"
+# wait_for_event waits until the receiver has printed that an object was added (+) or removed (-).
+wait_for_event() {
+  wait_until "the receiver to be told of $2" received "$@"
+  printf '      told to the receiver after %ss: %s\n' "${took}" "$(received "$@" | tail -1)"
 }
 
-printed() { grep --extended-regexp -e " [$1]  $2\$" "${RECEIVER_LOG}"; }
+received() { grep --extended-regexp -e " [$1]  $2\$" "${RECEIVER_LOG}"; }
 
-# until_true polls a check without output, and sets took to the elapsed seconds.
-until_true() {
+# wait_until polls a check without output, and sets took to the elapsed seconds.
+wait_until() {
   local what=$1 began
   shift
   began=$(now)
-  local end=$((SECONDS + limit)) told=$((SECONDS + 5))
+  local end=$((SECONDS + limit)) reminder=$((SECONDS + 5))
   until "$@" > /dev/null; do
     ((SECONDS < end)) || fail "waited ${limit}s for ${what}; kubectl get slipstream -A says why, and so does ${SERVER_LOG}"
-    if ((SECONDS >= told)); then
+    if ((SECONDS >= reminder)); then
       echo "      still waiting for ${what}"
-      told=$((SECONDS + 5))
+      reminder=$((SECONDS + 5))
     fi
     sleep 0.05
   done

@@ -23,7 +23,7 @@ func describe(chart string, schema object) error {
 	}
 	var values yaml.Node
 	if err := yaml.Unmarshal(content, &values); err != nil {
-		return fmt.Errorf("reading values.yaml: %w", err)
+		return fmt.Errorf("read values.yaml: %w", err)
 	}
 	definitions, _ := schema["definitions"].(object)
 	return describeProperties("", values.Content[0], schema, definitions)

@@ -42,11 +42,11 @@ func flagsSchema(chart string) (object, error) {
 func flagsOfValues(chart string) (map[string]string, error) {
 	templates, err := template.ParseFiles(filepath.Join(chart, "templates", "_flags.tpl"))
 	if err != nil {
-		return nil, fmt.Errorf("reading the flags of values: %w", err)
+		return nil, fmt.Errorf("read the flags of values: %w", err)
 	}
 	var text strings.Builder
 	if err := templates.ExecuteTemplate(&text, "slipstream.flagsOfValues", nil); err != nil {
-		return nil, fmt.Errorf("reading the flags of values: %w", err)
+		return nil, fmt.Errorf("read the flags of values: %w", err)
 	}
 	var flags map[string]string
 	return flags, yaml.UnmarshalStrict([]byte(text.String()), &flags)

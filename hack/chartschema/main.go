@@ -26,7 +26,7 @@ func main() {
 		os.Exit(2)
 	}
 	if err := printSchema(os.Args[1]); err != nil {
-		fmt.Fprintf(os.Stderr, "making the schema of values: %v\n", err)
+		fmt.Fprintf(os.Stderr, "failed to print the schema of values: %v\n", err)
 		os.Exit(1)
 	}
 }
@@ -35,7 +35,7 @@ func main() {
 func printSchema(chart string) error {
 	var schema object
 	if err := yaml.UnmarshalStrict(shape, &schema); err != nil {
-		return fmt.Errorf("reading schema.yaml: %w", err)
+		return fmt.Errorf("read schema.yaml: %w", err)
 	}
 	flags, err := flagsSchema(chart)
 	if err != nil {

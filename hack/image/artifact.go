@@ -33,16 +33,16 @@ var _ partial.CompressedImageCore = artifact{}
 func attach(image v1.Image, file []byte, mediaType types.MediaType) (v1.Image, error) {
 	subject, err := partial.Descriptor(image)
 	if err != nil {
-		return nil, fmt.Errorf("describing the image: %w", err)
+		return nil, fmt.Errorf("describe the image: %w", err)
 	}
 	layer := static.NewLayer(file, mediaType)
 	described, err := partial.Descriptor(layer)
 	if err != nil {
-		return nil, fmt.Errorf("describing what is attached to the image: %w", err)
+		return nil, fmt.Errorf("describe the artifact: %w", err)
 	}
 	digest, size, err := v1.SHA256(strings.NewReader(emptyConfig))
 	if err != nil {
-		return nil, fmt.Errorf("describing an empty configuration: %w", err)
+		return nil, fmt.Errorf("describe an empty configuration: %w", err)
 	}
 	manifest, err := json.Marshal(v1.Manifest{
 		SchemaVersion: 2, MediaType: types.OCIManifestSchema1, ArtifactType: string(mediaType),
@@ -51,7 +51,7 @@ func attach(image v1.Image, file []byte, mediaType types.MediaType) (v1.Image, e
 		Subject: &v1.Descriptor{MediaType: subject.MediaType, Digest: subject.Digest, Size: subject.Size},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("encoding the manifest of what is attached: %w", err)
+		return nil, fmt.Errorf("encode the manifest of the artifact: %w", err)
 	}
 	return partial.CompressedToImage(artifact{manifest: manifest, file: layer})
 }
@@ -72,5 +72,5 @@ func (a artifact) LayerByDigest(digest v1.Hash) (partial.CompressedLayer, error)
 			return each, err
 		}
 	}
-	return nil, fmt.Errorf("nothing with the digest %s is attached", digest)
+	return nil, fmt.Errorf("no attached file with digest %s", digest)
 }

@@ -39,7 +39,7 @@ func newImage(p program) (v1.Image, error) {
 	}
 	content, err := os.ReadFile(p.path)
 	if err != nil {
-		return nil, fmt.Errorf("reading the program: %w", err)
+		return nil, fmt.Errorf("read the program: %w", err)
 	}
 	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	for _, each := range []struct {
@@ -53,7 +53,7 @@ func newImage(p program) (v1.Image, error) {
 		}
 		history := v1.History{Created: v1.Time{Time: p.time}, CreatedBy: "add /" + each.path}
 		if image, err = mutate.Append(image, mutate.Addendum{Layer: layer, History: history}); err != nil {
-			return nil, fmt.Errorf("adding /%s to the image: %w", each.path, err)
+			return nil, fmt.Errorf("add /%s to the image: %w", each.path, err)
 		}
 	}
 	return configure(image, p)
@@ -63,14 +63,14 @@ func newImage(p program) (v1.Image, error) {
 func configure(image v1.Image, p program) (v1.Image, error) {
 	base, err := image.ConfigFile()
 	if err != nil {
-		return nil, fmt.Errorf("reading the image's configuration: %w", err)
+		return nil, fmt.Errorf("read the image's configuration: %w", err)
 	}
 	config := base.DeepCopy()
 	config.OS, config.Architecture = "linux", p.arch
 	config.Created = v1.Time{Time: p.time}
 	config.Config = v1.Config{Entrypoint: []string{"/" + programPath}, User: user, WorkingDir: "/", Labels: labels(p)}
 	if image, err = mutate.ConfigFile(image, config); err != nil {
-		return nil, fmt.Errorf("configuring the image: %w", err)
+		return nil, fmt.Errorf("configure the image: %w", err)
 	}
 	return image, nil
 }
@@ -99,22 +99,22 @@ func newLayer(name string, mode int64, content []byte, at time.Time) (v1.Layer, 
 			continue
 		}
 		if err := writer.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name[:end+1], Mode: 0o755, ModTime: at}); err != nil {
-			return nil, fmt.Errorf("adding the folder /%s: %w", path.Dir(name), err)
+			return nil, fmt.Errorf("add the folder /%s: %w", path.Dir(name), err)
 		}
 	}
 	if err := writer.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: mode, Size: int64(len(content)), ModTime: at}); err != nil {
-		return nil, fmt.Errorf("adding the file /%s: %w", name, err)
+		return nil, fmt.Errorf("add the file /%s: %w", name, err)
 	}
 	if _, err := writer.Write(content); err != nil {
-		return nil, fmt.Errorf("adding the file /%s: %w", name, err)
+		return nil, fmt.Errorf("add the file /%s: %w", name, err)
 	}
 	if err := writer.Close(); err != nil {
-		return nil, fmt.Errorf("ending a layer: %w", err)
+		return nil, fmt.Errorf("end a layer: %w", err)
 	}
 	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive.Bytes())), nil }
 	layer, err := tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer), tarball.WithCompressedCaching)
 	if err != nil {
-		return nil, fmt.Errorf("making the layer of /%s: %w", name, err)
+		return nil, fmt.Errorf("make the layer of /%s: %w", name, err)
 	}
 	return layer, nil
 }

@@ -26,7 +26,7 @@ import (
 
 var committed = time.Date(2020, 2, 3, 4, 5, 6, 0, time.UTC)
 
-func TestImageHoldsTheProgramAndTheAuthoritiesOnly(t *testing.T) {
+func TestImageFiles(t *testing.T) {
 	output := t.TempDir()
 	if err := run(t.Context(), settings{source: newSource(t), output: output, arches: "amd64,arm64"}); err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func TestImageHoldsTheProgramAndTheAuthoritiesOnly(t *testing.T) {
 	images := imagesOf(t, output)
 	for _, arch := range []string{"amd64", "arm64"} {
 		if images[arch] == nil {
-			t.Fatalf("the layout has no image for %s", arch)
+			t.Fatalf("no image for %s in the layout", arch)
 		}
 		want := []string{
 			"etc 755 0:0", "etc/ssl 755 0:0", "etc/ssl/certs 755 0:0", "etc/ssl/certs/ca-certificates.crt 644 0:0", "slipstream 755 0:0",
@@ -50,11 +50,11 @@ func TestImageHoldsTheProgramAndTheAuthoritiesOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := configName(t, archive), configName(t, images["arm64"]); got != want {
-		t.Errorf("the archive has the image %s, the layout %s", got, want)
+		t.Errorf("got image %s in the archive, %s in the layout", got, want)
 	}
 }
 
-func TestSameCommitHasTheSameDigest(t *testing.T) {
+func TestReproducibleDigest(t *testing.T) {
 	source := newSource(t)
 	clone := filepath.Join(t.TempDir(), "elsewhere")
 	git(t, source, "clone", "--quiet", source, clone)
@@ -71,22 +71,22 @@ func TestSameCommitHasTheSameDigest(t *testing.T) {
 	}
 	first := digest(source)
 	if second := digest(clone); second != first {
-		t.Errorf("a clone in another folder gives %s\nwant %s", second, first)
+		t.Errorf("clone in another folder: got digest %s\nwant %s", second, first)
 	}
 	// A setting of go env -w.
 	machine := filepath.Join(t.TempDir(), "env")
 	writeFile(t, machine, "GOFLAGS=-tags=another\n")
 	t.Setenv("GOENV", machine)
 	if third := digest(source); third != first {
-		t.Errorf("a machine with settings of its own gives %s\nwant %s", third, first)
+		t.Errorf("with go env -w: got digest %s\nwant %s", third, first)
 	}
 	writeFile(t, filepath.Join(source, "cmd", "slipstream", "main.go"), "package main\n\nfunc main() { println() }\n")
 	if changed := digest(source); changed == first || !strings.Contains(changed, "-dirty") {
-		t.Errorf("a work tree that differs from its commit gives %s", changed)
+		t.Errorf("modified work tree: got the same digest %s", changed)
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestInvalidSettings(t *testing.T) {
 	source := newSource(t)
 	if err := os.RemoveAll(filepath.Join(source, ".git")); err != nil {
 		t.Fatal(err)
@@ -95,23 +95,23 @@ func TestRefusals(t *testing.T) {
 		settings settings
 		want     string
 	}{
-		"a tag is missing": {settings{source: source, push: "registry.example.org/slipstream"}, "want REPOSITORY:TAG"},
-		"no Git":           {settings{source: source, arches: "amd64"}, "Git work tree"},
-		"no architecture":  {settings{source: source, arches: "amd65"}, "linux/amd65"},
+		"NoTag":               {settings{source: source, push: "registry.example.org/slipstream"}, "want REPOSITORY:TAG"},
+		"NoGit":               {settings{source: source, arches: "amd64"}, "Git work tree"},
+		"InvalidArchitecture": {settings{source: source, arches: "amd65"}, "linux/amd65"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			each.settings.output = filepath.Join(t.TempDir(), "output")
 			if err := run(t.Context(), each.settings); err == nil || !strings.Contains(err.Error(), each.want) {
-				t.Errorf("error %v, want one with %q", err, each.want)
+				t.Errorf("got error %v, want %q", err, each.want)
 			}
 			if _, err := os.Stat(each.settings.output); !errors.Is(err, os.ErrNotExist) {
-				t.Errorf("something was written: %v", err)
+				t.Errorf("unexpected output: %v", err)
 			}
 		})
 	}
 }
 
-func TestRootsAreAuthorities(t *testing.T) {
+func TestRoots(t *testing.T) {
 	content, err := roots()
 	if err != nil {
 		t.Fatal(err)
@@ -123,12 +123,12 @@ func TestRootsAreAuthorities(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !certificate.IsCA {
-			t.Errorf("%s is no authority", certificate.Subject)
+			t.Errorf("%s is not an authority", certificate.Subject)
 		}
 		count++
 	}
 	if count < 100 {
-		t.Errorf("%d authorities, want all that browsers have", count)
+		t.Errorf("got %d authorities, want those of browsers", count)
 	}
 }
 
@@ -175,7 +175,7 @@ func list(t *testing.T, image v1.Image) []string {
 			t.Fatal(err)
 		}
 		if !header.ModTime.Equal(committed) {
-			t.Errorf("%s is of %s, want the time of the commit", header.Name, header.ModTime)
+			t.Errorf("%s: got time %s, want that of the commit", header.Name, header.ModTime)
 		}
 		lines = append(lines, fmt.Sprintf("%s %o %d:%d", header.Name, header.Mode, header.Uid, header.Gid))
 	}
@@ -188,18 +188,18 @@ func checkConfig(t *testing.T, image v1.Image) {
 		t.Fatal(err)
 	}
 	if config.Architecture != "arm64" || config.OS != "linux" || !config.Created.Equal(committed) {
-		t.Errorf("it is for %s/%s, of %s", config.OS, config.Architecture, config.Created)
+		t.Errorf("got platform %s/%s, created %s", config.OS, config.Architecture, config.Created)
 	}
 	if config.Config.User != "65532:65532" || !slices.Equal(config.Config.Entrypoint, []string{"/slipstream"}) || config.Config.Cmd != nil {
-		t.Errorf("it runs %v %v as %q", config.Config.Entrypoint, config.Config.Cmd, config.Config.User)
+		t.Errorf("got entrypoint %v, command %v, user %q", config.Config.Entrypoint, config.Config.Cmd, config.Config.User)
 	}
 	for _, label := range []string{"title", "description", "source", "documentation", "licenses", "version", "revision", "created"} {
 		if config.Config.Labels["org.opencontainers.image."+label] == "" {
-			t.Errorf("no label %s", label)
+			t.Errorf("label %s missing", label)
 		}
 	}
 	if got := config.Config.Labels["org.opencontainers.image.version"]; !strings.HasPrefix(got, "v0.0.0-20200203040506-") {
-		t.Errorf("the version is %q, want that of the commit", got)
+		t.Errorf("got version %q, want that of the commit", got)
 	}
 }
 

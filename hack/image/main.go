@@ -53,9 +53,9 @@ func run(ctx context.Context, s settings) error {
 	}
 	scratch, err := os.MkdirTemp("", "slipstream-image-")
 	if err != nil {
-		return fmt.Errorf("making a folder for the programs: %w", err)
+		return fmt.Errorf("make a folder for the programs: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(scratch) }() // Temporary folders are looked after by the machine, too.
+	defer func() { _ = os.RemoveAll(scratch) }() // The machine also removes temporary folders.
 	programs, err := buildAll(ctx, s.source, scratch, strings.Split(s.arches, ","))
 	if err != nil {
 		return err

@@ -47,7 +47,7 @@ func buildAll(ctx context.Context, source, folder string, arches []string) ([]pr
 		programs = append(programs, built)
 	}
 	if strings.HasSuffix(programs[0].version(), "+dirty") {
-		say("the work tree differs from its commit: the image is of version %s", programs[0].version())
+		logf("the work tree is modified: the image has version %s", programs[0].version())
 	}
 	return programs, nil
 }
@@ -60,10 +60,10 @@ func build(ctx context.Context, source, path, arch string) error {
 	command.Dir = source
 	command.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+arch, "CGO_ENABLED=0",
 		"GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFIPS140=off", "GOFLAGS=-trimpath", "GOWORK=off")
-	var complaints bytes.Buffer
-	command.Stdout, command.Stderr = &complaints, &complaints
+	var stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stderr, &stderr
 	if err := command.Run(); err != nil {
-		return fmt.Errorf("building slipstream for linux/%s: %w\n%s", arch, err, &complaints)
+		return fmt.Errorf("build slipstream for linux/%s: %w\n%s", arch, err, &stderr)
 	}
 	return nil
 }
@@ -72,7 +72,7 @@ func build(ctx context.Context, source, path, arch string) error {
 func inspect(path, arch string) (program, error) {
 	info, err := buildinfo.ReadFile(path)
 	if err != nil {
-		return program{}, fmt.Errorf("reading what the program is made of: %w", err)
+		return program{}, fmt.Errorf("read the build information: %w", err)
 	}
 	p := program{arch: arch, path: path, info: info}
 	for _, setting := range info.Settings {
@@ -81,7 +81,7 @@ func inspect(path, arch string) (program, error) {
 			p.revision = setting.Value
 		case "vcs.time":
 			if p.time, err = time.Parse(time.RFC3339, setting.Value); err != nil {
-				return program{}, fmt.Errorf("reading the time of the commit: %w", err)
+				return program{}, fmt.Errorf("read the time of the commit: %w", err)
 			}
 		}
 	}

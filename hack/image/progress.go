@@ -18,21 +18,21 @@ const (
 // step runs do, and logs its start, its progress and its end.
 func step(name string, do func() error) error {
 	begin, done := time.Now(), make(chan error, 1)
-	say("%s ...", name)
+	logf("%s ...", name)
 	go func() { done <- do() }()
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		select {
 		case err := <-done:
 			if err == nil {
-				say("%s: done after %s", name, time.Since(begin).Round(100*time.Millisecond))
+				logf("%s: done after %s", name, time.Since(begin).Round(100*time.Millisecond))
 			}
 			return err
 		case <-time.After(pause):
-			say("%s: still at it after %s", name, time.Since(begin).Round(time.Second))
+			logf("%s: still running after %s", name, time.Since(begin).Round(time.Second))
 		}
 	}
 }
 
-func say(format string, arguments ...any) {
+func logf(format string, arguments ...any) {
 	fmt.Fprintf(os.Stderr, format+"\n", arguments...)
 }

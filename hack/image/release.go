@@ -70,14 +70,14 @@ func (r *release) write(folder string) error {
 	}
 	reference, err := name.NewTag(repository + ":" + tag(r.programs[0].version()))
 	if err != nil {
-		return fmt.Errorf("naming the image: %w", err)
+		return fmt.Errorf("name the image: %w", err)
 	}
 	for i, image := range r.images {
 		path := filepath.Join(folder, "slipstream-linux-"+r.programs[i].arch+".tar")
 		if err := tarball.WriteToFile(path, reference, image); err != nil {
-			return fmt.Errorf("writing the archive for linux/%s: %w", r.programs[i].arch, err)
+			return fmt.Errorf("write the archive for linux/%s: %w", r.programs[i].arch, err)
 		}
-		say("wrote %s, which docker load and podman load take as %s", path, reference)
+		logf("wrote %s: docker load and podman load create %s", path, reference)
 	}
 	return nil
 }
@@ -86,30 +86,30 @@ func (r *release) write(folder string) error {
 func (r *release) writeLayout(folder string) error {
 	unfinished := folder + ".unfinished"
 	if err := os.RemoveAll(unfinished); err != nil {
-		return fmt.Errorf("removing an unfinished layout: %w", err)
+		return fmt.Errorf("remove an unfinished layout: %w", err)
 	}
 	path, err := layout.Write(unfinished, empty.Index)
 	if err != nil {
-		return fmt.Errorf("beginning the layout: %w", err)
+		return fmt.Errorf("begin the layout: %w", err)
 	}
 	annotation := map[string]string{tagAnnotation: tag(r.programs[0].version())}
 	if err := path.AppendIndex(r.index, layout.WithAnnotations(annotation)); err != nil {
-		return fmt.Errorf("adding the images to the layout: %w", err)
+		return fmt.Errorf("add the images to the layout: %w", err)
 	}
 	for _, bom := range r.boms {
 		if err := path.AppendImage(bom); err != nil {
-			return fmt.Errorf("adding a bill of materials to the layout: %w", err)
+			return fmt.Errorf("add a bill of materials to the layout: %w", err)
 		}
 	}
 	if err := os.RemoveAll(folder); err != nil {
-		return fmt.Errorf("removing the layout before: %w", err)
+		return fmt.Errorf("remove the old layout: %w", err)
 	}
 	if err := os.Rename(unfinished, folder); err != nil {
-		return fmt.Errorf("putting the layout in place: %w", err)
+		return fmt.Errorf("put the layout in place: %w", err)
 	}
 	digest, err := r.index.Digest()
 	if err == nil {
-		say("wrote %s, an OCI layout of the image %s", folder, digest)
+		logf("wrote %s, an OCI layout of the image %s", folder, digest)
 	}
 	return err
 }
@@ -141,11 +141,11 @@ func (r *release) push(ctx context.Context, reference string) error {
 				return err
 			}
 			if err := remote.Write(target.Digest(digest.String()), bom, options...); err != nil {
-				return fmt.Errorf("pushing a bill of materials: %w", err)
+				return fmt.Errorf("push a bill of materials: %w", err)
 			}
 		}
 		if err := remote.WriteIndex(target, r.index, options...); err != nil {
-			return fmt.Errorf("pushing the images: %w", err)
+			return fmt.Errorf("push the images: %w", err)
 		}
 		return nil
 	})

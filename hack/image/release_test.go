@@ -23,8 +23,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-func TestPushedImageIsPulledWithItsBillOfMaterials(t *testing.T) {
-	for kind, referrers := range map[string]bool{"registry that lists referrers": true, "registry that does not": false} {
+func TestPushAndPull(t *testing.T) {
+	for kind, referrers := range map[string]bool{"ReferrersAPI": true, "NoReferrersAPI": false} {
 		t.Run(kind, func(t *testing.T) {
 			silent := log.New(io.Discard, "", 0)
 			server := httptest.NewServer(registry.New(registry.Logger(silent), registry.WithReferrersSupport(referrers)))
@@ -45,14 +45,14 @@ func TestPushedImageIsPulledWithItsBillOfMaterials(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got, want := digestOf(t, image), digestOf(t, imagesOf(t, output)[arch]); got != want {
-					t.Errorf("pulled %s for %s, want %s", got, arch, want)
+					t.Errorf("got image %s for %s, want %s", got, arch, want)
 				}
 				want, err := os.ReadFile(filepath.Join(output, "slipstream-linux-"+arch+".cdx.json"))
 				if err != nil {
 					t.Fatal(err)
 				}
 				if got := attached(t, tagged.Digest(digestOf(t, image).String())); !bytes.Equal(got, want) {
-					t.Errorf("the bill of materials for %s is\n%s\nwant\n%s", arch, got, want)
+					t.Errorf("bill of materials for %s: got\n%s\nwant\n%s", arch, got, want)
 				}
 			}
 		})
@@ -71,7 +71,7 @@ func attached(t *testing.T, image name.Digest) []byte {
 		t.Fatal(err)
 	}
 	if len(index.Manifests) != 1 {
-		t.Fatalf("referrers %+v, want one", index.Manifests)
+		t.Fatalf("got referrers %+v, want one", index.Manifests)
 	}
 	bom, err := remote.Image(image.Digest(index.Manifests[0].Digest.String()))
 	if err != nil {
@@ -79,11 +79,11 @@ func attached(t *testing.T, image name.Digest) []byte {
 	}
 	manifest, err := bom.Manifest()
 	if err != nil || manifest.ArtifactType != bomMediaType || manifest.Subject.Digest.String() != image.DigestStr() {
-		t.Errorf("the referrer is %+v (%v), want a bill of materials of the image", manifest, err)
+		t.Errorf("got referrer %+v (%v), want a bill of materials of the image", manifest, err)
 	}
 	layers, err := bom.Layers()
 	if err != nil || len(layers) != 1 {
-		t.Fatalf("%d files: %v", len(layers), err)
+		t.Fatalf("got %d files (%v), want one", len(layers), err)
 	}
 	file, err := layers[0].Compressed()
 	if err != nil {
@@ -106,10 +106,10 @@ func digestOf(t *testing.T, image v1.Image) v1.Hash {
 	return digest
 }
 
-// TestNothingIsPushedInPlainHTTP checks that an attacker who blocks TLS does not receive the credentials.
-func TestNothingIsPushedInPlainHTTP(t *testing.T) {
-	answered := errors.New("this was sent")
-	transport := encrypted{roundTripper(func(*http.Request) (*http.Response, error) { return nil, answered })}
+// TestPlainHTTPRejected checks that an attacker who blocks TLS does not receive the credentials.
+func TestPlainHTTPRejected(t *testing.T) {
+	errSent := errors.New("this was sent")
+	transport := encrypted{roundTripper(func(*http.Request) (*http.Response, error) { return nil, errSent })}
 	for url, sent := range map[string]bool{
 		"https://registry.example.org/v2/": true, "https://10.1.2.3/v2/": true,
 		"http://localhost:5000/v2/": true, "http://127.0.0.1:5000/v2/": true, "http://[::1]:5000/v2/": true,
@@ -117,17 +117,17 @@ func TestNothingIsPushedInPlainHTTP(t *testing.T) {
 		"http://localhost.example.org/v2/": false,
 	} {
 		_, err := (&http.Client{Transport: transport}).Post(url, "text/plain", strings.NewReader("token")) //nolint:bodyclose // there is none
-		if errors.Is(err, answered) != sent {
-			t.Errorf("%s: %v, want it to be sent: %v", url, err, sent)
+		if errors.Is(err, errSent) != sent {
+			t.Errorf("%s: got error %v, want a sent request: %v", url, err, sent)
 		}
 	}
 }
 
-// TestPushFallsBackToNothing checks that nothing is sent to a registry in a private network, for which the registry
+// TestNoFallbackToPlainHTTP checks that nothing is sent to a registry in a private network, for which the registry
 // client would fall back to plain HTTP.
-func TestPushFallsBackToNothing(t *testing.T) {
-	asked := make(chan string, 100)
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.URL.Path }))
+func TestNoFallbackToPlainHTTP(t *testing.T) {
+	requested := make(chan string, 100)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { requested <- r.URL.Path }))
 	defer server.Close()
 	before := remote.DefaultTransport
 	defer func() { remote.DefaultTransport = before }()
@@ -136,10 +136,10 @@ func TestPushFallsBackToNothing(t *testing.T) {
 	}}
 	err := run(t.Context(), settings{source: newSource(t), output: t.TempDir(), arches: "amd64", push: "10.1.2.3:5000/team/slipstream:v1"})
 	if err == nil || !strings.Contains(err.Error(), "is not encrypted") {
-		t.Errorf("error %v, want one that says that it is not encrypted", err)
+		t.Errorf("got error %v, want an error about encryption", err)
 	}
-	if len(asked) > 0 {
-		t.Errorf("it was asked for %s", <-asked)
+	if len(requested) > 0 {
+		t.Errorf("unexpected request for %s", <-requested)
 	}
 }
 

@@ -23,7 +23,7 @@ func roots() ([]byte, error) {
 			continue
 		}
 		if err := pem.Encode(&file, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}); err != nil {
-			return nil, fmt.Errorf("encoding the certificate of an authority: %w", err)
+			return nil, fmt.Errorf("encode the certificate of an authority: %w", err)
 		}
 	}
 	return file.Bytes(), nil

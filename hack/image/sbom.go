@@ -26,7 +26,7 @@ import (
 func newBOM(p program) ([]byte, error) {
 	content, err := os.ReadFile(p.path)
 	if err != nil {
-		return nil, fmt.Errorf("reading the program: %w", err)
+		return nil, fmt.Errorf("read the program: %w", err)
 	}
 	sum := sha256.Sum256(content)
 	components, err := parts(p.info)
@@ -39,7 +39,7 @@ func newBOM(p program) ([]byte, error) {
 	subject.Licenses = licence("Apache-2.0")
 
 	bom := cdx.NewBOM()
-	// The same program has the same bill.
+	// The same program has the same serial number.
 	bom.SerialNumber = uuid.NewSHA1(uuid.NameSpaceOID, sum[:]).URN()
 	bom.Metadata = &cdx.Metadata{
 		Timestamp: p.time.Format(time.RFC3339), Component: &subject,
@@ -52,10 +52,10 @@ func newBOM(p program) ([]byte, error) {
 	}
 	bom.Dependencies = &[]cdx.Dependency{{Ref: subject.BOMRef, Dependencies: &references}}
 	var file bytes.Buffer
-	// Scanners do not know newer versions of the format yet.
+	// Scanners do not support newer versions of the format yet.
 	err = cdx.NewBOMEncoder(&file, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom, cdx.SpecVersion1_6)
 	if err != nil {
-		return nil, fmt.Errorf("encoding the bill of materials: %w", err)
+		return nil, fmt.Errorf("encode the bill of materials: %w", err)
 	}
 	return file.Bytes(), nil
 }
@@ -94,7 +94,7 @@ func fromThisProgram(path string) (cdx.Component, error) {
 			}
 		}
 	}
-	return cdx.Component{}, fmt.Errorf("this program does not know the version of its module %s", path)
+	return cdx.Component{}, fmt.Errorf("version of the module %s not found in the build information", path)
 }
 
 // fromModule returns the component of a module, with the checksum of its files as in go.sum.
@@ -103,7 +103,7 @@ func fromModule(module *debug.Module) (cdx.Component, error) {
 	encoded, found := strings.CutPrefix(module.Sum, "h1:")
 	sum, err := base64.StdEncoding.DecodeString(encoded)
 	if !found || err != nil {
-		return component, fmt.Errorf("the sum %q of the module %s is not of the kind h1", module.Sum, module.Path)
+		return component, fmt.Errorf("sum %q of the module %s does not have the type h1", module.Sum, module.Path)
 	}
 	component.Hashes = &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(sum)}}
 	return component, nil
@@ -121,7 +121,7 @@ func licence(id string) *cdx.Licenses {
 // writeBOMs writes the bill of materials of each program to the folder.
 func writeBOMs(folder string, programs []program) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return fmt.Errorf("making the output folder: %w", err)
+		return fmt.Errorf("make the output folder: %w", err)
 	}
 	for _, program := range programs {
 		bom, err := newBOM(program)
@@ -130,9 +130,9 @@ func writeBOMs(folder string, programs []program) error {
 		}
 		path := filepath.Join(folder, "slipstream-linux-"+program.arch+".cdx.json")
 		if err := os.WriteFile(path, bom, 0o644); err != nil {
-			return fmt.Errorf("writing a bill of materials: %w", err)
+			return fmt.Errorf("write a bill of materials: %w", err)
 		}
-		say("wrote %s", path)
+		logf("wrote %s", path)
 	}
 	return nil
 }

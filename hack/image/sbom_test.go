@@ -15,23 +15,23 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// sum is the SHA-256 of nothing, as go.sum writes it, and sumInHex as other tools do.
+// sum is the SHA-256 of empty input, in the form of go.sum, and sumInHex in hexadecimal.
 const (
 	sum      = "h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
 	sumInHex = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 )
 
-func TestBillOfMaterialsNamesWhatTheProgramIsMadeOf(t *testing.T) {
+func TestBillOfMaterials(t *testing.T) {
 	bom := decode(t, newProgram(t,
 		&debug.Module{Path: "example.org/one", Version: "v1.2.3", Sum: sum},
 		&debug.Module{Path: "example.org/old", Version: "v2.0.0+incompatible", Sum: sum},
 		&debug.Module{Path: "example.org/theirs", Version: "v1.0.0", Replace: &debug.Module{Path: "example.org/ours", Version: "v1.0.1", Sum: sum}},
 	))
 	if subject := bom.Metadata.Component; subject.Name != "example.org/server" || subject.Version != "v1.0.0" || (*subject.Hashes)[0].Value != sumInHex {
-		t.Errorf("it is about %+v", subject)
+		t.Errorf("got component %+v", subject)
 	}
 	if bom.SerialNumber == "" || bom.Metadata.Timestamp != "2020-02-03T04:05:06Z" {
-		t.Errorf("it has the number %q and is of %s", bom.SerialNumber, bom.Metadata.Timestamp)
+		t.Errorf("got serial number %q, timestamp %s", bom.SerialNumber, bom.Metadata.Timestamp)
 	}
 	var got []string
 	for _, component := range *bom.Components {
@@ -47,17 +47,17 @@ func TestBillOfMaterialsNamesWhatTheProgramIsMadeOf(t *testing.T) {
 		}
 	}
 	if hashes := *(*bom.Components)[1].Hashes; hashes[0].Value != sumInHex || hashes[0].Algorithm != cdx.HashAlgoSHA256 {
-		t.Errorf("example.org/one has the hashes %v", hashes)
+		t.Errorf("example.org/one: got hashes %v", hashes)
 	}
 	if parts := *(*bom.Dependencies)[0].Dependencies; len(parts) != len(*bom.Components) {
-		t.Errorf("the program depends on %d components, want all %d", len(parts), len(*bom.Components))
+		t.Errorf("got %d dependencies of the program, want %d", len(parts), len(*bom.Components))
 	}
 }
 
-func TestModuleWithoutASumHasNoBillOfMaterials(t *testing.T) {
+func TestModuleWithoutSum(t *testing.T) {
 	program := newProgram(t, &debug.Module{Path: "example.org/local", Version: "v1.0.0"})
 	if _, err := newBOM(program); err == nil || !strings.Contains(err.Error(), "example.org/local") {
-		t.Errorf("error %v, want one that names the module", err)
+		t.Errorf("got error %v, want the name of the module", err)
 	}
 }
 

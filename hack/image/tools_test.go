@@ -15,9 +15,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 )
 
-// TestOtherToolsTakeTheImage checks the image with Skopeo, whose library is that of podman, CRI-O and buildah and shares
+// TestSkopeo checks the image with Skopeo, whose library is that of podman, CRI-O and buildah and shares
 // no code with this command.
-func TestOtherToolsTakeTheImage(t *testing.T) {
+func TestSkopeo(t *testing.T) {
 	if _, err := exec.LookPath("skopeo"); err != nil {
 		t.Skip("skopeo is not installed")
 	}
@@ -31,7 +31,7 @@ func TestOtherToolsTakeTheImage(t *testing.T) {
 		to := filepath.Join(t.TempDir(), "copy")
 		skopeo(t, "copy", "--all", "--preserve-digests", "oci:"+from+":"+made.Annotations[tagAnnotation], "oci:"+to+":latest")
 		if copied := onlyTag(t, to); copied.Digest != made.Digest {
-			t.Errorf("the copy is %s, want %s", copied.Digest, made.Digest)
+			t.Errorf("got digest %s of the copy, want %s", copied.Digest, made.Digest)
 		}
 	})
 	t.Run("Archive", func(t *testing.T) {
@@ -41,9 +41,9 @@ func TestOtherToolsTakeTheImage(t *testing.T) {
 			t.Fatal(err)
 		}
 		if config.Architecture != "arm64" || config.Config.User != user || !slices.Equal(config.Config.Entrypoint, []string{"/" + programPath}) {
-			t.Errorf("it reads %+v", config)
+			t.Errorf("got configuration %+v", config)
 		}
-		// Everything in it is read, and compared with its digests.
+		// The copy reads all files, and compares them with their digests.
 		skopeo(t, "copy", archive, "dir:"+t.TempDir())
 	})
 }
@@ -52,11 +52,11 @@ func TestOtherToolsTakeTheImage(t *testing.T) {
 func skopeo(t *testing.T, arguments ...string) []byte {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "skopeo", append([]string{"--insecure-policy"}, arguments...)...)
-	var complaint strings.Builder
-	command.Stderr = &complaint
+	var stderr strings.Builder
+	command.Stderr = &stderr
 	printed, err := command.Output()
 	if err != nil {
-		t.Fatalf("%v: %v\n%s", command, err, &complaint)
+		t.Fatalf("%v: %v\n%s", command, err, &stderr)
 	}
 	return printed
 }

@@ -18,7 +18,7 @@ import (
 
 func main() {
 	if err := json.NewEncoder(os.Stdout).Encode(document()); err != nil {
-		fmt.Fprintf(os.Stderr, "printing the OpenAPI document: %v\n", err)
+		fmt.Fprintf(os.Stderr, "failed to print the OpenAPI document: %v\n", err)
 		os.Exit(1)
 	}
 }
