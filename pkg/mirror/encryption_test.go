@@ -29,7 +29,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/keyring"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
-	"github.com/configbutler/slipstream/test/sopstest"
+	"github.com/configbutler/slipstream/test/testkit/sopstest"
 )
 
 // withSecrets has the rule of world select Secrets, too.

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
 // impersonation has one user impersonate another. Only audit events contain the impersonator.

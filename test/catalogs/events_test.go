@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
 // testEvents checks the Events of catalogs, also while notices are suspended.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
 // testUnreachableSource creates a catalog of a namespace that the server has no permission to read at first.

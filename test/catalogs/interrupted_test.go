@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
 // relisted is the counter of resyncs of namespaces that a new list of a watch has triggered.

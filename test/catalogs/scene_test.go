@@ -20,8 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/test/mirrortest"
-	"github.com/configbutler/slipstream/test/people"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/people"
 )
 
 // deployment is the manifest of a Deployment: its namespace, name and image.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
 // testSeveralCatalogs tests two catalogs of one source namespace, one of them with a subset of the workloads.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/mirrortest"
-	"github.com/configbutler/slipstream/test/people"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/people"
 )
 
 // shortWindow is the shortest window that a SyncPolicy allows. Tests that do not depend on batches use it.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/configbutler/slipstream/test/catalogs/storm"
 	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
 var updates = flag.Int("storm", 1_000, "number of changes, at least 50")

@@ -23,7 +23,7 @@ import (
 
 	"github.com/configbutler/slipstream/artifacts/attribution"
 	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/devcluster/clustertest"
+	"github.com/configbutler/slipstream/test/testkit/clustertest"
 )
 
 // request is one that the audit policy is evaluated for.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/devcluster/clustertest"
+	"github.com/configbutler/slipstream/test/testkit/clustertest"
 )
 
 // gitRepoConfig is an object that needs no remote.

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/devcluster/clustertest"
+	"github.com/configbutler/slipstream/test/testkit/clustertest"
 )
 
 // stopSignal stops the server gracefully.

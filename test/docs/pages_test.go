@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/devcluster/clustertest"
-	"github.com/configbutler/slipstream/test/sopstest"
+	"github.com/configbutler/slipstream/test/testkit/clustertest"
+	"github.com/configbutler/slipstream/test/testkit/sopstest"
 )
 
 const (

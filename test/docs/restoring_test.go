@@ -20,8 +20,8 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/kube/manifest"
 	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/devcluster/clustertest"
-	"github.com/configbutler/slipstream/test/sopstest"
+	"github.com/configbutler/slipstream/test/testkit/clustertest"
+	"github.com/configbutler/slipstream/test/testkit/sopstest"
 )
 
 const restoringPage = "docs/restoring.md"

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
 // event waits for Events about an object (such as GitDestination/main) with a type and reason, and returns their messages.

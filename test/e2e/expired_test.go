@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
 // TestWatchExpired deletes an object while the server cannot watch, and compacts the history with the deletion.

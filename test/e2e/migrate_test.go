@@ -17,7 +17,7 @@ import (
 
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/devcluster/programs"
-	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
 // TestMigration migrates the stores from files to etcd with two replicas, and back. Objects must be preserved, and no commit

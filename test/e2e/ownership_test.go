@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
 const foreignOwner = "clusterUID: elsewhere\nnamespace: theirs\nname: other\n"

@@ -24,7 +24,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/generated/informers/externalversions"
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/devcluster/programs"
-	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
 // TestBackupAndRestore takes a backup of a running server, makes more changes, and restores the backup into the running server,

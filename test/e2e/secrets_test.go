@@ -16,8 +16,8 @@ import (
 	"filippo.io/age"
 
 	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/mirrortest"
-	"github.com/configbutler/slipstream/test/sopstest"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/sopstest"
 )
 
 // hidden are the values that may be only in the cluster and in encrypted files.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
 // stage is a cluster with a running server.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
 // theirs are the paths of files of another user, beside a destination's folder and inside it.

@@ -19,8 +19,8 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/kube/fieldpath"
-	"github.com/configbutler/slipstream/test/mirrortest"
-	"github.com/configbutler/slipstream/test/people"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/people"
 )
 
 // rounds is the number of times that source and environment are changed at random.

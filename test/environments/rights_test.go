@@ -14,8 +14,8 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/test/mirrortest"
-	"github.com/configbutler/slipstream/test/people"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/people"
 )
 
 // requester makes a catalog show Secrets only to users who can read them.

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/configbutler/slipstream/test/fidelity/crds"
-	"github.com/configbutler/slipstream/test/sopstest"
+	"github.com/configbutler/slipstream/test/testkit/sopstest"
 )
 
 // TestMirrorMakesTheSameCluster mirrors a cluster, applies the mirror to an empty one, and

@@ -14,11 +14,11 @@ import (
 
 	"github.com/configbutler/slipstream/test/container"
 	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/devcluster/clustertest"
 	"github.com/configbutler/slipstream/test/devcluster/node"
 	"github.com/configbutler/slipstream/test/devcluster/programs"
 	"github.com/configbutler/slipstream/test/image"
-	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/clustertest"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
 // gitAddress is where Pods find the Git server: an address for documentation, which is nobody's.

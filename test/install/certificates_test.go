@@ -20,7 +20,7 @@ import (
 
 	"github.com/configbutler/slipstream/test/devcluster/pki"
 	"github.com/configbutler/slipstream/test/fidelity/crds"
-	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
 // define installs the original CustomResourceDefinitions of other projects, so that invalid objects are rejected.

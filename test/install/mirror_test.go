@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
 // mirror is a namespace whose ConfigMaps are mirrored.

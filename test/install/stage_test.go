@@ -17,10 +17,10 @@ import (
 
 	"github.com/configbutler/slipstream/test/container"
 	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/devcluster/clustertest"
 	"github.com/configbutler/slipstream/test/devcluster/node"
 	"github.com/configbutler/slipstream/test/devcluster/programs"
-	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/clustertest"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
 // testUninstall uninstalls a release, installs it again with the kept volume, and deletes the APIService of a stopped server.

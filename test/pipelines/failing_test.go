@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
 

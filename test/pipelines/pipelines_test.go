@@ -6,7 +6,7 @@ package pipelines
 import (
 	"testing"
 
-	"github.com/configbutler/slipstream/test/people"
+	"github.com/configbutler/slipstream/test/testkit/people"
 )
 
 // testCase is a subtest.

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/test/people"
+	"github.com/configbutler/slipstream/test/testkit/people"
 )
 
 // all is the body of a sync request for everything, full that of a full sync.

@@ -21,8 +21,8 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/mirrortest"
-	"github.com/configbutler/slipstream/test/people"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/people"
 	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
 

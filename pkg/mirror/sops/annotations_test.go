@@ -17,7 +17,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/kube/annotation"
 	"github.com/configbutler/slipstream/pkg/kube/annotation/annotationtest"
-	"github.com/configbutler/slipstream/test/sopstest"
+	"github.com/configbutler/slipstream/test/testkit/sopstest"
 )
 
 // hidden is what no file may show of a Secret that holds it, however it is written.

@@ -21,7 +21,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/kube/manifest"
 	"github.com/configbutler/slipstream/pkg/mirror/sops"
-	"github.com/configbutler/slipstream/test/sopstest"
+	"github.com/configbutler/slipstream/test/testkit/sopstest"
 )
 
 var update = flag.Bool("update", false, "write the golden file")

@@ -12,7 +12,7 @@ import (
 	"github.com/configbutler/slipstream/test/bench/memory"
 	"github.com/configbutler/slipstream/test/catalogs/storm"
 	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
 const (

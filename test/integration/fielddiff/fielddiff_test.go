@@ -25,7 +25,7 @@ import (
 
 	kubediff "github.com/configbutler/slipstream/pkg/kube/diff"
 	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/devcluster/clustertest"
+	"github.com/configbutler/slipstream/test/testkit/clustertest"
 )
 
 // patience is longer than any wait of these tests on a busy machine.

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/devcluster/clustertest"
+	"github.com/configbutler/slipstream/test/testkit/clustertest"
 )
 
 // Deadline is more than anything waited for here takes on a busy machine.
