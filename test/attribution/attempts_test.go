@@ -73,7 +73,7 @@ func (m *mirror) refuse(t *testing.T, user *person) {
 }
 
 // failedAttempts has one user make requests that fail, and another user make the same requests with success.
-func failedAttempts(t *testing.T, s *stage) {
+func failedAttempts(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "attempts", "configmaps")
 	const name = "guarded"
 	m.mustSet(t, s.alice, name, "first")

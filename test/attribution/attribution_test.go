@@ -12,11 +12,11 @@ import (
 // scenario is a subtest on a cluster.
 type scenario struct {
 	name string
-	run  func(*testing.T, *stage)
+	run  func(*testing.T, *testCluster)
 }
 
 // run runs the scenarios as subtests.
-func (s *stage) run(t *testing.T, scenarios ...scenario) {
+func (s *testCluster) run(t *testing.T, scenarios ...scenario) {
 	t.Helper()
 	for _, each := range scenarios {
 		t.Run(each.name, func(t *testing.T) { each.run(t, s) })
@@ -41,7 +41,7 @@ func commonScenarios() []scenario {
 
 // TestBothSignals uses a control plane with audit webhook and admission webhook, as `make dev-up` configures it.
 func TestBothSignals(t *testing.T) {
-	s := newStage(t, devcluster.Options{Audit: true, Admission: true})
+	s := newTestCluster(t, devcluster.Options{Audit: true, Admission: true})
 	s.run(t, commonScenarios()...)
 	s.run(t,
 		scenario{"Undisturbed", undisturbed},
@@ -55,7 +55,7 @@ func TestBothSignals(t *testing.T) {
 
 // TestAdmission uses a control plane with the admission webhook only, like a managed one. The last scenario deletes the webhook.
 func TestAdmission(t *testing.T) {
-	s := newStage(t, devcluster.Options{Admission: true})
+	s := newTestCluster(t, devcluster.Options{Admission: true})
 	s.run(t, commonScenarios()...)
 	s.run(t,
 		scenario{"Stopped", stopped},
@@ -66,21 +66,21 @@ func TestAdmission(t *testing.T) {
 // TestLateAudit uses an audit webhook that sends batches after a second and truncates long events, which are the defaults of
 // kube-apiserver. The maximum wait of the server allows for a busy machine.
 func TestLateAudit(t *testing.T) {
-	s := newStage(t, devcluster.Options{Audit: true, APIServerArgs: []string{
+	s := newTestCluster(t, devcluster.Options{Audit: true, APIServerArgs: []string{
 		"--audit-webhook-batch-max-wait=1s", "--audit-webhook-truncate-max-event-size=102400",
 	}, ServerArgs: []string{"--attribution-max-wait=10s"}})
 	s.run(t,
 		scenario{"ConcurrentUpdates", concurrentUpdates},
 		scenario{"SameContent", sameContent},
 		scenario{"Impersonation", impersonation},
-		scenario{"LongCollection", func(t *testing.T, s *stage) { deleteCollection(t, s, "long") }},
+		scenario{"LongCollection", func(t *testing.T, s *testCluster) { deleteCollection(t, s, "long") }},
 		scenario{"Finalizers", finalizers},
 	)
 }
 
 // TestReplicas uses two replicas, of which one receives the facts.
 func TestReplicas(t *testing.T) {
-	s := newStage(t, devcluster.Options{
+	s := newTestCluster(t, devcluster.Options{
 		Audit: true, Storage: devcluster.StorageEtcd3, Replicas: 2,
 		ServerArgs: []string{"--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=2s"},
 	})

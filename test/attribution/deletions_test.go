@@ -11,11 +11,11 @@ import (
 )
 
 // deletions checks that deletions are attributed to the user who requested them, for each kind of request.
-func deletions(t *testing.T, s *stage) {
-	for name, test := range map[string]func(*testing.T, *stage){
+func deletions(t *testing.T, s *testCluster) {
+	for name, test := range map[string]func(*testing.T, *testCluster){
 		"finalizers": finalizers,
 		"all":        deleteAll,
-		"collection": func(t *testing.T, s *stage) { deleteCollection(t, s, "collection") },
+		"collection": func(t *testing.T, s *testCluster) { deleteCollection(t, s, "collection") },
 		"recreation": recreation,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })
@@ -23,7 +23,7 @@ func deletions(t *testing.T, s *stage) {
 }
 
 // finalizers has one user delete objects whose finalizers another user removes later, as a controller would.
-func finalizers(t *testing.T, s *stage) {
+func finalizers(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "finalizers", "configmaps")
 	patch := func(by *person, name, finalizers string) {
 		by.run(t, "patch", "configmap", name, "-n", m.Namespace, "--type=merge", "-p", `{"metadata":{"finalizers":`+finalizers+`}}`)
@@ -48,7 +48,7 @@ func finalizers(t *testing.T, s *stage) {
 }
 
 // deleteAll has kubectl delete objects one by one.
-func deleteAll(t *testing.T, s *stage) {
+func deleteAll(t *testing.T, s *testCluster) {
 	const objects = 20
 	m, wants := populated(t, s, "all", objects)
 	s.bob.run(t, "delete", "configmaps", "--all", "-n", m.Namespace)
@@ -56,7 +56,7 @@ func deleteAll(t *testing.T, s *stage) {
 }
 
 // deleteCollection deletes so many objects with one request that the audit event is truncated.
-func deleteCollection(t *testing.T, s *stage, namespace string) {
+func deleteCollection(t *testing.T, s *testCluster, namespace string) {
 	const objects = 300
 	m, wants := populated(t, s, namespace, objects)
 	s.bob.run(t, "delete", "--raw", "/api/v1/namespaces/"+m.Namespace+"/configmaps")
@@ -64,7 +64,7 @@ func deleteCollection(t *testing.T, s *stage, namespace string) {
 }
 
 // populated creates a namespace with mirrored ConfigMaps of 1 KiB, and returns the expected commits.
-func populated(t *testing.T, s *stage, namespace string, objects int) (*mirror, []expected) {
+func populated(t *testing.T, s *testCluster, namespace string, objects int) (*mirror, []expected) {
 	t.Helper()
 	m := s.newMirror(t, namespace, "configmaps")
 	wants := make([]expected, objects)
@@ -91,7 +91,7 @@ func deletedBy(by string, made []expected) []expected {
 }
 
 // recreation has users create and delete one object repeatedly.
-func recreation(t *testing.T, s *stage) {
+func recreation(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "recreation", "configmaps")
 	people := []*person{s.alice, s.bob, s.carol}
 	var wants []expected

@@ -41,7 +41,7 @@ type caller struct {
 }
 
 // direct returns a client that connects to the server directly as a user of the cluster.
-func (s *stage) direct(t *testing.T, user devcluster.Kubeconfig) caller {
+func (s *testCluster) direct(t *testing.T, user devcluster.Kubeconfig) caller {
 	t.Helper()
 	config, err := user.RESTConfig()
 	if err != nil {
@@ -87,7 +87,7 @@ const review = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","re
 "userInfo":{"username":"mallory"},"object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web","namespace":"forged"},"data":{"value":"x"}}}}`
 
 // forged has clients without permission send facts.
-func forged(t *testing.T, s *stage) {
+func forged(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "forged", "configmaps")
 	ordinary := s.direct(t, s.alice.kubectl.User)
 	administrator := s.direct(t, s.Admin())
@@ -140,7 +140,7 @@ func wantStatus(t *testing.T, got int, want []int) {
 }
 
 // counts fails the test unless a function increases a counter of the server.
-func (s *stage) counts(t *testing.T, counter string, call func()) {
+func (s *testCluster) counts(t *testing.T, counter string, call func()) {
 	t.Helper()
 	before, err := s.Counted(t.Context(), counter)
 	if err != nil {
@@ -157,7 +157,7 @@ func (s *stage) counts(t *testing.T, counter string, call func()) {
 }
 
 // secretPath sends a review to the secret path without other credentials.
-func secretPath(t *testing.T, s *stage) {
+func secretPath(t *testing.T, s *testCluster) {
 	segment, err := os.ReadFile(s.Env(devcluster.EnvAdmissionSegmentFile))
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +167,7 @@ func secretPath(t *testing.T, s *stage) {
 }
 
 // contradicted sends contradicting audit events with the certificate of the audit webhook: two users make each of the next changes.
-func contradicted(t *testing.T, s *stage) {
+func contradicted(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "contradicted", "configmaps")
 	m.mustSet(t, s.alice, "web", "1")
 	m.expectAuthors(t, "v1/configmaps", expected{"web", "CREATE", "alice"})

@@ -17,7 +17,7 @@ import (
 )
 
 // leaders sends facts to a replica that does not lead, and then kills the leader during changes.
-func leaders(t *testing.T, s *stage) {
+func leaders(t *testing.T, s *testCluster) {
 	s.sendToFollower(t)
 	m := s.newMirror(t, "leaders", "configmaps")
 	m.mustSet(t, s.alice, "shared", "first")
@@ -72,7 +72,7 @@ func (m *mirror) checkCommits(t *testing.T) {
 }
 
 // sendToFollower makes the second replica the leader while kube-apiserver is connected to the first one.
-func (s *stage) sendToFollower(t *testing.T) {
+func (s *testCluster) sendToFollower(t *testing.T) {
 	t.Helper()
 	// A single replica leads and receives all facts, and kube-apiserver keeps its connections when the other one starts.
 	if err := s.StopServer(t.Context(), syscall.SIGTERM, 1); err != nil {
@@ -98,7 +98,7 @@ func (s *stage) sendToFollower(t *testing.T) {
 
 // waitForSingleLeader waits for as long as a replica without the Lease may continue as the leader. The election waits before it
 // hands over the Lease; the test did not.
-func (s *stage) waitForSingleLeader(t *testing.T) {
+func (s *testCluster) waitForSingleLeader(t *testing.T) {
 	t.Helper()
 	mirrortest.Eventually(t, "the previous leader has stopped", func(ctx context.Context) error {
 		lease, err := s.admin.CoordinationV1().Leases(devcluster.ServerNamespace).Get(ctx, "slipstream", metav1.GetOptions{})

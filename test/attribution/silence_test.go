@@ -22,7 +22,7 @@ const sampleSize = 15
 // undisturbed checks that changes have authors while other objects change that are never reported: neither the audit policy nor the
 // webhook selects EndpointSlices. It logs the latency with and without these objects; TestMissingFactsDelayOnlyTheirObject of
 // pkg/attribution checks in virtual time that it is the same.
-func undisturbed(t *testing.T, s *stage) {
+func undisturbed(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "undisturbed", "configmaps", "endpointslices.discovery.k8s.io")
 	m.arrival(t, 0)
 	alone := m.arrivals(t, 1)
@@ -97,7 +97,7 @@ func (m *mirror) flood(ctx context.Context) error {
 }
 
 // toolsOnly checks commits of changes without facts: they name the tool in managedFields.
-func toolsOnly(t *testing.T, s *stage) {
+func toolsOnly(t *testing.T, s *testCluster) {
 	s.Run(t, "delete", "validatingwebhookconfiguration", "slipstream-attribution")
 	m := s.newMirror(t, "tools", "configmaps")
 	// kube-apiserver continues to call the webhook for a moment.

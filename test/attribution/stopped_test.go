@@ -20,7 +20,7 @@ const (
 )
 
 // stopped checks that the cluster works while the server is stopped, and the authors of changes in the meantime.
-func stopped(t *testing.T, s *stage) {
+func stopped(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "stopped", "configmaps")
 	running, _ := m.alternate(t, 0)
 	if err := s.StopServer(t.Context(), syscall.SIGTERM); err != nil {
@@ -75,7 +75,7 @@ func (m *mirror) checkFiles(t *testing.T) {
 
 // frozen checks that a server that does not respond delays changes no longer than the webhook's timeout, and that facts sent in the
 // meantime are attributed to the right user.
-func frozen(t *testing.T, s *stage) {
+func frozen(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "frozen", "configmaps")
 	m.mustSet(t, s.alice, "web", "0")
 	m.expectAuthors(t, "v1/configmaps", expected{"web", "CREATE", "alice"})

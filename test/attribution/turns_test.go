@@ -31,7 +31,7 @@ const (
 
 // concurrentUpdates has two users update one object in turn, faster than one request takes, so that requests overtake each other
 // and the API server retries those that lose.
-func concurrentUpdates(t *testing.T, s *stage) {
+func concurrentUpdates(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "turns", "configmaps")
 	m.mustSet(t, m.alice, "shared", "first")
 	began := time.Now()
@@ -85,7 +85,7 @@ func (m *mirror) checkAuthors(t *testing.T, resource string, want int, least flo
 
 // sameContent has two users write the content that the other has written before, so that neither content nor name distinguishes
 // them. The second request of each pair changes nothing.
-func sameContent(t *testing.T, s *stage) {
+func sameContent(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "same", "configmaps")
 	people := []*person{m.alice, m.bob, m.bob, m.alice}
 	const rounds = 60

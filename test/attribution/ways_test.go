@@ -13,7 +13,7 @@ import (
 )
 
 // impersonation has one user impersonate another. Only audit events contain the impersonator.
-func impersonation(t *testing.T, s *stage) {
+func impersonation(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "impersonation", "configmaps")
 	s.alice.run(t, "create", "configmap", "web", "-n", m.Namespace, "--from-literal=a=1", "--as=carol")
 	s.alice.run(t, "delete", "configmap", "web", "-n", m.Namespace, "--as=carol")
@@ -25,7 +25,7 @@ func impersonation(t *testing.T, s *stage) {
 }
 
 // requestKinds changes one object with all kinds of requests.
-func requestKinds(t *testing.T, s *stage) {
+func requestKinds(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "ways", "configmaps", "secrets")
 	manifest := func(value string) string {
 		return fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: web, namespace: %s}, data: {value: %q}}", m.Namespace, value)
@@ -78,7 +78,7 @@ spec:
 `
 
 // workloads has users change a Deployment, and controllers its ReplicaSets.
-func workloads(t *testing.T, s *stage) {
+func workloads(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "workloads", "deployments.apps", "replicasets.apps")
 	if _, err := s.alice.kubectl.Feed(t.Context(), fmt.Sprintf(deployment, m.Namespace, 1), "apply", "--server-side", "-f", "-"); err != nil {
 		t.Fatal(err)
@@ -93,8 +93,8 @@ func workloads(t *testing.T, s *stage) {
 }
 
 // namespaceDeletion has a user delete a namespace, and the namespace controller its content.
-func namespaceDeletion(t *testing.T, s *stage) {
-	m := &mirror{stage: s, Mirror: s.NewMirror(t, "observer", "granularity: PerChange", "accessPolicy: {allowClusterRules: true}")}
+func namespaceDeletion(t *testing.T, s *testCluster) {
+	m := &mirror{testCluster: s, Mirror: s.NewMirror(t, "observer", "granularity: PerChange", "accessPolicy: {allowClusterRules: true}")}
 	s.Apply(t, `
 apiVersion: configbutler.ai/v1alpha1
 kind: ClusterWatchRule
@@ -128,7 +128,7 @@ spec:
 
 // appliedTogether has a user apply a destination with the rules that mirror it. All commits must name the user, whether the object
 // was applied before or after the rule that selects it.
-func appliedTogether(t *testing.T, s *stage) {
+func appliedTogether(t *testing.T, s *testCluster) {
 	m := s.NewMirror(t, "together")
 	const manifest = `
 apiVersion: configbutler.ai/v1alpha1
@@ -168,7 +168,7 @@ spec: {destinationRef: {name: own}, rules: [{resources: [configmaps]}]}
 }
 
 // ownKinds changes an object of the server's own API.
-func ownKinds(t *testing.T, s *stage) {
+func ownKinds(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "own", "watchrules.configbutler.ai")
 	rule := func(by *person, resources string) {
 		t.Helper()

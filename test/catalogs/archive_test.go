@@ -17,7 +17,7 @@ import (
 )
 
 // testArchiveInGit keeps only the newest record of each catalog, and archives the others in a branch.
-func (s *stage) testArchiveInGit(t *testing.T) {
+func (s *testCluster) testArchiveInGit(t *testing.T) {
 	c := s.newFixture(t, "archived")
 	defer s.setBatchWindow(t, shortWindow)
 	m := s.NewMirror(t, c.source)

@@ -16,7 +16,7 @@ import (
 const longWindow = 30 * time.Second
 
 // testBatchWindow has two users change the source within seconds. Writes of controllers must not be recorded.
-func (s *stage) testBatchWindow(t *testing.T) {
+func (s *testCluster) testBatchWindow(t *testing.T) {
 	c := s.newFixture(t, "window")
 	s.setBatchWindow(t, longWindow)
 	c.newCatalog(t, "shop")

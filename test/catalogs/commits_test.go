@@ -19,7 +19,7 @@ import (
 
 // testCommitsInRecords mirrors the source to Git. A record must name the commit with its change, even if the commit is pushed
 // long after the record was written.
-func (s *stage) testCommitsInRecords(t *testing.T) {
+func (s *testCluster) testCommitsInRecords(t *testing.T) {
 	c := s.newFixture(t, "mirrored")
 	m := s.NewMirror(t, c.source)
 	m.Watch(t, "workloads", "deployments")

@@ -20,7 +20,7 @@ const withUntracked = `  workloads: [{kind: Deployment, name: api}, {kind: Deplo
 `
 
 // testCatalogEdits adds a workload and a patch to a catalog, while the source is unchanged.
-func (s *stage) testCatalogEdits(t *testing.T) {
+func (s *testCluster) testCatalogEdits(t *testing.T) {
 	c := s.newFixture(t, "edited")
 	c.newCatalog(t, "shop")
 	c.edit(t, "shop", withUntracked)
@@ -42,7 +42,7 @@ func (s *stage) testCatalogEdits(t *testing.T) {
 }
 
 // testEditPermissions has a user edit a catalog who can edit catalogs, but cannot read the source.
-func (s *stage) testEditPermissions(t *testing.T) {
+func (s *testCluster) testEditPermissions(t *testing.T) {
 	c := s.newFixture(t, "refused")
 	c.newCatalog(t, "shop")
 	for name, edit := range map[string]struct{ catalog, spec string }{

@@ -13,7 +13,7 @@ import (
 )
 
 // testEvents checks the Events of catalogs, also while notices are suspended.
-func (s *stage) testEvents(t *testing.T) {
+func (s *testCluster) testEvents(t *testing.T) {
 	c := s.newFixture(t, "announced")
 	defer s.setBatchWindow(t, shortWindow)
 	c.newCatalog(t, "shop")

@@ -13,7 +13,7 @@ import (
 )
 
 // testUnreachableSource creates a catalog of a namespace that the server has no permission to read at first.
-func (s *stage) testUnreachableSource(t *testing.T) {
+func (s *testCluster) testUnreachableSource(t *testing.T) {
 	c := s.newUnreachable(t, "hidden")
 	if _, err := c.apply(t.Context(), s.eve, "shop", apiAndWorker); err != nil {
 		t.Fatal(err)

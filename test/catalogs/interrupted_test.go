@@ -18,7 +18,7 @@ import (
 const relisted = `slipstream_catalog_intake_resyncs_total{reason="relisted"}`
 
 // testRestart stops the server with both signals, without and with changes before the next start.
-func (s *stage) testRestart(t *testing.T) {
+func (s *testCluster) testRestart(t *testing.T) {
 	c := s.newFixture(t, "restarted")
 	c.newCatalog(t, "shop")
 	records := 1
@@ -33,7 +33,7 @@ func (s *stage) testRestart(t *testing.T) {
 }
 
 // restart calls a function while the server is stopped.
-func (s *stage) restart(t *testing.T, signal syscall.Signal, meanwhile func()) {
+func (s *testCluster) restart(t *testing.T, signal syscall.Signal, meanwhile func()) {
 	t.Helper()
 	if err := s.StopServer(t.Context(), signal); err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func (c *fixture) changeUnseen(t *testing.T, tag string) {
 }
 
 // testExpiredWatch interrupts the watches until the history after their last event is compacted.
-func (s *stage) testExpiredWatch(t *testing.T) {
+func (s *testCluster) testExpiredWatch(t *testing.T) {
 	c := s.newFixture(t, "expired")
 	c.newCatalog(t, "shop")
 	c.expectNextChange(t, "shop", 1)
@@ -81,7 +81,7 @@ func (s *stage) testExpiredWatch(t *testing.T) {
 }
 
 // expireWatches calls a function while the server cannot watch, and waits until it has listed again.
-func (s *stage) expireWatches(t *testing.T, meanwhile func()) {
+func (s *testCluster) expireWatches(t *testing.T, meanwhile func()) {
 	t.Helper()
 	before, err := s.Counted(t.Context(), relisted)
 	if err != nil {

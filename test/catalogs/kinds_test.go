@@ -65,7 +65,7 @@ const ofEveryKind = `  workloads: [{kind: Deployment, name: api}, {kind: Statefu
 const note = "shop.example.com/note"
 
 // testAllKinds creates, changes and deletes workloads of every kind.
-func (s *stage) testAllKinds(t *testing.T) {
+func (s *testCluster) testAllKinds(t *testing.T) {
 	c := s.newFixture(t, "kinds")
 	c.Apply(t, people.In(c.source, "admin", s.ann.Name)+people.In(c.source, "view", s.eve.Name))
 	if _, err := s.ann.Kubectl.Feed(t.Context(), otherKinds, "apply", "-n", c.source, "-f", "-"); err != nil {

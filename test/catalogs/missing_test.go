@@ -18,7 +18,7 @@ import (
 )
 
 // testMissingWorkload deletes a workload in the source, and then removes it from the catalog.
-func (s *stage) testMissingWorkload(t *testing.T) {
+func (s *testCluster) testMissingWorkload(t *testing.T) {
 	c := s.newFixture(t, "missing")
 	c.newCatalog(t, "shop")
 	c.remove(t, s.bob, "worker")

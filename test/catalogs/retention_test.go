@@ -20,7 +20,7 @@ import (
 )
 
 // testArchiveInFiles keeps only the newest record of each catalog, and archives the others in files.
-func (s *stage) testArchiveInFiles(t *testing.T) {
+func (s *testCluster) testArchiveInFiles(t *testing.T) {
 	c := s.newFixture(t, "retained")
 	defer s.setBatchWindow(t, shortWindow)
 	c.newCatalog(t, "shop")
@@ -105,9 +105,9 @@ func asJSON(t *testing.T, record *v1alpha1.SyncStatus) string {
 }
 
 // waitForArchivedCount waits until the status of the SyncPolicy has the number of archived records.
-func (s *stage) waitForArchivedCount(t *testing.T) {
+func (s *testCluster) waitForArchivedCount(t *testing.T) {
 	t.Helper()
-	archived := len((&fixture{stage: s}).lines(t))
+	archived := len((&fixture{testCluster: s}).lines(t))
 	mirrortest.Eventually(t, "the SyncPolicy has the number of archived records", func(ctx context.Context) error {
 		out, err := s.Administrator.Run(ctx, "get", "syncpolicy", "default", "-o", "jsonpath={.status.recordsArchived}")
 		if err == nil && out != fmt.Sprint(archived) {

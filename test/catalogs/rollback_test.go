@@ -12,7 +12,7 @@ import (
 )
 
 // testRollback rolls a catalog back to the first of three revisions, and forward to the current state of the source.
-func (s *stage) testRollback(t *testing.T) {
+func (s *testCluster) testRollback(t *testing.T) {
 	c := s.newFixture(t, "rolled-back")
 	c.newCatalog(t, "shop")
 	c.setImage(t, s.ann, "api", "shop/api:2")

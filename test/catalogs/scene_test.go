@@ -52,12 +52,12 @@ const apiAndWorker = "  workloads: [{kind: Deployment, name: api}, {kind: Deploy
 
 // fixture has a source namespace and the namespace of a team with eve's catalogs.
 type fixture struct {
-	*stage
+	*testCluster
 	source, team string
 }
 
 // newFixture creates the Deployments api, worker and untracked in a source that the server can read.
-func (s *stage) newFixture(t *testing.T, name string) *fixture {
+func (s *testCluster) newFixture(t *testing.T, name string) *fixture {
 	t.Helper()
 	c := s.newUnreachable(t, name)
 	c.permit(t)
@@ -71,9 +71,9 @@ func (c *fixture) permit(t *testing.T) {
 }
 
 // newUnreachable creates the same fixture without the server's permissions on the source.
-func (s *stage) newUnreachable(t *testing.T, name string) *fixture {
+func (s *testCluster) newUnreachable(t *testing.T, name string) *fixture {
 	t.Helper()
-	c := &fixture{stage: s, source: name, team: name + "-team"}
+	c := &fixture{testCluster: s, source: name, team: name + "-team"}
 	var manifests strings.Builder
 	for _, namespace := range []string{c.source, c.team} {
 		fmt.Fprintf(&manifests, "apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n---\n", namespace)

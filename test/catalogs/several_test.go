@@ -14,7 +14,7 @@ import (
 )
 
 // testSeveralCatalogs tests two catalogs of one source namespace, one of them with a subset of the workloads.
-func (s *stage) testSeveralCatalogs(t *testing.T) {
+func (s *testCluster) testSeveralCatalogs(t *testing.T) {
 	c := s.newFixture(t, "together")
 	c.newCatalog(t, "shop")
 	c.edit(t, "back-office", "  workloads: [{kind: Deployment, name: worker}]\n")
@@ -33,7 +33,7 @@ func (s *stage) testSeveralCatalogs(t *testing.T) {
 const deletionWindow = 5 * time.Second
 
 // testDeletedCatalog deletes a catalog with changes that are not recorded yet.
-func (s *stage) testDeletedCatalog(t *testing.T) {
+func (s *testCluster) testDeletedCatalog(t *testing.T) {
 	c := s.newFixture(t, "deleted")
 	s.setBatchWindow(t, deletionWindow)
 	defer s.setBatchWindow(t, shortWindow)

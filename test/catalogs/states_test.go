@@ -30,7 +30,7 @@ const (
 )
 
 // testRecordStates brings records into every state, with valid transitions only.
-func (s *stage) testRecordStates(t *testing.T) {
+func (s *testCluster) testRecordStates(t *testing.T) {
 	c := s.newFixture(t, "lived")
 	defer s.setBatchWindow(t, shortWindow)
 	s.applySyncPolicy(t, "retry: {maxAttempts: 2, backoff: 1h, maxBackoff: 1h}")
@@ -105,7 +105,7 @@ func (c *fixture) testGivenUp(t *testing.T, states *recordStates) {
 }
 
 // applySyncPolicy applies a SyncPolicy with a short window and more lines.
-func (s *stage) applySyncPolicy(t *testing.T, lines ...string) {
+func (s *testCluster) applySyncPolicy(t *testing.T, lines ...string) {
 	t.Helper()
 	s.Apply(t, fmt.Sprintf(`
 apiVersion: configbutler.ai/v1alpha1

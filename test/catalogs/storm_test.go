@@ -24,8 +24,8 @@ const (
 
 // TestStorm changes the source faster than each change could be recorded.
 func TestStorm(t *testing.T) {
-	base := mirrortest.NewStage(t, devcluster.Options{Audit: true})
-	s := &stage{Stage: base}
+	base := mirrortest.NewAdminCluster(t, devcluster.Options{Audit: true})
+	s := &testCluster{AdminCluster: base}
 	s.setBatchWindow(t, stormWindow)
 	workloads := 50
 	if *updates >= 10_000 {

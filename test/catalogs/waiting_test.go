@@ -17,7 +17,7 @@ func pausedUntil(end time.Time) string {
 }
 
 // testPause changes the source during a pause. The records of another catalog show that the changes have been processed.
-func (s *stage) testPause(t *testing.T) {
+func (s *testCluster) testPause(t *testing.T) {
 	c := s.newFixture(t, "paused")
 	c.newCatalog(t, "shop")
 	c.newCatalog(t, "other")
@@ -39,7 +39,7 @@ func (s *stage) testPause(t *testing.T) {
 }
 
 // testPreview records changes without applying them, until the catalog is edited.
-func (s *stage) testPreview(t *testing.T) {
+func (s *testCluster) testPreview(t *testing.T) {
 	c := s.newFixture(t, "previewed")
 	c.newCatalog(t, "shop")
 	c.edit(t, "shop", apiAndWorker+"  previewOnly: true\n")

@@ -14,7 +14,7 @@ import (
 )
 
 // event waits for Events about an object (such as GitDestination/main) with a type and reason, and returns their messages.
-func (s *stage) event(t *testing.T, namespace, object, kind, reason string) (messages string) {
+func (s *testCluster) event(t *testing.T, namespace, object, kind, reason string) (messages string) {
 	t.Helper()
 	about, name, _ := strings.Cut(object, "/")
 	selector := fmt.Sprintf("involvedObject.kind=%s,involvedObject.name=%s,type=%s,reason=%s", about, name, kind, reason)
@@ -29,7 +29,7 @@ func (s *stage) event(t *testing.T, namespace, object, kind, reason string) (mes
 }
 
 // deniedRules tests rules for a destination that does not admit them: their owners must get an Event.
-func deniedRules(t *testing.T, s *stage) {
+func deniedRules(t *testing.T, s *testCluster) {
 	s.newMirror(t, "closed")
 	s.Run(t, "create", "namespace", "outside")
 	s.Apply(t, `

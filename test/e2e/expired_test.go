@@ -16,8 +16,8 @@ import (
 // TestWatchExpired deletes an object while the server cannot watch, and compacts the history with the deletion.
 // kube-apiserver keeps no Events in its watch cache, so their watches expire with etcd's history.
 func TestWatchExpired(t *testing.T) {
-	base, w := mirrortest.NewWiredStage(t, devcluster.Options{})
-	s := &stage{base}
+	base, w := mirrortest.NewWiredCluster(t, devcluster.Options{})
+	s := &testCluster{base}
 	m := s.newMirror(t, "expired")
 	m.Watch(t, "events", "events")
 	path := func(name string) string { return "core/v1/events/expired/" + name + ".yaml" }

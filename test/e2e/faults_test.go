@@ -134,7 +134,7 @@ func (m *mirror) withoutChange(t *testing.T) []string {
 }
 
 func TestRestart(t *testing.T) {
-	s := newStage(t, devcluster.Options{})
+	s := newTestCluster(t, devcluster.Options{})
 	client := mirrortest.Client(t, s.Admin())
 	m := s.newMirror(t, "restart")
 	const many = 600
@@ -207,7 +207,7 @@ func (m *mirror) restart(t *testing.T, signal syscall.Signal) {
 var kills = flag.Int("kills", 3, "how many times the server is killed at a random moment")
 
 func TestKilledInMidBurst(t *testing.T) {
-	s := newStage(t, devcluster.Options{})
+	s := newTestCluster(t, devcluster.Options{})
 	client := mirrortest.Client(t, s.Admin())
 	m := s.newMirror(t, "burst", "granularity: PerChange")
 	m.Watch(t, "config", "configmaps")
@@ -247,7 +247,7 @@ func TestKilledAtEachStep(t *testing.T) {
 	script := fmt.Sprintf("#!/bin/sh\nexport SLIPSTREAM_FAILPOINTS=\"$(cat %[1]s)\"\n: > %[1]s\nexec %[2]s.bin \"$@\"\n", armed, program)
 	writeFile(t, program, script)
 	writeFile(t, armed, "")
-	s := newStage(t, devcluster.Options{ServerProgram: program})
+	s := newTestCluster(t, devcluster.Options{ServerProgram: program})
 	client := mirrortest.Client(t, s.Admin())
 	for i, step := range []string{"outbox-written", "commits-staged", "push-noted", "pushed", "rows-removed"} {
 		t.Run(step, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 )
 
 // ignoredFields tests a destination that ignores the replicas of Deployments and the fields of a field manager.
-func ignoredFields(t *testing.T, s *stage) {
+func ignoredFields(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "ignored", "ignore: [{target: {group: apps, kind: Deployment}, fields: [/spec/replicas]}, {managers: [injector]}]")
 	m.Watch(t, "workloads", "deployments.apps", "configmaps")
 	s.Run(t, "create", "deployment", "web", "-n", "ignored", "--image=example.com/web:1", "--replicas=1")

@@ -21,14 +21,14 @@ func shell(ctx context.Context, script string) (string, error) {
 }
 
 // condition waits until a condition of an object has a reason, and returns its message.
-func (s *stage) condition(t *testing.T, namespace, object, kind, reason string) string {
+func (s *testCluster) condition(t *testing.T, namespace, object, kind, reason string) string {
 	t.Helper()
 	path := fmt.Sprintf(`{.status.conditions[?(@.type=="%s")]`, kind)
 	s.Run(t, "wait", "-n", namespace, object, "--for=jsonpath="+path+".reason}="+reason, "--timeout=180s")
 	return s.Run(t, "get", "-n", namespace, object, "-o", "jsonpath="+path+".message}")
 }
 
-func badInput(t *testing.T, s *stage) {
+func badInput(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "bad")
 	m.Watch(t, "config", "configmaps")
 	s.Run(t, "create", "configmap", "safe", "-n", "bad", "--from-literal=a=1")
@@ -81,7 +81,7 @@ spec: {destinationRef: {name: main}, rules: [{name: all, resources: [gadgets]}]}
 	m.Holds(t, m.ConfigMapPath("safe"), "name: safe\n")
 }
 
-func userInterface(t *testing.T, s *stage) {
+func userInterface(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "ui")
 	m.Watch(t, "config", "configmaps")
 	s.Ready(t, "-n", "ui", "gitrepoconfig/main", "gitdestination/main")
@@ -112,7 +112,7 @@ spec: {repoRef: {name: main}, branch: main, granularity: PerChange}
 }
 
 // watched observes a deletion with kubectl get --watch.
-func watched(t *testing.T, s *stage) {
+func watched(t *testing.T, s *testCluster) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), mirrortest.Deadline)
 	defer cancel()
@@ -137,7 +137,7 @@ func watched(t *testing.T, s *stage) {
 	t.Errorf("the watch ended without the deletion: %v", ctx.Err())
 }
 
-func access(t *testing.T, s *stage) {
+func access(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "access")
 	user, err := s.User("jane", "dev")
 	if err != nil {
@@ -225,7 +225,7 @@ func redirection(t *testing.T, m *mirror, jane devcluster.Kubectl) {
 
 // namespaceDeleted deletes a namespace with a mirror. test/integration/apiserver covers the deletion of namespaces while the
 // server is stopped.
-func namespaceDeleted(t *testing.T, s *stage) {
+func namespaceDeleted(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "leaving")
 	m.Watch(t, "config", "configmaps")
 	m.Settled(t)

@@ -31,7 +31,7 @@ func TestMigration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newStage(t, devcluster.Options{ServerProgram: program})
+	s := newTestCluster(t, devcluster.Options{ServerProgram: program})
 	client := mirrortest.Client(t, s.Admin())
 	m := s.newMirror(t, "moved")
 	write(t, client, "moved", "first", "x")
@@ -123,14 +123,14 @@ func runProgram(t *testing.T, program string, arguments ...string) string {
 	return string(out)
 }
 
-func stop(t *testing.T, s *stage, signal syscall.Signal, replicas ...int) {
+func stop(t *testing.T, s *testCluster, signal syscall.Signal, replicas ...int) {
 	t.Helper()
 	if err := s.StopServer(t.Context(), signal, replicas...); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func start(t *testing.T, s *stage, storage devcluster.Storage, replicas int) {
+func start(t *testing.T, s *testCluster, storage devcluster.Storage, replicas int) {
 	t.Helper()
 	if err := s.UseStorage(t.Context(), storage, replicas); err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ type object struct {
 }
 
 // objects returns the server's own objects by kind and name.
-func objects(t *testing.T, s *stage) map[string]object {
+func objects(t *testing.T, s *testCluster) map[string]object {
 	t.Helper()
 	var list struct {
 		Items []struct {

@@ -14,8 +14,8 @@ import (
 )
 
 func TestMirror(t *testing.T) {
-	s := newStage(t, devcluster.Options{})
-	for name, test := range map[string]func(*testing.T, *stage){
+	s := newTestCluster(t, devcluster.Options{})
+	for name, test := range map[string]func(*testing.T, *testCluster){
 		"ConfigMapCreatedUpdatedDeleted":       configMapLife,
 		"RuleCreatedAndDeleted":                ruleLife,
 		"CustomResourceInstalledWhileRunning":  customResources,
@@ -40,7 +40,7 @@ func TestMirror(t *testing.T) {
 	}
 }
 
-func configMapLife(t *testing.T, s *stage) {
+func configMapLife(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "life")
 	m.Watch(t, "config", "configmaps")
 
@@ -74,7 +74,7 @@ func configMapLife(t *testing.T, s *stage) {
 	m.Intact(t)
 }
 
-func ruleLife(t *testing.T, s *stage) {
+func ruleLife(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "rules")
 	s.Run(t, "create", "configmap", "before", "-n", "rules", "--from-literal=a=1")
 	s.Run(t, "create", "service", "clusterip", "before", "-n", "rules", "--tcp=80")
@@ -112,7 +112,7 @@ spec:
         x-kubernetes-preserve-unknown-fields: true
 `
 
-func customResources(t *testing.T, s *stage) {
+func customResources(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "custom")
 	// The rule names a type that does not exist: it reports NoMatchingTypes and waits.
 	s.Apply(t, `
@@ -168,7 +168,7 @@ extra: {beside: spec}
 	m.Lacks(t, path)
 }
 
-func definitions(t *testing.T, s *stage) {
+func definitions(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "definitions", "accessPolicy: {allowClusterRules: true}")
 	s.Apply(t, `
 apiVersion: configbutler.ai/v1alpha1
@@ -188,7 +188,7 @@ spec:
 	s.Run(t, "delete", "clusterwatchrule", "definitions")
 }
 
-func foreignFiles(t *testing.T, s *stage) {
+func foreignFiles(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "foreign")
 	clone := t.TempDir()
 	url := s.Env(devcluster.EnvGitURL) + "/foreign.git"

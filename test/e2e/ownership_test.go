@@ -16,7 +16,7 @@ import (
 
 const foreignOwner = "clusterUID: elsewhere\nnamespace: theirs\nname: other\n"
 
-func ownership(t *testing.T, s *stage) {
+func ownership(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "owned", "exclusiveMode: true", "suspend: true")
 	clone := filepath.Join(t.TempDir(), "clone")
 	git := func(script string) {

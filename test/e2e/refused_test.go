@@ -12,7 +12,7 @@ import (
 
 // refusedPushes tests a remote that is reachable and accepts the credentials, but whose hook rejects pushes. The repository
 // must not be ready then.
-func refusedPushes(t *testing.T, s *stage) {
+func refusedPushes(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "refused")
 	m.Watch(t, "config", "configmaps")
 	s.Run(t, "create", "configmap", "web", "-n", m.Namespace, "--from-literal=color=red")

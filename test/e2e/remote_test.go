@@ -33,7 +33,7 @@ func (m *mirror) burst(t *testing.T, client kubernetes.Interface, name string) {
 }
 
 // newFaultMirror creates a mirror in a repository with files of other users, for tests of faults.
-func (s *stage) newFaultMirror(t *testing.T, namespace string) (*mirror, kubernetes.Interface) {
+func (s *testCluster) newFaultMirror(t *testing.T, namespace string) (*mirror, kubernetes.Interface) {
 	t.Helper()
 	m, client := s.newMirror(t, namespace, "granularity: PerChange"), mirrortest.Client(t, s.Admin())
 	m.Watch(t, "config", "configmaps")
@@ -54,7 +54,7 @@ func (m *mirror) checkRecovered(t *testing.T, client kubernetes.Interface) {
 }
 
 // gitProxy starts a proxy for the cluster's Git server that forwards the requests that admits accepts.
-func (s *stage) gitProxy(t *testing.T, admits func(http.ResponseWriter, *http.Request) bool) (address string) {
+func (s *testCluster) gitProxy(t *testing.T, admits func(http.ResponseWriter, *http.Request) bool) (address string) {
 	t.Helper()
 	target, err := url.Parse(s.Env(devcluster.EnvGitURL))
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *stage) gitProxy(t *testing.T, admits func(http.ResponseWriter, *http.Re
 }
 
 // passwordProxy starts a proxy for the cluster's Git server that requires a password.
-func (s *stage) passwordProxy(t *testing.T) (address string, password *atomic.Value) {
+func (s *testCluster) passwordProxy(t *testing.T) (address string, password *atomic.Value) {
 	t.Helper()
 	password = &atomic.Value{}
 	return s.gitProxy(t, func(w http.ResponseWriter, r *http.Request) bool {
@@ -88,7 +88,7 @@ func (s *stage) passwordProxy(t *testing.T) (address string, password *atomic.Va
 var outage = flag.Duration("outage", 0, "how long the remote remains unreachable after the last change")
 
 // remoteDown makes the Git server unreachable during 5000 changes, and reachable again after the last one.
-func remoteDown(t *testing.T, s *stage) {
+func remoteDown(t *testing.T, s *testCluster) {
 	m, client := s.newFaultMirror(t, "down")
 	var down atomic.Bool
 	address := s.gitProxy(t, func(http.ResponseWriter, *http.Request) bool {
@@ -120,7 +120,7 @@ func remoteDown(t *testing.T, s *stage) {
 }
 
 // busyBranch has another writer push to the branch continuously.
-func busyBranch(t *testing.T, s *stage) {
+func busyBranch(t *testing.T, s *testCluster) {
 	m, client := s.newFaultMirror(t, "busy")
 	accepted, stop := m.keepPushing(t)
 	for i := range 5 {
@@ -180,7 +180,7 @@ echo %d > counter; git add counter; git commit -qm theirs; git push -q origin HE
 }
 
 // rotatedCredentials replaces a Secret by a wrong one and then by the right one.
-func rotatedCredentials(t *testing.T, s *stage) {
+func rotatedCredentials(t *testing.T, s *testCluster) {
 	m, client := s.newFaultMirror(t, "rotated")
 	address, password := s.passwordProxy(t)
 	password.Store("pa55-first")
@@ -214,7 +214,7 @@ func rotatedCredentials(t *testing.T, s *stage) {
 }
 
 // rewrittenHistory has another writer force-push a rewritten history, first with all files and then without the mirrored ones.
-func rewrittenHistory(t *testing.T, s *stage) {
+func rewrittenHistory(t *testing.T, s *testCluster) {
 	m, client := s.newFaultMirror(t, "rewritten")
 	rewrite := func(script string) {
 		t.Helper()
@@ -241,7 +241,7 @@ git config user.name Jane; git config user.email jane@example.com; git checkout 
 }
 
 // fullQuota tests a Git server that accepts no more objects, because its disk or quota is full.
-func fullQuota(t *testing.T, s *stage) {
+func fullQuota(t *testing.T, s *testCluster) {
 	m, client := s.newFaultMirror(t, "quota")
 	if _, err := m.Git(t.Context(), "config", "receive.maxInputSize", "1"); err != nil {
 		t.Fatal(err)

@@ -38,8 +38,8 @@ func TestBackupAndRestore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newStage(t, devcluster.Options{ServerProgram: program})
-	o := &operator{stage: s, program: program, file: filepath.Join(t.TempDir(), "backup.tar")}
+	s := newTestCluster(t, devcluster.Options{ServerProgram: program})
+	o := &operator{testCluster: s, program: program, file: filepath.Join(t.TempDir(), "backup.tar")}
 	m := s.newMirror(t, "restored")
 	m.Watch(t, "config", "configmaps")
 	client := mirrortest.Client(t, s.Admin())
@@ -88,7 +88,7 @@ func TestBackupAndRestore(t *testing.T) {
 
 // operator runs commands of the program while the server runs.
 type operator struct {
-	*stage
+	*testCluster
 	program, file string
 }
 

@@ -27,7 +27,7 @@ var hidden = []string{"correct horse", "battery staple", "a third one"}
 // decrypted files can be applied.
 func TestSecrets(t *testing.T) {
 	// From -v=8 on clients log the responses; from -v=9 on client-go's timing has a data race.
-	s := newStage(t, devcluster.Options{ServerArgs: []string{"-v=8"}})
+	s := newTestCluster(t, devcluster.Options{ServerArgs: []string{"-v=8"}})
 	m := s.newMirror(t, "vault")
 	m.Watch(t, "secrets", "secrets")
 	key := ownKeyPair(t, m)

@@ -23,7 +23,7 @@ func (m *mirror) compare(ctx context.Context, as devcluster.Kubectl, body, query
 	return as.Feed(ctx, body, "create", "--raw", path, "-f", "-")
 }
 
-func comparedOnRequest(t *testing.T, s *stage) {
+func comparedOnRequest(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "compared")
 	m.Watch(t, "config", "configmaps", "services")
 	s.Run(t, "create", "configmap", "web", "-n", "compared", "--from-literal=color=red")

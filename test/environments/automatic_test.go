@@ -23,7 +23,7 @@ const (
 )
 
 // testAutoSync tests an environment that syncs automatically, also while automatic syncs are suspended.
-func (s *stage) testAutoSync(t *testing.T) {
+func (s *testCluster) testAutoSync(t *testing.T) {
 	c := s.newFixture(t, "automated", shop, workloads("api", "worker"))
 	defer s.applySyncPolicy(t)
 	c.mustApply(t, "alice", automatic)

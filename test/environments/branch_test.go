@@ -27,7 +27,7 @@ const (
 
 // testBranchConflicts changes image and memory of two workloads in the environment and in the source. One image is changed by
 // a declared patch.
-func (s *stage) testBranchConflicts(t *testing.T) {
+func (s *testCluster) testBranchConflicts(t *testing.T) {
 	c := s.newFixture(t, "branched", shop, workloads("api", "worker"))
 	c.mustApply(t, "alice", "type: Branch", "branchWorkloads: [{kind: Deployment, name: api}, {kind: Deployment, name: worker}]", declared)
 	c.mustSync(t, "alice", all)

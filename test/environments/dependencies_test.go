@@ -27,7 +27,7 @@ const needs = `
 var needed = []string{"ConfigMap pages Changed", "Secret pull Changed", "Secret setup Changed"}
 
 // testDependencyChanges changes objects that workloads refer to, for two environments that use them and one that does not.
-func (s *stage) testDependencyChanges(t *testing.T) {
+func (s *testCluster) testDependencyChanges(t *testing.T) {
 	c := s.newFixture(t, "depend", shop, workloads("api"))
 	c.applyCatalog(t, "jobs", workloads("worker"))
 	c.newTarget(t, "depend-bob")

@@ -27,7 +27,7 @@ import (
 const rounds = 6
 
 // testDiff checks that diffs predict the changes of the next sync.
-func (s *stage) testDiff(t *testing.T) {
+func (s *testCluster) testDiff(t *testing.T) {
 	c := s.newFixture(t, "differed", shop, workloads("api", "worker"))
 	c.mustApply(t, "alice")
 	seed := uint64(time.Now().UnixNano())

@@ -12,31 +12,31 @@ import (
 // TestEnvironments runs its subtests one after the other on one cluster. Each uses its own namespaces, and leaves the server
 // running with the default SyncPolicy of the tests.
 func TestEnvironments(t *testing.T) {
-	s := newStage(t)
+	s := newTestCluster(t)
 	for _, test := range []struct {
 		name string
-		run  func(*stage, *testing.T)
+		run  func(*testCluster, *testing.T)
 	}{
-		{"CopyMatchesSource", (*stage).testCopyMatchesSource},
-		{"AllKinds", (*stage).testAllKinds},
-		{"GatewayAPI", (*stage).testGatewayAPI},
-		{"ObjectsThatAreNotCopied", (*stage).testObjectsThatAreNotCopied},
-		{"ManualSync", (*stage).testManualSync},
-		{"DependencyChanges", (*stage).testDependencyChanges},
-		{"AutoSync", (*stage).testAutoSync},
-		{"Shadow", (*stage).testShadow},
-		{"SyncWindows", (*stage).testSyncWindows},
-		{"Rollback", (*stage).testRollback},
-		{"BranchConflicts", (*stage).testBranchConflicts},
-		{"Diff", (*stage).testDiff},
-		{"ForeignObjects", (*stage).testForeignObjects},
-		{"RefusedObjects", (*stage).testRefusedObjects},
-		{"InvalidTargets", (*stage).testInvalidTargets},
-		{"TargetRecreated", (*stage).testTargetRecreated},
-		{"SyncInterrupted", (*stage).testSyncInterrupted},
-		{"RequestPermissions", (*stage).testRequestPermissions},
-		{"PermissionLost", (*stage).testPermissionLost},
-		{"Deletion", (*stage).testDeletion},
+		{"CopyMatchesSource", (*testCluster).testCopyMatchesSource},
+		{"AllKinds", (*testCluster).testAllKinds},
+		{"GatewayAPI", (*testCluster).testGatewayAPI},
+		{"ObjectsThatAreNotCopied", (*testCluster).testObjectsThatAreNotCopied},
+		{"ManualSync", (*testCluster).testManualSync},
+		{"DependencyChanges", (*testCluster).testDependencyChanges},
+		{"AutoSync", (*testCluster).testAutoSync},
+		{"Shadow", (*testCluster).testShadow},
+		{"SyncWindows", (*testCluster).testSyncWindows},
+		{"Rollback", (*testCluster).testRollback},
+		{"BranchConflicts", (*testCluster).testBranchConflicts},
+		{"Diff", (*testCluster).testDiff},
+		{"ForeignObjects", (*testCluster).testForeignObjects},
+		{"RefusedObjects", (*testCluster).testRefusedObjects},
+		{"InvalidTargets", (*testCluster).testInvalidTargets},
+		{"TargetRecreated", (*testCluster).testTargetRecreated},
+		{"SyncInterrupted", (*testCluster).testSyncInterrupted},
+		{"RequestPermissions", (*testCluster).testRequestPermissions},
+		{"PermissionLost", (*testCluster).testPermissionLost},
+		{"Deletion", (*testCluster).testDeletion},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(s, t) })
 	}

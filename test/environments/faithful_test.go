@@ -49,7 +49,7 @@ var adaptations = []string{
 }
 
 // testCopyMatchesSource copies a whole namespace into two environments: one without adaptations, and one with the defaults.
-func (s *stage) testCopyMatchesSource(t *testing.T) {
+func (s *testCluster) testCopyMatchesSource(t *testing.T) {
 	production, err := os.ReadFile("testdata/production.yaml")
 	if err != nil {
 		t.Fatal(err)

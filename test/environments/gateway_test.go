@@ -26,7 +26,7 @@ rules:
 `
 
 // installGatewayAPI installs the CustomResourceDefinitions of the Gateway API, and the role for its objects.
-func (s *stage) installGatewayAPI(t *testing.T) {
+func (s *testCluster) installGatewayAPI(t *testing.T) {
 	t.Helper()
 	s.admin.InstallGatewayAPI(t)
 	s.Apply(t, gatewayEditors)
@@ -76,7 +76,7 @@ spec:
 
 // testGatewayAPI creates, changes and deletes copies of routes and Gateways, with hosts of their own. Mallory has the role edit
 // objectsIn the target, but no permissions on the Gateway API.
-func (s *stage) testGatewayAPI(t *testing.T) {
+func (s *testCluster) testGatewayAPI(t *testing.T) {
 	s.allowGatewayAPI(t, "routed-production", s.ann)
 	c := s.newFixture(t, "routed", gatewayProduction, workloads("web"))
 	s.allowGatewayAPI(t, c.target, s.dave)
@@ -118,7 +118,7 @@ func (s *stage) testGatewayAPI(t *testing.T) {
 }
 
 // allowGatewayAPI grants a user the role for the Gateway API in a namespace, which is created if it does not exist.
-func (s *stage) allowGatewayAPI(t *testing.T, in string, who *people.Person) {
+func (s *testCluster) allowGatewayAPI(t *testing.T, in string, who *people.Person) {
 	t.Helper()
 	s.Apply(t, namespace(in)+people.In(in, "gateway-editors", who.Name))
 }

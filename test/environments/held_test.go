@@ -15,7 +15,7 @@ import (
 )
 
 // testShadow checks that an environment in shadow mode only plans and records its automatic syncs.
-func (s *stage) testShadow(t *testing.T) {
+func (s *testCluster) testShadow(t *testing.T) {
 	c := s.newFixture(t, "shadowed", shop, workloads("api", "worker"))
 	c.mustApply(t, "alice", automatic, "shadow: true")
 	record := c.waitForState(t, c.nextRecord(t, "alice", v1alpha1.SyncTypeEnvironment, nil), v1alpha1.SyncStateCompleted)
@@ -41,7 +41,7 @@ func (s *stage) testShadow(t *testing.T) {
 }
 
 // testSyncWindows tests an environment whose sync window is closed.
-func (s *stage) testSyncWindows(t *testing.T) {
+func (s *testCluster) testSyncWindows(t *testing.T) {
 	c := s.newFixture(t, "windowed", shop, workloads("api", "worker"))
 	later := time.Now().UTC().Add(12 * time.Hour)
 	window := fmt.Sprintf("syncWindows: [{name: nightly, kind: Allow, schedule: '0 %d * * *', duration: 1h}]", later.Hour())
@@ -70,7 +70,7 @@ func (s *stage) testSyncWindows(t *testing.T) {
 }
 
 // testRollback rolls an environment back to an earlier revision, and removes the pin.
-func (s *stage) testRollback(t *testing.T) {
+func (s *testCluster) testRollback(t *testing.T) {
 	c := s.newFixture(t, "pinned", shop, workloads("api", "worker"))
 	c.mustApply(t, "alice", automatic)
 	c.waitForApplied(t, "alice", 1)

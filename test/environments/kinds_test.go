@@ -54,7 +54,7 @@ func production(t *testing.T, version string, labelled bool) string {
 }
 
 // testAllKinds creates, changes and removes objects of every kind.
-func (s *stage) testAllKinds(t *testing.T) {
+func (s *testCluster) testAllKinds(t *testing.T) {
 	s.allowGatewayAPI(t, "kinds-production", s.ann)
 	s.allowGatewayAPI(t, "kinds", s.dave)
 	c := s.newFixture(t, "kinds", production(t, "v1", true), everyWorkload)
@@ -126,7 +126,7 @@ func (c *fixture) testRemoveAllKinds(t *testing.T) {
 }
 
 // testUnwatchedWorkloads tests all kinds with a server that cannot watch workloads.
-func (s *stage) testUnwatchedWorkloads(t *testing.T) {
+func (s *testCluster) testUnwatchedWorkloads(t *testing.T) {
 	s.allowGatewayAPI(t, "unwatched-production", s.ann)
 	s.allowGatewayAPI(t, "unwatched", s.dave)
 	c := s.newFixture(t, "unwatched", production(t, "v1", true), everyWorkload)

@@ -33,7 +33,7 @@ rules:
 ` + people.Everywhere("namespace-creators", "dave") + people.Everywhere("edit", "dave") + people.Everywhere(people.Namespaces, people.Server) + people.Everywhere(people.Targets, people.Server)
 
 // testDeletion deletes environments in every way. Their objects are deleted or orphaned, and objects of others are preserved.
-func (s *stage) testDeletion(t *testing.T) {
+func (s *testCluster) testDeletion(t *testing.T) {
 	c := s.newFixture(t, "lived", shop, workloads("api", "worker"))
 	c.newTarget(t, "lived-orphan")
 	c.Apply(t, creators)

@@ -21,7 +21,7 @@ const mine = `
 const feature = `{"spec":{"template":{"spec":{"containers":[{"name":"main","env":[{"name":"FEATURE","value":"on"}]}]}}}}`
 
 // testManualSync changes the source before a sync is requested.
-func (s *stage) testManualSync(t *testing.T) {
+func (s *testCluster) testManualSync(t *testing.T) {
 	c := s.newFixture(t, "manual", shop, workloads("api", "worker"))
 	c.mustApply(t, "alice")
 	c.waitForStatus(t, "alice", "Not synced yet")

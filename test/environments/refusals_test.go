@@ -15,7 +15,7 @@ import (
 )
 
 // testForeignObjects syncs to a target with an object of the user that has the name of a copy.
-func (s *stage) testForeignObjects(t *testing.T) {
+func (s *testCluster) testForeignObjects(t *testing.T) {
 	c := s.newFixture(t, "foreign", shop, workloads("api", "worker"))
 	if _, err := s.dave.Kubectl.Feed(t.Context(), "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: dave, own: mine}}",
 		"apply", "-n", c.target, "-f", "-"); err != nil {
@@ -65,7 +65,7 @@ spec:
 const quota = "{apiVersion: v1, kind: ResourceQuota, metadata: {name: services, namespace: limited}, spec: {hard: {services: '0'}}}"
 
 // testRefusedObjects has a policy and a quota reject one object of a sync.
-func (s *stage) testRefusedObjects(t *testing.T) {
+func (s *testCluster) testRefusedObjects(t *testing.T) {
 	c := s.newFixture(t, "governed", shop, workloads("api", "worker"))
 	c.Apply(t, policy)
 	mirrortest.Eventually(t, "the policy is effective", func(ctx context.Context) error {
@@ -102,7 +102,7 @@ func (s *stage) testRefusedObjects(t *testing.T) {
 }
 
 // testInvalidTargets creates environments in namespaces that cannot be targets.
-func (s *stage) testInvalidTargets(t *testing.T) {
+func (s *testCluster) testInvalidTargets(t *testing.T) {
 	c := s.newFixture(t, "misplaced", shop, workloads("api", "worker"))
 	c.mustApply(t, "alice")
 	for target, why := range map[string]string{

@@ -67,7 +67,7 @@ subjects: [{kind: ServiceAccount, name: controller, namespace: rightful-producti
 
 // testObjectsThatAreNotCopied copies an application with RBAC objects. The environment lists them, and an administrator applies
 // what the plugin prints for them.
-func (s *stage) testObjectsThatAreNotCopied(t *testing.T) {
+func (s *testCluster) testObjectsThatAreNotCopied(t *testing.T) {
 	s.Apply(t, everywhere)
 	c := s.newFixture(t, "rightful", delivery, "workloads: [{kind: StatefulSet, name: controller}]")
 	s.Apply(t, people.In(c.source, "view", s.dave.Name)+people.In(c.source, "secret-readers", s.dave.Name))
@@ -122,7 +122,7 @@ func (c *fixture) expectNotCopied(t *testing.T, want ...string) {
 }
 
 // plugin returns the plugin of kubectl, run as a user.
-func (s *stage) plugin(t *testing.T, as *people.Person) devcluster.Kubectl {
+func (s *testCluster) plugin(t *testing.T, as *people.Person) devcluster.Kubectl {
 	t.Helper()
 	root, err := programs.ModuleRoot(".")
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 const requester = `{"spec":{"secrets":"Requester"}}`
 
 // testRequestPermissions has users without the required permissions create environments and request syncs.
-func (s *stage) testRequestPermissions(t *testing.T) {
+func (s *testCluster) testRequestPermissions(t *testing.T) {
 	c := s.newFixture(t, "entitled", shop, workloads("api", "worker"))
 	_, err := c.applyEnvironment(t.Context(), s.mallory, "theft", c.target)
 	c.expectForbidden(t, err, `"mallory" cannot`, "in the namespace "+c.target)
@@ -58,7 +58,7 @@ func (c *fixture) expectForbidden(t *testing.T, err error, sentences ...string) 
 }
 
 // testPermissionLost revokes the permissions of the user who enabled automatic syncs.
-func (s *stage) testPermissionLost(t *testing.T) {
+func (s *testCluster) testPermissionLost(t *testing.T) {
 	c := s.newFixture(t, "withdrawn", shop, workloads("api", "worker"))
 	c.mustApply(t, "alice", automatic)
 	c.waitForStatus(t, "alice", "Synced")

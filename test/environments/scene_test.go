@@ -44,14 +44,14 @@ const catalogRef = "catalogRef: "
 
 // fixture has a source namespace, the namespace of a team with eve's catalogs and dave's environments, and a target.
 type fixture struct {
-	*stage
+	*testCluster
 	source, team, target string
 }
 
 // newFixture applies the objects of production in the source and creates a catalog named shop with lines of its spec.
-func (s *stage) newFixture(t *testing.T, name, production string, lines ...string) *fixture {
+func (s *testCluster) newFixture(t *testing.T, name, production string, lines ...string) *fixture {
 	t.Helper()
-	c := &fixture{stage: s, source: name + "-production", team: name + "-team", target: name}
+	c := &fixture{testCluster: s, source: name + "-production", team: name + "-team", target: name}
 	s.Apply(t, namespace(c.source)+people.In(c.source, "admin", s.ann.Name)+people.In(c.source, "view", s.eve.Name)+
 		people.In(c.source, "secret-readers", s.eve.Name)+people.In(c.source, people.Catalogs, people.Server)+people.In(c.source, people.Sources, people.Server)+
 		namespace(c.team)+people.In(c.team, "slipstream-edit", s.eve.Name)+people.In(c.team, "slipstream-edit", s.dave.Name)+

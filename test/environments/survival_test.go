@@ -32,7 +32,7 @@ const (
 )
 
 // testTargetRecreated deletes the target namespace.
-func (s *stage) testTargetRecreated(t *testing.T) {
+func (s *testCluster) testTargetRecreated(t *testing.T) {
 	c := s.newFixture(t, "rebuilt", shop, workloads("api", "worker"))
 	c.mustApply(t, "alice", "createNamespace: false")
 	c.mustSync(t, "alice", all)
@@ -81,7 +81,7 @@ func manyDeployments(version int) (manifests string, names []string) {
 }
 
 // testSyncInterrupted kills the server at random times during a large sync, which must complete.
-func (s *stage) testSyncInterrupted(t *testing.T) {
+func (s *testCluster) testSyncInterrupted(t *testing.T) {
 	s.applySyncPolicy(t, "retry: {maxAttempts: 5, backoff: 1s, maxBackoff: 1s}") // A run that is interrupted counts as an attempt.
 	defer s.applySyncPolicy(t)
 	manifests, names := manyDeployments(1)

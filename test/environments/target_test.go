@@ -48,7 +48,7 @@ var kinds = map[string]schema.GroupVersionResource{
 type objects map[string]*unstructured.Unstructured
 
 // objectsIn returns the objects of a namespace, without those that the cluster creates and those with a controller.
-func (s *stage) objectsIn(t *testing.T, namespace string) objects {
+func (s *testCluster) objectsIn(t *testing.T, namespace string) objects {
 	t.Helper()
 	lists := map[string]*unstructured.UnstructuredList{}
 	group, ctx := errgroup.WithContext(t.Context())
@@ -99,7 +99,7 @@ func (o objects) settled() map[string]map[string]any {
 }
 
 // expectUnchanged expects that a namespace is unchanged, generations and uids included.
-func (s *stage) expectUnchanged(t *testing.T, namespace string, before objects) {
+func (s *testCluster) expectUnchanged(t *testing.T, namespace string, before objects) {
 	t.Helper()
 	if diff := cmp.Diff(before.settled(), s.objectsIn(t, namespace).settled()); diff != "" {
 		t.Errorf("%s was changed: before -, now +:\n%s", namespace, diff)
@@ -107,7 +107,7 @@ func (s *stage) expectUnchanged(t *testing.T, namespace string, before objects) 
 }
 
 // object returns an object of a namespace by a name such as "ConfigMap settings", nil if it does not exist.
-func (s *stage) object(t *testing.T, namespace, name string) *unstructured.Unstructured {
+func (s *testCluster) object(t *testing.T, namespace, name string) *unstructured.Unstructured {
 	t.Helper()
 	return s.objectsIn(t, namespace)[name]
 }
@@ -171,7 +171,7 @@ func runPods(ctx context.Context, as *people.Person, namespace string) error {
 }
 
 // waitForDeletion waits until an object of a namespace does not exist.
-func (s *stage) waitForDeletion(t *testing.T, namespace, name string) {
+func (s *testCluster) waitForDeletion(t *testing.T, namespace, name string) {
 	t.Helper()
 	mirrortest.Eventually(t, fmt.Sprintf("%s of %s is deleted", name, namespace), func(context.Context) error {
 		if s.object(t, namespace, name) != nil {

@@ -18,7 +18,7 @@ const withNulls = "fidelity.example.com/v1/gauges/nulls.yaml"
 
 // appliedAgain applies a mirror to the cluster that it shows, as GitOps tools and people do,
 // and expects no commit.
-func (s *stage) appliedAgain(t *testing.T, tree string) {
+func (s *testCluster) appliedAgain(t *testing.T, tree string) {
 	folder := filepath.Join(tree, plain)
 	t.Run("ServerSide", func(t *testing.T) {
 		s.unmoved(t, "apply", "--server-side", "--force-conflicts", "--field-manager=kustomize-controller", "--recursive", "-f", folder)
@@ -36,7 +36,7 @@ func (s *stage) appliedAgain(t *testing.T, tree string) {
 }
 
 // appliedPlainly applies a mirror without the server's help under another field manager.
-func (s *stage) appliedPlainly(t *testing.T, tree string) {
+func (s *testCluster) appliedPlainly(t *testing.T, tree string) {
 	folder := filepath.Join(tree, plain)
 	arguments := []string{"apply", "--field-manager=argocd-controller"}
 	for path, content := range files(t, folder) {
@@ -48,7 +48,7 @@ func (s *stage) appliedPlainly(t *testing.T, tree string) {
 }
 
 // unmoved runs kubectl and expects no commit.
-func (s *stage) unmoved(t *testing.T, arguments ...string) {
+func (s *testCluster) unmoved(t *testing.T, arguments ...string) {
 	t.Helper()
 	before := s.commit(t)
 	s.kubectl(t, arguments...)
@@ -56,7 +56,7 @@ func (s *stage) unmoved(t *testing.T, arguments ...string) {
 }
 
 // still expects no commit since the one that is named.
-func (s *stage) still(t *testing.T, before string) {
+func (s *testCluster) still(t *testing.T, before string) {
 	t.Helper()
 	s.mirrored(t)
 	if after := s.commit(t); after != before {

@@ -29,14 +29,14 @@ func TestMirrorMakesTheSameCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	original := newStage(t, key.Recipient().String())
+	original := newTestCluster(t, key.Recipient().String())
 	original.fill(t, definitions)
 	original.mirrored(t)
 	tree := original.clone(t)
 	want := files(t, filepath.Join(tree, plain))
 	openSecrets(t, tree, key.String())
 
-	copied := newStage(t, key.Recipient().String())
+	copied := newTestCluster(t, key.Recipient().String())
 	copied.apply(t, tree)
 	copied.mirrored(t)
 	got := files(t, filepath.Join(copied.clone(t), plain))
@@ -50,7 +50,7 @@ func TestMirrorMakesTheSameCluster(t *testing.T) {
 }
 
 // fill applies everything in testdata as a person would.
-func (s *stage) fill(t *testing.T, definitions []string) {
+func (s *testCluster) fill(t *testing.T, definitions []string) {
 	t.Helper()
 	// The definitions are too long for the annotation that plain apply makes.
 	apply := []string{"apply", "--server-side"}
@@ -66,14 +66,14 @@ func (s *stage) fill(t *testing.T, definitions []string) {
 }
 
 // settled waits for what controllers add to objects of the test.
-func (s *stage) settled(t *testing.T) {
+func (s *testCluster) settled(t *testing.T) {
 	t.Helper()
 	s.kubectl(t, "wait", "clusterrole/aggregated", "--for=jsonpath={.rules[0].verbs}", "--timeout=180s")
 	s.kubectl(t, "wait", "-n", "fidelity", "deployment,statefulset,daemonset", "--all", "--for=jsonpath={.status.observedGeneration}", "--timeout=180s")
 }
 
 // apply applies a tree to an empty cluster.
-func (s *stage) apply(t *testing.T, tree string) {
+func (s *testCluster) apply(t *testing.T, tree string) {
 	t.Helper()
 	folder := filepath.Join(tree, plain)
 	apply := []string{"apply", "--server-side", "--recursive", "-f"}

@@ -32,7 +32,7 @@ func parse(t *testing.T, content string) map[string]any {
 
 // objects returns the live objects of a tree's files, as the API server shows them, less
 // what belongs to one cluster or one write.
-func (s *stage) objects(t *testing.T, tree string) map[string]map[string]any {
+func (s *testCluster) objects(t *testing.T, tree string) map[string]map[string]any {
 	t.Helper()
 	out := s.kubectl(t, "get", "--recursive", "-f", filepath.Join(tree, plain), "-o", "json")
 	var list unstructured.UnstructuredList

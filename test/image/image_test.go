@@ -28,7 +28,7 @@ import (
 )
 
 func TestImage(t *testing.T) {
-	s := newStage(t)
+	s := newTestCluster(t)
 	// Mount points are made in the root by what runs in it.
 	t.Run("HoldsTheProgramAndTheAuthorities", func(t *testing.T) { testFiles(t, s) })
 	t.Run("CheckFindsNothingInstalled", func(t *testing.T) { testNothingInstalled(t, s) })
@@ -39,7 +39,7 @@ func TestImage(t *testing.T) {
 	t.Run("HelmTest", func(t *testing.T) { testHelmTest(t, s) })
 }
 
-func testFiles(t *testing.T, s *stage) {
+func testFiles(t *testing.T, s *testCluster) {
 	var got []string
 	err := filepath.WalkDir(s.image.Root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -66,7 +66,7 @@ func testFiles(t *testing.T, s *stage) {
 	}
 }
 
-func testNothingInstalled(t *testing.T, s *stage) {
+func testNothingInstalled(t *testing.T, s *testCluster) {
 	command := exec.CommandContext(t.Context(), filepath.Join(s.image.Root, "slipstream"),
 		"check", "--kubeconfig="+string(s.Admin()), "--namespace="+devcluster.ServerNamespace, "--timeout=0s")
 	output, err := command.Output()
@@ -81,7 +81,7 @@ func testNothingInstalled(t *testing.T, s *stage) {
 	}
 }
 
-func testMirrors(t *testing.T, s *stage) {
+func testMirrors(t *testing.T, s *testCluster) {
 	s.Apply(t, `
 apiVersion: v1
 kind: Namespace
@@ -121,7 +121,7 @@ spec: {destinationRef: {name: main}, rules: [{name: settings, apiGroups: [""], r
 }
 
 // testWritesItsVolumeOnly looks at the server's process from the machine.
-func testWritesItsVolumeOnly(t *testing.T, s *stage) {
+func testWritesItsVolumeOnly(t *testing.T, s *testCluster) {
 	process := serverProcess(t, s)
 	status := read(t, filepath.Join(process, "status"))
 	for _, want := range []string{"Uid:\t65532\t65532\t65532\t65532", "Gid:\t65532\t65532\t65532\t65532", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1"} {
@@ -141,7 +141,7 @@ func testWritesItsVolumeOnly(t *testing.T, s *stage) {
 	}
 }
 
-func testBackup(t *testing.T, s *stage) {
+func testBackup(t *testing.T, s *testCluster) {
 	backup := tar.NewReader(bytes.NewReader(s.run(t, "backup", "-o", "-")))
 	var names []string
 	for {
@@ -162,7 +162,7 @@ func testBackup(t *testing.T, s *stage) {
 }
 
 // testHelmTest runs what helm test runs, in the namespace that admits restricted Pods only.
-func testHelmTest(t *testing.T, s *stage) {
+func testHelmTest(t *testing.T, s *testCluster) {
 	helm, err := programs.Helm.Build(t.Context(), s.root)
 	if err != nil {
 		t.Fatal(err)
@@ -194,7 +194,7 @@ func testHelmTest(t *testing.T, s *stage) {
 }
 
 // serverProcess is the folder in /proc of the process that serves on a volume of this node.
-func serverProcess(t *testing.T, s *stage) string {
+func serverProcess(t *testing.T, s *testCluster) string {
 	t.Helper()
 	mounts, err := filepath.Glob("/proc/[0-9]*/mountinfo")
 	if err != nil {

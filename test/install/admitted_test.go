@@ -55,7 +55,7 @@ var variants = map[string][]string{
 	},
 }
 
-func testAdmitted(t *testing.T, s *stage) {
+func testAdmitted(t *testing.T, s *testCluster) {
 	defer s.remove(t)
 	s.Apply(t, restrictedNamespace+"---"+accounts)
 	for name, values := range variants {
@@ -84,7 +84,7 @@ func testAdmitted(t *testing.T, s *stage) {
 }
 
 // admit checks whether the API server admits a Pod.
-func (s *stage) admit(t *testing.T, pod *corev1.Pod) error {
+func (s *testCluster) admit(t *testing.T, pod *corev1.Pod) error {
 	t.Helper()
 	encoded, err := json.Marshal(pod)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *stage) admit(t *testing.T, pod *corev1.Pod) error {
 }
 
 // renderedPods returns the Pods of the chart: that of the Deployment, and those of hooks.
-func (s *stage) renderedPods(t *testing.T, values ...string) []*corev1.Pod {
+func (s *testCluster) renderedPods(t *testing.T, values ...string) []*corev1.Pod {
 	t.Helper()
 	var pods []*corev1.Pod
 	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(s.rendered(t, setting(values)...)), 4096)
@@ -134,7 +134,7 @@ func podOf(t *testing.T, raw []byte) *corev1.Pod {
 }
 
 // rendered returns the rendered chart.
-func (s *stage) rendered(t *testing.T, flags ...string) string {
+func (s *testCluster) rendered(t *testing.T, flags ...string) string {
 	t.Helper()
 	return s.do(t, "", s.helm, append([]string{"template", "slipstream", chart, "--namespace", namespace}, flags...)...)
 }

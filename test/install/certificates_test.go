@@ -24,7 +24,7 @@ import (
 )
 
 // define installs the original CustomResourceDefinitions of other projects, so that invalid objects are rejected.
-func (s *stage) define(t *testing.T, definitions ...string) {
+func (s *testCluster) define(t *testing.T, definitions ...string) {
 	t.Helper()
 	files, err := crds.Definitions(t.Context(), t.TempDir())
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *stage) define(t *testing.T, definitions ...string) {
 
 // testCertificates changes the source of the server's certificate in a running release with direct admission. The aggregator and the
 // webhook must trust each certificate.
-func testCertificates(t *testing.T, s *stage) {
+func testCertificates(t *testing.T, s *testCluster) {
 	defer s.remove(t)
 	const held = holdings("certified")
 	s.Apply(t, restrictedNamespace+"---"+held.namespaces())
@@ -84,7 +84,7 @@ func testCertificates(t *testing.T, s *stage) {
 }
 
 // certManager creates the Secret of the chart's Certificate, as cert-manager does.
-func (s *stage) certManager(t *testing.T) (wait func()) {
+func (s *testCluster) certManager(t *testing.T) (wait func()) {
 	made := make(chan struct{})
 	go func() {
 		defer close(made)
@@ -101,7 +101,7 @@ func (s *stage) certManager(t *testing.T) (wait func()) {
 }
 
 // writeCertificate creates a Secret with a certificate for the server, of a new authority.
-func (s *stage) writeCertificate(t *testing.T, name string) {
+func (s *testCluster) writeCertificate(t *testing.T, name string) {
 	t.Helper()
 	authority, err := pki.NewAuthority(name)
 	if err != nil {
@@ -127,7 +127,7 @@ data: {ca.crt: %s, tls.crt: %s, tls.key: %s}
 }
 
 // trusted fails the test unless the bundle of the APIService verifies the server's certificate.
-func (s *stage) trusted(t *testing.T) {
+func (s *testCluster) trusted(t *testing.T) {
 	t.Helper()
 	if err := vouches(t.Context(), s.caBundle(t), s.address(t)); err != nil {
 		t.Errorf("bundle of the APIService: %v", err)
@@ -135,7 +135,7 @@ func (s *stage) trusted(t *testing.T) {
 }
 
 // address returns the address of the server's Service.
-func (s *stage) address(t *testing.T) string {
+func (s *testCluster) address(t *testing.T) string {
 	t.Helper()
 	return net.JoinHostPort(s.Run(t, "get", "service/slipstream", "-n", namespace, "-o", "jsonpath={.spec.clusterIP}"), "443")
 }

@@ -25,7 +25,7 @@ const (
 )
 
 // check runs slipstream check once as a user, and expects an exit code and a text.
-func (s *stage) check(t *testing.T, user devcluster.Kubeconfig, code int, text string, arguments ...string) {
+func (s *testCluster) check(t *testing.T, user devcluster.Kubeconfig, code int, text string, arguments ...string) {
 	t.Helper()
 	arguments = append([]string{"check", "--kubeconfig=" + string(user), "--namespace=" + namespace, "--timeout=0s"}, arguments...)
 	out, err := exec.CommandContext(t.Context(), s.program, arguments...).CombinedOutput()
@@ -43,7 +43,7 @@ func (s *stage) check(t *testing.T, user devcluster.Kubeconfig, code int, text s
 }
 
 // checkRefuses runs the check with invalid arguments, whose exit code must differ from that of a broken installation.
-func (s *stage) checkRefuses(t *testing.T) {
+func (s *testCluster) checkRefuses(t *testing.T) {
 	t.Helper()
 	for text, argument := range map[string]string{
 		"--timeout must not be negative": "--timeout=-1s",
@@ -60,7 +60,7 @@ func (s *stage) checkRefuses(t *testing.T) {
 const checkRoles = "clusterroles,clusterrolebindings,roles,rolebindings,serviceaccounts"
 
 // interruptCheck kills a running helm test. The server must be stopped, so that the check waits for it.
-func (s *stage) interruptCheck(t *testing.T) {
+func (s *testCluster) interruptCheck(t *testing.T) {
 	t.Helper()
 	ctx, kill := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -82,13 +82,13 @@ func (s *stage) interruptCheck(t *testing.T) {
 }
 
 // leftByCheck returns the objects of helm test without its Pod.
-func (s *stage) leftByCheck(t *testing.T) []string {
+func (s *testCluster) leftByCheck(t *testing.T) []string {
 	t.Helper()
 	return strings.Fields(s.Run(t, "get", checkRoles, "-A", "-l", "app.kubernetes.io/component=check", "-o", "name"))
 }
 
 // replacesInterrupted checks that a helm test replaces the objects of an interrupted one.
-func (s *stage) replacesInterrupted(t *testing.T) {
+func (s *testCluster) replacesInterrupted(t *testing.T) {
 	t.Helper()
 	if left := s.leftByCheck(t); len(left) != 5 {
 		t.Errorf("objects of the interrupted helm test: %v, want an account, two roles and their bindings", left)
@@ -100,7 +100,7 @@ func (s *stage) replacesInterrupted(t *testing.T) {
 }
 
 // uninstallInterrupted checks that helm uninstall keeps these objects, and that the commands of the page on installing remove them.
-func (s *stage) uninstallInterrupted(t *testing.T) {
+func (s *testCluster) uninstallInterrupted(t *testing.T) {
 	t.Helper()
 	s.stop(t)
 	s.interruptCheck(t)

@@ -18,15 +18,15 @@ import (
 
 // direct is an installation with direct admission.
 type direct struct {
-	*stage
+	*testCluster
 	// segment is the secret segment of the webhook's path.
 	segment string
 }
 
 // directly creates the Secret with the segment, after checking the errors of helm without it.
-func (s *stage) directly(t *testing.T) *direct {
+func (s *testCluster) directly(t *testing.T) *direct {
 	t.Helper()
-	d := &direct{stage: s, segment: strings.Repeat("0123456789abcdef", 4)}
+	d := &direct{testCluster: s, segment: strings.Repeat("0123456789abcdef", 4)}
 	d.refused(t, "the Secret segment with segment, of attribution.admission.segmentSecret, cannot be read in the namespace "+namespace)
 	d.write(t, "short")
 	d.refused(t, "must have, as segment, a line of 32 letters, digits and -._~ or more")

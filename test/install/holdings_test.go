@@ -106,7 +106,7 @@ spec:
 `
 
 // fill creates objects of all kinds, and waits until the server has created those that users do not write.
-func (s *stage) fill(t *testing.T, h holdings) *mirror {
+func (s *testCluster) fill(t *testing.T, h holdings) *mirror {
 	t.Helper()
 	name := string(h)
 	m := s.newMirror(t, name)
@@ -127,7 +127,7 @@ func (s *stage) fill(t *testing.T, h holdings) *mirror {
 }
 
 // settled waits until objects of all kinds exist and no longer change, and returns them.
-func (s *stage) settled(t *testing.T) map[string]object {
+func (s *testCluster) settled(t *testing.T) map[string]object {
 	t.Helper()
 	var last map[string]object
 	var same int
@@ -178,7 +178,7 @@ type object struct {
 }
 
 // objects returns all objects of the server by kind, namespace and name.
-func (s *stage) objects(ctx context.Context) (map[string]object, error) {
+func (s *testCluster) objects(ctx context.Context) (map[string]object, error) {
 	kinds, err := s.Administrator.Run(ctx, "api-resources", "--api-group=configbutler.ai", "--verbs=list", "--output=name")
 	if err != nil {
 		return nil, err
@@ -248,7 +248,7 @@ func conditionType(condition any) string {
 }
 
 // unchanged waits until all objects are equal to those before.
-func (s *stage) unchanged(t *testing.T, before map[string]object, except ...cmp.Option) {
+func (s *testCluster) unchanged(t *testing.T, before map[string]object, except ...cmp.Option) {
 	t.Helper()
 	mirrortest.Eventually(t, "all objects are unchanged", func(ctx context.Context) error {
 		now, err := s.objects(ctx)

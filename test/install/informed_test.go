@@ -22,13 +22,13 @@ import (
 
 // informed is a controller with an informer for the GitRepoConfigs of a namespace.
 type informed struct {
-	*stage
+	*testCluster
 	namespace string
 	lister    cache.GenericLister
 	deleted   atomic.Int64
 }
 
-func (s *stage) inform(t *testing.T, namespace string) *informed {
+func (s *testCluster) inform(t *testing.T, namespace string) *informed {
 	t.Helper()
 	config, err := s.Admin().RESTConfig()
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *stage) inform(t *testing.T, namespace string) *informed {
 	}
 	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, 0, namespace, nil)
 	resource := factory.ForResource(schema.GroupVersionResource{Group: "configbutler.ai", Version: "v1alpha1", Resource: "gitrepoconfigs"})
-	i := &informed{stage: s, namespace: namespace, lister: resource.Lister()}
+	i := &informed{testCluster: s, namespace: namespace, lister: resource.Lister()}
 	_, err = resource.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(any) { i.deleted.Add(1) }})
 	if err != nil {
 		t.Fatal(err)

@@ -9,10 +9,10 @@ import "testing"
 
 // TestInstall runs its subtests on one cluster. Each starts and ends without an installation.
 func TestInstall(t *testing.T) {
-	s := newStage(t)
+	s := newTestCluster(t)
 	for _, test := range []struct {
 		name string
-		run  func(*testing.T, *stage)
+		run  func(*testing.T, *testCluster)
 	}{
 		{"Admitted", testAdmitted},
 		{"Monitored", testMonitored},

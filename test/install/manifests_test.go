@@ -18,7 +18,7 @@ import (
 )
 
 // testManifests installs without helm.
-func testManifests(t *testing.T, s *stage) {
+func testManifests(t *testing.T, s *testCluster) {
 	t.Run("artifacts/install.yaml", func(t *testing.T) {
 		defer s.remove(t)
 		kubectl := s.Administrator.Program
@@ -52,13 +52,13 @@ func testManifests(t *testing.T, s *stage) {
 }
 
 // caBundle returns the bundle of the APIService.
-func (s *stage) caBundle(t *testing.T) string {
+func (s *testCluster) caBundle(t *testing.T) string {
 	t.Helper()
 	return s.Run(t, "get", apiService, "-o", "jsonpath={.spec.caBundle}")
 }
 
 // everything returns the names of all objects of the cluster, except for Events.
-func (s *stage) everything(t *testing.T) []string {
+func (s *testCluster) everything(t *testing.T) []string {
 	t.Helper()
 	kinds := slices.DeleteFunc(strings.Fields(s.Run(t, "api-resources", "--verbs=list", "--output=name")), func(kind string) bool {
 		return strings.HasPrefix(kind, "events") || kind == "componentstatuses"
@@ -70,7 +70,7 @@ func (s *stage) everything(t *testing.T) []string {
 }
 
 // leavesNothing waits until the cluster has the same objects as before. Controllers delete some of them.
-func (s *stage) leavesNothing(t *testing.T, before []string) {
+func (s *testCluster) leavesNothing(t *testing.T, before []string) {
 	t.Helper()
 	mirrortest.Eventually(t, "the cluster has the objects of before", func(context.Context) error {
 		if difference := cmp.Diff(before, s.everything(t)); difference != "" {
@@ -81,7 +81,7 @@ func (s *stage) leavesNothing(t *testing.T, before []string) {
 }
 
 // healthy fails the test unless discovery works without the server's API, and namespaces can be deleted.
-func (s *stage) healthy(t *testing.T) {
+func (s *testCluster) healthy(t *testing.T) {
 	t.Helper()
 	if kinds := s.Run(t, "api-resources", "--output=name"); strings.Contains(kinds, "configbutler.ai") {
 		t.Errorf("discovery returned %s", kinds)

@@ -24,7 +24,7 @@ import (
 )
 
 // testMigrate migrates a release from files to etcd with two replicas and back, with the commands of the page and an open informer.
-func testMigrate(t *testing.T, s *stage) {
+func testMigrate(t *testing.T, s *testCluster) {
 	defer s.remove(t)
 	etcd := s.emptyEtcd(t)
 	const held = holdings("moved")
@@ -68,7 +68,7 @@ func testMigrate(t *testing.T, s *stage) {
 }
 
 // emptyEtcd returns a client of the etcd after deleting the rows of other tests.
-func (s *stage) emptyEtcd(t *testing.T) *clientv3.Client {
+func (s *testCluster) emptyEtcd(t *testing.T) *clientv3.Client {
 	t.Helper()
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.EtcdURL()}})
 	if err != nil {
@@ -93,7 +93,7 @@ type migrationSteps struct {
 }
 
 // stepsOfPage returns the commands of the page for a migration.
-func (s *stage) stepsOfPage(t *testing.T) migrationSteps {
+func (s *testCluster) stepsOfPage(t *testing.T) migrationSteps {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(s.root, "docs/operations.md"))
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *stage) stepsOfPage(t *testing.T) migrationSteps {
 }
 
 // valuesFile writes a file of values in the format of --set-json.
-func (s *stage) valuesFile(t *testing.T, values ...string) string {
+func (s *testCluster) valuesFile(t *testing.T, values ...string) string {
 	t.Helper()
 	var content strings.Builder
 	for _, value := range values {
@@ -129,14 +129,14 @@ func (s *stage) valuesFile(t *testing.T, values ...string) string {
 }
 
 // shell runs commands of a page with another file of values.
-func (s *stage) shell(t *testing.T, commands, values string) (string, error) {
+func (s *testCluster) shell(t *testing.T, commands, values string) (string, error) {
 	t.Helper()
 	path := filepath.Dir(s.helm) + ":" + filepath.Dir(s.Administrator.Program) + ":/usr/local/bin:/usr/bin:/bin"
 	return s.command(t.Context(), "", "bash", "-ec", "PATH="+path+"\n"+strings.ReplaceAll(commands, "slipstream-values.yaml", values))
 }
 
 // steps runs commands of a page, which must succeed.
-func (s *stage) steps(t *testing.T, commands, values string) {
+func (s *testCluster) steps(t *testing.T, commands, values string) {
 	t.Helper()
 	if out, err := s.shell(t, commands, values); err != nil {
 		t.Fatalf("%v\n%s\nmigration: %s\n%s", err, out, s.migrationMessage(t), s.describe(t))
@@ -144,7 +144,7 @@ func (s *stage) steps(t *testing.T, commands, values string) {
 }
 
 // migrationMessage returns the termination message of a failed migration.
-func (s *stage) migrationMessage(t *testing.T) string {
+func (s *testCluster) migrationMessage(t *testing.T) string {
 	t.Helper()
 	return s.Run(t, "get", "pods", "-n", namespace, "-l", "app.kubernetes.io/component=migrate",
 		"-o", "jsonpath={.items[*].status.containerStatuses[*].state.terminated.message}")
@@ -161,7 +161,7 @@ func wantMessage(t *testing.T, when, message string, texts ...string) {
 
 // expectMigrated expects all objects to be unchanged and the server to work. The server reports the attribution of authors only after a change,
 // so one is made outside of the mirrored namespaces.
-func (s *stage) expectMigrated(t *testing.T, m *mirror, i *informed, before map[string]object, commits, where string) {
+func (s *testCluster) expectMigrated(t *testing.T, m *mirror, i *informed, before map[string]object, commits, where string) {
 	t.Helper()
 	s.available(t)
 	i.waitForChange(t, where)
@@ -201,7 +201,7 @@ func (i *informed) waitForChange(t *testing.T, change string) {
 }
 
 // checkEncryption expects an object to be encrypted with a key in the servers' Secret.
-func (s *stage) checkEncryption(t *testing.T, etcd *clientv3.Client, name string) {
+func (s *testCluster) checkEncryption(t *testing.T, etcd *clientv3.Client, name string) {
 	t.Helper()
 	stored, err := etcd.Get(t.Context(), "/slipstream/configbutler.ai/gitrepoconfigs/"+name+"/main")
 	if err != nil || len(stored.Kvs) != 1 {

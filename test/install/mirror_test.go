@@ -20,7 +20,7 @@ import (
 
 // mirror is a namespace whose ConfigMaps are mirrored.
 type mirror struct {
-	*stage
+	*testCluster
 	namespace string
 	// repository is the folder of the bare repository.
 	repository string
@@ -28,9 +28,9 @@ type mirror struct {
 }
 
 // newMirror creates the namespace, its destination and its rule.
-func (s *stage) newMirror(t *testing.T, namespace string) *mirror {
+func (s *testCluster) newMirror(t *testing.T, namespace string) *mirror {
 	t.Helper()
-	m := &mirror{stage: s, namespace: namespace, repository: filepath.Join(s.Env(devcluster.EnvGitRoot), namespace+".git")}
+	m := &mirror{testCluster: s, namespace: namespace, repository: filepath.Join(s.Env(devcluster.EnvGitRoot), namespace+".git")}
 	s.Apply(t, fmt.Sprintf(`
 apiVersion: v1
 kind: Namespace

@@ -11,7 +11,7 @@ import (
 )
 
 // testMonitored validates the monitoring objects of the chart with the definitions of the Prometheus operator.
-func testMonitored(t *testing.T, s *stage) {
+func testMonitored(t *testing.T, s *testCluster) {
 	defer s.remove(t)
 	s.Apply(t, restrictedNamespace)
 	s.define(t, "monitoring.coreos.com_prometheusrules", "monitoring.coreos.com_servicemonitors")
@@ -43,13 +43,13 @@ func testMonitored(t *testing.T, s *stage) {
 }
 
 // monitoring returns the chart's objects for the Prometheus operator.
-func (s *stage) monitoring(t *testing.T, values ...string) string {
+func (s *testCluster) monitoring(t *testing.T, values ...string) string {
 	t.Helper()
 	return s.rendered(t, append(setting(values), "--show-only=templates/servicemonitor.yaml", "--show-only=templates/prometheusrule.yaml")...)
 }
 
 // validate validates objects with a dry run and strict field validation.
-func (s *stage) validate(t *testing.T, manifests string) (string, error) {
+func (s *testCluster) validate(t *testing.T, manifests string) (string, error) {
 	t.Helper()
 	return s.Administrator.Feed(t.Context(), manifests, "create", "--dry-run=server", "--validate=strict", "-f", "-")
 }

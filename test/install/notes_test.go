@@ -13,7 +13,7 @@ import (
 )
 
 // followNotes runs every command of the release notes of helm.
-func (s *stage) followNotes(t *testing.T, notes string) {
+func (s *testCluster) followNotes(t *testing.T, notes string) {
 	t.Helper()
 	commands := commandsOf(notes)
 	if len(commands) < 6 {

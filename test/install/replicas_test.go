@@ -12,7 +12,7 @@ import (
 )
 
 // testReplicas upgrades two replicas on etcd with a rolling update.
-func testReplicas(t *testing.T, s *stage) {
+func testReplicas(t *testing.T, s *testCluster) {
 	defer s.remove(t)
 	s.Apply(t, restrictedNamespace)
 	values := []string{"replicas=2", fmt.Sprintf(`storage={"backend": "etcd3", "etcd": {"servers": ["http://%s"]}}`, etcdAddress)}
@@ -32,7 +32,7 @@ func testReplicas(t *testing.T, s *stage) {
 }
 
 // testHelm3 installs and upgrades with helm 3.
-func testHelm3(t *testing.T, s *stage) {
+func testHelm3(t *testing.T, s *testCluster) {
 	defer s.remove(t)
 	s.Apply(t, restrictedNamespace)
 	s.releaseBy(t, s.helm3, chart)

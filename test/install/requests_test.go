@@ -37,7 +37,7 @@ type requests struct {
 }
 
 // request reads and writes a GitRepoConfig of a namespace alternately through the aggregator, until stop is called.
-func (s *stage) request(t *testing.T, namespace string) *requests {
+func (s *testCluster) request(t *testing.T, namespace string) *requests {
 	t.Helper()
 	config, err := s.Admin().RESTConfig()
 	if err != nil {

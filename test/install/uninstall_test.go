@@ -16,7 +16,7 @@ import (
 )
 
 // testUninstall uninstalls a release, installs it again with the kept volume, and deletes the APIService of a stopped server.
-func testUninstall(t *testing.T, s *stage) {
+func testUninstall(t *testing.T, s *testCluster) {
 	defer s.remove(t)
 	s.Apply(t, restrictedNamespace)
 	notes := s.release(t)
@@ -51,13 +51,13 @@ func testUninstall(t *testing.T, s *stage) {
 }
 
 // noPods waits until no Pod of the server runs.
-func (s *stage) noPods(t *testing.T) {
+func (s *testCluster) noPods(t *testing.T) {
 	t.Helper()
 	s.Run(t, "wait", "pods", "-n", namespace, "-l", "app.kubernetes.io/component=server", "--for=delete", "--timeout=180s")
 }
 
 // stop scales the server down and keeps its API registered.
-func (s *stage) stop(t *testing.T) {
+func (s *testCluster) stop(t *testing.T) {
 	t.Helper()
 	s.Run(t, "scale", "deployment/slipstream", "-n", namespace, "--replicas=0")
 	s.noPods(t)
@@ -65,13 +65,13 @@ func (s *stage) stop(t *testing.T) {
 }
 
 // uid returns the uid of an object of the server.
-func (s *stage) uid(t *testing.T, namespace string) string {
+func (s *testCluster) uid(t *testing.T, namespace string) string {
 	t.Helper()
 	return s.Run(t, "get", "gitrepoconfig/main", "-n", namespace, "-o", "jsonpath={.metadata.uid}")
 }
 
 // left returns the objects of the chart outside of the release's namespace.
-func (s *stage) left(t *testing.T) []string {
+func (s *testCluster) left(t *testing.T) []string {
 	t.Helper()
 	kinds := "apiservices,validatingwebhookconfigurations,clusterroles,clusterrolebindings"
 	ours := s.Run(t, "get", kinds, "-l", "app.kubernetes.io/name=slipstream", "-o", "name")
@@ -85,7 +85,7 @@ func (s *stage) left(t *testing.T) []string {
 
 // breakGlass checks that a stopped server blocks the deletion of namespaces, and that deleting its APIService unblocks it without harm:
 // the next upgrade restores it.
-func (s *stage) breakGlass(t *testing.T) {
+func (s *testCluster) breakGlass(t *testing.T) {
 	t.Helper()
 	s.stop(t)
 	s.check(t, s.Admin(), checkedBad, "no Pod is ready")

@@ -110,7 +110,7 @@ func isConditions(path cmp.Path) bool {
 }
 
 // testUpgrade installs the previous version with its own chart, fills its store, and upgrades it.
-func testUpgrade(t *testing.T, s *stage) {
+func testUpgrade(t *testing.T, s *testCluster) {
 	if s.previous == "" {
 		t.Skipf("this clone does not have the previous version, %s: git fetch --unshallow", strings.TrimSpace(previousRevision))
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // testRetryAfterLostResponse has a receiver accept an event whose response is lost.
-func (s *stage) testRetryAfterLostResponse(t *testing.T) {
+func (s *testCluster) testRetryAfterLostResponse(t *testing.T) {
 	c := s.newFixture(t, "repeated")
 	r := receive(t, events)
 	c.define(t, widgets)
@@ -40,7 +40,7 @@ func (s *stage) testRetryAfterLostResponse(t *testing.T) {
 }
 
 // testForbiddenDestinations uses sinks at addresses that users' requests must not reach.
-func (s *stage) testForbiddenDestinations(t *testing.T) {
+func (s *testCluster) testForbiddenDestinations(t *testing.T) {
 	c := s.newFixture(t, "unreachable")
 	r := receive(t, whisperer)
 	c.define(t, widgets)
@@ -67,7 +67,7 @@ type resync struct {
 }
 
 // beginResync creates the pipeline and its objects.
-func (s *stage) beginResync(t *testing.T) *resync {
+func (s *testCluster) beginResync(t *testing.T) *resync {
 	t.Helper()
 	c := &resync{fixture: s.newFixture(t, "resynced"), receiver: receive(t, whisperer)}
 	c.define(t, widgets)

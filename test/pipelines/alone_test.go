@@ -20,7 +20,7 @@ import (
 )
 
 // testPermissionLost revokes a user's permission to read what their pipeline sends, and grants it again.
-func (s *stage) testPermissionLost(t *testing.T) {
+func (s *testCluster) testPermissionLost(t *testing.T) {
 	c := s.newFixture(t, "withdrawn")
 	dave := s.person(t, "dave")
 	rights := people.Everywhere("readers", dave.Name) + people.Everywhere("slipstream-admin", dave.Name)
@@ -92,7 +92,7 @@ func (c *fixture) expectAnyOrder(t *testing.T, r *receiver, want ...string) {
 }
 
 // testSuspendedByPolicy suspends and resumes all pipelines by the SyncPolicy.
-func (s *stage) testSuspendedByPolicy(t *testing.T) {
+func (s *testCluster) testSuspendedByPolicy(t *testing.T) {
 	c := s.newFixture(t, "governed")
 	defer s.applySyncPolicy(t)
 	r := receive(t, whisperer)
@@ -120,7 +120,7 @@ func (s *stage) testSuspendedByPolicy(t *testing.T) {
 }
 
 // testRestart stops the server with both signals, and deletes objects before the next start.
-func (s *stage) testRestart(t *testing.T) {
+func (s *testCluster) testRestart(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		a := s.newAudience(t, "restarted-"+fmt.Sprint(int(signal)))
 		a.define(t, widgets)
@@ -171,7 +171,7 @@ const (
 )
 
 // testManyDefinitions installs many definitions at once, and excludes them later. Deleting them would take kube-apiserver minutes.
-func (s *stage) testManyDefinitions(t *testing.T) {
+func (s *testCluster) testManyDefinitions(t *testing.T) {
 	c := s.newFixture(t, "crowded")
 	r := receive(t, whisperer)
 	lines := []string{"debounce: 10m\n  batch: {maxItems: 1000, maxWait: 5m}", noInstances, sinks(r.sink("index"))}

@@ -21,7 +21,7 @@ var leftOut = []string{
 }
 
 // testSelection tests a pipeline for everything, and then with narrower selections.
-func (s *stage) testSelection(t *testing.T) {
+func (s *testCluster) testSelection(t *testing.T) {
 	c := s.newFixture(t, "chosen")
 	r := receive(t, whisperer)
 	c.define(t, "widgets", "gadgets", "gizmos")

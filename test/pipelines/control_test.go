@@ -23,7 +23,7 @@ import (
 )
 
 // testRequests requests syncs with several scopes, and follows a run.
-func (s *stage) testRequests(t *testing.T) {
+func (s *testCluster) testRequests(t *testing.T) {
 	c := s.newFixture(t, "requested")
 	r := receive(t, whisperer)
 	c.define(t, widgets)
@@ -138,7 +138,7 @@ func (c *fixture) testCurrentRun(t *testing.T, r *receiver) {
 }
 
 // testSuspend suspends and resumes a pipeline.
-func (s *stage) testSuspend(t *testing.T) {
+func (s *testCluster) testSuspend(t *testing.T) {
 	c := s.newFixture(t, "suspended")
 	r := receive(t, whisperer)
 	c.define(t, widgets)
@@ -175,7 +175,7 @@ func (s *stage) testSuspend(t *testing.T) {
 const pollInterval = 10 * time.Second
 
 // testPoll tests a pipeline in mode Poll, which opens no watches.
-func (s *stage) testPoll(t *testing.T) {
+func (s *testCluster) testPoll(t *testing.T) {
 	c := s.newFixture(t, "polled")
 	r := receive(t, whisperer)
 	c.define(t, widgets)
@@ -212,7 +212,7 @@ func (s *stage) testPoll(t *testing.T) {
 }
 
 // testChangedSinks replaces the receiver of a pipeline, and adds another one.
-func (s *stage) testChangedSinks(t *testing.T) {
+func (s *testCluster) testChangedSinks(t *testing.T) {
 	c := s.newFixture(t, "redirected")
 	first, second, third := receive(t, whisperer), receive(t, whisperer), receive(t, whisperer)
 	c.define(t, widgets)
@@ -246,7 +246,7 @@ func (s *stage) testChangedSinks(t *testing.T) {
 }
 
 // testIndependentPipelines has two pipelines send the same objects to two receivers, until one pipeline is deleted.
-func (s *stage) testIndependentPipelines(t *testing.T) {
+func (s *testCluster) testIndependentPipelines(t *testing.T) {
 	c := s.newFixture(t, "doubled")
 	other := s.newFixture(t, "doubled-other")
 	other.group = c.group

@@ -26,7 +26,7 @@ spec:
 `
 
 // testSharedPipeline has two field managers own one sink each.
-func (s *stage) testSharedPipeline(t *testing.T) {
+func (s *testCluster) testSharedPipeline(t *testing.T) {
 	c := s.newFixture(t, "shared")
 	ours, theirs := receive(t, whisperer), receive(t, events)
 	c.define(t, widgets)
@@ -82,7 +82,7 @@ func (c *fixture) waitForStatus(t *testing.T, state string) {
 }
 
 // testStatus checks the output of kubectl for a pipeline.
-func (s *stage) testStatus(t *testing.T) {
+func (s *testCluster) testStatus(t *testing.T) {
 	c := s.newFixture(t, "described")
 	r := receive(t, whisperer)
 	contains(t, s.eve.Run(t, "explain", "pipe.spec"), "customResourceDefinitions", "debounce", "sinks\t<[]PipelineSink> -required-",

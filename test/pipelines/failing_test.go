@@ -22,7 +22,7 @@ import (
 const retryAfter = 2 * time.Second
 
 // testRecovery has one of two receivers fail in several ways before it accepts requests.
-func (s *stage) testRecovery(t *testing.T) {
+func (s *testCluster) testRecovery(t *testing.T) {
 	c := s.newFixture(t, "recovered")
 	failing, well := receive(t, whisperer), receive(t, whisperer)
 	c.define(t, widgets)
@@ -109,7 +109,7 @@ func (r *receiver) waitForAttempts(t *testing.T, count int) {
 }
 
 // testRejection has a receiver reject one call, in several ways.
-func (s *stage) testRejection(t *testing.T) {
+func (s *testCluster) testRejection(t *testing.T) {
 	c := s.newFixture(t, "rejected")
 	r, elsewhere := receive(t, whisperer), receive(t, whisperer)
 	c.define(t, widgets)
@@ -167,7 +167,7 @@ func (c *fixture) expectRejection(t *testing.T, rejection receivertest.Answer) {
 }
 
 // testMaxAttempts has a receiver fail more often than the maximum number of attempts.
-func (s *stage) testMaxAttempts(t *testing.T) {
+func (s *testCluster) testMaxAttempts(t *testing.T) {
 	c := s.newFixture(t, "rested")
 	r := receive(t, whisperer)
 	c.define(t, widgets)

@@ -15,7 +15,7 @@ import (
 )
 
 // testChanges changes objects without requesting syncs.
-func (s *stage) testChanges(t *testing.T) {
+func (s *testCluster) testChanges(t *testing.T) {
 	c := s.newFixture(t, "flowed")
 	r := receive(t, whisperer)
 	c.pipeline(t, "debounce: 1s\n  batch: {maxWait: 1s}", sinks(r.sink("index")))
@@ -49,7 +49,7 @@ func (c *fixture) expectBothDeleted(t *testing.T, r *receiver) {
 }
 
 // testDebounce changes an object repeatedly, and creates and deletes others, before anything is sent.
-func (s *stage) testDebounce(t *testing.T) {
+func (s *testCluster) testDebounce(t *testing.T) {
 	c := s.newFixture(t, "settled")
 	r := receive(t, whisperer)
 	c.define(t, widgets)
@@ -77,7 +77,7 @@ func (s *stage) testDebounce(t *testing.T) {
 }
 
 // testBatches creates more objects than fit into a batch.
-func (s *stage) testBatches(t *testing.T) {
+func (s *testCluster) testBatches(t *testing.T) {
 	c := s.newFixture(t, "batched")
 	r := receive(t, whisperer)
 	c.define(t, widgets)
@@ -123,7 +123,7 @@ spec:
 `
 
 // testVersions tests a resource with two versions and cluster-scoped objects.
-func (s *stage) testVersions(t *testing.T) {
+func (s *testCluster) testVersions(t *testing.T) {
 	c := s.newFixture(t, "versioned")
 	r := receive(t, whisperer)
 	c.Apply(t, fmt.Sprintf(twoVersions, c.group))

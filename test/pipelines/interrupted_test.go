@@ -33,7 +33,7 @@ const (
 func many(number int) string { return fmt.Sprintf("m%05d", number) }
 
 // testInterruptedRun kills the server during a full run of many objects.
-func (s *stage) testInterruptedRun(t *testing.T) {
+func (s *testCluster) testInterruptedRun(t *testing.T) {
 	c := s.newFixture(t, "interrupted")
 	r := receive(t, whisperer)
 	forEach(t, instances, func(ctx context.Context, number int) error {

@@ -46,7 +46,7 @@ const (
 )
 
 // testJobs tests a pipeline that starts Jobs.
-func (s *stage) testJobs(t *testing.T) {
+func (s *testCluster) testJobs(t *testing.T) {
 	c := s.newFixture(t, "employed")
 	c.allowJobs(t)
 	c.define(t, widgets)

@@ -19,7 +19,7 @@ const noConfigMaps = "{apiVersion: v1, kind: ResourceQuota, metadata: {name: bat
 
 // testMinimalPermissions uses a server that can read only the types of its pipeline, and start Jobs. One Job ends before its batch
 // can be created.
-func (s *stage) testMinimalPermissions(t *testing.T) {
+func (s *testCluster) testMinimalPermissions(t *testing.T) {
 	c := s.newFixture(t, "narrowed")
 	c.allowJobs(t)
 	s.Apply(t, people.Everywhere("widget-readers", people.Server)+fmt.Sprintf(widgetReaders, c.group, "list, watch"))

@@ -12,39 +12,39 @@ import (
 // testCase is a subtest.
 type testCase struct {
 	name string
-	run  func(*stage, *testing.T)
+	run  func(*testCluster, *testing.T)
 }
 
 // TestPipelines runs its subtests on one cluster: first those that can run in parallel, then those that restart the server, need
 // its full capacity, or change the shared SyncPolicy.
 func TestPipelines(t *testing.T) {
-	s := newStage(t, people.Pipelines)
+	s := newTestCluster(t, people.Pipelines)
 	resync := s.beginResync(t) // Its interval passes during the other subtests.
 	t.Run("Parallel", func(t *testing.T) {
 		for _, p := range []testCase{
-			{"Formats", (*stage).testFormats},
-			{"Changes", (*stage).testChanges},
-			{"Debounce", (*stage).testDebounce},
-			{"Batches", (*stage).testBatches},
-			{"Versions", (*stage).testVersions},
-			{"Selection", (*stage).testSelection},
-			{"Recovery", (*stage).testRecovery},
-			{"Rejection", (*stage).testRejection},
-			{"MaxAttempts", (*stage).testMaxAttempts},
-			{"RetryAfterLostResponse", (*stage).testRetryAfterLostResponse},
-			{"ForbiddenDestinations", (*stage).testForbiddenDestinations},
-			{"Requests", (*stage).testRequests},
-			{"Credentials", (*stage).testCredentials},
-			{"Certificates", (*stage).testCertificates},
-			{"Jobs", (*stage).testJobs},
-			{"Suspend", (*stage).testSuspend},
-			{"Poll", (*stage).testPoll},
-			{"ChangedSinks", (*stage).testChangedSinks},
-			{"IndependentPipelines", (*stage).testIndependentPipelines},
-			{"SharedPipeline", (*stage).testSharedPipeline},
-			{"Status", (*stage).testStatus},
-			{"Permissions", (*stage).testPermissions},
-			{"SecretContent", (*stage).testSecretContent},
+			{"Formats", (*testCluster).testFormats},
+			{"Changes", (*testCluster).testChanges},
+			{"Debounce", (*testCluster).testDebounce},
+			{"Batches", (*testCluster).testBatches},
+			{"Versions", (*testCluster).testVersions},
+			{"Selection", (*testCluster).testSelection},
+			{"Recovery", (*testCluster).testRecovery},
+			{"Rejection", (*testCluster).testRejection},
+			{"MaxAttempts", (*testCluster).testMaxAttempts},
+			{"RetryAfterLostResponse", (*testCluster).testRetryAfterLostResponse},
+			{"ForbiddenDestinations", (*testCluster).testForbiddenDestinations},
+			{"Requests", (*testCluster).testRequests},
+			{"Credentials", (*testCluster).testCredentials},
+			{"Certificates", (*testCluster).testCertificates},
+			{"Jobs", (*testCluster).testJobs},
+			{"Suspend", (*testCluster).testSuspend},
+			{"Poll", (*testCluster).testPoll},
+			{"ChangedSinks", (*testCluster).testChangedSinks},
+			{"IndependentPipelines", (*testCluster).testIndependentPipelines},
+			{"SharedPipeline", (*testCluster).testSharedPipeline},
+			{"Status", (*testCluster).testStatus},
+			{"Permissions", (*testCluster).testPermissions},
+			{"SecretContent", (*testCluster).testSecretContent},
 		} {
 			t.Run(p.name, func(t *testing.T) {
 				t.Parallel()
@@ -54,11 +54,11 @@ func TestPipelines(t *testing.T) {
 	})
 	t.Run("Resync", resync.testResync)
 	for _, p := range []testCase{
-		{"PermissionLost", (*stage).testPermissionLost},
-		{"SuspendedByPolicy", (*stage).testSuspendedByPolicy},
-		{"Restart", (*stage).testRestart},
-		{"InterruptedRun", (*stage).testInterruptedRun},
-		{"ManyDefinitions", (*stage).testManyDefinitions},
+		{"PermissionLost", (*testCluster).testPermissionLost},
+		{"SuspendedByPolicy", (*testCluster).testSuspendedByPolicy},
+		{"Restart", (*testCluster).testRestart},
+		{"InterruptedRun", (*testCluster).testInterruptedRun},
+		{"ManyDefinitions", (*testCluster).testManyDefinitions},
 	} {
 		t.Run(p.name, func(t *testing.T) { p.run(s, t) })
 	}
@@ -66,5 +66,5 @@ func TestPipelines(t *testing.T) {
 
 // TestMinimalPermissions uses a server that can read only the types of its pipeline.
 func TestMinimalPermissions(t *testing.T) {
-	newStage(t).testMinimalPermissions(t)
+	newTestCluster(t).testMinimalPermissions(t)
 }

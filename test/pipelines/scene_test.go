@@ -42,14 +42,14 @@ spec:
 
 // fixture has a namespace, an API group, and a pipeline for its objects.
 type fixture struct {
-	*stage
+	*testCluster
 	// name is the name of the namespace and of the pipeline.
 	name string
 	// group is a unique API group.
 	group string
 }
 
-func (s *stage) newFixture(t *testing.T, name string) *fixture {
+func (s *testCluster) newFixture(t *testing.T, name string) *fixture {
 	t.Helper()
 	s.Apply(t, fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n", name))
 	t.Cleanup(func() {
@@ -58,7 +58,7 @@ func (s *stage) newFixture(t *testing.T, name string) *fixture {
 			t.Error(err)
 		}
 	})
-	return &fixture{stage: s, name: name, group: name + ".example.com"}
+	return &fixture{testCluster: s, name: name, group: name + ".example.com"}
 }
 
 // widgets is the resource that most tests define.

@@ -65,7 +65,7 @@ stringData: {password: ` + secretText + `}
 `
 
 // testSecretContent tests a pipeline for Secrets, in every format.
-func (s *stage) testSecretContent(t *testing.T) {
+func (s *testCluster) testSecretContent(t *testing.T) {
 	a := s.newAudience(t, "discreet")
 	a.readyPipeline(t, "debounce: 0s\n  batch: {maxWait: 0s}", noDefinitions, "instances: {resources: [secrets]}", a.everybody())
 	if _, err := s.admin.Kubectl.Feed(t.Context(), fmt.Sprintf(hiding, a.name), "apply", "-f", "-"); err != nil {
@@ -108,7 +108,7 @@ func (c *fixture) credentials(t *testing.T, content string) {
 }
 
 // testCredentials tests a receiver that requires credentials, which are missing at first, are replaced, and change their type.
-func (s *stage) testCredentials(t *testing.T) {
+func (s *testCluster) testCredentials(t *testing.T) {
 	c := s.newFixture(t, "authenticated")
 	c.Apply(t, fmt.Sprintf(credential, c.name))
 	r := receive(t, dotAI)
@@ -179,7 +179,7 @@ func (c *fixture) expectNotLogged(t *testing.T, texts ...string) {
 }
 
 // testCertificates tests a receiver whose certificate has an unknown authority.
-func (s *stage) testCertificates(t *testing.T) {
+func (s *testCluster) testCertificates(t *testing.T) {
 	c := s.newFixture(t, "certified")
 	r := receive(t, whisperer, receivertest.TLS())
 	c.define(t, widgets)
@@ -201,7 +201,7 @@ func (s *stage) testCertificates(t *testing.T) {
 }
 
 // testPermissions has users create pipelines for objects that they cannot read.
-func (s *stage) testPermissions(t *testing.T) {
+func (s *testCluster) testPermissions(t *testing.T) {
 	c := s.newFixture(t, "entitled")
 	r := receive(t, whisperer)
 	c.define(t, widgets)

@@ -77,7 +77,7 @@ type audience struct {
 	receivers map[v1alpha1.PipelineFormat]*receiver
 }
 
-func (s *stage) newAudience(t *testing.T, name string) *audience {
+func (s *testCluster) newAudience(t *testing.T, name string) *audience {
 	t.Helper()
 	a := &audience{fixture: s.newFixture(t, name), receivers: map[v1alpha1.PipelineFormat]*receiver{}}
 	for _, format := range []v1alpha1.PipelineFormat{whisperer, dotAI, events} {
@@ -124,7 +124,7 @@ func updated(of *unstructured.Unstructured) (last metav1.Time) {
 
 // testFormats creates, changes and deletes a definition and an instance, and checks the calls in each format. The pipeline is
 // created before the definition.
-func (s *stage) testFormats(t *testing.T) {
+func (s *testCluster) testFormats(t *testing.T) {
 	a := s.newAudience(t, "told")
 	a.pipeline(t, patient, a.everybody())
 	a.define(t, widgets)

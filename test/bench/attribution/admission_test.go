@@ -38,7 +38,7 @@ type endpoint struct {
 }
 
 // direct is the secret path of the server.
-func direct(b *testing.B, s *mirrortest.Stage) endpoint {
+func direct(b *testing.B, s *mirrortest.AdminCluster) endpoint {
 	b.Helper()
 	segment, err := os.ReadFile(s.Env(devcluster.EnvAdmissionSegmentFile))
 	if err != nil {
@@ -49,7 +49,7 @@ func direct(b *testing.B, s *mirrortest.Stage) endpoint {
 }
 
 // aggregated is the path on which kube-apiserver asks itself, as itself.
-func aggregated(b *testing.B, s *mirrortest.Stage) endpoint {
+func aggregated(b *testing.B, s *mirrortest.AdminCluster) endpoint {
 	b.Helper()
 	user, err := s.User("system:apiserver", "system:masters")
 	if err != nil {
@@ -73,7 +73,7 @@ func clientOf(b *testing.B, config *rest.Config) *http.Client {
 
 // admission posts reviews of changes of different objects and measures how long each takes to be answered, counted from
 // when it was due: a server that is behind makes those that follow late, too.
-func admission(b *testing.B, s *mirrortest.Stage, e endpoint) {
+func admission(b *testing.B, s *mirrortest.AdminCluster, e endpoint) {
 	b.Helper()
 	for number := range reviewsAtOnce { // connections are made
 		if err := e.post(b.Context(), number); err != nil {
@@ -101,7 +101,7 @@ func admission(b *testing.B, s *mirrortest.Stage, e endpoint) {
 }
 
 // noneDropped fails if reviews were answered that nothing was made of, which is quick.
-func noneDropped(b *testing.B, s *mirrortest.Stage) {
+func noneDropped(b *testing.B, s *mirrortest.AdminCluster) {
 	b.Helper()
 	out := s.Run(b, "get", "--raw", "/metrics", "--server="+s.Env(devcluster.EnvServerURL), "--insecure-skip-tls-verify")
 	for line := range strings.Lines(out) {

@@ -24,7 +24,7 @@ const (
 
 // BenchmarkAttribution measures one cluster that reports and asks.
 func BenchmarkAttribution(b *testing.B) {
-	s := mirrortest.NewStage(b, devcluster.Options{Audit: true, Admission: true})
+	s := mirrortest.NewAdminCluster(b, devcluster.Options{Audit: true, Admission: true})
 	measure := func(name string, run func(*testing.B)) {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

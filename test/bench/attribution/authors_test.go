@@ -34,7 +34,7 @@ type authors struct {
 	writes map[string]string
 }
 
-func newAuthors(b *testing.B, s *mirrortest.Stage) *authors {
+func newAuthors(b *testing.B, s *mirrortest.AdminCluster) *authors {
 	b.Helper()
 	a := &authors{Mirror: s.NewMirror(b, "crowd", "granularity: PerChange"), writes: map[string]string{}}
 	s.Run(b, "create", "role", "crowd", "-n", "crowd", "--verb=*", "--resource=configmaps")

@@ -19,7 +19,7 @@ import (
 
 // BenchmarkCatalogs measures a server whose control plane reports who makes changes.
 func BenchmarkCatalogs(b *testing.B) {
-	s := newStage(b)
+	s := newTestCluster(b)
 	measure := func(name string, run func(*testing.B)) {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
@@ -32,15 +32,15 @@ func BenchmarkCatalogs(b *testing.B) {
 	measure(fmt.Sprintf("Storm/changes=%d", stormChanges), s.storm)
 }
 
-// stage is a cluster with the server.
-type stage struct {
-	*mirrortest.Stage
+// testCluster is a cluster with the server.
+type testCluster struct {
+	*mirrortest.AdminCluster
 	slipstream versioned.Interface
 }
 
-func newStage(b *testing.B) *stage {
+func newTestCluster(b *testing.B) *testCluster {
 	b.Helper()
-	s := &stage{Stage: mirrortest.NewStage(b, devcluster.Options{Audit: true})}
+	s := &testCluster{AdminCluster: mirrortest.NewAdminCluster(b, devcluster.Options{Audit: true})}
 	config, err := s.Admin().RESTConfig()
 	if err != nil {
 		b.Fatal(err)
@@ -58,13 +58,13 @@ func newStage(b *testing.B) *stage {
 }
 
 // gather sets how long changes are gathered.
-func (s *stage) gather(b *testing.B, window time.Duration) {
+func (s *testCluster) gather(b *testing.B, window time.Duration) {
 	b.Helper()
 	s.Run(b, "patch", "syncpolicy", v1alpha1.SyncPolicyName, "--type=merge", "-p", fmt.Sprintf(`{"spec": {"batchWindow": %q}}`, window))
 }
 
 // restart starts the server again on its data.
-func (s *stage) restart(b *testing.B) {
+func (s *testCluster) restart(b *testing.B) {
 	b.Helper()
 	if err := s.StopServer(b.Context(), syscall.SIGTERM); err != nil {
 		b.Fatal(err)

@@ -31,9 +31,9 @@ const (
 
 // detection measures how long after the batch window a change is recorded, from the moment that its writer sends it until
 // somebody who watches has the record. The next change is made only then.
-func (s *stage) detection(b *testing.B) {
+func (s *testCluster) detection(b *testing.B) {
 	s.gather(b, detectionWindow)
-	d := &detection{stage: s, cluster: mirrortest.Client(b, s.Admin())}
+	d := &detection{testCluster: s, cluster: mirrortest.Client(b, s.Admin())}
 	d.open(b)
 	var over []time.Duration
 	for i := range detectionWarmUp + detectionSamples {
@@ -48,7 +48,7 @@ func (s *stage) detection(b *testing.B) {
 
 // detection is a namespace with a Deployment and a catalog of it.
 type detection struct {
-	*stage
+	*testCluster
 	cluster kubernetes.Interface
 	records watch.Interface
 }

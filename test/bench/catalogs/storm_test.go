@@ -27,9 +27,9 @@ const (
 )
 
 // storm changes workloads that two catalogs follow, and measures how much more memory than before the server takes for it.
-func (s *stage) storm(b *testing.B) {
+func (s *testCluster) storm(b *testing.B) {
 	s.gather(b, time.Second)
-	load := storm.New(b, s.Stage, stormWorkloads)
+	load := storm.New(b, s.AdminCluster, stormWorkloads)
 	s.gather(b, stormWindow)
 	s.restart(b)
 	mirrortest.Eventually(b, "the sources are followed", func(ctx context.Context) error {
@@ -52,5 +52,5 @@ func (s *stage) storm(b *testing.B) {
 	b.ReportMetric(memory.MiB(b, server, memory.Peak)-idle, "peak-MiB-over-idle")
 	b.ReportMetric(took.Seconds(), "storm-s")
 	b.ReportMetric(float64(load.CheckRecords(b, stormWindow)), "windows")
-	storm.CheckNoResyncs(b, s.Stage)
+	storm.CheckNoResyncs(b, s.AdminCluster)
 }

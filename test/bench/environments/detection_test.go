@@ -31,9 +31,9 @@ const (
 
 // detection measures how long after the batch window a change of a ConfigMap that an environment has a copy of is recorded, from
 // the moment that its writer sends it until somebody who watches has the record. It is put aside then, and the next change made.
-func (s *stage) detection(b *testing.B) {
+func (s *testCluster) detection(b *testing.B) {
 	s.Run(b, "patch", "syncpolicy", v1alpha1.SyncPolicyName, "--type=merge", "-p", fmt.Sprintf(`{"spec": {"batchWindow": %q}}`, detectionWindow))
-	d := &detection{stage: s, cluster: mirrortest.Client(b, s.Admin())}
+	d := &detection{testCluster: s, cluster: mirrortest.Client(b, s.Admin())}
 	d.open(b)
 	var over []time.Duration
 	for i := range detectionWarmUp + detectionSamples {
@@ -48,7 +48,7 @@ func (s *stage) detection(b *testing.B) {
 
 // detection is a namespace with a workload, a catalog of it, and an environment.
 type detection struct {
-	*stage
+	*testCluster
 	cluster kubernetes.Interface
 	records watch.Interface
 }

@@ -18,7 +18,7 @@ import (
 
 // BenchmarkEnvironments measures a server beside the control plane that it serves, which reports who makes changes.
 func BenchmarkEnvironments(b *testing.B) {
-	s := newStage(b)
+	s := newTestCluster(b)
 	measure := func(name string, run func(*testing.B)) {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
@@ -32,16 +32,16 @@ func BenchmarkEnvironments(b *testing.B) {
 	measure(fmt.Sprintf("List/environments=%d", listed), s.list)
 }
 
-// stage is a cluster with the server.
-type stage struct {
-	*mirrortest.Stage
+// testCluster is a cluster with the server.
+type testCluster struct {
+	*mirrortest.AdminCluster
 	config     *rest.Config
 	slipstream versioned.Interface
 }
 
-func newStage(b *testing.B) *stage {
+func newTestCluster(b *testing.B) *testCluster {
 	b.Helper()
-	s := &stage{Stage: mirrortest.NewStage(b, devcluster.Options{Audit: true})}
+	s := &testCluster{AdminCluster: mirrortest.NewAdminCluster(b, devcluster.Options{Audit: true})}
 	var err error
 	if s.config, err = s.Admin().RESTConfig(); err != nil {
 		b.Fatal(err)

@@ -56,7 +56,7 @@ spec:
 
 // list measures how long it takes to list environments through the aggregator, against objects of a CustomResourceDefinition
 // that say the same. The lists take turns.
-func (s *stage) list(b *testing.B) {
+func (s *testCluster) list(b *testing.B) {
 	s.Run(b, "create", "namespace", teams)
 	s.createEnvironments(b)
 	s.copyEnvironments(b)
@@ -87,7 +87,7 @@ func (s *stage) list(b *testing.B) {
 }
 
 // createEnvironments creates environments without targets, and waits until all have been looked at.
-func (s *stage) createEnvironments(b *testing.B) {
+func (s *testCluster) createEnvironments(b *testing.B) {
 	b.Helper()
 	client := s.slipstream.ConfigbutlerV1alpha1().Environments(teams)
 	each(b, func(ctx context.Context, number int) error {
@@ -114,7 +114,7 @@ func (s *stage) createEnvironments(b *testing.B) {
 }
 
 // copyEnvironments creates the objects of the CustomResourceDefinition.
-func (s *stage) copyEnvironments(b *testing.B) {
+func (s *testCluster) copyEnvironments(b *testing.B) {
 	b.Helper()
 	s.Apply(b, definition)
 	s.Run(b, "wait", "--for=condition=Established", "crd/environments.bench.example.com")

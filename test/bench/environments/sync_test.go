@@ -80,7 +80,7 @@ func everything(namespace string, many int) string {
 
 // sync measures how long it takes from the request for the first sync of an environment until its record says that all has been
 // done, against kubectl, which applies the same objects from a file to another namespace right before.
-func (s *stage) sync(b *testing.B) {
+func (s *testCluster) sync(b *testing.B) {
 	s.newSource(b, production, workloads)
 	var synced, applied []time.Duration
 	for round := range syncRounds {
@@ -95,7 +95,7 @@ func (s *stage) sync(b *testing.B) {
 }
 
 // newSource makes a namespace with so many workloads, and a catalog that offers them.
-func (s *stage) newSource(b *testing.B, namespace string, many int) {
+func (s *testCluster) newSource(b *testing.B, namespace string, many int) {
 	b.Helper()
 	s.Run(b, "create", "namespace", namespace)
 	s.Apply(b, everything(namespace, many))
@@ -110,7 +110,7 @@ func (s *stage) newSource(b *testing.B, namespace string, many int) {
 }
 
 // applyOnce has kubectl apply everything to a new namespace.
-func (s *stage) applyOnce(b *testing.B, namespace string) time.Duration {
+func (s *testCluster) applyOnce(b *testing.B, namespace string) time.Duration {
 	b.Helper()
 	s.Run(b, "create", "namespace", namespace)
 	file := filepath.Join(b.TempDir(), "everything.yaml")
@@ -123,7 +123,7 @@ func (s *stage) applyOnce(b *testing.B, namespace string) time.Duration {
 }
 
 // syncOnce has a new environment of a source synced for the first time.
-func (s *stage) syncOnce(b *testing.B, source, name string) time.Duration {
+func (s *testCluster) syncOnce(b *testing.B, source, name string) time.Duration {
 	b.Helper()
 	s.Run(b, "create", "namespace", name)
 	client := s.slipstream.ConfigbutlerV1alpha1()
@@ -154,7 +154,7 @@ func (s *stage) syncOnce(b *testing.B, source, name string) time.Duration {
 }
 
 // completed waits until a record says that a run has done all.
-func (s *stage) completed(b *testing.B, namespace, record string) {
+func (s *testCluster) completed(b *testing.B, namespace, record string) {
 	b.Helper()
 	records := s.slipstream.ConfigbutlerV1alpha1().SyncStatuses(namespace)
 	mirrortest.Eventually(b, record+" is completed", func(ctx context.Context) error {

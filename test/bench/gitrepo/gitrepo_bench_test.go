@@ -97,7 +97,7 @@ func (c *contest) run(commits, changed int) {
 	for i, changes := range work {
 		staged[i] = commitOf(changes)
 	}
-	stageTime := timed(func() { c.stage(staged) })
+	stageTime := timed(func() { c.testCluster(staged) })
 	c.stageTime.add(stageTime)
 	c.pushTime.add(stageTime + timed(func() {
 		if accepted, err := c.branch.Push(c.b.Context()); err != nil || len(accepted) != commits {
@@ -115,10 +115,10 @@ func timed(work func()) time.Duration {
 	return time.Since(start)
 }
 
-func (c *contest) stage(commits []gitrepo.Commit) {
+func (c *contest) testCluster(commits []gitrepo.Commit) {
 	for _, commit := range commits {
 		if _, made, err := c.branch.Stage(commit); err != nil || !made {
-			c.b.Fatalf("stage: made %v, error %v", made, err)
+			c.b.Fatalf("testCluster: made %v, error %v", made, err)
 		}
 	}
 }
@@ -203,7 +203,7 @@ func BenchmarkSize(b *testing.B) {
 			for _, changes := range c.next(commits, changed) {
 				staged = append(staged, commitOf(changes))
 			}
-			c.stageTime.add(timed(func() { c.stage(staged) }))
+			c.stageTime.add(timed(func() { c.testCluster(staged) }))
 			if _, err := c.branch.Push(b.Context()); err != nil {
 				b.Fatal(err)
 			}

@@ -35,7 +35,7 @@ func BenchmarkWorkTree(b *testing.B) {
 		work := c.next(rounds, changed)
 		for _, changes := range work {
 			c.pushTime.add(timed(func() {
-				c.stage([]gitrepo.Commit{commitOf(changes)})
+				c.testCluster([]gitrepo.Commit{commitOf(changes)})
 				if _, err := c.branch.Push(b.Context()); err != nil {
 					b.Fatal(err)
 				}

@@ -27,7 +27,7 @@ const (
 // admission reviews, as BenchmarkMirror does on one that sends neither. Every change is the first one of its object since
 // the server was started.
 func BenchmarkAuthored(b *testing.B) {
-	s := newStage(b, devcluster.Options{Audit: true, Admission: true})
+	s := newTestCluster(b, devcluster.Options{Audit: true, Admission: true})
 	p := &population{core: s.core}
 	m := s.newMirror(b, "shop")
 	for _, size := range []int{few, manyObjects} {

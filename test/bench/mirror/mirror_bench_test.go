@@ -25,7 +25,7 @@ const (
 // BenchmarkMirror measures one server with a population that grows from one measurement to
 // the next, since making objects takes longer than measuring.
 func BenchmarkMirror(b *testing.B) {
-	s := newStage(b, devcluster.Options{})
+	s := newTestCluster(b, devcluster.Options{})
 	p := &population{core: s.core}
 	m := s.newMirror(b, "shop")
 	p.grow(b, few)

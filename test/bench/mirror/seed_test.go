@@ -40,7 +40,7 @@ func seed(b *testing.B, m *mirror, p *population) {
 
 // seedSecrets measures the seed of Secrets that are written encrypted, beside that of the same
 // Secrets written as they are.
-func seedSecrets(b *testing.B, s *stage, p *population) {
+func seedSecrets(b *testing.B, s *testCluster, p *population) {
 	p.addSecrets(b)
 	took := map[v1alpha1.SecretsPolicy][]time.Duration{}
 	for round := range seedRounds {

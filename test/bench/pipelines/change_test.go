@@ -30,7 +30,7 @@ const (
 
 // change measures how long after the debounce and the wait of a batch a change of a label is told: from the moment that its writer
 // sends it until the call comes to the receiver. The next change is made then.
-func (s *stage) change(b *testing.B) {
+func (s *testCluster) change(b *testing.B) {
 	s.Run(b, "create", "namespace", changed)
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: changed}}
 	if _, err := s.cluster.CoreV1().ConfigMaps(changed).Create(b.Context(), object, metav1.CreateOptions{}); err != nil {
@@ -50,7 +50,7 @@ func (s *stage) change(b *testing.B) {
 }
 
 // changeOnce sets a label, and waits until the receiver is told of it.
-func (s *stage) changeOnce(b *testing.B, receiver *receivertest.Receiver, label string) time.Duration {
+func (s *testCluster) changeOnce(b *testing.B, receiver *receivertest.Receiver, label string) time.Duration {
 	b.Helper()
 	began := time.Now()
 	patch := fmt.Sprintf(`{"metadata": {"labels": {"changed": %q}}}`, label)

@@ -30,7 +30,7 @@ const (
 
 // full measures how long it takes from a request for everything to be told once more until the run says that it has been, beside the
 // time that kubectl takes to print the same objects as JSON. They take turns.
-func (s *stage) full(b *testing.B) {
+func (s *testCluster) full(b *testing.B) {
 	s.populate(b)
 	receiver, pipeline := s.tells(b, 0, 0)
 	s.run(b, pipeline, v1alpha1.PipelineSyncSpec{})
@@ -52,7 +52,7 @@ func (s *stage) full(b *testing.B) {
 }
 
 // populate makes the ConfigMaps, of 1 KiB each.
-func (s *stage) populate(b *testing.B) {
+func (s *testCluster) populate(b *testing.B) {
 	b.Helper()
 	text := strings.Repeat("x", 1024)
 	group, ctx := errgroup.WithContext(b.Context())
@@ -80,7 +80,7 @@ func (s *stage) populate(b *testing.B) {
 func namespace(number int) string { return fmt.Sprint("population-", number/perNamespace) }
 
 // get returns how long kubectl takes to print all ConfigMaps.
-func (s *stage) get(b *testing.B) time.Duration {
+func (s *testCluster) get(b *testing.B) time.Duration {
 	b.Helper()
 	command := s.Administrator.Command(b.Context(), "get", "configmaps", "-A", "-o", "json")
 	command.Stdout = io.Discard
@@ -92,7 +92,7 @@ func (s *stage) get(b *testing.B) time.Duration {
 }
 
 // run asks for a run and returns how long it took until it had finished.
-func (s *stage) run(b *testing.B, pipeline string, spec v1alpha1.PipelineSyncSpec) time.Duration {
+func (s *testCluster) run(b *testing.B, pipeline string, spec v1alpha1.PipelineSyncSpec) time.Duration {
 	b.Helper()
 	pipelines := s.slipstream.ConfigbutlerV1alpha1().SyncPipelines()
 	began := time.Now()

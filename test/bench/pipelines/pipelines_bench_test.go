@@ -23,7 +23,7 @@ import (
 
 // BenchmarkPipelines measures a server beside the control plane that it serves.
 func BenchmarkPipelines(b *testing.B) {
-	s := newStage(b)
+	s := newTestCluster(b)
 	measure := func(name string, run func(*testing.B)) {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
@@ -36,16 +36,16 @@ func BenchmarkPipelines(b *testing.B) {
 	measure(fmt.Sprintf("Full/instances=%d", instances), s.full)
 }
 
-// stage is a cluster with the server.
-type stage struct {
-	*mirrortest.Stage
+// testCluster is a cluster with the server.
+type testCluster struct {
+	*mirrortest.AdminCluster
 	cluster    kubernetes.Interface
 	slipstream versioned.Interface
 }
 
-func newStage(b *testing.B) *stage {
+func newTestCluster(b *testing.B) *testCluster {
 	b.Helper()
-	s := &stage{Stage: mirrortest.NewStage(b, devcluster.Options{})}
+	s := &testCluster{AdminCluster: mirrortest.NewAdminCluster(b, devcluster.Options{})}
 	config, err := s.Admin().RESTConfig()
 	if err != nil {
 		b.Fatal(err)
@@ -61,7 +61,7 @@ func newStage(b *testing.B) *stage {
 }
 
 // tells starts a receiver, and has a pipeline tell it of ConfigMaps until the benchmark ends.
-func (s *stage) tells(b *testing.B, debounce, maxWait time.Duration) (*receivertest.Receiver, string) {
+func (s *testCluster) tells(b *testing.B, debounce, maxWait time.Duration) (*receivertest.Receiver, string) {
 	b.Helper()
 	receiver := receivertest.New(b, v1alpha1.PipelineFormatClusterWhisperer)
 	pipeline := &v1alpha1.SyncPipeline{

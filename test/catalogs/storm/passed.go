@@ -110,13 +110,13 @@ func (s *Storm) expect(t testing.TB, catalog string, every int, window time.Dura
 
 // CheckNoResyncs expects that the server never had to resync a namespace because it missed changes. It is for benchmarks on an
 // idle machine. On a busy one such resyncs are correct, and WaitForCatalogs and CheckRecords show that nothing is lost.
-func CheckNoResyncs(t testing.TB, stage *mirrortest.Stage) {
+func CheckNoResyncs(t testing.TB, cluster *mirrortest.AdminCluster) {
 	t.Helper()
 	for _, counter := range []string{
 		`slipstream_catalog_intake_resyncs_total{reason="overflow"}`, `slipstream_catalog_intake_resyncs_total{reason="missed"}`,
 		`slipstream_catalog_intake_resyncs_total{reason="unreadable"}`,
 	} {
-		if n, err := stage.Counted(t.Context(), counter); err != nil || n != 0 {
+		if n, err := cluster.Counted(t.Context(), counter); err != nil || n != 0 {
 			t.Errorf("%s = %v: %v", counter, n, err)
 		}
 	}

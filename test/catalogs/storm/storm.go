@@ -42,9 +42,9 @@ type Storm struct {
 }
 
 // New creates the Deployments, which must be a multiple of 50, and the catalogs, and waits until the catalogs offer all of them.
-func New(t testing.TB, stage *mirrortest.Stage, workloads int) *Storm {
+func New(t testing.TB, cluster *mirrortest.AdminCluster, workloads int) *Storm {
 	t.Helper()
-	config, err := stage.Admin().RESTConfig()
+	config, err := cluster.Admin().RESTConfig()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func New(t testing.TB, stage *mirrortest.Stage, workloads int) *Storm {
 	if s.slipstream, err = versioned.NewForConfig(config); err != nil {
 		t.Fatal(err)
 	}
-	stage.Run(t, "create", "namespace", namespace)
+	cluster.Run(t, "create", "namespace", namespace)
 	s.each(t, workloads, 0, s.create)
 	s.follow(t, everything, v1alpha1.AppCatalogSpec{WorkloadSelector: &metav1.LabelSelector{}})
 	s.follow(t, half, v1alpha1.AppCatalogSpec{Workloads: s.everyOther()})

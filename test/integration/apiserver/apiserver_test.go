@@ -25,14 +25,14 @@ import (
 // before it retries.
 const deadline = 3 * time.Minute
 
-// stage is a cluster with a server, and clients of the administrator.
-type stage struct {
+// testCluster is a cluster with a server, and clients of the administrator.
+type testCluster struct {
 	*devcluster.Cluster
 	admin  devcluster.Kubectl
 	client dynamic.Interface
 }
 
-func newStage(t *testing.T, options devcluster.Options) *stage {
+func newTestCluster(t *testing.T, options devcluster.Options) *testCluster {
 	t.Helper()
 	cluster := clustertest.Start(t, options)
 	config, err := cluster.Admin().RESTConfig()
@@ -43,16 +43,16 @@ func newStage(t *testing.T, options devcluster.Options) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &stage{Cluster: cluster, admin: cluster.Kubectl(cluster.Admin()), client: client}
+	return &testCluster{Cluster: cluster, admin: cluster.Kubectl(cluster.Admin()), client: client}
 }
 
 // TestAPI runs its subtests on one cluster, because starting a cluster takes longer than most of them. Subtests use their own
 // namespaces; those that stop the server come last.
 func TestAPI(t *testing.T) {
-	s := newStage(t, devcluster.Options{Server: true})
+	s := newTestCluster(t, devcluster.Options{Server: true})
 	for _, each := range []struct {
 		name string
-		test func(*testing.T, *stage)
+		test func(*testing.T, *testCluster)
 	}{
 		{"Discovery", testDiscovery},
 		{"LifecycleOfEveryKind", testLifecycle},
@@ -107,7 +107,7 @@ func resource(plural string) schema.GroupVersionResource {
 }
 
 // kubectl runs kubectl as the administrator and fails the test if it fails.
-func (s *stage) kubectl(t *testing.T, arguments ...string) string {
+func (s *testCluster) kubectl(t *testing.T, arguments ...string) string {
 	t.Helper()
 	out, err := s.admin.Run(t.Context(), arguments...)
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *stage) kubectl(t *testing.T, arguments ...string) string {
 }
 
 // apply applies a manifest as the administrator.
-func (s *stage) apply(t *testing.T, manifest string, arguments ...string) string {
+func (s *testCluster) apply(t *testing.T, manifest string, arguments ...string) string {
 	t.Helper()
 	out, err := s.admin.Feed(t.Context(), manifest, append([]string{"apply", "-f", "-"}, arguments...)...)
 	if err != nil {
@@ -127,14 +127,14 @@ func (s *stage) apply(t *testing.T, manifest string, arguments ...string) string
 }
 
 // namespace creates a namespace for a test.
-func (s *stage) namespace(t *testing.T, name string) string {
+func (s *testCluster) namespace(t *testing.T, name string) string {
 	t.Helper()
 	s.kubectl(t, "create", "namespace", name)
 	return name
 }
 
 // jsonpath reads one value of an object.
-func (s *stage) jsonpath(t *testing.T, path string, arguments ...string) string {
+func (s *testCluster) jsonpath(t *testing.T, path string, arguments ...string) string {
 	t.Helper()
 	return s.kubectl(t, append(append([]string{"get"}, arguments...), "-o", "jsonpath="+path)...)
 }

@@ -29,7 +29,7 @@ metadata: {name: default}
 spec: {batchWindow: 1s}
 `
 
-func testCatalogRecords(t *testing.T, s *stage) {
+func testCatalogRecords(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "catalog-records")
 	for kind, record := range map[string]string{
 		"SyncStatus": fmt.Sprintf(`
@@ -59,7 +59,7 @@ status: {kind: Deployment, name: web, revision: 1}
 }
 
 // testEdits checks the pending edits in the responses, because the server removes them from the status once they are processed.
-func testEdits(t *testing.T, s *stage) {
+func testEdits(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "edits")
 	const role = "get,list,create,update,patch"
 	jane, joe := s.ordinary(t, "jane"), s.ordinary(t, "joe")
@@ -105,7 +105,7 @@ func testEdits(t *testing.T, s *stage) {
 	}
 }
 
-func testCatalogPermissions(t *testing.T, s *stage) {
+func testCatalogPermissions(t *testing.T, s *testCluster) {
 	namespace, source := s.namespace(t, "catalog-rights"), s.namespace(t, "catalog-source")
 	carol := s.ordinary(t, "carol")
 	s.grant(t, "carol", namespace, "catalogs", "get,list,create,update,patch", "appcatalogs.configbutler.ai")
@@ -148,7 +148,7 @@ func testCatalogPermissions(t *testing.T, s *stage) {
 }
 
 // testCatalogApply has several field managers own workloads of a catalog.
-func testCatalogApply(t *testing.T, s *stage) {
+func testCatalogApply(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "catalog-ssa")
 	s.apply(t, catalogIn(namespace, namespace), "--server-side", "--field-manager=one")
 	another := strings.Replace(catalogIn(namespace, namespace), "name: web", "name: worker", 1)

@@ -17,7 +17,7 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster"
 )
 
-func testNamespaceDeletion(t *testing.T, s *stage) {
+func testNamespaceDeletion(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "doomed")
 	for _, manifest := range []string{repositoryIn(namespace), destinationIn(namespace), ruleIn(namespace), catalogIn(namespace, namespace)} {
 		s.apply(t, manifest)
@@ -33,7 +33,7 @@ func testNamespaceDeletion(t *testing.T, s *stage) {
 	})
 }
 
-func testGarbageCollection(t *testing.T, s *stage) {
+func testGarbageCollection(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "garbage")
 	s.apply(t, repositoryIn(namespace))
 	s.apply(t, destinationIn(namespace))
@@ -43,7 +43,7 @@ func testGarbageCollection(t *testing.T, s *stage) {
 }
 
 // revision returns the resourceVersion of the store.
-func (s *stage) revision(t *testing.T) int64 {
+func (s *testCluster) revision(t *testing.T) int64 {
 	t.Helper()
 	list, err := s.client.Resource(resource("gitrepoconfigs")).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *stage) revision(t *testing.T) int64 {
 	return revision
 }
 
-func testRestart(t *testing.T, s *stage) {
+func testRestart(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "restart")
 	s.apply(t, repositoryIn(namespace))
 	uid := s.jsonpath(t, "{.metadata.uid}", "grc", "repo", "-n", namespace)
@@ -70,7 +70,7 @@ func testRestart(t *testing.T, s *stage) {
 	}
 }
 
-func testCrash(t *testing.T, s *stage) {
+func testCrash(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "crash")
 	s.apply(t, repositoryIn(namespace))
 	before := s.revision(t)
@@ -85,7 +85,7 @@ func testCrash(t *testing.T, s *stage) {
 }
 
 // restart stops the server with a signal and starts it with the same data.
-func (s *stage) restart(t *testing.T, signal syscall.Signal) {
+func (s *testCluster) restart(t *testing.T, signal syscall.Signal) {
 	t.Helper()
 	if err := s.StopServer(t.Context(), signal); err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func (s *stage) restart(t *testing.T, signal syscall.Signal) {
 
 // testNamespaceDeletionWithoutServer deletes a namespace while the server is stopped. The namespace controller waits until every
 // registered API responds.
-func testNamespaceDeletionWithoutServer(t *testing.T, s *stage) {
+func testNamespaceDeletionWithoutServer(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "held")
 	s.apply(t, repositoryIn(namespace))
 	s.deleteWithoutServer(t, namespace, syscall.SIGKILL)
@@ -108,7 +108,7 @@ func testNamespaceDeletionWithoutServer(t *testing.T, s *stage) {
 }
 
 // deleteWithoutServer stops the server and deletes a namespace, whose deletion waits for the API.
-func (s *stage) deleteWithoutServer(t *testing.T, namespace string, signal syscall.Signal) {
+func (s *testCluster) deleteWithoutServer(t *testing.T, namespace string, signal syscall.Signal) {
 	t.Helper()
 	if err := s.StopServer(t.Context(), signal); err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func (s *stage) deleteWithoutServer(t *testing.T, namespace string, signal sysca
 	}
 }
 
-func testBreakGlass(t *testing.T, s *stage) {
+func testBreakGlass(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "stuck")
 	s.apply(t, repositoryIn(namespace))
 	s.deleteWithoutServer(t, namespace, syscall.SIGTERM)

@@ -45,7 +45,7 @@ func shown(ctx context.Context, as devcluster.Kubectl, namespace, subresource st
 }
 
 // testEnvironmentRequests checks defaults, validation and dry runs of each request.
-func testEnvironmentRequests(t *testing.T, s *stage) {
+func testEnvironmentRequests(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "environment-requests")
 	target := namespace + "-alice"
 	s.apply(t, shopIn(namespace, "shop/web:1", "info", "hunter2"))
@@ -89,7 +89,7 @@ func testEnvironmentRequests(t *testing.T, s *stage) {
 }
 
 // testEnvironmentSync syncs an environment and reads the diff of later changes.
-func testEnvironmentSync(t *testing.T, s *stage, namespace string, send func(subresource, body, query string) string) {
+func testEnvironmentSync(t *testing.T, s *testCluster, namespace string, send func(subresource, body, query string) string) {
 	t.Helper()
 	synced := func(revision int) {
 		contains(t, send("sync", "", ""), `"accepted":true`)
@@ -141,7 +141,7 @@ func testEnvironmentSync(t *testing.T, s *stage, namespace string, send func(sub
 }
 
 // testEnvironmentRequestPermissions checks that each request requires its own permission, and that none includes Secrets.
-func testEnvironmentRequestPermissions(t *testing.T, s *stage) {
+func testEnvironmentRequestPermissions(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "environment-rights")
 	target := s.namespace(t, namespace+"-alice")
 	s.apply(t, shopIn(namespace, "shop/web:1", "info", "hunter2"))

@@ -23,7 +23,7 @@ spec: {catalogRef: {name: shop}, targetNamespace: %s-alice, createNamespace: tru
 }
 
 // testEnvironmentEdits checks the pending edits in the responses, like testEdits.
-func testEnvironmentEdits(t *testing.T, s *stage) {
+func testEnvironmentEdits(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "environment-edits")
 	jane, joe := s.ordinary(t, "jane"), s.ordinary(t, "joe")
 	for _, user := range []string{"jane", "joe"} {
@@ -73,7 +73,7 @@ func testEnvironmentEdits(t *testing.T, s *stage) {
 }
 
 // testEnvironmentPlacement creates the catalog before and after the environment.
-func testEnvironmentPlacement(t *testing.T, s *stage) {
+func testEnvironmentPlacement(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "environment-placement")
 	s.apply(t, environmentIn(namespace))
 	inTarget := strings.Replace(catalogIn(namespace, namespace+"-alice"), "name: shop", "name: loop", 1)
@@ -121,7 +121,7 @@ spec:
 }
 
 // refused expects a manifest to be rejected with an error, also as a dry run.
-func (s *stage) refused(t *testing.T, manifest, want string) {
+func (s *testCluster) refused(t *testing.T, manifest, want string) {
 	t.Helper()
 	for _, way := range [][]string{{"create", "-f", "-"}, {"create", "--dry-run=server", "-f", "-"}, {"apply", "--server-side", "-f", "-"}} {
 		if _, err := s.admin.Feed(t.Context(), manifest, way...); err == nil || !strings.Contains(err.Error(), want) {

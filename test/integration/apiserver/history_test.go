@@ -34,12 +34,12 @@ const uncached = "clusterwatchrules"
 
 // TestHistory tests from which resource versions clients can resume, and the errors otherwise.
 func TestHistory(t *testing.T) {
-	s := newStage(t, devcluster.Options{Server: true, ServerArgs: []string{
+	s := newTestCluster(t, devcluster.Options{Server: true, ServerArgs: []string{
 		"--etcd-compaction-interval=" + historyKept.String(), "--watch-cache-sizes=" + uncached + ".configbutler.ai#0",
 	}})
 	for _, each := range []struct {
 		name string
-		test func(*testing.T, *stage)
+		test func(*testing.T, *testCluster)
 	}{
 		{"StoreMetrics", testStoreMetrics},
 		{"ResumeAfterRestart", testResumeAfterRestart},
@@ -51,7 +51,7 @@ func TestHistory(t *testing.T) {
 }
 
 // storeMetrics returns the metrics of the store of objects.
-func (s *stage) storeMetrics(ctx context.Context) (map[string]float64, error) {
+func (s *testCluster) storeMetrics(ctx context.Context) (map[string]float64, error) {
 	config, err := s.Admin().RESTConfig()
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (s *stage) storeMetrics(ctx context.Context) (map[string]float64, error) {
 	return values, nil
 }
 
-func testStoreMetrics(t *testing.T, s *stage) {
+func testStoreMetrics(t *testing.T, s *testCluster) {
 	before, err := s.storeMetrics(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func testStoreMetrics(t *testing.T, s *stage) {
 }
 
 // label changes a label of an object and returns the new resourceVersion.
-func (s *stage) label(t *testing.T, client dynamic.ResourceInterface, name, value string) string {
+func (s *testCluster) label(t *testing.T, client dynamic.ResourceInterface, name, value string) string {
 	t.Helper()
 	patch := fmt.Sprintf(`{"metadata":{"labels":{"round":%q}}}`, value)
 	changed, err := client.Patch(t.Context(), name, "application/merge-patch+json", []byte(patch), metav1.PatchOptions{})
@@ -141,7 +141,7 @@ func expectRounds(t *testing.T, w watch.Interface, rounds ...string) {
 	}
 }
 
-func testResumeAfterRestart(t *testing.T, s *stage) {
+func testResumeAfterRestart(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "resumed")
 	s.apply(t, repositoryIn(namespace))
 	repositories := s.client.Resource(resource("gitrepoconfigs")).Namespace(namespace)
@@ -159,7 +159,7 @@ func testResumeAfterRestart(t *testing.T, s *stage) {
 }
 
 // waitForCompaction waits until a resource version is compacted.
-func (s *stage) waitForCompaction(t *testing.T, resourceVersion string) {
+func (s *testCluster) waitForCompaction(t *testing.T, resourceVersion string) {
 	t.Helper()
 	version, err := strconv.ParseFloat(resourceVersion, 64)
 	if err != nil {
@@ -174,7 +174,7 @@ func (s *stage) waitForCompaction(t *testing.T, resourceVersion string) {
 	})
 }
 
-func testCompactedHistory(t *testing.T, s *stage) {
+func testCompactedHistory(t *testing.T, s *testCluster) {
 	for _, name := range []string{"past-a", "past-b", "past-c"} {
 		s.apply(t, clusterRuleFor(name))
 	}
@@ -209,7 +209,7 @@ func testCompactedHistory(t *testing.T, s *stage) {
 }
 
 // testDisconnectedInformer disconnects an informer while objects change.
-func testDisconnectedInformer(t *testing.T, s *stage) {
+func testDisconnectedInformer(t *testing.T, s *testCluster) {
 	conns := &connections{}
 	config, err := s.Admin().RESTConfig()
 	if err != nil {

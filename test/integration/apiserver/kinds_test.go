@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func testDiscovery(t *testing.T, s *stage) {
+func testDiscovery(t *testing.T, s *testCluster) {
 	out := s.kubectl(t, "api-resources", "--api-group=configbutler.ai", "-o", "wide", "--no-headers", "--sort-by=name")
 	writable := "create,delete,deletecollection,get,list,patch,update,watch"
 	readable := "delete,deletecollection,get,list,watch"
@@ -37,7 +37,7 @@ func testDiscovery(t *testing.T, s *stage) {
 	}
 }
 
-func testLifecycle(t *testing.T, s *stage) {
+func testLifecycle(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "life")
 	for _, each := range []struct {
 		manifest, kind, name, header, change string
@@ -81,7 +81,7 @@ func testLifecycle(t *testing.T, s *stage) {
 	}
 }
 
-func testRecords(t *testing.T, s *stage) {
+func testRecords(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "records")
 	s.apply(t, repositoryIn(namespace))
 	s.apply(t, destinationIn(namespace))
@@ -103,7 +103,7 @@ func testRecords(t *testing.T, s *stage) {
 	s.kubectl(t, "delete", "gds", "dest", "-n", namespace)
 }
 
-func testExplain(t *testing.T, s *stage) {
+func testExplain(t *testing.T, s *testCluster) {
 	contains(t, s.kubectl(t, "explain", "gitdestination.spec"), "baseFolder\t<string>", "branch\t<string> -required-", "enum: Always, Never")
 	contains(t, s.kubectl(t, "explain", "gds.status.lastCommit"), "sha\t<string>")
 	contains(t, s.kubectl(t, "explain", "watchrule.spec.rules.resources"), "resources <[]string>")
@@ -120,7 +120,7 @@ func testExplain(t *testing.T, s *stage) {
 	contains(t, s.kubectl(t, "explain", "syncpol.spec.retention"), "keepPerSubject\t<integer>")
 }
 
-func testFieldValidation(t *testing.T, s *stage) {
+func testFieldValidation(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "strict")
 	misspelt := strings.Replace(destinationIn(namespace), "branch: main", "branch: main, baseFloder: x", 1)
 	_, err := s.admin.Feed(t.Context(), misspelt, "apply", "-f", "-")
@@ -130,7 +130,7 @@ func testFieldValidation(t *testing.T, s *stage) {
 	s.apply(t, misspelt, "--validate=false")
 }
 
-func testServerSideApply(t *testing.T, s *stage) {
+func testServerSideApply(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "ssa")
 	s.apply(t, repositoryIn(namespace))
 	s.apply(t, ruleIn(namespace), "--server-side", "--field-manager=one")
@@ -151,7 +151,7 @@ func testServerSideApply(t *testing.T, s *stage) {
 }
 
 // testRuleNames applies rules without names. A list replaces the previous one, with client-side and server-side apply.
-func testRuleNames(t *testing.T, s *stage) {
+func testRuleNames(t *testing.T, s *testCluster) {
 	lists := []struct{ rules, want string }{
 		{`[{resources: [configmaps]}]`, `[{"resources":["configmaps"]}]`},
 		{`[{resources: [configmaps]}, {resources: [services]}]`, `[{"resources":["configmaps"]},{"resources":["services"]}]`},
@@ -182,7 +182,7 @@ func testRuleNames(t *testing.T, s *stage) {
 	}
 }
 
-func testDryRun(t *testing.T, s *stage) {
+func testDryRun(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "dry")
 	contains(t, s.apply(t, repositoryIn(namespace), "--dry-run=server"), "server dry run")
 	if out := s.kubectl(t, "get", "grc", "-n", namespace, "-o", "name"); out != "" {
@@ -190,7 +190,7 @@ func testDryRun(t *testing.T, s *stage) {
 	}
 }
 
-func testWait(t *testing.T, s *stage) {
+func testWait(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "waiting")
 	s.apply(t, ruleIn(namespace))
 	s.kubectl(t, "wait", "--for=condition=Stalled", "wr/rule", "-n", namespace, "--timeout=180s")
@@ -205,7 +205,7 @@ func testWait(t *testing.T, s *stage) {
 	}
 }
 
-func testInvalidInput(t *testing.T, s *stage) {
+func testInvalidInput(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "invalid")
 	for _, each := range []struct{ name, manifest, old, new, want string }{
 		{"a folder above the root", destinationIn(namespace), "clusters/invalid", "../elsewhere", "spec.baseFolder"},

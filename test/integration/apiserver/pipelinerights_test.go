@@ -32,7 +32,7 @@ spec:
 }
 
 // lister returns a user who can write pipelines, and list definitions and ConfigMaps.
-func (s *stage) lister(t *testing.T, name string) devcluster.Kubectl {
+func (s *testCluster) lister(t *testing.T, name string) devcluster.Kubectl {
 	t.Helper()
 	user := s.ordinary(t, name)
 	s.apply(t, fmt.Sprintf(`
@@ -60,7 +60,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]
 	return user
 }
 
-func testPipelinePermissions(t *testing.T, s *stage) {
+func testPipelinePermissions(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "pipeline-rights")
 	s.apply(t, pipelineIn(namespace))
 	lou := s.lister(t, "lou")
@@ -91,7 +91,7 @@ func testPipelinePermissions(t *testing.T, s *stage) {
 }
 
 // testPipelineOfAnother checks that a user cannot redirect another user's pipeline by a partial change.
-func testPipelineOfAnother(t *testing.T, s *stage, lou devcluster.Kubectl, name string) {
+func testPipelineOfAnother(t *testing.T, s *testCluster, lou devcluster.Kubectl, name string) {
 	before := s.jsonpath(t, "{.spec}", "syncpipeline", name)
 	const mine = `"http": {"url": "https://mine.example.com"`
 	for what, change := range map[string]struct{ kind, patch string }{

@@ -29,7 +29,7 @@ spec:
 }
 
 // testPipelines checks the defaults of a pipeline, its editor, and its requests.
-func testPipelines(t *testing.T, s *stage) {
+func testPipelines(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "pipelines")
 	s.apply(t, pipelineOf(namespace))
 	t.Cleanup(func() { _, _ = s.admin.Run(context.WithoutCancel(t.Context()), "delete", "pipe", namespace) })

@@ -25,7 +25,7 @@ func request(ctx context.Context, as devcluster.Kubectl, namespace, object, subr
 }
 
 // testRequests checks that each request has defaults, except for a rollback, which requires a revision.
-func testRequests(t *testing.T, s *stage) {
+func testRequests(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "requests")
 	s.apply(t, catalogIn(namespace, namespace))
 	for _, body := range []string{"", "{}", " \n", `{"metadata":{"namespace":"requests","name":"shop"}}`} {
@@ -59,7 +59,7 @@ func testRequests(t *testing.T, s *stage) {
 }
 
 // testRecordRequests dismisses a record, which is final.
-func testRecordRequests(t *testing.T, s *stage) {
+func testRecordRequests(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "record-requests")
 	s.kubectl(t, "create", "deployment", "web", "-n", namespace, "--image=shop/web:1")
 	s.apply(t, catalogIn(namespace, namespace))
@@ -91,7 +91,7 @@ func testRecordRequests(t *testing.T, s *stage) {
 }
 
 // synced requests a sync of a changed source. The response must not report that nothing has changed.
-func synced(t *testing.T, s *stage, namespace string) {
+func synced(t *testing.T, s *testCluster, namespace string) {
 	t.Helper()
 	s.kubectl(t, "set", "image", "deployment/web", "*=shop/web:2", "-n", namespace)
 	out, err := request(t.Context(), s.admin, namespace, "appcatalogs/shop", "sync", "", "")
@@ -110,7 +110,7 @@ func synced(t *testing.T, s *stage, namespace string) {
 }
 
 // testRetry limits the attempts to one, so that only requests of users retry a failure.
-func testRetry(t *testing.T, s *stage) {
+func testRetry(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "retries")
 	s.apply(t, strings.Replace(policy, "batchWindow: 1s", "batchWindow: 1s, retry: {maxAttempts: 1}", 1))
 	t.Cleanup(func() { _, _ = s.admin.Run(context.WithoutCancel(t.Context()), "delete", "syncpolicy", "default") })
@@ -162,7 +162,7 @@ func testRetry(t *testing.T, s *stage) {
 }
 
 // testRequestPermissions checks that each request requires its own permission.
-func testRequestPermissions(t *testing.T, s *stage) {
+func testRequestPermissions(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "request-rights")
 	s.apply(t, catalogIn(namespace, namespace))
 	rita := s.ordinary(t, "rita")

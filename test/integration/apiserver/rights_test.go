@@ -13,7 +13,7 @@ import (
 )
 
 // ordinary returns kubectl for a user without permissions, who is not in system:masters.
-func (s *stage) ordinary(t *testing.T, name string) devcluster.Kubectl {
+func (s *testCluster) ordinary(t *testing.T, name string) devcluster.Kubectl {
 	t.Helper()
 	user, err := s.User(name, "developers")
 	if err != nil {
@@ -23,7 +23,7 @@ func (s *stage) ordinary(t *testing.T, name string) devcluster.Kubectl {
 }
 
 // grant grants a user verbs on resources of a namespace, and waits until the permission is effective.
-func (s *stage) grant(t *testing.T, user, namespace, role, verbs, resources string) {
+func (s *testCluster) grant(t *testing.T, user, namespace, role, verbs, resources string) {
 	t.Helper()
 	s.kubectl(t, "create", "role", role, "-n", namespace, "--verb="+verbs, "--resource="+resources)
 	s.kubectl(t, "create", "rolebinding", role, "-n", namespace, "--role="+role, "--user="+user)
@@ -38,7 +38,7 @@ func (s *stage) grant(t *testing.T, user, namespace, role, verbs, resources stri
 	})
 }
 
-func testRBAC(t *testing.T, s *stage) {
+func testRBAC(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "rbac")
 	s.apply(t, repositoryIn(namespace))
 	s.apply(t, ruleIn(namespace))
@@ -73,7 +73,7 @@ func testRBAC(t *testing.T, s *stage) {
 	}
 }
 
-func testRulePermissions(t *testing.T, s *stage) {
+func testRulePermissions(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "rights")
 	jane := s.ordinary(t, "jane")
 	s.grant(t, "jane", namespace, "rules", "get,list,create,update,patch,delete", "watchrules.configbutler.ai,gitrepoconfigs.configbutler.ai")

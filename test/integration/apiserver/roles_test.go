@@ -48,7 +48,7 @@ func documented() map[string]rights {
 	return map[string]rights{"slipstream-view": view, "slipstream-support": view, "slipstream-edit": edit, "slipstream-admin": admin}
 }
 
-func testRoles(t *testing.T, s *stage) {
+func testRoles(t *testing.T, s *testCluster) {
 	a := s.newReviewer(t)
 	for role, more := range documented() {
 		s.bind(t, a, role)
@@ -67,7 +67,7 @@ func testRoles(t *testing.T, s *stage) {
 }
 
 // bind binds a role to a user with its name in the whole cluster, and waits until the binding is effective.
-func (s *stage) bind(t *testing.T, a *reviewer, role string) {
+func (s *testCluster) bind(t *testing.T, a *reviewer, role string) {
 	t.Helper()
 	s.kubectl(t, "create", "clusterrolebinding", "test-"+role, "--clusterrole="+role, "--user="+role)
 	eventually(t, "the binding of "+role, func(ctx context.Context) error {
@@ -86,7 +86,7 @@ type reviewer struct {
 	resources []string
 }
 
-func (s *stage) newReviewer(t *testing.T) *reviewer {
+func (s *testCluster) newReviewer(t *testing.T) *reviewer {
 	t.Helper()
 	config, err := s.Admin().RESTConfig()
 	if err != nil {

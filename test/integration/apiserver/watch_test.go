@@ -32,7 +32,7 @@ func next(t *testing.T, w watch.Interface) watch.Event {
 	return watch.Event{}
 }
 
-func testPages(t *testing.T, s *stage) {
+func testPages(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "pages")
 	for i := range 5 {
 		s.apply(t, strings.Replace(ruleIn(namespace), "name: rule", fmt.Sprintf("name: rule-%d", i), 1))
@@ -60,7 +60,7 @@ func testPages(t *testing.T, s *stage) {
 	}
 }
 
-func testInitialEvents(t *testing.T, s *stage) {
+func testInitialEvents(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "initial")
 	s.apply(t, repositoryIn(namespace))
 	for _, plural := range []string{"gitrepoconfigs", "gitdestinations", "gitdestinationstatuses", "watchrules", "clusterwatchrules"} {
@@ -91,7 +91,7 @@ func testInitialEvents(t *testing.T, s *stage) {
 	}
 }
 
-func testSelectors(t *testing.T, s *stage) {
+func testSelectors(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "selectors")
 	s.apply(t, ruleIn(namespace))
 	s.apply(t, strings.Replace(ruleIn(namespace), "name: rule", "name: other", 1))
@@ -129,7 +129,7 @@ func awaitDeletion(t *testing.T, w watch.Interface, name string) {
 	}
 }
 
-func testForeignToken(t *testing.T, s *stage) {
+func testForeignToken(t *testing.T, s *testCluster) {
 	_, err := s.client.Resource(resource("watchrules")).List(t.Context(), metav1.ListOptions{Continue: "bm90IGEgdG9rZW4"})
 	if !apierrors.IsBadRequest(err) && !apierrors.IsResourceExpired(err) {
 		t.Errorf("foreign continue token: %v, want BadRequest or Expired", err)

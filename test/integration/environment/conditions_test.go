@@ -107,7 +107,7 @@ func TestInterruptedRuns(t *testing.T) {
 }
 
 // remaining returns the steps that a plan would have.
-func (s *stage) remaining(wanted []*unstructured.Unstructured, unwanted *unstructured.Unstructured) []apply.Step {
+func (s *fixture) remaining(wanted []*unstructured.Unstructured, unwanted *unstructured.Unstructured) []apply.Step {
 	s.Helper()
 	var steps []apply.Step
 	for _, o := range wanted {

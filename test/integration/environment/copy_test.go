@@ -28,7 +28,7 @@ var order = []string{
 }
 
 // copies returns the golden copies, after installing the types that they need.
-func (s *stage) copies() []*unstructured.Unstructured {
+func (s *fixture) copies() []*unstructured.Unstructured {
 	s.Helper()
 	people.Admin(s, cluster).InstallGatewayAPI(s)
 	files, err := filepath.Glob(copied)
@@ -55,7 +55,7 @@ func (s *stage) copies() []*unstructured.Unstructured {
 }
 
 func TestCopies(t *testing.T) {
-	s := newStage(t, "shop-twin")
+	s := newFixture(t, "shop-twin")
 	namespace := s.object("{apiVersion: v1, kind: Namespace, metadata: {name: TARGET, labels: {made: here}}}")
 	target := apply.Target{Namespace: s.namespace, Creation: namespace}
 	objects := s.copies()
@@ -118,7 +118,7 @@ func TestCopies(t *testing.T) {
 }
 
 // again applies the same objects until no controller changes them during a run.
-func again(t *testing.T, s *stage, objects []*unstructured.Unstructured) {
+func again(t *testing.T, s *fixture, objects []*unstructured.Unstructured) {
 	s.eventually("a run that changes nothing", func(context.Context) (bool, error) {
 		var steps []apply.Step
 		for _, o := range objects {

@@ -30,15 +30,15 @@ func (hasher) Sum(purpose string, parts ...[]byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// offering is a stage with an environment of a catalog.
+// offering is a fixture with an environment of a catalog.
 type offering struct {
-	*stage
+	*fixture
 	plan.Input
 }
 
 func newOffering(t *testing.T, namespace string) *offering {
 	t.Helper()
-	o := &offering{stage: newTarget(t, namespace), Input: plan.Input{
+	o := &offering{fixture: newTarget(t, namespace), Input: plan.Input{
 		Environment: environmentIn(namespace, "alice"), Revision: 1, SourceNamespace: "production", Action: v1alpha1.SyncActionAll,
 		Base: map[plan.Key]*unstructured.Unstructured{},
 	}}

@@ -15,19 +15,19 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/readiness"
 )
 
-// watched is a stage with a readiness watcher for an environment.
+// watched is a fixture with a readiness watcher for an environment.
 type watched struct {
-	*stage
+	*fixture
 	environment *v1alpha1.Environment
 	watcher     *readiness.Watcher
 	// changed receives the environments whose readiness has changed.
 	changed chan types.NamespacedName
 }
 
-// newWatched returns a watched stage with other objects in its target.
+// newWatched returns a watched fixture with other objects in its target.
 func newWatched(t *testing.T, namespace string, objects ...string) *watched {
 	t.Helper()
-	w := &watched{stage: newTarget(t, namespace, objects...), changed: make(chan types.NamespacedName, 1000)}
+	w := &watched{fixture: newTarget(t, namespace, objects...), changed: make(chan types.NamespacedName, 1000)}
 	w.environment = environmentIn(w.namespace, strings.TrimPrefix(namespace, "shop-"))
 	var err error
 	w.watcher, err = readiness.New(readiness.Config{Client: w.client, Changed: func(e types.NamespacedName) { w.changed <- e }})

@@ -33,7 +33,7 @@ func workload(spec, container string) string {
 
 const account = "{apiVersion: v1, kind: ServiceAccount, metadata: {name: web, namespace: TARGET}}"
 
-func (s *stage) creations(texts ...string) []apply.Step {
+func (s *fixture) creations(texts ...string) []apply.Step {
 	s.Helper()
 	var steps []apply.Step
 	for _, text := range texts {
@@ -43,7 +43,7 @@ func (s *stage) creations(texts ...string) []apply.Step {
 }
 
 // applyQuota applies a quota and waits until its usage is counted.
-func (s *stage) applyQuota(quota, name string) {
+func (s *fixture) applyQuota(quota, name string) {
 	s.Helper()
 	o := s.put("{apiVersion: v1, kind: ResourceQuota, metadata: {name: small, namespace: TARGET}, spec: {hard: {" + quota + "}}}")
 	s.eventually("the quota", func(context.Context) (bool, error) {
@@ -96,7 +96,7 @@ const binding = "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingA
 	"spec: {policyName: careful, validationActions: [Deny]}}"
 
 func TestAdmissionPolicy(t *testing.T) {
-	s := newStage(t, "policy")
+	s := newFixture(t, "policy")
 	s.put("{apiVersion: v1, kind: Namespace, metadata: {name: policy, labels: {careful: 'yes'}}}")
 	s.put(policy)
 	s.put(binding)
@@ -161,7 +161,7 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestPodSecurity(t *testing.T) {
-	s := newStage(t, "restricted")
+	s := newFixture(t, "restricted")
 	s.put("{apiVersion: v1, kind: Namespace, metadata: {name: restricted, labels: {pod-security.kubernetes.io/enforce: restricted}}}")
 	s.waitForAccount()
 	daily := "{apiVersion: batch/v1, kind: CronJob, metadata: {name: daily, namespace: TARGET}, " +
@@ -174,7 +174,7 @@ func TestPodSecurity(t *testing.T) {
 }
 
 func TestUnwritableNamespaces(t *testing.T) {
-	s := newStage(t, "not-there")
+	s := newFixture(t, "not-there")
 	if got := s.expectRefused(s.creations(settings("a", "v"))...); !cmp.Equal(got, []string{"Namespace not-there : does not exist"}) {
 		t.Errorf("got %q", got)
 	}

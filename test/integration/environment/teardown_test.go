@@ -44,7 +44,7 @@ func writtenBy(e *v1alpha1.Environment, o *unstructured.Unstructured) *unstructu
 }
 
 // remover returns a Remover that reports why namespaces are kept.
-func (s *stage) remover(kept func(reason string)) *teardown.Remover {
+func (s *fixture) remover(kept func(reason string)) *teardown.Remover {
 	s.Helper()
 	config, err := cluster.Admin().RESTConfig()
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *stage) remover(kept func(reason string)) *teardown.Remover {
 }
 
 // removeAll removes an environment until nothing is left, and returns why the namespace is kept.
-func (s *stage) removeAll(e *v1alpha1.Environment) (reason string) {
+func (s *fixture) removeAll(e *v1alpha1.Environment) (reason string) {
 	s.Helper()
 	remover := s.remover(func(why string) { reason = why })
 	var last []string
@@ -81,7 +81,7 @@ func (s *stage) removeAll(e *v1alpha1.Environment) (reason string) {
 }
 
 // names returns the names of the objects of a type in the namespace.
-func (s *stage) names(apiVersion, kind string) []string {
+func (s *fixture) names(apiVersion, kind string) []string {
 	s.Helper()
 	found, err := s.resource(s.object("{apiVersion: "+apiVersion+", kind: "+kind+"}")).List(s.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *stage) names(apiVersion, kind string) []string {
 }
 
 // deleteClaim deletes a claim without its finalizer, because its protection controller does not run.
-func (s *stage) deleteClaim(name string) {
+func (s *fixture) deleteClaim(name string) {
 	s.Helper()
 	claim := s.object("{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: " + name + "}}")
 	patch := []byte(`{"metadata": {"finalizers": null}}`)
@@ -106,7 +106,7 @@ func (s *stage) deleteClaim(name string) {
 }
 
 func TestTeardown(t *testing.T) {
-	s := newStage(t, "shop-ending")
+	s := newFixture(t, "shop-ending")
 	e := environmentIn(s.namespace, "ending")
 	var steps []apply.Step
 	for _, o := range s.copies() {

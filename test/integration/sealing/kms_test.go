@@ -113,7 +113,7 @@ func TestKMS(t *testing.T) {
 	plugin.rotate(t, "first")
 	stop := plugin.serve(t, socket)
 	write(t, file, "{kms: {apiVersion: v2, name: vault, endpoint: 'unix://"+socket+"'}}")
-	s := newStage(t, devcluster.Options{ServerArgs: []string{"--encryption-provider-config=" + file}})
+	s := newTestCluster(t, devcluster.Options{ServerArgs: []string{"--encryption-provider-config=" + file}})
 	s.mirrorASecret(t)
 	if found := leakingFiles(t, s.Env(devcluster.EnvDataDir)); len(found) != 0 {
 		t.Errorf("files with the marker: %q", found)
@@ -151,7 +151,7 @@ func TestKMS(t *testing.T) {
 }
 
 // waitForReady waits until readyz has the expected result of the check of KMS providers.
-func (s *stage) waitForReady(t *testing.T, want bool) {
+func (s *testCluster) waitForReady(t *testing.T, want bool) {
 	t.Helper()
 	status, line := http.StatusOK, "[+]kms-providers ok"
 	if !want {

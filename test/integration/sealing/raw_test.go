@@ -117,7 +117,7 @@ const (
 // TestDefaultEncryption searches the files of a server with the default configuration.
 func TestDefaultEncryption(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, devcluster.Options{})
+	s := newTestCluster(t, devcluster.Options{})
 	s.mirrorASecret(t)
 	folder := s.Env(devcluster.EnvDataDir)
 	if found := leakingFiles(t, folder); len(found) != 0 {
@@ -144,7 +144,7 @@ func TestDefaultEncryption(t *testing.T) {
 }
 
 // waitForRewrite waits until rows of the stores have been encrypted again and no stale row is left.
-func (s *stage) waitForRewrite(t *testing.T, stores ...string) {
+func (s *testCluster) waitForRewrite(t *testing.T, stores ...string) {
 	t.Helper()
 	for _, store := range stores {
 		eventually(t, "the rows of "+store+" to be encrypted again", func(ctx context.Context) error {
@@ -162,7 +162,7 @@ func (s *stage) waitForRewrite(t *testing.T, stores ...string) {
 }
 
 // refuseToStartWithoutKeys starts the server without its key file, which it must not replace.
-func (s *stage) refuseToStartWithoutKeys(t *testing.T, folder string) {
+func (s *testCluster) refuseToStartWithoutKeys(t *testing.T, folder string) {
 	t.Helper()
 	file := encryption.Folder{Path: folder}.String()
 	if err := os.Rename(file, file+".moved"); err != nil {
@@ -187,7 +187,7 @@ func TestPlainRows(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "mine.yaml")
 	write(t, file, "{identity: {}}")
-	s := newStage(t, devcluster.Options{ServerArgs: []string{
+	s := newTestCluster(t, devcluster.Options{ServerArgs: []string{
 		"--encryption-provider-config=" + file, "--encryption-provider-config-automatic-reload",
 	}})
 	s.mirrorASecret(t)

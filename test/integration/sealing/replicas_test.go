@@ -23,7 +23,7 @@ import (
 // and the next leader must push the changes of a killed one.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, devcluster.Options{Storage: devcluster.StorageEtcd3, Replicas: 2, Parts: []string{"slipstream-server-mirrored"}})
+	s := newTestCluster(t, devcluster.Options{Storage: devcluster.StorageEtcd3, Replicas: 2, Parts: []string{"slipstream-server-mirrored"}})
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.EtcdURL()}})
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func TestReplicas(t *testing.T) {
 var rotated = regexp.MustCompile(`(?m)^key (\S+) added to Secret ` + devcluster.ServerNamespace + `/slipstream-encryption `)
 
 // rotate adds a key with the command of the program, and returns its name.
-func (s *stage) rotate(t *testing.T) (key string) {
+func (s *testCluster) rotate(t *testing.T) (key string) {
 	t.Helper()
 	root, err := programs.ModuleRoot(".")
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *stage) rotate(t *testing.T) (key string) {
 }
 
 // waitForKey waits until all rows are encrypted with a key. Every replica must have loaded it before.
-func (s *stage) waitForKey(t *testing.T, kv clientv3.KV, key string) {
+func (s *testCluster) waitForKey(t *testing.T, kv clientv3.KV, key string) {
 	t.Helper()
 	eventually(t, "all rows to be encrypted with the new key", func(context.Context) error {
 		for name, value := range rows(t, kv, "/slipstream") {
@@ -87,7 +87,7 @@ func (s *stage) waitForKey(t *testing.T, kv clientv3.KV, key string) {
 }
 
 // waitForReadable waits until the remaining replica decrypts rows of the other one. Requests may still be sent to the killed replica.
-func (s *stage) waitForReadable(t *testing.T) {
+func (s *testCluster) waitForReadable(t *testing.T) {
 	t.Helper()
 	eventually(t, "the repository to be read", func(ctx context.Context) error {
 		_, err := s.admin.Run(ctx, "get", "grc", "main", "-n", "shop")

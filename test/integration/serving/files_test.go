@@ -68,7 +68,7 @@ func TestFiles(t *testing.T) {
 	first := newAuthority(t, "first")
 	files.write(t, first)
 	// At this level kube-apiserver logs reloads of certificates.
-	s := newStage(t, devcluster.Options{APIServerArgs: []string{"-v=2"}},
+	s := newTestCluster(t, devcluster.Options{APIServerArgs: []string{"-v=2"}},
 		"--tls-cert-file="+filepath.Join(files.folder, "tls.crt"), "--tls-private-key-file="+filepath.Join(files.folder, "tls.key"),
 		"--serving-authority-file="+filepath.Join(files.folder, "ca.crt"))
 	s.waitForAuthority(t, "first")
@@ -101,7 +101,7 @@ func TestFiles(t *testing.T) {
 }
 
 // requestAsFrontProxy sends a request to the server directly, with headers that only a front proxy may set, and returns the status.
-func (s *stage) requestAsFrontProxy(t *testing.T, proof pki.Pair) int {
+func (s *testCluster) requestAsFrontProxy(t *testing.T, proof pki.Pair) int {
 	t.Helper()
 	certificate, err := tls.X509KeyPair(proof.Certificate, proof.Key)
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *stage) requestAsFrontProxy(t *testing.T, proof pki.Pair) int {
 
 // rotateFrontProxy replaces the client certificate of the front proxy and its authority. kube-apiserver reloads the files. The
 // former and the new client certificate are returned.
-func (s *stage) rotateFrontProxy(t *testing.T) (former, client pki.Pair) {
+func (s *testCluster) rotateFrontProxy(t *testing.T) (former, client pki.Pair) {
 	t.Helper()
 	const authorityName, clientName, user = "front-proxy-ca", "front-proxy-client", "front-proxy-client"
 	folder := filepath.Join(filepath.Dir(filepath.Dir(s.Env(devcluster.EnvKubeconfig))), "pki")
@@ -160,7 +160,7 @@ func (s *stage) rotateFrontProxy(t *testing.T) (former, client pki.Pair) {
 }
 
 // proxyCertificatesRead returns how many times kube-apiserver has loaded the certificate of the front proxy.
-func (s *stage) proxyCertificatesRead(t *testing.T) int {
+func (s *testCluster) proxyCertificatesRead(t *testing.T) int {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(s.Env(devcluster.EnvControlPlaneLogs), "kube-apiserver.log"))
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *stage) proxyCertificatesRead(t *testing.T) int {
 
 // trustFrontProxies makes kube-apiserver publish these authorities of front proxies, and waits until it does. kube-apiserver adds
 // new authorities and never removes old ones, so the ConfigMap is deleted.
-func (s *stage) trustFrontProxies(t *testing.T, folder string, authorities ...[]byte) {
+func (s *testCluster) trustFrontProxies(t *testing.T, folder string, authorities ...[]byte) {
 	t.Helper()
 	const name = "extension-apiserver-authentication"
 	if err := os.WriteFile(filepath.Join(folder, "front-proxy-ca.crt"), slices.Concat(authorities...), 0o600); err != nil {

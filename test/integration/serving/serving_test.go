@@ -31,7 +31,7 @@ var withoutFiles = []string{"--tls-cert-file=", "--tls-private-key-file=", "--se
 // permissions.
 func TestOwnAuthority(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, devcluster.Options{Admission: true, Parts: []string{}},
+	s := newTestCluster(t, devcluster.Options{Admission: true, Parts: []string{}},
 		append(withoutFiles, "--serving-certificate-duration=30s", "--serving-authority-duration=90s")...)
 	if err := s.UseDirectAdmission(t.Context()); err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestOwnAuthority(t *testing.T) {
 }
 
 // waitForOtherAuthority waits for a certificate with another authority, and returns the name of the authority.
-func (s *stage) waitForOtherAuthority(t *testing.T, authority string) string {
+func (s *testCluster) waitForOtherAuthority(t *testing.T, authority string) string {
 	t.Helper()
 	var name string
 	s.eventually(t, "a certificate of another authority than "+authority, func(ctx context.Context) error {
@@ -84,7 +84,7 @@ func (s *stage) waitForOtherAuthority(t *testing.T, authority string) string {
 }
 
 // putAuthority writes an authority to the Secret, as an administrator might.
-func (s *stage) putAuthority(t *testing.T, name string) {
+func (s *testCluster) putAuthority(t *testing.T, name string) {
 	t.Helper()
 	authority, err := pki.NewAuthority(name)
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *stage) putAuthority(t *testing.T, name string) {
 
 // testWebhook continuously makes changes that kube-apiserver reviews with the server, without the aggregator. Failed reviews do not
 // fail the changes, but are counted.
-func (s *stage) testWebhook(t *testing.T) {
+func (s *testCluster) testWebhook(t *testing.T) {
 	t.Helper()
 	failed := -1
 	s.startClient(t, "direct webhook", 200*time.Millisecond, func(ctx context.Context) error {
@@ -127,7 +127,7 @@ func (s *stage) testWebhook(t *testing.T) {
 }
 
 // watch watches a kind through the aggregator.
-func (s *stage) watch(t *testing.T) watch.Interface {
+func (s *testCluster) watch(t *testing.T) watch.Interface {
 	t.Helper()
 	client := s.objects.Resource(repositories).Namespace("default")
 	list, err := client.List(t.Context(), metav1.ListOptions{})
@@ -148,7 +148,7 @@ func (s *stage) watch(t *testing.T) watch.Interface {
 }
 
 // expectEvent creates an object, whose event must be sent by a watch that is already open.
-func (s *stage) expectEvent(t *testing.T, events watch.Interface) {
+func (s *testCluster) expectEvent(t *testing.T, events watch.Interface) {
 	t.Helper()
 	made := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "configbutler.ai/v1alpha1", "kind": "GitRepoConfig",
@@ -169,7 +169,7 @@ func (s *stage) expectEvent(t *testing.T, events watch.Interface) {
 }
 
 // overwriteBundle replaces the bundle with an unrelated authority, and waits until the server has corrected it.
-func (s *stage) overwriteBundle(t *testing.T) {
+func (s *testCluster) overwriteBundle(t *testing.T) {
 	t.Helper()
 	authority, err := pki.NewAuthority("unrelated")
 	if err != nil {
@@ -204,7 +204,7 @@ func (s *stage) overwriteBundle(t *testing.T) {
 // TestReplicas replaces the authority of two servers.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, devcluster.Options{Storage: devcluster.StorageEtcd3, Replicas: 2}, withoutFiles...)
+	s := newTestCluster(t, devcluster.Options{Storage: devcluster.StorageEtcd3, Replicas: 2}, withoutFiles...)
 	s.testAggregator(t)
 	s.testNewConnections(t)
 	first := s.certificate(t).Issuer.CommonName

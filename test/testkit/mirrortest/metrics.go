@@ -14,7 +14,7 @@ import (
 )
 
 // Counted is the value of a counter of the server with all its labels, or the sum over them of one without.
-func (s *Stage) Counted(ctx context.Context, counter string) (sum float64, err error) {
+func (s *AdminCluster) Counted(ctx context.Context, counter string) (sum float64, err error) {
 	out, err := s.Administrator.Run(ctx, "get", "--raw", "/metrics", "--server="+s.Env(devcluster.EnvServerURL), "--insecure-skip-tls-verify")
 	if err != nil {
 		return 0, err

@@ -23,7 +23,7 @@ const (
 
 // Mirror is a namespace whose destination has a repository of its own.
 type Mirror struct {
-	stage     *Stage
+	cluster   *AdminCluster
 	Namespace string
 	// Folder is the destination's.
 	Folder string
@@ -34,9 +34,9 @@ type Mirror struct {
 // NewMirror makes a namespace, a repository configuration and a destination, both called
 // main, without rules. extra lines go into the destination's spec, which alone decides who may refer to it: the repository
 // admits everybody.
-func (s *Stage) NewMirror(t testing.TB, namespace string, extra ...string) *Mirror {
+func (s *AdminCluster) NewMirror(t testing.TB, namespace string, extra ...string) *Mirror {
 	t.Helper()
-	m := &Mirror{stage: s, Namespace: namespace, Folder: "clusters/test", Repository: filepath.Join(s.Env(devcluster.EnvGitRoot), namespace+".git")}
+	m := &Mirror{cluster: s, Namespace: namespace, Folder: "clusters/test", Repository: filepath.Join(s.Env(devcluster.EnvGitRoot), namespace+".git")}
 	var spec strings.Builder
 	for _, line := range extra {
 		fmt.Fprintf(&spec, "  %s\n", line)
@@ -69,7 +69,7 @@ spec:
 // force.
 func (m *Mirror) Watch(t testing.TB, name string, resources ...string) {
 	t.Helper()
-	m.stage.Apply(t, fmt.Sprintf(`
+	m.cluster.Apply(t, fmt.Sprintf(`
 apiVersion: configbutler.ai/v1alpha1
 kind: WatchRule
 metadata: {name: %s, namespace: %s}
@@ -79,7 +79,7 @@ spec:
   - name: all
     resources: [%s]
 `, name, m.Namespace, strings.Join(resources, ", ")))
-	m.stage.Ready(t, "-n", m.Namespace, "watchrule/"+name)
+	m.cluster.Ready(t, "-n", m.Namespace, "watchrule/"+name)
 }
 
 // Git runs git on the bare repository.
@@ -152,7 +152,7 @@ func (m *Mirror) Lacks(t testing.TB, path string) {
 func (m *Mirror) Settled(t testing.TB) {
 	t.Helper()
 	Eventually(t, "everything is pushed", func(ctx context.Context) error {
-		state, err := m.stage.Administrator.Run(ctx, "get", "gds", "main", "-n", m.Namespace, "-o", "jsonpath={.status.state}")
+		state, err := m.cluster.Administrator.Run(ctx, "get", "gds", "main", "-n", m.Namespace, "-o", "jsonpath={.status.state}")
 		if err == nil && state != "Up to date" {
 			err = fmt.Errorf("state %q", state)
 		}

@@ -86,8 +86,8 @@ func (w *Wire) Sever(cut bool) {
 	clear(w.open)
 }
 
-// NewWiredStage starts a cluster whose server reaches kube-apiserver over a wire.
-func NewWiredStage(t testing.TB, options devcluster.Options) (*Stage, *Wire) {
+// NewWiredCluster starts a cluster whose server reaches kube-apiserver over a wire.
+func NewWiredCluster(t testing.TB, options devcluster.Options) (*AdminCluster, *Wire) {
 	t.Helper()
 	root, err := programs.ModuleRoot(".")
 	if err != nil {
@@ -103,7 +103,7 @@ func NewWiredStage(t testing.TB, options devcluster.Options) (*Stage, *Wire) {
 	options.ServerProgram = filepath.Join(dir, "slipstream")
 	write(t, options.ServerProgram, fmt.Sprintf("#!/bin/sh\nexec %s \"$@\" $(cat %s)\n", server, arguments))
 	write(t, arguments, "")
-	s := NewStage(t, options)
+	s := NewAdminCluster(t, options)
 	kubeconfig, w := wired(t, s.ServerAccount())
 	write(t, arguments, "--kubeconfig="+kubeconfig)
 	if err := s.StopServer(t.Context(), syscall.SIGTERM); err != nil {
@@ -145,7 +145,7 @@ func write(t testing.TB, path, content string) {
 }
 
 // ForgetHistory makes etcd forget all but the present.
-func (s *Stage) ForgetHistory(t testing.TB) {
+func (s *AdminCluster) ForgetHistory(t testing.TB) {
 	t.Helper()
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.EtcdURL()}})
 	if err != nil {

@@ -56,9 +56,9 @@ subjects:
 - {apiGroup: rbac.authorization.k8s.io, kind: User, name: alice}
 `
 
-// stage is a cluster with three users.
-type stage struct {
-	*mirrortest.Stage
+// testCluster is a cluster with three users.
+type testCluster struct {
+	*mirrortest.AdminCluster
 	// admin is a client of the cluster administrator.
 	admin             kubernetes.Interface
 	alice, bob, carol *person
@@ -66,9 +66,9 @@ type stage struct {
 	exact bool
 }
 
-func newStage(t *testing.T, options devcluster.Options) *stage {
+func newTestCluster(t *testing.T, options devcluster.Options) *testCluster {
 	t.Helper()
-	s := &stage{Stage: mirrortest.NewStage(t, options), exact: options.Audit}
+	s := &testCluster{AdminCluster: mirrortest.NewAdminCluster(t, options), exact: options.Audit}
 	s.admin = mirrortest.Client(t, s.Admin())
 	s.Apply(t, rights)
 	s.alice, s.bob, s.carol = s.person(t, "alice"), s.person(t, "bob"), s.person(t, "carol")
@@ -85,7 +85,7 @@ func newStage(t *testing.T, options devcluster.Options) *stage {
 }
 
 // waitForFacts waits until the server has received facts: before the first one, changes do not wait for facts.
-func (s *stage) waitForFacts(t *testing.T) {
+func (s *testCluster) waitForFacts(t *testing.T) {
 	t.Helper()
 	m, probes := s.newMirror(t, "probes", "configmaps"), 0
 	mirrortest.Eventually(t, "the server receives facts", func(ctx context.Context) error {
@@ -107,7 +107,7 @@ type person struct {
 	client  kubernetes.Interface
 }
 
-func (s *stage) person(t *testing.T, name string) *person {
+func (s *testCluster) person(t *testing.T, name string) *person {
 	t.Helper()
 	user, err := s.User(name, people)
 	if err != nil {
@@ -137,15 +137,15 @@ func (p *person) fails(t *testing.T, message string, arguments ...string) {
 
 // mirror is a namespace with one commit per change, and the actual authors of the changes.
 type mirror struct {
-	*stage
+	*testCluster
 	*mirrortest.Mirror
 	writeLog writeLog
 }
 
 // newMirror creates a namespace with mirrored resources.
-func (s *stage) newMirror(t *testing.T, namespace string, resources ...string) *mirror {
+func (s *testCluster) newMirror(t *testing.T, namespace string, resources ...string) *mirror {
 	t.Helper()
-	m := &mirror{stage: s, Mirror: s.NewMirror(t, namespace, "granularity: PerChange", "secrets: AsIs")}
+	m := &mirror{testCluster: s, Mirror: s.NewMirror(t, namespace, "granularity: PerChange", "secrets: AsIs")}
 	m.Watch(t, "all", resources...)
 	m.Settled(t)
 	return m

@@ -24,20 +24,20 @@ rules:
 ---
 `
 
-// stage is a cluster with a server and several users.
-type stage struct {
-	*mirrortest.Stage
+// testCluster is a cluster with a server and several users.
+type testCluster struct {
+	*mirrortest.AdminCluster
 	// eve can read everything and manage pipelines, mallory can only manage pipelines.
 	eve, mallory *people.Person
 	// admin is a cluster administrator, used for changes in the cluster and for checks.
 	admin *people.Person
 }
 
-// newStage starts a cluster whose server has some of its roles in the whole cluster.
-func newStage(t *testing.T, parts ...string) *stage {
+// newTestCluster starts a cluster whose server has some of its roles in the whole cluster.
+func newTestCluster(t *testing.T, parts ...string) *testCluster {
 	t.Helper()
-	s := &stage{}
-	s.Stage, _ = mirrortest.NewWiredStage(t, devcluster.Options{AuditLog: true, Parts: append([]string{}, parts...)})
+	s := &testCluster{}
+	s.AdminCluster, _ = mirrortest.NewWiredCluster(t, devcluster.Options{AuditLog: true, Parts: append([]string{}, parts...)})
 	s.Apply(t, readers+people.Everywhere("readers", "eve")+people.Everywhere("slipstream-admin", "eve")+people.Everywhere("slipstream-admin", "mallory"))
 	s.eve, s.mallory = s.person(t, "eve"), s.person(t, "mallory")
 	s.admin = people.Admin(t, s.Cluster)
@@ -45,13 +45,13 @@ func newStage(t *testing.T, parts ...string) *stage {
 	return s
 }
 
-func (s *stage) person(t *testing.T, name string) *people.Person {
+func (s *testCluster) person(t *testing.T, name string) *people.Person {
 	t.Helper()
 	return people.New(t, s.Cluster, name)
 }
 
 // applySyncPolicy applies the SyncPolicy of the tests with more lines.
-func (s *stage) applySyncPolicy(t *testing.T, lines ...string) {
+func (s *testCluster) applySyncPolicy(t *testing.T, lines ...string) {
 	t.Helper()
 	s.Apply(t, fmt.Sprintf(`
 apiVersion: configbutler.ai/v1alpha1
@@ -64,7 +64,7 @@ spec:
 }
 
 // restart stops the server with a signal, calls a function, and starts the server again.
-func (s *stage) restart(t *testing.T, signal syscall.Signal, meanwhile func()) {
+func (s *testCluster) restart(t *testing.T, signal syscall.Signal, meanwhile func()) {
 	t.Helper()
 	if err := s.StopServer(t.Context(), signal); err != nil {
 		t.Fatal(err)

@@ -33,17 +33,17 @@ const (
 	namespace = "mirrors"
 )
 
-// stage is a cluster with the server.
-type stage struct {
+// testCluster is a cluster with the server.
+type testCluster struct {
 	*devcluster.Cluster
 	core       kubernetes.Interface
 	slipstream versioned.Interface
 }
 
-func newStage(b *testing.B, options devcluster.Options) *stage {
+func newTestCluster(b *testing.B, options devcluster.Options) *testCluster {
 	b.Helper()
 	options.Server = true
-	s := &stage{Cluster: clustertest.Start(b, options)}
+	s := &testCluster{Cluster: clustertest.Start(b, options)}
 	config, err := s.Admin().RESTConfig()
 	if err != nil {
 		b.Fatal(err)
@@ -59,14 +59,14 @@ func newStage(b *testing.B, options devcluster.Options) *stage {
 }
 
 // stop stops the server, start starts it again.
-func (s *stage) stop(b *testing.B) {
+func (s *testCluster) stop(b *testing.B) {
 	b.Helper()
 	if err := s.StopServer(b.Context(), syscall.SIGTERM); err != nil {
 		b.Fatal(err)
 	}
 }
 
-func (s *stage) start(b *testing.B) {
+func (s *testCluster) start(b *testing.B) {
 	b.Helper()
 	if err := s.StartServer(b.Context()); err != nil {
 		b.Fatal(err)
@@ -76,7 +76,7 @@ func (s *stage) start(b *testing.B) {
 // mirror is a repository, a destination on its main branch and a rule that selects the
 // objects of the population of one type, all of the same name.
 type mirror struct {
-	*stage
+	*testCluster
 	name string
 	// resource is the type of the objects.
 	resource string
@@ -85,15 +85,15 @@ type mirror struct {
 }
 
 // newMirror makes a mirror of ConfigMaps.
-func (s *stage) newMirror(b *testing.B, name string) *mirror {
+func (s *testCluster) newMirror(b *testing.B, name string) *mirror {
 	b.Helper()
 	return s.newMirrorOf(b, name, "configmaps", v1alpha1.SecretsOmit)
 }
 
 // newMirrorOf makes the repository and the destination; nothing is mirrored before watch.
-func (s *stage) newMirrorOf(b *testing.B, name, resource string, secrets v1alpha1.SecretsPolicy) *mirror {
+func (s *testCluster) newMirrorOf(b *testing.B, name, resource string, secrets v1alpha1.SecretsPolicy) *mirror {
 	b.Helper()
-	m := &mirror{stage: s, name: name, resource: resource, repository: filepath.Join(s.Env(devcluster.EnvGitRoot), name+".git")}
+	m := &mirror{testCluster: s, name: name, resource: resource, repository: filepath.Join(s.Env(devcluster.EnvGitRoot), name+".git")}
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
 	api := s.slipstream.ConfigbutlerV1alpha1()
 	_, err := api.GitRepoConfigs(namespace).Create(b.Context(), &v1alpha1.GitRepoConfig{ObjectMeta: meta, Spec: v1alpha1.GitRepoConfigSpec{

@@ -55,38 +55,38 @@ subjects:
 - {apiGroup: rbac.authorization.k8s.io, kind: User, name: eve}
 `
 
-// stage is a cluster with a server and several users.
-type stage struct {
-	*mirrortest.Stage
+// testCluster is a cluster with a server and several users.
+type testCluster struct {
+	*mirrortest.AdminCluster
 	// wire is the server's connection to kube-apiserver.
 	wire *mirrortest.Wire
 	// ann and bob change the source, eve edits catalogs, mallory can edit catalogs but not read the source.
 	ann, bob, eve, mallory *people.Person
 }
 
-// newStage starts a cluster whose kube-apiserver sends audit events. It has no watch cache for Deployments, so their watches expire
+// newTestCluster starts a cluster whose kube-apiserver sends audit events. It has no watch cache for Deployments, so their watches expire
 // with etcd's history.
-func newStage(t *testing.T) *stage {
+func newTestCluster(t *testing.T) *testCluster {
 	t.Helper()
-	base, wire := mirrortest.NewWiredStage(t, devcluster.Options{
+	base, wire := mirrortest.NewWiredCluster(t, devcluster.Options{
 		Audit: true, APIServerArgs: []string{"--watch-cache-sizes=deployments.apps#0"},
 		Parts:   []string{}, // The fixtures grant the permissions on sources.
 		Denials: "the server has no permission to read the sources of some catalogs",
 	})
-	s := &stage{Stage: base, wire: wire}
+	s := &testCluster{AdminCluster: base, wire: wire}
 	s.Apply(t, rights)
 	s.ann, s.bob, s.eve, s.mallory = s.person(t, "ann"), s.person(t, "bob"), s.person(t, "eve"), s.person(t, "mallory")
 	s.setBatchWindow(t, shortWindow)
 	return s
 }
 
-func (s *stage) person(t *testing.T, name string) *people.Person {
+func (s *testCluster) person(t *testing.T, name string) *people.Person {
 	t.Helper()
 	return people.New(t, s.Cluster, name)
 }
 
 // setBatchWindow sets how long changes are batched.
-func (s *stage) setBatchWindow(t *testing.T, window time.Duration) {
+func (s *testCluster) setBatchWindow(t *testing.T, window time.Duration) {
 	t.Helper()
 	s.Apply(t, fmt.Sprintf(`
 apiVersion: configbutler.ai/v1alpha1

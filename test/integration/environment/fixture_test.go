@@ -27,8 +27,8 @@ import (
 
 const manager = "slipstream"
 
-// stage is a namespace of a test with an applier.
-type stage struct {
+// fixture is a namespace of a test with an applier.
+type fixture struct {
 	*testing.T
 	namespace string
 	client    dynamic.Interface
@@ -36,8 +36,8 @@ type stage struct {
 	applier   *apply.Applier
 }
 
-// newStage returns a stage whose namespace does not exist.
-func newStage(t *testing.T, namespace string) *stage {
+// newFixture returns a fixture whose namespace does not exist.
+func newFixture(t *testing.T, namespace string) *fixture {
 	t.Helper()
 	config, err := cluster.Admin().RESTConfig()
 	if err != nil {
@@ -54,16 +54,16 @@ func newStage(t *testing.T, namespace string) *stage {
 		t.Fatal(err)
 	}
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(found))
-	return &stage{t, namespace, client, mapper, &apply.Applier{
+	return &fixture{t, namespace, client, mapper, &apply.Applier{
 		Client: client, Mapper: mapper, Manager: manager,
 		Limiter: flowcontrol.NewTokenBucketRateLimiter(200, 50), Concurrency: 8,
 	}}
 }
 
-// newTarget returns a stage with objects in its namespace, applied by the administrator.
-func newTarget(t *testing.T, namespace string, objects ...string) *stage {
+// newTarget returns a fixture with objects in its namespace, applied by the administrator.
+func newTarget(t *testing.T, namespace string, objects ...string) *fixture {
 	t.Helper()
-	s := newStage(t, namespace)
+	s := newFixture(t, namespace)
 	s.put("{apiVersion: v1, kind: Namespace, metadata: {name: " + namespace + "}}")
 	for _, text := range objects {
 		s.put(text)
@@ -73,13 +73,13 @@ func newTarget(t *testing.T, namespace string, objects ...string) *stage {
 }
 
 // waitForAccount waits for the default ServiceAccount, which Pods need.
-func (s *stage) waitForAccount() {
+func (s *fixture) waitForAccount() {
 	s.Helper()
 	account := s.object("{apiVersion: v1, kind: ServiceAccount, metadata: {name: default}}")
 	s.eventually("the account", func(context.Context) (bool, error) { return s.live(account) != nil, nil })
 }
 
-func (s *stage) object(text string) *unstructured.Unstructured {
+func (s *fixture) object(text string) *unstructured.Unstructured {
 	s.Helper()
 	o := &unstructured.Unstructured{}
 	content, err := yaml.YAMLToJSON([]byte(strings.ReplaceAll(text, "TARGET", s.namespace)))
@@ -92,7 +92,7 @@ func (s *stage) object(text string) *unstructured.Unstructured {
 	return o
 }
 
-func (s *stage) resource(o *unstructured.Unstructured) dynamic.ResourceInterface {
+func (s *fixture) resource(o *unstructured.Unstructured) dynamic.ResourceInterface {
 	s.Helper()
 	kind := o.GroupVersionKind()
 	mapping, err := s.mapper.RESTMapping(kind.GroupKind(), kind.Version)
@@ -106,12 +106,12 @@ func (s *stage) resource(o *unstructured.Unstructured) dynamic.ResourceInterface
 }
 
 // put applies an object as the administrator.
-func (s *stage) put(text string) *unstructured.Unstructured {
+func (s *fixture) put(text string) *unstructured.Unstructured {
 	s.Helper()
 	return s.putAs("administrator", text)
 }
 
-func (s *stage) putAs(by, text string) *unstructured.Unstructured {
+func (s *fixture) putAs(by, text string) *unstructured.Unstructured {
 	s.Helper()
 	o := s.object(text)
 	applied, err := s.resource(o).Apply(s.Context(), o.GetName(), o, metav1.ApplyOptions{FieldManager: by, Force: true})
@@ -122,7 +122,7 @@ func (s *stage) putAs(by, text string) *unstructured.Unstructured {
 }
 
 // live returns the object in the cluster, nil if it does not exist.
-func (s *stage) live(o *unstructured.Unstructured) *unstructured.Unstructured {
+func (s *fixture) live(o *unstructured.Unstructured) *unstructured.Unstructured {
 	s.Helper()
 	found, err := s.resource(o).List(s.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + o.GetName()})
 	if err != nil {
@@ -134,17 +134,17 @@ func (s *stage) live(o *unstructured.Unstructured) *unstructured.Unstructured {
 	return &found.Items[0]
 }
 
-func (s *stage) delete(o *unstructured.Unstructured) {
+func (s *fixture) delete(o *unstructured.Unstructured) {
 	s.Helper()
 	if err := s.resource(o).Delete(s.Context(), o.GetName(), metav1.DeleteOptions{}); err != nil {
 		s.Fatal(err)
 	}
 }
 
-func (s *stage) target() apply.Target { return apply.Target{Namespace: s.namespace} }
+func (s *fixture) target() apply.Target { return apply.Target{Namespace: s.namespace} }
 
 // apply applies steps, and fails the test on an error.
-func (s *stage) apply(steps ...apply.Step) apply.Report {
+func (s *fixture) apply(steps ...apply.Step) apply.Report {
 	s.Helper()
 	report, err := s.applier.Apply(s.Context(), s.target(), steps, nil)
 	if err != nil {
@@ -154,7 +154,7 @@ func (s *stage) apply(steps ...apply.Step) apply.Report {
 }
 
 // mustApply applies steps, which must all be written, and returns the written objects.
-func (s *stage) mustApply(steps ...apply.Step) []*unstructured.Unstructured {
+func (s *fixture) mustApply(steps ...apply.Step) []*unstructured.Unstructured {
 	s.Helper()
 	report := s.apply(steps...)
 	if !report.IsClean() || len(report.Written) != len(steps) {
@@ -168,7 +168,7 @@ func (s *stage) mustApply(steps ...apply.Step) []*unstructured.Unstructured {
 }
 
 // expectRefused applies steps, of which none may be written, and returns the reasons.
-func (s *stage) expectRefused(steps ...apply.Step) []string {
+func (s *fixture) expectRefused(steps ...apply.Step) []string {
 	s.Helper()
 	report := s.apply(steps...)
 	if report.IsClean() || len(report.Written) > 0 {
@@ -209,7 +209,7 @@ func remove(live *unstructured.Unstructured) apply.Step {
 	return apply.Step{Verb: apply.Delete, Live: live}
 }
 
-func (s *stage) eventually(what string, condition func(context.Context) (bool, error)) {
+func (s *fixture) eventually(what string, condition func(context.Context) (bool, error)) {
 	s.Helper()
 	if err := wait.PollUntilContextTimeout(s.Context(), 50*time.Millisecond, patience, true, condition); err != nil {
 		s.Fatalf("waiting for %s: %v", what, err)

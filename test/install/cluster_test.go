@@ -31,9 +31,9 @@ const (
 	apiService = "apiservice/" + devcluster.APIServiceName
 )
 
-// stage is a cluster with running Pods, in which nothing is installed at first.
-type stage struct {
-	*mirrortest.Stage
+// testCluster is a cluster with running Pods, in which nothing is installed at first.
+type testCluster struct {
+	*mirrortest.AdminCluster
 	// root is the folder of the repository.
 	root string
 	// previous is a folder with the previous version, or empty if the clone is shallow.
@@ -44,7 +44,7 @@ type stage struct {
 	program, claims string
 }
 
-func newStage(t *testing.T) *stage {
+func newTestCluster(t *testing.T) *testCluster {
 	t.Helper()
 	container.NeedRoot(t)
 	root, err := programs.ModuleRoot(".")
@@ -55,11 +55,11 @@ func newStage(t *testing.T) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{root: root, helm: tool(t, root, programs.Helm), helm3: tool(t, root, programs.Helm3)}
+	s := &testCluster{root: root, helm: tool(t, root, programs.Helm), helm3: tool(t, root, programs.Helm3)}
 	cluster := clustertest.Start(t, devcluster.Options{
 		SupportProgram: support, Denials: "helm uninstall deletes the server's roles before its Pod has exited",
 	})
-	s.Stage = &mirrortest.Stage{Cluster: cluster, Administrator: cluster.Kubectl(cluster.Admin())}
+	s.AdminCluster = &mirrortest.AdminCluster{Cluster: cluster, Administrator: cluster.Kubectl(cluster.Admin())}
 	s.outside = newOutside(t, cluster)
 	current := newImage(t, root)
 	s.program = filepath.Join(current.Root, current.Entrypoint[0])
@@ -81,7 +81,7 @@ func tool(t *testing.T, root string, of programs.Tool) string {
 }
 
 // startNode runs the Pods in the server's namespace until the test ends, and logs their output if it fails.
-func (s *stage) startNode(t *testing.T, support string, images map[string]node.Image) {
+func (s *testCluster) startNode(t *testing.T, support string, images map[string]node.Image) {
 	t.Helper()
 	folder := t.TempDir()
 	s.claims = filepath.Join(folder, "claims")
@@ -101,7 +101,7 @@ func (s *stage) startNode(t *testing.T, support string, images map[string]node.I
 }
 
 // command runs a program in the repository and returns its output.
-func (s *stage) command(ctx context.Context, input, program string, arguments ...string) (string, error) {
+func (s *testCluster) command(ctx context.Context, input, program string, arguments ...string) (string, error) {
 	command := exec.CommandContext(ctx, program, arguments...)
 	command.Dir = s.root
 	folder := filepath.Dir(string(s.Admin()))
@@ -117,7 +117,7 @@ func (s *stage) command(ctx context.Context, input, program string, arguments ..
 }
 
 // do runs a program, which must succeed. On failure, the test prints the state of the installation.
-func (s *stage) do(t *testing.T, input, program string, arguments ...string) string {
+func (s *testCluster) do(t *testing.T, input, program string, arguments ...string) string {
 	t.Helper()
 	out, err := s.command(t.Context(), input, program, arguments...)
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *stage) do(t *testing.T, input, program string, arguments ...string) str
 }
 
 // describe returns the state of the installation, for messages.
-func (s *stage) describe(t *testing.T) string {
+func (s *testCluster) describe(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
 	for _, arguments := range [][]string{
@@ -141,13 +141,13 @@ func (s *stage) describe(t *testing.T) string {
 
 // release installs or upgrades the release with the chart of the work tree, and waits until its API is available. Values have the format
 // of --set-json. It returns the output of helm.
-func (s *stage) release(t *testing.T, values ...string) string {
+func (s *testCluster) release(t *testing.T, values ...string) string {
 	t.Helper()
 	return s.releaseBy(t, s.helm, chart, values...)
 }
 
 // releaseBy does the same with another helm or chart.
-func (s *stage) releaseBy(t *testing.T, helm, chart string, values ...string) string {
+func (s *testCluster) releaseBy(t *testing.T, helm, chart string, values ...string) string {
 	t.Helper()
 	arguments := []string{"upgrade", "--install", "slipstream", chart, "--namespace", namespace, "--wait", "--timeout", "3m"}
 	notes := s.do(t, "", helm, append(arguments, setting(values)...)...)
@@ -168,7 +168,7 @@ func setting(values []string) []string {
 }
 
 // available waits until the API is available through the aggregator.
-func (s *stage) available(t *testing.T) {
+func (s *testCluster) available(t *testing.T) {
 	t.Helper()
 	s.do(t, "", s.Administrator.Program, "wait", "--for=condition=Available", apiService, "--timeout=180s")
 	mirrortest.Eventually(t, "discovery has the kinds", func(ctx context.Context) error {
@@ -181,7 +181,7 @@ func (s *stage) available(t *testing.T) {
 }
 
 // remove deletes everything that tests leave.
-func (s *stage) remove(t *testing.T) {
+func (s *testCluster) remove(t *testing.T) {
 	t.Helper()
 	s.do(t, "", s.helm, "uninstall", "slipstream", "-n", namespace, "--wait", "--ignore-not-found")
 	for _, rest := range []string{"apiservices,validatingwebhookconfigurations,clusterroles,clusterrolebindings", "roles,rolebindings"} {
@@ -191,7 +191,7 @@ func (s *stage) remove(t *testing.T) {
 }
 
 // pods returns the names of the server's Pods.
-func (s *stage) pods(t *testing.T) []string {
+func (s *testCluster) pods(t *testing.T) []string {
 	t.Helper()
 	return strings.Fields(s.Run(t, "get", "pods", "-n", namespace, "-l", "app.kubernetes.io/component=server", "-o", "name"))
 }

@@ -46,8 +46,8 @@ var (
 	apiServices  = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 )
 
-// stage is a cluster with clients that send requests continuously.
-type stage struct {
+// testCluster is a cluster with clients that send requests continuously.
+type testCluster struct {
 	*devcluster.Cluster
 	admin   devcluster.Kubectl
 	objects dynamic.Interface
@@ -55,7 +55,7 @@ type stage struct {
 	clients []*client
 }
 
-func newStage(t *testing.T, options devcluster.Options, flags ...string) *stage {
+func newTestCluster(t *testing.T, options devcluster.Options, flags ...string) *testCluster {
 	t.Helper()
 	options.Server = true
 	options.ServerArgs = append(options.ServerArgs, flags...)
@@ -69,13 +69,13 @@ func newStage(t *testing.T, options devcluster.Options, flags ...string) *stage 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &stage{
+	return &testCluster{
 		Cluster: cluster, admin: cluster.Kubectl(cluster.Admin()), objects: objects, pids: cluster.Env(devcluster.EnvServerPIDs),
 	}
 }
 
 // kubectl runs a command of the administrator.
-func (s *stage) kubectl(t *testing.T, arguments ...string) string {
+func (s *testCluster) kubectl(t *testing.T, arguments ...string) string {
 	t.Helper()
 	out, err := s.admin.Run(t.Context(), arguments...)
 	if err != nil {
@@ -96,7 +96,7 @@ type client struct {
 }
 
 // startClient starts a client that sends requests until the test ends.
-func (s *stage) startClient(t *testing.T, name string, every time.Duration, request func(ctx context.Context) error) {
+func (s *testCluster) startClient(t *testing.T, name string, every time.Duration, request func(ctx context.Context) error) {
 	t.Helper()
 	c := &client{name: name, lastGood: time.Now()}
 	s.clients = append(s.clients, c)
@@ -131,7 +131,7 @@ func (c *client) record(ctx context.Context, err error) {
 }
 
 // testAggregator lists a kind through the aggregator.
-func (s *stage) testAggregator(t *testing.T) {
+func (s *testCluster) testAggregator(t *testing.T) {
 	t.Helper()
 	repositories := s.objects.Resource(repositories).Namespace("default")
 	s.startClient(t, "aggregator", 50*time.Millisecond, func(ctx context.Context) error {
@@ -144,7 +144,7 @@ func (s *stage) testAggregator(t *testing.T) {
 
 // testNewConnections opens a new connection to each server repeatedly, and verifies the certificate as kube-apiserver does, with the bundle
 // of the APIService.
-func (s *stage) testNewConnections(t *testing.T) {
+func (s *testCluster) testNewConnections(t *testing.T) {
 	t.Helper()
 	s.startClient(t, "new connections", 200*time.Millisecond, func(ctx context.Context) error {
 		_, err := s.handshake(ctx)
@@ -153,7 +153,7 @@ func (s *stage) testNewConnections(t *testing.T) {
 }
 
 // handshake returns the certificate of the server, verified with the bundle of the APIService.
-func (s *stage) handshake(ctx context.Context) (*x509.Certificate, error) {
+func (s *testCluster) handshake(ctx context.Context) (*x509.Certificate, error) {
 	registration, err := s.objects.Resource(apiServices).Get(ctx, devcluster.APIServiceName, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ func (s *stage) handshake(ctx context.Context) (*x509.Certificate, error) {
 }
 
 // certificate returns the current certificate of the server.
-func (s *stage) certificate(t *testing.T) *x509.Certificate {
+func (s *testCluster) certificate(t *testing.T) *x509.Certificate {
 	t.Helper()
 	var found *x509.Certificate
 	s.eventually(t, "a certificate", func(ctx context.Context) (err error) {
@@ -190,7 +190,7 @@ func (s *stage) certificate(t *testing.T) *x509.Certificate {
 }
 
 // eventually waits until check succeeds.
-func (s *stage) eventually(t *testing.T, what string, check func(ctx context.Context) error) {
+func (s *testCluster) eventually(t *testing.T, what string, check func(ctx context.Context) error) {
 	t.Helper()
 	var last error
 	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, deadline, true, func(ctx context.Context) (bool, error) {
@@ -203,7 +203,7 @@ func (s *stage) eventually(t *testing.T, what string, check func(ctx context.Con
 }
 
 // waitForAuthority waits until the certificate of the server has an authority with this name.
-func (s *stage) waitForAuthority(t *testing.T, authority string) {
+func (s *testCluster) waitForAuthority(t *testing.T, authority string) {
 	t.Helper()
 	s.eventually(t, "a certificate of "+authority, func(ctx context.Context) error {
 		found, err := s.handshake(ctx)
@@ -218,7 +218,7 @@ func (s *stage) waitForAuthority(t *testing.T, authority string) {
 const enough = 25
 
 // waitForRequests waits until each client has sent more requests.
-func (s *stage) waitForRequests(t *testing.T) {
+func (s *testCluster) waitForRequests(t *testing.T) {
 	t.Helper()
 	for _, each := range s.clients {
 		sent := func() int {
@@ -237,7 +237,7 @@ func (s *stage) waitForRequests(t *testing.T) {
 }
 
 // expectUninterrupted fails if a client had no successful request for too long, or if a server was restarted.
-func (s *stage) expectUninterrupted(t *testing.T, what string) {
+func (s *testCluster) expectUninterrupted(t *testing.T, what string) {
 	t.Helper()
 	s.waitForRequests(t)
 	for _, each := range s.clients {
@@ -265,7 +265,7 @@ func (s *stage) expectUninterrupted(t *testing.T, what string) {
 }
 
 // serverLog returns the log lines of the servers about certificates.
-func (s *stage) serverLog(t *testing.T) string {
+func (s *testCluster) serverLog(t *testing.T) string {
 	t.Helper()
 	content, err := os.ReadFile(s.Env(devcluster.EnvServerLog))
 	if err != nil {

@@ -10,20 +10,20 @@ import (
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
-// stage is a cluster with a running server.
-type stage struct{ *mirrortest.Stage }
+// testCluster is a cluster with a running server.
+type testCluster struct{ *mirrortest.AdminCluster }
 
-// newStage starts a server with the permissions for mirroring only, unless the options set others.
-func newStage(t *testing.T, options devcluster.Options) *stage {
+// newTestCluster starts a server with the permissions for mirroring only, unless the options set others.
+func newTestCluster(t *testing.T, options devcluster.Options) *testCluster {
 	t.Helper()
 	if options.Parts == nil {
 		options.Parts = []string{"slipstream-server-mirrored", "slipstream-server-credentials"}
 	}
-	return &stage{mirrortest.NewStage(t, options)}
+	return &testCluster{mirrortest.NewAdminCluster(t, options)}
 }
 
 // refused applies manifests, which must be rejected, and returns the error.
-func (s *stage) refused(t *testing.T, as devcluster.Kubectl, manifests string) string {
+func (s *testCluster) refused(t *testing.T, as devcluster.Kubectl, manifests string) string {
 	t.Helper()
 	_, err := as.Feed(t.Context(), manifests, "apply", "-f", "-")
 	if err == nil {
@@ -34,11 +34,11 @@ func (s *stage) refused(t *testing.T, as devcluster.Kubectl, manifests string) s
 
 // mirror is a namespace with a destination that has its own repository.
 type mirror struct {
-	*stage
+	*testCluster
 	*mirrortest.Mirror
 }
 
-func (s *stage) newMirror(t *testing.T, namespace string, extra ...string) *mirror {
+func (s *testCluster) newMirror(t *testing.T, namespace string, extra ...string) *mirror {
 	t.Helper()
-	return &mirror{stage: s, Mirror: s.NewMirror(t, namespace, extra...)}
+	return &mirror{testCluster: s, Mirror: s.NewMirror(t, namespace, extra...)}
 }

@@ -22,23 +22,23 @@ import (
 // Deadline is more than anything waited for here takes on a busy machine.
 const Deadline = 3 * time.Minute
 
-// Stage is a cluster with the server, as the administrator sees it.
-type Stage struct {
+// AdminCluster is a cluster with the server, as the administrator sees it.
+type AdminCluster struct {
 	*devcluster.Cluster
 	// Administrator is kubectl for what may fail; Run is for what may not.
 	Administrator devcluster.Kubectl
 }
 
-// NewStage starts a cluster with the server.
-func NewStage(t testing.TB, options devcluster.Options) *Stage {
+// NewAdminCluster starts a cluster with the server.
+func NewAdminCluster(t testing.TB, options devcluster.Options) *AdminCluster {
 	t.Helper()
 	options.Server = true
 	cluster := clustertest.Start(t, options)
-	return &Stage{Cluster: cluster, Administrator: cluster.Kubectl(cluster.Admin())}
+	return &AdminCluster{Cluster: cluster, Administrator: cluster.Kubectl(cluster.Admin())}
 }
 
 // Run runs kubectl as the administrator and fails the test if it fails.
-func (s *Stage) Run(t testing.TB, arguments ...string) string {
+func (s *AdminCluster) Run(t testing.TB, arguments ...string) string {
 	t.Helper()
 	out, err := s.Administrator.Run(t.Context(), arguments...)
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Stage) Run(t testing.TB, arguments ...string) string {
 }
 
 // Apply applies manifests as the administrator.
-func (s *Stage) Apply(t testing.TB, manifests string) {
+func (s *AdminCluster) Apply(t testing.TB, manifests string) {
 	t.Helper()
 	if _, err := s.Administrator.Feed(t.Context(), manifests, "apply", "-f", "-"); err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func (s *Stage) Apply(t testing.TB, manifests string) {
 }
 
 // Ready waits for the condition Ready.
-func (s *Stage) Ready(t testing.TB, arguments ...string) {
+func (s *AdminCluster) Ready(t testing.TB, arguments ...string) {
 	t.Helper()
 	s.Run(t, append([]string{"wait", "--for=condition=Ready", "--timeout=180s"}, arguments...)...)
 }
@@ -76,7 +76,7 @@ func Client(t testing.TB, user devcluster.Kubeconfig) kubernetes.Interface {
 }
 
 // OtherLeader waits until somebody leads, other than one, and returns its identity.
-func (s *Stage) OtherLeader(t testing.TB, client kubernetes.Interface, than string) (holder string) {
+func (s *AdminCluster) OtherLeader(t testing.TB, client kubernetes.Interface, than string) (holder string) {
 	t.Helper()
 	Eventually(t, "another leader", func(ctx context.Context) error {
 		lease, err := client.CoordinationV1().Leases(devcluster.ServerNamespace).Get(ctx, "slipstream", metav1.GetOptions{})

@@ -25,9 +25,9 @@ rules:
 - {apiGroups: [""], resources: [secrets], verbs: [get, list, watch]}
 `
 
-// stage is a cluster with a server and several users.
-type stage struct {
-	*mirrortest.Stage
+// testCluster is a cluster with a server and several users.
+type testCluster struct {
+	*mirrortest.AdminCluster
 	// ann manages the source, eve edits catalogs, dave has environments, and mallory lacks permissions.
 	ann, eve, dave, mallory *people.Person
 	// admin is a cluster administrator, used for checks and for changes that users do not make.
@@ -36,8 +36,8 @@ type stage struct {
 	ownLog string
 }
 
-// newStage starts a cluster whose kube-apiserver sends audit events and writes an audit log.
-func newStage(t *testing.T) *stage {
+// newTestCluster starts a cluster whose kube-apiserver sends audit events and writes an audit log.
+func newTestCluster(t *testing.T) *testCluster {
 	t.Helper()
 	return newStageOf(t, devcluster.Options{
 		Parts: []string{people.Readiness},
@@ -48,11 +48,11 @@ func newStage(t *testing.T) *stage {
 
 // newStageOf starts a cluster with options, which set the server's permissions in the whole cluster. In the namespaces of
 // sources and targets it has more.
-func newStageOf(t *testing.T, options devcluster.Options) *stage {
+func newStageOf(t *testing.T, options devcluster.Options) *testCluster {
 	t.Helper()
-	s := &stage{ownLog: filepath.Join(t.TempDir(), "own.log")}
+	s := &testCluster{ownLog: filepath.Join(t.TempDir(), "own.log")}
 	options.Audit, options.AuditLog, options.ServerArgs = true, true, []string{"--audit-log-path=" + s.ownLog}
-	s.Stage, _ = mirrortest.NewWiredStage(t, options)
+	s.AdminCluster, _ = mirrortest.NewWiredCluster(t, options)
 	s.Apply(t, readers)
 	s.ann, s.eve, s.dave, s.mallory = s.person(t, "ann"), s.person(t, "eve"), s.person(t, "dave"), s.person(t, "mallory")
 	s.admin = people.Admin(t, s.Cluster)
@@ -62,13 +62,13 @@ func newStageOf(t *testing.T, options devcluster.Options) *stage {
 	return s
 }
 
-func (s *stage) person(t *testing.T, name string) *people.Person {
+func (s *testCluster) person(t *testing.T, name string) *people.Person {
 	t.Helper()
 	return people.New(t, s.Cluster, name)
 }
 
 // applySyncPolicy applies the SyncPolicy of the tests with more lines: short windows, and few attempts unless the lines differ.
-func (s *stage) applySyncPolicy(t *testing.T, lines ...string) {
+func (s *testCluster) applySyncPolicy(t *testing.T, lines ...string) {
 	t.Helper()
 	if !slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, "retry: ") }) {
 		lines = append(lines, "retry: {maxAttempts: 2, backoff: 1s, maxBackoff: 1s}")
@@ -85,7 +85,7 @@ spec:
 }
 
 // restart stops the server with a signal, and starts it again.
-func (s *stage) restart(t *testing.T, signal syscall.Signal) {
+func (s *testCluster) restart(t *testing.T, signal syscall.Signal) {
 	t.Helper()
 	if err := s.StopServer(t.Context(), signal); err != nil {
 		t.Fatal(err)

@@ -24,9 +24,9 @@ import (
 // gitAddress is where Pods find the Git server: an address for documentation, which is nobody's.
 const gitAddress = "198.51.100.1:80"
 
-// stage is a cluster that runs the image.
-type stage struct {
-	*mirrortest.Stage
+// testCluster is a cluster that runs the image.
+type testCluster struct {
+	*mirrortest.AdminCluster
 	// root is the repository's folder, support the program hack/dev.
 	root, support string
 	image         *image.Image
@@ -35,15 +35,15 @@ type stage struct {
 	nodeDir string
 }
 
-// newStage makes the image and starts a cluster that has it, and nothing installed.
-func newStage(t *testing.T) *stage {
+// newTestCluster makes the image and starts a cluster that has it, and nothing installed.
+func newTestCluster(t *testing.T) *testCluster {
 	t.Helper()
 	container.NeedRoot(t)
 	root, err := programs.ModuleRoot(".")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{root: root, nodeDir: t.TempDir()}
+	s := &testCluster{root: root, nodeDir: t.TempDir()}
 	if s.support, err = programs.Product(t.Context(), root, "hack/dev"); err != nil {
 		t.Fatal(err)
 	}
@@ -51,12 +51,12 @@ func newStage(t *testing.T) *stage {
 		t.Fatal(err)
 	}
 	cluster := clustertest.Start(t, devcluster.Options{SupportProgram: s.support})
-	s.Stage = &mirrortest.Stage{Cluster: cluster, Administrator: cluster.Kubectl(cluster.Admin())}
+	s.AdminCluster = &mirrortest.AdminCluster{Cluster: cluster, Administrator: cluster.Kubectl(cluster.Admin())}
 	return s
 }
 
 // install applies the manifest that people apply, with HTTP allowed, and has its Pods run until the test ends.
-func (s *stage) install(t *testing.T) {
+func (s *testCluster) install(t *testing.T) {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(s.root, "artifacts", "install.yaml"))
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *stage) install(t *testing.T) {
 }
 
 // run runs a command of the server beside it, as kubectl exec does, and returns what it prints.
-func (s *stage) run(t *testing.T, arguments ...string) []byte {
+func (s *testCluster) run(t *testing.T, arguments ...string) []byte {
 	t.Helper()
 	claim := s.Run(t, "get", "persistentvolumeclaim", "slipstream", "--namespace="+devcluster.ServerNamespace, "--output=jsonpath={.metadata.uid}")
 	command, err := container.Command(t.Context(), s.support, container.Spec{

@@ -34,14 +34,14 @@ const deadline = 5 * time.Minute
 // marker is a text in a Secret and in an annotation of a GitRepoConfig that must not be stored unencrypted.
 const marker = "correct-horse-battery-staple"
 
-// stage is a cluster with a server, and clients of the administrator.
-type stage struct {
+// testCluster is a cluster with a server, and clients of the administrator.
+type testCluster struct {
 	*devcluster.Cluster
 	admin  devcluster.Kubectl
 	direct *http.Client
 }
 
-func newStage(t *testing.T, options devcluster.Options) *stage {
+func newTestCluster(t *testing.T, options devcluster.Options) *testCluster {
 	t.Helper()
 	options.Server = true
 	cluster := clustertest.Start(t, options)
@@ -55,17 +55,17 @@ func newStage(t *testing.T, options devcluster.Options) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &stage{Cluster: cluster, admin: cluster.Kubectl(cluster.Admin()), direct: direct}
+	return &testCluster{Cluster: cluster, admin: cluster.Kubectl(cluster.Admin()), direct: direct}
 }
 
-func (s *stage) apply(t *testing.T, manifests string) {
+func (s *testCluster) apply(t *testing.T, manifests string) {
 	t.Helper()
 	if _, err := s.admin.Feed(t.Context(), manifests, "apply", "-f", "-"); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (s *stage) kubectl(t *testing.T, arguments ...string) string {
+func (s *testCluster) kubectl(t *testing.T, arguments ...string) string {
 	t.Helper()
 	out, err := s.admin.Run(t.Context(), arguments...)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *stage) kubectl(t *testing.T, arguments ...string) string {
 }
 
 // get sends a request to the server directly.
-func (s *stage) get(ctx context.Context, path string) (int, string, error) {
+func (s *testCluster) get(ctx context.Context, path string) (int, string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Env(devcluster.EnvServerURL)+path, nil)
 	if err != nil {
 		return 0, "", err
@@ -90,7 +90,7 @@ func (s *stage) get(ctx context.Context, path string) (int, string, error) {
 }
 
 // metric returns a metric of one of the two stores.
-func (s *stage) metric(ctx context.Context, name, store string) (float64, error) {
+func (s *testCluster) metric(ctx context.Context, name, store string) (float64, error) {
 	_, body, err := s.get(ctx, "/metrics")
 	if err != nil {
 		return 0, err
@@ -104,7 +104,7 @@ func (s *stage) metric(ctx context.Context, name, store string) (float64, error)
 
 // mirrorASecret creates objects and outbox rows with the marker: a repository whose remote rejects pushes, and a Secret with a
 // pending change.
-func (s *stage) mirrorASecret(t *testing.T) {
+func (s *testCluster) mirrorASecret(t *testing.T) {
 	t.Helper()
 	s.apply(t, fmt.Sprintf(`
 apiVersion: v1
@@ -144,11 +144,11 @@ stringData: {password: %s}
 }
 
 // hook returns the path of the remote's pre-receive hook.
-func (s *stage) hook() string {
+func (s *testCluster) hook() string {
 	return filepath.Join(s.Env(devcluster.EnvGitRoot), "shop.git", "hooks", "pre-receive")
 }
 
-func (s *stage) refusePushes(t *testing.T) {
+func (s *testCluster) refusePushes(t *testing.T) {
 	t.Helper()
 	if err := os.WriteFile(s.hook(), []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
 		t.Fatal(err)
@@ -156,7 +156,7 @@ func (s *stage) refusePushes(t *testing.T) {
 }
 
 // acceptPushes removes the hook and waits until the Secret is in the repository, which requires its decryption.
-func (s *stage) acceptPushes(t *testing.T) {
+func (s *testCluster) acceptPushes(t *testing.T) {
 	t.Helper()
 	if err := os.Remove(s.hook()); err != nil {
 		t.Fatal(err)

@@ -31,19 +31,19 @@ const (
 	sealed = "sealed"
 )
 
-// stage is a cluster whose server mirrors all of it.
-type stage struct {
+// testCluster is a cluster whose server mirrors all of it.
+type testCluster struct {
 	*devcluster.Cluster
 	admin devcluster.Kubectl
 	// repository is the folder of the bare repository.
 	repository string
 }
 
-// newStage starts a cluster that mirrors everything that it will hold.
-func newStage(t *testing.T, recipient string) *stage {
+// newTestCluster starts a cluster that mirrors everything that it will hold.
+func newTestCluster(t *testing.T, recipient string) *testCluster {
 	t.Helper()
 	cluster := clustertest.Start(t, devcluster.Options{Server: true})
-	s := &stage{Cluster: cluster, admin: cluster.Kubectl(cluster.Admin())}
+	s := &testCluster{Cluster: cluster, admin: cluster.Kubectl(cluster.Admin())}
 	s.repository = filepath.Join(cluster.Env(devcluster.EnvGitRoot), "fidelity.git")
 	manifest, err := os.ReadFile(filepath.Join("testdata", "mirror.yaml"))
 	if err != nil {
@@ -58,7 +58,7 @@ func newStage(t *testing.T, recipient string) *stage {
 }
 
 // kubectl runs kubectl as the administrator and fails the test if it fails.
-func (s *stage) kubectl(t *testing.T, arguments ...string) string {
+func (s *testCluster) kubectl(t *testing.T, arguments ...string) string {
 	t.Helper()
 	out, err := s.admin.Run(t.Context(), arguments...)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *stage) kubectl(t *testing.T, arguments ...string) string {
 }
 
 // git runs git on the bare repository.
-func (s *stage) git(t *testing.T, arguments ...string) string {
+func (s *testCluster) git(t *testing.T, arguments ...string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", s.repository}, arguments...)...).CombinedOutput()
 	if err != nil {
@@ -78,13 +78,13 @@ func (s *stage) git(t *testing.T, arguments ...string) string {
 }
 
 // commit names the last commit.
-func (s *stage) commit(t *testing.T) string {
+func (s *testCluster) commit(t *testing.T) string {
 	t.Helper()
 	return strings.TrimSpace(s.git(t, "rev-parse", "main"))
 }
 
 // mirrored waits until everything has been compared with the branch and pushed.
-func (s *stage) mirrored(t *testing.T) {
+func (s *testCluster) mirrored(t *testing.T) {
 	t.Helper()
 	for _, destination := range []string{plain, sealed} {
 		eventually(t, destination+" is mirrored", func(ctx context.Context) error {
@@ -120,7 +120,7 @@ func eventually(t *testing.T, what string, check func(ctx context.Context) error
 
 // clone returns the folder of a fresh clone, less the owner's markers. The registration of the server under test must not be
 // in it: applied, it would take the other cluster's API away.
-func (s *stage) clone(t *testing.T) string {
+func (s *testCluster) clone(t *testing.T) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "clone")
 	s.git(t, "clone", "-q", "--branch=main", s.repository, folder)
