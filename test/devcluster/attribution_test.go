@@ -23,6 +23,7 @@ import (
 
 	"github.com/configbutler/slipstream/artifacts/attribution"
 	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/testkit"
 	"github.com/configbutler/slipstream/test/testkit/clustertest"
 )
 
@@ -173,7 +174,7 @@ func (s *signals) checkAuditEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.run(t, "create", "namespace", fmt.Sprintf("audited-%d", time.Now().UnixNano()))
-	eventually(t, "an audit event", func(ctx context.Context) error {
+	testkit.EventuallyWithin(t, deadline, "an audit event", func(ctx context.Context) error {
 		now, err := s.recorded(ctx)
 		if err == nil && now == before {
 			err = errors.New("the server recorded no audit event: " + now)
@@ -217,7 +218,7 @@ func (s *signals) checkNoReviews(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "requests without reviews", func(context.Context) error {
+	testkit.EventuallyWithin(t, deadline, "requests without reviews", func(context.Context) error {
 		before := s.reviews(t)
 		now := fmt.Sprintf("now=%d", time.Now().UnixNano())
 		s.run(t, "label", "--overwrite", "-n", "default", "lease/unasked", "gitrepoconfig/kept", now)

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/testkit"
 	"github.com/configbutler/slipstream/test/testkit/clustertest"
 )
 
@@ -43,20 +43,6 @@ func startAndWait(dir string) {
 	}
 	fmt.Println("started")
 	select {}
-}
-
-// eventually waits until check succeeds.
-func eventually(t *testing.T, what string, check func(ctx context.Context) error) {
-	t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, deadline, true,
-		func(ctx context.Context) (bool, error) {
-			last = check(ctx)
-			return last == nil, nil
-		})
-	if err != nil {
-		t.Fatalf("%s: %v (last: %v)", what, err, last)
-	}
 }
 
 // processesOf returns the command lines of the processes that contain the folder.
@@ -134,7 +120,7 @@ func TestControlPlane(t *testing.T) {
 		if _, err := admin.Run(t.Context(), "create", "namespace", "short-lived"); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the default service account", func(ctx context.Context) error {
+		testkit.EventuallyWithin(t, deadline, "the default service account", func(ctx context.Context) error {
 			_, err := admin.Run(ctx, "--namespace=short-lived", "get", "serviceaccount", "default")
 			return err
 		})
@@ -186,7 +172,7 @@ func testOrdinaryUser(t *testing.T, cluster *devcluster.Cluster) {
 	if _, err := admin.Run(t.Context(), "create", "clusterrolebinding", "dev", "--clusterrole=view", "--group=dev"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the group's right", func(ctx context.Context) error {
+	testkit.EventuallyWithin(t, deadline, "the group's right", func(ctx context.Context) error {
 		_, err := kubectl.Run(ctx, "get", "configmaps", "--all-namespaces")
 		return err
 	})
@@ -273,13 +259,13 @@ func TestStopWithStarter(t *testing.T) {
 	}
 	// Wait returns an error, since the process was killed.
 	_ = starter.Wait()
-	eventually(t, "the cluster to stop", func(context.Context) error {
+	testkit.EventuallyWithin(t, deadline, "the cluster to stop", func(context.Context) error {
 		if _, err := os.Stat(dir); !os.IsNotExist(err) {
 			return fmt.Errorf("folder still exists: %w", err)
 		}
 		return nil
 	})
-	eventually(t, "the guard to end", func(context.Context) error {
+	testkit.EventuallyWithin(t, deadline, "the guard to end", func(context.Context) error {
 		if left := processesOf(t, filepath.Dir(dir)); len(left) > 0 {
 			return fmt.Errorf("processes still running: %v", left)
 		}

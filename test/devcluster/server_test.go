@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/testkit"
 	"github.com/configbutler/slipstream/test/testkit/clustertest"
 )
 
@@ -102,7 +103,7 @@ func TestReplicas(t *testing.T) {
 		if pids := strings.Fields(cluster.Env(devcluster.EnvServerPIDs)); len(pids) != 1 {
 			t.Errorf("got processes %[2]v after replica %[1]d was stopped, want one", replica, pids)
 		}
-		eventually(t, "the other replica", func(ctx context.Context) error { return getGitRepoConfig(ctx, admin) })
+		testkit.EventuallyWithin(t, deadline, "the other replica", func(ctx context.Context) error { return getGitRepoConfig(ctx, admin) })
 		if err := cluster.StartServer(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -15,9 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
-
 	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/testkit"
 	"github.com/configbutler/slipstream/test/testkit/clustertest"
 )
 
@@ -87,7 +86,7 @@ func (s *testCluster) commit(t *testing.T) string {
 func (s *testCluster) mirrored(t *testing.T) {
 	t.Helper()
 	for _, destination := range []string{plain, sealed} {
-		eventually(t, destination+" is mirrored", func(ctx context.Context) error {
+		testkit.EventuallyWithin(t, deadline, destination+" is mirrored", func(ctx context.Context) error {
 			path := "/apis/configbutler.ai/v1alpha1/namespaces/mirror/gitdestinations/" + destination + "/sync"
 			out, err := s.admin.Feed(ctx, `{"spec":{"full":true}}`, "create", "--raw", path, "-f", "-")
 			if err == nil && !strings.Contains(out, " 0 files written, 0 removed") {
@@ -95,26 +94,13 @@ func (s *testCluster) mirrored(t *testing.T) {
 			}
 			return err
 		})
-		eventually(t, destination+" is pushed", func(ctx context.Context) error {
+		testkit.EventuallyWithin(t, deadline, destination+" is pushed", func(ctx context.Context) error {
 			state, err := s.admin.Run(ctx, "get", "gds", destination, "-n", "mirror", "-o", "jsonpath={.status.state}")
 			if err == nil && state != "Up to date" {
 				err = fmt.Errorf("state %q", state)
 			}
 			return err
 		})
-	}
-}
-
-// eventually waits until check succeeds.
-func eventually(t *testing.T, what string, check func(ctx context.Context) error) {
-	t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, deadline, true, func(ctx context.Context) (bool, error) {
-		last = check(ctx)
-		return last == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("%s: %v (last: %v)", what, err, last)
 	}
 }
 

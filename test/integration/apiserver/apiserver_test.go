@@ -6,7 +6,6 @@
 package apiserver
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -14,7 +13,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/configbutler/slipstream/test/devcluster"
@@ -137,19 +135,6 @@ func (s *testCluster) namespace(t *testing.T, name string) string {
 func (s *testCluster) jsonpath(t *testing.T, path string, arguments ...string) string {
 	t.Helper()
 	return s.kubectl(t, append(append([]string{"get"}, arguments...), "-o", "jsonpath="+path)...)
-}
-
-// eventually waits until check succeeds.
-func eventually(t *testing.T, what string, check func(ctx context.Context) error) {
-	t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, deadline, true, func(ctx context.Context) (bool, error) {
-		last = check(ctx)
-		return last == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("%s: %v (last: %v)", what, err, last)
-	}
 }
 
 // contains fails the test unless text contains every part.

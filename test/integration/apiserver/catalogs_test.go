@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // catalogIn returns a catalog of a Deployment in the namespace source.
@@ -130,7 +131,7 @@ func testCatalogPermissions(t *testing.T, s *testCluster) {
 	for _, need := range needs {
 		s.grant(t, "carol", source, need.resource, need.verb, need.resource)
 	}
-	eventually(t, "a dry run with all permissions", func(ctx context.Context) error {
+	testkit.EventuallyWithin(t, deadline, "a dry run with all permissions", func(ctx context.Context) error {
 		_, err := carol.Feed(ctx, manifest, "create", "--dry-run=server", "-f", "-")
 		return err
 	})

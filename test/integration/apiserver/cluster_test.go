@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 func testNamespaceDeletion(t *testing.T, s *testCluster) {
@@ -25,7 +26,7 @@ func testNamespaceDeletion(t *testing.T, s *testCluster) {
 	s.kubectl(t, "wait", "--for=create", "gds/dest", "-n", namespace, "--timeout=180s")
 	s.kubectl(t, "delete", "namespace", namespace, "--timeout=180s")
 	// A record that is written during the deletion is collected by the garbage collector.
-	eventually(t, "objects are deleted with their namespace", func(context.Context) error {
+	testkit.EventuallyWithin(t, deadline, "objects are deleted with their namespace", func(context.Context) error {
 		if out := s.kubectl(t, "get", "slipstream", "-A", "-o", "jsonpath={.items[*].metadata.namespace}"); strings.Contains(out, namespace) {
 			return fmt.Errorf("objects in %s", out)
 		}
@@ -117,7 +118,7 @@ func (s *testCluster) deleteWithoutServer(t *testing.T, namespace string, signal
 	s.kubectl(t, "annotate", "apiservice", devcluster.APIServiceName, "deleted="+namespace, "--overwrite")
 	s.kubectl(t, "wait", "apiservice/"+devcluster.APIServiceName, "--for=condition=Available=false", "--timeout=180s")
 	s.kubectl(t, "delete", "namespace", namespace, "--wait=false")
-	eventually(t, "the namespace to wait for our API", func(ctx context.Context) error {
+	testkit.EventuallyWithin(t, deadline, "the namespace to wait for our API", func(ctx context.Context) error {
 		out, err := s.admin.Run(ctx, "get", "namespace", namespace, "-o", "jsonpath={.status.conditions[?(@.status=='True')].message}")
 		if err != nil {
 			return err
@@ -137,7 +138,7 @@ func testBreakGlass(t *testing.T, s *testCluster) {
 	s.apply(t, repositoryIn(namespace))
 	s.deleteWithoutServer(t, namespace, syscall.SIGTERM)
 	s.kubectl(t, "delete", "apiservice", devcluster.APIServiceName)
-	eventually(t, "the namespace to be deleted", func(ctx context.Context) error {
+	testkit.EventuallyWithin(t, deadline, "the namespace to be deleted", func(ctx context.Context) error {
 		out, err := s.admin.Run(ctx, "get", "namespace", namespace, "--ignore-not-found", "-o", "name")
 		if err == nil && out != "" {
 			err = errors.New(out)

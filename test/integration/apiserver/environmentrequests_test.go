@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // shopIn returns the workload of the catalog of catalogIn and its dependencies.
@@ -125,7 +126,7 @@ func testEnvironmentSync(t *testing.T, s *testCluster, namespace string, send fu
 	}
 	contains(t, secret, before)
 	contains(t, secret, after)
-	eventually(t, "a prompt", func(context.Context) error {
+	testkit.EventuallyWithin(t, deadline, "a prompt", func(context.Context) error {
 		if out := send("dismiss", "", ""); !strings.Contains(out, "Dismissed what the catalog offers (SyncStatus shop-") {
 			return errors.New(out)
 		}
@@ -174,7 +175,7 @@ func testEnvironmentRequestPermissions(t *testing.T, s *testCluster) {
 		s.kubectl(t, "create", "role", role, "-n", namespace, "--verb="+granted.verb,
 			"--resource=environments.configbutler.ai/"+granted.subresource)
 		s.kubectl(t, "create", "rolebinding", role, "-n", namespace, "--role="+role, "--user=rosa")
-		eventually(t, "rosa has the permission for "+granted.subresource, func(ctx context.Context) error {
+		testkit.EventuallyWithin(t, deadline, "rosa has the permission for "+granted.subresource, func(ctx context.Context) error {
 			if out := send(ctx, granted.verb, granted.subresource); !strings.Contains(out, granted.response) {
 				return fmt.Errorf("%s, want %s", out, granted.response)
 			}
@@ -188,7 +189,7 @@ func testEnvironmentRequestPermissions(t *testing.T, s *testCluster) {
 		}
 	}
 	s.grant(t, "rosa", target, "secrets", "get", "secrets")
-	eventually(t, "permission on the target's Secrets is not sufficient", func(ctx context.Context) error {
+	testkit.EventuallyWithin(t, deadline, "permission on the target's Secrets is not sufficient", func(ctx context.Context) error {
 		out := send(ctx, "get", "secretdiff")
 		const lacks = "cannot get secrets in the namespace %s,"
 		if strings.Contains(out, fmt.Sprintf(lacks, target)) || !strings.Contains(out, fmt.Sprintf(lacks, namespace)) {
@@ -197,7 +198,7 @@ func testEnvironmentRequestPermissions(t *testing.T, s *testCluster) {
 		return nil
 	})
 	s.grant(t, "rosa", namespace, "secrets", "get", "secrets")
-	eventually(t, "permission on both Secrets is sufficient", func(ctx context.Context) error {
+	testkit.EventuallyWithin(t, deadline, "permission on both Secrets is sufficient", func(ctx context.Context) error {
 		if out := send(ctx, "get", "secretdiff"); !strings.Contains(out, `"kind":"EnvironmentDiff"`) {
 			return errors.New(out)
 		}

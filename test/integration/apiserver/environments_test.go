@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // environmentIn returns an environment of the catalog of catalogIn, in a namespace of its own.
@@ -28,7 +29,7 @@ func testEnvironmentEdits(t *testing.T, s *testCluster) {
 	jane, joe := s.ordinary(t, "jane"), s.ordinary(t, "joe")
 	for _, user := range []string{"jane", "joe"} {
 		s.kubectl(t, "create", "rolebinding", user, "-n", namespace, "--clusterrole=cluster-admin", "--user="+user)
-		eventually(t, "the binding of "+user, func(ctx context.Context) error {
+		testkit.EventuallyWithin(t, deadline, "the binding of "+user, func(ctx context.Context) error {
 			_, err := s.admin.Run(ctx, "auth", "can-i", "create", "environments.configbutler.ai", "-n", namespace, "--as="+user)
 			return err
 		})

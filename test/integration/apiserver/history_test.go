@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // historyKept is the compaction interval of the server of TestHistory. It is longer than a restart.
@@ -165,7 +166,7 @@ func (s *testCluster) waitForCompaction(t *testing.T, resourceVersion string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a compaction", func(ctx context.Context) error {
+	testkit.EventuallyWithin(t, deadline, "a compaction", func(ctx context.Context) error {
 		values, err := s.storeMetrics(ctx)
 		if compacted := values["slipstream_storage_compact_revision{}"]; err == nil && compacted <= version {
 			err = fmt.Errorf("compacted revision %v, want more than %v", compacted, version)
@@ -230,11 +231,11 @@ func testDisconnectedInformer(t *testing.T, s *testCluster) {
 
 	// A reflector lists again if its watch ends immediately without an event.
 	s.label(t, rules, "kept", "before")
-	eventually(t, "the informer to watch", holdsRound(informer, "kept", "before"))
+	testkit.EventuallyWithin(t, deadline, "the informer to watch", holdsRound(informer, "kept", "before"))
 	conns.cut(true)
 	s.label(t, rules, "kept", "short")
 	conns.cut(false)
-	eventually(t, "the informer to resume", holdsRound(informer, "kept", "short"))
+	testkit.EventuallyWithin(t, deadline, "the informer to resume", holdsRound(informer, "kept", "short"))
 	if listed := conns.lists.Load(); listed != 1 {
 		t.Errorf("informer has listed %d times, want once, because the missed events are in the history", listed)
 	}
@@ -247,13 +248,13 @@ func testDisconnectedInformer(t *testing.T, s *testCluster) {
 	s.label(t, rules, "kept", "longer") // Only revisions before the last change are compacted.
 	s.waitForCompaction(t, missed)
 	conns.cut(false)
-	eventually(t, "the informer to list again", func(context.Context) error {
+	testkit.EventuallyWithin(t, deadline, "the informer to list again", func(context.Context) error {
 		if _, found, _ := informer.GetStore().GetByKey("deleted"); found {
 			return errors.New("deleted object is in the store")
 		}
 		return nil
 	})
-	eventually(t, "the informer to be up to date", holdsRound(informer, "kept", "longer"))
+	testkit.EventuallyWithin(t, deadline, "the informer to be up to date", holdsRound(informer, "kept", "longer"))
 	if listed := conns.lists.Load(); listed < 2 {
 		t.Errorf("informer has listed %d times, want at least 2", listed)
 	}

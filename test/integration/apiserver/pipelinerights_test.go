@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // pipelineIn returns a pipeline with a Secret and Jobs in a namespace. It is suspended, because nothing of it is reachable.
@@ -50,7 +51,7 @@ metadata: {name: %[1]s}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[1]s}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]
 `, name))
-	eventually(t, "the grant to take effect", func(ctx context.Context) error {
+	testkit.EventuallyWithin(t, deadline, "the grant to take effect", func(ctx context.Context) error {
 		out, err := s.admin.Run(ctx, "auth", "can-i", "list", "configmaps", "-A", "--as="+name)
 		if err != nil {
 			return fmt.Errorf("%s: %w", out, err)

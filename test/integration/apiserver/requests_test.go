@@ -16,6 +16,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // request creates a subresource of an object with kubectl, which sends no content type.
@@ -100,7 +101,7 @@ func synced(t *testing.T, s *testCluster, namespace string) {
 		t.Errorf("sync: %v: %s", err, out)
 	}
 	s.kubectl(t, "wait", "--for=jsonpath={.status.revision}=2", "cat/shop", "-n", namespace, "--timeout=180s")
-	eventually(t, "the source is unchanged", func(ctx context.Context) error {
+	testkit.EventuallyWithin(t, deadline, "the source is unchanged", func(ctx context.Context) error {
 		out, err := request(ctx, s.admin, namespace, "appcatalogs/shop", "sync", "", "")
 		if err == nil && !strings.Contains(out, "The namespace "+namespace+" has been read: nothing had changed that is not recorded already") {
 			err = errors.New(out)
@@ -123,7 +124,7 @@ func testRetry(t *testing.T, s *testCluster) {
 			s.kubectl(t, append([]string{"wait", "--for=jsonpath={.status." + want, "--timeout=180s"}, records...)...)
 		}
 	}
-	eventually(t, "a record", func(ctx context.Context) error {
+	testkit.EventuallyWithin(t, deadline, "a record", func(ctx context.Context) error {
 		out, err := s.admin.Run(ctx, append([]string{"get", "-o", "name"}, records...)...)
 		if err == nil && out == "" {
 			err = errors.New("no record")
@@ -182,7 +183,7 @@ func testRequestPermissions(t *testing.T, s *testCluster) {
 		s.kubectl(t, "create", "role", role, "-n", namespace, "--verb=create",
 			"--resource="+granted.resource+".configbutler.ai/"+granted.subresource)
 		s.kubectl(t, "create", "rolebinding", role, "-n", namespace, "--role="+role, "--user=rita")
-		eventually(t, "rita has the permission for "+role, func(ctx context.Context) error {
+		testkit.EventuallyWithin(t, deadline, "rita has the permission for "+role, func(ctx context.Context) error {
 			if output := send(ctx, granted.resource, granted.object, granted.subresource); !strings.Contains(output, granted.response) {
 				return fmt.Errorf("%s, want %s", output, granted.response)
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // ordinary returns kubectl for a user without permissions, who is not in system:masters.
@@ -29,7 +30,7 @@ func (s *testCluster) grant(t *testing.T, user, namespace, role, verbs, resource
 	s.kubectl(t, "create", "rolebinding", role, "-n", namespace, "--role="+role, "--user="+user)
 	verb, _, _ := strings.Cut(verbs, ",")
 	first, _, _ := strings.Cut(resources, ",")
-	eventually(t, "the grant to take effect", func(ctx context.Context) error {
+	testkit.EventuallyWithin(t, deadline, "the grant to take effect", func(ctx context.Context) error {
 		out, err := s.admin.Run(ctx, "auth", "can-i", verb, first, "-n", namespace, "--as="+user)
 		if err != nil {
 			return fmt.Errorf("%s: %w", out, err)
@@ -60,7 +61,7 @@ func testRBAC(t *testing.T, s *testCluster) {
 	}
 	s.grant(t, "vera", namespace, "readers", "get,list,watch", "watchrules.configbutler.ai")
 	for _, verb := range []string{"get", "list"} {
-		eventually(t, verb, func(ctx context.Context) error {
+		testkit.EventuallyWithin(t, deadline, verb, func(ctx context.Context) error {
 			_, err := vera.Run(ctx, requests[verb]...)
 			return err
 		})

@@ -14,6 +14,8 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // Verbs by which the roles differ.
@@ -70,7 +72,7 @@ func testRoles(t *testing.T, s *testCluster) {
 func (s *testCluster) bind(t *testing.T, a *reviewer, role string) {
 	t.Helper()
 	s.kubectl(t, "create", "clusterrolebinding", "test-"+role, "--clusterrole="+role, "--user="+role)
-	eventually(t, "the binding of "+role, func(ctx context.Context) error {
+	testkit.EventuallyWithin(t, deadline, "the binding of "+role, func(ctx context.Context) error {
 		allowed, err := a.allowed(ctx, role, "list", "syncstatuses")
 		if err == nil && !allowed {
 			err = errors.New("not yet")

@@ -21,10 +21,10 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
 	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/testkit"
 	"github.com/configbutler/slipstream/test/testkit/clustertest"
 )
 
@@ -134,7 +134,7 @@ kind: Secret
 metadata: {name: waiting, namespace: shop}
 stringData: {password: %s}
 `, marker))
-	eventually(t, "the change to be pending", func(ctx context.Context) error {
+	testkit.EventuallyWithin(t, deadline, "the change to be pending", func(ctx context.Context) error {
 		waiting, err := s.admin.Run(ctx, "get", "gds", "main", "-n", "shop", "-o", "jsonpath={.status.pendingChanges}")
 		if err == nil && (waiting == "" || waiting == "0") {
 			err = errors.New("no pending change")
@@ -161,7 +161,7 @@ func (s *testCluster) acceptPushes(t *testing.T) {
 	if err := os.Remove(s.hook()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the Secret to be pushed", func(ctx context.Context) error {
+	testkit.EventuallyWithin(t, deadline, "the Secret to be pushed", func(ctx context.Context) error {
 		command := exec.CommandContext(ctx, "git", "-C", filepath.Dir(filepath.Dir(s.hook())), "show", "main:shop/core/v1/secrets/shop/waiting.yaml")
 		out, err := command.CombinedOutput()
 		if err != nil || !bytes.Contains(out, []byte(base64.StdEncoding.EncodeToString([]byte(marker)))) {
@@ -169,17 +169,4 @@ func (s *testCluster) acceptPushes(t *testing.T) {
 		}
 		return nil
 	})
-}
-
-// eventually waits until check succeeds.
-func eventually(t *testing.T, what string, check func(context.Context) error) {
-	t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, deadline, true, func(ctx context.Context) (bool, error) {
-		last = check(ctx)
-		return last == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("waiting for %s: %v (last: %v)", what, err, last)
-	}
 }

@@ -24,6 +24,7 @@ import (
 	"k8s.io/kms/pkg/service"
 
 	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // vault is a KMS with AES-GCM keys in memory.
@@ -157,7 +158,7 @@ func (s *testCluster) waitForReady(t *testing.T, want bool) {
 	if !want {
 		status, line = http.StatusInternalServerError, "[-]kms-providers failed"
 	}
-	eventually(t, "the result "+line, func(ctx context.Context) error {
+	testkit.EventuallyWithin(t, deadline, "the result "+line, func(ctx context.Context) error {
 		got, body, err := s.get(ctx, "/readyz?verbose")
 		if err == nil && (got != status || !strings.Contains(body, line)) {
 			err = fmt.Errorf("%d %s", got, body)

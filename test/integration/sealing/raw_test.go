@@ -23,6 +23,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 	"github.com/configbutler/slipstream/pkg/store/encryption"
 	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // disguises returns the marker and its usual encodings within a longer text.
@@ -147,7 +148,7 @@ func TestDefaultEncryption(t *testing.T) {
 func (s *testCluster) waitForRewrite(t *testing.T, stores ...string) {
 	t.Helper()
 	for _, store := range stores {
-		eventually(t, "the rows of "+store+" to be encrypted again", func(ctx context.Context) error {
+		testkit.EventuallyWithin(t, deadline, "the rows of "+store+" to be encrypted again", func(ctx context.Context) error {
 			done, err := s.metric(ctx, "sealing_rewritten_rows_total", store)
 			if err != nil {
 				return err

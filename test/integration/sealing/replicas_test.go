@@ -17,6 +17,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/encryption"
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/devcluster/programs"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // TestReplicas has two servers share keys and rotate them, with minimal permissions. Each server must decrypt rows of the other one,
@@ -76,7 +77,7 @@ func (s *testCluster) rotate(t *testing.T) (key string) {
 // waitForKey waits until all rows are encrypted with a key. Every replica must have loaded it before.
 func (s *testCluster) waitForKey(t *testing.T, kv clientv3.KV, key string) {
 	t.Helper()
-	eventually(t, "all rows to be encrypted with the new key", func(context.Context) error {
+	testkit.EventuallyWithin(t, deadline, "all rows to be encrypted with the new key", func(context.Context) error {
 		for name, value := range rows(t, kv, "/slipstream") {
 			if by := encryption.EncryptedBy(value); !strings.Contains(by, key) {
 				return fmt.Errorf("%s is encrypted with %q", name, by)
@@ -89,7 +90,7 @@ func (s *testCluster) waitForKey(t *testing.T, kv clientv3.KV, key string) {
 // waitForReadable waits until the remaining replica decrypts rows of the other one. Requests may still be sent to the killed replica.
 func (s *testCluster) waitForReadable(t *testing.T) {
 	t.Helper()
-	eventually(t, "the repository to be read", func(ctx context.Context) error {
+	testkit.EventuallyWithin(t, deadline, "the repository to be read", func(ctx context.Context) error {
 		_, err := s.admin.Run(ctx, "get", "grc", "main", "-n", "shop")
 		return err
 	})
