@@ -201,14 +201,14 @@ func TestDeathBetweenWrites(t *testing.T) {
 				s := newFixture(t, 2)
 				s.put(1, settings("a=1"))
 				s.put(2, settings("a=2"))
-				s.process.restart(last)
+				s.process.Start(last, nil)
 				if s.Put(t.Context(), alice, tt.change) == nil {
 					if last <= tt.writes {
 						t.Errorf("there were %d writes", last-1)
 					}
 					break
 				}
-				s.process.restart(0)
+				s.process.Start(0, nil)
 				between := s.listed()
 				s.sweep()
 				s.put(tt.change.Revision, tt.change.Applied, names(tt.change.Deleted)...)
@@ -243,11 +243,11 @@ func TestForgettingIsRepeated(t *testing.T) {
 	for last := 1; ; last++ {
 		s := newFixture(t, 2)
 		s.put(1, settings("a=1"))
-		s.process.restart(last)
+		s.process.Start(last, nil)
 		if s.Forget(t.Context(), alice.UID) == nil {
 			return
 		}
-		s.process.restart(0)
+		s.process.Start(0, nil)
 		if err := s.Sweep(t.Context(), func(context.Context, copies.Environment) (bool, error) { return false, nil }); err != nil {
 			t.Fatal(err)
 		}

@@ -6,10 +6,8 @@ package copies_test
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -19,6 +17,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/syncer/copies"
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/store/table"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 const prefix = "/test"
@@ -29,41 +28,16 @@ var alice = copies.Environment{NamespacedName: types.NamespacedName{Namespace: "
 type fixture struct {
 	*testing.T
 	kv      clientv3.KV
-	process *process
+	process *testkit.Process
 	*copies.Copies
 }
 
 func newFixture(t *testing.T, keep int) *fixture {
 	t.Helper()
-	process := &process{}
-	kv := bolttest.WithWrites(bolttest.NewKV(t), func(context.Context, string) error { return process.write() })
+	process := &testkit.Process{}
+	kv := bolttest.WithWrites(bolttest.NewKV(t), func(_ context.Context, write bolttest.Write) error { return process.Write(write.Commit) })
 	return &fixture{t, kv, process, copies.New(table.New(kv, prefix), keep)}
 }
-
-var errDied = errors.New("the process has died")
-
-// process dies at one of its writes to the store.
-type process struct {
-	mu sync.Mutex
-	// left is how many writes there are before the death, which is not to come if it is 0.
-	left int
-	dead bool
-}
-
-func (p *process) write() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.left--; p.left == 0 {
-		p.dead = true
-	}
-	if p.dead {
-		return errDied
-	}
-	return nil
-}
-
-// restart has the process live, until another number of writes; 0: forever.
-func (p *process) restart(left int) { p.left, p.dead = left, false }
 
 // put takes up a change of alice's.
 func (s *fixture) put(revision int64, applied []*unstructured.Unstructured, deleted ...string) {
