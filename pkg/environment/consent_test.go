@@ -197,10 +197,10 @@ func TestInterruptedSyncWithoutRights(t *testing.T) {
 		if strings.HasPrefix(request, "PATCH") {
 			s.process.Kill()
 		}
-		return s.countRequest(request)
+		return environmenttest.CountWrites(s.process)(request)
 	})
 	<-s.start(0)
-	s.cluster.Answer(s.countRequest)
+	s.cluster.Answer(environmenttest.CountWrites(s.process))
 	s.expectRecords("Environment auto.shop-r1.1 InProgress r1")
 	s.rights.Lose(readSecrets)
 	s.start(0)

@@ -159,7 +159,7 @@ func TestDeletedWhileItIsSynced(t *testing.T) {
 			fakeapi.Delete[*v1alpha1.Environment](s.api, environmenttest.Teams, "alice")
 			return environmenttest.Status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "not now")
 		}
-		return s.countRequest(request)
+		return environmenttest.CountWrites(s.process)(request)
 	})
 	s.start(0)
 	s.eventually("it is gone", func() error {

@@ -212,7 +212,7 @@ func (s *fixture) refuse(refused string) {
 		if refused != "" && request == refused {
 			return environmenttest.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "no")
 		}
-		return s.countRequest(request)
+		return environmenttest.CountWrites(s.process)(request)
 	})
 }
 

@@ -11,11 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/configbutler/slipstream/pkg/environment/syncer"
-	"github.com/configbutler/slipstream/pkg/environment/syncer/copies"
-	"github.com/configbutler/slipstream/test/testkit"
-	"github.com/configbutler/slipstream/test/testkit/fakeapi"
-
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,9 +28,13 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/apply"
 	"github.com/configbutler/slipstream/pkg/environment/detect/index"
 	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
+	"github.com/configbutler/slipstream/pkg/environment/syncer"
+	"github.com/configbutler/slipstream/pkg/environment/syncer/copies"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/store/table"
+	"github.com/configbutler/slipstream/test/testkit"
+	"github.com/configbutler/slipstream/test/testkit/fakeapi"
 )
 
 func TestMain(m *testing.M) {
@@ -116,7 +115,7 @@ func newFixture(t testing.TB, edit ...func(*v1alpha1.Environment)) *fixture {
 	s.api = fakeapi.New(t, s.clock)
 	s.process = s.api.Process
 	s.kv = bolttest.WithWrites(bolttest.NewKV(t), func(_ context.Context, write bolttest.Write) error { return s.process.Write(write.Commit) })
-	s.cluster.Answer(s.countRequest)
+	s.cluster.Answer(environmenttest.CountWrites(s.process))
 	t.Cleanup(func() { s.stop() })
 	s.addNamespace(environmenttest.Target)
 	s.produce(configMap)
@@ -321,15 +320,4 @@ func (s *fixture) images() string {
 		out = append(out, containers[0].(map[string]any)["image"].(string))
 	}
 	return strings.Join(out, " ")
-}
-
-// countRequest counts a request to the cluster if it is a write. It returns the response of a dead process, nil for the cluster's.
-func (s *fixture) countRequest(request string) *metav1.Status {
-	if !strings.HasPrefix(request, "PATCH") && !strings.HasPrefix(request, "DELETE") && !strings.HasPrefix(request, "POST") {
-		return nil
-	}
-	if err := s.process.Count(); err != nil {
-		return environmenttest.Status(503, metav1.StatusReasonServiceUnavailable, err.Error())
-	}
-	return nil
 }

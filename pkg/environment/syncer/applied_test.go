@@ -11,6 +11,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 	"github.com/configbutler/slipstream/pkg/environment/syncer/copies"
+	"github.com/configbutler/slipstream/test/testkit/fakeapi"
 )
 
 // TestApplied has an environment that has had revision 1 as a whole, and a part of revision 2.
@@ -31,8 +32,8 @@ func TestApplied(t *testing.T) {
 			s := newReaderFixture(t, environmenttest.Object(t, webWithAccount))
 			s.remember(1, s.offers(1, "web:1"))
 			s.remember(2, s.offers(2, "web:2"))
-			s.drop("catalogworkloads", "shop.deployment.web")
-			s.keep(s.offers(3, "web:3"))
+			fakeapi.Delete[*v1alpha1.CatalogWorkload](s.api, environmenttest.Teams, "shop.deployment.web")
+			s.api.Put(s.offers(3, "web:3"))
 			s.catalog.Status.Revision = 3
 			s.applied(1, "web:applied")
 			s.applied(0, "web:2")

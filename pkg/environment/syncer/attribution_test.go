@@ -8,21 +8,21 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/configbutler/slipstream/pkg/environment/syncer"
-
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/syncer"
 	"github.com/configbutler/slipstream/pkg/syncstatus"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // revised has a catalog record that an author has changed a workload, in a revision and a commit of its number.
 func (s *executorFixture) revised(catalog types.UID, revision int64, author, kind string) {
 	s.Helper()
 	record, err := syncstatus.New(syncstatus.Creation{
-		Namespace: s.environment.Namespace, DetectedAt: began, First: syncstatus.Step{To: v1alpha1.SyncStateAutoApplied, At: began},
+		Namespace: s.environment.Namespace, DetectedAt: testkit.Noon, First: syncstatus.Step{To: v1alpha1.SyncStateAutoApplied, At: testkit.Noon},
 		Spec: v1alpha1.SyncStatusSpec{
 			Type: v1alpha1.SyncTypeCatalog, Batch: fmt.Sprint(revision),
 			Subject: v1alpha1.SyncSubject{Kind: v1alpha1.SubjectAppCatalog, Name: "shop", UID: catalog},
@@ -38,7 +38,7 @@ func (s *executorFixture) revised(catalog types.UID, revision int64, author, kin
 		DestinationRef: v1alpha1.NamespacedObjectReference{Namespace: "ops", Name: "main"},
 	}}
 	syncstatus.SetChanges(record, []v1alpha1.ResourceSummary{{Type: kind, Namespace: "production", Name: "one", ChangeType: v1alpha1.ChangeChanged}})
-	s.store(record)
+	s.api.Put(record)
 	s.catalog.Status.History = append(s.catalog.Status.History, v1alpha1.CatalogRevision{Revision: revision, SyncStatus: record.Name})
 }
 
@@ -68,9 +68,7 @@ func TestAuthors(t *testing.T) {
 			s.revised(of, 1, "jane", "Deployment")
 			s.environment.Status.AppliedRevision = tt.from
 			if !tt.unknown {
-				if err := s.api.Tracker().Add(s.catalog); err != nil {
-					t.Fatal(err)
-				}
+				s.api.Put(s.catalog)
 			}
 			s.run = func(context.Context, syncer.Request) (syncer.Result, error) {
 				out := result(planned("Deployment", "ConfigMap"))

@@ -5,52 +5,35 @@ package syncer_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
-	"github.com/configbutler/slipstream/pkg/environment/syncer"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/configbutler/slipstream/pkg/access"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
-	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
-	"github.com/configbutler/slipstream/pkg/registry/validation"
+	"github.com/configbutler/slipstream/pkg/environment/syncer"
 	"github.com/configbutler/slipstream/pkg/syncstatus"
-)
-
-var (
-	began    = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	statuses = v1alpha1.SchemeGroupVersion.WithResource("syncstatuses")
+	"github.com/configbutler/slipstream/test/testkit"
+	"github.com/configbutler/slipstream/test/testkit/fakeapi"
 )
 
 // executorFixture has what an Executor works with: the records of the API, and a Runner that the test controls.
 type executorFixture struct {
 	*testing.T
-	api         *fake.Clientset
-	clock       *clocktesting.FakePassiveClock
+	api         *fakeapi.API
+	clock       *testkit.Clock
 	policy      v1alpha1.SyncPolicySpec
 	environment *v1alpha1.Environment
 	catalog     *v1alpha1.AppCatalog
-	// versions counts what was written of records.
-	versions int
-	life     *life
-	// before is called before a record is written.
-	before func(record *v1alpha1.SyncStatus)
 	// run is what a run does.
 	run func(ctx context.Context, request syncer.Request) (syncer.Result, error)
 }
@@ -60,92 +43,41 @@ func newExecutorFixture(t *testing.T) *executorFixture {
 	policy := &v1alpha1.SyncPolicy{}
 	v1alpha1.SetObjectDefaults_SyncPolicy(policy)
 	s := &executorFixture{
-		T: t, life: &life{}, api: fake.NewSimpleClientset(), clock: clocktesting.NewFakePassiveClock(began), policy: policy.Spec,
-		environment: environmenttest.Environment(),
-		catalog:     environmenttest.Catalog(),
+		T: t, clock: testkit.NewClock(t), policy: policy.Spec,
+		environment: environmenttest.Environment(), catalog: environmenttest.Catalog(),
 	}
+	s.api = fakeapi.New(t, s.clock)
 	s.environment.Status.AppliedRevision = 1
-	s.api.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
-		err := s.life.check()
+	s.api.Client.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+		err := s.api.Process.Alive()
 		return err != nil, nil, err
 	})
 	return s
 }
 
-// Write is how records are written: as the API does it, on condition of what has been read, and of what it takes.
-func (s *executorFixture) Write(_ context.Context, o runtime.Object) error {
-	record := o.(*v1alpha1.SyncStatus).DeepCopy()
-	if s.before != nil {
-		s.before(record)
-	}
-	if err := s.life.write(); err != nil {
-		return err
-	}
-	stored, err := s.api.Tracker().Get(statuses, record.Namespace, record.Name)
-	if err != nil {
-		return err
-	}
-	if stored.(*v1alpha1.SyncStatus).ResourceVersion != record.ResourceVersion {
-		return apierrors.NewConflict(schema.GroupResource{Resource: "syncstatuses"}, record.Name, errors.New("it has changed"))
-	}
-	if errs := validation.ValidateSyncStatusUpdate(s.internal(record), s.internal(stored)); len(errs) > 0 {
-		s.Errorf("what is written is refused: %v", errs.ToAggregate())
-	}
-	s.store(record)
-	return nil
-}
-
-// internal is a record as validation takes it.
-func (s *executorFixture) internal(record runtime.Object) *configbutler.SyncStatus {
-	s.Helper()
-	out := &configbutler.SyncStatus{}
-	if err := v1alpha1.Convert_v1alpha1_SyncStatus_To_configbutler_SyncStatus(record.(*v1alpha1.SyncStatus), out, nil); err != nil {
-		s.Fatal(err)
-	}
-	return out
-}
-
-// store has the API hold a record.
-func (s *executorFixture) store(record *v1alpha1.SyncStatus) {
-	s.Helper()
-	s.versions++
-	record.ResourceVersion = strconv.Itoa(s.versions)
-	err := s.api.Tracker().Update(statuses, record.DeepCopy(), record.Namespace)
-	if apierrors.IsNotFound(err) {
-		err = s.api.Tracker().Add(record.DeepCopy())
-	}
-	if err != nil {
-		s.Fatal(err)
-	}
-}
-
 // now is a record as the API has it.
 func (s *executorFixture) now(name string) *v1alpha1.SyncStatus {
 	s.Helper()
-	stored, err := s.api.Tracker().Get(statuses, environmenttest.Teams, name)
-	if err != nil {
-		s.Fatal(err)
-	}
-	return stored.(*v1alpha1.SyncStatus)
+	return fakeapi.Get[*v1alpha1.SyncStatus](s.api, environmenttest.Teams, name)
 }
 
 // begin has the API hold a new record of the environment, taken through some states.
 func (s *executorFixture) begin(of v1alpha1.SyncType, states ...v1alpha1.SyncState) *v1alpha1.SyncStatus {
 	s.Helper()
 	record, err := syncstatus.New(syncstatus.Creation{
-		Namespace: s.environment.Namespace, DetectedAt: began,
+		Namespace: s.environment.Namespace, DetectedAt: testkit.Noon,
 		Spec: v1alpha1.SyncStatusSpec{
 			Type: of, Batch: "b1", Subject: v1alpha1.SyncSubject{
 				Kind: v1alpha1.SubjectEnvironment, Name: s.environment.Name, UID: s.environment.UID,
 			},
 		},
-		First: syncstatus.Step{To: v1alpha1.SyncStatePending, At: began},
+		First: syncstatus.Step{To: v1alpha1.SyncStatePending, At: testkit.Noon},
 	})
 	if err != nil {
 		s.Fatal(err)
 	}
 	for _, state := range states {
-		step := syncstatus.Step{To: state, By: "jane", At: began}
+		step := syncstatus.Step{To: state, By: "jane", At: testkit.Noon}
 		if state == v1alpha1.SyncStateFailed {
 			step.Failure = &syncstatus.Failure{Reason: v1alpha1.ReasonUnreachable, Message: "it did not answer"}
 		}
@@ -154,13 +86,13 @@ func (s *executorFixture) begin(of v1alpha1.SyncType, states ...v1alpha1.SyncSta
 		}
 	}
 	record.UID = types.UID("of " + record.Name)
-	s.store(record)
-	return record
+	s.api.Put(record)
+	return s.now(record.Name)
 }
 
 func (s *executorFixture) jobs() *syncer.Executor {
 	return &syncer.Executor{
-		Runner: s, Records: s, SyncStatuses: s.api.ConfigbutlerV1alpha1(), Catalogs: s.api.ConfigbutlerV1alpha1(),
+		Runner: s, Records: s.api, SyncStatuses: s.api.Client.ConfigbutlerV1alpha1(), Catalogs: s.api.Client.ConfigbutlerV1alpha1(),
 		Clock: s.clock, Policy: func() v1alpha1.SyncPolicySpec { return s.policy },
 	}
 }
@@ -227,7 +159,7 @@ func (c *cluster) sync(_ context.Context, request syncer.Request, kinds []string
 		return out, err
 	}
 	for i, step := range out.Plan.Steps {
-		if err := c.life.write(); err != nil {
+		if err := c.api.Process.Count(); err != nil {
 			return out, err
 		}
 		c.holds[step.Kind] = true

@@ -13,14 +13,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/configbutler/slipstream/pkg/environment/syncer"
-
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
+	"github.com/configbutler/slipstream/pkg/environment/syncer"
+	"github.com/configbutler/slipstream/test/testkit"
+	"github.com/configbutler/slipstream/test/testkit/fakeapi"
 )
 
 const (
@@ -37,10 +39,10 @@ func TestACompleteRun(t *testing.T) {
 	record := s.begin(v1alpha1.SyncTypeEnvironment)
 	s.run = func(context.Context, syncer.Request) (syncer.Result, error) {
 		during := s.now(record.Name).Status
-		if during.State != inProgress || during.Attempts != 1 || during.FromRevision != 1 || !during.StartedAt.Equal(stamp(began)) {
+		if during.State != inProgress || during.Attempts != 1 || during.FromRevision != 1 || !during.StartedAt.Equal(stamp(testkit.Noon)) {
 			t.Errorf("during the run it is %+v", during)
 		}
-		s.clock.SetTime(began.Add(time.Minute))
+		s.clock.SetTime(testkit.Noon.Add(time.Minute))
 		out := result(planned("ConfigMap", "Deployment"))
 		out.Plan.Warnings = []string{"not copied"}
 		return out, nil
@@ -52,7 +54,7 @@ func TestACompleteRun(t *testing.T) {
 			{Type: "ConfigMap", Namespace: environmenttest.Target, Name: "one", ChangeType: v1alpha1.ChangeAdded},
 			{Type: "Deployment", Namespace: environmenttest.Target, Name: "one", ChangeType: v1alpha1.ChangeAdded},
 		},
-		DetectedAt: *stamp(began), StartedAt: stamp(began), ResolvedAt: stamp(began.Add(time.Minute)), Attempts: 1, Warnings: []string{"not copied"},
+		DetectedAt: *stamp(testkit.Noon), StartedAt: stamp(testkit.Noon), ResolvedAt: stamp(testkit.Noon.Add(time.Minute)), Attempts: 1, Warnings: []string{"not copied"},
 	}
 	if diff := cmp.Diff(want, got.Status); diff != "" {
 		t.Errorf("wrong record (-want +got):\n%s", diff)
@@ -177,7 +179,8 @@ func TestProgress(t *testing.T) {
 	s := newExecutorFixture(t)
 	record := s.begin(v1alpha1.SyncTypeEnvironment)
 	var told []int32
-	s.before = func(record *v1alpha1.SyncStatus) {
+	s.api.BeforeWrite = func(object runtime.Object) {
+		record := object.(*v1alpha1.SyncStatus)
 		if p := record.Status.Progress; p != nil && record.Status.State == inProgress {
 			told = append(told, p.Done)
 		}
@@ -223,7 +226,8 @@ func TestARecordThatEndsWithAnother(t *testing.T) {
 			s := newExecutorFixture(t)
 			first, second := s.begin(v1alpha1.SyncTypeEnvironment), s.begin(v1alpha1.SyncTypeDependency)
 			second.Status.ResourceSummaries = tt.detected
-			s.store(second)
+			s.api.Put(second)
+			second = s.now(second.Name)
 			s.run = func(_ context.Context, request syncer.Request) (syncer.Result, error) {
 				return tt.result, request.Planned(tt.result.Plan)
 			}
@@ -251,9 +255,7 @@ func TestWhatIsNotCarriedOut(t *testing.T) {
 		t.Errorf("it is %s, %d runs", got.Status.State, ran)
 	}
 	gone := s.begin(v1alpha1.SyncTypeDependency)
-	if err := s.api.Tracker().Delete(statuses, gone.Namespace, gone.Name); err != nil {
-		t.Fatal(err)
-	}
+	fakeapi.Delete[*v1alpha1.SyncStatus](s.api, gone.Namespace, gone.Name)
 	if outcome, err := s.do(syncer.ModeSync, gone); err != nil || ran > 0 || outcome.Result.Plan != nil {
 		t.Errorf("%v: %+v, %d runs", err, outcome, ran)
 	}
@@ -269,14 +271,15 @@ func TestARecordThatIsDeletedMeanwhile(t *testing.T) {
 	s := newExecutorFixture(t)
 	record := s.begin(v1alpha1.SyncTypeEnvironment)
 	s.run = func(context.Context, syncer.Request) (syncer.Result, error) {
-		return result(planned()), s.api.Tracker().Delete(statuses, record.Namespace, record.Name)
+		fakeapi.Delete[*v1alpha1.SyncStatus](s.api, record.Namespace, record.Name)
+		return result(planned()), nil
 	}
 	outcome, err := s.do(syncer.ModeSync, record)
 	if err != nil || outcome.Records[0].Status.State != completed || !outcome.Result.Complete {
 		t.Errorf("%v: %+v", err, outcome)
 	}
-	if _, err := s.api.Tracker().Get(statuses, record.Namespace, record.Name); !apierrors.IsNotFound(err) {
-		t.Errorf("it is there again: %v", err)
+	if again := s.now(record.Name); again != nil {
+		t.Errorf("it exists again: %+v", again)
 	}
 }
 
@@ -284,11 +287,9 @@ func TestARecordThatIsDeletedMeanwhile(t *testing.T) {
 func TestOthersWriteTheRecord(t *testing.T) {
 	s := newExecutorFixture(t)
 	record := s.begin(v1alpha1.SyncTypeEnvironment)
-	s.before = func(*v1alpha1.SyncStatus) {
-		s.before = nil
-		other := s.now(record.Name).DeepCopy()
-		other.Labels["mine"] = "yes"
-		s.store(other)
+	s.api.BeforeWrite = func(runtime.Object) {
+		s.api.BeforeWrite = nil
+		fakeapi.Change(s.api, record.Namespace, record.Name, func(other *v1alpha1.SyncStatus) { other.Labels["mine"] = "yes" })
 	}
 	s.run = func(context.Context, syncer.Request) (syncer.Result, error) { return result(planned()), nil }
 	if got := s.mustDo(syncer.ModeSync, record); got.Status.State != completed || got.Labels["mine"] != "yes" {
@@ -301,9 +302,7 @@ func TestAnotherProcessHasGoneOn(t *testing.T) {
 	s := newExecutorFixture(t)
 	record := s.begin(v1alpha1.SyncTypeEnvironment)
 	s.run = func(context.Context, syncer.Request) (syncer.Result, error) {
-		other := s.now(record.Name).DeepCopy()
-		other.Status.Attempts++
-		s.store(other)
+		fakeapi.Change(s.api, record.Namespace, record.Name, func(other *v1alpha1.SyncStatus) { other.Status.Attempts++ })
 		return result(planned()), nil
 	}
 	if outcome, err := s.do(syncer.ModeSync, record); err == nil || !strings.Contains(err.Error(), "another process") {

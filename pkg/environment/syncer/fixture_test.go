@@ -5,36 +5,27 @@ package syncer_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
-	"github.com/configbutler/slipstream/pkg/environment/syncer"
-
 	clientv3 "go.etcd.io/etcd/client/v3"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/util/flowcontrol"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/apply"
 	"github.com/configbutler/slipstream/pkg/environment/detect/index"
 	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
+	"github.com/configbutler/slipstream/pkg/environment/syncer"
 	"github.com/configbutler/slipstream/pkg/environment/syncer/copies"
-	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
-	versionedscheme "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/scheme"
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/store/table"
+	"github.com/configbutler/slipstream/test/testkit"
+	"github.com/configbutler/slipstream/test/testkit/fakeapi"
 )
 
 const (
@@ -73,75 +64,16 @@ spec:
 	theSpace = "{apiVersion: v1, kind: Namespace, metadata: {name: shop-alice}}"
 )
 
-// life counts what is written anywhere, and ends at one of the writes: that one is not done, and nothing after it is answered.
-type life struct {
-	mu     sync.Mutex
-	writes int
-	// last is the write that is not done any more, 0 when there is none.
-	last int
-	dead bool
-}
-
-var errDead = errors.New("the process is dead")
-
-func (l *life) write() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.writes++
-	l.dead = l.dead || l.writes == l.last
-	return l.alive()
-}
-
-// check returns errDead once the process is dead.
-func (l *life) check() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.alive()
-}
-
-// alive is check for a caller that holds the lock.
-func (l *life) alive() error {
-	if l.dead {
-		return errDead
-	}
-	return nil
-}
-
-// begin begins another life, which ends at its last write; 0: it goes on.
-func (l *life) begin(last int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.writes, l.last, l.dead = 0, last, false
-}
-
-// store returns an empty store whose writes are counted.
-func (l *life) store(t *testing.T) clientv3.KV {
-	return bolttest.WithWrites(bolttest.NewKV(t), func(context.Context, string) error { return l.write() })
-}
-
-// request is an answer in the place of the cluster's.
-func (l *life) request(request string) *metav1.Status {
-	err := l.check()
-	if isWrite := strings.HasPrefix(request, "PATCH") || strings.HasPrefix(request, "DELETE"); isWrite && err == nil {
-		err = l.write()
-	}
-	if err != nil {
-		return environmenttest.Status(503, metav1.StatusReasonServiceUnavailable, err.Error())
-	}
-	return nil
-}
-
 // fixture is all around a run. It outlives a process.
 type fixture struct {
 	*testing.T
 	cluster     *environmenttest.Cluster
-	life        *life
-	api         *fake.Clientset
+	api         *fakeapi.API
 	kv          clientv3.KV
 	environment *v1alpha1.Environment
 	catalog     *v1alpha1.AppCatalog
 	index       *index.Index
-	clock       *clocktesting.FakePassiveClock
+	clock       *testkit.Clock
 	rights      environmenttest.Rights
 }
 
@@ -149,20 +81,21 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	s := &fixture{
-		T: t, cluster: environmenttest.NewCluster(t), life: &life{}, api: fake.NewSimpleClientset(), index: index.New(),
-		environment: environmenttest.Environment(), catalog: environmenttest.Catalog(),
-		clock: clocktesting.NewFakePassiveClock(metav1.Unix(1000, 0).Time),
+		T: t, cluster: environmenttest.NewCluster(t), index: index.New(),
+		environment: environmenttest.Environment(), catalog: environmenttest.Catalog(), clock: testkit.NewClock(t),
 	}
-	s.kv = s.life.store(t)
-	s.cluster.Answer(s.life.request)
-	s.api.PrependReactor("delete", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
-		err := s.life.write()
-		return err != nil, nil, err
-	})
+	s.api = fakeapi.New(t, s.clock)
+	s.kv = newKV(t, s.api.Process)
+	s.cluster.Answer(environmenttest.CountWrites(s.api.Process))
 	s.cluster.Put(environmenttest.Object(t, theSpace))
 	s.put(settings, queue, database)
 	s.offer(web, worker)
 	return s
+}
+
+// newKV returns an empty store whose writes are writes of a process.
+func newKV(t *testing.T, process *testkit.Process) clientv3.KV {
+	return bolttest.WithWrites(bolttest.NewKV(t), func(_ context.Context, write bolttest.Write) error { return process.Write(write.Commit) })
 }
 
 // put has objects in production.
@@ -185,38 +118,9 @@ func (s *fixture) offer(texts ...string) {
 	s.Helper()
 	s.catalog.Status.Workloads = nil
 	for _, text := range texts {
-		s.keep(environmenttest.Offer(s.T, s.catalog, s.object(text)))
+		s.api.Put(environmenttest.Offer(s.T, s.catalog, s.object(text)))
 	}
-	s.keep(s.catalog)
-}
-
-// keep writes an object of our own kinds.
-func (s *fixture) keep(o runtime.Object) {
-	s.Helper()
-	if err := s.store(o); err != nil {
-		s.Fatal(err)
-	}
-}
-
-func (s *fixture) store(o runtime.Object) error {
-	kinds, _, err := versionedscheme.Scheme.ObjectKinds(o)
-	if err != nil {
-		return err
-	}
-	resource, _ := meta.UnsafeGuessKindToResource(kinds[0])
-	err = s.api.Tracker().Add(o)
-	if apierrors.IsAlreadyExists(err) {
-		return s.api.Tracker().Update(resource, o, environmenttest.Teams)
-	}
-	return err
-}
-
-// Write is how records are written.
-func (s *fixture) Write(_ context.Context, record runtime.Object) error {
-	if err := s.life.write(); err != nil {
-		return err
-	}
-	return s.store(record)
+	s.api.Put(s.catalog)
 }
 
 func (s *fixture) copies() *copies.Copies { return copies.New(table.New(s.kv, "/test"), 10) }
@@ -227,12 +131,12 @@ func (s *fixture) runner() *syncer.Syncer {
 	client, mapper, kept := s.cluster.Client(), s.cluster.Mapper(), s.copies()
 	return &syncer.Syncer{
 		StateReader: &syncer.StateReader{
-			Slipstream: s.api.ConfigbutlerV1alpha1(), Client: client, Metadata: s.cluster.Metadata(), Mapper: mapper,
+			Slipstream: s.api.Client.ConfigbutlerV1alpha1(), Client: client, Metadata: s.cluster.Metadata(), Mapper: mapper,
 			Limiter: limiter, Concurrency: 4, Planner: environmenttest.Planner(), Copies: kept, Revisions: revisions{},
 			Clock: s.clock, Rights: &s.rights,
 		},
 		Applier: &apply.Applier{Client: client, Mapper: mapper, Manager: v1alpha1.FieldManager, Limiter: limiter, Concurrency: 4},
-		Copies:  kept, Records: s, Dependencies: s.api.ConfigbutlerV1alpha1(), Index: s.index,
+		Copies:  kept, Records: s.api, Dependencies: s.api.Client.ConfigbutlerV1alpha1(), Index: s.index,
 	}
 }
 
@@ -282,13 +186,9 @@ func (s *fixture) state() map[string]string {
 
 func (s *fixture) dependencies() map[string]v1alpha1.EnvironmentDependency {
 	s.Helper()
-	list, err := s.api.ConfigbutlerV1alpha1().EnvironmentDependencies(environmenttest.Teams).List(s.Context(), metav1.ListOptions{})
-	if err != nil {
-		s.Fatal(err)
-	}
 	records := map[string]v1alpha1.EnvironmentDependency{}
-	for _, record := range list.Items {
-		records[record.Name] = record
+	for _, record := range fakeapi.List[*v1alpha1.EnvironmentDependency](s.api, environmenttest.Teams) {
+		records[record.Name] = *record
 	}
 	return records
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
+	"github.com/configbutler/slipstream/test/testkit/fakeapi"
 )
 
 var theWeb = v1alpha1.WorkloadReference{Kind: v1alpha1.WorkloadDeployment, Name: "web"}
@@ -50,18 +51,20 @@ func TestOffered(t *testing.T) {
 		"records that are ahead": {do: func(s *readerFixture) {
 			offered := s.offers(1, "web:1")
 			s.remember(1, offered)
-			s.drop("catalogworkloads", record)
+			fakeapi.Delete[*v1alpha1.CatalogWorkload](s.api, environmenttest.Teams, record)
 			ahead := s.offers(2, "web:2")
-			s.keep(ahead)
+			s.api.Put(ahead)
 			s.catalog.Status.Revision = 1
 			s.catalog.Status.Workloads[0].Hash = offered.Status.Hash
 		}, want: "1: web:1"},
 		"a record that is gone": {do: func(s *readerFixture) {
 			s.remember(1, s.offers(1, "web:1"))
-			s.drop("catalogworkloads", record)
+			fakeapi.Delete[*v1alpha1.CatalogWorkload](s.api, environmenttest.Teams, record)
 		}, want: "1: web:1"},
 		"a record that is gone and not kept": {
-			do: func(s *readerFixture) { s.drop("catalogworkloads", record) }, want: "what was offered is not kept: revision 1 of AppCatalog teams/shop",
+			do: func(s *readerFixture) {
+				fakeapi.Delete[*v1alpha1.CatalogWorkload](s.api, environmenttest.Teams, record)
+			}, want: "what was offered is not kept: revision 1 of AppCatalog teams/shop",
 		},
 		"an earlier revision": {do: func(s *readerFixture) {
 			s.remember(7, s.offers(7, "web:7"))
@@ -72,8 +75,8 @@ func TestOffered(t *testing.T) {
 			offered := s.offers(1, "web:1")
 			offered.Status.Rendered = &runtime.RawExtension{Raw: s.offers(1, "web:patched").Status.Manifest.Raw}
 			offered.Status.Hash = s.catalog.Status.Workloads[0].Hash
-			s.drop("catalogworkloads", record)
-			s.keep(offered)
+			fakeapi.Delete[*v1alpha1.CatalogWorkload](s.api, environmenttest.Teams, record)
+			s.api.Put(offered)
 		}, want: "1: web:patched"},
 		"too large for a record": {do: func(s *readerFixture) { s.tooLarge(record) }, want: "1: web:1"},
 		"too large, and another in the source": {
@@ -85,7 +88,7 @@ func TestOffered(t *testing.T) {
 			want: "read Deployment web of AppCatalog teams/shop: it is too large to be kept, and production does not have it any more",
 		},
 		"never seen": {do: func(s *readerFixture) {
-			s.drop("catalogworkloads", record)
+			fakeapi.Delete[*v1alpha1.CatalogWorkload](s.api, environmenttest.Teams, record)
 			s.catalog.Status.Workloads = []v1alpha1.CatalogEntry{{Kind: theWeb.Kind, Name: theWeb.Name, Missing: true}}
 		}, want: "1:"},
 		"of an earlier catalog": {
@@ -116,8 +119,8 @@ func (s *readerFixture) tooLarge(record string) {
 	s.T.Helper()
 	offered := s.offers(1, "web:1")
 	offered.Status.Manifest = nil
-	s.drop("catalogworkloads", record)
-	s.keep(offered)
+	fakeapi.Delete[*v1alpha1.CatalogWorkload](s.api, environmenttest.Teams, record)
+	s.api.Put(offered)
 }
 
 // images are those of workloads, after the revision.

@@ -9,12 +9,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/configbutler/slipstream/pkg/environment/syncer"
-
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/syncer"
 	"github.com/configbutler/slipstream/pkg/syncstatus"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // beginBoth has a cluster that lacks three objects, and records that are brought to their end together.
@@ -31,7 +31,7 @@ func TestExecutorDeath(t *testing.T) {
 	s := newExecutorFixture(t)
 	s.mustDo(syncer.ModeSync, s.beginBoth()...)
 	// Two records that begin, tell of what is planned, come forward thrice, and end; three objects.
-	writes := s.life.writes
+	writes := s.api.Process.Writes()
 	if writes != 2+2+2*3+2+3 {
 		t.Fatalf("%d writes", writes)
 	}
@@ -39,11 +39,11 @@ func TestExecutorDeath(t *testing.T) {
 		t.Run(fmt.Sprintf("at write %d of %d", last, writes), func(t *testing.T) {
 			s := newExecutorFixture(t)
 			records := s.beginBoth()
-			s.life.begin(last)
+			s.api.Process.Start(last, nil)
 			if outcome, err := s.do(syncer.ModeSync, records...); err == nil {
 				t.Fatalf("it did not die: %+v", outcome)
 			}
-			s.life.begin(0)
+			s.api.Process.Start(0, nil)
 			var left []*v1alpha1.SyncStatus
 			for _, record := range records {
 				if now := s.now(record.Name); now.Status.State != completed {
@@ -71,14 +71,14 @@ func TestDyingAlways(t *testing.T) {
 	ran := 0
 	s.run = func(context.Context, syncer.Request) (syncer.Result, error) {
 		ran++
-		s.life.begin(1)
-		return syncer.Result{}, s.life.write()
+		s.api.Process.Start(1, nil)
+		return syncer.Result{}, s.api.Process.Count()
 	}
 	for range 10 {
 		if _, err := s.do(syncer.ModeSync, s.now(record.Name)); err == nil {
 			break
 		}
-		s.life.begin(0)
+		s.api.Process.Start(0, nil)
 	}
 	got := s.now(record.Name).Status
 	if most := int(*s.policy.Retry.MaxAttempts); ran != most || got.State != failed || got.Error.Reason != v1alpha1.ReasonInterrupted {
@@ -98,16 +98,16 @@ func TestWhatEarlierAttemptsHaveWritten(t *testing.T) {
 	if got := s.mustDo(syncer.ModeSync, record); got.Status.State != failed || !slices.Equal(objects(got), []string{"ConfigMap"}) {
 		t.Fatalf("%s, and tells of %v", got.Status.State, objects(got))
 	}
-	again, err := syncstatus.Move(s.now(record.Name), syncstatus.Step{To: retrying, At: began})
+	again, err := syncstatus.Move(s.now(record.Name), syncstatus.Step{To: retrying, At: testkit.Noon})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.store(again)
+	s.api.Put(again)
 	s.run = func(_ context.Context, request syncer.Request) (syncer.Result, error) {
 		out := result(planned("Deployment"))
 		return out, request.Planned(out.Plan)
 	}
-	got := s.mustDo(syncer.ModeSync, again)
+	got := s.mustDo(syncer.ModeSync, s.now(record.Name))
 	if !slices.Equal(objects(got), []string{"ConfigMap", "Deployment"}) || got.Status.Attempts != 2 || got.Status.Error != nil {
 		t.Errorf("it is %+v", got.Status)
 	}

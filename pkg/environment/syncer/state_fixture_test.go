@@ -10,23 +10,20 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/configbutler/slipstream/pkg/environment/syncer"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/flowcontrol"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
 	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
+	"github.com/configbutler/slipstream/pkg/environment/syncer"
 	"github.com/configbutler/slipstream/pkg/environment/syncer/copies"
-	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/store/table"
+	"github.com/configbutler/slipstream/test/testkit"
+	"github.com/configbutler/slipstream/test/testkit/fakeapi"
 )
 
 // readerFixture is a cluster, and what is kept of a catalog and an environment.
@@ -36,7 +33,8 @@ type readerFixture struct {
 	environment *v1alpha1.Environment
 	catalog     *v1alpha1.AppCatalog
 	// api has our own kinds. The catalog is put into it when a situation is read.
-	api       *fake.Clientset
+	api       *fakeapi.API
+	clock     *testkit.Clock
 	copies    *copies.Copies
 	revisions revisions
 	rights    environmenttest.Rights
@@ -55,33 +53,18 @@ func newReaderFixture(t *testing.T, objects ...*unstructured.Unstructured) *read
 	t.Helper()
 	s := &readerFixture{
 		T: t, Cluster: environmenttest.NewCluster(t), environment: environmenttest.Environment(), catalog: environmenttest.Catalog(),
-		api: fake.NewSimpleClientset(), copies: copies.New(table.New(bolttest.NewKV(t), "/test"), 10), revisions: revisions{},
+		copies: copies.New(table.New(bolttest.NewKV(t), "/test"), 10), revisions: revisions{},
 	}
+	s.clock = testkit.NewClock(t)
+	s.api = fakeapi.New(t, s.clock)
 	for _, o := range objects {
 		o.SetNamespace(environmenttest.Production)
 		s.Put(o)
 		if _, ok := capture.ReferenceTo(o); ok {
-			s.keep(environmenttest.Offer(t, s.catalog, o))
+			s.api.Put(environmenttest.Offer(t, s.catalog, o))
 		}
 	}
 	return s
-}
-
-// keep has objects of our own kinds there.
-func (s *readerFixture) keep(objects ...runtime.Object) {
-	s.T.Helper()
-	for _, o := range objects {
-		if err := s.api.Tracker().Add(o); err != nil {
-			s.T.Fatal(err)
-		}
-	}
-}
-
-func (s *readerFixture) drop(resource, name string) {
-	s.T.Helper()
-	if err := s.api.Tracker().Delete(v1alpha1.SchemeGroupVersion.WithResource(resource), environmenttest.Teams, name); err != nil {
-		s.T.Fatal(err)
-	}
 }
 
 func (s *readerFixture) request() syncer.Request {
@@ -90,12 +73,12 @@ func (s *readerFixture) request() syncer.Request {
 
 func (s *readerFixture) gather(request syncer.Request) (plan.Input, error) {
 	s.T.Helper()
-	s.keep(s.catalog)
+	s.api.Put(s.catalog)
 	g := &syncer.StateReader{
-		Slipstream: s.api.ConfigbutlerV1alpha1(), Client: s.Client(), Metadata: s.Metadata(), Mapper: s.Mapper(),
+		Slipstream: s.api.Client.ConfigbutlerV1alpha1(), Client: s.Client(), Metadata: s.Metadata(), Mapper: s.Mapper(),
 		Limiter: flowcontrol.NewFakeAlwaysRateLimiter(), Concurrency: 4,
 		Planner: environmenttest.Planner(), Copies: s.copies, Revisions: s.revisions,
-		Clock: clocktesting.NewFakePassiveClock(metav1.Unix(1000, 0).Time), Rights: &s.rights,
+		Clock: s.clock, Rights: &s.rights,
 	}
 	return g.Read(s.T.Context(), request)
 }

@@ -96,7 +96,6 @@ func TestRightsMayBeUnreadable(t *testing.T) {
 			t.Error("what a Role of the target grants was read")
 		}
 	}
-	s.drop("appcatalogs", s.catalog.Name)
 	s.Answer(func(request string) *metav1.Status {
 		if request == "GET clusterrolebindings" || request == "GET "+environmenttest.Target+"/roles" {
 			return environmenttest.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "no")
@@ -116,9 +115,8 @@ func TestRightsMayBeUnreadable(t *testing.T) {
 func (s *readerFixture) recordDependencies() {
 	s.T.Helper()
 	first := s.situation(s.request())
-	s.drop("appcatalogs", s.catalog.Name)
 	for _, record := range planOf(s.T, first).Index {
-		s.keep(&v1alpha1.EnvironmentDependency{
+		s.api.Put(&v1alpha1.EnvironmentDependency{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: environmenttest.Teams, Name: v1alpha1.EnvironmentDependencyName("alice", record.Type, record.Source.Name),
 				Labels:          map[string]string{v1alpha1.LabelEnvironment: "alice"},
@@ -267,7 +265,7 @@ func TestFamilyAndBase(t *testing.T) {
 	branch, other := environmenttest.Environment(), environmenttest.Environment()
 	branch.Name, branch.UID = "branch", "3"
 	other.Name, other.UID, other.Spec.TargetNamespace = "bob", "4", "shop-bob"
-	s.keep(s.environment, branch, other)
+	s.api.Put(s.environment, branch, other)
 	applied := inTarget(t, settings, true)
 	err := s.copies.Put(t.Context(), copies.Environment{UID: s.environment.UID}, copies.Change{
 		Revision: 1, Applied: []*unstructured.Unstructured{applied},
@@ -302,13 +300,11 @@ func TestClusterWithoutTheGatewayAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.drop("appcatalogs", s.catalog.Name)
 	const want = "the API server does not serve HTTPRoute.gateway.networking.k8s.io now, of which the environment has web: " +
 		"install the definition, or set spec.adapt.ingressHosts.type to Omit"
 	if _, err := s.gather(s.request()); err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("it says %v", err)
 	}
-	s.drop("appcatalogs", s.catalog.Name)
 	s.environment.Spec.Adapt.IngressHosts.Type = v1alpha1.IngressHostsOmit
 	s.situation(s.request())
 }
@@ -355,7 +351,7 @@ func TestRecordsThatCannotBeRead(t *testing.T) {
 	} {
 		t.Run(resource, func(t *testing.T) {
 			s := shop(t)
-			s.api.PrependReactor("*", resource, func(clienttesting.Action) (bool, apiruntime.Object, error) {
+			s.api.Client.PrependReactor("*", resource, func(clienttesting.Action) (bool, apiruntime.Object, error) {
 				return true, nil, errors.New("the store is closed")
 			})
 			if _, err := s.gather(s.request()); err == nil || !strings.Contains(err.Error(), want+": the store is closed") {

@@ -13,14 +13,13 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/configbutler/slipstream/pkg/environment/syncer"
-
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/detect/index"
 	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
+	"github.com/configbutler/slipstream/pkg/environment/syncer"
 )
 
 // next is production's next version: web and its settings have changed, worker is gone, report is new.
@@ -116,7 +115,7 @@ func TestModesThatWriteNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newFixture(t)
 			before := s.state()
-			s.life.begin(0)
+			s.api.Process.Start(0, nil)
 			request := s.request()
 			request.Mode = tt.mode
 			result, err := s.runner().Run(t.Context(), request)
@@ -126,8 +125,8 @@ func TestModesThatWriteNothing(t *testing.T) {
 			if writes, dry := written(s.cluster.TakeRequests()); len(writes) > 0 || len(dry) != tt.dry {
 				t.Errorf("writes %q, dry %q", writes, dry)
 			}
-			if diff := cmp.Diff(before, s.state()); diff != "" || s.life.writes > 0 || s.index.Len() > 0 {
-				t.Errorf("%d writes, another state:\n%s", s.life.writes, diff)
+			if diff := cmp.Diff(before, s.state()); diff != "" || s.api.Process.Writes() > 0 || s.index.Len() > 0 {
+				t.Errorf("%d writes, another state:\n%s", s.api.Process.Writes(), diff)
 			}
 		})
 	}
@@ -138,9 +137,9 @@ func TestDeath(t *testing.T) {
 	s := newFixture(t)
 	s.sync()
 	s.next()
-	s.life.begin(0)
+	s.api.Process.Start(0, nil)
 	s.sync()
-	want, writes := s.state(), s.life.writes
+	want, writes := s.state(), s.api.Process.Writes()
 	// Five objects, what is kept of them, a record that changes and one that goes.
 	if writes < 8 {
 		t.Fatalf("only %d writes", writes)
@@ -150,11 +149,11 @@ func TestDeath(t *testing.T) {
 			s := newFixture(t)
 			s.sync()
 			s.next()
-			s.life.begin(last)
+			s.api.Process.Start(last, nil)
 			if result, err := s.runner().Run(t.Context(), s.request()); err == nil || result.Complete {
 				t.Fatalf("it did not die: %+v", result)
 			}
-			s.life.begin(0)
+			s.api.Process.Start(0, nil)
 			s.index = index.New()
 			s.sync()
 			if diff := cmp.Diff(want, s.state()); diff != "" {
@@ -294,9 +293,7 @@ func TestTrackingMarks(t *testing.T) {
 		t.Errorf("without a SyncPolicy: %v", got)
 	}
 	policy := &v1alpha1.SyncPolicy{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: v1alpha1.SyncPolicySpec{TrackingMarks: []string{"example.com/*"}}}
-	if err := s.api.Tracker().Add(policy); err != nil {
-		t.Fatal(err)
-	}
+	s.api.Put(policy)
 	if got := labels(); got["example.com/owner"] != "" || got[v1alpha1.LabelEnvironment] == "" {
 		t.Errorf("with a SyncPolicy: %v", got)
 	}

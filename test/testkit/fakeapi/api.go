@@ -56,19 +56,19 @@ func New(t testing.TB, passiveClock clock.PassiveClock, objects ...runtime.Objec
 	a := &API{t: t, Client: fake.NewSimpleClientset(), Process: &testkit.Process{}, clock: passiveClock}
 	a.Client.PrependReactor("update", "*", a.update)
 	a.Client.PrependReactor("delete", "*", a.delete)
-	for _, object := range objects {
-		a.Put(object)
-	}
+	a.Put(objects...)
 	return a
 }
 
-// Put stores an object as the test made it, over an existing one of its name.
-func (a *API) Put(object runtime.Object) {
+// Put stores objects as the test made them, over existing ones of their names.
+func (a *API) Put(objects ...runtime.Object) {
 	a.t.Helper()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if _, err := a.store(object); err != nil {
-		a.t.Fatal(err)
+	for _, object := range objects {
+		if _, err := a.store(object); err != nil {
+			a.t.Fatal(err)
+		}
 	}
 }
 

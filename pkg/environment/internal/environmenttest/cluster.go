@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/configbutler/slipstream/pkg/environment/plan"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // Cluster answers as much of an API server's protocol as syncs of environments use. It validates nothing, and sets no defaults.
@@ -162,6 +163,21 @@ func (c *Cluster) Answer(answer func(request string) *metav1.Status) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.answer = answer
+}
+
+// CountWrites is an Answer that counts the requests that write as writes of a process, and fails all once it is dead.
+func CountWrites(process *testkit.Process) func(request string) *metav1.Status {
+	return func(request string) *metav1.Status {
+		err := process.Alive()
+		method, _, _ := strings.Cut(request, " ")
+		if err == nil && slices.Contains([]string{http.MethodPatch, http.MethodDelete, http.MethodPost}, method) {
+			err = process.Count()
+		}
+		if err != nil {
+			return Status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, err.Error())
+		}
+		return nil
+	}
 }
 
 // Status is an answer that says what went wrong.
