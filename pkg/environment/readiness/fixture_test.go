@@ -14,40 +14,36 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/scheme"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 	"github.com/configbutler/slipstream/pkg/environment/readiness"
+	"github.com/configbutler/slipstream/test/testkit"
 )
-
-// patience is longer than anything here takes on a busy machine; no test passes because of it.
-const patience = 2 * time.Minute
 
 // fixture is a cluster in which the workloads of environments are watched.
 type fixture struct {
 	testing.TB
 	cluster     *dynamicfake.FakeDynamicClient
-	clock       *clocktesting.FakeClock
+	clock       *testkit.Clock
 	environment *v1alpha1.Environment
 	watcher     *readiness.Watcher
-	// told are the environments of which something has changed.
-	told chan types.NamespacedName
+	// notified are the environments that were reported as changed.
+	notified chan types.NamespacedName
 }
 
 func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	s := &fixture{
-		TB: t, cluster: dynamicfake.NewSimpleDynamicClient(scheme.Scheme), clock: clocktesting.NewFakeClock(time.Now()),
-		environment: environmenttest.Environment(), told: make(chan types.NamespacedName, 100),
+		TB: t, cluster: dynamicfake.NewSimpleDynamicClient(scheme.Scheme), clock: testkit.NewClock(t),
+		environment: environmenttest.Environment(), notified: make(chan types.NamespacedName, 100),
 	}
 	var err error
 	s.watcher, err = readiness.New(readiness.Config{
-		Client: s.cluster, Clock: s.clock, Changed: func(environment types.NamespacedName) { s.told <- environment },
+		Client: s.cluster, Clock: s.clock, Changed: func(environment types.NamespacedName) { s.notified <- environment },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -74,18 +70,10 @@ func (s *fixture) run() {
 func (s *fixture) runs() {
 	s.Helper()
 	s.run()
-	s.eventually("all to be known", func() bool {
+	testkit.EventuallyTrue(s, "all to be known", func() bool {
 		count, _ := s.watcher.Of(s.environment)
 		return count != nil
 	})
-}
-
-func (s *fixture) eventually(what string, is func() bool) {
-	s.Helper()
-	err := wait.PollUntilContextTimeout(s.Context(), time.Millisecond, patience, true, func(context.Context) (bool, error) { return is(), nil })
-	if err != nil {
-		s.Fatalf("waiting for %s: %v", what, err)
-	}
 }
 
 // mine is an object that the environment has written.
@@ -141,31 +129,31 @@ func (s *fixture) is(ready, total int32, troubles ...string) {
 			s.Logf("%v, %q; want %v, %q", count, got, want, troubles)
 		}
 	}()
-	s.eventually("workloads", func() bool {
+	testkit.EventuallyTrue(s, "workloads", func() bool {
 		count, got = s.watcher.Of(s.environment)
 		return count != nil && *count == want && strings.Join(got, "\n") == strings.Join(troubles, "\n")
 	})
 }
 
-// tells lets the time pass that changes gather, and expects them to be told of then.
-func (s *fixture) tells(want types.NamespacedName) {
+// expectNotification advances the clock over the time for which changes are collected, and expects a notification then.
+func (s *fixture) expectNotification(want types.NamespacedName) {
 	s.Helper()
-	s.eventually("something to tell", s.clock.HasWaiters)
+	testkit.EventuallyTrue(s, "a pending notification", s.clock.HasWaiters)
 	s.clock.Step(time.Second)
 	select {
-	case got := <-s.told:
+	case got := <-s.notified:
 		if got != want {
-			s.Errorf("told of %s, want %s", got, want)
+			s.Errorf("notified of %s, want %s", got, want)
 		}
-	case <-time.After(patience):
-		s.Fatal("nothing is told")
+	case <-time.After(testkit.Timeout):
+		s.Fatal("no notification")
 	}
 }
 
-// isSilent expects nothing more to be told of.
-func (s *fixture) isSilent() {
+// expectNoNotification expects that no notification was sent or is pending.
+func (s *fixture) expectNoNotification() {
 	s.Helper()
-	if s.clock.HasWaiters() || len(s.told) > 0 {
-		s.Errorf("there is more to tell, or %d have been told", len(s.told))
+	if s.clock.HasWaiters() || len(s.notified) > 0 {
+		s.Errorf("a notification is pending, or %d were sent", len(s.notified))
 	}
 }

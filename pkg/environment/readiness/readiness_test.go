@@ -16,6 +16,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 var alice = types.NamespacedName{Namespace: environmenttest.Teams, Name: "alice"}
@@ -170,44 +171,45 @@ func TestChanges(t *testing.T) {
 	s := newFixture(t)
 	s.create(s.mine(starting))
 	s.runs()
-	s.tells(alice)
+	s.expectNotification(alice)
 	s.is(0, 1, "Deployment web has 1 of 3 ready")
 
 	t.Run("becomes ready", func(t *testing.T) {
 		s.update(s.mine(up))
-		s.tells(alice)
+		s.expectNotification(alice)
 		s.is(1, 1)
 	})
 	t.Run("says nothing new", func(t *testing.T) {
 		s.update(s.mine(strings.Replace(up, "name: web", "name: web, annotations: {seen: now}", 1)))
 		s.create(s.mine(migrated))
-		s.tells(alice) // Of the Job.
+		s.expectNotification(alice) // Of the Job.
 		s.is(2, 2)
-		s.isSilent()
+		s.expectNoNotification()
 	})
 	t.Run("many at once", func(t *testing.T) {
 		for _, text := range []string{daemons, stateful, "{apiVersion: batch/v1, kind: CronJob, metadata: {name: report}}"} {
 			s.create(s.mine(text))
 		}
 		s.is(3, 5, "DaemonSet agent has 2 of 5 ready", "StatefulSet db is being rolled out")
-		s.tells(alice)
-		if more := len(s.told); more > 0 {
-			t.Errorf("told %d times more within a second", more)
+		s.expectNotification(alice)
+		if more := len(s.notified); more > 0 {
+			t.Errorf("%d more notifications within a second", more)
 		}
 	})
 	t.Run("deleted by hand", func(t *testing.T) {
 		s.delete(s.mine(up))
-		s.tells(alice)
+		s.expectNotification(alice)
 		s.is(2, 4, "DaemonSet agent has 2 of 5 ready", "StatefulSet db is being rolled out")
 	})
 	t.Run("taken out of the environment", func(t *testing.T) {
 		s.update(s.mine(strings.Replace(daemons, "name: agent", "name: agent, labels: {configbutler.ai/environment-uid: ''}", 1)))
-		s.tells(alice)
+		s.expectNotification(alice)
 		s.is(2, 3, "StatefulSet db is being rolled out")
 	})
 }
 
-// Who was told that it is not known hears when it is, also of an environment that has no workloads.
+// TestNotifiesAfterSync checks that a caller that learned that the count is not known is notified when it is, also for an environment
+// without workloads.
 func TestNotifiesAfterSync(t *testing.T) {
 	s := newFixture(t)
 	var may atomic.Bool
@@ -218,14 +220,14 @@ func TestNotifiesAfterSync(t *testing.T) {
 		return true, nil, errors.New("not yet")
 	})
 	s.run()
-	s.eventually("an error", func() bool {
+	testkit.EventuallyTrue(s, "an error", func() bool {
 		count, troubles := s.watcher.Of(s.environment)
 		return count == nil && len(troubles) == 1
 	})
 	may.Store(true)
-	s.tells(alice)
+	s.expectNotification(alice)
 	s.is(0, 0)
-	s.isSilent()
+	s.expectNoNotification()
 }
 
 func TestListFailures(t *testing.T) {
@@ -237,7 +239,7 @@ func TestListFailures(t *testing.T) {
 		return true, nil, errors.New("it must not")
 	})
 	s.run()
-	s.eventually("an error", func() bool {
+	testkit.EventuallyTrue(s, "an error", func() bool {
 		count, troubles := s.watcher.Of(s.environment)
 		return count == nil && len(troubles) == 1 && strings.HasPrefix(troubles[0], "the server cannot list jobs.batch: ") &&
 			strings.HasSuffix(troubles[0], "it must not")
