@@ -39,7 +39,7 @@ spec:
 	}
 	s.Live = s.target.list()
 	for b.Loop() {
-		p, err := planner().Plan(b.Context(), s.Input)
+		p, err := planner.Plan(b.Context(), s.Input)
 		if err != nil || len(p.Summaries()) != 150 {
 			b.Fatalf("%d objects change: %v", len(p.Summaries()), err)
 		}

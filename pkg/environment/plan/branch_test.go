@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 )
 
@@ -168,7 +169,7 @@ func TestBase(t *testing.T) {
 	base := newFixture(t, object(t, web), object(t, report), object(t, appConfig), object(t, reportConfig), object(t, database))
 	base.sync()
 	own := *base
-	own.Environment = environment()
+	own.Environment = environmenttest.Environment()
 	own.Environment.Name, own.Environment.UID = "alice-web", "22222222-2222-2222-2222-222222222222"
 	own.Environment.Spec.Type = v1alpha1.EnvironmentBranch
 	own.Environment.Spec.BaseEnvironmentRef = &v1alpha1.EnvironmentReference{Name: "alice"}

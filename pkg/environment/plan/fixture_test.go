@@ -4,48 +4,18 @@
 package plan_test
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
-	kubediff "github.com/configbutler/slipstream/pkg/kube/diff"
-	"github.com/configbutler/slipstream/pkg/kube/objectcopy"
 )
 
-// hasher is a Hasher without a key.
-type hasher struct{}
-
-func (hasher) Sum(purpose string, parts ...[]byte) string {
-	sum := sha256.Sum256([]byte("key" + purpose + string(slices.Concat(parts...))))
-	return hex.EncodeToString(sum[:])
-}
-
-var schemas = kubediff.NewSchemas(nil, clock.RealClock{})
-
-func planner() plan.Planner {
-	return plan.Planner{Schemas: schemas, Hasher: hasher{}, Marks: objectcopy.DefaultMarks()}
-}
-
-// environment returns the environment under test.
-func environment() *v1alpha1.Environment {
-	return &v1alpha1.Environment{
-		ObjectMeta: metav1.ObjectMeta{Name: "alice", Namespace: "teams", UID: "11111111-1111-1111-1111-111111111111"},
-		Spec: v1alpha1.EnvironmentSpec{
-			CatalogRef: v1alpha1.ObjectReference{Name: "shop"}, TargetNamespace: "shop-alice", Type: v1alpha1.EnvironmentShared,
-			Adapt: v1alpha1.Adaptation{IngressHosts: v1alpha1.IngressHosts{
-				Type: v1alpha1.IngressHostsTemplate, Template: "{label}.{environment}.dev.example.com",
-			}},
-		},
-	}
-}
+var planner = environmenttest.Planner()
 
 // fixture is a source, a target and the state kept between syncs.
 type fixture struct {
@@ -57,7 +27,7 @@ type fixture struct {
 // newFixture returns a fixture whose catalog offers the workloads among the objects.
 func newFixture(t testing.TB, source ...*unstructured.Unstructured) *fixture {
 	s := &fixture{t: t, target: newNamespace(t), Input: plan.Input{
-		Environment: environment(), Revision: 1, SourceNamespace: "production", Action: v1alpha1.SyncActionAll,
+		Environment: environmenttest.Environment(), Revision: 1, SourceNamespace: "production", Action: v1alpha1.SyncActionAll,
 		Base: map[plan.Key]*unstructured.Unstructured{},
 	}}
 	for _, o := range source {
@@ -90,7 +60,7 @@ func (s *fixture) put(o *unstructured.Unstructured) {
 func (s *fixture) plan() *plan.Plan {
 	s.t.Helper()
 	s.Live = s.target.list()
-	p, err := planner().Plan(s.t.Context(), s.Input)
+	p, err := planner.Plan(s.t.Context(), s.Input)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -155,7 +125,7 @@ func (s *fixture) checkPrediction(step plan.Step, was *unstructured.Unstructured
 
 func differences(t testing.TB, before, after *unstructured.Unstructured) []string {
 	t.Helper()
-	found, err := schemas.Compare(t.Context(), before, after)
+	found, err := planner.Schemas.Compare(t.Context(), before, after)
 	if err != nil {
 		t.Fatal(err)
 	}

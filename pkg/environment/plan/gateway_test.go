@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 )
 
@@ -126,7 +127,7 @@ func TestGatewayAPI(t *testing.T) {
 		hosts v1alpha1.IngressHosts
 		want  []string
 	}{
-		"by a template":   {environment().Spec.Adapt.IngressHosts, everything},
+		"by a template":   {environmenttest.Environment().Spec.Adapt.IngressHosts, everything},
 		"as the source":   {v1alpha1.IngressHosts{Type: v1alpha1.IngressHostsAsSource}, everything},
 		"left out":        {v1alpha1.IngressHosts{Type: v1alpha1.IngressHostsOmit}, withoutHosts},
 		"nothing is said": {v1alpha1.IngressHosts{}, withoutHosts},

@@ -117,7 +117,7 @@ func TestPlanIsDeterministic(t *testing.T) {
 	for _, o := range all() {
 		before = append(before, o.DeepCopy())
 	}
-	want, err := planner().Plan(t.Context(), s.Input)
+	want, err := planner.Plan(t.Context(), s.Input)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestPlanIsDeterministic(t *testing.T) {
 		for _, list := range [][]*unstructured.Unstructured{s.Workloads, s.Source, s.Live} {
 			rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 		}
-		got, err := planner().Plan(t.Context(), s.Input)
+		got, err := planner.Plan(t.Context(), s.Input)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -45,7 +45,7 @@ func TestNeeds(t *testing.T) {
 // needed returns the objects that an input needs and does not have.
 func needed(t *testing.T, s plan.Input, of []*unstructured.Unstructured) []*unstructured.Unstructured {
 	t.Helper()
-	needs, err := planner().Needs(s)
+	needs, err := planner.Needs(s)
 	if err != nil {
 		t.Fatal(err)
 	}

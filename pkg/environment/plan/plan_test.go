@@ -377,17 +377,17 @@ func TestInvalidPatches(t *testing.T) {
 		Target: v1alpha1.PatchTarget{Kind: "Secret"}, Type: v1alpha1.PatchJSON6902,
 		Patch: `[{op: replace, path: /data/nothing, value: aHVudGVyMg==}]`,
 	}}
-	_, err := planner().Plan(t.Context(), s.Input)
+	_, err := planner.Plan(t.Context(), s.Input)
 	if err == nil || !strings.Contains(err.Error(), `patches[0] (JSON6902) to Secret "database"`) || strings.Contains(err.Error(), "aHVu") {
 		t.Errorf("%v", err)
 	}
 	s.Environment.Spec.Patches[0].Patch = "["
-	if _, err = planner().Plan(t.Context(), s.Input); err == nil || !strings.Contains(err.Error(), "spec.patches[0].patch") {
+	if _, err = planner.Plan(t.Context(), s.Input); err == nil || !strings.Contains(err.Error(), "spec.patches[0].patch") {
 		t.Errorf("%v", err)
 	}
 	s.Environment.Spec.Patches = nil
 	s.Environment.Spec.Adapt.IngressHosts.Template = "{nobody}"
-	_, err = planner().Plan(t.Context(), s.Input)
+	_, err = planner.Plan(t.Context(), s.Input)
 	if err == nil || !strings.Contains(err.Error(), "spec.adapt.ingressHosts.template must") {
 		t.Errorf("%v", err)
 	}

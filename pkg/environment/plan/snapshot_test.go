@@ -117,7 +117,7 @@ func TestPartOfSnapshot(t *testing.T) {
 func hashOf(t *testing.T, o *unstructured.Unstructured) string {
 	t.Helper()
 	o.SetNamespace("production")
-	hash, err := plan.Hash(hasher{}, o)
+	hash, err := plan.Hash(planner.Hasher, o)
 	if err != nil {
 		t.Fatal(err)
 	}

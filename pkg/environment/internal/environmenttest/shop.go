@@ -76,12 +76,15 @@ func Offer(t testing.TB, of *v1alpha1.AppCatalog, workload *unstructured.Unstruc
 	}
 }
 
-// Planner makes plans with the schemas of client-go.
+// schemas are those of client-go, which are parsed once for all planners.
+var schemas = diff.NewSchemas(nil, clock.RealClock{})
+
+// Planner returns a planner with the schemas of client-go.
 func Planner() plan.Planner {
-	return plan.Planner{Schemas: diff.NewSchemas(nil, clock.RealClock{}), Hasher: hasher{}, Marks: objectcopy.DefaultMarks()}
+	return plan.Planner{Schemas: schemas, Hasher: hasher{}, Marks: objectcopy.DefaultMarks()}
 }
 
-// hasher stands for one with a key.
+// hasher is a Hasher without a key.
 type hasher struct{}
 
 func (hasher) Sum(purpose string, parts ...[]byte) string {
