@@ -12,6 +12,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // marks marks a run and checks its number of changes, progress checks its progress.
@@ -34,7 +35,7 @@ func progress(total, done, rejected int) step {
 }
 
 func maxWait(length time.Duration) step { return func(s *fixture) { s.maxWait = length } }
-func reconsider(s *fixture)               { s.ApplyConfig() }
+func reconsider(s *fixture)             { s.ApplyConfig() }
 func maxItems(number int) step          { return func(s *fixture) { s.maxItems = number } }
 func maxBytes(number int) step          { return func(s *fixture) { s.maxBytes = number; s.open() } }
 func debounce(length time.Duration) step {
@@ -213,7 +214,7 @@ func TestNextEndsWithItsContext(t *testing.T) {
 		t.Errorf("%+v before anything is due", got)
 	}
 	s.clock.Step(time.Minute)
-	if got := s.Counts().OldestDue; !got.Equal(noon.Add(10 * time.Second)) {
+	if got := s.Counts().OldestDue; !got.Equal(testkit.Noon.Add(10 * time.Second)) {
 		t.Errorf("due since %s", got)
 	}
 }

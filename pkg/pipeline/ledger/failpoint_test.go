@@ -6,38 +6,17 @@
 package ledger_test
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
 
-	clocktesting "k8s.io/utils/clock/testing"
-
-	"github.com/configbutler/slipstream/pkg/store/bolt"
+	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 )
 
 // crashFile is the store of a child process.
 const crashFile = "SLIPSTREAM_TEST_LEDGER_FILE"
-
-// fixtureOn returns a fixture with its store in a file.
-func fixtureOn(t *testing.T, file string) *fixture {
-	t.Helper()
-	engine, err := bolt.Open(t.Context(), file, bolt.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := engine.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	kv := bolt.NewClient(context.WithoutCancel(t.Context()), engine).KV
-	s := &fixture{TB: t, store: &store{KV: kv}, clock: clocktesting.NewFakeClock(noon), maxItems: 50}
-	s.open()
-	return s
-}
 
 // TestDeliverInChild is the child process of TestKilled: it delivers two objects and the deletion of one of them.
 func TestDeliverInChild(t *testing.T) {
@@ -45,7 +24,7 @@ func TestDeliverInChild(t *testing.T) {
 	if file == "" {
 		t.Skip("plays the victim of TestKilled")
 	}
-	s := fixtureOn(t, file)
+	s := newFixtureOn(t, bolttest.Open(t, file).KV, 0)
 	has("a", "b")(s)
 	gone("a")(s)
 	batch("-a")(s)
@@ -67,7 +46,7 @@ func TestKilled(t *testing.T) {
 			if status, ok := victim.ProcessState.Sys().(syscall.WaitStatus); !ok || !status.Signaled() {
 				t.Fatalf("the process was not killed (%v): %s", err, out)
 			}
-			s := fixtureOn(t, file)
+			s := newFixtureOn(t, bolttest.Open(t, file).KV, 0)
 			for _, do := range after {
 				do(s)
 			}

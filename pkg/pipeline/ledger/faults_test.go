@@ -18,6 +18,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
 	"github.com/configbutler/slipstream/pkg/store/table"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // TestBatchIsTheSameAfterADeath ends the process with a batch that the sink may have received.
@@ -52,24 +53,24 @@ func TestStoreIsFull(t *testing.T) {
 	s := newFixture(t)
 	stop := s.run()
 	has("a", "b")(s)
-	s.store.full.Store(true)
+	s.full.Store(true)
 	s.Upsert(version(instance("c"), 1), ledger.Immediate)
 	s.Remove(instance("a"))
-	s.eventually("it shows", func() bool { return s.Counts().Blocked != nil })
+	testkit.EventuallyTrue(s, "it shows", func() bool { return s.Counts().Blocked != nil })
 	if _, err := s.Next(t.Context()); err == nil {
 		t.Fatal("a batch was handed out that is not durable")
 	}
-	s.store.full.Store(false)
+	s.full.Store(false)
 	if got := s.next(); got != "+c:1 -a" {
 		t.Fatalf("batch %q", got)
 	}
-	s.store.full.Store(true)
+	s.full.Store(true)
 	if err := s.Delivered(t.Context(), s.handed.ID, s.keysOf()); err == nil {
 		t.Fatal("what cannot be written counts as delivered")
 	}
-	s.store.full.Store(false)
+	s.full.Store(false)
 	s.delivered()
-	s.eventually("it is over", func() bool { return s.Counts().Blocked == nil })
+	testkit.EventuallyTrue(s, "it is over", func() bool { return s.Counts().Blocked == nil })
 	stop()
 	s.open()
 	counts(2, 0, 0)(s)
@@ -81,7 +82,7 @@ func TestRunWritesWhatComes(t *testing.T) {
 	s := newFixture(t)
 	stop := s.run()
 	s.Upsert(version(instance("a"), 1), ledger.Debounced)
-	s.eventually("it is written", func() bool { return len(s.rows()) == 1 })
+	testkit.EventuallyTrue(s, "it is written", func() bool { return len(s.rows()) == 1 })
 	s.Upsert(version(instance("b"), 1), ledger.Debounced)
 	stop()
 	s.open()

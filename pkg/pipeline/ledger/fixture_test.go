@@ -5,7 +5,6 @@ package ledger_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,27 +16,26 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"k8s.io/apimachinery/pkg/types"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/store/table"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
-const (
-	prefix   = "uid/sink/address/"
-	patience = 2 * time.Minute
-)
-
-var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+const prefix = "uid/sink/address/"
 
 // fixture is a store and a clock, which outlive the process, and the ledger of the running process.
 type fixture struct {
 	testing.TB
-	store    *store
+	// process counts the writes to kv.
+	process *testkit.Process
+	// full makes every write to kv fail.
+	full     atomic.Bool
+	kv       clientv3.KV
 	options  []table.Option
-	clock    *clocktesting.FakeClock
+	clock    *testkit.Clock
 	debounce time.Duration
 	maxItems int
 	maxWait  time.Duration
@@ -51,15 +49,25 @@ type fixture struct {
 // newFixture returns a fixture with a debounce of 10 seconds, batches of 50 and no maxWait.
 func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	s := &fixture{
-		TB: t, store: &store{KV: bolttest.NewKV(t)}, clock: clocktesting.NewFakeClock(noon), debounce: 10 * time.Second, maxItems: 50,
-	}
+	return newFixtureOn(t, bolttest.NewKV(t), 10*time.Second)
+}
+
+// newFixtureOn is newFixture with a store and a debounce.
+func newFixtureOn(t testing.TB, kv clientv3.KV, debounce time.Duration) *fixture {
+	t.Helper()
+	s := &fixture{TB: t, process: &testkit.Process{}, clock: testkit.NewClock(t), debounce: debounce, maxItems: 50}
+	s.kv = bolttest.WithWrites(kv, func(_ context.Context, write bolttest.Write) error {
+		if s.full.Load() {
+			return rpctypes.ErrNoSpace
+		}
+		return s.process.Write(write.Commit)
+	})
 	s.open()
 	return s
 }
 
 func (s *fixture) table() *table.Table {
-	return table.New(s.store, "/slipstream/work", s.options...).Table(ledger.TableName)
+	return table.New(s.kv, "/slipstream/work", s.options...).Table(ledger.TableName)
 }
 
 // tryOpen opens the ledger, as a process does when it starts. What the previous one has not written is lost.
@@ -88,7 +96,7 @@ func (s *fixture) must(err error) {
 // next returns the next batch as words, in order: +name:version for an upsert, -name for a delete.
 func (s *fixture) next() string {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.Context(), testkit.Timeout)
 	defer cancel()
 	batch, err := s.Next(ctx)
 	s.must(err)
@@ -109,21 +117,10 @@ func (s *fixture) none() {
 		}
 		close(got)
 	}()
-	s.eventually("Next waits", func() bool { return len(got) > 0 || s.clock.HasWaiters() || s.Counts().Pending == 0 })
+	testkit.EventuallyTrue(s, "Next waits", func() bool { return len(got) > 0 || s.clock.HasWaiters() || s.Counts().Pending == 0 })
 	cancel()
 	if batch, some := <-got; some {
 		s.Fatalf("there is a batch: %s", batch)
-	}
-}
-
-// eventually waits until a check succeeds.
-func (s *fixture) eventually(what string, holds func() bool) {
-	s.Helper()
-	for deadline := time.Now().Add(patience); !holds(); {
-		if time.Now().After(deadline) {
-			s.Fatalf("not within %s: %s", patience, what)
-		}
-		<-time.After(100 * time.Microsecond)
 	}
 }
 
@@ -191,49 +188,5 @@ func definition(name string) item.Key {
 }
 
 func version(key item.Key, version any) item.Item {
-	return item.Item{Key: key, Labels: map[string]string{"version": fmt.Sprint(version)}, UID: types.UID("uid of " + key.Name), CreatedAt: noon}
-}
-
-var errDead = errors.New("the process is dead")
-
-// store is a store that can fail from a write on, as if the process had died.
-type store struct {
-	clientv3.KV
-	writes atomic.Int64
-	// dies is the number of the write from which on all fail; 0 means none. With answerLost, that write takes effect.
-	dies       atomic.Int64
-	answerLost atomic.Bool
-	// full makes every write fail.
-	full atomic.Bool
-}
-
-// live lets writes of a new process succeed.
-func (s *store) live() {
-	s.dies.Store(0)
-	s.writes.Store(0)
-}
-
-func (s *store) Txn(ctx context.Context) clientv3.Txn { return &txn{s.KV.Txn(ctx), s} }
-
-type txn struct {
-	clientv3.Txn
-	store *store
-}
-
-func (x *txn) Then(ops ...clientv3.Op) clientv3.Txn {
-	x.Txn = x.Txn.Then(ops...)
-	return x
-}
-
-func (x *txn) Commit() (*clientv3.TxnResponse, error) {
-	if x.store.full.Load() {
-		return nil, rpctypes.ErrNoSpace
-	}
-	switch number, dies := x.store.writes.Add(1), x.store.dies.Load(); {
-	case dies == 0 || number < dies:
-		return x.Txn.Commit()
-	case number == dies && x.store.answerLost.Load():
-		_, _ = x.Txn.Commit() // Nobody hears of it.
-	}
-	return nil, errDead
+	return item.Item{Key: key, Labels: map[string]string{"version": fmt.Sprint(version)}, UID: types.UID("uid of " + key.Name), CreatedAt: testkit.Noon}
 }

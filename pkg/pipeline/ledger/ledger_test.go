@@ -45,7 +45,7 @@ func batch(want string) step {
 	}
 }
 
-func none(s *fixture)                    { s.Helper(); s.none() }
+func none(s *fixture)                  { s.Helper(); s.none() }
 func delivered(names ...string) step   { return func(s *fixture) { s.Helper(); s.delivered(names...) } }
 func rejected(names ...string) step    { return func(s *fixture) { s.Helper(); s.rejected(names...) } }
 func expedite(kinds ...item.Kind) step { return func(s *fixture) { s.Expedite(kinds...) } }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // TestRandomLives lets processes make random calls and die at random writes. In the end the receiver must have the state of the cluster.
@@ -28,7 +29,7 @@ func TestRandomLives(t *testing.T) {
 			}
 			w.maxItems = 1 + w.random.IntN(5)
 			for range 12 {
-				w.live()
+				w.runProcess()
 			}
 			w.end()
 		})
@@ -46,17 +47,16 @@ type world struct {
 	batches map[string]map[item.Key]int
 }
 
-// live runs a process.
-func (w *world) live() {
+// runProcess runs a process.
+func (w *world) runProcess() {
 	w.Helper()
-	w.store.live()
-	w.store.dies.Store(1 + w.random.Int64N(25))
-	w.store.answerLost.Store(w.random.IntN(2) == 0)
+	w.process.Start(1+w.random.IntN(25), nil)
+	w.process.LoseResponse(w.random.IntN(2) == 0)
 	err := w.tryOpen()
 	for steps := 0; err == nil && steps < 150; steps++ {
 		err = w.step()
 	}
-	if err != nil && !errors.Is(err, errDead) {
+	if err != nil && !errors.Is(err, testkit.ErrDead) {
 		w.Fatal(err)
 	}
 }
@@ -226,7 +226,7 @@ func (w *world) receive(keys []item.Key, content map[item.Key]int) {
 // end runs a process that does not die until everything is delivered.
 func (w *world) end() {
 	w.Helper()
-	w.store.live()
+	w.process.Start(0, nil)
 	w.open()
 	w.list(ledger.Immediate)
 	w.Expedite()

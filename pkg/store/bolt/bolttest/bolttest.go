@@ -23,7 +23,13 @@ func NewKV(t testing.TB) clientv3.KV {
 // NewClient returns a full client of a store as in NewKV.
 func NewClient(t testing.TB) *clientv3.Client {
 	t.Helper()
-	engine, err := bolt.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), bolt.Options{})
+	return Open(t, filepath.Join(t.TempDir(), "store.db"))
+}
+
+// Open returns a client of the store in a file, which is created if it does not exist and closed at the cleanup of the test.
+func Open(t testing.TB, file string) *clientv3.Client {
+	t.Helper()
+	engine, err := bolt.Open(t.Context(), file, bolt.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
