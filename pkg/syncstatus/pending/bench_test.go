@@ -38,8 +38,8 @@ func BenchmarkStorm(b *testing.B) {
 		}
 		s.done(i, batch)
 		stop()
-		b.ReportMetric(float64(s.store.writes.Load()), "transactions/op")
-		b.ReportMetric(float64(s.store.bytes.Load()), "written-B/op")
+		b.ReportMetric(float64(s.process.Writes()), "transactions/op")
+		b.ReportMetric(float64(s.written.Load()), "written-B/op")
 	}
 }
 

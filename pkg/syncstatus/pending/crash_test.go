@@ -16,14 +16,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	syncstatuspending "github.com/configbutler/slipstream/pkg/syncstatus/pending"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // TestCrashAtEveryWrite crashes a process before and after each of its writes, and starts another one. Batches are recorded under their
 // IDs, as SyncStatuses are.
 func TestCrashAtEveryWrite(t *testing.T) {
-	for _, answerLost := range []bool{false, true} {
+	for _, responseLost := range []bool{false, true} {
 		for write := 1; ; write++ {
-			if crashed := crashAt(t, write, answerLost); !crashed {
+			if crashed := crashAt(t, write, responseLost); !crashed {
 				if write < 10 {
 					t.Fatalf("only %d writes", write)
 				}
@@ -34,19 +35,19 @@ func TestCrashAtEveryWrite(t *testing.T) {
 }
 
 // crashAt crashes a process at a write. It returns false if there are fewer writes.
-func crashAt(t *testing.T, write int, answerLost bool) (crashed bool) {
+func crashAt(t *testing.T, write int, responseLost bool) (crashed bool) {
 	t.Helper()
 	s := newFixture(t)
 	s.capacity = 200
 	records := &records{fixture: s, batches: map[string]syncstatuspending.Batch{}}
-	s.store.crashes.Store(int64(write))
-	s.store.answerLost.Store(answerLost)
+	s.process.Start(write, nil)
+	s.process.LoseResponse(responseLost)
 	err := runProcess(s, records)
-	if err != nil && !errors.Is(err, errCrashed) {
+	if err != nil && !errors.Is(err, testkit.ErrDead) {
 		t.Fatal(err)
 	}
 	handed := records.handed
-	s.store.restart()
+	s.process.Start(0, nil)
 	again := s.open()
 	if handed != nil {
 		// A returned batch that is not done is returned again. One that may be done may be returned again.
@@ -55,7 +56,7 @@ func crashAt(t *testing.T, write int, answerLost bool) (crashed bool) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(*handed, batch); !records.finishing && diff != "" {
-			t.Errorf("write %d, answer lost %v: a different batch after the crash, or none (%v):\n%s", write, answerLost, some, diff)
+			t.Errorf("write %d, response lost %v: a different batch after the crash, or none (%v):\n%s", write, responseLost, some, diff)
 		}
 	}
 	if err := records.all(again, "shop", "bank"); err != nil {
@@ -158,8 +159,8 @@ func TestRandomProcesses(t *testing.T) {
 	written := map[string]int{}
 	for range 60 {
 		i := s.open()
-		s.store.crashes.Store(1 + random.Int64N(12))
-		s.store.answerLost.Store(random.IntN(2) == 0)
+		s.process.Start(1+random.IntN(12), nil)
+		s.process.LoseResponse(random.IntN(2) == 0)
 		stop := s.run(i, noNotices())
 		var err error
 		for err == nil {
@@ -174,11 +175,11 @@ func TestRandomProcesses(t *testing.T) {
 				i.Add(changed(namespace, fmt.Sprintf("w%d", random.IntN(5)), version))
 			}
 		}
-		if !errors.Is(err, errCrashed) {
+		if !errors.Is(err, testkit.ErrDead) {
 			t.Fatal(err)
 		}
 		stop()
-		s.store.restart()
+		s.process.Start(0, nil)
 		maps.Copy(written, s.versions())
 	}
 	if err := r.all(s.open(), namespaces...); err != nil {

@@ -20,40 +20,58 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-base/metrics/legacyregistry"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/store/table"
 	syncstatuspending "github.com/configbutler/slipstream/pkg/syncstatus/pending"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
-const (
-	window  = 30 * time.Second
-	timeout = 2 * time.Minute
-)
+const window = 30 * time.Second
 
-var (
-	noon    = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
-	metrics = syncstatuspending.NewMetrics("catalog", "catalogs")
-)
+var metrics = syncstatuspending.NewMetrics("catalog", "catalogs")
 
 // fixture has the store and the clock, which outlive a process.
 type fixture struct {
 	testing.TB
-	store *store
-	clock *clocktesting.FakeClock
+	kv    clientv3.KV
+	clock *testkit.Clock
+	// process counts the writes to kv, and written is their size in bytes.
+	process *testkit.Process
+	written atomic.Int64
+	// full makes every write to kv fail.
+	full atomic.Bool
 	// capacity is the capacity of opened intakes.
 	capacity int
 }
 
 func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	return &fixture{TB: t, store: &store{KV: bolttest.NewKV(t)}, clock: clocktesting.NewFakeClock(noon)}
+	s := &fixture{TB: t, clock: testkit.NewClock(t), process: &testkit.Process{}}
+	s.kv = bolttest.WithWrites(bolttest.NewKV(t), func(_ context.Context, write bolttest.Write) error {
+		if s.full.Load() {
+			return rpctypes.ErrNoSpace
+		}
+		s.written.Add(int64(write.Bytes))
+		return s.process.Write(write.Commit)
+	})
+	return s
+}
+
+// eventually steps the clock by milliseconds until a condition is true.
+func (s *fixture) eventually(what string, condition func() bool) {
+	s.Helper()
+	s.clock.EventuallyBy(time.Millisecond, what, func() error {
+		if !condition() {
+			return errors.New("it is not true")
+		}
+		return nil
+	})
 }
 
 func (s *fixture) table() *table.Table {
-	return table.New(s.store, "/slipstream/work").Table(syncstatuspending.TableName)
+	return table.New(s.kv, "/slipstream/work").Table(syncstatuspending.TableName)
 }
 
 // open opens the intake, as a process does when it starts.
@@ -116,18 +134,6 @@ func (s *fixture) run(of *syncstatuspending.Intake, notices syncstatuspending.No
 // noNotices returns notices that do nothing.
 func noNotices() syncstatuspending.Notices {
 	return syncstatuspending.Notices{Opened: func(string) {}, Filling: func(int, int) {}, Overflowed: func(string) {}, Blocked: func(error) {}}
-}
-
-// eventually steps the clock until a condition is true.
-func (s *fixture) eventually(what string, holds func() bool) {
-	s.Helper()
-	for deadline := time.Now().Add(timeout); !holds(); {
-		if time.Now().After(deadline) {
-			s.Fatalf("not within %s: %s", timeout, what)
-		}
-		s.clock.Step(time.Millisecond)
-		<-time.After(100 * time.Microsecond)
-	}
 }
 
 // changed returns an event of a Deployment.
@@ -200,63 +206,4 @@ func metric(t testing.TB, name, label string) (sum float64) {
 		}
 	}
 	return sum
-}
-
-var errCrashed = errors.New("the process has crashed")
-
-// store is a store that fails from a write on, as for a crashed process.
-type store struct {
-	clientv3.KV
-	// writes is the number of transactions, and bytes their size.
-	writes, bytes atomic.Int64
-	// crashes is the number of the first write that fails, 0 if none does. With answerLost, that write is still stored.
-	crashes    atomic.Int64
-	answerLost atomic.Bool
-	// failing makes every write fail.
-	failing atomic.Bool
-}
-
-// restart allows writes again, for a new process.
-func (s *store) restart() {
-	s.crashes.Store(0)
-	s.writes.Store(0)
-}
-
-// write performs a write unless the process has crashed.
-func (s *store) write(commit func() error) error {
-	if s.failing.Load() {
-		return rpctypes.ErrNoSpace
-	}
-	switch number, last := s.writes.Add(1), s.crashes.Load(); {
-	case last == 0 || number < last:
-		return commit()
-	case number == last && s.answerLost.Load():
-		_ = commit() // Nobody hears of it.
-	}
-	return errCrashed
-}
-
-func (s *store) Delete(ctx context.Context, key string, opts ...clientv3.OpOption) (response *clientv3.DeleteResponse, err error) {
-	err = s.write(func() error { response, err = s.KV.Delete(ctx, key, opts...); return err })
-	return response, err
-}
-
-func (s *store) Txn(ctx context.Context) clientv3.Txn { return &txn{s.KV.Txn(ctx), s} }
-
-type txn struct {
-	clientv3.Txn
-	store *store
-}
-
-func (x *txn) Then(ops ...clientv3.Op) clientv3.Txn {
-	for _, op := range ops {
-		x.store.bytes.Add(int64(len(op.KeyBytes()) + len(op.ValueBytes())))
-	}
-	x.Txn = x.Txn.Then(ops...)
-	return x
-}
-
-func (x *txn) Commit() (response *clientv3.TxnResponse, err error) {
-	err = x.store.write(func() error { response, err = x.Txn.Commit(); return err })
-	return response, err
 }

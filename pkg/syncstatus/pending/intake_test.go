@@ -15,6 +15,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/attribution"
 	syncstatuspending "github.com/configbutler/slipstream/pkg/syncstatus/pending"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 func TestWindow(t *testing.T) {
@@ -40,7 +41,7 @@ func TestWindow(t *testing.T) {
 		t.Errorf("a namespace without changes is due in %s: %v", wait, some)
 	}
 	batch := s.closed(i, "shop")
-	if !batch.FirstSeen.Equal(noon) || batch.Resync {
+	if !batch.FirstSeen.Equal(testkit.Noon) || batch.Resync {
 		t.Errorf("first seen at %s, resync: %v", batch.FirstSeen, batch.Resync)
 	}
 	expect(t, "the batch", names(batch.Changes), []string{"api 3 x1", "web 2 x2"})
@@ -58,15 +59,15 @@ func TestClockSetBack(t *testing.T) {
 	s := newFixture(t)
 	i := s.open()
 	i.Add(changed("shop", "web", 1))
-	s.store.restart()
+	s.process.Start(0, nil)
 	s.run(i, noNotices())
 	s.eventually("the change is written", func() bool { return len(s.rows()) == 1 })
 	for name, at := range map[string]*syncstatuspending.Intake{"running": i, "started again": s.open()} {
-		s.clock.SetTime(noon.Add(-time.Hour))
+		s.clock.SetTime(testkit.Noon.Add(-time.Hour))
 		if wait, some := at.Due("shop", window); wait != window || !some {
 			t.Errorf("%s: due in %s, %v", name, wait, some)
 		}
-		s.clock.SetTime(noon.Add(-time.Hour + window))
+		s.clock.SetTime(testkit.Noon.Add(-time.Hour + window))
 		if wait, some := at.Due("shop", window); wait != 0 || !some {
 			t.Errorf("%s: due in %s, %v after the window", name, wait, some)
 		}
@@ -119,7 +120,7 @@ func TestInclude(t *testing.T) {
 		i = s.open()
 		expect(t, name, names(batch.Changes), []string{"api 2 x1", "db  x0", "web 1 x1"})
 		for number, authors := range []int{1, 0, 1} {
-			if change := batch.Changes[number]; len(change.Authors) != authors || !change.First.Equal(noon) {
+			if change := batch.Changes[number]; len(change.Authors) != authors || !change.First.Equal(testkit.Noon) {
 				t.Errorf("%s: %s: %+v since %s", name, change.Name, change.Authors, change.First)
 			}
 		}
@@ -237,7 +238,7 @@ func TestEventsWhileABatchIsRecorded(t *testing.T) {
 	}
 	second := s.closed(i, "shop")
 	expect(t, "the next batch", names(second.Changes), []string{"web 3 x1"})
-	if second.ID == first.ID || !second.FirstSeen.Equal(noon.Add(10*time.Second)) {
+	if second.ID == first.ID || !second.FirstSeen.Equal(testkit.Noon.Add(10*time.Second)) {
 		t.Errorf("the next batch is %s, first seen at %s", second.ID, second.FirstSeen)
 	}
 	s.done(i, first)
@@ -284,7 +285,7 @@ func TestIDsAreUnique(t *testing.T) {
 	for n := range 100 {
 		// The clock stops, and is set back.
 		if n == 50 {
-			s.clock.SetTime(noon.Add(-time.Minute))
+			s.clock.SetTime(testkit.Noon.Add(-time.Minute))
 		}
 		i.Add(changed("shop", "web", n+1))
 		batch := s.closed(i, "shop")

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	syncstatuspending "github.com/configbutler/slipstream/pkg/syncstatus/pending"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // manyEvents returns events of a number of objects of a namespace.
@@ -42,7 +43,7 @@ func TestOverflowDropsTheLargestBatch(t *testing.T) {
 	}
 	for range 2 {
 		shop, bank := s.closed(i, "shop"), s.closed(i, "bank")
-		if !shop.Resync || len(shop.Changes) > 0 || !shop.FirstSeen.Equal(noon) {
+		if !shop.Resync || len(shop.Changes) > 0 || !shop.FirstSeen.Equal(testkit.Noon) {
 			t.Errorf("shop: %+v", shop)
 		}
 		if bank.Resync {

@@ -23,14 +23,14 @@ func TestEventsAreWrittenTogether(t *testing.T) {
 	s.run(i, noNotices())
 	i.Add(changed("bank", "web", 0))
 	s.eventually("Run waits", s.clock.HasWaiters)
-	s.store.writes.Store(0)
+	s.process.Start(0, nil)
 	for n := range 1000 {
 		i.Add(manyEvents("shop", 100)...)
 		i.Add(changed("bank", "web", n+1))
 	}
 	s.eventually("all rows are written", func() bool { return len(s.rows()) == 101 })
 	s.eventually("Run waits", s.clock.HasWaiters)
-	if got := s.store.writes.Load(); got > 2 {
+	if got := s.process.Writes(); got > 2 {
 		t.Errorf("101 objects that changed 1000 times took %d transactions", got)
 	}
 }
@@ -93,7 +93,7 @@ func TestStoreThatIsFull(t *testing.T) {
 			blocked.Add(1)
 		}
 	}
-	s.store.failing.Store(true)
+	s.full.Store(true)
 	s.run(i, notices)
 	i.Add(changed("shop", "web", 1))
 	s.eventually("the notice that it is blocked", func() bool { return blocked.Load() > 1 })
@@ -105,21 +105,21 @@ func TestStoreThatIsFull(t *testing.T) {
 		t.Errorf("a batch was closed that is not durable: %+v", batch)
 	}
 	i.Add(changed("shop", "web", 4))
-	s.store.failing.Store(false)
+	s.full.Store(false)
 	s.eventually("the notice that it is not blocked any more", func() bool { return free.Load() == 1 })
 	if got := metric(t, "blocked", ""); got != 0 {
 		t.Errorf("the metric is %v while everything can be written", got)
 	}
 	first := s.closed(i, "shop")
 	expect(t, "first batch", names(first.Changes), []string{"api 3 x1", "web 2 x2"})
-	s.store.failing.Store(true)
+	s.full.Store(true)
 	if err := i.Done(t.Context(), first); err == nil {
 		t.Error("a batch that is still stored is done")
 	}
 	if again := s.closed(i, "shop"); again.ID != first.ID {
 		t.Errorf("a batch that is not done is not returned again: %+v", again)
 	}
-	s.store.failing.Store(false)
+	s.full.Store(false)
 	s.done(i, first)
 	expect(t, "second batch", names(s.closed(i, "shop").Changes), []string{"web 4 x1"})
 }
