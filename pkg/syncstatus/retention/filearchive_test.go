@@ -14,9 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	clienttesting "k8s.io/client-go/testing"
-
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
@@ -74,20 +71,9 @@ func TestLargeRecords(t *testing.T) {
 func crashAfter(t *testing.T, s *fixture, deletions int) error {
 	ctx, die := context.WithCancel(t.Context())
 	defer die()
-	alive := true
-	s.client.PrependReactor("delete", resource.Resource, func(clienttesting.Action) (bool, runtime.Object, error) {
-		if alive && deletions == 0 {
-			die()
-		}
-		deletions--
-		if alive && ctx.Err() != nil {
-			return true, nil, ctx.Err()
-		}
-		return false, nil, nil
-	})
-	err := s.sweeper().Sweep(ctx)
-	alive = false
-	return err
+	s.process.Start(deletions+1, die)
+	defer s.process.Start(0, nil)
+	return s.sweeper().Sweep(ctx)
 }
 
 // TestIncompleteLine has a line that was being written when the process crashed. It is truncated, and its record is archived again.

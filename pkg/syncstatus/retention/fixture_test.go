@@ -30,6 +30,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
 	"github.com/configbutler/slipstream/pkg/generated/informers/externalversions"
 	"github.com/configbutler/slipstream/pkg/syncstatus/retention"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 var (
@@ -63,6 +64,8 @@ type fixture struct {
 	client *fake.Clientset
 	clock  *instantClock
 	folder string
+	// process is the process that deletes records, and in a gitFixture writes to the branch and the work store.
+	process *testkit.Process
 	// largestPage is the largest limit of a list request.
 	largestPage int64
 }
@@ -74,10 +77,14 @@ func newFixture(t *testing.T, objects ...runtime.Object) *fixture {
 
 func newFixtureIn(folder string, objects ...runtime.Object) *fixture {
 	s := &fixture{
-		client: fake.NewClientset(objects...), clock: newInstantClock(), folder: folder,
+		client: fake.NewClientset(objects...), clock: newInstantClock(), folder: folder, process: &testkit.Process{},
 	}
 	s.client.PrependReactor("list", resource.Resource, s.page)
 	s.client.PrependReactor("delete", resource.Resource, s.checkPreconditions)
+	s.client.PrependReactor("delete", resource.Resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+		err := s.process.Count()
+		return err != nil, nil, err
+	})
 	return s
 }
 

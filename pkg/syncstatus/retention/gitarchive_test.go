@@ -22,13 +22,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/store/table"
 	"github.com/configbutler/slipstream/pkg/syncstatus/retention"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // branch is the branch of the GitDestination ops/records.
@@ -120,23 +120,26 @@ func (s *gitFixture) expectOnlyArchived(t *testing.T) {
 // gitFixture is a fixture whose archive is a branch.
 type gitFixture struct {
 	*fixture
-	branch *branch
-	kv     clientv3.KV
+	*branch
+	kv clientv3.KV
 }
 
-func newGitStage(t *testing.T, objects ...runtime.Object) *gitFixture {
+func newGitFixture(t *testing.T, objects ...runtime.Object) *gitFixture {
 	t.Helper()
-	return &gitFixture{fixture: newFixture(t, objects...), branch: &branch{files: map[string]string{}}, kv: bolttest.NewKV(t)}
+	s := &gitFixture{fixture: newFixture(t, objects...), branch: &branch{files: map[string]string{}}}
+	s.kv = bolttest.WithWrites(bolttest.NewKV(t), func(_ context.Context, write bolttest.Write) error { return s.process.Write(write.Commit) })
+	return s
+}
+
+// Write writes to the branch.
+func (s *gitFixture) Write(ctx context.Context, destination types.NamespacedName, path string, content []byte, subject string) error {
+	return s.process.Write(func() error { return s.branch.Write(ctx, destination, path, content, subject) })
 }
 
 // sweeper returns the sweeper of a new process.
 func (s *gitFixture) sweeper() *retention.Sweeper {
-	return s.sweeperWith(s.branch, s.kv)
-}
-
-func (s *gitFixture) sweeperWith(git retention.Git, kv clientv3.KV) *retention.Sweeper {
 	return retention.New(retention.Config{
-		Client: s.client, Git: git, Table: table.New(kv, "/test").Table(retention.TableName), Period: time.Hour, Clock: s.clock,
+		Client: s.client, Git: s, Table: table.New(s.kv, "/test").Table(retention.TableName), Period: time.Hour, Clock: s.clock,
 	})
 }
 
@@ -168,7 +171,7 @@ func (s *gitFixture) expectArchived(t *testing.T, want []string) {
 var pathPattern = regexp.MustCompile(`^archive/2026/11/syncstatuses-20261121T180000Z-[0-9a-f]{12}\.jsonl$`)
 
 func TestArchiveInGit(t *testing.T) {
-	s := newGitStage(t, append(many(250), policy(inGit), record("shop", "new", 1))...)
+	s := newGitFixture(t, append(many(250), policy(inGit), record("shop", "new", 1))...)
 	s.expectOnlyArchived(t)
 	for range 2 {
 		if err := s.sweeper().Sweep(t.Context()); err != nil {
@@ -196,7 +199,7 @@ func TestLargeRecordsInGit(t *testing.T) {
 	large := func(r *v1alpha1.SyncStatus) {
 		r.Status.WorkloadNames = slices.Repeat([]string{strings.Repeat("w", 250)}, 1600)
 	}
-	s := newGitStage(t, append(many(5, large), policy(inGit))...)
+	s := newGitFixture(t, append(many(5, large), policy(inGit))...)
 	if err := s.sweeper().Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +218,7 @@ func TestGitThatCannotBeWritten(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newGitStage(t, append(many(150), policy(inGit))...)
+			s := newGitFixture(t, append(many(150), policy(inGit))...)
 			s.branch.setErrors(tt.down, tt.lost)
 			for range 3 {
 				if err := s.sweeper().Sweep(t.Context()); err == nil {
@@ -248,7 +251,7 @@ func TestGitThatCannotBeWritten(t *testing.T) {
 
 // TestRecordThatChangesAfterItIsInGit checks that a record that has changed since it was archived is archived again.
 func TestRecordThatChangesAfterItIsInGit(t *testing.T) {
-	s := newGitStage(t, append(many(3), policy(inGit))...)
+	s := newGitFixture(t, append(many(3), policy(inGit))...)
 	s.branch.setErrors(nil, errors.New("no answer"))
 	if err := s.sweeper().Sweep(t.Context()); err == nil {
 		t.Fatal("no error")
@@ -280,7 +283,7 @@ func TestDestinationThatRejectsFiles(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			for _, objects := range [][]runtime.Object{append(many(3), tt.policy), {tt.policy}} {
-				s := newGitStage(t, objects...)
+				s := newGitFixture(t, objects...)
 				s.branch.checkErr = tt.refused
 				before := len(s.remaining())
 				if err := s.sweeper().Sweep(t.Context()); err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -300,7 +303,7 @@ func TestDestinationThatRejectsFiles(t *testing.T) {
 
 // TestGitIsRetriedSoon has a remote that is available again long before the next sweep is due.
 func TestGitIsRetriedSoon(t *testing.T) {
-	s := newGitStage(t, append(many(3), policy(inGit))...)
+	s := newGitFixture(t, append(many(3), policy(inGit))...)
 	s.branch.setErrors(errors.New("no route to host"), nil)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -308,11 +311,7 @@ func TestGitIsRetriedSoon(t *testing.T) {
 	s.waitForStatus(t, func(status v1alpha1.SyncPolicyStatus) bool { return len(status.Conditions) > 0 })
 	s.branch.setErrors(nil, nil)
 	const tickerAndRetry = 2
-	if err := wait.PollUntilContextCancel(t.Context(), time.Millisecond, true, func(context.Context) (bool, error) {
-		return s.clock.Waiters() == tickerAndRetry, nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.EventuallyTrue(t, "the ticker and the retry wait", func() bool { return s.clock.Waiters() == tickerAndRetry })
 	s.clock.Step(time.Minute)
 	s.waitForStatus(t, func(status v1alpha1.SyncPolicyStatus) bool { return status.RecordsExpired == 3 })
 	stop()
@@ -322,86 +321,34 @@ func TestGitIsRetriedSoon(t *testing.T) {
 	s.expectArchived(t, wanted(3))
 }
 
-var errCrashed = errors.New("the process has crashed")
-
-// crashingProcess crashes after a number of steps. There is a step before and after each write to the work store, to the branch and to
-// the API.
-type crashingProcess struct {
-	*branch
-	clientv3.KV
-	kill  context.CancelFunc
-	steps int
-}
-
-// step returns an error if the process has crashed.
-func (m *crashingProcess) step() error {
-	if m.steps--; m.steps < 0 {
-		m.kill()
-		return errCrashed
-	}
-	return nil
-}
-
-func (m *crashingProcess) Write(ctx context.Context, destination types.NamespacedName, path string, content []byte, subject string) error {
-	if err := m.step(); err != nil {
-		return err
-	}
-	return errors.Join(m.branch.Write(ctx, destination, path, content, subject), m.step())
-}
-
-func (m *crashingProcess) Txn(ctx context.Context) clientv3.Txn {
-	return &crashingTxn{m.KV.Txn(ctx), m}
-}
-
-type crashingTxn struct {
-	clientv3.Txn
-	*crashingProcess
-}
-
-func (x *crashingTxn) Then(ops ...clientv3.Op) clientv3.Txn {
-	x.Txn = x.Txn.Then(ops...)
-	return x
-}
-
-func (x *crashingTxn) Commit() (*clientv3.TxnResponse, error) {
-	if err := x.step(); err != nil {
-		return nil, err
-	}
-	response, err := x.Txn.Commit()
-	return response, errors.Join(err, x.step())
-}
-
-// TestCrashAtEachWriteToGit crashes a process at each of its writes. After the next one the branch has each record once, and no record
-// was deleted that the branch does not have.
+// TestCrashAtEachWriteToGit crashes a process before and after each of its writes to the work store and to the branch, and before
+// deletions. After the next process the branch has each record once, and no record was deleted that the branch does not have.
 func TestCrashAtEachWriteToGit(t *testing.T) {
 	const records = 103 // two batches
-	for steps, crashed := 0, true; crashed; steps++ {
-		s := newGitStage(t, append(many(records), policy(inGit))...)
-		ctx, kill := context.WithCancel(t.Context())
-		process := &crashingProcess{branch: s.branch, KV: s.kv, kill: kill, steps: steps}
-		s.expectOnlyArchived(t)
-		s.client.PrependReactor("delete", resource.Resource, func(clienttesting.Action) (bool, runtime.Object, error) {
-			var err error
-			if ctx.Err() == nil { // else it is the next process
-				err = process.step()
+	for _, responseLost := range []bool{false, true} {
+		for write, crashed := 1, true; crashed; write++ {
+			s := newGitFixture(t, append(many(records), policy(inGit))...)
+			ctx, kill := context.WithCancel(t.Context())
+			s.expectOnlyArchived(t)
+			s.process.LoseResponse(responseLost)
+			s.process.Start(write, kill)
+			err := s.sweeper().Sweep(ctx)
+			crashed = s.process.Alive() != nil
+			if crashed == (err == nil) {
+				t.Fatalf("at write %d, response lost %t: crashed is %t, error %v", write, responseLost, crashed, err)
 			}
-			return err != nil, nil, err
-		})
-		err := s.sweeperWith(process, process).Sweep(ctx)
-		crashed = ctx.Err() != nil
-		if crashed == (err == nil) {
-			t.Fatalf("after %d steps: crashed is %t, error %v", steps, crashed, err)
-		}
-		kill()
-		if err := s.client.Tracker().Add(record("shop", "-later", 100)); err != nil { // before all others
-			t.Fatal(err)
-		}
-		if err := s.sweeper().Sweep(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		s.expectArchived(t, append([]string{"shop--later@7"}, wanted(records)...))
-		if steps > 12 && steps < records {
-			steps = records // between deletions of one batch nothing is different
+			kill()
+			if err := s.client.Tracker().Add(record("shop", "-later", 100)); err != nil { // before all others
+				t.Fatal(err)
+			}
+			s.process.Start(0, nil)
+			if err := s.sweeper().Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			s.expectArchived(t, append([]string{"shop--later@7"}, wanted(records)...))
+			if write > 6 && write < records-4 {
+				write = records - 4 // between deletions of one batch nothing is different
+			}
 		}
 	}
 }

@@ -12,12 +12,12 @@ import (
 	"go.uber.org/goleak"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -96,11 +96,7 @@ func (s *fixture) run(t *testing.T) (stop func()) {
 // waitForStatus waits until the status of the SyncPolicy is as expected.
 func (s *fixture) waitForStatus(t *testing.T, enough func(v1alpha1.SyncPolicyStatus) bool) {
 	t.Helper()
-	if err := wait.PollUntilContextCancel(t.Context(), time.Millisecond, true, func(context.Context) (bool, error) {
-		return enough(s.policyStatus(t)), nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.EventuallyTrue(t, "the status of the SyncPolicy", func() bool { return enough(s.policyStatus(t)) })
 }
 
 func TestMetrics(t *testing.T) {
