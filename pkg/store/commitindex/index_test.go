@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,11 +17,11 @@ import (
 	"go.uber.org/goleak"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/store/commitindex"
 	"github.com/configbutler/slipstream/pkg/store/table"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -30,7 +29,6 @@ func TestMain(m *testing.M) {
 }
 
 var (
-	noon        = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	deployments = schema.GroupResource{Group: "apps", Resource: "deployments"}
 	shop        = commitindex.Scope{Resources: []schema.GroupResource{deployments}, Namespaces: []string{"shop"}}
 )
@@ -38,13 +36,16 @@ var (
 // fixture is a store that outlives processes, and the clock.
 type fixture struct {
 	testing.TB
-	kv    clientv3.KV
-	clock *clocktesting.FakeClock
+	kv      clientv3.KV
+	clock   *testkit.Clock
+	process *testkit.Process
 }
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	return &fixture{TB: t, kv: bolttest.NewKV(t), clock: clocktesting.NewFakeClock(noon)}
+	s := &fixture{TB: t, clock: testkit.NewClock(t), process: &testkit.Process{}}
+	s.kv = bolttest.WithWrites(bolttest.NewKV(t), func(_ context.Context, write bolttest.Write) error { return s.process.Write(write.Commit) })
+	return s
 }
 
 func (s *fixture) table() *table.Table {
@@ -66,8 +67,8 @@ func (s *fixture) must(err error) {
 	}
 }
 
-// run runs a log, and sends what it tells.
-func (s *fixture) run(log *commitindex.Index) (told <-chan []commitindex.Object, stop func()) {
+// run runs an index, and returns the objects that it publishes.
+func (s *fixture) run(log *commitindex.Index) (published <-chan []commitindex.Object, stop func()) {
 	s.Helper()
 	ctx, cancel := context.WithCancel(s.Context())
 	out, done := make(chan []commitindex.Object, 100), make(chan struct{})
@@ -78,22 +79,6 @@ func (s *fixture) run(log *commitindex.Index) (told <-chan []commitindex.Object,
 	stop = sync.OnceFunc(func() { cancel(); <-done })
 	s.Cleanup(stop)
 	return out, stop
-}
-
-// eventually lets time pass until check finds nothing wrong.
-func (s *fixture) eventually(what string, check func() error) {
-	s.Helper()
-	for deadline := time.Now().Add(time.Minute); ; {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			s.Fatalf("%s: %v", what, err)
-		}
-		s.clock.Step(time.Second)
-		<-time.After(time.Millisecond)
-	}
 }
 
 // rows counts the rows of a log but for its interest.
@@ -114,7 +99,7 @@ func web(namespace string) commitindex.Object {
 // commit holds an object as of a resourceVersion.
 func commit(o commitindex.Object, sha, version string) commitindex.Entry {
 	return commitindex.Entry{Object: o, First: version, Last: version, Commit: commitindex.Commit{
-		Destination: types.NamespacedName{Namespace: "ops", Name: "main"}, SHA: sha, Time: noon, Message: "[UPDATE] web", URL: "https://git.example/" + sha,
+		Destination: types.NamespacedName{Namespace: "ops", Name: "main"}, SHA: sha, Time: testkit.Noon, Message: "[UPDATE] web", URL: "https://git.example/" + sha,
 	}}
 }
 
@@ -166,29 +151,29 @@ func TestWhatLandedIsKnown(t *testing.T) {
 	}
 }
 
-func TestWhoListensIsTold(t *testing.T) {
+func TestCommitsArePublished(t *testing.T) {
 	s := newFixture(t)
 	log := s.open(0)
 	log.SetScope(shop)
-	told, _ := s.run(log)
+	published, _ := s.run(log)
 	var got []commitindex.Object
 	for i, name := range []string{"api", "web"} {
 		tip := fmt.Sprint("tip", i)
 		o := commitindex.Object{GroupResource: deployments, Namespace: "shop", Name: name}
-		s.eventually("told of "+name, func() error {
+		s.clock.Eventually("published "+name, func() error {
 			// Commits added before Run starts are indexed, but not published.
 			s.must(log.Prepare(t.Context(), tip, []commitindex.Entry{commit(o, tip, "1")}))
 			s.must(log.Record(t.Context(), tip))
 			select {
-			case objects := <-told:
+			case objects := <-published:
 				got = append(got, objects...)
 				return nil
 			default:
-				return errors.New("nothing was told")
+				return errors.New("nothing was published")
 			}
 		})
 		if !slices.Contains(got, o) {
-			t.Errorf("told of %v", got)
+			t.Errorf("published %v", got)
 		}
 	}
 }
@@ -201,7 +186,7 @@ func TestInterestOutlivesTheProcess(t *testing.T) {
 	}
 	log.SetScope(shop)
 	_, stop := s.run(log)
-	s.eventually("the interest is saved", func() error {
+	s.clock.Eventually("the interest is saved", func() error {
 		if !s.open(0).InScope(web("shop")) {
 			return errors.New("it is not")
 		}
@@ -277,7 +262,7 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 			log.SetScope(shop)
 			test.before(s, log)
 			s.run(log)
-			s.eventually("it is trimmed", func() error {
+			s.clock.Eventually("it is trimmed", func() error {
 				if rows := s.rows(); rows != int64(len(test.left)) {
 					return fmt.Errorf("%d rows", rows)
 				}
@@ -296,15 +281,15 @@ func numbers(from, to int) (out []string) {
 	return out
 }
 
-// Entries of an earlier process are kept until the current ones are set.
-func TestNothingGoesBeforeSomebodyCares(t *testing.T) {
+// TestEntriesAreKeptUntilTheScopeIsSet has entries of an earlier process.
+func TestEntriesAreKeptUntilTheScopeIsSet(t *testing.T) {
 	s := newFixture(t)
 	log := s.open(0)
 	s.must(log.Prepare(t.Context(), "tip", []commitindex.Entry{commit(web("shop"), "a", "1")}))
 	s.must(log.Record(t.Context(), "tip"))
 	s.must(s.table().Put(t.Context(), table.Row{Key: "pushes/x/0", Value: []byte("?")}))
 	s.run(log)
-	s.eventually("it is trimmed", func() error {
+	s.clock.Eventually("it is trimmed", func() error {
 		if rows := s.rows(); rows > 1 {
 			return fmt.Errorf("%d rows", rows)
 		}
@@ -327,61 +312,34 @@ func TestMessagesAreCut(t *testing.T) {
 	}
 }
 
-// mortal lets a process write so often.
-type mortal struct {
-	clientv3.KV
-	left atomic.Int64
-}
-
-var errDead = errors.New("the process is dead")
-
-func (kv *mortal) Txn(ctx context.Context) clientv3.Txn { return &mortalTxn{kv.KV.Txn(ctx), kv} }
-
-type mortalTxn struct {
-	clientv3.Txn
-	kv *mortal
-}
-
-func (x *mortalTxn) Then(ops ...clientv3.Op) clientv3.Txn {
-	x.Txn = x.Txn.Then(ops...)
-	return x
-}
-
-func (x *mortalTxn) Commit() (*clientv3.TxnResponse, error) {
-	if x.kv.left.Add(-1) < 0 {
-		return nil, errDead
-	}
-	return x.Txn.Commit()
-}
-
-// TestDeathAtEachWrite has a process die at each of its writes, and another one say again what has landed.
+// TestDeathAtEachWrite has a process die at each of its writes, and another one record the same commits again.
 func TestDeathAtEachWrite(t *testing.T) {
-	for writes := int64(0); ; writes++ {
+	for write := 1; ; write++ {
 		s := newFixture(t)
-		kv := &mortal{KV: s.kv}
-		kv.left.Store(writes)
-		dies := commitindex.New(table.New(kv, "/test").Table(commitindex.TableName), s.clock, 0)
-		var landings []commitindex.Entry
+		dies := commitindex.New(s.table(), s.clock, 0)
+		var entries []commitindex.Entry
 		for i := range 120 {
-			landings = append(landings, commit(commitindex.Object{GroupResource: deployments, Namespace: "shop", Name: fmt.Sprint(i)}, "a", "1"))
+			entries = append(entries, commit(commitindex.Object{GroupResource: deployments, Namespace: "shop", Name: fmt.Sprint(i)}, "a", "1"))
 		}
-		pushed := dies.Prepare(t.Context(), "tip", landings)
-		landed := pushed
-		if pushed == nil {
-			landed = dies.Record(t.Context(), "tip")
+		s.process.Start(write, nil)
+		prepared := dies.Prepare(t.Context(), "tip", entries)
+		recorded := prepared
+		if prepared == nil {
+			recorded = dies.Record(t.Context(), "tip")
 		}
+		s.process.Start(0, nil)
 		log := s.open(0)
 		s.must(log.Record(t.Context(), "tip"))
-		for _, one := range landings {
+		for _, one := range entries {
 			want := []string{"a"}
-			if pushed != nil {
+			if prepared != nil {
 				want = nil // Then the push has not been made.
 			}
 			s.knows(log, one.Object, want...)
 		}
-		if landed == nil {
-			if writes < 5 {
-				t.Errorf("only %d writes", writes)
+		if recorded == nil {
+			if write <= 5 {
+				t.Errorf("only %d writes", write-1)
 			}
 			return
 		}

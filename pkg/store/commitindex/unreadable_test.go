@@ -29,7 +29,7 @@ func TestRowsThatCannotBeReadAreLeftOut(t *testing.T) {
 	s.knows(log, web("shop"), "50", "51", "52", "53", "54", "55", "56", "57", "58", "59")
 	log.SetScope(shop)
 	_, stop := s.run(log)
-	s.eventually("what cannot be read goes", func() error {
+	s.clock.Eventually("what cannot be read goes", func() error {
 		if n := s.rows(); n != 10 {
 			return fmt.Errorf("%d rows", n)
 		}
