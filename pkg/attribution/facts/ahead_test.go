@@ -10,34 +10,34 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // TestEnqueuedFactsDoNotWaitForTheStore checks that followers in the process that enqueues facts receive them at once, and
 // again when they are written. Followers in other processes receive them only when they are written.
 func TestEnqueuedFactsDoNotWaitForTheStore(t *testing.T) {
 	client := bolttest.NewClient(t)
-	faulty := &faultyKV{KV: client.KV}
-	client.KV = faulty
+	faulty := newFaultyKV(client, nil)
 	log := newLog(client)
 	start(t, log.Run)
 	near, alsoNear, far := follow(t, log), follow(t, log), follow(t, newLog(client))
 	faulty.set(errStore)
 	log.Enqueue(newFacts("a", 3)...)
 	for _, each := range []*follower{near, alsoNear} {
-		eventually(t, "unwritten facts", func() bool { return each.count().received == 3 })
+		testkit.EventuallyTrue(t, "unwritten facts", func() bool { return each.count().received == 3 })
 	}
 	if got := far.count().received; got != 0 {
 		t.Errorf("another replica received %d unwritten facts", got)
 	}
 	faulty.set(nil)
 	for _, each := range []*follower{near, alsoNear, far} {
-		eventually(t, "written facts", func() bool {
+		testkit.EventuallyTrue(t, "written facts", func() bool {
 			return each.count().received == 3 && each.timesReceived("a/2") == map[bool]int{true: 1, false: 2}[each == far]
 		})
 	}
 	near.stop()
 	log.Enqueue(newFact("a", 3))
-	eventually(t, "a fact after another follower has stopped", func() bool { return alsoNear.count().received == 4 })
+	testkit.EventuallyTrue(t, "a fact after another follower has stopped", func() bool { return alsoNear.count().received == 4 })
 	if got := near.count().received; got != 3 {
 		t.Errorf("the stopped follower received %d facts", got)
 	}
@@ -61,12 +61,12 @@ func TestSlowFollower(t *testing.T) {
 		})
 	})
 	t.Cleanup(release)
-	eventually(t, "the first list", func() bool { return slow.count().lists > 0 })
+	testkit.EventuallyTrue(t, "the first list", func() bool { return slow.count().lists > 0 })
 	quick := follow(t, log)
 	for i := range calls {
 		log.Enqueue(newFact("a", i))
 	}
-	eventually(t, "all facts", func() bool { return quick.count().received == calls })
+	testkit.EventuallyTrue(t, "all facts", func() bool { return quick.count().received == calls })
 	release()
-	eventually(t, "all facts, late", func() bool { return slow.count().received == calls })
+	testkit.EventuallyTrue(t, "all facts, late", func() bool { return slow.count().received == calls })
 }

@@ -59,8 +59,7 @@ func BenchmarkRecord(b *testing.B) {
 // BenchmarkEnqueue enqueues as fast as Run writes, and counts the transactions.
 func BenchmarkEnqueue(b *testing.B) {
 	client := bolttest.NewClient(b)
-	faulty := &faultyKV{KV: client.KV}
-	client.KV = faulty
+	faulty := newFaultyKV(client, nil)
 	log, facts := newLog(client), differentFacts(1000)
 	b.ResetTimer()
 	stop := start(b, log.Run)

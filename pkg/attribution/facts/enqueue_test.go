@@ -10,6 +10,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/metrics/metrictest"
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 const maxQueued = 10_000
@@ -17,20 +18,19 @@ const maxQueued = 10_000
 // TestLargestNamespaceIsEvictedFirst enqueues more facts than the queue holds while the store fails.
 func TestLargestNamespaceIsEvictedFirst(t *testing.T) {
 	client := bolttest.NewClient(t)
-	faulty := &faultyKV{KV: client.KV, failure: errStore}
-	client.KV = faulty
+	faulty := newFaultyKV(client, errStore)
 	log := newLog(client)
 	stop := start(t, log.Run)
 	before := metrictest.Values(t)["kv_evictions_total"]
 	quiet := newFacts("quiet", 100)
 	log.Enqueue(quiet...)
-	eventually(t, "an attempt", func() bool { return faulty.attempts() > 0 })
+	testkit.EventuallyTrue(t, "an attempt", func() bool { return faulty.attempts() > 0 })
 	noisy := newFacts("noisy", maxQueued+500)
 	log.Enqueue(noisy...)
 	attempts := faulty.attempts()
-	eventually(t, "an attempt with the full queue", func() bool { return faulty.attempts() > attempts+1 })
+	testkit.EventuallyTrue(t, "an attempt with the full queue", func() bool { return faulty.attempts() > attempts+1 })
 	faulty.set(nil)
-	eventually(t, "the facts to be written", func() bool { return count(t, client, "recent/") > 0 })
+	testkit.EventuallyTrue(t, "the facts to be written", func() bool { return count(t, client, "recent/") > 0 })
 	stop()
 	f := follow(t, newLog(client))
 	if got := f.count().recovered; got != maxQueued {
@@ -50,8 +50,7 @@ func TestLargestNamespaceIsEvictedFirst(t *testing.T) {
 func TestEnqueuedFactsShareTransactions(t *testing.T) {
 	const callers, each = 20, 50
 	client := bolttest.NewClient(t)
-	faulty := &faultyKV{KV: client.KV}
-	client.KV = faulty
+	faulty := newFaultyKV(client, nil)
 	log := newLog(client)
 	start(t, log.Run)
 	f := follow(t, newLog(client))
@@ -65,7 +64,7 @@ func TestEnqueuedFactsShareTransactions(t *testing.T) {
 		})
 	}
 	group.Wait()
-	eventually(t, "the facts", func() bool { return f.count().received == callers*each })
+	testkit.EventuallyTrue(t, "the facts", func() bool { return f.count().received == callers*each })
 	if most := int(time.Since(began)/(10*time.Millisecond)) + 1; faulty.attempts() > most {
 		t.Errorf("%d transactions in %v", faulty.attempts(), time.Since(began))
 	}
@@ -92,17 +91,17 @@ func TestRunWritesQueuedFactsBeforeReturn(t *testing.T) {
 func TestRunReturnsWhileStoreHangs(t *testing.T) {
 	t.Parallel()
 	client := bolttest.NewClient(t)
-	faulty := &faultyKV{KV: client.KV, hangs: true}
-	client.KV = faulty
+	faulty := newFaultyKV(client, nil)
+	faulty.hangs = true
 	log := newLog(client)
 	stop := start(t, log.Run)
 	log.Enqueue(newFacts("a", 5)...)
-	eventually(t, "an attempt", func() bool { return faulty.attempts() > 0 })
+	testkit.EventuallyTrue(t, "an attempt", func() bool { return faulty.attempts() > 0 })
 	ended := make(chan struct{})
 	go func() { defer close(ended); stop() }()
 	select {
 	case <-ended:
-	case <-time.After(testTimeout):
+	case <-time.After(testkit.Timeout):
 		t.Error("Run did not return while the store hangs")
 	}
 }

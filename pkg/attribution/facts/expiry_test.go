@@ -18,6 +18,7 @@ import (
 	attributionfacts "github.com/configbutler/slipstream/pkg/attribution/facts"
 	"github.com/configbutler/slipstream/pkg/metrics/metrictest"
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // fakeClock is a clock that can jump without affecting its tickers, like the tickers of the real clock.
@@ -57,20 +58,20 @@ func (l *leader) record(t *testing.T, facts ...attribution.Fact) {
 	if err := l.log.Record(t.Context(), facts); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "recorded facts", func() bool { return l.count().calls > received })
+	testkit.EventuallyTrue(t, "recorded facts", func() bool { return l.count().calls > received })
 }
 
 // stepUntil advances the clock, one tick at a time, until the given number of rows is left, and returns by how much. After
-// the last tick of the given time it waits up to testTimeout: on a busy machine, rows may be removed after a later tick
+// the last tick of the given time it waits up to testkit.Timeout: on a busy machine, rows may be removed after a later tick
 // than the one that triggered it.
 func (l *leader) stepUntil(t *testing.T, prefix string, rows int, within time.Duration) time.Duration {
 	t.Helper()
 	const tick = 10 * time.Second
 	for passed := tick; ; passed += tick {
-		eventually(t, "the ticker", l.clock.HasWaiters)
+		testkit.EventuallyTrue(t, "the ticker", l.clock.HasWaiters)
 		l.clock.Step(tick)
 		if passed > within {
-			eventually(t, fmt.Sprintf("%d rows %s after %v", rows, prefix, passed), func() bool { return count(t, l.client, prefix) == rows })
+			testkit.EventuallyTrue(t, fmt.Sprintf("%d rows %s after %v", rows, prefix, passed), func() bool { return count(t, l.client, prefix) == rows })
 			return passed
 		}
 		for deadline := time.Now().Add(100 * time.Millisecond); time.Now().Before(deadline); {
@@ -169,7 +170,7 @@ func TestFactsAreRemovedWhileOneFollows(t *testing.T) {
 	if err := l.log.Record(t.Context(), newFacts("a", 3)); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "new facts", func() bool { return second.count().received == 3 })
+	testkit.EventuallyTrue(t, "new facts", func() bool { return second.count().received == 3 })
 	if got := l.count().received; got != 2 {
 		t.Errorf("the first received %d facts", got)
 	}
@@ -213,7 +214,7 @@ func TestLastingFactsAreBounded(t *testing.T) {
 		facts = append(facts, deletionOf("noisy", types.UID(fmt.Sprintf("noisy-%d", i)), l.clock.Now()))
 	}
 	l.record(t, facts...)
-	eventually(t, "the facts", func() bool { return l.count().received == len(facts) })
+	testkit.EventuallyTrue(t, "the facts", func() bool { return l.count().received == len(facts) })
 	l.stepUntil(t, "lasting/", most, time.Minute)
 	if got := count(t, client, "lasting/quiet"); got != 10 {
 		t.Errorf("%d facts of the quiet namespace, want 10", got)

@@ -22,12 +22,10 @@ import (
 	attributionfacts "github.com/configbutler/slipstream/pkg/attribution/facts"
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 	storetable "github.com/configbutler/slipstream/pkg/store/table"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
-const (
-	prefix      = "/registry-work"
-	testTimeout = 2 * time.Minute
-)
+const prefix = "/registry-work"
 
 // onBothStores runs a test with bbolt and with etcd.
 func onBothStores(t *testing.T, test func(*testing.T, *clientv3.Client)) {
@@ -92,7 +90,7 @@ func follow(t testing.TB, log *attributionfacts.Log) *follower {
 	t.Helper()
 	f := &follower{recovered: map[string]int{}, received: map[string]int{}}
 	f.stop = start(t, func(ctx context.Context) { log.Follow(ctx, f.record) })
-	eventually(t, "the first list", func() bool { return f.count().lists > 0 })
+	testkit.EventuallyTrue(t, "the first list", func() bool { return f.count().lists > 0 })
 	return f
 }
 
@@ -124,20 +122,6 @@ func (f *follower) count() counts {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return counts{len(f.recovered), len(f.received), f.calls, f.lists}
-}
-
-func eventually(t testing.TB, condition string, holds func() bool) {
-	t.Helper()
-	deadline := time.After(testTimeout)
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-deadline:
-			t.Fatalf("timed out waiting for %s", condition)
-		case <-tick.C:
-		}
-	}
 }
 
 // newFact returns the fact of an update of an object.
@@ -204,6 +188,14 @@ type faultyKV struct {
 
 var errStore = errors.New("the store fails")
 
+// newFaultyKV has the operations of a client fail with an error until it is set to nil.
+func newFaultyKV(client *clientv3.Client, failure error) *faultyKV {
+	s := &faultyKV{failure: failure}
+	s.KV = bolttest.WithWrites(client.KV, s.write)
+	client.KV = s
+	return s
+}
+
 func (s *faultyKV) set(failure error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -226,24 +218,17 @@ func (s *faultyKV) Get(ctx context.Context, key string, options ...clientv3.OpOp
 	return s.KV.Get(ctx, key, options...)
 }
 
-func (s *faultyKV) Txn(ctx context.Context) clientv3.Txn {
+func (s *faultyKV) write(ctx context.Context, write bolttest.Write) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.transactions++
-	if s.hangs {
-		return failingTxn{s.KV.Txn(ctx), func() error { <-ctx.Done(); return ctx.Err() }}
+	failure, hangs := s.failure, s.hangs
+	s.mu.Unlock()
+	if hangs {
+		<-ctx.Done()
+		return ctx.Err()
 	}
-	if failure := s.failure; failure != nil {
-		return failingTxn{s.KV.Txn(ctx), func() error { return failure }}
+	if failure != nil {
+		return failure
 	}
-	return s.KV.Txn(ctx)
+	return write.Commit()
 }
-
-type failingTxn struct {
-	clientv3.Txn
-	commit func() error
-}
-
-func (f failingTxn) Then(...clientv3.Op) clientv3.Txn { return f }
-
-func (f failingTxn) Commit() (*clientv3.TxnResponse, error) { return nil, f.commit() }

@@ -21,6 +21,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 	storetable "github.com/configbutler/slipstream/pkg/store/table"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 func TestFollowerReceivesFacts(t *testing.T) {
@@ -43,7 +44,7 @@ func TestFollowerReceivesFacts(t *testing.T) {
 			t.Fatal(err)
 		}
 		other.Enqueue(newFacts("enqueued", 3)...)
-		eventually(t, "new facts", func() bool { return f.count().received == 5 })
+		testkit.EventuallyTrue(t, "new facts", func() bool { return f.count().received == 5 })
 		if got := f.count(); got.recovered != len(before) || got.lists != 1 {
 			t.Errorf("after new facts: %+v", got)
 		}
@@ -58,12 +59,12 @@ func TestAllFollowersReceiveFacts(t *testing.T) {
 		if err := log.Record(t.Context(), newFacts("before", 3)); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the first facts", func() bool { return first.count().received == 3 })
+		testkit.EventuallyTrue(t, "the first facts", func() bool { return first.count().received == 3 })
 		second := follow(t, log)
 		if err := log.Record(t.Context(), newFacts("after", 2)); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the facts that both receive", func() bool { return first.count().received == 5 && second.count().received == 2 })
+		testkit.EventuallyTrue(t, "the facts that both receive", func() bool { return first.count().received == 5 && second.count().received == 2 })
 		if got := second.count(); got.recovered != 3 || got.lists != 1 {
 			t.Errorf("the second received %+v", got)
 		}
@@ -106,8 +107,7 @@ func TestRecordIsDurable(t *testing.T) {
 
 func TestRecordReturnsStoreError(t *testing.T) {
 	client := bolttest.NewClient(t)
-	faulty := &faultyKV{KV: client.KV, failure: errStore}
-	client.KV = faulty
+	faulty := newFaultyKV(client, errStore)
 	if err := newLog(client).Record(t.Context(), newFacts("a", 1)); err == nil {
 		t.Error("Record succeeded with a store that fails")
 	}
@@ -174,7 +174,7 @@ func TestUnreadableRowsAreCounted(t *testing.T) {
 	if err := log.Record(t.Context(), newFacts("b", 2)); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "facts after an unreadable row", func() bool { return f.count().received == 2 })
+	testkit.EventuallyTrue(t, "facts after an unreadable row", func() bool { return f.count().received == 2 })
 	if got := metrictest.Values(t)["facts_unreadable_total"] - before; f.count().recovered != 2 || got != 3 {
 		t.Errorf("%+v, and %v unreadable rows", f.count(), got)
 	}
@@ -186,8 +186,7 @@ func TestFollowRetriesAfterStoreFailure(t *testing.T) {
 	if err := newLog(client).Record(t.Context(), newFacts("a", 2)); err != nil {
 		t.Fatal(err)
 	}
-	faulty := &faultyKV{KV: client.KV, failure: errStore}
-	client.KV = faulty
+	faulty := newFaultyKV(client, errStore)
 	log, called := newLog(client), make(chan int, 1)
 	start(t, func(ctx context.Context) {
 		log.Follow(ctx, func(facts []attribution.Fact, _ bool) { called <- len(facts) })
@@ -203,7 +202,7 @@ func TestFollowRetriesAfterStoreFailure(t *testing.T) {
 		if n != 2 {
 			t.Errorf("received %d facts", n)
 		}
-	case <-time.After(testTimeout):
+	case <-time.After(testkit.Timeout):
 		t.Error("no facts were received after the store recovered")
 	}
 }
@@ -244,7 +243,7 @@ func TestFollowListsAgain(t *testing.T) {
 		if n != 20 {
 			t.Errorf("listed %d facts again", n)
 		}
-	case <-time.After(testTimeout):
+	case <-time.After(testkit.Timeout):
 		t.Error("the follower did not list again after the compaction")
 	}
 }
