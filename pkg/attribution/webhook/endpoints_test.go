@@ -6,6 +6,7 @@ package webhook_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -13,7 +14,6 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/mux"
@@ -24,6 +24,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/attribution/webhook"
 	"github.com/configbutler/slipstream/pkg/metrics/metrictest"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 const (
@@ -46,11 +47,12 @@ func metric(t *testing.T, name string, labels ...string) float64 {
 // checkCounted waits until a counter is one more than before.
 func checkCounted(t *testing.T, before float64, name string, labels ...string) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, testTimeout, true, func(context.Context) (bool, error) {
-		return metric(t, name, labels...) == before+1, nil
+	testkit.Eventually(t, "the count", func() error {
+		if now := metric(t, name, labels...); now != before+1 {
+			return fmt.Errorf("%s%v was %v, is %v, want one more", name, labels, before, now)
+		}
+		return nil
 	})
-	if err != nil {
-	}
 }
 
 func TestAudit(t *testing.T) {
@@ -165,12 +167,12 @@ func TestAuthorityIsRotated(t *testing.T) {
 	}
 	next := *old
 	next.certificate = certificate(t, s.newAuthority(t, "audit"), "kube-apiserver-audit")
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, testTimeout, true, func(context.Context) (bool, error) {
-		return post(&next) == http.StatusOK && post(old) == http.StatusUnauthorized, nil
+	testkit.Eventually(t, "the rotation", func() error {
+		if with, without := post(&next), post(old); with != http.StatusOK || without != http.StatusUnauthorized {
+			return fmt.Errorf("codes = %d with the new certificate, %d with the old one", with, without)
+		}
+		return nil
 	})
-	if err != nil {
-		t.Errorf("codes = %d with the new certificate, %d with the old one", post(&next), post(old))
-	}
 }
 
 func TestAdmission(t *testing.T) {
@@ -257,7 +259,7 @@ func (s *testServer) checkReview(t *testing.T, e exchange, path string, want int
 			if fact.Actor.Username != "jane" || fact.Signal != attribution.Admission || fact.UID != "u1" {
 				t.Errorf("fact = %+v", fact)
 			}
-		case <-time.After(testTimeout):
+		case <-time.After(testkit.Timeout):
 			t.Error("no fact was enqueued")
 		}
 	}
@@ -334,12 +336,12 @@ func TestSegmentIsRotated(t *testing.T) {
 		next, last int
 	}{{next + "\n" + secret, 200, 200}, {"too short", 200, 200}, {next, 200, 401}} {
 		s.write(t, "segment", step.content)
-		err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, testTimeout, true, func(context.Context) (bool, error) {
-			return code(next) == step.next && code(secret) == step.last, nil
+		testkit.Eventually(t, "the secrets", func() error {
+			if with, without := code(next), code(secret); with != step.next || without != step.last {
+				return fmt.Errorf("codes = %d with the new secret, %d with the old one, want %d and %d", with, without, step.next, step.last)
+			}
+			return nil
 		})
-		if err != nil {
-			t.Errorf("codes = %d with the new secret, %d with the old one, want %d and %d", code(next), code(secret), step.next, step.last)
-		}
 	}
 }
 

@@ -17,7 +17,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -37,11 +36,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/attribution"
 	attributionwebhook "github.com/configbutler/slipstream/pkg/attribution/webhook"
 	"github.com/configbutler/slipstream/test/devcluster/pki"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 const (
-	// testTimeout is longer than any wait of these tests takes on a busy machine.
-	testTimeout = 2 * time.Minute
 	// secret is the last segment of the webhook's path.
 	secret = "0123456789abcdef0123456789abcdef"
 
@@ -280,7 +278,7 @@ func (s *testServer) send(t *testing.T, e exchange) (int, http.Header, string) {
 	for name, values := range e.headers {
 		request.Header[name] = values
 	}
-	response, err := (&http.Client{Transport: transport, Timeout: testTimeout}).Do(request)
+	response, err := (&http.Client{Transport: transport, Timeout: testkit.Timeout}).Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
