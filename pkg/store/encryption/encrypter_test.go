@@ -19,13 +19,13 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/storage/etcd3/testserver"
 	"k8s.io/apiserver/pkg/storage/value"
 
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/store/encryption"
 	storetable "github.com/configbutler/slipstream/pkg/store/table"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // reloadInterval is short to keep the tests fast.
@@ -128,24 +128,13 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 // encryptedBy waits until the encrypter encrypts with the key of a name.
 func encryptedBy(t *testing.T, encrypter *encryption.Encrypter, name string) {
 	t.Helper()
-	eventually(t, "the key "+name, func(ctx context.Context) error {
-		encrypted, err := encrypter.Work().TransformToStorage(ctx, []byte("x"), value.DefaultContext("/key"))
-		if err == nil && !strings.Contains(encryption.EncryptedBy(encrypted), name) {
-			err = fmt.Errorf("encrypted with %s", encryption.EncryptedBy(encrypted))
+	testkit.Eventually(t, "the key "+name, func() error {
+		sealed, err := encrypter.Work().TransformToStorage(t.Context(), []byte("x"), value.DefaultContext("/key"))
+		if err == nil && !strings.Contains(encryption.EncryptedBy(sealed), name) {
+			err = fmt.Errorf("sealed by %s", encryption.EncryptedBy(sealed))
 		}
 		return err
 	})
-}
-
-func eventually(t *testing.T, what string, try func(context.Context) error) {
-	t.Helper()
-	last := errors.New("not tried")
-	if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
-		last = try(ctx)
-		return last == nil, nil
-	}); err != nil {
-		t.Fatalf("waiting for %s: %v", what, last)
-	}
 }
 
 func TestChangesComeIntoForce(t *testing.T) {
@@ -180,7 +169,7 @@ func TestRemovedConfigurationIsPutBack(t *testing.T) {
 	if err := os.Remove(home.String()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the file", func(context.Context) error {
+	testkit.Eventually(t, "the file", func() error {
 		_, err := os.Stat(home.String())
 		return err
 	})

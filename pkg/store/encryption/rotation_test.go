@@ -19,9 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/storage/value"
 
-	"github.com/configbutler/slipstream/pkg/store/bolt"
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/store/encryption"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // Prefixes of what is stored.
@@ -68,7 +68,7 @@ func stored(t *testing.T, kv clientv3.KV, prefix string) (by []string) {
 // allEncryptedBy waits until every row below the prefixes is encrypted by a key.
 func allEncryptedBy(t *testing.T, kv clientv3.KV, key string, prefixes ...string) {
 	t.Helper()
-	eventually(t, "every row to be encrypted with "+key, func(context.Context) error {
+	testkit.Eventually(t, "every row to be sealed by "+key, func() error {
 		for _, prefix := range prefixes {
 			for _, by := range stored(t, kv, prefix) {
 				if !strings.Contains(by, key) {
@@ -125,7 +125,7 @@ func TestRotation(t *testing.T) {
 
 			second := rotate(t, home)
 			allEncryptedBy(t, kv, second, objects, work)
-			eventually(t, "the old key to be taken out", func(context.Context) error {
+			testkit.Eventually(t, "the old key to be taken out", func() error {
 				if found := keys(t, home); !slices.Equal(found, []string{second}) {
 					return fmt.Errorf("keys %q, want %q only", found, second)
 				}
@@ -248,7 +248,7 @@ func TestLeaderThatDiesIsFollowed(t *testing.T) {
 	for done := 0; done < 60; {
 		stop := lead(t, kv, encrypter, quick)
 		// A leader lasts until it has got a little further than the one before.
-		eventually(t, "progress", func(context.Context) error {
+		testkit.Eventually(t, "progress", func() error {
 			before := done
 			if done = countEncryptedBy(stored(t, kv, "/registry"), second); done == before {
 				return fmt.Errorf("%d rows are encrypted with the new key", done)
@@ -281,7 +281,7 @@ func TestRowThatCannotBeOpenedKeepsTheOldKeys(t *testing.T) {
 	second := rotate(t, home)
 	lead(t, kv, encrypter, quick)
 	allEncryptedBy(t, kv, second, objects)
-	eventually(t, "the other rows", func(context.Context) error {
+	testkit.Eventually(t, "the other rows", func() error {
 		if n := countEncryptedBy(stored(t, kv, work), second); n != 5 {
 			return fmt.Errorf("%d rows are encrypted with the new key", n)
 		}
@@ -296,12 +296,7 @@ func TestRowThatCannotBeOpenedKeepsTheOldKeys(t *testing.T) {
 }
 
 func TestLeasesAreKept(t *testing.T) {
-	engine, err := bolt.Open(t.Context(), t.TempDir()+"/api.db", bolt.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = engine.Close() })
-	client := bolt.NewClient(t.Context(), engine)
+	client := bolttest.NewClient(t)
 	lease, err := client.Grant(t.Context(), 1000)
 	if err != nil {
 		t.Fatal(err)
