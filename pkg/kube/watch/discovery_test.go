@@ -14,15 +14,13 @@ import (
 	apidiscovery "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/metadata/fake"
 	"k8s.io/klog/v2"
 
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/metrics/metrictest"
+	"github.com/configbutler/slipstream/test/testkit"
 )
-
-const patience = 2 * time.Minute
 
 var (
 	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
@@ -61,7 +59,7 @@ func runCatalogue(t *testing.T) *catalogueFixture {
 		f.published = append(f.published, snapshot)
 	})
 	run(t, f.Run)
-	eventually(t, "the first discovery", func() bool { return f.Snapshot() != nil })
+	testkit.EventuallyTrue(t, "the first discovery", func() bool { return f.Snapshot() != nil })
 	return f
 }
 
@@ -78,15 +76,6 @@ func run(t *testing.T, f func(context.Context)) {
 		cancel()
 		<-done
 	})
-}
-
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, patience, true,
-		func(context.Context) (bool, error) { return condition(), nil })
-	if err != nil {
-		t.Fatalf("waiting for %s: %v", what, err)
-	}
 }
 
 func (f *catalogueFixture) publications() int {
@@ -121,7 +110,7 @@ func (f *catalogueFixture) discoverAgain(t *testing.T) {
 	t.Helper()
 	// Two rounds of two requests each: the first may have been under way.
 	wanted := f.server.asked() + 4
-	eventually(t, "another discovery", func() bool {
+	testkit.EventuallyTrue(t, "another discovery", func() bool {
 		f.touch(t)
 		return f.server.asked() >= wanted
 	})
@@ -200,7 +189,7 @@ func TestCatalogueKeepsTypesOfAGroupThatCannotBeDiscovered(t *testing.T) {
 
 	f.server.edit(stale("example.com", "v1"))
 	f.discoverAgain(t)
-	eventually(t, "widgets to be stale", func() bool { got, _ := f.typeOf(widgets); return got.Stale })
+	testkit.EventuallyTrue(t, "widgets to be stale", func() bool { got, _ := f.typeOf(widgets); return got.Stale })
 
 	got, _ := f.typeOf(widgets)
 	if !got.Preferred {
@@ -220,10 +209,10 @@ func TestCatalogueKeepsEverythingWhileDiscoveryIsDown(t *testing.T) {
 	asked, failures := f.server.asked(), discoveryErrors(t)
 
 	f.server.answer(http.StatusServiceUnavailable)
-	eventually(t, "a refusal", func() bool { return f.server.asked() > asked })
+	testkit.EventuallyTrue(t, "a refusal", func() bool { return f.server.asked() > asked })
 	f.server.edit(withoutGroup("metrics.k8s.io"))
 	f.server.answer(http.StatusOK)
-	eventually(t, "recovery by the backoff alone", func() bool { return f.publications() > 1 })
+	testkit.EventuallyTrue(t, "recovery by the backoff alone", func() bool { return f.publications() > 1 })
 
 	if snapshot := f.Snapshot(); f.publications() != 2 || snapshot.GroupFailed("metrics.k8s.io") || !f.has(widgets) {
 		t.Error("the refusal made a snapshot")
@@ -240,13 +229,13 @@ func TestCatalogueFollowsDefinitions(t *testing.T) {
 	f.declare(t, definitions, "things.new.example.com")
 	// Discovery shows the type some rounds after the definition: the catalogue has to ask again by itself.
 	rounds := f.server.asked() + 6
-	eventually(t, "repeated discovery", func() bool { return f.server.asked() >= rounds })
+	testkit.EventuallyTrue(t, "repeated discovery", func() bool { return f.server.asked() >= rounds })
 	f.server.edit(withGroup("new.example.com", "v1", "things"))
-	eventually(t, "the new type", func() bool { return f.has(added) })
+	testkit.EventuallyTrue(t, "the new type", func() bool { return f.has(added) })
 
 	f.withdraw(t, definitions, "things.new.example.com")
 	f.server.edit(withoutGroup("new.example.com"))
-	eventually(t, "the type to go", func() bool { return !f.has(added) })
+	testkit.EventuallyTrue(t, "the type to go", func() bool { return !f.has(added) })
 }
 
 func TestCatalogueFollowsAPIServices(t *testing.T) {
@@ -255,18 +244,18 @@ func TestCatalogueFollowsAPIServices(t *testing.T) {
 
 	f.server.edit(withGroup("aggregated.example.com", "v1", "things"))
 	f.declare(t, services, "v1.aggregated.example.com")
-	eventually(t, "the new type", func() bool { return f.has(added) })
+	testkit.EventuallyTrue(t, "the new type", func() bool { return f.has(added) })
 
 	// The group vanishes before its APIService does, as when the aggregator restarts.
 	f.server.edit(withoutGroup("aggregated.example.com"))
 	f.discoverAgain(t)
-	eventually(t, "the type to be stale", func() bool { got, _ := f.typeOf(added); return got.Stale })
+	testkit.EventuallyTrue(t, "the type to be stale", func() bool { got, _ := f.typeOf(added); return got.Stale })
 	if !f.Snapshot().GroupFailed("aggregated.example.com") {
 		t.Error("the group that vanished does not count as failed")
 	}
 
 	f.withdraw(t, services, "v1.aggregated.example.com")
-	eventually(t, "the type to go", func() bool { return !f.has(added) })
+	testkit.EventuallyTrue(t, "the type to go", func() bool { return !f.has(added) })
 }
 
 func TestCatalogueKeepsATypeWhoseDefinitionIsStillThere(t *testing.T) {
@@ -276,10 +265,10 @@ func TestCatalogueKeepsATypeWhoseDefinitionIsStillThere(t *testing.T) {
 
 	f.server.edit(withoutResource("example.com", "gadgets"))
 	f.discoverAgain(t)
-	eventually(t, "gadgets to be stale", func() bool { got, _ := f.typeOf(gadgets); return got.Stale })
+	testkit.EventuallyTrue(t, "gadgets to be stale", func() bool { got, _ := f.typeOf(gadgets); return got.Stale })
 
 	f.withdraw(t, definitions, "gadgets.example.com")
-	eventually(t, "gadgets to go", func() bool { return !f.has(gadgets) })
+	testkit.EventuallyTrue(t, "gadgets to go", func() bool { return !f.has(gadgets) })
 }
 
 func TestCatalogueDropsAVersionThatIsNoLongerServed(t *testing.T) {
@@ -296,7 +285,7 @@ func TestCatalogueDropsAVersionThatIsNoLongerServed(t *testing.T) {
 		}
 	})
 	f.discoverAgain(t)
-	eventually(t, "v1 to go", func() bool { return !f.has(widgets) })
+	testkit.EventuallyTrue(t, "v1 to go", func() bool { return !f.has(widgets) })
 	beta, _ := f.typeOf(schema.GroupVersionResource{Group: "example.com", Version: "v1beta1", Resource: "widgets"})
 	if !beta.Preferred {
 		t.Errorf("the remaining version: got %+v, want it preferred", beta)

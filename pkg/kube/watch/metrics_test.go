@@ -11,6 +11,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/metrics/metrictest"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 func TestMetricsOfWatches(t *testing.T) {
@@ -21,7 +22,7 @@ func TestMetricsOfWatches(t *testing.T) {
 	run(t, streams.Run)
 	set(t, streams, shopWidgets)
 	server.expectWatching(t, 1)
-	eventually(t, "an open watch", func() bool { return metrictest.Values(t)["watches "+controller+" open"] == 1 })
+	testkit.EventuallyTrue(t, "an open watch", func() bool { return metrictest.Values(t)["watches "+controller+" open"] == 1 })
 	server.happen("ADDED", "a")
 	handler.expect(t, "listed 100", "CREATE a 101")
 	if received := metrictest.Values(t)["watch_events_received_total "+controller]; received != 1 {
@@ -29,19 +30,19 @@ func TestMetricsOfWatches(t *testing.T) {
 	}
 
 	silent := metrictest.Values(t)["watch_silence_seconds "+controller]
-	eventually(t, "silence to grow", func() bool { return metrictest.Values(t)["watch_silence_seconds "+controller] > silent+0.01 })
+	testkit.EventuallyTrue(t, "silence to grow", func() bool { return metrictest.Values(t)["watch_silence_seconds "+controller] > silent+0.01 })
 	silent = metrictest.Values(t)["watch_silence_seconds "+controller]
 	server.bookmark()
-	eventually(t, "a bookmark to end the silence", func() bool { return metrictest.Values(t)["watch_silence_seconds "+controller] < silent })
+	testkit.EventuallyTrue(t, "a bookmark to end the silence", func() bool { return metrictest.Values(t)["watch_silence_seconds "+controller] < silent })
 
 	server.refuse(status(http.StatusForbidden, metav1.StatusReasonForbidden, "no"))
 	server.endWatches(status(http.StatusInternalServerError, metav1.StatusReasonUnknown, "something broke"))
-	eventually(t, "a failing watch", func() bool {
+	testkit.EventuallyTrue(t, "a failing watch", func() bool {
 		now := metrictest.Values(t)
 		return now["watches "+controller+" failing"] == 1 && now["watches "+controller+" open"] == 0
 	})
 	silent = metrictest.Values(t)["watch_silence_seconds "+controller]
-	eventually(t, "the silence of a failing watch to grow", func() bool { return metrictest.Values(t)["watch_silence_seconds "+controller] > silent })
+	testkit.EventuallyTrue(t, "the silence of a failing watch to grow", func() bool { return metrictest.Values(t)["watch_silence_seconds "+controller] > silent })
 
 	set(t, streams)
 	if _, there := metrictest.Values(t)["watches "+controller+" open"]; there {

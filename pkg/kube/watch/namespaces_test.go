@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/metadata/fake"
 
 	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 func TestNamespacesFollowLabels(t *testing.T) {
@@ -42,7 +43,7 @@ func TestNamespacesFollowLabels(t *testing.T) {
 	})
 	expect := func(want ...string) {
 		t.Helper()
-		eventually(t, fmt.Sprint(want), func() bool {
+		testkit.EventuallyTrue(t, fmt.Sprint(want), func() bool {
 			mutex.Lock()
 			defer mutex.Unlock()
 			return fmt.Sprint(changes) == fmt.Sprint(want)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // keeper is a Handler that keeps the objects of changes.
@@ -37,7 +38,7 @@ func (*keeper) State(watch.Watch, error) {}
 func (k *keeper) kept(t *testing.T, count int) []*unstructured.Unstructured {
 	t.Helper()
 	var objects []*unstructured.Unstructured
-	eventually(t, "changes", func() bool {
+	testkit.EventuallyTrue(t, "changes", func() bool {
 		k.mutex.Lock()
 		defer k.mutex.Unlock()
 		objects = k.objects

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // realSnapshot is what a real kube-apiserver serves, and the kinds of this server.
@@ -25,7 +26,7 @@ func realSnapshot(t *testing.T, edits ...func(*apidiscovery.APIGroupDiscoveryLis
 		f.server.edit(change)
 	}
 	f.discoverAgain(t)
-	eventually(t, "the kinds of this server", func() bool {
+	testkit.EventuallyTrue(t, "the kinds of this server", func() bool {
 		return f.has(schema.GroupVersionResource{Group: "configbutler.ai", Version: "v1alpha1", Resource: "gitdestinations"})
 	})
 	return f.Snapshot()

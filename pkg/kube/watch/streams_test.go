@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 var shopWidgets = watch.Watch{Resource: widgets, Namespace: "shop"}
@@ -80,7 +81,7 @@ func (r *recorder) reported() []string {
 // expectStates waits until the handler has been told exactly these.
 func (r *recorder) expectStates(t *testing.T, want ...string) {
 	t.Helper()
-	eventually(t, strings.Join(want, ", "), func() bool { return len(r.reported()) >= len(want) })
+	testkit.EventuallyTrue(t, strings.Join(want, ", "), func() bool { return len(r.reported()) >= len(want) })
 	if diff := cmp.Diff(want, r.reported()); diff != "" {
 		t.Fatalf("states (-want +got):\n%s", diff)
 	}
@@ -89,7 +90,7 @@ func (r *recorder) expectStates(t *testing.T, want ...string) {
 // expect waits until the handler has been told exactly this.
 func (r *recorder) expect(t *testing.T, want ...string) {
 	t.Helper()
-	eventually(t, strings.Join(want, ", "), func() bool { return len(r.told()) >= len(want) })
+	testkit.EventuallyTrue(t, strings.Join(want, ", "), func() bool { return len(r.told()) >= len(want) })
 	if diff := cmp.Diff(want, r.told()); diff != "" {
 		t.Fatalf("the handler was told (-want +got):\n%s", diff)
 	}
@@ -111,7 +112,7 @@ func set(t *testing.T, streams *watch.Streams, watches ...watch.Watch) {
 
 func (s *apiServer) expectWatching(t *testing.T, count int) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("%d open watches", count), func() bool { return s.openWatches() == count })
+	testkit.EventuallyTrue(t, fmt.Sprintf("%d open watches", count), func() bool { return s.openWatches() == count })
 }
 
 func TestStreamBringsChangesInOrderAndListsNoObjects(t *testing.T) {
@@ -171,7 +172,7 @@ func TestStreamGoesOnAfterAnErrorWithoutListing(t *testing.T) {
 		server.refuse(status(http.StatusForbidden, metav1.StatusReasonForbidden, "widgets is forbidden"))
 		server.endWatches(status(http.StatusInternalServerError, metav1.StatusReasonUnknown, "something broke"))
 		asked := len(server.seen())
-		eventually(t, "the refusal to come twice", func() bool { return len(server.seen()) >= asked+2 })
+		testkit.EventuallyTrue(t, "the refusal to come twice", func() bool { return len(server.seen()) >= asked+2 })
 		handler.expectStates(t, "watching", "something broke", "widgets is forbidden")
 		server.happen("ADDED", "b")
 
@@ -212,7 +213,7 @@ func TestStreamGoesOnFromABookmark(t *testing.T) {
 		bookmark := server.bookmark()
 
 		server.endWatches(status(http.StatusInternalServerError, metav1.StatusReasonUnknown, "something broke"))
-		eventually(t, "a watch from the bookmark", func() bool {
+		testkit.EventuallyTrue(t, "a watch from the bookmark", func() bool {
 			return slices.ContainsFunc(server.seen(), func(request string) bool {
 				return strings.Contains(request, "watch=true") && strings.Contains(request, "resourceVersion="+bookmark)
 			})
