@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,55 +14,38 @@ import (
 	objectreference "k8s.io/client-go/tools/reference"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	controllerevents "github.com/configbutler/slipstream/pkg/controller/events"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/scheme"
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// eventLog records the published Events as lines.
-type eventLog struct {
-	mu    sync.Mutex
-	lines []string
-}
-
-var _ controllerevents.Recorder = &eventLog{}
-
-func (l *eventLog) Event(object runtime.Object, eventType, reason, message string) {
+// describe returns the namespace and name of a catalog, and all of the reference to another object.
+func describe(object runtime.Object) string {
 	about, err := objectreference.GetReference(scheme.Scheme, object)
-	name := fmt.Sprint(err)
-	if err == nil {
-		name = fmt.Sprintf("%s/%s", about.Namespace, about.Name)
-		if about.Kind != "AppCatalog" || string(about.UID) != "uid-of-"+about.Name {
-			name = fmt.Sprintf("%+v", about)
-		}
+	if err != nil {
+		return err.Error()
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lines = append(l.lines, strings.Join([]string{name, eventType, reason, message}, " "))
-}
-
-func (l *eventLog) all() []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.lines)
+	if about.Kind != "AppCatalog" || string(about.UID) != "uid-of-"+about.Name {
+		return fmt.Sprintf("%+v", about)
+	}
+	return about.Namespace + "/" + about.Name
 }
 
 // expectEvents waits for the Events, and then for a window in which no others must be published.
 func (s *fixture) expectEvents(want ...string) {
 	s.Helper()
 	s.eventually("the Events", func() error {
-		if got := s.events.all(); len(got) < len(want) {
+		if got := s.events.Lines(); len(got) < len(want) {
 			return fmt.Errorf("%q", got)
 		}
 		return nil
 	})
 	s.stepWindow()
-	if got := s.events.all(); !slices.Equal(got, want) {
+	if got := s.events.Lines(); !slices.Equal(got, want) {
 		s.Fatalf("Events:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-const firstEvent = "teams/shop Normal Changed Revision 1: 2 workloads changed by eve"
+const firstEvent = "teams/shop Normal Changed: Revision 1: 2 workloads changed by eve"
 
 func TestEventsReportChanges(t *testing.T) {
 	s := runningFixture(t)
@@ -81,11 +63,11 @@ func TestEventsReportChanges(t *testing.T) {
 	s.waitForRevision("shop", 4)
 	s.put("api", "shop/api:3")
 	s.expectEvents(firstEvent,
-		"teams/shop Normal Changed Revision 2: 1 workload changed",
-		"teams/shop Warning DeletedInSource Not in the source any more, and kept until an editor takes them out: Deployment worker",
-		"teams/shop Normal Changed Revision 3: 1 workload changed",
-		"teams/shop Normal Changed Revision 4: 1 workload changed",
-		"teams/shop Normal Previewed Preview: 1 workload changed")
+		"teams/shop Normal Changed: Revision 2: 1 workload changed",
+		"teams/shop Warning DeletedInSource: Not in the source any more, and kept until an editor takes them out: Deployment worker",
+		"teams/shop Normal Changed: Revision 3: 1 workload changed",
+		"teams/shop Normal Changed: Revision 4: 1 workload changed",
+		"teams/shop Normal Previewed: Preview: 1 workload changed")
 }
 
 func TestEventsReportFailuresOnce(t *testing.T) {
@@ -108,15 +90,16 @@ func TestEventsReportFailuresOnce(t *testing.T) {
 	s.waitForState(v1alpha1.SyncStateApplied)
 	s.stepWindow()
 	counts := map[string]int{}
-	for _, event := range s.events.all() {
-		counts[strings.Fields(event)[1]+" "+strings.Fields(event)[2]]++
+	for _, event := range s.events.Lines() {
+		kind, _, _ := strings.Cut(strings.TrimPrefix(event, "teams/shop "), ":")
+		counts[kind]++
 		if strings.Contains(event, "hunter2") {
 			t.Errorf("an Event has content: %s", event)
 		}
 	}
 	for _, once := range []string{"Warning PatchFailed", "Warning ManualIntervention", "Normal Recovered"} {
 		if counts[once] != 1 {
-			t.Errorf("%s: %d times in %q", once, counts[once], s.events.all())
+			t.Errorf("%s: %d times in %q", once, counts[once], s.events.Lines())
 		}
 	}
 }
@@ -126,12 +109,12 @@ func TestEventsReportMissingSources(t *testing.T) {
 	s.start(0)
 	s.waitForRevision("shop", 1)
 	s.eventually("the Event about the other catalog's source", func() error {
-		for _, event := range s.events.all() {
-			if event == "teams/lost Warning SourceNotFound There is no namespace nowhere" {
+		for _, event := range s.events.Lines() {
+			if event == "teams/lost Warning SourceNotFound: There is no namespace nowhere" {
 				return nil
 			}
 		}
-		return fmt.Errorf("%q", s.events.all())
+		return fmt.Errorf("%q", s.events.Lines())
 	})
 }
 
@@ -158,17 +141,17 @@ func TestNoticesAreSuspendedByThePolicy(t *testing.T) {
 	s.waitForRevision("shop", 1)
 	s.waitForWatches()
 	s.stepWindow()
-	if got := s.events.all(); len(got) > 0 {
+	if got := s.events.Lines(); len(got) > 0 {
 		t.Fatalf("Events were published: %q", got)
 	}
 	revision := int64(1)
 	change := func() (events int) {
-		before := len(s.events.all())
+		before := len(s.events.Lines())
 		revision++
 		s.put("api", fmt.Sprintf("shop/api:%d", revision))
 		s.waitForRevision("shop", revision)
 		s.stepWindow()
-		return len(s.events.all()) - before
+		return len(s.events.Lines()) - before
 	}
 	for _, suspend := range []bool{false, true} {
 		s.suspendNotices(suspend)

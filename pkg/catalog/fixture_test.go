@@ -64,7 +64,7 @@ type fixture struct {
 	authors         *fakeAuthors
 	// facts are the facts of a real Joiner; nil: authors is used.
 	facts  attribution.Facts
-	events *eventLog
+	events *testkit.EventLog
 	// access checks the permissions of editors; nil: catalogs have no editors.
 	access access.Reviewer
 	// capacity is the capacity of the intake, 0 for the default.
@@ -84,7 +84,7 @@ func newFixture(t testing.TB, objects ...runtime.Object) *fixture {
 	s := &fixture{
 		TB: t, source: dynamicfake.NewSimpleDynamicClient(scheme.Scheme), clock: testkit.NewClock(t),
 		meta: metadatafake.NewSimpleMetadataClient(metaScheme, namespace("production")),
-		stop: func() {}, authors: &fakeAuthors{}, events: &eventLog{},
+		stop: func() {}, authors: &fakeAuthors{}, events: &testkit.EventLog{Describe: describe},
 	}
 	s.api = fakeapi.New(t, s.clock, objects...)
 	s.process = s.api.Process
@@ -117,7 +117,7 @@ func (s *fixture) start(last int) (ended <-chan struct{}) {
 	}
 	s.source.ClearActions()
 	config.Capacity = s.capacity
-	resourceTypes, err := watch.NewTypes(served{}, s.meta, time.Hour)
+	resourceTypes, err := watch.NewTypes(discovery(), s.meta, time.Hour)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -42,8 +42,8 @@ func (s *fixture) changeWorkloads(workloads, version int) {
 func (s *fixture) expectWarnings(reason string, times int) {
 	s.Helper()
 	count := func() (n int) {
-		for _, event := range s.events.all() {
-			if strings.HasPrefix(event, "teams/shop Warning "+reason+" ") && strings.Contains(event, "production") {
+		for _, event := range s.events.Lines() {
+			if strings.HasPrefix(event, "teams/shop Warning "+reason+": ") && strings.Contains(event, "production") {
 				n++
 			}
 		}
@@ -51,13 +51,13 @@ func (s *fixture) expectWarnings(reason string, times int) {
 	}
 	s.eventually(fmt.Sprintf("%d Events for %s", times, reason), func() error {
 		if n := count(); n < times {
-			return fmt.Errorf("%q", s.events.all())
+			return fmt.Errorf("%q", s.events.Lines())
 		}
 		return nil
 	})
 	s.stepWindow()
 	if n := count(); n != times {
-		s.Errorf("%d Events for %s, want %d: %q", n, reason, times, s.events.all())
+		s.Errorf("%d Events for %s, want %d: %q", n, reason, times, s.events.Lines())
 	}
 }
 
@@ -122,7 +122,7 @@ func TestEventsReportChangesThatCannotBeStored(t *testing.T) {
 	full.Store(false)
 	s.waitForRevision("shop", 2)
 	s.eventually("the Event that changes are stored again", func() error {
-		if got := s.events.all(); !slices.Contains(got, "teams/shop Normal ChangesKept Changes of production can be stored again") {
+		if got := s.events.Lines(); !slices.Contains(got, "teams/shop Normal ChangesKept: Changes of production can be stored again") {
 			return fmt.Errorf("%q", got)
 		}
 		return nil

@@ -4,51 +4,17 @@
 package catalog
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/configbutler/slipstream/pkg/access"
+	"github.com/configbutler/slipstream/pkg/access/accesstest"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
-
-// fakeReviewer has the permissions of users.
-type fakeReviewer struct {
-	mu sync.Mutex
-	// lost are missing permissions, by the string form of the user.
-	lost   map[string]string
-	err    error
-	checks int
-}
-
-func (c *fakeReviewer) Check(_ context.Context, holder access.Holder, permissions []access.Permission) (string, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.checks++
-	if len(permissions) == 0 {
-		return "", errors.New("the scope is empty")
-	}
-	return c.lost[holder.String()], c.err
-}
-
-func (c *fakeReviewer) change(change func(*fakeReviewer)) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	change(c)
-}
-
-// deny removes a permission of a user.
-func (c *fakeReviewer) deny(user, what string) {
-	c.change(func(c *fakeReviewer) { c.lost = map[string]string{fmt.Sprintf("user %q", user): what} })
-}
-
-func (c *fakeReviewer) allow() { c.change(func(c *fakeReviewer) { c.lost, c.err = nil, nil }) }
 
 // editedBy sets the editor of a catalog, whose permissions are checked.
 func editedBy(user string) func(*v1alpha1.AppCatalog) {
@@ -58,11 +24,11 @@ func editedBy(user string) func(*v1alpha1.AppCatalog) {
 }
 
 // permissionFixture returns a fixture with the first revision of the catalog shop, whose editor is eve.
-func permissionFixture(t *testing.T) (*fixture, *fakeReviewer) {
+func permissionFixture(t *testing.T) (*fixture, *accesstest.Reviewer) {
 	t.Helper()
 	catalog := appCatalog("shop", "api", "worker")
 	editedBy("eve")(catalog)
-	s, reviewer := newFixture(t, catalog), &fakeReviewer{}
+	s, reviewer := newFixture(t, catalog), &accesstest.Reviewer{RejectEmpty: true}
 	s.access = reviewer
 	s.start(0)
 	s.waitForRevision("shop", 1)
@@ -88,7 +54,7 @@ const secretsLost = `user "eve" may not get secrets in the namespace production`
 
 func TestCatalogsWithoutPermissionAreNotUpdated(t *testing.T) {
 	s, reviewer := permissionFixture(t)
-	reviewer.deny("eve", secretsLost)
+	reviewer.Deny(`user "eve"`, secretsLost)
 	s.put("api", "shop/api:2")
 	s.stepWindow()
 	s.waitForReason("shop", v1alpha1.ReasonPermissionLost, secretsLost)
@@ -102,7 +68,7 @@ func TestCatalogsWithoutPermissionAreNotUpdated(t *testing.T) {
 	s.expectRecords(firstRecord)
 	s.waitForImages(map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
 
-	reviewer.allow()
+	reviewer.Allow()
 	s.waitForRevision("shop", 2)
 	s.waitForReason("shop", v1alpha1.ReasonSucceeded, "")
 	s.stepWindow()
@@ -112,9 +78,9 @@ func TestCatalogsWithoutPermissionAreNotUpdated(t *testing.T) {
 func TestLostPermissionsAreReportedWithoutChanges(t *testing.T) {
 	s, reviewer := permissionFixture(t)
 	s.waitForReason("shop", v1alpha1.ReasonSucceeded, "")
-	reviewer.deny("eve", secretsLost)
+	reviewer.Deny(`user "eve"`, secretsLost)
 	s.waitForReason("shop", v1alpha1.ReasonPermissionLost, secretsLost)
-	reviewer.allow()
+	reviewer.Allow()
 	s.waitForReason("shop", v1alpha1.ReasonSucceeded, "")
 	s.stepWindow()
 	s.expectRecords(firstRecord)
@@ -123,7 +89,7 @@ func TestLostPermissionsAreReportedWithoutChanges(t *testing.T) {
 
 func TestAnotherEditorRestoresPermissions(t *testing.T) {
 	s, reviewer := permissionFixture(t)
-	reviewer.deny("eve", secretsLost)
+	reviewer.Deny(`user "eve"`, secretsLost)
 	s.put("api", "shop/api:2")
 	s.stepWindow()
 	s.waitForReason("shop", v1alpha1.ReasonPermissionLost, secretsLost)
@@ -145,8 +111,8 @@ func TestLostPermissionsDoNotAffectOtherCatalogs(t *testing.T) {
 	editedBy("eve")(mine)
 	editedBy("adam")(others)
 	unknown := appCatalog("unknown", "api")
-	s, reviewer := newFixture(t, mine, others, unknown), &fakeReviewer{}
-	reviewer.deny("eve", secretsLost)
+	s, reviewer := newFixture(t, mine, others, unknown), &accesstest.Reviewer{RejectEmpty: true}
+	reviewer.Deny(`user "eve"`, secretsLost)
 	s.access = reviewer
 	s.start(0)
 	s.waitForWatches()
@@ -166,12 +132,12 @@ func TestLostPermissionsDoNotAffectOtherCatalogs(t *testing.T) {
 
 func TestCatalogsWaitWhilePermissionsAreUnknown(t *testing.T) {
 	s, reviewer := permissionFixture(t)
-	reviewer.change(func(c *fakeReviewer) { c.err = errors.New("the review failed") })
+	reviewer.Fail("", errors.New("the review failed"))
 	s.put("api", "shop/api:2")
 	s.stepWindow()
 	s.expectRecords(firstRecord)
 	s.waitForReason("shop", v1alpha1.ReasonSucceeded, "")
-	reviewer.allow()
+	reviewer.Allow()
 	s.waitForRevision("shop", 2)
 	s.stepWindow()
 	s.expectRecords(firstRecord, "shop 2 AutoApplied Changed api (1)")

@@ -4,7 +4,6 @@
 package catalog
 
 import (
-	"context"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -12,18 +11,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
-// served is the discovery of the source cluster.
-type served struct{}
-
-func (served) ServerGroupsAndResourcesWithContext(context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
+// discovery returns the types that the source cluster serves.
+func discovery() testkit.Discovery {
 	verbs := metav1.Verbs{"get", "list", "watch"}
-	group := func(name string) *metav1.APIGroup {
-		version := metav1.GroupVersionForDiscovery{GroupVersion: name + "/v1", Version: "v1"}
-		return &metav1.APIGroup{Name: name, Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version}
-	}
-	return []*metav1.APIGroup{group("apps"), group("batch")}, []*metav1.APIResourceList{
+	return testkit.Discovery{
 		{GroupVersion: appsv1.SchemeGroupVersion.String(), APIResources: []metav1.APIResource{
 			{Name: "deployments", Kind: "Deployment", Namespaced: true, Verbs: verbs},
 			{Name: "statefulsets", Kind: "StatefulSet", Namespaced: true, Verbs: verbs},
@@ -34,7 +29,7 @@ func (served) ServerGroupsAndResourcesWithContext(context.Context) ([]*metav1.AP
 			{Name: "jobs", Kind: "Job", Namespaced: true, Verbs: verbs},
 			{Name: "cronjobs", Kind: "CronJob", Namespaced: true, Verbs: verbs},
 		}},
-	}, nil
+	}
 }
 
 func namespace(name string) *metav1.PartialObjectMetadata {
