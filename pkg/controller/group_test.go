@@ -19,14 +19,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/controller"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/test/testkit"
 )
-
-// noTypes is a cluster that serves no types.
-type noTypes struct{}
-
-func (noTypes) ServerGroupsAndResourcesWithContext(context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
-	return nil, nil, nil
-}
 
 // lister is a controller that reads the pipelines as soon as it runs.
 type lister struct {
@@ -61,7 +55,7 @@ func TestControllersRunOnFilledCaches(t *testing.T) {
 			t.Fatal(err)
 		}
 		meta := metadatafake.NewSimpleMetadataClient(scheme)
-		types, err := watch.NewTypes(noTypes{}, meta, time.Hour)
+		types, err := watch.NewTypes(testkit.Discovery{}, meta, time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}
