@@ -28,8 +28,8 @@ func TestHeld(t *testing.T) {
 		"suspended":    {suspend(true), suspend(false), v1alpha1.ReasonSuspended, false},
 		"switched off": {func(s *fixture) { s.switchOff(true) }, func(s *fixture) { s.switchOff(false) }, v1alpha1.ReasonPipelinesSuspended, false},
 		"not permitted any more": {
-			func(s *fixture) { s.court.rule(`user "eve" may not list configmaps in the whole cluster`, nil) },
-			func(s *fixture) { s.court.rule("", nil) }, v1alpha1.ReasonPermissionLost, true,
+			func(s *fixture) { s.reviewer.Deny("", `user "eve" may not list configmaps in the whole cluster`) },
+			func(s *fixture) { s.reviewer.Allow() }, v1alpha1.ReasonPermissionLost, true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestPermissionsAreUnknown(t *testing.T) {
 	search := s.receiver()
 	p := inventory(sinkTo("search", search))
 	p.Status.EditedBy = &v1alpha1.AutomatedBy{Username: "eve", Time: metav1.NewTime(noon)}
-	s.court.rule("", errors.New("no answer"))
+	s.reviewer.Fail("", errors.New("no answer"))
 	s.create(p)
 	s.start()
 	why := s.says(v1alpha1.ConditionReconciling, v1alpha1.ReasonProgressing)
@@ -78,9 +78,9 @@ func TestPermissionsAreUnknown(t *testing.T) {
 	if !strings.Contains(why.Message, "is being found out") || len(search.Calls()) > 0 {
 		t.Errorf("it says %q; %d calls", why.Message, len(search.Calls()))
 	}
-	s.court.rule("", nil)
+	s.reviewer.Allow()
 	s.knows(search, coupons, named("web"), named("worker"))
-	s.court.rule("", errors.New("no answer"))
+	s.reviewer.Fail("", errors.New("no answer"))
 	s.pass(60)
 	s.cluster.put("two", "web")
 	s.eventually("the new label is sent", func() error { return differs(level(search, "web"), "two") })

@@ -4,7 +4,6 @@
 package pipeline
 
 import (
-	"context"
 	"strconv"
 	"sync"
 	"testing"
@@ -19,6 +18,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 var (
@@ -119,17 +120,13 @@ func (c *cluster) define(plural, kind string) {
 	}
 }
 
-// ServerGroupsAndResourcesWithContext returns the served types.
-func (c *cluster) ServerGroupsAndResourcesWithContext(context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
+// discovery returns the types that the cluster serves.
+func discovery() testkit.Discovery {
 	verbs := metav1.Verbs{"get", "list", "watch"}
-	group := func(name, groupVersion string) *metav1.APIGroup {
-		version := metav1.GroupVersionForDiscovery{GroupVersion: groupVersion, Version: "v1"}
-		return &metav1.APIGroup{Name: name, Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version}
-	}
-	return []*metav1.APIGroup{group("", "v1"), group(definitions.Group, definitions.GroupVersion().String())}, []*metav1.APIResourceList{
+	return testkit.Discovery{
 		{GroupVersion: "v1", APIResources: []metav1.APIResource{{Name: "configmaps", Kind: "ConfigMap", Namespaced: true, Verbs: verbs}}},
 		{GroupVersion: definitions.GroupVersion().String(), APIResources: []metav1.APIResource{
 			{Name: definitions.Resource, Kind: "CustomResourceDefinition", Verbs: verbs},
 		}},
-	}, nil
+	}
 }

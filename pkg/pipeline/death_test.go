@@ -98,7 +98,7 @@ func TestFailuresAreRemembered(t *testing.T) {
 	s.reaches("it goes on", func(status *v1alpha1.SyncPipelineStatus) bool { return status.Sinks[0].Failures > before })
 	search.Always()
 	s.says(v1alpha1.ConditionReady, v1alpha1.ReasonSucceeded)
-	if events := s.events.recorded(); len(events) != 2 {
+	if events := s.events.Lines(); len(events) != 2 {
 		t.Errorf("Events: %q", events)
 	}
 }

@@ -17,7 +17,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
@@ -26,6 +25,7 @@ import (
 	"k8s.io/klog/v2/ktesting"
 
 	"github.com/configbutler/slipstream/pkg/access"
+	"github.com/configbutler/slipstream/pkg/access/accesstest"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/controller"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
@@ -53,11 +53,11 @@ type fixture struct {
 	kube    *kubefake.Clientset
 	kv      clientv3.KV
 	// full makes the store reject writes.
-	full   *atomic.Bool
-	clock  *testkit.Clock
-	court  *court
-	events *eventLog
-	stop   func()
+	full     *atomic.Bool
+	clock    *testkit.Clock
+	reviewer *accesstest.Reviewer
+	events   *testkit.EventLog
+	stop     func()
 	// mu protects the fields below.
 	mu sync.Mutex
 	// statusWrites has the times of status writes.
@@ -73,7 +73,7 @@ func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	s := &fixture{
 		TB: t, cluster: newCluster(t), kube: kubefake.NewClientset(), full: &atomic.Bool{},
-		clock: testkit.NewClock(t), court: &court{}, events: &eventLog{}, stop: func() {},
+		clock: testkit.NewClock(t), reviewer: &accesstest.Reviewer{}, events: &testkit.EventLog{}, stop: func() {},
 	}
 	s.kv = bolttest.WithWrites(bolttest.NewKV(t), func(_ context.Context, write bolttest.Write) error {
 		if s.full.Load() {
@@ -116,7 +116,7 @@ func (s *fixture) receiver() *receivertest.Receiver {
 func (s *fixture) start() {
 	s.Helper()
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), ktesting.NewLogger(s, ktesting.NewConfig(ktesting.Verbosity(0)))))
-	resourceTypes, err := watch.NewTypes(s.cluster, s.cluster.meta, time.Hour)
+	resourceTypes, err := watch.NewTypes(discovery(), s.cluster.meta, time.Hour)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func (s *fixture) start() {
 	}}
 	group := controller.NewGroup(&controller.Process{
 		Client: s.api.Client, Cluster: &watch.Clients{Dynamic: s.cluster.whole, Metadata: s.cluster.meta}, Types: resourceTypes,
-		Access: s.court, Events: s.events, Store: s.store(), Clock: s.clock,
+		Access: s.reviewer, Events: s.events, Store: s.store(), Clock: s.clock,
 	}, nil, pipelines)
 	var running wait.Group
 	running.StartWithContext(ctx, resourceTypes.Run)
@@ -162,11 +162,7 @@ func (s *fixture) await(what string, check func() error) {
 
 // pass advances the clock by seconds, in steps that let all goroutines act.
 func (s *fixture) pass(seconds int) {
-	s.Helper()
-	for range seconds {
-		s.clock.Step(time.Second)
-		<-time.After(2 * time.Millisecond)
-	}
+	s.clock.Advance(seconds, time.Second)
 }
 
 // knows waits until a receiver has exactly these objects.
@@ -233,42 +229,6 @@ func (resolver) Resolve(access.Selection) ([]schema.GroupResource, []string, boo
 }
 func (resolver) Preset() []schema.GroupResource { return nil }
 
-// court is an access.Reviewer with fixed results.
-type court struct {
-	mu     sync.Mutex
-	lost   string
-	closed error
-}
-
-func (c *court) Check(context.Context, access.Holder, []access.Permission) (string, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.lost, c.closed
-}
-
-func (c *court) rule(lost string, closed error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.lost, c.closed = lost, closed
-}
-
-// eventLog records Events.
-type eventLog struct {
-	mu    sync.Mutex
-	lines []string
-}
-
-func (l *eventLog) Event(_ runtime.Object, eventType, reason, message string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lines = append(l.lines, fmt.Sprintf("%s %s: %s", eventType, reason, message))
-}
-
-func (l *eventLog) recorded() []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.lines)
-}
 func differs(got, want string) error {
 	if got == want {
 		return nil

@@ -71,7 +71,7 @@ func TestOutage(t *testing.T) {
 		t.Errorf("%+v", well.Sinks[0])
 	}
 	for _, want := range []string{"Warning DeliveryFailed: Sink search fails", "Normal Recovered: No longer DeliveryFailed"} {
-		s.eventually("an Event says "+want, func() error { return contains(s.events.recorded(), want) })
+		s.eventually("an Event says "+want, func() error { return contains(s.events.Lines(), want) })
 	}
 	ids := map[string]bool{}
 	for _, call := range search.Calls()[:4] {

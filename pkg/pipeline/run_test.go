@@ -80,7 +80,7 @@ func TestRequests(t *testing.T) {
 				t.Errorf("%+v", run.Sinks)
 			}
 			want := fmt.Sprintf("Normal Synced: The sync that jane asked for has ended: %d object", tt.want)
-			s.eventually("an Event tells", func() error { return contains(s.events.recorded(), want) })
+			s.eventually("an Event tells", func() error { return contains(s.events.Lines(), want) })
 		})
 	}
 }
@@ -110,7 +110,7 @@ func TestRunShowsItsProgress(t *testing.T) {
 		t.Errorf("%+v", run)
 	}
 	s.eventually("an Event tells", func() error {
-		return contains(s.events.recorded(), "Warning SyncedPartly: The sync that jane asked for has ended: 3 objects sent to search, "+
+		return contains(s.events.Lines(), "Warning SyncedPartly: The sync that jane asked for has ended: 3 objects sent to search, "+
 			"3 objects sent to audit, of which it refused 3")
 	})
 }
@@ -191,7 +191,7 @@ func TestResync(t *testing.T) {
 	if begun[0].Sub(created.Time) < time.Hour || begun[1].Sub(begun[0]) < time.Hour {
 		t.Errorf("created at %v, sent again at %v", created, begun)
 	}
-	for _, line := range s.events.recorded() {
+	for _, line := range s.events.Lines() {
 		if strings.Contains(line, "Synced") {
 			t.Errorf("an Event tells of it: %s", line)
 		}
