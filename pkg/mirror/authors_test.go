@@ -21,6 +21,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/controller/conditions"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // reports are Facts that the test provides.
@@ -94,7 +95,7 @@ func TestChangesAreCountedByAttribution(t *testing.T) {
 	s.put(r, "nobody")
 	s.mirrored()
 	want := v1alpha1.AttributionCounts{Audit: 2, Admission: 1, ManagedFields: 1, Unknown: 1}
-	eventually(t, "the counts", func() error {
+	testkit.Eventually(t, "the counts", func() error {
 		if got := s.record("main").Attribution; got != want {
 			return fmt.Errorf("%+v instead of %+v", got, want)
 		}
@@ -172,7 +173,7 @@ func TestRecordIsContinued(t *testing.T) {
 		t.Errorf("%+v after\n%+v", after, before)
 	}
 	s.cluster.put(configMap("cid"), "1")
-	eventually(t, "the counts go on", func() error {
+	testkit.Eventually(t, "the counts go on", func() error {
 		if got := s.record("main"); got.Attribution.Unknown != 2 || got.Attribution.Audit != 1 || got.LastCommit.SHA == before.LastCommit.SHA {
 			return fmt.Errorf("%+v", got)
 		}
@@ -238,7 +239,7 @@ func TestEditsOfDestinationsAreNotAttributed(t *testing.T) {
 	s.idle()
 	before := s.mustRun("rev-parse", "main")
 	s.edit(func(d *v1alpha1.GitDestination) { d.Spec.Ignore = []v1alpha1.IgnoreRule{rule} })
-	eventually(t, "a commit", func() error {
+	testkit.Eventually(t, "a commit", func() error {
 		if s.mustRun("rev-parse", "main") == before {
 			return errors.New("there is none")
 		}

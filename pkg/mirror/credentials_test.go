@@ -28,6 +28,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/test/devcluster/gitserver"
 	"github.com/configbutler/slipstream/test/devcluster/pki"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // gitServers serve the same repositories with different kinds of authentication.
@@ -239,7 +240,7 @@ func TestCredentialsAreRotated(t *testing.T) {
 // waitRechecks waits until branches have requested n checks of the repository.
 func (s *fixture) waitRechecks(n int64) {
 	s.t.Helper()
-	eventually(s.t, "looks at the repository", func() error {
+	testkit.Eventually(s.t, "looks at the repository", func() error {
 		if got := s.rechecks.Load(); got != n {
 			return fmt.Errorf("%d, want %d", got, n)
 		}

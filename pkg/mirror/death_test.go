@@ -11,6 +11,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 	"github.com/configbutler/slipstream/pkg/store/bolt"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // TestDeathAtEveryMoment kills the process at every externally visible step, in the middle of changes, and starts another.
@@ -24,7 +25,7 @@ func TestDeathAtEveryMoment(t *testing.T) {
 			s.cluster.put(configMap("old"), "1")
 			s.mirrored()
 			s.idle()
-			died := s.life.arm(moment, 2)
+			died := s.process.killAt(moment, 2)
 			for i := range 10 {
 				s.cluster.put(configMap("a"), fmt.Sprint(i))
 				s.cluster.put(configMap(fmt.Sprint(i)), "1")
@@ -46,7 +47,7 @@ func TestDeathAtEveryMoment(t *testing.T) {
 // mirroredOrDead waits for the file of an object, or until the process has died.
 func (s *fixture) mirroredOrDead(o outbox.Object, died <-chan struct{}) {
 	s.t.Helper()
-	eventually(s.t, o.String(), func() error {
+	testkit.Eventually(s.t, o.String(), func() error {
 		select {
 		case <-died:
 			return nil
@@ -72,7 +73,7 @@ func TestPushThatLandsLate(t *testing.T) {
 			for i := range 5 {
 				s.cluster.put(configMap("a"), fmt.Sprint(i))
 			}
-			eventually(t, "rows", func() error {
+			testkit.Eventually(t, "rows", func() error {
 				if n := s.record("main").PendingChanges; n != 5 {
 					return fmt.Errorf("%d rows wait, want 5", n)
 				}
@@ -110,17 +111,17 @@ func TestComparisonOutlivesTheProcess(t *testing.T) {
 			}
 			var died <-chan struct{}
 			s.cluster.after = func() {
-				eventually(t, "rows", func() error {
+				testkit.Eventually(t, "rows", func() error {
 					if n := s.destination("main").queue.Backlog().Rows; n != 10 {
 						return fmt.Errorf("%d rows wait, want 10", n)
 					}
 					return nil
 				})
-				died = s.life.arm(moment, 1)
+				died = s.process.killAt(moment, 1)
 			}
 			s.cluster.mu.Unlock()
 			s.ask("now", false)
-			eventually(t, "the comparison", func() error {
+			testkit.Eventually(t, "the comparison", func() error {
 				commits := s.commits("main")
 				if commits[len(commits)-1] != "[SEED] 2 objects: 1 created, 1 updated" {
 					return fmt.Errorf("commits %q", commits)
@@ -177,7 +178,7 @@ func TestChangesBeforeTheBranchIsReadKeepTheirCommits(t *testing.T) {
 	for i := range 3 {
 		s.cluster.put(configMap(fmt.Sprint(i)), "2")
 	}
-	eventually(t, "rows", func() error {
+	testkit.Eventually(t, "rows", func() error {
 		if n := s.record("main").PendingChanges; n != 3 {
 			return fmt.Errorf("%d rows wait, want 3", n)
 		}
@@ -199,7 +200,7 @@ func TestBurstIntoAWorkerThatIsHeld(t *testing.T) {
 	for i := range 5000 {
 		s.cluster.put(configMap(fmt.Sprint(i%2500)), fmt.Sprint(i))
 	}
-	eventually(t, "rows", func() error {
+	testkit.Eventually(t, "rows", func() error {
 		if n := s.record("main").PendingChanges; n != 5000 {
 			return fmt.Errorf("%d rows wait, want 5000", n)
 		}
@@ -222,7 +223,7 @@ func TestStoreThatIsFull(t *testing.T) {
 	s.idle()
 	s.kv.fail(fmt.Errorf("write: %w", bolt.ErrDiskFull))
 	s.cluster.put(configMap("a"), "1")
-	eventually(t, "the reason", func() error {
+	testkit.Eventually(t, "the reason", func() error {
 		if ready := s.ready("main"); !strings.Contains(ready.Message, bolt.ErrDiskFull.Error()) {
 			return fmt.Errorf("message %q", ready.Message)
 		}
@@ -265,7 +266,7 @@ func TestStoreWhoseAnswersAreLost(t *testing.T) {
 	s.cluster.put(configMap("b"), "1")
 	rows := func(want func(int64) bool) {
 		t.Helper()
-		eventually(t, "rows", func() error {
+		testkit.Eventually(t, "rows", func() error {
 			n, err := s.shared.Store.Table("outbox").Count(t.Context(), "")
 			if err == nil && !want(n) {
 				err = fmt.Errorf("there are %d", n)
@@ -274,7 +275,7 @@ func TestStoreWhoseAnswersAreLost(t *testing.T) {
 		})
 	}
 	rows(func(n int64) bool { return n == 1 })
-	s.kv.loseAnswers("put outbox", errors.New("timeout"))
+	s.kv.loseResponses("put outbox", errors.New("timeout"))
 	for i := range 5 {
 		s.cluster.put(configMap("a"), fmt.Sprint(i))
 	}
@@ -282,7 +283,7 @@ func TestStoreWhoseAnswersAreLost(t *testing.T) {
 	s.git.guard(nil)
 	s.mirroredOne(configMap("b"))
 	attempts := s.kv.failures.Load()
-	eventually(t, "another attempt", func() error {
+	testkit.Eventually(t, "another attempt", func() error {
 		if s.kv.failures.Load() < attempts+2 {
 			return errors.New("none")
 		}

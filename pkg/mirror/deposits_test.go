@@ -15,6 +15,7 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 const (
@@ -33,7 +34,7 @@ func admitting(s *fixture) {
 
 // write writes the file of these tests, until the process ends.
 func (s *fixture) write() error {
-	ctx, cancel := context.WithTimeout(s.ctx, patience)
+	ctx, cancel := context.WithTimeout(s.ctx, testkit.Timeout)
 	defer cancel()
 	return s.deposits.Write(ctx, mainDestination, depositPath, []byte(depositText), "[ARCHIVE] 1 record")
 }
@@ -41,7 +42,7 @@ func (s *fixture) write() error {
 // mustWrite writes the file and checks that the remote has it, by one commit, in a valid repository.
 func (s *fixture) mustWrite() {
 	s.t.Helper()
-	eventually(s.t, "the file is taken", s.write)
+	testkit.Eventually(s.t, "the file is taken", s.write)
 	if got := s.mustRun("show", "main:"+depositFile); got != strings.TrimSpace(depositText) {
 		s.t.Errorf("the file has %q", got)
 	}
@@ -206,7 +207,7 @@ func TestDepositInAFolderOfAnother(t *testing.T) {
 func TestDepositAfterFaults(t *testing.T) {
 	faults := map[string]func(*fixture){
 		"an answer is lost": func(s *fixture) {
-			s.git.loseAnswers.Store(1)
+			s.git.loseResponses.Store(1)
 			_ = s.write()
 		},
 		"a push lands late": func(s *fixture) {
@@ -242,7 +243,7 @@ func TestDepositAfterFaults(t *testing.T) {
 	}
 	for _, moment := range []string{"before put pushes", "after put pushes", "before push", "after push"} {
 		faults["death "+moment] = func(s *fixture) {
-			died := s.life.arm(moment, 1)
+			died := s.process.killAt(moment, 1)
 			if err := s.write(); err == nil {
 				s.t.Error("a process that has died says that the file is there")
 			}

@@ -17,6 +17,7 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 func TestSuspend(t *testing.T) {
@@ -27,7 +28,7 @@ func TestSuspend(t *testing.T) {
 	s.edit(func(d *v1alpha1.GitDestination) { d.Spec.Suspend = true })
 	s.cluster.put(configMap("a"), "2")
 	s.cluster.put(configMap("b"), "1")
-	eventually(t, "rows", func() error {
+	testkit.Eventually(t, "rows", func() error {
 		if r := s.record("main"); r.PendingChanges != 2 || !strings.HasPrefix(r.State, "Suspended, 2 changes wait") {
 			return fmt.Errorf("%d rows, %s", r.PendingChanges, r.State)
 		}
@@ -99,7 +100,7 @@ func TestDestinationGoesWithRowsPending(t *testing.T) {
 	for i := range 300 {
 		s.cluster.put(configMap(fmt.Sprint(i)), "1")
 	}
-	eventually(t, "rows", func() error {
+	testkit.Eventually(t, "rows", func() error {
 		if s.record("main").PendingChanges < 300 || s.record("other").PendingChanges < 300 || s.record("main").QueueDepth < 600 {
 			return errors.New("too few")
 		}
@@ -122,7 +123,7 @@ func TestDestinationMadeAnewUnderItsName(t *testing.T) {
 	s.idle()
 	s.git.guard(down)
 	s.cluster.put(configMap("b"), "1")
-	eventually(t, "rows", func() error {
+	testkit.Eventually(t, "rows", func() error {
 		if s.record("main").PendingChanges == 0 {
 			return errors.New("none")
 		}
@@ -255,11 +256,11 @@ func TestMaxCommitsOfAPush(t *testing.T) {
 	}
 	s.waitReady("main", v1alpha1.ReasonRepositoryUnreachable)
 	s.waitPending("main", 10) // One that comes later has a push of its own.
-	before := s.life.times("after push")
+	before := s.process.times("after push")
 	s.git.guard(nil)
 	s.mirrored()
 	s.idle()
-	if pushes, commits := s.life.times("after push")-before, len(s.commits("main")); pushes != 4 || commits != 10 {
+	if pushes, commits := s.process.times("after push")-before, len(s.commits("main")); pushes != 4 || commits != 10 {
 		t.Errorf("%d commits in %d pushes, want 10 in 4", commits, pushes)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/configbutler/slipstream/pkg/kube/annotation/annotationtest"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // TestAnnotationsOfSecretsReachGitEncrypted checks that values in annotations of Secrets are readable neither in Git nor in the store.
@@ -38,7 +39,7 @@ func TestAnnotationsOfSecretsReachGitEncrypted(t *testing.T) {
 	copies = maps.Clone(copies)
 	copies["example.com/made-up"] = "correct horse"
 	s.cluster.put(secret("a"), value, annotate)
-	eventually(t, "a row", func() error {
+	testkit.Eventually(t, "a row", func() error {
 		if s.record("main").PendingChanges == 0 {
 			return errors.New("none")
 		}

@@ -29,6 +29,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/keyring"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
+	"github.com/configbutler/slipstream/test/testkit"
 	"github.com/configbutler/slipstream/test/testkit/sopstest"
 )
 
@@ -74,7 +75,7 @@ func (s *fixture) ownKey() string {
 func (s *fixture) opened(folder, key string) map[string]string {
 	s.t.Helper()
 	blobs := map[string]string{}
-	eventually(s.t, "the Secrets in "+folder, func() error {
+	testkit.Eventually(s.t, "the Secrets in "+folder, func() error {
 		files, err := s.files("main")
 		if err != nil {
 			return err
@@ -186,7 +187,7 @@ func TestSecretsReachGitEncrypted(t *testing.T) {
 	}
 	s.git.guard(down)
 	s.cluster.put(secret("a"), "bGFzdA==")
-	eventually(t, "a row", func() error {
+	testkit.Eventually(t, "a row", func() error {
 		if s.record("main").PendingChanges == 0 {
 			return errors.New("none")
 		}
@@ -222,7 +223,7 @@ func TestSecretsThatDidNotChangeAreNotWrittenAgain(t *testing.T) {
 		"everything is compared":    func() { s.destination("main").seeds.invalidateAll(); s.plan() },
 		"the server starts again":   func() { s.stop(); s.start() },
 		"another server leads":      func() { s.stop(); s.start() },
-		"the work store is lost":    func() { s.stop(); s.kv = newStoreKV(t, s.life); s.start() },
+		"the work store is lost":    func() { s.stop(); s.kv = newStoreKV(t, s.process); s.start() },
 		"the keys are read":         s.refreshKeys,
 		"the seed was deleted": func() {
 			if err := s.secrets.CoreV1().Secrets("system").Delete(t.Context(), keyring.SeedName, metav1.DeleteOptions{}); err != nil {
@@ -272,7 +273,7 @@ func TestRecipientsChange(t *testing.T) {
 		t.Errorf("condition %+v", condition)
 	}
 	s.encryptFor(second)
-	eventually(t, "other files", func() error {
+	testkit.Eventually(t, "other files", func() error {
 		files, err := s.files("main")
 		for below, blob := range blobs {
 			if files["clusters/a/"+below] == blob {
@@ -303,7 +304,7 @@ func TestWhatWaitsIsWrittenInTheWayOfToday(t *testing.T) {
 			s.git.guard(down)
 			s.cluster.put(secret("a"), "bmV3")
 			s.cluster.put(configMap("b"), "1")
-			eventually(t, "rows", func() error {
+			testkit.Eventually(t, "rows", func() error {
 				if s.record("main").PendingChanges < 2 {
 					return errors.New("too few")
 				}

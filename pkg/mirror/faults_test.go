@@ -13,6 +13,7 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/store/bolt"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // outage is how long the remote is unreachable in TestFaults.
@@ -56,7 +57,7 @@ func TestFaults(t *testing.T) {
 			s.mustRun("update-ref", "refs/heads/main", s.mustRun("commit-tree", "-m", "anew", s.mustRun("rev-parse", "main^{tree}")))
 		},
 		"process killed": func(s *fixture, _ *otherWriter) {
-			died := s.life.arm("after push", 1)
+			died := s.process.killAt("after push", 1)
 			s.burst("killed", 50)
 			<-died
 			s.stop()
@@ -82,7 +83,7 @@ func TestFaults(t *testing.T) {
 		"disk full": func(s *fixture, _ *otherWriter) {
 			s.kv.fail(bolt.ErrDiskFull)
 			s.burst("full", 50)
-			eventually(s.t, "a write that fails", func() error {
+			testkit.Eventually(s.t, "a write that fails", func() error {
 				if s.kv.failures.Load() == 0 {
 					return bolt.ErrDiskFull
 				}

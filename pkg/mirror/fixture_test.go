@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -37,36 +36,18 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 	"github.com/configbutler/slipstream/pkg/store/commitindex"
 	"github.com/configbutler/slipstream/pkg/store/table"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// patience is longer than any step of these tests takes on a busy machine.
-const patience = 2 * time.Minute
-
-// eventually waits until check returns no error. It polls at increasing intervals, so that polling takes little time.
-func eventually(t *testing.T, what string, check func() error) {
-	t.Helper()
-	var wrong error
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	pauses := wait.Backoff{Duration: 2 * time.Millisecond, Factor: 1.2, Steps: 100, Cap: 200 * time.Millisecond}
-	err := pauses.DelayFunc().Until(ctx, true, true, func(context.Context) (bool, error) {
-		wrong = check()
-		return wrong == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("%s: %v", what, wrong)
-	}
-}
-
 // fixture is a mirror with its environment except an API server: a store on disk, a Git server, and a cluster that the test changes.
 type fixture struct {
 	t       *testing.T
 	cluster *cluster
-	life    *life
+	process *process
 	kv      *storeKV
 	git     *gitFront
 	in      inputs
@@ -75,8 +56,8 @@ type fixture struct {
 	facts   attribution.Facts
 	hash    func([]byte) string
 	maxWait time.Duration
-	// patience is the timeout of requests to remotes.
-	patience time.Duration
+	// requestTimeout is the timeout of requests to remotes.
+	requestTimeout time.Duration
 	// installation identifies the installation, leases configures the Leases of branches.
 	installation string
 	leases       Leases
@@ -98,9 +79,8 @@ type fixture struct {
 	secrets *fake.Clientset
 	// deposits are the Deposits of the mirror's Config.
 	deposits *Deposits
-	// eventLog are the Events, which eventMutex guards.
-	eventMutex sync.Mutex
-	eventLog   []string
+	// events has all Events except warnings.
+	events testkit.EventLog
 	// interest is the scope of the commit index; nil disables it.
 	interest *commitindex.Scope
 
@@ -122,8 +102,8 @@ func newFixture(t *testing.T, prepare ...func(*fixture)) *fixture {
 // furtherFixture is newFixture for a test that already has a fixture.
 func furtherFixture(t *testing.T, prepare ...func(*fixture)) *fixture {
 	t.Helper()
-	s := &fixture{t: t, cluster: newCluster(), life: &life{}, in: world(), patience: patience, pollInterval: time.Hour, retry: 10 * time.Millisecond, installation: "system/one", secrets: fake.NewClientset(), warned: make(chan string, 100)}
-	s.kv, s.git = newStoreKV(t, s.life), newGitFront(t, s.life)
+	s := &fixture{t: t, cluster: newCluster(), process: &process{}, in: world(), requestTimeout: testkit.Timeout, pollInterval: time.Hour, retry: 10 * time.Millisecond, installation: "system/one", secrets: fake.NewClientset(), warned: make(chan string, 100)}
+	s.kv, s.git = newStoreKV(t, s.process), newGitFront(t, s.process)
 	s.leases = Leases{Namespace: "system", Duration: 24 * time.Second, Renew: 8 * time.Second}
 	s.limits = Limits{MaxFiles: 200, MaxBytes: 1 << 20, MaxWait: time.Second, Workers: 4, WorkersPerRepository: 2}
 	s.in.repositories[0].Spec.RepoURL = s.git.url + "/shop.git"
@@ -144,7 +124,7 @@ func (s *fixture) start() {
 	store := table.New(s.kv, "/test")
 	m := &mirror{
 		config: Config{Deposits: s.deposits}, shared: sharing(store), watches: newWatchStates(), router: &router{namespaces: s.in.namespaces, authors: newAuthors(Config{Facts: s.facts, Hash: s.hash, AttributionMaxWait: s.maxWait})},
-		repositories: &repositories{cluster: s.secrets, allowInsecure: true, now: s.now, limits: gitrepo.Limits{Time: s.patience}},
+		repositories: &repositories{cluster: s.secrets, allowInsecure: true, now: s.now, limits: gitrepo.Limits{Time: s.requestTimeout}},
 		replan:       make(chan struct{}, 1), publish: make(chan struct{}, 1),
 	}
 	m.registry = newRegistry(m.router, m.replan, m.publish)
@@ -166,7 +146,7 @@ func (s *fixture) start() {
 		m.services.landings = log
 	}
 	m.registry.services = m.services
-	s.life.begin(cancel)
+	s.process.start(cancel)
 	if err := m.recover(ctx); err != nil {
 		s.t.Fatal(err)
 	}
@@ -184,22 +164,13 @@ func (s *fixture) start() {
 	s.plan()
 }
 
-// event records an Event of a destination: warnings in warned, others in the log.
+// event records an Event of a destination: warnings in warned, others in events.
 func (s *fixture) event(d *v1alpha1.GitDestination, eventType, reason, message string) {
 	if eventType == corev1.EventTypeWarning {
 		s.warned <- d.Name + ": " + reason + ": " + message
 		return
 	}
-	s.eventMutex.Lock()
-	defer s.eventMutex.Unlock()
-	s.eventLog = append(s.eventLog, fmt.Sprintf("%s %s: %s", d.Name, reason, message))
-}
-
-// events returns all Events except warnings.
-func (s *fixture) events() []string {
-	s.eventMutex.Lock()
-	defer s.eventMutex.Unlock()
-	return slices.Clone(s.eventLog)
+	s.events.Event(d, eventType, reason, message)
 }
 
 // now returns the time for the expiry of keys.
@@ -289,7 +260,7 @@ func (s *fixture) files(branch string) (map[string]string, error) {
 // holds waits until a folder of a branch has exactly the files of the selected objects.
 func (s *fixture) holds(branch, folder string, selected func(outbox.Object) bool) {
 	s.t.Helper()
-	eventually(s.t, "the files of "+branch+" "+folder, func() error {
+	testkit.Eventually(s.t, "the files of "+branch+" "+folder, func() error {
 		files, err := s.files(branch)
 		if err != nil {
 			return err
@@ -333,7 +304,7 @@ func (s *fixture) mirrored() {
 // idle waits until no change and no comparison is pending.
 func (s *fixture) idle() {
 	s.t.Helper()
-	eventually(s.t, "idle", func() error {
+	testkit.Eventually(s.t, "idle", func() error {
 		for _, d := range s.registry.all() {
 			if d.seeds.outstanding() || d.queue.Backlog().Rows > 0 || !d.record.current().served {
 				return fmt.Errorf("%s: %s", d.key, summarize(d, s.publisher.failure(d)))

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // noted sets an annotation that is ignored below.
@@ -26,7 +27,7 @@ func TestIgnoredFieldsMakeNoCommit(t *testing.T) {
 	s.idle()
 	shows := func(text string, want bool) {
 		t.Helper()
-		eventually(t, fmt.Sprintf("%q in the file: %v", text, want), func() error {
+		testkit.Eventually(t, fmt.Sprintf("%q in the file: %v", text, want), func() error {
 			content, err := s.run("show", file)
 			if err == nil && strings.Contains(content, text) != want {
 				err = errors.New(content)

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // beside adds a second installation in the cluster of the first. It writes to the same repository and does not know the objects of the first.
@@ -37,7 +38,7 @@ func TestTwoInstallationsWriteOneBranch(t *testing.T) {
 	one.idle()
 	two.idle()
 	puts := 0
-	eventually(t, "an installation waits for the Lease of the other", func() error {
+	testkit.Eventually(t, "an installation waits for the Lease of the other", func() error {
 		puts++
 		for _, s := range []*fixture{one, two} {
 			s.cluster.put(configMap("first"), fmt.Sprint(puts))

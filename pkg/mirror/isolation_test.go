@@ -12,6 +12,7 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // refuseFolder has the remote reject pushes that change a folder. Its message contains a control character that hides the text after it.
@@ -132,7 +133,7 @@ func TestDeathWhileAFolderIsRefused(t *testing.T) {
 			}
 			s.idle()
 			s.refuseFolder("b")
-			died := s.life.arm(moment, 3)
+			died := s.process.killAt(moment, 3)
 			values := []string{"value-first"}
 			for i := range 6 {
 				values = append(values, fmt.Sprintf("value-%d.", i))
@@ -175,7 +176,7 @@ func TestBranchThatTakesNothing(t *testing.T) {
 		s.waitReady(name, v1alpha1.ReasonPushRejected)
 	}
 	repository := nameOf(s.in.repositories[0])
-	eventually(t, "the repository says so", func() error {
+	testkit.Eventually(t, "the repository says so", func() error {
 		if v := s.registry.rejection(repository); !strings.Contains(v.Message, "branch main: cannot push: ") || !strings.Contains(v.Message, "main is frozen") {
 			return fmt.Errorf("it says %q", v.Message)
 		}
@@ -194,7 +195,7 @@ func TestBranchThatTakesNothing(t *testing.T) {
 
 // TestRefusedDestinationMoves checks that a held destination is retried at once if its folder has changed.
 func TestRefusedDestinationMoves(t *testing.T) {
-	s := newFixture(t, shared, func(s *fixture) { s.retry = patience })
+	s := newFixture(t, shared, func(s *fixture) { s.retry = testkit.Timeout })
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
 	s.holds("main", "b", inShop)
@@ -213,7 +214,7 @@ func TestRefusedDestinationMoves(t *testing.T) {
 
 // TestRefusedDestinationIsTriedWhenAsked checks that a held destination is retried at once when a sync is requested.
 func TestRefusedDestinationIsTriedWhenAsked(t *testing.T) {
-	s := newFixture(t, shared, func(s *fixture) { s.retry = patience })
+	s := newFixture(t, shared, func(s *fixture) { s.retry = testkit.Timeout })
 	s.cluster.put(configMap("a"), "value-first")
 	s.mirrored()
 	s.holds("main", "b", inShop)
@@ -238,7 +239,7 @@ func TestRefusedDestinationStaysApart(t *testing.T) {
 		d.plan.Store(&destinationPlan{object: object, repository: in.repositories[0]})
 		members = append(members, member{destination: d, plan: d.plan.Load()})
 	}
-	f := newRefusals(patience)
+	f := newRefusals(testkit.Timeout)
 	refuse := func(of ...member) {
 		var batches []*batch
 		for _, m := range of {

@@ -140,7 +140,7 @@ func TestCommitsOfSeveralChanges(t *testing.T) {
 func TestCommitsAreKnownAfterFaults(t *testing.T) {
 	faults := map[string]func(*fixture){
 		"an answer is lost": func(s *fixture) {
-			s.git.loseAnswers.Store(1)
+			s.git.loseResponses.Store(1)
 			s.burst("lost", 20)
 		},
 		"a push lands late": func(s *fixture) {
@@ -182,7 +182,7 @@ func TestCommitsAreKnownAfterFaults(t *testing.T) {
 		"before delete landings", "after delete landings", "before delete outbox",
 	} {
 		faults["death "+moment] = func(s *fixture) {
-			died := s.life.arm(moment, 1)
+			died := s.process.killAt(moment, 1)
 			s.burst("killed", 20)
 			<-died
 			s.stop()
@@ -216,7 +216,7 @@ func TestObjectsOutOfScopeHaveNoEntries(t *testing.T) {
 	s.mirrored()
 	s.idle()
 	for _, moment := range []string{"before put landings", "before delete landings"} {
-		if n := s.life.times(moment); n > 0 {
+		if n := s.process.times(moment); n > 0 {
 			t.Errorf("%s: %d times", moment, n)
 		}
 	}

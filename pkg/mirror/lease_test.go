@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 var leaseTimes = Leases{Namespace: "system", Duration: 24 * time.Second, Renew: 8 * time.Second}
@@ -153,7 +154,7 @@ func TestBranchThatAnotherServerWrites(t *testing.T) {
 		t.Errorf("leaseHolder %q", holder)
 	}
 	s.mirrored() // when the other's Lease has run out
-	eventually(t, "the holder", func() error {
+	testkit.Eventually(t, "the holder", func() error {
 		if holder := s.record("main").LeaseHolder; holder != "system/one" {
 			return fmt.Errorf("%q", holder)
 		}
@@ -171,7 +172,7 @@ func TestLeaseOfALeaderThatWasKilled(t *testing.T) {
 	s := newFixture(t)
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
-	died := s.life.arm("before push", 1)
+	died := s.process.killAt("before push", 1)
 	s.cluster.put(configMap("b"), "1")
 	<-died
 	s.stop()

@@ -13,6 +13,7 @@ import (
 
 	kubewatch "github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // whileComparing calls change in the next list, after it was read and before it is returned.
@@ -75,7 +76,7 @@ func TestRowSupersededByAComparison(t *testing.T) {
 	// A row for "1" is enqueued after the rows were pushed and before the list is read. The watch is cut, so that it does not deliver "2".
 	s.cluster.beforeList(func() {
 		s.cluster.put(configMap("a"), "1")
-		eventually(t, "the row", func() error {
+		testkit.Eventually(t, "the row", func() error {
 			if d.queue.Backlog().Rows == 0 {
 				return errors.New("it is not there")
 			}
@@ -93,7 +94,7 @@ func TestRowSupersededByAComparison(t *testing.T) {
 		}
 	})
 	s.compareAgain()
-	eventually(t, "the second row", func() error {
+	testkit.Eventually(t, "the second row", func() error {
 		if !again.Load() {
 			return errors.New("the comparison is not over")
 		}
@@ -112,7 +113,7 @@ func TestChangeThatWasNotTaken(t *testing.T) {
 	for i := range 2 * outbox.IntakeLength { // the watch ends while a change waits for its turn
 		s.cluster.put(configMap("a"), fmt.Sprint("x", i))
 	}
-	eventually(t, "a full intake", func() error {
+	testkit.Eventually(t, "a full intake", func() error {
 		if s.services.outbox.Len() < outbox.IntakeLength {
 			return errors.New("it has room")
 		}
@@ -139,7 +140,7 @@ func TestTypeThatCannotBeListedDeletesNothing(t *testing.T) {
 	s.cluster.setRefused(configMaps, errors.New("forbidden by somebody"))
 	s.cluster.remove(configMap("b"))
 	s.start()
-	eventually(t, "the reason", func() error {
+	testkit.Eventually(t, "the reason", func() error {
 		if watches := s.record("main").Watches; len(watches) != 1 || !strings.Contains(watches[0].Message, "forbidden by somebody") {
 			return fmt.Errorf("watches %+v", watches)
 		}
@@ -204,7 +205,7 @@ func TestRowsThatAnEarlierProcessRemoves(t *testing.T) {
 	s.idle()
 	s.git.guard(down)
 	s.cluster.put(configMap("b"), "1")
-	eventually(t, "a row", func() error {
+	testkit.Eventually(t, "a row", func() error {
 		if s.record("main").PendingChanges == 0 {
 			return errors.New("none")
 		}

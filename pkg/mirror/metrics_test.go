@@ -38,7 +38,7 @@ func TestMetrics(t *testing.T) {
 		return values
 	}
 	before, pushed := read(), observations(t)
-	s.git.loseAnswers.Store(1)
+	s.git.loseResponses.Store(1)
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
 	s.cluster.put(configMap("b"), "1")

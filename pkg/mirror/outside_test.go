@@ -6,7 +6,6 @@ package mirror
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -19,15 +18,13 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/configbutler/slipstream/pkg/store/bolt"
+	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 	"github.com/configbutler/slipstream/test/devcluster/gitserver"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
-// errDead is the error of everything that a killed process does.
-var errDead = errors.New("the process is dead")
-
-// life is the life of a process. It can be ended at every externally visible step: before and after each write to the store and each push.
-type life struct {
+// process is the process under test. It can die at every externally visible step: before and after each write to the store and each push.
+type process struct {
 	mu      sync.Mutex
 	dieAt   string
 	after   int
@@ -37,50 +34,50 @@ type life struct {
 	reached map[string]int
 }
 
-// begin starts the process; kill cancels everything in it.
-func (l *life) begin(kill context.CancelFunc) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.dead, l.dieAt, l.died, l.kill, l.reached = false, "", make(chan struct{}), kill, map[string]int{}
+// start starts the process; kill cancels everything in it.
+func (p *process) start(kill context.CancelFunc) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dead, p.dieAt, p.died, p.kill, p.reached = false, "", make(chan struct{}), kill, map[string]int{}
 }
 
-// arm kills the process when a step is reached for the nth time from now, and closes the channel then.
-func (l *life) arm(moment string, n int) <-chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.dieAt, l.after = moment, n
-	return l.died
+// killAt kills the process when a step is reached for the nth time from now, and closes the channel then.
+func (p *process) killAt(moment string, n int) <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dieAt, p.after = moment, n
+	return p.died
 }
 
 // reach returns an error if the process is dead.
-func (l *life) reach(moment string) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.reached[moment]++
-	if moment == l.dieAt && !l.dead {
-		if l.after--; l.after <= 0 {
-			l.dead = true
-			l.kill()
-			close(l.died)
+func (p *process) reach(moment string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reached[moment]++
+	if moment == p.dieAt && !p.dead {
+		if p.after--; p.after <= 0 {
+			p.dead = true
+			p.kill()
+			close(p.died)
 		}
 	}
-	if l.dead {
-		return errDead
+	if p.dead {
+		return testkit.ErrDead
 	}
 	return nil
 }
 
 // times returns how often a step was reached.
-func (l *life) times(moment string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.reached[moment]
+func (p *process) times(moment string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.reached[moment]
 }
 
 // storeKV is a real store on disk that can fail.
 type storeKV struct {
 	clientv3.KV
-	life *life
+	process *process
 	// failure is the error of writes.
 	failure  atomic.Pointer[storeFailure]
 	failures atomic.Int32
@@ -94,18 +91,11 @@ type storeFailure struct {
 	done bool
 }
 
-func newStoreKV(t *testing.T, life *life) *storeKV {
+func newStoreKV(t *testing.T, process *process) *storeKV {
 	t.Helper()
-	engine, err := bolt.Open(t.Context(), filepath.Join(t.TempDir(), "work.db"), bolt.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := engine.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return &storeKV{KV: bolt.NewClient(context.WithoutCancel(t.Context()), engine).KV, life: life}
+	s := &storeKV{process: process}
+	s.KV = bolttest.WithWrites(bolttest.NewKV(t), s.write)
+	return s
 }
 
 // fail makes all writes fail; nil makes them succeed.
@@ -116,8 +106,8 @@ func (s *storeKV) failAt(moment string, err error) {
 	s.failure.Store(&storeFailure{moment: moment, err: err})
 }
 
-// loseAnswers makes the writes at one step take effect but return an error.
-func (s *storeKV) loseAnswers(moment string, err error) {
+// loseResponses makes the writes at one step take effect but return an error.
+func (s *storeKV) loseResponses(moment string, err error) {
 	s.failure.Store(&storeFailure{moment: moment, err: err, done: true})
 }
 
@@ -126,59 +116,47 @@ func (s *storeKV) failing() bool {
 	return f != nil && f.err != nil
 }
 
-func (s *storeKV) Txn(ctx context.Context) clientv3.Txn {
-	return &storeTxn{Txn: s.KV.Txn(ctx), store: s}
-}
-
-// storeTxn is a transaction during which the process may die.
-type storeTxn struct {
-	clientv3.Txn
-	store  *storeKV
-	moment string
-}
-
-func (x *storeTxn) Then(ops ...clientv3.Op) clientv3.Txn {
-	x.moment = "delete"
-	if ops[0].IsPut() {
-		x.moment = "put"
+// write makes a transaction, before and after which the process may die.
+func (s *storeKV) write(_ context.Context, write bolttest.Write) error {
+	if write.Deletion {
+		return write.Commit()
 	}
-	x.moment += " " + strings.Split(string(ops[0].KeyBytes()), "/")[2]
-	x.Txn = x.Txn.Then(ops...)
-	return x
-}
-
-func (x *storeTxn) Commit() (*clientv3.TxnResponse, error) {
-	if f := x.store.failure.Load(); f != nil && f.err != nil && (f.moment == "" || f.moment == x.moment) {
-		x.store.failures.Add(1)
+	moment := "delete "
+	if write.Put {
+		moment = "put "
+	}
+	moment += strings.Split(write.Key, "/")[2]
+	if f := s.failure.Load(); f != nil && f.err != nil && (f.moment == "" || f.moment == moment) {
+		s.failures.Add(1)
 		if f.done {
-			_, _ = x.Txn.Commit()
+			_ = write.Commit()
 		}
-		return nil, f.err
+		return f.err
 	}
-	if err := x.store.life.reach("before " + x.moment); err != nil {
-		return nil, err
+	if err := s.process.reach("before " + moment); err != nil {
+		return err
 	}
-	response, err := x.Txn.Commit()
-	if dead := x.store.life.reach("after " + x.moment); dead != nil {
-		return nil, dead
+	err := write.Commit()
+	if dead := s.process.reach("after " + moment); dead != nil {
+		return dead
 	}
-	return response, err
+	return err
 }
 
 // gitFront is a real Git server behind a handler that the test controls.
 type gitFront struct {
 	url, root string
-	life      *life
+	process   *process
 	git       http.Handler
 	// door, if set, is called with every request before Git, and reports whether Git handles it.
 	door atomic.Pointer[func(http.ResponseWriter, *http.Request) bool]
-	// loseAnswers is the number of pushes whose responses are lost.
-	loseAnswers atomic.Int32
+	// loseResponses is the number of pushes whose responses are lost.
+	loseResponses atomic.Int32
 }
 
-func newGitFront(t *testing.T, life *life) *gitFront {
+func newGitFront(t *testing.T, process *process) *gitFront {
 	t.Helper()
-	f := &gitFront{root: t.TempDir(), life: life}
+	f := &gitFront{root: t.TempDir(), process: process}
 	repositories, err := gitserver.NewRepositories(f.root)
 	if err != nil {
 		t.Fatal(err)
@@ -268,13 +246,13 @@ func (f *gitFront) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	push, err := arrived(r)
-	if err != nil || f.life.reach("before push") != nil {
+	if err != nil || f.process.reach("before push") != nil {
 		breakOff(w)
 		return
 	}
 	answer := httptest.NewRecorder()
 	f.git.ServeHTTP(answer, push)
-	if f.life.reach("after push") != nil || f.loseAnswers.Add(-1) >= 0 {
+	if f.process.reach("after push") != nil || f.loseResponses.Add(-1) >= 0 {
 		breakOff(w)
 		return
 	}

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 const markerFile = "clusters/a/" + markerPath
@@ -46,7 +47,7 @@ func (s *fixture) conflict(name string) metav1.Condition {
 
 func (s *fixture) waitConflict(name string, status metav1.ConditionStatus, message string) {
 	s.t.Helper()
-	eventually(s.t, fmt.Sprintf("OwnershipConflict=%s", status), func() error {
+	testkit.Eventually(s.t, fmt.Sprintf("OwnershipConflict=%s", status), func() error {
 		if c := s.conflict(name); c.Status != status || !strings.Contains(c.Message, message) {
 			return fmt.Errorf("%s: %s: %s", c.Status, c.Reason, c.Message)
 		}
@@ -94,7 +95,7 @@ func TestFirstCommitMarksTheFolder(t *testing.T) {
 		t.Errorf("%s commits for one change", n)
 	}
 	s.waitConflict("main", metav1.ConditionFalse, "")
-	eventually(t, "the owner in the record", func() error {
+	testkit.Eventually(t, "the owner in the record", func() error {
 		if got := s.record("main").Owner; !equality.Semantic.DeepEqual(got, &owner) {
 			return fmt.Errorf("%+v", got)
 		}
@@ -249,7 +250,7 @@ func TestRepositoryUnderTwoNames(t *testing.T) {
 	s.mirrored()
 	// The first is deleted: the second may write the folder.
 	s.replan(func(in *inputs) { in.destinations, in.rules = in.destinations[1:], in.rules[1:] })
-	eventually(t, "the folder changes hands", func() error {
+	testkit.Eventually(t, "the folder changes hands", func() error {
 		s.cluster.put(configMap("c"), fmt.Sprint(time.Now().UnixNano()))
 		s.ask("now", false)
 		if owner, _ := s.marker(); owner.Name != "other" {

@@ -4,7 +4,6 @@
 package mirror
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -13,44 +12,24 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/configbutler/slipstream/pkg/access"
+	"github.com/configbutler/slipstream/pkg/access/accesstest"
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// court is an access.Reviewer with fixed results.
-type court struct {
-	// lost has the missing permissions by user.
-	lost   map[string]string
-	closed error
-	// failing is the user whose reviews fail.
-	failing string
-	// asked are the reviewed permissions as text.
-	asked []string
-}
+// plainResolver is a resolver of resources of the core group by their names.
+type plainResolver struct{}
 
-func (c *court) Check(_ context.Context, who access.Holder, takes []access.Permission) (string, error) {
-	for _, permission := range takes {
-		c.asked = append(c.asked, who.String()+" "+permission.String())
-	}
-	if c.failing != "" && who.String() == c.failing {
-		return "", errors.New("no answer about " + c.failing)
-	}
-	return c.lost[who.String()], c.closed
-}
+func (plainResolver) Preset() []schema.GroupResource { return nil }
 
-// plainly is a resolver of resources of the core group by their names.
-type plainly struct{}
-
-func (plainly) Preset() []schema.GroupResource { return nil }
-
-func (plainly) Resolve(selection access.Selection) (resources []schema.GroupResource, unmatched []string, known bool) {
+func (plainResolver) Resolve(selection access.Selection) (resources []schema.GroupResource, unmatched []string, known bool) {
 	for _, name := range selection.Resources {
 		resources = append(resources, schema.GroupResource{Resource: name})
 	}
 	return resources, nil, true
 }
 
-// judged sets eve as the author of the rules, and returns permissions with a court.
-func judged(in *inputs) (*permissions, *court) {
+// withReviewer sets eve as the author of the rules, and returns their permissions and the reviewer.
+func withReviewer(in *inputs) (*permissions, *accesstest.Reviewer) {
 	for i, rule := range in.rules {
 		in.rules[i] = rule.DeepCopy()
 		in.rules[i].UID, in.rules[i].Status.EditedBy = types.UID(rule.Name), &v1alpha1.AutomatedBy{Username: "eve"}
@@ -59,23 +38,24 @@ func judged(in *inputs) (*permissions, *court) {
 		in.clusterRules[i] = rule.DeepCopy()
 		in.clusterRules[i].UID, in.clusterRules[i].Status.EditedBy = types.UID(rule.Name), &v1alpha1.AutomatedBy{Username: "eve"}
 	}
-	judge := &court{}
-	p := &permissions{access: judge, resolver: plainly{}, reviews: map[types.UID]review{}}
+	reviewer := &accesstest.Reviewer{}
+	p := &permissions{access: reviewer, resolver: plainResolver{}, reviews: map[types.UID]review{}}
 	in.allow = p.allow
-	return p, judge
+	return p, reviewer
 }
 
-const secretsLost = `user "eve" may not list configmaps`
-
-var evesLoss = map[string]string{`user "eve"`: secretsLost}
+const (
+	eve         = `user "eve"`
+	secretsLost = eve + " may not list configmaps"
+)
 
 func TestWhatTheAuthorOfARuleMayNotReadStaysAsItIs(t *testing.T) {
 	for name, prepare := range map[string]func(*fixture){"rule": func(*fixture) {}, "cluster rule": byOnlyClusterRule} {
 		t.Run(name, func(t *testing.T) {
 			var p *permissions
-			var judge *court
+			var reviewer *accesstest.Reviewer
 			s := newFixture(t, prepare, func(s *fixture) {
-				p, judge = judged(&s.in)
+				p, reviewer = withReviewer(&s.in)
 				if err := p.checkNew(t.Context(), s.in); err != nil {
 					t.Fatal(err)
 				}
@@ -84,7 +64,7 @@ func TestWhatTheAuthorOfARuleMayNotReadStaysAsItIs(t *testing.T) {
 			s.cluster.put(configMap("b"), "1")
 			s.mirrored()
 
-			judge.lost = evesLoss
+			reviewer.Deny(eve, secretsLost)
 			s.stays("main", func() {
 				if changed, err := p.checkAll(t.Context(), s.in); !changed || err != nil {
 					t.Fatalf("changed %v, error %v", changed, err)
@@ -94,7 +74,7 @@ func TestWhatTheAuthorOfARuleMayNotReadStaysAsItIs(t *testing.T) {
 				s.cluster.remove(configMap("b"))
 			})
 
-			judge.lost = nil
+			reviewer.Allow()
 			if changed, err := p.checkAll(t.Context(), s.in); !changed || err != nil {
 				t.Fatalf("changed %v, error %v", changed, err)
 			}
@@ -118,46 +98,46 @@ func TestRulesNeedTheirAuthorsPermissions(t *testing.T) {
 	tests := []struct {
 		name string
 		// before makes the earlier reviews; nil makes none.
-		before, then func(*inputs, *court)
+		before, then func(*inputs, *accesstest.Reviewer)
 		reason       string
-		asked        int
+		reviews      int
 		fails        bool
 	}{
-		{name: "one who may", asked: 1},
-		{name: "one who may not", then: func(_ *inputs, c *court) { c.lost = evesLoss }, reason: v1alpha1.ReasonPermissionLost, asked: 1},
+		{name: "one who may", reviews: 1},
+		{name: "one who may not", then: func(_ *inputs, r *accesstest.Reviewer) { r.Deny(eve, secretsLost) }, reason: v1alpha1.ReasonPermissionLost, reviews: 1},
 		{
-			name: "one of whom nothing is known", then: func(_ *inputs, c *court) { c.closed = errors.New("no answer") },
-			reason: v1alpha1.ReasonProgressing, asked: 1, fails: true,
+			name: "one of whom nothing is known", then: func(_ *inputs, r *accesstest.Reviewer) { r.Fail("", errors.New("no answer")) },
+			reason: v1alpha1.ReasonProgressing, reviews: 1, fails: true,
 		},
 		{
-			name: "one who may, as is known", before: func(*inputs, *court) {},
-			then: func(_ *inputs, c *court) { c.closed = errors.New("no answer") }, asked: 1,
+			name: "one who may, as is known", before: func(*inputs, *accesstest.Reviewer) {},
+			then: func(_ *inputs, r *accesstest.Reviewer) { r.Fail("", errors.New("no answer")) }, reviews: 1,
 		},
 		{
-			name: "one who may not, with another spec", before: func(*inputs, *court) {},
-			then: func(in *inputs, c *court) { next(in); c.lost = evesLoss }, reason: v1alpha1.ReasonPermissionLost, asked: 2,
+			name: "one who may not, with another spec", before: func(*inputs, *accesstest.Reviewer) {},
+			then: func(in *inputs, r *accesstest.Reviewer) { next(in); r.Deny(eve, secretsLost) }, reason: v1alpha1.ReasonPermissionLost, reviews: 2,
 		},
 		{
-			name: "another one", before: func(_ *inputs, c *court) { c.lost = evesLoss },
-			then: func(in *inputs, _ *court) { next(in); in.rules[0].Status.EditedBy.Username = "adam" }, asked: 2,
+			name: "another one", before: func(_ *inputs, r *accesstest.Reviewer) { r.Deny(eve, secretsLost) },
+			then: func(in *inputs, _ *accesstest.Reviewer) { next(in); in.rules[0].Status.EditedBy.Username = "adam" }, reviews: 2,
 		},
 		{
-			name: "nobody", then: func(in *inputs, c *court) { in.rules[0].Status.EditedBy, c.lost = nil, evesLoss },
+			name: "nobody", then: func(in *inputs, r *accesstest.Reviewer) { in.rules[0].Status.EditedBy = nil; r.Deny(eve, secretsLost) },
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			in := world()
 			in.rules = in.rules[:1]
-			p, judge := judged(&in)
+			p, reviewer := withReviewer(&in)
 			if tt.before != nil {
-				tt.before(&in, judge)
+				tt.before(&in, reviewer)
 				if err := p.checkNew(t.Context(), in); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if tt.then != nil {
-				tt.then(&in, judge)
+				tt.then(&in, reviewer)
 			}
 			if err := p.checkNew(t.Context(), in); (err != nil) != tt.fails {
 				t.Errorf("error %v", err)
@@ -167,8 +147,8 @@ func TestRulesNeedTheirAuthorsPermissions(t *testing.T) {
 			if lost := tt.reason == v1alpha1.ReasonPermissionLost; found.Code != tt.reason || lost && !strings.Contains(found.Message, secretsLost) {
 				t.Errorf("problem %+v, want %q", found, tt.reason)
 			}
-			if len(judge.asked) != tt.asked {
-				t.Errorf("asked %q, want %d questions", judge.asked, tt.asked)
+			if len(reviewer.Reviewed()) != tt.reviews {
+				t.Errorf("reviewed %q, want %d permissions", reviewer.Reviewed(), tt.reviews)
 			}
 		})
 	}
@@ -176,13 +156,13 @@ func TestRulesNeedTheirAuthorsPermissions(t *testing.T) {
 
 func TestReviewsOfDeletedRulesAreForgotten(t *testing.T) {
 	in := world()
-	p, judge := judged(&in)
+	p, reviewer := withReviewer(&in)
 	if err := p.checkNew(t.Context(), in); err != nil || len(p.reviews) == 0 {
 		t.Fatalf("%d are known, error %v", len(p.reviews), err)
 	}
 	want := `user "eve" list and watch configmaps in the namespace shop`
-	if len(judge.asked) == 0 || judge.asked[0] != want {
-		t.Errorf("asked %q, want %q", judge.asked, want)
+	if len(reviewer.Reviewed()) == 0 || reviewer.Reviewed()[0] != want {
+		t.Errorf("reviewed %q, want %q", reviewer.Reviewed(), want)
 	}
 	in.rules, in.clusterRules = nil, nil
 	if err := p.checkNew(t.Context(), in); err != nil || len(p.reviews) > 0 {
@@ -193,12 +173,14 @@ func TestReviewsOfDeletedRulesAreForgotten(t *testing.T) {
 // TestFailedReviewKeepsTheLastResult checks that the last result stays valid while reviews fail.
 func TestFailedReviewKeepsTheLastResult(t *testing.T) {
 	in := world()
-	p, judge := judged(&in)
+	p, reviewer := withReviewer(&in)
 	if err := p.checkNew(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
-	judge.closed, judge.lost = errors.New("no answer"), evesLoss
-	if changed, err := p.checkAll(t.Context(), in); changed || !errors.Is(err, judge.closed) {
+	failure := errors.New("no answer")
+	reviewer.Fail("", failure)
+	reviewer.Deny(eve, secretsLost)
+	if changed, err := p.checkAll(t.Context(), in); changed || !errors.Is(err, failure) {
 		t.Errorf("changed %v, error %v", changed, err)
 	}
 	if found := p.allow(in.rules[0], &in.rules[0].Status); !found.IsZero() {
@@ -209,7 +191,7 @@ func TestFailedReviewKeepsTheLastResult(t *testing.T) {
 // TestFailedReviewDoesNotBlockOthers has the review of the first rule's author fail.
 func TestFailedReviewDoesNotBlockOthers(t *testing.T) {
 	in := world()
-	p, judge := judged(&in)
+	p, reviewer := withReviewer(&in)
 	for len(in.rules) < 2 {
 		another := in.rules[0].DeepCopy()
 		another.Name, another.UID = "another", "another"
@@ -224,7 +206,8 @@ func TestFailedReviewDoesNotBlockOthers(t *testing.T) {
 			t.Errorf("before: problem of %s %+v", rule.Name, found)
 		}
 	}
-	judge.failing, judge.lost = `user "adam"`, evesLoss
+	reviewer.Fail(`user "adam"`, errors.New("no answer"))
+	reviewer.Deny(eve, secretsLost)
 	if changed, err := p.checkAll(t.Context(), in); !changed || err == nil {
 		t.Errorf("changed %v, error %v", changed, err)
 	}

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // pollOften has the worker poll its remote frequently.
@@ -59,7 +60,7 @@ func TestCredentialsThatAreTakenBackAreNotUsed(t *testing.T) {
 	s.waitReady("main", v1alpha1.ReasonSecretNotFound)
 	before := s.mustRun("rev-parse", "main")
 	s.cluster.put(configMap("b"), "1")
-	eventually(t, "the change waits", func() error {
+	testkit.Eventually(t, "the change waits", func() error {
 		if pending := s.record("main").PendingChanges; pending != 1 {
 			return fmt.Errorf("%d changes wait", pending)
 		}

@@ -13,6 +13,7 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // TestPushesHoldTheirLimits checks that a backlog is pushed in several pushes within the limits.
@@ -35,11 +36,11 @@ func TestPushesHoldTheirLimits(t *testing.T) {
 			}
 			s.waitReady("main", v1alpha1.ReasonRepositoryUnreachable)
 			s.waitPending("main", changes)
-			before := s.life.times("after push")
+			before := s.process.times("after push")
 			s.git.guard(nil)
 			s.mirrored()
 			s.idle()
-			if pushes := int64(s.life.times("after push") - before); pushes < test.atLeast || pushes > test.atLeast+1 {
+			if pushes := int64(s.process.times("after push") - before); pushes < test.atLeast || pushes > test.atLeast+1 {
 				t.Errorf("%d pushes, want %d or one more", pushes, test.atLeast)
 			}
 			if commits := len(s.commits("main")); commits != changes {
@@ -52,7 +53,7 @@ func TestPushesHoldTheirLimits(t *testing.T) {
 // waitPending waits until a number of changes is pending.
 func (s *fixture) waitPending(name string, changes int64) {
 	s.t.Helper()
-	eventually(s.t, fmt.Sprintf("%d changes wait", changes), func() error {
+	testkit.Eventually(s.t, fmt.Sprintf("%d changes wait", changes), func() error {
 		if n := s.record(name).PendingChanges; n != changes {
 			return fmt.Errorf("it is %d", n)
 		}
@@ -106,7 +107,7 @@ func TestCommitsHaveLinks(t *testing.T) {
 	})
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
-	eventually(t, "the link", func() error {
+	testkit.Eventually(t, "the link", func() error {
 		commit := s.record("main").LastCommit
 		if want := "https://git.example.com/shop/-/commit/" + s.mustRun("rev-parse", "main"); commit == nil || commit.URL != want || commit.Message != s.mustRun("log", "-1", "--format=%s", "main") {
 			return fmt.Errorf("%+v instead of %s", commit, want)

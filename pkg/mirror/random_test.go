@@ -24,6 +24,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 	"github.com/configbutler/slipstream/pkg/store/bolt"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // seedVariable is the environment variable with the seed of TestAnythingAtAnyTime, phasesVariable that with the number of its phases.
@@ -108,7 +109,7 @@ func (c *chaos) verify() {
 		c.idle()
 	}
 	for _, d := range c.in.destinations {
-		eventually(c.t, "the record of "+d.Name, func() error {
+		testkit.Eventually(c.t, "the record of "+d.Name, func() error {
 			r := c.record(d.Name)
 			if r.PendingChanges != 0 || r.OldestPendingTime != nil || r.Files != r.Objects || int(r.Files) != len(c.cluster.rendered(c.selects(d))) {
 				return fmt.Errorf("%+v", r)
@@ -160,7 +161,7 @@ func (c *chaos) trouble(deadly bool) {
 				return false
 			})
 		},
-		func() { c.git.loseAnswers.Store(1) },
+		func() { c.git.loseResponses.Store(1) },
 		func() { c.kv.fail(bolt.ErrDiskFull) },
 		func() { c.kv.fail(nil) },
 		func() { c.kv.fail(nil) },
@@ -199,7 +200,7 @@ func (c *chaos) restart() {
 func (c *chaos) die() {
 	moments := []string{"put outbox", "put pushes", "push", "delete outbox"}
 	moment := []string{"before ", "after "}[c.random.IntN(2)] + moments[c.random.IntN(len(moments))]
-	died := c.life.arm(moment, 1+c.random.IntN(3))
+	died := c.process.killAt(moment, 1+c.random.IntN(3))
 	select {
 	case <-died:
 	case <-time.After(100 * time.Millisecond):
@@ -259,7 +260,7 @@ func (c *chaos) rewrite() {
 // calm ends all faults, resumes all destinations, and ends all backoffs.
 func (c *chaos) calm() {
 	c.git.guard(nil)
-	c.git.loseAnswers.Store(0)
+	c.git.loseResponses.Store(0)
 	c.kv.fail(nil)
 	c.cluster.setRefused(configMaps, nil)
 	c.replan(func(in *inputs) {

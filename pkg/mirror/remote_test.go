@@ -18,6 +18,7 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // onBranch adds a destination on a branch, with a rule that selects the ConfigMaps of namespace shop.
@@ -54,7 +55,7 @@ func (s *fixture) record(name string) v1alpha1.GitDestinationRecord {
 func (s *fixture) waitReady(name, reason string) metav1.Condition {
 	s.t.Helper()
 	var ready metav1.Condition
-	eventually(s.t, "Ready with "+reason, func() error {
+	testkit.Eventually(s.t, "Ready with "+reason, func() error {
 		if ready = s.ready(name); ready.Reason != reason {
 			return fmt.Errorf("%s: %s", ready.Reason, ready.Message)
 		}
@@ -104,7 +105,7 @@ func TestRemoteDownAtTheStart(t *testing.T) {
 
 func TestRemoteThatDoesNotRespond(t *testing.T) {
 	var silent atomic.Bool
-	s := newFixture(t, func(s *fixture) { s.patience = time.Second })
+	s := newFixture(t, func(s *fixture) { s.requestTimeout = time.Second })
 	s.idle()
 	silent.Store(true)
 	s.git.guard(func(_ http.ResponseWriter, r *http.Request) bool {
@@ -243,7 +244,7 @@ func TestAnotherWriterPushesAllTheTime(t *testing.T) {
 func (s *fixture) mirroredOne(o outbox.Object) {
 	s.t.Helper()
 	want := s.cluster.rendered(func(other outbox.Object) bool { return other == o })
-	eventually(s.t, o.String(), func() error {
+	testkit.Eventually(s.t, o.String(), func() error {
 		files, err := s.files("main")
 		for path, hash := range want {
 			if files["clusters/a/"+path] != hash {
@@ -279,7 +280,7 @@ func TestHistoryIsRewritten(t *testing.T) {
 func TestAnswerOfAPushIsLost(t *testing.T) {
 	s := newFixture(t, perChange)
 	s.idle()
-	s.git.loseAnswers.Store(1)
+	s.git.loseResponses.Store(1)
 	for i := range 5 {
 		s.cluster.put(configMap("a"), fmt.Sprint(i))
 	}
@@ -329,7 +330,7 @@ func TestForeignEditsAreUndone(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.cluster.put(configMap("c"), "1") // finds that the branch has moved
-	eventually(t, "the edits are undone", func() error {
+	testkit.Eventually(t, "the edits are undone", func() error {
 		files, err := s.files("main")
 		for path, hash := range s.cluster.rendered(inShop) {
 			if files["clusters/a/"+path] != hash {

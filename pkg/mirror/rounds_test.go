@@ -19,6 +19,7 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // withPlainSecrets has the rule of world select Secrets, too, without encryption.
@@ -111,9 +112,9 @@ func TestDeathInASeedOfSeveralTypes(t *testing.T) {
 			s := newFixture(t, withPlainSecrets, func(s *fixture) {
 				s.cluster.put(configMap("a"), "1")
 				s.cluster.put(secret("a"), "1")
-				s.cluster.beforeList(func() { s.life.arm(moment, 1) })
+				s.cluster.beforeList(func() { s.process.killAt(moment, 1) })
 			})
-			<-s.life.died
+			<-s.process.died
 			s.stop()
 			s.cluster.put(secret("while dead"), "1")
 			s.start()
@@ -138,7 +139,7 @@ func TestSeedWithoutATypeThatCannotBeListed(t *testing.T) {
 	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	s.cluster.setRefused(secrets, errors.New("forbidden"))
 	s.start()
-	eventually(t, "what can be listed", func() error {
+	testkit.Eventually(t, "what can be listed", func() error {
 		files, err := s.files("main")
 		if err == nil && files["clusters/a/core/v1/configmaps/shop/b.yaml"] == "" {
 			err = errors.New("the ConfigMap has no file")
@@ -196,10 +197,10 @@ func TestSeedsHaveEvents(t *testing.T) {
 	s.start()
 	s.idle()
 	want := []string{
-		"main Seeded: A comparison with the cluster has written 2 files to branch main; the last commit is " + first,
-		"main OrphansRemoved: A comparison with the cluster has removed 1 file that no object maps to from branch main; the last commit is " + s.mustRun("rev-parse", "main"),
+		"main Normal Seeded: A comparison with the cluster has written 2 files to branch main; the last commit is " + first,
+		"main Normal OrphansRemoved: A comparison with the cluster has removed 1 file that no object maps to from branch main; the last commit is " + s.mustRun("rev-parse", "main"),
 	}
-	if got := s.events(); !slices.Equal(got, want) {
+	if got := s.events.Lines(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 func secret(name string) outbox.Object {
@@ -123,7 +124,7 @@ func TestPruneNeverHoldsAndCounts(t *testing.T) {
 	s.idle()
 	held := func(want int64) {
 		t.Helper()
-		eventually(t, "held", func() error {
+		testkit.Eventually(t, "held", func() error {
 			if r := s.record("main"); r.OrphansHeld != want || r.Files != 4 || r.Objects != 4-want {
 				return fmt.Errorf("%d held of %d files, %d objects; want %d held", r.OrphansHeld, r.Files, r.Objects, want)
 			}
@@ -150,7 +151,7 @@ func TestPruneNeverHoldsAndCounts(t *testing.T) {
 	held(2)
 	s.edit(func(d *v1alpha1.GitDestination) { d.Spec.Prune = v1alpha1.PruneAlways })
 	s.mirrored()
-	eventually(t, "the record", func() error {
+	testkit.Eventually(t, "the record", func() error {
 		if r := s.record("main"); r.OrphansHeld != 0 || r.OrphansRemoved != 2 || r.Files != 2 || r.Objects != 2 {
 			return fmt.Errorf("%+v", r)
 		}
@@ -159,7 +160,7 @@ func TestPruneNeverHoldsAndCounts(t *testing.T) {
 	// Files that no rule selects any more follow the same policy.
 	s.edit(func(d *v1alpha1.GitDestination) { d.Spec.Prune = v1alpha1.PruneNever })
 	s.replan(func(in *inputs) { in.rules = nil })
-	eventually(t, "two held", func() error {
+	testkit.Eventually(t, "two held", func() error {
 		if n := s.record("main").OrphansHeld; n != 2 {
 			return fmt.Errorf("%d held", n)
 		}
@@ -167,10 +168,10 @@ func TestPruneNeverHoldsAndCounts(t *testing.T) {
 	})
 	s.edit(func(d *v1alpha1.GitDestination) { d.Spec.Prune = v1alpha1.PruneAlways })
 	s.holds("main", "clusters/a", none)
-	want := "main OrphansRemoved: A comparison with the cluster has removed 2 files of types that no rule selects any more from branch main; " +
+	want := "main Normal OrphansRemoved: A comparison with the cluster has removed 2 files of types that no rule selects any more from branch main; " +
 		"the last commit is " + s.mustRun("rev-parse", "main")
-	eventually(t, "the Event", func() error {
-		if events := s.events(); !slices.Contains(events, want) {
+	testkit.Eventually(t, "the Event", func() error {
+		if events := s.events.Lines(); !slices.Contains(events, want) {
 			return fmt.Errorf("%q", events)
 		}
 		return nil
@@ -208,7 +209,7 @@ func TestOperations(t *testing.T) {
 			s.idle()
 			check := func() {
 				t.Helper()
-				eventually(t, "the operations that are selected", func() error {
+				testkit.Eventually(t, "the operations that are selected", func() error {
 					files, err := s.files("main")
 					got := ""
 					path := func(name string) string { return "clusters/a/core/v1/configmaps/shop/" + name + ".yaml" }

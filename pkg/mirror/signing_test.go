@@ -24,6 +24,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // putSecret writes a Secret of namespace shop.
@@ -97,7 +98,7 @@ func TestCommitsAreSigned(t *testing.T) {
 	// The key changes while the server runs.
 	s.putSecret("signing", map[string][]byte{"identity": second})
 	changes := 0
-	eventually(t, "the new key is used", func() error {
+	testkit.Eventually(t, "the new key is used", func() error {
 		changes++
 		s.cluster.put(configMap("a"), fmt.Sprint("after ", changes))
 		s.mirrored()

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // ask makes a sync request, as the subresource does.
@@ -25,7 +26,7 @@ func (s *fixture) ask(id string, full bool, types ...string) {
 func (s *fixture) answered(id string) v1alpha1.SyncProgress {
 	s.t.Helper()
 	var found v1alpha1.SyncProgress
-	eventually(s.t, "request "+id, func() error {
+	testkit.Eventually(s.t, "request "+id, func() error {
 		syncs := s.record("main").Syncs
 		i := slices.IndexFunc(syncs, func(sync v1alpha1.SyncProgress) bool { return sync.ID == id })
 		if i < 0 {
@@ -98,7 +99,7 @@ func TestSyncOutlivesTheProcess(t *testing.T) {
 	s.idle()
 	s.git.guard(down)
 	s.ask("one", false)
-	eventually(t, "an error", func() error {
+	testkit.Eventually(t, "an error", func() error {
 		if s.record("main").LastError == "" {
 			return errors.New("none")
 		}

@@ -14,6 +14,8 @@ type Write struct {
 	// Key is the first key that is written, and Bytes the size of all written keys and values.
 	Key   string
 	Bytes int
+	// Put is set if a transaction first puts a key, and not if it first deletes one.
+	Put bool
 	// Deletion is set for a deletion outside transactions.
 	Deletion bool
 	// Commit makes the write.
@@ -61,7 +63,7 @@ func (txn *interceptedTxn) Then(ops ...clientv3.Op) clientv3.Txn {
 	txn.Txn = txn.Txn.Then(ops...)
 	for _, op := range ops {
 		if txn.write.Key == "" {
-			txn.write.Key = string(op.KeyBytes())
+			txn.write.Key, txn.write.Put = string(op.KeyBytes()), op.IsPut()
 		}
 		txn.write.Bytes += len(op.KeyBytes()) + len(op.ValueBytes())
 	}
