@@ -9,12 +9,10 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/apis/example"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/server"
@@ -23,6 +21,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 
 	"github.com/configbutler/slipstream/pkg/store/bolt"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // serverOn returns the configuration of a generic API server that stores its objects in e.
@@ -99,14 +98,11 @@ func TestApplyTo(t *testing.T) {
 func checkList(t *testing.T, store storage.Interface) {
 	t.Helper()
 	list := &example.PodList{}
-	var listErr error
-	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, wait.ForeverTestTimeout, true, func(ctx context.Context) (bool, error) {
-		opts := storage.ListOptions{Predicate: storage.Everything, Recursive: true}
-		listErr = store.GetList(ctx, "/example.test/pods/", opts, list)
-		return listErr == nil, nil
+	testkit.EventuallyWithin(t, testkit.Timeout, "the list", func(ctx context.Context) error {
+		return store.GetList(ctx, "/example.test/pods/", storage.ListOptions{Predicate: storage.Everything, Recursive: true}, list)
 	})
-	if err != nil || len(list.Items) != 1 || list.Items[0].Name != "pod" {
-		t.Errorf("list %v (%v, %v)", list.Items, err, listErr)
+	if len(list.Items) != 1 || list.Items[0].Name != "pod" {
+		t.Errorf("list %v", list.Items)
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/configbutler/slipstream/pkg/store/bolt"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // reopen opens a file without syncs.
@@ -294,7 +295,7 @@ func TestCloseReleasesResources(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "writes have started", func() bool { return e.Revision() > 50 })
+	testkit.EventuallyTrue(t, "writes have started", func() bool { return e.Revision() > 50 })
 	closeEngine(t, e)
 	if err := group.Wait(); !errors.Is(err, bolt.ErrClosed) {
 		t.Errorf("writers returned %v", err)

@@ -22,6 +22,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/configbutler/slipstream/pkg/store/bolt"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // model is a store that keeps the state of every revision.
@@ -306,12 +307,12 @@ func TestCompactionLoop(t *testing.T) {
 	for interval, want := range []int64{1, 2, 3, 4, 4} {
 		// Expiry and compaction must both wait before the clock advances. Once CompactRevision has changed, the engine has
 		// also recorded the revision for the next compaction.
-		eventually(t, "the engine waits", func() bool { return clock.Waiters() == 2 })
+		testkit.EventuallyTrue(t, "the engine waits", func() bool { return clock.Waiters() == 2 })
 		if interval < 3 {
 			set(t, e, "/a", "")
 		}
 		clock.Step(time.Minute)
-		eventually(t, "the compaction", func() bool { return e.CompactRevision() >= want })
+		testkit.EventuallyTrue(t, "the compaction", func() bool { return e.CompactRevision() >= want })
 		if got := e.CompactRevision(); got != want {
 			t.Errorf("compacted %d after interval %d, want %d", got, interval, want)
 		}

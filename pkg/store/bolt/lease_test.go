@@ -16,6 +16,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/configbutler/slipstream/pkg/store/bolt"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // leaseFixture is an engine with a fake clock.
@@ -71,13 +72,13 @@ func TestLeaseExpires(t *testing.T) {
 	watch := f.client.Watch(t.Context(), "/", clientv3.WithPrefix())
 	revision := f.Revision()
 
-	eventually(t, "the engine waits for the next lease", f.clock.HasWaiters)
+	testkit.EventuallyTrue(t, "the engine waits for the next lease", f.clock.HasWaiters)
 	f.clock.Step(9 * time.Second)
 	if got := f.left(t, short); got != 1 {
 		t.Errorf("lease has %d seconds left, want 1", got)
 	}
 	f.clock.Step(time.Second)
-	eventually(t, "the lease expires", func() bool { return f.left(t, short) == -1 })
+	testkit.EventuallyTrue(t, "the lease expires", func() bool { return f.left(t, short) == -1 })
 	want := []string{"/short/1", "/short/2"}
 	response, _ := receive(t, watch)
 	if len(response.Events) != len(want) {
@@ -190,7 +191,7 @@ func TestLeasesAfterRestart(t *testing.T) {
 			clock.SetTime(clock.Now().Add(test.passed))
 			f = open()
 			defer closeEngine(t, f.Engine)
-			eventually(t, "leases are restored", func() bool { return f.left(t, lease) == test.left })
+			testkit.EventuallyTrue(t, "leases are restored", func() bool { return f.left(t, lease) == test.left })
 			if exists := countOf(t, f.Engine, "/a", 0) == 1; exists != (test.left > 0) {
 				t.Errorf("the key exists: %v", exists)
 			}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/configbutler/slipstream/pkg/store/bolt"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // gather returns the values of the metrics of one store by name, without the prefix, followed by the reason if there is
@@ -100,22 +101,22 @@ func TestGaugesShowTheSlowestWatch(t *testing.T) {
 	client := bolt.NewClient(ctx, e)
 	stuck := client.Watch(ctx, "/", clientv3.WithPrefix())
 	quick := client.Watch(ctx, "/elsewhere/", clientv3.WithPrefix())
-	eventually(t, "two watches", func() bool { return gather(t, registry, "watches")["watchers"] == 2 })
+	testkit.EventuallyTrue(t, "two watches", func() bool { return gather(t, registry, "watches")["watchers"] == 2 })
 	for i := range 3 {
 		set(t, e, fmt.Sprintf("/key/%d", i), "")
 	}
 	// The watch without changes is up to date; the one without a reader is at its start.
-	eventually(t, "the lag", func() bool { return gather(t, registry, "watches")["watcher_lag_revisions"] == 3 })
+	testkit.EventuallyTrue(t, "the lag", func() bool { return gather(t, registry, "watches")["watcher_lag_revisions"] == 3 })
 	for reached := int64(0); reached < e.Revision(); {
 		reached = (<-stuck).Header.Revision
 	}
-	eventually(t, "the end of the lag", func() bool { return gather(t, registry, "watches")["watcher_lag_revisions"] == 0 })
+	testkit.EventuallyTrue(t, "the end of the lag", func() bool { return gather(t, registry, "watches")["watcher_lag_revisions"] == 0 })
 	cancel()
 	for range stuck {
 	}
 	for range quick {
 	}
-	eventually(t, "no watches", func() bool { return gather(t, registry, "watches")["watchers"] == 0 })
+	testkit.EventuallyTrue(t, "no watches", func() bool { return gather(t, registry, "watches")["watchers"] == 0 })
 }
 
 func TestCountersFollowTheWork(t *testing.T) {

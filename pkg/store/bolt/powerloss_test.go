@@ -17,6 +17,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"github.com/configbutler/slipstream/pkg/store/bolt"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // faults is the duration of each fault injection loop in this package.
@@ -99,7 +100,7 @@ func writeAndCapture(t *testing.T, random *rand.Rand, path string, writers int) 
 	for range 5 {
 		from := e.Revision()
 		more := 5 + random.Int64N(250)
-		eventually(t, "writes continue", func() bool { return e.Revision() > from+more })
+		testkit.EventuallyTrue(t, "writes continue", func() bool { return e.Revision() > from+more })
 		acknowledged = append(acknowledged, p.clone())
 		captures = append(captures, file.capture())
 	}

@@ -23,6 +23,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/store/bolt"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // cachedFixture is upstream's watch cache over upstream's store, as a server with an engine uses it.
@@ -133,7 +134,7 @@ func (t pollingTimer) Reset(time.Duration) bool { return t.Timer.Reset(testCompa
 func (f *cachedFixture) compact(ctx context.Context, t *testing.T, resourceVersion string) {
 	t.Helper()
 	f.store.compact(ctx, t, resourceVersion)
-	eventually(t, "the watch cache observes the compaction", func() bool {
+	testkit.EventuallyTrue(t, "the watch cache observes the compaction", func() bool {
 		return f.CompactRevision() == f.store.CompactRevision()
 	})
 }

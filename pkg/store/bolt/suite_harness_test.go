@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/apis/example"
 	examplev1 "k8s.io/apiserver/pkg/apis/example/v1"
 	"k8s.io/apiserver/pkg/features"
@@ -33,6 +32,7 @@ import (
 	featuregatetesting "k8s.io/component-base/featuregate/testing"
 
 	"github.com/configbutler/slipstream/pkg/store/bolt"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // storedPrefix is the prefix that the suite's transformer adds to stored values.
@@ -154,7 +154,7 @@ func (f *storeFixture) compact(ctx context.Context, t *testing.T, resourceVersio
 		t.Fatal(err)
 	}
 	if gateEnabled(features.ListFromCacheSnapshot) {
-		eventually(t, "the store observes the compaction", func() bool { return f.CompactRevision() == int64(revision) })
+		testkit.EventuallyTrue(t, "the store observes the compaction", func() bool { return f.CompactRevision() == int64(revision) })
 	}
 }
 
@@ -291,16 +291,6 @@ func corruptObjectError() error {
 func setGate(t *testing.T, feature featuregate.Feature, enabled bool) {
 	t.Helper()
 	featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, feature, enabled)
-}
-
-// eventually waits until a condition holds.
-func eventually(t testing.TB, what string, condition func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, wait.ForeverTestTimeout, true,
-		func(context.Context) (bool, error) { return condition(), nil })
-	if err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
 }
 
 func gateEnabled(feature featuregate.Feature) bool {

@@ -23,6 +23,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/configbutler/slipstream/pkg/store/bolt"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // receive returns the next response of a watch, and false if the watch has ended.
@@ -284,7 +285,7 @@ func TestPeriodicProgress(t *testing.T) {
 	client := bolt.NewClient(t.Context(), e)
 	watch := client.Watch(t.Context(), "/", clientv3.WithPrefix(), clientv3.WithProgressNotify(), clientv3.WithCreatedNotify())
 	receive(t, watch)
-	eventually(t, "the watch and the lease expiry wait", func() bool { return clock.Waiters() == 2 })
+	testkit.EventuallyTrue(t, "the watch and the lease expiry wait", func() bool { return clock.Waiters() == 2 })
 	clock.Step(time.Minute)
 	if response, _ := receive(t, watch); !response.IsProgressNotify() || response.Header.Revision != 1 {
 		t.Errorf("progress %+v, want revision 1", response)
