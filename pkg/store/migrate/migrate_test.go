@@ -19,8 +19,10 @@ import (
 	"k8s.io/apiserver/pkg/storage/etcd3/testserver"
 
 	"github.com/configbutler/slipstream/pkg/store/bolt"
+	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/store/datadir"
 	"github.com/configbutler/slipstream/pkg/store/migrate"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // prefixes returns the server's prefixes.
@@ -309,46 +311,6 @@ func withKV(client *clientv3.Client, kv clientv3.KV) *clientv3.Client {
 	return &clientv3.Client{KV: kv, Lease: client.Lease, Watcher: client.Watcher}
 }
 
-// faultyKV fails from some transaction on, before or after its effect.
-type faultyKV struct {
-	clientv3.KV
-	left  int
-	after bool
-}
-
-var errFault = errors.New("fault")
-
-func (f *faultyKV) Txn(ctx context.Context) clientv3.Txn {
-	f.left--
-	return &faultyTxn{Txn: f.KV.Txn(ctx), kv: f}
-}
-
-type faultyTxn struct {
-	clientv3.Txn
-	kv *faultyKV
-}
-
-func (f *faultyTxn) If(compares ...clientv3.Cmp) clientv3.Txn {
-	f.Txn = f.Txn.If(compares...)
-	return f
-}
-
-func (f *faultyTxn) Then(ops ...clientv3.Op) clientv3.Txn {
-	f.Txn = f.Txn.Then(ops...)
-	return f
-}
-
-func (f *faultyTxn) Commit() (*clientv3.TxnResponse, error) {
-	if f.kv.left >= 0 {
-		return f.Txn.Commit()
-	}
-	if f.kv.after {
-		_, err := f.Txn.Commit()
-		return nil, errors.Join(errFault, err)
-	}
-	return nil, errFault
-}
-
 // TestInterrupted checks that a migration that is interrupted anywhere is completed by the next one.
 func TestInterrupted(t *testing.T) {
 	seed := rand.Uint64()
@@ -359,16 +321,19 @@ func TestInterrupted(t *testing.T) {
 	want := contentOfFiles(t, source)
 	interruptions := 0
 	for ; ; interruptions++ {
-		faulty := withKV(etcd, &faultyKV{KV: etcd.KV, left: random.IntN(2), after: random.IntN(2) == 0})
-		_, err := migrate.FromDirectory(t.Context(), source, faulty, prefixes(), migrate.Options{Pad: padding})
+		process := &testkit.Process{}
+		process.Start(1+random.IntN(2), nil)
+		process.LoseResponse(random.IntN(2) == 0)
+		kv := bolttest.WithWrites(etcd.KV, func(_ context.Context, write bolttest.Write) error { return process.Write(write.Commit) })
+		_, err := migrate.FromDirectory(t.Context(), source, withKV(etcd, kv), prefixes(), migrate.Options{Pad: padding})
 		if err == nil {
 			break
 		}
-		if !errors.Is(err, errFault) {
+		if !errors.Is(err, testkit.ErrDead) {
 			t.Fatal(err)
 		}
 		if interruptions > 200 {
-			t.Fatal("it never comes to its end")
+			t.Fatal("the migration is never complete")
 		}
 	}
 	t.Logf("%d interruptions", interruptions)
@@ -405,6 +370,8 @@ func TestInterruptedIntoFiles(t *testing.T) {
 	}
 	sameContent(t, contentOfFiles(t, dir), contentOf(t, etcd, "/registry/"))
 }
+
+var errFault = errors.New("fault")
 
 // failingReads fails after some reads.
 type failingReads struct {
