@@ -6,6 +6,7 @@ package unreadable
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/storage"
 	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // failing is a storage whose reads fail.
@@ -55,11 +58,12 @@ func TestLooksThatAreAskedFor(t *testing.T) {
 	looked := func(want int64) {
 		t.Helper()
 		// Whether it looks once more shows when it waits for the clock again.
-		if err := wait.PollUntilContextTimeout(ctx, time.Millisecond, wait.ForeverTestTimeout, true, func(context.Context) (bool, error) {
-			return looks.Load() >= want && clock.HasWaiters() && len(monitor.wake) == 0, nil
-		}); err != nil {
-			t.Fatalf("%v: %d looks, want %d", err, looks.Load(), want)
-		}
+		testkit.Eventually(t, "the check", func() error {
+			if n := looks.Load(); n < want || !clock.HasWaiters() || len(monitor.wake) > 0 {
+				return fmt.Errorf("%d looks, want %d", n, want)
+			}
+			return nil
+		})
 	}
 	resource := schema.GroupResource{Group: "configbutler.ai", Resource: "gitrepoconfigs"}
 	fail := func(err error, read func(*explainingStorage) error) {
