@@ -12,14 +12,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	metadatafake "k8s.io/client-go/metadata/fake"
 
 	"github.com/configbutler/slipstream/pkg/serving/certificates"
+	"github.com/configbutler/slipstream/test/testkit"
 )
-
-// deadline is more than anything waited for here takes on a busy machine.
-const deadline = 3 * time.Minute
 
 var watchedServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 
@@ -60,21 +57,13 @@ func (c *cluster) watched(t *testing.T, source certificates.Source) *watched {
 // settles waits until looks have seen all that there is to see.
 func (w *watched) settles(t *testing.T) {
 	t.Helper()
-	w.becomes(t, "idle", func() bool {
+	testkit.EventuallyTrue(t, "to be idle", func() bool {
 		if err := w.keeper.RunOnce(quiet(t)); err != nil {
 			t.Fatal(err)
 		}
 		w.leader.RunOnce(quiet(t))
 		return w.keeper.Idle() && w.leader.Idle()
 	})
-}
-
-func (w *watched) becomes(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, deadline, true, func(context.Context) (bool, error) { return is(), nil })
-	if err != nil {
-		t.Fatalf("it does not become %s: %v", what, err)
-	}
 }
 
 // While nothing happens nothing is asked, for a minute.
@@ -106,7 +95,7 @@ func TestChangesAreHeard(t *testing.T) {
 	if err := objects.Delete(t.Context(), certificates.APIServiceName, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.becomes(t, "restless", func() bool { return !w.keeper.Idle() && !w.leader.Idle() })
+	testkit.EventuallyTrue(t, "to be restless", func() bool { return !w.keeper.Idle() && !w.leader.Idle() })
 	w.settles(t)
 }
 
