@@ -16,10 +16,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 )
 
-// beside is what works beside the controller. It is told what to say by a test, and has tests of their own.
+// beside has fakes of what runs beside the controller. The test sets their results.
 type beside struct {
 	mu sync.Mutex
-	// left is what cannot be removed.
+	// left are the objects that cannot be removed.
 	left []string
 	// removed are the environments whose content has been removed.
 	removed  []string
@@ -44,7 +44,7 @@ func (b *beside) leave(left ...string) {
 	b.left = left
 }
 
-// ready says that all workloads run, but for those that are gone.
+// ready reports all workloads as ready, except for those that are gone.
 type ready struct{ gone atomic.Int32 }
 
 func (*ready) Run(ctx context.Context) { <-ctx.Done() }
@@ -54,7 +54,7 @@ func (r *ready) Of(*v1alpha1.Environment) (*v1alpha1.WorkloadsReady, []string) {
 	return &v1alpha1.WorkloadsReady{Ready: there, Total: there}, nil
 }
 
-// detector counts what it is asked for.
+// detector counts its requests.
 type detector struct {
 	mu           sync.Mutex
 	rediscovered int

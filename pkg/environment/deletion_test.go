@@ -146,8 +146,8 @@ func TestEnd(t *testing.T) {
 	if !slices.Equal(s.removed, []string{"alice"}) {
 		t.Errorf("removed %q", s.removed)
 	}
-	if told := strings.Join(s.events.told(), "\n"); !strings.Contains(told, "Normal Expired") || !strings.Contains(told, "Normal Synced") {
-		t.Errorf("Events:\n%s", told)
+	if events := strings.Join(s.events.Lines(), "\n"); !strings.Contains(events, "Normal Expired") || !strings.Contains(events, "Normal Synced") {
+		t.Errorf("Events:\n%s", events)
 	}
 }
 

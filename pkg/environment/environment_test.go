@@ -228,8 +228,8 @@ func TestRetries(t *testing.T) {
 	s.reaches("the trouble", func(e *v1alpha1.Environment) bool {
 		return e.Status.LastError != nil && len(e.Status.ActiveSyncs) == 0 && meta.IsStatusConditionTrue(e.Status.Conditions, v1alpha1.ConditionStalled)
 	})
-	if told := s.events.told(); !slices.ContainsFunc(told, func(line string) bool { return strings.Contains(line, "Warning ManualIntervention") }) {
-		t.Errorf("Events %q", told)
+	if events := s.events.Lines(); !slices.ContainsFunc(events, func(line string) bool { return strings.Contains(line, "Warning ManualIntervention") }) {
+		t.Errorf("Events %q", events)
 	}
 	s.pass(60)
 	s.expectRecords("Environment auto.shop-r1.1 ManualIntervention r1")

@@ -4,45 +4,16 @@
 package environment
 
 import (
-	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// eventLog is what Events have been made.
-type eventLog struct {
-	mu    sync.Mutex
-	lines []string
-}
-
-// Event notes one as a line.
-func (l *eventLog) Event(object runtime.Object, eventType, reason, message string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	name := ""
-	if about, err := meta.Accessor(object); err == nil {
-		name = about.GetName()
-	}
-	l.lines = append(l.lines, fmt.Sprintf("%s %s %s: %s", name, eventType, reason, message))
-}
-
-// told are the Events since the beginning.
-func (l *eventLog) told() []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.lines)
-}
-
-// promptsTold are the Events about what users can ask for, without the names of records.
-func (s *fixture) promptsTold() (out []string) {
-	for _, line := range s.events.told() {
+// prompts returns the Events about what users can request.
+func (s *fixture) prompts() (out []string) {
+	for _, line := range s.events.Lines() {
 		if strings.Contains(line, "Offered") || strings.Contains(line, "DependenciesChanged") {
 			out = append(out, line)
 		}
@@ -50,8 +21,9 @@ func (s *fixture) promptsTold() (out []string) {
 	return out
 }
 
-// Each prompt has one Event, however often its environment is looked at, and by however many processes.
-func TestPromptsAreToldOnce(t *testing.T) {
+// TestPromptsArePublishedOnce checks that each prompt has one Event, however often its environment is reconciled, and by however many
+// processes.
+func TestPromptsArePublishedOnce(t *testing.T) {
 	s := newFixture(t)
 	s.start(0)
 	s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
@@ -76,7 +48,7 @@ func TestPromptsAreToldOnce(t *testing.T) {
 	s.start(0)
 	s.pass(10)
 	shown(3, changed)
-	got := s.promptsTold()
+	got := s.prompts()
 	slices.Sort(got)
 	want := []string{
 		"alice Normal DependenciesChanged: SyncStatus " + changed + ": 1 ConfigMap changed in the source",
@@ -88,14 +60,14 @@ func TestPromptsAreToldOnce(t *testing.T) {
 	}
 }
 
-// What is taken by itself is no prompt.
+// TestAutomaticSyncsPromptForNothing checks that a revision that is applied automatically is no prompt.
 func TestAutomaticSyncsPromptForNothing(t *testing.T) {
 	s := newFixture(t, automatic)
 	s.start(0)
 	s.applied(1)
 	s.offer(2, image(web, "2"), worker)
 	s.applied(2)
-	if got := s.promptsTold(); len(got) > 0 {
+	if got := s.prompts(); len(got) > 0 {
 		t.Errorf("got %q", got)
 	}
 }

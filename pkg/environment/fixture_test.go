@@ -73,7 +73,7 @@ spec:
 	configMap = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: info}}"
 )
 
-// fixture is all around a controller: the API, the cluster, the store and the clock. They outlive a process.
+// fixture has the API, the cluster, the store and the clock of a controller, which outlive a process.
 type fixture struct {
 	testing.TB
 	api     *fakeapi.API
@@ -82,15 +82,15 @@ type fixture struct {
 	meta    *metadatafake.FakeMetadataClient
 	kv      clientv3.KV
 	clock   *testkit.Clock
-	events  *eventLog
+	events  *testkit.EventLog
 	stop    func()
 	catalog *v1alpha1.AppCatalog
-	// offered is what the catalog offered with its revisions.
+	// offered are the revisions of the catalog.
 	offered offered
 	beside
 }
 
-// offered is what is kept of a catalog's revisions.
+// offered are the kept revisions of a catalog.
 type offered map[int64]map[v1alpha1.WorkloadReference]*v1alpha1.CatalogWorkloadRecord
 
 // Offered returns a revision.
@@ -100,7 +100,7 @@ func (o offered) Offered(_ context.Context, _ types.UID, revision int64) (
 	return o[revision], nil
 }
 
-// newFixture has a catalog of production that offers web and worker, and the environment alice whose target is there.
+// newFixture returns a fixture with a catalog of production that offers web and worker, and the environment alice with its target.
 func newFixture(t testing.TB, edit ...func(*v1alpha1.Environment)) *fixture {
 	t.Helper()
 	metaScheme := metadatafake.NewTestScheme()
@@ -109,7 +109,7 @@ func newFixture(t testing.TB, edit ...func(*v1alpha1.Environment)) *fixture {
 	}
 	s := &fixture{
 		TB: t, cluster: environmenttest.NewCluster(t), meta: metadatafake.NewSimpleMetadataClient(metaScheme),
-		clock: testkit.NewClock(t), stop: func() {}, events: &eventLog{}, catalog: environmenttest.Catalog(),
+		clock: testkit.NewClock(t), stop: func() {}, events: &testkit.EventLog{}, catalog: environmenttest.Catalog(),
 		offered: offered{}, beside: beside{ready: &ready{}, detector: &detector{}, rights: &environmenttest.Rights{}},
 	}
 	s.api = fakeapi.New(t, s.clock)
@@ -128,7 +128,7 @@ func newFixture(t testing.TB, edit ...func(*v1alpha1.Environment)) *fixture {
 	return s
 }
 
-// addNamespace has a namespace there.
+// addNamespace creates a namespace.
 func (s *fixture) addNamespace(name string) {
 	s.Helper()
 	s.cluster.Put(environmenttest.Object(s, "{apiVersion: v1, kind: Namespace, metadata: {name: "+name+"}}"))
@@ -141,7 +141,7 @@ func (s *fixture) addNamespace(name string) {
 	}
 }
 
-// dropNamespace has a namespace, and all that is in it, gone.
+// dropNamespace deletes a namespace and all objects in it.
 func (s *fixture) dropNamespace(name string) {
 	s.Helper()
 	for _, object := range s.cluster.Names(name) {
@@ -154,7 +154,7 @@ func (s *fixture) dropNamespace(name string) {
 	}
 }
 
-// produce has objects in production.
+// produce puts objects into production.
 func (s *fixture) produce(texts ...string) {
 	s.Helper()
 	for _, text := range texts {
@@ -169,7 +169,7 @@ func (s *fixture) object(text string) *unstructured.Unstructured {
 	return o
 }
 
-// offer has the catalog offer workloads, and nothing else, with a revision.
+// offer has the catalog offer exactly these workloads, with a revision.
 func (s *fixture) offer(revision int64, texts ...string) {
 	s.Helper()
 	status := &s.catalog.Status
@@ -184,15 +184,15 @@ func (s *fixture) offer(revision int64, texts ...string) {
 	s.api.Put(s.catalog)
 }
 
-// image has an image in a workload.
+// image returns a workload with another image.
 func image(workload, image string) string { return strings.Replace(workload, ":1", ":"+image, 1) }
 
-// start begins the life of a process, which ends at its last write, or by stop.
+// start starts a process, which dies at its write last, or runs until stop.
 func (s *fixture) start(last int) (ended <-chan struct{}) {
 	s.Helper()
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), ktesting.NewLogger(s, ktesting.NewConfig(ktesting.Verbosity(0)))))
 	s.process.Start(last, cancel)
-	resourceTypes, err := watch.NewTypes(noTypes{}, s.meta, time.Hour)
+	resourceTypes, err := watch.NewTypes(testkit.Discovery{}, s.meta, time.Hour)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func (s *fixture) start(last int) (ended <-chan struct{}) {
 	return done
 }
 
-// testController is a Controller with parts of the test.
+// testController is a Controller with the parts of a test.
 type testController struct {
 	config Config
 	parts  parts
@@ -228,14 +228,7 @@ func (c testController) Setup(_ context.Context, shared *controller.Shared) (con
 	return environments.run, nil
 }
 
-// noTypes is a cluster that serves nothing of interest.
-type noTypes struct{}
-
-func (noTypes) ServerGroupsAndResourcesWithContext(context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
-	return nil, nil, nil
-}
-
-// controllerProcess returns what a process has around the controller.
+// controllerProcess returns the Process of the controller.
 func (s *fixture) controllerProcess(resourceTypes *watch.Types) *controller.Process {
 	return &controller.Process{
 		Client: s.api.Client, Cluster: &watch.Clients{Metadata: s.meta}, Types: resourceTypes, Access: s.rights,
@@ -243,7 +236,7 @@ func (s *fixture) controllerProcess(resourceTypes *watch.Types) *controller.Proc
 	}
 }
 
-// parts are those of the test beside the cluster that syncs write to.
+// parts returns the parts of the test, except for the cluster that syncs write to.
 func (s *fixture) parts() parts {
 	return parts{
 		remover:   s,
@@ -287,7 +280,7 @@ func (s *fixture) await(what string, check func() error) {
 // pass advances the clock by seconds, so that everything due in them happens.
 func (s *fixture) pass(seconds int) { s.clock.Advance(seconds, time.Second) }
 
-// reaches waits until the environment alice has what a check asks for.
+// reaches waits until the environment alice satisfies a check.
 func (s *fixture) reaches(what string, is func(*v1alpha1.Environment) bool) {
 	s.Helper()
 	s.eventually(what, func() error {
@@ -298,7 +291,7 @@ func (s *fixture) reaches(what string, is func(*v1alpha1.Environment) bool) {
 	})
 }
 
-// applied waits until alice has a revision, and nothing is going on.
+// applied waits until alice has a revision, and no sync is active or pending.
 func (s *fixture) applied(revision int64) {
 	s.Helper()
 	s.reaches(fmt.Sprintf("revision %d", revision), func(e *v1alpha1.Environment) bool {
@@ -306,7 +299,7 @@ func (s *fixture) applied(revision int64) {
 	})
 }
 
-// images are those of the Deployments in the target, by their names.
+// images returns the images of the Deployments in the target, in the order of their names.
 func (s *fixture) images() string {
 	s.Helper()
 	var out []string

@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package environmenttest gives tests a cluster that keeps namespaced objects, and merges what is applied as API servers do.
+// Package environmenttest provides tests with a cluster that stores namespaced objects, and merges applied ones as API servers do.
 package environmenttest
 
 import (
@@ -33,19 +33,19 @@ import (
 	"github.com/configbutler/slipstream/test/testkit"
 )
 
-// Cluster answers as much of an API server's protocol as syncs of environments use. It validates nothing, and sets no defaults.
+// Cluster implements the part of an API server's protocol that syncs of environments use. It validates nothing, and sets no defaults.
 type Cluster struct {
 	testing.TB
-	// HasGatewayAPI says whether mappers know the Gateway API.
+	// HasGatewayAPI is set if mappers know the Gateway API.
 	HasGatewayAPI bool
 
 	server *httptest.Server
 
-	mu      sync.Mutex
-	objects map[string]*unstructured.Unstructured
-	version int
-	told    []string
-	answer  func(request string) *metav1.Status
+	mu       sync.Mutex
+	objects  map[string]*unstructured.Unstructured
+	version  int
+	requests []string
+	answer   func(request string) *metav1.Status
 }
 
 // NewCluster starts a cluster that ends with the test.
@@ -109,7 +109,7 @@ func Object(t testing.TB, text string) *unstructured.Unstructured {
 	return o
 }
 
-// Put has an object there that somebody else has written.
+// Put puts an object, as another client does.
 func (c *Cluster) Put(o *unstructured.Unstructured) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,21 +121,21 @@ func (c *Cluster) Put(o *unstructured.Unstructured) {
 	c.store(o)
 }
 
-// Drop takes an object away.
+// Drop deletes an object.
 func (c *Cluster) Drop(resource, namespace, name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.objects, resource+"/"+namespace+"/"+name)
 }
 
-// Live returns an object as it is there, nil if it is not.
+// Live returns an object, nil if it does not exist.
 func (c *Cluster) Live(resource, namespace, name string) *unstructured.Unstructured {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.objects[resource+"/"+namespace+"/"+name].DeepCopy()
 }
 
-// Names are the objects in a namespace, as "configmaps/settings", in order.
+// Names returns the objects in a namespace, as "configmaps/settings", in order.
 func (c *Cluster) Names(namespace string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -153,12 +153,13 @@ func (c *Cluster) Names(namespace string) []string {
 func (c *Cluster) TakeRequests() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	told := c.told
-	c.told = nil
-	return told
+	requests := c.requests
+	c.requests = nil
+	return requests
 }
 
-// Answer has requests answered by somebody else, if that returns a status. Meanwhile it may change objects.
+// Answer sets a function that is called with each request. The status that it returns is the response; nil leaves that to the cluster. It
+// may change objects.
 func (c *Cluster) Answer(answer func(request string) *metav1.Status) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -180,7 +181,7 @@ func CountWrites(process *testkit.Process) func(request string) *metav1.Status {
 	}
 }
 
-// Status is an answer that says what went wrong.
+// Status returns a response about a failure.
 func Status(code int, reason metav1.StatusReason, message string) *metav1.Status {
 	return &metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure,
@@ -188,7 +189,7 @@ func Status(code int, reason metav1.StatusReason, message string) *metav1.Status
 	}
 }
 
-// request is one to the cluster.
+// request is a request to the cluster.
 type request struct {
 	*http.Request
 	body []byte
@@ -201,7 +202,7 @@ type request struct {
 func (c *Cluster) serve(w http.ResponseWriter, r *http.Request) {
 	q := parse(r)
 	c.mu.Lock()
-	c.told = append(c.told, q.String())
+	c.requests = append(c.requests, q.String())
 	instead := c.answer
 	c.mu.Unlock()
 	code, answer := c.respond(q, instead)
@@ -211,7 +212,7 @@ func (c *Cluster) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_, _ = w.Write(content) // Who has gone away needs no answer.
+	_, _ = w.Write(content) // The client may have closed the connection.
 }
 
 func parse(r *http.Request) *request {
@@ -280,7 +281,7 @@ func (q *request) isAboutMetadata() bool {
 	return strings.Contains(q.Header.Get("Accept"), "as=PartialObjectMetadata")
 }
 
-// shown is an object in the version that was asked for, without its content if that was not.
+// shown returns an object in the requested version, without its content if only metadata was requested.
 func (q *request) shown(o *unstructured.Unstructured) map[string]any {
 	shown := o.DeepCopy()
 	if q.isAboutMetadata() {

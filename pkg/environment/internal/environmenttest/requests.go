@@ -23,7 +23,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// list has the objects in order, without their content if that was not asked for.
+// list returns the objects in order, without their content if only metadata was requested.
 func (c *Cluster) list(q *request) any {
 	selector, err := labels.Parse(q.URL.Query().Get("labelSelector"))
 	if err != nil {

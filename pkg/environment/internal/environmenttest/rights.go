@@ -14,21 +14,22 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// Rights decide what users may do: everything but what was lost. A holder who is not known may do nothing. It may be used concurrently.
+// Rights is an access.Reviewer that grants all permissions except those that were lost. An unknown holder has none. Methods can be called
+// concurrently.
 type Rights struct {
 	mu      sync.Mutex
 	lost    sets.Set[string]
 	failure error
 }
 
-// Lose has users lose rights, and no others: all users "get secrets production", or one `user "eve": get secrets production`.
+// Lose takes these permissions from users, and no others: all users "get secrets production", or one `user "eve": get secrets production`.
 func (r *Rights) Lose(rights ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lost, r.failure = sets.New(rights...), nil
 }
 
-// Fail has questions be answered with an error.
+// Fail has reviews return an error.
 func (r *Rights) Fail(why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,7 +56,7 @@ func (r *Rights) Check(_ context.Context, who access.Holder, permissions []acces
 	return "", r.failure
 }
 
-// Share has a catalog share Secrets, for which eve answers.
+// Share has a catalog share Secrets with the permissions of eve.
 func Share(catalog *v1alpha1.AppCatalog) {
 	catalog.Spec.Secrets = v1alpha1.CatalogSecretsShared
 	catalog.Status.EditedBy = &v1alpha1.AutomatedBy{Username: "eve"}

@@ -28,7 +28,7 @@ const (
 	Target     = "shop-alice"
 )
 
-// Environment is one of the catalog shop.
+// Environment returns an environment of the catalog shop.
 func Environment() *v1alpha1.Environment {
 	return &v1alpha1.Environment{
 		ObjectMeta: metav1.ObjectMeta{Name: "alice", Namespace: Teams, UID: "11111111-1111-1111-1111-111111111111"},
@@ -41,7 +41,7 @@ func Environment() *v1alpha1.Environment {
 	}
 }
 
-// Catalog is one of production that offers nothing yet.
+// Catalog returns a catalog of production that offers nothing yet.
 func Catalog() *v1alpha1.AppCatalog {
 	return &v1alpha1.AppCatalog{
 		ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: Teams, UID: "22222222-2222-2222-2222-222222222222"},
@@ -76,7 +76,7 @@ func Offer(t testing.TB, of *v1alpha1.AppCatalog, workload *unstructured.Unstruc
 	}
 }
 
-// schemas are those of client-go, which are parsed once for all planners.
+// schemas are the schemas of client-go. They are parsed once for all planners.
 var schemas = diff.NewSchemas(nil, clock.RealClock{})
 
 // Planner returns a planner with the schemas of client-go.
