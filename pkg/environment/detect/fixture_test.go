@@ -6,7 +6,6 @@ package detect_test
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,13 +41,12 @@ var (
 	environmentKind  = v1alpha1.SchemeGroupVersion.WithResource("environments")
 	dependencyKind   = v1alpha1.SchemeGroupVersion.WithResource("environmentdependencies")
 	syncStatusKind   = v1alpha1.SchemeGroupVersion.WithResource("syncstatuses")
-	errDead          = errors.New("the process is dead")
 	planner          = environmenttest.Planner()
 	defaultAuthor    = "eve"
 	production, test = environmenttest.Production, "/test"
 )
 
-// fixture is all around a detector: the API, the source cluster, the store and the clock. They outlive a process.
+// fixture has the API, the source cluster, the store and the clock of a detector, which outlive a process.
 type fixture struct {
 	testing.TB
 	api     *fakeapi.API
@@ -95,7 +93,7 @@ func newFixture(t testing.TB) *fixture {
 	return s
 }
 
-// start begins the life of a process, which ends at its last write, or by stop.
+// start starts a process, which dies at its write last, or runs until stop.
 func (s *fixture) start(last int) (ended <-chan struct{}) {
 	s.Helper()
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), ktesting.NewLogger(s, ktesting.NewConfig(ktesting.Verbosity(0)))))
