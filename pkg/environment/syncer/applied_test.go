@@ -39,18 +39,18 @@ func TestApplied(t *testing.T) {
 			s.applied(0, "web:2")
 			request := s.request()
 			request.Revision, request.Action = tt.revision, tt.action
-			situation := s.situation(request)
-			if got := images(situation.Revision, situation.Snapshot); got != tt.applied {
+			input := s.input(request)
+			if got := images(input.Revision, input.Snapshot); got != tt.applied {
 				t.Errorf("applied: %s, want %s", got, tt.applied)
 			}
-			if got := images(situation.Revision, situation.Workloads); got != tt.offered {
+			if got := images(input.Revision, input.Workloads); got != tt.offered {
 				t.Errorf("offered: %s, want %s", got, tt.offered)
 			}
 		})
 	}
 }
 
-// applied has the environment have had web with an image when it had a revision.
+// applied records that the environment had web with an image at a revision.
 func (s *readerFixture) applied(revision int64, image string) {
 	s.T.Helper()
 	object := of(s.T, image)

@@ -15,7 +15,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 )
 
-// password is what the copy of the Secret holds, empty if there is none.
+// password returns the content of the copied Secret, empty if it was not copied.
 func (s *fixture) password() string {
 	s.Helper()
 	live := s.cluster.Live("secrets", environmenttest.Target, "database")
@@ -29,7 +29,7 @@ func (s *fixture) password() string {
 	return password
 }
 
-// partly is a run that is expected to leave out a Secret.
+// partly makes a run that is expected to leave out a Secret.
 func (s *fixture) partly() syncer.Result {
 	s.Helper()
 	result, err := s.runner().Run(s.Context(), s.request())

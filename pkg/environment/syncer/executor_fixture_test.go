@@ -26,7 +26,7 @@ import (
 	"github.com/configbutler/slipstream/test/testkit/fakeapi"
 )
 
-// executorFixture has what an Executor works with: the records of the API, and a Runner that the test controls.
+// executorFixture has the dependencies of an Executor: the records of the API, and a Runner that the test controls.
 type executorFixture struct {
 	*testing.T
 	api         *fakeapi.API
@@ -34,7 +34,7 @@ type executorFixture struct {
 	policy      v1alpha1.SyncPolicySpec
 	environment *v1alpha1.Environment
 	catalog     *v1alpha1.AppCatalog
-	// run is what a run does.
+	// run is the implementation of Run.
 	run func(ctx context.Context, request syncer.Request) (syncer.Result, error)
 }
 
@@ -55,13 +55,13 @@ func newExecutorFixture(t *testing.T) *executorFixture {
 	return s
 }
 
-// now is a record as the API has it.
+// now returns the current state of a record.
 func (s *executorFixture) now(name string) *v1alpha1.SyncStatus {
 	s.Helper()
 	return fakeapi.Get[*v1alpha1.SyncStatus](s.api, environmenttest.Teams, name)
 }
 
-// begin has the API hold a new record of the environment, taken through some states.
+// begin creates a record of the environment, and moves it through some states.
 func (s *executorFixture) begin(of v1alpha1.SyncType, states ...v1alpha1.SyncState) *v1alpha1.SyncStatus {
 	s.Helper()
 	record, err := syncstatus.New(syncstatus.Creation{
@@ -97,12 +97,12 @@ func (s *executorFixture) jobs() *syncer.Executor {
 	}
 }
 
-// Run is what a run does. Its hooks are called as the real one does.
+// Run runs the function of the test, which calls the hooks of the request as the real runner does.
 func (s *executorFixture) Run(ctx context.Context, request syncer.Request) (syncer.Result, error) {
 	return s.run(ctx, request)
 }
 
-// job is one of the records.
+// job returns a job of the records.
 func (s *executorFixture) job(mode syncer.Mode, records ...*v1alpha1.SyncStatus) syncer.Job {
 	request := syncer.Request{Mode: mode}
 	jane := access.Requesting(&v1alpha1.AutomatedBy{Username: "jane"})
@@ -110,12 +110,12 @@ func (s *executorFixture) job(mode syncer.Mode, records ...*v1alpha1.SyncStatus)
 	return syncer.Job{Environment: s.environment, Records: records, Request: request}
 }
 
-// do carries out a job of the records.
+// do executes a job of the records.
 func (s *executorFixture) do(mode syncer.Mode, records ...*v1alpha1.SyncStatus) (syncer.Outcome, error) {
 	return s.jobs().Execute(s.Context(), s.job(mode, records...))
 }
 
-// mustDo carries out a job that can be recorded, and returns the first of the records as the API has it.
+// mustDo executes a job that can be recorded, and returns the current state of the first record.
 func (s *executorFixture) mustDo(mode syncer.Mode, records ...*v1alpha1.SyncStatus) *v1alpha1.SyncStatus {
 	s.Helper()
 	outcome, err := s.do(mode, records...)
@@ -124,17 +124,17 @@ func (s *executorFixture) mustDo(mode syncer.Mode, records ...*v1alpha1.SyncStat
 	}
 	now := s.now(records[0].Name)
 	if now.Status.State != outcome.Records[0].Status.State {
-		s.Errorf("recorded is %s, told of %s", now.Status.State, outcome.Records[0].Status.State)
+		s.Errorf("recorded is %s, returned is %s", now.Status.State, outcome.Records[0].Status.State)
 	}
 	return now
 }
 
-// result is that of a run of revision 2 that is done, or ends with failures all the same.
+// result returns the result of a complete run of revision 2, with its failures.
 func result(planned *plan.Plan, failures ...v1alpha1.ObjectFailure) syncer.Result {
 	return syncer.Result{Revision: 2, Plan: planned, Failures: failures, Written: planned.Summaries(), Complete: true}
 }
 
-// planned is a plan that creates objects of the kinds, which are called as the kinds are.
+// planned returns a plan that creates an object of each kind.
 func planned(kinds ...string) *plan.Plan {
 	p := &plan.Plan{}
 	for _, kind := range kinds {
@@ -145,13 +145,13 @@ func planned(kinds ...string) *plan.Plan {
 	return p
 }
 
-// cluster is one that runs write objects to, by kinds.
+// cluster is the cluster that runs write to: an object of each kind.
 type cluster struct {
 	*executorFixture
 	holds map[string]bool
 }
 
-// sync writes what is missing of the kinds, as runs do.
+// sync writes the missing objects of the kinds, as runs do.
 func (c *cluster) sync(_ context.Context, request syncer.Request, kinds []string) (syncer.Result, error) {
 	missing := slices.DeleteFunc(slices.Clone(kinds), func(kind string) bool { return c.holds[kind] })
 	out := syncer.Result{Revision: 2, Plan: planned(missing...)}
@@ -171,7 +171,7 @@ func (c *cluster) sync(_ context.Context, request syncer.Request, kinds []string
 	return out, nil
 }
 
-// missing is a failure of something that the source does not have.
+// missing returns the failure of an object that the source does not have.
 func missing(name string) v1alpha1.ObjectFailure {
 	return v1alpha1.ObjectFailure{
 		Type: "ConfigMap", Namespace: environmenttest.Production, Name: name, Reason: v1alpha1.ReasonSourceMissing,
@@ -179,7 +179,7 @@ func missing(name string) v1alpha1.ObjectFailure {
 	}
 }
 
-// objects are the kinds that a record tells of.
+// objects returns the kinds of the objects in a record.
 func objects(record *v1alpha1.SyncStatus) []string {
 	kinds := map[string]bool{}
 	for _, summary := range record.Status.ResourceSummaries {

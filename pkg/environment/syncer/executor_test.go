@@ -155,7 +155,7 @@ func TestPreviewTellsOfWhatIsPlanned(t *testing.T) {
 		"1 field changed here and in the catalog, of Deployment 'web'",
 	}
 	if diff := cmp.Diff(want, got.Status.Warnings); diff != "" || !slices.Equal(objects(got), []string{"Deployment"}) {
-		t.Errorf("it tells of %v, and warns (-want +got):\n%s", objects(got), diff)
+		t.Errorf("it has %v, and warns (-want +got):\n%s", objects(got), diff)
 	}
 }
 
@@ -178,11 +178,11 @@ func TestManyFailures(t *testing.T) {
 func TestProgress(t *testing.T) {
 	s := newExecutorFixture(t)
 	record := s.begin(v1alpha1.SyncTypeEnvironment)
-	var told []int32
+	var recorded []int32
 	s.api.BeforeWrite = func(object runtime.Object) {
 		record := object.(*v1alpha1.SyncStatus)
 		if p := record.Status.Progress; p != nil && record.Status.State == inProgress {
-			told = append(told, p.Done)
+			recorded = append(recorded, p.Done)
 		}
 	}
 	s.run = func(_ context.Context, request syncer.Request) (syncer.Result, error) {
@@ -194,8 +194,8 @@ func TestProgress(t *testing.T) {
 		return result(planned()), nil
 	}
 	got := s.mustDo(syncer.ModeSync, record).Status.Progress
-	if !slices.Equal(told, []int32{3, 6, 9}) || got.Done != 11 || got.Total != 11 {
-		t.Errorf("told of %v, and at last of %v", told, got)
+	if !slices.Equal(recorded, []int32{3, 6, 9}) || got.Done != 11 || got.Total != 11 {
+		t.Errorf("recorded %v, and at last %v", recorded, got)
 	}
 }
 
@@ -207,7 +207,7 @@ func TestARecordThatEndsWithAnother(t *testing.T) {
 		detected      []v1alpha1.ResourceSummary
 		result        syncer.Result
 		first, second v1alpha1.SyncState
-		tells         []string
+		objects       []string
 	}{
 		"well": {changed, result(planned("ConfigMap", "Deployment")), completed, completed, []string{"Secret"}},
 		"well, as somebody has asked for it": {
@@ -233,8 +233,8 @@ func TestARecordThatEndsWithAnother(t *testing.T) {
 			}
 			got := s.mustDo(syncer.ModeSync, first, second)
 			with := s.now(second.Name)
-			if got.Status.State != tt.first || with.Status.State != tt.second || !slices.Equal(objects(with), tt.tells) {
-				t.Errorf("%s, and %s, which tells of %v", got.Status.State, with.Status.State, objects(with))
+			if got.Status.State != tt.first || with.Status.State != tt.second || !slices.Equal(objects(with), tt.objects) {
+				t.Errorf("%s, and %s, which has %v", got.Status.State, with.Status.State, objects(with))
 			}
 			if with.Status.FromRevision+with.Status.Revision > 0 {
 				t.Errorf("revisions of what is about none: %+v", with.Status)

@@ -64,7 +64,7 @@ spec:
 	theSpace = "{apiVersion: v1, kind: Namespace, metadata: {name: shop-alice}}"
 )
 
-// fixture is all around a run. It outlives a process.
+// fixture has the clusters, the API and the store of runs, which outlive a process.
 type fixture struct {
 	*testing.T
 	cluster     *environmenttest.Cluster
@@ -77,7 +77,7 @@ type fixture struct {
 	rights      environmenttest.Rights
 }
 
-// newFixture has the target, and in production two workloads that the catalog offers.
+// newFixture returns a fixture with a target namespace, and two workloads in production that the catalog offers.
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	s := &fixture{
@@ -98,7 +98,7 @@ func newKV(t *testing.T, process *testkit.Process) clientv3.KV {
 	return bolttest.WithWrites(bolttest.NewKV(t), func(_ context.Context, write bolttest.Write) error { return process.Write(write.Commit) })
 }
 
-// put has objects in production.
+// put puts objects into production.
 func (s *fixture) put(texts ...string) {
 	s.Helper()
 	for _, text := range texts {
@@ -113,7 +113,7 @@ func (s *fixture) object(text string) *unstructured.Unstructured {
 	return o
 }
 
-// offer has the catalog offer workloads and nothing else.
+// offer has the catalog offer exactly these workloads.
 func (s *fixture) offer(texts ...string) {
 	s.Helper()
 	s.catalog.Status.Workloads = nil
@@ -145,7 +145,7 @@ func (s *fixture) request() syncer.Request {
 	return syncer.Request{Environment: s.environment, Action: v1alpha1.SyncActionAll, Requester: &jane}
 }
 
-// sync is a run without trouble.
+// sync makes a run that must be complete.
 func (s *fixture) sync() syncer.Result {
 	s.Helper()
 	result, err := s.runner().Run(s.Context(), s.request())
@@ -155,7 +155,7 @@ func (s *fixture) sync() syncer.Result {
 	return result
 }
 
-// state is all that a run leaves, by what it is called.
+// state returns the objects, copies and records that runs leave, by name.
 func (s *fixture) state() map[string]string {
 	s.Helper()
 	state := map[string]string{}
@@ -193,7 +193,7 @@ func (s *fixture) dependencies() map[string]v1alpha1.EnvironmentDependency {
 	return records
 }
 
-// checkIndex expects the index to say what the records do.
+// checkIndex checks that the index has what the records have.
 func (s *fixture) checkIndex() {
 	s.Helper()
 	if differences := s.index.Compare(slices.Collect(maps.Values(s.dependencies()))); len(differences) > 0 {
@@ -201,7 +201,7 @@ func (s *fixture) checkIndex() {
 	}
 }
 
-// copied are the names of what is kept, after the revision.
+// copied returns the applied revision and the names of the copies.
 func (s *fixture) copied() string {
 	s.Helper()
 	applied, revision, err := s.copies().List(s.Context(), s.environment.UID)
@@ -215,7 +215,7 @@ func (s *fixture) copied() string {
 	return strings.Join(names, " ")
 }
 
-// appliedAt is an object as it was applied as of a revision.
+// appliedAt returns an object as it was applied at a revision.
 func (s *fixture) appliedAt(revision int64, name string) string {
 	s.Helper()
 	applied, _, err := s.copies().At(s.Context(), s.environment.UID, revision)
@@ -230,7 +230,7 @@ func (s *fixture) appliedAt(revision int64, name string) string {
 	return ""
 }
 
-// written are the writes of some requests, and dry those that were only tried.
+// written returns the requests that write, and the dry runs among them.
 func written(requests []string) (writes, dry []string) {
 	for _, request := range requests {
 		switch {
@@ -243,7 +243,7 @@ func written(requests []string) (writes, dry []string) {
 	return writes, dry
 }
 
-// lines are what was written.
+// lines returns what was written.
 func lines(result syncer.Result) []string {
 	var out []string
 	for _, summary := range result.Written {

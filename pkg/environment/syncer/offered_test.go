@@ -19,7 +19,7 @@ import (
 
 var theWeb = v1alpha1.WorkloadReference{Kind: v1alpha1.WorkloadDeployment, Name: "web"}
 
-// of is the Deployment with an image.
+// of returns the Deployment with an image.
 func of(t *testing.T, image string) *unstructured.Unstructured {
 	t.Helper()
 	o := environmenttest.Object(t, strings.ReplaceAll(webWithAccount, "web:1", image))
@@ -34,7 +34,7 @@ func (s *readerFixture) offers(revision int64, image string) *v1alpha1.CatalogWo
 	return environmenttest.Offer(s.T, s.catalog, of(s.T, image))
 }
 
-// remember has a revision kept.
+// remember keeps a revision.
 func (s *readerFixture) remember(revision int64, record *v1alpha1.CatalogWorkload) {
 	s.revisions[revision] = map[v1alpha1.WorkloadReference]*v1alpha1.CatalogWorkloadRecord{theWeb: &record.Status}
 }
@@ -100,14 +100,14 @@ func TestOffered(t *testing.T) {
 			tt.do(s)
 			request := s.request()
 			request.Revision = tt.revision
-			situation, err := s.gather(request)
+			input, err := s.read(request)
 			if err != nil {
 				if !strings.HasSuffix(err.Error(), tt.want) {
 					t.Error(err)
 				}
 				return
 			}
-			if got := images(situation.Revision, situation.Workloads); got != tt.want {
+			if got := images(input.Revision, input.Workloads); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 		})
@@ -123,7 +123,7 @@ func (s *readerFixture) tooLarge(record string) {
 	s.api.Put(offered)
 }
 
-// images are those of workloads, after the revision.
+// images returns the revision and the images of workloads.
 func images(revision int64, workloads []*unstructured.Unstructured) string {
 	text := strconv.FormatInt(revision, 10) + ":"
 	for _, workload := range workloads {
@@ -157,7 +157,7 @@ func TestBefore(t *testing.T) {
 			s.remember(2, s.offers(2, "web:2"))
 			branch(s.environment)
 			tt.do(s.environment)
-			if got := images(1, s.situation(s.request()).Previous); got != cmp.Or(tt.want, "1:") {
+			if got := images(1, s.input(s.request()).Previous); got != cmp.Or(tt.want, "1:") {
 				t.Errorf("before it had %s, want %s", got, cmp.Or(tt.want, "nothing"))
 			}
 		})

@@ -29,21 +29,21 @@ func newPreviewFixture(t *testing.T) *previewFixture {
 	return s
 }
 
-// sync syncs the environment, and records in its status which revision it has.
+// sync syncs the environment, and records the applied revision in its status.
 func (s *previewFixture) sync() {
 	s.Helper()
 	s.environment.Status.AppliedRevision = s.fixture.sync().Revision
 	s.cluster.TakeRequests()
 }
 
-// wrote are the requests since the last time that have written something.
+// wrote returns the requests since the last call that write.
 func (s *previewFixture) wrote() []string {
 	return slices.DeleteFunc(s.cluster.TakeRequests(), func(request string) bool {
 		return strings.HasPrefix(request, "GET ") || strings.HasPrefix(request, "dry ")
 	})
 }
 
-// changeLines are what a plan shows of its changes. The label of the revision is none.
+// changeLines returns the changes of a plan as lines.
 func changeLines(shown *v1alpha1.SyncPlan) []string {
 	lines := []string{}
 	for _, change := range shown.Changes {

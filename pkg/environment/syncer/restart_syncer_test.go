@@ -19,7 +19,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// runsFor has the fixture's runs done as they are, in a cluster whose production has what is offered of it.
+// runsFor has a real Syncer run in a cluster whose production has objects, of which the catalog offers the Deployments.
 func (s *executorFixture) runsFor(objects ...string) *environmenttest.Cluster {
 	s.Helper()
 	cluster, catalog := environmenttest.NewCluster(s.T), environmenttest.Catalog()
@@ -62,7 +62,7 @@ spec:
     spec: {containers: [{name: web, image: "web:1", envFrom: [{configMapRef: {name: settings}}, {configMapRef: {name: gone}}]}]}
 `
 
-// TestDeathOfARun ends the process at each write of a run and its record: of the cluster, of copies and of our own records.
+// TestDeathOfARun has the process die at each write of a run and its record: to the cluster, to the copies and to the API.
 func TestDeathOfARun(t *testing.T) {
 	begin := func(t *testing.T) (*executorFixture, *environmenttest.Cluster, *v1alpha1.SyncStatus) {
 		s := newExecutorFixture(t)
@@ -71,7 +71,7 @@ func TestDeathOfARun(t *testing.T) {
 	}
 	s, _, record := begin(t)
 	want := s.mustDo(syncer.ModeSync, record).Status
-	// The record thrice, a ConfigMap and a Deployment, what is kept of them, and what is recorded of two ConfigMaps.
+	// The record three times, a ConfigMap and a Deployment, their copies, and the EnvironmentDependencies of two ConfigMaps.
 	writes := s.api.Process.Writes()
 	if want.State != failed || len(want.Failures) != 1 || len(want.ResourceSummaries) != 2 || writes != 3+2+1+2 {
 		t.Fatalf("%d writes: %+v", writes, want)
@@ -81,7 +81,7 @@ func TestDeathOfARun(t *testing.T) {
 			s, cluster, record := begin(t)
 			s.api.Process.Start(last, nil)
 			if outcome, err := s.do(syncer.ModeSync, record); err == nil {
-				t.Fatalf("it did not die: %+v", outcome)
+				t.Fatalf("the process did not die: %+v", outcome)
 			}
 			s.api.Process.Start(0, nil)
 			got := s.mustDo(syncer.ModeSync, s.now(record.Name)).Status

@@ -17,7 +17,7 @@ import (
 	"github.com/configbutler/slipstream/test/testkit"
 )
 
-// beginBoth has a cluster that lacks three objects, and records that are brought to their end together.
+// beginBoth has a cluster that lacks three objects, and returns two records that are executed together.
 func (s *executorFixture) beginBoth() []*v1alpha1.SyncStatus {
 	c := &cluster{executorFixture: s, holds: map[string]bool{}}
 	s.run = func(ctx context.Context, request syncer.Request) (syncer.Result, error) {
@@ -26,11 +26,11 @@ func (s *executorFixture) beginBoth() []*v1alpha1.SyncStatus {
 	return []*v1alpha1.SyncStatus{s.begin(v1alpha1.SyncTypeEnvironment), s.begin(v1alpha1.SyncTypeDependency)}
 }
 
-// TestExecutorDeath ends the process at each write, of records and of objects, and does what is left again.
+// TestExecutorDeath has the process die at each write, of records and of objects, and another one execute the unfinished records.
 func TestExecutorDeath(t *testing.T) {
 	s := newExecutorFixture(t)
 	s.mustDo(syncer.ModeSync, s.beginBoth()...)
-	// Two records that begin, tell of what is planned, come forward thrice, and end; three objects.
+	// Each of two records starts, has a plan, makes progress three times, and ends; three objects.
 	writes := s.api.Process.Writes()
 	if writes != 2+2+2*3+2+3 {
 		t.Fatalf("%d writes", writes)
@@ -41,7 +41,7 @@ func TestExecutorDeath(t *testing.T) {
 			records := s.beginBoth()
 			s.api.Process.Start(last, nil)
 			if outcome, err := s.do(syncer.ModeSync, records...); err == nil {
-				t.Fatalf("it did not die: %+v", outcome)
+				t.Fatalf("the process did not die: %+v", outcome)
 			}
 			s.api.Process.Start(0, nil)
 			var left []*v1alpha1.SyncStatus
@@ -54,7 +54,7 @@ func TestExecutorDeath(t *testing.T) {
 			for _, record := range records {
 				got := s.now(record.Name)
 				if diff := cmp.Diff([]string{"ConfigMap", "Deployment", "Secret"}, objects(got)); diff != "" || got.Status.State != completed {
-					t.Errorf("%s is %s, and tells of (-want +got):\n%s", got.Name, got.Status.State, diff)
+					t.Errorf("%s is %s, and its objects are (-want +got):\n%s", got.Name, got.Status.State, diff)
 				}
 			}
 			if got := s.now(records[0].Name).Status; got.Revision != 2 || got.FromRevision != 1 {
@@ -64,7 +64,7 @@ func TestExecutorDeath(t *testing.T) {
 	}
 }
 
-// What dies at every attempt ends.
+// TestDyingAlways checks that a record fails whose every attempt ends with the death of the process.
 func TestDyingAlways(t *testing.T) {
 	s := newExecutorFixture(t)
 	record := s.begin(v1alpha1.SyncTypeEnvironment)
@@ -86,7 +86,7 @@ func TestDyingAlways(t *testing.T) {
 	}
 }
 
-// An attempt that failed has written something, which the next one does not write again.
+// TestWhatEarlierAttemptsHaveWritten checks that a record keeps what a failed attempt has written when the next one does not write it again.
 func TestWhatEarlierAttemptsHaveWritten(t *testing.T) {
 	s := newExecutorFixture(t)
 	record := s.begin(v1alpha1.SyncTypeEnvironment)
@@ -96,7 +96,7 @@ func TestWhatEarlierAttemptsHaveWritten(t *testing.T) {
 		return out, request.Planned(out.Plan)
 	}
 	if got := s.mustDo(syncer.ModeSync, record); got.Status.State != failed || !slices.Equal(objects(got), []string{"ConfigMap"}) {
-		t.Fatalf("%s, and tells of %v", got.Status.State, objects(got))
+		t.Fatalf("%s, with %v", got.Status.State, objects(got))
 	}
 	again, err := syncstatus.Move(s.now(record.Name), syncstatus.Step{To: retrying, At: testkit.Noon})
 	if err != nil {

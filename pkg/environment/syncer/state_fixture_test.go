@@ -26,13 +26,13 @@ import (
 	"github.com/configbutler/slipstream/test/testkit/fakeapi"
 )
 
-// readerFixture is a cluster, and what is kept of a catalog and an environment.
+// readerFixture is a cluster, with a catalog and an environment.
 type readerFixture struct {
 	*testing.T
 	*environmenttest.Cluster
 	environment *v1alpha1.Environment
 	catalog     *v1alpha1.AppCatalog
-	// api has our own kinds. The catalog is put into it when a situation is read.
+	// api has our own kinds. The catalog is put into it before each read.
 	api       *fakeapi.API
 	clock     *testkit.Clock
 	copies    *copies.Copies
@@ -48,7 +48,7 @@ func (r revisions) Offered(_ context.Context, _ types.UID, revision int64) (
 	return r[revision], nil
 }
 
-// newReaderFixture has objects in the source; the catalog offers the workloads among them.
+// newReaderFixture returns a fixture with objects in the source; the catalog offers the workloads among them.
 func newReaderFixture(t *testing.T, objects ...*unstructured.Unstructured) *readerFixture {
 	t.Helper()
 	s := &readerFixture{
@@ -71,7 +71,7 @@ func (s *readerFixture) request() syncer.Request {
 	return syncer.Request{Environment: s.environment, Action: v1alpha1.SyncActionAll}
 }
 
-func (s *readerFixture) gather(request syncer.Request) (plan.Input, error) {
+func (s *readerFixture) read(request syncer.Request) (plan.Input, error) {
 	s.T.Helper()
 	s.api.Put(s.catalog)
 	g := &syncer.StateReader{
@@ -83,17 +83,17 @@ func (s *readerFixture) gather(request syncer.Request) (plan.Input, error) {
 	return g.Read(s.T.Context(), request)
 }
 
-// situation is the one that a request meets.
-func (s *readerFixture) situation(request syncer.Request) plan.Input {
+// input returns the input of the plan of a request.
+func (s *readerFixture) input(request syncer.Request) plan.Input {
 	s.T.Helper()
-	situation, err := s.gather(request)
+	input, err := s.read(request)
 	if err != nil {
 		s.T.Fatal(err)
 	}
-	return situation
+	return input
 }
 
-// production are the objects of a namespace in which everything is met that production has.
+// production returns objects of all kinds that production has.
 func production(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", "kube", "objectcopy", "testdata", "production", "*.yaml"))
@@ -111,16 +111,16 @@ func production(t *testing.T) []*unstructured.Unstructured {
 	return objects
 }
 
-func planOf(t *testing.T, situation plan.Input) *plan.Plan {
+func planOf(t *testing.T, input plan.Input) *plan.Plan {
 	t.Helper()
-	p, err := environmenttest.Planner().Plan(t.Context(), situation)
+	p, err := environmenttest.Planner().Plan(t.Context(), input)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-// names are objects, as "ConfigMap settings", in order.
+// names returns objects, as "ConfigMap settings", in order.
 func names(objects []*unstructured.Unstructured) []string {
 	list := []string{}
 	for _, o := range objects {

@@ -25,7 +25,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/syncer/copies"
 )
 
-// unrelated is what no workload needs.
+// unrelated is a Secret that no workload needs.
 const unrelated = "{apiVersion: v1, kind: Secret, metadata: {name: unrelated}, data: {a: aHVudGVyMg==}}"
 
 func isGateway(step plan.Step) bool { return plan.IsGatewayAPI(step.GroupKind) }
@@ -43,12 +43,12 @@ func TestPlansAreThoseOfEverything(t *testing.T) {
 			}
 			request := s.request()
 			request.Action = action
-			situation := s.situation(request)
-			whole := situation
+			input := s.input(request)
+			whole := input
 			whole.Source = slices.DeleteFunc(all, func(o *unstructured.Unstructured) bool {
 				return v1alpha1.WorkloadResources()[v1alpha1.WorkloadKind(o.GetKind())].Resource != ""
 			})
-			want, got := planOf(t, whole), planOf(t, situation)
+			want, got := planOf(t, whole), planOf(t, input)
 			if diff := cmp.Diff(stepLines(want), stepLines(got)); diff != "" || len(got.Steps) == 0 {
 				t.Errorf("%d steps, another plan:\n%s", len(got.Steps), diff)
 			}
@@ -85,7 +85,7 @@ func TestRightsMayBeUnreadable(t *testing.T) {
 	role := environmenttest.Object(t, "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: web}, rules: [{verbs: [get]}]}")
 	role.SetNamespace(environmenttest.Target)
 	s.Put(role)
-	all := s.situation(s.request())
+	all := s.input(s.request())
 	want := []string{"ClusterRoleBinding web", "RoleBinding web"}
 	got := slices.DeleteFunc(names(all.Source), func(name string) bool { return !strings.Contains(name, "Binding") })
 	if diff := cmp.Diff(want, got); diff != "" || len(all.Unreadable) > 0 || !slices.Contains(names(all.Live), "Role web") {
@@ -102,7 +102,7 @@ func TestRightsMayBeUnreadable(t *testing.T) {
 		}
 		return nil
 	})
-	some := s.situation(s.request())
+	some := s.input(s.request())
 	if len(some.Unreadable) != 2 || !some.Unreadable.HasAll(plan.ClusterRoleBindings, plan.Roles) {
 		t.Errorf("unreadable: %v", some.Unreadable)
 	}
@@ -111,10 +111,10 @@ func TestRightsMayBeUnreadable(t *testing.T) {
 	}
 }
 
-// recordDependencies has the records there that a sync leaves.
+// recordDependencies puts the records that a sync leaves.
 func (s *readerFixture) recordDependencies() {
 	s.T.Helper()
-	first := s.situation(s.request())
+	first := s.input(s.request())
 	for _, record := range planOf(s.T, first).Index {
 		s.api.Put(&v1alpha1.EnvironmentDependency{
 			ObjectMeta: metav1.ObjectMeta{
@@ -156,7 +156,7 @@ spec:
 	registry = "{apiVersion: v1, kind: Secret, metadata: {name: registry}, data: {password: aHVudGVyMg==}}"
 )
 
-// shop has a Deployment with all that it needs.
+// shop returns a fixture with a Deployment and its dependencies.
 func shop(t *testing.T) *readerFixture {
 	t.Helper()
 	var objects []*unstructured.Unstructured
@@ -166,7 +166,7 @@ func shop(t *testing.T) *readerFixture {
 	return newReaderFixture(t, objects...)
 }
 
-// inTarget is an object of the target. One that is ours has our labels.
+// inTarget returns an object of the target, with our labels if it is ours.
 func inTarget(t *testing.T, text string, ours bool) *unstructured.Unstructured {
 	t.Helper()
 	o := environmenttest.Object(t, text)
@@ -188,16 +188,16 @@ func TestLiveObjects(t *testing.T) {
 	s.Put(inTarget(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: old}}", true))
 	s.Put(inTarget(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: mine}}", false))
 	s.Put(inTarget(t, "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}}", false))
-	situation := s.situation(s.request())
+	input := s.input(s.request())
 	want := []string{"ConfigMap old", "ConfigMap settings", "Deployment web", "PersistentVolumeClaim data", "Secret unrelated"}
-	if diff := cmp.Diff(want, names(situation.Live)); diff != "" {
+	if diff := cmp.Diff(want, names(input.Live)); diff != "" {
 		t.Errorf("live (-want +got):\n%s", diff)
 	}
 	want = []string{"ConfigMap settings", "Secret registry", "ServiceAccount web"}
-	if diff := cmp.Diff(want, names(situation.Source)); diff != "" {
+	if diff := cmp.Diff(want, names(input.Source)); diff != "" {
 		t.Errorf("source (-want +got):\n%s", diff)
 	}
-	p := planOf(t, situation)
+	p := planOf(t, input)
 	if len(p.Warnings) > 0 || len(p.NotOurs) != 1 {
 		t.Errorf("reported %q, not ours %v", p.Warnings, p.NotOurs)
 	}
@@ -209,7 +209,7 @@ func TestVersionOfTheCatalog(t *testing.T) {
 	older.SetAPIVersion("apps/v1beta2")
 	s := newReaderFixture(t, older)
 	s.Put(inTarget(t, webWithAccount, true))
-	for _, live := range s.situation(s.request()).Live {
+	for _, live := range s.input(s.request()).Live {
 		if live.GetAPIVersion() != "apps/v1beta2" {
 			t.Errorf("%s is of %s", plan.KeyOf(live), live.GetAPIVersion())
 		}
@@ -220,7 +220,7 @@ func TestVersionThatIsNotServed(t *testing.T) {
 	older := environmenttest.Object(t, webWithAccount)
 	older.SetAPIVersion("apps/v1alpha1")
 	s := newReaderFixture(t, older)
-	_, err := s.gather(s.request())
+	_, err := s.read(s.request())
 	want := `find the resource of Deployment web: no matches for kind "Deployment" in version "apps/v1alpha1"`
 	if err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("%v", err)
@@ -240,7 +240,7 @@ func TestRequestsAtOnce(t *testing.T) {
 		now.Add(-1)
 		return nil
 	})
-	s.situation(s.request())
+	s.input(s.request())
 	if n := most.Load(); n > 4 {
 		t.Errorf("%d requests at once", n)
 	}
@@ -255,7 +255,7 @@ func TestPatchesOfTheEnvironmentAreFollowed(t *testing.T) {
 		Target: v1alpha1.PatchTarget{Kind: "Deployment"}, Type: "StrategicMerge",
 		Patch: "spec: {template: {spec: {containers: [{name: web, envFrom: [{secretRef: {name: unrelated}}]}]}}}",
 	}}
-	if got := names(s.situation(s.request()).Source); !slices.Contains(got, "Secret unrelated") {
+	if got := names(s.input(s.request()).Source); !slices.Contains(got, "Secret unrelated") {
 		t.Errorf("source: %q", got)
 	}
 }
@@ -273,11 +273,11 @@ func TestFamilyAndBase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	situation := s.situation(s.request())
-	if len(situation.Related) != 1 || situation.Related[0].Name != "branch" {
-		t.Errorf("family %v", situation.Related)
+	input := s.input(s.request())
+	if len(input.Related) != 1 || input.Related[0].Name != "branch" {
+		t.Errorf("family %v", input.Related)
 	}
-	if diff := cmp.Diff(map[plan.Key]*unstructured.Unstructured{plan.KeyOf(applied): applied}, situation.Base); diff != "" {
+	if diff := cmp.Diff(map[plan.Key]*unstructured.Unstructured{plan.KeyOf(applied): applied}, input.Base); diff != "" {
 		t.Errorf("base (-want +got):\n%s", diff)
 	}
 }
@@ -287,7 +287,7 @@ func TestFamilyAndBase(t *testing.T) {
 func TestClusterWithoutTheGatewayAPI(t *testing.T) {
 	s := newReaderFixture(t, production(t)...)
 	s.environment.Spec.Adapt.IngressHosts.Type = v1alpha1.IngressHostsAsSource
-	s.situation(s.request())
+	s.input(s.request())
 	for _, request := range s.TakeRequests() {
 		if strings.Contains(request, "routes") || strings.Contains(request, "gateways") || strings.Contains(request, "referencegrants") {
 			t.Errorf("requested: %s", request)
@@ -302,11 +302,11 @@ func TestClusterWithoutTheGatewayAPI(t *testing.T) {
 	}
 	const want = "the API server does not serve HTTPRoute.gateway.networking.k8s.io now, of which the environment has web: " +
 		"install the definition, or set spec.adapt.ingressHosts.type to Omit"
-	if _, err := s.gather(s.request()); err == nil || !strings.HasSuffix(err.Error(), want) {
+	if _, err := s.read(s.request()); err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("it says %v", err)
 	}
 	s.environment.Spec.Adapt.IngressHosts.Type = v1alpha1.IngressHostsOmit
-	s.situation(s.request())
+	s.input(s.request())
 }
 
 func TestWhatCannotBeRead(t *testing.T) {
@@ -333,7 +333,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 				}
 				return nil
 			})
-			_, err := s.gather(s.request())
+			_, err := s.read(s.request())
 			if err == nil || !strings.HasPrefix(err.Error(), "read what environment teams/alice is made of: "+tt.want) {
 				t.Errorf("%v", err)
 			}
@@ -354,7 +354,7 @@ func TestRecordsThatCannotBeRead(t *testing.T) {
 			s.api.Client.PrependReactor("*", resource, func(clienttesting.Action) (bool, apiruntime.Object, error) {
 				return true, nil, errors.New("the store is closed")
 			})
-			if _, err := s.gather(s.request()); err == nil || !strings.Contains(err.Error(), want+": the store is closed") {
+			if _, err := s.read(s.request()); err == nil || !strings.Contains(err.Error(), want+": the store is closed") {
 				t.Errorf("%v", err)
 			}
 		})

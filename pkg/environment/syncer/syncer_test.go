@@ -132,7 +132,7 @@ func TestModesThatWriteNothing(t *testing.T) {
 	}
 }
 
-// TestDeath ends the process at each write of a run, and runs again.
+// TestDeath has the process die at each write of a run, and another one run again.
 func TestDeath(t *testing.T) {
 	s := newFixture(t)
 	s.sync()
@@ -140,7 +140,7 @@ func TestDeath(t *testing.T) {
 	s.api.Process.Start(0, nil)
 	s.sync()
 	want, writes := s.state(), s.api.Process.Writes()
-	// Five objects, what is kept of them, a record that changes and one that goes.
+	// Five objects, their copies, a record that changes and one that is deleted.
 	if writes < 8 {
 		t.Fatalf("only %d writes", writes)
 	}
@@ -151,7 +151,7 @@ func TestDeath(t *testing.T) {
 			s.next()
 			s.api.Process.Start(last, nil)
 			if result, err := s.runner().Run(t.Context(), s.request()); err == nil || result.Complete {
-				t.Fatalf("it did not die: %+v", result)
+				t.Fatalf("the process did not die: %+v", result)
 			}
 			s.api.Process.Start(0, nil)
 			s.index = index.New()
@@ -374,7 +374,7 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-// TestTargetThatIsRebuilt has somebody delete the target while the source lacks what workloads refer to.
+// TestTargetThatIsRebuilt deletes the target while the source lacks what workloads refer to.
 func TestTargetThatIsRebuilt(t *testing.T) {
 	s := newFixture(t)
 	s.sync()

@@ -69,15 +69,15 @@ func TestWhatTheEditorMayNotReadIsNotRead(t *testing.T) {
 			}
 			s.rights.Lose(tt.lost...)
 			s.rights.Fail(tt.fail)
-			situation := s.situation(s.request())
-			if diff := cmp.Diff(tt.want, situation.Denied); diff != "" {
+			input := s.input(s.request())
+			if diff := cmp.Diff(tt.want, input.Denied); diff != "" {
 				t.Errorf("withheld (-want +got):\n%s", diff)
 			}
-			told := s.TakeRequests()
+			requests := s.TakeRequests()
 			for of, resource := range map[v1alpha1.DependencyType]string{
 				v1alpha1.DependencyConfigMap: "configmaps", v1alpha1.DependencySecret: "secrets", v1alpha1.DependencyService: "services",
 			} {
-				read := slices.ContainsFunc(told, func(request string) bool {
+				read := slices.ContainsFunc(requests, func(request string) bool {
 					return strings.HasPrefix(request, "GET "+environmenttest.Production+"/"+resource)
 				})
 				if _, withheld := tt.want[of]; read == withheld {
@@ -120,11 +120,11 @@ func TestWhatTheRequesterMayNotReadIsNotRead(t *testing.T) {
 			s.rights.Lose(`user "jane": get secrets production`, `user "jane": get configmaps production`)
 			request := s.request()
 			request.Requester = tt.requester
-			situation := s.situation(request)
-			if got := slices.Sorted(maps.Keys(situation.Denied)); !slices.Equal(got, tt.want) {
+			input := s.input(request)
+			if got := slices.Sorted(maps.Keys(input.Denied)); !slices.Equal(got, tt.want) {
 				t.Errorf("withheld are %q, want %q", got, tt.want)
 			}
-			for _, why := range situation.Denied {
+			for _, why := range input.Denied {
 				if why.Reason != v1alpha1.ReasonPermissionLost || !strings.HasPrefix(why.Message, `user "jane" may not get `) {
 					t.Errorf("%+v", why)
 				}
@@ -133,7 +133,7 @@ func TestWhatTheRequesterMayNotReadIsNotRead(t *testing.T) {
 	}
 }
 
-// included has the environment include an object.
+// included adds an object to the included ones of the environment.
 func included(apiVersion, kind, name string) func(*readerFixture) {
 	return func(s *readerFixture) {
 		s.environment.Spec.Include = append(s.environment.Spec.Include, v1alpha1.IncludedObject{APIVersion: apiVersion, Kind: kind, Name: name})
@@ -175,10 +175,10 @@ func TestCustomResourcesThatAreIncluded(t *testing.T) {
 			})
 			request := s.request()
 			request.Requester = &jane
-			situation := s.situation(request)
+			input := s.input(request)
 			key := plan.KeyOfIncluded(s.environment.Spec.Include[0])
-			is := slices.Contains(names(situation.Source), key.String())
-			if why := situation.DeniedObjects[key]; is != (tt.why == "") || !strings.HasPrefix(why.Message, tt.why) || is && why.Message != "" {
+			is := slices.Contains(names(input.Source), key.String())
+			if why := input.DeniedObjects[key]; is != (tt.why == "") || !strings.HasPrefix(why.Message, tt.why) || is && why.Message != "" {
 				t.Errorf("read: %v, withheld: %+v", is, why)
 			}
 		})
@@ -203,14 +203,14 @@ func TestKindsInNoNamespace(t *testing.T) {
 		}
 		return nil
 	})
-	situation := s.situation(s.request())
-	why := situation.DeniedObjects[plan.KeyOfIncluded(s.environment.Spec.Include[0])]
-	if want := "objects of the kind Planet are in no namespace"; len(situation.DeniedObjects) != 1 || why.Message != want {
-		t.Errorf("withheld: %v", situation.DeniedObjects)
+	input := s.input(s.request())
+	why := input.DeniedObjects[plan.KeyOfIncluded(s.environment.Spec.Include[0])]
+	if want := "objects of the kind Planet are in no namespace"; len(input.DeniedObjects) != 1 || why.Message != want {
+		t.Errorf("withheld: %v", input.DeniedObjects)
 	}
 }
 
-// produce has an object in the source.
+// produce puts an object into the source.
 func (s *readerFixture) produce(text string) {
 	s.T.Helper()
 	o := environmenttest.Object(s.T, text)

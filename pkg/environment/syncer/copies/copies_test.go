@@ -177,8 +177,8 @@ func (s *fixture) sweep() {
 	}
 }
 
-// TestDeathBetweenWrites ends the process at each of its writes in turn: what was put before is there, or all that was being put,
-// and once that has been put again nothing is left of the death.
+// TestDeathBetweenWrites has the process die at each of its writes in turn: the store then has either the earlier change or the whole
+// new one, and once that has been put again nothing remains of the death.
 func TestDeathBetweenWrites(t *testing.T) {
 	// They do not fit into one transaction.
 	var many []string
@@ -238,7 +238,7 @@ func names(keys []copies.Key) []string {
 	return out
 }
 
-// TestForgettingIsRepeated ends the process at each write of Forget.
+// TestForgettingIsRepeated has the process die at each write of Forget.
 func TestForgettingIsRepeated(t *testing.T) {
 	for last := 1; ; last++ {
 		s := newFixture(t, 2)

@@ -24,7 +24,7 @@ const prefix = "/test"
 
 var alice = copies.Environment{NamespacedName: types.NamespacedName{Namespace: "teams", Name: "alice"}, UID: "5a0d9a3e"}
 
-// fixture is a store and the copies in it.
+// fixture is a store with copies, and the process that writes them.
 type fixture struct {
 	*testing.T
 	kv      clientv3.KV
@@ -39,7 +39,7 @@ func newFixture(t *testing.T, keep int) *fixture {
 	return &fixture{t, kv, process, copies.New(table.New(kv, prefix), keep)}
 }
 
-// put takes up a change of alice's.
+// put stores a change of alice.
 func (s *fixture) put(revision int64, applied []*unstructured.Unstructured, deleted ...string) {
 	s.Helper()
 	if err := s.Put(s.Context(), alice, change(revision, applied, deleted...)); err != nil {
@@ -57,7 +57,7 @@ func change(revision int64, applied []*unstructured.Unstructured, deleted ...str
 	return c
 }
 
-// settings are ConfigMaps, by "name=value".
+// settings returns ConfigMaps, by "name=value".
 func settings(texts ...string) []*unstructured.Unstructured {
 	var objects []*unstructured.Unstructured
 	for _, text := range texts {
@@ -79,7 +79,7 @@ func texts(objects []*unstructured.Unstructured) string {
 	return strings.Join(out, " ")
 }
 
-// listed is what is applied, after the revision.
+// listed returns the applied revision and objects.
 func (s *fixture) listed() string {
 	s.Helper()
 	objects, revision, err := s.List(s.Context(), alice.UID)
@@ -92,7 +92,7 @@ func (s *fixture) listed() string {
 	return strings.TrimSpace(fmt.Sprintf("%d: %s", revision, texts(objects)))
 }
 
-// at is what was applied as of a revision.
+// at returns the objects that were applied at a revision.
 func (s *fixture) at(revision int64) string {
 	s.Helper()
 	objects, known, err := s.At(s.Context(), alice.UID, revision)
@@ -105,7 +105,7 @@ func (s *fixture) at(revision int64) string {
 	return texts(objects)
 }
 
-// rows are the rows of the store as they are written, by key.
+// rows returns the stored rows, by key.
 func (s *fixture) rows() map[string]string {
 	s.Helper()
 	answer, err := s.kv.Get(s.Context(), prefix, clientv3.WithPrefix())
@@ -119,7 +119,7 @@ func (s *fixture) rows() map[string]string {
 	return rows
 }
 
-// contents is how many contents there are.
+// contents returns the number of stored contents.
 func (s *fixture) contents() int {
 	s.Helper()
 	n := 0
