@@ -38,7 +38,7 @@ func BenchmarkOf(b *testing.B) {
 	}
 }
 
-// crowd has workloads there, a tenth of them of the environment.
+// crowd adds workloads, a tenth of them of the environment.
 func (s *fixture) crowd() {
 	s.Helper()
 	for i := range crowd {

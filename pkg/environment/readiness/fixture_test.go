@@ -51,7 +51,7 @@ func newFixture(t testing.TB) *fixture {
 	return s
 }
 
-// run begins to watch.
+// run starts the watcher.
 func (s *fixture) run() {
 	s.Helper()
 	ctx, cancel := context.WithCancel(s.Context())
@@ -66,17 +66,17 @@ func (s *fixture) run() {
 	})
 }
 
-// runs begins to watch and waits until all is known.
+// runs starts the watcher and waits until it knows all workloads.
 func (s *fixture) runs() {
 	s.Helper()
 	s.run()
-	testkit.EventuallyTrue(s, "all to be known", func() bool {
+	testkit.EventuallyTrue(s, "all workloads to be known", func() bool {
 		count, _ := s.watcher.Of(s.environment)
 		return count != nil
 	})
 }
 
-// mine is an object that the environment has written.
+// mine returns an object that the environment has written.
 func (s *fixture) mine(text string) *unstructured.Unstructured {
 	s.Helper()
 	o := environmenttest.Object(s, text)
@@ -118,7 +118,7 @@ func (s *fixture) delete(o *unstructured.Unstructured) {
 	}
 }
 
-// is expects so many of the environment's workloads to be ready, some time.
+// is waits until so many of the environment's workloads are ready.
 func (s *fixture) is(ready, total int32, troubles ...string) {
 	s.Helper()
 	var count *v1alpha1.WorkloadsReady

@@ -19,16 +19,16 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/teardown"
 )
 
-// fixture is an environment that is being deleted, and its target.
+// fixture has an environment that is being deleted, and its target.
 type fixture struct {
 	*environmenttest.Cluster
 	environment *v1alpha1.Environment
 	remover     *teardown.Remover
-	// stays are the reasons for which the namespace was left.
+	// stays are the reported reasons for which the namespace was not deleted.
 	stays []string
 }
 
-// newFixture has an environment whose namespace it has created.
+// newFixture returns a fixture whose environment has created its namespace.
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	s := &fixture{Cluster: environmenttest.NewCluster(t), environment: environmenttest.Environment()}
@@ -60,10 +60,10 @@ func (s served) ServerPreferredNamespacedResourcesWithContext(context.Context) (
 	}, s.err
 }
 
-// mine has an object there that the environment has written.
+// mine puts an object that the environment has written.
 func (s *fixture) mine(text string) { s.ofEnvironment(text, string(s.environment.UID)) }
 
-// ofEnvironment has one there that an environment of the name has written.
+// ofEnvironment puts an object that an environment with the same name and a UID has written.
 func (s *fixture) ofEnvironment(text, uid string) {
 	s.Helper()
 	o := s.object(text)
@@ -91,7 +91,7 @@ func (s *fixture) object(text string) *unstructured.Unstructured {
 
 func (s *fixture) remove() ([]string, error) { return s.remover.Remove(s.Context(), s.environment) }
 
-// removes expects nothing to be left to do.
+// removes removes the objects of the environment, all at once.
 func (s *fixture) removes() {
 	s.Helper()
 	if left, err := s.remove(); err != nil || len(left) > 0 {
@@ -99,25 +99,25 @@ func (s *fixture) removes() {
 	}
 }
 
-// has expects these objects in the target, and the namespace itself.
+// has checks that the target exists and has exactly these objects.
 func (s *fixture) has(names ...string) {
 	s.Helper()
 	if got := s.Names(environmenttest.Target); !slices.Equal(got, names) {
-		s.Errorf("there are %q, want %q", got, names)
+		s.Errorf("the target has %q, want %q", got, names)
 	}
 	if s.Live("namespaces", "", environmenttest.Target) == nil {
-		s.Error("the namespace is gone")
+		s.Error("the namespace was deleted")
 	}
 }
 
 func (s *fixture) isGone() {
 	s.Helper()
 	if s.Live("namespaces", "", environmenttest.Target) != nil {
-		s.Errorf("the namespace is there, with %q", s.Names(environmenttest.Target))
+		s.Errorf("the namespace exists, with %q", s.Names(environmenttest.Target))
 	}
 }
 
-// written are the requests that change something, in order.
+// written returns the requests that write, in order.
 func (s *fixture) written() []string {
 	return slices.DeleteFunc(s.TakeRequests(), func(request string) bool { return strings.HasPrefix(request, "GET ") })
 }

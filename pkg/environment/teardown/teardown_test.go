@@ -98,7 +98,7 @@ func TestForeignObjectsStay(t *testing.T) {
 			s.removes()
 			s.has(before...)
 			if len(s.stays) != 1 {
-				t.Errorf("told %q", s.stays)
+				t.Errorf("reported %q", s.stays)
 			}
 		})
 	}
@@ -146,7 +146,7 @@ func TestNamespaceStays(t *testing.T) {
 			s.removes()
 			s.has(s.Names(environmenttest.Target)...)
 			if want := []string{"Namespace shop-alice stays: " + test.want}; !slices.Equal(s.stays, want) {
-				t.Errorf("told %q, want %q", s.stays, want)
+				t.Errorf("reported %q, want %q", s.stays, want)
 			}
 		})
 	}
@@ -175,7 +175,7 @@ func TestForeignNamespaceStays(t *testing.T) {
 	s.removes()
 	s.has()
 	if len(s.stays) > 0 {
-		t.Errorf("told %q", s.stays)
+		t.Errorf("reported %q", s.stays)
 	}
 }
 
@@ -218,7 +218,7 @@ func TestRemainingObjects(t *testing.T) {
 	s.isGone()
 }
 
-// An object that has been given to somebody else since it was listed is not deleted.
+// An object whose owner has changed since it was listed is not deleted.
 func TestObjectsTakenOverStay(t *testing.T) {
 	s := newFixture(t)
 	s.mine(settings)
