@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -20,7 +19,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -35,6 +33,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/registry"
 	"github.com/configbutler/slipstream/pkg/store/table"
 	"github.com/configbutler/slipstream/pkg/store/unreadable"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // records is a server's storage of all kinds, under watch caches, with the monitor of its records.
@@ -111,7 +110,7 @@ func (r *records) create(t *testing.T, name string) {
 // never will be.
 func (r *records) list(t *testing.T, resource string, until func(error) bool) (names string, err error) {
 	t.Helper()
-	waitErr := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, wait.ForeverTestTimeout, true, func(ctx context.Context) (bool, error) {
+	testkit.EventuallyWithin(t, testkit.Timeout, "the list of "+resource, func(ctx context.Context) error {
 		var list any
 		list, err = r.Endpoints[resource].(rest.Lister).List(genericapirequest.WithNamespace(ctx, "shop"), &internalversion.ListOptions{})
 		names = ""
@@ -120,11 +119,11 @@ func (r *records) list(t *testing.T, resource string, until func(error) bool) (n
 				names += item.Name + " "
 			}
 		}
-		return until(err), nil
+		if !until(err) {
+			return fmt.Errorf("it ended with %s", fmt.Sprint(err))
+		}
+		return nil
 	})
-	if waitErr != nil {
-		t.Fatalf("%v: listing %s ended with %v", waitErr, resource, err)
-	}
 	return names, err
 }
 
@@ -169,10 +168,12 @@ func (r *records) check(t *testing.T) error {
 
 func (r *records) eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	if err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, wait.ForeverTestTimeout, true,
-		func(context.Context) (bool, error) { return condition(), nil }); err != nil {
-		t.Fatalf("%s: %v; the check says %v", what, err, r.check(t))
-	}
+	testkit.Eventually(t, what, func() error {
+		if condition() {
+			return nil
+		}
+		return fmt.Errorf("the check returns %s", fmt.Sprint(r.check(t)))
+	})
 }
 
 // spoil flips the last bit of a stored value.
