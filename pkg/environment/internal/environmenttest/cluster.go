@@ -30,7 +30,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/configbutler/slipstream/pkg/environment/plan"
-	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // Cluster implements the part of an API server's protocol that syncs of environments use. It validates nothing, and sets no defaults.
@@ -166,8 +165,14 @@ func (c *Cluster) Answer(answer func(request string) *metav1.Status) {
 	c.answer = answer
 }
 
+// Process is a testkit.Process, which packages below pkg cannot import.
+type Process interface {
+	Alive() error
+	Count() error
+}
+
 // CountWrites is an Answer that counts the requests that write as writes of a process, and fails all once it is dead.
-func CountWrites(process *testkit.Process) func(request string) *metav1.Status {
+func CountWrites(process Process) func(request string) *metav1.Status {
 	return func(request string) *metav1.Status {
 		err := process.Alive()
 		method, _, _ := strings.Cut(request, " ")
