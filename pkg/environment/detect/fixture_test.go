@@ -37,10 +37,6 @@ func TestMain(m *testing.M) {
 }
 
 var (
-	noon             = testkit.Noon
-	environmentKind  = v1alpha1.SchemeGroupVersion.WithResource("environments")
-	dependencyKind   = v1alpha1.SchemeGroupVersion.WithResource("environmentdependencies")
-	syncStatusKind   = v1alpha1.SchemeGroupVersion.WithResource("syncstatuses")
 	planner          = environmenttest.Planner()
 	defaultAuthor    = "eve"
 	production, test = environmenttest.Production, "/test"
