@@ -47,7 +47,6 @@ func TestMain(m *testing.M) {
 var (
 	noon        = testkit.Noon
 	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-	catalogKind = v1alpha1.SchemeGroupVersion.WithResource("appcatalogs")
 )
 
 // fixture is the environment of a controller: the API, the source cluster, the store and the clock. They outlive a process.

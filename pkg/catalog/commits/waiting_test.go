@@ -12,31 +12,29 @@ import (
 	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/catalog/commits"
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/store/commitindex"
 	storetable "github.com/configbutler/slipstream/pkg/store/table"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
-
 // fixture has a table that outlives processes, and the clock.
 type fixture struct {
 	testing.TB
 	table *storetable.Table
-	clock *clocktesting.FakeClock
+	clock *testkit.Clock
 }
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	return &fixture{t, storetable.New(bolttest.NewKV(t), "/test").Table(commits.TableName), clocktesting.NewFakeClock(noon)}
+	return &fixture{t, storetable.New(bolttest.NewKV(t), "/test").Table(commits.TableName), testkit.NewClock(t)}
 }
 
 func span(name, after, to string) commits.Span {
