@@ -70,6 +70,19 @@ func goBuild(ctx context.Context, module, program, packagePath string, flags ...
 	return nil
 }
 
+// buildWhole builds one package as goBuild does, with flags of the linker. The file
+// program holds a whole program or does not exist.
+func buildWhole(ctx context.Context, module, program, packagePath, linkerFlags string) error {
+	unfinished := program + ".unfinished"
+	if err := goBuild(ctx, module, unfinished, packagePath, "-ldflags", linkerFlags); err != nil {
+		return err
+	}
+	if err := os.Rename(unfinished, program); err != nil {
+		return fmt.Errorf("putting %s in place: %w", filepath.Base(program), err)
+	}
+	return nil
+}
+
 // kubernetesVersion returns the version of Kubernetes that the module pins, such as
 // v1.37.1.
 func kubernetesVersion(ctx context.Context, module string) (string, error) {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package programs answers where the programs of the local control plane are: it
-// builds etcd, kube-apiserver, kube-controller-manager and kubectl from the module
-// that pins them, once, and keeps them in the user's cache.
+// builds etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubectl from
+// the module that pins them, once, and keeps them in the user's cache.
 package programs
 
 import (
@@ -26,6 +26,7 @@ type Set struct {
 	Etcd              string
 	APIServer         string
 	ControllerManager string
+	Scheduler         string
 	Kubectl           string
 }
 
@@ -35,6 +36,7 @@ var packages = []struct{ program, path string }{
 	{"etcd", "go.etcd.io/etcd/server/v3"},
 	{"kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"},
 	{"kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager"},
+	{"kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"},
 	{"kubectl", "k8s.io/kubernetes/cmd/kubectl"},
 }
 
@@ -42,10 +44,10 @@ var packages = []struct{ program, path string }{
 var pinFiles = []string{"go.mod", "go.sum"}
 
 // Build returns the programs that the Go module in the folder module pins, and builds
-// them first if the cache does not have them: some minutes the first time, no time at
-// all after that. Several callers may build at once, from several processes: one
-// builds, the others wait for it. The cache is slipstream/controlplane below
-// os.UserCacheDir, one folder for each version and content of the pins.
+// those that the cache does not have: some minutes the first time, no time at all after
+// that. Several callers may build at once, from several processes: one builds, the
+// others wait for it. The cache is slipstream/controlplane below os.UserCacheDir, one
+// folder for each version and content of the pins.
 func Build(ctx context.Context, module string, reporter *progress.Reporter) (Set, error) {
 	version, err := kubernetesVersion(ctx, module)
 	if err != nil {
@@ -55,10 +57,11 @@ func Build(ctx context.Context, module string, reporter *progress.Reporter) (Set
 	if err != nil {
 		return Set{}, err
 	}
-	if complete(folder) {
-		return newSet(folder), nil
+	bin := filepath.Join(folder, "bin")
+	if complete(bin) {
+		return newSet(bin), nil
 	}
-	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
+	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return Set{}, fmt.Errorf("making the cache of the control plane: %w", err)
 	}
 	reporter.Sayf("building the control plane %s into %s (minutes, once)", version, folder)
@@ -66,36 +69,24 @@ func Build(ctx context.Context, module string, reporter *progress.Reporter) (Set
 	if err != nil {
 		return Set{}, err
 	}
-	err = buildOnce(ctx, module, folder, version, reporter)
-	return newSet(folder), errors.Join(err, lock.Release())
+	err = buildMissing(ctx, module, bin, version, reporter)
+	return newSet(bin), errors.Join(err, lock.Release())
 }
 
-// buildOnce fills folder unless another process did so while this one waited. The
-// caller holds the folder's lock.
-func buildOnce(ctx context.Context, module, folder, version string, reporter *progress.Reporter) error {
-	if complete(folder) {
-		return nil
-	}
-	unfinished := folder + ".unfinished"
-	if err := os.RemoveAll(unfinished); err != nil {
-		return fmt.Errorf("removing an unfinished build: %w", err)
-	}
-	bin := filepath.Join(unfinished, "bin")
-	if err := os.MkdirAll(bin, 0o755); err != nil {
-		return fmt.Errorf("making the folder of the build: %w", err)
-	}
+// buildMissing builds the programs that the folder bin lacks. The caller holds the lock
+// of the cache.
+func buildMissing(ctx context.Context, module, bin, version string, reporter *progress.Reporter) error {
 	for _, each := range packages {
+		program := filepath.Join(bin, each.program)
+		if exists(program) {
+			continue
+		}
 		err := reporter.Step("building "+each.program, func() error {
-			return goBuild(ctx, module, filepath.Join(bin, each.program), each.path, "-ldflags", stamp(version))
+			return buildWhole(ctx, module, program, each.path, stamp(version))
 		})
 		if err != nil {
 			return err
 		}
-	}
-	// The rename is what makes the folder complete: it holds all four programs or it
-	// is not there.
-	if err := os.Rename(unfinished, folder); err != nil {
-		return fmt.Errorf("putting the build in place: %w", err)
 	}
 	return nil
 }
@@ -127,19 +118,29 @@ func pinsKey(module string) (string, error) {
 	return fmt.Sprintf("%s-%s-%x", runtime.GOOS, runtime.GOARCH, hash.Sum(nil)[:6]), nil
 }
 
-// complete reports whether folder holds a build.
-func complete(folder string) bool {
-	_, err := os.Stat(folder)
+// complete reports whether the folder bin holds all programs.
+func complete(bin string) bool {
+	for _, each := range packages {
+		if !exists(filepath.Join(bin, each.program)) {
+			return false
+		}
+	}
+	return true
+}
+
+// exists reports whether there is a file at the path.
+func exists(path string) bool {
+	_, err := os.Stat(path)
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// newSet names the programs in folder.
-func newSet(folder string) Set {
-	bin := filepath.Join(folder, "bin")
+// newSet names the programs in the folder bin.
+func newSet(bin string) Set {
 	return Set{
 		Etcd:              filepath.Join(bin, "etcd"),
 		APIServer:         filepath.Join(bin, "kube-apiserver"),
 		ControllerManager: filepath.Join(bin, "kube-controller-manager"),
+		Scheduler:         filepath.Join(bin, "kube-scheduler"),
 		Kubectl:           filepath.Join(bin, "kubectl"),
 	}
 }

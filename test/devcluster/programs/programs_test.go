@@ -99,7 +99,7 @@ func TestBuildGivesProgramsThatRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, program := range []string{set.APIServer, set.ControllerManager} {
+	for _, program := range []string{set.APIServer, set.ControllerManager, set.Scheduler} {
 		out, err := exec.CommandContext(t.Context(), program, "--version").Output()
 		if err != nil || !strings.HasPrefix(string(out), "Kubernetes v1.") {
 			t.Errorf("%s: want its version, got %q and %v", program, out, err)

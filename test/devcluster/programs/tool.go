@@ -56,17 +56,10 @@ func (t Tool) Build(ctx context.Context, root string) (string, error) {
 	return program, errors.Join(t.buildOnce(ctx, module, program), lock.Release())
 }
 
-// buildOnce makes the program, unless it is there. The caller holds the folder's lock.
+// buildOnce makes the program, unless it exists. The caller holds the folder's lock.
 func (t Tool) buildOnce(ctx context.Context, module, program string) error {
-	if complete(program) {
+	if exists(program) {
 		return nil
 	}
-	unfinished := program + ".unfinished"
-	if err := goBuild(ctx, module, unfinished, t.command, "-ldflags", "-s -w"); err != nil {
-		return err
-	}
-	if err := os.Rename(unfinished, program); err != nil {
-		return fmt.Errorf("putting %s in place: %w", t.module, err)
-	}
-	return nil
+	return buildWhole(ctx, module, program, t.command, "-s -w")
 }
