@@ -14,13 +14,13 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/progress"
 )
 
-// tools are the commands that tests and checks use, by their names in scripts.
-var tools = map[string]programs.Tool{"helm": programs.Helm, "helm3": programs.Helm3, "sops": programs.Sops}
+// tools are the commands that development clusters, tests and checks use, by their names in scripts.
+var tools = map[string]programs.Tool{"helm": programs.Helm, "helm3": programs.Helm3, "kwok": programs.Kwok, "sops": programs.Sops}
 
 func newToolCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:       "tool NAME",
-		Short:     "Build a command that the checks use if need be, and print where it is",
+		Short:     "Build a command that clusters, tests and checks use if need be, and print where it is",
 		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: slices.Sorted(maps.Keys(tools)),
 		RunE: func(command *cobra.Command, arguments []string) error {

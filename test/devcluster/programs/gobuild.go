@@ -6,6 +6,7 @@ package programs
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -94,13 +95,18 @@ func kubernetesVersion(ctx context.Context, module string) (string, error) {
 }
 
 // ModuleFolder returns the folder with the files of another module, in the version that
-// the module in the folder module pins.
+// the module in the folder module pins. It downloads them if the module cache does not
+// have them.
 func ModuleFolder(ctx context.Context, module, path string) (string, error) {
-	out, err := runGo(ctx, module, "list", "-m", "-f", "{{.Dir}}", path)
+	out, err := runGo(ctx, module, "mod", "download", "-json", path)
 	if err != nil {
 		return "", fmt.Errorf("finding the files of %s: %w", path, err)
 	}
-	return strings.TrimSpace(out), nil
+	var found struct{ Dir string }
+	if err := json.Unmarshal([]byte(out), &found); err != nil {
+		return "", fmt.Errorf("finding the files of %s: %w", path, err)
+	}
+	return found.Dir, nil
 }
 
 // runGo runs the go command in a module's folder and returns what it prints; an error

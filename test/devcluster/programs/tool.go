@@ -14,7 +14,7 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/filelock"
 )
 
-// Tool is a command that a Go module below hack pins for tests and checks, and nothing else.
+// Tool is a command that a Go module below hack pins for development clusters, tests and checks, and nothing else.
 type Tool struct {
 	// module is the folder of the module in hack.
 	module string
@@ -29,6 +29,8 @@ var (
 	// Helm renders and installs the chart, Helm3 does so in the version that many still have.
 	Helm  = Tool{module: "helm", command: "helm.sh/helm/v4/cmd/helm"}
 	Helm3 = Tool{module: "helm3", command: "helm.sh/helm/v3/cmd/helm"}
+	// Kwok stands for the kubelets of nodes that do not exist.
+	Kwok = Tool{module: "kwok", command: "sigs.k8s.io/kwok/cmd/kwok"}
 )
 
 // Build returns the path of the command of the version that the module pins, and builds it first if the cache does not
