@@ -6,6 +6,7 @@ STORAGE ?= bbolt
 REPLICAS ?= 1
 AUDIT ?= 1
 ADMISSION ?= 1
+PODS ?= 0
 USER_NAME ?=
 USER_GROUPS ?=
 SIGNAL ?= TERM
@@ -65,7 +66,7 @@ manifests: ## Render the chart to artifacts/install.yaml and to what development
 	hack/update-manifests.sh
 
 .PHONY: control-plane
-control-plane: bin/dev ## Build etcd, kube-apiserver, kube-controller-manager and kubectl (minutes, once), and print their folder.
+control-plane: bin/dev ## Build etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubectl (minutes, once), and print their folder.
 	@bin/dev control-plane
 
 # The go command knows whether it is up to date.
@@ -163,8 +164,8 @@ demo-down: bin/dev ## End what the demo left running.
 ##@ Develop: a cluster in a folder, DEV_DIR (default .dev/cluster)
 
 .PHONY: dev-up
-dev-up: bin/dev $(if $(filter-out 0,$(SERVER)),build) ## Start a cluster; SERVER=0 without the server, SERVER_ARGS its flags, STORAGE=bbolt|etcd3, REPLICAS=n (etcd3); AUDIT=0, ADMISSION=0 without the signals. DEV_DIR/env describes it.
-	@bin/dev up --dir '$(DEV_DIR)' --storage '$(STORAGE)' --replicas '$(REPLICAS)' --server=$(if $(filter-out 0,$(SERVER)),true,false) --audit=$(if $(filter-out 0,$(AUDIT)),true,false) --admission=$(if $(filter-out 0,$(ADMISSION)),true,false) -- $(SERVER_ARGS)
+dev-up: bin/dev $(if $(filter-out 0,$(SERVER)),build) ## Start a cluster; SERVER=0 without the server, SERVER_ARGS its flags, STORAGE=bbolt|etcd3, REPLICAS=n (etcd3); AUDIT=0, ADMISSION=0 without the signals; PODS=1 has Pods run, by kwok. DEV_DIR/env describes it.
+	@bin/dev up --dir '$(DEV_DIR)' --storage '$(STORAGE)' --replicas '$(REPLICAS)' --server=$(if $(filter-out 0,$(SERVER)),true,false) --audit=$(if $(filter-out 0,$(AUDIT)),true,false) --admission=$(if $(filter-out 0,$(ADMISSION)),true,false) --pods=$(if $(filter-out 0,$(PODS)),true,false) -- $(SERVER_ARGS)
 
 .PHONY: dev-down
 dev-down: bin/dev ## End the cluster's processes and remove what it wrote.

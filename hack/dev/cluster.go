@@ -59,6 +59,7 @@ func newUpCommand() *cobra.Command {
 	command.Flags().StringVar(&storage, "storage", string(devcluster.StorageBbolt), "the server's storage: bbolt or etcd3")
 	command.Flags().BoolVar(&options.Audit, "audit", true, "have kube-apiserver tell the server of every change")
 	command.Flags().BoolVar(&options.Admission, "admission", true, "have kube-apiserver ask the server about every change")
+	command.Flags().BoolVar(&options.Pods, "pods", false, "have Pods run by kube-scheduler and kwok")
 	command.Flags().IntVar(&options.Replicas, "replicas", 1, "number of servers; more than one needs etcd3")
 	return command
 }

@@ -4,7 +4,8 @@
 // Package devcluster answers how to have a whole set to develop and test against: on
 // loopback, in one folder, side by side with others, it starts etcd, kube-apiserver,
 // kube-controller-manager, a Git server, a receiver of pipelines' events and the
-// slipstream server, and ends exactly what it started.
+// slipstream server, with kube-scheduler and kwok if Pods are to run, and ends exactly
+// what it started.
 package devcluster
 
 import (
@@ -146,6 +147,11 @@ func (c *Cluster) findPrograms(ctx context.Context) error {
 		return err
 	}
 	options := &c.state.Options
+	if options.Pods {
+		if err = c.findKwok(ctx, root); err != nil {
+			return err
+		}
+	}
 	if options.SupportProgram == "" {
 		if options.SupportProgram, err = programs.Product(ctx, root, "hack/dev"); err != nil {
 			return err
@@ -173,6 +179,11 @@ func (c *Cluster) startAll(ctx context.Context) error {
 	}
 	if err := c.prepareNamespace(ctx); err != nil {
 		return err
+	}
+	if c.state.Options.Pods {
+		if err := c.startPods(ctx); err != nil {
+			return err
+		}
 	}
 	if c.state.Options.Server {
 		return c.startServers(ctx)

@@ -74,7 +74,7 @@ func (c *Cluster) etcd() part {
 func (c *Cluster) apiServer() part {
 	pki := c.files
 	return part{
-		spec: c.spec("kube-apiserver", c.state.Programs.APIServer, slices.Concat(c.auditFlags(), []string{
+		spec: c.spec("kube-apiserver", c.state.Programs.APIServer, slices.Concat(c.auditFlags(), c.podFlags(), []string{
 			"--etcd-servers=" + c.EtcdURL(),
 			"--bind-address=" + loopback,
 			"--advertise-address=" + loopback,

@@ -22,6 +22,7 @@ const (
 	frontProxyCertificate        = "front-proxy-client"
 	apiServerCertificate         = "kube-apiserver"
 	controllerManagerCertificate = "kube-controller-manager"
+	schedulerCertificate         = "kube-scheduler"
 	serverCertificate            = "slipstream"
 
 	serviceAccountKey  = "service-account"
@@ -30,6 +31,7 @@ const (
 	gitAuthorizedKeys  = "git-authorized-keys"
 	gitKnownHosts      = "git-known-hosts"
 	frontProxyUserName = "front-proxy-client"
+	kwokUser           = "kwok"
 )
 
 // mastersGroup is the group that bypasses authorization.
@@ -84,6 +86,7 @@ func (c *Cluster) writeServing(cluster, server *pki.Authority) error {
 	}{
 		{cluster, apiServerCertificate, []string{"kubernetes.default.svc", serviceAddress}},
 		{cluster, controllerManagerCertificate, nil},
+		{cluster, schedulerCertificate, nil},
 		// The aggregator checks the certificate against the Service's name.
 		{server, serverCertificate, []string{serverService + "." + ServerNamespace + ".svc"}},
 	} {
@@ -118,6 +121,8 @@ func (c *Cluster) writeUsers(cluster *pki.Authority) error {
 	}{
 		{"admin", "admin", []string{mastersGroup}},
 		{controllerManagerCertificate, "system:kube-controller-manager", nil},
+		{schedulerCertificate, "system:kube-scheduler", nil},
+		{kwokUser, kwokUser, []string{mastersGroup}},
 	} {
 		if _, err := c.writeKubeconfig(cluster, each.file, each.user, each.groups...); err != nil {
 			return err

@@ -14,6 +14,7 @@ func (l layout) join(parts ...string) string {
 
 func (l layout) state() string               { return l.join("cluster.json") }
 func (l layout) env() string                 { return l.join("env") }
+func (l layout) stages() string              { return l.join("stages.yaml") }
 func (l layout) pki() string                 { return l.join("pki") }
 func (l layout) kubeconfigs() string         { return l.join("kubeconfigs") }
 func (l layout) logs() string                { return l.join("logs") }
@@ -33,5 +34,5 @@ func (l layout) folders() []string {
 
 // all is everything that a cluster writes into its folder.
 func (l layout) all() []string {
-	return append(l.folders(), l.state(), l.env())
+	return append(l.folders(), l.state(), l.env(), l.stages())
 }

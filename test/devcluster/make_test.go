@@ -34,7 +34,7 @@ func runMake(t *testing.T, arguments ...string) (stdout string) {
 // The interface of the make targets that tests, the demo and external scripts use.
 func TestMakeTargets(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cluster")
-	runMake(t, "dev-up", "DEV_DIR="+dir, "SERVER=0")
+	runMake(t, "dev-up", "DEV_DIR="+dir, "SERVER=0", "PODS=1")
 	t.Cleanup(func() {
 		if cluster, err := devcluster.Load(dir); err == nil {
 			_ = cluster.Stop(t.Context())
@@ -50,6 +50,12 @@ func TestMakeTargets(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "sh", "-c", script, "sh", dir, kubeconfig).CombinedOutput()
 	if err != nil || string(out) != `["dev","ops","system:authenticated"]` {
 		t.Errorf("got %v: %s, want a user in dev and ops", err, out)
+	}
+
+	script = `. "$1/env"; export KUBECONFIG; "$KUBECTL" get nodes --output=name`
+	out, err = exec.CommandContext(t.Context(), "sh", "-c", script, "sh", dir).CombinedOutput()
+	if err != nil || string(out) != "node/node-1\nnode/node-2\n" {
+		t.Errorf("want two nodes, got %v: %s", err, out)
 	}
 
 	runMake(t, "dev-down", "DEV_DIR="+dir)

@@ -58,6 +58,9 @@ type Options struct {
 	// Denials says why requests of the server may be denied in this cluster. Without a reason, those who judge its rights take it
 	// for a fault.
 	Denials string `json:"denials"`
+	// Pods starts kube-scheduler and kwok, which reports Pods as running, on two nodes that do not exist: no container starts.
+	// Without it Pods stay pending, unless a test runs them.
+	Pods bool `json:"pods"`
 	// APIServerArgs are flags for kube-apiserver, after those it is given anyway.
 	APIServerArgs []string `json:"apiServerArgs"`
 	// SupportProgram is the file of hack/dev, which serves Git and balances; empty

@@ -32,6 +32,7 @@ type ports struct {
 	EtcdPeer          int   `json:"etcdPeer"`
 	APIServer         int   `json:"apiServer"`
 	ControllerManager int   `json:"controllerManager"`
+	Scheduler         int   `json:"scheduler"`
 	GitHTTP           int   `json:"gitHTTP"`
 	GitSSH            int   `json:"gitSSH"`
 	Receiver          int   `json:"receiver"`
@@ -44,7 +45,7 @@ type ports struct {
 func choosePorts(ctx context.Context, replicas int) (ports, error) {
 	var chosen ports
 	targets := []*int{
-		&chosen.EtcdClient, &chosen.EtcdPeer, &chosen.APIServer, &chosen.ControllerManager,
+		&chosen.EtcdClient, &chosen.EtcdPeer, &chosen.APIServer, &chosen.ControllerManager, &chosen.Scheduler,
 		&chosen.GitHTTP, &chosen.GitSSH, &chosen.Receiver, &chosen.Server,
 	}
 	chosen.Replicas = make([]int, replicas)

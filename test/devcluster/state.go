@@ -18,7 +18,9 @@ import (
 type state struct {
 	Options  Options      `json:"options"`
 	Programs programs.Set `json:"programs"`
-	Ports    ports        `json:"ports"`
+	// Kwok is empty unless Pods run.
+	Kwok  kwok  `json:"kwok"`
+	Ports ports `json:"ports"`
 	// Processes are those that run, in the order in which they were started.
 	Processes []process.Process `json:"processes"`
 	// MadeDir says that the folder was not there before.
