@@ -86,8 +86,10 @@ start_cluster() {
     say "Removing what an earlier demo left in ${dir}"
     bin/dev down --dir "${dir}"
   fi
-  say "Starting a cluster in ${dir}: etcd, kube-apiserver, kube-controller-manager, a Git server, a receiver, slipstream"
-  bin/dev up --dir "${dir}" > /dev/null || fail "the cluster did not start; the lines above say why. Mend that and run make demo again"
+  say "Starting a cluster in ${dir}: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok, a Git server, a receiver," \
+    "slipstream"
+  bin/dev up --dir "${dir}" --pods > /dev/null ||
+    fail "the cluster did not start; the lines above say why. Mend that and run make demo again"
 }
 
 # answers reports whether a cluster in dir exists and serves a path.
@@ -182,11 +184,17 @@ sync_changes() {
   run_as dana get configmaps -n shop-staging
 }
 
-# sync_staging requests a sync of everything, and waits until the environment is up to date.
+# sync_staging requests a sync of everything, and waits until the environment is up to date and its workloads are ready.
 sync_staging() {
   run_raw_as "$1" create "${staging}/sync" '{{.status.message}}{{"\n"}}' <<< '{}'
   wait_for_environment '{.status.conditions[?(@.type=="CatalogUpToDate")].status}=True' \
     '{.status.conditions[?(@.type=="DependenciesUpToDate")].status}=True'
+  until_ready
+}
+
+# until_ready waits until all workloads of the environment are ready.
+until_ready() {
+  until_environment '{.status.workloadsReady.ready}=3' '{.status.conditions[?(@.type=="Ready")].status}=True'
 }
 
 # wait_for_environment waits until fields of the environment have the given values.
@@ -219,6 +227,7 @@ install_kind() {
   wait_for_event + 'shop.example.com/v1 Coupon shop/spring'
   kubectl wait --for=jsonpath='{.status.sinks[0].delivered}'=7 --timeout="${limit}s" syncpipeline/index > /dev/null
   kubectl wait -n shop gds/shop --for=jsonpath='{.status.state}'='Up to date' --timeout="${limit}s" > /dev/null
+  until_ready
 }
 
 # run_as prints a user's command and runs it.
@@ -302,8 +311,8 @@ show() {
   kubectl get appcatalogs -n teams
   say "What has changed, in the catalog and in the environment, and by whom: kubectl get syncstatuses -n teams --sort-by=.status.detectedAt"
   kubectl get syncstatuses -n teams --sort-by=.status.detectedAt
-  say "What the environment holds: kubectl get environments -n teams. Pods do not run in this cluster, so none is ready"
-  kubectl get environments -n teams
+  say "What the environment holds, and how many of its workloads are ready: kubectl get environments -n teams -o wide"
+  kubectl get environments -n teams -o wide
   say "What the pipeline tells of: kubectl get syncpipelines"
   kubectl get syncpipelines
   say "What its receiver has printed, + for what is there and - for what is gone: ${RECEIVER_LOG}"
