@@ -13,13 +13,11 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/test/testkit/mirrortest"
-	"github.com/configbutler/slipstream/test/testkit/people"
+	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/people"
 )
 
 // creators allows a user to create namespaces, and the server to manage them.
@@ -63,17 +61,10 @@ func (s *testCluster) testDeletion(t *testing.T) {
 	c.testTTL(t)
 }
 
-// testEventsAndMetrics checks Events, metrics and the readiness of workloads.
-func (c *fixture) testEventsAndMetrics(t *testing.T) {
+// announced expects an Event and metrics about environments.
+func (c *scene) announced(t *testing.T) {
 	t.Helper()
-	c.waitForStatus(t, "bob", "Synced, 2 of 2 workloads not ready")
-	if e := c.get(t, "bob"); apimeta.IsStatusConditionTrue(e.Status.Conditions, v1alpha1.ConditionReady) {
-		t.Errorf("environment is ready without running Pods: %+v", e.Status.Conditions)
-	}
-	c.runAllPods(t, "bob", "lived-orphan")
-	c.waitForStatus(t, "bob", "Synced")
-	c.Run(t, "wait", "-n", c.team, "envt/bob", "--for=condition=Ready", "--timeout=180s")
-	mirrortest.Eventually(t, "Event about the sync", func(ctx context.Context) error {
+	mirrortest.Eventually(t, "an Event about the sync", func(ctx context.Context) error {
 		out, err := c.Administrator.Run(ctx, "events", "-n", c.team, "--for=environment/bob")
 		if err == nil && (!strings.Contains(out, "Normal   Synced") || !strings.Contains(out, "revision 1")) {
 			err = fmt.Errorf("kubectl events printed\n%s", out)

@@ -17,9 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/test/testkit/mirrortest"
-	"github.com/configbutler/slipstream/test/testkit/people"
+	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
 // kinds are the types of the objects that users and environments write.
@@ -141,37 +139,8 @@ func container(t *testing.T, object *unstructured.Unstructured, name string) *un
 	return nil
 }
 
-// runAllPods sets the Pods of a namespace to running, because there is no kubelet, until all workloads are ready.
-func (c *fixture) runAllPods(t *testing.T, environment, target string) *v1alpha1.Environment {
-	t.Helper()
-	return c.waitFor(t, environment, "is ready", func(e *v1alpha1.Environment) error {
-		if err := runPods(t.Context(), c.admin, target); err != nil {
-			return err
-		}
-		if ready := e.Status.WorkloadsReady; ready == nil || ready.Total == 0 || ready.Ready < ready.Total {
-			return fmt.Errorf("ready: %+v", ready)
-		}
-		return nil
-	})
-}
-
-func runPods(ctx context.Context, as *people.Person, namespace string) error {
-	const running = `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"},{"type":"ContainersReady","status":"True"}]}}`
-	pods, err := as.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Pending"})
-	if err != nil {
-		return err
-	}
-	for _, pod := range pods.Items {
-		_, err := as.Client.CoreV1().Pods(namespace).Patch(ctx, pod.Name, strategicMerge, []byte(running), metav1.PatchOptions{}, "status")
-		if err != nil {
-			return errors.Join(errors.New("set the Pod to running"), err)
-		}
-	}
-	return nil
-}
-
-// waitForDeletion waits until an object of a namespace does not exist.
-func (s *testCluster) waitForDeletion(t *testing.T, namespace, name string) {
+// gone waits until an object of a namespace is not there.
+func (s *stage) gone(t *testing.T, namespace, name string) {
 	t.Helper()
 	mirrortest.Eventually(t, fmt.Sprintf("%s of %s is deleted", name, namespace), func(context.Context) error {
 		if s.object(t, namespace, name) != nil {

@@ -30,7 +30,7 @@ func runWithCluster(m *testing.M) (code int) {
 	if err != nil {
 		return fail(err)
 	}
-	if cluster, err = devcluster.Start(ctx, devcluster.Options{Dir: dir, Progress: os.Stderr}); err != nil {
+	if cluster, err = devcluster.Start(ctx, devcluster.Options{Dir: dir, Pods: true, Progress: os.Stderr}); err != nil {
 		return fail(err)
 	}
 	defer func() {

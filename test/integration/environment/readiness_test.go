@@ -13,6 +13,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/readiness"
+	"github.com/configbutler/slipstream/test/devcluster"
 )
 
 // watched is a fixture with a readiness watcher for an environment.
@@ -93,37 +94,33 @@ spec:
     spec: {containers: [{name: web, image: web}]}
 `
 
-// runPods sets the status of the Pods, because there are no kubelets.
-func (w *watched) runPods() {
-	w.Helper()
-	patch := []byte(`{"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}`)
-	w.eventually("two Pods", func(context.Context) (bool, error) { return len(w.names("v1", "Pod")) == 2, nil })
-	for _, name := range w.names("v1", "Pod") {
-		pods := w.resource(w.object("{apiVersion: v1, kind: Pod}"))
-		if _, err := pods.Patch(w.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
-			w.Fatal(err)
-		}
-	}
+// unready returns a Deployment with a label by which its Pods do not become ready.
+func unready(deployment string) string {
+	return strings.Replace(deployment, "{labels: {", "{labels: {"+devcluster.UnreadyLabel+`: "true", `, 1)
 }
 
 func TestReadiness(t *testing.T) {
 	w := newWatched(t, "shop-ready")
-	w.mustApply(create(writtenBy(w.environment, w.object(pair))))
-	w.waitForReady(0, 1, "Deployment web has 0 of 2 ready")
-	w.waitForChange()
-	w.runPods()
-	w.waitForReady(1, 1, "")
-	w.waitForChange()
-
-	web := w.live(w.object(pair))
-	w.mustApply(update(web, writtenBy(w.environment, w.object(strings.Replace(pair, "image: web", "image: web:2", 1)))))
-	w.waitForReady(0, 1, "Deployment web is being rolled out")
-	w.delete(web)
-	w.waitForReady(0, 0, "")
-	w.waitForChange()
+	w.succeeds(create(writtenBy(w.environment, w.object(unready(pair)))))
+	w.is(0, 1, "Deployment web has 0 of 2 ready")
+	w.tells()
+	w.becomes(pair)
+	w.is(1, 1, "")
+	w.tells()
+	w.becomes(unready(pair))
+	w.is(0, 1, "Deployment web is being rolled out")
+	w.delete(w.live(w.object(pair)))
+	w.is(0, 0, "")
+	w.tells()
 }
 
-// TestReadinessUnderAQuota checks that the reason for missing Pods is reported, and that other workloads do not count.
+// becomes has the environment write another version of an object.
+func (w *watched) becomes(text string) {
+	w.Helper()
+	w.succeeds(update(w.live(w.object(text)), writtenBy(w.environment, w.object(text))))
+}
+
+// Why Pods are not let in is said, and what others have put there does not count.
 func TestReadinessUnderAQuota(t *testing.T) {
 	w := newWatched(t, "shop-unready", strings.ReplaceAll(pair, "web", "theirs"))
 	w.put("{apiVersion: v1, kind: ResourceQuota, metadata: {name: few}, spec: {hard: {pods: 0}}}")
