@@ -39,16 +39,16 @@ type testCluster struct {
 // newTestCluster starts a cluster whose kube-apiserver sends audit events and writes an audit log.
 func newTestCluster(t *testing.T) *testCluster {
 	t.Helper()
-	return newStageOf(t, devcluster.Options{
+	return newTestClusterOf(t, devcluster.Options{
 		Parts: []string{people.Readiness},
 		// Lists are not streamed, as in older versions.
 		APIServerArgs: []string{"--feature-gates=WatchList=false"},
 	})
 }
 
-// newStageOf starts a cluster with options, which set the server's permissions in the whole cluster. In the namespaces of
+// newTestClusterOf starts a cluster with options, which set the server's permissions in the whole cluster. In the namespaces of
 // sources and targets it has more.
-func newStageOf(t *testing.T, options devcluster.Options) *testCluster {
+func newTestClusterOf(t *testing.T, options devcluster.Options) *testCluster {
 	t.Helper()
 	s := &testCluster{ownLog: filepath.Join(t.TempDir(), "own.log")}
 	options.Audit, options.AuditLog, options.ServerArgs = true, true, []string{"--audit-log-path=" + s.ownLog}

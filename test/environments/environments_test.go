@@ -45,7 +45,7 @@ func TestEnvironments(t *testing.T) {
 // TestUnwatchedWorkloads uses a server without permission to watch workloads in the whole cluster. The readiness of workloads is
 // unknown then, and everything else must work.
 func TestUnwatchedWorkloads(t *testing.T) {
-	s := newStageOf(t, devcluster.Options{
+	s := newTestClusterOf(t, devcluster.Options{
 		Parts: []string{}, Denials: "the role for the readiness of environments is optional",
 	})
 	s.testUnwatchedWorkloads(t)

@@ -16,8 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
-	"github.com/configbutler/slipstream/test/mirrortest"
-	"github.com/configbutler/slipstream/test/people"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/people"
 )
 
 // creators allows a user to create namespaces, and the server to manage them.
@@ -61,10 +61,10 @@ func (s *testCluster) testDeletion(t *testing.T) {
 	c.testTTL(t)
 }
 
-// announced expects an Event and metrics about environments.
-func (c *scene) announced(t *testing.T) {
+// testEventsAndMetrics checks Events, metrics and the readiness of workloads.
+func (c *fixture) testEventsAndMetrics(t *testing.T) {
 	t.Helper()
-	mirrortest.Eventually(t, "an Event about the sync", func(ctx context.Context) error {
+	mirrortest.Eventually(t, "Event about the sync", func(ctx context.Context) error {
 		out, err := c.Administrator.Run(ctx, "events", "-n", c.team, "--for=environment/bob")
 		if err == nil && (!strings.Contains(out, "Normal   Synced") || !strings.Contains(out, "revision 1")) {
 			err = fmt.Errorf("kubectl events printed\n%s", out)

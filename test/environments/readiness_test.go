@@ -13,7 +13,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/people"
+	"github.com/configbutler/slipstream/test/testkit/people"
 )
 
 // batches are two Jobs: the Pod of import succeeds, and that of migrate fails.
@@ -34,55 +34,55 @@ spec:
 ---
 `
 
-// podReadiness is whether Pods are ready, as kubectl prints it of them.
+// podReadiness is the JSONPath of the condition Ready of Pods.
 const podReadiness = `{.items[*].status.conditions[?(@.type=="Ready")].status}`
 
-// TestReadiness has a cluster in which Pods run.
+// TestReadiness checks that the readiness of environments follows their Pods, which kwok runs.
 func TestReadiness(t *testing.T) {
-	s := newStageOf(t, devcluster.Options{Parts: []string{people.Readiness}, Pods: true})
-	t.Run("an environment is ready while its Pods are", s.ready)
-	t.Run("an environment with a Job that fails is not ready", s.failed)
+	s := newTestClusterOf(t, devcluster.Options{Parts: []string{people.Readiness}, Pods: true})
+	t.Run("an environment is ready while its Pods are", s.testReadyPods)
+	t.Run("an environment with a Job that fails is not ready", s.testFailedJob)
 }
 
-// ready has Pods of an environment become ready, and not ready: while they run, and when a sync replaces them.
-func (s *stage) ready(t *testing.T) {
-	c := s.newScene(t, "ready", shop, workloads("api", "worker"))
-	c.environment(t, "alice")
-	c.synced(t, "alice", all)
-	c.isReady(t, "alice", 2)
+// testReadyPods lets Pods become ready and unready, while they run and when a sync replaces them.
+func (s *testCluster) testReadyPods(t *testing.T) {
+	c := s.newFixture(t, "ready", shop, workloads("api", "worker"))
+	c.mustApply(t, "alice")
+	c.mustSync(t, "alice", all)
+	c.waitForReady(t, "alice", 2)
 	if pods := c.admin.Run(t, "get", "pods", "-n", c.target, "--output=jsonpath="+podReadiness); pods != "True True" {
 		t.Errorf("the environment is ready, and its Pods are %q", pods)
 	}
 
 	c.dave.Run(t, "label", "pods", "-n", c.target, "--selector=app=api", devcluster.UnreadyLabel+"=true")
-	c.isNotReady(t, "alice", "1 of 2 workloads not ready: Deployment api has 0 of 1 ready")
-	c.says(t, "alice", "Synced, 1 of 2 workloads not ready")
+	c.waitForNotReady(t, "alice", "1 of 2 workloads not ready: Deployment api has 0 of 1 ready")
+	c.waitForStatus(t, "alice", "Synced, 1 of 2 workloads not ready")
 	c.dave.Run(t, "delete", "pods", "-n", c.target, "--selector=app=api", "--timeout=180s")
-	c.isReady(t, "alice", 2)
+	c.waitForReady(t, "alice", 2)
 
 	const progress = `{"spec":{"progressDeadlineSeconds":%d,"template":{"metadata":{"labels":{%q:%s}}}}}`
 	patch(t, c.ann, c.source, "api", fmt.Sprintf(progress, 1, devcluster.UnreadyLabel, `"true"`))
-	c.offered(t, "alice", 2)
-	c.synced(t, "alice", all)
-	c.isNotReady(t, "alice", "1 of 2 workloads not ready: Deployment api is being rolled out: ReplicaSet", "has timed out progressing")
+	c.waitForRevision(t, "alice", 2)
+	c.mustSync(t, "alice", all)
+	c.waitForNotReady(t, "alice", "1 of 2 workloads not ready: Deployment api is being rolled out: ReplicaSet", "has timed out progressing")
 	patch(t, c.ann, c.source, "api", fmt.Sprintf(progress, 600, devcluster.UnreadyLabel, "null"))
-	c.offered(t, "alice", 3)
-	c.synced(t, "alice", all)
-	c.isReady(t, "alice", 2)
+	c.waitForRevision(t, "alice", 3)
+	c.mustSync(t, "alice", all)
+	c.waitForReady(t, "alice", 2)
 }
 
-// failed has a Pod of an environment fail.
-func (s *stage) failed(t *testing.T) {
-	c := s.newScene(t, "failed", batches, "workloads: [{kind: Job, name: import}, {kind: Job, name: migrate}]")
-	c.environment(t, "alice")
-	c.synced(t, "alice", all)
-	c.isNotReady(t, "alice", "1 of 2 workloads not ready: Job migrate has failed: ")
+// testFailedJob lets the Pod of a Job fail.
+func (s *testCluster) testFailedJob(t *testing.T) {
+	c := s.newFixture(t, "failed", batches, "workloads: [{kind: Job, name: import}, {kind: Job, name: migrate}]")
+	c.mustApply(t, "alice")
+	c.mustSync(t, "alice", all)
+	c.waitForNotReady(t, "alice", "1 of 2 workloads not ready: Job migrate has failed: ")
 }
 
-// isReady waits until an environment is ready, with so many workloads.
-func (c *scene) isReady(t *testing.T, name string, workloads int32) {
+// waitForReady waits until an environment is ready with a number of workloads.
+func (c *fixture) waitForReady(t *testing.T, name string, workloads int32) {
 	t.Helper()
-	c.becomes(t, name, "is ready", func(e *v1alpha1.Environment) error {
+	c.waitFor(t, name, "is ready", func(e *v1alpha1.Environment) error {
 		all := v1alpha1.WorkloadsReady{Ready: workloads, Total: workloads}
 		isReady, count := apimeta.IsStatusConditionTrue(e.Status.Conditions, v1alpha1.ConditionReady), e.Status.WorkloadsReady
 		if !isReady || count == nil || *count != all || e.Status.State != "Synced" {
@@ -92,10 +92,10 @@ func (c *scene) isReady(t *testing.T, name string, workloads int32) {
 	})
 }
 
-// isNotReady waits until an environment is not ready because of its workloads, and its message contains texts.
-func (c *scene) isNotReady(t *testing.T, name string, texts ...string) {
+// waitForNotReady waits until an environment is not ready because of its workloads, and its message contains texts.
+func (c *fixture) waitForNotReady(t *testing.T, name string, texts ...string) {
 	t.Helper()
-	c.becomes(t, name, "is not ready", func(e *v1alpha1.Environment) error {
+	c.waitFor(t, name, "is not ready", func(e *v1alpha1.Environment) error {
 		ready := apimeta.FindStatusCondition(e.Status.Conditions, v1alpha1.ConditionReady)
 		if ready == nil || ready.Status != metav1.ConditionFalse || ready.Reason != v1alpha1.ReasonWorkloadsNotReady {
 			return fmt.Errorf("%+v", ready)

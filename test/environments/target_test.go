@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
 // kinds are the types of the objects that users and environments write.
@@ -139,8 +139,8 @@ func container(t *testing.T, object *unstructured.Unstructured, name string) *un
 	return nil
 }
 
-// gone waits until an object of a namespace is not there.
-func (s *stage) gone(t *testing.T, namespace, name string) {
+// waitForDeletion waits until an object of a namespace does not exist.
+func (s *testCluster) waitForDeletion(t *testing.T, namespace, name string) {
 	t.Helper()
 	mirrortest.Eventually(t, fmt.Sprintf("%s of %s is deleted", name, namespace), func(context.Context) error {
 		if s.object(t, namespace, name) != nil {

@@ -101,26 +101,26 @@ func unready(deployment string) string {
 
 func TestReadiness(t *testing.T) {
 	w := newWatched(t, "shop-ready")
-	w.succeeds(create(writtenBy(w.environment, w.object(unready(pair)))))
-	w.is(0, 1, "Deployment web has 0 of 2 ready")
-	w.tells()
-	w.becomes(pair)
-	w.is(1, 1, "")
-	w.tells()
-	w.becomes(unready(pair))
-	w.is(0, 1, "Deployment web is being rolled out")
+	w.mustApply(create(writtenBy(w.environment, w.object(unready(pair)))))
+	w.waitForReady(0, 1, "Deployment web has 0 of 2 ready")
+	w.waitForChange()
+	w.replace(pair)
+	w.waitForReady(1, 1, "")
+	w.waitForChange()
+	w.replace(unready(pair))
+	w.waitForReady(0, 1, "Deployment web is being rolled out")
 	w.delete(w.live(w.object(pair)))
-	w.is(0, 0, "")
-	w.tells()
+	w.waitForReady(0, 0, "")
+	w.waitForChange()
 }
 
-// becomes has the environment write another version of an object.
-func (w *watched) becomes(text string) {
+// replace writes another version of an object for the environment.
+func (w *watched) replace(text string) {
 	w.Helper()
-	w.succeeds(update(w.live(w.object(text)), writtenBy(w.environment, w.object(text))))
+	w.mustApply(update(w.live(w.object(text)), writtenBy(w.environment, w.object(text))))
 }
 
-// Why Pods are not let in is said, and what others have put there does not count.
+// TestReadinessUnderAQuota checks that the reason for missing Pods is reported, and that other workloads do not count.
 func TestReadinessUnderAQuota(t *testing.T) {
 	w := newWatched(t, "shop-unready", strings.ReplaceAll(pair, "web", "theirs"))
 	w.put("{apiVersion: v1, kind: ResourceQuota, metadata: {name: few}, spec: {hard: {pods: 0}}}")
