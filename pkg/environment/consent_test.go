@@ -22,8 +22,8 @@ import (
 // readSecrets is what the catalog's editor must be allowed to do.
 const readSecrets = "get secrets " + environmenttest.Production
 
-// newSharingStage has web refer to a Secret, which the catalog shares for eve.
-func newSharingStage(t *testing.T, edit ...func(*v1alpha1.Environment)) *fixture {
+// newSharingFixture has web refer to a Secret, which the catalog shares for eve.
+func newSharingFixture(t *testing.T, edit ...func(*v1alpha1.Environment)) *fixture {
 	t.Helper()
 	s := newFixture(t, edit...)
 	environmenttest.Share(s.catalog)
@@ -90,7 +90,7 @@ func TestNothingIsCopiedByItselfWithoutTheEditorsRights(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSharingStage(t, automatic)
+			s := newSharingFixture(t, automatic)
 			s.start(0)
 			s.applied(1)
 			s.copied("b25l")
@@ -113,7 +113,7 @@ func TestNothingIsCopiedByItselfWithoutTheEditorsRights(t *testing.T) {
 }
 
 func TestNewAutomaticEnvironmentWaitsForTheEditorsRights(t *testing.T) {
-	s := newSharingStage(t, automatic)
+	s := newSharingFixture(t, automatic)
 	s.rights.Lose(readSecrets)
 	s.start(0)
 	s.held(v1alpha1.ReasonPermissionLost)
@@ -131,7 +131,7 @@ func TestNewAutomaticEnvironmentWaitsForTheEditorsRights(t *testing.T) {
 func TestSyncWithoutTheEditorsRights(t *testing.T) {
 	for name, has := range map[string]string{"an environment with a copy": "b25l", "a new environment": ""} {
 		t.Run(name, func(t *testing.T) {
-			s := newSharingStage(t)
+			s := newSharingFixture(t)
 			s.start(0)
 			if has != "" {
 				s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
@@ -168,7 +168,7 @@ func TestSyncWithoutTheEditorsRights(t *testing.T) {
 // TestSecretsThatAreSharedNoMore has a sync wait for its window while the catalog ends to share Secrets: they are copied by the
 // permissions of who asked for the sync, who has not been asked for them.
 func TestSecretsThatAreSharedNoMore(t *testing.T) {
-	s := newSharingStage(t, func(e *v1alpha1.Environment) {
+	s := newSharingFixture(t, func(e *v1alpha1.Environment) {
 		e.Spec.SyncWindows = []v1alpha1.SyncWindow{{Name: "hour", Kind: v1alpha1.SyncWindowAllow, Schedule: "10 12 * * *", Duration: metav1.Duration{Duration: time.Hour}}}
 	})
 	s.start(0)
@@ -190,7 +190,7 @@ func TestSecretsThatAreSharedNoMore(t *testing.T) {
 
 // TestInterruptedSyncWithoutRights has a process die while an environment is synced by itself, and its user lose rights.
 func TestInterruptedSyncWithoutRights(t *testing.T) {
-	s := newSharingStage(t, automatic)
+	s := newSharingFixture(t, automatic)
 	s.catalog.Spec.Secrets = v1alpha1.CatalogSecretsRequester
 	s.api.Put(s.catalog)
 	s.cluster.Answer(func(request string) *metav1.Status {
@@ -213,7 +213,7 @@ func TestInterruptedSyncWithoutRights(t *testing.T) {
 
 // TestPinWithoutRights has a user without the right to read the Secrets pin an environment, and another with it retry.
 func TestPinWithoutRights(t *testing.T) {
-	s := newSharingStage(t)
+	s := newSharingFixture(t)
 	s.catalog.Spec.Secrets = v1alpha1.CatalogSecretsRequester
 	s.api.Put(s.catalog)
 	s.rights.Lose(`user "jane": ` + readSecrets)
@@ -248,7 +248,7 @@ func TestLaterAttemptWithoutRights(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSharingStage(t)
+			s := newSharingFixture(t)
 			s.refuse("dry PATCH shop-alice/secrets/login")
 			s.start(0)
 			tt.ask(s)
@@ -271,7 +271,7 @@ func TestLaterAttemptWithoutRights(t *testing.T) {
 
 // TestRefreshWithoutRights has users without and with the right ask for the same refresh.
 func TestRefreshWithoutRights(t *testing.T) {
-	s := newSharingStage(t)
+	s := newSharingFixture(t)
 	s.start(0)
 	s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
 	s.applied(1)
@@ -298,7 +298,7 @@ func TestRefreshWithoutRights(t *testing.T) {
 // TestRefreshOfWhatPatchesNamed has a patch bring a Secret that the catalog's workloads do not refer to, and a user without the
 // right to read it take the patch away and ask for a refresh, which would bring its new version.
 func TestRefreshOfWhatPatchesNamed(t *testing.T) {
-	s := newSharingStage(t, func(e *v1alpha1.Environment) {
+	s := newSharingFixture(t, func(e *v1alpha1.Environment) {
 		e.Spec.Patches = []v1alpha1.Patch{{
 			Target: v1alpha1.PatchTarget{Kind: "Deployment", Name: "worker"}, Type: v1alpha1.PatchStrategicMerge,
 			Patch: "{spec: {template: {spec: {containers: [{name: worker, envFrom: [{secretRef: {name: root}}]}]}}}}",
@@ -335,7 +335,7 @@ func TestRefreshOfWhatPatchesNamed(t *testing.T) {
 // TestRefreshOfWhatFailedByItself has a user ask for what failed while it was synced by itself, and whose user has lost the right: it
 // is that user's own sync from then on, which waits for no other right, and writes also where automatic ones only show.
 func TestRefreshOfWhatFailedByItself(t *testing.T) {
-	s := newSharingStage(t, automatic)
+	s := newSharingFixture(t, automatic)
 	s.catalog.Spec.Secrets = v1alpha1.CatalogSecretsRequester
 	s.api.Put(s.catalog)
 	s.start(0)
