@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/kube/diff"
 )
 
 // kubectlManagers are the field managers of kubectl commands that write whole objects without server-side apply.
@@ -22,8 +23,8 @@ var kubectlManagers = sets.New("kubectl", "kubectl-client-side-apply", "kubectl-
 // adopt transfers the applied fields that kubectl owns to the environment when an object is taken over. Otherwise kubectl's
 // ownership would keep a field that the catalog later removes. Fields that are not applied stay with kubectl; migrating the
 // whole manager, as kubectl itself does, would let the next apply remove them.
-func (d *draft) adopt(ctx context.Context, live, apply *unstructured.Unstructured, removal []byte) ([]byte, error) {
-	typed, err := d.merger.Schemas.Typed(ctx, apply)
+func adopt(ctx context.Context, schemas *diff.Schemas, live, apply *unstructured.Unstructured, removal []byte) ([]byte, error) {
+	typed, err := schemas.Typed(ctx, apply)
 	if err != nil {
 		return nil, err
 	}

@@ -112,7 +112,8 @@ func (d *draft) addRoutesTo(kind schema.GroupKind, services sets.Set[string]) ([
 			}
 			continue
 		}
-		d.desired[KeyOf(object)], d.reasons[KeyOf(object)] = w, "it leads to Service "+refs[to].Name
+		w.reason = "it leads to Service " + refs[to].Name
+		d.desired[KeyOf(object)] = w
 		found = append(found, w)
 		if err := d.addReferencesOf(w); err != nil {
 			return nil, err

@@ -34,6 +34,8 @@ type desiredObject struct {
 	object *unstructured.Unstructured
 	// unpatched is object without the environment's patches and labels.
 	unpatched *unstructured.Unstructured
+	// reason explains why the target must have it.
+	reason string
 }
 
 func (s *Input) newCopier(marks objectcopy.Marks) (*copier, error) {

@@ -43,22 +43,32 @@ func Hash(hasher Hasher, object *unstructured.Unstructured) (string, error) {
 	return hasher.Sum(hashPurpose, text), nil
 }
 
-// index returns the environment's index after the plan has been applied.
-func (d *draft) index() ([]v1alpha1.EnvironmentDependencyRecord, error) {
-	if d.in.Action == v1alpha1.SyncActionCluster {
-		return d.refreshedRecords()
+// indexBuilder computes the records of the environment's index.
+type indexBuilder struct {
+	in     *Input
+	copies *copier
+	hasher Hasher
+	// source holds Input.Source by key.
+	source    map[Key]*unstructured.Unstructured
+	selection *selection
+}
+
+// build returns the environment's index after the plan has been applied.
+func (b *indexBuilder) build() ([]v1alpha1.EnvironmentDependencyRecord, error) {
+	if b.in.Action == v1alpha1.SyncActionCluster {
+		return b.refreshedRecords()
 	}
 	before := map[Key]v1alpha1.EnvironmentDependencyRecord{}
-	for _, record := range d.in.Index {
+	for _, record := range b.in.Index {
 		before[recordKey(&record)] = record
 	}
-	after := d.otherRecords(before)
-	for _, ref := range d.refs {
+	after := b.otherRecords(before)
+	for _, ref := range b.selection.refs {
 		key := keyOf(ref.Target)
-		if !key.isDependency() || !d.isCopied(key) {
+		if !key.isDependency() || !b.selection.isCopied(key) {
 			continue
 		}
-		record, err := d.newRecord(ref, before[key])
+		record, err := b.newRecord(ref, before[key])
 		if err != nil {
 			return nil, err
 		}
@@ -72,27 +82,21 @@ func (d *draft) index() ([]v1alpha1.EnvironmentDependencyRecord, error) {
 	return slices.SortedFunc(maps.Values(after), compareRecords), nil
 }
 
-// isCopied reports whether an object is copied, or will be once it exists in the source. The default ServiceAccount counts
-// only if it has something to copy.
-func (d *draft) isCopied(key Key) bool {
-	return d.desired[key] != nil || d.missing.Has(key) && key != defaultAccount
-}
-
 func compareRecords(a, b v1alpha1.EnvironmentDependencyRecord) int {
 	return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Target.Name, b.Target.Name))
 }
 
 // otherRecords returns the records that have referrers outside of the sync, with these referrers only.
-func (d *draft) otherRecords(before map[Key]v1alpha1.EnvironmentDependencyRecord) map[Key]v1alpha1.EnvironmentDependencyRecord {
+func (b *indexBuilder) otherRecords(before map[Key]v1alpha1.EnvironmentDependencyRecord) map[Key]v1alpha1.EnvironmentDependencyRecord {
 	kept := map[Key]v1alpha1.EnvironmentDependencyRecord{}
-	if len(d.in.Only) == 0 {
+	if len(b.in.Only) == 0 {
 		return kept
 	}
 	planned := sets.New[string]()
-	for key := range d.desired {
+	for key := range b.selection.desired {
 		planned.Insert(key.String())
 	}
-	for _, workload := range d.in.Only {
+	for _, workload := range b.in.Only {
 		planned.Insert(string(workload.Kind) + " " + workload.Name)
 	}
 	for key, record := range before {
@@ -110,14 +114,14 @@ func (d *draft) otherRecords(before map[Key]v1alpha1.EnvironmentDependencyRecord
 }
 
 // newRecord returns the record of a reference.
-func (d *draft) newRecord(
+func (b *indexBuilder) newRecord(
 	ref references.Reference, before v1alpha1.EnvironmentDependencyRecord,
 ) (v1alpha1.EnvironmentDependencyRecord, error) {
 	record := v1alpha1.EnvironmentDependencyRecord{
-		Environment: d.in.Environment.Name, Type: v1alpha1.DependencyType(ref.Type),
-		Source:   v1alpha1.NamespacedObjectReference{Namespace: d.in.SourceNamespace, Name: ref.Name},
-		Target:   v1alpha1.NamespacedObjectReference{Namespace: d.in.Environment.Spec.TargetNamespace, Name: ref.Name},
-		Optional: ref.Optional(), LastDiscoveredAt: d.in.Now.DeepCopy(),
+		Environment: b.in.Environment.Name, Type: v1alpha1.DependencyType(ref.Type),
+		Source:   v1alpha1.NamespacedObjectReference{Namespace: b.in.SourceNamespace, Name: ref.Name},
+		Target:   v1alpha1.NamespacedObjectReference{Namespace: b.in.Environment.Spec.TargetNamespace, Name: ref.Name},
+		Optional: ref.Optional(), LastDiscoveredAt: b.in.Now.DeepCopy(),
 	}
 	for _, referrer := range ref.Referrers {
 		record.ReferredBy = append(record.ReferredBy, v1alpha1.DependencyReference{
@@ -125,31 +129,31 @@ func (d *draft) newRecord(
 		})
 	}
 	record.ReferredBy = mergeReferrers(nil, record.ReferredBy)
-	record.ByPatches = d.isOnlyFromPatches(ref.Target, before)
-	return d.describe(record, before)
+	record.ByPatches = b.isOnlyFromPatches(ref.Target, before)
+	return b.describe(record, before)
 }
 
 // isOnlyFromPatches reports whether only patches reference a target. A snapshot does not show that, so the recorded value
 // stays.
-func (d *draft) isOnlyFromPatches(target references.Target, before v1alpha1.EnvironmentDependencyRecord) bool {
-	if d.in.hasSnapshot() {
+func (b *indexBuilder) isOnlyFromPatches(target references.Target, before v1alpha1.EnvironmentDependencyRecord) bool {
+	if b.in.hasSnapshot() {
 		return before.Environment == "" || before.ByPatches
 	}
-	return !d.unpatchedRefs.Has(target)
+	return !b.selection.unpatchedRefs.Has(target)
 }
 
 // describe adds the content's hash and keys to a record. If the source's object is missing or denied, they stay as
 // recorded. SeenHash is cleared because the plan brings the newest version, except for denied types, where nothing newer
 // was read.
-func (d *draft) describe(record, before v1alpha1.EnvironmentDependencyRecord) (v1alpha1.EnvironmentDependencyRecord, error) {
-	object, ok := d.source[recordKey(&record)]
-	withheld := d.in.Denied.Has(recordKey(&record).GroupKind)
+func (b *indexBuilder) describe(record, before v1alpha1.EnvironmentDependencyRecord) (v1alpha1.EnvironmentDependencyRecord, error) {
+	object, ok := b.source[recordKey(&record)]
+	withheld := b.in.Denied.Has(recordKey(&record).GroupKind)
 	record.Missing, record.SeenHash = !ok, ""
 	if withheld {
 		record.Missing = before.Missing // The state of the source is unknown.
 	}
-	if d.in.hasSnapshot() {
-		return d.describeFromSnapshot(record, object)
+	if b.in.hasSnapshot() {
+		return b.describeFromSnapshot(record, object)
 	}
 	if withheld {
 		record.Hash, record.SeenHash, record.Keys = before.Hash, before.SeenHash, before.Keys
@@ -160,7 +164,7 @@ func (d *draft) describe(record, before v1alpha1.EnvironmentDependencyRecord) (v
 		return record, nil
 	}
 	var err error
-	record.Hash, err = Hash(d.hasher, object)
+	record.Hash, err = Hash(b.hasher, object)
 	record.Keys = dataKeys(object)
 	return record, err
 }
@@ -183,9 +187,4 @@ func mergeReferrers(a, b []v1alpha1.DependencyReference) []v1alpha1.DependencyRe
 	})
 	all = slices.Compact(all)
 	return all[:min(len(all), maxListed)]
-}
-
-// isIndexed reports whether the index has a record of an object.
-func (d *draft) isIndexed(key Key) bool {
-	return slices.ContainsFunc(d.in.Index, func(r v1alpha1.EnvironmentDependencyRecord) bool { return recordKey(&r) == key })
 }

@@ -22,7 +22,7 @@ import (
 func (d *draft) discover() error {
 	var workloads []*unstructured.Unstructured
 	for _, object := range sortedByName(d.in.workloads()) {
-		if key := KeyOf(object); !d.isMember(key) || !d.isSelected(key) {
+		if key := KeyOf(object); !d.in.isMember(key) || !d.in.isSelected(key) {
 			continue
 		}
 		w, err := d.add(object, d.in.workloadReason())
@@ -134,7 +134,7 @@ func (d *draft) reportMissing() {
 			continue
 		}
 		// A target of patches alone may belong to the environment's users.
-		if live := d.live[key]; !d.unpatchedRefs.Has(ref.Target) && !d.includes(key) && live != nil && d.in.ownerOf(live) == ownerForeign {
+		if live := d.live[key]; !d.unpatchedRefs.Has(ref.Target) && !d.in.includes(key) && live != nil && d.in.ownerOf(live) == ownerForeign {
 			continue
 		}
 		d.missing.Insert(key)

@@ -6,9 +6,7 @@ package plan
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -17,7 +15,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/diff"
 	"github.com/configbutler/slipstream/pkg/kube/merge"
 	"github.com/configbutler/slipstream/pkg/kube/objectcopy"
-	"github.com/configbutler/slipstream/pkg/kube/references"
 )
 
 // Planner computes plans.
@@ -36,56 +33,27 @@ func (p Planner) Plan(ctx context.Context, in Input) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.addSteps(ctx); err != nil {
+	merger := &objectMerger{
+		in: &in, merger: merge.Merger{Schemas: p.Schemas, Manager: v1alpha1.FieldManager}, target: d.copies.target,
+		previous: byKey(in.Previous), autoscaled: autoscaledBy(d.desired),
+	}
+	steps := &stepPlanner{in: &in, merger: merger, live: d.live}
+	if err := steps.planAll(ctx, d.desired); err != nil {
 		return nil, err
 	}
 	if in.Action != v1alpha1.SyncActionCluster {
-		d.addRemovals()
+		steps.steps = append(steps.steps, removals{&in, d.selection}.steps(d.live)...)
 	}
-	slices.SortFunc(d.plan.Steps, compareSteps)
+	slices.SortFunc(steps.steps, compareSteps)
+	d.plan.Steps, d.plan.NotOurs, d.plan.Terminating, d.plan.Conflicts = steps.steps, steps.notOurs, steps.terminating, steps.conflicts
 	d.plan.Warnings = append(d.plan.Warnings, sets.List(d.copies.warnings)...)
-	if d.plan.OtherChangesHash, err = d.otherChangesHash(); err != nil {
+	if d.plan.OtherChangesHash, err = otherChangesHash(p.Hasher, d.plan.Steps, in.Base); err != nil {
 		return nil, err
 	}
-	d.plan.Index, err = d.index()
-	d.hide()
+	index := &indexBuilder{in: &in, copies: d.copies, hasher: p.Hasher, source: d.source, selection: d.selection}
+	d.plan.Index, err = index.build()
+	d.plan.hide()
 	return d.plan, err
-}
-
-// otherChangesHash computes Plan.OtherChangesHash.
-func (d *draft) otherChangesHash() (string, error) {
-	var lines []string
-	for i := range d.plan.Steps {
-		s := &d.plan.Steps[i]
-		if s.Action != v1alpha1.SyncActionCatalog || s.ChangeType() == "" || s.isWorkload() || !d.isChanged(s) {
-			continue
-		}
-		hash := ""
-		if s.Desired != nil {
-			var err error
-			if hash, err = Hash(d.hasher, s.Desired); err != nil {
-				return "", err
-			}
-		}
-		lines = append(lines, fmt.Sprintf("%s %s %s", s.Verb, s.Key, hash))
-	}
-	if len(lines) == 0 {
-		return "", nil
-	}
-	return d.hasher.Sum("news", []byte(strings.Join(lines, "\n"))), nil
-}
-
-// isChanged reports whether the desired object differs from its base.
-func (d *draft) isChanged(s *Step) bool {
-	base := d.in.Base[s.Key]
-	if s.Desired == nil || base == nil {
-		return s.Desired != base
-	}
-	before, after := base.DeepCopy(), s.Desired.DeepCopy()
-	for _, object := range []*unstructured.Unstructured{before, after} {
-		unstructured.RemoveNestedField(object.Object, "metadata", "labels", v1alpha1.LabelRevision)
-	}
-	return !reflect.DeepEqual(before.Object, after.Object)
 }
 
 // draft collects the desired objects.
@@ -95,10 +63,8 @@ func (p Planner) draft(in *Input) (*draft, error) {
 		return nil, err
 	}
 	d := &draft{
-		in: in, copies: copies, merger: merge.Merger{Schemas: p.Schemas, Manager: v1alpha1.FieldManager}, hasher: p.Hasher,
-		source: byKey(in.Source), live: byKey(in.Live), previous: byKey(in.Previous), originals: byKey(in.originals()),
-		desired: map[Key]*desiredObject{}, reasons: map[Key]string{},
-		unpatchedRefs: sets.New[references.Target](), missing: sets.New[Key](), plan: &Plan{},
+		in: in, copies: copies, selection: newSelection(), plan: &Plan{},
+		source: byKey(in.Source), live: byKey(in.Live), originals: byKey(in.originals()),
 	}
 	if in.Action == v1alpha1.SyncActionCluster {
 		return d, d.refresh()
@@ -110,23 +76,13 @@ func (p Planner) draft(in *Input) (*draft, error) {
 type draft struct {
 	in     *Input
 	copies *copier
-	merger merge.Merger
-	hasher Hasher
 
-	source, live, previous map[Key]*unstructured.Unstructured
+	source, live map[Key]*unstructured.Unstructured
 	// originals are the objects that copies are made of, except the catalog's workloads.
 	originals map[Key]*unstructured.Unstructured
-	// desired holds the objects that the target must have, and reasons why it must.
-	desired map[Key]*desiredObject
-	reasons map[Key]string
 	// unpatched holds the workloads without the environment's patches.
 	unpatched []*unstructured.Unstructured
-	// unpatchedRefs holds the references that exist without the environment's patches.
-	unpatchedRefs sets.Set[references.Target]
-	// missing holds the objects that are referenced and not in the source.
-	missing sets.Set[Key]
-	// refs holds all references, by target.
-	refs []references.Reference
+	*selection
 	plan *Plan
 }
 
@@ -141,7 +97,8 @@ func (d *draft) add(object *unstructured.Unstructured, reason string) (*desiredO
 		return nil, err
 	}
 	if w != nil {
-		d.desired[key], d.reasons[key] = w, reason
+		w.reason = reason
+		d.desired[key] = w
 	} else if key != defaultAccount {
 		d.warn(fmt.Sprintf("%s is not copied: %s", key, omitted))
 	}
@@ -153,14 +110,4 @@ func (d *draft) warn(warning string) {
 	if !slices.Contains(d.plan.Warnings, warning) {
 		d.plan.Warnings = append(d.plan.Warnings, warning)
 	}
-}
-
-// isSelected reports whether the sync includes a workload.
-func (d *draft) isSelected(key Key) bool {
-	return len(d.in.Only) == 0 || slices.Contains(d.in.Only, key.workload())
-}
-
-// isMember reports whether a workload of the catalog belongs to the environment. A Branch has only its branchWorkloads.
-func (d *draft) isMember(key Key) bool {
-	return !d.in.isBranch() || slices.Contains(d.in.Environment.Spec.BranchWorkloads, key.workload())
 }

@@ -72,7 +72,7 @@ func (d *draft) addGatewayAPI(services sets.Set[string]) error {
 // addGateway makes a Gateway desired with the listeners that routes attach to. Other listeners may have certificates of
 // other applications.
 func (d *draft) addGateway(gateway *unstructured.Unstructured, parents []references.Parent) error {
-	if len(parents) == 0 || d.isShared(gateway) {
+	if len(parents) == 0 || d.in.isShared(gateway) {
 		return nil
 	}
 	attached := gateway
@@ -97,8 +97,8 @@ func (d *draft) addGateway(gateway *unstructured.Unstructured, parents []referen
 
 // isShared reports whether an applied object may also concern workloads outside of the sync. Such an object is left as it
 // is.
-func (d *draft) isShared(object *unstructured.Unstructured) bool {
-	return len(d.in.Only) > 0 && d.in.Base[KeyOf(object)] != nil
+func (s *Input) isShared(object *unstructured.Unstructured) bool {
+	return len(s.Only) > 0 && s.Base[KeyOf(object)] != nil
 }
 
 // attachesTo reports whether a route attaches to a listener.
@@ -119,7 +119,7 @@ const maxGrantEntries = 16
 // replaced by entries for the copied ones, because the target may have others.
 func (d *draft) addReferenceGrants() error {
 	for _, grant := range d.originalsOf(referenceGrants) {
-		if d.isShared(grant) {
+		if d.in.isShared(grant) {
 			continue
 		}
 		narrowed, err := withEntries(grant, "to", d.grantEntries)

@@ -71,16 +71,16 @@ func (d *draft) addIncludedCustomResource(key Key) error {
 	return nil
 }
 
-// isDenied reports whether spec.include names a custom resource that is denied. A snapshot takes nothing from the source,
+// isDeniedInclude reports whether spec.include names a custom resource that is denied. A snapshot takes nothing from the source,
 // so it denies nothing.
-func (d *draft) isDenied(key Key) bool {
-	_, withheld := d.in.DeniedObjects[key]
-	return withheld && d.includes(key) && !d.in.hasSnapshot()
+func (s *Input) isDeniedInclude(key Key) bool {
+	_, withheld := s.DeniedObjects[key]
+	return withheld && s.includes(key) && !s.hasSnapshot()
 }
 
 // includes reports whether spec.include names an object.
-func (d *draft) includes(key Key) bool {
-	for _, entry := range d.in.Environment.Spec.Include {
+func (s *Input) includes(key Key) bool {
+	for _, entry := range s.Environment.Spec.Include {
 		if KeyOfIncluded(entry) == key {
 			return true
 		}

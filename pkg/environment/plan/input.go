@@ -4,6 +4,8 @@
 package plan
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -62,4 +64,30 @@ type Input struct {
 	Resolution v1alpha1.ConflictResolutionSpec
 	// Now is the time recorded as discovery time of dependencies.
 	Now metav1.Time
+}
+
+// isSelected reports whether the sync includes a workload.
+func (s *Input) isSelected(key Key) bool {
+	return len(s.Only) == 0 || slices.Contains(s.Only, key.workload())
+}
+
+// isMember reports whether a workload of the catalog belongs to the environment. A Branch has only its branchWorkloads.
+func (s *Input) isMember(key Key) bool {
+	return !s.isBranch() || slices.Contains(s.Environment.Spec.BranchWorkloads, key.workload())
+}
+
+// isIndexed reports whether the index has a record of an object.
+func (s *Input) isIndexed(key Key) bool {
+	return slices.ContainsFunc(s.Index, func(r v1alpha1.EnvironmentDependencyRecord) bool { return recordKey(&r) == key })
+}
+
+// actionOf returns the action that a step belongs to. Objects of the index belong to the action Cluster.
+func (s *Input) actionOf(key Key) v1alpha1.SyncAction {
+	switch {
+	case s.Action == v1alpha1.SyncActionCluster:
+		return v1alpha1.SyncActionCluster
+	case s.Action == v1alpha1.SyncActionCatalog || !s.isIndexed(key):
+		return v1alpha1.SyncActionCatalog
+	}
+	return v1alpha1.SyncActionCluster
 }

@@ -24,8 +24,9 @@ type outcome struct {
 	changes      []diff.Difference
 }
 
-func (d *draft) outcomeOf(ctx context.Context, key Key, v merge.Versions, owner owner) (outcome, error) {
-	result, err := d.mergeObject(ctx, key, v, owner)
+// outcomeOf merges a live object and predicts the result.
+func (m *objectMerger) outcomeOf(ctx context.Context, key Key, v merge.Versions, owner owner) (outcome, error) {
+	result, err := m.merge(ctx, key, v, owner)
 	if err != nil || len(result.Conflicts) > 0 {
 		return outcome{conflicts: result.Conflicts}, err
 	}
@@ -34,17 +35,17 @@ func (d *draft) outcomeOf(ctx context.Context, key Key, v merge.Versions, owner 
 		return outcome{}, err
 	}
 	if owner == ownerForeign {
-		if out.removal, err = d.adopt(ctx, v.Live, out.apply, out.removal); err != nil {
+		if out.removal, err = adopt(ctx, m.merger.Schemas, v.Live, out.apply, out.removal); err != nil {
 			return outcome{}, err
 		}
 	}
-	if out.after, err = predict(ctx, d.merger.Schemas, v.Live, out.apply, out.removal); err != nil {
+	if out.after, err = predict(ctx, m.merger.Schemas, v.Live, out.apply, out.removal); err != nil {
 		return outcome{}, err
 	}
-	if out.changes, err = d.merger.Schemas.Compare(ctx, v.Live, out.after); err != nil || !needsReplacement(v.Live, out.changes) {
+	if out.changes, err = m.merger.Schemas.Compare(ctx, v.Live, out.after); err != nil || !needsReplacement(v.Live, out.changes) {
 		return out, err
 	}
-	return d.replacement(ctx, v, out)
+	return replacement(ctx, m.merger.Schemas, v, out)
 }
 
 // keepServerValues keeps values that the server has made of what was written. Defaults in atomic lists and admission cause

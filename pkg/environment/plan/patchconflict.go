@@ -16,24 +16,24 @@ import (
 // patchConflicts returns the fields that the environment's patches set and that the catalog has changed since the
 // environment's revision. Patches always take precedence, so these fields alone are no conflict. They are listed for users
 // who resolve other conflicts of the workload.
-func (d *draft) patchConflicts(ctx context.Context, key Key, w *desiredObject) ([]merge.Field, error) {
-	before := d.previous[key]
+func (m *objectMerger) patchConflicts(ctx context.Context, key Key, w *desiredObject) ([]merge.Field, error) {
+	before := m.previous[key]
 	if before == nil {
 		return nil, nil
 	}
-	was, _, err := d.copies.target.Copy(before)
+	was, _, err := m.target.Copy(before)
 	if err != nil || was == nil {
 		return nil, err
 	}
-	changed, err := d.merger.Schemas.Compare(ctx, normalized(was), w.unpatched)
+	changed, err := m.merger.Schemas.Compare(ctx, normalized(was), w.unpatched)
 	if err != nil {
 		return nil, err
 	}
-	patched, err := d.merger.Schemas.Compare(ctx, w.unpatched, w.object)
+	patched, err := m.merger.Schemas.Compare(ctx, w.unpatched, w.object)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := chosenPaths(d.in.Resolution.Keep, key)
+	kept, err := chosenPaths(m.in.Resolution.Keep, key)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ package plan
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -19,7 +20,7 @@ var routeKinds = sets.New(ingresses.Kind, grpcRoutes.Kind, httpRoutes.Kind)
 
 // refresh makes the objects of the index desired, and no others.
 func (d *draft) refresh() error {
-	named := d.selectedNames()
+	named := selectedNames(d.in, d.source)
 	for _, record := range d.in.Index {
 		key := recordKey(&record)
 		if !named.Has(key.String()) {
@@ -41,29 +42,31 @@ func (d *draft) refresh() error {
 
 // selectedNames returns the objects that the selected workloads reach through the index: what they reference, what that
 // references, and what the Ingresses, routes and Gateways to them reference.
-func (d *draft) selectedNames() sets.Set[string] {
+func selectedNames(in *Input, source map[Key]*unstructured.Unstructured) sets.Set[string] {
 	named := sets.New[string]()
-	for _, workload := range d.in.Only {
+	for _, workload := range in.Only {
 		named.Insert(string(workload.Kind) + " " + workload.Name)
 	}
-	if len(d.in.Only) == 0 {
-		for _, record := range d.in.Index {
+	if len(in.Only) == 0 {
+		for _, record := range in.Index {
 			named.Insert(recordKey(&record).String())
 		}
 		return named
 	}
 	for before := -1; before != named.Len(); {
 		before = named.Len()
-		for _, record := range d.in.Index {
-			d.addReachable(named, &record)
+		for _, record := range in.Index {
+			addReachable(named, &record, source)
 		}
 	}
 	return named
 }
 
-// addReachable adds the dependency of a record if a name in names references it, and the routes to it if it is a Service in
-// names.
-func (d *draft) addReachable(named sets.Set[string], record *v1alpha1.EnvironmentDependencyRecord) {
+// addReachable adds the dependency of a record if an object in named references it, and the routes to it if it is a Service
+// in named.
+func addReachable(
+	named sets.Set[string], record *v1alpha1.EnvironmentDependencyRecord, source map[Key]*unstructured.Unstructured,
+) {
 	of := recordKey(record).String()
 	for _, referrer := range record.ReferredBy {
 		if named.Has(referrer.Kind + " " + referrer.Name) {
@@ -76,14 +79,14 @@ func (d *draft) addReachable(named sets.Set[string], record *v1alpha1.Environmen
 	for _, referrer := range record.ReferredBy {
 		if routeKinds.Has(referrer.Kind) {
 			named.Insert(referrer.Kind + " " + referrer.Name)
-			named.Insert(d.gatewaysOf(referrer)...)
+			named.Insert(gatewaysOf(referrer, source)...)
 		}
 	}
 }
 
 // gatewaysOf returns the Gateways that a route of the source attaches to.
-func (d *draft) gatewaysOf(referrer v1alpha1.DependencyReference) []string {
-	route := d.source[Key{schema.GroupKind{Group: gatewayv1.GroupName, Kind: referrer.Kind}, referrer.Name}]
+func gatewaysOf(referrer v1alpha1.DependencyReference, source map[Key]*unstructured.Unstructured) []string {
+	route := source[Key{schema.GroupKind{Group: gatewayv1.GroupName, Kind: referrer.Kind}, referrer.Name}]
 	if route == nil {
 		return nil
 	}
@@ -99,18 +102,18 @@ func (d *draft) gatewaysOf(referrer v1alpha1.DependencyReference) []string {
 }
 
 // refreshedRecords returns the index after the action Cluster, which does not change referrers.
-func (d *draft) refreshedRecords() ([]v1alpha1.EnvironmentDependencyRecord, error) {
-	named := d.selectedNames()
-	out := slices.Clone(d.in.Index)
+func (b *indexBuilder) refreshedRecords() ([]v1alpha1.EnvironmentDependencyRecord, error) {
+	named := selectedNames(b.in, b.source)
+	out := slices.Clone(b.in.Index)
 	for i, record := range out {
 		if !named.Has(recordKey(&record).String()) {
 			continue
 		}
-		described, err := d.describe(record, record)
+		described, err := b.describe(record, record)
 		if err != nil {
 			return nil, err
 		}
-		described.LastDiscoveredAt = d.in.Now.DeepCopy()
+		described.LastDiscoveredAt = b.in.Now.DeepCopy()
 		out[i] = described
 	}
 	return out, nil
@@ -128,7 +131,7 @@ func (d *draft) addFromBase(key Key) *desiredObject {
 		if d.in.Denied.Has(key.GroupKind) {
 			why = "it is not read in the source"
 		}
-		d.desired[key], d.reasons[key] = &desiredObject{object: as, unpatched: as}, why+", and it is made again as it was"
+		d.desired[key] = &desiredObject{object: as, unpatched: as, reason: why + ", and it is made again as it was"}
 	}
 	return d.desired[key]
 }

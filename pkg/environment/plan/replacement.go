@@ -37,12 +37,12 @@ func needsReplacement(live *unstructured.Unstructured, changes []diff.Difference
 
 // replacement is the outcome of deleting and creating an object. Fields of other managers are lost. Only the original
 // changes of a Job are listed: the others are fields that the Job controller adds again.
-func (d *draft) replacement(ctx context.Context, v merge.Versions, out outcome) (outcome, error) {
+func replacement(ctx context.Context, schemas *diff.Schemas, v merge.Versions, out outcome) (outcome, error) {
 	out.removal, out.apply, out.after = nil, v.Desired, v.Desired
 	if KeyOf(v.Live).GroupKind == jobs {
 		return out, nil
 	}
 	var err error
-	out.changes, err = d.merger.Schemas.Compare(ctx, v.Live, out.after)
+	out.changes, err = schemas.Compare(ctx, v.Live, out.after)
 	return out, err
 }

@@ -31,15 +31,15 @@ var configMaps = schema.GroupKind{Kind: "ConfigMap"}
 
 // hide hides the steps of objects that the catalog's editor does not consent to share: custom resources, which the role
 // view does not include, and ConfigMaps that only patches or spec.include of the environment reference.
-func (d *draft) hide() {
+func (p *Plan) hide() {
 	consented := sets.New[Key]()
-	for _, record := range d.plan.Index {
+	for _, record := range p.Index {
 		if !record.ByPatches {
 			consented.Insert(recordKey(&record))
 		}
 	}
-	for i := range d.plan.Steps {
-		s := &d.plan.Steps[i]
+	for i := range p.Steps {
+		s := &p.Steps[i]
 		s.Hidden = IsCustomResource(s.GroupKind) || s.GroupKind == configMaps && !consented.Has(s.Key)
 	}
 }

@@ -66,7 +66,7 @@ func (d *draft) addRestOfSnapshot() error {
 		return nil
 	}
 	for _, object := range sortedByName(d.in.Snapshot) {
-		if key := KeyOf(object); key.isWorkload() && !d.isMember(key) {
+		if key := KeyOf(object); key.isWorkload() && !d.in.isMember(key) {
 			continue
 		}
 		if _, err := d.add(object, d.in.snapshotReason()); err != nil {
@@ -78,17 +78,17 @@ func (d *draft) addRestOfSnapshot() error {
 
 // describeFromSnapshot adds to a record what is known from the snapshot. The hash is the one of the source's object if its
 // copy would be equal, so that the dependency does not count as changed.
-func (d *draft) describeFromSnapshot(
+func (b *indexBuilder) describeFromSnapshot(
 	record v1alpha1.EnvironmentDependencyRecord, inSource *unstructured.Unstructured,
 ) (v1alpha1.EnvironmentDependencyRecord, error) {
-	w, ok := d.desired[recordKey(&record)]
+	w, ok := b.selection.desired[recordKey(&record)]
 	if !ok {
 		return record, nil
 	}
 	record.Keys = dataKeys(w.object)
 	of := w.object
 	if inSource != nil {
-		now, _, err := d.copies.copy(inSource)
+		now, _, err := b.copies.copy(inSource)
 		if err != nil {
 			return record, err
 		}
@@ -97,6 +97,6 @@ func (d *draft) describeFromSnapshot(
 		}
 	}
 	var err error
-	record.Hash, err = Hash(d.hasher, of)
+	record.Hash, err = Hash(b.hasher, of)
 	return record, err
 }

@@ -16,27 +16,39 @@ import (
 	kubefieldpath "github.com/configbutler/slipstream/pkg/kube/fieldpath"
 )
 
-// addSteps adds a step for each desired object.
-func (d *draft) addSteps(ctx context.Context) error {
-	for key, w := range d.desired {
-		step, err := d.planStep(ctx, key, w)
+// stepPlanner plans the steps of desired objects, and lists the objects that it leaves alone although they should change.
+type stepPlanner struct {
+	in     *Input
+	merger *objectMerger
+	// live holds Input.Live by key.
+	live map[Key]*unstructured.Unstructured
+
+	steps                []Step
+	notOurs, terminating []v1alpha1.ObjectFailure
+	conflicts            []v1alpha1.WorkloadConflict
+}
+
+// planAll plans a step for each desired object.
+func (p *stepPlanner) planAll(ctx context.Context, desired map[Key]*desiredObject) error {
+	for key, w := range desired {
+		step, err := p.plan(ctx, key, w)
 		if err != nil {
 			return err
 		}
-		d.plan.Steps = append(d.plan.Steps, step)
+		p.steps = append(p.steps, step)
 	}
-	sortFailures(d.plan.NotOurs)
-	sortFailures(d.plan.Terminating)
-	slices.SortFunc(d.plan.Conflicts, compareConflicts)
+	sortFailures(p.notOurs)
+	sortFailures(p.terminating)
+	slices.SortFunc(p.conflicts, compareConflicts)
 	return nil
 }
 
-// planStep computes the step of a desired object.
-func (d *draft) planStep(ctx context.Context, key Key, w *desiredObject) (Step, error) {
+// plan computes the step of a desired object.
+func (p *stepPlanner) plan(ctx context.Context, key Key, w *desiredObject) (Step, error) {
 	s := Step{
-		Key: key, Namespace: d.in.Environment.Spec.TargetNamespace, Action: d.actionOf(key), Verb: Leave, Live: d.live[key], Reason: d.reasons[key],
+		Key: key, Namespace: p.in.Environment.Spec.TargetNamespace, Action: p.in.actionOf(key), Verb: Leave, Live: p.live[key], Reason: w.reason,
 	}
-	if d.in.isBranchedOff(key) {
+	if p.in.isBranchedOff(key) {
 		s.Reason = "a Branch holds it"
 		return s, nil
 	}
@@ -44,38 +56,42 @@ func (d *draft) planStep(ctx context.Context, key Key, w *desiredObject) (Step, 
 		s.Verb, s.Apply, s.After, s.Desired = Create, w.object, w.object, w.object
 		return s, nil
 	}
-	owner := d.in.ownerOf(s.Live)
+	owner := p.in.ownerOf(s.Live)
 	switch {
 	case owner == ownerRelated:
 		s.Reason = "environment " + s.Live.GetLabels()[v1alpha1.LabelEnvironment] + " holds it"
 		return s, nil
-	case owner == ownerForeign && !d.in.Force:
+	case owner == ownerForeign && !p.in.Force:
 		s.Reason = "the environment has not written it"
-		d.plan.NotOurs = append(d.plan.NotOurs, d.failTarget(key, v1alpha1.ReasonNotOurs,
+		p.notOurs = append(p.notOurs, p.failTarget(key, v1alpha1.ReasonNotOurs,
 			"is there, and the environment has not written it: force takes it over"))
 		return s, nil
 	case s.Live.GetDeletionTimestamp() != nil:
 		s.Reason = "it is being deleted"
-		d.plan.Terminating = append(d.plan.Terminating, d.failTarget(key, v1alpha1.ReasonBeingDeleted, "is being deleted: it is written when it is gone"))
+		p.terminating = append(p.terminating, p.failTarget(key, v1alpha1.ReasonBeingDeleted, "is being deleted: it is written when it is gone"))
 		return s, nil
 	}
-	return d.mergeStep(ctx, s, w, owner)
+	return p.merge(ctx, s, w, owner)
 }
 
-// mergeStep completes the step of a live object that must match the desired one.
-func (d *draft) mergeStep(ctx context.Context, s Step, w *desiredObject, owner owner) (Step, error) {
-	v := d.versions(s.Key, w, s.Live, owner)
+// merge completes the step of a live object that must match the desired one.
+func (p *stepPlanner) merge(ctx context.Context, s Step, w *desiredObject, owner owner) (Step, error) {
+	v := p.merger.versions(s.Key, w, s.Live, owner)
 	s.Desired = v.Desired
-	done, err := d.outcomeOf(ctx, s.Key, v, owner)
+	done, err := p.merger.outcomeOf(ctx, s.Key, v, owner)
 	if err == nil && keepServerValues(&v, done.changes) {
-		done, err = d.outcomeOf(ctx, s.Key, v, owner)
+		done, err = p.merger.outcomeOf(ctx, s.Key, v, owner)
 	}
 	switch {
 	case err != nil:
 		return Step{}, err
 	case len(done.conflicts) > 0:
 		s.Reason, s.Desired = "somebody has to decide about fields that were changed here and in the catalog", nil
-		return s, d.addConflict(ctx, s.Key, w, done.conflicts)
+		conflict, err := p.merger.conflictOf(ctx, s.Key, w, done.conflicts)
+		if err != nil {
+			return Step{}, err
+		}
+		p.conflicts = append(p.conflicts, conflict)
 	case !slices.ContainsFunc(done.changes, isContent):
 		s.Unchanged, s.Reason = true, "it is as it should be"
 	default:
@@ -90,36 +106,9 @@ var revisionLabelPath = kubefieldpath.Of(fieldpath.MakePathOrDie("metadata", "la
 
 func isContent(change diff.Difference) bool { return !change.Path.Equal(revisionLabelPath) }
 
-// isScaledByAutoscaler reports whether the autoscaler of a workload has set its number of replicas.
-func (d *draft) isScaledByAutoscaler(key Key, live *unstructured.Unstructured) bool {
-	if slices.Contains(diff.ManagersOf(live).Of(fieldpath.MakePathOrDie("spec", "replicas")), v1alpha1.FieldManager) {
-		return false
-	}
-	for other, autoscaler := range d.desired {
-		if other.GroupKind != autoscalers {
-			continue
-		}
-		if of, ok := scaleTarget(autoscaler.object); ok && of == key {
-			return true
-		}
-	}
-	return false
-}
-
-// actionOf returns the action that a step belongs to. Objects of the index belong to the action Cluster.
-func (d *draft) actionOf(key Key) v1alpha1.SyncAction {
-	switch {
-	case d.in.Action == v1alpha1.SyncActionCluster:
-		return v1alpha1.SyncActionCluster
-	case d.in.Action == v1alpha1.SyncActionCatalog || !d.isIndexed(key):
-		return v1alpha1.SyncActionCatalog
-	}
-	return v1alpha1.SyncActionCluster
-}
-
 // failTarget returns the failure of an object that is not written to the target.
-func (d *draft) failTarget(key Key, reason, why string) v1alpha1.ObjectFailure {
-	namespace := d.in.Environment.Spec.TargetNamespace
+func (p *stepPlanner) failTarget(key Key, reason, why string) v1alpha1.ObjectFailure {
+	namespace := p.in.Environment.Spec.TargetNamespace
 	return v1alpha1.ObjectFailure{
 		Type: key.Kind, Namespace: namespace, Name: key.Name, Reason: reason,
 		Message: fmt.Sprintf("%s '%s' of %s %s", key.Kind, key.Name, namespace, why),
