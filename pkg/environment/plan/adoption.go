@@ -100,7 +100,7 @@ func isKubectl(entry metav1.ManagedFieldsEntry) bool {
 	return kubectlManagers.Has(entry.Manager) && entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == ""
 }
 
-// fieldsOf returns the field manager of an object's type. Schemas of custom resources are deduced.
+// fieldsOf returns the fields that an entry of managedFields lists.
 func fieldsOf(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	fields := fieldpath.NewSet()
 	if entry.FieldsV1 == nil {

@@ -4,17 +4,11 @@
 package plan
 
 import (
-	"fmt"
-	"slices"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/sets"
-
-	"github.com/configbutler/slipstream/pkg/kube/references"
 )
 
 // The kinds of attached objects.
@@ -27,10 +21,10 @@ var (
 
 // addAttached makes the attached objects of workloads desired: autoscalers, PodDisruptionBudgets, NetworkPolicies, and what
 // routes to their Services.
-func (d *draft) addAttached(workloads []*unstructured.Unstructured) error {
-	for _, autoscaler := range d.originalsOf(autoscalers) {
-		if of, ok := scaleTarget(autoscaler); ok && d.desired[of] != nil {
-			if _, err := d.add(autoscaler, "it scales "+of.String()); err != nil {
+func (d *discovery) addAttached(workloads, unpatched []*unstructured.Unstructured) error {
+	for _, autoscaler := range d.objects.originalsOf(autoscalers) {
+		if of, ok := scaleTarget(autoscaler); ok && d.selection.desired[of] != nil {
+			if _, err := d.collector.add(autoscaler, "it scales "+of.String()); err != nil {
 				return err
 			}
 		}
@@ -41,85 +35,21 @@ func (d *draft) addAttached(workloads []*unstructured.Unstructured) error {
 	if err := d.addSelecting(policies, workloads, "spec", "podSelector"); err != nil {
 		return err
 	}
-	services, err := d.unpatchedServices()
-	if err != nil {
-		return err
-	}
-	if _, err := d.addRoutesTo(ingresses, services); err != nil {
-		return err
-	}
-	return d.addGatewayAPI(services)
+	return d.routes.add(unpatched)
 }
 
 // addSelecting makes the objects of a kind desired whose selector, at path, selects Pods of workloads.
-func (d *draft) addSelecting(kind schema.GroupKind, workloads []*unstructured.Unstructured, path ...string) error {
-	for _, object := range d.originalsOf(kind) {
+func (d *discovery) addSelecting(kind schema.GroupKind, workloads []*unstructured.Unstructured, path ...string) error {
+	for _, object := range d.objects.originalsOf(kind) {
 		of := firstSelected(object, workloads, path...)
 		if of == nil {
 			continue
 		}
-		if _, err := d.add(object, "it is about "+KeyOf(of).String()); err != nil {
+		if _, err := d.collector.add(object, "it is about "+KeyOf(of).String()); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// unpatchedServices returns the Services that workloads reference without the environment's patches. An Ingress brings its
-// certificates along, and a patch must not reach certificates that its author has no permission to read.
-func (d *draft) unpatchedServices() (sets.Set[string], error) {
-	selecting, err := references.Selecting(d.in.originals(), d.unpatched)
-	if err != nil {
-		return nil, err
-	}
-	targets := d.unpatchedRefs.Clone()
-	for _, ref := range selecting {
-		targets.Insert(ref.Target)
-	}
-	names := sets.New[string]()
-	for target := range targets {
-		if target.Type == references.Service && d.desired[keyOf(target)] != nil {
-			names.Insert(target.Name)
-		}
-	}
-	return names, nil
-}
-
-// addRoutesTo makes the objects of a kind desired that route to one of the Services, with their other references, and
-// returns them. Only the unpatched backends count: patches can change them, but cannot add other routes.
-func (d *draft) addRoutesTo(kind schema.GroupKind, services sets.Set[string]) ([]*desiredObject, error) {
-	var found []*desiredObject
-	for _, object := range d.originalsOf(kind) {
-		w, omitted, err := d.desiredOf(object)
-		if err != nil {
-			return nil, err
-		}
-		of := object
-		if w != nil {
-			of = w.unpatched
-		}
-		refs, err := references.Of(of)
-		if err != nil {
-			return nil, err
-		}
-		to := slices.IndexFunc(refs, func(r references.Reference) bool { return r.Type == references.Service && services.Has(r.Name) })
-		if to < 0 {
-			continue
-		}
-		if w == nil {
-			if d.in.Environment.Spec.Adapt.IngressHosts.Copied() {
-				d.warn(fmt.Sprintf("%s is not copied: %s", KeyOf(object), omitted))
-			}
-			continue
-		}
-		w.reason = "it leads to Service " + refs[to].Name
-		d.desired[KeyOf(object)] = w
-		found = append(found, w)
-		if err := d.addReferencesOf(w); err != nil {
-			return nil, err
-		}
-	}
-	return found, nil
 }
 
 // scaleTarget returns the key of the workload that an autoscaler scales.

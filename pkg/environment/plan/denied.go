@@ -74,26 +74,3 @@ func (s *Input) lastAppliedServices() []*unstructured.Unstructured {
 	}
 	return found
 }
-
-// failDenied records that a needed object is not copied. An optional object is only a warning, because it may not exist in
-// the source.
-func (d *draft) failDenied(key Key, optional bool) {
-	why := d.in.Denied[v1alpha1.DependencyType(key.Kind)]
-	if optional {
-		d.warn(fmt.Sprintf("%s is not copied from %s, if it is there: %s", key, d.in.SourceNamespace, why.Message))
-		return
-	}
-	d.failSource(key, why.Reason, why.Message)
-}
-
-// failDeniedServices records that Services are denied if no single Service is known to be needed.
-func (d *draft) failDeniedServices() {
-	why, ok := d.in.Denied[v1alpha1.DependencyService]
-	if !ok || slices.ContainsFunc(d.plan.Missing, func(f v1alpha1.ObjectFailure) bool { return f.Type == services.Kind }) {
-		return
-	}
-	d.plan.Missing = append(d.plan.Missing, v1alpha1.ObjectFailure{
-		Type: services.Kind, Namespace: d.in.SourceNamespace, Name: "*", Reason: why.Reason,
-		Message: fmt.Sprintf("Failed to sync the Services of %s - %s", d.in.SourceNamespace, why.Message),
-	})
-}

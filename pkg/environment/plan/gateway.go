@@ -4,7 +4,6 @@
 package plan
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -41,13 +40,13 @@ func IsCustomResource(kind schema.GroupKind) bool { return IsOnlyIncluded(kind) 
 
 // addGatewayAPI makes desired the HTTPRoutes and GRPCRoutes to Services, the Gateway listeners of the same namespace that
 // they attach to, what these reference, and the ReferenceGrants for all of it.
-func (d *draft) addGatewayAPI(services sets.Set[string]) error {
-	if !d.in.hasSnapshot() && !d.in.Environment.Spec.Adapt.IngressHosts.Copied() {
+func (r *routeCollector) addGatewayAPI(services sets.Set[string]) error {
+	if !r.in.hasSnapshot() && !r.in.Environment.Spec.Adapt.IngressHosts.Copied() {
 		return nil
 	}
 	attached := map[string][]references.Parent{}
 	for _, kind := range []schema.GroupKind{httpRoutes, grpcRoutes} {
-		routes, err := d.addRoutesTo(kind, services)
+		routes, err := r.addRoutesTo(kind, services)
 		if err != nil {
 			return err
 		}
@@ -61,22 +60,22 @@ func (d *draft) addGatewayAPI(services sets.Set[string]) error {
 			}
 		}
 	}
-	for _, gateway := range d.originalsOf(gateways) {
-		if err := d.addGateway(gateway, attached[gateway.GetName()]); err != nil {
+	for _, gateway := range r.objects.originalsOf(gateways) {
+		if err := r.addGateway(gateway, attached[gateway.GetName()]); err != nil {
 			return err
 		}
 	}
-	return d.addReferenceGrants()
+	return r.addReferenceGrants()
 }
 
 // addGateway makes a Gateway desired with the listeners that routes attach to. Other listeners may have certificates of
 // other applications.
-func (d *draft) addGateway(gateway *unstructured.Unstructured, parents []references.Parent) error {
-	if len(parents) == 0 || d.in.isShared(gateway) {
+func (r *routeCollector) addGateway(gateway *unstructured.Unstructured, parents []references.Parent) error {
+	if len(parents) == 0 || r.in.isShared(gateway) {
 		return nil
 	}
 	attached := gateway
-	if !d.in.hasSnapshot() {
+	if !r.in.hasSnapshot() {
 		var err error
 		attached, err = withEntries(gateway, "listeners", func(listener map[string]any) []any {
 			if slices.ContainsFunc(parents, func(parent references.Parent) bool { return attachesTo(parent, listener) }) {
@@ -88,17 +87,11 @@ func (d *draft) addGateway(gateway *unstructured.Unstructured, parents []referen
 			return err
 		}
 	}
-	w, err := d.add(attached, "routes that are copied attach to it")
+	w, err := r.collector.add(attached, "routes that are copied attach to it")
 	if w == nil || err != nil {
 		return err
 	}
-	return d.addReferencesOf(w)
-}
-
-// isShared reports whether an applied object may also concern workloads outside of the sync. Such an object is left as it
-// is.
-func (s *Input) isShared(object *unstructured.Unstructured) bool {
-	return len(s.Only) > 0 && s.Base[KeyOf(object)] != nil
+	return r.collector.addReferencesOf(w)
 }
 
 // attachesTo reports whether a route attaches to a listener.
@@ -106,34 +99,28 @@ func attachesTo(parent references.Parent, listener map[string]any) bool {
 	return (parent.Listener == "" || parent.Listener == listener["name"]) && (parent.Port == 0 || parent.Port == listener["port"])
 }
 
-// addReferencesOf makes desired what an object references.
-func (d *draft) addReferencesOf(w *desiredObject) error {
-	refs, err := references.Of(w.object)
-	return errors.Join(err, d.addUnpatchedRefs(w.unpatched), d.addReferences(refs))
-}
-
 // maxGrantEntries is the largest number of entries that the CustomResourceDefinition allows in a ReferenceGrant.
 const maxGrantEntries = 16
 
 // addReferenceGrants makes ReferenceGrants desired, limited to copied objects. A grant for all objects of a kind is
 // replaced by entries for the copied ones, because the target may have others.
-func (d *draft) addReferenceGrants() error {
-	for _, grant := range d.originalsOf(referenceGrants) {
-		if d.in.isShared(grant) {
+func (r *routeCollector) addReferenceGrants() error {
+	for _, grant := range r.objects.originalsOf(referenceGrants) {
+		if r.in.isShared(grant) {
 			continue
 		}
-		narrowed, err := withEntries(grant, "to", d.grantEntries)
+		narrowed, err := withEntries(grant, "to", r.grantEntries)
 		if err != nil {
 			return err
 		}
-		if d.in.hasSnapshot() {
+		if r.in.hasSnapshot() {
 			narrowed = grant
 		}
 		switch to, _, _ := unstructured.NestedSlice(narrowed.Object, "spec", "to"); {
 		case len(to) > maxGrantEntries:
-			d.warn(fmt.Sprintf("%s is not copied: it would name %d objects, and can name %d", KeyOf(grant), len(to), maxGrantEntries))
+			r.report.warn(fmt.Sprintf("%s is not copied: it would name %d objects, and can name %d", KeyOf(grant), len(to), maxGrantEntries))
 		case len(to) > 0:
-			if _, err := d.add(narrowed, "it lets others refer to what is copied"); err != nil {
+			if _, err := r.collector.add(narrowed, "it lets others refer to what is copied"); err != nil {
 				return err
 			}
 		}
@@ -142,17 +129,17 @@ func (d *draft) addReferenceGrants() error {
 }
 
 // grantEntries returns the entries for copied objects that replace an entry of a ReferenceGrant of the source.
-func (d *draft) grantEntries(entry map[string]any) []any {
+func (r *routeCollector) grantEntries(entry map[string]any) []any {
 	group, _ := entry["group"].(string)
 	kind, _ := entry["kind"].(string)
 	if name, isNamed := entry["name"].(string); isNamed {
-		if d.desired[Key{schema.GroupKind{Group: group, Kind: kind}, name}] != nil {
+		if r.selection.desired[Key{schema.GroupKind{Group: group, Kind: kind}, name}] != nil {
 			return []any{entry}
 		}
 		return nil
 	}
 	names := sets.New[string]()
-	for key := range d.desired {
+	for key := range r.selection.desired {
 		if key.Group == group && key.Kind == kind {
 			names.Insert(key.Name)
 		}

@@ -21,7 +21,7 @@ func IsOnlyIncluded(kind schema.GroupKind) bool {
 
 // addIncluded makes desired what spec.include names. ConfigMaps and Secrets count as references of the environment itself:
 // they are in the index, and their changes are detected.
-func (d *draft) addIncluded() error {
+func (d *discovery) addIncluded() error {
 	if len(d.in.Only) > 0 {
 		return nil
 	}
@@ -43,14 +43,14 @@ func (d *draft) addIncluded() error {
 			Referrers: []references.Referrer{{Kind: string(v1alpha1.SubjectEnvironment), Name: d.in.Environment.Name, Path: field}},
 		})
 	}
-	return d.addReferences(references.Merge(refs))
+	return d.collector.addReferences(references.Merge(refs))
 }
 
 // addIncludedCustomResource makes a custom resource desired. Custom resources are not in the index, so the action Cluster
 // does not copy them.
-func (d *draft) addIncludedCustomResource(key Key) error {
-	if object, ok := d.originals[key]; ok {
-		_, err := d.add(object, "spec.include names it")
+func (d *discovery) addIncludedCustomResource(key Key) error {
+	if object, ok := d.objects.originals[key]; ok {
+		_, err := d.collector.add(object, "spec.include names it")
 		return err
 	}
 	if d.in.hasSnapshot() {
@@ -58,21 +58,21 @@ func (d *draft) addIncludedCustomResource(key Key) error {
 	}
 	if !IsOnlyIncluded(key.GroupKind) {
 		// Validation rejects this in new objects.
-		d.failSource(key, v1alpha1.ReasonRefused, "environments copy nothing of the API group "+key.Group)
+		d.report.failSource(key, v1alpha1.ReasonRefused, "environments copy nothing of the API group "+key.Group)
 		return nil
 	}
 	if why, withheld := d.in.DeniedObjects[key]; withheld {
-		d.failSource(key, why.Reason, why.Message)
+		d.report.failSource(key, why.Reason, why.Message)
 		return nil
 	}
-	d.missing.Insert(key)
-	d.addFromBase(key)
-	d.failSource(key, v1alpha1.ReasonSourceMissing, "does not exist")
+	d.selection.missing.Insert(key)
+	d.collector.addFromBase(key)
+	d.report.failSource(key, v1alpha1.ReasonSourceMissing, "does not exist")
 	return nil
 }
 
-// isDeniedInclude reports whether spec.include names a custom resource that is denied. A snapshot takes nothing from the source,
-// so it denies nothing.
+// isDeniedInclude reports whether spec.include names a custom resource that is denied. A snapshot takes nothing from the
+// source, so it denies nothing.
 func (s *Input) isDeniedInclude(key Key) bool {
 	_, withheld := s.DeniedObjects[key]
 	return withheld && s.includes(key) && !s.hasSnapshot()

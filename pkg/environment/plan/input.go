@@ -91,3 +91,9 @@ func (s *Input) actionOf(key Key) v1alpha1.SyncAction {
 	}
 	return v1alpha1.SyncActionCluster
 }
+
+// isShared reports whether an applied object may also concern workloads outside of the sync. Such an object is left as it
+// is.
+func (s *Input) isShared(object *unstructured.Unstructured) bool {
+	return len(s.Only) > 0 && s.Base[KeyOf(object)] != nil
+}

@@ -14,13 +14,13 @@ import (
 // Needs returns the objects that a plan reads by name: the referenced objects of the source, and all objects of the target.
 // The caller adds those that exist to the input and calls Needs again, because they may have further references.
 func (p Planner) Needs(in Input) (sets.Set[Key], error) {
-	d, err := p.draft(&in)
+	c, err := p.collect(&in)
 	if err != nil {
 		return nil, err
 	}
-	needs := d.missing.Union(sets.KeySet(d.desired))
-	refs := slices.Clone(d.refs)
-	for key, w := range d.desired {
+	needs := c.selection.missing.Union(sets.KeySet(c.selection.desired))
+	refs := slices.Clone(c.selection.refs)
+	for key, w := range c.selection.desired {
 		// Whether a ServiceAccount's Secrets have copies depends on the Secrets, even if they are denied.
 		if key.GroupKind == defaultAccount.GroupKind {
 			of, err := references.Of(w.object)

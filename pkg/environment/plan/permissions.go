@@ -4,7 +4,6 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -16,7 +15,6 @@ import (
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/kube/references"
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
@@ -70,46 +68,43 @@ func Binds(object *unstructured.Unstructured, namespaces ...string) bool {
 	})
 }
 
-// reportMissingPermissions records what grants permissions to the workloads' ServiceAccounts in the source and not in the
-// target.
-func (d *draft) reportMissingPermissions() error {
-	accounts := d.serviceAccounts()
+// permissionCheck compares the permissions that ServiceAccounts have in the source and in the target.
+type permissionCheck struct {
+	in *Input
+	// live holds Input.Live by key.
+	live map[Key]*unstructured.Unstructured
+	// accounts are the names of the workloads' ServiceAccounts.
+	accounts []string
+	report   *report
+}
+
+// run reports what grants permissions to the ServiceAccounts in the source and not in the target.
+func (c permissionCheck) run() error {
 	for _, kind := range []schema.GroupKind{ClusterRoleBindings, RoleBindings} {
-		granted, err := d.targetBindings(kind)
+		granted, err := c.targetBindings(kind)
 		if err != nil {
 			return err
 		}
-		for _, object := range sortedByName(ofKind(d.in.Source, kind)) {
-			if err := d.checkBinding(object, accounts, granted); err != nil {
+		for _, object := range sortedByName(ofKind(c.in.Source, kind)) {
+			if err := c.checkBinding(object, granted); err != nil {
 				return err
 			}
 		}
 	}
 	for _, kind := range []schema.GroupKind{ClusterRoleBindings, RoleBindings, Roles} {
-		if d.in.Unreadable.Has(kind) {
-			d.addNotCopied(kind.Kind, "*", v1alpha1.NotCopiedUnreadable)
-			d.warn(fmt.Sprintf("Which %ss grant rights to ServiceAccounts is not known: the server may not list them", kind.Kind))
+		if c.in.Unreadable.Has(kind) {
+			c.report.addNotCopied(kind.Kind, "*", v1alpha1.NotCopiedUnreadable)
+			c.report.warn(fmt.Sprintf("Which %ss grant rights to ServiceAccounts is not known: the server may not list them", kind.Kind))
 		}
 	}
 	return nil
 }
 
-// serviceAccounts returns the names of the workloads' ServiceAccounts.
-func (d *draft) serviceAccounts() []string {
-	var names []string
-	for _, ref := range d.refs {
-		if ref.Type == references.ServiceAccount {
-			names = append(names, ref.Name)
-		}
-	}
-	return names
-}
-
 // targetBindings returns the bindings of a kind that are effective in the target.
-func (d *draft) targetBindings(kind schema.GroupKind) ([]binding, error) {
-	objects := d.in.Live
+func (c permissionCheck) targetBindings(kind schema.GroupKind) ([]binding, error) {
+	objects := c.in.Live
 	if kind == ClusterRoleBindings {
-		objects = d.in.Source
+		objects = c.in.Source
 	}
 	var granted []binding
 	for _, object := range ofKind(objects, kind) {
@@ -122,48 +117,36 @@ func (d *draft) targetBindings(kind schema.GroupKind) ([]binding, error) {
 	return granted, nil
 }
 
-// checkBinding records a binding of the source if one of the accounts has no equivalent binding in the target, and its Role
+// checkBinding reports a binding of the source if one of the accounts has no equivalent binding in the target, and its Role
 // if the target lacks that.
-func (d *draft) checkBinding(object *unstructured.Unstructured, accounts []string, granted []binding) error {
+func (c permissionCheck) checkBinding(object *unstructured.Unstructured, granted []binding) error {
 	b, err := bindingOf(object)
 	if err != nil {
 		return err
 	}
-	bound := slices.DeleteFunc(slices.Clone(accounts), func(account string) bool { return !b.includes(d.in.SourceNamespace, account) })
+	bound := slices.DeleteFunc(slices.Clone(c.accounts), func(account string) bool { return !b.includes(c.in.SourceNamespace, account) })
 	isLacking := slices.ContainsFunc(bound, func(account string) bool {
 		return !slices.ContainsFunc(granted, func(other binding) bool {
-			return other.RoleRef == b.RoleRef && other.includes(d.in.Environment.Spec.TargetNamespace, account)
+			return other.RoleRef == b.RoleRef && other.includes(c.in.Environment.Spec.TargetNamespace, account)
 		})
 	})
-	if key := KeyOf(object); isLacking && !d.in.Unreadable.Has(key.GroupKind) {
-		d.reportNotGranted(key, bound)
+	if key := KeyOf(object); isLacking && !c.in.Unreadable.Has(key.GroupKind) {
+		c.reportNotGranted(key, bound)
 	}
 	role := Key{Roles, b.RoleRef.Name}
-	if len(bound) > 0 && b.RoleRef.Kind == Roles.Kind && d.live[role] == nil && !d.in.Unreadable.Has(Roles) {
-		d.reportNotGranted(role, bound)
+	if len(bound) > 0 && b.RoleRef.Kind == Roles.Kind && c.live[role] == nil && !c.in.Unreadable.Has(Roles) {
+		c.reportNotGranted(role, bound)
 	}
 	return nil
 }
 
-// reportNotGranted records that ServiceAccounts lack the permissions that an object grants in the source.
-func (d *draft) reportNotGranted(key Key, accounts []string) {
-	of := d.addNotCopied(key.Kind, key.Name, v1alpha1.NotCopiedGrantsRights)
+// reportNotGranted reports that ServiceAccounts lack the permissions that an object grants in the source.
+func (c permissionCheck) reportNotGranted(key Key, accounts []string) {
+	of := c.report.addNotCopied(key.Kind, key.Name, v1alpha1.NotCopiedGrantsRights)
 	of.ServiceAccounts = sets.List(sets.New(of.ServiceAccounts...).Insert(accounts...))
 	of.ServiceAccounts = of.ServiceAccounts[:min(len(of.ServiceAccounts), v1alpha1.MaxNotCopied)]
-	d.warn(fmt.Sprintf("%s is not copied, and %s does not have what it grants: it is about the rights of ServiceAccount %s",
-		key, d.in.Environment.Spec.TargetNamespace, summary.List(accounts)))
-}
-
-// addNotCopied records an object that the target lacks, once, and returns its entry.
-func (d *draft) addNotCopied(kind, name string, reason v1alpha1.NotCopiedReason) *v1alpha1.NotCopiedObject {
-	list := &d.plan.NotCopied
-	at, found := slices.BinarySearchFunc(*list, v1alpha1.NotCopiedObject{Kind: kind, Name: name}, func(a, b v1alpha1.NotCopiedObject) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
-	})
-	if !found {
-		*list = slices.Insert(*list, at, v1alpha1.NotCopiedObject{Kind: kind, Name: name, Reason: reason})
-	}
-	return &(*list)[at]
+	c.report.warn(fmt.Sprintf("%s is not copied, and %s does not have what it grants: it is about the rights of ServiceAccount %s",
+		key, c.in.Environment.Spec.TargetNamespace, summary.List(accounts)))
 }
 
 func ofKind(objects []*unstructured.Unstructured, kind schema.GroupKind) []*unstructured.Unstructured {

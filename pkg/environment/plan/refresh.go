@@ -19,21 +19,21 @@ import (
 var routeKinds = sets.New(ingresses.Kind, grpcRoutes.Kind, httpRoutes.Kind)
 
 // refresh makes the objects of the index desired, and no others.
-func (d *draft) refresh() error {
-	named := selectedNames(d.in, d.source)
-	for _, record := range d.in.Index {
+func refresh(in *Input, c *collector) error {
+	named := selectedNames(in, c.objects.source)
+	for _, record := range in.Index {
 		key := recordKey(&record)
 		if !named.Has(key.String()) {
 			continue
 		}
-		object, ok := d.source[key]
+		object, ok := c.objects.source[key]
 		if !ok {
-			d.missing.Insert(key)
-			d.addFromBase(key)
-			d.failMissing(key, record.Optional)
+			c.selection.missing.Insert(key)
+			c.addFromBase(key)
+			c.report.failMissing(key, record.Optional)
 			continue
 		}
-		if _, err := d.add(object, "the environment's workloads need it"); err != nil {
+		if _, err := c.add(object, "the environment's workloads need it"); err != nil {
 			return err
 		}
 	}
@@ -117,21 +117,4 @@ func (b *indexBuilder) refreshedRecords() ([]v1alpha1.EnvironmentDependencyRecor
 		out[i] = described
 	}
 	return out, nil
-}
-
-// addFromBase restores a needed object from its base if neither the source nor the target has it. Otherwise it returns nil,
-// and the target's object stays as it is.
-func (d *draft) addFromBase(key Key) *desiredObject {
-	base := d.in.Base[key]
-	if base == nil || d.in.hasSnapshot() || d.live[key] != nil && d.desired[key] == nil {
-		return nil
-	}
-	if d.desired[key] == nil {
-		as, why := d.copies.setLabels(base.DeepCopy()), "the source does not have it"
-		if d.in.Denied.Has(key.GroupKind) {
-			why = "it is not read in the source"
-		}
-		d.desired[key] = &desiredObject{object: as, unpatched: as, reason: why + ", and it is made again as it was"}
-	}
-	return d.desired[key]
 }

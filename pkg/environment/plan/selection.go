@@ -29,3 +29,14 @@ func newSelection() *selection {
 func (s *selection) isCopied(key Key) bool {
 	return s.desired[key] != nil || s.missing.Has(key) && key != defaultAccount
 }
+
+// serviceAccounts returns the names of the workloads' ServiceAccounts.
+func (s *selection) serviceAccounts() []string {
+	var names []string
+	for _, ref := range s.refs {
+		if ref.Type == references.ServiceAccount {
+			names = append(names, ref.Name)
+		}
+	}
+	return names
+}

@@ -50,18 +50,8 @@ func (s *Input) snapshotReason() string {
 	return fmt.Sprintf("it was applied with revision %d", s.Revision)
 }
 
-// desiredOf returns the desired object for an object of the source or the snapshot. If it has no copy, the first result is
-// nil and the second is the reason.
-func (d *draft) desiredOf(object *unstructured.Unstructured) (*desiredObject, string, error) {
-	if !d.in.hasSnapshot() && !d.in.Denied.Has(KeyOf(object).GroupKind) {
-		return d.copies.copy(object)
-	}
-	as := d.copies.setLabels(object.DeepCopy())
-	return &desiredObject{object: as, unpatched: as}, "", nil
-}
-
 // addRestOfSnapshot makes all other objects of the snapshot desired.
-func (d *draft) addRestOfSnapshot() error {
+func (d *discovery) addRestOfSnapshot() error {
 	if len(d.in.Only) > 0 {
 		return nil
 	}
@@ -69,7 +59,7 @@ func (d *draft) addRestOfSnapshot() error {
 		if key := KeyOf(object); key.isWorkload() && !d.in.isMember(key) {
 			continue
 		}
-		if _, err := d.add(object, d.in.snapshotReason()); err != nil {
+		if _, err := d.collector.add(object, d.in.snapshotReason()); err != nil {
 			return err
 		}
 	}
