@@ -24,7 +24,7 @@ const maxListed = 1000
 // hashPurpose is the Hasher's purpose for hashes of dependencies.
 const hashPurpose = "dependency"
 
-// Hasher computes hashes that cannot be computed without its key, as keyedhash.Hasher does.
+// Hasher computes hashes that cannot be computed without its key, as hmac.Hasher does.
 type Hasher interface {
 	Sum(purpose string, parts ...[]byte) string
 }

@@ -64,13 +64,14 @@ func (p Planner) collect(in *Input) (*collector, error) {
 	if in.Action == v1alpha1.SyncActionCluster {
 		return c, refresh(in, c)
 	}
-	routes := &routeCollector{in, c.objects, c.selection, c.report, c}
-	discovery := &discovery{in, c.objects, c.selection, c.report, c, routes}
-	if err := discovery.run(); err != nil || in.hasSnapshot() {
+	routes := &routeCollector{in: in, objects: c.objects, selection: c.selection, report: c.report, collector: c}
+	catalog := &discovery{in: in, objects: c.objects, selection: c.selection, report: c.report, collector: c, routes: routes}
+	if err := catalog.run(); err != nil || in.hasSnapshot() {
 		return c, err
 	}
-	missingCheck{in, c.objects, c.selection, c.report}.run()
-	return c, permissionCheck{in, c.objects.live, c.selection.serviceAccounts(), c.report}.run()
+	missingCheck{in: in, objects: c.objects, selection: c.selection, report: c.report}.run()
+	permissions := permissionCheck{in: in, live: c.objects.live, accounts: c.selection.serviceAccounts(), report: c.report}
+	return c, permissions.run()
 }
 
 // planSteps plans the steps of the desired objects and the deletions, in the order of execution.
@@ -84,7 +85,7 @@ func (p Planner) planSteps(ctx context.Context, in *Input, c *collector) (*stepP
 		return nil, err
 	}
 	if in.Action != v1alpha1.SyncActionCluster {
-		planner.steps = append(planner.steps, removals{in, c.selection}.steps(c.objects.live)...)
+		planner.steps = append(planner.steps, removals{in: in, selection: c.selection}.steps(c.objects.live)...)
 	}
 	slices.SortFunc(planner.steps, compareSteps)
 	return planner, nil
