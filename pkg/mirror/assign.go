@@ -107,7 +107,7 @@ func (r *registry) assignWorkers(ctx context.Context, next *plan, group *wait.Gr
 	}
 	var leaving []*runningWorker
 	for key, running := range r.workers {
-		if len(members[key]) == 0 || running.loses(next) {
+		if len(members[key]) == 0 || running.worker.loses(next) {
 			leaving = append(leaving, running)
 			delete(r.workers, key)
 		}
@@ -129,8 +129,8 @@ func (r *registry) assignWorkers(ctx context.Context, next *plan, group *wait.Gr
 			running = r.startWorker(ctx, key, group)
 		}
 		slices.SortFunc(destinations, func(a, b *destination) int { return compareNames(a.key, b.key) })
-		running.destinations.Store(&destinations)
-		signal(running.wake)
+		running.worker.destinations.Store(&destinations)
+		signal(running.worker.wake)
 	}
 }
 
@@ -150,7 +150,7 @@ func (r *registry) startWorker(ctx context.Context, key branchKey, group *wait.G
 	r.workers[key] = running
 	group.Start(func() {
 		defer close(done)
-		running.run(ctx)
+		running.worker.run(ctx)
 	})
 	return running
 }

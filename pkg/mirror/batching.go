@@ -61,7 +61,7 @@ func (b *batching) maxWait(m member) time.Duration {
 func backlogOf(members []member) outbox.Backlog {
 	var sum outbox.Backlog
 	for _, m := range members {
-		one := m.queue.Backlog()
+		one := m.destination.queue.Backlog()
 		sum.Rows += one.Rows
 		sum.Bytes += one.Bytes
 	}

@@ -48,7 +48,7 @@ func (w *worker) compareNext(ctx context.Context, members []member) (more bool, 
 	}
 	for _, m := range members {
 		if err := w.sweep(ctx, members, m); err != nil {
-			m.seeds.sweepAgain()
+			m.destination.seeds.sweepAgain()
 			return false, err
 		}
 	}
@@ -64,7 +64,7 @@ func (w *worker) compareNext(ctx context.Context, members []member) (more bool, 
 type round struct {
 	worker  *worker
 	members []member
-	member
+	member  member
 	// all are the comparisons that have started and not failed; current is the running one, or nil. Those before it are
 	// complete and succeed with the next push.
 	all     []*comparison
@@ -80,7 +80,7 @@ func (r *round) run(ctx context.Context) (more bool, err error) {
 	r.done = map[schema.GroupVersionResource]bool{}
 	defer func() {
 		for _, c := range r.all {
-			r.seeds.putBack(c.seed)
+			r.member.destination.seeds.putBack(c.seed)
 		}
 	}()
 	for ctx.Err() == nil && (!more || !r.worker.wanted(r.members)) {
@@ -88,9 +88,9 @@ func (r *round) run(ctx context.Context) (more bool, err error) {
 		if !ok {
 			break
 		}
-		if r.destination.plan.Load() != r.plan {
+		if r.member.destination.plan.Load() != r.member.plan {
 			// The new plan may have requested it. The controller wakes the worker for the next cycle, which uses that plan.
-			r.seeds.putBack(next)
+			r.member.destination.seeds.putBack(next)
 			return false, r.flush(ctx)
 		}
 		more = true
@@ -104,9 +104,9 @@ func (r *round) run(ctx context.Context) (more bool, err error) {
 // next returns the next due comparison.
 func (r *round) next() (seed, bool) {
 	services := r.worker.services
-	return r.seeds.take(func(t schema.GroupVersionResource) bool {
-		return !r.done[t] && services.running(r.plan, t)
-	}, func(t schema.GroupVersionResource) bool { return services.starting(r.plan, t) })
+	return r.member.destination.seeds.take(func(t schema.GroupVersionResource) bool {
+		return !r.done[t] && services.running(r.member.plan, t)
+	}, func(t schema.GroupVersionResource) bool { return services.starting(r.member.plan, t) })
 }
 
 // wanted reports whether other work comes before the next comparison: rows, whose authors a comparison would lose, or other
@@ -124,9 +124,9 @@ func (r *round) compare(ctx context.Context, next seed) error {
 	r.current = nil
 	var list listError
 	if errors.As(err, &list) {
-		klog.FromContext(ctx).Info("Failed to compare type", "destination", r.key, "type", next.resource, "reason", err.Error())
+		klog.FromContext(ctx).Info("Failed to compare type", "destination", r.member.destination.key, "type", next.resource, "reason", err.Error())
 		r.drop(c)
-		r.seeds.failed(next, err)
+		r.member.destination.seeds.failed(next, err)
 		r.worker.services.changed()
 		return nil
 	}
@@ -222,11 +222,11 @@ func (c *comparison) run(ctx context.Context) error {
 // succeeded records a comparison whose changes are on the branch.
 func (c *comparison) succeeded(ctx context.Context) {
 	c.found.held = len(c.held)
-	c.seeds.succeeded(c.seed, c.listed, c.found)
-	c.record.holdOnly(c.looksAt, c.held)
-	c.record.compared()
+	c.member.destination.seeds.succeeded(c.seed, c.listed, c.found)
+	c.member.destination.record.holdOnly(c.looksAt, c.held)
+	c.member.destination.record.compared()
 	c.worker.services.changed()
-	klog.FromContext(ctx).Info("Compared with the cluster", "destination", c.key, "type", c.seed.resource.GroupResource().String(),
+	klog.FromContext(ctx).Info("Compared with the cluster", "destination", c.member.destination.key, "type", c.seed.resource.GroupResource().String(),
 		"objects", len(c.live), "written", c.found.written, "removed", c.found.removed, "orphansHeld", c.found.held,
 		"took", time.Since(c.began).Round(time.Millisecond).String())
 }
@@ -246,7 +246,7 @@ type branchError struct{ error }
 // scopes returns the lists that the comparison needs.
 func (c *comparison) scopes() []watch.Watch {
 	if len(c.seed.namespaces) == 0 {
-		return c.plan.selection.watches(c.seed.resource)
+		return c.member.plan.selection.watches(c.seed.resource)
 	}
 	scopes := make([]watch.Watch, len(c.seed.namespaces))
 	for i, namespace := range c.seed.namespaces {
@@ -258,7 +258,7 @@ func (c *comparison) scopes() []watch.Watch {
 // visit compares one object with its file.
 func (c *comparison) visit(ctx context.Context, object *unstructured.Unstructured) error {
 	objectsScanned.Inc()
-	ops := c.plan.operations(c.seed.resource, object, c.worker.services.namespaces)
+	ops := c.member.plan.operations(c.seed.resource, object, c.worker.services.namespaces)
 	if ops == 0 {
 		return nil
 	}
@@ -268,11 +268,11 @@ func (c *comparison) visit(ctx context.Context, object *unstructured.Unstructure
 		return nil
 	}
 	c.live[r.path] = struct{}{}
-	if r, err = c.plan.written(r, object); err != nil {
-		klog.FromContext(ctx).Error(err, "Failed to render object", "destination", c.key)
+	if r, err = c.member.plan.written(r, object); err != nil {
+		klog.FromContext(ctx).Error(err, "Failed to render object", "destination", c.member.destination.key)
 		return nil
 	}
-	hash, exists := c.worker.branch.Snapshot().Lookup(c.plan.file(r.path))
+	hash, exists := c.worker.branch.Snapshot().Lookup(c.member.plan.file(r.path))
 	operation := v1alpha1.OperationCreate
 	if exists {
 		operation = v1alpha1.OperationUpdate
@@ -281,7 +281,7 @@ func (c *comparison) visit(ctx context.Context, object *unstructured.Unstructure
 		return nil
 	}
 	return c.add(ctx, c, outbox.Change{
-		Destination: c.key, UID: c.uid, Path: r.path, Content: r.content, Encryption: r.encryption,
+		Destination: c.member.destination.key, UID: c.member.destination.uid, Path: r.path, Content: r.content, Encryption: r.encryption,
 		Operation: operation, Object: r.object, ResourceVersion: object.GetResourceVersion(), Time: time.Now().Truncate(time.Second),
 		Author: c.author(r, attribution.Event{Operation: operation, Resource: c.seed.resource, Object: object}),
 	})
@@ -290,7 +290,7 @@ func (c *comparison) visit(ctx context.Context, object *unstructured.Unstructure
 // author returns the author of a change that the comparison has found: that of a pending row with the same content, which
 // the comparison overtakes, or else the one that the attribution facts show.
 func (c *comparison) author(found rendered, event attribution.Event) attribution.Author {
-	if waiting, ok := c.queue.Pending(found.path); ok && waiting.Hash == found.hash && waiting.Author.Known() {
+	if waiting, ok := c.member.destination.queue.Pending(found.path); ok && waiting.Hash == found.hash && waiting.Author.Known() {
 		return waiting.Author
 	}
 	return c.worker.services.author(event)
@@ -309,12 +309,12 @@ func (c *comparison) orphans(ctx context.Context) error {
 		return fmt.Errorf("folder of %s: %w", t, err)
 	}
 	var removals []outbox.Change
-	err = c.worker.walk(ctx, c.plan, folder, func(file managedFile) {
+	err = c.worker.walk(ctx, c.member.plan, folder, func(file managedFile) {
 		_, live := c.live[file.path]
 		switch {
-		case live || !c.looksAt(file.object) || !c.plan.selection.removable(t, file.object.Namespace, c.worker.services.namespaces):
-		case c.plan.prunes():
-			removal := c.removal(file)
+		case live || !c.looksAt(file.object) || !c.member.plan.selection.removable(t, file.object.Namespace, c.worker.services.namespaces):
+		case c.member.plan.prunes():
+			removal := c.member.destination.removal(file)
 			removal.ResourceVersion = cmp.Or(c.listed[watch.Watch{Resource: t}], c.listed[watch.Watch{Resource: t, Namespace: file.object.Namespace}])
 			removal.Author = c.worker.services.author(attribution.Event{Operation: removal.Operation, Resource: t, Object: file.object.Unstructured()})
 			removals = append(removals, removal)
@@ -381,6 +381,6 @@ func (w *worker) pushSeed(ctx context.Context, members []member, m member, chang
 	if err := w.push(ctx, members, []*batch{b}); err != nil {
 		return pushed{}, err
 	}
-	m.record.orphansRemoved(b.pushed.removed)
+	m.destination.record.orphansRemoved(b.pushed.removed)
 	return b.pushed, nil
 }

@@ -124,15 +124,15 @@ func (d *destination) failDeposits(failure error) {
 // pushDeposits pushes the pending deposits, each by itself.
 func (w *worker) pushDeposits(ctx context.Context, members []member) error {
 	for _, m := range members {
-		for _, request := range m.deposits.pending() {
-			if err := m.depositProblem(); err != nil {
-				m.deposits.settle(request, err) // The plan has changed since the deposit was queued.
+		for _, request := range m.destination.deposits.pending() {
+			if err := m.destination.depositProblem(); err != nil {
+				m.destination.deposits.settle(request, err) // The plan has changed since the deposit was queued.
 				continue
 			}
 			if err := w.pushDeposit(ctx, members, m, request); err != nil {
 				return err
 			}
-			m.deposits.settle(request, nil)
+			m.destination.deposits.settle(request, nil)
 			if err := w.slot.giveWay(ctx); err != nil {
 				return err
 			}
@@ -148,7 +148,7 @@ func (w *worker) pushDeposit(ctx context.Context, members []member, m member, re
 		return nil
 	}
 	b := &batch{member: m}
-	commit := w.wording.deposit(m.key, request.subject)
+	commit := w.wording.deposit(m.destination.key, request.subject)
 	hash, staged, err := w.stageFiles(m, &commit, []gitrepo.Change{file})
 	if err != nil {
 		return err

@@ -107,7 +107,7 @@ func (f *refusals) able(members []member) (able []member, next time.Time) {
 			continue
 		}
 		next = earliest(next, r.until)
-		m.record.refuses(r.err, r.until)
+		m.destination.record.refuses(r.err, r.until)
 	}
 	return able, next
 }

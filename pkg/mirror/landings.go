@@ -53,7 +53,7 @@ func (w *worker) landings(m member, hash gitrepo.Hash, commit gitrepo.Commit, g 
 		next := commitindex.Entry{
 			Object: object, Last: change.ResourceVersion,
 			Commit: commitindex.Commit{
-				Destination: m.key, SHA: hash.String(), Time: commit.Committer.When.Truncate(time.Second), Message: subjectOf(commit), URL: commitURL(m.plan, hash),
+				Destination: m.destination.key, SHA: hash.String(), Time: commit.Committer.When.Truncate(time.Second), Message: subjectOf(commit), URL: commitURL(m.plan, hash),
 			},
 			Created: change.Operation == v1alpha1.OperationCreate, Removed: change.Operation == v1alpha1.OperationDelete,
 		}

@@ -61,14 +61,14 @@ func (w *worker) claim(ctx context.Context, members []member) ([]member, error) 
 	var admitted []member
 	for _, m := range members {
 		o := w.markers.ownership(tree, m)
-		if m.record.owned(o) {
+		if m.destination.record.owned(o) {
 			countConflict(o)
 			w.services.changed()
 		}
 		if o.refused == nil {
 			admitted = append(admitted, m)
 		} else {
-			m.failDeposits(o.refused)
+			m.destination.failDeposits(o.refused)
 		}
 	}
 	return admitted, nil
@@ -191,7 +191,7 @@ func (k *markers) ownFolder(tree *gitrepo.Tree, m member) ownership {
 	}
 	name := ownerName(owner)
 	switch {
-	case name == m.key:
+	case name == m.destination.key:
 		return ownership{owner: owner, vacant: !namesInstallation(owner)}
 	case !k.writes(name, m.plan.branch.branch, m.plan.object.Spec.BaseFolder):
 		return ownership{owner: owner, vacant: true}
@@ -212,7 +212,7 @@ func (k *markers) claimWithin(tree *gitrepo.Tree, m member, path string) string 
 	if elsewhere := k.elsewhere(&marker.owner); elsewhere != "" {
 		return fmt.Sprintf("the marker %s, within the folder, names GitDestination %s", path, elsewhere)
 	}
-	if name == m.key || !k.writes(name, m.plan.branch.branch, strings.TrimSuffix(path, "/"+markerPath)) {
+	if name == m.destination.key || !k.writes(name, m.plan.branch.branch, strings.TrimSuffix(path, "/"+markerPath)) {
 		return ""
 	}
 	return fmt.Sprintf("the marker %s, within the folder, names GitDestination %s, which reaches the repository under another name", path, name)
@@ -255,7 +255,7 @@ func (k *markers) markerFor(tree *gitrepo.Tree, m member) (gitrepo.Change, bool,
 	}
 	id := k.identity
 	owner := v1alpha1.OwnerMarker{
-		ClusterUID: id.ClusterUID, Namespace: m.key.Namespace, Name: m.key.Name, Instance: id.Installation,
+		ClusterUID: id.ClusterUID, Namespace: m.destination.key.Namespace, Name: m.destination.key.Name, Instance: id.Installation,
 		Time: metav1.NewTime(time.Now().UTC().Truncate(time.Second)),
 	}
 	content, err := renderMarker(owner)

@@ -45,7 +45,7 @@ type Limits struct {
 
 // batch is what one push carries of one destination.
 type batch struct {
-	member
+	member member
 	// rows are the rows that the push removes from the outbox, superseded ones included.
 	rows   []outbox.Row
 	pushed pushed
@@ -56,7 +56,7 @@ type batch struct {
 // compared returns the scopes that the batch brings to the state of a list.
 func (b *batch) compared() (scopes []comparedScope) {
 	for watch, resourceVersion := range b.listed {
-		scopes = append(scopes, comparedScope{UID: b.uid, Watch: watch, ResourceVersion: resourceVersion, Time: time.Now()})
+		scopes = append(scopes, comparedScope{UID: b.member.destination.uid, Watch: watch, ResourceVersion: resourceVersion, Time: time.Now()})
 	}
 	return scopes
 }
@@ -129,13 +129,13 @@ func (w *worker) pushTogether(ctx context.Context, all, members []member) (settl
 		if room <= 0 || size <= 0 || commits <= 0 {
 			break
 		}
-		counted := m.queue.Counted()
-		rows, err := w.services.outbox.Next(ctx, m.uid, room, size)
+		counted := m.destination.queue.Counted()
+		rows, err := w.services.outbox.Next(ctx, m.destination.uid, room, size)
 		if err != nil {
 			return 0, err
 		}
 		if len(rows) == 0 {
-			m.queue.Gone(counted)
+			m.destination.queue.Gone(counted)
 			continue
 		}
 		b := &batch{member: m}
@@ -168,12 +168,12 @@ func (w *worker) stageRows(b *batch, rows []outbox.Row, commits int) error {
 	var changes []outbox.Change
 	var place []int // index of each change in rows
 	for i, row := range rows {
-		if !b.seeds.superseded(row.Change.Object, row.Change.ResourceVersion) && !b.outdated(row.Change) {
+		if !b.member.destination.seeds.superseded(row.Change.Object, row.Change.ResourceVersion) && !b.member.destination.outdated(row.Change) {
 			changes, place = append(changes, row.Change), append(place, i)
 		}
 	}
 	staged := 0
-	for _, g := range groupChanges(b.plan.object.Spec.Granularity, changes) {
+	for _, g := range groupChanges(b.member.plan.object.Spec.Granularity, changes) {
 		if b.pushed.commits >= commits {
 			b.rows = rows[:place[staged]]
 			return nil
@@ -198,7 +198,7 @@ func (w *worker) stage(m member, g group, seed bool, sum *pushed) error {
 	for _, change := range changes {
 		files = append(files, gitrepo.Change{Path: p.file(change.Path), Content: change.Content})
 	}
-	commit := w.wording.commit(m.key, g.author, changes, seed)
+	commit := w.wording.commit(m.destination.key, g.author, changes, seed)
 	hash, staged, err := w.stageFiles(m, &commit, files)
 	if err != nil {
 		return err
@@ -311,7 +311,7 @@ func (w *worker) push(ctx context.Context, members []member, batches []*batch) e
 			note.Tip = b.pushed.last
 		}
 		if n := len(b.rows); n > 0 {
-			note.Through[b.uid] = b.rows[n-1].Sequence
+			note.Through[b.member.destination.uid] = b.rows[n-1].Sequence
 		}
 		note.Compares = append(note.Compares, b.compared()...)
 		landings = append(landings, b.pushed.landings...)
@@ -322,7 +322,7 @@ func (w *worker) push(ctx context.Context, members []member, batches []*batch) e
 		w.race.carried = carried(batches)
 		err := w.lease.during(ctx, func(ctx context.Context) error { return w.send(ctx, note, landings) })
 		for _, m := range members {
-			m.record.leased(w.lease.holder)
+			m.destination.record.leased(w.lease.holder)
 		}
 		if err != nil {
 			return rejectedPush(err, batches)
@@ -332,11 +332,11 @@ func (w *worker) push(ctx context.Context, members []member, batches []*batch) e
 		w.recordFolders(members)
 		w.publishTree(members)
 		for _, b := range batches {
-			b.record.pushed(b.pushed)
-			b.record.owned(w.markers.ownership(w.branch.Snapshot(), b.member))
+			b.member.destination.record.pushed(b.pushed)
+			b.member.destination.record.owned(w.markers.ownership(w.branch.Snapshot(), b.member))
 			count(b.pushed)
 			if warning := b.pushed.warning(); warning != "" {
-				w.services.event(b.plan.object, corev1.EventTypeWarning, reasonNotAppliable, warning)
+				w.services.event(b.member.plan.object, corev1.EventTypeWarning, reasonNotAppliable, warning)
 			}
 			b.log(ctx, time.Since(began))
 		}
@@ -345,7 +345,7 @@ func (w *worker) push(ctx context.Context, members []member, batches []*batch) e
 		}
 	}
 	for _, b := range batches {
-		if err := w.forget(ctx, b.destination, b.rows); err != nil {
+		if err := w.forget(ctx, b.member.destination, b.rows); err != nil {
 			return err
 		}
 	}
@@ -377,7 +377,7 @@ func (b *batch) log(ctx context.Context, took time.Duration) {
 		return
 	}
 	authors := &b.pushed.authors
-	klog.FromContext(ctx).Info("Pushed", "destination", b.key, "commits", b.pushed.commits, "written", b.pushed.written,
+	klog.FromContext(ctx).Info("Pushed", "destination", b.member.destination.key, "commits", b.pushed.commits, "written", b.pushed.written,
 		"removed", b.pushed.removed, "last", b.pushed.last.String(), "audit", authors.Audit, "admission", authors.Admission,
 		"managedFields", authors.ManagedFields, "unknownAuthor", authors.Unknown, "took", took.Round(time.Millisecond).String())
 }

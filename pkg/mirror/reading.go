@@ -47,7 +47,7 @@ func (w *worker) open(ctx context.Context, members []member) error {
 	}
 	w.stale = false
 	for _, m := range members {
-		if len(requested[m.seeds]) > 0 {
+		if len(requested[m.destination.seeds]) > 0 {
 			w.refusals.retryNow(m.destination) // The user who requested the sync may have removed the cause.
 		}
 	}
@@ -62,8 +62,8 @@ func (w *worker) open(ctx context.Context, members []member) error {
 func requestedReads(members []member) (requested map[*seeds][]*syncRun, full bool) {
 	requested = map[*seeds][]*syncRun{}
 	for _, m := range members {
-		if runs := m.seeds.unread(); len(runs) > 0 {
-			requested[m.seeds] = runs
+		if runs := m.destination.seeds.unread(); len(runs) > 0 {
+			requested[m.destination.seeds] = runs
 			full = full || slices.ContainsFunc(runs, func(run *syncRun) bool { return run.full })
 		}
 	}
@@ -135,7 +135,7 @@ func (w *worker) inspect(ctx context.Context, members []member) error {
 		if before, ok := w.places[m.destination]; ok && before == w.placeOf(m) {
 			continue
 		}
-		m.seeds.invalidateAll()
+		m.destination.seeds.invalidateAll()
 		files := map[schema.GroupVersionResource]int64{}
 		if err := w.walk(ctx, m.plan, "", func(file managedFile) { files[file.object.GroupVersionResource()]++ }); err != nil {
 			return err
@@ -143,7 +143,7 @@ func (w *worker) inspect(ctx context.Context, members []member) error {
 		if err := w.markers.findNested(ctx, w.branch.Snapshot(), m); err != nil {
 			return err
 		}
-		m.record.counted(files)
+		m.destination.record.counted(files)
 	}
 	w.recordFolders(members)
 	return nil
@@ -170,7 +170,7 @@ func (w *worker) placeOf(m member) place {
 func (w *worker) publishTree(members []member) {
 	tree := w.branch.Snapshot()
 	for _, m := range members {
-		m.tree.Store(tree)
+		m.destination.tree.Store(tree)
 	}
 }
 

@@ -42,7 +42,7 @@ type registry struct {
 
 // runningWorker is a worker that has been started.
 type runningWorker struct {
-	*worker
+	worker *worker
 	// stop stops the worker and waits for its end.
 	stop func()
 }
@@ -127,8 +127,8 @@ func (r *registry) oldest() float64 {
 func (r *registry) depth(key branchKey) (rows int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if w, ok := r.workers[key]; ok {
-		for _, d := range w.all() {
+	if running, ok := r.workers[key]; ok {
+		for _, d := range running.worker.all() {
 			rows += d.queue.Backlog().Rows
 		}
 	}
@@ -137,8 +137,8 @@ func (r *registry) depth(key branchKey) (rows int) {
 
 // wake wakes the worker of a branch. The caller holds mu.
 func (r *registry) wake(key branchKey) {
-	if w, ok := r.workers[key]; ok {
-		signal(w.wake)
+	if running, ok := r.workers[key]; ok {
+		signal(running.worker.wake)
 	}
 }
 
@@ -223,7 +223,7 @@ func (r *registry) rejection(repository types.NamespacedName) conditions.Reason 
 	defer r.mu.Unlock()
 	var rejections []string
 	for key, running := range r.workers {
-		if reason := running.health.rejection.Load(); key.repository == repository && reason != nil {
+		if reason := running.worker.health.rejection.Load(); key.repository == repository && reason != nil {
 			rejections = append(rejections, *reason)
 		}
 	}
@@ -240,7 +240,7 @@ func (r *registry) failingBranches() map[types.NamespacedName]bool {
 	defer r.mu.Unlock()
 	failing := map[types.NamespacedName]bool{}
 	for key, running := range r.workers {
-		if running.health.failing.Load() {
+		if running.worker.health.failing.Load() {
 			failing[key.repository] = true
 		}
 	}
@@ -253,7 +253,7 @@ func (r *registry) retryBranches(repository types.NamespacedName) {
 	defer r.mu.Unlock()
 	for key, running := range r.workers {
 		if key.repository == repository {
-			signal(running.reset)
+			signal(running.worker.reset)
 		}
 	}
 }

@@ -32,11 +32,11 @@ func (w *worker) sweep(ctx context.Context, members []member, m member) error {
 	if m.destination.plan.Load() != p {
 		return nil
 	}
-	if p.held || time.Now().Before(m.sweepableAt(p)) {
+	if p.held || time.Now().Before(m.destination.sweepableAt(p)) {
 		w.recordSweep(m, found{}) // Sync requests do not wait for this.
 		return nil
 	}
-	if !m.seeds.takeSweep() {
+	if !m.destination.seeds.takeSweep() {
 		return nil
 	}
 	selected := map[schema.GroupVersionResource]bool{}
@@ -49,12 +49,12 @@ func (w *worker) sweep(ctx context.Context, members []member, m member) error {
 	err := w.walk(ctx, p, "", func(file managedFile) {
 		switch {
 		case !inScope(file.object):
-		case p.locked(file.object) && !m.plainSecrets.Load():
-			m.seeds.sweepWhenKnown()
+		case p.locked(file.object) && !m.destination.plainSecrets.Load():
+			m.destination.seeds.sweepWhenKnown()
 		case p.uncertain(file.object.Group):
-			m.seeds.sweepWhenKnown()
+			m.destination.seeds.sweepWhenKnown()
 		case p.prunes():
-			changes = append(changes, m.removal(file))
+			changes = append(changes, m.destination.removal(file))
 		default:
 			held = append(held, file)
 		}
@@ -62,7 +62,7 @@ func (w *worker) sweep(ctx context.Context, members []member, m member) error {
 	if err != nil {
 		return err
 	}
-	m.record.holdOnly(inScope, held)
+	m.destination.record.holdOnly(inScope, held)
 	pushed, err := w.pushSeed(ctx, members, m, changes, nil)
 	if err == nil {
 		w.announceSeed(m, pushed, "of types that no rule selects any more")
@@ -73,7 +73,7 @@ func (w *worker) sweep(ctx context.Context, members []member, m member) error {
 
 // recordSweep records the result of a sweep with the sync requests that wait for it.
 func (w *worker) recordSweep(m member, f found) {
-	if m.seeds.swept(f) {
+	if m.destination.seeds.swept(f) {
 		w.services.changed()
 	}
 }

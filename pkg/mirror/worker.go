@@ -121,8 +121,8 @@ type worker struct {
 // member is a destination with the plan that one cycle serves it by. The controller may replace a destination's plan at any
 // time; a cycle uses the one it started with.
 type member struct {
-	*destination
-	plan *destinationPlan
+	destination *destination
+	plan        *destinationPlan
 }
 
 // place is the state in which the worker left a destination's folder.
@@ -327,10 +327,10 @@ func (w *worker) due(members []member) time.Time {
 	}
 	due := earliest(w.batching.until, w.pollAt)
 	for _, m := range members {
-		at, sweep := m.seeds.next()
+		at, sweep := m.destination.seeds.next()
 		due = earliest(due, at)
-		if sweep && !m.plan.held && time.Now().Before(m.sweepableAt(m.plan)) {
-			due = earliest(due, m.sweepableAt(m.plan))
+		if sweep && !m.plan.held && time.Now().Before(m.destination.sweepableAt(m.plan)) {
+			due = earliest(due, m.destination.sweepableAt(m.plan))
 		}
 	}
 	return due
@@ -340,8 +340,8 @@ func (w *worker) due(members []member) time.Time {
 func (w *worker) report(err error, next time.Time) {
 	countRetry(err)
 	for _, m := range w.members() {
-		m.record.failed(err, next)
-		m.failDeposits(err)
+		m.destination.record.failed(err, next)
+		m.destination.failDeposits(err)
 	}
 	w.services.changed()
 }
@@ -350,7 +350,7 @@ func (w *worker) report(err error, next time.Time) {
 func (w *worker) settled(members []member) {
 	for _, m := range members {
 		w.refusals.accepted(m.destination)
-		if m.record.succeeded() {
+		if m.destination.record.succeeded() {
 			w.services.changed()
 		}
 	}
