@@ -134,14 +134,6 @@ func (r *registry) assignWorkers(ctx context.Context, next *plan, group *wait.Gr
 	}
 }
 
-// loses reports whether a plan moves a destination of the worker to another branch.
-func (w *worker) loses(next *plan) bool {
-	return slices.ContainsFunc(w.all(), func(d *destination) bool {
-		p, ok := next.destinations[d.key]
-		return ok && p.object.UID == d.uid && p.problem.IsZero() && p.branch != w.key
-	})
-}
-
 // startWorker starts the worker of a branch. The caller holds mu.
 func (r *registry) startWorker(ctx context.Context, key branchKey, group *wait.Group) *runningWorker {
 	ctx, cancel := context.WithCancel(ctx)

@@ -9,9 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,7 +20,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/kube/manifest"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
-	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
@@ -272,7 +269,7 @@ func (c *comparison) visit(ctx context.Context, object *unstructured.Unstructure
 		klog.FromContext(ctx).Error(err, "Failed to render object", "destination", c.member.destination.key)
 		return nil
 	}
-	hash, exists := c.worker.branch.Snapshot().Lookup(c.member.plan.file(r.path))
+	hash, exists := c.worker.remote.tree().Lookup(c.member.plan.file(r.path))
 	operation := v1alpha1.OperationCreate
 	if exists {
 		operation = v1alpha1.OperationUpdate
@@ -309,7 +306,7 @@ func (c *comparison) orphans(ctx context.Context) error {
 		return fmt.Errorf("folder of %s: %w", t, err)
 	}
 	var removals []outbox.Change
-	err = c.worker.walk(ctx, c.member.plan, folder, func(file managedFile) {
+	err = walkFiles(ctx, c.worker.remote.tree(), c.member.plan, folder, func(file managedFile) {
 		_, live := c.live[file.path]
 		switch {
 		case live || !c.looksAt(file.object) || !c.member.plan.selection.removable(t, file.object.Namespace, c.worker.services.namespaces):
@@ -329,34 +326,6 @@ func (c *comparison) orphans(ctx context.Context) error {
 	c.changes = append(c.changes, removals...)
 	c.files += len(removals)
 	return nil
-}
-
-// managedFile is a file with the layout of the mirror.
-type managedFile struct {
-	path   string
-	object outbox.Object
-}
-
-// parseManaged parses a path below the base folder.
-func parseManaged(below string) (managedFile, bool) {
-	folder, ok := manifest.ManagedPath(below)
-	return managedFile{path: below, object: outbox.Object{
-		Group: folder.Group, Version: folder.Version, Resource: folder.Resource, Namespace: folder.Namespace,
-		Name: strings.TrimSuffix(path.Base(below), ".yaml"),
-	}}, ok
-}
-
-// walk calls visit for the managed files in a folder below the base folder. It ends with ctx: a branch may have a million
-// files.
-func (w *worker) walk(ctx context.Context, p *destinationPlan, folder string, visit func(managedFile)) error {
-	base := p.object.Spec.BaseFolder
-	err := w.branch.Snapshot().Walk(p.file(folder), func(file string, _ gitrepo.Hash) error {
-		if managed, ok := parseManaged(strings.TrimPrefix(strings.TrimPrefix(file, base), "/")); ok {
-			visit(managed)
-		}
-		return ctx.Err()
-	})
-	return wrap("walk the files", err)
 }
 
 // removal returns the change that removes an orphan.

@@ -144,11 +144,11 @@ func (w *worker) pushDeposits(ctx context.Context, members []member) error {
 // pushDeposit commits and pushes a deposit, unless the branch has it.
 func (w *worker) pushDeposit(ctx context.Context, members []member, m member, request *deposit) error {
 	file := gitrepo.Change{Path: m.plan.file(path.Join(ownFolder, request.path)), Content: request.content}
-	if hash, exists := w.branch.Snapshot().Lookup(file.Path); exists && hash == gitrepo.BlobHash(file.Content) {
+	if hash, exists := w.remote.tree().Lookup(file.Path); exists && hash == gitrepo.BlobHash(file.Content) {
 		return nil
 	}
 	b := &batch{member: m}
-	commit := w.wording.deposit(m.destination.key, request.subject)
+	commit := w.remote.wording.deposit(m.destination.key, request.subject)
 	hash, staged, err := w.stageFiles(m, &commit, []gitrepo.Change{file})
 	if err != nil {
 		return err

@@ -51,29 +51,6 @@ func newMarkers(services *branchServices) *markers {
 	return &markers{identity: services.identity, writes: services.writes, nested: map[*destination][]string{}}
 }
 
-// claim reads new markers and returns the members that own their folder. It uses the branch as it was last read: if another
-// writer pushes first, the remote rejects our push, and the next cycle reads the branch again.
-func (w *worker) claim(ctx context.Context, members []member) ([]member, error) {
-	if err := w.markers.read(ctx, w.branch, members); err != nil {
-		return nil, err
-	}
-	tree := w.branch.Snapshot()
-	var admitted []member
-	for _, m := range members {
-		o := w.markers.ownership(tree, m)
-		if m.destination.record.owned(o) {
-			countConflict(o)
-			w.services.changed()
-		}
-		if o.refused == nil {
-			admitted = append(admitted, m)
-		} else {
-			m.destination.failDeposits(o.refused)
-		}
-	}
-	return admitted, nil
-}
-
 func countConflict(o ownership) {
 	if o.conflict != "" {
 		markerConflicts.Inc()

@@ -198,7 +198,7 @@ func (w *worker) stage(m member, g group, seed bool, sum *pushed) error {
 	for _, change := range changes {
 		files = append(files, gitrepo.Change{Path: p.file(change.Path), Content: change.Content})
 	}
-	commit := w.wording.commit(m.destination.key, g.author, changes, seed)
+	commit := w.remote.wording.commit(m.destination.key, g.author, changes, seed)
 	hash, staged, err := w.stageFiles(m, &commit, files)
 	if err != nil {
 		return err
@@ -212,15 +212,15 @@ func (w *worker) stage(m member, g group, seed bool, sum *pushed) error {
 
 // stageFiles stages a commit of files, with the marker if the folder needs one.
 func (w *worker) stageFiles(m member, commit *gitrepo.Commit, files []gitrepo.Change) (hash gitrepo.Hash, staged bool, err error) {
-	marker, needed, err := w.markers.markerFor(w.branch.Snapshot(), m)
+	marker, needed, err := w.markers.markerFor(w.remote.tree(), m)
 	if err != nil {
 		return hash, false, err
 	}
 	if needed {
 		files = append(files, marker)
 	}
-	commit.Changes, commit.Sign = files, w.sign
-	if hash, staged, err = w.branch.Stage(*commit); err != nil {
+	commit.Changes, commit.Sign = files, w.remote.sign
+	if hash, staged, err = w.remote.branch.Stage(*commit); err != nil {
 		return hash, false, &rejectedError{fmt.Errorf("make a commit: %w", err), []member{m}}
 	}
 	return hash, staged, nil
@@ -228,7 +228,7 @@ func (w *worker) stageFiles(m member, commit *gitrepo.Commit, files []gitrepo.Ch
 
 // effective returns the changes that change a file of the branch, with their operation set to create or update.
 func (w *worker) effective(p *destinationPlan, changes []outbox.Change) []outbox.Change {
-	tree := w.branch.Snapshot()
+	tree := w.remote.tree()
 	var effective []outbox.Change
 	for _, change := range changes {
 		hash, exists := tree.Lookup(p.file(change.Path))
@@ -329,11 +329,11 @@ func (w *worker) push(ctx context.Context, members []member, batches []*batch) e
 		}
 		w.race.won()
 		w.pushes.compared = append(w.pushes.compared, note.Compares...)
-		w.recordFolders(members)
-		w.publishTree(members)
+		w.folders.record(w.remote.tree(), members)
+		publishTree(w.remote.tree(), members)
 		for _, b := range batches {
 			b.member.destination.record.pushed(b.pushed)
-			b.member.destination.record.owned(w.markers.ownership(w.branch.Snapshot(), b.member))
+			b.member.destination.record.owned(w.markers.ownership(w.remote.tree(), b.member))
 			count(b.pushed)
 			if warning := b.pushed.warning(); warning != "" {
 				w.services.event(b.member.plan.object, corev1.EventTypeWarning, reasonNotAppliable, warning)
@@ -345,7 +345,7 @@ func (w *worker) push(ctx context.Context, members []member, batches []*batch) e
 		}
 	}
 	for _, b := range batches {
-		if err := w.forget(ctx, b.member.destination, b.rows); err != nil {
+		if err := removeRows(ctx, w.services.outbox, b.member.destination, b.rows); err != nil {
 			return err
 		}
 	}
@@ -359,11 +359,11 @@ func (w *worker) push(ctx context.Context, members []member, batches []*batch) e
 
 // send pushes the staged commits.
 func (w *worker) send(ctx context.Context, note *pushNote, landings []commitindex.Entry) error {
-	if err := w.pushes.prepare(ctx, w.branch.Tip(), note, landings); err != nil {
+	if err := w.pushes.prepare(ctx, w.remote.branch.Tip(), note, landings); err != nil {
 		return err
 	}
 	failpoint.Reach("push-noted")
-	if _, err := w.branch.Push(ctx); err != nil {
+	if _, err := w.remote.branch.Push(ctx); err != nil {
 		return w.pushes.failed(ctx, *note, err)
 	}
 	failpoint.Reach("pushed")
@@ -388,4 +388,15 @@ func count(p pushed) {
 	commitBytes.Add(float64(p.bytes))
 	objectsWritten.Add(float64(p.written))
 	filesDeleted.Add(float64(p.removed))
+}
+
+// removeRows removes rows that need no push any more from the outbox and the queue of their destination.
+func removeRows(ctx context.Context, from *outbox.Outbox, d *destination, rows []outbox.Row) error {
+	if err := from.Remove(ctx, rows); err != nil {
+		return err
+	}
+	for _, seen := range d.queue.Removed(rows) {
+		pushSeconds.Observe(time.Since(seen).Seconds())
+	}
+	return nil
 }

@@ -46,7 +46,7 @@ func (w *worker) sweep(ctx context.Context, members []member, m member) error {
 	inScope := func(o outbox.Object) bool { return !selected[o.GroupVersionResource()] }
 	var changes []outbox.Change
 	var held []managedFile
-	err := w.walk(ctx, p, "", func(file managedFile) {
+	err := walkFiles(ctx, w.remote.tree(), p, "", func(file managedFile) {
 		switch {
 		case !inScope(file.object):
 		case p.locked(file.object) && !m.destination.plainSecrets.Load():

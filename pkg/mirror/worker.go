@@ -6,21 +6,15 @@ package mirror
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
-	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/attribution"
-	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
-	"github.com/configbutler/slipstream/pkg/mirror/internal/signature"
-	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
 const (
@@ -37,47 +31,6 @@ const (
 	pollInterval = time.Minute
 )
 
-// branchServices are the dependencies of workers. All workers share them.
-type branchServices struct {
-	outbox *outbox.Outbox
-	pushes *pushLog
-	// landings records the commits of objects; nil if they are not recorded.
-	landings Landings
-	lister   lister
-	identity Identity
-	limits   Limits
-	// remote returns the remote of the branch with its current credentials.
-	remote func(context.Context, branchKey) (*gitrepo.Remote, error)
-	// signer returns the signer of commits with the current key; nil if they are not signed.
-	signer func(context.Context, *v1alpha1.GitRepoConfig) (signature.Signer, error)
-	// retry is the delay after the first error.
-	retry time.Duration
-	// pollInterval is how often the remote is polled without a trigger.
-	pollInterval time.Duration
-	// running reports whether every watch that a destination needs for a type has synced; starting reports whether one has
-	// neither synced nor failed.
-	running, starting func(*destinationPlan, schema.GroupVersionResource) bool
-	namespaces        namespaceLookup
-	// recheck requests a check of a GitRepoConfig whose condition may have changed.
-	recheck func(types.NamespacedName)
-	// writes reports whether the destination with the name writes a folder of a branch.
-	writes func(name types.NamespacedName, branch, folder string) bool
-	// author returns the author of a change that a comparison has found, if that is certain.
-	author func(attribution.Event) attribution.Author
-	// leases returns the Lease of a branch.
-	leases func(branchKey) *branchLease
-	// event records an Event of a destination: eventType is Normal or Warning.
-	event func(destination *v1alpha1.GitDestination, eventType, reason, message string)
-	// changed requests an update of conditions.
-	changed func()
-	slots   *slots
-}
-
-// lister lists the objects of a watch.
-type lister interface {
-	List(ctx context.Context, w watch.Watch, each func(*unstructured.Unstructured) error) (resourceVersion string, err error)
-}
-
 // worker serves one branch and is its only writer.
 type worker struct {
 	key      branchKey
@@ -91,23 +44,12 @@ type worker struct {
 	health health
 
 	// The fields below are only accessed by run.
-	lease  *branchLease
-	slot   *branchSlot
-	remote *gitrepo.Remote
-	branch *gitrepo.Branch
-	// wording renders commits. It is constant, because a worker belongs to one generation of the configuration.
-	wording *wording
-	// sign is nil if the configuration requests no signatures.
-	sign signature.Signer
-	// stale is set if the remote may have moved since the branch was read.
-	stale  bool
-	pushes *pushes
-	// pollAt is when the remote is polled without a trigger: other writers may have changed a folder, or the credentials may
-	// have been revoked.
-	pollAt time.Time
-	// folders are the folders that branch was loaded with. places has the state in which each destination's folder was left.
-	folders  []string
-	places   map[*destination]place
+	lease    *branchLease
+	slot     *branchSlot
+	remote   *remoteBranch
+	pushes   *pushes
+	recovery *recovery
+	folders  folderStates
 	markers  *markers
 	batching *batching
 	refusals *refusals
@@ -125,19 +67,14 @@ type member struct {
 	plan        *destinationPlan
 }
 
-// place is the state in which the worker left a destination's folder.
-type place struct {
-	folder string
-	hash   gitrepo.Hash
-}
-
 func newWorker(key branchKey, services *branchServices) *worker {
 	race := newRace()
+	pushes := &pushes{key: key, log: services.pushes, index: services.landings}
 	return &worker{
 		key: key, services: services, wake: make(chan struct{}, 1), reset: make(chan struct{}, 1),
 		health: health{branch: key.branch, recheck: func() { services.recheck(key.repository) }},
-		lease:  services.leases(key), places: map[*destination]place{}, markers: newMarkers(services),
-		pushes:   &pushes{key: key, log: services.pushes, index: services.landings},
+		lease:  services.leases(key), remote: newRemoteBranch(key, services), folders: folderStates{}, markers: newMarkers(services),
+		pushes: pushes, recovery: &recovery{pushes: pushes, outbox: services.outbox},
 		batching: &batching{limits: services.limits, race: race}, refusals: newRefusals(services.retry), race: race,
 	}
 }
@@ -154,7 +91,7 @@ func signal(channel chan struct{}) {
 func (w *worker) run(ctx context.Context) {
 	logger := klog.FromContext(ctx).WithValues("repository", w.key.repository.String(), "branch", w.key.branch)
 	ctx = klog.NewContext(ctx, logger)
-	defer w.closeRemote()
+	defer w.remote.close()
 	defer w.lease.release(ctx)
 	backoff := newBackoff(w.services.retry)
 	var held leaseHeldError
@@ -171,21 +108,21 @@ func (w *worker) run(ctx context.Context) {
 				w.refusals.retryAll()
 			}
 		case errors.Is(err, gitrepo.ErrMoved):
-			w.stale = true
+			w.remote.stale = true
 			next := time.Now().Add(w.race.lost())
 			w.report(err, next)
 			w.sleep(ctx, next, nil)
 		case errors.As(err, &held):
-			w.stale = true
+			w.remote.stale = true
 			w.report(err, held.until)
 			w.sleep(ctx, held.until, nil)
 		case errors.As(err, &rejected):
-			w.invalidate(err)
+			w.remote.invalidate(err)
 			w.refusals.record(ctx, rejected) // The others are served at once.
 			w.services.changed()
 			w.updateHealth()
 		default:
-			w.invalidate(err)
+			w.remote.invalidate(err)
 			w.health.setPushed(err)
 			delay := backoff.Step()
 			logger.Error(err, "Failed to serve branch", "retryAfter", delay.Round(time.Millisecond))
@@ -197,29 +134,6 @@ func (w *worker) run(ctx context.Context) {
 				w.refusals.retryAll()
 			}
 		}
-	}
-}
-
-// closeRemote closes the remote.
-func (w *worker) closeRemote() {
-	if w.remote != nil {
-		w.remote.Close()
-	}
-}
-
-// invalidate invalidates the state of the branch after an error. The next cycle refreshes it with the current credentials,
-// which also drops staged commits. If the remote rejected the credentials or the response was not valid, the branch is
-// loaded again.
-func (w *worker) invalidate(err error) {
-	w.stale, w.pollAt = true, time.Time{}
-	var git *gitrepo.Error
-	if !errors.As(err, &git) {
-		return
-	}
-	switch git.Kind {
-	case gitrepo.Unauthorized, gitrepo.NotFound, gitrepo.Invalid, gitrepo.Protocol, gitrepo.TooLarge:
-		w.branch = nil
-	case gitrepo.Unreachable, gitrepo.Rejected:
 	}
 }
 
@@ -271,7 +185,7 @@ func (w *worker) cycle(ctx context.Context) (time.Time, error) {
 	}
 	members, next := w.refusals.able(w.writing)
 	if len(members) == 0 {
-		return earliest(w.pollAt, next), nil
+		return earliest(w.remote.pollAt, next), nil
 	}
 	// Rows are pushed before a comparison, because its commits would replace theirs and lose their authors. Rows that arrive
 	// meanwhile are pushed after it, so that they cannot starve the comparison.
@@ -293,6 +207,108 @@ func (w *worker) cycle(ctx context.Context) (time.Time, error) {
 	return earliest(w.due(members), next), nil
 }
 
+// open brings the branch up to date with the remote and requests the comparisons that this makes necessary.
+func (w *worker) open(ctx context.Context, members []member) error {
+	requested, full := requestedReads(members)
+	if len(requested) > 0 {
+		w.remote.pollAt = time.Time{}
+	}
+	if err := w.remote.read(ctx, members, full); err != nil {
+		return err
+	}
+	w.remote.stale = true // Until all of the following is done.
+	publishTree(w.remote.tree(), members)
+	if err := w.recovery.run(ctx, w.remote.branch, w.all()); err != nil {
+		return err
+	}
+	if err := w.inspect(ctx, members); err != nil {
+		return err
+	}
+	w.remote.stale = false
+	for _, m := range members {
+		if len(requested[m.destination.seeds]) > 0 {
+			w.refusals.retryNow(m.destination) // The user who requested the sync may have removed the cause.
+		}
+	}
+	for seeds, runs := range requested {
+		seeds.markRead(runs)
+	}
+	return nil
+}
+
+// requestedReads returns the sync requests for which the remote must be read, and whether one of them requests a full load of
+// the branch.
+func requestedReads(members []member) (requested map[*seeds][]*syncRun, full bool) {
+	requested = map[*seeds][]*syncRun{}
+	for _, m := range members {
+		if runs := m.destination.seeds.unread(); len(runs) > 0 {
+			requested[m.destination.seeds] = runs
+			full = full || slices.ContainsFunc(runs, func(run *syncRun) bool { return run.full })
+		}
+	}
+	return requested, full
+}
+
+// publishTree publishes the files of the branch to the router.
+func publishTree(tree *gitrepo.Tree, members []member) {
+	for _, m := range members {
+		m.destination.tree.Store(tree)
+	}
+}
+
+// inspect requests a comparison of every folder that is not in the state in which the worker left it: it is new, or other
+// writers have changed it, which the comparison reverts.
+func (w *worker) inspect(ctx context.Context, members []member) error {
+	tree := w.remote.tree()
+	for _, m := range members {
+		if w.folders.unchanged(tree, m) {
+			continue
+		}
+		m.destination.seeds.invalidateAll()
+		files := map[schema.GroupVersionResource]int64{}
+		if err := walkFiles(ctx, tree, m.plan, "", func(file managedFile) { files[file.object.GroupVersionResource()]++ }); err != nil {
+			return err
+		}
+		if err := w.markers.findNested(ctx, tree, m); err != nil {
+			return err
+		}
+		m.destination.record.counted(files)
+	}
+	w.retain(w.all())
+	w.folders.record(tree, members)
+	return nil
+}
+
+// retain drops the state of all destinations but those given.
+func (w *worker) retain(destinations []*destination) {
+	w.folders.retain(destinations)
+	w.refusals.retain(destinations)
+	w.markers.retain(destinations)
+}
+
+// claim reads new markers and returns the members that own their folder. It uses the branch as it was last read: if another
+// writer pushes first, the remote rejects our push, and the next cycle reads the branch again.
+func (w *worker) claim(ctx context.Context, members []member) ([]member, error) {
+	if err := w.markers.read(ctx, w.remote.branch, members); err != nil {
+		return nil, err
+	}
+	tree := w.remote.tree()
+	var admitted []member
+	for _, m := range members {
+		o := w.markers.ownership(tree, m)
+		if m.destination.record.owned(o) {
+			countConflict(o)
+			w.services.changed()
+		}
+		if o.refused == nil {
+			admitted = append(admitted, m)
+		} else {
+			m.destination.failDeposits(o.refused)
+		}
+	}
+	return admitted, nil
+}
+
 // earliest returns the earlier of two times. Zero times are ignored.
 func earliest(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
@@ -307,6 +323,14 @@ func (w *worker) all() []*destination {
 		return *all
 	}
 	return nil
+}
+
+// loses reports whether a plan moves a destination of the worker to another branch.
+func (w *worker) loses(next *plan) bool {
+	return slices.ContainsFunc(w.all(), func(d *destination) bool {
+		p, ok := next.destinations[d.key]
+		return ok && p.object.UID == d.uid && p.problem.IsZero() && p.branch != w.key
+	})
 }
 
 // members returns the active destinations.
@@ -325,7 +349,7 @@ func (w *worker) due(members []member) time.Time {
 	if backlogOf(members).Rows > 0 && w.batching.until.IsZero() {
 		return time.Now()
 	}
-	due := earliest(w.batching.until, w.pollAt)
+	due := earliest(w.batching.until, w.remote.pollAt)
 	for _, m := range members {
 		at, sweep := m.destination.seeds.next()
 		due = earliest(due, at)

@@ -1,0 +1,61 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/attribution"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/internal/signature"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
+)
+
+// branchServices are the dependencies of workers. All workers share them.
+type branchServices struct {
+	outbox *outbox.Outbox
+	pushes *pushLog
+	// landings records the commits of objects; nil if they are not recorded.
+	landings Landings
+	lister   lister
+	identity Identity
+	limits   Limits
+	// remote returns the remote of the branch with its current credentials.
+	remote func(context.Context, branchKey) (*gitrepo.Remote, error)
+	// signer returns the signer of commits with the current key; nil if they are not signed.
+	signer func(context.Context, *v1alpha1.GitRepoConfig) (signature.Signer, error)
+	// retry is the delay after the first error.
+	retry time.Duration
+	// pollInterval is how often the remote is polled without a trigger.
+	pollInterval time.Duration
+	// running reports whether every watch that a destination needs for a type has synced; starting reports whether one has
+	// neither synced nor failed.
+	running, starting func(*destinationPlan, schema.GroupVersionResource) bool
+	namespaces        namespaceLookup
+	// recheck requests a check of a GitRepoConfig whose condition may have changed.
+	recheck func(types.NamespacedName)
+	// writes reports whether the destination with the name writes a folder of a branch.
+	writes func(name types.NamespacedName, branch, folder string) bool
+	// author returns the author of a change that a comparison has found, if that is certain.
+	author func(attribution.Event) attribution.Author
+	// leases returns the Lease of a branch.
+	leases func(branchKey) *branchLease
+	// event records an Event of a destination: eventType is Normal or Warning.
+	event func(destination *v1alpha1.GitDestination, eventType, reason, message string)
+	// changed requests an update of conditions.
+	changed func()
+	slots   *slots
+}
+
+// lister lists the objects of a watch.
+type lister interface {
+	List(ctx context.Context, w watch.Watch, each func(*unstructured.Unstructured) error) (resourceVersion string, err error)
+}
