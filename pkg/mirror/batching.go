@@ -4,10 +4,15 @@
 package mirror
 
 import (
+	"math"
 	"time"
 
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
+
+// busyInterval is the minimum time between pushes while changes keep arriving and pushes carry several. A Git server starts
+// half a dozen processes for each push, and writes the objects of small pushes as single files.
+const busyInterval = 250 * time.Millisecond
 
 // batching decides how long the rows of a branch are held back, so that several share a push.
 type batching struct {
@@ -55,6 +60,15 @@ func (b *batching) maxWait(m member) time.Duration {
 		return policy.Interval.Duration
 	}
 	return b.limits.MaxWait
+}
+
+// maxCommits returns the maximum number of commits of one push. It is the same for all members, because a branch belongs to
+// one repository configuration.
+func maxCommits(m member) int {
+	if policy := m.plan.repository.Spec.Push; policy != nil && policy.MaxCommits != nil {
+		return int(*policy.MaxCommits)
+	}
+	return math.MaxInt
 }
 
 // backlogOf returns the sum of the members' backlogs.

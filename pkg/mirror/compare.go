@@ -343,11 +343,11 @@ func (w *worker) pushSeed(ctx context.Context, members []member, m member, chang
 	}
 	b := &batch{member: m, listed: listed}
 	for _, g := range groupFound(m.plan.object.Spec.Granularity, changes) {
-		if err := w.stage(m, g, true, &b.pushed); err != nil {
+		if err := w.stager.stage(m, g, true, &b.pushed); err != nil {
 			return pushed{}, err
 		}
 	}
-	if err := w.push(ctx, members, []*batch{b}); err != nil {
+	if err := w.pusher.push(ctx, members, []*batch{b}); err != nil {
 		return pushed{}, err
 	}
 	m.destination.record.orphansRemoved(b.pushed.removed)

@@ -43,3 +43,19 @@ type Config struct {
 	// Dial opens connections to repositories.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
+
+// Limits bound batches and concurrency.
+type Limits struct {
+	// MaxFiles (--git-batch-max-files, 200) and MaxBytes (--git-batch-max-bytes-mib, 1 MiB)
+	// bound one batch. A full batch is pushed at once.
+	MaxFiles int
+	MaxBytes int
+	// MaxWait (--git-batch-max-wait-sec, 20 s) bounds how long a change waits to be batched with others.
+	MaxWait time.Duration
+	// Workers (--workers-max-global, 24) bounds how many branches are written at once,
+	// WorkersPerRepository (--workers-max-per-repo, 5) how many of one repository URL.
+	Workers              int
+	WorkersPerRepository int
+	// RemoteMemory (--git-max-memory-mib, 256 MiB) is how many bytes one operation on a remote may hold.
+	RemoteMemory int64
+}

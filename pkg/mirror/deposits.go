@@ -121,19 +121,26 @@ func (d *destination) failDeposits(failure error) {
 	}
 }
 
-// pushDeposits pushes the pending deposits, each by itself.
-func (w *worker) pushDeposits(ctx context.Context, members []member) error {
+// depositPusher pushes the deposits of the destinations on a branch.
+type depositPusher struct {
+	remote *remoteBranch
+	stager *stager
+	pusher *pusher
+}
+
+// pushPending pushes the pending deposits, each by itself.
+func (p *depositPusher) pushPending(ctx context.Context, members []member, slot *branchSlot) error {
 	for _, m := range members {
 		for _, request := range m.destination.deposits.pending() {
 			if err := m.destination.depositProblem(); err != nil {
 				m.destination.deposits.settle(request, err) // The plan has changed since the deposit was queued.
 				continue
 			}
-			if err := w.pushDeposit(ctx, members, m, request); err != nil {
+			if err := p.push(ctx, members, m, request); err != nil {
 				return err
 			}
 			m.destination.deposits.settle(request, nil)
-			if err := w.slot.giveWay(ctx); err != nil {
+			if err := slot.giveWay(ctx); err != nil {
 				return err
 			}
 		}
@@ -141,22 +148,22 @@ func (w *worker) pushDeposits(ctx context.Context, members []member) error {
 	return nil
 }
 
-// pushDeposit commits and pushes a deposit, unless the branch has it.
-func (w *worker) pushDeposit(ctx context.Context, members []member, m member, request *deposit) error {
+// push commits and pushes a deposit, unless the branch has it.
+func (p *depositPusher) push(ctx context.Context, members []member, m member, request *deposit) error {
 	file := gitrepo.Change{Path: m.plan.file(path.Join(ownFolder, request.path)), Content: request.content}
-	if hash, exists := w.remote.tree().Lookup(file.Path); exists && hash == gitrepo.BlobHash(file.Content) {
+	if hash, exists := p.remote.tree().Lookup(file.Path); exists && hash == gitrepo.BlobHash(file.Content) {
 		return nil
 	}
 	b := &batch{member: m}
-	commit := w.remote.wording.deposit(m.destination.key, request.subject)
-	hash, staged, err := w.stageFiles(m, &commit, []gitrepo.Change{file})
+	commit := p.remote.wording.deposit(m.destination.key, request.subject)
+	hash, staged, err := p.stager.stageFiles(m, &commit, []gitrepo.Change{file})
 	if err != nil {
 		return err
 	}
 	if staged {
 		b.pushed.add(hash, subjectOf(commit), nil)
 	}
-	return w.push(ctx, members, []*batch{b})
+	return p.pusher.push(ctx, members, []*batch{b})
 }
 
 // depositQueue has the pending deposits of a destination, oldest first.

@@ -47,17 +47,18 @@ type worker struct {
 	lease    *branchLease
 	slot     *branchSlot
 	remote   *remoteBranch
-	pushes   *pushes
 	recovery *recovery
 	folders  folderStates
 	markers  *markers
 	batching *batching
+	stager   *stager
+	pusher   *pusher
+	rows     *rowPusher
+	deposits *depositPusher
 	refusals *refusals
 	// writing are the members that owned their folder in the last cycle.
 	writing []member
-	// first is the index of the destination whose rows go first in the next push.
-	first int
-	race  *race
+	race    *race
 }
 
 // member is a destination with the plan that one cycle serves it by. The controller may replace a destination's plan at any
@@ -68,15 +69,26 @@ type member struct {
 }
 
 func newWorker(key branchKey, services *branchServices) *worker {
-	race := newRace()
-	pushes := &pushes{key: key, log: services.pushes, index: services.landings}
-	return &worker{
+	w := &worker{
 		key: key, services: services, wake: make(chan struct{}, 1), reset: make(chan struct{}, 1),
 		health: health{branch: key.branch, recheck: func() { services.recheck(key.repository) }},
 		lease:  services.leases(key), remote: newRemoteBranch(key, services), folders: folderStates{}, markers: newMarkers(services),
-		pushes: pushes, recovery: &recovery{pushes: pushes, outbox: services.outbox},
-		batching: &batching{limits: services.limits, race: race}, refusals: newRefusals(services.retry), race: race,
+		refusals: newRefusals(services.retry), race: newRace(),
 	}
+	w.batching = &batching{limits: services.limits, race: w.race}
+	pushes := &pushes{key: key, log: services.pushes, index: services.landings}
+	w.recovery = &recovery{pushes: pushes, outbox: services.outbox}
+	w.stager = &stager{remote: w.remote, markers: w.markers, index: services.landings}
+	w.pusher = &pusher{
+		remote: w.remote, lease: w.lease, race: w.race, pushes: pushes, outbox: services.outbox, folders: w.folders, markers: w.markers,
+		event: services.event, changed: services.changed,
+	}
+	w.rows = &rowPusher{
+		outbox: services.outbox, limits: services.limits, race: w.race, batching: w.batching, refusals: w.refusals,
+		stager: w.stager, pusher: w.pusher,
+	}
+	w.deposits = &depositPusher{remote: w.remote, stager: w.stager, pusher: w.pusher}
+	return w
 }
 
 // signal sends to a channel of capacity one unless a signal is pending.
@@ -190,10 +202,10 @@ func (w *worker) cycle(ctx context.Context) (time.Time, error) {
 	// Rows are pushed before a comparison, because its commits would replace theirs and lose their authors. Rows that arrive
 	// meanwhile are pushed after it, so that they cannot starve the comparison.
 	for more := true; more; {
-		if err := w.pushWaiting(ctx, members); err != nil {
+		if err := w.rows.pushWaiting(ctx, members, w.slot); err != nil {
 			return time.Time{}, err
 		}
-		if err := w.pushDeposits(ctx, members); err != nil {
+		if err := w.deposits.pushPending(ctx, members, w.slot); err != nil {
 			return time.Time{}, err
 		}
 		if more, err = w.compareNext(ctx, members); err != nil {
