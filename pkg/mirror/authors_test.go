@@ -276,8 +276,8 @@ func TestComparisonKeepsTheAuthorOfAWaitingChange(t *testing.T) {
 	nobody := attribution.Author{Signal: attribution.Unknown}
 	d := &destination{queue: outbox.NewQueue()}
 	c := &comparison{
-		round: &round{member: member{destination: d},
-			worker: &worker{services: &branchServices{author: func(attribution.Event) attribution.Author { return nobody }}}},
+		member:   member{destination: d},
+		comparer: &comparer{author: func(attribution.Event) attribution.Author { return nobody }},
 	}
 	waiting := outbox.Change{Path: "core/v1/configmaps/shop/a.yaml", Content: []byte("a: 1\n"), Operation: v1alpha1.OperationUpdate, Author: ann}
 	d.queue.Enqueued(waiting.Path, pendingOf(waiting, 1))

@@ -19,6 +19,20 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
+const (
+	// A failing branch is retried after retryMin, doubling up to retryMax, with a tenth of jitter.
+	retryMin = time.Second
+	retryMax = 5 * time.Minute
+	// remotePatience is how long a remote may take for one request before it counts as unreachable. Without it a remote
+	// that accepts a connection and sends nothing would block the branch and a worker slot forever.
+	remotePatience = 2 * time.Minute
+	// largeOperations bounds how many operations on remotes that need much memory run at the same time: users choose the
+	// remotes, and each operation may take as much as --git-max-memory-mib.
+	largeOperations = 2
+	// pollInterval is how often a remote is polled without a trigger.
+	pollInterval = time.Minute
+)
+
 // branchServices are the dependencies of workers. All workers share them.
 type branchServices struct {
 	outbox *outbox.Outbox

@@ -25,15 +25,23 @@ func (d *destination) sweepableAt(p *destinationPlan) time.Time {
 	return p.object.CreationTimestamp.Add(sweepAge)
 }
 
-// sweep removes the files of types that are no longer selected. It removes nothing while a rule of the destination is not
+// sweeper removes the files of types that are no longer selected.
+type sweeper struct {
+	remote *remoteBranch
+	pusher *seedPusher
+	// changed requests an update of conditions.
+	changed func()
+}
+
+// sweep removes the files of a member that are due to be swept. It removes nothing while a rule of the destination is not
 // in force, and nothing of a group for which discovery failed.
-func (w *worker) sweep(ctx context.Context, members []member, m member) error {
+func (s *sweeper) sweep(ctx context.Context, members []member, m member) error {
 	p := m.plan
 	if m.destination.plan.Load() != p {
 		return nil
 	}
 	if p.held || time.Now().Before(m.destination.sweepableAt(p)) {
-		w.recordSweep(m, found{}) // Sync requests do not wait for this.
+		s.record(m, found{}) // Sync requests do not wait for this.
 		return nil
 	}
 	if !m.destination.seeds.takeSweep() {
@@ -46,7 +54,7 @@ func (w *worker) sweep(ctx context.Context, members []member, m member) error {
 	inScope := func(o outbox.Object) bool { return !selected[o.GroupVersionResource()] }
 	var changes []outbox.Change
 	var held []managedFile
-	err := walkFiles(ctx, w.remote.tree(), p, "", func(file managedFile) {
+	err := walkFiles(ctx, s.remote.tree(), p, "", func(file managedFile) {
 		switch {
 		case !inScope(file.object):
 		case p.locked(file.object) && !m.destination.plainSecrets.Load():
@@ -63,17 +71,17 @@ func (w *worker) sweep(ctx context.Context, members []member, m member) error {
 		return err
 	}
 	m.destination.record.holdOnly(inScope, held)
-	pushed, err := w.pushSeed(ctx, members, m, changes, nil)
+	pushed, err := s.pusher.push(ctx, members, m, changes, nil)
 	if err == nil {
-		w.announceSeed(m, pushed, "of types that no rule selects any more")
-		w.recordSweep(m, found{removed: pushed.removed, held: len(held)})
+		s.pusher.announce(m, pushed, "of types that no rule selects any more")
+		s.record(m, found{removed: pushed.removed, held: len(held)})
 	}
 	return err
 }
 
-// recordSweep records the result of a sweep with the sync requests that wait for it.
-func (w *worker) recordSweep(m member, f found) {
+// record records the result of a sweep with the sync requests that wait for it.
+func (s *sweeper) record(m member, f found) {
 	if m.destination.seeds.swept(f) {
-		w.services.changed()
+		s.changed()
 	}
 }

@@ -4,15 +4,11 @@
 package mirror
 
 import (
-	"fmt"
-
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/controller/events"
-	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 // Reasons of Events about a destination that are not reasons of its conditions.
@@ -62,19 +58,4 @@ func troublesOf(conditions []metav1.Condition, before events.Troubles) events.Tr
 func reportedByReady(conditions []metav1.Condition, reason string) bool {
 	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
 	return ready != nil && ready.Status == metav1.ConditionFalse && ready.Reason == reason
-}
-
-// announceSeed records the Events of an accepted push of comparisons; orphans describes the removed files. They are lost if
-// the process dies before.
-func (w *worker) announceSeed(m member, p pushed, orphans string) {
-	if p.written > 0 {
-		w.services.event(m.plan.object, corev1.EventTypeNormal, reasonSeeded, fmt.Sprintf(
-			"A comparison with the cluster has written %s to branch %s; the last commit is %s",
-			summary.Count(p.written, "file"), w.key.branch, p.last))
-	}
-	if p.removed > 0 {
-		w.services.event(m.plan.object, corev1.EventTypeNormal, reasonOrphansRemoved, fmt.Sprintf(
-			"A comparison with the cluster has removed %s %s from branch %s; the last commit is %s",
-			summary.Count(p.removed, "file"), orphans, w.key.branch, p.last))
-	}
 }

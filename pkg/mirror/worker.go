@@ -10,25 +10,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
-)
-
-const (
-	// A failing branch is retried after retryMin, doubling up to retryMax, with a tenth of jitter.
-	retryMin = time.Second
-	retryMax = 5 * time.Minute
-	// remotePatience is how long a remote may take for one request before it counts as unreachable. Without it a remote
-	// that accepts a connection and sends nothing would block the branch and a worker slot forever.
-	remotePatience = 2 * time.Minute
-	// largeOperations bounds how many operations on remotes that need much memory run at the same time: users choose the
-	// remotes, and each operation may take as much as --git-max-memory-mib.
-	largeOperations = 2
-	// pollInterval is how often a remote is polled without a trigger.
-	pollInterval = time.Minute
 )
 
 // worker serves one branch and is its only writer.
@@ -51,10 +36,10 @@ type worker struct {
 	folders  folderStates
 	markers  *markers
 	batching *batching
-	stager   *stager
-	pusher   *pusher
 	rows     *rowPusher
 	deposits *depositPusher
+	comparer *comparer
+	sweeper  *sweeper
 	refusals *refusals
 	// writing are the members that owned their folder in the last cycle.
 	writing []member
@@ -69,25 +54,30 @@ type member struct {
 }
 
 func newWorker(key branchKey, services *branchServices) *worker {
+	race := newRace()
 	w := &worker{
 		key: key, services: services, wake: make(chan struct{}, 1), reset: make(chan struct{}, 1),
 		health: health{branch: key.branch, recheck: func() { services.recheck(key.repository) }},
 		lease:  services.leases(key), remote: newRemoteBranch(key, services), folders: folderStates{}, markers: newMarkers(services),
-		refusals: newRefusals(services.retry), race: newRace(),
+		batching: &batching{limits: services.limits, race: race}, refusals: newRefusals(services.retry), race: race,
 	}
-	w.batching = &batching{limits: services.limits, race: w.race}
 	pushes := &pushes{key: key, log: services.pushes, index: services.landings}
 	w.recovery = &recovery{pushes: pushes, outbox: services.outbox}
-	w.stager = &stager{remote: w.remote, markers: w.markers, index: services.landings}
-	w.pusher = &pusher{
-		remote: w.remote, lease: w.lease, race: w.race, pushes: pushes, outbox: services.outbox, folders: w.folders, markers: w.markers,
+	stager := &stager{remote: w.remote, markers: w.markers, index: services.landings}
+	pusher := &pusher{
+		remote: w.remote, lease: w.lease, race: race, pushes: pushes, outbox: services.outbox, folders: w.folders, markers: w.markers,
 		event: services.event, changed: services.changed,
 	}
 	w.rows = &rowPusher{
-		outbox: services.outbox, limits: services.limits, race: w.race, batching: w.batching, refusals: w.refusals,
-		stager: w.stager, pusher: w.pusher,
+		outbox: services.outbox, limits: services.limits, race: race, batching: w.batching, refusals: w.refusals, stager: stager, pusher: pusher,
 	}
-	w.deposits = &depositPusher{remote: w.remote, stager: w.stager, pusher: w.pusher}
+	w.deposits = &depositPusher{remote: w.remote, stager: stager, pusher: pusher}
+	seeds := &seedPusher{branch: key.branch, stager: stager, pusher: pusher, event: services.event}
+	w.comparer = &comparer{
+		lister: services.lister, namespaces: services.namespaces, running: services.running, starting: services.starting,
+		author: services.author, remote: w.remote, race: race, pusher: seeds, changed: services.changed,
+	}
+	w.sweeper = &sweeper{remote: w.remote, pusher: seeds, changed: services.changed}
 	return w
 }
 
@@ -176,159 +166,6 @@ func (w *worker) sleep(ctx context.Context, until time.Time, wake <-chan struct{
 	return false
 }
 
-// cycle does all pending work of the branch. It returns the time of the next cycle; zero means that only a wake-up starts
-// one.
-func (w *worker) cycle(ctx context.Context) (time.Time, error) {
-	members := w.members()
-	if len(members) == 0 {
-		w.writing = nil
-		return time.Time{}, nil
-	}
-	var err error
-	if w.slot, err = w.services.slots.acquire(ctx, w.key); err != nil {
-		return time.Time{}, err
-	}
-	defer w.slot.release()
-	if err := w.open(ctx, members); err != nil {
-		return time.Time{}, err
-	}
-	if w.writing, err = w.claim(ctx, members); err != nil {
-		return time.Time{}, err
-	}
-	members, next := w.refusals.able(w.writing)
-	if len(members) == 0 {
-		return earliest(w.remote.pollAt, next), nil
-	}
-	// Rows are pushed before a comparison, because its commits would replace theirs and lose their authors. Rows that arrive
-	// meanwhile are pushed after it, so that they cannot starve the comparison.
-	for more := true; more; {
-		if err := w.rows.pushWaiting(ctx, members, w.slot); err != nil {
-			return time.Time{}, err
-		}
-		if err := w.deposits.pushPending(ctx, members, w.slot); err != nil {
-			return time.Time{}, err
-		}
-		if more, err = w.compareNext(ctx, members); err != nil {
-			return time.Time{}, err
-		}
-		if err := w.slot.giveWay(ctx); err != nil {
-			return time.Time{}, err
-		}
-	}
-	w.settled(members)
-	return earliest(w.due(members), next), nil
-}
-
-// open brings the branch up to date with the remote and requests the comparisons that this makes necessary.
-func (w *worker) open(ctx context.Context, members []member) error {
-	requested, full := requestedReads(members)
-	if len(requested) > 0 {
-		w.remote.pollAt = time.Time{}
-	}
-	if err := w.remote.read(ctx, members, full); err != nil {
-		return err
-	}
-	w.remote.stale = true // Until all of the following is done.
-	publishTree(w.remote.tree(), members)
-	if err := w.recovery.run(ctx, w.remote.branch, w.all()); err != nil {
-		return err
-	}
-	if err := w.inspect(ctx, members); err != nil {
-		return err
-	}
-	w.remote.stale = false
-	for _, m := range members {
-		if len(requested[m.destination.seeds]) > 0 {
-			w.refusals.retryNow(m.destination) // The user who requested the sync may have removed the cause.
-		}
-	}
-	for seeds, runs := range requested {
-		seeds.markRead(runs)
-	}
-	return nil
-}
-
-// requestedReads returns the sync requests for which the remote must be read, and whether one of them requests a full load of
-// the branch.
-func requestedReads(members []member) (requested map[*seeds][]*syncRun, full bool) {
-	requested = map[*seeds][]*syncRun{}
-	for _, m := range members {
-		if runs := m.destination.seeds.unread(); len(runs) > 0 {
-			requested[m.destination.seeds] = runs
-			full = full || slices.ContainsFunc(runs, func(run *syncRun) bool { return run.full })
-		}
-	}
-	return requested, full
-}
-
-// publishTree publishes the files of the branch to the router.
-func publishTree(tree *gitrepo.Tree, members []member) {
-	for _, m := range members {
-		m.destination.tree.Store(tree)
-	}
-}
-
-// inspect requests a comparison of every folder that is not in the state in which the worker left it: it is new, or other
-// writers have changed it, which the comparison reverts.
-func (w *worker) inspect(ctx context.Context, members []member) error {
-	tree := w.remote.tree()
-	for _, m := range members {
-		if w.folders.unchanged(tree, m) {
-			continue
-		}
-		m.destination.seeds.invalidateAll()
-		files := map[schema.GroupVersionResource]int64{}
-		if err := walkFiles(ctx, tree, m.plan, "", func(file managedFile) { files[file.object.GroupVersionResource()]++ }); err != nil {
-			return err
-		}
-		if err := w.markers.findNested(ctx, tree, m); err != nil {
-			return err
-		}
-		m.destination.record.counted(files)
-	}
-	w.retain(w.all())
-	w.folders.record(tree, members)
-	return nil
-}
-
-// retain drops the state of all destinations but those given.
-func (w *worker) retain(destinations []*destination) {
-	w.folders.retain(destinations)
-	w.refusals.retain(destinations)
-	w.markers.retain(destinations)
-}
-
-// claim reads new markers and returns the members that own their folder. It uses the branch as it was last read: if another
-// writer pushes first, the remote rejects our push, and the next cycle reads the branch again.
-func (w *worker) claim(ctx context.Context, members []member) ([]member, error) {
-	if err := w.markers.read(ctx, w.remote.branch, members); err != nil {
-		return nil, err
-	}
-	tree := w.remote.tree()
-	var admitted []member
-	for _, m := range members {
-		o := w.markers.ownership(tree, m)
-		if m.destination.record.owned(o) {
-			countConflict(o)
-			w.services.changed()
-		}
-		if o.refused == nil {
-			admitted = append(admitted, m)
-		} else {
-			m.destination.failDeposits(o.refused)
-		}
-	}
-	return admitted, nil
-}
-
-// earliest returns the earlier of two times. Zero times are ignored.
-func earliest(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
-}
-
 // all returns the destinations on the branch, including those that are not active.
 func (w *worker) all() []*destination {
 	if all := w.destinations.Load(); all != nil {
@@ -354,22 +191,6 @@ func (w *worker) members() []member {
 		}
 	}
 	return members
-}
-
-// due returns the time of the next cycle; zero means that only a wake-up starts one.
-func (w *worker) due(members []member) time.Time {
-	if backlogOf(members).Rows > 0 && w.batching.until.IsZero() {
-		return time.Now()
-	}
-	due := earliest(w.batching.until, w.remote.pollAt)
-	for _, m := range members {
-		at, sweep := m.destination.seeds.next()
-		due = earliest(due, at)
-		if sweep && !m.plan.held && time.Now().Before(m.destination.sweepableAt(m.plan)) {
-			due = earliest(due, m.destination.sweepableAt(m.plan))
-		}
-	}
-	return due
 }
 
 // report records an error with all members.
