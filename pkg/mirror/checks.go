@@ -6,10 +6,12 @@ package mirror
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
@@ -17,6 +19,10 @@ import (
 	"k8s.io/klog/v2"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller"
+	"github.com/configbutler/slipstream/pkg/controller/events"
+	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
+	listers "github.com/configbutler/slipstream/pkg/generated/listers/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/fairshare"
 )
 
@@ -32,15 +38,22 @@ const (
 
 // checks sets the condition Ready of GitRepoConfigs by checking their remotes.
 type checks struct {
-	mirror *mirror
-	queue  workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	client       versioned.Interface
+	configs      listers.GitRepoConfigLister
+	announcer    *events.Announcer
+	repositories *repositories
+	registry     *registry
+	queue        workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	// slots bounds the concurrent checks. Namespaces share it fairly: one with many slow repositories must not delay the others.
 	slots *fairshare.Slots
 }
 
-func newChecks(m *mirror) *checks {
+func newChecks(shared *controller.Shared, announcer *events.Announcer, repositories *repositories, registry *registry) *checks {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](checkRetry, checkInterval)
-	return &checks{mirror: m, queue: workqueue.NewTypedRateLimitingQueue(limiter), slots: fairshare.New(checksAtOnce)}
+	return &checks{
+		client: shared.Client, configs: shared.Informers.Configbutler().V1alpha1().GitRepoConfigs().Lister(), announcer: announcer,
+		repositories: repositories, registry: registry, queue: workqueue.NewTypedRateLimitingQueue(limiter), slots: fairshare.New(checksAtOnce),
+	}
 }
 
 // follow enqueues a repository when it is created or its spec has changed.
@@ -103,7 +116,7 @@ func (c *checks) next(ctx context.Context, name types.NamespacedName) {
 // check checks the remote and writes the result to the status. It returns an error only if the API of this server failed; NotFound means
 // that the GitRepoConfig does not exist.
 func (c *checks) check(ctx context.Context, name types.NamespacedName) (ready bool, err error) {
-	config, err := c.mirror.informers.Configbutler().V1alpha1().GitRepoConfigs().Lister().GitRepoConfigs(name.Namespace).Get(name.Name)
+	config, err := c.configs.GitRepoConfigs(name.Namespace).Get(name.Name)
 	if err != nil {
 		return false, fmt.Errorf("read the configuration: %w", err)
 	}
@@ -112,11 +125,11 @@ func (c *checks) check(ctx context.Context, name types.NamespacedName) (ready bo
 		return false, ctx.Err()
 	}
 	if problem.IsZero() {
-		problem = c.mirror.registry.rejection(name)
+		problem = c.registry.rejection(name)
 	}
 	changed := false
-	client := c.mirror.shared.Client.ConfigbutlerV1alpha1().GitRepoConfigs(name.Namespace)
-	err = writeStatus(ctx, c.mirror.announcer, client, config, conditionsOfRepository, func(object *v1alpha1.GitRepoConfig) bool {
+	client := c.client.ConfigbutlerV1alpha1().GitRepoConfigs(name.Namespace)
+	err = writeStatus(ctx, c.announcer, client, config, conditionsOfRepository, func(object *v1alpha1.GitRepoConfig) bool {
 		changed = updateRepositoryStatus(object, config.Generation, problem)
 		return changed
 	})
@@ -124,21 +137,40 @@ func (c *checks) check(ctx context.Context, name types.NamespacedName) (ready bo
 		return false, fmt.Errorf("write the status: %w", err)
 	}
 	if changed && problem.IsZero() {
-		c.mirror.registry.retryBranches(name)
+		c.registry.retryBranches(name)
 	}
 	return problem.IsZero(), nil
 }
 
 // checkRemote returns why the remote cannot be used with the current Secrets of a GitRepoConfig.
 func (c *checks) checkRemote(ctx context.Context, config *v1alpha1.GitRepoConfig) error {
-	remote, err := c.mirror.repositories.remote(ctx, config)
+	remote, err := c.repositories.remote(ctx, config)
 	if err != nil {
 		return err
 	}
 	defer remote.Close()
 	remote.Limits.Time = checkTimeout
-	if _, err := c.mirror.repositories.signer(ctx, config); err != nil {
+	if _, err := c.repositories.signer(ctx, config); err != nil {
 		return err
 	}
 	return remote.Check(ctx)
+}
+
+// failing returns the configurations whose checks or branches fail.
+func (c *checks) failing() []*v1alpha1.GitRepoConfig {
+	configs, err := c.configs.List(labels.Everything())
+	if err != nil {
+		return nil // Listing from an informer does not fail.
+	}
+	branches := c.registry.failingBranches()
+	return slices.DeleteFunc(configs, func(config *v1alpha1.GitRepoConfig) bool {
+		return !branches[nameOf(config)] && c.queue.NumRequeues(nameOf(config)) == 0
+	})
+}
+
+// retry checks a repository now and ends the backoff of its branches.
+func (c *checks) retry(name types.NamespacedName) {
+	c.queue.Forget(name)
+	c.queue.Add(name)
+	c.registry.retryBranches(name)
 }

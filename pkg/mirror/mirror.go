@@ -96,9 +96,9 @@ func newMirror(config Config, shared *controller.Shared) (*mirror, error) {
 		replan: make(chan struct{}, 1), publish: make(chan struct{}, 1),
 	}
 	m.registry = newRegistry(m.router, m.replan, m.publish)
-	m.checks = newChecks(m)
+	m.checks = newChecks(shared, m.announcer, m.repositories, m.registry)
 	shared.Cleanup(m.checks.queue.ShutDown)
-	m.repairs = &repairs{failing: m.failingRepositories, version: secretVersions(shared.Cluster.Metadata), retry: m.retryRepository}
+	m.repairs = &repairs{failing: m.checks.failing, version: secretVersions(shared.Cluster.Metadata), retry: m.checks.retry}
 	m.encryption = newEncryption(keyring.New(cluster.CoreV1(), config.Identity.Namespace), func() { signal(m.replan) })
 	objects := watch.Labelled(watch.Objects(shared.Cluster.Dynamic), manifest.NotClusterGenerated)
 	m.streams = watch.NewStreams(controllerName, objects, m.watchHandler())

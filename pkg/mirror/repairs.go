@@ -6,13 +6,11 @@ package mirror
 import (
 	"context"
 	"maps"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/metadata"
@@ -104,23 +102,4 @@ func secretVersions(client metadata.Interface) func(context.Context, types.Names
 		}
 		return string(secret.UID) + "/" + secret.ResourceVersion, nil
 	}
-}
-
-// failingRepositories returns the configurations whose checks or branches fail.
-func (m *mirror) failingRepositories() []*v1alpha1.GitRepoConfig {
-	configs, err := m.informers.Configbutler().V1alpha1().GitRepoConfigs().Lister().List(labels.Everything())
-	if err != nil {
-		return nil // Listing from an informer does not fail.
-	}
-	branches := m.registry.failingBranches()
-	return slices.DeleteFunc(configs, func(config *v1alpha1.GitRepoConfig) bool {
-		return !branches[nameOf(config)] && m.checks.queue.NumRequeues(nameOf(config)) == 0
-	})
-}
-
-// retryRepository checks a repository now and ends the backoff of its branches.
-func (m *mirror) retryRepository(name types.NamespacedName) {
-	m.checks.queue.Forget(name)
-	m.checks.queue.Add(name)
-	m.registry.retryBranches(name)
 }
