@@ -69,8 +69,9 @@ func (c *comparison) succeeded(ctx context.Context) {
 	c.member.destination.record.holdOnly(c.looksAt, c.held)
 	c.member.destination.record.compared()
 	c.comparer.changed()
-	klog.FromContext(ctx).Info("Compared with the cluster", "destination", c.member.destination.key, "type", c.seed.resource.GroupResource().String(),
-		"objects", len(c.live), "written", c.found.written, "removed", c.found.removed, "orphansHeld", c.found.held,
+	klog.FromContext(ctx).Info("Compared with the cluster", "destination", c.member.destination.key,
+		"type", c.seed.resource.GroupResource().String(), "objects", len(c.live),
+		"written", c.found.written, "removed", c.found.removed, "orphansHeld", c.found.held,
 		"took", time.Since(c.began).Round(time.Millisecond).String())
 }
 

@@ -111,7 +111,8 @@ func (r *round) compare(ctx context.Context, next seed) error {
 	r.current = nil
 	var list listError
 	if errors.As(err, &list) {
-		klog.FromContext(ctx).Info("Failed to compare type", "destination", r.member.destination.key, "type", next.resource, "reason", err.Error())
+		klog.FromContext(ctx).Info("Failed to compare type",
+			"destination", r.member.destination.key, "type", next.resource, "reason", err.Error())
 		r.drop(c)
 		r.member.destination.seeds.failed(next, err)
 		r.comparer.changed()
