@@ -30,7 +30,7 @@ func flagsSchema(chart string) (object, error) {
 			return
 		}
 		if instead, ok := elsewhere[flag.Name]; ok {
-			properties[flag.Name] = object{"description": "Refused here. It is set from " + instead + "."}
+			properties[flag.Name] = object{"description": "Not allowed: the chart sets it from " + instead + "."}
 			return
 		}
 		properties[flag.Name] = flagSchema(flag)

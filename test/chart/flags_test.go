@@ -178,7 +178,7 @@ func TestFlagsOfValuesAreRefused(t *testing.T) {
 	}
 	said := refused(t, string(document))
 	for name, instead := range flagsOfValues(t) {
-		if sentence := fmt.Sprintf("flags.%s is refused, as the chart sets --%s itself, from %s\n", name, name, instead); !strings.Contains(said, sentence) {
+		if sentence := fmt.Sprintf("flags.%s is rejected, because the chart sets --%s from %s\n", name, name, instead); !strings.Contains(said, sentence) {
 			t.Errorf("%q is not in\n%s", sentence, said)
 		}
 	}

@@ -17,7 +17,7 @@ resources: {requests: {cpu: 1 core}, limits: {memory: 64kI}}
 metrics: {serviceMonitor: {interval: 30}}
 `)
 	for _, sentence := range []string{
-		`image.repository: "registry.example.com/slipstream:v1" has a tag at its end; want that in image.tag`,
+		`image.repository: "registry.example.com/slipstream:v1" has a tag; set image.tag instead`,
 		`storage.etcd.servers: "etcd-0:2379" is not the URL of a server; want https://HOST:PORT`,
 		`storage.persistence.size: "10GB" is not a quantity; want a number, and a unit as in 10Gi`,
 		`resources.requests.cpu: "1 core" is not a quantity`,

@@ -16,7 +16,7 @@ func TestRefusals(t *testing.T) {
 			"hostNetwork needs another securePort than 10250",
 			"watch.types: list needs watch.list",
 			"attribution.admission.clientCASecret needs attribution.admission.mode: direct",
-			"flags.data-dir is refused, as the chart sets --data-dir itself, from storage.persistence",
+			"flags.data-dir is rejected, because the chart sets --data-dir from storage.persistence",
 		},
 		`{watch: {types: any, secrets: false}}`: {"watch.types: any needs watch.secrets: true"},
 		`{watch: {types: list, secrets: false, list: [{group: "", resources: ["*"]}, {group: "*", resources: [deployments, secrets]}]}}`: {
@@ -35,7 +35,7 @@ func TestRefusals(t *testing.T) {
 		},
 		`{storage: {backend: etcd3, migrate: {from: etcd3}}}`: {
 			"storage.migrate.from: etcd3 needs another storage.backend",
-			"storage.migrate.from: etcd3 needs storage.etcd.servers, where everything is",
+			"storage.migrate.from: etcd3 needs storage.etcd.servers to read from",
 		},
 		`{storage: {migrate: {replaceTarget: true}}}`: {"storage.migrate.replaceTarget needs storage.migrate.from"},
 		// What would keep nobody out is not taken for protection.
@@ -48,7 +48,7 @@ func TestRefusals(t *testing.T) {
 			"networkPolicy.ingress.from needs networkPolicy.enabled: true", "networkPolicy.egress.restrict needs networkPolicy.enabled: true",
 		},
 		`{podLabels: {app.kubernetes.io/component: other, team: platform}}`: {
-			`podLabels.app.kubernetes.io/component cannot be "other": Services and policies find the Pods by it, with server`,
+			`podLabels.app.kubernetes.io/component cannot be "other": Services and policies select Pods by this label, with server`,
 		},
 		// What no cluster tells is not guessed.
 		`{attribution: {admission: {mode: direct, segmentSecret: admission}}}`: {

@@ -29,7 +29,7 @@ func (s *testCluster) directly(t *testing.T) *direct {
 	d := &direct{testCluster: s, segment: strings.Repeat("0123456789abcdef", 4)}
 	d.refused(t, "the Secret segment with segment, of attribution.admission.segmentSecret, cannot be read in the namespace "+namespace)
 	d.write(t, "short")
-	d.refused(t, "must have, as segment, a line of 32 letters, digits and -._~ or more")
+	d.refused(t, "must have, as segment, a line of at least 32 letters, digits and -._~")
 	d.write(t, d.segment)
 	return d
 }

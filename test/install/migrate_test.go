@@ -39,7 +39,7 @@ func testMigrate(t *testing.T, s *testCluster) {
 	steps := s.stepsOfPage(t)
 
 	_, err := s.shell(t, steps.move, onEtcd("etcd3", "/slipstream"))
-	wantMessage(t, "while a server runs", fmt.Sprint(err), "storage.migrate.from needs all servers stopped, and the Pod slipstream-")
+	wantMessage(t, "while a server runs", fmt.Sprint(err), "storage.migrate.from needs all servers stopped, but the Pod slipstream-")
 	s.steps(t, steps.stop, "")
 	if _, err = s.shell(t, steps.move, onEtcd("etcd3", "/other")); err == nil {
 		t.Error("migration to another prefix succeeded")

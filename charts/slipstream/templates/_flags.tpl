@@ -1,5 +1,5 @@
 {{/*
-The flags of the server that are not in the value flags, and what is there instead. hack/chartschema reads this as well.
+The flags of the server that cannot be set with the value flags, and the values that set them. hack/chartschema reads this as well.
 */}}
 {{- define "slipstream.flagsOfValues" -}}
 admission-client-ca-file: attribution.admission.clientCASecret

@@ -1,10 +1,10 @@
 {{/*
-What is wrong with the form of one value, a sentence a line, where values.schema.json could only show a pattern. Templates that use
-these values are rendered in vain then.
+Errors in the format of single values, one a line, for which values.schema.json could only report a pattern. Templates that use these
+values must render with invalid ones too, so that these errors are reported.
 */}}
 {{- define "slipstream.forms" -}}
 {{- if regexMatch ":[^/]*$" .Values.image.repository }}
-image.repository: {{ .Values.image.repository | quote }} has a tag at its end; want that in image.tag
+image.repository: {{ .Values.image.repository | quote }} has a tag; set image.tag instead
 {{- end }}
 {{- range .Values.storage.etcd.servers }}
 {{- if not (regexMatch "^https?://[^,/ ]+:[0-9]+$" .) }}

@@ -1,10 +1,10 @@
-{{/* The labels by which Services and policies find the Pods of the server. They cannot be changed later. */}}
+{{/* Selector labels: Services and policies select the Pods of the server by them. They cannot be changed later. */}}
 {{- define "slipstream.selectorLabels" -}}
 app.kubernetes.io/name: slipstream
 app.kubernetes.io/component: server
 {{- end }}
 
-{{/* The labels of every object. */}}
+{{/* Common labels of all objects. */}}
 {{- define "slipstream.labels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 app.kubernetes.io/name: slipstream
@@ -13,7 +13,7 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
-{{/* The image, by its digest if there is one. */}}
+{{/* The image, by digest if one is set. */}}
 {{- define "slipstream.image" -}}
 {{- with .Values.image -}}
 {{- if .digest -}}
@@ -24,7 +24,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 {{- end }}
 
-{{/* The account of the server. */}}
+{{/* The ServiceAccount of the server. */}}
 {{- define "slipstream.serviceAccountName" -}}
 slipstream
 {{- end }}

@@ -1,4 +1,4 @@
-{{/* How long the server goes on serving once it is told to end, in seconds. */}}
+{{/* How long the server continues to serve requests after a termination signal, in seconds. */}}
 {{- define "slipstream.shutdownDelay" -}}
 {{- if kindIs "invalid" .Values.shutdownDelaySeconds -}}
 {{ ternary 5 0 (eq .Values.storage.backend "etcd3") }}
@@ -7,7 +7,7 @@
 {{- end -}}
 {{- end }}
 
-{{/* Where the server keeps everything, as flags. */}}
+{{/* The flags for storage. */}}
 {{- define "slipstream.storageFlags" -}}
 - --storage-backend={{ .Values.storage.backend }}
 {{- if eq .Values.storage.backend "bbolt" }}
@@ -18,7 +18,7 @@
 {{- include "slipstream.encryptionFlags" . }}
 {{- end }}
 
-{{/* How to reach the etcd, as flags. */}}
+{{/* The flags for the connection to etcd. */}}
 {{- define "slipstream.etcdFlags" }}
 - {{ .Values.storage.etcd.servers | join "," | printf "--etcd-servers=%s" | toJson }}
 - {{ .Values.storage.etcd.prefix | printf "--etcd-prefix=%s" | toJson }}
@@ -29,14 +29,14 @@
 {{- end }}
 {{- end }}
 
-{{/* Under which keys everything is sealed, as flags. */}}
+{{/* The flags for encryption at rest. */}}
 {{- define "slipstream.encryptionFlags" }}
 {{- if .Values.encryption.configSecret }}
 - --encryption-provider-config=/etc/slipstream/encryption/encryption.yaml
 {{- end }}
 {{- end }}
 
-{{/* What the server shows those who call, as flags. */}}
+{{/* The flags for serving, with the certificate. */}}
 {{- define "slipstream.servingFlags" -}}
 - --secure-port={{ .Values.securePort | int }}
 - --serving-service=slipstream
@@ -50,7 +50,7 @@
 - --shutdown-delay-duration={{ include "slipstream.shutdownDelay" . }}s
 {{- end }}
 
-{{/* Who may tell the server who makes changes, as flags. */}}
+{{/* The flags for attribution: which clients can report the authors of changes. */}}
 {{- define "slipstream.attributionFlags" -}}
 {{- with .Values.attribution.audit }}
 {{- if .clientCASecret }}
@@ -68,7 +68,7 @@
 {{- end }}
 {{- end }}
 
-{{/* The value flags, as flags: one for each item of a list. */}}
+{{/* The flags in the value flags: one for each item of a list. */}}
 {{- define "slipstream.otherFlags" -}}
 {{- range $name, $value := .Values.flags }}
 {{- range (kindIs "slice" $value | ternary $value (list $value)) }}
@@ -77,7 +77,7 @@
 {{- end }}
 {{- end }}
 
-{{/* The Secrets that the server reads as files: what for, and which. */}}
+{{/* The Secrets to mount, by purpose. */}}
 {{- define "slipstream.mountedSecrets" -}}
 {{- $secrets := dict -}}
 {{- if ne .Values.tls.mode "self" }}{{ $_ := set $secrets "tls" .Values.tls.secretName }}{{ end -}}
@@ -91,7 +91,7 @@
 {{- toYaml $secrets -}}
 {{- end }}
 
-{{/* How Pods are spread: as the value says, or over nodes and zones when there may be several. */}}
+{{/* Topology spread constraints: the value, or by default over nodes and zones if there can be several Pods. */}}
 {{- define "slipstream.topologySpread" -}}
 {{- if .Values.topologySpreadConstraints }}
 {{- toYaml .Values.topologySpreadConstraints }}

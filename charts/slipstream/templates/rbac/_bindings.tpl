@@ -1,10 +1,10 @@
-{{/* Whom the server's rights are given to. */}}
+{{/* The subjects of the server's bindings. */}}
 {{- define "slipstream.rbac.subjects" -}}
 subjects:
 - {kind: ServiceAccount, namespace: {{ .Release.Namespace }}, name: slipstream}
 {{- end }}
 
-{{/* The server gets a ClusterRole in the whole cluster: root, role. */}}
+{{/* Binds a ClusterRole to the server in the whole cluster: root, role. */}}
 {{- define "slipstream.rbac.everywhere" }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -17,7 +17,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: {{ .role
 {{ include "slipstream.rbac.subjects" .root }}
 {{- end }}
 
-{{/* The server gets a ClusterRole in namespaces, or in the whole cluster if "*" is one of them: root, role, namespaces. */}}
+{{/* Binds a ClusterRole to the server in namespaces, or in the whole cluster if "*" is one of them: root, role, namespaces. */}}
 {{- define "slipstream.rbac.in" }}
 {{- if has "*" .namespaces }}
 {{- include "slipstream.rbac.everywhere" . }}
@@ -37,7 +37,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: {{ $.rol
 {{- end }}
 {{- end }}
 
-{{/* The server gets a Role of a namespace: root, role, namespace. */}}
+{{/* Binds a Role of a namespace to the server: root, role, namespace. */}}
 {{- define "slipstream.rbac.role" }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
