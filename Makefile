@@ -1,4 +1,4 @@
-# The variables of the development cluster; `make help` says what they do.
+# The variables of development clusters; `make help` describes them.
 DEV_DIR ?= .dev/cluster
 SERVER ?= 1
 SERVER_ARGS ?=
@@ -11,33 +11,32 @@ USER_NAME ?=
 USER_GROUPS ?=
 SIGNAL ?= TERM
 
-# The race detector needs a C compiler; without one the tests run without it.
+# The race detector needs a C compiler. Without one, tests run without the race detector.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
-# What a package of tests may take, the first compilation not counted.
+# The timeout of the tests of a package, without the first compilation.
 TEST_TIMEOUT ?= 45m
-# make verify vets all packages, so that go test does not have to, which would take minutes.
+# go test does not run vet, which would take minutes: make verify does.
 TEST = go test -vet=off -timeout $(TEST_TIMEOUT)
-# The container image: for which architectures, into which folder, and where it is pushed to (REPOSITORY:TAG; nowhere if empty).
+# The container image: its architectures, the output folder, and where to push it (REPOSITORY:TAG; not pushed if empty).
 IMAGE_ARCHES ?= amd64,arm64
 IMAGE_OUTPUT ?= bin/image
 IMAGE_PUSH ?=
-# How many packages of tests have control planes at the same time: this many with the race detector, and as many without. They wait
-# more than they compute.
+# How many packages with control planes are tested at the same time: this many with the race detector, and as many without. Their
+# tests use little CPU.
 CLUSTERS ?= 2
-# How many packages of tests without a control plane run at the same time. Many of them wait for their controllers more than they
-# compute.
+# How many packages without a control plane are tested at the same time. Many of their tests wait for controllers and use little CPU.
 PACKAGES ?= 4
-# What make test-faults does: how long each loop of faults in the store runs and a remote is down, how often the server is killed, how
-# many changes are made in turns, and how many changes a storm has.
+# The parameters of make test-faults: the duration of each loop of store faults, the duration of a remote's outage, the number of kills
+# of the server, the number of concurrent changes, and the number of changes in a storm.
 FAULTS ?= 1m
 OUTAGE ?= 30s
 KILLS ?= 20
 CHANGES ?= 2000
 STORM ?= 10000
-# How many objects the benchmarks mirror at most.
+# The maximum number of objects that the benchmarks mirror.
 OBJECTS ?= 20000
 
-# Other packages than the store's with tests that kill a process at a step.
+# The packages with tests that kill a process at a failpoint, without the store.
 FAILPOINT_TESTS = $(filter-out ./pkg/store/bolt/,$(sort $(dir $(shell grep -rl '^//go:build failpoints' --include='*_test.go' ./cmd ./pkg))))
 
 .DEFAULT_GOAL := help
@@ -50,33 +49,33 @@ build: ## Build the programs into bin/.
 	go build -o bin/ ./cmd/...
 
 .PHONY: image
-image: ## Make the container image for IMAGE_ARCHES into IMAGE_OUTPUT, with its bills of materials, and push it to IMAGE_PUSH=REPOSITORY:TAG.
+image: ## Build the container image for IMAGE_ARCHES into IMAGE_OUTPUT, with its SBOMs, and push it to IMAGE_PUSH=REPOSITORY:TAG.
 	go run -C hack/image . -source '$(CURDIR)' -output '$(abspath $(IMAGE_OUTPUT))' -arches '$(IMAGE_ARCHES)' -push '$(IMAGE_PUSH)'
 
 .PHONY: sbom
-sbom: ## Write only the bills of materials of the image, in CycloneDX's JSON.
+sbom: ## Write only the SBOMs of the image, as CycloneDX JSON.
 	go run -C hack/image . -source '$(CURDIR)' -output '$(abspath $(IMAGE_OUTPUT))' -arches '$(IMAGE_ARCHES)' -sbom
 
 .PHONY: generate
-generate: ## Regenerate the code that comes from the types of the API.
+generate: ## Regenerate the code generated from the API types.
 	hack/update-codegen.sh
 
 .PHONY: manifests
-manifests: ## Render the chart to artifacts/install.yaml and to what development clusters apply.
+manifests: ## Render the chart to artifacts/install.yaml and to the manifest of development clusters.
 	hack/update-manifests.sh
 
 .PHONY: control-plane
 control-plane: bin/dev ## Build etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubectl (minutes, once), and print their folder.
 	@bin/dev control-plane
 
-# The go command knows whether it is up to date.
+# Phony, because the go command determines whether it is up to date.
 .PHONY: bin/dev
 bin/dev:
 	@mkdir -p bin
 	@go build -o bin/dev ./hack/dev
 
 .PHONY: clean
-clean: ## Remove what was built; the control plane stays in the user's cache.
+clean: ## Remove build output; the control plane is kept in the user's cache.
 	rm -rf bin
 
 ##@ Check
@@ -86,56 +85,55 @@ verify: ## Check generated code, formatting, headers, modules, vet, lint and a c
 	hack/verify.sh
 
 .PHONY: lint
-lint: ## Run the linters that .golangci.yml names.
+lint: ## Run the linters configured in .golangci.yml.
 	hack/verify-lint.sh
 
 .PHONY: vulncheck
-vulncheck: ## Look for known vulnerabilities that the programs reach; needs https://vuln.go.dev, or a mirror in GOVULNDB.
+vulncheck: ## Check for known vulnerabilities in code that the programs call; needs https://vuln.go.dev, or a mirror in GOVULNDB.
 	hack/vulncheck.sh
 
-# The unit tests compute and the others wait, so that both together take less time than one after the other.
+# Unit tests use the CPU while integration tests wait, so running both in parallel takes less time.
 .PHONY: test
 test: control-plane ## Run all tests: unit, integration on a real control plane, end to end.
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going test-unit test-integration
 
-# The packages whose tests take longest come first, so that none of them is left alone at the end.
+# The packages with the longest tests start first, so that none of them runs alone at the end.
 LONGEST = ./pkg/store/bolt ./pkg/mirror ./pkg/catalog ./pkg/environment/... ./pkg/mirror/gitrepo ./pkg/serving/certificates
 
 .PHONY: test-unit
-test-unit: ## Run the tests of the packages, those that kill a process at a step among them.
+test-unit: ## Run the unit tests of all packages, including those that kill a process at a failpoint.
 	$(TEST) $(RACE) -tags failpoints -p '$(PACKAGES)' $(LONGEST) ./cmd/... ./hack/... ./pkg/...
 	$(TEST) -run 'TestHostile|TestServerCapabilities' ./pkg/mirror/gitrepo
 	go test -C test/alerts -count=1 ./...
 	go test -C hack/image -count=1 ./...
 
-# Runs tests whose clusters note what rights the server has needed, and judges by that whether it has exactly enough. The folder has
-# another name each time, so that no test that looks at the variable is taken for one that has been run.
+# Runs tests whose clusters record the permissions that the server used, and checks that its roles grant exactly these. The folder has
+# a new name each time, so that go test does not use cached results of tests that read the variable.
 judged = @folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && export SLIPSTREAM_RIGHTS="$$folder" && \
 	$(1) && go run ./test/rights "$$folder"
 
-# Packages that render, or have the programs do what a user reads, installs or sees in a cluster. They run without the race detector,
-# which makes the server several times slower: test/e2e and test/integration run the same server with it, and the tests of pkg/ the same
-# controllers.
+# The packages tested without the race detector, which makes the server several times slower. test/e2e and test/integration run the same
+# server with it, and the tests of pkg/ run the same controllers with it.
 WITHOUT_RACE = ./test/attribution ./test/catalogs ./test/chart ./test/container ./test/docs ./test/environments ./test/fidelity \
 	./test/image ./test/install ./test/pipelines
 
 .PHONY: test-integration
-test-integration: control-plane ## Run the tests on real control planes, and see whether the server's roles are exactly enough for them.
+test-integration: control-plane ## Run the tests on real control planes, and check that the server's roles grant exactly what they need.
 	$(call judged,{ failed=0; \
 	$(TEST) -p '$(CLUSTERS)' $(WITHOUT_RACE) & beside=$$!; \
 	$(TEST) $(RACE) -p '$(CLUSTERS)' $$(go list ./test/... | grep -vxF "$$(go list $(WITHOUT_RACE))") || failed=1; \
 	wait "$$beside" || failed=1; \
 	[ "$$failed" = 0 ]; })
 
-# Packages whose clusters need what the server's roles give, and the test that needs what the chart gives by itself.
+# The packages whose tests together use all permissions of the server's roles.
 RIGHTS_TESTS = ./test/e2e ./test/catalogs ./test/environments ./test/pipelines ./test/integration/sealing ./test/integration/serving
 
 .PHONY: test-rights
-test-rights: control-plane ## See whether the server's roles are exactly enough, with as few tests as show it.
+test-rights: control-plane ## Check that the server's roles grant exactly what it needs, with as few tests as possible.
 	$(call judged,$(TEST) -p '$(CLUSTERS)' $(RIGHTS_TESTS) && go test -run TestManifests ./test/docs)
 
 .PHONY: test-faults
-test-faults: control-plane ## Kill the store and take its power away again and again, for FAULTS each way; OUTAGE, KILLS, CHANGES, STORM.
+test-faults: control-plane ## Repeat crashes and power loss of the store, for FAULTS each, and other faults: OUTAGE, KILLS, CHANGES, STORM.
 	$(TEST) $(RACE) -tags failpoints -run 'Killed|PowerLoss|CrashAtEveryStep|FaultAtEveryStep' ./pkg/store/bolt -faults '$(FAULTS)'
 	$(TEST) $(RACE) -tags failpoints $(FAILPOINT_TESTS)
 	$(TEST) $(RACE) -tags failpoints -run 'TestFaults/remote' ./pkg/mirror -outage '$(OUTAGE)'
@@ -144,31 +142,31 @@ test-faults: control-plane ## Kill the store and take its power away again and a
 	$(TEST) $(RACE) -run 'TestStorm' ./test/catalogs -storm '$(STORM)'
 
 .PHONY: bench
-bench: control-plane ## Run the benchmarks (minutes) and print their figures beside the targets; OBJECTS of the largest population.
+bench: control-plane ## Run the benchmarks (minutes) and print results and targets; OBJECTS is the maximum of mirrored objects.
 	go run ./test/bench -objects '$(OBJECTS)'
 
 .PHONY: bench-check
-bench-check: control-plane ## The same, and fail when a target is missed.
+bench-check: control-plane ## Run the benchmarks, and fail if a target is missed.
 	go run ./test/bench -objects '$(OBJECTS)' -check
 
-##@ Try
+##@ Demo
 
 .PHONY: demo
-demo: build control-plane ## Show the whole thing on a local cluster and leave it running.
+demo: build control-plane ## Run the demo on a local cluster, and leave it running.
 	hack/demo.sh up
 
 .PHONY: demo-down
-demo-down: bin/dev ## End what the demo left running.
+demo-down: bin/dev ## Stop the demo, and remove its files.
 	hack/demo.sh down
 
 ##@ Develop: a cluster in a folder, DEV_DIR (default .dev/cluster)
 
 .PHONY: dev-up
-dev-up: bin/dev $(if $(filter-out 0,$(SERVER)),build) ## Start a cluster; SERVER=0 without the server, SERVER_ARGS its flags, STORAGE=bbolt|etcd3, REPLICAS=n (etcd3); AUDIT=0, ADMISSION=0 without the signals; PODS=1 has Pods run, by kwok. DEV_DIR/env describes it.
+dev-up: bin/dev $(if $(filter-out 0,$(SERVER)),build) ## Start a cluster; SERVER=0 without the server, SERVER_ARGS its flags, STORAGE=bbolt|etcd3, REPLICAS=n (etcd3); AUDIT=0, ADMISSION=0 without the webhooks; PODS=1 runs Pods, with kwok. DEV_DIR/env has its variables.
 	@bin/dev up --dir '$(DEV_DIR)' --storage '$(STORAGE)' --replicas '$(REPLICAS)' --server=$(if $(filter-out 0,$(SERVER)),true,false) --audit=$(if $(filter-out 0,$(AUDIT)),true,false) --admission=$(if $(filter-out 0,$(ADMISSION)),true,false) --pods=$(if $(filter-out 0,$(PODS)),true,false) -- $(SERVER_ARGS)
 
 .PHONY: dev-down
-dev-down: bin/dev ## End the cluster's processes and remove what it wrote.
+dev-down: bin/dev ## Stop the cluster's processes, and remove its files.
 	@bin/dev down --dir '$(DEV_DIR)'
 
 .PHONY: dev-user
@@ -176,17 +174,17 @@ dev-user: bin/dev ## Print the kubeconfig of an ordinary user, USER_NAME in USER
 	@bin/dev user --dir '$(DEV_DIR)' --name '$(USER_NAME)' --groups '$(USER_GROUPS)'
 
 .PHONY: dev-stop-server
-dev-stop-server: bin/dev ## Stop the server with SIGNAL=TERM|INT|QUIT|KILL and keep its data.
+dev-stop-server: bin/dev ## Stop the server with SIGNAL=TERM|INT|QUIT|KILL, and keep its data.
 	@bin/dev stop-server --dir '$(DEV_DIR)' --signal '$(SIGNAL)'
 
 .PHONY: dev-start-server
-dev-start-server: bin/dev ## Start the server again on its data.
+dev-start-server: bin/dev ## Start the server again with its data.
 	@bin/dev start-server --dir '$(DEV_DIR)'
 
 ##@ Help
 
 .PHONY: help
-help: ## Print this text.
+help: ## Print this help.
 	@awk 'BEGIN { FS = ":.*## " } \
 		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
 		/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

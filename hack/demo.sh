@@ -23,7 +23,8 @@ readonly limit=60
 readonly folder=clusters/demo
 readonly staging=/apis/configbutler.ai/v1alpha1/namespaces/teams/environments/staging
 
-say() { printf '\n==> %s\n' "$*"; }
+# heading prints the heading of a step.
+heading() { printf '\n==> %s\n' "$*"; }
 
 fail() {
   printf 'error: %s\n' "$*" >&2
@@ -44,7 +45,7 @@ up() {
   start_cluster
   load_env
   if demo_has_run; then
-    say "The demo runs already. This is what it did."
+    heading "The demo runs already. Its results:"
   else
     apply_production
     build_environment
@@ -59,7 +60,7 @@ up() {
 
 down() {
   bin/dev down --dir "${dir}"
-  echo "The demo has ended; nothing of it is left in ${dir}."
+  echo "The demo has stopped, and its files in ${dir} are removed."
 }
 
 # print_env prints the variables of the cluster as exports, with kubectl in the PATH.
@@ -78,22 +79,22 @@ require_programs() {
 
 # start_cluster starts a cluster with the server in dir, replacing an unusable one.
 start_cluster() {
-  if answers /readyz; then
-    answers /apis/configbutler.ai/v1alpha1 || bin/dev start-server --dir "${dir}"
+  if is_serving /readyz; then
+    is_serving /apis/configbutler.ai/v1alpha1 || bin/dev start-server --dir "${dir}"
     return
   fi
   if [[ -e ${dir}/cluster.json ]]; then
-    say "Removing what an earlier demo left in ${dir}"
+    heading "Removing the files of an earlier demo in ${dir}"
     bin/dev down --dir "${dir}"
   fi
-  say "Starting a cluster in ${dir}: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok, a Git server, a receiver," \
+  heading "Starting a cluster in ${dir}: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok, a Git server, a receiver," \
     "slipstream"
   bin/dev up --dir "${dir}" --pods > /dev/null ||
-    fail "the cluster did not start; the lines above say why. Mend that and run make demo again"
+    fail "the cluster did not start; see the output above for the reason, then run make demo again"
 }
 
-# answers reports whether a cluster in dir exists and serves a path.
-answers() { [[ -f ${dir}/env ]] && (load_env && kubectl get --raw "$1" --request-timeout=10s) > /dev/null 2>&1; }
+# is_serving reports whether a cluster in dir exists and serves a path.
+is_serving() { [[ -f ${dir}/env ]] && (load_env && kubectl get --raw "$1" --request-timeout=10s) > /dev/null 2>&1; }
 
 load_env() {
   # shellcheck source=/dev/null
@@ -108,11 +109,11 @@ kubectl() { "${KUBECTL}" "$@"; }
 
 # as runs kubectl as one of the demo's users.
 as() {
-  local person=$1
+  local user=$1
   shift
   local kubeconfig
-  kubeconfig=$(dirname "${KUBECONFIG}")/${person}.demo
-  [[ -s ${kubeconfig} ]] || bin/dev user --dir "${dir}" --name "${person}" > "${kubeconfig}"
+  kubeconfig=$(dirname "${KUBECONFIG}")/${user}.demo
+  [[ -s ${kubeconfig} ]] || bin/dev user --dir "${dir}" --name "${user}" > "${kubeconfig}"
   "${KUBECTL}" --kubeconfig "${kubeconfig}" "$@"
 }
 
@@ -122,25 +123,25 @@ mirror_git() { git --git-dir "${GIT_ROOT}/shop.git" "$@"; }
 demo_has_run() { kubectl get -n shop coupons.shop.example.com spring > /dev/null 2>&1; }
 
 apply_production() {
-  say "Applying production: artifacts/demo/shop.yaml"
+  heading "Applying production: artifacts/demo/shop.yaml"
   kubectl apply -f artifacts/demo/shop.yaml
-  say "Applying the mirror: artifacts/demo/mirror.yaml"
+  heading "Applying the mirror: artifacts/demo/mirror.yaml"
   sed "s|\${GIT_URL}|${GIT_URL}|" artifacts/demo/mirror.yaml | kubectl apply -f -
   kubectl wait -n shop --for=condition=Ready --timeout="${limit}s" \
     gitrepoconfig/shop gitdestination/shop watchrule/everything clusterwatchrule/definitions ||
-    fail "the mirror did not become ready; kubectl get slipstream -A says why, and so does ${SERVER_LOG}"
+    fail "the mirror did not become ready; for the reason, see kubectl get slipstream -A and ${SERVER_LOG}"
   printf '      in Git: %s objects\n' "$(mirror_git ls-tree -r --name-only "main:${folder}" | wc -l | tr -d ' ')"
-  say "Applying the catalog: artifacts/demo/catalog.yaml"
+  heading "Applying the catalog: artifacts/demo/catalog.yaml"
   kubectl apply -f artifacts/demo/catalog.yaml
   kubectl wait -n teams --for=condition=Ready --timeout="${limit}s" appcatalog/shop ||
-    fail "the catalog did not become ready; kubectl get cat -n teams says why, and so does ${SERVER_LOG}"
+    fail "the catalog did not become ready; for the reason, see kubectl get cat -n teams and ${SERVER_LOG}"
 }
 
 build_environment() {
-  say "Applying an environment of the catalog, and who may use it: artifacts/demo/environment.yaml"
+  heading "Applying an environment of the catalog, and the permissions of its users: artifacts/demo/environment.yaml"
   kubectl apply -f artifacts/demo/environment.yaml
   wait_for_environment '{.status.observedGeneration}=1'
-  say "dana, a developer of the team, has it synced for the first time, and adds something of her own"
+  heading "dana, a developer of the team, requests its first sync, and adds a ConfigMap of her own"
   sync_staging dana
   kubectl get deployments,services,configmaps,secrets -n shop-staging -l configbutler.ai/environment=staging -o name
   run_as dana apply -f artifacts/demo/notes.yaml
@@ -148,16 +149,16 @@ build_environment() {
 
 # start_pipeline starts sending existing objects and later changes to the receiver.
 start_pipeline() {
-  say "Applying a pipeline, whose receiver prints what it is told: artifacts/demo/pipeline.yaml"
-  echo "      The warning is about a kind that is installed at the end of the demo."
+  heading "Applying a pipeline, whose receiver prints the events it receives: artifacts/demo/pipeline.yaml"
+  echo "      The warning is about a kind that the demo installs later."
   sed "s|\${RECEIVER_URL}|${RECEIVER_URL}|" artifacts/demo/pipeline.yaml | kubectl apply -f -
   wait_for_event + 'apps/v1 Deployment shop-staging/web'
   kubectl wait --for=condition=Ready --timeout="${limit}s" syncpipeline/index
 }
 
 change_production() {
-  say "Changing production, as two people who may edit the namespace"
-  echo "      Commits wait for the name of who made a change: at first for two seconds, less once it is known how soon names come."
+  heading "Changing production, as two users who are allowed to edit the namespace"
+  echo "      Commits wait for the author of a change: at first for two seconds, then for the delay measured for earlier changes."
   run_as jane set image -n shop deployment/web web=registry.example.com/shop/web:1.9
   wait_for_file apps/v1/deployments/shop/web.yaml 'web:1.9'
   wait_for_environment '{.status.changedWorkloadCount}=1'
@@ -172,13 +173,13 @@ change_production() {
 
 # sync_changes applies the changes of production as a developer.
 sync_changes() {
-  say "What that means for the environment: nothing, until somebody asks for it"
+  heading "The environment reports the changes, and applies them when a user requests a sync"
   wait_for_environment '{.status.changedWorkloadCount}=1' '{.status.changedDependencies[0].count}=1'
   run_as dana get environments -n teams
-  say "What a sync would change"
+  heading "The changes that a sync would apply"
   run_raw_as dana get "${staging}/diff" '{{range .status.changes}}{{$of := .}}{{range .fields}}{{if .owners
     }}{{$of.kind}}/{{$of.name}} {{.field}}: {{.before}} -> {{.after}}{{"\n"}}{{end}}{{end}}{{end}}' | grep -v /metadata/labels/
-  say "dana has it synced. Her own ConfigMap stays"
+  heading "dana requests a sync. Her own ConfigMap is kept"
   sync_staging dana
   run_as dana get environments -n teams
   run_as dana get configmaps -n shop-staging
@@ -189,12 +190,12 @@ sync_staging() {
   run_raw_as "$1" create "${staging}/sync" '{{.status.message}}{{"\n"}}' <<< '{}'
   wait_for_environment '{.status.conditions[?(@.type=="CatalogUpToDate")].status}=True' \
     '{.status.conditions[?(@.type=="DependenciesUpToDate")].status}=True'
-  until_ready
+  wait_for_readiness
 }
 
-# until_ready waits until all workloads of the environment are ready.
-until_ready() {
-  until_environment '{.status.workloadsReady.ready}=3' '{.status.conditions[?(@.type=="Ready")].status}=True'
+# wait_for_readiness waits until all workloads of the environment are ready.
+wait_for_readiness() {
+  wait_for_environment '{.status.workloadsReady.ready}=3' '{.status.conditions[?(@.type=="Ready")].status}=True'
 }
 
 # wait_for_environment waits until fields of the environment have the given values.
@@ -202,22 +203,22 @@ wait_for_environment() {
   local field
   for field in "$@"; do
     kubectl wait -n teams environment/staging --for=jsonpath="${field}" --timeout="${limit}s" > /dev/null ||
-      fail "the environment did not come to ${field}; kubectl get environments -n teams says why, and so does ${SERVER_LOG}"
+      fail "the environment did not reach ${field}; for the reason, see kubectl get environments -n teams and ${SERVER_LOG}"
   done
 }
 
 # run_raw_as prints the path that a user gets, or posts standard input to, and the response formatted by a template.
 run_raw_as() {
-  local person=$1 verb=$2 path=$3 template=$4 response
+  local user=$1 verb=$2 path=$3 template=$4 response
   local arguments=("${verb}" --raw "${path}")
   if [[ ${verb} == create ]]; then arguments+=(-f -); fi
-  printf '%s$ kubectl%s\n' "${person}" "$(quoted "${arguments[@]}")"
-  response=$(as "${person}" "${arguments[@]}")
+  printf '%s$ kubectl%s\n' "${user}" "$(quoted "${arguments[@]}")"
+  response=$(as "${user}" "${arguments[@]}")
   kubectl annotate --local -f - shown=true -o go-template="${template}" <<< "${response}"
 }
 
 install_kind() {
-  say "Installing a kind that the cluster did not have, and an object of it"
+  heading "Installing a new kind, and creating an object of it"
   kubectl apply -f artifacts/demo/coupon-definition.yaml
   kubectl wait --for=condition=Established --timeout="${limit}s" crd/coupons.shop.example.com > /dev/null
   wait_for_file apiextensions.k8s.io/v1/customresourcedefinitions/coupons.shop.example.com.yaml
@@ -227,15 +228,15 @@ install_kind() {
   wait_for_event + 'shop.example.com/v1 Coupon shop/spring'
   kubectl wait --for=jsonpath='{.status.sinks[0].delivered}'=7 --timeout="${limit}s" syncpipeline/index > /dev/null
   kubectl wait -n shop gds/shop --for=jsonpath='{.status.state}'='Up to date' --timeout="${limit}s" > /dev/null
-  until_ready
+  wait_for_readiness
 }
 
 # run_as prints a user's command and runs it.
 run_as() {
-  local person=$1
+  local user=$1
   shift
-  printf '%s$ kubectl%s\n' "${person}" "$(quoted "$@")"
-  as "${person}" "$@"
+  printf '%s$ kubectl%s\n' "${user}" "$(quoted "$@")"
+  as "${user}" "$@"
 }
 
 # quoted prints arguments quoted for a shell, each preceded by a space.
@@ -251,78 +252,79 @@ quoted() {
 
 # wait_for_file waits until the file at a path below the folder exists and contains a text.
 wait_for_file() {
-  wait_until "$1 in Git" file_contains "$1" "${2:-}"
+  wait_until "$1 to be written to Git" file_has_text "$1" "${2:-}"
   print_commit "$1"
 }
 
 # wait_for_removal waits until there is no file at a path below the folder.
 wait_for_removal() {
-  wait_until "$1 out of Git" file_missing "$1"
+  wait_until "$1 to be removed from Git" file_is_absent "$1"
   print_commit "$1"
 }
 
-file_contains() {
+file_has_text() {
   mirror_git show "main:${folder}/$1" 2> /dev/null | grep --fixed-strings --quiet -e "$2"
 }
 
-file_missing() { ! mirror_git cat-file -e "main:${folder}/$1" 2> /dev/null; }
+file_is_absent() { ! mirror_git cat-file -e "main:${folder}/$1" 2> /dev/null; }
 
 # print_commit prints the last commit that changed the file at a path below the folder.
-print_commit() { printf '      in Git after %ss: %s\n' "${took}" "$(mirror_git log -1 --format='%h %s' main -- "${folder}/$1")"; }
+print_commit() { printf '      in Git after %ss: %s\n' "${elapsed}" "$(mirror_git log -1 --format='%h %s' main -- "${folder}/$1")"; }
 
 # wait_for_event waits until the receiver has printed that an object was added (+) or removed (-).
 wait_for_event() {
-  wait_until "the receiver to be told of $2" received "$@"
-  printf '      told to the receiver after %ss: %s\n' "${took}" "$(received "$@" | tail -1)"
+  wait_until "the receiver to print $2" find_events "$@"
+  printf '      received after %ss: %s\n' "${elapsed}" "$(find_events "$@" | tail -1)"
 }
 
-received() { grep --extended-regexp -e " [$1]  $2\$" "${RECEIVER_LOG}"; }
+find_events() { grep --extended-regexp -e " [$1]  $2\$" "${RECEIVER_LOG}"; }
 
-# wait_until polls a check without output, and sets took to the elapsed seconds.
+# wait_until polls a check without output, and sets elapsed to the seconds it took.
 wait_until() {
-  local what=$1 began
+  local description=$1 start
   shift
-  began=$(now)
-  local end=$((SECONDS + limit)) reminder=$((SECONDS + 5))
+  start=$(now)
+  local end=$((SECONDS + limit)) next_report=$((SECONDS + 5))
   until "$@" > /dev/null; do
-    ((SECONDS < end)) || fail "waited ${limit}s for ${what}; kubectl get slipstream -A says why, and so does ${SERVER_LOG}"
-    if ((SECONDS >= reminder)); then
-      echo "      still waiting for ${what}"
-      reminder=$((SECONDS + 5))
+    ((SECONDS < end)) ||
+      fail "timed out after ${limit}s waiting for ${description}; for the reason, see kubectl get slipstream -A and ${SERVER_LOG}"
+    if ((SECONDS >= next_report)); then
+      echo "      still waiting for ${description}"
+      next_report=$((SECONDS + 5))
     fi
     sleep 0.05
   done
-  took=$(seconds_since "${began}")
+  elapsed=$(seconds_since "${start}")
 }
 
 # now prints the time in seconds, with a fraction if the shell supports it.
 now() { printf '%s\n' "${EPOCHREALTIME:-${SECONDS}}" | tr , .; }
 
-seconds_since() { awk -v began="$1" -v ended="$(now)" 'BEGIN { printf "%.1f", ended - began }'; }
+seconds_since() { awk -v start="$1" -v ended="$(now)" 'BEGIN { printf "%.1f", ended - start }'; }
 
 show() {
-  say "The commits, oldest first: git log --stat"
+  heading "The commits, oldest first: git log --stat"
   mirror_git --no-pager log --reverse --date=format:%H:%M:%S --format='%h  %cd  %an  %s' --stat=100 main | grep -v '^$'
-  say "What jane changed: git show. kube-apiserver has told that it was her; the trailer Attribution says by which of its webhooks"
+  heading "The commit of jane's change: git show. Its trailer Attribution has the webhook that reported her as the author"
   mirror_git --no-pager show "$(mirror_git log -1 --format=%h --grep='UPDATE.*deployments shop/web' main)"
-  say "How far it is: kubectl get gds -n shop"
+  heading "The state of the destination: kubectl get gds -n shop"
   kubectl get gds -n shop
-  say "What the catalog keeps on offer: kubectl get appcatalogs -n teams"
+  heading "The catalog: kubectl get appcatalogs -n teams"
   kubectl get appcatalogs -n teams
-  say "What has changed, in the catalog and in the environment, and by whom: kubectl get syncstatuses -n teams --sort-by=.status.detectedAt"
+  heading "The changes of the catalog and of the environment, with their authors: kubectl get syncstatuses -n teams --sort-by=.status.detectedAt"
   kubectl get syncstatuses -n teams --sort-by=.status.detectedAt
-  say "What the environment holds, and how many of its workloads are ready: kubectl get environments -n teams -o wide"
+  heading "The environment, and how many of its workloads are ready: kubectl get environments -n teams -o wide"
   kubectl get environments -n teams -o wide
-  say "What the pipeline tells of: kubectl get syncpipelines"
+  heading "The pipeline: kubectl get syncpipelines"
   kubectl get syncpipelines
-  say "What its receiver has printed, + for what is there and - for what is gone: ${RECEIVER_LOG}"
+  heading "The output of its receiver, + for added and - for removed objects: ${RECEIVER_LOG}"
   cat "${RECEIVER_LOG}"
-  say "One file of the mirror: ${folder}/apps/v1/deployments/shop/web.yaml"
+  heading "One file of the mirror: ${folder}/apps/v1/deployments/shop/web.yaml"
   mirror_git --no-pager show "main:${folder}/apps/v1/deployments/shop/web.yaml"
 }
 
 explain() {
-  say "It keeps running. Look around:"
+  heading "The demo keeps running. Explore it:"
   cat << TEXT
   eval "\$(hack/demo.sh env)"          # KUBECONFIG, GIT_URL, and kubectl with our plugin in the PATH
 
@@ -336,7 +338,7 @@ or, in any other shell and folder:
   kubectl slipstream sync-pipeline index --full
   git clone ${GIT_URL}/shop.git
 
-docs/tour.md goes on from here, in five minutes.
+docs/tour.md continues from here, in five minutes.
 The server's log: ${SERVER_LOG}
 Stop it with: make demo-down
 TEXT

@@ -43,7 +43,7 @@ kube::codegen::gen_openapi \
 # The generator reports violations of the rules for API types, such as a list without a list type. One is intended: the
 # field is called repoUrl, not repoURL.
 if grep -F "${module}" "${scratch}/violations" | grep -v ',GitRepoConfigSpec,RepoURL$'; then
-  echo "the types above break the rules for API types" >&2
+  echo "the types above violate the rules for API types" >&2
   exit 1
 fi
 

@@ -25,7 +25,7 @@ before=$(fingerprint)
 hack/update-manifests.sh
 if [[ $(fingerprint) != "${before}" ]]; then
   git status --short -- "${made[@]}" >&2
-  echo "what is made from the chart was out of date; it has been made anew: commit it" >&2
+  echo "the files generated from the chart were out of date; they have been regenerated: commit them" >&2
   exit 1
 fi
 
