@@ -1,8 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bench runs the benchmarks and prints one table of what has a target, and all
-// figures below it.
+// Command bench runs the benchmarks and prints a table of the results with targets, followed by all results.
 package main
 
 import (
@@ -20,13 +19,13 @@ import (
 	"syscall"
 )
 
-// timeout is more than the benchmarks of one folder take, compilation included.
+// timeout is the timeout of the benchmarks of one folder, including compilation.
 const timeout = "60m"
 
-// errMissed says that a target was missed.
+// errMissed is returned if a target was missed.
 var errMissed = errors.New("a target was missed")
 
-// settings are what the flags say.
+// settings are the values of the flags.
 type settings struct {
 	only    string
 	bench   string
@@ -80,14 +79,14 @@ func (s *settings) run(ctx context.Context, out, progress io.Writer) error {
 	return failed
 }
 
-// folder holds benchmarks.
+// folder is a folder with benchmarks.
 type folder struct {
 	name string
 	// arguments are those of its own flags.
 	arguments []string
 }
 
-// folders are those whose benchmarks are wanted.
+// folders returns the folders of the selected benchmarks.
 func (s *settings) folders() ([]folder, error) {
 	all := []folder{
 		{name: "gitrepo"}, {name: "storage"}, {name: "attribution"}, {name: "catalogs"}, {name: "environments"}, {name: "pipelines"},
@@ -108,7 +107,7 @@ func (s *settings) folders() ([]folder, error) {
 func (s *settings) goTest(ctx context.Context, out io.Writer, folder string, arguments ...string) error {
 	all := append([]string{"test", "-run", "^$", "-bench", s.bench, "-timeout", timeout, folder}, arguments...)
 	command := exec.CommandContext(ctx, "go", all...)
-	// An interrupt lets the benchmarks end what they started.
+	// On an interrupt, benchmarks stop the processes that they started.
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.Stdout, command.Stderr = out, out
 	if err := command.Run(); err != nil {

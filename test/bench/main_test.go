@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// output is what go test prints: progress, results and the rest.
+// output is an output of go test, with progress, results and other lines.
 var output = strings.ReplaceAll(`goos: linux
 BenchmarkCommit/files=1000/changed=200
 BenchmarkCommit/files=1000/changed=200-P     5   123456 ns/op   0.25 build/native
@@ -61,7 +61,7 @@ func TestParseRefusesBrokenResults(t *testing.T) {
 	}
 }
 
-// TestTargetsTellSizesApart holds the expressions to the benchmarks that they are for.
+// TestTargetsTellSizesApart checks that expressions match only the intended benchmarks.
 func TestTargetsTellSizesApart(t *testing.T) {
 	matches := func(what, name string) bool {
 		for _, each := range targets {

@@ -12,23 +12,23 @@ import (
 	"strings"
 )
 
-// prefix begins the line of a benchmark's result, and its function's name.
+// prefix is the prefix of result lines and of the names of benchmark functions.
 const prefix = "Benchmark"
 
-// result is what one benchmark has measured.
+// result is the result of one benchmark.
 type result struct {
 	// name is without "Benchmark" and the number of processors.
 	name    string
 	metrics []metric
 }
 
-// metric is one figure.
+// metric is one value with its unit.
 type metric struct {
 	unit  string
 	value float64
 }
 
-// parse reads the results from what go test prints; other lines are left out.
+// parse reads the results from the output of go test. It ignores other lines.
 func parse(output io.Reader) ([]result, error) {
 	var results []result
 	lines := bufio.NewScanner(output)
@@ -48,7 +48,7 @@ func parse(output io.Reader) ([]result, error) {
 	return results, lines.Err()
 }
 
-// processors is what go test adds to the names of benchmarks.
+// processors matches the suffix that go test adds to the names of benchmarks.
 func processors() string {
 	if n := runtime.GOMAXPROCS(0); n > 1 {
 		return "-" + strconv.Itoa(n)

@@ -12,7 +12,7 @@ import (
 	"text/tabwriter"
 )
 
-// printTable prints the targets, and then every figure.
+// printTable prints the targets, and then all results.
 func printTable(out io.Writer, verdicts []verdict, results []result) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	row(table, "TARGET", "MEASURED", "WANTED", "")
@@ -32,7 +32,7 @@ func row(table *tabwriter.Writer, cells ...string) {
 	_, _ = fmt.Fprintln(table, strings.Join(cells, "\t"))
 }
 
-// measured is the figure, or the least and the greatest of several.
+// measured returns the value, or the minimum and maximum of several values.
 func (v verdict) measured() string {
 	if len(v.values) == 0 {
 		return "-"
@@ -70,7 +70,7 @@ func (r result) figures() string {
 	return strings.Join(figures, ", ")
 }
 
-// number has three significant digits, or all that come before the point.
+// number formats a value with three significant digits, or with all digits before the decimal point.
 func number(value float64) string {
 	if value >= 100 || value <= -100 {
 		return strconv.FormatFloat(value, 'f', 0, 64)

@@ -5,19 +5,19 @@ package main
 
 import "regexp"
 
-// target is what a figure should be.
+// target is the limit of a result.
 type target struct {
-	// what says it to people.
+	// what describes the target in the table.
 	what string
-	// benchmarks are the names of those that measure it, and unit is the figure's.
+	// benchmarks matches the names of the benchmarks that measure it, and unit is the unit of the value.
 	benchmarks *regexp.Regexp
 	unit       string
-	// limit is the highest value, or with atLeast the lowest.
+	// limit is the maximum, or with atLeast the minimum.
 	limit   float64
 	atLeast bool
 }
 
-// targets are in the order in which they are printed.
+// targets is in the order of the output.
 var targets = []target{
 	atMost("build a commit / git fast-import", "^Commit/", "build/native", 0.4),
 	atMost("build and push / fast-import + git push", "^Commit/(files=1000/|files=50000/commits=1?\\d\\d?/)", "build+push/native", 0.6),
@@ -86,7 +86,7 @@ func atLeast(what, benchmarks, unit string, limit float64) target {
 	return t
 }
 
-// meets says whether a value is as it should be.
+// meets reports whether a value is within the limit.
 func (t target) meets(value float64) bool {
 	if t.atLeast {
 		return value >= t.limit
@@ -94,14 +94,14 @@ func (t target) meets(value float64) bool {
 	return value <= t.limit
 }
 
-// verdict is a target and the figures that were measured for it.
+// verdict is a target with its measured values.
 type verdict struct {
 	target
-	// values are empty when none of the benchmarks ran.
+	// values is empty if none of the benchmarks ran.
 	values []float64
 }
 
-// judge finds the figures of each target.
+// judge returns the measured values of each target.
 func judge(results []result, targets []target) []verdict {
 	verdicts := make([]verdict, len(targets))
 	for i, t := range targets {
@@ -120,7 +120,7 @@ func judge(results []result, targets []target) []verdict {
 	return verdicts
 }
 
-// met says whether all figures are as they should be.
+// met reports whether all values are within the limit.
 func (v verdict) met() bool {
 	for _, value := range v.values {
 		if !v.meets(value) {
@@ -130,7 +130,7 @@ func (v verdict) met() bool {
 	return true
 }
 
-// missed says whether any target was missed.
+// missed reports whether any target was missed.
 func missed(verdicts []verdict) bool {
 	for _, v := range verdicts {
 		if !v.met() {

@@ -28,16 +28,16 @@ import (
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
-// reviewsAtOnce is how many reviews are open at the most.
+// reviewsAtOnce is the maximum number of concurrent reviews.
 const reviewsAtOnce = 64
 
-// endpoint is where reviews are posted to, by a client that may do so.
+// endpoint is a URL for reviews, with a client that is allowed to post them.
 type endpoint struct {
 	client *http.Client
 	url    string
 }
 
-// direct is the secret path of the server.
+// direct returns the endpoint at the secret path of the server.
 func direct(b *testing.B, s *mirrortest.AdminCluster) endpoint {
 	b.Helper()
 	segment, err := os.ReadFile(s.Env(devcluster.EnvAdmissionSegmentFile))
@@ -48,7 +48,7 @@ func direct(b *testing.B, s *mirrortest.AdminCluster) endpoint {
 	return endpoint{clientOf(b, config), s.Env(devcluster.EnvServerURL) + "/process-validating-webhook/" + strings.TrimSpace(string(segment))}
 }
 
-// aggregated is the path on which kube-apiserver asks itself, as itself.
+// aggregated returns the endpoint through the aggregation layer, with the credentials of kube-apiserver.
 func aggregated(b *testing.B, s *mirrortest.AdminCluster) endpoint {
 	b.Helper()
 	user, err := s.User("system:apiserver", "system:masters")
@@ -71,11 +71,11 @@ func clientOf(b *testing.B, config *rest.Config) *http.Client {
 	return client
 }
 
-// admission posts reviews of changes of different objects and measures how long each takes to be answered, counted from
-// when it was due: a server that is behind makes those that follow late, too.
+// admission posts reviews of changes of different objects and measures the latency of each response, from the time at
+// which the review was due: a slow response delays the following reviews, and the delay is included.
 func admission(b *testing.B, s *mirrortest.AdminCluster, e endpoint) {
 	b.Helper()
-	for number := range reviewsAtOnce { // connections are made
+	for number := range reviewsAtOnce { // open the connections
 		if err := e.post(b.Context(), number); err != nil {
 			b.Fatal(err)
 		}
@@ -100,7 +100,7 @@ func admission(b *testing.B, s *mirrortest.AdminCluster, e endpoint) {
 	noneDropped(b, s)
 }
 
-// noneDropped fails if reviews were answered that nothing was made of, which is quick.
+// noneDropped fails if the server responded to reviews without recording them, which would be faster.
 func noneDropped(b *testing.B, s *mirrortest.AdminCluster) {
 	b.Helper()
 	out := s.Run(b, "get", "--raw", "/metrics", "--server="+s.Env(devcluster.EnvServerURL), "--insecure-skip-tls-verify")
@@ -135,13 +135,13 @@ func (e endpoint) post(ctx context.Context, number int) error {
 	return nil
 }
 
-// review is about an update of a ConfigMap of 1 KiB.
+// review returns a review of an update of a ConfigMap of 1 KiB.
 func review(number int) []byte {
 	object := func(version int) runtime.RawExtension {
 		return runtime.RawExtension{Raw: fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c%03d","namespace":"bench","uid":"u%d",`+
 			`"resourceVersion":"%d"},"data":{"value":"%1000d"}}`, number%1000, number%1000, number, version)}
 	}
-	content, _ := json.Marshal(admissionv1.AdmissionReview{ // it always can be
+	content, _ := json.Marshal(admissionv1.AdmissionReview{ // cannot fail
 		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"},
 		Request: &admissionv1.AdmissionRequest{
 			UID: types.UID(fmt.Sprint(number)), Operation: admissionv1.Update, Namespace: "bench", Name: fmt.Sprintf("c%03d", number%1000),

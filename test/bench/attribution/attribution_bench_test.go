@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// perSecond is how many reviews or changes are begun in a second.
+	// perSecond is the number of reviews or changes started per second.
 	perSecond = 500
-	// length is how long that goes on.
+	// length is the duration of each measurement.
 	length = 8 * time.Second
 )
 
-// BenchmarkAttribution measures one cluster that reports and asks.
+// BenchmarkAttribution measures one cluster with the audit and admission webhooks.
 func BenchmarkAttribution(b *testing.B) {
 	s := mirrortest.NewAdminCluster(b, devcluster.Options{Audit: true, Admission: true})
 	measure := func(name string, run func(*testing.B)) {
@@ -30,7 +30,7 @@ func BenchmarkAttribution(b *testing.B) {
 			for b.Loop() {
 				run(b)
 			}
-			b.ReportMetric(0, "ns/op") // how long it took to measure says nothing
+			b.ReportMetric(0, "ns/op") // the duration of the measurement is not a result
 		})
 	}
 	measure("Admission/path=direct", func(b *testing.B) { admission(b, s, direct(b, s)) })
@@ -38,7 +38,7 @@ func BenchmarkAttribution(b *testing.B) {
 	measure(fmt.Sprintf("Authors/people=%d", crowd), func(b *testing.B) { newAuthors(b, s).run(b) })
 }
 
-// paced begins work at the rate, with so much of it open at once at the most, and returns the rate at which it ended.
+// paced starts work at the rate with limited concurrency, and returns the rate of completion.
 func paced(b *testing.B, atOnce int, work func(ctx context.Context, number int, due time.Time) error) (rate float64) {
 	b.Helper()
 	const count = int(perSecond * length / time.Second)

@@ -21,16 +21,16 @@ import (
 const (
 	crowd   = 20
 	objects = 20
-	// drained is more than the branch takes to get everything on a busy machine.
+	// drained is the timeout for pushing all changes, with a margin for a busy machine.
 	drained = 5 * time.Minute
 )
 
-// authors lets many people change the same few objects, and holds each commit to the answer that its change was given.
+// authors has many users change the same few objects, and compares each commit with the response to its change.
 type authors struct {
 	*mirrortest.Mirror
 	people []kubernetes.Interface
 	mutex  sync.Mutex
-	// writes holds who has made which resourceVersion.
+	// writes has the user of each resourceVersion.
 	writes map[string]string
 }
 
@@ -68,8 +68,8 @@ func configMap(number int, value string) *corev1.ConfigMap {
 	}
 }
 
-// run lets everybody in turn change every object in turn, so that each object goes from one to the next all the time. As
-// many changes are made at once as there are people.
+// run has all users change all objects in turn, so that successive changes of an object have different users. The number
+// of concurrent changes is the number of users.
 func (a *authors) run(b *testing.B) {
 	b.Helper()
 	made := 0
@@ -91,7 +91,7 @@ func (a *authors) run(b *testing.B) {
 	b.ReportMetric(float64(wrong), "wrong")
 }
 
-// judge counts the commits that name who made the change, and those that name somebody else.
+// judge counts the commits with the right author, and those with a wrong one.
 func (a *authors) judge(commits []mirrortest.Commit) (right, wrong int) {
 	for _, c := range commits {
 		by, ok := a.writes[c.ResourceVersion]
@@ -106,7 +106,7 @@ func (a *authors) judge(commits []mirrortest.Commit) (right, wrong int) {
 	return right, wrong
 }
 
-// commits waits for the commits of all changes. The objects' creation is in one that a comparison made.
+// commits waits for the commits of all changes. The creation of the objects is in the commit of the seed.
 func (a *authors) commits(b *testing.B, made int) (commits []mirrortest.Commit) {
 	b.Helper()
 	err := wait.PollUntilContextTimeout(b.Context(), time.Second, drained, true, func(ctx context.Context) (bool, error) {

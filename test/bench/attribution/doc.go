@@ -1,6 +1,6 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package attribution measures how soon kube-apiserver has its question about a change answered, of how many changes the
-// author is known when many people change the same objects, and what it costs to look for an author that nobody tells.
+// Package attribution measures the latency of admission reviews, the share of changes with the right author when many
+// users change the same objects, and the cost of waiting for authors that are never reported.
 package attribution

@@ -26,14 +26,14 @@ import (
 )
 
 const (
-	// turns are taken with a Joiner and without one, next to each other.
+	// turns is the number of turns with a Joiner, and of turns without one; they alternate.
 	turns = 61
-	// turnChanges is how many changes a turn has.
+	// turnChanges is the number of changes in a turn.
 	turnChanges = 500
 )
 
-// BenchmarkUnheard measures what a change costs more when somebody has to be asked who made it, and nobody ever tells. It is held
-// against the way to the outbox, until the change is durable; the way from there to Git is far longer.
+// BenchmarkUnheard measures the additional cost of a change whose author is awaited but never reported. It is compared with
+// the cost of a change from the watch until it is durable in the outbox; the steps from there to Git cost far more.
 func BenchmarkUnheard(b *testing.B) {
 	w := newWay(b)
 	joiner := attribution.NewJoiner(attribution.Config{MaxWait: 2 * time.Second})
@@ -57,7 +57,7 @@ func BenchmarkUnheard(b *testing.B) {
 		b.ReportMetric(median(asked), "asking-us/change")
 		b.ReportMetric(median(ratios), "asking/plain")
 	}
-	b.ReportMetric(0, "ns/op") // how long it took to measure says nothing
+	b.ReportMetric(0, "ns/op") // the duration of the measurement is not a result
 }
 
 func median(values []float64) float64 {
@@ -65,7 +65,7 @@ func median(values []float64) float64 {
 	return values[len(values)/2]
 }
 
-// way is that of changes from a watch to the outbox.
+// way processes changes from a watch to the outbox.
 type way struct {
 	events  [][]byte
 	outbox  *outbox.Outbox
@@ -91,8 +91,8 @@ func newWay(b *testing.B) *way {
 	return w
 }
 
-// turn takes changes to the outbox and returns the microseconds of processor time that one takes, which says the same
-// whatever else the machine does.
+// turn writes changes to the outbox and returns the CPU time of each in microseconds, which does not depend on the load of
+// the machine.
 func (w *way) turn(b *testing.B, ask func(attribution.Event, func(context.Context, attribution.Author)), want attribution.Signal) float64 {
 	b.Helper()
 	before := used(b)
@@ -113,7 +113,7 @@ func (w *way) turn(b *testing.B, ask func(attribution.Event, func(context.Contex
 	return float64((used(b) - before).Microseconds()) / float64(len(w.events))
 }
 
-// decode makes of what a watch tells what is known of it.
+// decode decodes a watch event.
 func decode(b *testing.B, content []byte) (attribution.Event, outbox.Change) {
 	b.Helper()
 	object := &unstructured.Unstructured{}
@@ -135,7 +135,7 @@ func decode(b *testing.B, content []byte) (attribution.Event, outbox.Change) {
 	}
 }
 
-// used is the processor time that this process has taken.
+// used returns the CPU time of this process.
 func used(b *testing.B) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage
@@ -145,7 +145,7 @@ func used(b *testing.B) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// eventsOfWatch are ConfigMaps of 1 KiB as a watch tells of them.
+// eventsOfWatch returns watch events of ConfigMaps of 1 KiB.
 func eventsOfWatch() [][]byte {
 	settings := strings.Repeat(`server.connections.limit = 100 # per address\n`, 20)
 	events := make([][]byte, turnChanges)

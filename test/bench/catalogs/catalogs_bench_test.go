@@ -17,7 +17,7 @@ import (
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
-// BenchmarkCatalogs measures a server whose control plane reports who makes changes.
+// BenchmarkCatalogs measures a server whose control plane reports the authors of changes.
 func BenchmarkCatalogs(b *testing.B) {
 	s := newTestCluster(b)
 	measure := func(name string, run func(*testing.B)) {
@@ -25,7 +25,7 @@ func BenchmarkCatalogs(b *testing.B) {
 			for b.Loop() {
 				run(b)
 			}
-			b.ReportMetric(0, "ns/op") // how long it took to measure says nothing
+			b.ReportMetric(0, "ns/op") // the duration of the measurement is not a result
 		})
 	}
 	measure("Detection", s.detection)
@@ -57,13 +57,13 @@ func newTestCluster(b *testing.B) *testCluster {
 	return s
 }
 
-// gather sets how long changes are gathered.
+// gather sets the batch window.
 func (s *testCluster) gather(b *testing.B, window time.Duration) {
 	b.Helper()
 	s.Run(b, "patch", "syncpolicy", v1alpha1.SyncPolicyName, "--type=merge", "-p", fmt.Sprintf(`{"spec": {"batchWindow": %q}}`, window))
 }
 
-// restart starts the server again on its data.
+// restart restarts the server with its data.
 func (s *testCluster) restart(b *testing.B) {
 	b.Helper()
 	if err := s.StopServer(b.Context(), syscall.SIGTERM); err != nil {
@@ -74,7 +74,7 @@ func (s *testCluster) restart(b *testing.B) {
 	}
 }
 
-// pause lets a time pass in which nothing is asked of anybody.
+// pause waits without sending requests.
 func pause(b *testing.B, length time.Duration) {
 	b.Helper()
 	select {

@@ -19,18 +19,18 @@ import (
 )
 
 const (
-	// detectionWindow is the shortest that there is.
+	// detectionWindow is the minimum batch window.
 	detectionWindow = time.Second
-	// detectionWarmUp changes come before those that are measured: the server waits the longest for authors before it has
-	// measured, with 16 changes, how late they are told.
+	// detectionWarmUp is the number of changes before the measured ones: the server waits for authors with its maximum
+	// timeout until it has measured the delay of their reports with 16 changes.
 	detectionWarmUp  = 20
 	detectionSamples = 40
-	// detectionLimit is more than a record takes on a busy machine.
+	// detectionLimit is the timeout for a record, with a margin for a busy machine.
 	detectionLimit = time.Minute
 )
 
-// detection measures how long after the batch window a change is recorded, from the moment that its writer sends it until
-// somebody who watches has the record. The next change is made only then.
+// detection measures the time from the request of a change until a watch receives its record, minus the batch window. The
+// next change is made after that.
 func (s *testCluster) detection(b *testing.B) {
 	s.gather(b, detectionWindow)
 	d := &detection{testCluster: s, cluster: mirrortest.Client(b, s.Admin())}
@@ -53,7 +53,7 @@ type detection struct {
 	records watch.Interface
 }
 
-// detectionNamespace is the source and has the catalog.
+// detectionNamespace is the source namespace, and the namespace of the catalog.
 const detectionNamespace = "detection"
 
 const detected = `
@@ -101,7 +101,7 @@ func (d *detection) once(b *testing.B, number int) time.Duration {
 	return time.Since(began)
 }
 
-// next waits for another record.
+// next waits for the next record.
 func (d *detection) next(b *testing.B) {
 	b.Helper()
 	timeout := time.After(detectionLimit)

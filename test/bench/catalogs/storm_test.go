@@ -18,15 +18,15 @@ import (
 const (
 	stormChanges   = 10_000
 	stormWorkloads = 200
-	// stormLength is how long the storm lasts where the control plane is quick enough.
+	// stormLength is the duration of the storm if the control plane is fast enough.
 	stormLength = 30 * time.Second
-	// stormWindow is the default.
+	// stormWindow is the default batch window.
 	stormWindow = 30 * time.Second
-	// idleLength is how long a server that has been started has nothing to do.
+	// idleLength is how long the started server is idle before the storm.
 	idleLength = 10 * time.Second
 )
 
-// storm changes workloads that two catalogs follow, and measures how much more memory than before the server takes for it.
+// storm changes workloads that two catalogs follow, and measures the additional memory of the server.
 func (s *testCluster) storm(b *testing.B) {
 	s.gather(b, time.Second)
 	load := storm.New(b, s.AdminCluster, stormWorkloads)

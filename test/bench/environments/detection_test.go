@@ -19,18 +19,18 @@ import (
 )
 
 const (
-	// detectionWindow is the shortest that there is.
+	// detectionWindow is the minimum batch window.
 	detectionWindow = time.Second
-	// detectionWarmUp changes come before those that are measured: the server waits the longest for authors before it has
-	// measured, with 16 changes, how late they are told.
+	// detectionWarmUp is the number of changes before the measured ones: the server waits for authors with its maximum
+	// timeout until it has measured the delay of their reports with 16 changes.
 	detectionWarmUp  = 20
 	detectionSamples = 40
-	// detectionLimit is more than a record takes on a busy machine.
+	// detectionLimit is the timeout for a record, with a margin for a busy machine.
 	detectionLimit = time.Minute
 )
 
-// detection measures how long after the batch window a change of a ConfigMap that an environment has a copy of is recorded, from
-// the moment that its writer sends it until somebody who watches has the record. It is put aside then, and the next change made.
+// detection measures the time from the request of a change, of a ConfigMap that an environment has a copy of, until a watch
+// receives its record, minus the batch window. The record is dismissed before the next change.
 func (s *testCluster) detection(b *testing.B) {
 	s.Run(b, "patch", "syncpolicy", v1alpha1.SyncPolicyName, "--type=merge", "-p", fmt.Sprintf(`{"spec": {"batchWindow": %q}}`, detectionWindow))
 	d := &detection{testCluster: s, cluster: mirrortest.Client(b, s.Admin())}
@@ -53,7 +53,7 @@ type detection struct {
 	records watch.Interface
 }
 
-// detectionSource is the source, and has the catalog and the environment; detectionTarget is what the environment builds.
+// detectionSource is the source namespace with the catalog and the environment; detectionTarget is the target namespace.
 const detectionSource, detectionTarget = "detection", "detected"
 
 func (d *detection) open(b *testing.B) {
@@ -70,7 +70,7 @@ func (d *detection) open(b *testing.B) {
 	b.Cleanup(d.records.Stop)
 }
 
-// once makes one change, waits for its record and puts it aside.
+// once makes one change, waits for its record and dismisses it.
 func (d *detection) once(b *testing.B, number int) time.Duration {
 	b.Helper()
 	began := time.Now()
@@ -87,7 +87,7 @@ func (d *detection) once(b *testing.B, number int) time.Duration {
 	return took
 }
 
-// next waits for another record, and returns its name.
+// next waits for the next record and returns its name.
 func (d *detection) next(b *testing.B) string {
 	b.Helper()
 	timeout := time.After(detectionLimit)

@@ -1,5 +1,5 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package environments measures what it takes to sync an environment, and to list many of them.
+// Package environments measures the sync of an environment and lists of many environments.
 package environments

@@ -16,7 +16,7 @@ import (
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
-// BenchmarkEnvironments measures a server beside the control plane that it serves, which reports who makes changes.
+// BenchmarkEnvironments measures a server on the same machine as its control plane, which reports the authors of changes.
 func BenchmarkEnvironments(b *testing.B) {
 	s := newTestCluster(b)
 	measure := func(name string, run func(*testing.B)) {
@@ -24,7 +24,7 @@ func BenchmarkEnvironments(b *testing.B) {
 			for b.Loop() {
 				run(b)
 			}
-			b.ReportMetric(0, "ns/op") // how long it took to measure says nothing
+			b.ReportMetric(0, "ns/op") // the duration of the measurement is not a result
 		})
 	}
 	measure(fmt.Sprintf("Sync/workloads=%d", workloads), s.sync)

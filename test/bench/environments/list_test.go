@@ -23,17 +23,17 @@ import (
 )
 
 const (
-	// listed is how many environments there are.
+	// listed is the number of environments.
 	listed = 1000
-	// listRounds are how often they are listed, after warmUp rounds that do not count.
+	// listRounds is how often they are listed, after warmUp rounds that are not measured.
 	listRounds, warmUp = 30, 5
-	// creators are how many create them at once.
+	// creators is the number of clients that create them concurrently.
 	creators = 20
-	// teams is the namespace that they are in.
+	// teams is their namespace.
 	teams = "teams"
 )
 
-// copied is a resource of kube-apiserver itself that holds the same objects.
+// copied is a resource of a CustomResourceDefinition with the same objects.
 var copied = schema.GroupVersionResource{Group: "bench.example.com", Version: "v1", Resource: "environments"}
 
 const definition = `
@@ -54,8 +54,8 @@ spec:
         x-kubernetes-preserve-unknown-fields: true
 `
 
-// list measures how long it takes to list environments through the aggregator, against objects of a CustomResourceDefinition
-// that say the same. The lists take turns.
+// list measures lists of environments through the aggregation layer, and compares them with lists of the same objects of a
+// CustomResourceDefinition. The lists alternate.
 func (s *testCluster) list(b *testing.B) {
 	s.Run(b, "create", "namespace", teams)
 	s.createEnvironments(b)
@@ -86,7 +86,7 @@ func (s *testCluster) list(b *testing.B) {
 	b.ReportMetric(ours[listRounds/2].Seconds()/theirs[listRounds/2].Seconds(), "list/crd")
 }
 
-// createEnvironments creates environments without targets, and waits until all have been looked at.
+// createEnvironments creates environments without targets, and waits until all are reconciled.
 func (s *testCluster) createEnvironments(b *testing.B) {
 	b.Helper()
 	client := s.slipstream.ConfigbutlerV1alpha1().Environments(teams)
@@ -141,7 +141,7 @@ func create(ctx context.Context, client dynamic.ResourceInterface, of *unstructu
 	return err
 }
 
-// each does something for the number of each object, several at once.
+// each calls a function with the number of each object, concurrently.
 func each(b *testing.B, do func(ctx context.Context, number int) error) {
 	b.Helper()
 	group, ctx := errgroup.WithContext(b.Context())

@@ -22,15 +22,15 @@ import (
 )
 
 const (
-	// workloads are what an environment gets, with a ConfigMap and a Secret each.
+	// workloads is the number of workloads of an environment, with a ConfigMap and a Secret each.
 	workloads = 100
-	// syncRounds are enough for a median on a machine whose times are noisy.
+	// syncRounds is large enough for a stable median on a noisy machine.
 	syncRounds = 3
-	// production is the source, and has the catalog and the environments.
+	// production is the source namespace, with the catalog and the environments.
 	production = "production"
 )
 
-// workload is one of the source, with what it refers to. It starts no pods: how soon those come up is not measured.
+// workload returns a workload of the source with its dependencies. It has no Pods, because their start is not measured.
 const workload = `
 apiVersion: v1
 kind: ConfigMap
@@ -69,7 +69,7 @@ spec:
   workloadSelector: {matchLabels: {part-of: shop}}
 `
 
-// everything is so many workloads of a namespace.
+// everything returns the given number of workloads in a namespace.
 func everything(namespace string, many int) string {
 	var all strings.Builder
 	for number := range many {
@@ -78,8 +78,8 @@ func everything(namespace string, many int) string {
 	return all.String()
 }
 
-// sync measures how long it takes from the request for the first sync of an environment until its record says that all has been
-// done, against kubectl, which applies the same objects from a file to another namespace right before.
+// sync measures the time from the request for the first sync of an environment until its record is completed, and compares it
+// with kubectl, which applies the same objects from a file to another namespace before that.
 func (s *testCluster) sync(b *testing.B) {
 	s.newSource(b, production, workloads)
 	var synced, applied []time.Duration
@@ -94,7 +94,7 @@ func (s *testCluster) sync(b *testing.B) {
 	b.ReportMetric(synced[syncRounds/2].Seconds()/applied[syncRounds/2].Seconds(), "sync/kubectl")
 }
 
-// newSource makes a namespace with so many workloads, and a catalog that offers them.
+// newSource creates a namespace with the given number of workloads, and a catalog of them.
 func (s *testCluster) newSource(b *testing.B, namespace string, many int) {
 	b.Helper()
 	s.Run(b, "create", "namespace", namespace)
@@ -122,7 +122,7 @@ func (s *testCluster) applyOnce(b *testing.B, namespace string) time.Duration {
 	return time.Since(began)
 }
 
-// syncOnce has a new environment of a source synced for the first time.
+// syncOnce creates an environment and requests its first sync.
 func (s *testCluster) syncOnce(b *testing.B, source, name string) time.Duration {
 	b.Helper()
 	s.Run(b, "create", "namespace", name)
@@ -153,7 +153,7 @@ func (s *testCluster) syncOnce(b *testing.B, source, name string) time.Duration 
 	return time.Since(began)
 }
 
-// completed waits until a record says that a run has done all.
+// completed waits until the record of a run is completed.
 func (s *testCluster) completed(b *testing.B, namespace, record string) {
 	b.Helper()
 	records := s.slipstream.ConfigbutlerV1alpha1().SyncStatuses(namespace)

@@ -13,7 +13,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
-// manifests names that many files, a hundred in each folder.
+// manifests returns the paths of count files, a hundred in each folder.
 func manifests(count int) []string {
 	paths := make([]string, count)
 	for i := range paths {
@@ -22,7 +22,7 @@ func manifests(count int) []string {
 	return paths
 }
 
-// flat names that many files in one folder.
+// flat returns the paths of count files in one folder.
 func flat(count int) []string {
 	paths := make([]string, count)
 	for i := range paths {
@@ -31,7 +31,7 @@ func flat(count int) []string {
 	return paths
 }
 
-// contest runs the same commits through the branch and through native git.
+// contest makes the same commits with the branch and with native git.
 type contest struct {
 	b      *testing.B
 	paths  []string
@@ -40,15 +40,15 @@ type contest struct {
 	ours   *server
 	theirs native
 
-	// The fastest round of each: on a machine that does other things too, that is the one it disturbed least.
+	// The fastest round of each, which other load on the machine affects least.
 	stageTime, pushTime    best
 	importTime, nativeTime best
 }
 
-// rounds is how often each turn of a benchmark's loop does its work.
+// rounds is the number of rounds in each iteration of a benchmark.
 const rounds = 3
 
-// best is the shortest time seen.
+// best is the shortest measured time.
 type best time.Duration
 
 func (t *best) add(seen time.Duration) {
@@ -59,7 +59,7 @@ func (t *best) add(seen time.Duration) {
 
 func (t *best) seconds() float64 { return time.Duration(*t).Seconds() }
 
-// newContest gives both sides their copy of the repository and a server with another copy.
+// newContest creates a copy of the repository, and a server with another copy, for both sides.
 func newContest(b *testing.B, origin native, paths []string) *contest {
 	b.Helper()
 	c := &contest{b: b, paths: paths, ours: origin.copy().serve(), theirs: origin.copy()}
@@ -76,7 +76,7 @@ func newContest(b *testing.B, origin native, paths []string) *contest {
 	return c
 }
 
-// next makes commits that differ from all before; changed files are spread over the repository.
+// next returns commits that differ from all previous ones; the changed files are spread over the repository.
 func (c *contest) next(commits, changed int) [][]change {
 	made := make([][]change, commits)
 	for i := range made {
@@ -132,7 +132,7 @@ func commitOf(changes []change) gitrepo.Commit {
 	return commit
 }
 
-// check fails the benchmark unless both sides ended with the same files.
+// check fails the benchmark unless both sides have the same files.
 func (c *contest) check() {
 	c.b.Helper()
 	if ours, theirs := c.branch.Snapshot().Hash().String(), c.theirs.git("rev-parse", branchName+"^{tree}"); ours != theirs {
@@ -150,8 +150,8 @@ func (c *contest) report(commits int) {
 	c.b.ReportMetric(float64(c.ours.received.Load())/float64(c.b.N*rounds*commits), "packB/commit")
 }
 
-// BenchmarkCommit stages commits and pushes them at once over HTTP, beside git fast-import and git push. The metrics
-// build/native and build+push/native are ratios of time; below 1 is faster than native git.
+// BenchmarkCommit stages commits and pushes them together over HTTP, and compares this with git fast-import and git push.
+// The metrics build/native and build+push/native are ratios of time; below 1 is faster than native git.
 func BenchmarkCommit(b *testing.B) {
 	for _, files := range []int{1000, 50000} {
 		paths := manifests(files)
@@ -170,7 +170,7 @@ func BenchmarkCommit(b *testing.B) {
 	}
 }
 
-// BenchmarkFlatFolder makes one commit a change in a folder of 10 000 files.
+// BenchmarkFlatFolder makes one commit for each change in a folder of 10 000 files.
 func BenchmarkFlatFolder(b *testing.B) {
 	paths := flat(10000)
 	origin := newOrigin(b, paths, 0)
@@ -187,7 +187,7 @@ func BenchmarkFlatFolder(b *testing.B) {
 	}
 }
 
-// BenchmarkSize compares building in a large repository with building in a small one.
+// BenchmarkSize compares commits in a large repository with commits in a small one.
 func BenchmarkSize(b *testing.B) {
 	const changed, commits = 10, 200
 	var contests []*contest
@@ -213,8 +213,8 @@ func BenchmarkSize(b *testing.B) {
 	b.ReportMetric(large.stageTime.seconds()/small.stageTime.seconds(), "50k/1k")
 }
 
-// BenchmarkStart reads the tip of a branch of 50 000 files and 1000 commits, beside a native fetch of depth 1 without
-// blobs, and tells what the branch then holds in memory.
+// BenchmarkStart reads the tip of a branch of 50 000 files and 1000 commits, compares this with a native fetch of depth 1
+// without blobs, and reports the memory of the branch.
 func BenchmarkStart(b *testing.B) {
 	paths := manifests(50000)
 	served := newOrigin(b, paths, 1000).copy()
@@ -248,8 +248,8 @@ func BenchmarkStart(b *testing.B) {
 	b.ReportMetric((float64(after.HeapAlloc)-float64(before.HeapAlloc))/(1<<20), "heapMiB")
 }
 
-// BenchmarkPlainServer reads a branch of 100 000 files, and one of the files, on a server that neither leaves blobs out nor gives
-// single objects, beside a fetch that has to take them all, too.
+// BenchmarkPlainServer reads a branch of 100 000 files, and one of the files, from a server that supports neither filters nor
+// requests for single objects, and compares this with a fetch, which must transfer all objects, too.
 func BenchmarkPlainServer(b *testing.B) {
 	paths := manifests(100_000)
 	served := newOrigin(b, paths, 0).copy()

@@ -15,7 +15,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
-// holdURL names, in the environment of a process, the repository of which it is to hold a branch.
+// holdURL is the environment variable with the repository whose branch a process holds in memory.
 const holdURL = "SLIPSTREAM_BENCH_HOLD"
 
 func TestMain(m *testing.M) {
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// hold prints what is resident of this process while it holds a branch, in KiB.
+// hold prints the resident memory of this process in KiB while it holds a branch.
 func hold(ctx context.Context, url string) error {
 	remote := &gitrepo.Remote{URL: url}
 	defer remote.Close()
@@ -48,7 +48,7 @@ func hold(ctx context.Context, url string) error {
 	return err
 }
 
-// BenchmarkMemory tells what a process that does nothing but hold a branch of 50 000 files has resident.
+// BenchmarkMemory reports the resident memory of a process that only holds a branch of 50 000 files.
 func BenchmarkMemory(b *testing.B) {
 	paths := manifests(50000)
 	url := newOrigin(b, paths, 0).copy().serve().url

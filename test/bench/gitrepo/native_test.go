@@ -19,7 +19,7 @@ import (
 
 const branchName = "main"
 
-// native is a bare repository that the git command works on.
+// native is a bare repository for the git command.
 type native struct {
 	b    *testing.B
 	path string
@@ -43,15 +43,15 @@ func (n native) gitInput(input []byte, arguments ...string) string {
 	return strings.TrimSpace(string(output))
 }
 
-// environment keeps the machine's configuration out, and the disk's speed: the question is what git computes. Packs are
-// sent in one piece, for the server's CGI takes no other.
+// environment excludes the machine's configuration, and disables fsync: CPU time is compared, not the disk. Packs are
+// sent without chunks, because the server's CGI does not support them.
 func environment() []string {
 	return append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C", "GIT_CONFIG_COUNT=3",
 		"GIT_CONFIG_KEY_0=core.fsync", "GIT_CONFIG_VALUE_0=none", "GIT_CONFIG_KEY_1=gc.auto", "GIT_CONFIG_VALUE_1=0",
 		"GIT_CONFIG_KEY_2=http.postBuffer", "GIT_CONFIG_VALUE_2=1g")
 }
 
-// newOrigin makes a repository of these files, with that many more commits of one changed file each.
+// newOrigin creates a repository of the files, with additional commits of one changed file each.
 func newOrigin(b *testing.B, paths []string, commits int) native {
 	b.Helper()
 	origin := native{b: b, path: b.TempDir()}
@@ -65,7 +65,7 @@ func newOrigin(b *testing.B, paths []string, commits int) native {
 	return origin
 }
 
-// copy makes a repository of the same objects that takes and gives by HTTP.
+// copy creates a repository with the same objects that allows fetch and push over HTTP.
 func (n native) copy() native {
 	n.b.Helper()
 	target := native{b: n.b, path: filepath.Join(n.b.TempDir(), "copy.git")}
@@ -75,10 +75,10 @@ func (n native) copy() native {
 	return target
 }
 
-// change is one file's new content.
+// change is the new content of a file.
 type change struct{ path, content string }
 
-// changesOf gives every path a manifest of some 700 bytes that contains the mark.
+// changesOf returns a manifest of about 700 bytes with the mark for each path.
 func changesOf(paths []string, mark string) []change {
 	changes := make([]change, len(paths))
 	for i, path := range paths {
@@ -92,8 +92,8 @@ func changesOf(paths []string, mark string) []change {
 	return changes
 }
 
-// appendCommit appends a commit to a stream for git fast-import. A stream's first commit goes on from a revision; "" is
-// the commit before in the stream, or none.
+// appendCommit appends a commit to a stream for git fast-import. The parent of the first commit of a stream is a revision;
+// "" means the previous commit in the stream, or none.
 func appendCommit(stream []byte, from string, changes []change) []byte {
 	stream = fmt.Appendf(stream, "commit refs/heads/%s\ncommitter bench <bench@example.com> 1700000000 +0000\ndata 7\nchange\n\n", branchName)
 	if from != "" {
@@ -117,7 +117,7 @@ func (n native) fastImport(commits [][]change) {
 	n.gitInput(stream, "fast-import", "--quiet")
 }
 
-// server serves a repository by git http-backend and counts what is sent to it.
+// server serves a repository with git http-backend and counts the bytes sent to it.
 type server struct {
 	url      string
 	received atomic.Int64

@@ -16,9 +16,9 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
-// BenchmarkWorkTree brings a thousand changed files of a branch of 10 000 to the remote in one commit, beside a work tree of
-// go-git, which is what the known tools use. It reads the whole work tree again for each file that is added; sampled
-// of the files are written and added and the time is multiplied, for all of them take minutes.
+// BenchmarkWorkTree pushes a thousand changed files of a branch of 10 000 in one commit, and compares this with a work tree of
+// go-git, which other tools use. go-git reads the whole work tree again for each added file, which would take minutes for all
+// files; so only sampled of them are written and added, and the time is extrapolated.
 func BenchmarkWorkTree(b *testing.B) {
 	const files, changed, sampled = 10000, 1000, 20
 	paths := manifests(files)
@@ -48,7 +48,7 @@ func BenchmarkWorkTree(b *testing.B) {
 	b.ReportMetric(theirs.seconds()/c.pushTime.seconds(), "gogit/ours")
 }
 
-// goGit brings changes to a remote by a work tree and returns how long that took, and how much of it the adding.
+// goGit pushes changes with a work tree and returns the total time, and the time to add the files.
 func goGit(b *testing.B, tool, url string, changes []change) (whole, adding time.Duration) {
 	b.Helper()
 	contents := map[string]string{}

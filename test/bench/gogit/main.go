@@ -1,10 +1,10 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command gogit does with a work tree of go-git what the mirror does without one: it clones a branch, writes files, adds
-// each, commits and pushes. It reads the changes as JSON, an object of content by path, and prints how long it took to
-// bring them to the remote, in nanoseconds, and how much of that it took to write and add them. It is a module of its
-// own, for go-git's work trees need a dozen modules that nothing else does.
+// Command gogit pushes changes with a work tree of go-git, for comparison with the mirror, which has none: it clones a
+// branch, writes files, adds each, commits and pushes. It reads the changes as JSON, an object of content by path, and
+// prints the total time in nanoseconds, and the part of it to write and add the files. It is a separate module, because
+// go-git's work trees need a dozen modules that are not needed otherwise.
 package main
 
 import (
@@ -50,7 +50,7 @@ func run(url, folder string) error {
 	return err
 }
 
-// commit writes and adds the files one by one, which is as changes come, and returns how long that took.
+// commit writes and adds the files one by one, as for separate changes, and returns the time it took.
 func commit(repository *git.Repository, folder string, changes map[string]string) (time.Duration, error) {
 	tree, err := repository.Worktree()
 	if err != nil {

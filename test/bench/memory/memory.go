@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memory answers how much memory a running process has.
+// Package memory reads the memory usage of a running process.
 package memory
 
 import (
@@ -12,18 +12,18 @@ import (
 	"testing"
 )
 
-// The figures of a process.
+// The kinds of memory usage.
 const (
-	// Resident is what it has now.
+	// Resident is the current resident memory.
 	Resident = "VmRSS"
-	// Anonymous is the part of it that no file backs: the rest is the program's text and the stores' pages, which the kernel
-	// takes back when it needs them.
+	// Anonymous is the part of it without a backing file. The rest is the program's text and pages of store files, which the
+	// kernel can reclaim.
 	Anonymous = "RssAnon"
-	// Peak is the most that has been resident since the process began, or since ForgetPeak.
+	// Peak is the maximum of Resident since the start of the process, or since ForgetPeak.
 	Peak = "VmHWM"
 )
 
-// MiB returns a figure of the process with an id, in mebibytes.
+// MiB returns the memory usage of the process with an id, in mebibytes.
 func MiB(t testing.TB, pid, figure string) float64 {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("/proc", pid, "status"))
@@ -43,7 +43,7 @@ func MiB(t testing.TB, pid, figure string) float64 {
 	return 0
 }
 
-// ForgetPeak makes Peak begin anew.
+// ForgetPeak resets Peak.
 func ForgetPeak(t testing.TB, pid string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join("/proc", pid, "clear_refs"), []byte("5"), 0); err != nil {

@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// starts is how often the server is started anew, and firstChanges is how many changes are measured after each start.
+	// starts is the number of restarts of the server, and firstChanges the number of measured changes after each.
 	starts       = 3
 	firstChanges = 30
-	// manyObjects is the larger population whose changes are measured.
+	// manyObjects is the size of the larger population.
 	manyObjects = 10_000
 )
 
-// BenchmarkAuthored measures how long a change takes to its pushed commit on a control plane that sends its audit and its
-// admission reviews, as BenchmarkMirror does on one that sends neither. Every change is the first one of its object since
-// the server was started.
+// BenchmarkAuthored measures the time from a change to its pushed commit on a control plane that sends audit events and
+// admission reviews, as BenchmarkMirror does on one that sends neither. Each change is the first one of its object since
+// the start of the server.
 func BenchmarkAuthored(b *testing.B) {
 	s := newTestCluster(b, devcluster.Options{Audit: true, Admission: true})
 	p := &population{core: s.core}
@@ -40,13 +40,13 @@ func BenchmarkAuthored(b *testing.B) {
 			for b.Loop() {
 				authored(b, m, p)
 			}
-			b.ReportMetric(0, "ns/op") // how long it took to measure says nothing
+			b.ReportMetric(0, "ns/op") // the duration of the measurement is not a result
 		})
 	}
 }
 
-// authored measures the first changes after each of some starts, and then as many as without the signals. Beside each
-// change a file is pushed to a copy of the repository.
+// authored measures the first changes after each restart, and then as many as are measured without the webhooks. After
+// each change, a file is pushed to a copy of the repository for comparison.
 func authored(b *testing.B, m *mirror, p *population) {
 	r := m.open(b)
 	r.git(b, "repack", "-a", "-d", "-q")
@@ -86,7 +86,7 @@ func writer(b *testing.B, m *mirror) string {
 	return review.Status.UserInfo.Username
 }
 
-// rightAuthors counts the commits since one whose author a signal named, and rightly.
+// rightAuthors counts the commits since the given one that have the right author, reported by a webhook.
 func rightAuthors(b *testing.B, r *repository, since, author string) (count int) {
 	b.Helper()
 	out := r.git(b, "log", "--format=%an %(trailers:key=X-ConfigButler-Attribution,valueonly,separator=%x2C)", since+".."+branchName)

@@ -22,14 +22,14 @@ import (
 )
 
 const (
-	// deadline is more than anything that is waited for here takes on a busy machine.
+	// deadline is the timeout of all waits, with a margin for a busy machine.
 	deadline = 3 * time.Minute
-	// stateInterval is how often the server is asked how it is.
+	// stateInterval is the interval at which the state of the server is polled.
 	stateInterval = 50 * time.Millisecond
 
 	branchName = "main"
 	baseFolder = "clusters/bench"
-	// namespace holds the objects that say what is mirrored where.
+	// namespace is the namespace of the destinations and rules.
 	namespace = "mirrors"
 )
 
@@ -58,7 +58,7 @@ func newTestCluster(b *testing.B, options devcluster.Options) *testCluster {
 	return s
 }
 
-// stop stops the server, start starts it again.
+// stop stops the server, and start starts it again.
 func (s *testCluster) stop(b *testing.B) {
 	b.Helper()
 	if err := s.StopServer(b.Context(), syscall.SIGTERM); err != nil {
@@ -74,7 +74,7 @@ func (s *testCluster) start(b *testing.B) {
 }
 
 // mirror is a repository, a destination on its main branch and a rule that selects the
-// objects of the population of one type, all of the same name.
+// objects of the population of one type. All have the same name.
 type mirror struct {
 	*testCluster
 	name string
@@ -84,13 +84,13 @@ type mirror struct {
 	repository string
 }
 
-// newMirror makes a mirror of ConfigMaps.
+// newMirror creates a mirror of ConfigMaps.
 func (s *testCluster) newMirror(b *testing.B, name string) *mirror {
 	b.Helper()
 	return s.newMirrorOf(b, name, "configmaps", v1alpha1.SecretsOmit)
 }
 
-// newMirrorOf makes the repository and the destination; nothing is mirrored before watch.
+// newMirrorOf creates the repository and the destination. Objects are mirrored after watch.
 func (s *testCluster) newMirrorOf(b *testing.B, name, resource string, secrets v1alpha1.SecretsPolicy) *mirror {
 	b.Helper()
 	m := &mirror{testCluster: s, name: name, resource: resource, repository: filepath.Join(s.Env(devcluster.EnvGitRoot), name+".git")}
@@ -113,10 +113,10 @@ func (s *testCluster) newMirrorOf(b *testing.B, name, resource string, secrets v
 	return m
 }
 
-// url is where the server finds the repository.
+// url returns the URL of the repository.
 func (m *mirror) url() string { return m.Env(devcluster.EnvGitURL) + "/" + m.name + ".git" }
 
-// watch makes the rule.
+// watch creates the rule.
 func (m *mirror) watch(b *testing.B) {
 	b.Helper()
 	rule := &v1alpha1.ClusterWatchRule{
@@ -135,11 +135,11 @@ func (m *mirror) watch(b *testing.B) {
 	}
 }
 
-// remove takes away what newMirror and watch have made, the repository's content apart.
+// remove deletes the objects that newMirror and watch created, but not the content of the repository.
 func (m *mirror) remove(b *testing.B) {
 	b.Helper()
 	api := m.slipstream.ConfigbutlerV1alpha1()
-	// The destination goes first: without its rule it would remove its files.
+	// The destination is deleted first: without its rule, it would remove its files.
 	for _, err := range []error{
 		api.GitDestinations(namespace).Delete(b.Context(), m.name, metav1.DeleteOptions{}),
 		api.ClusterWatchRules().Delete(b.Context(), m.name, metav1.DeleteOptions{}),
@@ -151,7 +151,7 @@ func (m *mirror) remove(b *testing.B) {
 	}
 }
 
-// record returns how far the destination has come.
+// record returns the status of the destination.
 func (m *mirror) record(ctx context.Context) (v1alpha1.GitDestinationRecord, error) {
 	status, err := m.slipstream.ConfigbutlerV1alpha1().GitDestinationStatuses(namespace).Get(ctx, m.name, metav1.GetOptions{})
 	if err != nil {
@@ -172,8 +172,8 @@ func (m *mirror) reaches(b *testing.B, state string) {
 	})
 }
 
-// restarted starts the server again on its data and waits until it has compared everything
-// with the branch anew.
+// restarted restarts the server with its data and waits until it has compared all objects
+// with the branch again.
 func (m *mirror) restarted(b *testing.B) {
 	b.Helper()
 	before, err := m.record(b.Context())
@@ -185,7 +185,7 @@ func (m *mirror) restarted(b *testing.B) {
 	m.compared(b, before.LastSeedTime)
 }
 
-// compared waits for a comparison after the one at the given time.
+// compared waits for a comparison that is later than the given time.
 func (m *mirror) compared(b *testing.B, before *metav1.Time) {
 	b.Helper()
 	eventually(b, "everything is compared", stateInterval, func(ctx context.Context) error {
@@ -215,7 +215,7 @@ func eventually(b *testing.B, what string, interval time.Duration, check func(ct
 	}
 }
 
-// pause lets a time pass in which nothing is asked of anybody.
+// pause waits without sending requests.
 func pause(b *testing.B, length time.Duration) {
 	b.Helper()
 	select {

@@ -1,8 +1,8 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mirror measures how fast and at what cost the server takes changes of a cluster
-// to Git: on a real control plane, with a Git server on the same machine, everything
-// sharing its processors. What has a counterpart is measured beside it in the same run, so
-// that the ratio means the same on every machine.
+// Package mirror measures the latency, throughput and cost of mirroring changes of a cluster
+// to Git, with a real control plane and a Git server that share the processors of the
+// machine. Where possible, it measures a counterpart in the same run, so that the ratio is
+// comparable between machines.
 package mirror

@@ -18,26 +18,26 @@ import (
 )
 
 const (
-	// latencyWarmUp changes come before those that are measured.
+	// latencyWarmUp is the number of changes before the measured ones.
 	latencyWarmUp  = 20
 	latencySamples = 300
 )
 
-// latency measures how long a change takes from the moment its writer sends it to the
-// moment the remote's branch has it. The next change is made only then, so the server is
-// idle before each. In turn with the changes a file is pushed to a copy of the repository
-// directly, which is the part that the Git server and pkg/mirror/gitrepo take.
+// latency measures the time from the request of a change until the branch of the remote
+// has it. The next change is made after that, so the server is idle before each. After each
+// change, a file is pushed directly to a copy of the repository, which measures the part of
+// the Git server and pkg/mirror/gitrepo.
 type latency struct {
 	*mirror
 	*population
-	// first is the median of the first, smallest population; zero before that.
+	// first is the median of the first and smallest population, zero before it is measured.
 	first time.Duration
 }
 
 func (l *latency) run(b *testing.B) {
 	r := l.open(b)
-	// The population came in hundreds of packs, which every git command would look through.
-	// Git servers put them together now and then; this one is told to.
+	// The population was pushed in hundreds of packs, which every git command would search.
+	// Git servers repack regularly; here it is done explicitly.
 	r.git(b, "repack", "-a", "-d", "-q")
 	direct := newDirectPush(b, l.mirror, l.size)
 	var events, pushes []time.Duration

@@ -11,7 +11,7 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster"
 )
 
-// most is the largest population; the smaller ones are always measured.
+// most is the size of the largest population. Smaller ones are always measured.
 var most = flag.Int("objects", 20_000, "objects of the largest population, 20000 or more; the time to the commit is measured there too if it is 50000 or more")
 
 const (
@@ -22,8 +22,8 @@ const (
 	largeObjects = 50_000
 )
 
-// BenchmarkMirror measures one server with a population that grows from one measurement to
-// the next, since making objects takes longer than measuring.
+// BenchmarkMirror measures one server with a population that grows between measurements,
+// because creating objects takes longer than measuring.
 func BenchmarkMirror(b *testing.B) {
 	s := newTestCluster(b, devcluster.Options{})
 	p := &population{core: s.core}
@@ -40,7 +40,7 @@ func BenchmarkMirror(b *testing.B) {
 			for b.Loop() {
 				run(b)
 			}
-			b.ReportMetric(0, "ns/op") // how long it took to measure says nothing
+			b.ReportMetric(0, "ns/op") // the duration of the measurement is not a result
 		})
 	}
 	latency := &latency{mirror: m, population: p}

@@ -17,27 +17,27 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// writers is how many clients write at once.
+// writers is the number of concurrent clients.
 const writers = 8
 
-// settings make an object about 1 KiB, as a ConfigMap with one file in it is.
+// settings is content that makes an object about 1 KiB large, as a ConfigMap with one file.
 var settings = strings.Repeat("server.connections.limit = 100 # per address\n", 20)
 
-// perNamespace is how many objects a namespace of the population has.
+// perNamespace is the number of objects in a namespace of the population.
 const perNamespace = 100
 
-// populated are the labels of the namespaces of a population.
+// populated is the labels of the namespaces of a population.
 var populated = map[string]string{"bench": "population"}
 
-// population is ConfigMaps, numbered from 0, in namespaces of perNamespace each. Each holds
-// the number of the write that made it what it is.
+// population is a set of ConfigMaps, numbered from 0, in namespaces of perNamespace each.
+// Each has the number of its last write.
 type population struct {
 	core   kubernetes.Interface
 	size   int
 	writes atomic.Int64
 }
 
-// grow makes objects until there are that many.
+// grow creates objects up to the given number.
 func (p *population) grow(b *testing.B, size int) {
 	b.Helper()
 	for number := p.size; number < size; number += perNamespace {
@@ -51,7 +51,7 @@ func (p *population) grow(b *testing.B, size int) {
 	p.size = size
 }
 
-// addSecrets makes a Secret with the content of each object, and its name.
+// addSecrets creates a Secret with the name and content of each object.
 func (p *population) addSecrets(b *testing.B) {
 	b.Helper()
 	each(b, 0, p.size, func(ctx context.Context, number int) error {
@@ -62,7 +62,7 @@ func (p *population) addSecrets(b *testing.B) {
 	})
 }
 
-// each calls something for the numbers from one to before another, as many at a time as there are writers.
+// each calls a function for the numbers of a half-open range, with the concurrency of writers.
 func each(b *testing.B, from, to int, call func(ctx context.Context, number int) error) {
 	b.Helper()
 	group, ctx := errgroup.WithContext(b.Context())
@@ -83,7 +83,7 @@ func createNamespace(b *testing.B, core kubernetes.Interface, name string, label
 	}
 }
 
-// next is an object as its next write makes it.
+// next returns an object for its next write.
 func (p *population) next(number int) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
@@ -93,7 +93,7 @@ func (p *population) next(number int) *corev1.ConfigMap {
 	}
 }
 
-// update writes an object and returns it as it is then.
+// update updates an object and returns the result.
 func (p *population) update(ctx context.Context, number int) (*corev1.ConfigMap, error) {
 	object := p.next(number)
 	return p.core.CoreV1().ConfigMaps(object.Namespace).Update(ctx, object, metav1.UpdateOptions{})

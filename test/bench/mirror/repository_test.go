@@ -21,21 +21,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// refInterval is how often the branch is looked at while something is awaited on it. That
-// is the precision of every time measured, and takes about one processor in a hundred.
+// refInterval is the interval at which the branch is polled. It is the precision of all
+// measured times, and polling uses about one percent of a processor.
 const refInterval = time.Millisecond
 
-// repository reads a bare repository beside its server.
+// repository reads the bare repository of the Git server.
 type repository struct {
 	folder string
-	// catalog is git, answering what an object of the repository holds.
+	// catalog is a running git cat-file, which returns the content of objects.
 	catalog struct {
 		ask    io.Writer
 		answer *bufio.Reader
 	}
 }
 
-// open starts reading the repository, which must be there.
+// open opens the repository, which must exist.
 func (m *mirror) open(b *testing.B) *repository {
 	b.Helper()
 	r := &repository{folder: m.repository}
@@ -54,12 +54,12 @@ func (m *mirror) open(b *testing.B) *repository {
 	}
 	b.Cleanup(func() {
 		_ = ask.Close()
-		_ = command.Wait() // the benchmark's context ends it too
+		_ = command.Wait() // the benchmark's context stops it, too
 	})
 	return r
 }
 
-// tip is the commit of the main branch; empty if there is none.
+// tip returns the commit of the main branch, or "" if it does not exist.
 func (r *repository) tip() string {
 	content, err := os.ReadFile(filepath.Join(r.folder, "refs", "heads", branchName))
 	if err != nil {
@@ -68,7 +68,7 @@ func (r *repository) tip() string {
 	return strings.TrimSpace(string(content))
 }
 
-// moved waits until the branch is elsewhere than at a commit, and returns where and when.
+// moved waits until the branch differs from a commit, and returns the new commit and the time.
 func (r *repository) moved(ctx context.Context, from string) (tip string, at time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
@@ -86,7 +86,7 @@ func (r *repository) moved(ctx context.Context, from string) (tip string, at tim
 	}
 }
 
-// content returns the file at a path of a commit, nil if there is none.
+// content returns the file at a path of a commit, or nil if it does not exist.
 func (r *repository) content(commit, path string) ([]byte, error) {
 	if _, err := fmt.Fprintf(r.catalog.ask, "%s:%s\n", commit, path); err != nil {
 		return nil, fmt.Errorf("asking git: %w", err)
@@ -108,7 +108,7 @@ func (r *repository) content(commit, path string) ([]byte, error) {
 	return content[:size], err
 }
 
-// holds says whether a commit has a ConfigMap as it is.
+// holds reports whether a commit has the current state of a ConfigMap.
 func (r *repository) holds(commit string, object *corev1.ConfigMap) (bool, error) {
 	content, err := r.content(commit, filePath(object.Namespace, object.Name))
 	return bytes.Contains(content, fmt.Appendf(nil, "write: %q\n", object.Data["write"])), err
@@ -118,8 +118,8 @@ func filePath(namespace, name string) string {
 	return baseFolder + "/core/v1/configmaps/" + namespace + "/" + name + ".yaml"
 }
 
-// arrived waits until the branch has a ConfigMap as it is and returns when that was. The
-// branch is read again only after it has moved.
+// arrived waits until the branch has the current state of a ConfigMap and returns the time.
+// It reads the branch again only after it has moved.
 func (r *repository) arrived(ctx context.Context, from string, object *corev1.ConfigMap) (time.Time, error) {
 	for {
 		tip, at, err := r.moved(ctx, from)
@@ -134,7 +134,7 @@ func (r *repository) arrived(ctx context.Context, from string, object *corev1.Co
 	}
 }
 
-// count returns what a git command that prints one number prints.
+// count returns the number that a git command prints.
 func (r *repository) count(b *testing.B, arguments ...string) int {
 	b.Helper()
 	out := r.git(b, arguments...)

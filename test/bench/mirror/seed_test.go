@@ -14,13 +14,13 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// seedRounds is how often a seed and what it is compared with are measured.
+// seedRounds is the number of measured seeds, and of their counterparts.
 const seedRounds = 3
 
-// seed measures the time from the making of a rule to the push that completes the branch,
-// beside the time kubectl takes to print all ConfigMaps of the cluster.
+// seed measures the time from the creation of a rule to the push that completes the branch,
+// and compares it with the time kubectl takes to print all ConfigMaps of the cluster.
 func seed(b *testing.B, m *mirror, p *population) {
-	// Changes would go to both destinations.
+	// Otherwise changes would be written to both destinations.
 	m.remove(b)
 	var seeds, gets []time.Duration
 	for round := range seedRounds {
@@ -38,8 +38,8 @@ func seed(b *testing.B, m *mirror, p *population) {
 	b.ReportMetric(ratio(quantile(seeds, 0.5), quantile(gets, 0.5)), "seed/get")
 }
 
-// seedSecrets measures the seed of Secrets that are written encrypted, beside that of the same
-// Secrets written as they are.
+// seedSecrets measures the seed of encrypted Secrets, and compares it with that of the same
+// Secrets without encryption.
 func seedSecrets(b *testing.B, s *testCluster, p *population) {
 	p.addSecrets(b)
 	took := map[v1alpha1.SecretsPolicy][]time.Duration{}
@@ -69,8 +69,8 @@ func getAll(b *testing.B, m *mirror) time.Duration {
 	return time.Since(began)
 }
 
-// seedOnce makes the rule and returns how long it takes until the branch has a file for
-// every object.
+// seedOnce creates the rule and returns the time until the branch has a file for every
+// object.
 func (m *mirror) seedOnce(b *testing.B, p *population) time.Duration {
 	b.Helper()
 	began := time.Now()
@@ -88,8 +88,8 @@ func (m *mirror) seedOnce(b *testing.B, p *population) time.Duration {
 	}
 }
 
-// settled waits until the branch has a file for every object and the destination says that
-// nothing is on its way.
+// settled waits until the branch has a file for every object and the destination reports
+// no pending changes.
 func (m *mirror) settled(b *testing.B, p *population) {
 	b.Helper()
 	eventually(b, "the branch has every object", stateInterval, func(ctx context.Context) error {
@@ -101,7 +101,7 @@ func (m *mirror) settled(b *testing.B, p *population) {
 	})
 }
 
-// secondRun measures how long the server takes to start again and to find that nothing has
+// secondRun measures how long the server takes to restart and to detect that no object has
 // changed.
 func secondRun(b *testing.B, m *mirror) {
 	r := &repository{folder: m.repository}

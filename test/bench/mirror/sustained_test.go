@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// sustainedObjects are changed over and over.
+	// sustainedObjects is the number of objects that are changed repeatedly.
 	sustainedObjects = 1_000
-	// sustainedLength is how long the writers write at a time.
+	// sustainedLength is the duration of each burst.
 	sustainedLength = 8 * time.Second
 	sustainedRounds = 2
 )
 
-// sustained lets writers change objects as fast as they can, in turn without the server and
-// with it, and measures what the server costs them and how long it takes, after the
-// last write, until the branch has all. The writers take what they get of the processors, so
-// the processor time that a write costs everybody says the same as their rate, and is
-// not disturbed by what else the machine does.
+// sustained has writers change objects at the maximum rate, alternating without the server
+// and with it, and measures the cost of the server for the writers, and the time from the
+// last write until the branch has all writes. The writers use all available CPU, so the CPU
+// time of all processes for a write is equivalent to the rate, and does not depend on other
+// load on the machine.
 func sustained(b *testing.B, m *mirror, p *population) {
 	r := m.open(b)
 	commits := r.commits(b)
@@ -54,14 +54,14 @@ func sustained(b *testing.B, m *mirror, p *population) {
 	b.ReportMetric(float64(r.commits(b)-commits)/sustainedRounds, "commits")
 }
 
-// burst is what writers did in a time.
+// burst is the result of one burst of writes.
 type burst struct {
 	writes int
-	// took is how long the writers wrote, drained how long the branch took after that.
+	// took is the duration of the writes, and drained the time after that until the branch had all of them.
 	took, drained time.Duration
-	// everybody and server are the processor time that it took, until the branch had all.
+	// everybody and server are the CPU time of all processes and of the server, until the branch had all writes.
 	everybody, server time.Duration
-	// last is the newest write of all, newest that of each object.
+	// last is the last write of all, and newest is the last write of each object.
 	last   *corev1.ConfigMap
 	newest map[string]*corev1.ConfigMap
 }
@@ -76,11 +76,11 @@ func (u *burst) add(other burst) {
 
 func (u *burst) rate() float64 { return float64(u.writes) / u.took.Seconds() }
 
-// cost is the milliseconds of processor time for each write.
+// cost returns the CPU time of each write in milliseconds.
 func (u *burst) cost(used time.Duration) float64 { return milliseconds(used) / float64(u.writes) }
 
 // burst changes objects for sustainedLength, each writer its own, and then waits for
-// arrived, which returns when the branch had everything.
+// arrived, which returns the time at which the branch had all writes.
 func (p *population) burst(b *testing.B, arrived func(burst) time.Time) burst {
 	b.Helper()
 	sum := burst{newest: map[string]*corev1.ConfigMap{}}
@@ -124,7 +124,7 @@ func newer(a, b *corev1.ConfigMap) bool {
 	return err == nil && order > 0
 }
 
-// verify fails unless the branch has every object as it was last written.
+// verify fails unless the branch has the last write of every object.
 func (u *burst) verify(b *testing.B, r *repository) {
 	b.Helper()
 	tip := r.tip()
@@ -135,8 +135,8 @@ func (u *burst) verify(b *testing.B, r *repository) {
 	}
 }
 
-// arrived waits until the branch has the last write and returns when that was: not after
-// the call if the branch has it already.
+// arrived waits until the branch has the last write and returns the time, which is not after
+// the call if the branch already has it.
 func (u *burst) arrived(b *testing.B, r *repository) time.Time {
 	b.Helper()
 	tip, at := r.tip(), time.Now()

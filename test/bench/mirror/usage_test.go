@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	// idleLength is how long a server is watched that has nothing to do.
+	// idleLength is how long the idle server is measured.
 	idleLength = 10 * time.Second
 	idleRounds = 3
 )
 
-// idle measures what a server takes that was started some time ago and has nothing to do.
+// idle measures the CPU time and memory of an idle server, some time after its start.
 func idle(b *testing.B, m *mirror) {
 	m.restarted(b)
 	server := m.server(b)
@@ -37,8 +37,8 @@ func idle(b *testing.B, m *mirror) {
 	server.reportMemory(b)
 }
 
-// held measures what a server holds that has been started with the population there, and
-// had to list it all.
+// held measures the memory of a server that was started with an existing population and
+// listed all of it.
 func held(b *testing.B, m *mirror) {
 	m.restarted(b)
 	server := m.server(b)
@@ -47,7 +47,7 @@ func held(b *testing.B, m *mirror) {
 	b.ReportMetric(memory.MiB(b, server.id(), memory.Peak), "peak-MiB")
 }
 
-// process is the folder under /proc of a running process.
+// process is the folder of a running process in /proc.
 type process string
 
 func (m *mirror) server(b *testing.B) process {
@@ -57,7 +57,7 @@ func (m *mirror) server(b *testing.B) process {
 
 func (p process) id() string { return filepath.Base(string(p)) }
 
-// cpu returns the time for which the threads of the process have run.
+// cpu returns the CPU time of the threads of the process.
 func (p process) cpu(b *testing.B) time.Duration {
 	b.Helper()
 	threads, err := filepath.Glob(filepath.Join(string(p), "task", "*", "schedstat"))
@@ -84,8 +84,8 @@ func (p process) cpu(b *testing.B) time.Duration {
 // architectures that Linux and Go have in common.
 const clockTick = 10 * time.Millisecond
 
-// everybody returns the processor time that this process and its children have used: the
-// control plane, the Git server with the git commands that it ran, and the server.
+// everybody returns the CPU time of this process and its children: the control plane, the
+// Git server with its git commands, and the server.
 func everybody(b *testing.B) time.Duration {
 	b.Helper()
 	folders, err := filepath.Glob("/proc/[0-9]*")
@@ -97,9 +97,9 @@ func everybody(b *testing.B) time.Duration {
 	for _, folder := range folders {
 		content, err := os.ReadFile(filepath.Join(folder, "stat"))
 		if err != nil {
-			continue // it has ended
+			continue // it has terminated
 		}
-		// What comes before the last parenthesis may contain anything.
+		// The name before the last parenthesis may contain any characters.
 		fields := strings.Fields(string(content[bytes.LastIndexByte(content, ')')+1:]))
 		if fields[1] == own || filepath.Base(folder) == own {
 			ticks += ticksOf(b, fields[11:15])
@@ -123,7 +123,7 @@ func ticksOf(b *testing.B, times []string) int64 {
 	return sum
 }
 
-// reportMemory reports the resident memory, and the part of it that no file backs.
+// reportMemory reports the resident memory, and its anonymous part.
 func (p process) reportMemory(b *testing.B) {
 	b.Helper()
 	b.ReportMetric(memory.MiB(b, p.id(), memory.Resident), "rss-MiB")

@@ -19,17 +19,17 @@ import (
 )
 
 const (
-	// changeDebounce and changeWait are what a change has to wait for.
+	// changeDebounce and changeWait delay each change.
 	changeDebounce, changeWait = time.Second, 100 * time.Millisecond
 	changeWarmUp, changes      = 5, 40
-	// changeLimit is more than a change takes on a busy machine.
+	// changeLimit is the timeout for a change, with a margin for a busy machine.
 	changeLimit = time.Minute
-	// changed is the ConfigMap, and its namespace.
+	// changed is the name of the ConfigMap and of its namespace.
 	changed = "changed"
 )
 
-// change measures how long after the debounce and the wait of a batch a change of a label is told: from the moment that its writer
-// sends it until the call comes to the receiver. The next change is made then.
+// change measures the time from the request of a change of a label until the receiver gets it, minus the debounce and the wait
+// of a batch. The next change is made after that.
 func (s *testCluster) change(b *testing.B) {
 	s.Run(b, "create", "namespace", changed)
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: changed}}
@@ -49,7 +49,7 @@ func (s *testCluster) change(b *testing.B) {
 	b.ReportMetric(float64(over[len(over)-1])/float64(time.Millisecond), "max-ms-over-waits")
 }
 
-// changeOnce sets a label, and waits until the receiver is told of it.
+// changeOnce sets a label and waits until the receiver gets the change.
 func (s *testCluster) changeOnce(b *testing.B, receiver *receivertest.Receiver, label string) time.Duration {
 	b.Helper()
 	began := time.Now()

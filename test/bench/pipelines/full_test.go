@@ -21,15 +21,15 @@ import (
 )
 
 const (
-	// instances are how many ConfigMaps there are, in namespaces of perNamespace; writers make them.
+	// instances is the number of ConfigMaps, in namespaces of perNamespace each; writers create them concurrently.
 	instances, perNamespace, writers = 10_000, 100, 32
-	// batchLimit is how many are told of in a call.
+	// batchLimit is the number of objects in a batch.
 	batchLimit = 1000
 	fullRounds = 3
 )
 
-// full measures how long it takes from a request for everything to be told once more until the run says that it has been, beside the
-// time that kubectl takes to print the same objects as JSON. They take turns.
+// full measures the time from the request of a full sync until its run is completed, and compares it with the time that kubectl
+// takes to print the same objects as JSON. Both alternate.
 func (s *testCluster) full(b *testing.B) {
 	s.populate(b)
 	receiver, pipeline := s.tells(b, 0, 0)
@@ -51,7 +51,7 @@ func (s *testCluster) full(b *testing.B) {
 	b.ReportMetric(float64(len(receiver.Calls())-before)/fullRounds, "calls")
 }
 
-// populate makes the ConfigMaps, of 1 KiB each.
+// populate creates the ConfigMaps, of 1 KiB each.
 func (s *testCluster) populate(b *testing.B) {
 	b.Helper()
 	text := strings.Repeat("x", 1024)
@@ -91,7 +91,7 @@ func (s *testCluster) get(b *testing.B) time.Duration {
 	return time.Since(began)
 }
 
-// run asks for a run and returns how long it took until it had finished.
+// run requests a run and returns the time until it finished.
 func (s *testCluster) run(b *testing.B, pipeline string, spec v1alpha1.PipelineSyncSpec) time.Duration {
 	b.Helper()
 	pipelines := s.slipstream.ConfigbutlerV1alpha1().SyncPipelines()

@@ -21,7 +21,7 @@ import (
 	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
 
-// BenchmarkPipelines measures a server beside the control plane that it serves.
+// BenchmarkPipelines measures a server on the same machine as its control plane.
 func BenchmarkPipelines(b *testing.B) {
 	s := newTestCluster(b)
 	measure := func(name string, run func(*testing.B)) {
@@ -29,7 +29,7 @@ func BenchmarkPipelines(b *testing.B) {
 			for b.Loop() {
 				run(b)
 			}
-			b.ReportMetric(0, "ns/op") // how long it took to measure says nothing
+			b.ReportMetric(0, "ns/op") // the duration of the measurement is not a result
 		})
 	}
 	measure("Change", s.change)
@@ -50,7 +50,7 @@ func newTestCluster(b *testing.B) *testCluster {
 	if err != nil {
 		b.Fatal(err)
 	}
-	config.QPS = -1 // kube-apiserver knows itself what is too much.
+	config.QPS = -1 // no limit: kube-apiserver has its own
 	if s.cluster, err = kubernetes.NewForConfig(config); err != nil {
 		b.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func newTestCluster(b *testing.B) *testCluster {
 	return s
 }
 
-// tells starts a receiver, and has a pipeline tell it of ConfigMaps until the benchmark ends.
+// tells starts a receiver and a pipeline that sends ConfigMaps to it until the benchmark ends.
 func (s *testCluster) tells(b *testing.B, debounce, maxWait time.Duration) (*receivertest.Receiver, string) {
 	b.Helper()
 	receiver := receivertest.New(b, v1alpha1.PipelineFormatClusterWhisperer)

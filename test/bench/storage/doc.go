@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package storage measures what API objects cost on the engine of pkg/store/bolt beside an etcd, both below upstream's
-// own store, on the same disk with every write synced, in turn in short rounds of one run: its figures are ratios that
-// mean the same on every machine.
+// Package storage compares the engine of pkg/store/bolt with etcd, both below the store of k8s.io/apiserver, on the same
+// disk with synced writes, alternating in short rounds of one run. Its results are ratios that are comparable between
+// machines.
 package storage

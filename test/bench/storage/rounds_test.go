@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// rounds is how often each side has its turn.
+	// rounds is the number of turns of each side.
 	rounds = 11
-	// turn is how long a side works before the other one does.
+	// turn is the duration of a turn.
 	turn = 200 * time.Millisecond
 )
 
-// operation is what a worker does again and again; n counts how often it has in this turn.
+// operation is the operation that a worker repeats; n is its number in this turn.
 type operation func(s *side, worker, n int) error
 
-// compare lets workers repeat an operation, on both sides in turn, and reports the medians of their rates and of the
-// ratios of neighbouring turns: what else the machine does meets both.
+// compare has workers repeat an operation, alternating between both sides, and reports the medians of the rates and of the
+// ratios of neighbouring turns, because other load on the machine affects both.
 func compare(b *testing.B, sides []*side, workers int, do operation) {
 	b.Helper()
 	var rates [2][]float64
@@ -32,20 +32,20 @@ func compare(b *testing.B, sides []*side, workers int, do operation) {
 		for round := range rounds {
 			var rate [2]float64
 			for i := range sides {
-				i = (i + round) % len(sides) // nobody always comes first
+				i = (i + round) % len(sides) // alternate which side is first
 				rate[i] = work(b, sides[i], workers, do)
 				rates[i] = append(rates[i], rate[i])
 			}
 			ratios = append(ratios, rate[0]/rate[1])
 		}
 	}
-	b.ReportMetric(0, "ns/op") // how long it took to measure says nothing
+	b.ReportMetric(0, "ns/op") // the duration of the measurement is not a result
 	b.ReportMetric(median(rates[0]), "bolt/s")
 	b.ReportMetric(median(rates[1]), "etcd/s")
 	b.ReportMetric(median(ratios), "bolt/etcd")
 }
 
-// work returns how many operations a second workers get done.
+// work returns the number of operations per second.
 func work(b *testing.B, s *side, workers int, do operation) float64 {
 	b.Helper()
 	var group errgroup.Group

@@ -29,19 +29,19 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// workDisk is a folder of the repository that is not committed: temporary folders of the system may be in memory.
+// workDisk is an ignored folder of the repository, because temporary folders of the system may be in memory.
 const workDisk = "../../../bin"
 
-// objectBytes is about how large an object is.
+// objectBytes is the approximate size of an object.
 const objectBytes = 1 << 10
 
-// side is one of the two that are compared: upstream's store on an engine or on etcd.
+// side is one of the two compared sides: the store of k8s.io/apiserver on the engine or on etcd.
 type side struct {
 	storage.Interface
 	name string
 }
 
-// newSides starts both with nothing in them.
+// newSides starts both sides without objects.
 func newSides(b *testing.B) []*side {
 	b.Helper()
 	return []*side{newBolt(b), newEtcd(b)}
@@ -69,12 +69,12 @@ func newEtcd(b *testing.B) *side {
 	compactor := etcd3.NewCompactor(client.Client, bolt.DefaultCompactionInterval, clock.RealClock{}, nil)
 	b.Cleanup(func() {
 		compactor.Stop()
-		_ = client.Close() // It may have ended with the context of the benchmark.
+		_ = client.Close() // It may have been closed with the context of the benchmark.
 	})
 	return newSide(b, "etcd", client, compactor)
 }
 
-// folder is a new one on the work disk, removed in the end.
+// folder returns a new folder on the work disk, which is removed after the benchmark.
 func folder(b *testing.B) string {
 	b.Helper()
 	if err := os.MkdirAll(workDisk, 0o755); err != nil {
@@ -107,10 +107,10 @@ func newSide(b *testing.B, name string, client *kubernetes.Client, compactor etc
 	return &side{Interface: store, name: name}
 }
 
-// key names an object. Those of a folder are made by one benchmark.
+// key returns the key of an object. One benchmark creates all objects of a folder.
 func key(folder string, n int) string { return fmt.Sprintf("/pods/%s/pod-%07d", folder, n) }
 
-// newPod is the object of a key.
+// newPod returns the object of a key.
 func newPod(folder string, n int) *example.Pod {
 	return &example.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: folder, Name: fmt.Sprintf("pod-%07d", n),

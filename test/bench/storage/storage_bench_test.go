@@ -20,17 +20,17 @@ import (
 )
 
 const (
-	// many is how many clients work at once where it is not one.
+	// many is the number of clients in benchmarks with more than one.
 	many = 32
-	// stored are the objects that are there to be read.
+	// stored is the number of objects for reads.
 	stored = 10_000
-	// watchers see every write of the fan-out.
+	// watchers is the number of watchers that receive each write of the fan-out.
 	watchers = 50
-	// fanOuts is how many writes a side makes in its turn of the fan-out.
+	// fanOuts is the number of writes in a turn of the fan-out.
 	fanOuts = 30
 )
 
-// BenchmarkStorage compares the sides with the objects in them that reading needs.
+// BenchmarkStorage compares both sides, with existing objects for reads.
 func BenchmarkStorage(b *testing.B) {
 	sides := newSides(b)
 	for _, s := range sides {
@@ -55,7 +55,7 @@ func BenchmarkStorage(b *testing.B) {
 	b.Run(fmt.Sprintf("FanOut/watchers=%d", watchers), func(b *testing.B) { fanOut(b, sides) })
 }
 
-// fill makes the objects that are read.
+// fill creates the objects for reads.
 func fill(b *testing.B, s *side) {
 	b.Helper()
 	var group errgroup.Group
@@ -74,7 +74,7 @@ func fill(b *testing.B, s *side) {
 	}
 }
 
-// newCreate makes objects in a folder of its own.
+// newCreate returns an operation that creates objects in a folder of its own.
 func newCreate(clients int) operation {
 	var made atomic.Int64
 	folder := fmt.Sprintf("created-%d", clients)
@@ -84,7 +84,7 @@ func newCreate(clients int) operation {
 	}
 }
 
-// update changes the worker's own objects, one after the other.
+// update updates the objects of the worker, one after the other.
 func update(s *side, worker, n int) error {
 	of := worker + many*(n%(stored/many))
 	return s.GuaranteedUpdate(context.Background(), key("stored", of), &example.Pod{}, false, nil,
@@ -114,7 +114,7 @@ func everything(resourceVersion string) storage.ListOptions {
 	return storage.ListOptions{ResourceVersion: resourceVersion, Predicate: storage.Everything, Recursive: true}
 }
 
-// fanOut measures the time from a write until the last watcher has it.
+// fanOut measures the time from a write until the last watcher receives it.
 func fanOut(b *testing.B, sides []*side) {
 	audiences := []*audience{newAudience(b, sides[0]), newAudience(b, sides[1])}
 	var took [2][]time.Duration
@@ -139,11 +139,11 @@ func fanOut(b *testing.B, sides []*side) {
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// audience is watchers of one side.
+// audience is the watchers of one side.
 type audience struct {
 	side  *side
 	wrote int
-	// heard gets one from every watcher for each event.
+	// heard receives a value from each watcher for each event.
 	heard chan watch.EventType
 }
 
@@ -176,7 +176,7 @@ func newAudience(b *testing.B, s *side) *audience {
 	return a
 }
 
-// hear writes an object and waits until all have heard of it.
+// hear writes an object and waits until all watchers have received it.
 func (a *audience) hear(b *testing.B) time.Duration {
 	b.Helper()
 	a.wrote++
