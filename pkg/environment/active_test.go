@@ -18,7 +18,7 @@ func TestMostOfWhatIsActiveIsShown(t *testing.T) {
 	}
 	s.record("runs", refreshRun, v1alpha1.SyncStateInProgress, 1, "")
 	begins := s.record("begins", catalogRun, pending, 0, "jane")
-	s.describe([]*v1alpha1.SyncStatus{begins})
+	s.status().describe([]*v1alpha1.SyncStatus{begins})
 	if got := fmt.Sprint(s.environment.Status.ActiveSyncs); got != "[runs begins waits-0 waits-1]" {
 		t.Errorf("active: %s", got)
 	}

@@ -13,13 +13,14 @@ import (
 
 // report sets the conditions. begun is the record that is about to start, nil if there is none.
 func (r *reconciliation) report(held conditions.Reason, begun *v1alpha1.SyncStatus) {
+	last := r.state.records.lastFailed()
 	facts := condition.Facts{
-		Obstacle: r.state.obstacle, Held: held, Running: begun, GivenUp: r.state.hasGivenUp(),
+		Obstacle: r.state.obstacle, Held: held, Running: begun, GivenUp: last != nil && last.Status.State == v1alpha1.SyncStateManualIntervention,
 		Unplanned: r.state.offer == nil || r.state.offer.failure != nil, Denied: r.consent(),
 	}
 	e := r.state.environment
 	if begun == nil && r.state.syncing {
-		facts.Running = r.state.inProgress()
+		facts.Running = r.state.records.in(v1alpha1.SyncStateInProgress)
 	}
 	if r.state.obstacle.IsZero() && e.Status.AppliedRevision > 0 && !r.environments.hasTarget(e) {
 		facts.Obstacle = conditions.Reason{Code: v1alpha1.ReasonTargetNotFound,
@@ -42,25 +43,4 @@ func (r *reconciliation) workloads() (*v1alpha1.WorkloadsReady, []string) {
 		return r.state.environment.Status.WorkloadsReady, troubles
 	}
 	return ready, troubles
-}
-
-// inProgress returns the record in progress, nil if there is none.
-func (s *state) inProgress() *v1alpha1.SyncStatus {
-	for _, record := range s.records {
-		if record.Status.State == v1alpha1.SyncStateInProgress {
-			return record
-		}
-	}
-	return nil
-}
-
-// hasGivenUp reports whether the last failure is not retried until a user requests it.
-func (s *state) hasGivenUp() bool {
-	gave := false
-	for _, record := range s.records {
-		if failed(record) {
-			gave = record.Status.State == v1alpha1.SyncStateManualIntervention
-		}
-	}
-	return gave
 }

@@ -157,7 +157,7 @@ func (r *reconciliation) close(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			record = r.state.called(record.Name)
+			record = r.state.records.named(record.Name)
 		}
 		if err := r.move(ctx, record, syncstatus.Step{To: v1alpha1.SyncStateSuperseded}, ""); err != nil {
 			return err

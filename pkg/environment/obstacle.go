@@ -14,19 +14,19 @@ import (
 	"github.com/configbutler/slipstream/pkg/controller/conditions"
 )
 
-// findObstacle returns why an environment cannot be synced until an object changes, ok if it can be.
-func (c *environments) findObstacle(s *state) conditions.Reason {
-	e := s.environment
+// findObstacle returns why an environment cannot be synced until an object changes, ok if it can be. catalog is nil
+// if it does not exist.
+func (c *environments) findObstacle(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) conditions.Reason {
 	ref := e.Spec.CatalogRef
 	namespace := cmp.Or(ref.Namespace, e.Namespace)
-	if s.catalog == nil {
+	if catalog == nil {
 		return conditions.Reasonf(v1alpha1.ReasonCatalogNotFound, "There is no AppCatalog %s/%s", namespace, ref.Name)
 	}
-	if found := c.neighbourhood(s).Check(e); len(found) > 0 {
+	if found := c.neighbourhood(e, catalog).Check(e); len(found) > 0 {
 		return conditions.Reason{Code: found[0].Reason, Message: found[0].String()}
 	}
 	switch {
-	case s.catalog.Status.Revision == 0:
+	case catalog.Status.Revision == 0:
 		return conditions.Reason{Code: v1alpha1.ReasonCatalogNotReady,
 			Message: fmt.Sprintf("AppCatalog %s/%s offers nothing yet; its conditions say why", namespace, ref.Name)}
 	case !c.hasTarget(e) && !e.Spec.CreateNamespace:
@@ -37,16 +37,16 @@ func (c *environments) findObstacle(s *state) conditions.Reason {
 }
 
 // neighbourhood returns the catalogs and environments that can exclude an environment.
-func (c *environments) neighbourhood(s *state) *placement.Cluster {
-	target := s.environment.Spec.TargetNamespace
+func (c *environments) neighbourhood(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) *placement.Cluster {
+	target := e.Spec.TargetNamespace
 	// The index was added before the informer was started.
 	sources, _ := c.informers.Configbutler().V1alpha1().AppCatalogs().Informer().GetIndexer().ByIndex(bySource, target)
 	n := &placement.Cluster{
 		Own: c.config.Namespace, Environments: c.indexed(byTarget, target), Labels: c.labelsOf,
-		Catalogs: append(as[*v1alpha1.AppCatalog](sources), s.catalog),
+		Catalogs: append(as[*v1alpha1.AppCatalog](sources), catalog),
 	}
-	if base := s.environment.Spec.BaseEnvironmentRef; base != nil {
-		found, err := c.informers.Configbutler().V1alpha1().Environments().Lister().Environments(s.environment.Namespace).Get(base.Name)
+	if base := e.Spec.BaseEnvironmentRef; base != nil {
+		found, err := c.informers.Configbutler().V1alpha1().Environments().Lister().Environments(e.Namespace).Get(base.Name)
 		if err == nil && found.Spec.TargetNamespace != target {
 			n.Environments = append(n.Environments, found)
 		}

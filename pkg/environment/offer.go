@@ -191,19 +191,18 @@ func (o *offers) take(name types.NamespacedName, found *offer) bool {
 		before.failure.Error() != found.failure.Error()
 }
 
-// question returns the request for the offer, the same plan that the subresource diff shows. runs and source count ended syncs and source
-// changes; target is whether the target namespace exists.
-func (s *state) question(runs, source int, target bool) question {
-	e := s.environment
+// newQuestion returns the request for the offer, the same plan that the subresource diff shows. The caller completes its basis with what
+// the environment and the catalog do not have.
+func newQuestion(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog, withheld plan.Denied) question {
 	q := question{
 		basis: basis{
-			catalog: s.catalog.UID, revision: s.offered(), generation: e.Generation, applied: e.Status.AppliedRevision, runs: runs, target: target,
-			withheld: s.notCopied.String(), source: source,
+			catalog: catalog.UID, revision: newestRevision(catalog), generation: e.Generation, applied: e.Status.AppliedRevision,
+			withheld: withheld.String(),
 		},
 		request: syncer.PreviewRequest(e.DeepCopy(), v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionAll}),
 	}
 	q.request.Mode = syncer.ModePlan
-	q.request.Resolution = s.resolution()
+	q.request.Resolution = requests(e.Status.PendingRequests).resolution()
 	for _, request := range e.Status.PendingRequests {
 		if request.Type == v1alpha1.EnvironmentRequestResolve {
 			q.decisions++

@@ -35,7 +35,7 @@ func (c *environments) read(ctx context.Context, name types.NamespacedName) (*st
 	if s.records, err = c.readRecords(ctx, found); err != nil {
 		return nil, err
 	}
-	s.obstacle = c.findObstacle(s)
+	s.obstacle = c.findObstacle(s.environment, s.catalog)
 	return s, nil
 }
 

@@ -51,9 +51,9 @@ func (r *reconciliation) proceed(ctx context.Context) (again time.Time, err erro
 		return again, err
 	}
 	before := r.state.environment.DeepCopy()
-	ended := r.state.recordCompleted()
+	ended := r.state.status().recordCompleted()
 	// updateRecords removes finished requests, which say whether a record is about some workloads only.
-	whole := slices.DeleteFunc(slices.Clone(ended), r.state.isPartial)
+	whole := slices.DeleteFunc(slices.Clone(ended), r.state.requests().isPartial)
 	consent, err := r.checkConsent(ctx)
 	if err != nil {
 		return again, err
@@ -63,7 +63,7 @@ func (r *reconciliation) proceed(ctx context.Context) (again time.Time, err erro
 	if err := r.updateRecords(ctx); err != nil {
 		return again, err
 	}
-	next := r.enqueueStart(r.state.next())
+	next := r.enqueueStart(r.state.schedule().next())
 	if err := r.conclude(ctx, before, next); err != nil {
 		if next.record != nil {
 			r.environments.starts.undo(nameOf(r.state.environment))
@@ -92,13 +92,13 @@ func (r *reconciliation) conclude(ctx context.Context, before *v1alpha1.Environm
 			return err
 		}
 	}
-	r.state.describe(records)
+	r.state.status().describe(records)
 	r.report(next.held, next.record)
 	if err := r.writeStatus(ctx, before); err != nil {
 		return err
 	}
 	if next.record != nil {
-		r.environments.begin(ctx, r.state.job(records))
+		r.environments.begin(ctx, newJob(r.state.environment, records))
 	}
 	return nil
 }
@@ -109,7 +109,8 @@ func (r *reconciliation) currentOffer() *offer {
 		return nil
 	}
 	e, name := r.state.environment, nameOf(r.state.environment)
-	asked := r.state.question(r.environments.runs.count(e.UID), r.environments.sources.count(name), r.environments.hasTarget(e))
+	asked := newQuestion(e, r.state.catalog, r.state.notCopied)
+	asked.runs, asked.source, asked.target = r.environments.runs.count(e.UID), r.environments.sources.count(name), r.environments.hasTarget(e)
 	if count, _ := r.workloads(); count != nil {
 		asked.there = count.Total
 	}
@@ -144,7 +145,7 @@ func (r *reconciliation) writeStatus(ctx context.Context, before *v1alpha1.Envir
 	}
 	r.state.environment = written
 	r.environments.events.conditions.Announce(written, before.Status.Conditions, written.Status.Conditions)
-	r.environments.events.prompted(before, written, r.state.called(written.Status.LatestDependencySync))
+	r.environments.events.prompted(before, written, r.state.records.named(written.Status.LatestDependencySync))
 	return nil
 }
 

@@ -12,9 +12,9 @@ import (
 )
 
 // resolution returns the decisions about conflicts. The newest decision about a field wins.
-func (s *state) resolution() v1alpha1.ConflictResolutionSpec {
+func (r requests) resolution() v1alpha1.ConflictResolutionSpec {
 	d := decisions{sets.New[decided](), v1alpha1.ConflictResolutionSpec{}}
-	for _, request := range slices.Backward(s.environment.Status.PendingRequests) {
+	for _, request := range slices.Backward(r) {
 		if request.Resolve != nil {
 			d.add(request.Resolve)
 		}

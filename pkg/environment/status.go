@@ -17,10 +17,22 @@ import (
 // defaultHistoryLimit is the historyLimit of an environment that sets none.
 const defaultHistoryLimit = 10
 
+// status updates the fields of an environment's status other than conditions.
+type status struct {
+	environment *v1alpha1.Environment
+	// catalog is nil if it does not exist.
+	catalog *v1alpha1.AppCatalog
+	records records
+	// offer is what a sync would change, nil while that is unknown.
+	offer *offer
+	// rediscovered are the ids of the rediscover requests that are done.
+	rediscovered map[string]bool
+}
+
 // recordCompleted records completed syncs in the status, and returns their records.
-func (s *state) recordCompleted() (ended []*v1alpha1.SyncStatus) {
+func (s *status) recordCompleted() (ended []*v1alpha1.SyncStatus) {
 	for _, name := range s.environment.Status.ActiveSyncs {
-		if record := s.called(name); record != nil && record.Status.State == v1alpha1.SyncStateCompleted {
+		if record := s.records.named(name); record != nil && record.Status.State == v1alpha1.SyncStateCompleted {
 			ended = append(ended, record)
 		}
 	}
@@ -36,65 +48,47 @@ func (s *state) recordCompleted() (ended []*v1alpha1.SyncStatus) {
 }
 
 // complete records a completed sync in the status. A sync of some workloads does not change the applied revision.
-func (s *state) complete(record *v1alpha1.SyncStatus) {
-	status := &s.environment.Status
-	status.Dismissals = 0
-	if s.isPartial(record) {
+func (s *status) complete(record *v1alpha1.SyncStatus) {
+	written := &s.environment.Status
+	written.Dismissals = 0
+	if requests(written.PendingRequests).isPartial(record) {
 		return
 	}
-	status.DismissedDependencySync = ""
-	status.LastDependencySyncedAt = record.Status.ResolvedAt.DeepCopy()
+	written.DismissedDependencySync = ""
+	written.LastDependencySyncedAt = record.Status.ResolvedAt.DeepCopy()
 	if record.Spec.Type != v1alpha1.SyncTypeEnvironment {
 		return
 	}
-	status.LastCatalogSyncedAt = record.Status.ResolvedAt.DeepCopy()
-	status.AppliedRevision, status.AppliedCatalogSync = record.Status.Revision, s.syncOf(record.Status.Revision)
-	status.DismissedCatalogSync = ""
-	status.History = slices.DeleteFunc(slices.Clone(status.History), func(entry v1alpha1.CatalogRevision) bool {
+	written.LastCatalogSyncedAt = record.Status.ResolvedAt.DeepCopy()
+	written.AppliedRevision, written.AppliedCatalogSync = record.Status.Revision, syncOf(s.catalog, record.Status.Revision)
+	written.DismissedCatalogSync = ""
+	written.History = slices.DeleteFunc(slices.Clone(written.History), func(entry v1alpha1.CatalogRevision) bool {
 		return entry.Revision == record.Status.Revision
 	})
-	status.History = slices.Insert(status.History, 0, v1alpha1.CatalogRevision{
+	written.History = slices.Insert(written.History, 0, v1alpha1.CatalogRevision{
 		Revision: record.Status.Revision, Time: *record.Status.ResolvedAt, SyncStatus: record.Name,
 	})
 }
 
-// syncOf returns the SyncStatus of a catalog revision, empty if it is no longer in the history.
-func (s *state) syncOf(revision int64) string {
-	if s.catalog == nil {
-		return ""
-	}
-	for _, entry := range s.catalog.Status.History {
-		if entry.Revision == revision {
-			return entry.SyncStatus
-		}
-	}
-	if s.catalog.Status.Revision == revision {
-		return s.catalog.Status.LatestSync
-	}
-	return ""
-}
-
 // describe sets the fields of the status other than conditions. active are the records of the sync that is about to start.
-func (s *state) describe(active []*v1alpha1.SyncStatus) {
-	status := &s.environment.Status
-	status.ObservedGeneration = s.environment.Generation
-	status.PendingEdits = nil
-	status.History = status.History[:min(len(status.History), historyLimit(s.environment))]
+func (s *status) describe(active []*v1alpha1.SyncStatus) {
+	written := &s.environment.Status
+	written.ObservedGeneration = s.environment.Generation
+	written.PendingEdits = nil
+	written.History = written.History[:min(len(written.History), historyLimit(s.environment))]
 	s.describeOffer()
 	s.describeDependencies()
-	status.ActiveSyncs, status.LastError = s.activeSyncs(active), nil
-	for _, record := range s.records {
-		if failed(record) {
-			status.LastError = record.Status.Error
-		}
+	written.ActiveSyncs, written.LastError = s.activeSyncs(active), nil
+	if last := s.records.lastFailed(); last != nil {
+		written.LastError = last.Status.Error
 	}
-	status.PendingRequests = slices.DeleteFunc(slices.Clone(status.PendingRequests), s.over())
-	status.ExpiresAt = expiry(s.environment)
+	written.PendingRequests = slices.DeleteFunc(slices.Clone(written.PendingRequests), s.over())
+	written.ExpiresAt = expiry(s.environment)
 }
 
 // activeSyncs returns the records that are in progress or about to start, whose results must be recorded later, and then as many waiting
 // ones as fit.
-func (s *state) activeSyncs(begin []*v1alpha1.SyncStatus) []string {
+func (s *status) activeSyncs(begin []*v1alpha1.SyncStatus) []string {
 	var active, coming []string
 	for _, record := range s.records {
 		switch {
@@ -109,76 +103,61 @@ func (s *state) activeSyncs(begin []*v1alpha1.SyncStatus) []string {
 }
 
 // describeOffer sets what the catalog offers, and what of it the environment lacks as far as known.
-func (s *state) describeOffer() {
-	status := &s.environment.Status
-	if !s.isConflicted() {
-		status.Conflicts = nil
+func (s *status) describeOffer() {
+	written := &s.environment.Status
+	isConflicted := s.records.in(v1alpha1.SyncStateConflicted) != nil
+	if !isConflicted {
+		written.Conflicts = nil
 	}
-	if s.offered() == 0 {
+	if newestRevision(s.catalog) == 0 {
 		return
 	}
-	status.LatestCatalogSync, status.LatestRevision = s.catalog.Status.LatestSync, s.offered()
+	written.LatestCatalogSync, written.LatestRevision = s.catalog.Status.LatestSync, newestRevision(s.catalog)
 	if s.offer == nil || s.offer.failure != nil {
 		return
 	}
-	status.ChangedWorkloadCount = int32(len(s.offer.workloads))
-	status.ChangedWorkloads = slices.Clip(s.offer.workloads[:min(len(s.offer.workloads), syncstatus.MaxListed)])
-	status.NotCopied = slices.Clip(s.offer.notCopied[:min(len(s.offer.notCopied), v1alpha1.MaxNotCopied)])
-	if s.isConflicted() {
-		status.Conflicts = slices.Clip(s.offer.conflicts[:min(len(s.offer.conflicts), v1alpha1.MaxConflicts)])
+	written.ChangedWorkloadCount = int32(len(s.offer.workloads))
+	written.ChangedWorkloads = slices.Clip(s.offer.workloads[:min(len(s.offer.workloads), syncstatus.MaxListed)])
+	written.NotCopied = slices.Clip(s.offer.notCopied[:min(len(s.offer.notCopied), v1alpha1.MaxNotCopied)])
+	if isConflicted {
+		written.Conflicts = slices.Clip(s.offer.conflicts[:min(len(s.offer.conflicts), v1alpha1.MaxConflicts)])
 	}
-}
-
-// isConflicted reports whether a user has to resolve a conflict.
-func (s *state) isConflicted() bool {
-	return slices.ContainsFunc(s.records, func(record *v1alpha1.SyncStatus) bool {
-		return record.Status.State == v1alpha1.SyncStateConflicted
-	})
 }
 
 // describeDependencies sets how many dependencies differ from the source, as far as known, and the record about them. A dismissed record
 // is named until there is a newer one, or no difference.
-func (s *state) describeDependencies() {
-	status := &s.environment.Status
-	told := s.called(status.LatestDependencySync)
-	status.LatestDependencySync = ""
+func (s *status) describeDependencies() {
+	written := &s.environment.Status
+	known := s.records.named(written.LatestDependencySync)
+	written.LatestDependencySync = ""
 	isKnown := s.offer.isKnown()
 	if isKnown {
-		status.ChangedDependencies = s.offer.others
+		written.ChangedDependencies = s.offer.others
 	}
-	switch open := s.dependency(); {
+	switch open := s.records.dependency(written.PendingRequests); {
 	case open != nil:
-		status.LatestDependencySync, status.DismissedDependencySync = open.Name, ""
-	case told != nil && told.Status.State == v1alpha1.SyncStateDismissed && status.DismissedDependencySync != told.Name:
+		written.LatestDependencySync, written.DismissedDependencySync = open.Name, ""
+	case known != nil && known.Status.State == v1alpha1.SyncStateDismissed && written.DismissedDependencySync != known.Name:
 		// The replica that dismissed it crashed before it recorded that here, or is about to record it.
-		status.DismissedDependencySync = told.Name
-		status.Dismissals++
+		written.DismissedDependencySync = known.Name
+		written.Dismissals++
 	case isKnown && len(s.offer.others) == 0:
-		status.DismissedDependencySync = ""
+		written.DismissedDependencySync = ""
 	}
 }
 
 // isActive reports whether a record is pending, in progress, or to be retried.
-func (s *state) isActive(record *v1alpha1.SyncStatus) bool {
+func (s *status) isActive(record *v1alpha1.SyncStatus) bool {
 	switch record.Status.State {
 	case v1alpha1.SyncStatePending, v1alpha1.SyncStateInProgress, v1alpha1.SyncStateRetrying, v1alpha1.SyncStateFailed:
-		return s.isWanted(record)
-	}
-	return false
-}
-
-// failed reports whether the last attempt of a record failed.
-func failed(record *v1alpha1.SyncStatus) bool {
-	switch record.Status.State {
-	case v1alpha1.SyncStateFailed, v1alpha1.SyncStateRetrying, v1alpha1.SyncStateManualIntervention:
-		return true
+		return isWanted(&s.environment.Spec, record)
 	}
 	return false
 }
 
 // over returns a predicate for finished requests: those whose records have ended, and decisions that no sync needs any more.
-func (s *state) over() func(v1alpha1.PendingEnvironmentRequest) bool {
-	begun := slices.ContainsFunc(s.open(v1alpha1.SyncTypeEnvironment), func(record *v1alpha1.SyncStatus) bool {
+func (s *status) over() func(v1alpha1.PendingEnvironmentRequest) bool {
+	begun := slices.ContainsFunc(s.records.open(v1alpha1.SyncTypeEnvironment), func(record *v1alpha1.SyncStatus) bool {
 		return record.Status.State != v1alpha1.SyncStatePending
 	})
 	return func(request v1alpha1.PendingEnvironmentRequest) bool {
@@ -190,7 +169,7 @@ func (s *state) over() func(v1alpha1.PendingEnvironmentRequest) bool {
 		default:
 			// The next request for a full refresh takes over a record that requires manual intervention.
 			isWhole := isRefresh(&request) && len(request.Sync.Workloads) == 0
-			return s.answered(&request) || isWhole && s.needsIntervention(&request)
+			return s.records.isAnswered(&request) || isWhole && s.records.needsIntervention(&request)
 		}
 	}
 }

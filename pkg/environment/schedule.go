@@ -26,10 +26,23 @@ type choice struct {
 	again time.Time
 }
 
+// schedule determines the next sync.
+type schedule struct {
+	spec       *v1alpha1.EnvironmentSpec
+	records    records
+	policy     *v1alpha1.SyncPolicySpec
+	automation *automation
+	// isBehind is set if the environment is known to differ from its catalog.
+	isBehind bool
+	// isBlocked is set while nothing can be started.
+	isBlocked bool
+	now       time.Time
+}
+
 // next returns the next record to start. Interrupted syncs come first, then syncs from the catalog, then those of dependencies. Of
 // several syncs from the catalog the newest is started, because it includes the others.
-func (s *state) next() choice {
-	if s.syncing || !s.obstacle.IsZero() {
+func (s *schedule) next() choice {
+	if s.isBlocked {
 		return choice{}
 	}
 	var out choice
@@ -45,18 +58,18 @@ func (s *state) next() choice {
 		}
 	}
 	if out.held.IsZero() {
-		out.held = s.withheldReason()
+		out.held = s.automation.reason(s.isBehind)
 	}
 	return out
 }
 
 // candidates returns the records that can be started, highest priority first.
-func (s *state) candidates() []*v1alpha1.SyncStatus {
+func (s *schedule) candidates() []*v1alpha1.SyncStatus {
 	var out []*v1alpha1.SyncStatus
 	for _, record := range s.records {
 		switch record.Status.State {
 		case v1alpha1.SyncStatePending, v1alpha1.SyncStateInProgress, v1alpha1.SyncStateRetrying, v1alpha1.SyncStateFailed:
-			if s.isWanted(record) {
+			if isWanted(s.spec, record) {
 				out = append(out, record)
 			}
 		}
@@ -69,8 +82,8 @@ func (s *state) candidates() []*v1alpha1.SyncStatus {
 
 // isWanted reports whether a user or the spec requests the sync of a record. Without spec.autoSync, records of source changes are only
 // prompts.
-func (s *state) isWanted(record *v1alpha1.SyncStatus) bool {
-	return !record.Status.AutoTriggered || record.Status.State == v1alpha1.SyncStateInProgress || s.environment.Spec.AutoSync ||
+func isWanted(spec *v1alpha1.EnvironmentSpec, record *v1alpha1.SyncStatus) bool {
+	return !record.Status.AutoTriggered || record.Status.State == v1alpha1.SyncStateInProgress || spec.AutoSync ||
 		record.Status.State == v1alpha1.SyncStateRetrying
 }
 
@@ -87,7 +100,7 @@ func rank(record *v1alpha1.SyncStatus) int {
 
 // hold returns why a record cannot be started now, and until when if that is known. A time without a reason is that of the next
 // attempt. Records in progress are always continued.
-func (s *state) hold(record *v1alpha1.SyncStatus) (conditions.Reason, time.Time) {
+func (s *schedule) hold(record *v1alpha1.SyncStatus) (conditions.Reason, time.Time) {
 	switch record.Status.State {
 	case v1alpha1.SyncStateInProgress:
 		return conditions.Reason{}, time.Time{}
@@ -97,7 +110,7 @@ func (s *state) hold(record *v1alpha1.SyncStatus) (conditions.Reason, time.Time)
 		}
 	}
 	if isAutomatic(record) {
-		if held := s.stopped(record.Spec.Type); !held.IsZero() {
+		if held := s.automation.stopped(record.Spec.Type); !held.IsZero() {
 			return held, time.Time{}
 		}
 	}
@@ -107,32 +120,9 @@ func (s *state) hold(record *v1alpha1.SyncStatus) (conditions.Reason, time.Time)
 	return s.window()
 }
 
-// stopped returns why automatic syncs of a type are not started, ok if they can be.
-func (s *state) stopped(of v1alpha1.SyncType) conditions.Reason {
-	switch {
-	case of == v1alpha1.SyncTypeEnvironment && s.policy.Suspend.EnvironmentAutoSync:
-		return conditions.Reason{Code: v1alpha1.ReasonSuspended, Message: "automatic syncs from catalogs are suspended by the SyncPolicy"}
-	case of == v1alpha1.SyncTypeDependency && s.policy.Suspend.DependencyAutoSync:
-		return conditions.Reason{Code: v1alpha1.ReasonSuspended, Message: "automatic syncs of what workloads refer to are suspended by the SyncPolicy"}
-	case s.pinned() > 0:
-		return s.pin()
-	}
-	return s.lost
-}
-
-// withheldReason returns why the catalog's content is not synced although spec.autoSync is set. A lost permission is reported even
-// if nothing is to be synced, because it also blocks the next sync.
-func (s *state) withheldReason() conditions.Reason {
-	held := s.withheld()
-	if !s.environment.Spec.AutoSync || !s.isBehind() && held.Code != v1alpha1.ReasonPermissionLost {
-		return conditions.Reason{}
-	}
-	return held
-}
-
 // window returns whether the sync windows of the spec allow a start now, and otherwise when they will.
-func (s *state) window() (conditions.Reason, time.Time) {
-	windows, errs := syncwindow.Compile(windowsOf(&s.environment.Spec), field.NewPath("spec", "syncWindows"))
+func (s *schedule) window() (conditions.Reason, time.Time) {
+	windows, errs := syncwindow.Compile(windowsOf(s.spec), field.NewPath("spec", "syncWindows"))
 	if len(errs) > 0 {
 		return conditions.Reason{Code: v1alpha1.ReasonWindowClosed, Message: errs.ToAggregate().Error()}, time.Time{} // Validation refuses them.
 	}

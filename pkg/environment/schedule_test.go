@@ -38,7 +38,7 @@ func (s *state) record(batch string, of v1alpha1.SyncType, in v1alpha1.SyncState
 	if in == v1alpha1.SyncStateFailed {
 		record.Status.Error = &v1alpha1.SyncError{Reason: "Refused", Message: "no", At: at}
 	}
-	s.take(record)
+	s.records = s.records.with(record)
 	return record
 }
 
@@ -106,7 +106,7 @@ func TestNext(t *testing.T) {
 			for _, do := range tt.do {
 				do(s)
 			}
-			got := s.next()
+			got := s.schedule().next()
 			chosen := ""
 			if got.record != nil {
 				chosen = got.record.Name
@@ -122,7 +122,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-func TestWishes(t *testing.T) {
+func TestDesiredSyncs(t *testing.T) {
 	request := func(id string, second int, spec v1alpha1.SyncRequestSpec) func(*state) {
 		return func(s *state) {
 			s.environment.Status.PendingRequests = append(s.environment.Status.PendingRequests, v1alpha1.PendingEnvironmentRequest{
@@ -168,7 +168,7 @@ func TestWishes(t *testing.T) {
 				do(s)
 			}
 			var got []string
-			for _, w := range s.desiredSyncs() {
+			for _, w := range s.triggers().desiredSyncs() {
 				line := []string{w.batch, string(w.action), "r" + string(rune('0'+w.revision))}
 				if w.by != nil {
 					line = append(line, w.by.Username)
@@ -176,7 +176,7 @@ func TestWishes(t *testing.T) {
 				got = append(got, strings.TrimSpace(strings.Join(line, " ")))
 			}
 			if strings.Join(got, ", ") != tt.want {
-				t.Errorf("wishes %q", got)
+				t.Errorf("desired %q", got)
 			}
 		})
 	}
@@ -199,7 +199,7 @@ func TestResolution(t *testing.T) {
 		Keep: []v1alpha1.ConflictChoice{choice("worker", "/d"), choice("web", "/a"), choice("api")},
 		Take: []v1alpha1.ConflictChoice{choice("web", "/b"), choice("worker")},
 	}
-	if diff := cmp.Diff(want, s.resolution()); diff != "" {
+	if diff := cmp.Diff(want, s.requests().resolution()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -213,7 +213,7 @@ func TestOrderOfWhatWaits(t *testing.T) {
 		s.record(record[0], catalogRun, pending, 1, record[1])
 	}
 	s.record("first", catalogRun, pending, 2, "jane")
-	waiting := slices.SortedStableFunc(slices.Values(s.records), s.compareOrder)
+	waiting := slices.SortedStableFunc(slices.Values(s.records), s.requests().compareOrder)
 	var got []string
 	for _, record := range waiting {
 		got = append(got, record.Name)
