@@ -13,9 +13,11 @@ import (
 
 // report sets the conditions. begun is the record that is about to start, nil if there is none.
 func (r *reconciliation) report(held conditions.Reason, begun *v1alpha1.SyncStatus) {
+	// A failure without attempts left is not retried until a user requests it.
 	last := r.state.records.lastFailed()
 	facts := condition.Facts{
-		Obstacle: r.state.obstacle, Held: held, Running: begun, GivenUp: last != nil && last.Status.State == v1alpha1.SyncStateManualIntervention,
+		Obstacle: r.state.obstacle, Held: held, Running: begun,
+		GivenUp:   last != nil && last.Status.State == v1alpha1.SyncStateManualIntervention,
 		Unplanned: r.state.offer == nil || r.state.offer.failure != nil, Denied: r.consent(),
 	}
 	e := r.state.environment

@@ -23,7 +23,8 @@ func (r *reconciliation) ready(ctx context.Context, chosen *v1alpha1.SyncStatus)
 		}
 	}
 	names := []string{chosen.Name}
-	if open := r.state.records.dependency(requests); open != nil && open.Name != chosen.Name && actionOf(chosen) == v1alpha1.SyncActionAll && !requests.isPartial(chosen) {
+	coversAll := actionOf(chosen) == v1alpha1.SyncActionAll && !requests.isPartial(chosen)
+	if open := r.state.records.dependency(requests); coversAll && open != nil && open.Name != chosen.Name {
 		names = append(names, open.Name)
 	}
 	records := make([]*v1alpha1.SyncStatus, len(names))
