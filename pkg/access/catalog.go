@@ -14,7 +14,7 @@ import (
 )
 
 // remedyOfCatalog is the way out where no change of the catalog is one.
-const remedyOfCatalog = "or leave the catalog to somebody who may read the source"
+const remedyOfCatalog = "or leave the catalog to a user who may read the source"
 
 // OfCatalog is to read what a catalog shows of its source to whoever may read the catalog or use it for an environment. Who
 // writes the catalog consents to that.

@@ -44,7 +44,7 @@ func OfTarget(e *v1alpha1.Environment) []Permission {
 	}
 	return []Permission{{
 		Verbs: []string{"create"}, Resources: []string{"namespaces"},
-		Cause: onBehalf, Remedy: fmt.Sprintf("or have the namespace %s made by somebody who may", e.Spec.TargetNamespace),
+		Cause: onBehalf, Remedy: fmt.Sprintf("or have the namespace %s made by a user who may", e.Spec.TargetNamespace),
 	}}
 }
 
@@ -183,7 +183,7 @@ func OfWriting(e *v1alpha1.Environment, resource schema.GroupResource, verbs ...
 
 // leftToOthers is what can be done without the permission to write in the target.
 func leftToOthers(e *v1alpha1.Environment) string {
-	remedy := "or leave the environment to somebody who may write in " + e.Spec.TargetNamespace
+	remedy := "or leave the environment to a user who may write in " + e.Spec.TargetNamespace
 	if e.Spec.CreateNamespace {
 		remedy = "or, while the namespace does not exist, for a ClusterRole that does, " + remedy
 	}

@@ -34,7 +34,7 @@ func Automating(e *v1alpha1.Environment) Holder {
 	}
 	return Holder{
 		user:      user.DefaultInfo{Name: by.Username, UID: string(by.UID), Groups: by.Groups},
-		takenOver: "somebody who may has to turn spec.autoSync off and on again",
+		takenOver: "a user who may must turn spec.autoSync off and on again",
 	}
 }
 
@@ -57,7 +57,7 @@ func Editing(catalog *v1alpha1.AppCatalog) (who Holder, known bool) {
 	}
 	return Holder{
 		user:      user.DefaultInfo{Name: by.Username, UID: string(by.UID), Groups: by.Groups},
-		takenOver: "nothing is taken over from the source until they may, or until somebody who may sets spec.previewOnly to true and back",
+		takenOver: "nothing is taken over from the source until they may, or until a user who may sets spec.previewOnly to true and back",
 	}, true
 }
 
@@ -82,7 +82,7 @@ func Mirroring(rule *v1alpha1.WatchRuleStatus) (who Holder, known bool) {
 	}
 	return Holder{
 		user:      user.DefaultInfo{Name: by.Username, UID: string(by.UID), Groups: by.Groups},
-		takenOver: "nothing that the rule selects is mirrored until they may, or until somebody who may changes its spec",
+		takenOver: "nothing that the rule selects is mirrored until they may, or until a user who may changes its spec",
 	}, true
 }
 
@@ -90,11 +90,11 @@ func Mirroring(rule *v1alpha1.WatchRuleStatus) (who Holder, known bool) {
 func Sending(pipeline *v1alpha1.SyncPipeline) Holder {
 	by := pipeline.Status.EditedBy
 	if by == nil {
-		return Holder{takenOver: "to have had it sent: nothing is, until somebody who may sets spec.suspend to true and back"}
+		return Holder{takenOver: "to have had it sent: nothing is, until a user who may sets spec.suspend to true and back"}
 	}
 	return Holder{
 		user:      user.DefaultInfo{Name: by.Username, UID: string(by.UID), Groups: by.Groups},
-		takenOver: "nothing is sent until they may, or until somebody who may sets spec.suspend to true and back",
+		takenOver: "nothing is sent until they may, or until a user who may sets spec.suspend to true and back",
 	}
 }
 
@@ -111,7 +111,7 @@ func (h Holder) Unknown() string {
 	if h.user.Name != "" {
 		return ""
 	}
-	return "nobody is known " + h.takenOver
+	return "no user is known " + h.takenOver
 }
 
 // String reads like `user "jane"`.

@@ -15,14 +15,14 @@ import (
 )
 
 func TestLossOfAPipelineIsSaid(t *testing.T) {
-	const takeOver = ": nothing is sent until they may, or until somebody who may sets spec.suspend to true and back"
+	const takeOver = ": nothing is sent until they may, or until a user who may sets spec.suspend to true and back"
 	pipeline := &v1alpha1.SyncPipeline{
 		ObjectMeta: metav1.ObjectMeta{Name: "index"},
 		Spec:       v1alpha1.SyncPipelineSpec{Sinks: []v1alpha1.PipelineSink{{Name: "batch", Job: &v1alpha1.JobSink{Namespace: "shop"}}}},
 	}
-	const nobody = "nobody is known to have had it sent: nothing is, until somebody who may sets spec.suspend to true and back"
+	const nobody = "no user is known to have had it sent: nothing is, until a user who may sets spec.suspend to true and back"
 	if lost, err := newFixture(t).standing.Check(t.Context(), access.Sending(pipeline), nil); err != nil || lost != nobody {
-		t.Errorf("of a pipeline that nobody is known to have written is said %q, %v", lost, err)
+		t.Errorf("of a pipeline that no user is known to have written is said %q, %v", lost, err)
 	}
 	pipeline.Status.EditedBy = &v1alpha1.AutomatedBy{Username: "jane", UID: "7", Groups: []string{"shop-team"}}
 	tests := []struct {

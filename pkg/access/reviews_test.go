@@ -119,7 +119,7 @@ func (s fixture) check(t *testing.T, e *v1alpha1.Environment) string {
 }
 
 func TestLossIsSaid(t *testing.T) {
-	const takeOver = ": somebody who may has to turn spec.autoSync off and on again"
+	const takeOver = ": a user who may must turn spec.autoSync off and on again"
 	tests := []struct {
 		name   string
 		denied []string
@@ -150,7 +150,7 @@ func TestLossIsSaid(t *testing.T) {
 		{
 			name:   "of nobody",
 			change: func(e *v1alpha1.Environment) { e.Status.AutomatedBy = nil },
-			want:   "nobody is known to have turned automatic syncs on: turn spec.autoSync off and on again",
+			want:   "no user is known to have turned automatic syncs on: turn spec.autoSync off and on again",
 		},
 	}
 	for _, tt := range tests {

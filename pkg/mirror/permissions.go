@@ -140,5 +140,5 @@ func (p *permissions) allow(rule metav1.Object, status *v1alpha1.WatchRuleStatus
 	if found, known := p.known(rule); known {
 		return found
 	}
-	return conditions.Progressing(fmt.Sprintf("whether %s may read what the rule selects is being found out", author))
+	return conditions.Progressing(fmt.Sprintf("whether %s may read what the rule selects is being determined", author))
 }

@@ -75,7 +75,7 @@ func TestPermissionsAreUnknown(t *testing.T) {
 	s.start()
 	why := s.says(v1alpha1.ConditionReconciling, v1alpha1.ReasonProgressing)
 	s.reaches("it says why", func(status *v1alpha1.SyncPipelineStatus) bool { return strings.Contains(status.LastError, "no answer") })
-	if !strings.Contains(why.Message, "is being found out") || len(search.Calls()) > 0 {
+	if !strings.Contains(why.Message, "is being determined") || len(search.Calls()) > 0 {
 		t.Errorf("it says %q; %d calls", why.Message, len(search.Calls()))
 	}
 	s.reviewer.Allow()

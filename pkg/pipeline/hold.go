@@ -49,7 +49,7 @@ func (r *reconciliation) checkPermissions(ctx context.Context) (conditions.Reaso
 	case err == nil:
 		p.permission = &permissionCheck{generation: r.object.Generation, lost: lost}
 	case p.permission == nil || p.permission.generation != r.object.Generation:
-		return conditions.Progressing(fmt.Sprintf("Whether %s may have it sent is being found out", user)),
+		return conditions.Progressing(fmt.Sprintf("Whether %s may have it sent is being determined", user)),
 			fmt.Errorf("find out what %s may have sent: %w", user, err)
 	default:
 		klog.FromContext(ctx).Error(err, "Failed to check permissions of SyncPipeline, retrying",

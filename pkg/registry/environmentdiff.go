@@ -91,7 +91,7 @@ func checkSecretAccess(
 ) error {
 	who, ok := userOf(ctx)
 	if !ok || decides == nil {
-		return apierrors.NewUnauthorized("who may read Secrets sees what they hold, and nobody is authenticated")
+		return apierrors.NewUnauthorized("who may read Secrets sees what they hold, and the request is not authenticated")
 	}
 	needed, err := secretPermissions(environment, catalog)
 	if err != nil {

@@ -43,7 +43,7 @@ func TestRecordsOfEnvironmentsAreDismissedAndTriedAgain(t *testing.T) {
 		{of: run, states: states{inProgress, failed}, to: retrying, says: "Attempt 2 is under way; status.state says what comes of it"},
 		{of: run, states: states{inProgress, failed, manualIntervention}, to: retrying, says: "Attempt 2 is under way; status.state says what comes of it"},
 		{of: run, states: states{inProgress, failed, manualIntervention}, to: dismissed, says: "Dismissed; nothing else has changed"},
-		{of: run, states: states{inProgress, conflicted}, to: retrying, refuses: "it is Conflicted: somebody has to decide about the fields first, " +
+		{of: run, states: states{inProgress, conflicted}, to: retrying, refuses: "it is Conflicted: a user must decide about the fields first, " +
 			"with the subresource resolve of the Environment, which tries it again"},
 		{of: run, states: states{inProgress, completed}, to: retrying, refuses: "cannot become Retrying: nothing follows Completed"},
 		{of: run, states: states{inProgress}, to: dismissed, refuses: "that is InProgress cannot become Dismissed"},

@@ -136,7 +136,7 @@ func answered(pipeline *configbutler.SyncPipeline, answer *configbutler.Pipeline
 		return true
 	case status.CurrentRun != nil && status.CurrentRun.ID == answer.ID:
 		answer.Run = status.CurrentRun.DeepCopy()
-		answer.Message = fmt.Sprintf("The run goes on; status.currentRun of SyncPipeline %s tells how far it is, now: %s",
+		answer.Message = fmt.Sprintf("The run continues; status.currentRun of SyncPipeline %s shows how far it is, now: %s",
 			pipeline.Name, pipelineState(pipeline, now))
 	}
 	return false

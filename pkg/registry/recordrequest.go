@@ -140,7 +140,7 @@ func (r *recordRequests) executeRetry(ctx context.Context, name string, request 
 func (r *recordRequests) checkRetry(ctx context.Context, record *v1alpha1.SyncStatus) (held string, err error) {
 	if record.Status.State == v1alpha1.SyncStateConflicted {
 		return "", refused("syncstatuses", record.Name,
-			"it is Conflicted: somebody has to decide about the fields first, with the subresource resolve of the Environment, which tries it again")
+			"it is Conflicted: a user must decide about the fields first, with the subresource resolve of the Environment, which tries it again")
 	}
 	subject := record.Spec.Subject
 	found, held, err := types.UID(""), "", error(nil)

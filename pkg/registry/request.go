@@ -86,7 +86,7 @@ func (r *requestREST[R]) Create(
 func requester(ctx context.Context) (string, error) {
 	actor, ok := actorOf(ctx)
 	if !ok {
-		return "", apierrors.NewUnauthorized("who makes the request is recorded, and nobody is authenticated")
+		return "", apierrors.NewUnauthorized("who makes the request is recorded, and the request is not authenticated")
 	}
 	return actor.Username, nil
 }

@@ -102,7 +102,7 @@ func TestWritePreconditions(t *testing.T) {
 			o.SetDeletionTimestamp(&now)
 		}), want: "ConfigMap settings is being deleted"},
 		"none":     {want: "ConfigMap settings has been deleted meanwhile"},
-		"a create": {now: configMapOf(t, "second", "1"), create: true, want: "ConfigMap settings has been created by somebody else meanwhile"},
+		"a create": {now: configMapOf(t, "second", "1"), create: true, want: "ConfigMap settings was created by another client meanwhile"},
 	} {
 		for _, when := range []string{"dry PATCH configmaps/settings", "PATCH configmaps/settings"} {
 			t.Run(name+"/"+when, func(t *testing.T) {

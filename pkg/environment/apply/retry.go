@@ -57,7 +57,7 @@ func (r *run) refresh(ctx context.Context, t *task) error {
 	case found.GetDeletionTimestamp() != nil:
 		return changed(t, "is being deleted")
 	case t.live == nil:
-		return changed(t, "has been created by somebody else meanwhile")
+		return changed(t, "was created by another client meanwhile")
 	case found.GetUID() != t.live.GetUID():
 		return changed(t, "has been replaced by another one of its name meanwhile")
 	case !equality.Semantic.DeepEqual(withoutStatus(t.live), withoutStatus(found)):

@@ -21,7 +21,7 @@ func (f *findings) catalog() conditions.Reason {
 	case status.AppliedRevision == 0:
 		return neverSynced
 	case f.Unplanned:
-		return conditions.Reasonf(v1alpha1.ReasonProgressing, "What revision %d of the catalog would change is being found out", status.LatestRevision)
+		return conditions.Reasonf(v1alpha1.ReasonProgressing, "What revision %d of the catalog would change is being determined", status.LatestRevision)
 	case len(status.Conflicts) > 0:
 		return f.conflicted()
 	case f.isPinned() && *f.Spec.PinnedRevision != status.LatestRevision:
@@ -30,7 +30,7 @@ func (f *findings) catalog() conditions.Reason {
 	case status.ChangedWorkloadCount == 0:
 		return conditions.Reason{}
 	case summary.IsCatalogDismissed(status):
-		return conditions.Reason{Code: v1alpha1.ReasonDismissed, Message: f.changedMessage() + ", which was put aside"}
+		return conditions.Reason{Code: v1alpha1.ReasonDismissed, Message: f.changedMessage() + ", which was dismissed"}
 	}
 	return conditions.Reason{Code: v1alpha1.ReasonWorkloadsChanged, Message: f.changedMessage()}
 }
@@ -62,7 +62,7 @@ func (f *findings) dependencies() conditions.Reason {
 	case f.Unplanned && f.Status.LatestDependencySync != "":
 		return conditions.Reasonf(v1alpha1.ReasonDependenciesChanged, "SyncStatus %s names what has changed in the source", f.Status.LatestDependencySync)
 	case len(f.Status.ChangedDependencies) > 0 && summary.AreDependenciesDismissed(&f.Status):
-		return conditions.Reason{Code: v1alpha1.ReasonDismissed, Message: f.dependenciesMessage() + ", which was put aside"}
+		return conditions.Reason{Code: v1alpha1.ReasonDismissed, Message: f.dependenciesMessage() + ", which was dismissed"}
 	case len(f.Status.ChangedDependencies) > 0:
 		return conditions.Reason{Code: v1alpha1.ReasonDependenciesChanged, Message: f.dependenciesMessage()}
 	case f.isPinned() && f.Status.LatestDependencySync != "":

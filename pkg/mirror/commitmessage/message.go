@@ -213,7 +213,7 @@ func samples() []sample {
 		{"one change", NewMessage(known, []Change{web}, false)},
 		{"the change of an object without group and namespace", NewMessage(known, []Change{namespace}, false)},
 		{"several changes", NewMessage(known, []Change{web, namespace}, false)},
-		{"changes that nobody is known for", NewMessage(unknown, []Change{web}, true)},
+		{"changes that no user is known for", NewMessage(unknown, []Change{web}, true)},
 	}
 }
 

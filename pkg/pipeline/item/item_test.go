@@ -110,7 +110,7 @@ func TestTimesThatAreMissing(t *testing.T) {
 	object.SetManagedFields(nil)
 	got := FromMetadata(object.GroupVersionKind(), object)
 	if got.UpdatedAt != got.CreatedAt {
-		t.Errorf("an object that nobody is known to have written was updated at %s, want when it was created", got.UpdatedAt)
+		t.Errorf("an object that no user is known to have written was updated at %s, want when it was created", got.UpdatedAt)
 	}
 	object.SetCreationTimestamp(metav1.Time{})
 	got = FromMetadata(object.GroupVersionKind(), object)

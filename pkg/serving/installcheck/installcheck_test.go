@@ -145,7 +145,7 @@ func TestAnswers(t *testing.T) {
 		{
 			name:  "a webhook that asks nobody",
 			spoil: func(c *cluster) { c.set(webhooks, "", "slipstream-attribution", []any{}, "webhooks") },
-			want:  []string{"FAILED   attribution: kube-apiserver tells nobody of changes: slipstream-attribution has no webhooks"},
+			want:  []string{"FAILED   attribution: kube-apiserver sends no admission reviews of changes: slipstream-attribution has no webhooks"},
 		},
 		{
 			name: "a webhook at an address",

@@ -150,7 +150,7 @@ func (c *Checker) checkAttribution(ctx context.Context) (string, error) {
 	}
 	hooks, _, _ := unstructured.NestedSlice(object.Object, "webhooks")
 	if len(hooks) == 0 {
-		return "", failure{fmt.Errorf("kube-apiserver tells nobody of changes: %s has no webhooks", webhookName), reinstall}
+		return "", failure{fmt.Errorf("kube-apiserver sends no admission reviews of changes: %s has no webhooks", webhookName), reinstall}
 	}
 	for _, each := range hooks {
 		hook, _ := each.(map[string]any)

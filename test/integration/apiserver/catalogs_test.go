@@ -111,7 +111,7 @@ func testCatalogPermissions(t *testing.T, s *testCluster) {
 	carol := s.ordinary(t, "carol")
 	s.grant(t, "carol", namespace, "catalogs", "get,list,create,update,patch", "appcatalogs.configbutler.ai")
 	manifest := catalogIn(namespace, source)
-	const remedySuffix = "or leave the catalog to somebody who may read the source"
+	const remedySuffix = "or leave the catalog to a user who may read the source"
 	needs := []struct{ verb, resource, remedy string }{
 		{"list", "deployments.apps", "or leave workloads of kind Deployment out of spec.workloads"},
 		{"list", "configmaps", remedySuffix},

@@ -53,7 +53,7 @@ func New(t testing.TB, cluster *devcluster.Cluster, name string, groups ...strin
 	return as(t, name, cluster.Kubectl(user))
 }
 
-// Admin is somebody who may do everything, for looking, and for what people do not do.
+// Admin is a user who may do everything, for looking, and for what people do not do.
 func Admin(t testing.TB, cluster *devcluster.Cluster) *Person {
 	t.Helper()
 	return as(t, "admin", cluster.Kubectl(cluster.Admin()))

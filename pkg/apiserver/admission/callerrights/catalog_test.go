@@ -186,7 +186,7 @@ func TestRefusalOfACatalogNamesThePermissionAndTheWayOut(t *testing.T) {
 			"Secrets", catalog(shared), ofDeployments[:3],
 			`user "jane" cannot get secrets in the namespace production, which the server would do on their behalf: ` +
 				`ask for a Role in the namespace production that allows get on resource "secrets" in API group "", ` +
-				`or leave the catalog to somebody who may read the source`,
+				`or leave the catalog to a user who may read the source`,
 		},
 	}
 	for _, tt := range tests {

@@ -424,14 +424,14 @@ func TestRefusalOfAnEnvironmentNamesThePermissionsAndTheWaysOut(t *testing.T) {
 		`user "jane" cannot create, patch and delete configmaps, secrets and serviceaccounts in the namespace alice, ` +
 			`which the server would do on their behalf: ask for a Role in the namespace alice that allows create, patch and delete ` +
 			`on resources "configmaps", "secrets" and "serviceaccounts" in API group "", or, while the namespace does not exist, ` +
-			`for a ClusterRole that does, or leave the environment to somebody who may write in alice`,
+			`for a ClusterRole that does, or leave the environment to a user who may write in alice`,
 		`user "jane" cannot patch and delete poddisruptionbudgets.policy in the namespace alice, ` +
 			`which the server would do on their behalf: ask for a Role in the namespace alice that allows patch and delete ` +
 			`on resource "poddisruptionbudgets" in API group "policy", or, while the namespace does not exist, ` +
-			`for a ClusterRole that does, or leave the environment to somebody who may write in alice`,
+			`for a ClusterRole that does, or leave the environment to a user who may write in alice`,
 		`user "jane" cannot create namespaces in the whole cluster, which the server would do on their behalf: ` +
 			`ask for a ClusterRole that allows create on resource "namespaces" in API group "", ` +
-			`or have the namespace alice made by somebody who may`,
+			`or have the namespace alice made by a user who may`,
 	}
 	if diff := cmp.Diff(want, strings.Split(strings.Trim(text, "[]"), "\n")); diff != "" {
 		t.Errorf("refusal (-want +got):\n%s", diff)
