@@ -116,21 +116,21 @@ func (l *Ledger) sleep(ctx context.Context, wait time.Duration, some bool) error
 
 // prepare returns the current batch, and assembles one if there is none. The batch is durable then. It is empty when nothing is due.
 func (l *Ledger) prepare(ctx context.Context) (Batch, error) {
-	if err := l.lockWrites(ctx); err != nil {
-		return Batch{}, err
-	}
-	defer l.unlockWrites()
 	maxItems := l.config.MaxItems()
 	if l.dissolve(maxItems) {
-		if err := l.write(ctx); err != nil {
+		if err := l.Flush(ctx); err != nil {
 			return Batch{}, err
 		}
 	}
-	l.assemble(maxItems)
-	if err := l.fill(ctx); err != nil {
+	// A write would replace the rows with the items that are to be loaded.
+	err := l.buffer.Exclusive(ctx, func(ctx context.Context) error {
+		l.assemble(maxItems)
+		return l.fill(ctx)
+	})
+	if err != nil {
 		return Batch{}, err
 	}
-	if err := l.write(ctx); err != nil {
+	if err := l.Flush(ctx); err != nil {
 		return Batch{}, err
 	}
 	failpoint.Reach("batch-frozen")
@@ -200,7 +200,8 @@ func (l *Ledger) markFilled() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.batch != nil && !l.batch.filled {
-		l.batch.filled, l.headDirty = true, true
+		l.batch.filled = true
+		l.writeHead()
 	}
 }
 

@@ -65,7 +65,7 @@ func (l *Ledger) change(o *object, it item.Item, digest [16]byte, urgency Urgenc
 		klog.Background().Info("Object is too large to send", "object", it.Key, "bytes", len(text), "err", err)
 		l.drop(o)
 		l.setState(o, tooLarge, digest)
-		l.markDirty(it.Key)
+		l.writeRow(o, it.Key)
 		return
 	}
 	p := l.pend(o, it.Key)
@@ -179,20 +179,14 @@ func (l *Ledger) drop(o *object) {
 // keepItem stores the item that belongs into the row of an object.
 func (l *Ledger) keepItem(o *object, key item.Key, text []byte) {
 	l.items[key], o.size = text, uint32(len(text))
-	l.markDirty(key)
+	l.writeRow(o, key)
 }
 
 // dropItem removes the item from the row of an object.
 func (l *Ledger) dropItem(o *object, key item.Key) {
 	delete(l.items, key)
 	o.size = 0
-	l.markDirty(key)
-}
-
-// markDirty marks the row of an object as not written.
-func (l *Ledger) markDirty(key item.Key) {
-	l.dirty[key] = struct{}{}
-	signal(l.flush)
+	l.writeRow(o, key)
 }
 
 // signal wakes the receiver, now or the next time it waits.

@@ -34,7 +34,8 @@ func (l *Ledger) dissolve(maxItems int) bool {
 			l.release(e)
 		}
 	}
-	l.batch.left, l.headDirty = 0, true
+	l.batch.left = 0
+	l.writeHead()
 	return true
 }
 
@@ -50,5 +51,5 @@ func (l *Ledger) release(e *entry) {
 	o.pending.inRun = o.pending.inRun || e.inRun // A run counts the object once.
 	l.setState(o, unknown, [16]byte{})
 	o.inBatch, e.settled, e.text = false, true, nil
-	l.markDirty(e.key)
+	l.writeRow(o, e.key)
 }

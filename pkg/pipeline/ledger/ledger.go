@@ -39,14 +39,14 @@ type Config struct {
 // Ledger stores what one sink has received, and what is pending. It is safe for concurrent use, except that calls of Next must not overlap.
 type Ledger struct {
 	config Config
-	// wake makes Next check for a batch. flush makes Run write, and full makes it write immediately.
-	wake, flush, full chan struct{}
-	// writeLock orders writes, so that a later one has newer data. It is a channel so that waiting for it can be canceled.
-	writeLock chan struct{}
+	// wake makes Next check for a batch.
+	wake chan struct{}
 
 	// mu guards the fields below. It is not held during I/O.
 	mu sync.Mutex
-	// room is signaled when changes were taken to be written.
+	// buffer has the keys of the objects whose rows are outdated, and headItem if the row of the batch is.
+	buffer *table.Buffer[item.Key]
+	// room is signaled when Upsert need not wait any more.
 	room    *sync.Cond
 	objects map[objectType]map[objectName]*object
 	// stateCounts counts the objects by state.
@@ -58,10 +58,8 @@ type Ledger struct {
 	batch    *batchState
 	sequence int64
 	run      run
-	// dirty are the objects whose rows are outdated.
-	dirty map[item.Key]struct{}
-	// headDirty reports whether the row of the batch is outdated.
-	headDirty bool
+	// settling reports whether the write in progress stores that all of the batch is settled.
+	settling bool
 	// items are the items of pending changes and rejected objects that are not written yet, and of changes that are pending while the batch
 	// contains another change of the object.
 	items map[item.Key][]byte

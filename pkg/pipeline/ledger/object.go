@@ -39,6 +39,8 @@ type object struct {
 	state sinkState
 	// inBatch reports whether the current batch has an entry for the object.
 	inBatch bool
+	// changed reports whether the object has changed since its row was encoded.
+	changed bool
 }
 
 // pending is a change that was not sent.
@@ -106,7 +108,7 @@ func (l *Ledger) forget(key item.Key) {
 	if delete(l.objects[of], name); len(l.objects[of]) == 0 {
 		delete(l.objects, of)
 	}
-	l.markDirty(key)
+	l.buffer.Add(key, rowBytes)
 }
 
 // setState records what the sink has of an object.

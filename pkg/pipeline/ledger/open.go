@@ -23,14 +23,13 @@ func Open(ctx context.Context, config Config) (*Ledger, error) {
 		config.MaxBytes = DefaultMaxBytes
 	}
 	l := &Ledger{
-		config: config,
-		wake:   make(chan struct{}, 1), flush: make(chan struct{}, 1), full: make(chan struct{}, 1), writeLock: make(chan struct{}, 1),
+		config:  config,
+		wake:    make(chan struct{}, 1),
 		objects: map[objectType]map[objectName]*object{},
 		queues:  map[item.Kind]*queue{},
-		dirty:   map[item.Key]struct{}{},
 		items:   map[item.Key][]byte{},
 	}
-	l.room = sync.NewCond(&l.mu)
+	l.buffer, l.room = l.newBuffer(), sync.NewCond(&l.mu)
 	for _, kind := range kinds {
 		l.queues[kind] = &queue{}
 	}
@@ -174,7 +173,7 @@ func (r *restorer) restoreEntry(o *object, change *pending, settled int64) bool 
 func (r *restorer) markSettled(e *entry) {
 	e.settled, e.text = true, nil
 	if r.ledger.batch.left--; r.ledger.batch.left == 0 {
-		r.ledger.headDirty = true
+		r.ledger.writeHead()
 	}
 }
 

@@ -55,11 +55,11 @@ func (l *Ledger) settle(e *entry, state sinkState) {
 	o := l.find(e.key)
 	o.inBatch, e.settled = false, true
 	l.countEntry(e, state == rejected)
-	l.markDirty(e.key)
+	l.writeRow(o, e.key)
 	l.settleObject(o, e, state)
 	e.text = nil
 	if l.batch.left--; l.batch.left == 0 {
-		l.headDirty = true
+		l.writeHead()
 	}
 }
 
