@@ -207,6 +207,8 @@ func (b *Buffer[T]) run(ctx context.Context) error {
 	select {
 	case <-b.added:
 	case <-ctx.Done():
+	}
+	if ctx.Err() != nil { // Of several channels that are ready, select takes any.
 		return ctx.Err()
 	}
 	next := b.config.Clock.NewTimer(b.config.Interval)

@@ -539,6 +539,20 @@ func TestRunWritesTheRestAtShutdown(t *testing.T) {
 	})
 }
 
+func TestRunAttemptsNoWriteAfterItsContextEnded(t *testing.T) {
+	kv := newMemoryKV()
+	o := newOwner(kv, func(config *table.BufferConfig[string]) { config.DrainTimeout = 0 })
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 100 {
+		o.put("a", "1")
+		o.buffer.Run(ctx)
+	}
+	if kv.attempts > 0 {
+		t.Errorf("%d attempts", kv.attempts)
+	}
+}
+
 func TestRunEndsWithStoreThatHangsOrFails(t *testing.T) {
 	for name, failure := range map[string]func(*memoryKV){
 		"hangs": func(kv *memoryKV) { kv.hangs = true },
