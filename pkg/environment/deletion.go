@@ -18,7 +18,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/condition"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
-	"github.com/configbutler/slipstream/pkg/syncstatus"
 	syncstatussummary "github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
@@ -86,7 +85,7 @@ func (r *reconciliation) remove(ctx context.Context) (again time.Time, err error
 	if err := r.reportDeletion(ctx); err != nil {
 		return again, err
 	}
-	if err := r.close(ctx); err != nil {
+	if err := r.records().close(ctx); err != nil {
 		return again, err
 	}
 	custom, err := r.customKinds(ctx)
@@ -142,26 +141,4 @@ func (r *reconciliation) reportLeft(ctx context.Context, left []string) error {
 	before := r.state.environment.DeepCopy()
 	condition.Set(r.state.environment, condition.Facts{Remaining: left}, r.state.now)
 	return r.writeStatus(ctx, before)
-}
-
-// close ends the records of an environment that is being deleted.
-func (r *reconciliation) close(ctx context.Context) error {
-	for _, record := range slices.Clone(r.state.records) {
-		if syncstatus.Ended(record) {
-			continue
-		}
-		if record.Status.State == v1alpha1.SyncStateInProgress {
-			err := r.move(ctx, record, syncstatus.Step{To: v1alpha1.SyncStateFailed, Failure: &syncstatus.Failure{
-				Reason: v1alpha1.ReasonInterrupted, Message: "the environment is being deleted",
-			}}, "")
-			if err != nil {
-				return err
-			}
-			record = r.state.records.named(record.Name)
-		}
-		if err := r.move(ctx, record, syncstatus.Step{To: v1alpha1.SyncStateSuperseded}, ""); err != nil {
-			return err
-		}
-	}
-	return nil
 }

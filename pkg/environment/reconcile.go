@@ -42,6 +42,20 @@ func (c *environments) reconcile(ctx context.Context, name types.NamespacedName)
 	return r.proceed(ctx)
 }
 
+// reconciliation is one reconcile of an environment. Each of its writes is idempotent.
+type reconciliation struct {
+	environments *environments
+	state        *state
+}
+
+// records returns the writer of the environment's records.
+func (r *reconciliation) records() *recordWriter {
+	c := r.environments
+	return &recordWriter{
+		state: r.state, api: c.api, store: c.shared.Records, events: c.events, detector: c.detector, sources: c.sources,
+	}
+}
+
 // proceed reconciles an environment that is not being deleted, in the order of the package comment.
 func (r *reconciliation) proceed(ctx context.Context) (again time.Time, err error) {
 	if over, err := r.expire(ctx); over || err != nil {
@@ -52,7 +66,7 @@ func (r *reconciliation) proceed(ctx context.Context) (again time.Time, err erro
 	}
 	before := r.state.environment.DeepCopy()
 	ended := r.state.status().recordCompleted()
-	// updateRecords removes finished requests, which say whether a record is about some workloads only.
+	// conclude removes finished requests, which say whether a record is about some workloads only.
 	whole := slices.DeleteFunc(slices.Clone(ended), r.state.requests().isPartial)
 	consent, err := r.checkConsent(ctx)
 	if err != nil {
@@ -60,7 +74,7 @@ func (r *reconciliation) proceed(ctx context.Context) (again time.Time, err erro
 	}
 	r.state.offer = r.currentOffer()
 	again = earliest(earliest(consent, r.checkRights(ctx)), expiryOf(r.state.environment))
-	if err := r.updateRecords(ctx); err != nil {
+	if err := r.records().update(ctx); err != nil {
 		return again, err
 	}
 	next := r.enqueueStart(r.state.schedule().next())
@@ -88,7 +102,7 @@ const undonePause = 30 * time.Second
 func (r *reconciliation) conclude(ctx context.Context, before *v1alpha1.Environment, next choice) (err error) {
 	var records []*v1alpha1.SyncStatus
 	if next.record != nil {
-		if records, err = r.ready(ctx, next.record); err != nil {
+		if records, err = r.records().ready(ctx, next.record); err != nil {
 			return err
 		}
 	}

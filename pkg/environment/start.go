@@ -15,30 +15,30 @@ import (
 
 // ready prepares the records of a sync to be started, and returns them: the chosen one, and the open Dependency record if the sync also
 // covers dependencies. Older records that the sync replaces are superseded.
-func (r *reconciliation) ready(ctx context.Context, chosen *v1alpha1.SyncStatus) ([]*v1alpha1.SyncStatus, error) {
-	requests := r.state.requests()
-	for _, record := range r.state.records.overtaken(chosen, requests) {
-		if err := r.move(ctx, record, syncstatus.Step{To: v1alpha1.SyncStateSuperseded}, ""); err != nil {
+func (w *recordWriter) ready(ctx context.Context, chosen *v1alpha1.SyncStatus) ([]*v1alpha1.SyncStatus, error) {
+	requests := w.state.requests()
+	for _, record := range w.state.records.overtaken(chosen, requests) {
+		if err := w.move(ctx, record, syncstatus.Step{To: v1alpha1.SyncStateSuperseded}, ""); err != nil {
 			return nil, err
 		}
 	}
 	names := []string{chosen.Name}
 	coversAll := actionOf(chosen) == v1alpha1.SyncActionAll && !requests.isPartial(chosen)
-	if open := r.state.records.dependency(requests); coversAll && open != nil && open.Name != chosen.Name {
+	if open := w.state.records.dependency(requests); coversAll && open != nil && open.Name != chosen.Name {
 		names = append(names, open.Name)
 	}
 	records := make([]*v1alpha1.SyncStatus, len(names))
 	for i, name := range names {
-		if err := r.retry(ctx, r.state.records.named(name), chosen); err != nil {
+		if err := w.retry(ctx, w.state.records.named(name), chosen); err != nil {
 			return nil, err
 		}
-		records[i] = r.state.records.named(name)
+		records[i] = w.state.records.named(name)
 	}
 	return records, nil
 }
 
 // retry moves a failed record to Retrying, to run together with the chosen one.
-func (r *reconciliation) retry(ctx context.Context, record, chosen *v1alpha1.SyncStatus) error {
+func (w *recordWriter) retry(ctx context.Context, record, chosen *v1alpha1.SyncStatus) error {
 	joins := record.Name != chosen.Name && chosen.Status.RequestedBy != nil
 	if joins {
 		record = record.DeepCopy()
@@ -53,11 +53,11 @@ func (r *reconciliation) retry(ctx context.Context, record, chosen *v1alpha1.Syn
 		}
 	default:
 		if joins { // After a crash, the record continues with the permissions it was started with.
-			return r.put(ctx, record)
+			return w.put(ctx, record)
 		}
 		return nil
 	}
-	return r.move(ctx, record, step, "")
+	return w.move(ctx, record, step, "")
 }
 
 // newJob returns the job of the records.
