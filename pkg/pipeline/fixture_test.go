@@ -82,7 +82,7 @@ func newFixture(t testing.TB) *fixture {
 		return write.Commit()
 	})
 	s.api = fakeapi.New(t, s.clock)
-	s.api.Reject = s.rejectStatus
+	s.api.Reject(s.rejectStatus)
 	s.cluster.put("one", "web", "worker")
 	s.cluster.define("coupons", "Coupon")
 	t.Cleanup(func() { s.stop() })

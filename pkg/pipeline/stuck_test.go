@@ -59,12 +59,12 @@ func TestRunEndsIfTheResponseWasLost(t *testing.T) {
 	s := newFixture(t)
 	search := s.receiver()
 	s.converges(inventory(sinkTo("search", search)), search)
-	s.api.AfterWrite = func(object runtime.Object) error {
+	s.api.AfterWrite(func(object runtime.Object) error {
 		if p := object.(*v1alpha1.SyncPipeline); p.Status.LastRun != nil && p.Status.LastRun.ID == "request-1" {
 			return errors.New("the response is lost")
 		}
 		return nil
-	}
+	})
 	s.ask("inventory", "request-1", v1alpha1.PipelineScopeAll, true)
 	s.ended("request-1")
 	s.ask("inventory", "request-2", v1alpha1.PipelineScopeAll, true)

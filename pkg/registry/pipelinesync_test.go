@@ -186,7 +186,7 @@ func TestPipelineSyncThatTakesLong(t *testing.T) {
 	}
 	want := "The request is accepted; status.pendingRequests of SyncPipeline knowledge has it under the id " + answer.Status.ID + " until its run has finished"
 	if answer.Status.Run != nil { // seen in time
-		want = "The run goes on; status.currentRun of SyncPipeline knowledge tells how far it is, now: Sending 3 of 24"
+		want = "The run continues; status.currentRun of SyncPipeline knowledge shows how far it is, now: Sending 3 of 24"
 	}
 	pending := storedPipeline(t, storage).Status.PendingRequests
 	if len(pending) != 1 || pending[0].ID != answer.Status.ID || answer.Status.Message != want {

@@ -262,13 +262,13 @@ func TestConcurrentWrites(t *testing.T) {
 	s.put("queue", "2")
 	s.stays("alice Pending* Changed ConfigMap queue")
 	first, latest := true, s.environment("alice").Status.LatestDependencySync
-	s.api.BeforeWrite = func(record runtime.Object) {
+	s.api.BeforeWrite(func(record runtime.Object) {
 		if of, ok := record.(*v1alpha1.SyncStatus); ok && first && of.Name == latest {
 			first = false
 			s.move("alice", v1alpha1.SyncStateInProgress)
 			s.change("alice", func(e *v1alpha1.Environment) { e.Status.Dismissals++ })
 		}
-	}
+	})
 	s.put("secret-database", "2")
 	s.stays("alice InProgress Changed ConfigMap queue", "alice Pending* Changed Secret secret-database")
 	if first || s.environment("alice").Status.Dismissals != 1 {

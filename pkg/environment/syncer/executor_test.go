@@ -179,12 +179,12 @@ func TestProgress(t *testing.T) {
 	s := newExecutorFixture(t)
 	record := s.begin(v1alpha1.SyncTypeEnvironment)
 	var recorded []int32
-	s.api.BeforeWrite = func(object runtime.Object) {
+	s.api.BeforeWrite(func(object runtime.Object) {
 		record := object.(*v1alpha1.SyncStatus)
 		if p := record.Status.Progress; p != nil && record.Status.State == inProgress {
 			recorded = append(recorded, p.Done)
 		}
-	}
+	})
 	s.run = func(_ context.Context, request syncer.Request) (syncer.Result, error) {
 		for i := range 10 {
 			s.clock.SetTime(s.clock.Now().Add(400 * time.Millisecond))
@@ -287,10 +287,10 @@ func TestARecordThatIsDeletedMeanwhile(t *testing.T) {
 func TestOthersWriteTheRecord(t *testing.T) {
 	s := newExecutorFixture(t)
 	record := s.begin(v1alpha1.SyncTypeEnvironment)
-	s.api.BeforeWrite = func(runtime.Object) {
-		s.api.BeforeWrite = nil
+	s.api.BeforeWrite(func(runtime.Object) {
+		s.api.BeforeWrite(func(runtime.Object) {})
 		fakeapi.Change(s.api, record.Namespace, record.Name, func(other *v1alpha1.SyncStatus) { other.Labels["mine"] = "yes" })
-	}
+	})
 	s.run = func(context.Context, syncer.Request) (syncer.Result, error) { return result(planned()), nil }
 	if got := s.mustDo(syncer.ModeSync, record); got.Status.State != completed || got.Labels["mine"] != "yes" {
 		t.Errorf("it is %+v", got)

@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,16 +35,12 @@ type API struct {
 	Client *fake.Clientset
 	// Process is the process whose controllers write. It never dies unless the test starts it so.
 	Process *testkit.Process
-	// BeforeWrite, if set, is called before each write of the process with the object to be written.
-	BeforeWrite func(object runtime.Object)
-	// Reject, if set, returns the error of a write, nil if the API accepts it.
-	Reject func(object runtime.Object) error
-	// AfterWrite, if set, is called after each stored write of the process. Its error is the response, as if the response of the API were
-	// lost.
-	AfterWrite func(object runtime.Object) error
 
 	t     testing.TB
 	clock clock.PassiveClock
+	// before, reject and after are functions of the test, nil if it has set none.
+	before        atomic.Pointer[func(object runtime.Object)]
+	reject, after atomic.Pointer[func(object runtime.Object) error]
 	// mu is held during each write.
 	mu      sync.Mutex
 	version int
@@ -59,6 +56,15 @@ func New(t testing.TB, passiveClock clock.PassiveClock, objects ...runtime.Objec
 	a.Put(objects...)
 	return a
 }
+
+// BeforeWrite sets what is called before each write of the process with the object to be written. It may use the API.
+func (a *API) BeforeWrite(call func(object runtime.Object)) { a.before.Store(&call) }
+
+// Reject sets what returns the error of a write of the process, nil if the API accepts it.
+func (a *API) Reject(call func(object runtime.Object) error) { a.reject.Store(&call) }
+
+// AfterWrite sets what is called after each stored write of the process. Its error is the response, as if that of the API were lost.
+func (a *API) AfterWrite(call func(object runtime.Object) error) { a.after.Store(&call) }
 
 // Put stores objects as the test made them, over existing ones of their names.
 func (a *API) Put(objects ...runtime.Object) {
@@ -129,8 +135,8 @@ func Delete[O runtime.Object](a *API, namespace, name string) {
 
 // Write creates or replaces a record, as registry.Records does.
 func (a *API) Write(_ context.Context, record runtime.Object) error {
-	if a.BeforeWrite != nil {
-		a.BeforeWrite(record)
+	if before := a.before.Load(); before != nil {
+		(*before)(record)
 	}
 	return a.Process.Write(func() error {
 		a.mu.Lock()
@@ -166,8 +172,8 @@ func (a *API) Write(_ context.Context, record runtime.Object) error {
 // update handles the updates of Client.
 func (a *API) update(action clienttesting.Action) (_ bool, updated runtime.Object, err error) {
 	given := action.(clienttesting.UpdateAction).GetObject()
-	if a.BeforeWrite != nil {
-		a.BeforeWrite(given)
+	if before := a.before.Load(); before != nil {
+		(*before)(given)
 	}
 	err = a.Process.Write(func() (err error) {
 		a.mu.Lock()
@@ -234,8 +240,8 @@ func (a *API) remove(resource schema.GroupVersionResource, namespace, name strin
 // accept validates and stores an object of the process. A controller has no reason to write what is invalid, so that fails the test. The
 // caller holds mu.
 func (a *API) accept(validate validation, object, stored runtime.Object) error {
-	if a.Reject != nil {
-		if err := a.Reject(object); err != nil {
+	if reject := a.reject.Load(); reject != nil {
+		if err := (*reject)(object); err != nil {
 			return err
 		}
 	}
@@ -243,10 +249,13 @@ func (a *API) accept(validate validation, object, stored runtime.Object) error {
 		a.t.Errorf("the API rejects what is written to %s: %v", nameOf(object), err)
 		return apierrors.NewBadRequest(err.Error())
 	}
-	if _, err := a.store(object); err != nil || a.AfterWrite == nil {
+	if _, err := a.store(object); err != nil {
 		return err
 	}
-	return a.AfterWrite(object)
+	if after := a.after.Load(); after != nil {
+		return (*after)(object)
+	}
+	return nil
 }
 
 // store stores an object with the next resourceVersion and what else the server sets. The caller holds mu.
