@@ -92,10 +92,8 @@ lint: ## Run the linters configured in .golangci.yml.
 vulncheck: ## Check for known vulnerabilities in code that the programs call; needs https://vuln.go.dev, or a mirror in GOVULNDB.
 	hack/vulncheck.sh
 
-# Unit tests use the CPU while integration tests wait, so running both in parallel takes less time.
 .PHONY: test
-test: control-plane ## Run all tests: unit, integration on a real control plane, end to end.
-	@$(MAKE) --no-print-directory --jobs=2 --keep-going test-unit test-integration
+test: test-unit test-integration ## Run all tests: unit, integration on a real control plane, end to end.
 
 # The packages with the longest tests start first, so that none of them runs alone at the end.
 LONGEST = ./pkg/store/bolt ./pkg/mirror ./pkg/catalog ./pkg/environment/... ./pkg/mirror/gitrepo ./pkg/serving/certificates

@@ -146,10 +146,11 @@ func (w *worker) record(ctx context.Context, id string, keys []item.Key, result 
 		w.state.recordDelivered(len(keys), w.ledger.Counts().Rejected, result.Message, now)
 		w.numbers.sent(len(keys))
 	case format.Rejected:
+		// The message comes first, so that no status counts rejected objects without the reason.
+		w.state.recordRejected(result.Message, now)
 		if err := w.ledger.Rejected(ctx, id, keys); err != nil {
 			return err
 		}
-		w.state.recordRejected(result.Message, now)
 	}
 	w.numbers.counted(result.Outcome)
 	return nil
