@@ -112,11 +112,11 @@ func (w *writer) value() string {
 }
 
 func (w *writer) operand() string {
-	if value := w.value(); strings.Contains(value, " ") && !strings.HasPrefix(value, `"`) {
+	value := w.value()
+	if strings.Contains(value, " ") && !strings.HasPrefix(value, `"`) {
 		return "(" + value + ")"
-	} else {
-		return value
 	}
+	return value
 }
 
 // TestTemplatesDoWhatTextTemplateDoes compares the output of random templates with that of text/template.

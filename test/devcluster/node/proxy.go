@@ -106,7 +106,7 @@ func (p *proxy) dial(ctx context.Context, service *corev1.Service, port string) 
 		return nil, err
 	}
 	if len(endpoints) == 0 {
-		return nil, fmt.Errorf("Service %s has no endpoint", service.Name)
+		return nil, fmt.Errorf("find an endpoint of Service %s: none is ready", service.Name)
 	}
 	chosen := endpoints[p.turn.Add(1)%uint64(len(endpoints))]
 	to, err := p.node.networkOf(chosen.address)
