@@ -167,14 +167,13 @@ func TestCommitsArePublished(t *testing.T) {
 			select {
 			case objects := <-published:
 				got = append(got, objects...)
-				return nil
 			default:
-				return errors.New("nothing was published")
 			}
+			if !slices.Contains(got, o) {
+				return fmt.Errorf("published %v", got)
+			}
+			return nil
 		})
-		if !slices.Contains(got, o) {
-			t.Errorf("published %v", got)
-		}
 	}
 }
 
