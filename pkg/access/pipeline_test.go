@@ -20,8 +20,8 @@ func TestLossOfAPipelineIsSaid(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "index"},
 		Spec:       v1alpha1.SyncPipelineSpec{Sinks: []v1alpha1.PipelineSink{{Name: "batch", Job: &v1alpha1.JobSink{Namespace: "shop"}}}},
 	}
-	const nobody = "no user is known to have had it sent: nothing is, until a user who may sets spec.suspend to true and back"
-	if lost, err := newFixture(t).standing.Check(t.Context(), access.Sending(pipeline), nil); err != nil || lost != nobody {
+	const unknownEditor = "no user is known to have had it sent: nothing is, until a user who may sets spec.suspend to true and back"
+	if lost, err := newFixture(t).standing.Check(t.Context(), access.Sending(pipeline), nil); err != nil || lost != unknownEditor {
 		t.Errorf("of a pipeline that no user is known to have written is said %q, %v", lost, err)
 	}
 	pipeline.Status.EditedBy = &v1alpha1.AutomatedBy{Username: "jane", UID: "7", Groups: []string{"shop-team"}}

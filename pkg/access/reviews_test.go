@@ -68,7 +68,7 @@ func (c *cluster) set(change func(*cluster)) int {
 
 func (c *cluster) questions() int { return c.set(func(*cluster) {}) }
 
-// fixture is a cluster with somebody who asks it.
+// fixture is a fake API of access reviews with a client.
 type fixture struct {
 	*cluster
 	clock    *clocktesting.FakePassiveClock

@@ -112,8 +112,8 @@ func TestObstacles(t *testing.T) {
 			s.start(0)
 			s.stalled(tt.reason)
 			s.pass(30)
-			if told := s.recordLines(); !slices.Contains(told, "Environment one Pending by jane r1") && !slices.Contains(told, "Environment one Pending by jane") {
-				t.Errorf("records %q", told)
+			if lines := s.recordLines(); !slices.Contains(lines, "Environment one Pending by jane r1") && !slices.Contains(lines, "Environment one Pending by jane") {
+				t.Errorf("records %q", lines)
 			}
 			s.has("")
 		})

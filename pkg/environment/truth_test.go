@@ -165,7 +165,7 @@ func (l *truth) check(after string) {
 	l.eventually("after: "+after, func() error {
 		e := l.environment("alice")
 		if status := &e.Status; status.ObservedGeneration != e.Generation || len(status.PendingRequests)+len(status.ActiveSyncs) > 0 {
-			return fmt.Errorf("something goes on: %q", l.recordLines())
+			return fmt.Errorf("not idle: %q", l.recordLines())
 		}
 		diff, err := l.planner.Diff(l.Context(), e)
 		if err != nil {

@@ -173,7 +173,7 @@ func TestRecordIsContinued(t *testing.T) {
 		t.Errorf("%+v after\n%+v", after, before)
 	}
 	s.cluster.put(configMap("cid"), "1")
-	testkit.Eventually(t, "the counts go on", func() error {
+	testkit.Eventually(t, "the next counts", func() error {
 		if got := s.record("main"); got.Attribution.Unknown != 2 || got.Attribution.Audit != 1 || got.LastCommit.SHA == before.LastCommit.SHA {
 			return fmt.Errorf("%+v", got)
 		}
@@ -273,11 +273,11 @@ func TestFactsAboutServedKindsAreKept(t *testing.T) {
 // the content of that change.
 func TestComparisonKeepsTheAuthorOfAWaitingChange(t *testing.T) {
 	ann := attribution.Author{Actor: attribution.Actor{Username: "ann"}, Signal: attribution.Audit}
-	nobody := attribution.Author{Signal: attribution.Unknown}
+	unknown := attribution.Author{Signal: attribution.Unknown}
 	d := &destination{queue: outbox.NewQueue()}
 	c := &comparison{
 		member:   member{destination: d},
-		comparer: &comparer{author: func(attribution.Event) attribution.Author { return nobody }},
+		comparer: &comparer{author: func(attribution.Event) attribution.Author { return unknown }},
 	}
 	waiting := outbox.Change{Path: "core/v1/configmaps/shop/a.yaml", Content: []byte("a: 1\n"), Operation: v1alpha1.OperationUpdate, Author: ann}
 	d.queue.Enqueued(waiting.Path, pendingOf(waiting, 1))
@@ -286,8 +286,8 @@ func TestComparisonKeepsTheAuthorOfAWaitingChange(t *testing.T) {
 		want          attribution.Author
 	}{
 		"the same":      {waiting.Path, "a: 1\n", ann},
-		"other content": {waiting.Path, "a: 2\n", nobody},
-		"another file":  {"core/v1/configmaps/shop/b.yaml", "a: 1\n", nobody},
+		"other content": {waiting.Path, "a: 2\n", unknown},
+		"another file":  {"core/v1/configmaps/shop/b.yaml", "a: 1\n", unknown},
 	} {
 		found := rendered{path: tt.path, hash: gitrepo.BlobHash([]byte(tt.content))}
 		if got := c.author(found, attribution.Event{}); got.Username != tt.want.Username || got.Signal != tt.want.Signal {

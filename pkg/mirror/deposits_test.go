@@ -222,7 +222,7 @@ func TestDepositAfterFaults(t *testing.T) {
 			s.stop()
 			s.start()
 		},
-		"nobody waits any more": func(s *fixture) {
+		"after the caller has given up": func(s *fixture) {
 			ctx, giveUp := context.WithCancel(s.ctx)
 			s.git.guard(down)
 			giveUp()

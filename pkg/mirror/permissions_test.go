@@ -122,7 +122,7 @@ func TestRulesNeedTheirAuthorsPermissions(t *testing.T) {
 			then: func(in *inputs, _ *accesstest.Reviewer) { next(in); in.rules[0].Status.EditedBy.Username = "adam" }, reviews: 2,
 		},
 		{
-			name: "nobody", then: func(in *inputs, r *accesstest.Reviewer) { in.rules[0].Status.EditedBy = nil; r.Deny(eve, secretsLost) },
+			name: "unknown editor", then: func(in *inputs, r *accesstest.Reviewer) { in.rules[0].Status.EditedBy = nil; r.Deny(eve, secretsLost) },
 		},
 	}
 	for _, tt := range tests {

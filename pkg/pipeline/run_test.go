@@ -80,7 +80,7 @@ func TestRequests(t *testing.T) {
 				t.Errorf("%+v", run.Sinks)
 			}
 			want := fmt.Sprintf("Normal Synced: The sync that jane asked for has ended: %d object", tt.want)
-			s.eventually("an Event tells", func() error { return contains(s.events.Lines(), want) })
+			s.eventually("an Event of the run", func() error { return contains(s.events.Lines(), want) })
 		})
 	}
 }
@@ -109,7 +109,7 @@ func TestRunShowsItsProgress(t *testing.T) {
 	if run.Done != 6 || run.Sinks[0].Done != 3 || run.Sinks[0].Rejected != 0 {
 		t.Errorf("%+v", run)
 	}
-	s.eventually("an Event tells", func() error {
+	s.eventually("an Event of the run", func() error {
 		return contains(s.events.Lines(), "Warning SyncedPartly: The sync that jane asked for has ended: 3 objects sent to search, "+
 			"3 objects sent to audit, of which it refused 3")
 	})

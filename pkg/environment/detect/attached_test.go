@@ -124,7 +124,7 @@ func TestGatewayAPIInstalledLater(t *testing.T) {
 	s.serve(true, nil)
 	all := slices.Sorted(slices.Values(append(builtIn, "production/gateways", "production/grpcroutes", "production/httproutes", "production/referencegrants")))
 	s.watching(all...)
-	s.hears("alice")
+	s.expectEnvironments("alice")
 	s.rests()
 	s.heard.take()
 
@@ -134,7 +134,7 @@ func TestGatewayAPIInstalledLater(t *testing.T) {
 	if err := s.source.Tracker().Create(gatewayType("httproutes"), route, production); err != nil {
 		t.Fatal(err)
 	}
-	s.hears("alice")
+	s.expectEnvironments("alice")
 
 	s.serve(false, nil)
 	s.rests()
@@ -167,7 +167,7 @@ func (s *fixture) scale(replicas int) {
 }
 
 // hears waits until exactly these environments have heard of a change.
-func (s *fixture) hears(want string) {
+func (s *fixture) expectEnvironments(want string) {
 	s.Helper()
 	s.eventually("hears "+want, func() error {
 		if got := s.heard.take(); got != want {
@@ -186,26 +186,26 @@ func TestAttachedObjects(t *testing.T) {
 	s.start(0)
 	s.watching("production/configmaps", "production/horizontalpodautoscalers", "production/ingresses", "production/networkpolicies",
 		"production/poddisruptionbudgets", "production/secrets", "production/serviceaccounts", "production/services")
-	s.hears("alice bob carol")
+	s.expectEnvironments("alice bob carol")
 	s.rests()
 	s.heard.take()
 	s.scale(2)
-	s.hears("alice bob carol")
+	s.expectEnvironments("alice bob carol")
 	s.scale(3)
-	s.hears("alice bob carol")
+	s.expectEnvironments("alice bob carol")
 	if err := s.source.Tracker().Delete(autoscalers, production, "web"); err != nil {
 		t.Fatal(err)
 	}
-	s.hears("alice bob carol")
+	s.expectEnvironments("alice bob carol")
 	s.scale(5)
-	s.hears("alice bob carol")
+	s.expectEnvironments("alice bob carol")
 	s.scale(5)
 	s.windowPasses()
 	if got := s.heard.take(); got != "" {
 		t.Errorf("%q have heard of a status", got)
 	}
 	s.put("secret-database", "another")
-	s.hears("alice")
+	s.expectEnvironments("alice")
 
 	s.stop()
 	s.sources = nil

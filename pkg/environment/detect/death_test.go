@@ -16,7 +16,7 @@ func TestDeathAtEveryWrite(t *testing.T) {
 	const both = "alice Pending* Changed ConfigMap settings Removed Secret secret-database"
 	for name, story := range map[string]story{
 		"two environments": {change: changeBoth, want: []string{both, "bob Pending* Changed ConfigMap settings"}, writes: 8},
-		"what has been told of before": {
+		"what has been recorded before": {
 			before: func(s *fixture) {
 				s.put("queue", "2")
 				s.expectRecords("alice Pending* Changed ConfigMap queue")
@@ -93,8 +93,8 @@ func (y story) dies(t *testing.T, last int, answerLost bool) {
 		t.Errorf("after a death at write %d, there are %d writes", last, got)
 	}
 	for _, environment := range []string{"alice", "bob"} {
-		if differing, told := s.differing(environment), s.seen(environment); !slices.Equal(differing, told) {
-			t.Errorf("of %s, %q differ and %q are seen", environment, differing, told)
+		if differing, seen := s.differing(environment), s.seen(environment); !slices.Equal(differing, seen) {
+			t.Errorf("of %s, %q differ and %q are seen", environment, differing, seen)
 		}
 	}
 }

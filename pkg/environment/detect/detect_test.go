@@ -32,17 +32,17 @@ func TestChanges(t *testing.T) {
 		do   func(s *fixture)
 		want []string
 	}{
-		"nothing":               {func(*fixture) {}, nil},
-		"what nobody copies":    {func(s *fixture) { s.put("other", "1"); s.put("secret-other", "1") }, nil},
-		"of one environment":    {func(s *fixture) { s.put("queue", "2") }, []string{"alice Pending* Changed ConfigMap queue"}},
-		"of two environments":   {func(s *fixture) { s.put("settings", "2") }, []string{"alice Pending* Changed ConfigMap settings", "bob Pending* Changed ConfigMap settings"}},
-		"a secret":              {func(s *fixture) { s.put("secret-database", "2") }, []string{"alice Pending* Changed Secret secret-database"}},
-		"a service":             {func(s *fixture) { s.put("service-web", "2") }, []string{"alice Pending* Changed Service service-web"}},
-		"an account":            {func(s *fixture) { s.put("account-web", "2") }, []string{"alice Pending* Changed ServiceAccount account-web"}},
-		"a deletion":            {func(s *fixture) { s.remove("queue") }, []string{"alice Pending* Removed ConfigMap queue"}},
-		"several":               {func(s *fixture) { s.put("queue", "2"); s.put("settings", "2"); s.put("queue", "3") }, []string{"alice Pending* Changed ConfigMap queue Changed ConfigMap settings", "bob Pending* Changed ConfigMap settings"}},
-		"deleted and made anew": {func(s *fixture) { s.remove("queue"); s.put("queue", "1") }, nil},
-		"changed and back":      {func(s *fixture) { s.put("queue", "2"); s.put("queue", "1") }, nil},
+		"nothing":                {func(*fixture) {}, nil},
+		"objects without copies": {func(s *fixture) { s.put("other", "1"); s.put("secret-other", "1") }, nil},
+		"of one environment":     {func(s *fixture) { s.put("queue", "2") }, []string{"alice Pending* Changed ConfigMap queue"}},
+		"of two environments":    {func(s *fixture) { s.put("settings", "2") }, []string{"alice Pending* Changed ConfigMap settings", "bob Pending* Changed ConfigMap settings"}},
+		"a secret":               {func(s *fixture) { s.put("secret-database", "2") }, []string{"alice Pending* Changed Secret secret-database"}},
+		"a service":              {func(s *fixture) { s.put("service-web", "2") }, []string{"alice Pending* Changed Service service-web"}},
+		"an account":             {func(s *fixture) { s.put("account-web", "2") }, []string{"alice Pending* Changed ServiceAccount account-web"}},
+		"a deletion":             {func(s *fixture) { s.remove("queue") }, []string{"alice Pending* Removed ConfigMap queue"}},
+		"several":                {func(s *fixture) { s.put("queue", "2"); s.put("settings", "2"); s.put("queue", "3") }, []string{"alice Pending* Changed ConfigMap queue Changed ConfigMap settings", "bob Pending* Changed ConfigMap settings"}},
+		"deleted and made anew":  {func(s *fixture) { s.remove("queue"); s.put("queue", "1") }, nil},
+		"changed and back":       {func(s *fixture) { s.put("queue", "2"); s.put("queue", "1") }, nil},
 		"what the cluster writes": {func(s *fixture) {
 			s.put("queue", "1", func(o *unstructured.Unstructured) {
 				o.SetManagedFields(nil)
@@ -62,15 +62,15 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestLaterChanges has changes after some have been told of.
+// TestLaterChanges makes changes after some have been recorded.
 func TestLaterChanges(t *testing.T) {
-	const told = "alice Pending* Changed ConfigMap queue"
+	const recorded = "alice Pending* Changed ConfigMap queue"
 	tests := map[string]struct {
 		do   func(s *fixture)
 		want []string
 	}{
-		"of the same":      {func(s *fixture) { s.put("queue", "3") }, []string{told}},
-		"of another":       {func(s *fixture) { s.put("service-web", "2") }, []string{told + " Changed Service service-web"}},
+		"of the same":      {func(s *fixture) { s.put("queue", "3") }, []string{recorded}},
+		"of another":       {func(s *fixture) { s.put("service-web", "2") }, []string{recorded + " Changed Service service-web"}},
 		"back":             {func(s *fixture) { s.put("queue", "1") }, []string{"alice Superseded Changed ConfigMap queue"}},
 		"a deletion":       {func(s *fixture) { s.remove("queue") }, []string{"alice Pending* Removed ConfigMap queue"}},
 		"deleted and back": {func(s *fixture) { s.remove("queue"); s.windowPasses(); s.put("queue", "1") }, []string{"alice Superseded Removed ConfigMap queue"}},
@@ -90,7 +90,7 @@ func TestLaterChanges(t *testing.T) {
 			s.move("alice", v1alpha1.SyncStateFailed)
 			s.put("queue", "1")
 		}, []string{"alice Failed* Changed ConfigMap queue"}},
-		"when somebody has to look at it": {func(s *fixture) {
+		"when manual intervention is needed": {func(s *fixture) {
 			s.move("alice", v1alpha1.SyncStateManualIntervention)
 			s.put("secret-database", "2")
 		}, []string{"alice ManualIntervention* Changed ConfigMap queue Changed Secret secret-database"}},
@@ -118,7 +118,7 @@ func TestLaterChanges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := begunFixture(t)
 			s.put("queue", "2")
-			s.stays(told)
+			s.stays(recorded)
 			test.do(s)
 			s.stays(test.want...)
 			s.restart()

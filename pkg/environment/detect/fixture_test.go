@@ -128,7 +128,7 @@ func (s *fixture) policy() v1alpha1.SyncPolicySpec {
 	return defaults.Spec
 }
 
-// restart has another process go on.
+// restart starts another process in place of this one.
 func (s *fixture) restart() {
 	s.Helper()
 	s.stop()
@@ -295,7 +295,7 @@ func ownedBy(environment *v1alpha1.Environment) []metav1.OwnerReference {
 	return []metav1.OwnerReference{*metav1.NewControllerRef(environment, v1alpha1.SchemeGroupVersion.WithKind("Environment"))}
 }
 
-// dismiss does what the API does when somebody puts aside what an environment names.
+// dismiss dismisses the record that an environment names, as the API does.
 func (s *fixture) dismiss(name string) {
 	s.Helper()
 	s.move(name, v1alpha1.SyncStateDismissed)

@@ -84,7 +84,7 @@ func TestDeletesCustomResources(t *testing.T) {
 
 func TestForeignObjectsStay(t *testing.T) {
 	for name, put := range map[string]func(s *fixture){
-		"somebody else's":                           func(s *fixture) { s.theirs(notes) },
+		"of another owner":                          func(s *fixture) { s.theirs(notes) },
 		"of another environment of the name":        func(s *fixture) { s.ofEnvironment(notes, "another") },
 		"of one of the name in another namespace":   func(s *fixture) { s.mine(withLabel(notes, v1alpha1.LabelEnvironmentNamespace, "others")) },
 		"of the Branch in the target":               func(s *fixture) { s.mine(withLabel(notes, v1alpha1.LabelEnvironment, "alice-fix")) },

@@ -137,19 +137,19 @@ func (s *stream) open(ctx context.Context, options metav1.ListOptions) (watch.In
 		return nil, err
 	}
 	s.report(nil)
-	s.hear()
+	s.markAlive()
 	return newRelayedWatch(ctx, opened, func(event watch.Event) watch.Event {
 		if event.Type == watch.Error {
 			s.failed(ctx, apierrors.FromObject(event.Object))
 			return event
 		}
-		s.hear()
+		s.markAlive()
 		return event
 	}), nil
 }
 
-// hear notes that the watch is alive.
-func (s *stream) hear() {
+// markAlive notes that the watch is alive.
+func (s *stream) markAlive() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.heard = time.Now()

@@ -22,7 +22,7 @@ import (
 
 var shopWidgets = watch.Watch{Resource: widgets, Namespace: "shop"}
 
-// recorder is a Handler that writes down what it is told, one line a call.
+// recorder is a Handler that records its calls, one line each.
 type recorder struct {
 	mutex  sync.Mutex
 	lines  []string
@@ -57,7 +57,7 @@ func (r *recorder) State(_ watch.Watch, failure error) {
 	r.states = append(r.states, failure)
 }
 
-func (r *recorder) told() []string {
+func (r *recorder) received() []string {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	return slices.Clone(r.lines)
@@ -78,7 +78,7 @@ func (r *recorder) reported() []string {
 	return reported
 }
 
-// expectStates waits until the handler has been told exactly these.
+// expectStates waits until the handler has received exactly these.
 func (r *recorder) expectStates(t *testing.T, want ...string) {
 	t.Helper()
 	testkit.EventuallyTrue(t, strings.Join(want, ", "), func() bool { return len(r.reported()) >= len(want) })
@@ -87,12 +87,12 @@ func (r *recorder) expectStates(t *testing.T, want ...string) {
 	}
 }
 
-// expect waits until the handler has been told exactly this.
+// expect waits until the handler has received exactly this.
 func (r *recorder) expect(t *testing.T, want ...string) {
 	t.Helper()
-	testkit.EventuallyTrue(t, strings.Join(want, ", "), func() bool { return len(r.told()) >= len(want) })
-	if diff := cmp.Diff(want, r.told()); diff != "" {
-		t.Fatalf("the handler was told (-want +got):\n%s", diff)
+	testkit.EventuallyTrue(t, strings.Join(want, ", "), func() bool { return len(r.received()) >= len(want) })
+	if diff := cmp.Diff(want, r.received()); diff != "" {
+		t.Fatalf("the handler received (-want +got):\n%s", diff)
 	}
 }
 
@@ -140,8 +140,8 @@ func TestStreamBringsChangesInOrderAndListsNoObjects(t *testing.T) {
 
 func TestStreamStartsAgainWhenItsVersionHasExpired(t *testing.T) {
 	for name, end := range map[string]*metav1.Status{
-		"an open watch is told":  expired(""),
-		"the next watch is told": status(http.StatusInternalServerError, metav1.StatusReasonUnknown, "restarting"),
+		"an open watch fails":  expired(""),
+		"the next watch fails": status(http.StatusInternalServerError, metav1.StatusReasonUnknown, "restarting"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachReader(t, func(t *testing.T, server *apiServer, reader watch.Reader) {
@@ -270,9 +270,9 @@ func TestSetEndsAHandlerThatBlocks(t *testing.T) {
 		handler.expect(t, "listed 100")
 
 		set(t, streams)
-		told := handler.told()
-		if len(told) > 2 {
-			t.Errorf("the handler was told more after its context ended: %v", told)
+		received := handler.received()
+		if len(received) > 2 {
+			t.Errorf("the handler received more after its context ended: %v", received)
 		}
 	})
 }

@@ -36,7 +36,7 @@ func (s *testCluster) change(b *testing.B) {
 	if _, err := s.cluster.CoreV1().ConfigMaps(changed).Create(b.Context(), object, metav1.CreateOptions{}); err != nil {
 		b.Fatal(err)
 	}
-	receiver, _ := s.tells(b, changeDebounce, changeWait)
+	receiver, _ := s.newPipeline(b, changeDebounce, changeWait)
 	var over []time.Duration
 	for i := range changeWarmUp + changes {
 		took := s.changeOnce(b, receiver, fmt.Sprint("number-", i))

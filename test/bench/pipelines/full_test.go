@@ -32,7 +32,7 @@ const (
 // takes to print the same objects as JSON. Both alternate.
 func (s *testCluster) full(b *testing.B) {
 	s.populate(b)
-	receiver, pipeline := s.tells(b, 0, 0)
+	receiver, pipeline := s.newPipeline(b, 0, 0)
 	s.run(b, pipeline, v1alpha1.PipelineSyncSpec{})
 	var fulls, gets []time.Duration
 	before := len(receiver.Calls())

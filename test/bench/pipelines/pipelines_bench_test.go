@@ -60,8 +60,8 @@ func newTestCluster(b *testing.B) *testCluster {
 	return s
 }
 
-// tells starts a receiver and a pipeline that sends ConfigMaps to it until the benchmark ends.
-func (s *testCluster) tells(b *testing.B, debounce, maxWait time.Duration) (*receivertest.Receiver, string) {
+// newPipeline starts a receiver and a pipeline that sends ConfigMaps to it until the benchmark ends.
+func (s *testCluster) newPipeline(b *testing.B, debounce, maxWait time.Duration) (*receivertest.Receiver, string) {
 	b.Helper()
 	receiver := receivertest.New(b, v1alpha1.PipelineFormatClusterWhisperer)
 	pipeline := &v1alpha1.SyncPipeline{

@@ -123,7 +123,7 @@ func fanOut(b *testing.B, sides []*side) {
 			for i := range sides {
 				i = (i + round) % len(sides)
 				for range fanOuts {
-					took[i] = append(took[i], audiences[i].hear(b))
+					took[i] = append(took[i], audiences[i].deliver(b))
 				}
 			}
 		}
@@ -176,8 +176,8 @@ func newAudience(b *testing.B, s *side) *audience {
 	return a
 }
 
-// hear writes an object and waits until all watchers have received it.
-func (a *audience) hear(b *testing.B) time.Duration {
+// deliver writes an object and waits until all watchers have received it.
+func (a *audience) deliver(b *testing.B) time.Duration {
 	b.Helper()
 	a.wrote++
 	began := time.Now()
