@@ -48,28 +48,9 @@ var (
 	namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 )
 
-const (
-	web = `
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web}
-spec:
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec:
-      containers: [{name: web, image: "web:1", envFrom: [{configMapRef: {name: settings}}]}]
-`
-	worker = `
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: worker}
-spec:
-  selector: {matchLabels: {app: worker}}
-  template:
-    metadata: {labels: {app: worker}}
-    spec: {containers: [{name: worker, image: "worker:1"}]}
-`
+var (
+	worker    = environmenttest.Deployment("worker", "")
+	web       = environmenttest.Deployment("web", "envFrom: [{configMapRef: {name: settings}}]")
 	configMap = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: info}}"
 )
 

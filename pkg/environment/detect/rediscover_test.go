@@ -21,18 +21,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
-const (
-	web = `
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web}
-spec:
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec:
-      containers: [{name: web, image: "web:1", envFrom: [{configMapRef: {name: settings}}, {secretRef: {name: database}}]}]
-`
+var (
+	web      = environmenttest.Deployment("web", "envFrom: [{configMapRef: {name: settings}}, {secretRef: {name: database}}]")
 	settings = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {value: '1'}}"
 	database = "{apiVersion: v1, kind: Secret, metadata: {name: database}, data: {password: aHVudGVyMg==}}"
 )

@@ -28,28 +28,9 @@ import (
 	"github.com/configbutler/slipstream/test/testkit/fakeapi"
 )
 
-const (
-	web = `
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web}
-spec:
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec:
-      containers: [{name: web, image: "web:1", envFrom: [{configMapRef: {name: settings}}, {secretRef: {name: database}}]}]
-`
-	worker = `
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: worker}
-spec:
-  selector: {matchLabels: {app: worker}}
-  template:
-    metadata: {labels: {app: worker}}
-    spec: {containers: [{name: worker, image: "worker:1", envFrom: [{configMapRef: {name: queue}}]}]}
-`
+var (
+	worker = environmenttest.Deployment("worker", "envFrom: [{configMapRef: {name: queue}}]")
+	web    = environmenttest.Deployment("web", "envFrom: [{configMapRef: {name: settings}}, {secretRef: {name: database}}]")
 	report = `
 apiVersion: batch/v1
 kind: CronJob

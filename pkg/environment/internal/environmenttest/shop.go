@@ -6,7 +6,9 @@ package environmenttest
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,6 +29,20 @@ const (
 	Production = "production"
 	Target     = "shop-alice"
 )
+
+// Deployment returns the manifest of a Deployment whose container has the image name:1 and further fields, such as an envFrom.
+func Deployment(name, fields string) string {
+	return fmt.Sprintf(`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: %[1]s}
+spec:
+  selector: {matchLabels: {app: %[1]s}}
+  template:
+    metadata: {labels: {app: %[1]s}}
+    spec: {containers: [{name: %[1]s, image: "%[1]s:1"%[2]s}]}
+`, name, strings.TrimSuffix(", "+fields, ", "))
+}
 
 // Environment returns an environment of the catalog shop.
 func Environment() *v1alpha1.Environment {
