@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 	metadatafake "k8s.io/client-go/metadata/fake"
@@ -124,16 +123,7 @@ func (s *fixture) start(last int) (ended <-chan struct{}) {
 		Client: s.api.Client, Cluster: &watch.Clients{Dynamic: s.source, Metadata: s.meta}, Types: resourceTypes, Access: s.access,
 		Events: s.events, Store: s.store(), Clock: s.clock,
 	}, s.api, &Controller{Config: config})
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		var running wait.Group
-		defer running.Wait()
-		running.StartWithContext(ctx, resourceTypes.Run)
-		if err := group.Run(ctx); err != nil && ctx.Err() == nil {
-			s.Error(err)
-		}
-	}()
+	done := testkit.Run(ctx, s, group.Run, resourceTypes.Run)
 	s.stop = sync.OnceFunc(func() { cancel(); <-done })
 	return done
 }

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	metadatafake "k8s.io/client-go/metadata/fake"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
@@ -179,16 +178,7 @@ func (s *fixture) start(last int) (ended <-chan struct{}) {
 	}
 	config := Config{Namespace: "slipstream-system", Runner: s.runner()}
 	group := controller.NewGroup(s.controllerProcess(resourceTypes), s.api, testController{config, s.parts()})
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		var running wait.Group
-		defer running.Wait()
-		running.StartWithContext(ctx, resourceTypes.Run)
-		if err := group.Run(ctx); err != nil && ctx.Err() == nil {
-			s.Error(err)
-		}
-	}()
+	done := testkit.Run(ctx, s, group.Run, resourceTypes.Run)
 	s.stop = sync.OnceFunc(func() { cancel(); <-done })
 	return done
 }

@@ -18,7 +18,6 @@ import (
 	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	"k8s.io/klog/v2"
@@ -128,14 +127,8 @@ func (s *fixture) start() {
 		Client: s.api.Client, Cluster: &watch.Clients{Dynamic: s.cluster.whole, Metadata: s.cluster.meta}, Types: resourceTypes,
 		Access: s.reviewer, Events: s.events, Store: s.store(), Clock: s.clock,
 	}, nil, pipelines)
-	var running wait.Group
-	running.StartWithContext(ctx, resourceTypes.Run)
-	running.Start(func() {
-		if err := group.Run(ctx); err != nil && ctx.Err() == nil {
-			s.Error(err)
-		}
-	})
-	s.stop = sync.OnceFunc(func() { cancel(); running.Wait() })
+	ended := testkit.Run(ctx, s, group.Run, resourceTypes.Run)
+	s.stop = sync.OnceFunc(func() { cancel(); <-ended })
 }
 
 var errFull = errors.New("the disk is full")
