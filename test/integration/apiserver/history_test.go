@@ -121,11 +121,10 @@ func (s *testCluster) label(t *testing.T, client dynamic.ResourceInterface, name
 	return changed.GetResourceVersion()
 }
 
-// expectRounds reads events until the last of these label values. Each must be sent once and in order; status updates of the server
-// may be in between.
-func expectRounds(t *testing.T, w watch.Interface, rounds ...string) {
+// expectRounds reads events until the last of these label values, after the value last. Each must be sent once and in order; status
+// updates of the server may be in between.
+func expectRounds(t *testing.T, w watch.Interface, last string, rounds ...string) {
 	t.Helper()
-	last := ""
 	for len(rounds) > 0 {
 		event := next(t, w)
 		obj, ok := event.Object.(*unstructured.Unstructured)
@@ -156,7 +155,7 @@ func testResumeAfterRestart(t *testing.T, s *testCluster) {
 	}
 	defer w.Stop()
 	s.label(t, repositories, "repo", "3")
-	expectRounds(t, w, "1", "2", "3")
+	expectRounds(t, w, "0", "1", "2", "3")
 }
 
 // waitForCompaction waits until a resource version is compacted.
