@@ -111,20 +111,23 @@ judged = @folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && export SLIPST
 	$(1) && go run ./test/rights "$$folder"
 
 # The packages tested without the race detector, which makes the server several times slower. test/e2e and test/integration run the same
-# server with it, and the tests of pkg/ run the same controllers with it.
-WITHOUT_RACE = ./test/attribution ./test/catalogs ./test/chart ./test/container ./test/docs ./test/environments ./test/fidelity \
-	./test/image ./test/install ./test/pipelines
+# server with it, and the tests of pkg/ run the same controllers with it. Those with the longest tests start first, here and below.
+WITHOUT_RACE = ./test/environments ./test/docs ./test/attribution ./test/catalogs ./test/install ./test/pipelines ./test/devcluster \
+	./test/fidelity ./test/image ./test/chart ./test/container
+WITH_RACE = ./test/e2e ./test/integration/apiserver ./test/integration/serving ./test/integration/encryption ./test/integration/...
+# All others, but for the benchmarks, whose packages have no tests. They need no control plane.
+OTHERS = $$(go list ./test/... | grep -v /test/bench/ | grep -vxF "$$(go list $(WITHOUT_RACE) $(WITH_RACE))")
 
 .PHONY: test-integration
 test-integration: control-plane ## Run the tests on real control planes, and check that the server's roles grant exactly what they need.
 	$(call judged,{ failed=0; \
 	$(TEST) -p '$(CLUSTERS)' $(WITHOUT_RACE) & beside=$$!; \
-	$(TEST) $(RACE) -p '$(CLUSTERS)' $$(go list ./test/... | grep -vxF "$$(go list $(WITHOUT_RACE))") || failed=1; \
+	$(TEST) $(RACE) -p '$(CLUSTERS)' $(WITH_RACE) $(OTHERS) || failed=1; \
 	wait "$$beside" || failed=1; \
 	[ "$$failed" = 0 ]; })
 
 # The packages whose tests together use all permissions of the server's roles.
-RIGHTS_TESTS = ./test/e2e ./test/catalogs ./test/environments ./test/pipelines ./test/integration/sealing ./test/integration/serving
+RIGHTS_TESTS = ./test/e2e ./test/catalogs ./test/environments ./test/pipelines ./test/integration/encryption ./test/integration/serving
 
 .PHONY: test-rights
 test-rights: control-plane ## Check that the server's roles grant exactly what it needs, with as few tests as possible.

@@ -41,6 +41,7 @@ func commonScenarios() []scenario {
 
 // TestBothSignals uses a control plane with audit webhook and admission webhook, as `make dev-up` configures it.
 func TestBothSignals(t *testing.T) {
+	t.Parallel()
 	s := newTestCluster(t, devcluster.Options{Audit: true, Admission: true})
 	s.run(t, commonScenarios()...)
 	s.run(t,
@@ -55,6 +56,7 @@ func TestBothSignals(t *testing.T) {
 
 // TestAdmission uses a control plane with the admission webhook only, like a managed one. The last scenario deletes the webhook.
 func TestAdmission(t *testing.T) {
+	t.Parallel()
 	s := newTestCluster(t, devcluster.Options{Admission: true})
 	s.run(t, commonScenarios()...)
 	s.run(t,
@@ -66,6 +68,7 @@ func TestAdmission(t *testing.T) {
 // TestLateAudit uses an audit webhook that sends batches after a second and truncates long events, which are the defaults of
 // kube-apiserver. The maximum wait of the server allows for a busy machine.
 func TestLateAudit(t *testing.T) {
+	t.Parallel()
 	s := newTestCluster(t, devcluster.Options{Audit: true, APIServerArgs: []string{
 		"--audit-webhook-batch-max-wait=1s", "--audit-webhook-truncate-max-event-size=102400",
 	}, ServerArgs: []string{"--attribution-max-wait=10s"}})
@@ -80,6 +83,7 @@ func TestLateAudit(t *testing.T) {
 
 // TestReplicas uses two replicas, of which one receives the facts.
 func TestReplicas(t *testing.T) {
+	t.Parallel()
 	s := newTestCluster(t, devcluster.Options{
 		Audit: true, Storage: devcluster.StorageEtcd3, Replicas: 2,
 		ServerArgs: []string{"--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=2s"},

@@ -8,6 +8,7 @@ import "testing"
 // TestCatalogs runs its subtests one after the other on one cluster. Each uses its own namespaces, and leaves the server running
 // with a short batch window.
 func TestCatalogs(t *testing.T) {
+	t.Parallel()
 	s := newTestCluster(t)
 	for _, test := range []struct {
 		name string

@@ -24,6 +24,7 @@ const (
 
 // TestStorm changes the source faster than each change could be recorded.
 func TestStorm(t *testing.T) {
+	t.Parallel()
 	base := mirrortest.NewAdminCluster(t, devcluster.Options{Audit: true})
 	s := &testCluster{AdminCluster: base}
 	s.setBatchWindow(t, stormWindow)

@@ -17,6 +17,7 @@ import (
 
 // TestDemoAndTour runs the demo twice, follows the README and the page of the tour, and ends the demo, which must leave nothing.
 func TestDemoAndTour(t *testing.T) {
+	t.Parallel()
 	build(t)
 	r := newReader(t, strings.NewReplacer())
 	t.Cleanup(func() {

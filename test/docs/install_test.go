@@ -32,6 +32,7 @@ const (
 
 // TestInstall follows the pages on installing, upgrading and uninstalling. The installation must mirror and build an environment.
 func TestInstall(t *testing.T) {
+	t.Parallel()
 	container.NeedRoot(t)
 	root := moduleRoot(t)
 	build(t)

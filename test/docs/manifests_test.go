@@ -54,6 +54,7 @@ spec:
 // TestManifests applies every manifest, as a dry run and for real. The server must mirror all types for which the default values of the
 // chart grant permissions.
 func TestManifests(t *testing.T) {
+	t.Parallel()
 	root := moduleRoot(t)
 	cluster := clustertest.Start(t, devcluster.Options{
 		Server: true, Manifest: filepath.Join(root, installManifest),

@@ -54,6 +54,7 @@ func newReverser(t *testing.T) *reverser {
 
 // TestMovingFromGitOpsReverser checks the statements of the page about both in one cluster, and then follows the page.
 func TestMovingFromGitOpsReverser(t *testing.T) {
+	t.Parallel()
 	r := newReverser(t)
 	_ = t.Run("the same version", r.sameVersion) && t.Run("another version", r.anotherVersion) && t.Run("the page", r.followPage)
 }

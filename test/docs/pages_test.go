@@ -54,6 +54,7 @@ func runByThemselves() []string {
 
 // TestDevelopment follows the page on development, which starts and stops a cluster.
 func TestDevelopment(t *testing.T) {
+	t.Parallel()
 	build(t)
 	r := newReader(t, strings.NewReplacer())
 	t.Cleanup(func() {
@@ -67,6 +68,7 @@ func TestDevelopment(t *testing.T) {
 
 // TestPages runs every command of the pages and compares the output with the page.
 func TestPages(t *testing.T) {
+	t.Parallel()
 	root := moduleRoot(t)
 	build(t) // a page builds the programs, too, which may exceed its deadline
 	cluster := clustertest.Start(t, devcluster.Options{Server: true, Audit: true, Admission: true})

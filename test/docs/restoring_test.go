@@ -29,6 +29,7 @@ const restoringPage = "docs/restoring.md"
 // TestRestoring follows the page. A deleted namespace must be restored completely, and an empty cluster must get all objects of the
 // mirrored one.
 func TestRestoring(t *testing.T) {
+	t.Parallel()
 	root := moduleRoot(t)
 	lost := &mirroredCluster{clustertest.Start(t, devcluster.Options{Server: true, Audit: true})}
 	r := newReader(t, ownServer(lost.Cluster))

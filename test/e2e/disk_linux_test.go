@@ -72,6 +72,7 @@ func fill(t *testing.T, folder string) (free func()) {
 
 // TestFullDisk fills the disk of the server's stores during changes. TestMirror covers a full disk of the Git server.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	s := newTestCluster(t, devcluster.Options{ServerProgram: newSmallDisk(t, 128).program})
 	m, client := s.newFaultMirror(t, "disk")
 	// The disk is mounted for the server only; other processes access it through /proc.

@@ -16,6 +16,7 @@ import (
 // TestWatchExpired deletes an object while the server cannot watch, and compacts the history with the deletion.
 // kube-apiserver keeps no Events in its watch cache, so their watches expire with etcd's history.
 func TestWatchExpired(t *testing.T) {
+	t.Parallel()
 	base, w := mirrortest.NewWiredCluster(t, devcluster.Options{})
 	s := &testCluster{base}
 	m := s.newMirror(t, "expired")

@@ -134,6 +134,7 @@ func (m *mirror) withoutChange(t *testing.T) []string {
 }
 
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	s := newTestCluster(t, devcluster.Options{})
 	client := mirrortest.Client(t, s.Admin())
 	m := s.newMirror(t, "restart")
@@ -207,6 +208,7 @@ func (m *mirror) restart(t *testing.T, signal syscall.Signal) {
 var kills = flag.Int("kills", 3, "how many times the server is killed at a random moment")
 
 func TestKilledInMidBurst(t *testing.T) {
+	t.Parallel()
 	s := newTestCluster(t, devcluster.Options{})
 	client := mirrortest.Client(t, s.Admin())
 	m := s.newMirror(t, "burst", "granularity: PerChange")
@@ -237,6 +239,7 @@ func TestKilledInMidBurst(t *testing.T) {
 // TestKilledAtEachStep kills the server at every failpoint of the mirror and restarts it. Each change must be in Git exactly
 // once.
 func TestKilledAtEachStep(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	program, armed := filepath.Join(dir, "slipstream"), filepath.Join(dir, "armed")
 	build := exec.CommandContext(t.Context(), "go", "build", "-tags", "failpoints", "-o", program+".bin", "github.com/configbutler/slipstream/cmd/slipstream")

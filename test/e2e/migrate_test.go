@@ -23,6 +23,7 @@ import (
 // TestMigration migrates the stores from files to etcd with two replicas, and back. Objects must be preserved, and no commit
 // without a change may be made.
 func TestMigration(t *testing.T) {
+	t.Parallel()
 	root, err := programs.ModuleRoot(".")
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 )
 
 func TestMirror(t *testing.T) {
+	t.Parallel()
 	s := newTestCluster(t, devcluster.Options{})
 	for name, test := range map[string]func(*testing.T, *testCluster){
 		"ConfigMapCreatedUpdatedDeleted":       configMapLife,

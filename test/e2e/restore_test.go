@@ -30,6 +30,7 @@ import (
 // TestBackupAndRestore takes a backup of a running server, makes more changes, and restores the backup into the running server,
 // twice.
 func TestBackupAndRestore(t *testing.T) {
+	t.Parallel()
 	root, err := programs.ModuleRoot(".")
 	if err != nil {
 		t.Fatal(err)

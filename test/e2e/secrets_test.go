@@ -26,6 +26,7 @@ var hidden = []string{"correct horse", "battery staple", "a third one"}
 // TestSecrets checks that Secrets are encrypted in Git for the server's own key pair and for other recipients, and that
 // decrypted files can be applied.
 func TestSecrets(t *testing.T) {
+	t.Parallel()
 	// From -v=8 on clients log the responses; from -v=9 on client-go's timing has a data race.
 	s := newTestCluster(t, devcluster.Options{ServerArgs: []string{"-v=8"}})
 	m := s.newMirror(t, "vault")

@@ -17,6 +17,7 @@ import (
 
 // TestLeaderEnds ends the leader of two replicas during changes, first with SIGKILL, then the next leader with SIGTERM.
 func TestLeaderEnds(t *testing.T) {
+	t.Parallel()
 	s := newTestCluster(t, devcluster.Options{Storage: devcluster.StorageEtcd3, Replicas: 2})
 	client := mirrortest.Client(t, s.Admin())
 	m := s.newMirror(t, "leaders", "granularity: PerChange")

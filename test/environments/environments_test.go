@@ -12,6 +12,7 @@ import (
 // TestEnvironments runs its subtests one after the other on one cluster. Each uses its own namespaces, and leaves the server
 // running with the default SyncPolicy of the tests.
 func TestEnvironments(t *testing.T) {
+	t.Parallel()
 	s := newTestCluster(t)
 	for _, test := range []struct {
 		name string
@@ -45,6 +46,7 @@ func TestEnvironments(t *testing.T) {
 // TestUnwatchedWorkloads uses a server without permission to watch workloads in the whole cluster. The readiness of workloads is
 // unknown then, and everything else must work.
 func TestUnwatchedWorkloads(t *testing.T) {
+	t.Parallel()
 	s := newTestClusterOf(t, devcluster.Options{
 		Parts: []string{}, Denials: "the role for the readiness of environments is optional",
 	})

@@ -39,6 +39,7 @@ const podReadiness = `{.items[*].status.conditions[?(@.type=="Ready")].status}`
 
 // TestReadiness checks that the readiness of environments follows their Pods, which kwok runs.
 func TestReadiness(t *testing.T) {
+	t.Parallel()
 	s := newTestClusterOf(t, devcluster.Options{Parts: []string{people.Readiness}, Pods: true})
 	t.Run("an environment is ready while its Pods are", s.testReadyPods)
 	t.Run("an environment with a Job that fails is not ready", s.testFailedJob)

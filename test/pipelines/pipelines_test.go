@@ -18,6 +18,7 @@ type testCase struct {
 // TestPipelines runs its subtests on one cluster: first those that can run in parallel, then those that restart the server, need
 // its full capacity, or change the shared SyncPolicy.
 func TestPipelines(t *testing.T) {
+	t.Parallel()
 	s := newTestCluster(t, people.Pipelines)
 	resync := s.beginResync(t) // Its interval passes during the other subtests.
 	t.Run("Parallel", func(t *testing.T) {
@@ -66,5 +67,6 @@ func TestPipelines(t *testing.T) {
 
 // TestMinimalPermissions uses a server that can read only the types of its pipeline.
 func TestMinimalPermissions(t *testing.T) {
+	t.Parallel()
 	newTestCluster(t).testMinimalPermissions(t)
 }

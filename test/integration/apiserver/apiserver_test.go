@@ -47,6 +47,7 @@ func newTestCluster(t *testing.T, options devcluster.Options) *testCluster {
 // TestAPI runs its subtests on one cluster, because starting a cluster takes longer than most of them. Subtests use their own
 // namespaces; those that stop the server come last.
 func TestAPI(t *testing.T) {
+	t.Parallel()
 	s := newTestCluster(t, devcluster.Options{Server: true})
 	for _, each := range []struct {
 		name string

@@ -35,6 +35,7 @@ const uncached = "clusterwatchrules"
 
 // TestHistory tests from which resource versions clients can resume, and the errors otherwise.
 func TestHistory(t *testing.T) {
+	t.Parallel()
 	s := newTestCluster(t, devcluster.Options{Server: true, ServerArgs: []string{
 		"--etcd-compaction-interval=" + historyKept.String(), "--watch-cache-sizes=" + uncached + ".configbutler.ai#0",
 	}})
