@@ -26,7 +26,7 @@ const encryptionTimeout = 30 * time.Second
 func openEncryption(
 	ctx context.Context, opts *options.Options, stores *stores, config *genericapiserver.Config,
 ) (*encryption.RotationController, error) {
-	stored := stores.sealed(ctx, opts.Storage.Etcd.StorageConfig.Prefix)
+	stored := stores.encrypted(ctx, opts.Storage.Etcd.StorageConfig.Prefix)
 	encrypter, err := openEncrypter(ctx, opts, stored, config.APIServerID)
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func newSecretHome(opts *options.Options) (encryption.Home, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := kubernetes.NewForConfig(rest.AddUserAgent(config, "sealing"))
+	client, err := kubernetes.NewForConfig(rest.AddUserAgent(config, "encryption"))
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the Secret of the encryption configuration: %w", err)
 	}

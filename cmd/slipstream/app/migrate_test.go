@@ -10,12 +10,12 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/datadir"
 )
 
-// filesPrefix is the prefix of the keys in the files of [seal].
+// filesPrefix is the prefix of the keys in the files of [encryptedDirectory].
 const filesPrefix = "/registry"
 
 // A server keeps the prefix that its files have, and uses the default for new files.
 func TestFilesKeepTheirPrefix(t *testing.T) {
-	for path, want := range map[string]string{seal(t, ""): filesPrefix, t.TempDir(): "/slipstream"} {
+	for path, want := range map[string]string{encryptedDirectory(t, ""): filesPrefix, t.TempDir(): "/slipstream"} {
 		opts := optionsOn(path)
 		s, err := openStores(t.Context(), opts.Storage)
 		if err != nil {
@@ -32,7 +32,7 @@ func TestFilesKeepTheirPrefix(t *testing.T) {
 
 // A migration takes the prefix that the files have, and refuses another one: nothing could be read below that.
 func TestMigrationKeepsThePrefix(t *testing.T) {
-	dir, err := datadir.Open(t.Context(), seal(t, ""))
+	dir, err := datadir.Open(t.Context(), encryptedDirectory(t, ""))
 	if err != nil {
 		t.Fatal(err)
 	}

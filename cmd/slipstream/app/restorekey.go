@@ -30,7 +30,7 @@ func (c keyCheck) run(ctx context.Context, stored backup.Stores, keyFile string)
 	if err != nil {
 		return err
 	}
-	rows := held.sealed(ctx, prefix)
+	rows := held.encrypted(ctx, prefix)
 	origin, remedy := c.origin(keyFile)
 	encrypter, err := encryption.Try(ctx, origin)
 	if _, ours := origin.(encryption.Home); ours && errors.Is(err, encryption.ErrAbsent) {

@@ -45,23 +45,25 @@ func writeFile(t *testing.T, path, text string) string {
 	return path
 }
 
-// lastKey is a key in both stores, behind the others that seal writes.
+// lastKey is a key in both stores, after the others that encryptedDirectory writes.
 const lastKey = "z-last"
 
-// seal makes a data directory with a sealed object and a sealed row, as a server with a configuration does: its own if
-// there is none. It adds more of both for each further configuration, which only that one opens.
-func seal(t *testing.T, configurations ...string) (path string) {
+// encryptedDirectory creates a data directory with an object and a row that are encrypted with the first configuration, as
+// a server does. The empty configuration is the server's own. For each further configuration it adds an object and a row
+// that only that one decrypts.
+func encryptedDirectory(t *testing.T, configurations ...string) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "data")
 	for i, configuration := range configurations {
 		opts := optionsOn(path)
 		opts.Storage.Etcd.EncryptionProviderConfigFilepath = configuration
-		sealAs(t, opts, []string{"a-first", lastKey}[i])
+		putEncrypted(t, opts, []string{"a-first", lastKey}[i])
 	}
 	return path
 }
 
-func sealAs(t *testing.T, opts *options.Options, name string) {
+// putEncrypted writes an object and a row that are encrypted with the configuration of opts.
+func putEncrypted(t *testing.T, opts *options.Options, name string) {
 	t.Helper()
 	s, err := openStores(t.Context(), opts.Storage)
 	if err != nil {
@@ -76,7 +78,7 @@ func sealAs(t *testing.T, opts *options.Options, name string) {
 		"/registry/configbutler.ai/gitrepoconfigs/team/" + name: encrypter.Transformers().TransformerForResource(repositories),
 		"/registry-work/outbox/" + name:                         encrypter.Work(),
 	} {
-		sealed, err := transformer.TransformToStorage(t.Context(), []byte("hunter2"), value.DefaultContext(key))
+		encrypted, err := transformer.TransformToStorage(t.Context(), []byte("hunter2"), value.DefaultContext(key))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +86,7 @@ func sealAs(t *testing.T, opts *options.Options, name string) {
 		if strings.HasPrefix(key, "/registry-work") {
 			engine = s.work
 		}
-		if _, err := engine.Put(t.Context(), &pb.PutRequest{Key: []byte(key), Value: sealed}); err != nil {
+		if _, err := engine.Put(t.Context(), &pb.PutRequest{Key: []byte(key), Value: encrypted}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -93,14 +95,14 @@ func sealAs(t *testing.T, opts *options.Options, name string) {
 	}
 }
 
-// TestRestoreLooksAtTheKey restores what the key at hand opens, and refuses what it does not before anything changes.
-func TestRestoreLooksAtTheKey(t *testing.T) {
+// TestRestoreChecksTheKey restores a backup that the present key decrypts, and refuses any other before anything changes.
+func TestRestoreChecksTheKey(t *testing.T) {
 	const own = "" // The server's own configuration.
 	mine, other, both := configurationOf(t, "mine"), configurationOf(t, "other"), configurationOf(t, "mine", "other")
-	kept := filepath.Join(seal(t, own), encryption.FileName) // A copy of the server's own, in another place.
+	kept := filepath.Join(encryptedDirectory(t, own), encryption.FileName) // A copy of the server's own, in another place.
 	tests := []struct {
 		name string
-		// saved and present seal what is backed up, and what the directory holds; present is empty for no directory.
+		// saved and present are the configurations of what is backed up, and of what the directory holds; present is empty for no directory.
 		saved, present []string
 		withKey        bool
 		// configuration is that of the server which is restored.
@@ -135,7 +137,7 @@ func TestRestoreLooksAtTheKey(t *testing.T) {
 	}
 	for _, tt := range tests {
 		saved := filepath.Join(t.TempDir(), "backup.tar")
-		arguments := []string{"backup", "--data-dir=" + seal(t, tt.saved...), "-o", saved}
+		arguments := []string{"backup", "--data-dir=" + encryptedDirectory(t, tt.saved...), "-o", saved}
 		if tt.withKey {
 			arguments = append(arguments, "--with-encryption-key")
 		}
@@ -144,7 +146,7 @@ func TestRestoreLooksAtTheKey(t *testing.T) {
 		}
 		for _, running := range []bool{false, true} {
 			t.Run(tt.name+map[bool]string{false: ", stopped", true: ", running"}[running], func(t *testing.T) {
-				path := seal(t, tt.present...)
+				path := encryptedDirectory(t, tt.present...)
 				opts := optionsOn(path)
 				opts.Storage.Etcd.EncryptionProviderConfigFilepath = tt.configuration
 				t.Run("restore", func(t *testing.T) {
@@ -217,9 +219,9 @@ func starts(t *testing.T, opts *options.Options) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored := s.sealed(t.Context(), opts.Storage.Etcd.StorageConfig.Prefix)
+	stored := s.encrypted(t.Context(), opts.Storage.Etcd.StorageConfig.Prefix)
 	if found, err := encryption.Find(t.Context(), stored...); found == "" || err != nil {
-		t.Errorf("nothing is sealed (%v)", err)
+		t.Errorf("nothing is encrypted (%v)", err)
 	}
 	if _, err := openEncrypter(t.Context(), opts, stored, ""); err != nil {
 		t.Error(err)

@@ -198,7 +198,7 @@ func (c *storeCheck) checkRecords(ctx context.Context, folder string) (err error
 		return err
 	}
 	c.progress("api.db and work.db")("records", 0)
-	missing, err := recordsOf(c.storage, encrypter, stored.sealed(ctx, prefix)).Check(ctx, func(r unreadable.Record) {
+	missing, err := recordsOf(c.storage, encrypter, stored.encrypted(ctx, prefix)).Check(ctx, func(r unreadable.Record) {
 		name := datadir.APIFile
 		if r.Resource == encryption.WorkResource {
 			name = datadir.WorkFile

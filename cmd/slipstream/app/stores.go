@@ -178,8 +178,8 @@ func (s *stores) workStore(ctx context.Context, opts *options.StorageOptions, en
 		table.WithTransformer(encrypter.Work()), table.WithWatcher(client.Watcher))
 }
 
-// sealed is everything that is stored below a prefix and sealed. ctx must outlive its use.
-func (s *stores) sealed(ctx context.Context, prefix string) []encryption.Rows {
+// encrypted returns all rows below a prefix that are stored encrypted. ctx must outlive its use.
+func (s *stores) encrypted(ctx context.Context, prefix string) []encryption.Rows {
 	return []encryption.Rows{
 		encryption.Objects(s.client(ctx, s.api).KV, prefix),
 		encryption.Work(s.client(ctx, s.work).KV, keyspace.Work(prefix)),

@@ -185,7 +185,7 @@ func setAside(
 	if file == "" {
 		file = filepath.Join(storage.DataDir, "set-aside-"+time.Now().UTC().Format("20060102T150405.000Z")+".jsonl")
 	}
-	return recordsOf(storage, encrypter, stored.sealed(ctx, prefix)).SetAside(ctx, selection, file, out)
+	return recordsOf(storage, encrypter, stored.encrypted(ctx, prefix)).SetAside(ctx, selection, file, out)
 }
 
 // answerSetAside sets records of the open stores aside.

@@ -329,7 +329,7 @@ func set(t *testing.T, arguments []string, object, row string, value []byte) {
 // TestSetAsideWithoutTheKey refuses to empty a store whose key is missing.
 func TestSetAsideWithoutTheKey(t *testing.T) {
 	mine, other := configurationOf(t, "mine"), configurationOf(t, "other")
-	path := seal(t, mine)
+	path := encryptedDirectory(t, mine)
 	code, _, said := execute(t, "", "store", "set-aside", "--all", "--data-dir="+path, "--encryption-provider-config="+other)
 	if code != 1 || !strings.Contains(said, `none of the 2 records that are sealed by secretbox "mine" can be read`) {
 		t.Errorf("exit code %d: %s", code, said)
@@ -347,16 +347,16 @@ func TestSetAsideWithoutTheKey(t *testing.T) {
 	}
 }
 
-// TestDamagedSeal finds and sets aside what is damaged, which a missing key does not excuse.
-func TestDamagedSeal(t *testing.T) {
+// TestDamagedValues finds damaged values and sets them aside, also if a key is missing.
+func TestDamagedValues(t *testing.T) {
 	const object = "/slipstream/configbutler.ai/gitrepoconfigs/shop/"
 	mine, identity := configurationOf(t, "mine"), writeFile(t, filepath.Join(t.TempDir(), "identity.yaml"),
 		"apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n- resources: ['*.configbutler.ai']\n  providers: [identity: {}]\n")
 	first, last := func(value []byte) { value[0] ^= 1 }, func(value []byte) { value[len(value)-1] ^= 1 }
 	for name, test := range map[string]struct {
-		sealed, checked string
-		names           []string
-		damage          func(value []byte)
+		encrypted, checked string
+		names              []string
+		damage             func(value []byte)
 		// refused is what --all says, if it does not set all of the names aside.
 		refused string
 	}{
@@ -368,7 +368,7 @@ func TestDamagedSeal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			opts := optionsOn(t.TempDir())
-			opts.Storage.Etcd.EncryptionProviderConfigFilepath = test.sealed
+			opts.Storage.Etcd.EncryptionProviderConfigFilepath = test.encrypted
 			r := openRecords(t, opts)
 			for _, name := range []string{"a", "b", "c", "d"} {
 				r.create(t, name)

@@ -178,7 +178,7 @@ func TestSopsDecrypts(t *testing.T) {
 	}
 }
 
-func FuzzSeal(f *testing.F) {
+func FuzzEncrypt(f *testing.F) {
 	for _, text := range []string{"x", "", "\x00\xff", "line\n\n", "ünïcode", "ENC[]", "a:b", "true", "1e3"} {
 		f.Add("key", text, text)
 		f.Add("a.b/"+text, text, "note")

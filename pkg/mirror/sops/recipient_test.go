@@ -35,7 +35,7 @@ func TestCheckRecipient(t *testing.T) {
 	}
 }
 
-func TestNewSealerRefuses(t *testing.T) {
+func TestNewEncrypterRefuses(t *testing.T) {
 	good := newIdentity(t).Recipient().String()
 	for name, test := range map[string]struct {
 		seed       []byte

@@ -172,12 +172,12 @@ func TestUnreadableBatch(t *testing.T) {
 // TestKeyIsGone opens a ledger whose rows are encrypted with a lost key.
 func TestKeyIsGone(t *testing.T) {
 	s := newFixture(t)
-	s.options = []table.Option{table.WithTransformer(sealing("old"))}
+	s.options = []table.Option{table.WithTransformer(namedKey("old"))}
 	s.open()
 	has("a", "b")(s)
 	s.Upsert(version(instance("c"), 1), ledger.Immediate)
 	s.next()
-	s.options = []table.Option{table.WithTransformer(sealing("new"))}
+	s.options = []table.Option{table.WithTransformer(namedKey("new"))}
 	s.open()
 	if got := s.Counts(); got.Unreadable != 4 || got.Known != 0 || got.Pending != 0 {
 		t.Fatalf("%+v", got)
@@ -223,17 +223,17 @@ func TestTooLarge(t *testing.T) {
 	batch("+a:2")(s)
 }
 
-// sealing is an encryption key with a name.
-type sealing string
+// namedKey is an encryption key with a name.
+type namedKey string
 
-var errOtherKey = errors.New("sealed with another key")
+var errOtherKey = errors.New("encrypted with another key")
 
-func (s sealing) TransformToStorage(_ context.Context, plain []byte, _ value.Context) ([]byte, error) {
-	return append([]byte(s), plain...), nil
+func (k namedKey) TransformToStorage(_ context.Context, plain []byte, _ value.Context) ([]byte, error) {
+	return append([]byte(k), plain...), nil
 }
 
-func (s sealing) TransformFromStorage(_ context.Context, sealed []byte, _ value.Context) ([]byte, bool, error) {
-	plain, found := strings.CutPrefix(string(sealed), string(s))
+func (k namedKey) TransformFromStorage(_ context.Context, encrypted []byte, _ value.Context) ([]byte, bool, error) {
+	plain, found := strings.CutPrefix(string(encrypted), string(k))
 	if !found {
 		return nil, false, errOtherKey
 	}

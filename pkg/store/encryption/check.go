@@ -68,7 +68,7 @@ func (s *Encrypter) check(ctx context.Context, rows Rows, row *mvccpb.KeyValue) 
 	if encryptedByPlugin(row.Value) {
 		return nil
 	}
-	if _, _, err := s.open(ctx, rows, row); err != nil {
+	if _, _, err := s.decrypt(ctx, rows, row); err != nil {
 		return fmt.Errorf("opening %s with %s: %w", row.Key, s.config.Origin, explain(row.Value, err))
 	}
 	return nil

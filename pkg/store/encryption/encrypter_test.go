@@ -129,9 +129,9 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 func encryptedBy(t *testing.T, encrypter *encryption.Encrypter, name string) {
 	t.Helper()
 	testkit.Eventually(t, "the key "+name, func() error {
-		sealed, err := encrypter.Work().TransformToStorage(t.Context(), []byte("x"), value.DefaultContext("/key"))
-		if err == nil && !strings.Contains(encryption.EncryptedBy(sealed), name) {
-			err = fmt.Errorf("sealed by %s", encryption.EncryptedBy(sealed))
+		encrypted, err := encrypter.Work().TransformToStorage(t.Context(), []byte("x"), value.DefaultContext("/key"))
+		if err == nil && !strings.Contains(encryption.EncryptedBy(encrypted), name) {
+			err = fmt.Errorf("encrypted with %s", encryption.EncryptedBy(encrypted))
 		}
 		return err
 	})

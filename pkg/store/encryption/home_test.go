@@ -101,8 +101,8 @@ func TestConfigurationIsMadeOnce(t *testing.T) {
 
 func TestConfigurationThatIsMissingIsNotMadeAnew(t *testing.T) {
 	onEveryHome(t, func(t *testing.T, home encryption.Home) {
-		err := encryption.Ensure(t.Context(), home, func(context.Context) (string, error) { return "/a is sealed by secretbox", nil })
-		for _, want := range []string{home.String(), "is missing", "/a is sealed by secretbox", "--encryption-provider-config"} {
+		err := encryption.Ensure(t.Context(), home, func(context.Context) (string, error) { return "/a is encrypted with secretbox", nil })
+		for _, want := range []string{home.String(), "is missing", "/a is encrypted with secretbox", "--encryption-provider-config"} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("error %v, want %q in it", err, want)
 			}
@@ -118,7 +118,7 @@ func TestConfigurationThatIsMissingIsNotMadeAnew(t *testing.T) {
 func TestReplicaThatLosesTheRaceTakesTheOthersKey(t *testing.T) {
 	home := newSecret()
 	err := encryption.Ensure(t.Context(), home, func(ctx context.Context) (string, error) {
-		return "/a is sealed by secretbox", encryption.Ensure(ctx, home, nothing)
+		return "/a is encrypted with secretbox", encryption.Ensure(ctx, home, nothing)
 	})
 	if err != nil || len(keys(t, home)) != 1 {
 		t.Errorf("error %v, keys %q", err, keys(t, home))

@@ -44,8 +44,8 @@ type RotationController struct {
 	Times Times
 }
 
-// Name returns "sealing", the name in metrics and logs.
-func (k *RotationController) Name() string { return "sealing" }
+// Name returns "encryption", the name in metrics and logs.
+func (k *RotationController) Name() string { return "encryption" }
 
 // Run works until ctx ends. Failed work is retried at the next interval.
 func (k *RotationController) Run(ctx context.Context) error {

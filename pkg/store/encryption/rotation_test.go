@@ -68,7 +68,7 @@ func stored(t *testing.T, kv clientv3.KV, prefix string) (by []string) {
 // allEncryptedBy waits until every row below the prefixes is encrypted by a key.
 func allEncryptedBy(t *testing.T, kv clientv3.KV, key string, prefixes ...string) {
 	t.Helper()
-	testkit.Eventually(t, "every row to be sealed by "+key, func() error {
+	testkit.Eventually(t, "every row to be encrypted with "+key, func() error {
 		for _, prefix := range prefixes {
 			for _, by := range stored(t, kv, prefix) {
 				if !strings.Contains(by, key) {

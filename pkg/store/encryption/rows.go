@@ -91,7 +91,7 @@ func (s *Encrypter) Each(ctx context.Context, rows Rows, visit func(row *mvccpb.
 		if err != nil {
 			return err
 		}
-		plain, _, err := s.open(ctx, rows, row)
+		plain, _, err := s.decrypt(ctx, rows, row)
 		if err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -143,8 +143,8 @@ func (r Rows) Remove(ctx context.Context, row *mvccpb.KeyValue) (bool, error) {
 	return answer.Succeeded, nil
 }
 
-// open decrypts a row, and reports whether it is stale: it would now be encrypted differently.
-func (s *Encrypter) open(ctx context.Context, rows Rows, row *mvccpb.KeyValue) (plain []byte, stale bool, err error) {
+// decrypt decrypts a row, and reports whether it is stale: it would now be encrypted differently.
+func (s *Encrypter) decrypt(ctx context.Context, rows Rows, row *mvccpb.KeyValue) (plain []byte, stale bool, err error) {
 	if err := checkForm(row.Value); err != nil {
 		return nil, false, err
 	}

@@ -75,7 +75,7 @@ func (w walker) walk(ctx context.Context, rows Rows) (outcome, error) {
 // visit checks one row.
 func (w walker) visit(ctx context.Context, rows Rows, row *mvccpb.KeyValue, found *outcome) error {
 	found.seen++
-	plain, stale, err := w.encrypter.open(ctx, rows, row)
+	plain, stale, err := w.encrypter.decrypt(ctx, rows, row)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()

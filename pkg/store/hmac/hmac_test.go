@@ -62,12 +62,12 @@ func TestSumsStayWithTheStore(t *testing.T) {
 	}
 }
 
-func TestKeyIsSealed(t *testing.T) {
+func TestKeyIsEncrypted(t *testing.T) {
 	kv := bolttest.NewKV(t)
 	open(t, kv, newHome(t))
 	answer, err := kv.Get(t.Context(), "/registry-work/", clientv3.WithPrefix())
 	if err != nil || len(answer.Kvs) != 1 || encryption.EncryptedBy(answer.Kvs[0].Value) == "" {
-		t.Errorf("the store holds %v (%v), want one sealed row", answer.Kvs, err)
+		t.Errorf("the store holds %v (%v), want one encrypted row", answer.Kvs, err)
 	}
 }
 

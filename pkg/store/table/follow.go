@@ -121,7 +121,7 @@ func (t *Table) watch(ctx context.Context, revision int64, yield func(Notificati
 // addRow adds the row of a key to a notification.
 func (t *Table) addRow(ctx context.Context, notification *Notification, kv *mvccpb.KeyValue) {
 	key := string(kv.Key)
-	plain, err := t.store.open(ctx, key, kv.Value)
+	plain, err := t.store.decrypt(ctx, key, kv.Value)
 	if err != nil {
 		notification.Unopened = append(notification.Unopened, err)
 		return

@@ -34,7 +34,7 @@ func followedOnBoth(t *testing.T, test func(*testing.T, *clientv3.Client, *store
 }
 
 func newTable(client *clientv3.Client) *storetable.Table {
-	return storetable.New(client.KV, prefix, storetable.WithWatcher(client.Watcher), storetable.WithTransformer(sealing{})).Table("facts")
+	return storetable.New(client.KV, prefix, storetable.WithWatcher(client.Watcher), storetable.WithTransformer(encrypting{})).Table("facts")
 }
 
 // follower receives the notifications of Follow on demand.
@@ -93,7 +93,7 @@ func TestFollowTellsRowsAndThenPuts(t *testing.T) {
 	followedOnBoth(t, func(t *testing.T, client *clientv3.Client, table *storetable.Table) {
 		put(t, table, row("a", "1"), row("b", "1"))
 		put(t, newTable(client), row("a", "2"))
-		put(t, storetable.New(client.KV, prefix, storetable.WithTransformer(sealing{})).Table("facts2"), row("x", "1"))
+		put(t, storetable.New(client.KV, prefix, storetable.WithTransformer(encrypting{})).Table("facts2"), row("x", "1"))
 		f := follow(t, table)
 		if received := f.next(t); !received.Listed || !slices.Equal(rendered(received.Rows), []string{"a=2", "b=1"}) {
 			t.Errorf("received %v at first, listed: %v", rendered(received.Rows), received.Listed)
@@ -184,12 +184,12 @@ func TestFollowReportsRowsThatItCannotOpen(t *testing.T) {
 	followedOnBoth(t, func(t *testing.T, client *clientv3.Client, table *storetable.Table) {
 		put(t, table, row("a", "1"))
 		plain := storetable.New(client.KV, prefix).Table("facts")
-		put(t, plain, row("b", "not sealed"))
+		put(t, plain, row("b", "not encrypted"))
 		f := follow(t, table)
 		if received := f.next(t); !slices.Equal(rendered(received.Rows), []string{"a=1"}) || len(received.Unopened) != 1 {
 			t.Errorf("listed %v and %v", rendered(received.Rows), received.Unopened)
 		}
-		put(t, plain, row("c", "not sealed"))
+		put(t, plain, row("c", "not encrypted"))
 		if received := f.next(t); len(received.Rows) != 0 || len(received.Unopened) != 1 || !errors.Is(received.Unopened[0], errWrongKey) {
 			t.Errorf("received %v and %v", rendered(received.Rows), received.Unopened)
 		}

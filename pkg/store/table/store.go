@@ -50,12 +50,12 @@ func (s *Store) Table(name string) *Table {
 	return &Table{store: s, name: name, prefix: s.prefix + "/" + url.PathEscape(name) + "/"}
 }
 
-func (s *Store) seal(ctx context.Context, key string, plain []byte) ([]byte, error) {
-	sealed, err := s.transformer.TransformToStorage(ctx, plain, value.DefaultContext(key))
+func (s *Store) encrypt(ctx context.Context, key string, plain []byte) ([]byte, error) {
+	encrypted, err := s.transformer.TransformToStorage(ctx, plain, value.DefaultContext(key))
 	if err != nil {
 		return nil, fmt.Errorf("sealing %s: %w", key, err)
 	}
-	return sealed, nil
+	return encrypted, nil
 }
 
 // UnopenedError reports a value that cannot be decrypted: its encryption key is missing, or the value is damaged.
@@ -70,8 +70,8 @@ func (e *UnopenedError) Error() string { return "opening " + e.Key + ": " + e.Er
 // Unwrap returns the cause.
 func (e *UnopenedError) Unwrap() error { return e.Err }
 
-func (s *Store) open(ctx context.Context, key string, sealed []byte) ([]byte, error) {
-	plain, _, err := s.transformer.TransformFromStorage(ctx, sealed, value.DefaultContext(key))
+func (s *Store) decrypt(ctx context.Context, key string, encrypted []byte) ([]byte, error) {
+	plain, _, err := s.transformer.TransformFromStorage(ctx, encrypted, value.DefaultContext(key))
 	if err != nil {
 		return nil, &UnopenedError{Key: key, Err: err}
 	}

@@ -54,12 +54,12 @@ func (t *Table) Put(ctx context.Context, rows ...Row) error {
 			return errNoKey
 		}
 		key := t.prefix + row.Key
-		sealed, err := t.store.seal(ctx, key, row.Value)
+		encrypted, err := t.store.encrypt(ctx, key, row.Value)
 		if err != nil {
 			return err
 		}
-		op := clientv3.OpPut(key, string(sealed))
-		if err := b.add(ctx, op, len(key)+len(sealed)); err != nil {
+		op := clientv3.OpPut(key, string(encrypted))
+		if err := b.add(ctx, op, len(key)+len(encrypted)); err != nil {
 			return fmt.Errorf("putting rows of %s: %w", t.prefix, err)
 		}
 	}
@@ -76,19 +76,19 @@ func (t *Table) Create(ctx context.Context, row Row) ([]byte, error) {
 		return nil, errNoKey
 	}
 	key := t.prefix + row.Key
-	sealed, err := t.store.seal(ctx, key, row.Value)
+	encrypted, err := t.store.encrypt(ctx, key, row.Value)
 	if err != nil {
 		return nil, err
 	}
 	answer, err := t.store.kv.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(key), "=", 0)).
-		Then(clientv3.OpPut(key, string(sealed))).Else(clientv3.OpGet(key)).Commit()
+		Then(clientv3.OpPut(key, string(encrypted))).Else(clientv3.OpGet(key)).Commit()
 	if err != nil {
 		return nil, fmt.Errorf("creating row %s: %w", key, err)
 	}
 	if answer.Succeeded {
 		return row.Value, nil
 	}
-	return t.store.open(ctx, key, answer.Responses[0].GetResponseRange().Kvs[0].Value)
+	return t.store.decrypt(ctx, key, answer.Responses[0].GetResponseRange().Kvs[0].Value)
 }
 
 // Delete removes rows; those that do not exist are no error. As many at a time are
@@ -138,7 +138,7 @@ func (t *Table) Get(ctx context.Context, key string) ([]byte, bool, error) {
 	if len(response.Kvs) == 0 {
 		return nil, false, nil
 	}
-	plain, err := t.store.open(ctx, t.prefix+key, response.Kvs[0].Value)
+	plain, err := t.store.decrypt(ctx, t.prefix+key, response.Kvs[0].Value)
 	if err != nil {
 		return nil, false, err
 	}
@@ -202,7 +202,7 @@ func (t *Table) ScanEach(ctx context.Context, prefix, from string) iter.Seq2[Row
 func (t *Table) visit(ctx context.Context, page *clientv3.GetResponse, yield func(Row, error) bool) bool {
 	for _, kv := range page.Kvs {
 		key := string(kv.Key)
-		plain, err := t.store.open(ctx, key, kv.Value)
+		plain, err := t.store.decrypt(ctx, key, kv.Value)
 		if !yield(Row{Key: key[len(t.prefix):], Value: plain}, err) {
 			return false
 		}

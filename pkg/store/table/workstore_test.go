@@ -96,7 +96,7 @@ func TestRows(t *testing.T) {
 
 func TestRowIsCreatedOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, kv clientv3.KV) {
-		table := storetable.New(kv, prefix, storetable.WithTransformer(sealing{})).Table("keys")
+		table := storetable.New(kv, prefix, storetable.WithTransformer(encrypting{})).Table("keys")
 		values := make([]string, 16)
 		group, ctx := errgroup.WithContext(t.Context())
 		for i := range values {
@@ -255,19 +255,19 @@ func TestScanAfterCancelFails(t *testing.T) {
 	}
 }
 
-// sealing encrypts a value by reversing it and prepending the key that it belongs to.
-type sealing struct{}
+// encrypting encrypts a value by reversing it and prepending the key that it belongs to.
+type encrypting struct{}
 
-var errWrongKey = errors.New("sealed under another key")
+var errWrongKey = errors.New("encrypted for another key")
 
-func (sealing) TransformToStorage(_ context.Context, plain []byte, of value.Context) ([]byte, error) {
+func (encrypting) TransformToStorage(_ context.Context, plain []byte, of value.Context) ([]byte, error) {
 	reversed := slices.Clone(plain)
 	slices.Reverse(reversed)
 	return append(append(slices.Clone(of.AuthenticatedData()), 0), reversed...), nil
 }
 
-func (sealing) TransformFromStorage(_ context.Context, sealed []byte, of value.Context) ([]byte, bool, error) {
-	key, reversed, found := bytes.Cut(sealed, []byte{0})
+func (encrypting) TransformFromStorage(_ context.Context, encrypted []byte, of value.Context) ([]byte, bool, error) {
+	key, reversed, found := bytes.Cut(encrypted, []byte{0})
 	if !found || !bytes.Equal(key, of.AuthenticatedData()) {
 		return nil, false, errWrongKey
 	}
@@ -276,9 +276,9 @@ func (sealing) TransformFromStorage(_ context.Context, sealed []byte, of value.C
 	return plain, false, nil
 }
 
-func TestValuesAreSealedUnderTheirKey(t *testing.T) {
+func TestValuesAreEncryptedForTheirKey(t *testing.T) {
 	kv := bolttest.NewKV(t)
-	table := storetable.New(kv, prefix, storetable.WithTransformer(sealing{})).Table("copies")
+	table := storetable.New(kv, prefix, storetable.WithTransformer(encrypting{})).Table("copies")
 	put(t, table, row("a", "secret"))
 	if got, want := scan(t, table, "", ""), []string{"a=secret"}; !slices.Equal(got, want) {
 		t.Errorf("rows %q, want %q", got, want)

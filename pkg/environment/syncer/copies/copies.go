@@ -31,7 +31,7 @@ type Copies struct {
 	locks keymutex.KeyMutex
 }
 
-// New returns the copies of a store, which has to seal its rows. Of each environment, the highest keep revisions that were
+// New returns the copies of a store, which must encrypt its rows. Of each environment, the highest keep revisions that were
 // put, at least 1, and the one that was put last are kept.
 func New(store *storetable.Store, keep int) *Copies {
 	return &Copies{table: store.Table(TableName), keep: max(keep, 1), locks: keymutex.NewHashed(lockedApart)}

@@ -1,9 +1,9 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sealing tests on real servers that all rows are encrypted, with each backend and each source of keys, and that all rows are
+// Package encryption tests on real servers that all rows are encrypted, with each backend and each source of keys, and that all rows are
 // encrypted again after a key rotation.
-package sealing
+package encryption
 
 import (
 	"bytes"
