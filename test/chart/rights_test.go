@@ -44,6 +44,7 @@ func TestWhatTheServerMayChange(t *testing.T) {
 			"get,update validatingwebhookconfigurations.admissionregistration.k8s.io slipstream-attribution",
 		},
 		"slipstream-server-certifies":              {"create secrets", "get,update secrets slipstream-ca"},
+		"slipstream-server-encryption":             {"create secrets", "get,update secrets slipstream-encryption"},
 		"slipstream-server-encrypts":               {"create secrets", "update secrets slipstream-age-seed"},
 		"slipstream-server-environment-namespaces": {"create,delete,patch namespaces"},
 		"slipstream-server-environment-targets": {
@@ -54,7 +55,6 @@ func TestWhatTheServerMayChange(t *testing.T) {
 		},
 		"slipstream-server-leads":         {"create,get,update leases.coordination.k8s.io"},
 		"slipstream-server-pipeline-jobs": {"create,get configmaps", "create,get,list jobs.batch"},
-		"slipstream-server-seals":         {"create secrets", "get,update secrets slipstream-encryption"},
 	}
 	readOnly := func(rule rbacv1.PolicyRule) bool { return sets.New("get", "list", "watch").HasAll(rule.Verbs...) }
 	if diff := cmp.Diff(want, rulesOfServer(objects(t, everything), readOnly)); diff != "" {
@@ -62,7 +62,7 @@ func TestWhatTheServerMayChange(t *testing.T) {
 	}
 	// By itself the server may not even write to its own webhook.
 	want["slipstream-server"] = want["slipstream-server"][:2]
-	delete(want, "slipstream-server-seals")
+	delete(want, "slipstream-server-encryption")
 	if diff := cmp.Diff(want, rulesOfServer(objects(t, "{}"), readOnly)); diff != "" {
 		t.Errorf("by default:\n%s", diff)
 	}
@@ -73,6 +73,7 @@ func TestWhichSecretsTheServerMayRead(t *testing.T) {
 	want := map[string][]string{
 		"slipstream-server-certifies":              {"get,update secrets slipstream-ca"},
 		"slipstream-server-credentials":            {"get secrets git"},
+		"slipstream-server-encryption":             {"get,update secrets slipstream-encryption"},
 		"slipstream-server-encrypts":               {"get secrets slipstream-age,slipstream-age-seed", "update secrets slipstream-age-seed"},
 		"slipstream-server-environment-namespaces": {"list *.*"},
 		"slipstream-server-environment-sources":    {"get,list,watch configmaps,secrets,serviceaccounts,services"},
@@ -80,7 +81,6 @@ func TestWhichSecretsTheServerMayRead(t *testing.T) {
 		"slipstream-server-mirrored":               {"list,watch *.*"},
 		"slipstream-server-mirrored-secrets":       {"list,watch secrets"},
 		"slipstream-server-pipelines":              {"list,watch *.*"},
-		"slipstream-server-seals":                  {"get,update secrets slipstream-encryption"},
 	}
 	others := func(rule rbacv1.PolicyRule) bool {
 		reads := slices.ContainsFunc(rule.Verbs, func(verb string) bool { return verb != "create" })
@@ -90,7 +90,7 @@ func TestWhichSecretsTheServerMayRead(t *testing.T) {
 		t.Error(diff)
 	}
 	// Secrets are not a part of the preset, nor of a list that does not name them.
-	for _, role := range []string{"slipstream-server-credentials", "slipstream-server-mirrored", "slipstream-server-seals"} {
+	for _, role := range []string{"slipstream-server-credentials", "slipstream-server-mirrored", "slipstream-server-encryption"} {
 		delete(want, role)
 	}
 	for _, values := range []string{"{}", "{watch: {types: list, list: [{group: apps, resources: [deployments]}]}}"} {
