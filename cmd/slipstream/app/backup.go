@@ -54,12 +54,11 @@ func newBackupCommand(ctx context.Context, opts *options.Options, flags *pflag.F
 	b := &backupCommand{storage: opts.Storage}
 	command := &cobra.Command{
 		Use:   "backup --data-dir DIR -o FILE",
-		Short: "Copy what is stored, of a running server or of a stopped one",
-		Long: `Writes one file that holds everything that slipstream has stored, as it was at one moment. A server that runs on the
-data directory goes on meanwhile; it need not be stopped. The file is a tar with a manifest and checksums, which
-"slipstream restore" checks before it uses it.
+		Short: "Back up the stored data of a running or a stopped server",
+		Long: `Writes a backup of all stored data, as of one point in time. A server that runs on the data directory continues to serve
+and to write. The backup is a tar archive with a manifest and checksums, which "slipstream restore" verifies first.
 
-In a pod: kubectl exec POD -- /slipstream backup -o - > slipstream.tar
+In a Pod: kubectl exec POD -- /slipstream backup -o - > slipstream.tar
 
 Exit codes: 0 done; 1 failed, and no file was written; 2 wrong flags.`,
 		Args:         cobra.NoArgs,
@@ -71,8 +70,8 @@ Exit codes: 0 done; 1 failed, and no file was written; 2 wrong flags.`,
 	}
 	command.Flags().StringVarP(&b.output, "output", "o", "", "File to write, or - for standard output.")
 	command.Flags().BoolVar(&b.withKey, "with-encryption-key", false,
-		"Put "+encryption.FileName+" into the backup, without which it cannot be read. Whoever has the backup can read everything then.")
-	command.Flags().BoolVar(&b.force, "force", false, "Replace the file if it is there.")
+		"Include "+encryption.FileName+", without which the backup cannot be read. With it, anyone who has the backup can read all data.")
+	command.Flags().BoolVar(&b.force, "force", false, "Replace the file if it exists.")
 	addStorageFlags(command, flags)
 	return withUsageErrors(command)
 }

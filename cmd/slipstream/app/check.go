@@ -28,13 +28,14 @@ func newCheckCommand(ctx context.Context, opts *options.Options, flags *pflag.Fl
 	limit := checkLimit
 	command := &cobra.Command{
 		Use:   "check",
-		Short: "Check through kube-apiserver that an installation does what it should",
-		Long: `Asks kube-apiserver, as users do, whether the API is registered and available, whom it trusts to serve it, whether
-discovery names every kind, whether objects of each can be listed, whether a replica leads the controllers, and whether
-changes are told of. It looks into no object and changes nothing. "helm test" runs it.
+		Short: "Check an installation through kube-apiserver",
+		Long: `Sends requests to kube-apiserver, as users do, and checks whether the API is registered and available, which authorities
+kube-apiserver trusts for it, whether discovery has every kind, whether the objects of each kind can be listed, whether a
+replica leads the controllers, and whether kube-apiserver reports changes to the server. The command does not examine the
+content of objects and changes nothing. "helm test" runs it.
 
-Prints one line for each answer, and what to do next about those that are not good. A new installation needs a moment, so it
-waits for good answers until --timeout. Exit codes: 0 all is good; 1 something is not; 2 wrong flags.`,
+Prints one line for each check, and the next step for each check that fails. A failed check is repeated until --timeout,
+because a new installation needs some time. Exit codes: 0 all checks succeeded; 1 a check failed; 2 wrong flags.`,
 		Args:         cobra.NoArgs,
 		SilenceUsage: true,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -49,7 +50,7 @@ waits for good answers until --timeout. Exit codes: 0 all is good; 1 something i
 			return c.Run(ctx)
 		},
 	}
-	command.Flags().DurationVar(&limit, "timeout", limit, "How long to wait for good answers. 0 asks once.")
+	command.Flags().DurationVar(&limit, "timeout", limit, "How long failed checks are repeated. 0 runs each check once.")
 	for _, name := range []string{"kubeconfig", "namespace"} {
 		command.Flags().AddFlag(flags.Lookup(name))
 	}

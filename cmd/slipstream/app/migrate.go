@@ -40,25 +40,26 @@ func newMigrateCommand(ctx context.Context, opts *options.Options, flags *pflag.
 	m := &migrateCommand{options: opts, storage: opts.Storage}
 	command := &cobra.Command{
 		Use:   "migrate --from bbolt|etcd3 --to etcd3|bbolt --data-dir DIR --etcd-servers URLS",
-		Short: "Copy everything that is stored from files to etcd, or from etcd to files",
-		Long: `Copies objects and working state from the files of a data directory to etcd, or back. All servers must be stopped; the
-files are locked, and what still writes to etcd is noticed. Names, uids, labels and contents stay; resource versions go on
-above all that there have been, so that every watch begins anew. What is copied is read again and compared.
+		Short: "Copy all stored data from files to etcd, or from etcd to files",
+		Long: `Copies objects and working state from the files of a data directory to etcd, or from etcd to files. All servers must be
+stopped: the files are locked, and a write to etcd by a server fails the migration. Names, uids, labels and contents stay
+the same. Resource versions continue above all earlier ones, so every earlier watch must list again. The command reads the
+copy again and compares it with the source.
 
-Values are copied as they are sealed under their keys. So --etcd-prefix is the same on both sides, and the servers need the
-same encryption configuration as before. The one that they made themselves goes along, from encryption.yaml in --data-dir to
-the Secret slipstream-encryption in --namespace or back, if the cluster can be reached: with --kubeconfig, or in a Pod with the
-server's ServiceAccount. Otherwise this says what is left to do. With --encryption-provider-config it is yours, and stays
-where it is.
+Values are copied without being decrypted, and are encrypted with their whole keys as additional data. So --etcd-prefix must
+be the same on both sides, and the servers need the same encryption configuration as before. A configuration that the server
+generated is copied too, from encryption.yaml in --data-dir to the Secret slipstream-encryption in --namespace or back. This
+requires --kubeconfig, or a Pod with the server's ServiceAccount; otherwise the command prints how to copy the configuration.
+A configuration of your own (--encryption-provider-config) is not copied.
 
-The source stays as it is. Run it again after an interruption: it completes what is there.
+The source is not changed. After an interruption run the command again to complete the copy.
 
-With the chart, the value storage.migrate.from runs this as a Job.
+With the chart, the value storage.migrate.from runs this command as a Job.
 
-etcd's revision must not be lower than that of the files, and cannot be set. Either use an etcd that was made with
+The revision of etcd must not be lower than that of the files, and cannot be set. Either use an etcd that was restored with
 "etcdutl snapshot restore --bump-revision N --mark-compacted", or add --pad-revisions.
 
-Exit codes: 0 done and compared; 1 refused or failed, and it may be run again; 2 wrong flags.`,
+Exit codes: 0 done and compared; 1 refused or failed, and the command can be run again; 2 wrong flags.`,
 		Args:         cobra.NoArgs,
 		SilenceUsage: true,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -66,12 +67,13 @@ Exit codes: 0 done and compared; 1 refused or failed, and it may be run again; 2
 			return m.run(ctx)
 		},
 	}
-	command.Flags().StringVar(&m.from, "from", "", "Where everything is now: bbolt or etcd3.")
-	command.Flags().StringVar(&m.to, "to", "", "Where it is to go: etcd3 or bbolt.")
+	command.Flags().StringVar(&m.from, "from", "", "Current storage backend: bbolt or etcd3.")
+	command.Flags().StringVar(&m.to, "to", "", "New storage backend: etcd3 or bbolt.")
 	command.Flags().BoolVar(&m.pad, "pad-revisions", false,
-		"Raise the revision of etcd, if it is too low, by as many writes to one key. Some thousands a second; history is dropped on the way.")
+		"Raise the revision of etcd if it is too low, with one write to a key for each revision. "+
+			"Some thousands per second; history is compacted meanwhile.")
 	command.Flags().BoolVar(&m.replace, "replace-target", false,
-		"Take a target that holds something else: keys of etcd below the prefix are removed, files are kept in a folder before-restore-TIME.")
+		"Replace a target with other content. In etcd, keys below the prefix are deleted. Files are kept in a folder before-restore-TIME.")
 	for _, name := range []string{
 		"data-dir", "etcd-servers", "etcd-prefix", "etcd-cafile", "etcd-certfile", "etcd-keyfile",
 		"encryption-provider-config", "namespace", "kubeconfig",

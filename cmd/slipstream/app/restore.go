@@ -48,23 +48,23 @@ func newRestoreCommand(ctx context.Context, opts *options.Options, flags *pflag.
 	r := &restoreCommand{storage: opts.Storage}
 	command := &cobra.Command{
 		Use:   "restore --data-dir DIR FILE",
-		Short: "Put a backup in the place of what is stored",
-		Long: `Checks a backup from end to end and puts its stores in the place of those in the data directory, which are kept in a
-folder before-restore-TIME there. Objects come back as they were, and resource versions go on above all that there have
-been, so that every watch begins anew.
+		Short: "Replace the stored data with a backup",
+		Long: `Verifies the whole backup and replaces the stores in the data directory with those of the backup. The replaced files are
+kept in a folder before-restore-TIME in the data directory. Objects are restored as they were. Resource versions continue
+above all earlier ones, so every earlier watch must list again.
 
-A backup that could not be read afterwards is refused before anything is changed: every row must open with the encryption
-configuration that the server is going to have. That is encryption.yaml in the backup if it was made
---with-encryption-key, or else the one in --data-dir, unless the server has --encryption-provider-config: name the same
-file here when it is stopped. One that runs looks with its own.
+A backup that the server could not read is refused before anything is changed: the encryption configuration that the server
+will have must decrypt every row. That is the file of --encryption-provider-config if the server has this flag: use the same
+flag here if the server is stopped; a running server uses its own. Otherwise it is the encryption.yaml in the backup if it
+was made --with-encryption-key, or else the one in --data-dir.
 
-A server that runs on the data directory takes the backup and ends, with exit code 75: whatever supervises it starts it
-again, on the restored data. Without a supervisor, start it yourself.
+A server that runs on the data directory receives the backup and exits with code 75. Its supervisor starts it again on the
+restored data. Without a supervisor, start it yourself.
 
-In a pod: kubectl exec -i POD -- /slipstream restore - < slipstream.tar
+In a Pod: kubectl exec -i POD -- /slipstream restore - < slipstream.tar
 
-FILE may be - for standard input. Exit codes: 0 done; 1 failed, and nothing was changed; 2 wrong flags or arguments;
-3 the restore is decided, and the next start of the server or the next restore finishes it.`,
+FILE can be - for standard input. Exit codes: 0 done; 1 failed, and nothing was changed; 2 wrong flags or arguments;
+3 the restore is committed, and the next start of the server or the next restore finishes it.`,
 		Args:         cobra.ExactArgs(1),
 		SilenceUsage: true,
 		RunE: func(command *cobra.Command, args []string) error {
@@ -73,7 +73,7 @@ FILE may be - for standard input. Exit codes: 0 done; 1 failed, and nothing was 
 		},
 	}
 	command.Flags().BoolVar(&r.allowUnreadable, unreadableParameter, false,
-		"Restore although some rows cannot be opened, because their key is gone for good. The server must be able to start with the key that there is.")
+		"Restore although some rows cannot be decrypted because their key is lost. The server must be able to start with the keys that it has.")
 	addStorageFlags(command, flags)
 	for _, name := range []string{"etcd-prefix", "encryption-provider-config"} {
 		command.Flags().AddFlag(flags.Lookup(name))

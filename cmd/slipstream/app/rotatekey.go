@@ -20,12 +20,13 @@ import (
 func newRotateKeyCommand(ctx context.Context, opts *options.Options, flags *pflag.FlagSet) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "rotate-key",
-		Short: "Seal what is stored under a new key",
-		Long: `Adds a new key to the encryption configuration that the server made: the file encryption.yaml in --data-dir, or with
---storage-backend=etcd3 the Secret slipstream-encryption in --namespace. A running server loads it within 10 seconds (with
-etcd3 it seals under it after another minute, when every replica can open that), rewrites what is sealed under older
-keys, and takes those out when nothing needs them any more, after 15 minutes or more. A stopped server does so when it
-starts. Nothing has to be stopped. Keep a copy of the configuration, and the one from before with older backups.`,
+		Short: "Encrypt the stored data with a new key",
+		Long: `Adds a new key to the encryption configuration that the server generated: the file encryption.yaml in --data-dir, or with
+--storage-backend=etcd3 the Secret slipstream-encryption in --namespace. A running server loads the key within 10 seconds.
+With etcd3 it encrypts with the key after another minute, when every replica can decrypt with it. The server then encrypts
+all stored data again that is encrypted with older keys, and removes these keys when no data needs them any more, after 15
+minutes or more. A stopped server does so when it starts. No server has to be stopped. Keep a copy of the new configuration,
+and keep the previous one with older backups.`,
 		Args:         cobra.NoArgs,
 		SilenceUsage: true,
 		RunE: func(command *cobra.Command, _ []string) error {

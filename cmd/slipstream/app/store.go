@@ -13,7 +13,7 @@ import (
 func newStoreCommand(commands ...*cobra.Command) *cobra.Command {
 	store := &cobra.Command{
 		Use:   "store",
-		Short: "Look after what the server has stored",
+		Short: "Maintain the stored data of the server",
 	}
 	store.AddCommand(commands...)
 	return store
@@ -24,7 +24,7 @@ func newStoreCommand(commands ...*cobra.Command) *cobra.Command {
 // subcommands.
 func addCommands(root *cobra.Command, commands ...*cobra.Command) {
 	plain := &cobra.Command{}
-	root.Long += "\n\nOther commands, of which --help tells more:"
+	root.Long += "\n\nOther commands, each with its own --help:"
 	for _, command := range commands {
 		root.Long += fmt.Sprintf("\n  %-10s %s", command.Name(), command.Short)
 		command.SetUsageFunc(plain.UsageFunc())

@@ -57,17 +57,17 @@ func newStoreCheckCommand(ctx context.Context, opts *options.Options, flags *pfl
 	c := &storeCheck{storage: opts.Storage, clock: clock.RealClock{}}
 	command := &cobra.Command{
 		Use:   "check --data-dir DIR",
-		Short: "Check that the stored files are sound, of a running server or of a stopped one",
-		Long: `Checks api.db and work.db: that every page of the files is what it should be, that every record can be read, that the
-log is without a gap and each of its records goes on from the one before, that every key holds what its last change left
-there, and that counts and leases agree with the keys. Then every value is opened and decoded, with encryption.yaml in --data-dir or
---encryption-provider-config; without a key that is left out. Values that are sealed by a KMS plugin are left out as well.
+		Short: "Check the stored files of a running or a stopped server for damage",
+		Long: `Checks api.db and work.db: every page of the files is valid, every record can be read, the log has no gap and each of its
+records follows from the one before, every key has the value of its last change, and counts and leases match the keys. Then
+every value is decrypted and decoded, with encryption.yaml in --data-dir or with --encryption-provider-config. This is
+skipped without a key, and for values that a KMS plugin has encrypted.
 
-Of a running server a copy is checked, which is made in the data directory and removed: as much space must be free there
-as the files take.
+For a running server the command checks a copy. It creates the copy in the data directory, which needs as much free space as
+the files take, and deletes it afterwards.
 
-Prints one line for each finding, up to 1000 of a file, with file, part and key. Exit codes: 0 sound; 1 damaged; 2 wrong flags, or it could not
-be checked.`,
+Prints one line for each finding, at most 1000 for each file, with file, part and key. Exit codes: 0 sound; 1 damaged;
+2 wrong flags, or the files could not be checked.`,
 		Args:         cobra.NoArgs,
 		SilenceUsage: true,
 		RunE: func(command *cobra.Command, _ []string) error {

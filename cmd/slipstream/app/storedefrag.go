@@ -21,14 +21,13 @@ import (
 func newStoreDefragCommand(ctx context.Context, opts *options.Options, flags *pflag.FlagSet) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "defrag --data-dir DIR",
-		Short: "Give the unused space of the stored files of a stopped server back to the disk",
-		Long: `Files grow and never shrink by themselves: space that is no longer used is used again for what comes. This copies what
-api.db and work.db hold to new files, compares and syncs them, and puts them in place. Until then the old files are the
-stores, so a crash, a full disk or Ctrl-C leave what there was. As much space must be free as the content takes. The
-server must be stopped.
+		Short: "Return unused space in the stored files of a stopped server to the disk",
+		Long: `The files grow and do not shrink by themselves: freed space is reused. This command copies the content of api.db and
+work.db to new files, compares and syncs them, and replaces the old files with them. Until then the old files remain, even
+after a crash, a full disk or Ctrl-C. The command needs as much free space as the content takes. The server must be stopped.
 
-Prints the sizes before and after. Exit codes: 0 done; 1 failed, and each file is the old one or the new one, with the
-same content; 2 wrong flags.`,
+Prints the sizes before and after. Exit codes: 0 done; 1 failed, and each file is the old one or the new one with
+the same content; 2 wrong flags.`,
 		Args:         cobra.NoArgs,
 		SilenceUsage: true,
 		RunE: func(command *cobra.Command, _ []string) error {

@@ -47,16 +47,17 @@ func newSetAsideCommand(ctx context.Context, opts *options.Options, flags *pflag
 	command := &cobra.Command{
 		Use:   "set-aside [KEY...] [--all]",
 		Short: "Move records that cannot be read out of the store, so that the others can be listed again",
-		Long: `A record that does not open or does not decode fails every list of its kind. This moves such records to a file, and
+		Long: `A record that cannot be decrypted or decoded fails every list of its kind. This command writes such records to a file, and
 removes them from the store once the file is on disk. Without KEY and without --all it lists them and changes nothing.
 
-With files it works on a running server and on a stopped one, and the file is set-aside-TIME.jsonl in --data-dir unless
---output says otherwise. With --storage-backend=etcd3 the servers may run, and --output must name the file. Each line of it is
-a record, with its key, why it could not be read, and its value as it was stored, base64. Only its owner may read the file.
+With files the command works for a running and for a stopped server, and writes set-aside-TIME.jsonl in --data-dir unless
+--output names another file. With --storage-backend=etcd3 the servers can run, and --output is required. Each line of the
+file is a record with its key, the error, and its value as stored, in base64. Only the owner of the file may read it.
 
---all refuses when none of several records that are sealed under some key opens: the key is missing then, and nothing is damaged.
+--all is refused if several records are encrypted with one key and none of them can be decrypted: then the key is missing,
+and the records are not damaged.
 
-Exit codes: 0 done, or there is no such record; 1 listed some, or failed: no record is lost; 2 wrong flags.`,
+Exit codes: 0 done, or no such record exists; 1 listed some, or failed, and no record is lost; 2 wrong flags.`,
 		SilenceUsage: true,
 		RunE: func(command *cobra.Command, keys []string) error {
 			slices.Sort(keys)

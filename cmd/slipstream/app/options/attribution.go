@@ -46,17 +46,22 @@ func newAttributionOptions() *AttributionOptions {
 
 func (o *AttributionOptions) addFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.MaxWait, "attribution-max-wait", o.MaxWait,
-		"Longest time that a change waits for the report of who made it, before it is committed with what is known. "+
-			"It waits only while a source reports, and as long as that takes as a rule. 0 waits for nothing.")
+		"Maximum time that a change waits for the audit event or admission review that names its author. "+
+			"Without one it is committed with what is known. A change waits only while a source sends reports, "+
+			"and usually only as long as these take. 0 disables waiting.")
 	flags.StringVar(&o.AuditClientCAFile, "audit-client-ca-file", o.AuditClientCAFile,
-		"File with the authorities of the client certificates with which audit events are taken at /audit. Read again when it changes. Without it none are taken.")
+		"File with the CA certificates of the clients that may send audit events to /audit. Read again when it changes. "+
+			"Without it no audit events are accepted.")
 	flags.StringSliceVar(&o.AuditClientNames, "audit-client-names", o.AuditClientNames,
-		"Common names that a certificate of --audit-client-ca-file may have. They are also the users that need the right to post to /audit. Repeat or separate with commas.")
+		"Common names that a certificate of --audit-client-ca-file may have. "+
+			"They are also the users that must be allowed to post to /audit. Repeat or separate with commas.")
 	flags.StringVar(&o.AdmissionSegmentFile, "admission-segment-file", o.AdmissionSegmentFile,
-		"File with the secret last segment of /process-validating-webhook/SEGMENT, where admission reviews are taken that do not come through the aggregator. "+
-			"At least 32 characters; several lines are several segments. Read again when it changes. Without it none are taken there.")
+		"File with the secret last segment of /process-validating-webhook/SEGMENT, which accepts admission reviews that do not come "+
+			"through the aggregator. At least 32 characters. Each line is a segment. Read again when it changes. "+
+			"Without it no admission reviews are accepted there.")
 	flags.StringVar(&o.AdmissionClientCAFile, "admission-client-ca-file", o.AdmissionClientCAFile,
-		"File with the authorities of client certificates that are demanded there as well. Read again when it changes.")
+		"File with the CA certificates of the client certificates that the path of --admission-segment-file also requires. "+
+			"Read again when it changes.")
 }
 
 func (o *AttributionOptions) validate() []error {

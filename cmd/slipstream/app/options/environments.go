@@ -23,9 +23,9 @@ func newEnvironmentOptions() *EnvironmentOptions {
 
 func (o *EnvironmentOptions) addFlags(flags *cliflag.NamedFlagSets) {
 	flags.FlagSet("environments").StringSliceVar(&o.TrackingMarks, "environment-tracking-marks", o.TrackingMarks,
-		"Labels and annotations by which tools find what they own, which copies in environments do not have: keys (example.com/owner), "+
-			"keys with a value (example.com/owner=tool), or all keys of a domain (example.com/*). spec.trackingMarks of the SyncPolicy adds others. "+
-			"Repeat or separate with commas.")
+		"Labels and annotations by which tools track what they own. Copies in environments do not have them. "+
+			"Each is a key (example.com/owner), a key with a value (example.com/owner=tool), or all keys of a domain (example.com/*). "+
+			"spec.trackingMarks of the SyncPolicy adds others. Repeat or separate with commas.")
 }
 
 // Marks parses TrackingMarks. An error names the invalid mark.

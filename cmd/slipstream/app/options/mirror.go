@@ -49,25 +49,32 @@ func newMirrorOptions() *MirrorOptions {
 }
 
 func (o *MirrorOptions) addFlags(flags *pflag.FlagSet) {
-	flags.IntVar(&o.BatchMaxFiles, "git-batch-max-files", o.BatchMaxFiles, "Most changes that one push carries; that many are pushed without waiting for more.")
-	flags.IntVar(&o.BatchMaxBytesMiB, "git-batch-max-bytes-mib", o.BatchMaxBytesMiB, "Size of changes, in MiB, that are pushed without waiting for more.")
+	flags.IntVar(&o.BatchMaxFiles, "git-batch-max-files", o.BatchMaxFiles,
+		"Maximum number of changes in one push. A batch of this size is pushed without waiting.")
+	flags.IntVar(&o.BatchMaxBytesMiB, "git-batch-max-bytes-mib", o.BatchMaxBytesMiB,
+		"Size of a batch, in MiB, that is pushed without waiting.")
 	flags.IntVar(&o.BatchMaxWaitSeconds, "git-batch-max-wait-sec", o.BatchMaxWaitSeconds,
-		"Longest time, in seconds, that a change waits for others while changes keep coming. After a quiet spell changes are pushed at once.")
+		"Maximum time, in seconds, that a change waits for others while changes keep coming. After a quiet period changes are pushed at once.")
 	flags.IntVar(&o.GitMaxMemoryMiB, "git-max-memory-mib", o.GitMaxMemoryMiB,
-		"Most memory, in MiB, that reading or writing one Git repository may hold of what its server sends. A branch takes about a MiB for every 4000 files. "+
-			"Two repositories that need more than 8 MiB are read at the same time at most.")
-	flags.IntVar(&o.WorkersMaxGlobal, "workers-max-global", o.WorkersMaxGlobal, "Most branches that are written at once.")
-	flags.IntVar(&o.WorkersMaxPerRepo, "workers-max-per-repo", o.WorkersMaxPerRepo, "Most branches of one repository that are written at once.")
+		"Maximum memory, in MiB, for data from the Git server while one repository is read or written. "+
+			"A branch takes about 1 MiB for every 4000 files. At most two repositories that need more than 8 MiB are read at the same time.")
+	flags.IntVar(&o.WorkersMaxGlobal, "workers-max-global", o.WorkersMaxGlobal, "Maximum number of branches that are written at once.")
+	flags.IntVar(&o.WorkersMaxPerRepo, "workers-max-per-repo", o.WorkersMaxPerRepo,
+		"Maximum number of branches of one repository that are written at once.")
 	flags.IntVar(&o.LeaseSeconds, "leases-lease-sec", o.LeaseSeconds,
-		"Time, in seconds, for which the Lease of a branch keeps other servers from writing it after its last renewal.")
+		"Time, in seconds, for which the Lease of a branch excludes other servers after its last renewal.")
 	flags.IntVar(&o.RenewSeconds, "leases-renew-sec", o.RenewSeconds,
-		"Age, in seconds, at which the Lease of a branch that is being written is renewed. Branches to which nothing happens renew nothing.")
+		"Age, in seconds, at which the Lease of a branch that is being written is renewed. The Leases of idle branches are not renewed.")
 	flags.StringVar(&o.LeaseNamespace, "leases-namespace", o.LeaseNamespace,
-		"Namespace of the Leases of branches. Installations in one cluster that write the same branches need one in common. Defaults to the server's own.")
-	flags.DurationVar(&o.DiscoveryRefresh, "discovery-refresh", o.DiscoveryRefresh, "How often the cluster's resource types are looked up without cause; changes of them are followed at once.")
+		"Namespace of the Leases of branches. Installations in one cluster that write the same branches must use the same namespace. "+
+			"Defaults to the server's own.")
+	flags.DurationVar(&o.DiscoveryRefresh, "discovery-refresh", o.DiscoveryRefresh,
+		"Interval of the regular discovery of resource types. Changes of types are detected at once.")
 	flags.StringSliceVar(&o.DiscoveryExclude, "discovery-exclude", o.DiscoveryExclude,
-		"Resource types that neither * nor the preset mean, as resource or resource.group; a rule that names one selects it all the same. Repeat or separate with commas.")
-	flags.BoolVar(&o.WatchAll, "watch-all", o.WatchAll, "Let rules without resources select every type that can be watched, instead of those that hold desired state.")
+		"Resource types that are excluded from * and from the preset, as resource or resource.group. "+
+			"A rule that names one still selects it. Repeat or separate with commas.")
+	flags.BoolVar(&o.WatchAll, "watch-all", o.WatchAll,
+		"Let rules without resources select every type that can be watched, instead of the preset.")
 }
 
 func (o *MirrorOptions) validate() []error {

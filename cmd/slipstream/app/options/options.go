@@ -157,7 +157,8 @@ func (o *Options) Flags() (flags cliflag.NamedFlagSets) {
 	o.Environments.addFlags(&flags)
 	controllers := flags.FlagSet("controllers")
 	controllers.StringVar(&o.Namespace, "namespace", o.Namespace,
-		"The server's own namespace, where its Lease and its Secrets live. Defaults to POD_NAMESPACE or the namespace of the service account.")
+		"The server's own namespace, which contains its Lease and its Secrets. "+
+			"Defaults to POD_NAMESPACE or the namespace of the service account.")
 	leaderoptions.BindLeaderElectionFlags(&o.LeaderElection, controllers)
 	o.Recommended.CoreAPI.AddFlags(flags.FlagSet("cluster"))
 	o.Recommended.SecureServing.AddFlags(flags.FlagSet("secure serving"))
@@ -179,8 +180,9 @@ func (o *GitOptions) addFlags(flags *cliflag.NamedFlagSets) {
 	git.BoolVar(&o.AllowInsecure, "git-allow-insecure", o.AllowInsecure,
 		"Allow repositories at http and file URLs, for tests and trusted networks. Only https and ssh are allowed otherwise.")
 	git.StringSliceVar(&o.AllowDestinations, "allow-destinations", o.AllowDestinations,
-		"Addresses that URLs in objects may lead to although they are refused by default, as they are the server's own surroundings: "+
-			strings.Join(egress.Words(), ", ")+", an IP address or a CIDR. The cloud's metadata is link-local. Repeat or separate with commas.")
+		"Addresses that URLs in objects may refer to although they are refused by default, to protect the server's own environment: "+
+			strings.Join(egress.Words(), ", ")+", an IP address or a CIDR. The metadata service of a cloud is link-local. "+
+			"Repeat or separate with commas.")
 }
 
 // Complete fills in derived values.

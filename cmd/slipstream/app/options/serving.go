@@ -43,17 +43,20 @@ func newServingOptions() *ServingOptions {
 
 func (o *ServingOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.AuthoritySecret, "serving-authority-secret", o.AuthoritySecret,
-		"Secret in --namespace in which the server keeps an authority of its own, made when there is none. It signs short-lived serving certificates in memory "+
-			"and keeps caBundle of its APIService and webhook right. Takes the place of --tls-cert-file and --tls-private-key-file.")
+		"Secret in --namespace for an authority of the server's own, which the server creates if it is missing. "+
+			"The server signs short-lived serving certificates in memory and keeps caBundle of its APIService and webhook up to date. "+
+			"Replaces --tls-cert-file and --tls-private-key-file.")
 	flags.DurationVar(&o.CertificateDuration, "serving-certificate-duration", o.CertificateDuration,
-		"How long certificates of --serving-authority-secret are valid. They are renewed when two thirds of that are over.")
+		"Lifetime of the certificates of --serving-authority-secret. They are renewed after two thirds of it.")
 	flags.DurationVar(&o.AuthorityDuration, "serving-authority-duration", o.AuthorityDuration,
-		"How long the authority of --serving-authority-secret is valid. It is replaced when two thirds of that are over.")
+		"Lifetime of the authority of --serving-authority-secret. It is replaced after two thirds of it.")
 	flags.StringVar(&o.AuthorityFile, "serving-authority-file", o.AuthorityFile,
-		"File with the authorities, in PEM, that have signed --tls-cert-file. The server keeps caBundle of its APIService and webhook right with it, and serves "+
-			"a new certificate of another authority only when the cluster trusts it. Read again when it changes.")
+		"File with the authorities, in PEM, that signed --tls-cert-file. "+
+			"The server keeps caBundle of its APIService and webhook up to date with it, "+
+			"and serves a new certificate of another authority only once the cluster trusts it. Read again when it changes.")
 	flags.StringVar(&o.Service, "serving-service", o.Service,
-		"Service in --namespace in front of the server. Its names are in the certificates of --serving-authority-secret, and bundles of clients that go through it are kept right.")
+		"Service in --namespace in front of the server. Its names are in the certificates of --serving-authority-secret, "+
+			"and the server keeps caBundle of the clients that connect to it up to date.")
 }
 
 // validate returns all errors, in addition to those of upstream's flags for files.

@@ -64,21 +64,23 @@ func newStorageOptions(etcd *genericoptions.EtcdOptions) *StorageOptions {
 // addFlags adds upstream's flags, except for the one that only offers etcd.
 func (o *StorageOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Backend, "storage-backend", o.Backend,
-		"Where objects are kept: bbolt, in files of --data-dir, for one replica; or etcd3, in --etcd-servers, for several.")
-	flags.StringVar(&o.DataDir, "data-dir", o.DataDir, "Folder of the files of --storage-backend=bbolt. Created when it is missing.")
+		"Where objects are stored: bbolt, in files in --data-dir, for one replica; or etcd3, in --etcd-servers, for several.")
+	flags.StringVar(&o.DataDir, "data-dir", o.DataDir, "Folder of the files of --storage-backend=bbolt. Created if it is missing.")
 	flags.StringVar(&o.ArchiveDir, "archive-dir", o.ArchiveDir,
-		"Folder of the files that records of syncs are archived in before they go, when the SyncPolicy asks for files. Created when it is missing, "+
-			"in a folder that is there. Defaults to the folder "+archiveFolder+" in --data-dir; with --storage-backend=etcd3 there is none by default.")
+		"Folder of the files in which records of syncs are archived before they are deleted, if the SyncPolicy archives to files. "+
+			"Created if it is missing, in an existing folder. Defaults to the folder "+archiveFolder+" in --data-dir; "+
+			"with --storage-backend=etcd3 there is no default.")
 	upstream := pflag.NewFlagSet("etcd", pflag.ContinueOnError)
 	o.Etcd.AddFlags(upstream)
-	upstream.Lookup("encryption-provider-config").Usage = "File with the Kubernetes EncryptionConfiguration under which everything is sealed that is stored. " +
-		"Without one the server makes one with a key of its own: encryption.yaml in --data-dir, or with etcd3 the Secret slipstream-encryption in --namespace."
+	upstream.Lookup("encryption-provider-config").Usage = "File with the Kubernetes EncryptionConfiguration with which " +
+		"all stored data is encrypted. Without it the server generates one with a key of its own: " +
+		"encryption.yaml in --data-dir, or with etcd3 the Secret slipstream-encryption in --namespace."
 	o.prefix = upstream.Lookup(prefixFlag)
-	o.prefix.Usage = "What all keys in the store begin with. Files keep theirs as long as they hold something. " +
-		"An etcd in which there is nothing below the default is looked through for the one of before, /registry."
+	o.prefix.Usage = "Prefix of all keys in the store. Files keep their prefix as long as they hold data."
 	upstream.VisitAll(func(flag *pflag.Flag) {
 		if flag.Name == compactionFlag {
-			flag.Usage = "How often history is compacted: it goes back at least that far, for watches to resume and for lists to go on. With etcd3, 0 leaves compaction to etcd."
+			flag.Usage = "Interval of compaction, and minimum age of history from which a watch can resume and a paged list can continue. " +
+				"With etcd3, 0 leaves compaction to etcd."
 		}
 		if flag.Name != "storage-backend" {
 			flags.AddFlag(flag)
