@@ -17,7 +17,7 @@ import (
 )
 
 // serveCommands serves commands that use the open stores until closeSocket is called, which must happen before the
-// stores are closed. restart ends the server such that it is started again. A server that cannot create the socket
+// stores are closed. restart ends the server so that its supervisor starts it again. A server that cannot create the socket
 // still serves its API.
 func (s *stores) serveCommands(ctx context.Context, storage *options.StorageOptions, restart func()) (closeSocket func() error) {
 	if s.dir == nil {
@@ -26,12 +26,12 @@ func (s *stores) serveCommands(ctx context.Context, storage *options.StorageOpti
 	logger := klog.FromContext(ctx)
 	socket, err := adminsocket.Listen(ctx, s.dir.Path())
 	if err != nil {
-		logger.Error(err, "No command reaches this server: it has to be stopped for a backup and for a restore")
+		logger.Error(err, "Failed to create the socket for commands: stop the server before a backup or a restore")
 		return func() error { return nil }
 	}
 	socket.Handle(http.MethodGet+" "+backupPath, s.serveBackup)
 	socket.Handle(http.MethodPost+" "+restorePath, s.serveRestore(storage, restart))
-	socket.Handle(http.MethodPost+" "+setAsidePath, s.answerSetAside(storage))
+	socket.Handle(http.MethodPost+" "+setAsidePath, s.serveSetAside(storage))
 	served := make(chan error, 1)
 	go func() { served <- socket.Serve() }()
 	return func() error { return errors.Join(socket.Close(), <-served) }

@@ -32,14 +32,14 @@ func assemble(
 	if err := reachCluster(ctx, opts); err != nil {
 		return nil, err
 	}
-	keeper, err := openEncryption(ctx, opts, stores, &config.Generic.Config)
+	rotation, err := openEncryption(ctx, opts, stores, &config.Generic.Config)
 	if err != nil {
 		return nil, err
 	}
 	if err := stores.applyTo(ctx, opts.Storage, &config.Generic.Config); err != nil {
 		return nil, err
 	}
-	monitor := monitorRecords(opts.Storage, keeper, &config.Generic.Config)
+	monitor := monitorRecords(opts.Storage, rotation, &config.Generic.Config)
 	rules := &mirror.Resolver{Policy: opts.Mirror.Policy()}
 	clients, err := applyOptions(opts, config, rules)
 	if err != nil {
@@ -49,7 +49,7 @@ func assemble(
 	if err != nil {
 		return nil, err
 	}
-	store := stores.workStore(ctx, opts.Storage, keeper.Encrypter)
+	store := stores.workStore(ctx, opts.Storage, rotation.Encrypter)
 	reports, err := newReports(ctx, opts.Attribution, config, store)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func assemble(
 		return nil, err
 	}
 	server.AddOutlasting(reports.run)
-	// Every replica follows the types, because every replica admits rules.
+	// Every replica watches the types, because every replica admits rules.
 	if err := server.AddBackground("follow-resource-types", rules.Types.Run); err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func assemble(
 	if err != nil {
 		return nil, err
 	}
-	runners := append([]controller.Runner{controller.NewGroup(process, server.Records, all...), keeper}, certificates...)
+	runners := append([]controller.Runner{controller.NewGroup(process, server.Records, all...), rotation}, certificates...)
 	manager, err := controller.NewManager(lease, runners...)
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func assemble(
 	return server, errors.Join(server.AddManager(manager), server.AddBackground("look-for-unreadable-records", monitor.Run))
 }
 
-// applyOptions fills config. It returns the clients for the cluster, and sets the types of rules, which the admission of rules reads.
+// applyOptions fills config. It returns the clients for the cluster, and sets the types of rules, which admission reads.
 func applyOptions(opts *options.Options, config *apiserver.Config, rules *mirror.Resolver) (clients *watch.Clients, err error) {
 	err = opts.ApplyTo(config, func(generic *genericapiserver.RecommendedConfig) (admission.PluginInitializer, error) {
 		references, err := newReferences(generic.LoopbackClientConfig, generic.ClientConfig)
@@ -109,7 +109,7 @@ func applyOptions(opts *options.Options, config *apiserver.Config, rules *mirror
 	return clients, err
 }
 
-// newLease is the Lease of opts in the cluster that config leads to.
+// newLease returns the Lease of opts in the cluster of config.
 func newLease(opts *options.Options, config *rest.Config, identity string) (controller.Lease, error) {
 	election := opts.LeaderElection
 	if !election.LeaderElect {
@@ -117,7 +117,7 @@ func newLease(opts *options.Options, config *rest.Config, identity string) (cont
 	}
 	client, err := kubernetes.NewForConfig(rest.AddUserAgent(rest.CopyConfig(config), "leader-election"))
 	if err != nil {
-		return controller.Lease{}, fmt.Errorf("making a client for the leader election: %w", err)
+		return controller.Lease{}, fmt.Errorf("creating a client for the leader election: %w", err)
 	}
 	return controller.Lease{
 		NewLock: func() resourcelock.Interface {

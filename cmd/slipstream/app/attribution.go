@@ -18,15 +18,16 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// reports are what API servers tell of who makes changes: every replica takes them, the one that leads reads them.
+// reports are the audit events and admission reviews that name the authors of changes. Every replica receives and records
+// them, and the leader reads them.
 type reports struct {
 	log       *facts.Log
 	endpoints *webhook.Endpoints
-	// hash is the one under which content is compared with admission reviews. All replicas have the same.
+	// hash is the hash for comparing content with admission reviews. It is the same on all replicas.
 	hash func(content []byte) string
 }
 
-// newReports lets the server that config becomes take reports, and tell of changes of its own kinds as well.
+// newReports makes the server of config receive reports, and record the authors of changes of its own kinds.
 func newReports(ctx context.Context, opts *options.AttributionOptions, config *apiserver.Config, store *table.Store) (*reports, error) {
 	hasher, err := hmac.Open(ctx, store)
 	if err != nil {
@@ -42,16 +43,16 @@ func newReports(ctx context.Context, opts *options.AttributionOptions, config *a
 		AdmissionSegmentFile: opts.AdmissionSegmentFile, AdmissionClientCAFile: opts.AdmissionClientCAFile,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("preparing to be told who makes changes: %w", err)
+		return nil, fmt.Errorf("configuring the webhooks that report authors: %w", err)
 	}
 	config.Recorder = r.log
 	if err := r.endpoints.Install(&config.Generic.Config); err != nil {
-		return nil, fmt.Errorf("preparing to be told who makes changes: %w", err)
+		return nil, fmt.Errorf("installing the webhooks that report authors: %w", err)
 	}
 	return r, nil
 }
 
-// run takes reports in until ctx ends. The log ends last, after what has come in has been handed over to it.
+// run receives reports until ctx ends. The log ends last, after it has received all of them.
 func (r *reports) run(ctx context.Context) {
 	logging, end := context.WithCancel(context.WithoutCancel(ctx))
 	var log wait.Group

@@ -36,7 +36,7 @@ const (
 	keyParameter = "encryption-key"
 )
 
-// stream stands for standard input or output in place of a file name.
+// stream is the file name that means standard input or output.
 const stream = "-"
 
 // backupCommand holds the flags of the command.
@@ -87,7 +87,7 @@ func addStorageFlags(command *cobra.Command, flags *pflag.FlagSet) {
 func checkDataDir(storage *options.StorageOptions) error {
 	switch {
 	case storage.Backend == options.BackendEtcd3:
-		return usageError{errors.New("--storage-backend=etcd3 keeps everything in etcd, whose own snapshots are the backup: " +
+		return usageError{errors.New("--storage-backend=etcd3 stores all data in etcd, whose own snapshots are the backup: " +
 			"use etcdctl snapshot save, and etcdutl snapshot restore --bump-revision 1000000000 --mark-compacted")}
 	case storage.Backend != options.BackendBolt:
 		return usageError{fmt.Errorf("--storage-backend=%q must be bbolt or etcd3", storage.Backend)}
@@ -115,11 +115,11 @@ func (b *backupCommand) run(ctx context.Context) error {
 // writeFile writes the backup under a temporary name and renames it once it is complete and synced.
 func (b *backupCommand) writeFile(ctx context.Context) (err error) {
 	if _, err := os.Lstat(b.output); !errors.Is(err, fs.ErrNotExist) && !b.force {
-		return errors.Join(fmt.Errorf("%s exists: name another file, or add --force to replace it", b.output), err)
+		return errors.Join(fmt.Errorf("%s already exists: use another file, or add --force to replace it", b.output), err)
 	}
 	file, err := os.CreateTemp(filepath.Dir(b.output), "."+filepath.Base(b.output)+".*") // mode 0600
 	if errors.Is(err, syscall.EROFS) {
-		return fmt.Errorf("writing the backup: %w; in a Pod, use --output=- and redirect what kubectl exec prints", err)
+		return fmt.Errorf("writing the backup: %w; in a Pod, use --output=- and redirect the output of kubectl exec", err)
 	}
 	if err != nil {
 		return fmt.Errorf("writing the backup: %w", err)
@@ -178,7 +178,7 @@ func (b *backupCommand) open(ctx context.Context) (io.ReadCloser, error) {
 	}
 	dir, err := datadir.OpenExisting(ctx, b.storage.DataDir)
 	if errors.Is(err, datadir.ErrNoStores) {
-		return nil, fmt.Errorf("%w; --data-dir must be that of the server (one with --storage-backend=etcd3 has none: use etcdctl snapshot save)", err)
+		return nil, fmt.Errorf("%w; --data-dir must be that of the server (with --storage-backend=etcd3 use etcdctl snapshot save)", err)
 	}
 	if err != nil {
 		return nil, err
@@ -186,18 +186,18 @@ func (b *backupCommand) open(ctx context.Context) (io.ReadCloser, error) {
 	ours, theirs := io.Pipe()
 	go func() {
 		err := backup.WriteDirectory(ctx, dir, theirs, backupOptions(dir, b.withKey))
-		_ = theirs.CloseWithError(errors.Join(err, dir.Close())) // It never fails.
+		_ = theirs.CloseWithError(errors.Join(err, dir.Close())) // Never fails.
 	}()
 	return ours, nil
 }
 
-// report prints what was backed up, and that the key was not.
+// report prints what was backed up, and what to do if the key is not in the backup.
 func (b *backupCommand) report(m archive.Manifest) error {
 	text := fmt.Sprintf("backed up %s at revision %d of its objects, %d MiB\n", b.storage.DataDir, m.Stores[0].Revision, m.Size()/mebibyte)
 	if !b.withKey {
-		text += "the encryption key is not in it, and without the key it cannot be read: keep a copy of " +
-			filepath.Join(b.storage.DataDir, encryption.FileName) + " elsewhere; in a Pod, which it cannot be copied from, take another " +
-			"backup --with-encryption-key and extract " + encryption.FileName + " from that\n"
+		text += "the encryption key is not in the backup, and the backup cannot be read without it: keep a copy of " +
+			filepath.Join(b.storage.DataDir, encryption.FileName) + " elsewhere; in a Pod, from which the file cannot be copied, make another " +
+			"backup --with-encryption-key and extract " + encryption.FileName + " from it\n"
 	}
 	_, err := io.WriteString(b.stderr, text)
 	return err

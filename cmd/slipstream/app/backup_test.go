@@ -18,14 +18,14 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/datadir"
 )
 
-// optionsOn are those of a server on a directory.
+// optionsOn returns the options of a server on a directory.
 func optionsOn(path string) *options.Options {
 	opts := options.New(apiserver.NewCodecs(apiserver.NewScheme()))
 	opts.Storage.DataDir = path
 	return opts
 }
 
-// serving opens stores on a directory and answers commands, as a server does. restarts counts what asked for one.
+// serving opens stores on a directory and serves commands, as a server does. restarts counts the requested restarts.
 func serving(t *testing.T, path string) (s *stores, restarts *int) {
 	t.Helper()
 	return servingWith(t, optionsOn(path))
@@ -59,7 +59,7 @@ func (s *stores) put(t *testing.T, key string) {
 	}
 }
 
-// execute runs a command of the program and returns its exit code and all that it said.
+// execute runs a command of the program and returns its exit code and its output.
 func execute(t *testing.T, stdin string, arguments ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	command := NewCommand(t.Context())
@@ -83,7 +83,7 @@ func TestBackupOfARunningServer(t *testing.T) {
 	t.Run("while it serves", func(t *testing.T) {
 		s, restarts := serving(t, path)
 		s.put(t, "/kept")
-		if code, _, said := execute(t, "", "backup", "--data-dir="+path, "-o", file); code != 0 || !strings.Contains(said, "key is not in it") {
+		if code, _, said := execute(t, "", "backup", "--data-dir="+path, "-o", file); code != 0 || !strings.Contains(said, "key is not in the backup") {
 			t.Fatalf("exit code %d: %s", code, said)
 		}
 		code, streamed, said := execute(t, "", "backup", "--data-dir="+path, "-o", "-")

@@ -42,7 +42,7 @@ because a new installation needs some time. Exit codes: 0 all checks succeeded; 
 			if limit < 0 {
 				return usageError{errors.New("--timeout must not be negative")}
 			}
-			c, err := newCheckup(opts)
+			c, err := newChecker(opts)
 			if err != nil {
 				return usageError{err}
 			}
@@ -57,18 +57,18 @@ because a new installation needs some time. Exit codes: 0 all checks succeeded; 
 	return withUsageErrors(command)
 }
 
-func newCheckup(opts *options.Options) (*installcheck.Checker, error) {
+func newChecker(opts *options.Options) (*installcheck.Checker, error) {
 	config, err := clusterConfig(opts.Recommended.CoreAPI.CoreAPIKubeconfigPath)
 	if err != nil {
 		return nil, err
 	}
 	discoverer, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making a client for discovery: %w", err)
+		return nil, fmt.Errorf("creating a client for discovery: %w", err)
 	}
 	objects, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making a client for objects: %w", err)
+		return nil, fmt.Errorf("creating a client for objects: %w", err)
 	}
 	return &installcheck.Checker{
 		Discovery: discoverer, Dynamic: objects, Namespace: opts.Namespace, Lease: opts.LeaderElection.ResourceName, Clock: clock.RealClock{},

@@ -48,7 +48,7 @@ func newProcess(
 	}, nil
 }
 
-// newSyncRunner returns the Syncer of environments. Every replica plans with it. The leader also syncs with it, after WithRecords.
+// newSyncRunner returns the Syncer of environments. Every replica plans with it. The leader also syncs with the result of WithRecords.
 func newSyncRunner(ctx context.Context, opts *options.EnvironmentOptions, process *controller.Process) (*syncer.Syncer, error) {
 	hasher, err := hmac.Open(ctx, process.Store)
 	if err != nil {
@@ -72,7 +72,7 @@ type controllers struct {
 	resolver access.Resolver
 }
 
-// all returns the controllers of this process, whose identity distinguishes it from every other one that can lead.
+// all returns the controllers of this process. identity distinguishes it from every other process that can lead.
 func (c *controllers) all(identity string) ([]controller.Controller, error) {
 	index := commitindex.New(c.process.Store.Table(commitindex.TableName), clock.RealClock{}, commitindex.DefaultCapacity)
 	deposits := mirror.NewDeposits()
@@ -119,7 +119,7 @@ func (c *controllers) mirror(
 	}}, nil
 }
 
-// egress returns the policy of where users can have the server connect to.
+// egress returns the policy for the addresses in users' objects.
 func (c *controllers) egress() (*egress.Policy, error) {
 	policy, err := egress.NewPolicy(c.opts.Git.AllowDestinations, addressesOf(c.cluster)...)
 	if err != nil {

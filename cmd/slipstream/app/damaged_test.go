@@ -53,11 +53,11 @@ func runProgram(ctx context.Context, arguments []string) int {
 type damage struct {
 	name   string
 	change func(raw []byte) []byte
-	// says is what is wrong.
+	// says is a part of the error.
 	says string
 }
 
-// usedPages are the numbers of the pages of a kind that are in use, the highest first.
+// usedPages returns the numbers of the used pages of a kind, the highest first.
 func usedPages(raw []byte, kind uint16) (pages []int) {
 	size := os.Getpagesize()
 	for id := len(raw)/size - 1; id > 1; id-- {
@@ -92,8 +92,8 @@ func damages() []damage {
 	}
 }
 
-// damagedDirectory is the data directory of a stopped server with a damaged api.db, beside a backup from before. raw is
-// what the file holds.
+// damagedDirectory returns the data directory of a stopped server with a damaged api.db, and a backup from before. raw is
+// the content of the damaged file.
 func damagedDirectory(t *testing.T, d damage) (path, file string, raw []byte) {
 	t.Helper()
 	path, file = filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "backup.tar")
@@ -119,8 +119,8 @@ func damagedDirectory(t *testing.T, d damage) (path, file string, raw []byte) {
 	return path, file, raw
 }
 
-// TestCommandsOnADamagedStore runs each command on a damaged file: it says which file is damaged, how, and what to do,
-// and leaves the file as it is. A backup can be restored over it.
+// TestCommandsOnADamagedStore runs each command on a damaged file: the error names the file, the damage and the next step,
+// and the file is not changed. A backup can be restored over it.
 func TestCommandsOnADamagedStore(t *testing.T) {
 	etcd := testserver.RunEtcd(t, nil).Endpoints()[0]
 	for _, d := range damages() {
@@ -157,13 +157,13 @@ func TestCommandsOnADamagedStore(t *testing.T) {
 				t.Errorf("restore: exit code %d: %s", code, said)
 			}
 			if code, out, said := execute(t, "", "store", "check", "--data-dir="+path); code != 0 {
-				t.Errorf("store check of what was restored: exit code %d: %s%s", code, out, said)
+				t.Errorf("store check of the restored stores: exit code %d: %s%s", code, out, said)
 			}
 		})
 	}
 }
 
-// TestProgramOnADamagedStore runs the program on a damaged file: it ends with an exit code and a sentence.
+// TestProgramOnADamagedStore runs the program on a damaged file: it ends with an exit code and an error.
 func TestProgramOnADamagedStore(t *testing.T) {
 	for i, arguments := range []string{"store\ncheck", "store\ndefrag", "backup\n-o\n-"} {
 		d := damages()[i]
@@ -181,7 +181,7 @@ func TestProgramOnADamagedStore(t *testing.T) {
 	}
 }
 
-// TestCheckOfFlippedRecords flips bits in keys and values of which no history is left. The key of the store finds them.
+// TestCheckOfFlippedRecords flips bits in keys and values without history. The check finds them, because decryption fails.
 func TestCheckOfFlippedRecords(t *testing.T) {
 	opts := optionsOn(t.TempDir())
 	r := openRecords(t, opts)
@@ -242,10 +242,10 @@ func TestCheckOfFlippedRecords(t *testing.T) {
 	if err := os.Remove(filepath.Join(opts.Storage.DataDir, encryption.FileName)); err != nil {
 		t.Fatal(err)
 	}
-	if code, out, said := execute(t, "", check...); code != 0 || !strings.Contains(said, "the values were not opened, because there is no key") {
+	if code, out, said := execute(t, "", check...); code != 0 || !strings.Contains(said, "the values were not decrypted, because there is no key") {
 		t.Errorf("without a key: exit code %d: %s%s", code, out, said)
 	}
 	if _, err := (encryption.Folder{Path: opts.Storage.DataDir}).Read(t.Context()); !errors.Is(err, encryption.ErrAbsent) {
-		t.Errorf("the check made a key: %v", err)
+		t.Errorf("the check created a key: %v", err)
 	}
 }

@@ -70,7 +70,7 @@ func newOrigin(opts *options.Options) (encryption.Origin, error) {
 	return newHome(opts)
 }
 
-// newHome returns where the server stores its own configuration: beside the files, or in the cluster if there can be
+// newHome returns where the server stores its own configuration: next to the files, or in the cluster if there can be
 // replicas.
 func newHome(opts *options.Options) (encryption.Home, error) {
 	switch opts.Storage.Backend {
@@ -89,7 +89,7 @@ func newSecretHome(opts *options.Options) (encryption.Home, error) {
 	}
 	client, err := kubernetes.NewForConfig(rest.AddUserAgent(config, "encryption"))
 	if err != nil {
-		return nil, fmt.Errorf("making a client for the Secret of the encryption configuration: %w", err)
+		return nil, fmt.Errorf("creating a client for the Secret of the encryption configuration: %w", err)
 	}
 	return encryption.ClusterSecret{Client: client.CoreV1().Secrets(opts.Namespace), Namespace: opts.Namespace}, nil
 }
@@ -100,7 +100,7 @@ func clusterConfig(kubeconfig string) (*rest.Config, error) {
 	if kubeconfig == "" {
 		config, err := rest.InClusterConfig()
 		if err != nil {
-			return nil, fmt.Errorf("reaching the cluster without --kubeconfig: %w", err)
+			return nil, fmt.Errorf("connecting to the cluster without --kubeconfig: %w", err)
 		}
 		return config, nil
 	}

@@ -16,7 +16,7 @@ const (
 	exitFailed = 1
 	// exitUsage is returned for invalid flags or arguments. Nothing was done.
 	exitUsage = 2
-	// exitUnfinished is returned if a restore is decided and the next start or restore finishes it.
+	// exitUnfinished is returned if a restore is committed and the next start or restore finishes it.
 	exitUnfinished = 3
 	// exitRestart is returned if the server ended in order to be restarted on restored data. It is EX_TEMPFAIL of
 	// sysexits.h, so that a supervisor that only restarts after failures does.
@@ -24,7 +24,7 @@ const (
 )
 
 // errRestart ends a server that is to be restarted.
-var errRestart = errors.New("ended to be started again on the restored data")
+var errRestart = errors.New("the server ended to be restarted on the restored data")
 
 // usageError is an error in flags or arguments.
 type usageError struct{ error }

@@ -23,7 +23,7 @@ func TestExitCode(t *testing.T) {
 		"failed":                    {errors.New("broken"), 1},
 		"wrong flags":               {fmt.Errorf("running: %w", usageError{errors.New("--fast")}), 2},
 		"a restore not finished":    {fmt.Errorf("%w: %w", backup.ErrUnfinished, os.ErrPermission), 3},
-		"to be started again":       {errRestart, 75},
+		"to be restarted":           {errRestart, 75},
 		"so, and the socket failed": {errors.Join(errRestart, errors.New("closing the socket")), 75},
 	}
 	for name, tt := range tests {
@@ -35,7 +35,7 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
-// deepFolder makes a folder whose path has so many bytes.
+// deepFolder creates a folder whose path has the given number of bytes.
 func deepFolder(t *testing.T, bytes int) string {
 	t.Helper()
 	path := t.TempDir()
@@ -49,7 +49,7 @@ func deepFolder(t *testing.T, bytes int) string {
 }
 
 // TestUnfinishedRestore restores where a file of the old store cannot be moved aside: its path would be longer than
-// Linux takes. The restore is decided then, and whoever comes next finishes it.
+// Linux allows. The restore is committed then, and the next start finishes it.
 func TestUnfinishedRestore(t *testing.T) {
 	const longestPath, longestName = 4095, 255
 	other, saved := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "backup.tar")

@@ -23,10 +23,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/datadir"
 )
 
-// victimDirectory is where the victim of a kill keeps its stores.
+// victimDirectory is the environment variable with the data directory of the process to kill.
 const victimDirectory = "SLIPSTREAM_TEST_VICTIM_DIRECTORY"
 
-// TestVictim is the process that killed kills. It answers commands and writes rows to both files, and says how many are
+// TestVictim is the process that killed kills. It serves commands, writes rows to both files, and prints how many are
 // written.
 func TestVictim(t *testing.T) {
 	path := os.Getenv(victimDirectory)
@@ -40,7 +40,7 @@ func TestVictim(t *testing.T) {
 	}
 }
 
-// prefixes begin the keys of each file.
+// prefixes returns the prefix of the keys of each file.
 func prefixes() map[string]string {
 	return map[string]string{datadir.APIFile: "/registry/", datadir.WorkFile: "/registry-work/"}
 }
@@ -57,7 +57,7 @@ func (s *stores) putRow(t *testing.T, n int) {
 	}
 }
 
-// killed is a data directory whose server was killed while it wrote, and how many rows it had said to be written.
+// killed returns a data directory whose server was killed while it wrote, and the number of rows that it had reported as written.
 func killed(t *testing.T) (path string, rows int) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "data")
@@ -76,10 +76,10 @@ func killed(t *testing.T) (path string, rows int) {
 			continue // The line that the kill cut off.
 		}
 		if rows = n; rows == 100 {
-			_ = victim.Process.Kill() // It cannot have ended.
+			_ = victim.Process.Kill() // It has not ended yet.
 		}
 	}
-	_ = victim.Wait() // What it ended with is asked for below.
+	_ = victim.Wait() // Its state is checked below.
 	if status := victim.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || rows < 100 {
 		t.Fatalf("%v after %d rows", victim.ProcessState, rows)
 	}
@@ -156,11 +156,11 @@ func TestCommandsAfterAKill(t *testing.T) {
 			succeed(t, "restore", "--data-dir="+path, file)
 			aside, err := filepath.Glob(filepath.Join(path, "before-restore-*"))
 			if err != nil || len(aside) != 1 {
-				t.Fatalf("what was there before is in %v (%v)", aside, err)
+				t.Fatalf("the replaced files are in %v (%v)", aside, err)
 			}
 			holdsRows(t, aside[0], rows)
 			holdsRows(t, path, 1)
-			// What goes on for the tests below is what was there.
+			// The check below is for the replaced files.
 			for _, name := range []string{datadir.APIFile, datadir.WorkFile} {
 				if err := os.Rename(filepath.Join(aside[0], name), filepath.Join(path, name)); err != nil {
 					t.Fatal(err)

@@ -19,7 +19,7 @@ func newLoopbackClient(loopback *rest.Config, user string) (versioned.Interface,
 	config.DisableCompression = true
 	client, err := versioned.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making a client of this server for %s: %w", user, err)
+		return nil, fmt.Errorf("creating a client of this server for %s: %w", user, err)
 	}
 	return client, nil
 }

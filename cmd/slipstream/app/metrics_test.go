@@ -20,17 +20,17 @@ import (
 
 const metricsPage = "../../../docs/metrics.md"
 
-// Every metric of the server's own is on its page, with its labels, and nothing else is.
+// TestMetricsAreDocumented checks that docs/metrics.md has exactly the server's own metrics, with their labels.
 func TestMetricsAreDocumented(t *testing.T) {
 	ofStores := metrics.NewKubeRegistry()
 	ofStores.CustomMustRegister(bolt.NewCollector())
 	registered := described(t, legacyregistry.Registerer(), ofStores.Registerer())
 	if diff := cmp.Diff(registered, documented(t)); diff != "" {
-		t.Errorf("docs/metrics.md has not the metrics that there are (-registered +documented):\n%s", diff)
+		t.Errorf("docs/metrics.md differs from the registered metrics (-registered +documented):\n%s", diff)
 	}
 }
 
-// descLine is how a description of a metric of ours prints itself.
+// descLine matches the text of a description of one of the server's own metrics.
 var descLine = regexp.MustCompile(`fqName: "(slipstream_\w+)".* variableLabels: {([^}]*)}`)
 
 // described returns the labels of the metrics of registries, by their names.
@@ -40,7 +40,7 @@ func described(t *testing.T, registries ...prometheus.Registerer) map[string]str
 	for _, registry := range registries {
 		collector, ok := registry.(prometheus.Collector)
 		if !ok {
-			t.Fatalf("%T does not tell what is registered", registry)
+			t.Fatalf("%T does not describe its metrics", registry)
 		}
 		descs := make(chan *prometheus.Desc)
 		go func() {

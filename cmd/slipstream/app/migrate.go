@@ -126,7 +126,7 @@ func reach(ctx context.Context, etcd *clientv3.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, etcdDialTimeout)
 	defer cancel()
 	if _, err := etcd.Get(ctx, "/", clientv3.WithCountOnly()); err != nil {
-		return fmt.Errorf("reaching etcd at %q: %w", etcd.Endpoints(), err)
+		return fmt.Errorf("connecting to etcd at %q: %w", etcd.Endpoints(), err)
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func (m *migrateCommand) toEtcd(ctx context.Context, etcd *clientv3.Client) (err
 		return m.explain(err)
 	}
 	return m.report(result, fmt.Sprintf(`etcd is at revision %d. Start the servers with --storage-backend=etcd3 and --etcd-prefix=%s (storage.backend and
-storage.etcd.prefix of the chart); start none on %s any more, whose files are as they were.
+storage.etcd.prefix of the chart). Do not start a server on %s again. Its files were not changed.
 %s
 `, result.Revision, prefix, dir.Path(), key))
 }
@@ -172,8 +172,8 @@ func (m *migrateCommand) prefixOfFiles(ctx context.Context, dir *datadir.Dir) (s
 	configured := m.storage.Etcd.StorageConfig.Prefix
 	prefix, err := migrate.PrefixOf(ctx, v1alpha1.GroupName, dir, configured)
 	if err == nil && m.storage.PrefixGiven() && prefix != configured {
-		err = fmt.Errorf("--etcd-prefix=%s must be %s, here and for the servers (storage.etcd.prefix of the chart): the files in %s have "+
-			"everything below that, and values are sealed under their whole keys", configured, prefix, dir.Path())
+		err = fmt.Errorf("--etcd-prefix=%s must be %s, here and for the servers (storage.etcd.prefix of the chart): all keys of "+
+			"the files in %s have that prefix, and values are encrypted with their whole keys as additional data", configured, prefix, dir.Path())
 	}
 	return prefix, err
 }
@@ -197,8 +197,8 @@ func (m *migrateCommand) toFiles(ctx context.Context, etcd *clientv3.Client) (er
 	if err != nil {
 		return m.explain(err)
 	}
-	return m.report(result, fmt.Sprintf(`The files are at revision %d. Start one server with --storage-backend=bbolt (storage.backend of the chart); start none on
-etcd any more, which is as it was. Files that were replaced are in %s.
+	return m.report(result, fmt.Sprintf(`The files are at revision %d. Start one server with --storage-backend=bbolt (storage.backend of the
+chart). Do not start a server on etcd again. etcd was not changed. Replaced files are in %s.
 %s
 `, result.Revision, aside, key))
 }
@@ -220,11 +220,11 @@ func (m *migrateCommand) report(result migrate.Result, next string) error {
 func (m *migrateCommand) explain(err error) error {
 	advice := map[error]string{
 		datadir.ErrInUse:          "stop the server first: end its process, or scale its Deployment to 0 and wait until the Pod has ended",
-		datadir.ErrNoStores:       "--data-dir must be that of the server, in a Pod the mount of its volume",
-		migrate.ErrTargetNotEmpty: "give another target, or add --replace-target (storage.migrate.replaceTarget of the chart) if what it holds may go",
+		datadir.ErrNoStores:       "--data-dir must be that of the server; in a Pod, the path where its volume is mounted",
+		migrate.ErrTargetNotEmpty: "use another target, or add --replace-target (storage.migrate.replaceTarget of the chart) to replace its content",
 		migrate.ErrRevisionTooLow: `restore a snapshot of etcd with "etcdutl snapshot restore --bump-revision N --mark-compacted", or add --pad-revisions`,
-		migrate.ErrTargetChanged:  "stop all servers, and run it again",
-		encryption.ErrOtherKeys:   "keep a copy of it with the snapshots of etcd that need it, delete it, and run this again",
+		migrate.ErrTargetChanged:  "stop all servers, and run the command again",
+		encryption.ErrOtherKeys:   "keep a copy of it with the snapshots of etcd that need it, delete it, and run the command again",
 	}
 	for cause, text := range advice {
 		if errors.Is(err, cause) {

@@ -13,7 +13,7 @@ import (
 // filesPrefix is the prefix of the keys in the files of [encryptedDirectory].
 const filesPrefix = "/registry"
 
-// A server keeps the prefix that its files have, and uses the default for new files.
+// TestFilesKeepTheirPrefix checks that a server keeps the prefix that its files have, and uses the default for new files.
 func TestFilesKeepTheirPrefix(t *testing.T) {
 	for path, want := range map[string]string{encryptedDirectory(t, ""): filesPrefix, t.TempDir(): "/slipstream"} {
 		opts := optionsOn(path)
@@ -30,7 +30,8 @@ func TestFilesKeepTheirPrefix(t *testing.T) {
 	}
 }
 
-// A migration takes the prefix that the files have, and refuses another one: nothing could be read below that.
+// TestMigrationKeepsThePrefix checks that a migration uses the prefix of the files and refuses another one, with which nothing
+// could be decrypted.
 func TestMigrationKeepsThePrefix(t *testing.T) {
 	dir, err := datadir.Open(t.Context(), encryptedDirectory(t, ""))
 	if err != nil {

@@ -18,51 +18,51 @@ import (
 
 // Messages about the remaining steps for the encryption configuration.
 const (
-	keyIsUsers = "Start it with the encryption configuration of before: --encryption-provider-config (encryption.configSecret of the chart)."
-	keyIsThere = "The encryption configuration is in %s."
-	keyIsHere  = `The encryption configuration has to be in %s before the start, and was not put there: %v.
-Run this again with --kubeconfig, or in a Pod with the server's ServiceAccount%s. Or do so yourself:
+	keyOfUser    = "Use the same encryption configuration as before: --encryption-provider-config (encryption.configSecret of the chart)."
+	keyCopied    = "The encryption configuration is in %s."
+	keyNotCopied = `The encryption configuration must be in %s before the start, and was not copied: %v.
+Run the command again with --kubeconfig, or in a Pod with the server's ServiceAccount%s. Or copy it yourself:
   %s`
 )
 
-// keyToCluster copies the configuration from beside the files to the cluster, where servers on etcd read it, and
-// returns the remaining step.
+// keyToCluster copies the configuration of the files to the cluster, where servers on etcd read it, and returns the
+// remaining step.
 func (m *migrateCommand) keyToCluster(ctx context.Context, dir *datadir.Dir) (left string, err error) {
 	content, err := m.readKey(ctx, encryption.Folder{Path: dir.Path()})
 	if err != nil || content == nil {
-		return keyIsUsers, err
+		return keyOfUser, err
 	}
 	secret, err := newSecretHome(m.options)
 	if m.outside(err) {
 		command := fmt.Sprintf("kubectl -n %[1]s create secret generic %[2]s --from-file=%[3]s=%[4]s",
 			m.options.Namespace, encryption.SecretName, encryption.FileName, dir.File(encryption.FileName))
-		return fmt.Sprintf(keyIsHere, "the Secret "+encryption.SecretName, err, "", command), nil
+		return fmt.Sprintf(keyNotCopied, "the Secret "+encryption.SecretName, err, "", command), nil
 	}
 	if err != nil {
 		return "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, encryptionTimeout)
 	defer cancel()
-	return fmt.Sprintf(keyIsThere, secret), encryption.Copy(ctx, content, secret)
+	return fmt.Sprintf(keyCopied, secret), encryption.Copy(ctx, content, secret)
 }
 
-// keyToFile copies the configuration of servers on etcd to a file beside the others, and returns the remaining step.
+// keyToFile copies the configuration of servers on etcd to a file next to the others, and returns the remaining step.
 func (m *migrateCommand) keyToFile(ctx context.Context, dir *datadir.Dir, o *migrate.Options) (left string, err error) {
 	folder := encryption.Folder{Path: dir.Path()}
 	secret, err := newSecretHome(m.options)
 	switch {
 	case m.storage.Etcd.EncryptionProviderConfigFilepath != "":
-		return keyIsUsers, nil
+		return keyOfUser, nil
 	case m.outside(err):
 		command := fmt.Sprintf(`(umask 077; kubectl -n %s get secret %s -o 'jsonpath={.data.encryption\.yaml}' | base64 -d > %s)`,
 			m.options.Namespace, encryption.SecretName, folder)
-		return fmt.Sprintf(keyIsHere, folder, err, " and --replace-target", command), nil
+		return fmt.Sprintf(keyNotCopied, folder, err, " and --replace-target", command), nil
 	case err != nil:
 		return "", err
 	}
 	content, err := m.readKey(ctx, secret)
 	if err != nil || content == nil {
-		return keyIsUsers, err
+		return keyOfUser, err
 	}
 	present, err := folder.Read(ctx)
 	if err != nil && !errors.Is(err, encryption.ErrAbsent) {
@@ -71,7 +71,7 @@ func (m *migrateCommand) keyToFile(ctx context.Context, dir *datadir.Dir, o *mig
 	if !encryption.Opens(present, content) {
 		o.Beside = map[string][]byte{encryption.FileName: content}
 	}
-	return fmt.Sprintf(keyIsThere, folder), nil
+	return fmt.Sprintf(keyCopied, folder), nil
 }
 
 // readKey returns the configuration that the server generated, or nil if the user provides one.

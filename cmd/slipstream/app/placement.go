@@ -14,7 +14,7 @@ import (
 
 var _ placement.Objects = &references{}
 
-// Environments lists those of all namespaces.
+// Environments returns the Environments of all namespaces.
 func (r *references) Environments(ctx context.Context) ([]v1alpha1.Environment, error) {
 	list, err := r.client.ConfigbutlerV1alpha1().Environments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -23,7 +23,7 @@ func (r *references) Environments(ctx context.Context) ([]v1alpha1.Environment, 
 	return list.Items, nil
 }
 
-// AppCatalogs lists those of all namespaces.
+// AppCatalogs returns the AppCatalogs of all namespaces.
 func (r *references) AppCatalogs(ctx context.Context) ([]v1alpha1.AppCatalog, error) {
 	list, err := r.client.ConfigbutlerV1alpha1().AppCatalogs(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -34,8 +34,8 @@ func TestProgress(t *testing.T) {
 		total int64
 		want  string
 	}{
-		{name: "what is quick says nothing", size: 1, total: mebibyte},
-		{name: "what takes long says how far it is", size: 5, total: 8 * mebibyte, want: "copying: 2 of 8 MiB, 25 %\ncopying: 4 of 8 MiB, 50 %\n"},
+		{name: "a quick copy prints nothing", size: 1, total: mebibyte},
+		{name: "a slow copy prints its progress", size: 5, total: 8 * mebibyte, want: "copying: 2 of 8 MiB, 25 %\ncopying: 4 of 8 MiB, 50 %\n"},
 		{name: "without a total", size: 3, want: "copying: 2 MiB\n"},
 	}
 	for _, tt := range tests {

@@ -17,18 +17,18 @@ import (
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 )
 
-// references lets admission see objects in storage. It asks the server itself, without a resource version, for what no cache
-// makes older than the writes of other replicas.
+// references reads objects for admission plugins. It lists and gets them from the server itself without a resource version,
+// so that no cache hides the writes of other replicas.
 type references struct {
 	client versioned.Interface
-	// cluster asks kube-apiserver.
+	// cluster is a client of kube-apiserver.
 	cluster kubernetes.Interface
 }
 
 var _ callerrights.References = &references{}
 
-// newReferences asks the server that loopback leads to, which need not serve yet, and about namespaces kube-apiserver, which
-// cluster leads to.
+// newReferences returns references that read objects through loopback, where the server need not serve yet, and namespaces
+// from the kube-apiserver of cluster.
 func newReferences(loopback, cluster *rest.Config) (*references, error) {
 	client, err := newLoopbackClient(loopback, "admission")
 	if err != nil {
@@ -36,12 +36,12 @@ func newReferences(loopback, cluster *rest.Config) (*references, error) {
 	}
 	kube, err := kubernetes.NewForConfig(rest.AddUserAgent(rest.CopyConfig(cluster), "admission"))
 	if err != nil {
-		return nil, fmt.Errorf("make a client for namespaces: %w", err)
+		return nil, fmt.Errorf("creating a client for namespaces: %w", err)
 	}
 	return &references{client: client, cluster: kube}, nil
 }
 
-// WatchRules lists those of all namespaces.
+// WatchRules returns the WatchRules of all namespaces.
 func (r *references) WatchRules(ctx context.Context) ([]v1alpha1.WatchRule, error) {
 	list, err := r.client.ConfigbutlerV1alpha1().WatchRules(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -50,7 +50,7 @@ func (r *references) WatchRules(ctx context.Context) ([]v1alpha1.WatchRule, erro
 	return list.Items, nil
 }
 
-// ClusterWatchRules lists all.
+// ClusterWatchRules returns all ClusterWatchRules.
 func (r *references) ClusterWatchRules(ctx context.Context) ([]v1alpha1.ClusterWatchRule, error) {
 	list, err := r.client.ConfigbutlerV1alpha1().ClusterWatchRules().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -59,7 +59,7 @@ func (r *references) ClusterWatchRules(ctx context.Context) ([]v1alpha1.ClusterW
 	return list.Items, nil
 }
 
-// SyncPolicies lists all, which is one.
+// SyncPolicies returns all SyncPolicies. There is at most one.
 func (r *references) SyncPolicies(ctx context.Context) ([]v1alpha1.SyncPolicy, error) {
 	list, err := r.client.ConfigbutlerV1alpha1().SyncPolicies().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -68,7 +68,7 @@ func (r *references) SyncPolicies(ctx context.Context) ([]v1alpha1.SyncPolicy, e
 	return list.Items, nil
 }
 
-// GitDestinations lists those of all namespaces.
+// GitDestinations returns the GitDestinations of all namespaces.
 func (r *references) GitDestinations(ctx context.Context) ([]v1alpha1.GitDestination, error) {
 	list, err := r.client.ConfigbutlerV1alpha1().GitDestinations(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -77,22 +77,22 @@ func (r *references) GitDestinations(ctx context.Context) ([]v1alpha1.GitDestina
 	return list.Items, nil
 }
 
-// AppCatalog gets one.
+// AppCatalog returns an AppCatalog.
 func (r *references) AppCatalog(ctx context.Context, namespace, name string) (*v1alpha1.AppCatalog, error) {
 	return r.client.ConfigbutlerV1alpha1().AppCatalogs(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// Environment gets one.
+// Environment returns an Environment.
 func (r *references) Environment(ctx context.Context, namespace, name string) (*v1alpha1.Environment, error) {
 	return r.client.ConfigbutlerV1alpha1().Environments(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// SyncStatus gets one.
+// SyncStatus returns a SyncStatus.
 func (r *references) SyncStatus(ctx context.Context, namespace, name string) (*v1alpha1.SyncStatus, error) {
 	return r.client.ConfigbutlerV1alpha1().SyncStatuses(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// HasNamespace looks for one.
+// HasNamespace reports whether a namespace exists.
 func (r *references) HasNamespace(ctx context.Context, name string) (bool, error) {
 	_, err := r.cluster.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

@@ -89,7 +89,7 @@ func (r *restoreCommand) run(ctx context.Context, name string) (err error) {
 	if name != stream {
 		file, openErr := os.Open(name)
 		if openErr != nil {
-			return fmt.Errorf("opening the backup: %w; in a Pod, restore - and have kubectl exec -i read the file", openErr)
+			return fmt.Errorf("opening the backup: %w; in a Pod, use \"restore -\" with kubectl exec -i, and redirect the file to it", openErr)
 		}
 		defer func() { err = errors.Join(err, file.Close()) }()
 		info, statErr := file.Stat()
@@ -134,13 +134,13 @@ func (r *restoreCommand) restoreStopped(ctx context.Context, source io.Reader) (
 
 // reportRestore prints what was restored and the next step.
 func reportRestore(w io.Writer, staged backup.Staged, next string) error {
-	_, err := fmt.Fprintf(w, "restored the backup of %s, revision %d; what was there before is kept in %s; %s\n",
+	_, err := fmt.Fprintf(w, "restored the backup of %s, revision %d; the replaced files are kept in %s; %s\n",
 		staged.Created.Format(time.RFC3339), staged.Stores[0].Revision, staged.Aside, next)
 	return err
 }
 
 // serveRestore stages a backup to replace the open stores and restarts the server. Only one restore runs at a time, and
-// none after one was decided.
+// none after one was committed.
 func (s *stores) serveRestore(storage *options.StorageOptions, restart func()) adminsocket.Handler {
 	var running sync.Mutex
 	return func(answer io.Writer, request *http.Request) error {
@@ -155,7 +155,7 @@ func (s *stores) serveRestore(storage *options.StorageOptions, restart func()) a
 		if err != nil {
 			return err
 		}
-		klog.FromContext(ctx).Info("Ending to be started again on a backup", "created", staged.Created, "before", staged.Aside)
+		klog.FromContext(ctx).Info("Shutting down to restart on a restored backup", "created", staged.Created, "before", staged.Aside)
 		defer restart()
 		return reportRestore(answer, staged, "the server ends now, and its supervisor starts it on the restored data")
 	}

@@ -44,37 +44,37 @@ func (c keyCheck) run(ctx context.Context, stored backup.Stores, keyFile string)
 		check = encrypter.Check
 	}
 	if err := check(ctx, rows...); err != nil {
-		return fmt.Errorf("the backup could not be read once it is restored, and nothing was changed: %w; %s", err, remedy)
+		return fmt.Errorf("the server could not read the restored backup, and nothing was changed: %w; %s", err, remedy)
 	}
 	return nil
 }
 
 // origin returns the source of the configuration, and the remedy if a key is missing.
 func (c keyCheck) origin(keyFile string) (origin encryption.Origin, remedy string) {
-	const first, last = "add the key that is missing to ", " as a further provider, and restore again"
+	const first, last = "add the missing key to ", " as a further provider, and restore again"
 	if file := c.storage.Etcd.EncryptionProviderConfigFilepath; file != "" {
 		return encryption.File{Path: file}, first + file + last
 	}
 	folder := encryption.Folder{Path: filepath.Dir(keyFile)}
 	if keyFile != filepath.Join(c.storage.DataDir, encryption.FileName) {
-		return folder, encryption.FileName + " is the one in the backup: take one that was made at another time"
+		return folder, encryption.FileName + " is part of the backup: use a backup from another time"
 	}
 	return folder, first + keyFile + last + "; it is in the copy of that file from the time of the backup. " +
-		"A stopped server's file may be replaced by that copy. In a Pod, where no file can be changed, put that copy into a Secret " +
-		"and name it in encryption.configSecret of the chart. If the backup was sealed under a configuration of your own, " +
-		"name it with --encryption-provider-config"
+		"If the server is stopped, you can replace the file with that copy. In a Pod, where no file can be changed, put the copy into a Secret " +
+		"and set encryption.configSecret of the chart to it. If the backup is encrypted with a configuration of your own, " +
+		"set --encryption-provider-config to it"
 }
 
 // missing rejects encrypted rows without a configuration. For plain rows the server generates one.
 func (c keyCheck) missing(ctx context.Context, origin encryption.Origin, rows []encryption.Rows) error {
 	found, err := encryption.Find(ctx, rows...)
 	if err != nil {
-		return fmt.Errorf("looking for rows that are sealed: %w", err)
+		return fmt.Errorf("looking for encrypted rows: %w", err)
 	}
 	if found == "" {
 		return nil
 	}
 	return fmt.Errorf("%s is missing, and the backup cannot be read without it, so nothing was changed: %s. Put the copy "+
-		"from the time of the backup there, or name the configuration under which it was sealed with "+
-		"--encryption-provider-config (encryption.configSecret of the chart, which is also the way for that copy in a Pod), and restore again", origin, found)
+		"from the time of the backup in its place, or set --encryption-provider-config to the configuration with which the backup "+
+		"is encrypted, and restore again. In a Pod, put either into a Secret and set encryption.configSecret of the chart to it", origin, found)
 }

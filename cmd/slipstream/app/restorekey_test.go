@@ -24,13 +24,13 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/encryption"
 )
 
-// configurationOf is one of the user's own, with keys by name.
+// configurationOf returns a configuration of the user's own with the named keys.
 func configurationOf(t *testing.T, keys ...string) string {
 	t.Helper()
 	text := "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\n" +
 		"resources:\n- resources: ['*.configbutler.ai']\n  providers:\n"
 	for _, key := range keys {
-		// The secret is the name, so that a name stands for one key.
+		// The secret is derived from the name, so that a name identifies one key.
 		secret := bytes.Repeat([]byte(key), 32)[:32]
 		text += "  - secretbox: {keys: [{name: " + key + ", secret: " + base64.StdEncoding.EncodeToString(secret) + "}]}\n"
 	}
@@ -105,10 +105,10 @@ func TestRestoreChecksTheKey(t *testing.T) {
 		// saved and present are the configurations of what is backed up, and of what the directory holds; present is empty for no directory.
 		saved, present []string
 		withKey        bool
-		// configuration is that of the server which is restored.
+		// configuration is the configuration of the restored server.
 		configuration string
 		arguments     []string
-		// refused are parts of the error; none if it is restored.
+		// refused are parts of the error; none if the backup is restored.
 		refused []string
 	}{
 		{name: "another key", saved: []string{own}, present: []string{own}, refused: []string{
@@ -121,17 +121,17 @@ func TestRestoreChecksTheKey(t *testing.T) {
 		{name: "the server's own, kept apart", saved: []string{kept}, present: []string{own}, configuration: kept},
 		{name: "a configuration of the user's that has more", saved: []string{mine}, present: []string{other}, configuration: both},
 		{name: "a configuration of the user's without the key", saved: []string{mine}, present: []string{other}, configuration: other, refused: []string{
-			`secretbox "mine"`, "add the key that is missing to " + other,
+			`secretbox "mine"`, "add the missing key to " + other,
 		}},
 		{name: "a configuration of the user's that is not named", saved: []string{mine}, refused: []string{"encryption.yaml is missing", `secretbox "mine"`}},
-		{name: "a configuration of the user's that is not there", saved: []string{mine}, configuration: "/nowhere.yaml", refused: []string{"/nowhere.yaml"}},
-		{name: "one row under a key that is gone", saved: []string{mine, other}, configuration: mine, refused: []string{lastKey, `secretbox "other"`}},
+		{name: "a configuration of the user's that does not exist", saved: []string{mine}, configuration: "/nowhere.yaml", refused: []string{"/nowhere.yaml"}},
+		{name: "one row with a missing key", saved: []string{mine, other}, configuration: mine, refused: []string{lastKey, `secretbox "other"`}},
 		{
-			name: "one row under a key that is gone for good", saved: []string{mine, other}, configuration: mine,
+			name: "one row with a key that is lost", saved: []string{mine, other}, configuration: mine,
 			arguments: []string{"--allow-unreadable"},
 		},
 		{
-			name: "all under another key, unreadable or not", saved: []string{mine}, present: []string{own},
+			name: "all with another key, although unreadable rows are allowed", saved: []string{mine}, present: []string{own},
 			arguments: []string{"--allow-unreadable"}, refused: []string{`secretbox "mine"`},
 		},
 	}
@@ -166,7 +166,7 @@ func TestRestoreChecksTheKey(t *testing.T) {
 	}
 }
 
-// expectRestore runs a restore. One that is refused says why and changes nothing.
+// expectRestore runs a restore. A refused one returns the reason and changes nothing.
 func expectRestore(t *testing.T, path string, arguments, refused []string) {
 	t.Helper()
 	before := filesOf(t, path)
@@ -190,7 +190,7 @@ func expectRestore(t *testing.T, path string, arguments, refused []string) {
 	}
 }
 
-// filesOf is what the files of a directory hold, but for the lock and the socket.
+// filesOf returns the content of the files of a directory, without the lock.
 func filesOf(t *testing.T, path string) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
@@ -212,7 +212,7 @@ func filesOf(t *testing.T, path string) map[string][]byte {
 	return files
 }
 
-// starts fails unless a server starts on what is restored.
+// starts fails unless a server starts on the restored data.
 func starts(t *testing.T, opts *options.Options) {
 	t.Helper()
 	s, err := openStores(t.Context(), opts.Storage)

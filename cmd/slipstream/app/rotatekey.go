@@ -36,7 +36,7 @@ and keep the previous one with older backups.`,
 			}
 			key, err := encryption.Rotate(ctx, home)
 			if errors.Is(err, encryption.ErrAbsent) {
-				return fmt.Errorf("%w (is it where --data-dir, --storage-backend and --namespace say?)", err)
+				return fmt.Errorf("%w: check --data-dir, --storage-backend and --namespace", err)
 			}
 			if err != nil {
 				return err

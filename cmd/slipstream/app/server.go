@@ -16,7 +16,7 @@ import (
 	"k8s.io/component-base/cli/globalflag"
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
-	_ "k8s.io/component-base/metrics/prometheus/clientgo" // who leads, and how requests to the cluster go
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // metrics of the leader election and of requests to the cluster
 	"k8s.io/klog/v2"
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
@@ -64,7 +64,7 @@ Git branches equal to the live objects that rules select.`,
 	return command
 }
 
-// unwrapped leaves the line width of the usage text to the terminal.
+// unwrapped disables line wrapping of the usage text.
 const unwrapped = 0
 
 // addFlags registers the flags by subject, and the usage text that groups them.
@@ -93,7 +93,7 @@ func version() string {
 	return text
 }
 
-// run serves until ctx is done. It closes what it opened after the last request is completed.
+// run serves until ctx is done. It closes the stores after the last request is completed.
 func run(ctx context.Context, opts *options.Options, config *apiserver.Config) (err error) {
 	ctx = logredact.WithoutBodies(ctx)
 	logger := klog.FromContext(ctx)

@@ -12,8 +12,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/apiserver"
 )
 
-// The verbosity of the command line is the one that the log is set up with. Sets of flags are joined in no order, so that a
-// flag that is in two of them would count in some runs only: one run does not show it.
+// TestVerbosity checks that the verbosity of the command line configures the log. Flag sets are joined in random order, so a
+// flag that is in two of them would work in some runs only: one run does not show it.
 func TestVerbosity(t *testing.T) {
 	for range 20 {
 		opts, command := options.New(apiserver.NewCodecs(apiserver.NewScheme())), &cobra.Command{Use: "slipstream"}

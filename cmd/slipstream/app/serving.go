@@ -45,31 +45,31 @@ func reachCluster(ctx context.Context, opts *options.Options) error {
 	}
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return fmt.Errorf("making a client for the cluster: %w", err)
+		return fmt.Errorf("creating a client for the cluster: %w", err)
 	}
 	defer client.CloseIdleConnections()
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
-		return fmt.Errorf("reaching the cluster: %w", err)
+		return fmt.Errorf("building the address of the cluster: %w", err)
 	}
-	told := false
+	logged := false
 	err = wait.PollUntilContextTimeout(ctx, reachInterval, reachLimit, true, func(ctx context.Context) (bool, error) {
-		failure := answers(ctx, client, base.JoinPath("livez").String())
-		if failure != nil && !told {
-			klog.FromContext(ctx).Info("Waiting for the cluster to answer", "error", failure.Error(), "limit", reachLimit)
-			told = true
+		failure := probe(ctx, client, base.JoinPath("livez").String())
+		if failure != nil && !logged {
+			klog.FromContext(ctx).Info("Waiting for the cluster to respond", "error", failure.Error(), "limit", reachLimit)
+			logged = true
 		}
 		var distrust *tls.CertificateVerificationError
 		return failure == nil || errors.As(failure, &distrust), nil
 	})
 	if err != nil {
-		klog.FromContext(ctx).Info("Starting although the cluster does not answer")
+		klog.FromContext(ctx).Info("Starting although the cluster does not respond")
 	}
 	return nil
 }
 
-// answers returns an error unless a server responds.
-func answers(ctx context.Context, client *http.Client, url string) error {
+// probe returns an error unless a server responds.
+func probe(ctx context.Context, client *http.Client, url string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func answers(ctx context.Context, client *http.Client, url string) error {
 	if err != nil {
 		return err
 	}
-	_, _ = io.Copy(io.Discard, response.Body) // what it says does not matter
+	_, _ = io.Copy(io.Discard, response.Body) // The content does not matter.
 	return response.Body.Close()
 }
 
@@ -95,19 +95,21 @@ func openServing(ctx context.Context, opts *options.Options, config *genericapis
 	}
 	client, err := dynamic.NewForConfig(cluster)
 	if err != nil {
-		return nil, fmt.Errorf("making a client for the authorities of the serving certificate: %w", err)
+		return nil, fmt.Errorf("creating a client for the authorities of the serving certificate: %w", err)
 	}
 	watcher, err := metadata.NewForConfig(cluster)
 	if err != nil {
-		return nil, fmt.Errorf("making a client that watches whom the cluster trusts: %w", err)
+		return nil, fmt.Errorf("creating a client that watches the objects that register the server: %w", err)
 	}
-	keeper := certificates.New(certificates.Config{Source: source, Client: client, Watcher: watcher, Service: service, Clock: clock.RealClock{}})
-	if err := keeper.RunOnce(logredact.WithoutBodies(ctx)); err != nil {
+	provider := certificates.New(certificates.Config{
+		Source: source, Client: client, Watcher: watcher, Service: service, Clock: clock.RealClock{},
+	})
+	if err := provider.RunOnce(logredact.WithoutBodies(ctx)); err != nil {
 		return nil, err
 	}
 	// The listener starts and stops it.
-	config.SecureServing.Cert = keeper
-	return []controller.Runner{certificates.NewLeader(keeper)}, nil
+	config.SecureServing.Cert = provider
+	return []controller.Runner{certificates.NewLeader(provider)}, nil
 }
 
 // newCertificateSource returns the source of certificates.
@@ -121,7 +123,7 @@ func newCertificateSource(opts *options.Options, cluster *rest.Config, service t
 	}
 	client, err := kubernetes.NewForConfig(cluster)
 	if err != nil {
-		return nil, fmt.Errorf("making a client for the Secret of the serving authority: %w", err)
+		return nil, fmt.Errorf("creating a client for the Secret of the serving authority: %w", err)
 	}
 	return &certificates.OwnAuthority{
 		Client: client.CoreV1().Secrets(service.Namespace), Name: serving.AuthoritySecret, Names: certificates.Names(service),

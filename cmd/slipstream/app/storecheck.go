@@ -103,7 +103,7 @@ func (c *storeCheck) run(ctx context.Context) error {
 
 // check checks a copy of the files of a running server, or the files of a stopped one.
 func (c *storeCheck) check(ctx context.Context) error {
-	if err := checkFilesOf(c.storage, "etcd checks itself: use etcdutl hashkv and etcdctl endpoint health"); err != nil {
+	if err := checkFilesOf(c.storage, "for etcd use etcdutl hashkv and etcdctl endpoint health"); err != nil {
 		return err
 	}
 	answer, err := adminsocket.NewClient(c.storage.DataDir).Do(ctx, http.MethodGet, backupPath, nil, nil)
@@ -132,7 +132,7 @@ func checkFilesOf(storage *options.StorageOptions, instead string) error {
 func (c *storeCheck) checkCopy(ctx context.Context, answer io.Reader) (err error) {
 	folder, err := os.MkdirTemp(c.storage.DataDir, ".check-") // mode 0700
 	if err != nil {
-		return fmt.Errorf("making a folder for the copy: %w", err)
+		return fmt.Errorf("creating a folder for the copy: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	source := newProgress(answer, c.stderr, "copying", 0, c.clock)
@@ -174,21 +174,21 @@ func (c *storeCheck) checkFolder(ctx context.Context, folder string) (err error)
 	return c.checkRecords(ctx, folder)
 }
 
-// checkRecords opens and decodes every record, if there is a key for that and the files open.
+// checkRecords decrypts and decodes every record, if the key exists and the files can be opened.
 func (c *storeCheck) checkRecords(ctx context.Context, folder string) (err error) {
 	stored, err := openStill(ctx, folder)
 	if errors.Is(err, bolt.ErrDamaged) || err != nil && len(c.findings) > 0 {
-		return nil // That is among the findings.
+		return nil // The findings include that.
 	}
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stored.close()) }()
-	ctx, cancel := context.WithCancel(ctx) // It ends what is opened here.
+	ctx, cancel := context.WithCancel(ctx) // Releases the encrypter and the clients.
 	defer cancel()
 	encrypter, err := encryption.Try(ctx, filesOrigin(c.storage))
 	if errors.Is(err, encryption.ErrAbsent) {
-		return c.note("the values were not opened, because there is no key: %v", err)
+		return c.note("the values were not decrypted, because there is no key: %v", err)
 	}
 	if err != nil {
 		return err
@@ -207,12 +207,12 @@ func (c *storeCheck) checkRecords(ctx context.Context, folder string) (err error
 		c.add(name, fmt.Sprintf("%s: %s: %v", name, r, r.Err))
 	})
 	for _, key := range missing {
-		err = errors.Join(err, c.note("the values that are sealed by %s were not opened: %s lacks that key", key, filesOrigin(c.storage)))
+		err = errors.Join(err, c.note("the values that are encrypted with %s were not decrypted: %s lacks that key", key, filesOrigin(c.storage)))
 	}
 	return err
 }
 
-// note says what was not checked.
+// note prints what was not checked.
 func (c *storeCheck) note(format string, arguments ...any) error {
 	_, err := fmt.Fprintf(c.stderr, format+"\n", arguments...)
 	return err
@@ -223,7 +223,7 @@ func (c *storeCheck) found(f bolt.Finding) {
 	c.add(f.File, f.String())
 }
 
-// add takes a finding about a file.
+// add adds a finding about a file.
 func (c *storeCheck) add(name, line string) {
 	if c.findings == nil {
 		c.findings = map[string]*fileFindings{}
@@ -238,7 +238,7 @@ func (c *storeCheck) add(name, line string) {
 	}
 }
 
-// print says how a file is.
+// print prints the findings and the state of a file.
 func (c *storeCheck) print(name string) error {
 	text := name + ": sound\n"
 	if of := c.findings[name]; of != nil {
@@ -252,7 +252,7 @@ func (c *storeCheck) print(name string) error {
 	return err
 }
 
-// progress says what is being checked: each part once, and how far it is every 2 seconds.
+// progress returns a function that prints each part once when its check begins, and the progress every 2 seconds.
 func (c *storeCheck) progress(name string) func(what string, done int64) {
 	current := ""
 	return func(what string, done int64) {

@@ -33,7 +33,7 @@ func execute(t *testing.T, arguments ...string) (stdout string, code int, err er
 	return out.String(), app.ExitCode(err), err
 }
 
-// stopped is the data directory of a stopped server, with a key in each file.
+// stopped returns the data directory of a stopped server, with a key in each file.
 func stopped(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()

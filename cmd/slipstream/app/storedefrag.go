@@ -17,7 +17,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/datadir"
 )
 
-// newStoreDefragCommand defragments the files of a data directory, of which the server's flags say where it is.
+// newStoreDefragCommand returns the command that defragments the files in the data directory of the server's flags.
 func newStoreDefragCommand(ctx context.Context, opts *options.Options, flags *pflag.FlagSet) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "defrag --data-dir DIR",

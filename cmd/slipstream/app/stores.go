@@ -33,22 +33,22 @@ import (
 
 // stores are where the server keeps objects and working state.
 type stores struct {
-	// dir is the folder of the backend bbolt, which belongs to this process. Nil with etcd3.
+	// dir is the data directory of the backend bbolt, which this process has locked. Nil with etcd3.
 	dir *datadir.Dir
-	// api and work are the files of the backend bbolt, two of them so that requests and the mirror do not share one
-	// writer. Both are nil with etcd3.
+	// api and work are the files of the backend bbolt. Separate files allow requests and the mirror to write at the same
+	// time. Both are nil with etcd3.
 	api, work *bolt.Engine
 	// etcd is the connection for the working state with etcd3; upstream has its own for objects. Nil with bbolt.
 	etcd *clientv3.Client
-	// identity tells this process from every other that may lead the controllers.
+	// identity distinguishes this process from every other one that may lead the controllers.
 	identity string
 }
 
-// openStores opens what opts name. With bbolt it fails while another process has the files open.
+// openStores opens the stores of opts. With bbolt it fails while another process has the files open.
 func openStores(ctx context.Context, opts *options.StorageOptions) (*stores, error) {
 	host, err := os.Hostname()
 	if err != nil {
-		return nil, fmt.Errorf("finding the host's name: %w", err)
+		return nil, fmt.Errorf("determining the host name: %w", err)
 	}
 	if opts.Backend == options.BackendEtcd3 {
 		return connectStores(ctx, opts, host)
@@ -70,13 +70,13 @@ func openStores(ctx context.Context, opts *options.StorageOptions) (*stores, err
 	if err != nil {
 		return nil, errors.Join(err, s.close())
 	}
-	// Only one process can have the file open, so whoever has it on this host is the same leader as before: it goes on
-	// at once after a crash, without waiting for its own Lease to run out.
+	// Only one process can have the file open. So the process that has it open on this host is the same leader as before,
+	// and leads at once after a crash, without waiting for its own Lease to expire.
 	s.identity = host + "_" + store
 	return s, nil
 }
 
-// connectStores connects to the etcd that opts name.
+// connectStores connects to the etcd of opts.
 func connectStores(ctx context.Context, opts *options.StorageOptions, host string) (*stores, error) {
 	client, err := newEtcdClient(ctx, opts.Etcd.StorageConfig.Transport)
 	if err != nil {
@@ -94,7 +94,7 @@ func checkEtcd(ctx context.Context, client *clientv3.Client, prefix string) erro
 	ctx, cancel := context.WithTimeout(ctx, etcdDialTimeout)
 	defer cancel()
 	if _, err := client.Get(ctx, prefix); err != nil {
-		return fmt.Errorf("reaching etcd at %q: %w", client.Endpoints(), err)
+		return fmt.Errorf("connecting to etcd at %q: %w", client.Endpoints(), err)
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func (s *stores) prefix(ctx context.Context, opts *options.StorageOptions) (stri
 	return keyspace.OfFiles(ctx, v1alpha1.GroupName, s.client(ctx, s.api).KV, s.client(ctx, s.work).KV, configured)
 }
 
-// storeIdentity is the number that a store file was given when it was created.
+// storeIdentity returns the number that a store file got when it was created.
 func storeIdentity(ctx context.Context, engine *bolt.Engine) (string, error) {
 	answer, err := engine.Range(ctx, &pb.RangeRequest{Key: []byte{0}, CountOnly: true})
 	if err != nil {
@@ -130,7 +130,7 @@ func storeIdentity(ctx context.Context, engine *bolt.Engine) (string, error) {
 	return fmt.Sprintf("%016x", answer.Header.ClusterId), nil
 }
 
-// applyTo makes a server keep its objects here. ctx must outlive the server.
+// applyTo makes a server store its objects here. ctx must outlive the server.
 func (s *stores) applyTo(ctx context.Context, opts *options.StorageOptions, config *genericapiserver.Config) error {
 	if s.api == nil {
 		if err := opts.Etcd.ApplyTo(config); err != nil {
@@ -144,7 +144,7 @@ func (s *stores) applyTo(ctx context.Context, opts *options.StorageOptions, conf
 	return s.applyFilesTo(ctx, opts, config)
 }
 
-// applyFilesTo makes a server keep its objects in the files, and report how these are.
+// applyFilesTo makes a server store its objects in the files, and adds their health checks.
 func (s *stores) applyFilesTo(ctx context.Context, opts *options.StorageOptions, config *genericapiserver.Config) error {
 	if err := bolt.ApplyTo(ctx, s.api, opts.Etcd, config); err != nil {
 		return fmt.Errorf("applying the bbolt store: %w", err)
@@ -154,8 +154,8 @@ func (s *stores) applyFilesTo(ctx context.Context, opts *options.StorageOptions,
 	return nil
 }
 
-// monitorRecords makes a server say which of the records that controller looks after cannot be read, once what it returns is
-// run. The server is to have its storage already.
+// monitorRecords returns a monitor that reports which of the controller's rows cannot be read. It adds the monitor to the
+// storage of config, which must have been set, and to the readiness checks.
 func monitorRecords(opts *options.StorageOptions, controller *encryption.RotationController, config *genericapiserver.Config) *unreadable.Monitor {
 	monitor := unreadable.NewMonitor(recordsOf(opts, controller.Encrypter, controller.Rows), clock.RealClock{})
 	config.RESTOptionsGetter = unreadable.NewRESTOptionsGetter(config.RESTOptionsGetter, monitor)
@@ -163,7 +163,7 @@ func monitorRecords(opts *options.StorageOptions, controller *encryption.Rotatio
 	return monitor
 }
 
-// recordsOf are what is stored, as the server reads it.
+// recordsOf returns the stored records as the server reads them.
 func recordsOf(opts *options.StorageOptions, encrypter *encryption.Encrypter, rows []encryption.Rows) *unreadable.Store {
 	return &unreadable.Store{Encrypter: encrypter, Rows: rows, Decode: func(plain []byte) error {
 		_, _, err := opts.Etcd.StorageConfig.Codec.Decode(plain, nil, nil)
@@ -171,7 +171,7 @@ func recordsOf(opts *options.StorageOptions, encrypter *encryption.Encrypter, ro
 	}}
 }
 
-// workStore is the store of the working state: the second file, or the etcd of the objects. ctx must outlive its use.
+// workStore returns the store of the working state: the second file, or the etcd of the objects. ctx must outlive its use.
 func (s *stores) workStore(ctx context.Context, opts *options.StorageOptions, encrypter *encryption.Encrypter) *table.Store {
 	client := s.client(ctx, s.work)
 	return table.New(client.KV, keyspace.Work(opts.Etcd.StorageConfig.Prefix),
@@ -186,7 +186,7 @@ func (s *stores) encrypted(ctx context.Context, prefix string) []encryption.Rows
 	}
 }
 
-// client is the door to a file, or to etcd, which has one for all. ctx must outlive its use.
+// client returns a client of a file, or the client of etcd. ctx must outlive its use.
 func (s *stores) client(ctx context.Context, file *bolt.Engine) *clientv3.Client {
 	if s.etcd != nil {
 		return s.etcd
@@ -194,11 +194,11 @@ func (s *stores) client(ctx context.Context, file *bolt.Engine) *clientv3.Client
 	return bolt.NewClient(ctx, file).Client
 }
 
-// etcdDialTimeout is that of upstream's own client.
+// etcdDialTimeout is the timeout of upstream's own client.
 const etcdDialTimeout = 20 * time.Second
 
-// newEtcdClient connects to the etcd that upstream's options name. ctx only carries values: the client lives until it
-// is closed.
+// newEtcdClient connects to the etcd of upstream's options. It uses only the values of ctx: the client lives until it is
+// closed.
 func newEtcdClient(ctx context.Context, transport storagebackend.TransportConfig) (*clientv3.Client, error) {
 	config := clientv3.Config{
 		Context: context.WithoutCancel(ctx), Endpoints: transport.ServerList, DialTimeout: etcdDialTimeout,

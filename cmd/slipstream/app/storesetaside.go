@@ -26,13 +26,13 @@ import (
 )
 
 const (
-	// setAsidePath is the command that a server is asked for.
+	// setAsidePath is the path of the command on the admin socket.
 	setAsidePath = "/set-aside"
-	// allParameter and recordParameter are the selection.
+	// allParameter and recordParameter are the query parameters of the selection.
 	allParameter, recordParameter = "all", "key"
 )
 
-// setAsideCommand is what the command is asked for.
+// setAsideCommand holds the flags and arguments of the command.
 type setAsideCommand struct {
 	options *options.Options
 	unreadable.Selection
@@ -41,7 +41,7 @@ type setAsideCommand struct {
 	stdout io.Writer
 }
 
-// newSetAsideCommand moves records that cannot be read out of a store, of which the server's flags say where it is.
+// newSetAsideCommand returns the command that moves records that cannot be read out of the store of the server's flags.
 func newSetAsideCommand(ctx context.Context, opts *options.Options, flags *pflag.FlagSet) *cobra.Command {
 	c := &setAsideCommand{options: opts}
 	command := &cobra.Command{
@@ -80,7 +80,7 @@ func (c *setAsideCommand) run(ctx context.Context) error {
 	storage := c.options.Storage
 	switch {
 	case c.All && len(c.Keys) > 0:
-		return usageError{errors.New("--all and KEY exclude each other")}
+		return usageError{errors.New("--all and KEY cannot be used together")}
 	case storage.Backend == options.BackendEtcd3:
 		return c.runOnEtcd(ctx)
 	case storage.Backend != options.BackendBolt:
@@ -109,7 +109,7 @@ func (c *setAsideCommand) run(ctx context.Context) error {
 	return c.runStopped(ctx)
 }
 
-// outputParameter is the file to write.
+// outputParameter is the query parameter of the file to write.
 const outputParameter = "output"
 
 // runStopped works on the files of a stopped server.
@@ -129,7 +129,7 @@ func (c *setAsideCommand) runStopped(ctx context.Context) (err error) {
 	return setAside(ctx, c.options.Storage, stored, filesOrigin(c.options.Storage), c.Selection, c.output, c.stdout)
 }
 
-// openStill opens the files in a folder for a command, which leaves their history as it is.
+// openStill opens the files in a folder without compacting their history.
 func openStill(ctx context.Context, folder string) (stored *stores, err error) {
 	stored = &stores{}
 	still := bolt.Options{CompactionInterval: -1}
@@ -142,7 +142,7 @@ func openStill(ctx context.Context, folder string) (stored *stores, err error) {
 	return stored, nil
 }
 
-// runOnEtcd works on an etcd, beside the servers.
+// runOnEtcd works on an etcd, which servers can use at the same time.
 func (c *setAsideCommand) runOnEtcd(ctx context.Context) (err error) {
 	storage := c.options.Storage
 	switch {
@@ -163,7 +163,7 @@ func (c *setAsideCommand) runOnEtcd(ctx context.Context) (err error) {
 	return setAside(ctx, storage, stored, origin, c.Selection, c.output, c.stdout)
 }
 
-// filesOrigin has the configuration under which files are sealed.
+// filesOrigin returns the source of the configuration with which files are encrypted.
 func filesOrigin(storage *options.StorageOptions) encryption.Origin {
 	if file := storage.Etcd.EncryptionProviderConfigFilepath; file != "" {
 		return encryption.File{Path: file}
@@ -171,7 +171,7 @@ func filesOrigin(storage *options.StorageOptions) encryption.Origin {
 	return encryption.Folder{Path: storage.DataDir}
 }
 
-// setAside moves records out of open stores. What it loads lives as long as ctx.
+// setAside moves records out of open stores. The encryption configuration that it loads is released when ctx ends.
 func setAside(
 	ctx context.Context, storage *options.StorageOptions, stored *stores, origin encryption.Origin, selection unreadable.Selection, file string, out io.Writer,
 ) error {
@@ -189,8 +189,8 @@ func setAside(
 	return recordsOf(storage, encrypter, stored.encrypted(ctx, prefix)).SetAside(ctx, selection, file, out)
 }
 
-// answerSetAside sets records of the open stores aside.
-func (s *stores) answerSetAside(storage *options.StorageOptions) adminsocket.Handler {
+// serveSetAside sets records of the open stores aside.
+func (s *stores) serveSetAside(storage *options.StorageOptions) adminsocket.Handler {
 	return func(answer io.Writer, request *http.Request) error {
 		query := request.URL.Query()
 		selection := unreadable.Selection{All: query.Get(allParameter) == "true", Keys: query[recordParameter]}

@@ -45,7 +45,7 @@ type records struct {
 	stop   func()
 }
 
-// openRecords starts what a server has of opts.
+// openRecords starts the storage of a server with opts.
 func openRecords(t *testing.T, opts *options.Options) *records {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -55,7 +55,7 @@ func openRecords(t *testing.T, opts *options.Options) *records {
 	}
 	scheme := apiserver.NewScheme()
 	config := genericapiserver.NewConfig(apiserver.NewCodecs(scheme))
-	keeper, err := openEncryption(ctx, opts, stores, config)
+	rotation, err := openEncryption(ctx, opts, stores, config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func openRecords(t *testing.T, opts *options.Options) *records {
 	if err != nil {
 		t.Fatal(err)
 	}
-	monitor := monitorRecords(opts.Storage, keeper, config)
+	monitor := monitorRecords(opts.Storage, rotation, config)
 	storage, err := registry.NewStorage(registry.Config{Scheme: scheme, RESTOptions: config.RESTOptionsGetter, Clock: clock.RealClock{}})
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func openRecords(t *testing.T, opts *options.Options) *records {
 		defer close(done)
 		monitor.Run(ctx)
 	}()
-	r := &records{Storage: storage, stores: stores, work: stores.workStore(ctx, opts.Storage, keeper.Encrypter), ready: config.ReadyzChecks}
+	r := &records{Storage: storage, stores: stores, work: stores.workStore(ctx, opts.Storage, rotation.Encrypter), ready: config.ReadyzChecks}
 	r.stop = func() {
 		r.stop = func() {}
 		err := closeSocket()
@@ -106,8 +106,8 @@ func (r *records) create(t *testing.T, name string) {
 	}
 }
 
-// list returns the names of all objects of a resource. A watch cache that is not filled yet is waited for, unless it
-// never will be.
+// list lists all objects of a resource until the error satisfies until, and returns the names of GitRepoConfigs. A watch cache
+// may not be initialized yet.
 func (r *records) list(t *testing.T, resource string, until func(error) bool) (names string, err error) {
 	t.Helper()
 	testkit.EventuallyWithin(t, testkit.Timeout, "the list of "+resource, func(ctx context.Context) error {
@@ -127,7 +127,7 @@ func (r *records) list(t *testing.T, resource string, until func(error) bool) (n
 	return names, err
 }
 
-// listFails lists objects of which some cannot be read, and looks at the error.
+// listFails lists objects of which some cannot be read, and checks the error.
 func (r *records) listFails(t *testing.T, wants ...string) {
 	t.Helper()
 	_, err := r.list(t, "gitrepoconfigs", func(err error) bool {
@@ -154,7 +154,7 @@ func (r *records) deleteUnread(t *testing.T, name string) {
 	}
 }
 
-// check returns what the check of the records says.
+// check returns the result of the health check of the records.
 func (r *records) check(t *testing.T) error {
 	t.Helper()
 	for _, check := range r.ready {
@@ -197,8 +197,8 @@ func change(t *testing.T, kv clientv3.KV, key string, change func(value []byte))
 	return spoiled
 }
 
-// TestUnreadableRecord damages an object and a row of the working state. The server starts all the same, says so, and
-// sets them aside, running or stopped; then everything is as it was without them.
+// TestUnreadableRecord damages an object and a row of the working state. The server still starts and reports them. The command
+// sets them aside, with a running or a stopped server, and all other records can be read again.
 func TestUnreadableRecord(t *testing.T) {
 	const object, row = "/slipstream/configbutler.ai/gitrepoconfigs/shop/bad", "/slipstream-work/outbox/bad"
 	etcd := func(t *testing.T, opts *options.Options) []string {
@@ -268,7 +268,7 @@ func TestUnreadableRecord(t *testing.T) {
 			if names, err := r.list(t, "gitrepoconfigs", works); names != "good other " {
 				t.Errorf("there are %q (%v)", names, err)
 			}
-			r.eventually(t, "the check passes, and the metric is gone", func() bool {
+			r.eventually(t, "the check passes, and the metric is 0", func() bool {
 				if test.stopped { // The metric is that of another process then.
 					return r.check(t) == nil
 				}
@@ -282,7 +282,7 @@ func TestUnreadableRecord(t *testing.T) {
 	}
 }
 
-// set sets both records aside with a command, and looks at what it kept.
+// set sets both records aside with a command, and checks the file.
 func set(t *testing.T, arguments []string, object, row string, value []byte) {
 	t.Helper()
 	run := func(want int, more ...string) string {
@@ -294,14 +294,14 @@ func set(t *testing.T, arguments []string, object, row string, value []byte) {
 		return out + said
 	}
 	if said := run(1); !strings.Contains(said, object) || !strings.Contains(said, row) || !strings.Contains(said, "--all for 2") {
-		t.Errorf("without a selection it says %s", said)
+		t.Errorf("without a selection it prints %s", said)
 	}
 	if said := run(1, strings.ReplaceAll(object, "bad", "good")); !strings.Contains(said, "can be read: nothing was set aside") {
-		t.Errorf("for one that can be read it says %s", said)
+		t.Errorf("for one that can be read it prints %s", said)
 	}
 	said := run(0, "--all")
 	if strings.Count(said, "set aside: ") != 2 {
-		t.Errorf("it says %s", said)
+		t.Errorf("it prints %s", said)
 	}
 	_, path, _ := strings.Cut(strings.TrimSpace(said), "kept in ")
 	content, err := os.ReadFile(path)
@@ -319,10 +319,10 @@ func set(t *testing.T, arguments []string, object, row string, value []byte) {
 		t.Errorf("the file has %v (%v)", info.Mode(), err)
 	}
 	if said := run(0, "--all"); !strings.Contains(said, "every record can be read") {
-		t.Errorf("once more it says %s", said)
+		t.Errorf("the second time it prints %s", said)
 	}
 	if said := run(0, object); !strings.Contains(said, "there is no record with the key") {
-		t.Errorf("of a record that is gone it says %s", said)
+		t.Errorf("for a record that does not exist it prints %s", said)
 	}
 }
 
@@ -357,13 +357,13 @@ func TestDamagedValues(t *testing.T) {
 		encrypted, checked string
 		names              []string
 		damage             func(value []byte)
-		// refused is what --all says, if it does not set all of the names aside.
+		// refused is the error of --all, if it does not set all of the names aside.
 		refused string
 	}{
 		"the beginning of two":               {mine, mine, []string{"a", "b"}, first, ""},
 		"the beginning of two, may be plain": {"", "", []string{"a", "b"}, first, ""},
 		"the beginning of all":               {mine, mine, []string{"a", "b", "c", "d"}, first, ""},
-		"all under a key that is there":      {mine, mine, []string{"a", "b", "c", "d"}, last, `sealed by secretbox "mine"`},
+		"all with a key that is present":     {mine, mine, []string{"a", "b", "c", "d"}, last, `sealed by secretbox "mine"`},
 		"all are plain, and may not be":      {identity, mine, []string{"a", "b", "c", "d"}, func([]byte) {}, "lacks the provider identity"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -379,7 +379,7 @@ func TestDamagedValues(t *testing.T) {
 			r.stop()
 			flags := []string{"--data-dir=" + opts.Storage.DataDir, "--encryption-provider-config=" + test.checked}
 			code, out, said := execute(t, "", append([]string{"store", "check"}, flags...)...)
-			if want := fmt.Sprintf("api.db: damaged, %d findings", len(test.names)); code != 1 || !strings.Contains(out, want) || strings.Contains(said, "not opened") {
+			if want := fmt.Sprintf("api.db: damaged, %d findings", len(test.names)); code != 1 || !strings.Contains(out, want) || strings.Contains(said, "not decrypted") {
 				t.Errorf("the check: exit code %d, %s%s", code, out, said)
 			}
 			code, out, said = execute(t, "", append([]string{"store", "set-aside", "--all"}, flags...)...)

@@ -19,10 +19,10 @@ func TestAuditLogIsWrittenByDefault(t *testing.T) {
 		arguments []string
 		want      string
 	}{
-		"in the data directory":   {[]string{"--data-dir=/data"}, "/data/audit/audit.log"},
-		"elsewhere":               {[]string{"--data-dir=/data", "--audit-log-path=/log"}, "/log"},
-		"beside etcd":             {[]string{"--storage-backend=etcd3"}, "-"},
-		"with a policy of theirs": {[]string{"--audit-policy-file=/policy"}, ""},
+		"in the data directory":     {[]string{"--data-dir=/data"}, "/data/audit/audit.log"},
+		"elsewhere":                 {[]string{"--data-dir=/data", "--audit-log-path=/log"}, "/log"},
+		"with etcd":                 {[]string{"--storage-backend=etcd3"}, "-"},
+		"with a policy of the user": {[]string{"--audit-policy-file=/policy"}, ""},
 	} {
 		opts := parse(t, test.arguments...)
 		if err := opts.Complete(); err != nil {
@@ -59,7 +59,7 @@ func TestShippedAuditPolicy(t *testing.T) {
 			Subresource: test.subresource, ResourceRequest: true,
 		})
 		if got.Level != test.want {
-			t.Errorf("%s of %s/%s by %s is told at level %s, want %s", test.verb, test.resource, test.subresource, test.user, got.Level, test.want)
+			t.Errorf("%s of %s/%s by %s is logged at level %s, want %s", test.verb, test.resource, test.subresource, test.user, got.Level, test.want)
 		}
 	}
 }

@@ -88,7 +88,7 @@ func (o *MirrorOptions) validate() []error {
 			errs = append(errs, fmt.Errorf("--%s=%d must be at least 1", name, value))
 		}
 	}
-	// A batch has to fit into one push, so that it is accepted or refused as a whole.
+	// A batch must fit into one push, so that it is accepted or refused as a whole.
 	if o.BatchMaxFiles > maxBatchFiles {
 		errs = append(errs, fmt.Errorf("--git-batch-max-files=%d must be at most %d", o.BatchMaxFiles, maxBatchFiles))
 	}
@@ -111,8 +111,8 @@ const (
 	// Upper bounds of a batch.
 	maxBatchFiles = 1000
 	maxBatchMiB   = 4
-	// minGitMemoryMiB is the least that the memory for a remote can be bounded to: looking for a file among all of a
-	// branch takes half of it.
+	// minGitMemoryMiB is the minimum of the limit for the memory of a remote: searching all files of a branch takes half
+	// of it.
 	minGitMemoryMiB = 32
 )
 

@@ -122,7 +122,7 @@ func New(codecs serializer.CodecFactory) *Options {
 }
 
 func init() {
-	// The libraries share one set of features in a process, which takes no more once it has become a flag.
+	// The libraries share one set of features in a process. None can be added once the set has become a flag.
 	utilruntime.Must(logsapi.AddFeatureGates(utilfeature.DefaultMutableFeatureGate))
 }
 
@@ -189,7 +189,7 @@ func (o *GitOptions) addFlags(flags *cliflag.NamedFlagSets) {
 func (o *Options) Complete() error {
 	o.Storage.complete()
 	completeAudit(o.Recommended.Audit, o.Storage)
-	// One kubeconfig is enough: delegation goes to the same cluster unless it is told otherwise.
+	// One kubeconfig is enough: delegation uses the same cluster unless its own flags say otherwise.
 	kubeconfig := o.Recommended.CoreAPI.CoreAPIKubeconfigPath
 	if o.Recommended.Authentication.RemoteKubeConfigFile == "" {
 		o.Recommended.Authentication.RemoteKubeConfigFile = kubeconfig

@@ -71,7 +71,7 @@ func TestValidate(t *testing.T) {
 			wants: []string{`--archive-dir="archive" must be an absolute path`},
 		},
 		{
-			name: "files that nobody compacts", arguments: []string{"--etcd-compaction-interval=0"},
+			name: "files without compaction", arguments: []string{"--etcd-compaction-interval=0"},
 			wants: []string{"--etcd-compaction-interval=0s must be at least 1s with --storage-backend=bbolt"},
 		},
 		{
@@ -88,11 +88,11 @@ func TestValidate(t *testing.T) {
 			wants: []string{"--environment-tracking-marks", `"no key"`},
 		},
 		{
-			name: "a namespace that cannot be", arguments: []string{"--namespace=Not/One"},
+			name: "an invalid namespace", arguments: []string{"--namespace=Not/One"},
 			wants: []string{`--namespace="Not/One" is not a name of a namespace`},
 		},
 		{
-			name:      "times that do not fit",
+			name:      "times that are too short",
 			arguments: []string{"--leader-elect-lease-duration=10s", "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=9s"},
 			wants: []string{
 				"--leader-elect-lease-duration=10s must be longer than --leader-elect-renew-deadline=10s",
@@ -106,7 +106,7 @@ func TestValidate(t *testing.T) {
 			wants:     []string{"--leader-elect=false is only allowed with --storage-backend=bbolt"},
 		},
 		{
-			name: "a Lease that runs out before it is renewed", arguments: []string{"--leases-lease-sec=10", "--leases-renew-sec=6"},
+			name: "a Lease that expires before it is renewed", arguments: []string{"--leases-lease-sec=10", "--leases-renew-sec=6"},
 			wants: []string{"--leases-lease-sec=10 must be at least twice --leases-renew-sec=6"},
 		},
 		{
@@ -115,31 +115,34 @@ func TestValidate(t *testing.T) {
 		},
 		{name: "an authority of the server's own", arguments: []string{"--serving-authority-secret=slipstream-ca", "--serving-service=slipstream"}},
 		{
-			name: "an authority that lives too short", arguments: []string{
+			name: "an authority with a short lifetime", arguments: []string{
 				"--serving-authority-secret=slipstream-ca", "--serving-certificate-duration=1h", "--serving-authority-duration=2h",
 			},
 			wants: []string{"--serving-authority-duration=2h0m0s must be at least three times --serving-certificate-duration=1h0m0s"},
 		},
 		{
-			name: "certificates that live too short", arguments: []string{"--serving-authority-secret=Not/One", "--serving-certificate-duration=1s"},
+			name: "certificates with a short lifetime", arguments: []string{"--serving-authority-secret=Not/One", "--serving-certificate-duration=1s"},
 			wants: []string{"--serving-certificate-duration=1s must be at least 30s", `--serving-authority-secret="Not/One" is not a name of a Secret`},
 		},
 		{
 			name:      "two authorities",
 			arguments: []string{"--serving-authority-secret=slipstream-ca", "--serving-authority-file=" + os.DevNull},
-			wants:     []string{"--serving-authority-secret and --serving-authority-file exclude each other", "--serving-authority-file must be a file of certificates"},
+			wants: []string{
+				"--serving-authority-secret and --serving-authority-file cannot be used together",
+				"--serving-authority-file must be a file of certificates",
+			},
 		},
 		{
 			name:      "an authority of the server's own and a file",
 			arguments: []string{"--serving-authority-secret=slipstream-ca", "--tls-cert-file=/a.crt", "--tls-private-key-file=/a.key"},
-			wants:     []string{"--serving-authority-secret excludes --tls-cert-file and --tls-private-key-file"},
+			wants:     []string{"--serving-authority-secret cannot be used with --tls-cert-file and --tls-private-key-file"},
 		},
 		{
 			name: "an authority of no file", arguments: []string{"--serving-authority-file=/ca.crt"},
 			wants: []string{"--serving-authority-file has no meaning without --tls-cert-file and --tls-private-key-file"},
 		},
 		{
-			name: "a Service that cannot be", arguments: []string{"--serving-service=a.b"},
+			name: "an invalid Service", arguments: []string{"--serving-service=a.b"},
 			wants: []string{`--serving-service="a.b" is not a name of a Service`},
 		},
 		{name: "no wait for authors", arguments: []string{"--attribution-max-wait=0"}},
@@ -191,8 +194,9 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// The watch cache must not forget what the store below it still has, or clients list anew that could resume.
-func TestCacheRemembersAsLongAsTheStore(t *testing.T) {
+// TestCacheKeepsHistoryAsLongAsTheStore checks that the watch cache keeps events as long as the store keeps its history, so that
+// clients that could resume need not list again.
+func TestCacheKeepsHistoryAsLongAsTheStore(t *testing.T) {
 	for interval, want := range map[string]time.Duration{"": 5 * time.Minute, "1h": time.Hour, "2s": 75 * time.Second} {
 		var arguments []string
 		if interval != "" {
@@ -203,7 +207,7 @@ func TestCacheRemembersAsLongAsTheStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := opts.Storage.Etcd.StorageConfig.EventsHistoryWindow; got != want {
-			t.Errorf("compaction every %q: the cache remembers %v, want %v", interval, got, want)
+			t.Errorf("compaction every %q: the cache keeps %v, want %v", interval, got, want)
 		}
 		if got := opts.Storage.Engine().CompactionInterval; interval != "" && !strings.HasPrefix(got.String(), interval) {
 			t.Errorf("compaction every %q: the files are compacted every %v", interval, got)
@@ -217,10 +221,10 @@ func TestOneKubeconfigIsEnough(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := opts.Recommended.Authentication.RemoteKubeConfigFile; got != "/a" {
-		t.Errorf("authentication asks %s, want /a", got)
+		t.Errorf("authentication uses %s, want /a", got)
 	}
 	if got := opts.Recommended.Authorization.RemoteKubeConfigFile; got != "/b" {
-		t.Errorf("authorization asks %s, want /b", got)
+		t.Errorf("authorization uses %s, want /b", got)
 	}
 	if got := opts.LeaderElection.ResourceNamespace; got != "elsewhere" {
 		t.Errorf("the Lease is in %s, want the server's namespace", got)

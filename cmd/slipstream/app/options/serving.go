@@ -68,9 +68,10 @@ func (o *ServingOptions) validate(files genericoptions.CertKey) []error {
 	withFiles := files.CertFile != "" && files.KeyFile != ""
 	switch {
 	case o.AuthoritySecret != "" && o.AuthorityFile != "":
-		errs = append(errs, errors.New("--serving-authority-secret and --serving-authority-file exclude each other"))
+		errs = append(errs, errors.New("--serving-authority-secret and --serving-authority-file cannot be used together"))
 	case o.AuthoritySecret != "" && (files.CertFile != "" || files.KeyFile != ""):
-		errs = append(errs, errors.New("--serving-authority-secret excludes --tls-cert-file and --tls-private-key-file: the server makes its certificate itself"))
+		errs = append(errs, errors.New("--serving-authority-secret cannot be used with --tls-cert-file and --tls-private-key-file: "+
+			"the server creates its certificate itself"))
 	case o.AuthorityFile != "" && !withFiles:
 		errs = append(errs, errors.New("--serving-authority-file has no meaning without --tls-cert-file and --tls-private-key-file"))
 	}

@@ -24,7 +24,7 @@ const (
 	BackendEtcd3 = "etcd3"
 )
 
-// Flags of upstream's with another meaning here.
+// Upstream's flags that have another meaning here.
 const (
 	compactionFlag = "etcd-compaction-interval"
 	prefixFlag     = "etcd-prefix"
@@ -143,7 +143,7 @@ func (o *StorageOptions) validateBolt() []error {
 		errs = append(errs, fmt.Errorf("--data-dir=%q must be an absolute path", o.DataDir))
 	}
 	if len(o.Etcd.StorageConfig.Transport.ServerList) > 0 {
-		errs = append(errs, errors.New("--etcd-servers has no meaning with --storage-backend=bbolt; add --storage-backend=etcd3 or leave it out"))
+		errs = append(errs, errors.New("--etcd-servers has no meaning with --storage-backend=bbolt; add --storage-backend=etcd3 or remove it"))
 	}
 	return errs
 }
