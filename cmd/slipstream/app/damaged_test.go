@@ -81,12 +81,12 @@ func damages() []damage {
 		{"pages of another kind", func(raw []byte) []byte {
 			return each(raw, leaf, func(page []byte) { page[8] ^= 0x40 })
 		}, "is neither a branch nor a leaf"},
-		{"a tree that leads to itself", func(raw []byte) []byte {
+		{"a tree that refers to itself", func(raw []byte) []byte {
 			return each(raw, branch, func(page []byte) { copy(page[24:32], page[:8]) })
 		}, "is in use elsewhere"},
 		{"pages of which one is in the place of another", func(raw []byte) []byte {
 			return each(raw, leaf, func(page []byte) { page[1] ^= 0x20 })
-		}, "calls itself page"},
+		}, "refers to, has the number"},
 		{"a file that ends too soon", func(raw []byte) []byte { return raw[:3*os.Getpagesize()] }, "it was cut off"},
 		{"a file without a beginning", func(raw []byte) []byte { clear(raw[:2*os.Getpagesize()]); return raw }, "neither meta page is valid"},
 	}

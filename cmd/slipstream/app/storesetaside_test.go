@@ -293,7 +293,7 @@ func set(t *testing.T, arguments []string, object, row string, value []byte) {
 		}
 		return out + said
 	}
-	if said := run(1); !strings.Contains(said, object) || !strings.Contains(said, row) || !strings.Contains(said, "--all for 2") {
+	if said := run(1); !strings.Contains(said, object) || !strings.Contains(said, row) || !strings.Contains(said, "--all for all 2") {
 		t.Errorf("without a selection it prints %s", said)
 	}
 	if said := run(1, strings.ReplaceAll(object, "bad", "good")); !strings.Contains(said, "can be read: nothing was set aside") {
@@ -331,7 +331,7 @@ func TestSetAsideWithoutTheKey(t *testing.T) {
 	mine, other := configurationOf(t, "mine"), configurationOf(t, "other")
 	path := encryptedDirectory(t, mine)
 	code, _, said := execute(t, "", "store", "set-aside", "--all", "--data-dir="+path, "--encryption-provider-config="+other)
-	if code != 1 || !strings.Contains(said, `none of the 2 records that are sealed by secretbox "mine" can be read`) {
+	if code != 1 || !strings.Contains(said, `none of the 2 records that are encrypted with secretbox "mine" can be read`) {
 		t.Errorf("exit code %d: %s", code, said)
 	}
 	stores, err := openStill(t.Context(), path)
@@ -363,7 +363,7 @@ func TestDamagedValues(t *testing.T) {
 		"the beginning of two":               {mine, mine, []string{"a", "b"}, first, ""},
 		"the beginning of two, may be plain": {"", "", []string{"a", "b"}, first, ""},
 		"the beginning of all":               {mine, mine, []string{"a", "b", "c", "d"}, first, ""},
-		"all with a key that is present":     {mine, mine, []string{"a", "b", "c", "d"}, last, `sealed by secretbox "mine"`},
+		"all with a key that is present":     {mine, mine, []string{"a", "b", "c", "d"}, last, `encrypted with secretbox "mine"`},
 		"all are plain, and may not be":      {identity, mine, []string{"a", "b", "c", "d"}, func([]byte) {}, "lacks the provider identity"},
 	} {
 		t.Run(name, func(t *testing.T) {

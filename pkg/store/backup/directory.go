@@ -20,7 +20,7 @@ import (
 
 // ErrUnfinished is returned for a restore that was committed but not completed. The next process that opens the directory
 // completes it.
-var ErrUnfinished = errors.New("the restore is decided, and the next start of the server or the next restore finishes it")
+var ErrUnfinished = errors.New("the restore is committed, and the next start of the server or the next restore finishes it")
 
 // WriteDirectory writes a backup of a data directory. No server may run on the directory.
 func WriteDirectory(ctx context.Context, dir *datadir.Dir, w io.Writer, options Options) (err error) {
@@ -72,7 +72,7 @@ func readReplaced(ctx context.Context, dir *datadir.Dir) Replaced {
 		}
 		state, err := readState(ctx, dir.File(name))
 		if err != nil {
-			klog.FromContext(ctx).Error(err, "The present store cannot be read, the restored one goes on above the revision of the backup alone")
+			klog.FromContext(ctx).Error(err, "The present store cannot be read, the restored store continues above the revision of the backup only")
 			continue
 		}
 		replaced[name] = state

@@ -253,11 +253,11 @@ func TestRestoreRefuses(t *testing.T) {
 	}{
 		{name: "nothing", want: "cut off: it is empty"},
 		{name: "cut off", archive: saved[:middle], want: "the archive is cut off at"},
-		{name: "a changed byte", archive: slices.Concat(saved[:middle], []byte{saved[middle] ^ 1}, saved[middle+1:]), want: "does not have the sum"},
-		{name: "one store", archive: rewrite(t, saved, func(m *archive.Manifest, _ map[string][]byte) { m.Stores = m.Stores[:1] }), want: `it holds the stores ["api.db"]`},
+		{name: "a changed byte", archive: slices.Concat(saved[:middle], []byte{saved[middle] ^ 1}, saved[middle+1:]), want: "does not have the checksum"},
+		{name: "one store", archive: rewrite(t, saved, func(m *archive.Manifest, _ map[string][]byte) { m.Stores = m.Stores[:1] }), want: `it has the stores ["api.db"]`},
 		{name: "an unknown file", archive: rewrite(t, saved, func(m *archive.Manifest, files map[string][]byte) {
 			m.Files, files["lock"] = []archive.File{{Name: "lock"}}, []byte("x")
-		}), want: `it holds the unknown file "lock"`},
+		}), want: `it has the unknown file "lock"`},
 		{name: "no store", archive: rewrite(t, saved, func(_ *archive.Manifest, files map[string][]byte) {
 			files["work.db"] = bytes.Repeat([]byte("text"), 5000)
 		}), want: "checking work.db of the backup"},
@@ -270,7 +270,7 @@ func TestRestoreRefuses(t *testing.T) {
 		{name: "a store that is too short", archive: rewrite(t, saved, func(_ *archive.Manifest, files map[string][]byte) {
 			files["api.db"] = files["api.db"][:5*4096]
 		}), want: "checking api.db of the backup"},
-		{name: "another revision", archive: rewrite(t, saved, func(m *archive.Manifest, _ map[string][]byte) { m.Stores[0].Revision++ }), want: "by the manifest"},
+		{name: "another revision", archive: rewrite(t, saved, func(m *archive.Manifest, _ map[string][]byte) { m.Stores[0].Revision++ }), want: "the manifest says"},
 	}
 	before := snapshot(t, path)
 	for _, tt := range tests {

@@ -103,11 +103,11 @@ func checkFiles(m archive.Manifest, keyFile string) error {
 		stores = append(stores, store.Name)
 	}
 	if want := []string{datadir.APIFile, datadir.WorkFile}; !slices.Equal(stores, want) {
-		return fmt.Errorf("it holds the stores %q and should hold %q", stores, want)
+		return fmt.Errorf("it has the stores %q, and must have %q", stores, want)
 	}
 	for _, file := range m.Files {
 		if file.Name != keyFile {
-			return fmt.Errorf("it holds the unknown file %q", file.Name)
+			return fmt.Errorf("it has the unknown file %q", file.Name)
 		}
 	}
 	return nil
@@ -145,7 +145,7 @@ func verify(ctx context.Context, path string, store archive.Store) error {
 		return err
 	}
 	if got := describe(store.Name, state); got != store {
-		return fmt.Errorf("it is %+v, and %+v by the manifest", got, store)
+		return fmt.Errorf("it is %+v, and the manifest says %+v", got, store)
 	}
 	return nil
 }

@@ -56,8 +56,8 @@ func Write(w io.Writer, stores Stores, options Options) (err error) {
 	return nil
 }
 
-// cut takes views of the stores, and reads the key under which they are encrypted. If the key changes meanwhile, it may
-// not fit the views, so both are taken again.
+// cut takes views of the stores, and reads the key with which they are encrypted. If the key changes meanwhile, it may
+// not decrypt the views, so both are taken again.
 func cut(stores Stores, keyFile string) (views []*bolt.View, key []byte, err error) {
 	for {
 		before, err := readKey(keyFile)
@@ -65,7 +65,7 @@ func cut(stores Stores, keyFile string) (views []*bolt.View, key []byte, err err
 			return nil, nil, err
 		}
 		if views, err = bolt.Cut(stores.API, stores.Work); err != nil {
-			return nil, nil, fmt.Errorf("looking at both stores: %w", err)
+			return nil, nil, fmt.Errorf("taking views of both stores: %w", err)
 		}
 		key, err = readKey(keyFile)
 		if err == nil && bytes.Equal(before, key) {

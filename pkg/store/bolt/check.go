@@ -22,7 +22,7 @@ func (e *Engine) Check(ctx context.Context) error {
 		return err
 	}
 	if err := e.commit(ctx, probe{}, 0); err != nil && !errors.Is(err, errProbed) {
-		return fmt.Errorf("store does not take writes: %w", err)
+		return fmt.Errorf("store does not accept writes: %w", err)
 	}
 	return nil
 }

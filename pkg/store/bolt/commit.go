@@ -189,8 +189,8 @@ func (e *Engine) commitFailed(w *writer, cause error) error {
 
 // refuseWrites makes every later write fail, and returns the error that they fail with.
 func (e *Engine) refuseWrites(cause error) error {
-	failure := fmt.Errorf("store refuses writes until it is opened anew, a commit may be lost: %w", cause)
+	failure := fmt.Errorf("store refuses writes until it is reopened, because a commit may be lost: %w", cause)
 	e.failure.Store(&failure)
-	e.logger.Error(cause, "The store refuses writes until it is opened anew")
+	e.logger.Error(cause, "The store refuses writes until it is reopened")
 	return failure
 }

@@ -58,7 +58,7 @@ func (e *Engine) compactionLoop() {
 		next := e.Revision()
 		if target > e.CompactRevision() {
 			if _, err := e.Compact(context.Background(), &pb.CompactionRequest{Revision: target}); err != nil {
-				e.logger.Error(err, "Compaction failed, it is tried again at the next interval", "revision", target)
+				e.logger.Error(err, "Failed to compact the store, will retry at the next interval", "revision", target)
 			}
 		}
 		target = next

@@ -20,7 +20,7 @@ var ErrDamaged = errors.New("the store is damaged")
 
 // damaged returns an error of [ErrDamaged] with the first problem found, and what to do.
 func damaged(problem string) error {
-	return fmt.Errorf("%w: %s; keep a copy of the data directory as it is, list all that is wrong with \"slipstream store check\", "+
+	return fmt.Errorf("%w: %s; keep a copy of the data directory as it is, list all damage with \"slipstream store check\", "+
 		"and restore a backup", ErrDamaged, problem)
 }
 
@@ -34,7 +34,7 @@ func guarded(read func() error) (err error) {
 		if cause == nil {
 			return
 		}
-		problem := fmt.Sprintf("reading it ended with %v", cause)
+		problem := fmt.Sprintf("reading it failed with %v", cause)
 		klog.Background().Error(nil, "Reading a store panicked", "cause", fmt.Sprint(cause), "stack", string(debug.Stack()))
 		if !isFault(cause) && !bboltPanicked() {
 			panic(cause)

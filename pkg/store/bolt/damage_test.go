@@ -159,7 +159,7 @@ func TestDamagedTree(t *testing.T) {
 	}{
 		"a branch that refers to itself": {func(raw []byte) { order.PutUint64(raw[branch*page+16+8:], uint64(branch)) }, "is in use elsewhere"},
 		"two entries with one page":      {func(raw []byte) { copy(raw[branch*page+32+8:][:8], raw[branch*page+16+8:][:8]) }, "is in use elsewhere"},
-		"a page far beyond the file":     {func(raw []byte) { order.PutUint64(raw[branch*page+16+8:], 1<<60) }, "leads to page 1152921504606846976"},
+		"a page far beyond the file":     {func(raw []byte) { order.PutUint64(raw[branch*page+16+8:], 1<<60) }, "refers to page 1152921504606846976"},
 		"an empty branch":                {func(raw []byte) { order.PutUint16(raw[branch*page+10:], 0) }, "is a branch without entries"},
 		"a page with a huge overflow":    {func(raw []byte) { order.PutUint32(raw[branch*page+12:], 1<<31) }, "continues for 2147483648 more pages"},
 		"a key that is too long":         {func(raw []byte) { order.PutUint32(raw[branch*page+16+4:], 1<<31) }, "lies beyond the page's end"},

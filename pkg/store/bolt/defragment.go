@@ -97,7 +97,7 @@ func (e *Engine) checkSpace() error {
 	folder := filepath.Dir(e.Path())
 	free, _, err := volumeOf(folder)
 	if err != nil {
-		return fmt.Errorf("looking for space in %s: %w", folder, err)
+		return fmt.Errorf("reading the free space of %s: %w", folder, err)
 	}
 	if need := used + spareBytes; free < need {
 		return fmt.Errorf("%w: %d bytes are free in %s, and the copy needs up to %d", ErrDiskFull, free, folder, need)

@@ -37,7 +37,7 @@ func (p *filePage) load(found func(problem string), kinds ...uint16) (ok bool, e
 		found(fmt.Sprintf("%s is of the kind %#x, must be %#x", p.name, p.kind(), kinds[0]))
 		return false, nil
 	case int64(size) > p.size:
-		found(fmt.Sprintf("%s has no room for the %d entries that it claims", p.name, p.count()))
+		found(fmt.Sprintf("%s has no room for the %d entries in its header", p.name, p.count()))
 		return false, nil
 	}
 	if p.head, err = p.bytes(0, int64(size)); err != nil {
@@ -120,7 +120,7 @@ func (w *pageWalk) freelist() error {
 		count, at = int64(order.Uint64(number)), at+8
 	}
 	if count < 0 || count > (p.size-at)/8 {
-		w.found(fmt.Sprintf("the free list has no room for the %d pages that it claims", count))
+		w.found(fmt.Sprintf("the free list has no room for the %d pages in its header", count))
 		return nil
 	}
 	for i := range count {
@@ -150,7 +150,7 @@ func (w *pageWalk) readFreelist(id uint64) (p filePage, ok bool, err error) {
 	p = filePage{name: name, head: header}
 	overflow := uint64(binary.NativeEndian.Uint32(header[12:]))
 	if stored := binary.NativeEndian.Uint64(header); stored != id || p.kind() != flagFreelist || overflow >= w.meta.highWater()-id {
-		w.found(fmt.Sprintf("%s is at page %d, which calls itself page %d of the kind %#x and %d more", name, id, stored, p.kind(), overflow))
+		w.found(fmt.Sprintf("%s is at page %d, which has the number %d, the kind %#x and %d more pages", name, id, stored, p.kind(), overflow))
 		return p, false, nil
 	}
 	for each := id; each <= id+overflow; each++ {

@@ -116,7 +116,7 @@ func (e *Engine) expire() time.Duration {
 			continue
 		}
 		if !errors.Is(err, ErrClosed) {
-			e.logger.Error(err, "Expiring a lease failed, it is tried again", "lease", id)
+			e.logger.Error(err, "Failed to expire a lease, will retry", "lease", id)
 		}
 		return expiryRetry
 	}

@@ -35,7 +35,7 @@ const (
 )
 
 // errNoMeta is the error for a file without a valid meta page.
-var errNoMeta = errors.New("neither meta page is valid: this is no store file, or its beginning is lost")
+var errNoMeta = errors.New("neither meta page is valid: this is not a store file, or its beginning is lost")
 
 // metaPage is the content of a meta page after its header.
 type metaPage [metaSize]byte

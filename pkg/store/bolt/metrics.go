@@ -33,7 +33,7 @@ const (
 // What is counted while the engine works. [NewCollector] looks at the rest when it is asked.
 var (
 	commitSeconds = slipmetrics.NewHistogramVec(metricsPrefix+"commit_duration_seconds",
-		"Time to apply the writes of one commit and to have them on disk.",
+		"Time to apply the writes of one commit and to sync them to disk.",
 		metrics.ExponentialBuckets(0.00025, 2, 16), storeLabel)
 	commitRequests = slipmetrics.NewHistogramVec(metricsPrefix+"commit_requests",
 		"Writes that shared one commit.",
@@ -42,7 +42,7 @@ var (
 		"Time that a compaction took from its beginning until what it frees could be used again.",
 		metrics.ExponentialBuckets(0.001, 4, 9), storeLabel)
 	writeFailures = slipmetrics.NewCounterVec(metricsPrefix+"write_failures_total",
-		"Writes that failed: for want of space (disk_full), for another error of the disk (io), or because one before them may be lost (refused).",
+		"Writes that failed: for lack of space (disk_full), for another error of the disk (io), or because an earlier one may be lost (refused).",
 		storeLabel, "reason")
 )
 

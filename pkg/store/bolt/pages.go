@@ -80,7 +80,7 @@ func (w *pageWalk) page(id uint64, parent fmt.Stringer, depth int, b bounds) (la
 		return nil, err
 	}
 	if depth > maxDepth {
-		w.found(fmt.Sprintf("%s leads to page %d, which is the %dth page below one another: no tree is that deep", parent, id, depth))
+		w.found(fmt.Sprintf("%s refers to page %d at depth %d: no tree is that deep", parent, id, depth))
 		return nil, nil
 	}
 	p, ok, err := w.read(id, parent)
@@ -96,7 +96,7 @@ func (w *pageWalk) page(id uint64, parent fmt.Stringer, depth int, b bounds) (la
 // read reads a page, if its header can be believed.
 func (w *pageWalk) read(id uint64, parent fmt.Stringer) (p filePage, ok bool, err error) {
 	if id < 2 || id >= w.meta.highWater() {
-		w.found(fmt.Sprintf("%s leads to page %d, and the file's pages are 2 to %d", parent, id, w.meta.highWater()-1))
+		w.found(fmt.Sprintf("%s refers to page %d, and the file's pages are 2 to %d", parent, id, w.meta.highWater()-1))
 		return p, false, nil
 	}
 	first := make([]byte, w.meta.pageSize())
@@ -107,7 +107,7 @@ func (w *pageWalk) read(id uint64, parent fmt.Stringer) (p filePage, ok bool, er
 	overflow := uint64(order.Uint32(first[12:]))
 	switch stored := order.Uint64(first); {
 	case stored != id:
-		w.found(fmt.Sprintf("page %d, which %s leads to, calls itself page %d", id, parent, stored))
+		w.found(fmt.Sprintf("page %d, which %s refers to, has the number %d", id, parent, stored))
 		return p, false, nil
 	case overflow >= w.meta.highWater()-id:
 		w.found(fmt.Sprintf("page %d continues for %d more pages, and the file ends at page %d", id, overflow, w.meta.highWater()-1))
@@ -115,7 +115,7 @@ func (w *pageWalk) read(id uint64, parent fmt.Stringer) (p filePage, ok bool, er
 	}
 	for each := id; each <= id+overflow; each++ {
 		if w.visit(each) {
-			w.found(fmt.Sprintf("page %d, which %s leads to, is in use elsewhere", each, parent))
+			w.found(fmt.Sprintf("page %d, which %s refers to, is in use elsewhere", each, parent))
 			return p, false, nil
 		}
 	}

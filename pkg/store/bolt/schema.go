@@ -103,7 +103,7 @@ func createBuckets(tx *bbolt.Tx) error {
 	}
 	identity := make([]byte, 8)
 	if _, err := rand.Read(identity); err != nil {
-		return fmt.Errorf("choosing the store's identity: %w", err)
+		return fmt.Errorf("generating the store's identity: %w", err)
 	}
 	meta := tx.Bucket(bucketMeta)
 	for _, entry := range []struct{ key, value []byte }{

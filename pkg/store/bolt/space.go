@@ -65,7 +65,7 @@ func (e *Engine) CheckSpace() error {
 		return fmt.Errorf("%w: a write of %d bytes failed, and of the %d bytes that %s may have only %d are left",
 			ErrDiskFull, lacking, most, e.Path(), max(0, most-total)+total-used)
 	case free < need:
-		return fmt.Errorf("%w: a write of %d bytes failed, and %d bytes are free in %s: there should be %d",
+		return fmt.Errorf("%w: a write of %d bytes failed, and %d bytes are free in %s, at least %d are needed",
 			ErrDiskFull, lacking, free, folder, need)
 	}
 	e.space.lacking.CompareAndSwap(lacking, 0)

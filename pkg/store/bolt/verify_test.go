@@ -202,19 +202,19 @@ func TestVerifyDamage(t *testing.T) {
 			remove(b("keys"), b("/c/2")),
 			[]string{
 				`counts "/": counts 5 keys, and there are 4`, `counts "/c/": counts 2 keys, and there are 1`,
-				`keys "/c/2": missing, the log says that revision 10 left it there`,
+				`keys "/c/2": missing, the log says that revision 10 wrote it`,
 			},
 		},
 		"a key is too much": {
 			put(state(4, 4, 1, 0, "x"), b("keys"), b("/a/2")),
 			[]string{
 				`counts "/": counts 5 keys, and there are 6`, `counts "/a/": counts 2 keys, and there are 3`,
-				`keys "/a/2": there, the log says that revision 5 deleted it`,
+				`keys "/a/2": exists, the log says that revision 5 deleted it`,
 			},
 		},
 		"a key cannot be read":    {put([]byte{0x80}, b("keys"), b("/a/1")), []string{`keys "/a/1": state of "/a/1": corrupt record`}},
 		"a key's value differs":   {put(state(8, 8, 1, 0, "Once"), b("keys"), b("/a/3")), []string{`keys "/a/3": state of revision 8 differs from what the log says of revision 8: another value`}},
-		"a key's version differs": {put(state(3, 2, 1, 0, "y"), b("keys"), b("/a/1")), []string{`keys "/a/1": state of revision 3 differs from what the log says of revision 3: version 1, logged 2`, `keys "/a/1": version 1, which cannot be for a key created at revision 2 and changed at 3`}},
+		"a key's version differs": {put(state(3, 2, 1, 0, "y"), b("keys"), b("/a/1")), []string{`keys "/a/1": state of revision 3 differs from what the log says of revision 3: version 1, logged 2`, `keys "/a/1": version 1, which is impossible for a key created at revision 2 and changed at 3`}},
 		"a key is older than the log says": {
 			put(state(2, 2, 1, 0, "x"), b("keys"), b("/a/1")),
 			[]string{`keys "/a/1": state of revision 2 differs from what the log says of revision 3: another revision`},
@@ -222,7 +222,7 @@ func TestVerifyDamage(t *testing.T) {
 
 		"a revision is missing": {
 			remove(b("log"), segment, logName(4, 0)),
-			[]string{`log "4": missing, the next one is 5`, `log "5.0": what "/a/2" held before was written at revision 4, which the log does not have`},
+			[]string{`log "4": missing, the next one is 5`, `log "5.0": the previous value of "/a/2" was written at revision 4, which is not in the log`},
 		},
 		"the newest revision is missing": {
 			func(tx *bbolt.Tx) error {
@@ -254,7 +254,7 @@ func TestVerifyDamage(t *testing.T) {
 		},
 		"what was before differs": {
 			replaceIn("y\x02\x02\x01\x00x", "y\x02\x02\x01\x00z", b("log"), segment, logName(3, 0)),
-			[]string{`log "3.0": what "/a/1" held before differs from what revision 2 left there: another value`},
+			[]string{`log "3.0": the previous value of "/a/1" differs from that of revision 2: another value`},
 		},
 
 		"a count is wrong":   {put(number(7), b("counts"), b("/a/")), []string{`counts "/a/": counts 7 keys, and there are 2`}},
@@ -301,7 +301,7 @@ func TestVerifyDamagedPages(t *testing.T) {
 		"a page is a copy of another": {func(raw []byte) []byte {
 			copy(raw[rootPage(raw)*page:], raw[:page])
 			return raw
-		}, "calls itself page 0"},
+		}, "refers to, has the number 0"},
 		"a page has an unknown type": {func(raw []byte) []byte {
 			binary.NativeEndian.PutUint16(raw[rootPage(raw)*page+8:], 0x40)
 			return raw

@@ -137,7 +137,7 @@ func (v *verifier) verifyKeys() error {
 	})
 	for key, state := range v.newest {
 		if !state.deleted {
-			v.found(bucketKeys, key, "missing, the log says that revision %d left it there", state.revision)
+			v.found(bucketKeys, key, "missing, the log says that revision %d wrote it", state.revision)
 		}
 	}
 	return err
@@ -151,7 +151,7 @@ func (v *verifier) verifyLife(bucket []byte, name string, kv *mvccpb.KeyValue) {
 	case create <= 0 || create > modified || modified > v.revision:
 		v.found(bucket, name, "created at revision %d and changed at %d, must be in order and up to the current revision, %d", create, modified, v.revision)
 	case version < 1 || version-1 > modified-create || version == 1 && create != modified:
-		v.found(bucket, name, "version %d, which cannot be for a key created at revision %d and changed at %d", version, create, modified)
+		v.found(bucket, name, "version %d, which is impossible for a key created at revision %d and changed at %d", version, create, modified)
 	}
 }
 
@@ -164,7 +164,7 @@ func (v *verifier) compareWithLog(kv *mvccpb.KeyValue) {
 	case !logged && kv.ModRevision > max(v.compacted, firstRevision):
 		v.found(bucketKeys, key, "changed at revision %d, the log has no such change", kv.ModRevision)
 	case logged && state.deleted:
-		v.found(bucketKeys, key, "there, the log says that revision %d deleted it", state.revision)
+		v.found(bucketKeys, key, "exists, the log says that revision %d deleted it", state.revision)
 	case logged && state != v.stateOf(kv):
 		v.found(bucketKeys, key, "state of revision %d differs from what the log says of revision %d: %s",
 			kv.ModRevision, state.revision, v.stateOf(kv).difference(state))
@@ -244,7 +244,7 @@ func (v *verifier) verifyLeases() error {
 func (v *verifier) verifyLeaseKeys() error {
 	err := v.forEach(bucketLeaseKeys, v.leaseKeys, func(name, _ []byte) {
 		if len(name) <= 8 {
-			v.found(bucketLeaseKeys, string(name), "names no key")
+			v.found(bucketLeaseKeys, string(name), "has no key")
 			return
 		}
 		lease, key := getInt64(name), string(name[8:])

@@ -25,7 +25,7 @@ func (v *verifier) verifyLog() error {
 	w := &logWalk{verifier: v}
 	err := v.log.ForEach(func(id, value []byte) error {
 		if len(id) != 8 || value != nil {
-			v.found(bucketLog, string(id), "no segment")
+			v.found(bucketLog, string(id), "not a segment")
 			return nil
 		}
 		return v.log.Bucket(id).ForEach(func(key, record []byte) error {
@@ -105,17 +105,18 @@ func (w *logWalk) verifyPrevious(name string, event *mvccpb.Event, before keySta
 	previous := event.PrevKv
 	switch {
 	case previous == nil && event.Type == mvccpb.Event_DELETE:
-		w.found(bucketLog, name, "deletes %q, which was not there", event.Kv.Key)
+		w.found(bucketLog, name, "deletes %q, which did not exist", event.Kv.Key)
 	case previous == nil && existed:
-		w.found(bucketLog, name, "creates %q, which revision %d had left there", event.Kv.Key, before.revision)
+		w.found(bucketLog, name, "creates %q, which existed after revision %d", event.Kv.Key, before.revision)
 	case previous == nil:
 	case known && !existed:
 		w.found(bucketLog, name, "changes %q, which revision %d had deleted", event.Kv.Key, before.revision)
 	case known && w.stateOf(previous) != before:
-		w.found(bucketLog, name, "what %q held before differs from what revision %d left there: %s",
+		w.found(bucketLog, name, "the previous value of %q differs from that of revision %d: %s",
 			event.Kv.Key, before.revision, w.stateOf(previous).difference(before))
 	case !known && previous.ModRevision >= w.oldest:
-		w.found(bucketLog, name, "what %q held before was written at revision %d, which the log does not have", event.Kv.Key, previous.ModRevision)
+		w.found(bucketLog, name, "the previous value of %q was written at revision %d, which is not in the log",
+			event.Kv.Key, previous.ModRevision)
 	}
 }
 

@@ -69,7 +69,7 @@ func (s *Encrypter) check(ctx context.Context, rows Rows, row *mvccpb.KeyValue) 
 		return nil
 	}
 	if _, _, err := s.decrypt(ctx, rows, row); err != nil {
-		return fmt.Errorf("opening %s with %s: %w", row.Key, s.config.Origin, explain(row.Value, err))
+		return fmt.Errorf("decrypting %s with %s: %w", row.Key, s.config.Origin, explain(row.Value, err))
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ const (
 )
 
 // heading is the first comment of a generated configuration.
-const heading = `# The keys under which slipstream seals what it stores. Without this file nothing of that can be read:
+const heading = `# The keys with which slipstream encrypts all stored data. The data cannot be read without this file:
 # keep a copy, apart from the backups of the stores. To change keys, run "slipstream store rotate-key".
 `
 
@@ -64,8 +64,8 @@ func newKey(number int) apiserverv1.Key {
 	}
 }
 
-// errNotOurs is returned for a configuration that was edited so that keys cannot be added.
-var errNotOurs = errors.New("resources[0].providers[0] is not secretbox with at least one key, so that keys cannot be changed here")
+// errNotOurs is returned for a configuration to which the server cannot add keys, because a user has edited it.
+var errNotOurs = errors.New("keys cannot be changed: resources[0].providers[0] must be secretbox with at least one key")
 
 // parseConfiguration parses a configuration. Upstream validates it completely when it is loaded.
 func parseConfiguration(content []byte) (*configuration, error) {

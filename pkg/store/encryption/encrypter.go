@@ -124,8 +124,8 @@ func checkWorkIsNamed(loaded *encryptionconfig.EncryptionConfiguration) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("resources: nothing is said about %s, the changes on their way to Git, Secrets among them: "+
-		"name it, or *.%s, or *.*", WorkResource, group)
+	return fmt.Errorf("resources must include %s, which has the changes that are not in Git yet, including Secrets: "+
+		"add it, or *.%s, or *.*", WorkResource, group)
 }
 
 // follow reloads the configuration until ctx ends.

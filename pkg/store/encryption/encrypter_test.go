@@ -89,9 +89,9 @@ func TestProviders(t *testing.T) {
 				if err != nil || bytes.Contains(encrypted, plain) || !bytes.HasPrefix(encrypted, []byte("k8s:enc:")) {
 					t.Fatalf("%s is stored as %q (%v)", what, encrypted, err)
 				}
-				opened, stale, err := transformer.TransformFromStorage(t.Context(), encrypted, context)
-				if err != nil || stale || string(opened) != "hunter2" {
-					t.Errorf("%s is opened as %q, stale %v (%v)", what, opened, stale, err)
+				decrypted, stale, err := transformer.TransformFromStorage(t.Context(), encrypted, context)
+				if err != nil || stale || string(decrypted) != "hunter2" {
+					t.Errorf("%s is decrypted as %q, stale %v (%v)", what, decrypted, stale, err)
 				}
 			}
 		})
@@ -277,7 +277,7 @@ func TestRowThatCannotBeOpenedIsNamed(t *testing.T) {
 		}
 	}
 	if strings.Contains(fmt.Sprint(failure), "hunter2") {
-		t.Errorf("the error tells what the row holds: %v", failure)
+		t.Errorf("the error contains the content of the row: %v", failure)
 	}
 }
 
@@ -306,7 +306,7 @@ func TestDamagedFormIsNotPlain(t *testing.T) {
 		}
 		if err := encrypter.Each(t.Context(), rows, func(_ *mvccpb.KeyValue, plain []byte, err error) error {
 			if err == nil || !strings.Contains(err.Error(), "operations.md") {
-				t.Errorf("bit %d is flipped: %v, opened as %q", bit, err, plain)
+				t.Errorf("bit %d is flipped: %v, decrypted as %q", bit, err, plain)
 			}
 			return nil
 		}); err != nil {

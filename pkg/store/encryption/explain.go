@@ -23,7 +23,7 @@ var encryptedForm = regexp.MustCompile("^k8s:enc:([a-z]+):v[0-9]+:([^:]{1,253}):
 var damagedForm = regexp.MustCompile("^(?s:.{8})(?:aesgcm|aescbc|secretbox|kms):v[0-9]+:[^:]{1,253}:")
 
 // errDamagedForm is returned for an encrypted value whose provider cannot be determined.
-var errDamagedForm = errors.New("it is sealed, and its first bytes are damaged (operations.md says what to do)")
+var errDamagedForm = errors.New("it is encrypted, and its first bytes are damaged (see docs/operations.md)")
 
 // checkForm returns an error for an encrypted value that the provider identity would return as plain because one of its
 // first bytes is damaged.
@@ -101,12 +101,12 @@ func explain(stored []byte, err error) error {
 	by := EncryptedBy(stored)
 	switch {
 	case by != "":
-		return fmt.Errorf("it is sealed by %s: either the encryption configuration lacks that key, or the value is damaged "+
-			"(operations.md says what to do): %w", by, err)
+		return fmt.Errorf("it is encrypted with %s: either the encryption configuration lacks that key, or the value is damaged "+
+			"(see docs/operations.md): %w", by, err)
 	case errors.Is(err, errDamagedForm):
 		return err
 	case bytes.HasPrefix(stored, []byte("k8s:enc:")):
 		return fmt.Errorf("%w: %w", errDamagedForm, err)
 	}
-	return fmt.Errorf("it is plain, which takes the provider identity in the encryption configuration: %w", err)
+	return fmt.Errorf("it is not encrypted, which requires the provider identity in the encryption configuration: %w", err)
 }

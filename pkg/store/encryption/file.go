@@ -70,11 +70,11 @@ func (f Folder) Read(context.Context) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case info.Mode()&ofWorld != 0:
-		return nil, fmt.Errorf("%s has mode %04o, which lets everybody at the keys: run chmod 600 on it, and "+
-			"slipstream store rotate-key if anybody can have read it", f, info.Mode().Perm())
+		return nil, fmt.Errorf("%s has mode %04o, so all users can read the keys: run chmod 600 on it, and "+
+			"slipstream store rotate-key if another user may have read it", f, info.Mode().Perm())
 	case info.Mode()&ofGroup != 0:
 		if err := os.Chmod(f.String(), private); err != nil {
-			return nil, fmt.Errorf("%s has mode %04o, which lets its group at the keys, and cannot be given 0600: %w",
+			return nil, fmt.Errorf("%s has mode %04o, so its group can read the keys, and the mode cannot be changed to 0600: %w",
 				f, info.Mode().Perm(), err)
 		}
 	}

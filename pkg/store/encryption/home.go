@@ -11,7 +11,7 @@ import (
 )
 
 // ErrAbsent is returned if there is no configuration.
-var ErrAbsent = errors.New("there is no such configuration")
+var ErrAbsent = errors.New("the configuration does not exist")
 
 // Origin is the source of an EncryptionConfiguration.
 type Origin interface {
@@ -41,15 +41,15 @@ func Ensure(ctx context.Context, home Home, find func(ctx context.Context) (stri
 	}
 	found, err := find(ctx)
 	if err != nil {
-		return fmt.Errorf("looking for rows that are sealed: %w", err)
+		return fmt.Errorf("looking for encrypted rows: %w", err)
 	}
 	if found != "" {
 		// Another replica may have started meanwhile and written the row after its key.
 		if _, err := home.Read(ctx); !errors.Is(err, ErrAbsent) {
 			return err
 		}
-		return fmt.Errorf("%s is missing, and what is stored cannot be read without it: %s. Put it back, or name "+
-			"the configuration under which it was sealed with --encryption-provider-config (encryption.configSecret of the chart)", home, found)
+		return fmt.Errorf("%s is missing, and the stored data cannot be read without it: %s. Restore it, or set --encryption-provider-config "+
+			"(encryption.configSecret of the chart) to the configuration with which the data is encrypted", home, found)
 	}
 	err = home.Change(ctx, func(content []byte) ([]byte, error) {
 		if content != nil {
@@ -58,7 +58,7 @@ func Ensure(ctx context.Context, home Home, find func(ctx context.Context) (stri
 		return newConfiguration().encode()
 	})
 	if err != nil {
-		return fmt.Errorf("making %s: %w", home, err)
+		return fmt.Errorf("creating %s: %w", home, err)
 	}
 	return nil
 }

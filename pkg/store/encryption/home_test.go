@@ -99,7 +99,7 @@ func TestConfigurationIsMadeOnce(t *testing.T) {
 	})
 }
 
-func TestConfigurationThatIsMissingIsNotMadeAnew(t *testing.T) {
+func TestMissingConfigurationIsNotReplaced(t *testing.T) {
 	onEveryHome(t, func(t *testing.T, home encryption.Home) {
 		err := encryption.Ensure(t.Context(), home, func(context.Context) (string, error) { return "/a is encrypted with secretbox", nil })
 		for _, want := range []string{home.String(), "is missing", "/a is encrypted with secretbox", "--encryption-provider-config"} {

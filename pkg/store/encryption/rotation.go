@@ -54,7 +54,7 @@ func (k *RotationController) Run(ctx context.Context) error {
 	defer ticker.Stop()
 	for {
 		if err := t.look(ctx, time.Now()); err != nil && ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "Stored rows cannot be sealed anew for now, trying again")
+			klog.FromContext(ctx).Error(err, "Failed to re-encrypt stored rows, will retry")
 		}
 		select {
 		case <-ctx.Done():

@@ -90,7 +90,7 @@ func plain(t *testing.T, kv clientv3.KV, encrypter *encryption.Encrypter, resour
 	opened, _, err := encrypter.Transformers().TransformerForResource(resource).
 		TransformFromStorage(t.Context(), answer.Kvs[0].Value, value.DefaultContext(key))
 	if err != nil {
-		t.Fatalf("opening %s: %v", key, err)
+		t.Fatalf("decrypting %s: %v", key, err)
 	}
 	return string(opened)
 }

@@ -77,7 +77,7 @@ func Find(ctx context.Context, parts ...Rows) (string, error) {
 				return "", err
 			}
 			if by := EncryptedBy(row.Value); by != "" {
-				return fmt.Sprintf("%s is sealed by %s", row.Key, by), nil
+				return fmt.Sprintf("%s is encrypted with %s", row.Key, by), nil
 			}
 		}
 	}

@@ -100,7 +100,7 @@ func (s ClusterSecret) put(ctx context.Context, secret *corev1.Secret, content [
 func (s ClusterSecret) path(content []byte) (string, func(), error) {
 	reader, writer, err := os.Pipe()
 	if err != nil {
-		return "", nil, fmt.Errorf("making a pipe: %w", err)
+		return "", nil, fmt.Errorf("creating a pipe: %w", err)
 	}
 	go func() {
 		// A reader that does not read all of it gets a truncated configuration, which is an error of its own.

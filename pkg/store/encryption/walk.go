@@ -60,13 +60,14 @@ func (w walker) walk(ctx context.Context, rows Rows) (outcome, error) {
 		}
 		if time.Since(reported) > progressInterval {
 			reported = time.Now()
-			logger.Info("Sealing stored rows under the key for writing", "seen", found.seen, "rewritten", found.rewritten, "at", string(row.Key))
+			logger.Info("Re-encrypting stored rows with the key for writing",
+				"seen", found.seen, "rewritten", found.rewritten, "at", string(row.Key))
 		}
 	}
 	staleRows.WithLabelValues(rows.name).Set(float64(found.left))
 	walked.WithLabelValues(rows.name).Set(float64(began.Unix()))
 	if !found.clean() {
-		logger.Info("Sealed stored rows under the key for writing", "seen", found.seen,
+		logger.Info("Re-encrypted stored rows with the key for writing", "seen", found.seen,
 			"rewritten", found.rewritten, "changedMeanwhile", found.left, "unreadable", found.unreadable)
 	}
 	return found, nil
@@ -81,7 +82,7 @@ func (w walker) visit(ctx context.Context, rows Rows, row *mvccpb.KeyValue, foun
 		return ctx.Err()
 	case err != nil:
 		found.unreadable++
-		klog.FromContext(ctx).Error(explain(row.Value, err), "A stored row cannot be opened", "key", string(row.Key))
+		klog.FromContext(ctx).Error(explain(row.Value, err), "A stored row cannot be decrypted", "key", string(row.Key))
 		return nil
 	case !stale:
 		return nil
@@ -91,7 +92,7 @@ func (w walker) visit(ctx context.Context, rows Rows, row *mvccpb.KeyValue, foun
 	}
 	done, err := w.rewrite(ctx, rows, row, plain)
 	if err != nil {
-		return fmt.Errorf("sealing %s anew: %w", row.Key, err)
+		return fmt.Errorf("re-encrypting %s: %w", row.Key, err)
 	}
 	if !done {
 		found.left++

@@ -30,7 +30,7 @@ func PrefixesBelow(prefix string) Prefixes {
 }
 
 // ErrOtherKeys is returned if a file has keys outside of the prefixes, which would not be copied.
-var ErrOtherKeys = errors.New("there are keys elsewhere")
+var ErrOtherKeys = errors.New("keys with another prefix exist")
 
 // Sections returns the sections of an etcd that holds objects and working state.
 func (p Prefixes) Sections(etcd *clientv3.Client) Store {
@@ -94,7 +94,7 @@ func IntoDirectory(ctx context.Context, dir *datadir.Dir, etcd *clientv3.Client,
 		return result, "", err
 	}
 	if err := dir.Install(context.WithoutCancel(ctx)); err != nil {
-		return result, aside, fmt.Errorf("the migration is decided, and the next start of the server finishes it: %w", err)
+		return result, aside, fmt.Errorf("the migration is committed, and the next start of the server finishes it: %w", err)
 	}
 	return result, aside, nil
 }
@@ -115,7 +115,7 @@ func fill(ctx context.Context, incoming *datadir.Incoming, from []view, p Prefix
 	return copyViews(ctx, from, files.store, o)
 }
 
-// writeBeside adds files next to the stores, readable only by their owner.
+// writeBeside writes files next to the stores, readable only by their owner.
 func writeBeside(incoming *datadir.Incoming, files map[string][]byte) error {
 	for name, content := range files {
 		file, err := os.OpenFile(incoming.File(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -157,7 +157,7 @@ func replacedRevision(ctx context.Context, dir *datadir.Dir, replace bool) (high
 			return 0, err
 		}
 		if keys > 0 && !replace {
-			return 0, fmt.Errorf("%w: %s holds %d keys", ErrTargetNotEmpty, dir.File(name), keys)
+			return 0, fmt.Errorf("%w: %s has %d keys", ErrTargetNotEmpty, dir.File(name), keys)
 		}
 	}
 	return highest, nil
@@ -199,7 +199,7 @@ func (f *files) checkOtherKeys(ctx context.Context) error {
 			return err
 		}
 		if all != below {
-			return fmt.Errorf("%w: %s holds %d keys, and %d below %s: a server has been started with another --etcd-prefix",
+			return fmt.Errorf("%w: %s has %d keys, %d of them below %s: a server was started with another --etcd-prefix",
 				ErrOtherKeys, engine.Path(), all, below, f.store[i].Prefix)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 var (
 	// ErrEmptySource is returned if there are no keys to copy, which probably means a wrong prefix.
-	ErrEmptySource = errors.New("the source holds nothing")
+	ErrEmptySource = errors.New("the source has no data")
 
 	// ErrTargetNotEmpty is returned if the target holds keys that are not a part of the source.
 	ErrTargetNotEmpty = errors.New("the target is not empty")
@@ -109,7 +109,7 @@ func checkNotEmpty(from []view) error {
 		prefixes += " " + v.Prefix
 	}
 	if keys == 0 {
-		return fmt.Errorf("%w below%s: is the prefix right?", ErrEmptySource, prefixes)
+		return fmt.Errorf("%w below%s: check the prefix", ErrEmptySource, prefixes)
 	}
 	return nil
 }
@@ -119,13 +119,13 @@ func (c *copying) prepare(ctx context.Context) error {
 	for i, from := range c.from {
 		foreign, err := c.findForeign(ctx, i)
 		if err != nil {
-			return fmt.Errorf("looking at the target's %s: %w", from.Name, err)
+			return fmt.Errorf("reading the target's %s: %w", from.Name, err)
 		}
 		if foreign == nil {
 			continue
 		}
 		if !c.Replace {
-			return fmt.Errorf("%w: %q is not what the source holds", ErrTargetNotEmpty, foreign)
+			return fmt.Errorf("%w: %q differs from the source", ErrTargetNotEmpty, foreign)
 		}
 		if err := c.empty(ctx, i); err != nil {
 			return fmt.Errorf("removing the target's %s: %w", from.Name, err)
@@ -152,7 +152,7 @@ func (c *copying) findForeign(ctx context.Context, i int) (foreign []byte, err e
 	if err != nil || target[i].keys == 0 {
 		return nil, err
 	}
-	err = compare(ctx, c.from[i], target[i], c.counting("looking at the target", i), func(d difference) error {
+	err = compare(ctx, c.from[i], target[i], c.counting("checking the target", i), func(d difference) error {
 		if d.missing() || d.stale() {
 			return nil
 		}
@@ -208,7 +208,7 @@ func (c *copying) raise(ctx context.Context) error {
 		return err
 	}
 	if _, err := client.Delete(ctx, c.Pad); err != nil {
-		return fmt.Errorf("removing the key that was padded with: %w", err)
+		return fmt.Errorf("deleting the key that was written to raise the revision: %w", err)
 	}
 	return nil
 }

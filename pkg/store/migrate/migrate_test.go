@@ -410,7 +410,7 @@ func TestSourceChanges(t *testing.T) {
 			put(t, etcd, "/registry/c", "y")
 			remove(t, etcd, "/registry/c")
 		},
-		"a key that was there is gone": func(t *testing.T, etcd *clientv3.Client) { remove(t, etcd, "/registry/a") },
+		"a key is deleted": func(t *testing.T, etcd *clientv3.Client) { remove(t, etcd, "/registry/a") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, etcd := directory(t), runEtcd(t)

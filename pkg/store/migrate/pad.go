@@ -51,7 +51,7 @@ func padTo(ctx context.Context, client *clientv3.Client, key string, target int6
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return fmt.Errorf("padding etcd's revision: %w", err)
+		return fmt.Errorf("raising etcd's revision: %w", err)
 	}
 	return nil
 }

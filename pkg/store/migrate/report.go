@@ -15,16 +15,16 @@ const reportInterval = 2 * time.Second
 
 // Reporter reports the progress of a migration periodically. A nil Reporter does nothing.
 type Reporter struct {
-	clock clock.PassiveClock
-	say   func(what string, done, total int64)
+	clock  clock.PassiveClock
+	report func(what string, done, total int64)
 
 	mu   sync.Mutex
-	said time.Time
+	last time.Time
 }
 
 // NewReporter returns a Reporter that calls report at most every 2 seconds.
-func NewReporter(c clock.PassiveClock, say func(what string, done, total int64)) *Reporter {
-	return &Reporter{clock: c, say: say, said: c.Now()}
+func NewReporter(c clock.PassiveClock, report func(what string, done, total int64)) *Reporter {
+	return &Reporter{clock: c, report: report, last: c.Now()}
 }
 
 // step records the progress. A total of 0 means unknown.
@@ -34,8 +34,8 @@ func (r *Reporter) step(what string, done, total int64) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if now := r.clock.Now(); now.Sub(r.said) >= reportInterval {
-		r.said = now
-		r.say(what, done, total)
+	if now := r.clock.Now(); now.Sub(r.last) >= reportInterval {
+		r.last = now
+		r.report(what, done, total)
 	}
 }

@@ -42,7 +42,7 @@ func (v view) unchanged(ctx context.Context) error {
 		}
 		for _, event := range response.Events {
 			if !isExpiry(event) {
-				return fmt.Errorf("%w: %q changed at revision %d, while it was copied as of %d: stop all servers first, and repeat it",
+				return fmt.Errorf("%w: %q changed at revision %d, while it was copied as of %d: stop all servers, and run the migration again",
 					ErrSourceChanged, event.Kv.Key, event.Kv.ModRevision, v.revision)
 			}
 		}

@@ -179,7 +179,7 @@ func (b *Buffer[T]) Exclusive(ctx context.Context, write func(context.Context) e
 
 func (b *Buffer[T]) rows() int { return len(b.waiting) + len(b.writing) }
 
-// left wakes those who wait for room.
+// left wakes the callers of WaitForRoom.
 func (b *Buffer[T]) left() {
 	close(b.room)
 	b.room = make(chan struct{})

@@ -55,7 +55,7 @@ func (b *Buffer[T]) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// writeUntilDone writes what waits, as often as it takes. The error is that of ctx.
+// writeUntilDone writes the waiting items, and retries until that succeeds. The error is that of ctx.
 func (b *Buffer[T]) writeUntilDone(ctx context.Context) error {
 	backoff := wait.Backoff{Duration: minRetryDelay, Factor: 2, Jitter: 0.1, Steps: 10, Cap: maxRetryDelay}
 	for failed := false; ; failed = true {
@@ -94,7 +94,7 @@ func (b *Buffer[T]) pause(ctx context.Context, delay time.Duration) error {
 	}
 }
 
-// write writes what waits. The caller holds writer.
+// write writes the waiting items. The caller holds writer.
 func (b *Buffer[T]) write(ctx context.Context) error {
 	var items []T
 	writes := b.config.Encode(func() []T {
@@ -179,7 +179,7 @@ func (b *Buffer[T]) take() []T {
 	return items
 }
 
-// done ends a write of items. After an error they wait again, with what was added meanwhile.
+// done ends a write of items. After an error they wait again, together with items that were added meanwhile.
 func (b *Buffer[T]) done(items []T, err error) {
 	b.lock.Lock()
 	defer b.lock.Unlock()

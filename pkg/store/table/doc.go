@@ -17,7 +17,7 @@
 // # Values
 //
 // Values pass through a transformer, with the whole key as additional data: an
-// encrypted value can be decrypted under its own key only. The prefix and the
+// encrypted value can only be decrypted with its own key. The prefix and the
 // tables' names must therefore never change.
 //
 // # Durability

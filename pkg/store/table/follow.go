@@ -36,8 +36,8 @@ type Notification struct {
 }
 
 // Follow lists the rows and then watches for puts, in their order and without a gap in between. It does not report
-// deletions. When the store has compacted revisions that were not sent yet, it lists again. It continues until its reader
-// stops, or until it yields an error, of ctx or of the store.
+// deletions. When the store has compacted revisions that were not sent yet, it lists again. It ends when its reader stops,
+// or with an error of ctx or of the store.
 func (t *Table) Follow(ctx context.Context) iter.Seq2[Notification, error] {
 	return func(yield func(Notification, error) bool) {
 		if t.store.watcher == nil {

@@ -226,7 +226,7 @@ func TestFollowEndsWithItsReader(t *testing.T) {
 			t.Errorf("the end of the context ended it with %v", last)
 		}
 		if err := goleak.Find(others); err != nil {
-			t.Errorf("something goes on: %v", err)
+			t.Errorf("something follows: %v", err)
 		}
 	})
 }

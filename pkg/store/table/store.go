@@ -23,7 +23,7 @@ type Store struct {
 	transformer value.Transformer
 }
 
-// Option changes how a store works.
+// Option configures a Store.
 type Option func(*Store)
 
 // WithTransformer encrypts values with a transformer. The default stores them as
@@ -53,7 +53,7 @@ func (s *Store) Table(name string) *Table {
 func (s *Store) encrypt(ctx context.Context, key string, plain []byte) ([]byte, error) {
 	encrypted, err := s.transformer.TransformToStorage(ctx, plain, value.DefaultContext(key))
 	if err != nil {
-		return nil, fmt.Errorf("sealing %s: %w", key, err)
+		return nil, fmt.Errorf("encrypting %s: %w", key, err)
 	}
 	return encrypted, nil
 }
@@ -65,7 +65,7 @@ type UnopenedError struct {
 	Err error
 }
 
-func (e *UnopenedError) Error() string { return "opening " + e.Key + ": " + e.Err.Error() }
+func (e *UnopenedError) Error() string { return "decrypting " + e.Key + ": " + e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *UnopenedError) Unwrap() error { return e.Err }

@@ -25,7 +25,7 @@ const (
 	scanRows = 256
 )
 
-// errNoKey refuses the row that would be the table itself.
+// errNoKey is returned for a row without a key, which would be the table itself.
 var errNoKey = errors.New("row has no key")
 
 // Row is one row of a table.
@@ -35,15 +35,15 @@ type Row struct {
 	Value []byte
 }
 
-// Table is rows in the order of their keys.
+// Table is a set of rows, ordered by their keys.
 type Table struct {
 	store *Store
 	name  string
-	// prefix is what the store has before the keys of the rows. It ends with a slash.
+	// prefix precedes the keys of the rows in the store. It ends with a slash.
 	prefix string
 }
 
-// Put writes rows, new or not. When a key comes twice its last row counts. Up to
+// Put creates or replaces rows. Of several rows with one key, the last is written. Up to
 // [MaxAtomicRows] rows of up to [MaxAtomicBytes] are written all or none; more are
 // written so many at a time, in order. A row beyond etcd's request limit fails
 // with rpctypes.ErrRequestTooLarge.

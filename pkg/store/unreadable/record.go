@@ -55,15 +55,15 @@ type Store struct {
 	Decode func(plain []byte) error
 }
 
-// each visits every row. err is the error of reading it, if any; opened reports whether it could be decrypted.
-func (s *Store) each(ctx context.Context, visit func(rows encryption.Rows, row *mvccpb.KeyValue, opened bool, err error) error) error {
+// each visits every row. err is the error of reading it, if any; decrypted reports whether it could be decrypted.
+func (s *Store) each(ctx context.Context, visit func(rows encryption.Rows, row *mvccpb.KeyValue, decrypted bool, err error) error) error {
 	for _, rows := range s.Rows {
 		err := s.Encrypter.Each(ctx, rows, func(row *mvccpb.KeyValue, plain []byte, err error) error {
-			opened := err == nil
+			decrypted := err == nil
 			if err == nil && rows.Resource(string(row.Key)) != encryption.WorkResource {
 				err = s.Decode(plain)
 			}
-			return visit(rows, row, opened, err)
+			return visit(rows, row, decrypted, err)
 		})
 		if err != nil {
 			return err

@@ -43,17 +43,17 @@ type candidate struct {
 	rows encryption.Rows
 	// revision is the revision at which it was found.
 	revision int64
-	// by is the name of the key that encrypted it; opened reports whether it could be decrypted.
-	by     string
-	opened bool
+	// by is the name of the key that encrypted it; decrypted reports whether it could be decrypted.
+	by        string
+	decrypted bool
 }
 
 // keyTally counts the rows encrypted with one key.
-type keyTally struct{ opened, unopened int }
+type keyTally struct{ decrypted, undecrypted int }
 
 // missing reports whether there are several rows of the key and none could be decrypted: then the key itself may be
 // missing.
-func (t keyTally) missing() bool { return t.opened == 0 && t.unopened > 1 }
+func (t keyTally) missing() bool { return t.decrypted == 0 && t.undecrypted > 1 }
 
 // Check visits the records that cannot be read, except for those whose key is not in the configuration. It returns the
 // names of these keys.
@@ -69,7 +69,7 @@ func (s *Store) Check(ctx context.Context, found func(Record)) (missing []string
 		}
 	}
 	for _, each := range all {
-		if each.opened || !slices.Contains(missing, each.by) {
+		if each.decrypted || !slices.Contains(missing, each.by) {
 			found(each.Record)
 		}
 	}
@@ -109,7 +109,7 @@ func (s *Store) SetAside(ctx context.Context, selection Selection, file string, 
 		}
 		removed, err := each.rows.Remove(ctx, rows[i])
 		if err == nil && !removed {
-			err = fmt.Errorf("%s has changed meanwhile, and is still in the store: look again", each.Record)
+			err = fmt.Errorf("%s has changed meanwhile and is still in the store: run the command again", each.Record)
 		}
 		if err != nil {
 			return err
@@ -124,18 +124,18 @@ func (s *Store) SetAside(ctx context.Context, selection Selection, file string, 
 
 func (s *Store) candidates(ctx context.Context) (found []candidate, tallies map[string]keyTally, err error) {
 	tallies = map[string]keyTally{}
-	err = s.each(ctx, func(rows encryption.Rows, row *mvccpb.KeyValue, opened bool, err error) error {
+	err = s.each(ctx, func(rows encryption.Rows, row *mvccpb.KeyValue, decrypted bool, err error) error {
 		by := encryption.EncryptedBy(row.Value)
 		tally := tallies[by]
 		switch {
-		case opened:
-			tally.opened++
+		case decrypted:
+			tally.decrypted++
 		case by != "" || s.Decode(row.Value) == nil: // Otherwise it is neither encrypted nor plain.
-			tally.unopened++
+			tally.undecrypted++
 		}
 		tallies[by] = tally
 		if err != nil {
-			found = append(found, candidate{Record: newRecord(rows, row, err), rows: rows, revision: row.ModRevision, by: by, opened: opened})
+			found = append(found, candidate{Record: newRecord(rows, row, err), rows: rows, revision: row.ModRevision, by: by, decrypted: decrypted})
 		}
 		return nil
 	})
@@ -143,7 +143,7 @@ func (s *Store) candidates(ctx context.Context) (found []candidate, tallies map[
 }
 
 // ErrUnreadable is returned if there are records that cannot be read.
-var ErrUnreadable = errors.New("there are records that cannot be read")
+var ErrUnreadable = errors.New("some records cannot be read")
 
 // list prints the records that can be set aside.
 func list(found []candidate, out io.Writer) error {
@@ -156,7 +156,7 @@ func list(found []candidate, out io.Writer) error {
 		_, err := fmt.Fprintln(out, "every record can be read")
 		return err
 	}
-	return fmt.Errorf("%w: name the keys of those to set aside, or add --all for %d", ErrUnreadable, len(found))
+	return fmt.Errorf("%w: give the keys of the records to set aside, or add --all for all %d", ErrUnreadable, len(found))
 }
 
 // checkKeys returns an error if there are several rows of a key and none could be decrypted: the key is missing then.
@@ -165,12 +165,12 @@ func checkKeys(tallies map[string]keyTally) error {
 		if !tally.missing() {
 			continue
 		}
-		kind, lacks, remedy := "sealed by "+by, "the key", "put the key back"
+		kind, lacks, remedy := "encrypted with "+by, "the key", "add the key"
 		if by == "" {
-			kind, lacks, remedy = "plain", "the provider identity", "add it"
+			kind, lacks, remedy = "not encrypted", "the provider identity", "add the provider"
 		}
-		return fmt.Errorf("none of the %d records that are %s can be read, so it is the encryption configuration that lacks "+
-			"%s and the records are not damaged: %s; to set records aside all the same, name their keys", tally.unopened, kind, lacks, remedy)
+		return fmt.Errorf("none of the %d records that are %s can be read, so the encryption configuration lacks "+
+			"%s, and the records are not damaged: %s; to set records aside nevertheless, give their keys", tally.undecrypted, kind, lacks, remedy)
 	}
 	return nil
 }
@@ -209,11 +209,11 @@ func (s *Store) choose(ctx context.Context, found []candidate, selection Selecti
 func keep(ctx context.Context, chosen []candidate, path string) (rows []*mvccpb.KeyValue, err error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("keeping what is set aside: %w", err)
+		return nil, fmt.Errorf("writing the records that are set aside: %w", err)
 	}
 	defer func() {
 		if err = errors.Join(err, file.Close()); err != nil {
-			err = errors.Join(fmt.Errorf("keeping what is set aside: %w", err), os.Remove(path))
+			err = errors.Join(fmt.Errorf("writing the records that are set aside: %w", err), os.Remove(path))
 		}
 	}()
 	encoder := json.NewEncoder(file)
@@ -227,7 +227,7 @@ func keep(ctx context.Context, chosen []candidate, path string) (rows []*mvccpb.
 			continue
 		}
 		if row.ModRevision != each.revision {
-			return nil, fmt.Errorf("%s has changed meanwhile: nothing was set aside, look again", each.Record)
+			return nil, fmt.Errorf("%s has changed meanwhile: nothing was set aside, run the command again", each.Record)
 		}
 		if err := encoder.Encode(kept{
 			Key: each.Key, Resource: each.Resource.String(), Revision: row.ModRevision, Problem: each.Err.Error(), Value: row.Value,

@@ -90,7 +90,7 @@ func (s *explainingStorage) explain(ctx context.Context, err error, key string) 
 		found = met
 	}
 	if found.count == 0 {
-		if !isUnfilled(err, key) { // That is the rule at every start: the looks that are due find what is behind it.
+		if !isUnfilled(err, key) { // This is normal at every start. The regular checks find the cause.
 			s.monitor.lookSoon()
 		}
 		return err

@@ -73,9 +73,9 @@ func TestRecordThatIsReplacedMeanwhile(t *testing.T) {
 		t.Errorf("setting it aside ended with %v", err)
 	}
 	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the file is there (%v)", err)
+		t.Errorf("the file exists (%v)", err)
 	}
 	if answer, err := kv.KV.Get(t.Context(), badKey); err != nil || len(answer.Kvs) != 1 {
-		t.Errorf("the record is gone (%v)", err)
+		t.Errorf("the record was deleted (%v)", err)
 	}
 }

@@ -83,7 +83,7 @@ func (a *reader) file(want File, receive func(File, io.Reader) error) error {
 		return err
 	}
 	if header.Size != want.Size {
-		return fmt.Errorf("%s has %d bytes, and %d by the manifest", want.Name, header.Size, want.Size)
+		return fmt.Errorf("%s has %d bytes, and the manifest says %d", want.Name, header.Size, want.Size)
 	}
 	sum := sha256.New()
 	content := &content{name: want.Name, source: io.TeeReader(a.tar, sum)}
@@ -104,7 +104,7 @@ func (a *reader) next(name string) (*tar.Header, error) {
 		return nil, cutOff(name, err)
 	}
 	if header.Name != name || header.Typeflag != tar.TypeReg {
-		return nil, fmt.Errorf("%q is where %s should be", header.Name, name)
+		return nil, fmt.Errorf("found %q instead of %s", header.Name, name)
 	}
 	return header, nil
 }
@@ -127,10 +127,10 @@ func (a *reader) checkSums() error {
 	for i, line := range wantLines {
 		if i >= len(gotLines) || !bytes.Equal(gotLines[i], line) {
 			_, name, _ := bytes.Cut(line, []byte("  "))
-			return fmt.Errorf("the archive is damaged: %s does not have the sum that %s says", name, sumsName)
+			return fmt.Errorf("the archive is damaged: %s does not have the checksum in %s", name, sumsName)
 		}
 	}
-	return fmt.Errorf("the archive is damaged: %s sums up other files", sumsName)
+	return fmt.Errorf("the archive is damaged: %s has checksums of other files", sumsName)
 }
 
 // end returns an error if any data other than the zero padding of the last block follows.
@@ -146,7 +146,7 @@ func (a *reader) end(r io.Reader) error {
 	for {
 		n, err := r.Read(rest)
 		if len(bytes.TrimLeft(rest[:n], "\x00")) > 0 {
-			return errors.New("something follows the end of the archive")
+			return errors.New("data follows the end of the archive")
 		}
 		if errors.Is(err, io.EOF) {
 			return nil
