@@ -94,8 +94,8 @@ func TestDo(t *testing.T) {
 			name: "an error in the middle of the input", method: http.MethodPost, path: "/picky", body: strings.Repeat("x", 10<<20),
 			wantError: "running server: " + refused.Error(),
 		},
-		{name: "an unknown command", method: http.MethodGet, path: "/nothing", wantError: "does not know /nothing: it is of another version"},
-		{name: "a wrong method", method: http.MethodGet, path: "/echo", wantError: "does not know /echo"},
+		{name: "an unknown command", method: http.MethodGet, path: "/nothing", wantError: "does not support /nothing: it has another version"},
+		{name: "a wrong method", method: http.MethodGet, path: "/echo", wantError: "does not support /echo"},
 	}
 	dir := t.TempDir()
 	serve(t, dir, handlers)

@@ -59,7 +59,7 @@ func (c *Client) Do(ctx context.Context, method, path string, query url.Values, 
 	target := url.URL{Scheme: "http", Host: "server", Path: path, RawQuery: query.Encode()}
 	request, err := http.NewRequestWithContext(ctx, method, target.String(), body)
 	if err != nil {
-		return nil, fmt.Errorf("asking for %s: %w", path, err)
+		return nil, fmt.Errorf("requesting %s: %w", path, err)
 	}
 	if body != nil {
 		// Send no input to a command that fails at once.
@@ -70,7 +70,7 @@ func (c *Client) Do(ctx context.Context, method, path string, query url.Values, 
 	case errors.Is(err, syscall.ENOENT), errors.Is(err, syscall.ECONNREFUSED):
 		return nil, fmt.Errorf("%w: %w", ErrNotRunning, err)
 	case err != nil:
-		return nil, fmt.Errorf("asking the running server for %s: %w", path, err)
+		return nil, fmt.Errorf("requesting %s from the running server: %w", path, err)
 	case response.StatusCode == http.StatusOK:
 		return &answer{response: response}, nil
 	}
@@ -82,10 +82,10 @@ func (c *Client) Do(ctx context.Context, method, path string, query url.Values, 
 func refusal(response *http.Response, path string) error {
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxErrorText))
 	if err != nil {
-		return fmt.Errorf("reading why the running server refuses %s: %w", path, err)
+		return fmt.Errorf("reading the error of the running server for %s: %w", path, err)
 	}
 	if response.StatusCode == http.StatusNotFound || response.StatusCode == http.StatusMethodNotAllowed {
-		return fmt.Errorf("the running server does not know %s: it is of another version, use its own program", path)
+		return fmt.Errorf("the running server does not support %s: it has another version, use the program of that version", path)
 	}
 	return &Error{text: strings.TrimSpace(string(text))}
 }

@@ -51,7 +51,7 @@ func newAuthority(names []string, now time.Time, lifetime time.Duration) (*autho
 	}
 	certificate, key, err := issue(template, nil)
 	if err != nil {
-		return nil, fmt.Errorf("making an authority: %w", err)
+		return nil, fmt.Errorf("creating an authority: %w", err)
 	}
 	return parseAuthority(certificate, key, nil)
 }

@@ -51,7 +51,7 @@ const automanaged = "kube-aggregator.kubernetes.io/automanaged"
 // Messages about an APIService that kube-apiserver created, and the remedy.
 const (
 	ServedByDefinitions = "APIService " + APIServiceName + " is served by CustomResourceDefinitions of this group and version, not by this server"
-	MakeItServed        = "remove them, or take the label " + automanaged + " off it and apply it again"
+	MakeItServed        = "delete them, or remove the label " + automanaged + " from the APIService and apply it again"
 )
 
 // bundleOf returns the bundle of a client of this server, and a message about why the server does not maintain it.
@@ -65,16 +65,16 @@ func (r *registrations) bundleOf(object *unstructured.Unstructured, config map[s
 		return bundle{}, ServedByDefinitions + ": " + MakeItServed
 	case !r.leadsHere(service):
 		if object.GetName() == APIServiceName {
-			return bundle{}, fmt.Sprintf("it leads to the Service %v/%v, and this server is behind %s (--serving-service)",
+			return bundle{}, fmt.Sprintf("it refers to the Service %v/%v, and the Service of this server is %s (--serving-service)",
 				service["namespace"], service["name"], r.service)
 		}
 		// The webhook behind the aggregator leads to the API server itself.
 		return bundle{}, ""
 	case config["insecureSkipTLSVerify"] == true:
-		return bundle{}, "it has insecureSkipTLSVerify, so that its client takes any certificate"
+		return bundle{}, "it has insecureSkipTLSVerify, so its client accepts any certificate"
 	case manifest.HasInjectedCABundle(object.GetAnnotations()):
 		found.ours = false
-		return found, "one of its annotations asks somebody else to write it"
+		return found, "one of its annotations lets another controller write the bundle"
 	}
 	return found, ""
 }

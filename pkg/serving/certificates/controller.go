@@ -109,7 +109,7 @@ func (k *Controller) RunOnce(ctx context.Context) error {
 	now := k.config.Clock.Now()
 	k.changeDetector.begin(now)
 	failure := k.look(ctx, now)
-	k.reporter.report(ctx, "The serving certificate cannot be brought up to date for now, trying again", failure)
+	k.reporter.report(ctx, "Failed to update the serving certificate, will retry", failure)
 	if shown, _ := k.state(); shown == nil {
 		return fmt.Errorf("no serving certificate: %w", failure)
 	}
@@ -201,7 +201,7 @@ func (k *Controller) show(ctx context.Context, shown *identity, now time.Time) *
 		each.Enqueue()
 	}
 	observe(shown, k.name, now)
-	klog.FromContext(ctx).Info("Serving with another certificate",
+	klog.FromContext(ctx).Info("Serving a new certificate",
 		"source", k.config.Source.String(), "certificate", describe(shown.leaf()), "authority", describe(shown.authorities[0]))
 	return shown
 }

@@ -267,7 +267,7 @@ func TestKeysAreNotLogged(t *testing.T) {
 	}
 	_, served := r.keeper.CurrentCertKeyContent()
 	said := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
-	if !strings.Contains(said, "Serving with another certificate") {
+	if !strings.Contains(said, "Serving a new certificate") {
 		t.Fatalf("nothing is logged:\n%s", said)
 	}
 	for _, key := range []string{string(served), c.secret(t, "tls.key")} {

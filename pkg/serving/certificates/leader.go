@@ -66,7 +66,7 @@ func (l *Leader) RunOnce(ctx context.Context) {
 		// Remove nothing after a failure: other replicas may still use their authorities.
 		failure = l.tidy(ctx, now)
 	}
-	l.reporter.report(ctx, "The authorities of the serving certificate cannot be brought up to date for now, trying again", failure)
+	l.reporter.report(ctx, "Failed to update the authorities of the serving certificate, will retry", failure)
 }
 
 // replace creates another authority if the server's own is old, missing or for other names, and stores it in the Secret

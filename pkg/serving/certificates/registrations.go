@@ -132,7 +132,7 @@ func (r *registrations) changeOne(ctx context.Context, one registration, edit ed
 		if _, err := one.client.Update(ctx, object, metav1.UpdateOptions{FieldManager: fieldManager}); err != nil {
 			return fmt.Errorf("writing the authorities of %s %s: %w", one.kind, one.name, err)
 		}
-		klog.FromContext(ctx).Info("Changed the authorities that the cluster trusts for this server",
+		klog.FromContext(ctx).Info("Updated the authorities that the cluster trusts for this server",
 			"resource", one.kind, "name", one.name, "authorities", names(edited))
 		bundles = edited
 		return nil

@@ -27,7 +27,7 @@ const (
 )
 
 // ErrFailed is returned if a check failed.
-var ErrFailed = errors.New("the installation does not do what it should")
+var ErrFailed = errors.New("the check of the installation failed")
 
 // Checker checks one installation.
 type Checker struct {

@@ -29,13 +29,13 @@ func TestAnswers(t *testing.T) {
 		{
 			name: "all is good",
 			want: []string{
-				"ok       kube-apiserver: v1.37.1 answers",
+				"ok       kube-apiserver: v1.37.1 responds",
 				"ok       APIService: v1alpha1.configbutler.ai is available, served by the Service slipstream-system/slipstream",
-				"ok       certificate: the authorities that kube-apiserver trusts last until ",
-				"ok       discovery: it names all ",
-				"ok       objects: those of all ",
+				"ok       certificate: the authorities that kube-apiserver trusts are valid until ",
+				"ok       discovery: it has all ",
+				"ok       objects: the objects of all ",
 				"ok       controllers: slipstream-0 leads",
-				"ok       attribution: kube-apiserver tells of changes by the webhook slipstream-attribution",
+				"ok       attribution: kube-apiserver reports changes through the webhook slipstream-attribution",
 			},
 		},
 		{
@@ -48,7 +48,7 @@ func TestAnswers(t *testing.T) {
 			spoil: func(c *cluster) { c.set(apiServices, "", apiServiceName, nil, "spec", "service") },
 			want: []string{
 				"FAILED   APIService: APIService v1alpha1.configbutler.ai is served by CustomResourceDefinitions of this group and version, not by this server",
-				"next: remove them, or take the label kube-aggregator.kubernetes.io/automanaged off it and apply it again",
+				"next: delete them, or remove the label kube-aggregator.kubernetes.io/automanaged from the APIService and apply it again",
 			},
 		},
 		{
@@ -66,36 +66,36 @@ func TestAnswers(t *testing.T) {
 			want: []string{"FAILED   APIService: not available: MissingEndpoints: no endpoints", "next: no Pod is ready: kubectl -n slipstream-system get pods"},
 		},
 		{
-			name:  "nobody has looked at it",
+			name:  "not checked yet",
 			spoil: func(c *cluster) { c.set(apiServices, "", apiServiceName, nil, "status") },
-			want:  []string{"FAILED   APIService: kube-apiserver has not looked at it yet"},
+			want:  []string{"FAILED   APIService: kube-apiserver has not checked it yet"},
 		},
 		{
-			name:  "nobody is trusted",
+			name:  "no authority is trusted",
 			spoil: func(c *cluster) { c.set(apiServices, "", apiServiceName, nil, "spec", "caBundle") },
-			want:  []string{"FAILED   certificate: caBundle: ", "next: the server writes it, so see why it does not"},
+			want:  []string{"FAILED   certificate: caBundle: ", "next: the server writes it, and its log says why it failed"},
 		},
 		{
-			name:  "everybody is trusted",
+			name:  "every certificate is trusted",
 			spoil: func(c *cluster) { c.set(apiServices, "", apiServiceName, true, "spec", "insecureSkipTLSVerify") },
 			want:  []string{"FAILED   certificate: kube-apiserver trusts any certificate"},
 		},
 		{
 			name:  "the authority has expired",
 			spoil: func(c *cluster) { c.clock.SetTime(c.clock.Now().AddDate(20, 0, 0)) },
-			want:  []string{"FAILED   certificate: the last authority that kube-apiserver trusts has expired on "},
+			want:  []string{"FAILED   certificate: the last authority that kube-apiserver trusts expired on "},
 		},
 		{
 			name:  "a kind is missing",
 			spoil: func(c *cluster) { c.discovery.Resources[0].APIResources = c.discovery.Resources[0].APIResources[1:] },
-			want:  []string{"FAILED   discovery: it does not name AppCatalog", "next: the server is of another version"},
+			want:  []string{"FAILED   discovery: it lacks AppCatalog", "next: the server and this check have different versions"},
 		},
 		{
 			name: "a list is forbidden",
 			spoil: func(c *cluster) {
 				c.refuse("list", "environments", apierrors.NewForbidden(schema.GroupResource{Resource: "environments"}, "", errors.New("no")))
 			},
-			want: []string{"FAILED   objects: listing environments: ", "next: give this account the right to list them"},
+			want: []string{"FAILED   objects: listing environments: ", "next: allow this account to list them"},
 		},
 		{
 			name:  "a store that cannot be read",
@@ -103,7 +103,7 @@ func TestAnswers(t *testing.T) {
 			want:  []string{"FAILED   objects: listing environments: ", "next: kubectl -n slipstream-system logs deploy/slipstream"},
 		},
 		{
-			name:  "nobody has led yet",
+			name:  "no replica has led yet",
 			spoil: func(c *cluster) { c.remove(leases, "slipstream-system", "slipstream") },
 			want:  []string{"FAILED   controllers: reading the Lease of the leader: "},
 		},
@@ -117,12 +117,12 @@ func TestAnswers(t *testing.T) {
 			spoil: func(c *cluster) {
 				c.set(leases, "slipstream-system", "slipstream", now.Add(-time.Minute).Format(metav1.RFC3339Micro), "spec", "renewTime")
 			},
-			want: []string{"FAILED   controllers: slipstream-0 leads no more: it renewed its Lease 1m0s ago"},
+			want: []string{"FAILED   controllers: slipstream-0 no longer leads: it renewed its Lease 1m0s ago"},
 		},
 		{
 			name:  "no webhook",
 			spoil: func(c *cluster) { c.remove(webhooks, "", "slipstream-attribution") },
-			want:  []string{"ok       attribution: there is no webhook slipstream-attribution"},
+			want:  []string{"ok       attribution: the webhook slipstream-attribution does not exist"},
 		},
 		{
 			name: "a webhook that is not trusted",
@@ -140,10 +140,10 @@ func TestAnswers(t *testing.T) {
 					"service": map[string]any{"namespace": "before", "name": "slipstream"}, "caBundle": "AAAA",
 				}}}, "webhooks")
 			},
-			want: []string{"FAILED   attribution: kube-apiserver tells the Service before/slipstream of changes, not the server in slipstream-system"},
+			want: []string{"FAILED   attribution: kube-apiserver reports changes to the Service before/slipstream, not to the server in slipstream-system"},
 		},
 		{
-			name:  "a webhook that asks nobody",
+			name:  "a webhook configuration without webhooks",
 			spoil: func(c *cluster) { c.set(webhooks, "", "slipstream-attribution", []any{}, "webhooks") },
 			want:  []string{"FAILED   attribution: kube-apiserver sends no admission reviews of changes: slipstream-attribution has no webhooks"},
 		},
@@ -154,7 +154,7 @@ func TestAnswers(t *testing.T) {
 					"url": "https://slipstream.example.org/process-validating-webhook/secret",
 				}}}, "webhooks")
 			},
-			want: []string{"ok       attribution: kube-apiserver tells of changes by the webhook"},
+			want: []string{"ok       attribution: kube-apiserver reports changes through the webhook"},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -37,9 +37,9 @@ var (
 func (c *Checker) checkAPIServer(ctx context.Context) (string, error) {
 	version, err := c.Discovery.ServerVersionWithContext(ctx)
 	if err != nil {
-		return "", failure{err, "see whether this machine or Pod reaches kube-apiserver with this account"}
+		return "", failure{err, "check that this machine or Pod can connect to kube-apiserver with this account"}
 	}
-	return version.GitVersion + " answers", nil
+	return version.GitVersion + " responds", nil
 }
 
 // checkAPIService checks that kube-apiserver forwards requests to this server.
@@ -80,7 +80,7 @@ func (c *Checker) available(object *unstructured.Unstructured) error {
 		}
 		return failure{fmt.Errorf("not available: %v: %v", condition["reason"], condition["message"]), c.unavailable(condition["reason"])}
 	}
-	return failure{errors.New("kube-apiserver has not looked at it yet"), "see the log of kube-apiserver"}
+	return failure{errors.New("kube-apiserver has not checked it yet"), "check the log of kube-apiserver"}
 }
 
 // unavailable returns the next step for the reason why an APIService is not available.
@@ -91,8 +91,9 @@ func (c *Checker) unavailable(reason any) string {
 	case "MissingEndpoints", "EndpointsNotFound":
 		return fmt.Sprintf("no Pod is ready: kubectl -n %[1]s get pods; kubectl -n %[1]s logs deploy/slipstream", c.Namespace)
 	case "FailedDiscoveryCheck":
-		return "kube-apiserver does not reach the Pods or does not trust their certificate: see whether firewalls and NetworkPolicies let it to their port, " +
-			"10250 as a rule, and kubectl -n " + c.Namespace + " logs deploy/slipstream"
+		return "kube-apiserver cannot connect to the Pods or does not trust their certificate: " +
+			"check that firewalls and NetworkPolicies allow connections to their port, usually 10250, and " +
+			"kubectl -n " + c.Namespace + " logs deploy/slipstream"
 	}
 	return fmt.Sprintf("kubectl -n %s logs deploy/slipstream", c.Namespace)
 }
@@ -129,13 +130,13 @@ func (c *Checker) lasting(authorities []*x509.Certificate) (string, error) {
 	}
 	day := last.UTC().Format(time.DateOnly)
 	if !last.After(c.Clock.Now()) {
-		return "", failure{fmt.Errorf("the last authority that kube-apiserver trusts has expired on %s", day), c.serverWrites()}
+		return "", failure{fmt.Errorf("the last authority that kube-apiserver trusts expired on %s", day), c.serverWrites()}
 	}
-	return "the authorities that kube-apiserver trusts last until " + day, nil
+	return "the authorities that kube-apiserver trusts are valid until " + day, nil
 }
 
 func (c *Checker) serverWrites() string {
-	return "the server writes it, so see why it does not: kubectl -n " + c.Namespace + " logs deploy/slipstream"
+	return "the server writes it, and its log says why it failed: kubectl -n " + c.Namespace + " logs deploy/slipstream"
 }
 
 // checkAttribution checks that kube-apiserver can reach the attribution webhook, if it is installed. Failures are
@@ -143,7 +144,7 @@ func (c *Checker) serverWrites() string {
 func (c *Checker) checkAttribution(ctx context.Context) (string, error) {
 	object, err := c.Dynamic.Resource(webhooks).Get(ctx, webhookName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return "there is no webhook " + webhookName + ", so commits name people only if the audit log tells of them", nil
+		return "the webhook " + webhookName + " does not exist, so commits name users only if kube-apiserver sends audit events", nil
 	}
 	if err != nil {
 		return "", fmt.Errorf("reading the webhook: %w", err)
@@ -158,7 +159,7 @@ func (c *Checker) checkAttribution(ctx context.Context) (string, error) {
 			return "", err
 		}
 	}
-	return "kube-apiserver tells of changes by the webhook " + webhookName, nil
+	return "kube-apiserver reports changes through the webhook " + webhookName, nil
 }
 
 // checkReachable returns an error if a webhook does not reach this server, by its Service or by the aggregator.
@@ -169,7 +170,7 @@ func (c *Checker) checkReachable(hook map[string]any) error {
 	switch {
 	case !behindService || namespace == metav1.NamespaceDefault && name == "kubernetes":
 	case namespace != c.Namespace:
-		return failure{fmt.Errorf("kube-apiserver tells the Service %s/%s of changes, not the server in %s", namespace, name, c.Namespace), reinstall}
+		return failure{fmt.Errorf("kube-apiserver reports changes to the Service %s/%s, not to the server in %s", namespace, name, c.Namespace), reinstall}
 	case bundle == "":
 		return failure{errors.New("kube-apiserver does not trust the server that the webhook names: it has no caBundle"), c.serverWrites()}
 	}

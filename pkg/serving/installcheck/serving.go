@@ -37,11 +37,11 @@ func (c *Checker) checkDiscovery(ctx context.Context) (string, error) {
 	}
 	if len(want) > 0 {
 		return "", failure{
-			fmt.Errorf("it does not name %s", strings.Join(want, ", ")),
-			"the server is of another version than this check: run the check of the server's image",
+			fmt.Errorf("it lacks %s", strings.Join(want, ", ")),
+			"the server and this check have different versions: run the check with the image of the server",
 		}
 	}
-	return fmt.Sprintf("it names all %d kinds", len(listed)), nil
+	return fmt.Sprintf("it has all %d kinds", len(listed)), nil
 }
 
 // checkObjects checks that the server reads what is stored and accepts kube-apiserver's users. It lists one object of
@@ -57,12 +57,12 @@ func (c *Checker) checkObjects(ctx context.Context) (string, error) {
 			return "", failure{fmt.Errorf("listing %s: %w", resource.Name, err), c.notListed(err)}
 		}
 	}
-	return fmt.Sprintf("those of all %d kinds can be listed", len(listed)), nil
+	return fmt.Sprintf("the objects of all %d kinds can be listed", len(listed)), nil
 }
 
 func (c *Checker) notListed(err error) string {
 	if apierrors.IsForbidden(err) {
-		return "give this account the right to list them, or see whether the server's account is bound to the ClusterRole system:auth-delegator"
+		return "allow this account to list them, or check that the server's account is bound to the ClusterRole system:auth-delegator"
 	}
 	return "kubectl -n " + c.Namespace + " logs deploy/slipstream"
 }
@@ -86,7 +86,7 @@ func (c *Checker) checkControllers(ctx context.Context) (string, error) {
 	}
 	// Allow for clock skew between nodes.
 	if age := c.Clock.Since(renewed); age > 2*time.Duration(duration)*time.Second {
-		return "", failure{fmt.Errorf("%s leads no more: it renewed its Lease %s ago", holder, age.Round(time.Second)), next}
+		return "", failure{fmt.Errorf("%s no longer leads: it renewed its Lease %s ago", holder, age.Round(time.Second)), next}
 	}
 	return holder + " leads", nil
 }
@@ -95,7 +95,7 @@ func (c *Checker) checkControllers(ctx context.Context) (string, error) {
 func (c *Checker) listed(ctx context.Context) ([]metav1.APIResource, error) {
 	all, err := c.Discovery.ServerResourcesForGroupVersionWithContext(ctx, v1alpha1.SchemeGroupVersion.String())
 	if err != nil {
-		return nil, failure{fmt.Errorf("asking what is served: %w", err), "kubectl -n " + c.Namespace + " logs deploy/slipstream"}
+		return nil, failure{fmt.Errorf("reading the served resources: %w", err), "kubectl -n " + c.Namespace + " logs deploy/slipstream"}
 	}
 	return slices.DeleteFunc(slices.Clone(all.APIResources), func(resource metav1.APIResource) bool {
 		return !slices.Contains(resource.Verbs, "list")
@@ -106,7 +106,7 @@ func (c *Checker) listed(ctx context.Context) ([]metav1.APIResource, error) {
 func stored() ([]string, error) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("naming the kinds: %w", err)
+		return nil, fmt.Errorf("listing the known kinds: %w", err)
 	}
 	types := scheme.KnownTypes(v1alpha1.SchemeGroupVersion)
 	var kinds []string
