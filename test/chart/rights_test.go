@@ -44,7 +44,7 @@ func TestWhatTheServerMayChange(t *testing.T) {
 			"get,update validatingwebhookconfigurations.admissionregistration.k8s.io slipstream-attribution",
 		},
 		"slipstream-server-certifies":              {"create secrets", "get,update secrets slipstream-ca"},
-		"slipstream-server-encryption":             {"create secrets", "get,update secrets slipstream-encryption"},
+		"slipstream-server-storage-encryption":     {"create secrets", "get,update secrets slipstream-encryption"},
 		"slipstream-server-encrypts":               {"create secrets", "update secrets slipstream-age-seed"},
 		"slipstream-server-environment-namespaces": {"create,delete,patch namespaces"},
 		"slipstream-server-environment-targets": {
@@ -62,7 +62,7 @@ func TestWhatTheServerMayChange(t *testing.T) {
 	}
 	// By itself the server may not even write to its own webhook.
 	want["slipstream-server"] = want["slipstream-server"][:2]
-	delete(want, "slipstream-server-encryption")
+	delete(want, "slipstream-server-storage-encryption")
 	if diff := cmp.Diff(want, rulesOfServer(objects(t, "{}"), readOnly)); diff != "" {
 		t.Errorf("by default:\n%s", diff)
 	}
@@ -73,7 +73,7 @@ func TestWhichSecretsTheServerMayRead(t *testing.T) {
 	want := map[string][]string{
 		"slipstream-server-certifies":              {"get,update secrets slipstream-ca"},
 		"slipstream-server-credentials":            {"get secrets git"},
-		"slipstream-server-encryption":             {"get,update secrets slipstream-encryption"},
+		"slipstream-server-storage-encryption":     {"get,update secrets slipstream-encryption"},
 		"slipstream-server-encrypts":               {"get secrets slipstream-age,slipstream-age-seed", "update secrets slipstream-age-seed"},
 		"slipstream-server-environment-namespaces": {"list *.*"},
 		"slipstream-server-environment-sources":    {"get,list,watch configmaps,secrets,serviceaccounts,services"},
@@ -90,7 +90,7 @@ func TestWhichSecretsTheServerMayRead(t *testing.T) {
 		t.Error(diff)
 	}
 	// Secrets are not a part of the preset, nor of a list that does not name them.
-	for _, role := range []string{"slipstream-server-credentials", "slipstream-server-mirrored", "slipstream-server-encryption"} {
+	for _, role := range []string{"slipstream-server-credentials", "slipstream-server-mirrored", "slipstream-server-storage-encryption"} {
 		delete(want, role)
 	}
 	for _, values := range []string{"{}", "{watch: {types: list, list: [{group: apps, resources: [deployments]}]}}"} {

@@ -23,7 +23,7 @@ var exceptions = []exception{
 	{role: "slipstream-server-environment-targets", group: "*", resource: "*", verb: "create", why: applied},
 	{role: "slipstream-server-environment-namespaces", group: "", resource: "namespaces", verb: "create", why: applied},
 	{role: "slipstream-server-encrypts", group: "", resource: "secrets", verb: "create", why: alike},
-	{role: "slipstream-server-encryption", group: "", resource: "secrets", verb: "create", why: alike},
+	{role: "slipstream-server-storage-encryption", group: "", resource: "secrets", verb: "create", why: alike},
 	{role: "slipstream-server-certifies", group: "", resource: "secrets", verb: "create", why: alike},
 }
 
