@@ -13,12 +13,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/devcluster/programs"
+	"github.com/configbutler/slipstream/test/testkit"
 	"github.com/configbutler/slipstream/test/testkit/clustertest"
 )
 
@@ -245,9 +243,10 @@ func (r *reverser) feed(t *testing.T, input string, arguments ...string) string 
 
 func (r *reverser) eventually(t *testing.T, what string, holds func(ctx context.Context) bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, deadline, true,
-		func(ctx context.Context) (bool, error) { return holds(ctx), nil })
-	if err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
+	testkit.EventuallyWithin(t, deadline, what, func(ctx context.Context) error {
+		if !holds(ctx) {
+			return errors.New("it does not hold")
+		}
+		return nil
+	})
 }

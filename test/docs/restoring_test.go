@@ -5,21 +5,20 @@ package docs
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/configbutler/slipstream/pkg/kube/manifest"
 	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/testkit"
 	"github.com/configbutler/slipstream/test/testkit/clustertest"
 	"github.com/configbutler/slipstream/test/testkit/sopstest"
 )
@@ -88,18 +87,16 @@ func (c *mirroredCluster) clone(t *testing.T) string {
 	t.Helper()
 	const sync = "/apis/configbutler.ai/v1alpha1/namespaces/mirror/gitdestinations/cluster/sync"
 	admin := c.Kubectl(c.Admin())
-	var last string
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, deadline, true, func(ctx context.Context) (bool, error) {
+	testkit.EventuallyWithin(t, deadline, "the mirror to be up to date", func(ctx context.Context) error {
 		out, err := admin.Feed(ctx, `{"spec":{"full":true}}`, "create", "--raw", sync, "-f", "-")
 		if err == nil && strings.Contains(out, " 0 files written, 0 removed") {
 			out, err = admin.Run(ctx, "get", "gds", "cluster", "-n", "mirror", "-o", "jsonpath={.status.state}")
 		}
-		last = fmt.Sprint(out, err)
-		return out == "Up to date", nil
+		if out != "Up to date" {
+			err = errors.Join(errors.New(out), err)
+		}
+		return err
 	})
-	if err != nil {
-		t.Fatalf("waiting for the mirror: %v (last: %s)", err, last)
-	}
 	folder := filepath.Join(t.TempDir(), "clone")
 	if out, err := exec.CommandContext(t.Context(), "git", "clone", "-q", c.Env(devcluster.EnvGitURL)+"/cluster.git", folder).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

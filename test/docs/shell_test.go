@@ -139,7 +139,7 @@ func (r *reader) carryOut(ctx context.Context, b block) error {
 		return err
 	}
 	var failure error
-	err = wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, deadline, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, time.Second, deadline, true, func(ctx context.Context) (bool, error) {
 		err := r.attempt(ctx, b)
 		if err == nil || failure == nil || ctx.Err() == nil { // keep the previous error of an interrupted attempt
 			failure = err

@@ -14,8 +14,12 @@ import (
 // Timeout is how long tests wait for a state. It is longer than any step takes on a busy machine, so that only a defect exceeds it.
 const Timeout = 2 * time.Minute
 
+// pauseShare is how many times longer than a check the pause after it is, at least. Tests that wait leave most of the processor to the
+// server for which they wait, also if each check runs a program.
+const pauseShare = 2
+
 // Eventually waits until check returns no error, and fails the test with what was awaited and the last error after Timeout. The
-// intervals grow from one millisecond to 100, so that waiting for something slow takes little processor time.
+// pauses between checks grow from one millisecond to 100, or to twice the duration of the check.
 func Eventually(t testing.TB, what string, check func() error) {
 	t.Helper()
 	EventuallyWithin(t, Timeout, what, func(context.Context) error { return check() })
@@ -38,12 +42,20 @@ func EventuallyWithin(t testing.TB, timeout time.Duration, what string, check fu
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), timeout)
 	defer cancel()
 	var last error
-	intervals := wait.Backoff{Duration: time.Millisecond, Factor: 1.2, Steps: 100, Cap: 100 * time.Millisecond}
-	err := intervals.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
-		last = check(ctx)
-		return last == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("%s: not within %s: %v", what, timeout, last)
+	pauses := wait.Backoff{Duration: time.Millisecond, Factor: 1.2, Steps: 100, Cap: 100 * time.Millisecond}
+	for {
+		started := time.Now()
+		err := check(ctx)
+		if err == nil {
+			return
+		}
+		if ctx.Err() == nil || last == nil { // The error of a check that was cut off is only that of the context.
+			last = err
+		}
+		select {
+		case <-time.After(max(pauses.Step(), pauseShare*time.Since(started))):
+		case <-ctx.Done():
+			t.Fatalf("%s: not within %s: %v", what, timeout, last)
+		}
 	}
 }

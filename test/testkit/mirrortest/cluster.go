@@ -12,10 +12,10 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/testkit"
 	"github.com/configbutler/slipstream/test/testkit/clustertest"
 )
 
@@ -91,18 +91,8 @@ func (s *AdminCluster) OtherLeader(t testing.TB, client kubernetes.Interface, th
 	return holder
 }
 
-// Eventually waits until check succeeds.
+// Eventually waits until check succeeds, for Deadline at most.
 func Eventually(t testing.TB, what string, check func(ctx context.Context) error) {
 	t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, Deadline, true, func(ctx context.Context) (bool, error) {
-		err := check(ctx)
-		if ctx.Err() == nil || last == nil {
-			last = err // What a check says that was cut off tells less than what was said before.
-		}
-		return err == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("%s: %v (last: %v)", what, err, last)
-	}
+	testkit.EventuallyWithin(t, Deadline, what, check)
 }
