@@ -54,12 +54,12 @@ func newUpCommand() *cobra.Command {
 		},
 	}
 	addDirFlag(command, &options.Dir)
-	command.Flags().BoolVar(&options.Server, "server", true, "start the slipstream server too")
-	command.Flags().StringVar(&options.ServerProgram, "server-program", "bin/slipstream", "the slipstream server's program")
-	command.Flags().StringVar(&storage, "storage", string(devcluster.StorageBbolt), "the server's storage: bbolt or etcd3")
-	command.Flags().BoolVar(&options.Audit, "audit", true, "have kube-apiserver tell the server of every change")
-	command.Flags().BoolVar(&options.Admission, "admission", true, "have kube-apiserver ask the server about every change")
-	command.Flags().BoolVar(&options.Pods, "pods", false, "have Pods run by kube-scheduler and kwok")
+	command.Flags().BoolVar(&options.Server, "server", true, "also start the slipstream server")
+	command.Flags().StringVar(&options.ServerProgram, "server-program", "bin/slipstream", "path of the slipstream server")
+	command.Flags().StringVar(&storage, "storage", string(devcluster.StorageBbolt), "storage backend of the server: bbolt or etcd3")
+	command.Flags().BoolVar(&options.Audit, "audit", true, "make kube-apiserver send audit events of changes to the server")
+	command.Flags().BoolVar(&options.Admission, "admission", true, "make kube-apiserver send admission reviews of changes to the server")
+	command.Flags().BoolVar(&options.Pods, "pods", false, "run Pods with kube-scheduler and kwok")
 	command.Flags().IntVar(&options.Replicas, "replicas", 1, "number of servers; more than one needs etcd3")
 	return command
 }
@@ -68,12 +68,12 @@ func newDownCommand() *cobra.Command {
 	var dir string
 	command := &cobra.Command{
 		Use:   "down --dir DIR",
-		Short: "End a cluster's processes and remove what it wrote",
+		Short: "Stop a cluster's processes and remove its files",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			cluster, err := load(command, dir)
 			if errors.Is(err, fs.ErrNotExist) {
-				_, err = fmt.Fprintln(command.ErrOrStderr(), "nothing to end:", err)
+				_, err = fmt.Fprintln(command.ErrOrStderr(), "nothing to stop:", err)
 				return err
 			}
 			if err != nil {
@@ -104,15 +104,15 @@ func newUserCommand() *cobra.Command {
 			}
 			content, err := os.ReadFile(string(kubeconfig))
 			if err != nil {
-				return fmt.Errorf("reading the kubeconfig: %w", err)
+				return fmt.Errorf("failed to read the kubeconfig: %w", err)
 			}
 			_, err = command.OutOrStdout().Write(content)
 			return err
 		},
 	}
 	addDirFlag(command, &dir)
-	command.Flags().StringVar(&name, "name", "", "the user's name")
-	command.Flags().StringSliceVar(&groups, "groups", nil, "the user's groups")
+	command.Flags().StringVar(&name, "name", "", "name of the user")
+	command.Flags().StringSliceVar(&groups, "groups", nil, "groups of the user")
 	mustRequire(command, "name")
 	return command
 }
@@ -126,7 +126,7 @@ func newStopServerCommand() *cobra.Command {
 		RunE: func(command *cobra.Command, _ []string) error {
 			number, known := signals[strings.TrimPrefix(signal, "SIG")]
 			if !known {
-				return fmt.Errorf("signal %q: want TERM, INT, QUIT or KILL", signal)
+				return fmt.Errorf("--signal=%q must be TERM, INT, QUIT or KILL", signal)
 			}
 			cluster, err := load(command, dir)
 			if err != nil {
@@ -136,7 +136,7 @@ func newStopServerCommand() *cobra.Command {
 		},
 	}
 	addDirFlag(command, &dir)
-	command.Flags().StringVar(&signal, "signal", "TERM", "the signal that stops it")
+	command.Flags().StringVar(&signal, "signal", "TERM", "signal that stops the server")
 	return command
 }
 
@@ -144,7 +144,7 @@ func newStartServerCommand() *cobra.Command {
 	var dir string
 	command := &cobra.Command{
 		Use:   "start-server --dir DIR",
-		Short: "Start the slipstream server on the data that is there",
+		Short: "Start the slipstream server with its data",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			cluster, err := load(command, dir)
@@ -162,12 +162,12 @@ func newGuardCommand() *cobra.Command {
 	var dir string
 	command := &cobra.Command{
 		Use:    "guard --dir DIR",
-		Short:  "Stop a cluster at the end of the input",
+		Short:  "Stop a cluster when the input ends",
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if _, err := io.Copy(io.Discard, command.InOrStdin()); err != nil {
-				return fmt.Errorf("waiting for the end of the input: %w", err)
+				return fmt.Errorf("failed to read the input: %w", err)
 			}
 			cluster, err := load(command, dir)
 			if errors.Is(err, fs.ErrNotExist) {
@@ -186,7 +186,7 @@ func newGuardCommand() *cobra.Command {
 func newControlPlaneCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "control-plane",
-		Short: "Build the control plane's programs if need be and print where they are",
+		Short: "Build the control plane's programs if necessary, and print their folder",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			root, err := programs.ModuleRoot(".")
@@ -214,13 +214,13 @@ func load(command *cobra.Command, dir string) (*devcluster.Cluster, error) {
 	return cluster, nil
 }
 
-// addDirFlag adds the flag that names a cluster.
+// addDirFlag adds the required flag for the folder of a cluster.
 func addDirFlag(command *cobra.Command, dir *string) {
-	command.Flags().StringVar(dir, "dir", "", "the cluster's folder")
+	command.Flags().StringVar(dir, "dir", "", "folder of the cluster")
 	mustRequire(command, "dir")
 }
 
-// mustRequire makes a flag that was just added a required one.
+// mustRequire makes a flag that was just added required.
 func mustRequire(command *cobra.Command, flag string) {
 	if err := command.MarkFlagRequired(flag); err != nil {
 		panic(err)

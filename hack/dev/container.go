@@ -13,7 +13,7 @@ import (
 func newContainerCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    container.CommandName + " SPEC",
-		Short:  "Become the program of a container",
+		Short:  "Run the program of a container",
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, arguments []string) error {

@@ -36,7 +36,7 @@ func newGitServerCommand() *cobra.Command {
 	var options gitServerOptions
 	command := &cobra.Command{
 		Use:    "git-server",
-		Short:  "Serve Git repositories over HTTP and SSH; a push makes a missing one",
+		Short:  "Serve Git repositories over HTTP and SSH; a push creates a missing repository",
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -48,7 +48,7 @@ func newGitServerCommand() *cobra.Command {
 	flags.StringVar(&options.httpAddress, "http-address", "127.0.0.1:0", "host:port of the HTTP server")
 	flags.StringVar(&options.sshAddress, "ssh-address", "127.0.0.1:0", "host:port of the SSH server")
 	flags.StringVar(&options.hostKey, "ssh-host-key", "", "file of the SSH server's private key")
-	flags.StringVar(&options.authorizedKeys, "ssh-authorized-keys", "", "file of the public keys that may connect")
+	flags.StringVar(&options.authorizedKeys, "ssh-authorized-keys", "", "file of the authorized public keys")
 	mustRequire(command, "root")
 	mustRequire(command, "ssh-host-key")
 	return command
@@ -62,7 +62,7 @@ func (o *gitServerOptions) serve(ctx context.Context) error {
 	}
 	hostKey, err := os.ReadFile(o.hostKey)
 	if err != nil {
-		return fmt.Errorf("reading the host key: %w", err)
+		return fmt.Errorf("failed to read the host key: %w", err)
 	}
 	sshServer, err := gitserver.NewSSH(repositories, hostKey, o.authorizedKeys)
 	if err != nil {
@@ -102,7 +102,7 @@ func serveHTTP(ctx context.Context, handler http.Handler, address string) error 
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serving HTTP: %w", err)
+		return fmt.Errorf("failed to serve HTTP: %w", err)
 	}
 	return nil
 }
@@ -127,7 +127,7 @@ func newBalancerCommand() *cobra.Command {
 	var servers []string
 	command := &cobra.Command{
 		Use:    "balancer",
-		Short:  "Join TCP connections to several servers in turn",
+		Short:  "Forward TCP connections to several servers, round robin",
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -152,7 +152,7 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("listening: %w", err)
+		return nil, fmt.Errorf("failed to listen: %w", err)
 	}
 	return listener, nil
 }

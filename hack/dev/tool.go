@@ -20,7 +20,7 @@ var tools = map[string]programs.Tool{"helm": programs.Helm, "helm3": programs.He
 func newToolCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:       "tool NAME",
-		Short:     "Build a command that clusters, tests and checks use if need be, and print where it is",
+		Short:     "Build a command for clusters, tests and checks if necessary, and print its path",
 		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: slices.Sorted(maps.Keys(tools)),
 		RunE: func(command *cobra.Command, arguments []string) error {

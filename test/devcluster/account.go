@@ -26,7 +26,7 @@ const (
 	ServerUser = "system:serviceaccount:" + ServerNamespace + ":" + serverAccount
 
 	serverAccount = "slipstream"
-	// partPrefix begins the names of the roles that the account may have or not.
+	// partPrefix is the prefix of the names of optional roles of the account.
 	partPrefix = "slipstream-server-"
 	// tokenDuration exceeds the lifetime of every cluster: the token is never renewed.
 	tokenDuration = "8760h"
@@ -34,12 +34,12 @@ const (
 	documentSeparator = "\n---\n"
 )
 
-// installManifest is the chart with values that give the account all that it can have.
+// installManifest is the chart rendered with values that grant the account all permissions that it can have.
 //
 //go:embed install.yaml
 var installManifest string
 
-// right holds the fields of a manifest's object that grant rights.
+// right has the fields of a manifest's object that grant permissions.
 type right struct {
 	Kind     string         `json:"kind"`
 	RoleRef  rbacv1.RoleRef `json:"roleRef"`
@@ -49,7 +49,7 @@ type right struct {
 // ServerAccount returns the kubeconfig of the server.
 func (c *Cluster) ServerAccount() Kubeconfig { return Kubeconfig(c.files.kubeconfig(serverKubeconfig)) }
 
-// prepareAccount gives the server's account its rights and the server a token of it, once.
+// prepareAccount grants the permissions of the server's account and requests a token of it, once.
 func (c *Cluster) prepareAccount(ctx context.Context) error {
 	_, err := os.Stat(c.files.kubeconfig(serverKubeconfig))
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -61,11 +61,11 @@ func (c *Cluster) prepareAccount(ctx context.Context) error {
 	}
 	admin := c.Kubectl(c.Admin())
 	if _, err := admin.Feed(ctx, rights, "apply", "-f", "-"); err != nil {
-		return fmt.Errorf("give the server its rights: %w", err)
+		return fmt.Errorf("failed to grant the server's permissions: %w", err)
 	}
 	token, err := admin.Run(ctx, "create", "token", serverAccount, "--namespace="+ServerNamespace, "--duration="+tokenDuration)
 	if err != nil {
-		return fmt.Errorf("request a token of the server's account: %w", err)
+		return fmt.Errorf("failed to request a token of the server's account: %w", err)
 	}
 	authority, err := pki.Read(c.files.pki(), clusterAuthority)
 	if err != nil {
@@ -75,14 +75,14 @@ func (c *Cluster) prepareAccount(ctx context.Context) error {
 	return err
 }
 
-// rights returns the objects of the manifest that define the account and its rights, without the unwanted parts. The other
-// objects need nodes, or are created in this cluster's own way.
+// rights returns the objects of the manifest that define the account and its permissions, without the unwanted parts. The other objects
+// need nodes, or are created differently in this cluster.
 func (c *Cluster) rights() (string, error) {
 	manifest := installManifest
 	if file := c.state.Options.Manifest; file != "" {
 		content, err := os.ReadFile(file)
 		if err != nil {
-			return "", fmt.Errorf("read the manifest with the server's rights: %w", err)
+			return "", fmt.Errorf("failed to read the manifest with the server's permissions: %w", err)
 		}
 		manifest = string(content)
 	}
@@ -90,7 +90,7 @@ func (c *Cluster) rights() (string, error) {
 	for document := range strings.SplitSeq(manifest, documentSeparator) {
 		object := right{document: document}
 		if err := yaml.Unmarshal([]byte(document), &object); err != nil {
-			return "", fmt.Errorf("decode the manifest with the server's rights: %w", err)
+			return "", fmt.Errorf("failed to decode the manifest with the server's permissions: %w", err)
 		}
 		if c.wants(&object) {
 			chosen = append(chosen, document)

@@ -47,7 +47,7 @@ const segmentSize = 32
 func (c *Cluster) attributionFile(name string, replacements ...string) (string, error) {
 	content, err := fs.ReadFile(attribution.Files, name)
 	if err != nil {
-		return "", fmt.Errorf("read a file of attribution: %w", err)
+		return "", fmt.Errorf("failed to read a file of attribution: %w", err)
 	}
 	return strings.NewReplacer(append(replacements, nodeFolder, c.files.pki())...).Replace(string(content)), nil
 }
@@ -74,7 +74,7 @@ func (c *Cluster) writeAttribution() error {
 	}
 	segment := make([]byte, segmentSize)
 	if _, err := rand.Read(segment); err != nil {
-		return fmt.Errorf("make the secret of admission reviews: %w", err)
+		return fmt.Errorf("failed to create the secret of admission reviews: %w", err)
 	}
 	return writeWhole(c.files.attribution(admissionSegment), []byte(hex.EncodeToString(segment)+"\n"))
 }
@@ -137,7 +137,7 @@ func (c *Cluster) UseDirectAdmission(ctx context.Context) error {
 	}
 	segment, err := os.ReadFile(c.files.attribution(admissionSegment))
 	if err != nil {
-		return fmt.Errorf("read the secret of admission reviews: %w", err)
+		return fmt.Errorf("failed to read the secret of admission reviews: %w", err)
 	}
 	manifest, err := c.attributionFile(directAdmission,
 		"${CA_BUNDLE}", base64.StdEncoding.EncodeToString(bundle.Certificate),
@@ -159,7 +159,7 @@ func (c *Cluster) applyAdmission(ctx context.Context, manifest string) error {
 		return err
 	}
 	if _, err := admin.Feed(ctx, manifest, "apply", "-f", "-"); err != nil {
-		return fmt.Errorf("register the admission webhook: %w", err)
+		return fmt.Errorf("failed to register the admission webhook: %w", err)
 	}
 	var now string
 	err = wait.PollUntilContextTimeout(ctx, readyInterval, readyLimit, true, func(ctx context.Context) (bool, error) {
@@ -170,7 +170,7 @@ func (c *Cluster) applyAdmission(ctx context.Context, manifest string) error {
 		return now != before, err
 	})
 	if err != nil {
-		return withLog(fmt.Errorf("wait for kube-apiserver to send admission reviews: %w", err), c.files.log(serverPart))
+		return withLog(fmt.Errorf("kube-apiserver sends no admission reviews: %w", err), c.files.log(serverPart))
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func (c *Cluster) applyAdmission(ctx context.Context, manifest string) error {
 func completedReviews(ctx context.Context, admin Kubectl) (string, error) {
 	metrics, err := admin.Run(ctx, "get", "--raw", "/metrics")
 	if err != nil {
-		return "", fmt.Errorf("read kube-apiserver's metrics: %w", err)
+		return "", fmt.Errorf("failed to read kube-apiserver's metrics: %w", err)
 	}
 	var counts []string
 	for line := range strings.Lines(metrics) {

@@ -50,7 +50,7 @@ func (c *Cluster) writeAuditPolicy() error {
 			return err
 		}
 		if err := yaml.UnmarshalStrict([]byte(content), &policy); err != nil {
-			return fmt.Errorf("decode the audit policy: %w", err)
+			return fmt.Errorf("failed to decode the audit policy: %w", err)
 		}
 		server.Verbs = []string{"get", "list", "watch"}
 	}
@@ -64,7 +64,7 @@ func (c *Cluster) writeAuditPolicy() error {
 	}
 	content, err := yaml.Marshal(policy)
 	if err != nil {
-		return fmt.Errorf("encode the audit policy: %w", err)
+		return fmt.Errorf("failed to encode the audit policy: %w", err)
 	}
 	return writeWhole(c.files.attribution(auditPolicy), content)
 }
@@ -106,10 +106,10 @@ func (c *Cluster) rolesEverywhere(ctx context.Context) ([]rbacv1.ClusterRole, er
 	for resource, list := range map[string]any{"clusterrolebindings": &bindings, "clusterroles": &roles} {
 		out, err := c.Kubectl(c.Admin()).Run(ctx, "get", "--raw", "/apis/rbac.authorization.k8s.io/v1/"+resource)
 		if err != nil {
-			return nil, fmt.Errorf("list %s: %w", resource, err)
+			return nil, fmt.Errorf("failed to list %s: %w", resource, err)
 		}
 		if err := json.Unmarshal([]byte(out), list); err != nil {
-			return nil, fmt.Errorf("decode %s: %w", resource, err)
+			return nil, fmt.Errorf("failed to decode %s: %w", resource, err)
 		}
 	}
 	return slices.DeleteFunc(roles.Items, func(role rbacv1.ClusterRole) bool {

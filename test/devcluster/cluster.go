@@ -1,11 +1,9 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package devcluster answers how to have a whole set to develop and test against: on
-// loopback, in one folder, side by side with others, it starts etcd, kube-apiserver,
-// kube-controller-manager, a Git server, a receiver of pipelines' events and the
-// slipstream server, with kube-scheduler and kwok if Pods are to run, and ends exactly
-// what it started.
+// Package devcluster starts clusters for development and tests on loopback, each in its own folder: etcd,
+// kube-apiserver, kube-controller-manager, a Git server, a receiver of pipelines' events and the slipstream server,
+// with kube-scheduler and kwok if Pods must run. It stops exactly the processes that it started.
 package devcluster
 
 import (
@@ -26,19 +24,19 @@ import (
 )
 
 const (
-	// cleanupLimit is how long it may take to end what a failed Start has started.
+	// cleanupLimit is the timeout for stopping what a failed Start has started.
 	cleanupLimit = time.Minute
-	// gracefulLimit is how long the server may take to end when it is asked to.
+	// gracefulLimit is the timeout of a graceful shutdown of the server.
 	gracefulLimit = time.Minute
-	// dumpLimit is how long it may take to print the stacks of its goroutines.
+	// dumpLimit is the timeout for printing the stacks of its goroutines.
 	dumpLimit = 10 * time.Second
 )
 
-// Cluster is a development cluster that runs.
+// Cluster is a running development cluster.
 type Cluster struct {
 	files    layout
 	reporter *progress.Reporter
-	// client reaches every part's health endpoint.
+	// client is the client for the health endpoints of all parts.
 	client *http.Client
 	guard  *guard
 
@@ -47,10 +45,9 @@ type Cluster struct {
 	state state
 }
 
-// Start starts a cluster and returns when all its parts are ready, the slipstream
-// API included if there is to be one. The first call on a machine builds the control
-// plane, which takes minutes. When it fails, everything that it started has ended; the
-// folder with the logs stays if a part failed to start.
+// Start starts a cluster and returns when all its parts are ready, including the slipstream API if the options request
+// it. The first call on a machine builds the control plane, which takes minutes. If it fails, everything that it
+// started has been stopped. The folder with the logs is kept if a part failed to start.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
 	options, err := options.withDefaults()
 	if err != nil {
@@ -75,7 +72,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 func Load(dir string) (*Cluster, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
-		return nil, fmt.Errorf("finding the cluster's folder: %w", err)
+		return nil, fmt.Errorf("failed to find the cluster's folder: %w", err)
 	}
 	c := &Cluster{files: layout(absolute)}
 	if c.state, err = readState(c.files.state()); err != nil {
@@ -85,14 +82,14 @@ func Load(dir string) (*Cluster, error) {
 	return c, err
 }
 
-// Report sends lines about what the cluster does from now on to a reporter.
+// Report sets the reporter of the next operations of the cluster.
 func (c *Cluster) Report(reporter *progress.Reporter) {
 	c.reporter = reporter
 }
 
-// Stop ends every process of the cluster, waits until they are gone, and removes what
-// the cluster wrote; the folder too if Start made it. An error says that the server
-// had to be killed, that it reported a data race, or that something is left.
+// Stop stops all processes of the cluster, waits until they have ended, and removes the files of the cluster, and its
+// folder if Start created it. It returns an error if the server had to be killed, if it reported a data race, or if
+// something could not be removed.
 func (c *Cluster) Stop(ctx context.Context) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -108,8 +105,7 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return failure
 }
 
-// prepare makes the folder and the programs, certificates and ports that the parts
-// need.
+// prepare creates the folder, and the programs, certificates and ports that the parts need.
 func (c *Cluster) prepare(ctx context.Context, options Options) error {
 	c.state.Options = options
 	if err := c.findPrograms(ctx); err != nil {
@@ -121,7 +117,7 @@ func (c *Cluster) prepare(ctx context.Context, options Options) error {
 	}
 	for _, folder := range c.files.folders() {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
-			return fmt.Errorf("making the cluster's folders: %w", err)
+			return fmt.Errorf("failed to create the cluster's folders: %w", err)
 		}
 	}
 	if c.state.Ports, err = choosePorts(ctx, options.Replicas); err != nil {
@@ -136,7 +132,7 @@ func (c *Cluster) prepare(ctx context.Context, options Options) error {
 	return c.state.write(c.files.state())
 }
 
-// findPrograms builds the programs that the options do not name.
+// findPrograms builds the programs that the options do not set.
 func (c *Cluster) findPrograms(ctx context.Context) error {
 	root, err := programs.ModuleRoot(".")
 	if err != nil {
@@ -165,7 +161,7 @@ func (c *Cluster) findPrograms(ctx context.Context) error {
 	return nil
 }
 
-// startAll starts the parts in the order in which they need each other.
+// startAll starts the parts in the order of their dependencies.
 func (c *Cluster) startAll(ctx context.Context) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -191,9 +187,8 @@ func (c *Cluster) startAll(ctx context.Context) error {
 	return c.writeEnvironment()
 }
 
-// stopAll ends the processes. The slipstream servers are asked to end, since that is a
-// thing to get right; the others have nothing to keep and are killed, the last one
-// started first.
+// stopAll stops the processes. The slipstream servers are stopped gracefully, so that every test covers their shutdown.
+// The others have no data to keep and are killed, in reverse order.
 func (c *Cluster) stopAll(ctx context.Context) error {
 	failure := endGracefully(ctx, c.servers(nil), syscall.SIGTERM)
 	for _, running := range slices.Backward(c.state.Processes) {
@@ -203,12 +198,10 @@ func (c *Cluster) stopAll(ctx context.Context) error {
 	return failure
 }
 
-// endGracefully sends servers one signal to end and fails if one is still there after
-// gracefulLimit.
+// endGracefully sends the servers one signal, and returns an error if one of them still runs after gracefulLimit.
 func endGracefully(ctx context.Context, servers []process.Process, signal syscall.Signal) error {
 	var failure error
-	// All are told before any is waited for, and once: a second signal would make a
-	// server give up its graceful end.
+	// All get the signal before the first wait, and only once: a second signal aborts a server's graceful shutdown.
 	for _, running := range servers {
 		failure = errors.Join(failure, running.Signal(signal))
 	}
@@ -218,9 +211,8 @@ func endGracefully(ctx context.Context, servers []process.Process, signal syscal
 	return failure
 }
 
-// waitEnded waits for the end of a server that was told to end. One that does not is
-// made to print the stacks of its goroutines, since they tell what it waits for, and
-// its log is kept.
+// waitEnded waits until a server has ended after a signal. If it does not, the server prints the stacks of its
+// goroutines, which show what it waits for, and its log is kept.
 func waitEnded(ctx context.Context, running process.Process) error {
 	limited, cancel := context.WithTimeout(ctx, gracefulLimit)
 	defer cancel()
@@ -244,11 +236,11 @@ func waitEnded(ctx context.Context, running process.Process) error {
 func keepLog(running process.Process) (path string, err error) {
 	content, err := os.ReadFile(running.Log)
 	if err != nil {
-		return "", fmt.Errorf("reading the log to be kept: %w", err)
+		return "", fmt.Errorf("failed to read the log: %w", err)
 	}
 	file, err := os.CreateTemp("", running.Name+"-*.log")
 	if err != nil {
-		return "", fmt.Errorf("keeping the log: %w", err)
+		return "", fmt.Errorf("failed to keep the log: %w", err)
 	}
 	_, err = file.Write(content)
 	return file.Name(), errors.Join(err, file.Close())

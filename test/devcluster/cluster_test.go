@@ -82,7 +82,7 @@ git ls-remote --exit-code "$2" refs/heads/main`
 		" -o UserKnownHostsFile="+cluster.Env(devcluster.EnvGitSSHKnownHosts))
 	out, err := command.CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("push to %s: %w: %s", url, err, out)
+		return fmt.Errorf("failed to push to %s: %w: %s", url, err, out)
 	}
 	return nil
 }

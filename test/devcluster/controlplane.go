@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// serviceNetwork is where Services have addresses. Nothing answers there by itself; who listens there stands in for
-	// kube-proxy, and can be reached from this machine only.
+	// serviceNetwork has the addresses of Services. Nothing listens there unless a test takes the place of kube-proxy. The
+	// network can be reached from this machine only.
 	serviceNetwork = "127.96.0.0/16"
 	serviceAddress = "127.96.0.1"
 	serviceIssuer  = "https://kubernetes.default.svc"
@@ -22,8 +22,8 @@ const (
 	receiverPart = "receiver"
 )
 
-// controllers are those that work without nodes. All that clean up are among them:
-// they are the clients that an aggregated API hurts first.
+// controllers are the controllers that work without nodes. They include all that clean up, because an unavailable
+// aggregated API affects these clients first.
 var controllers = []string{
 	"namespace-controller",
 	"garbage-collector-controller",
@@ -45,12 +45,11 @@ var controllers = []string{
 	"certificatesigningrequest-signing-controller",
 }
 
-// EtcdURL is where the control plane's etcd answers its clients, without TLS. Tests
-// compact and read through it what the API servers store.
+// EtcdURL returns the client URL of the control plane's etcd, without TLS. Tests use it to compact and to read what the
+// API servers store.
 func (c *Cluster) EtcdURL() string { return "http://" + address(c.state.Ports.EtcdClient) }
 
-// etcd is the store of the control plane. It does not wait for the disk: what it
-// holds is not worth more than the cluster.
+// etcd is the store of the control plane. It runs without fsync, because its data is not needed after the cluster.
 func (c *Cluster) etcd() part {
 	client, peer := c.EtcdURL(), "http://"+address(c.state.Ports.EtcdPeer)
 	return part{
@@ -79,7 +78,7 @@ func (c *Cluster) apiServer() part {
 			"--bind-address=" + loopback,
 			"--advertise-address=" + loopback,
 			fmt.Sprintf("--secure-port=%d", c.state.Ports.APIServer),
-			// Endpoints may not be loopback addresses, and nobody follows these.
+			// Endpoints must not be loopback addresses, and nothing uses these.
 			"--endpoint-reconciler-type=none",
 			"--tls-cert-file=" + pki.certificate(apiServerCertificate),
 			"--tls-private-key-file=" + pki.key(apiServerCertificate),
@@ -103,8 +102,8 @@ func (c *Cluster) apiServer() part {
 	}
 }
 
-// controllerManager is the kube-controller-manager. Its rate is not limited to that of
-// a cluster with nodes, so that tests need not wait for it.
+// controllerManager is the kube-controller-manager. Its rate limit is higher than usual, so that tests need not wait
+// for it.
 func (c *Cluster) controllerManager() part {
 	kubeconfig := c.files.kubeconfig(controllerManagerCertificate)
 	return part{
@@ -130,8 +129,8 @@ func (c *Cluster) controllerManager() part {
 	}
 }
 
-// ControllerManagerHealthy returns an error unless the kube-controller-manager and all
-// its controllers say that they are well.
+// ControllerManagerHealthy returns an error unless the kube-controller-manager and all its controllers report that they
+// are healthy.
 func (c *Cluster) ControllerManagerHealthy(ctx context.Context) error {
 	return c.healthy("https://" + address(c.state.Ports.ControllerManager) + "/healthz")(ctx)
 }
@@ -158,7 +157,7 @@ func (c *Cluster) receiver() part {
 	}
 }
 
-// spec says how to start a part with its own log.
+// spec returns the spec of a part's process with its own log.
 func (c *Cluster) spec(name, program string, arguments ...string) process.Spec {
 	return process.Spec{Name: name, Path: program, Args: arguments, Log: c.files.log(name)}
 }

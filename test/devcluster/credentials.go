@@ -141,12 +141,12 @@ func (c *Cluster) writeKeys() error {
 			return err
 		}
 		if err := os.WriteFile(c.files.key(name), privateKey, 0o600); err != nil {
-			return fmt.Errorf("write key %s: %w", name, err)
+			return fmt.Errorf("failed to write key %s: %w", name, err)
 		}
 		public[name] = publicKey
 	}
 	if err := os.WriteFile(c.files.join("pki", serviceAccountKey+".pub"), public[serviceAccountKey], 0o600); err != nil {
-		return fmt.Errorf("write the public key of service accounts: %w", err)
+		return fmt.Errorf("failed to write the public key of service accounts: %w", err)
 	}
 	host, err := authorizedKey(c.files.key(gitHostKey))
 	if err != nil {
@@ -159,7 +159,7 @@ func (c *Cluster) writeKeys() error {
 	knownHost := fmt.Sprintf("[%s]:%d %s", loopback, c.state.Ports.GitSSH, host)
 	for name, line := range map[string]string{gitAuthorizedKeys: client, gitKnownHosts: knownHost} {
 		if err := os.WriteFile(c.files.join("pki", name), []byte(line), 0o600); err != nil {
-			return fmt.Errorf("write %s: %w", name, err)
+			return fmt.Errorf("failed to write %s: %w", name, err)
 		}
 	}
 	return nil
@@ -169,11 +169,11 @@ func (c *Cluster) writeKeys() error {
 func authorizedKey(file string) (string, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
-		return "", fmt.Errorf("read a key: %w", err)
+		return "", fmt.Errorf("failed to read a key: %w", err)
 	}
 	signer, err := ssh.ParsePrivateKey(content)
 	if err != nil {
-		return "", fmt.Errorf("read a key for SSH: %w", err)
+		return "", fmt.Errorf("failed to read a key for SSH: %w", err)
 	}
 	return string(ssh.MarshalAuthorizedKey(signer.PublicKey())), nil
 }

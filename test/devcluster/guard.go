@@ -28,7 +28,7 @@ func (c *Cluster) startGuard() error {
 	}
 	input, pipe, err := os.Pipe()
 	if err != nil {
-		return fmt.Errorf("make the guard's pipe: %w", err)
+		return fmt.Errorf("failed to create the guard's pipe: %w", err)
 	}
 	spec := c.spec("guard", c.state.Options.SupportProgram, "guard", "--dir="+string(c.files))
 	spec.Input = input

@@ -23,7 +23,7 @@ type Kubeconfig string
 func (k Kubeconfig) RESTConfig() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", string(k))
 	if err != nil {
-		return nil, fmt.Errorf("read kubeconfig %s: %w", k, err)
+		return nil, fmt.Errorf("failed to read kubeconfig %s: %w", k, err)
 	}
 	config.QPS = -1
 	return config, nil
@@ -76,11 +76,11 @@ func (c *Cluster) encodeKubeconfig(file, user string, authority []byte, proof *c
 	config.CurrentContext = cluster
 	content, err := clientcmd.Write(*config)
 	if err != nil {
-		return "", fmt.Errorf("encode the kubeconfig of %s: %w", user, err)
+		return "", fmt.Errorf("failed to encode the kubeconfig of %s: %w", user, err)
 	}
 	path := c.files.kubeconfig(file)
 	if err := os.WriteFile(path, content, 0o600); err != nil {
-		return "", fmt.Errorf("write the kubeconfig of %s: %w", user, err)
+		return "", fmt.Errorf("failed to write the kubeconfig of %s: %w", user, err)
 	}
 	return Kubeconfig(path), nil
 }

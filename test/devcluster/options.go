@@ -11,76 +11,73 @@ import (
 	"path/filepath"
 )
 
-// Storage names the engine in which the server keeps its objects.
+// Storage is the storage backend of the server.
 type Storage string
 
-// The engines of the server.
+// The storage backends.
 const (
-	// StorageBbolt is a file of one server.
+	// StorageBbolt is a file, which only one server can use.
 	StorageBbolt Storage = "bbolt"
-	// StorageEtcd3 is the etcd of the control plane, under a prefix of its own.
+	// StorageEtcd3 is the etcd of the control plane, with a prefix for the server.
 	StorageEtcd3 Storage = "etcd3"
 )
 
-// Options say what to start. The zero value, with a Dir, is a control plane and a Git
-// server without the slipstream server.
+// Options configure a cluster. With only Dir set, it is a control plane and a Git server without the slipstream server.
 type Options struct {
-	// Dir is the folder that gets everything the cluster writes. It is made if it does
-	// not exist and must be empty if it does. Required.
+	// Dir is the folder of all files of the cluster. It is created if it does not exist, and must be empty if it does. Required.
 	Dir string `json:"dir"`
-	// Server starts the slipstream server too and waits until its API answers through
-	// the aggregator.
+	// Server starts the slipstream server, too, and waits until its API is available through the aggregator.
 	Server bool `json:"server"`
-	// ServerProgram is the slipstream server's file; empty builds cmd/slipstream of
-	// the module at or above the working directory, with the race detector if the caller has it.
+	// ServerProgram is the path of the slipstream server. If it is empty, cmd/slipstream of the module at or above the working directory is
+	// built, with the race detector if the caller has it.
 	ServerProgram string `json:"serverProgram"`
-	// ServerArgs are flags for the server, after those it is given anyway.
+	// ServerArgs are additional flags of the server.
 	ServerArgs []string `json:"serverArgs"`
 	// ServerEnv are KEY=VALUE lines added to the server's environment.
 	ServerEnv []string `json:"serverEnv"`
-	// Manifest is the file of the rendered chart from which the server's account has its rights; empty is the one with all that
-	// can be given, which is beside this package.
+	// Manifest is the file of the rendered chart that defines the permissions of the server's account. If it is empty, the manifest beside
+	// this package is used, which has all permissions that the chart can grant.
 	Manifest string `json:"manifest"`
-	// Parts are the roles of that manifest, of those that not every server needs, that the account has in the whole cluster, by
-	// name; nil leaves it those that the manifest binds.
+	// Parts are the names of the optional roles of that manifest that the account has in the whole cluster. If it is nil, the account has
+	// those that the manifest binds.
 	Parts []string `json:"parts"`
-	// Storage is the server's engine; StorageBbolt if empty.
+	// Storage is the server's storage backend; StorageBbolt if empty.
 	Storage Storage `json:"storage"`
-	// Replicas is the number of servers, 1 if zero. More than one needs StorageEtcd3;
-	// a balancer stands in front of them.
+	// Replicas is the number of servers, 1 if zero. More than one needs StorageEtcd3, and gets a load balancer.
 	Replicas int `json:"replicas"`
-	// Audit makes kube-apiserver tell the server of every change that it has made.
+	// Audit makes kube-apiserver send audit events of changes to the server.
 	Audit bool `json:"audit"`
-	// Admission makes kube-apiserver ask the server about every change, behind the aggregator.
+	// Admission makes kube-apiserver send admission reviews of changes to the server, through the aggregator.
 	Admission bool `json:"admission"`
-	// AuditLog makes kube-apiserver write what the server asks of it, and what the audit webhook is told, to the file AuditLog.
+	// AuditLog makes kube-apiserver write the requests of the server and the events for the audit webhook to the file that the method AuditLog
+	// returns.
 	AuditLog bool `json:"auditLog"`
-	// Denials says why requests of the server may be denied in this cluster. Without a reason, those who judge its rights take it
-	// for a fault.
+	// Denials is the reason why requests of the server may be denied in this cluster. If it is empty, the checks of the server's permissions
+	// report a denied request as an error.
 	Denials string `json:"denials"`
-	// Pods starts kube-scheduler and kwok, which reports Pods as running, on two nodes that do not exist: no container starts.
-	// Without it Pods stay pending, unless a test runs them.
+	// Pods starts kube-scheduler and kwok, which reports Pods as running on two simulated nodes: no container starts. Without it, Pods stay
+	// pending unless a test runs them.
 	Pods bool `json:"pods"`
-	// APIServerArgs are flags for kube-apiserver, after those it is given anyway.
+	// APIServerArgs are additional flags of kube-apiserver.
 	APIServerArgs []string `json:"apiServerArgs"`
-	// SupportProgram is the file of hack/dev, which serves Git and balances; empty
-	// builds it as ServerProgram.
+	// SupportProgram is the path of hack/dev, which contains the Git server, the receiver and the load balancer. If it is empty, it is built
+	// like ServerProgram.
 	SupportProgram string `json:"supportProgram"`
-	// Detached lets the cluster live on when the process that started it ends. Without
-	// it the cluster is stopped then, however that process ends.
+	// Detached keeps the cluster running after the process that started it has ended. Otherwise the cluster is stopped then, even if that
+	// process is killed.
 	Detached bool `json:"detached"`
-	// Progress gets lines that say what is going on; nil keeps quiet.
+	// Progress receives lines about the progress, if it is not nil.
 	Progress io.Writer `json:"-"`
 }
 
-// withDefaults returns the options with every field set, or what is wrong with them.
+// withDefaults returns the options with defaults, or an error if they are invalid.
 func (o Options) withDefaults() (Options, error) {
 	if o.Dir == "" {
-		return o, errors.New("a development cluster needs a folder")
+		return o, errors.New("the folder of the development cluster is not set")
 	}
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
-		return o, fmt.Errorf("finding the cluster's folder: %w", err)
+		return o, fmt.Errorf("failed to find the cluster's folder: %w", err)
 	}
 	o.Dir = dir
 	if o.Storage == "" {
@@ -95,21 +92,21 @@ func (o Options) withDefaults() (Options, error) {
 	case o.Replicas < 1:
 		return o, fmt.Errorf("%d replicas: want 1 or more", o.Replicas)
 	case o.Replicas > 1 && o.Storage != StorageEtcd3:
-		return o, fmt.Errorf("%d replicas need storage %s: a file of %s has one server", o.Replicas, StorageEtcd3, StorageBbolt)
+		return o, fmt.Errorf("%d replicas need storage %s: only one server can use a file of %s", o.Replicas, StorageEtcd3, StorageBbolt)
 	}
 	return o, nil
 }
 
-// makeDir makes the cluster's folder and reports whether it was not there before. It
-// refuses one that holds anything, lest Stop remove what somebody else put there.
+// makeDir creates the cluster's folder, and reports whether it did not exist. It returns an error if the folder is not empty, so that Stop
+// removes no other files.
 func makeDir(dir string) (made bool, err error) {
 	entries, err := os.ReadDir(dir)
 	if err == nil && len(entries) > 0 {
-		return false, fmt.Errorf("the folder %s is not empty: if it holds a development cluster, `make dev-down DEV_DIR=%s` ends it", dir, dir)
+		return false, fmt.Errorf("folder %s is not empty; if it is that of a development cluster, stop the cluster with: make dev-down DEV_DIR=%s", dir, dir)
 	}
 	made = errors.Is(err, os.ErrNotExist)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return false, fmt.Errorf("making the cluster's folder: %w", err)
+		return false, fmt.Errorf("failed to create the cluster's folder: %w", err)
 	}
 	return made, nil
 }

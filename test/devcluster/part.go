@@ -21,27 +21,25 @@ import (
 )
 
 const (
-	// readyLimit is how long a part may take to become ready. It is generous: the
-	// machine may be compiling at the same time.
+	// readyLimit is the timeout for a part to become ready. It allows for a machine that compiles at the same time.
 	readyLimit = 2 * time.Minute
-	// readyInterval is how often a part that starts is asked whether it is ready.
+	// readyInterval is the interval of the readiness checks of a starting part.
 	readyInterval = 50 * time.Millisecond
-	// probeLimit is how long a part may take to answer that.
+	// probeLimit is the timeout of a readiness check.
 	probeLimit = 5 * time.Second
-	// logEndSize is how much of a log's end is shown, in bytes.
+	// logEndSize is the size of the shown end of a log, in bytes.
 	logEndSize = 6000
-	// raceMark begins what the race detector writes.
+	// raceMark is the start of a report of the race detector.
 	raceMark = "WARNING: DATA RACE"
 )
 
-// part is one process of a cluster and the way to tell that it is ready.
+// part is one process of a cluster, with its readiness check.
 type part struct {
 	spec  process.Spec
 	ready func(ctx context.Context) error
 }
 
-// startPart starts a part, notes it in the state and waits until it is ready. The
-// caller holds the mutex.
+// startPart starts a part, adds it to the state, and waits until it is ready. The caller holds the mutex.
 func (c *Cluster) startPart(ctx context.Context, p part) error {
 	return c.reporter.Step("starting "+p.spec.Name, func() error {
 		running, err := process.Start(p.spec)
@@ -59,8 +57,7 @@ func (c *Cluster) startPart(ctx context.Context, p part) error {
 	})
 }
 
-// waitReady waits until ready succeeds, and fails when the process ends first, or
-// after readyLimit.
+// waitReady waits until ready succeeds. It returns an error if the process ends first, or after readyLimit.
 func waitReady(ctx context.Context, running process.Process, ready func(ctx context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, readyInterval, readyLimit, true, func(ctx context.Context) (bool, error) {
@@ -75,17 +72,17 @@ func waitReady(ctx context.Context, running process.Process, ready func(ctx cont
 		return false, nil
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for %s to be ready: %w (last answer: %w)", running.Name, err, last)
+		return fmt.Errorf("%s did not become ready: %w (last error: %w)", running.Name, err, last)
 	}
 	return nil
 }
 
-// healthy returns a check that a URL answers 200.
+// healthy returns a check that a URL responds with 200.
 func (c *Cluster) healthy(url string) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {
-			return fmt.Errorf("asking for health: %w", err)
+			return fmt.Errorf("failed to create the health check: %w", err)
 		}
 		response, err := c.client.Do(request)
 		if err != nil {
@@ -94,18 +91,18 @@ func (c *Cluster) healthy(url string) func(ctx context.Context) error {
 		defer func() { _ = response.Body.Close() }()
 		if response.StatusCode != http.StatusOK {
 			body, err := io.ReadAll(io.LimitReader(response.Body, logEndSize))
-			return errors.Join(fmt.Errorf("%s answers %s: %s", url, response.Status, body), err)
+			return errors.Join(fmt.Errorf("%s returned %s: %s", url, response.Status, body), err)
 		}
 		return nil
 	}
 }
 
-// newHealthClient returns a client that every part lets in. Like kubelet's probes it takes any certificate: which ones
-// servers show is for the clients of their APIs to judge, and for tests.
+// newHealthClient returns a client that all parts admit. Like the probes of a kubelet, it does not verify certificates.
+// The clients of the APIs and the tests do.
 func newHealthClient(files layout) (*http.Client, error) {
 	certificate, err := tls.LoadX509KeyPair(files.certificate(adminCertificate), files.key(adminCertificate))
 	if err != nil {
-		return nil, fmt.Errorf("reading the certificate for health checks: %w", err)
+		return nil, fmt.Errorf("failed to read the certificate for health checks: %w", err)
 	}
 	return &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{
@@ -113,7 +110,7 @@ func newHealthClient(files layout) (*http.Client, error) {
 			InsecureSkipVerify: true,
 			Certificates:       []tls.Certificate{certificate},
 		},
-		// A connection that is kept would outlive the check.
+		// Idle connections would outlive the check.
 		DisableKeepAlives: true,
 	}}, nil
 }
@@ -139,7 +136,7 @@ func raceReport(log string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("looking for data races: %w", err)
+		return fmt.Errorf("failed to read the log for data races: %w", err)
 	}
 	begin := strings.Index(string(content), raceMark)
 	if begin < 0 {

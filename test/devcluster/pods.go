@@ -15,23 +15,23 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/programs"
 )
 
-// Labels of Pods whose containers do not run well, with the value true. Every other Pod is ready as soon as it is scheduled, and
-// one of a Job is complete at once. A label may be in the template of a workload, or be added to a Pod that runs. The first is
-// that of a Stage in stages.yaml, the second that of a Stage of kwok.
+// Labels of Pods whose containers fail, with the value true. Every other Pod is ready as soon as it is scheduled, and the Pod of a Job
+// succeeds at once. A label can be in the template of a workload, or be added to a running Pod. The first label is used by a Stage in
+// stages.yaml, the second by a Stage of kwok.
 const (
 	// UnreadyLabel keeps a Pod running and not ready.
 	UnreadyLabel = "pod-unready.stage.kwok.x-k8s.io"
-	// FailingLabel has a running Pod fail after a second or two. A Deployment replaces such Pods without end.
+	// FailingLabel makes a running Pod fail after a second or two. A Deployment replaces such Pods again and again.
 	FailingLabel = "pod-container-running-failed.stage.kwok.x-k8s.io"
 )
 
-// podNetwork is where Pods have addresses: a network for benchmarks, which leads nowhere (RFC 2544).
+// podNetwork has the addresses of Pods. It is reserved for benchmarks and is not routed (RFC 2544).
 const podNetwork = "198.18.0.0/15"
 
 // kwokModule is the module of kwok and its Stages.
 const kwokModule = "sigs.k8s.io/kwok"
 
-// upstreamStages are the Stages of kwok that say how nodes and Pods come, run and go. None is for heartbeats of nodes, which no
+// upstreamStages are the Stages of kwok for starting, running and deleting nodes and Pods. None is for heartbeats of nodes, which no
 // controller of the cluster expects.
 var upstreamStages = []string{
 	"node/fast/node-initialize.yaml",
@@ -47,7 +47,7 @@ var nodesManifest string
 //go:embed stages.yaml
 var stagesManifest []byte
 
-// kwok is the program that stands for kubelets, and the files with its Stages.
+// kwok is the program that simulates kubelets, and the files with its Stages.
 type kwok struct {
 	Program string   `json:"program"`
 	Stages  []string `json:"stages"`
@@ -55,7 +55,7 @@ type kwok struct {
 
 // findKwok builds kwok and finds its Stages.
 func (c *Cluster) findKwok(ctx context.Context, root string) error {
-	return c.reporter.Step("preparing kwok (minutes the first time)", func() (err error) {
+	return c.reporter.Step("preparing kwok (minutes, once)", func() (err error) {
 		if c.state.Kwok.Program, err = programs.Kwok.Build(ctx, root); err != nil {
 			return err
 		}
@@ -71,13 +71,13 @@ func (c *Cluster) findKwok(ctx context.Context, root string) error {
 	})
 }
 
-// startPods makes two nodes, and starts kube-scheduler and kwok.
+// startPods creates two nodes, and starts kube-scheduler and kwok.
 func (c *Cluster) startPods(ctx context.Context) error {
 	if err := os.WriteFile(c.files.stages(), stagesManifest, 0o600); err != nil {
-		return fmt.Errorf("writing the Stages of kwok: %w", err)
+		return fmt.Errorf("failed to write the Stages of kwok: %w", err)
 	}
 	if _, err := c.Kubectl(c.Admin()).Feed(ctx, nodesManifest, "apply", "-f", "-"); err != nil {
-		return fmt.Errorf("making the nodes: %w", err)
+		return fmt.Errorf("failed to create the nodes: %w", err)
 	}
 	for _, part := range []part{c.scheduler(), c.kwok()} {
 		if err := c.startPart(ctx, part); err != nil {
@@ -87,8 +87,8 @@ func (c *Cluster) startPods(ctx context.Context) error {
 	return nil
 }
 
-// podFlags are those of kube-apiserver. A new node would get a taint that a controller takes away once the node is ready, and no
-// such controller runs.
+// podFlags returns the flags of kube-apiserver. Without them, a new node would get a taint that a controller removes once the node is
+// ready. No such controller runs.
 func (c *Cluster) podFlags() []string {
 	if !c.state.Options.Pods {
 		return nil
@@ -96,7 +96,7 @@ func (c *Cluster) podFlags() []string {
 	return []string{"--disable-admission-plugins=TaintNodesByCondition"}
 }
 
-// scheduler is the kube-scheduler. As with the kube-controller-manager, its rate is not limited to that of a real cluster.
+// scheduler is the kube-scheduler. Like that of the kube-controller-manager, its rate limit is higher than usual.
 func (c *Cluster) scheduler() part {
 	kubeconfig := c.files.kubeconfig(schedulerCertificate)
 	return part{
@@ -116,7 +116,7 @@ func (c *Cluster) scheduler() part {
 	}
 }
 
-// kwok stands for the kubelets of the nodes. Without an address of a server it does not listen.
+// kwok simulates the kubelets of the nodes. Without a server address it does not listen.
 func (c *Cluster) kwok() part {
 	spec := c.spec("kwok", c.state.Kwok.Program,
 		"--kubeconfig="+c.files.kubeconfig(kwokUser),
@@ -124,7 +124,7 @@ func (c *Cluster) kwok() part {
 		"--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
 		"--cidr="+podNetwork,
 	)
-	// It would also read the user's own configuration.
+	// Otherwise kwok would also read the configuration of the user.
 	spec.Env = []string{"KWOK_WORKDIR=" + string(c.files)}
 	return part{spec: spec, ready: c.nodesReady}
 }

@@ -32,7 +32,7 @@ func TestPods(t *testing.T) {
 		}
 	}
 
-	t.Run("of a Deployment become ready, and not ready", func(t *testing.T) {
+	t.Run("ReadinessOfDeployments", func(t *testing.T) {
 		run(t, "create", "deployment", "web", "--image=none", "--replicas=3")
 		run(t, "rollout", "status", "deployment/web", "--timeout="+deadline.String())
 		run(t, "label", "pods", "--selector=app=web", devcluster.UnreadyLabel+"=true")
@@ -41,7 +41,7 @@ func TestPods(t *testing.T) {
 		run(t, "rollout", "status", "deployment/web", "--timeout="+deadline.String())
 	})
 
-	t.Run("of Jobs succeed and fail", func(t *testing.T) {
+	t.Run("Jobs", func(t *testing.T) {
 		run(t, "create", "job", "succeeds", "--image=none")
 		run(t, "wait", "job/succeeds", "--for=condition=Complete", "--timeout="+deadline.String())
 		if _, err := admin.Feed(t.Context(), failingJob, "apply", "-f", "-"); err != nil {
@@ -50,7 +50,7 @@ func TestPods(t *testing.T) {
 		run(t, "wait", "job/fails", "--for=condition=Failed", "--timeout="+deadline.String())
 	})
 
-	t.Run("wait where their label says so from the start", func(t *testing.T) {
+	t.Run("UnreadyLabelInTemplate", func(t *testing.T) {
 		run(t, "run", "waits", "--image=none", "--labels="+devcluster.UnreadyLabel+"=true")
 		run(t, "wait", "pod/waits", "--for=condition=Ready=False", "--timeout="+deadline.String())
 		run(t, "wait", "pod/waits", "--for=jsonpath={.status.phase}=Running", "--timeout="+deadline.String())

@@ -85,7 +85,7 @@ func listenAnywhere(ctx context.Context) (net.Listener, error) {
 		}
 		failure = err
 	}
-	return nil, fmt.Errorf("find a free port: %w", failure)
+	return nil, fmt.Errorf("failed to find a free port: %w", failure)
 }
 
 // address returns the loopback address of a port.

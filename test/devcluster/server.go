@@ -50,7 +50,7 @@ func (c *Cluster) StartServer(ctx context.Context) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.state.Options.ServerProgram == "" {
-		return errors.New("start the server: the cluster does not know its program")
+		return errors.New("failed to start the server: the options have no server program")
 	}
 	return c.startServers(ctx)
 }
@@ -69,7 +69,7 @@ func (c *Cluster) StopServer(ctx context.Context, signal syscall.Signal, replica
 func (c *Cluster) prepareNamespace(ctx context.Context) error {
 	manifest := strings.ReplaceAll(namespaceManifest, "${NAMESPACE}", ServerNamespace)
 	if _, err := c.Kubectl(c.Admin()).Feed(ctx, manifest, "apply", "-f", "-"); err != nil {
-		return fmt.Errorf("prepare the server's namespace: %w", err)
+		return fmt.Errorf("failed to prepare the server's namespace: %w", err)
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func (c *Cluster) startServers(ctx context.Context) error {
 	if err := c.writeEnvironment(); err != nil {
 		return err
 	}
-	return c.reporter.Step("waiting for the API behind the aggregator", func() error {
+	return c.reporter.Step("waiting for the API to be available through the aggregator", func() error {
 		return c.register(ctx)
 	})
 }
@@ -151,7 +151,7 @@ func (c *Cluster) server(replica, port int) part {
 func (c *Cluster) register(ctx context.Context) error {
 	bundle, err := os.ReadFile(c.files.certificate(serverAuthority))
 	if err != nil {
-		return fmt.Errorf("read the server's authority: %w", err)
+		return fmt.Errorf("failed to read the server's authority: %w", err)
 	}
 	manifest := strings.NewReplacer(
 		"${APISERVICE}", APIServiceName,
@@ -165,7 +165,7 @@ func (c *Cluster) register(ctx context.Context) error {
 	).Replace(apiServiceManifest)
 	admin := c.Kubectl(c.Admin())
 	if _, err := admin.Feed(ctx, manifest, "apply", "-f", "-"); err != nil {
-		return fmt.Errorf("register the API: %w", err)
+		return fmt.Errorf("failed to register the API: %w", err)
 	}
 	if err := c.waitServed(ctx, admin); err != nil {
 		return withLog(err, c.files.log(serverPart))
@@ -183,7 +183,7 @@ func (c *Cluster) waitServed(ctx context.Context, admin Kubectl) error {
 		return last == nil, nil
 	})
 	if err != nil {
-		return fmt.Errorf("wait for the API behind the aggregator: %w (last error: %w)", err, last)
+		return fmt.Errorf("API is not available through the aggregator: %w (last error: %w)", err, last)
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ func (c *Cluster) UseStorage(ctx context.Context, storage Storage, replicas int)
 		return err
 	}
 	if len(c.servers(nil)) > 0 {
-		return errors.New("change the storage: a server is running")
+		return errors.New("cannot change the storage while a server runs")
 	}
 	options := c.state.Options
 	options.Storage, options.Replicas = storage, replicas

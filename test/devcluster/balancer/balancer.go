@@ -52,7 +52,7 @@ func (b *Balancer) Serve(ctx context.Context, listener net.Listener) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("accept a connection: %w", err)
+			return fmt.Errorf("failed to accept a connection: %w", err)
 		}
 		connections.Go(func() { b.serveClient(ctx, client) })
 	}

@@ -31,7 +31,7 @@ type Lock struct {
 func Acquire(ctx context.Context, path string) (*Lock, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("open lock file: %w", err)
+		return nil, fmt.Errorf("failed to open the lock file: %w", err)
 	}
 	err = wait.PollUntilContextCancel(ctx, retryInterval, true, func(context.Context) (bool, error) {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
@@ -41,7 +41,7 @@ func Acquire(ctx context.Context, path string) (*Lock, error) {
 		return err == nil, err
 	})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), file.Close())
+		return nil, errors.Join(fmt.Errorf("failed to lock %s: %w", path, err), file.Close())
 	}
 	return &Lock{file: file}, nil
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // errBadName is returned for a path that cannot be that of a repository.
-var errBadName = errors.New("not the path of a repository: want NAME.git, with folders before it if need be")
+var errBadName = errors.New("not the path of a repository: want NAME.git or FOLDER/NAME.git")
 
 // namePattern is the path of a repository below the root: each part begins with a
 // letter or a digit, so none of them is "..".
@@ -45,10 +45,10 @@ type Repositories struct {
 func NewRepositories(root string) (*Repositories, error) {
 	absolute, err := filepath.Abs(root)
 	if err != nil {
-		return nil, fmt.Errorf("find the folder of the repositories: %w", err)
+		return nil, fmt.Errorf("failed to find the folder of the repositories: %w", err)
 	}
 	if err := os.MkdirAll(absolute, 0o755); err != nil {
-		return nil, fmt.Errorf("make the folder of the repositories: %w", err)
+		return nil, fmt.Errorf("failed to create the folder of the repositories: %w", err)
 	}
 	return &Repositories{root: absolute}, nil
 }
@@ -67,10 +67,10 @@ func (r *Repositories) Ensure(ctx context.Context, name string) error {
 	}
 	unfinished := folder + ".unfinished"
 	if err := initialize(ctx, unfinished); err != nil {
-		return fmt.Errorf("make repository %s: %w", name, err)
+		return fmt.Errorf("failed to create repository %s: %w", name, err)
 	}
 	if err := os.Rename(unfinished, folder); err != nil {
-		return fmt.Errorf("put repository %s in place: %w", name, err)
+		return fmt.Errorf("failed to rename the new repository %s: %w", name, err)
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ type SSH struct {
 func NewSSH(repositories *Repositories, hostKey []byte, authorizedKeys string) (*SSH, error) {
 	signer, err := ssh.ParsePrivateKey(hostKey)
 	if err != nil {
-		return nil, fmt.Errorf("read the host key: %w", err)
+		return nil, fmt.Errorf("failed to read the host key: %w", err)
 	}
 	config := &ssh.ServerConfig{
 		PublicKeyCallback: func(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
@@ -61,7 +61,7 @@ func (s *SSH) Serve(ctx context.Context, listener net.Listener) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("accept an SSH connection: %w", err)
+			return fmt.Errorf("failed to accept an SSH connection: %w", err)
 		}
 		connections.Go(func() {
 			if err := s.serveConnection(ctx, connection); err != nil && ctx.Err() == nil {
@@ -78,7 +78,7 @@ func (s *SSH) serveConnection(ctx context.Context, connection net.Conn) error {
 	defer stop()
 	_, channels, requests, err := ssh.NewServerConn(connection, s.config)
 	if err != nil {
-		return fmt.Errorf("handshake with the client: %w", err)
+		return fmt.Errorf("handshake with the client failed: %w", err)
 	}
 	var sessions sync.WaitGroup
 	defer sessions.Wait()
@@ -86,13 +86,13 @@ func (s *SSH) serveConnection(ctx context.Context, connection net.Conn) error {
 	for opened := range channels {
 		if opened.ChannelType() != "session" {
 			if err := opened.Reject(ssh.UnknownChannelType, "only sessions are served"); err != nil {
-				return fmt.Errorf("reject a channel: %w", err)
+				return fmt.Errorf("failed to reject a channel: %w", err)
 			}
 			continue
 		}
 		channel, sessionRequests, err := opened.Accept()
 		if err != nil {
-			return fmt.Errorf("accept a session: %w", err)
+			return fmt.Errorf("failed to accept a session: %w", err)
 		}
 		sessions.Go(func() { s.session(ctx, channel, sessionRequests) })
 	}
@@ -166,11 +166,11 @@ func (s *SSH) serveGit(ctx context.Context, channel ssh.Channel, line, protocol 
 func runOnChannel(command *exec.Cmd, channel ssh.Channel) error {
 	input, err := command.StdinPipe()
 	if err != nil {
-		return fmt.Errorf("open the service's input: %w", err)
+		return fmt.Errorf("failed to open the service's input: %w", err)
 	}
 	command.Stdout, command.Stderr = channel, channel.Stderr()
 	if err := command.Start(); err != nil {
-		return fmt.Errorf("start the service: %w", err)
+		return fmt.Errorf("failed to start the service: %w", err)
 	}
 	go func() {
 		_, _ = io.Copy(input, channel)
@@ -190,7 +190,7 @@ func reply(request *ssh.Request, ok bool) {
 func authorize(file string, key ssh.PublicKey) error {
 	content, err := os.ReadFile(file)
 	if err != nil {
-		return fmt.Errorf("read the authorized keys: %w", err)
+		return fmt.Errorf("failed to read the authorized keys: %w", err)
 	}
 	for len(content) > 0 {
 		authorized, _, _, rest, err := ssh.ParseAuthorizedKey(content)

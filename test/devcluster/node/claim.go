@@ -37,7 +37,7 @@ func (n *Node) bindClaim(ctx context.Context, claim *corev1.PersistentVolumeClai
 	claim.Status.AccessModes = claim.Spec.AccessModes
 	claim.Status.Capacity = claim.Spec.Resources.Requests
 	if _, err := n.client.CoreV1().PersistentVolumeClaims(claim.Namespace).UpdateStatus(ctx, claim, metav1.UpdateOptions{}); err != nil {
-		return fmt.Errorf("bind a claim: %w", err)
+		return fmt.Errorf("failed to bind a claim: %w", err)
 	}
 	return nil
 }

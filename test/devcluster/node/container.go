@@ -117,7 +117,7 @@ func (p *pod) terminatedState(command *exec.Cmd, begun metav1.Time) *corev1.Cont
 func (p *pod) startContainer(ctx context.Context) (*exec.Cmd, error) {
 	spec, err := p.containerSpec(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("prepare the container: %w", err)
+		return nil, fmt.Errorf("failed to prepare the container: %w", err)
 	}
 	command, err := container.Command(ctx, p.node.options.Support, *spec)
 	if err != nil {
@@ -125,12 +125,12 @@ func (p *pod) startContainer(ctx context.Context) (*exec.Cmd, error) {
 	}
 	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("open the container's log: %w", err)
+		return nil, fmt.Errorf("failed to open the container's log: %w", err)
 	}
 	defer func() { _ = log.Close() }()
 	command.Stdout, command.Stderr = log, log
 	if err := start(p.network, command); err != nil {
-		return nil, fmt.Errorf("start the container: %w", err)
+		return nil, fmt.Errorf("failed to start the container: %w", err)
 	}
 	return command, nil
 }

@@ -21,7 +21,7 @@ const dataLink = "..data"
 func writeFiles(folder string, files map[string][]byte, group int) error {
 	version, err := os.MkdirTemp(folder, "..")
 	if err != nil {
-		return fmt.Errorf("make a version of a volume: %w", err)
+		return fmt.Errorf("failed to create a version of a volume: %w", err)
 	}
 	if err := os.Chmod(version, 0o755); err != nil {
 		return err
@@ -54,7 +54,7 @@ func writeFile(path string, content []byte, group int) error {
 		return err
 	}
 	if err := os.WriteFile(path, content, 0o640); err != nil {
-		return fmt.Errorf("write a file of a volume: %w", err)
+		return fmt.Errorf("failed to write a file of a volume: %w", err)
 	}
 	return os.Chown(path, 0, group)
 }
@@ -63,7 +63,7 @@ func writeFile(path string, content []byte, group int) error {
 func linkFiles(folder string, files map[string][]byte) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
-		return fmt.Errorf("list a volume: %w", err)
+		return fmt.Errorf("failed to list a volume: %w", err)
 	}
 	for _, entry := range entries {
 		if _, wanted := files[entry.Name()]; !wanted && entry.Type() == fs.ModeSymlink && entry.Name() != dataLink {

@@ -55,14 +55,14 @@ func newPodNetwork(addresses ...netip.Addr) (*podNetwork, error) {
 // makeNetwork moves the thread to a new network.
 func makeNetwork(addresses []netip.Addr) error {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		return fmt.Errorf("make a network: %w", err)
+		return fmt.Errorf("failed to create a network: %w", err)
 	}
 	if err := raiseLoopback(); err != nil {
 		return err
 	}
 	for _, address := range addresses {
 		if err := addRoute(address); err != nil {
-			return fmt.Errorf("add a route to %s: %w", address, err)
+			return fmt.Errorf("failed to add a route to %s: %w", address, err)
 		}
 	}
 	return nil
@@ -71,7 +71,7 @@ func makeNetwork(addresses []netip.Addr) error {
 func raiseLoopback() error {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return fmt.Errorf("make a socket for the network's settings: %w", err)
+		return fmt.Errorf("failed to create a socket for the network's settings: %w", err)
 	}
 	request, err := unix.NewIfreq("lo")
 	if err == nil {
@@ -79,7 +79,7 @@ func raiseLoopback() error {
 		err = unix.IoctlIfreq(socket, unix.SIOCSIFFLAGS, request)
 	}
 	if err := errors.Join(err, unix.Close(socket)); err != nil {
-		return fmt.Errorf("bring up the loopback device: %w", err)
+		return fmt.Errorf("failed to bring up the loopback device: %w", err)
 	}
 	return nil
 }

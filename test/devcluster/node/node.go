@@ -86,7 +86,7 @@ func Start(ctx context.Context, options Options) (*Node, error) {
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("make the node's client: %w", err)
+		return nil, fmt.Errorf("failed to create the node's client: %w", err)
 	}
 	if err := register(ctx, client); err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (n *Node) Stop() {
 func (n *Node) run(ctx context.Context) error {
 	for _, folder := range []string{"logs", "pods", "claims"} {
 		if err := os.MkdirAll(filepath.Join(n.options.Dir, folder), 0o755); err != nil {
-			return fmt.Errorf("make the node's folders: %w", err)
+			return fmt.Errorf("failed to create the node's folders: %w", err)
 		}
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(n.client, 0, informers.WithNamespace(n.options.Namespace))
@@ -157,7 +157,7 @@ func (n *Node) watch(ctx context.Context, factory informers.SharedInformerFactor
 		core.PersistentVolumeClaims().Informer(): func(object any, gone bool) { n.provision(ctx, object.(*corev1.PersistentVolumeClaim), gone) },
 	} {
 		if _, err := informer.AddEventHandler(handler(act)); err != nil {
-			return fmt.Errorf("watch Pods: %w", err)
+			return fmt.Errorf("failed to watch Pods: %w", err)
 		}
 	}
 	return nil

@@ -159,7 +159,7 @@ func (p *pod) bind(ctx context.Context) error {
 		Target:     corev1.ObjectReference{Kind: "Node", Name: name},
 	}
 	if err := p.node.client.CoreV1().Pods(p.object.Namespace).Bind(ctx, binding, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("bind the Pod: %w", err)
+		return fmt.Errorf("failed to bind the Pod: %w", err)
 	}
 	p.object.Spec.NodeName = name
 	return nil

@@ -118,7 +118,7 @@ func (p *prober) probeOnce(ctx context.Context, probe *corev1.Probe) error {
 	address := net.JoinHostPort(loopback, strconv.Itoa(portOf(p.container, probe.HTTPGet.Port)))
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+address+probe.HTTPGet.Path, nil)
 	if err != nil {
-		return fmt.Errorf("make a probe: %w", err)
+		return fmt.Errorf("failed to create a probe: %w", err)
 	}
 	client := http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) { return dial(ctx, p.network, address) },

@@ -43,7 +43,7 @@ func newProxy(n *Node, factory informers.SharedInformerFactory) (*proxy, error) 
 	// Endpoints are looked up for each connection, so that their informer only needs to be started.
 	endpoints.Informer()
 	if _, err := services.Informer().AddEventHandler(handler(func(any, bool) { p.changed() })); err != nil {
-		return nil, fmt.Errorf("watch Services: %w", err)
+		return nil, fmt.Errorf("failed to watch Services: %w", err)
 	}
 	return p, nil
 }
@@ -84,7 +84,7 @@ func (p *proxy) serve(ctx context.Context, in network, fixed map[string]string) 
 func (p *proxy) addresses() (map[string]func(context.Context) (net.Conn, error), error) {
 	services, err := p.services.List(labels.Everything())
 	if err != nil {
-		return nil, fmt.Errorf("list Services: %w", err)
+		return nil, fmt.Errorf("failed to list Services: %w", err)
 	}
 	addresses := map[string]func(context.Context) (net.Conn, error){}
 	for _, service := range services {
@@ -106,7 +106,7 @@ func (p *proxy) dial(ctx context.Context, service *corev1.Service, port string) 
 		return nil, err
 	}
 	if len(endpoints) == 0 {
-		return nil, fmt.Errorf("find an endpoint of Service %s: none is ready", service.Name)
+		return nil, fmt.Errorf("failed to find an endpoint of Service %s: none is ready", service.Name)
 	}
 	chosen := endpoints[p.turn.Add(1)%uint64(len(endpoints))]
 	to, err := p.node.networkOf(chosen.address)
@@ -127,7 +127,7 @@ func (p *proxy) endpoints(service *corev1.Service, port string) (ready []endpoin
 	selector := labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: service.Name})
 	slices, err := p.slices.EndpointSlices(service.Namespace).List(selector)
 	if err != nil {
-		return nil, fmt.Errorf("list endpoints: %w", err)
+		return nil, fmt.Errorf("failed to list endpoints: %w", err)
 	}
 	var ending []endpoint
 	for _, slice := range slices {
@@ -214,7 +214,7 @@ func (f *forwarder) sync(ctx context.Context) error {
 func (f *forwarder) listen(ctx context.Context, address string, dial func(context.Context) (net.Conn, error)) error {
 	listener, err := listen(ctx, f.network, address)
 	if err != nil {
-		return fmt.Errorf("listen for a Service: %w", err)
+		return fmt.Errorf("failed to listen for a Service: %w", err)
 	}
 	f.proxy.node.running.Go(func() {
 		if err := balancer.Through(dial).Serve(ctx, listener); err != nil {

@@ -19,7 +19,7 @@ import (
 func register(ctx context.Context, client kubernetes.Interface) error {
 	object := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
 	if _, err := client.CoreV1().Nodes().Create(ctx, object, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("register the node: %w", err)
+		return fmt.Errorf("failed to register the node: %w", err)
 	}
 	return nil
 }
@@ -28,7 +28,7 @@ func register(ctx context.Context, client kubernetes.Interface) error {
 func apiServerService(ctx context.Context, client kubernetes.Interface) (string, error) {
 	service, err := client.CoreV1().Services(metav1.NamespaceDefault).Get(ctx, "kubernetes", metav1.GetOptions{})
 	if err != nil {
-		return "", fmt.Errorf("find the API server's Service: %w", err)
+		return "", fmt.Errorf("failed to find the API server's Service: %w", err)
 	}
 	return service.Spec.ClusterIP, nil
 }

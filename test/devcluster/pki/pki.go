@@ -52,7 +52,7 @@ func NewAuthority(name string) (*Authority, error) {
 	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
 	pair, err := sign(template, nil)
 	if err != nil {
-		return nil, fmt.Errorf("make authority %s: %w", name, err)
+		return nil, fmt.Errorf("failed to create authority %s: %w", name, err)
 	}
 	return ParseAuthority(pair)
 }
@@ -62,15 +62,15 @@ func ParseAuthority(pair Pair) (*Authority, error) {
 	certificateBlock, _ := pem.Decode(pair.Certificate)
 	keyBlock, _ := pem.Decode(pair.Key)
 	if certificateBlock == nil || keyBlock == nil {
-		return nil, errors.New("read an authority: not PEM")
+		return nil, errors.New("failed to read an authority: not PEM")
 	}
 	certificate, err := x509.ParseCertificate(certificateBlock.Bytes)
 	if err != nil {
-		return nil, fmt.Errorf("read an authority's certificate: %w", err)
+		return nil, fmt.Errorf("failed to read an authority's certificate: %w", err)
 	}
 	key, err := x509.ParseECPrivateKey(keyBlock.Bytes)
 	if err != nil {
-		return nil, fmt.Errorf("read an authority's key: %w", err)
+		return nil, fmt.Errorf("failed to read an authority's key: %w", err)
 	}
 	return &Authority{Pair: pair, certificate: certificate, key: key}, nil
 }
@@ -84,7 +84,7 @@ func (a *Authority) Client(user string, groups ...string) (Pair, error) {
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	pair, err := sign(template, a)
 	if err != nil {
-		return Pair{}, fmt.Errorf("sign the certificate of user %s: %w", user, err)
+		return Pair{}, fmt.Errorf("failed to sign the certificate of user %s: %w", user, err)
 	}
 	return pair, nil
 }
@@ -104,7 +104,7 @@ func (a *Authority) Server(name string, hosts ...string) (Pair, error) {
 	}
 	pair, err := sign(template, a)
 	if err != nil {
-		return Pair{}, fmt.Errorf("sign the certificate of server %s: %w", name, err)
+		return Pair{}, fmt.Errorf("failed to sign the certificate of server %s: %w", name, err)
 	}
 	return pair, nil
 }
@@ -113,7 +113,7 @@ func (a *Authority) Server(name string, hosts ...string) (Pair, error) {
 func NewKey() (private, public []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, nil, fmt.Errorf("make a key: %w", err)
+		return nil, nil, fmt.Errorf("failed to create a key: %w", err)
 	}
 	private, err = encodeKey(key)
 	if err != nil {
@@ -121,7 +121,7 @@ func NewKey() (private, public []byte, err error) {
 	}
 	der, err := x509.MarshalPKIXPublicKey(key.Public())
 	if err != nil {
-		return nil, nil, fmt.Errorf("encode a public key: %w", err)
+		return nil, nil, fmt.Errorf("failed to encode a public key: %w", err)
 	}
 	return private, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), nil
 }
@@ -131,7 +131,7 @@ func NewKey() (private, public []byte, err error) {
 func (p Pair) Write(folder, name string) error {
 	for suffix, content := range map[string][]byte{".crt": p.Certificate, ".key": p.Key} {
 		if err := os.WriteFile(filepath.Join(folder, name+suffix), content, 0o600); err != nil {
-			return fmt.Errorf("write certificate %s: %w", name, err)
+			return fmt.Errorf("failed to write certificate %s: %w", name, err)
 		}
 	}
 	return nil
@@ -141,11 +141,11 @@ func (p Pair) Write(folder, name string) error {
 func Read(folder, name string) (Pair, error) {
 	certificate, err := os.ReadFile(filepath.Join(folder, name+".crt"))
 	if err != nil {
-		return Pair{}, fmt.Errorf("read certificate %s: %w", name, err)
+		return Pair{}, fmt.Errorf("failed to read certificate %s: %w", name, err)
 	}
 	key, err := os.ReadFile(filepath.Join(folder, name+".key"))
 	if err != nil {
-		return Pair{}, fmt.Errorf("read the key of certificate %s: %w", name, err)
+		return Pair{}, fmt.Errorf("failed to read the key of certificate %s: %w", name, err)
 	}
 	return Pair{Certificate: certificate, Key: key}, nil
 }
@@ -165,11 +165,11 @@ func newTemplate(commonName string) *x509.Certificate {
 func sign(template *x509.Certificate, by *Authority) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return Pair{}, fmt.Errorf("make a key: %w", err)
+		return Pair{}, fmt.Errorf("failed to create a key: %w", err)
 	}
 	template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
-		return Pair{}, fmt.Errorf("make a serial number: %w", err)
+		return Pair{}, fmt.Errorf("failed to create a serial number: %w", err)
 	}
 	parent, signer := template, crypto.Signer(key)
 	if by != nil {
@@ -177,7 +177,7 @@ func sign(template *x509.Certificate, by *Authority) (Pair, error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
 	if err != nil {
-		return Pair{}, fmt.Errorf("make a certificate: %w", err)
+		return Pair{}, fmt.Errorf("failed to create a certificate: %w", err)
 	}
 	keyPEM, err := encodeKey(key)
 	if err != nil {
@@ -192,7 +192,7 @@ func sign(template *x509.Certificate, by *Authority) (Pair, error) {
 func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
 	der, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
-		return nil, fmt.Errorf("encode a key: %w", err)
+		return nil, fmt.Errorf("failed to encode a key: %w", err)
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
 }

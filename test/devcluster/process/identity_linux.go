@@ -25,7 +25,7 @@ func beginning(pid int) (string, error) {
 	}
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		return "", fmt.Errorf("read the boot's identity: %w", err)
+		return "", fmt.Errorf("failed to read the boot's identity: %w", err)
 	}
 	return strings.TrimSpace(string(boot)) + "/" + fields[statBegin], nil
 }
@@ -40,12 +40,12 @@ func ended(pid int) bool {
 func stat(pid int) ([]string, error) {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return nil, fmt.Errorf("read the process table: %w", err)
+		return nil, fmt.Errorf("failed to read the process table: %w", err)
 	}
 	name := strings.LastIndexByte(string(content), ')')
 	fields := strings.Fields(string(content[name+1:]))
 	if name < 0 || len(fields) <= statBegin {
-		return nil, errors.New("read the process table: too few fields")
+		return nil, errors.New("failed to read the process table: too few fields")
 	}
 	return fields, nil
 }

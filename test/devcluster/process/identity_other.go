@@ -27,7 +27,7 @@ func ended(pid int) bool {
 func column(pid int, name string) (string, error) {
 	out, err := exec.Command("ps", "-o", name, "-p", strconv.Itoa(pid)).Output()
 	if err != nil {
-		return "", fmt.Errorf("read the process table: %w", err)
+		return "", fmt.Errorf("failed to read the process table: %w", err)
 	}
 	return strings.TrimSpace(string(out)), nil
 }

@@ -54,7 +54,7 @@ type Process struct {
 func Start(spec Spec) (Process, error) {
 	log, err := os.OpenFile(spec.Log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return Process{}, fmt.Errorf("open the log of %s: %w", spec.Name, err)
+		return Process{}, fmt.Errorf("failed to open the log of %s: %w", spec.Name, err)
 	}
 	command := exec.Command(spec.Path, spec.Args...) //nolint:noctx // it must outlive whatever starts it
 	command.Env = append(os.Environ(), spec.Env...)
@@ -65,7 +65,7 @@ func Start(spec Spec) (Process, error) {
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = errors.Join(command.Start(), log.Close())
 	if err != nil {
-		return Process{}, fmt.Errorf("start %s: %w", spec.Name, err)
+		return Process{}, fmt.Errorf("failed to start %s: %w", spec.Name, err)
 	}
 	// The process is not reaped before Wait, so its beginning can be read
 	// even if it has failed already.
@@ -73,7 +73,7 @@ func Start(spec Spec) (Process, error) {
 	// A child that has ended stays in the process table until its parent waits for it.
 	go func() { _ = command.Wait() }()
 	if err != nil {
-		return Process{}, fmt.Errorf("identify %s: %w", spec.Name, err)
+		return Process{}, fmt.Errorf("failed to identify %s: %w", spec.Name, err)
 	}
 	return Process{Name: spec.Name, PID: command.Process.Pid, Begin: begin, Log: spec.Log}, nil
 }
@@ -94,7 +94,7 @@ func (p Process) Signal(signal syscall.Signal) error {
 	}
 	defer func() { _ = handle.Release() }()
 	if err := handle.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("send %v to %s: %w", signal, p.Name, err)
+		return fmt.Errorf("failed to send %v to %s: %w", signal, p.Name, err)
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func (p Process) Wait(ctx context.Context) error {
 		return !p.Alive(), nil
 	})
 	if err != nil {
-		return fmt.Errorf("wait for %s (pid %d) to end: %w", p.Name, p.PID, err)
+		return fmt.Errorf("failed to wait for %s (pid %d) to end: %w", p.Name, p.PID, err)
 	}
 	return nil
 }

@@ -17,12 +17,10 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/filelock"
 )
 
-// Product builds the program of the package ./path of the module in the folder root
-// into root/bin/norace, unless it is there and up to date, and returns its absolute
-// path. A caller that was itself built with the race detector gets a program that has
-// it too, in root/bin/race. Both are apart from root/bin, where make and readers of the
-// documentation build with flags of their own. Product may be called from several
-// processes at once.
+// Product builds the program of the package ./path of the module in the folder root into root/bin/norace, unless it is
+// up to date, and returns its absolute path. If the caller was built with the race detector, so is the program, in
+// root/bin/race. Both folders differ from root/bin, where make and readers of the documentation build with their own
+// flags. Product can be called by several processes concurrently.
 func Product(ctx context.Context, root, path string) (string, error) {
 	bin := filepath.Join(root, "bin", "norace")
 	var flags []string
@@ -31,7 +29,7 @@ func Product(ctx context.Context, root, path string) (string, error) {
 		flags = []string{"-race"}
 	}
 	if err := os.MkdirAll(bin, 0o755); err != nil {
-		return "", fmt.Errorf("making the folder of the programs: %w", err)
+		return "", fmt.Errorf("failed to create the folder of the programs: %w", err)
 	}
 	program := filepath.Join(bin, filepath.Base(path))
 	lock, err := filelock.Acquire(ctx, filepath.Join(bin, "."+filepath.Base(path)+".lock"))
@@ -46,7 +44,7 @@ func Product(ctx context.Context, root, path string) (string, error) {
 func ModuleRoot(below string) (string, error) {
 	folder, err := filepath.Abs(below)
 	if err != nil {
-		return "", fmt.Errorf("finding the module's folder: %w", err)
+		return "", fmt.Errorf("failed to find the module's folder: %w", err)
 	}
 	for {
 		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
@@ -60,26 +58,24 @@ func ModuleRoot(below string) (string, error) {
 	}
 }
 
-// goBuild builds one package of the module in the folder module into the file
-// program. Without flags it builds as a plain `go build` does, so that tests, vet and
-// programs share one build cache.
+// goBuild builds one package of the module in the folder module into the file program. Without flags it builds like a
+// plain `go build`, so that tests, vet and programs share one build cache.
 func goBuild(ctx context.Context, module, program, packagePath string, flags ...string) error {
 	arguments := append([]string{"build", "-o", program}, flags...)
 	if _, err := runGo(ctx, module, append(arguments, packagePath)...); err != nil {
-		return fmt.Errorf("building %s: %w", packagePath, err)
+		return fmt.Errorf("failed to build %s: %w", packagePath, err)
 	}
 	return nil
 }
 
-// buildWhole builds one package as goBuild does, with flags of the linker. The file
-// program holds a whole program or does not exist.
+// buildWhole builds one package like goBuild, with flags of the linker. It creates the file program atomically.
 func buildWhole(ctx context.Context, module, program, packagePath, linkerFlags string) error {
 	unfinished := program + ".unfinished"
 	if err := goBuild(ctx, module, unfinished, packagePath, "-ldflags", linkerFlags); err != nil {
 		return err
 	}
 	if err := os.Rename(unfinished, program); err != nil {
-		return fmt.Errorf("putting %s in place: %w", filepath.Base(program), err)
+		return fmt.Errorf("failed to rename the new program %s: %w", filepath.Base(program), err)
 	}
 	return nil
 }
@@ -89,7 +85,7 @@ func buildWhole(ctx context.Context, module, program, packagePath, linkerFlags s
 func kubernetesVersion(ctx context.Context, module string) (string, error) {
 	out, err := runGo(ctx, module, "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes")
 	if err != nil {
-		return "", fmt.Errorf("reading the version of the control plane: %w", err)
+		return "", fmt.Errorf("failed to read the version of the control plane: %w", err)
 	}
 	return strings.TrimSpace(out), nil
 }
@@ -100,21 +96,20 @@ func kubernetesVersion(ctx context.Context, module string) (string, error) {
 func ModuleFolder(ctx context.Context, module, path string) (string, error) {
 	out, err := runGo(ctx, module, "mod", "download", "-json", path)
 	if err != nil {
-		return "", fmt.Errorf("finding the files of %s: %w", path, err)
+		return "", fmt.Errorf("failed to find the files of %s: %w", path, err)
 	}
 	var found struct{ Dir string }
 	if err := json.Unmarshal([]byte(out), &found); err != nil {
-		return "", fmt.Errorf("finding the files of %s: %w", path, err)
+		return "", fmt.Errorf("failed to find the files of %s: %w", path, err)
 	}
 	return found.Dir, nil
 }
 
-// runGo runs the go command in a module's folder and returns what it prints; an error
-// carries what it complains about.
+// runGo runs the go command in a module's folder and returns its output. An error contains its error output.
 func runGo(ctx context.Context, module string, arguments ...string) (string, error) {
 	command := exec.CommandContext(ctx, "go", arguments...)
 	command.Dir = module
-	// The module is built for itself even where a workspace file surrounds it.
+	// Workspace files of parent folders are ignored.
 	command.Env = append(os.Environ(), "GOWORK=off")
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr

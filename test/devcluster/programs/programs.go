@@ -1,9 +1,8 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package programs answers where the programs of the local control plane are: it
-// builds etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubectl from
-// the module that pins them, once, and keeps them in the user's cache.
+// Package programs builds the programs of the local control plane: etcd, kube-apiserver, kube-controller-manager,
+// kube-scheduler and kubectl, from the module that pins them. It builds them once and keeps them in the user's cache.
 package programs
 
 import (
@@ -21,7 +20,7 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/progress"
 )
 
-// Set holds the absolute paths of the control plane's programs.
+// Set has the absolute paths of the control plane's programs.
 type Set struct {
 	Etcd              string
 	APIServer         string
@@ -30,8 +29,8 @@ type Set struct {
 	Kubectl           string
 }
 
-// packages names the program that each package becomes, in the order they are built.
-// The order lets each build on what the one before it has compiled.
+// packages are the packages of the programs, in the order in which they are built. Each uses packages that the previous
+// one has compiled.
 var packages = []struct{ program, path string }{
 	{"etcd", "go.etcd.io/etcd/server/v3"},
 	{"kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"},
@@ -40,14 +39,12 @@ var packages = []struct{ program, path string }{
 	{"kubectl", "k8s.io/kubernetes/cmd/kubectl"},
 }
 
-// pinFiles are the files of the module that decide what is built.
+// pinFiles are the files of the module that determine what is built.
 var pinFiles = []string{"go.mod", "go.sum"}
 
-// Build returns the programs that the Go module in the folder module pins, and builds
-// those that the cache does not have: some minutes the first time, no time at all after
-// that. Several callers may build at once, from several processes: one builds, the
-// others wait for it. The cache is slipstream/controlplane below os.UserCacheDir, one
-// folder for each version and content of the pins.
+// Build returns the programs that the Go module in the folder module pins. It builds those that are not in the cache,
+// which takes some minutes the first time. Several processes can call it concurrently: one builds, the others wait. The
+// cache is slipstream/controlplane below os.UserCacheDir, with one folder for each version and content of the pins.
 func Build(ctx context.Context, module string, reporter *progress.Reporter) (Set, error) {
 	version, err := kubernetesVersion(ctx, module)
 	if err != nil {
@@ -62,7 +59,7 @@ func Build(ctx context.Context, module string, reporter *progress.Reporter) (Set
 		return newSet(bin), nil
 	}
 	if err := os.MkdirAll(bin, 0o755); err != nil {
-		return Set{}, fmt.Errorf("making the cache of the control plane: %w", err)
+		return Set{}, fmt.Errorf("failed to create the cache of the control plane: %w", err)
 	}
 	reporter.Sayf("building the control plane %s into %s (minutes, once)", version, folder)
 	lock, err := filelock.Acquire(ctx, folder+".lock")
@@ -73,8 +70,7 @@ func Build(ctx context.Context, module string, reporter *progress.Reporter) (Set
 	return newSet(bin), errors.Join(err, lock.Release())
 }
 
-// buildMissing builds the programs that the folder bin lacks. The caller holds the lock
-// of the cache.
+// buildMissing builds the programs that are missing in the folder bin. The caller holds the lock of the cache.
 func buildMissing(ctx context.Context, module, bin, version string, reporter *progress.Reporter) error {
 	for _, each := range packages {
 		program := filepath.Join(bin, each.program)
@@ -91,11 +87,11 @@ func buildMissing(ctx context.Context, module, bin, version string, reporter *pr
 	return nil
 }
 
-// cacheFolder names the cache's folder for the module as it is now.
+// cacheFolder returns the cache's folder for the current content of the module.
 func cacheFolder(module, version string) (string, error) {
 	root, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("finding the user's cache: %w", err)
+		return "", fmt.Errorf("failed to find the user's cache: %w", err)
 	}
 	pins, err := pinsKey(module)
 	if err != nil {
@@ -104,21 +100,21 @@ func cacheFolder(module, version string) (string, error) {
 	return filepath.Join(root, "slipstream", "controlplane", version+"-"+pins), nil
 }
 
-// pinsKey names what a module builds on this kind of machine.
+// pinsKey returns the name of a module's builds for this architecture.
 func pinsKey(module string) (string, error) {
 	hash := sha256.New()
 	for _, name := range pinFiles {
 		content, err := os.ReadFile(filepath.Join(module, name))
 		if err != nil {
-			return "", fmt.Errorf("reading the pins of %s: %w", filepath.Base(module), err)
+			return "", fmt.Errorf("failed to read the pins of %s: %w", filepath.Base(module), err)
 		}
-		// A hash never fails to take bytes.
+		// Writing to a hash never fails.
 		_, _ = fmt.Fprintf(hash, "%s %d\n%s", name, len(content), content)
 	}
 	return fmt.Sprintf("%s-%s-%x", runtime.GOOS, runtime.GOARCH, hash.Sum(nil)[:6]), nil
 }
 
-// complete reports whether the folder bin holds all programs.
+// complete reports whether the folder bin has all programs.
 func complete(bin string) bool {
 	for _, each := range packages {
 		if !exists(filepath.Join(bin, each.program)) {
@@ -128,13 +124,13 @@ func complete(bin string) bool {
 	return true
 }
 
-// exists reports whether there is a file at the path.
+// exists reports whether a file exists.
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// newSet names the programs in the folder bin.
+// newSet returns the paths of the programs in the folder bin.
 func newSet(bin string) Set {
 	return Set{
 		Etcd:              filepath.Join(bin, "etcd"),
@@ -145,8 +141,8 @@ func newSet(bin string) Set {
 	}
 }
 
-// stamp returns the linker's flags that tell the programs their version; without
-// them they call themselves v0.0.0-master and clients refuse to compare versions.
+// stamp returns the linker's flags that set the version of the programs. Without them it would be v0.0.0-master, which
+// clients refuse to compare.
 func stamp(version string) string {
 	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	minor, _, _ := strings.Cut(rest, ".")

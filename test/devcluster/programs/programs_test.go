@@ -15,7 +15,7 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/programs"
 )
 
-// newModule makes a module with one program that prints the text.
+// newModule creates a module with one program that prints the text.
 func newModule(t *testing.T, text string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -39,7 +39,7 @@ func writeFile(t *testing.T, path, content string) {
 	}
 }
 
-func TestProductIsBuiltFromTheSourceAsItIs(t *testing.T) {
+func TestProductIsRebuilt(t *testing.T) {
 	root := newModule(t, "first")
 	for _, text := range []string{"first", "second"} {
 		writeProgram(t, root, text)
@@ -49,12 +49,12 @@ func TestProductIsBuiltFromTheSourceAsItIs(t *testing.T) {
 		}
 		out, err := exec.CommandContext(t.Context(), program).CombinedOutput()
 		if err != nil || strings.TrimSpace(string(out)) != text {
-			t.Errorf("want %q, got %q and %v", text, out, err)
+			t.Errorf("program printed %[2]q, %[3]v, want %[1]q", text, out, err)
 		}
 	}
 }
 
-func TestProductForSeveralAtOnce(t *testing.T) {
+func TestConcurrentProduct(t *testing.T) {
 	root := newModule(t, "hello")
 	var group errgroup.Group
 	for range 4 {
@@ -71,10 +71,10 @@ func TestProductForSeveralAtOnce(t *testing.T) {
 	}
 }
 
-func TestProductShowsWhatTheCompilerSays(t *testing.T) {
+func TestProductCompilerError(t *testing.T) {
 	root := newModule(t, `" + missing + "`)
 	if _, err := programs.Product(t.Context(), root, "cmd/speak"); err == nil || !strings.Contains(err.Error(), "undefined: missing") {
-		t.Errorf("want the compiler's words, got %v", err)
+		t.Errorf("error = %v, want that of the compiler", err)
 	}
 }
 
@@ -82,15 +82,15 @@ func TestModuleRoot(t *testing.T) {
 	root := newModule(t, "hello")
 	for _, below := range []string{root, filepath.Join(root, "cmd"), filepath.Join(root, "cmd", "speak")} {
 		if got, err := programs.ModuleRoot(below); err != nil || got != root {
-			t.Errorf("below %s: want %s, got %s and %v", below, root, got, err)
+			t.Errorf("module root of %s = %[3]s, %[4]v, want %[2]s", below, root, got, err)
 		}
 	}
 	if got, err := programs.ModuleRoot("/"); err == nil {
-		t.Errorf("want no module at /, got %s", got)
+		t.Errorf("module root of / = %s, want an error", got)
 	}
 }
 
-func TestBuildGivesProgramsThatRun(t *testing.T) {
+func TestBuild(t *testing.T) {
 	root, err := programs.ModuleRoot(".")
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestBuildGivesProgramsThatRun(t *testing.T) {
 	for _, program := range []string{set.APIServer, set.ControllerManager, set.Scheduler} {
 		out, err := exec.CommandContext(t.Context(), program, "--version").Output()
 		if err != nil || !strings.HasPrefix(string(out), "Kubernetes v1.") {
-			t.Errorf("%s: want its version, got %q and %v", program, out, err)
+			t.Errorf("%s --version printed %q, %v", program, out, err)
 		}
 	}
 	if out, err := exec.CommandContext(t.Context(), set.Etcd, "--version").Output(); err != nil {

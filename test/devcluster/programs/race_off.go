@@ -5,5 +5,5 @@
 
 package programs
 
-// raceDetector says that this program was built without the race detector.
+// raceDetector is false, because this program was built without the race detector.
 const raceDetector = false

@@ -5,5 +5,5 @@
 
 package programs
 
-// raceDetector says that this program was built with the race detector.
+// raceDetector is true, because this program was built with the race detector.
 const raceDetector = true

@@ -14,7 +14,7 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/filelock"
 )
 
-// Tool is a command that a Go module below hack pins for development clusters, tests and checks, and nothing else.
+// Tool is a command for development clusters, tests and checks that a Go module below hack pins.
 type Tool struct {
 	// module is the folder of the module in hack.
 	module string
@@ -24,18 +24,18 @@ type Tool struct {
 
 // The tools.
 var (
-	// Sops opens what the server has encrypted.
+	// Sops decrypts files that the server has encrypted.
 	Sops = Tool{module: "sops", command: "github.com/getsops/sops/v3/cmd/sops"}
-	// Helm renders and installs the chart, Helm3 does so in the version that many still have.
+	// Helm renders and installs the chart. Helm3 is the previous major version.
 	Helm  = Tool{module: "helm", command: "helm.sh/helm/v4/cmd/helm"}
 	Helm3 = Tool{module: "helm3", command: "helm.sh/helm/v3/cmd/helm"}
-	// Kwok stands for the kubelets of nodes that do not exist.
+	// Kwok simulates the kubelets of nodes.
 	Kwok = Tool{module: "kwok", command: "sigs.k8s.io/kwok/cmd/kwok"}
 )
 
-// Build returns the path of the command of the version that the module pins, and builds it first if the cache does not
-// have it, which takes minutes. The folder root is the repository's. Like the function Build it may be called from several
-// processes at once. The cache is slipstream/TOOL below os.UserCacheDir.
+// Build returns the path of the command in the version that the module pins. It builds the command first if it is not in the cache, which
+// takes minutes. The folder root is that of the repository. Several processes can call it concurrently, like the function Build. The cache
+// is slipstream/TOOL below os.UserCacheDir.
 func (t Tool) Build(ctx context.Context, root string) (string, error) {
 	module := filepath.Join(root, "hack", t.module)
 	key, err := pinsKey(module)
@@ -44,11 +44,11 @@ func (t Tool) Build(ctx context.Context, root string) (string, error) {
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("finding the user's cache: %w", err)
+		return "", fmt.Errorf("failed to find the user's cache: %w", err)
 	}
 	folder := filepath.Join(cache, "slipstream", t.module, key)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return "", fmt.Errorf("making the folder of %s: %w", t.module, err)
+		return "", fmt.Errorf("failed to create the folder of %s: %w", t.module, err)
 	}
 	lock, err := filelock.Acquire(ctx, folder+".lock")
 	if err != nil {
@@ -58,7 +58,7 @@ func (t Tool) Build(ctx context.Context, root string) (string, error) {
 	return program, errors.Join(t.buildOnce(ctx, module, program), lock.Release())
 }
 
-// buildOnce makes the program, unless it exists. The caller holds the folder's lock.
+// buildOnce builds the program, unless it exists. The caller holds the folder's lock.
 func (t Tool) buildOnce(ctx context.Context, module, program string) error {
 	if exists(program) {
 		return nil

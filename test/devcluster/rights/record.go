@@ -57,7 +57,7 @@ var reason = regexp.MustCompile(`^RBAC: allowed by (ClusterRoleBinding|RoleBindi
 func Read(path, user string, everywhere []rbacv1.ClusterRole) (*Record, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("open the audit log: %w", err)
+		return nil, fmt.Errorf("failed to open the audit log: %w", err)
 	}
 	defer func() { _ = file.Close() }()
 	uses, denied := map[Use]bool{}, map[string]bool{}
@@ -82,7 +82,7 @@ func Read(path, user string, everywhere []rbacv1.ClusterRole) (*Record, error) {
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("read the audit log: %w", err)
+		return nil, fmt.Errorf("failed to read the audit log: %w", err)
 	}
 	return &Record{Uses: slices.SortedFunc(maps.Keys(uses), compare), Denied: slices.Sorted(maps.Keys(denied))}, nil
 }
@@ -145,14 +145,14 @@ func Allows(list []string, word string) bool {
 func (r *Record) Write(folder string) error {
 	content, err := json.MarshalIndent(r, "", " ")
 	if err != nil {
-		return fmt.Errorf("encode the record of rights: %w", err)
+		return fmt.Errorf("failed to encode the record of rights: %w", err)
 	}
 	file, err := os.CreateTemp(folder, r.Program+"-*.json")
 	if err != nil {
-		return fmt.Errorf("make the record of rights: %w", err)
+		return fmt.Errorf("failed to create the record of rights: %w", err)
 	}
 	if _, err := file.Write(content); err != nil {
-		return fmt.Errorf("write the record of rights: %w", err)
+		return fmt.Errorf("failed to write the record of rights: %w", err)
 	}
 	return file.Close()
 }
@@ -161,16 +161,16 @@ func (r *Record) Write(folder string) error {
 func Load(folder string) ([]Record, error) {
 	paths, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	if err != nil {
-		return nil, fmt.Errorf("look for records of rights: %w", err)
+		return nil, fmt.Errorf("failed to look for records of rights: %w", err)
 	}
 	records := make([]Record, len(paths))
 	for i, path := range paths {
 		content, err := os.ReadFile(path)
 		if err != nil {
-			return nil, fmt.Errorf("read a record of rights: %w", err)
+			return nil, fmt.Errorf("failed to read a record of rights: %w", err)
 		}
 		if err := json.Unmarshal(content, &records[i]); err != nil {
-			return nil, fmt.Errorf("decode the record of rights %s: %w", path, err)
+			return nil, fmt.Errorf("failed to decode the record of rights %s: %w", path, err)
 		}
 	}
 	return records, nil
