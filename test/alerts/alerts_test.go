@@ -1,8 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package alerts answers whether the alerting rules fire when they should, and only then, and whether they and the
-// dashboard ask for metrics that there are.
+// Package alerts tests when the alerting rules fire, and that the rules and the dashboard use existing metrics.
 package alerts
 
 import (
@@ -23,20 +22,20 @@ const (
 	runbooksURL  = "https://github.com/configbutler/slipstream/blob/main/docs/alerts.md#"
 )
 
-// alertCase says whether an alert fires with some series.
+// alertCase is a test case: whether an alert fires with the series.
 type alertCase struct {
 	name, alert string
-	// series are in the notation of Prometheus: a value a step, from the start.
+	// series are in the notation of Prometheus, with one value for each step from the start.
 	series []string
 	fires  bool
-	// step is a minute unless it is set.
+	// step is the interval of the values, a minute if zero.
 	step time.Duration
 }
 
 const (
 	steady  = "0+6x30"
 	resting = "6+0x30"
-	// stopped is that of a source that goes silent after five minutes.
+	// stopped is the counter of a source that becomes silent after five minutes.
 	stopped = "0+6x5 30+0x25"
 )
 
@@ -68,7 +67,7 @@ func TestAlertsFire(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			rule, ok := rules[test.alert]
 			if !ok {
-				t.Fatalf("there is no alert %s", test.alert)
+				t.Fatalf("alert %s does not exist", test.alert)
 			}
 			if fires := fires(t, rule, test); fires != test.fires {
 				t.Errorf("%s fires: %v, want %v", test.alert, fires, test.fires)
@@ -77,7 +76,7 @@ func TestAlertsFire(t *testing.T) {
 	}
 }
 
-// fires says whether a rule holds after 28 steps.
+// fires reports whether a rule is true after 28 steps.
 func fires(t *testing.T, rule rulefmt.Rule, test alertCase) bool {
 	t.Helper()
 	step := test.step
@@ -99,12 +98,12 @@ func fires(t *testing.T, rule rulefmt.Rule, test alertCase) bool {
 	result := query.Exec(t.Context())
 	vector, ok := result.Value.(promql.Vector)
 	if result.Err != nil || !ok {
-		t.Fatalf("%v, %v", result.Value, result.Err)
+		t.Fatalf("query returned %v, %v", result.Value, result.Err)
 	}
 	return len(vector) > 0
 }
 
-func TestAlertsAreTestedAndExplained(t *testing.T) {
+func TestAlertsAreTestedAndDocumented(t *testing.T) {
 	runbooks, err := os.ReadFile(runbooksFile)
 	if err != nil {
 		t.Fatal(err)
@@ -112,27 +111,27 @@ func TestAlertsAreTestedAndExplained(t *testing.T) {
 	cases, rules := allCases(), rules(t)
 	for name, rule := range rules {
 		if !strings.Contains(string(runbooks), "\n## "+name+"\n") {
-			t.Errorf("docs/alerts.md does not say what to do about %s", name)
+			t.Errorf("docs/alerts.md has no section about %s", name)
 		}
 		for _, fires := range []bool{true, false} {
 			if !slices.ContainsFunc(cases, func(c alertCase) bool { return c.alert == name && c.fires == fires }) {
-				t.Errorf("no test has %s fire: %v", name, fires)
+				t.Errorf("no test case for %s with fires = %v", name, fires)
 			}
 		}
 		if rule.Annotations["summary"] == "" || rule.Annotations["description"] == "" {
 			t.Errorf("%s lacks a summary or a description", name)
 		}
 		if want := runbooksURL + strings.ToLower(name); rule.Annotations["runbook_url"] != want {
-			t.Errorf("the runbook of %s is %q, want %s", name, rule.Annotations["runbook_url"], want)
+			t.Errorf("runbook_url of %s = %q, want %s", name, rule.Annotations["runbook_url"], want)
 		}
 		if severity := rule.Labels["severity"]; !slices.Contains([]string{"critical", "warning", "info"}, severity) {
-			t.Errorf("the severity of %s is %q", name, severity)
+			t.Errorf("severity of %s = %q", name, severity)
 		}
 	}
 	for line := range strings.Lines(string(runbooks)) {
 		heading, ok := strings.CutPrefix(strings.TrimSpace(line), "## Slipstream")
 		if _, exists := rules["Slipstream"+heading]; ok && !exists {
-			t.Errorf("docs/alerts.md explains Slipstream%s, which there is not", heading)
+			t.Errorf("docs/alerts.md has a section about Slipstream%s, which does not exist", heading)
 		}
 	}
 }

@@ -12,15 +12,15 @@ func attributionCases() []alertCase {
 		refused = `slipstream_attribution_refusals_total{endpoint="audit",reason="unauthorized"} `
 	)
 	return []alertCase{
-		{name: "audit went silent while objects change", alert: "SlipstreamAuditSilent", series: []string{audit + stopped, misses + steady}, fires: true},
-		{name: "audit went silent and admission tells", alert: "SlipstreamAuditSilent", series: []string{audit + stopped, hits + steady}, fires: true},
-		{name: "audit speaks", alert: "SlipstreamAuditSilent", series: []string{audit + steady, hits + steady}},
-		{name: "nothing changes", alert: "SlipstreamAuditSilent", series: []string{audit + stopped, hits + resting}},
-		{name: "audit was never set up", alert: "SlipstreamAuditSilent", series: []string{misses + steady}},
-		{name: "audit is late", alert: "SlipstreamAuditLate", series: []string{lag + "30+0x30"}, fires: true},
-		{name: "audit is in time", alert: "SlipstreamAuditLate", series: []string{lag + "0.3+0x30"}},
-		{name: "a report is refused", alert: "SlipstreamReportsRefused", series: []string{refused + steady}, fires: true},
-		{name: "no report is refused", alert: "SlipstreamReportsRefused", series: []string{refused + resting}},
+		{name: "no audit events while objects change", alert: "SlipstreamAuditSilent", series: []string{audit + stopped, misses + steady}, fires: true},
+		{name: "no audit events while admission reports changes", alert: "SlipstreamAuditSilent", series: []string{audit + stopped, hits + steady}, fires: true},
+		{name: "audit events arrive", alert: "SlipstreamAuditSilent", series: []string{audit + steady, hits + steady}},
+		{name: "no audit events and no changes", alert: "SlipstreamAuditSilent", series: []string{audit + stopped, hits + resting}},
+		{name: "audit was never configured", alert: "SlipstreamAuditSilent", series: []string{misses + steady}},
+		{name: "audit events are late", alert: "SlipstreamAuditLate", series: []string{lag + "30+0x30"}, fires: true},
+		{name: "audit events are in time", alert: "SlipstreamAuditLate", series: []string{lag + "0.3+0x30"}},
+		{name: "reports are rejected", alert: "SlipstreamReportsRefused", series: []string{refused + steady}, fires: true},
+		{name: "no report is rejected", alert: "SlipstreamReportsRefused", series: []string{refused + resting}},
 	}
 }
 
@@ -34,14 +34,14 @@ func mirrorCases() []alertCase {
 		silence = `slipstream_watch_silence_seconds{controller="mirror"} `
 	)
 	return []alertCase{
-		{name: "a remote is down", alert: "SlipstreamPushFailing", series: []string{oldest + "60+0x30"}, fires: true},
+		{name: "a remote is unavailable", alert: "SlipstreamPushFailing", series: []string{oldest + "60+0x30"}, fires: true},
 		{name: "one of two replicas leads", alert: "SlipstreamPushFailing", series: []string{
 			`slipstream_repo_branch_oldest_change_timestamp_seconds{pod="a"} 0+0x30`, `slipstream_repo_branch_oldest_change_timestamp_seconds{pod="b"} 60+0x30`,
 		}, fires: true},
-		{name: "pushes keep pace", alert: "SlipstreamPushFailing", series: []string{oldest + "0+60x30"}},
-		{name: "nothing waits", alert: "SlipstreamPushFailing", series: []string{oldest + "0+0x30"}},
+		{name: "pushes succeed", alert: "SlipstreamPushFailing", series: []string{oldest + "0+60x30"}},
+		{name: "no change is pending", alert: "SlipstreamPushFailing", series: []string{oldest + "0+0x30"}},
 		{name: "pushes are slow", alert: "SlipstreamPushSlow", series: []string{fast + "0+1x30", slow + "0+10x30", all + "0+10x30"}, fires: true},
-		{name: "a push is slow", alert: "SlipstreamPushSlow", series: []string{fast + "0+99x30", slow + "0+100x30", all + "0+100x30"}},
+		{name: "one push is slow", alert: "SlipstreamPushSlow", series: []string{fast + "0+99x30", slow + "0+100x30", all + "0+100x30"}},
 		{name: "nothing is pushed", alert: "SlipstreamPushSlow", series: []string{fast + "1+0x30", slow + "9+0x30", all + "9+0x30"}},
 		{name: "the outbox cannot be written", alert: "SlipstreamChangesNotKept", series: []string{blocked + "1+0x30"}, fires: true},
 		{name: "the outbox can be written", alert: "SlipstreamChangesNotKept", series: []string{blocked + "0+0x30"}},
@@ -71,19 +71,19 @@ func catalogCases() []alertCase {
 			`slipstream_catalog_intake_objects{pod="a"} 8000+0x30`, `slipstream_catalog_intake_capacity{pod="a"} 10000+0x30`,
 			`slipstream_catalog_intake_objects{pod="b"} 0+0x30`, `slipstream_catalog_intake_capacity{pod="b"} 10000+0x30`,
 		}, fires: true},
-		{name: "the store is full", alert: "SlipstreamCatalogChangesNotKept", series: []string{blocked + "1+0x30"}, fires: true},
-		{name: "the store has room", alert: "SlipstreamCatalogChangesNotKept", series: []string{blocked + "0+0x30"}},
+		{name: "changes cannot be stored", alert: "SlipstreamCatalogChangesNotKept", series: []string{blocked + "1+0x30"}, fires: true},
+		{name: "changes can be stored", alert: "SlipstreamCatalogChangesNotKept", series: []string{blocked + "0+0x30"}},
 		{name: "the source cannot be read", alert: "SlipstreamCatalogsFailing", series: []string{failures + "0+1x30", applied + resting}, fires: true},
-		{name: "half fails", alert: "SlipstreamCatalogsFailing", series: []string{failures + steady, applied + steady}, fires: true},
-		{name: "some fails among much", alert: "SlipstreamCatalogsFailing", series: []string{failures + "0+1x30", applied + steady}},
-		{name: "one patch does not fit", alert: "SlipstreamCatalogsFailing", series: []string{patches + "0+0x14 1+1x4 5+0x11", applied + resting}},
-		{name: "a record waits for a person", alert: "SlipstreamCatalogNeedsSomeone", series: []string{awaiting + "1+0x30"}, fires: true},
-		{name: "no record waits for a person", alert: "SlipstreamCatalogNeedsSomeone", series: []string{awaiting + "0+0x30"}},
-		{name: "a source is gone", alert: "SlipstreamCatalogSourceUnreachable", series: []string{unreachable + "1+0x30"}, fires: true},
-		{name: "all sources are there", alert: "SlipstreamCatalogSourceUnreachable", series: []string{unreachable + "0+0x30"}},
+		{name: "half of the batches fail", alert: "SlipstreamCatalogsFailing", series: []string{failures + steady, applied + steady}, fires: true},
+		{name: "few of many batches fail", alert: "SlipstreamCatalogsFailing", series: []string{failures + "0+1x30", applied + steady}},
+		{name: "one patch does not apply", alert: "SlipstreamCatalogsFailing", series: []string{patches + "0+0x14 1+1x4 5+0x11", applied + resting}},
+		{name: "a record needs manual intervention", alert: "SlipstreamCatalogNeedsSomeone", series: []string{awaiting + "1+0x30"}, fires: true},
+		{name: "no record needs manual intervention", alert: "SlipstreamCatalogNeedsSomeone", series: []string{awaiting + "0+0x30"}},
+		{name: "a source is unreachable", alert: "SlipstreamCatalogSourceUnreachable", series: []string{unreachable + "1+0x30"}, fires: true},
+		{name: "all sources are reachable", alert: "SlipstreamCatalogSourceUnreachable", series: []string{unreachable + "0+0x30"}},
 		{name: "records cannot be archived", alert: "SlipstreamRetentionFailing", series: []string{notSwept + steady, swept + resting}, fires: true},
-		{name: "a sweep is made after one that failed", alert: "SlipstreamRetentionFailing", series: []string{notSwept + steady, swept + steady}},
-		{name: "sweeps are made", alert: "SlipstreamRetentionFailing", series: []string{notSwept + "0+0x30", swept + steady}},
+		{name: "some sweeps fail", alert: "SlipstreamRetentionFailing", series: []string{notSwept + steady, swept + steady}},
+		{name: "all sweeps succeed", alert: "SlipstreamRetentionFailing", series: []string{notSwept + "0+0x30", swept + steady}},
 	}
 }
 
@@ -93,12 +93,12 @@ func pipelineCases() []alertCase {
 		rejected = `slipstream_pipeline_rejected_objects{pipeline="inventory",sink="search"} `
 	)
 	return []alertCase{
-		{name: "a sink is down", alert: "SlipstreamPipelineSinkBehind", series: []string{oldest + "0+60x30"}, fires: true},
+		{name: "a sink is unavailable", alert: "SlipstreamPipelineSinkBehind", series: []string{oldest + "0+60x30"}, fires: true},
 		{name: "a sink is slow", alert: "SlipstreamPipelineSinkBehind", series: []string{oldest + "600+0x30"}},
-		{name: "a sink is well, another is not", alert: "SlipstreamPipelineSinkBehind", series: []string{
+		{name: "one of two sinks is unavailable", alert: "SlipstreamPipelineSinkBehind", series: []string{
 			oldest + "0+0x30", `slipstream_pipeline_oldest_pending_seconds{pipeline="inventory",sink="audit"} 1000+0x30`,
 		}, fires: true},
-		{name: "a sink refuses", alert: "SlipstreamPipelineObjectsRejected", series: []string{rejected + "2+0x30"}, fires: true},
-		{name: "a sink takes everything", alert: "SlipstreamPipelineObjectsRejected", series: []string{rejected + "0+0x30"}},
+		{name: "a sink rejects objects", alert: "SlipstreamPipelineObjectsRejected", series: []string{rejected + "2+0x30"}, fires: true},
+		{name: "no object is rejected", alert: "SlipstreamPipelineObjectsRejected", series: []string{rejected + "0+0x30"}},
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 const dashboardFile = "../../charts/slipstream/files/dashboard.json"
 
-// dashboard is what is checked of Grafana's model.
+// dashboard has the checked fields of Grafana's model.
 type dashboard struct {
 	ID            *int
 	UID, Title    string
@@ -59,36 +59,36 @@ func readDashboard(t *testing.T) dashboard {
 	return d
 }
 
-func TestDashboardIsWhole(t *testing.T) {
+func TestDashboardIsComplete(t *testing.T) {
 	d := readDashboard(t)
 	if d.ID != nil || d.UID == "" || d.Title == "" || d.SchemaVersion == 0 {
-		t.Errorf("a dashboard that is imported has a uid, a title and a schema, and no id: %+v", d)
+		t.Errorf("dashboard must have a uid, a title and a schema version, and no id: %+v", d)
 	}
 	var variables []string
 	for _, variable := range d.Templating.List {
 		variables = append(variables, variable.Type+" "+variable.Name)
 	}
 	if !slices.Equal(variables, []string{"datasource datasource", "query job"}) {
-		t.Errorf("the variables are %q", variables)
+		t.Errorf("variables = %q", variables)
 	}
 	ids := map[int]string{}
 	for i, p := range d.Panels {
 		if other, taken := ids[p.ID]; taken || p.ID == 0 {
-			t.Errorf("%q has the id of %q", p.Title, other)
+			t.Errorf("panels %q and %q must have different ids", p.Title, other)
 		}
 		ids[p.ID] = p.Title
 		if p.GridPos.W <= 0 || p.GridPos.H <= 0 || p.GridPos.X+p.GridPos.W > 24 {
-			t.Errorf("%q is not on the page: %+v", p.Title, p.GridPos)
+			t.Errorf("panel %q is outside of the grid: %+v", p.Title, p.GridPos)
 		}
 		for _, other := range d.Panels[:i] {
 			if p.GridPos.overlaps(other.GridPos) {
-				t.Errorf("%q lies on %q", p.Title, other.Title)
+				t.Errorf("panel %q overlaps %q", p.Title, other.Title)
 			}
 		}
 	}
 }
 
-func TestPanelsAskForMetricsThatExist(t *testing.T) {
+func TestPanelsUseExistingMetrics(t *testing.T) {
 	known, variable := known(t), datasource{"prometheus", "${datasource}"}
 	concrete := strings.NewReplacer("$__rate_interval", "5m", "$job", "slipstream")
 	for _, p := range readDashboard(t).Panels {
@@ -99,15 +99,15 @@ func TestPanelsAskForMetricsThatExist(t *testing.T) {
 			t.Errorf("panel %d lacks a title, a description, a unit or a query: %+v", p.ID, p)
 		}
 		if p.Datasource == nil || *p.Datasource != variable {
-			t.Errorf("%q does not ask the data source that was chosen", p.Title)
+			t.Errorf("panel %q does not use the selected data source", p.Title)
 		}
 		references := map[string]bool{}
 		for _, target := range p.Targets {
 			if target.Datasource == nil || *target.Datasource != variable {
-				t.Errorf("%q does not ask the data source that was chosen", p.Title)
+				t.Errorf("panel %q does not use the selected data source", p.Title)
 			}
 			if references[target.RefID] || target.RefID == "" {
-				t.Errorf("two queries of %q are called %q", p.Title, target.RefID)
+				t.Errorf("panel %q has two queries with the reference %q", p.Title, target.RefID)
 			}
 			references[target.RefID] = true
 			checkExpression(t, known, concrete.Replace(target.Expr))

@@ -16,11 +16,10 @@ import (
 
 const metricsFile = "../../docs/metrics.md"
 
-// targetLabels are those that Prometheus adds.
+// targetLabels are the labels that Prometheus adds.
 var targetLabels = []string{"namespace", "job", "pod", "instance", "service", "endpoint", "container"}
 
-// others are the metrics of Kubernetes and of Go that are asked for, with the labels that are used. That the programs have
-// them is shown where these run.
+// others are the used metrics of Kubernetes and Go, with their used labels. test/docs checks that the programs have these metrics.
 var others = map[string][]string{
 	"aggregator_unavailable_apiservice":         {"name"},
 	"apiserver_request_duration_seconds_bucket": {"verb", "le"},
@@ -34,8 +33,8 @@ var others = map[string][]string{
 // metricRow is a row of a table of metrics: the name, the type and the labels.
 var metricRow = regexp.MustCompile("(?m)^\\| `(slipstream_\\w+)` \\| (counter|gauge|histogram) \\| ([^|]*)\\|")
 
-// known returns the labels of the metrics by their names: those of the page, which the server's own tests compare with what
-// it registers, and others.
+// known returns the labels of metrics by the names of the metrics: those of the page, which the server's tests compare with the registered
+// ones, and others.
 func known(t *testing.T) map[string][]string {
 	t.Helper()
 	page, err := os.ReadFile(metricsFile)
@@ -58,7 +57,7 @@ func known(t *testing.T) map[string][]string {
 	return known
 }
 
-// checkExpression expects every metric in an expression to be there, with the labels by which it is selected and summed.
+// checkExpression checks that every metric in an expression exists, and has the labels by which it is selected and aggregated.
 func checkExpression(t *testing.T, known map[string][]string, text string) {
 	t.Helper()
 	expression, err := parser.ParseExpr(text)
@@ -69,7 +68,7 @@ func checkExpression(t *testing.T, known map[string][]string, text string) {
 		switch node := node.(type) {
 		case *parser.VectorSelector:
 			if _, ok := known[node.Name]; !ok {
-				t.Errorf("there is no metric %q: %s", node.Name, text)
+				t.Errorf("metric %q does not exist: %s", node.Name, text)
 			}
 			for _, matcher := range node.LabelMatchers {
 				checkLabels(t, known, node.Name, text, matcher.Name)
@@ -101,7 +100,7 @@ func checkLabels(t *testing.T, known map[string][]string, metric, text string, n
 	}
 }
 
-func TestAlertsAskForMetricsThatExist(t *testing.T) {
+func TestAlertsUseExistingMetrics(t *testing.T) {
 	known := known(t)
 	for _, rule := range rules(t) {
 		checkExpression(t, known, rule.Expr)

@@ -17,23 +17,23 @@ func apiCases() []alertCase {
 		absent      = `slipstream_serving_unregistered{reason="absent"} `
 	)
 	return []alertCase{
-		{name: "the API is away", alert: "SlipstreamAPIUnavailable", series: []string{unavailable + "1+0x30"}, fires: true},
-		{name: "the API is there, another is not", alert: "SlipstreamAPIUnavailable", series: []string{unavailable + "0+0x30", other + "1+0x30"}},
-		{name: "definitions own the group", alert: "SlipstreamNotRegistered", series: []string{definitions + "1+0x30", absent + "0+0x30"}, fires: true},
+		{name: "the API is unavailable", alert: "SlipstreamAPIUnavailable", series: []string{unavailable + "1+0x30"}, fires: true},
+		{name: "another API is unavailable", alert: "SlipstreamAPIUnavailable", series: []string{unavailable + "0+0x30", other + "1+0x30"}},
+		{name: "custom resource definitions own the group", alert: "SlipstreamNotRegistered", series: []string{definitions + "1+0x30", absent + "0+0x30"}, fires: true},
 		{name: "the server is registered", alert: "SlipstreamNotRegistered", series: []string{definitions + "0+0x30", absent + "0+0x30"}},
-		{name: "nobody leads", alert: "SlipstreamNoLeader", series: []string{leads + "0+0x30", waits}, fires: true},
-		{name: "somebody leads", alert: "SlipstreamNoLeader", series: []string{leads + "1+0x30", waits}},
-		// It is 28 minutes, or 1680 seconds, past the beginning.
-		{name: "a certificate of an hour has ten minutes", alert: "SlipstreamCertificateNearExpiry", series: []string{since + "-1320+0x30", until + "2280+0x30"}, fires: true},
-		{name: "a certificate of an hour has half of it", alert: "SlipstreamCertificateNearExpiry", series: []string{since + "0+0x30", until + "3600+0x30"}},
-		{name: "a certificate of 90 days has 20", alert: "SlipstreamCertificateNearExpiry", series: []string{since + "-6046320+0x30", until + "1729680+0x30"}, fires: true},
-		{name: "a certificate has run out", alert: "SlipstreamCertificateNearExpiry", series: []string{since + "-3000+0x30", until + "600+0x30"}, fires: true},
-		{name: "there is no certificate to keep", alert: "SlipstreamCertificateNearExpiry", series: []string{since + "0+0x30", until + "0+0x30"}},
-		{name: "the authority has ten days", alert: "SlipstreamAuthorityNearExpiry", series: []string{authority + "864000+0x30"}, fires: true},
-		{name: "the authority has a month", alert: "SlipstreamAuthorityNearExpiry", series: []string{authority + "2592000+0x30"}},
-		{name: "there is no authority to keep", alert: "SlipstreamAuthorityNearExpiry", series: []string{authority + "0+0x30"}},
+		{name: "no replica leads", alert: "SlipstreamNoLeader", series: []string{leads + "0+0x30", waits}, fires: true},
+		{name: "a replica leads", alert: "SlipstreamNoLeader", series: []string{leads + "1+0x30", waits}},
+		// The rules are evaluated after 28 minutes, or 1680 seconds.
+		{name: "a certificate for an hour expires in less than ten minutes", alert: "SlipstreamCertificateNearExpiry", series: []string{since + "-1320+0x30", until + "2280+0x30"}, fires: true},
+		{name: "a certificate for an hour expires in half an hour", alert: "SlipstreamCertificateNearExpiry", series: []string{since + "0+0x30", until + "3600+0x30"}},
+		{name: "a certificate for 90 days expires in 20 days", alert: "SlipstreamCertificateNearExpiry", series: []string{since + "-6046320+0x30", until + "1729680+0x30"}, fires: true},
+		{name: "a certificate has expired", alert: "SlipstreamCertificateNearExpiry", series: []string{since + "-3000+0x30", until + "600+0x30"}, fires: true},
+		{name: "no certificate to renew", alert: "SlipstreamCertificateNearExpiry", series: []string{since + "0+0x30", until + "0+0x30"}},
+		{name: "the authority expires in ten days", alert: "SlipstreamAuthorityNearExpiry", series: []string{authority + "864000+0x30"}, fires: true},
+		{name: "the authority expires in a month", alert: "SlipstreamAuthorityNearExpiry", series: []string{authority + "2592000+0x30"}},
+		{name: "no authority to renew", alert: "SlipstreamAuthorityNearExpiry", series: []string{authority + "0+0x30"}},
 		{name: "the bundle cannot be written", alert: "SlipstreamBundleNotUpdated", series: []string{failures + "0+1x30"}, fires: true},
-		{name: "the bundle could not be written once", alert: "SlipstreamBundleNotUpdated", series: []string{failures + "0+0x20 1+0x9"}},
+		{name: "one write of the bundle failed", alert: "SlipstreamBundleNotUpdated", series: []string{failures + "0+0x20 1+0x9"}},
 	}
 }
 
@@ -52,13 +52,13 @@ func storeCases() []alertCase {
 		{name: "the volume is nearly full", alert: "SlipstreamStoreNearlyFull", series: []string{
 			size, workSize, left + "10+0x30", workLeft + "10+0x30", free + "1+0x30", workFree + "1+0x30",
 		}, fires: true},
-		{name: "the volume is full of files that are empty", alert: "SlipstreamStoreNearlyFull", series: []string{
+		{name: "the volume is full, but its files have free pages", alert: "SlipstreamStoreNearlyFull", series: []string{
 			size, workSize, left + "10+0x30", workLeft + "10+0x30", free + "20+0x30", workFree + "1+0x30",
 		}},
 		{name: "the volume has room", alert: "SlipstreamStoreNearlyFull", series: []string{
 			size, workSize, left + "50+0x30", workLeft + "50+0x30", free + "0+0x30", workFree + "0+0x30",
 		}},
-		{name: "the disk is full", alert: "SlipstreamStoreWritesFail", series: []string{failures + steady}, fires: true},
+		{name: "writes fail", alert: "SlipstreamStoreWritesFail", series: []string{failures + steady}, fires: true},
 		{name: "writes succeed", alert: "SlipstreamStoreWritesFail", series: []string{failures + resting}},
 		{name: "a record cannot be read", alert: "SlipstreamStoreUnreadable", series: []string{unreadable + "1+0x30"}, fires: true},
 		{name: "all records can be read again", alert: "SlipstreamStoreUnreadable", series: []string{unreadable + "0+0x30"}},

@@ -17,22 +17,22 @@ import (
 
 const webhookName = "slipstream-attribution"
 
-// The chart asks about what the file for people without the chart asks about, but for two namespaces.
-func TestWebhookIsThatOfTheArtifacts(t *testing.T) {
+// The webhook of the chart differs from the one in artifacts only in its namespace selector.
+func TestWebhookMatchesArtifacts(t *testing.T) {
 	want := admissionv1.ValidatingWebhookConfiguration{}
 	artifact(t, "validating-webhook-configuration.yaml", &want)
 	got := find[*admissionv1.ValidatingWebhookConfiguration](t, objects(t, "{}"), webhookName)
 	if diff := cmp.Diff(want.Annotations, got.Annotations); diff != "" {
-		t.Errorf("other annotations:\n%s", diff)
+		t.Errorf("annotations differ:\n%s", diff)
 	}
 	want.Webhooks[0].NamespaceSelector = outside("kube-system", namespace)
 	if diff := cmp.Diff(want.Webhooks, got.Webhooks); diff != "" {
-		t.Errorf("other webhooks:\n%s", diff)
+		t.Errorf("webhooks differ:\n%s", diff)
 	}
 }
 
-// The direct form differs in whom kube-apiserver asks, and in nothing else.
-func TestArtifactsAskAboutTheSame(t *testing.T) {
+// Both files in artifacts differ only in the client configuration.
+func TestArtifactsHaveTheSameRules(t *testing.T) {
 	var aggregated, direct admissionv1.ValidatingWebhookConfiguration
 	artifact(t, "validating-webhook-configuration.yaml", &aggregated)
 	artifact(t, "validating-webhook-configuration-direct.yaml", &direct)
@@ -62,19 +62,19 @@ func TestWithoutWebhook(t *testing.T) {
 		"{attribution: {admission: {create: false, mode: direct, segmentSecret: segment}}}",
 	} {
 		if got := among[*admissionv1.ValidatingWebhookConfiguration](t, objects(t, values), webhookName); len(got) > 0 {
-			t.Errorf("%s makes %v", values, got)
+			t.Errorf("values %s: got webhooks %v", values, got)
 		}
 	}
 }
 
-// outside selects everything that is not in these namespaces.
+// outside returns a selector for everything that is not in these namespaces.
 func outside(namespaces ...string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 		{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpNotIn, Values: namespaces},
 	}}
 }
 
-// artifact reads a file of artifacts/attribution, whose variables stand where texts do.
+// artifact decodes a file of artifacts/attribution, whose variables are in string fields.
 func artifact(t *testing.T, name string, into *admissionv1.ValidatingWebhookConfiguration) {
 	t.Helper()
 	content, err := attribution.Files.ReadFile(name)
@@ -85,7 +85,7 @@ func artifact(t *testing.T, name string, into *admissionv1.ValidatingWebhookConf
 	if err := yaml.UnmarshalStrict(content, &webhooks); err != nil {
 		t.Fatal(err)
 	}
-	// ${CA_BUNDLE} is no base64 yet.
+	// ${CA_BUNDLE} is not valid base64.
 	delete(webhooks["webhooks"].([]any)[0].(map[string]any)["clientConfig"].(map[string]any), "caBundle")
 	if content, err = yaml.Marshal(webhooks); err != nil {
 		t.Fatal(err)

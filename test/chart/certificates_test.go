@@ -10,8 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// cert-manager is asked for a certificate with the name by which kube-apiserver knows the server, into the Secret that the
-// server reads.
+// The Certificate for cert-manager has the server name that kube-apiserver verifies, and the Secret that the server reads.
 func TestCertificate(t *testing.T) {
 	for values, issuer := range map[string]map[string]any{
 		"{tls: {mode: cert-manager, secretName: mine}}": {"name": "slipstream"},
@@ -29,7 +28,7 @@ func TestCertificate(t *testing.T) {
 	}
 }
 
-// The chart's own issuer signs with an authority that cert-manager makes, in another Secret than the server's own one.
+// The chart's own issuer uses an authority of cert-manager, in another Secret than the server's own authority.
 func TestIssuerOfTheChart(t *testing.T) {
 	all := objects(t, "{tls: {mode: cert-manager}}")
 	authority := other(t, all, "Certificate", "slipstream-authority")
@@ -49,12 +48,12 @@ func TestIssuerOfTheChart(t *testing.T) {
 	}
 }
 
-// Without cert-manager nothing of its kinds is there: the cluster may not know them.
+// Without cert-manager, the chart has no objects of its kinds, which the cluster may not have.
 func TestNoCertificates(t *testing.T) {
 	for _, values := range []string{"{}", "{tls: {mode: secret}}"} {
 		for _, each := range objects(t, values) {
 			if object, ok := each.(*unstructured.Unstructured); ok && object.GetKind() != "APIService" {
-				t.Errorf("%s makes a %s", values, object.GetKind())
+				t.Errorf("values %s: got a %s", values, object.GetKind())
 			}
 		}
 	}

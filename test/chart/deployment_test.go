@@ -17,10 +17,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// onEtcd are values of an installation on etcd, with everything else as it comes.
+// onEtcd are the values of an installation on etcd, with defaults for everything else.
 const onEtcd = `{storage: {backend: etcd3, etcd: {servers: ["https://etcd:2379"]}}, replicas: 3}`
 
-// What the restricted level of pod security asks for, and a bit more.
+// The Pod meets the restricted Pod Security Standard, and more.
 func TestPodIsRestricted(t *testing.T) {
 	pod := find[*appsv1.Deployment](t, objects(t, "{}"), "slipstream").Spec.Template.Spec
 	if want := (&corev1.PodSecurityContext{
@@ -28,20 +28,20 @@ func TestPodIsRestricted(t *testing.T) {
 		FSGroup: ptr.To[int64](65532), FSGroupChangePolicy: ptr.To(corev1.FSGroupChangeOnRootMismatch),
 		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 	}); !reflect.DeepEqual(pod.SecurityContext, want) {
-		t.Errorf("the Pod runs with %v", pod.SecurityContext)
+		t.Errorf("security context of the Pod = %v", pod.SecurityContext)
 	}
 	if want := (&corev1.SecurityContext{
 		AllowPrivilegeEscalation: ptr.To(false), ReadOnlyRootFilesystem: ptr.To(true),
 		Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 	}); !reflect.DeepEqual(pod.Containers[0].SecurityContext, want) {
-		t.Errorf("the container runs with %v", pod.Containers[0].SecurityContext)
+		t.Errorf("security context of the container = %v", pod.Containers[0].SecurityContext)
 	}
 	if pod.HostNetwork || pod.HostPID || pod.HostIPC {
-		t.Error("the Pod has something of the node")
+		t.Error("Pod uses a namespace of the host")
 	}
 }
 
-func TestPodsAreReplacedAsTheStorageAllows(t *testing.T) {
+func TestDeploymentStrategy(t *testing.T) {
 	for name, test := range map[string]struct {
 		values string
 		want   appsv1.DeploymentStrategy
@@ -49,7 +49,7 @@ func TestPodsAreReplacedAsTheStorageAllows(t *testing.T) {
 	}{
 		"bbolt": {"{}", appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}, 60},
 		"etcd":  {onEtcd, rolling(0, 1), 65},
-		"etcd, on nodes' ports": {
+		"etcd, host network": {
 			`{storage: {backend: etcd3, etcd: {servers: ["https://etcd:2379"]}}, hostNetwork: true, securePort: 10260, shutdownDelaySeconds: 20}`,
 			rolling(1, 0), 80,
 		},
@@ -57,10 +57,10 @@ func TestPodsAreReplacedAsTheStorageAllows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			deployment := find[*appsv1.Deployment](t, objects(t, test.values), "slipstream").Spec
 			if !reflect.DeepEqual(deployment.Strategy, test.want) {
-				t.Errorf("Pods are replaced by %v, want %v", deployment.Strategy, test.want)
+				t.Errorf("strategy = %v, want %v", deployment.Strategy, test.want)
 			}
 			if got := *deployment.Template.Spec.TerminationGracePeriodSeconds; got != test.grace {
-				t.Errorf("a Pod may take %d s to end, want %d", got, test.grace)
+				t.Errorf("termination grace period = %d s, want %d", got, test.grace)
 			}
 		})
 	}
@@ -72,18 +72,18 @@ func rolling(unavailable, surge int32) appsv1.DeploymentStrategy {
 	}}
 }
 
-// A node can be drained whatever the number of replicas, and not all of several go at once.
+// A node can be drained with any number of replicas, and only one of several replicas is unavailable at once.
 func TestDisruptionBudget(t *testing.T) {
 	if budgets := among[*policyv1.PodDisruptionBudget](t, objects(t, "{}"), "slipstream"); len(budgets) > 0 {
-		t.Errorf("one replica has %v", budgets[0].Spec)
+		t.Errorf("disruption budget of one replica = %v", budgets[0].Spec)
 	}
 	budget := find[*policyv1.PodDisruptionBudget](t, objects(t, onEtcd), "slipstream").Spec
 	if budget.MinAvailable != nil || budget.MaxUnavailable.IntValue() != 1 {
-		t.Errorf("three replicas have %v", budget)
+		t.Errorf("disruption budget of three replicas = %v", budget)
 	}
 }
 
-// Services and policies find the Pods of the server, and no others.
+// All selectors select the Pods of the server, and no others.
 func TestSelectors(t *testing.T) {
 	all := objects(t, onEtcd)
 	deployment := find[*appsv1.Deployment](t, all, "slipstream").Spec
@@ -97,11 +97,11 @@ func TestSelectors(t *testing.T) {
 		selectors = append(selectors, selector(t, spread.LabelSelector))
 	}
 	if len(selectors) != 5 {
-		t.Fatalf("there are %d selectors", len(selectors))
+		t.Fatalf("%d selectors, want 5", len(selectors))
 	}
 	for _, each := range selectors {
 		if !each.Matches(pod) || each.Matches(labels.Set{"app.kubernetes.io/name": "slipstream"}) {
-			t.Errorf("%v is to select Pods with %v only", each, pod)
+			t.Errorf("selector %v must select Pods with %v only", each, pod)
 		}
 	}
 }
@@ -115,25 +115,25 @@ func selector(t *testing.T, from *metav1.LabelSelector) labels.Selector {
 	return selector
 }
 
-// What is stored is on the volume, and outlives the release.
+// The data is on the volume, which is kept when the release is uninstalled.
 func TestVolume(t *testing.T) {
 	all := objects(t, "{}")
 	if claim := find[*corev1.PersistentVolumeClaim](t, all, "slipstream"); claim.Annotations["helm.sh/resource-policy"] != "keep" {
-		t.Errorf("the claim has the annotations %v", claim.Annotations)
+		t.Errorf("annotations of the claim = %v", claim.Annotations)
 	}
 	pod := find[*appsv1.Deployment](t, all, "slipstream").Spec.Template.Spec
 	if want := []corev1.VolumeMount{{Name: "data", MountPath: "/var/lib/slipstream"}}; !reflect.DeepEqual(pod.Containers[0].VolumeMounts, want) {
-		t.Errorf("the container has %v", pod.Containers[0].VolumeMounts)
+		t.Errorf("volume mounts = %v", pod.Containers[0].VolumeMounts)
 	}
 	if !slices.Contains(pod.Containers[0].Args, "--data-dir=/var/lib/slipstream") {
-		t.Errorf("the server is started with %v", pod.Containers[0].Args)
+		t.Errorf("arguments of the server = %v", pod.Containers[0].Args)
 	}
 	if on := find[*appsv1.Deployment](t, objects(t, onEtcd), "slipstream").Spec.Template.Spec; len(on.Volumes) > 0 {
-		t.Errorf("a Pod on etcd has %v", on.Volumes)
+		t.Errorf("volumes of a Pod on etcd = %v", on.Volumes)
 	}
 }
 
-// The kubelet asks for what tells whether a restart helps, on the port that the Service leads to.
+// The probes exclude checks that a restart does not fix, and use the target port of the Service.
 func TestProbes(t *testing.T) {
 	for values, live := range map[string]string{"{}": "/livez", onEtcd: "/livez?exclude=etcd"} {
 		container := find[*appsv1.Deployment](t, objects(t, values), "slipstream").Spec.Template.Spec.Containers[0]
@@ -141,22 +141,22 @@ func TestProbes(t *testing.T) {
 			container.StartupProbe: live, container.LivenessProbe: live, container.ReadinessProbe: "/readyz?exclude=store-records&exclude=store-space",
 		} {
 			if got := probe.HTTPGet; got.Path != want || got.Scheme != corev1.URISchemeHTTPS || got.Port != intstr.FromString("https") {
-				t.Errorf("with %s a probe asks for %v, want %s", values, got, want)
+				t.Errorf("values %s: probe = %v, want %s", values, got, want)
 			}
 		}
 		if want := []corev1.ContainerPort{{Name: "https", ContainerPort: 10250}}; !reflect.DeepEqual(container.Ports, want) {
-			t.Errorf("the container has the ports %v", container.Ports)
+			t.Errorf("ports of the container = %v", container.Ports)
 		}
 	}
 }
 
-// The APIService leads to the Service, and says nothing of the authority: the server does.
+// The APIService refers to the Service and has no CA bundle, which the server writes.
 func TestAPIService(t *testing.T) {
 	got := other(t, objects(t, "{service: {port: 8443}}"), "APIService", "v1alpha1.configbutler.ai")
 	if want := map[string]any{
 		"group": "configbutler.ai", "version": "v1alpha1", "groupPriorityMinimum": 1000.0, "versionPriority": 100.0,
 		"service": map[string]any{"name": "slipstream", "namespace": namespace, "port": 8443.0},
 	}; !reflect.DeepEqual(got, want) {
-		t.Errorf("the APIService has %v, want %v", got, want)
+		t.Errorf("APIService spec = %v, want %v", got, want)
 	}
 }

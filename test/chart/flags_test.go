@@ -20,13 +20,13 @@ import (
 	"github.com/configbutler/slipstream/cmd/slipstream/app"
 )
 
-// serverFlags are all flags of the server, by name. Setting them has no effect but in what is returned.
+// serverFlags returns a new set of all flags of the server.
 func serverFlags(t testing.TB) *pflag.FlagSet {
 	t.Helper()
 	return app.NewCommand(t.Context()).Flags()
 }
 
-// flagsOfValues are the flags that the chart sets from other values than flags.
+// flagsOfValues returns the flags that the chart sets from values other than flags, with the names of these values.
 func flagsOfValues(t testing.TB) map[string]string {
 	t.Helper()
 	templates, err := template.ParseFiles(chartFile(t, "templates", "_flags.tpl"))
@@ -44,7 +44,7 @@ func flagsOfValues(t testing.TB) map[string]string {
 	return flags
 }
 
-// flagsOfSchema are the properties of the value flags.
+// flagsOfSchema returns the properties of the value flags.
 func flagsOfSchema(t testing.TB) []string {
 	t.Helper()
 	content, err := os.ReadFile(chartFile(t, "values.schema.json"))
@@ -62,7 +62,7 @@ func flagsOfSchema(t testing.TB) []string {
 	return slices.Sorted(maps.Keys(schema.Properties.Flags.Properties))
 }
 
-// arguments are what the server is started with.
+// arguments returns the arguments of the server.
 func arguments(t testing.TB, values string) []string {
 	t.Helper()
 	return find[*appsv1.Deployment](t, objects(t, values), "slipstream").Spec.Template.Spec.Containers[0].Args
@@ -76,16 +76,16 @@ func TestSchemaHasTheFlagsOfTheServer(t *testing.T) {
 		}
 	})
 	if got := flagsOfSchema(t); !slices.Equal(got, want) {
-		t.Errorf("the schema has the flags\n%v\nand the server has\n%v", got, want)
+		t.Errorf("flags of the schema:\n%v\nflags of the server:\n%v", got, want)
 	}
 	for name, instead := range flagsOfValues(t) {
 		if !slices.Contains(want, name) {
-			t.Errorf("the chart sets --%s from %s, and the server has no such flag", name, instead)
+			t.Errorf("chart sets --%s from %s, but the server has no such flag", name, instead)
 		}
 	}
 }
 
-// Every flag that no other value is for can be set in flags, and arrives as it was written.
+// Every flag that has no value of its own can be set in flags, and reaches the server unchanged.
 func TestFlagsReachTheServer(t *testing.T) {
 	elsewhere, flags := flagsOfValues(t), serverFlags(t)
 	values, want := map[string]any{}, map[string]string{}
@@ -93,8 +93,8 @@ func TestFlagsReachTheServer(t *testing.T) {
 		if _, ok := elsewhere[flag.Name]; ok || flag.Name == "help" {
 			return
 		}
-		values[flag.Name] = fitting(t, flag)
-		want[flag.Name] = asWritten(t, flag.Name, values[flag.Name])
+		values[flag.Name] = validValue(t, flag)
+		want[flag.Name] = parsed(t, flag.Name, values[flag.Name])
 	})
 	document, err := yaml.Marshal(map[string]any{"flags": values})
 	if err != nil {
@@ -105,16 +105,16 @@ func TestFlagsReachTheServer(t *testing.T) {
 	}
 	for name, text := range want {
 		if flag := flags.Lookup(name); !flag.Changed || flag.Value.String() != text {
-			t.Errorf("with %v the server has --%s=%s, want %s", values[name], name, flag.Value, text)
+			t.Errorf("flags value %v: server has --%s=%s, want %s", values[name], name, flag.Value, text)
 		}
 	}
 	if len(want) < 100 {
-		t.Errorf("only %d flags were looked at", len(want))
+		t.Errorf("checked only %d flags", len(want))
 	}
 }
 
-// fitting is a value of the flag that is not its default.
-func fitting(t *testing.T, flag *pflag.Flag) any {
+// validValue returns a valid value of the flag that is not its default.
+func validValue(t *testing.T, flag *pflag.Flag) any {
 	t.Helper()
 	switch kind := flag.Value.Type(); kind {
 	case "bool":
@@ -142,13 +142,13 @@ func fitting(t *testing.T, flag *pflag.Flag) any {
 	case "pattern=N,...":
 		return "one=1,two=2"
 	default:
-		t.Fatalf("--%s has the type %s, of which this test knows no value", flag.Name, kind)
+		t.Fatalf("--%s has the type %s, for which this test has no value", flag.Name, kind)
 		return nil
 	}
 }
 
-// asWritten is what the flag says of itself when it is set to value by hand.
-func asWritten(t *testing.T, name string, value any) string {
+// parsed returns the value of the flag after it was set directly.
+func parsed(t *testing.T, name string, value any) string {
 	t.Helper()
 	items := []string{fmt.Sprint(value)}
 	switch value := value.(type) {
@@ -166,8 +166,8 @@ func asWritten(t *testing.T, name string, value any) string {
 	return flags.Lookup(name).Value.String()
 }
 
-// Flags that the chart sets itself are refused in flags, each with the name of the value that is for it.
-func TestFlagsOfValuesAreRefused(t *testing.T) {
+// Flags that the chart sets itself are rejected in flags, each with the name of the value to use instead.
+func TestFlagsOfValuesAreRejected(t *testing.T) {
 	values := map[string]any{}
 	for name := range flagsOfValues(t) {
 		values[name] = "x"
@@ -176,10 +176,10 @@ func TestFlagsOfValuesAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := refused(t, string(document))
+	output := refused(t, string(document))
 	for name, instead := range flagsOfValues(t) {
-		if sentence := fmt.Sprintf("flags.%s is rejected, because the chart sets --%s from %s\n", name, name, instead); !strings.Contains(said, sentence) {
-			t.Errorf("%q is not in\n%s", sentence, said)
+		if message := fmt.Sprintf("flags.%s is rejected, because the chart sets --%s from %s\n", name, name, instead); !strings.Contains(output, message) {
+			t.Errorf("%q is missing in\n%s", message, output)
 		}
 	}
 }

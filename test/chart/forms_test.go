@@ -8,15 +8,15 @@ import (
 	"testing"
 )
 
-// Values of the wrong form are refused with a form that is right.
-func TestFormsOfValues(t *testing.T) {
-	said := refused(t, `
+// Values with an invalid format are rejected with an explanation of the valid format.
+func TestInvalidFormats(t *testing.T) {
+	output := refused(t, `
 image: {repository: "registry.example.com/slipstream:v1"}
 storage: {backend: etcd3, persistence: {size: 10GB}, etcd: {servers: ["etcd-0:2379", "https://etcd-1:2379"]}}
 resources: {requests: {cpu: 1 core}, limits: {memory: 64kI}}
 metrics: {serviceMonitor: {interval: 30}}
 `)
-	for _, sentence := range []string{
+	for _, message := range []string{
 		`image.repository: "registry.example.com/slipstream:v1" has a tag; set image.tag instead`,
 		`storage.etcd.servers: "etcd-0:2379" is not the URL of a server; want https://HOST:PORT`,
 		`storage.persistence.size: "10GB" is not a quantity; want a number, and a unit as in 10Gi`,
@@ -24,17 +24,17 @@ metrics: {serviceMonitor: {interval: 30}}
 		`resources.limits.memory: "64kI" is not a quantity`,
 		`metrics.serviceMonitor.interval: "30" is not a duration; want a number and a unit, such as 30s`,
 	} {
-		// Both versions say it.
-		if strings.Count(said, sentence) != 2 {
-			t.Errorf("%q is not in\n%s", sentence, said)
+		// Both versions of helm print it.
+		if strings.Count(output, message) != 2 {
+			t.Errorf("%q is missing in\n%s", message, output)
 		}
 	}
-	if strings.Contains(said, "etcd-1") {
-		t.Errorf("what is right is refused:\n%s", said)
+	if strings.Contains(output, "etcd-1") {
+		t.Errorf("valid value was rejected:\n%s", output)
 	}
 }
 
-func TestFormsThatAreTaken(t *testing.T) {
+func TestValidFormats(t *testing.T) {
 	for _, values := range []string{
 		`{image: {repository: "registry.example.com:5000/team/slipstream"}}`,
 		`{storage: {backend: etcd3, etcd: {servers: ["http://[::1]:2379", "https://etcd.example.com:2379"]}}}`,

@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// The port is open to everybody unless peers are named, and nothing is closed to the server itself.
+// The port is open to all unless values list peers, and outgoing connections are not restricted.
 func TestIngress(t *testing.T) {
 	for values, peers := range map[string][]networkingv1.NetworkPolicyPeer{
 		"{}": nil,

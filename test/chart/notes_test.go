@@ -20,10 +20,10 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
 
-// version is what each release has another of.
+// version matches the version, which differs in each release.
 var version = regexp.MustCompile(`^Slipstream v\S+ is`)
 
-// noted are the values that make a difference for whoever has just installed.
+// noted are the values that change the release notes.
 var noted = map[string]string{
 	"defaults":     "{}",
 	"cert-manager": "{tls: {mode: cert-manager}}",
@@ -35,7 +35,7 @@ var noted = map[string]string{
 	"keys":         "{encryption: {configSecret: keys}, attribution: {admission: {mode: none}}}",
 }
 
-// What helm says after it has installed.
+// The notes are those that helm prints after an installation.
 func TestNotes(t *testing.T) {
 	for name, values := range noted {
 		t.Run(name, func(t *testing.T) {
@@ -55,35 +55,35 @@ func TestNotes(t *testing.T) {
 			}
 			for _, line := range strings.Split(got, "\n") {
 				if len(line) > 140 {
-					t.Errorf("too long for a terminal: %s", line)
+					t.Errorf("line is too long for a terminal: %s", line)
 				}
 			}
 		})
 	}
 }
 
-// notes are what helm says of a release with values. Helm 3 says it only to who has a cluster.
+// notes returns the notes that helm prints about a release with values. Helm 3 prints them only with a cluster.
 func notes(t *testing.T, values string) string {
 	t.Helper()
 	building, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	helm, err := programs.Helm.Build(building, root(t))
 	if err != nil {
-		t.Fatalf("building helm: %v", err)
+		t.Fatalf("failed to build helm: %v", err)
 	}
 	command := exec.CommandContext(t.Context(), helm, "install", "mine", chartFile(t), "--namespace="+namespace,
 		"--dry-run=client", "--values=-")
 	command.Env = []string{"HOME=" + t.TempDir()}
 	command.Stdin = strings.NewReader(values)
-	var complaint strings.Builder
-	command.Stderr = &complaint
+	var stderr strings.Builder
+	command.Stderr = &stderr
 	out, err := command.Output()
 	if err != nil {
-		t.Fatalf("%v: %s", err, complaint.String())
+		t.Fatalf("%v: %s", err, stderr.String())
 	}
 	_, notes, found := strings.Cut(string(out), "\nNOTES:\n")
 	if !found {
-		t.Fatalf("helm says nothing:\n%s", out)
+		t.Fatalf("helm printed no notes:\n%s", out)
 	}
 	return version.ReplaceAllString(notes, "Slipstream VERSION is")
 }

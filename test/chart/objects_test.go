@@ -19,13 +19,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// objects renders the chart and reads what comes out.
+// objects renders the chart and decodes the objects.
 func objects(t testing.TB, values string) []runtime.Object {
 	t.Helper()
 	return decode(t, render(t, values))
 }
 
-// decode reads a manifest. A field that a type of Kubernetes does not have is an error.
+// decode decodes a manifest. An unknown field of a type of Kubernetes is an error.
 func decode(t testing.TB, manifest string) []runtime.Object {
 	t.Helper()
 	strict := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
@@ -50,24 +50,24 @@ func decode(t testing.TB, manifest string) []runtime.Object {
 	}
 }
 
-// readOther reads an object of a type that is not built into Kubernetes.
+// readOther decodes an object of a type that is not built into Kubernetes.
 func readOther(document []byte) (runtime.Object, error) {
 	var content map[string]any
 	err := yaml.UnmarshalStrict(document, &content)
 	return &unstructured.Unstructured{Object: content}, err
 }
 
-// find returns the object of a type and a name. There has to be one.
+// find returns the object with a type and a name, of which exactly one must exist.
 func find[T runtime.Object](t testing.TB, all []runtime.Object, name string) T {
 	t.Helper()
 	found := among[T](t, all, name)
 	if len(found) != 1 {
-		t.Fatalf("there are %d objects %T called %s", len(found), *new(T), name)
+		t.Fatalf("%d objects of type %T have the name %s, want one", len(found), *new(T), name)
 	}
 	return found[0]
 }
 
-// among returns the objects of a type and a name.
+// among returns the objects with a type and a name.
 func among[T runtime.Object](t testing.TB, all []runtime.Object, name string) []T {
 	t.Helper()
 	var found []T
@@ -87,7 +87,7 @@ func among[T runtime.Object](t testing.TB, all []runtime.Object, name string) []
 	return found
 }
 
-// other returns the spec of the object of a kind that is not built into Kubernetes.
+// other returns the spec of an object of a kind that is not built into Kubernetes.
 func other(t testing.TB, all []runtime.Object, kind, name string) map[string]any {
 	t.Helper()
 	for _, each := range among[*unstructured.Unstructured](t, all, name) {
@@ -96,6 +96,6 @@ func other(t testing.TB, all []runtime.Object, kind, name string) map[string]any
 			return spec
 		}
 	}
-	t.Fatalf("there is no %s called %s", kind, name)
+	t.Fatalf("%s %s does not exist", kind, name)
 	return nil
 }

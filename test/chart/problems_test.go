@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-func TestRefusals(t *testing.T) {
-	for values, sentences := range map[string][]string{
-		// What is wrong with values taken together is said all at once.
+func TestInvalidValues(t *testing.T) {
+	for values, messages := range map[string][]string{
+		// All invalid combinations of values are reported together.
 		`{replicas: 2, hostNetwork: true, watch: {types: list}, flags: {data-dir: /data}, attribution: {admission: {clientCASecret: ca}}}`: {
 			"replicas: 2 needs storage.backend: etcd3",
 			"hostNetwork needs another securePort than 10250",
@@ -38,7 +38,7 @@ func TestRefusals(t *testing.T) {
 			"storage.migrate.from: etcd3 needs storage.etcd.servers to read from",
 		},
 		`{storage: {migrate: {replaceTarget: true}}}`: {"storage.migrate.replaceTarget needs storage.migrate.from"},
-		// What would keep nobody out is not taken for protection.
+		// Peers without a restriction would have no effect.
 		`{networkPolicy: {egress: {apiServer: {to: [{ipBlock: {cidr: 10.0.0.0/28}}]}, remotes: {to: [{ipBlock: {cidr: 192.0.2.0/24}}]}, rules: [{ports: [{port: 1}]}]}}}`: {
 			"networkPolicy.egress.apiServer.to needs networkPolicy.egress.restrict: true",
 			"networkPolicy.egress.remotes.to needs networkPolicy.egress.restrict: true",
@@ -50,12 +50,12 @@ func TestRefusals(t *testing.T) {
 		`{podLabels: {app.kubernetes.io/component: other, team: platform}}`: {
 			`podLabels.app.kubernetes.io/component cannot be "other": Services and policies select Pods by this label, with server`,
 		},
-		// What no cluster tells is not guessed.
+		// A Secret that cannot be read is reported.
 		`{attribution: {admission: {mode: direct, segmentSecret: admission}}}`: {
 			"the Secret admission with segment, of attribution.admission.segmentSecret, cannot be read in the namespace slipstream-system",
 			"attribution.admission.create: false",
 		},
-		// What is wrong with one value, the schema says.
+		// The schema rejects single invalid values.
 		`{replica: 2, tls: {mode: automatic, secretName: ""}, flags: {git-batch-max-file: 3, git-batch-max-files: many}}`: {
 			"additional properties 'replica' not allowed",
 			"at '/tls/mode': value must be one of 'self', 'cert-manager', 'secret'",
@@ -69,20 +69,20 @@ func TestRefusals(t *testing.T) {
 		},
 	} {
 		t.Run(values, func(t *testing.T) {
-			said := refused(t, values)
-			for _, sentence := range sentences {
-				// Both versions say it.
-				if strings.Count(said, sentence) != 2 {
-					t.Errorf("%q is not in\n%s", sentence, said)
+			output := refused(t, values)
+			for _, message := range messages {
+				// Both versions of helm print it.
+				if strings.Count(output, message) != 2 {
+					t.Errorf("%q is missing in\n%s", message, output)
 				}
 			}
 		})
 	}
 }
 
-// A chart that has this one as a dependency hands it more than its values.
+// A chart with this one as a dependency passes additional values to it.
 func TestAsDependency(t *testing.T) {
 	if render(t, "{global: {team: platform}, enabled: true}") != render(t, "{}") {
-		t.Error("what is for other charts changes something")
+		t.Error("values of other charts change the objects")
 	}
 }

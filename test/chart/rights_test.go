@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// serverRole begins the names of the roles of the server.
+	// serverRole is the prefix of the names of the server's roles.
 	serverRole = "slipstream-server"
-	// everywhere is where a ClusterRoleBinding binds.
+	// everywhere stands for the namespace of a ClusterRoleBinding.
 	everywhere = "*"
-	// everything are values with which the server gets all rights that there are.
+	// everything are values that grant the server all permissions.
 	everything = `
 storage: {backend: etcd3, etcd: {servers: ["https://etcd:2379"]}}
 attribution: {admission: {mode: direct, create: false, segmentSecret: segment}, audit: {clientCASecret: audit}}
@@ -32,12 +32,13 @@ environments: {sourceNamespaces: [shop], targetNamespaces: [alice], createNamesp
 pipelines: {enabled: true, jobNamespaces: [jobs]}
 credentials: {shop: [git]}
 `
-	// ofEnvironments is what environments write.
+	// ofEnvironments are the verbs for objects that environments write.
 	ofEnvironments = "create,delete,get,list,patch,update"
 )
 
-// What a server that was taken over could change. Who adds to this list adds to what docs/security.md says of it.
-func TestWhatTheServerMayChange(t *testing.T) {
+// These are the objects that a compromised server could change. Additions to this list must be documented in
+// docs/security.md.
+func TestWritePermissionsOfTheServer(t *testing.T) {
 	want := map[string][]string{
 		"slipstream-server": {
 			"create,patch events", "get,update apiservices.apiregistration.k8s.io v1alpha1.configbutler.ai",
@@ -60,16 +61,16 @@ func TestWhatTheServerMayChange(t *testing.T) {
 	if diff := cmp.Diff(want, rulesOfServer(objects(t, everything), readOnly)); diff != "" {
 		t.Error(diff)
 	}
-	// By itself the server may not even write to its own webhook.
+	// By default, the server cannot write its own webhook.
 	want["slipstream-server"] = want["slipstream-server"][:2]
 	delete(want, "slipstream-server-storage-encryption")
 	if diff := cmp.Diff(want, rulesOfServer(objects(t, "{}"), readOnly)); diff != "" {
-		t.Errorf("by default:\n%s", diff)
+		t.Errorf("default values:\n%s", diff)
 	}
 }
 
-// Which Secrets it could read, by their names or as a part of everything.
-func TestWhichSecretsTheServerMayRead(t *testing.T) {
+// These rules let the server read Secrets, by name or as part of all types.
+func TestSecretsReadableByTheServer(t *testing.T) {
 	want := map[string][]string{
 		"slipstream-server-certifies":              {"get,update secrets slipstream-ca"},
 		"slipstream-server-credentials":            {"get secrets git"},
@@ -89,7 +90,7 @@ func TestWhichSecretsTheServerMayRead(t *testing.T) {
 	if diff := cmp.Diff(want, rulesOfServer(objects(t, everything), others)); diff != "" {
 		t.Error(diff)
 	}
-	// Secrets are not a part of the preset, nor of a list that does not name them.
+	// Neither the preset nor a list without Secrets includes them.
 	for _, role := range []string{"slipstream-server-credentials", "slipstream-server-mirrored", "slipstream-server-storage-encryption"} {
 		delete(want, role)
 	}
@@ -100,8 +101,8 @@ func TestWhichSecretsTheServerMayRead(t *testing.T) {
 	}
 }
 
-// The rights are where values want them, and nobody but the server has them.
-func TestWhereTheServersRightsAre(t *testing.T) {
+// The roles are bound in the namespaces that values set, and to the server only.
+func TestBindingsOfTheServer(t *testing.T) {
 	always := []string{
 		"extension-apiserver-authentication-reader in kube-system", "slipstream-server in *",
 		"slipstream-server-certifies in slipstream-system", "slipstream-server-leads in slipstream-system",
@@ -135,12 +136,12 @@ func TestWhereTheServersRightsAre(t *testing.T) {
 		}
 	}
 	if got := bound(objects(t, "{rbac: {create: false}}")); len(got) > 0 {
-		t.Errorf("although no roles are wanted, there are %v", got)
+		t.Errorf("bindings without roles: %v", got)
 	}
 }
 
-// Programs beside the server may ask for one path each.
-func TestRightsOfPrograms(t *testing.T) {
+// The roles of other programs allow one path each.
+func TestPermissionsOfPrograms(t *testing.T) {
 	all := objects(t, "{}")
 	for role, want := range map[string]string{"slipstream-audit": "post /audit", "slipstream-metrics": "get /metrics"} {
 		if got := rules(find[*rbacv1.ClusterRole](t, all, role).Rules, nil); !slices.Equal(got, []string{want}) {
@@ -149,15 +150,15 @@ func TestRightsOfPrograms(t *testing.T) {
 	}
 }
 
-// No Pod but those that ask for it is given the server's token.
-func TestTokenIsAskedFor(t *testing.T) {
+// Only Pods that request the server's token get it.
+func TestTokenIsNotMounted(t *testing.T) {
 	account := find[*corev1.ServiceAccount](t, objects(t, "{}"), "slipstream")
 	if mount := account.AutomountServiceAccountToken; mount == nil || *mount {
-		t.Error("every Pod of the account gets its token")
+		t.Error("the token is mounted in every Pod of the account")
 	}
 }
 
-// The cluster's own roles get the roles of their names and no others.
+// The roles are aggregated to the cluster's roles of the same name.
 func TestAggregation(t *testing.T) {
 	for values, want := range map[string]map[string]string{
 		"{}":                         {"slipstream-view": "view", "slipstream-edit": "edit", "slipstream-admin": "admin"},
@@ -181,8 +182,8 @@ func TestAggregation(t *testing.T) {
 	}
 }
 
-// What helm test runs may read what it asks for, and cannot look into any object but those.
-func TestRightsOfTheCheck(t *testing.T) {
+// The Pod of helm test can read only the objects that it checks.
+func TestPermissionsOfTheCheck(t *testing.T) {
 	manifest, err := rendering(t, programs.Helm, "{}")
 	if err != nil {
 		t.Fatal(err)
@@ -207,7 +208,7 @@ func TestRightsOfTheCheck(t *testing.T) {
 	}
 }
 
-// rulesOfServer are the rules of the server's roles, in words, without those that are left out.
+// rulesOfServer returns the rules of the server's roles as lines, without those for which leftOut returns true.
 func rulesOfServer(all []runtime.Object, leftOut func(rbacv1.PolicyRule) bool) map[string][]string {
 	found := map[string][]string{}
 	for _, each := range all {
@@ -226,7 +227,7 @@ func rulesOfServer(all []runtime.Object, leftOut func(rbacv1.PolicyRule) bool) m
 	return found
 }
 
-// rules are those of a role, in words: verbs, resources, and the names of objects where only those are meant.
+// rules returns the rules of a role as lines: verbs, resources, and the names of objects if the rule has any.
 func rules(of []rbacv1.PolicyRule, leftOut func(rbacv1.PolicyRule) bool) []string {
 	var lines []string
 	for _, rule := range of {
@@ -250,7 +251,7 @@ func rules(of []rbacv1.PolicyRule, leftOut func(rbacv1.PolicyRule) bool) []strin
 
 func joined(words []string) string { return strings.Join(slices.Sorted(slices.Values(words)), ",") }
 
-// bound are the bindings, in words: the role, where, and whom to if that is not the server.
+// bound returns the bindings as lines: the role, the namespace, and the subject if it is not the server.
 func bound(all []runtime.Object) []string {
 	var lines []string
 	note := func(role rbacv1.RoleRef, where string, subjects []rbacv1.Subject) {

@@ -11,7 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// A rule that names no Secrets is one for all of them, so there is none where no Secret is named.
+// A rule without names would allow all Secrets. So an empty list creates no rule.
 func TestCredentials(t *testing.T) {
 	const name = "slipstream-server-credentials"
 	got := objects(t, `{credentials: {shop: [], "*": [], teams: [git, hook], all: ["*"]}}`)
@@ -27,16 +27,16 @@ func TestCredentials(t *testing.T) {
 		t.Error(diff)
 	}
 	if wide := among[*rbacv1.ClusterRole](t, got, name); len(wide) > 0 {
-		t.Errorf("there is a ClusterRole with %v", wide[0].Rules)
+		t.Errorf("unexpected ClusterRole with %v", wide[0].Rules)
 	}
 	bindings := among[*rbacv1.RoleBinding](t, got, name)
 	if len(bindings) != len(want) || len(among[*rbacv1.ClusterRoleBinding](t, got, name)) > 0 {
-		t.Errorf("%d roles have the bindings %v", len(want), bindings)
+		t.Errorf("bindings of %d roles = %v", len(want), bindings)
 	}
 }
 
-// Namespaces and accounts may be called like numbers, or like what YAML means something else by.
-func TestNamesStayNames(t *testing.T) {
+// Names of namespaces and accounts can look like numbers or other values of YAML.
+func TestNamesAreQuoted(t *testing.T) {
 	got := objects(t, `
 catalogs: {namespaces: ["2024", "null"]}
 credentials: {"1e3": [git]}
@@ -48,10 +48,10 @@ metrics: {readers: [{namespace: "0755", name: "true"}]}
 	}
 	slices.Sort(namespaces)
 	if want := []string{"2024", "null"}; !slices.Equal(namespaces, want) {
-		t.Errorf("catalogs are read in %v, want %v", namespaces, want)
+		t.Errorf("namespaces of catalogs = %v, want %v", namespaces, want)
 	}
 	if role := find[*rbacv1.Role](t, got, "slipstream-server-credentials"); role.Namespace != "1e3" {
-		t.Errorf("credentials are read in %q, want 1e3", role.Namespace)
+		t.Errorf("namespace of the credentials = %q, want 1e3", role.Namespace)
 	}
 	want := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "0755", Name: "true"}}
 	if diff := cmp.Diff(want, find[*rbacv1.ClusterRoleBinding](t, got, "slipstream-metrics").Subjects); diff != "" {

@@ -20,27 +20,27 @@ import (
 	"github.com/configbutler/slipstream/pkg/apiserver"
 )
 
-// configurations are the ways to install that differ for the server, with the Secrets that they take and the keys that
-// values.yaml asks for in each.
+// configurations are the values that change the server's arguments, with the required Secrets and their keys as
+// documented in values.yaml.
 var configurations = map[string]struct {
 	values  string
 	secrets map[string][]string
 }{
-	"as it comes": {values: "{}"},
-	"certificates of others": {
+	"defaults": {values: "{}"},
+	"own certificate": {
 		values:  "{tls: {mode: secret, secretName: mine}}",
 		secrets: map[string][]string{"mine": {"tls.crt", "tls.key", "ca.crt"}},
 	},
-	"certificates of cert-manager": {
+	"certificate of cert-manager": {
 		values:  "{tls: {mode: cert-manager}}",
 		secrets: map[string][]string{"slipstream-tls": {"tls.crt", "tls.key", "ca.crt"}},
 	},
-	"all who tell of authors": {
+	"all attribution webhooks": {
 		values: `{attribution: {audit: {clientCASecret: audit, clientNames: [one, two]},
 			admission: {mode: direct, create: false, segmentSecret: segment, clientCASecret: admission}}}`,
 		secrets: map[string][]string{"audit": {"ca.crt"}, "segment": {"segment"}, "admission": {"ca.crt"}},
 	},
-	"keys of others": {
+	"own encryption keys": {
 		values:  "{encryption: {configSecret: keys}}",
 		secrets: map[string][]string{"keys": {"encryption.yaml"}},
 	},
@@ -53,8 +53,8 @@ var configurations = map[string]struct {
 	},
 }
 
-// The server takes what it is started with, and finds every file that is in the Secrets.
-func TestServerTakesItsArguments(t *testing.T) {
+// The server accepts its arguments, and finds all files of the Secrets.
+func TestServerAcceptsItsArguments(t *testing.T) {
 	seen := map[string]bool{}
 	for name, configuration := range configurations {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestServerTakesItsArguments(t *testing.T) {
 	}
 }
 
-// mount writes what the Pod mounts of Secrets with these keys, and returns the folder that is /etc/slipstream.
+// mount writes the files that the Pod mounts from Secrets with these keys, and returns the folder for /etc/slipstream.
 func mount(t *testing.T, pod corev1.PodSpec, secrets map[string][]string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -97,14 +97,14 @@ func mount(t *testing.T, pod corev1.PodSpec, secrets map[string][]string) string
 	for _, each := range pod.Containers[0].VolumeMounts {
 		at := slices.IndexFunc(pod.Volumes, func(volume corev1.Volume) bool { return volume.Name == each.Name })
 		if at < 0 {
-			t.Fatalf("%s is not a volume", each.Name)
+			t.Fatalf("volume %s does not exist", each.Name)
 		}
 		secret := pod.Volumes[at].Secret
 		if secret == nil {
 			continue
 		}
 		if *secret.DefaultMode != 0o440 || !each.ReadOnly {
-			t.Errorf("%s is mounted with mode %o, read-only %v", each.Name, *secret.DefaultMode, each.ReadOnly)
+			t.Errorf("volume %s has the mode %o, read-only: %v", each.Name, *secret.DefaultMode, each.ReadOnly)
 		}
 		mounted[secret.SecretName] = true
 		for _, key := range secrets[secret.SecretName] {
@@ -118,12 +118,12 @@ func mount(t *testing.T, pod corev1.PodSpec, secrets map[string][]string) string
 		}
 	}
 	if got, want := slices.Sorted(maps.Keys(mounted)), slices.Sorted(maps.Keys(secrets)); !slices.Equal(got, want) {
-		t.Errorf("the Secrets %v are mounted, want %v", got, want)
+		t.Errorf("mounted Secrets = %v, want %v", got, want)
 	}
 	return folder
 }
 
-// fileContents are fitting contents of the keys of Secrets.
+// fileContents returns valid contents for the keys of Secrets.
 func fileContents(t *testing.T) map[string][]byte {
 	t.Helper()
 	certificate, key, err := certutil.GenerateSelfSignedCertKey("slipstream.slipstream-system.svc", nil, nil)

@@ -17,13 +17,13 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/programs"
 )
 
-// change is another value than the default one, in circumstances in which it counts.
+// change is a value that differs from the default, with other values that make it effective.
 type change struct {
-	// to is the value, in YAML.
+	// to is the new value, in YAML.
 	to string
-	// when are other values, in YAML.
+	// when are the other values, in YAML.
 	when string
-	// with are those with which the value goes, if they are others.
+	// with replaces when for the new value, if it is not empty.
 	with string
 }
 
@@ -37,7 +37,7 @@ const (
 	peers   = `[{namespaceSelector: {}}]`
 )
 
-// changes has one for every value that there is.
+// changes has a change of every value.
 var changes = map[string]change{
 	"image.repository":                         {to: "registry.example/slipstream"},
 	"image.tag":                                {to: "v9"},
@@ -120,8 +120,8 @@ var changes = map[string]change{
 	"metrics.dashboard.labels":                 {to: "{a: b}", when: "{metrics: {dashboard: {enabled: true}}}"},
 }
 
-// Every value counts: there is none that changes nothing.
-func TestEveryValueCounts(t *testing.T) {
+// Every value affects the rendered objects.
+func TestEveryValueHasAnEffect(t *testing.T) {
 	content, err := os.ReadFile(chartFile(t, "values.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ func TestEveryValueCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := leaves("", values), slices.Sorted(maps.Keys(changes)); !slices.Equal(got, want) {
-		t.Errorf("values.yaml has the values\n%v\nand this test knows how to change\n%v", got, want)
+		t.Errorf("values of values.yaml:\n%v\nvalues of this test:\n%v", got, want)
 	}
 	renderings := map[string]string{}
 	for _, change := range changes {
@@ -149,13 +149,13 @@ func TestEveryValueCounts(t *testing.T) {
 			values := circumstances(t, cmp.Or(change.with, change.when))
 			set(values, strings.Split(path, "."), to)
 			if renderValues(t, values) == renderings[change.when] {
-				t.Errorf("%s: %s changes nothing", path, change.to)
+				t.Errorf("%s: %s has no effect", path, change.to)
 			}
 		})
 	}
 }
 
-// leaves are the paths of all values but maps, and of maps in which there is nothing.
+// leaves returns the paths of all values that are not maps, and of empty maps.
 func leaves(prefix string, values map[string]any) []string {
 	var paths []string
 	for name, value := range values {
@@ -179,7 +179,7 @@ func circumstances(t *testing.T, document string) map[string]any {
 	return values
 }
 
-// set gives values another value at a path.
+// set sets a value at a path.
 func set(values map[string]any, path []string, to any) {
 	for _, name := range path[:len(path)-1] {
 		inner, ok := values[name].(map[string]any)
@@ -200,7 +200,7 @@ func renderValues(t *testing.T, values map[string]any) string {
 	}
 	rendering, err := renderWith(t, programs.Helm, string(document))
 	if err != nil {
-		t.Fatal(fmt.Errorf("rendering with\n%s: %w", document, err))
+		t.Fatal(fmt.Errorf("failed to render the values\n%s: %w", document, err))
 	}
 	return rendering
 }
