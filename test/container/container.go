@@ -1,9 +1,9 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package container answers how a program runs in a container without a container runtime: it sees an image's files, the
-// volumes that are mounted and nothing else, as a user without any capability. It shares the machine's network, as a pod of
-// the host's network does, because the development cluster is on loopback. Containers need Linux and root.
+// Package container runs a program in a container without a container runtime. The program sees only an image's files and the mounted
+// volumes, and runs as a user without capabilities. It shares the machine's network, like a Pod with hostNetwork, because the development
+// cluster is on loopback. Containers need Linux and root.
 package container
 
 import (
@@ -16,20 +16,19 @@ import (
 	"path/filepath"
 )
 
-// Spec says what runs, and what it sees. As in a pod, /proc, the usual devices and the machine's /etc/hosts and
-// /etc/resolv.conf are there without being named.
+// Spec describes a container. As in a Pod, it also has /proc, the usual devices, and the machine's /etc/hosts and /etc/resolv.conf.
 type Spec struct {
-	// Root is the folder with the files of the image. Mount points that are missing are made in it.
+	// Root is the folder with the files of the image. Missing mount points are created in it.
 	Root string `json:"root"`
-	// ReadOnlyRoot keeps everything but the mounts from being written.
+	// ReadOnlyRoot makes everything but the mounts read-only.
 	ReadOnlyRoot bool `json:"readOnlyRoot"`
-	// Mounts are put in place in their order.
+	// Mounts are mounted in this order.
 	Mounts []Mount `json:"mounts"`
 	// Args are the program, as a path in the container, and its arguments.
 	Args []string `json:"args"`
-	// Env are KEY=VALUE lines: all that the program gets.
+	// Env is the whole environment of the program, as KEY=VALUE.
 	Env []string `json:"env"`
-	// User and Group are the ids that the program runs as, Groups the further groups of a pod, such as its fsGroup.
+	// User and Group are the ids that the program runs as. Groups are the additional groups of a Pod, such as its fsGroup.
 	User   int   `json:"user"`
 	Group  int   `json:"group"`
 	Groups []int `json:"groups"`
@@ -42,19 +41,19 @@ type Mount struct {
 	ReadOnly bool   `json:"readOnly"`
 }
 
-// CommandName is the command of hack/dev that makes a container of the process in which it runs.
+// CommandName is the command of hack/dev that turns its own process into a container.
 const CommandName = "container"
 
-// Command returns the container's process, ready to be started. The program support is hack/dev, which
-// programs.Product builds. The process has ids of processes of its own, so all that it started ends with it, and it ends
-// with the thread that started it at the latest: whoever wants it to outlive a goroutine must not lock that to its thread.
+// Command returns the container's process, ready to be started. The program support is hack/dev, which programs.Product builds. The process
+// has its own PID namespace, so its child processes end with it. It ends with the thread that started it: a goroutine that is locked to its
+// thread must not start a container that outlives it.
 func Command(ctx context.Context, support string, spec Spec) (*exec.Cmd, error) {
 	if err := spec.validate(); err != nil {
 		return nil, err
 	}
 	encoded, err := json.Marshal(spec)
 	if err != nil {
-		return nil, fmt.Errorf("encoding the container: %w", err)
+		return nil, fmt.Errorf("failed to encode the container: %w", err)
 	}
 	command := exec.CommandContext(ctx, support, CommandName, string(encoded))
 	isolate(command)

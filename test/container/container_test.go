@@ -40,7 +40,7 @@ func TestContainerShowsTheImageAndItsMountsOnly(t *testing.T) {
 	root := spec
 	root.User, root.Group, root.ReadOnlyRoot = 0, 0, false
 	want["Uid"], want["Gid"], want["write /new"] = "0 0 0 0", "0 0 0 0", "done"
-	// Without a capability not even root may write to somebody else's folder.
+	// Without capabilities, root cannot write to the folder of another user.
 	want["write /data/new"] = "open /data/new: permission denied"
 	if difference := cmp.Diff(want, run(t, support, root)); difference != "" {
 		t.Errorf("as root: %s", difference)
@@ -64,11 +64,11 @@ func TestContainerEndsWithItsContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := bufio.NewReader(output).ReadString('\n'); err != nil {
-		t.Fatal("before it says anything:", err)
+		t.Fatal("the container ended before its first output:", err)
 	}
 	cancel()
 	if err := command.Wait(); err == nil || command.ProcessState.ExitCode() != -1 {
-		t.Errorf("it ended with %v, want the signal that killed it", err)
+		t.Errorf("container ended with %v, want the signal that killed it", err)
 	}
 }
 
@@ -85,7 +85,7 @@ func TestCommandRefusesWhatCannotRun(t *testing.T) {
 	}
 }
 
-// probe returns a container of the program that tells what it sees, and the program that makes containers.
+// probe returns a container of the command probe, and the program that starts containers.
 func probe(t *testing.T) (container.Spec, string) {
 	t.Helper()
 	container.NeedRoot(t)
@@ -122,15 +122,15 @@ func run(t *testing.T, support string, spec container.Spec) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var complaints bytes.Buffer
-	command.Stderr = &complaints
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
 	output, err := command.Output()
 	if err != nil {
-		t.Fatalf("%v\n%s", err, &complaints)
+		t.Fatalf("%v\n%s", err, &stderr)
 	}
-	answers := map[string]string{}
-	if err := json.Unmarshal(output, &answers); err != nil {
+	results := map[string]string{}
+	if err := json.Unmarshal(output, &results); err != nil {
 		t.Fatal(err, strings.TrimSpace(string(output)))
 	}
-	return answers
+	return results
 }

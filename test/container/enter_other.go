@@ -12,7 +12,7 @@ import (
 
 func isolate(*exec.Cmd) {}
 
-// Enter fails: only Linux has containers.
+// Enter returns an error, because containers need Linux.
 func Enter(string) error {
 	return errors.New("containers need Linux")
 }

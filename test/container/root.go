@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// NeedRoot leaves a test out that makes containers, unless it runs as root: they have mounts, networks and users of their own.
+// NeedRoot skips a test that starts containers unless it runs as root, which their mounts, networks and users require.
 func NeedRoot(t testing.TB) {
 	t.Helper()
 	if os.Getuid() != 0 {
-		t.Skip("only root makes containers: run it with sudo")
+		t.Skip("containers need root: run the test with sudo")
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command probe tells what a program in a container can see and do.
+// Command probe prints what a program in a container can see and do.
 package main
 
 import (
@@ -18,7 +18,7 @@ func main() {
 		os.Exit(1)
 	}
 	if len(os.Args) > 1 {
-		<-time.After(time.Hour) // It is killed before. Without a timer, the runtime ends a program whose goroutines all wait.
+		<-time.After(time.Hour) // It is killed earlier. Without a timer, the runtime ends a program whose goroutines all wait.
 	}
 }
 
