@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mirrortest answers how a test has a cluster whose objects are mirrored, and looks at what came of it.
+// Package mirrortest starts clusters whose objects are mirrored, and reads the results.
 package mirrortest
 
 import (
@@ -19,13 +19,13 @@ import (
 	"github.com/configbutler/slipstream/test/testkit/clustertest"
 )
 
-// Deadline is more than anything waited for here takes on a busy machine.
+// Deadline is longer than any wait of these tests on a busy machine.
 const Deadline = 3 * time.Minute
 
-// AdminCluster is a cluster with the server, as the administrator sees it.
+// AdminCluster is a cluster with the server, and kubectl of the administrator.
 type AdminCluster struct {
 	*devcluster.Cluster
-	// Administrator is kubectl for what may fail; Run is for what may not.
+	// Administrator is for commands that can fail. Run fails the test instead.
 	Administrator devcluster.Kubectl
 }
 
@@ -61,7 +61,7 @@ func (s *AdminCluster) Ready(t testing.TB, arguments ...string) {
 	s.Run(t, append([]string{"wait", "--for=condition=Ready", "--timeout=180s"}, arguments...)...)
 }
 
-// Client is a client of a user for what kubectl would be too slow for.
+// Client returns a client of a user, which is faster than kubectl.
 func Client(t testing.TB, user devcluster.Kubeconfig) kubernetes.Interface {
 	t.Helper()
 	config, err := user.RESTConfig()
@@ -75,16 +75,16 @@ func Client(t testing.TB, user devcluster.Kubeconfig) kubernetes.Interface {
 	return client
 }
 
-// OtherLeader waits until somebody leads, other than one, and returns its identity.
+// OtherLeader waits until a replica with another identity leads, and returns its identity.
 func (s *AdminCluster) OtherLeader(t testing.TB, client kubernetes.Interface, than string) (holder string) {
 	t.Helper()
 	Eventually(t, "another leader", func(ctx context.Context) error {
 		lease, err := client.CoordinationV1().Leases(devcluster.ServerNamespace).Get(ctx, "slipstream", metav1.GetOptions{})
 		if err != nil {
-			return fmt.Errorf("read the Lease: %w", err)
+			return fmt.Errorf("failed to read the Lease: %w", err)
 		}
 		if holder = *lease.Spec.HolderIdentity; holder == "" || holder == than {
-			return errors.New("none yet")
+			return errors.New("no other replica leads")
 		}
 		return nil
 	})

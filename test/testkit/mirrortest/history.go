@@ -9,24 +9,25 @@ import (
 	"strings"
 )
 
-// Commit is what a commit of the server says.
+// Commit is a commit of the server.
 type Commit struct {
 	Author, Email string
 	Subject       string
-	// Signal is what told who the author is. It and the rest are the trailers of those names.
+	// Signal is the attribution signal that reported the author. This field and the following ones are trailers of the
+	// commit.
 	Signal             string
 	ResourceVersion    string
 	ImpersonatedBy     string
 	NamespaceDeletedBy string
 }
 
-// String is short enough for the log of a test.
+// String returns a short description of the commit.
 func (c Commit) String() string {
 	return fmt.Sprintf("%s by %q (%s, resourceVersion %s)", c.Subject, c.Author, c.Signal, c.ResourceVersion)
 }
 
-// History returns the commits of the branch that git log finds with the arguments, the oldest first, as far as they are
-// about a change of one object of a resource, such as "v1/configmaps". Empty is all commits.
+// History returns the commits of the branch that git log prints with the arguments, oldest first: those about a change
+// of one object of a resource, such as "v1/configmaps", or all if the resource is empty.
 func (m *Mirror) History(ctx context.Context, resource string, arguments ...string) ([]Commit, error) {
 	fields := []string{"%an", "%ae", "%s"}
 	for _, trailer := range []string{"Attribution", "ResourceVersion", "ImpersonatedBy", "NamespaceDeletedBy"} {

@@ -13,7 +13,8 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster"
 )
 
-// Counted is the value of a counter of the server with all its labels, or the sum over them of one without.
+// Counted returns the value of a counter of the server with these labels, or the sum of all its series if it is given
+// without labels.
 func (s *AdminCluster) Counted(ctx context.Context, counter string) (sum float64, err error) {
 	out, err := s.Administrator.Run(ctx, "get", "--raw", "/metrics", "--server="+s.Env(devcluster.EnvServerURL), "--insecure-skip-tls-verify")
 	if err != nil {
@@ -28,7 +29,7 @@ func (s *AdminCluster) Counted(ctx context.Context, counter string) (sum float64
 		}
 		n, err := strconv.ParseFloat(value, 64)
 		if err != nil {
-			return 0, fmt.Errorf("reading %s: %w", counter, err)
+			return 0, fmt.Errorf("failed to read %s: %w", counter, err)
 		}
 		sum += n
 	}

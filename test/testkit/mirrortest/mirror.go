@@ -15,25 +15,24 @@ import (
 )
 
 const (
-	// MarkerPath is where the owner's marker is in a destination's folder.
+	// MarkerPath is the path of the owner's marker in a destination's folder.
 	MarkerPath = ".configbutler/owner.yaml"
-	// NotesPath is where other people keep a file of their own in a destination's folder.
+	// NotesPath is the path of a file of another user in a destination's folder.
 	NotesPath = "NOTES.txt"
 )
 
-// Mirror is a namespace whose destination has a repository of its own.
+// Mirror is a namespace with a destination that has its own repository.
 type Mirror struct {
 	cluster   *AdminCluster
 	Namespace string
-	// Folder is the destination's.
+	// Folder is the destination's folder.
 	Folder string
-	// Repository is the bare repository's folder.
+	// Repository is the folder of the bare repository.
 	Repository string
 }
 
-// NewMirror makes a namespace, a repository configuration and a destination, both called
-// main, without rules. extra lines go into the destination's spec, which alone decides who may refer to it: the repository
-// admits everybody.
+// NewMirror creates a namespace, and a GitRepoConfig and a GitDestination named main, without rules. extra are additional lines of the
+// destination's spec. The repository admits all rules, so the destination alone decides which rules may use it.
 func (s *AdminCluster) NewMirror(t testing.TB, namespace string, extra ...string) *Mirror {
 	t.Helper()
 	m := &Mirror{cluster: s, Namespace: namespace, Folder: "clusters/test", Repository: filepath.Join(s.Env(devcluster.EnvGitRoot), namespace+".git")}
@@ -65,8 +64,7 @@ spec:
 	return m
 }
 
-// Watch makes a rule that selects resources of the namespace, and waits for it to be in
-// force.
+// Watch creates a rule that selects resources of the namespace, and waits until it is ready.
 func (m *Mirror) Watch(t testing.TB, name string, resources ...string) {
 	t.Helper()
 	m.cluster.Apply(t, fmt.Sprintf(`
@@ -91,8 +89,7 @@ func (m *Mirror) Git(ctx context.Context, arguments ...string) (string, error) {
 	return string(out), nil
 }
 
-// Files lists the files of the branch below the destination's folder, in order, less the
-// owner's marker and other people's.
+// Files returns the files of the branch in the destination's folder, in order, without the owner's marker and the file of another user.
 func (m *Mirror) Files(ctx context.Context) ([]string, error) {
 	out, err := m.Git(ctx, "ls-tree", "-r", "--name-only", "main", m.Folder+"/")
 	if err != nil {
@@ -107,7 +104,7 @@ func (m *Mirror) Files(ctx context.Context) ([]string, error) {
 	return files, nil
 }
 
-// Commits counts the commits of the branch.
+// Commits returns the number of commits of the branch.
 func (m *Mirror) Commits(t testing.TB) string {
 	t.Helper()
 	out, err := m.Git(t.Context(), "rev-list", "--count", "main")
@@ -117,38 +114,38 @@ func (m *Mirror) Commits(t testing.TB) string {
 	return strings.TrimSpace(out)
 }
 
-// ConfigMapPath is where a ConfigMap of the namespace is mirrored to.
+// ConfigMapPath returns the path to which a ConfigMap of the namespace is mirrored.
 func (m *Mirror) ConfigMapPath(name string) string {
 	return "core/v1/configmaps/" + m.Namespace + "/" + name + ".yaml"
 }
 
-// Holds waits until a file's content has a text in it.
+// Holds waits until the content of a file contains a text.
 func (m *Mirror) Holds(t testing.TB, path, text string) {
 	t.Helper()
-	Eventually(t, path+" holds "+text, func(ctx context.Context) error {
+	Eventually(t, path+" contains "+text, func(ctx context.Context) error {
 		content, err := m.Git(ctx, "show", "main:"+m.Folder+"/"+path)
 		if err == nil && !strings.Contains(content, text) {
-			err = fmt.Errorf("it holds:\n%s", content)
+			err = fmt.Errorf("content:\n%s", content)
 		}
 		return err
 	})
 }
 
-// Lacks waits until there is no such file.
+// Lacks waits until a file does not exist.
 func (m *Mirror) Lacks(t testing.TB, path string) {
 	t.Helper()
-	Eventually(t, path+" goes", func(ctx context.Context) error {
+	Eventually(t, path+" is removed", func(ctx context.Context) error {
 		files, err := m.Files(ctx)
 		for _, file := range files {
 			if file == path {
-				return fmt.Errorf("%s is there", path)
+				return fmt.Errorf("%s still exists", path)
 			}
 		}
 		return err
 	})
 }
 
-// Settled waits until nothing is on its way to Git.
+// Settled waits until all changes are pushed.
 func (m *Mirror) Settled(t testing.TB) {
 	t.Helper()
 	Eventually(t, "everything is pushed", func(ctx context.Context) error {
@@ -160,7 +157,7 @@ func (m *Mirror) Settled(t testing.TB) {
 	})
 }
 
-// Intact lets git check the repository.
+// Intact checks the repository with git fsck.
 func (m *Mirror) Intact(t testing.TB) {
 	t.Helper()
 	if _, err := m.Git(t.Context(), "fsck", "--strict"); err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/programs"
 )
 
-// Wire carries connections to an address until it is cut.
+// Wire forwards connections to an address, and can be interrupted.
 type Wire struct {
 	net.Listener
 	target string
@@ -75,7 +75,7 @@ func (w *Wire) hold(connection net.Conn) bool {
 	return !w.cut
 }
 
-// Sever cuts the wire, or joins it again.
+// Sever closes all connections and rejects new ones, until it is called with false.
 func (w *Wire) Sever(cut bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -86,7 +86,7 @@ func (w *Wire) Sever(cut bool) {
 	clear(w.open)
 }
 
-// NewWiredCluster starts a cluster whose server reaches kube-apiserver over a wire.
+// NewWiredCluster starts a cluster whose server connects to kube-apiserver through a Wire.
 func NewWiredCluster(t testing.TB, options devcluster.Options) (*AdminCluster, *Wire) {
 	t.Helper()
 	root, err := programs.ModuleRoot(".")
@@ -97,7 +97,7 @@ func NewWiredCluster(t testing.TB, options devcluster.Options) (*AdminCluster, *
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The server is started to find out where kube-apiserver is, and again with another way to it.
+	// The first start determines the address of kube-apiserver. The second one uses the wire.
 	dir := t.TempDir()
 	arguments := filepath.Join(dir, "arguments")
 	options.ServerProgram = filepath.Join(dir, "slipstream")
@@ -115,7 +115,7 @@ func NewWiredCluster(t testing.TB, options devcluster.Options) (*AdminCluster, *
 	return s, w
 }
 
-// wired is a user's kubeconfig with a wire on the way.
+// wired returns a copy of a user's kubeconfig that uses a new wire.
 func wired(t testing.TB, user devcluster.Kubeconfig) (kubeconfig string, w *Wire) {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(string(user))
@@ -144,7 +144,7 @@ func write(t testing.TB, path, content string) {
 	}
 }
 
-// ForgetHistory makes etcd forget all but the present.
+// ForgetHistory compacts etcd to the current revision.
 func (s *AdminCluster) ForgetHistory(t testing.TB) {
 	t.Helper()
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.EtcdURL()}})

@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package people answers who acts in a test's cluster, and how they get their rights.
+// Package people provides the users of a test's cluster and grants their permissions.
 package people
 
 import (
@@ -16,20 +16,20 @@ import (
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
-// Server is the user that the server is.
+// Server is the user of the server.
 const Server = devcluster.ServerUser
 
-// Roles of the server, as the chart has them.
+// Roles of the server in the chart.
 const (
-	// Catalogs is for the source of a catalog, Sources besides if environments are made of it.
+	// Catalogs is the role for the source of a catalog. Sources is needed in addition if environments use the catalog.
 	Catalogs = "slipstream-server-catalogs"
 	Sources  = "slipstream-server-environment-sources"
-	// Targets is for what environments write to. Readiness is for the whole cluster, and Namespaces too if environments make
-	// their own.
+	// Targets is the role for the targets of environments. Readiness is bound in the whole cluster, and so is Namespaces if environments
+	// create their namespaces.
 	Targets    = "slipstream-server-environment-targets"
 	Readiness  = "slipstream-server-environment-readiness"
 	Namespaces = "slipstream-server-environment-namespaces"
-	// Pipelines is for the whole cluster, Jobs for where pipelines make Jobs.
+	// Pipelines is bound in the whole cluster, Jobs in the namespaces in which pipelines create Jobs.
 	Pipelines = "slipstream-server-pipelines"
 	Jobs      = "slipstream-server-pipeline-jobs"
 )
@@ -43,7 +43,7 @@ type Person struct {
 	Own     versioned.Interface
 }
 
-// New is an ordinary user of a name, who has no rights yet.
+// New returns a user without permissions.
 func New(t testing.TB, cluster *devcluster.Cluster, name string, groups ...string) *Person {
 	t.Helper()
 	user, err := cluster.User(name, groups...)
@@ -53,7 +53,7 @@ func New(t testing.TB, cluster *devcluster.Cluster, name string, groups ...strin
 	return as(t, name, cluster.Kubectl(user))
 }
 
-// Admin is a user who may do everything, for looking, and for what people do not do.
+// Admin returns the cluster administrator, for checks and for changes that users do not make.
 func Admin(t testing.TB, cluster *devcluster.Cluster) *Person {
 	t.Helper()
 	return as(t, "admin", cluster.Kubectl(cluster.Admin()))
@@ -75,7 +75,7 @@ func as(t testing.TB, name string, kubectl devcluster.Kubectl) *Person {
 	return p
 }
 
-// Run runs kubectl for what may not fail.
+// Run runs kubectl as the user and fails the test if the command fails.
 func (p *Person) Run(t testing.TB, arguments ...string) string {
 	t.Helper()
 	out, err := p.Kubectl.Run(t.Context(), arguments...)
@@ -85,7 +85,7 @@ func (p *Person) Run(t testing.TB, arguments ...string) string {
 	return out
 }
 
-// Everywhere is a manifest that gives a user a role in the whole cluster.
+// Everywhere returns a manifest that grants a user a role in the whole cluster.
 func Everywhere(role, user string) string {
 	return fmt.Sprintf(`
 apiVersion: rbac.authorization.k8s.io/v1
@@ -97,7 +97,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: "%[2]s"}]
 `, role, user)
 }
 
-// In is a manifest that gives a user a role in a namespace.
+// In returns a manifest that grants a user a role in a namespace.
 func In(namespace, role, user string) string {
 	return fmt.Sprintf(`
 apiVersion: rbac.authorization.k8s.io/v1

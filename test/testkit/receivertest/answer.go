@@ -9,32 +9,32 @@ import (
 	"time"
 )
 
-// Answer is how a call is answered.
+// Answer is the response to a call.
 type Answer struct {
-	// Code is the status; 0 is that of the consumer.
+	// Code is the HTTP status; 0 means that of the consumer.
 	Code   int
 	header http.Header
 	body   *string
-	// before is waited for; then the call is answered.
+	// before, if set, is called before the response. It returns early when the receiver is closed.
 	before func(closed <-chan struct{}, request *http.Request)
 	ending ending
 }
 
-// ending is how an answer ends, when it does not simply end.
+// ending is how a response ends. The zero value is a complete response.
 type ending int
 
 const (
 	_ ending = iota
-	// cut closes the connection instead of answering.
+	// cut closes the connection without a response.
 	cut
-	// lost takes the call, and closes the connection.
+	// lost accepts the call, and closes the connection without a response.
 	lost
-	// stalled never comes to the end of the answer.
+	// stalled begins a response that never ends.
 	stalled
 )
 
-// Status answers with a status and with headers, which are given as names and values in turn. When it is a success and has no other body,
-// the call is taken; otherwise it is not.
+// Status responds with a status and with headers, given as pairs of name and value. The call is accepted if the status is a success and the
+// answer has no body of its own.
 func Status(code int, header ...string) Answer {
 	answer := Answer{Code: code, header: http.Header{}}
 	for at := 0; at+1 < len(header); at += 2 {
@@ -43,25 +43,25 @@ func Status(code int, header ...string) Answer {
 	return answer
 }
 
-// With is the same answer with another body. The call is not taken, whatever the status is.
+// With returns the same answer with another body. The call is not accepted, whatever the status is.
 func (a Answer) With(body string) Answer {
 	a.body = &body
 	return a
 }
 
-// Close closes the connection without an answer.
+// Close closes the connection without a response.
 func Close() Answer { return Answer{ending: cut} }
 
-// Lose takes the call, and closes the connection before the answer is out.
+// Lose accepts the call, and closes the connection without a response.
 func Lose() Answer { return Answer{ending: lost} }
 
-// Stall takes the call, and answers with a success whose body never ends. It lasts until the client goes.
+// Stall accepts the call, and responds with a success whose body does not end until the client disconnects.
 func Stall() Answer { return Answer{ending: stalled} }
 
-// Hang does not answer until the client goes.
+// Hang sends no response until the client disconnects.
 func Hang() Answer { return Gate(nil) }
 
-// Gate answers as the consumer does, after the channel is closed.
+// Gate responds like the consumer, once the channel is closed.
 func Gate(opened <-chan struct{}) Answer {
 	return Answer{before: func(closed <-chan struct{}, request *http.Request) {
 		select {
@@ -72,7 +72,7 @@ func Gate(opened <-chan struct{}) Answer {
 	}}
 }
 
-// Slow answers as the consumer does, after a time.
+// Slow responds like the consumer, after a pause.
 func Slow(pause time.Duration) Answer {
 	return Answer{before: func(closed <-chan struct{}, request *http.Request) {
 		timer := time.NewTimer(pause)
@@ -85,12 +85,12 @@ func Slow(pause time.Duration) Answer {
 	}}
 }
 
-// takes is whether what the call says is kept.
+// takes reports whether the call is accepted.
 func (a Answer) takes() bool {
 	return a.ending != cut && a.body == nil && (a.Code == 0 || a.Code/100 == 2)
 }
 
-// write writes the answer, with the status and the body of the consumer where it has none of its own.
+// write writes the response and returns its status. Without a status or body of its own, it has those of the consumer.
 func (a Answer) write(w http.ResponseWriter, usual reply) int {
 	if a.ending == cut || a.ending == lost {
 		return 0
@@ -104,7 +104,7 @@ func (a Answer) write(w http.ResponseWriter, usual reply) int {
 		usual = reply{a.Code, *a.body}
 	case a.Code/100 == 2 && usual.code/100 == 2:
 		usual.code = a.Code
-	case a.Code/100 == 2: // what is refused is not taken
+	case a.Code/100 == 2: // a rejected call is never a success
 	default:
 		usual = reply{code: a.Code}
 	}
@@ -112,7 +112,7 @@ func (a Answer) write(w http.ResponseWriter, usual reply) int {
 		w.Header().Set("Content-Type", "application/json")
 	}
 	w.WriteHeader(usual.code)
-	// The client may be gone; then nobody misses the rest.
+	// The client may have disconnected.
 	_, _ = io.WriteString(w, usual.body)
 	return usual.code
 }

@@ -14,15 +14,15 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// format reads calls: it finds the endpoint that is meant.
+// format returns the endpoint of a call in one format, or the faults of the call.
 type format func(request *http.Request, path string, body []byte) (endpoint, []string)
 
-// endpoint takes one kind of call.
+// endpoint decodes one kind of call.
 type endpoint struct {
 	shape shape
-	// read reads a body of that shape.
-	read func(body []byte) (telling, error)
-	// most is how many a call may name; 0 is no limit.
+	// read decodes a body of that shape.
+	read func(body []byte) (changes, error)
+	// most is the maximum number of objects in a call; 0 means no limit.
 	most int
 }
 
@@ -32,18 +32,18 @@ var formats = map[v1alpha1.PipelineFormat]format{
 	v1alpha1.PipelineFormatCloudEvents:      cloudEvents,
 }
 
-// check reads a call, or says all that is wrong with it.
-func (r *Receiver) check(request *http.Request, body []byte) (telling, []string) {
+// check decodes a call, or returns all its faults.
+func (r *Receiver) check(request *http.Request, body []byte) (changes, []string) {
 	if faults := checkRequest(request); len(faults) > 0 {
-		return telling{}, faults
+		return changes{}, faults
 	}
 	path, below := strings.CutPrefix(request.URL.Path, r.prefix)
 	if !below || request.URL.RawQuery != "" {
-		return telling{}, []string{"there is nothing at " + request.URL.RequestURI()}
+		return changes{}, []string{"unknown path " + request.URL.RequestURI()}
 	}
 	endpoint, faults := r.format(request, path, body)
 	if len(faults) > 0 {
-		return telling{}, faults
+		return changes{}, faults
 	}
 	return endpoint.check(body)
 }
@@ -58,58 +58,58 @@ func checkRequest(request *http.Request) (faults []string) {
 	return faults
 }
 
-func (e endpoint) check(body []byte) (telling, []string) {
+func (e endpoint) check(body []byte) (changes, []string) {
 	value, err := parse(body)
 	if err != nil {
-		return telling{}, []string{"the body is not JSON: " + err.Error()}
+		return changes{}, []string{"the body is not JSON: " + err.Error()}
 	}
 	if faults := e.shape("body", value); len(faults) > 0 {
-		return telling{}, faults
+		return changes{}, faults
 	}
-	told, err := e.read(body)
+	received, err := e.read(body)
 	if err != nil {
-		return telling{}, []string{err.Error()}
+		return changes{}, []string{err.Error()}
 	}
-	return told, e.count(told)
+	return received, e.count(received)
 }
 
-// parse reads one value of JSON, after which nothing comes.
+// parse decodes a single JSON value.
 func parse(body []byte) (value any, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	if err := decoder.Decode(&value); err != nil {
 		return nil, err
 	}
 	if decoder.More() {
-		return nil, fmt.Errorf("something comes after the value")
+		return nil, fmt.Errorf("data follows the JSON value")
 	}
 	return value, nil
 }
 
-func (e endpoint) count(told telling) (faults []string) {
-	count := len(told.upserts) + len(told.deletes)
+func (e endpoint) count(received changes) (faults []string) {
+	count := len(received.upserts) + len(received.deletes)
 	if count == 0 {
-		faults = append(faults, "nothing is told")
+		faults = append(faults, "the call has no objects")
 	}
 	if e.most > 0 && count > e.most {
-		faults = append(faults, fmt.Sprintf("%d names are told, must be at most %d", count, e.most))
+		faults = append(faults, fmt.Sprintf("%d objects, must be at most %d", count, e.most))
 	}
-	sorted := slices.Sorted(slices.Values(told.deletes))
+	sorted := slices.Sorted(slices.Values(received.deletes))
 	for at, id := range sorted {
-		if _, found := told.upserts[id]; found || at > 0 && sorted[at-1] == id {
-			faults = append(faults, id+" is told of twice")
+		if _, found := received.upserts[id]; found || at > 0 && sorted[at-1] == id {
+			faults = append(faults, id+" occurs twice")
 		}
 	}
 	return faults
 }
 
-// add notes an upsert, unless there is one already.
-func (t *telling) add(id string, object entry) error {
-	if _, found := t.upserts[id]; found {
-		return fmt.Errorf("%s is told of twice", object.name)
+// add adds an upsert, unless the object already has one.
+func (c *changes) add(id string, object entry) error {
+	if _, found := c.upserts[id]; found {
+		return fmt.Errorf("%s occurs twice", object.name)
 	}
-	if t.upserts == nil {
-		t.upserts = map[string]entry{}
+	if c.upserts == nil {
+		c.upserts = map[string]entry{}
 	}
-	t.upserts[id] = object
+	c.upserts[id] = object
 	return nil
 }

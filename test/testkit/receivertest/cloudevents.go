@@ -13,10 +13,10 @@ import (
 	cloudhttp "github.com/cloudevents/sdk-go/v2/protocol/http"
 )
 
-// cloudEvents reads a call with the SDK, and goes by the type of the event.
+// cloudEvents decodes the event with the SDK. Its type determines the endpoint.
 func cloudEvents(request *http.Request, path string, body []byte) (endpoint, []string) {
 	if path != "" && path != "/" {
-		return endpoint{}, []string{"there is nothing at " + path}
+		return endpoint{}, []string{"unknown path " + path}
 	}
 	event := request.Clone(request.Context())
 	event.Body = io.NopCloser(bytes.NewReader(body))
@@ -55,39 +55,39 @@ func byType(name string) (endpoint, []string) {
 	return endpoint{}, []string{fmt.Sprintf("the type of the event is %q", name)}
 }
 
-func readEventInstances(body []byte) (told telling, err error) {
+func readEventInstances(body []byte) (received changes, err error) {
 	var payload struct{ Upserts, Deletes []instance }
 	if err := json.Unmarshal(body, &payload); err != nil {
-		return telling{}, err
+		return changes{}, err
 	}
 	for _, upsert := range payload.Upserts {
-		if err := told.add(upsert.name(), entry{upsert.name(), upsert.Object}); err != nil {
-			return telling{}, err
+		if err := received.add(upsert.name(), entry{upsert.name(), upsert.Object}); err != nil {
+			return changes{}, err
 		}
 	}
-	for _, gone := range payload.Deletes {
-		told.deletes = append(told.deletes, gone.name())
+	for _, deleted := range payload.Deletes {
+		received.deletes = append(received.deletes, deleted.name())
 	}
-	told.answer = acknowledge
-	return told, nil
+	received.answer = acknowledge
+	return received, nil
 }
 
-// readEventDefinitions takes a definition of the same name, and of another kind, for another one.
-func readEventDefinitions(body []byte) (told telling, err error) {
+// readEventDefinitions treats definitions with the same name and different kinds as different.
+func readEventDefinitions(body []byte) (received changes, err error) {
 	var payload struct{ Upserts, Deletes []struct{ Name, Kind string } }
 	if err := json.Unmarshal(body, &payload); err != nil {
-		return telling{}, err
+		return changes{}, err
 	}
 	for _, upsert := range payload.Upserts {
-		if err := told.add(upsert.Kind+" "+upsert.Name, entry{name: upsert.Name}); err != nil {
-			return telling{}, err
+		if err := received.add(upsert.Kind+" "+upsert.Name, entry{name: upsert.Name}); err != nil {
+			return changes{}, err
 		}
 	}
-	for _, gone := range payload.Deletes {
-		told.deletes = append(told.deletes, gone.Kind+" "+gone.Name)
+	for _, deleted := range payload.Deletes {
+		received.deletes = append(received.deletes, deleted.Kind+" "+deleted.Name)
 	}
-	told.answer = acknowledge
-	return told, nil
+	received.answer = acknowledge
+	return received, nil
 }
 
 func acknowledge(int) reply { return reply{code: http.StatusNoContent} }

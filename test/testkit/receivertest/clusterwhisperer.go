@@ -16,7 +16,7 @@ type instance struct {
 	ID, Namespace, Name, Kind, APIVersion, APIGroup string
 }
 
-// name is how tests know it.
+// name returns the name by which tests identify the instance.
 func (i instance) name() string {
 	namespace := i.Namespace
 	if namespace == "" {
@@ -40,50 +40,50 @@ func clusterWhisperer(_ *http.Request, path string, _ []byte) (endpoint, []strin
 			"upserts": list(text), "deletes": list(text),
 		})}, nil
 	}
-	return endpoint{}, []string{"there is nothing at " + path}
+	return endpoint{}, []string{"unknown path " + path}
 }
 
-func readWhispererInstances(body []byte) (told telling, err error) {
+func readWhispererInstances(body []byte) (received changes, err error) {
 	var payload struct {
 		Upserts []instance
 		Deletes []string
 	}
 	if err := json.Unmarshal(body, &payload); err != nil {
-		return telling{}, err
+		return changes{}, err
 	}
 	for _, upsert := range payload.Upserts {
 		if upsert.ID != upsert.name() {
-			return telling{}, fmt.Errorf("the id of %s is %s", upsert.name(), upsert.ID)
+			return changes{}, fmt.Errorf("the id of %s is %s", upsert.name(), upsert.ID)
 		}
 		if group, _, found := strings.Cut(upsert.APIVersion, "/"); found && group != upsert.APIGroup || !found && upsert.APIGroup != "" {
-			return telling{}, fmt.Errorf("the group of %s is %q", upsert.ID, upsert.APIGroup)
+			return changes{}, fmt.Errorf("the group of %s is %q", upsert.ID, upsert.APIGroup)
 		}
-		if err := told.add(upsert.ID, entry{upsert.ID, upsert.Object}); err != nil {
-			return telling{}, err
+		if err := received.add(upsert.ID, entry{upsert.ID, upsert.Object}); err != nil {
+			return changes{}, err
 		}
 	}
-	told.deletes = payload.Deletes
-	told.answer = func(int) reply {
+	received.deletes = payload.Deletes
+	received.answer = func(int) reply {
 		return replyJSON(http.StatusOK, map[string]any{"status": "ok", "upserted": len(payload.Upserts), "deleted": len(payload.Deletes)})
 	}
-	return told, nil
+	return received, nil
 }
 
-func readWhispererNames(body []byte) (told telling, err error) {
+func readWhispererNames(body []byte) (received changes, err error) {
 	var payload struct{ Upserts, Deletes []string }
 	if err := json.Unmarshal(body, &payload); err != nil {
-		return telling{}, err
+		return changes{}, err
 	}
 	for _, name := range payload.Upserts {
-		if err := told.add(name, entry{name: name}); err != nil {
-			return telling{}, err
+		if err := received.add(name, entry{name: name}); err != nil {
+			return changes{}, err
 		}
 	}
-	told.deletes = payload.Deletes
-	told.answer = func(int) reply {
+	received.deletes = payload.Deletes
+	received.answer = func(int) reply {
 		return replyJSON(http.StatusAccepted, map[string]any{
 			"status": "accepted", "upserts": len(payload.Upserts), "deletes": len(payload.Deletes),
 		})
 	}
-	return told, nil
+	return received, nil
 }

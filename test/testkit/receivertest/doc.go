@@ -1,10 +1,10 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package receivertest has receivers for tests of those who send to them.
+// Package receivertest provides receivers for tests of pipelines.
 //
-// A receiver is a real HTTP server that takes one format. It is stricter than the consumers whose formats these are: a call must have
-// exactly the fields that it may have, no null, each key once, and no more names than the consumer takes. A call that has not is answered
-// 400, and the test fails at its end unless it asks for the receiver's Faults. What calls have said is kept as the consumer would
-// keep it, and calls are recorded with their answers. A receiver answers as it is told to, too: late, wrong, or not at all.
+// A receiver is a real HTTP server for one format. It is stricter than the consumers of the formats: a call must have exactly the specified
+// fields, no null, each object once, and no more objects than the consumer accepts. The receiver rejects other calls with 400, and they
+// fail the test at its end unless it reads the receiver's Faults. The receiver keeps objects as the consumer would, and records the calls
+// with the status of their responses. A test can make it respond late, with an error, or not at all.
 package receivertest

@@ -25,38 +25,38 @@ func dotAI(_ *http.Request, path string, body []byte) (endpoint, []string) {
 	case "/api/v1/tools/manageOrgData":
 		return dotAITool(body), nil
 	}
-	return endpoint{}, []string{"there is nothing at " + path}
+	return endpoint{}, []string{"unknown path " + path}
 }
 
-func readDotAIInstances(body []byte) (told telling, err error) {
+func readDotAIInstances(body []byte) (received changes, err error) {
 	var payload struct{ Upserts, Deletes []instance }
 	if err := json.Unmarshal(body, &payload); err != nil {
-		return telling{}, err
+		return changes{}, err
 	}
 	for _, upsert := range payload.Upserts {
-		if err := told.add(upsert.name(), entry{upsert.name(), upsert.Object}); err != nil {
-			return telling{}, err
+		if err := received.add(upsert.name(), entry{upsert.name(), upsert.Object}); err != nil {
+			return changes{}, err
 		}
 	}
-	for _, gone := range payload.Deletes {
-		told.deletes = append(told.deletes, gone.name())
+	for _, deleted := range payload.Deletes {
+		received.deletes = append(received.deletes, deleted.name())
 	}
-	told.answer = func(int) reply {
+	received.answer = func(int) reply {
 		return replyJSON(http.StatusOK, map[string]any{
 			"success": true, "data": map[string]any{"upserted": len(payload.Upserts), "deleted": len(payload.Deletes)},
 		})
 	}
-	return told, nil
+	return received, nil
 }
 
-// toolCall is a scan, or a deletion.
+// toolCall is a scan or a deletion.
 type toolCall struct{ Operation, ResourceList, ID, Collection string }
 
-// dotAITool reads what is meant before it knows what may be in it.
+// dotAITool decodes the operation first, because the allowed fields depend on it.
 func dotAITool(body []byte) endpoint {
 	fields := map[string]shape{"dataType": exactly("capabilities"), "operation": text, "collection": text}
 	var call toolCall
-	// What cannot be read has not the shape either.
+	// A call that cannot be decoded does not have the shape, either.
 	_ = json.Unmarshal(body, &call)
 	if call.Operation == "delete" {
 		fields["id"] = text
@@ -66,36 +66,36 @@ func dotAITool(body []byte) endpoint {
 	return endpoint{shape: object(fields), read: readScan, most: 200}
 }
 
-func readScan(body []byte) (told telling, err error) {
+func readScan(body []byte) (received changes, err error) {
 	var call toolCall
 	if err := json.Unmarshal(body, &call); err != nil {
-		return telling{}, err
+		return changes{}, err
 	}
 	names := strings.Split(call.ResourceList, ",")
 	for _, name := range names {
 		if kind, group, found := strings.Cut(name, "."); !found || kind == "" || group == "" || strings.TrimSpace(name) != name {
-			return telling{}, fmt.Errorf("%q in resourceList must be Kind.group", name)
+			return changes{}, fmt.Errorf("%q in resourceList must be Kind.group", name)
 		}
-		if err := told.add(capability(name), entry{name: name}); err != nil {
-			return telling{}, err
+		if err := received.add(capability(name), entry{name: name}); err != nil {
+			return changes{}, err
 		}
 	}
-	told.answer = func(int) reply {
+	received.answer = func(int) reply {
 		return toolReply(map[string]any{
 			"success": true, "operation": "scan", "status": "started",
 			"message": fmt.Sprintf("Scan initiated for %d resource(s). Scan runs in background.", len(names)),
 		})
 	}
-	return told, nil
+	return received, nil
 }
 
-// readDeletion answers that what is not known is not found, and not 404.
-func readDeletion(body []byte) (telling, error) {
+// readDeletion responds to the deletion of an unknown object with an error in the result, and not with 404.
+func readDeletion(body []byte) (changes, error) {
 	var call toolCall
 	if err := json.Unmarshal(body, &call); err != nil {
-		return telling{}, err
+		return changes{}, err
 	}
-	return telling{deletes: []string{call.ID}, answer: func(known int) reply {
+	return changes{deletes: []string{call.ID}, answer: func(known int) reply {
 		if known == 0 {
 			return toolReply(map[string]any{
 				"success": false, "operation": "delete", "error": map[string]any{"message": "Capability not found for ID: " + call.ID},
@@ -105,12 +105,12 @@ func readDeletion(body []byte) (telling, error) {
 	}}, nil
 }
 
-// toolReply is a result of a tool. The answer is a success whatever the result is.
+// toolReply returns the response with the result of a tool. Its status is a success, whatever the result is.
 func toolReply(result map[string]any) reply {
 	return replyJSON(http.StatusOK, map[string]any{"success": true, "data": map[string]any{"result": result, "tool": "manageOrgData"}})
 }
 
-// capability is under what dot-ai keeps what it has found out.
+// capability returns the id under which dot-ai stores the result of a scan.
 func capability(name string) string {
 	sum := fmt.Sprintf("%x", sha256.Sum256([]byte("capability-"+name)))
 	return fmt.Sprintf("%s-%s-%s-%s-%s", sum[:8], sum[8:12], sum[12:16], sum[16:20], sum[20:32])

@@ -10,44 +10,44 @@ import (
 	"time"
 )
 
-// Object is what a consumer was told of an instance. Of a definition, there is nothing in it.
+// Object is an instance as a consumer has received it. It is empty for a definition.
 type Object struct {
 	Labels, Annotations  map[string]string
 	CreatedAt, UpdatedAt time.Time
 }
 
-// entry is an object under the name that tests know it by.
+// entry is an object with the name by which tests identify it.
 type entry struct {
 	name string
 	Object
 }
 
-// index is what a consumer knows, by what it knows it by.
+// index has the objects of a consumer, by the consumer's ids.
 type index map[string]entry
 
-// telling is what a call says.
-type telling struct {
+// changes is the content of a call.
+type changes struct {
 	upserts map[string]entry
 	deletes []string
-	// answer is that of the consumer, which may depend on how many of the deletes it knew.
+	// answer returns the response of the consumer, which may depend on the number of deleted objects that it had.
 	answer func(known int) reply
 }
 
-// reply is a status and a body.
+// reply is a response with a status and a body.
 type reply struct {
 	code int
 	body string
 }
 
-// apply deletes, then upserts, and returns how many of the deletes were known.
-func (x index) apply(told telling) (known int) {
-	for _, id := range told.deletes {
+// apply applies the deletes and then the upserts. It returns the number of deleted objects that existed.
+func (x index) apply(received changes) (known int) {
+	for _, id := range received.deletes {
 		if _, found := x[id]; found {
 			known++
 		}
 		delete(x, id)
 	}
-	for id, object := range told.upserts {
+	for id, object := range received.upserts {
 		x[id] = object
 	}
 	return known
@@ -71,7 +71,7 @@ func (x index) named(name string) (Object, bool) {
 	return Object{}, false
 }
 
-// replyJSON is a reply with a body of JSON.
+// replyJSON returns a reply with a JSON body.
 func replyJSON(code int, body any) reply {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -80,7 +80,7 @@ func replyJSON(code int, body any) reply {
 	return reply{code, string(text)}
 }
 
-// refuse is the reply to what is refused for these reasons.
+// refuse returns the reply to a call with faults.
 func refuse(code int, faults ...string) reply {
 	return replyJSON(code, map[string]any{"error": http.StatusText(code), "details": faults})
 }

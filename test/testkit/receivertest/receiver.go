@@ -19,9 +19,9 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// Receiver takes calls of one format.
+// Receiver is a receiver of calls in one format.
 type Receiver struct {
-	// URL is what a sink has as its url.
+	// URL is the url of a sink.
 	URL string
 
 	format format
@@ -38,36 +38,36 @@ type Receiver struct {
 	changed       chan struct{}
 }
 
-// Call is a request that came, and what became of it.
+// Call is a received request.
 type Call struct {
 	At           time.Time
 	Method, Path string
 	Header       http.Header
 	Body         []byte
-	// Status is that of the answer. It is 0 before there is one, and when the connection was closed instead.
+	// Status is the status of the response. It is 0 before the response, and if the connection was closed instead.
 	Status int
 }
 
 // Option changes a receiver.
 type Option func(*Receiver)
 
-// TLS has the receiver speak HTTPS, with a certificate that nobody knows.
+// TLS makes the receiver use HTTPS with a certificate of an unknown authority.
 func TLS() Option { return func(r *Receiver) { r.server.StartTLS() } }
 
-// Below has it at a path of its server.
+// Below sets a path prefix.
 func Below(path string) Option { return func(r *Receiver) { r.prefix = path } }
 
-// New starts a receiver on the loopback interface. It ends with the test, which fails then if there are faults that it has not
-// asked for.
+// New starts a receiver on the loopback interface that runs until the end of the test. Faults that the test has not read with Faults fail
+// it then.
 func New(t testing.TB, name v1alpha1.PipelineFormat, options ...Option) *Receiver {
 	t.Helper()
 	format, found := formats[name]
 	if !found {
-		t.Fatalf("there is no receiver of the format %q", name)
+		t.Fatalf("unknown format %q", name)
 	}
 	r := &Receiver{format: format, closed: make(chan struct{}), index: index{}, changed: make(chan struct{})}
 	r.server = httptest.NewUnstartedServer(http.HandlerFunc(r.serve))
-	r.server.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that do not trust it say so themselves
+	r.server.Config.ErrorLog = log.New(io.Discard, "", 0) // clients report that they do not trust the certificate
 	for _, option := range options {
 		option(r)
 	}
@@ -80,13 +80,13 @@ func New(t testing.TB, name v1alpha1.PipelineFormat, options ...Option) *Receive
 		r.server.CloseClientConnections()
 		r.server.Close()
 		for _, fault := range r.Faults() {
-			t.Errorf("the receiver of %s at %s was sent what it must not be: %s", name, r.URL, fault)
+			t.Errorf("invalid call to the receiver of %s at %s: %s", name, r.URL, fault)
 		}
 	})
 	return r
 }
 
-// CABundle is the authority of the certificate, as PEM; nil without TLS.
+// CABundle returns the authority of the certificate as PEM; nil without TLS.
 func (r *Receiver) CABundle() []byte {
 	certificate := r.server.Certificate()
 	if certificate == nil {
@@ -95,12 +95,12 @@ func (r *Receiver) CABundle() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Raw})
 }
 
-// Require has calls answered 401 from now on that do not show the bearer token. That they do not is a fault.
+// Require makes the receiver require a bearer token. It rejects calls without the token with 401, and records a fault.
 func (r *Receiver) Require(token string) {
 	r.require(func(request *http.Request) bool { return request.Header.Get("Authorization") == "Bearer "+token })
 }
 
-// RequireBasic is Require with a name and a password.
+// RequireBasic is Require with a username and a password.
 func (r *Receiver) RequireBasic(username, password string) {
 	r.require(func(request *http.Request) bool {
 		name, secret, given := request.BasicAuth()
@@ -114,28 +114,29 @@ func (r *Receiver) require(authorization func(*http.Request) bool) {
 	r.authorization = authorization
 }
 
-// Next has the next calls answered so, one after the other.
+// Next sets the answers to the next calls, in order.
 func (r *Receiver) Next(answers ...Answer) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.next = append(r.next, answers...)
 }
 
-// Always has calls for which Next has no answer answered so, in turn; without answers as the consumer does.
+// Always sets the answers to calls without an answer of Next. They are used in rotation. Without answers, the receiver responds like the
+// consumer.
 func (r *Receiver) Always(answers ...Answer) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.always = slices.Clone(answers)
 }
 
-// Calls are those that came, in their order.
+// Calls returns the received calls in order.
 func (r *Receiver) Calls() []Call {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	return slices.Clone(r.calls)
 }
 
-// Faults are what was wrong with calls since they were asked for last.
+// Faults returns the faults of calls since it was last called.
 func (r *Receiver) Faults() []string {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -144,22 +145,22 @@ func (r *Receiver) Faults() []string {
 	return faults
 }
 
-// Known is what the consumer knows after the calls that were taken, sorted: instances as namespace/apiVersion/kind/name, with the
-// namespace _cluster for those in none; definitions by their names, or by Kind.group where that is all that is told.
+// Known returns the names of the consumer's objects after the accepted calls, sorted: instances as namespace/apiVersion/kind/name, with the
+// namespace _cluster for cluster-scoped ones; definitions by their names, or as Kind.group if calls have no name.
 func (r *Receiver) Known() []string {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	return r.index.names()
 }
 
-// Object is what it was told last of an instance or definition that it knows.
+// Object returns the last received state of an instance or definition.
 func (r *Receiver) Object(name string) (Object, bool) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	return r.index.named(name)
 }
 
-// Await waits until a condition of calls, faults or what is known holds. It is tried whenever a call has come or has been answered.
+// Await waits until a condition is true. It is checked whenever a call is received or responded to.
 func (r *Receiver) Await(ctx context.Context, condition func() bool) error {
 	for {
 		r.mutex.Lock()
@@ -171,16 +172,16 @@ func (r *Receiver) Await(ctx context.Context, condition func() bool) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("wait for calls, of which %d have come: %w", len(r.Calls()), ctx.Err())
+			return fmt.Errorf("condition not met after %d calls: %w", len(r.Calls()), ctx.Err())
 		}
 	}
 }
 
-// serve records a call, judges it, and answers it.
+// serve records, checks and answers a call.
 func (r *Receiver) serve(w http.ResponseWriter, request *http.Request) {
 	body, err := io.ReadAll(request.Body)
 	if err != nil {
-		// The client has gone in the middle of its call.
+		// The client has disconnected during the request.
 		panic(http.ErrAbortHandler)
 	}
 	at, answer := r.record(request, body)
@@ -202,14 +203,14 @@ func (r *Receiver) serve(w http.ResponseWriter, request *http.Request) {
 	}
 }
 
-// record notes that a call has come, and takes its answer.
+// record records a call, and returns its number and its answer.
 func (r *Receiver) record(request *http.Request, body []byte) (int, Answer) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.calls = append(r.calls, Call{
 		At: time.Now(), Method: request.Method, Path: request.URL.Path, Header: request.Header.Clone(), Body: body,
 	})
-	r.tell()
+	r.notify()
 	at := len(r.calls) - 1
 	switch {
 	case len(r.next) > 0:
@@ -224,15 +225,15 @@ func (r *Receiver) record(request *http.Request, body []byte) (int, Answer) {
 	return at, Answer{}
 }
 
-// take checks the call and keeps what it says, and returns how the consumer answers.
+// take checks a call, applies it if it is accepted, and returns the consumer's response.
 func (r *Receiver) take(request *http.Request, body []byte, answer Answer) reply {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if r.authorization != nil && !r.authorization(request) {
-		r.faults = append(r.faults, fmt.Sprintf("%s %s does not show what is required", request.Method, request.URL.Path))
+		r.faults = append(r.faults, fmt.Sprintf("%s %s lacks the required credentials", request.Method, request.URL.Path))
 		return refuse(http.StatusUnauthorized, r.faults[len(r.faults)-1])
 	}
-	told, faults := r.check(request, body)
+	received, faults := r.check(request, body)
 	if len(faults) > 0 {
 		for _, fault := range faults {
 			r.faults = append(r.faults, fmt.Sprintf("%s %s: %s", request.Method, request.URL.Path, fault))
@@ -242,18 +243,18 @@ func (r *Receiver) take(request *http.Request, body []byte, answer Answer) reply
 	if !answer.takes() {
 		return reply{code: http.StatusOK}
 	}
-	return told.answer(r.index.apply(told))
+	return received.answer(r.index.apply(received))
 }
 
 func (r *Receiver) answered(at, status int) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.calls[at].Status = status
-	r.tell()
+	r.notify()
 }
 
-// tell wakes those who wait. The mutex is held.
-func (r *Receiver) tell() {
+// notify wakes all callers of Await. The caller holds the mutex.
+func (r *Receiver) notify() {
 	close(r.changed)
 	r.changed = make(chan struct{})
 }

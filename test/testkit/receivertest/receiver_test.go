@@ -32,7 +32,7 @@ const (
 	scan  = `{"upserts":["widgets.example.com"],"deletes":[]}`
 )
 
-// post sends a body, and returns the status and the body of the answer.
+// post sends a body, and returns the status and the body of the response.
 func post(ctx context.Context, client *http.Client, url, body string, header http.Header) (int, string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
@@ -44,13 +44,13 @@ func post(ctx context.Context, client *http.Client, url, body string, header htt
 	if err != nil {
 		return 0, "", err
 	}
-	defer func() { _ = response.Body.Close() }() // it was read, or has failed
+	defer func() { _ = response.Body.Close() }() // it was read, or reading failed
 	answer, err := io.ReadAll(response.Body)
 	return response.StatusCode, string(answer), err
 }
 
-// tell sends a batch, and expects each call of it to be delivered.
-func tell(t *testing.T, r *receivertest.Receiver, name v1alpha1.PipelineFormat, batch pipelineformat.Batch) {
+// send sends a batch, and expects each of its calls to be delivered.
+func send(t *testing.T, r *receivertest.Receiver, name v1alpha1.PipelineFormat, batch pipelineformat.Batch) {
 	t.Helper()
 	format, err := pipelineformat.ByName(name)
 	if err != nil {
@@ -66,7 +66,7 @@ func tell(t *testing.T, r *receivertest.Receiver, name v1alpha1.PipelineFormat, 
 			t.Fatal(err)
 		}
 		if result := format.Interpret(call, status, nil, []byte(answer)); result.Outcome != pipelineformat.Delivered {
-			t.Errorf("%s: the answer %d %s is judged %s: %s", name, status, answer, result.Outcome, result.Message)
+			t.Errorf("%s: response %d %s is %s: %s", name, status, answer, result.Outcome, result.Message)
 		}
 	}
 }
@@ -82,7 +82,7 @@ func definition(kind, name string) item.Item {
 	return item.Item{Key: item.Key{Kind: item.CustomResourceDefinition, ObjectKind: kind, Name: name}}
 }
 
-func TestKnowsWhatItWasTold(t *testing.T) {
+func TestKnown(t *testing.T) {
 	web, db := instance("shop", "web"), instance("", "db")
 	widgets, gears := definition("Widget", "widgets.a.b"), definition("Gear", "gears.a.b")
 	for format, named := range map[v1alpha1.PipelineFormat][2]string{
@@ -93,34 +93,34 @@ func TestKnowsWhatItWasTold(t *testing.T) {
 			t.Helper()
 			slices.Sort(want)
 			if got := r.Known(); !slices.Equal(got, want) {
-				t.Errorf("%s: %q are known, want %q", format, got, want)
+				t.Errorf("%s: known objects = %q, want %q", format, got, want)
 			}
 		}
 		known()
-		tell(t, r, format, pipelineformat.Batch{ID: "1", Kind: item.Instance, Upserts: []item.Item{web, db}})
+		send(t, r, format, pipelineformat.Batch{ID: "1", Kind: item.Instance, Upserts: []item.Item{web, db}})
 		known("_cluster/apps/v1/Deployment/db", "shop/apps/v1/Deployment/web")
 		if got, found := r.Object("shop/apps/v1/Deployment/web"); !found || got.Labels["app"] != "web" || !got.CreatedAt.Equal(web.CreatedAt) {
-			t.Errorf("%s: web is known as %+v, %t", format, got, found)
+			t.Errorf("%s: web = %+v, %t", format, got, found)
 		}
-		tell(t, r, format, pipelineformat.Batch{ID: "2", Kind: item.CustomResourceDefinition, Upserts: []item.Item{widgets, gears}})
+		send(t, r, format, pipelineformat.Batch{ID: "2", Kind: item.CustomResourceDefinition, Upserts: []item.Item{widgets, gears}})
 		known("_cluster/apps/v1/Deployment/db", named[0], named[1], "shop/apps/v1/Deployment/web")
-		tell(t, r, format, pipelineformat.Batch{ID: "3", Kind: item.Instance, Deletes: []item.Key{web.Key, db.Key}})
-		tell(t, r, format, pipelineformat.Batch{ID: "4", Kind: item.CustomResourceDefinition, Deletes: []item.Key{widgets.Key}})
+		send(t, r, format, pipelineformat.Batch{ID: "3", Kind: item.Instance, Deletes: []item.Key{web.Key, db.Key}})
+		send(t, r, format, pipelineformat.Batch{ID: "4", Kind: item.CustomResourceDefinition, Deletes: []item.Key{widgets.Key}})
 		known(named[0])
-		// What is gone already may be deleted again.
-		tell(t, r, format, pipelineformat.Batch{ID: "4", Kind: item.CustomResourceDefinition, Deletes: []item.Key{widgets.Key}})
+		// A deleted object can be deleted again.
+		send(t, r, format, pipelineformat.Batch{ID: "4", Kind: item.CustomResourceDefinition, Deletes: []item.Key{widgets.Key}})
 		if _, found := r.Object(named[1]); found {
-			t.Errorf("%s: what is gone is known", format)
+			t.Errorf("%s: deleted definition is known", format)
 		}
 		for _, call := range r.Calls() {
 			if call.Status/100 != 2 || call.Method != http.MethodPost || len(call.Body) == 0 || call.At.IsZero() {
-				t.Errorf("%s: a call is recorded as %+v", format, call)
+				t.Errorf("%s: recorded call = %+v", format, call)
 			}
 		}
 	}
 }
 
-func TestRefusesWhatTheConsumerWould(t *testing.T) {
+func TestInvalidCalls(t *testing.T) {
 	whole := `{"id":"a/v1/B/c","namespace":"a","name":"c","kind":"B","apiVersion":"v1","apiGroup":"","labels":{},"annotations":{},` +
 		`"createdAt":"2026-01-02T03:04:05Z"}`
 	sync := func(upserts string) string { return `{"upserts":[` + upserts + `],"deletes":[]}` }
@@ -139,14 +139,14 @@ func TestRefusesWhatTheConsumerWould(t *testing.T) {
 		header     http.Header
 		says       string
 	}{
-		"another path":     {whisperer, "/api/v1/instances", sync(whole), nil, "nothing at /api/v1/instances"},
-		"a query":          {whisperer, instances + "?a=b", sync(whole), nil, "nothing at /api/v1/instances/sync?a=b"},
+		"another path":     {whisperer, "/api/v1/instances", sync(whole), nil, "unknown path /api/v1/instances"},
+		"a query":          {whisperer, instances + "?a=b", sync(whole), nil, "unknown path /api/v1/instances/sync?a=b"},
 		"another type":     {whisperer, instances, sync(whole), http.Header{"Content-Type": {"text/plain"}}, "content type"},
 		"no JSON":          {whisperer, instances, "{", nil, "not JSON"},
-		"two values":       {whisperer, names, scan + scan, nil, "something comes after"},
+		"two values":       {whisperer, names, scan + scan, nil, "data follows"},
 		"null":             {whisperer, names, `{"upserts":["a"],"deletes":null}`, nil, "body.deletes is <nil>"},
 		"no list":          {whisperer, names, `{"upserts":["a"]}`, nil, "body.deletes is missing"},
-		"an unknown field": {whisperer, names, `{"upserts":["a"],"deletes":[],"extra":1}`, nil, "body.extra is not known"},
+		"an unknown field": {whisperer, names, `{"upserts":["a"],"deletes":[],"extra":1}`, nil, "body.extra is unknown"},
 		"null labels":      {whisperer, instances, changed(`"labels":{}`, `"labels":null`), nil, "labels is <nil>"},
 		"a number":         {whisperer, instances, changed(`"labels":{}`, `"labels":{"a":1}`), nil, "labels.a is 1"},
 		"no namespace":     {whisperer, instances, changed(`"namespace":"a"`, `"namespace":""`), nil, "namespace is"},
@@ -157,14 +157,14 @@ func TestRefusesWhatTheConsumerWould(t *testing.T) {
 			whisperer, instances, changed(`"annotations":{}`, `"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"}`), nil,
 			"must not leave the cluster",
 		},
-		"nothing":           {whisperer, names, `{"upserts":[],"deletes":[]}`, nil, "nothing is told"},
-		"too many":          {whisperer, names, many, nil, "201 names are told"},
-		"twice":             {whisperer, instances, sync(whole + "," + whole), nil, "a/v1/B/c is told of twice"},
-		"there and gone":    {whisperer, names, `{"upserts":["a"],"deletes":["a"]}`, nil, "a is told of twice"},
-		"gone twice":        {whisperer, names, `{"upserts":[],"deletes":["a","a"]}`, nil, "a is told of twice"},
-		"a resync":          {dotAI, resources, `{"upserts":[],"deletes":[],"isResync":true}`, nil, "isResync is true"},
-		"an id as deletion": {dotAI, resources, `{"upserts":[],"deletes":["a"],"isResync":false}`, nil, "deletes[0] is a, must be an object"},
-		"another tool":      {dotAI, "/api/v1/tools/other", `{}`, nil, "nothing at /api/v1/tools/other"},
+		"nothing":              {whisperer, names, `{"upserts":[],"deletes":[]}`, nil, "no objects"},
+		"too many":             {whisperer, names, many, nil, "201 objects"},
+		"twice":                {whisperer, instances, sync(whole + "," + whole), nil, "a/v1/B/c occurs twice"},
+		"upserted and deleted": {whisperer, names, `{"upserts":["a"],"deletes":["a"]}`, nil, "a occurs twice"},
+		"deleted twice":        {whisperer, names, `{"upserts":[],"deletes":["a","a"]}`, nil, "a occurs twice"},
+		"a resync":             {dotAI, resources, `{"upserts":[],"deletes":[],"isResync":true}`, nil, "isResync is true"},
+		"an id as deletion":    {dotAI, resources, `{"upserts":[],"deletes":["a"],"isResync":false}`, nil, "deletes[0] is a, must be an object"},
+		"another tool":         {dotAI, "/api/v1/tools/other", `{}`, nil, "unknown path /api/v1/tools/other"},
 		"another operation": {
 			dotAI, tool, `{"dataType":"capabilities","operation":"deleteAll","collection":"a"}`, nil, "operation is deleteAll",
 		},
@@ -173,14 +173,14 @@ func TestRefusesWhatTheConsumerWould(t *testing.T) {
 			dotAI, tool, `{"dataType":"capabilities","operation":"scan","collection":"a","resourceList":"Pod"}`, nil, "Kind.group",
 		},
 		"a name twice": {
-			dotAI, tool, `{"dataType":"capabilities","operation":"scan","collection":"a","resourceList":"A.b,A.b"}`, nil, "A.b is told of twice",
+			dotAI, tool, `{"dataType":"capabilities","operation":"scan","collection":"a","resourceList":"A.b,A.b"}`, nil, "A.b occurs twice",
 		},
 		"no event":            {events, "", `{}`, nil, "not an event"},
 		"an event without id": {events, "", `{}`, without("Ce-Id"), "not a valid event"},
 		"another event": {
 			events, "", `{}`, http.Header{"Ce-Specversion": {"1.0"}, "Ce-Id": {"1"}, "Ce-Source": {"/a"}, "Ce-Type": {"x"}}, `is "x"`,
 		},
-		"an event elsewhere": {events, "/api", `{}`, event, "nothing at /api"},
+		"an event elsewhere": {events, "/api", `{}`, event, "unknown path /api"},
 		"an event of another kind": {
 			events, "", `{"upserts":["a"],"deletes":[]}`, event, "upserts[0] is a, must be an object",
 		},
@@ -192,10 +192,10 @@ func TestRefusesWhatTheConsumerWould(t *testing.T) {
 				t.Fatal(err)
 			}
 			if faults := r.Faults(); len(faults) == 0 || !strings.Contains(faults[0], c.says) || status != http.StatusBadRequest {
-				t.Errorf("the answer is %d %s, the faults are %q; want 400 and %q", status, answer, faults, c.says)
+				t.Errorf("response = %d %s, faults = %q; want 400 and %q", status, answer, faults, c.says)
 			}
 			if known := r.Known(); len(known) > 0 {
-				t.Errorf("it knows %q", known)
+				t.Errorf("known objects = %q, want none", known)
 			}
 		})
 	}
@@ -208,7 +208,7 @@ func numbered(count int) (names []string) {
 	return names
 }
 
-func TestRefusesOtherMethods(t *testing.T) {
+func TestInvalidMethod(t *testing.T) {
 	r := receivertest.New(t, whisperer)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, r.URL+names, strings.NewReader(scan))
 	if err != nil {
@@ -218,13 +218,13 @@ func TestRefusesOtherMethods(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = response.Body.Close() }() // nothing is read
+	defer func() { _ = response.Body.Close() }() // the body is not read
 	if faults := r.Faults(); response.StatusCode != http.StatusBadRequest || len(faults) != 2 {
-		t.Errorf("PUT without a content type is answered %s with the faults %q", response.Status, faults)
+		t.Errorf("response to PUT without a content type = %s, faults = %q", response.Status, faults)
 	}
 }
 
-func TestRequiresCredentials(t *testing.T) {
+func TestRequiredCredentials(t *testing.T) {
 	r := receivertest.New(t, whisperer)
 	basic := func(name, password string) http.Header {
 		request := http.Request{Header: http.Header{}}
@@ -252,45 +252,45 @@ func TestRequiresCredentials(t *testing.T) {
 			t.Fatal(err)
 		}
 		if faults := r.Faults(); status != c.want || (len(faults) > 0) != (status == http.StatusUnauthorized) {
-			t.Errorf("a call with %q is answered %d with the faults %q, want %d", c.header, status, faults, c.want)
+			t.Errorf("response to a call with %q = %d, faults = %q, want %d", c.header, status, faults, c.want)
 		}
 		if len(r.Faults()) > 0 {
-			t.Error("faults are told twice")
+			t.Error("Faults returned the same faults twice")
 		}
 	}
 }
 
-func TestSpeaksTLSBelowAPath(t *testing.T) {
+func TestTLSBelowAPath(t *testing.T) {
 	r := receivertest.New(t, whisperer, receivertest.TLS(), receivertest.Below("/tenants/a"))
 	if !strings.HasPrefix(r.URL, "https://127.0.0.1:") || !strings.HasSuffix(r.URL, "/tenants/a") {
-		t.Fatalf("the url is %s", r.URL)
+		t.Fatalf("URL = %s", r.URL)
 	}
 	_, _, err := post(t.Context(), http.DefaultClient, r.URL+names, scan, nil)
 	if unknown := (x509.UnknownAuthorityError{}); !errors.As(err, &unknown) {
-		t.Errorf("its certificate is trusted by everybody: %v", err)
+		t.Errorf("certificate is trusted without the bundle: %v", err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(r.CABundle()) {
-		t.Fatalf("the bundle is %s", r.CABundle())
+		t.Fatalf("bundle = %s", r.CABundle())
 	}
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}
 	if status, answer, err := post(t.Context(), client, r.URL+names, scan, nil); err != nil || status != http.StatusAccepted {
-		t.Errorf("a call is answered %d %s, %v", status, answer, err)
+		t.Errorf("response = %d %s, %v", status, answer, err)
 	}
 	if status, _, err := post(t.Context(), client, strings.TrimSuffix(r.URL, "/tenants/a")+names, scan, nil); err != nil || status != 400 {
-		t.Errorf("a call that is not below its path is answered %d, %v", status, err)
+		t.Errorf("response to a call outside of the path = %d, %v", status, err)
 	}
 	if faults := r.Faults(); len(faults) != 1 {
-		t.Errorf("the faults are %q, want one", faults)
+		t.Errorf("faults = %q, want one", faults)
 	}
 	if plain := receivertest.New(t, whisperer); plain.CABundle() != nil {
-		t.Error("a receiver without TLS has an authority")
+		t.Error("receiver without TLS has a CA bundle")
 	}
 }
 
-// spy is a test that notes what fails it.
+// spy is a test that records its failures.
 type spy struct {
 	testing.TB
 	failures []string
@@ -305,7 +305,7 @@ func (s *spy) Errorf(format string, args ...any) {
 	s.failures = append(s.failures, fmt.Sprintf(format, args...))
 }
 
-func TestFaultsFailTheTestThatDoesNotAskForThem(t *testing.T) {
+func TestUnreadFaultsFailTheTest(t *testing.T) {
 	for body, want := range map[string]int{scan: 0, "{}": 2} {
 		test := &spy{TB: t}
 		r := receivertest.New(test, whisperer)
@@ -316,7 +316,7 @@ func TestFaultsFailTheTestThatDoesNotAskForThem(t *testing.T) {
 			cleanup()
 		}
 		if len(test.failures) != want {
-			t.Errorf("after %s the test has failed with %q, want %d failures", body, test.failures, want)
+			t.Errorf("body %s: failures of the test = %q, want %d", body, test.failures, want)
 		}
 	}
 }
@@ -334,7 +334,7 @@ func TestAwait(t *testing.T) {
 		t.Fatal(err)
 	}
 	if known, status := r.Known(), r.Calls()[0].Status; len(known) > 0 || status != 0 {
-		t.Errorf("before the gate opens the status is %d and %q are known", status, known)
+		t.Errorf("before the gate opens: status = %d, known objects = %q", status, known)
 	}
 	close(opened)
 	if err := r.Await(t.Context(), func() bool { return r.Calls()[0].Status == http.StatusAccepted }); err != nil {
@@ -346,6 +346,6 @@ func TestAwait(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := r.Await(ctx, func() bool { return false }); !errors.Is(err, context.Canceled) {
-		t.Errorf("the end of waiting is %v", err)
+		t.Errorf("Await returned %v", err)
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/annotation"
 )
 
-// shape says what is wrong with a value of JSON. The path is where the value is.
+// shape returns the faults of a JSON value. The path is its position in the body.
 type shape func(path string, value any) []string
 
-// object has exactly these fields.
+// object is an object with exactly these fields.
 func object(fields map[string]shape) shape {
 	return func(path string, value any) (faults []string) {
 		given, ok := value.(map[string]any)
@@ -25,7 +25,7 @@ func object(fields map[string]shape) shape {
 		}
 		for _, name := range slices.Sorted(maps.Keys(given)) {
 			if fields[name] == nil {
-				faults = append(faults, fmt.Sprintf("%s.%s is not known", path, name))
+				faults = append(faults, fmt.Sprintf("%s.%s is unknown", path, name))
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(fields)) {
@@ -40,7 +40,7 @@ func object(fields map[string]shape) shape {
 	}
 }
 
-// list has elements of a shape.
+// list is a list of elements with a shape.
 func list(element shape) shape {
 	return func(path string, value any) (faults []string) {
 		given, ok := value.([]any)
@@ -54,7 +54,7 @@ func list(element shape) shape {
 	}
 }
 
-// anyText may be empty.
+// anyText is a string.
 func anyText(path string, value any) []string {
 	if _, ok := value.(string); !ok {
 		return []string{fmt.Sprintf("%s is %v, must be text", path, value)}
@@ -62,7 +62,7 @@ func anyText(path string, value any) []string {
 	return nil
 }
 
-// text is not empty.
+// text is a string that is not empty.
 func text(path string, value any) []string {
 	if given, ok := value.(string); !ok || given == "" {
 		return []string{fmt.Sprintf("%s is %q, must be text that is not empty", path, value)}
@@ -70,7 +70,7 @@ func text(path string, value any) []string {
 	return nil
 }
 
-// exactly is one value.
+// exactly is a fixed value.
 func exactly(want any) shape {
 	return func(path string, value any) []string {
 		if value != want {
@@ -80,7 +80,7 @@ func exactly(want any) shape {
 	}
 }
 
-// labels are texts by names.
+// labels is an object of strings.
 func labels(path string, value any) (faults []string) {
 	given, ok := value.(map[string]any)
 	if !ok {
@@ -92,7 +92,7 @@ func labels(path string, value any) (faults []string) {
 	return faults
 }
 
-// annotations are labels that hold no configuration.
+// annotations is an object of strings without annotations that contain the configuration of an object.
 func annotations(path string, value any) []string {
 	faults := labels(path, value)
 	given, _ := value.(map[string]any)

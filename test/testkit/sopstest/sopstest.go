@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sopstest answers whether the command sops opens a file, and what it finds.
+// Package sopstest decrypts files with the command sops.
 package sopstest
 
 import (
@@ -20,11 +20,10 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/programs"
 )
 
-// patience is what the build of sops may take on a busy machine.
+// patience is the timeout for building sops on a busy machine.
 const patience = 15 * time.Minute
 
-// Command returns the path of the command sops. It is built the first time, which takes
-// a minute or two.
+// Command returns the path of the command sops. The first call builds it, which takes a minute or two.
 func Command(t testing.TB) string {
 	t.Helper()
 	root, err := programs.ModuleRoot(".")
@@ -35,20 +34,19 @@ func Command(t testing.TB) string {
 	defer cancel()
 	command, err := programs.Sops.Build(ctx, root)
 	if err != nil {
-		t.Fatalf("building sops: %v", err)
+		t.Fatalf("failed to build sops: %v", err)
 	}
 	return command
 }
 
-// Open lets sops decrypt a YAML file with a private key of age, and returns what it
-// prints. The file has to pass all its checks.
+// Open decrypts a YAML file with sops and a private key of age, and returns the output. sops checks the MAC of the file.
 func Open(t testing.TB, file []byte, privateKey string) (string, error) {
 	t.Helper()
 	return decrypt(t, file, privateKey, "--input-type=yaml", "--output-type=yaml")
 }
 
-// OpenAsFlux lets sops decrypt a YAML file in the way of Flux: after Kustomize has added annotations, as JSON in the order
-// of the keys, and without the code that covers all values.
+// OpenAsFlux decrypts a YAML file with sops as Flux does: after Kustomize has added annotations, as JSON with sorted keys, and without
+// checking the MAC.
 func OpenAsFlux(t testing.TB, file []byte, privateKey string, added map[string]string) (string, error) {
 	t.Helper()
 	object := &unstructured.Unstructured{}
@@ -71,14 +69,14 @@ func OpenAsFlux(t testing.TB, file []byte, privateKey string, added map[string]s
 func decrypt(t testing.TB, file []byte, privateKey string, options ...string) (string, error) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), Command(t), slices.Concat([]string{"decrypt"}, options, []string{"/dev/stdin"})...)
-	// No configuration and no key but the one given.
+	// This excludes the user's configuration and keys.
 	command.Env = []string{"HOME=" + t.TempDir(), "SOPS_AGE_KEY=" + privateKey}
 	command.Stdin = strings.NewReader(string(file))
-	var complaint strings.Builder
-	command.Stderr = &complaint
+	var stderr strings.Builder
+	command.Stderr = &stderr
 	out, err := command.Output()
 	if err != nil {
-		return "", fmt.Errorf("sops decrypt: %w: %s", err, complaint.String())
+		return "", fmt.Errorf("sops decrypt: %w: %s", err, stderr.String())
 	}
 	return string(out), nil
 }
