@@ -8,16 +8,14 @@ import (
 	"testing"
 )
 
-// longestAnnotation is what the annotations of an object may take together, in bytes. Plain
-// apply writes the whole object into one.
+// longestAnnotation is the maximum size of all annotations of an object, in bytes. Client-side apply writes the whole
+// object into one.
 const longestAnnotation = 256 << 10
 
-// withNulls is the file of an object that has null fields. Plain apply takes a null for an
-// order to remove the field, whatever wrote the manifest.
+// withNulls is the file of an object with null fields. Client-side apply removes a field that is null in the manifest.
 const withNulls = "fidelity.example.com/v1/gauges/nulls.yaml"
 
-// appliedAgain applies a mirror to the cluster that it shows, as GitOps tools and people do,
-// and expects no commit.
+// appliedAgain applies a mirror to its own cluster, as GitOps tools and users do, and expects no commit.
 func (s *testCluster) appliedAgain(t *testing.T, tree string) {
 	folder := filepath.Join(tree, plain)
 	t.Run("ServerSide", func(t *testing.T) {
@@ -35,7 +33,7 @@ func (s *testCluster) appliedAgain(t *testing.T, tree string) {
 	t.Run("ClientSide", func(t *testing.T) { s.appliedPlainly(t, tree) })
 }
 
-// appliedPlainly applies a mirror without the server's help under another field manager.
+// appliedPlainly applies a mirror with client-side apply and another field manager.
 func (s *testCluster) appliedPlainly(t *testing.T, tree string) {
 	folder := filepath.Join(tree, plain)
 	arguments := []string{"apply", "--field-manager=argocd-controller"}
@@ -55,11 +53,11 @@ func (s *testCluster) unmoved(t *testing.T, arguments ...string) {
 	s.still(t, before)
 }
 
-// still expects no commit since the one that is named.
+// still expects no commit after the given one.
 func (s *testCluster) still(t *testing.T, before string) {
 	t.Helper()
 	s.mirrored(t)
 	if after := s.commit(t); after != before {
-		t.Errorf("it was committed:\n%s", s.git(t, "diff", before, after))
+		t.Errorf("unexpected commit:\n%s", s.git(t, "diff", before, after))
 	}
 }

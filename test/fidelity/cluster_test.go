@@ -20,17 +20,16 @@ import (
 	"github.com/configbutler/slipstream/test/testkit/clustertest"
 )
 
-// deadline is more than anything waited for here takes on a busy machine.
+// deadline is longer than any wait of these tests on a busy machine.
 const deadline = 2 * time.Minute
 
-// The folders of the two destinations: one writes everything, Secrets plainly, and one
-// writes Secrets encrypted.
+// The names and folders of the two destinations: one for everything, with Secrets as plain files, and one for encrypted Secrets.
 const (
-	plain  = "plain"
-	sealed = "sealed"
+	plain     = "plain"
+	encrypted = "encrypted"
 )
 
-// testCluster is a cluster whose server mirrors all of it.
+// testCluster is a cluster that is completely mirrored.
 type testCluster struct {
 	*devcluster.Cluster
 	admin devcluster.Kubectl
@@ -38,7 +37,7 @@ type testCluster struct {
 	repository string
 }
 
-// newTestCluster starts a cluster that mirrors everything that it will hold.
+// newTestCluster starts a cluster whose objects are all mirrored.
 func newTestCluster(t *testing.T, recipient string) *testCluster {
 	t.Helper()
 	cluster := clustertest.Start(t, devcluster.Options{Server: true})
@@ -76,7 +75,7 @@ func (s *testCluster) git(t *testing.T, arguments ...string) string {
 	return string(out)
 }
 
-// commit names the last commit.
+// commit returns the last commit.
 func (s *testCluster) commit(t *testing.T) string {
 	t.Helper()
 	return strings.TrimSpace(s.git(t, "rev-parse", "main"))
@@ -85,7 +84,7 @@ func (s *testCluster) commit(t *testing.T) string {
 // mirrored waits until everything has been compared with the branch and pushed.
 func (s *testCluster) mirrored(t *testing.T) {
 	t.Helper()
-	for _, destination := range []string{plain, sealed} {
+	for _, destination := range []string{plain, encrypted} {
 		testkit.EventuallyWithin(t, deadline, destination+" is mirrored", func(ctx context.Context) error {
 			path := "/apis/configbutler.ai/v1alpha1/namespaces/mirror/gitdestinations/" + destination + "/sync"
 			out, err := s.admin.Feed(ctx, `{"spec":{"full":true}}`, "create", "--raw", path, "-f", "-")
@@ -104,17 +103,17 @@ func (s *testCluster) mirrored(t *testing.T) {
 	}
 }
 
-// clone returns the folder of a fresh clone, less the owner's markers. The registration of the server under test must not be
-// in it: applied, it would take the other cluster's API away.
+// clone returns the folder of a new clone, without the owner's markers. It must not contain the server's APIService, which would replace
+// that of the other cluster.
 func (s *testCluster) clone(t *testing.T) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "clone")
 	s.git(t, "clone", "-q", "--branch=main", s.repository, folder)
 	registration := filepath.Join(folder, plain, "apiregistration.k8s.io/v1/apiservices", devcluster.APIServiceName+".yaml")
 	if _, err := os.Stat(registration); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%s is in the mirror (error: %v)", registration, err)
+		t.Errorf("mirror contains %s (error: %v)", registration, err)
 	}
-	for _, destination := range []string{plain, sealed} {
+	for _, destination := range []string{plain, encrypted} {
 		markers := filepath.Join(folder, destination, ".configbutler")
 		if _, err := os.Stat(markers); err != nil {
 			t.Error(err)
@@ -126,7 +125,7 @@ func (s *testCluster) clone(t *testing.T) string {
 	return folder
 }
 
-// files returns the files below a folder, by their path in it.
+// files returns the content of the files in a folder, by path.
 func files(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	found := map[string]string{}

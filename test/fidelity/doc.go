@@ -1,6 +1,6 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fidelity shows that a mirror is a true copy: applied to an empty cluster it makes
-// the same objects, and their mirror is the same tree.
+// Package fidelity tests that a mirror is an exact copy: applied to an empty cluster, it creates the same objects,
+// whose mirror is the same tree.
 package fidelity

@@ -49,10 +49,10 @@ func TestMirrorMakesTheSameCluster(t *testing.T) {
 	t.Run("AppliedPlainlyToTheCopy", func(t *testing.T) { copied.appliedPlainly(t, tree) })
 }
 
-// fill applies everything in testdata as a person would.
+// fill applies everything in testdata as a user would.
 func (s *testCluster) fill(t *testing.T, definitions []string) {
 	t.Helper()
-	// The definitions are too long for the annotation that plain apply makes.
+	// The definitions are too long for the annotation of client-side apply.
 	apply := []string{"apply", "--server-side"}
 	for _, file := range definitions {
 		apply = append(apply, "-f", file)
@@ -65,7 +65,7 @@ func (s *testCluster) fill(t *testing.T, definitions []string) {
 	s.settled(t)
 }
 
-// settled waits for what controllers add to objects of the test.
+// settled waits until controllers have updated the objects of the test.
 func (s *testCluster) settled(t *testing.T) {
 	t.Helper()
 	s.kubectl(t, "wait", "clusterrole/aggregated", "--for=jsonpath={.rules[0].verbs}", "--timeout=180s")
@@ -84,13 +84,12 @@ func (s *testCluster) apply(t *testing.T, tree string) {
 	s.settled(t)
 }
 
-// openSecrets puts what the encrypted files hold in the place of the plain ones, after
-// looking that these are the same.
+// openSecrets checks that encrypted files have the same content as the plain ones, and replaces these by the decrypted ones.
 func openSecrets(t *testing.T, tree, key string) {
 	t.Helper()
 	const secrets = "core/v1/secrets/fidelity"
-	for name, file := range files(t, filepath.Join(tree, sealed, secrets)) {
-		opened, err := sopstest.Open(t, []byte(file), key)
+	for name, file := range files(t, filepath.Join(tree, encrypted, secrets)) {
+		decrypted, err := sopstest.Open(t, []byte(file), key)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,16 +98,16 @@ func openSecrets(t *testing.T, tree, key string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(parse(t, string(content)), parse(t, opened)); diff != "" {
-			t.Errorf("%s, encrypted, holds something else (-plain +opened):\n%s", name, diff)
+		if diff := cmp.Diff(parse(t, string(content)), parse(t, decrypted)); diff != "" {
+			t.Errorf("content of the encrypted %s differs (-plain +decrypted):\n%s", name, diff)
 		}
-		if err := os.WriteFile(path, []byte(opened), 0o600); err != nil {
+		if err := os.WriteFile(path, []byte(decrypted), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// everyType looks for files of the types that a rule without resources selects.
+// everyType expects files of the types that a rule without resources selects.
 func everyType(t *testing.T, mirror map[string]string) {
 	for _, folder := range []string{
 		"apps/v1/deployments", "apps/v1/statefulsets", "apps/v1/daemonsets",
@@ -126,7 +125,7 @@ func everyType(t *testing.T, mirror map[string]string) {
 	}
 }
 
-// endpoints looks for the files of what people made, and for none of what the cluster's controllers make for Services with a selector.
+// endpoints expects files of the endpoints that users have created, and none of those that controllers create for Services with a selector.
 func endpoints(t *testing.T, mirror map[string]string) {
 	want := []string{
 		"core/v1/endpoints/fidelity/outside.yaml",
@@ -139,22 +138,22 @@ func endpoints(t *testing.T, mirror map[string]string) {
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("files of addresses (-want +got):\n%s", diff)
+		t.Errorf("files of endpoints (-want +got):\n%s", diff)
 	}
 }
 
-// sameFiles compares two mirrors, one subtest a file.
+// sameFiles compares two mirrors, with a subtest for each file.
 func sameFiles(t *testing.T, want, got map[string]string) {
 	for _, path := range paths(want, got) {
 		t.Run(path, func(t *testing.T) {
 			if diff := cmp.Diff(want[path], got[path]); diff != "" {
-				t.Errorf("the file differs (-original +copy):\n%s", diff)
+				t.Errorf("file differs (-original +copy):\n%s", diff)
 			}
 		})
 	}
 }
 
-// paths returns the paths of either of two trees, in order.
+// paths returns the paths of both trees, in order.
 func paths[V any](first, second map[string]V) []string {
 	all := maps.Clone(first)
 	maps.Copy(all, second)

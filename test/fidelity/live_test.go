@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// parse reads a file as kubectl does.
+// parse decodes a file as kubectl does.
 func parse(t *testing.T, content string) map[string]any {
 	t.Helper()
 	object := map[string]any{}
@@ -30,8 +30,8 @@ func parse(t *testing.T, content string) map[string]any {
 	return object
 }
 
-// objects returns the live objects of a tree's files, as the API server shows them, less
-// what belongs to one cluster or one write.
+// objects returns the objects of a tree's files in the cluster, without the fields that differ between clusters or
+// writes.
 func (s *testCluster) objects(t *testing.T, tree string) map[string]map[string]any {
 	t.Helper()
 	out := s.kubectl(t, "get", "--recursive", "-f", filepath.Join(tree, plain), "-o", "json")
@@ -52,8 +52,8 @@ func (s *testCluster) objects(t *testing.T, tree string) map[string]map[string]a
 	return objects
 }
 
-// clusterFields are of one cluster, or of one way to write. The list is short and knows
-// nothing of what a mirror leaves out, so that it finds what that should have kept.
+// clusterFields are the fields that differ between clusters or kinds of writes. The list is short and independent of
+// the fields that a mirror omits, so that the comparison finds fields that the mirror must not omit.
 var clusterFields = [][]string{
 	{"status"},
 	{"metadata", "creationTimestamp"},
@@ -77,10 +77,10 @@ func withoutCluster(object map[string]any) map[string]any {
 	return object
 }
 
-// chosenNodePort is the only one that the manifests ask for.
+// chosenNodePort is the only node port in the manifests.
 const chosenNodePort = int64(30080)
 
-// withoutAllocated removes what each cluster draws from ranges of its own.
+// withoutAllocated removes what each cluster allocates.
 func withoutAllocated(service map[string]any) {
 	spec, _ := service["spec"].(map[string]any)
 	if spec["clusterIP"] != "None" {
@@ -96,12 +96,12 @@ func withoutAllocated(service map[string]any) {
 	}
 }
 
-// sameObjects compares the objects of two clusters, one subtest an object.
+// sameObjects compares the objects of two clusters, with a subtest for each object.
 func sameObjects(t *testing.T, want, got map[string]map[string]any) {
 	for _, name := range paths(want, got) {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(want[name], got[name]); diff != "" {
-				t.Errorf("the object differs (-original +copy):\n%s", diff)
+				t.Errorf("object differs (-original +copy):\n%s", diff)
 			}
 		})
 	}

@@ -1,8 +1,8 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crds answers where the definitions of custom resources that people use come from:
-// out of the Go modules in which their makers publish them, at pinned versions.
+// Package crds downloads widely used CustomResourceDefinitions from the Go modules of their projects, in pinned
+// versions.
 package crds
 
 import (
@@ -17,10 +17,10 @@ import (
 	"path/filepath"
 )
 
-// Definitions returns the files that hold the definitions. The first call on a machine
-// downloads the modules, some 60 MB, into the cache of the go command, which checks them
-// against the checksum database; the sums pinned here hold where that is switched off. No
-// module is compiled, and none gets into a go.mod. The folder is an empty one to run in.
+// Definitions returns the paths of the files with the definitions. The first call on a machine downloads the modules,
+// about 60 MB, into the module cache. The go command checks them against the checksum database, and this package
+// against its own sums. No module is compiled or added to a go.mod. The folder must be empty; the go command runs in
+// it.
 func Definitions(ctx context.Context, folder string) ([]string, error) {
 	folders, err := download(ctx, folder)
 	if err != nil {
@@ -31,7 +31,7 @@ func Definitions(ctx context.Context, folder string) ([]string, error) {
 		for _, file := range module.files {
 			path := filepath.Join(folders[module.path], filepath.FromSlash(module.folder), file+".yaml")
 			if _, err := os.Stat(path); err != nil {
-				return nil, fmt.Errorf("looking for a definition of %s: %w", module.path, err)
+				return nil, fmt.Errorf("failed to find a definition of %s: %w", module.path, err)
 			}
 			found = append(found, path)
 		}
@@ -39,7 +39,7 @@ func Definitions(ctx context.Context, folder string) ([]string, error) {
 	return found, nil
 }
 
-// downloaded is what the go command says about a module.
+// downloaded is the output of the go command about a module.
 type downloaded struct {
 	Path, Version, Sum, Dir, Error string
 }
@@ -51,44 +51,44 @@ func download(ctx context.Context, folder string) (map[string]string, error) {
 		arguments = append(arguments, module.path+"@"+module.version)
 	}
 	command := exec.CommandContext(ctx, "go", arguments...)
-	// Outside every module, so that none's go.mod has a say.
+	// The folder is outside of all modules, so that no go.mod affects the versions.
 	command.Dir = folder
 	command.Env = append(os.Environ(), "GOWORK=off")
-	var complaint bytes.Buffer
-	command.Stderr = &complaint
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
 	out, failure := command.Output()
-	answers, err := parse(out)
+	results, err := parse(out)
 	if err != nil {
 		return nil, errors.Join(err, failure)
 	}
 	folders := map[string]string{}
 	for _, module := range modules {
-		answer := answers[module.path]
-		if answer.Dir == "" || answer.Sum != module.sum {
-			return nil, fmt.Errorf("downloading %s@%s: sum %q, want %q: %s%s: %w", module.path, module.version, answer.Sum, module.sum,
-				answer.Error, complaint.String(), errors.Join(errMismatch, failure))
+		result := results[module.path]
+		if result.Dir == "" || result.Sum != module.sum {
+			return nil, fmt.Errorf("failed to download %s@%s: sum %q, want %q: %s%s: %w", module.path, module.version, result.Sum, module.sum,
+				result.Error, stderr.String(), errors.Join(errMismatch, failure))
 		}
-		folders[module.path] = answer.Dir
+		folders[module.path] = result.Dir
 	}
 	return folders, nil
 }
 
-// errMismatch says that a module is not there as it is pinned.
-var errMismatch = errors.New("the module cannot be had as it is pinned")
+// errMismatch is the error about a module that differs from the pinned one.
+var errMismatch = errors.New("the pinned module is not available")
 
-// parse reads the go command's answers, one document a module.
+// parse decodes the output of the go command, one document for each module.
 func parse(out []byte) (map[string]downloaded, error) {
-	answers := map[string]downloaded{}
+	results := map[string]downloaded{}
 	decoder := json.NewDecoder(bytes.NewReader(out))
 	for {
-		var answer downloaded
-		err := decoder.Decode(&answer)
+		var result downloaded
+		err := decoder.Decode(&result)
 		if errors.Is(err, io.EOF) {
-			return answers, nil
+			return results, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading what the go command says: %w", err)
+			return nil, fmt.Errorf("failed to decode the output of the go command: %w", err)
 		}
-		answers[answer.Path] = answer
+		results[result.Path] = result
 	}
 }

@@ -3,17 +3,17 @@
 
 package crds
 
-// module is a published Go module with definitions in it.
+// module is a published Go module with definitions.
 type module struct {
 	path, version string
-	// sum is the module's line in a go.sum.
+	// sum is the module's checksum in a go.sum.
 	sum string
-	// folder holds the files, whose names are without .yaml here.
+	// folder is the folder of the files, whose names are given without .yaml.
 	folder string
 	files  []string
 }
 
-// modules are small enough to be downloaded by every test: the largest has 19 MB.
+// modules are small enough to download in every test: the largest has 19 MB.
 var modules = []module{
 	{
 		path: "github.com/cert-manager/cert-manager", version: "v1.21.2", sum: "h1:UWgoYM+KLNtRlqmoWOKjKBOBUPVHeepQ6/ac3ERJW68=",
