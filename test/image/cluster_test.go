@@ -21,13 +21,13 @@ import (
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
-// gitAddress is where Pods find the Git server: an address for documentation, which is nobody's.
+// gitAddress is the address of the Git server in Pods, from a range for documentation.
 const gitAddress = "198.51.100.1:80"
 
 // testCluster is a cluster that runs the image.
 type testCluster struct {
 	*mirrortest.AdminCluster
-	// root is the repository's folder, support the program hack/dev.
+	// root is the folder of the repository, support the program hack/dev.
 	root, support string
 	image         *image.Image
 	node          *node.Node
@@ -35,7 +35,7 @@ type testCluster struct {
 	nodeDir string
 }
 
-// newTestCluster makes the image and starts a cluster that has it, and nothing installed.
+// newTestCluster builds the image, and starts a cluster without an installation.
 func newTestCluster(t *testing.T) *testCluster {
 	t.Helper()
 	container.NeedRoot(t)
@@ -55,7 +55,7 @@ func newTestCluster(t *testing.T) *testCluster {
 	return s
 }
 
-// install applies the manifest that people apply, with HTTP allowed, and has its Pods run until the test ends.
+// install applies artifacts/install.yaml with plain HTTP allowed, and runs its Pods until the test ends.
 func (s *testCluster) install(t *testing.T) {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(s.root, "artifacts", "install.yaml"))
@@ -64,7 +64,7 @@ func (s *testCluster) install(t *testing.T) {
 	}
 	found := regexp.MustCompile(`(?m)^ *image: (\S+)$`).FindStringSubmatch(string(content))
 	if found == nil {
-		t.Fatal("artifacts/install.yaml names no image")
+		t.Fatal("artifacts/install.yaml has no image")
 	}
 	s.node, err = node.Start(t.Context(), node.Options{
 		Dir: s.nodeDir, User: s.Admin(), Namespace: devcluster.ServerNamespace, Support: s.support,
@@ -87,7 +87,7 @@ func (s *testCluster) install(t *testing.T) {
 	s.Run(t, "wait", "--for=condition=Available", "apiservice/"+devcluster.APIServiceName, "--timeout=180s")
 }
 
-// run runs a command of the server beside it, as kubectl exec does, and returns what it prints.
+// run runs a command of the program on the server's volume, like kubectl exec, and returns its output.
 func (s *testCluster) run(t *testing.T, arguments ...string) []byte {
 	t.Helper()
 	claim := s.Run(t, "get", "persistentvolumeclaim", "slipstream", "--namespace="+devcluster.ServerNamespace, "--output=jsonpath={.metadata.uid}")
@@ -99,11 +99,11 @@ func (s *testCluster) run(t *testing.T, arguments ...string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var complaints strings.Builder
-	command.Stderr = &complaints
+	var stderr strings.Builder
+	command.Stderr = &stderr
 	output, err := command.Output()
 	if err != nil {
-		t.Fatalf("%v: %v\n%s", arguments, err, &complaints)
+		t.Fatalf("%v: %v\n%s", arguments, err, &stderr)
 	}
 	return output
 }

@@ -1,8 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package image answers what `make image` makes: it has the image of this machine's architecture made, and unpacks it as a
-// container runtime would.
+// Package image builds the image for this machine's architecture like `make image`, and unpacks it like a container runtime.
 package image
 
 import (
@@ -20,35 +19,35 @@ import (
 	"strings"
 )
 
-// Image is an image whose files lie in a folder.
+// Image is an unpacked image.
 type Image struct {
-	// Root is the folder.
+	// Root is the folder with its files.
 	Root string
-	// Entrypoint and User, as UID:GID, are what the image says of how it runs.
+	// Entrypoint and User are from the configuration of the image. User is UID:GID.
 	Entrypoint []string
 	User       string
 }
 
-// Make makes the image of the module, which takes minutes the first time, and unpacks it into the folder root below folder.
+// Make builds the image of the module, which takes minutes the first time, and unpacks it into the folder root in folder.
 func Make(ctx context.Context, module, folder string) (*Image, error) {
 	command := exec.CommandContext(ctx, "go", "run", ".", "-source", module, "-output", folder, "-arches", runtime.GOARCH)
 	command.Dir = filepath.Join(module, "hack", "image")
 	if output, err := command.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("making the image: %w\n%s", err, output)
+		return nil, fmt.Errorf("failed to build the image: %w\n%s", err, output)
 	}
 	image, err := unpack(filepath.Join(folder, "layout"), filepath.Join(folder, "root"))
 	if err != nil {
-		return nil, fmt.Errorf("unpacking the image: %w", err)
+		return nil, fmt.Errorf("failed to unpack the image: %w", err)
 	}
 	return image, nil
 }
 
-// descriptor points at a blob of a layout.
+// descriptor refers to a blob of a layout.
 type descriptor struct {
 	Digest string `json:"digest"`
 }
 
-// manifest is what is needed of indexes, of manifests and of configurations.
+// manifest has the used fields of indexes, manifests and configurations.
 type manifest struct {
 	Manifests []descriptor `json:"manifests"`
 	Layers    []descriptor `json:"layers"`
@@ -59,7 +58,7 @@ type manifest struct {
 	} `json:"config"`
 }
 
-// unpack follows the layout's first entry to the only image in it.
+// unpack unpacks the only image of the layout's first entry.
 func unpack(layout, root string) (*Image, error) {
 	var top, index, image, config manifest
 	if err := read(filepath.Join(layout, "index.json"), &top); err != nil {
@@ -102,18 +101,18 @@ func read(path string, into *manifest) error {
 		return err
 	}
 	if err := json.Unmarshal(content, into); err != nil {
-		return fmt.Errorf("decoding %s: %w", path, err)
+		return fmt.Errorf("failed to decode %s: %w", path, err)
 	}
 	return nil
 }
 
-// extract unpacks a layer over what is there.
+// extract unpacks a layer over the earlier ones.
 func extract(layer, root string) error {
 	file, err := os.Open(layer)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = file.Close() }() // Only read.
+	defer func() { _ = file.Close() }() // It was only read.
 	content, err := gzip.NewReader(file)
 	if err != nil {
 		return err
@@ -127,15 +126,15 @@ func extract(layer, root string) error {
 			return err
 		}
 		if err := place(root, header, reader); err != nil {
-			return fmt.Errorf("unpacking /%s: %w", header.Name, err)
+			return fmt.Errorf("failed to unpack /%s: %w", header.Name, err)
 		}
 	}
 }
 
-// place makes one file or folder. Whoever unpacks owns it, which is root in tests that run what is in it.
+// place creates one file or folder. Its owner is the user of the test, which is root in tests that run the image.
 func place(root string, header *tar.Header, content io.Reader) error {
 	if !filepath.IsLocal(header.Name) {
-		return errors.New("it is not below the root")
+		return errors.New("path is not below the root")
 	}
 	path := filepath.Join(root, header.Name)
 	switch header.Typeflag {
@@ -149,5 +148,5 @@ func place(root string, header *tar.Header, content io.Reader) error {
 		_, err = io.Copy(file, content)
 		return errors.Join(err, file.Close())
 	}
-	return fmt.Errorf("it is of type %q", header.Typeflag)
+	return fmt.Errorf("unsupported type %q", header.Typeflag)
 }

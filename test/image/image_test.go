@@ -29,12 +29,12 @@ import (
 
 func TestImage(t *testing.T) {
 	s := newTestCluster(t)
-	// Mount points are made in the root by what runs in it.
-	t.Run("HoldsTheProgramAndTheAuthorities", func(t *testing.T) { testFiles(t, s) })
-	t.Run("CheckFindsNothingInstalled", func(t *testing.T) { testNothingInstalled(t, s) })
+	// This test comes first, because running the image creates mount points in the root.
+	t.Run("Files", func(t *testing.T) { testFiles(t, s) })
+	t.Run("CheckWithoutInstallation", func(t *testing.T) { testNothingInstalled(t, s) })
 	s.install(t)
-	t.Run("Mirrors", func(t *testing.T) { testMirrors(t, s) })
-	t.Run("WritesItsVolumeOnly", func(t *testing.T) { testWritesItsVolumeOnly(t, s) })
+	t.Run("Mirror", func(t *testing.T) { testMirrors(t, s) })
+	t.Run("WritableMounts", func(t *testing.T) { testWritableMounts(t, s) })
 	t.Run("Backup", func(t *testing.T) { testBackup(t, s) })
 	t.Run("HelmTest", func(t *testing.T) { testHelmTest(t, s) })
 }
@@ -57,9 +57,9 @@ func testFiles(t *testing.T, s *testCluster) {
 		t.Error(diff)
 	}
 	if s.image.User != "65532:65532" || !slices.Equal(s.image.Entrypoint, []string{"/slipstream"}) {
-		t.Errorf("it runs %v as %s", s.image.Entrypoint, s.image.User)
+		t.Errorf("entrypoint = %v, user = %s", s.image.Entrypoint, s.image.User)
 	}
-	// What is linked to libraries does not run where there are none.
+	// The image has no libraries, so the program must be linked statically.
 	output, err := exec.CommandContext(t.Context(), "go", "version", "-m", filepath.Join(s.image.Root, "slipstream")).CombinedOutput()
 	if err != nil || !strings.Contains(string(output), "CGO_ENABLED=0") || !strings.Contains(string(output), "vcs.revision=") {
 		t.Errorf("%v\n%s", err, output)
@@ -72,11 +72,11 @@ func testNothingInstalled(t *testing.T, s *testCluster) {
 	output, err := command.Output()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
-		t.Errorf("it ended with %v, want the code 1", err)
+		t.Errorf("check returned %v, want exit code 1", err)
 	}
 	for _, want := range []string{"ok       kube-apiserver: v1.", "FAILED   APIService: v1alpha1.configbutler.ai is not registered", "next: run helm upgrade"} {
 		if !strings.Contains(string(output), want) {
-			t.Errorf("it says\n%s\nwant %q", output, want)
+			t.Errorf("check printed\n%s\nwant %q", output, want)
 		}
 	}
 }
@@ -111,7 +111,7 @@ spec: {destinationRef: {name: main}, rules: [{name: settings, apiGroups: [""], r
 	mirrortest.Eventually(t, "the ConfigMap is in Git", func(ctx context.Context) error {
 		output, err := exec.CommandContext(ctx, "git", "-C", repository, "show", "main:shop/core/v1/configmaps/shop/prices.yaml").CombinedOutput()
 		if err == nil && !strings.Contains(string(output), `apple: "1"`) {
-			err = errors.New("it has no price of apples")
+			err = errors.New("price of apples is missing")
 		}
 		if err != nil {
 			err = fmt.Errorf("%w: %s", err, output)
@@ -120,13 +120,13 @@ spec: {destinationRef: {name: main}, rules: [{name: settings, apiGroups: [""], r
 	})
 }
 
-// testWritesItsVolumeOnly looks at the server's process from the machine.
-func testWritesItsVolumeOnly(t *testing.T, s *testCluster) {
+// testWritableMounts checks the privileges and the mounts of the server's process.
+func testWritableMounts(t *testing.T, s *testCluster) {
 	process := serverProcess(t, s)
 	status := read(t, filepath.Join(process, "status"))
 	for _, want := range []string{"Uid:\t65532\t65532\t65532\t65532", "Gid:\t65532\t65532\t65532\t65532", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1"} {
 		if !strings.Contains(status, want) {
-			t.Errorf("its status lacks %q:\n%s", want, status)
+			t.Errorf("status of the process lacks %q:\n%s", want, status)
 		}
 	}
 	var writable []string
@@ -137,7 +137,7 @@ func testWritesItsVolumeOnly(t *testing.T, s *testCluster) {
 		}
 	}
 	if !slices.Equal(writable, []string{"/var/lib/slipstream"}) {
-		t.Errorf("it can write to %v, want its volume only", writable)
+		t.Errorf("writable mounts = %v, want only the volume", writable)
 	}
 }
 
@@ -156,12 +156,12 @@ func testBackup(t *testing.T, s *testCluster) {
 	}
 	for _, want := range []string{"manifest.json", "api.db", "work.db"} {
 		if !slices.Contains(names, want) {
-			t.Errorf("the backup holds %v, want %s", names, want)
+			t.Errorf("backup contains %v, want %s", names, want)
 		}
 	}
 }
 
-// testHelmTest runs what helm test runs, in the namespace that admits restricted Pods only.
+// testHelmTest runs the Pod of helm test, in a namespace with the restricted Pod Security Standard.
 func testHelmTest(t *testing.T, s *testCluster) {
 	helm, err := programs.Helm.Build(t.Context(), s.root)
 	if err != nil {
@@ -175,25 +175,25 @@ func testHelmTest(t *testing.T, s *testCluster) {
 	}
 	s.Apply(t, string(manifest))
 	phase := ""
-	mirrortest.Eventually(t, "the check ends", func(ctx context.Context) (err error) {
+	mirrortest.Eventually(t, "the check has ended", func(ctx context.Context) (err error) {
 		phase, err = s.Administrator.Run(ctx, "get", "pod", "slipstream-check", "--namespace="+devcluster.ServerNamespace, "--output=jsonpath={.status.phase}")
 		if err == nil && phase != "Succeeded" && phase != "Failed" {
-			err = fmt.Errorf("it is %s", phase)
+			err = fmt.Errorf("phase %s", phase)
 		}
 		return err
 	})
-	said := read(t, filepath.Join(s.nodeDir, "logs", "slipstream-check.log"))
-	if phase != "Succeeded" || strings.Contains(said, "FAILED") {
-		t.Errorf("it is %s:\n%s", phase, said)
+	output := read(t, filepath.Join(s.nodeDir, "logs", "slipstream-check.log"))
+	if phase != "Succeeded" || strings.Contains(output, "FAILED") {
+		t.Errorf("phase %s:\n%s", phase, output)
 	}
 	for _, about := range []string{"kube-apiserver", "APIService", "certificate", "discovery", "objects", "controllers", "attribution"} {
-		if !strings.Contains(said, "ok       "+about+": ") {
-			t.Errorf("it says nothing good about %s:\n%s", about, said)
+		if !strings.Contains(output, "ok       "+about+": ") {
+			t.Errorf("check of %s is missing or failed:\n%s", about, output)
 		}
 	}
 }
 
-// serverProcess is the folder in /proc of the process that serves on a volume of this node.
+// serverProcess returns the folder in /proc of the process with a volume of this node.
 func serverProcess(t *testing.T, s *testCluster) string {
 	t.Helper()
 	mounts, err := filepath.Glob("/proc/[0-9]*/mountinfo")
@@ -203,7 +203,7 @@ func serverProcess(t *testing.T, s *testCluster) string {
 	volume := filepath.Join(s.nodeDir, "claims")
 	var found []string
 	for _, file := range mounts {
-		// Processes may have ended.
+		// The process may have ended.
 		if content, err := os.ReadFile(file); err == nil && strings.Contains(string(content), volume) {
 			found = append(found, filepath.Dir(file))
 		}
