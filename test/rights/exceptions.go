@@ -5,16 +5,16 @@ package main
 
 import "github.com/configbutler/slipstream/test/devcluster/rights"
 
-// exception is why rights are there that no request of a test has needed. "*" is any.
+// exception is the reason for permissions that no request of a test needs. "*" matches any value.
 type exception struct {
 	role, group, resource, verb string
 	why                         string
 }
 
 const (
-	streamed = "lists are watches where kube-apiserver streams them; others are asked for lists"
-	applied  = "kube-apiserver asks for it within an apply that makes something, and logs the patch"
-	alike    = "no name limits it, so that roles for several Secrets give the same, and kube-apiserver says one of them"
+	streamed = "lists are watches if kube-apiserver streams them; other versions need list"
+	applied  = "kube-apiserver checks it for an apply that creates an object, and logs the patch"
+	alike    = "names do not restrict create, so the roles for several Secrets grant the same, and kube-apiserver logs one of them"
 )
 
 var exceptions = []exception{
@@ -27,7 +27,7 @@ var exceptions = []exception{
 	{role: "slipstream-server-certifies", group: "", resource: "secrets", verb: "create", why: alike},
 }
 
-// exceptionOf is why a right is there that nobody has needed; empty if there is no reason.
+// exceptionOf returns the reason for an unused permission; empty if it has none.
 func exceptionOf(r right) string {
 	for _, e := range exceptions {
 		if e.covers(r) {

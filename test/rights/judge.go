@@ -17,22 +17,22 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/rights"
 )
 
-// serverRole begins the names of the roles of the server.
+// serverRole is the prefix of the names of the server's roles.
 const serverRole = "slipstream-server"
 
-// right is the smallest part of a role: one verb on one resource.
+// right is one permission of a role: one verb on one resource.
 type right rights.Use
 
-// verdict is what is known of a right.
+// verdict is the result for a permission.
 type verdict struct {
 	right
-	// programs are those in which some request would have been denied without it.
+	// programs are the tests in which a request would have been denied without it.
 	programs []string
-	// exception is why it is there although there are none.
+	// exception is the reason for it if no test needs it.
 	exception string
 }
 
-// rightsOf are the rights that the server's roles in a manifest give.
+// rightsOf returns the permissions of the server's roles in a manifest.
 func rightsOf(manifest string) (given []right, err error) {
 	for document := range strings.SplitSeq(manifest, "\n---\n") {
 		var role rbacv1.ClusterRole
@@ -55,7 +55,7 @@ func rightsOf(manifest string) (given []right, err error) {
 	return given, nil
 }
 
-// judge says of each right, once, who has needed it.
+// judge returns one verdict for each permission.
 func judge(given []right, records []rights.Record) []verdict {
 	slices.SortFunc(given, compare)
 	var verdicts []verdict
@@ -85,25 +85,25 @@ func (r right) String() string {
 	return fmt.Sprintf("%s: %s %s in group %q", r.Role, r.Verb, r.Resource, r.Group)
 }
 
-// denied are the requests that were denied where none may be.
+// denied returns the denied requests of clusters in which none may be denied.
 func denied(records []rights.Record) (faults []string) {
 	for _, record := range records {
 		if record.Denials != "" {
 			continue
 		}
 		for _, request := range record.Denied {
-			faults = append(faults, fmt.Sprintf("%s: the server was denied: %s", record.Program, request))
+			faults = append(faults, fmt.Sprintf("%s: denied request of the server: %s", record.Program, request))
 		}
 	}
 	slices.Sort(faults)
 	return slices.Compact(faults)
 }
 
-// unused are the rights that nobody has needed and that no exception is made for.
+// unused returns the permissions that no request has needed, without the exceptions.
 func unused(verdicts []verdict) (faults []string) {
 	for _, v := range verdicts {
 		if len(v.programs) == 0 && v.exception == "" {
-			faults = append(faults, v.String()+": no request has needed it")
+			faults = append(faults, v.String()+": not needed by any request")
 		}
 	}
 	return faults
@@ -114,13 +114,13 @@ func printTable(out io.Writer, verdicts []verdict) error {
 	var lines strings.Builder
 	lines.WriteString("ROLE\tGROUP\tRESOURCE\tVERB\tNEEDED BY\n")
 	for _, v := range verdicts {
-		by := cmp.Or(strings.Join(v.programs, " "), v.exception, "nobody")
+		by := cmp.Or(strings.Join(v.programs, " "), v.exception, "no request")
 		lines.WriteString(strings.Join([]string{v.Role, v.Group, v.Resource, v.Verb, by}, "\t") + "\n")
 	}
 	return align(out, lines.String())
 }
 
-// printDenied writes a line for each request that was denied where some may be, with why they may.
+// printDenied writes a line for each denied request of clusters in which some may be denied, with the reason.
 func printDenied(out io.Writer, records []rights.Record) error {
 	var lines []string
 	for _, record := range records {
@@ -135,7 +135,7 @@ func printDenied(out io.Writer, records []rights.Record) error {
 		return nil
 	}
 	slices.Sort(lines)
-	return align(out, "\nPROGRAM\tDENIED\tWHY IT MAY BE\n"+strings.Join(slices.Compact(lines), ""))
+	return align(out, "\nPROGRAM\tDENIED\tREASON\n"+strings.Join(slices.Compact(lines), ""))
 }
 
 // align writes lines whose cells are separated by tabs.

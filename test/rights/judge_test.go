@@ -26,7 +26,7 @@ rules:
 - {apiGroups: [""], resources: [configmaps], verbs: [get]}
 `
 
-// What no request has needed is a fault, and so is what was denied without a reason.
+// Permissions that no request needs are reported, and so are denied requests without a reason.
 func TestJudge(t *testing.T) {
 	const role = "slipstream-server-tested"
 	given, err := rightsOf(manifest)
@@ -39,13 +39,13 @@ func TestJudge(t *testing.T) {
 			{Role: role, Group: "batch", Resource: "jobs", Verb: "delete"},
 		}, Denied: []string{"get secrets shop git"}},
 		{Program: "second", Uses: []rights.Use{{Role: "slipstream-server-other", Group: "apps", Resource: "deployments", Verb: "watch"}},
-			Denials: "rights are taken away", Denied: []string{"list pods"}},
+			Denials: "permissions are revoked", Denied: []string{"list pods"}},
 	}
-	want := []string{role + `: watch deployments in group "apps": no request has needed it`}
+	want := []string{role + `: watch deployments in group "apps": not needed by any request`}
 	if got := unused(judge(given, records)); !slices.Equal(got, want) {
 		t.Errorf("unused: %q, want %q", got, want)
 	}
-	want = []string{"first: the server was denied: get secrets shop git"}
+	want = []string{"first: denied request of the server: get secrets shop git"}
 	if got := denied(records); !slices.Equal(got, want) {
 		t.Errorf("denied: %q, want %q", got, want)
 	}
@@ -53,13 +53,13 @@ func TestJudge(t *testing.T) {
 	if err := printDenied(&listed, records); err != nil {
 		t.Fatal(err)
 	}
-	const line = "second   list pods  rights are taken away\n"
+	const line = "second   list pods  permissions are revoked\n"
 	if got := listed.String(); !strings.HasSuffix(got, line) || strings.Contains(got, "first") {
 		t.Errorf("listed: %q, want %q", got, line)
 	}
 }
 
-// No exception is made for a right that the chart does not give.
+// Every exception has a reason and matches a permission of the chart.
 func TestExceptions(t *testing.T) {
 	var given []right
 	for _, path := range manifests {
@@ -75,7 +75,7 @@ func TestExceptions(t *testing.T) {
 	}
 	for _, e := range exceptions {
 		if strings.TrimSpace(e.why) == "" || !slices.ContainsFunc(given, e.covers) {
-			t.Errorf("%+v is without a reason, or for no right", e)
+			t.Errorf("exception %+v has no reason, or matches no permission", e)
 		}
 	}
 }

@@ -1,8 +1,8 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command rights judges whether the chart's roles of the server are exactly enough: whether the tests, whose clusters note what the
-// server's account asked for, had nothing denied and something use of every right.
+// Command rights checks that the chart's roles grant the server exactly the permissions that it needs: that no request in the recorded test
+// clusters was denied, and that each permission was needed by at least one.
 //
 //	go run ./test/rights FOLDER
 package main
@@ -14,7 +14,7 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/rights"
 )
 
-// manifests are the chart as people apply it, and with all rights that it can give.
+// manifests are the rendered chart with default values, and with all permissions that it can grant.
 var manifests = []string{"artifacts/install.yaml", "test/devcluster/install.yaml"}
 
 func main() {
@@ -41,17 +41,17 @@ func run(folder string) (faults []string, err error) {
 		return nil, err
 	}
 	if len(records) == 0 {
-		return nil, fmt.Errorf("no cluster has noted anything in %s", folder)
+		return nil, fmt.Errorf("no records of clusters in %s", folder)
 	}
 	var given []right
 	for _, path := range manifests {
 		content, err := os.ReadFile(path)
 		if err != nil {
-			return nil, fmt.Errorf("reading the roles: %w", err)
+			return nil, fmt.Errorf("failed to read the roles: %w", err)
 		}
 		more, err := rightsOf(string(content))
 		if err != nil {
-			return nil, fmt.Errorf("reading the roles of %s: %w", path, err)
+			return nil, fmt.Errorf("failed to read the roles of %s: %w", path, err)
 		}
 		given = append(given, more...)
 	}

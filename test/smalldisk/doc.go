@@ -1,5 +1,5 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package smalldisk gives tests a disk that is soon full. Only Linux has one.
+// Package smalldisk provides tests with a small disk, on Linux only.
 package smalldisk

@@ -13,16 +13,16 @@ import (
 	"testing"
 )
 
-// variable names, to a child process, the folder to mount a small disk on.
+// variable is the environment variable with the folder on which a child process mounts the disk.
 const variable = "SLIPSTREAM_TEST_SMALL_DISK"
 
-// Run runs a test in a process of its own, with a disk of so many bytes. It needs a
-// user namespace to mount one, and leaves the test out where there is none.
+// Run runs a test in a child process with a disk of a size in bytes. It needs a user namespace to mount the disk, and
+// skips the test without one.
 func Run(t *testing.T, bytes int, test func(folder string)) {
 	t.Helper()
 	if folder := os.Getenv(variable); folder != "" {
 		if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, fmt.Sprintf("size=%d", bytes)); err != nil {
-			t.Skipf("mounting: %v", err)
+			t.Skipf("failed to mount the disk: %v", err)
 		}
 		test(folder)
 		return
@@ -40,8 +40,8 @@ func Run(t *testing.T, bytes int, test func(folder string)) {
 	case errors.As(err, &exit):
 		t.Errorf("%v\n%s", err, output)
 	case err != nil:
-		t.Skipf("no user namespace: %v", err)
+		t.Skipf("cannot create a user namespace: %v", err)
 	case strings.Contains(string(output), "--- SKIP"):
-		t.Skipf("no disk of its own:\n%s", output)
+		t.Skipf("the child process could not mount the disk:\n%s", output)
 	}
 }
