@@ -1,12 +1,12 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package audit answers what the server writes into its audit log unless it is told otherwise.
+// Package audit contains the default audit policy of the server.
 package audit
 
 import _ "embed"
 
-// Policy is the audit policy of the server, as YAML.
+// Policy is the default audit policy as YAML.
 //
 //go:embed audit-policy.yaml
 var Policy []byte
