@@ -36,11 +36,11 @@ type settings struct {
 
 func main() {
 	var s settings
-	flag.StringVar(&s.only, "only", "", "folder of test/bench whose benchmarks are run: gitrepo, storage, attribution, catalogs, environments, pipelines or mirror; all if it is empty")
-	flag.StringVar(&s.bench, "bench", ".", "regular expression of the benchmarks to run, as that of go test")
-	flag.IntVar(&s.objects, "objects", 20_000, "objects of the mirror's largest population")
-	flag.StringVar(&s.raw, "raw", "bin/bench.txt", "file that gets what go test prints, as benchstat reads it")
-	flag.BoolVar(&s.check, "check", false, "fail when a target is missed")
+	flag.StringVar(&s.only, "only", "", "folder of test/bench to run: gitrepo, storage, attribution, catalogs, environments, pipelines or mirror; all if empty")
+	flag.StringVar(&s.bench, "bench", ".", "regular expression of the benchmarks to run, as in go test")
+	flag.IntVar(&s.objects, "objects", 20_000, "number of objects in the mirror's largest population")
+	flag.StringVar(&s.raw, "raw", "bin/bench.txt", "file for the output of go test, in the format of benchstat")
+	flag.BoolVar(&s.check, "check", false, "fail if a target is missed")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := s.run(ctx, os.Stdout, os.Stderr)
@@ -111,17 +111,17 @@ func (s *settings) goTest(ctx context.Context, out io.Writer, folder string, arg
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.Stdout, command.Stderr = out, out
 	if err := command.Run(); err != nil {
-		return fmt.Errorf("running the benchmarks of %s: %w", folder, err)
+		return fmt.Errorf("failed to run the benchmarks of %s: %w", folder, err)
 	}
 	return nil
 }
 
 func save(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("making the folder of the raw figures: %w", err)
+		return fmt.Errorf("failed to create the folder of the raw figures: %w", err)
 	}
 	if err := os.WriteFile(path, content, 0o644); err != nil {
-		return fmt.Errorf("saving the raw figures: %w", err)
+		return fmt.Errorf("failed to save the raw figures: %w", err)
 	}
 	return nil
 }

@@ -55,14 +55,14 @@ Mirror/Seed/objects=10000       8.12 get-s, 2.14 seed-s
 	}
 }
 
-func TestParseRefusesBrokenResults(t *testing.T) {
+func TestParseInvalidResults(t *testing.T) {
 	if _, err := parse(strings.NewReader("BenchmarkX 1 many ns/op\n")); err == nil {
-		t.Error("a result without a number is taken")
+		t.Error("a result without a number was accepted")
 	}
 }
 
-// TestTargetsTellSizesApart checks that expressions match only the intended benchmarks.
-func TestTargetsTellSizesApart(t *testing.T) {
+// TestTargetsDistinguishSizes checks that expressions match only the intended benchmarks.
+func TestTargetsDistinguishSizes(t *testing.T) {
 	matches := func(what, name string) bool {
 		for _, each := range targets {
 			if each.what == what {
@@ -81,7 +81,7 @@ func TestTargetsTellSizesApart(t *testing.T) {
 		"Commit/files=50000/commits=1000/changed=1": largest,
 	} {
 		if matches(all, name) != (want == all) || matches(largest, name) != (want == largest) {
-			t.Errorf("%s: want it under %q only", name, want)
+			t.Errorf("%s: must match only the target %q", name, want)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func parse(output io.Reader) ([]result, error) {
 		}
 		metrics, err := parseMetrics(fields[2:])
 		if err != nil {
-			return nil, fmt.Errorf("reading the result of %s: %w", fields[0], err)
+			return nil, fmt.Errorf("failed to read the result of %s: %w", fields[0], err)
 		}
 		name := strings.TrimSuffix(strings.TrimPrefix(fields[0], prefix), processors())
 		results = append(results, result{name: name, metrics: metrics})

@@ -107,7 +107,7 @@ func noneDropped(b *testing.B, s *mirrortest.AdminCluster) {
 	for line := range strings.Lines(out) {
 		if strings.HasPrefix(line, `slipstream_admission_reviews_total{outcome="dropped"}`) || strings.HasPrefix(line, "slipstream_kv_evictions_total ") {
 			if _, count, _ := strings.Cut(strings.TrimSpace(line), " "); count != "0" {
-				b.Errorf("reviews were given up: %s", line)
+				b.Errorf("reviews were dropped: %s", line)
 			}
 		}
 	}
@@ -127,10 +127,10 @@ func (e endpoint) post(ctx context.Context, number int) error {
 	defer func() { _ = response.Body.Close() }()
 	var answer admissionv1.AdmissionReview
 	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		return fmt.Errorf("answered with %s: %w", response.Status, err)
+		return fmt.Errorf("response %s: %w", response.Status, err)
 	}
 	if answer.Response == nil || !answer.Response.Allowed {
-		return fmt.Errorf("answered with %s: %+v", response.Status, answer.Response)
+		return fmt.Errorf("response %s: %+v", response.Status, answer.Response)
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func BenchmarkAttribution(b *testing.B) {
 	}
 	measure("Admission/path=direct", func(b *testing.B) { admission(b, s, direct(b, s)) })
 	measure("Admission/path=aggregator", func(b *testing.B) { admission(b, s, aggregated(b, s)) })
-	measure(fmt.Sprintf("Authors/people=%d", crowd), func(b *testing.B) { newAuthors(b, s).run(b) })
+	measure(fmt.Sprintf("Authors/users=%d", crowd), func(b *testing.B) { newAuthors(b, s).run(b) })
 }
 
 // paced starts work at the rate with limited concurrency, and returns the rate of completion.

@@ -28,8 +28,8 @@ const (
 // authors has many users change the same few objects, and compares each commit with the response to its change.
 type authors struct {
 	*mirrortest.Mirror
-	people []kubernetes.Interface
-	mutex  sync.Mutex
+	users []kubernetes.Interface
+	mutex sync.Mutex
 	// writes has the user of each resourceVersion.
 	writes map[string]string
 }
@@ -44,14 +44,14 @@ func newAuthors(b *testing.B, s *mirrortest.AdminCluster) *authors {
 		if err != nil {
 			b.Fatal(err)
 		}
-		a.people = append(a.people, mirrortest.Client(b, user))
+		a.users = append(a.users, mirrortest.Client(b, user))
 	}
 	mirrortest.Eventually(b, "the crowd has its rights", func(ctx context.Context) error {
-		_, err := a.people[0].CoreV1().ConfigMaps("crowd").List(ctx, metav1.ListOptions{})
+		_, err := a.users[0].CoreV1().ConfigMaps("crowd").List(ctx, metav1.ListOptions{})
 		return err
 	})
 	for i := range objects {
-		if _, err := a.people[i%crowd].CoreV1().ConfigMaps("crowd").Create(b.Context(), configMap(i, "first"), metav1.CreateOptions{}); err != nil {
+		if _, err := a.users[i%crowd].CoreV1().ConfigMaps("crowd").Create(b.Context(), configMap(i, "first"), metav1.CreateOptions{}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -68,14 +68,14 @@ func configMap(number int, value string) *corev1.ConfigMap {
 	}
 }
 
-// run has all users change all objects in turn, so that successive changes of an object have different users. The number
-// of concurrent changes is the number of users.
+// run has all users change all objects alternately, so that successive changes of an object have different users. The number of concurrent
+// changes is the number of users.
 func (a *authors) run(b *testing.B) {
 	b.Helper()
 	made := 0
 	rate := paced(b, crowd, func(ctx context.Context, number int, _ time.Time) error {
 		by := (number + number/objects) % crowd
-		object, err := a.people[by].CoreV1().ConfigMaps("crowd").Update(ctx, configMap(number%objects, fmt.Sprint(number)), metav1.UpdateOptions{})
+		object, err := a.users[by].CoreV1().ConfigMaps("crowd").Update(ctx, configMap(number%objects, fmt.Sprint(number)), metav1.UpdateOptions{})
 		if err != nil {
 			return err
 		}

@@ -115,7 +115,7 @@ func (d *detection) next(b *testing.B) {
 				return
 			}
 		case <-timeout:
-			b.Fatal("no record comes")
+			b.Fatal("no record before the timeout")
 		}
 	}
 }

@@ -101,7 +101,7 @@ func (d *detection) next(b *testing.B) string {
 				return record.Name
 			}
 		case <-timeout:
-			b.Fatal("no record comes")
+			b.Fatal("no record before the timeout")
 		}
 	}
 }

@@ -32,7 +32,7 @@ func main() {
 func run(url, folder string) error {
 	var changes map[string]string
 	if err := json.NewDecoder(os.Stdin).Decode(&changes); err != nil {
-		return fmt.Errorf("read the changes: %w", err)
+		return fmt.Errorf("failed to read the changes: %w", err)
 	}
 	repository, err := git.PlainClone(folder, false, &git.CloneOptions{URL: url})
 	if err != nil {
@@ -54,15 +54,15 @@ func run(url, folder string) error {
 func commit(repository *git.Repository, folder string, changes map[string]string) (time.Duration, error) {
 	tree, err := repository.Worktree()
 	if err != nil {
-		return 0, fmt.Errorf("open the work tree: %w", err)
+		return 0, fmt.Errorf("failed to open the work tree: %w", err)
 	}
 	start := time.Now()
 	for path, content := range changes {
 		if err := os.WriteFile(filepath.Join(folder, path), []byte(content), 0o600); err != nil {
-			return 0, fmt.Errorf("write a file: %w", err)
+			return 0, fmt.Errorf("failed to write a file: %w", err)
 		}
 		if _, err := tree.Add(path); err != nil {
-			return 0, fmt.Errorf("add a file: %w", err)
+			return 0, fmt.Errorf("failed to add a file: %w", err)
 		}
 	}
 	added := time.Since(start)

@@ -81,7 +81,7 @@ func (r *repository) moved(ctx context.Context, from string) (tip string, at tim
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return "", time.Time{}, fmt.Errorf("waiting for a push: %w", context.Cause(ctx))
+			return "", time.Time{}, fmt.Errorf("failed to wait for a push: %w", context.Cause(ctx))
 		}
 	}
 }
@@ -89,11 +89,11 @@ func (r *repository) moved(ctx context.Context, from string) (tip string, at tim
 // content returns the file at a path of a commit, or nil if it does not exist.
 func (r *repository) content(commit, path string) ([]byte, error) {
 	if _, err := fmt.Fprintf(r.catalog.ask, "%s:%s\n", commit, path); err != nil {
-		return nil, fmt.Errorf("asking git: %w", err)
+		return nil, fmt.Errorf("failed to write to git cat-file: %w", err)
 	}
 	line, err := r.catalog.answer.ReadString('\n')
 	if err != nil {
-		return nil, fmt.Errorf("reading git's answer: %w", err)
+		return nil, fmt.Errorf("failed to read from git cat-file: %w", err)
 	}
 	fields := strings.Fields(line)
 	if fields[len(fields)-1] == "missing" {
@@ -101,7 +101,7 @@ func (r *repository) content(commit, path string) ([]byte, error) {
 	}
 	size, err := strconv.Atoi(fields[len(fields)-1])
 	if err != nil {
-		return nil, fmt.Errorf("git answers %q: %w", line, err)
+		return nil, fmt.Errorf("git cat-file returned %q: %w", line, err)
 	}
 	content := make([]byte, size+1)
 	_, err = io.ReadFull(r.catalog.answer, content)

@@ -51,10 +51,10 @@ func seedSecrets(b *testing.B, s *testCluster, p *population) {
 			m.remove(b)
 		}
 	}
-	plain, sealed := quantile(took[v1alpha1.SecretsAsIs], 0.5), quantile(took[v1alpha1.SecretsEncrypt], 0.5)
+	plain, encrypted := quantile(took[v1alpha1.SecretsAsIs], 0.5), quantile(took[v1alpha1.SecretsEncrypt], 0.5)
 	b.ReportMetric(plain.Seconds(), "plain-s")
-	b.ReportMetric(sealed.Seconds(), "sealed-s")
-	b.ReportMetric(ratio(sealed, plain), "sealed/plain")
+	b.ReportMetric(encrypted.Seconds(), "encrypted-s")
+	b.ReportMetric(ratio(encrypted, plain), "encrypted/plain")
 }
 
 // getAll returns how long kubectl takes to print all ConfigMaps.

@@ -47,7 +47,7 @@ func sustained(b *testing.B, m *mirror, p *population) {
 	b.ReportMetric(alone.rate(), "alone-writes/s")
 	b.ReportMetric(beside.rate(), "writes/s")
 	b.ReportMetric(beside.rate()/alone.rate(), "writes/alone")
-	b.ReportMetric(beside.cost(beside.everybody)/alone.cost(alone.everybody), "cpu/alone")
+	b.ReportMetric(beside.cost(beside.total)/alone.cost(alone.total), "cpu/alone")
 	b.ReportMetric(beside.cost(beside.server), "server-ms/change")
 	b.ReportMetric(float64(beside.writes)/(beside.took+beside.drained).Seconds(), "mirrored/s")
 	b.ReportMetric((beside.drained / sustainedRounds).Seconds(), "drain-s")
@@ -59,8 +59,8 @@ type burst struct {
 	writes int
 	// took is the duration of the writes, and drained the time after that until the branch had all of them.
 	took, drained time.Duration
-	// everybody and server are the CPU time of all processes and of the server, until the branch had all writes.
-	everybody, server time.Duration
+	// total and server are the CPU time of all processes and of the server, until the branch had all writes.
+	total, server time.Duration
 	// last is the last write of all, and newest is the last write of each object.
 	last   *corev1.ConfigMap
 	newest map[string]*corev1.ConfigMap
@@ -70,7 +70,7 @@ func (u *burst) add(other burst) {
 	u.writes += other.writes
 	u.took += other.took
 	u.drained += other.drained
-	u.everybody += other.everybody
+	u.total += other.total
 	u.server += other.server
 }
 
@@ -85,7 +85,7 @@ func (p *population) burst(b *testing.B, arrived func(burst) time.Time) burst {
 	b.Helper()
 	sum := burst{newest: map[string]*corev1.ConfigMap{}}
 	var mu sync.Mutex
-	before, began := everybody(b), time.Now()
+	before, began := totalCPU(b), time.Now()
 	group, ctx := errgroup.WithContext(b.Context())
 	for writer := range writers {
 		group.Go(func() error {
@@ -107,7 +107,7 @@ func (p *population) burst(b *testing.B, arrived func(burst) time.Time) burst {
 	ended := time.Now()
 	sum.took = ended.Sub(began)
 	sum.drained = max(arrived(sum).Sub(ended), 0)
-	sum.everybody = everybody(b) - before
+	sum.total = totalCPU(b) - before
 	return sum
 }
 
@@ -130,7 +130,7 @@ func (u *burst) verify(b *testing.B, r *repository) {
 	tip := r.tip()
 	for _, object := range u.newest {
 		if held, err := r.holds(tip, object); err != nil || !held {
-			b.Fatalf("%s is not in Git as it was last written (error: %v)", object.Name, err)
+			b.Fatalf("last write of %s is not in Git (error: %v)", object.Name, err)
 		}
 	}
 }

@@ -84,9 +84,9 @@ func (p process) cpu(b *testing.B) time.Duration {
 // architectures that Linux and Go have in common.
 const clockTick = 10 * time.Millisecond
 
-// everybody returns the CPU time of this process and its children: the control plane, the
-// Git server with its git commands, and the server.
-func everybody(b *testing.B) time.Duration {
+// totalCPU returns the CPU time of this process and its children: the control plane, the Git server with its git
+// commands, and the server.
+func totalCPU(b *testing.B) time.Duration {
 	b.Helper()
 	folders, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {

@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// rounds is the number of turns of each side.
+	// rounds is the number of rounds of each side.
 	rounds = 11
-	// turn is the duration of a turn.
-	turn = 200 * time.Millisecond
+	// roundLength is the duration of a round.
+	roundLength = 200 * time.Millisecond
 )
 
-// operation is the operation that a worker repeats; n is its number in this turn.
+// operation is the operation that a worker repeats; n is its number in this round.
 type operation func(s *side, worker, n int) error
 
 // compare has workers repeat an operation, alternating between both sides, and reports the medians of the rates and of the
-// ratios of neighbouring turns, because other load on the machine affects both.
+// ratios of neighbouring rounds, because other load on the machine affects both.
 func compare(b *testing.B, sides []*side, workers int, do operation) {
 	b.Helper()
 	var rates [2][]float64
@@ -53,7 +53,7 @@ func work(b *testing.B, s *side, workers int, do operation) float64 {
 	began := time.Now()
 	for worker := range workers {
 		group.Go(func() error {
-			for done[worker] == 0 || time.Since(began) < turn {
+			for done[worker] == 0 || time.Since(began) < roundLength {
 				if err := do(s, worker, done[worker]); err != nil {
 					return err
 				}

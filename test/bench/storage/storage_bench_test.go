@@ -26,7 +26,7 @@ const (
 	stored = 10_000
 	// watchers is the number of watchers that receive each write of the fan-out.
 	watchers = 50
-	// fanOuts is the number of writes in a turn of the fan-out.
+	// fanOuts is the number of writes in a round of the fan-out.
 	fanOuts = 30
 )
 
@@ -70,7 +70,7 @@ func fill(b *testing.B, s *side) {
 		})
 	}
 	if err := group.Wait(); err != nil {
-		b.Fatalf("filling %s: %v", s.name, err)
+		b.Fatalf("failed to fill %s: %v", s.name, err)
 	}
 }
 
@@ -143,14 +143,14 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 type audience struct {
 	side  *side
 	wrote int
-	// heard receives a value from each watcher for each event.
-	heard chan watch.EventType
+	// received receives a value from each watcher for each event.
+	received chan watch.EventType
 }
 
 func newAudience(b *testing.B, s *side) *audience {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
-	a := &audience{side: s, heard: make(chan watch.EventType, watchers)}
+	a := &audience{side: s, received: make(chan watch.EventType, watchers)}
 	var running sync.WaitGroup
 	b.Cleanup(running.Wait)
 	b.Cleanup(cancel)
@@ -159,7 +159,7 @@ func newAudience(b *testing.B, s *side) *audience {
 		b.Fatal(err)
 	}
 	for range watchers {
-		w, err := s.Watch(ctx, "/pods/heard/", everything(fmt.Sprint(version)))
+		w, err := s.Watch(ctx, "/pods/watched/", everything(fmt.Sprint(version)))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -167,7 +167,7 @@ func newAudience(b *testing.B, s *side) *audience {
 			defer w.Stop()
 			for event := range w.ResultChan() {
 				select {
-				case a.heard <- event.Type:
+				case a.received <- event.Type:
 				case <-ctx.Done():
 				}
 			}
@@ -181,12 +181,12 @@ func (a *audience) deliver(b *testing.B) time.Duration {
 	b.Helper()
 	a.wrote++
 	began := time.Now()
-	if err := a.side.Create(b.Context(), key("heard", a.wrote), newPod("heard", a.wrote), &example.Pod{}, 0); err != nil {
+	if err := a.side.Create(b.Context(), key("watched", a.wrote), newPod("watched", a.wrote), &example.Pod{}, 0); err != nil {
 		b.Fatal(err)
 	}
 	for range watchers {
-		if kind := <-a.heard; kind != watch.Added {
-			b.Fatalf("a watcher of %s heard %s", a.side.name, kind)
+		if kind := <-a.received; kind != watch.Added {
+			b.Fatalf("a watcher of %s received %s", a.side.name, kind)
 		}
 	}
 	return time.Since(began)

@@ -26,36 +26,36 @@ import (
 )
 
 const (
-	// turns is the number of turns with a Joiner, and of turns without one; they alternate.
-	turns = 61
-	// turnChanges is the number of changes in a turn.
-	turnChanges = 500
+	// rounds is the number of rounds with a Joiner, and of rounds without one; they alternate.
+	rounds = 61
+	// roundChanges is the number of changes in a round.
+	roundChanges = 500
 )
 
-// BenchmarkUnheard measures the additional cost of a change whose author is awaited but never reported. It is compared with
+// BenchmarkUnknownAuthor measures the additional cost of a change whose author is awaited but never reported. It is compared with
 // the cost of a change from the watch until it is durable in the outbox; the steps from there to Git cost far more.
-func BenchmarkUnheard(b *testing.B) {
+func BenchmarkUnknownAuthor(b *testing.B) {
 	w := newWay(b)
 	joiner := attribution.NewJoiner(attribution.Config{MaxWait: 2 * time.Second})
 	alone := func(_ attribution.Event, deliver func(context.Context, attribution.Author)) {
 		deliver(b.Context(), attribution.Author{Signal: attribution.Unknown})
 	}
-	asking := func(event attribution.Event, deliver func(context.Context, attribution.Author)) {
+	lookup := func(event attribution.Event, deliver func(context.Context, attribution.Author)) {
 		joiner.Observe(event)
 		if err := joiner.Submit(b.Context(), event, deliver); err != nil {
 			b.Fatal(err)
 		}
 	}
 	for b.Loop() {
-		var plain, asked, ratios []float64
-		for range turns {
-			plain = append(plain, w.turn(b, alone, attribution.Unknown))
-			asked = append(asked, w.turn(b, asking, attribution.ManagedFields))
-			ratios = append(ratios, asked[len(asked)-1]/plain[len(plain)-1])
+		var plain, lookups, ratios []float64
+		for range rounds {
+			plain = append(plain, w.round(b, alone, attribution.Unknown))
+			lookups = append(lookups, w.round(b, lookup, attribution.ManagedFields))
+			ratios = append(ratios, lookups[len(lookups)-1]/plain[len(plain)-1])
 		}
 		b.ReportMetric(median(plain), "plain-us/change")
-		b.ReportMetric(median(asked), "asking-us/change")
-		b.ReportMetric(median(ratios), "asking/plain")
+		b.ReportMetric(median(lookups), "lookup-us/change")
+		b.ReportMetric(median(ratios), "lookup/plain")
 	}
 	b.ReportMetric(0, "ns/op") // the duration of the measurement is not a result
 }
@@ -78,7 +78,7 @@ func newWay(b *testing.B) *way {
 	if err != nil {
 		b.Fatal(err)
 	}
-	w := &way{events: eventsOfWatch(), outbox: rows, durable: make(chan attribution.Signal, turnChanges)}
+	w := &way{events: eventsOfWatch(), outbox: rows, durable: make(chan attribution.Signal, roundChanges)}
 	var running sync.WaitGroup
 	b.Cleanup(running.Wait)
 	running.Go(func() {
@@ -91,14 +91,13 @@ func newWay(b *testing.B) *way {
 	return w
 }
 
-// turn writes changes to the outbox and returns the CPU time of each in microseconds, which does not depend on the load of
-// the machine.
-func (w *way) turn(b *testing.B, ask func(attribution.Event, func(context.Context, attribution.Author)), want attribution.Signal) float64 {
+// round writes changes to the outbox and returns the CPU time of each in microseconds, which does not depend on the load of the machine.
+func (w *way) round(b *testing.B, submit func(attribution.Event, func(context.Context, attribution.Author)), want attribution.Signal) float64 {
 	b.Helper()
 	before := used(b)
 	for _, content := range w.events {
 		event, change := decode(b, content)
-		ask(event, func(ctx context.Context, author attribution.Author) {
+		submit(event, func(ctx context.Context, author attribution.Author) {
 			change.Author = author
 			if err := w.outbox.Enqueue(ctx, change, func(uint64) {}); err != nil {
 				b.Error(err)
@@ -106,8 +105,8 @@ func (w *way) turn(b *testing.B, ask func(attribution.Event, func(context.Contex
 		})
 	}
 	for range w.events {
-		if told := <-w.durable; told != want {
-			b.Fatalf("%q told who made a change, want %q", told, want)
+		if signal := <-w.durable; signal != want {
+			b.Fatalf("signal of a change = %q, want %q", signal, want)
 		}
 	}
 	return float64((used(b) - before).Microseconds()) / float64(len(w.events))
@@ -148,7 +147,7 @@ func used(b *testing.B) time.Duration {
 // eventsOfWatch returns watch events of ConfigMaps of 1 KiB.
 func eventsOfWatch() [][]byte {
 	settings := strings.Repeat(`server.connections.limit = 100 # per address\n`, 20)
-	events := make([][]byte, turnChanges)
+	events := make([][]byte, roundChanges)
 	for i := range events {
 		events[i] = fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings-%06d","namespace":"shop","uid":"u%d",`+
 			`"resourceVersion":"%d","creationTimestamp":"2026-01-02T03:04:05Z","labels":{"app":"shop"},"managedFields":[{"manager":"kubectl-edit",`+
