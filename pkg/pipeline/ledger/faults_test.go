@@ -130,7 +130,7 @@ func TestCrowd(t *testing.T) {
 
 // TestUnreadableRows checks that an object whose row cannot be read, or its deletion, is sent again.
 func TestUnreadableRows(t *testing.T) {
-	spoilt := map[string]string{"no JSON": "{", "another version": `{"told":"shown"}`, "no digest": `{"pending":"upsert"}`, "empty": ""}
+	spoilt := map[string]string{"no JSON": "{", "another version": `{"state":"shown"}`, "no digest": `{"pending":"upsert"}`, "empty": ""}
 	for name, text := range spoilt {
 		t.Run(name, func(t *testing.T) {
 			s := newFixture(t)

@@ -38,7 +38,7 @@ var stateNames = [numStates]string{
 
 // row is the stored form of an object: a line of JSON, followed by the item of a pending or rejected upsert.
 type row struct {
-	State  string `json:"told,omitempty"`
+	State  string `json:"state,omitempty"`
 	Digest []byte `json:"digest,omitempty"`
 	// Settled is the sequence of the current batch, if the object's entry in it is settled.
 	Settled       int64  `json:"settled,omitempty"`
