@@ -39,7 +39,7 @@ func stopped(t *testing.T, s *testCluster) {
 	m.checkFiles(t)
 }
 
-// alternate has two users write objects in turn, and swaps their objects in the next round. It returns the total duration and that
+// alternate has two users write objects alternately, and swaps their objects in the next round. It returns the total duration and that
 // of the fastest change. If each change waited for the webhook's timeout, so would the fastest one; the others depend on the load
 // of the machine.
 func (m *mirror) alternate(t *testing.T, round int) (all, quickest time.Duration) {
@@ -104,7 +104,7 @@ func frozen(t *testing.T, s *testCluster) {
 
 const frozenChanges = 3
 
-// changeWhileFrozen has users change an object in turn, and returns the duration of the fastest change.
+// changeWhileFrozen has users change an object alternately, and returns the duration of the fastest change.
 func (m *mirror) changeWhileFrozen(ctx context.Context) (quickest time.Duration, err error) {
 	for i := range frozenChanges {
 		began := time.Now()

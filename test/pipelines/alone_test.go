@@ -124,7 +124,7 @@ func (s *testCluster) testRestart(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		a := s.newAudience(t, "restarted-"+fmt.Sprint(int(signal)))
 		a.define(t, widgets)
-		a.readyPipeline(t, patient, a.everybody())
+		a.readyPipeline(t, patient, a.allSinks())
 		a.create(t, "kept")
 		a.create(t, "deleted")
 		a.waitForPending(t, 3*3)
@@ -137,7 +137,7 @@ func (s *testCluster) testRestart(t *testing.T) {
 		}
 		s.restart(t, signal, func() { a.remove(t, "deleted") })
 		a.mustSync(t, all)
-		a.expect(t, restartedGone, nil, "")
+		a.expect(t, restartedDeletes, nil, "")
 		s.restart(t, signal, func() {
 			a.Run(t, append([]string{"delete", "--wait"}, a.definitions(widgets)...)...)
 		})
@@ -158,11 +158,11 @@ func (s *testCluster) testRestart(t *testing.T) {
 	}
 }
 
-// restartedGone are the calls for the deleted widget.
-var restartedGone = wanted{
-	whisperer: strings.ReplaceAll(instanceGone[whisperer], "first", "deleted"),
-	dotAI:     strings.ReplaceAll(instanceGone[dotAI], "first", "deleted"),
-	events:    strings.ReplaceAll(instanceGone[events], "first", "deleted"),
+// restartedDeletes are the calls for the deleted widget.
+var restartedDeletes = wanted{
+	whisperer: strings.ReplaceAll(instanceDelete[whisperer], "first", "deleted"),
+	dotAI:     strings.ReplaceAll(instanceDelete[dotAI], "first", "deleted"),
+	events:    strings.ReplaceAll(instanceDelete[events], "first", "deleted"),
 }
 
 const (

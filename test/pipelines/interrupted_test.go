@@ -23,8 +23,8 @@ import (
 const (
 	// instances is the initial number of ConfigMaps, writers the number of concurrent clients that create them.
 	instances, writers = 10_000, 32
-	// gone is the number of ConfigMaps deleted each time while the server is stopped: between two runs, and then during a run.
-	gone = 200
+	// removals is the number of ConfigMaps deleted each time while the server is stopped: between two runs, and then during a run.
+	removals = 200
 	// batchLimit is the maximum size of batches.
 	batchLimit = 1000
 )
@@ -47,8 +47,8 @@ func (s *testCluster) testInterruptedRun(t *testing.T) {
 	run := c.mustSync(t, all)
 	c.expectCalls(t, r, run, instances, 0)
 
-	s.restart(t, syscall.SIGTERM, func() { c.deleteConfigMaps(t, 0, gone) })
-	c.expectCalls(t, r, c.mustSync(t, all), 0, gone)
+	s.restart(t, syscall.SIGTERM, func() { c.deleteConfigMaps(t, 0, removals) })
+	c.expectCalls(t, r, c.mustSync(t, all), 0, removals)
 
 	// The receiver accepts two calls of the run before the server is killed.
 	r.Next(receivertest.Status(http.StatusOK), receivertest.Status(http.StatusOK))
@@ -59,13 +59,13 @@ func (s *testCluster) testInterruptedRun(t *testing.T) {
 		if run == nil || run.ID != id || run.Phase != v1alpha1.PipelineRunSending || p.Status.Sinks[0].Failures == 0 {
 			return fmt.Errorf("currentRun = %+v", run)
 		}
-		if run.Done == 0 || run.Done >= run.Total || run.Total < instances-gone {
+		if run.Done == 0 || run.Done >= run.Total || run.Total < instances-removals {
 			return fmt.Errorf("sent %d of %d", run.Done, run.Total)
 		}
 		return nil
 	})
 	s.restart(t, syscall.SIGKILL, func() {
-		c.deleteConfigMaps(t, gone, gone)
+		c.deleteConfigMaps(t, removals, removals)
 		r.Always()
 	})
 	c.waitForRun(t, id)
@@ -110,7 +110,7 @@ func (c *fixture) expectAllSent(t *testing.T, r *receiver) {
 	for number := range instances {
 		upserted, found := last[many(number)]
 		switch {
-		case number < gone && found, number >= gone && number < 2*gone && (upserted || !found), number >= 2*gone && !upserted:
+		case number < removals && found, number >= removals && number < 2*removals && (upserted || !found), number >= 2*removals && !upserted:
 			t.Fatalf("%s: sent %v, last change is an upsert: %v", many(number), found, upserted)
 		}
 	}
@@ -121,7 +121,7 @@ func (c *fixture) expectAllSent(t *testing.T, r *receiver) {
 				known++
 			}
 		}
-		if known != instances-2*gone {
+		if known != instances-2*removals {
 			return fmt.Errorf("receiver has %d", known)
 		}
 		return nil

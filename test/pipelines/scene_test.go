@@ -164,7 +164,7 @@ func pairs(labels []string) map[string]string {
 }
 
 // pipeline has eve apply the pipeline, with the fixture's definitions and widgets unless the lines of its spec select others, and
-// waitForPending until the server has observed it.
+// waits until the server has observed it.
 func (c *fixture) pipeline(t *testing.T, lines ...string) {
 	t.Helper()
 	if _, err := c.apply(t.Context(), c.eve, lines...); err != nil {

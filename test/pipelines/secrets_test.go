@@ -67,7 +67,7 @@ stringData: {password: ` + secretText + `}
 // testSecretContent tests a pipeline for Secrets, in every format.
 func (s *testCluster) testSecretContent(t *testing.T) {
 	a := s.newAudience(t, "discreet")
-	a.readyPipeline(t, "debounce: 0s\n  batch: {maxWait: 0s}", noDefinitions, "instances: {resources: [secrets]}", a.everybody())
+	a.readyPipeline(t, "debounce: 0s\n  batch: {maxWait: 0s}", noDefinitions, "instances: {resources: [secrets]}", a.allSinks())
 	if _, err := s.admin.Kubectl.Feed(t.Context(), fmt.Sprintf(hiding, a.name), "apply", "-f", "-"); err != nil {
 		t.Fatal(err)
 	}

@@ -29,14 +29,14 @@ const (
 type wanted map[v1alpha1.PipelineFormat]string
 
 var (
-	definitionTold = wanted{
+	definitionUpsert = wanted{
 		whisperer: `/api/v1/capabilities/scan {"upserts": ["widgets.NAME.example.com"], "deletes": []}`,
 		dotAI: `/api/v1/tools/manageOrgData {"dataType": "capabilities", "operation": "scan", "resourceList": "Widget.NAME.example.com",
 			"collection": "capabilities"}`,
 		events: `ai.configbutler.crd.changed {"upserts": [{"name": "widgets.NAME.example.com", "group": "NAME.example.com", "kind": "Widget"}],
 			"deletes": []}`,
 	}
-	instanceTold = wanted{
+	instanceUpsert = wanted{
 		whisperer: `/api/v1/instances/sync {"upserts": [{"id": "NAME/NAME.example.com/v1/Widget/first", "namespace": "NAME", "name": "first",
 			"kind": "Widget", "apiVersion": "NAME.example.com/v1", "apiGroup": "NAME.example.com", "labels": {"tier": "TIER"},
 			"annotations": {"note": "kept"}, "createdAt": "CREATED"}], "deletes": []}`,
@@ -47,14 +47,14 @@ var (
 			"apiVersion": "NAME.example.com/v1", "uid": "UID", "labels": {"tier": "TIER"}, "annotations": {"note": "kept"},
 			"createdAt": "CREATED", "updatedAt": "UPDATED"}], "deletes": []}`,
 	}
-	instanceGone = wanted{
+	instanceDelete = wanted{
 		whisperer: `/api/v1/instances/sync {"upserts": [], "deletes": ["NAME/NAME.example.com/v1/Widget/first"]}`,
 		dotAI: `/api/v1/resources/sync {"upserts": [], "deletes": [{"namespace": "NAME", "name": "first", "kind": "Widget",
 			"apiVersion": "NAME.example.com/v1"}], "isResync": false}`,
 		events: `ai.configbutler.instances.changed {"upserts": [], "deletes": [{"namespace": "NAME", "name": "first", "kind": "Widget",
 			"apiVersion": "NAME.example.com/v1"}]}`,
 	}
-	definitionGone = wanted{
+	definitionDelete = wanted{
 		whisperer: `/api/v1/capabilities/scan {"upserts": [], "deletes": ["widgets.NAME.example.com"]}`,
 		dotAI: `/api/v1/tools/manageOrgData {"dataType": "capabilities", "operation": "delete", "id": "CAPABILITY",
 			"collection": "capabilities"}`,
@@ -86,8 +86,8 @@ func (s *testCluster) newAudience(t *testing.T, name string) *audience {
 	return a
 }
 
-// everybody returns the sinks field with a sink for each receiver.
-func (a *audience) everybody() string {
+// allSinks returns the sinks field with a sink for each receiver.
+func (a *audience) allSinks() string {
 	var all []string
 	for format, receiver := range a.receivers {
 		all = append(all, receiver.sink(strings.ToLower(string(format))))
@@ -125,27 +125,27 @@ func updated(of *unstructured.Unstructured) (last metav1.Time) {
 // testFormats creates, changes and deletes a definition and an instance, and checks the calls in each format. The pipeline is
 // created before the definition.
 func (s *testCluster) testFormats(t *testing.T) {
-	a := s.newAudience(t, "told")
-	a.pipeline(t, patient, a.everybody())
+	a := s.newAudience(t, "formats")
+	a.pipeline(t, patient, a.allSinks())
 	a.define(t, widgets)
 	a.send(t)
-	a.expect(t, definitionTold, nil, "")
+	a.expect(t, definitionUpsert, nil, "")
 
 	mirrortest.Eventually(t, "the widget is applied", func(ctx context.Context) error {
 		_, err := s.admin.Kubectl.Feed(ctx, fmt.Sprintf(widget, a.name), "apply", "-f", "-")
 		return err
 	})
 	a.send(t)
-	a.expect(t, instanceTold, a.first(t), "front")
+	a.expect(t, instanceUpsert, a.first(t), "front")
 
 	a.Apply(t, a.manifest(widgets, "as it is now"))
 	a.send(t)
-	a.expect(t, definitionTold, nil, "")
+	a.expect(t, definitionUpsert, nil, "")
 
 	a.relabel(t, "first", "tier=middle")
 	a.relabel(t, "first", "tier=back")
 	a.send(t)
-	a.expect(t, instanceTold, a.first(t), "back")
+	a.expect(t, instanceUpsert, a.first(t), "back")
 
 	before := a.first(t)
 	a.remove(t, "first")
@@ -157,15 +157,15 @@ func (s *testCluster) testFormats(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.send(t)
-	a.expect(t, instanceTold, a.first(t), "back")
+	a.expect(t, instanceUpsert, a.first(t), "back")
 
 	a.remove(t, "first")
 	a.send(t)
-	a.expect(t, instanceGone, nil, "")
+	a.expect(t, instanceDelete, nil, "")
 
 	a.Run(t, append([]string{"delete"}, a.definitions(widgets)...)...)
 	a.send(t)
-	a.expect(t, definitionGone, nil, "")
+	a.expect(t, definitionDelete, nil, "")
 	a.mustSync(t, all)
 	a.mustSync(t, full)
 	for _, receiver := range a.receivers {

@@ -29,10 +29,10 @@ const (
 	sameShare = 0.9
 )
 
-// concurrentUpdates has two users update one object in turn, faster than one request takes, so that requests overtake each other
+// concurrentUpdates has two users update one object alternately, faster than one request takes, so that requests overtake each other
 // and the API server retries those that lose.
 func concurrentUpdates(t *testing.T, s *testCluster) {
-	m := s.newMirror(t, "turns", "configmaps")
+	m := s.newMirror(t, "concurrent", "configmaps")
 	m.mustSet(t, m.alice, "shared", "first")
 	began := time.Now()
 	m.update(t, "shared", *changes)
