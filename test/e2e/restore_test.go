@@ -100,7 +100,7 @@ func (o *operator) run(t *testing.T, code int, arguments ...string) string {
 	out, err := command.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) || command.ProcessState.ExitCode() != code {
-		t.Fatalf("%v waitForExit with %v, want exit code %d: %s", arguments, err, code, out)
+		t.Fatalf("%v exited with %v, want exit code %d: %s", arguments, err, code, out)
 	}
 	return string(out)
 }

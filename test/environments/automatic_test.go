@@ -80,7 +80,7 @@ func (c *fixture) waitForPrompt(t *testing.T, environment string, workloads int3
 	t.Helper()
 	c.waitFor(t, environment, "offers what has changed", func(e *v1alpha1.Environment) error {
 		if got := fmt.Sprint(e.Status.ChangedDependencies); e.Status.ChangedWorkloadCount != workloads || got != dependencies {
-			return fmt.Errorf("it offers %d workloads and %s", e.Status.ChangedWorkloadCount, got)
+			return fmt.Errorf("environment offers %d workloads and %s", e.Status.ChangedWorkloadCount, got)
 		}
 		return nil
 	})

@@ -75,7 +75,7 @@ spec:
 `
 
 // testGatewayAPI creates, changes and deletes copies of routes and Gateways, with hosts of their own. Mallory has the role edit
-// objectsIn the target, but no permissions on the Gateway API.
+// in the target, but no permissions on the Gateway API.
 func (s *testCluster) testGatewayAPI(t *testing.T) {
 	s.allowGatewayAPI(t, "routed-production", s.ann)
 	c := s.newFixture(t, "routed", gatewayProduction, workloads("web"))

@@ -32,10 +32,10 @@ func (s *testCluster) storm(b *testing.B) {
 	load := storm.New(b, s.AdminCluster, stormWorkloads)
 	s.gather(b, stormWindow)
 	s.restart(b)
-	mirrortest.Eventually(b, "the sources are followed", func(ctx context.Context) error {
+	mirrortest.Eventually(b, "the sources are watched", func(ctx context.Context) error {
 		n, err := s.Counted(ctx, "slipstream_catalog_sources")
 		if err == nil && n == 0 {
-			err = errors.New("none is")
+			err = errors.New("no source is watched")
 		}
 		return err
 	})

@@ -99,14 +99,14 @@ func (s *testCluster) createEnvironments(b *testing.B) {
 		}, metav1.CreateOptions{})
 		return err
 	})
-	mirrortest.Eventually(b, "all environments are looked at", func(ctx context.Context) error {
+	mirrortest.Eventually(b, "all environments are reconciled", func(ctx context.Context) error {
 		all, err := client.List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
 		}
 		for i := range all.Items {
 			if all.Items[i].Status.ObservedGeneration == 0 {
-				return fmt.Errorf("%s is not", all.Items[i].Name)
+				return fmt.Errorf("%s is not reconciled", all.Items[i].Name)
 			}
 		}
 		return nil

@@ -103,7 +103,7 @@ func (s *testCluster) newSource(b *testing.B, namespace string, many int) {
 	mirrortest.Eventually(b, "the catalog offers all workloads", func(ctx context.Context) error {
 		catalog, err := s.slipstream.ConfigbutlerV1alpha1().AppCatalogs(namespace).Get(ctx, "shop", metav1.GetOptions{})
 		if err == nil && len(catalog.Status.Workloads) < many {
-			err = fmt.Errorf("it has %d", len(catalog.Status.Workloads))
+			err = fmt.Errorf("catalog has %d workloads", len(catalog.Status.Workloads))
 		}
 		return err
 	})
@@ -134,10 +134,10 @@ func (s *testCluster) syncOnce(b *testing.B, source, name string) time.Duration 
 	if err != nil {
 		b.Fatal(err)
 	}
-	mirrortest.Eventually(b, "the environment is looked at", func(ctx context.Context) error {
+	mirrortest.Eventually(b, "the environment is reconciled", func(ctx context.Context) error {
 		found, err := client.Environments(source).Get(ctx, name, metav1.GetOptions{})
 		if err == nil && found.Status.ObservedGeneration == 0 {
-			err = errors.New("it is not yet")
+			err = errors.New("environment is not reconciled")
 		}
 		return err
 	})
@@ -147,7 +147,7 @@ func (s *testCluster) syncOnce(b *testing.B, source, name string) time.Duration 
 		b.Fatal(err)
 	}
 	if len(answer.Status.SyncStatuses) == 0 {
-		b.Fatalf("no record is named: %s", answer.Status.Message)
+		b.Fatalf("response names no record: %s", answer.Status.Message)
 	}
 	s.completed(b, source, answer.Status.SyncStatuses[0])
 	return time.Since(began)
@@ -169,9 +169,9 @@ func (s *testCluster) completed(b *testing.B, namespace, record string) {
 		case v1alpha1.SyncStateCompleted:
 			return nil
 		case v1alpha1.SyncStatePending, v1alpha1.SyncStateInProgress:
-			return fmt.Errorf("it is %s, %+v", found.Status.State, found.Status.Progress)
+			return fmt.Errorf("state of the record = %s, %+v", found.Status.State, found.Status.Progress)
 		}
-		b.Fatalf("it is %s: %+v", found.Status.State, found.Status.Error)
+		b.Fatalf("state of the record = %s: %+v", found.Status.State, found.Status.Error)
 		return nil
 	})
 }

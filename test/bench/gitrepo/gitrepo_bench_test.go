@@ -118,7 +118,7 @@ func timed(work func()) time.Duration {
 func (c *contest) testCluster(commits []gitrepo.Commit) {
 	for _, commit := range commits {
 		if _, made, err := c.branch.Stage(commit); err != nil || !made {
-			c.b.Fatalf("testCluster: made %v, error %v", made, err)
+			c.b.Fatalf("commit: committed %v, error %v", made, err)
 		}
 	}
 }
@@ -136,7 +136,7 @@ func commitOf(changes []change) gitrepo.Commit {
 func (c *contest) check() {
 	c.b.Helper()
 	if ours, theirs := c.branch.Snapshot().Hash().String(), c.theirs.git("rev-parse", branchName+"^{tree}"); ours != theirs {
-		c.b.Fatalf("our tree is %s, native git's is %s", ours, theirs)
+		c.b.Fatalf("tree = %s, tree of native git = %s", ours, theirs)
 	}
 }
 
@@ -235,7 +235,7 @@ func BenchmarkStart(b *testing.B) {
 		runtime.GC()
 		runtime.ReadMemStats(&after)
 		if files := branch.Snapshot().Len(""); files != len(paths) {
-			b.Fatalf("%d files", files)
+			b.Fatalf("branch has %d files", files)
 		}
 		remote.Close()
 
@@ -268,7 +268,7 @@ func BenchmarkPlainServer(b *testing.B) {
 		hash, _ := branch.Snapshot().Lookup(paths[len(paths)/2])
 		finding.add(timed(func() {
 			if contents, err := branch.Contents(b.Context(), hash); err != nil || contents[hash] == nil {
-				b.Fatalf("the file is read as %q, %v", contents[hash], err)
+				b.Fatalf("content of the file = %q, %v", contents[hash], err)
 			}
 		}))
 		remote.Close()

@@ -27,7 +27,7 @@ func BenchmarkWorkTree(b *testing.B) {
 	build := exec.CommandContext(b.Context(), "go", "build", "-o", tool, ".")
 	build.Dir = filepath.Join("..", "gogit")
 	if output, err := build.CombinedOutput(); err != nil {
-		b.Fatalf("build the other side: %v\n%s", err, output)
+		b.Fatalf("failed to build gogit: %v\n%s", err, output)
 	}
 	c := newContest(b, origin, paths)
 	var theirs best
@@ -66,7 +66,7 @@ func goGit(b *testing.B, tool, url string, changes []change) (whole, adding time
 		b.Fatalf("go-git: %v", err)
 	}
 	if _, err := fmt.Sscan(string(output), &whole, &adding); err != nil {
-		b.Fatalf("go-git says %q: %v", output, err)
+		b.Fatalf("gogit printed %q: %v", output, err)
 	}
 	return whole, adding
 }

@@ -41,7 +41,7 @@ func (s *testCluster) full(b *testing.B) {
 		fulls = append(fulls, s.run(b, pipeline, v1alpha1.PipelineSyncSpec{Full: true}))
 	}
 	if known := len(receiver.Known()); known < instances {
-		b.Fatalf("the receiver knows %d objects", known)
+		b.Fatalf("receiver has %d objects", known)
 	}
 	slices.Sort(fulls)
 	slices.Sort(gets)
@@ -106,7 +106,7 @@ func (s *testCluster) run(b *testing.B, pipeline string, spec v1alpha1.PipelineS
 	mirrortest.Eventually(b, "the run has finished", func(ctx context.Context) error {
 		found, err := pipelines.Get(ctx, pipeline, metav1.GetOptions{})
 		if err == nil && (found.Status.LastRun == nil || found.Status.LastRun.ID != answer.Status.ID) {
-			err = fmt.Errorf("it says %+v", found.Status.CurrentRun)
+			err = fmt.Errorf("currentRun = %+v", found.Status.CurrentRun)
 		}
 		return err
 	})

@@ -62,7 +62,7 @@ func ParseAuthority(pair Pair) (*Authority, error) {
 	certificateBlock, _ := pem.Decode(pair.Certificate)
 	keyBlock, _ := pem.Decode(pair.Key)
 	if certificateBlock == nil || keyBlock == nil {
-		return nil, errors.New("failed to read an authority: not PEM")
+		return nil, errors.New("authority is not PEM")
 	}
 	certificate, err := x509.ParseCertificate(certificateBlock.Bytes)
 	if err != nil {
