@@ -10,7 +10,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// What is to come may be more than can be shown; what goes on is shown before it.
+// TestMostOfWhatIsActiveIsShown has more syncs than the status can list: running syncs are listed before pending ones.
 func TestMostOfWhatIsActiveIsShown(t *testing.T) {
 	s := quiet()
 	for i := range 6 {
@@ -20,6 +20,6 @@ func TestMostOfWhatIsActiveIsShown(t *testing.T) {
 	begins := s.record("begins", catalogRun, pending, 0, "jane")
 	s.status().describe([]*v1alpha1.SyncStatus{begins})
 	if got := fmt.Sprint(s.environment.Status.ActiveSyncs); got != "[runs begins waits-0 waits-1]" {
-		t.Errorf("active: %s", got)
+		t.Errorf("active syncs: %s", got)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 )
 
-// A namespace is admitted by a catalog when it gets the label that the catalog asks for.
+// TestNamespaceThatIsAdmittedLater adds the label that the access policy of the catalog requires to the namespace.
 func TestNamespaceThatIsAdmittedLater(t *testing.T) {
 	s := newFixture(t, automatic, func(e *v1alpha1.Environment) { e.Spec.CatalogRef.Namespace = "platform" })
 	s.addNamespace(environmenttest.Teams)
@@ -36,24 +36,24 @@ func TestNamespaceThatIsAdmittedLater(t *testing.T) {
 	s.applied(1)
 }
 
-// evening is a window that opens long after everything in a test has happened.
+// evening is a sync window that opens long after the end of a test.
 func evening(e *v1alpha1.Environment) {
 	e.Spec.SyncWindows = []v1alpha1.SyncWindow{{
 		Name: "evening", Kind: v1alpha1.SyncWindowAllow, Schedule: "0 20 * * *", Duration: metav1.Duration{Duration: time.Hour}, TimeZone: "UTC",
 	}}
 }
 
-// beforeEvening expects that nothing has waited for the window.
+// beforeEvening expects that the sync window has not opened yet.
 func (s *fixture) beforeEvening() {
 	s.Helper()
 	if !s.clock.Now().Before(noon.Add(8 * time.Hour)) {
-		s.Errorf("it has taken until %s", s.clock.Now())
+		s.Errorf("it is %s, want a time before the window", s.clock.Now())
 	}
 }
 
 var onlyWorker = []v1alpha1.WorkloadReference{{Kind: v1alpha1.WorkloadDeployment, Name: "worker"}}
 
-// What waits for its window goes on waiting when somebody has a part synced before.
+// TestPartBeforeTheWindow requests a sync of some workloads while an automatic sync waits for its window.
 func TestPartBeforeTheWindow(t *testing.T) {
 	s := newFixture(t, automatic, evening)
 	s.start(0)
@@ -67,7 +67,7 @@ func TestPartBeforeTheWindow(t *testing.T) {
 	s.expectRecords("Environment auto.shop-r1.1 Completed r1", "Environment one Completed by jane r1")
 }
 
-// What has failed is tried again when somebody has had a part synced meanwhile.
+// TestPartBesideAFailure requests a sync of some workloads while a failed sync is retried.
 func TestPartBesideAFailure(t *testing.T) {
 	s := newFixture(t)
 	s.refuse("dry PATCH shop-alice/deployments/web")
@@ -78,7 +78,7 @@ func TestPartBesideAFailure(t *testing.T) {
 	s.reaches("the part", func(*v1alpha1.Environment) bool { return s.images() == "worker:1" })
 	s.refuse("")
 	s.ask("three", "joe", v1alpha1.SyncRequestSpec{Workloads: onlyWorker})
-	s.eventually("it is tried again, or waits for somebody", func() error {
+	s.eventually("the failed sync is retried, or needs manual intervention", func() error {
 		for _, line := range s.recordLines() {
 			if line == "Environment one Completed by jane r1" || line == "Environment one ManualIntervention by jane r1" {
 				return nil
@@ -88,7 +88,7 @@ func TestPartBesideAFailure(t *testing.T) {
 	})
 }
 
-// Who does not want to wait does not, also when somebody before does.
+// TestForcedRefreshBehindOneThatWaits forces a refresh while an earlier one waits for the window.
 func TestForcedRefreshBehindOneThatWaits(t *testing.T) {
 	s := newFixture(t, evening)
 	s.start(0)
@@ -99,12 +99,12 @@ func TestForcedRefreshBehindOneThatWaits(t *testing.T) {
 	s.ask("two", "jane", v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCluster})
 	s.held(v1alpha1.ReasonWindowClosed)
 	s.ask("three", "joe", v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCluster, Force: true})
-	s.reaches("both are answered", func(e *v1alpha1.Environment) bool { return len(e.Status.PendingRequests) == 0 })
+	s.reaches("both requests are processed", func(e *v1alpha1.Environment) bool { return len(e.Status.PendingRequests) == 0 })
 	s.expectRecords("Environment one Completed by jane r1", "Dependency batch Completed by jane", "Dependency three Completed by joe")
 	s.beforeEvening()
 }
 
-// What begins by itself does not take the place of a request that need not wait for windows, and has nothing left to do then.
+// TestForcedRequestBesideWhatBeginsByItself has a forced request and an automatic sync, which is superseded by it.
 func TestForcedRequestBesideWhatBeginsByItself(t *testing.T) {
 	s := newFixture(t, automatic, evening)
 	s.ask("one", "jane", v1alpha1.SyncRequestSpec{Force: true})
@@ -114,13 +114,13 @@ func TestForcedRequestBesideWhatBeginsByItself(t *testing.T) {
 	s.beforeEvening()
 	for _, line := range s.recordLines() {
 		if line != "Environment one Completed by jane r1" && line != "Environment auto.shop-r1.1 Superseded r1" {
-			t.Errorf("there is %s", line)
+			t.Errorf("unexpected record: %s", line)
 		}
 	}
 }
 
-// A revision that an environment was pinned to is not brought any more when it is not pinned any more, and no other in its place.
-func TestPinThatIsTakenBack(t *testing.T) {
+// TestRemovedPin removes a pin before its revision was applied. Neither that revision nor another one is applied.
+func TestRemovedPin(t *testing.T) {
 	s := newFixture(t)
 	s.start(0)
 	for revision, id := range []string{"one", "two"} {
@@ -142,7 +142,7 @@ func TestPinThatIsTakenBack(t *testing.T) {
 	s.has("web:2 worker:1")
 }
 
-// What cannot be found anew keeps nobody from syncing, and is found when it can be.
+// TestRediscoveryThatFails checks that a failing rediscovery does not block syncs, and is retried.
 func TestRediscoveryThatFails(t *testing.T) {
 	s := newFixture(t)
 	s.detector.fail(errors.New("the source does not answer"))
@@ -150,7 +150,7 @@ func TestRediscoveryThatFails(t *testing.T) {
 	s.ask("two", "jane", v1alpha1.SyncRequestSpec{})
 	s.start(0)
 	s.expectRecords("Environment two Completed by jane r1")
-	s.reaches("it goes on to be asked for", func(e *v1alpha1.Environment) bool {
+	s.reaches("the rediscovery is pending", func(e *v1alpha1.Environment) bool {
 		return e.Status.AppliedRevision == 1 && len(e.Status.PendingRequests) == 1
 	})
 	s.detector.fail(nil)

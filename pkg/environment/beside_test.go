@@ -16,7 +16,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 )
 
-// beside has fakes of what runs beside the controller. The test sets their results.
+// beside has fakes of the other parts of the controller. The test sets their results.
 type beside struct {
 	mu sync.Mutex
 	// left are the objects that cannot be removed.
@@ -44,41 +44,41 @@ func (b *beside) leave(left ...string) {
 	b.left = left
 }
 
-// ready reports all workloads as ready, except for those that are gone.
-type ready struct{ gone atomic.Int32 }
+// ready reports all workloads as ready, except for the deleted ones.
+type ready struct{ deleted atomic.Int32 }
 
 func (*ready) Run(ctx context.Context) { <-ctx.Done() }
 
 func (r *ready) Of(*v1alpha1.Environment) (*v1alpha1.WorkloadsReady, []string) {
-	there := 2 - r.gone.Load()
-	return &v1alpha1.WorkloadsReady{Ready: there, Total: there}, nil
+	existing := 2 - r.deleted.Load()
+	return &v1alpha1.WorkloadsReady{Ready: existing, Total: existing}, nil
 }
 
 // detector counts its requests.
 type detector struct {
 	mu           sync.Mutex
 	rediscovered int
-	// following is what it is told by, and tells.
+	// following has the functions through which the detector and the controller notify each other.
 	following following
-	// failure is what comes of it, nil if it can be done.
+	// failure is the result of Rediscover.
 	failure error
 }
 
-// fail has nothing be found anew, nil that it is again.
+// fail sets the error of Rediscover; nil makes it succeed.
 func (d *detector) fail(why error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.failure = why
 }
 
-// follow has the detector know whom to tell.
+// follow sets whom the detector notifies.
 func (d *detector) follow(of following) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.following = of
 }
 
-// changed has environments hear that something has changed in their sources.
+// changed notifies environments that their sources have changed.
 func (d *detector) changed(environments ...string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -99,7 +99,7 @@ func (*detector) PolicyChanged() {}
 
 func (*detector) SourcesChanged() {}
 
-// Rediscover counts.
+// Rediscover counts its calls.
 func (d *detector) Rediscover(context.Context, types.NamespacedName) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -19,10 +19,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// readSecrets is what the catalog's editor must be allowed to do.
+// readSecrets is the permission that the catalog's editor needs.
 const readSecrets = "get secrets " + environmenttest.Production
 
-// newSharingFixture has web refer to a Secret, which the catalog shares for eve.
+// newSharingFixture returns a fixture in which web refers to a Secret. The catalog shares it with the permissions of its editor eve.
 func newSharingFixture(t *testing.T, edit ...func(*v1alpha1.Environment)) *fixture {
 	t.Helper()
 	s := newFixture(t, edit...)
@@ -32,13 +32,13 @@ func newSharingFixture(t *testing.T, edit ...func(*v1alpha1.Environment)) *fixtu
 	return s
 }
 
-// rotate has a password in production.
+// rotate sets the password in production.
 func (s *fixture) rotate(password string) {
 	s.Helper()
 	s.produce("{apiVersion: v1, kind: Secret, metadata: {name: login}, data: {password: " + password + "}}")
 }
 
-// copied expects the password in the target, none if it is empty.
+// copied expects the target to have a copy with this password, or no copy if it is empty.
 func (s *fixture) copied(want string) {
 	s.Helper()
 	got := ""
@@ -46,11 +46,11 @@ func (s *fixture) copied(want string) {
 		got, _, _ = unstructured.NestedString(live.Object, "data", "password")
 	}
 	if got != want {
-		s.Errorf("the password is %q, want %q", got, want)
+		s.Errorf("password = %q, want %q", got, want)
 	}
 }
 
-// depends waits until alice says how things are with what workloads refer to.
+// depends waits until the condition DependenciesUpToDate of alice has a reason and a message.
 func (s *fixture) depends(reason, message string) {
 	s.Helper()
 	s.reaches("DependenciesUpToDate "+reason, func(e *v1alpha1.Environment) bool {
@@ -61,13 +61,14 @@ func (s *fixture) depends(reason, message string) {
 
 const eveLost = `Secrets of production are not copied: user "eve" may not get secrets in the namespace production`
 
-// TestNothingIsCopiedByItselfWithoutTheEditorsRights has a Secret change meanwhile. All of it is made up for.
+// TestNothingIsCopiedByItselfWithoutTheEditorsRights revokes the permission of the catalog's editor while a Secret changes. Automatic syncs
+// copy the Secret once the permission is restored.
 func TestNothingIsCopiedByItselfWithoutTheEditorsRights(t *testing.T) {
 	for name, tt := range map[string]struct {
 		lose, restore func(*fixture)
 		reason        string
 	}{
-		"a right that is lost": {
+		"a revoked permission": {
 			lose:    func(s *fixture) { s.rights.Lose(readSecrets) },
 			restore: func(s *fixture) { s.rights.Lose() },
 			reason:  v1alpha1.ReasonPermissionLost,
@@ -77,7 +78,7 @@ func TestNothingIsCopiedByItselfWithoutTheEditorsRights(t *testing.T) {
 			restore: func(s *fixture) { s.rights.Fail(nil) },
 			reason:  v1alpha1.ReasonUnreachable,
 		},
-		"an editor who is not known, and another one": {
+		"an unknown editor, and a new one": {
 			lose: func(s *fixture) {
 				s.catalog.Status.EditedBy = nil
 				s.api.Put(s.catalog)
@@ -127,7 +128,7 @@ func TestNewAutomaticEnvironmentWaitsForTheEditorsRights(t *testing.T) {
 	s.held("")
 }
 
-// TestSyncWithoutTheEditorsRights has users ask for syncs: those bring all but the Secrets, and say why.
+// TestSyncWithoutTheEditorsRights has users request syncs. These apply everything but the Secrets, and report the reason.
 func TestSyncWithoutTheEditorsRights(t *testing.T) {
 	for name, has := range map[string]string{"an environment with a copy": "b25l", "a new environment": ""} {
 		t.Run(name, func(t *testing.T) {
@@ -165,8 +166,8 @@ func TestSyncWithoutTheEditorsRights(t *testing.T) {
 	}
 }
 
-// TestSecretsThatAreSharedNoMore has a sync wait for its window while the catalog ends to share Secrets: they are copied by the
-// permissions of who asked for the sync, who has not been asked for them.
+// TestSecretsThatAreSharedNoMore has a catalog stop sharing Secrets while a sync waits for its window. The sync then needs the permissions
+// of the user who requested it, which were not checked at the request.
 func TestSecretsThatAreSharedNoMore(t *testing.T) {
 	s := newSharingFixture(t, func(e *v1alpha1.Environment) {
 		e.Spec.SyncWindows = []v1alpha1.SyncWindow{{Name: "hour", Kind: v1alpha1.SyncWindowAllow, Schedule: "10 12 * * *", Duration: metav1.Duration{Duration: time.Hour}}}
@@ -188,7 +189,7 @@ func TestSecretsThatAreSharedNoMore(t *testing.T) {
 	s.copied("b25l")
 }
 
-// TestInterruptedSyncWithoutRights has a process die while an environment is synced by itself, and its user lose rights.
+// TestInterruptedSyncWithoutRights has a process die during an automatic sync, and its user lose permissions.
 func TestInterruptedSyncWithoutRights(t *testing.T) {
 	s := newSharingFixture(t, automatic)
 	s.catalog.Spec.Secrets = v1alpha1.CatalogSecretsRequester
@@ -211,7 +212,7 @@ func TestInterruptedSyncWithoutRights(t *testing.T) {
 	s.copied("b25l")
 }
 
-// TestPinWithoutRights has a user without the right to read the Secrets pin an environment, and another with it retry.
+// TestPinWithoutRights has a user without permission to read the Secrets pin an environment, and a user with it retry the sync.
 func TestPinWithoutRights(t *testing.T) {
 	s := newSharingFixture(t)
 	s.catalog.Spec.Secrets = v1alpha1.CatalogSecretsRequester
@@ -226,12 +227,11 @@ func TestPinWithoutRights(t *testing.T) {
 	s.expectRecords("Environment generation-2 Completed by jane r1")
 	s.copied("b25l")
 	if by := s.syncStatuses()[0].Status.RequestedBy; by != nil {
-		t.Errorf("a record that has ended says who asked: %+v", by)
+		t.Errorf("requestedBy of a completed record = %+v", by)
 	}
 }
 
-// TestLaterAttemptWithoutRights has the target refuse what users sync, and the catalog end to share Secrets before the next
-// attempt, after the request has been taken up.
+// TestLaterAttemptWithoutRights has the target reject a requested sync, and the catalog stop sharing Secrets before the next attempt.
 func TestLaterAttemptWithoutRights(t *testing.T) {
 	for name, tt := range map[string]struct {
 		ask  func(*fixture)
@@ -269,7 +269,7 @@ func TestLaterAttemptWithoutRights(t *testing.T) {
 	}
 }
 
-// TestRefreshWithoutRights has users without and with the right ask for the same refresh.
+// TestRefreshWithoutRights has a user without the permission and one with it request the same refresh.
 func TestRefreshWithoutRights(t *testing.T) {
 	s := newSharingFixture(t)
 	s.start(0)
@@ -285,7 +285,7 @@ func TestRefreshWithoutRights(t *testing.T) {
 	s.expectRecords("Environment one Completed by jane r1", "Dependency batch ManualIntervention by jane")
 	s.copied("b25l")
 	s.ask("three", "joe", v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCluster})
-	// The request may have come too late for the record that waited, and then has one of its own.
+	// If the request comes too late for the pending record, it gets a record of its own.
 	s.eventually("the copy", func() error {
 		login := s.cluster.Live("secrets", environmenttest.Target, "login")
 		if login == nil || fmt.Sprint(login.Object["data"]) != "map[password:dHdv]" {
@@ -295,8 +295,8 @@ func TestRefreshWithoutRights(t *testing.T) {
 	})
 }
 
-// TestRefreshOfWhatPatchesNamed has a patch bring a Secret that the catalog's workloads do not refer to, and a user without the
-// right to read it take the patch away and ask for a refresh, which would bring its new version.
+// TestRefreshOfWhatPatchesNamed has a patch refer to a Secret that the catalog's workloads do not refer to. A user without permission to
+// read it removes the patch and requests a refresh, which must not copy the new version.
 func TestRefreshOfWhatPatchesNamed(t *testing.T) {
 	s := newSharingFixture(t, func(e *v1alpha1.Environment) {
 		e.Spec.Patches = []v1alpha1.Patch{{
@@ -311,7 +311,7 @@ func TestRefreshOfWhatPatchesNamed(t *testing.T) {
 			got, _, _ = unstructured.NestedString(live.Object, "data", "key")
 		}
 		if got != want {
-			t.Errorf("root is %q, want %q", got, want)
+			t.Errorf("Secret root = %q, want %q", got, want)
 		}
 	}
 	s.produce("{apiVersion: v1, kind: Secret, metadata: {name: root}, data: {key: b25l}}")
@@ -332,8 +332,8 @@ func TestRefreshOfWhatPatchesNamed(t *testing.T) {
 	version("")
 }
 
-// TestRefreshOfWhatFailedByItself has a user ask for what failed while it was synced by itself, and whose user has lost the right: it
-// is that user's own sync from then on, which waits for no other right, and writes also where automatic ones only show.
+// TestRefreshOfWhatFailedByItself has a user request a refresh that has failed automatically, because the user of automatic syncs has lost
+// a permission. It then uses the permissions of the requester only, and writes in shadow mode, too.
 func TestRefreshOfWhatFailedByItself(t *testing.T) {
 	s := newSharingFixture(t, automatic)
 	s.catalog.Spec.Secrets = v1alpha1.CatalogSecretsRequester
@@ -352,7 +352,7 @@ func TestRefreshOfWhatFailedByItself(t *testing.T) {
 	s.copied("dHdv")
 }
 
-// tryAgain has a user retry the record that is in ManualIntervention.
+// tryAgain has a user retry the record in the state ManualIntervention.
 func (s *fixture) tryAgain(who string) {
 	s.Helper()
 	for _, record := range s.syncStatuses() {

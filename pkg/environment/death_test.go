@@ -59,18 +59,18 @@ func TestDeathBetweenWrites(t *testing.T) {
 	}
 }
 
-// story is what happens while no process runs, and what the next one makes of it.
+// story is a change while no process runs, and the result of the next process.
 type story struct {
 	edit          func(*v1alpha1.Environment)
 	before, begin func(*fixture)
 	want          []string
 	images        string
 	revision      int64
-	// writes are what is written at least.
+	// writes is the minimum number of writes.
 	writes int
 }
 
-// dies lets a process die at a write, and another one go on.
+// dies has a process die at a write, and another one continue.
 func (y story) dies(t *testing.T, last int) {
 	t.Helper()
 	s := newFixture(t)

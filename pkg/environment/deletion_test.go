@@ -31,7 +31,7 @@ func TestPermissionLost(t *testing.T) {
 	s.applied(1)
 	s.held("")
 
-	// It is said while there is nothing to do, too.
+	// It is also reported if nothing is pending.
 	s.rights.Lose("create deployments " + environmenttest.Target)
 	s.held(v1alpha1.ReasonPermissionLost)
 	s.stalled(v1alpha1.ReasonPermissionLost)
@@ -40,7 +40,8 @@ func TestPermissionLost(t *testing.T) {
 	s.expectRecords("Environment auto.shop-r1.1 Completed r1")
 }
 
-// TestRightToCreateTheTarget has the user who automates lose it: that matters only where the namespace is missing.
+// TestRightToCreateTheTarget revokes the permission of the user of automatic syncs to create namespaces. It is only
+// needed if the target is missing.
 func TestRightToCreateTheTarget(t *testing.T) {
 	for _, there := range []bool{true, false} {
 		t.Run(fmt.Sprintf("there %t", there), func(t *testing.T) {
@@ -48,7 +49,7 @@ func TestRightToCreateTheTarget(t *testing.T) {
 			s.rights.Lose("create namespaces ")
 			if !there {
 				s.dropNamespace(environmenttest.Target)
-				// No controller makes the account that pods get.
+				// No controller creates the account of Pods.
 				s.cluster.Put(environmenttest.Object(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: default, namespace: shop-alice}}"))
 			}
 			s.start(0)
@@ -62,7 +63,7 @@ func TestRightToCreateTheTarget(t *testing.T) {
 	}
 }
 
-func TestTargetGone(t *testing.T) {
+func TestTargetIsDeleted(t *testing.T) {
 	for _, create := range []bool{false, true} {
 		t.Run(fmt.Sprintf("createNamespace %t", create), func(t *testing.T) {
 			s := newFixture(t, func(e *v1alpha1.Environment) { e.Spec.CreateNamespace = create })
@@ -72,7 +73,7 @@ func TestTargetGone(t *testing.T) {
 			s.dropNamespace(environmenttest.Target)
 			s.stalled(v1alpha1.ReasonTargetNotFound)
 			if create {
-				// No controller makes the account that pods get.
+				// No controller creates the account of Pods.
 				s.cluster.Put(environmenttest.Object(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: default, namespace: shop-alice}}"))
 			}
 			s.ask("two", "jane", v1alpha1.SyncRequestSpec{})
@@ -121,12 +122,12 @@ func TestObstacles(t *testing.T) {
 }
 
 func TestEnd(t *testing.T) {
-	const ttl = 10 * time.Minute // On a syncing machine, more time passes until the first sync than on another.
+	const ttl = 10 * time.Minute // On a busy machine, more time passes until the first sync.
 	s := newFixture(t, automatic, func(e *v1alpha1.Environment) { e.Spec.TTL = &metav1.Duration{Duration: ttl} })
 	s.leave("Deployment web is still there")
 	s.start(0)
 	s.applied(1)
-	s.reaches("its time is over", func(e *v1alpha1.Environment) bool {
+	s.reaches("the environment has expired", func(e *v1alpha1.Environment) bool {
 		ready := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.ConditionReady)
 		return e.DeletionTimestamp != nil && ready.Reason == v1alpha1.ReasonExpired && strings.Contains(ready.Message, "Deployment web")
 	})
@@ -137,9 +138,9 @@ func TestEnd(t *testing.T) {
 		t.Errorf("state %q", state)
 	}
 	s.leave()
-	s.eventually("it is gone", func() error {
+	s.eventually("the environment is deleted", func() error {
 		if fakeapi.Get[*v1alpha1.Environment](s.api, environmenttest.Teams, "alice") != nil {
-			return fmt.Errorf("it is there")
+			return fmt.Errorf("environment still exists")
 		}
 		return nil
 	})
@@ -151,7 +152,8 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// Who deletes an environment does not wait for its run, and leaves nobody to wait for its records.
+// TestDeletedWhileItIsSynced checks that the deletion of an environment does not wait for its sync, and that no record
+// stays unfinished.
 func TestDeletedWhileItIsSynced(t *testing.T) {
 	s := newFixture(t, automatic)
 	s.cluster.Answer(func(request string) *metav1.Status {
@@ -162,18 +164,18 @@ func TestDeletedWhileItIsSynced(t *testing.T) {
 		return environmenttest.CountWrites(s.process)(request)
 	})
 	s.start(0)
-	s.eventually("it is gone", func() error {
+	s.eventually("the environment is deleted", func() error {
 		if fakeapi.Get[*v1alpha1.Environment](s.api, environmenttest.Teams, "alice") != nil {
-			return fmt.Errorf("it is there; records %q", s.recordLines())
+			return fmt.Errorf("environment still exists; records: %q", s.recordLines())
 		}
 		return nil
 	})
 	for _, record := range s.syncStatuses() {
 		if !syncstatus.Ended(record) {
-			t.Errorf("nobody goes on with %s", lineOf(record))
+			t.Errorf("unfinished record: %s", lineOf(record))
 		}
 	}
 	if applied, _, err := copies.New(s.store(), keptRevisions).List(t.Context(), environmenttest.Environment().UID); err != nil || len(applied) > 0 {
-		t.Errorf("%v: there still are copies of %d objects", err, len(applied))
+		t.Errorf("copies of %[2]d objects are left: %[1]v", err, len(applied))
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 )
 
-// What somebody deletes by hand is offered again, and is not written until somebody asks for it.
+// TestWorkloadsThatAreDeletedByHand checks that a workload that a user has deleted is offered again, and only written
+// when a user requests it.
 func TestWorkloadsThatAreDeletedByHand(t *testing.T) {
 	s := newFixture(t)
 	s.start(0)
@@ -20,7 +21,7 @@ func TestWorkloadsThatAreDeletedByHand(t *testing.T) {
 	s.pass(60)
 
 	s.cluster.Drop("deployments", environmenttest.Target, "worker")
-	s.ready.gone.Store(1)
+	s.ready.deleted.Store(1)
 	s.change(func(e *v1alpha1.Environment) { e.Annotations = map[string]string{"looked-at": "again"} })
 	s.reaches("an offer", func(e *v1alpha1.Environment) bool {
 		return e.Status.ChangedWorkloadCount == 1 && e.Status.ChangedWorkloads[0].Name == "worker"

@@ -20,12 +20,12 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// automatic has eve turn automatic syncs on.
+// automatic enables automatic syncs by eve.
 func automatic(e *v1alpha1.Environment) {
 	e.Spec.AutoSync, e.Status.AutomatedBy = true, &v1alpha1.AutomatedBy{Username: "eve"}
 }
 
-// held waits until alice says why syncs wait; without a reason, that they do not.
+// held waits until the condition Held of alice has a reason; an empty one means that syncs are not held.
 func (s *fixture) held(reason string) {
 	s.Helper()
 	s.reaches("Held "+reason, func(e *v1alpha1.Environment) bool {
@@ -37,7 +37,7 @@ func (s *fixture) held(reason string) {
 	})
 }
 
-// stalled waits until alice says why nothing can be synced.
+// stalled waits until the condition Stalled of alice has a reason.
 func (s *fixture) stalled(reason string) {
 	s.Helper()
 	s.reaches("Stalled "+reason, func(e *v1alpha1.Environment) bool {
@@ -49,15 +49,15 @@ func (s *fixture) stalled(reason string) {
 	})
 }
 
-// has expects the images in the target.
+// has expects the target to have the images.
 func (s *fixture) has(want string) {
 	s.Helper()
 	if got := s.images(); got != want {
-		s.Errorf("the target has %q, want %q", got, want)
+		s.Errorf("images of the target = %q, want %q", got, want)
 	}
 }
 
-func TestSyncThatIsAskedFor(t *testing.T) {
+func TestRequestedSync(t *testing.T) {
 	s := newFixture(t)
 	s.start(0)
 	s.reaches("the offer", func(e *v1alpha1.Environment) bool {
@@ -99,7 +99,7 @@ func TestSyncByItself(t *testing.T) {
 	s.has("web:2 worker:mine")
 }
 
-// An edit that changes nothing of what is built begins nothing.
+// TestEditWithoutEffect checks that an edit that does not change the planned objects starts no sync.
 func TestEditWithoutEffect(t *testing.T) {
 	s := newFixture(t, automatic)
 	s.start(0)
@@ -118,7 +118,7 @@ func TestWindows(t *testing.T) {
 			Name: "evening", Kind: v1alpha1.SyncWindowAllow, Schedule: "5 12 * * *", Duration: metav1.Duration{Duration: time.Hour}, TimeZone: "UTC",
 		}}
 	}
-	t.Run("hold back what begins by itself", func(t *testing.T) {
+	t.Run("hold automatic syncs", func(t *testing.T) {
 		s := newFixture(t, automatic, evening)
 		s.start(0)
 		s.held(v1alpha1.ReasonWindowClosed)
@@ -129,10 +129,10 @@ func TestWindows(t *testing.T) {
 		s.has("")
 		s.applied(1)
 		if at := s.environment("alice").Status.LastCatalogSyncedAt; at.Before(&metav1.Time{Time: noon.Add(5 * time.Minute)}) {
-			t.Errorf("synced at %s", at)
+			t.Errorf("synced at %s, outside of the window", at)
 		}
 	})
-	t.Run("hold back a request", func(t *testing.T) {
+	t.Run("hold a request", func(t *testing.T) {
 		s := newFixture(t, evening)
 		s.start(0)
 		s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
@@ -142,7 +142,7 @@ func TestWindows(t *testing.T) {
 		s.applied(1)
 		s.expectRecords("Environment one Superseded by jane r1", "Environment two Completed by jane r1")
 		if s.clock.Now().After(noon.Add(5 * time.Minute)) {
-			t.Errorf("it has taken until %s", s.clock.Now())
+			t.Errorf("synced at %s", s.clock.Now())
 		}
 	})
 }
@@ -187,7 +187,7 @@ func TestPin(t *testing.T) {
 		history = append(history, fmt.Sprint(entry.Revision))
 	}
 	if got := strings.Join(history, " "); got != "3 1 2" {
-		t.Errorf("history %s", got)
+		t.Errorf("history = %s", got)
 	}
 }
 
@@ -206,7 +206,7 @@ func TestShadow(t *testing.T) {
 	s.has("web:1 worker:1")
 }
 
-// refuse has the cluster refuse a request until it is called again with nothing.
+// refuse makes the cluster reject a request until it is called with an empty one.
 func (s *fixture) refuse(refused string) {
 	s.cluster.Answer(func(request string) *metav1.Status {
 		if refused != "" && request == refused {
@@ -229,7 +229,7 @@ func TestRetries(t *testing.T) {
 		return e.Status.LastError != nil && len(e.Status.ActiveSyncs) == 0 && meta.IsStatusConditionTrue(e.Status.Conditions, v1alpha1.ConditionStalled)
 	})
 	if events := s.events.Lines(); !slices.ContainsFunc(events, func(line string) bool { return strings.Contains(line, "Warning ManualIntervention") }) {
-		t.Errorf("Events %q", events)
+		t.Errorf("Events = %q", events)
 	}
 	s.pass(60)
 	s.expectRecords("Environment auto.shop-r1.1 ManualIntervention r1")
@@ -247,7 +247,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// What is newer takes the place of what failed.
+// TestNewerRevisionTakesThePlace checks that a newer revision supersedes a failed sync.
 func TestNewerRevisionTakesThePlace(t *testing.T) {
 	s := newFixture(t, automatic)
 	s.refuse("dry PATCH shop-alice/deployments/web")
@@ -276,31 +276,31 @@ func TestRateLimit(t *testing.T) {
 				return nil
 			}
 		}
-		return errors.New("neither says so")
+		return errors.New("neither environment reports it")
 	})
 	s.clock.Step(measurePeriod)
 	s.await("the policy says that one waits", s.waits(1))
 	s.eventually("both are synced", func() error {
 		if a, b := s.environment("alice").Status.AppliedRevision, s.environment("bob").Status.AppliedRevision; a+b < 2 {
-			return fmt.Errorf("revisions %d and %d", a, b)
+			return fmt.Errorf("applied revisions = %d and %d", a, b)
 		}
 		return nil
 	})
 	s.eventually("the policy says that none waits", s.waits(0))
 }
 
-// waits says whether the policy tells that so many syncs wait.
+// waits waits until the SyncPolicy reports a number of waiting syncs.
 func (s *fixture) waits(number int64) func() error {
 	return func() error {
 		policy, err := s.api.Client.ConfigbutlerV1alpha1().SyncPolicies().Get(s.Context(), v1alpha1.SyncPolicyName, metav1.GetOptions{})
 		if err == nil && policy.Status.SyncsWaiting != number {
-			err = fmt.Errorf("%d wait", policy.Status.SyncsWaiting)
+			err = fmt.Errorf("syncsWaiting = %d", policy.Status.SyncsWaiting)
 		}
 		return err
 	}
 }
 
-// TestStatefulSetWithoutItsService has a catalog offer what Kubernetes runs as well: a StatefulSet whose Service does not exist.
+// TestStatefulSetWithoutItsService has a catalog with a StatefulSet whose Service does not exist, which Kubernetes runs, too.
 func TestStatefulSetWithoutItsService(t *testing.T) {
 	s := newFixture(t, automatic)
 	s.offer(1, "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db}, spec: {serviceName: peers, selector: {matchLabels: {app: db}}, "+
@@ -310,6 +310,6 @@ func TestStatefulSetWithoutItsService(t *testing.T) {
 	s.depends(v1alpha1.ReasonUpToDate, "")
 	record := s.syncStatuses()[0]
 	if want := []string{"Service peers is not in production: StatefulSet db refers to it"}; !slices.Equal(record.Status.Warnings, want) {
-		t.Errorf("it warns of %q, want %q", record.Status.Warnings, want)
+		t.Errorf("warnings = %q, want %q", record.Status.Warnings, want)
 	}
 }

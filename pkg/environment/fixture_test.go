@@ -37,7 +37,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The transport of the test's cluster keeps connections for a while.
+	// The transport of the test's cluster keeps idle connections for a while.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
 }
@@ -53,7 +53,7 @@ var (
 	configMap = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: info}}"
 )
 
-// fixture has the API, the cluster, the store and the clock of a controller, which outlive a process.
+// fixture has the API, the cluster, the store and the clock of a controller. They outlive a process.
 type fixture struct {
 	testing.TB
 	api     *fakeapi.API

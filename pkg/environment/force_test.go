@@ -10,7 +10,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 )
 
-// What a record that began by itself could not take over is taken over for whoever says force.
+// TestForceTakesUpWhatHasFailed checks that a forced request takes over objects that an automatic sync could not take
+// over.
 func TestForceTakesUpWhatHasFailed(t *testing.T) {
 	s := newFixture(t, automatic)
 	s.start(0)
@@ -30,11 +31,11 @@ func TestForceTakesUpWhatHasFailed(t *testing.T) {
 	}
 	s.reaches("failure", func(*v1alpha1.Environment) bool { return state() == v1alpha1.SyncStateManualIntervention })
 	if s.level() != "mine" {
-		t.Fatalf("level %s before anybody has said force", s.level())
+		t.Fatalf("level = %s before the forced request", s.level())
 	}
 	s.ask("one", "joe", v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCluster, Force: true})
 	s.reaches("the end", func(*v1alpha1.Environment) bool { return state() == v1alpha1.SyncStateCompleted })
 	if s.level() != "debug" {
-		t.Errorf("level %s, want debug", s.level())
+		t.Errorf("level = %s, want debug", s.level())
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 )
 
-// delivery is an application that works on the cluster it runs in: it has rights there, and a StatefulSet whose Service does not exist.
+// delivery is an application that uses the API of its cluster: it has roles, and a StatefulSet whose Service does not exist.
 var delivery = struct{ controller, server, rights []string }{
 	controller: []string{`
 apiVersion: apps/v1
@@ -63,14 +63,14 @@ func role(kind, name string) string {
 		"rules: [{apiGroups: [''], resources: [configmaps, secrets], verbs: [get, list, watch]}]}", kind, name)
 }
 
-// binding binds the role of a name to the ServiceAccount of that name in a namespace.
+// binding binds a role to the ServiceAccount of the same name in a namespace.
 func binding(kind, name, role, namespace string) string {
 	return fmt.Sprintf("{apiVersion: rbac.authorization.k8s.io/v1, kind: %s, metadata: {name: %s}, "+
 		"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: %s, name: %[2]s}, subjects: [{kind: ServiceAccount, name: %[2]s, namespace: %[4]s}]}",
 		kind, name, role, namespace)
 }
 
-// deliver has the application in production, and the catalog offer its workloads with a revision.
+// deliver puts the application into production, and has the catalog offer its workloads with a revision.
 func (s *fixture) deliver(revision int64) {
 	s.Helper()
 	s.produce(slices.Concat(delivery.controller[1:], delivery.server[1:], delivery.rights)...)
@@ -78,7 +78,7 @@ func (s *fixture) deliver(revision int64) {
 	s.offer(revision, delivery.controller[0], delivery.server[0])
 }
 
-// lacking are the objects that the environment alice says it lacks.
+// lacking returns the objects that the environment alice reports as not copied.
 func lacking(e *v1alpha1.Environment) []string {
 	names := []string{}
 	for _, object := range e.Status.NotCopied {
@@ -87,7 +87,7 @@ func lacking(e *v1alpha1.Environment) []string {
 	return names
 }
 
-// including has the environment alice include what the application reads through the API.
+// including makes the environment alice include the objects that the application reads through the API.
 func including(e *v1alpha1.Environment) {
 	e.Spec.Include = []v1alpha1.IncludedObject{
 		{APIVersion: "v1", Kind: "ConfigMap", Name: "projects"}, {APIVersion: "v1", Kind: "Secret", Name: "repository"},
@@ -95,7 +95,8 @@ func including(e *v1alpha1.Environment) {
 	}
 }
 
-// TestApplicationWithRights syncs an application that works on the cluster. What is not copied is named, until somebody has created it.
+// TestApplicationWithRights syncs an application that uses the API of its cluster. Objects that are not copied are reported until a user
+// has created them.
 func TestApplicationWithRights(t *testing.T) {
 	s := newFixture(t, including)
 	s.produce("{apiVersion: v1, kind: ConfigMap, metadata: {name: projects}, data: {a: b}}",
@@ -105,7 +106,7 @@ func TestApplicationWithRights(t *testing.T) {
 	s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
 	s.start(0)
 	s.applied(2)
-	s.reaches("what it lacks", func(e *v1alpha1.Environment) bool {
+	s.reaches("the objects that are not copied", func(e *v1alpha1.Environment) bool {
 		return slices.Equal(lacking(e), []string{
 			"ClusterRoleBinding controller controller", "PersistentVolumeClaim cache", "Role controller controller", "Role server server",
 			"RoleBinding controller controller", "RoleBinding server server",
@@ -114,7 +115,7 @@ func TestApplicationWithRights(t *testing.T) {
 	message := apimeta.FindStatusCondition(s.environment("alice").Status.Conditions, v1alpha1.ConditionObjectsMissing).Message
 	if want := "shop-alice lacks what the server does not copy: ClusterRoleBinding controller, PersistentVolumeClaim cache, Role controller, " +
 		"Role server, RoleBinding controller, RoleBinding server; kubectl slipstream missing alice -n teams prints it"; message != want {
-		t.Errorf("it says %q", message)
+		t.Errorf("message = %q", message)
 	}
 	want := []string{
 		"configmaps/projects", "deployments/server", "networkpolicies/controller", "networkpolicies/server", "secrets/repository",
@@ -122,7 +123,7 @@ func TestApplicationWithRights(t *testing.T) {
 		"widgets/project",
 	}
 	if diff := cmp.Diff(want, s.cluster.Names(environmenttest.Target)); diff != "" {
-		t.Errorf("the target has (-want +got):\n%s", diff)
+		t.Errorf("objects of the target (-want +got):\n%s", diff)
 	}
 
 	for _, text := range []string{
@@ -133,7 +134,7 @@ func TestApplicationWithRights(t *testing.T) {
 		o.SetNamespace(environmenttest.Target)
 		s.cluster.Put(o)
 	}
-	s.reaches("what it still lacks", func(e *v1alpha1.Environment) bool {
+	s.reaches("the remaining objects that are not copied", func(e *v1alpha1.Environment) bool {
 		return slices.Equal(lacking(e), []string{"ClusterRoleBinding controller controller"})
 	})
 	beside := environmenttest.Object(t, binding("ClusterRoleBinding", "controller", "ClusterRole", environmenttest.Target))

@@ -15,7 +15,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/metrics/metrictest"
 )
 
-// seen has the source's change of which a revision was made be recorded as seen at noon.
+// seen records noon as the time at which the source's change in a revision was detected.
 func (s *fixture) seen(revision int64) {
 	s.Helper()
 	s.api.Put(&v1alpha1.SyncStatus{
@@ -25,7 +25,7 @@ func (s *fixture) seen(revision int64) {
 	})
 }
 
-// added waits until metrics have grown by what is wanted since before, and no more.
+// added waits until metrics have grown by exactly the wanted values.
 func (s *fixture) added(before, want map[string]float64, now func(testing.TB) map[string]float64) {
 	s.Helper()
 	s.await("the metrics", func() error {
@@ -39,11 +39,12 @@ func (s *fixture) added(before, want map[string]float64, now func(testing.TB) ma
 	})
 }
 
-// A revision of the source counts when an environment has it for the first time, whoever has begun the run.
+// TestRunsAreMeasured checks that a revision is measured when an environment applies it for the first time, by an
+// automatic sync or on request.
 func TestRunsAreMeasured(t *testing.T) {
 	for name, test := range map[string]struct {
 		prepare func(*v1alpha1.Environment)
-		// ask asks for a run, if it does not begin by itself.
+		// ask requests a sync, if it is not automatic.
 		ask             func(s *fixture, id string)
 		action, trigger string
 	}{
@@ -62,7 +63,7 @@ func TestRunsAreMeasured(t *testing.T) {
 			test.ask(s, "one")
 			s.applied(1)
 			s.added(values, map[string]float64{runs: 1, source: 0}, metrictest.Values)
-			s.stop() // Otherwise the first of the two might be taken by itself.
+			s.stop() // Otherwise the first of the two might be synced alone.
 			s.offer(2, image(web, "2"), worker)
 			s.offer(3, image(web, "3"), worker)
 			s.start(0)
@@ -115,7 +116,7 @@ func TestChangesOfDependenciesAreMeasured(t *testing.T) {
 			for _, trigger := range []string{"automatic", "requested"} {
 				key := "environment_source_change_duration_seconds dependencies " + trigger
 				if got := after[key] - before[key]; got != test.want[trigger] {
-					t.Errorf("%s: %v more seconds, want %v", trigger, got, test.want[trigger])
+					t.Errorf("%s: measured %v more seconds, want %v", trigger, got, test.want[trigger])
 				}
 			}
 		})

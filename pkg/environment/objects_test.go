@@ -16,7 +16,7 @@ import (
 	"github.com/configbutler/slipstream/test/testkit/fakeapi"
 )
 
-// addEnvironment has an environment made by its user.
+// addEnvironment creates an environment as its user.
 func (s *fixture) addEnvironment(e *v1alpha1.Environment) {
 	s.Helper()
 	e.Generation = 1
@@ -28,12 +28,12 @@ func (s *fixture) addEnvironment(e *v1alpha1.Environment) {
 	s.api.Put(e)
 }
 
-// environment returns the environment of a name.
+// environment returns the environment with a name.
 func (s *fixture) environment(name string) *v1alpha1.Environment {
 	s.Helper()
 	e := fakeapi.Get[*v1alpha1.Environment](s.api, environmenttest.Teams, name)
 	if e == nil {
-		s.Fatalf("there is no environment %s", name)
+		s.Fatalf("environment %s does not exist", name)
 	}
 	return e
 }
@@ -69,7 +69,7 @@ func (s *fixture) request(request v1alpha1.PendingEnvironmentRequest) {
 	s.change(func(e *v1alpha1.Environment) { e.Status.PendingRequests = append(e.Status.PendingRequests, request) })
 }
 
-// syncStatuses returns the records, the oldest first.
+// syncStatuses returns the records, oldest first.
 func (s *fixture) syncStatuses() []*v1alpha1.SyncStatus {
 	s.Helper()
 	records := fakeapi.List[*v1alpha1.SyncStatus](s.api, environmenttest.Teams)
@@ -102,7 +102,7 @@ func lineOf(record *v1alpha1.SyncStatus) string {
 	return strings.Join(words, " ")
 }
 
-// expectRecords waits until the records are those.
+// expectRecords waits until the records are these.
 func (s *fixture) expectRecords(want ...string) {
 	s.Helper()
 	s.eventually("records", func() error {

@@ -10,8 +10,9 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 )
 
-// A refresh that needs somebody is tried again when somebody asks for another.
-func TestRefreshAfterOneThatNeedsSomebody(t *testing.T) {
+// TestRefreshAfterManualIntervention checks that a refresh in the state ManualIntervention is retried when a user
+// requests another one.
+func TestRefreshAfterManualIntervention(t *testing.T) {
 	s := newFixture(t)
 	s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
 	s.start(0)
@@ -23,9 +24,9 @@ func TestRefreshAfterOneThatNeedsSomebody(t *testing.T) {
 	s.ask("two", "jane", v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCluster})
 	s.expectRecords("Environment one Completed by jane r1", "Dependency batch ManualIntervention by jane")
 	answered := func(e *v1alpha1.Environment) bool { return len(e.Status.PendingRequests) == 0 }
-	s.reaches("it is given up", answered)
+	s.reaches("the refresh is given up", answered)
 	s.produce(configMap)
 	s.ask("three", "joe", v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCluster})
-	s.reaches("it is answered", answered)
+	s.reaches("the refresh is answered", answered)
 	s.expectRecords("Environment one Completed by jane r1", "Dependency batch Completed by jane")
 }

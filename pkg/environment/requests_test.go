@@ -19,7 +19,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// prompt has a record say that settings has changed in production.
+// prompt adds a record of a change of settings in production.
 func (s *fixture) prompt(batch string) *v1alpha1.SyncStatus {
 	s.Helper()
 	e := s.environment("alice")
@@ -93,7 +93,7 @@ func TestDependencies(t *testing.T) {
 			}
 			s.expectRecords(tt.want...)
 			if s.level() != "debug" {
-				t.Errorf("level %s", s.level())
+				t.Errorf("level = %s", s.level())
 			}
 			s.reaches("what is left", func(e *v1alpha1.Environment) bool {
 				open := strings.Contains(strings.Join(tt.want, " "), "Pending")
@@ -103,7 +103,8 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// What a Branch and its catalog have both changed waits for somebody to decide, and then goes on with the same record.
+// TestConflict checks that fields that a Branch and its catalog have both changed wait for a decision, and that the same record then
+// continues.
 func TestConflict(t *testing.T) {
 	s := newFixture(t, func(e *v1alpha1.Environment) {
 		e.Spec.Type = v1alpha1.EnvironmentBranch
@@ -129,11 +130,11 @@ func TestConflict(t *testing.T) {
 	s.expectRecords("Environment one Completed by jane r1", "Environment two Completed by jane r2")
 	s.has("web:2")
 	if conflicts := s.environment("alice").Status.Conflicts; len(conflicts) > 0 {
-		t.Errorf("conflicts %v", conflicts)
+		t.Errorf("conflicts = %v", conflicts)
 	}
 }
 
-// byHand has somebody change the image of a Deployment in the target.
+// byHand changes the image of a Deployment in the target, as a user does.
 func (s *fixture) byHand(name, image string) {
 	s.Helper()
 	client := s.cluster.Client().Resource(appsv1.SchemeGroupVersion.WithResource("deployments")).Namespace(environmenttest.Target)
@@ -170,7 +171,8 @@ func TestDismissalsEndWithASync(t *testing.T) {
 	}
 }
 
-// A sync that brings less than everything ends the count of dismissals, too, and what it brings is not dismissed any more.
+// TestDismissalsEndWithAnySync checks that a sync of a part also resets the number of dismissals, and that what it applies is not dismissed
+// any more.
 func TestDismissalsEndWithAnySync(t *testing.T) {
 	for name, tt := range map[string]struct {
 		spec                v1alpha1.SyncRequestSpec
@@ -195,7 +197,7 @@ func TestDismissalsEndWithAnySync(t *testing.T) {
 			s.change(func(e *v1alpha1.Environment) {
 				e.Status.DismissedCatalogSync, e.Status.DismissedDependencySync, e.Status.Dismissals = "shop-r2", "alice-bcdfg", 3
 			})
-			s.reaches("it is said to be dismissed", func(e *v1alpha1.Environment) bool {
+			s.reaches("the request is dismissed", func(e *v1alpha1.Environment) bool {
 				return e.Status.State == "Dismissed: 2 workloads, 1 ConfigMap changed"
 			})
 			s.ask("two", "jane", tt.spec)
@@ -208,7 +210,7 @@ func TestDismissalsEndWithAnySync(t *testing.T) {
 	}
 }
 
-// A record that is dismissed, by whoever died before noting that, is said to be so, and counted once.
+// TestDismissedDependencies checks that a dismissal whose process died before the status was updated is reported and counted once.
 func TestDismissedDependencies(t *testing.T) {
 	s := newFixture(t)
 	s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
@@ -229,7 +231,7 @@ func TestDismissedDependencies(t *testing.T) {
 	dismissed := func(e *v1alpha1.Environment) bool {
 		return e.Status.State == "Dismissed: 1 ConfigMap changed" && e.Status.DismissedDependencySync == record.Name && e.Status.Dismissals == 1
 	}
-	s.reaches("it is dismissed", dismissed)
+	s.reaches("the request is dismissed", dismissed)
 	s.pass(10)
 	if e := s.environment("alice"); !dismissed(e) {
 		t.Errorf("%+v", e.Status)
@@ -241,7 +243,7 @@ func TestDismissedDependencies(t *testing.T) {
 	})
 }
 
-// What the source does not have any more is no reason to be Synced, although its copy stays.
+// TestWhatTheSourceLosesIsSaid checks that an environment is not Synced if the source has lost an object, although the copy is kept.
 func TestWhatTheSourceLosesIsSaid(t *testing.T) {
 	s := newFixture(t)
 	s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
@@ -250,13 +252,13 @@ func TestWhatTheSourceLosesIsSaid(t *testing.T) {
 	s.reaches("nothing to do", func(e *v1alpha1.Environment) bool { return e.Status.State == "Synced" })
 	s.cluster.Drop("configmaps", environmenttest.Production, "settings")
 	s.detector.changed("alice")
-	s.reaches("it is said", func(e *v1alpha1.Environment) bool { return e.Status.State == "1 ConfigMap changed" })
+	s.reaches("the state is shown", func(e *v1alpha1.Environment) bool { return e.Status.State == "1 ConfigMap changed" })
 	if s.level() != "info" {
-		t.Errorf("level %s", s.level())
+		t.Errorf("level = %s", s.level())
 	}
 }
 
-// called is the record of a name.
+// called returns the record with a name.
 func (s *fixture) called(name string) *v1alpha1.SyncStatus {
 	s.Helper()
 	for _, record := range s.syncStatuses() {
@@ -264,12 +266,12 @@ func (s *fixture) called(name string) *v1alpha1.SyncStatus {
 			return record
 		}
 	}
-	s.Fatalf("there is no record %s", name)
+	s.Fatalf("record %s does not exist", name)
 	return nil
 }
 
-// What is about workloads is brought by itself as often as it changes in the source, and never because of what somebody does in the
-// target.
+// TestCompanionsByThemselves checks that objects that belong to workloads are synced automatically whenever they change in the source, and
+// never because of a change in the target.
 func TestCompanionsByThemselves(t *testing.T) {
 	s := newFixture(t, automatic, func(e *v1alpha1.Environment) { e.Spec.Adapt.Replicas = v1alpha1.ReplicasAsSource })
 	s.start(0)
@@ -297,10 +299,10 @@ func TestCompanionsByThemselves(t *testing.T) {
 	before := len(s.recordLines())
 	s.cluster.Drop("horizontalpodautoscalers", environmenttest.Target, "web")
 	s.detector.changed("alice")
-	s.reaches("it is said", func(e *v1alpha1.Environment) bool { return e.Status.State == "1 HorizontalPodAutoscaler changed" })
+	s.reaches("the state is shown", func(e *v1alpha1.Environment) bool { return e.Status.State == "1 HorizontalPodAutoscaler changed" })
 	s.pass(30)
 	if most() != "none" || len(s.recordLines()) != before {
-		t.Errorf("at most %s; records: %q", most(), s.recordLines())
+		t.Errorf("maxReplicas = %s; records: %q", most(), s.recordLines())
 	}
 	s.produce("{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: web}, spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}}")
 	brings("3")
@@ -308,7 +310,7 @@ func TestCompanionsByThemselves(t *testing.T) {
 	brings("none")
 }
 
-// TestCompanionsAfterARunThatFailed has a policy of the cluster refuse what the source has, until that is corrected.
+// TestCompanionsAfterARunThatFailed has a policy of the cluster reject an object of the source until it is corrected.
 func TestCompanionsAfterARunThatFailed(t *testing.T) {
 	s := newFixture(t, automatic, func(e *v1alpha1.Environment) { e.Spec.Adapt.Replicas = v1alpha1.ReplicasAsSource })
 	s.start(0)
@@ -321,7 +323,7 @@ func TestCompanionsAfterARunThatFailed(t *testing.T) {
 	s.refuse("dry PATCH shop-alice/poddisruptionbudgets/web")
 	budget(1)
 	s.reaches("a failure", func(e *v1alpha1.Environment) bool { return e.Status.LastError != nil })
-	s.reaches("it is given up", func(*v1alpha1.Environment) bool {
+	s.reaches("the request is given up", func(*v1alpha1.Environment) bool {
 		return slices.ContainsFunc(s.syncStatuses(), func(r *v1alpha1.SyncStatus) bool { return r.Status.State == v1alpha1.SyncStateManualIntervention })
 	})
 	s.refuse("")
@@ -332,8 +334,8 @@ func TestCompanionsAfterARunThatFailed(t *testing.T) {
 	})
 }
 
-// TestConditionsWhileTheSourceIsLookedAt has the source change while something is offered: the condition stays as it is, so that its
-// time says since when.
+// TestConditionsWhileTheSourceIsLookedAt has the source change while the environment is not up to date: the condition keeps its transition
+// time.
 func TestConditionsWhileTheSourceIsLookedAt(t *testing.T) {
 	s := newFixture(t)
 	s.start(0)
@@ -342,13 +344,13 @@ func TestConditionsWhileTheSourceIsLookedAt(t *testing.T) {
 	s.offer(2, image(web, "2"), worker)
 	since := func() metav1.Time {
 		t.Helper()
-		var told metav1.Time
+		var since metav1.Time
 		s.reaches("the offer", func(e *v1alpha1.Environment) bool {
 			condition := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.ConditionCatalogUpToDate)
-			told = condition.LastTransitionTime
+			since = condition.LastTransitionTime
 			return condition.Reason == v1alpha1.ReasonWorkloadsChanged
 		})
-		return told
+		return since
 	}
 	before := since()
 	for i := range 3 {
@@ -358,7 +360,7 @@ func TestConditionsWhileTheSourceIsLookedAt(t *testing.T) {
 		s.detector.changed("alice")
 		s.pass(5)
 		if got := since(); !got.Equal(&before) {
-			t.Fatalf("since %s, and since %s before", got, before)
+			t.Fatalf("transition time = %s, want %s", got, before)
 		}
 	}
 }
@@ -367,10 +369,10 @@ func TestRediscovery(t *testing.T) {
 	s := newFixture(t)
 	s.start(0)
 	s.request(v1alpha1.PendingEnvironmentRequest{ID: "one", Actor: "jane", Type: v1alpha1.EnvironmentRequestRediscover})
-	s.reaches("it is done", func(e *v1alpha1.Environment) bool { return len(e.Status.PendingRequests) == 0 })
+	s.reaches("no request is pending", func(e *v1alpha1.Environment) bool { return len(e.Status.PendingRequests) == 0 })
 	s.detector.mu.Lock()
 	defer s.detector.mu.Unlock()
 	if s.detector.rediscovered != 1 {
-		t.Errorf("%d times", s.detector.rediscovered)
+		t.Errorf("rediscovered %d times", s.detector.rediscovered)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// quiet is an environment that holds revision 1, of a catalog that offers revision 1.
+// quiet returns the state of an environment with revision 1, of a catalog that offers revision 1.
 func quiet() *state {
 	policy := &v1alpha1.SyncPolicy{}
 	v1alpha1.SetObjectDefaults_SyncPolicy(policy)
@@ -27,7 +27,7 @@ func quiet() *state {
 	return s
 }
 
-// record adds a record of a batch, detected so many seconds before noon, that is automatic unless it is by a user.
+// record adds a record of a batch, detected a number of seconds before noon. It is automatic unless it has a user.
 func (s *state) record(batch string, of v1alpha1.SyncType, in v1alpha1.SyncState, before int, by string) *v1alpha1.SyncStatus {
 	at := metav1.NewTime(noon.Add(-time.Duration(before) * time.Second))
 	record := &v1alpha1.SyncStatus{
@@ -116,7 +116,7 @@ func TestNext(t *testing.T) {
 				again = got.again.Sub(noon)
 			}
 			if chosen != tt.want || got.held.Code != tt.held || again != tt.again {
-				t.Errorf("chose %q, held %q, again in %s", chosen, got.held.Code, again)
+				t.Errorf("chosen %q, held %q, retried in %s", chosen, got.held.Code, again)
 			}
 		})
 	}
@@ -176,7 +176,7 @@ func TestDesiredSyncs(t *testing.T) {
 				got = append(got, strings.TrimSpace(strings.Join(line, " ")))
 			}
 			if strings.Join(got, ", ") != tt.want {
-				t.Errorf("desired %q", got)
+				t.Errorf("desired syncs = %q", got)
 			}
 		})
 	}
@@ -219,6 +219,6 @@ func TestOrderOfWhatWaits(t *testing.T) {
 		got = append(got, record.Name)
 	}
 	if !slices.Equal(got, []string{"first", "c", "b", "a"}) {
-		t.Errorf("order %q", got)
+		t.Errorf("order = %q", got)
 	}
 }

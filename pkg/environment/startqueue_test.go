@@ -15,11 +15,11 @@ import (
 
 func numbered(i int) types.NamespacedName { return types.NamespacedName{Name: fmt.Sprint(i)} }
 
-func TestLineIsInOrder(t *testing.T) {
+func TestQueueIsInOrder(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(noon)
 	l := newStartQueue(clock)
 	var begun []string
-	// The one that was wanted last asks first.
+	// The newest one asks first.
 	ask := func() (again []time.Time) {
 		for i := range slices.Backward([]int{0, 1, 2, 3}) {
 			if slices.Contains(begun, fmt.Sprint(i)) {
@@ -34,28 +34,28 @@ func TestLineIsInOrder(t *testing.T) {
 		}
 		return again
 	}
-	ask() // 3 and 2 are the only ones in line when they ask.
+	ask() // 3 and 2 are the only ones in the queue when they ask.
 	if !slices.Equal(begun, []string{"3", "2"}) {
-		t.Fatalf("begun %q", begun)
+		t.Fatalf("started %q", begun)
 	}
 	for _, at := range ask() {
 		if !at.Equal(noon.Add(time.Minute)) {
-			t.Errorf("again at %s", at)
+			t.Errorf("retried at %s", at)
 		}
 	}
 	clock.SetTime(noon.Add(59 * time.Second))
 	ask()
 	if len(begun) != 2 {
-		t.Fatalf("begun %q within a minute", begun)
+		t.Fatalf("started %q within a minute", begun)
 	}
 	clock.SetTime(noon.Add(time.Minute))
 	ask()
 	if !slices.Equal(begun, []string{"3", "2", "1", "0"}) {
-		t.Errorf("begun %q", begun)
+		t.Errorf("started %q", begun)
 	}
 }
 
-func TestLineLetsTheFirstGoFirst(t *testing.T) {
+func TestQueueStartsTheFirst(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(noon)
 	l := newStartQueue(clock)
 	for i := range 5 {
@@ -66,24 +66,24 @@ func TestLineLetsTheFirstGoFirst(t *testing.T) {
 	l.end(numbered(0))
 	clock.SetTime(noon.Add(time.Minute))
 	if ok, _ := l.ask(numbered(3), noon.Add(3), 1); ok {
-		t.Error("the third begins")
+		t.Error("the third one was started")
 	}
 	if next := l.leave(numbered(1)); !slices.Equal(next, []types.NamespacedName{numbered(2), numbered(3), numbered(4)}) {
-		t.Errorf("front %v", next)
+		t.Errorf("next = %v", next)
 	}
 	if ok, _ := l.ask(numbered(2), noon.Add(2), 1); !ok {
-		t.Error("the first does not begin")
+		t.Error("the first one was not started")
 	}
 	if next := l.leave(numbered(9)); next != nil {
-		t.Errorf("who was not in line makes %v ask", next)
+		t.Errorf("next after an unknown one = %v", next)
 	}
 	l.undo(numbered(2))
 	if ok, _ := l.ask(numbered(3), noon.Add(3), 1); !ok {
-		t.Error("what has not begun counts")
+		t.Error("a start that was undone counts")
 	}
 }
 
-func TestLineBoundsWhatGoesOn(t *testing.T) {
+func TestQueueLimitsRunningSyncs(t *testing.T) {
 	l := newStartQueue(clocktesting.NewFakePassiveClock(noon))
 	for i := range maxRuns + 1 {
 		if ok, _ := l.ask(numbered(i), noon, 1000); ok != (i < maxRuns) {
@@ -91,9 +91,9 @@ func TestLineBoundsWhatGoesOn(t *testing.T) {
 		}
 	}
 	if waiting, running := l.numbers(); waiting != 1 || running != maxRuns {
-		t.Errorf("%d wait, %d go on", waiting, running)
+		t.Errorf("%d waiting, %d running", waiting, running)
 	}
 	if next := l.end(numbered(0)); len(next) != 1 {
-		t.Errorf("front %v", next)
+		t.Errorf("next = %v", next)
 	}
 }

@@ -20,9 +20,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// TestThePromptIsTheSummaryOfTheDiff has the source, the catalog and the environment change, prompts be dismissed and offered again,
-// revisions be gone back to, and syncs be asked for, at random. After each step, the status says what the subresource diff shows, and
-// STATE is Synced only if that is nothing.
+// TestThePromptIsTheSummaryOfTheDiff changes the source, the catalog and the environment, dismisses prompts, rolls back and requests syncs
+// at random. After each step, the status must match the subresource diff, and STATE must be Synced only if the diff is empty.
 func TestThePromptIsTheSummaryOfTheDiff(t *testing.T) {
 	for range 3 {
 		seed := rand.Uint64()
@@ -40,19 +39,19 @@ func TestThePromptIsTheSummaryOfTheDiff(t *testing.T) {
 	}
 }
 
-// truth is the life of an environment whose source others change.
+// truth is an environment whose source is changed by others.
 type truth struct {
 	*fixture
 	*rand.Rand
 	planner *syncer.Previewer
-	// revision is the catalog's newest.
+	// revision is the newest revision of the catalog.
 	revision int64
 	done     map[string]int
 }
 
 func (l *truth) oneOf(words ...string) string { return words[l.IntN(len(words))] }
 
-// happen does one of the things that happen, and says which.
+// happen makes a random change, and returns its description.
 func (l *truth) happen(step int) (what string) {
 	l.Helper()
 	switch l.IntN(9) {
@@ -96,7 +95,7 @@ func (l *truth) happen(step int) (what string) {
 	return what
 }
 
-// companion has something change in the source that is about workloads.
+// companion changes an object in the source that belongs to workloads.
 func (l *truth) companion() string {
 	l.Helper()
 	kind := l.oneOf("HorizontalPodAutoscaler", "PodDisruptionBudget", "Ingress", "NetworkPolicy", "Service")
@@ -121,7 +120,7 @@ func (l *truth) companion() string {
 	return "another " + kind
 }
 
-// dismiss does what the subresource does.
+// dismiss dismisses a prompt like the subresource.
 func (l *truth) dismiss() {
 	l.Helper()
 	e := l.environment("alice")
@@ -146,7 +145,7 @@ func (l *truth) dismiss() {
 	})
 }
 
-// pin goes back to a revision, or forward again.
+// pin pins a revision, or removes the pin.
 func (l *truth) pin() string {
 	l.Helper()
 	e := l.environment("alice")
@@ -159,7 +158,7 @@ func (l *truth) pin() string {
 	return "back to an earlier revision"
 }
 
-// check waits until nothing goes on any more and the status says what the diff shows.
+// check waits until no sync is running and the status matches the diff.
 func (l *truth) check(after string) {
 	l.Helper()
 	l.eventually("after: "+after, func() error {
@@ -180,7 +179,7 @@ func (l *truth) check(after string) {
 		}
 		isSynced := strings.HasPrefix(e.Status.State, "Synced")
 		if trouble := e.Status.LastError != nil || slices.ContainsFunc(e.Status.Conditions, isStalled); !trouble && isSynced != (len(diff.Changes) == 0) {
-			return fmt.Errorf("%q, and the diff has %d changes", e.Status.State, len(diff.Changes))
+			return fmt.Errorf("STATE = %q, but the diff has %d changes", e.Status.State, len(diff.Changes))
 		}
 		return nil
 	})
@@ -188,7 +187,7 @@ func (l *truth) check(after string) {
 
 func isStalled(c metav1.Condition) bool { return c.Type == v1alpha1.ConditionStalled }
 
-// summary is what a user who reads a diff would say.
+// summary is the summary of a diff.
 func summary(changes []v1alpha1.ObjectChange) (workloads []v1alpha1.WorkloadChange, others []v1alpha1.DependencyCount) {
 	byKind := map[string]int32{}
 	for _, c := range changes {

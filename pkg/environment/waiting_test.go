@@ -20,7 +20,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 )
 
-// idle are environments that nobody looks after yet.
+// idle returns the controller's environments without workers.
 func (s *fixture) idle() *environments {
 	s.Helper()
 	shared, err := controller.NewShared(s.controllerProcess(nil), s.api)
@@ -36,8 +36,9 @@ func (s *fixture) idle() *environments {
 	return c
 }
 
-// An environment that waits in line does not write a status each time it comes a place further.
-func TestWaitingInLineIsToldOnce(t *testing.T) {
+// TestQueuedSyncIsReportedOnce checks that the status of a queued environment is not written whenever its position
+// changes.
+func TestQueuedSyncIsReportedOnce(t *testing.T) {
 	s := newFixture(t)
 	c, situation := s.idle(), quiet()
 	situation.policy.MaxSyncsPerMinute = new(int32(1))
@@ -53,8 +54,8 @@ func TestWaitingInLineIsToldOnce(t *testing.T) {
 	}
 }
 
-// Who cannot be looked after is not waited for in line.
-func TestWhoFailsLeavesTheLine(t *testing.T) {
+// TestFailedReconcileLeavesTheQueue checks that an environment that cannot be reconciled does not block the queue.
+func TestFailedReconcileLeavesTheQueue(t *testing.T) {
 	s := newFixture(t)
 	c := s.idle()
 	s.api.Client.PrependReactor("get", "environments", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -69,9 +70,9 @@ func TestWhoFailsLeavesTheLine(t *testing.T) {
 		defer close(done)
 		c.queue.Run(ctx, 1, c.reconcile)
 	}()
-	s.eventually("nobody waits", func() error {
+	s.eventually("the queue is empty", func() error {
 		if waiting, _ := c.starts.numbers(); waiting > 0 {
-			return fmt.Errorf("%d wait", waiting)
+			return fmt.Errorf("%d waiting", waiting)
 		}
 		return nil
 	})
@@ -79,8 +80,8 @@ func TestWhoFailsLeavesTheLine(t *testing.T) {
 	<-done
 }
 
-// A run of an environment that is gone, though somebody was to remove what it writes before, does not go on.
-func TestRunOfWhatIsGone(t *testing.T) {
+// TestRunOfADeletedEnvironment checks that the run of a deleted environment is canceled.
+func TestRunOfADeletedEnvironment(t *testing.T) {
 	s := newFixture(t)
 	c, e := s.idle(), environmenttest.Environment()
 	c.runs.begin(t.Context(), e, func(ctx context.Context) { <-ctx.Done() }, func() {})
@@ -90,32 +91,33 @@ func TestRunOfWhatIsGone(t *testing.T) {
 	select {
 	case <-done:
 	case <-time.After(testkit.Timeout):
-		t.Fatal("it goes on")
+		t.Fatal("run was not canceled")
 	}
 }
 
-// doneAtOnce is every job.
+// doneAtOnce completes every job at once.
 type doneAtOnce struct{}
 
 func (doneAtOnce) Execute(context.Context, syncer.Job) (syncer.Outcome, error) {
 	return syncer.Outcome{}, nil
 }
 
-// Who has no run that goes on has none in line either, so that the next one is not taken for it.
-func TestRunEndsInLineFirst(t *testing.T) {
+// TestRunEndsInTheQueueFirst checks that an environment without a run has none in the queue, either, so that the next
+// run is not mistaken for it.
+func TestRunEndsInTheQueueFirst(t *testing.T) {
 	s := newFixture(t)
 	c, e := s.idle(), environmenttest.Environment()
 	c.executor = doneAtOnce{}
 	for range 1000 {
 		if ok, _ := c.starts.ask(nameOf(e), noon, 2000); !ok {
-			t.Fatal("it waits")
+			t.Fatal("run was not started")
 		}
 		c.begin(t.Context(), syncer.Job{Environment: e})
 		for c.runs.has(nameOf(e)) {
 			continue
 		}
 		if _, running := c.starts.numbers(); running > 0 {
-			t.Fatal("the line has a run go on that does not")
+			t.Fatal("queue counts a run that has ended")
 		}
 		c.runs.wait()
 	}

@@ -70,7 +70,7 @@ func TestDryRunsThenAppliesInOrder(t *testing.T) {
 	}
 	for i, written := range report.Written {
 		if written.Step != i || (written.Object == nil) != (steps[i].Verb == apply.Delete) {
-			t.Errorf("written %d: step %d, %v", i, written.Step, written.Object)
+			t.Errorf("written object %d: step %d, %v", i, written.Step, written.Object)
 		}
 	}
 }
@@ -83,7 +83,7 @@ func TestWritePreconditions(t *testing.T) {
 		return o
 	}
 	for name, tt := range map[string]struct {
-		// now is the object after the plan has been made; nil: it is gone.
+		// now is the object after planning; nil means that it was deleted.
 		now    *unstructured.Unstructured
 		create bool
 		want   string

@@ -37,7 +37,7 @@ type cluster struct {
 	version int
 	// takeRequests returns the requests since the last call.
 	requests []string
-	// answer can answer in the place of the cluster. It may change objects.
+	// answer, if set, can respond in place of the cluster. It may change objects.
 	answer func(request string) *metav1.Status
 }
 
@@ -157,9 +157,9 @@ func status(code int, reason metav1.StatusReason, message string, causes ...meta
 func (c *cluster) takeRequests() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	told := c.requests
+	requests := c.requests
 	c.requests = nil
-	return told
+	return requests
 }
 
 func decode(body []byte) *unstructured.Unstructured {

@@ -177,7 +177,7 @@ func TestQuotasCountAllSteps(t *testing.T) {
 	quota := func(hard, used string) *unstructured.Unstructured {
 		return object(t, "{apiVersion: v1, kind: ResourceQuota, metadata: {name: small}, status: {hard: {"+hard+"}, used: {"+used+"}}}")
 	}
-	// exceeds is what is requests of an object that needs one of what there are so many of.
+	// exceeds returns the quota's message about a request for an object.
 	exceeds := func(object, what string, used int) []string {
 		return []string{fmt.Sprintf("%s : exceeded quota: small, requested: %s=1, used: %[2]s=%[3]d with what is created before it, limited: %[2]s=%[3]d",
 			object, what, used)}
@@ -197,8 +197,8 @@ func TestQuotasCountAllSteps(t *testing.T) {
 		"by the old name":       {quota("configmaps: 2", "configmaps: 1"), maps[:2], exceeds("ConfigMap b", "configmaps", 2)},
 		"room for all":          {quota("configmaps: 4", "configmaps: 1"), maps, []string{}},
 		"about some pods":       {scoped, maps, []string{}},
-		"ports of nodes":        {quota("services.nodeports: 2", "services.nodeports: 0"), services, exceeds("Service b", "services.nodeports", 2)},
-		"balancers of loads": {
+		"node ports":            {quota("services.nodeports: 2", "services.nodeports: 0"), services, exceeds("Service b", "services.nodeports", 2)},
+		"load balancers": {
 			quota("services.loadbalancers: 0", "services.loadbalancers: 0"), services, exceeds("Service b", "services.loadbalancers", 0),
 		},
 		"none of another kind": {quota(`"count/deployments.apps": 0`, `"count/deployments.apps": 0`), maps, []string{}},
@@ -211,7 +211,7 @@ func TestQuotasCountAllSteps(t *testing.T) {
 			}
 		})
 	}
-	t.Run("without the right to list them", func(t *testing.T) {
+	t.Run("without permission to list quotas", func(t *testing.T) {
 		c := newCluster(t, quota("configmaps: 0", ""))
 		c.answer = refusing("GET resourcequotas", status(http.StatusForbidden, metav1.StatusReasonForbidden, "no"))
 		if report := c.run(t, maps...); len(report.Written) != 3 {
@@ -225,7 +225,7 @@ func TestNamespace(t *testing.T) {
 	settings := configMap(t, "settings", "1")
 	settings.SetNamespace("fresh")
 	steps := creation(settings)
-	t.Run("that is not there", func(t *testing.T) {
+	t.Run("that does not exist", func(t *testing.T) {
 		c := newCluster(t)
 		target := apply.Target{Namespace: "fresh"}
 		for name, do := range both(t, c, target, steps) {
@@ -234,7 +234,7 @@ func TestNamespace(t *testing.T) {
 			}
 		}
 	})
-	t.Run("that is to be created", func(t *testing.T) {
+	t.Run("that will be created", func(t *testing.T) {
 		c := newCluster(t)
 		does := both(t, c, creatable, steps)
 		if report := does["check"](); !report.Unchecked || report.NamespaceCreated || !report.IsClean() {
@@ -247,7 +247,7 @@ func TestNamespace(t *testing.T) {
 			t.Errorf("%+v", report)
 		}
 	})
-	t.Run("that pods are to be in", func(t *testing.T) {
+	t.Run("that Pods run in", func(t *testing.T) {
 		c, asked := newCluster(t), 0
 		c.answer = func(request string) *metav1.Status {
 			if asked++; request == "GET serviceaccounts/default" && asked > 4 {
@@ -262,7 +262,7 @@ func TestNamespace(t *testing.T) {
 			t.Errorf("%v, %+v, requests %q", err, report, requests)
 		}
 	})
-	t.Run("that is refused", func(t *testing.T) {
+	t.Run("that is rejected", func(t *testing.T) {
 		c := newCluster(t)
 		no := status(http.StatusForbidden, metav1.StatusReasonForbidden, "no")
 		c.answer = func(request string) *metav1.Status {

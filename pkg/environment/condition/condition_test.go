@@ -21,7 +21,7 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// usual are the conditions of an environment that holds what its catalog offers.
+// usual are the conditions of an environment that is up to date.
 var usual = map[string]string{
 	v1alpha1.ConditionReady: "True Succeeded", v1alpha1.ConditionCatalogUpToDate: "True UpToDate",
 	v1alpha1.ConditionDependenciesUpToDate: "True UpToDate", v1alpha1.ConditionSyncing: "False NotSyncing",
@@ -58,7 +58,7 @@ func conflicts(e *v1alpha1.Environment) {
 	e.Status.Conflicts = []v1alpha1.WorkloadConflict{{Kind: "Deployment", Name: "web", Fields: []v1alpha1.FieldConflict{{Field: "/spec/replicas"}}}}
 }
 
-// absent is a condition that is not there.
+// absent means that a condition does not exist.
 const absent = ""
 
 var unreadable = v1alpha1.NotCopiedObject{Kind: "RoleBinding", Name: "*", Reason: v1alpha1.NotCopiedUnreadable}
@@ -77,7 +77,7 @@ func why(reason string) conditions.Reason {
 	return conditions.Reason{Code: reason, Message: "a sentence"}
 }
 
-// TestSet has the conditions that are not as usual, by type; and the column STATE.
+// TestSet checks the conditions that differ from usual, by type, and the column STATE.
 func TestSet(t *testing.T) {
 	const (
 		ready, catalog, dependencies = v1alpha1.ConditionReady, v1alpha1.ConditionCatalogUpToDate, v1alpha1.ConditionDependenciesUpToDate
@@ -90,25 +90,25 @@ func TestSet(t *testing.T) {
 		want  deviations
 		state string
 	}{
-		"as usual": {state: "Synced"},
+		"up to date": {state: "Synced"},
 		"something is not copied": {
 			do:   lacking(v1alpha1.NotCopiedObject{Kind: "Role", Name: "web", Reason: v1alpha1.NotCopiedGrantsRights}, unreadable),
 			want: deviations{v1alpha1.ConditionObjectsMissing: "True NotCopied"}, state: "Synced",
 		},
-		"it is not known what is not copied": {
+		"objects that are not copied are unknown": {
 			do: lacking(unreadable), want: deviations{v1alpha1.ConditionObjectsMissing: "Unknown Unreadable"}, state: "Synced",
 		},
 		"a prompt": {do: changed, want: deviations{catalog: "False WorkloadsChanged"}, state: "2 workloads changed"},
-		"a prompt that was put aside": {
+		"a dismissed prompt": {
 			do:   func(e *v1alpha1.Environment) { changed(e); e.Status.DismissedCatalogSync = "shop-bcdfg" },
 			want: deviations{catalog: "False Dismissed"}, state: "Dismissed: 2 workloads changed",
 		},
-		"an older prompt that was put aside": {
+		"a dismissed older prompt": {
 			do:   func(e *v1alpha1.Environment) { changed(e); e.Status.DismissedCatalogSync = "shop-older" },
 			want: deviations{catalog: "False WorkloadsChanged"}, state: "2 workloads changed",
 		},
 		"a revision that changes nothing here": {do: func(e *v1alpha1.Environment) { e.Status.LatestRevision = 42 }, state: "Synced"},
-		"a revision that is looked at": {
+		"a revision that is compared": {
 			do: func(e *v1alpha1.Environment) { e.Status.LatestRevision = 42 }, facts: condition.Facts{Unplanned: true},
 			want: deviations{catalog: "Unknown Progressing", v1alpha1.ConditionObjectsMissing: absent}, state: "Comparing with the source",
 		},
@@ -123,14 +123,14 @@ func TestSet(t *testing.T) {
 			},
 			want: deviations{dependencies: "False DependenciesChanged"}, state: "2 ConfigMaps changed",
 		},
-		"changed dependencies that were put aside": {
+		"dismissed changed dependencies": {
 			do: func(e *v1alpha1.Environment) {
 				e.Status.ChangedDependencies = []v1alpha1.DependencyCount{{Type: v1alpha1.CountedConfigMap, Count: 2}}
 				e.Status.DismissedDependencySync = "alice-bcdfg"
 			},
 			want: deviations{dependencies: "False Dismissed"}, state: "Dismissed: 2 ConfigMaps changed",
 		},
-		"both put aside": {
+		"both dismissed": {
 			do: func(e *v1alpha1.Environment) {
 				changed(e)
 				e.Status.ChangedDependencies = []v1alpha1.DependencyCount{{Type: v1alpha1.CountedConfigMap, Count: 2}}
@@ -139,7 +139,7 @@ func TestSet(t *testing.T) {
 			want:  deviations{catalog: "False Dismissed", dependencies: "False Dismissed"},
 			state: "Dismissed: 2 workloads, 2 ConfigMaps changed",
 		},
-		"what is put aside, and more since": {
+		"dismissed, and changed since": {
 			do: func(e *v1alpha1.Environment) {
 				changed(e)
 				e.Status.ChangedDependencies = []v1alpha1.DependencyCount{{Type: v1alpha1.CountedConfigMap, Count: 2}}
@@ -153,7 +153,7 @@ func TestSet(t *testing.T) {
 			},
 			want: deviations{dependencies: "False DependenciesChanged"}, state: "1 HorizontalPodAutoscaler changed",
 		},
-		"an autoscaler that was put aside": {
+		"a dismissed autoscaler": {
 			do: func(e *v1alpha1.Environment) {
 				e.Status.ChangedDependencies = []v1alpha1.DependencyCount{{Type: v1alpha1.CountedAutoscaler, Count: 1}}
 				e.Status.DismissedCatalogSync = "shop-bcdfg"
@@ -242,7 +242,7 @@ func TestSet(t *testing.T) {
 			},
 			state: "Held: a sentence",
 		},
-		"held because nobody may": {
+		"held because of a permission": {
 			facts: condition.Facts{Held: why(v1alpha1.ReasonPermissionLost)},
 			want: deviations{
 				ready: "False PermissionLost", stalled: "True PermissionLost", v1alpha1.ConditionHeld: "True PermissionLost",
@@ -274,30 +274,30 @@ func TestSet(t *testing.T) {
 			want := maps.Clone(usual)
 			maps.Copy(want, tt.want)
 			maps.DeleteFunc(want, func(_, is string) bool { return is == absent })
-			if diff := cmp.Diff(want, told(t, e)); diff != "" {
+			if diff := cmp.Diff(want, reported(t, e)); diff != "" {
 				t.Errorf("wrong conditions (-want +got):\n%s", diff)
 			}
 			if got := summary.Environment(e); got != tt.state {
-				t.Errorf("STATE is %q", got)
+				t.Errorf("STATE = %q", got)
 			}
 		})
 	}
 }
 
-// told are the conditions of an environment, which are all about the generation that it observed, and say what is the matter.
-func told(t *testing.T, e *v1alpha1.Environment) map[string]string {
+// reported returns the conditions of an environment, by type. Each must have the observed generation, a reason and a message.
+func reported(t *testing.T, e *v1alpha1.Environment) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	for _, c := range e.Status.Conditions {
 		out[c.Type] = string(c.Status) + " " + c.Reason
 		if c.ObservedGeneration != 3 || c.LastTransitionTime.IsZero() || c.Message == "" || c.Reason == "" {
-			t.Errorf("%+v", c)
+			t.Errorf("incomplete condition %+v", c)
 		}
 	}
 	return out
 }
 
-// Every obstacle but that of a catalog which is new is for somebody to take away.
+// TestObstacles checks that an environment is stalled by every obstacle except a new catalog.
 func TestObstacles(t *testing.T) {
 	for _, reason := range []string{
 		v1alpha1.ReasonCatalogNotFound, v1alpha1.ReasonBaseNotFound, v1alpha1.ReasonTargetNotFound, v1alpha1.ReasonTargetIsSource,
@@ -311,21 +311,21 @@ func TestObstacles(t *testing.T) {
 	}
 }
 
-// What is over is not left, and what has not changed keeps its time.
+// TestSetAgain checks that solved problems are removed, and that unchanged conditions keep their time.
 func TestSetAgain(t *testing.T) {
 	e := synced()
 	failed(e)
 	condition.Set(e, condition.Facts{GivenUp: true}, noon)
 	e.Status.LastError = nil
 	condition.Set(e, condition.Facts{}, noon.Add(time.Hour))
-	if diff := cmp.Diff(usual, told(t, e)); diff != "" {
+	if diff := cmp.Diff(usual, reported(t, e)); diff != "" {
 		t.Errorf("wrong conditions (-want +got):\n%s", diff)
 	}
 	at := func(kind string) time.Time {
 		return meta.FindStatusCondition(e.Status.Conditions, kind).LastTransitionTime.UTC()
 	}
 	if got := []time.Time{at(v1alpha1.ConditionReady), at(v1alpha1.ConditionHeld)}; !slices.Equal(got, []time.Time{noon.Add(time.Hour), noon}) {
-		t.Errorf("they changed at %v", got)
+		t.Errorf("transition time = %v", got)
 	}
 }
 
@@ -359,7 +359,7 @@ func TestMessages(t *testing.T) {
 		}
 		condition.Set(e, facts, noon)
 		if got := meta.FindStatusCondition(e.Status.Conditions, step.kind).Message; got != step.want {
-			t.Errorf("%s says %q", step.kind, got)
+			t.Errorf("message of %s = %q", step.kind, got)
 		}
 	}
 }

@@ -26,13 +26,13 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 )
 
-// hearing are environments that have heard that their sources have changed.
-type hearing struct {
+// notifications are the environments that were notified of changes in their sources.
+type notifications struct {
 	mu    sync.Mutex
 	names []string
 }
 
-func (h *hearing) add(environments ...types.NamespacedName) {
+func (h *notifications) add(environments ...types.NamespacedName) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, name := range environments {
@@ -40,8 +40,8 @@ func (h *hearing) add(environments ...types.NamespacedName) {
 	}
 }
 
-// take returns who has heard since it was called last, each once.
-func (h *hearing) take() string {
+// take returns the environments that were notified since the last call, each once.
+func (h *notifications) take() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	names := slices.Compact(slices.Sorted(slices.Values(h.names)))
@@ -49,7 +49,7 @@ func (h *hearing) take() string {
 	return strings.Join(names, " ")
 }
 
-// newCluster returns one without objects, whose types are those that are built in and those of the Gateway API.
+// newCluster returns a cluster without objects, with the built-in types and those of the Gateway API.
 func newCluster() *dynamicfake.FakeDynamicClient {
 	types := runtime.NewScheme()
 	for gvk := range scheme.Scheme.AllKnownTypes() {
@@ -70,14 +70,14 @@ func gatewayType(resource string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: gatewayv1.GroupName, Version: "v1", Resource: resource}
 }
 
-// clusterTypes are those of a cluster that may have the Gateway API.
+// clusterTypes are the types of a cluster that may have the Gateway API.
 type clusterTypes struct {
 	meta.RESTMapper
 	mu sync.Mutex
-	// served says that the API is there, failure why that cannot be told.
+	// served is true if the API is served. failure is the error of discovery.
 	served  bool
 	failure error
-	// asked counts questions.
+	// asked counts the calls of RESTMapping.
 	asked int
 }
 
@@ -94,25 +94,25 @@ func (c *clusterTypes) RESTMapping(kind schema.GroupKind, _ ...string) (*meta.RE
 	return &meta.RESTMapping{Resource: gatewayType(strings.ToLower(kind.Kind) + "s")}, nil
 }
 
-// serve has the cluster have the API or not, and waits until that has been asked for twice: the watches are those of the first answer by then.
+// serve sets whether the cluster serves the API, and waits until the types were discovered twice: the watches match the first result by
+// then.
 func (s *fixture) serve(served bool, failure error) {
 	s.Helper()
 	s.types.mu.Lock()
 	s.types.served, s.types.failure = served, failure
 	s.types.asked = 0
 	s.types.mu.Unlock()
-	s.eventually("it is found out which types there are", func() error {
+	s.eventually("the types are discovered", func() error {
 		s.types.mu.Lock()
 		defer s.types.mu.Unlock()
 		if s.types.asked <= 2*len(plan.GatewayAPIKinds()) {
-			return errors.New("it is not")
+			return errors.New("too few calls of RESTMapping")
 		}
 		return nil
 	})
 }
 
-// TestGatewayAPIThatIsInstalledLater has a cluster get the Gateway API, an API server that does not say what it serves, and a cluster
-// that has the API no more.
+// TestGatewayAPIInstalledLater installs the Gateway API, has discovery fail, and removes the API.
 func TestGatewayAPIInstalledLater(t *testing.T) {
 	s := begunFixture(t)
 	s.stop()
@@ -126,7 +126,7 @@ func TestGatewayAPIInstalledLater(t *testing.T) {
 	s.watching(all...)
 	s.expectEnvironments("alice")
 	s.rests()
-	s.heard.take()
+	s.notified.take()
 
 	s.serve(false, errors.New("no answer"))
 	route := environmenttest.Object(t, `{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute,
@@ -138,19 +138,19 @@ func TestGatewayAPIInstalledLater(t *testing.T) {
 
 	s.serve(false, nil)
 	s.rests()
-	s.heard.take()
+	s.notified.take()
 	if err := s.source.Tracker().Delete(gatewayType("httproutes"), production, "web"); err != nil {
 		t.Fatal(err)
 	}
 	s.windowPasses()
-	if got := s.heard.take(); got != "" {
-		t.Errorf("%q have heard of what is not watched", got)
+	if got := s.notified.take(); got != "" {
+		t.Errorf("notified of a change that is not watched: %q", got)
 	}
 }
 
 var autoscalers = schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
 
-// scale has an autoscaler in production, with a status that changes all the time.
+// scale sets an autoscaler in production, whose status changes each time.
 func (s *fixture) scale(replicas int) {
 	s.Helper()
 	version := strconv.FormatInt(s.version.Add(1), 10)
@@ -166,19 +166,19 @@ func (s *fixture) scale(replicas int) {
 	}
 }
 
-// hears waits until exactly these environments have heard of a change.
+// expectEnvironments waits until exactly these environments were notified.
 func (s *fixture) expectEnvironments(want string) {
 	s.Helper()
-	s.eventually("hears "+want, func() error {
-		if got := s.heard.take(); got != want {
-			return fmt.Errorf("%q have heard, want %q", got, want)
+	s.eventually("notifies "+want, func() error {
+		if got := s.notified.take(); got != want {
+			return fmt.Errorf("notified %q, want %q", got, want)
 		}
 		return nil
 	})
 }
 
-// TestCompanions has what is about workloads come, change and go: all environments of the source hear of it, whether they have a copy
-// or not. Of what only some have a copy of, these hear.
+// TestAttachedObjects creates, changes and deletes an autoscaler: all environments of the source are notified, with or without a copy. Of a
+// change of another object, only the environments with a copy are notified.
 func TestAttachedObjects(t *testing.T) {
 	s := begunFixture(t)
 	s.stop()
@@ -188,7 +188,7 @@ func TestAttachedObjects(t *testing.T) {
 		"production/poddisruptionbudgets", "production/secrets", "production/serviceaccounts", "production/services")
 	s.expectEnvironments("alice bob carol")
 	s.rests()
-	s.heard.take()
+	s.notified.take()
 	s.scale(2)
 	s.expectEnvironments("alice bob carol")
 	s.scale(3)
@@ -201,8 +201,8 @@ func TestAttachedObjects(t *testing.T) {
 	s.expectEnvironments("alice bob carol")
 	s.scale(5)
 	s.windowPasses()
-	if got := s.heard.take(); got != "" {
-		t.Errorf("%q have heard of a status", got)
+	if got := s.notified.take(); got != "" {
+		t.Errorf("notified of a change of the status: %q", got)
 	}
 	s.put("secret-database", "another")
 	s.expectEnvironments("alice")

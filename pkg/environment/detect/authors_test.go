@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// changedBy are the authors that the records of an environment name, each with the number of objects.
+// changedBy waits until the records of an environment name these authors, each with a number of objects.
 func (s *fixture) changedBy(environment string) []string {
 	s.Helper()
 	var lines []string
@@ -48,12 +48,12 @@ func TestAuthors(t *testing.T) {
 	s.namesAuthors("alice", "ann 2, ben 1")
 	s.namesAuthors("bob", "ann 1")
 	s.put("secret-database", "2", by("dan"))
-	s.put("settings", "2", by("eric")) // Who changes nothing that counts is no author.
+	s.put("settings", "2", by("eric")) // A user whose change does not count is not an author.
 	s.namesAuthors("alice", "ann 2, ben 1, dan 1")
 	s.namesAuthors("bob", "ann 1")
 }
 
-// TestAuthorsOfWhatNobodyWatched has changes while no process runs.
+// TestAuthorsOfUnwatchedChanges makes changes while no process runs.
 func TestAuthorsOfUnwatchedChanges(t *testing.T) {
 	s := begunFixture(t)
 	s.stop()
@@ -68,7 +68,7 @@ func TestAuthorsOfUnwatchedChanges(t *testing.T) {
 	s.namesAuthors("bob", "")
 }
 
-// TestAuthorsAreWaitedFor has an author who is not known when the window ends, and then one who never is.
+// TestWaitsForAuthors has an author who is unknown at the end of the window, and then one who is never known.
 func TestWaitsForAuthors(t *testing.T) {
 	s := begunFixture(t)
 	s.windowPasses()
@@ -78,16 +78,17 @@ func TestWaitsForAuthors(t *testing.T) {
 	for range 40 {
 		s.clock.Step(1e9)
 		if got := s.recordLines(); len(got) > 0 {
-			t.Fatalf("told before the author is known: %q", got)
+			t.Fatalf("recorded before the author is known: %q", got)
 		}
 	}
 	s.expectRecords("alice Pending* Changed ConfigMap queue")
 }
 
-// arrived waits until so many changes have come since the start. No time passes meanwhile: they are of one window.
+// arrived waits for a number of changes since the start. The clock does not advance meanwhile, so they are in one
+// window.
 func (s *fixture) arrived(changes int64) {
 	s.Helper()
-	s.waits("changes have come", func() error {
+	s.waits("changes are received", func() error {
 		if asked := s.authors.asked.Load(); asked < changes {
 			return fmt.Errorf("%d, want %d", asked, changes)
 		}
@@ -95,7 +96,7 @@ func (s *fixture) arrived(changes int64) {
 	})
 }
 
-// TestContentIsNotKept looks at what is handed to those who find authors, and wait for that.
+// TestContentIsNotKept checks that events that wait for authors, and stored changes, have no content of objects.
 func TestContentIsNotKept(t *testing.T) {
 	s := begunFixture(t)
 	s.put("secret-database", "hunter2", func(o *unstructured.Unstructured) {
@@ -111,12 +112,12 @@ func TestContentIsNotKept(t *testing.T) {
 	}
 	for _, object := range s.authors.kept {
 		if text := fmt.Sprint(object.Object); strings.Contains(text, "hunter2") {
-			t.Errorf("the content is kept: %s", text)
+			t.Errorf("event has content: %s", text)
 		}
 	}
 	for _, list := range []any{s.syncStatuses(), s.dependencies("alice"), s.environment("alice")} {
 		if text := fmt.Sprint(list); strings.Contains(text, "hunter2") {
-			t.Errorf("the content is written: %s", text)
+			t.Errorf("content is stored: %s", text)
 		}
 	}
 }

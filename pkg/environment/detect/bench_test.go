@@ -17,7 +17,7 @@ import (
 	kubewatch "github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
-// configMap is one of production, of about a kilobyte.
+// configMap returns a ConfigMap of production of about a kilobyte.
 func configMap(name string) *unstructured.Unstructured {
 	data := map[string]any{}
 	for i := range 20 {
@@ -29,7 +29,7 @@ func configMap(name string) *unstructured.Unstructured {
 	}}
 }
 
-// BenchmarkEvent is one event of an object, with ever more copies of objects in the index, and one that nobody has a copy of.
+// BenchmarkEvent measures an event of an object with and without a copy, for several sizes of the index.
 func BenchmarkEvent(b *testing.B) {
 	hasher := environmenttest.Planner().Hasher
 	for _, test := range []struct{ objects, environments int }{{100, 1}, {100, 10}, {100, 100}, {1, 10_000}} {

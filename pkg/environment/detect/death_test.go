@@ -11,7 +11,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// TestDeathAtEveryWrite ends the process at each of its writes in turn, before it and after it, and starts another.
+// TestDeathAtEveryWrite kills the process before and after each of its writes, and starts another one.
 func TestDeathAtEveryWrite(t *testing.T) {
 	const both = "alice Pending* Changed ConfigMap settings Removed Secret secret-database"
 	for name, story := range map[string]story{
@@ -53,11 +53,11 @@ func TestDeathAtEveryWrite(t *testing.T) {
 	}
 }
 
-// story is what happens while no process runs, and what the next one makes of it.
+// story is a change while no process runs, and the result of the next process.
 type story struct {
 	before, change func(*fixture)
 	want           []string
-	// writes are what is written, the end of the batch included.
+	// writes is the number of writes, including the end of the batch.
 	writes int
 }
 
@@ -66,7 +66,7 @@ func changeBoth(s *fixture) {
 	s.remove("secret-database")
 }
 
-// dies lets a process die at a write, and another one go on.
+// dies has a process die at a write, and another one continue.
 func (y story) dies(t *testing.T, last int, answerLost bool) {
 	t.Helper()
 	s := begunFixture(t)
@@ -88,13 +88,13 @@ func (y story) dies(t *testing.T, last int, answerLost bool) {
 	})
 	s.restart()
 	s.stays(y.want...)
-	// What the watches that begin have compared is another batch.
+	// The comparison by the starting watches is another batch.
 	if got := s.process.Writes(); got > y.writes+1 {
-		t.Errorf("after a death at write %d, there are %d writes", last, got)
+		t.Errorf("%[2]d writes after a death at write %[1]d", last, got)
 	}
 	for _, environment := range []string{"alice", "bob"} {
 		if differing, seen := s.differing(environment), s.seen(environment); !slices.Equal(differing, seen) {
-			t.Errorf("of %s, %q differ and %q are seen", environment, differing, seen)
+			t.Errorf("environment %s: %q differ, %q are seen", environment, differing, seen)
 		}
 	}
 }

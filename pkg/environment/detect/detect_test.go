@@ -11,7 +11,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// begunFixture has two environments that have copies of what is in production, and a process that watches it.
+// begunFixture returns a fixture with two environments that have copies of the objects of production, and a running
+// process.
 func begunFixture(t testing.TB) *fixture {
 	t.Helper()
 	s := newFixture(t)
@@ -41,7 +42,7 @@ func TestChanges(t *testing.T) {
 		"an account":             {func(s *fixture) { s.put("account-web", "2") }, []string{"alice Pending* Changed ServiceAccount account-web"}},
 		"a deletion":             {func(s *fixture) { s.remove("queue") }, []string{"alice Pending* Removed ConfigMap queue"}},
 		"several":                {func(s *fixture) { s.put("queue", "2"); s.put("settings", "2"); s.put("queue", "3") }, []string{"alice Pending* Changed ConfigMap queue Changed ConfigMap settings", "bob Pending* Changed ConfigMap settings"}},
-		"deleted and made anew":  {func(s *fixture) { s.remove("queue"); s.put("queue", "1") }, nil},
+		"deleted and recreated":  {func(s *fixture) { s.remove("queue"); s.put("queue", "1") }, nil},
 		"changed and back":       {func(s *fixture) { s.put("queue", "2"); s.put("queue", "1") }, nil},
 		"what the cluster writes": {func(s *fixture) {
 			s.put("queue", "1", func(o *unstructured.Unstructured) {

@@ -42,7 +42,7 @@ var (
 	production, test = environmenttest.Production, "/test"
 )
 
-// fixture has the API, the source cluster, the store and the clock of a detector, which outlive a process.
+// fixture has the API, the source cluster, the store and the clock of a detector. They outlive a process.
 type fixture struct {
 	testing.TB
 	api     *fakeapi.API
@@ -54,12 +54,12 @@ type fixture struct {
 	authors *audit
 	index   *index.Index
 	stop    func()
-	// sources are the environments by their sources, and heard those that have heard of a change.
-	sources map[string][]types.NamespacedName
-	heard   hearing
-	// capacity is that of the intake, 0 for its own.
+	// sources are the environments by their sources, notified those that were notified of a change.
+	sources  map[string][]types.NamespacedName
+	notified notifications
+	// capacity is the capacity of the intake, 0 for the default.
 	capacity int
-	// detector is the one of the process that runs.
+	// detector is the detector of the running process.
 	detector *detect.Detector
 	runner   detect.Runner
 	// window is the batch window, 0 for its default.
@@ -115,7 +115,7 @@ func (s *fixture) config() detect.Config {
 		Slipstream: s.api.Client.ConfigbutlerV1alpha1(), Source: s.source, Mapper: &s.types, Store: table.New(s.kv, test), Records: s.api, Index: s.index,
 		Hasher: planner.Hasher, Runner: s.runner, Policy: s.policy, Clock: s.clock, Authors: s.authors,
 		AttributionMaxWait: 20 * time.Second, Capacity: s.capacity,
-		Sources: func() map[string][]types.NamespacedName { return s.sources }, Changed: s.heard.add,
+		Sources: func() map[string][]types.NamespacedName { return s.sources }, Changed: s.notified.add,
 	}
 }
 
@@ -147,10 +147,10 @@ func (s *fixture) waits(what string, check func() error) {
 	testkit.Eventually(s, what, check)
 }
 
-// windowPasses advances the clock by more than any window.
+// windowPasses advances the clock by more than a window.
 func (s *fixture) windowPasses() { s.clock.Advance(45, 2*time.Second) }
 
-// rests lets so much time pass that all batches are done.
+// rests advances the clock until all batches are done.
 func (s *fixture) rests() {
 	s.Helper()
 	s.windowPasses()
@@ -163,7 +163,7 @@ func (s *fixture) rests() {
 	})
 }
 
-// watching waits until there are so many watches.
+// watching waits until exactly these types are watched.
 func (s *fixture) watching(want ...string) {
 	s.Helper()
 	s.eventually("the sources are watched", func() error {
@@ -192,7 +192,7 @@ func (s *fixture) syncStatuses() []*v1alpha1.SyncStatus {
 	return records
 }
 
-// recordLines returns the records, each as a line. The one that its environment names has a star.
+// recordLines returns the records, each as a line. The one in the status of its environment has a star.
 func (s *fixture) recordLines() []string {
 	s.Helper()
 	var lines []string
@@ -220,7 +220,7 @@ func (s *fixture) expectRecords(want ...string) {
 	})
 }
 
-// stays expects the records to be these, also after a while.
+// stays expects the records to be these and to stay so.
 func (s *fixture) stays(want ...string) {
 	s.Helper()
 	s.expectRecords(want...)
@@ -230,7 +230,7 @@ func (s *fixture) stays(want ...string) {
 	}
 }
 
-// environment returns the environment of a name, nil if it does not exist.
+// environment returns the environment with a name, nil if it does not exist.
 func (s *fixture) environment(name string) *v1alpha1.Environment {
 	s.Helper()
 	return fakeapi.Get[*v1alpha1.Environment](s.api, environmenttest.Teams, name)
@@ -242,15 +242,15 @@ func (s *fixture) change(name string, change func(*v1alpha1.Environment)) {
 	fakeapi.Change(s.api, environmenttest.Teams, name, change)
 }
 
-// move brings the record that an environment names to a state.
+// move sets the state of the record in the status of an environment.
 func (s *fixture) move(name string, state v1alpha1.SyncState) {
 	s.Helper()
 	if !s.moves(name, state, func(v1alpha1.SyncState) bool { return true }) {
-		s.Fatalf("%s names no record", name)
+		s.Fatalf("status of %s names no record", name)
 	}
 }
 
-// moves sets the state of the record that an environment names, if there is one in a state from which it can.
+// moves sets the state of the record in the status of an environment, if it has one in a suitable state.
 func (s *fixture) moves(name string, state v1alpha1.SyncState, can func(from v1alpha1.SyncState) bool) (moved bool) {
 	s.Helper()
 	latest := s.environment(name).Status.LatestDependencySync
@@ -279,7 +279,7 @@ func (s *fixture) add(name string) {
 	s.api.Put(environment)
 }
 
-// dependencies returns the records of what an environment has copies of; those of all environments if name is empty.
+// dependencies returns the EnvironmentDependencies of an environment; those of all environments if the name is empty.
 func (s *fixture) dependencies(name string) (dependencies []v1alpha1.EnvironmentDependency) {
 	s.Helper()
 	for _, dependency := range fakeapi.List[*v1alpha1.EnvironmentDependency](s.api, environmenttest.Teams) {
@@ -290,12 +290,12 @@ func (s *fixture) dependencies(name string) (dependencies []v1alpha1.Environment
 	return dependencies
 }
 
-// ownedBy are the references of what goes when an environment does.
+// ownedBy returns the owner references of objects that are deleted with an environment.
 func ownedBy(environment *v1alpha1.Environment) []metav1.OwnerReference {
 	return []metav1.OwnerReference{*metav1.NewControllerRef(environment, v1alpha1.SchemeGroupVersion.WithKind("Environment"))}
 }
 
-// dismiss dismisses the record that an environment names, as the API does.
+// dismiss dismisses the record in the status of an environment, as the API does.
 func (s *fixture) dismiss(name string) {
 	s.Helper()
 	s.move(name, v1alpha1.SyncStateDismissed)

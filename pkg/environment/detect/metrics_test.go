@@ -36,11 +36,11 @@ func TestEventsAreCounted(t *testing.T) {
 	}
 	count()
 	s.put("settings", "2")
-	s.put("settings", "2") // As it waits to be recorded.
+	s.put("settings", "2") // The same as the pending change.
 	s.put("queue", "1")
 	s.put("other", "1")
 	s.stays("alice Pending* Changed ConfigMap settings", "bob Pending* Changed ConfigMap settings")
-	s.put("settings", "2") // As it has been recorded.
+	s.put("settings", "2") // The same as the recorded change.
 	s.put("queue", "2")
 	s.put("account-web", "2")
 	s.stays("alice Pending* Changed ConfigMap queue Changed ConfigMap settings Changed ServiceAccount account-web",

@@ -13,8 +13,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// TestRandomLives has objects change, environments be synced, runs begin and end, and processes stop and start, at random. In the
-// end the open record of each environment names exactly what differs from its copies.
+// TestRandomChanges changes objects, syncs environments, starts and ends runs, and restarts processes at random. In the end the open record
+// of each environment must list exactly the objects that differ from its copies.
 func TestRandomChanges(t *testing.T) {
 	for range 4 {
 		seed := rand.Uint64()
@@ -30,16 +30,16 @@ func TestRandomChanges(t *testing.T) {
 			for _, environment := range []string{"alice", "bob"} {
 				s.end(environment)
 			}
-			s.eventually("the records say what differs", s.isTold)
+			s.eventually("the records say what differs", s.checkRecords)
 			s.windowPasses()
-			if err := s.isTold(); err != nil {
+			if err := s.checkRecords(); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 }
 
-// namesOf are those of what environments have.
+// namesOf returns the names of the copies of an environment.
 func namesOf(environment string) []string {
 	if environment == "bob" {
 		return []string{"settings", "queue"}
@@ -47,7 +47,7 @@ func namesOf(environment string) []string {
 	return []string{"settings", "queue", "secret-database", "service-web", "account-web"}
 }
 
-// happen does one of the things that happen.
+// happen makes a random change.
 func (s *fixture) happen(random *rand.Rand) {
 	s.Helper()
 	all := append(namesOf("alice"), "other")
@@ -74,7 +74,7 @@ func (s *fixture) happen(random *rand.Rand) {
 	}
 }
 
-// end ends the runs of an environment as they do, with what the source has now.
+// end completes the runs of an environment with the current objects of the source.
 func (s *fixture) end(environment string) {
 	s.Helper()
 	for _, record := range s.syncStatuses() {
@@ -92,8 +92,8 @@ func (s *fixture) end(environment string) {
 	}
 }
 
-// isTold says what the open records do not name, or should not.
-func (s *fixture) isTold() error {
+// checkRecords returns an error if the open records do not list exactly the differences.
+func (s *fixture) checkRecords() error {
 	s.Helper()
 	for _, environment := range []string{"alice", "bob"} {
 		var named, open []string
@@ -109,7 +109,7 @@ func (s *fixture) isTold() error {
 		slices.Sort(named)
 		differing, latest := s.differing(environment), s.environment(environment).Status.LatestDependencySync
 		if !slices.Equal(named, differing) || len(open) > 1 || strings.Join(open, " ") != latest {
-			return fmt.Errorf("of %s, %q differ, and %q is told by %q; it names %q:\n%s",
+			return fmt.Errorf("environment %s: %q differ, %q are in the open records %q, status names %q:\n%s",
 				environment, differing, named, open, latest, strings.Join(s.recordLines(), "\n"))
 		}
 	}

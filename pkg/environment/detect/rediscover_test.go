@@ -27,7 +27,7 @@ var (
 	database = "{apiVersion: v1, kind: Secret, metadata: {name: database}, data: {password: aHVudGVyMg==}}"
 )
 
-// rediscoveryFixture has an environment of a catalog that offers web.
+// rediscoveryFixture returns a fixture with an environment of a catalog that offers web.
 func rediscoveryFixture(t *testing.T) *fixture {
 	t.Helper()
 	s, cluster := newFixture(t), environmenttest.NewCluster(t)
@@ -55,7 +55,7 @@ func rediscoveryFixture(t *testing.T) *fixture {
 	return s
 }
 
-// recorded are the records of an environment, each as a line.
+// recorded returns the records of an environment, each as a line.
 func (s *fixture) recorded(environment string) (lines []string) {
 	s.Helper()
 	for _, d := range s.dependencies(environment) {
@@ -75,7 +75,7 @@ func TestRediscover(t *testing.T) {
 	before.Hash, before.Missing, before.SeenHash = "0a", false, "0b"
 	s.record("alice", []v1alpha1.EnvironmentDependencyRecord{before, s.copied("alice", "forgotten")})
 	detector := detect.New(s.config())
-	for range 2 { // It is the same again.
+	for range 2 { // The second time changes nothing.
 		if err := detector.Rediscover(t.Context(), named("alice")); err != nil {
 			t.Fatal(err)
 		}
@@ -94,21 +94,21 @@ func TestRediscoverWithoutRevision(t *testing.T) {
 	s.change("alice", func(e *v1alpha1.Environment) { e.Status.AppliedRevision = 0 })
 	detector := detect.New(s.config())
 	if err := detector.Rediscover(t.Context(), named("alice")); err != nil || len(s.recorded("alice")) > 0 {
-		t.Errorf("%v: %q", err, s.recorded("alice"))
+		t.Errorf("error %v, records %q", err, s.recorded("alice"))
 	}
-	if err := detector.Rediscover(t.Context(), named("nobody")); err == nil {
-		t.Error("what is not there was rediscovered")
+	if err := detector.Rediscover(t.Context(), named("missing")); err == nil {
+		t.Error("missing environment was rediscovered")
 	}
 }
 
-// TestRediscoveredIsToldOf has what a rediscovery finds told of as added.
+// TestRediscoveredIsRecorded checks that objects that a rediscovery finds are recorded as added.
 func TestRediscoveredIsRecorded(t *testing.T) {
 	s := begunFixture(t)
 	s.windowPasses()
 	known := s.copied("bob", "settings")
 	found := s.copied("bob", "queue")
 	found.Hash = ""
-	gone := s.copied("bob", "never-there")
-	s.record("bob", []v1alpha1.EnvironmentDependencyRecord{known, found, gone})
+	missing := s.copied("bob", "never-there")
+	s.record("bob", []v1alpha1.EnvironmentDependencyRecord{known, found, missing})
 	s.stays("bob Pending* Added ConfigMap queue")
 }

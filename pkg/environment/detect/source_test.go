@@ -27,7 +27,7 @@ import (
 	"github.com/configbutler/slipstream/test/testkit/fakeapi"
 )
 
-// resource is that of objects whose name says of which type they are, as in secret-database.
+// resource returns the resource of an object, whose name has its type as a prefix, such as secret-database.
 func resource(name string) (schema.GroupVersionResource, string) {
 	word, _, _ := strings.Cut(name, "-")
 	kinds := map[string]string{"secret": "Secret", "service": "Service", "account": "ServiceAccount"}
@@ -73,7 +73,7 @@ func (s *fixture) remove(name string) {
 	}
 }
 
-// hash is that of an object of production, empty if there is none.
+// hash returns the hash of an object of production, empty if it does not exist.
 func (s *fixture) hash(name string) string {
 	s.Helper()
 	in, _ := resource(name)
@@ -91,7 +91,7 @@ func (s *fixture) hash(name string) string {
 	return sum
 }
 
-// sync does what a run does: the environment has copies of these objects as they are now, and of nothing else.
+// sync does what a run does: afterwards the environment has exactly the current copies of these objects.
 func (s *fixture) sync(environment string, names ...string) {
 	s.Helper()
 	var records []v1alpha1.EnvironmentDependencyRecord
@@ -101,7 +101,7 @@ func (s *fixture) sync(environment string, names ...string) {
 	s.record(environment, records)
 }
 
-// copied is what is recorded of an object that is copied as it is now.
+// copied returns the record of a current copy.
 func (s *fixture) copied(environment, name string) v1alpha1.EnvironmentDependencyRecord {
 	s.Helper()
 	_, kind := resource(name)
@@ -119,7 +119,7 @@ func (s *fixture) copied(environment, name string) v1alpha1.EnvironmentDependenc
 	return record
 }
 
-// record writes what an environment has copies of.
+// record writes the records of an environment's copies.
 func (s *fixture) record(name string, records []v1alpha1.EnvironmentDependencyRecord) {
 	s.Helper()
 	environment, wanted := s.environment(name), map[string]bool{}
@@ -139,15 +139,15 @@ func (s *fixture) record(name string, records []v1alpha1.EnvironmentDependencyRe
 	s.index.Set(named(name), records)
 }
 
-// audit knows who made each change: whom the annotation by names.
+// audit reports the authors of changes, who are in the annotation by.
 type audit struct {
-	// asked counts the events that were asked about; thinks says that it does not know yet.
+	// asked counts the submitted events; thinks delays the authors.
 	asked  atomic.Int64
 	thinks atomic.Bool
-	// kept are the objects of the events that it was told of.
+	// kept are the objects of the observed events.
 	mu   sync.Mutex
 	kept []*unstructured.Unstructured
-	// found is who made what comparisons find, by name.
+	// found has the authors of changes that comparisons find, by name of the object.
 	found map[string]string
 }
 
@@ -155,13 +155,13 @@ func newAudit() *audit { return &audit{found: map[string]string{}} }
 
 var _ detect.Authors = &audit{}
 
-// Start has nothing to do.
+// Start does nothing.
 func (*audit) Start(context.Context, *wait.Group) {}
 
-// Listed does not matter.
+// Listed does nothing.
 func (*audit) Listed(schema.GroupVersionResource, string) {}
 
-// Observe keeps what it is told.
+// Observe keeps the object of an event.
 func (a *audit) Observe(event attribution.Event) { a.keep(event) }
 
 func (a *audit) keep(event attribution.Event) {
@@ -170,7 +170,7 @@ func (a *audit) keep(event attribution.Event) {
 	a.kept = append(a.kept, event.Object)
 }
 
-// Submit knows at once: the uid names who it was.
+// Submit delivers the author at once, who is in the uid.
 func (a *audit) Submit(ctx context.Context, event attribution.Event, deliver func(context.Context, attribution.Author)) error {
 	a.keep(event)
 	user, _, _ := strings.Cut(string(event.Object.GetUID()), "-")
@@ -186,7 +186,7 @@ func known(user string) attribution.Author {
 	return attribution.Author{Signal: attribution.Audit, Actor: attribution.Actor{Username: user}}
 }
 
-// FindSince knows who made what nobody has seen.
+// FindSince returns the author of an unwatched change.
 func (a *audit) FindSince(event attribution.Event, _ time.Time) attribution.Author {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -196,15 +196,15 @@ func (a *audit) FindSince(event attribution.Event, _ time.Time) attribution.Auth
 	return attribution.Author{Signal: attribution.Unknown}
 }
 
-// WaitingIn says whether it still thinks.
+// WaitingIn reports whether authors are delayed.
 func (a *audit) WaitingIn(string) bool { return a.thinks.Load() }
 
-// by has a user make a change.
+// by sets the author of a change.
 func by(user string) func(*unstructured.Unstructured) {
 	return func(o *unstructured.Unstructured) { o.SetUID(types.UID(user + "-" + o.GetName())) }
 }
 
-// differing are the objects of which an environment has another version than the source, in order.
+// differing returns the objects whose copies differ from the source, in order.
 func (s *fixture) differing(environment string) (names []string) {
 	s.Helper()
 	for _, d := range s.dependencies(environment) {
@@ -216,7 +216,7 @@ func (s *fixture) differing(environment string) (names []string) {
 	return names
 }
 
-// seen are the objects of which another version has been told of than was copied, in order.
+// seen returns the objects with a recorded version that differs from the copy, in order.
 func (s *fixture) seen(environment string) (names []string) {
 	s.Helper()
 	for _, d := range s.dependencies(environment) {

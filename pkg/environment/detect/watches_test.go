@@ -22,13 +22,13 @@ import (
 	"github.com/configbutler/slipstream/test/testkit/fakeapi"
 )
 
-// watched counts the watches of the source that are open, by namespace and type.
+// watched counts the open watches of the source, by namespace and type.
 type watched struct {
 	*fixture
 	open map[string]watch.Interface
 }
 
-// watchedFixture has an environment that has nothing yet.
+// watchedFixture returns a fixture with an environment without copies.
 func watchedFixture(t *testing.T) *watched {
 	t.Helper()
 	w := &watched{fixture: newFixture(t), open: map[string]watch.Interface{}}
@@ -56,7 +56,7 @@ func watchedFixture(t *testing.T) *watched {
 	return w
 }
 
-// closing is a watch that says when it is stopped.
+// closing is a watch that reports when it is stopped.
 type closing struct {
 	watch.Interface
 	closed func()
@@ -68,7 +68,7 @@ func (c *closing) Stop() {
 	c.closed()
 }
 
-// watches waits until these are watched, and nothing else.
+// watches waits until exactly these types are watched.
 func (w *watched) watches(want ...string) {
 	w.Helper()
 	w.eventually("watches", func() error {
@@ -101,7 +101,7 @@ func TestWatchesFollowTheIndex(t *testing.T) {
 	w.watches()
 }
 
-// TestLostWatches has watches end, and changes before they begin again.
+// TestLostWatches has watches end, and makes changes before they are opened again.
 func TestLostWatches(t *testing.T) {
 	w := watchedFixture(t)
 	w.sync("alice", "settings", "secret-database")
@@ -124,7 +124,7 @@ func TestLostWatches(t *testing.T) {
 	w.stays("alice Pending* Changed ConfigMap settings Removed Secret secret-database")
 }
 
-// TestWhatARunHasReadTooEarly has an object change between a run's reading of it and the index's knowing so.
+// TestChangeAfterRead changes an object after a run has read it and before the index is updated.
 func TestChangeAfterRead(t *testing.T) {
 	s := begunFixture(t)
 	s.windowPasses()
@@ -135,7 +135,7 @@ func TestChangeAfterRead(t *testing.T) {
 	s.stays("alice Pending* Changed ConfigMap queue", "bob Pending* Changed ConfigMap queue")
 }
 
-// TestOverflow has more objects change than can wait.
+// TestOverflow changes more objects than the intake can hold.
 func TestOverflow(t *testing.T) {
 	s := newFixture(t)
 	s.capacity = 3
@@ -155,7 +155,7 @@ func TestOverflow(t *testing.T) {
 		"Changed ConfigMap config3 Changed ConfigMap config4 Removed ConfigMap config5")
 }
 
-// TestManyChangesAreListed has more objects change than are read one by one.
+// TestManyChangesAreListed changes more objects than are read one by one.
 func TestManyChangesAreListed(t *testing.T) {
 	const many = 150
 	s := newFixture(t)
@@ -174,7 +174,7 @@ func TestManyChangesAreListed(t *testing.T) {
 		s.put(name, "2")
 		s.arrived(int64(i + 1))
 	}
-	s.eventually("all are told of", func() error {
+	s.eventually("all changes are recorded", func() error {
 		if differing, seen := s.differing("alice"), s.seen("alice"); len(differing) != many || !slices.Equal(differing, seen) {
 			return fmt.Errorf("%d of %d", len(seen), len(differing))
 		}
@@ -182,7 +182,7 @@ func TestManyChangesAreListed(t *testing.T) {
 	})
 	for _, action := range s.source.Actions() {
 		if action.GetVerb() == "get" {
-			t.Errorf("an object was read by itself: %v", action)
+			t.Errorf("object was read alone: %v", action)
 		}
 	}
 	if records := s.syncStatuses(); len(records) != 1 || len(records[0].Status.ResourceSummaries) != many {
@@ -190,7 +190,7 @@ func TestManyChangesAreListed(t *testing.T) {
 	}
 }
 
-// TestUnreadableSource has the source not answer for a while: nothing is concluded.
+// TestUnreadableSource has reads of the source fail for a while, which must not be taken for changes.
 func TestUnreadableSource(t *testing.T) {
 	s := begunFixture(t)
 	refuse := true
@@ -211,7 +211,7 @@ func TestUnreadableSource(t *testing.T) {
 	s.expectRecords("alice Pending* Changed ConfigMap queue")
 }
 
-// TestEnvironmentsThatGo has environments go before they are told.
+// TestDeletedEnvironments deletes environments before a change is recorded.
 func TestDeletedEnvironments(t *testing.T) {
 	s := begunFixture(t)
 	s.windowPasses()
@@ -224,7 +224,7 @@ func TestDeletedEnvironments(t *testing.T) {
 	s.stays("alice Pending Changed ConfigMap settings")
 }
 
-// TestAnotherOfTheName has an environment made anew: the records of the one before are about another.
+// TestRecreatedEnvironment recreates an environment. The records of the former one belong to another object.
 func TestRecreatedEnvironment(t *testing.T) {
 	s := begunFixture(t)
 	s.windowPasses()
@@ -233,7 +233,7 @@ func TestRecreatedEnvironment(t *testing.T) {
 	s.stays("bob Pending* Changed ConfigMap settings")
 }
 
-// TestOneThatCannotBeTold does not keep the others from it, nor what comes next.
+// TestFailedEnvironmentDoesNotBlockOthers checks that an environment that cannot be read delays neither the others nor later changes.
 func TestFailedEnvironmentDoesNotBlockOthers(t *testing.T) {
 	s := begunFixture(t)
 	s.windowPasses()
@@ -256,7 +256,7 @@ func TestFailedEnvironmentDoesNotBlockOthers(t *testing.T) {
 	s.expectRecords("alice Pending* Changed ConfigMap queue Changed ConfigMap settings", "bob Pending* Changed ConfigMap settings")
 }
 
-// TestSomebodyIsFaster has the record begin to run, the status change and a run copy the object just before they are written.
+// TestConcurrentWrites starts the run of a record and changes the status just before these are written.
 func TestConcurrentWrites(t *testing.T) {
 	s := begunFixture(t)
 	s.put("queue", "2")
@@ -272,11 +272,11 @@ func TestConcurrentWrites(t *testing.T) {
 	s.put("secret-database", "2")
 	s.stays("alice InProgress Changed ConfigMap queue", "alice Pending* Changed Secret secret-database")
 	if first || s.environment("alice").Status.Dismissals != 1 {
-		t.Error("nobody was faster, or it was taken back")
+		t.Error("no concurrent write was made, or it was reverted")
 	}
 }
 
-// TestAShorterWindow has the settings changed while changes wait.
+// TestShorterWindow shortens the window while changes are pending.
 func TestShorterWindow(t *testing.T) {
 	s := begunFixture(t)
 	s.windowPasses()
@@ -285,7 +285,7 @@ func TestShorterWindow(t *testing.T) {
 	s.clock.Step(2 * time.Second)
 	s.window.Store(int64(time.Second))
 	s.detector.PolicyChanged()
-	s.waits("the change is told of", func() error {
+	s.waits("the change is recorded", func() error {
 		if got := s.recordLines(); len(got) != 1 {
 			return fmt.Errorf("%q", got)
 		}

@@ -29,10 +29,10 @@ func TestHost(t *testing.T) {
 			}
 			got, err := template.Host(test.source, ingresshost.Place{Environment: "alice", Namespace: "team-a"})
 			if got != test.want || (err == nil) != (test.says == "") {
-				t.Errorf("want %q, got %q, %v", test.want, got, err)
+				t.Errorf("host = %[2]q, %[3]v, want %[1]q", test.want, got, err)
 			}
 			if err != nil && !strings.Contains(err.Error(), test.says) {
-				t.Errorf("want an error that says %q, got %v", test.says, err)
+				t.Errorf("error = %v, want %q", err, test.says)
 			}
 		})
 	}
@@ -50,7 +50,7 @@ func TestParseSaysWhatIsAllowed(t *testing.T) {
 		"{label}..dev":            "a host name with variables",
 	} {
 		if _, err := ingresshost.Parse(text); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%q: want an error that says %q, got %v", text, says, err)
+			t.Errorf("%[1]q: error = %[3]v, want %[2]q", text, says, err)
 		}
 	}
 }

@@ -50,22 +50,22 @@ func TestAdoption(t *testing.T) {
 			key := plan.KeyOf(object(t, web))
 			live := s.target.objects[key]
 			if got := managersOf(live, "spec", "replicas"); !slices.Equal(got, []string{v1alpha1.FieldManager}) {
-				t.Errorf("what is applied is owned by %v", got)
+				t.Errorf("managers of an applied field = %v", got)
 			}
 			if got := managersOf(live, "metadata", "annotations", "hers"); live.GetAnnotations()["hers"] != "" && !slices.Contains(got, "kubectl-create") &&
 				!slices.Contains(got, "kubectl-client-side-apply") {
-				t.Errorf("what is not applied is owned by %v", got)
+				t.Errorf("managers of another field = %v", got)
 			}
 			s.Revision++
 			s.put(replaced(t, web, ", resources: {limits: {memory: 64Mi}}", ""))
 			if p := s.sync(); len(p.Conflicts) > 0 {
-				t.Errorf("somebody has to decide about %v", p.Conflicts)
+				t.Errorf("conflicts = %v", p.Conflicts)
 			}
 			if _, there := container(t, s.target.objects[key])["resources"]; there {
-				t.Error("what the catalog has no longer is still there")
+				t.Error("field that the catalog has removed still exists")
 			}
 			if name != "kubectl create, of nothing more" && s.target.objects[key].GetAnnotations()["hers"] != "yes" {
-				t.Error("what is the developer's is gone")
+				t.Error("field of the developer was removed")
 			}
 		})
 	}

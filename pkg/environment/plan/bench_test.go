@@ -41,7 +41,7 @@ spec:
 	for b.Loop() {
 		p, err := planner.Plan(b.Context(), s.Input)
 		if err != nil || len(p.Summaries()) != 150 {
-			b.Fatalf("%d objects change: %v", len(p.Summaries()), err)
+			b.Fatalf("%d objects change, error %v", len(p.Summaries()), err)
 		}
 	}
 }

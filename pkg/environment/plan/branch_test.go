@@ -29,7 +29,7 @@ func container(t *testing.T, o *unstructured.Unstructured) map[string]any {
 	return containers[0].(map[string]any)
 }
 
-// janes returns an edit that sets the image and the memory of the only container.
+// janes returns an edit by jane that sets the image and the memory of the only container.
 func janes(t *testing.T, image, memory string) func(o *unstructured.Unstructured) {
 	return func(o *unstructured.Unstructured) {
 		fields := container(t, o)
@@ -129,11 +129,11 @@ func TestConflicts(t *testing.T) {
 			live := s.target.objects[plan.KeyOf(object(t, web))]
 			memory, _, _ := unstructured.NestedString(container(t, live), "resources", "limits", "memory")
 			if image := container(t, live)["image"]; image != test.image || memory != test.memory {
-				t.Errorf("image %v, memory %v", image, memory)
+				t.Errorf("image = %v, memory = %v", image, memory)
 			}
 			config := s.target.objects[plan.KeyOf(object(t, appConfig))]
 			if level, _, _ := unstructured.NestedString(config.Object, "data", "level"); level != "debug" {
-				t.Errorf("the ConfigMap has the level %s", level)
+				t.Errorf("level of the ConfigMap = %s", level)
 			}
 			web := []v1alpha1.WorkloadChange{{Kind: of.Kind, Name: of.Name, ChangeType: v1alpha1.ChangeChanged}}
 			if diff := cmp.Diff(web, workloads(p)); want != nil && diff != "" {
@@ -142,7 +142,7 @@ func TestConflicts(t *testing.T) {
 			s.checkShown(p, test.conflicts)
 			s.Resolution = v1alpha1.ConflictResolutionSpec{}
 			if again := s.plan(); len(again.Conflicts) != len(want) {
-				t.Errorf("what was decided is asked again: %v", again.Conflicts)
+				t.Errorf("conflicts that were resolved: %v", again.Conflicts)
 			}
 		})
 	}
@@ -182,12 +182,12 @@ func TestBase(t *testing.T) {
 		"leave ConfigMap app-config: environment alice holds it", "leave Secret database: environment alice holds it",
 	} {
 		if got := lines(p); got[0] != want && got[1] != want {
-			t.Errorf("%q, want %s", got, want)
+			t.Errorf("steps = %q, want %s", got, want)
 		}
 	}
 	live := own.target.objects[plan.KeyOf(object(t, web))]
 	if !plan.Owns(own.Environment, live) || container(t, live)["image"] != "web:2" || len(p.NotOurs) > 0 {
-		t.Errorf("the Branch did not take the workload over: %q %v", lines(p), p.NotOurs)
+		t.Errorf("Branch did not take over the workload: steps %q, not ours %v", lines(p), p.NotOurs)
 	}
 	base.put(replaced(t, web, "web:1", "web:3"))
 	base.put(replaced(t, appConfig, "info", "debug"))
@@ -199,10 +199,10 @@ func TestBase(t *testing.T) {
 	}
 	own.Environment.DeletionTimestamp = &metav1.Time{}
 	if got := lines(base.sync()); len(got) != 1 || got[0] != "leave Deployment web: environment alice-web holds it" {
-		t.Errorf("while the Branch goes: %q", got)
+		t.Errorf("steps while the Branch is deleted: %q", got)
 	}
 	delete(base.target.objects, plan.KeyOf(object(t, web)))
 	if got := lines(base.sync()); len(got) != 1 || got[0] != "create Deployment web: the catalog offers it" {
-		t.Errorf("when the Branch is gone: %q", got)
+		t.Errorf("steps after the Branch was deleted: %q", got)
 	}
 }

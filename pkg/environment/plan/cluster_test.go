@@ -110,14 +110,14 @@ func (n *namespace) store(after runtime.Object) {
 func (n *namespace) stored(o *unstructured.Unstructured) *unstructured.Unstructured {
 	n.t.Helper()
 	if !scheme.Scheme.Recognizes(o.GroupVersionKind()) {
-		return o // Definitions of custom resources are not asked.
+		return o // Custom resources have no Go type.
 	}
 	into, err := scheme.Scheme.New(o.GroupVersionKind())
 	if err == nil {
 		err = runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o.Object, into, true)
 	}
 	if err != nil {
-		n.t.Fatalf("%s is refused: %v", plan.KeyOf(o), err)
+		n.t.Fatalf("%s was rejected: %v", plan.KeyOf(o), err)
 	}
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(into)
 	if err != nil {

@@ -85,7 +85,7 @@ func TestDenied(t *testing.T) {
 			},
 			fails: []string{"Failed to sync the Services of production - eve may not"},
 		},
-		"the target is gone": {
+		"the target was deleted": {
 			denied: types[1:2], do: func(s *fixture) { clear(s.target.objects) },
 			want: []string{
 				"create ConfigMap app-config: Deployment web refers to it", "create ConfigMap report-config: CronJob report refers to it",
@@ -110,7 +110,7 @@ func TestDenied(t *testing.T) {
 			for _, failure := range p.Failures() {
 				fails = append(fails, failure.Message)
 				if failure.Reason != v1alpha1.ReasonPermissionLost {
-					t.Errorf("the reason is %s", failure.Reason)
+					t.Errorf("reason = %s", failure.Reason)
 				}
 			}
 			slices.Sort(fails)
@@ -135,7 +135,7 @@ func (s *fixture) expectCopiesOf(before []v1alpha1.EnvironmentDependencyRecord) 
 			continue
 		}
 		if record.Hash != was.Hash || record.Missing != was.Missing || !slices.Equal(record.Keys, was.Keys) || record.SeenHash != was.SeenHash {
-			s.t.Errorf("recorded as %+v, was %+v", record, was)
+			s.t.Errorf("record = %+v, want %+v", record, was)
 		}
 	}
 }
@@ -146,18 +146,18 @@ func TestNewEnvironmentGetsNothingDenied(t *testing.T) {
 	s.deny(v1alpha1.DependencySecret)
 	p := s.sync()
 	if len(p.Missing) != 1 || p.Missing[0].Name != "database" || len(s.target.objects) != 2 {
-		t.Errorf("missing %v, there are %q", p.Missing, slices.Collect(maps.Keys(s.target.objects)))
+		t.Errorf("missing %v, objects of the target %q", p.Missing, slices.Collect(maps.Keys(s.target.objects)))
 	}
 	for _, record := range s.Index {
 		if record.Type == v1alpha1.DependencySecret && (record.Hash != "" || record.Missing || len(record.Keys) > 0) {
-			t.Errorf("recorded as %+v", record)
+			t.Errorf("record = %+v", record)
 		}
 	}
 	s.Denied = nil
 	s.add(object(t, database))
 	want := []string{"create Secret database: Deployment web refers to it"}
 	if diff := cmp.Diff(want, lines(s.sync())); diff != "" {
-		t.Errorf("then (-want +got):\n%s", diff)
+		t.Errorf("steps once nothing is denied (-want +got):\n%s", diff)
 	}
 }
 
@@ -172,7 +172,7 @@ func TestDeniedVersionsThatWereSeen(t *testing.T) {
 		s.deny(v1alpha1.DependencySecret)
 		for _, record := range s.sync().Index {
 			if kept := record.SeenHash == "newer"; kept != (record.Type == v1alpha1.DependencySecret) {
-				t.Errorf("%s: %s %s has the version %q as seen", action, record.Type, record.Source.Name, record.SeenHash)
+				t.Errorf("%s: seen hash of %s %s = %q", action, record.Type, record.Source.Name, record.SeenHash)
 			}
 		}
 	}
@@ -188,10 +188,10 @@ func TestSnapshotIgnoresDenied(t *testing.T) {
 	s.deny(v1alpha1.DependencyConfigMap, v1alpha1.DependencySecret, v1alpha1.DependencyService)
 	p := s.sync()
 	if len(p.Failures()) > 0 || len(s.target.objects) != len(s.Snapshot) {
-		t.Errorf("failures %v, there are %d of %d", p.Failures(), len(s.target.objects), len(s.Snapshot))
+		t.Errorf("failures %v, %d objects of %d", p.Failures(), len(s.target.objects), len(s.Snapshot))
 	}
 	if password, _, _ := unstructured.NestedString(s.target.objects[plan.KeyOf(object(t, database))].Object, "data", "password"); password != "aHVudGVyMg==" {
-		t.Errorf("the password is %s", password)
+		t.Errorf("password = %s", password)
 	}
 }
 

@@ -86,7 +86,7 @@ func (s *fixture) sync() *plan.Plan {
 	s.Index = p.Index
 	for _, step := range s.plan().Steps {
 		if step.Verb != plan.Leave {
-			s.t.Fatalf("a second sync would %s %v", step, step.Changes)
+			s.t.Fatalf("second sync has the step %s %v", step, step.Changes)
 		}
 	}
 	return p
@@ -102,14 +102,14 @@ func (s *fixture) checkPrediction(step plan.Step, was *unstructured.Unstructured
 		}
 		return
 	}
-	// What the server adds in there is for the server to tell.
+	// Fields that the server sets cannot be predicted.
 	isDefaulted := func(field string) bool {
 		return field == "Changed /spec/volumeClaimTemplates" || step.Kind == "Job" && (field == "Added /spec/selector" ||
 			strings.HasPrefix(field, "Added /spec/template/metadata"))
 	}
 	diff := slices.DeleteFunc(differences(s.t, step.After, live), isDefaulted)
 	if len(diff) > 0 {
-		s.t.Errorf("%s: not predicted: %q", step, diff)
+		s.t.Errorf("%s: unpredicted changes: %q", step, diff)
 	}
 	if step.Verb == plan.Create {
 		return
@@ -119,7 +119,7 @@ func (s *fixture) checkPrediction(step plan.Step, was *unstructured.Unstructured
 		said = append(said, string(change.Change)+" "+change.Path.String())
 	}
 	if diff = differences(s.t, was, live); !slices.Equal(diff, said) {
-		s.t.Errorf("%s: said %q, did %q", step, said, diff)
+		s.t.Errorf("%s: predicted changes %q, actual %q", step, said, diff)
 	}
 }
 
@@ -158,7 +158,7 @@ func (s *fixture) edit(manager, kind, name string, do func(o *unstructured.Unstr
 			return
 		}
 	}
-	s.t.Fatalf("there is no %s %s", kind, name)
+	s.t.Fatalf("%s %s does not exist", kind, name)
 }
 
 func set(t testing.TB, o *unstructured.Unstructured, value any, path ...string) {

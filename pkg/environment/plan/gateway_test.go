@@ -17,7 +17,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 )
 
-// api is a workload with its Service, reached by a route of each kind through a Gateway of its own and one that all share.
+// api is a workload with its Service and a route of each kind, through a Gateway of its own and through a shared one.
 const api = `
 apiVersion: apps/v1
 kind: Deployment
@@ -103,8 +103,8 @@ func newAPIStage(t *testing.T) *fixture {
 	return newFixture(t, objects...)
 }
 
-// TestGatewayAPI checks that only what routes to a workload is copied: no other Gateway with its certificate, and no
-// ReferenceGrant for it.
+// TestGatewayAPI checks that only objects for routes to a workload are copied: no other Gateway with its certificate, and no ReferenceGrant
+// for it.
 func TestGatewayAPI(t *testing.T) {
 	withoutHosts := []string{
 		"create Service api: Deployment api refers to it",
@@ -146,7 +146,7 @@ func TestGatewayAPI(t *testing.T) {
 				if step.Kind == "ReferenceGrant" {
 					to, _, err := unstructured.NestedSlice(step.Desired.Object, "spec", "to")
 					if diff := cmp.Diff(permitted[step.Name], to); diff != "" || err != nil {
-						t.Errorf("%v, ReferenceGrant %s is about: want -, got +:\n%s", err, step.Name, diff)
+						t.Errorf("%v, targets of the ReferenceGrant %s: want -, got +:\n%s", err, step.Name, diff)
 					}
 				}
 			}
@@ -154,7 +154,7 @@ func TestGatewayAPI(t *testing.T) {
 	}
 }
 
-// A change of a route is a change that an environment counts, and what is left out later goes.
+// TestGatewayAPIChanges checks that changes of a route are counted, and that objects that are not needed any more are deleted.
 func TestGatewayAPIChanges(t *testing.T) {
 	s := newAPIStage(t)
 	s.sync()
@@ -162,7 +162,7 @@ func TestGatewayAPIChanges(t *testing.T) {
 	set(t, route, []any{"api.example.com", "more.example.com"}, "spec", "hostnames")
 	_, others := plan.Prompt(s.plan().Changes(plan.HideSecrets))
 	if want := []v1alpha1.DependencyCount{{Type: v1alpha1.CountedHTTPRoute, Count: 1}}; !slices.Equal(others, want) {
-		t.Errorf("counts %v, want %v", others, want)
+		t.Errorf("counted changes = %v, want %v", others, want)
 	}
 	s.drop("GRPCRoute", "calls")
 	s.drop("HTTPRoute", "web")
@@ -179,7 +179,8 @@ func TestGatewayAPIChanges(t *testing.T) {
 	}
 }
 
-// The certificate of a Gateway is refreshed with the workload that the Gateway's routes lead to, as that of an Ingress is.
+// TestGatewayCertificatesAreRefreshed checks that the certificate of a Gateway is refreshed with the workloads of its routes, like that of
+// an Ingress.
 func TestGatewayCertificatesAreRefreshed(t *testing.T) {
 	s := newAPIStage(t)
 	s.sync()
@@ -189,12 +190,13 @@ func TestGatewayCertificatesAreRefreshed(t *testing.T) {
 	for workload, want := range map[string]string{"api": "update Secret api-tls", "another": ""} {
 		s.Only = []v1alpha1.WorkloadReference{{Kind: v1alpha1.WorkloadDeployment, Name: workload}}
 		if got := strings.Join(lines(s.plan()), ", "); !strings.HasPrefix(got, want) || (got == "") != (want == "") {
-			t.Errorf("with %s: %q, want %q", workload, got, want)
+			t.Errorf("steps with %s = %q, want %q", workload, got, want)
 		}
 	}
 }
 
-// A route that answers for all hosts of a Gateway is not copied with a template, and that is said of those that lead to a workload.
+// TestRouteWithoutHosts checks that a route for all hosts of a Gateway is not copied if hosts have a template, and that this is reported if
+// it leads to a workload.
 func TestRouteWithoutHosts(t *testing.T) {
 	s := newAPIStage(t)
 	for _, route := range s.Source {
@@ -209,7 +211,7 @@ func TestRouteWithoutHosts(t *testing.T) {
 	}
 }
 
-// A ReferenceGrant that would name more than one can is left out.
+// TestReferenceGrantOfMany checks that a ReferenceGrant is omitted if it would have too many entries.
 func TestReferenceGrantOfMany(t *testing.T) {
 	s := newAPIStage(t)
 	for i := range 16 {
@@ -217,7 +219,7 @@ func TestReferenceGrantOfMany(t *testing.T) {
 	}
 	want := "ReferenceGrant services is not copied: it would name 17 objects, and can name 16"
 	if p := s.plan(); !slices.Contains(p.Warnings, want) {
-		t.Errorf("reported: %q", p.Warnings)
+		t.Errorf("warnings = %q", p.Warnings)
 	}
 }
 
@@ -235,15 +237,15 @@ func TestObjectsGeneratedForGateways(t *testing.T) {
 	}
 	s.target.update("istio", made)
 	if p := s.plan(); len(lines(p)) > 0 || len(made.GetLabels()) == 0 {
-		t.Errorf("a sync would %q", lines(p))
+		t.Errorf("steps = %q", lines(p))
 	}
 }
 
-// The values of custom resources are not shown: the role view does not let people read them.
+// TestGatewayAPIIsHidden checks that values of custom resources are hidden, because the role view does not include them.
 func TestGatewayAPIIsHidden(t *testing.T) {
 	for _, step := range newAPIStage(t).plan().Steps {
 		if step.Hidden != plan.IsGatewayAPI(step.GroupKind) {
-			t.Errorf("%s is hidden: %v", step.Key, step.Hidden)
+			t.Errorf("%s: hidden = %v", step.Key, step.Hidden)
 		}
 	}
 }
@@ -263,16 +265,16 @@ func TestPartOfGateway(t *testing.T) {
 	s.sync()
 	s.Only = []v1alpha1.WorkloadReference{{Kind: v1alpha1.WorkloadDeployment, Name: "api"}}
 	if got := lines(s.plan()); len(got) > 0 {
-		t.Errorf("a sync of one workload would %q", got)
+		t.Errorf("steps for one workload = %q", got)
 	}
 	for _, o := range s.Base {
 		s.Snapshot = append(s.Snapshot, o)
 	}
 	if got := lines(s.plan()); len(got) > 0 {
-		t.Errorf("going back with one workload would %q", got)
+		t.Errorf("steps of a rollback of one workload = %q", got)
 	}
 	s.Only = nil
 	if got := lines(s.plan()); len(got) > 0 {
-		t.Errorf("going back would %q", got)
+		t.Errorf("steps of a rollback = %q", got)
 	}
 }

@@ -25,7 +25,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
 
-// production returns the objects of a namespace as an API server shows them, workloads as a catalog captures them.
+// production returns the objects of a namespace as an API server returns them, and workloads as a catalog captures them.
 func production(t testing.TB) []*unstructured.Unstructured {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", "kube", "objectcopy", "testdata", "production", "*.yaml"))
@@ -128,7 +128,7 @@ func TestPlanIsDeterministic(t *testing.T) {
 	slices.SortFunc(before, byName)
 	slices.SortFunc(after, byName)
 	if diff := cmp.Diff(before, after); diff != "" {
-		t.Errorf("the input was modified:\n%s", diff)
+		t.Errorf("input was modified:\n%s", diff)
 	}
 	for range 5 {
 		for _, list := range [][]*unstructured.Unstructured{s.Workloads, s.Source, s.Live} {
@@ -139,7 +139,7 @@ func TestPlanIsDeterministic(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(written(want), written(got)); diff != "" {
-			t.Errorf("another plan:\n%s", diff)
+			t.Errorf("plans differ:\n%s", diff)
 		}
 	}
 }
@@ -150,13 +150,13 @@ func checkCopies(t *testing.T, s *fixture) {
 	t.Helper()
 	for key, live := range s.target.objects {
 		if !plan.Owns(s.Environment, live) {
-			t.Errorf("%s does not have the labels of the environment", key)
+			t.Errorf("%s lacks the labels of the environment", key)
 		}
 		if live.GetLabels()["app.kubernetes.io/managed-by"] == "Helm" && key.Kind != "StatefulSet" || live.GetOwnerReferences() != nil {
-			t.Errorf("%s is marked as another tool's: %v", key, live.GetLabels())
+			t.Errorf("%s has labels of another tool: %v", key, live.GetLabels())
 		}
 	}
 	if len(objectcopy.SelectorKeys(s.target.list()...)) == 0 {
-		t.Error("no selectors are left")
+		t.Error("no object has a selector")
 	}
 }

@@ -47,32 +47,32 @@ func TestIncluded(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff([]string{"ConfigMap extra /spec/include/0", "Secret extra /spec/include/1"}, index); diff != "" {
-		t.Errorf("recorded by nothing but the environment: want -, got +:\n%s", diff)
+		t.Errorf("referring objects in the record: want -, got +:\n%s", diff)
 	}
 	live := s.target.objects[plan.KeyOf(object(t, widget))]
 	if live == nil || live.GetNamespace() != "shop-alice" || live.GetLabels()["argocd.argoproj.io/instance"] != "" {
-		t.Errorf("the Widget is %v", live)
+		t.Errorf("Widget = %v", live)
 	}
 
 	s.put(replaced(t, widget, "size: 1", "size: 2"))
 	if diff := cmp.Diff([]string{"update Widget extra: spec.include names it /spec/size"}, lines(s.sync())); diff != "" {
-		t.Errorf("another size: want -, got +:\n%s", diff)
+		t.Errorf("steps after a change: want -, got +:\n%s", diff)
 	}
 	s.Action = v1alpha1.SyncActionCluster
 	s.put(replaced(t, widget, "size: 1", "size: 3"))
 	s.put(object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: extra}, data: {level: debug}}"))
 	if diff := cmp.Diff([]string{"update ConfigMap extra: the environment's workloads need it /data/level"}, lines(s.sync())); diff != "" {
-		t.Errorf("a refresh: want -, got +:\n%s", diff)
+		t.Errorf("steps of a refresh: want -, got +:\n%s", diff)
 	}
 	s.Action, s.Environment.Spec.Include = v1alpha1.SyncActionAll, nil
 	gone := "nothing needs it any more"
 	if diff := cmp.Diff([]string{"delete Widget extra: " + gone, "delete Secret extra: " + gone, "delete ConfigMap extra: " + gone}, lines(s.sync())); diff != "" {
-		t.Errorf("nothing included: want -, got +:\n%s", diff)
+		t.Errorf("steps with nothing included: want -, got +:\n%s", diff)
 	}
 }
 
-// TestIncludedObjectsNotCopied checks that each object that cannot be copied is a failure, and that the target's object
-// stays.
+// TestIncludedObjectsNotCopied checks that an included object that cannot be copied is a failure, and that the target's
+// object is kept.
 func TestIncludedObjectsNotCopied(t *testing.T) {
 	s := including(t)
 	s.sync()
@@ -92,7 +92,7 @@ func TestIncludedObjectsNotCopied(t *testing.T) {
 		}
 		for _, step := range p.Steps {
 			if step.Verb == plan.Delete || step.Key == key && (step.Verb != plan.Leave || step.Reason != copied) {
-				t.Errorf("it would %s", step)
+				t.Errorf("unexpected step: %s", step)
 			}
 		}
 	}
@@ -103,7 +103,7 @@ func TestIncludedObjectsNotCopied(t *testing.T) {
 	check("it is not read in the source, and spec.include names it",
 		"PermissionLost: Failed to sync Widget 'extra' from production - jane may not",
 		"SourceMissing: Failed to sync ConfigMap 'extra' from production - does not exist")
-	// An object that was stored before its API group was refused.
+	// An object that was stored before its API group was rejected.
 	refused := v1alpha1.IncludedObject{APIVersion: "cattle.io/v1", Kind: "Widget", Name: "extra"}
 	s.Environment.Spec.Include = append(s.Environment.Spec.Include, refused)
 	check("it is not read in the source, and spec.include names it",
@@ -115,7 +115,7 @@ func TestIncludedObjectsNotCopied(t *testing.T) {
 	delete(had, key)
 	s.rollBack(1, had)
 	if diff := cmp.Diff([]string{"delete Widget extra: nothing needs it any more"}, lines(s.plan())); diff != "" {
-		t.Errorf("back to when there was none: want -, got +:\n%s", diff)
+		t.Errorf("steps of a rollback: want -, got +:\n%s", diff)
 	}
 }
 

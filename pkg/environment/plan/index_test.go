@@ -50,10 +50,10 @@ func TestIndex(t *testing.T) {
 		"nothing refers to it any more": {
 			do: func(s *fixture) { s.drop("CronJob", "report") }, want: []string{app, extra, data, services},
 		},
-		"a source that is gone": {
+		"a deleted source": {
 			do: func(s *fixture) { s.drop("ConfigMap", "app-config") }, want: []string{app + " missing", extra, reports, data, services},
 		},
-		"a source that is gone, by the index": {
+		"a deleted source, by the index": {
 			do: func(s *fixture) {
 				s.Action = v1alpha1.SyncActionCluster
 				s.drop("Secret", "database")
@@ -97,7 +97,7 @@ func TestSeenVersions(t *testing.T) {
 			}
 			for _, record := range s.plan().Index {
 				if planned := record.LastDiscoveredAt.Equal(&s.Now); planned == (record.SeenHash == "2") {
-					t.Errorf("%s %v: %s is planned (%v), and seen as %q", action, only, record.Source.Name, planned, record.SeenHash)
+					t.Errorf("%s %v: %s is planned: %v, seen hash = %q", action, only, record.Source.Name, planned, record.SeenHash)
 				}
 			}
 		}
@@ -109,20 +109,20 @@ func TestOptional(t *testing.T) {
 	s := shop(t)
 	row := s.Index[1]
 	if row.Source.Name != "extra" || !row.Optional || !row.Missing || row.Hash != "" {
-		t.Errorf("before: %+v", row)
+		t.Errorf("record before the ConfigMap exists: %+v", row)
 	}
 	s.Action = v1alpha1.SyncActionCluster
 	s.add(replaced(t, appConfig, "app-config", "extra"))
 	if got := lines(s.sync()); len(got) != 1 || got[0] != "create ConfigMap extra: the environment's workloads need it" {
-		t.Errorf("it came: %q", got)
+		t.Errorf("steps = %q", got)
 	}
 	if row = s.Index[1]; row.Missing || row.Hash == "" || len(row.Keys) != 1 {
-		t.Errorf("after: %+v", row)
+		t.Errorf("record of the copy: %+v", row)
 	}
 	s.drop("ConfigMap", "extra")
 	p := s.sync()
 	if len(p.Missing) > 0 || s.target.objects[plan.KeyOf(replaced(t, appConfig, "app-config", "extra"))] == nil {
-		t.Errorf("it went: %v", p.Missing)
+		t.Errorf("missing = %v", p.Missing)
 	}
 }
 
@@ -137,12 +137,12 @@ func TestHash(t *testing.T) {
 	}
 	runtime := strings.Replace(database, "metadata: {", "metadata: {resourceVersion: '8', uid: x, managedFields: [], ", 1)
 	if hash(database) != hash(runtime) {
-		t.Error("what the cluster writes counts")
+		t.Error("fields that the cluster writes change the hash")
 	}
 	if hash(database) == hash(strings.Replace(database, "aHVudGVyMg==", "c3dvcmRmaXNo", 1)) {
-		t.Error("a value does not count")
+		t.Error("value does not change the hash")
 	}
 	if _, err := plan.Hash(planner.Hasher, object(t, "{metadata: {name: x}}")); err == nil {
-		t.Error("an object of no kind has a hash")
+		t.Error("object without a kind has a hash")
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// An Ingress brings its certificates along, which are shared with the environment only if the catalog's workloads need them. None
-// of these patches names a Secret, so none takes the right to read one.
+// TestPatchesLeadToNoOtherIngress has patches that lead to an Ingress. Its certificates are copied with it only if the catalog's workloads
+// need them. None of these patches names a Secret, so none requires permission to read one.
 func TestPatchesLeadToNoOtherIngress(t *testing.T) {
 	const (
 		certificate = "{apiVersion: v1, kind: Secret, metadata: {name: admin-tls}, data: {tls.key: aHVudGVyMg==}}"

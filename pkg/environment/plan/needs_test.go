@@ -33,10 +33,10 @@ func TestNeeds(t *testing.T) {
 				s.Source = append(s.Source, needed(t, s.Input, kept)...)
 			}
 			if len(s.Source) == len(kept) {
-				t.Error("everything is needed")
+				t.Error("the whole source is needed")
 			}
 			if diff := cmp.Diff(want, written(s.plan())); diff != "" {
-				t.Errorf("another plan than of the whole source:\n%s", diff)
+				t.Errorf("plan differs from that of the whole source:\n%s", diff)
 			}
 		})
 	}

@@ -22,5 +22,5 @@ func TestServicePortsAreNotDuplicates(t *testing.T) {
 		}
 		return
 	}
-	t.Error("the Service is not copied")
+	t.Error("Service was not copied")
 }

@@ -67,11 +67,11 @@ func TestPermissionsNotCopied(t *testing.T) {
 		t.Errorf("want -, got +:\n%s", diff)
 	}
 	if len(p.Warnings) != len(want) {
-		t.Errorf("reported: %q", p.Warnings)
+		t.Errorf("warnings = %q", p.Warnings)
 	}
 	for _, step := range p.Steps {
 		if step.Group == plan.Roles.Group {
-			t.Errorf("it would %s", step)
+			t.Errorf("unexpected step: %s", step)
 		}
 	}
 
@@ -83,11 +83,11 @@ func TestPermissionsNotCopied(t *testing.T) {
 	s.add(bound(t, "ClusterRoleBinding", "ClusterRole", "nodes", account("shop-alice", "operator")))
 	s.Source[len(s.Source)-1].SetName("nodes-shop-alice")
 	if diff := cmp.Diff([]string{"Role operator GrantsRights operator"}, notCopied(s.plan())); diff != "" {
-		t.Errorf("with the bindings: want -, got +:\n%s", diff)
+		t.Errorf("with the bindings in the target: want -, got +:\n%s", diff)
 	}
 	grant(object(t, "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: operator}}"))
 	if p := s.plan(); len(p.NotCopied)+len(p.Warnings) > 0 {
-		t.Errorf("with everything: %q, reported: %q", notCopied(p), p.Warnings)
+		t.Errorf("with all objects in the target: not copied %q, warnings %q", notCopied(p), p.Warnings)
 	}
 }
 
@@ -108,11 +108,11 @@ func TestClaimsNotCopied(t *testing.T) {
 		"volumes: [{name: data, persistentVolumeClaim: {claimName: data}}], containers:", 1)),
 		object(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: operator}}"))
 	if got := notCopied(s.plan()); !slices.Equal(got, []string{"PersistentVolumeClaim data HoldsData"}) {
-		t.Errorf("got %q", got)
+		t.Errorf("not copied = %q", got)
 	}
 	s.target.update("jane", object(t, "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {volumeName: v}}"))
 	if got := notCopied(s.plan()); len(got) > 0 {
-		t.Errorf("with the claim: %q", got)
+		t.Errorf("not copied with the claim in the target = %q", got)
 	}
 }
 

@@ -115,7 +115,7 @@ func TestShared(t *testing.T) {
 			},
 			want: []string{"update ConfigMap app-config: the environment's workloads need it /data/level" + revision},
 		},
-		"a source that is gone": {
+		"a deleted source": {
 			do: func(s *fixture) {
 				s.drop("ConfigMap", "app-config")
 				s.put(replaced(t, report, "report:1", "report:2"))
@@ -126,7 +126,7 @@ func TestShared(t *testing.T) {
 			},
 			fails: []string{"Failed to sync ConfigMap 'app-config' from production - does not exist"},
 		},
-		"a source that is gone, by the index": {
+		"a deleted source, by the index": {
 			do: func(s *fixture) {
 				s.Action = v1alpha1.SyncActionCluster
 				s.drop("ConfigMap", "app-config")
@@ -171,7 +171,7 @@ func TestShared(t *testing.T) {
 					" /spec/template/spec/containers[name=web]/image",
 			},
 		},
-		"a workload that is gone among some": {
+		"some workloads, one of them deleted": {
 			do: func(s *fixture) {
 				s.Only = []v1alpha1.WorkloadReference{{Kind: "CronJob", Name: "report"}}
 				s.drop("CronJob", "report")
@@ -187,7 +187,7 @@ func TestShared(t *testing.T) {
 			},
 			want: []string{"update ConfigMap report-config: the environment's workloads need it /data/to" + revision},
 		},
-		"the target is gone": {
+		"the target was deleted": {
 			do: func(s *fixture) { clear(s.target.objects) },
 			want: []string{
 				"create ConfigMap app-config: Deployment web refers to it", "create ConfigMap report-config: CronJob report refers to it",
@@ -214,7 +214,7 @@ func TestShared(t *testing.T) {
 				"update Deployment web: the catalog offers it" + revision + " /spec/template/spec/containers[name=web]/resources/limits/cpu",
 			},
 		},
-		"a patch that refers to what is the developer's": {
+		"a patch that refers to an object of the developer": {
 			do: func(s *fixture) {
 				s.target.update("jane", object(t, mine))
 				s.Environment.Spec.Patches = []v1alpha1.Patch{{
@@ -235,7 +235,7 @@ func TestShared(t *testing.T) {
 			},
 			want: []string{"update ConfigMap app-config: Deployment web refers to it /data/level" + revision},
 		},
-		"what admission makes of what is written": {
+		"fields changed by admission": {
 			do: func(s *fixture) {
 				key := plan.KeyOf(object(t, web))
 				live := s.target.objects[key]
@@ -255,7 +255,7 @@ func TestShared(t *testing.T) {
 				"update CronJob report: the catalog offers it" + revision + " /spec/jobTemplate/spec/template/spec/containers[name=report]/envFrom",
 			},
 		},
-		"what is there twice": {
+		"a duplicate": {
 			do: func(s *fixture) {
 				s.put(replaced(t, web, "resources", "env: [{name: A, value: first}, {name: B, value: b}, {name: A, value: last}], "+
 					"ports: [{containerPort: 80}, {containerPort: 80, protocol: TCP, name: http}], resources"))
@@ -280,7 +280,7 @@ func TestShared(t *testing.T) {
 					" /metadata/labels/configbutler.ai~1environment-uid" + revision,
 			},
 		},
-		"an account that is somebody's": {
+		"an account of a user": {
 			do: func(s *fixture) {
 				s.target.update("jane", replaced(t, pulling, "database", "mine"))
 				s.add(object(t, pulling))
@@ -288,7 +288,7 @@ func TestShared(t *testing.T) {
 			want:  []string{"leave ServiceAccount default: the environment has not written it"},
 			fails: []string{"ServiceAccount 'default' of shop-alice is there, and the environment has not written it: force takes it over"},
 		},
-		"what is going away": {
+		"an object that is being deleted": {
 			do: func(s *fixture) {
 				key := plan.KeyOf(object(t, appConfig))
 				s.target.objects[key].SetDeletionTimestamp(&metav1.Time{})
@@ -323,7 +323,7 @@ func TestShared(t *testing.T) {
 func TestForeignObjects(t *testing.T) {
 	makers := map[string]func(s *fixture, o *unstructured.Unstructured){
 		"a developer": func(s *fixture, o *unstructured.Unstructured) { s.target.update("jane", o) },
-		"an environment of the same name that is gone": func(s *fixture, o *unstructured.Unstructured) {
+		"a deleted environment of the same name": func(s *fixture, o *unstructured.Unstructured) {
 			o.SetLabels(map[string]string{
 				v1alpha1.LabelEnvironment: "alice", v1alpha1.LabelEnvironmentNamespace: "teams", v1alpha1.LabelEnvironmentUID: "another",
 			})
@@ -347,14 +347,14 @@ func TestForeignObjects(t *testing.T) {
 			write(s, other)
 			p := s.sync()
 			if len(p.NotOurs) != 1 || p.NotOurs[0].Name != "app-config" || p.NotOurs[0].Reason != v1alpha1.ReasonNotOurs {
-				t.Errorf("not ours: %v", p.NotOurs)
+				t.Errorf("foreign objects = %v", p.NotOurs)
 			}
 			shown := p.Changes(plan.HideSecrets)
 			if shown[0].Name != "app-config" || shown[0].Refusal != p.NotOurs[0].Message {
-				t.Errorf("shown: %+v", shown[0])
+				t.Errorf("change = %+v", shown[0])
 			}
 			if name == "a controller, of something of ours" {
-				return // It would stay the controller's.
+				return // The object of a controller is not taken over.
 			}
 			s.Force = true
 			p = s.sync()
@@ -362,10 +362,10 @@ func TestForeignObjects(t *testing.T) {
 			level, _, _ := unstructured.NestedString(live.Object, "data", "level")
 			kept, _, _ := unstructured.NestedString(live.Object, "data", "own")
 			if !plan.Owns(s.Environment, live) || level != "info" || len(p.NotOurs) > 0 || name == "a developer" && kept != "x" {
-				t.Errorf("taken over: %v %v", live, lines(p))
+				t.Errorf("object was not taken over: %v, steps %v", live, lines(p))
 			}
 			if plan.Owns(s.Environment, s.target.objects[plan.KeyOf(other)]) {
-				t.Error("what nothing refers to is taken over")
+				t.Error("unreferenced object was taken over")
 			}
 		})
 	}

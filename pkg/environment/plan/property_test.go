@@ -89,14 +89,14 @@ func (w world) an(kind, name string) *unstructured.Unstructured {
 	return object(w.t, head+body)
 }
 
-// kinds are those of the source, with the names that are met.
+// kinds are the kinds of the source, with the names of their objects.
 var kinds = map[string][]string{
 	"Deployment": {"web", "api"}, "StatefulSet": {"db"}, "CronJob": {"report"},
 	"ConfigMap": {"c1", "c2", "c3"}, "Secret": {"s1", "s2", "s3"}, "Service": {"web", "db"}, "ServiceAccount": {"runner", "default"},
 	"HorizontalPodAutoscaler": {"web"}, "PodDisruptionBudget": {"web"}, "Ingress": {"web"}, "NetworkPolicy": {"web"},
 }
 
-// ordered are the kinds in an order that seeds can rely on.
+// ordered are the kinds in a fixed order, so that a seed is reproducible.
 var ordered = []string{
 	"Deployment", "StatefulSet", "CronJob", "ConfigMap", "Secret", "Service", "ServiceAccount",
 	"HorizontalPodAutoscaler", "PodDisruptionBudget", "Ingress", "NetworkPolicy",
@@ -147,7 +147,7 @@ func (w world) disturb() {
 	case chance == 0:
 		delete(w.target.objects, plan.KeyOf(live))
 	case chance == 1:
-		live.SetLabels(own.GetLabels()) // It is the environment's no longer.
+		live.SetLabels(own.GetLabels()) // The object does not belong to the environment any more.
 		w.target.update("jane", live)
 	default:
 		for _, field := range []string{"spec", "data", "imagePullSecrets"} {
@@ -189,7 +189,7 @@ func TestRandomChanges(t *testing.T) {
 	t.Log(found)
 	for _, what := range []string{"create", "update", "delete", "leave", "conflicts", "not ours", "adopted", "missing", "removals", "hidden"} {
 		if found[what] < 5 {
-			t.Errorf("%s: only %d: this shows little", what, found[what])
+			t.Errorf("%s: only %d cases, which are too few", what, found[what])
 		}
 	}
 }
@@ -204,13 +204,13 @@ func (w world) checkPlan(at string, found map[string]int) {
 	for _, step := range p.Steps {
 		found[string(step.Verb)]++
 		if w.Action == v1alpha1.SyncActionCluster && (step.Verb == plan.Delete || step.Action != w.Action || step.Group != "") {
-			w.t.Errorf("%s: %s: more than a refresh", at, step)
+			w.t.Errorf("%s: refresh has the step %s", at, step)
 		}
 		if theirs[step.Key] && step.Verb != plan.Leave {
 			found["adopted"]++
 			isAccount := step.Kind == "ServiceAccount" && step.Name == "default"
 			if !w.Force && !isAccount || step.Verb == plan.Delete {
-				w.t.Errorf("%s: %s, which is not ours", at, step)
+				w.t.Errorf("%s: step for a foreign object: %s", at, step)
 			}
 		}
 		if step.Removal != nil {
@@ -239,7 +239,7 @@ func (w world) checkTexts(at string, p *plan.Plan, found map[string]int) {
 		texts += string(text)
 	}
 	if strings.Contains(texts, base64.StdEncoding.EncodeToString([]byte(secret))[:8]) || strings.Contains(texts, secret) {
-		w.t.Errorf("%s: a secret is told: %s", at, texts)
+		w.t.Errorf("%s: a text contains a secret value: %s", at, texts)
 	}
 	for _, change := range shown {
 		for _, field := range change.Fields {

@@ -30,11 +30,11 @@ func TestWarnings(t *testing.T) {
 	}
 	got := s.plan().Warnings
 	if len(got) != 4 || !slices.Equal(got[:3], want) || !strings.Contains(got[3], "is copied without the host aaa") {
-		t.Errorf("%q", got)
+		t.Errorf("warnings = %q", got)
 	}
 	s.target.update("jane", object(t, "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {volumeName: v}}"))
 	if got := s.plan().Warnings; len(got) != 3 {
-		t.Errorf("with the claim: %q", got)
+		t.Errorf("warnings with the claim = %q", got)
 	}
 }
 
@@ -84,7 +84,7 @@ func TestNetworkPolicies(t *testing.T) {
 	}
 	for key, live := range s.target.objects {
 		if text := fmt.Sprint(live.Object["spec"]); key.Name == "web" && key.Kind == "NetworkPolicy" && !strings.Contains(text, "[shop-alice]") {
-			t.Errorf("%s admits others than its own namespace: %s", key, text)
+			t.Errorf("%s admits other namespaces: %s", key, text)
 		}
 	}
 	s.drop("NetworkPolicy", "all")
@@ -99,7 +99,7 @@ func TestScaling(t *testing.T) {
 	s.sync()
 	s.edit("kube-controller-manager", "Deployment", "web", func(o *unstructured.Unstructured) { set(t, o, int64(5), "spec", "replicas") })
 	if p := s.sync(); len(lines(p)) > 0 {
-		t.Errorf("what the autoscaler set: %q", lines(p))
+		t.Errorf("steps for fields of the autoscaler: %q", lines(p))
 	}
 	s.drop("HorizontalPodAutoscaler", "web")
 	s.Revision++
@@ -108,7 +108,7 @@ func TestScaling(t *testing.T) {
 		"delete HorizontalPodAutoscaler web: nothing needs it any more",
 	}
 	if diff := cmp.Diff(want, lines(s.sync())); diff != "" {
-		t.Errorf("without the autoscaler: want -, got +:\n%s", diff)
+		t.Errorf("steps without the autoscaler: want -, got +:\n%s", diff)
 	}
 }
 
@@ -125,22 +125,22 @@ func TestSummary(t *testing.T) {
 		{Kind: "Deployment", Name: "web", ChangeType: v1alpha1.ChangeChanged},
 	}
 	if diff := cmp.Diff(changes, workloads(p)); diff != "" {
-		t.Errorf("workloads: want -, got +:\n%s", diff)
+		t.Errorf("changed workloads: want -, got +:\n%s", diff)
 	}
 	counts := []v1alpha1.DependencyCount{{Type: "ConfigMap", Count: 1}, {Type: "Secret", Count: 1}}
 	if _, others := plan.Prompt(p.Changes(plan.HideSecrets)); !slices.Equal(others, counts) {
-		t.Errorf("other objects: %v, want %v", others, counts)
+		t.Errorf("other changes = %v, want %v", others, counts)
 	}
 	if all := p.Summaries(); len(all) != 6 || p.Unchanged() != 2 {
-		t.Errorf("%d objects change (%v), %d do not", len(all), all, p.Unchanged())
+		t.Errorf("%d objects change (%v), %d are unchanged", len(all), all, p.Unchanged())
 	}
 	hidden, shown := p.Changes(plan.HideSecrets)[1].Fields[0], p.Changes(plan.ShowSecrets)[1].Fields[0]
 	if !hidden.Hidden || hidden.Before != nil || hidden.After != nil || hidden.Field != "/data/password" {
-		t.Errorf("hidden: %+v", hidden)
+		t.Errorf("hidden changes = %+v", hidden)
 	}
 	if shown.Hidden || *shown.Before != `"aHVudGVyMg=="` || *shown.After != `"c3dvcmRmaXNo"` ||
 		!slices.Equal(shown.Owners, []string{"slipstream"}) {
-		t.Errorf("shown: %+v", shown)
+		t.Errorf("shown changes = %+v", shown)
 	}
 }
 
@@ -150,15 +150,15 @@ func workloads(p *plan.Plan) []v1alpha1.WorkloadChange {
 	return changed
 }
 
-// What is about workloads alone is counted while these do not change, and is news until it has been written: not when somebody has
-// changed it in the target.
+// TestPromptCountsAttachedObjects checks that objects that belong to workloads, such as autoscalers, are counted while the workloads do not
+// change. They are news until they have been written, but not if a user has changed them in the target.
 func TestPromptCountsAttachedObjects(t *testing.T) {
 	s := shop(t)
 	s.add(object(t, autoscaler))
 	added := s.plan()
 	changed, others := plan.Prompt(added.Changes(plan.HideSecrets))
 	if want := []v1alpha1.DependencyCount{{Type: "HorizontalPodAutoscaler", Count: 1}}; len(changed) > 0 || !slices.Equal(others, want) || added.OtherChangesHash == "" {
-		t.Errorf("a new one: %v and %v, news %q", changed, others, added.OtherChangesHash)
+		t.Errorf("new autoscaler: %v and %v, news %q", changed, others, added.OtherChangesHash)
 	}
 	s.sync()
 	live := s.target.objects[plan.KeyOf(object(t, autoscaler))].DeepCopy()
@@ -166,28 +166,28 @@ func TestPromptCountsAttachedObjects(t *testing.T) {
 	s.target.update("jane", live)
 	drifted := s.plan()
 	if _, others := plan.Prompt(drifted.Changes(plan.HideSecrets)); len(others) != 1 || drifted.OtherChangesHash != "" {
-		t.Errorf("one that jane has changed: %v, news %q", others, drifted.OtherChangesHash)
+		t.Errorf("autoscaler changed by jane: %v, news %q", others, drifted.OtherChangesHash)
 	}
 	s.sync()
 	s.drop("HorizontalPodAutoscaler", "web")
 	removed := s.plan()
 	if _, others := plan.Prompt(removed.Changes(plan.HideSecrets)); len(others) != 1 || removed.OtherChangesHash == "" {
-		t.Errorf("one that is gone: %v, news %q", others, removed.OtherChangesHash)
+		t.Errorf("deleted autoscaler: %v, news %q", others, removed.OtherChangesHash)
 	}
 }
 
-// What the source does not have any more counts, although its copy stays.
+// TestPromptCountsMissingObjects checks that objects that the source has lost are counted, although their copies are kept.
 func TestPromptCountsMissingObjects(t *testing.T) {
 	s := shop(t)
 	s.drop("ConfigMap", "app-config")
 	p := s.plan()
 	changed, others := plan.Prompt(p.Changes(plan.HideSecrets))
 	if want := []v1alpha1.DependencyCount{{Type: "ConfigMap", Count: 1}}; len(changed) > 0 || !slices.Equal(others, want) {
-		t.Errorf("%v and %v change, want %v", changed, others, want)
+		t.Errorf("changes = %v and %v, want %v", changed, others, want)
 	}
 	change := p.Changes(plan.HideSecrets)[0]
 	const refusal = "Failed to sync ConfigMap 'app-config' from production - does not exist, and the copy stays"
 	if change.Action != v1alpha1.SyncActionCluster || change.ChangeType != v1alpha1.ChangeRemoved || change.Refusal != refusal {
-		t.Errorf("it is shown as %+v", change)
+		t.Errorf("change = %+v", change)
 	}
 }

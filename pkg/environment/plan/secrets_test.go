@@ -14,7 +14,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/annotation/annotationtest"
 )
 
-// Where patches give a Secret values of its own, annotations do not bring the values of the source along.
+// TestAnnotationsOfCopiedSecrets checks that annotations with the values of the source are not copied if patches
+// replace the values of a Secret.
 func TestAnnotationsOfCopiedSecrets(t *testing.T) {
 	harmless := map[string]string{"helm.sh/resource-policy": "keep"}
 	for name, tt := range map[string]struct {
@@ -55,7 +56,7 @@ func TestAnnotationsOfCopiedSecrets(t *testing.T) {
 			if tt.patch == "" {
 				return
 			}
-			// A patch that comes later takes away what is there already.
+			// The patch is added after a sync, and removes what was copied.
 			s = newFixture(t, object(t, web), object(t, appConfig), source)
 			s.sync()
 			s.Environment.Spec.Patches = []v1alpha1.Patch{{Target: v1alpha1.PatchTarget{Kind: "Secret"}, Type: v1alpha1.PatchMerge, Patch: tt.patch}}

@@ -51,12 +51,12 @@ func TestSnapshot(t *testing.T) {
 	}}
 	s.sync()
 	if cmp.Equal(had, s.content()) {
-		t.Fatal("nothing has changed")
+		t.Fatal("the source has changed nothing")
 	}
 	s.rollBack(1, applied)
 	p := s.sync()
 	if diff := cmp.Diff(had, s.content()); diff != "" {
-		t.Errorf("it is not what it was (-want +got):\n%s", diff)
+		t.Errorf("target after the rollback (-want +got):\n%s", diff)
 	}
 	if len(p.Failures())+len(p.Conflicts) > 0 {
 		t.Errorf("failures %v, conflicts %v", p.Failures(), p.Conflicts)
@@ -66,29 +66,30 @@ func TestSnapshot(t *testing.T) {
 		records[record.Source.Name] = record
 	}
 	if r := records["app-config"]; !r.Missing || !slices.Equal(r.Keys, []string{"level"}) || r.Hash == "" {
-		t.Errorf("what is gone in the source is recorded as %+v", r)
+		t.Errorf("record of an object deleted in the source = %+v", r)
 	}
 	if r := records["database"]; r.Missing || r.Hash == hashOf(t, replaced(t, database, "aHVudGVyMg==", "aHVudGVyMw==")) {
-		t.Errorf("what has changed in the source is recorded as %+v", r)
+		t.Errorf("record of an object changed in the source = %+v", r)
 	}
 	if _, there := records["new-config"]; there {
-		t.Error("what nothing refers to any more is recorded")
+		t.Error("unreferenced object has a record")
 	}
 }
 
-// What has not changed in the source is recorded as it, so that nobody is told that it has.
+// TestUnchangedSnapshot checks that objects that are unchanged in the source are recorded as up to date, so that they
+// cause no prompt.
 func TestUnchangedSnapshot(t *testing.T) {
 	s := shop(t)
 	s.Revision = 1
 	s.rollBack(1, s.Base)
 	for _, record := range s.sync().Index {
 		if record.Source.Name == "app-config" && record.Hash != hashOf(t, object(t, appConfig)) {
-			t.Errorf("it is recorded as %+v", record)
+			t.Errorf("record = %+v", record)
 		}
 	}
 }
 
-// Of some workloads, what they refer to comes with them, and nothing else.
+// TestPartOfSnapshot checks that a rollback of some workloads restores what they refer to, and nothing else.
 func TestPartOfSnapshot(t *testing.T) {
 	s := shop(t)
 	s.Revision = 1
@@ -151,15 +152,15 @@ func TestRestoresFromBase(t *testing.T) {
 					continue
 				}
 				if diff := cmp.Diff(was, is); diff != "" || !there {
-					t.Errorf("%s is not what it was:\n%s", key, diff)
+					t.Errorf("%s was not restored:\n%s", key, diff)
 				}
 			}
 		})
 	}
-	t.Run("what nobody has applied", func(t *testing.T) {
+	t.Run("never applied", func(t *testing.T) {
 		s := newFixture(t, object(t, web), object(t, database))
 		if p := s.sync(); len(p.Missing) != 1 || len(s.target.objects) != 2 {
-			t.Errorf("missing %v, there are %d", p.Missing, len(s.target.objects))
+			t.Errorf("missing %v, %d objects", p.Missing, len(s.target.objects))
 		}
 	})
 }

@@ -14,7 +14,7 @@ import (
 
 const crowd = 1000
 
-// BenchmarkAtRest shows what 1000 workloads, of 10 environments, take of memory.
+// BenchmarkAtRest measures the memory of 1000 workloads of 10 environments.
 func BenchmarkAtRest(b *testing.B) {
 	for range b.N {
 		s := newFixture(b)
@@ -25,7 +25,7 @@ func BenchmarkAtRest(b *testing.B) {
 	}
 }
 
-// BenchmarkOf shows what it takes to ask for an environment of 100 workloads among 1000.
+// BenchmarkOf measures Of for an environment with 100 of 1000 workloads.
 func BenchmarkOf(b *testing.B) {
 	s := newFixture(b)
 	s.crowd()

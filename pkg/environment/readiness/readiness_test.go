@@ -96,7 +96,7 @@ func TestOf(t *testing.T) {
 	}{
 		"a Deployment that has come up": {up, ""},
 		"one that comes up":             {starting, "Deployment web has 1 of 3 ready"},
-		"one that nobody has looked at": {
+		"one that no controller has observed": {
 			"{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, generation: 1}}", "Deployment web has 0 of 1 ready",
 		},
 		"one that has changed since":    {strings.Replace(up, "generation: 1", "generation: 2", 1), "Deployment web is being rolled out"},
@@ -208,8 +208,8 @@ func TestChanges(t *testing.T) {
 	})
 }
 
-// TestNotifiesAfterSync checks that a caller that learned that the count is not known is notified when it is, also for an environment
-// without workloads.
+// TestNotifiesAfterSync checks that a caller that got an unknown count is notified once the count is known, also for an environment without
+// workloads.
 func TestNotifiesAfterSync(t *testing.T) {
 	s := newFixture(t)
 	var may atomic.Bool
@@ -233,7 +233,7 @@ func TestNotifiesAfterSync(t *testing.T) {
 func TestListFailures(t *testing.T) {
 	s := newFixture(t)
 	if count, troubles := s.watcher.Of(s.environment); count != nil || len(troubles) > 0 {
-		t.Errorf("before it begins: %v, %q", count, troubles)
+		t.Errorf("before Run: %v, %q", count, troubles)
 	}
 	s.cluster.PrependReactor("list", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New("it must not")
@@ -246,19 +246,19 @@ func TestListFailures(t *testing.T) {
 	})
 }
 
-// A server that has no environments may be without the right to list workloads.
+// TestStartsWatchesOnDemand checks that a server without environments sends no requests, for which it may lack permission.
 func TestStartsWatchesOnDemand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFixture(t)
 		s.run()
 		synctest.Wait()
 		if actions := s.cluster.Actions(); len(actions) > 0 {
-			t.Errorf("nobody has asked for an environment, and the cluster is asked for %v", actions)
+			t.Errorf("requests before the first environment: %v", actions)
 		}
 		s.watcher.Of(s.environment)
 		synctest.Wait()
 		if len(s.cluster.Actions()) == 0 {
-			t.Error("an environment has been asked for, and the cluster is asked for nothing")
+			t.Error("no request after the first environment")
 		}
 	})
 }

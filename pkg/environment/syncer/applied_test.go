@@ -14,12 +14,12 @@ import (
 	"github.com/configbutler/slipstream/test/testkit/fakeapi"
 )
 
-// TestApplied has an environment that has had revision 1 as a whole, and a part of revision 2.
+// TestApplied has an environment that has applied all of revision 1 and a part of revision 2.
 func TestApplied(t *testing.T) {
 	for name, tt := range map[string]struct {
 		revision int64
 		action   v1alpha1.SyncAction
-		// applied are the images of what was applied, offered those of what the catalog offers.
+		// applied are the expected images of the applied workloads, offered those of the offered workloads.
 		applied, offered string
 	}{
 		"a revision that it had":                 {revision: 1, action: v1alpha1.SyncActionAll, applied: "1: web:applied", offered: "1:"},
@@ -41,16 +41,16 @@ func TestApplied(t *testing.T) {
 			request.Revision, request.Action = tt.revision, tt.action
 			input := s.input(request)
 			if got := images(input.Revision, input.Snapshot); got != tt.applied {
-				t.Errorf("applied: %s, want %s", got, tt.applied)
+				t.Errorf("applied images = %s, want %s", got, tt.applied)
 			}
 			if got := images(input.Revision, input.Workloads); got != tt.offered {
-				t.Errorf("offered: %s, want %s", got, tt.offered)
+				t.Errorf("offered images = %s, want %s", got, tt.offered)
 			}
 		})
 	}
 }
 
-// applied records that the environment had web with an image at a revision.
+// applied records that the environment has applied web with an image at a revision.
 func (s *readerFixture) applied(revision int64, image string) {
 	s.T.Helper()
 	object := of(s.T, image)

@@ -18,7 +18,7 @@ import (
 	"github.com/configbutler/slipstream/test/testkit"
 )
 
-// revised adds a catalog record of an author's change of a workload, with a revision and a commit of that number.
+// revised adds a catalog record of an author's change of a workload, with a revision and a commit of the same number.
 func (s *executorFixture) revised(catalog types.UID, revision int64, author, kind string) {
 	s.Helper()
 	record, err := syncstatus.New(syncstatus.Creation{
@@ -42,7 +42,8 @@ func (s *executorFixture) revised(catalog types.UID, revision int64, author, kin
 	s.catalog.Status.History = append(s.catalog.Status.History, v1alpha1.CatalogRevision{Revision: revision, SyncStatus: record.Name})
 }
 
-// TestAuthors checks that a run records who changed what it applies: in the revisions after the applied one, and of written objects.
+// TestAuthors checks that a run records the authors of the changes that it applies: those of the revisions after the applied one, and those
+// of written objects.
 func TestAuthors(t *testing.T) {
 	for name, tt := range map[string]struct {
 		from, to int64

@@ -29,7 +29,7 @@ func (s *fixture) password() string {
 	return password
 }
 
-// partly makes a run that is expected to leave out a Secret.
+// partly makes a run that must omit a Secret.
 func (s *fixture) partly() syncer.Result {
 	s.Helper()
 	result, err := s.runner().Run(s.Context(), s.request())
@@ -40,8 +40,8 @@ func (s *fixture) partly() syncer.Result {
 	return result
 }
 
-// TestRightsOfTheEditor takes the right to read Secrets from the catalog's editor, and gives it back: in an environment that has a
-// copy, and in one that is new.
+// TestRightsOfTheEditor revokes the permission of the catalog's editor to read Secrets, and restores it: for an environment with a copy,
+// and for a new one.
 func TestRightsOfTheEditor(t *testing.T) {
 	const first, second = "aHVudGVyMg==", "cm90YXRlZA=="
 	for name, has := range map[string]string{"an environment with a copy": first, "a new environment": ""} {
@@ -58,21 +58,21 @@ func TestRightsOfTheEditor(t *testing.T) {
 			s.cluster.TakeRequests()
 			s.partly()
 			if got := s.password(); got != has {
-				t.Errorf("the copy has %q, want %q", got, has)
+				t.Errorf("password of the copy = %q, want %q", got, has)
 			}
 			for _, request := range s.cluster.TakeRequests() {
 				if strings.Contains(request, "production/secrets") {
-					t.Errorf("requested: %s", request)
+					t.Errorf("unexpected request: %s", request)
 				}
 			}
 			if settings := s.cluster.Live("configmaps", environmenttest.Target, "settings"); settings == nil {
-				t.Error("the rest has not been copied")
+				t.Error("other objects were not copied")
 			}
 			s.checkIndex()
 
 			s.rights.Lose()
 			if result := s.sync(); len(result.Failures) > 0 || s.password() != second {
-				t.Errorf("failures %v, the copy has %q", result.Failures, s.password())
+				t.Errorf("failures %v, password of the copy = %q", result.Failures, s.password())
 			}
 		})
 	}

@@ -16,14 +16,14 @@ import (
 
 const widget = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: extra}, spec: {size: 1}}"
 
-// TestRightsOnCustomResources has jane, who may not write Widgets in the target, ask for what would write one: also where spec.include
-// names none, because it is going, or an earlier revision had it. Nothing is written until she may.
+// TestRightsOnCustomResources has jane, who cannot write Widgets in the target, request a sync that would write one: also if spec.include
+// does not list one any more, because it is being deleted or an earlier revision had it. Nothing is written until she has the permission.
 func TestRightsOnCustomResources(t *testing.T) {
 	included := []v1alpha1.IncludedObject{{APIVersion: "example.com/v1", Kind: "Widget", Name: "extra"}}
 	for name, tt := range map[string]struct {
 		prepare  func(*fixture)
 		revision int64
-		// lost is the verb that is taken from jane, and step what it keeps from being done.
+		// lost is the verb that is revoked from jane, and step the step that it prevents.
 		lost, step string
 		written    string
 	}{
@@ -75,35 +75,35 @@ func TestRightsOnCustomResources(t *testing.T) {
 			request.Planned = func(*plan.Plan) error { planned = true; return nil }
 			result, err := s.runner().Run(t.Context(), request)
 			if err != nil || result.Complete || len(result.Failures) != 1 || planned {
-				t.Fatalf("%v: announced %v: %+v", err, planned, result)
+				t.Fatalf("%v: planned %v: %+v", err, planned, result)
 			}
 			failure := result.Failures[0]
 			want := "Failed to " + tt.step + ` Widget 'extra' of shop-alice - user "jane" may not `
 			if failure.Reason != v1alpha1.ReasonPermissionLost || failure.Type != "Widget" || failure.Name != "extra" ||
 				failure.Namespace != environmenttest.Target || !strings.HasPrefix(failure.Message, want) {
-				t.Errorf("it says %+v", failure)
+				t.Errorf("failure = %+v", failure)
 			}
 			if writes, dry := written(s.cluster.TakeRequests()); len(writes)+len(dry) > 0 {
-				t.Errorf("writes %q %q", writes, dry)
+				t.Errorf("writes = %q, dry runs = %q", writes, dry)
 			}
 
 			s.rights.Fail(errors.New("no answer"))
-			// What is included is withheld then, and the rest is synced.
+			// Included objects are then omitted, and the rest is synced.
 			unknown, err := s.runner().Run(t.Context(), request)
 			isIncluded := len(s.environment.Spec.Include) > 0
 			if slices.Contains(lines(unknown), tt.written) || (err == nil) != isIncluded {
-				t.Errorf("without an answer: %v: written %q", err, lines(unknown))
+				t.Errorf("with an unknown permission: %v: written %q", err, lines(unknown))
 			}
 			s.rights.Lose()
 			result, err = s.runner().Run(t.Context(), request)
 			if err != nil || !result.Complete || len(result.Failures) > 0 || !slices.Contains(lines(result), tt.written) {
-				t.Errorf("with the right: %v: written %q, failures %v", err, lines(result), result.Failures)
+				t.Errorf("with the permission: %v: written %q, failures %v", err, lines(result), result.Failures)
 			}
 		})
 	}
 }
 
-// TestRightsOnTheGatewayAPI has jane, whose role edit gives no right on it, ask for a sync that would copy a route.
+// TestRightsOnTheGatewayAPI has jane, whose role edit does not include the Gateway API, request a sync that would copy a route.
 func TestRightsOnTheGatewayAPI(t *testing.T) {
 	s := newFixture(t)
 	s.cluster.HasGatewayAPI = true
@@ -121,13 +121,13 @@ func TestRightsOnTheGatewayAPI(t *testing.T) {
 	if failure.Reason != v1alpha1.ReasonPermissionLost || failure.Type != "HTTPRoute" ||
 		!strings.HasPrefix(failure.Message, `Failed to create HTTPRoute 'web' of shop-alice - user "jane" may not `) ||
 		!strings.HasSuffix(failure.Message, ", or set spec.adapt.ingressHosts.type to Omit") {
-		t.Errorf("it says %+v", failure)
+		t.Errorf("failure = %+v", failure)
 	}
 	if writes, dry := written(s.cluster.TakeRequests()); len(writes)+len(dry) > 0 {
-		t.Errorf("writes %q %q", writes, dry)
+		t.Errorf("writes = %q, dry runs = %q", writes, dry)
 	}
 	s.rights.Lose()
 	if result = s.sync(); !slices.Contains(lines(result), "Added HTTPRoute web") {
-		t.Errorf("with the right: written %q", lines(result))
+		t.Errorf("with the permission: written %q", lines(result))
 	}
 }

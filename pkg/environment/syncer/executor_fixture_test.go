@@ -124,7 +124,7 @@ func (s *executorFixture) mustDo(mode syncer.Mode, records ...*v1alpha1.SyncStat
 	}
 	now := s.now(records[0].Name)
 	if now.Status.State != outcome.Records[0].Status.State {
-		s.Errorf("recorded is %s, returned is %s", now.Status.State, outcome.Records[0].Status.State)
+		s.Errorf("stored state = %s, returned state = %s", now.Status.State, outcome.Records[0].Status.State)
 	}
 	return now
 }

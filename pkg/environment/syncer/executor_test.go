@@ -61,7 +61,7 @@ func TestACompleteRun(t *testing.T) {
 	}
 }
 
-func TestWhatComesOfARun(t *testing.T) {
+func TestResultOfARun(t *testing.T) {
 	refused := v1alpha1.ObjectFailure{
 		Type: "Deployment", Namespace: environmenttest.Target, Name: "web", Reason: v1alpha1.ReasonRefused,
 		Message: "Deployment 'web' of shop-alice: no",
@@ -99,51 +99,51 @@ func TestWhatComesOfARun(t *testing.T) {
 			result: result(conflict(planned("ConfigMap")), missing("a")), state: conflicted, reason: v1alpha1.ReasonFieldsChangedTwice,
 			says: "2 fields changed here and in the catalog, of Deployment 'web'; Failed to sync ConfigMap 'a' from production - does not exist",
 		},
-		"preview":                     {result: result(planned("Deployment")), mode: syncer.ModeDryRun, state: completed},
-		"preview of what would fail":  {result: notTried, mode: syncer.ModeDryRun, state: completed},
-		"preview that could not look": {err: errors.New("no plan"), mode: syncer.ModeDryRun, state: failed, reason: v1alpha1.ReasonSyncFailed, says: "no plan"},
-		"the API server is away": {
+		"preview":                {result: result(planned("Deployment")), mode: syncer.ModeDryRun, state: completed},
+		"preview of a failure":   {result: notTried, mode: syncer.ModeDryRun, state: completed},
+		"preview without a plan": {err: errors.New("no plan"), mode: syncer.ModeDryRun, state: failed, reason: v1alpha1.ReasonSyncFailed, says: "no plan"},
+		"the API server is unreachable": {
 			err: fmt.Errorf("read: %w", &net.OpError{Op: "dial", Err: errors.New("refused")}), state: failed, reason: v1alpha1.ReasonUnreachable,
 			says: "read: dial: refused",
 		},
-		"it has no time": {err: apierrors.NewTooManyRequests("later", 1), state: failed, reason: v1alpha1.ReasonUnreachable, says: "later"},
-		"it lets nobody": {
+		"the API server is busy": {err: apierrors.NewTooManyRequests("later", 1), state: failed, reason: v1alpha1.ReasonUnreachable, says: "later"},
+		"the request is forbidden": {
 			err: apierrors.NewForbidden(v1alpha1.Resource("environments"), "", errors.New("no")), state: failed, reason: v1alpha1.ReasonForbidden,
 			says: "environments.configbutler.ai is forbidden: no",
 		},
-		"the catalog is gone": {
+		"the catalog does not exist": {
 			err: fmt.Errorf("read: %w", apierrors.NewNotFound(v1alpha1.Resource("appcatalogs"), "shop")), state: failed,
 			reason: v1alpha1.ReasonCatalogNotFound, says: `read: appcatalogs.configbutler.ai "shop" not found`,
 		},
-		"others write":  {err: fmt.Errorf("%w: ConfigMap a", syncer.ErrContended), state: failed, reason: v1alpha1.ReasonContended, says: "ConfigMap a"},
-		"a revision is": {err: syncer.ErrRevisionNotKept, state: failed, reason: v1alpha1.ReasonRevisionNotKept, says: "not kept"},
-		"a long story":  {err: errors.New(strings.Repeat("ü", 4000)), state: failed, reason: v1alpha1.ReasonSyncFailed, says: "ü..."},
+		"concurrent writes":        {err: fmt.Errorf("%w: ConfigMap a", syncer.ErrContended), state: failed, reason: v1alpha1.ReasonContended, says: "ConfigMap a"},
+		"the revision is not kept": {err: syncer.ErrRevisionNotKept, state: failed, reason: v1alpha1.ReasonRevisionNotKept, says: "not kept"},
+		"a long message":           {err: errors.New(strings.Repeat("ü", 4000)), state: failed, reason: v1alpha1.ReasonSyncFailed, says: "ü..."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newExecutorFixture(t)
 			s.run = func(context.Context, syncer.Request) (syncer.Result, error) { return tt.result, tt.err }
 			got := s.mustDo(tt.mode, s.begin(v1alpha1.SyncTypeEnvironment)).Status
 			if got.State != tt.state || got.Preview != (tt.mode == syncer.ModeDryRun) || len(got.Failures) != len(tt.result.Failures) {
-				t.Errorf("it is %+v", got)
+				t.Errorf("status = %+v", got)
 			}
 			if tt.says == "" {
 				if got.Error != nil {
-					t.Errorf("an error: %+v", got.Error)
+					t.Errorf("unexpected error: %+v", got.Error)
 				}
 				return
 			}
 			if got.Error == nil || got.Error.Reason != tt.reason || !strings.Contains(got.Error.Message, tt.says) || len(got.Error.Message) > 2048 {
-				t.Errorf("error %+v", got.Error)
+				t.Errorf("error = %+v", got.Error)
 			}
 		})
 	}
 }
 
-func TestPreviewTellsOfWhatIsPlanned(t *testing.T) {
+func TestPreviewReportsThePlan(t *testing.T) {
 	s := newExecutorFixture(t)
 	s.run = func(_ context.Context, request syncer.Request) (syncer.Result, error) {
 		if request.Mode != syncer.ModeDryRun || request.Planned != nil || request.Progress != nil {
-			t.Errorf("asked for %+v", request)
+			t.Errorf("request = %+v", request)
 		}
 		p := planned("Deployment")
 		p.Conflicts = []v1alpha1.WorkloadConflict{{Kind: "Deployment", Name: "web", Fields: make([]v1alpha1.FieldConflict, 1)}}
@@ -155,7 +155,7 @@ func TestPreviewTellsOfWhatIsPlanned(t *testing.T) {
 		"1 field changed here and in the catalog, of Deployment 'web'",
 	}
 	if diff := cmp.Diff(want, got.Status.Warnings); diff != "" || !slices.Equal(objects(got), []string{"Deployment"}) {
-		t.Errorf("it has %v, and warns (-want +got):\n%s", objects(got), diff)
+		t.Errorf("objects %v, warnings (-want +got):\n%s", objects(got), diff)
 	}
 }
 
@@ -195,7 +195,7 @@ func TestProgress(t *testing.T) {
 	}
 	got := s.mustDo(syncer.ModeSync, record).Status.Progress
 	if !slices.Equal(recorded, []int32{3, 6, 9}) || got.Done != 11 || got.Total != 11 {
-		t.Errorf("recorded %v, and at last %v", recorded, got)
+		t.Errorf("recorded progress = %v, final progress = %v", recorded, got)
 	}
 }
 
@@ -209,16 +209,16 @@ func TestARecordThatEndsWithAnother(t *testing.T) {
 		first, second v1alpha1.SyncState
 		objects       []string
 	}{
-		"well": {changed, result(planned("ConfigMap", "Deployment")), completed, completed, []string{"Secret"}},
-		"well, as somebody has asked for it": {
+		"success": {changed, result(planned("ConfigMap", "Deployment")), completed, completed, []string{"Secret"}},
+		"success, requested by a user": {
 			nil, result(planned("ConfigMap", "Deployment")), completed, completed, []string{"ConfigMap", "Deployment"},
 		},
-		"with what it is about missing": {changed, result(planned(), missing("a")), failed, failed, []string{"Secret"}},
-		"with a workload in the way": {
+		"the changed object is missing": {changed, result(planned(), missing("a")), failed, failed, []string{"Secret"}},
+		"a workload cannot be written": {
 			changed, result(planned(), v1alpha1.ObjectFailure{Type: "Deployment", Reason: v1alpha1.ReasonNotOurs, Message: "no"}),
 			failed, completed, []string{"Secret"},
 		},
-		"with nothing written": {changed, syncer.Result{
+		"nothing is written": {changed, syncer.Result{
 			Plan: planned(), Failures: []v1alpha1.ObjectFailure{{Type: "Deployment", Reason: v1alpha1.ReasonRefused, Message: "no"}},
 		}, failed, failed, []string{"Secret"}},
 	} {
@@ -234,16 +234,17 @@ func TestARecordThatEndsWithAnother(t *testing.T) {
 			got := s.mustDo(syncer.ModeSync, first, second)
 			with := s.now(second.Name)
 			if got.Status.State != tt.first || with.Status.State != tt.second || !slices.Equal(objects(with), tt.objects) {
-				t.Errorf("%s, and %s, which has %v", got.Status.State, with.Status.State, objects(with))
+				t.Errorf("states = %s and %s, objects of the second = %v", got.Status.State, with.Status.State, objects(with))
 			}
 			if with.Status.FromRevision+with.Status.Revision > 0 {
-				t.Errorf("revisions of what is about none: %+v", with.Status)
+				t.Errorf("dependency record has revisions: %+v", with.Status)
 			}
 		})
 	}
 }
 
-// What has been put aside, is superseded, gone or ended is not carried out; a second record that cannot be is left out.
+// TestWhatIsNotCarriedOut checks that superseded and deleted records are not executed, and that a dismissed second
+// record does not prevent the first one.
 func TestWhatIsNotCarriedOut(t *testing.T) {
 	s := newExecutorFixture(t)
 	ran := 0
@@ -252,18 +253,18 @@ func TestWhatIsNotCarriedOut(t *testing.T) {
 	stale := superseded.DeepCopy()
 	stale.Status.State = pending
 	if got := s.mustDo(syncer.ModeSync, stale); got.Status.State != v1alpha1.SyncStateSuperseded || ran > 0 {
-		t.Errorf("it is %s, %d runs", got.Status.State, ran)
+		t.Errorf("state = %s after %d runs", got.Status.State, ran)
 	}
-	gone := s.begin(v1alpha1.SyncTypeDependency)
-	fakeapi.Delete[*v1alpha1.SyncStatus](s.api, gone.Namespace, gone.Name)
-	if outcome, err := s.do(syncer.ModeSync, gone); err != nil || ran > 0 || outcome.Result.Plan != nil {
-		t.Errorf("%v: %+v, %d runs", err, outcome, ran)
+	deleted := s.begin(v1alpha1.SyncTypeDependency)
+	fakeapi.Delete[*v1alpha1.SyncStatus](s.api, deleted.Namespace, deleted.Name)
+	if outcome, err := s.do(syncer.ModeSync, deleted); err != nil || ran > 0 || outcome.Result.Plan != nil {
+		t.Errorf("error %v, outcome %+v, %d runs", err, outcome, ran)
 	}
 	dismissed := s.begin(v1alpha1.SyncTypeDependency, v1alpha1.SyncStateDismissed)
 	first := s.begin(v1alpha1.SyncTypeEnvironment)
 	if got := s.mustDo(syncer.ModeSync, first, dismissed); got.Status.State != completed || ran != 1 ||
 		s.now(dismissed.Name).Status.State != v1alpha1.SyncStateDismissed {
-		t.Errorf("it is %s, %d runs", got.Status.State, ran)
+		t.Errorf("state = %s after %d runs", got.Status.State, ran)
 	}
 }
 
@@ -279,11 +280,11 @@ func TestARecordThatIsDeletedMeanwhile(t *testing.T) {
 		t.Errorf("%v: %+v", err, outcome)
 	}
 	if again := s.now(record.Name); again != nil {
-		t.Errorf("it exists again: %+v", again)
+		t.Errorf("record was created again: %+v", again)
 	}
 }
 
-// What others write of a record stays.
+// TestOthersWriteTheRecord checks that concurrent changes of a record are kept.
 func TestOthersWriteTheRecord(t *testing.T) {
 	s := newExecutorFixture(t)
 	record := s.begin(v1alpha1.SyncTypeEnvironment)
@@ -293,12 +294,12 @@ func TestOthersWriteTheRecord(t *testing.T) {
 	})
 	s.run = func(context.Context, syncer.Request) (syncer.Result, error) { return result(planned()), nil }
 	if got := s.mustDo(syncer.ModeSync, record); got.Status.State != completed || got.Labels["mine"] != "yes" {
-		t.Errorf("it is %+v", got)
+		t.Errorf("status = %+v", got)
 	}
 }
 
-// A process that has been taken for dead does not end what another one does.
-func TestAnotherProcessHasGoneOn(t *testing.T) {
+// TestAnotherProcessHasContinued checks that a process does not end a record that another process has started again.
+func TestAnotherProcessHasContinued(t *testing.T) {
 	s := newExecutorFixture(t)
 	record := s.begin(v1alpha1.SyncTypeEnvironment)
 	s.run = func(context.Context, syncer.Request) (syncer.Result, error) {
@@ -309,7 +310,7 @@ func TestAnotherProcessHasGoneOn(t *testing.T) {
 		t.Errorf("%v: %+v", err, outcome)
 	}
 	if got := s.now(record.Name).Status; got.State != inProgress || got.Attempts != 2 {
-		t.Errorf("it is %+v", got)
+		t.Errorf("status = %+v", got)
 	}
 }
 
@@ -322,9 +323,9 @@ func TestARunThatIsStopped(t *testing.T) {
 		return syncer.Result{}, ctx.Err()
 	}
 	if _, err := s.jobs().Execute(ctx, s.job(syncer.ModeSync, record)); !errors.Is(err, context.Canceled) {
-		t.Errorf("it ended with %v", err)
+		t.Errorf("Execute returned %v", err)
 	}
 	if got := s.now(record.Name).Status.State; got != inProgress {
-		t.Errorf("it is %s", got)
+		t.Errorf("state = %s", got)
 	}
 }

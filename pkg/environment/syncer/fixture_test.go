@@ -45,7 +45,7 @@ spec:
 	theSpace = "{apiVersion: v1, kind: Namespace, metadata: {name: shop-alice}}"
 )
 
-// fixture has the clusters, the API and the store of runs, which outlive a process.
+// fixture has the clusters, the API and the store of runs. They outlive a process.
 type fixture struct {
 	*testing.T
 	cluster     *environmenttest.Cluster
@@ -126,7 +126,7 @@ func (s *fixture) request() syncer.Request {
 	return syncer.Request{Environment: s.environment, Action: v1alpha1.SyncActionAll, Requester: &jane}
 }
 
-// sync makes a run that must be complete.
+// sync makes a run, which must be complete.
 func (s *fixture) sync() syncer.Result {
 	s.Helper()
 	result, err := s.runner().Run(s.Context(), s.request())

@@ -19,7 +19,7 @@ import (
 
 var theWeb = v1alpha1.WorkloadReference{Kind: v1alpha1.WorkloadDeployment, Name: "web"}
 
-// of returns the Deployment with an image.
+// of returns the Deployment web with an image.
 func of(t *testing.T, image string) *unstructured.Unstructured {
 	t.Helper()
 	o := environmenttest.Object(t, strings.ReplaceAll(webWithAccount, "web:1", image))
@@ -34,7 +34,7 @@ func (s *readerFixture) offers(revision int64, image string) *v1alpha1.CatalogWo
 	return environmenttest.Offer(s.T, s.catalog, of(s.T, image))
 }
 
-// remember keeps a revision.
+// remember stores a revision.
 func (s *readerFixture) remember(revision int64, record *v1alpha1.CatalogWorkload) {
 	s.revisions[revision] = map[v1alpha1.WorkloadReference]*v1alpha1.CatalogWorkloadRecord{theWeb: &record.Status}
 }
@@ -43,7 +43,7 @@ func TestOffered(t *testing.T) {
 	const record = "shop.deployment.web"
 	for name, tt := range map[string]struct {
 		do func(s *readerFixture)
-		// revision is asked for.
+		// revision is the requested revision.
 		revision int64
 		want     string
 	}{
@@ -57,11 +57,11 @@ func TestOffered(t *testing.T) {
 			s.catalog.Status.Revision = 1
 			s.catalog.Status.Workloads[0].Hash = offered.Status.Hash
 		}, want: "1: web:1"},
-		"a record that is gone": {do: func(s *readerFixture) {
+		"a deleted record": {do: func(s *readerFixture) {
 			s.remember(1, s.offers(1, "web:1"))
 			fakeapi.Delete[*v1alpha1.CatalogWorkload](s.api, environmenttest.Teams, record)
 		}, want: "1: web:1"},
-		"a record that is gone and not kept": {
+		"a deleted record that is not stored": {
 			do: func(s *readerFixture) {
 				fakeapi.Delete[*v1alpha1.CatalogWorkload](s.api, environmenttest.Teams, record)
 			}, want: "what was offered is not kept: revision 1 of AppCatalog teams/shop",
@@ -83,7 +83,7 @@ func TestOffered(t *testing.T) {
 			do:   func(s *readerFixture) { s.tooLarge(record); s.Put(of(s.T, "web:2")) },
 			want: "read Deployment web of AppCatalog teams/shop: it is too large to be kept, and in production it is another by now",
 		},
-		"too large, and gone": {
+		"too large, and deleted": {
 			do:   func(s *readerFixture) { s.tooLarge(record); s.Drop("deployments", environmenttest.Production, "web") },
 			want: "read Deployment web of AppCatalog teams/shop: it is too large to be kept, and production does not have it any more",
 		},
@@ -114,7 +114,7 @@ func TestOffered(t *testing.T) {
 	}
 }
 
-// tooLarge takes the manifest out of the record.
+// tooLarge removes the manifest from the record, as for one that is too large.
 func (s *readerFixture) tooLarge(record string) {
 	s.T.Helper()
 	offered := s.offers(1, "web:1")
@@ -143,13 +143,13 @@ func TestBefore(t *testing.T) {
 		do   func(e *v1alpha1.Environment)
 		want string
 	}{
-		"a Branch with patches":       {do: func(*v1alpha1.Environment) {}, want: "1: web:1"},
-		"one without":                 {do: func(e *v1alpha1.Environment) { e.Spec.Patches = nil }},
-		"one with another workload":   {do: func(e *v1alpha1.Environment) { e.Spec.BranchWorkloads[0].Name = "api" }},
-		"one that has the newest":     {do: func(e *v1alpha1.Environment) { e.Status.AppliedRevision = 2 }},
-		"one that has nothing yet":    {do: func(e *v1alpha1.Environment) { e.Status.AppliedRevision = 0 }},
-		"one whose revision is gone":  {do: func(e *v1alpha1.Environment) { e.Status.AppliedRevision = 7 }},
-		"an environment of all of it": {do: func(e *v1alpha1.Environment) { e.Spec.Type = v1alpha1.EnvironmentShared }},
+		"a Branch with patches":        {do: func(*v1alpha1.Environment) {}, want: "1: web:1"},
+		"one without":                  {do: func(e *v1alpha1.Environment) { e.Spec.Patches = nil }},
+		"one with another workload":    {do: func(e *v1alpha1.Environment) { e.Spec.BranchWorkloads[0].Name = "api" }},
+		"one that has the newest":      {do: func(e *v1alpha1.Environment) { e.Status.AppliedRevision = 2 }},
+		"one that has nothing yet":     {do: func(e *v1alpha1.Environment) { e.Status.AppliedRevision = 0 }},
+		"one with an unknown revision": {do: func(e *v1alpha1.Environment) { e.Status.AppliedRevision = 7 }},
+		"an environment of all of it":  {do: func(e *v1alpha1.Environment) { e.Spec.Type = v1alpha1.EnvironmentShared }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newReaderFixture(t, of(t, "web:1"))
@@ -158,7 +158,7 @@ func TestBefore(t *testing.T) {
 			branch(s.environment)
 			tt.do(s.environment)
 			if got := images(1, s.input(s.request()).Previous); got != cmp.Or(tt.want, "1:") {
-				t.Errorf("before it had %s, want %s", got, cmp.Or(tt.want, "nothing"))
+				t.Errorf("previous image = %s, want %s", got, cmp.Or(tt.want, "nothing"))
 			}
 		})
 	}

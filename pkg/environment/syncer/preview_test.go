@@ -25,7 +25,7 @@ import (
 // all is a request for everything.
 var all = v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionAll}
 
-// next is production's next version: web, its settings and its password have changed.
+// next is the next version of production: web, its settings and its password have changed.
 func (s *previewFixture) next() {
 	s.Helper()
 	s.put(strings.ReplaceAll(settings, "info", "debug"), strings.ReplaceAll(database, "aHVudGVyMg==", "cXVpZXQ="))
@@ -96,13 +96,14 @@ func TestWhatASyncWouldChange(t *testing.T) {
 				t.Errorf("%+v", shown)
 			}
 			if wrote := s.wrote(); len(wrote) > 0 {
-				t.Errorf("wrote %v", wrote)
+				t.Errorf("unexpected writes: %v", wrote)
 			}
 		})
 	}
 }
 
-// Whatever is shown of a plan but for secretdiff, no Secret is in it, neither that of production nor the copy.
+// TestSecretsAreHidden checks that previews other than secretdiff contain no values of Secrets, neither those of production nor those of
+// the copy.
 func TestSecretsAreHidden(t *testing.T) {
 	s := newPreviewFixture(t)
 	show := func() {
@@ -120,7 +121,7 @@ func TestSecretsAreHidden(t *testing.T) {
 			}
 			for _, value := range []string{"aHVudGVyMg", "cXVpZXQ", "hunter2"} {
 				if strings.Contains(string(text), value) {
-					s.Errorf("shows %s: %s", value, text)
+					s.Errorf("preview contains %s: %s", value, text)
 				}
 			}
 		}
@@ -136,8 +137,8 @@ func TestSecretsAreHidden(t *testing.T) {
 	show()
 }
 
-// TestWhatOnlyTheEnvironmentNamesIsHidden shows that custom resources change, and ConfigMaps that its patches or include name, and no value
-// of them: nobody has been asked whether whoever looks may read them.
+// TestWhatOnlyTheEnvironmentNamesIsHidden checks that the values of custom resources, and of ConfigMaps that only patches or spec.include
+// name, are hidden: it is not checked whether the user who requests the preview may read them.
 func TestWhatOnlyTheEnvironmentNamesIsHidden(t *testing.T) {
 	const (
 		own      = "{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}, data: {level: value-1}}"
@@ -172,11 +173,11 @@ func TestWhatOnlyTheEnvironmentNamesIsHidden(t *testing.T) {
 			s.Fatal(err)
 		}
 		if strings.Contains(string(text), "value-") {
-			s.Errorf("%s: it shows %s", when, text)
+			s.Errorf("%s: preview contains %s", when, text)
 		}
 		for _, line := range want {
 			if !slices.Contains(changeLines(shown), line) {
-				s.Errorf("%s: it does not say %s: %q", when, line, changeLines(shown))
+				s.Errorf("%s: changes lack %s: %q", when, line, changeLines(shown))
 			}
 		}
 	}
@@ -219,7 +220,7 @@ func TestWhatKeepsASyncFromIt(t *testing.T) {
 				"Added ConfigMap settings: ConfigMap 'settings' of shop-alice: exceeded quota: small", "Added Secret database", "Added Deployment web",
 			},
 		},
-		"somebody else's object is there": {
+		"an object of another user exists": {
 			prepare: func(s *previewFixture) {
 				o := environmenttest.Object(s.T, settings)
 				o.SetNamespace(environmenttest.Target)
@@ -259,7 +260,7 @@ func TestWhatKeepsASyncFromIt(t *testing.T) {
 				t.Errorf("warnings (-want +got):\n%s", diff)
 			}
 			if wrote := s.wrote(); len(wrote) > 0 {
-				t.Errorf("wrote %v", wrote)
+				t.Errorf("unexpected writes: %v", wrote)
 			}
 		})
 	}
@@ -270,18 +271,18 @@ func TestAPinnedEnvironmentGetsItsRevision(t *testing.T) {
 	forced := all
 	forced.Force = true
 	if got := syncer.PreviewRequest(e, all).Revision; got != 0 {
-		t.Errorf("not pinned: revision %d", got)
+		t.Errorf("revision without a pin = %d", got)
 	}
 	e.Spec.PinnedRevision = ptr.To[int64](3)
 	if got := syncer.PreviewRequest(e, all).Revision; got != 3 {
-		t.Errorf("pinned: revision %d", got)
+		t.Errorf("revision with a pin = %d", got)
 	}
 	if got := syncer.PreviewRequest(e, forced).Revision; got != 0 {
-		t.Errorf("forced: revision %d", got)
+		t.Errorf("forced revision = %d", got)
 	}
 }
 
-// slow answers when it is told to, and says when it is asked.
+// slow is a Runner that returns when the test allows it, and reports its calls.
 type slow struct{ asked, answer chan struct{} }
 
 func (r slow) Run(context.Context, syncer.Request) (syncer.Result, error) {
@@ -290,7 +291,7 @@ func (r slow) Run(context.Context, syncer.Request) (syncer.Result, error) {
 	return syncer.Result{}, errors.New("enough")
 }
 
-// Many who ask at once are answered a few at a time, and nobody waits longer than they want to.
+// TestPlansAreMadeAFewAtATime checks that concurrent previews are limited, and that waiting ones end with their contexts.
 func TestPlansAreMadeAFewAtATime(t *testing.T) {
 	runner := slow{asked: make(chan struct{}), answer: make(chan struct{})}
 	previewer := syncer.NewPreviewer(runner)
@@ -306,7 +307,7 @@ func TestPlansAreMadeAFewAtATime(t *testing.T) {
 	impatient, giveUp := context.WithCancel(t.Context())
 	giveUp()
 	if _, err := previewer.Diff(impatient, environmenttest.Environment()); !errors.Is(err, context.Canceled) {
-		t.Errorf("one more: %v", err)
+		t.Errorf("another preview returned %v", err)
 	}
 	close(runner.answer)
 	for range most {
@@ -316,8 +317,8 @@ func TestPlansAreMadeAFewAtATime(t *testing.T) {
 	}
 }
 
-// TestSecretsThatMayNotBeCopiedAreNotShown has the catalog's editor lose the right to read them: what is shown with the editor's
-// consent is as old as that.
+// TestSecretsThatMayNotBeCopiedAreNotShown revokes the permission of the catalog's editor to read Secrets. Newer versions must then not be
+// shown.
 func TestSecretsThatMayNotBeCopiedAreNotShown(t *testing.T) {
 	s := newPreviewFixture(t)
 	environmenttest.Share(s.catalog)
@@ -336,11 +337,11 @@ func TestSecretsThatMayNotBeCopiedAreNotShown(t *testing.T) {
 		}
 		const warning = `Failed to sync Secret 'database' from production - user "eve" may not get secrets in the namespace production`
 		if len(shown.Warnings) != 1 || !strings.HasPrefix(shown.Warnings[0], warning) {
-			t.Errorf("%s warns of %q", name, shown.Warnings)
+			t.Errorf("warnings of %s = %q", name, shown.Warnings)
 		}
 		for _, line := range changeLines(shown) {
 			if strings.Contains(line, "Secret") {
-				t.Errorf("%s shows %s", name, line)
+				t.Errorf("%s contains %s", name, line)
 			}
 		}
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// runsFor has a real Syncer run in a cluster whose production has objects, of which the catalog offers the Deployments.
+// runsFor returns a fixture with a real Syncer and objects in production, whose Deployments the catalog offers.
 func (s *executorFixture) runsFor(objects ...string) *environmenttest.Cluster {
 	s.Helper()
 	cluster, catalog := environmenttest.NewCluster(s.T), environmenttest.Catalog()
@@ -62,7 +62,7 @@ spec:
     spec: {containers: [{name: web, image: "web:1", envFrom: [{configMapRef: {name: settings}}, {configMapRef: {name: gone}}]}]}
 `
 
-// TestDeathOfARun has the process die at each write of a run and its record: to the cluster, to the copies and to the API.
+// TestDeathOfARun has the process die at each write of a run and of its record: to the cluster, to the copies and to the API.
 func TestDeathOfARun(t *testing.T) {
 	begin := func(t *testing.T) (*executorFixture, *environmenttest.Cluster, *v1alpha1.SyncStatus) {
 		s := newExecutorFixture(t)
@@ -71,7 +71,7 @@ func TestDeathOfARun(t *testing.T) {
 	}
 	s, _, record := begin(t)
 	want := s.mustDo(syncer.ModeSync, record).Status
-	// The record three times, a ConfigMap and a Deployment, their copies, and the EnvironmentDependencies of two ConfigMaps.
+	// The writes are three of the record, a ConfigMap, a Deployment, their copies, and the EnvironmentDependencies of two ConfigMaps.
 	writes := s.api.Process.Writes()
 	if want.State != failed || len(want.Failures) != 1 || len(want.ResourceSummaries) != 2 || writes != 3+2+1+2 {
 		t.Fatalf("%d writes: %+v", writes, want)
@@ -86,11 +86,11 @@ func TestDeathOfARun(t *testing.T) {
 			s.api.Process.Start(0, nil)
 			got := s.mustDo(syncer.ModeSync, s.now(record.Name)).Status
 			if names := cluster.Names(environmenttest.Target); len(names) != 2 {
-				t.Errorf("the target has %v", names)
+				t.Errorf("objects of the target = %v", names)
 			}
 			got.Attempts, got.Progress = want.Attempts, want.Progress
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("it ends otherwise (-want +got):\n%s", diff)
+				t.Errorf("result differs (-want +got):\n%s", diff)
 			}
 		})
 	}

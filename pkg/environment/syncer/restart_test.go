@@ -17,7 +17,7 @@ import (
 	"github.com/configbutler/slipstream/test/testkit"
 )
 
-// beginBoth has a cluster that lacks three objects, and returns two records that are executed together.
+// beginBoth prepares a cluster that lacks three objects, and returns two records that are executed together.
 func (s *executorFixture) beginBoth() []*v1alpha1.SyncStatus {
 	c := &cluster{executorFixture: s, holds: map[string]bool{}}
 	s.run = func(ctx context.Context, request syncer.Request) (syncer.Result, error) {
@@ -30,7 +30,7 @@ func (s *executorFixture) beginBoth() []*v1alpha1.SyncStatus {
 func TestExecutorDeath(t *testing.T) {
 	s := newExecutorFixture(t)
 	s.mustDo(syncer.ModeSync, s.beginBoth()...)
-	// Each of two records starts, has a plan, makes progress three times, and ends; three objects.
+	// The writes are those of two records, each of which starts, gets a plan, has progress three times and ends, and three objects.
 	writes := s.api.Process.Writes()
 	if writes != 2+2+2*3+2+3 {
 		t.Fatalf("%d writes", writes)
@@ -54,11 +54,11 @@ func TestExecutorDeath(t *testing.T) {
 			for _, record := range records {
 				got := s.now(record.Name)
 				if diff := cmp.Diff([]string{"ConfigMap", "Deployment", "Secret"}, objects(got)); diff != "" || got.Status.State != completed {
-					t.Errorf("%s is %s, and its objects are (-want +got):\n%s", got.Name, got.Status.State, diff)
+					t.Errorf("state of %s = %s, objects (-want +got):\n%s", got.Name, got.Status.State, diff)
 				}
 			}
 			if got := s.now(records[0].Name).Status; got.Revision != 2 || got.FromRevision != 1 {
-				t.Errorf("from revision %d to %d", got.FromRevision, got.Revision)
+				t.Errorf("revisions = %d to %d", got.FromRevision, got.Revision)
 			}
 		})
 	}
@@ -82,7 +82,7 @@ func TestDyingAlways(t *testing.T) {
 	}
 	got := s.now(record.Name).Status
 	if most := int(*s.policy.Retry.MaxAttempts); ran != most || got.State != failed || got.Error.Reason != v1alpha1.ReasonInterrupted {
-		t.Errorf("%d runs, it is %+v", ran, got)
+		t.Errorf("%d runs, status = %+v", ran, got)
 	}
 }
 
@@ -96,7 +96,7 @@ func TestWhatEarlierAttemptsHaveWritten(t *testing.T) {
 		return out, request.Planned(out.Plan)
 	}
 	if got := s.mustDo(syncer.ModeSync, record); got.Status.State != failed || !slices.Equal(objects(got), []string{"ConfigMap"}) {
-		t.Fatalf("%s, with %v", got.Status.State, objects(got))
+		t.Fatalf("state = %s, objects = %v", got.Status.State, objects(got))
 	}
 	again, err := syncstatus.Move(s.now(record.Name), syncstatus.Step{To: retrying, At: testkit.Noon})
 	if err != nil {
@@ -109,6 +109,6 @@ func TestWhatEarlierAttemptsHaveWritten(t *testing.T) {
 	}
 	got := s.mustDo(syncer.ModeSync, s.now(record.Name))
 	if !slices.Equal(objects(got), []string{"ConfigMap", "Deployment"}) || got.Status.Attempts != 2 || got.Status.Error != nil {
-		t.Errorf("it is %+v", got.Status)
+		t.Errorf("status = %+v", got.Status)
 	}
 }

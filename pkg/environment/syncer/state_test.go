@@ -30,7 +30,7 @@ const unrelated = "{apiVersion: v1, kind: Secret, metadata: {name: unrelated}, d
 
 func isGateway(step plan.Step) bool { return plan.IsGatewayAPI(step.GroupKind) }
 
-// TestPlansAreThoseOfEverything compares plans of what was read with plans of the whole source.
+// TestPlansAreThoseOfEverything compares plans of the objects that were read with plans of the whole source.
 func TestPlansAreThoseOfEverything(t *testing.T) {
 	for _, action := range []v1alpha1.SyncAction{v1alpha1.SyncActionAll, v1alpha1.SyncActionCatalog, v1alpha1.SyncActionCluster} {
 		t.Run(string(action), func(t *testing.T) {
@@ -50,24 +50,24 @@ func TestPlansAreThoseOfEverything(t *testing.T) {
 			})
 			want, got := planOf(t, whole), planOf(t, input)
 			if diff := cmp.Diff(stepLines(want), stepLines(got)); diff != "" || len(got.Steps) == 0 {
-				t.Errorf("%d steps, another plan:\n%s", len(got.Steps), diff)
+				t.Errorf("%d steps, plans differ:\n%s", len(got.Steps), diff)
 			}
 			if refreshes := action == v1alpha1.SyncActionCluster; refreshes == slices.ContainsFunc(got.Steps, isGateway) {
-				t.Errorf("only refreshes: %v, and yet: %v", refreshes, stepLines(got))
+				t.Errorf("refreshes only: %v, steps: %v", refreshes, stepLines(got))
 			}
 			if diff := cmp.Diff(want.Index, got.Index); diff != "" {
-				t.Errorf("another index:\n%s", diff)
+				t.Errorf("indexes differ:\n%s", diff)
 			}
 			for _, request := range s.TakeRequests() {
 				if request == "GET production/secrets" || strings.Contains(request, "unrelated") {
-					t.Errorf("requested: %s", request)
+					t.Errorf("unexpected request: %s", request)
 				}
 			}
 		})
 	}
 }
 
-// TestRightsMayBeUnreadable has a server that may not list some kinds of RBAC. What it may not list is said, and the rest is read.
+// TestRightsMayBeUnreadable has a server that cannot list some kinds of RBAC objects. These kinds are reported, and the others are read.
 func TestRightsMayBeUnreadable(t *testing.T) {
 	binding := func(kind, name, namespace string) *unstructured.Unstructured {
 		o := environmenttest.Object(t, "{apiVersion: rbac.authorization.k8s.io/v1, kind: "+kind+", metadata: {name: "+name+"}, "+
@@ -93,7 +93,7 @@ func TestRightsMayBeUnreadable(t *testing.T) {
 	}
 	for _, o := range all.Live {
 		if o.GetKind() == "Role" && o.Object["rules"] != nil {
-			t.Error("what a Role of the target grants was read")
+			t.Error("a Role of the target was read")
 		}
 	}
 	s.Answer(func(request string) *metav1.Status {
@@ -104,14 +104,14 @@ func TestRightsMayBeUnreadable(t *testing.T) {
 	})
 	some := s.input(s.request())
 	if len(some.Unreadable) != 2 || !some.Unreadable.HasAll(plan.ClusterRoleBindings, plan.Roles) {
-		t.Errorf("unreadable: %v", some.Unreadable)
+		t.Errorf("unreadable kinds = %v", some.Unreadable)
 	}
 	if !slices.Contains(names(some.Source), "RoleBinding web") || slices.Contains(names(some.Source), "ClusterRoleBinding web") {
-		t.Errorf("the source: %q", names(some.Source))
+		t.Errorf("objects of the source = %q", names(some.Source))
 	}
 }
 
-// recordDependencies puts the records that a sync leaves.
+// recordDependencies writes the records of a sync.
 func (s *readerFixture) recordDependencies() {
 	s.T.Helper()
 	first := s.input(s.request())
@@ -166,7 +166,7 @@ func shop(t *testing.T) *readerFixture {
 	return newReaderFixture(t, objects...)
 }
 
-// inTarget returns an object of the target, with our labels if it is ours.
+// inTarget returns an object of the target, with the environment's labels if the environment has written it.
 func inTarget(t *testing.T, text string, ours bool) *unstructured.Unstructured {
 	t.Helper()
 	o := environmenttest.Object(t, text)
@@ -199,11 +199,11 @@ func TestLiveObjects(t *testing.T) {
 	}
 	p := planOf(t, input)
 	if len(p.Warnings) > 0 || len(p.NotOurs) != 1 {
-		t.Errorf("reported %q, not ours %v", p.Warnings, p.NotOurs)
+		t.Errorf("warnings %q, foreign objects %v", p.Warnings, p.NotOurs)
 	}
 }
 
-// TestVersionOfTheCatalog has a catalog that still holds a version which the cluster serves, and does not prefer.
+// TestVersionOfTheCatalog has a catalog with a version that the cluster serves but does not prefer.
 func TestVersionOfTheCatalog(t *testing.T) {
 	older := environmenttest.Object(t, webWithAccount)
 	older.SetAPIVersion("apps/v1beta2")
@@ -211,7 +211,7 @@ func TestVersionOfTheCatalog(t *testing.T) {
 	s.Put(inTarget(t, webWithAccount, true))
 	for _, live := range s.input(s.request()).Live {
 		if live.GetAPIVersion() != "apps/v1beta2" {
-			t.Errorf("%s is of %s", plan.KeyOf(live), live.GetAPIVersion())
+			t.Errorf("apiVersion of %s = %s", plan.KeyOf(live), live.GetAPIVersion())
 		}
 	}
 }
@@ -242,7 +242,7 @@ func TestRequestsAtOnce(t *testing.T) {
 	})
 	s.input(s.request())
 	if n := most.Load(); n > 4 {
-		t.Errorf("%d requests at once", n)
+		t.Errorf("%d concurrent requests", n)
 	}
 }
 
@@ -256,7 +256,7 @@ func TestPatchesOfTheEnvironmentAreFollowed(t *testing.T) {
 		Patch: "spec: {template: {spec: {containers: [{name: web, envFrom: [{secretRef: {name: unrelated}}]}]}}}",
 	}}
 	if got := names(s.input(s.request()).Source); !slices.Contains(got, "Secret unrelated") {
-		t.Errorf("source: %q", got)
+		t.Errorf("objects of the source = %q", got)
 	}
 }
 
@@ -275,22 +275,22 @@ func TestFamilyAndBase(t *testing.T) {
 	}
 	input := s.input(s.request())
 	if len(input.Related) != 1 || input.Related[0].Name != "branch" {
-		t.Errorf("family %v", input.Related)
+		t.Errorf("related environments = %v", input.Related)
 	}
 	if diff := cmp.Diff(map[plan.Key]*unstructured.Unstructured{plan.KeyOf(applied): applied}, input.Base); diff != "" {
 		t.Errorf("base (-want +got):\n%s", diff)
 	}
 }
 
-// TestClusterWithoutTheGatewayAPI asks for nothing that the cluster does not have. An environment that had something of it is left
-// alone, unless it wants nothing of it any more: the API server may have started a moment ago.
+// TestClusterWithoutTheGatewayAPI checks that types that the cluster does not serve are not requested. An environment that has objects of
+// them is not synced, unless it does not need them any more, because the API server may have just started.
 func TestClusterWithoutTheGatewayAPI(t *testing.T) {
 	s := newReaderFixture(t, production(t)...)
 	s.environment.Spec.Adapt.IngressHosts.Type = v1alpha1.IngressHostsAsSource
 	s.input(s.request())
 	for _, request := range s.TakeRequests() {
 		if strings.Contains(request, "routes") || strings.Contains(request, "gateways") || strings.Contains(request, "referencegrants") {
-			t.Errorf("requested: %s", request)
+			t.Errorf("unexpected request: %s", request)
 		}
 	}
 	route := environmenttest.Object(t, "{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: web, namespace: shop-alice}}")
@@ -303,7 +303,7 @@ func TestClusterWithoutTheGatewayAPI(t *testing.T) {
 	const want = "the API server does not serve HTTPRoute.gateway.networking.k8s.io now, of which the environment has web: " +
 		"install the definition, or set spec.adapt.ingressHosts.type to Omit"
 	if _, err := s.read(s.request()); err == nil || !strings.HasSuffix(err.Error(), want) {
-		t.Errorf("it says %v", err)
+		t.Errorf("error = %v", err)
 	}
 	s.environment.Spec.Adapt.IngressHosts.Type = v1alpha1.IngressHostsOmit
 	s.input(s.request())
@@ -311,7 +311,7 @@ func TestClusterWithoutTheGatewayAPI(t *testing.T) {
 
 func TestWhatCannotBeRead(t *testing.T) {
 	forbidden := environmenttest.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "no")
-	// A proxy that knows nothing of Kubernetes.
+	// This is the response of a proxy, not of a Kubernetes API.
 	proxy := &metav1.Status{Code: http.StatusNotFound}
 	for request, tt := range map[string]struct {
 		answer *metav1.Status

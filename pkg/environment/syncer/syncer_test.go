@@ -22,7 +22,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/syncer"
 )
 
-// next is production's next version: web and its settings have changed, worker is gone, report is new.
+// next is the next version of production: web and its settings have changed, worker was deleted, report is new.
 func (s *fixture) next() {
 	s.Helper()
 	s.put(strings.ReplaceAll(settings, "info", "debug"))
@@ -57,14 +57,14 @@ func TestSync(t *testing.T) {
 		t.Errorf("progress (-want +got):\n%s", diff)
 	}
 	if got := s.copied(); got != "2: settings database web report" {
-		t.Errorf("kept %s", got)
+		t.Errorf("copies = %s", got)
 	}
 	s.checkIndex()
 	if copies := s.index.Lookup(index.Object{Type: "ConfigMap", Namespace: environmenttest.Production, Name: "settings"}); len(copies) != 1 {
-		t.Errorf("copies of settings: %v", copies)
+		t.Errorf("versions of settings = %v", copies)
 	}
 	if _, there := s.dependencies()["alice.configmap.queue"]; there {
-		t.Error("a record of queue is there, which nothing refers to")
+		t.Error("unreferenced ConfigMap queue has a record")
 	}
 }
 
@@ -77,15 +77,15 @@ func TestAgainItWritesNothing(t *testing.T) {
 		t.Errorf("written %v", result.Written)
 	}
 	if writes, dry := written(s.cluster.TakeRequests()); len(writes)+len(dry) > 0 {
-		t.Errorf("writes %q %q", writes, dry)
+		t.Errorf("writes = %q, dry runs = %q", writes, dry)
 	}
 	if diff := cmp.Diff(before, s.state()); diff != "" {
-		t.Errorf("it is another state:\n%s", diff)
+		t.Errorf("state has changed:\n%s", diff)
 	}
 }
 
-// Records are not written for the time alone, until that has become old.
-func TestRecordsThatSayTheSame(t *testing.T) {
+// TestUnchangedRecords checks that records are not updated for the time alone, until it is too old.
+func TestUnchangedRecords(t *testing.T) {
 	s := newFixture(t)
 	s.sync()
 	for _, tt := range []struct {
@@ -102,7 +102,7 @@ func TestRecordsThatSayTheSame(t *testing.T) {
 			}
 		}
 		if changed != tt.changed {
-			t.Errorf("after %v more %d records say another time, want %d", tt.after, changed, tt.changed)
+			t.Errorf("after %v more, %d records have another time, want %d", tt.after, changed, tt.changed)
 		}
 	}
 }
@@ -123,10 +123,10 @@ func TestModesThatWriteNothing(t *testing.T) {
 				t.Errorf("%v: %+v", err, result)
 			}
 			if writes, dry := written(s.cluster.TakeRequests()); len(writes) > 0 || len(dry) != tt.dry {
-				t.Errorf("writes %q, dry %q", writes, dry)
+				t.Errorf("writes = %q, dry runs = %q", writes, dry)
 			}
 			if diff := cmp.Diff(before, s.state()); diff != "" || s.api.Process.Writes() > 0 || s.index.Len() > 0 {
-				t.Errorf("%d writes, another state:\n%s", s.api.Process.Writes(), diff)
+				t.Errorf("%d writes, state has changed:\n%s", s.api.Process.Writes(), diff)
 			}
 		})
 	}
@@ -140,7 +140,7 @@ func TestDeath(t *testing.T) {
 	s.api.Process.Start(0, nil)
 	s.sync()
 	want, writes := s.state(), s.api.Process.Writes()
-	// Five objects, their copies, a record that changes and one that is deleted.
+	// The writes are five objects, their copies, a changed record and a deleted one.
 	if writes < 8 {
 		t.Fatalf("only %d writes", writes)
 	}
@@ -161,10 +161,10 @@ func TestDeath(t *testing.T) {
 			}
 			s.checkIndex()
 			if result := s.sync(); len(result.Written) > 0 {
-				t.Errorf("once more it writes %v", result.Written)
+				t.Errorf("next run has written %v", result.Written)
 			}
 			if got := s.appliedAt(1, "web"); !strings.Contains(got, "web:1") {
-				t.Errorf("as of revision 1 there was %s", got)
+				t.Errorf("copies at revision 1 = %s", got)
 			}
 		})
 	}
@@ -172,7 +172,7 @@ func TestDeath(t *testing.T) {
 
 func TestOthersWriteMeanwhile(t *testing.T) {
 	for name, tt := range map[string]struct {
-		// when somebody changes settings, and how often.
+		// when is when and how often another client changes settings.
 		when  string
 		times int
 		fails string
@@ -209,7 +209,7 @@ func TestOthersWriteMeanwhile(t *testing.T) {
 			}
 			data := s.cluster.Live("configmaps", environmenttest.Target, "settings").Object["data"].(map[string]any)
 			if data["mine0"] != "yes" || data["level"] != "debug" {
-				t.Errorf("settings are %v", data)
+				t.Errorf("settings = %v", data)
 			}
 		})
 	}
@@ -235,7 +235,7 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("%+v", failure)
 	}
 	if diff := cmp.Diff(before, s.state()); diff != "" {
-		t.Errorf("something was written:\n%s", diff)
+		t.Errorf("refused sync has written objects:\n%s", diff)
 	}
 }
 
@@ -254,15 +254,15 @@ func TestMissingInTheSource(t *testing.T) {
 		t.Errorf("failures %q", got)
 	}
 	if s.cluster.Live("configmaps", environmenttest.Target, "settings") == nil || !strings.Contains(s.copied(), "settings") {
-		t.Errorf("the old copy is gone: %s", s.copied())
+		t.Errorf("previous copy was removed: %s", s.copied())
 	}
 	if !s.dependencies()["alice.configmap.settings"].Status.Missing {
-		t.Error("the record does not say that it is missing")
+		t.Error("record is not marked as missing")
 	}
 }
 
-// TestRevisionBroughtInPart has the source lack something when an environment goes to a revision. The next run to the same
-// revision finds that out again, and brings it once it is there.
+// TestRevisionBroughtInPart has the source lack an object when a revision is applied. The next run with the same revision detects this
+// again, and applies the object once it exists.
 func TestRevisionBroughtInPart(t *testing.T) {
 	s := newFixture(t)
 	s.cluster.Drop("configmaps", environmenttest.Production, "settings")
@@ -281,7 +281,7 @@ func TestRevisionBroughtInPart(t *testing.T) {
 	}
 }
 
-// TestTrackingMarks has the SyncPolicy name the mark of a tool.
+// TestTrackingMarks has the tracking label of a tool in the SyncPolicy.
 func TestTrackingMarks(t *testing.T) {
 	s := newFixture(t)
 	s.put("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, labels: {example.com/owner: tool, helm.toolkit.fluxcd.io/name: shop}}}")
@@ -329,18 +329,18 @@ func TestTargetThatIsNotThere(t *testing.T) {
 		t.Errorf("%v: %+v", err, result)
 	}
 	s.rights.Lose()
-	// No controller makes the account that pods get, and nobody waits for it long where that is an error.
+	// No controller creates the account of Pods, and the sync does not wait for it for long.
 	s.cluster.Put(environmenttest.Object(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: default, namespace: shop-alice}}"))
 	if result := s.sync(); !result.NamespaceCreated || len(result.Written) != 5 {
 		t.Errorf("%+v", result)
 	}
 	labels := s.cluster.Live("namespaces", "", environmenttest.Target).GetLabels()
 	if labels[v1alpha1.LabelEnvironmentUID] != string(s.environment.UID) {
-		t.Errorf("labels of the namespace: %v", labels)
+		t.Errorf("labels of the namespace = %v", labels)
 	}
 }
 
-// TestRollback has production change and delete what an environment had before that goes back to it.
+// TestRollback rolls an environment back after production has changed and deleted objects of the revision.
 func TestRollback(t *testing.T) {
 	s := newFixture(t)
 	s.sync()
@@ -358,7 +358,7 @@ func TestRollback(t *testing.T) {
 	}
 	after := s.state()
 	for name := range before {
-		if strings.HasPrefix(name, "record ") { // They say how it is with the source now.
+		if strings.HasPrefix(name, "record ") { // Records describe the current source.
 			continue
 		}
 		if diff := cmp.Diff(before[name], after[name]); diff != "" {
@@ -366,15 +366,15 @@ func TestRollback(t *testing.T) {
 		}
 	}
 	if len(after) != len(before) {
-		t.Errorf("there are %d, and were %d", len(after), len(before))
+		t.Errorf("%d objects, want %d", len(after), len(before))
 	}
 	s.checkIndex()
 	if again, err := s.runner().Run(t.Context(), request); err != nil || len(again.Written) > 0 {
-		t.Errorf("%v: again it writes %v", err, lines(again))
+		t.Errorf("second rollback: %v: written %v", err, lines(again))
 	}
 }
 
-// TestTargetThatIsRebuilt deletes the target while the source lacks what workloads refer to.
+// TestTargetThatIsRebuilt deletes the target while the source lacks objects that workloads refer to.
 func TestTargetThatIsRebuilt(t *testing.T) {
 	s := newFixture(t)
 	s.sync()
@@ -393,7 +393,7 @@ func TestTargetThatIsRebuilt(t *testing.T) {
 }
 
 func TestWhatIsKept(t *testing.T) {
-	t.Run("of a part, what was applied as of a revision stays", func(t *testing.T) {
+	t.Run("copies of a revision are kept by a sync of a part", func(t *testing.T) {
 		s := newFixture(t)
 		s.sync()
 		s.next()
@@ -403,13 +403,13 @@ func TestWhatIsKept(t *testing.T) {
 			t.Fatalf("%v: %+v", err, result)
 		}
 		if got := s.copied(); !strings.HasPrefix(got, "0: ") || !strings.Contains(got, "worker") {
-			t.Errorf("kept %s", got)
+			t.Errorf("copies = %s", got)
 		}
 		if got := s.appliedAt(1, "web"); !strings.Contains(got, "web:1") {
-			t.Errorf("as of revision 1 there was %s", got)
+			t.Errorf("copies at revision 1 = %s", got)
 		}
 	})
-	t.Run("of what workloads refer to, it stays as well", func(t *testing.T) {
+	t.Run("copies of a revision are kept by a refresh", func(t *testing.T) {
 		s := newFixture(t)
 		s.sync()
 		s.next()
@@ -420,20 +420,20 @@ func TestWhatIsKept(t *testing.T) {
 			t.Fatalf("%v: %+v", err, result)
 		}
 		if got := s.copied(); got != "1: queue settings database web worker" {
-			t.Errorf("kept %s", got)
+			t.Errorf("copies = %s", got)
 		}
 		if len(s.dependencies()) != 3 {
-			t.Errorf("records: %v", s.dependencies())
+			t.Errorf("records = %v", s.dependencies())
 		}
 	})
-	t.Run("what others have deleted and nobody wants is not", func(t *testing.T) {
+	t.Run("copies of objects that others have deleted are not kept", func(t *testing.T) {
 		s := newFixture(t)
 		s.sync()
 		s.next()
 		s.cluster.Drop("deployments", environmenttest.Target, "worker")
 		s.sync()
 		if got := s.copied(); strings.Contains(got, "worker") || !strings.HasPrefix(got, "2: ") {
-			t.Errorf("kept %s", got)
+			t.Errorf("copies = %s", got)
 		}
 	})
 }

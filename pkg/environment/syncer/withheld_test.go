@@ -22,7 +22,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/syncer/copies"
 )
 
-// TestWhatTheEditorMayNotReadIsNotRead has the catalog's editor lose rights, or be unknown.
+// TestWhatTheEditorMayNotReadIsNotRead has a catalog editor who has lost permissions, or is unknown.
 func TestWhatTheEditorMayNotReadIsNotRead(t *testing.T) {
 	const (
 		lost    = `user "eve" may not %s in the namespace production: grant that again`
@@ -81,14 +81,15 @@ func TestWhatTheEditorMayNotReadIsNotRead(t *testing.T) {
 					return strings.HasPrefix(request, "GET "+environmenttest.Production+"/"+resource)
 				})
 				if _, withheld := tt.want[of]; read == withheld {
-					t.Errorf("%s of the source have been read: %v", resource, read)
+					t.Errorf("%s of the source were read: %v", resource, read)
 				}
 			}
 		})
 	}
 }
 
-// TestWhatTheRequesterMayNotReadIsNotRead has the user who asked for a sync lose rights that it takes, or that it takes by now.
+// TestWhatTheRequesterMayNotReadIsNotRead has the user who requested a sync lose permissions that the sync needs, or needs only since the
+// request.
 func TestWhatTheRequesterMayNotReadIsNotRead(t *testing.T) {
 	jane := access.Requesting(&v1alpha1.AutomatedBy{Username: "jane", Groups: []string{"shop-team"}})
 	requester := func(s *readerFixture) { s.catalog.Spec.Secrets = v1alpha1.CatalogSecretsRequester }
@@ -122,7 +123,7 @@ func TestWhatTheRequesterMayNotReadIsNotRead(t *testing.T) {
 			request.Requester = tt.requester
 			input := s.input(request)
 			if got := slices.Sorted(maps.Keys(input.Denied)); !slices.Equal(got, tt.want) {
-				t.Errorf("withheld are %q, want %q", got, tt.want)
+				t.Errorf("withheld = %q, want %q", got, tt.want)
 			}
 			for _, why := range input.Denied {
 				if why.Reason != v1alpha1.ReasonPermissionLost || !strings.HasPrefix(why.Message, `user "jane" may not get `) {
@@ -140,7 +141,8 @@ func included(apiVersion, kind, name string) func(*readerFixture) {
 	}
 }
 
-// TestCustomResourcesThatAreIncluded has those read that can be copied and that the requester may read, and no others.
+// TestCustomResourcesThatAreIncluded checks that only included custom resources that can be copied, and that the requester may read, are
+// read.
 func TestCustomResourcesThatAreIncluded(t *testing.T) {
 	jane := access.Requesting(&v1alpha1.AutomatedBy{Username: "jane"})
 	for name, tt := range map[string]struct {
@@ -179,14 +181,14 @@ func TestCustomResourcesThatAreIncluded(t *testing.T) {
 			key := plan.KeyOfIncluded(s.environment.Spec.Include[0])
 			is := slices.Contains(names(input.Source), key.String())
 			if why := input.DeniedObjects[key]; is != (tt.why == "") || !strings.HasPrefix(why.Message, tt.why) || is && why.Message != "" {
-				t.Errorf("read: %v, withheld: %+v", is, why)
+				t.Errorf("read = %v, withheld = %+v", is, why)
 			}
 		})
 	}
 }
 
-// TestKindsInNoNamespace includes what cannot be in a namespace, and has applied it while its kind still could. An API server answers as one
-// that does not know the path.
+// TestKindsInNoNamespace includes an object of a cluster-scoped kind, which was applied while the kind was namespaced. API servers respond
+// to the namespaced path with 404.
 func TestKindsInNoNamespace(t *testing.T) {
 	s := shop(t)
 	included("example.com/v1", "Planet", "extra")(s)
@@ -206,7 +208,7 @@ func TestKindsInNoNamespace(t *testing.T) {
 	input := s.input(s.request())
 	why := input.DeniedObjects[plan.KeyOfIncluded(s.environment.Spec.Include[0])]
 	if want := "objects of the kind Planet are in no namespace"; len(input.DeniedObjects) != 1 || why.Message != want {
-		t.Errorf("withheld: %v", input.DeniedObjects)
+		t.Errorf("withheld = %v", input.DeniedObjects)
 	}
 }
 

@@ -49,7 +49,7 @@ func TestAt(t *testing.T) {
 		name    string
 		windows []syncwindow.Window
 		now     string
-		next    string // empty: it is allowed
+		next    string // empty if syncs are allowed
 		says    string
 	}{
 		{"no windows", nil, "2026-11-21T12:00:00Z", "", ""},
@@ -80,17 +80,17 @@ func TestAt(t *testing.T) {
 			case verdict.Allowed && !verdict.Next.IsZero(), test.next == "never" && !verdict.Next.IsZero():
 				t.Errorf("got %+v", verdict)
 			case !verdict.Allowed && test.next != "never" && !verdict.Next.Equal(at(t, test.next)):
-				t.Errorf("want %s, got %+v", test.next, verdict)
+				t.Errorf("next = %[2]v, want %[1]s", test.next, verdict)
 			}
 			if got := verdict.Message(now); got != test.says {
-				t.Errorf("want %q, got %q", test.says, got)
+				t.Errorf("reason = %[2]q, want %[1]q", test.says, got)
 			}
 		})
 	}
 }
 
-// The hours in which clocks are changed, in zones that do it at two, at midnight, by half an hour, and by a whole day. Every
-// minute is asked about, and a plain look at every minute before it says what is right.
+// TestDaylightSaving checks every minute of hours with clock changes, in zones that change at two o'clock, at midnight, by half an hour and
+// by a day. It compares the results with a simple search through the minutes.
 func TestDaylightSaving(t *testing.T) {
 	changes := []struct{ zone, from string }{
 		{"Europe/Berlin", "2026-03-29T00:00:00+01:00"},
@@ -119,7 +119,7 @@ func TestDaylightSaving(t *testing.T) {
 					want, next := expect(opened, duration, now)
 					got := windows.At(now)
 					if got.Allowed != want || !want && !next.IsZero() && !got.Next.Equal(next) {
-						t.Fatalf("at %s want %v, next %s, got %+v", now, want, next, got)
+						t.Fatalf("at %[1]s: got %+[4]v, want %[2]v, next %[3]s", now, want, next, got)
 					}
 				}
 			})
@@ -127,8 +127,7 @@ func TestDaylightSaving(t *testing.T) {
 	}
 }
 
-// opens are the minutes at which a schedule opens a window: those whose face it names, and those that come after skipped
-// minutes of which it names one.
+// opens returns the minutes at which a schedule opens a window: those that match it, and those after skipped minutes that match it.
 func opens(t *testing.T, schedule string, from, until time.Time) []time.Time {
 	t.Helper()
 	parsed, err := cron.ParseStandard(schedule)
@@ -139,7 +138,7 @@ func opens(t *testing.T, schedule string, from, until time.Time) []time.Time {
 	for now := from; now.Before(until); now = now.Add(time.Minute) {
 		first, last := face(now.Add(-time.Minute)).Add(time.Minute), face(now)
 		if last.Before(first) {
-			first = last // set back
+			first = last // the clock was set back
 		}
 		if !parsed.Next(first.Add(-time.Second)).After(last) {
 			out = append(out, now)
@@ -152,7 +151,7 @@ func face(at time.Time) time.Time {
 	return time.Date(at.Year(), at.Month(), at.Day(), at.Hour(), at.Minute(), 0, 0, time.UTC)
 }
 
-// expect says whether a window is open, and else when it opens next.
+// expect returns whether a window is open, and otherwise when it opens next.
 func expect(opened []time.Time, duration time.Duration, now time.Time) (open bool, next time.Time) {
 	for _, when := range opened {
 		if when.After(now) {
@@ -192,13 +191,13 @@ func TestCompileErrors(t *testing.T) {
 			test.change(&w)
 			_, errs := syncwindow.Compile([]syncwindow.Window{w}, field.NewPath("w"))
 			if len(errs) != 1 || errs[0].Field != test.path || !strings.Contains(errs[0].Error(), test.says) {
-				t.Errorf("want one error at %s that says %q, got %v", test.path, test.says, errs)
+				t.Errorf("errors = %[3]v, want one at %[1]s with %[2]q", test.path, test.says, errs)
 			}
 		})
 	}
 }
 
-// Whatever somebody writes, it is refused or it can be asked about.
+// FuzzWindows checks that every window is either rejected or can be evaluated.
 func FuzzWindows(f *testing.F) {
 	for _, schedule := range []string{"0 22 * * 1-5", "@daily", "*/0 * * * *", "1-0 * * * *", "TZ=", "* * 31 2 *", "? ? ? ? ?", "0 0 29 2 *"} {
 		f.Add(schedule, "Europe/Berlin", int64(8*time.Hour), int64(1774742400))
@@ -215,7 +214,7 @@ func FuzzWindows(f *testing.F) {
 			return
 		}
 		if !windows.At(verdict.Next).Allowed {
-			t.Errorf("%q in %s is not open when it opens by %+v", schedule, zone, verdict)
+			t.Errorf("%q in %s is not open at the time of %+v", schedule, zone, verdict)
 		}
 	})
 }

@@ -63,7 +63,7 @@ func (s served) ServerPreferredNamespacedResourcesWithContext(context.Context) (
 // mine puts an object that the environment has written.
 func (s *fixture) mine(text string) { s.ofEnvironment(text, string(s.environment.UID)) }
 
-// ofEnvironment puts an object that an environment with the same name and a UID has written.
+// ofEnvironment puts an object of an environment with the same name and a UID.
 func (s *fixture) ofEnvironment(text, uid string) {
 	s.Helper()
 	o := s.object(text)
@@ -91,7 +91,7 @@ func (s *fixture) object(text string) *unstructured.Unstructured {
 
 func (s *fixture) remove() ([]string, error) { return s.remover.Remove(s.Context(), s.environment) }
 
-// removes removes the objects of the environment, all at once.
+// removes removes all objects of the environment in one call.
 func (s *fixture) removes() {
 	s.Helper()
 	if left, err := s.remove(); err != nil || len(left) > 0 {
@@ -103,17 +103,17 @@ func (s *fixture) removes() {
 func (s *fixture) has(names ...string) {
 	s.Helper()
 	if got := s.Names(environmenttest.Target); !slices.Equal(got, names) {
-		s.Errorf("the target has %q, want %q", got, names)
+		s.Errorf("objects of the target = %q, want %q", got, names)
 	}
 	if s.Live("namespaces", "", environmenttest.Target) == nil {
-		s.Error("the namespace was deleted")
+		s.Error("namespace was deleted")
 	}
 }
 
-func (s *fixture) isGone() {
+func (s *fixture) isDeleted() {
 	s.Helper()
 	if s.Live("namespaces", "", environmenttest.Target) != nil {
-		s.Errorf("the namespace exists, with %q", s.Names(environmenttest.Target))
+		s.Errorf("namespace still exists, with %q", s.Names(environmenttest.Target))
 	}
 }
 

@@ -33,7 +33,7 @@ func TestDeletesInReverseOrder(t *testing.T) {
 		s.mine(text)
 	}
 	s.removes()
-	s.isGone()
+	s.isDeleted()
 	want := []string{
 		"DELETE shop-alice/horizontalpodautoscalers/web", "DELETE shop-alice/deployments/web", "DELETE shop-alice/services/web",
 		"DELETE shop-alice/secrets/database", "DELETE shop-alice/configmaps/settings", "DELETE shop-alice/serviceaccounts/web",
@@ -44,12 +44,12 @@ func TestDeletesInReverseOrder(t *testing.T) {
 	}
 	s.removes()
 	if got := s.TakeRequests(); !slices.Equal(got, []string{"GET namespaces/shop-alice"}) {
-		t.Errorf("once everything is gone: %q", got)
+		t.Errorf("requests after everything was deleted: %q", got)
 	}
 }
 
-// TestCustomResourcesGo deletes those of the kinds that the environment may have written. A right that the server has lost does not keep
-// the environment there for ever, nor does a kind whose objects are in no namespace: an API server does not know the path.
+// TestDeletesCustomResources deletes objects of the kinds that the environment may have written. Neither a permission that the server has
+// lost nor a cluster-scoped kind, for which API servers respond with 404, blocks the deletion of the environment.
 func TestDeletesCustomResources(t *testing.T) {
 	const widget = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: web}}"
 	kinds := []schema.GroupKind{
@@ -70,7 +70,7 @@ func TestDeletesCustomResources(t *testing.T) {
 		return nil
 	})
 	if left, err := s.remover.Remove(t.Context(), s.environment, kinds...); err != nil || len(left) > 0 {
-		t.Errorf("without the right: %q, %v", left, err)
+		t.Errorf("without permission: left %q, %v", left, err)
 	}
 	mayList = true
 	s.mine("{apiVersion: v1, kind: Namespace, metadata: {name: shop-alice}}")
@@ -78,7 +78,7 @@ func TestDeletesCustomResources(t *testing.T) {
 		t.Errorf("left %q, %v", left, err)
 	}
 	if got := s.Names(environmenttest.Target); !slices.Equal(got, []string{"widgets/theirs"}) {
-		t.Errorf("there are %q", got)
+		t.Errorf("objects = %q", got)
 	}
 }
 
@@ -98,7 +98,7 @@ func TestForeignObjectsStay(t *testing.T) {
 			s.removes()
 			s.has(before...)
 			if len(s.stays) != 1 {
-				t.Errorf("reported %q", s.stays)
+				t.Errorf("reasons = %q", s.stays)
 			}
 		})
 	}
@@ -146,7 +146,7 @@ func TestNamespaceStays(t *testing.T) {
 			s.removes()
 			s.has(s.Names(environmenttest.Target)...)
 			if want := []string{"Namespace shop-alice stays: " + test.want}; !slices.Equal(s.stays, want) {
-				t.Errorf("reported %q, want %q", s.stays, want)
+				t.Errorf("reasons = %q, want %q", s.stays, want)
 			}
 		})
 	}
@@ -164,7 +164,7 @@ func TestStandardObjectsDoNotKeepNamespace(t *testing.T) {
 		s.theirs(text)
 	}
 	s.removes()
-	s.isGone()
+	s.isDeleted()
 }
 
 func TestForeignNamespaceStays(t *testing.T) {
@@ -175,7 +175,7 @@ func TestForeignNamespaceStays(t *testing.T) {
 	s.removes()
 	s.has()
 	if len(s.stays) > 0 {
-		t.Errorf("reported %q", s.stays)
+		t.Errorf("reasons = %q", s.stays)
 	}
 }
 
@@ -186,7 +186,7 @@ func TestOrphansStay(t *testing.T) {
 	s.removes()
 	s.has("configmaps/settings")
 	if got := s.TakeRequests(); len(got) > 0 {
-		t.Errorf("asked %q", got)
+		t.Errorf("requests = %q", got)
 	}
 }
 
@@ -215,7 +215,7 @@ func TestRemainingObjects(t *testing.T) {
 	s.Drop("deployments", environmenttest.Target, "web")
 	s.Drop("services", environmenttest.Target, "web")
 	s.removes()
-	s.isGone()
+	s.isDeleted()
 }
 
 // An object whose owner has changed since it was listed is not deleted.
@@ -250,7 +250,7 @@ func TestRemovedTypes(t *testing.T) {
 		return nil
 	})
 	s.removes()
-	s.isGone()
+	s.isDeleted()
 }
 
 func TestRefusals(t *testing.T) {
@@ -273,7 +273,7 @@ func TestRefusals(t *testing.T) {
 	s.has("deployments/web", "secrets/database")
 }
 
-// As long as it is not known what there can be, nothing is said of the namespace.
+// TestDiscoveryFails checks that no reason for keeping the namespace is reported while the types are unknown.
 func TestDiscoveryFails(t *testing.T) {
 	s := newFixture(t)
 	s.mine(settings)
@@ -285,5 +285,5 @@ func TestDiscoveryFails(t *testing.T) {
 	s.has()
 	s.remover.Discovery = served{}
 	s.removes()
-	s.isGone()
+	s.isDeleted()
 }

@@ -20,12 +20,12 @@ func TestVersions(t *testing.T) {
 		want, newest  string
 		same, another string
 	}{
-		"copied":               {index.Copy{Hash: "1"}, "1", "1", "1", "2"},
-		"told of":              {index.Copy{Hash: "1", Seen: "2"}, "1", "2", "2", "1"},
-		"told to be gone":      {index.Copy{Hash: "1", Seen: v1alpha1.SeenRemoved}, "1", v1alpha1.SeenRemoved, v1alpha1.SeenRemoved, "1"},
-		"missing":              {index.Copy{Hash: "1", Missing: true}, v1alpha1.SeenRemoved, v1alpha1.SeenRemoved, v1alpha1.SeenRemoved, "1"},
-		"never copied":         {index.Copy{}, v1alpha1.SeenRemoved, v1alpha1.SeenRemoved, v1alpha1.SeenRemoved, "1"},
-		"missing, but told of": {index.Copy{Missing: true, Seen: "2"}, v1alpha1.SeenRemoved, "2", "2", v1alpha1.SeenRemoved},
+		"copied":            {index.Copy{Hash: "1"}, "1", "1", "1", "2"},
+		"seen":              {index.Copy{Hash: "1", Seen: "2"}, "1", "2", "2", "1"},
+		"seen as removed":   {index.Copy{Hash: "1", Seen: v1alpha1.SeenRemoved}, "1", v1alpha1.SeenRemoved, v1alpha1.SeenRemoved, "1"},
+		"missing":           {index.Copy{Hash: "1", Missing: true}, v1alpha1.SeenRemoved, v1alpha1.SeenRemoved, v1alpha1.SeenRemoved, "1"},
+		"never copied":      {index.Copy{}, v1alpha1.SeenRemoved, v1alpha1.SeenRemoved, v1alpha1.SeenRemoved, "1"},
+		"missing, but seen": {index.Copy{Missing: true, Seen: "2"}, v1alpha1.SeenRemoved, "2", "2", v1alpha1.SeenRemoved},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -33,13 +33,13 @@ func TestVersions(t *testing.T) {
 			r.SeenHash, r.Missing = test.copied.Seen, test.copied.Missing
 			of := stored(alice, r)
 			if got := index.CopyOf(&of); got.Copied() != test.want || got.Known() != test.newest || got.Environment != alice {
-				t.Errorf("%+v is copied as %q and known as %q", got, got.Copied(), got.Known())
+				t.Errorf("%+v: copied = %q, known = %q", got, got.Copied(), got.Known())
 			}
 			x := index.New()
 			x.Set(alice, []v1alpha1.EnvironmentDependencyRecord{r})
 			for version, want := range map[string]bool{test.same: false, test.another: true} {
 				if copied, differs := x.Differs(config("a"), version); !copied || differs != want {
-					t.Errorf("%q differs: %v, copied: %v", version, differs, copied)
+					t.Errorf("version %q differs: %v, copied: %v", version, differs, copied)
 				}
 			}
 		})
@@ -53,11 +53,11 @@ func TestMarkSeen(t *testing.T) {
 	x.MarkSeen(alice, config("a"), "2")
 	x.MarkSeen(alice, config("b"), "2")
 	if copied, _ := x.Differs(config("b"), "2"); copied {
-		t.Error("there is a copy of what was only seen")
+		t.Error("an object that was only seen has a copy")
 	}
 	for _, version := range []string{"1", "2"} {
 		if _, differs := x.Differs(config("a"), version); !differs {
-			t.Errorf("%s is known of both", version)
+			t.Errorf("version %s is known to both", version)
 		}
 	}
 	x.MarkSeen(bob, config("a"), "2")
@@ -99,20 +99,20 @@ func TestCollections(t *testing.T) {
 
 func TestSubscribe(t *testing.T) {
 	x := index.New()
-	var heard []string
+	var changes []string
 	stop := x.Subscribe(func(environment types.NamespacedName, changed []index.Object) {
 		for _, of := range changed {
-			heard = append(heard, environment.Name+" "+of.Name)
+			changes = append(changes, environment.Name+" "+of.Name)
 		}
-		slices.Sort(heard)
-		x.Lookup(changed[0]) // Who hears of it may ask.
+		slices.Sort(changes)
+		x.Lookup(changed[0]) // A subscriber can use the index.
 	})
 	expect := func(want ...string) {
 		t.Helper()
-		if !slices.Equal(heard, want) {
-			t.Errorf("heard %q, want %q", heard, want)
+		if !slices.Equal(changes, want) {
+			t.Errorf("changes %q, want %q", changes, want)
 		}
-		heard = nil
+		changes = nil
 	}
 	records := func(names ...string) (out []v1alpha1.EnvironmentDependencyRecord) {
 		for _, name := range names {
@@ -135,7 +135,7 @@ func TestSubscribe(t *testing.T) {
 	expect()
 }
 
-// TestRebuildLeavesWhatIsNewer sets and sees what a list of records does not have yet.
+// TestRebuildKeepsNewerRevisions sets and marks versions that the list of records does not have yet.
 func TestRebuildKeepsNewerRevisions(t *testing.T) {
 	x := index.New()
 	old := []v1alpha1.EnvironmentDependencyRecord{record(config("a"), "1")}
@@ -149,9 +149,9 @@ func TestRebuildKeepsNewerRevisions(t *testing.T) {
 	x.Set(carol, nil)
 	listed := []v1alpha1.EnvironmentDependency{stored(alice, old[0]), stored(bob, old[0]), stored(carol, old[0])}
 	if changed := x.Rebuild(listed, mark); len(changed) > 0 || len(x.Lookup(config("a"))) != 2 {
-		t.Errorf("what is newer was changed: %q", said(changed))
+		t.Errorf("newer copies were changed: %q", said(changed))
 	}
 	if changed := x.Rebuild(listed, x.Revision()); len(changed) != 3 {
-		t.Errorf("what is older was left: %q", said(changed))
+		t.Errorf("older copies were kept: %q", said(changed))
 	}
 }

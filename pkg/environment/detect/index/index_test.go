@@ -39,7 +39,7 @@ func stored(environment types.NamespacedName, r v1alpha1.EnvironmentDependencyRe
 	return v1alpha1.EnvironmentDependency{ObjectMeta: metav1.ObjectMeta{Namespace: environment.Namespace}, Status: r}
 }
 
-// TestMissing has optional objects: one that was never copied is missed by nobody.
+// TestMissing has optional objects: one that was never copied is not missing.
 func TestMissing(t *testing.T) {
 	optional := func(r v1alpha1.EnvironmentDependencyRecord) v1alpha1.EnvironmentDependencyRecord {
 		r.Optional, r.Missing = true, true
@@ -79,11 +79,11 @@ func TestLookup(t *testing.T) {
 	}
 	x.Set(bob, []v1alpha1.EnvironmentDependencyRecord{record(config("b"), "3")})
 	if got := x.Lookup(config("a")); len(got) != 1 || got[0].Environment != alice {
-		t.Errorf("what bob has no longer: %v", got)
+		t.Errorf("removed copy of bob was found: %v", got)
 	}
 	x.Set(bob, nil)
 	if got := x.Lookup(config("b")); len(got) != 0 || x.Len() != 1 {
-		t.Errorf("bob is gone: %v of %d", got, x.Len())
+		t.Errorf("after bob was removed: %v of %d", got, x.Len())
 	}
 }
 
@@ -98,7 +98,7 @@ func TestRebuild(t *testing.T) {
 		"alice lost alice.configmap.lost=1 <nil>", "alice new <nil> alice.configmap.new=1",
 		"alice old alice.configmap.old=1 alice.configmap.old=2", "bob same bob.configmap.same=1 <nil>",
 	}
-	for range 2 { // Comparing changes nothing.
+	for range 2 { // A comparison changes nothing.
 		if diff := cmp.Diff(want, said(x.Compare(records))); diff != "" {
 			t.Errorf("compare: want -, got +:\n%s", diff)
 		}
@@ -125,7 +125,7 @@ func said(differences []index.Difference) []string {
 	return lines
 }
 
-// TestRandomSets compares the index with a list that is looked through.
+// TestRandomSets compares the index with a list.
 func TestRandomSets(t *testing.T) {
 	source := rand.New(rand.NewSource(1))
 	x := index.New()
@@ -195,7 +195,7 @@ func TestConcurrentUse(t *testing.T) {
 	group.Wait()
 }
 
-// BenchmarkLookup looks up an object that ten environments have, among more and more environments.
+// BenchmarkLookup looks up an object of ten environments, for several numbers of environments.
 func BenchmarkLookup(b *testing.B) {
 	for _, environments := range []int{10, 1000, 10_000} {
 		b.Run(fmt.Sprintf("environments=%d", environments), func(b *testing.B) {

@@ -25,10 +25,10 @@ import (
 	storetable "github.com/configbutler/slipstream/pkg/store/table"
 )
 
-func TestWhatWasAppliedIsKept(t *testing.T) {
+func TestAppliedRevisionIsKept(t *testing.T) {
 	s := newFixture(t, 10)
 	if got := s.listed(); got != "0:" {
-		t.Errorf("at first there is %q", got)
+		t.Errorf("copies at first = %q", got)
 	}
 	s.put(1, settings("a=1", "b=1"))
 	s.put(1, settings("b=2"))
@@ -46,7 +46,7 @@ func TestWhatWasAppliedIsKept(t *testing.T) {
 		}
 	}
 	if n := s.contents(); n != 3 {
-		t.Errorf("%d contents, want 3: each once, and none that is not named", n)
+		t.Errorf("%d contents, want 3: each once, without unused ones", n)
 	}
 	for name, want := range map[string]string{"b": "b=2", "a": ""} {
 		found, err := s.Get(t.Context(), alice.UID, change(0, nil, name).Deleted[0])
@@ -59,7 +59,7 @@ func TestWhatWasAppliedIsKept(t *testing.T) {
 	}
 }
 
-func TestObjectsAreKeptWhole(t *testing.T) {
+func TestObjectsAreStoredCompletely(t *testing.T) {
 	s := newFixture(t, 1)
 	want := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web"},
@@ -75,7 +75,7 @@ func TestObjectsAreKeptWhole(t *testing.T) {
 	}
 }
 
-func TestRevisionsThatAreKept(t *testing.T) {
+func TestStoredRevisions(t *testing.T) {
 	s := newFixture(t, 2)
 	check := func(listed string, contents int, revisions ...int64) {
 		t.Helper()
@@ -91,14 +91,15 @@ func TestRevisionsThatAreKept(t *testing.T) {
 		s.put(revision+1, settings(fmt.Sprintf("a=%d", revision+1), "b=1"))
 	}
 	check("4: a=4 b=1", 3, 3, 4)
-	// A rollback goes to a lower one, and is the current one although there are higher ones.
+	// A rollback applies a lower revision, which is the current one although higher ones exist.
 	s.put(2, settings("a=2"))
 	check("2: a=2 b=1", 4, 2, 3, 4)
 	s.put(5, settings("a=5"))
 	check("5: a=5 b=1", 3, 4, 5)
 }
 
-// What a part of a revision has brought, or an attempt that failed, is not what was applied as of the revision before.
+// TestBetweenRevisions checks that objects of a partly applied revision, or of a failed attempt, do not count as applied at the revision
+// before.
 func TestBetweenRevisions(t *testing.T) {
 	s := newFixture(t, 2)
 	s.put(1, settings("a=1", "b=1"))
@@ -115,14 +116,14 @@ func TestBetweenRevisions(t *testing.T) {
 	}
 	s.put(2, settings("b=2"))
 	if got, err := s.Revisions(t.Context(), alice.UID); err != nil || !slices.Equal(got, []int64{1, 2}) {
-		t.Errorf("%v: %v", err, got)
+		t.Errorf("error %v, copies %v", err, got)
 	}
 	if now, n := s.listed(), s.contents(); now != "2: a=2 b=2 c=2" || s.at(1) != "a=1 b=1" || n != 5 {
-		t.Errorf("%q, %d contents", now, n)
+		t.Errorf("copies %q, %d contents", now, n)
 	}
 	s.put(3, settings("a=3"))
 	if s.at(1) != "unknown" || s.at(2) != "a=2 b=2 c=2" {
-		t.Errorf("as of revision 1 %q, 2 %q", s.at(1), s.at(2))
+		t.Errorf("copies at revision 1 = %q, at revision 2 = %q", s.at(1), s.at(2))
 	}
 }
 
@@ -143,15 +144,15 @@ func TestEnvironmentsAreApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if rows := s.rows(); len(rows) > 0 {
-		t.Errorf("left %v", rows)
+		t.Errorf("rows that are left: %v", rows)
 	}
 }
 
-func TestSweepForgetsWhatIsGone(t *testing.T) {
+func TestSweepDeletesCopiesOfDeletedEnvironments(t *testing.T) {
 	s := newFixture(t, 2)
-	gone := copies.Environment{NamespacedName: alice.NamespacedName, UID: "of-before"}
+	deleted := copies.Environment{NamespacedName: alice.NamespacedName, UID: "of-before"}
 	s.put(1, settings("a=1"))
-	if err := s.Put(t.Context(), gone, change(7, settings("a=7"))); err != nil {
+	if err := s.Put(t.Context(), deleted, change(7, settings("a=7"))); err != nil {
 		t.Fatal(err)
 	}
 	trouble := errors.New("the API is down")
@@ -166,7 +167,7 @@ func TestSweepForgetsWhatIsGone(t *testing.T) {
 	}
 }
 
-// sweep sweeps where there is no environment but alice's.
+// sweep sweeps in a cluster with the environment alice only.
 func (s *fixture) sweep() {
 	s.Helper()
 	err := s.Sweep(s.Context(), func(_ context.Context, environment copies.Environment) (bool, error) {
@@ -177,10 +178,10 @@ func (s *fixture) sweep() {
 	}
 }
 
-// TestDeathBetweenWrites has the process die at each of its writes in turn: the store then has either the earlier change or the whole
-// new one, and once that has been put again nothing remains of the death.
+// TestDeathBetweenWrites has the process die at each of its writes: the store then has either the previous change or the complete new one,
+// and after a retry the result is the same as without the death.
 func TestDeathBetweenWrites(t *testing.T) {
-	// They do not fit into one transaction.
+	// The changes do not fit into one transaction.
 	var many []string
 	for i := range 300 {
 		many = append(many, fmt.Sprintf("many%03d=1", i))
@@ -204,7 +205,7 @@ func TestDeathBetweenWrites(t *testing.T) {
 				s.process.Start(last, nil)
 				if s.Put(t.Context(), alice, tt.change) == nil {
 					if last <= tt.writes {
-						t.Errorf("there were %d writes", last-1)
+						t.Errorf("%d writes", last-1)
 					}
 					break
 				}
@@ -218,11 +219,11 @@ func TestDeathBetweenWrites(t *testing.T) {
 				before := twin.listed()
 				twin.put(tt.change.Revision, tt.change.Applied, names(tt.change.Deleted)...)
 				if between != before && between != twin.listed() {
-					t.Errorf("after a death at write %d: %q", last, between)
+					t.Errorf("copies after a death at write %d = %q", last, between)
 				}
 				s.sweep()
 				if s.listed() != twin.listed() || s.at(1) != twin.at(1) || s.at(2) != twin.at(2) || s.contents() != twin.contents() {
-					t.Errorf("after a death at write %d, and a sweep: %q, 1: %q, 2: %q, %d contents, want %d",
+					t.Errorf("copies after a death at write %d and a sweep: %q, 1: %q, 2: %q, %d contents, want %d",
 						last, s.listed(), s.at(1), s.at(2), s.contents(), twin.contents())
 				}
 			}
@@ -252,7 +253,7 @@ func TestForgettingIsRepeated(t *testing.T) {
 			t.Fatal(err)
 		}
 		if rows := s.rows(); len(rows) > 0 {
-			t.Errorf("after a death at write %d there are %v", last, rows)
+			t.Errorf("rows after a death at write %d: %v", last, rows)
 		}
 	}
 }
@@ -274,8 +275,8 @@ func TestTwoRunsAtOnce(t *testing.T) {
 	}
 }
 
-// TestContentThatIsGone has another server take away what a head names.
-func TestContentThatIsGone(t *testing.T) {
+// TestMissingContent has another server delete the content of a head.
+func TestMissingContent(t *testing.T) {
 	s := newFixture(t, 2)
 	s.put(1, settings("a=1", "b=1"))
 	for key := range s.rows() {
@@ -287,11 +288,11 @@ func TestContentThatIsGone(t *testing.T) {
 		}
 	}
 	if listed := s.listed(); listed != "1: a=1" && listed != "1: b=1" || s.at(1) != "unknown" {
-		t.Errorf("%q, and as of the revision %q", listed, s.at(1))
+		t.Errorf("copies = %q, at the revision = %q", listed, s.at(1))
 	}
 	s.put(1, settings("a=1", "b=1"))
 	if s.listed() != "1: a=1 b=1" || s.at(1) != "a=1 b=1" {
-		t.Errorf("put again: %q, and as of the revision %q", s.listed(), s.at(1))
+		t.Errorf("copies after another put = %q, at the revision = %q", s.listed(), s.at(1))
 	}
 }
 
@@ -309,15 +310,15 @@ func TestHeadsThatCannotBeRead(t *testing.T) {
 		}
 	}
 	if s.listed() != "2:" || s.at(2) != "unknown" || s.at(1) != "a=1" {
-		t.Errorf("%q, and as of the revisions %q, %q", s.listed(), s.at(2), s.at(1))
+		t.Errorf("copies = %q, at the revisions = %q, %q", s.listed(), s.at(2), s.at(1))
 	}
 	s.put(2, settings("a=3"))
 	if s.listed() != "2: a=3" {
-		t.Errorf("put again: %q", s.listed())
+		t.Errorf("copies after another put = %q", s.listed())
 	}
 }
 
-// TestNothingOfSecretsIsInTheStore looks at what is written, under a key that the server makes.
+// TestNothingOfSecretsIsInTheStore checks that rows contain no values of Secrets. They are encrypted with a key of the server.
 func TestNothingOfSecretsIsInTheStore(t *testing.T) {
 	home := encryption.Folder{Path: t.TempDir()}
 	nothing := func(context.Context) (string, error) { return "", nil }
@@ -352,7 +353,7 @@ func TestNothingOfSecretsIsInTheStore(t *testing.T) {
 			password, base64.StdEncoding.EncodeToString([]byte(password)), "database", hex.EncodeToString(sum[:]), string(sum[:]),
 		} {
 			if strings.Contains(string(row.Key)+string(row.Value), hidden) {
-				t.Errorf("%q is in row %s", hidden, row.Key)
+				t.Errorf("%q is readable in row %s", hidden, row.Key)
 			}
 		}
 	}

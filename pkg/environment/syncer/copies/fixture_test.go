@@ -87,7 +87,7 @@ func (s *fixture) listed() string {
 		s.Fatal(err)
 	}
 	if alone, err := s.Revision(s.Context(), alice.UID); alone != revision || err != nil {
-		s.Errorf("revision %d beside %d: %v", alone, revision, err)
+		s.Errorf("revision %d, want %d: %v", alone, revision, err)
 	}
 	return strings.TrimSpace(fmt.Sprintf("%d: %s", revision, texts(objects)))
 }
