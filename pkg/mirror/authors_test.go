@@ -97,13 +97,13 @@ func TestChangesAreCountedByAttribution(t *testing.T) {
 	want := v1alpha1.AttributionCounts{Audit: 2, Admission: 1, ManagedFields: 1, Unknown: 1}
 	testkit.Eventually(t, "the counts", func() error {
 		if got := s.record("main").Attribution; got != want {
-			return fmt.Errorf("%+v instead of %+v", got, want)
+			return fmt.Errorf("counters grew by %+v, want %+v", got, want)
 		}
 		return nil
 	})
 }
 
-// TestComparisonsNameWhomTheAuditKnows checks that a comparison attributes the changes of the downtime to the authors that audit events name.
+// TestComparisonsNameWhomTheAuditKnows checks that a comparison attributes changes during a downtime to the authors in audit events.
 func TestComparisonsNameWhomTheAuditKnows(t *testing.T) {
 	for granularity, want := range map[v1alpha1.Granularity]string{
 		v1alpha1.GranularityPerAuthor: "Slipstream [SEED] 2 objects: 1 created, 1 updated\nann [SEED] 2 objects: 1 created, 1 deleted\nbob [SEED] CREATE v1/configmaps shop/new-bob",
@@ -170,7 +170,7 @@ func TestRecordIsContinued(t *testing.T) {
 	s.idle()
 	after := s.record("main")
 	if after.LastCommit == nil || *after.LastCommit != *before.LastCommit || !after.LastPushTime.Equal(before.LastPushTime) || after.Attribution != before.Attribution {
-		t.Errorf("%+v after\n%+v", after, before)
+		t.Errorf("record = %+v, of the previous process\n%+v", after, before)
 	}
 	s.cluster.put(configMap("cid"), "1")
 	testkit.Eventually(t, "the next counts", func() error {
@@ -202,7 +202,7 @@ func TestAuthorsReported(t *testing.T) {
 	}{
 		"nothing set up":               {never(attribution.Audit, time.Hour), never(attribution.Admission, time.Hour), false, "none"},
 		"admission only":               {never(attribution.Audit, time.Hour), asked, false, "True Reported"},
-		"nothing heard yet":            {never(attribution.Audit, time.Minute), never(attribution.Admission, time.Minute), true, "as before"},
+		"no facts yet":                 {never(attribution.Audit, time.Minute), never(attribution.Admission, time.Minute), true, "as before"},
 		"in time":                      {audit(time.Second, 0), never(attribution.Admission, time.Hour), true, "True Reported"},
 		"one change not reported yet":  {audit(time.Second, time.Minute), asked, true, "True Reported"},
 		"stopped":                      {audit(time.Second, auditSilence), asked, true, "False AuditSilent"},
@@ -221,7 +221,7 @@ func TestAuthorsReported(t *testing.T) {
 				got = string(list[0].Status) + " " + list[0].Reason
 			}
 			if got != test.want {
-				t.Errorf("%s instead of %s", got, test.want)
+				t.Errorf("condition = %s, want %s", got, test.want)
 			}
 		})
 	}
@@ -241,7 +241,7 @@ func TestEditsOfDestinationsAreNotAttributed(t *testing.T) {
 	s.edit(func(d *v1alpha1.GitDestination) { d.Spec.Ignore = []v1alpha1.IgnoreRule{rule} })
 	testkit.Eventually(t, "a commit", func() error {
 		if s.mustRun("rev-parse", "main") == before {
-			return errors.New("there is none")
+			return errors.New("no comparison yet")
 		}
 		return nil
 	})
@@ -264,7 +264,7 @@ func TestFactsAboutServedKindsAreKept(t *testing.T) {
 		{Group: "example.com", Resource: "gitdestinations"}: false,
 	} {
 		if got := a.follows(attribution.Object{GroupResource: resource, Name: "main"}); got != want {
-			t.Errorf("%s: kept %t, want %t", resource, got, want)
+			t.Errorf("%s: fact is kept: %t, want %t", resource, got, want)
 		}
 	}
 }

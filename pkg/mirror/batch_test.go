@@ -67,6 +67,6 @@ func TestGroupChanges(t *testing.T) {
 func TestFinalKeepsTheLastChange(t *testing.T) {
 	final := group{changes: changesOf("ann:a ann:b ann:a")}.final()
 	if len(final) != 2 || string(final[0].Content) != "2" || string(final[1].Content) != "1" {
-		t.Errorf("final changes %+v", final)
+		t.Errorf("final changes = %+v", final)
 	}
 }

@@ -27,7 +27,7 @@ func TestNamesThatDifferInCaseAreCheckedOutAnywhere(t *testing.T) {
 		folded[strings.ToLower(path)] = true
 	}
 	if len(files) != len(names) || len(folded) != len(files) {
-		t.Errorf("%d objects, %d files, %d where case does not count: %q", len(names), len(files), len(folded), slices.Sorted(maps.Keys(files)))
+		t.Errorf("%d objects, %d files, %d ignoring case: %q", len(names), len(files), len(folded), slices.Sorted(maps.Keys(files)))
 	}
 	s.cluster.remove(configMap("Web"))
 	s.mirrored()

@@ -37,7 +37,7 @@ func checkConditions(t *testing.T, conditions []metav1.Condition, generation int
 	for _, c := range conditions {
 		got[c.Type] = string(c.Status) + " " + c.Reason
 		if c.ObservedGeneration != generation || c.LastTransitionTime.IsZero() || c.Message == "" || c.Reason == "" {
-			t.Errorf("%+v", c)
+			t.Errorf("incomplete condition %+v", c)
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -87,8 +87,8 @@ func TestConditionsOfDestinations(t *testing.T) {
 			record: func(r *record) { r.served, r.ownerKnown = false, false },
 			want:   map[string]string{ready: "False Progressing", reconciling: "True Progressing", conflict: ""},
 		},
-		"nobody's":        {record: func(r *record) { r.owner = nil }, want: map[string]string{conflict: "False Unclaimed"}},
-		"somebody else's": {record: func(r *record) { r.conflict = "it is theirs" }, want: map[string]string{conflict: "True OwnedByAnother"}},
+		"unclaimed":       {record: func(r *record) { r.owner = nil }, want: map[string]string{conflict: "False Unclaimed"}},
+		"another owner's": {record: func(r *record) { r.conflict = "it is theirs" }, want: map[string]string{conflict: "True OwnedByAnother"}},
 		"Secrets as they are": {
 			change: func(in *inputs) { in.destinations[0].Spec.Secrets = v1alpha1.SecretsAsIs },
 			want:   map[string]string{encrypted: "False SecretsAsIs"},
@@ -228,7 +228,7 @@ func TestConditionsOfRepositories(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			config := &v1alpha1.GitRepoConfig{ObjectMeta: metav1.ObjectMeta{Generation: 3}}
 			if !updateRepositoryStatus(config, 3, reasonOf(tt.failure, v1alpha1.ReasonRepositoryUnreachable)) {
-				t.Error("nothing is new")
+				t.Error("the report does not change the conditions")
 			}
 			checkConditions(t, config.Status.Conditions, 3, tt.want)
 		})
@@ -248,7 +248,7 @@ func TestRecordHasNextAttempt(t *testing.T) {
 		"held":                    {func(d *destination) { d.record.refuses(errFrozen, next) }, errFrozen, &metav1.Time{Time: next}},
 		"failed and recovered":    {func(d *destination) { d.record.failed(errFrozen, next); d.record.succeeded() }, nil, nil},
 		"kept back by the server": {func(d *destination) { d.record.failed(errFrozen, next) }, errors.New("the store is full"), nil},
-		"somebody else's": {func(d *destination) {
+		"another owner's": {func(d *destination) {
 			d.record.failed(errFrozen, next)
 			d.record.owned(ownership{refused: errUnreachable})
 		}, errUnreachable, nil},
@@ -265,7 +265,7 @@ func TestRecordHasNextAttempt(t *testing.T) {
 				tt.change(d)
 			}
 			if got := newRecord(d, tt.failure, 0, nil).Status.NextAttemptTime; !got.Equal(tt.want) {
-				t.Errorf("it is tried again at %v, want %v", got, tt.want)
+				t.Errorf("next attempt = %v, want %v", got, tt.want)
 			}
 		})
 	}

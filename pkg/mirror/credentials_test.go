@@ -184,7 +184,7 @@ func TestSecretsOfAllShapes(t *testing.T) {
 			}
 			for _, hidden := range []string{"pa55", "gue55", "t0ken", "open sesame", "PRIVATE KEY", "Ym90O"} {
 				if strings.Contains(v.Message, hidden) {
-					t.Errorf("the message reveals %q: %s", hidden, v.Message)
+					t.Errorf("message contains %q: %s", hidden, v.Message)
 				}
 			}
 		})
@@ -228,7 +228,7 @@ func TestCredentialsAreRotated(t *testing.T) {
 	s.git.require("bot", "second")
 	s.cluster.put(configMap("a"), "2")
 	if ready := s.waitReady("main", v1alpha1.ReasonAuthenticationFailed); strings.Contains(ready.Message, "first") {
-		t.Errorf("message %q", ready.Message)
+		t.Errorf("message = %q", ready.Message)
 	}
 	s.waitRechecks(1)
 	s.putSecret("git", secret("second"))
@@ -242,7 +242,7 @@ func (s *fixture) waitRechecks(n int64) {
 	s.t.Helper()
 	testkit.Eventually(s.t, "looks at the repository", func() error {
 		if got := s.rechecks.Load(); got != n {
-			return fmt.Errorf("%d, want %d", got, n)
+			return fmt.Errorf("%d checks requested, want %d", got, n)
 		}
 		return nil
 	})

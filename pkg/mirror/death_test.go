@@ -58,8 +58,8 @@ func (s *fixture) mirroredOrDead(o outbox.Object, died <-chan struct{}) {
 	})
 }
 
-// TestPushThatLandsLate has a push outlive its process or its timeout: the Git server completes it while the next push is in progress.
-func TestPushThatLandsLate(t *testing.T) {
+// TestLatePush has a push outlive its process or its timeout: the Git server completes it while the next push is in progress.
+func TestLatePush(t *testing.T) {
 	for name, between := range map[string]func(*fixture){
 		"killed":  func(s *fixture) { s.stop(); s.start() },
 		"retried": func(*fixture) {},
@@ -75,7 +75,7 @@ func TestPushThatLandsLate(t *testing.T) {
 			}
 			testkit.Eventually(t, "rows", func() error {
 				if n := s.record("main").PendingChanges; n != 5 {
-					return fmt.Errorf("%d rows wait, want 5", n)
+					return fmt.Errorf("%d rows pending, want 5", n)
 				}
 				return nil
 			})
@@ -114,7 +114,7 @@ func TestComparisonOutlivesTheProcess(t *testing.T) {
 			s.cluster.after = func() {
 				testkit.Eventually(t, "rows", func() error {
 					if n := s.destination("main").queue.Backlog().Rows; n != 10 {
-						return fmt.Errorf("%d rows wait, want 10", n)
+						return fmt.Errorf("%d rows pending, want 10", n)
 					}
 					return nil
 				})
@@ -125,7 +125,7 @@ func TestComparisonOutlivesTheProcess(t *testing.T) {
 			testkit.Eventually(t, "the comparison", func() error {
 				commits := s.commits("main")
 				if commits[len(commits)-1] != "[SEED] 2 objects: 1 created, 1 updated" {
-					return fmt.Errorf("commits %q", commits)
+					return fmt.Errorf("commits = %q", commits)
 				}
 				return nil
 			})
@@ -181,7 +181,7 @@ func TestChangesBeforeTheBranchIsReadKeepTheirCommits(t *testing.T) {
 	}
 	testkit.Eventually(t, "rows", func() error {
 		if n := s.record("main").PendingChanges; n != 3 {
-			return fmt.Errorf("%d rows wait, want 3", n)
+			return fmt.Errorf("%d rows pending, want 3", n)
 		}
 		return nil
 	})
@@ -189,11 +189,11 @@ func TestChangesBeforeTheBranchIsReadKeepTheirCommits(t *testing.T) {
 	s.mirrored()
 	s.cluster.setRefused(configMaps, nil)
 	if got := strings.Join(s.commits("main")[3:], ", "); strings.Count(got, "[UPDATE]") != 3 {
-		t.Errorf("commits: %s", got)
+		t.Errorf("commits = %s", got)
 	}
 }
 
-func TestBurstIntoAWorkerThatIsHeld(t *testing.T) {
+func TestBurstIntoAHeldWorker(t *testing.T) {
 	s := newFixture(t)
 	s.addTheirs()
 	s.idle()
@@ -203,7 +203,7 @@ func TestBurstIntoAWorkerThatIsHeld(t *testing.T) {
 	}
 	testkit.Eventually(t, "rows", func() error {
 		if n := s.record("main").PendingChanges; n != 5000 {
-			return fmt.Errorf("%d rows wait, want 5000", n)
+			return fmt.Errorf("%d rows pending, want 5000", n)
 		}
 		return nil
 	})
@@ -212,7 +212,7 @@ func TestBurstIntoAWorkerThatIsHeld(t *testing.T) {
 	s.idle()
 	s.unharmed()
 	if n := len(s.commits("main")); n > 5000/200+2+len(theirFiles) {
-		t.Errorf("%d commits for 5000 changes by nobody known, 200 a push", n)
+		t.Errorf("%d commits for 5000 changes without an author, with 200 files per push", n)
 	}
 }
 
@@ -226,11 +226,11 @@ func TestStoreThatIsFull(t *testing.T) {
 	s.cluster.put(configMap("a"), "1")
 	testkit.Eventually(t, "the reason", func() error {
 		if ready := s.ready("main"); !strings.Contains(ready.Message, bolt.ErrDiskFull.Error()) {
-			return fmt.Errorf("message %q", ready.Message)
+			return fmt.Errorf("message = %q", ready.Message)
 		}
 		return nil
 	})
-	for i := range 3000 { // more than what is held in memory: the watch has to wait
+	for i := range 3000 { // more than the memory holds: the watch must wait
 		s.cluster.put(configMap(fmt.Sprint(i)), "1")
 	}
 	s.kv.fail(nil)
@@ -239,8 +239,8 @@ func TestStoreThatIsFull(t *testing.T) {
 	s.waitReady("main", "Succeeded")
 }
 
-// TestStoreThatFailsWhilePushing checks that a store that fails when a push is noted, or when its rows are removed, delays the push or has
-// it recovered; it is never repeated.
+// TestStoreThatFailsWhilePushing checks that a store failure when a push is recorded, or when its rows are removed, delays the push or has
+// it recovered, but never repeats it.
 func TestStoreThatFailsWhilePushing(t *testing.T) {
 	for _, moment := range []string{"put pushes", "delete outbox"} {
 		t.Run(moment, func(t *testing.T) {
@@ -259,8 +259,8 @@ func TestStoreThatFailsWhilePushing(t *testing.T) {
 	}
 }
 
-// TestStoreWhoseAnswersAreLost checks that rows whose write seems to have failed are written again, and not pushed before.
-func TestStoreWhoseAnswersAreLost(t *testing.T) {
+// TestStoreWhoseResponsesAreLost checks that rows whose write seems to have failed are written again, and not pushed before.
+func TestStoreWhoseResponsesAreLost(t *testing.T) {
 	s := newFixture(t, perChange)
 	s.idle()
 	s.git.guard(down)
@@ -270,7 +270,7 @@ func TestStoreWhoseAnswersAreLost(t *testing.T) {
 		testkit.Eventually(t, "rows", func() error {
 			n, err := s.shared.Store.Table("outbox").Count(t.Context(), "")
 			if err == nil && !want(n) {
-				err = fmt.Errorf("there are %d", n)
+				err = fmt.Errorf("%d rows", n)
 			}
 			return err
 		})

@@ -44,7 +44,7 @@ func (s *fixture) mustWrite() {
 	s.t.Helper()
 	testkit.Eventually(s.t, "the file is taken", s.write)
 	if got := s.mustRun("show", "main:"+depositFile); got != strings.TrimSpace(depositText) {
-		s.t.Errorf("the file has %q", got)
+		s.t.Errorf("content of the file = %q", got)
 	}
 	if commits := strings.Fields(s.mustRun("log", "--format=%H", "main", "--", depositFile)); len(commits) != 1 {
 		s.t.Errorf("%d commits change the file", len(commits))
@@ -66,7 +66,7 @@ func TestDeposit(t *testing.T) {
 		"X-ConfigButler-InstanceID: one",
 	} {
 		if !strings.Contains(message, want) {
-			t.Errorf("the commit says %q, want %q in it", message, want)
+			t.Errorf("commit message = %q, want %q in it", message, want)
 		}
 	}
 }
@@ -108,11 +108,11 @@ func TestDepositIsTheFirstFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := s.mustRun("ls-tree", "-r", "--name-only", "main"); got != ".configbutler/"+depositPath+"\n"+markerPath {
-		t.Errorf("the branch has %q", got)
+		t.Errorf("files of the branch = %q", got)
 	}
 }
 
-// edited replaces the destination by a changed copy, as informers do: a worker may use the previous object.
+// edited replaces the destination by a changed copy, as informers do, because a worker may use the previous object.
 func edited(change func(*v1alpha1.GitDestination)) func(*fixture) {
 	return func(s *fixture) {
 		d := s.in.destinations[0].DeepCopy()
@@ -176,10 +176,10 @@ func TestDestinationsThatTakeNoDeposit(t *testing.T) {
 			before := s.mustRun("rev-parse", "main")
 			tt.refuse(s)
 			if err := s.write(); err == nil || !strings.Contains(err.Error(), tt.why) {
-				t.Errorf("error %v, want %q in it", err, tt.why)
+				t.Errorf("error = %v, want %q in it", err, tt.why)
 			}
 			if now := s.mustRun("rev-parse", "main"); now != before {
-				t.Error("the branch has been written")
+				t.Error("branch was written")
 			}
 			tt.relent(s)
 			s.mustWrite()
@@ -199,7 +199,7 @@ func TestDepositInAFolderOfAnother(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	if now := s.mustRun("rev-parse", "main"); now != before {
-		t.Error("the branch has been written")
+		t.Error("branch was written")
 	}
 }
 
@@ -245,7 +245,7 @@ func TestDepositAfterFaults(t *testing.T) {
 		faults["death "+moment] = func(s *fixture) {
 			died := s.process.killAt(moment, 1)
 			if err := s.write(); err == nil {
-				s.t.Error("a process that has died says that the file is there")
+				s.t.Error("dead process reports that the file was written")
 			}
 			<-died
 			s.stop()

@@ -30,12 +30,12 @@ func TestSuspend(t *testing.T) {
 	s.cluster.put(configMap("b"), "1")
 	testkit.Eventually(t, "rows", func() error {
 		if r := s.record("main"); r.PendingChanges != 2 || !strings.HasPrefix(r.State, "Suspended, 2 changes wait") {
-			return fmt.Errorf("%d rows, %s", r.PendingChanges, r.State)
+			return fmt.Errorf("%d pending changes, state %s", r.PendingChanges, r.State)
 		}
 		return nil
 	})
 	if ready := s.ready("main"); ready.Reason != v1alpha1.ReasonSuspended {
-		t.Errorf("Ready: %+v", ready)
+		t.Errorf("Ready = %+v", ready)
 	}
 	// Edits of others in the meantime are reverted, too.
 	other := s.otherWriter()
@@ -45,12 +45,12 @@ func TestSuspend(t *testing.T) {
 	s.stop()
 	s.start()
 	if files, _ := s.files("main"); len(files) != 2 {
-		t.Errorf("files %v", files)
+		t.Errorf("files = %v", files)
 	}
 	s.edit(func(d *v1alpha1.GitDestination) { d.Spec.Suspend = false })
 	s.mirrored()
 	if got := strings.Join(s.commits("main"), ", "); !strings.Contains(got, "[UPDATE] v1/configmaps shop/a, [CREATE] v1/configmaps shop/b") {
-		t.Errorf("commits %s", got)
+		t.Errorf("commits = %s", got)
 	}
 }
 
@@ -90,7 +90,7 @@ func TestResumeAfterTheBranchWasReadAgain(t *testing.T) {
 	s.holds("main", "c", inShop)
 }
 
-func TestDestinationGoesWithRowsPending(t *testing.T) {
+func TestDestinationIsDeletedWithRowsPending(t *testing.T) {
 	s := newFixture(t, onBranch("other", "main", "b"))
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
@@ -108,7 +108,7 @@ func TestDestinationGoesWithRowsPending(t *testing.T) {
 	})
 	s.replan(func(in *inputs) { in.destinations, in.rules = in.destinations[1:], in.rules[1:] })
 	if n, err := s.shared.Store.Table("outbox").Count(t.Context(), "shop-main/"); n != 0 || err != nil {
-		t.Errorf("%d rows of a destination that is gone, %v", n, err)
+		t.Errorf("%d rows of a deleted destination, error %v", n, err)
 	}
 	s.git.refusesTwice()
 	s.git.guard(nil)
@@ -116,7 +116,7 @@ func TestDestinationGoesWithRowsPending(t *testing.T) {
 	s.holds("main", "clusters/a", func(o outbox.Object) bool { return o.Name == "a" })
 }
 
-func TestDestinationMadeAnewUnderItsName(t *testing.T) {
+func TestRecreatedDestination(t *testing.T) {
 	s := newFixture(t)
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
@@ -137,7 +137,7 @@ func TestDestinationMadeAnewUnderItsName(t *testing.T) {
 	s.mirrored()
 	s.idle()
 	if r := s.record("main"); r.PendingChanges != 0 || r.OldestPendingTime != nil {
-		t.Errorf("record %+v", r)
+		t.Errorf("record = %+v", r)
 	}
 	s.stop()
 	s.start()
@@ -228,7 +228,7 @@ func TestCredentialsAreNotShared(t *testing.T) {
 	s.holds("main", "b", none)
 	for _, text := range []string{ready.Message, fmt.Sprintf("%+v", s.record("other")), fmt.Sprintf("%+v", s.record("main"))} {
 		if strings.Contains(text, "pa55") {
-			t.Errorf("a password is shown: %s", text)
+			t.Errorf("condition contains a password: %s", text)
 		}
 	}
 	// Rotated credentials are read automatically.
@@ -255,7 +255,7 @@ func TestMaxCommitsOfAPush(t *testing.T) {
 		s.cluster.put(configMap(fmt.Sprint(i)), "1")
 	}
 	s.waitReady("main", v1alpha1.ReasonRepositoryUnreachable)
-	s.waitPending("main", 10) // One that comes later has a push of its own.
+	s.waitPending("main", 10) // A later change has a push of its own.
 	before := s.process.times("after push")
 	s.git.guard(nil)
 	s.mirrored()

@@ -31,7 +31,7 @@ func TestAnnotationsOfSecretsReachGitEncrypted(t *testing.T) {
 		file := s.mustRun("cat-file", "blob", blob)
 		for _, key := range append(annotationtest.Others(), "helm.sh/resource-policy") {
 			if !strings.Contains(file, key+": ") {
-				t.Errorf("the file lacks the annotation %s:\n%s", key, file)
+				t.Errorf("file lacks the annotation %s:\n%s", key, file)
 			}
 		}
 	}

@@ -70,8 +70,8 @@ func (s *fixture) ownKey() string {
 	return string(pair.Data[keyring.PairKey])
 }
 
-// opened waits until a folder of main holds exactly the files of the Secrets of namespace
-// shop, and a key opens them. It returns their blobs by path.
+// opened waits until a folder of main has exactly the files of the Secrets of namespace shop, and a key decrypts them. It returns their
+// blobs by path.
 func (s *fixture) opened(folder, key string) map[string]string {
 	s.t.Helper()
 	blobs := map[string]string{}
@@ -88,7 +88,7 @@ func (s *fixture) opened(folder, key string) map[string]string {
 				continue
 			}
 			if plain, ok := want[below]; !ok {
-				return fmt.Errorf("%s is there", below)
+				return fmt.Errorf("%s still exists", below)
 			} else if err := s.opensTo(blob, key, plain); err != nil {
 				return fmt.Errorf("%s: %w", below, err)
 			}
@@ -102,8 +102,7 @@ func (s *fixture) opened(folder, key string) map[string]string {
 	return blobs
 }
 
-// opensTo decrypts a blob with sops and compares the result with the blob that would have
-// been written plainly.
+// opensTo decrypts a blob with sops, and compares the result with the blob that would have been written without encryption.
 func (s *fixture) opensTo(blob, key, plain string) error {
 	file, err := s.run("cat-file", "blob", blob)
 	if err != nil {
@@ -119,12 +118,12 @@ func (s *fixture) opensTo(blob, key, plain string) error {
 	}
 	content, err := manifest.Render(object)
 	if err == nil && gitrepo.BlobHash(content).String() != plain {
-		err = fmt.Errorf("it opens to\n%s", content)
+		err = fmt.Errorf("decrypted content:\n%s", content)
 	}
 	return err
 }
 
-// hides fails if Git, anywhere in its history, or the store has one of some texts.
+// hides fails if the history in Git or the store contains one of the texts.
 func (s *fixture) hides(texts ...string) {
 	s.t.Helper()
 	history, err := s.run("log", "-p", "--all")
@@ -137,11 +136,11 @@ func (s *fixture) hides(texts ...string) {
 	}
 	for _, text := range texts {
 		if strings.Contains(history, text) {
-			s.t.Errorf("Git shows %q", text)
+			s.t.Errorf("Git contains %q", text)
 		}
 		for _, row := range store.Kvs {
 			if strings.Contains(string(row.Value), text) {
-				s.t.Errorf("row %s shows %q", row.Key, text)
+				s.t.Errorf("row %s contains %q", row.Key, text)
 			}
 		}
 	}
@@ -160,7 +159,7 @@ func (s *fixture) encrypted(name string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// refreshKeys reads the server's keys, as happens periodically, and applies a new plan.
+// refreshKeys reads the server's keys, as the server does periodically, and applies a new plan.
 func (s *fixture) refreshKeys() {
 	s.t.Helper()
 	if s.encryption.refresh(s.ctx) {
@@ -183,7 +182,7 @@ func TestSecretsReachGitEncrypted(t *testing.T) {
 	s.cluster.put(secret("a"), "b3RoZXI=")
 	second := s.opened("clusters/a", s.ownKey())
 	if maps.Equal(first, second) {
-		t.Error("the file did not change")
+		t.Error("file is unchanged")
 	}
 	s.git.guard(down)
 	s.cluster.put(secret("a"), "bGFzdA==")
@@ -198,7 +197,7 @@ func TestSecretsReachGitEncrypted(t *testing.T) {
 	s.opened("clusters/a", s.ownKey())
 	s.cluster.remove(secret("a"))
 	if left := s.opened("clusters/a", s.ownKey()); len(left) != 0 {
-		t.Errorf("files %v", left)
+		t.Errorf("files = %v", left)
 	}
 	s.idle()
 	want := "[CREATE] v1/secrets shop/a, [UPDATE] v1/secrets shop/a, [UPDATE] v1/secrets shop/a, [DELETE] v1/secrets shop/a"
@@ -245,9 +244,9 @@ func TestForeignEditOfAnEncryptedSecretIsUndone(t *testing.T) {
 	if err := other.edit("edit", other.write("clusters/a/core/v1/secrets/shop/a.yaml", "edited")); err != nil {
 		t.Fatal(err)
 	}
-	s.cluster.put(configMap("b"), "1") // finds that the branch has moved
+	s.cluster.put(configMap("b"), "1") // the worker detects that the branch has moved
 	if after := s.opened("clusters/a", s.ownKey()); !maps.Equal(after, before) {
-		t.Errorf("files %v, before %v", after, before)
+		t.Errorf("files = %v, want %v", after, before)
 	}
 }
 
@@ -264,7 +263,7 @@ func TestRecipientsChange(t *testing.T) {
 	blobs := s.opened("clusters/a", first.String())
 	s.idle()
 	if more := len(s.commits("main")) - commits; more != 1 {
-		t.Errorf("%d commits", more)
+		t.Errorf("%d more commits", more)
 	}
 	s.opened("clusters/a", second.String())
 	s.encryptFor(second, first)
@@ -277,7 +276,7 @@ func TestRecipientsChange(t *testing.T) {
 		files, err := s.files("main")
 		for below, blob := range blobs {
 			if files["clusters/a/"+below] == blob {
-				return fmt.Errorf("%s is as it was", below)
+				return fmt.Errorf("%s is unchanged", below)
 			}
 		}
 		return err
@@ -285,13 +284,13 @@ func TestRecipientsChange(t *testing.T) {
 	for below, blob := range s.opened("clusters/a", second.String()) {
 		file := s.mustRun("cat-file", "blob", blob)
 		if _, err := sopstest.Open(t, []byte(file), first.String()); err == nil {
-			t.Errorf("%s opens for a recipient of before", below)
+			t.Errorf("%s can be decrypted by a former recipient", below)
 		}
 	}
 }
 
-// TestWhatWaitsIsWrittenInTheWayOfToday checks that rows that are pending while the encryption changes are not written with the old one.
-func TestWhatWaitsIsWrittenInTheWayOfToday(t *testing.T) {
+// TestPendingRowsUseTheCurrentEncryption checks that rows that are pending while the encryption changes are not written with the old one.
+func TestPendingRowsUseTheCurrentEncryption(t *testing.T) {
 	removed, kept := newAge(t), newAge(t)
 	for name, before := range map[string]func(*v1alpha1.GitDestination){
 		"recipient removed": func(d *v1alpha1.GitDestination) { setRecipients(d, removed) },
@@ -310,14 +309,14 @@ func TestWhatWaitsIsWrittenInTheWayOfToday(t *testing.T) {
 				}
 				return nil
 			})
-			s.waitReady("main", v1alpha1.ReasonRepositoryUnreachable) // so that no push is under way
+			s.waitReady("main", v1alpha1.ReasonRepositoryUnreachable) // so that no push is in progress
 			s.encryptFor(kept)
 			s.git.guard(nil)
 			s.opened("clusters/a", kept.String())
 			s.mirroredOne(configMap("b"))
 			s.idle()
 			if blobs := s.mustRun("log", "--all", "--format=%H", "--", "clusters/a/core/v1/secrets"); len(strings.Fields(blobs)) != 1 {
-				t.Errorf("the Secret was written more than once: %s", blobs)
+				t.Errorf("Secret was written more than once: %s", blobs)
 			}
 			s.hides("bmV3")
 		})
@@ -336,7 +335,7 @@ func TestSwitchesOfTheSecretsPolicy(t *testing.T) {
 	s.mirrored() // without Secrets
 	policy(v1alpha1.SecretsEncrypt)
 	if after := s.opened("clusters/a", s.ownKey()); !maps.Equal(after, before) {
-		t.Errorf("files %v, before %v", after, before)
+		t.Errorf("files = %v, want %v", after, before)
 	}
 	policy(v1alpha1.SecretsAsIs)
 	s.holds("main", "clusters/a", plain)
@@ -396,7 +395,7 @@ func TestKeysUnavailableForPlainFiles(t *testing.T) {
 			s.cluster.put(configMap("a"), "1")
 			s.holds("main", "clusters/a", func(o outbox.Object) bool { return o.Namespace == "shop" })
 			s.idle()
-			if again { // the condition of then is all that another process knows
+			if again { // another process has only the condition of the previous one
 				s.edit(func(d *v1alpha1.GitDestination) { d.Status.Conditions = []metav1.Condition{s.encrypted("main")} })
 				s.stop()
 				s.in.destinations[0].Spec.Secrets = v1alpha1.SecretsEncrypt
@@ -409,7 +408,7 @@ func TestKeysUnavailableForPlainFiles(t *testing.T) {
 	}
 }
 
-func TestOwnKeyPairIsGone(t *testing.T) {
+func TestOwnKeyPairIsDeleted(t *testing.T) {
 	s := newFixture(t, withSecrets)
 	s.cluster.put(secret("a"), "cGxhaW4=")
 	s.opened("clusters/a", s.ownKey())
@@ -440,7 +439,7 @@ func TestDestinationsWithRecipientsOfTheirOwn(t *testing.T) {
 	s.cluster.put(secret("a"), "cGxhaW4=")
 	own, other := s.opened("clusters/a", s.ownKey()), s.opened("b", mine.String())
 	if slices.Equal(slices.Collect(maps.Values(own)), slices.Collect(maps.Values(other))) {
-		t.Error("both have the same file")
+		t.Error("both destinations have the same file")
 	}
 	s.cluster.put(secret("a"), "b3RoZXI=")
 	s.opened("clusters/a", s.ownKey())
@@ -453,7 +452,7 @@ func TestPathsOfEncryptedSecrets(t *testing.T) {
 	s.cluster.put(secret("a"), "cGxhaW4=")
 	for below := range s.opened("clusters/a", s.ownKey()) {
 		if below != path.Join("core/v1/secrets/shop", "a.yaml") {
-			t.Errorf("path %s", below)
+			t.Errorf("unexpected path %s", below)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func TestFaults(t *testing.T) {
 			}
 		},
 		"history rewritten": func(s *fixture, _ *otherWriter) {
-			s.mustRun("update-ref", "refs/heads/main", s.mustRun("commit-tree", "-m", "anew", s.mustRun("rev-parse", "main^{tree}")))
+			s.mustRun("update-ref", "refs/heads/main", s.mustRun("commit-tree", "-m", "rewritten", s.mustRun("rev-parse", "main^{tree}")))
 		},
 		"process killed": func(s *fixture, _ *otherWriter) {
 			died := s.process.killAt("after push", 1)
@@ -72,7 +72,7 @@ func TestFaults(t *testing.T) {
 			s.cluster.unfollow()
 			s.burst("unread", 50)
 			s.cluster.remove(configMap("4"))
-			s.plan() // lists and watches anew
+			s.plan() // lists and watches again
 		},
 		"credentials rotated": func(s *fixture, _ *otherWriter) {
 			s.git.require("bot", "new")
@@ -130,7 +130,7 @@ func (s *fixture) unharmed() {
 	}
 	for _, path := range theirFiles {
 		if _, ok := files[path]; !ok {
-			s.t.Errorf("%s is gone", path)
+			s.t.Errorf("%s was removed", path)
 		}
 	}
 	for i := range 10 {
@@ -138,9 +138,9 @@ func (s *fixture) unharmed() {
 	}
 	trees := strings.Fields(s.mustRun("log", "--format=%T", "main"))
 	if n := len(slices.Compact(slices.Clone(trees))); n != len(trees) {
-		s.t.Errorf("%d commits bring no change", len(trees)-n)
+		s.t.Errorf("%d commits have no change", len(trees)-n)
 	}
 	if merges := s.mustRun("rev-list", "--min-parents=2", "main"); merges != "" {
-		s.t.Errorf("merges: %s", merges)
+		s.t.Errorf("merge commits: %s", merges)
 	}
 }

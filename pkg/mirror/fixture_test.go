@@ -252,7 +252,7 @@ func (s *fixture) files(branch string) (map[string]string, error) {
 		}
 	}
 	if err != nil && strings.Contains(err.Error(), "Not a valid object name") {
-		err = nil // there is no such branch yet
+		err = nil // the branch does not exist yet
 	}
 	return files, err
 }
@@ -349,7 +349,7 @@ func TestChangesReachGit(t *testing.T) {
 	s.mirrored()
 	s.cluster.put(configMap("a"), "2")
 	s.mirrored()
-	s.cluster.put(configMap("a"), "2") // a change that is none
+	s.cluster.put(configMap("a"), "2") // without a change of content
 	s.cluster.remove(configMap("a"))
 	s.mirrored()
 	s.idle()

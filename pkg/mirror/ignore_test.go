@@ -15,7 +15,7 @@ import (
 	"github.com/configbutler/slipstream/test/testkit"
 )
 
-// noted sets an annotation that is ignored below.
+// noted sets an annotation that the test ignores.
 func noted(value string) func(*unstructured.Unstructured) {
 	return func(o *unstructured.Unstructured) { o.SetAnnotations(map[string]string{"note": value}) }
 }
@@ -36,7 +36,7 @@ func TestIgnoredFieldsMakeNoCommit(t *testing.T) {
 		})
 	}
 	s.cluster.put(configMap("a"), "one", noted("first"))
-	s.holds("main", "b", inShop) // the other destination has all of it
+	s.holds("main", "b", inShop) // the other destination has all fields
 	shows("value: one", true)
 	shows("note", false)
 	folder := func() string { return s.mustRun("rev-parse", "main:clusters/a") }
@@ -46,7 +46,7 @@ func TestIgnoredFieldsMakeNoCommit(t *testing.T) {
 	s.holds("main", "b", inShop)
 	s.idle()
 	if after := folder(); after != before {
-		t.Errorf("a change of what does not count was committed: %s", s.mustRun("diff", before, after))
+		t.Errorf("change of an ignored field was committed: %s", s.mustRun("diff", before, after))
 	}
 	s.cluster.put(configMap("a"), "two", noted("third"))
 	shows("value: two", true)

@@ -44,7 +44,7 @@ func TestTwoInstallationsWriteOneBranch(t *testing.T) {
 			s.cluster.put(configMap("first"), fmt.Sprint(puts))
 		}
 		if one.ready("main").Reason != v1alpha1.ReasonLeaseHeldElsewhere && two.ready("main").Reason != v1alpha1.ReasonLeaseHeldElsewhere {
-			return errors.New("neither does")
+			return errors.New("no installation waits")
 		}
 		return nil
 	})
@@ -92,10 +92,10 @@ func TestTwoInstallationsClaimOneFolder(t *testing.T) {
 			one.cluster.put(configMap("c"), "1")
 			one.mirrored()
 			if owner, _ := one.marker(); owner.Instance != "system/one" {
-				t.Errorf("marker %+v", owner)
+				t.Errorf("marker = %+v", owner)
 			}
 			if subjects := one.commits("main"); len(subjects) != 2 || slices.ContainsFunc(subjects, func(s string) bool { return strings.Contains(s, "shop/b") }) {
-				t.Errorf("commits %q", subjects)
+				t.Errorf("commits = %q", subjects)
 			}
 			one.waitConflict("main", metav1.ConditionFalse, "")
 		})

@@ -51,12 +51,12 @@ func (s *fixture) eachInOrder(folder, name string, values []string) {
 	s.t.Helper()
 	history := s.history(folder, name)
 	if len(history) != len(values) {
-		s.t.Errorf("%s in %s came to %d contents, want %d", name, folder, len(history), len(values))
+		s.t.Errorf("file of %s in %s had %d contents, want %d", name, folder, len(history), len(values))
 		return
 	}
 	for i, content := range history {
 		if !strings.Contains(content, values[i]) {
-			s.t.Errorf("content %d of %s in %s is %q, want %q in it", i, name, folder, content, values[i])
+			s.t.Errorf("content %d of %s in %s = %q, want %q in it", i, name, folder, content, values[i])
 		}
 	}
 }
@@ -93,14 +93,14 @@ func TestFolderThatIsRefused(t *testing.T) {
 			record := s.record("other")
 			for _, text := range []string{ready.Message, record.State, record.LastError} {
 				if !strings.Contains(text, `folder b is over its \u202equota`) {
-					t.Errorf("it says %q, want the words of the remote, with all that is in them", text)
+					t.Errorf("message = %q, want the escaped message of the remote", text)
 				}
 			}
 			s.waitPending("other", 10)
 			s.waitReady("main", v1alpha1.ReasonSucceeded)
 			s.waitReady("third", v1alpha1.ReasonSucceeded)
 			if v := s.registry.rejection(nameOf(s.in.repositories[0])); !v.IsZero() {
-				t.Errorf("the repository is %+v, although the branch is written", v)
+				t.Errorf("state of the repository = %+v, although the branch is written", v)
 			}
 			between(s)
 			s.cluster.put(configMap("a"), "value-last")
@@ -152,10 +152,10 @@ func TestDeathWhileAFolderIsRefused(t *testing.T) {
 			for _, folder := range []string{"clusters/a", "b", "c"} {
 				history := s.history(folder, "a")
 				if last := len(history) - 1; last < 1 || !strings.Contains(history[last], values[len(values)-1]) {
-					t.Errorf("%s ends with %v", folder, history)
+					t.Errorf("history in %s ends with %v", folder, history)
 				}
 				if slices.Sort(history); len(slices.Compact(history)) != len(history) {
-					t.Errorf("a content came to %s twice", folder)
+					t.Errorf("a content was written to %s twice", folder)
 				}
 			}
 		})
@@ -178,7 +178,7 @@ func TestBranchThatTakesNothing(t *testing.T) {
 	repository := nameOf(s.in.repositories[0])
 	testkit.Eventually(t, "the repository says so", func() error {
 		if v := s.registry.rejection(repository); !strings.Contains(v.Message, "branch main: cannot push: ") || !strings.Contains(v.Message, "main is frozen") {
-			return fmt.Errorf("it says %q", v.Message)
+			return fmt.Errorf("message = %q", v.Message)
 		}
 		return nil
 	})
@@ -189,7 +189,7 @@ func TestBranchThatTakesNothing(t *testing.T) {
 	}
 	s.idle()
 	if v := s.registry.rejection(repository); !v.IsZero() {
-		t.Errorf("the repository is %+v", v)
+		t.Errorf("state of the repository = %+v", v)
 	}
 }
 
@@ -212,8 +212,8 @@ func TestRefusedDestinationMoves(t *testing.T) {
 	s.mirrored()
 }
 
-// TestRefusedDestinationIsTriedWhenAsked checks that a held destination is retried at once when a sync is requested.
-func TestRefusedDestinationIsTriedWhenAsked(t *testing.T) {
+// TestRefusedDestinationIsRetriedOnRequest checks that a held destination is retried at once when a sync is requested.
+func TestRefusedDestinationIsRetriedOnRequest(t *testing.T) {
 	s := newFixture(t, shared, func(s *fixture) { s.retry = testkit.Timeout })
 	s.cluster.put(configMap("a"), "value-first")
 	s.mirrored()
@@ -247,7 +247,7 @@ func TestRefusedDestinationStaysApart(t *testing.T) {
 		}
 		var rejected *rejectedError
 		if !errors.As(rejectedPush(&gitrepo.Error{Kind: gitrepo.Rejected, Op: "push", Message: "no"}, batches), &rejected) {
-			t.Fatal("the push is not known to be refused")
+			t.Fatal("push does not count as rejected")
 		}
 		f.record(t.Context(), rejected)
 	}
@@ -287,10 +287,10 @@ func TestRefusedDestinationStaysApart(t *testing.T) {
 			t.Errorf("%s: pushes of %v destinations, want %v", step.name, got, step.want)
 		}
 		if whole := f.ofAll(members) != nil; whole != step.whole {
-			t.Errorf("%s: the branch is refused: %v", step.name, whole)
+			t.Errorf("%s: the whole branch is rejected: %v", step.name, whole)
 		}
 	}
-	if err := rejectedPush(gitrepo.ErrMoved, nil); err != gitrepo.ErrMoved { //nolint:errorlint // it is not wrapped
-		t.Errorf("another writer was faster: %v", err)
+	if err := rejectedPush(gitrepo.ErrMoved, nil); err != gitrepo.ErrMoved { //nolint:errorlint // the error is not wrapped
+		t.Errorf("error after a concurrent push = %v", err)
 	}
 }

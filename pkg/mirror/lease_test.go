@@ -35,25 +35,25 @@ func TestLeaseKeepsOthersAway(t *testing.T) {
 		var held leaseHeldError
 		err := two.hold(t.Context())
 		if !errors.As(err, &held) || reasonOf(err, "").Code != v1alpha1.ReasonLeaseHeldElsewhere || two.holder != "one" {
-			t.Fatalf("held by %s: %v", two.holder, err)
+			t.Fatalf("Lease held by %s: %v", two.holder, err)
 		}
 		if again := time.Until(held.until); again > leaseTimes.Renew {
-			t.Errorf("asks again after %s", again)
+			t.Errorf("next attempt after %s", again)
 		}
 		time.Sleep(leaseTimes.Duration - time.Second) //nolint:forbidigo // the clock of a bubble
 		if err := two.hold(t.Context()); !errors.As(err, &held) {
-			t.Errorf("taken too early: %v", err)
+			t.Errorf("Lease was taken too early: %v", err)
 		}
 		time.Sleep(2 * time.Second) //nolint:forbidigo // the clock of a bubble
 		if err := two.hold(t.Context()); err != nil {
-			t.Errorf("not taken over: %v", err)
+			t.Errorf("Lease was not taken over: %v", err)
 		}
 		if err := one.hold(t.Context()); !errors.As(err, &held) {
-			t.Errorf("held by both: %v", err)
+			t.Errorf("Lease is held by both: %v", err)
 		}
 		two.release(t.Context())
 		if err := one.hold(t.Context()); err != nil {
-			t.Errorf("not given back: %v", err)
+			t.Errorf("Lease was not released: %v", err)
 		}
 	})
 }
@@ -87,11 +87,11 @@ func TestLeaseOfAClockThatIsAhead(t *testing.T) {
 		}
 		two := leaseOf(client, "two")
 		if err := two.hold(t.Context()); err == nil {
-			t.Fatal("taken at once")
+			t.Fatal("Lease was taken at once")
 		}
 		time.Sleep(leaseTimes.Duration) //nolint:forbidigo // the clock of a bubble
 		if err := two.hold(t.Context()); err != nil {
-			t.Errorf("not taken over: %v", err)
+			t.Errorf("Lease was not taken over: %v", err)
 		}
 	})
 }
@@ -124,7 +124,7 @@ func TestLeaseRequests(t *testing.T) {
 		requests(2)
 		time.Sleep(time.Hour) //nolint:forbidigo // the clock of a bubble
 		requests(0)
-		lease.release(t.Context()) // it has run out
+		lease.release(t.Context()) // it has expired
 		requests(0)
 		err := lease.during(t.Context(), func(context.Context) error {
 			time.Sleep(time.Minute) //nolint:forbidigo // the clock of a bubble
@@ -133,7 +133,7 @@ func TestLeaseRequests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		requests(16) // a push of a minute keeps it
+		requests(16) // a push of a minute renews it
 	})
 }
 
@@ -148,22 +148,22 @@ func TestBranchThatAnotherServerWrites(t *testing.T) {
 	}
 	s.cluster.put(configMap("a"), "1")
 	if ready := s.waitReady("main", v1alpha1.ReasonLeaseHeldElsewhere); !strings.Contains(ready.Message, "two writes the branch") {
-		t.Errorf("Ready %s", ready.Message)
+		t.Errorf("message of Ready = %s", ready.Message)
 	}
 	if holder := s.record("main").LeaseHolder; holder != "two" {
-		t.Errorf("leaseHolder %q", holder)
+		t.Errorf("leaseHolder = %q", holder)
 	}
-	s.mirrored() // when the other's Lease has run out
+	s.mirrored() // after the other's Lease has expired
 	testkit.Eventually(t, "the holder", func() error {
 		if holder := s.record("main").LeaseHolder; holder != "system/one" {
-			return fmt.Errorf("%q", holder)
+			return fmt.Errorf("leaseHolder = %q", holder)
 		}
 		return nil
 	})
 	s.waitReady("main", v1alpha1.ReasonSucceeded)
 	s.stop()
 	if err := other.hold(t.Context()); err != nil {
-		t.Errorf("not given back: %v", err)
+		t.Errorf("Lease was not released: %v", err)
 	}
 }
 
@@ -177,5 +177,5 @@ func TestLeaseOfALeaderThatWasKilled(t *testing.T) {
 	<-died
 	s.stop()
 	s.start()
-	s.mirrored() // in less than the 24 s that the Lease lasts
+	s.mirrored() // before the Lease expires after 24 s
 }

@@ -38,12 +38,12 @@ func TestChangesWhileTheClusterIsCompared(t *testing.T) {
 			unread: func(c *cluster) { c.put(configMap("a"), "2") },
 			during: func(c *cluster) { c.put(configMap("a"), "1") },
 		},
-		"gone as it is in the branch": {
+		"deleted, as in the branch": {
 			before: func(*cluster) {},
 			unread: func(c *cluster) { c.put(configMap("a"), "1") },
 			during: func(c *cluster) { c.remove(configMap("a")) },
 		},
-		"there again as it is in the branch": {
+		"created again, as in the branch": {
 			before: func(c *cluster) { c.put(configMap("a"), "1") },
 			unread: func(c *cluster) { c.remove(configMap("a")) },
 			during: func(c *cluster) { c.put(configMap("a"), "1") },
@@ -78,7 +78,7 @@ func TestRowSupersededByAComparison(t *testing.T) {
 		s.cluster.put(configMap("a"), "1")
 		testkit.Eventually(t, "the row", func() error {
 			if d.queue.Backlog().Rows == 0 {
-				return errors.New("it is not there")
+				return errors.New("no row")
 			}
 			return nil
 		})
@@ -96,26 +96,26 @@ func TestRowSupersededByAComparison(t *testing.T) {
 	s.compareAgain()
 	testkit.Eventually(t, "the second row", func() error {
 		if !again.Load() {
-			return errors.New("the comparison is not over")
+			return errors.New("comparison has not ended")
 		}
 		return nil
 	})
 	s.mirrored()
 }
 
-// TestChangeThatWasNotTaken checks that a change that the outbox did not accept does not count as pending.
-func TestChangeThatWasNotTaken(t *testing.T) {
+// TestChangeThatWasNotAccepted checks that a change that the outbox did not accept does not count as pending.
+func TestChangeThatWasNotAccepted(t *testing.T) {
 	s := newFixture(t)
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
 	s.idle()
 	s.kv.fail(errors.New("no"))
-	for i := range 2 * outbox.IntakeLength { // the watch ends while a change waits for its turn
+	for i := range 2 * outbox.IntakeLength { // the watch ends while a change waits for the outbox
 		s.cluster.put(configMap("a"), fmt.Sprint("x", i))
 	}
 	testkit.Eventually(t, "a full intake", func() error {
 		if s.services.outbox.Len() < outbox.IntakeLength {
-			return errors.New("it has room")
+			return errors.New("intake is not full")
 		}
 		return nil
 	})
@@ -126,7 +126,7 @@ func TestChangeThatWasNotTaken(t *testing.T) {
 	s.mirrored()
 	s.idle()
 	if now, ok := s.destination("main").queue.Pending("core/v1/configmaps/shop/a.yaml"); ok {
-		t.Errorf("change %d is on its way for good (%d before)", now.Sequence, last.Sequence)
+		t.Errorf("change %d counts as pending (before: %d)", now.Sequence, last.Sequence)
 	}
 }
 
@@ -137,17 +137,17 @@ func TestTypeThatCannotBeListedDeletesNothing(t *testing.T) {
 	s.mirrored()
 	s.idle()
 	s.stop()
-	s.cluster.setRefused(configMaps, errors.New("forbidden by somebody"))
+	s.cluster.setRefused(configMaps, errors.New("forbidden by a policy"))
 	s.cluster.remove(configMap("b"))
 	s.start()
 	testkit.Eventually(t, "the reason", func() error {
-		if watches := s.record("main").Watches; len(watches) != 1 || !strings.Contains(watches[0].Message, "forbidden by somebody") {
-			return fmt.Errorf("watches %+v", watches)
+		if watches := s.record("main").Watches; len(watches) != 1 || !strings.Contains(watches[0].Message, "forbidden by a policy") {
+			return fmt.Errorf("watches = %+v", watches)
 		}
 		return nil
 	})
 	if files, err := s.files("main"); err != nil || len(files) != 2 {
-		t.Errorf("files %v, %v", files, err)
+		t.Errorf("files = %v, error %v", files, err)
 	}
 	s.cluster.setRefused(configMaps, nil)
 	s.mirrored()
@@ -173,7 +173,7 @@ func TestTypesOfFailedDiscovery(t *testing.T) {
 	s.mirroredOne(configMap("b"))
 	s.idle()
 	if files, _ := s.files("main"); len(files) != 3 {
-		t.Errorf("files %v", files)
+		t.Errorf("files = %v", files)
 	}
 	uncertain.Store(false)
 	s.plan()

@@ -60,7 +60,7 @@ func TestCommitsSayWhereTheyComeFrom(t *testing.T) {
 			}, one, false, "kube-system/namespace-controller <kube-system/namespace-controller@uid> Slipstream <slipstream@configbutler.ai>",
 			"[UPDATE] v1/configmaps shop/a\n\n" + trailers("UPDATE", "audit", "X-ConfigButler-ResourceVersion: 42", `X-ConfigButler-NamespaceDeletedBy: ann\u000aX: y`),
 		},
-		"by nobody": {
+		"without an author": {
 			nil, attribution.Author{}, several, false, "Slipstream <slipstream@configbutler.ai> Slipstream <slipstream@configbutler.ai>",
 			"[UPDATE] 2 objects: 2 updated\n\nUPDATE v1/configmaps shop/a\nUPDATE v1/configmaps shop/b\n\n" + trailers("UPDATE", "unknown"),
 		},
@@ -83,7 +83,7 @@ func TestCommitsSayWhereTheyComeFrom(t *testing.T) {
 			`[UPDATE] v1/configmaps shop/a\u202egpj.b\u2067` + "\n" + `b\u200by` + "\t" + `e\u202eve\U000e0041` + "\n\n" +
 				trailers("UPDATE", "audit", "X-ConfigButler-ResourceVersion: 42", `X-ConfigButler-ImpersonatedBy: 日本 é\u2066`),
 		},
-		"by a template that is not let pass": {
+		"by a rejected template": {
 			&v1alpha1.CommitPolicy{MessageTemplate: "{{.Nothing}}"}, attribution.Author{}, one, false,
 			"Slipstream <slipstream@configbutler.ai> Slipstream <slipstream@configbutler.ai>",
 			"[UPDATE] v1/configmaps shop/a\n\n" + trailers("UPDATE", "unknown", "X-ConfigButler-ResourceVersion: 42"),
@@ -94,10 +94,10 @@ func TestCommitsSayWhereTheyComeFrom(t *testing.T) {
 			commit := newWording(id, repository).commit(types.NamespacedName{Namespace: "shop", Name: "main"}, test.author, test.changes, test.seed)
 			by := commit.Author.Name + " <" + commit.Author.Email + "> " + commit.Committer.Name + " <" + commit.Committer.Email + ">"
 			if by != test.by {
-				t.Errorf("by %s, want %s", by, test.by)
+				t.Errorf("author = %s, want %s", by, test.by)
 			}
 			if commit.Message != test.want {
-				t.Errorf("message:\n%s\nwant\n%s", commit.Message, test.want)
+				t.Errorf("message =\n%s\nwant\n%s", commit.Message, test.want)
 			}
 		})
 	}
@@ -145,7 +145,7 @@ func TestRowsOfEarlierVersionsAreRead(t *testing.T) {
 			}
 			got := row.Change
 			if !reflect.DeepEqual(got.Author, test.want) || got.Object != configMap("a") || string(got.Content) != "data: {}\n" || row.Sequence != 7 {
-				t.Errorf("got %+v", row)
+				t.Errorf("row = %+v", row)
 			}
 		})
 	}

@@ -51,11 +51,11 @@ func TestMetrics(t *testing.T) {
 	// Other tests increment the counters at the same time.
 	for name, value := range read() {
 		if value <= before[name] {
-			t.Errorf("%s does not grow", name)
+			t.Errorf("%s did not grow", name)
 		}
 	}
 	if observations(t) < pushed+3 {
-		t.Error("the time that changes take to the remote is not measured for each")
+		t.Error("push duration is not measured for each change")
 	}
 }
 
@@ -90,7 +90,7 @@ func TestRetriesAreCountedByReason(t *testing.T) {
 			before, _ := testutil.GetCounterMetricValue(counter)
 			countRetry(err)
 			if after, _ := testutil.GetCounterMetricValue(counter); after <= before {
-				t.Errorf("%v is not counted as %q", err, reason)
+				t.Errorf("error %v is not counted as %q", err, reason)
 			}
 		})
 	}

@@ -74,11 +74,11 @@ func TestRowThatCannotBeReadStopsTheStart(t *testing.T) {
 			err := m.recover(t.Context())
 			for _, want := range tt.want {
 				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("error %v, want %q in it", err, want)
+					t.Errorf("error = %v, want %q in it", err, want)
 				}
 			}
 			if n, err := store.Table(tt.table).Count(t.Context(), ""); n != 1 || err != nil {
-				t.Errorf("%d rows (%v), want the one", n, err)
+				t.Errorf("%d rows (%v), want one", n, err)
 			}
 		})
 	}

@@ -89,7 +89,7 @@ func TestFirstCommitMarksTheFolder(t *testing.T) {
 	s.mirrored()
 	owner, content := s.marker()
 	if owner.ClusterUID != "cluster" || owner.Namespace != "shop" || owner.Name != "main" || owner.Instance != "system/one" || time.Since(owner.Time.Time) > time.Minute {
-		t.Errorf("marker %+v", owner)
+		t.Errorf("marker = %+v", owner)
 	}
 	if n := s.mustRun("rev-list", "--count", "main"); n != "1" {
 		t.Errorf("%s commits for one change", n)
@@ -107,7 +107,7 @@ func TestFirstCommitMarksTheFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if list := (&unstructured.Unstructured{Object: object}); list.GetKind() != "List" || !list.IsList() || len(object["items"].([]any)) != 0 {
-		t.Errorf("not an empty list:\n%s", content)
+		t.Errorf("marker is not an empty list:\n%s", content)
 	}
 	// It is not changed by a sync request or a restart.
 	s.cluster.put(configMap("b"), "1")
@@ -116,7 +116,7 @@ func TestFirstCommitMarksTheFolder(t *testing.T) {
 	s.start()
 	s.stays("main", func() { s.ask("again", true); s.answered("again") })
 	if _, again := s.marker(); again != content {
-		t.Errorf("the marker was\n%s\nand is\n%s", content, again)
+		t.Errorf("marker has changed from\n%s\nto\n%s", content, again)
 	}
 	s.cluster.remove(configMap("a"))
 	s.cluster.remove(configMap("b"))
@@ -138,7 +138,7 @@ func TestMarkerOfAnotherOwner(t *testing.T) {
 				s.cluster.put(configMap("a"), "1")
 				s.waitConflict("main", metav1.ConditionTrue, tt.message)
 				if ready := s.waitReady("main", v1alpha1.ReasonOwnedByAnother); !strings.Contains(ready.Message, "Delete the marker") {
-					t.Errorf("Ready: %s", ready.Message)
+					t.Errorf("message of Ready = %s", ready.Message)
 				}
 				if n := s.mustRun("rev-list", "--count", "main"); n != "1" {
 					t.Errorf("%s commits", n)
@@ -151,7 +151,7 @@ func TestMarkerOfAnotherOwner(t *testing.T) {
 				s.ask("now", false)
 				s.mirrored()
 				if owner, _ := s.marker(); owner.Name != "main" {
-					t.Errorf("marker %+v", owner)
+					t.Errorf("marker = %+v", owner)
 				}
 				s.waitConflict("main", metav1.ConditionFalse, "")
 				s.waitReady("main", v1alpha1.ReasonSucceeded)
@@ -163,22 +163,22 @@ func TestMarkerOfAnotherOwner(t *testing.T) {
 				s.waitConflict("main", metav1.ConditionTrue, tt.message)
 				s.waitReady("main", v1alpha1.ReasonSucceeded)
 				if got := s.mustRun("show", "main:"+markerFile); got != strings.TrimSpace(tt.content) {
-					t.Errorf("somebody else's marker is now\n%s", got)
+					t.Errorf("marker of the other owner has changed to\n%s", got)
 				}
 			})
 		})
 	}
 }
 
-// TestMarkerOfADestinationThatIsGone checks that the marker of a deleted destination, or of one with another folder, is replaced by another
+// TestMarkerOfADeletedDestination checks that the marker of a deleted destination, or of one with another folder, is replaced by another
 // destination of the cluster.
-func TestMarkerOfADestinationThatIsGone(t *testing.T) {
-	gone := strings.NewReplacer("elsewhere", "cluster", "instance: x", "instance: system/one").Replace(foreignMarker)
-	s := newFixture(t, claimedBy(gone, exclusive))
+func TestMarkerOfADeletedDestination(t *testing.T) {
+	deleted := strings.NewReplacer("elsewhere", "cluster", "instance: x", "instance: system/one").Replace(foreignMarker)
+	s := newFixture(t, claimedBy(deleted, exclusive))
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
 	if owner, _ := s.marker(); owner.Name != "main" {
-		t.Errorf("marker %+v", owner)
+		t.Errorf("marker = %+v", owner)
 	}
 }
 
@@ -191,7 +191,7 @@ func TestMarkerOfAnEarlierVersion(t *testing.T) {
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
 	if owner, _ := s.marker(); owner.Instance != "system/one" {
-		t.Errorf("marker %+v", owner)
+		t.Errorf("marker = %+v", owner)
 	}
 }
 
@@ -244,7 +244,7 @@ func TestRepositoryUnderTwoNames(t *testing.T) {
 	s.replan(func(in *inputs) { in.destinations[1] = resumed })
 	s.waitConflict("other", metav1.ConditionTrue, "GitDestination shop/main, which writes the same folder under another name")
 	if ready := s.waitReady("other", v1alpha1.ReasonFolderOverlaps); ready.Status != metav1.ConditionFalse {
-		t.Errorf("Ready %+v", ready)
+		t.Errorf("Ready = %+v", ready)
 	}
 	s.cluster.put(configMap("b"), "1")
 	s.mirrored()
@@ -254,7 +254,7 @@ func TestRepositoryUnderTwoNames(t *testing.T) {
 		s.cluster.put(configMap("c"), fmt.Sprint(time.Now().UnixNano()))
 		s.ask("now", false)
 		if owner, _ := s.marker(); owner.Name != "other" {
-			return errors.New("it does not")
+			return errors.New("folder is not written yet")
 		}
 		return nil
 	})
@@ -270,7 +270,7 @@ func TestMarkerIsReadAsItWasWritten(t *testing.T) {
 	}
 	got, err := parseMarker(content)
 	if err != nil || got.ClusterUID != owner.ClusterUID || got.Namespace != owner.Namespace || got.Name != owner.Name || !got.Time.Equal(&owner.Time) {
-		t.Errorf("%v: %+v from\n%s", err, got, content)
+		t.Errorf("error %v, marker = %+v from\n%s", err, got, content)
 	}
 }
 
@@ -306,11 +306,11 @@ func TestFolderWithTheNameOfAFile(t *testing.T) {
 			ready := s.waitReady("main", v1alpha1.ReasonFolderInvalid)
 			name := strings.TrimSuffix(strings.TrimSuffix(folder, "/a"), "/b")
 			if want := fmt.Sprintf("spec.baseFolder: %q is not a folder on the branch", name); !strings.Contains(ready.Message, want) {
-				t.Errorf("it says %q, want %q", ready.Message, want)
+				t.Errorf("message = %q, want %q", ready.Message, want)
 			}
 			s.holds("main", "b", inShop)
 			if got := s.mustRun("ls-tree", "-r", "--format=%(objectmode) %(path)", "main", "--", "CODEOWNERS", "docs"); got != "100644 CODEOWNERS\n100644 docs/a\n120000 docs/link" {
-				t.Errorf("the files of others are\n%s", got)
+				t.Errorf("files of others have changed:\n%s", got)
 			}
 		})
 	}

@@ -106,7 +106,7 @@ func TestRulesNeedTheirAuthorsPermissions(t *testing.T) {
 		{name: "one who may", reviews: 1},
 		{name: "one who may not", then: func(_ *inputs, r *accesstest.Reviewer) { r.Deny(eve, secretsLost) }, reason: v1alpha1.ReasonPermissionLost, reviews: 1},
 		{
-			name: "one of whom nothing is known", then: func(_ *inputs, r *accesstest.Reviewer) { r.Fail("", errors.New("no answer")) },
+			name: "unknown permissions", then: func(_ *inputs, r *accesstest.Reviewer) { r.Fail("", errors.New("no answer")) },
 			reason: v1alpha1.ReasonProgressing, reviews: 1, fails: true,
 		},
 		{
@@ -140,12 +140,12 @@ func TestRulesNeedTheirAuthorsPermissions(t *testing.T) {
 				tt.then(&in, reviewer)
 			}
 			if err := p.checkNew(t.Context(), in); (err != nil) != tt.fails {
-				t.Errorf("error %v", err)
+				t.Errorf("error = %v", err)
 			}
 			planned := newPlan(in).rules[nameOf(in.rules[0])]
 			found := planned.problem
 			if lost := tt.reason == v1alpha1.ReasonPermissionLost; found.Code != tt.reason || lost && !strings.Contains(found.Message, secretsLost) {
-				t.Errorf("problem %+v, want %q", found, tt.reason)
+				t.Errorf("problem = %+v, want %q", found, tt.reason)
 			}
 			if len(reviewer.Reviewed()) != tt.reviews {
 				t.Errorf("reviewed %q, want %d permissions", reviewer.Reviewed(), tt.reviews)
@@ -158,7 +158,7 @@ func TestReviewsOfDeletedRulesAreForgotten(t *testing.T) {
 	in := world()
 	p, reviewer := withReviewer(&in)
 	if err := p.checkNew(t.Context(), in); err != nil || len(p.reviews) == 0 {
-		t.Fatalf("%d are known, error %v", len(p.reviews), err)
+		t.Fatalf("%d reviews are stored, error %v", len(p.reviews), err)
 	}
 	want := `user "eve" list and watch configmaps in the namespace shop`
 	if len(reviewer.Reviewed()) == 0 || reviewer.Reviewed()[0] != want {
@@ -166,7 +166,7 @@ func TestReviewsOfDeletedRulesAreForgotten(t *testing.T) {
 	}
 	in.rules, in.clusterRules = nil, nil
 	if err := p.checkNew(t.Context(), in); err != nil || len(p.reviews) > 0 {
-		t.Errorf("%d are known still, error %v", len(p.reviews), err)
+		t.Errorf("%d reviews are still stored, error %v", len(p.reviews), err)
 	}
 }
 
@@ -184,7 +184,7 @@ func TestFailedReviewKeepsTheLastResult(t *testing.T) {
 		t.Errorf("changed %v, error %v", changed, err)
 	}
 	if found := p.allow(in.rules[0], &in.rules[0].Status); !found.IsZero() {
-		t.Errorf("problem %+v", found)
+		t.Errorf("problem = %+v", found)
 	}
 }
 
@@ -203,7 +203,7 @@ func TestFailedReviewDoesNotBlockOthers(t *testing.T) {
 	}
 	for _, rule := range in.rules[:2] {
 		if found := p.allow(rule, &rule.Status); !found.IsZero() {
-			t.Errorf("before: problem of %s %+v", rule.Name, found)
+			t.Errorf("before: problem of %s = %+v", rule.Name, found)
 		}
 	}
 	reviewer.Fail(`user "adam"`, errors.New("no answer"))
@@ -212,9 +212,9 @@ func TestFailedReviewDoesNotBlockOthers(t *testing.T) {
 		t.Errorf("changed %v, error %v", changed, err)
 	}
 	if found := p.allow(in.rules[1], &in.rules[1].Status); found.Code != v1alpha1.ReasonPermissionLost {
-		t.Errorf("problem %+v", found)
+		t.Errorf("problem = %+v", found)
 	}
 	if found := p.allow(in.rules[0], &in.rules[0].Status); !found.IsZero() {
-		t.Errorf("problem of an unknown rule %+v", found)
+		t.Errorf("problem of an unknown rule = %+v", found)
 	}
 }

@@ -123,7 +123,7 @@ func TestDestinationProblems(t *testing.T) {
 			namespace, name, _ := strings.Cut(tc.key, "/")
 			got := newPlan(in).destinations[types.NamespacedName{Namespace: namespace, Name: name}].problem
 			if got.Code != tc.reason || !strings.Contains(got.Message, tc.says) {
-				t.Errorf("problem %+v, want reason %q saying %q", got, tc.reason, tc.says)
+				t.Errorf("problem = %+v, want reason %q with %q", got, tc.reason, tc.says)
 			}
 		})
 	}
@@ -136,12 +136,12 @@ func TestOneRepositoryHasOneCanonicalURL(t *testing.T) {
 		{"git@git.example.com:team/repo.git", "git@git.example.com:team/repo/"},
 	} {
 		if canonicalURL(tc.a) != canonicalURL(tc.b) {
-			t.Errorf("%s and %s differ: %s, %s", tc.a, tc.b, canonicalURL(tc.a), canonicalURL(tc.b))
+			t.Errorf("canonical URLs of %s and %s differ: %s, %s", tc.a, tc.b, canonicalURL(tc.a), canonicalURL(tc.b))
 		}
 	}
 	for _, other := range []string{"https://git.example.com/team/Repo", "https://git.example.com:8443/team/repo", "http://git.example.com/team/repo"} {
 		if canonicalURL(other) == canonicalURL("https://git.example.com/team/repo") {
-			t.Errorf("%s is taken for another repository", other)
+			t.Errorf("%s has another canonical URL", other)
 		}
 	}
 }
@@ -176,10 +176,10 @@ func TestRuleProblems(t *testing.T) {
 			p := newPlan(in)
 			rule := p.rules[nameOf(in.rules[0])]
 			if got := rule.selectionProblem(); got.Code != tc.reason || !strings.Contains(got.Message, tc.says) {
-				t.Errorf("problem %+v, want reason %q saying %q", got, tc.reason, tc.says)
+				t.Errorf("problem = %+v, want reason %q with %q", got, tc.reason, tc.says)
 			}
 			if len(rule.types) != tc.types {
-				t.Errorf("types %v, want %d", rule.types, tc.types)
+				t.Errorf("types = %v, want %d", rule.types, tc.types)
 			}
 		})
 	}
@@ -248,14 +248,14 @@ func TestRulesNeedToBeAdmittedTwice(t *testing.T) {
 					reason, operations = "", opAll
 				}
 				if got := rule.plan.problem; got.Code != reason || !strings.Contains(got.Message, rule.says) {
-					t.Errorf("problem %+v, want reason %q saying %q", got, reason, rule.says)
+					t.Errorf("problem = %+v, want reason %q with %q", got, reason, rule.says)
 				}
 				if rule.selected != operations {
-					t.Errorf("operations %b are selected, want %b", rule.selected, operations)
+					t.Errorf("selected operations = %b, want %b", rule.selected, operations)
 				}
 			}
 			if refused := tc.rule != "" || tc.clusterRule != ""; d.held != refused {
-				t.Errorf("held %t: the destination may remove what only a refused rule selects", d.held)
+				t.Errorf("held = %t: the destination may remove files that only a rejected rule selects", d.held)
 			}
 		})
 	}
@@ -276,24 +276,24 @@ func TestSelection(t *testing.T) {
 		{"shop", labels.Set{"tier": "web"}, opCreate | opUpdate, false},
 		{"shop", labels.Set{"tier": "db"}, 0, false},
 		{"dev", nil, opAll, true},
-		{"other", labels.Set{"tier": "web"}, 0, true},   // no rule covers it any more
-		{"unknown", labels.Set{"tier": "web"}, 0, true}, // the namespace is gone
+		{"other", labels.Set{"tier": "web"}, 0, true},   // no rule selects it any more
+		{"unknown", labels.Set{"tier": "web"}, 0, true}, // the namespace was deleted
 	} {
 		if got := s.operations(configMaps, tc.namespace, tc.labels, lookup); got != tc.want {
-			t.Errorf("%s %v: operations %b, want %b", tc.namespace, tc.labels, got, tc.want)
+			t.Errorf("%s %v: operations = %b, want %b", tc.namespace, tc.labels, got, tc.want)
 		}
 		if got := s.removable(configMaps, tc.namespace, lookup); got != tc.removable {
-			t.Errorf("%s: removable %t, want %t", tc.namespace, got, tc.removable)
+			t.Errorf("%s: removable = %t, want %t", tc.namespace, got, tc.removable)
 		}
 	}
 	if got := s.watches(configMaps); len(got) != 1 || got[0].Namespace != "" {
-		t.Errorf("watches %v, want one of all namespaces", got)
+		t.Errorf("watches = %v, want one of all namespaces", got)
 	}
 	if got := s[:1].watches(configMaps); len(got) != 1 || got[0].Namespace != "shop" {
-		t.Errorf("watches %v, want one of shop", got)
+		t.Errorf("watches = %v, want one of shop", got)
 	}
 	if s.fingerprint(configMaps) == s[:1].fingerprint(configMaps) || s.fingerprint(configMaps) != (selection{s[1], s[0]}).fingerprint(configMaps) {
-		t.Error("fingerprints do not tell selections apart, or depend on their order")
+		t.Error("fingerprints are the same for different selections, or depend on their order")
 	}
 }
 

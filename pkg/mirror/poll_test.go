@@ -39,7 +39,7 @@ func TestEditsOfOthersAreUndoneWithoutAnyChange(t *testing.T) {
 	s.mirrored()
 }
 
-func TestCredentialsThatAreTakenBackAreNotUsed(t *testing.T) {
+func TestRevokedCredentialsAreNotUsed(t *testing.T) {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "git"},
 		Data:       map[string][]byte{"username": []byte("user"), "password": []byte("pa55")},
@@ -62,12 +62,12 @@ func TestCredentialsThatAreTakenBackAreNotUsed(t *testing.T) {
 	s.cluster.put(configMap("b"), "1")
 	testkit.Eventually(t, "the change waits", func() error {
 		if pending := s.record("main").PendingChanges; pending != 1 {
-			return fmt.Errorf("%d changes wait", pending)
+			return fmt.Errorf("%d changes pending", pending)
 		}
 		return nil
 	})
 	if after := s.mustRun("rev-parse", "main"); after != before {
-		t.Error("pushed with credentials that had been taken back")
+		t.Error("pushed with revoked credentials")
 	}
 	if _, err := client.Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

@@ -55,13 +55,13 @@ func (s *fixture) waitPending(name string, changes int64) {
 	s.t.Helper()
 	testkit.Eventually(s.t, fmt.Sprintf("%d changes wait", changes), func() error {
 		if n := s.record(name).PendingChanges; n != changes {
-			return fmt.Errorf("it is %d", n)
+			return fmt.Errorf("%d changes pending", n)
 		}
 		return nil
 	})
 }
 
-func TestHowLongChangesAreHeldBack(t *testing.T) {
+func TestHowLongChangesAreDeferred(t *testing.T) {
 	const limit = 20 * time.Second
 	for name, test := range map[string]struct {
 		waiting, settled int
@@ -69,7 +69,7 @@ func TestHowLongChangesAreHeldBack(t *testing.T) {
 		interval         time.Duration
 		want             time.Duration
 	}{
-		"none waits":                           {waiting: 0, settled: 1, took: time.Minute, want: 0},
+		"no change":                            {waiting: 0, settled: 1, took: time.Minute, want: 0},
 		"a push of one change":                 {waiting: 1, settled: 1, took: 30 * time.Millisecond, want: 30 * time.Millisecond},
 		"a push of several":                    {waiting: 1, settled: 5, took: 30 * time.Millisecond, want: busyInterval},
 		"a slow push of several":               {waiting: 1, settled: 5, took: time.Second, want: time.Second},
@@ -93,9 +93,9 @@ func TestHowLongChangesAreHeldBack(t *testing.T) {
 			latest := time.Now().Add(test.want)
 			switch {
 			case test.want == 0 && !b.until.IsZero():
-				t.Errorf("held back until %s", b.until)
+				t.Errorf("deferred until %s", b.until)
 			case test.want > 0 && (b.until.Before(earliest) || b.until.After(latest)):
-				t.Errorf("held back until %s, want %s to %s", b.until, earliest, latest)
+				t.Errorf("deferred until %s, want %s to %s", b.until, earliest, latest)
 			}
 		})
 	}
@@ -110,7 +110,7 @@ func TestCommitsHaveLinks(t *testing.T) {
 	testkit.Eventually(t, "the link", func() error {
 		commit := s.record("main").LastCommit
 		if want := "https://git.example.com/shop/-/commit/" + s.mustRun("rev-parse", "main"); commit == nil || commit.URL != want || commit.Message != s.mustRun("log", "-1", "--format=%s", "main") {
-			return fmt.Errorf("%+v instead of %s", commit, want)
+			return fmt.Errorf("commit = %+v, want URL %s", commit, want)
 		}
 		return nil
 	})

@@ -43,8 +43,8 @@ func (s *fixture) overtake(objects uint32) *atomic.Int32 {
 	return overtaken
 }
 
-// TestFewerChangesWhereOthersAreFaster checks that pushes get smaller until they are faster than another writer.
-func TestFewerChangesWhereOthersAreFaster(t *testing.T) {
+// TestFewerChangesIfOthersAreFaster checks that pushes get smaller until they are faster than another writer.
+func TestFewerChangesIfOthersAreFaster(t *testing.T) {
 	const changes = 80
 	s := newFixture(t, perChange)
 	s.idle()
@@ -56,18 +56,18 @@ func TestFewerChangesWhereOthersAreFaster(t *testing.T) {
 	}
 	s.waitReady("main", v1alpha1.ReasonRepositoryUnreachable)
 	s.waitPending("main", changes)
-	overtaken := s.overtake(10 * 8) // ten commits, each with its file and the folders above
+	overtaken := s.overtake(10 * 8) // ten commits, each with its file and its folders
 	s.mirrored()
 	s.idle()
 	if n := overtaken.Load(); n < 3 {
-		t.Errorf("they were faster %d times, want 3 at least: 80, 40 and 20 changes", n)
+		t.Errorf("the other writer was faster %d times, want at least 3: 80, 40 and 20 changes", n)
 	}
 	if got, want := len(s.commits("main")), 1+changes+int(overtaken.Load()); got != want {
 		t.Errorf("%d commits, want %d", got, want)
 	}
 }
 
-func TestFewerFilesOfAComparisonWhereOthersAreFaster(t *testing.T) {
+func TestFewerFilesOfAComparisonIfOthersAreFaster(t *testing.T) {
 	const objects = 80
 	s := newFixture(t)
 	s.cluster.put(configMap("first"), "1")
@@ -81,36 +81,36 @@ func TestFewerFilesOfAComparisonWhereOthersAreFaster(t *testing.T) {
 	s.start()
 	s.mirrored()
 	if overtaken.Load() == 0 {
-		t.Error("nobody ever was faster: nothing was tested")
+		t.Error("no concurrent push was faster: the test is void")
 	}
 }
 
 func TestRace(t *testing.T) {
 	r := newRace()
 	if got := r.bound(200); got != 200 {
-		t.Errorf("%d changes before anybody else was faster", got)
+		t.Errorf("limit before the first conflict = %d changes", got)
 	}
 	for _, want := range []int{100, 50, 25, 12, 6, 3, 1, 1} {
 		r.carried = r.bound(200)
 		r.lost()
 		if got := r.bound(200); got != want {
-			t.Fatalf("%d changes after a push that came too late, want %d", got, want)
+			t.Fatalf("limit after a conflict = %d changes, want %d", got, want)
 		}
 	}
 	for _, want := range []int{2, 3, 5, 8, 12} {
 		r.won()
 		if got := r.bound(200); got != want {
-			t.Fatalf("%d changes after a push that has landed, want %d", got, want)
+			t.Fatalf("limit after an accepted push = %d changes, want %d", got, want)
 		}
 	}
 	for range 100 {
 		r.won()
 	}
 	if got := r.bound(comparePartFiles); got != comparePartFiles {
-		t.Errorf("%d changes at last", got)
+		t.Errorf("final limit = %d changes", got)
 	}
-	r.lost() // no push was tried
+	r.lost() // no push was attempted
 	if got := r.bound(200); got != 200 {
-		t.Errorf("%d changes after a look at the branch that came too late", got)
+		t.Errorf("limit after a conflict without a push = %d changes", got)
 	}
 }

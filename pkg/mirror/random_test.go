@@ -102,7 +102,7 @@ func (c *chaos) changing(random *rand.Rand) (stop func()) {
 // verify waits until every folder has what its rules select.
 func (c *chaos) verify() {
 	c.t.Helper()
-	for range 2 { // and still does when nothing is on its way any more
+	for range 2 { // and still has when nothing is pending any more
 		for _, d := range c.in.destinations {
 			c.holds(d.Spec.Branch, d.Spec.BaseFolder, c.selects(d))
 		}

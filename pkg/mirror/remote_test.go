@@ -76,17 +76,17 @@ func TestRemoteDownInMidBurst(t *testing.T) {
 	s.waitReady("main", v1alpha1.ReasonRepositoryUnreachable)
 	record := s.record("main")
 	if record.PendingChanges == 0 || record.OldestPendingTime == nil || !strings.HasPrefix(record.State, "Retrying: ") || record.LastError == "" {
-		t.Errorf("record %+v", record)
+		t.Errorf("record = %+v", record)
 	}
 	lists := s.cluster.listed()
 	s.git.guard(nil)
-	s.mirrored() // with no event and nobody to wake the worker
+	s.mirrored() // without an event that wakes the worker
 	s.waitReady("main", v1alpha1.ReasonSucceeded)
 	if record := s.record("main"); record.PendingChanges != 0 || record.OldestPendingTime != nil || record.LastError != "" || record.PushRetries == 0 {
-		t.Errorf("record %+v", record)
+		t.Errorf("record = %+v", record)
 	}
 	if again := s.cluster.listed() - lists; again != 0 {
-		t.Errorf("the cluster was listed %d times although nobody else has written", again)
+		t.Errorf("cluster was listed %d times without other writers", again)
 	}
 }
 
@@ -117,7 +117,7 @@ func TestRemoteThatDoesNotRespond(t *testing.T) {
 	s.cluster.put(configMap("a"), "1")
 	ready := s.waitReady("main", v1alpha1.ReasonRepositoryUnreachable)
 	if !strings.Contains(ready.Message, "has not answered within 1s") {
-		t.Errorf("message %q", ready.Message)
+		t.Errorf("message = %q", ready.Message)
 	}
 	silent.Store(false)
 	s.mirrored()
@@ -132,24 +132,24 @@ func TestHookThatRefuses(t *testing.T) {
 	s.cluster.put(configMap("b"), "1")
 	ready := s.waitReady("main", v1alpha1.ReasonPushRejected)
 	if !strings.Contains(ready.Message, "main is frozen until Monday") || !strings.Contains(s.record("main").LastError, "main is frozen until Monday") {
-		t.Errorf("message %q, last error %q", ready.Message, s.record("main").LastError)
+		t.Errorf("message = %q, last error = %q", ready.Message, s.record("main").LastError)
 	}
 	s.holds("other", "b", inShop)
 	s.waitReady("other", v1alpha1.ReasonSucceeded)
 	repository := nameOf(s.in.repositories[0])
 	if v := s.registry.rejection(repository); v.Code != v1alpha1.ReasonPushRejected || !strings.Contains(v.Message, "branch main: cannot push: ") ||
 		!strings.Contains(v.Message, "main is frozen until Monday") {
-		t.Errorf("the repository is %+v", v)
+		t.Errorf("state of the repository = %+v", v)
 	}
 	rechecks := s.rechecks.Load()
 	if rechecks == 0 {
-		t.Error("the repository was not checked again")
+		t.Error("repository was not checked again")
 	}
 	s.git.hook(t, "shop.git", "update", "")
 	s.mirrored()
 	s.waitReady("main", v1alpha1.ReasonSucceeded)
 	if v := s.registry.rejection(repository); !v.IsZero() || s.rechecks.Load() == rechecks {
-		t.Errorf("the repository is %+v after %d checks", v, s.rechecks.Load())
+		t.Errorf("state of the repository = %+v after %d checks", v, s.rechecks.Load())
 	}
 }
 
@@ -224,19 +224,19 @@ func TestAnotherWriterPushesAllTheTime(t *testing.T) {
 	group.Wait()
 	s.mirrored()
 	if merges := s.mustRun("rev-list", "--min-parents=2", "main"); merges != "" {
-		t.Errorf("merges: %s", merges)
+		t.Errorf("merge commits: %s", merges)
 	}
 	subjects := s.commits("main")
 	for i := range theirs {
 		if !slices.Contains(subjects, fmt.Sprintf("theirs %d", i+1)) {
-			t.Errorf("their commit %d of %d is lost", i+1, theirs)
+			t.Errorf("commit %d of %d of the other writer is lost", i+1, theirs)
 		}
 	}
 	if got, want := len(subjects), 1+ours+theirs; got != want {
 		t.Errorf("%d commits, want %d", got, want)
 	}
 	if s.record("main").PushRetries == 0 {
-		t.Error("nobody ever was faster: nothing was tested")
+		t.Error("no concurrent push was faster: the test is void")
 	}
 }
 
@@ -248,7 +248,7 @@ func (s *fixture) mirroredOne(o outbox.Object) {
 		files, err := s.files("main")
 		for path, hash := range want {
 			if files["clusters/a/"+path] != hash {
-				return fmt.Errorf("%s is not there", path)
+				return fmt.Errorf("%s does not exist", path)
 			}
 		}
 		return err
@@ -265,19 +265,19 @@ func TestHistoryIsRewritten(t *testing.T) {
 	s.mustRun("update-ref", "refs/heads/main", s.mustRun("rev-list", "--max-parents=0", "main"))
 	s.cluster.put(configMap("c"), "1")
 	s.mirrored()
-	root := s.mustRun("commit-tree", "-m", "anew", s.mustRun("rev-parse", "main^{tree}"))
+	root := s.mustRun("commit-tree", "-m", "rewritten", s.mustRun("rev-parse", "main^{tree}"))
 	s.mustRun("update-ref", "refs/heads/main", root)
 	s.cluster.put(configMap("d"), "1")
 	s.mirrored()
 	if got := s.mustRun("rev-list", "--max-parents=0", "main"); got != root {
-		t.Errorf("the branch no longer begins with %s: somebody's push was undone", root)
+		t.Errorf("branch does not start with %s: the other writer's push was undone", root)
 	}
 	s.mustRun("update-ref", "-d", "refs/heads/main")
 	s.cluster.put(configMap("e"), "1")
 	s.mirrored()
 }
 
-func TestAnswerOfAPushIsLost(t *testing.T) {
+func TestResponseToAPushIsLost(t *testing.T) {
 	s := newFixture(t, perChange)
 	s.idle()
 	s.git.loseResponses.Store(1)
@@ -287,7 +287,7 @@ func TestAnswerOfAPushIsLost(t *testing.T) {
 	s.mirrored()
 	s.idle()
 	if s.record("main").PushRetries == 0 {
-		t.Fatal("no answer was lost")
+		t.Fatal("no response was lost")
 	}
 	s.eachChangeOnce(configMap("a"))
 }
@@ -302,7 +302,7 @@ func (s *fixture) eachChangeOnce(o outbox.Object) {
 	for line := range strings.Lines(s.mustRun("log", "--reverse", "--format=", "--raw", "--no-abbrev", "main", "--", "clusters/a/"+path)) {
 		blob := strings.Fields(line)[3]
 		if slices.Contains(seen, blob) {
-			s.t.Errorf("%s: the file came to %s twice:\n%s", o, blob, s.mustRun("log", "--reverse", "-p", "main"))
+			s.t.Errorf("%s: content %s was written twice:\n%s", o, blob, s.mustRun("log", "--reverse", "-p", "main"))
 		}
 		seen = append(seen, blob)
 	}
@@ -329,20 +329,20 @@ func TestForeignEditsAreUndone(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	s.cluster.put(configMap("c"), "1") // finds that the branch has moved
+	s.cluster.put(configMap("c"), "1") // the worker detects that the branch has moved
 	testkit.Eventually(t, "the edits are undone", func() error {
 		files, err := s.files("main")
 		for path, hash := range s.cluster.rendered(inShop) {
 			if files["clusters/a/"+path] != hash {
-				return fmt.Errorf("%s is not as it was", path)
+				return fmt.Errorf("%s is not restored", path)
 			}
 		}
 		if _, ok := files["clusters/a/core/v1/configmaps/shop/added.yaml"]; ok {
-			return fmt.Errorf("the added file is still there")
+			return fmt.Errorf("added file still exists")
 		}
 		for _, path := range []string{"clusters/a/README.md", "theirs/core/v1/configmaps/shop/x.yaml"} {
 			if _, ok := files[path]; !ok {
-				t.Fatalf("%s, which is not ours, is gone", path)
+				t.Fatalf("%s of another writer was removed", path)
 			}
 		}
 		return err

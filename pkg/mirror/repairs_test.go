@@ -28,7 +28,7 @@ func repairsOf(s *fixture, retried *[]string) *repairs {
 		version: func(ctx context.Context, name types.NamespacedName) (string, error) {
 			secret, err := s.secrets.CoreV1().Secrets(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 			if err != nil {
-				return "", nil //nolint:nilerr // there is none
+				return "", nil //nolint:nilerr // it does not exist
 			}
 			return fmt.Sprint(secret.Data), nil
 		},
@@ -74,7 +74,7 @@ func TestRepairedSecretIsTriedAtOnce(t *testing.T) {
 			r.poll(t.Context())
 			r.poll(t.Context())
 			if len(retried) > 0 {
-				t.Fatalf("tried again although nothing has changed: %v", retried)
+				t.Fatalf("retried without a change: %v", retried)
 			}
 			s.putSecret(tt.secret, tt.right)
 			r.poll(t.Context())
@@ -83,7 +83,7 @@ func TestRepairedSecretIsTriedAtOnce(t *testing.T) {
 			s.putSecret(tt.secret, tt.wrong)
 			r.poll(t.Context())
 			if !slices.Equal(retried, []string{"shop/repo"}) || len(r.seen) != 0 {
-				t.Errorf("tried again: %v; remembered of what does not fail: %v", retried, slices.Collect(maps.Keys(r.seen)))
+				t.Errorf("retried: %v; stored versions of repositories that do not fail: %v", retried, slices.Collect(maps.Keys(r.seen)))
 			}
 		})
 	}
@@ -106,7 +106,7 @@ func TestUnreadableSecretHasNotChanged(t *testing.T) {
 		version, failure = step.version, step.failure
 		r.poll(t.Context())
 		if retried != step.retried {
-			t.Errorf("after %+v it was tried again %d times", step, retried)
+			t.Errorf("retried %[2]d times after %+[1]v", step, retried)
 		}
 	}
 }

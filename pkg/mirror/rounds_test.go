@@ -50,7 +50,7 @@ func TestSeedOfSeveralTypesIsOneCommit(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if synced := s.record("main"); synced.LastSeedTime == nil {
-		t.Errorf("no comparison is on record: %+v", synced)
+		t.Errorf("comparison is not recorded: %+v", synced)
 	}
 }
 
@@ -142,12 +142,12 @@ func TestSeedWithoutATypeThatCannotBeListed(t *testing.T) {
 	testkit.Eventually(t, "what can be listed", func() error {
 		files, err := s.files("main")
 		if err == nil && files["clusters/a/core/v1/configmaps/shop/b.yaml"] == "" {
-			err = errors.New("the ConfigMap has no file")
+			err = errors.New("ConfigMap has no file")
 		}
 		return err
 	})
 	if files, err := s.files("main"); err != nil || files["clusters/a/core/v1/secrets/shop/a.yaml"] == "" {
-		t.Errorf("the Secret's file is gone: %v, %v", files, err)
+		t.Errorf("file of the Secret was removed: %v, %v", files, err)
 	}
 	s.cluster.setRefused(secrets, nil)
 	s.mirroredWithSecrets()
@@ -160,18 +160,18 @@ func TestSeedsWaitForWatchesThatStart(t *testing.T) {
 	s := newSeeds()
 	s.selectTypes(map[schema.GroupVersionResource]string{configMaps: "a", secrets: "a"})
 	if next, ok := s.take(only, always); ok {
-		t.Fatalf("%s is taken alone", next.resource)
+		t.Fatalf("%s is compared alone", next.resource)
 	}
 	if due, _ := s.next(); due.IsZero() {
-		t.Error("nobody would come back for it")
+		t.Error("no retry is scheduled")
 	}
 	if next, ok := s.take(only, never); !ok || next.resource != configMaps {
-		t.Errorf("taken %+v, %t, although no watch starts any more", next, ok)
+		t.Errorf("next = %+v, %t, although no watch is starting any more", next, ok)
 	}
 	s.types[secrets].selected = time.Now().Add(-seedPatience)
 	s.invalidate(configMaps)
 	if next, ok := s.take(only, always); !ok || next.resource != configMaps {
-		t.Errorf("taken %+v, %t, although the other type has been waited for long enough", next, ok)
+		t.Errorf("next = %+v, %t, after the maximum wait for the other type", next, ok)
 	}
 }
 

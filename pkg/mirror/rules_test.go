@@ -54,7 +54,7 @@ func (s *fixture) edit(change func(*v1alpha1.GitDestination)) {
 	s.replan(func(in *inputs) { in.destinations[0] = next })
 }
 
-// stays fails if a branch changes although everything has been done.
+// stays fails if a branch changes although nothing is pending.
 func (s *fixture) stays(branch string, do func()) {
 	s.t.Helper()
 	s.idle()
@@ -62,13 +62,13 @@ func (s *fixture) stays(branch string, do func()) {
 	do()
 	s.idle()
 	if after := s.mustRun("rev-parse", branch); after != before {
-		s.t.Errorf("commits that nobody asked for:\n%s", s.mustRun("log", "--stat", before+".."+after))
+		s.t.Errorf("unexpected commits:\n%s", s.mustRun("log", "--stat", before+".."+after))
 	}
 }
 
 func none(outbox.Object) bool { return false }
 
-func TestRuleThatGoesTakesItsFiles(t *testing.T) {
+func TestDeletedRuleRemovesItsFiles(t *testing.T) {
 	s := newFixture(t, onBranch("other", "main", "b"))
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
@@ -81,7 +81,7 @@ func TestRuleThatGoesTakesItsFiles(t *testing.T) {
 	s.holds("main", "clusters/a", none)
 }
 
-func TestRuleThatIsNotInForceTakesNothing(t *testing.T) {
+func TestInvalidRuleRemovesNothing(t *testing.T) {
 	s := newFixture(t)
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
@@ -126,7 +126,7 @@ func TestPruneNeverHoldsAndCounts(t *testing.T) {
 		t.Helper()
 		testkit.Eventually(t, "held", func() error {
 			if r := s.record("main"); r.OrphansHeld != want || r.Files != 4 || r.Objects != 4-want {
-				return fmt.Errorf("%d held of %d files, %d objects; want %d held", r.OrphansHeld, r.Files, r.Objects, want)
+				return fmt.Errorf("%d orphans of %d files and %d objects are held, want %d", r.OrphansHeld, r.Files, r.Objects, want)
 			}
 			return nil
 		})
@@ -162,7 +162,7 @@ func TestPruneNeverHoldsAndCounts(t *testing.T) {
 	s.replan(func(in *inputs) { in.rules = nil })
 	testkit.Eventually(t, "two held", func() error {
 		if n := s.record("main").OrphansHeld; n != 2 {
-			return fmt.Errorf("%d held", n)
+			return fmt.Errorf("%d orphans are held", n)
 		}
 		return nil
 	})
@@ -235,7 +235,7 @@ func TestOperations(t *testing.T) {
 			s.idle()
 			check()
 			s.stop()
-			s.start() // a comparison does what events do
+			s.start() // a comparison has the same result as events
 			s.idle()
 			check()
 		})
@@ -263,7 +263,7 @@ func TestMirrorAnnotation(t *testing.T) {
 	s.relabel(watch.Namespace{Name: "dev", Annotations: out})
 	s.idle()
 	if n := s.cluster.listed() - lists; n != 0 {
-		t.Errorf("%d lists for a namespace that no rule selects", n)
+		t.Errorf("%d lists of a namespace that no rule selects", n)
 	}
 }
 
@@ -283,8 +283,8 @@ func TestNamespaceSelector(t *testing.T) {
 	s.holds("main", "clusters/a", all)
 }
 
-// TestClusterMadeObjectsCanBeAskedFor checks that objects that the cluster generates are mirrored only with the annotation.
-func TestClusterMadeObjectsCanBeAskedFor(t *testing.T) {
+// TestGeneratedObjectsCanBeSelected checks that objects that the cluster generates are mirrored only with the annotation.
+func TestGeneratedObjectsCanBeSelected(t *testing.T) {
 	s := newFixture(t)
 	made := configMap("kube-root-ca.crt")
 	is := func(names ...string) func(outbox.Object) bool {

@@ -21,50 +21,50 @@ func never(schema.GroupVersionResource) bool { return false }
 func TestSeedsAreTakenOnceTheirWatchesRun(t *testing.T) {
 	s := newSeeds()
 	if !s.selectTypes(map[schema.GroupVersionResource]string{configMaps: "a"}) {
-		t.Fatal("a new type needs no comparison")
+		t.Fatal("new type has no pending comparison")
 	}
 	if _, ok := s.take(never, never); ok {
-		t.Error("taken before the watch runs")
+		t.Error("comparison started before the watch runs")
 	}
 	next, ok := s.take(always, never)
 	if !ok || next.resource != configMaps {
-		t.Fatalf("taken %+v, %t", next, ok)
+		t.Fatalf("next = %+v, %t", next, ok)
 	}
 	if _, ok := s.take(always, never); ok {
-		t.Error("taken twice")
+		t.Error("comparison started twice")
 	}
 	if s.compared(configMaps) || !s.outstanding() {
-		t.Error("compared before it succeeded")
+		t.Error("compared before the comparison succeeded")
 	}
 	s.succeeded(next, nil, found{})
 	if !s.compared(configMaps) || s.outstanding() {
-		t.Error("not compared although it succeeded")
+		t.Error("not compared after the comparison succeeded")
 	}
 	if s.selectTypes(map[schema.GroupVersionResource]string{configMaps: "a"}) {
-		t.Error("the same selection is compared again")
+		t.Error("same selection is compared again")
 	}
 	if !s.selectTypes(map[schema.GroupVersionResource]string{configMaps: "b"}) || s.compared(configMaps) {
-		t.Error("another selection is not compared")
+		t.Error("changed selection is not compared")
 	}
 }
 
-func TestFailedSeedsComeAgainLater(t *testing.T) {
+func TestFailedSeedsAreRetriedLater(t *testing.T) {
 	s := newSeeds()
 	s.selectTypes(map[schema.GroupVersionResource]string{configMaps: "a"})
 	next, _ := s.take(always, never)
 	s.failed(next, errors.New("forbidden"))
 	if _, ok := s.take(always, never); ok {
-		t.Error("taken again at once")
+		t.Error("failed comparison is retried at once")
 	}
 	if due, _ := s.next(); due.IsZero() {
-		t.Error("nobody would come back for it")
+		t.Error("no retry is scheduled")
 	}
 	if s.report()[0].failure != "forbidden" {
-		t.Errorf("report %+v", s.report())
+		t.Errorf("report = %+v", s.report())
 	}
-	s.invalidate(configMaps) // the watch has started again: the reason may be gone
+	s.invalidate(configMaps) // the watch has started again, so the cause may be removed
 	if _, ok := s.take(always, never); !ok {
-		t.Error("not taken although the watch has started again")
+		t.Error("comparison is not retried after the watch has started again")
 	}
 }
 
@@ -77,12 +77,12 @@ func TestNamespacesAreComparedAlone(t *testing.T) {
 	s.invalidateNamespace(configMaps, "a")
 	next, ok := s.take(always, never)
 	if !ok || !slices.Equal(next.namespaces, []string{"a", "b"}) {
-		t.Fatalf("taken %+v, %t", next, ok)
+		t.Fatalf("next = %+v, %t", next, ok)
 	}
 	s.failed(next, errors.New("later"))
 	s.invalidate(configMaps)
 	if next, _ = s.take(always, never); len(next.namespaces) != 0 {
-		t.Errorf("taken %+v, want the whole type", next)
+		t.Errorf("next = %+v, want the whole type", next)
 	}
 }
 
@@ -115,13 +115,13 @@ func TestDeselectedTypesAreSwept(t *testing.T) {
 	s := newSeeds()
 	s.selectTypes(map[schema.GroupVersionResource]string{configMaps: "a"})
 	if !s.takeSweep() {
-		t.Error("no sweep at the start")
+		t.Error("no sweep after the start")
 	}
 	if s.takeSweep() {
 		t.Error("swept twice")
 	}
 	s.selectTypes(map[schema.GroupVersionResource]string{})
 	if !s.takeSweep() {
-		t.Error("no sweep for the type that is selected no more")
+		t.Error("no sweep of a deselected type")
 	}
 }

@@ -80,7 +80,7 @@ func (s *fixture) verified(keys ...string) {
 	}
 	for line := range strings.Lines(s.mustRun("-c", "gpg.ssh.allowedSignersFile="+signers, "log", "--format=%G? %s", "main")) {
 		if !strings.HasPrefix(line, "G ") {
-			s.t.Errorf("signature of %s", line)
+			s.t.Errorf("invalid signature of %s", line)
 		}
 	}
 }
@@ -179,15 +179,15 @@ func TestNothingIsPushedUnsigned(t *testing.T) {
 			s.cluster.put(configMap("a"), "1")
 			ready := s.waitReady("main", test.reason)
 			if !strings.Contains(ready.Message, test.says) || strings.Contains(ready.Message, "gue55") || strings.Contains(ready.Message, "s3cret") {
-				t.Errorf("message %q, want %q", ready.Message, test.says)
+				t.Errorf("message = %q, want %q", ready.Message, test.says)
 			}
 			if _, err := os.Stat(filepath.Join(s.git.root, "shop.git")); !os.IsNotExist(err) {
-				t.Errorf("the remote was written: %v", err) // The Git server makes a repository when it is first pushed to.
+				t.Errorf("remote was written: %v", err) // The Git server creates a repository on the first push.
 			}
 			s.putSecret("signing", test.mended)
 			s.mirrored()
 			if !s.allSigned() {
-				t.Error("a commit has no signature")
+				t.Error("commit without a signature")
 			}
 		})
 	}
@@ -213,11 +213,11 @@ func TestKeyExpiresWhileTheServerRuns(t *testing.T) {
 	s.ahead.Store(int64(2 * time.Hour))
 	s.cluster.put(configMap("a"), "1")
 	if ready := s.waitReady("main", v1alpha1.ReasonSigningKeyUnusable); !strings.Contains(ready.Message, "expired at") {
-		t.Errorf("message %q", ready.Message)
+		t.Errorf("message = %q", ready.Message)
 	}
 	s.putSecret("signing", map[string][]byte{"git.asc": newOpenPGPKey(t, time.Now().Add(-time.Hour), 0)})
 	s.mirrored()
 	if !s.allSigned() {
-		t.Error("a commit has no signature")
+		t.Error("commit without a signature")
 	}
 }

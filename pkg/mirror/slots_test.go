@@ -53,7 +53,7 @@ func TestBusyBranchGivesWay(t *testing.T) {
 	s.mirrored()
 	s.holds("other", "b", inShop)
 	if !both.Load() {
-		t.Error("one branch was written to its end before the other was begun")
+		t.Error("one branch was written completely before the other one started")
 	}
 }
 
@@ -63,7 +63,7 @@ func TestSlots(t *testing.T) {
 	tries := func(url string) func() {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		for range 100 { // with both ready, select takes either
+		for range 100 { // if both are ready, select chooses either
 			slot, err := s.acquire(ctx, branchKey{url: url})
 			if err == nil {
 				return slot.release
@@ -76,25 +76,25 @@ func TestSlots(t *testing.T) {
 	}
 	one, two := tries("a"), tries("a")
 	if one == nil || two == nil {
-		t.Fatal("a repository has no slots")
+		t.Fatal("repository has no slots")
 	}
 	if tries("a") != nil {
-		t.Error("one repository takes more than its part")
+		t.Error("repository has more slots than its limit")
 	}
 	three := tries("b")
 	if three == nil {
-		t.Fatal("one repository keeps another from its slot")
+		t.Fatal("repository blocks the slot of another one")
 	}
 	if tries("c") != nil {
-		t.Error("more than all slots are taken")
+		t.Error("more slots are in use than exist")
 	}
 	two()
 	if tries("b") == nil {
-		t.Error("a slot that was given back is not there")
+		t.Error("released slot is not free")
 	}
 	one()
 	three()
 	if _, ok := s.of["a"]; ok {
-		t.Error("a repository that nobody uses is remembered")
+		t.Error("unused repository is still stored")
 	}
 }

@@ -30,10 +30,10 @@ func (s *fixture) answered(id string) v1alpha1.SyncProgress {
 		syncs := s.record("main").Syncs
 		i := slices.IndexFunc(syncs, func(sync v1alpha1.SyncProgress) bool { return sync.ID == id })
 		if i < 0 {
-			return errors.New("unknown")
+			return errors.New("request is unknown")
 		}
 		if found = syncs[i]; found.CompletionTime == nil {
-			return fmt.Errorf("under way: %+v", found)
+			return fmt.Errorf("in progress: %+v", found)
 		}
 		return nil
 	})
@@ -61,13 +61,13 @@ func TestSyncFindsWhatOthersDid(t *testing.T) {
 				s.ask("one", full, types...)
 				got := s.answered("one")
 				if got.Types != 1 || got.Compared != 1 || got.FilesWritten != 1 || got.FilesRemoved != 1 || got.Failures != nil {
-					t.Errorf("found %+v", got)
+					t.Errorf("sync = %+v", got)
 				}
 				s.mirrored()
 				s.stays("main", func() {
 					s.ask("two", full, types...)
 					if got := s.answered("two"); got.FilesWritten+got.FilesRemoved != 0 || got.Compared != 1 {
-						t.Errorf("found %+v", got)
+						t.Errorf("sync = %+v", got)
 					}
 				})
 			})
@@ -85,7 +85,7 @@ func TestSyncReportsWhatCannotBeCompared(t *testing.T) {
 	got := s.answered("refused")
 	if text := strings.Join(got.Failures, ", "); got.Compared != 0 || !strings.Contains(text, "configmaps: ") || !strings.Contains(text, "forbidden") ||
 		!strings.Contains(text, "deployments.apps: no rule selects it") {
-		t.Errorf("found %+v", got)
+		t.Errorf("sync = %+v", got)
 	}
 	s.cluster.setRefused(configMaps, nil)
 	s.idle()
@@ -106,19 +106,19 @@ func TestSyncOutlivesTheProcess(t *testing.T) {
 		return nil
 	})
 	if got := s.record("main").Syncs; len(got) != 1 || got[0].CompletionTime != nil {
-		t.Errorf("with the remote down: %+v", got)
+		t.Errorf("sync with the remote down = %+v", got)
 	}
 	s.stop()
 	s.git.guard(nil)
 	s.start()
 	s.answered("one")
 	if left := withoutDone(s.in.destinations[0].Status.PendingSyncs, s.record("main").Syncs); len(left) != 0 {
-		t.Errorf("pending: %+v", left)
+		t.Errorf("pending requests = %+v", left)
 	}
 }
 
-// TestSyncOfATypeThatGoes checks a request whose type is not selected any more before it is completed.
-func TestSyncOfATypeThatGoes(t *testing.T) {
+// TestSyncOfADeselectedType checks a request whose type is not selected any more before it is completed.
+func TestSyncOfADeselectedType(t *testing.T) {
 	s := newFixture(t)
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
@@ -128,7 +128,7 @@ func TestSyncOfATypeThatGoes(t *testing.T) {
 	s.replan(func(in *inputs) { in.rules = nil })
 	s.git.guard(nil)
 	if got := s.answered("one"); len(got.Failures) != 1 || !strings.Contains(got.Failures[0], "no rule selects it any more") {
-		t.Errorf("found %+v", got)
+		t.Errorf("sync = %+v", got)
 	}
 }
 
@@ -143,6 +143,6 @@ func TestSyncsAreForgottenInTime(t *testing.T) {
 	}
 	s.edit(func(d *v1alpha1.GitDestination) { d.Status.PendingSyncs = nil })
 	if got := s.record("main").Syncs; len(got) != keptSyncs || got[0].ID != "3" {
-		t.Errorf("%d requests are told of, from %s on", len(got), got[0].ID)
+		t.Errorf("%d requests are reported, the first is %s", len(got), got[0].ID)
 	}
 }

@@ -32,7 +32,7 @@ func TestEventsOfConditions(t *testing.T) {
 		states []string
 		want   []string
 	}{
-		"all is well": {[]string{"", reading, ready, reading, ready}, nil},
+		"no problem": {[]string{"", reading, ready, reading, ready}, nil},
 		"refused and recovered": {
 			[]string{ready, "Ready=False/PushRejected/frozen", ready},
 			[]string{"Warning PushRejected frozen", "Normal Recovered No longer PushRejected: fine"},
@@ -49,7 +49,7 @@ func TestEventsOfConditions(t *testing.T) {
 			[]string{ready, "Ready=False/PushRejected/a", "Ready=False/RepositoryUnreachable/b"},
 			[]string{"Warning PushRejected a", "Warning RepositoryUnreachable b"},
 		},
-		"told by an earlier process": {
+		"reported by an earlier process": {
 			[]string{"Ready=False/PushRejected/a", reading, "Ready=False/PushRejected/a", ready}, []string{"Normal Recovered No longer PushRejected: fine"}},
 		"suspended meanwhile": {
 			[]string{ready, "Ready=False/PushRejected/a", "Ready=False/Suspended", ready},
@@ -59,10 +59,10 @@ func TestEventsOfConditions(t *testing.T) {
 			[]string{"", "Ready=False/AccessNotGranted/no AccessDenied=True/AccessNotGranted/no"},
 			[]string{"Warning AccessNotGranted no"},
 		},
-		"somebody else's folder, written all the same": {
+		"another owner's folder, written": {
 			[]string{ready, ready + " OwnershipConflict=True/OwnedByAnother/theirs", ready + " OwnershipConflict=False/Owned"},
 			[]string{"Warning OwnedByAnother theirs", "Normal Recovered No longer OwnedByAnother"}},
-		"somebody else's folder, refused": {
+		"another owner's folder, not written": {
 			[]string{ready, "Ready=False/OwnedByAnother/theirs OwnershipConflict=True/OwnedByAnother/theirs"}, []string{"Warning OwnedByAnother theirs"}},
 		"Secrets left out": {
 			[]string{ready, ready + " SecretsEncrypted=False/EncryptionUnavailable/lost", ready + " SecretsEncrypted=False/SecretsOmitted"},
@@ -103,13 +103,13 @@ func TestUnappliableFilesAreWarnedOf(t *testing.T) {
 	all := func(o outbox.Object) bool { return o.GroupVersionResource() == configMaps }
 	s.holds("main", "clusters/a", all)
 	if got, want := <-s.warned, "main: NotAppliable: v1/configmaps shop/delete and 1 more have"+has; !strings.HasPrefix(got, want) {
-		t.Errorf("warned: %q, want %q", got, want)
+		t.Errorf("warnings = %q, want %q", got, want)
 	}
 	s.cluster.put(configMap("next-line"), "a b")
 	s.holds("main", "clusters/a", all)
 	s.cluster.put(configMap("none"), "\ufffe")
 	s.holds("main", "clusters/a", all)
 	if got, want := <-s.warned, "main: NotAppliable: v1/configmaps shop/none has"+has; !strings.HasPrefix(got, want) {
-		t.Errorf("warned: %q, want %q", got, want)
+		t.Errorf("warnings = %q, want %q", got, want)
 	}
 }

@@ -79,7 +79,7 @@ func TestTemplatesAreChecked(t *testing.T) {
 			case test.says == "" && err != nil:
 				t.Error(err)
 			case test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says)):
-				t.Errorf("error %v, want one that says %q", err, test.says)
+				t.Errorf("error = %v, want %q", err, test.says)
 			}
 		})
 	}
@@ -181,7 +181,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestTrailersAreReadByGit lets git say what the trailers of odd messages are.
+// TestTrailersAreReadByGit compares the trailers of unusual messages with those that git finds.
 func TestTrailersAreReadByGit(t *testing.T) {
 	trailers := []commitmessage.Trailer{{Key: "X-One", Value: "1"}, {Key: "X-Two", Value: "eve\nX-Three: 3"}, {Key: "X-Empty"}}
 	const want = "X-One: 1\nX-Two: eve\\u000aX-Three: 3\nX-Empty: \n"
@@ -227,17 +227,17 @@ func TestTrailersAreReadByGit(t *testing.T) {
 			message := template.Text(commitmessage.NewMessage(commitmessage.About{}, []commitmessage.Change{odd}, false), trailers)
 			commit := strings.TrimSpace(git(message, "commit-tree", tree))
 			if got := git("", "show", "--no-patch", "--format=%(trailers)", commit); got != want {
-				t.Errorf("trailers %q, want %q, of the message %q", got, want, message)
+				t.Errorf("trailers = %q, want %q; message %q", got, want, message)
 			}
 			if subject := strings.TrimSpace(git("", "show", "--no-patch", "--format=%s", commit)); subject == "" || strings.Contains(subject, "X-One: 1") {
-				t.Errorf("subject %q", subject)
+				t.Errorf("subject = %q", subject)
 			}
 		})
 	}
 }
 
-// FuzzTemplates runs what is let pass: it may write no more than its bound, over one line for an author, and trailers stay
-// as they are.
+// FuzzTemplates executes templates that are accepted: the output must not exceed its limit, an author must be one line, and trailers must
+// be unchanged.
 func FuzzTemplates(f *testing.F) {
 	f.Add("{{.Subject}}\n{{range .Changes}}{{.Operation}} {{.Namespace}}/{{.Name}}\n{{end}}")
 	f.Add(`{{range $i, $c := $.Changes}}{{$i}} {{$c.Name}} {{$.Author}}{{else}}none{{end}}`)
@@ -248,13 +248,13 @@ func FuzzTemplates(f *testing.F) {
 		if template, err := commitmessage.ParseMessage(text); err == nil {
 			got := template.Text(message, []commitmessage.Trailer{{Key: "X", Value: text}})
 			if before, last, found := strings.Cut(got, "\n\nX: "); len(got) > 64<<10+8<<10 || !found || !strings.Contains(before+last, "\n") {
-				t.Errorf("message of %d bytes: %.1000q", len(got), got)
+				t.Errorf("message has %d bytes: %.1000q", len(got), got)
 			}
 		}
 		if template, err := commitmessage.ParseAuthor(text); err == nil {
 			name, email := template.Identity(commitmessage.User{Username: text, Name: "a\nb", Email: "<x>", Cluster: text})
 			if strings.ContainsAny(name+email, "<>\n\r\x00") || len(name)+len(email) > 1024 {
-				t.Errorf("author %q <%q>", name, email)
+				t.Errorf("author = %q <%q>", name, email)
 			}
 		}
 	})

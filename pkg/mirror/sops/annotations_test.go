@@ -20,7 +20,7 @@ import (
 	"github.com/configbutler/slipstream/test/testkit/sopstest"
 )
 
-// hidden is what no file may show of a Secret that holds it, however it is written.
+// hidden are the representations of a value that must not be in the file of a Secret.
 func hidden(t *testing.T, value string) []string {
 	t.Helper()
 	quoted, err := json.Marshal(value)
@@ -30,7 +30,7 @@ func hidden(t *testing.T, value string) []string {
 	return []string{value, base64.StdEncoding.EncodeToString([]byte(value)), strings.Trim(string(quoted), `"`)}
 }
 
-// Whatever annotation holds what the Secret holds, the file does not show it.
+// TestAnnotationsAreNotReadable checks that values of a Secret in its annotations are encrypted.
 func TestAnnotationsAreNotReadable(t *testing.T) {
 	const value = `cor"rect <horse>`
 	key := newIdentity(t)
@@ -51,12 +51,12 @@ func TestAnnotationsAreNotReadable(t *testing.T) {
 			file := encrypt(t, encrypter, object)
 			for _, text := range hidden(t, value) {
 				if strings.Contains(string(file), text) {
-					t.Errorf("the file shows %q:\n%s", text, file)
+					t.Errorf("file contains %q:\n%s", text, file)
 				}
 			}
 			for _, readable := range []string{"apiVersion: v1\nkind: Secret\nmetadata:\n  name: db\n  namespace: shop\n  labels:\n    app: shop\n    example.com/team: platform\n", "\ntype: Opaque\n"} {
 				if !strings.Contains(string(file), readable) {
-					t.Errorf("the file lacks %q:\n%s", readable, file)
+					t.Errorf("file lacks %q:\n%s", readable, file)
 				}
 			}
 			checkOpens(t, file, key, object)
@@ -64,7 +64,8 @@ func TestAnnotationsAreNotReadable(t *testing.T) {
 	}
 }
 
-// What is readable of a Secret is listed. A field that nothing is known of is not readable.
+// TestOnlyWhatIsHarmlessIsReadable checks that only listed fields and annotations of a Secret are readable, and unknown
+// fields are encrypted.
 func TestOnlyWhatIsHarmlessIsReadable(t *testing.T) {
 	annotations := map[string]string{"example.com/note": "secret words"}
 	for _, key := range annotationtest.Harmless() {
@@ -77,7 +78,7 @@ func TestOnlyWhatIsHarmlessIsReadable(t *testing.T) {
 	key := newIdentity(t)
 	file := encrypt(t, newEncrypter(t, seed, key), object)
 	if strings.Contains(string(file), "secret words") || strings.Contains(string(file), "secret.example.com") {
-		t.Errorf("the file shows a value:\n%s", file)
+		t.Errorf("file contains a value:\n%s", file)
 	}
 	var fields struct {
 		Immutable bool
@@ -90,17 +91,18 @@ func TestOnlyWhatIsHarmlessIsReadable(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !fields.Immutable || fields.Metadata.GenerateName != "open-" || fields.Metadata.Labels["team"] != "open" {
-		t.Errorf("the file hides what is harmless:\n%s", file)
+		t.Errorf("harmless field is encrypted:\n%s", file)
 	}
 	for name, text := range fields.Metadata.Annotations {
 		if annotation.IsHarmless(name) != (text == "open words") {
-			t.Errorf("annotation %s is %q", name, text)
+			t.Errorf("annotation %s = %q", name, text)
 		}
 	}
 	checkOpens(t, file, key, object)
 }
 
-// Kustomize, and Flux with it, adds annotations before a file is decrypted. They must not be taken for encrypted ones.
+// TestRulesNameTheAnnotationsThatAreEncrypted checks the rules of files. Kustomize, and Flux with it, adds annotations
+// before decryption, which must not count as encrypted.
 func TestRulesNameTheAnnotationsThatAreEncrypted(t *testing.T) {
 	encrypter := newEncrypter(t, seed, newIdentity(t))
 	listed := numbered(16)
@@ -108,14 +110,14 @@ func TestRulesNameTheAnnotationsThatAreEncrypted(t *testing.T) {
 		annotations map[string]string
 		want        string
 	}{
-		"none":                      {nil, "^(data|stringData)$"},
-		"a harmless one":            {map[string]string{"helm.sh/resource-policy": "keep"}, "^(data|stringData)$"},
-		"others":                    {map[string]string{"example.com/b": "", "a": "", "helm.sh/resource-policy": "keep"}, `^(data|stringData|a|example\.com/b)$`},
-		"one like a field":          {map[string]string{"example.com/b": "", "name": ""}, "^(data|stringData|annotations)$"},
-		"one like the data":         {map[string]string{"data": ""}, "^(data|stringData)$"},
-		"one that holds the object": {map[string]string{"kapp.k14s.io/original": "{}"}, "^(data|stringData)$"},
-		"as many as are listed":     {listed, `^(data|stringData|` + strings.ReplaceAll(strings.Join(slices.Sorted(maps.Keys(listed)), "|"), ".", `\.`) + ")$"},
-		"more than are listed":      {numbered(17), "^(data|stringData|annotations)$"},
+		"none":                  {nil, "^(data|stringData)$"},
+		"a harmless one":        {map[string]string{"helm.sh/resource-policy": "keep"}, "^(data|stringData)$"},
+		"others":                {map[string]string{"example.com/b": "", "a": "", "helm.sh/resource-policy": "keep"}, `^(data|stringData|a|example\.com/b)$`},
+		"one like a field":      {map[string]string{"example.com/b": "", "name": ""}, "^(data|stringData|annotations)$"},
+		"one like the data":     {map[string]string{"data": ""}, "^(data|stringData)$"},
+		"one with the object":   {map[string]string{"kapp.k14s.io/original": "{}"}, "^(data|stringData)$"},
+		"as many as are listed": {listed, `^(data|stringData|` + strings.ReplaceAll(strings.Join(slices.Sorted(maps.Keys(listed)), "|"), ".", `\.`) + ")$"},
+		"more than are listed":  {numbered(17), "^(data|stringData|annotations)$"},
 	} {
 		var fields struct {
 			SOPS struct {
@@ -126,12 +128,12 @@ func TestRulesNameTheAnnotationsThatAreEncrypted(t *testing.T) {
 			t.Fatal(err)
 		}
 		if fields.SOPS.Rule != tt.want {
-			t.Errorf("%s: the rule is %s, want %s", name, fields.SOPS.Rule, tt.want)
+			t.Errorf("%s: rule = %s, want %s", name, fields.SOPS.Rule, tt.want)
 		}
 	}
 }
 
-// Flux decrypts what Kustomize has made of the file.
+// TestFluxDecrypts checks that Flux can decrypt the file after Kustomize has changed it.
 func TestFluxDecrypts(t *testing.T) {
 	key := newIdentity(t)
 	encrypter := newEncrypter(t, seed, key)
@@ -161,12 +163,12 @@ func TestFluxDecrypts(t *testing.T) {
 			want.SetAnnotations(all)
 			unstructured.RemoveNestedField(want.Object, "metadata", "resourceVersion")
 			if diff := cmp.Diff(want.Object, found.Object); diff != "" {
-				t.Errorf("sops finds something else (-want +got):\n%s", diff)
+				t.Errorf("decrypted file differs (-want +got):\n%s", diff)
 			}
 		})
 	}
 	object := annotated(map[string]string{"name": "x"})
 	if opened, err := sopstest.OpenAsFlux(t, encrypt(t, encrypter, object), key.String(), added); err == nil {
-		t.Errorf("what Kustomize adds is no longer taken for encrypted where all annotations are; the page on Secrets says that it is:\n%s", opened)
+		t.Errorf("annotations added by Kustomize do not count as encrypted if all annotations are encrypted, unlike the page on Secrets says:\n%s", opened)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// One nonce for two values gives both away. Nonces are derived by the order of what is encrypted, so that a rule that encrypts more of
-// the same content must give another key.
+// TestRuleIsPartOfTheKey checks that another rule has another key. Nonces are derived from the order of encrypted values, so a rule that
+// encrypts more values of the same content would reuse nonces with the same key, which reveals values.
 func TestRuleIsPartOfTheKey(t *testing.T) {
 	encrypter := &Encrypter{seed: make([]byte, SeedSize)}
 	content := []byte("kind: Secret\n")
@@ -22,11 +22,11 @@ func TestRuleIsPartOfTheKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		if same, taken := derived[string(key)]; taken {
-			t.Errorf("%s and %s have the same key", name, same)
+			t.Errorf("rules %s and %s have the same key", name, same)
 		}
 		derived[string(key)] = name
 		if again, err := encrypter.fileKey(r, content).derive("data key", dataKeySize); err != nil || !bytes.Equal(key, again) {
-			t.Errorf("%s: another key each time (%v)", name, err)
+			t.Errorf("%s: key is not deterministic (%v)", name, err)
 		}
 	}
 }

@@ -28,7 +28,7 @@ var update = flag.Bool("update", false, "write the golden file")
 
 var seed = bytes.Repeat([]byte{7}, sops.SeedSize)
 
-// goldenKey opens the golden file.
+// goldenKey decrypts the golden file.
 const goldenKey = "AGE-SECRET-KEY-1R0N8K72MJVS4FLSYSHTDFKRTLTFSCYHKU6CQ97SMYCPQ4M25G2QSFSVSN7"
 
 func newIdentity(t testing.TB) *age.X25519Identity {
@@ -53,7 +53,7 @@ func newEncrypter(t testing.TB, seed []byte, recipients ...*age.X25519Identity) 
 	return encrypter
 }
 
-// secret is a Secret with such values, and fields that change may set.
+// secret returns a Secret with the values. change may set more fields.
 func secret(data map[string]string, change ...func(map[string]any)) *unstructured.Unstructured {
 	values := map[string]any{}
 	for key, value := range data {
@@ -69,7 +69,7 @@ func secret(data map[string]string, change ...func(map[string]any)) *unstructure
 	return &unstructured.Unstructured{Object: object}
 }
 
-// annotated is a Secret with a value and such annotations.
+// annotated returns a Secret with a value and the annotations.
 func annotated(annotations map[string]string, change ...func(map[string]any)) *unstructured.Unstructured {
 	object := secret(map[string]string{"a": "b"}, change...)
 	object.SetAnnotations(annotations)
@@ -101,8 +101,7 @@ func encrypt(t testing.TB, encrypter *sops.Encrypter, object *unstructured.Unstr
 	return file
 }
 
-// checkOpens fails the test unless sops finds in a file what would have been written
-// without encryption.
+// checkOpens fails the test unless sops decrypts a file to the content without encryption.
 func checkOpens(t testing.TB, file []byte, key *age.X25519Identity, object *unstructured.Unstructured) {
 	t.Helper()
 	opened, err := sopstest.Open(t, file, key.String())
@@ -122,11 +121,11 @@ func checkOpens(t testing.TB, file []byte, key *age.X25519Identity, object *unst
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("sops finds something else (-want +got):\n%s", diff)
+		t.Errorf("decrypted file differs (-want +got):\n%s", diff)
 	}
 }
 
-// objects are Secrets by what is special about them.
+// objects are Secrets by their special properties.
 func objects() map[string]*unstructured.Unstructured {
 	return map[string]*unstructured.Unstructured{
 		"one value":             secret(map[string]string{"password": "correct horse"}),
@@ -169,7 +168,7 @@ func TestSopsDecrypts(t *testing.T) {
 			before := object.DeepCopy()
 			file := encrypt(t, encrypter, object)
 			if diff := cmp.Diff(before.Object, object.Object); diff != "" {
-				t.Errorf("the object was changed: %s", diff)
+				t.Errorf("object was modified: %s", diff)
 			}
 			for _, key := range []*age.X25519Identity{first, second} {
 				checkOpens(t, file, key, object)
@@ -192,13 +191,13 @@ func FuzzEncrypt(f *testing.F) {
 		object := secret(map[string]string{name: value}, set(note, "stringData", "text"), set(note, "metadata", "annotations", "note"), set(note, "metadata", "annotations", name))
 		file := encrypt(t, encrypter, object)
 		if again := encrypt(t, encrypter, object); !bytes.Equal(file, again) {
-			t.Error("got another file for the same Secret")
+			t.Error("file of the same Secret differs")
 		}
 		checkOpens(t, file, key, object)
 	})
 }
 
-// Everything that somebody can do to a file without its key is found out.
+// TestAlteredFilesDoNotOpen checks that changes of a file without its key are detected.
 func TestAlteredFilesDoNotOpen(t *testing.T) {
 	key := newIdentity(t)
 	encrypter := newEncrypter(t, seed, key)
@@ -207,7 +206,7 @@ func TestAlteredFilesDoNotOpen(t *testing.T) {
 	other := string(encrypt(t, encrypter, secret(map[string]string{"user": "admin", "password": "battery staple"})))
 	rewrite := func(old, replacement string) string {
 		if !strings.Contains(file, old) {
-			t.Fatalf("%q is not there", old)
+			t.Fatalf("file lacks %q", old)
 		}
 		return strings.Replace(file, old, replacement, 1)
 	}
@@ -224,35 +223,36 @@ func TestAlteredFilesDoNotOpen(t *testing.T) {
 		"the time that the code covers": rewrite("1970-01-01", "1971-01-01"),
 	} {
 		if opened, err := sopstest.Open(t, []byte(altered), key.String()); err == nil {
-			t.Errorf("%s: sops opens it:\n%s", name, opened)
+			t.Errorf("%s: file was decrypted:\n%s", name, opened)
 		}
 	}
 	if _, err := sopstest.Open(t, []byte(file), newIdentity(t).String()); err == nil {
-		t.Error("another key opens the file")
+		t.Error("file was decrypted with another key")
 	}
 	checkOpens(t, []byte(file), key, object)
 }
 
-// Nothing of what is encrypted can be read, and what is not encrypted can.
+// TestWhatCanBeRead checks that encrypted values are not readable, and the other fields are.
 func TestWhatCanBeRead(t *testing.T) {
 	object := secret(map[string]string{"password": "correct horse"}, set("battery staple", "stringData", "text"), set("platform", "metadata", "labels", "team"))
 	file := string(encrypt(t, newEncrypter(t, seed, newIdentity(t)), object))
 	for _, hidden := range []string{"correct horse", "Y29ycmVjdCBob3JzZQ", "battery"} {
 		if strings.Contains(file, hidden) {
-			t.Errorf("the file shows %q:\n%s", hidden, file)
+			t.Errorf("file contains %q:\n%s", hidden, file)
 		}
 	}
 	for _, readable := range []string{"apiVersion: v1\nkind: Secret\nmetadata:\n  name: db\n  namespace: shop\n  labels:\n    team: platform\n", "\ntype: Opaque\nsops:\n"} {
 		if !strings.Contains(file, readable) {
-			t.Errorf("the file lacks %q:\n%s", readable, file)
+			t.Errorf("file lacks %q:\n%s", readable, file)
 		}
 	}
 	if strings.Contains(file, "resourceVersion") {
-		t.Error("the file holds what is runtime")
+		t.Error("file contains runtime fields")
 	}
 }
 
-// The same gives the same bytes, anything else gives others all through.
+// TestSameObjectSameFile checks that equal objects have equal files, and that every encrypted line differs for other
+// objects.
 func TestSameObjectSameFile(t *testing.T) {
 	a, b := newIdentity(t), newIdentity(t)
 	data := map[string]string{"user": "admin", "password": "correct horse"}
@@ -265,7 +265,7 @@ func TestSameObjectSameFile(t *testing.T) {
 		"an annotation that is no field": encrypt(t, newEncrypter(t, seed, a, b), secret(data, set("x", "metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"))),
 	} {
 		if !bytes.Equal(file, same) {
-			t.Errorf("%s: another file", name)
+			t.Errorf("%s: file differs", name)
 		}
 	}
 	other := bytes.Repeat([]byte{8}, sops.SeedSize)
@@ -277,13 +277,13 @@ func TestSameObjectSameFile(t *testing.T) {
 	} {
 		for _, secretPart := range []string{"user:", "password:", "mac:"} {
 			if line(different, secretPart) == line(file, secretPart) {
-				t.Errorf("%s: the line %s is the same", name, secretPart)
+				t.Errorf("%s: line %s is the same", name, secretPart)
 			}
 		}
 	}
 }
 
-// line is the first line of a file that begins with something.
+// line returns the first line of a file with a prefix.
 func line(file []byte, start string) string {
 	for l := range strings.Lines(string(file)) {
 		if strings.HasPrefix(strings.TrimSpace(l), start) {
@@ -293,7 +293,8 @@ func line(file []byte, start string) string {
 	return ""
 }
 
-// A version that gives an object another file makes a commit for every Secret everywhere.
+// TestFileStaysWhatItIs compares a file with the golden file. A version that changes files would cause a commit of
+// every Secret in all repositories.
 func TestFileStaysWhatItIs(t *testing.T) {
 	identity, err := age.ParseX25519Identity(goldenKey)
 	if err != nil {
@@ -312,7 +313,7 @@ func TestFileStaysWhatItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(file)); diff != "" {
-		t.Errorf("the file differs (-want +got):\n%s", diff)
+		t.Errorf("file differs (-want +got):\n%s", diff)
 	}
 	checkOpens(t, want, identity, object)
 }
@@ -326,9 +327,9 @@ func TestEncryptErrors(t *testing.T) {
 		"a block sops of its own": secret(nil, set("x", "sops")),
 	} {
 		if file, err := encrypter.Encrypt(object); err == nil {
-			t.Errorf("%s: got encrypted:\n%s", name, file)
+			t.Errorf("%s: encrypted without an error:\n%s", name, file)
 		} else if strings.Contains(err.Error(), "\xff") {
-			t.Errorf("%s: the error shows a value: %v", name, err)
+			t.Errorf("%s: error contains a value: %v", name, err)
 		}
 	}
 }

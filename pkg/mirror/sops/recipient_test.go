@@ -18,7 +18,7 @@ func TestCheckRecipient(t *testing.T) {
 	}{
 		"a public key":       {good, true},
 		"nothing":            {"", false},
-		"a slip":             {good[:20] + "1" + good[21:], false},
+		"a typo":             {good[:20] + "1" + good[21:], false},
 		"another letter":     {strings.Replace(good, good[10:11], map[bool]string{true: "q", false: "p"}[good[10] != 'q'], 1), false},
 		"too short":          {good[:61], false},
 		"upper case":         {strings.ToUpper(good), false},

@@ -18,8 +18,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/internal/fairshare"
 )
 
-// waits asks for a slot in the background and notes in order who was given one. Each keeps its slot for a second.
-func waits(t *testing.T, s *fairshare.Slots, owner string, order *[]string, mu *sync.Mutex) {
+// acquire acquires a slot in the background, and appends its owner to the order. Each slot is held for a second.
+func acquire(t *testing.T, s *fairshare.Slots, owner string, order *[]string, mu *sync.Mutex) {
 	t.Helper()
 	go func() {
 		release, err := s.Acquire(context.Background(), owner)
@@ -33,54 +33,54 @@ func waits(t *testing.T, s *fairshare.Slots, owner string, order *[]string, mu *
 		<-time.After(time.Second)
 		release()
 	}()
-	<-time.After(time.Millisecond) // So that no two slots are given back at the same time.
+	<-time.After(time.Millisecond) // So that no two slots are released at the same time.
 }
 
-func TestOwnersTakeTurns(t *testing.T) {
+func TestOwnersAlternate(t *testing.T) {
 	tests := map[string]struct {
 		slots int
-		// asks are the owners in the order in which they ask.
+		// asks are the owners in the order in which they call Acquire, wants those in the order in which they get slots.
 		asks, wants string
 	}{
-		"the oldest of one owner first":           {slots: 1, asks: "a a a", wants: "a a a"},
-		"one who asks later waits for one turn":   {slots: 1, asks: "a a a a b", wants: "a a b a a"},
-		"two who ask later":                       {slots: 1, asks: "a a a a b c", wants: "a a b c a a"},
-		"turns go round":                          {slots: 1, asks: "a a a b b b c c c", wants: "a a b c a b c b c"},
-		"turns go round with several slots":       {slots: 2, asks: "a a a a b b", wants: "a a a b a b"},
-		"free slots are given without a queue":    {slots: 3, asks: "a a a", wants: "a a a"},
-		"one who waits for all others goes first": {slots: 1, asks: "a b c a b c", wants: "a b c a b c"},
+		"the oldest of one owner first":             {slots: 1, asks: "a a a", wants: "a a a"},
+		"a later owner waits for one slot":          {slots: 1, asks: "a a a a b", wants: "a a b a a"},
+		"two later owners":                          {slots: 1, asks: "a a a a b c", wants: "a a b c a a"},
+		"owners alternate":                          {slots: 1, asks: "a a a b b b c c c", wants: "a a b c a b c b c"},
+		"owners alternate with several slots":       {slots: 2, asks: "a a a a b b", wants: "a a a b a b"},
+		"free slots are acquired at once":           {slots: 3, asks: "a a a", wants: "a a a"},
+		"the owner who has waited longest is first": {slots: 1, asks: "a b c a b c", wants: "a b c a b c"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, order, mu := fairshare.New(test.slots), []string(nil), sync.Mutex{}
 				for _, owner := range strings.Fields(test.asks) {
-					waits(t, s, owner, &order, &mu)
+					acquire(t, s, owner, &order, &mu)
 				}
 				<-time.After(time.Minute)
 				mu.Lock()
 				defer mu.Unlock()
 				wants := strings.Fields(test.wants)
 				if !slices.Equal(order[:len(wants)], wants) || len(order) != len(strings.Fields(test.asks)) {
-					t.Errorf("the order is %v, want %v", order, wants)
+					t.Errorf("order = %v, want %v", order, wants)
 				}
 				if s.Contended() {
-					t.Error("somebody waits still")
+					t.Error("an owner still waits")
 				}
 			})
 		})
 	}
 }
 
-// TestOwnersWhoReturn has owners ask again as soon as they have given a slot back. Each has at least every fourth turn: it waits for one of
-// each of the others, and for its own to end.
+// TestOwnersWhoReturn has owners acquire a slot again as soon as they have released one. Each gets at least a fourth of the slots: it waits
+// for one slot of each other owner, and for the end of its own.
 func TestOwnersWhoReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := fairshare.New(1)
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Second)
 		defer cancel()
 		var group sync.WaitGroup
-		turns := map[string]int{}
+		acquired := map[string]int{}
 		for _, owner := range []string{"one", "many", "many", "many", "another"} {
 			group.Go(func() {
 				for ctx.Err() == nil {
@@ -88,7 +88,7 @@ func TestOwnersWhoReturn(t *testing.T) {
 					if err != nil {
 						return
 					}
-					turns[owner]++ // The slot guards it.
+					acquired[owner]++ // The slot guards the map.
 					<-time.After(time.Second)
 					release()
 				}
@@ -96,14 +96,14 @@ func TestOwnersWhoReturn(t *testing.T) {
 		}
 		group.Wait()
 		for _, owner := range []string{"one", "many", "another"} {
-			if turns[owner] < 300/4-1 {
-				t.Errorf("of 300 turns, %v", turns)
+			if acquired[owner] < 300/4-1 {
+				t.Errorf("slots of 300: %v", acquired)
 			}
 		}
 	})
 }
 
-func TestWhoGivesUpTakesNoSlot(t *testing.T) {
+func TestCanceledAcquireTakesNoSlot(t *testing.T) {
 	s := fairshare.New(1)
 	release, err := s.Acquire(t.Context(), "a")
 	if err != nil {
@@ -113,11 +113,11 @@ func TestWhoGivesUpTakesNoSlot(t *testing.T) {
 	cancel()
 	for range 10 {
 		if _, err := s.Acquire(ended, "b"); !errors.Is(err, context.Canceled) {
-			t.Errorf("error %v, want that the context has ended", err)
+			t.Errorf("error = %v, want context.Canceled", err)
 		}
 	}
 	if s.Contended() {
-		t.Error("somebody waits still")
+		t.Error("an owner still waits")
 	}
 	release()
 	if release, err = s.Acquire(t.Context(), "c"); err != nil {
@@ -126,7 +126,7 @@ func TestWhoGivesUpTakesNoSlot(t *testing.T) {
 	release()
 }
 
-// TestSlotsAreNeitherLostNorDoubled has many owners ask at the same time, and give up at any moment.
+// TestSlotsAreNeitherLostNorDoubled has many owners acquire slots concurrently, and cancel at any time.
 func TestSlotsAreNeitherLostNorDoubled(t *testing.T) {
 	const slots = 3
 	s := fairshare.New(slots)

@@ -24,7 +24,7 @@ import (
 
 const namespace = "system"
 
-// cluster is one API server, which forgets nothing over the processes that use it.
+// cluster is an API server, which outlives the processes that use it.
 type cluster struct {
 	*testing.T
 	*fake.Clientset
@@ -32,7 +32,7 @@ type cluster struct {
 
 func newCluster(t *testing.T) cluster { return cluster{t, fake.NewClientset()} }
 
-// process is a server that has just started.
+// process returns the keyring of a server that has just started.
 func (c cluster) process() *keyring.Ring { return keyring.New(c.CoreV1(), namespace) }
 
 func (c cluster) secret(name string) *corev1.Secret {
@@ -64,7 +64,7 @@ func (c cluster) put(name string, data map[string][]byte) {
 	}
 }
 
-// refuse answers a verb on a Secret with an error until the function that is returned is called.
+// refuse rejects a verb on a Secret until the returned function is called.
 func (c cluster) refuse(verb, name string) (lift func()) {
 	var once sync.Once
 	lifted := make(chan struct{})
@@ -87,40 +87,40 @@ func (c cluster) refuse(verb, name string) (lift func()) {
 	return func() { once.Do(func() { close(lifted) }) }
 }
 
-// well fails the test unless keys are there and nothing is wrong with them.
+// well fails the test unless the keys are complete and without errors.
 func well(t *testing.T, keys keyring.Keys) keyring.Keys {
 	t.Helper()
 	if keys.SeedError != nil || keys.PairError != nil || len(keys.Seed) != sops.SeedSize || keys.Recipient == "" {
-		t.Fatalf("keys %+v", keys)
+		t.Fatalf("keys = %+v", keys)
 	}
 	return keys
 }
 
-// same fails the test if keys that are in use have become others.
+// same fails the test if the keys have changed.
 func same(t *testing.T, want, got keyring.Keys) {
 	t.Helper()
 	if !bytes.Equal(want.Seed, got.Seed) || want.Recipient != got.Recipient {
-		t.Errorf("the keys have become others: %+v, before %+v", got, want)
+		t.Errorf("keys = %+v, want %+v", got, want)
 	}
 }
 
-// wantMessage fails the test unless trouble says some words, and no key.
+// wantMessage fails the test unless the error contains the words, and no key.
 func wantMessage(t *testing.T, trouble error, words ...string) {
 	t.Helper()
 	if trouble == nil {
-		t.Fatal("nothing is told")
+		t.Fatal("got no error")
 	}
 	for _, word := range words {
 		if !strings.Contains(trouble.Error(), word) {
-			t.Errorf("%q lacks %q", trouble, word)
+			t.Errorf("error %q lacks %q", trouble, word)
 		}
 	}
 	if strings.Contains(trouble.Error(), "AGE-SECRET-KEY-1Q") {
-		t.Errorf("%q shows a private key", trouble)
+		t.Errorf("error %q contains a private key", trouble)
 	}
 }
 
-func TestKeysAreMadeOnce(t *testing.T) {
+func TestKeysAreCreatedOnce(t *testing.T) {
 	c := newCluster(t)
 	keys := well(t, c.process().Read(t.Context(), true))
 	pair := c.secret(keyring.PairName)
@@ -129,38 +129,38 @@ func TestKeysAreMadeOnce(t *testing.T) {
 		t.Fatalf("%v, %d private keys", err, len(identities))
 	}
 	if identity, ok := identities[0].(*age.X25519Identity); !ok || identity.Recipient().String() != keys.Recipient {
-		t.Errorf("the private key is not that of %s", keys.Recipient)
+		t.Errorf("private key does not match the recipient %s", keys.Recipient)
 	}
 	if !strings.Contains(string(pair.Data[keyring.PairKey]), "# public key: "+keys.Recipient+"\n") {
-		t.Error("the file does not say its public key")
+		t.Error("key file lacks the public key")
 	}
 	for _, name := range []string{keyring.PairName, keyring.SeedName} {
 		if c.secret(name).Annotations["configbutler.ai/mirror"] != "false" {
-			t.Errorf("%s could be mirrored", name)
+			t.Errorf("%s lacks the annotation against mirroring", name)
 		}
 	}
 	same(t, keys, well(t, c.process().Read(t.Context(), true)))
 	if !bytes.Equal(pair.Data[keyring.PairKey], c.secret(keyring.PairName).Data[keyring.PairKey]) {
-		t.Error("the private key was written again")
+		t.Error("private key was written again")
 	}
 }
 
-func TestPairIsMadeWhenItIsNeeded(t *testing.T) {
+func TestPairIsCreatedWhenNeeded(t *testing.T) {
 	c := newCluster(t)
 	ring := c.process()
 	keys := ring.Read(t.Context(), false)
 	if keys.SeedError != nil || keys.PairError != nil || keys.Recipient != "" {
-		t.Fatalf("keys %+v", keys)
+		t.Fatalf("keys = %+v", keys)
 	}
 	if list, err := c.CoreV1().Secrets(namespace).List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) != 1 {
 		t.Errorf("%v, %d Secrets", err, len(list.Items))
 	}
 	if later := well(t, ring.Read(t.Context(), true)); !bytes.Equal(later.Seed, keys.Seed) {
-		t.Error("another seed")
+		t.Error("seed has changed")
 	}
 }
 
-func TestServersAtOnceHaveTheSameKeys(t *testing.T) {
+func TestConcurrentServersHaveTheSameKeys(t *testing.T) {
 	c := newCluster(t)
 	var keys [8]keyring.Keys
 	var group sync.WaitGroup
@@ -176,20 +176,20 @@ func TestServersAtOnceHaveTheSameKeys(t *testing.T) {
 	same(t, keys[0], well(t, c.process().Read(t.Context(), true)))
 }
 
-// A key pair that is gone is never followed by another one that nobody chose.
-func TestPairIsGone(t *testing.T) {
+// TestPairIsDeleted checks that a deleted key pair is not replaced automatically.
+func TestPairIsDeleted(t *testing.T) {
 	c := newCluster(t)
 	ring := c.process()
 	keys := well(t, ring.Read(t.Context(), true))
 	pair := c.secret(keyring.PairName)
 	c.remove(keyring.PairName)
-	for name, server := range map[string]*keyring.Ring{"the server that knew it": ring, "another": c.process()} {
+	for name, server := range map[string]*keyring.Ring{"the running server": ring, "a new server": c.process()} {
 		t.Run(name, func(t *testing.T) {
 			now := server.Read(t.Context(), true)
 			same(t, keys, now)
 			wantMessage(t, now.PairError, "system/slipstream-age", keys.Recipient, "is gone")
 			if _, err := c.CoreV1().Secrets(namespace).Get(t.Context(), keyring.PairName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-				t.Errorf("there is a Secret again: %v", err)
+				t.Errorf("Secret was created again: %v", err)
 			}
 		})
 	}
@@ -209,17 +209,17 @@ func TestPairIsReplaced(t *testing.T) {
 	c.put(keyring.PairName, map[string][]byte{keyring.PairKey: append([]byte(other.String()+"\n"), old...)})
 	now := well(t, ring.Read(t.Context(), true))
 	if now.Recipient != other.Recipient().String() || !bytes.Equal(now.Seed, keys.Seed) {
-		t.Errorf("keys %+v", now)
+		t.Errorf("keys = %+v", now)
 	}
 	c.remove(keyring.PairName)
 	if after := c.process().Read(t.Context(), true); after.Recipient != now.Recipient || after.PairError == nil {
-		t.Errorf("keys %+v", after)
+		t.Errorf("keys = %+v", after)
 	}
 }
 
-func TestPairThatIsNone(t *testing.T) {
+func TestInvalidPair(t *testing.T) {
 	for name, data := range map[string]map[string][]byte{
-		"empty": {}, "another key": {"identity.agekey": []byte("AGE-SECRET-KEY-1Q")}, "a slip": {keyring.PairKey: []byte("AGE-SECRET-KEY-1QQQ\n")},
+		"empty": {}, "another key": {"identity.agekey": []byte("AGE-SECRET-KEY-1Q")}, "a typo": {keyring.PairKey: []byte("AGE-SECRET-KEY-1QQQ\n")},
 		"a public key": {keyring.PairKey: []byte("age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p")},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -228,7 +228,7 @@ func TestPairThatIsNone(t *testing.T) {
 			keys := c.process().Read(t.Context(), true)
 			wantMessage(t, keys.PairError, "system/slipstream-age", "age.agekey")
 			if keys.Recipient != "" {
-				t.Errorf("keys %+v", keys)
+				t.Errorf("keys = %+v", keys)
 			}
 			c.remove(keyring.PairName)
 			known := well(t, c.process().Read(t.Context(), true))
@@ -240,13 +240,13 @@ func TestPairThatIsNone(t *testing.T) {
 	}
 }
 
-func TestWhatMayNotBeRead(t *testing.T) {
+func TestForbiddenSecrets(t *testing.T) {
 	c := newCluster(t)
 	lift := c.refuse("get", keyring.PairName)
 	keys := c.process().Read(t.Context(), true)
 	wantMessage(t, keys.PairError, "system/slipstream-age", "not for you")
 	if keys.Recipient != "" || keys.SeedError != nil {
-		t.Errorf("keys %+v", keys)
+		t.Errorf("keys = %+v", keys)
 	}
 	lift()
 	lift = c.refuse("create", keyring.PairName)
@@ -263,11 +263,11 @@ func TestWhatMayNotBeRead(t *testing.T) {
 	}
 	defer c.refuse("get", keyring.SeedName)()
 	if started := c.process().Read(t.Context(), true); started.Seed != nil || started.Recipient != "" {
-		t.Errorf("keys %+v", started)
+		t.Errorf("keys = %+v", started)
 	}
 }
 
-func TestSeedIsGone(t *testing.T) {
+func TestSeedIsDeleted(t *testing.T) {
 	c := newCluster(t)
 	ring := c.process()
 	keys := well(t, ring.Read(t.Context(), true))
@@ -276,17 +276,17 @@ func TestSeedIsGone(t *testing.T) {
 	same(t, keys, well(t, c.process().Read(t.Context(), true)))
 	c.remove(keyring.SeedName)
 	if now := well(t, c.process().Read(t.Context(), true)); bytes.Equal(now.Seed, keys.Seed) || now.Recipient != keys.Recipient {
-		t.Errorf("keys %+v", now)
+		t.Errorf("keys = %+v", now)
 	}
 }
 
-func TestSeedThatIsNone(t *testing.T) {
+func TestInvalidSeed(t *testing.T) {
 	c := newCluster(t)
 	c.put(keyring.SeedName, map[string][]byte{"seed": []byte("short")})
 	keys := c.process().Read(t.Context(), true)
 	wantMessage(t, keys.SeedError, "system/slipstream-age-seed", "32 bytes")
 	if keys.Seed != nil || keys.Recipient != "" {
-		t.Errorf("keys %+v", keys)
+		t.Errorf("keys = %+v", keys)
 	}
 	c.put(keyring.SeedName, map[string][]byte{"seed": bytes.Repeat([]byte{1}, sops.SeedSize), "recipient": []byte("age1")})
 	wantMessage(t, c.process().Read(t.Context(), true).SeedError, "recipient")

@@ -21,7 +21,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/internal/signature"
 )
 
-// argon2Key is an OpenPGP key that Argon2 locks, and where in it the parameters are.
+// argon2Key returns an OpenPGP key whose passphrase uses Argon2, and the position of the parameters in it.
 func argon2Key(t *testing.T, v6 bool) (key []byte, passes, memory int) {
 	t.Helper()
 	config := &packet.Config{
@@ -43,7 +43,7 @@ func argon2Key(t *testing.T, v6 bool) (key []byte, passes, memory int) {
 	}
 	before := []byte{byte(packet.S2KAEAD)}
 	if v6 {
-		// The lengths of all that follows, with a nonce of 15 bytes, and of what Argon2 needs, 20 bytes.
+		// The lengths of the rest, with a nonce of 15 bytes, and of the parameters of Argon2, 20 bytes.
 		before = append(before, 3+20+15, byte(packet.CipherAES256), byte(packet.AEADModeOCB), 20)
 	} else {
 		before = append(before, byte(packet.CipherAES256), byte(packet.AEADModeOCB))
@@ -51,7 +51,7 @@ func argon2Key(t *testing.T, v6 bool) (key []byte, passes, memory int) {
 	before = append(before, byte(s2k.Argon2S2K))
 	at := bytes.Index(written.Bytes(), before)
 	if at < 0 {
-		t.Fatal("the key has no Argon2")
+		t.Fatal("key does not use Argon2")
 	}
 	at += len(before) + s2k.Argon2SaltSize
 	return written.Bytes(), at, at + 2
@@ -73,7 +73,8 @@ func armored(t *testing.T, key []byte) []byte {
 	return text.Bytes()
 }
 
-// A key whose passphrase takes more memory or time than a server has is refused before any is taken.
+// TestOpenPGPKeyLockedByArgon2 checks that a key whose passphrase requires too much memory or time is rejected before
+// it is decrypted.
 func TestOpenPGPKeyLockedByArgon2(t *testing.T) {
 	for _, v6 := range []bool{false, true} {
 		for name, test := range map[string]struct {
@@ -99,16 +100,16 @@ func TestOpenPGPKeyLockedByArgon2(t *testing.T) {
 						t.Error(err)
 					}
 				case err == nil || !strings.Contains(err.Error(), test.says):
-					t.Errorf("error %v, want one that says %q", err, test.says)
+					t.Errorf("error = %v, want %q", err, test.says)
 				}
 			})
 		}
 	}
 }
 
-// What takes long to read is refused for its size alone.
+// TestOpenPGPKeyOfManyParts checks that keys that would take long to parse are rejected because of their size.
 func TestOpenPGPKeyOfManyParts(t *testing.T) {
-	// packetOf writes a packet with the old header and two bytes for its length.
+	// packetOf returns a packet with an old-format header and a length of two bytes.
 	packetOf := func(tag, size int) []byte {
 		return append([]byte{byte(0x80 | tag<<2 | 1), byte(size >> 8), byte(size)}, make([]byte, size)...)
 	}
@@ -126,13 +127,13 @@ func TestOpenPGPKeyOfManyParts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := signature.OpenPGP(armored(t, test.key), nil, time.Now)
 			if err == nil || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("error %v, want one that says %q", err, test.says)
+				t.Errorf("error = %v, want %q", err, test.says)
 			}
 		})
 	}
 }
 
-// A key that takes minutes for a signature is refused for its size.
+// TestLargeSSHKey checks that a key that would take minutes for a signature is rejected because of its size.
 func TestLargeSSHKey(t *testing.T) {
 	key, _ := sshKey(t, "-t", "ed25519", "-N", "")
 	if _, err := signature.SSH(append(key, bytes.Repeat([]byte("\n"), 16<<10-len(key))...), nil); err != nil {
@@ -140,16 +141,17 @@ func TestLargeSSHKey(t *testing.T) {
 	}
 	_, err := signature.SSH(append(key, bytes.Repeat([]byte("\n"), 16<<10)...), nil)
 	if err == nil || !strings.Contains(err.Error(), "larger than 16384 bytes") {
-		t.Errorf("error %v, want one about the size", err)
+		t.Errorf("error = %v, want one about the size", err)
 	}
 }
 
-// An SSH key whose passphrase takes very many rounds is refused before any is made.
+// TestSSHKeyOfManyRounds checks that a key whose passphrase requires too many rounds is rejected before it is
+// decrypted.
 func TestSSHKeyOfManyRounds(t *testing.T) {
 	key, _ := sshKey(t, "-t", "ed25519", "-N", passphrase, "-a", "1")
 	block, _ := pem.Decode(key)
 	kdf := []byte("bcrypt")
-	// The options follow, as strings with their lengths: a salt of 16 bytes, and the rounds.
+	// The options follow as length-prefixed strings: a salt of 16 bytes, and the number of rounds.
 	at := bytes.Index(block.Bytes, kdf) + len(kdf) + 4 + 4 + 16
 	if rounds := binary.BigEndian.Uint32(block.Bytes[at:]); rounds != 1 {
 		t.Fatalf("%d rounds, want 1", rounds)
@@ -157,6 +159,6 @@ func TestSSHKeyOfManyRounds(t *testing.T) {
 	binary.BigEndian.PutUint32(block.Bytes[at:], math.MaxUint32)
 	_, err := signature.SSH(pem.EncodeToMemory(block), []byte(passphrase))
 	if err == nil || !strings.Contains(err.Error(), "rounds") {
-		t.Errorf("error %v", err)
+		t.Errorf("error = %v", err)
 	}
 }

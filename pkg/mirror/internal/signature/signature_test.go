@@ -19,12 +19,12 @@ import (
 
 const passphrase = "open s3same"
 
-// command runs a program as far from the configuration of this machine and its user as can be.
+// command runs a program without the configuration of the machine and its user.
 type command struct {
 	t         *testing.T
 	directory string
 	input     []byte
-	// home is where gpg has its keys.
+	// home is the folder of gpg's keys.
 	home string
 }
 
@@ -50,7 +50,7 @@ func (c command) run(name string, arguments ...string) string {
 	return output
 }
 
-// signedRepository pushes a commit with this signature and returns its repository.
+// signedRepository pushes a signed commit and returns the repository.
 func signedRepository(t *testing.T, sign signature.Signer) command {
 	t.Helper()
 	git := command{t: t, directory: t.TempDir()}
@@ -126,31 +126,31 @@ func TestSSHIsVerifiedByGit(t *testing.T) {
 				t.Error(err)
 			}
 			if verify(stranger) == nil {
-				t.Error("verified by another key")
+				t.Error("signature was verified with another key")
 			}
 		})
 	}
 }
 
-// gnupg returns a home for gpg's keys.
+// gnupg returns a folder for gpg's keys.
 func gnupg(t *testing.T) command {
 	t.Helper()
 	if _, err := exec.LookPath("gpg"); err != nil {
 		t.Skip("gpg is not installed")
 	}
-	home, err := os.MkdirTemp("", "gpg") // The path of a socket has 108 bytes at most.
+	home, err := os.MkdirTemp("", "gpg") // The path of a socket is limited to 108 bytes.
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Left to itself the agent spends seconds on finding out how much work it can make of a passphrase.
+	// Otherwise the agent measures for seconds how many iterations it can use for a passphrase.
 	if err := os.WriteFile(filepath.Join(home, "gpg-agent.conf"), []byte("s2k-count 65536\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	gpg := command{t: t, home: home}
 	t.Cleanup(func() {
-		end := exec.Command("gpgconf", "--homedir", home, "--kill", "all") // The test's context has ended.
+		end := exec.Command("gpgconf", "--homedir", home, "--kill", "all") // The context of the test has ended already.
 		if output, err := end.CombinedOutput(); err != nil {
-			t.Errorf("end gpg-agent: %v: %s", err, output)
+			t.Errorf("failed to stop gpg-agent: %v: %s", err, output)
 		}
 		_ = os.RemoveAll(home)
 	})
@@ -164,7 +164,7 @@ func (c command) gpg(arguments ...string) string {
 	}, arguments...)...)
 }
 
-// generate makes a key for a user and returns its fingerprint.
+// generate creates a key for a user and returns its fingerprint.
 func (c command) generate(algorithm, usage, expires string) string {
 	c.t.Helper()
 	c.gpg("--quick-generate-key", "bot <bot@example.com>", algorithm, usage, expires)
@@ -173,7 +173,7 @@ func (c command) generate(algorithm, usage, expires string) string {
 			return fields[9]
 		}
 	}
-	c.t.Fatal("gpg has made no key")
+	c.t.Fatal("gpg has created no key")
 	return ""
 }
 
@@ -209,7 +209,7 @@ func TestOpenPGPIsVerifiedByGit(t *testing.T) {
 			git.run("git", "verify-commit", "main")
 			git.home = gnupg(t).home
 			if _, err := git.try("git", "verify-commit", "main"); err == nil {
-				t.Error("verified without the key")
+				t.Error("signature was verified without the key")
 			}
 		})
 	}
@@ -233,7 +233,7 @@ func TestOpenPGPKeyExpires(t *testing.T) {
 		_, signing := sign([]byte("commit"))
 		for _, err := range []error{loading, signing} {
 			if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), fingerprint[24:]) {
-				t.Errorf("after %d days: %v", days, err)
+				t.Errorf("error after %d days: %v", days, err)
 			}
 		}
 	}
@@ -268,7 +268,7 @@ func TestKeysThatCannotSign(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := test.read([]byte(test.key), []byte(test.passphrase))
 			if err == nil || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("error %v, want one that says %q", err, test.says)
+				t.Errorf("error = %v, want %q", err, test.says)
 			}
 		})
 	}
@@ -286,6 +286,6 @@ func TestRevokedOpenPGPKey(t *testing.T) {
 	gpg.gpg("--import", file)
 	_, err := signature.OpenPGP([]byte(gpg.gpg("--armor", "--export-secret-keys", fingerprint)), nil, time.Now)
 	if err == nil || !strings.Contains(err.Error(), "is revoked") {
-		t.Errorf("error %v", err)
+		t.Errorf("error = %v", err)
 	}
 }

@@ -20,13 +20,13 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// caredFor has the commit index cover the ConfigMaps of namespace shop.
-func caredFor(s *fixture) {
+// indexed has the commit index cover the ConfigMaps of namespace shop.
+func indexed(s *fixture) {
 	s.interest = &commitindex.Scope{Resources: []schema.GroupResource{configMaps.GroupResource()}, Namespaces: []string{"shop"}}
 }
 
-// landings returns the index entries of an object, oldest first.
-func (s *fixture) landings(o outbox.Object) []commitindex.Entry {
+// indexEntries returns the index entries of an object, oldest first.
+func (s *fixture) indexEntries(o outbox.Object) []commitindex.Entry {
 	s.t.Helper()
 	log := commitindex.New(table.New(s.kv, "/test").Table(commitindex.TableName), clock.RealClock{}, 0)
 	found, err := log.Lookup(s.t.Context(), commitindex.Object{GroupResource: o.GroupVersionResource().GroupResource(), Namespace: o.Namespace, Name: o.Name})
@@ -37,21 +37,21 @@ func (s *fixture) landings(o outbox.Object) []commitindex.Entry {
 	return found
 }
 
-// landed waits until the index has exactly the commits that change the file of an object.
-func (s *fixture) landed(o outbox.Object) {
+// checkIndex checks that the index has exactly the commits that change the file of an object.
+func (s *fixture) checkIndex(o outbox.Object) {
 	s.t.Helper()
 	var got []string
-	for _, one := range s.landings(o) {
+	for _, one := range s.indexEntries(o) {
 		got = append(got, one.Commit.SHA)
 	}
 	want := strings.Fields(s.mustRun("log", "--reverse", "--format=%H", "main", "--", "clusters/a/core/v1/configmaps/"+o.Namespace+"/"+o.Name+".yaml"))
 	if !slices.Equal(got, want) {
-		s.t.Errorf("of %s the commits %v are known, and the branch has %v", o, got, want)
+		s.t.Errorf("commits of %s in the index = %v, in the branch = %v", o, got, want)
 	}
 }
 
 func TestCommitsAreIndexed(t *testing.T) {
-	s := newFixture(t, caredFor, perChange, func(s *fixture) {
+	s := newFixture(t, indexed, perChange, func(s *fixture) {
 		s.in.repositories[0].Spec.WebURLTemplate = "https://git.example.com/{sha}"
 	})
 	s.idle()
@@ -63,18 +63,18 @@ func TestCommitsAreIndexed(t *testing.T) {
 	}
 	change("1")
 	change("2")
-	s.cluster.put(configMap("a"), "2") // a change that is none
+	s.cluster.put(configMap("a"), "2") // without a change of content
 	s.cluster.remove(configMap("a"))
 	s.mirrored()
 	s.idle()
-	s.landed(configMap("a"))
-	found := s.landings(configMap("a"))
+	s.checkIndex(configMap("a"))
+	found := s.indexEntries(configMap("a"))
 	if len(found) != 3 || !found[0].Created || found[1].Created || found[1].Removed || !found[2].Removed {
-		t.Fatalf("known is %+v", found)
+		t.Fatalf("entries = %+v", found)
 	}
 	for i, version := range versions {
 		if found[i].First != version || found[i].Last != version {
-			t.Errorf("commit %d holds %s to %s, want %s", i, found[i].First, found[i].Last, version)
+			t.Errorf("commit %d has the versions %s to %s, want %s", i, found[i].First, found[i].Last, version)
 		}
 	}
 	commit := found[1].Commit
@@ -84,13 +84,13 @@ func TestCommitsAreIndexed(t *testing.T) {
 	}
 	if commit.Destination.String() != "shop/main" || !commit.Time.Equal(when) || commit.URL != "https://git.example.com/"+commit.SHA ||
 		commit.Message != s.mustRun("log", "-1", "--format=%s", commit.SHA) {
-		t.Errorf("the commit is %+v", commit)
+		t.Errorf("commit = %+v", commit)
 	}
 }
 
 // TestCommitsOfSeveralChanges checks the entries of commits with several changes of an object, and of comparisons.
 func TestCommitsOfSeveralChanges(t *testing.T) {
-	s := newFixture(t, caredFor, func(s *fixture) { s.in.destinations[0].Spec.Granularity = v1alpha1.GranularityBatch })
+	s := newFixture(t, indexed, func(s *fixture) { s.in.destinations[0].Spec.Granularity = v1alpha1.GranularityBatch })
 	s.cluster.put(configMap("b"), "1")
 	s.mirrored()
 	s.idle()
@@ -104,21 +104,21 @@ func TestCommitsOfSeveralChanges(t *testing.T) {
 	s.git.guard(nil)
 	s.mirrored()
 	s.idle()
-	s.landed(configMap("a"))
-	found := s.landings(configMap("a"))
+	s.checkIndex(configMap("a"))
+	found := s.indexEntries(configMap("a"))
 	if len(found) >= len(versions) {
-		t.Errorf("there are %d commits of %d changes", len(found), len(versions))
+		t.Errorf("%d commits of %d changes, want fewer", len(found), len(versions))
 	}
 	// A push that started before all changes were enqueued may have succeeded with the first ones.
 	rest := versions
 	for i, commit := range found {
 		if len(rest) == 0 || commit.First != rest[0] || commit.Created != (i == 0) {
-			t.Fatalf("commit %d of %+v does not begin with the first of %s", i, found, rest)
+			t.Fatalf("commit %d of %+v does not start with the first of the versions %s", i, found, rest)
 		}
 		rest = rest[slices.Index(rest, commit.Last)+1:]
 	}
 	if len(rest) > 0 {
-		t.Errorf("known is %+v, and not %s", found, rest)
+		t.Errorf("entries = %+v, without the versions %s", found, rest)
 	}
 	last := versions[len(versions)-1]
 	s.stop()
@@ -128,10 +128,10 @@ func TestCommitsOfSeveralChanges(t *testing.T) {
 	s.mirrored()
 	s.idle()
 	for _, name := range []string{"a", "b"} {
-		s.landed(configMap(name))
-		found := s.landings(configMap(name))
+		s.checkIndex(configMap(name))
+		found := s.indexEntries(configMap(name))
 		if seed := found[len(found)-1]; seed.First != "" || commitindex.Compare(seed.Last, last) <= 0 || seed.Removed != (name == "b") {
-			t.Errorf("of %s is known %+v", name, seed)
+			t.Errorf("entries of %s = %+v", name, seed)
 		}
 	}
 }
@@ -164,13 +164,13 @@ func TestCommitsAreKnownAfterFaults(t *testing.T) {
 				}
 			}
 		},
-		"what landed cannot be noted": func(s *fixture) {
+		"entries cannot be confirmed": func(s *fixture) {
 			s.kv.failAt("put "+commitindex.TableName, bolt.ErrDiskFull)
 			s.burst("full", 20)
 			s.waitReady("main", v1alpha1.ReasonPushFailed)
 			s.kv.failAt("", nil)
 		},
-		"it is noted that it has landed, but not forgotten": func(s *fixture) {
+		"entries are confirmed, but the note of the push is not deleted": func(s *fixture) {
 			s.kv.failAt("delete "+commitindex.TableName, bolt.ErrDiskFull)
 			s.burst("full", 20)
 			s.waitReady("main", v1alpha1.ReasonPushFailed)
@@ -191,7 +191,7 @@ func TestCommitsAreKnownAfterFaults(t *testing.T) {
 	}
 	for name, strike := range faults {
 		t.Run(name, func(t *testing.T) {
-			s := newFixture(t, caredFor, perChange)
+			s := newFixture(t, indexed, perChange)
 			s.burst("before", 10)
 			s.mirrored()
 			s.idle()
@@ -201,7 +201,7 @@ func TestCommitsAreKnownAfterFaults(t *testing.T) {
 			s.mirrored()
 			s.idle()
 			for i := range 10 {
-				s.landed(configMap(fmt.Sprint(i)))
+				s.checkIndex(configMap(fmt.Sprint(i)))
 			}
 		})
 	}
@@ -217,7 +217,7 @@ func TestObjectsOutOfScopeHaveNoEntries(t *testing.T) {
 	s.idle()
 	for _, moment := range []string{"before put landings", "before delete landings"} {
 		if n := s.process.times(moment); n > 0 {
-			t.Errorf("%s: %d times", moment, n)
+			t.Errorf("%s: reached %d times", moment, n)
 		}
 	}
 }
