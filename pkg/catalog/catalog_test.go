@@ -57,14 +57,14 @@ func TestBatchIsOneRecord(t *testing.T) {
 	s.expectRecords(firstRecord, "shop 2 AutoApplied Changed api Changed worker (2)")
 	want := map[string]string{"api": "shop/api:4", "worker": "shop/worker:2"}
 	if got := s.images("shop"); !maps.Equal(got, want) {
-		t.Errorf("the catalog offers %v, want %v", got, want)
+		t.Errorf("offered images = %v, want %v", got, want)
 	}
 	status := s.catalog("shop").Status
 	if status.LatestSync == "" || len(status.History) != 2 || status.History[0].SyncStatus != status.LatestSync {
-		t.Errorf("the status is %+v", status)
+		t.Errorf("status = %+v", status)
 	}
 	if !meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady) {
-		t.Errorf("the conditions are %+v", status.Conditions)
+		t.Errorf("conditions = %+v", status.Conditions)
 	}
 }
 
@@ -80,7 +80,7 @@ func TestIgnoredChangesAreNotRecorded(t *testing.T) {
 	s.stepWindow()
 	s.expectRecords(firstRecord)
 	if revision := s.catalog("shop").Status.Revision; revision != 1 {
-		t.Errorf("revision %d", revision)
+		t.Errorf("revision = %d", revision)
 	}
 }
 
@@ -94,11 +94,11 @@ func TestDeletedWorkloadsBecomeMissing(t *testing.T) {
 	s.expectRecords(firstRecord, "shop 2 AutoApplied Removed worker (1)")
 	catalog := s.catalog("shop")
 	if entries := catalog.Status.Workloads; len(entries) != 2 || entries[0].Missing || !entries[1].Missing {
-		t.Errorf("the workloads are %+v", entries)
+		t.Errorf("workloads = %+v", entries)
 	}
 	missing := meta.FindStatusCondition(catalog.Status.Conditions, v1alpha1.ConditionWorkloadsMissing)
 	if missing == nil || missing.Reason != v1alpha1.ReasonDeletedInSource || !strings.Contains(missing.Message, "Deployment worker") {
-		t.Errorf("the condition is %+v", missing)
+		t.Errorf("condition = %+v", missing)
 	}
 	s.put("worker", "shop/worker:1")
 	s.waitForRevision("shop", 3)
@@ -107,7 +107,7 @@ func TestDeletedWorkloadsBecomeMissing(t *testing.T) {
 	s.stepWindow()
 	s.expectRecords(firstRecord, "shop 2 AutoApplied Removed worker (1)", "shop 3 AutoApplied Added worker (1)", "shop 4 Applied by eve Removed worker (1)")
 	if got := s.images("shop"); len(got) != 1 {
-		t.Errorf("the catalog offers %v", got)
+		t.Errorf("offered images = %v", got)
 	}
 }
 
@@ -128,10 +128,10 @@ func TestEditsHaveAnActor(t *testing.T) {
 	s.expectRecords(firstRecord, "shop 2 AutoApplied Changed api (1)", "shop 3 Applied by adam Added db Changed worker (2)")
 	want := map[string]string{"api": "shop/api:2", "db": "shop/db:1", "worker": "shop/worker:patched"}
 	if got := s.images("shop"); !maps.Equal(got, want) {
-		t.Errorf("the catalog offers %v, want %v", got, want)
+		t.Errorf("offered images = %v, want %v", got, want)
 	}
 	if pending := s.catalog("shop").Status.PendingEdits; len(pending) > 0 {
-		t.Errorf("edits are pending: %+v", pending)
+		t.Errorf("pending edits = %+v", pending)
 	}
 }
 
@@ -190,7 +190,7 @@ func TestPreviewsChangeNothing(t *testing.T) {
 	s.expectRecords(firstRecord, "shop 0 AutoApplied preview Changed api Removed worker (2)")
 	want := map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"}
 	if got := s.images("shop"); !maps.Equal(got, want) {
-		t.Errorf("the catalog offers %v, want %v", got, want)
+		t.Errorf("offered images = %v, want %v", got, want)
 	}
 	s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PreviewOnly = false })
 	s.waitForRevision("shop", 2)
@@ -206,11 +206,11 @@ func TestPausesEndWithOneRecord(t *testing.T) {
 	s.stepWindow()
 	s.expectRecords(firstRecord)
 	if !meta.IsStatusConditionTrue(s.catalog("shop").Status.Conditions, v1alpha1.ConditionPaused) {
-		t.Errorf("the conditions are %+v", s.catalog("shop").Status.Conditions)
+		t.Errorf("conditions = %+v", s.catalog("shop").Status.Conditions)
 	}
 	s.waitForRevision("shop", 2)
 	if now := s.clock.Now(); now.Before(until.Time) {
-		t.Errorf("recorded at %s, before the pause was over", now)
+		t.Errorf("recorded at %s, before the end of the pause", now)
 	}
 	s.stepWindow()
 	s.expectRecords(firstRecord, "shop 2 AutoApplied Changed api Changed worker (2)")
@@ -262,7 +262,7 @@ func TestRecreatedCatalogs(t *testing.T) {
 	s.recreate("shop")
 	s.eventually("the new catalog is reconciled", func() error {
 		if conditions := s.catalog("shop").Status.Conditions; len(conditions) == 0 {
-			return errors.New("it has no conditions")
+			return errors.New("catalog has no conditions")
 		}
 		return nil
 	})

@@ -76,7 +76,7 @@ func (s *fixture) waitForCommits(revision int64, want string) {
 	s.Helper()
 	s.eventually(fmt.Sprintf("record %d has the commits %q", revision, want), func() error {
 		if got := s.commits(revision); got != want {
-			return fmt.Errorf("it has %q", got)
+			return fmt.Errorf("commits = %q", got)
 		}
 		return nil
 	})
@@ -97,12 +97,12 @@ func TestRecordsHaveCommits(t *testing.T) {
 	s.waitForRevision("shop", 2)
 	s.waitForCommits(2, "w "+strings.Join(want, " "))
 	if got := s.commits(1); got != "" {
-		t.Errorf("the previous record has %s", got)
+		t.Errorf("commits of the previous record = %s", got)
 	}
 	commit := s.syncStatuses()[1].Status.Commits[1]
 	if commit.Message != "[UPDATE] api" || commit.URL != "https://git.example.com/c19" || !commit.Time.Equal(&metav1.Time{Time: noon}) ||
 		commit.DestinationRef != (v1alpha1.NamespacedObjectReference{Namespace: "ops", Name: "main"}) {
-		t.Errorf("it has %+v", commit)
+		t.Errorf("commit = %+v", commit)
 	}
 	s.put("api", "shop/api:last")
 	s.pushCommit("last", "main", "api")
@@ -133,7 +133,7 @@ func TestRecordsHaveLaterCommits(t *testing.T) {
 	s.pushCommit("b", "more", "api")
 	s.waitForCommits(2, "b a")
 	if status := s.syncStatuses()[1].Status; status.State != v1alpha1.SyncStateDismissed || status.ResolvedBy != "dana" {
-		t.Errorf("the record is %s by %s", status.State, status.ResolvedBy)
+		t.Errorf("record: state %s, resolved by %s", status.State, status.ResolvedBy)
 	}
 	s.pushCommit("late", "rest", "api", func(one *commitindex.Entry) { one.First = ""; one.Last = strconv.Itoa(version + 1) })
 	s.waitForCommits(2, "late b a")
@@ -229,7 +229,7 @@ func TestCrashBeforeCommitsAreAdded(t *testing.T) {
 		s.eventually(fmt.Sprintf("all commits are in the record after a crash at write %d", last+1), func() error {
 			got := strings.Fields(s.commits(2))
 			if slices.Sort(got); !slices.Equal(got, []string{"a", "b", "gone"}) {
-				return fmt.Errorf("the commits are %v", got)
+				return fmt.Errorf("commits = %v", got)
 			}
 			return nil
 		})
@@ -245,12 +245,12 @@ func TestCommitIndexScope(t *testing.T) {
 		return s.commitIndex.InScope(commitindex.Object{GroupResource: gr, Namespace: namespace, Name: "api"})
 	}
 	if !inScope("deployments", "production") || inScope("deployments", "staging") || inScope("secrets", "production") {
-		t.Error("the scope is not the workloads of production")
+		t.Error("scope does not cover the workloads of production")
 	}
 	s.deleteCatalog("shop")
 	s.eventually("the scope is empty", func() error {
 		if inScope("deployments", "production") {
-			return fmt.Errorf("it is not")
+			return fmt.Errorf("scope is not empty")
 		}
 		return nil
 	})

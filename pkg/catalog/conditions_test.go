@@ -100,7 +100,7 @@ func TestConditions(t *testing.T) {
 					want = defaults[reported.Type]
 				}
 				if got := string(reported.Status) + " " + reported.Reason; got != want {
-					t.Errorf("%s is %s, want %s", reported.Type, got, want)
+					t.Errorf("condition %s = %s, want %s", reported.Type, got, want)
 				}
 			}
 			for kind := range test.want {
@@ -128,7 +128,7 @@ func TestConditionsEscapeInvisibleCharacters(t *testing.T) {
 	w := newSimulation(t)
 	setConditions(w.catalog, conditions.Reason{Code: v1alpha1.ReasonSourceUnreachable, Message: "the source \u202esays\u200b"}, conditions.Reason{}, noon)
 	if got := meta.FindStatusCondition(w.catalog.Status.Conditions, v1alpha1.ConditionReady).Message; got != `the source \u202esays\u200b` {
-		t.Errorf("the message is %q", got)
+		t.Errorf("message = %q", got)
 	}
 }
 
@@ -139,6 +139,6 @@ func TestHistoryLimit(t *testing.T) {
 		advance(catalog, nil, "shop-bcdfg", noon)
 	}
 	if history := catalog.Status.History; len(history) != 2 || history[0].Revision != 4 || history[1].Revision != 3 {
-		t.Errorf("the history is %+v", history)
+		t.Errorf("history = %+v", history)
 	}
 }

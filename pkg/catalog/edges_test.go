@@ -59,11 +59,11 @@ func TestServerNamespaceIsNoSource(t *testing.T) {
 	s.stepWindow()
 	s.expectRecords()
 	if !stalled(s.catalog("shop")) {
-		t.Errorf("the conditions are %+v", s.catalog("shop").Status.Conditions)
+		t.Errorf("conditions = %+v", s.catalog("shop").Status.Conditions)
 	}
 	for _, action := range s.source.Actions() {
 		if action.GetVerb() == "watch" {
-			t.Errorf("it is watched: %v", action)
+			t.Errorf("namespace is watched: %v", action)
 		}
 	}
 }
@@ -93,7 +93,7 @@ func TestTargetsAreNoSources(t *testing.T) {
 	s.expectRecords("other 1 Applied by eve Added api (1)")
 	reachable := meta.FindStatusCondition(s.catalog("shop").Status.Conditions, v1alpha1.ConditionSourceReachable)
 	if message := reachable.Message; !strings.Contains(message, "Environment teams/alice builds") {
-		t.Errorf("the message is %q", message)
+		t.Errorf("message = %q", message)
 	}
 	fakeapi.Delete[*v1alpha1.Environment](s.api, "teams", "alice")
 	s.waitForSourceReason(v1alpha1.ReasonSourceFollowed)
@@ -142,7 +142,7 @@ func TestLargeWorkloads(t *testing.T) {
 			s.expectRecords(firstRecord)
 			before := s.workload("api")
 			if before.Manifest != nil || before.Rendered != nil || before.Hash == "" || before.Source.Hash == "" {
-				t.Errorf("the record has the hash %q and manifests: %t", before.Hash, before.Manifest != nil)
+				t.Errorf("hash of the record = %q, has a manifest: %t", before.Hash, before.Manifest != nil)
 			}
 			s.put("api", "shop/api:1", ofSize(test.source, "b"))
 			s.waitForRevision("shop", 2)
@@ -152,17 +152,17 @@ func TestLargeWorkloads(t *testing.T) {
 			s.stepWindow()
 			s.expectRecords(firstRecord, "shop 2 AutoApplied Changed api (1)")
 			if s.workload("api").Hash == before.Hash {
-				t.Error("the hash is the same")
+				t.Error("hash is unchanged")
 			}
 
 			s.edit("shop", "adam", pin(1))
 			why := s.waitForState(v1alpha1.SyncStateManualIntervention).Status.Error
 			if why.Reason != v1alpha1.ReasonRevisionNotKept || !strings.Contains(why.Message, `Deployment "api"`) ||
 				!strings.Contains(why.Message, "524288 bytes") {
-				t.Errorf("the failure is %+v", why)
+				t.Errorf("failure = %+v", why)
 			}
 			if revision := s.catalog("shop").Status.Revision; revision != 2 {
-				t.Errorf("revision %d", revision)
+				t.Errorf("revision = %d", revision)
 			}
 		})
 	}
@@ -192,6 +192,6 @@ func TestPlansWithTooManyWorkloads(t *testing.T) {
 	_, err := newPlan(w.planInput(t))
 	why := asStalling(err)
 	if why == nil || why.reason != v1alpha1.ReasonRecordRefused || !strings.Contains(err.Error(), "1002 workloads are selected") {
-		t.Errorf("got %v", err)
+		t.Errorf("error = %v", err)
 	}
 }

@@ -72,7 +72,7 @@ func TestEditsOfWorkloadsThatTheSourceHasChanged(t *testing.T) {
 					t.Errorf("records: %q, want %q", got, want)
 				}
 				if got := s.images("shop")["api"]; got != "shop/api:2" {
-					t.Errorf("the catalog offers %s", got)
+					t.Errorf("offered image = %s", got)
 				}
 			})
 		}
@@ -94,7 +94,7 @@ func TestTriggerBeforeAProcessedEdit(t *testing.T) {
 		"processed, and another one":     {v1alpha1.AppCatalogStatus{ObservedGeneration: 2, PendingEdits: []v1alpha1.CatalogEdit{{Generation: 3}}}, true},
 	} {
 		if got := before.processed(&v1alpha1.AppCatalog{Status: test.status}); got != test.want {
-			t.Errorf("%s: processed: %v", name, got)
+			t.Errorf("%s: processed = %v", name, got)
 		}
 	}
 }

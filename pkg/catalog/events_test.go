@@ -94,12 +94,12 @@ func TestEventsReportFailuresOnce(t *testing.T) {
 		kind, _, _ := strings.Cut(strings.TrimPrefix(event, "teams/shop "), ":")
 		counts[kind]++
 		if strings.Contains(event, "hunter2") {
-			t.Errorf("an Event has content: %s", event)
+			t.Errorf("Event contains content of the object: %s", event)
 		}
 	}
 	for _, once := range []string{"Warning PatchFailed", "Warning ManualIntervention", "Normal Recovered"} {
 		if counts[once] != 1 {
-			t.Errorf("%s: %d times in %q", once, counts[once], s.events.Lines())
+			t.Errorf("%s occurs %d times in %q", once, counts[once], s.events.Lines())
 		}
 	}
 }
@@ -142,7 +142,7 @@ func TestNoticesAreSuspendedByThePolicy(t *testing.T) {
 	s.waitForWatches()
 	s.stepWindow()
 	if got := s.events.Lines(); len(got) > 0 {
-		t.Fatalf("Events were published: %q", got)
+		t.Fatalf("Events were published while suspended: %q", got)
 	}
 	revision := int64(1)
 	change := func() (events int) {
@@ -157,7 +157,7 @@ func TestNoticesAreSuspendedByThePolicy(t *testing.T) {
 		s.suspendNotices(suspend)
 		for tries := 0; (change() == 0) != suspend; tries++ {
 			if tries == 20 {
-				t.Fatalf("Events are suspended: %v, want %v", !suspend, suspend)
+				t.Fatalf("suspended = %v, want %v", !suspend, suspend)
 			}
 		}
 	}

@@ -52,15 +52,15 @@ func TestFailingPatchesAreRetriedUntilManualIntervention(t *testing.T) {
 	s := failingFixture(t)
 	record := s.waitForState(v1alpha1.SyncStateManualIntervention)
 	if record.Status.Attempts != 5 || record.Status.Actor != "adam" || record.Status.Error.Reason != v1alpha1.ReasonPatchFailed {
-		t.Errorf("the record is %+v, %+v", record.Status, record.Status.Error)
+		t.Errorf("status of the record = %+v, error %+v", record.Status, record.Status.Error)
 	}
 	catalog := s.catalog("shop")
 	ready := meta.FindStatusCondition(catalog.Status.Conditions, v1alpha1.ConditionReady)
 	if ready.Reason != v1alpha1.ReasonPatchFailed || !strings.Contains(ready.Message, "patches[0]") {
-		t.Errorf("the condition is %+v", ready)
+		t.Errorf("condition = %+v", ready)
 	}
 	if catalog.Status.Revision != 1 || s.images("shop")["api"] != "shop/api:1" {
-		t.Errorf("revision %d offers %v", catalog.Status.Revision, s.images("shop"))
+		t.Errorf("revision = %d, offered images = %v", catalog.Status.Revision, s.images("shop"))
 	}
 
 	s.put("api", "shop/api:2", with(true, "spec", "paused"))
@@ -72,7 +72,7 @@ func TestFailingPatchesAreRetriedUntilManualIntervention(t *testing.T) {
 	s.api.Put(retried)
 	record = s.waitForState(v1alpha1.SyncStateApplied)
 	if record.Status.Attempts != 6 || record.Status.Error != nil {
-		t.Errorf("the record is %+v", record.Status)
+		t.Errorf("status of the record = %+v", record.Status)
 	}
 	s.eventually("the catalog is ready", func() error {
 		conditions := s.catalog("shop").Status.Conditions
@@ -135,7 +135,7 @@ func TestDismissedFailuresAreNotResolved(t *testing.T) {
 			s.put("worker", "shop/worker:2")
 			s.waitForRevision("shop", 2)
 			if why := s.waitForReady("shop", false); !strings.Contains(why, "patches[0]") {
-				t.Errorf("after a batch: %s", why)
+				t.Errorf("message of Ready after a batch = %s", why)
 			}
 			s.stop()
 			s.start(0)
@@ -204,7 +204,7 @@ func TestEditsRetryFailedRecords(t *testing.T) {
 	})
 	s.waitForRecord("shop 3 AutoApplied (0)")
 	if got := s.images("shop")["api"]; got != "shop/api:2" {
-		t.Errorf("the catalog offers %s", got)
+		t.Errorf("offered image = %s", got)
 	}
 }
 
@@ -222,7 +222,7 @@ func TestSyncRequestsRetryFailedRecords(t *testing.T) {
 	s.put("api", "shop/api:3", with(true, "spec", "paused"))
 	s.waitForRevision("shop", 3)
 	if !stalled(s.catalog("shop")) {
-		t.Errorf("the catalog is not stalled: %q, %+v", s.recordLines(), s.catalog("shop").Status.Conditions)
+		t.Errorf("catalog is not stalled: %q, %+v", s.recordLines(), s.catalog("shop").Status.Conditions)
 	}
 	s.replace("shop", func(catalog *v1alpha1.AppCatalog) {
 		catalog.Status.PendingSyncs = []v1alpha1.PendingCatalogSync{{ID: "1", Actor: "eve", Time: metav1.NewTime(s.clock.Now())}}
@@ -254,14 +254,14 @@ func TestFailedPatchesAreRetriedUntilTheyApply(t *testing.T) {
 	s.waitForState(v1alpha1.SyncStateApplied)
 	s.stepWindow()
 	if got := s.images("shop")["api"]; got != "shop/api:2" {
-		t.Errorf("the catalog offers %s", got)
+		t.Errorf("offered image = %s", got)
 	}
 	revisions := map[int64]int{}
 	for _, record := range s.syncStatuses() {
 		revisions[record.Status.Revision]++
 	}
 	if now := s.catalog("shop").Status.Revision; now != 2 || !maps.Equal(revisions, map[int64]int{1: 1, 2: len(s.recordLines()) - 1}) {
-		t.Errorf("revision %d, records %q", now, s.recordLines())
+		t.Errorf("revision = %d, records = %q", now, s.recordLines())
 	}
 }
 
@@ -277,7 +277,7 @@ func TestFailureOfOneCatalogDoesNotAffectAnother(t *testing.T) {
 	s.put("worker", "shop/worker:2")
 	s.waitForRevision("work", 3)
 	if got := s.images("work"); !maps.Equal(got, map[string]string{"api": "shop/api:2", "worker": "shop/worker:2"}) {
-		t.Errorf("the other catalog offers %v", got)
+		t.Errorf("offered images of the other catalog = %v", got)
 	}
 }
 

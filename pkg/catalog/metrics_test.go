@@ -35,7 +35,7 @@ func (s *fixture) waitForGauges(t *testing.T, want map[string]float64) {
 		now := metrictest.Values(t)
 		for name, value := range want {
 			if got, exists := now[name]; got != value || !exists {
-				return fmt.Errorf("%s is %v, want %v", name, got, value)
+				return fmt.Errorf("%s = %v, want %v", name, got, value)
 			}
 		}
 		return nil

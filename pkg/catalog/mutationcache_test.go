@@ -56,7 +56,7 @@ func TestMutationCacheMerge(t *testing.T) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 			if other := written.merge(nil, "bank"); len(other) > 0 {
-				t.Errorf("another catalog has %v", other)
+				t.Errorf("another catalog has cached records: %v", other)
 			}
 		})
 	}
@@ -74,7 +74,7 @@ func TestMutationCacheForgets(t *testing.T) {
 		written.set(record)
 		forget()
 		if left := written.merge(nil, "shop"); len(left) > 0 {
-			t.Errorf("%s: %v", what, left)
+			t.Errorf("%s: records left: %v", what, left)
 		}
 	}
 }

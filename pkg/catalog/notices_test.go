@@ -97,7 +97,7 @@ func TestEventsReportOverflowsOncePerInterval(t *testing.T) {
 	overflow(4)
 	s.expectWarnings(reasonOverflowed, 2)
 	if got := s.syncStatuses(); got[len(got)-1].Status.WorkloadCount != 12 {
-		t.Errorf("the last record: %q", s.recordLines())
+		t.Errorf("last record = %q", s.recordLines())
 	}
 }
 
@@ -128,6 +128,6 @@ func TestEventsReportChangesThatCannotBeStored(t *testing.T) {
 		return nil
 	})
 	if attempts := metrictest.Values(t)["catalog_failures_total Transient"] - before; attempts == 0 || attempts > 20 {
-		t.Errorf("the namespace was reconciled %v times while its changes could not be stored", attempts)
+		t.Errorf("namespace was reconciled %v times while its changes could not be stored", attempts)
 	}
 }

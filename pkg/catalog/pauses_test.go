@@ -25,14 +25,14 @@ func TestEditsMadeDuringAPauseKeepTheirActor(t *testing.T) {
 	s.expectRecords(firstRecord)
 	s.waitForImages(map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
 	if pending := s.catalog("shop").Status.PendingEdits; len(pending) == 0 || pending[len(pending)-1].Actor != "adam" {
-		t.Errorf("pending edits: %+v", pending)
+		t.Errorf("pending edits = %+v", pending)
 	}
 	s.waitForRevision("shop", 3)
 	s.stepWindow()
 	// Records are sorted by when their changes were made or detected.
 	s.expectRecords(firstRecord, "shop 3 Applied by adam Changed worker (1)", "shop 2 AutoApplied Changed api (1)")
 	if pending := s.catalog("shop").Status.PendingEdits; len(pending) > 0 {
-		t.Errorf("edits are still pending: %+v", pending)
+		t.Errorf("pending edits = %+v", pending)
 	}
 }
 
@@ -43,7 +43,7 @@ func TestEditsOfThePauseDoNotWait(t *testing.T) {
 	s.put("api", "shop/api:2")
 	s.pause("shop", "adam")
 	if pending := s.catalog("shop").Status.PendingEdits; len(pending) > 0 {
-		t.Errorf("pending edits: %+v", pending)
+		t.Errorf("pending edits = %+v", pending)
 	}
 	s.waitForRevision("shop", 2)
 	s.stepWindow()
@@ -57,7 +57,7 @@ func TestFailingEditsDuringAPauseFailAtItsEnd(t *testing.T) {
 	s.stepWindow()
 	s.expectRecords(firstRecord)
 	if record := s.waitForState(v1alpha1.SyncStateFailed); record.Status.Error.Reason != v1alpha1.ReasonPatchFailed {
-		t.Errorf("the record is %+v", record.Status)
+		t.Errorf("status of the record = %+v", record.Status)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestPinsRemovedDuringAPause(t *testing.T) {
 			s.step(11 * 60)
 			s.expectRecords(records...)
 			if pending := s.catalog("shop").Status.PendingEdits; len(pending) > 0 {
-				t.Errorf("edits are still pending: %+v", pending)
+				t.Errorf("pending edits = %+v", pending)
 			}
 		})
 	}

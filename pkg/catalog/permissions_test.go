@@ -44,7 +44,7 @@ func (s *fixture) waitForReason(name, reason, message string) {
 	s.eventually(fmt.Sprintf("the reason of %s is %s", name, reason), func() error {
 		ready := meta.FindStatusCondition(s.catalog(name).Status.Conditions, v1alpha1.ConditionReady)
 		if ready == nil || ready.Reason != reason || !strings.Contains(ready.Message, message) {
-			return fmt.Errorf("Ready is %+v", ready)
+			return fmt.Errorf("Ready = %+v", ready)
 		}
 		return nil
 	})
@@ -126,7 +126,7 @@ func TestLostPermissionsDoNotAffectOtherCatalogs(t *testing.T) {
 	s.stepWindow()
 	s.waitForReason("mine", v1alpha1.ReasonPermissionLost, secretsLost)
 	if revision := s.catalog("mine").Status.Revision; revision != 0 {
-		t.Errorf("revision %d of a source that its editor may not read", revision)
+		t.Errorf("revision = %d of a source that its editor may not read", revision)
 	}
 }
 

@@ -160,7 +160,7 @@ func TestPlansKeepTheResourceVersion(t *testing.T) {
 		writes := plan(w).writes
 		for _, record := range writes {
 			if record.UID != "a" || record.ResourceVersion != "7" {
-				t.Errorf("%s: %s is written with the uid %q and the version %q", name, record.Name, record.UID, record.ResourceVersion)
+				t.Errorf("%s: %s is written with uid %q and resourceVersion %q", name, record.Name, record.UID, record.ResourceVersion)
 			}
 		}
 		if len(writes) == 0 {
@@ -271,7 +271,7 @@ func TestPlansWithFailingPatches(t *testing.T) {
 	w.catalog.Spec.Patches = []v1alpha1.Patch{failingPatch}
 	_, err := newPlan(w.planInput(t))
 	if why := (*stallingError)(nil); !errors.As(err, &why) || why.reason != v1alpha1.ReasonPatchFailed || !strings.Contains(err.Error(), `"api"`) {
-		t.Errorf("got %v", err)
+		t.Errorf("error = %v", err)
 	}
 }
 
@@ -281,6 +281,6 @@ func TestPlansWithTooLongNames(t *testing.T) {
 	w.put(strings.Repeat("a", 250), "shop/api:1")
 	_, err := newPlan(w.planInput(t))
 	if why := (*stallingError)(nil); !errors.As(err, &why) || why.reason != v1alpha1.ReasonRecordRefused {
-		t.Errorf("got %v", err)
+		t.Errorf("error = %v", err)
 	}
 }

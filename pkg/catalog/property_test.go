@@ -53,7 +53,7 @@ func TestPlansAreTheSameAfterAnyInterruption(t *testing.T) {
 			w.write(interrupted)
 			again := w.plan(t)
 			if diff := cmp.Diff(whole.entries, again.entries); diff != "" || !slices.Equal(whole.changes, again.changes) {
-				t.Fatalf("seed %d: %s, and after an interruption %s", seed, whole, again)
+				t.Fatalf("seed %d: plan %s, after an interruption %s", seed, whole, again)
 			}
 			w.commit(t, again)
 			w.verify(t, seed, before, len(again.changes) > 0)
@@ -65,19 +65,19 @@ func TestPlansAreTheSameAfterAnyInterruption(t *testing.T) {
 func (w *simulation) verify(t *testing.T, seed, before int64, changed bool) {
 	t.Helper()
 	if next := w.plan(t); len(next.changes)+len(next.writes) > 0 {
-		t.Fatalf("seed %d: something is left to do: %s", seed, next)
+		t.Fatalf("seed %d: next plan is not empty: %s", seed, next)
 	}
 	if now := w.catalog.Status.Revision; changed != (now == before+1) || !changed && now != before {
-		t.Fatalf("seed %d: revision %d follows %d; changed: %v", seed, now, before, changed)
+		t.Fatalf("seed %d: revision %d after %d, changed: %v", seed, now, before, changed)
 	}
 	rules := w.planInput(t).rules
 	for _, entry := range w.catalog.Status.Workloads {
 		object, held := w.source[workload(entry.Name)], w.held[workload(entry.Name)]
 		if held == nil || held.Status.Revision != entry.Revision || held.Status.Hash != entry.Hash || held.Status.Missing != entry.Missing {
-			t.Fatalf("seed %d: the entry is %+v, the record %+v", seed, entry, held)
+			t.Fatalf("seed %d: entry = %+v, record = %+v", seed, entry, held)
 		}
 		if entry.Missing != (object == nil) {
-			t.Fatalf("seed %d: the entry is %+v, the source has %v", seed, entry, object)
+			t.Fatalf("seed %d: entry = %+v, source = %v", seed, entry, object)
 		}
 		if object == nil {
 			continue
@@ -87,7 +87,7 @@ func (w *simulation) verify(t *testing.T, seed, before int64, changed bool) {
 			t.Fatal(err)
 		}
 		if offered, err := content.Patched(rules.Patches); err != nil || offered.Hash != entry.Hash {
-			t.Fatalf("seed %d: %s is not offered as it is in the source (%v)", seed, entry.Name, err)
+			t.Fatalf("seed %d: offered %s differs from the source (%v)", seed, entry.Name, err)
 		}
 	}
 	if named := sets.New(w.catalog.Spec.Workloads...); len(w.catalog.Status.Workloads) > named.Len() {
@@ -114,7 +114,7 @@ func TestPartialReadsFindTheSameAsCompleteReads(t *testing.T) {
 				in.source = sourceState{objects: objects, read: changed}
 			})
 			if whole.String() != part.String() {
-				t.Fatalf("seed %d: a complete read finds %s, one of %v finds %s", seed, whole, changed, part)
+				t.Fatalf("seed %d: plan of a complete read = %s, of a read of %v = %s", seed, whole, changed, part)
 			}
 			w.commit(t, part)
 		}
@@ -149,7 +149,7 @@ func TestRollbacksAreTheSameAfterAnyInterruption(t *testing.T) {
 			w.write(interrupted)
 			again := back()
 			if diff := cmp.Diff(whole.entries, again.entries); diff != "" || !slices.Equal(whole.changes, again.changes) {
-				t.Fatalf("seed %d: %s, and after an interruption %s", seed, whole, again)
+				t.Fatalf("seed %d: plan %s, after an interruption %s", seed, whole, again)
 			}
 			if w.commit(t, again); len(again.changes) > 0 {
 				history = append(history, w.offered())
@@ -157,11 +157,11 @@ func TestRollbacksAreTheSameAfterAnyInterruption(t *testing.T) {
 			for workload, then := range history[to] {
 				now := w.offered()[workload]
 				if now == nil || now.Hash != then.Hash || now.Missing != then.Missing || contentHash(now) != contentHash(then) {
-					t.Fatalf("seed %d: of revision %d, %v is %+v, and was %+v", seed, to+1, workload, now, then)
+					t.Fatalf("seed %d: after a rollback to revision %d, %v = %+v, want %+v", seed, to+1, workload, now, then)
 				}
 			}
 			if len(w.offered()) != len(history[to]) {
-				t.Fatalf("seed %d: %d workloads are offered, and were %d", seed, len(w.offered()), len(history[to]))
+				t.Fatalf("seed %d: %d offered workloads, want %d", seed, len(w.offered()), len(history[to]))
 			}
 		}
 	}

@@ -48,7 +48,7 @@ func TestPatchesThatStopApplying(t *testing.T) {
 		case <-ended:
 			return nil
 		default:
-			return errors.New("it is running")
+			return errors.New("process is still running")
 		}
 	})
 	s.stop()
@@ -58,7 +58,7 @@ func TestPatchesThatStopApplying(t *testing.T) {
 	s.put("worker", "shop/worker:2")
 	s.waitForRevision("work", 3)
 	if got := s.images("work"); !maps.Equal(got, map[string]string{"api": "shop/api:3", "worker": "shop/worker:2"}) {
-		t.Errorf("the other catalog offers %v", got)
+		t.Errorf("offered images of the other catalog = %v", got)
 	}
 	s.waitForImages(map[string]string{"api": "shop/api:1"})
 	s.eventually("the catalog reports why it is blocked", func() error {

@@ -45,7 +45,7 @@ func (s *fixture) waitForImages(want map[string]string) {
 	s.Helper()
 	s.eventually("the workloads that it offers", func() error {
 		if got := s.images("shop"); !maps.Equal(got, want) {
-			return fmt.Errorf("the catalog offers %v, want %v", got, want)
+			return fmt.Errorf("offered images = %v, want %v", got, want)
 		}
 		return nil
 	})
@@ -58,10 +58,10 @@ func TestRevisionsAreStored(t *testing.T) {
 		t.Fatalf("%v: %v", offered, err)
 	}
 	if api := offered[reference{Kind: "Deployment", Name: "api"}]; !strings.Contains(string(api.Manifest.Raw), "shop/api:2") {
-		t.Errorf("offered %s", api.Manifest.Raw)
+		t.Errorf("manifest of api = %s", api.Manifest.Raw)
 	}
 	if offered, err := revisions.New(s.store()).Offered(t.Context(), s.catalog("shop").UID, 9); err != nil || offered != nil {
-		t.Errorf("of a revision that does not exist: %v, %v", offered, err)
+		t.Errorf("Offered of a missing revision returned %v, %v", offered, err)
 	}
 }
 
@@ -88,7 +88,7 @@ func TestRollbacksRestoreRevisions(t *testing.T) {
 	s.waitForRevision("shop", 5)
 	s.waitForImages(map[string]string{"api": "patched"})
 	if held := s.workload("api"); held.Manifest == nil || !strings.Contains(string(held.Manifest.Raw), "shop/api:2") {
-		t.Errorf("it was captured as %+v", held.Manifest)
+		t.Errorf("captured manifest = %+v", held.Manifest)
 	}
 
 	s.put("api", "shop/api:4")
@@ -98,7 +98,7 @@ func TestRollbacksRestoreRevisions(t *testing.T) {
 	s.waitForImages(map[string]string{"api": "shop/api:4"})
 	s.expectRecords(append(records, "shop 5 Applied by dave Changed api Removed worker (2)", "shop 6 Applied by erin Changed api (1)")...)
 	if status := s.catalog("shop").Status; status.Revision != 6 || len(status.History) != 6 {
-		t.Errorf("the status is %+v", status)
+		t.Errorf("status = %+v", status)
 	}
 }
 
@@ -119,12 +119,12 @@ func TestRollbackToARevisionThatIsNotStored(t *testing.T) {
 	record := s.waitForState(v1alpha1.SyncStateManualIntervention)
 	if why := record.Status.Error; why.Reason != v1alpha1.ReasonRevisionNotKept || !strings.Contains(why.Message, "revision 1") ||
 		record.Status.Attempts != 1 {
-		t.Errorf("the record is %+v, %+v", record.Status, why)
+		t.Errorf("status of the record = %+v, error %+v", record.Status, why)
 	}
 	s.waitForImages(map[string]string{"api": "patched"})
 	ready := meta.FindStatusCondition(s.catalog("shop").Status.Conditions, v1alpha1.ConditionReady)
 	if s.catalog("shop").Status.Revision != 3 || ready.Reason != v1alpha1.ReasonRevisionNotKept {
-		t.Errorf("revision %d, %+v", s.catalog("shop").Status.Revision, ready)
+		t.Errorf("revision = %d, Ready = %+v", s.catalog("shop").Status.Revision, ready)
 	}
 
 	s.edit("shop", "bob", pin(0))
@@ -132,10 +132,10 @@ func TestRollbackToARevisionThatIsNotStored(t *testing.T) {
 	s.put("api", "shop/api:3", with(true, "spec", "paused"))
 	s.waitForRevision("shop", 4)
 	if got := s.recordLines(); len(got) != len(records)+2 {
-		t.Errorf("records %q", got)
+		t.Errorf("records = %q", got)
 	}
 	if !meta.IsStatusConditionTrue(s.catalog("shop").Status.Conditions, v1alpha1.ConditionReady) {
-		t.Errorf("the conditions are %+v", s.catalog("shop").Status.Conditions)
+		t.Errorf("conditions = %+v", s.catalog("shop").Status.Conditions)
 	}
 }
 
@@ -154,19 +154,19 @@ func TestRevisionsStoreOnlyChangedManifests(t *testing.T) {
 	s.waitForWatches()
 	s.stepWindow()
 	if n := s.countRows("manifest/"); n != 100 {
-		t.Errorf("%d manifests are stored for 100 workloads", n)
+		t.Errorf("%d stored manifests of 100 workloads", n)
 	}
 	for i := range 3 {
 		s.put("w7", fmt.Sprintf("shop/w7:%d", i+2))
 		s.waitForRevision("shop", int64(i+2))
 	}
 	if n := s.countRows("manifest/"); n != 103 {
-		t.Errorf("%d manifests are stored after three changes", n)
+		t.Errorf("%d stored manifests after three changes", n)
 	}
 	s.edit("shop", "adam", pin(1))
 	s.waitForRevision("shop", 5)
 	if n := s.countRows("manifest/"); n != 103 {
-		t.Errorf("%d manifests are stored after a rollback", n)
+		t.Errorf("%d stored manifests after a rollback", n)
 	}
 }
 
@@ -179,12 +179,12 @@ func TestRevisionsAreDeletedWithTheHistory(t *testing.T) {
 	s.eventually("revisions that cannot be restored are deleted", func() error {
 		// Those of revision 3 and 1 remain. The patched manifest was stored with revision 3.
 		if heads, manifests := s.countRows("head/"), s.countRows("manifest/"); heads != 2 || manifests != 2 {
-			return fmt.Errorf("%d heads and %d manifests are stored", heads, manifests)
+			return fmt.Errorf("%d heads and %d stored manifests", heads, manifests)
 		}
 		return nil
 	})
 	if history := s.catalog("shop").Status.History; len(history) != 1 || history[0].Revision != 4 {
-		t.Errorf("the history is %+v", history)
+		t.Errorf("history = %+v", history)
 	}
 	// The pinned revision is kept although it is no longer in the history.
 	s.edit("shop", "bob", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = nil })
@@ -204,12 +204,12 @@ func TestRevisionsAreDeletedWithTheCatalog(t *testing.T) {
 			s.waitForRevision("shop", 1)
 			s.waitForRevision("work", 1)
 			if n := s.countRows(""); n != 6 {
-				t.Fatalf("%d rows are stored for two catalogs", n)
+				t.Fatalf("%d stored rows of two catalogs", n)
 			}
 			deleted(s)
 			s.eventually("its rows are deleted", func() error {
 				if n := s.countRows(""); n != 3 {
-					return fmt.Errorf("%d rows are stored for one catalog", n)
+					return fmt.Errorf("%d stored rows of one catalog", n)
 				}
 				return nil
 			})
@@ -240,7 +240,7 @@ func (s *fixture) workload(name string) *v1alpha1.CatalogWorkloadRecord {
 		return r.Status.Name == name && r.Labels[v1alpha1.LabelCatalog] == "shop"
 	})
 	if at < 0 {
-		s.Fatalf("shop does not hold %s", name)
+		s.Fatalf("catalog shop has no workload %s", name)
 	}
 	return &all[at].Status
 }

@@ -151,10 +151,10 @@ func TestContentChanges(t *testing.T) {
 			test.change(object)
 			after := captured(t, object, rules)
 			if changed := after.Hash != before.Hash; changed != test.content {
-				t.Errorf("changed: %v\n%s", changed, cmp.Diff(before.Object, after.Object))
+				t.Errorf("content changed: %v\n%s", changed, cmp.Diff(before.Object, after.Object))
 			}
 			if same := cmp.Equal(before.Raw, after.Raw); same == test.content {
-				t.Errorf("the manifest is the same: %v, the hash: %v", same, before.Hash == after.Hash)
+				t.Errorf("same manifest: %v, same hash: %v", same, before.Hash == after.Hash)
 			}
 		})
 	}
@@ -171,11 +171,11 @@ func TestIgnoredManagers(t *testing.T) {
 	before := captured(t, object, rules)
 	set(t, object, int64(7), "spec", "minReadySeconds")
 	if after := captured(t, object, rules); after.Hash != before.Hash {
-		t.Errorf("a field of an ignored manager is content:\n%s", cmp.Diff(before.Object, after.Object))
+		t.Errorf("field of an ignored manager is content:\n%s", cmp.Diff(before.Object, after.Object))
 	}
 	set(t, object, int64(7), "spec", "revisionHistoryLimit")
 	if after := captured(t, object, rules); after.Hash == before.Hash {
-		t.Error("a field of another manager is ignored")
+		t.Error("field of another manager is ignored")
 	}
 }
 
@@ -194,10 +194,10 @@ func TestManifestHasNoSourceMetadata(t *testing.T) {
 		},
 	}
 	if diff := cmp.Diff(want, metadata); diff != "" {
-		t.Errorf("metadata:\n%s", diff)
+		t.Errorf("metadata differs:\n%s", diff)
 	}
 	if kept["status"] != nil || kept["spec"].(fields)["replicas"] != nil || kept["spec"].(fields)["template"] == nil {
-		t.Errorf("the manifest is %s", got.Raw.Raw)
+		t.Errorf("manifest = %s", got.Raw.Raw)
 	}
 }
 
@@ -217,7 +217,7 @@ func TestReadReturnsTheCapturedManifest(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(before, after); diff != "" {
-			t.Errorf("%s is another:\n%s", name, diff)
+			t.Errorf("%s differs:\n%s", name, diff)
 		}
 	}
 }
@@ -232,7 +232,7 @@ func TestSizeOfAManifest(t *testing.T) {
 		set(t, object, strings.Repeat("a", length), "metadata", "annotations", "example.com/file")
 		got := captured(t, object, byDefault(t))
 		if kept := got.Raw != nil; kept != (length == room) || got.Object == nil {
-			t.Errorf("a manifest of %d bytes is stored: %v", v1alpha1.MaxManifestBytes-room+length, kept)
+			t.Errorf("manifest of %d bytes is stored: %v", v1alpha1.MaxManifestBytes-room+length, kept)
 		}
 		hashes[got.Hash] = true
 	}
@@ -263,7 +263,7 @@ func TestPatched(t *testing.T) {
 				t.Fatal(err)
 			}
 			if changed := got.Hash != plain.Hash; changed != test.changes || changed == cmp.Equal(got.Raw, plain.Raw) {
-				t.Errorf("changed: %v", changed)
+				t.Errorf("changed = %v", changed)
 			}
 			if diff := cmp.Diff(before.Object, plain.Object.Object); diff != "" {
 				t.Errorf("Patched has modified the manifest:\n%s", diff)
@@ -277,7 +277,7 @@ func TestPatched(t *testing.T) {
 		t.Fatal(errs.ToAggregate())
 	}
 	if _, err := plain.Patched(patches); err == nil || !strings.Contains(err.Error(), "patches[0]") {
-		t.Errorf("a patch that does not apply: %v", err)
+		t.Errorf("error of a patch that does not apply = %v", err)
 	}
 }
 
@@ -288,12 +288,12 @@ func TestCaptureErrors(t *testing.T) {
 		"a value of no API": {"apiVersion": "apps/v1", "kind": "Deployment", "spec": fields{"f": func() {}}},
 	} {
 		if got, err := capture.Capture(&unstructured.Unstructured{Object: object}, ignore.Rules{}); err == nil {
-			t.Errorf("%s: captured %v", name, got)
+			t.Errorf("%s: captured %v, want an error", name, got)
 		}
 	}
 	raw := captured(t, live(t, "deployment"), ignore.Rules{}).Raw
 	raw.Raw = raw.Raw[1:]
 	if got, err := capture.Read(raw); err == nil {
-		t.Errorf("half a manifest was decoded: %v", got)
+		t.Errorf("truncated manifest was decoded: %v", got)
 	}
 }

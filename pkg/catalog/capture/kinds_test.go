@@ -41,17 +41,17 @@ func TestTypes(t *testing.T) {
 		v1alpha1.WorkloadCronJob: "cronjobs.batch/v2",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("types:\n%s", diff)
+		t.Errorf("types differ:\n%s", diff)
 	}
 	if len(missing) != 1 || !missing[v1alpha1.WorkloadJob].Uncertain {
-		t.Errorf("missing: %+v", missing)
+		t.Errorf("missing = %+v", missing)
 	}
 }
 
 func TestTypesOfAClusterWithoutWorkloads(t *testing.T) {
 	types, missing := capture.Types(watch.NewSnapshot(nil, nil))
 	if len(types) != 0 || len(missing) != 6 {
-		t.Errorf("types %v, missing %v", types, missing)
+		t.Errorf("types = %v, missing = %v", types, missing)
 	}
 	for kind, why := range missing {
 		if why.Reason == "" || why.Uncertain {
@@ -75,7 +75,7 @@ func TestReferenceTo(t *testing.T) {
 		"Pod": "v1", "ConfigMap": "v1", "ControllerRevision": "apps/v1",
 	} {
 		if got, ok := capture.ReferenceTo(object(apiVersion, kind, "web", nil)); ok {
-			t.Errorf("%s of %s is a workload: %v", kind, apiVersion, got)
+			t.Errorf("%s of %s counts as a workload: %v", kind, apiVersion, got)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func TestOnlyContentChangesTheHash(t *testing.T) {
 				what := write(t, random, object)
 				after := captured(t, object, rules)
 				if changed := after.Hash != before.Hash; changed != content {
-					t.Fatalf("%s is content: %v, the hash changed: %v\n%s", what, content, changed, cmp.Diff(before.Object, after.Object))
+					t.Fatalf("%s: is content: %v, hash changed: %v\n%s", what, content, changed, cmp.Diff(before.Object, after.Object))
 				}
 				before = after
 			}

@@ -77,14 +77,14 @@ func TestSelects(t *testing.T) {
 			owned("Database", &yes, object("apps/v1", "StatefulSet", "db", nil)), false},
 		"owned, but not controlled": {spec{WorkloadSelector: labelled(nil)},
 			owned("Thing", &no, object("apps/v1", "StatefulSet", "db", nil)), true},
-		"owned, and nobody says controlled": {spec{WorkloadSelector: labelled(nil)},
+		"owned without a controller": {spec{WorkloadSelector: labelled(nil)},
 			owned("Thing", nil, object("apps/v1", "StatefulSet", "db", nil)), true},
-		"controlled, and asked for by its name": {spec{Workloads: named(v1alpha1.WorkloadStatefulSet, "db")},
+		"controlled, and selected by name": {spec{Workloads: named(v1alpha1.WorkloadStatefulSet, "db")},
 			owned("Database", &yes, object("apps/v1", "StatefulSet", "db", nil)), true},
 		"nothing": {spec{}, deployment("web", nil), false},
 	} {
 		if got := selection(t, test.spec).Selects(test.object); got != test.want {
-			t.Errorf("%s: selected %v", name, got)
+			t.Errorf("%s: selected = %v", name, got)
 		}
 	}
 }
@@ -124,7 +124,7 @@ func TestStays(t *testing.T) {
 		"matched by a label that is ignored": {
 			spec:   spec{WorkloadSelector: labelled(tags{"app": "web"}), Ignore: fieldsOf("/metadata/labels/app")},
 			labels: tags{"app": "web"}, want: true},
-		"labels may be ignored, and one that is there says no": {
+		"labels may be ignored, and an existing one does not match": {
 			spec:   spec{WorkloadSelector: labelled(tags{"app": "api"}), Ignore: fieldsOf("/metadata/labels/x")},
 			labels: tags{"app": "web"}},
 		"other fields are ignored": {
@@ -144,7 +144,7 @@ func TestStays(t *testing.T) {
 				held = nil
 			}
 			if got := selection(t, test.spec).Stays(web, held); got != test.want {
-				t.Errorf("stays: %v", got)
+				t.Errorf("stays = %v", got)
 			}
 		})
 	}
@@ -154,6 +154,6 @@ func TestInvalidSelection(t *testing.T) {
 	unreadable := spec{WorkloadSelector: &metav1.LabelSelector{
 		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}}}}
 	if _, err := capture.NewSelection(&unreadable); err == nil {
-		t.Error("an invalid operator was accepted")
+		t.Error("invalid operator was accepted")
 	}
 }

@@ -103,7 +103,7 @@ func TestMatch(t *testing.T) {
 				got = append(got, one.Commit.SHA)
 			}
 			if strings.Join(got, " ") != test.want {
-				t.Errorf("matched %v, want %q", got, test.want)
+				t.Errorf("matched commits = %v, want %q", got, test.want)
 			}
 			if !slices.Equal(given, before) {
 				t.Error("Match has modified its argument")

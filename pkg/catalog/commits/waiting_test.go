@@ -66,12 +66,12 @@ func (s *fixture) waits(namespace string, want ...string) {
 			s.Fatal(err)
 		}
 		if entry.Name.Namespace != "teams" || entry.Batch != "batch of "+entry.Name.Name {
-			s.Errorf("waiting is %+v", entry)
+			s.Errorf("waiting record = %+v", entry)
 		}
 		got = append(got, fmt.Sprint(entry.Name.Name, " ", len(entry.Spans)))
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		s.Errorf("waiting records:\n%s", diff)
+		s.Errorf("waiting records differ:\n%s", diff)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestSpansKeepTheirBeginning(t *testing.T) {
 		t.Error(diff)
 	}
 	if got := s.expect("production", "a"); len(got) != 3 {
-		t.Errorf("after a restart it waits for %+v", got)
+		t.Errorf("span after a restart = %+v", got)
 	}
 	s.waits("production", "a 3")
 }
@@ -108,7 +108,7 @@ func TestWaitingRecordsExpire(t *testing.T) {
 	s.expect("production", "young", span("api", "1", "2"))
 	s.waits("production", "young 1")
 	if n, err := s.table.Count(t.Context(), ""); err != nil || n != 1 {
-		t.Errorf("%d rows, %v", n, err)
+		t.Errorf("%d rows, error %v", n, err)
 	}
 }
 
@@ -128,7 +128,7 @@ func TestTheNewestRecordsWait(t *testing.T) {
 		}
 	}
 	if n != commits.MaxWaiting || first != "2" {
-		t.Errorf("%d wait, the first is %s", n, first)
+		t.Errorf("%d records wait, the first is %s", n, first)
 	}
 }
 
