@@ -28,8 +28,9 @@ type cluster struct {
 	uids    int
 	facts   int
 	objects map[string]*state
-	// turns are channels, since a goroutine that waits for a mutex stops the clock of a synctest bubble.
-	turns map[string]chan struct{}
+	// locks serialize the requests for one object. They are channels, since a goroutine that waits for a mutex stops the
+	// clock of a synctest bubble.
+	locks map[string]chan struct{}
 }
 
 // requestOptions configure the requests in a cluster.
@@ -160,9 +161,9 @@ func (r *request) chance(in int) bool { return r.random.IntN(in) == 0 }
 // do performs one request for one object.
 func (r *request) do(name string) {
 	if r.requestOptions.serialized {
-		turn := r.turn(name)
-		turn <- struct{}{}
-		defer func() { <-turn }()
+		lock := r.lock(name)
+		lock <- struct{}{}
+		defer func() { <-lock }()
 	}
 	r.begun = time.Now()
 	switch now := r.current(name); {
@@ -179,13 +180,13 @@ func (r *request) do(name string) {
 	}
 }
 
-func (c *cluster) turn(name string) chan struct{} {
+func (c *cluster) lock(name string) chan struct{} {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if c.turns[name] == nil {
-		c.turns[name] = make(chan struct{}, 1)
+	if c.locks[name] == nil {
+		c.locks[name] = make(chan struct{}, 1)
 	}
-	return c.turns[name]
+	return c.locks[name]
 }
 
 // content returns the content that a request writes.

@@ -95,7 +95,7 @@ func TestFindSince(t *testing.T) {
 				pass(lately)
 				author := s.FindSince(managed(test.version, test.managers), since)
 				if author.Username != test.want || (author.Signal == Audit) != (test.want != "") {
-					t.Errorf("found %+v, want %q", author, test.want)
+					t.Errorf("author = %+v, want %q", author, test.want)
 				}
 			})
 		})
@@ -109,12 +109,12 @@ func TestFindSinceWaitsForAudit(t *testing.T) {
 		pass(time.Minute)
 		s.wrote("ann", "6")
 		if author := s.FindSince(managed("7", map[string]time.Duration{"kubectl": 0}), since); author.Known() {
-			t.Errorf("found %+v at once", author)
+			t.Errorf("author = %+v at once", author)
 		}
 		s.wrote("bob", "7")
 		pass(5 * time.Second)
 		if author := s.FindSince(managed("7", map[string]time.Duration{"kubectl": 5 * time.Second}), since); author.Known() {
-			t.Errorf("found %+v, but there were two", author)
+			t.Errorf("author = %+v, but there were two", author)
 		}
 	})
 }
@@ -132,10 +132,10 @@ func TestFindSinceWithPendingEvent(t *testing.T) {
 		s.submit(gone)
 		pass(5 * time.Second)
 		if author := s.FindSince(state, since); author.Username != "ann" {
-			t.Errorf("found %+v", author)
+			t.Errorf("author = %+v", author)
 		}
 		if author := s.FindSince(configMap("gone", "u2", "").event(deleted, ""), since); author.Username != "bob" {
-			t.Errorf("found %+v", author)
+			t.Errorf("author = %+v", author)
 		}
 	})
 }
@@ -169,7 +169,7 @@ func TestFindDeletionsSince(t *testing.T) {
 				pass(30 * time.Second)
 				author := s.FindSince(configMap("gone", test.uid, "").event(deleted, ""), since)
 				if author.Username != test.want {
-					t.Errorf("found %+v, want %q", author, test.want)
+					t.Errorf("author = %+v, want %q", author, test.want)
 				}
 			})
 		})

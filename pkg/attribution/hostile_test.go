@@ -54,7 +54,7 @@ func TestFlood(t *testing.T) {
 		}
 		for _, each := range []*store{s.recent, s.lasting} {
 			if len(each.ids) > factsLimit {
-				t.Errorf("%d facts are stored, want at most the limit", len(each.ids))
+				t.Errorf("%d stored facts exceed the limit", len(each.ids))
 			}
 			inIndexes, inNamespaces := 0, 0
 			for _, facts := range each.ofUID {
@@ -75,7 +75,7 @@ func TestFlood(t *testing.T) {
 		pass(2 * maxWait)
 		for _, each := range s.deliveries() {
 			if each.author.Username != "ann" {
-				t.Errorf("author of %s is %q", each.event.Object.GetName(), each.author.Username)
+				t.Errorf("author of %s = %q", each.event.Object.GetName(), each.author.Username)
 			}
 		}
 		pass(2 * time.Minute)
@@ -128,7 +128,7 @@ func TestMalformedFacts(t *testing.T) {
 		pass(2 * maxWait)
 		for _, each := range s.deliveries() {
 			if each.author.Known() {
-				t.Errorf("author of %s is %q", each.event.Object.GetName(), each.author.Username)
+				t.Errorf("author of %s = %q", each.event.Object.GetName(), each.author.Username)
 			}
 		}
 	})

@@ -128,7 +128,7 @@ func TestWrites(t *testing.T) {
 		"name only, another operation":  {facts: []testFact{audited("ann", nameOnly).creating()}, signal: ManagedFields},
 		"name only beside an exact one": {facts: []testFact{audited("bob", nameOnly), audited("ann")}, want: "ann", signal: Audit},
 
-		"someone else's uid": {facts: []testFact{audited("ann", func(f *Fact) { f.UID = "u2" }), attempted("ann", from("5", "C"), func(f *Fact) { f.UID = "u2" })}, signal: ManagedFields},
+		"another object's uid": {facts: []testFact{audited("ann", func(f *Fact) { f.UID = "u2" }), attempted("ann", from("5", "C"), func(f *Fact) { f.UID = "u2" })}, signal: ManagedFields},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -179,13 +179,13 @@ func (s *fixture) checkAll(t *testing.T, event Event, facts []testFact, want str
 		t.Fatalf("delivered %d times", len(got))
 	}
 	if got[0].author.Username != want || got[0].author.Signal != signal {
-		t.Errorf("author is %q (%s), want %q (%s)", got[0].author.Username, got[0].author.Signal, want, signal)
+		t.Errorf("author = %q (%s), want %q (%s)", got[0].author.Username, got[0].author.Signal, want, signal)
 	}
 	if disagree := contradictionsSoFar(t) > before; disagree && signal != Unknown {
-		t.Error("counted as a contradiction")
+		t.Error("facts count as a contradiction")
 	}
 	if signal == ManagedFields && got[0].author.Manager != "kubectl" {
-		t.Errorf("manager is %q", got[0].author.Manager)
+		t.Errorf("manager = %q", got[0].author.Manager)
 	}
 }
 
@@ -318,7 +318,7 @@ func TestNameOnlyExplainsTheChangeToEachController(t *testing.T) {
 		cancel()
 		group.Wait()
 		if fmt.Sprint(authors) != "[ann ann]" {
-			t.Errorf("the controllers found %q", authors)
+			t.Errorf("authors of the controllers = %q", authors)
 		}
 	})
 }

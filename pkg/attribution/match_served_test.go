@@ -84,19 +84,19 @@ func TestFindServedKinds(t *testing.T) {
 	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		s.Add([]Fact{factOf("ann", Audit, v1alpha1.OperationCreate, served(rule("5")))}, false)
 		if got := s.Find(served(rule("7"))); got.Username != "ann" {
-			t.Errorf("found %+v, want ann", got)
+			t.Errorf("author = %+v, want ann", got)
 		}
 		s.submit(served(rule("6")))
 		if got := s.Find(served(rule("7"))); got.Username != "ann" {
-			t.Errorf("while an event waits: found %+v, want ann", got)
+			t.Errorf("while an event waits: author = %+v, want ann", got)
 		}
 		pass(maxWait)
 		if got := s.Find(served(rule("7"))); got.Signal != Unknown {
-			t.Errorf("after an event: found %+v, want no author", got)
+			t.Errorf("after an event: author = %+v, want none", got)
 		}
 		s.Add([]Fact{factOf("bob", Audit, update, served(rule("8")))}, false)
 		if got := s.Find(served(rule("9"))); got.Signal != Unknown {
-			t.Errorf("written by two: found %+v, want no author", got)
+			t.Errorf("after writes by two users: author = %+v, want none", got)
 		}
 	})
 }

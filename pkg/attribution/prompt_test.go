@@ -148,12 +148,12 @@ func TestOneCandidate(t *testing.T) {
 						t.Fatalf("delivered %d times", len(got))
 					}
 					if after := got[0].at.Sub(began); c.waits && after < auditLag || !c.waits && after != graceMargin {
-						t.Errorf("delivered after %s; the audit comes after %s", after, auditLag)
+						t.Errorf("delivered after %s; the audit fact arrives after %s", after, auditLag)
 					}
 					if by := got[0].author; by.Known() && by.Username != author {
-						t.Errorf("author is %s by %s, want %s", by.Username, by.Signal, author)
+						t.Errorf("author = %s by %s, want %s", by.Username, by.Signal, author)
 					} else if !c.waits && !by.Known() {
-						t.Error("change has no author")
+						t.Error("author is missing")
 					}
 				})
 			})
@@ -232,7 +232,7 @@ func TestUnreviewedCollections(t *testing.T) {
 		u.note(object(i), now)
 	}
 	if !u.has(object(0), now) || u.has(object(-1), now) {
-		t.Error("collection is mistaken for another")
+		t.Error("collection matches another one")
 	}
 	u.note(object(unreviewedLimit), now)
 	if !u.has(object(-1), now) || len(u) > unreviewedLimit+1 {

@@ -37,7 +37,7 @@ func play(t *testing.T, s *fixture, seed uint64, requestOptions requestOptions, 
 	changes := make(chan timed[change], 100_000)
 	var pendingFacts sync.WaitGroup
 	random := lockedRand{random: rand.New(rand.NewPCG(seed, 0))}
-	c := &cluster{requestOptions: requestOptions, objects: map[string]*state{}, turns: map[string]chan struct{}{}}
+	c := &cluster{requestOptions: requestOptions, objects: map[string]*state{}, locks: map[string]chan struct{}{}}
 	c.populate()
 	c.seen = func(one change) { changes <- timed[change]{one, time.Now().Add(random.upTo(signals.eventsLate))} }
 	c.send = func(fact Fact) {
@@ -157,7 +157,7 @@ func matched(t *testing.T, got []delivery, want []change) []outcome {
 		name := each.event.Object.GetName()
 		first := next[name][0]
 		if each.event.Object.GetResourceVersion() != versionOf(first.state) {
-			t.Fatalf("%s: delivered %s where %d is next", name, each.event.Object.GetResourceVersion(), first.state.version)
+			t.Fatalf("%s: delivered version %s, want %d", name, each.event.Object.GetResourceVersion(), first.state.version)
 		}
 		next[name] = next[name][1:]
 		outcomes = append(outcomes, outcome{first, each})
@@ -181,17 +181,17 @@ func TestAuthorsOfABusyCluster(t *testing.T) {
 		// right is the minimum share of changes whose author is found.
 		right float64
 	}{
-		"audit, in turn":              {serialized, audit, 1},
+		"audit, serialized":           {serialized, audit, 1},
 		"audit, concurrent":           {concurrent, audit, 1},
 		"audit, racing":               {racing, audit, 0.97},
 		"audit, events late":          {concurrent, audit.delayed(300*ms, 500*ms), 0.99}, // a fact may be later than all before it
 		"audit, watch with gaps":      {concurrent, audit.interrupted(), 1},
-		"both, in turn":               {serialized, both, 1},
+		"both, serialized":            {serialized, both, 1},
 		"both, concurrent":            {concurrent, both, 1},
 		"both, racing":                {racing, both, 0.97},
 		"admission, careful":          {careful, admission, 0.99},
 		"admission, apart":            {apart, admission, 0.99},
-		"admission, in turn":          {serialized, admission, 0.85},
+		"admission, serialized":       {serialized, admission, 0.85},
 		"admission, concurrent":       {concurrent, admission, 0.95},
 		"admission, racing":           {racing, admission, 0.85},
 		"admission, watch with gaps":  {racing, admission.interrupted(), 0.7},

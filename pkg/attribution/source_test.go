@@ -25,30 +25,30 @@ func TestSilentSources(t *testing.T) {
 			return last.at.Sub(before)
 		}
 		if got := delay(); got != 0 {
-			t.Errorf("waits %s for a source that has never sent anything", got)
+			t.Errorf("wait = %s for a source that has never sent facts", got)
 		}
 		s.Add([]Fact{{ID: "old", Signal: Audit, Resource: "configmaps", Name: "x", Begun: time.Now().Add(-silenceTimeout)}}, true)
 		if got := delay(); got != 0 {
-			t.Errorf("waits %s for a source that has sent nothing lately", got)
+			t.Errorf("wait = %s for a source that has sent no facts recently", got)
 		}
 		s.Add([]Fact{{ID: "new", Signal: Audit, Resource: "configmaps", Name: "x", Begun: time.Now()}}, false)
 		pass(time.Hour)
 		if got := delay(); got != maxWait {
-			t.Errorf("waits %s for a source whose lag is not known, want %s", got, maxWait)
+			t.Errorf("wait = %s for a source with an unknown lag, want %s", got, maxWait)
 		}
 		if state := s.Sources()[0]; state.Signal != Audit || state.Silent || state.Lag >= 0 || state.WantedSince.IsZero() {
-			t.Errorf("source is %+v", state)
+			t.Errorf("source = %+v", state)
 		}
 		pass(silenceTimeout)
 		if got := delay(); got != 0 {
-			t.Errorf("waits %s for a source that has become silent", got)
+			t.Errorf("wait = %s for a source that has become silent", got)
 		}
 		if state := s.Sources()[0]; !state.Silent {
-			t.Errorf("source is %+v", state)
+			t.Errorf("source = %+v", state)
 		}
 		s.Add([]Fact{{ID: "newer", Signal: Audit, Resource: "configmaps", Name: "x", Begun: time.Now()}}, false)
 		if got := delay(); got != maxWait {
-			t.Errorf("waits %s for a source that is back, want %s", got, maxWait)
+			t.Errorf("wait = %s for a source that sends facts again, want %s", got, maxWait)
 		}
 	})
 }
@@ -68,7 +68,7 @@ func TestRecoveredSources(t *testing.T) {
 		}
 		s.Add(facts, true)
 		if state := s.Sources()[0]; state.Silent || !state.LastFact.Equal(facts[len(facts)-1].Begun) {
-			t.Errorf("source is %+v", state)
+			t.Errorf("source = %+v", state)
 		}
 		for _, event := range before {
 			s.submit(event)
@@ -81,12 +81,12 @@ func TestRecoveredSources(t *testing.T) {
 		pass(maxWait)
 		for _, each := range s.deliveries() {
 			if want := map[string]string{"web": "ann", "late": "bob"}[each.event.Object.GetName()]; each.author.Username != want {
-				t.Errorf("author of %s, %s after its change, is %q, want %s", each.event.Object.GetName(), each.at.Sub(began), each.author.Username, want)
+				t.Errorf("author of %s, %s after its change, = %q, want %s", each.event.Object.GetName(), each.at.Sub(began), each.author.Username, want)
 			}
 		}
 		s.Add(facts[:1], true)
 		if state := s.Sources()[0]; state.Lag != time.Second || state.LastFact.Before(began) {
-			t.Errorf("source is %+v after it was recovered once more", state)
+			t.Errorf("source = %+v after a second recovery", state)
 		}
 	})
 }
@@ -139,7 +139,7 @@ func TestLists(t *testing.T) {
 				}
 				for i, each := range got {
 					if want := []string{"ann", "bob"}[i%2]; each.author.Username != want {
-						t.Fatalf("author of change %d is %q (%s), want %s", i, each.author.Username, each.author.Signal, want)
+						t.Fatalf("author of change %d = %q (%s), want %s", i, each.author.Username, each.author.Signal, want)
 					}
 				}
 			})
@@ -159,11 +159,11 @@ func TestLagBeyondTheLimit(t *testing.T) {
 		found := factOf("bob", Audit, update, event)
 		s.Add([]Fact{found}, false)
 		if lag := s.Sources()[0].Lag; lag != 100*time.Millisecond {
-			t.Errorf("lag is %s", lag)
+			t.Errorf("lag = %s", lag)
 		}
 		s.Add([]Fact{fact}, false)
 		if lag := s.Sources()[0].Lag; lag != 30*time.Second {
-			t.Errorf("lag is %s", lag)
+			t.Errorf("lag = %s", lag)
 		}
 	})
 }
@@ -179,12 +179,12 @@ func TestFactsOfServedKinds(t *testing.T) {
 		}
 		s.Add([]Fact{factOf("ann", Audit, update, rule("1"))}, false)
 		if state := s.Sources()[0]; !state.Silent || !state.LastFact.IsZero() {
-			t.Errorf("audit source is %+v", state)
+			t.Errorf("audit source = %+v", state)
 		}
 		began := time.Now()
 		s.submit(configMap("web", "u1", "2").event(update, ""))
 		if got := s.deliveries(); len(got) != 1 {
-			t.Errorf("change waits although there is no audit")
+			t.Errorf("change waits without audit")
 		}
 		s.submit(rule("3"))
 		pass(5 * time.Millisecond)
@@ -195,7 +195,7 @@ func TestFactsOfServedKinds(t *testing.T) {
 			t.Errorf("delivered %+v after %s", got, time.Since(began))
 		}
 		if state := s.Sources()[0]; !state.Silent || state.Lag >= 0 {
-			t.Errorf("audit source is %+v", state)
+			t.Errorf("audit source = %+v", state)
 		}
 	})
 }
@@ -214,7 +214,7 @@ func TestLagOfRecordsWithoutVersion(t *testing.T) {
 		named.Begun = named.Begun.Add(-500 * time.Millisecond)
 		s.Add([]Fact{named}, false)
 		if lag := s.Sources()[0].Lag; lag > before {
-			t.Errorf("the lag has grown from %s to %s", before, lag)
+			t.Errorf("lag has grown from %s to %s", before, lag)
 		}
 	})
 }

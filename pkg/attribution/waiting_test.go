@@ -18,8 +18,8 @@ import (
 
 // log is a source of stored facts that records the calls of Forget.
 type log struct {
-	facts []Fact
-	gone  []types.UID
+	facts     []Fact
+	forgotten []types.UID
 }
 
 func (l *log) Follow(ctx context.Context, receive func([]Fact, bool)) {
@@ -27,7 +27,7 @@ func (l *log) Follow(ctx context.Context, receive func([]Fact, bool)) {
 	<-ctx.Done()
 }
 
-func (l *log) Forget(uids ...types.UID) { l.gone = append(l.gone, uids...) }
+func (l *log) Forget(uids ...types.UID) { l.forgotten = append(l.forgotten, uids...) }
 
 // timesOf returns how long after a time the objects were delivered.
 func timesOf(deliveries []delivery, since time.Time) map[string]time.Duration {
@@ -56,7 +56,7 @@ func TestMissingFactsDelayOnlyTheirObject(t *testing.T) {
 		pass(10 * lag)
 		times := timesOf(s.deliveries(), began)
 		if len(times) != 501 {
-			t.Fatalf("%d are delivered", len(times))
+			t.Fatalf("%d events were delivered", len(times))
 		}
 		for name, after := range times {
 			if name == "reported" && after != 0 {
@@ -155,7 +155,7 @@ func TestEndedContext(t *testing.T) {
 		}
 		cancel()
 		if err := s.Submit(ctx, configMap("web", "u1", "2").event(update, ""), nil); !errors.Is(err, context.Canceled) {
-			t.Errorf("accepted: %v", err)
+			t.Errorf("Submit returned %v", err)
 		}
 		s.submit(configMap("web", "u1", "2").event(update, ""))
 		pass(2 * maxWait)
@@ -224,21 +224,21 @@ func TestFind(t *testing.T) {
 		for name, c := range cases {
 			author := s.Find(c.event)
 			if author.Username != c.want || (author.Signal == Audit) != (c.want != "") {
-				t.Errorf("%s: found %+v, want %q", name, author, c.want)
+				t.Errorf("%s: author = %+v, want %q", name, author, c.want)
 			}
 		}
 		pass(time.Minute)
 		if author := s.Find(gone); author.Known() {
-			t.Errorf("found %+v after its time", author)
+			t.Errorf("author = %+v after the fact has expired", author)
 		}
 		if author := s.Find(configMap("storedFact", "", "").event(deleted, "")); author.Username != "cem" {
-			t.Errorf("found %+v", author)
+			t.Errorf("author = %+v", author)
 		}
 	})
 }
 
-// TestGone checks that lasting facts are removed some time after the deletion of their object.
-func TestGone(t *testing.T) {
+// TestForget checks that lasting facts are removed some time after the deletion of their object.
+func TestForget(t *testing.T) {
 	facts := &log{}
 	inBubble(t, Config{Facts: facts}, func(t *testing.T, s *fixture) {
 		for _, uid := range []string{"u1", "u2"} {
@@ -248,8 +248,8 @@ func TestGone(t *testing.T) {
 		}
 		s.Observe(configMap("web-u1", "u1", "7").event(deleted, ""))
 		pass(2 * time.Minute)
-		if gone := facts.gone; fmt.Sprint(gone) != "[u1]" {
-			t.Errorf("Forget was called with %v", gone)
+		if forgotten := facts.forgotten; fmt.Sprint(forgotten) != "[u1]" {
+			t.Errorf("Forget was called with %v", forgotten)
 		}
 		if len(s.lasting.ids) != 1 {
 			t.Errorf("%d lasting facts, want 1", len(s.lasting.ids))
@@ -281,7 +281,7 @@ func TestFindWithSeveralAuthors(t *testing.T) {
 		last := configMap("web", "u1", "7").event(update, "D")
 		s.Add([]Fact{factOf("bob", Audit, update, last)}, false)
 		if author := s.Find(last); author.Known() {
-			t.Errorf("found %+v", author)
+			t.Errorf("author = %+v", author)
 		}
 	})
 }
@@ -297,7 +297,7 @@ func TestFindLastDeletion(t *testing.T) {
 		nameOnly(&last)
 		s.Add([]Fact{last}, false)
 		if author := s.Find(configMap("web", "", "").event(deleted, "")); author.Username == "ann" {
-			t.Errorf("found %+v", author)
+			t.Errorf("author = %+v", author)
 		}
 	})
 }
@@ -314,13 +314,13 @@ func TestFindAfterEvent(t *testing.T) {
 		s.Add([]Fact{factOf("ann", Audit, update, state), factOf("ann", Audit, deleted, gone)}, false)
 		for _, event := range []Event{state, gone} {
 			if author := s.Find(event); author.Username != "ann" {
-				t.Errorf("found %+v while the event waits", author)
+				t.Errorf("author = %+v while the event waits", author)
 			}
 		}
 		pass(maxWait)
 		for _, event := range []Event{state, gone, configMap("gone", "", "").event(deleted, "")} {
 			if author := s.Find(event); author.Known() {
-				t.Errorf("found %+v after the event", author)
+				t.Errorf("author = %+v after the event", author)
 			}
 		}
 	})

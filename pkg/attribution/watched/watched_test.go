@@ -18,7 +18,7 @@ func TestHas(t *testing.T) {
 	api := attribution.Object{GroupResource: deployments.GroupResource(), Namespace: "production", Name: "api"}
 	var w watched.Objects
 	if w.Has(api) {
-		t.Error("an object is watched before Set")
+		t.Error("object counts as watched before Set")
 	}
 	w.Set([]watch.Watch{{Resource: deployments, Namespace: "production"}})
 	for name, test := range map[string]struct {
@@ -36,6 +36,6 @@ func TestHas(t *testing.T) {
 	}
 	w.Set(nil)
 	if w.Has(api) {
-		t.Error("an object is watched after all watches were removed")
+		t.Error("object counts as watched after all watches were removed")
 	}
 }

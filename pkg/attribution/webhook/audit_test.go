@@ -345,7 +345,7 @@ func TestIDs(t *testing.T) {
 		return facts[0].ID
 	}
 	if again := id(); again != id() {
-		t.Error("a repeated request has two IDs")
+		t.Error("repeated request has two IDs")
 	}
 	for what, change := range map[string]func(*auditv1.Event){
 		"user":   func(e *auditv1.Event) { e.User.Username = "joe" },

@@ -49,7 +49,7 @@ func checkCounted(t *testing.T, before float64, name string, labels ...string) {
 	t.Helper()
 	testkit.Eventually(t, "the count", func() error {
 		if now := metric(t, name, labels...); now != before+1 {
-			return fmt.Errorf("%s%v was %v, is %v, want one more", name, labels, before, now)
+			return fmt.Errorf("%s%v grew from %v to %v, want one more", name, labels, before, now)
 		}
 		return nil
 	})
@@ -142,7 +142,7 @@ func TestAuditIsRetried(t *testing.T) {
 		t.Errorf("code = %d, Retry-After = %q; body: %s", code, header.Get("Retry-After"), body)
 	}
 	if strings.Contains(body, "full") {
-		t.Errorf("the response has the store's error: %s", body)
+		t.Errorf("response contains the store's error: %s", body)
 	}
 	checkCounted(t, before, "audit_events_total", "failed")
 	s.recorder.mu.Lock()
@@ -247,7 +247,7 @@ func (s *testServer) checkReview(t *testing.T, e exchange, path string, want int
 		t.Errorf("code = %d, want %d; body: %s", code, want, body)
 	}
 	if strings.Contains(body, secret) {
-		t.Errorf("the response has the secret: %s", body)
+		t.Errorf("response contains the secret: %s", body)
 	}
 	if code == http.StatusOK {
 		checkAllowed(t, header, body)
@@ -264,7 +264,7 @@ func (s *testServer) checkReview(t *testing.T, e exchange, path string, want int
 		}
 	}
 	if len(s.recorder.enqueued) > 0 {
-		t.Errorf("there are facts of other requests: %+v", <-s.recorder.enqueued)
+		t.Errorf("unexpected fact of another request: %+v", <-s.recorder.enqueued)
 	}
 }
 
@@ -276,7 +276,7 @@ func checkAllowed(t *testing.T, header http.Header, body string) {
 	}
 	if decoded.APIVersion != "admission.k8s.io/v1" || decoded.Kind != "AdmissionReview" || decoded.Response == nil ||
 		decoded.Response.UID != "r1" || !decoded.Response.Allowed || header.Get("Content-Type") != "application/json" {
-		t.Errorf("the response does not allow the request: %s", body)
+		t.Errorf("response does not allow the request: %s", body)
 	}
 }
 

@@ -18,17 +18,17 @@ func checkFact(t *testing.T, fact *attribution.Fact) {
 	operations := []v1alpha1.Operation{v1alpha1.OperationCreate, v1alpha1.OperationUpdate, v1alpha1.OperationDelete}
 	switch {
 	case fact.ID == "", fact.Signal == "", fact.Actor.Username == "", !slices.Contains(operations, fact.Operation):
-		t.Errorf("the fact is not complete: %+v", fact)
+		t.Errorf("fact is incomplete: %+v", fact)
 	case (fact.Name == "") != (fact.Collection != nil):
-		t.Errorf("the fact names no object and no collection, or both: %+v", fact)
+		t.Errorf("fact has neither an object nor a collection, or both: %+v", fact)
 	case fact.After != "" && fact.UID == "":
-		t.Errorf("the fact has a resourceVersion of no object: %+v", fact)
+		t.Errorf("fact without an object has a resourceVersion: %+v", fact)
 	case fact.Lasting && (fact.Operation != v1alpha1.OperationDelete || fact.UID == ""):
-		t.Errorf("the fact is lasting, but is not the deletion of an object with a uid: %+v", fact)
+		t.Errorf("fact is lasting, but not the deletion of an object with a uid: %+v", fact)
 	case fact.Signal == attribution.Audit && (fact.Before != "" || fact.Content != "" || fact.Replicas != nil):
-		t.Errorf("an audit event does not have these fields: %+v", fact)
+		t.Errorf("fact has fields that audit events lack: %+v", fact)
 	case fact.Signal == attribution.Admission && fact.After != "":
-		t.Errorf("an admission review does not have these fields: %+v", fact)
+		t.Errorf("fact has fields that admission reviews lack: %+v", fact)
 	}
 }
 
@@ -55,7 +55,7 @@ func FuzzAudit(f *testing.F) {
 		}
 		facts, counts := FactsOfAudit(events)
 		if counts.WithFacts+counts.Ignored+counts.Unreadable != len(events.Items) {
-			t.Errorf("%+v do not add up to %d", counts, len(events.Items))
+			t.Errorf("counts %+v do not add up to %d events", counts, len(events.Items))
 		}
 		for i := range facts {
 			checkFact(t, &facts[i])

@@ -48,7 +48,7 @@ func TestReviewsBeyondMemoryLimit(t *testing.T) {
 	}
 	size := int64(len(created))
 	if !h.memory.TryAcquire(maxReviewMemory - size) {
-		t.Fatal("a queued review reserves more than its size")
+		t.Fatal("queued review reserves more memory than its size")
 	}
 	if response := send(t.Context(), h, created); response.Code != http.StatusServiceUnavailable || response.Header().Get("Retry-After") == "" {
 		t.Errorf("code = %d without memory", response.Code)
@@ -60,7 +60,7 @@ func TestReviewsBeyondMemoryLimit(t *testing.T) {
 		t.Errorf("%d facts, want 1", len(facts.enqueued))
 	}
 	if !h.memory.TryAcquire(size) {
-		t.Error("a processed review still reserves memory")
+		t.Error("processed review still reserves memory")
 	}
 }
 
@@ -79,10 +79,10 @@ func TestMemoryOfReviews(t *testing.T) {
 func TestBatchesBeyondMemoryLimit(t *testing.T) {
 	h := newAuditHandler(counter{})
 	h.memory.TryAcquire(maxAuditMemory)
-	gone, leave := context.WithCancel(t.Context())
+	disconnected, leave := context.WithCancel(t.Context())
 	leave()
 	const empty = `{"kind":"EventList","apiVersion":"audit.k8s.io/v1","items":[]}`
-	if response := send(gone, h, empty); response.Code != http.StatusServiceUnavailable {
+	if response := send(disconnected, h, empty); response.Code != http.StatusServiceUnavailable {
 		t.Errorf("code = %d without memory", response.Code)
 	}
 	h.memory.Release(maxAuditMemory)
@@ -103,7 +103,7 @@ func TestPlainHTTP(t *testing.T) {
 		t.Fatal(err)
 	}
 	proof := endpoints.authenticator(authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
-		t.Error("the delegate was called")
+		t.Error("delegate was called")
 		return nil, false, nil
 	}))
 	for _, secure := range []bool{false, true} {
@@ -116,7 +116,7 @@ func TestPlainHTTP(t *testing.T) {
 				t.Errorf("TLS %v: authenticated = %v (%v)", secure, ok, err)
 			}
 			if strings.Contains(r.URL.String()+r.RequestURI, segment) {
-				t.Errorf("the request has the secret: %s", r.RequestURI)
+				t.Errorf("request contains the secret: %s", r.RequestURI)
 			}
 		})).ServeHTTP(httptest.NewRecorder(), r)
 	}

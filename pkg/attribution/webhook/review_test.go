@@ -168,7 +168,7 @@ func TestContentOfAnotherVersion(t *testing.T) {
 		return fact.Content
 	}
 	if content("v1") == content("v2") {
-		t.Error("two versions have one hash")
+		t.Error("two versions have the same hash")
 	}
 }
 
@@ -200,7 +200,7 @@ func TestUnreadableReviews(t *testing.T) {
 				t.Fatalf("fact = %v, error = %v", fact, err)
 			}
 			if strings.Contains(err.Error(), "aHVudGVyMg") {
-				t.Errorf("the error has content of the object: %v", err)
+				t.Errorf("error contains content of the object: %v", err)
 			}
 		})
 	}

@@ -22,10 +22,10 @@ func TestOldestOfLargestOwnerIsEvicted(t *testing.T) {
 	}
 	// After "d1", each owner has one value, except for a or b, which has two.
 	if len(removed) != 5 || removed[0] != "a1" {
-		t.Errorf("evicted %v", removed)
+		t.Errorf("evicted = %v", removed)
 	}
 	if got := values(q); len(got) != 4 || !slices.Contains(got, "c1") || !slices.Contains(got, "d1") || !slices.Contains(got, "a5") {
-		t.Errorf("values are %v", got)
+		t.Errorf("values = %v", got)
 	}
 }
 
@@ -79,7 +79,7 @@ func checkEvicted(t *testing.T, model map[string][]*fairqueue.Entry[string], evi
 			return
 		}
 	}
-	t.Fatalf("evicted %s, which is not the oldest value of the owner with the most values", evicted.Value)
+	t.Fatalf("evicted %s, want the oldest value of the owner with the most values", evicted.Value)
 }
 
 func checkOrder(t *testing.T, q *fairqueue.Queue[string], model map[string][]*fairqueue.Entry[string]) {
@@ -93,14 +93,14 @@ func checkOrder(t *testing.T, q *fairqueue.Queue[string], model map[string][]*fa
 			}
 		}
 		if !slices.Equal(got, want) {
-			t.Fatalf("the values of %s are out of order", name)
+			t.Fatalf("values of %s are out of order", name)
 		}
 	}
 }
 
-func drop(model map[string][]*fairqueue.Entry[string], gone *fairqueue.Entry[string]) {
+func drop(model map[string][]*fairqueue.Entry[string], removed *fairqueue.Entry[string]) {
 	for name, entries := range model {
-		kept := slices.DeleteFunc(entries, func(e *fairqueue.Entry[string]) bool { return e == gone })
+		kept := slices.DeleteFunc(entries, func(e *fairqueue.Entry[string]) bool { return e == removed })
 		if model[name] = kept; len(kept) == 0 {
 			delete(model, name)
 		}
