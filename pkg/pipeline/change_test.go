@@ -43,14 +43,14 @@ func TestHeld(t *testing.T) {
 			s.says(v1alpha1.ConditionSinksDelivering, tt.reason)
 			stalled := conditionOf(&s.pipeline("inventory").Status, v1alpha1.ConditionStalled) != nil
 			if stalled != tt.stalled || why.Message == "" {
-				t.Errorf("stalled %v, and it says %q", stalled, why.Message)
+				t.Errorf("stalled = %v, message = %q", stalled, why.Message)
 			}
 			s.cluster.put("two", "web")
 			s.cluster.remove("worker")
 			calls := len(search.Calls())
 			s.pass(300)
 			if again := len(search.Calls()); again != calls {
-				t.Errorf("%d calls were made", again-calls)
+				t.Errorf("%d calls while the pipeline is held", again-calls)
 			}
 			// The next process must hold it, too.
 			s.stop()
@@ -74,9 +74,9 @@ func TestPermissionsAreUnknown(t *testing.T) {
 	s.create(p)
 	s.start()
 	why := s.says(v1alpha1.ConditionReconciling, v1alpha1.ReasonProgressing)
-	s.reaches("it says why", func(status *v1alpha1.SyncPipelineStatus) bool { return strings.Contains(status.LastError, "no answer") })
+	s.reaches("the last error is shown", func(status *v1alpha1.SyncPipelineStatus) bool { return strings.Contains(status.LastError, "no answer") })
 	if !strings.Contains(why.Message, "is being determined") || len(search.Calls()) > 0 {
-		t.Errorf("it says %q; %d calls", why.Message, len(search.Calls()))
+		t.Errorf("message = %q, %d calls", why.Message, len(search.Calls()))
 	}
 	s.reviewer.Allow()
 	s.knows(search, coupons, named("web"), named("worker"))
@@ -95,10 +95,10 @@ func TestRequestOutlivesSuspension(t *testing.T) {
 	calls := len(search.Calls())
 	search.Next(receivertest.Hang())
 	s.ask("inventory", "request-1", v1alpha1.PipelineScopeAll, true)
-	s.reaches("it begins", func(status *v1alpha1.SyncPipelineStatus) bool { return status.CurrentRun != nil })
-	s.eventually("it is sent", func() error { return atLeast(len(search.Calls()), calls+1) })
+	s.reaches("the run begins", func(status *v1alpha1.SyncPipelineStatus) bool { return status.CurrentRun != nil })
+	s.eventually("the batch is sent", func() error { return atLeast(len(search.Calls()), calls+1) })
 	s.edit("inventory", func(p *v1alpha1.SyncPipeline) { p.Spec.Suspend = true })
-	status := s.reaches("it is interrupted", func(status *v1alpha1.SyncPipelineStatus) bool { return status.CurrentRun == nil })
+	status := s.reaches("the run is interrupted", func(status *v1alpha1.SyncPipelineStatus) bool { return status.CurrentRun == nil })
 	if len(status.PendingRequests) != 1 || status.LastRun != nil {
 		t.Errorf("%+v", status)
 	}
@@ -118,7 +118,7 @@ func TestSinksChange(t *testing.T) {
 	s.edit("inventory", func(p *v1alpha1.SyncPipeline) { p.Spec.Sinks = append(p.Spec.Sinks, sinkTo("audit", audit)) })
 	s.knows(audit, coupons, named("web"), named("worker"))
 	if again := len(search.Calls()); again != calls {
-		t.Errorf("the other sink was sent %d calls again", again-calls)
+		t.Errorf("other sink received %d repeated calls", again-calls)
 	}
 	before := len(audit.Calls())
 	s.edit("inventory", func(p *v1alpha1.SyncPipeline) { p.Spec.Sinks[0].HTTP.URL = elsewhere.URL })
@@ -133,7 +133,7 @@ func TestSinksChange(t *testing.T) {
 	s.eventually("what was known elsewhere is forgotten", func() error {
 		for _, row := range s.rows() {
 			if !strings.HasPrefix(row, prefixOf(p, &p.Spec.Sinks[0])) && !strings.HasPrefix(row, prefixOf(p, &p.Spec.Sinks[1])) {
-				return errors.New("there is the row " + row)
+				return errors.New("unexpected row " + row)
 			}
 		}
 		return nil
@@ -160,7 +160,7 @@ func TestSelectionChanges(t *testing.T) {
 // TestDeletion checks that the ledger of a deleted pipeline is deleted, also by the next leader. A pipeline with the same name starts with an
 // empty one.
 func TestDeletion(t *testing.T) {
-	for name, tt := range map[string]struct{ running bool }{"while it runs": {true}, "while nobody leads": {false}} {
+	for name, tt := range map[string]struct{ running bool }{"while it runs": {true}, "without a leader": {false}} {
 		t.Run(name, func(t *testing.T) {
 			s := newFixture(t)
 			search := s.receiver()
@@ -172,15 +172,15 @@ func TestDeletion(t *testing.T) {
 			if !tt.running {
 				s.start()
 			}
-			s.eventually("the rows are gone", func() error { return differs(strings.Join(s.rows(), " "), "") })
+			s.eventually("the rows are deleted", func() error { return differs(strings.Join(s.rows(), " "), "") })
 			calls := len(search.Calls())
 			s.cluster.put("two", "web")
 			s.pass(60)
 			if again := len(search.Calls()); again != calls {
-				t.Errorf("%d calls after it was deleted", again-calls)
+				t.Errorf("%d calls after the deletion", again-calls)
 			}
 			s.create(inventory(sinkTo("search", search)))
-			s.eventually("it is sent again", func() error { return differs(level(search, "web"), "two") })
+			s.eventually("the object is sent again", func() error { return differs(level(search, "web"), "two") })
 		})
 	}
 }

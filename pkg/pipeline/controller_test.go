@@ -28,9 +28,9 @@ func TestSinksShareNoLimit(t *testing.T) {
 		limit.TryAccept()
 	}
 	if limit.TryAccept() || !other.CoreV1().RESTClient().GetRateLimiter().TryAccept() {
-		t.Error("the limit is none, or one for all")
+		t.Error("sinks have no rate limit, or share one")
 	}
 	if busy.BatchV1().RESTClient().GetRateLimiter().TryAccept() {
-		t.Error("Jobs of a sink have a limit of their own")
+		t.Error("Jobs of a sink do not share its rate limit")
 	}
 }

@@ -29,7 +29,7 @@ func TestNextProcessSendsWhatWasMissed(t *testing.T) {
 	s.start()
 	s.knows(search, coupons, named("web"))
 	if more := len(search.Calls()) - calls; more != 1 {
-		t.Errorf("%d calls tell of one deletion", more)
+		t.Errorf("%d calls for one deletion", more)
 	}
 }
 
@@ -42,7 +42,7 @@ func TestBatchOnItsWayIsRepeated(t *testing.T) {
 	s.create(p)
 	search.Next(receivertest.Hang())
 	s.start()
-	s.eventually("it is on its way", func() error { return atLeast(len(search.Calls()), 1) })
+	s.eventually("the batch is sent", func() error { return atLeast(len(search.Calls()), 1) })
 	s.stop()
 	s.start()
 	s.knows(search, named("web"), named("worker"))
@@ -70,13 +70,13 @@ func TestInterruptedRunIsRepeated(t *testing.T) {
 			} else {
 				s.clock.SetTime(s.clock.Now().Add(time.Hour))
 			}
-			begun := s.reaches("it begins", func(status *v1alpha1.SyncPipelineStatus) bool {
+			begun := s.reaches("the run begins", func(status *v1alpha1.SyncPipelineStatus) bool {
 				return status.CurrentRun != nil && status.CurrentRun.Phase == v1alpha1.PipelineRunSending && status.CurrentRun.Total > 0
 			}).CurrentRun
-			s.await("it is sent", func() error { return atLeast(len(search.Calls()), calls+1) })
+			s.await("the batch is sent", func() error { return atLeast(len(search.Calls()), calls+1) })
 			s.stop()
 			s.start()
-			run := s.reaches("it ends", func(status *v1alpha1.SyncPipelineStatus) bool { return status.LastRun != nil }).LastRun
+			run := s.reaches("the run ends", func(status *v1alpha1.SyncPipelineStatus) bool { return status.LastRun != nil }).LastRun
 			if run.Actor != begun.Actor || !run.Full || run.Total < 3 || run.Done != run.Total || tt.requested && run.ID != begun.ID {
 				t.Errorf("%+v", run)
 			}
@@ -95,11 +95,11 @@ func TestFailuresAreRemembered(t *testing.T) {
 	s.stop()
 	before := s.pipeline("inventory").Status.Sinks[0].Failures
 	s.start()
-	s.reaches("it goes on", func(status *v1alpha1.SyncPipelineStatus) bool { return status.Sinks[0].Failures > before })
+	s.reaches("the sink is retried", func(status *v1alpha1.SyncPipelineStatus) bool { return status.Sinks[0].Failures > before })
 	search.Always()
 	s.says(v1alpha1.ConditionReady, v1alpha1.ReasonSucceeded)
 	if events := s.events.Lines(); len(events) != 2 {
-		t.Errorf("Events: %q", events)
+		t.Errorf("Events = %q", events)
 	}
 }
 
@@ -114,15 +114,15 @@ func TestStoreIsFull(t *testing.T) {
 	calls := len(search.Calls())
 	s.full.Store(true)
 	s.cluster.put("two", "web")
-	s.reaches("it says so", func(status *v1alpha1.SyncPipelineStatus) bool {
+	s.reaches("the failure is shown", func(status *v1alpha1.SyncPipelineStatus) bool {
 		return strings.Contains(status.LastError, "the disk is full") && status.Sinks[0].NextAttemptTime != nil
 	})
 	if again := len(search.Calls()); again != calls {
-		t.Errorf("%d calls tell of what is not kept", again-calls)
+		t.Errorf("%d calls with changes that are not stored", again-calls)
 	}
 	s.full.Store(false)
 	s.eventually("the new label is sent", func() error { return differs(level(search, "web"), "two") })
-	s.reaches("it is over", func(status *v1alpha1.SyncPipelineStatus) bool {
+	s.reaches("the failure is over", func(status *v1alpha1.SyncPipelineStatus) bool {
 		return status.LastError == "" && status.Sinks[0].LastError == nil
 	})
 }

@@ -40,12 +40,12 @@ func TestShorterWaitsCountAtOnce(t *testing.T) {
 			s.knows(search, coupons, named("web"), named("worker"))
 			s.ended("request-1")
 			s.cluster.put("two", "web")
-			s.reaches("it waits", func(status *v1alpha1.SyncPipelineStatus) bool { return status.Pending == 1 })
+			s.reaches("the change is pending", func(status *v1alpha1.SyncPipelineStatus) bool { return status.Pending == 1 })
 			edited := s.clock.Now()
 			s.edit("inventory", tt.edit)
 			s.eventually("the new label is sent", func() error { return differs(level(search, "web"), "two") })
 			if waited := s.clock.Since(edited); waited > 2*time.Minute {
-				t.Errorf("it waited for %s", waited)
+				t.Errorf("change waited for %s", waited)
 			}
 		})
 	}
@@ -67,7 +67,7 @@ func TestBatchesBecomeSmaller(t *testing.T) {
 	s.edit("inventory", func(p *v1alpha1.SyncPipeline) { p.Spec.Batch.MaxItems = ptr.To[int32](1) })
 	s.knows(search, named("web"), named("worker"))
 	if calls := len(search.Calls()) - before; calls != 2 {
-		t.Errorf("%d calls tell of two objects, one in each", calls)
+		t.Errorf("%d calls, want two with one object each", calls)
 	}
 	s.says(v1alpha1.ConditionReady, v1alpha1.ReasonSucceeded)
 }
@@ -85,9 +85,9 @@ func TestEditedSinkIsSentWhatItRefused(t *testing.T) {
 	s.says(v1alpha1.ConditionReady, v1alpha1.ReasonSucceeded)
 }
 
-// TestSinkComesBackWhileTheStoreIsFull checks that a sink that is added again while its ledger cannot be deleted gets the old ledger or a new
+// TestSinkIsAddedAgainWhileTheStoreIsFull checks that a sink that is added again while its ledger cannot be deleted gets the old ledger or a new
 // one, and that no rows are deleted from it.
-func TestSinkComesBackWhileTheStoreIsFull(t *testing.T) {
+func TestSinkIsAddedAgainWhileTheStoreIsFull(t *testing.T) {
 	s := newFixture(t)
 	search, elsewhere := s.receiver(), s.receiver()
 	s.converges(inventory(sinkTo("search", search)), search)
@@ -99,7 +99,7 @@ func TestSinkComesBackWhileTheStoreIsFull(t *testing.T) {
 	s.edit("inventory", func(p *v1alpha1.SyncPipeline) { p.Spec.Sinks[0].HTTP.URL = search.URL })
 	s.pass(5)
 	s.full.Store(false)
-	s.reaches("it is back", func(status *v1alpha1.SyncPipelineStatus) bool {
+	s.reaches("the sink is added again", func(status *v1alpha1.SyncPipelineStatus) bool {
 		return status.ObservedGeneration == 3 && status.Sinks[0].Delivered == 3 && status.LastError == ""
 	})
 	s.stop()

@@ -164,7 +164,7 @@ func (s *fixture) knows(receiver *receivertest.Receiver, want ...string) {
 	slices.Sort(want)
 	s.eventually("the receiver has received them", func() error {
 		if known := receiver.Known(); !slices.Equal(known, want) {
-			return fmt.Errorf("it knows %q, of %d calls", known, len(receiver.Calls()))
+			return fmt.Errorf("objects of the receiver = %q after %d calls", known, len(receiver.Calls()))
 		}
 		return nil
 	})

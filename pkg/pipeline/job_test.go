@@ -54,7 +54,7 @@ func TestJobs(t *testing.T) {
 	})
 	s.pass(60)
 	if jobs := s.jobs(); len(jobs) != 1 {
-		t.Fatalf("%d Jobs run at once", len(jobs))
+		t.Fatalf("%d Jobs run concurrently", len(jobs))
 	}
 	s.finish(s.jobs()[0], batchv1.JobFailed)
 	s.eventually("the next Job is made", func() error { return atLeast(len(s.jobs()), 2) })
@@ -65,8 +65,8 @@ func TestJobs(t *testing.T) {
 		return status.Sinks[0].LastError != nil && status.Sinks[0].LastError.Reason == "JobFailed"
 	})
 	if want := fmt.Sprintf("the Job search/%s has failed", last.Name); !strings.HasPrefix(status.Sinks[0].LastError.Message, want) {
-		t.Errorf("it says %q", status.Sinks[0].LastError.Message)
+		t.Errorf("lastError = %q", status.Sinks[0].LastError.Message)
 	}
 	s.finish(last, batchv1.JobComplete)
-	s.reaches("it is over", func(status *v1alpha1.SyncPipelineStatus) bool { return status.Sinks[0].LastError == nil })
+	s.reaches("the failure is over", func(status *v1alpha1.SyncPipelineStatus) bool { return status.Sinks[0].LastError == nil })
 }

@@ -20,7 +20,7 @@ func (s *fixture) shows(t *testing.T, want map[string]float64) {
 		now := metrictest.Values(t)
 		for name, value := range want {
 			if got, ok := now["pipeline_"+name]; !ok || got != value {
-				return fmt.Errorf("%s is %v, want %v", name, got, value)
+				return fmt.Errorf("%s = %v, want %v", name, got, value)
 			}
 		}
 		return nil
@@ -66,7 +66,7 @@ func TestMetrics(t *testing.T) {
 	s.eventually("metrics of the removed sink are deleted", func() error {
 		for name := range metrictest.Values(t) {
 			if strings.Contains(name, " metered") {
-				return fmt.Errorf("there is %s", name)
+				return fmt.Errorf("%s still exists", name)
 			}
 		}
 		return nil

@@ -83,7 +83,7 @@ func (s *fixture) rejectStatus(object runtime.Object) error {
 	defer s.mu.Unlock()
 	if s.conflicts > 0 {
 		s.conflicts--
-		return apierrors.NewConflict(v1alpha1.Resource("syncpipelines"), object.(metav1.Object).GetName(), errors.New("it was changed"))
+		return apierrors.NewConflict(v1alpha1.Resource("syncpipelines"), object.(metav1.Object).GetName(), errors.New("object was changed"))
 	}
 	s.statusWrites = append(s.statusWrites, s.clock.Now())
 	return nil

@@ -50,7 +50,7 @@ func TestOutage(t *testing.T) {
 	s.knows(audit, coupons, named("web"), named("worker"))
 	why := s.says(v1alpha1.ConditionSinksDelivering, v1alpha1.ReasonDeliveryFailed)
 	if !strings.HasPrefix(why.Message, "Sink search fails and is tried again by itself: 503") {
-		t.Errorf("it says %q", why.Message)
+		t.Errorf("message = %q", why.Message)
 	}
 	failing := s.reaches("the failure is shown", func(status *v1alpha1.SyncPipelineStatus) bool {
 		return status.Sinks[0].Failures >= 3 && status.Sinks[0].NextAttemptTime != nil && status.Sinks[0].LastError != nil &&
@@ -78,7 +78,7 @@ func TestOutage(t *testing.T) {
 		ids[call.Header.Get("Ce-Id")] = true
 	}
 	if len(ids) > 2 {
-		t.Errorf("batches that failed were sent again as others: %v", ids)
+		t.Errorf("ids of retried batches differ: %v", ids)
 	}
 }
 
@@ -108,13 +108,13 @@ func TestRefusedObjectsAreShown(t *testing.T) {
 	why := s.says(v1alpha1.ConditionReady, v1alpha1.ReasonDeliveryRejected)
 	want := "refuses 2 of the objects; put right what it says and ask for a sync: 400 Bad Request: no such index"
 	if !strings.Contains(why.Message, want) {
-		t.Errorf("it says %q", why.Message)
+		t.Errorf("message = %q", why.Message)
 	}
 	s.says(v1alpha1.ConditionStalled, v1alpha1.ReasonDeliveryRejected)
 	calls := len(search.Calls())
 	s.pass(120)
 	if again := len(search.Calls()); again != calls {
-		t.Errorf("it was sent %d calls after it had refused", again-calls)
+		t.Errorf("%d calls after the rejection", again-calls)
 	}
 
 	search.Always()
@@ -122,7 +122,7 @@ func TestRefusedObjectsAreShown(t *testing.T) {
 	s.knows(search, named("web"))
 	status := s.reaches("one is left", func(status *v1alpha1.SyncPipelineStatus) bool { return status.Sinks[0].Rejected == 1 })
 	if status.Sinks[0].LastError == nil {
-		t.Error("what it said of the other is not shown any more")
+		t.Error("response about the other object is not shown any more")
 	}
 	s.ask("inventory", "request-1", v1alpha1.PipelineScopeAll, false)
 	s.knows(search, named("web"), named("worker"))
@@ -141,9 +141,9 @@ func TestMaxAttempts(t *testing.T) {
 	s.says(v1alpha1.ConditionStalled, v1alpha1.ReasonDeliveryGivenUp)
 	s.pass(600)
 	if calls := len(search.Calls()); calls != 2 {
-		t.Errorf("it was sent %d calls", calls)
+		t.Errorf("%d calls", calls)
 	}
-	status := s.reaches("it rests", func(status *v1alpha1.SyncPipelineStatus) bool { return status.Sinks[0].Failures == 2 })
+	status := s.reaches("the sink has failed twice", func(status *v1alpha1.SyncPipelineStatus) bool { return status.Sinks[0].Failures == 2 })
 	if status.Sinks[0].NextAttemptTime != nil || status.Sinks[0].Pending != 3 {
 		t.Errorf("%+v", status.Sinks[0])
 	}
@@ -162,7 +162,7 @@ func TestTypeCannotBeListed(t *testing.T) {
 	s.knows(search, coupons)
 	why := s.says(v1alpha1.ConditionReady, v1alpha1.ReasonWatchFailed)
 	if !strings.Contains(why.Message, "configmaps/v1 cannot be") || !strings.Contains(why.Message, "not today") {
-		t.Errorf("it says %q", why.Message)
+		t.Errorf("message = %q", why.Message)
 	}
 	s.reaches("the failure is the last error", func(status *v1alpha1.SyncPipelineStatus) bool {
 		return strings.Contains(status.LastError, "not today")
@@ -170,7 +170,7 @@ func TestTypeCannotBeListed(t *testing.T) {
 	s.cluster.refuse(nil)
 	s.knows(search, coupons, named("web"), named("worker"))
 	s.says(v1alpha1.ConditionReady, v1alpha1.ReasonSucceeded)
-	s.reaches("it is forgotten", func(status *v1alpha1.SyncPipelineStatus) bool { return status.LastError == "" })
+	s.reaches("the last error is cleared", func(status *v1alpha1.SyncPipelineStatus) bool { return status.LastError == "" })
 }
 
 // TestStatusIsWrittenOnceASecond checks that a status is written at most once a second.
@@ -193,7 +193,7 @@ func TestStatusIsWrittenOnceASecond(t *testing.T) {
 	times := s.written()
 	for i, at := range times[1:] {
 		if at.Sub(times[i]) < time.Second {
-			t.Fatalf("written at %v and %v", times[i], at)
+			t.Fatalf("status was written at %v and %v", times[i], at)
 		}
 	}
 }

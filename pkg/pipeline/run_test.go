@@ -74,7 +74,7 @@ func TestRequests(t *testing.T) {
 			s.ask("inventory", "request-1", tt.scope, tt.full)
 			run := s.ended("request-1")
 			if run.Actor != "jane" || run.Scope != tt.scope || run.Full != tt.full || run.Total != tt.want || run.Done != tt.want {
-				t.Errorf("%+v", run)
+				t.Errorf("run = %+v", run)
 			}
 			if len(run.Sinks) != 1 || run.Sinks[0].Total != tt.want || run.Sinks[0].Name != "search" {
 				t.Errorf("%+v", run.Sinks)
@@ -102,12 +102,12 @@ func TestRunShowsItsProgress(t *testing.T) {
 			run.Sinks[0].Done == 0 && run.Sinks[1].Rejected == 3 && strings.Contains(run.Sinks[1].Answer, "full")
 	})
 	if pending := s.pipeline("inventory").Status.PendingRequests; len(pending) != 1 {
-		t.Errorf("requests wait: %v", pending)
+		t.Errorf("pending requests = %v", pending)
 	}
 	close(gate)
 	run := s.ended("request-1")
 	if run.Done != 6 || run.Sinks[0].Done != 3 || run.Sinks[0].Rejected != 0 {
-		t.Errorf("%+v", run)
+		t.Errorf("run = %+v", run)
 	}
 	s.eventually("an Event of the run", func() error {
 		return contains(s.events.Lines(), "Warning SyncedPartly: The sync that jane asked for has ended: 3 objects sent to search, "+
@@ -122,12 +122,12 @@ func TestRunsPassASinkThatIsDown(t *testing.T) {
 	s.converges(inventory(sinkTo("search", search), sinkTo("audit", audit)), search, audit)
 	search.Always(receivertest.Close())
 	s.ask("inventory", "request-1", v1alpha1.PipelineScopeAll, true)
-	s.reaches("it waits for the sink", func(status *v1alpha1.SyncPipelineStatus) bool {
+	s.reaches("the run waits for the sink", func(status *v1alpha1.SyncPipelineStatus) bool {
 		return status.CurrentRun != nil && status.CurrentRun.Sinks[1].Done == 3 && status.Sinks[0].Failures > 0
 	})
 	s.pass(60)
 	if status := s.pipeline("inventory").Status; status.CurrentRun == nil {
-		t.Errorf("nobody else waits, and the run has ended: %+v", status.LastRun)
+		t.Errorf("run has ended although no other request is pending: %+v", status.LastRun)
 	}
 	s.ask("inventory", "request-2", v1alpha1.PipelineScopeInstances, true)
 	run := s.reaches("the next one begins", func(status *v1alpha1.SyncPipelineStatus) bool {
@@ -151,7 +151,7 @@ func TestRequestsDoNotWaitForAResync(t *testing.T) {
 	gate := make(chan struct{})
 	search.Next(receivertest.Gate(gate))
 	s.clock.SetTime(s.clock.Now().Add(time.Hour))
-	s.reaches("it is sent again", func(status *v1alpha1.SyncPipelineStatus) bool {
+	s.reaches("all objects are sent again", func(status *v1alpha1.SyncPipelineStatus) bool {
 		return status.CurrentRun != nil && status.CurrentRun.Phase == v1alpha1.PipelineRunSending
 	})
 	s.ask("inventory", "request-1", v1alpha1.PipelineScopeAll, false)
@@ -159,7 +159,7 @@ func TestRequestsDoNotWaitForAResync(t *testing.T) {
 		return status.CurrentRun != nil && status.CurrentRun.ID == "request-1"
 	}).LastRun
 	if resync == nil || resync.Actor != "" || resync.Total != 3 || resync.Done == 3 {
-		t.Errorf("the resync is %+v", resync)
+		t.Errorf("resync = %+v", resync)
 	}
 	close(gate)
 	s.ended("request-1")
@@ -178,13 +178,13 @@ func TestResync(t *testing.T) {
 	for range 2 {
 		before := len(search.Calls())
 		s.clock.SetTime(s.clock.Now().Add(time.Hour))
-		status := s.reaches("it is sent again", func(status *v1alpha1.SyncPipelineStatus) bool {
+		status := s.reaches("all objects are sent again", func(status *v1alpha1.SyncPipelineStatus) bool {
 			return status.LastRun != nil && status.CurrentRun == nil && status.LastResyncTime != nil &&
 				(len(begun) == 0 || status.LastResyncTime.After(begun[len(begun)-1]))
 		})
 		run := status.LastRun
 		if run.Actor != "" || !run.Full || run.Total != 3 || run.Done != 3 || len(search.Calls()) == before {
-			t.Errorf("%+v", run)
+			t.Errorf("run = %+v", run)
 		}
 		begun = append(begun, status.LastResyncTime.Time)
 	}
@@ -193,7 +193,7 @@ func TestResync(t *testing.T) {
 	}
 	for _, line := range s.events.Lines() {
 		if strings.Contains(line, "Synced") {
-			t.Errorf("an Event tells of it: %s", line)
+			t.Errorf("unexpected Event: %s", line)
 		}
 	}
 }
@@ -213,7 +213,7 @@ func TestPoll(t *testing.T) {
 	}
 	for _, action := range s.cluster.meta.Actions() {
 		if action.GetVerb() == "watch" && action.GetResource() == configMaps {
-			t.Error("ConfigMaps are watched")
+			t.Error("ConfigMaps are watched in mode Poll")
 		}
 	}
 }

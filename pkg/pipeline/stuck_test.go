@@ -25,7 +25,7 @@ func TestPollsPassASinkThatIsDown(t *testing.T) {
 	s.converges(p, search, audit)
 	search.Always(receivertest.Close())
 	s.ask("inventory", "request-1", v1alpha1.PipelineScopeAll, true)
-	s.reaches("it waits for the sink", func(status *v1alpha1.SyncPipelineStatus) bool {
+	s.reaches("the run waits for the sink", func(status *v1alpha1.SyncPipelineStatus) bool {
 		return status.CurrentRun != nil && status.CurrentRun.Sinks[1].Done == 3 && status.Sinks[0].Failures > 0
 	})
 	s.cluster.put("two", "web")
@@ -46,7 +46,7 @@ func TestRunsPassAJobThatDoesNotEnd(t *testing.T) {
 		return strings.HasPrefix(status.Sinks[1].LastAnswer, "waits for the Job search/")
 	})
 	s.ask("inventory", "request-1", v1alpha1.PipelineScopeAll, true)
-	s.reaches("it waits for the Job", func(status *v1alpha1.SyncPipelineStatus) bool {
+	s.reaches("the run waits for the Job", func(status *v1alpha1.SyncPipelineStatus) bool {
 		return status.CurrentRun != nil && status.CurrentRun.Sinks[0].Done == 3
 	})
 	calls := len(audit.Calls())
@@ -71,8 +71,8 @@ func TestRunEndsIfTheResponseWasLost(t *testing.T) {
 	s.ended("request-2")
 }
 
-// TestRunEndsWithoutASinkThatHasGone checks that a run ends although one of its sinks was removed, or has another address.
-func TestRunEndsWithoutASinkThatHasGone(t *testing.T) {
+// TestRunEndsWithoutARemovedSink checks that a run ends although one of its sinks was removed, or has another address.
+func TestRunEndsWithoutARemovedSink(t *testing.T) {
 	for name, edit := range map[string]func(*v1alpha1.SyncPipeline, string){
 		"removed":     func(p *v1alpha1.SyncPipeline, _ string) { p.Spec.Sinks = p.Spec.Sinks[:1] },
 		"readdressed": func(p *v1alpha1.SyncPipeline, url string) { p.Spec.Sinks[1].HTTP.URL = url },
@@ -83,7 +83,7 @@ func TestRunEndsWithoutASinkThatHasGone(t *testing.T) {
 			s.converges(inventory(sinkTo("audit", audit), sinkTo("search", search)), audit, search)
 			search.Always(receivertest.Hang())
 			s.ask("inventory", "request-1", v1alpha1.PipelineScopeAll, true)
-			s.reaches("it waits for the sink", func(status *v1alpha1.SyncPipelineStatus) bool {
+			s.reaches("the run waits for the sink", func(status *v1alpha1.SyncPipelineStatus) bool {
 				return status.CurrentRun != nil && status.CurrentRun.Sinks[0].Done == 3
 			})
 			s.edit("inventory", func(p *v1alpha1.SyncPipeline) { edit(p, elsewhere.URL) })
@@ -92,15 +92,15 @@ func TestRunEndsWithoutASinkThatHasGone(t *testing.T) {
 	}
 }
 
-// TestPipelineIsMadeAnewInARun checks that a pipeline does not continue the run of a deleted one with its name.
-func TestPipelineIsMadeAnewInARun(t *testing.T) {
+// TestPipelineIsRecreatedInARun checks that a pipeline does not continue the run of a deleted one with its name.
+func TestPipelineIsRecreatedInARun(t *testing.T) {
 	s := newFixture(t)
 	search := s.receiver()
 	s.converges(inventory(sinkTo("search", search)), search)
 	calls := len(search.Calls())
 	search.Next(receivertest.Hang())
 	s.ask("inventory", "request-1", v1alpha1.PipelineScopeAll, true)
-	s.eventually("it is on its way", func() error { return atLeast(len(search.Calls()), calls+1) })
+	s.eventually("the batch is sent", func() error { return atLeast(len(search.Calls()), calls+1) })
 	s.remove("inventory")
 	s.create(inventory(sinkTo("search", search)))
 	status := s.reaches("all is delivered", func(status *v1alpha1.SyncPipelineStatus) bool {

@@ -40,7 +40,7 @@ func TestSweep(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tt.want, keysOf(t, table)); diff != "" {
-				t.Errorf("wrong rows (-want +got):\n%s", diff)
+				t.Errorf("rows differ (-want +got):\n%s", diff)
 			}
 		})
 	}

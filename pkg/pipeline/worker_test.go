@@ -22,12 +22,12 @@ func TestStoreIsFullAfterADelivery(t *testing.T) {
 	search.Next(receivertest.Gate(gate))
 	calls := len(search.Calls())
 	s.cluster.put("two", "web")
-	s.eventually("it is on its way", func() error { return atLeast(len(search.Calls()), calls+1) })
+	s.eventually("the batch is sent", func() error { return atLeast(len(search.Calls()), calls+1) })
 	s.full.Store(true)
 	close(gate)
-	s.reaches("it says so", func(status *v1alpha1.SyncPipelineStatus) bool { return status.Sinks[0].Failures > 2 })
+	s.reaches("the failures are counted", func(status *v1alpha1.SyncPipelineStatus) bool { return status.Sinks[0].Failures > 2 })
 	s.full.Store(false)
-	s.reaches("it is over", func(status *v1alpha1.SyncPipelineStatus) bool {
+	s.reaches("the failure is over", func(status *v1alpha1.SyncPipelineStatus) bool {
 		return status.LastError == "" && status.Sinks[0].LastError == nil && status.Sinks[0].Failures == 0
 	})
 }
@@ -47,6 +47,6 @@ func TestRequestsLeaveNoAttempts(t *testing.T) {
 	s.says(v1alpha1.ConditionStalled, v1alpha1.ReasonDeliveryGivenUp)
 	s.pass(60)
 	if more := len(search.Calls()) - calls; more != 1 {
-		t.Errorf("it was sent %d calls", more)
+		t.Errorf("%d calls", more)
 	}
 }

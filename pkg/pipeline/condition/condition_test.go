@@ -131,7 +131,7 @@ func TestSet(t *testing.T) {
 				t.Errorf("wrong conditions (-want +got):\n%s", diff)
 			}
 			if got := meta.FindStatusCondition(tt.of.Status.Conditions, delivering).Message; got != tt.message {
-				t.Errorf("SinksDelivering has the message %q", got)
+				t.Errorf("message of SinksDelivering = %q", got)
 			}
 		})
 	}
@@ -144,7 +144,7 @@ func conditionsOf(t *testing.T, p *v1alpha1.SyncPipeline) map[string]string {
 	for _, c := range p.Status.Conditions {
 		out[c.Type] = string(c.Status) + " " + c.Reason
 		if c.ObservedGeneration != 3 || c.LastTransitionTime.IsZero() || c.Message == "" {
-			t.Errorf("%+v", c)
+			t.Errorf("incomplete condition %+v", c)
 		}
 	}
 	return out
@@ -161,7 +161,7 @@ func TestSetAgain(t *testing.T) {
 		t.Errorf("wrong conditions (-want +got):\n%s", diff)
 	}
 	if at := meta.FindStatusCondition(p.Status.Conditions, ready).LastTransitionTime.UTC(); !at.Equal(noon.Add(time.Hour)) {
-		t.Errorf("Ready since %v", at)
+		t.Errorf("transition time of Ready = %v", at)
 	}
 }
 
@@ -169,10 +169,10 @@ func TestMessagesFit(t *testing.T) {
 	p := pipeline(well("search"))
 	condition.Set(p, condition.Facts{WatchFailures: []string{"a\u202eb"}}, noon)
 	if got := meta.FindStatusCondition(p.Status.Conditions, ready).Message; !strings.Contains(got, `a\u202eb`) {
-		t.Errorf("the message is %q", got)
+		t.Errorf("message = %q", got)
 	}
 	condition.Set(p, condition.Facts{WatchFailures: []string{strings.Repeat("ä", 40_000)}}, noon)
 	if got := meta.FindStatusCondition(p.Status.Conditions, ready).Message; len(got) > 32768 || len(got) < 32000 {
-		t.Errorf("the message has %d bytes", len(got))
+		t.Errorf("message has %d bytes", len(got))
 	}
 }

@@ -69,7 +69,7 @@ func TestSecretsThatCannotBeUsed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newFixture(t)
-			s.receiver(func(http.ResponseWriter, *http.Request) { t.Error("it was sent") })
+			s.receiver(func(http.ResponseWriter, *http.Request) { t.Error("unexpected request") })
 			s.secret(tt.data)
 			if got := s.deliver(s.sink()); got.Outcome != format.Retry || got.Message != tt.want {
 				t.Errorf("got %+v, want %q", got, tt.want)
@@ -80,7 +80,7 @@ func TestSecretsThatCannotBeUsed(t *testing.T) {
 
 func TestSecretsThatCannotBeRead(t *testing.T) {
 	s := newFixture(t)
-	s.receiver(func(http.ResponseWriter, *http.Request) { t.Error("it was sent") })
+	s.receiver(func(http.ResponseWriter, *http.Request) { t.Error("unexpected request") })
 	s.spec.SecretRef = &v1alpha1.NamespacedObjectReference{Namespace: "ops", Name: "receiver"}
 	sink := s.sink()
 	want := "there is no Secret ops/receiver, which secretRef names; create it"
@@ -88,9 +88,9 @@ func TestSecretsThatCannotBeRead(t *testing.T) {
 		t.Errorf("got %+v, want %q", got, want)
 	}
 	s.cluster.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, errors.New("etcd is gone")
+		return true, nil, errors.New("etcd is unavailable")
 	})
-	want = "read the Secret ops/receiver: etcd is gone"
+	want = "read the Secret ops/receiver: etcd is unavailable"
 	if got := s.deliver(sink); got.Outcome != format.Retry || got.Message != want {
 		t.Errorf("got %+v, want %q", got, want)
 	}
@@ -155,11 +155,11 @@ func TestQuotedCredentials(t *testing.T) {
 				s.secret(data)
 				got := s.deliver(s.sink()).Message
 				if !strings.Contains(got, "[REDA") && !strings.HasSuffix(got, "...") {
-					t.Errorf("nothing was taken out of %q", got)
+					t.Errorf("%q was not redacted", got)
 				}
 				for _, part := range []string{"s3cret", "ss/w", "%26ss", "äss", "_w", said[len(said)-6:]} {
 					if strings.Contains(got, part) {
-						t.Errorf("%q shows %q", got, part)
+						t.Errorf("%q contains %q", got, part)
 					}
 				}
 			})

@@ -121,4 +121,4 @@ func failingDial(err error) delivery.Dial {
 	return func(context.Context, string, string) (net.Conn, error) { return nil, err }
 }
 
-var errBroken = errors.New("the store is broken")
+var errBroken = errors.New("the store fails")

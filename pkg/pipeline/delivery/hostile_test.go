@@ -75,16 +75,16 @@ func speak(connection net.Conn, greeting, again []byte) error {
 	if _, err := input.ReadByte(); err != nil {
 		return err
 	}
-	gone := make(chan struct{})
+	closed := make(chan struct{})
 	go func() {
 		_, _ = io.Copy(io.Discard, input)
-		close(gone)
+		close(closed)
 	}()
 	if _, err := connection.Write(greeting); err != nil {
 		return err
 	}
 	if len(again) == 0 {
-		<-gone
+		<-closed
 		return io.EOF
 	}
 	again = bytes.Repeat(again, 1+4<<10/len(again))
@@ -152,13 +152,13 @@ func TestEndlessReceiver(t *testing.T) {
 			got := s.deliver(s.sink())
 			_, host, _ := strings.Cut(s.spec.URL, "://")
 			if want := strings.ReplaceAll(tt.want, "HOST", host); got.Outcome != tt.outcome || !strings.Contains(got.Message, want) {
-				t.Errorf("got %+v, want %s because of %q", got, tt.outcome, want)
+				t.Errorf("result = %+v, want %s with %q", got, tt.outcome, want)
 			}
 			if strings.Contains(got.Message, "timeout") {
-				t.Errorf("only its time has ended it: %s", got.Message)
+				t.Errorf("call was ended by its timeout only: %s", got.Message)
 			}
 			if err := <-h.ended; err == nil {
-				t.Error("all of it was taken")
+				t.Error("endless response was read completely")
 			}
 			if received := h.received.Load(); received > mostReceived {
 				t.Errorf("%d bytes were received, want %d at most", received, mostReceived)

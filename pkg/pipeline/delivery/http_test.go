@@ -45,12 +45,12 @@ func TestAnswers(t *testing.T) {
 		"busy for long": {
 			503, map[string]string{"Retry-After": "99999999999999999999999"}, "", format.Retry, time.Hour, "503 Service Unavailable",
 		},
-		"busy for less than nothing": {503, map[string]string{"Retry-After": "-5"}, "", format.Retry, 0, "503 Service Unavailable"},
-		"busy for who knows":         {503, map[string]string{"Retry-After": "soon"}, "", format.Retry, 0, "503 Service Unavailable"},
-		"broken":                     {500, nil, "oops", format.Retry, 0, "500 Internal Server Error: oops"},
-		"no answer from behind":      {504, nil, "", format.Retry, 0, "504 Gateway Timeout"},
-		"too slow":                   {408, nil, "", format.Retry, 0, "408 Request Timeout"},
-		"not understood":             {400, nil, "upserts is missing", format.Rejected, 0, "400 Bad Request: upserts is missing"},
+		"busy for a negative time": {503, map[string]string{"Retry-After": "-5"}, "", format.Retry, 0, "503 Service Unavailable"},
+		"busy for an invalid time": {503, map[string]string{"Retry-After": "soon"}, "", format.Retry, 0, "503 Service Unavailable"},
+		"broken":                   {500, nil, "oops", format.Retry, 0, "500 Internal Server Error: oops"},
+		"no answer from behind":    {504, nil, "", format.Retry, 0, "504 Gateway Timeout"},
+		"too slow":                 {408, nil, "", format.Retry, 0, "408 Request Timeout"},
+		"not understood":           {400, nil, "upserts is missing", format.Rejected, 0, "400 Bad Request: upserts is missing"},
 		"no credentials": {
 			401, nil, "", format.Rejected, 0, "the receiver wants credentials, and secretRef names none: 401 Unauthorized",
 		},
@@ -96,7 +96,7 @@ func TestRequest(t *testing.T) {
 				t.Fatalf("got %+v", result)
 			}
 			if got.Method != http.MethodPost || got.URL.EscapedPath() != tt.path || string(body) != `{"upserts":[],"deletes":["aa.example.com"]}` {
-				t.Errorf("asked for %s %s with %s", got.Method, got.URL.EscapedPath(), body)
+				t.Errorf("request = %s %s with %s", got.Method, got.URL.EscapedPath(), body)
 			}
 			got.Header.Del("Content-Length")
 			want := http.Header{"Accept": {"application/json"}, "Content-Type": {"application/json"}, "User-Agent": {"slipstream"}}
@@ -111,7 +111,7 @@ func TestRequest(t *testing.T) {
 func TestRedirect(t *testing.T) {
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		s := newFixture(t)
-		elsewhere := s.receiver(func(http.ResponseWriter, *http.Request) { t.Errorf("%d was followed", status) })
+		elsewhere := s.receiver(func(http.ResponseWriter, *http.Request) { t.Errorf("redirect with status %d was followed", status) })
 		s.receiver(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL+"/there", status) })
 		s.secret(map[string]string{"token": "s3cret"})
 		if got := s.deliver(s.sink()); got.Outcome != format.Rejected || !strings.Contains(got.Message, elsewhere.URL+"/there") {
@@ -147,7 +147,7 @@ func TestParts(t *testing.T) {
 				outcomes = append(outcomes, result.Outcome)
 			}
 			if !slices.Equal(outcomes, tt.want) || asked != len(tt.want) || !slices.Equal(got.keys, []int{200, 200, 50}[:len(tt.want)]) {
-				t.Errorf("%v of %v objects by %d calls, want %v", outcomes, got.keys, asked, tt.want)
+				t.Errorf("outcomes %v for the objects %v after %d calls, want %v", outcomes, got.keys, asked, tt.want)
 			}
 		})
 	}
@@ -161,7 +161,7 @@ func TestDoneFails(t *testing.T) {
 	s.receiver(func(http.ResponseWriter, *http.Request) { asked++ })
 	err := s.sink().Deliver(t.Context(), batch(450), func([]item.Key, format.Result) error { return errBroken })
 	if !errors.Is(err, errBroken) || asked != 1 {
-		t.Errorf("%v after %d calls", err, asked)
+		t.Errorf("error %v after %d calls", err, asked)
 	}
 }
 
@@ -175,7 +175,7 @@ func TestEnds(t *testing.T) {
 		<-r.Context().Done()
 	})
 	err := s.sink().Deliver(ctx, batch(1), func(_ []item.Key, result format.Result) error {
-		t.Errorf("it is said to be %+v", result)
+		t.Errorf("unexpected result %+v", result)
 		return nil
 	})
 	if !errors.Is(err, context.Canceled) {

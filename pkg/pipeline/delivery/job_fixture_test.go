@@ -86,7 +86,7 @@ func (s *jobFixture) deliver(batch format.Batch) format.Result {
 	var got []format.Result
 	err := s.sink().Deliver(s.Context(), batch, func(keys []item.Key, result format.Result) error {
 		if want := len(batch.Deletes) + len(batch.Upserts); len(keys) != want {
-			s.Errorf("a result on %d objects of %d", len(keys), want)
+			s.Errorf("result for %d objects, want %d", len(keys), want)
 		}
 		got = append(got, result)
 		return nil
@@ -140,7 +140,7 @@ func (s *jobFixture) only() *batchv1.Job {
 	s.Helper()
 	jobs := s.jobs()
 	if len(jobs) != 1 {
-		s.Fatalf("there are %d Jobs", len(jobs))
+		s.Fatalf("%d Jobs, want one", len(jobs))
 	}
 	return &jobs[0]
 }

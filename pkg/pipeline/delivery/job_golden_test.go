@@ -81,7 +81,7 @@ func TestJobNames(t *testing.T) {
 			s.deliver(jobBatch(number))
 			made := s.only()
 			if problems := utilvalidation.IsDNS1123Label(made.Name); len(made.Name) > 52 || len(problems) > 0 || seen[made.Name] {
-				t.Errorf("%s is too long, taken or no label: %v", made.Name, problems)
+				t.Errorf("%s is too long, not unique or not a valid label: %v", made.Name, problems)
 			}
 			seen[made.Name] = true
 			for _, value := range made.Labels {

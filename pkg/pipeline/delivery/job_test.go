@@ -47,7 +47,7 @@ func TestJobOfRepeatedBatch(t *testing.T) {
 			}
 			configMaps := s.configMaps()
 			if len(configMaps) != 1 || configMaps[0].OwnerReferences[0].UID != s.only().UID {
-				t.Errorf("there is %+v", configMaps)
+				t.Errorf("ConfigMaps = %+v", configMaps)
 			}
 		})
 	}
@@ -132,7 +132,7 @@ func TestJobErrors(t *testing.T) {
 				Outcome: format.Retry, Message: "make the ConfigMap scans/" + first + `: configmaps "` + first + `" is forbidden: exceeded quota: few`,
 			},
 		},
-		// The Job is there by now and must get what it waits for.
+		// The Job exists now, and must get its ConfigMap.
 		"ConfigMap": {"create", "configmaps", invalid("ConfigMap"), format.Result{
 			Outcome: format.Retry, Message: "make the ConfigMap scans/" + first + `: ConfigMap "` + first + `" is invalid: spec: Required value`,
 		}},
@@ -168,7 +168,7 @@ func TestJobEndsBeforeItsConfigMapExists(t *testing.T) {
 			},
 			format.Retry, "waits for the Job scans/" + first + " to go, which is being deleted and has not got its batch",
 		},
-		"gone": {
+		"deleted": {
 			func(s *jobFixture) { remove(s, first, s.cluster.BatchV1().Jobs(namespace).Delete) },
 			format.Delivered, made + first,
 		},
@@ -208,7 +208,7 @@ func TestConcurrencyPolicy(t *testing.T) {
 		"one is suspended":       {v1alpha1.PipelineConcurrencyForbid, ends(batchv1.JobSuspended), format.Waiting, waits},
 		"one is complete":        {v1alpha1.PipelineConcurrencyForbid, ends(batchv1.JobComplete), format.Delivered, made + second},
 		"one runs, which may be": {v1alpha1.PipelineConcurrencyAllow, func(*jobFixture) {}, format.Delivered, made + second},
-		"one is gone": {v1alpha1.PipelineConcurrencyForbid, func(s *jobFixture) {
+		"one was deleted": {v1alpha1.PipelineConcurrencyForbid, func(s *jobFixture) {
 			remove(s, first, s.cluster.BatchV1().Jobs(namespace).Delete)
 		}, format.Delivered, made + second},
 		"one has failed": {
@@ -287,7 +287,7 @@ func TestJobDeliverErrors(t *testing.T) {
 	cancel()
 	s.fails("*", "*", 0, ctx.Err())
 	err = s.sink().Deliver(ctx, jobBatch(2), func(_ []item.Key, result format.Result) error {
-		t.Errorf("it is said to be %+v", result)
+		t.Errorf("unexpected result %+v", result)
 		return nil
 	})
 	if !errors.Is(err, context.Canceled) {
@@ -299,6 +299,6 @@ func TestInvalidTemplate(t *testing.T) {
 	s := newJobFixture(t)
 	s.spec.Template.Raw = []byte(`{"spec": 1}`)
 	if _, err := delivery.NewJob(s.cluster, s.source, s.spec); err == nil {
-		t.Error("it was read")
+		t.Error("invalid template was accepted")
 	}
 }

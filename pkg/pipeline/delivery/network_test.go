@@ -184,7 +184,7 @@ func TestCompressedAnswer(t *testing.T) {
 	s := newFixture(t)
 	s.receiver(func(w http.ResponseWriter, r *http.Request) {
 		if accepted := r.Header.Get("Accept-Encoding"); accepted != "" {
-			t.Errorf("%s was asked for", accepted)
+			t.Errorf("Accept-Encoding = %s", accepted)
 		}
 		w.Header().Set("Content-Encoding", "gzip")
 		_, _ = w.Write(bomb.Bytes())
@@ -203,7 +203,7 @@ func TestConnections(t *testing.T) {
 			closed := make(chan struct{}, 10)
 			server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				if r.Proto != "HTTP/1.1" {
-					t.Errorf("called by %s", r.Proto)
+					t.Errorf("protocol = %s", r.Proto)
 				}
 			}))
 			server.EnableHTTP2 = true
@@ -230,7 +230,7 @@ func TestConnections(t *testing.T) {
 				}
 			}
 			if got := opened.Load(); got != 1 {
-				t.Errorf("%d connections were opened for 5 batches", got)
+				t.Errorf("%d connections for 5 batches", got)
 			}
 			// The transport may notice only now that the last response has ended.
 			for open := true; open; {
@@ -246,7 +246,7 @@ func TestConnections(t *testing.T) {
 }
 
 // A connection that the receiver has closed meanwhile is not a failure.
-func TestConnectionGone(t *testing.T) {
+func TestClosedConnection(t *testing.T) {
 	s := newFixture(t)
 	var asked atomic.Int32
 	s.receiver(func(http.ResponseWriter, *http.Request) {
@@ -261,6 +261,6 @@ func TestConnectionGone(t *testing.T) {
 		}
 	}
 	if got := asked.Load(); got != 3 {
-		t.Errorf("the receiver was asked %d times", got)
+		t.Errorf("receiver got %d requests", got)
 	}
 }

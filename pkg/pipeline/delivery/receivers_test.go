@@ -60,12 +60,12 @@ func TestReceivers(t *testing.T) {
 			s.secret(map[string]string{"token": "wrong"})
 			expect(sink, pipelineformat.Rejected, 0)
 			if len(receiver.Faults()) != 1 {
-				t.Error("the wrong token was not noticed")
+				t.Error("receiver did not reject the wrong token")
 			}
 			s.secret(map[string]string{"token": "s3cret"})
 			expect(sink, pipelineformat.Delivered, 0)
 			if got := receiver.Known(); !slices.Equal(got, []string{"shop/apps/v1/Deployment/web"}) {
-				t.Errorf("the receiver knows %v", got)
+				t.Errorf("objects of the receiver = %v", got)
 			}
 		})
 	}

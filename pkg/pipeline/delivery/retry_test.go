@@ -62,18 +62,18 @@ func TestNextAttemptHolds(t *testing.T) {
 			for sample := range samples {
 				got := delivery.NextAttempt(retry, failures+1, 0, random.Float64)
 				if got < base || got > most {
-					t.Fatalf("failure %d: %v is not between %v and %v", failures+1, got, base, most)
+					t.Fatalf("failure %d: delay %v is not between %v and %v", failures+1, got, base, most)
 				}
 				if asked := delivery.NextAttempt(retry, failures+1, after, random.Float64); asked < min(after, time.Hour) || asked > max(most, time.Hour) {
-					t.Fatalf("asked for %v, the wait is %v", after, asked)
+					t.Fatalf("Retry-After = %v, delay = %v", after, asked)
 				}
-				// The middle of the range by pairs of chances that add up to 1, so that the average has no noise.
+				// Pairs of random numbers that add up to 1 make the average exact.
 				chance := float64(sample) / (samples - 1)
 				sum += delivery.NextAttempt(retry, failures+1, 0, func() float64 { return chance })
 			}
 			average := float64(sum) / samples
 			if average < before-samples {
-				t.Fatalf("failure %d of %v..%v waits %v on average, the one before %v", failures+1, base, most, time.Duration(average), time.Duration(before))
+				t.Fatalf("failure %d with delays of %v to %v: average delay = %v, of the previous failure %v", failures+1, base, most, time.Duration(average), time.Duration(before))
 			}
 			before = average
 		}

@@ -42,7 +42,7 @@ func TestCloudEventsAreReadByTheSDK(t *testing.T) {
 			}
 			made, err := f.Calls(c.batch, c.source)
 			if err != nil || len(made) != 1 {
-				t.Fatalf("the batch makes %d calls, %v; want 1", len(made), err)
+				t.Fatalf("batch has %d calls, error %v; want one call", len(made), err)
 			}
 			request := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(made[0].Body))
 			request.Header = made[0].Header
@@ -51,7 +51,7 @@ func TestCloudEventsAreReadByTheSDK(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := event.Validate(); err != nil {
-				t.Errorf("the event is not valid: %v", err)
+				t.Errorf("event is invalid: %v", err)
 			}
 			got := [...]string{
 				event.SpecVersion(), event.ID(), event.Type(), event.Source(), event.Subject(), event.DataContentType(), string(event.Data()),
@@ -61,14 +61,14 @@ func TestCloudEventsAreReadByTheSDK(t *testing.T) {
 				"application/json", string(made[0].Body),
 			}
 			if got != want {
-				t.Errorf("the event is read as\n%q, want\n%q", got, want)
+				t.Errorf("event =\n%q, want\n%q", got, want)
 			}
 			if !event.Time().Equal(c.time) {
-				t.Errorf("the event is of %s, want %s", event.Time(), c.time)
+				t.Errorf("time of the event = %s, want %s", event.Time(), c.time)
 			}
 			for name := range request.Header {
 				if name == "Ce-Datacontenttype" {
-					t.Error("the content type is an attribute's header as well")
+					t.Error("content type is also a header of an attribute")
 				}
 			}
 		})
@@ -80,6 +80,6 @@ func TestAttributesAreEscaped(t *testing.T) {
 	sent := batch(item.Instance, nil, gone)
 	sent.ID = "Euro € 😀"
 	if got, want := calls(t, v1alpha1.PipelineFormatCloudEvents, sent)[0].Header.Get("ce-id"), "Euro%20%E2%82%AC%20%F0%9F%98%80"; got != want {
-		t.Errorf("the id is written as %q, want %q", got, want)
+		t.Errorf("encoded id = %q, want %q", got, want)
 	}
 }

@@ -32,7 +32,7 @@ func TestClusterWhispererReceives200DefinitionsAtOnce(t *testing.T) {
 	} {
 		made := calls(t, v1alpha1.PipelineFormatClusterWhisperer, many(c.upserts, c.deletes))
 		if len(made) != c.calls {
-			t.Errorf("%d and %d that are gone make %d calls, want %d", c.upserts, c.deletes, len(made), c.calls)
+			t.Errorf("%d upserts and %d deletes: %d calls, want %d", c.upserts, c.deletes, len(made), c.calls)
 		}
 		sent, upserted := 0, false
 		for _, call := range made {
@@ -42,16 +42,16 @@ func TestClusterWhispererReceives200DefinitionsAtOnce(t *testing.T) {
 			}
 			count := len(payload.Upserts) + len(payload.Deletes)
 			if count > 200 || count != len(call.Keys) {
-				t.Errorf("a call names %d definitions and has %d keys", count, len(call.Keys))
+				t.Errorf("call has %d definitions and %d keys", count, len(call.Keys))
 			}
 			if upserted && len(payload.Deletes) > 0 {
-				t.Error("a definition deletion is sent after an upsert")
+				t.Error("deletion is sent after an upsert")
 			}
 			upserted = upserted || len(payload.Upserts) > 0
 			sent += count
 		}
 		if sent != c.upserts+c.deletes {
-			t.Errorf("%d definitions are sent, want %d", sent, c.upserts+c.deletes)
+			t.Errorf("%d definitions in all calls, want %d", sent, c.upserts+c.deletes)
 		}
 	}
 }
@@ -68,7 +68,7 @@ func TestDotAIScans200DefinitionsAtOnceAndDeletesEachAlone(t *testing.T) {
 	}
 	want := "delete 1, delete 1, delete 1, scan 200, scan 200, scan 1"
 	if got := strings.Join(operations, ", "); got != want {
-		t.Errorf("the calls are %s, want %s", got, want)
+		t.Errorf("calls = %s, want %s", got, want)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestAReplacedDefinitionIsNotDeleted(t *testing.T) {
 	made := calls(t, v1alpha1.PipelineFormatClusterWhisperer, replaced)
 	want := `{"upserts":["widgets.example.com"],"deletes":[]}`
 	if len(made) != 1 || string(made[0].Body) != want || len(made[0].Keys) != 2 {
-		t.Errorf("the calls are\n%s\nwant one of %s, with both keys", dump(made), want)
+		t.Errorf("calls =\n%s\nwant one of %s, with both keys", dump(made), want)
 	}
 
 	plural := batch(item.CustomResourceDefinition,
@@ -89,6 +89,6 @@ func TestAReplacedDefinitionIsNotDeleted(t *testing.T) {
 		[]item.Key{definition("Widget", "widgets.example.com")})
 	made = calls(t, v1alpha1.PipelineFormatDotAI, plural)
 	if len(made) != 1 || !strings.Contains(string(made[0].Body), `"scan"`) || len(made[0].Keys) != 2 {
-		t.Errorf("the calls are\n%s\nwant one scan, with both keys", dump(made))
+		t.Errorf("calls =\n%s\nwant one scan, with both keys", dump(made))
 	}
 }

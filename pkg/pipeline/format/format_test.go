@@ -144,7 +144,7 @@ func TestCallsAreRepeatedExactly(t *testing.T) {
 		for name, sent := range batches {
 			first, second := calls(t, format, sent), calls(t, format, sent)
 			if !bytes.Equal(dump(first), dump(second)) {
-				t.Errorf("%s %s: the same batch makes other calls the second time", format, name)
+				t.Errorf("%s %s: calls of the repeated batch differ", format, name)
 			}
 			times := map[item.Key]int{}
 			for _, call := range first {
@@ -154,11 +154,11 @@ func TestCallsAreRepeatedExactly(t *testing.T) {
 			}
 			for _, key := range keysOf(sent) {
 				if times[key] != 1 {
-					t.Errorf("%s %s: %s is in %d calls, want 1", format, name, key, times[key])
+					t.Errorf("%s %s: %s is in %d calls, want one", format, name, key, times[key])
 				}
 			}
 			if len(times) != len(keysOf(sent)) {
-				t.Errorf("%s %s: %d keys are sent, want %d", format, name, len(times), len(keysOf(sent)))
+				t.Errorf("%s %s: %d keys in all calls, want %d", format, name, len(times), len(keysOf(sent)))
 			}
 		}
 	}
@@ -192,7 +192,7 @@ func TestNothingIsNull(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if bytes.Contains(body, []byte("null")) {
-			t.Errorf("%s has a null: %s", name, body)
+			t.Errorf("%s: body contains null: %s", name, body)
 		}
 	}
 }
@@ -201,7 +201,7 @@ func TestAnEmptyBatchMakesNoCall(t *testing.T) {
 	for _, format := range formats {
 		for _, kind := range []item.Kind{item.Instance, item.CustomResourceDefinition} {
 			if made := calls(t, format, batch(kind, nil, nil)); len(made) != 0 {
-				t.Errorf("%s: an empty batch of %s makes %d calls", format, kind, len(made))
+				t.Errorf("%s: empty batch of %s has %d calls", format, kind, len(made))
 			}
 		}
 	}
@@ -209,6 +209,6 @@ func TestAnEmptyBatchMakesNoCall(t *testing.T) {
 
 func TestByNameRefuses(t *testing.T) {
 	if _, err := pipelineformat.ByName("Kafka"); err == nil || !strings.Contains(err.Error(), `"Kafka"`) {
-		t.Errorf("ByName of an unknown format answers %v, want an error that names it", err)
+		t.Errorf("ByName of an unknown format returned %v, want an error with its name", err)
 	}
 }

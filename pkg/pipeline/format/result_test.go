@@ -37,18 +37,18 @@ func TestStatuses(t *testing.T) {
 			}
 			got := judge(t, format, "", status, nil, body)
 			if got.Outcome != want || !strings.Contains(got.Message, http.StatusText(status)) || !strings.Contains(got.Message, body) {
-				t.Errorf("%s: %d is %s with the text %q, want %s, the status and the answer", format, status, got.Outcome, got.Message, want)
+				t.Errorf("%s: %d: outcome = %s, message = %q; want %s with the status and the body", format, status, got.Outcome, got.Message, want)
 			}
 		}
 	}
 }
 
-func TestRedirectsSayWhereTo(t *testing.T) {
+func TestRedirectsNameTheirTarget(t *testing.T) {
 	header := http.Header{"Location": {"https://login.example.com/"}}
 	for _, format := range formats {
 		got := judge(t, format, "", http.StatusFound, header, "<html>moved</html>")
 		if got.Outcome != pipelineformat.Rejected || !strings.Contains(got.Message, "https://login.example.com/") {
-			t.Errorf("%s: a redirect is %s with the text %q, want it rejected, and where it points to", format, got.Outcome, got.Message)
+			t.Errorf("%s: redirect: outcome = %s, message = %q; want it rejected with its target", format, got.Outcome, got.Message)
 		}
 	}
 }
@@ -139,7 +139,7 @@ func TestAnswersOfDotAI(t *testing.T) {
 	} {
 		got := judge(t, v1alpha1.PipelineFormatDotAI, c.path, c.status, nil, c.body)
 		if got.Outcome != c.want || !strings.Contains(got.Message, c.says) {
-			t.Errorf("%s: the answer is %s with the text %q, want %s and %q", name, got.Outcome, got.Message, c.want, c.says)
+			t.Errorf("%s: outcome = %s, message = %q; want %s and %q", name, got.Outcome, got.Message, c.want, c.says)
 		}
 	}
 }

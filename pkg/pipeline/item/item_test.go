@@ -85,11 +85,11 @@ func TestItemOfAnInstance(t *testing.T) {
 	}
 	got := fromSecret(t, secret)
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the item differs (-want +got):\n%s", diff)
+		t.Errorf("item differs (-want +got):\n%s", diff)
 	}
 	text, err := got.Marshal()
 	if err != nil || strings.Contains(string(text), "aHVudGVyMg") {
-		t.Errorf("the item is written as %s, %v: must hold no data", text, err)
+		t.Errorf("encoded item contains data: %s, %v", text, err)
 	}
 }
 
@@ -101,7 +101,7 @@ func TestMetadataAloneIsEnough(t *testing.T) {
 	}
 	kind := object.GroupVersionKind()
 	if diff := cmp.Diff(FromMetadata(kind, object), FromMetadata(kind, &partial)); diff != "" {
-		t.Errorf("the items of the object and of its metadata differ:\n%s", diff)
+		t.Errorf("items of the object and of its metadata differ:\n%s", diff)
 	}
 }
 
@@ -110,12 +110,12 @@ func TestTimesThatAreMissing(t *testing.T) {
 	object.SetManagedFields(nil)
 	got := FromMetadata(object.GroupVersionKind(), object)
 	if got.UpdatedAt != got.CreatedAt {
-		t.Errorf("an object that no user is known to have written was updated at %s, want when it was created", got.UpdatedAt)
+		t.Errorf("updatedAt without managed fields = %s, want the time of the creation", got.UpdatedAt)
 	}
 	object.SetCreationTimestamp(metav1.Time{})
 	got = FromMetadata(object.GroupVersionKind(), object)
 	if want := time.Unix(0, 0).UTC(); got.CreatedAt != want || got.UpdatedAt != want {
-		t.Errorf("an object without times is of %s and %s, want %s", got.CreatedAt, got.UpdatedAt, want)
+		t.Errorf("times of an object without times = %s and %s, want %s", got.CreatedAt, got.UpdatedAt, want)
 	}
 }
 
@@ -141,13 +141,13 @@ func TestAnnotationsThatStay(t *testing.T) {
 				object.SetAnnotations(map[string]string{key: "hunter2"})
 				got := FromMetadata(object.GroupVersionKind(), object)
 				if _, found := got.Annotations[key]; found != c.stays[kind] {
-					t.Errorf("%s of a %s is among the annotations: %t, want %t", key, kind, found, c.stays[kind])
+					t.Errorf("annotation %s of a %s is kept: %t, want %t", key, kind, found, c.stays[kind])
 				}
 				if got.Annotations != nil != c.stays[kind] {
-					t.Errorf("the annotations of a %s are %#v when only %s was there", kind, got.Annotations, key)
+					t.Errorf("annotations of a %s = %#v with only %s in the object", kind, got.Annotations, key)
 				}
 				if text, err := got.Marshal(); err != nil || strings.Contains(string(text), "hunter2") != c.stays[kind] {
-					t.Errorf("a %s with %s is written as %s, %v", kind, key, text, err)
+					t.Errorf("encoded %s with %s = %s, %v", kind, key, text, err)
 				}
 			}
 		}
@@ -172,7 +172,7 @@ func TestWhatCountsAsAChangeOfAnInstance(t *testing.T) {
 		"the data":                    {"  password: aHVudGVyMg==", "  password: bmV3", false},
 	} {
 		if !strings.Contains(secret, c.old) {
-			t.Fatalf("%s: %q is not in the object", name, c.old)
+			t.Fatalf("%s: object lacks %q", name, c.old)
 		}
 		changed := fromSecret(t, strings.Replace(secret, c.old, c.replaced, 1))
 		if got := changed.Digest() != fromSecret(t, secret).Digest(); got != c.changes {
@@ -186,14 +186,14 @@ func TestNoLabelsAndEmptyLabelsAreTheSame(t *testing.T) {
 	empty := none
 	empty.Labels, empty.Annotations = map[string]string{}, map[string]string{}
 	if none.Digest() != empty.Digest() {
-		t.Error("an item without labels and one with empty labels have different digests")
+		t.Error("items without labels and with empty labels have different digests")
 	}
 }
 
 func TestItemOfADefinition(t *testing.T) {
 	got, established := FromCRD(read(t, definition))
 	if !established {
-		t.Error("the definition is not taken for established")
+		t.Error("definition is not established")
 	}
 	created := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	want := Item{
@@ -201,7 +201,7 @@ func TestItemOfADefinition(t *testing.T) {
 		CreatedAt: created, UpdatedAt: created, UID: "2", Spec: got.Spec,
 	}
 	if diff := cmp.Diff(want, got); diff != "" || got.Spec == "" {
-		t.Errorf("the item differs (-want +got):\n%s", diff)
+		t.Errorf("item differs (-want +got):\n%s", diff)
 	}
 }
 
@@ -219,7 +219,7 @@ func TestWhatCountsAsAChangeOfADefinition(t *testing.T) {
 		"its status":          {`{type: NamesAccepted, status: "True"}`, `{type: NamesAccepted, status: "False"}`, false},
 	} {
 		if !strings.Contains(definition, c.old) {
-			t.Fatalf("%s: %q is not in the definition", name, c.old)
+			t.Fatalf("%s: definition lacks %q", name, c.old)
 		}
 		changed, _ := FromCRD(read(t, strings.Replace(definition, c.old, c.replaced, 1)))
 		if got := changed.Digest() != before.Digest(); got != c.changes {
@@ -232,7 +232,7 @@ func TestDefinitionsAreLeftAsTheyAre(t *testing.T) {
 	object := read(t, definition)
 	FromCRD(object)
 	if diff := cmp.Diff(read(t, definition).Object, object.Object); diff != "" {
-		t.Errorf("the definition has changed:\n%s", diff)
+		t.Errorf("definition was modified:\n%s", diff)
 	}
 }
 
@@ -247,7 +247,7 @@ func TestEstablished(t *testing.T) {
 		"no conditions": {"  conditions:", "  other:", false},
 	} {
 		if _, got := FromCRD(read(t, strings.Replace(definition, c.old, c.replaced, 1))); got != c.want {
-			t.Errorf("%s: established is %t, want %t", name, got, c.want)
+			t.Errorf("%s: established = %t, want %t", name, got, c.want)
 		}
 	}
 }
@@ -264,13 +264,13 @@ func TestItemsAreReadAsTheyWereWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(written, got); diff != "" {
-			t.Errorf("%s is read otherwise (-written +read):\n%s", text, diff)
+			t.Errorf("decoded item of %s differs (-written +read):\n%s", text, diff)
 		}
 		if got.Digest() != written.Digest() {
-			t.Errorf("%s has another digest when it is read", text)
+			t.Errorf("digest of the decoded item of %s differs", text)
 		}
 	}
 	if _, err := Unmarshal([]byte("{")); err == nil {
-		t.Error("half an item is read without an error")
+		t.Error("truncated item was decoded without an error")
 	}
 }

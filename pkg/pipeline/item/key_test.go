@@ -27,7 +27,7 @@ var keys = map[string]Key{
 func TestKeys(t *testing.T) {
 	for text, key := range keys {
 		if key.String() != text {
-			t.Errorf("%#v is written as %q, want %q", key, key, text)
+			t.Errorf("encoded %#v = %q, want %q", key, key, text)
 		}
 		if read, err := ParseKey(text); err != nil || read != key {
 			t.Errorf("ParseKey(%q) = %#v, %v, want %#v", text, read, err, key)
@@ -42,7 +42,7 @@ func TestGroups(t *testing.T) {
 			want = "cert-manager.io"
 		}
 		if got := key.Group(); got != want {
-			t.Errorf("the group of %s is %q, want %q", text, got, want)
+			t.Errorf("group of %s = %q, want %q", text, got, want)
 		}
 	}
 }
@@ -63,7 +63,7 @@ func TestKeysOfATypeAreTogether(t *testing.T) {
 		}
 	}
 	if len(slices.Compact(slices.Sorted(slices.Values(types)))) != len(types) {
-		t.Errorf("a type is met more than once in %q", types)
+		t.Errorf("types are not adjacent: %q", types)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestParseKeyRefuses(t *testing.T) {
 		"CustomResourceDefinition/////x.y": "must have an object kind and a name",
 	} {
 		if key, err := ParseKey(text); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("ParseKey(%q) = %#v, %v, want an error that says %s", text, key, err, says)
+			t.Errorf("ParseKey(%q) = %#v, %v, want an error with %s", text, key, err, says)
 		}
 	}
 }
@@ -97,7 +97,7 @@ func FuzzKey(f *testing.F) {
 			key = Key{Instance, schema.GroupVersion{Group: group, Version: version}.String(), objectKind, namespace, name}
 		}
 		if read, err := ParseKey(key.String()); err != nil || read != key {
-			t.Errorf("%#v is written as %q and read as %#v, %v", key, key, read, err)
+			t.Errorf("encoded %#v = %q, decoded = %#v, %v", key, key, read, err)
 		}
 	})
 }

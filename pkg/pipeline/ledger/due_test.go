@@ -20,7 +20,7 @@ func marks(want int, kinds ...item.Kind) step {
 	return func(s *fixture) {
 		s.Helper()
 		if got := s.MarkRun("run", kinds...); got != want {
-			s.Fatalf("%d marked, want %d", got, want)
+			s.Fatalf("%d marked changes, want %d", got, want)
 		}
 	}
 }
@@ -29,7 +29,7 @@ func progress(total, done, rejected int) step {
 	return func(s *fixture) {
 		s.Helper()
 		if got, want := s.Progress("run"), (ledger.Progress{Total: total, Done: done, Rejected: rejected}); got != want {
-			s.Fatalf("%+v, want %+v", got, want)
+			s.Fatalf("progress = %+v, want %+v", got, want)
 		}
 	}
 }
@@ -126,7 +126,7 @@ func TestOtherRunReplacesTheMarks(t *testing.T) {
 	now("b", 1)(s)
 	marks(2)(s)
 	if got := s.Progress("first"); got != (ledger.Progress{}) {
-		t.Errorf("the run before has %+v", got)
+		t.Errorf("progress of the previous run = %+v", got)
 	}
 	batch("+a:1 +b:1")(s)
 	s.delivered()
@@ -184,14 +184,14 @@ func TestRetain(t *testing.T) {
 	got := s.next()
 	s.delivered()
 	if got += " " + s.next(); got != "-a -x" && got != "-x -a" {
-		t.Errorf("gone are %s", got)
+		t.Errorf("removed objects = %s", got)
 	}
 	s.delivered()
 	counts(1, 0, 0)(s)
 }
 
-// TestAnswersThatComeLate checks that results of an earlier batch are ignored.
-func TestAnswersThatComeLate(t *testing.T) {
+// TestLateResults checks that results of an earlier batch are ignored.
+func TestLateResults(t *testing.T) {
 	s := newFixture(t)
 	has("a")(s)
 	late := s.handed.ID
@@ -207,15 +207,15 @@ func TestNextEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.Next(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("Next: %v", err)
+		t.Errorf("Next returned %v", err)
 	}
 	up("a", 1)(s)
 	if got := s.Counts(); !got.OldestDue.IsZero() {
-		t.Errorf("%+v before anything is due", got)
+		t.Errorf("batch %+v before anything is due", got)
 	}
 	s.clock.Step(time.Minute)
 	if got := s.Counts().OldestDue; !got.Equal(testkit.Noon.Add(10 * time.Second)) {
-		t.Errorf("due since %s", got)
+		t.Errorf("due = %s", got)
 	}
 }
 

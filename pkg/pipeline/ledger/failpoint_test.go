@@ -22,7 +22,7 @@ const crashFile = "SLIPSTREAM_TEST_LEDGER_FILE"
 func TestDeliverInChild(t *testing.T) {
 	file := os.Getenv(crashFile)
 	if file == "" {
-		t.Skip("plays the victim of TestKilled")
+		t.Skip("this is the child process of TestKilled")
 	}
 	s := newFixtureOn(t, bolttest.Open(t, file).KV, 0)
 	has("a", "b")(s)
@@ -59,7 +59,7 @@ func numbered(sequence int64) step {
 	return func(s *fixture) {
 		s.Helper()
 		if s.handed.Sequence != sequence {
-			s.Fatalf("batch %+v, want number %d", s.handed, sequence)
+			s.Fatalf("batch = %+v, want sequence %d", s.handed, sequence)
 		}
 	}
 }

@@ -38,11 +38,11 @@ func TestBatchIsTheSameAfterADeath(t *testing.T) {
 	s.open()
 	s.next()
 	if diff := cmp.Diff(before, s.handed); diff != "" || before.ID == "" {
-		t.Fatalf("the batch is another one after the death:\n%s", diff)
+		t.Fatalf("batch differs after the death:\n%s", diff)
 	}
 	s.delivered()
 	if got := s.next(); got != "+w000:2 -w001" {
-		t.Errorf("the next batch is %q", got)
+		t.Errorf("next batch = %q", got)
 	}
 	if s.handed.Sequence != before.Sequence+1 || s.handed.ID == before.ID {
 		t.Errorf("batch %s has sequence %d after %s with %d", s.handed.ID, s.handed.Sequence, before.ID, before.Sequence)
@@ -56,9 +56,9 @@ func TestStoreIsFull(t *testing.T) {
 	s.full.Store(true)
 	s.Upsert(version(instance("c"), 1), ledger.Immediate)
 	s.Remove(instance("a"))
-	testkit.EventuallyTrue(s, "it shows", func() bool { return s.Counts().Blocked != nil })
+	testkit.EventuallyTrue(s, "the ledger is blocked", func() bool { return s.Counts().Blocked != nil })
 	if _, err := s.Next(t.Context()); err == nil {
-		t.Fatal("a batch was handed out that is not durable")
+		t.Fatal("batch was returned before it was durable")
 	}
 	s.full.Store(false)
 	if got := s.next(); got != "+c:1 -a" {
@@ -66,31 +66,31 @@ func TestStoreIsFull(t *testing.T) {
 	}
 	s.full.Store(true)
 	if err := s.Delivered(t.Context(), s.handed.ID, s.keysOf()); err == nil {
-		t.Fatal("what cannot be written counts as delivered")
+		t.Fatal("delivery that cannot be written counts as delivered")
 	}
 	s.full.Store(false)
 	s.delivered()
-	testkit.EventuallyTrue(s, "it is over", func() bool { return s.Counts().Blocked == nil })
+	testkit.EventuallyTrue(s, "the ledger is not blocked any more", func() bool { return s.Counts().Blocked == nil })
 	stop()
 	s.open()
 	counts(2, 0, 0)(s)
 	rowsOf("b", "c")(s)
 }
 
-// TestRunWritesWhatComes checks what the next process would read.
-func TestRunWritesWhatComes(t *testing.T) {
+// TestRunWritesChanges checks the rows that the next process would read.
+func TestRunWritesChanges(t *testing.T) {
 	s := newFixture(t)
 	stop := s.run()
 	s.Upsert(version(instance("a"), 1), ledger.Debounced)
-	testkit.EventuallyTrue(s, "it is written", func() bool { return len(s.rows()) == 1 })
+	testkit.EventuallyTrue(s, "the row is written", func() bool { return len(s.rows()) == 1 })
 	s.Upsert(version(instance("b"), 1), ledger.Debounced)
 	stop()
 	s.open()
 	counts(0, 2, 0)(s)
 }
 
-// TestCrowd reports more objects concurrently than may wait to be written.
-func TestCrowd(t *testing.T) {
+// TestManyChanges reports more objects concurrently than the buffer can hold.
+func TestManyChanges(t *testing.T) {
 	const sides, each = 8, 1500
 	s := newFixture(t)
 	s.maxItems = 1000
@@ -124,7 +124,7 @@ func TestCrowd(t *testing.T) {
 	}
 	stop()
 	if counts := s.Counts(); counts.Known != sides*each*2/3 || len(received) != counts.Known {
-		t.Errorf("%+v, and the receiver has %d", counts, len(received))
+		t.Errorf("counts = %+v, receiver has %d objects", counts, len(received))
 	}
 }
 
@@ -169,8 +169,8 @@ func TestUnreadableBatch(t *testing.T) {
 	}
 }
 
-// TestKeyIsGone opens a ledger whose rows are encrypted with a lost key.
-func TestKeyIsGone(t *testing.T) {
+// TestKeyIsLost opens a ledger whose rows are encrypted with a lost key.
+func TestKeyIsLost(t *testing.T) {
 	s := newFixture(t)
 	s.options = []table.Option{table.WithTransformer(namedKey("old"))}
 	s.open()
@@ -192,8 +192,8 @@ func TestKeyIsGone(t *testing.T) {
 	rowsOf("a")(s)
 }
 
-// TestItemThatIsSpoiltInItsRow checks that an item that cannot be decoded is left to the next list, and does not block the others.
-func TestItemThatIsSpoiltInItsRow(t *testing.T) {
+// TestInvalidItemInARow checks that an item that cannot be decoded is left to the next list, and does not block the others.
+func TestInvalidItemInARow(t *testing.T) {
 	s := newFixture(t)
 	s.Upsert(version(instance("a"), 1), ledger.Debounced)
 	s.Upsert(version(instance("b"), 1), ledger.Debounced)

@@ -120,7 +120,7 @@ func (s *fixture) none() {
 	testkit.EventuallyTrue(s, "Next waits", func() bool { return len(got) > 0 || s.clock.HasWaiters() || s.Counts().Pending == 0 })
 	cancel()
 	if batch, some := <-got; some {
-		s.Fatalf("there is a batch: %s", batch)
+		s.Fatalf("unexpected batch: %s", batch)
 	}
 }
 

@@ -154,12 +154,12 @@ func TestStories(t *testing.T) {
 				do(s)
 			}
 		})
-		if strings.HasPrefix(name, "again") || name == "kinds apart" { // Whoever asked for it asks again after a death.
+		if strings.HasPrefix(name, "again") || name == "kinds apart" { // The caller repeats its request after a death.
 			continue
 		}
 		t.Run(name+", with restarts", func(t *testing.T) {
 			s := newFixture(t)
-			s.debounce = 0 // What was pending waits for that once more.
+			s.debounce = 0 // After a restart, pending changes wait for the debounce again.
 			for _, do := range steps {
 				do(s)
 				flushed(s)

@@ -78,7 +78,7 @@ func (w *world) step() error {
 	case 8:
 		w.MarkRun("run")
 		if p := w.Progress("run"); p.Done > p.Total {
-			w.Errorf("progress %+v", p)
+			w.Errorf("progress = %+v", p)
 		}
 	case 9:
 		w.maxItems = 1 + w.random.IntN(5)
@@ -107,7 +107,7 @@ func (w *world) change() {
 func (w *world) vanish() {
 	key := w.any()
 	delete(w.cluster, key)
-	if w.random.IntN(3) > 0 { // Otherwise nobody has seen it.
+	if w.random.IntN(3) > 0 { // Otherwise the change is not observed.
 		w.Remove(key)
 	}
 }
@@ -157,7 +157,7 @@ func (w *world) deliver(rejects bool) error {
 	w.random.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
 	for part := range slices.Chunk(keys, 1+w.random.IntN(len(keys))) {
 		switch w.random.IntN(6) {
-		case 0: // The receiver does not answer.
+		case 0: // The receiver does not respond.
 			return nil
 		case 1:
 			if rejects {
@@ -196,10 +196,10 @@ func (w *world) content(batch ledger.Batch) map[item.Key]int {
 	}
 	for key, v := range content {
 		if was, there := before[key]; !there || was != v {
-			w.Errorf("batch %s says %d of %s, and before %d (%v)", batch.ID, v, key, was, there)
+			w.Errorf("batch %s has version %d of %s, previously %d (%v)", batch.ID, v, key, was, there)
 		}
 		if key.Kind != batch.Kind {
-			w.Errorf("batch of %s has %s", batch.Kind, key)
+			w.Errorf("batch of kind %s has the key %s", batch.Kind, key)
 		}
 	}
 	if len(content) != len(batch.Upserts)+len(batch.Deletes) || len(content) > w.maxItems {
@@ -232,7 +232,7 @@ func (w *world) end() {
 	w.Expedite()
 	total := w.MarkRun("end")
 	if pending := w.Counts().Pending; total != pending {
-		w.Errorf("%d marked of %d that are pending", total, pending)
+		w.Errorf("%d marked of %d pending changes", total, pending)
 	}
 	count := len(w.cluster)
 	for range 10_000 {
@@ -243,15 +243,15 @@ func (w *world) end() {
 		w.clock.Step(time.Second)
 	}
 	if diff := cmp.Diff(w.cluster, w.received); diff != "" {
-		w.Errorf("the receiver has something else than the cluster (-cluster, +receiver):\n%s", diff)
+		w.Errorf("receiver differs from the cluster (-cluster +receiver):\n%s", diff)
 	}
 	if got := w.Progress("end"); got.Done != total || got.Total != total {
-		w.Errorf("progress %+v, want %d", got, total)
+		w.Errorf("progress = %+v, want %d", got, total)
 	}
 	if got := w.Counts(); got.Known != len(w.cluster) || got.Rejected != 0 || got.Unreadable != 0 {
 		w.Errorf("%+v, want %d objects", got, count)
 	}
 	if len(w.rows()) != len(w.cluster) {
-		w.Errorf("rows of %q", w.rows())
+		w.Errorf("rows that are left: %q", w.rows())
 	}
 }

@@ -195,8 +195,8 @@ func (t *target) keys() []string {
 	return keys
 }
 
-// heard returns the recorded changes since the last call.
-func (t *target) heard() []string {
+// takeChanges returns the recorded changes since the last call.
+func (t *target) takeChanges() []string {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	news := t.news
@@ -219,7 +219,7 @@ func (t *target) expect(tb testing.TB, keys ...string) {
 	slices.Sort(keys)
 	testkit.Eventually(tb, "the stored objects", func() error {
 		if diff := cmp.Diff(append([]string{}, keys...), t.keys()); diff != "" {
-			return fmt.Errorf("known (-want +got):\n%s", diff)
+			return fmt.Errorf("stored objects (-want +got):\n%s", diff)
 		}
 		return nil
 	})

@@ -29,8 +29,8 @@ func TestATargetReceivesObjectsAndChanges(t *testing.T) {
 	s.server.put(configMaps, object("shop", "a", "1"))
 	s.server.put(definitions, definition("widgets", "Widget", true))
 	s.run()
-	gone := item.Item{Key: item.Key{Kind: item.Instance, APIVersion: "v1", ObjectKind: "ConfigMap", Namespace: "shop", Name: "gone"}}
-	to := newTarget(gone)
+	deleted := item.Item{Key: item.Key{Kind: item.Instance, APIVersion: "v1", ObjectKind: "ConfigMap", Namespace: "shop", Name: "gone"}}
+	to := newTarget(deleted)
 	s.set(shop, everything, to)
 	to.expect(t, configMap("a"), defined("widgets", "Widget"))
 
@@ -40,7 +40,7 @@ func TestATargetReceivesObjectsAndChanges(t *testing.T) {
 	s.server.put(configMaps, labelled(object("shop", "a", "1"), "till"))
 	testkit.Eventually(t, "the changed label", func() error {
 		if it, _ := to.get(configMap("a")); it.Labels["app"] != "till" {
-			return fmt.Errorf("known: %+v", it)
+			return fmt.Errorf("stored object = %+v", it)
 		}
 		return nil
 	})
@@ -48,7 +48,7 @@ func TestATargetReceivesObjectsAndChanges(t *testing.T) {
 	to.expect(t, configMap("b"), widget("w"), defined("widgets", "Widget"))
 	s.listed(shop)
 	if state := s.observer.State(shop); state.WatchedTypes != 2 || state.Objects != 3 {
-		t.Errorf("state: %+v, want 2 types and 3 objects", state)
+		t.Errorf("state = %+v, want 2 types and 3 objects", state)
 	}
 }
 
@@ -93,8 +93,8 @@ func TestObjectsOfPipelinesAreNotReported(t *testing.T) {
 	b.SetLabels(map[string]string{v1alpha1.LabelPipeline: "any"})
 	s.server.put(configMaps, b)
 	to.expect(t, configMap("a"))
-	if news, want := to.heard(), []string{"+" + configMap("a"), "+" + configMap("b"), "-" + configMap("b")}; !slices.Equal(news, want) {
-		t.Errorf("heard %q, want %q", news, want)
+	if news, want := to.takeChanges(), []string{"+" + configMap("a"), "+" + configMap("b"), "-" + configMap("b")}; !slices.Equal(news, want) {
+		t.Errorf("changes = %q, want %q", news, want)
 	}
 }
 
@@ -188,11 +188,11 @@ func TestADefinitionIsReportedOnceEstablishedAndOnChanges(t *testing.T) {
 		key := defined(fmt.Sprintf("marker%d", marker), "Marker")
 		testkit.Eventually(t, "the marker", func() error {
 			if _, ok := to.get(key); !ok {
-				return errors.New("the marker has not come")
+				return errors.New("marker is not reported")
 			}
 			return nil
 		})
-		return slices.DeleteFunc(to.heard(), func(news string) bool { return news == "+"+key })
+		return slices.DeleteFunc(to.takeChanges(), func(news string) bool { return news == "+"+key })
 	}
 	change := func(change func(*unstructured.Unstructured)) {
 		d := definition("widgets", "Widget", true)
@@ -217,7 +217,7 @@ func TestADefinitionIsReportedOnceEstablishedAndOnChanges(t *testing.T) {
 				_ = unstructured.SetNestedField(d.Object, "Cluster", "spec", "scope")
 			})
 		}, []string{"+" + widget}},
-		{"made anew", func() {
+		{"recreated", func() {
 			s.server.remove(definitions, definition("widgets", "Widget", true))
 			change(func(d *unstructured.Unstructured) { d.SetUID("another") })
 		}, []string{"-" + widget, "+" + widget}},
@@ -273,12 +273,12 @@ func TestAnotherPreferredVersionReplacesTheObjectsOfTheOneBefore(t *testing.T) {
 	s.types.discovered(before, newWidgetType)
 	const newWidget = "Instance/example.com/v2/Widget/shop/w"
 	to.expect(t, newWidget)
-	if news, want := to.heard(), []string{"+" + widget("w"), "-" + widget("w"), "+" + newWidget}; !slices.Equal(news, want) {
-		t.Errorf("heard %q, want %q", news, want)
+	if news, want := to.takeChanges(), []string{"+" + widget("w"), "-" + widget("w"), "+" + newWidget}; !slices.Equal(news, want) {
+		t.Errorf("changes = %q, want %q", news, want)
 	}
 	testkit.Eventually(t, "the end of the watch", func() error {
 		if _, watches := s.server.counts(widgets); watches > 0 {
-			return errors.New("the version before is still watched")
+			return errors.New("previous version is still watched")
 		}
 		return nil
 	})
@@ -321,7 +321,7 @@ func TestAFailedListIsReportedAndRetried(t *testing.T) {
 	s.server.put(secrets, object("shop", "s", "2"))
 	s.server.refuse(secrets, status(http.StatusForbidden, metav1.StatusReasonForbidden, "secrets is forbidden"))
 	if err := s.observer.List(t.Context(), shop, ledger.Resend); err == nil || !strings.Contains(err.Error(), "listing secrets/v1") {
-		t.Errorf("list: %v, want an error of secrets", err)
+		t.Errorf("List returned %v, want an error of secrets", err)
 	}
 	to.expect(t, configMap("a"))
 	s.failing(shop, "secrets/v1 cannot be listed: secrets is forbidden")
@@ -354,7 +354,7 @@ func TestATypeThatCannotBeReadDoesNotBlockOthers(t *testing.T) {
 				to.expect(t, configMap("a"), key.String())
 				s.failing(shop, "secrets/v1 cannot be", strings.Split(refusal.Message, " ")[0])
 				if s.observer.State(shop).Listed {
-					t.Error("listed, although a type could not be")
+					t.Error("state is listed although a type cannot be listed")
 				}
 				to.expect(t, configMap("a"), key.String())
 				s.server.refuse(secrets, nil)

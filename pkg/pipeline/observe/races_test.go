@@ -42,7 +42,7 @@ func TestChangesWaitWhileTheirTypeIsListed(t *testing.T) {
 				return other.callCount() != before, nil
 			})
 			if other.callCount() != before {
-				t.Error("reported a change while the type was listed")
+				t.Error("change was reported while the type was listed")
 			}
 		})
 	}
@@ -81,7 +81,7 @@ func TestChangesUpToAListAreNotReportedAfterIt(t *testing.T) {
 		t.Errorf("%d objects, want 3", got)
 	}
 	if got := to.callCount() - before; got != 2+1+1 {
-		t.Errorf("called %d times, want two objects, the end of the list and the change after it", got)
+		t.Errorf("%d calls, want two objects, the end of the list and the change after it", got)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestUnsetEndsARunningList(t *testing.T) {
 		t.Error(err)
 	}
 	if to.callCount() != before {
-		t.Error("called after Unset")
+		t.Error("target was called after Unset")
 	}
 }
 
@@ -140,7 +140,7 @@ func TestAChangeThatIsNewerThanTheListIsReported(t *testing.T) {
 	testkit.Eventually(t, "agreement with the server", func() error { return s.agrees(to) })
 	s.listed(shop)
 	if got, want := s.observer.State(shop).Objects, len(to.keys()); got != int64(want) {
-		t.Errorf("%d objects are counted, want %d", got, want)
+		t.Errorf("state has %d objects, want %d", got, want)
 	}
 }
 
@@ -154,12 +154,12 @@ func (s *fixture) agrees(to *target) error {
 	})
 	keys := to.keys()
 	if len(keys) != len(want) {
-		return fmt.Errorf("%d objects are known of %d", len(keys), len(want))
+		return fmt.Errorf("%d stored objects of %d", len(keys), len(want))
 	}
 	for _, key := range keys {
 		it, _ := to.get(key)
 		if label, ok := want[key]; !ok || label != it.Labels["app"] {
-			return fmt.Errorf("%s: known as %q, is %q (%t)", key, it.Labels["app"], label, ok)
+			return fmt.Errorf("%s: stored label = %q, label = %q (%t)", key, it.Labels["app"], label, ok)
 		}
 	}
 	return nil
@@ -173,7 +173,7 @@ func TestChangesDuringCompactionAreFound(t *testing.T) {
 	to.expect(t, configMap("a"))
 	s.listed(shop)
 	s.server.mutex.Lock()
-	s.server.served[pathOf(configMaps)].objects = nil // Nobody hears of it.
+	s.server.served[pathOf(configMaps)].objects = nil // No watch reports this.
 	s.server.mutex.Unlock()
 	s.server.forget()
 	to.expect(t)
@@ -188,14 +188,14 @@ func TestALaterPipelineReceivesEverythingAndTheOthersNothing(t *testing.T) {
 	s.set(shop, instances("configmaps"), first)
 	first.expect(t, configMap("a"))
 	s.listed(shop)
-	first.heard()
+	first.takeChanges()
 	upserts := first.urgency(ledger.Debounced)
 
 	s.set("later", instances("configmaps"), second)
 	second.expect(t, configMap("a"))
 	s.listed("later")
 	if first.urgency(ledger.Debounced) != upserts {
-		t.Error("the first pipeline was called again")
+		t.Error("first pipeline was called again")
 	}
 	if _, watches := s.server.counts(configMaps); watches != 1 {
 		t.Errorf("%d watches, want one for both", watches)
@@ -211,7 +211,7 @@ func TestALaterPipelineReceivesEverythingAndTheOthersNothing(t *testing.T) {
 	s.server.put(configMaps, object("shop", "c", "3"))
 	third.expect(t, configMap("a"), configMap("b"), configMap("c"))
 	if first.callCount() != before {
-		t.Error("called after another target had taken over")
+		t.Error("former target was called after another one replaced it")
 	}
 }
 
@@ -224,7 +224,7 @@ func TestSettingTheSameAgainDoesNotList(t *testing.T) {
 	s.set(shop, instances("configmaps", "widgets"), to)
 	s.listed(shop)
 	if again, _ := s.server.counts(configMaps); again != lists {
-		t.Errorf("%d lists, want the %d from before", again, lists)
+		t.Errorf("%d lists, want %d as before", again, lists)
 	}
 	s.server.put(widgets, object("shop", "w", "1"))
 	to.expect(t, widget("w"))
@@ -246,20 +246,20 @@ func TestUnsetEndsCalls(t *testing.T) {
 	s.types.discovered(configMapType, widgetType)
 	other.expect(t, configMap("a"))
 	if to.callCount() != before {
-		t.Error("called after Unset")
+		t.Error("target was called after Unset")
 	}
 	if err := s.observer.List(t.Context(), shop, ledger.Immediate); err == nil {
-		t.Error("what is not observed was listed")
+		t.Error("unobserved type was listed")
 	}
 	if state := s.observer.State(shop); state.Listed || state.WatchedTypes != 0 {
-		t.Errorf("state: %+v", state)
+		t.Errorf("state = %+v", state)
 	}
 	if err := s.observer.Unset(t.Context(), "other"); err != nil {
 		t.Fatal(err)
 	}
 	testkit.Eventually(t, "the end of the watch", func() error {
 		if _, watches := s.server.counts(configMaps); watches > 0 {
-			return errors.New("watched for nobody")
+			return errors.New("unobserved type is still watched")
 		}
 		return nil
 	})
@@ -294,12 +294,12 @@ func TestListReportsTheRequestedKindsWithTheirUrgency(t *testing.T) {
 	s.server.forget()
 	testkit.Eventually(t, "the objects of the new watch", func() error {
 		if got := to.urgency(ledger.Debounced) - debounced; got < 2 {
-			return fmt.Errorf("%d objects, want 2 that may rest", got)
+			return fmt.Errorf("%d objects, want 2 without urgency", got)
 		}
 		return nil
 	})
 	if got := to.urgency(ledger.Resend); got != 2 {
-		t.Errorf("%d objects are sent again, want the 2 from before", got)
+		t.Errorf("%d objects were reported again, want the 2 from before", got)
 	}
 }
 
@@ -314,15 +314,15 @@ func TestPollsWatchNothing(t *testing.T) {
 	to.expect(t, configMap("a"))
 	s.listed(shop)
 	if got := to.urgency(ledger.Immediate); got != 1 {
-		t.Errorf("%d objects now, want one", got)
+		t.Errorf("%d urgent objects, want one", got)
 	}
 	s.server.remove(configMaps, object("shop", "a", "1"))
 	s.server.put(configMaps, object("shop", "b", "2"))
 	if _, watches := s.server.counts(configMaps); watches != 0 {
-		t.Error("a poll watches")
+		t.Error("poll opened a watch")
 	}
 	if !slices.Equal(to.keys(), []string{configMap("a")}) {
-		t.Errorf("known %v without a poll", to.keys())
+		t.Errorf("stored objects without a poll = %v", to.keys())
 	}
 	if err := s.observer.List(t.Context(), shop, ledger.Immediate); err != nil {
 		t.Fatal(err)
@@ -350,10 +350,10 @@ func TestNothingIsReportedBeforeDiscovery(t *testing.T) {
 	to := newTarget(old)
 	s.set(shop, everything, to)
 	if to.callCount() != 0 || s.observer.State(shop).Listed {
-		t.Errorf("reported %v", to.heard())
+		t.Errorf("reported changes = %v", to.takeChanges())
 	}
 	if err := s.observer.List(t.Context(), shop, ledger.Immediate); err == nil {
-		t.Error("listed without knowing types")
+		t.Error("state is listed before discovery")
 	}
 	s.types.discovered(configMapType)
 	to.expect(t, configMap("a"))
@@ -366,7 +366,7 @@ func TestSetWaitsForRunUntilItsContextEnds(t *testing.T) {
 	cancel()
 	to := newTarget()
 	if err := s.observer.Set(ctx, shop, instances("configmaps"), to); !errors.Is(err, context.Canceled) {
-		t.Fatalf("set: %v", err)
+		t.Fatalf("Set returned %v", err)
 	}
 	s.run()
 	s.set(shop, instances("configmaps"), to)
@@ -383,7 +383,7 @@ func BenchmarkAnEventThatChangesNothing(b *testing.B) {
 	to := newTarget()
 	s.set(shop, instances("configmaps"), to)
 	s.listed(shop)
-	to.heard()
+	to.takeChanges()
 	before := to.callCount()
 	b.ReportAllocs()
 	b.ResetTimer()
@@ -392,12 +392,12 @@ func BenchmarkAnEventThatChangesNothing(b *testing.B) {
 	}
 	testkit.Eventually(b, "all events", func() error {
 		if got := to.callCount() - before; got < b.N {
-			return fmt.Errorf("called %d of %d times", got, b.N)
+			return fmt.Errorf("%d of %d calls", got, b.N)
 		}
 		return nil
 	})
 	b.StopTimer()
-	if news := to.heard(); len(news) > 0 {
-		b.Errorf("%d objects are news", len(news))
+	if news := to.takeChanges(); len(news) > 0 {
+		b.Errorf("%d changes were reported", len(news))
 	}
 }

@@ -23,7 +23,7 @@ func TestStateStaysKnownDuringLists(t *testing.T) {
 			asked := 0
 			s.server.onList(func(string) {
 				if asked++; !s.observer.State(shop).Listed {
-					t.Error("not listed")
+					t.Error("state is not listed")
 				}
 			})
 			if err := s.observer.List(t.Context(), shop, ledger.Immediate); err != nil {
@@ -31,7 +31,7 @@ func TestStateStaysKnownDuringLists(t *testing.T) {
 			}
 			s.server.onList(nil)
 			if asked == 0 {
-				t.Error("nothing was listed")
+				t.Error("no request was made")
 			}
 		})
 	}
