@@ -28,7 +28,7 @@ import (
 // cluster answers SubjectAccessReviews, and counts them.
 type cluster struct {
 	mu sync.Mutex
-	// denied are verbs and resources that nobody is allowed.
+	// denied are verbs and resources that no user is allowed.
 	denied []string
 	// failure is the evaluation error of what is not allowed, unavailable an answer instead of any.
 	failure     string
@@ -148,7 +148,7 @@ func TestLossIsSaid(t *testing.T) {
 				`grant it that, or let spec.serviceAccountName name one that may`,
 		},
 		{
-			name:   "of nobody",
+			name:   "without a user",
 			change: func(e *v1alpha1.Environment) { e.Status.AutomatedBy = nil },
 			want:   "no user is known to have turned automatic syncs on: turn spec.autoSync off and on again",
 		},
@@ -167,7 +167,7 @@ func TestLossIsSaid(t *testing.T) {
 	}
 }
 
-func TestWhoIsAskedAbout(t *testing.T) {
+func TestReviewedUser(t *testing.T) {
 	account := automated()
 	account.Spec.ServiceAccountName = "syncer"
 	tests := []struct {
@@ -197,12 +197,12 @@ func TestWhoIsAskedAbout(t *testing.T) {
 	}
 }
 
-func TestAnswersAreKept(t *testing.T) {
+func TestAnswersAreCached(t *testing.T) {
 	s, e := newFixture(t), automated()
 	s.check(t, e)
 	first := s.questions()
 	if first == 0 {
-		t.Fatal("nobody was asked")
+		t.Fatal("no review was requested")
 	}
 	s.set(func(c *cluster) { c.denied = []string{"patch configmaps"} })
 	s.clock.SetTime(s.clock.Now().Add(access.AllowedTTL - time.Second))
@@ -225,8 +225,8 @@ func TestAnswersAreKept(t *testing.T) {
 	}
 }
 
-// Nobody profits from what others may, and nobody suffers from it.
-func TestAnswersAreKeptForEachUser(t *testing.T) {
+// TestAnswersAreCachedForEachUser checks that cached answers do not apply to other users.
+func TestAnswersAreCachedForEachUser(t *testing.T) {
 	s, others := newFixture(t), make([]*v1alpha1.Environment, 5)
 	for i := range others {
 		others[i] = automated()
@@ -250,7 +250,7 @@ func TestAnswersAreKeptForEachUser(t *testing.T) {
 	}
 }
 
-func TestAServerThatCannotTellIsNoLoss(t *testing.T) {
+func TestFailedReviewsAreNoLoss(t *testing.T) {
 	tests := []struct {
 		name   string
 		breaks func(*cluster)

@@ -22,12 +22,12 @@ func TestEmptyBodies(t *testing.T) {
 		info       request.RequestInfo
 		body, want string
 	}{
-		"nothing":                {info: sync, want: "{}"},
-		"white space":            {info: sync, body: " \r\n\t\n", want: "{}"},
-		"a document":             {info: sync, body: `{"spec":{"full":true}}`, want: `{"spec":{"full":true}}`},
-		"space and a document":   {info: sync, body: "\n {}", want: "{}"},
-		"a main resource":        {info: main},
-		"somebody else's action": {info: other},
+		"nothing":                 {info: sync, want: "{}"},
+		"white space":             {info: sync, body: " \r\n\t\n", want: "{}"},
+		"a document":              {info: sync, body: `{"spec":{"full":true}}`, want: `{"spec":{"full":true}}`},
+		"space and a document":    {info: sync, body: "\n {}", want: "{}"},
+		"a main resource":         {info: main},
+		"another server's action": {info: other},
 	}
 	for name, tt := range tests {
 		for _, chunked := range []bool{false, true} {

@@ -225,7 +225,7 @@ func TestLostLeaseStopsTheRunnersAndTheLoopTriesAgain(t *testing.T) {
 			return runner.running.Load() == 0, nil
 		})
 		if err != nil {
-			t.Fatal("the runner goes on without the lease")
+			t.Fatal("the runner is still running without the lease")
 		}
 		broken.Store(false)
 		await(t, runner.started, "the second term")
@@ -258,7 +258,7 @@ func TestARunnerThatReturnsEndsTheTermOfAll(t *testing.T) {
 	}
 }
 
-// talker tells from which level on nothing is logged of what it does.
+// talker reports the first log level at which its logger is disabled.
 type talker struct{ level chan int }
 
 func (talker) Name() string { return "talker" }

@@ -70,7 +70,7 @@ func takeover(t *testing.T, killed bool) (took time.Duration) {
 	return took
 }
 
-// mortalLock is that of a process of which nothing is heard once it is dead.
+// mortalLock is the lock of a process that makes no more requests once it is dead.
 type mortalLock struct {
 	resourcelock.Interface
 	dead *atomic.Bool

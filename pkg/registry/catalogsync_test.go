@@ -193,8 +193,9 @@ func TestCatalogSyncsDoNotPileUp(t *testing.T) {
 	}
 }
 
-// Who asks while changes of the source begin to wait is not told that there were none.
-func TestCatalogSyncThatComesToNothing(t *testing.T) {
+// TestCatalogSyncWithoutRecord checks the message of a request during which changes of the source begin to wait: it must not say that there
+// were none.
+func TestCatalogSyncWithoutRecord(t *testing.T) {
 	storage := newStorage(t)
 	newCatalog(t, storage, func(*configbutler.AppCatalog) {})
 	done := make(chan error, 1)
@@ -256,7 +257,7 @@ func TestRequestsAreJudgedFirst(t *testing.T) {
 				t.Errorf("admission refuses: %v", err)
 			}
 			if err := create(in(t), name, tt.request(metav1.ObjectMeta{}), nil); !apierrors.IsUnauthorized(err) {
-				t.Errorf("of nobody: %v", err)
+				t.Errorf("without a user: %v", err)
 			}
 			if err := create(asked, name, &configbutler.MirrorSync{}, nil); !apierrors.IsBadRequest(err) {
 				t.Errorf("another kind: %v", err)

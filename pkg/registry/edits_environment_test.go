@@ -84,7 +84,7 @@ func environmentEdits(t *testing.T, storage *registry.Storage) []string {
 func TestEditsOfEnvironmentsAreKept(t *testing.T) {
 	storage := newStorage(t)
 	forged := environment()
-	forged.Status.PendingEdits = []configbutler.EnvironmentEdit{{Generation: 1, Actor: "somebody-else"}}
+	forged.Status.PendingEdits = []configbutler.EnvironmentEdit{{Generation: 1, Actor: "other-user"}}
 	createEnvironment(as(t, "jane"), t, storage, forged)
 	before := []string{"1 jane"}
 	for _, step := range []struct {
@@ -102,7 +102,7 @@ func TestEditsOfEnvironmentsAreKept(t *testing.T) {
 		{"a field that is taken out", "jane", func(o envt) { o.Spec.AutoSync = false }, []string{
 			"1 jane", "3 joe autoSync,historyLimit", "5 jane adapt,autoSync",
 		}},
-		{"nobody", "", func(o envt) { o.Spec.HistoryLimit = new(int32(6)) }, nil},
+		{"no user", "", func(o envt) { o.Spec.HistoryLimit = new(int32(6)) }, nil},
 	} {
 		if err := editEnvironment(as(t, step.user), storage, "environments", step.do); err != nil {
 			t.Fatalf("%s: %v", step.name, err)
@@ -162,7 +162,7 @@ func TestWhoAnswersForAutomaticSyncs(t *testing.T) {
 		{"nothing", "joe", func(envt) {}, "jane"},
 		{"a label", "joe", func(o envt) { o.Labels = map[string]string{"a": "b"} }, "jane"},
 		{"off", "joe", func(o envt) { o.Spec.AutoSync = false }, ""},
-		{"off by nobody", "", func(o envt) { o.Spec.AutoSync = false }, ""},
+		{"off without a user", "", func(o envt) { o.Spec.AutoSync = false }, ""},
 		{"when", "joe", func(o envt) { o.Spec.SyncWindows = nil }, "jane"},
 		{"how it ends", "joe", func(o envt) {
 			o.Spec.TTL, o.Spec.DeletionPolicy = &metav1.Duration{Duration: time.Hour}, configbutler.DeletionPolicyOrphan
@@ -173,7 +173,7 @@ func TestWhoAnswersForAutomaticSyncs(t *testing.T) {
 		{"more workloads", "joe", func(o envt) {
 			o.Spec.BranchWorkloads = append(o.Spec.BranchWorkloads, configbutler.WorkloadReference{Kind: "Job", Name: "seed"})
 		}, "joe"},
-		{"more by nobody", "", func(o envt) { o.Spec.Patches = []configbutler.Patch{patch} }, ""},
+		{"more without a user", "", func(o envt) { o.Spec.Patches = []configbutler.Patch{patch} }, ""},
 		{"patches", "joe", func(o envt) { o.Spec.Patches = []configbutler.Patch{patch} }, "joe"},
 		{"adaptations", "joe", func(o envt) { o.Spec.Adapt.Replicas = configbutler.ReplicasAsSource }, "joe"},
 		{"more that is included", "joe", func(o envt) {
@@ -192,7 +192,7 @@ func TestWhoAnswersForAutomaticSyncs(t *testing.T) {
 			obj.Spec.SyncWindows = []configbutler.SyncWindow{{
 				Name: "nightly", Kind: configbutler.SyncWindowAllow, Schedule: "0 22 * * *", Duration: metav1.Duration{Duration: time.Hour}, TimeZone: "UTC",
 			}}
-			obj.Status.AutomatedBy = &configbutler.AutomatedBy{Username: "somebody-else"}
+			obj.Status.AutomatedBy = &configbutler.AutomatedBy{Username: "other-user"}
 			createEnvironment(as(t, "jane"), t, storage, obj)
 			if err := editEnvironment(as(t, test.user), storage, "environments", test.change); err != nil {
 				t.Fatal(err)
@@ -208,8 +208,9 @@ func TestWhoAnswersForAutomaticSyncs(t *testing.T) {
 	}
 }
 
-// What is kept of a user is what the permissions of the user are asked by.
-func TestWhoTurnsAutomaticSyncsOnIsKept(t *testing.T) {
+// TestUserWhoTurnsAutomaticSyncsOnIsStored checks that everything is stored that a check of the user's permissions
+// needs.
+func TestUserWhoTurnsAutomaticSyncsOnIsStored(t *testing.T) {
 	storage := newStorage(t)
 	createEnvironment(as(t, "joe"), t, storage, environment())
 	jane := genericapirequest.WithUser(in(t), &user.DefaultInfo{Name: "jane", UID: "42", Groups: []string{"team", user.AllAuthenticated}})
@@ -222,8 +223,8 @@ func TestWhoTurnsAutomaticSyncsOnIsKept(t *testing.T) {
 	}
 }
 
-// TestWhoPinsAnEnvironmentIsKept shows whose permissions count for a revision that an environment is pinned to.
-func TestWhoPinsAnEnvironmentIsKept(t *testing.T) {
+// TestUserWhoPinsAnEnvironmentIsStored shows whose permissions count for a revision that an environment is pinned to.
+func TestUserWhoPinsAnEnvironmentIsStored(t *testing.T) {
 	storage := newStorage(t)
 	newEnvironment(t, storage, asIs)
 	jane := genericapirequest.WithUser(in(t), &user.DefaultInfo{Name: "jane", UID: "42", Groups: []string{"team", user.AllAuthenticated}})
@@ -265,7 +266,7 @@ func TestNoControllerForgesTheStatusOfAnEnvironment(t *testing.T) {
 		}, "status.pendingRequests[0]: Forbidden: only the server adds"},
 		"another user": {func(s status) { s.AutomatedBy.Username = "root" }, "status.automatedBy: Forbidden: only the server writes it"},
 		"more groups":  {func(s status) { s.AutomatedBy.Groups = []string{user.SystemPrivilegedGroup} }, "status.automatedBy: Forbidden"},
-		"nobody":       {func(s status) { s.AutomatedBy = nil }, "status.automatedBy: Forbidden"},
+		"no user":      {func(s status) { s.AutomatedBy = nil }, "status.automatedBy: Forbidden"},
 	} {
 		err := editEnvironment(in(t), storage, "environments/status", func(o envt) { forgery.do(&o.Status) })
 		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), forgery.want) {

@@ -94,7 +94,7 @@ func limit(n int32) func(*configbutler.AppCatalog) {
 func TestEditsAreKept(t *testing.T) {
 	storage := newStorage(t)
 	forged := catalog()
-	forged.Status.PendingEdits = []configbutler.CatalogEdit{{Generation: 1, Actor: "somebody-else"}}
+	forged.Status.PendingEdits = []configbutler.CatalogEdit{{Generation: 1, Actor: "other-user"}}
 	if err := createCatalog(as(t, "jane"), storage, forged); err != nil {
 		t.Fatal(err)
 	}
@@ -109,11 +109,11 @@ func TestEditsAreKept(t *testing.T) {
 		{"another user", "joe", limit(2), []string{"1 jane", "2 joe"}},
 		{"the same user", "joe", limit(3), []string{"1 jane", "3 joe"}},
 		{"the first user", "jane", limit(4), []string{"1 jane", "3 joe", "4 jane"}},
-		{"nobody", "", limit(5), []string{"1 jane", "3 joe", "4 jane"}},
+		{"no user", "", limit(5), []string{"1 jane", "3 joe", "4 jane"}},
 		{"an anonymous user", user.Anonymous, limit(6), []string{"1 jane", "3 joe", "4 jane"}},
 		{"with a forged status", "joe", func(o *configbutler.AppCatalog) {
 			limit(7)(o)
-			o.Status.PendingEdits = []configbutler.CatalogEdit{{Generation: 7, Actor: "somebody-else"}}
+			o.Status.PendingEdits = []configbutler.CatalogEdit{{Generation: 7, Actor: "other-user"}}
 		}, []string{"1 jane", "3 joe", "4 jane", "7 joe"}},
 	}
 	for _, step := range steps {
@@ -174,8 +174,9 @@ func TestEditsDoNotPileUp(t *testing.T) {
 	}
 }
 
-// Several users edit at once: whose spec it is in the end, the newest edit says.
-func TestTheNewestEditIsOfWhoeverWroteTheSpec(t *testing.T) {
+// TestNewestEditIsOfTheAuthorOfTheSpec checks that after concurrent edits, the newest edit names the user whose spec is
+// stored.
+func TestNewestEditIsOfTheAuthorOfTheSpec(t *testing.T) {
 	storage := newStorage(t)
 	if err := createCatalog(as(t, "jane"), storage, catalog()); err != nil {
 		t.Fatal(err)
@@ -247,12 +248,13 @@ func TestNoControllerForgesRequests(t *testing.T) {
 	}
 }
 
-// Whoever has a catalog show more answers for all of it, since nobody could have done so without the right to read it.
+// TestWhoAnswersForACatalog checks that a user who has a catalog show more is responsible for all of it, since that
+// needs the right to read it.
 func TestWhoAnswersForACatalog(t *testing.T) {
 	web := configbutler.WorkloadReference{Kind: configbutler.WorkloadDeployment, Name: "web"}
 	shadowed := catalog()
 	shadowed.Spec.PreviewOnly, shadowed.Spec.Workloads = true, append(shadowed.Spec.Workloads, configbutler.WorkloadReference{Kind: web.Kind, Name: "api"})
-	shadowed.Status.EditedBy = &configbutler.AutomatedBy{Username: "somebody-else"}
+	shadowed.Status.EditedBy = &configbutler.AutomatedBy{Username: "other-user"}
 	for _, test := range []struct {
 		name, user string
 		change     func(*configbutler.AppCatalog)
@@ -268,7 +270,7 @@ func TestWhoAnswersForACatalog(t *testing.T) {
 		}, "joe"},
 		{"Secrets", "joe", func(o *configbutler.AppCatalog) { o.Spec.Secrets = configbutler.CatalogSecretsShared }, "joe"},
 		{"what was only shown", "joe", func(o *configbutler.AppCatalog) { o.Spec.PreviewOnly = false }, "joe"},
-		{"what was only shown, by nobody", "", func(o *configbutler.AppCatalog) { o.Spec.PreviewOnly = false }, ""},
+		{"what was only shown, without a user", "", func(o *configbutler.AppCatalog) { o.Spec.PreviewOnly = false }, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			storage := newStorage(t)
@@ -300,7 +302,7 @@ func TestNoControllerForgesRequestsToADestination(t *testing.T) {
 	forged.Status.PendingSyncs = []configbutler.PendingSync{{ID: "1", Full: true}}
 	_, err := update(t, storage, "gitdestinations/status", forged)
 	if err == nil || !strings.Contains(err.Error(), "status.pendingSyncs[0]: Forbidden: only the server adds entries") {
-		t.Errorf("a request that nobody made: %v", err)
+		t.Errorf("a forged request: %v", err)
 	}
 }
 
@@ -312,7 +314,7 @@ func TestWhoAnswersForARule(t *testing.T) {
 		Spec: configbutler.WatchRuleSpec{
 			DestinationRef: configbutler.ObjectReference{Name: "main"}, Rules: []configbutler.ResourceRule{{Name: "a", Resources: []string{"configmaps"}}},
 		},
-		Status: configbutler.WatchRuleStatus{EditedBy: &configbutler.AutomatedBy{Username: "somebody-else"}},
+		Status: configbutler.WatchRuleStatus{EditedBy: &configbutler.AutomatedBy{Username: "other-user"}},
 	}
 	if _, err := storage.Endpoints["watchrules"].(creator).Create(as(t, "jane"), rule, rest.ValidateAllObjectFunc, &metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

@@ -96,8 +96,9 @@ func TestDiff(t *testing.T) {
 	unchanged(t, storage, before)
 }
 
-// Who changed production is told of an object where a record knows it, and never guessed.
-func TestDiffTellsWhoMadeTheChanges(t *testing.T) {
+// TestDiffNamesTheAuthorsOfChanges checks that the author of a change is shown if a record names it, and is never
+// guessed.
+func TestDiffNamesTheAuthorsOfChanges(t *testing.T) {
 	jane, joe := v1alpha1.SourceAuthor{Username: "jane", Signal: v1alpha1.SignalAudit}, v1alpha1.SourceAuthor{Username: "joe", Signal: v1alpha1.SignalAudit}
 	web, api := v1alpha1.ResourceSummary{Type: "Deployment", Namespace: "production", Name: "web", ChangeType: v1alpha1.ChangeChanged},
 		v1alpha1.ResourceSummary{Type: "Deployment", Namespace: "production", Name: "api", ChangeType: v1alpha1.ChangeChanged}
@@ -131,17 +132,17 @@ func TestDiffTellsWhoMadeTheChanges(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var told []string
+			var authors []string
 			for _, change := range diff.Status.Changes {
 				if len(change.ChangedBy) > 0 {
-					told = append(told, change.Name+":")
+					authors = append(authors, change.Name+":")
 				}
 				for _, author := range change.ChangedBy {
-					told = append(told, author.Username)
+					authors = append(authors, author.Username)
 				}
 			}
-			if got := strings.Join(told, " "); got != tt.want {
-				t.Errorf("told %q, want %q", got, tt.want)
+			if got := strings.Join(authors, " "); got != tt.want {
+				t.Errorf("authors = %q, want %q", got, tt.want)
 			}
 		})
 	}
@@ -204,16 +205,16 @@ var naming = configbutler.Patch{
 	Patch: "spec: {template: {spec: {containers: [{name: web, envFrom: [{secretRef: {name: root}}]}]}}}",
 }
 
-func TestSecretDiffOfNobody(t *testing.T) {
+func TestSecretDiffWithoutAUser(t *testing.T) {
 	storage := newStorage(t, planning, func(c *registry.Config) { c.Authorizer = getting("", "shop-alice", "production") })
 	newEnvironment(t, storage, asIs)
 	if _, err := diffOf(in(t), storage, "environments/secretdiff"); !apierrors.IsUnauthorized(err) {
-		t.Errorf("nobody: %v", err)
+		t.Errorf("without a user: %v", err)
 	}
 	without := newStorage(t, planning)
 	newEnvironment(t, without, asIs)
 	if _, err := diffOf(as(t, "jane"), without, "environments/secretdiff"); !apierrors.IsUnauthorized(err) {
-		t.Errorf("nobody decides: %v", err)
+		t.Errorf("without an authorizer: %v", err)
 	}
 }
 

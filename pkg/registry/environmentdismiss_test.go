@@ -264,7 +264,8 @@ func TestUndismissalOfDependencies(t *testing.T) {
 	}
 }
 
-// What is about workloads is put aside with what the catalog offers: no record tells of it.
+// TestCompanionsAreDismissedWithTheCatalog checks that changes of workloads' companions are dismissed with those of the catalog: they have
+// no record.
 func TestCompanionsAreDismissedWithTheCatalog(t *testing.T) {
 	storage := newStorage(t)
 	newEnvironment(t, storage, func(e envt) {

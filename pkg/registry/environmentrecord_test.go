@@ -107,7 +107,7 @@ func TestRetryOfAnEnvironmentsRecord(t *testing.T) {
 		"being deleted": {
 			change: held, prepare: deleteEnvironment, refuses: "the Environment alice that it is about is gone, so nothing is left to try",
 		},
-		"gone": {change: asIs, prepare: deleteEnvironment, refuses: "the Environment alice that it is about is gone, so nothing is left to try"},
+		"deleted": {change: asIs, prepare: deleteEnvironment, refuses: "the Environment alice that it is about is gone, so nothing is left to try"},
 		"another of its name": {
 			change: asIs, refuses: "the Environment alice that it is about is gone, so nothing is left to try",
 			prepare: func(t *testing.T, storage *registry.Storage) {
@@ -140,8 +140,8 @@ func TestRetryOfAnEnvironmentsRecord(t *testing.T) {
 	}
 }
 
-// TestRetryIsOfWhoAsksForIt shows by whose permissions Secrets are copied after a retry: by those of its user, as authenticated.
-func TestRetryIsOfWhoAsksForIt(t *testing.T) {
+// TestRetryIsOfTheRequestingUser shows by whose permissions Secrets are copied after a retry: by those of its user, as authenticated.
+func TestRetryIsOfTheRequestingUser(t *testing.T) {
 	groups := []string{"shop-team", "system:authenticated"}
 	ctx := genericapirequest.WithUser(in(t), &user.DefaultInfo{Name: "joe", UID: "7", Groups: groups})
 	storage := newStorage(t)
@@ -164,7 +164,8 @@ func TestRetryIsOfWhoAsksForIt(t *testing.T) {
 	}
 }
 
-// Every request is for the environment in its path, is admitted, is of somebody, and in a dry run changes nothing.
+// TestRequestsForEnvironmentsAreJudgedFirst checks that every request is for the environment in its path, is admitted, has a user, and
+// changes nothing in a dry run.
 func TestRequestsForEnvironmentsAreJudgedFirst(t *testing.T) {
 	forbid := func(context.Context, runtime.Object) error {
 		return apierrors.NewForbidden(configbutler.Resource("environments"), "alice", nil)
@@ -204,7 +205,7 @@ func TestRequestsForEnvironmentsAreJudgedFirst(t *testing.T) {
 				t.Errorf("admission refuses: %v", err)
 			}
 			if err := create(in(t), "alice", request(metav1.ObjectMeta{}), nil); !apierrors.IsUnauthorized(err) {
-				t.Errorf("of nobody: %v", err)
+				t.Errorf("without a user: %v", err)
 			}
 			if err := create(asked, "alice", &configbutler.MirrorSync{}, nil); !apierrors.IsBadRequest(err) {
 				t.Errorf("another kind: %v", err)

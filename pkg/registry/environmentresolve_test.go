@@ -24,7 +24,8 @@ import (
 
 const image = "/spec/template/spec/containers[name=web]/image"
 
-// torn is an environment in which somebody has changed the image and the replicas of web, as the catalog has.
+// torn is an environment in which a user has changed the image and the replicas of web, which the catalog has changed
+// as well.
 func torn(e envt) {
 	e.Status.Conflicts = []configbutler.WorkloadConflict{{
 		Kind: configbutler.WorkloadDeployment, Name: "web",
@@ -118,7 +119,7 @@ func TestResolveRefuses(t *testing.T) {
 	}
 }
 
-// Somebody else may decide while admission is asked.
+// TestResolutionOfWhatIsResolvedMeanwhile has another user resolve the conflict during admission.
 func TestResolutionOfWhatIsResolvedMeanwhile(t *testing.T) {
 	storage := newStorage(t, impatient)
 	newEnvironment(t, storage, torn)

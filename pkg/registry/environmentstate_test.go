@@ -32,7 +32,8 @@ func selected(t *testing.T, storage *registry.Storage, state string) []string {
 	return names
 }
 
-// status.state is what the column STATE says, whoever writes the object, and nobody can make it say something else.
+// TestStateOfAnEnvironment checks that status.state is the text of the column STATE after every write, and that no
+// client can set another one.
 func TestStateOfAnEnvironment(t *testing.T) {
 	storage := newStorage(t)
 	is := func(want string) {

@@ -44,7 +44,7 @@ func TestSyncOfAnEnvironmentIsAnswered(t *testing.T) {
 	const run, open = v1alpha1.SyncTypeEnvironment, v1alpha1.SyncTypeDependency
 	tests := map[string]struct {
 		action configbutler.SyncAction
-		// open says that a record about what workloads refer to is there before.
+		// open reports that a record about what workloads refer to exists before.
 		open bool
 		// records are made of the request.
 		records []v1alpha1.SyncType
@@ -100,11 +100,11 @@ func TestSyncOfAnEnvironmentIsAnswered(t *testing.T) {
 			if open != nil && tt.action != configbutler.SyncActionCatalog {
 				names = append(names, open.Name)
 			}
-			var told []any
+			var returned []any
 			for _, name := range answer.Status.SyncStatuses {
-				told = append(told, name)
+				returned = append(returned, name)
 			}
-			if diff := cmp.Diff(names, told); diff != "" {
+			if diff := cmp.Diff(names, returned); diff != "" {
 				t.Errorf("names (-want +got):\n%s", diff)
 			}
 			if want := "The request is taken up" + fmt.Sprintf(tt.want, names...); !answer.Status.Accepted || answer.Status.Message != want || answer.Status.Plan != nil {
@@ -114,7 +114,8 @@ func TestSyncOfAnEnvironmentIsAnswered(t *testing.T) {
 	}
 }
 
-// Whoever leads may be away. The request is there, by who is authenticated, whatever it says of itself.
+// TestSyncOfAnEnvironmentIsDurable checks that a request is stored without a leader, as a request of the authenticated
+// user, regardless of its content.
 func TestSyncOfAnEnvironmentIsDurable(t *testing.T) {
 	storage := newStorage(t, impatient)
 	e := newEnvironment(t, storage, asIs)
@@ -149,11 +150,13 @@ func TestSyncOfAnEnvironmentIsDurable(t *testing.T) {
 	}
 }
 
-func TestSyncOfAnEnvironmentThatComesToNothing(t *testing.T) {
+func TestEnvironmentSyncWithoutRecord(t *testing.T) {
 	storage := newStorage(t)
 	newEnvironment(t, storage, asIs)
 	wait := leading(t, storage, asked, func(envt) error {
-		return taken(in(t), storage, func(e envt) { e.Status.LastError = &configbutler.SyncError{Reason: "X", Message: "the target is gone"} })
+		return taken(in(t), storage, func(e envt) {
+			e.Status.LastError = &configbutler.SyncError{Reason: "X", Message: "the target does not exist"}
+		})
 	})
 	answer, err := ask(as(t, "jane"), storage, "environments/sync", "alice", requestOf(everything))
 	if err != nil {
@@ -209,7 +212,7 @@ func TestSyncOfAnEnvironmentRefuses(t *testing.T) {
 			want: "spec.expectedCatalogSync is shop-newer, but what AppCatalog shop offers by now is SyncStatus %s: " +
 				"2 workloads changed by joe (api,web) at revision 5",
 		},
-		"a catalog whose record is gone": {
+		"a catalog whose record was deleted": {
 			request: func(s spec) { s.ExpectedCatalogSync = "shop-older" }, refused: apierrors.IsConflict,
 			want: "but what AppCatalog shop offers by now is SyncStatus shop-newer at revision 5",
 		},
@@ -218,11 +221,11 @@ func TestSyncOfAnEnvironmentRefuses(t *testing.T) {
 			request: func(s spec) { s.ExpectedDependencySync = "alice-older" }, refused: apierrors.IsConflict,
 			want: "spec.expectedDependencySync is alice-older, but what has changed by now is in SyncStatus %s: 1 ConfigMap changed (settings)",
 		},
-		"somebody has put it aside": {
+		"it was dismissed": {
 			request: func(s spec) { s.ExpectedDependencySync = "alice-older" }, refused: apierrors.IsConflict,
 			want: "spec.expectedDependencySync is no longer open, and nothing else is: SyncStatus alice-older",
 		},
-		"the catalog is gone": {
+		"the catalog was deleted": {
 			prepare: func(t *testing.T, storage *registry.Storage) string {
 				if _, _, err := storage.Endpoints["appcatalogs"].(rest.GracefulDeleter).Delete(
 					in(t), "shop", rest.ValidateAllObjectFunc, &metav1.DeleteOptions{}); err != nil {
@@ -265,7 +268,8 @@ func TestSyncOfAnEnvironmentRefuses(t *testing.T) {
 	}
 }
 
-// Whoever has seen what is there is let through, also in an environment that stays at an earlier revision.
+// TestSyncOfAnEnvironmentAsItWasSeen checks that a request that expects the current records is accepted, also in an
+// environment that stays at an earlier revision.
 func TestSyncOfAnEnvironmentAsItWasSeen(t *testing.T) {
 	storage := newStorage(t, impatient)
 	newEnvironment(t, storage, func(e envt) { e.Spec.PinnedRevision = new(int64(3)) })

@@ -49,7 +49,7 @@ func by(t *testing.T, name string) context.Context {
 	return genericapirequest.WithUser(inCluster(t), &user.DefaultInfo{Name: name})
 }
 
-// inCluster is a request of nobody, for something without a namespace.
+// inCluster returns the context of a request without a user, for an object without a namespace.
 func inCluster(t *testing.T) context.Context {
 	t.Helper()
 	return genericapirequest.WithNamespace(t.Context(), "")
@@ -171,7 +171,7 @@ func TestPipelineSyncIsAnswered(t *testing.T) {
 	}
 }
 
-// Who does not see the end of a run is told where it is seen, however far it is.
+// TestPipelineSyncThatTakesLong checks that the answer before the end of a run says where its progress is shown.
 func TestPipelineSyncThatTakesLong(t *testing.T) {
 	storage := newStorage(t, func(c *registry.Config) { c.WaitTimeout = 500 * time.Millisecond })
 	newPipeline(t, storage, func(*configbutler.SyncPipeline) {})
@@ -312,7 +312,7 @@ func TestPipelineSyncIsJudgedFirst(t *testing.T) {
 		"another object":       {"jane", "knowledge", elsewhere, nil, apierrors.IsInvalid},
 		"nothing":              {"jane", "none", sending(configbutler.PipelineScopeAll), nil, apierrors.IsNotFound},
 		"what is not admitted": {"jane", "knowledge", sending(configbutler.PipelineScopeAll), forbid, apierrors.IsForbidden},
-		"nobody":               {user.Anonymous, "knowledge", sending(configbutler.PipelineScopeAll), nil, apierrors.IsUnauthorized},
+		"an anonymous user":    {user.Anonymous, "knowledge", sending(configbutler.PipelineScopeAll), nil, apierrors.IsUnauthorized},
 		"another kind":         {"jane", "knowledge", &configbutler.MirrorSync{}, nil, apierrors.IsBadRequest},
 	} {
 		if _, err := served.Create(by(t, tt.user), tt.name, tt.request, tt.admit, &metav1.CreateOptions{}); !tt.is(err) {
@@ -331,7 +331,8 @@ func TestPipelineSyncIsJudgedFirst(t *testing.T) {
 	}
 }
 
-// Who answers for a pipeline is who had it send more, and nobody can be put in their place.
+// TestWhoAnswersForAPipeline checks that the user who had a pipeline send more is responsible for it, and cannot be
+// replaced.
 func TestWhoAnswersForAPipeline(t *testing.T) {
 	storage := newStorage(t)
 	newPipeline(t, storage, func(p *configbutler.SyncPipeline) { p.Status.EditedBy = &configbutler.AutomatedBy{Username: "admin"} })
@@ -343,10 +344,10 @@ func TestWhoAnswersForAPipeline(t *testing.T) {
 		{"it is created", "joe", func(*configbutler.SyncPipeline) {}, "eve"},
 		{"it sends less often", "joe", func(p *configbutler.SyncPipeline) { p.Spec.Batch.MaxItems = ptr.To(int32(10)) }, "eve"},
 		{"it stops", "joe", func(p *configbutler.SyncPipeline) { p.Spec.Suspend = true }, "eve"},
-		{"it goes on", "jane", func(p *configbutler.SyncPipeline) { p.Spec.Suspend = false }, "jane"},
-		{"it sends elsewhere", "joe", func(p *configbutler.SyncPipeline) { p.Spec.Sinks[0].HTTP.URL = "https://other.example.com" }, "joe"},
-		{"a sink goes", "jane", func(p *configbutler.SyncPipeline) { p.Spec.Sinks = p.Spec.Sinks[:1] }, "joe"},
-		{"nobody lets it send more", user.Anonymous, func(p *configbutler.SyncPipeline) { p.Spec.Instances.Exclude = []string{} }, ""},
+		{"it is resumed", "jane", func(p *configbutler.SyncPipeline) { p.Spec.Suspend = false }, "jane"},
+		{"it sends to another URL", "joe", func(p *configbutler.SyncPipeline) { p.Spec.Sinks[0].HTTP.URL = "https://other.example.com" }, "joe"},
+		{"a sink is removed", "jane", func(p *configbutler.SyncPipeline) { p.Spec.Sinks = p.Spec.Sinks[:1] }, "joe"},
+		{"an anonymous user lets it send more", user.Anonymous, func(p *configbutler.SyncPipeline) { p.Spec.Instances.Exclude = []string{} }, ""},
 		{"with a forged status", "jane", func(p *configbutler.SyncPipeline) {
 			p.Spec.Sinks[0].HTTP.URL = "https://third.example.com"
 			p.Status.EditedBy = &configbutler.AutomatedBy{Username: "admin"}

@@ -27,7 +27,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/registry"
 )
 
-// recorder keeps the facts that it is told.
+// recorder stores the recorded facts.
 type recorder struct {
 	mu    sync.Mutex
 	facts []attribution.Fact
@@ -41,7 +41,7 @@ func (r *recorder) Enqueue(facts ...attribution.Fact) {
 	r.facts = append(r.facts, facts...)
 }
 
-// take returns what was told since it was last asked.
+// take returns the facts since the last call.
 func (r *recorder) take() []attribution.Fact {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -154,7 +154,7 @@ func TestFactOfAChange(t *testing.T) {
 	}
 }
 
-// TestFactsAreThoseOfTheEvents makes changes, and compares what is told of them with what a watch tells.
+// TestFactsAreThoseOfTheEvents makes changes, and compares their facts with the events of a watch.
 func TestFactsAreThoseOfTheEvents(t *testing.T) {
 	r := newRecorded(t)
 	events, err := r.storage.Endpoints["gitdestinations"].(rest.Watcher).Watch(in(t), &metainternalversion.ListOptions{})
@@ -200,12 +200,12 @@ func TestFactsAreThoseOfTheEvents(t *testing.T) {
 	}
 }
 
-// explained finds the event of each fact, by the uid and the resourceVersion, and says what was told of it.
+// explained finds the event of each fact, by the uid and the resourceVersion, and describes both.
 func explained(t *testing.T, events watch.Interface, facts []attribution.Fact) (lines []string) {
 	t.Helper()
-	told := map[string]attribution.Fact{}
+	byVersion := map[string]attribution.Fact{}
 	for _, fact := range facts {
-		told[string(fact.UID)+"@"+fact.After] = fact
+		byVersion[string(fact.UID)+"@"+fact.After] = fact
 	}
 	for range facts {
 		var event watch.Event
@@ -218,7 +218,7 @@ func explained(t *testing.T, events watch.Interface, facts []attribution.Fact) (
 		if err != nil {
 			t.Fatal(err)
 		}
-		fact := told[string(object.GetUID())+"@"+object.GetResourceVersion()]
+		fact := byVersion[string(object.GetUID())+"@"+object.GetResourceVersion()]
 		line := fmt.Sprintf("%s %s: %s %s", event.Type, object.GetName(), fact.Operation, fact.Actor.Username)
 		if fact.Lasting {
 			line += ", lasting"
@@ -228,7 +228,7 @@ func explained(t *testing.T, events watch.Interface, facts []attribution.Fact) (
 	return lines
 }
 
-// TestNoFact makes requests that nobody is to be held responsible for.
+// TestNoFact makes requests that must not record a fact.
 func TestNoFact(t *testing.T) {
 	everywhere := metav1.DryRunAll
 	tests := map[string]func(r *recorded, stored *configbutler.GitDestination) error{
@@ -258,7 +258,7 @@ func TestNoFact(t *testing.T) {
 		"dry run of a delete": func(r *recorded, stored *configbutler.GitDestination) error {
 			return r.remove(r.as("joe", "delete", ""), stored.Name, everywhere)
 		},
-		"nobody": func(r *recorded, stored *configbutler.GitDestination) error {
+		"no user": func(r *recorded, stored *configbutler.GitDestination) error {
 			_, err := r.change(in(r.T), "gitdestinations", moved(stored), false)
 			return err
 		},

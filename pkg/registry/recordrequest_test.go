@@ -171,7 +171,7 @@ func TestRecordsAreDismissedAndTriedAgain(t *testing.T) {
 	}
 }
 
-// An attempt for a catalog that is gone would never end, and its record never go.
+// TestRetryForNothing retries a record of a deleted catalog: the attempt would never end, and its record would stay forever.
 func TestRetryForNothing(t *testing.T) {
 	storage := newStorage(t)
 	catalog := newCatalog(t, storage, func(*configbutler.AppCatalog) {})

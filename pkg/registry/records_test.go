@@ -118,7 +118,8 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-// Whoever has read a record before somebody else changed it does not take that back.
+// TestWriteIsRefusedToWhoHasReadAnEarlierVersion checks that a client that has read an earlier version of a record does
+// not revert a later change.
 func TestWriteIsRefusedToWhoHasReadAnEarlierVersion(t *testing.T) {
 	storage := newStorage(t)
 	if err := storage.Records.Write(t.Context(), record(1)); err != nil {
@@ -173,9 +174,9 @@ func TestWriteIntoNamespaces(t *testing.T) {
 		t.Error(err)
 	}
 	if err := write("going"); !apierrors.IsForbidden(err) || !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		t.Errorf("a namespace that is going: %v", err)
+		t.Errorf("a terminating namespace: %v", err)
 	}
 	if err := write("gone"); !apierrors.IsNotFound(err) {
-		t.Errorf("a namespace that is gone: %v", err)
+		t.Errorf("a deleted namespace: %v", err)
 	}
 }

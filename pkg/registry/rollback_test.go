@@ -174,8 +174,9 @@ func TestRollbackWhileTheCatalogChanges(t *testing.T) {
 	}
 }
 
-// A rollback changes the spec, so who made it is told as for any other edit. A request that waits in the status changes none.
-func TestRollbackIsTold(t *testing.T) {
+// TestRollbackIsRecordedAsAFact checks that a rollback is recorded as a fact, since it changes the spec. A request that waits in the status
+// does not.
+func TestRollbackIsRecordedAsAFact(t *testing.T) {
 	r := newRecorded(t, impatient)
 	newCatalog(t, r.storage, atRevision5)
 	r.recorder.take()
@@ -192,6 +193,6 @@ func TestRollbackIsTold(t *testing.T) {
 	}
 	facts := r.recorder.take()
 	if len(facts) != 1 || facts[0].Actor.Username != "jane" || facts[0].Operation != v1alpha1.OperationUpdate || facts[0].Name != "shop" {
-		t.Errorf("told %+v", facts)
+		t.Errorf("facts = %+v", facts)
 	}
 }

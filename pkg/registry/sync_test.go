@@ -98,7 +98,7 @@ func lead(ctx context.Context, storage *registry.Storage) error {
 }
 
 func TestSyncDoesNotWaitForLong(t *testing.T) {
-	storage := newStorage(t, impatient) // nobody leads
+	storage := newStorage(t, impatient) // there is no leader
 	create(t, storage, "gitdestinations", destination())
 	answer, err := syncOf(in(t), storage, configbutler.MirrorSyncSpec{Full: true})
 	if err != nil {

@@ -88,8 +88,8 @@ func TestFind(t *testing.T) {
 		wantFound bool
 		wantName  string
 	}{
-		{"nothing is there", store{}, false, names[0]},
-		{"the record is there", func() store { s := store{}; s.put(names[0], spec(catalog)); return s }(), true, names[0]},
+		{"no record exists", store{}, false, names[0]},
+		{"the record exists", func() store { s := store{}; s.put(names[0], spec(catalog)); return s }(), true, names[0]},
 		{"another batch has the name", func() store { s := store{}; s.put(names[0], other); return s }(), false, names[1]},
 		{"the record had to take the third name, and the first is free again", func() store {
 			s := store{}

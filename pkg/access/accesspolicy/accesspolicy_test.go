@@ -38,7 +38,7 @@ func TestAdmits(t *testing.T) {
 		{"a selector, its own namespace", teams, "platform", true},
 		{"a selector, without the label", teams, "others", false},
 		{"a selector, a namespace that is not there", teams, "nowhere", false},
-		{"a selector of all, a namespace that is not there", policy(v1alpha1.AccessModeFromSelector, &metav1.LabelSelector{}), "nowhere", false},
+		{"a selector of all, a missing namespace", policy(v1alpha1.AccessModeFromSelector, &metav1.LabelSelector{}), "nowhere", false},
 		{"no selector where there must be one", policy(v1alpha1.AccessModeFromSelector, nil), "teams", false},
 		{"a mode of another time", policy("Other", nil), "teams", false},
 	} {

@@ -102,7 +102,7 @@ func TestCheck(t *testing.T) {
 		{name: "alone", e: environment("alice", "alice", -1)},
 		{name: "in its own namespace", e: environment("alice", "teams", -1)},
 		{name: "of a catalog that does not exist", e: environment("alice", "alice", -1, from("", "nowhere"))},
-		{name: "it is there itself", e: environment("base", "dev", 10)},
+		{name: "the environment exists itself", e: environment("base", "dev", 10)},
 		{
 			name: "the server's namespace", e: environment("alice", "slipstream-system", -1), reason: v1alpha1.ReasonTargetTaken,
 			want: []string{target + "must not be the namespace of this server: what keeps it going is there"},
@@ -139,7 +139,7 @@ func TestCheck(t *testing.T) {
 		},
 		{name: "a branch", e: environment("alice", "dev", 5, of("base", "web"))},
 		{name: "the base of branches", e: environment("base", "dev", 10)},
-		{name: "a base that was made anew", e: environment("base", "dev", 15)},
+		{name: "a base that was recreated", e: environment("base", "dev", 15)},
 		{
 			name: "a branch of nothing", e: environment("alice", "alice", -1, of("nobody", "web")), reason: v1alpha1.ReasonBaseNotFound,
 			want: []string{base + "must be an Environment in the namespace teams: there is none of the name"},
@@ -164,7 +164,7 @@ func TestCheck(t *testing.T) {
 		},
 		{name: "a branch of the same catalog, spelt out", e: environment("alice", "dev", 5, from("teams", "shop"), of("base", "web"))},
 		{
-			name: "a branch elsewhere", e: environment("alice", "alice", -1, of("base", "web")), reason: v1alpha1.ReasonBaseNotFound,
+			name: "a branch in another namespace", e: environment("alice", "alice", -1, of("base", "web")), reason: v1alpha1.ReasonBaseNotFound,
 			want: []string{"spec.targetNamespace must be that of the base: Environment base is in dev"},
 		},
 		{
@@ -172,7 +172,7 @@ func TestCheck(t *testing.T) {
 			want: []string{"spec.branchWorkloads[1] must not be in another Branch of the same base: Environment bob has it"},
 		},
 		{name: "a workload that another branch took later", e: environment("alice", "dev", 5, of("base", "web", "api"))},
-		{name: "a workload of a branch that lives elsewhere", e: environment("alice", "alice", 15, of("", "web", "api"))},
+		{name: "a workload of a branch in another namespace", e: environment("alice", "alice", 15, of("", "web", "api"))},
 		{
 			name: "a catalog that admits its own namespace", e: environment("alice", "alice", -1, in("others"), from("teams", "shop")),
 			reason: v1alpha1.ReasonAccessNotGranted,
@@ -213,7 +213,7 @@ func TestBuilder(t *testing.T) {
 		change    func(*placement.Cluster)
 		want      string
 	}{
-		{name: "nobody", namespace: "nowhere"},
+		{name: "none", namespace: "nowhere"},
 		{name: "the oldest, before the catalog", namespace: "dev", want: "base"},
 		{name: "after a catalog", namespace: "dev", change: func(n *placement.Cluster) {
 			n.Catalogs = append(n.Catalogs, catalog("early", "dev", 9, nil))
@@ -221,7 +221,7 @@ func TestBuilder(t *testing.T) {
 		{name: "in the same second as a catalog", namespace: "dev", change: func(n *placement.Cluster) {
 			n.Catalogs = append(n.Catalogs, catalog("zzz", "dev", 10, nil))
 		}},
-		{name: "whatever its age, when no catalog is there yet", namespace: "lone", want: "lone"},
+		{name: "of any age without a catalog", namespace: "lone", want: "lone"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			n := cluster()

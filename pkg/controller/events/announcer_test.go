@@ -17,7 +17,7 @@ import (
 	controllerevents "github.com/configbutler/slipstream/pkg/controller/events"
 )
 
-// readReady finds a trouble in Ready while it is False. While it is Unknown, what was told stays.
+// readReady finds a trouble in Ready while it is False. While it is Unknown, the announced trouble stays.
 func readReady(conditions []metav1.Condition, before controllerevents.Troubles) controllerevents.Troubles {
 	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
 	switch {
@@ -37,7 +37,7 @@ func destination(uid types.UID) *v1alpha1.GitDestination {
 	return &v1alpha1.GitDestination{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: string(uid), UID: uid}}
 }
 
-func TestTroublesAreToldOnce(t *testing.T) {
+func TestTroublesAreAnnouncedOnce(t *testing.T) {
 	fine := ready(metav1.ConditionTrue, "Succeeded", "fine")
 	lost := ready(metav1.ConditionFalse, "Lost", "gone")
 	unknown := ready(metav1.ConditionUnknown, "Progressing", "")
@@ -49,15 +49,15 @@ func TestTroublesAreToldOnce(t *testing.T) {
 	a.Announce(destination("a"), lost, unknown)
 	a.Announce(destination("a"), unknown, lost)
 	a.Announce(destination("a"), lost, fine)
-	a.Announce(destination("c"), lost, lost) // An earlier process has told of it.
+	a.Announce(destination("c"), lost, lost) // An earlier process has announced it.
 	a.Announce(destination("c"), lost, fine)
 	want := []string{"Warning Lost gone", "Warning Lost gone", "Normal Recovered No longer Lost: fine", "Normal Recovered No longer Lost: fine"}
-	if got := told(recorder); !slices.Equal(got, want) {
+	if got := recorded(recorder); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
-func TestObjectsThatAreGoneAreForgotten(t *testing.T) {
+func TestDeletedObjectsAreForgotten(t *testing.T) {
 	recorder := record.NewFakeRecorder(10)
 	a := controllerevents.New(recorder, readReady)
 	lost := ready(metav1.ConditionFalse, "Lost", "gone")
@@ -65,12 +65,12 @@ func TestObjectsThatAreGoneAreForgotten(t *testing.T) {
 		a.Announce(destination("a"), nil, lost)
 		a.Forget(deleted)
 	}
-	if got := told(recorder); len(got) != 2 {
+	if got := recorded(recorder); len(got) != 2 {
 		t.Errorf("got %q, want the same twice", got)
 	}
 }
 
-func told(recorder *record.FakeRecorder) (events []string) {
+func recorded(recorder *record.FakeRecorder) (events []string) {
 	close(recorder.Events)
 	for event := range recorder.Events {
 		events = append(events, event)

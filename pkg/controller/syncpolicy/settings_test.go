@@ -22,8 +22,8 @@ func TestSettings(t *testing.T) {
 	policies := client.ConfigbutlerV1alpha1().SyncPolicies()
 	factory := externalversions.NewSharedInformerFactory(client, 0)
 	informer := factory.Configbutler().V1alpha1().SyncPolicies()
-	told := make(chan time.Duration, 10)
-	if err := syncpolicy.Follow(informer, func() { told <- window(informer.Lister().Get) }); err != nil {
+	notified := make(chan time.Duration, 10)
+	if err := syncpolicy.Follow(informer, func() { notified <- window(informer.Lister().Get) }); err != nil {
 		t.Fatal(err)
 	}
 	factory.StartWithContext(ctx)
@@ -31,7 +31,7 @@ func TestSettings(t *testing.T) {
 	if got := syncpolicy.Of(informer.Lister()).BatchWindow.Duration; got != time.Minute {
 		t.Errorf("window of %v before any change", got)
 	}
-	// A status is written under the same generation: of the first of two changes nobody is told.
+	// An update of the status does not change the generation: there is no notification for the first of the two updates.
 	status := policy(1, time.Minute)
 	status.Status.Records = 12
 	for _, update := range []*v1alpha1.SyncPolicy{status, policy(2, time.Hour)} {
@@ -39,13 +39,13 @@ func TestSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := <-told; got != time.Hour {
-		t.Errorf("told when the window was %v", got)
+	if got := <-notified; got != time.Hour {
+		t.Errorf("notification with a window of %v", got)
 	}
 	if err := policies.Delete(ctx, v1alpha1.SyncPolicyName, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	<-told
+	<-notified
 	if got, want := syncpolicy.Of(informer.Lister()).BatchWindow.Duration, syncpolicy.WithDefaults(&v1alpha1.SyncPolicy{}).Spec.BatchWindow.Duration; got != want || got == 0 {
 		t.Errorf("window of %v without settings, want %v", got, want)
 	}

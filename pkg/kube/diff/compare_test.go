@@ -191,7 +191,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-func TestCompareTellsWhoseFieldsAre(t *testing.T) {
+func TestCompareReportsManagers(t *testing.T) {
 	before, after := object(t, deployment), object(t, strings.NewReplacer("web:1", "web:2", "replicas: 3", "replicas: 4", "x}", "w}").Replace(deployment))
 	managed := func(o *unstructured.Unstructured, entries string) {
 		o.Object["metadata"].(map[string]any)["managedFields"] = object(t, entries).Object["entries"]

@@ -62,7 +62,7 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	if r.URL.Path != "/openapi/v3" {
-		_, _ = io.WriteString(w, s.documents[strings.TrimPrefix(r.URL.Path, "/openapi/v3/")]) // a client that is gone has failed already
+		_, _ = io.WriteString(w, s.documents[strings.TrimPrefix(r.URL.Path, "/openapi/v3/")]) // a disconnected client has failed already
 		return
 	}
 	var entries []string

@@ -109,7 +109,7 @@ func TestWithout(t *testing.T) {
 		"of another name":             {ignore.Rule{Name: "api", Fields: []string{"/spec/replicas"}}, nil, 0},
 		"a manager's":                 {managers("scaler"), []string{"replicas: 3"}, 1},
 		"an injector's":               {managers("injector"), []string{"annotations:", "example.com/hash", "args:", "- a", "name: sidecar", "proxy:1", "tolerations:", "key: a", "key: b"}, 9},
-		"nobody's":                    {managers("nobody", "unknown"), nil, 0},
+		"an unknown manager's":        {managers("nobody", "unknown"), nil, 0},
 		"a field while it is owned":   {ignore.Rule{Managers: []string{"scaler"}, Fields: []string{"/spec/replicas"}}, []string{"replicas"}, 1},
 		"a field that another owns":   {ignore.Rule{Managers: []string{"injector"}, Fields: []string{"/spec/replicas"}}, nil, 0},
 		"what is owned below a field": {ignore.Rule{Managers: []string{"injector"}, Fields: []string{"/metadata/annotations"}}, []string{"annotations:", "hash"}, 2},

@@ -90,7 +90,7 @@ func TestCopiesOfTheObjectAreDropped(t *testing.T) {
 	}
 }
 
-func TestNodePortsThatNobodyAskedForAreDropped(t *testing.T) {
+func TestAllocatedNodePortsAreDropped(t *testing.T) {
 	owning := func(field string) []any {
 		port := fields{"f:port": fields{}, field: fields{}}
 		return []any{

@@ -187,11 +187,11 @@ func TestBranch(t *testing.T) {
 		proxyAt = "/containers[name=proxy]"
 	)
 	tests := map[string]struct {
-		// edit is what jane does with kubectl, wish what becomes of the catalog, declared a patch of the environment.
+		// edit is the change that jane makes with kubectl, intent that of the catalog, patched a patch of the environment.
 		edit, intent, patched string
 		keep, take            string
 		want                  []string
-		// live are texts that the live object has then, gone such that it has not.
+		// live are texts that the live object contains then, absent are texts that it does not contain.
 		live, absent string
 	}{
 		"nothing":                 {},
@@ -307,12 +307,12 @@ func checkLive(t *testing.T, live *unstructured.Unstructured, has, absent string
 	}
 	for _, word := range strings.Fields(has) {
 		if !strings.Contains(string(text), word) {
-			t.Errorf("%s is not there:\n%s", word, text)
+			t.Errorf("%s is missing:\n%s", word, text)
 		}
 	}
 	for _, word := range strings.Fields(absent) {
 		if strings.Contains(string(text), word) {
-			t.Errorf("%s is there:\n%s", word, text)
+			t.Errorf("unexpected %s:\n%s", word, text)
 		}
 	}
 }

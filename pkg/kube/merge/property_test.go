@@ -18,8 +18,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/merge"
 )
 
-// slots are a Deployment of which every field may be there or not: by the names of its fields, such as a/env/X, their values.
-// A container is there if it has an image.
+// slots are a Deployment with optional fields: values by field names such as a/env/X. A container exists if it has an image.
 type slots map[string]string
 
 var (
@@ -199,8 +198,8 @@ func (w *world) isDropped(container string) bool {
 	return container != "" && w.base.has(container) && w.live.has(container) && !w.desired.has(container)
 }
 
-// isGone reports whether jane has removed a container that is desired.
-func (w *world) isGone(container string) bool {
+// isRemoved reports whether jane has removed a container that is desired.
+func (w *world) isRemoved(container string) bool {
 	return container != "" && w.base.has(container) && !w.live.has(container) && w.desired.has(container)
 }
 
@@ -210,7 +209,7 @@ func (w *world) conflicts() sets.Set[string] {
 	for _, name := range names() {
 		container := containerOf(name)
 		isHeld := w.janes.Has(name) && !w.has(w.desired, name) && (w.isDropped(container) || w.has(w.base, name))
-		isChanged := w.isChanged(name) || w.isGone(container) && !w.live.is(w.desired, name)
+		isChanged := w.isChanged(name) || w.isRemoved(container) && !w.live.is(w.desired, name)
 		if isHeld || isChanged && !w.base.is(w.desired, name) {
 			out.Insert(name)
 		}
@@ -231,12 +230,12 @@ func (w *world) after(take bool) slots {
 			if held && !take {
 				from = w.live
 			}
-		case w.isGone(container):
+		case w.isRemoved(container):
 			if !held || !take {
 				from = w.live
 			}
 		case container != "" && !w.desired.has(container) && slices.ContainsFunc(within(container), w.janes.Has):
-			from = w.live // It is not desired, and somebody else's.
+			from = w.live // The field is not desired, and owned by another manager.
 		case conflicts.Has(name) && !take || w.isChanged(name) && !conflicts.Has(name):
 			from = w.live
 		}

@@ -24,7 +24,7 @@ func TestShared(t *testing.T) {
 		live, lost   string
 	}{
 		"what is desired wins":  {edit: web("image: web:jane"), intent: web("args: [serve, -q]"), want: []string{"overwritten " + webAt + "/image [jane]"}, live: "web:1 -q", lost: "web:jane"},
-		"what nobody wants":     {edit: web("env: [{name: DEBUG, value: x}]"), intent: web("image: web:2"), want: []string{"survives " + webAt + "/env[name=DEBUG] [jane]"}, live: "web:2 DEBUG"},
+		"what is not desired":   {edit: web("env: [{name: DEBUG, value: x}]"), intent: web("image: web:2"), want: []string{"survives " + webAt + "/env[name=DEBUG] [jane]"}, live: "web:2 DEBUG"},
 		"what was removed":      {edit: proxy("$patch: delete"), want: []string{"overwritten " + proxyAt}, live: "proxy:1 UPSTREAM"},
 		"what is wanted, too":   {edit: web("env: [{name: NEW, value: a}]"), intent: web("env: [{name: NEW, value: b}]"), want: []string{"overwritten " + webAt + "/env[name=NEW]/value [jane]"}, live: "NEW"},
 		"what is to go":         {edit: web("env: [{name: MODE, value: jane}]"), intent: web("env: [{name: MODE, $patch: delete}]"), want: []string{"overwritten " + webAt + "/env[name=MODE]/value [jane]", "remove " + webAt + "/env[name=MODE] [jane]"}, lost: "MODE"},
@@ -58,12 +58,12 @@ func TestWithoutABase(t *testing.T) {
 		want         []string
 		lost         string
 	}{
-		"nothing":                              {},
-		"a change and a removal":               {intent: web("image: web:2, env: [{name: MODE, $patch: delete}]"), lost: "MODE web:1"},
-		"an edit that is wanted so":            {edit: web("image: web:2"), intent: web("image: web:2")},
-		"an edit of what is desired":           {edit: web("image: web:jane"), want: []string{"conflict /containers[name=web]/image [jane]"}},
-		"an edit of what is not":               {edit: web("env: [{name: DEBUG, value: x}]"), want: []string{"survives /containers[name=web]/env[name=DEBUG] [jane]"}},
-		"a removal cannot be told from a wish": {edit: web("env: [{name: MODE, $patch: delete}]")},
+		"nothing":                          {},
+		"a change and a removal":           {intent: web("image: web:2, env: [{name: MODE, $patch: delete}]"), lost: "MODE web:1"},
+		"an edit that is wanted so":        {edit: web("image: web:2"), intent: web("image: web:2")},
+		"an edit of what is desired":       {edit: web("image: web:jane"), want: []string{"conflict /containers[name=web]/image [jane]"}},
+		"an edit of what is not":           {edit: web("env: [{name: DEBUG, value: x}]"), want: []string{"survives /containers[name=web]/env[name=DEBUG] [jane]"}},
+		"a removal is not seen as an edit": {edit: web("env: [{name: MODE, $patch: delete}]")},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestOthersThanEditors(t *testing.T) {
 			t.Errorf("%q", lines)
 		}
 	})
-	t.Run("what has no owner is nobody's change", func(t *testing.T) {
+	t.Run("a field without an owner was not changed by a user", func(t *testing.T) {
 		live := patched(t, newServer(t, base).live(), web("imagePullPolicy: Always"))
 		if lines := said(branch(t, live, web("imagePullPolicy: Never"))); lines != nil {
 			t.Errorf("%q", lines)
@@ -161,8 +161,8 @@ func TestOthersThanEditors(t *testing.T) {
 	})
 }
 
-// TestWhatIsKeptIsGivenUp has a container that another applier holds, and that the catalog drops and takes up again.
-func TestWhatIsKeptIsGivenUp(t *testing.T) {
+// TestKeptContainerIsDroppedLater has a container that another applier holds, and that the catalog drops and takes up again.
+func TestKeptContainerIsDroppedLater(t *testing.T) {
 	base := object(t, deployment)
 	s := newServer(t, base)
 	s.apply("jane", object(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: dev}, spec: {template: {spec: {containers: [{name: proxy, image: proxy:1}]}}}}"))
@@ -184,7 +184,7 @@ func TestWhatIsKeptIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestPatchesThatRemove has a patch that took a container out before somebody put it back.
+// TestPatchesThatRemove has a patch that removed a container before jane added it again.
 func TestPatchesThatRemove(t *testing.T) {
 	unpatched := object(t, deployment)
 	desired := patched(t, unpatched, proxy("$patch: delete"))
@@ -203,7 +203,7 @@ func TestPatchesThatRemove(t *testing.T) {
 	checkLive(t, s.live(), "", "proxy")
 }
 
-// TestNothingIsLeftOfAnItem has a variable of which jane owns no more than that it is there, when it is to go.
+// TestNothingIsLeftOfAnItem removes a variable of which jane owns the item only, and none of its fields.
 func TestNothingIsLeftOfAnItem(t *testing.T) {
 	base := object(t, deployment)
 	s := newServer(t, base)
@@ -246,7 +246,7 @@ func TestTypesWithoutASchema(t *testing.T) {
 	}
 	result, err = merger().Branch(t.Context(), merge.Versions{Base: base, Live: live, Desired: desired}, merge.Resolution{Keep: paths(t, "/metadata"), Take: nil})
 	if err != nil || len(result.Conflicts) != 1 {
-		t.Errorf("a resolution of something else: %q %v", said(result), err)
+		t.Errorf("a resolution of another field: %q %v", said(result), err)
 	}
 }
 

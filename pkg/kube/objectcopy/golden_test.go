@@ -65,7 +65,7 @@ func twin(found map[string]*unstructured.Unstructured) objectcopy.Target {
 	}
 }
 
-// preview is kept from doing what the source is there for.
+// preview must not do the work of the source.
 func preview(found map[string]*unstructured.Unstructured) objectcopy.Target {
 	target := twin(found)
 	target.Namespace, target.Labels["configbutler.ai/environment"] = "shop-preview", "preview"

@@ -93,7 +93,7 @@ func asYAML(t *testing.T, o *unstructured.Unstructured) []string {
 	return strings.Split(string(out), "\n")
 }
 
-// changes are the lines that differ, "- " before those that are gone and "+ " before those that are new.
+// changes returns the lines that differ, "- " before removed lines and "+ " before new ones.
 func changes(before, after []string) []string {
 	var out []string
 	count := map[string]int{}

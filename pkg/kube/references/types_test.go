@@ -49,7 +49,7 @@ var others = map[string]string{
 }
 
 // TestEveryFieldThatMayNameAnObjectIsKnown fills in every field of a pod with its own path, and sees which are found. It fails
-// when a new version of Kubernetes brings a field that nobody has decided about.
+// when a new version of Kubernetes adds a field that is in neither list.
 func TestEveryFieldThatMayNameAnObjectIsKnown(t *testing.T) {
 	fields := sets.New[string]()
 	deployment := appsv1.Deployment{}
@@ -82,7 +82,7 @@ func TestEveryFieldThatMayNameAnObjectIsKnown(t *testing.T) {
 			used[pattern] = true
 			continue
 		}
-		t.Errorf("%s may name an object, and is neither read nor known for naming something else", path)
+		t.Errorf("%s may name an object, and is neither read nor known to name another thing", path)
 	}
 	for pattern := range others {
 		if !used[pattern] {
@@ -100,7 +100,7 @@ func otherThan(path string) string {
 	return ""
 }
 
-// checkType expects the type that the path of a field tells.
+// checkType expects the type that follows from the path of a field.
 func checkType(t *testing.T, r references.Reference) {
 	t.Helper()
 	want := references.Secret

@@ -94,7 +94,7 @@ func (s *apiServer) happen(event, name string) string {
 	return strconv.Itoa(s.version)
 }
 
-// bookmark tells watchers of a new version without a change of theirs.
+// bookmark sends the watches a new version without a change of their objects.
 func (s *apiServer) bookmark() string {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -116,7 +116,7 @@ func (s *apiServer) wake() {
 	s.changed = make(chan struct{})
 }
 
-// compact forgets the history; watches that are open end with a status, those opened from an older version are told.
+// compact drops the history: open watches end with a status, and a watch from an older version is refused.
 func (s *apiServer) compact(end *metav1.Status) {
 	s.mutex.Lock()
 	s.version++

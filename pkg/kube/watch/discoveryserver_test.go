@@ -20,7 +20,7 @@ import (
 
 // discoveryServer answers as a kube-apiserver does, with documents recorded from one (testdata). It had the custom
 // resources widgets (v1 and v1beta1, namespaced) and gadgets (v1beta1 only) of example.com, and an APIService
-// v1beta1.metrics.k8s.io with nobody behind it.
+// v1beta1.metrics.k8s.io without endpoints.
 type discoveryServer struct {
 	mutex     sync.Mutex
 	documents map[string]*apidiscovery.APIGroupDiscoveryList

@@ -47,7 +47,7 @@ func TestListReadsPageByPage(t *testing.T) {
 }
 
 // What changes behind the reader's back after the history was compacted is in the watch; the rest must be in the list.
-func TestListGoesOnAtThePresentWhenItsVersionExpires(t *testing.T) {
+func TestListContinuesAtTheCurrentVersionWhenItsOwnExpires(t *testing.T) {
 	eachReader(t, func(t *testing.T, server *apiServer, reader watch.Reader) {
 		names := fill(server)
 		seen := map[string]int{}

@@ -18,24 +18,24 @@ import (
 	"github.com/configbutler/slipstream/test/testkit"
 )
 
-// keeper is a Handler that keeps the objects of changes.
-type keeper struct {
+// changedObjects is a Handler that stores the objects of changes.
+type changedObjects struct {
 	mutex   sync.Mutex
 	objects []*unstructured.Unstructured
 }
 
-func (*keeper) Listed(context.Context, watch.Watch, string) {}
+func (*changedObjects) Listed(context.Context, watch.Watch, string) {}
 
-func (k *keeper) Changed(_ context.Context, _ watch.Watch, change watch.Change) {
+func (k *changedObjects) Changed(_ context.Context, _ watch.Watch, change watch.Change) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	k.objects = append(k.objects, change.Object)
 }
 
-func (*keeper) State(watch.Watch, error) {}
+func (*changedObjects) State(watch.Watch, error) {}
 
-// kept returns the objects and waits until there are so many.
-func (k *keeper) kept(t *testing.T, count int) []*unstructured.Unstructured {
+// wait waits until there are count objects, and returns them.
+func (k *changedObjects) wait(t *testing.T, count int) []*unstructured.Unstructured {
 	t.Helper()
 	var objects []*unstructured.Unstructured
 	testkit.EventuallyTrue(t, "changes", func() bool {
@@ -47,7 +47,7 @@ func (k *keeper) kept(t *testing.T, count int) []*unstructured.Unstructured {
 	return objects
 }
 
-// bareWidget is what is to be seen of a widget by those who read metadata.
+// bareWidget is a widget as a client that reads only metadata gets it.
 func bareWidget(name, version string) map[string]any {
 	return map[string]any{"apiVersion": "example.com/v1", "metadata": map[string]any{
 		"namespace": "shop", "name": name, "resourceVersion": version, "labels": map[string]any{"tier": "front"},
@@ -55,7 +55,7 @@ func bareWidget(name, version string) map[string]any {
 	}}
 }
 
-func TestMetadataIsAllThatIsAskedFor(t *testing.T) {
+func TestOnlyMetadataIsRequested(t *testing.T) {
 	server, config := newAPIServer(t)
 	reader := metadataOnly(t, config)
 	server.happen("ADDED", "a")
@@ -71,12 +71,12 @@ func TestMetadataIsAllThatIsAskedFor(t *testing.T) {
 		t.Errorf("listed (-want +got):\n%s", diff)
 	}
 
-	handler := &keeper{}
+	handler := &changedObjects{}
 	set(t, runStreams(t, reader, handler), shopWidgets)
 	server.expectWatching(t, 1)
 	server.happen("MODIFIED", "a")
 	server.happen("DELETED", "a")
-	watched := handler.kept(t, 2)
+	watched := handler.wait(t, 2)
 	for i, version := range []string{"102", "103"} {
 		if diff := cmp.Diff(bareWidget("a", version), watched[i].Object); diff != "" {
 			t.Errorf("change %d (-want +got):\n%s", i, diff)
@@ -96,11 +96,11 @@ func TestMetadataIsAllThatIsAskedFor(t *testing.T) {
 
 func TestObjectsAreRead(t *testing.T) {
 	server, config := newAPIServer(t)
-	handler := &keeper{}
+	handler := &changedObjects{}
 	set(t, runStreams(t, objects(t, config), handler), shopWidgets)
 	server.expectWatching(t, 1)
 	server.happen("ADDED", "a")
-	if diff := cmp.Diff(widget("a", 101), handler.kept(t, 1)[0]); diff != "" {
+	if diff := cmp.Diff(widget("a", 101), handler.wait(t, 1)[0]); diff != "" {
 		t.Errorf("changed (-want +got):\n%s", diff)
 	}
 }
@@ -113,7 +113,7 @@ func TestLabelledIsSelectedByTheServer(t *testing.T) {
 	if _, err := watch.NewLister(reader).List(t.Context(), shopWidgets, func(*unstructured.Unstructured) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	set(t, runStreams(t, reader, &keeper{}), shopWidgets)
+	set(t, runStreams(t, reader, &changedObjects{}), shopWidgets)
 	server.expectWatching(t, 1)
 	requests := server.seen()
 	watched := false

@@ -225,13 +225,13 @@ func TestResolveDefaults(t *testing.T) {
 	}
 	for _, excluded := range watch.DefaultPolicy().Exclude {
 		if slices.ContainsFunc(all, func(t watch.Type) bool { return t.Resource.GroupResource() == excluded }) {
-			t.Errorf("all: %s is there", excluded)
+			t.Errorf("all: %s is not excluded", excluded)
 		}
 	}
 	seen := map[schema.GroupResource]bool{}
 	for _, each := range all {
 		if !each.Watchable || seen[each.Resource.GroupResource()] {
-			t.Errorf("all: %v cannot be watched or is there twice", each)
+			t.Errorf("all: %v cannot be watched or is listed twice", each)
 		}
 		seen[each.Resource.GroupResource()] = true
 	}

@@ -161,7 +161,7 @@ func TestStreamStartsAgainWhenItsVersionHasExpired(t *testing.T) {
 	}
 }
 
-func TestStreamGoesOnAfterAnErrorWithoutListing(t *testing.T) {
+func TestStreamContinuesAfterAnErrorWithoutListing(t *testing.T) {
 	eachReader(t, func(t *testing.T, server *apiServer, reader watch.Reader) {
 		handler := &recorder{}
 		set(t, runStreams(t, reader, handler), shopWidgets)
@@ -204,7 +204,7 @@ func TestStreamReportsWhyItCannotStart(t *testing.T) {
 	}
 }
 
-func TestStreamGoesOnFromABookmark(t *testing.T) {
+func TestStreamContinuesFromABookmark(t *testing.T) {
 	eachReader(t, func(t *testing.T, server *apiServer, reader watch.Reader) {
 		handler := &recorder{}
 		set(t, runStreams(t, reader, handler), shopWidgets)

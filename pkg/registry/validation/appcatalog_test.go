@@ -108,7 +108,7 @@ func TestAppCatalog(t *testing.T) {
 			path: "spec.patches[0].patch", says: "metadata.name",
 		},
 		{
-			name: "ignoring what tells objects apart", do: func(c cat) { c.Spec.Ignore[0].Fields[0] = "/metadata/name" },
+			name: "ignoring what identifies objects", do: func(c cat) { c.Spec.Ignore[0].Fields[0] = "/metadata/name" },
 			path: "spec.ignore[0].fields[0]", says: "tells objects apart",
 		},
 		{
@@ -219,11 +219,11 @@ func TestAppCatalogStatus(t *testing.T) {
 			path: "status.workloads[0].kind", says: `"Deployment"`,
 		},
 		{
-			name: "edited by nobody", do: func(s status) { s.EditedBy = &configbutler.AutomatedBy{} },
+			name: "edited without a user", do: func(s status) { s.EditedBy = &configbutler.AutomatedBy{} },
 			path: "status.editedBy.username", says: "had the catalog show more",
 		},
 		{
-			name: "an edit by nobody", do: func(s status) { s.PendingEdits = []configbutler.CatalogEdit{{Generation: 2}} },
+			name: "an edit without a user", do: func(s status) { s.PendingEdits = []configbutler.CatalogEdit{{Generation: 2}} },
 			path: "status.pendingEdits[0].actor", says: "the user who made",
 		},
 		{

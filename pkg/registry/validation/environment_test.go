@@ -127,7 +127,7 @@ func TestEnvironment(t *testing.T) {
 			path: "spec.adapt.ingressHosts.template", says: "type Template needs it",
 		},
 		{
-			name: "a template nobody reads", do: func(e envt) { e.Spec.Adapt.IngressHosts.Type = configbutler.IngressHostsOmit },
+			name: "an unused template", do: func(e envt) { e.Spec.Adapt.IngressHosts.Type = configbutler.IngressHostsOmit },
 			path: "spec.adapt.ingressHosts.template", says: "must be absent unless type is Template",
 		},
 		{

@@ -76,7 +76,7 @@ func TestSyncRequestWorkloads(t *testing.T) {
 		},
 		{
 			offers: offers("api", "web"), asks: []configbutler.WorkloadReference{workload("api"), workload("db")},
-			change: change[envt]{name: "one that nobody knows", path: "spec.workloads[1]", says: `"Deployment/api", "Deployment/web"`},
+			change: change[envt]{name: "an unknown workload", path: "spec.workloads[1]", says: `"Deployment/api", "Deployment/web"`},
 		},
 		{
 			offers: offers("web"), asks: []configbutler.WorkloadReference{{Kind: configbutler.WorkloadJob, Name: "web"}},

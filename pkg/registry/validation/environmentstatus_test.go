@@ -47,7 +47,7 @@ func TestEnvironmentStatus(t *testing.T) {
 			s.PendingRequests = []configbutler.PendingEnvironmentRequest{request("1"), resolve, rediscover}
 		}},
 		{name: "a rollback", do: func(s status) { s.AppliedRevision = 4 }},
-		{name: "a catalog that begins anew", do: func(s status) { s.LatestRevision = 1 }},
+		{name: "a recreated catalog", do: func(s status) { s.LatestRevision = 1 }},
 		{name: "a negative revision", do: func(s status) { s.AppliedRevision = -1 }, path: "status.appliedRevision", says: "greater than or equal to 0"},
 		{name: "a negative offer", do: func(s status) { s.LatestRevision = -1 }, path: "status.latestRevision", says: "greater than or equal to 0"},
 		{name: "negative dismissals", do: func(s status) { s.Dismissals = -1 }, path: "status.dismissals", says: "greater than or equal to 0"},
@@ -125,7 +125,7 @@ func TestEnvironmentStatus(t *testing.T) {
 			path: "status.workloadsReady.ready", says: "at most 2, the total",
 		},
 		{
-			name: "turned on by nobody", do: func(s status) { s.AutomatedBy = &configbutler.AutomatedBy{} },
+			name: "turned on without a user", do: func(s status) { s.AutomatedBy = &configbutler.AutomatedBy{} },
 			path: "status.automatedBy.username", says: "the user who turned automatic syncs on",
 		},
 		{
@@ -137,7 +137,7 @@ func TestEnvironmentStatus(t *testing.T) {
 			path: "status.history[0].revision", says: "at least 1",
 		},
 		{
-			name: "an edit by nobody", do: func(s status) { s.PendingEdits = []configbutler.EnvironmentEdit{{Generation: 2}} },
+			name: "an edit without a user", do: func(s status) { s.PendingEdits = []configbutler.EnvironmentEdit{{Generation: 2}} },
 			path: "status.pendingEdits[0].actor", says: "the user who made",
 		},
 		{
@@ -153,7 +153,7 @@ func TestEnvironmentStatus(t *testing.T) {
 			path: "status.pendingRequests[1].id", says: "Duplicate",
 		},
 		{
-			name: "a request for something else", do: func(s status) {
+			name: "a request of another type", do: func(s status) {
 				s.PendingRequests = []configbutler.PendingEnvironmentRequest{request("1"), rediscover}
 				s.PendingRequests[1].Sync = s.PendingRequests[0].Sync
 			},
@@ -203,7 +203,7 @@ func environmentDependency() *configbutler.EnvironmentDependency {
 func TestEnvironmentDependency(t *testing.T) {
 	type dep = *configbutler.EnvironmentDependency
 	checkChanges(t, environmentDependency, validation.ValidateEnvironmentDependency, validation.ValidateEnvironmentDependencyUpdate, []change[dep]{
-		{name: "nobody refers to it any more", do: func(d dep) { d.Status.ReferredBy = nil }},
+		{name: "no object refers to it any more", do: func(d dep) { d.Status.ReferredBy = nil }},
 		{name: "the source lacks it", do: func(d dep) { d.Status.Missing, d.Status.Keys = true, nil }},
 		{name: "another version was seen", do: func(d dep) { d.Status.SeenHash = "0f" }},
 		{name: "it was seen to be gone", do: func(d dep) { d.Status.SeenHash = "removed" }},
@@ -240,7 +240,7 @@ func TestEnvironmentDependency(t *testing.T) {
 			path: "status.keys", says: "at most 1000",
 		},
 		{
-			name: "somebody who is no object", do: func(d dep) { d.Status.ReferredBy[0].Kind = "deployment" },
+			name: "a reference from no object", do: func(d dep) { d.Status.ReferredBy[0].Kind = "deployment" },
 			path: "status.referredBy[0].kind", says: "such as Deployment",
 		},
 		{

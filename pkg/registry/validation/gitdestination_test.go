@@ -15,7 +15,7 @@ import (
 
 const (
 	recipient = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
-	// otherRecipient differs from recipient in one character, which the checksum tells.
+	// otherRecipient differs from recipient in one character, so that its checksum is wrong.
 	otherRecipient = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8q"
 )
 

@@ -83,7 +83,7 @@ func TestHTTPSinks(t *testing.T) {
 			path: "spec.sinks[1].http.collection", says: "unless format is DotAI",
 		},
 		{
-			name: "a collection that leads elsewhere", do: func(p pipe) { p.Spec.Sinks[0].HTTP.Collection = "../secrets" },
+			name: "a collection that leaves the URL", do: func(p pipe) { p.Spec.Sinks[0].HTTP.Collection = "../secrets" },
 			path: "spec.sinks[0].http.collection", says: "letters, digits",
 		},
 		{

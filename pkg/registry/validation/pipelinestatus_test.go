@@ -52,7 +52,7 @@ func TestSyncPipelineStatus(t *testing.T) {
 			path: "status.currentRun.sinks[1].name", says: "Duplicate",
 		},
 		{name: "a request twice", do: func(p pipe) { p.Status.PendingRequests[1].ID = "1" }, path: "status.pendingRequests[1].id", says: "Duplicate"},
-		{name: "a request by nobody", do: func(p pipe) { p.Status.PendingRequests[1].Actor = "" }, path: "status.pendingRequests[1].actor", says: "who made the request"},
+		{name: "a request without a user", do: func(p pipe) { p.Status.PendingRequests[1].Actor = "" }, path: "status.pendingRequests[1].actor", says: "who made the request"},
 		{name: "a request for nothing", do: func(p pipe) { p.Status.PendingRequests[1].Scope = "" }, path: "status.pendingRequests[1].scope", says: `"All"`},
 		{
 			name: "too many requests", do: func(p pipe) {
@@ -74,8 +74,9 @@ func TestSyncPipelineStatus(t *testing.T) {
 	}
 }
 
-// Whoever may write the status cannot have the server take somebody else for the author of the spec or of a request.
-func TestNobodyIsForgedInTheStatusOfAPipeline(t *testing.T) {
+// TestUsersInTheStatusOfAPipelineCannotBeForged checks that a client with the right to write the status cannot set
+// another user as the author of the spec or of a request.
+func TestUsersInTheStatusOfAPipelineCannotBeForged(t *testing.T) {
 	for _, c := range []change[pipe]{
 		{name: "everything else", do: func(p pipe) { p.Status.Objects, p.Status.CurrentRun = 301, nil }},
 		{name: "a request taken out", do: func(p pipe) { p.Status.PendingRequests = p.Status.PendingRequests[1:] }},

@@ -67,7 +67,7 @@ func TestSyncPipelineSources(t *testing.T) {
 		{name: "all types", do: resources("*")},
 		{name: "no type left out", do: func(p pipe) { p.Spec.Instances.Exclude, p.Spec.Sinks = []string{}, p.Spec.Sinks[:2] }},
 		{
-			name: "nothing to tell of", do: func(p pipe) {
+			name: "nothing to send", do: func(p pipe) {
 				p.Spec.Instances.Enabled, p.Spec.CustomResourceDefinitions.Enabled = ptr.To(false), ptr.To(false)
 			},
 			path: "spec.instances.enabled", says: "must be true while customResourceDefinitions.enabled is false",

@@ -147,7 +147,7 @@ func TestSyncStatus(t *testing.T) {
 			path: "status.resourceSummaries[0].changeType", says: `"Added", "Changed", "Removed"`,
 		},
 		{
-			name: "an author that nothing told of", do: func(r rec) { r.Status.ChangedBy[0].Signal = "" },
+			name: "an author without a signal", do: func(r rec) { r.Status.ChangedBy[0].Signal = "" },
 			path: "status.changedBy[0].signal", says: `"Audit", "Admission", "ManagedFields", "Unknown"`,
 		},
 		{
@@ -258,7 +258,8 @@ func TestRecordsAsTheyAreMadeAreValid(t *testing.T) {
 	change[struct{}]{}.check(t, validation.ValidateSyncStatusUpdate(internal(t, second), internal(t, first)))
 }
 
-// A record that waits becomes the request of whoever asks for it first, and of nobody else then.
+// TestClaims checks that a record that waits becomes the request of the first user who asks for it, and of no other
+// user.
 func TestClaims(t *testing.T) {
 	spec := v1alpha1.SyncStatusSpec{
 		Type: v1alpha1.SyncTypeDependency, Subject: v1alpha1.SyncSubject{Kind: v1alpha1.SubjectEnvironment, Name: "alice", UID: "1"}, Batch: "b1",

@@ -149,7 +149,7 @@ func TestAnswerThatIsCutOff(t *testing.T) {
 	}
 }
 
-func TestNobodyListens(t *testing.T) {
+func TestSocketWithoutAListener(t *testing.T) {
 	empty, left := t.TempDir(), t.TempDir()
 	listener, err := net.Listen("unix", filepath.Join(left, adminsocket.SocketName))
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/serving/certificates"
 )
 
-// stolen is the authority in the Secret, as somebody has it who may read that.
+// stolen is the authority in the Secret, as a user can read it.
 func (c *cluster) stolen(t *testing.T) *issuer {
 	t.Helper()
 	pair, err := tls.X509KeyPair([]byte(c.secret(t, "tls.crt")), []byte(c.secret(t, "tls.key")))
@@ -27,7 +27,7 @@ func (c *cluster) stolen(t *testing.T) *issuer {
 	return &issuer{certificate: pair.Leaf, private: pair.PrivateKey}
 }
 
-// Nobody who trusts the server's authority takes a certificate of it for another name, whoever has its key.
+// TestAuthorityIsForTheServerOnly checks that a client that trusts the server's authority refuses its certificates for other names.
 func TestAuthorityIsForTheServerOnly(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -61,11 +61,11 @@ func TestAuthorityForOtherNames(t *testing.T) {
 		// kept is the authority, used says that it signs.
 		kept, used bool
 	}{
-		"for all names":                  {subject: own, kept: true, used: true},
-		"for the server's names":         {subject: own, permits: certificates.Names(service), kept: true, used: true},
-		"for other names":                {subject: own, permits: other},
-		"somebody's own, for all names":  {subject: "somebody's own", kept: true, used: true},
-		"somebody's own, for some names": {subject: "somebody's own", permits: other, kept: true},
+		"for all names":                {subject: own, kept: true, used: true},
+		"for the server's names":       {subject: own, permits: certificates.Names(service), kept: true, used: true},
+		"for other names":              {subject: own, permits: other},
+		"a user's own, for all names":  {subject: "a user's own", kept: true, used: true},
+		"a user's own, for some names": {subject: "a user's own", permits: other, kept: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

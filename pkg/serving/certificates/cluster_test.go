@@ -313,7 +313,7 @@ func (r *replica) trusted(t *testing.T, bundle string, at time.Time) error {
 	return err
 }
 
-// issuer is an authority of somebody's own.
+// issuer is an authority of a user.
 type issuer struct {
 	certificate  *x509.Certificate
 	private      crypto.PrivateKey
@@ -325,7 +325,7 @@ type issuer struct {
 func newIssuer(t *testing.T, now time.Time, lifetime time.Duration) *issuer {
 	t.Helper()
 	template := &x509.Certificate{
-		Subject: pkix.Name{CommonName: "somebody's own"}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(lifetime),
+		Subject: pkix.Name{CommonName: "a user's own"}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(lifetime),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	return sign(t, template, nil)

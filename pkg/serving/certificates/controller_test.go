@@ -15,8 +15,8 @@ import (
 	"k8s.io/klog/v2/ktesting"
 )
 
-// Whatever is in the Secret, and whatever may be read and written, the server has a certificate when it starts. What
-// somebody else has put into the Secret stays there.
+// TestStart checks that the server has a certificate when it starts, for any content of the Secret and any permissions.
+// An authority that a user has put into the Secret stays there.
 func TestStart(t *testing.T) {
 	t.Parallel()
 	valid := newIssuer(t, time.Now(), 1000*time.Hour)
@@ -28,13 +28,13 @@ func TestStart(t *testing.T) {
 		// shared says that other replicas sign with the same authority, kept that the Secret is as it was.
 		shared, kept bool
 	}{
-		"no Secret":                {absent: true, shared: true},
-		"an empty Secret":          {shared: true},
-		"somebody's own authority": {certificate: valid.certificates, key: valid.key, shared: true, kept: true},
-		"garbage":                  {certificate: []byte("garbage"), key: []byte("garbage"), kept: true},
-		"another's key":            {certificate: valid.certificates, key: newIssuer(t, time.Now(), time.Hour).key, kept: true},
-		"no authority":             {certificate: valid.server(t, "a").certificates, key: valid.server(t, "a").key, kept: true},
-		"nothing may be read":      {certificate: valid.certificates, key: valid.key, kept: true, refuse: everything},
+		"no Secret":              {absent: true, shared: true},
+		"an empty Secret":        {shared: true},
+		"a user's own authority": {certificate: valid.certificates, key: valid.key, shared: true, kept: true},
+		"garbage":                {certificate: []byte("garbage"), key: []byte("garbage"), kept: true},
+		"another's key":          {certificate: valid.certificates, key: newIssuer(t, time.Now(), time.Hour).key, kept: true},
+		"no authority":           {certificate: valid.server(t, "a").certificates, key: valid.server(t, "a").key, kept: true},
+		"nothing may be read":    {certificate: valid.certificates, key: valid.key, kept: true, refuse: everything},
 		"nothing may be written": {absent: true, refuse: func(method, _ string) (int, bool) {
 			if method == http.MethodGet {
 				return 0, false
@@ -102,7 +102,7 @@ func TestRenewalAtTwoThirds(t *testing.T) {
 	c.clock.Step(authorityLifetime*2/3 - certificateLifetime*2/3)
 	c.everyFewSeconds(t, 10*time.Second, r)
 	if c.secret(t, "tls.crt") != authority {
-		t.Error("the authority is another before everybody can have taken it in")
+		t.Error("the authority was replaced before all clients can have read the next one")
 	}
 	c.everyFewSeconds(t, 15*time.Second, r)
 	next := c.secret(t, "tls.crt")
@@ -144,17 +144,17 @@ func TestClockThatJumps(t *testing.T) {
 // Bundles that others look after, and those of clients that do not come to this server, stay as they are.
 func TestWhatIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	somebody := base64.StdEncoding.EncodeToString(newIssuer(t, time.Now(), time.Hour).certificates)
+	other := base64.StdEncoding.EncodeToString(newIssuer(t, time.Now(), time.Hour).certificates)
 	tests := map[string]struct {
 		changes     object
 		annotations object
-		// says is what people are told.
+		// says is part of the message in the log.
 		says string
 	}{
-		"another Service":    {changes: object{"service": object{"namespace": "other", "name": "slipstream"}, "caBundle": somebody}, says: "--serving-service"},
+		"another Service":    {changes: object{"service": object{"namespace": "other", "name": "slipstream"}, "caBundle": other}, says: "--serving-service"},
 		"no verification":    {changes: object{"insecureSkipTLSVerify": true}, says: "insecureSkipTLSVerify"},
 		"custom resources":   {changes: object{"service": nil}, says: "is served by CustomResourceDefinitions of this group and version"},
-		"cert-manager's own": {changes: object{"caBundle": somebody}, annotations: object{"cert-manager.io/inject-ca-from": "a/b"}, says: "annotations"},
+		"cert-manager's own": {changes: object{"caBundle": other}, annotations: object{"cert-manager.io/inject-ca-from": "a/b"}, says: "annotations"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -186,26 +186,26 @@ func TestWhatIsLeftAlone(t *testing.T) {
 	}
 }
 
-// What somebody else has put into a bundle stays for as long as it may be needed.
+// TestOthersInTheBundle checks that another authority in a bundle stays for as long as it may be needed.
 func TestOthersInTheBundle(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	somebody := newIssuer(t, time.Now(), 1000*time.Hour)
-	text := "garbage\n" + string(somebody.certificates)
+	other := newIssuer(t, time.Now(), 1000*time.Hour)
+	text := "garbage\n" + string(other.certificates)
 	c.put(t, apiServicePath, apiService(object{"caBundle": base64.StdEncoding.EncodeToString([]byte(text))}))
 	r := c.start(t, nil)
 	r.leader.RunOnce(quiet(t))
-	if got := c.bundles(t)[0]; !strings.Contains(got, string(somebody.certificates)) || strings.Contains(got, "garbage") {
+	if got := c.bundles(t)[0]; !strings.Contains(got, string(other.certificates)) || strings.Contains(got, "garbage") {
 		t.Errorf("the bundle is %q", got)
 	}
 	c.clock.Step(certificateLifetime)
 	c.everyFewSeconds(t, 5*time.Second, r)
-	if got := c.bundles(t)[0]; strings.Contains(got, string(somebody.certificates)) {
-		t.Error("an authority that nobody needs is trusted for ever")
+	if got := c.bundles(t)[0]; strings.Contains(got, string(other.certificates)) {
+		t.Error("an authority that is not needed any more is still trusted")
 	}
 }
 
-// What has expired helps nobody any more, and goes before what somebody may still need.
+// TestExpiredInTheBundle checks that expired authorities are removed, and before others that may still be needed.
 func TestExpiredInTheBundle(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -216,7 +216,7 @@ func TestExpiredInTheBundle(t *testing.T) {
 	r := c.start(t, nil)
 	r.leader.RunOnce(quiet(t))
 	if got := c.bundles(t)[0]; !strings.Contains(got, string(ending.certificates)) {
-		t.Fatalf("what has not expired yet is gone: %q", got)
+		t.Fatalf("an authority was removed before it expired: %q", got)
 	}
 	c.clock.Step(certificateLifetime / 5)
 	r.leader.RunOnce(quiet(t))

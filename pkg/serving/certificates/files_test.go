@@ -46,7 +46,7 @@ func TestFilesThatDoNotFit(t *testing.T) {
 		"of another authority": {pair, newIssuer(t, c.clock.Now(), time.Hour), "must be a certificate for " + name + " that an authority in"},
 		"for another name":     {authority.server(t, "example.com"), authority, "must be a certificate for " + name},
 		// What is wrong besides is found although it has expired.
-		"expired, and of nobody":        {expired, &issuer{}, "must be a certificate for " + name + " that an authority in"},
+		"expired, without an authority": {expired, &issuer{}, "must be a certificate for " + name + " that an authority in"},
 		"expired, of another authority": {expired, authority, "must be a certificate for " + name + " that an authority in"},
 		"another's key":                 {&issuer{certificates: pair.certificates, key: authority.key}, authority, "must be a certificate and its private key in PEM"},
 		"garbage":                       {&issuer{certificates: []byte("garbage"), key: pair.key}, authority, "must be a certificate and its private key in PEM"},
@@ -89,8 +89,8 @@ func TestFilesOfAnotherAuthority(t *testing.T) {
 		waits time.Duration
 	}{
 		"trusted as soon as may be":     {lives: 1000 * time.Hour, waits: 10 * time.Second},
-		"nobody may write bundles":      {lives: time.Hour, waits: 59 * time.Minute, refuse: forbidden},
-		"nobody may see bundles":        {lives: 1000 * time.Hour, waits: 4 * time.Minute, refuse: blind},
+		"bundles cannot be written":     {lives: time.Hour, waits: 59 * time.Minute, refuse: forbidden},
+		"bundles cannot be read":        {lives: 1000 * time.Hour, waits: 4 * time.Minute, refuse: blind},
 		"the first expires before that": {lives: 2 * time.Minute, waits: time.Minute, refuse: blind},
 	}
 	for label, test := range tests {
@@ -114,7 +114,7 @@ func TestFilesOfAnotherAuthority(t *testing.T) {
 	}
 }
 
-// A bundle that somebody else writes is waited for.
+// TestFilesAndAnInjector checks that a new certificate is served only once the injector has written the bundle.
 func TestFilesAndAnInjector(t *testing.T) {
 	t.Parallel()
 	c, folder, name := newCluster(t), t.TempDir(), certificates.ServerName(service)
@@ -130,7 +130,7 @@ func TestFilesAndAnInjector(t *testing.T) {
 	filesOf(t, folder, pair, second)
 	c.everyFewSeconds(t, 10*time.Minute, r)
 	if r.leaf(t).Equal(pair.certificate) {
-		t.Error("it is shown before anybody trusts it")
+		t.Error("it is shown before it is trusted")
 	}
 	inject(second)
 	c.everyFewSeconds(t, 15*time.Second, r)

@@ -9,8 +9,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/metrics/metrictest"
 )
 
-// The server tells when kube-apiserver does not send it requests for its kinds, and that it does so again.
-func TestRegistrationIsTold(t *testing.T) {
+// TestRegistrationMetric checks that a metric shows whether kube-apiserver sends requests for the server's kinds to it.
+func TestRegistrationMetric(t *testing.T) {
 	c := newCluster(t)
 	r := c.start(t, nil)
 	for _, step := range []struct {
@@ -27,9 +27,9 @@ func TestRegistrationIsTold(t *testing.T) {
 		if err := r.keeper.RunOnce(quiet(t)); err != nil {
 			t.Fatal(err)
 		}
-		told := metrictest.Values(t)
+		values := metrictest.Values(t)
 		for _, reason := range []string{"absent", "another_service", "custom_resources"} {
-			if got, ok := told["serving_unregistered "+reason]; !ok || (got == 1) != (reason == step.reason) {
+			if got, ok := values["serving_unregistered "+reason]; !ok || (got == 1) != (reason == step.reason) {
 				t.Errorf("%s is %v while the reason is %q", reason, got, step.reason)
 			}
 		}

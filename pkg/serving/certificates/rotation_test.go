@@ -183,9 +183,10 @@ func (w *world) say(format string, arguments ...any) {
 	w.log = append(w.log, fmt.Sprintf(format, arguments...))
 }
 
-// Whatever happens in which order: who has trusted a replica trusts it for as long as that runs, and once nothing is
-// in the way any more all replicas come to the authority in the Secret, and nobody trusts another.
-func TestNobodyIsLost(t *testing.T) {
+// TestRotationKeepsTrust checks that after any order of events a client that has trusted a replica trusts it for as
+// long as that runs. Once no request fails any more, all replicas use the authority in the Secret, and no client trusts
+// another one.
+func TestRotationKeepsTrust(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 
 var watchedServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 
-// watched is a replica that is told of changes, and by what.
+// watched is a replica with watches, and the client that they use.
 type watched struct {
 	*replica
 	client *metadatafake.FakeMetadataClient
@@ -86,8 +86,8 @@ func TestRest(t *testing.T) {
 	}
 }
 
-// What happens to an object has both look again at the next occasion.
-func TestChangesAreHeard(t *testing.T) {
+// TestChangesEndIdling checks that after an event of a watched object both controllers run again.
+func TestChangesEndIdling(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	w := c.watched(t, nil)
@@ -99,8 +99,8 @@ func TestChangesAreHeard(t *testing.T) {
 	w.settles(t)
 }
 
-// What the clock or the disk brings has the server look at once.
-func TestChangesNobodyTellsOf(t *testing.T) {
+// TestChangesWithoutAWatchEvent checks that the controllers run again because of the time or of changed files.
+func TestChangesWithoutAWatchEvent(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	by := newIssuer(t, c.clock.Now(), 1000*time.Hour)
@@ -131,7 +131,7 @@ func TestChangesNobodyTellsOf(t *testing.T) {
 	}
 }
 
-// While something fails, or somebody waits for something, nobody rests.
+// TestNoRestBeforeItIsDone checks that the controllers are not idle while a request fails or a certificate waits.
 func TestNoRestBeforeItIsDone(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -161,7 +161,7 @@ func TestNoRestBeforeItIsDone(t *testing.T) {
 	for w.leaf(t).Equal(before) {
 		look()
 		if w.keeper.Idle() && w.leaf(t).Equal(before) {
-			t.Fatal("nobody looks whether the next certificate can be shown")
+			t.Fatal("the controller is idle while the next certificate waits")
 		}
 		c.clock.Step(5 * time.Second)
 	}

@@ -150,7 +150,7 @@ func (c *cluster) refuse(verb, resource string, err error) {
 	c.objects.PrependReactor(verb, resource, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
 }
 
-// stepUntil lets time go by whenever somebody waits for it.
+// stepUntil steps the clock whenever it has waiters, until done.
 func (c *cluster) stepUntil(done <-chan error) error {
 	for {
 		select {

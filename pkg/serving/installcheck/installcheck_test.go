@@ -52,7 +52,7 @@ func TestAnswers(t *testing.T) {
 			},
 		},
 		{
-			name:  "served from elsewhere",
+			name:  "served from another namespace",
 			spoil: func(c *cluster) { c.set(apiServices, "", apiServiceName, "other", "spec", "service", "namespace") },
 			want:  []string{"FAILED   APIService: v1alpha1.configbutler.ai is served from the namespace other, not from slipstream-system"},
 		},
@@ -108,7 +108,7 @@ func TestAnswers(t *testing.T) {
 			want:  []string{"FAILED   controllers: reading the Lease of the leader: "},
 		},
 		{
-			name:  "the leader has gone",
+			name:  "no leader",
 			spoil: func(c *cluster) { c.set(leases, "slipstream-system", "slipstream", "", "spec", "holderIdentity") },
 			want:  []string{"FAILED   controllers: no replica leads"},
 		},
@@ -134,7 +134,7 @@ func TestAnswers(t *testing.T) {
 			want: []string{"FAILED   attribution: kube-apiserver does not trust the server that the webhook names"},
 		},
 		{
-			name: "a webhook of an installation elsewhere",
+			name: "a webhook of another installation",
 			spoil: func(c *cluster) {
 				c.set(webhooks, "", "slipstream-attribution", []any{map[string]any{"clientConfig": map[string]any{
 					"service": map[string]any{"namespace": "before", "name": "slipstream"}, "caBundle": "AAAA",

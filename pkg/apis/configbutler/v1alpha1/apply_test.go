@@ -45,7 +45,7 @@ func TestRulesAreAppliedAsAWhole(t *testing.T) {
 	}
 	others := applyv1alpha1.WatchRule("rule", "team-a").WithSpec(applyv1alpha1.WatchRuleSpec().WithRules(rule("secrets")))
 	if _, err := rules.Apply(context.Background(), others, metav1.ApplyOptions{FieldManager: "joe"}); !apierrors.IsConflict(err) {
-		t.Errorf("another list of somebody else: %v, want a conflict", err)
+		t.Errorf("list of another field manager: %v, want a conflict", err)
 	}
 }
 

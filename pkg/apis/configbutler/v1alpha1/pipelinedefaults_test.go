@@ -50,9 +50,9 @@ func TestPipelineDefaults(t *testing.T) {
 			}},
 		},
 		{
-			name: "a pipeline that says what nobody would by accident",
-			in:   &v1alpha1.SyncPipeline{Spec: sayingNo()},
-			want: &v1alpha1.SyncPipeline{Spec: sayingNo()},
+			name: "a pipeline with explicitly empty values",
+			in:   &v1alpha1.SyncPipeline{Spec: explicitlyEmpty()},
+			want: &v1alpha1.SyncPipeline{Spec: explicitlyEmpty()},
 		},
 		{
 			name: "a request that says nothing",
@@ -62,8 +62,8 @@ func TestPipelineDefaults(t *testing.T) {
 	})
 }
 
-// sayingNo returns a spec whose values are all explicitly empty.
-func sayingNo() v1alpha1.SyncPipelineSpec {
+// explicitlyEmpty returns a spec whose values are all explicitly empty.
+func explicitlyEmpty() v1alpha1.SyncPipelineSpec {
 	none := &metav1.Duration{}
 	return v1alpha1.SyncPipelineSpec{
 		CustomResourceDefinitions: v1alpha1.DefinitionSource{Enabled: ptr.To(false)},

@@ -41,7 +41,7 @@ func TestWhatIsArchivedInGitMustBeReadable(t *testing.T) {
 	}{
 		{name: "an archive in Git", obj: archivingIn("main"), asks: []string{records}},
 		{name: "in Git now", obj: archivingIn("main"), old: files, asks: []string{records}},
-		{name: "elsewhere in Git", obj: archivingIn("mine"), old: archivingIn("main"), asks: []string{records}},
+		{name: "another place in Git", obj: archivingIn("mine"), old: archivingIn("main"), asks: []string{records}},
 		{name: "in Git as before", obj: longer, old: archivingIn("main")},
 		{name: "files", obj: files, old: archivingIn("main")},
 		{name: "no archive", obj: &configbutler.SyncPolicy{}},

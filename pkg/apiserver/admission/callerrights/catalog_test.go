@@ -200,7 +200,7 @@ func TestRefusalOfACatalogNamesThePermissionAndTheWayOut(t *testing.T) {
 	}
 }
 
-// Whoever may read nothing is told everything that is missing at once.
+// TestRefusalOfACatalogIsComplete checks that the error lists all missing permissions at once.
 func TestRefusalOfACatalogIsComplete(t *testing.T) {
 	err := plugin(t, &rbac{}, cluster()).Validate(t.Context(), request(catalog(selecting), nil, admission.Create, ""), nil)
 	if !apierrors.IsForbidden(err) || strings.Count(err.Error(), `user "jane" cannot`) != len(ofEveryKind) {

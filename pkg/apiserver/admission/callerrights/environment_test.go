@@ -218,7 +218,7 @@ func TestWhatAnEnvironmentTakes(t *testing.T) {
 			asks: slices.Concat(buildsShop, []string{"create namespaces"}),
 		},
 		{
-			name: "a namespace that is there", existing: there,
+			name: "an existing namespace", existing: there,
 			obj: environment(func(s environmentSpec) { s.CreateNamespace = true }), asks: buildsShop,
 		},
 		{
@@ -384,7 +384,7 @@ func TestWhatRequestsForAnEnvironmentTake(t *testing.T) {
 		{"a sync of a catalog", requestAt("appcatalogs", "sync", "alice", &configbutler.CatalogSync{}), nil},
 	}
 	existing := among(catalog())
-	existing.environments[0].Spec.ServiceAccountName = "syncer" // Nobody acts as it here.
+	existing.environments[0].Spec.ServiceAccountName = "syncer" // No user is allowed to act as it here.
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { asksFor(t, tt.asked, existing, tt.asks) })
 	}

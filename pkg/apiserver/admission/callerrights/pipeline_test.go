@@ -24,7 +24,7 @@ import (
 
 type pipelineSpec = *configbutler.SyncPipelineSpec
 
-// pipeline tells an index of definitions and of two types, with the Secret bank/token, and starts Jobs in shop as robot.
+// pipeline sends definitions and objects of two types to an index, with the Secret bank/token, and starts Jobs in shop as robot.
 func pipeline(change ...func(pipelineSpec)) *configbutler.SyncPipeline {
 	pipeline := &configbutler.SyncPipeline{
 		ObjectMeta: metav1.ObjectMeta{Name: "index"},
@@ -123,7 +123,8 @@ func TestWhatAPipelineTakes(t *testing.T) {
 	}
 }
 
-// Whoever changes a part answers for the whole: what is sent, to whom, and with whose credentials.
+// TestWhatAChangeOfAPipelineTakes checks that a user who changes a part needs the permissions for the whole: what is sent, to which
+// receivers, and with which credentials.
 func TestWhatAChangeOfAPipelineTakes(t *testing.T) {
 	jobs := func(change func(*configbutler.JobSink)) func(pipelineSpec) {
 		return func(s pipelineSpec) { change(s.Sinks[1].Job) }
@@ -219,7 +220,8 @@ func TestWhatAChangeOfAPipelineTakes(t *testing.T) {
 	}
 }
 
-// A dry run tells as much as the request that it is of. A trigger has sent what the editors of the pipeline answer for.
+// TestRequestsAboutAPipeline checks that a dry run needs the permissions of its request, and that a trigger needs none: the editors of the
+// pipeline had the permissions for what it sends.
 func TestRequestsAboutAPipeline(t *testing.T) {
 	as := func(subresource string, operation admission.Operation, dryRun bool) admission.Attributes {
 		return admission.NewAttributesRecord(pipeline(), nil, configbutler.SchemeGroupVersion.WithKind("SyncPipeline"),
@@ -231,9 +233,9 @@ func TestRequestsAboutAPipeline(t *testing.T) {
 	asksFor(t, as("sync", admission.Create, false), existing{}, nil)
 }
 
-func TestAPipelineIsToldOfTypesThatAreNotServed(t *testing.T) {
-	told := &warnings{}
-	ctx := warning.WithWarningRecorder(t.Context(), told)
+func TestPipelineGetsAWarningForTypesThatAreNotServed(t *testing.T) {
+	recorded := &warnings{}
+	ctx := warning.WithWarningRecorder(t.Context(), recorded)
 	obj := pipeline(chooses("deployments.app", "things"), onlyInstances, noJobs)
 	asks := slices.Concat([]string{"list deployments.app", "list things.*"}, getsToken)
 	if err := plugin(t, &rbac{allowed: asks}, cluster()).Validate(ctx, request(obj, nil, admission.Create, ""), nil); err != nil {
@@ -244,7 +246,7 @@ func TestAPipelineIsToldOfTypesThatAreNotServed(t *testing.T) {
 		"spec.instances.resources: deployments.app: no such resource type in these groups; did you mean deployments.apps?" + later,
 		"spec.instances.resources: things: no such resource type" + later,
 	}
-	if diff := cmp.Diff(want, told.texts); diff != "" {
+	if diff := cmp.Diff(want, recorded.texts); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 }

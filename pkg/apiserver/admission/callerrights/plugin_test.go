@@ -42,7 +42,7 @@ func (r *rbac) Authorize(_ context.Context, a authorizer.Attributes) (authorizer
 	request := strings.TrimRight(a.GetVerb()+" "+resource+" "+a.GetNamespace()+"/"+a.GetName(), "/ ")
 	r.asked = append(r.asked, request)
 	if a.GetUser().GetName() != "jane" || !a.IsResourceRequest() {
-		return authorizer.DecisionDeny, "", errors.New("asked for somebody else")
+		return authorizer.DecisionDeny, "", errors.New("asked for another user")
 	}
 	if slices.Contains(r.allowed, request) {
 		return authorizer.DecisionAllow, "", nil
@@ -100,7 +100,7 @@ func starting() served { return served{policy: cluster().policy} }
 // watchingAll is the same cluster, where a rule that names no types means all of them.
 func watchingAll() served { return served{snapshot: cluster().snapshot} }
 
-// warnings records what a client would be told.
+// warnings records the warnings of a response.
 type warnings struct{ texts []string }
 
 func (w *warnings) AddWarning(_, text string) { w.texts = append(w.texts, text) }
@@ -307,8 +307,8 @@ func TestWhatACallerMustBeAllowed(t *testing.T) {
 				tt.resolver = cluster()
 			}
 			want := requests(tt.asks)
-			told := &warnings{}
-			ctx := warning.WithWarningRecorder(t.Context(), told)
+			recorded := &warnings{}
+			ctx := warning.WithWarningRecorder(t.Context(), recorded)
 			all := &rbac{allowed: want}
 			if err := plugin(t, all, tt.resolver).Validate(ctx, request(tt.obj, nil, admission.Create, ""), nil); err != nil {
 				t.Errorf("refused although everything that it needs is allowed: %v", err)
@@ -316,7 +316,7 @@ func TestWhatACallerMustBeAllowed(t *testing.T) {
 			if diff := cmp.Diff(want, all.asked); diff != "" {
 				t.Errorf("asked (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(tt.warnings, told.texts); diff != "" {
+			if diff := cmp.Diff(tt.warnings, recorded.texts); diff != "" {
 				t.Errorf("warnings (-want +got):\n%s", diff)
 			}
 			refusedWithoutAny(t, tt.obj, tt.resolver, want)
@@ -324,7 +324,7 @@ func TestWhatACallerMustBeAllowed(t *testing.T) {
 	}
 }
 
-// refusedWithoutAny takes each permission away in turn.
+// refusedWithoutAny checks that a request is refused if any one of its permissions is missing.
 func refusedWithoutAny(t *testing.T, obj runtime.Object, resolver access.Resolver, want []string) {
 	t.Helper()
 	for i, permission := range want {
@@ -366,7 +366,7 @@ func TestOnlyWhatIsNewIsChecked(t *testing.T) {
 		{name: "status", request: request(rule, watchRule(), admission.Update, "status")},
 		{name: "a rule that reads more", request: request(rule, watchRule(), admission.Update, ""), refused: true},
 		{
-			name:    "a repository that sends the same Secret elsewhere",
+			name:    "a repository that sends the same Secret to another host",
 			request: request(moved, repository("creds", ""), admission.Update, ""), refused: true,
 		},
 		{name: "a repository as it was", request: request(repository("creds", ""), repository("creds", ""), admission.Update, "")},

@@ -206,14 +206,14 @@ func TestRedirectingNeedsTheRightsOfWhatIsRedirected(t *testing.T) {
 			obj: goal(func(d *configbutler.GitDestination) { d.Spec.RepoRef.Namespace = "shop" }), old: goal(),
 		},
 		{
-			name: "what leads nowhere else", existing: existing{fails: "rules"},
+			name: "no redirect", existing: existing{fails: "rules"},
 			obj: goal(func(d *configbutler.GitDestination) {
 				d.Spec.Suspend, d.Spec.Prune, d.Spec.BaseFolder = true, configbutler.PruneNever, "a"
 				d.Labels = map[string]string{"a": "b"}
 			}), old: goal(),
 		},
 		{name: "a repository that a destination waits for", obj: at("u", ""), existing: fed(), asks: fromEverywhere},
-		{name: "a repository elsewhere", obj: at("mine", ""), old: at("u", ""), existing: fed(), asks: fromEverywhere},
+		{name: "another repository", obj: at("mine", ""), old: at("u", ""), existing: fed(), asks: fromEverywhere},
 		{
 			name: "a repository with another Secret", existing: fed(),
 			obj: at("u", "creds"), old: at("u", ""), asks: append([]string{"get secrets shop/creds"}, fromEverywhere...),
