@@ -102,7 +102,8 @@ func newLayer(name string, mode int64, content []byte, at time.Time) (v1.Layer, 
 			return nil, fmt.Errorf("add the folder /%s: %w", path.Dir(name), err)
 		}
 	}
-	if err := writer.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: mode, Size: int64(len(content)), ModTime: at}); err != nil {
+	if err := writer.WriteHeader(
+		&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: mode, Size: int64(len(content)), ModTime: at}); err != nil {
 		return nil, fmt.Errorf("add the file /%s: %w", name, err)
 	}
 	if _, err := writer.Write(content); err != nil {

@@ -40,7 +40,8 @@ func parse() settings {
 	flag.StringVar(&s.source, "source", "../..", "folder of the repository")
 	flag.StringVar(&s.output, "output", "../../bin/image", "folder for the image and the bills of materials")
 	flag.StringVar(&s.arches, "arches", "amd64,arm64", "architectures, with commas between")
-	flag.StringVar(&s.push, "push", "", "REPOSITORY:TAG to push to, with the credentials that docker or podman have stored; nothing is pushed if empty")
+	flag.StringVar(&s.push, "push", "",
+		"REPOSITORY:TAG to push to, with the credentials that docker or podman have stored; nothing is pushed if empty")
 	flag.BoolVar(&s.sbomOnly, "sbom", false, "write the bills of materials only")
 	flag.Parse()
 	return s

@@ -56,7 +56,8 @@ func buildAll(ctx context.Context, source, folder string, arches []string) ([]pr
 // environment, Go would use those set with go env -w. grpcnotrace leaves out the trace pages of gRPC, whose templates would make the
 // linker keep all methods of the program.
 func build(ctx context.Context, source, path, arch string) error {
-	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=true", "-tags=grpcnotrace", "-ldflags=-s -w", "-o", path, "./cmd/slipstream")
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=true", "-tags=grpcnotrace", "-ldflags=-s -w", "-o", path,
+		"./cmd/slipstream")
 	command.Dir = source
 	command.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+arch, "CGO_ENABLED=0",
 		"GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFIPS140=off", "GOFLAGS=-trimpath", "GOWORK=off")

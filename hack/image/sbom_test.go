@@ -25,9 +25,12 @@ func TestBillOfMaterials(t *testing.T) {
 	bom := decode(t, newProgram(t,
 		&debug.Module{Path: "example.org/one", Version: "v1.2.3", Sum: sum},
 		&debug.Module{Path: "example.org/old", Version: "v2.0.0+incompatible", Sum: sum},
-		&debug.Module{Path: "example.org/theirs", Version: "v1.0.0", Replace: &debug.Module{Path: "example.org/ours", Version: "v1.0.1", Sum: sum}},
+		&debug.Module{
+			Path: "example.org/theirs", Version: "v1.0.0", Replace: &debug.Module{Path: "example.org/ours", Version: "v1.0.1", Sum: sum},
+		},
 	))
-	if subject := bom.Metadata.Component; subject.Name != "example.org/server" || subject.Version != "v1.0.0" || (*subject.Hashes)[0].Value != sumInHex {
+	if subject := bom.Metadata.Component; subject.Name != "example.org/server" || subject.Version != "v1.0.0" ||
+		(*subject.Hashes)[0].Value != sumInHex {
 		t.Errorf("got component %+v", subject)
 	}
 	if bom.SerialNumber == "" || bom.Metadata.Timestamp != "2020-02-03T04:05:06Z" {

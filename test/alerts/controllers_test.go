@@ -12,8 +12,14 @@ func attributionCases() []alertCase {
 		refused = `slipstream_attribution_refusals_total{endpoint="audit",reason="unauthorized"} `
 	)
 	return []alertCase{
-		{name: "no audit events while objects change", alert: "SlipstreamAuditSilent", series: []string{audit + stopped, misses + steady}, fires: true},
-		{name: "no audit events while admission reports changes", alert: "SlipstreamAuditSilent", series: []string{audit + stopped, hits + steady}, fires: true},
+		{
+			name: "no audit events while objects change", alert: "SlipstreamAuditSilent",
+			series: []string{audit + stopped, misses + steady}, fires: true,
+		},
+		{
+			name: "no audit events while admission reports changes", alert: "SlipstreamAuditSilent",
+			series: []string{audit + stopped, hits + steady}, fires: true,
+		},
 		{name: "audit events arrive", alert: "SlipstreamAuditSilent", series: []string{audit + steady, hits + steady}},
 		{name: "no audit events and no changes", alert: "SlipstreamAuditSilent", series: []string{audit + stopped, hits + resting}},
 		{name: "audit was never configured", alert: "SlipstreamAuditSilent", series: []string{misses + steady}},
@@ -36,7 +42,8 @@ func mirrorCases() []alertCase {
 	return []alertCase{
 		{name: "a remote is unavailable", alert: "SlipstreamPushFailing", series: []string{oldest + "60+0x30"}, fires: true},
 		{name: "one of two replicas leads", alert: "SlipstreamPushFailing", series: []string{
-			`slipstream_repo_branch_oldest_change_timestamp_seconds{pod="a"} 0+0x30`, `slipstream_repo_branch_oldest_change_timestamp_seconds{pod="b"} 60+0x30`,
+			`slipstream_repo_branch_oldest_change_timestamp_seconds{pod="a"} 0+0x30`,
+			`slipstream_repo_branch_oldest_change_timestamp_seconds{pod="b"} 60+0x30`,
 		}, fires: true},
 		{name: "pushes succeed", alert: "SlipstreamPushFailing", series: []string{oldest + "0+60x30"}},
 		{name: "no change is pending", alert: "SlipstreamPushFailing", series: []string{oldest + "0+0x30"}},
@@ -66,22 +73,36 @@ func catalogCases() []alertCase {
 	return []alertCase{
 		{name: "the intake is filling", alert: "SlipstreamCatalogBacklog", series: []string{waiting + "7000+0x30", capacity}, fires: true},
 		{name: "the intake has room", alert: "SlipstreamCatalogBacklog", series: []string{waiting + "6999+0x30", capacity}},
-		{name: "no replica leads", alert: "SlipstreamCatalogBacklog", series: []string{waiting + "0+0x30", `slipstream_catalog_intake_capacity 0+0x30`}},
+		{
+			name: "no replica leads", alert: "SlipstreamCatalogBacklog",
+			series: []string{waiting + "0+0x30", `slipstream_catalog_intake_capacity 0+0x30`},
+		},
 		{name: "a replica leads", alert: "SlipstreamCatalogBacklog", series: []string{
 			`slipstream_catalog_intake_objects{pod="a"} 8000+0x30`, `slipstream_catalog_intake_capacity{pod="a"} 10000+0x30`,
 			`slipstream_catalog_intake_objects{pod="b"} 0+0x30`, `slipstream_catalog_intake_capacity{pod="b"} 10000+0x30`,
 		}, fires: true},
 		{name: "changes cannot be stored", alert: "SlipstreamCatalogChangesNotKept", series: []string{blocked + "1+0x30"}, fires: true},
 		{name: "changes can be stored", alert: "SlipstreamCatalogChangesNotKept", series: []string{blocked + "0+0x30"}},
-		{name: "the source cannot be read", alert: "SlipstreamCatalogsFailing", series: []string{failures + "0+1x30", applied + resting}, fires: true},
-		{name: "half of the batches fail", alert: "SlipstreamCatalogsFailing", series: []string{failures + steady, applied + steady}, fires: true},
+		{
+			name: "the source cannot be read", alert: "SlipstreamCatalogsFailing",
+			series: []string{failures + "0+1x30", applied + resting}, fires: true,
+		},
+		{
+			name: "half of the batches fail", alert: "SlipstreamCatalogsFailing", series: []string{failures + steady, applied + steady}, fires: true,
+		},
 		{name: "few of many batches fail", alert: "SlipstreamCatalogsFailing", series: []string{failures + "0+1x30", applied + steady}},
-		{name: "one patch does not apply", alert: "SlipstreamCatalogsFailing", series: []string{patches + "0+0x14 1+1x4 5+0x11", applied + resting}},
+		{
+			name: "one patch does not apply", alert: "SlipstreamCatalogsFailing",
+			series: []string{patches + "0+0x14 1+1x4 5+0x11", applied + resting},
+		},
 		{name: "a record needs manual intervention", alert: "SlipstreamCatalogNeedsSomeone", series: []string{awaiting + "1+0x30"}, fires: true},
 		{name: "no record needs manual intervention", alert: "SlipstreamCatalogNeedsSomeone", series: []string{awaiting + "0+0x30"}},
 		{name: "a source is unreachable", alert: "SlipstreamCatalogSourceUnreachable", series: []string{unreachable + "1+0x30"}, fires: true},
 		{name: "all sources are reachable", alert: "SlipstreamCatalogSourceUnreachable", series: []string{unreachable + "0+0x30"}},
-		{name: "records cannot be archived", alert: "SlipstreamRetentionFailing", series: []string{notSwept + steady, swept + resting}, fires: true},
+		{
+			name: "records cannot be archived", alert: "SlipstreamRetentionFailing",
+			series: []string{notSwept + steady, swept + resting}, fires: true,
+		},
 		{name: "some sweeps fail", alert: "SlipstreamRetentionFailing", series: []string{notSwept + steady, swept + steady}},
 		{name: "all sweeps succeed", alert: "SlipstreamRetentionFailing", series: []string{notSwept + "0+0x30", swept + steady}},
 	}

@@ -19,17 +19,35 @@ func apiCases() []alertCase {
 	return []alertCase{
 		{name: "the API is unavailable", alert: "SlipstreamAPIUnavailable", series: []string{unavailable + "1+0x30"}, fires: true},
 		{name: "another API is unavailable", alert: "SlipstreamAPIUnavailable", series: []string{unavailable + "0+0x30", other + "1+0x30"}},
-		{name: "custom resource definitions own the group", alert: "SlipstreamNotRegistered", series: []string{definitions + "1+0x30", absent + "0+0x30"}, fires: true},
+		{
+			name: "custom resource definitions own the group", alert: "SlipstreamNotRegistered",
+			series: []string{definitions + "1+0x30", absent + "0+0x30"}, fires: true,
+		},
 		{name: "the server is registered", alert: "SlipstreamNotRegistered", series: []string{definitions + "0+0x30", absent + "0+0x30"}},
 		{name: "no replica leads", alert: "SlipstreamNoLeader", series: []string{leads + "0+0x30", waits}, fires: true},
 		{name: "a replica leads", alert: "SlipstreamNoLeader", series: []string{leads + "1+0x30", waits}},
 		// The rules are evaluated after 28 minutes, or 1680 seconds.
-		{name: "a certificate for an hour expires in less than ten minutes", alert: "SlipstreamCertificateNearExpiry", series: []string{since + "-1320+0x30", until + "2280+0x30"}, fires: true},
-		{name: "a certificate for an hour expires in half an hour", alert: "SlipstreamCertificateNearExpiry", series: []string{since + "0+0x30", until + "3600+0x30"}},
-		{name: "a certificate for 90 days expires in 20 days", alert: "SlipstreamCertificateNearExpiry", series: []string{since + "-6046320+0x30", until + "1729680+0x30"}, fires: true},
-		{name: "a certificate has expired", alert: "SlipstreamCertificateNearExpiry", series: []string{since + "-3000+0x30", until + "600+0x30"}, fires: true},
+		{
+			name: "a certificate for an hour expires in less than ten minutes", alert: "SlipstreamCertificateNearExpiry",
+			series: []string{since + "-1320+0x30", until + "2280+0x30"}, fires: true,
+		},
+		{
+			name:  "a certificate for an hour expires in half an hour",
+			alert: "SlipstreamCertificateNearExpiry", series: []string{since + "0+0x30", until + "3600+0x30"},
+		},
+		{
+			name: "a certificate for 90 days expires in 20 days", alert: "SlipstreamCertificateNearExpiry",
+			series: []string{since + "-6046320+0x30", until + "1729680+0x30"}, fires: true,
+		},
+		{
+			name: "a certificate has expired", alert: "SlipstreamCertificateNearExpiry",
+			series: []string{since + "-3000+0x30", until + "600+0x30"}, fires: true,
+		},
 		{name: "no certificate to renew", alert: "SlipstreamCertificateNearExpiry", series: []string{since + "0+0x30", until + "0+0x30"}},
-		{name: "the authority expires in ten days", alert: "SlipstreamAuthorityNearExpiry", series: []string{authority + "864000+0x30"}, fires: true},
+		{
+			name: "the authority expires in ten days", alert: "SlipstreamAuthorityNearExpiry",
+			series: []string{authority + "864000+0x30"}, fires: true,
+		},
 		{name: "the authority expires in a month", alert: "SlipstreamAuthorityNearExpiry", series: []string{authority + "2592000+0x30"}},
 		{name: "no authority to renew", alert: "SlipstreamAuthorityNearExpiry", series: []string{authority + "0+0x30"}},
 		{name: "the bundle cannot be written", alert: "SlipstreamBundleNotUpdated", series: []string{failures + "0+1x30"}, fires: true},

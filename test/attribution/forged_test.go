@@ -58,7 +58,8 @@ func (c caller) post(t *testing.T, path string, body []byte) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, strings.TrimSuffix(c.config.Host, "/audit")+path, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, strings.TrimSuffix(c.config.Host, "/audit")+path,
+		bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,8 @@ const (
 // review is an admission review of a ConfigMap that mallory creates.
 const review = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","operation":"CREATE",
 "kind":{"version":"v1","kind":"ConfigMap"},"resource":{"version":"v1","resource":"configmaps"},"namespace":"forged","name":"web",
-"userInfo":{"username":"mallory"},"object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web","namespace":"forged"},"data":{"value":"x"}}}}`
+"userInfo":{"username":"mallory"},
+"object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web","namespace":"forged"},"data":{"value":"x"}}}}`
 
 // forged has clients without permission send facts.
 func forged(t *testing.T, s *testCluster) {
@@ -92,11 +94,15 @@ func forged(t *testing.T, s *testCluster) {
 	ordinary := s.direct(t, s.alice.kubectl.User)
 	administrator := s.direct(t, s.Admin())
 	anonymous := caller{config: rest.AnonymousClientConfig(ordinary.config)}
-	withHeaders := caller{config: ordinary.config, header: http.Header{"X-Remote-User": {devcluster.AuditUser}, "X-Remote-Group": {"system:masters"}}}
+	withHeaders := caller{
+		config: ordinary.config, header: http.Header{"X-Remote-User": {devcluster.AuditUser}, "X-Remote-Group": {"system:masters"}},
+	}
 	aggregated := caller{config: restConfig(t, s.alice.kubectl.User)}
 	aggregatedAdmin := caller{config: restConfig(t, s.Admin())}
 	auditor := caller{config: restConfig(t, s.AuditWebhook())}
-	events := encode(t, &auditv1.EventList{Items: []auditv1.Event{madeBy("mallory", &metav1.ObjectMeta{Name: "web", Namespace: "forged", UID: "1", ResourceVersion: "1"})}})
+	events := encode(t, &auditv1.EventList{
+		Items: []auditv1.Event{madeBy("mallory", &metav1.ObjectMeta{Name: "web", Namespace: "forged", UID: "1", ResourceVersion: "1"})},
+	})
 
 	for name, test := range map[string]struct {
 		caller caller
@@ -116,10 +122,12 @@ func forged(t *testing.T, s *testCluster) {
 		"a review past the aggregator by an administrator": {administrator, aggregatedPath, []byte(review), []int{401, 403}, false},
 		"a review with the audit webhook's certificate":    {auditor, aggregatedPath, []byte(review), []int{401, 403}, false},
 		"a review at a path without a secret":              {anonymous, directPath, []byte(review), []int{401, 403, 404}, false},
-		"a review at a path with a wrong secret":           {anonymous, directPath + strings.Repeat("0", 64), []byte(review), []int{401, 403, 404}, false},
-		"audit with invalid JSON":                          {auditor, auditPath, []byte("{"), []int{400}, true},
-		"audit of another kind":                            {auditor, auditPath, []byte(review), []int{400}, true},
-		"audit that is too large":                          {auditor, auditPath, bytes.Repeat([]byte(" "), 17<<20), []int{413}, true},
+		"a review at a path with a wrong secret": {
+			anonymous, directPath + strings.Repeat("0", 64), []byte(review), []int{401, 403, 404}, false,
+		},
+		"audit with invalid JSON": {auditor, auditPath, []byte("{"), []int{400}, true},
+		"audit of another kind":   {auditor, auditPath, []byte(review), []int{400}, true},
+		"audit that is too large": {auditor, auditPath, bytes.Repeat([]byte(" "), 17<<20), []int{413}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			send := func() { wantStatus(t, test.caller.post(t, test.path, test.body), test.want) }
@@ -198,7 +206,9 @@ func toCome(t *testing.T, object metav1.Object, users ...string) *auditv1.EventL
 	}
 	events := &auditv1.EventList{}
 	for version := newest + 1; version <= newest+versions; version++ {
-		meta := &metav1.ObjectMeta{Name: object.GetName(), Namespace: object.GetNamespace(), UID: object.GetUID(), ResourceVersion: strconv.Itoa(version)}
+		meta := &metav1.ObjectMeta{
+			Name: object.GetName(), Namespace: object.GetNamespace(), UID: object.GetUID(), ResourceVersion: strconv.Itoa(version),
+		}
 		for _, user := range users {
 			events.Items = append(events.Items, madeBy(user, meta))
 		}
@@ -209,12 +219,17 @@ func toCome(t *testing.T, object metav1.Object, users ...string) *auditv1.EventL
 // madeBy returns the audit event of an update of a ConfigMap.
 func madeBy(user string, meta *metav1.ObjectMeta) auditv1.Event {
 	now := metav1.NowMicro()
-	response, _ := json.Marshal(metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: *meta}) // cannot fail
+	// cannot fail
+	response, _ := json.Marshal(metav1.PartialObjectMetadata{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: *meta,
+	})
 	return auditv1.Event{
 		Level: auditv1.LevelRequestResponse, AuditID: types.UID(user + "-" + meta.ResourceVersion), Stage: auditv1.StageResponseComplete,
 		RequestURI: "/api/v1/namespaces/" + meta.Namespace + "/configmaps/" + meta.Name, Verb: "update",
-		User:                     authenticationv1.UserInfo{Username: user},
-		ObjectRef:                &auditv1.ObjectReference{Resource: "configmaps", Namespace: meta.Namespace, Name: meta.Name, APIVersion: "v1", UID: meta.UID},
+		User: authenticationv1.UserInfo{Username: user},
+		ObjectRef: &auditv1.ObjectReference{
+			Resource: "configmaps", Namespace: meta.Namespace, Name: meta.Name, APIVersion: "v1", UID: meta.UID,
+		},
 		ResponseStatus:           &metav1.Status{Code: http.StatusOK},
 		ResponseObject:           &runtime.Unknown{Raw: response, ContentType: runtime.ContentTypeJSON},
 		RequestReceivedTimestamp: now, StageTimestamp: metav1.NewMicroTime(now.Add(time.Millisecond)),

@@ -85,7 +85,8 @@ func (s *testCluster) sendToFollower(t *testing.T) {
 	}
 	mirrortest.Eventually(t, "the other replica leads", func(ctx context.Context) error {
 		// The first replica that checks a free Lease takes it. The leader checks less often than the others.
-		if _, err := s.Administrator.Run(ctx, "patch", "lease", "slipstream", "-n", "slipstream-system", "--type=merge", "-p", `{"spec":{"holderIdentity":""}}`); err != nil {
+		if _, err := s.Administrator.Run(ctx, "patch", "lease", "slipstream", "-n", "slipstream-system",
+			"--type=merge", "-p", `{"spec":{"holderIdentity":""}}`); err != nil {
 			return err
 		}
 		if holder := s.OtherLeader(t, s.admin, ""); holder == first {

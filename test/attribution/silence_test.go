@@ -74,7 +74,9 @@ func (m *mirror) flood(ctx context.Context) error {
 	slices := m.alice.client.DiscoveryV1().EndpointSlices(m.Namespace)
 	for i := 0; ; i++ {
 		object := &discoveryv1.EndpointSlice{
-			ObjectMeta:  metav1.ObjectMeta{Name: fmt.Sprintf("e%d", i%10), Namespace: m.Namespace, Annotations: map[string]string{"value": fmt.Sprint(i)}},
+			ObjectMeta: metav1.ObjectMeta{
+				Name: fmt.Sprintf("e%d", i%10), Namespace: m.Namespace, Annotations: map[string]string{"value": fmt.Sprint(i)},
+			},
 			AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{},
 		}
 		var err error

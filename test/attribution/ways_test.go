@@ -89,7 +89,8 @@ func workloads(t *testing.T, s *testCluster) {
 		checkAuthor(t, c, "kube-system/deployment-controller", true)
 	}
 	s.carol.run(t, "set", "image", "deployment/web", "-n", m.Namespace, "web=web:2")
-	m.expectAuthors(t, "apps/v1/deployments", expected{"web", "CREATE", "alice"}, expected{"web", "UPDATE", "bob"}, expected{"web", "UPDATE", "carol"})
+	m.expectAuthors(t, "apps/v1/deployments", expected{"web", "CREATE", "alice"}, expected{"web", "UPDATE", "bob"},
+		expected{"web", "UPDATE", "carol"})
 }
 
 // namespaceDeletion has a user delete a namespace, and the namespace controller its content.
@@ -154,7 +155,9 @@ spec: {destinationRef: {name: own}, rules: [{resources: [configmaps]}]}
 	if _, err := s.alice.kubectl.Feed(t.Context(), manifest, "apply", "-f", "-"); err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range []string{"gitdestinations/together/own", "watchrules/together/before", "watchrules/together/own", "watchrules/together/after"} {
+	for _, file := range []string{
+		"gitdestinations/together/own", "watchrules/together/before", "watchrules/together/own", "watchrules/together/after",
+	} {
 		mirrortest.Eventually(t, file+" is mirrored as alice's", func(ctx context.Context) error {
 			author, err := m.Git(ctx, "log", "--format=%an", "main", "--", "own/configbutler.ai/v1alpha1/"+file+".yaml")
 			if err == nil && author == "" {

@@ -36,7 +36,8 @@ type settings struct {
 
 func main() {
 	var s settings
-	flag.StringVar(&s.only, "only", "", "folder of test/bench to run: gitrepo, storage, attribution, catalogs, environments, pipelines or mirror; all if empty")
+	flag.StringVar(&s.only, "only", "",
+		"folder of test/bench to run: gitrepo, storage, attribution, catalogs, environments, pipelines or mirror; all if empty")
 	flag.StringVar(&s.bench, "bench", ".", "regular expression of the benchmarks to run, as in go test")
 	flag.IntVar(&s.objects, "objects", 20_000, "number of objects in the mirror's largest population")
 	flag.StringVar(&s.raw, "raw", "bin/bench.txt", "file for the output of go test, in the format of benchstat")

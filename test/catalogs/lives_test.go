@@ -30,7 +30,8 @@ type recordStates struct {
 func (c *fixture) watchStates(t *testing.T) *recordStates {
 	t.Helper()
 	l := &recordStates{states: map[string][]v1alpha1.SyncState{}}
-	command := c.eve.Kubectl.Command(t.Context(), "get", "ss", "-n", c.team, "--watch", "-o", `jsonpath={.metadata.name} {.status.state}{"\n"}`)
+	command := c.eve.Kubectl.Command(t.Context(), "get", "ss", "-n", c.team,
+		"--watch", "-o", `jsonpath={.metadata.name} {.status.state}{"\n"}`)
 	out, err := command.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

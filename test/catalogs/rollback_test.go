@@ -27,7 +27,9 @@ func (s *testCluster) testRollback(t *testing.T) {
 	}
 	record := c.waitForRecords(t, "shop", 4)
 	expectEdit(t, record, 4, "api", "untracked", "worker")
-	c.expectColumns(t, map[string]string{"STATE": "3 workloads changed by eve", "CHANGED": "api,untracked,worker", "BY": "eve", "REVISION": "4"},
+	c.expectColumns(t, map[string]string{
+		"STATE": "3 workloads changed by eve", "CHANGED": "api,untracked,worker", "BY": "eve", "REVISION": "4",
+	},
 		"ss", record.Name)
 	c.expectColumns(t, map[string]string{"REVISION": "4", "STATE": "Offered", "SOURCE": c.source}, "cw", "shop.deployment.worker")
 	first := map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"}
@@ -70,7 +72,8 @@ func (c *fixture) testUnknownRevision(t *testing.T) {
 // expectPinned expects the catalog shop to stay at its first revision.
 func (c *fixture) expectPinned(t *testing.T) {
 	t.Helper()
-	c.expectColumns(t, map[string]string{"REVISION": "4", "WORKLOADS": "2", "READY": "True", "STATE": "Pinned at what revision 1 was"}, "cat", "shop")
+	c.expectColumns(t, map[string]string{"REVISION": "4", "WORKLOADS": "2", "READY": "True", "STATE": "Pinned at what revision 1 was"}, "cat",
+		"shop")
 	out := c.eve.Run(t, "get", "cat", "shop", "-n", c.team, "-o", `jsonpath={.status.conditions[?(@.type=="Paused")].reason}`)
 	if out != v1alpha1.ReasonPinned {
 		t.Errorf("reason of Paused = %q", out)
@@ -82,7 +85,8 @@ func expectEdit(t *testing.T, record *v1alpha1.SyncStatus, revision int64, workl
 	t.Helper()
 	status := &record.Status
 	if status.State != v1alpha1.SyncStateApplied || status.Actor != "eve" || status.AutoTriggered || status.Revision != revision {
-		t.Errorf("%s: state %s, actor %q, automatic %v, revision %d", record.Name, status.State, status.Actor, status.AutoTriggered, status.Revision)
+		t.Errorf("%s: state %s, actor %q, automatic %v, revision %d", record.Name, status.State, status.Actor, status.AutoTriggered,
+			status.Revision)
 	}
 	if int(status.WorkloadCount) != len(workloads) || !slices.Equal(status.WorkloadNames, workloads) {
 		t.Errorf("%s: %d workloads %q, want %q", record.Name, status.WorkloadCount, status.WorkloadNames, workloads)

@@ -46,11 +46,13 @@ func (s *testCluster) testRecordStates(t *testing.T) {
 // testDismiss dismisses a record of an applied change. It cannot be retried before or after.
 func (c *fixture) testDismiss(t *testing.T, record string) {
 	t.Helper()
-	c.expectConflict(t, record, "retry", "that is Applied cannot become Retrying, only Dismissed; Retrying follows Failed or ManualIntervention")
+	c.expectConflict(t, record, "retry",
+		"that is Applied cannot become Retrying, only Dismissed; Retrying follows Failed or ManualIntervention")
 	c.mustRequest(t, record, "dismiss", "Dismissed; nothing else has changed")
 	c.waitForState(t, record, v1alpha1.SyncStateDismissed)
 	c.mustRequest(t, record, "dismiss", "eve has dismissed it already")
-	c.expectConflict(t, record, "retry", "that is Dismissed cannot become Retrying: nothing follows Dismissed; Retrying follows Failed or ManualIntervention")
+	c.expectConflict(t, record, "retry",
+		"that is Dismissed cannot become Retrying: nothing follows Dismissed; Retrying follows Failed or ManualIntervention")
 }
 
 // testFailedEdit makes an edit that does not apply to the source, and retries it without success, and with success once it
@@ -65,9 +67,11 @@ func (c *fixture) testFailedEdit(t *testing.T, states *recordStates) {
 	c.expectConflict(t, record, "dismiss", "that is Failed cannot become Dismissed, only ManualIntervention or Retrying")
 	c.mustRequest(t, record, "retry", "Attempt 2 is under way; status.state says what comes of it")
 	c.waitForState(t, record, v1alpha1.SyncStateManualIntervention)
-	states.expect(t, record, v1alpha1.SyncStateFailed, v1alpha1.SyncStateRetrying, v1alpha1.SyncStateFailed, v1alpha1.SyncStateManualIntervention)
+	states.expect(t, record, v1alpha1.SyncStateFailed, v1alpha1.SyncStateRetrying, v1alpha1.SyncStateFailed,
+		v1alpha1.SyncStateManualIntervention)
 	c.expectColumns(t, map[string]string{"STATE": "Needs someone: " + doesNotFit, "BY": "eve", "ATTEMPTS": "2"}, "ss", record)
-	c.expectColumns(t, map[string]string{"REVISION": "1", "READY": "False", "STATE": doesNotFit, "REASON": v1alpha1.ReasonPatchFailed}, "cat", "shop")
+	c.expectColumns(t, map[string]string{"REVISION": "1", "READY": "False", "STATE": doesNotFit, "REASON": v1alpha1.ReasonPatchFailed}, "cat",
+		"shop")
 	c.waitForWarning(t, "Needs someone: "+doesNotFit)
 	c.expectImages(t, "shop", map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
 

@@ -28,7 +28,8 @@ func (s *testCluster) testPause(t *testing.T) {
 	c.setImage(t, s.ann, "worker", "shop/worker:2")
 	c.waitForRecords(t, "other", 3)
 	c.waitForRecords(t, "shop", 1)
-	c.expectColumns(t, map[string]string{"REVISION": "1", "READY": "True", "STATE": "Paused until " + end.UTC().Format(time.RFC3339)}, "cat", "shop")
+	c.expectColumns(t, map[string]string{"REVISION": "1", "READY": "True", "STATE": "Paused until " + end.UTC().Format(time.RFC3339)}, "cat",
+		"shop")
 	c.expectImages(t, "shop", map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
 
 	// The pause ends by itself.

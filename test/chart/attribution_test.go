@@ -44,9 +44,10 @@ func TestArtifactsHaveTheSameRules(t *testing.T) {
 
 func TestExcludedNamespaces(t *testing.T) {
 	for values, want := range map[string]*metav1.LabelSelector{
-		"{attribution: {admission: {excludedNamespaces: []}}}":                                   outside(namespace),
-		"{attribution: {admission: {excludedNamespaces: [slipstream-system, gatekeeper, a]}}}":   outside(namespace, "gatekeeper", "a"),
-		"{attribution: {admission: {excludedNamespaces: [kube-system, kube-node-lease, flux]}}}": outside("kube-system", "kube-node-lease", "flux", namespace),
+		"{attribution: {admission: {excludedNamespaces: []}}}":                                 outside(namespace),
+		"{attribution: {admission: {excludedNamespaces: [slipstream-system, gatekeeper, a]}}}": outside(namespace, "gatekeeper", "a"),
+		"{attribution: {admission: {excludedNamespaces: [kube-system, kube-node-lease, flux]}}}": outside("kube-system", "kube-node-lease",
+			"flux", namespace),
 	} {
 		webhooks := find[*admissionv1.ValidatingWebhookConfiguration](t, objects(t, values), webhookName).Webhooks
 		if diff := cmp.Diff(want, webhooks[0].NamespaceSelector); diff != "" {

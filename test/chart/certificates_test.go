@@ -43,7 +43,8 @@ func TestIssuerOfTheChart(t *testing.T) {
 	if diff := cmp.Diff(map[string]any{"selfSigned": map[string]any{}}, other(t, all, "Issuer", "slipstream-self-signed")); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(map[string]any{"ca": map[string]any{"secretName": authority["secretName"]}}, other(t, all, "Issuer", "slipstream")); diff != "" {
+	if diff := cmp.Diff(map[string]any{"ca": map[string]any{"secretName": authority["secretName"]}},
+		other(t, all, "Issuer", "slipstream")); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -122,7 +122,8 @@ func TestVolume(t *testing.T) {
 		t.Errorf("annotations of the claim = %v", claim.Annotations)
 	}
 	pod := find[*appsv1.Deployment](t, all, "slipstream").Spec.Template.Spec
-	if want := []corev1.VolumeMount{{Name: "data", MountPath: "/var/lib/slipstream"}}; !reflect.DeepEqual(pod.Containers[0].VolumeMounts, want) {
+	if want := []corev1.VolumeMount{{Name: "data", MountPath: "/var/lib/slipstream"}}; !reflect.DeepEqual(
+		pod.Containers[0].VolumeMounts, want) {
 		t.Errorf("volume mounts = %v", pod.Containers[0].VolumeMounts)
 	}
 	if !slices.Contains(pod.Containers[0].Args, "--data-dir=/var/lib/slipstream") {
@@ -138,7 +139,8 @@ func TestProbes(t *testing.T) {
 	for values, live := range map[string]string{"{}": "/livez", onEtcd: "/livez?exclude=etcd"} {
 		container := find[*appsv1.Deployment](t, objects(t, values), "slipstream").Spec.Template.Spec.Containers[0]
 		for probe, want := range map[*corev1.Probe]string{
-			container.StartupProbe: live, container.LivenessProbe: live, container.ReadinessProbe: "/readyz?exclude=store-records&exclude=store-space",
+			container.StartupProbe: live, container.LivenessProbe: live,
+			container.ReadinessProbe: "/readyz?exclude=store-records&exclude=store-space",
 		} {
 			if got := probe.HTTPGet; got.Path != want || got.Scheme != corev1.URISchemeHTTPS || got.Port != intstr.FromString("https") {
 				t.Errorf("values %s: probe = %v, want %s", values, got, want)

@@ -178,7 +178,8 @@ func TestFlagsOfValuesAreRejected(t *testing.T) {
 	}
 	output := refused(t, string(document))
 	for name, instead := range flagsOfValues(t) {
-		if message := fmt.Sprintf("flags.%s is rejected, because the chart sets --%s from %s\n", name, name, instead); !strings.Contains(output, message) {
+		if message := fmt.Sprintf("flags.%s is rejected, because the chart sets --%s from %s\n", name, name,
+			instead); !strings.Contains(output, message) {
 			t.Errorf("%q is missing in\n%s", message, output)
 		}
 	}

@@ -49,7 +49,8 @@ networkPolicy:
 	if diff := cmp.Diff(want, got.Egress); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress}, got.PolicyTypes); diff != "" {
+	if diff := cmp.Diff([]networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
+		got.PolicyTypes); diff != "" {
 		t.Error(diff)
 	}
 }

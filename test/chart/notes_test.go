@@ -27,7 +27,8 @@ var version = regexp.MustCompile(`^Slipstream v\S+ is`)
 var noted = map[string]string{
 	"defaults":     "{}",
 	"cert-manager": "{tls: {mode: cert-manager}}",
-	"secret":       "{tls: {mode: secret, secretName: mine}, watch: {types: list, list: [{group: apps, resources: [deployments]}], secrets: false}}",
+	"secret": "{tls: {mode: secret, secretName: mine}, watch: {types: list, list: [{group: apps, resources: [deployments]}], " +
+		"secrets: false}}",
 	"etcd":         `{replicas: 3, storage: {backend: etcd3, etcd: {servers: ["https://etcd:2379"]}}, watch: {types: any}}`,
 	"pipelines":    "{pipelines: {enabled: true}, watch: {secrets: false}}",
 	"environments": "{environments: {sourceNamespaces: [shop]}, watch: {secrets: false}}",

@@ -28,7 +28,8 @@ func TestInvalidValues(t *testing.T) {
 			"flags.leader-elect: false needs storage.backend: bbolt",
 			"watch.list needs watch.types: list",
 		},
-		`{storage: {etcd: {servers: ["https://etcd:2379"]}}, tls: {certManager: {issuerRef: {name: a}}}, attribution: {admission: {mode: direct}}}`: {
+		`{storage: {etcd: {servers: ["https://etcd:2379"]}}, tls: {certManager: {issuerRef: {name: a}}}, ` +
+			`attribution: {admission: {mode: direct}}}`: {
 			"storage.etcd.servers needs storage.backend: etcd3",
 			"tls.certManager.issuerRef needs tls.mode: cert-manager",
 			"attribution.admission.mode: direct needs attribution.admission.segmentSecret",
@@ -39,7 +40,8 @@ func TestInvalidValues(t *testing.T) {
 		},
 		`{storage: {migrate: {replaceTarget: true}}}`: {"storage.migrate.replaceTarget needs storage.migrate.from"},
 		// Peers without a restriction would have no effect.
-		`{networkPolicy: {egress: {apiServer: {to: [{ipBlock: {cidr: 10.0.0.0/28}}]}, remotes: {to: [{ipBlock: {cidr: 192.0.2.0/24}}]}, rules: [{ports: [{port: 1}]}]}}}`: {
+		`{networkPolicy: {egress: {apiServer: {to: [{ipBlock: {cidr: 10.0.0.0/28}}]}, ` +
+			`remotes: {to: [{ipBlock: {cidr: 192.0.2.0/24}}]}, rules: [{ports: [{port: 1}]}]}}}`: {
 			"networkPolicy.egress.apiServer.to needs networkPolicy.egress.restrict: true",
 			"networkPolicy.egress.remotes.to needs networkPolicy.egress.restrict: true",
 			"networkPolicy.egress.rules needs networkPolicy.egress.restrict: true",
@@ -64,7 +66,8 @@ func TestInvalidValues(t *testing.T) {
 			"at '/flags/git-batch-max-files': got string, want integer",
 		},
 		`{image: {repository: "registry.example/slipstream\n        command: [/other]"}}`: {"at '/image/repository'"},
-		`{attribution: {audit: {clientNames: ["a,b"]}}, tls: {certManager: {issuerRef: {kind: ClusterIssuer}}}, flags: {request-timeout: 1 minute}}`: {
+		`{attribution: {audit: {clientNames: ["a,b"]}}, tls: {certManager: {issuerRef: {kind: ClusterIssuer}}}, ` +
+			`flags: {request-timeout: 1 minute}}`: {
 			"at '/attribution/audit/clientNames/0'", "at '/tls/certManager/issuerRef'", "at '/flags/request-timeout'",
 		},
 	} {

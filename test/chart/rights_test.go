@@ -51,7 +51,8 @@ func TestWritePermissionsOfTheServer(t *testing.T) {
 		"slipstream-server-environment-targets": {
 			"create pods", ofEnvironments + " configmaps,secrets,serviceaccounts,services", ofEnvironments + " cronjobs,jobs.batch",
 			ofEnvironments + " daemonsets,deployments,replicasets,statefulsets.apps",
-			ofEnvironments + " gateways,grpcroutes,httproutes,referencegrants.gateway.networking.k8s.io", ofEnvironments + " horizontalpodautoscalers.autoscaling",
+			ofEnvironments + " gateways,grpcroutes,httproutes,referencegrants.gateway.networking.k8s.io",
+			ofEnvironments + " horizontalpodautoscalers.autoscaling",
 			ofEnvironments + " ingresses,networkpolicies.networking.k8s.io", ofEnvironments + " poddisruptionbudgets.policy",
 		},
 		"slipstream-server-leads":         {"create,get,update leases.coordination.k8s.io"},

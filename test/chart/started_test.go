@@ -49,7 +49,8 @@ var configurations = map[string]struct {
 		secrets: map[string][]string{"etcd": {"tls.crt", "tls.key", "ca.crt"}},
 	},
 	"settings": {
-		values: `{securePort: 8443, shutdownDelaySeconds: 3, flags: {git-batch-max-files: 500, v: 2, allow-destinations: [link-local, 10.0.0.0/8]}}`,
+		values: `{securePort: 8443, shutdownDelaySeconds: 3, flags: {git-batch-max-files: 500, v: 2, allow-destinations: [link-local, ` +
+			`10.0.0.0/8]}}`,
 	},
 }
 

@@ -163,7 +163,8 @@ func (s Spec) dropPrivileges() error {
 			return fmt.Errorf("failed to drop capability %d: %w", capability, err)
 		}
 	}
-	if err := errors.Join(unix.Setgroups(s.Groups), unix.Setresgid(s.Group, s.Group, s.Group), unix.Setresuid(s.User, s.User, s.User)); err != nil {
+	if err := errors.Join(unix.Setgroups(s.Groups), unix.Setresgid(s.Group, s.Group, s.Group),
+		unix.Setresuid(s.User, s.User, s.User)); err != nil {
 		return fmt.Errorf("failed to set user %d and group %d: %w", s.User, s.Group, err)
 	}
 	header, none := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, [2]unix.CapUserData{}

@@ -163,7 +163,8 @@ func (c *Cluster) applyAdmission(ctx context.Context, manifest string) error {
 	}
 	var now string
 	err = wait.PollUntilContextTimeout(ctx, readyInterval, readyLimit, true, func(ctx context.Context) (bool, error) {
-		if _, err := admin.Run(ctx, "annotate", "--overwrite", "namespace", ServerNamespace, "configbutler.ai/reviewed="+rand.Text()); err != nil {
+		if _, err := admin.Run(ctx, "annotate", "--overwrite", "namespace", ServerNamespace,
+			"configbutler.ai/reviewed="+rand.Text()); err != nil {
 			return false, err
 		}
 		now, err = completedReviews(ctx, admin)

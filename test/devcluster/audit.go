@@ -120,5 +120,6 @@ func (c *Cluster) rolesEverywhere(ctx context.Context) ([]rbacv1.ClusterRole, er
 }
 
 func isServer(subject rbacv1.Subject) bool {
-	return subject.Name == ServerUser || subject.Kind == rbacv1.ServiceAccountKind && subject.Namespace == ServerNamespace && subject.Name == serverAccount
+	return subject.Name == ServerUser ||
+		subject.Kind == rbacv1.ServiceAccountKind && subject.Namespace == ServerNamespace && subject.Name == serverAccount
 }

@@ -102,7 +102,8 @@ func (o Options) withDefaults() (Options, error) {
 func makeDir(dir string) (made bool, err error) {
 	entries, err := os.ReadDir(dir)
 	if err == nil && len(entries) > 0 {
-		return false, fmt.Errorf("folder %s is not empty; if it is that of a development cluster, stop the cluster with: make dev-down DEV_DIR=%s", dir, dir)
+		return false, fmt.Errorf("folder %s is not empty; if it is that of a development cluster, "+
+			"stop the cluster with: make dev-down DEV_DIR=%s", dir, dir)
 	}
 	made = errors.Is(err, os.ErrNotExist)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

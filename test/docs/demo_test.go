@@ -124,7 +124,8 @@ func (r *reader) git(t *testing.T, arguments ...string) string {
 func (r *reader) history(t *testing.T) []string {
 	t.Helper()
 	const format = "--format=%an, %(trailers:key=X-ConfigButler-Attribution,valueonly,separator=): %s"
-	log := strings.NewReplacer(", audit: ", ", attributed: ", ", admission: ", ", attributed: ").Replace(r.git(t, "log", "--reverse", format, "main"))
+	log := strings.NewReplacer(", audit: ", ", attributed: ", ", admission: ", ", attributed: ").
+		Replace(r.git(t, "log", "--reverse", format, "main"))
 	return strings.Split(log, "\n")
 }
 
@@ -181,7 +182,8 @@ func (r *reader) wantEnvironment(t *testing.T, shown string) {
 		"staging shop Shared no shop-staging 1 workload changed 1 AGE",
 		"staging shop Shared no shop-staging 1 workload, 1 ConfigMap changed 1 AGE",
 		`ConfigMap/web /data/BANNER: "Autumn sale" -> "Winter sale"`,
-		`Deployment/web /spec/template/spec/containers[name=web]/image: "registry.example.com/shop/web:1.8" -> "registry.example.com/shop/web:1.9"`,
+		`Deployment/web /spec/template/spec/containers[name=web]/image: "registry.example.com/shop/web:1.8" -> ` +
+			`"registry.example.com/shop/web:1.9"`,
 		"staging shop Shared no shop-staging Synced 3 AGE",
 		"staging shop Shared no shop-staging Synced 3 3/3 ...",
 	} {

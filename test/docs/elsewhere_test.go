@@ -100,14 +100,26 @@ func commandsNotRun() []notRun {
 			why: "no record is damaged; TestUnreadableRecord of cmd/slipstream/app runs it",
 		},
 		{page: "docs/operations.md", begins: "bin/slipstream migrate", why: "it requires an etcd; test/e2e migrates a server"},
-		{page: "docs/operations.md", begins: "kubectl scale deployment/slipstream", why: "the server is not installed by helm; test/install runs this"},
+		{
+			page: "docs/operations.md", begins: "kubectl scale deployment/slipstream",
+			why: "the server is not installed by helm; test/install runs this",
+		},
 		{page: "docs/operations.md", begins: "kubectl wait pods", why: "the server is not installed by helm; test/install runs this"},
 		{page: "docs/operations.md", begins: "helm upgrade slipstream", why: "the server is not installed by helm; test/install runs this"},
-		{page: "docs/operations.md", begins: "kubectl logs -n slipstream-system job/slipstream-migrate", why: "the server is not installed by helm; test/install runs this"},
+		{
+			page: "docs/operations.md", begins: "kubectl logs -n slipstream-system job/slipstream-migrate",
+			why: "the server is not installed by helm; test/install runs this",
+		},
 		{page: "docs/operations.md", begins: "kubectl rollout status", why: "the server is not installed by helm; test/install runs this"},
 		{page: "docs/operations.md", begins: "helm uninstall slipstream", why: "the server is not installed by helm; test/install runs this"},
-		{page: "docs/operations.md", begins: "helm install slipstream", why: "Pods run in one namespace of a test; the command is that of the first installation"},
-		{page: "docs/operations.md", begins: "kubectl exec -i -n elsewhere", why: "Pods run in one namespace of a test; the same command runs in that namespace before"},
+		{
+			page: "docs/operations.md", begins: "helm install slipstream",
+			why: "Pods run in one namespace of a test; the command is that of the first installation",
+		},
+		{
+			page: "docs/operations.md", begins: "kubectl exec -i -n elsewhere",
+			why: "Pods run in one namespace of a test; the same command runs in that namespace before",
+		},
 		{page: "docs/operations.md", begins: "rm with-key.tar", why: "it depends on commands that are not run"},
 		{page: "docs/performance.md", begins: "go run ./test/bench", why: "takes minutes; test/bench has its own test"},
 	}

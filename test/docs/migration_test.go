@@ -175,7 +175,8 @@ func (r *reverser) followPage(t *testing.T) {
 	until := strings.Count(first, "\n```"+languageShell+"\n")
 
 	reader := newReader(t, strings.NewReplacer())
-	if err := os.Symlink(filepath.Join(root, "artifacts/gitops-reverser"), filepath.Join(reader.folder, "artifacts/gitops-reverser")); err != nil {
+	if err := os.Symlink(filepath.Join(root, "artifacts/gitops-reverser"),
+		filepath.Join(reader.folder, "artifacts/gitops-reverser")); err != nil {
 		t.Fatal(err)
 	}
 	reader.setenv(t, r.cluster.Environ()...)

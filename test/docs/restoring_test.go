@@ -98,7 +98,8 @@ func (c *mirroredCluster) clone(t *testing.T) string {
 		return err
 	})
 	folder := filepath.Join(t.TempDir(), "clone")
-	if out, err := exec.CommandContext(t.Context(), "git", "clone", "-q", c.Env(devcluster.EnvGitURL)+"/cluster.git", folder).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "git", "clone", "-q", c.Env(devcluster.EnvGitURL)+"/cluster.git", folder).
+		CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	return filepath.Join(folder, "cluster")

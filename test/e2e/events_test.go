@@ -19,7 +19,8 @@ func (s *testCluster) event(t *testing.T, namespace, object, kind, reason string
 	about, name, _ := strings.Cut(object, "/")
 	selector := fmt.Sprintf("involvedObject.kind=%s,involvedObject.name=%s,type=%s,reason=%s", about, name, kind, reason)
 	mirrortest.Eventually(t, fmt.Sprintf("an Event %s about %s", reason, object), func(ctx context.Context) (err error) {
-		messages, err = s.Administrator.Run(ctx, "get", "events", "-n", namespace, "--field-selector="+selector, "-o", "jsonpath={.items[*].message}")
+		messages, err = s.Administrator.Run(ctx, "get", "events", "-n", namespace, "--field-selector="+selector,
+			"-o", "jsonpath={.items[*].message}")
 		if err == nil && messages == "" {
 			err = errors.New("no such Event")
 		}
@@ -44,7 +45,8 @@ metadata: {name: denied}
 spec: {destinationRef: {name: main, namespace: closed}, rules: [{name: namespaces, scope: Cluster, resources: [namespaces]}]}
 `)
 	for namespace, object := range map[string]string{"outside": "WatchRule/denied", "default": "ClusterWatchRule/denied"} {
-		if message := s.event(t, namespace, object, "Warning", "AccessNotGranted"); !strings.Contains(message, "GitDestination closed/main does not admit") {
+		if message := s.event(t, namespace, object, "Warning",
+			"AccessNotGranted"); !strings.Contains(message, "GitDestination closed/main does not admit") {
 			t.Errorf("%s: %s", object, message)
 		}
 	}

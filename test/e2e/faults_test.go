@@ -242,7 +242,8 @@ func TestKilledAtEachStep(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	program, armed := filepath.Join(dir, "slipstream"), filepath.Join(dir, "armed")
-	build := exec.CommandContext(t.Context(), "go", "build", "-tags", "failpoints", "-o", program+".bin", "github.com/configbutler/slipstream/cmd/slipstream")
+	build := exec.CommandContext(t.Context(), "go", "build", "-tags", "failpoints", "-o", program+".bin",
+		"github.com/configbutler/slipstream/cmd/slipstream")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

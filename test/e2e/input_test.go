@@ -35,13 +35,15 @@ func badInput(t *testing.T, s *testCluster) {
 	m.Holds(t, m.ConfigMapPath("safe"), "name: safe\n")
 
 	destination := func(name, field string) string {
-		return fmt.Sprintf("apiVersion: configbutler.ai/v1alpha1\nkind: GitDestination\nmetadata: {name: %s, namespace: bad}\nspec: {repoRef: {name: main}, %s}\n", name, field)
+		return fmt.Sprintf("apiVersion: configbutler.ai/v1alpha1\nkind: GitDestination\nmetadata: {name: %s, "+
+			"namespace: bad}\nspec: {repoRef: {name: main}, %s}\n", name, field)
 	}
 	if why := s.refused(t, s.Administrator, destination("up", "branch: main, baseFolder: a/../b")); !strings.Contains(why, "spec.baseFolder") {
 		t.Errorf("baseFolder with ..: %s", why)
 	}
 	s.Apply(t, destination("branch", "branch: release, baseFolder: other"))
-	if why := s.condition(t, "bad", "gitdestination/branch", "Ready", "BranchNotAllowed"); !strings.Contains(why, `"release"`) || !strings.Contains(why, "main") {
+	if why := s.condition(t, "bad", "gitdestination/branch", "Ready", "BranchNotAllowed"); !strings.Contains(why, `"release"`) ||
+		!strings.Contains(why, "main") {
 		t.Errorf("branch that is not allowed: %s", why)
 	}
 	s.Apply(t, destination("inside", "branch: main, baseFolder: clusters/test/inside"))
@@ -50,7 +52,8 @@ func badInput(t *testing.T, s *testCluster) {
 	}
 
 	repository := func(name, spec string) string {
-		return fmt.Sprintf("apiVersion: configbutler.ai/v1alpha1\nkind: GitRepoConfig\nmetadata: {name: %s, namespace: bad}\nspec: {allowedBranches: [main], %s}\n", name, spec)
+		return fmt.Sprintf("apiVersion: configbutler.ai/v1alpha1\nkind: GitRepoConfig\nmetadata: {name: %s, "+
+			"namespace: bad}\nspec: {allowedBranches: [main], %s}\n", name, spec)
 	}
 	s.Apply(t, repository("gone", "repoUrl: 'http://127.0.0.1:1/x.git'"))
 	if why := s.condition(t, "bad", "gitrepoconfig/gone", "Ready", "RepositoryUnreachable"); !strings.Contains(why, "127.0.0.1:1") {
@@ -102,7 +105,8 @@ spec: {repoRef: {name: main}, branch: main, granularity: PerChange}
 `, "apply", "--server-side", "--force-conflicts", "-f", "-"); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
-	if out := s.Run(t, "get", "gd", "-n", "ui", "--field-selector", "metadata.name=main", "-o", "name"); strings.TrimSpace(out) != "gitdestination.configbutler.ai/main" {
+	if out := s.Run(t, "get", "gd", "-n", "ui", "--field-selector", "metadata.name=main",
+		"-o", "name"); strings.TrimSpace(out) != "gitdestination.configbutler.ai/main" {
 		t.Errorf("by field selector: %q", out)
 	}
 	if out := s.Run(t, "get", "slipstream", "-n", "ui", "-o", "name"); strings.Count(out, "\n") < 4 {
@@ -147,12 +151,14 @@ func access(t *testing.T, s *testCluster) {
 	if _, err := jane.Run(t.Context(), "get", "gitdestinations", "-n", "access"); err == nil || !strings.Contains(err.Error(), "Forbidden") {
 		t.Errorf("list as an unprivileged user: %v", err)
 	}
-	s.Run(t, "create", "role", "rules", "-n", "access", "--verb=*", "--resource=watchrules.configbutler.ai,gitrepoconfigs.configbutler.ai,gitdestinations.configbutler.ai")
+	s.Run(t, "create", "role", "rules", "-n", "access", "--verb=*",
+		"--resource=watchrules.configbutler.ai,gitrepoconfigs.configbutler.ai,gitdestinations.configbutler.ai")
 	s.Run(t, "create", "rolebinding", "rules", "-n", "access", "--role=rules", "--user=jane")
 	s.Run(t, "create", "role", "config", "-n", "access", "--verb=get,list,watch", "--resource=configmaps")
 	s.Run(t, "create", "rolebinding", "config", "-n", "access", "--role=config", "--user=jane")
 	rule := func(resources string) string {
-		return fmt.Sprintf("apiVersion: configbutler.ai/v1alpha1\nkind: WatchRule\nmetadata: {name: mine, namespace: access}\nspec: {destinationRef: {name: main}, rules: [{name: all, %s}]}\n", resources)
+		return fmt.Sprintf("apiVersion: configbutler.ai/v1alpha1\nkind: WatchRule\nmetadata: {name: mine, "+
+			"namespace: access}\nspec: {destinationRef: {name: main}, rules: [{name: all, %s}]}\n", resources)
 	}
 	mirrortest.Eventually(t, "the RBAC rules are effective", func(ctx context.Context) error {
 		_, err := jane.Run(ctx, "get", "configmaps,watchrules.configbutler.ai", "-n", "access")
@@ -161,7 +167,8 @@ func access(t *testing.T, s *testCluster) {
 	for name, resources := range map[string]string{
 		"secrets": "resources: [secrets]", "the preset, which holds Secrets": "apiGroups: ['']", "everything": "resources: ['*']",
 	} {
-		if why := s.refused(t, jane, rule(resources)); !strings.Contains(why, "orbidden") || name == "secrets" && !strings.Contains(why, "secrets") {
+		if why := s.refused(t, jane, rule(resources)); !strings.Contains(why, "orbidden") ||
+			name == "secrets" && !strings.Contains(why, "secrets") {
 			t.Errorf("rule that selects %s: %s", name, why)
 		}
 	}
@@ -188,7 +195,8 @@ spec: {repoUrl: 'https://git.example.com/x.git', allowedBranches: [main], secret
 func redirection(t *testing.T, m *mirror, jane devcluster.Kubectl) {
 	m.Watch(t, "admin", "configmaps", "secrets")
 	destination := func(name, field string) string {
-		return fmt.Sprintf("apiVersion: configbutler.ai/v1alpha1\nkind: GitDestination\nmetadata: {name: %s, namespace: access}\nspec: {repoRef: {name: main}, branch: main, %s}\n", name, field)
+		return fmt.Sprintf("apiVersion: configbutler.ai/v1alpha1\nkind: GitDestination\nmetadata: {name: %s, "+
+			"namespace: access}\nspec: {repoRef: {name: main}, branch: main, %s}\n", name, field)
 	}
 	patch := func(object, spec string) error {
 		_, err := jane.Run(t.Context(), "patch", object, "-n", "access", "--type=merge", "-p", `{"spec":`+spec+`}`)
@@ -196,7 +204,8 @@ func redirection(t *testing.T, m *mirror, jane devcluster.Kubectl) {
 	}
 	rejected := func(name string, err error) {
 		t.Helper()
-		if err == nil || !strings.Contains(err.Error(), "secrets in the namespace access, which WatchRule access/admin sends to GitDestination access/main") {
+		if err == nil ||
+			!strings.Contains(err.Error(), "secrets in the namespace access, which WatchRule access/admin sends to GitDestination access/main") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

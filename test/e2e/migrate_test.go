@@ -66,7 +66,8 @@ func TestMigration(t *testing.T) {
 	before = objects(t, s)
 	stop(t, s, syscall.SIGTERM)
 	migrate("--from=etcd3", "--to=bbolt", "--replace-target")
-	key := s.Run(t, "-n", devcluster.ServerNamespace, "get", "secret/slipstream-encryption", "-o", `go-template={{index .data "encryption.yaml" | base64decode}}`)
+	key := s.Run(t, "-n", devcluster.ServerNamespace, "get", "secret/slipstream-encryption",
+		"-o", `go-template={{index .data "encryption.yaml" | base64decode}}`)
 	if content, err := os.ReadFile(filepath.Join(dataDir, "encryption.yaml")); err != nil || string(content) != key {
 		t.Errorf("encryption.yaml was not replaced by the keys of the Secret: %v", err)
 	}
@@ -97,7 +98,8 @@ func number(t *testing.T, text string) int {
 // runningChecks tests the commands that are allowed while the server runs, and those that are not.
 func runningChecks(t *testing.T, program, dataDir string) {
 	t.Helper()
-	if out := runProgram(t, program, "store", "check", "--data-dir="+dataDir); !strings.Contains(out, "api.db: sound") || !strings.Contains(out, "work.db: sound") {
+	if out := runProgram(t, program, "store", "check", "--data-dir="+dataDir); !strings.Contains(out, "api.db: sound") ||
+		!strings.Contains(out, "work.db: sound") {
 		t.Errorf("store check of a running server: %s", out)
 	}
 	for _, arguments := range [][]string{

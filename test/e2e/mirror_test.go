@@ -125,7 +125,8 @@ spec:
   rules:
   - {name: widgets, apiGroups: [custom.example.com], resources: [widgets]}
 `)
-	s.Run(t, "wait", "-n", "custom", "watchrule/widgets", "--for=jsonpath={.status.conditions[?(@.type==\"Ready\")].reason}=NoMatchingTypes", "--timeout=180s")
+	s.Run(t, "wait", "-n", "custom", "watchrule/widgets", "--for=jsonpath={.status.conditions[?(@.type==\"Ready\")].reason}=NoMatchingTypes",
+		"--timeout=180s")
 
 	s.Apply(t, fmt.Sprintf(widgets, "custom"))
 	s.Run(t, "wait", "crd/widgets.custom.example.com", "--for=condition=Established", "--timeout=180s")
@@ -198,7 +199,8 @@ func foreignFiles(t *testing.T, s *testCluster) {
 		script := fmt.Sprintf(`set -e; cd %[1]s
 [ -d .git ] || { git init -q -b main .; git remote add origin %[2]s; git config user.name Jane; git config user.email jane@example.com; }
 if git ls-remote --exit-code -q origin main >/dev/null; then git fetch -q origin; git reset -q --hard origin/main; fi
-mkdir -p "$(dirname %[3]s)"; echo '%[4]s' > %[3]s; git add -A; git commit -qm "Add %[3]s"; git push -q origin HEAD:main`, clone, url, file, content)
+mkdir -p "$(dirname %[3]s)"; echo '%[4]s' > %[3]s; git add -A; git commit -qm "Add %[3]s"; git push -q origin HEAD:main`,
+			clone, url, file, content)
 		if out, err := shell(t.Context(), script); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}

@@ -27,7 +27,8 @@ func ownership(t *testing.T, s *testCluster) {
 		}
 	}
 	url := s.Env(devcluster.EnvGitURL) + "/owned.git"
-	if out, err := shell(t.Context(), fmt.Sprintf("git init -q -b main %[1]s && cd %[1]s && git remote add origin %[2]s && git config user.name J && git config user.email j@example.com", clone, url)); err != nil {
+	if out, err := shell(t.Context(), fmt.Sprintf("git init -q -b main %[1]s && cd %[1]s && git remote add origin %[2]s && git config "+
+		"user.name J && git config user.email j@example.com", clone, url)); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	marker := filepath.Join(clone, m.Folder, mirrortest.MarkerPath)
@@ -43,7 +44,8 @@ func ownership(t *testing.T, s *testCluster) {
 	s.Run(t, "patch", "gd", "main", "-n", "owned", "--type=merge", "-p", `{"spec":{"suspend":false}}`)
 	s.Run(t, "wait", "gd/main", "-n", "owned", "--for=condition=OwnershipConflict", "--timeout=180s")
 	m.applyRule(t)
-	if out := s.Run(t, "get", "gd", "main", "-n", "owned", "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].reason}`); out != "OwnedByAnother" {
+	if out := s.Run(t, "get", "gd", "main", "-n", "owned",
+		"-o", `jsonpath={.status.conditions[?(@.type=="Ready")].reason}`); out != "OwnedByAnother" {
 		t.Errorf("Ready: %s", out)
 	}
 	if out := s.Run(t, "get", "gds", "main", "-n", "owned", "-o", "jsonpath={.status.owner.clusterUID}"); out != "elsewhere" {

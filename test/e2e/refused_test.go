@@ -37,7 +37,8 @@ func refusedPushes(t *testing.T, s *testCluster) {
 		}
 	}
 	s.Run(t, "wait", "-n", m.Namespace, "watchrule/config", "--for="+condition+"reason}=DestinationNotReady", "--timeout=180s")
-	if message := s.Run(t, "get", "-n", m.Namespace, "watchrule/config", "-o", condition+"message}"); !strings.Contains(message, "PushRejected") {
+	if message := s.Run(t, "get", "-n", m.Namespace, "watchrule/config",
+		"-o", condition+"message}"); !strings.Contains(message, "PushRejected") {
 		t.Errorf("WatchRule: message %q", message)
 	}
 	if err := os.Remove(hook); err != nil {

@@ -137,7 +137,8 @@ func busyBranch(t *testing.T, s *testCluster) {
 	m.equal(t, client) // while the other writer continues
 	stop()
 	theirs := accepted.Load()
-	if count, err := m.Git(t.Context(), "rev-list", "--count", "main", "--", "counter"); err != nil || strings.TrimSpace(count) != fmt.Sprint(theirs) {
+	if count, err := m.Git(t.Context(), "rev-list", "--count", "main", "--", "counter"); err != nil ||
+		strings.TrimSpace(count) != fmt.Sprint(theirs) {
 		t.Errorf("%s of %d commits of the other writer are in the branch: %v", count, theirs, err)
 	}
 	m.checkRecovered(t, client)
@@ -151,7 +152,8 @@ const theirPause = 5
 func (m *mirror) keepPushing(t *testing.T) (accepted *atomic.Int64, stop func()) {
 	t.Helper()
 	clone, address := t.TempDir(), m.Env(devcluster.EnvGitURL)+"/"+m.Namespace+".git"
-	prepare := fmt.Sprintf("git clone -q -b main %s %s; cd %[2]s; git config user.name Jane; git config user.email jane@example.com", address, clone)
+	prepare := fmt.Sprintf("git clone -q -b main %s %s; cd %[2]s; git config user.name Jane; git config user.email jane@example.com",
+		address, clone)
 	if out, err := shell(t.Context(), prepare); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -186,10 +188,12 @@ func rotatedCredentials(t *testing.T, s *testCluster) {
 	password.Store("pa55-first")
 	secret := func(value string) {
 		t.Helper()
-		s.Apply(t, fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: git, namespace: rotated}\nstringData: {username: bot, password: %s}\n", value))
+		s.Apply(t, fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: git, namespace: rotated}\nstringData: {username: bot, "+
+			"password: %s}\n", value))
 	}
 	secret("pa55-first")
-	s.Run(t, "patch", "grc", "main", "-n", "rotated", "--type=merge", "-p", fmt.Sprintf(`{"spec":{"repoUrl":"%s/rotated.git","secretRef":{"name":"git"}}}`, address))
+	s.Run(t, "patch", "grc", "main", "-n", "rotated",
+		"--type=merge", "-p", fmt.Sprintf(`{"spec":{"repoUrl":"%s/rotated.git","secretRef":{"name":"git"}}}`, address))
 	m.burst(t, client, "locked")
 	m.equal(t, client)
 
@@ -197,12 +201,14 @@ func rotatedCredentials(t *testing.T, s *testCluster) {
 	password.Store("pa55-second")
 	m.burst(t, client, "refused")
 	for _, object := range []string{"gitrepoconfig/main", "gitdestination/main"} {
-		if why := s.condition(t, "rotated", object, "Ready", "AuthenticationFailed"); strings.Contains(why, "pa55") || strings.Contains(why, "Ym90OnBhNTU") {
+		if why := s.condition(t, "rotated", object, "Ready", "AuthenticationFailed"); strings.Contains(why, "pa55") ||
+			strings.Contains(why, "Ym90OnBhNTU") {
 			t.Errorf("condition of %s contains the credentials: %s", object, why)
 		}
 	}
 	for _, object := range []string{"GitRepoConfig/main", "GitDestination/main"} {
-		if message := s.event(t, "rotated", object, "Warning", "AuthenticationFailed"); strings.Contains(message, "pa55") || strings.Contains(message, "Ym90OnBhNTU") {
+		if message := s.event(t, "rotated", object, "Warning", "AuthenticationFailed"); strings.Contains(message, "pa55") ||
+			strings.Contains(message, "Ym90OnBhNTU") {
 			t.Errorf("Event about %s contains the credentials: %s", object, message)
 		}
 	}
@@ -219,7 +225,8 @@ func rewrittenHistory(t *testing.T, s *testCluster) {
 	rewrite := func(script string) {
 		t.Helper()
 		script = fmt.Sprintf(`set -e; clone=$(mktemp -d); trap "rm -rf $clone" EXIT; git clone -q %s/rewritten.git $clone; cd $clone
-git config user.name Jane; git config user.email jane@example.com; git checkout -q --orphan anew; %s; git add -A; git commit -qm Anew; git push -q --force origin anew:main`,
+git config user.name Jane; git config user.email jane@example.com; git checkout -q --orphan rewritten; %s
+git add -A; git commit -qm Rewritten; git push -q --force origin rewritten:main`,
 			s.Env(devcluster.EnvGitURL), script)
 		if out, err := shell(t.Context(), script); err != nil {
 			t.Fatalf("%v: %s", err, out)

@@ -64,7 +64,8 @@ func ownKeyPair(t *testing.T, m *mirror) string {
 		t.Fatal(err)
 	}
 	pair, ok := identities[0].(*age.X25519Identity)
-	if !ok || !strings.Contains(message, pair.Recipient().String()) || !strings.Contains(message, devcluster.ServerNamespace+"/slipstream-age") {
+	if !ok || !strings.Contains(message, pair.Recipient().String()) ||
+		!strings.Contains(message, devcluster.ServerNamespace+"/slipstream-age") {
 		t.Errorf("condition lacks the public key or the name of the Secret: %s", message)
 	}
 	if strings.Contains(message, pair.String()) {
@@ -153,7 +154,8 @@ func (m *mirror) mustCompare(t *testing.T) {
 // encryptFor sets spec.encryption; null means the server's own key pair.
 func (m *mirror) encryptFor(t *testing.T, recipients string) {
 	t.Helper()
-	m.Run(t, "patch", "gitdestination", "main", "-n", "vault", "--type=merge", "-p", `{"spec":{"secrets":"Encrypt","encryption":`+recipients+`}}`)
+	m.Run(t, "patch", "gitdestination", "main", "-n", "vault",
+		"--type=merge", "-p", `{"spec":{"secrets":"Encrypt","encryption":`+recipients+`}}`)
 }
 
 func recipientsChange(t *testing.T, m *mirror, _ string) {
@@ -166,7 +168,8 @@ func recipientsChange(t *testing.T, m *mirror, _ string) {
 	}
 	m.Holds(t, secretPath("two"), "sops:\n")
 	m.Settled(t)
-	if _, err := m.Administrator.Run(t.Context(), "patch", "gitdestination", "main", "-n", "vault", "--type=merge", "-p", `{"spec":{"encryption":{"ageRecipients":["age1slip"]}}}`); err == nil ||
+	if _, err := m.Administrator.Run(t.Context(), "patch", "gitdestination", "main", "-n", "vault",
+		"--type=merge", "-p", `{"spec":{"encryption":{"ageRecipients":["age1slip"]}}}`); err == nil ||
 		!strings.Contains(err.Error(), "spec.encryption.ageRecipients[0]") || !strings.Contains(err.Error(), "age1 and 58 characters") {
 		t.Errorf("invalid recipient: %v", err)
 	}

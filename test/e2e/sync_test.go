@@ -30,7 +30,9 @@ func comparedOnRequest(t *testing.T, s *testCluster) {
 	m.Holds(t, m.ConfigMapPath("web"), "color: red\n")
 	m.Settled(t)
 
-	for name, body := range map[string]string{"empty": "", "an empty object": "{}", "two types": `{"spec":{"types":["services","configmaps"]}}`, "full": `{"spec":{"full":true}}`} {
+	for name, body := range map[string]string{
+		"empty": "", "an empty object": "{}", "two types": `{"spec":{"types":["services","configmaps"]}}`, "full": `{"spec":{"full":true}}`,
+	} {
 		out, err := m.compare(t.Context(), s.Administrator, body, "")
 		if err != nil || !strings.Contains(out, "Compared 2 of 2 types: 0 files written, 0 removed") {
 			t.Errorf("%s: %v: %s", name, err, out)
@@ -47,7 +49,8 @@ func comparedOnRequest(t *testing.T, s *testCluster) {
 			t.Errorf("%s: %v: %s, want %s", refused.body, err, out, refused.want)
 		}
 	}
-	if out, err := m.compare(t.Context(), s.Administrator, "", "?dryRun=All"); err != nil || !strings.Contains(out, "Would compare all types (dry run)") {
+	if out, err := m.compare(t.Context(), s.Administrator, "", "?dryRun=All"); err != nil ||
+		!strings.Contains(out, "Would compare all types (dry run)") {
 		t.Errorf("dry run: %v: %s", err, out)
 	}
 	comparedByOrdinaryUsers(t, m)
@@ -89,7 +92,8 @@ func comparedByTheClientset(t *testing.T, m *mirror) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sync, err := client.ConfigbutlerV1alpha1().GitDestinations(m.Namespace).Sync(t.Context(), "main", &v1alpha1.MirrorSync{}, metav1.CreateOptions{})
+	sync, err := client.ConfigbutlerV1alpha1().GitDestinations(m.Namespace).Sync(t.Context(), "main", &v1alpha1.MirrorSync{},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

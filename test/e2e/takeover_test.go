@@ -66,5 +66,6 @@ func (m *mirror) endLeader(t *testing.T, client kubernetes.Interface, leader int
 	}
 	<-done
 	m.equal(t, client)
-	t.Logf("%s: another replica leads after %s, all changes are pushed after %s", signal, led.Round(10*time.Millisecond), time.Since(ended).Round(10*time.Millisecond))
+	t.Logf("%s: another replica leads after %s, all changes are pushed after %s", signal, led.Round(10*time.Millisecond),
+		time.Since(ended).Round(10*time.Millisecond))
 }

@@ -20,7 +20,8 @@ func (m *mirror) theirs() []string {
 func (m *mirror) addTheirs(t *testing.T) {
 	t.Helper()
 	for _, path := range m.theirs() {
-		script := fmt.Sprintf(`set -e; cd %[1]s; export GIT_INDEX_FILE=$(mktemp -u) GIT_AUTHOR_NAME=J GIT_AUTHOR_EMAIL=j@example.com GIT_COMMITTER_NAME=J GIT_COMMITTER_EMAIL=j@example.com
+		script := fmt.Sprintf(`set -e; cd %[1]s; export GIT_INDEX_FILE=$(mktemp -u)
+export GIT_AUTHOR_NAME=J GIT_AUTHOR_EMAIL=j@example.com GIT_COMMITTER_NAME=J GIT_COMMITTER_EMAIL=j@example.com
 tip=$(git rev-parse main); git read-tree $tip
 git update-index --add --cacheinfo 100644,$(echo theirs | git hash-object -w --stdin),%[2]s
 git update-ref refs/heads/main $(git commit-tree -p $tip -m theirs $(git write-tree)) $tip; rm $GIT_INDEX_FILE`, m.Repository, path)

@@ -103,7 +103,8 @@ func (c *fixture) testMissingDependency(t *testing.T) {
 	if record.Status.Attempts != 2 || problems(record) != message+"\n"+v1alpha1.ReasonSourceMissing+": "+message {
 		t.Errorf("after %d attempts: %s", record.Status.Attempts, problems(record))
 	}
-	states.expect(t, record.Name, v1alpha1.SyncStatePending, v1alpha1.SyncStateInProgress, v1alpha1.SyncStateFailed, v1alpha1.SyncStateRetrying,
+	states.expect(t, record.Name, v1alpha1.SyncStatePending, v1alpha1.SyncStateInProgress, v1alpha1.SyncStateFailed,
+		v1alpha1.SyncStateRetrying,
 		v1alpha1.SyncStateInProgress, v1alpha1.SyncStateFailed, v1alpha1.SyncStateManualIntervention)
 	c.waitForStatus(t, "alice", message)
 	objects := c.objectsIn(t, c.target)

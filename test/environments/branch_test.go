@@ -63,9 +63,11 @@ func (s *testCluster) testBranchConflicts(t *testing.T) {
 // testConflictResolution keeps the images and takes the other fields. A declared field cannot be taken.
 func (c *fixture) testConflictResolution(t *testing.T, record string) {
 	t.Helper()
-	c.expectRefused(t, c.dave, "environments/alice/resolve", `{"spec":{"keep":[{"kind":"Deployment","name":"api","fields":["/spec/paused"]}]}}`,
+	c.expectRefused(t, c.dave, "environments/alice/resolve",
+		`{"spec":{"keep":[{"kind":"Deployment","name":"api","fields":["/spec/paused"]}]}}`,
 		"Invalid", "spec.keep[0].fields")
-	c.expectRefused(t, c.dave, "environments/alice/resolve", `{"spec":{`+choices("take", imageField)+"}}", "Invalid", "spec.take[1].fields", "out of spec.patches")
+	c.expectRefused(t, c.dave, "environments/alice/resolve", `{"spec":{`+choices("take", imageField)+"}}", "Invalid", "spec.take[1].fields",
+		"out of spec.patches")
 	c.mustRequest(t, c.dave, "environments/alice/resolve", `{"spec":{`+choices("keep", imageField)+","+choices("take", memoryField)+"}}")
 	c.waitForState(t, record, v1alpha1.SyncStateCompleted)
 	c.waitForStatus(t, "alice", "Synced")

@@ -20,7 +20,8 @@ const needs = `
 ---
 {apiVersion: v1, kind: ConfigMap, metadata: {name: pages}, data: {index.html: hello-%[1]d}}
 ---
-{apiVersion: v1, kind: Secret, metadata: {name: pull}, type: kubernetes.io/dockerconfigjson, stringData: {.dockerconfigjson: '{"auths":{"v%[1]d":{}}}'}}
+{apiVersion: v1, kind: Secret, metadata: {name: pull}, type: kubernetes.io/dockerconfigjson,
+  stringData: {.dockerconfigjson: '{"auths":{"v%[1]d":{}}}'}}
 `
 
 // needed are the changes of these objects, as records list them.

@@ -210,7 +210,8 @@ func (c *fixture) testSecretDiff(t *testing.T) {
 		t.Errorf("secretdiff = %s", shown)
 	}
 	events := audited(t, c.ownLog, func(event *auditv1.Event) bool {
-		return event.ObjectRef != nil && event.ObjectRef.Subresource == "secretdiff" && event.ObjectRef.Namespace == c.team && event.ResponseStatus.Code == 200
+		return event.ObjectRef != nil && event.ObjectRef.Subresource == "secretdiff" && event.ObjectRef.Namespace == c.team &&
+			event.ResponseStatus.Code == 200
 	})
 	if len(events) == 0 || events[0].User.Username != c.dave.Name || events[0].Level != auditv1.LevelMetadata {
 		t.Errorf("audit events = %+v", events)

@@ -54,8 +54,9 @@ func (s *testCluster) testCopyMatchesSource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := s.newFixture(t, "faithful", string(production), "ignore: []", "workloads: [{kind: Deployment, name: web}, {kind: StatefulSet, name: db}, "+
-		"{kind: DaemonSet, name: agent}, {kind: CronJob, name: report}]")
+	c := s.newFixture(t, "faithful", string(production), "ignore: []",
+		"workloads: [{kind: Deployment, name: web}, {kind: StatefulSet, name: db}, "+
+			"{kind: DaemonSet, name: agent}, {kind: CronJob, name: report}]")
 	c.setOwner(t, "deployment/web", "configmap/web-env", "secret/web-secret-env", "service/web")
 	c.newTarget(t, "faithful-adapted")
 
@@ -63,7 +64,8 @@ func (s *testCluster) testCopyMatchesSource(t *testing.T) {
 	c.mustApplyIn(t, "adapted", "faithful-adapted", adapted)
 	record := c.mustSync(t, "alike", all)
 	status := &record.Status
-	if status.Actor != "dave" || status.AutoTriggered || status.Action != v1alpha1.SyncActionAll || status.Revision != 1 || problems(record) != "" {
+	if status.Actor != "dave" || status.AutoTriggered || status.Action != v1alpha1.SyncActionAll || status.Revision != 1 ||
+		problems(record) != "" {
 		t.Errorf("record status = %+v", status)
 	}
 	if status.Progress == nil || status.Progress.Done != status.Progress.Total || int(status.Progress.Total) != len(copied) {

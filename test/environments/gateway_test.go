@@ -84,7 +84,8 @@ func (s *testCluster) testGatewayAPI(t *testing.T) {
 	c.mustApply(t, "alice", "adapt: {ingressHosts: {type: Template, template: '{label}.{environment}.dev.example.com'}}")
 	requested := c.mustRequest(t, s.mallory, "environments/alice/sync", all)
 	record := c.waitForState(t, requested.SyncStatuses[0], v1alpha1.SyncStateManualIntervention)
-	if !strings.Contains(fmt.Sprint(record.Status.Failures), "Failed to create HTTPRoute 'web' of routed - ") || len(c.objectsIn(t, c.target)) > 0 {
+	if !strings.Contains(fmt.Sprint(record.Status.Failures), "Failed to create HTTPRoute 'web' of routed - ") ||
+		len(c.objectsIn(t, c.target)) > 0 {
 		t.Errorf("without permissions on routes: objects %q, failures %+v", c.objectsIn(t, c.target).names(), record.Status.Failures)
 	}
 	c.mustSync(t, "alice", all)
@@ -105,7 +106,8 @@ func (s *testCluster) testGatewayAPI(t *testing.T) {
 	}
 	c.waitForStatus(t, "alice", "Synced")
 
-	c.ann.Run(t, "patch", "httproute", "web", "-n", c.source, "--type=merge", "-p", `{"spec": {"hostnames": ["shop.example.com", "www.example.com"]}}`)
+	c.ann.Run(t, "patch", "httproute", "web", "-n", c.source,
+		"--type=merge", "-p", `{"spec": {"hostnames": ["shop.example.com", "www.example.com"]}}`)
 	c.waitForStatus(t, "alice", "1 HTTPRoute changed")
 	c.mustSync(t, "alice", all)
 	if hosts := text(c.objectsIn(t, c.target)["HTTPRoute web"], "spec", "hostnames"); !strings.Contains(hosts, "www.alice.dev.example.com") {

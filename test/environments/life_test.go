@@ -28,7 +28,8 @@ metadata: {name: namespace-creators}
 rules:
 - {apiGroups: [""], resources: [namespaces], verbs: [create]}
 ---
-` + people.Everywhere("namespace-creators", "dave") + people.Everywhere("edit", "dave") + people.Everywhere(people.Namespaces, people.Server) + people.Everywhere(people.Targets, people.Server)
+` + people.Everywhere("namespace-creators", "dave") + people.Everywhere("edit", "dave") +
+	people.Everywhere(people.Namespaces, people.Server) + people.Everywhere(people.Targets, people.Server)
 
 // testDeletion deletes environments in every way. Their objects are deleted or orphaned, and objects of others are preserved.
 func (s *testCluster) testDeletion(t *testing.T) {
@@ -106,7 +107,8 @@ func (c *fixture) testAuditLog(t *testing.T) {
 		}
 	}
 	events := audited(t, c.ownLog, func(event *auditv1.Event) bool {
-		return event.ObjectRef != nil && event.ObjectRef.Namespace == c.team && event.ObjectRef.Resource == "environments" && event.Verb == "create"
+		return event.ObjectRef != nil && event.ObjectRef.Namespace == c.team && event.ObjectRef.Resource == "environments" &&
+			event.Verb == "create"
 	})
 	responses := map[string][]int32{}
 	for _, event := range events {

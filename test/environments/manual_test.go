@@ -39,7 +39,8 @@ func (s *testCluster) testManualSync(t *testing.T) {
 		t.Errorf("records without a request: %q", known)
 	}
 
-	c.expectRefused(t, s.dave, "environments/alice/sync", expectedCatalogSync(seen), "Conflict", offered.Status.LatestCatalogSync, "1 workload changed")
+	c.expectRefused(t, s.dave, "environments/alice/sync", expectedCatalogSync(seen), "Conflict", offered.Status.LatestCatalogSync,
+		"1 workload changed")
 	s.expectUnchanged(t, c.target, before)
 	record := c.mustSync(t, "alice", expectedCatalogSync(offered))
 	c.waitForSyncTimes(t, "alice", record)

@@ -43,29 +43,34 @@ var (
 				`{"spec":{"template":{"spec":{"volumes":[{"name":"v-%[1]s","configMap":{"name":"v-%[1]s"}}]}}}}`, unique))
 		}},
 		{"a label", func(c *changes, t *testing.T, unique string) {
-			patch(t, c.ann, c.source, c.workload(), fmt.Sprintf(`{"metadata":{"labels":{"release":%q}},"spec":{"template":{"metadata":{"labels":{"release":%q}}}}}`, unique, unique))
+			patch(t, c.ann, c.source, c.workload(),
+				fmt.Sprintf(`{"metadata":{"labels":{"release":%q}},"spec":{"template":{"metadata":{"labels":{"release":%q}}}}}`, unique, unique))
 		}},
 		{"a ConfigMap", func(c *changes, t *testing.T, unique string) {
-			c.applyToSource(t, fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: %q, k%s: v}}", unique, unique))
+			c.applyToSource(t, fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: %q, k%s: v}}",
+				unique, unique))
 		}},
 		{"a Secret", func(c *changes, t *testing.T, unique string) {
 			c.applyToSource(t, fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: setup}, stringData: {TOKEN: %q}}", unique))
 		}},
 		{"a port", func(c *changes, t *testing.T, _ string) {
-			c.applyToSource(t, fmt.Sprintf("{apiVersion: v1, kind: Service, metadata: {name: api}, spec: {selector: {app: api}, ports: [{name: http, port: %d, targetPort: http}]}}",
+			c.applyToSource(t, fmt.Sprintf("{apiVersion: v1, kind: Service, metadata: {name: api}, spec: {selector: {app: api}, "+
+				"ports: [{name: http, port: %d, targetPort: http}]}}",
 				1000+c.random.IntN(1000)))
 		}},
 	}
 	inTarget = []change{
 		{"the developer's variable", func(c *changes, t *testing.T, unique string) { c.setVariable(t, c.dave, c.target, "MINE", unique) }},
 		{"the developer's image", func(c *changes, t *testing.T, unique string) {
-			patch(t, c.dave, c.target, "worker", fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"dave/main:%s"}]}}}}`, unique))
+			patch(t, c.dave, c.target, "worker",
+				fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"dave/main:%s"}]}}}}`, unique))
 		}},
 		{"a deleted copy", func(c *changes, t *testing.T, _ string) {
 			c.dave.Run(t, "delete", "-n", c.target, "configmap/pages", "--ignore-not-found")
 		}},
 		{"a changed copy", func(c *changes, t *testing.T, unique string) {
-			c.dave.Run(t, "patch", "-n", c.target, "configmap/settings", "--type=merge", "-p", fmt.Sprintf(`{"data":{"level":"dave","own":%q}}`, unique))
+			c.dave.Run(t, "patch", "-n", c.target, "configmap/settings",
+				"--type=merge", "-p", fmt.Sprintf(`{"data":{"level":"dave","own":%q}}`, unique))
 		}},
 	}
 )

@@ -17,14 +17,16 @@ import (
 // testForeignObjects syncs to a target with an object of the user that has the name of a copy.
 func (s *testCluster) testForeignObjects(t *testing.T) {
 	c := s.newFixture(t, "foreign", shop, workloads("api", "worker"))
-	if _, err := s.dave.Kubectl.Feed(t.Context(), "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: dave, own: mine}}",
+	if _, err := s.dave.Kubectl.Feed(t.Context(),
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: dave, own: mine}}",
 		"apply", "-n", c.target, "-f", "-"); err != nil {
 		t.Fatal(err)
 	}
 	before := s.object(t, c.target, "ConfigMap settings")
 	c.mustApply(t, "alice")
 	record := c.waitForState(t, c.sync(t, "alice", all), v1alpha1.SyncStateManualIntervention)
-	if failures := record.Status.Failures; len(failures) != 1 || failures[0].Reason != v1alpha1.ReasonNotOurs || failures[0].Name != "settings" ||
+	if failures := record.Status.Failures; len(failures) != 1 || failures[0].Reason != v1alpha1.ReasonNotOurs ||
+		failures[0].Name != "settings" ||
 		failures[0].Type != "ConfigMap" || failures[0].Namespace != c.target {
 		t.Errorf("failures = %+v", failures)
 	}
@@ -118,7 +120,8 @@ func (s *testCluster) testInvalidTargets(t *testing.T) {
 	}
 	manifest := fmt.Sprintf("apiVersion: configbutler.ai/v1alpha1\nkind: AppCatalog\nmetadata: {name: other, namespace: %s}\n"+
 		"spec: {sourceNamespace: %s, workloads: [{kind: Deployment, name: api}]}", c.team, c.target)
-	if _, err := s.admin.Kubectl.Feed(t.Context(), manifest, "apply", "-f", "-"); err == nil || !strings.Contains(err.Error(), "spec.sourceNamespace") {
+	if _, err := s.admin.Kubectl.Feed(t.Context(), manifest, "apply", "-f", "-"); err == nil ||
+		!strings.Contains(err.Error(), "spec.sourceNamespace") {
 		t.Errorf("catalog of a target namespace: %v", err)
 	}
 }

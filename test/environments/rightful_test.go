@@ -73,7 +73,9 @@ func (s *testCluster) testObjectsThatAreNotCopied(t *testing.T) {
 	s.Apply(t, people.In(c.source, "view", s.dave.Name)+people.In(c.source, "secret-readers", s.dave.Name))
 	c.mustApply(t, "alice", "include: [{apiVersion: v1, kind: ConfigMap, name: projects}, {apiVersion: v1, kind: Secret, name: repository}]")
 	c.mustSync(t, "alice", all)
-	want := []string{"ConfigMap projects", "NetworkPolicy controller", "Secret repository", "ServiceAccount controller", "StatefulSet controller"}
+	want := []string{
+		"ConfigMap projects", "NetworkPolicy controller", "Secret repository", "ServiceAccount controller", "StatefulSet controller",
+	}
 	if diff := cmp.Diff(want, s.objectsIn(t, c.target).names()); diff != "" {
 		t.Errorf("objects of the target: want -, got +:\n%s", diff)
 	}

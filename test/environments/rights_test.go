@@ -103,7 +103,8 @@ func (c *fixture) testSharedSecretsPermissionLost(t *testing.T) {
 	c.waitForStatus(t, "alice", "Stalled: "+lost)
 	c.mustApplyIn(t, "bob", bob)
 	record := c.waitForState(t, c.sync(t, "bob", all), v1alpha1.SyncStateManualIntervention)
-	if problem := fmt.Sprintf("Failed to sync Secret 'setup' from %s - user \"eve\" may not get secrets", c.source); !strings.Contains(problems(record), problem) {
+	if problem := fmt.Sprintf("Failed to sync Secret 'setup' from %s - user \"eve\" may not get secrets",
+		c.source); !strings.Contains(problems(record), problem) {
 		t.Errorf("problems of the record: %s, want %s", problems(record), problem)
 	}
 	if by := record.Status.RequestedBy; by == nil || by.Username != c.dave.Name || !slices.Contains(by.Groups, "system:authenticated") {
@@ -117,7 +118,8 @@ func (c *fixture) testSharedSecretsPermissionLost(t *testing.T) {
 		return nil
 	})
 	objects := c.objectsIn(t, bob)
-	if objects["Deployment api"] == nil || objects["ConfigMap pages"] == nil || objects["Secret setup"] != nil || objects["Secret pull"] != nil {
+	if objects["Deployment api"] == nil || objects["ConfigMap pages"] == nil || objects["Secret setup"] != nil ||
+		objects["Secret pull"] != nil {
 		t.Errorf("objects of the new environment: %q", objects.names())
 	}
 	if token := text(c.object(t, c.target, "Secret setup"), "data", "TOKEN"); token != before {

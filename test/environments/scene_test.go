@@ -53,7 +53,8 @@ func (s *testCluster) newFixture(t *testing.T, name, production string, lines ..
 	t.Helper()
 	c := &fixture{testCluster: s, source: name + "-production", team: name + "-team", target: name}
 	s.Apply(t, namespace(c.source)+people.In(c.source, "admin", s.ann.Name)+people.In(c.source, "view", s.eve.Name)+
-		people.In(c.source, "secret-readers", s.eve.Name)+people.In(c.source, people.Catalogs, people.Server)+people.In(c.source, people.Sources, people.Server)+
+		people.In(c.source, "secret-readers", s.eve.Name)+people.In(c.source, people.Catalogs, people.Server)+
+		people.In(c.source, people.Sources, people.Server)+
 		namespace(c.team)+people.In(c.team, "slipstream-edit", s.eve.Name)+people.In(c.team, "slipstream-edit", s.dave.Name)+
 		people.In(c.team, "slipstream-edit", s.mallory.Name))
 	c.newTarget(t, c.target)

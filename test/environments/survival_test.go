@@ -48,7 +48,8 @@ func (s *testCluster) testTargetRecreated(t *testing.T) {
 	c.waitForStatus(t, "alice", "Stalled: ")
 	c.waitFor(t, "alice", "reports the missing namespace", func(e *v1alpha1.Environment) error {
 		for _, condition := range e.Status.Conditions {
-			if condition.Type == v1alpha1.ConditionStalled && condition.Reason == v1alpha1.ReasonTargetNotFound && strings.Contains(condition.Message, c.target) {
+			if condition.Type == v1alpha1.ConditionStalled && condition.Reason == v1alpha1.ReasonTargetNotFound &&
+				strings.Contains(condition.Message, c.target) {
 				return nil
 			}
 		}
@@ -74,7 +75,8 @@ func manyDeployments(version int) (manifests string, names []string) {
 	var out strings.Builder
 	for i := range many {
 		name := fmt.Sprintf("w%03d", i)
-		out.WriteString(strings.NewReplacer("worker:1", name+":"+strconv.Itoa(version), "worker", name, "name: jobs", "name: settings").Replace(worker))
+		out.WriteString(strings.NewReplacer("worker:1", name+":"+strconv.Itoa(version), "worker", name, "name: jobs", "name: settings").
+			Replace(worker))
 		names = append(names, name)
 	}
 	return "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: info}}\n---\n" + out.String(), names

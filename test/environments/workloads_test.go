@@ -25,7 +25,8 @@ const shop = `
 ---
 {apiVersion: v1, kind: Secret, metadata: {name: setup}, stringData: {TOKEN: production-token-1}}
 ---
-{apiVersion: v1, kind: Secret, metadata: {name: pull}, type: kubernetes.io/dockerconfigjson, stringData: {.dockerconfigjson: '{"auths":{}}'}}
+{apiVersion: v1, kind: Secret, metadata: {name: pull}, type: kubernetes.io/dockerconfigjson,
+  stringData: {.dockerconfigjson: '{"auths":{}}'}}
 ---
 apiVersion: v1
 kind: Service

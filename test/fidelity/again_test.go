@@ -25,7 +25,8 @@ func (s *testCluster) appliedAgain(t *testing.T, tree string) {
 		before := s.commit(t)
 		for _, marked := range []string{"apps", "core/v1/configmaps", "core/v1/secrets", "fidelity.example.com", "cert-manager.io"} {
 			files := filepath.Join(folder, marked)
-			s.kubectl(t, "label", "--overwrite", "--recursive", "-f", files, "kustomize.toolkit.fluxcd.io/name=apps", "argocd.argoproj.io/instance=apps")
+			s.kubectl(t, "label", "--overwrite", "--recursive", "-f", files, "kustomize.toolkit.fluxcd.io/name=apps",
+				"argocd.argoproj.io/instance=apps")
 			s.kubectl(t, "annotate", "--overwrite", "--recursive", "-f", files, "argocd.argoproj.io/tracking-id=apps:apps/Deployment:shop/web")
 		}
 		s.still(t, before)

@@ -69,7 +69,8 @@ func (s *testCluster) fill(t *testing.T, definitions []string) {
 func (s *testCluster) settled(t *testing.T) {
 	t.Helper()
 	s.kubectl(t, "wait", "clusterrole/aggregated", "--for=jsonpath={.rules[0].verbs}", "--timeout=180s")
-	s.kubectl(t, "wait", "-n", "fidelity", "deployment,statefulset,daemonset", "--all", "--for=jsonpath={.status.observedGeneration}", "--timeout=180s")
+	s.kubectl(t, "wait", "-n", "fidelity", "deployment,statefulset,daemonset", "--all", "--for=jsonpath={.status.observedGeneration}",
+		"--timeout=180s")
 }
 
 // apply applies a tree to an empty cluster.

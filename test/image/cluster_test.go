@@ -90,7 +90,8 @@ func (s *testCluster) install(t *testing.T) {
 // run runs a command of the program on the server's volume, like kubectl exec, and returns its output.
 func (s *testCluster) run(t *testing.T, arguments ...string) []byte {
 	t.Helper()
-	claim := s.Run(t, "get", "persistentvolumeclaim", "slipstream", "--namespace="+devcluster.ServerNamespace, "--output=jsonpath={.metadata.uid}")
+	claim := s.Run(t, "get", "persistentvolumeclaim", "slipstream", "--namespace="+devcluster.ServerNamespace,
+		"--output=jsonpath={.metadata.uid}")
 	command, err := container.Command(t.Context(), s.support, container.Spec{
 		Root: s.image.Root, ReadOnlyRoot: true, User: 65532, Group: 65532,
 		Args:   append([]string{"/slipstream"}, arguments...),

@@ -74,7 +74,9 @@ func testNothingInstalled(t *testing.T, s *testCluster) {
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
 		t.Errorf("check returned %v, want exit code 1", err)
 	}
-	for _, want := range []string{"ok       kube-apiserver: v1.", "FAILED   APIService: v1alpha1.configbutler.ai is not registered", "next: run helm upgrade"} {
+	for _, want := range []string{
+		"ok       kube-apiserver: v1.", "FAILED   APIService: v1alpha1.configbutler.ai is not registered", "next: run helm upgrade",
+	} {
 		if !strings.Contains(string(output), want) {
 			t.Errorf("check printed\n%s\nwant %q", output, want)
 		}
@@ -124,7 +126,10 @@ spec: {destinationRef: {name: main}, rules: [{name: settings, apiGroups: [""], r
 func testWritableMounts(t *testing.T, s *testCluster) {
 	process := serverProcess(t, s)
 	status := read(t, filepath.Join(process, "status"))
-	for _, want := range []string{"Uid:\t65532\t65532\t65532\t65532", "Gid:\t65532\t65532\t65532\t65532", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1"} {
+	for _, want := range []string{
+		"Uid:\t65532\t65532\t65532\t65532", "Gid:\t65532\t65532\t65532\t65532",
+		"CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1",
+	} {
 		if !strings.Contains(status, want) {
 			t.Errorf("status of the process lacks %q:\n%s", want, status)
 		}
@@ -132,7 +137,8 @@ func testWritableMounts(t *testing.T, s *testCluster) {
 	var writable []string
 	for line := range strings.Lines(read(t, filepath.Join(process, "mountinfo"))) {
 		fields := strings.Fields(line)
-		if path, options := fields[4], fields[5]; !slices.Contains(strings.Split(options, ","), "ro") && !strings.HasPrefix(path, "/dev/") && path != "/proc" {
+		if path, options := fields[4], fields[5]; !slices.Contains(strings.Split(options, ","), "ro") && !strings.HasPrefix(path, "/dev/") &&
+			path != "/proc" {
 			writable = append(writable, path)
 		}
 	}
@@ -176,7 +182,8 @@ func testHelmTest(t *testing.T, s *testCluster) {
 	s.Apply(t, string(manifest))
 	phase := ""
 	mirrortest.Eventually(t, "the check has ended", func(ctx context.Context) (err error) {
-		phase, err = s.Administrator.Run(ctx, "get", "pod", "slipstream-check", "--namespace="+devcluster.ServerNamespace, "--output=jsonpath={.status.phase}")
+		phase, err = s.Administrator.Run(ctx, "get", "pod", "slipstream-check", "--namespace="+devcluster.ServerNamespace,
+			"--output=jsonpath={.status.phase}")
 		if err == nil && phase != "Succeeded" && phase != "Failed" {
 			err = fmt.Errorf("phase %s", phase)
 		}

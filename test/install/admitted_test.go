@@ -46,7 +46,8 @@ var variants = map[string][]string{
 	"etcd":         {`replicas=3`, `storage={"backend": "etcd3", "etcd": {"servers": ["https://etcd:2379"], "tlsSecret": "etcd"}}`},
 	"everything mounted": {
 		`tls={"mode": "secret"}`, `encryption={"configSecret": "key"}`,
-		`attribution={"audit": {"clientCASecret": "audit"}, "admission": {"mode": "direct", "create": false, "segmentSecret": "a", "clientCASecret": "b"}}`,
+		`attribution={"audit": {"clientCASecret": "audit"}, "admission": {"mode": "direct", "create": false, "segmentSecret": "a", ` +
+			`"clientCASecret": "b"}}`,
 	},
 	"extra volumes": {
 		`extraEnv=[{"name": "HTTPS_PROXY", "value": "http://proxy"}]`,

@@ -106,12 +106,14 @@ func (s *testCluster) command(ctx context.Context, input, program string, argume
 	command.Dir = s.root
 	folder := filepath.Dir(string(s.Admin()))
 	command.Env = append(os.Environ(), "KUBECONFIG="+string(s.Admin()), "KUBECACHEDIR="+filepath.Join(folder, "cache"),
-		"HELM_CACHE_HOME="+filepath.Join(folder, "helm"), "HELM_CONFIG_HOME="+filepath.Join(folder, "helm"), "HELM_DATA_HOME="+filepath.Join(folder, "helm"))
+		"HELM_CACHE_HOME="+filepath.Join(folder, "helm"), "HELM_CONFIG_HOME="+filepath.Join(folder, "helm"),
+		"HELM_DATA_HOME="+filepath.Join(folder, "helm"))
 	command.Stdin = strings.NewReader(input)
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
 	if err := command.Run(); err != nil {
-		return stdout.String(), fmt.Errorf("%s %s: %w: %s", filepath.Base(program), strings.Join(arguments, " "), err, strings.TrimSpace(stderr.String()))
+		return stdout.String(), fmt.Errorf("%s %s: %w: %s", filepath.Base(program), strings.Join(arguments, " "), err,
+			strings.TrimSpace(stderr.String()))
 	}
 	return stdout.String(), nil
 }

@@ -159,8 +159,8 @@ func wantMessage(t *testing.T, when, message string, texts ...string) {
 	}
 }
 
-// expectMigrated expects all objects to be unchanged and the server to work. The server reports the attribution of authors only after a change,
-// so one is made outside of the mirrored namespaces.
+// expectMigrated expects all objects to be unchanged and the server to work. The server reports the attribution of authors only after a
+// change, so one is made outside of the mirrored namespaces.
 func (s *testCluster) expectMigrated(t *testing.T, m *mirror, i *informed, before map[string]object, commits, where string) {
 	t.Helper()
 	s.available(t)
@@ -168,7 +168,8 @@ func (s *testCluster) expectMigrated(t *testing.T, m *mirror, i *informed, befor
 	changes := 0
 	mirrortest.Eventually(t, "all objects are unchanged", func(ctx context.Context) error {
 		changes++
-		_, err := s.Administrator.Run(ctx, "annotate", "configmap/kube-root-ca.crt", "-n", "default", "--overwrite", fmt.Sprint("change=", where, changes))
+		_, err := s.Administrator.Run(ctx, "annotate", "configmap/kube-root-ca.crt", "-n", "default",
+			"--overwrite", fmt.Sprint("change=", where, changes))
 		if err != nil {
 			return err
 		}
@@ -207,7 +208,8 @@ func (s *testCluster) checkEncryption(t *testing.T, etcd *clientv3.Client, name 
 	if err != nil || len(stored.Kvs) != 1 {
 		t.Fatalf("rows in etcd: %v, %v", stored, err)
 	}
-	keys := s.Run(t, "get", "secret/slipstream-encryption", "-n", namespace, "-o", `go-template={{index .data "encryption.yaml" | base64decode}}`)
+	keys := s.Run(t, "get", "secret/slipstream-encryption", "-n", namespace,
+		"-o", `go-template={{index .data "encryption.yaml" | base64decode}}`)
 	_, key, _ := strings.Cut(encryption.EncryptedBy(stored.Kvs[0].Value), `"`)
 	if key = strings.TrimSuffix(key, `"`); key == "" || !strings.Contains(keys, "name: "+key+"\n") {
 		t.Errorf("object is encrypted with %q, which is not in the Secret", encryption.EncryptedBy(stored.Kvs[0].Value))

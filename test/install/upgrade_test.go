@@ -126,7 +126,8 @@ func testUpgrade(t *testing.T, s *testCluster) {
 	requests := s.request(t, m.namespace)
 	s.release(t, held.values()...)
 	requests.stop(t, "upgrade")
-	image := s.Run(t, "get", "pods", "-n", namespace, "-l", "app.kubernetes.io/component=server", "-o", "jsonpath={.items[*].spec.containers[*].image}")
+	image := s.Run(t, "get", "pods", "-n", namespace, "-l", "app.kubernetes.io/component=server",
+		"-o", "jsonpath={.items[*].spec.containers[*].image}")
 	if want := repository + ":" + version(t, s.root); image != want {
 		t.Errorf("image = %q, want %q", image, want)
 	}

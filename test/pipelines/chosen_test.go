@@ -45,7 +45,8 @@ func (s *testCluster) testSelection(t *testing.T) {
 	c.readyPipeline(t, prompt, globs, fmt.Sprintf("instances: {resources: [namespaces, widgets.%s]}", c.group), sinks(r.sink("index")))
 	c.waitForKnown(t, r, "_cluster/v1/Namespace/chosen", "chosen/chosen.example.com/v1/Widget/first", "widgets.chosen.example.com")
 	c.waitForUnknown(t, r, "/v1/ServiceAccount/")
-	c.readyPipeline(t, prompt, "customResourceDefinitions: {include: [gadgets.chosen.example.com]}", c.selects(widgets), sinks(r.sink("index")))
+	c.readyPipeline(t, prompt, "customResourceDefinitions: {include: [gadgets.chosen.example.com]}", c.selects(widgets),
+		sinks(r.sink("index")))
 	mirrortest.Eventually(t, "the receiver has the remaining objects", func(context.Context) error {
 		if got := fmt.Sprint(r.Known()); got != "[chosen/chosen.example.com/v1/Widget/first gadgets.chosen.example.com]" {
 			return fmt.Errorf("receiver has %s", got)

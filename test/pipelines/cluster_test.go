@@ -38,7 +38,8 @@ func newTestCluster(t *testing.T, parts ...string) *testCluster {
 	t.Helper()
 	s := &testCluster{}
 	s.AdminCluster, _ = mirrortest.NewWiredCluster(t, devcluster.Options{AuditLog: true, Parts: append([]string{}, parts...)})
-	s.Apply(t, readers+people.Everywhere("readers", "eve")+people.Everywhere("slipstream-admin", "eve")+people.Everywhere("slipstream-admin", "mallory"))
+	s.Apply(t, readers+people.Everywhere("readers", "eve")+people.Everywhere("slipstream-admin", "eve")+
+		people.Everywhere("slipstream-admin", "mallory"))
 	s.eve, s.mallory = s.person(t, "eve"), s.person(t, "mallory")
 	s.admin = people.Admin(t, s.Cluster)
 	s.applySyncPolicy(t)

@@ -144,9 +144,10 @@ func (s *testCluster) testVersions(t *testing.T) {
 		`"labels":{}`, `"annotations":{}`)
 
 	c.Run(t, "patch", "crd", "widgets."+c.group, "--type=json", "-p", `[{"op": "replace", "path": "/spec/versions/1/served", "value": false}]`)
-	r.waitForVersionChange(t, "+_cluster/versioned.example.com/v1beta1/Widget/first", "-_cluster/versioned.example.com/v1/Widget/first", func() {
-		c.mustSync(t, all)
-	})
+	r.waitForVersionChange(t, "+_cluster/versioned.example.com/v1beta1/Widget/first",
+		"-_cluster/versioned.example.com/v1/Widget/first", func() {
+			c.mustSync(t, all)
+		})
 }
 
 // waitForVersionChange waits for an upsert and a deletion with these ids, in any order, and requests a sync before each check.

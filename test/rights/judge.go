@@ -78,7 +78,8 @@ func compare(a, b right) int {
 }
 
 func (r right) allows(use rights.Use) bool {
-	return r.Role == use.Role && rights.Allows([]string{r.Group}, use.Group) && rights.Allows([]string{r.Resource}, use.Resource) && r.Verb == use.Verb
+	return r.Role == use.Role && rights.Allows([]string{r.Group}, use.Group) && rights.Allows([]string{r.Resource}, use.Resource) &&
+		r.Verb == use.Verb
 }
 
 func (r right) String() string {

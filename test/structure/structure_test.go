@@ -79,16 +79,32 @@ func TestRulesFindViolations(t *testing.T) {
 			"test/kit/kit.go":         "cmd/app pkg/a",
 			"hack/tool/tool.go":       "cmd/app test/kit",
 		}},
-		"too many folders":       {tree: folders, want: "pkg has 19 folders, more than 18"},
-		"circle":                 {tree: map[string]string{"pkg/a/a.go": "pkg/b/x", "pkg/b/x/x.go": "pkg/c", "pkg/b/b.go": "pkg/b/x", "pkg/c/c.go": "pkg/a", "pkg/d/d.go": "pkg/b/x"}, want: "import circle: pkg/a -> pkg/b -> pkg/c -> pkg/a"},
-		"not internal":           {tree: map[string]string{"pkg/a/a.go": "pkg/a/b", "pkg/a/b/b.go": ""}, want: "only pkg/a imports pkg/a/b, so it belongs in internal"},
-		"imported by a test":     {tree: map[string]string{"pkg/a/a.go": "pkg/a/b", "pkg/a/b/b.go": "", "test/e2e/e_test.go": "pkg/a/b"}},
-		"listed":                 {tree: map[string]string{"pkg/a/a.go": "pkg/a/b", "pkg/a/b/b.go": ""}, public: map[string]string{"pkg/a/b": "a stage"}},
-		"listed without need":    {tree: map[string]string{"pkg/a/b/b.go": "", "pkg/c/c.go": "pkg/a/b"}, public: map[string]string{"pkg/a/b": "a stage"}, want: "pkg/a/b does not need to be listed"},
-		"listed, does not exist": {tree: map[string]string{"pkg/a/a.go": ""}, public: map[string]string{"pkg/a/b": "a stage"}, want: "pkg/a/b does not need to be listed"},
-		"imports cmd":            {tree: map[string]string{"pkg/a/a.go": "cmd/app", "cmd/app/main.go": ""}, want: "pkg/a imports cmd/app"},
-		"test imports cmd":       {tree: map[string]string{"pkg/a/a_test.go": "cmd/app", "cmd/app/main.go": ""}, want: "pkg/a imports cmd/app"},
-		"imports test":           {tree: map[string]string{"cmd/app/main.go": "test/kit", "test/kit/kit.go": ""}, want: "cmd/app imports test/kit outside its tests"},
+		"too many folders": {tree: folders, want: "pkg has 19 folders, more than 18"},
+		"circle": {
+			tree: map[string]string{
+				"pkg/a/a.go": "pkg/b/x", "pkg/b/x/x.go": "pkg/c", "pkg/b/b.go": "pkg/b/x", "pkg/c/c.go": "pkg/a", "pkg/d/d.go": "pkg/b/x",
+			},
+			want: "import circle: pkg/a -> pkg/b -> pkg/c -> pkg/a",
+		},
+		"not internal": {
+			tree: map[string]string{"pkg/a/a.go": "pkg/a/b", "pkg/a/b/b.go": ""}, want: "only pkg/a imports pkg/a/b, so it belongs in internal",
+		},
+		"imported by a test": {tree: map[string]string{"pkg/a/a.go": "pkg/a/b", "pkg/a/b/b.go": "", "test/e2e/e_test.go": "pkg/a/b"}},
+		"listed": {
+			tree: map[string]string{"pkg/a/a.go": "pkg/a/b", "pkg/a/b/b.go": ""}, public: map[string]string{"pkg/a/b": "a stage"},
+		},
+		"listed without need": {
+			tree:   map[string]string{"pkg/a/b/b.go": "", "pkg/c/c.go": "pkg/a/b"},
+			public: map[string]string{"pkg/a/b": "a stage"}, want: "pkg/a/b does not need to be listed",
+		},
+		"listed, does not exist": {
+			tree: map[string]string{"pkg/a/a.go": ""}, public: map[string]string{"pkg/a/b": "a stage"}, want: "pkg/a/b does not need to be listed",
+		},
+		"imports cmd":      {tree: map[string]string{"pkg/a/a.go": "cmd/app", "cmd/app/main.go": ""}, want: "pkg/a imports cmd/app"},
+		"test imports cmd": {tree: map[string]string{"pkg/a/a_test.go": "cmd/app", "cmd/app/main.go": ""}, want: "pkg/a imports cmd/app"},
+		"imports test": {
+			tree: map[string]string{"cmd/app/main.go": "test/kit", "test/kit/kit.go": ""}, want: "cmd/app imports test/kit outside its tests",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tree := fstest.MapFS{}

@@ -105,7 +105,8 @@ func noneDropped(b *testing.B, s *mirrortest.AdminCluster) {
 	b.Helper()
 	out := s.Run(b, "get", "--raw", "/metrics", "--server="+s.Env(devcluster.EnvServerURL), "--insecure-skip-tls-verify")
 	for line := range strings.Lines(out) {
-		if strings.HasPrefix(line, `slipstream_admission_reviews_total{outcome="dropped"}`) || strings.HasPrefix(line, "slipstream_kv_evictions_total ") {
+		if strings.HasPrefix(line, `slipstream_admission_reviews_total{outcome="dropped"}`) ||
+			strings.HasPrefix(line, "slipstream_kv_evictions_total ") {
 			if _, count, _ := strings.Cut(strings.TrimSpace(line), " "); count != "0" {
 				b.Errorf("reviews were dropped: %s", line)
 			}
@@ -138,8 +139,9 @@ func (e endpoint) post(ctx context.Context, number int) error {
 // review returns a review of an update of a ConfigMap of 1 KiB.
 func review(number int) []byte {
 	object := func(version int) runtime.RawExtension {
-		return runtime.RawExtension{Raw: fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c%03d","namespace":"bench","uid":"u%d",`+
-			`"resourceVersion":"%d"},"data":{"value":"%1000d"}}`, number%1000, number%1000, number, version)}
+		return runtime.RawExtension{Raw: fmt.Appendf(nil,
+			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c%03d","namespace":"bench","uid":"u%d",`+
+				`"resourceVersion":"%d"},"data":{"value":"%1000d"}}`, number%1000, number%1000, number, version)}
 	}
 	content, _ := json.Marshal(admissionv1.AdmissionReview{ // cannot fail
 		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"},

@@ -51,7 +51,8 @@ func newAuthors(b *testing.B, s *mirrortest.AdminCluster) *authors {
 		return err
 	})
 	for i := range objects {
-		if _, err := a.users[i%crowd].CoreV1().ConfigMaps("crowd").Create(b.Context(), configMap(i, "first"), metav1.CreateOptions{}); err != nil {
+		if _, err := a.users[i%crowd].CoreV1().ConfigMaps("crowd").Create(b.Context(), configMap(i, "first"),
+			metav1.CreateOptions{}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -92,7 +92,9 @@ func newWay(b *testing.B) *way {
 }
 
 // round writes changes to the outbox and returns the CPU time of each in microseconds, which does not depend on the load of the machine.
-func (w *way) round(b *testing.B, submit func(attribution.Event, func(context.Context, attribution.Author)), want attribution.Signal) float64 {
+func (w *way) round(
+	b *testing.B, submit func(attribution.Event, func(context.Context, attribution.Author)), want attribution.Signal,
+) float64 {
 	b.Helper()
 	before := used(b)
 	for _, content := range w.events {
@@ -130,7 +132,8 @@ func decode(b *testing.B, content []byte) (attribution.Event, outbox.Change) {
 	}
 	return event, outbox.Change{
 		UID: "d1", Path: "core/v1/configmaps/shop/" + object.GetName() + ".yaml", Content: canonical, Operation: event.Operation,
-		Object: outbox.Object{Version: "v1", Resource: "configmaps", Namespace: "shop", Name: object.GetName()}, ResourceVersion: object.GetResourceVersion(),
+		Object:          outbox.Object{Version: "v1", Resource: "configmaps", Namespace: "shop", Name: object.GetName()},
+		ResourceVersion: object.GetResourceVersion(),
 	}
 }
 
@@ -152,7 +155,8 @@ func eventsOfWatch() [][]byte {
 		events[i] = fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings-%06d","namespace":"shop","uid":"u%d",`+
 			`"resourceVersion":"%d","creationTimestamp":"2026-01-02T03:04:05Z","labels":{"app":"shop"},"managedFields":[{"manager":"kubectl-edit",`+
 			`"operation":"Update","apiVersion":"v1","time":"2026-01-02T03:04:05Z","fieldsType":"FieldsV1","fieldsV1":{"f:data":{".":{},`+
-			`"f:server.properties":{},"f:write":{}},"f:metadata":{"f:labels":{".":{},"f:app":{}}}}}]},"data":{"server.properties":"%s","write":"%d"}}`,
+			`"f:server.properties":{},"f:write":{}},"f:metadata":{"f:labels":{".":{},"f:app":{}}}}}]},`+
+			`"data":{"server.properties":"%s","write":"%d"}}`,
 			i, i, i+1, settings, i)
 	}
 	return events

@@ -80,7 +80,8 @@ func (d *detection) open(b *testing.B) {
 	b.Helper()
 	d.Run(b, "create", "namespace", detectionNamespace)
 	var err error
-	if d.records, err = d.slipstream.ConfigbutlerV1alpha1().SyncStatuses(detectionNamespace).Watch(b.Context(), metav1.ListOptions{}); err != nil {
+	if d.records, err = d.slipstream.ConfigbutlerV1alpha1().SyncStatuses(detectionNamespace).Watch(b.Context(),
+		metav1.ListOptions{}); err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(d.records.Stop)
@@ -93,7 +94,8 @@ func (d *detection) once(b *testing.B, number int) time.Duration {
 	b.Helper()
 	began := time.Now()
 	patch := fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"shop/web:%d"}]}}}}`, number+1)
-	_, err := d.cluster.AppsV1().Deployments(detectionNamespace).Patch(b.Context(), "web", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+	_, err := d.cluster.AppsV1().Deployments(detectionNamespace).Patch(b.Context(), "web", types.StrategicMergePatchType, []byte(patch),
+		metav1.PatchOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -32,7 +32,8 @@ const (
 // detection measures the time from the request of a change, of a ConfigMap that an environment has a copy of, until a watch
 // receives its record, minus the batch window. The record is dismissed before the next change.
 func (s *testCluster) detection(b *testing.B) {
-	s.Run(b, "patch", "syncpolicy", v1alpha1.SyncPolicyName, "--type=merge", "-p", fmt.Sprintf(`{"spec": {"batchWindow": %q}}`, detectionWindow))
+	s.Run(b, "patch", "syncpolicy", v1alpha1.SyncPolicyName,
+		"--type=merge", "-p", fmt.Sprintf(`{"spec": {"batchWindow": %q}}`, detectionWindow))
 	d := &detection{testCluster: s, cluster: mirrortest.Client(b, s.Admin())}
 	d.open(b)
 	var over []time.Duration
@@ -75,13 +76,15 @@ func (d *detection) once(b *testing.B, number int) time.Duration {
 	b.Helper()
 	began := time.Now()
 	patch := fmt.Sprintf(`{"data": {"level": "%d"}}`, number)
-	_, err := d.cluster.CoreV1().ConfigMaps(detectionSource).Patch(b.Context(), "settings-0", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	_, err := d.cluster.CoreV1().ConfigMaps(detectionSource).Patch(b.Context(), "settings-0", types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	record := d.next(b)
 	took := time.Since(began)
-	if _, err := d.slipstream.ConfigbutlerV1alpha1().SyncStatuses(detectionSource).Dismiss(b.Context(), record, &v1alpha1.Dismissal{}, metav1.CreateOptions{}); err != nil {
+	if _, err := d.slipstream.ConfigbutlerV1alpha1().SyncStatuses(detectionSource).Dismiss(b.Context(), record, &v1alpha1.Dismissal{},
+		metav1.CreateOptions{}); err != nil {
 		b.Fatal(err)
 	}
 	return took

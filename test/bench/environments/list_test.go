@@ -67,7 +67,8 @@ func (s *testCluster) list(b *testing.B) {
 	took := func(group string) time.Duration {
 		began := time.Now()
 		path := "/apis/" + group + "/namespaces/" + teams + "/environments"
-		if _, err := client.Discovery().RESTClient().Get().AbsPath(path).SetHeader("Accept", runtime.ContentTypeJSON).DoRaw(b.Context()); err != nil {
+		if _, err := client.Discovery().RESTClient().Get().AbsPath(path).SetHeader("Accept", runtime.ContentTypeJSON).
+			DoRaw(b.Context()); err != nil {
 			b.Fatal(err)
 		}
 		return time.Since(began)
@@ -122,7 +123,8 @@ func (s *testCluster) copyEnvironments(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	all, err := client.Resource(v1alpha1.SchemeGroupVersion.WithResource("environments")).Namespace(teams).List(b.Context(), metav1.ListOptions{})
+	all, err := client.Resource(v1alpha1.SchemeGroupVersion.WithResource("environments")).Namespace(teams).List(b.Context(),
+		metav1.ListOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -79,7 +79,8 @@ func authored(b *testing.B, m *mirror, p *population) {
 // writer is the user who makes the changes.
 func writer(b *testing.B, m *mirror) string {
 	b.Helper()
-	review, err := m.core.AuthenticationV1().SelfSubjectReviews().Create(b.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	review, err := m.core.AuthenticationV1().SelfSubjectReviews().Create(b.Context(), &authenticationv1.SelfSubjectReview{},
+		metav1.CreateOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -105,9 +105,10 @@ func (d *directPush) once(ctx context.Context, object *corev1.ConfigMap) time.Du
 	d.b.Helper()
 	began := time.Now()
 	signature := gitrepo.Signature{Name: "Bench", Email: "bench@example.com", When: began}
-	_, staged, err := d.branch.Stage(gitrepo.Commit{Author: signature, Committer: signature, Message: "Change a file\n", Changes: []gitrepo.Change{
-		{Path: filePath(object.Namespace, object.Name), Content: []byte(object.Data["write"] + "\n" + object.Data["server.properties"])},
-	}})
+	_, staged, err := d.branch.Stage(gitrepo.Commit{Author: signature, Committer: signature, Message: "Change a file\n",
+		Changes: []gitrepo.Change{
+			{Path: filePath(object.Namespace, object.Name), Content: []byte(object.Data["write"] + "\n" + object.Data["server.properties"])},
+		}})
 	if err != nil || !staged {
 		d.b.Fatalf("staged: %v, error: %v", staged, err)
 	}

@@ -12,7 +12,8 @@ import (
 )
 
 // most is the size of the largest population. Smaller ones are always measured.
-var most = flag.Int("objects", 20_000, "objects of the largest population, 20000 or more; the time to the commit is measured there too if it is 50000 or more")
+var most = flag.Int("objects", 20_000,
+	"objects of the largest population, 20000 or more; the time to the commit is measured there too if it is 50000 or more")
 
 const (
 	few          = 200

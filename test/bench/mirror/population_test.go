@@ -87,7 +87,8 @@ func createNamespace(b *testing.B, core kubernetes.Interface, name string, label
 func (p *population) next(number int) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: fmt.Sprintf("shop-%04d", number/perNamespace), Name: fmt.Sprintf("settings-%06d", number), Labels: map[string]string{"app": "shop"},
+			Namespace: fmt.Sprintf("shop-%04d", number/perNamespace),
+			Name:      fmt.Sprintf("settings-%06d", number), Labels: map[string]string{"app": "shop"},
 		},
 		Data: map[string]string{"write": strconv.FormatInt(p.writes.Add(1), 10), "server.properties": settings},
 	}

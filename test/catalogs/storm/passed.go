@@ -80,7 +80,9 @@ func (s *Storm) expect(t testing.TB, catalog string, every int, window time.Dura
 	if err != nil {
 		t.Fatal(err)
 	}
-	records := slices.SortedFunc(slices.Values(list.Items), func(a, b v1alpha1.SyncStatus) int { return cmp.Compare(a.Status.Revision, b.Status.Revision) })
+	records := slices.SortedFunc(slices.Values(list.Items), func(a, b v1alpha1.SyncStatus) int {
+		return cmp.Compare(a.Status.Revision, b.Status.Revision)
+	})
 	changed := sets.New[string]()
 	var last time.Time
 	for i, record := range records[1:] {

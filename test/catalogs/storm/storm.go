@@ -120,7 +120,8 @@ func (s *Storm) create(ctx context.Context, number int) error {
 func (s *Storm) change(ctx context.Context, number int) error {
 	workload, image := number%len(s.images), fmt.Sprintf("shop/web:%d", number+1)
 	patch := fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"main","image":%q}]}}}}`, image)
-	_, err := s.cluster.AppsV1().Deployments(namespace).Patch(ctx, name(workload), types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+	_, err := s.cluster.AppsV1().Deployments(namespace).Patch(ctx, name(workload), types.StrategicMergePatchType, []byte(patch),
+		metav1.PatchOptions{})
 	if err == nil {
 		s.images[workload] = image
 	}

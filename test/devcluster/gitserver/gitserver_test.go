@@ -296,8 +296,9 @@ func TestConnectionClosedDuringPush(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = fmt.Fprint(connection, "POST /away.git/git-receive-pack HTTP/1.1\r\nHost: git\r\nContent-Type: application/x-git-receive-pack-request\r\n"+
-		"Content-Length: 1000\r\n\r\n0000")
+	_, err = fmt.Fprint(connection,
+		"POST /away.git/git-receive-pack HTTP/1.1\r\nHost: git\r\nContent-Type: application/x-git-receive-pack-request\r\n"+
+			"Content-Length: 1000\r\n\r\n0000")
 	if err := errors.Join(err, connection.Close()); err != nil {
 		t.Fatal(err)
 	}

@@ -100,7 +100,8 @@ func addRoute(address netip.Addr) error {
 	message = order.AppendUint16(message, unix.NLM_F_REQUEST|unix.NLM_F_CREATE|unix.NLM_F_ACK)
 	message = append(message, make([]byte, 8)...)
 	// struct rtmsg
-	message = append(message, unix.AF_INET, byte(address.BitLen()), 0, 0, unix.RT_TABLE_LOCAL, unix.RTPROT_STATIC, unix.RT_SCOPE_HOST, unix.RTN_LOCAL)
+	message = append(message, unix.AF_INET, byte(address.BitLen()), 0, 0, unix.RT_TABLE_LOCAL, unix.RTPROT_STATIC, unix.RT_SCOPE_HOST,
+		unix.RTN_LOCAL)
 	message = order.AppendUint32(message, 0)
 	// Attributes
 	message = order.AppendUint16(order.AppendUint16(message, attributeSize), unix.RTA_DST)

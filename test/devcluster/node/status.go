@@ -67,7 +67,8 @@ func (p *pod) describe(object *corev1.Pod, status containerStatus) {
 		object.Status.StartTime = &now
 	}
 	object.Status.ContainerStatuses = []corev1.ContainerStatus{{
-		Name: wanted.Name, Image: wanted.Image, ImageID: wanted.Image, Ready: status.ready && status.running != nil, RestartCount: status.restarts,
+		Name: wanted.Name, Image: wanted.Image, ImageID: wanted.Image,
+		Ready: status.ready && status.running != nil, RestartCount: status.restarts,
 		State: corev1.ContainerState{Waiting: status.waiting, Running: status.running, Terminated: status.terminated},
 	}}
 	ready := object.Status.ContainerStatuses[0].Ready

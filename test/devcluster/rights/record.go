@@ -133,7 +133,8 @@ func useOf(event *auditv1.Event, everywhere []rbacv1.ClusterRole) (use Use, only
 
 // covers reports whether a rule without resource names allows a use.
 func covers(rule *rbacv1.PolicyRule, use *Use) bool {
-	return len(rule.ResourceNames) == 0 && Allows(rule.APIGroups, use.Group) && Allows(rule.Resources, use.Resource) && Allows(rule.Verbs, use.Verb)
+	return len(rule.ResourceNames) == 0 && Allows(rule.APIGroups, use.Group) && Allows(rule.Resources, use.Resource) &&
+		Allows(rule.Verbs, use.Verb)
 }
 
 // Allows reports whether a list of a rule contains a word.

@@ -51,7 +51,9 @@ func TestRead(t *testing.T) {
 		uses   []rights.Use
 		denied []string
 	}{
-		"OneRole":     {events: []auditv1.Event{event("server", "get", "allow", by("ClusterRoleBinding", "readers"))}, uses: use("readers", "get")},
+		"OneRole": {
+			events: []auditv1.Event{event("server", "get", "allow", by("ClusterRoleBinding", "readers"))}, uses: use("readers", "get"),
+		},
 		"TwoRoles":    {events: []auditv1.Event{event("server", "list", "allow", by("ClusterRoleBinding", "readers"))}},
 		"InNamespace": {events: []auditv1.Event{event("server", "patch", "allow", by("RoleBinding", "editors"))}, uses: use("editors", "patch")},
 		"NoRole":      {events: []auditv1.Event{event("server", "get", "allow", "")}},

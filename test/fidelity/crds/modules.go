@@ -21,7 +21,8 @@ var modules = []module{
 	},
 	{
 		path: "github.com/external-secrets/external-secrets", version: "v1.3.2", sum: "h1:u2J8RjlHIeF0oZCqtl92adI/uZWUwOesJIDkfql6LqQ=",
-		folder: "config/crds/bases", files: []string{"external-secrets.io_externalsecrets", "external-secrets.io_secretstores", "generators.external-secrets.io_fakes"},
+		folder: "config/crds/bases",
+		files:  []string{"external-secrets.io_externalsecrets", "external-secrets.io_secretstores", "generators.external-secrets.io_fakes"},
 	},
 	{
 		path: "github.com/fluxcd/kustomize-controller", version: "v1.7.3", sum: "h1:SzNnGn/4ObAPEHHleM5U7y/AKxKXph3Vj6ZhteeXw8M=",
@@ -33,11 +34,15 @@ var modules = []module{
 	},
 	{
 		path: "github.com/kyverno/kyverno", version: "v1.19.1", sum: "h1:/MkgFii3/VlQfKR1JpC9tVwNNVNQTt2S4U6qCsafsTU=",
-		folder: "config/crds", files: []string{"kyverno/kyverno.io_clusterpolicies", "kyverno/kyverno.io_policyexceptions", "policyreport/wgpolicyk8s.io_policyreports"},
+		folder: "config/crds",
+		files: []string{
+			"kyverno/kyverno.io_clusterpolicies", "kyverno/kyverno.io_policyexceptions", "policyreport/wgpolicyk8s.io_policyreports",
+		},
 	},
 	{
 		path: "github.com/prometheus-operator/prometheus-operator", version: "v0.85.0", sum: "h1:M5xLCLEoaW2IJfnuCwFzzpL+jSVQu3KGT84Pye+fW8s=",
-		folder: "example/prometheus-operator-crd", files: []string{"monitoring.coreos.com_prometheuses", "monitoring.coreos.com_prometheusrules", "monitoring.coreos.com_servicemonitors"},
+		folder: "example/prometheus-operator-crd",
+		files:  []string{"monitoring.coreos.com_prometheuses", "monitoring.coreos.com_prometheusrules", "monitoring.coreos.com_servicemonitors"},
 	},
 	{
 		path: "istio.io/api", version: "v1.31.1", sum: "h1:5Yb5ihcz4YQsCkciusK7DnFpBMwRB6EFWeUKH1Atuyk=",
@@ -49,10 +54,14 @@ var modules = []module{
 	},
 	{
 		path: "sigs.k8s.io/cluster-api", version: "v1.14.2", sum: "h1:o3GFNaeNFAOEEMpDPfhCK+2CjmV6gtQ8yLEcUwCg7bA=",
-		folder: "core/config/crd/bases", files: []string{"cluster.x-k8s.io_clusterclasses", "cluster.x-k8s.io_clusters", "cluster.x-k8s.io_machinedeployments"},
+		folder: "core/config/crd/bases",
+		files:  []string{"cluster.x-k8s.io_clusterclasses", "cluster.x-k8s.io_clusters", "cluster.x-k8s.io_machinedeployments"},
 	},
 	{
 		path: "sigs.k8s.io/gateway-api", version: "v1.4.1", sum: "h1:NPxFutNkKNa8UfLd2CMlEuhIPMQgDQ6DXNKG9sHbJU8=",
-		folder: "config/crd/standard", files: []string{"gateway.networking.k8s.io_gatewayclasses", "gateway.networking.k8s.io_gateways", "gateway.networking.k8s.io_httproutes"},
+		folder: "config/crd/standard",
+		files: []string{
+			"gateway.networking.k8s.io_gatewayclasses", "gateway.networking.k8s.io_gateways", "gateway.networking.k8s.io_httproutes",
+		},
 	},
 }

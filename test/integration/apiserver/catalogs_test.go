@@ -101,7 +101,8 @@ func testEdits(t *testing.T, s *testCluster) {
 	if tried != "3 jane" {
 		t.Errorf("newest edit of a dry run = %q, want 3 jane", tried)
 	}
-	if got := s.jsonpath(t, "{.metadata.generation} {.spec.historyLimit} {.status.pendingEdits[?(@.generation==3)].actor}", at...); got != "2 5 " {
+	if got := s.jsonpath(t, "{.metadata.generation} {.spec.historyLimit} {.status.pendingEdits[?(@.generation==3)].actor}",
+		at...); got != "2 5 " {
 		t.Errorf("generation, limit and edits after a dry run = %q", got)
 	}
 }

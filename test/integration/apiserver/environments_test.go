@@ -78,14 +78,16 @@ func testEnvironmentPlacement(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "environment-placement")
 	s.apply(t, environmentIn(namespace))
 	inTarget := strings.Replace(catalogIn(namespace, namespace+"-alice"), "name: shop", "name: loop", 1)
-	s.refused(t, inTarget, fmt.Sprintf(`spec.sourceNamespace: Invalid value: "%s-alice": must not be the target of an environment: Environment %s/alice builds it`,
+	s.refused(t, inTarget, fmt.Sprintf(`spec.sourceNamespace: Invalid value: "%s-alice": must not be the target of an environment: `+
+		`Environment %s/alice builds it`,
 		namespace, namespace))
 	s.apply(t, catalogIn(namespace, namespace))
 	for path, manifest := range map[string]string{
 		"spec.targetNamespace: Invalid value: \"" + namespace + "\"": strings.NewReplacer(
 			"name: alice", "name: inside", "targetNamespace: "+namespace+"-alice", "targetNamespace: "+namespace).Replace(environmentIn(namespace)),
-		"spec.targetNamespace: Invalid value: \"" + namespace + "-alice\"": strings.Replace(environmentIn(namespace), "name: alice", "name: second", 1),
-		"spec.baseEnvironmentRef.name: Invalid value: \"missing\"":         branchIn(namespace, "lost", "missing", "web"),
+		"spec.targetNamespace: Invalid value: \"" + namespace + "-alice\"": strings.Replace(environmentIn(namespace), "name: alice",
+			"name: second", 1),
+		"spec.baseEnvironmentRef.name: Invalid value: \"missing\"": branchIn(namespace, "lost", "missing", "web"),
 	} {
 		s.refused(t, manifest, path)
 	}
@@ -99,8 +101,10 @@ func testEnvironmentPlacement(t *testing.T, s *testCluster) {
 	}
 	elsewhere := s.namespace(t, "environment-elsewhere")
 	of := strings.Replace(environmentIn(elsewhere), "catalogRef: {name: shop}", "catalogRef: {name: shop, namespace: "+namespace+"}", 1)
-	s.refused(t, of, `spec.catalogRef: Invalid value: "`+namespace+`/shop": must be a catalog that admits Environments of the namespace `+elsewhere)
-	admit := `{"spec":{"accessPolicy":{"namespacedRules":{"mode":"FromSelector","namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"` +
+	s.refused(t, of, `spec.catalogRef: Invalid value: "`+namespace+`/shop": must be a catalog that admits Environments of the namespace `+
+		elsewhere)
+	admit := `{"spec":{"accessPolicy":{"namespacedRules":{"mode":"FromSelector",` +
+		`"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"` +
 		elsewhere + `"}}}}}}`
 	s.kubectl(t, "patch", "cat", "shop", "-n", namespace, "--type=merge", "-p", admit)
 	s.apply(t, of)

@@ -46,7 +46,10 @@ func testLifecycle(t *testing.T, s *testCluster) {
 		{destinationIn(namespace), "gd", "dest", "NAME REPOSITORY BRANCH FOLDER READY REASON AGE", `{"spec":{"suspend":true}}`},
 		{ruleIn(namespace), "wr", "rule", "NAME DESTINATION TYPES READY REASON AGE", `{"spec":{"destinationRef":{"name":"other"}}}`},
 		{clusterRuleFor(namespace), "cwr", namespace, "NAME DESTINATION TYPES READY REASON AGE", `{"spec":{"destinationRef":{"name":"other"}}}`},
-		{catalogIn(namespace, namespace), "cat", "shop", "NAME SOURCE WORKLOADS REVISION LAST-SYNC READY STATE AGE", `{"spec":{"historyLimit":5}}`},
+		{
+			catalogIn(namespace, namespace), "cat", "shop",
+			"NAME SOURCE WORKLOADS REVISION LAST-SYNC READY STATE AGE", `{"spec":{"historyLimit":5}}`,
+		},
 		{environmentIn(namespace), "envt", "alice", "NAME CATALOG TYPE AUTO NAMESPACE STATE REVISION AGE", `{"spec":{"autoSync":true}}`},
 		{pipelineOf(namespace), "pipe", namespace, "NAME MODE SINKS OBJECTS PENDING STATE AGE", `{"spec":{"batch":{"maxItems":20}}}`},
 		{policy, "syncpol", "default", "NAME BATCH-WINDOW RETENTION RECORDS SUSPENDED READY REASON AGE", `{"spec":{"batchWindow":"2s"}}`},
@@ -97,7 +100,8 @@ func testRecords(t *testing.T, s *testCluster) {
 	if _, err := s.admin.Feed(t.Context(), manifest, "create", "-f", "-"); err == nil || !strings.Contains(err.Error(), "MethodNotAllowed") {
 		t.Errorf("creating a record: %v, want MethodNotAllowed", err)
 	}
-	if _, err := s.admin.Run(t.Context(), "label", "gds", "dest", "-n", namespace, "a=b"); err == nil || !strings.Contains(err.Error(), "MethodNotAllowed") {
+	if _, err := s.admin.Run(t.Context(), "label", "gds", "dest", "-n", namespace, "a=b"); err == nil ||
+		!strings.Contains(err.Error(), "MethodNotAllowed") {
 		t.Errorf("changing a record: %v, want MethodNotAllowed", err)
 	}
 	s.kubectl(t, "delete", "gds", "dest", "-n", namespace)
@@ -113,7 +117,8 @@ func testExplain(t *testing.T, s *testCluster) {
 	contains(t, s.kubectl(t, "explain", "envt.spec"), "targetNamespace\t<string> -required-", "enum: Branch, Shared")
 	contains(t, s.kubectl(t, "explain", "envt.spec.syncWindows"), "schedule\t<string> -required-", "enum: Allow, Deny")
 	contains(t, s.kubectl(t, "explain", "envt.status"), "pendingRequests\t<[]PendingEnvironmentRequest>", "automatedBy\t<AutomatedBy>")
-	contains(t, s.kubectl(t, "explain", "envdep.status"), "keys\t<[]string>", "enum: ConfigMap, Secret, Service, ServiceAccount", "type is ConfigMap, Secret, Service or ServiceAccount.")
+	contains(t, s.kubectl(t, "explain", "envdep.status"), "keys\t<[]string>", "enum: ConfigMap, Secret, Service, ServiceAccount",
+		"type is ConfigMap, Secret, Service or ServiceAccount.")
 	contains(t, s.kubectl(t, "explain", "ss.status"), "state\t<string> -required-", "workloadNames\t<[]string>")
 	contains(t, s.kubectl(t, "explain", "pipe.spec.sinks.http"), "url\t<string> -required-", "enum: CloudEvents, ClusterWhisperer, DotAI")
 	contains(t, s.kubectl(t, "explain", "pipe.status"), "pendingRequests\t<[]PendingPipelineRequest>", "editedBy\t<AutomatedBy>")
@@ -155,8 +160,14 @@ func testRuleNames(t *testing.T, s *testCluster) {
 	lists := []struct{ rules, want string }{
 		{`[{resources: [configmaps]}]`, `[{"resources":["configmaps"]}]`},
 		{`[{resources: [configmaps]}, {resources: [services]}]`, `[{"resources":["configmaps"]},{"resources":["services"]}]`},
-		{`[{name: net, resources: [services]}, {resources: [configmaps]}]`, `[{"name":"net","resources":["services"]},{"resources":["configmaps"]}]`},
-		{`[{name: a, resources: [secrets]}, {name: net, resources: [services]}]`, `[{"name":"a","resources":["secrets"]},{"name":"net","resources":["services"]}]`},
+		{
+			`[{name: net, resources: [services]}, {resources: [configmaps]}]`,
+			`[{"name":"net","resources":["services"]},{"resources":["configmaps"]}]`,
+		},
+		{
+			`[{name: a, resources: [secrets]}, {name: net, resources: [services]}]`,
+			`[{"name":"a","resources":["secrets"]},{"name":"net","resources":["services"]}]`,
+		},
 		{`[{resources: [services]}]`, `[{"resources":["services"]}]`},
 	}
 	for _, way := range []struct {

@@ -62,7 +62,8 @@ func testPipelines(t *testing.T, s *testCluster) {
 	}
 	s.kubectl(t, "patch", "pipe", namespace, "--type=merge", "-p", `{"spec":{"suspend":false}}`)
 	out, err := s.admin.Feed(t.Context(), "", "create", "--raw", fmt.Sprintf(path, namespace, "?dryRun=All"), "-f", "-")
-	if want := "Would send CustomResourceDefinitions and objects that some sink does not know as they are (dry run)"; err != nil || !strings.Contains(out, want) {
+	if want := "Would send CustomResourceDefinitions and objects that some sink does not know as they are (dry run)"; err != nil ||
+		!strings.Contains(out, want) {
 		t.Errorf("dry run: %v: %s, want %s", err, out, want)
 	}
 }

@@ -54,7 +54,8 @@ func testRequests(t *testing.T, s *testCluster) {
 			t.Errorf("%s of %s with the body %q: %v: %s, want %s", each.subresource, each.object, each.body, err, out, each.want)
 		}
 	}
-	if out, err := request(t.Context(), s.admin, namespace, "appcatalogs/shop", "sync", "", ""); err != nil || !strings.Contains(out, `"accepted":true`) {
+	if out, err := request(t.Context(), s.admin, namespace, "appcatalogs/shop", "sync", "", ""); err != nil ||
+		!strings.Contains(out, `"accepted":true`) {
 		t.Errorf("sync: %v: %s", err, out)
 	}
 }

@@ -93,7 +93,8 @@ func testRulePermissions(t *testing.T, s *testCluster) {
 			`user "jane" cannot list and watch secrets in the namespace rights`,
 		},
 		{
-			"a type that is not served yet", strings.Replace(ruleIn(namespace), `[""], resources: [configmaps]`, `[later.io], resources: [things]`, 1),
+			"a type that is not served yet",
+			strings.Replace(ruleIn(namespace), `[""], resources: [configmaps]`, `[later.io], resources: [things]`, 1),
 			`user "jane" cannot list and watch things.later.io in the namespace rights`,
 		},
 		{
@@ -102,7 +103,9 @@ func testRulePermissions(t *testing.T, s *testCluster) {
 		},
 	}
 	for _, each := range refusals {
-		for _, arguments := range [][]string{{"create", "-f", "-"}, {"create", "--dry-run=server", "-f", "-"}, {"apply", "--server-side", "-f", "-"}} {
+		for _, arguments := range [][]string{
+			{"create", "-f", "-"}, {"create", "--dry-run=server", "-f", "-"}, {"apply", "--server-side", "-f", "-"},
+		} {
 			_, err := jane.Feed(t.Context(), each.manifest, arguments...)
 			if err == nil || !strings.Contains(err.Error(), each.want) || !strings.Contains(err.Error(), "ask for a Role in the namespace rights") {
 				t.Errorf("%s, %v: %v\nwant a refusal with %s", each.name, arguments, err, each.want)
@@ -112,7 +115,8 @@ func testRulePermissions(t *testing.T, s *testCluster) {
 	if _, err := jane.Feed(t.Context(), ruleIn(namespace), "apply", "-f", "-"); err != nil {
 		t.Errorf("rule with all permissions: %v", err)
 	}
-	if _, err := jane.Feed(t.Context(), strings.Replace(ruleIn(namespace), "[configmaps]", "[configmaps, secrets]", 1), "apply", "-f", "-"); err == nil {
+	if _, err := jane.Feed(t.Context(), strings.Replace(ruleIn(namespace), "[configmaps]", "[configmaps, secrets]", 1), "apply",
+		"-f", "-"); err == nil {
 		t.Error("update with an unreadable type was accepted")
 	}
 	warned := jane.Command(t.Context(), "label", "wr", "rule", "-n", namespace, "a=b")
@@ -120,7 +124,8 @@ func testRulePermissions(t *testing.T, s *testCluster) {
 		t.Errorf("label a rule: %v: %s", err, out)
 	}
 	unserved := s.admin.Command(t.Context(), "apply", "--dry-run=server", "-f", "-")
-	unserved.Stdin = strings.NewReader(strings.Replace(ruleIn(namespace), `[""], resources: [configmaps]`, `[later.io], resources: [things]`, 1))
+	unserved.Stdin = strings.NewReader(
+		strings.Replace(ruleIn(namespace), `[""], resources: [configmaps]`, `[later.io], resources: [things]`, 1))
 	out, err := unserved.CombinedOutput()
 	if err != nil {
 		t.Fatalf("rule for an unknown type: %v: %s", err, out)

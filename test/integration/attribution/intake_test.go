@@ -152,7 +152,8 @@ func (s *intake) waited(t *testing.T) (sum, count float64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pattern := regexp.MustCompile(`(?m)^apiserver_admission_webhook_admission_duration_seconds_(sum|count)\{name="attribution.configbutler.ai",.*\} (\S+)$`)
+	pattern := regexp.MustCompile(
+		`(?m)^apiserver_admission_webhook_admission_duration_seconds_(sum|count)\{name="attribution.configbutler.ai",.*\} (\S+)$`)
 	for _, found := range pattern.FindAllStringSubmatch(metrics, -1) {
 		value, err := strconv.ParseFloat(found[2], 64)
 		if err != nil {
@@ -237,7 +238,8 @@ func (s *intake) testDirect(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("average duration of a review: %v", s.change(t, "direct", 50))
-	path, err := s.admin.Run(t.Context(), "get", "validatingwebhookconfiguration", "slipstream-attribution", "-o", "jsonpath={.webhooks[0].clientConfig.service.path}{.webhooks[0].clientConfig.url}")
+	path, err := s.admin.Run(t.Context(), "get", "validatingwebhookconfiguration", "slipstream-attribution",
+		"-o", "jsonpath={.webhooks[0].clientConfig.service.path}{.webhooks[0].clientConfig.url}")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -189,7 +189,8 @@ func TestRemovalOfOwnedFields(t *testing.T) {
 	first := s.object(workload("", ", env: [{name: LEVEL, value: info}, {name: MODE, value: live}]"))
 	s.mustApply(create(first))
 	live := s.putAs("alice", workload("", ", env: [{name: LEVEL, value: debug}, {name: MINE, value: hers}]"))
-	next := s.object(workload("", ", env: [{name: LEVEL, valueFrom: {configMapKeyRef: {name: settings, key: level}}}, {name: MODE, value: live}]"))
+	next := s.object(workload("",
+		", env: [{name: LEVEL, valueFrom: {configMapKeyRef: {name: settings, key: level}}}, {name: MODE, value: live}]"))
 	merger := merge.Merger{Schemas: kubediff.NewSchemas(nil, clock.RealClock{}), Manager: manager}
 	result, err := merger.Shared(t.Context(), merge.Versions{Base: first, Live: live, Desired: next})
 	if err != nil {

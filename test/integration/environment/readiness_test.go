@@ -61,7 +61,8 @@ func (w *watched) waitForReady(ready, total int32, trouble string) {
 	w.eventually("workloads", func(context.Context) (bool, error) {
 		count, troubles = w.watcher.Of(w.environment)
 		message := strings.Join(troubles, "\n")
-		return count != nil && count.Ready == ready && count.Total == total && strings.Contains(message, trouble) && (trouble != "" || message == ""), nil
+		return count != nil && count.Ready == ready && count.Total == total && strings.Contains(message, trouble) &&
+			(trouble != "" || message == ""), nil
 	})
 }
 

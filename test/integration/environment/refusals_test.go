@@ -92,8 +92,8 @@ spec:
     message: must be kept
 `
 
-const binding = "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: careful-everywhere}, " +
-	"spec: {policyName: careful, validationActions: [Deny]}}"
+const binding = "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, " +
+	"metadata: {name: careful-everywhere}, spec: {policyName: careful, validationActions: [Deny]}}"
 
 func TestAdmissionPolicy(t *testing.T) {
 	s := newFixture(t, "policy")
@@ -101,7 +101,8 @@ func TestAdmissionPolicy(t *testing.T) {
 	s.put(policy)
 	s.put(binding)
 	bad := strings.Replace(workload("", ""), "name: web,", "name: web, labels: {bad: 'yes'},", 1)
-	encoded := "{apiVersion: v1, kind: Secret, metadata: {name: database, namespace: TARGET, labels: {bad: 'yes'}}, data: {password: Y29ycmVjdA==}}"
+	encoded := "{apiVersion: v1, kind: Secret, metadata: {name: database, namespace: TARGET, labels: {bad: 'yes'}}, " +
+		"data: {password: Y29ycmVjdA==}}"
 	keep := s.put(settings("keep", "v"))
 	steps := append(s.creations(account, settings("a", "v"), encoded, bad), remove(keep))
 	const denied = "ValidatingAdmissionPolicy 'careful' with binding 'careful-everywhere' denied request"
@@ -167,7 +168,9 @@ func TestPodSecurity(t *testing.T) {
 	daily := "{apiVersion: batch/v1, kind: CronJob, metadata: {name: daily, namespace: TARGET}, " +
 		"spec: {schedule: '0 3 * * *', jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: c}]}}}}}}"
 	got := s.expectRefused(s.creations(account, workload("", ""), daily)...)
-	want := []string{"Deployment web spec.template: violates PodSecurity", "CronJob daily spec.jobTemplate.spec.template: violates PodSecurity"}
+	want := []string{
+		"Deployment web spec.template: violates PodSecurity", "CronJob daily spec.jobTemplate.spec.template: violates PodSecurity",
+	}
 	if len(got) != 2 || !strings.HasPrefix(got[0], want[0]) || !strings.HasPrefix(got[1], want[1]) {
 		t.Errorf("got %q, want %q", got, want)
 	}

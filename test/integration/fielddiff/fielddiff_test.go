@@ -79,7 +79,8 @@ spec:
     metadata: {labels: {app: web}}
     spec:
       containers:
-      - {name: web, image: "web:1", env: [{name: LEVEL, value: info}], ports: [{containerPort: 53}, {containerPort: 53, protocol: UDP}], resources: {limits: {cpu: 1000m}}}
+      - {name: web, image: "web:1", env: [{name: LEVEL, value: info}], ports: [{containerPort: 53}, {containerPort: 53, protocol: UDP}],
+         resources: {limits: {cpu: 1000m}}}
 `, `
 apiVersion: apps/v1
 kind: Deployment
@@ -88,7 +89,8 @@ spec:
   template:
     spec:
       containers:
-      - {name: web, image: "web:2", env: [{name: "LEVEL", value: debug}, {name: MODE, value: live}], ports: [{containerPort: 53, protocol: TCP, name: dns}], resources: {limits: {cpu: "2"}}}
+      - {name: web, image: "web:2", env: [{name: "LEVEL", value: debug}, {name: MODE, value: live}],
+         ports: [{containerPort: 53, protocol: TCP, name: dns}], resources: {limits: {cpu: "2"}}}
 `, []string{
 		"Added /metadata/finalizers[=example.com/hold]",
 		"Added /metadata/labels/tier",
@@ -107,12 +109,14 @@ spec:
   replicas: 0
   serviceName: db
   selector: {matchLabels: {app: db}}
-  template: {metadata: {labels: {app: db}}, spec: {containers: [{name: db, image: "db:1", volumeMounts: [{name: data, mountPath: "/var/lib"}]}], volumes: [{name: data, emptyDir: {}}]}}
+  template: {metadata: {labels: {app: db}}, spec: {
+    containers: [{name: db, image: "db:1", volumeMounts: [{name: data, mountPath: "/var/lib"}]}], volumes: [{name: data, emptyDir: {}}]}}
 `, `
 apiVersion: apps/v1
 kind: StatefulSet
 metadata: {name: db}
-spec: {template: {spec: {containers: [{name: db, volumeMounts: [{name: data, mountPath: "/var/lib", readOnly: true}]}], volumes: [{name: more, emptyDir: {}}]}}}
+spec: {template: {spec: {containers: [{name: db, volumeMounts: [{name: data, mountPath: "/var/lib", readOnly: true}]}],
+  volumes: [{name: more, emptyDir: {}}]}}}
 `, []string{
 		"Added /spec/template/spec/containers[name=db]/volumeMounts[mountPath=/var/lib]/readOnly",
 		"Added /spec/template/spec/volumes[name=more]/emptyDir",
@@ -122,7 +126,8 @@ spec: {template: {spec: {containers: [{name: db, volumeMounts: [{name: data, mou
 apiVersion: batch/v1
 kind: CronJob
 metadata: {name: nightly}
-spec: {schedule: "0 3 * * *", suspend: true, jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: job, image: "job:1"}]}}}}}
+spec: {schedule: "0 3 * * *", suspend: true,
+  jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: job, image: "job:1"}]}}}}}
 `, `
 apiVersion: batch/v1
 kind: CronJob
@@ -227,7 +232,9 @@ func schemasOf(t *testing.T, config *rest.Config) (*kubediff.Schemas, *clocktest
 
 func define(t *testing.T, client dynamic.Interface) {
 	t.Helper()
-	definitions := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	definitions := client.Resource(schema.GroupVersionResource{
+		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
+	})
 	apply(t, definitions, widgets, "base")
 	eventually(t, "the definition", func(ctx context.Context) (bool, error) {
 		definition, err := definitions.Get(ctx, "widgets.example.com", metav1.GetOptions{})

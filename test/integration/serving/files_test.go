@@ -178,7 +178,8 @@ func (s *testCluster) trustFrontProxies(t *testing.T, folder string, authorities
 		t.Fatal(err)
 	}
 	s.eventually(t, "the authorities of front proxies", func(ctx context.Context) error {
-		published, err := s.admin.Run(ctx, "get", "configmap", name, "-n", "kube-system", "-o", `go-template={{index .data "requestheader-client-ca-file"}}`)
+		published, err := s.admin.Run(ctx, "get", "configmap", name, "-n", "kube-system",
+			"-o", `go-template={{index .data "requestheader-client-ca-file"}}`)
 		if err != nil {
 			return err
 		}

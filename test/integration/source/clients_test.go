@@ -140,7 +140,9 @@ func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured
 	return o
 }
 
-func create(t *testing.T, client dynamic.Interface, resource schema.GroupVersionResource, o *unstructured.Unstructured) *unstructured.Unstructured {
+func create(
+	t *testing.T, client dynamic.Interface, resource schema.GroupVersionResource, o *unstructured.Unstructured,
+) *unstructured.Unstructured {
 	t.Helper()
 	created, err := client.Resource(resource).Namespace(o.GetNamespace()).Create(t.Context(), o, metav1.CreateOptions{})
 	if err != nil {

@@ -35,7 +35,9 @@ type Mirror struct {
 // destination's spec. The repository admits all rules, so the destination alone decides which rules may use it.
 func (s *AdminCluster) NewMirror(t testing.TB, namespace string, extra ...string) *Mirror {
 	t.Helper()
-	m := &Mirror{cluster: s, Namespace: namespace, Folder: "clusters/test", Repository: filepath.Join(s.Env(devcluster.EnvGitRoot), namespace+".git")}
+	m := &Mirror{
+		cluster: s, Namespace: namespace, Folder: "clusters/test", Repository: filepath.Join(s.Env(devcluster.EnvGitRoot), namespace+".git"),
+	}
 	var spec strings.Builder
 	for _, line := range extra {
 		fmt.Fprintf(&spec, "  %s\n", line)
