@@ -132,7 +132,8 @@ func (refusingWriter) CloseNotify() <-chan bool { return nil }
 
 func TestDiscoveryThatCannotBeWrittenIsLogged(t *testing.T) {
 	log := newErrorLog(t)
-	chain(http.HandlerFunc(answerTypes)).ServeHTTP(refusingWriter{httptest.NewRecorder()}, httptest.NewRequestWithContext(t.Context(), http.MethodGet, typesOfGroup, nil))
+	chain(http.HandlerFunc(answerTypes)).ServeHTTP(refusingWriter{httptest.NewRecorder()},
+		httptest.NewRequestWithContext(t.Context(), http.MethodGet, typesOfGroup, nil))
 	if lines := log.logged(); len(lines) == 0 {
 		t.Error("nothing is logged")
 	}

@@ -14,7 +14,9 @@ import (
 )
 
 func TestEmptyBodies(t *testing.T) {
-	sync := request.RequestInfo{IsResourceRequest: true, APIGroup: "configbutler.ai", Verb: "create", Resource: "gitdestinations", Subresource: "sync"}
+	sync := request.RequestInfo{
+		IsResourceRequest: true, APIGroup: "configbutler.ai", Verb: "create", Resource: "gitdestinations", Subresource: "sync",
+	}
 	main, other := sync, sync
 	main.Subresource = ""
 	other.APIGroup = "apps"

@@ -78,7 +78,10 @@ func TestFindSince(t *testing.T) {
 		"no managers": {facts: func(s *fixture) { s.wrote("ann", "6") }, version: "6"},
 		"no facts":    {version: "6", managers: map[string]time.Duration{"kubectl": lately}},
 		"no version":  {facts: func(s *fixture) { s.wrote("ann", "") }, version: "6", managers: map[string]time.Duration{"kubectl": lately}},
-		"another uid": {facts: func(s *fixture) { s.wrote("ann", "6", func(f *Fact) { f.UID = "u9" }) }, version: "6", managers: map[string]time.Duration{"kubectl": lately}},
+		"another uid": {
+			facts:   func(s *fixture) { s.wrote("ann", "6", func(f *Fact) { f.UID = "u9" }) },
+			version: "6", managers: map[string]time.Duration{"kubectl": lately},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, Config{}, func(t *testing.T, s *fixture) {

@@ -92,7 +92,8 @@ func (s *fixture) wake(lag time.Duration, signals ...Signal) {
 		object := configMap("warm", fmt.Sprintf("warm-%d", i), strconv.Itoa(i+1))
 		event := object.event(v1alpha1.OperationCreate, "warm")
 		for _, signal := range signals {
-			s.Add([]Fact{{ID: fmt.Sprintf("first-%d", i), Signal: signal, Operation: v1alpha1.OperationUpdate, Resource: "configmaps", Namespace: "warm", Name: "x"}}, false)
+			s.Add([]Fact{{ID: fmt.Sprintf("first-%d",
+				i), Signal: signal, Operation: v1alpha1.OperationUpdate, Resource: "configmaps", Namespace: "warm", Name: "x"}}, false)
 		}
 		s.submit(event)
 		pass(lag)

@@ -85,40 +85,66 @@ func TestWrites(t *testing.T) {
 		want      string
 		signal    Signal
 	}{
-		"nothing":                     {signal: ManagedFields},
-		"audit":                       {facts: []testFact{audited("ann")}, want: "ann", signal: Audit},
-		"audit of another state":      {facts: []testFact{audited("ann", made("7"))}, signal: ManagedFields},
-		"audit twice":                 {facts: []testFact{audited("ann"), audited("ann")}, want: "ann", signal: Audit},
-		"creation":                    {operation: create, facts: []testFact{audited("ann").creating(), audited("bob", begun(-1*ms, ms))}, want: "ann", signal: Audit},
+		"nothing":                {signal: ManagedFields},
+		"audit":                  {facts: []testFact{audited("ann")}, want: "ann", signal: Audit},
+		"audit of another state": {facts: []testFact{audited("ann", made("7"))}, signal: ManagedFields},
+		"audit twice":            {facts: []testFact{audited("ann"), audited("ann")}, want: "ann", signal: Audit},
+		"creation": {
+			operation: create, facts: []testFact{audited("ann").creating(), audited("bob", begun(-1*ms, ms))}, want: "ann", signal: Audit,
+		},
 		"deletion of what is written": {facts: []testFact{audited("ann", made("6")).deleting()}, signal: ManagedFields},
 
-		"no-op after the change":       {facts: []testFact{audited("bob", begun(3*ms, 9*ms)), audited("ann", begun(0, 4*ms))}, want: "ann", signal: Audit},
-		"concurrent no-op":             {facts: []testFact{audited("bob", begun(-3*ms, 9*ms)), audited("ann", begun(0, 4*ms))}, signal: Unknown},
-		"forged for the same time":     {facts: []testFact{audited("ann"), audited("eve")}, signal: Unknown},
-		"no-op from the start":         {facts: []testFact{audited("bob", begun(3*ms, 9*ms)), audited("ann", begun(0, 4*ms)), audited("bob", begun(1*ms, 1*ms))}, signal: Unknown},
-		"forged before":                {facts: []testFact{audited("eve", begun(-5000*ms, ms)), audited("ann")}, signal: Unknown},
-		"forged before, admission":     {facts: []testFact{audited("eve", begun(-50*ms, ms)), audited("ann"), attempted("ann", from("5", "C"))}, signal: Unknown},
-		"raced, and admission decides": {facts: []testFact{audited("bob", begun(-3*ms, 9*ms)), audited("ann"), attempted("ann", from("5", "C"))}, want: "ann", signal: Audit},
+		"no-op after the change": {
+			facts: []testFact{audited("bob", begun(3*ms, 9*ms)), audited("ann", begun(0, 4*ms))}, want: "ann", signal: Audit,
+		},
+		"concurrent no-op":         {facts: []testFact{audited("bob", begun(-3*ms, 9*ms)), audited("ann", begun(0, 4*ms))}, signal: Unknown},
+		"forged for the same time": {facts: []testFact{audited("ann"), audited("eve")}, signal: Unknown},
+		"no-op from the start": {
+			facts: []testFact{audited("bob", begun(3*ms, 9*ms)), audited("ann", begun(0, 4*ms)), audited("bob", begun(1*ms, 1*ms))}, signal: Unknown,
+		},
+		"forged before": {facts: []testFact{audited("eve", begun(-5000*ms, ms)), audited("ann")}, signal: Unknown},
+		"forged before, admission": {
+			facts: []testFact{audited("eve", begun(-50*ms, ms)), audited("ann"), attempted("ann", from("5", "C"))}, signal: Unknown,
+		},
+		"raced, and admission decides": {
+			facts: []testFact{audited("bob", begun(-3*ms, 9*ms)), audited("ann"), attempted("ann", from("5", "C"))}, want: "ann", signal: Audit,
+		},
 
-		"audit and admission agree":      {facts: []testFact{audited("ann"), attempted("ann", from("5", "C"))}, want: "ann", signal: Audit},
-		"audit and admission disagree":   {facts: []testFact{audited("ann"), attempted("bob", from("5", "C"))}, signal: Unknown},
-		"audit and a refused attempt":    {facts: []testFact{audited("ann"), attempted("ann", from("5", "C")), attempted("bob", from("5", "C"))}, want: "ann", signal: Audit},
+		"audit and admission agree":    {facts: []testFact{audited("ann"), attempted("ann", from("5", "C"))}, want: "ann", signal: Audit},
+		"audit and admission disagree": {facts: []testFact{audited("ann"), attempted("bob", from("5", "C"))}, signal: Unknown},
+		"audit and a refused attempt": {
+			facts: []testFact{audited("ann"), attempted("ann", from("5", "C")), attempted("bob", from("5", "C"))}, want: "ann", signal: Audit,
+		},
 		"audit and an unrelated attempt": {facts: []testFact{audited("ann"), attempted("bob", from("5", "D"))}, want: "ann", signal: Audit},
 
-		"admission":                       {facts: []testFact{attempted("ann", from("5", "C"))}, want: "ann", signal: Admission},
-		"admission of other content":      {facts: []testFact{attempted("ann", from("5", "D"))}, signal: ManagedFields},
-		"admission without content":       {facts: []testFact{attempted("ann", from("5", ""))}, signal: ManagedFields},
-		"admission from an older state":   {facts: []testFact{attempted("ann", from("4", "C"))}, signal: ManagedFields},
-		"admission of a retry":            {facts: []testFact{attempted("ann", from("4", "C")), attempted("ann", from("5", "C"))}, want: "ann", signal: Admission},
-		"admission of the same, retried":  {facts: []testFact{attempted("bob", from("4", "C")), attempted("ann", from("5", "C"))}, want: "ann", signal: Admission},
-		"admission of two":                {facts: []testFact{attempted("ann", from("5", "C")), attempted("bob", from("5", "C"))}, signal: Unknown},
-		"admission of a creation":         {operation: create, facts: []testFact{attempted("ann", from("", "C")).creating()}, want: "ann", signal: Admission},
+		"admission":                     {facts: []testFact{attempted("ann", from("5", "C"))}, want: "ann", signal: Admission},
+		"admission of other content":    {facts: []testFact{attempted("ann", from("5", "D"))}, signal: ManagedFields},
+		"admission without content":     {facts: []testFact{attempted("ann", from("5", ""))}, signal: ManagedFields},
+		"admission from an older state": {facts: []testFact{attempted("ann", from("4", "C"))}, signal: ManagedFields},
+		"admission of a retry": {
+			facts: []testFact{attempted("ann", from("4", "C")), attempted("ann", from("5", "C"))}, want: "ann", signal: Admission,
+		},
+		"admission of the same, retried": {
+			facts: []testFact{attempted("bob", from("4", "C")), attempted("ann", from("5", "C"))}, want: "ann", signal: Admission,
+		},
+		"admission of two": {
+			facts: []testFact{attempted("ann", from("5", "C")), attempted("bob", from("5", "C"))}, signal: Unknown,
+		},
+		"admission of a creation": {
+			operation: create, facts: []testFact{attempted("ann", from("", "C")).creating()}, want: "ann", signal: Admission,
+		},
 		"admission of another operation":  {facts: []testFact{attempted("ann", from("5", "C")).creating()}, signal: ManagedFields},
 		"admission after an unseen state": {unseen: true, facts: []testFact{attempted("ann", from("5", "C"))}, want: "ann", signal: Admission},
-		"from two unseen states":          {unseen: true, facts: []testFact{attempted("ann", from("4", "C")), attempted("bob", from("5", "D"))}, signal: ManagedFields},
-		"of one user from unseen states":  {unseen: true, facts: []testFact{attempted("ann", from("4", "C")), attempted("ann", from("5", "C"))}, want: "ann", signal: Admission},
+		"from two unseen states": {
+			unseen: true, facts: []testFact{attempted("ann", from("4", "C")), attempted("bob", from("5", "D"))}, signal: ManagedFields,
+		},
+		"of one user from unseen states": {
+			unseen: true, facts: []testFact{attempted("ann", from("4", "C")), attempted("ann", from("5", "C"))}, want: "ann", signal: Admission,
+		},
 
-		"scale":                   {object: replicas(3), facts: []testFact{attempted("ann", from("5", ""), scaled(3))}, want: "ann", signal: Admission},
+		"scale": {
+			object: replicas(3), facts: []testFact{attempted("ann", from("5", ""), scaled(3))}, want: "ann", signal: Admission,
+		},
 		"scale to something else": {object: replicas(3), facts: []testFact{attempted("ann", from("5", ""), scaled(4))}, signal: ManagedFields},
 		"scale without replicas":  {facts: []testFact{attempted("ann", from("5", ""), scaled(0))}, signal: ManagedFields},
 
@@ -128,7 +154,10 @@ func TestWrites(t *testing.T) {
 		"name only, another operation":  {facts: []testFact{audited("ann", nameOnly).creating()}, signal: ManagedFields},
 		"name only beside an exact one": {facts: []testFact{audited("bob", nameOnly), audited("ann")}, want: "ann", signal: Audit},
 
-		"another object's uid": {facts: []testFact{audited("ann", func(f *Fact) { f.UID = "u2" }), attempted("ann", from("5", "C"), func(f *Fact) { f.UID = "u2" })}, signal: ManagedFields},
+		"another object's uid": {
+			facts:  []testFact{audited("ann", func(f *Fact) { f.UID = "u2" }), attempted("ann", from("5", "C"), func(f *Fact) { f.UID = "u2" })},
+			signal: ManagedFields,
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -200,23 +229,33 @@ func TestDeletions(t *testing.T) {
 		want            string
 		signal          Signal
 	}{
-		"nothing":                      {signal: Unknown},
-		"audit":                        {facts: []testFact{audited("ann").deleting()}, want: "ann", signal: Audit},
-		"audit of another uid":         {facts: []testFact{audited("ann", func(f *Fact) { f.UID = "u2" }).deleting()}, signal: Unknown},
-		"two at once":                  {facts: []testFact{audited("ann").deleting(), audited("eve").deleting()}, signal: Unknown},
-		"admission":                    {facts: []testFact{attempted("ann", from("6", "")).deleting()}, want: "ann", signal: Admission},
-		"admission of two":             {facts: []testFact{attempted("ann").deleting(), attempted("bob").deleting()}, signal: Unknown},
-		"admission and audit":          {facts: []testFact{attempted("ann").deleting(), attempted("bob").deleting(), audited("bob").deleting()}, want: "bob", signal: Audit},
-		"admission and another audit":  {facts: []testFact{attempted("ann").deleting(), audited("bob").deleting()}, signal: Unknown},
-		"written just before":          {facts: []testFact{audited("bob"), audited("ann").deleting()}, want: "ann", signal: Audit},
-		"name only":                    {facts: []testFact{audited("ann", nameOnly).deleting()}, want: "ann", signal: Audit},
-		"name only, of two":            {facts: []testFact{audited("ann", nameOnly).deleting(), audited("bob", nameOnly).deleting()}, signal: Unknown},
-		"collection":                   {facts: []testFact{audited("ann", collected("", "")).deleting()}, want: "ann", signal: Audit},
-		"collection by name":           {facts: []testFact{audited("ann", collected("", "metadata.name=web")).deleting()}, want: "ann", signal: Audit},
+		"nothing":              {signal: Unknown},
+		"audit":                {facts: []testFact{audited("ann").deleting()}, want: "ann", signal: Audit},
+		"audit of another uid": {facts: []testFact{audited("ann", func(f *Fact) { f.UID = "u2" }).deleting()}, signal: Unknown},
+		"two at once":          {facts: []testFact{audited("ann").deleting(), audited("eve").deleting()}, signal: Unknown},
+		"admission":            {facts: []testFact{attempted("ann", from("6", "")).deleting()}, want: "ann", signal: Admission},
+		"admission of two":     {facts: []testFact{attempted("ann").deleting(), attempted("bob").deleting()}, signal: Unknown},
+		"admission and audit": {
+			facts: []testFact{attempted("ann").deleting(), attempted("bob").deleting(), audited("bob").deleting()}, want: "bob", signal: Audit,
+		},
+		"admission and another audit": {facts: []testFact{attempted("ann").deleting(), audited("bob").deleting()}, signal: Unknown},
+		"written just before":         {facts: []testFact{audited("bob"), audited("ann").deleting()}, want: "ann", signal: Audit},
+		"name only":                   {facts: []testFact{audited("ann", nameOnly).deleting()}, want: "ann", signal: Audit},
+		"name only, of two": {
+			facts: []testFact{audited("ann", nameOnly).deleting(), audited("bob", nameOnly).deleting()}, signal: Unknown,
+		},
+		"collection": {facts: []testFact{audited("ann", collected("", "")).deleting()}, want: "ann", signal: Audit},
+		"collection by name": {
+			facts: []testFact{audited("ann", collected("", "metadata.name=web")).deleting()}, want: "ann", signal: Audit,
+		},
 		"collection of others":         {facts: []testFact{audited("ann", collected("app=other", "")).deleting()}, signal: Unknown},
 		"collection by unknown fields": {facts: []testFact{audited("ann", collected("", "type=Opaque")).deleting()}, signal: Unknown},
-		"collection and by name":       {facts: []testFact{audited("bob", collected("", "")).deleting(), audited("ann", nameOnly).deleting()}, want: "ann", signal: Audit},
-		"collections of two":           {facts: []testFact{audited("ann", collected("", "")).deleting(), audited("bob", collected("", "")).deleting()}, signal: Unknown},
+		"collection and by name": {
+			facts: []testFact{audited("bob", collected("", "")).deleting(), audited("ann", nameOnly).deleting()}, want: "ann", signal: Audit,
+		},
+		"collections of two": {
+			facts: []testFact{audited("ann", collected("", "")).deleting(), audited("bob", collected("", "")).deleting()}, signal: Unknown,
+		},
 
 		"finalizer that another removed": {requestedBefore: 90 * second, facts: []testFact{
 			audited("ann", lasting, begun(-90*second, 0), made("4")).deleting(), audited("controller"),
@@ -232,10 +271,20 @@ func TestDeletions(t *testing.T) {
 			audited("bob", lasting, begun(-4*second, 0), made("4")).deleting(),
 			audited("ann", lasting, begun(-4*second, 0), made("4")).deleting(),
 		}, signal: Unknown},
-		"requested at another time":  {requestedBefore: 90 * second, facts: []testFact{audited("ann", lasting, made("4")).deleting()}, signal: Unknown},
-		"requested, by admission":    {requestedBefore: 90 * second, facts: []testFact{attempted("ann", lasting, begun(-90*second, 0)).deleting()}, want: "ann", signal: Admission},
-		"requested, by name":         {requestedBefore: 9 * second, facts: []testFact{audited("ann", nameOnly, begun(-9*second, 0)).deleting()}, want: "ann", signal: Audit},
-		"requested, by a collection": {requestedBefore: 9 * second, facts: []testFact{audited("ann", collected("", ""), begun(-9*second, 0)).deleting()}, want: "ann", signal: Audit},
+		"requested at another time": {
+			requestedBefore: 90 * second, facts: []testFact{audited("ann", lasting, made("4")).deleting()}, signal: Unknown,
+		},
+		"requested, by admission": {
+			requestedBefore: 90 * second, facts: []testFact{attempted("ann", lasting, begun(-90*second, 0)).deleting()},
+			want: "ann", signal: Admission,
+		},
+		"requested, by name": {
+			requestedBefore: 9 * second, facts: []testFact{audited("ann", nameOnly, begun(-9*second, 0)).deleting()}, want: "ann", signal: Audit,
+		},
+		"requested, by a collection": {
+			requestedBefore: 9 * second,
+			facts:           []testFact{audited("ann", collected("", ""), begun(-9*second, 0)).deleting()}, want: "ann", signal: Audit,
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -70,7 +70,8 @@ func TestStatusesOfServedKinds(t *testing.T) {
 				s.submit(event)
 				pass(maxWait)
 				got := s.deliveries()
-				if len(got) != 1 || got[0].author.Signal != tt.want.Signal || got[0].author.Username != tt.want.Username || got[0].author.Manager != tt.want.Manager {
+				if len(got) != 1 || got[0].author.Signal != tt.want.Signal || got[0].author.Username != tt.want.Username ||
+					got[0].author.Manager != tt.want.Manager {
 					t.Errorf("delivered %+v, want %+v", got, tt.want)
 				}
 			})

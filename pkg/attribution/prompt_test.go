@@ -51,7 +51,9 @@ func TestOneCandidate(t *testing.T) {
 		// waits is set if the change waits for the audit.
 		waits bool
 	}{
-		"from a known state":                {before: []func(*reviewed){func(r *reviewed) { r.Observe(configMap("web", "u1", "5").event(update, "")) }, prompt}},
+		"from a known state": {
+			before: []func(*reviewed){func(r *reviewed) { r.Observe(configMap("web", "u1", "5").event(update, "")) }, prompt},
+		},
 		"the first since the watch started": {before: []func(*reviewed){listed, prompt}},
 		"the first since the watch of its namespace started": {
 			before: []func(*reviewed){func(r *reviewed) { r.Listed(configMaps, "shop") }, prompt},
@@ -121,8 +123,10 @@ func TestOneCandidate(t *testing.T) {
 		"tried again by one user": {before: []func(*reviewed){
 			listed, func(r *reviewed) { r.review("ann", from("4", "C")) }, prompt,
 		}, waits: true},
-		"wanted by another as well":       {before: []func(*reviewed){listed, func(r *reviewed) { r.review("bob") }, prompt}, waits: true},
-		"after a change without a review": {before: []func(*reviewed){listed, func(r *reviewed) { r.unreviewedChange("shop") }, prompt}, waits: true},
+		"wanted by another as well": {before: []func(*reviewed){listed, func(r *reviewed) { r.review("bob") }, prompt}, waits: true},
+		"after a change without a review": {
+			before: []func(*reviewed){listed, func(r *reviewed) { r.unreviewedChange("shop") }, prompt}, waits: true,
+		},
 	}
 	for name, c := range cases {
 		for _, author := range []string{"ann", "bob"} {

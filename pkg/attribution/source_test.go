@@ -81,7 +81,8 @@ func TestRecoveredSources(t *testing.T) {
 		pass(maxWait)
 		for _, each := range s.deliveries() {
 			if want := map[string]string{"web": "ann", "late": "bob"}[each.event.Object.GetName()]; each.author.Username != want {
-				t.Errorf("author of %s, %s after its change, = %q, want %s", each.event.Object.GetName(), each.at.Sub(began), each.author.Username, want)
+				t.Errorf("author of %s, %s after its change, = %q, want %s", each.event.Object.GetName(), each.at.Sub(began),
+					each.author.Username, want)
 			}
 		}
 		s.Add(facts[:1], true)

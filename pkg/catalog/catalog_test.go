@@ -105,7 +105,8 @@ func TestDeletedWorkloadsBecomeMissing(t *testing.T) {
 	s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Workloads = catalog.Spec.Workloads[:1] })
 	s.waitForRevision("shop", 4)
 	s.stepWindow()
-	s.expectRecords(firstRecord, "shop 2 AutoApplied Removed worker (1)", "shop 3 AutoApplied Added worker (1)", "shop 4 Applied by eve Removed worker (1)")
+	s.expectRecords(firstRecord, "shop 2 AutoApplied Removed worker (1)", "shop 3 AutoApplied Added worker (1)",
+		"shop 4 Applied by eve Removed worker (1)")
 	if got := s.images("shop"); len(got) != 1 {
 		t.Errorf("offered images = %v", got)
 	}
@@ -194,7 +195,8 @@ func TestPreviewsChangeNothing(t *testing.T) {
 	}
 	s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PreviewOnly = false })
 	s.waitForRevision("shop", 2)
-	s.expectRecords(firstRecord, "shop 0 AutoApplied preview Changed api Removed worker (2)", "shop 2 Applied by eve Changed api Removed worker (2)")
+	s.expectRecords(firstRecord, "shop 0 AutoApplied preview Changed api Removed worker (2)",
+		"shop 2 Applied by eve Changed api Removed worker (2)")
 }
 
 func TestPausesEndWithOneRecord(t *testing.T) {

@@ -45,7 +45,8 @@ func (s *fixture) pushCommit(commit, destination, name string, change ...func(*c
 	for _, change := range change {
 		change(&one)
 	}
-	if err := cmp.Or(s.commitIndex.Prepare(s.Context(), commit, []commitindex.Entry{one}), s.commitIndex.Record(s.Context(), commit)); err != nil {
+	if err := cmp.Or(s.commitIndex.Prepare(s.Context(), commit, []commitindex.Entry{one}),
+		s.commitIndex.Record(s.Context(), commit)); err != nil {
 		s.Fatal(err)
 	}
 }

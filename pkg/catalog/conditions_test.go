@@ -126,7 +126,8 @@ func TestConditionsListALimitedNumberOfWorkloads(t *testing.T) {
 
 func TestConditionsEscapeInvisibleCharacters(t *testing.T) {
 	w := newSimulation(t)
-	setConditions(w.catalog, conditions.Reason{Code: v1alpha1.ReasonSourceUnreachable, Message: "the source \u202esays\u200b"}, conditions.Reason{}, noon)
+	setConditions(w.catalog, conditions.Reason{Code: v1alpha1.ReasonSourceUnreachable, Message: "the source \u202esays\u200b"},
+		conditions.Reason{}, noon)
 	if got := meta.FindStatusCondition(w.catalog.Status.Conditions, v1alpha1.ConditionReady).Message; got != `the source \u202esays\u200b` {
 		t.Errorf("message = %q", got)
 	}

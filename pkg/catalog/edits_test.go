@@ -39,7 +39,8 @@ func TestSourceChangesAppliedByAnEditAreTheEditors(t *testing.T) {
 // TestEditsOfWorkloadsThatTheSourceHasChanged edits how a workload is offered that the source has just changed.
 func TestEditsOfWorkloadsThatTheSourceHasChanged(t *testing.T) {
 	labelled := v1alpha1.Patch{
-		Target: v1alpha1.PatchTarget{Kind: "Deployment", Name: "api"}, Type: v1alpha1.PatchMerge, Patch: `{"metadata":{"labels":{"team":"blue"}}}`,
+		Target: v1alpha1.PatchTarget{Kind: "Deployment", Name: "api"},
+		Type:   v1alpha1.PatchMerge, Patch: `{"metadata":{"labels":{"team":"blue"}}}`,
 	}
 	patched := func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = []v1alpha1.Patch{labelled} }
 	unpatched := func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = nil }
@@ -47,8 +48,10 @@ func TestEditsOfWorkloadsThatTheSourceHasChanged(t *testing.T) {
 		before, edit func(*v1alpha1.AppCatalog)
 		want         []string
 	}{
-		"a patch that is added":   {nil, patched, []string{"shop 2 AutoApplied Changed api (1)", "shop 3 Applied by adam Changed api (1)"}},
-		"a patch that is removed": {patched, unpatched, []string{"shop 2 Applied by eve Changed api (1)", "shop 3 Applied by adam Changed api (1)"}},
+		"a patch that is added": {nil, patched, []string{"shop 2 AutoApplied Changed api (1)", "shop 3 Applied by adam Changed api (1)"}},
+		"a patch that is removed": {
+			patched, unpatched, []string{"shop 2 Applied by eve Changed api (1)", "shop 3 Applied by adam Changed api (1)"},
+		},
 		"an edit that does not change a patch": {
 			patched, func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Workloads = catalog.Spec.Workloads[:1] },
 			[]string{"shop 2 Applied by eve Changed api (1)", "shop 3 AutoApplied Changed api (1)", "shop 4 Applied by adam Removed worker (1)"},
@@ -87,11 +90,15 @@ func TestTriggerBeforeAProcessedEdit(t *testing.T) {
 		status v1alpha1.AppCatalogStatus
 		want   bool
 	}{
-		"not processed":                  {v1alpha1.AppCatalogStatus{ObservedGeneration: 1}, false},
-		"processed":                      {v1alpha1.AppCatalogStatus{ObservedGeneration: 2}, true},
-		"followed by another":            {v1alpha1.AppCatalogStatus{ObservedGeneration: 3}, true},
-		"waiting for the end of a pause": {v1alpha1.AppCatalogStatus{ObservedGeneration: 2, PendingEdits: []v1alpha1.CatalogEdit{{Generation: 2}}}, false},
-		"processed, and another one":     {v1alpha1.AppCatalogStatus{ObservedGeneration: 2, PendingEdits: []v1alpha1.CatalogEdit{{Generation: 3}}}, true},
+		"not processed":       {v1alpha1.AppCatalogStatus{ObservedGeneration: 1}, false},
+		"processed":           {v1alpha1.AppCatalogStatus{ObservedGeneration: 2}, true},
+		"followed by another": {v1alpha1.AppCatalogStatus{ObservedGeneration: 3}, true},
+		"waiting for the end of a pause": {
+			v1alpha1.AppCatalogStatus{ObservedGeneration: 2, PendingEdits: []v1alpha1.CatalogEdit{{Generation: 2}}}, false,
+		},
+		"processed, and another one": {
+			v1alpha1.AppCatalogStatus{ObservedGeneration: 2, PendingEdits: []v1alpha1.CatalogEdit{{Generation: 3}}}, true,
+		},
 	} {
 		if got := before.processed(&v1alpha1.AppCatalog{Status: test.status}); got != test.want {
 			t.Errorf("%s: processed = %v", name, got)

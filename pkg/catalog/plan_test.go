@@ -192,7 +192,9 @@ func TestPlans(t *testing.T) {
 			w.catalog.Spec.Patches = []v1alpha1.Patch{patchOf("api", imagePatch)}
 			w.write(w.plan(t))
 		}, []func(*planInput){func(in *planInput) { in.sourceOnly = true }}, "| api@1 worker@1 |"},
-		"a resourceVersion":   {func(_ *testing.T, w *simulation) { w.source[workload("api")].SetResourceVersion("777") }, nil, "| api@1 worker@1 |"},
+		"a resourceVersion": {
+			func(_ *testing.T, w *simulation) { w.source[workload("api")].SetResourceVersion("777") }, nil, "| api@1 worker@1 |",
+		},
 		"the same, recreated": {func(_ *testing.T, w *simulation) { w.source[workload("api")].SetUID("another") }, nil, "| api@1 worker@1 | api"},
 		"a deletion": {func(_ *testing.T, w *simulation) { delete(w.source, workload("worker")) }, nil,
 			"Removed worker | api@1 worker@2? | worker"},
@@ -270,7 +272,8 @@ func TestPlansWithFailingPatches(t *testing.T) {
 	w := newSimulation(t)
 	w.catalog.Spec.Patches = []v1alpha1.Patch{failingPatch}
 	_, err := newPlan(w.planInput(t))
-	if why := (*stallingError)(nil); !errors.As(err, &why) || why.reason != v1alpha1.ReasonPatchFailed || !strings.Contains(err.Error(), `"api"`) {
+	if why := (*stallingError)(nil); !errors.As(err, &why) || why.reason != v1alpha1.ReasonPatchFailed ||
+		!strings.Contains(err.Error(), `"api"`) {
 		t.Errorf("error = %v", err)
 	}
 }

@@ -138,7 +138,8 @@ func TestRemovedPin(t *testing.T) {
 	s.refuse("")
 	s.applied(2)
 	s.pass(60)
-	s.expectRecords("Environment one Completed by jane r1", "Environment two Completed by jane r2", "Environment generation-2 Superseded by jane r1")
+	s.expectRecords("Environment one Completed by jane r1", "Environment two Completed by jane r2",
+		"Environment generation-2 Superseded by jane r1")
 	s.has("web:2 worker:1")
 }
 

@@ -170,7 +170,9 @@ func TestSyncWithoutTheEditorsRights(t *testing.T) {
 // of the user who requested it, which were not checked at the request.
 func TestSecretsThatAreSharedNoMore(t *testing.T) {
 	s := newSharingFixture(t, func(e *v1alpha1.Environment) {
-		e.Spec.SyncWindows = []v1alpha1.SyncWindow{{Name: "hour", Kind: v1alpha1.SyncWindowAllow, Schedule: "10 12 * * *", Duration: metav1.Duration{Duration: time.Hour}}}
+		e.Spec.SyncWindows = []v1alpha1.SyncWindow{
+			{Name: "hour", Kind: v1alpha1.SyncWindowAllow, Schedule: "10 12 * * *", Duration: metav1.Duration{Duration: time.Hour}},
+		}
 	})
 	s.start(0)
 	s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
@@ -180,7 +182,8 @@ func TestSecretsThatAreSharedNoMore(t *testing.T) {
 	s.rights.Lose(`user "jane": ` + readSecrets)
 	s.reaches("why it failed", func(e *v1alpha1.Environment) bool {
 		failed := e.Status.LastError
-		return failed != nil && failed.Reason == v1alpha1.ReasonPermissionLost && strings.Contains(failed.Message, `user "jane" may not get secrets`)
+		return failed != nil && failed.Reason == v1alpha1.ReasonPermissionLost &&
+			strings.Contains(failed.Message, `user "jane" may not get secrets`)
 	})
 	s.copied("")
 	s.has("web:1 worker:1")

@@ -97,7 +97,8 @@ func (y story) dies(t *testing.T, last int) {
 	s.start(0)
 	s.eventually(fmt.Sprintf("it is done after a death at write %d", last), func() error {
 		status := s.environment("alice").Status
-		if got := s.recordLines(); !slices.Equal(got, y.want) || status.AppliedRevision != y.revision || len(status.ActiveSyncs)+len(status.PendingRequests) > 0 {
+		if got := s.recordLines(); !slices.Equal(got, y.want) || status.AppliedRevision != y.revision ||
+			len(status.ActiveSyncs)+len(status.PendingRequests) > 0 {
 			return fmt.Errorf("records: %q, status %+v", got, status)
 		}
 		return nil

@@ -113,7 +113,8 @@ func TestObstacles(t *testing.T) {
 			s.start(0)
 			s.stalled(tt.reason)
 			s.pass(30)
-			if lines := s.recordLines(); !slices.Contains(lines, "Environment one Pending by jane r1") && !slices.Contains(lines, "Environment one Pending by jane") {
+			if lines := s.recordLines(); !slices.Contains(lines, "Environment one Pending by jane r1") &&
+				!slices.Contains(lines, "Environment one Pending by jane") {
 				t.Errorf("records %q", lines)
 			}
 			s.has("")
@@ -147,7 +148,8 @@ func TestEnd(t *testing.T) {
 	if !slices.Equal(s.removed, []string{"alice"}) {
 		t.Errorf("removed %q", s.removed)
 	}
-	if events := strings.Join(s.events.Lines(), "\n"); !strings.Contains(events, "Normal Expired") || !strings.Contains(events, "Normal Synced") {
+	if events := strings.Join(s.events.Lines(), "\n"); !strings.Contains(events, "Normal Expired") ||
+		!strings.Contains(events, "Normal Synced") {
 		t.Errorf("Events:\n%s", events)
 	}
 }
@@ -175,7 +177,8 @@ func TestDeletedWhileItIsSynced(t *testing.T) {
 			t.Errorf("unfinished record: %s", lineOf(record))
 		}
 	}
-	if applied, _, err := copies.New(s.store(), keptRevisions).List(t.Context(), environmenttest.Environment().UID); err != nil || len(applied) > 0 {
+	if applied, _, err := copies.New(s.store(), keptRevisions).List(t.Context(), environmenttest.Environment().UID); err != nil ||
+		len(applied) > 0 {
 		t.Errorf("copies of %[2]d objects are left: %[1]v", err, len(applied))
 	}
 }

@@ -95,7 +95,8 @@ func TestSyncByItself(t *testing.T) {
 			Patch: `{"spec":{"template":{"spec":{"containers":[{"name":"worker","image":"worker:mine"}]}}}}`,
 		}}
 	}, "patches")
-	s.expectRecords("Environment auto.shop-r1.1 Completed r1", "Environment auto.shop-r2.1 Completed r2", "Environment auto.shop-r2.2 Completed r2")
+	s.expectRecords("Environment auto.shop-r1.1 Completed r1", "Environment auto.shop-r2.1 Completed r2",
+		"Environment auto.shop-r2.2 Completed r2")
 	s.has("web:2 worker:mine")
 }
 
@@ -122,7 +123,8 @@ func TestWindows(t *testing.T) {
 		s := newFixture(t, automatic, evening)
 		s.start(0)
 		s.held(v1alpha1.ReasonWindowClosed)
-		if message := meta.FindStatusCondition(s.environment("alice").Status.Conditions, v1alpha1.ConditionHeld).Message; message != "window evening opens 12:05 UTC" {
+		if message := meta.FindStatusCondition(s.environment("alice").Status.Conditions, v1alpha1.ConditionHeld).
+			Message; message != "window evening opens 12:05 UTC" {
 			t.Error(message)
 		}
 		s.expectRecords("Environment auto.shop-r1.1 Pending r1")
@@ -176,7 +178,8 @@ func TestPin(t *testing.T) {
 	s.offer(3, image(web, "3"), worker)
 	s.held(v1alpha1.ReasonPinned)
 	s.pass(60)
-	s.expectRecords("Environment auto.shop-r1.1 Completed r1", "Environment auto.shop-r2.1 Completed r2", "Environment generation-2 Completed by jane r1")
+	s.expectRecords("Environment auto.shop-r1.1 Completed r1", "Environment auto.shop-r2.1 Completed r2",
+		"Environment generation-2 Completed by jane r1")
 	s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
 	s.reaches("the request is over", func(e *v1alpha1.Environment) bool { return len(e.Status.PendingRequests) == 0 })
 	s.applied(1)
@@ -226,9 +229,11 @@ func TestRetries(t *testing.T) {
 		t.Errorf("%+v", record.Status)
 	}
 	s.reaches("the trouble", func(e *v1alpha1.Environment) bool {
-		return e.Status.LastError != nil && len(e.Status.ActiveSyncs) == 0 && meta.IsStatusConditionTrue(e.Status.Conditions, v1alpha1.ConditionStalled)
+		return e.Status.LastError != nil && len(e.Status.ActiveSyncs) == 0 &&
+			meta.IsStatusConditionTrue(e.Status.Conditions, v1alpha1.ConditionStalled)
 	})
-	if events := s.events.Lines(); !slices.ContainsFunc(events, func(line string) bool { return strings.Contains(line, "Warning ManualIntervention") }) {
+	if events := s.events.Lines(); !slices.ContainsFunc(
+		events, func(line string) bool { return strings.Contains(line, "Warning ManualIntervention") }) {
 		t.Errorf("Events = %q", events)
 	}
 	s.pass(60)
@@ -303,8 +308,8 @@ func (s *fixture) waits(number int64) func() error {
 // TestStatefulSetWithoutItsService has a catalog with a StatefulSet whose Service does not exist, which Kubernetes runs, too.
 func TestStatefulSetWithoutItsService(t *testing.T) {
 	s := newFixture(t, automatic)
-	s.offer(1, "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db}, spec: {serviceName: peers, selector: {matchLabels: {app: db}}, "+
-		"template: {metadata: {labels: {app: db}}, spec: {containers: [{name: db, image: 'db:1'}]}}}}")
+	s.offer(1, "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db}, spec: {serviceName: peers, "+
+		"selector: {matchLabels: {app: db}}, template: {metadata: {labels: {app: db}}, spec: {containers: [{name: db, image: 'db:1'}]}}}}")
 	s.start(0)
 	s.applied(1)
 	s.depends(v1alpha1.ReasonUpToDate, "")

@@ -154,7 +154,8 @@ func (s *fixture) offer(revision int64, texts ...string) {
 	s.Helper()
 	status := &s.catalog.Status
 	status.Revision, status.Workloads, status.LatestSync = revision, nil, fmt.Sprintf("shop-r%d", revision)
-	status.History = append([]v1alpha1.CatalogRevision{{Revision: revision, Time: metav1.NewTime(noon), SyncStatus: status.LatestSync}}, status.History...)
+	status.History = append([]v1alpha1.CatalogRevision{{Revision: revision, Time: metav1.NewTime(noon), SyncStatus: status.LatestSync}},
+		status.History...)
 	s.offered[revision] = map[v1alpha1.WorkloadReference]*v1alpha1.CatalogWorkloadRecord{}
 	for _, text := range texts {
 		workload := environmenttest.Offer(s, s.catalog, s.object(text))

@@ -50,7 +50,8 @@ spec:
     spec: {serviceAccountName: server, containers: [{name: main, image: "delivery:1"}]}
 `, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: server}}",
 		"{apiVersion: v1, kind: Service, metadata: {name: server}, spec: {selector: {app: server}, ports: [{port: 80}]}}",
-		"{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: server}, spec: {podSelector: {matchLabels: {app: server}}, ingress: [{}]}}",
+		"{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: server}, spec: {podSelector: {matchLabels: {app: server}}, " +
+			"ingress: [{}]}}",
 	},
 	rights: []string{
 		role("Role", "controller"), role("Role", "server"),
@@ -66,7 +67,8 @@ func role(kind, name string) string {
 // binding binds a role to the ServiceAccount of the same name in a namespace.
 func binding(kind, name, role, namespace string) string {
 	return fmt.Sprintf("{apiVersion: rbac.authorization.k8s.io/v1, kind: %s, metadata: {name: %s}, "+
-		"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: %s, name: %[2]s}, subjects: [{kind: ServiceAccount, name: %[2]s, namespace: %[4]s}]}",
+		"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: %s, name: %[2]s}, subjects: [{kind: ServiceAccount, name: %[2]s, "+
+		"namespace: %[4]s}]}",
 		kind, name, role, namespace)
 }
 
@@ -113,8 +115,9 @@ func TestApplicationWithRights(t *testing.T) {
 		}) && apimeta.IsStatusConditionTrue(e.Status.Conditions, v1alpha1.ConditionObjectsMissing)
 	})
 	message := apimeta.FindStatusCondition(s.environment("alice").Status.Conditions, v1alpha1.ConditionObjectsMissing).Message
-	if want := "shop-alice lacks what the server does not copy: ClusterRoleBinding controller, PersistentVolumeClaim cache, Role controller, " +
-		"Role server, RoleBinding controller, RoleBinding server; kubectl slipstream missing alice -n teams prints it"; message != want {
+	if want := "shop-alice lacks what the server does not copy: ClusterRoleBinding controller, PersistentVolumeClaim cache, " +
+		"Role controller, Role server, RoleBinding controller, RoleBinding server; " +
+		"kubectl slipstream missing alice -n teams prints it"; message != want {
 		t.Errorf("message = %q", message)
 	}
 	want := []string{
@@ -128,7 +131,8 @@ func TestApplicationWithRights(t *testing.T) {
 
 	for _, text := range []string{
 		role("Role", "controller"), role("Role", "server"), binding("RoleBinding", "controller", "Role", environmenttest.Target),
-		binding("RoleBinding", "server", "Role", environmenttest.Target), "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: cache}}",
+		binding("RoleBinding", "server", "Role", environmenttest.Target),
+		"{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: cache}}",
 	} {
 		o := environmenttest.Object(t, text)
 		o.SetNamespace(environmenttest.Target)

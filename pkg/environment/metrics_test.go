@@ -20,8 +20,13 @@ func (s *fixture) seen(revision int64) {
 	s.Helper()
 	s.api.Put(&v1alpha1.SyncStatus{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.catalog.Namespace, Name: fmt.Sprintf("shop-r%d", revision)},
-		Spec:       v1alpha1.SyncStatusSpec{Type: v1alpha1.SyncTypeCatalog, Subject: v1alpha1.SyncSubject{Kind: v1alpha1.SubjectAppCatalog, Name: s.catalog.Name, UID: s.catalog.UID}},
-		Status:     v1alpha1.SyncRecord{State: v1alpha1.SyncStateAutoApplied, AutoTriggered: true, DetectedAt: metav1.NewTime(noon), Revision: revision},
+		Spec: v1alpha1.SyncStatusSpec{
+			Type:    v1alpha1.SyncTypeCatalog,
+			Subject: v1alpha1.SyncSubject{Kind: v1alpha1.SubjectAppCatalog, Name: s.catalog.Name, UID: s.catalog.UID},
+		},
+		Status: v1alpha1.SyncRecord{
+			State: v1alpha1.SyncStateAutoApplied, AutoTriggered: true, DetectedAt: metav1.NewTime(noon), Revision: revision,
+		},
 	})
 }
 
@@ -49,7 +54,9 @@ func TestRunsAreMeasured(t *testing.T) {
 		action, trigger string
 	}{
 		"by itself": {automatic, func(*fixture, string) {}, "Catalog", "automatic"},
-		"asked for": {func(*v1alpha1.Environment) {}, func(s *fixture, id string) { s.ask(id, "jane", v1alpha1.SyncRequestSpec{}) }, "All", "requested"},
+		"asked for": {
+			func(*v1alpha1.Environment) {}, func(s *fixture, id string) { s.ask(id, "jane", v1alpha1.SyncRequestSpec{}) }, "All", "requested",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newFixture(t, test.prepare)

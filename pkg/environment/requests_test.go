@@ -138,9 +138,11 @@ func TestConflict(t *testing.T) {
 func (s *fixture) byHand(name, image string) {
 	s.Helper()
 	client := s.cluster.Client().Resource(appsv1.SchemeGroupVersion.WithResource("deployments")).Namespace(environmenttest.Target)
-	patch := fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":%q},"spec":{"template":{"spec":{"containers":[{"name":%q,"image":%q}]}}}}`,
+	patch := fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":%q},`+
+		`"spec":{"template":{"spec":{"containers":[{"name":%q,"image":%q}]}}}}`,
 		name, name, image)
-	if _, err := client.Patch(s.Context(), name, types.ApplyPatchType, []byte(patch), metav1.PatchOptions{FieldManager: "joe", Force: new(true)}); err != nil {
+	if _, err := client.Patch(s.Context(), name, types.ApplyPatchType, []byte(patch),
+		metav1.PatchOptions{FieldManager: "joe", Force: new(true)}); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -148,7 +150,9 @@ func (s *fixture) byHand(name, image string) {
 func TestPartialSync(t *testing.T) {
 	s := newFixture(t)
 	s.start(0)
-	s.ask("one", "jane", v1alpha1.SyncRequestSpec{Workloads: []v1alpha1.WorkloadReference{{Kind: v1alpha1.WorkloadDeployment, Name: "worker"}}})
+	s.ask("one", "jane", v1alpha1.SyncRequestSpec{
+		Workloads: []v1alpha1.WorkloadReference{{Kind: v1alpha1.WorkloadDeployment, Name: "worker"}},
+	})
 	s.expectRecords("Environment one Completed by jane r1")
 	s.reaches("the rest is on offer", func(e *v1alpha1.Environment) bool {
 		return len(e.Status.PendingRequests) == 0 && e.Status.ChangedWorkloadCount == 1 && e.Status.AppliedRevision == 0
@@ -304,7 +308,8 @@ func TestCompanionsByThemselves(t *testing.T) {
 	if most() != "none" || len(s.recordLines()) != before {
 		t.Errorf("maxReplicas = %s; records: %q", most(), s.recordLines())
 	}
-	s.produce("{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: web}, spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}}")
+	s.produce("{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: web}, spec: {minAvailable: 1, " +
+		"selector: {matchLabels: {app: web}}}}")
 	brings("3")
 	s.cluster.Drop("horizontalpodautoscalers", environmenttest.Production, "web")
 	brings("none")
@@ -324,7 +329,9 @@ func TestCompanionsAfterARunThatFailed(t *testing.T) {
 	budget(1)
 	s.reaches("a failure", func(e *v1alpha1.Environment) bool { return e.Status.LastError != nil })
 	s.reaches("the request is given up", func(*v1alpha1.Environment) bool {
-		return slices.ContainsFunc(s.syncStatuses(), func(r *v1alpha1.SyncStatus) bool { return r.Status.State == v1alpha1.SyncStateManualIntervention })
+		return slices.ContainsFunc(s.syncStatuses(), func(r *v1alpha1.SyncStatus) bool {
+			return r.Status.State == v1alpha1.SyncStateManualIntervention
+		})
 	})
 	s.refuse("")
 	budget(2)

@@ -69,37 +69,72 @@ func TestNext(t *testing.T) {
 		held  string
 		again time.Duration
 	}{
-		"nothing":                            {},
-		"a request":                          {do: []func(*state){add("a", catalogRun, pending, 1, "jane")}, want: "a"},
-		"while a sync is in progress":        {do: []func(*state){add("a", catalogRun, pending, 1, "jane"), func(s *state) { s.syncing = true }}},
-		"with an obstacle":                   {do: []func(*state){add("a", catalogRun, pending, 1, "jane"), func(s *state) { s.obstacle.Code = "x" }}},
-		"what was interrupted":               {do: []func(*state){add("a", catalogRun, pending, 1, "jane"), add("b", refreshRun, inProgress, 9, "")}, want: "b"},
-		"workloads of what was":              {do: []func(*state){add("a", catalogRun, inProgress, 9, ""), add("b", refreshRun, inProgress, 1, "")}, want: "a"},
-		"interrupted in a closed window":     {do: []func(*state){closed, add("a", catalogRun, inProgress, 9, "")}, want: "a"},
-		"the catalog first":                  {do: []func(*state){auto, add("a", refreshRun, pending, 9, ""), add("b", catalogRun, pending, 1, "")}, want: "b"},
-		"the newest":                         {do: []func(*state){add("a", catalogRun, retrying, 9, "jane"), add("b", catalogRun, pending, 1, "jane")}, want: "b"},
-		"a prompt":                           {do: []func(*state){add("a", refreshRun, pending, 1, "")}},
-		"a prompt that a user accepts":       {do: []func(*state){add("a", refreshRun, pending, 1, "jane")}, want: "a"},
-		"a prompt that is tried again":       {do: []func(*state){add("a", refreshRun, retrying, 1, "")}, want: "a"},
-		"a failure before its time":          {do: []func(*state){add("a", catalogRun, hasFailed, 3, "jane")}, again: 7 * time.Second},
-		"a failure in time":                  {do: []func(*state){add("a", catalogRun, hasFailed, 10, "jane")}, want: "a"},
-		"what can continue beside a failure": {do: []func(*state){auto, add("a", catalogRun, hasFailed, 3, ""), add("b", refreshRun, pending, 1, "")}, want: "b", again: 0},
-		"a closed window":                    {do: []func(*state){closed, add("a", catalogRun, pending, 1, "jane")}, held: v1alpha1.ReasonWindowClosed, again: time.Hour},
+		"nothing":                     {},
+		"a request":                   {do: []func(*state){add("a", catalogRun, pending, 1, "jane")}, want: "a"},
+		"while a sync is in progress": {do: []func(*state){add("a", catalogRun, pending, 1, "jane"), func(s *state) { s.syncing = true }}},
+		"with an obstacle": {
+			do: []func(*state){add("a", catalogRun, pending, 1, "jane"), func(s *state) { s.obstacle.Code = "x" }},
+		},
+		"what was interrupted": {
+			do: []func(*state){add("a", catalogRun, pending, 1, "jane"), add("b", refreshRun, inProgress, 9, "")}, want: "b",
+		},
+		"workloads of what was": {
+			do: []func(*state){add("a", catalogRun, inProgress, 9, ""), add("b", refreshRun, inProgress, 1, "")}, want: "a",
+		},
+		"interrupted in a closed window": {do: []func(*state){closed, add("a", catalogRun, inProgress, 9, "")}, want: "a"},
+		"the catalog first": {
+			do: []func(*state){auto, add("a", refreshRun, pending, 9, ""), add("b", catalogRun, pending, 1, "")}, want: "b",
+		},
+		"the newest": {
+			do: []func(*state){add("a", catalogRun, retrying, 9, "jane"), add("b", catalogRun, pending, 1, "jane")}, want: "b",
+		},
+		"a prompt":                     {do: []func(*state){add("a", refreshRun, pending, 1, "")}},
+		"a prompt that a user accepts": {do: []func(*state){add("a", refreshRun, pending, 1, "jane")}, want: "a"},
+		"a prompt that is tried again": {do: []func(*state){add("a", refreshRun, retrying, 1, "")}, want: "a"},
+		"a failure before its time":    {do: []func(*state){add("a", catalogRun, hasFailed, 3, "jane")}, again: 7 * time.Second},
+		"a failure in time":            {do: []func(*state){add("a", catalogRun, hasFailed, 10, "jane")}, want: "a"},
+		"what can continue beside a failure": {
+			do: []func(*state){auto, add("a", catalogRun, hasFailed, 3, ""), add("b", refreshRun, pending, 1, "")}, want: "b", again: 0,
+		},
+		"a closed window": {
+			do: []func(*state){closed, add("a", catalogRun, pending, 1, "jane")}, held: v1alpha1.ReasonWindowClosed, again: time.Hour,
+		},
 		"a closed window, forced": {do: []func(*state){closed, func(s *state) {
 			s.record("a", catalogRun, pending, 1, "jane").Status.Force = true
 		}}, want: "a"},
-		"a closed window, a rollback":                        {do: []func(*state){closed, pinned, add(syncstatus.EditBatch(3), catalogRun, pending, 1, "jane")}, want: "generation-3"},
-		"pinned":                                             {do: []func(*state){auto, pinned, offered}, held: v1alpha1.ReasonPinned},
-		"pinned, and nothing offered":                        {do: []func(*state){auto, pinned}},
-		"pinned and asked for":                               {do: []func(*state){pinned, offered, add("a", catalogRun, pending, 1, "jane")}, want: "a"},
-		"a kill switch":                                      {do: []func(*state){auto, offered, func(s *state) { s.policy.Suspend.EnvironmentAutoSync = true }}, held: v1alpha1.ReasonSuspended},
-		"a kill switch and a request":                        {do: []func(*state){auto, add("a", catalogRun, pending, 1, "jane"), func(s *state) { s.policy.Suspend.EnvironmentAutoSync = true }}, want: "a"},
-		"the other kill switch":                              {do: []func(*state){auto, add("a", catalogRun, pending, 1, ""), func(s *state) { s.policy.Suspend.DependencyAutoSync = true }}, want: "a"},
-		"the kill switch of refreshes":                       {do: []func(*state){auto, add("a", refreshRun, pending, 1, ""), func(s *state) { s.policy.Suspend.DependencyAutoSync = true }}, held: v1alpha1.ReasonSuspended},
-		"a permission that is lost":                          {do: []func(*state){auto, add("a", catalogRun, pending, 1, ""), func(s *state) { s.lost.Code = "PermissionLost" }}, held: v1alpha1.ReasonPermissionLost},
-		"a permission that is lost while nothing is offered": {do: []func(*state){auto, func(s *state) { s.lost.Code = "PermissionLost" }}, held: v1alpha1.ReasonPermissionLost},
-		"a permission that is not known then":                {do: []func(*state){auto, func(s *state) { s.lost.Code = "Unreachable" }}},
-		"a permission that is not checked":                   {do: []func(*state){add("a", catalogRun, pending, 1, "jane"), func(s *state) { s.lost.Code = "PermissionLost" }}, want: "a"},
+		"a closed window, a rollback": {
+			do: []func(*state){closed, pinned, add(syncstatus.EditBatch(3), catalogRun, pending, 1, "jane")}, want: "generation-3",
+		},
+		"pinned":                      {do: []func(*state){auto, pinned, offered}, held: v1alpha1.ReasonPinned},
+		"pinned, and nothing offered": {do: []func(*state){auto, pinned}},
+		"pinned and asked for": {
+			do: []func(*state){pinned, offered, add("a", catalogRun, pending, 1, "jane")}, want: "a",
+		},
+		"a kill switch": {
+			do: []func(*state){auto, offered, func(s *state) { s.policy.Suspend.EnvironmentAutoSync = true }}, held: v1alpha1.ReasonSuspended,
+		},
+		"a kill switch and a request": {
+			do:   []func(*state){auto, add("a", catalogRun, pending, 1, "jane"), func(s *state) { s.policy.Suspend.EnvironmentAutoSync = true }},
+			want: "a",
+		},
+		"the other kill switch": {
+			do: []func(*state){auto, add("a", catalogRun, pending, 1, ""), func(s *state) { s.policy.Suspend.DependencyAutoSync = true }}, want: "a",
+		},
+		"the kill switch of refreshes": {
+			do:   []func(*state){auto, add("a", refreshRun, pending, 1, ""), func(s *state) { s.policy.Suspend.DependencyAutoSync = true }},
+			held: v1alpha1.ReasonSuspended,
+		},
+		"a permission that is lost": {
+			do:   []func(*state){auto, add("a", catalogRun, pending, 1, ""), func(s *state) { s.lost.Code = "PermissionLost" }},
+			held: v1alpha1.ReasonPermissionLost,
+		},
+		"a permission that is lost while nothing is offered": {
+			do: []func(*state){auto, func(s *state) { s.lost.Code = "PermissionLost" }}, held: v1alpha1.ReasonPermissionLost,
+		},
+		"a permission that is not known then": {do: []func(*state){auto, func(s *state) { s.lost.Code = "Unreachable" }}},
+		"a permission that is not checked": {
+			do: []func(*state){add("a", catalogRun, pending, 1, "jane"), func(s *state) { s.lost.Code = "PermissionLost" }}, want: "a",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := quiet()
@@ -126,7 +161,8 @@ func TestDesiredSyncs(t *testing.T) {
 	request := func(id string, second int, spec v1alpha1.SyncRequestSpec) func(*state) {
 		return func(s *state) {
 			s.environment.Status.PendingRequests = append(s.environment.Status.PendingRequests, v1alpha1.PendingEnvironmentRequest{
-				ID: id, Actor: "jane", Time: metav1.NewTime(noon.Add(time.Duration(second) * time.Second)), Type: v1alpha1.EnvironmentRequestSync, Sync: &spec,
+				ID: id, Actor: "jane", Time: metav1.NewTime(noon.Add(time.Duration(second) * time.Second)),
+				Type: v1alpha1.EnvironmentRequestSync, Sync: &spec,
 			})
 		}
 	}
@@ -144,23 +180,43 @@ func TestDesiredSyncs(t *testing.T) {
 		do   []func(*state)
 		want string
 	}{
-		"nothing":                         {},
-		"what is offered":                 {do: []func(*state){offered}},
-		"what is offered, by itself":      {do: []func(*state){auto, offered}, want: "auto.shop-r2.3 Catalog r2"},
-		"what an edit changes":            {do: []func(*state){auto, func(s *state) { s.offer = &offer{changes: true} }}, want: "auto.shop-r1.3 Catalog r1"},
-		"an edit without effect":          {do: []func(*state){auto, edit(3, 0, "ttl"), func(s *state) { s.offer = &offer{} }}},
-		"a request":                       {do: []func(*state){offered, request("a", 0, v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionAll})}, want: "a All r2 jane"},
-		"a request of a pinned one":       {do: []func(*state){offered, pinned, request("a", 0, v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCatalog})}, want: "a Catalog r1 jane"},
-		"a forced one":                    {do: []func(*state){offered, pinned, request("a", 0, v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionAll, Force: true})}, want: "a All r2 jane"},
-		"a refresh":                       {do: []func(*state){request("a", 0, v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCluster})}},
-		"a pin":                           {do: []func(*state){pinned, edit(2, 0, pinField), edit(3, 1, "ttl")}, want: "generation-2 Catalog r1 eve"},
-		"a pin that was taken out":        {do: []func(*state){edit(3, 0, pinField)}},
-		"in the order of asking":          {do: []func(*state){pinned, request("a", 5, v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionAll}), edit(3, 1, pinField)}, want: "generation-3 Catalog r1 eve, a All r1 jane"},
-		"not when a user requests":        {do: []func(*state){auto, offered, request("a", 0, v1alpha1.SyncRequestSpec{Force: true})}, want: "a All r2 jane"},
+		"nothing":                    {},
+		"what is offered":            {do: []func(*state){offered}},
+		"what is offered, by itself": {do: []func(*state){auto, offered}, want: "auto.shop-r2.3 Catalog r2"},
+		"what an edit changes": {
+			do: []func(*state){auto, func(s *state) { s.offer = &offer{changes: true} }}, want: "auto.shop-r1.3 Catalog r1",
+		},
+		"an edit without effect": {do: []func(*state){auto, edit(3, 0, "ttl"), func(s *state) { s.offer = &offer{} }}},
+		"a request": {
+			do: []func(*state){offered, request("a", 0, v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionAll})}, want: "a All r2 jane",
+		},
+		"a request of a pinned one": {
+			do:   []func(*state){offered, pinned, request("a", 0, v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCatalog})},
+			want: "a Catalog r1 jane",
+		},
+		"a forced one": {
+			do:   []func(*state){offered, pinned, request("a", 0, v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionAll, Force: true})},
+			want: "a All r2 jane",
+		},
+		"a refresh": {do: []func(*state){request("a", 0, v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCluster})}},
+		"a pin": {
+			do: []func(*state){pinned, edit(2, 0, pinField), edit(3, 1, "ttl")}, want: "generation-2 Catalog r1 eve",
+		},
+		"a pin that was taken out": {do: []func(*state){edit(3, 0, pinField)}},
+		"in the order of asking": {
+			do:   []func(*state){pinned, request("a", 5, v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionAll}), edit(3, 1, pinField)},
+			want: "generation-3 Catalog r1 eve, a All r1 jane",
+		},
+		"not when a user requests": {
+			do: []func(*state){auto, offered, request("a", 0, v1alpha1.SyncRequestSpec{Force: true})}, want: "a All r2 jane",
+		},
 		"not while a requested one waits": {do: []func(*state){auto, offered, func(s *state) { s.record("a", catalogRun, pending, 1, "jane") }}},
 		"not behind a kill switch":        {do: []func(*state){auto, offered, func(s *state) { s.policy.Suspend.EnvironmentAutoSync = true }}},
 		"not without permission":          {do: []func(*state){auto, offered, func(s *state) { s.lost.Code = "x" }}},
-		"beside what a user requested":    {do: []func(*state){auto, offered, func(s *state) { s.record("a", catalogRun, inProgress, 1, "jane") }}, want: "auto.shop-r2.3 Catalog r2"},
+		"beside what a user requested": {
+			do:   []func(*state){auto, offered, func(s *state) { s.record("a", catalogRun, inProgress, 1, "jane") }},
+			want: "auto.shop-r2.3 Catalog r2",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := quiet()

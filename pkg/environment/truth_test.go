@@ -105,9 +105,11 @@ func (l *truth) companion() string {
 			"{apiVersion: autoscaling/v2, spec: {maxReplicas: %d, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}}", n)},
 		"PodDisruptionBudget": {"poddisruptionbudgets", fmt.Sprintf(
 			"{apiVersion: policy/v1, spec: {minAvailable: %d, selector: {matchLabels: {app: web}}}}", n)},
-		"Service": {"services", fmt.Sprintf("{apiVersion: v1, spec: {selector: {app: web}, ports: [{port: %d, protocol: TCP, targetPort: 80}]}}", 80+n)},
-		"Ingress": {"ingresses", fmt.Sprintf("{apiVersion: networking.k8s.io/v1, spec: {rules: [{host: web.example.com, http: {paths: [{path: /%d, "+
-			"pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]}}", n)},
+		"Service": {
+			"services", fmt.Sprintf("{apiVersion: v1, spec: {selector: {app: web}, ports: [{port: %d, protocol: TCP, targetPort: 80}]}}", 80+n),
+		},
+		"Ingress": {"ingresses", fmt.Sprintf("{apiVersion: networking.k8s.io/v1, spec: {rules: [{host: web.example.com, "+
+			"http: {paths: [{path: /%d, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]}}", n)},
 		"NetworkPolicy": {"networkpolicies", fmt.Sprintf(
 			"{apiVersion: networking.k8s.io/v1, spec: {podSelector: {matchLabels: {app: web}}, ingress: [{ports: [{port: %d}]}]}}", 80+n)},
 	}[kind]
@@ -178,7 +180,8 @@ func (l *truth) check(after string) {
 			return fmt.Errorf("%s, other objects (-diff +status):\n%s", e.Status.State, d)
 		}
 		isSynced := strings.HasPrefix(e.Status.State, "Synced")
-		if trouble := e.Status.LastError != nil || slices.ContainsFunc(e.Status.Conditions, isStalled); !trouble && isSynced != (len(diff.Changes) == 0) {
+		if trouble := e.Status.LastError != nil ||
+			slices.ContainsFunc(e.Status.Conditions, isStalled); !trouble && isSynced != (len(diff.Changes) == 0) {
 			return fmt.Errorf("STATE = %q, but the diff has %d changes", e.Status.State, len(diff.Changes))
 		}
 		return nil

@@ -106,9 +106,11 @@ func TestChangesAreCountedByAttribution(t *testing.T) {
 // TestComparisonsNameWhomTheAuditKnows checks that a comparison attributes changes during a downtime to the authors in audit events.
 func TestComparisonsNameWhomTheAuditKnows(t *testing.T) {
 	for granularity, want := range map[v1alpha1.Granularity]string{
-		v1alpha1.GranularityPerAuthor: "Slipstream [SEED] 2 objects: 1 created, 1 updated\nann [SEED] 2 objects: 1 created, 1 deleted\nbob [SEED] CREATE v1/configmaps shop/new-bob",
-		v1alpha1.GranularityPerChange: "Slipstream [SEED] 2 objects: 1 created, 1 updated\nann [SEED] 2 objects: 1 created, 1 deleted\nbob [SEED] CREATE v1/configmaps shop/new-bob",
-		v1alpha1.GranularityBatch:     "Slipstream [SEED] 5 objects: 3 created, 1 updated, 1 deleted",
+		v1alpha1.GranularityPerAuthor: "Slipstream [SEED] 2 objects: 1 created, 1 updated\nann [SEED] 2 objects: 1 created, " +
+			"1 deleted\nbob [SEED] CREATE v1/configmaps shop/new-bob",
+		v1alpha1.GranularityPerChange: "Slipstream [SEED] 2 objects: 1 created, 1 updated\nann [SEED] 2 objects: 1 created, " +
+			"1 deleted\nbob [SEED] CREATE v1/configmaps shop/new-bob",
+		v1alpha1.GranularityBatch: "Slipstream [SEED] 5 objects: 3 created, 1 updated, 1 deleted",
 	} {
 		t.Run(string(granularity), func(t *testing.T) {
 			r := newReports()
@@ -126,7 +128,8 @@ func TestComparisonsNameWhomTheAuditKnows(t *testing.T) {
 			audited := func(operation v1alpha1.Operation, user, name string) attribution.Fact {
 				return attribution.Fact{
 					ID: name, Signal: attribution.Audit, Operation: operation, Resource: "configmaps", Namespace: "shop", Name: name, UID: types.UID(name),
-					After: s.cluster.get(configMap(name)).GetResourceVersion(), Begun: time.Now(), Ended: time.Now(), Actor: attribution.Actor{Username: user},
+					After: s.cluster.get(configMap(name)).GetResourceVersion(), Begun: time.Now(),
+					Ended: time.Now(), Actor: attribution.Actor{Username: user},
 				}
 			}
 			facts := []attribution.Fact{audited(v1alpha1.OperationDelete, "ann", "gone")}
@@ -136,7 +139,9 @@ func TestComparisonsNameWhomTheAuditKnows(t *testing.T) {
 				s.cluster.put(configMap(name), "1", func(object *unstructured.Unstructured) {
 					object.SetUID(types.UID(name))
 					written := metav1.Now()
-					object.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, Time: &written}})
+					object.SetManagedFields([]metav1.ManagedFieldsEntry{
+						{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, Time: &written},
+					})
 				})
 				if user != "" {
 					facts = append(facts, audited(v1alpha1.OperationCreate, user, name))
@@ -169,7 +174,8 @@ func TestRecordIsContinued(t *testing.T) {
 	s.start()
 	s.idle()
 	after := s.record("main")
-	if after.LastCommit == nil || *after.LastCommit != *before.LastCommit || !after.LastPushTime.Equal(before.LastPushTime) || after.Attribution != before.Attribution {
+	if after.LastCommit == nil || *after.LastCommit != *before.LastCommit || !after.LastPushTime.Equal(before.LastPushTime) ||
+		after.Attribution != before.Attribution {
 		t.Errorf("record = %+v, of the previous process\n%+v", after, before)
 	}
 	s.cluster.put(configMap("cid"), "1")
@@ -227,8 +233,8 @@ func TestAuthorsReported(t *testing.T) {
 	}
 }
 
-// TestEditsOfDestinationsAreNotAttributed checks that changes of files that follow from an edit of the destination are not attributed to the
-// last author of the objects.
+// TestEditsOfDestinationsAreNotAttributed checks that changes of files that follow from an edit of the destination are not attributed to
+// the last author of the objects.
 func TestEditsOfDestinationsAreNotAttributed(t *testing.T) {
 	r := newReports()
 	rule := v1alpha1.IgnoreRule{Target: v1alpha1.IgnoreTarget{Kind: "configmap"}, Fields: []string{"/data"}}
@@ -251,8 +257,8 @@ func TestEditsOfDestinationsAreNotAttributed(t *testing.T) {
 	}
 }
 
-// TestFactsAboutServedKindsAreKept checks that facts about the server's own kinds are kept before a rule selects them: a rule may be created
-// together with the objects that it selects.
+// TestFactsAboutServedKindsAreKept checks that facts about the server's own kinds are kept before a rule selects them: a rule may be
+// created together with the objects that it selects.
 func TestFactsAboutServedKindsAreKept(t *testing.T) {
 	a := newAuthors(Config{})
 	a.follow(map[schema.GroupVersionResource][]*destination{configMaps: nil})
@@ -279,7 +285,9 @@ func TestComparisonKeepsTheAuthorOfAWaitingChange(t *testing.T) {
 		member:   member{destination: d},
 		comparer: &comparer{author: func(attribution.Event) attribution.Author { return unknown }},
 	}
-	waiting := outbox.Change{Path: "core/v1/configmaps/shop/a.yaml", Content: []byte("a: 1\n"), Operation: v1alpha1.OperationUpdate, Author: ann}
+	waiting := outbox.Change{
+		Path: "core/v1/configmaps/shop/a.yaml", Content: []byte("a: 1\n"), Operation: v1alpha1.OperationUpdate, Author: ann,
+	}
 	d.queue.Enqueued(waiting.Path, pendingOf(waiting, 1))
 	for name, tt := range map[string]struct {
 		path, content string

@@ -22,7 +22,8 @@ func changesOf(text string) []outbox.Change {
 		user, signal, _ := strings.Cut(author, "/")
 		actor := attribution.Actor{Username: user, Groups: []string{fmt.Sprint(i)}}
 		changes = append(changes, outbox.Change{
-			Path: path, Author: attribution.Author{Actor: actor, Signal: attribution.Signal(signal)}, Operation: v1alpha1.OperationUpdate, Content: []byte(fmt.Sprint(i)),
+			Path: path, Author: attribution.Author{Actor: actor, Signal: attribution.Signal(signal)},
+			Operation: v1alpha1.OperationUpdate, Content: []byte(fmt.Sprint(i)),
 			Object: outbox.Object{Version: "v1", Resource: "configmaps", Namespace: "shop", Name: path},
 		})
 	}

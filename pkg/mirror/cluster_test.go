@@ -47,7 +47,8 @@ type feed struct {
 
 func newCluster() *cluster {
 	c := &cluster{
-		version: 100, objects: map[outbox.Object]*unstructured.Unstructured{}, files: map[outbox.Object]rendered{}, namespaces: map[string]kubewatch.Namespace{},
+		version: 100, objects: map[outbox.Object]*unstructured.Unstructured{},
+		files: map[outbox.Object]rendered{}, namespaces: map[string]kubewatch.Namespace{},
 		feeds: map[kubewatch.Watch]*feed{}, refuse: map[schema.GroupVersionResource]error{},
 	}
 	for _, name := range []string{"shop", "dev"} {
@@ -119,7 +120,8 @@ func (c *cluster) List(ctx context.Context, watch kubewatch.Watch, each func(*un
 	c.mu.Lock()
 	err, version := c.refuse[watch.Resource], strconv.Itoa(c.version)
 	var objects []*unstructured.Unstructured
-	for _, o := range slices.SortedFunc(maps.Keys(c.objects), func(a, b outbox.Object) int { return strings.Compare(a.String(), b.String()) }) {
+	for _, o := range slices.SortedFunc(maps.Keys(c.objects),
+		func(a, b outbox.Object) int { return strings.Compare(a.String(), b.String()) }) {
 		if watch.Covers(kubewatch.Watch{Resource: o.GroupVersionResource(), Namespace: o.Namespace}) {
 			objects = append(objects, c.objects[o].DeepCopy())
 		}

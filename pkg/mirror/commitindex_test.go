@@ -29,7 +29,9 @@ func indexed(s *fixture) {
 func (s *fixture) indexEntries(o outbox.Object) []commitindex.Entry {
 	s.t.Helper()
 	log := commitindex.New(table.New(s.kv, "/test").Table(commitindex.TableName), clock.RealClock{}, 0)
-	found, err := log.Lookup(s.t.Context(), commitindex.Object{GroupResource: o.GroupVersionResource().GroupResource(), Namespace: o.Namespace, Name: o.Name})
+	found, err := log.Lookup(s.t.Context(), commitindex.Object{
+		GroupResource: o.GroupVersionResource().GroupResource(), Namespace: o.Namespace, Name: o.Name,
+	})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -44,7 +46,8 @@ func (s *fixture) checkIndex(o outbox.Object) {
 	for _, one := range s.indexEntries(o) {
 		got = append(got, one.Commit.SHA)
 	}
-	want := strings.Fields(s.mustRun("log", "--reverse", "--format=%H", "main", "--", "clusters/a/core/v1/configmaps/"+o.Namespace+"/"+o.Name+".yaml"))
+	want := strings.Fields(s.mustRun("log", "--reverse", "--format=%H", "main",
+		"--", "clusters/a/core/v1/configmaps/"+o.Namespace+"/"+o.Name+".yaml"))
 	if !slices.Equal(got, want) {
 		s.t.Errorf("commits of %s in the index = %v, in the branch = %v", o, got, want)
 	}

@@ -48,7 +48,8 @@ func checkConditions(t *testing.T, conditions []metav1.Condition, generation int
 // TestConditionsOfDestinations checks the conditions that differ from usual, by type. An empty value means that the condition is absent.
 func TestConditionsOfDestinations(t *testing.T) {
 	usual := map[string]string{
-		ready: "True Succeeded", denied: "False AccessGranted", conflict: "False Owned", encrypted: "False SecretsOmitted", reported: "True Reported",
+		ready: "True Succeeded", denied: "False AccessGranted", conflict: "False Owned",
+		encrypted: "False SecretsOmitted", reported: "True Reported",
 	}
 	for name, tt := range map[string]struct {
 		change  func(*inputs)
@@ -76,7 +77,8 @@ func TestConditionsOfDestinations(t *testing.T) {
 			want:   map[string]string{ready: "False BranchNotAllowed", stalled: "True BranchNotAllowed"},
 		},
 		"suspended": {
-			change: func(in *inputs) { in.destinations[0].Spec.Suspend = true }, failure: errFrozen, want: map[string]string{ready: "False Suspended"},
+			change:  func(in *inputs) { in.destinations[0].Spec.Suspend = true },
+			failure: errFrozen, want: map[string]string{ready: "False Suspended"},
 		},
 		"refused": {failure: errFrozen, want: map[string]string{ready: "False PushRejected", stalled: "True PushRejected"}},
 		"down":    {failure: errUnreachable, want: map[string]string{ready: "False RepositoryUnreachable"}},

@@ -141,32 +141,77 @@ func TestSecretsOfAllShapes(t *testing.T) {
 		reason string
 		says   string
 	}{
-		"password":                    {servers.locked, map[string]string{"username": "bot", "password": "pa55", "caBundle": authority}, "", ""},
-		"password, Flux":              {servers.locked, map[string]string{"username": "bot", "password": "pa55", "ca.crt": authority}, "", ""},
-		"password, older Flux":        {servers.locked, map[string]string{"username": "bot", "password": "pa55", "caFile": authority}, "", ""},
-		"token":                       {servers.locked, map[string]string{"bearerToken": "t0ken", "ca.crt": authority}, "", ""},
-		"token by another name":       {servers.locked, map[string]string{"token": "t0ken", "ca.crt": authority}, "", ""},
-		"token, Argo CD":              {servers.locked, map[string]string{"type": "git", "url": "x", "bearerToken": "t0ken", "caBundle": authority}, "", ""},
-		"client certificate":          {servers.mutual, map[string]string{"tls.crt": string(client.Certificate), "tls.key": string(client.Key), "ca.crt": authority}, "", ""},
-		"client certificate, Flux":    {servers.mutual, map[string]string{"certFile": string(client.Certificate), "keyFile": string(client.Key), "caFile": authority}, "", ""},
-		"client certificate, Argo CD": {servers.mutual, map[string]string{"tlsClientCertData": string(client.Certificate), "tlsClientCertKey": string(client.Key), "caBundle": authority}, "", ""},
-		"SSH":                         {servers.ssh, map[string]string{"ssh-privatekey": private, "known_hosts": known}, "", ""},
-		"SSH, Flux":                   {servers.ssh, map[string]string{"identity": private, "identity.pub": "x", "known_hosts": known}, "", ""},
-		"SSH, Argo CD":                {servers.ssh, map[string]string{"type": "git", "url": "x", "sshPrivateKey": private, "known_hosts": known}, "", ""},
-		"SSH, locked":                 {servers.ssh, map[string]string{"ssh-privatekey": string(servers.lockedByKey), "passphrase": "open sesame", "known_hosts": known}, "", ""},
-		"SSH, locked, Flux":           {servers.ssh, map[string]string{"identity": string(servers.lockedByKey), "password": "open sesame", "known_hosts": known}, "", ""},
+		"password":              {servers.locked, map[string]string{"username": "bot", "password": "pa55", "caBundle": authority}, "", ""},
+		"password, Flux":        {servers.locked, map[string]string{"username": "bot", "password": "pa55", "ca.crt": authority}, "", ""},
+		"password, older Flux":  {servers.locked, map[string]string{"username": "bot", "password": "pa55", "caFile": authority}, "", ""},
+		"token":                 {servers.locked, map[string]string{"bearerToken": "t0ken", "ca.crt": authority}, "", ""},
+		"token by another name": {servers.locked, map[string]string{"token": "t0ken", "ca.crt": authority}, "", ""},
+		"token, Argo CD": {
+			servers.locked, map[string]string{"type": "git", "url": "x", "bearerToken": "t0ken", "caBundle": authority}, "", "",
+		},
+		"client certificate": {
+			servers.mutual, map[string]string{"tls.crt": string(client.Certificate), "tls.key": string(client.Key), "ca.crt": authority}, "", "",
+		},
+		"client certificate, Flux": {
+			servers.mutual, map[string]string{"certFile": string(client.Certificate), "keyFile": string(client.Key), "caFile": authority}, "", "",
+		},
+		"client certificate, Argo CD": {
+			servers.mutual,
+			map[string]string{"tlsClientCertData": string(client.Certificate), "tlsClientCertKey": string(client.Key), "caBundle": authority},
+			"", "",
+		},
+		"SSH":       {servers.ssh, map[string]string{"ssh-privatekey": private, "known_hosts": known}, "", ""},
+		"SSH, Flux": {servers.ssh, map[string]string{"identity": private, "identity.pub": "x", "known_hosts": known}, "", ""},
+		"SSH, Argo CD": {
+			servers.ssh, map[string]string{"type": "git", "url": "x", "sshPrivateKey": private, "known_hosts": known}, "", "",
+		},
+		"SSH, locked": {
+			servers.ssh, map[string]string{"ssh-privatekey": string(servers.lockedByKey), "passphrase": "open sesame", "known_hosts": known}, "", "",
+		},
+		"SSH, locked, Flux": {
+			servers.ssh, map[string]string{"identity": string(servers.lockedByKey), "password": "open sesame", "known_hosts": known}, "", "",
+		},
 
-		"wrong password":         {servers.locked, map[string]string{"username": "bot", "password": "gue55", "ca.crt": authority}, v1alpha1.ReasonAuthenticationFailed, "refuses the credentials"},
-		"wrong token":            {servers.locked, map[string]string{"bearerToken": "gue55", "ca.crt": authority}, v1alpha1.ReasonAuthenticationFailed, "refuses the credentials"},
-		"authority is not known": {servers.locked, map[string]string{"bearerToken": "t0ken"}, v1alpha1.ReasonRepositoryUnreachable, "certificate signed by unknown authority"},
-		"no client certificate":  {servers.mutual, map[string]string{"ca.crt": authority}, v1alpha1.ReasonRepositoryUnreachable, "certificate required"},
-		"half a certificate":     {servers.mutual, map[string]string{"tls.crt": string(client.Certificate), "ca.crt": authority}, v1alpha1.ReasonSecretInvalid, "both tls.crt and tls.key"},
-		"no credentials":         {servers.locked, map[string]string{"x": "y"}, v1alpha1.ReasonSecretInvalid, "username and password, or bearerToken"},
-		"GitHub App":             {servers.locked, map[string]string{"githubAppID": "1", "githubAppInstallationID": "2", "githubAppPrivateKey": "gue55", "ca.crt": authority}, v1alpha1.ReasonSecretInvalid, "GitHub Apps are not supported"},
-		"SSH, no key":            {servers.ssh, map[string]string{"username": "bot", "password": "pa55", "known_hosts": known}, v1alpha1.ReasonSecretInvalid, "ssh-privatekey (or identity)"},
-		"SSH, no known hosts":    {servers.ssh, map[string]string{"identity": private}, v1alpha1.ReasonSecretInvalid, "known_hosts"},
-		"SSH, other key":         {servers.ssh, map[string]string{"identity": string(stranger), "known_hosts": known}, v1alpha1.ReasonAuthenticationFailed, "refuses the credentials"},
-		"SSH, wrong passphrase":  {servers.ssh, map[string]string{"identity": string(servers.lockedByKey), "passphrase": "gue55", "known_hosts": known}, v1alpha1.ReasonSecretInvalid, "cannot be used"},
+		"wrong password": {
+			servers.locked, map[string]string{"username": "bot", "password": "gue55", "ca.crt": authority},
+			v1alpha1.ReasonAuthenticationFailed, "refuses the credentials",
+		},
+		"wrong token": {
+			servers.locked, map[string]string{"bearerToken": "gue55", "ca.crt": authority},
+			v1alpha1.ReasonAuthenticationFailed, "refuses the credentials",
+		},
+		"authority is not known": {
+			servers.locked, map[string]string{"bearerToken": "t0ken"},
+			v1alpha1.ReasonRepositoryUnreachable, "certificate signed by unknown authority",
+		},
+		"no client certificate": {
+			servers.mutual, map[string]string{"ca.crt": authority}, v1alpha1.ReasonRepositoryUnreachable, "certificate required",
+		},
+		"half a certificate": {
+			servers.mutual, map[string]string{"tls.crt": string(client.Certificate), "ca.crt": authority},
+			v1alpha1.ReasonSecretInvalid, "both tls.crt and tls.key",
+		},
+		"no credentials": {
+			servers.locked, map[string]string{"x": "y"}, v1alpha1.ReasonSecretInvalid, "username and password, or bearerToken",
+		},
+		"GitHub App": {
+			servers.locked,
+			map[string]string{"githubAppID": "1", "githubAppInstallationID": "2", "githubAppPrivateKey": "gue55", "ca.crt": authority},
+			v1alpha1.ReasonSecretInvalid, "GitHub Apps are not supported",
+		},
+		"SSH, no key": {
+			servers.ssh, map[string]string{"username": "bot", "password": "pa55", "known_hosts": known},
+			v1alpha1.ReasonSecretInvalid, "ssh-privatekey (or identity)",
+		},
+		"SSH, no known hosts": {servers.ssh, map[string]string{"identity": private}, v1alpha1.ReasonSecretInvalid, "known_hosts"},
+		"SSH, other key": {
+			servers.ssh, map[string]string{"identity": string(stranger), "known_hosts": known},
+			v1alpha1.ReasonAuthenticationFailed, "refuses the credentials",
+		},
+		"SSH, wrong passphrase": {
+			servers.ssh, map[string]string{"identity": string(servers.lockedByKey), "passphrase": "gue55", "known_hosts": known},
+			v1alpha1.ReasonSecretInvalid, "cannot be used",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "git"}, Data: map[string][]byte{}}
@@ -206,7 +251,8 @@ func pushOnce(t *testing.T, repositories *repositories, config *v1alpha1.GitRepo
 	if err != nil {
 		return err
 	}
-	if _, _, err := branch.Stage(gitrepo.Commit{Message: "change", Changes: []gitrepo.Change{{Path: "a", Content: []byte(content)}}}); err != nil {
+	if _, _, err := branch.Stage(
+		gitrepo.Commit{Message: "change", Changes: []gitrepo.Change{{Path: "a", Content: []byte(content)}}}); err != nil {
 		return err
 	}
 	_, err = branch.Push(t.Context())

@@ -62,7 +62,8 @@ func TestDeposit(t *testing.T) {
 	}
 	message := s.mustRun("log", "-1", "--format=%an <%ae> %s%n%(trailers:only)", "main", "--", depositFile)
 	for _, want := range []string{
-		"Slipstream <slipstream@configbutler.ai> [ARCHIVE] 1 record", "X-ConfigButler-Destination: shop/main", "X-ConfigButler-Operation: DEPOSIT",
+		"Slipstream <slipstream@configbutler.ai> [ARCHIVE] 1 record",
+		"X-ConfigButler-Destination: shop/main", "X-ConfigButler-Operation: DEPOSIT",
 		"X-ConfigButler-InstanceID: one",
 	} {
 		if !strings.Contains(message, want) {

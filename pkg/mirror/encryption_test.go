@@ -205,7 +205,8 @@ func TestSecretsReachGitEncrypted(t *testing.T) {
 		t.Errorf("commits: got %s, want %s", got, want)
 	}
 	s.hides("cGxhaW4=", "b3RoZXI=", "bGFzdA==", "AGE-SECRET-KEY")
-	if condition := s.encrypted("main"); condition.Status != metav1.ConditionTrue || condition.Reason != v1alpha1.ReasonKeyGenerated || !strings.Contains(condition.Message, "system/slipstream-age") {
+	if condition := s.encrypted("main"); condition.Status != metav1.ConditionTrue || condition.Reason != v1alpha1.ReasonKeyGenerated ||
+		!strings.Contains(condition.Message, "system/slipstream-age") {
 		t.Errorf("condition %+v", condition)
 	}
 }
@@ -357,7 +358,8 @@ func TestKeysUnavailable(t *testing.T) {
 	s.secrets = fake.NewClientset()
 	mayNot(allowed)
 	s.refreshKeys()
-	if condition := s.encrypted("main"); condition.Status != metav1.ConditionTrue || condition.Reason != v1alpha1.ReasonKeyUnavailable || !strings.Contains(condition.Message, "not for you") {
+	if condition := s.encrypted("main"); condition.Status != metav1.ConditionTrue || condition.Reason != v1alpha1.ReasonKeyUnavailable ||
+		!strings.Contains(condition.Message, "not for you") {
 		t.Errorf("condition %+v", condition)
 	}
 	s.cluster.put(secret("b"), "bW9yZQ==")
@@ -371,7 +373,8 @@ func TestKeysUnavailable(t *testing.T) {
 	s.cluster.put(configMap("c"), "1")
 	s.mirroredOne(configMap("c"))
 	s.idle()
-	if condition := s.encrypted("main"); condition.Status != metav1.ConditionFalse || condition.Reason != v1alpha1.ReasonEncryptionUnavailable || !strings.Contains(condition.Message, "not for you") {
+	if condition := s.encrypted("main"); condition.Status != metav1.ConditionFalse ||
+		condition.Reason != v1alpha1.ReasonEncryptionUnavailable || !strings.Contains(condition.Message, "not for you") {
 		t.Errorf("condition %+v", condition)
 	}
 	if files, err := s.files("main"); err != nil || files["clusters/a/core/v1/secrets/shop/a.yaml"] != before["core/v1/secrets/shop/a.yaml"] {
@@ -418,14 +421,17 @@ func TestOwnKeyPairIsDeleted(t *testing.T) {
 	}
 	for _, server := range []func(){s.refreshKeys, func() { s.stop(); s.start() }} {
 		s.stays("main", server)
-		if condition := s.encrypted("main"); condition.Status != metav1.ConditionTrue || condition.Reason != v1alpha1.ReasonKeyUnavailable || !strings.Contains(condition.Message, "is gone") {
+		if condition := s.encrypted("main"); condition.Status != metav1.ConditionTrue || condition.Reason != v1alpha1.ReasonKeyUnavailable ||
+			!strings.Contains(condition.Message, "is gone") {
 			t.Errorf("condition %+v", condition)
 		}
 	}
 	s.cluster.put(secret("b"), "bW9yZQ==")
 	s.opened("clusters/a", key)
 	another := newAge(t)
-	pair := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: keyring.PairName}, Data: map[string][]byte{keyring.PairKey: []byte(another.String())}}
+	pair := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: keyring.PairName}, Data: map[string][]byte{
+		keyring.PairKey: []byte(another.String()),
+	}}
 	if _, err := s.secrets.CoreV1().Secrets("system").Create(t.Context(), pair, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -29,8 +29,8 @@ func (s *fixture) burst(name string, changes int) {
 // theirFiles are files of other writers, beside the destination's folder and in it.
 var theirFiles = []string{"README.md", "clusters/a/NOTES.txt", "clusters/b/core/v1/configmaps/shop/x.yaml"}
 
-// TestFaults injects each fault between two bursts. Afterwards Git must equal the cluster, the files of other writers must be unchanged, and
-// no change may be committed twice.
+// TestFaults injects each fault between two bursts. Afterwards Git must equal the cluster, the files of other writers must be unchanged,
+// and no change may be committed twice.
 func TestFaults(t *testing.T) {
 	for name, strike := range map[string]func(*fixture, *otherWriter){
 		"remote down, and no event after": func(s *fixture, _ *otherWriter) {

@@ -91,8 +91,8 @@ type fixture struct {
 	group *wait.Group
 }
 
-// newFixture starts a mirror of the ConfigMaps of namespace shop, which the rule of world selects, to clusters/a on main. prepare may change
-// that.
+// newFixture starts a mirror of the ConfigMaps of namespace shop, which the rule of world selects, to clusters/a on main. prepare may
+// change that.
 func newFixture(t *testing.T, prepare ...func(*fixture)) *fixture {
 	t.Helper()
 	t.Parallel() // most of the time is spent waiting
@@ -102,7 +102,8 @@ func newFixture(t *testing.T, prepare ...func(*fixture)) *fixture {
 // furtherFixture is newFixture for a test that already has a fixture.
 func furtherFixture(t *testing.T, prepare ...func(*fixture)) *fixture {
 	t.Helper()
-	s := &fixture{t: t, cluster: newCluster(), process: &process{}, in: world(), requestTimeout: testkit.Timeout, pollInterval: time.Hour, retry: 10 * time.Millisecond, installation: "system/one", secrets: fake.NewClientset(), warned: make(chan string, 100)}
+	s := &fixture{t: t, cluster: newCluster(), process: &process{}, in: world(), requestTimeout: testkit.Timeout, pollInterval: time.Hour,
+		retry: 10 * time.Millisecond, installation: "system/one", secrets: fake.NewClientset(), warned: make(chan string, 100)}
 	s.kv, s.git = newStoreKV(t, s.process), newGitFront(t, s.process)
 	s.leases = Leases{Namespace: "system", Duration: 24 * time.Second, Renew: 8 * time.Second}
 	s.limits = Limits{MaxFiles: 200, MaxBytes: 1 << 20, MaxWait: time.Second, Workers: 4, WorkersPerRepository: 2}
@@ -123,7 +124,10 @@ func (s *fixture) start() {
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logger))
 	store := table.New(s.kv, "/test")
 	m := &mirror{
-		config: Config{Deposits: s.deposits}, shared: sharing(store), watches: newWatchStates(), router: &router{namespaces: s.in.namespaces, authors: newAuthors(Config{Facts: s.facts, Hash: s.hash, AttributionMaxWait: s.maxWait})},
+		config: Config{Deposits: s.deposits}, shared: sharing(store), watches: newWatchStates(),
+		router: &router{
+			namespaces: s.in.namespaces, authors: newAuthors(Config{Facts: s.facts, Hash: s.hash, AttributionMaxWait: s.maxWait}),
+		},
 		repositories: &repositories{cluster: s.secrets, allowInsecure: true, now: s.now, limits: gitrepo.Limits{Time: s.requestTimeout}},
 		replan:       make(chan struct{}, 1), publish: make(chan struct{}, 1),
 	}
@@ -133,7 +137,8 @@ func (s *fixture) start() {
 	m.services = &branchServices{
 		pushes: &pushLog{table: store.Table("pushes")}, lister: s.cluster, limits: s.limits, namespaces: s.in.namespaces,
 		identity: Identity{ClusterUID: "cluster", Namespace: "system", Name: "slipstream", Instance: "one", Installation: s.installation},
-		remote:   s.remote, signer: m.repositories.signer, retry: s.retry, pollInterval: s.pollInterval, running: m.watches.running, starting: m.watches.starting, event: s.event, changed: s.notify, recheck: func(types.NamespacedName) { s.rechecks.Add(1) },
+		remote:   s.remote, signer: m.repositories.signer, retry: s.retry, pollInterval: s.pollInterval, running: m.watches.running,
+		starting: m.watches.starting, event: s.event, changed: s.notify, recheck: func(types.NamespacedName) { s.rechecks.Add(1) },
 		writes: m.registry.writes, author: m.router.authors.joiner.Find,
 		leases: func(key branchKey) *branchLease {
 			return newBranchLease(s.secrets.CoordinationV1(), s.installation, s.leases, key)

@@ -23,7 +23,9 @@ func noted(value string) func(*unstructured.Unstructured) {
 func TestIgnoredFieldsMakeNoCommit(t *testing.T) {
 	const file = "main:clusters/a/core/v1/configmaps/shop/a.yaml"
 	rule := v1alpha1.IgnoreRule{Target: v1alpha1.IgnoreTarget{Kind: "configmap"}, Fields: []string{"/metadata/annotations/note"}}
-	s := newFixture(t, perChange, onBranch("other", "main", "b"), func(s *fixture) { s.in.destinations[0].Spec.Ignore = []v1alpha1.IgnoreRule{rule} })
+	s := newFixture(t, perChange, onBranch("other", "main", "b"), func(s *fixture) {
+		s.in.destinations[0].Spec.Ignore = []v1alpha1.IgnoreRule{rule}
+	})
 	s.idle()
 	shows := func(text string, want bool) {
 		t.Helper()

@@ -17,7 +17,8 @@ import (
 	"github.com/configbutler/slipstream/test/testkit"
 )
 
-// beside adds a second installation in the cluster of the first. It writes to the same repository and does not know the objects of the first.
+// beside adds a second installation in the cluster of the first. It writes to the same repository and does not know the objects of the
+// first.
 func beside(first *fixture, change ...func(*v1alpha1.GitDestination)) func(*fixture) {
 	return func(s *fixture) {
 		s.installation, s.secrets, s.leases, s.git = "system/two", first.secrets, first.leases, first.git
@@ -65,7 +66,8 @@ func TestTwoInstallationsWriteOneBranch(t *testing.T) {
 			t.Errorf("%s: %s", s.installation, c.Message)
 		}
 	}
-	if leases, err := one.secrets.CoordinationV1().Leases("common").List(t.Context(), metav1.ListOptions{}); err != nil || len(leases.Items) != 1 {
+	if leases, err := one.secrets.CoordinationV1().Leases("common").List(t.Context(), metav1.ListOptions{}); err != nil ||
+		len(leases.Items) != 1 {
 		t.Errorf("%d Leases of one branch: %v", len(leases.Items), err)
 	}
 }
@@ -94,7 +96,8 @@ func TestTwoInstallationsClaimOneFolder(t *testing.T) {
 			if owner, _ := one.marker(); owner.Instance != "system/one" {
 				t.Errorf("marker = %+v", owner)
 			}
-			if subjects := one.commits("main"); len(subjects) != 2 || slices.ContainsFunc(subjects, func(s string) bool { return strings.Contains(s, "shop/b") }) {
+			if subjects := one.commits("main"); len(subjects) != 2 ||
+				slices.ContainsFunc(subjects, func(s string) bool { return strings.Contains(s, "shop/b") }) {
 				t.Errorf("commits = %q", subjects)
 			}
 			one.waitConflict("main", metav1.ConditionFalse, "")

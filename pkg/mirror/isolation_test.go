@@ -177,7 +177,8 @@ func TestBranchThatTakesNothing(t *testing.T) {
 	}
 	repository := nameOf(s.in.repositories[0])
 	testkit.Eventually(t, "the repository says so", func() error {
-		if v := s.registry.rejection(repository); !strings.Contains(v.Message, "branch main: cannot push: ") || !strings.Contains(v.Message, "main is frozen") {
+		if v := s.registry.rejection(repository); !strings.Contains(v.Message, "branch main: cannot push: ") ||
+			!strings.Contains(v.Message, "main is frozen") {
 			return fmt.Errorf("message = %q", v.Message)
 		}
 		return nil

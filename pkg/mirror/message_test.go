@@ -58,7 +58,8 @@ func TestCommitsSayWhereTheyComeFrom(t *testing.T) {
 				Actor:  attribution.Actor{Username: "system:serviceaccount:kube-system:namespace-controller"},
 				Signal: attribution.Audit, NamespaceDeletedBy: "ann\nX: y",
 			}, one, false, "kube-system/namespace-controller <kube-system/namespace-controller@uid> Slipstream <slipstream@configbutler.ai>",
-			"[UPDATE] v1/configmaps shop/a\n\n" + trailers("UPDATE", "audit", "X-ConfigButler-ResourceVersion: 42", `X-ConfigButler-NamespaceDeletedBy: ann\u000aX: y`),
+			"[UPDATE] v1/configmaps shop/a\n\n" +
+				trailers("UPDATE", "audit", "X-ConfigButler-ResourceVersion: 42", `X-ConfigButler-NamespaceDeletedBy: ann\u000aX: y`),
 		},
 		"without an author": {
 			nil, attribution.Author{}, several, false, "Slipstream <slipstream@configbutler.ai> Slipstream <slipstream@configbutler.ai>",
@@ -73,12 +74,18 @@ func TestCommitsSayWhereTheyComeFrom(t *testing.T) {
 				AuthorTemplate:  "{{.Username}} of {{.Cluster}} <{{.Email}}>",
 				MessageTemplate: "{{.Author}} ({{.Username}}, {{.ImpersonatedBy}}): {{.Name}}",
 				Committer:       &v1alpha1.CommitIdentity{Name: "bot", Email: "bot@example.com"},
-			}, attribution.Author{Actor: attribution.Actor{Username: "jane", ImpersonatedBy: "joe"}, Signal: attribution.Admission}, one, false, "jane of uid <jane@uid> bot <bot@example.com>",
-			"jane of uid (jane, joe): a\n\n" + trailers("UPDATE", "admission", "X-ConfigButler-ResourceVersion: 42", "X-ConfigButler-ImpersonatedBy: joe"),
+			}, attribution.Author{Actor: attribution.Actor{Username: "jane", ImpersonatedBy: "joe"}, Signal: attribution.Admission}, one, false,
+			"jane of uid <jane@uid> bot <bot@example.com>",
+			"jane of uid (jane, joe): a\n\n" +
+				trailers("UPDATE", "admission", "X-ConfigButler-ResourceVersion: 42", "X-ConfigButler-ImpersonatedBy: joe"),
 		},
 		"of hidden characters": {
-			&v1alpha1.CommitPolicy{MessageTemplate: "{{.Subject}}\u2067\nb\u200by\t{{.Author}}", Committer: &v1alpha1.CommitIdentity{Name: "b\u202eot", Email: "bot\u200b@example.com"}},
-			attribution.Author{Actor: attribution.Actor{Username: "e\u202eve\U000e0041", ImpersonatedBy: "日本 é\u2066"}, Signal: attribution.Audit}, hidden, false,
+			&v1alpha1.CommitPolicy{
+				MessageTemplate: "{{.Subject}}\u2067\nb\u200by\t{{.Author}}",
+				Committer:       &v1alpha1.CommitIdentity{Name: "b\u202eot", Email: "bot\u200b@example.com"},
+			},
+			attribution.Author{Actor: attribution.Actor{Username: "e\u202eve\U000e0041", ImpersonatedBy: "日本 é\u2066"}, Signal: attribution.Audit},
+			hidden, false,
 			`e\u202eve\U000e0041 <e\u202eve\U000e0041@uid> b\u202eot <bot\u200b@example.com>`,
 			`[UPDATE] v1/configmaps shop/a\u202egpj.b\u2067` + "\n" + `b\u200by` + "\t" + `e\u202eve\U000e0041` + "\n\n" +
 				trailers("UPDATE", "audit", "X-ConfigButler-ResourceVersion: 42", `X-ConfigButler-ImpersonatedBy: 日本 é\u2066`),
@@ -144,7 +151,8 @@ func TestRowsOfEarlierVersionsAreRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := row.Change
-			if !reflect.DeepEqual(got.Author, test.want) || got.Object != configMap("a") || string(got.Content) != "data: {}\n" || row.Sequence != 7 {
+			if !reflect.DeepEqual(got.Author, test.want) || got.Object != configMap("a") || string(got.Content) != "data: {}\n" ||
+				row.Sequence != 7 {
 				t.Errorf("row = %+v", row)
 			}
 		})

@@ -23,7 +23,8 @@ func TestMetrics(t *testing.T) {
 	s.idle()
 	counters := map[string]metrics.CounterMetric{
 		"objects_scanned_total": objectsScanned, "objects_written_total": objectsWritten, "files_deleted_total": filesDeleted,
-		"commits_total": commits, "commit_bytes_total": commitBytes, "commit_batches_total": commitBatches, "push_retries_total": pushRetries.WithLabelValues("unreachable"),
+		"commits_total": commits, "commit_bytes_total": commitBytes, "commit_batches_total": commitBatches,
+		"push_retries_total":         pushRetries.WithLabelValues("unreachable"),
 		"mirror_events_mapped_total": eventsMapped,
 	}
 	read := func() map[string]float64 {

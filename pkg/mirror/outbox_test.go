@@ -26,7 +26,8 @@ func encryptedStore(t *testing.T, kv clientv3.KV, key string) *storetable.Store 
 	path := filepath.Join(t.TempDir(), "keys.yaml")
 	secret := bytes.Repeat([]byte(key), 16)[:16]
 	err := os.WriteFile(path, fmt.Appendf(nil, "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\n"+
-		"resources: [{resources: ['*.configbutler.ai'], providers: [{aesgcm: {keys: [{name: %s, secret: '%s'}]}}]}]\n", key, base64.StdEncoding.EncodeToString(secret)), 0o600)
+		"resources: [{resources: ['*.configbutler.ai'], providers: [{aesgcm: {keys: [{name: %s, secret: '%s'}]}}]}]\n", key,
+		base64.StdEncoding.EncodeToString(secret)), 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,19 +50,24 @@ func TestRowThatCannotBeReadStopsTheStart(t *testing.T) {
 		key  string
 		want []string
 	}{
-		{name: "under another key", table: "outbox", row: good, key: "theirs", want: []string{"/registry-work/outbox/" + good.Key, `aesgcm "theirs"`, remedy}},
+		{
+			name: "under another key", table: "outbox", row: good, key: "theirs",
+			want: []string{"/registry-work/outbox/" + good.Key, `aesgcm "theirs"`, remedy},
+		},
 		{name: "no JSON", table: "outbox", row: storetable.Row{Key: good.Key, Value: []byte("text")}, key: "ours", want: []string{
 			"/registry-work/outbox/" + good.Key, "invalid character", "run the version that wrote it", remedy,
 		}},
 		{name: "no sequence", table: "outbox", row: storetable.Row{Key: "shop/x", Value: good.Value}, key: "ours", want: []string{
 			"/registry-work/outbox/shop/x", "sequence", remedy,
 		}},
-		{name: "a note of a push", table: "pushes", row: storetable.Row{Key: "shop/main/main/url", Value: []byte("{")}, key: "ours", want: []string{
-			"/registry-work/pushes/shop/main/main/url", "notes of pushes", remedy,
-		}},
-		{name: "a note of a push under another key", table: "pushes", row: storetable.Row{Key: "shop/main/main/url", Value: []byte("{}")}, key: "theirs", want: []string{
-			"/registry-work/pushes/shop/main/main/url", `aesgcm "theirs"`, remedy,
-		}},
+		{name: "a note of a push", table: "pushes", row: storetable.Row{Key: "shop/main/main/url", Value: []byte("{")}, key: "ours",
+			want: []string{
+				"/registry-work/pushes/shop/main/main/url", "notes of pushes", remedy,
+			}},
+		{name: "a note of a push under another key", table: "pushes", row: storetable.Row{Key: "shop/main/main/url", Value: []byte("{}")},
+			key: "theirs", want: []string{
+				"/registry-work/pushes/shop/main/main/url", `aesgcm "theirs"`, remedy,
+			}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -70,7 +76,9 @@ func TestRowThatCannotBeReadStopsTheStart(t *testing.T) {
 				t.Fatal(err)
 			}
 			store := encryptedStore(t, kv, "ours")
-			m := &mirror{shared: sharing(store), router: &router{}, registry: newRegistry(nil, nil, nil), services: &branchServices{pushes: &pushLog{table: store.Table("pushes")}}}
+			m := &mirror{shared: sharing(store), router: &router{}, registry: newRegistry(nil, nil, nil), services: &branchServices{
+				pushes: &pushLog{table: store.Table("pushes")},
+			}}
 			err := m.recover(t.Context())
 			for _, want := range tt.want {
 				if err == nil || !strings.Contains(err.Error(), want) {

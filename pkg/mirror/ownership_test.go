@@ -88,7 +88,8 @@ func TestFirstCommitMarksTheFolder(t *testing.T) {
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
 	owner, content := s.marker()
-	if owner.ClusterUID != "cluster" || owner.Namespace != "shop" || owner.Name != "main" || owner.Instance != "system/one" || time.Since(owner.Time.Time) > time.Minute {
+	if owner.ClusterUID != "cluster" || owner.Namespace != "shop" || owner.Name != "main" || owner.Instance != "system/one" ||
+		time.Since(owner.Time.Time) > time.Minute {
 		t.Errorf("marker = %+v", owner)
 	}
 	if n := s.mustRun("rev-list", "--count", "main"); n != "1" {
@@ -184,7 +185,8 @@ func TestMarkerOfADeletedDestination(t *testing.T) {
 
 // TestMarkerOfAnEarlierVersion checks that a marker with the name of a process, as the first versions wrote it, is taken over.
 func TestMarkerOfAnEarlierVersion(t *testing.T) {
-	older := strings.NewReplacer("elsewhere", "cluster", "theirs", "shop", "other", "main", "instance: x", "instance: host_0815").Replace(foreignMarker)
+	older := strings.NewReplacer("elsewhere", "cluster", "theirs", "shop", "other", "main", "instance: x", "instance: host_0815").
+		Replace(foreignMarker)
 	s := newFixture(t, claimedBy(older, exclusive))
 	s.idle()
 	s.waitConflict("main", metav1.ConditionFalse, "")
@@ -216,7 +218,8 @@ func TestFolderAroundAnotherUnderTwoNames(t *testing.T) {
 		s.holds("main", "clusters", inShop)
 	}
 	both()
-	const conflict = "clusters/a/.configbutler/owner.yaml, within the folder, names GitDestination shop/main, which reaches the repository under another name"
+	const conflict = "clusters/a/.configbutler/owner.yaml, within the folder, names GitDestination shop/main, " +
+		"which reaches the repository under another name"
 	s.waitConflict("outer", metav1.ConditionTrue, conflict)
 	s.waitConflict("main", metav1.ConditionFalse, "")
 	s.cluster.remove(configMap("a"))
@@ -269,7 +272,8 @@ func TestMarkerIsReadAsItWasWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := parseMarker(content)
-	if err != nil || got.ClusterUID != owner.ClusterUID || got.Namespace != owner.Namespace || got.Name != owner.Name || !got.Time.Equal(&owner.Time) {
+	if err != nil || got.ClusterUID != owner.ClusterUID || got.Namespace != owner.Namespace || got.Name != owner.Name ||
+		!got.Time.Equal(&owner.Time) {
 		t.Errorf("error %v, marker = %+v from\n%s", err, got, content)
 	}
 }
@@ -294,7 +298,8 @@ func TestFolderWithTheNameOfAFile(t *testing.T) {
 				claimedBy("")(s)
 				clone := t.TempDir()
 				s.mustRun("clone", "--quiet", ".", clone)
-				if err := errors.Join(writeFile(clone, "CODEOWNERS", "* @ops\n"), writeFile(clone, "docs/a", "a\n"), os.Symlink("a", clone+"/docs/link")); err != nil {
+				if err := errors.Join(writeFile(clone, "CODEOWNERS", "* @ops\n"), writeFile(clone, "docs/a", "a\n"),
+					os.Symlink("a", clone+"/docs/link")); err != nil {
 					t.Fatal(err)
 				}
 				s.mustRun("-C", clone, "add", "--all")
@@ -309,7 +314,8 @@ func TestFolderWithTheNameOfAFile(t *testing.T) {
 				t.Errorf("message = %q, want %q", ready.Message, want)
 			}
 			s.holds("main", "b", inShop)
-			if got := s.mustRun("ls-tree", "-r", "--format=%(objectmode) %(path)", "main", "--", "CODEOWNERS", "docs"); got != "100644 CODEOWNERS\n100644 docs/a\n120000 docs/link" {
+			if got := s.mustRun("ls-tree", "-r", "--format=%(objectmode) %(path)", "main", "--", "CODEOWNERS",
+				"docs"); got != "100644 CODEOWNERS\n100644 docs/a\n120000 docs/link" {
 				t.Errorf("files of others have changed:\n%s", got)
 			}
 		})

@@ -104,7 +104,10 @@ func TestRulesNeedTheirAuthorsPermissions(t *testing.T) {
 		fails        bool
 	}{
 		{name: "one who may", reviews: 1},
-		{name: "one who may not", then: func(_ *inputs, r *accesstest.Reviewer) { r.Deny(eve, secretsLost) }, reason: v1alpha1.ReasonPermissionLost, reviews: 1},
+		{
+			name: "one who may not", then: func(_ *inputs, r *accesstest.Reviewer) { r.Deny(eve, secretsLost) },
+			reason: v1alpha1.ReasonPermissionLost, reviews: 1,
+		},
 		{
 			name: "unknown permissions", then: func(_ *inputs, r *accesstest.Reviewer) { r.Fail("", errors.New("no answer")) },
 			reason: v1alpha1.ReasonProgressing, reviews: 1, fails: true,

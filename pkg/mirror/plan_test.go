@@ -26,7 +26,10 @@ var (
 func world() inputs {
 	snapshot := watch.NewSnapshot([]watch.Type{
 		{Resource: configMaps, Kind: "ConfigMap", Namespaced: true, Preferred: true, Watchable: true},
-		{Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Kind: "Secret", Namespaced: true, Preferred: true, Watchable: true},
+		{
+			Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"},
+			Kind:     "Secret", Namespaced: true, Preferred: true, Watchable: true,
+		},
 		{Resource: namespaces, Kind: "Namespace", Preferred: true, Watchable: true},
 	}, nil)
 	return inputs{
@@ -54,7 +57,9 @@ func world() inputs {
 
 func newTestDestination(namespace, name, folder string) *v1alpha1.GitDestination {
 	return &v1alpha1.GitDestination{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + "-" + name), CreationTimestamp: metav1.NewTime(time.Unix(1000, 0))},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: name, UID: types.UID(namespace + "-" + name), CreationTimestamp: metav1.NewTime(time.Unix(1000, 0)),
+		},
 		Spec: v1alpha1.GitDestinationSpec{
 			RepoRef: v1alpha1.ObjectReference{Name: "repo", Namespace: "shop"}, Branch: "main", BaseFolder: folder,
 			Granularity: v1alpha1.GranularityPerAuthor, Secrets: v1alpha1.SecretsEncrypt, Prune: v1alpha1.PruneAlways,
@@ -82,22 +87,36 @@ func TestDestinationProblems(t *testing.T) {
 	}{
 		{"in force", func(*inputs) {}, "shop/main", "", ""},
 		{"no repository", func(in *inputs) { in.repositories = nil }, "shop/main", v1alpha1.ReasonRepositoryNotFound, "shop/repo"},
-		{"branch not allowed", func(in *inputs) { in.destinations[0].Spec.Branch = "release" }, "shop/main", v1alpha1.ReasonBranchNotAllowed, "main, env/*"},
+		{
+			"branch not allowed", func(in *inputs) { in.destinations[0].Spec.Branch = "release" },
+			"shop/main", v1alpha1.ReasonBranchNotAllowed, "main, env/*",
+		},
 		{"branch by glob", func(in *inputs) { in.destinations[0].Spec.Branch = "env/a" }, "shop/main", "", ""},
-		{"glob within one segment", func(in *inputs) { in.destinations[0].Spec.Branch = "env/a/b" }, "shop/main", v1alpha1.ReasonBranchNotAllowed, ""},
-		{"no branch allowed", func(in *inputs) { in.repositories[0].Spec.AllowedBranches = nil }, "shop/main", v1alpha1.ReasonBranchNotAllowed, "none"},
-		{"another namespace", func(in *inputs) { in.destinations[0].Namespace = "dev" }, "dev/main", v1alpha1.ReasonAccessNotGranted, "accessPolicy"},
+		{
+			"glob within one segment", func(in *inputs) { in.destinations[0].Spec.Branch = "env/a/b" },
+			"shop/main", v1alpha1.ReasonBranchNotAllowed, "",
+		},
+		{
+			"no branch allowed", func(in *inputs) { in.repositories[0].Spec.AllowedBranches = nil },
+			"shop/main", v1alpha1.ReasonBranchNotAllowed, "none",
+		},
+		{
+			"another namespace", func(in *inputs) { in.destinations[0].Namespace = "dev" },
+			"dev/main", v1alpha1.ReasonAccessNotGranted, "accessPolicy",
+		},
 		{"another namespace, admitted", func(in *inputs) {
 			in.destinations[0].Namespace = "dev"
 			in.repositories[0].Spec.AccessPolicy = policy(v1alpha1.AccessModeAllNamespaces, nil)
 		}, "dev/main", "", ""},
 		{"another namespace, selected", func(in *inputs) {
 			in.destinations[0].Namespace = "dev"
-			in.repositories[0].Spec.AccessPolicy = policy(v1alpha1.AccessModeFromSelector, &metav1.LabelSelector{MatchLabels: map[string]string{"team": "dev"}})
+			in.repositories[0].Spec.AccessPolicy = policy(v1alpha1.AccessModeFromSelector,
+				&metav1.LabelSelector{MatchLabels: map[string]string{"team": "dev"}})
 		}, "dev/main", "", ""},
 		{"another namespace, not selected", func(in *inputs) {
 			in.destinations[0].Namespace = "dev"
-			in.repositories[0].Spec.AccessPolicy = policy(v1alpha1.AccessModeFromSelector, &metav1.LabelSelector{MatchLabels: map[string]string{"team": "ops"}})
+			in.repositories[0].Spec.AccessPolicy = policy(v1alpha1.AccessModeFromSelector,
+				&metav1.LabelSelector{MatchLabels: map[string]string{"team": "ops"}})
 		}, "dev/main", v1alpha1.ReasonAccessNotGranted, ""},
 		{"folder inside an older one's", func(in *inputs) {
 			inside := newTestDestination("shop", "inside", "clusters/a/b")
@@ -109,8 +128,10 @@ func TestDestinationProblems(t *testing.T) {
 			around.CreationTimestamp = metav1.NewTime(time.Unix(2000, 0))
 			in.destinations = append(in.destinations, around)
 		}, "shop/main", "", ""},
-		{"a folder of Git's", func(in *inputs) { in.destinations[0].Spec.BaseFolder = "clusters/.gitmodules" }, "shop/main", v1alpha1.ReasonFolderInvalid,
-			`spec.baseFolder: base folder "clusters/.gitmodules" must not have the segment ".gitmodules"`},
+		{
+			"a folder of Git's", func(in *inputs) { in.destinations[0].Spec.BaseFolder = "clusters/.gitmodules" }, "shop/main",
+			v1alpha1.ReasonFolderInvalid, `spec.baseFolder: base folder "clusters/.gitmodules" must not have the segment ".gitmodules"`,
+		},
 		{"the same folder on another branch", func(in *inputs) {
 			other := newTestDestination("shop", "other", "clusters/a")
 			other.Spec.Branch = "env/b"
@@ -139,7 +160,9 @@ func TestOneRepositoryHasOneCanonicalURL(t *testing.T) {
 			t.Errorf("canonical URLs of %s and %s differ: %s, %s", tc.a, tc.b, canonicalURL(tc.a), canonicalURL(tc.b))
 		}
 	}
-	for _, other := range []string{"https://git.example.com/team/Repo", "https://git.example.com:8443/team/repo", "http://git.example.com/team/repo"} {
+	for _, other := range []string{
+		"https://git.example.com/team/Repo", "https://git.example.com:8443/team/repo", "http://git.example.com/team/repo",
+	} {
 		if canonicalURL(other) == canonicalURL("https://git.example.com/team/repo") {
 			t.Errorf("%s has another canonical URL", other)
 		}
@@ -162,7 +185,10 @@ func TestRuleProblems(t *testing.T) {
 			in.rules[0].Name = "config"
 			in.rules[0].Spec.DestinationRef.Namespace = "shop"
 		}, v1alpha1.ReasonAccessNotGranted, "namespace dev", 1},
-		{"no such type", func(in *inputs) { in.rules[0].Spec.Rules[0].Resources = []string{"gadgets"} }, v1alpha1.ReasonNoMatchingTypes, "gadgets", 0},
+		{
+			"no such type", func(in *inputs) { in.rules[0].Spec.Rules[0].Resources = []string{"gadgets"} },
+			v1alpha1.ReasonNoMatchingTypes, "gadgets", 0,
+		},
 		{"one of two types", func(in *inputs) {
 			in.rules[0].Spec.Rules[0].Resources = []string{"configmaps", "gadgets"}
 		}, v1alpha1.ReasonTypeNotFound, "gadgets", 1},
@@ -240,7 +266,10 @@ func TestRulesNeedToBeAdmittedTwice(t *testing.T) {
 				says     string
 				selected operations
 			}{
-				{p.rules[types.NamespacedName{Namespace: "dev", Name: "config"}], tc.rule, d.selection.operations(configMaps, "dev", nil, in.namespaces)},
+				{
+					p.rules[types.NamespacedName{Namespace: "dev", Name: "config"}],
+					tc.rule, d.selection.operations(configMaps, "dev", nil, in.namespaces),
+				},
 				{p.clusterRules["all"], tc.clusterRule, d.selection.operations(namespaces, "", nil, in.namespaces)},
 			} {
 				reason, operations := v1alpha1.ReasonAccessNotGranted, operations(0)
@@ -292,7 +321,8 @@ func TestSelection(t *testing.T) {
 	if got := s[:1].watches(configMaps); len(got) != 1 || got[0].Namespace != "shop" {
 		t.Errorf("watches = %v, want one of shop", got)
 	}
-	if s.fingerprint(configMaps) == s[:1].fingerprint(configMaps) || s.fingerprint(configMaps) != (selection{s[1], s[0]}).fingerprint(configMaps) {
+	if s.fingerprint(configMaps) == s[:1].fingerprint(configMaps) ||
+		s.fingerprint(configMaps) != (selection{s[1], s[0]}).fingerprint(configMaps) {
 		t.Error("fingerprints are the same for different selections, or depend on their order")
 	}
 }

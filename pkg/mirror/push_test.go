@@ -109,7 +109,8 @@ func TestCommitsHaveLinks(t *testing.T) {
 	s.mirrored()
 	testkit.Eventually(t, "the link", func() error {
 		commit := s.record("main").LastCommit
-		if want := "https://git.example.com/shop/-/commit/" + s.mustRun("rev-parse", "main"); commit == nil || commit.URL != want || commit.Message != s.mustRun("log", "-1", "--format=%s", "main") {
+		if want := "https://git.example.com/shop/-/commit/" + s.mustRun("rev-parse", "main"); commit == nil || commit.URL != want ||
+			commit.Message != s.mustRun("log", "-1", "--format=%s", "main") {
 			return fmt.Errorf("commit = %+v, want URL %s", commit, want)
 		}
 		return nil

@@ -41,8 +41,8 @@ type chaos struct {
 	edits  int
 }
 
-// TestAnythingAtAnyTime injects random faults concurrently with changes. After each phase, when the faults have ended, every folder must have
-// exactly what its rules select. In every other phase the process is not restarted, so that no restart repairs what was lost.
+// TestAnythingAtAnyTime injects random faults concurrently with changes. After each phase, when the faults have ended, every folder must
+// have exactly what its rules select. In every other phase the process is not restarted, so that no restart repairs what was lost.
 func TestAnythingAtAnyTime(t *testing.T) {
 	seed, phases := uint64(time.Now().UnixNano()), 4
 	if text := os.Getenv(seedVariable); text != "" {

@@ -75,14 +75,16 @@ func TestRemoteDownInMidBurst(t *testing.T) {
 	}
 	s.waitReady("main", v1alpha1.ReasonRepositoryUnreachable)
 	record := s.record("main")
-	if record.PendingChanges == 0 || record.OldestPendingTime == nil || !strings.HasPrefix(record.State, "Retrying: ") || record.LastError == "" {
+	if record.PendingChanges == 0 || record.OldestPendingTime == nil || !strings.HasPrefix(record.State, "Retrying: ") ||
+		record.LastError == "" {
 		t.Errorf("record = %+v", record)
 	}
 	lists := s.cluster.listed()
 	s.git.guard(nil)
 	s.mirrored() // without an event that wakes the worker
 	s.waitReady("main", v1alpha1.ReasonSucceeded)
-	if record := s.record("main"); record.PendingChanges != 0 || record.OldestPendingTime != nil || record.LastError != "" || record.PushRetries == 0 {
+	if record := s.record("main"); record.PendingChanges != 0 || record.OldestPendingTime != nil || record.LastError != "" ||
+		record.PushRetries == 0 {
 		t.Errorf("record = %+v", record)
 	}
 	if again := s.cluster.listed() - lists; again != 0 {
@@ -131,13 +133,15 @@ func TestHookThatRefuses(t *testing.T) {
 	s.git.hook(t, "shop.git", "update", `case "$1" in */main) echo "main is frozen until Monday" >&2; exit 1;; esac`)
 	s.cluster.put(configMap("b"), "1")
 	ready := s.waitReady("main", v1alpha1.ReasonPushRejected)
-	if !strings.Contains(ready.Message, "main is frozen until Monday") || !strings.Contains(s.record("main").LastError, "main is frozen until Monday") {
+	if !strings.Contains(ready.Message, "main is frozen until Monday") ||
+		!strings.Contains(s.record("main").LastError, "main is frozen until Monday") {
 		t.Errorf("message = %q, last error = %q", ready.Message, s.record("main").LastError)
 	}
 	s.holds("other", "b", inShop)
 	s.waitReady("other", v1alpha1.ReasonSucceeded)
 	repository := nameOf(s.in.repositories[0])
-	if v := s.registry.rejection(repository); v.Code != v1alpha1.ReasonPushRejected || !strings.Contains(v.Message, "branch main: cannot push: ") ||
+	if v := s.registry.rejection(repository); v.Code != v1alpha1.ReasonPushRejected ||
+		!strings.Contains(v.Message, "branch main: cannot push: ") ||
 		!strings.Contains(v.Message, "main is frozen until Monday") {
 		t.Errorf("state of the repository = %+v", v)
 	}

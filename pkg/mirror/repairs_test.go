@@ -39,8 +39,8 @@ func repairsOf(s *fixture, retried *[]string) *repairs {
 	}
 }
 
-// TestRepairedSecretIsTriedAtOnce has a backoff of an hour, as after a long failure: without polling the Secrets, nothing would be retried in
-// time.
+// TestRepairedSecretIsTriedAtOnce has a backoff of an hour, as after a long failure: without polling the Secrets, nothing would be retried
+// in time.
 func TestRepairedSecretIsTriedAtOnce(t *testing.T) {
 	password := func(value string) map[string][]byte {
 		return map[string][]byte{"username": []byte("bot"), "password": []byte(value)}
@@ -56,7 +56,9 @@ func TestRepairedSecretIsTriedAtOnce(t *testing.T) {
 			"signing", v1alpha1.ReasonSigningKeyUnusable, signing(v1alpha1.SigningFormatSSH, map[string][]byte{"ssh-privatekey": private}),
 			map[string][]byte{"ssh-privatekey": []byte("none")}, map[string][]byte{"ssh-privatekey": private},
 		},
-		"credentials that were missing": {"git", v1alpha1.ReasonSecretInvalid, func(*fixture) {}, map[string][]byte{"x": []byte("y")}, password("right")},
+		"credentials that were missing": {
+			"git", v1alpha1.ReasonSecretInvalid, func(*fixture) {}, map[string][]byte{"x": []byte("y")}, password("right"),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newFixture(t, func(s *fixture) {

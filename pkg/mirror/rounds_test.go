@@ -68,10 +68,13 @@ func TestSeedOfSeveralTypesHasACommitForEachAuthor(t *testing.T) {
 		uid := types.UID(o.Resource + "-" + o.Name)
 		s.cluster.put(o, "1", func(object *unstructured.Unstructured) {
 			object.SetUID(uid)
-			object.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, Time: new(metav1.Now())}})
+			object.SetManagedFields([]metav1.ManagedFieldsEntry{
+				{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, Time: new(metav1.Now())},
+			})
 		})
 		facts = append(facts, attribution.Fact{
-			ID: string(uid), Signal: attribution.Audit, Operation: v1alpha1.OperationCreate, Resource: o.Resource, Namespace: o.Namespace, Name: o.Name, UID: uid,
+			ID: string(uid), Signal: attribution.Audit, Operation: v1alpha1.OperationCreate,
+			Resource: o.Resource, Namespace: o.Namespace, Name: o.Name, UID: uid,
 			After: s.cluster.get(o).GetResourceVersion(), Begun: time.Now(), Ended: time.Now(), Actor: attribution.Actor{Username: user},
 		})
 	}
@@ -104,8 +107,8 @@ func TestSeedOfSeveralTypesIsPushedInParts(t *testing.T) {
 	}
 }
 
-// TestDeathInASeedOfSeveralTypes kills the process while it pushes comparisons of several types. The next one must write what is missing, and
-// nothing twice.
+// TestDeathInASeedOfSeveralTypes kills the process while it pushes comparisons of several types. The next one must write what is missing,
+// and nothing twice.
 func TestDeathInASeedOfSeveralTypes(t *testing.T) {
 	for _, moment := range []string{"before put pushes", "after put pushes", "before push", "after push"} {
 		t.Run(moment, func(t *testing.T) {
@@ -198,7 +201,8 @@ func TestSeedsHaveEvents(t *testing.T) {
 	s.idle()
 	want := []string{
 		"main Normal Seeded: A comparison with the cluster has written 2 files to branch main; the last commit is " + first,
-		"main Normal OrphansRemoved: A comparison with the cluster has removed 1 file that no object maps to from branch main; the last commit is " + s.mustRun("rev-parse", "main"),
+		"main Normal OrphansRemoved: A comparison with the cluster has removed 1 file that no object maps to from branch main; " +
+			"the last commit is " + s.mustRun("rev-parse", "main"),
 	}
 	if got := s.events.Lines(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

@@ -88,7 +88,9 @@ func TestInvalidRuleRemovesNothing(t *testing.T) {
 	s.stays("main", func() {
 		s.replan(func(in *inputs) {
 			in.rules[0] = in.rules[0].DeepCopy()
-			in.rules[0].Spec.ObjectSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "x", Operator: "Never"}}}
+			in.rules[0].Spec.ObjectSelector = &metav1.LabelSelector{
+				MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "x", Operator: "Never"}},
+			}
 		})
 	})
 }
@@ -168,8 +170,8 @@ func TestPruneNeverHoldsAndCounts(t *testing.T) {
 	})
 	s.edit(func(d *v1alpha1.GitDestination) { d.Spec.Prune = v1alpha1.PruneAlways })
 	s.holds("main", "clusters/a", none)
-	want := "main Normal OrphansRemoved: A comparison with the cluster has removed 2 files of types that no rule selects any more from branch main; " +
-		"the last commit is " + s.mustRun("rev-parse", "main")
+	want := "main Normal OrphansRemoved: A comparison with the cluster has removed 2 files of types that no rule selects any more from " +
+		"branch main; the last commit is " + s.mustRun("rev-parse", "main")
 	testkit.Eventually(t, "the Event", func() error {
 		if events := s.events.Lines(); !slices.Contains(events, want) {
 			return fmt.Errorf("%q", events)
@@ -216,7 +218,8 @@ func TestOperations(t *testing.T) {
 					if _, ok := files[path("new")]; ok {
 						got += "create "
 					}
-					if files[path("changes")] != files[path("marker")] && files[path("changes")] == s.cluster.rendered(inShop)["core/v1/configmaps/shop/changes.yaml"] {
+					if files[path("changes")] != files[path("marker")] &&
+						files[path("changes")] == s.cluster.rendered(inShop)["core/v1/configmaps/shop/changes.yaml"] {
 						got += "update "
 					}
 					if _, ok := files[path("goes")]; !ok {

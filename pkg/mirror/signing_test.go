@@ -157,12 +157,14 @@ func TestNothingIsPushedUnsigned(t *testing.T) {
 		},
 		"key of the other format": {
 			v1alpha1.SigningFormatOpenPGP, map[string][]byte{"ssh-privatekey": locked}, map[string][]byte{"git.asc": valid},
-			v1alpha1.ReasonSecretInvalid, "Secret shop/signing needs the key git.asc to sign in the format OpenPGP (spec.commit.signing); it has ssh-privatekey",
+			v1alpha1.ReasonSecretInvalid,
+			"Secret shop/signing needs the key git.asc to sign in the format OpenPGP (spec.commit.signing); it has ssh-privatekey",
 		},
 		"wrong passphrase": {
 			v1alpha1.SigningFormatSSH, map[string][]byte{"identity": locked, "passphrase": []byte("gue55")},
 			map[string][]byte{"identity": locked, "passphrase": []byte("open sesame")},
-			v1alpha1.ReasonSigningKeyUnusable, "key identity of Secret shop/signing cannot sign (spec.commit.signing): the passphrase does not open the key",
+			v1alpha1.ReasonSigningKeyUnusable,
+			"key identity of Secret shop/signing cannot sign (spec.commit.signing): the passphrase does not open the key",
 		},
 		"no key": {
 			v1alpha1.SigningFormatSSH, map[string][]byte{"ssh-privatekey": []byte("s3cret")},

@@ -54,7 +54,8 @@ func TestSyncFindsWhatOthersDid(t *testing.T) {
 				s.idle()
 				other := s.otherWriter()
 				if err := other.edit("edit", func() error {
-					return errors.Join(other.write("clusters/a/core/v1/configmaps/shop/a.yaml", "x")(), other.write("clusters/a/core/v1/configmaps/shop/b.yaml", "x")())
+					return errors.Join(other.write("clusters/a/core/v1/configmaps/shop/a.yaml", "x")(),
+						other.write("clusters/a/core/v1/configmaps/shop/b.yaml", "x")())
 				}); err != nil {
 					t.Fatal(err)
 				}
@@ -83,7 +84,8 @@ func TestSyncReportsWhatCannotBeCompared(t *testing.T) {
 	s.cluster.setRefused(configMaps, errors.New("forbidden"))
 	s.ask("refused", false, "configmaps", "deployments.apps")
 	got := s.answered("refused")
-	if text := strings.Join(got.Failures, ", "); got.Compared != 0 || !strings.Contains(text, "configmaps: ") || !strings.Contains(text, "forbidden") ||
+	if text := strings.Join(got.Failures, ", "); got.Compared != 0 || !strings.Contains(text, "configmaps: ") ||
+		!strings.Contains(text, "forbidden") ||
 		!strings.Contains(text, "deployments.apps: no rule selects it") {
 		t.Errorf("sync = %+v", got)
 	}

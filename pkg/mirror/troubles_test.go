@@ -20,7 +20,9 @@ func conditionsFrom(text string) (conditions []metav1.Condition) {
 	for field := range strings.FieldsSeq(text) {
 		kind, rest, _ := strings.Cut(field, "=")
 		parts := append(strings.SplitN(rest, "/", 3), "", "")
-		conditions = append(conditions, metav1.Condition{Type: kind, Status: metav1.ConditionStatus(parts[0]), Reason: parts[1], Message: parts[2]})
+		conditions = append(conditions, metav1.Condition{
+			Type: kind, Status: metav1.ConditionStatus(parts[0]), Reason: parts[1], Message: parts[2],
+		})
 	}
 	return conditions
 }
@@ -50,7 +52,9 @@ func TestEventsOfConditions(t *testing.T) {
 			[]string{"Warning PushRejected a", "Warning RepositoryUnreachable b"},
 		},
 		"reported by an earlier process": {
-			[]string{"Ready=False/PushRejected/a", reading, "Ready=False/PushRejected/a", ready}, []string{"Normal Recovered No longer PushRejected: fine"}},
+			[]string{"Ready=False/PushRejected/a", reading, "Ready=False/PushRejected/a", ready}, []string{
+				"Normal Recovered No longer PushRejected: fine",
+			}},
 		"suspended meanwhile": {
 			[]string{ready, "Ready=False/PushRejected/a", "Ready=False/Suspended", ready},
 			[]string{"Warning PushRejected a", "Normal Recovered No longer PushRejected: fine"},
@@ -63,7 +67,9 @@ func TestEventsOfConditions(t *testing.T) {
 			[]string{ready, ready + " OwnershipConflict=True/OwnedByAnother/theirs", ready + " OwnershipConflict=False/Owned"},
 			[]string{"Warning OwnedByAnother theirs", "Normal Recovered No longer OwnedByAnother"}},
 		"another owner's folder, not written": {
-			[]string{ready, "Ready=False/OwnedByAnother/theirs OwnershipConflict=True/OwnedByAnother/theirs"}, []string{"Warning OwnedByAnother theirs"}},
+			[]string{ready, "Ready=False/OwnedByAnother/theirs OwnershipConflict=True/OwnedByAnother/theirs"}, []string{
+				"Warning OwnedByAnother theirs",
+			}},
 		"Secrets left out": {
 			[]string{ready, ready + " SecretsEncrypted=False/EncryptionUnavailable/lost", ready + " SecretsEncrypted=False/SecretsOmitted"},
 			[]string{"Warning EncryptionUnavailable lost", "Normal Recovered No longer EncryptionUnavailable"}},

@@ -25,8 +25,10 @@ func TestHeld(t *testing.T) {
 		reason       string
 		stalled      bool
 	}{
-		"suspended":    {suspend(true), suspend(false), v1alpha1.ReasonSuspended, false},
-		"switched off": {func(s *fixture) { s.switchOff(true) }, func(s *fixture) { s.switchOff(false) }, v1alpha1.ReasonPipelinesSuspended, false},
+		"suspended": {suspend(true), suspend(false), v1alpha1.ReasonSuspended, false},
+		"switched off": {
+			func(s *fixture) { s.switchOff(true) }, func(s *fixture) { s.switchOff(false) }, v1alpha1.ReasonPipelinesSuspended, false,
+		},
 		"not permitted any more": {
 			func(s *fixture) { s.reviewer.Deny("", `user "eve" may not list configmaps in the whole cluster`) },
 			func(s *fixture) { s.reviewer.Allow() }, v1alpha1.ReasonPermissionLost, true,
@@ -74,7 +76,9 @@ func TestPermissionsAreUnknown(t *testing.T) {
 	s.create(p)
 	s.start()
 	why := s.says(v1alpha1.ConditionReconciling, v1alpha1.ReasonProgressing)
-	s.reaches("the last error is shown", func(status *v1alpha1.SyncPipelineStatus) bool { return strings.Contains(status.LastError, "no answer") })
+	s.reaches("the last error is shown", func(status *v1alpha1.SyncPipelineStatus) bool {
+		return strings.Contains(status.LastError, "no answer")
+	})
 	if !strings.Contains(why.Message, "is being determined") || len(search.Calls()) > 0 {
 		t.Errorf("message = %q, %d calls", why.Message, len(search.Calls()))
 	}
@@ -157,8 +161,8 @@ func TestSelectionChanges(t *testing.T) {
 	s.knows(search, named("web"), named("worker"))
 }
 
-// TestDeletion checks that the ledger of a deleted pipeline is deleted, also by the next leader. A pipeline with the same name starts with an
-// empty one.
+// TestDeletion checks that the ledger of a deleted pipeline is deleted, also by the next leader. A pipeline with the same name starts with
+// an empty one.
 func TestDeletion(t *testing.T) {
 	for name, tt := range map[string]struct{ running bool }{"while it runs": {true}, "without a leader": {false}} {
 		t.Run(name, func(t *testing.T) {

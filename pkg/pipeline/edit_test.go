@@ -85,8 +85,8 @@ func TestEditedSinkIsSentWhatItRefused(t *testing.T) {
 	s.says(v1alpha1.ConditionReady, v1alpha1.ReasonSucceeded)
 }
 
-// TestSinkIsAddedAgainWhileTheStoreIsFull checks that a sink that is added again while its ledger cannot be deleted gets the old ledger or a new
-// one, and that no rows are deleted from it.
+// TestSinkIsAddedAgainWhileTheStoreIsFull checks that a sink that is added again while its ledger cannot be deleted gets the old ledger or
+// a new one, and that no rows are deleted from it.
 func TestSinkIsAddedAgainWhileTheStoreIsFull(t *testing.T) {
 	s := newFixture(t)
 	search, elsewhere := s.receiver(), s.receiver()

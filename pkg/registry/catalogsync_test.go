@@ -188,7 +188,8 @@ func TestCatalogSyncsDoNotPileUp(t *testing.T) {
 	if refused != more || len(waiting) != most {
 		t.Errorf("%d are sent away and %v wait, want %d and %d", refused, waiting, more, most)
 	}
-	if _, err := ask(as(t, "jane"), storage, "appcatalogs/sync", "shop", &configbutler.CatalogSync{}, metav1.DryRunAll); !apierrors.IsTooManyRequests(err) {
+	if _, err := ask(as(t, "jane"), storage, "appcatalogs/sync", "shop", &configbutler.CatalogSync{},
+		metav1.DryRunAll); !apierrors.IsTooManyRequests(err) {
 		t.Errorf("a dry run: %v", err)
 	}
 }
@@ -262,7 +263,8 @@ func TestRequestsAreJudgedFirst(t *testing.T) {
 			if err := create(asked, name, &configbutler.MirrorSync{}, nil); !apierrors.IsBadRequest(err) {
 				t.Errorf("another kind: %v", err)
 			}
-			if _, err := served.Create(as(t, "jane"), name, tt.request(metav1.ObjectMeta{}), nil, &metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+			if _, err := served.Create(as(t, "jane"), name, tt.request(metav1.ObjectMeta{}), nil,
+				&metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
 				t.Errorf("dry run: %v", err)
 			}
 			if after := storedCatalog(t, storage); after.ResourceVersion != catalog.ResourceVersion {

@@ -53,7 +53,8 @@ func editEnvironment(ctx context.Context, storage *registry.Storage, endpoint st
 
 func createEnvironment(ctx context.Context, t *testing.T, storage *registry.Storage, obj envt) {
 	t.Helper()
-	if _, err := storage.Endpoints["environments"].(creator).Create(ctx, obj, rest.ValidateAllObjectFunc, &metav1.CreateOptions{}); err != nil {
+	if _, err := storage.Endpoints["environments"].(creator).Create(ctx, obj, rest.ValidateAllObjectFunc,
+		&metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -190,7 +191,8 @@ func TestWhoAnswersForAutomaticSyncs(t *testing.T) {
 			obj.Spec.AutoSync, obj.Spec.Shadow, obj.Spec.CreateNamespace = true, true, true
 			obj.Spec.Include = []configbutler.IncludedObject{{APIVersion: "v1", Kind: "ConfigMap", Name: "settings"}}
 			obj.Spec.SyncWindows = []configbutler.SyncWindow{{
-				Name: "nightly", Kind: configbutler.SyncWindowAllow, Schedule: "0 22 * * *", Duration: metav1.Duration{Duration: time.Hour}, TimeZone: "UTC",
+				Name: "nightly", Kind: configbutler.SyncWindowAllow, Schedule: "0 22 * * *",
+				Duration: metav1.Duration{Duration: time.Hour}, TimeZone: "UTC",
 			}}
 			obj.Status.AutomatedBy = &configbutler.AutomatedBy{Username: "other-user"}
 			createEnvironment(as(t, "jane"), t, storage, obj)

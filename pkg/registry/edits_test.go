@@ -196,7 +196,8 @@ func TestNewestEditIsOfTheAuthorOfTheSpec(t *testing.T) {
 	}
 	got := storedCatalog(t, storage)
 	edits := got.Status.PendingEdits
-	if len(edits) != users+1 || !slices.IsSortedFunc(edits, func(a, b configbutler.CatalogEdit) int { return int(a.Generation - b.Generation) }) {
+	if len(edits) != users+1 ||
+		!slices.IsSortedFunc(edits, func(a, b configbutler.CatalogEdit) int { return int(a.Generation - b.Generation) }) {
 		t.Fatalf("edits = %+v", edits)
 	}
 	newest := edits[users]
@@ -253,7 +254,8 @@ func TestNoControllerForgesRequests(t *testing.T) {
 func TestWhoAnswersForACatalog(t *testing.T) {
 	web := configbutler.WorkloadReference{Kind: configbutler.WorkloadDeployment, Name: "web"}
 	shadowed := catalog()
-	shadowed.Spec.PreviewOnly, shadowed.Spec.Workloads = true, append(shadowed.Spec.Workloads, configbutler.WorkloadReference{Kind: web.Kind, Name: "api"})
+	shadowed.Spec.PreviewOnly, shadowed.Spec.Workloads = true,
+		append(shadowed.Spec.Workloads, configbutler.WorkloadReference{Kind: web.Kind, Name: "api"})
 	shadowed.Status.EditedBy = &configbutler.AutomatedBy{Username: "other-user"}
 	for _, test := range []struct {
 		name, user string
@@ -266,7 +268,9 @@ func TestWhoAnswersForACatalog(t *testing.T) {
 		{"a pause", "joe", func(o *configbutler.AppCatalog) { o.Spec.PauseUntil = new(metav1.NewTime(noon)) }, "jane"},
 		{"the status", "joe", func(o *configbutler.AppCatalog) { o.Status.EditedBy.Username = "joe" }, "jane"},
 		{"a patch", "joe", func(o *configbutler.AppCatalog) {
-			o.Spec.Patches = []configbutler.Patch{{Target: configbutler.PatchTarget{Kind: "Deployment"}, Type: configbutler.PatchMerge, Patch: "spec: {paused: true}"}}
+			o.Spec.Patches = []configbutler.Patch{
+				{Target: configbutler.PatchTarget{Kind: "Deployment"}, Type: configbutler.PatchMerge, Patch: "spec: {paused: true}"},
+			}
 		}, "joe"},
 		{"Secrets", "joe", func(o *configbutler.AppCatalog) { o.Spec.Secrets = configbutler.CatalogSecretsShared }, "joe"},
 		{"what was only shown", "joe", func(o *configbutler.AppCatalog) { o.Spec.PreviewOnly = false }, "joe"},
@@ -312,11 +316,13 @@ func TestWhoAnswersForARule(t *testing.T) {
 	rule := &configbutler.WatchRule{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "rule"},
 		Spec: configbutler.WatchRuleSpec{
-			DestinationRef: configbutler.ObjectReference{Name: "main"}, Rules: []configbutler.ResourceRule{{Name: "a", Resources: []string{"configmaps"}}},
+			DestinationRef: configbutler.ObjectReference{Name: "main"},
+			Rules:          []configbutler.ResourceRule{{Name: "a", Resources: []string{"configmaps"}}},
 		},
 		Status: configbutler.WatchRuleStatus{EditedBy: &configbutler.AutomatedBy{Username: "other-user"}},
 	}
-	if _, err := storage.Endpoints["watchrules"].(creator).Create(as(t, "jane"), rule, rest.ValidateAllObjectFunc, &metav1.CreateOptions{}); err != nil {
+	if _, err := storage.Endpoints["watchrules"].(creator).Create(as(t, "jane"), rule, rest.ValidateAllObjectFunc,
+		&metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	edit := func(user, endpoint string, change func(*configbutler.WatchRule)) (*configbutler.AutomatedBy, error) {

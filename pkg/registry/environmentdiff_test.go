@@ -99,7 +99,8 @@ func TestDiff(t *testing.T) {
 // TestDiffNamesTheAuthorsOfChanges checks that the author of a change is shown if a record names it, and is never
 // guessed.
 func TestDiffNamesTheAuthorsOfChanges(t *testing.T) {
-	jane, joe := v1alpha1.SourceAuthor{Username: "jane", Signal: v1alpha1.SignalAudit}, v1alpha1.SourceAuthor{Username: "joe", Signal: v1alpha1.SignalAudit}
+	jane, joe := v1alpha1.SourceAuthor{Username: "jane", Signal: v1alpha1.SignalAudit},
+		v1alpha1.SourceAuthor{Username: "joe", Signal: v1alpha1.SignalAudit}
 	web, api := v1alpha1.ResourceSummary{Type: "Deployment", Namespace: "production", Name: "web", ChangeType: v1alpha1.ChangeChanged},
 		v1alpha1.ResourceSummary{Type: "Deployment", Namespace: "production", Name: "api", ChangeType: v1alpha1.ChangeChanged}
 	tests := map[string]struct {
@@ -109,8 +110,12 @@ func TestDiffNamesTheAuthorsOfChanges(t *testing.T) {
 		by       []v1alpha1.SourceAuthor
 		want     string
 	}{
-		"one object, two users":  {revision: 5, changed: []v1alpha1.ResourceSummary{web}, by: []v1alpha1.SourceAuthor{jane, joe}, want: "web: jane joe"},
-		"two objects, one user":  {revision: 5, changed: []v1alpha1.ResourceSummary{web, api}, by: []v1alpha1.SourceAuthor{jane}, want: "web: jane api: jane"},
+		"one object, two users": {
+			revision: 5, changed: []v1alpha1.ResourceSummary{web}, by: []v1alpha1.SourceAuthor{jane, joe}, want: "web: jane joe",
+		},
+		"two objects, one user": {
+			revision: 5, changed: []v1alpha1.ResourceSummary{web, api}, by: []v1alpha1.SourceAuthor{jane}, want: "web: jane api: jane",
+		},
 		"two objects, two users": {revision: 5, changed: []v1alpha1.ResourceSummary{web, api}, by: []v1alpha1.SourceAuthor{jane, joe}},
 		"it was there before":    {revision: 4, changed: []v1alpha1.ResourceSummary{web}, by: []v1alpha1.SourceAuthor{jane}},
 		"it is only recorded":    {revision: 5, preview: true, changed: []v1alpha1.ResourceSummary{web}, by: []v1alpha1.SourceAuthor{jane}},
@@ -171,7 +176,8 @@ func TestSecretDiffTakesTheRightToReadSecrets(t *testing.T) {
 			storage := newStorage(t, planning, func(c *registry.Config) { c.Authorizer = getting("jane", tt.may...) })
 			newEnvironment(t, storage, func(e envt) { e.Spec.Patches = tt.patches })
 			if tt.shared {
-				if err := editCatalog(in(t), storage, "appcatalogs", func(c *configbutler.AppCatalog) { c.Spec.Secrets = configbutler.CatalogSecretsShared }); err != nil {
+				if err := editCatalog(in(t), storage, "appcatalogs",
+					func(c *configbutler.AppCatalog) { c.Spec.Secrets = configbutler.CatalogSecretsShared }); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -186,7 +192,8 @@ func TestSecretDiffTakesTheRightToReadSecrets(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, namespace := range tt.missing {
-				want := fmt.Sprintf(`user "jane" cannot get secrets in the namespace %s, whose content is shown: ask for a Role in the namespace %s that `+
+				want := fmt.Sprintf(`user "jane" cannot get secrets in the namespace %s, `+
+					`whose content is shown: ask for a Role in the namespace %s that `+
 					`allows get on resource "secrets" in API group "", or read the subresource diff, which hides it`, namespace, namespace)
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("%v\nwant %s", err, want)
@@ -245,8 +252,11 @@ func TestPlansThatCannotBeMade(t *testing.T) {
 		is    func(error) bool
 		want  string
 	}{
-		"the cluster does not answer": {plans: planner{errors.New("list Services in production: timeout")}, is: apierrors.IsInternalError, want: "list Services in production: timeout"},
-		"nothing plans":               {is: apierrors.IsServiceUnavailable, want: "this server does not plan syncs"},
+		"the cluster does not answer": {
+			plans: planner{errors.New("list Services in production: timeout")},
+			is:    apierrors.IsInternalError, want: "list Services in production: timeout",
+		},
+		"nothing plans": {is: apierrors.IsServiceUnavailable, want: "this server does not plan syncs"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -273,7 +283,9 @@ func TestEnvironmentsOfCatalogsElsewhere(t *testing.T) {
 	}{
 		"of its own namespace only": {rules: configbutler.NamespacedRules{Mode: configbutler.AccessModeSameNamespace}},
 		"of all namespaces":         {rules: configbutler.NamespacedRules{Mode: configbutler.AccessModeAllNamespaces}, admits: true},
-		"of some":                   {rules: configbutler.NamespacedRules{Mode: configbutler.AccessModeFromSelector, NamespaceSelector: teams}, admits: true},
+		"of some": {
+			rules: configbutler.NamespacedRules{Mode: configbutler.AccessModeFromSelector, NamespaceSelector: teams}, admits: true,
+		},
 		"of others": {rules: configbutler.NamespacedRules{
 			Mode: configbutler.AccessModeFromSelector, NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "other"}},
 		}},

@@ -127,7 +127,8 @@ func TestPromptsOfAnEnvironmentAreDismissed(t *testing.T) {
 			if diff := cmp.Diff(want, after); diff != "" {
 				t.Errorf("stored (-want +got):\n%s", diff)
 			}
-			if !answer.Accepted || answer.Message != says || slices.Contains(answer.SyncStatuses, record.Name) != tt.dependency || len(answer.SyncStatuses) > 1 {
+			if !answer.Accepted || answer.Message != says || slices.Contains(answer.SyncStatuses, record.Name) != tt.dependency ||
+				len(answer.SyncStatuses) > 1 {
 				t.Errorf("answer %+v, want %s", answer, says)
 			}
 			if _, err := dismissPrompts(as(t, "joe"), storage); err != nil && !apierrors.IsConflict(err) {
@@ -193,12 +194,14 @@ func TestDismissalsAreCounted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := editEnvironment(in(t), storage, "environments/status", func(e envt) { e.Status.LatestDependencySync = second.Name }); err != nil {
+			if err := editEnvironment(in(t), storage, "environments/status",
+				func(e envt) { e.Status.LatestDependencySync = second.Name }); err != nil {
 				t.Fatal(err)
 			}
 			stored := storedEnvironment(t, storage)
 			for _, dryRun := range [][]string{{metav1.DryRunAll}, nil} {
-				if err := dismiss(as(t, "jane"), storage, second.Name, dryRun...); !apierrors.IsConflict(err) || !strings.HasSuffix(err.Error(), refusal) {
+				if err := dismiss(as(t, "jane"), storage, second.Name, dryRun...); !apierrors.IsConflict(err) ||
+					!strings.HasSuffix(err.Error(), refusal) {
 					t.Errorf("%v, want %s", err, refusal)
 				}
 			}
@@ -255,7 +258,8 @@ func TestUndismissalOfDependencies(t *testing.T) {
 	if _, err := dismissPrompts(as(t, "jane"), storage); err != nil {
 		t.Fatal(err)
 	}
-	if after := storedEnvironment(t, storage).Status; after.State != "Dismissed: 1 ConfigMap changed" || after.DismissedDependencySync != record.Name {
+	if after := storedEnvironment(t, storage).Status; after.State != "Dismissed: 1 ConfigMap changed" ||
+		after.DismissedDependencySync != record.Name {
 		t.Errorf("stored %+v", after)
 	}
 	undismissed(t, storage, "What was dismissed is offered again, and dismissals are counted anew: 1 ConfigMap changed")

@@ -25,7 +25,9 @@ func newEnvironment(t *testing.T, storage *registry.Storage, change func(envt)) 
 	newCatalog(t, storage, func(c *configbutler.AppCatalog) {
 		c.Status.Revision, c.Status.LatestSync = 5, "shop-newer"
 		for _, name := range []string{"api", "web"} {
-			c.Status.Workloads = append(c.Status.Workloads, configbutler.CatalogEntry{Kind: configbutler.WorkloadDeployment, Name: name, Revision: 5})
+			c.Status.Workloads = append(c.Status.Workloads, configbutler.CatalogEntry{
+				Kind: configbutler.WorkloadDeployment, Name: name, Revision: 5,
+			})
 		}
 	})
 	createEnvironment(as(t, "eve"), t, storage, environment())

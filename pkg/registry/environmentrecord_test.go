@@ -41,7 +41,10 @@ func TestRecordsOfEnvironmentsAreDismissedAndTriedAgain(t *testing.T) {
 		says, refuses string
 	}{
 		{of: run, states: states{inProgress, failed}, to: retrying, says: "Attempt 2 is under way; status.state says what comes of it"},
-		{of: run, states: states{inProgress, failed, manualIntervention}, to: retrying, says: "Attempt 2 is under way; status.state says what comes of it"},
+		{
+			of: run, states: states{inProgress, failed, manualIntervention}, to: retrying,
+			says: "Attempt 2 is under way; status.state says what comes of it",
+		},
 		{of: run, states: states{inProgress, failed, manualIntervention}, to: dismissed, says: "Dismissed; nothing else has changed"},
 		{of: run, states: states{inProgress, conflicted}, to: retrying, refuses: "it is Conflicted: a user must decide about the fields first, " +
 			"with the subresource resolve of the Environment, which tries it again"},
@@ -81,7 +84,8 @@ func TestRecordsOfEnvironmentsAreDismissedAndTriedAgain(t *testing.T) {
 			if err != nil || rehearsal != nil {
 				t.Fatal(err, rehearsal)
 			}
-			if !strings.HasPrefix(answer.Message, tt.says) || !slices.Equal(answer.SyncStatuses, []string{record.Name}) || after.Status.State != tt.to {
+			if !strings.HasPrefix(answer.Message, tt.says) || !slices.Equal(answer.SyncStatuses, []string{record.Name}) ||
+				after.Status.State != tt.to {
 				t.Errorf("answer %+v, want %s; stored %+v", answer, tt.says, after.Status)
 			}
 		})
@@ -102,12 +106,17 @@ func TestRetryOfAnEnvironmentsRecord(t *testing.T) {
 		prepare       func(*testing.T, *registry.Storage)
 		says, refuses string
 	}{
-		"held":    {change: condition(v1alpha1.ConditionHeld, "window nightly opens 18:00 UTC"), says: waits + "window nightly opens 18:00 UTC"},
-		"stalled": {change: condition(v1alpha1.ConditionStalled, "the namespace shop-alice does not exist"), says: waits + "the namespace shop-alice does not exist"},
+		"held": {change: condition(v1alpha1.ConditionHeld, "window nightly opens 18:00 UTC"), says: waits + "window nightly opens 18:00 UTC"},
+		"stalled": {
+			change: condition(v1alpha1.ConditionStalled, "the namespace shop-alice does not exist"),
+			says:   waits + "the namespace shop-alice does not exist",
+		},
 		"being deleted": {
 			change: held, prepare: deleteEnvironment, refuses: "the Environment alice that it is about is gone, so nothing is left to try",
 		},
-		"deleted": {change: asIs, prepare: deleteEnvironment, refuses: "the Environment alice that it is about is gone, so nothing is left to try"},
+		"deleted": {
+			change: asIs, prepare: deleteEnvironment, refuses: "the Environment alice that it is about is gone, so nothing is left to try",
+		},
 		"another of its name": {
 			change: asIs, refuses: "the Environment alice that it is about is gone, so nothing is left to try",
 			prepare: func(t *testing.T, storage *registry.Storage) {
@@ -119,7 +128,8 @@ func TestRetryOfAnEnvironmentsRecord(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			storage := newStorage(t)
-			record := mustRecord(t, storage, newEnvironment(t, storage, tt.change), v1alpha1.SyncTypeEnvironment, inProgress, failed, manualIntervention)
+			record := mustRecord(t, storage, newEnvironment(t, storage, tt.change), v1alpha1.SyncTypeEnvironment, inProgress, failed,
+				manualIntervention)
 			if tt.prepare != nil {
 				tt.prepare(t, storage)
 			}

@@ -95,14 +95,21 @@ func TestResolveRefuses(t *testing.T) {
 		request *configbutler.ConflictResolution
 		want    string
 	}{
-		"nothing":          {change: torn, request: resolution(nil, nil), want: "spec: Required value: name fields to keep, fields to take, or both"},
-		"another workload": {change: torn, request: resolution(choice("api"), nil), want: `spec.keep[0]: Unsupported value: "Deployment/api": supported values: "Deployment/web"`},
+		"nothing": {
+			change: torn, request: resolution(nil, nil), want: "spec: Required value: name fields to keep, fields to take, or both",
+		},
+		"another workload": {
+			change: torn, request: resolution(choice("api"), nil),
+			want: `spec.keep[0]: Unsupported value: "Deployment/api": supported values: "Deployment/web"`,
+		},
 		"another field": {
 			change: torn, request: resolution(nil, choice("web", "/spec/paused")),
 			want: `spec.take[0].fields: Unsupported value: "/spec/paused": supported values: "` + image + `", "/spec/replicas"`,
 		},
-		"both":        {change: torn, request: resolution(choice("web"), choice("web", image)), want: "spec.take[0].fields: Duplicate value"},
-		"no conflict": {change: asIs, request: resolution(choice("web"), nil), want: "has no conflict: the environment's status.conflicts is empty"},
+		"both": {change: torn, request: resolution(choice("web"), choice("web", image)), want: "spec.take[0].fields: Duplicate value"},
+		"no conflict": {
+			change: asIs, request: resolution(choice("web"), nil), want: "has no conflict: the environment's status.conflicts is empty",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -40,13 +40,15 @@ func TestRollbackOfAnEnvironment(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait()
-	want := fmt.Sprintf("Environment alice goes from revision 4 to revision 3 of its catalog, and automatic syncs wait; SyncStatus %s: Waiting",
+	want := fmt.Sprintf("Environment alice goes from revision 4 to revision 3 of its catalog, and automatic syncs wait; "+
+		"SyncStatus %s: Waiting",
 		record.Name) + goForward + thenSync
 	if !answer.Status.Accepted || answer.Status.Message != want || !slices.Equal(answer.Status.SyncStatuses, []string{record.Name}) {
 		t.Errorf("answer %+v, want %s", answer.Status, want)
 	}
 	edits := environmentEdits(t, storage)
-	if diff := cmp.Diff([]string{"2 jane pinnedRevision"}, edits[len(edits)-1:]); diff != "" || *storedEnvironment(t, storage).Spec.PinnedRevision != 3 {
+	if diff := cmp.Diff([]string{"2 jane pinnedRevision"}, edits[len(edits)-1:]); diff != "" ||
+		*storedEnvironment(t, storage).Spec.PinnedRevision != 3 {
 		t.Errorf("edits (-want +got):\n%s", diff)
 	}
 	before := storedEnvironment(t, storage)
@@ -78,8 +80,12 @@ func TestRollbackOfAnEnvironmentRefuses(t *testing.T) {
 		is       func(error) bool
 		want     string
 	}{
-		"a revision that was not applied": {change: asIs, revision: 5, is: apierrors.IsInvalid, want: `spec.revision: Unsupported value: "5": supported values: "4", "3"`},
-		"no revision":                     {change: asIs, is: apierrors.IsInvalid, want: "spec.revision: Required value: name the revision to go to"},
+		"a revision that was not applied": {
+			change: asIs, revision: 5, is: apierrors.IsInvalid, want: `spec.revision: Unsupported value: "5": supported values: "4", "3"`,
+		},
+		"no revision": {
+			change: asIs, is: apierrors.IsInvalid, want: "spec.revision: Required value: name the revision to go to",
+		},
 		"nothing was applied": {
 			change: func(e envt) { e.Status.History = nil }, revision: 1, is: apierrors.IsInvalid,
 			want: "there is no revision to go to yet: status.history is empty",
@@ -109,7 +115,8 @@ func TestRollbackOfAnEnvironmentDryRun(t *testing.T) {
 	storage := newStorage(t)
 	before := newEnvironment(t, storage, asIs)
 	answer, err := ask(as(t, "jane"), storage, "environments/rollback", "alice", rollbackTo(3), metav1.DryRunAll)
-	if want := "Environment alice would go from revision 4 to revision 3 of its catalog (dry run)"; err != nil || answer.Status.Message != want {
+	if want := "Environment alice would go from revision 4 to revision 3 of its catalog (dry run)"; err != nil ||
+		answer.Status.Message != want {
 		t.Errorf("%v: %+v, want %s", err, answer, want)
 	}
 	unchanged(t, storage, before)

@@ -74,7 +74,8 @@ func TestStateOfAnEnvironment(t *testing.T) {
 	change("environments/status", func(e envt) {
 		e.Status.ObservedGeneration, e.Status.PendingEdits = 2, nil
 		e.Status.Conditions = []metav1.Condition{{
-			Type: v1alpha1.ConditionSyncing, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonProgressing, LastTransitionTime: metav1.NewTime(noon),
+			Type: v1alpha1.ConditionSyncing, Status: metav1.ConditionTrue,
+			Reason: v1alpha1.ReasonProgressing, LastTransitionTime: metav1.NewTime(noon),
 		}}
 	})
 	is("Syncing")

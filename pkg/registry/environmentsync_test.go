@@ -60,8 +60,12 @@ func TestSyncOfAnEnvironmentIsAnswered(t *testing.T) {
 			action: configbutler.SyncActionAll, records: []v1alpha1.SyncType{run}, open: true,
 			want: "; SyncStatus %s: Waiting; SyncStatus %s: 1 ConfigMap changed",
 		},
-		"workloads":                              {action: configbutler.SyncActionCatalog, records: []v1alpha1.SyncType{run}, open: true, want: "; SyncStatus %s: Waiting"},
-		"what has changed of what they refer to": {action: configbutler.SyncActionCluster, open: true, want: "; SyncStatus %s: 1 ConfigMap changed"},
+		"workloads": {
+			action: configbutler.SyncActionCatalog, records: []v1alpha1.SyncType{run}, open: true, want: "; SyncStatus %s: Waiting",
+		},
+		"what has changed of what they refer to": {
+			action: configbutler.SyncActionCluster, open: true, want: "; SyncStatus %s: 1 ConfigMap changed",
+		},
 		"what they refer to, of which nothing has changed": {
 			action: configbutler.SyncActionCluster, records: []v1alpha1.SyncType{open}, want: "; SyncStatus %s: 1 ConfigMap changed",
 		},
@@ -92,7 +96,9 @@ func TestSyncOfAnEnvironmentIsAnswered(t *testing.T) {
 				}
 				return editEnvironment(in(t), storage, "environments/status", func(e envt) { e.Status.ActiveSyncs = []string{"alice-active"} })
 			})
-			answer, err := ask(as(t, "jane"), storage, "environments/sync", "alice", requestOf(func(s *configbutler.SyncRequestSpec) { s.Action = tt.action }))
+			answer, err := ask(as(t, "jane"), storage, "environments/sync", "alice", requestOf(func(s *configbutler.SyncRequestSpec) {
+				s.Action = tt.action
+			}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -107,7 +113,8 @@ func TestSyncOfAnEnvironmentIsAnswered(t *testing.T) {
 			if diff := cmp.Diff(names, returned); diff != "" {
 				t.Errorf("names (-want +got):\n%s", diff)
 			}
-			if want := "The request is taken up" + fmt.Sprintf(tt.want, names...); !answer.Status.Accepted || answer.Status.Message != want || answer.Status.Plan != nil {
+			if want := "The request is taken up" + fmt.Sprintf(tt.want, names...); !answer.Status.Accepted || answer.Status.Message != want ||
+				answer.Status.Plan != nil {
 				t.Errorf("answer %+v, want %s", answer.Status, want)
 			}
 		})
@@ -134,7 +141,8 @@ func TestSyncOfAnEnvironmentIsDurable(t *testing.T) {
 		t.Fatalf("recorded %+v", pending)
 	}
 	want := configbutler.PendingEnvironmentRequest{
-		ID: pending[0].ID, Actor: "jane", UID: "42", Groups: []string{"team", user.AllAuthenticated}, Time: metav1.NewTime(noon), Type: configbutler.EnvironmentRequestSync, Sync: &request.Spec,
+		ID: pending[0].ID, Actor: "jane", UID: "42", Groups: []string{"team", user.AllAuthenticated},
+		Time: metav1.NewTime(noon), Type: configbutler.EnvironmentRequestSync, Sync: &request.Spec,
 	}
 	if diff := cmp.Diff(want, pending[0]); diff != "" || want.ID == "" {
 		t.Errorf("recorded (-want +got):\n%s", diff)
@@ -143,8 +151,8 @@ func TestSyncOfAnEnvironmentIsDurable(t *testing.T) {
 		Type: v1alpha1.SyncTypeEnvironment, Batch: want.ID,
 		Subject: v1alpha1.SyncSubject{Kind: v1alpha1.SubjectEnvironment, Name: "alice", UID: e.UID},
 	})[0]
-	said := fmt.Sprintf("The request is accepted; until it is taken up, status.pendingRequests of Environment alice (2 workloads changed) has it "+
-		"under the id %s; then SyncStatus %s tells of it", want.ID, record)
+	said := fmt.Sprintf("The request is accepted; until it is taken up, status.pendingRequests of Environment alice (2 workloads changed) "+
+		"has it under the id %s; then SyncStatus %s tells of it", want.ID, record)
 	if status := answer.Status; !status.Accepted || status.Message != said || len(status.SyncStatuses) > 0 || status.Plan != nil {
 		t.Errorf("answer %+v, want %s", status, said)
 	}
@@ -182,7 +190,8 @@ func newerOffer(t *testing.T, storage *registry.Storage) string {
 	if err := storage.Records.Write(t.Context(), record); err != nil {
 		t.Fatal(err)
 	}
-	if err := editCatalog(in(t), storage, "appcatalogs/status", func(c *configbutler.AppCatalog) { c.Status.LatestSync = record.Name }); err != nil {
+	if err := editCatalog(in(t), storage, "appcatalogs/status",
+		func(c *configbutler.AppCatalog) { c.Status.LatestSync = record.Name }); err != nil {
 		t.Fatal(err)
 	}
 	return record.Name
@@ -298,7 +307,8 @@ func TestSyncOfAnEnvironmentThatChangesMeanwhile(t *testing.T) {
 		return editEnvironment(in(t), storage, "environments/status", func(e envt) { e.Status.LatestDependencySync = "alice-newer" })
 	}
 	request := requestOf(func(s *configbutler.SyncRequestSpec) { s.ExpectedDependencySync = open })
-	_, err := storage.Endpoints["environments/sync"].(rest.NamedCreater).Create(as(t, "jane"), "alice", request, meanwhile, &metav1.CreateOptions{})
+	_, err := storage.Endpoints["environments/sync"].(rest.NamedCreater).Create(as(t, "jane"), "alice", request, meanwhile,
+		&metav1.CreateOptions{})
 	if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "what has changed by now is in SyncStatus alice-newer") {
 		t.Error(err)
 	}
@@ -340,7 +350,8 @@ func TestRequestsForAnEnvironmentDoNotPileUp(t *testing.T) {
 	if refused != more || len(waiting) != most {
 		t.Errorf("%d are sent away and %v wait, want %d and %d", refused, waiting, more, most)
 	}
-	if _, err := ask(as(t, "jane"), storage, "environments/sync", "alice", requestOf(everything), metav1.DryRunAll); !apierrors.IsTooManyRequests(err) {
+	if _, err := ask(as(t, "jane"), storage, "environments/sync", "alice", requestOf(everything),
+		metav1.DryRunAll); !apierrors.IsTooManyRequests(err) {
 		t.Errorf("a dry run: %v", err)
 	}
 }

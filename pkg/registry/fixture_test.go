@@ -99,7 +99,9 @@ func toward(ctx context.Context, endpoint string) context.Context {
 
 // asServer is a request that the server sends to itself.
 func asServer(ctx context.Context) context.Context {
-	return genericapirequest.WithUser(ctx, &user.DefaultInfo{Name: user.APIServerUser, Groups: []string{user.AllAuthenticated, user.SystemPrivilegedGroup}})
+	return genericapirequest.WithUser(ctx, &user.DefaultInfo{
+		Name: user.APIServerUser, Groups: []string{user.AllAuthenticated, user.SystemPrivilegedGroup},
+	})
 }
 
 // creator offers the verb create.
@@ -115,7 +117,9 @@ func create(t *testing.T, storage *registry.Storage, resource string, obj runtim
 }
 
 // update sends obj to an endpoint.
-func update(t *testing.T, storage *registry.Storage, endpoint string, obj *configbutler.GitDestination) (*configbutler.GitDestination, error) {
+func update(
+	t *testing.T, storage *registry.Storage, endpoint string, obj *configbutler.GitDestination,
+) (*configbutler.GitDestination, error) {
 	t.Helper()
 	updated, _, err := storage.Endpoints[endpoint].(rest.Updater).Update(toward(in(t), endpoint), obj.Name, rest.DefaultUpdatedObjectInfo(obj),
 		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})

@@ -53,9 +53,13 @@ func TestDecisionsAreMeasured(t *testing.T) {
 		want map[string]float64
 	}{
 		"everything is taken": {asIs, sync(everything), map[string]float64{"catalog taken": hour, "dependencies taken": 1}},
-		"workloads are taken": {asIs, sync(func(s *configbutler.SyncRequestSpec) { s.Action = configbutler.SyncActionCatalog }), map[string]float64{"catalog taken": hour}},
+		"workloads are taken": {
+			asIs, sync(func(s *configbutler.SyncRequestSpec) { s.Action = configbutler.SyncActionCatalog }),
+			map[string]float64{"catalog taken": hour},
+		},
 		"what they refer to is taken": {
-			asIs, sync(func(s *configbutler.SyncRequestSpec) { s.Action = configbutler.SyncActionCluster }), map[string]float64{"dependencies taken": 1},
+			asIs, sync(func(s *configbutler.SyncRequestSpec) { s.Action = configbutler.SyncActionCluster }),
+			map[string]float64{"dependencies taken": 1},
 		},
 		"one workload is": {asIs, sync(only("web")), nil},
 		"both are dismissed": {asIs, dismiss, map[string]float64{
@@ -66,8 +70,10 @@ func TestDecisionsAreMeasured(t *testing.T) {
 			func(e envt) { older(e); e.Status.DismissedCatalogSync = "shop-older" }, sync(everything),
 			map[string]float64{"catalog taken": hour, "dependencies taken": 1},
 		},
-		"nothing is offered":  {upToDate, sync(everything), map[string]float64{"dependencies taken": 1}},
-		"a pin keeps it away": {func(e envt) { e.Spec.PinnedRevision = new(int64(4)) }, sync(everything), map[string]float64{"dependencies taken": 1}},
+		"nothing is offered": {upToDate, sync(everything), map[string]float64{"dependencies taken": 1}},
+		"a pin keeps it away": {
+			func(e envt) { e.Spec.PinnedRevision = new(int64(4)) }, sync(everything), map[string]float64{"dependencies taken": 1},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			storage := newStorage(t, impatient) // Nothing takes requests up here.

@@ -93,7 +93,9 @@ func editPipeline(ctx context.Context, storage *registry.Storage, endpoint strin
 }
 
 // execute writes what the controller of pipelines does of the first request, one status after another.
-func execute(ctx context.Context, storage *registry.Storage, statuses ...func(*configbutler.SyncPipelineStatus, configbutler.PipelineRun)) error {
+func execute(
+	ctx context.Context, storage *registry.Storage, statuses ...func(*configbutler.SyncPipelineStatus, configbutler.PipelineRun),
+) error {
 	watched, err := storage.Endpoints["syncpipelines"].(rest.Watcher).Watch(ctx, &internalversion.ListOptions{})
 	if err != nil {
 		return err
@@ -104,7 +106,9 @@ func execute(ctx context.Context, storage *registry.Storage, statuses ...func(*c
 		if len(asked) == 0 {
 			continue
 		}
-		run := configbutler.PipelineRun{ID: asked[0].ID, Actor: asked[0].Actor, Scope: asked[0].Scope, Full: asked[0].Full, StartedAt: asked[0].Time}
+		run := configbutler.PipelineRun{
+			ID: asked[0].ID, Actor: asked[0].Actor, Scope: asked[0].Scope, Full: asked[0].Full, StartedAt: asked[0].Time,
+		}
 		for _, status := range statuses {
 			if err := editPipeline(ctx, storage, "syncpipelines/status", func(p *configbutler.SyncPipeline) { status(&p.Status, run) }); err != nil {
 				return err
@@ -123,7 +127,8 @@ func begins(status *configbutler.SyncPipelineStatus, run configbutler.PipelineRu
 func ends(status *configbutler.SyncPipelineStatus, run configbutler.PipelineRun) {
 	run.Phase, run.Total, run.Done, run.FinishedAt = configbutler.PipelineRunFinished, 24, 24, new(metav1.NewTime(noon))
 	run.Sinks = []configbutler.PipelineRunSink{
-		{Name: "assistant", Total: 12, Done: 12, Answer: "200 OK"}, {Name: "inventory", Total: 12, Done: 12, Rejected: 2, Answer: "400 Bad Request"},
+		{Name: "assistant", Total: 12, Done: 12, Answer: "200 OK"},
+		{Name: "inventory", Total: 12, Done: 12, Rejected: 2, Answer: "400 Bad Request"},
 	}
 	status.CurrentRun, status.LastRun, status.PendingRequests = nil, &run, nil
 }
@@ -184,7 +189,8 @@ func TestPipelineSyncThatTakesLong(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	want := "The request is accepted; status.pendingRequests of SyncPipeline knowledge has it under the id " + answer.Status.ID + " until its run has finished"
+	want := "The request is accepted; status.pendingRequests of SyncPipeline knowledge has it under the id " + answer.Status.ID +
+		" until its run has finished"
 	if answer.Status.Run != nil { // seen in time
 		want = "The run continues; status.currentRun of SyncPipeline knowledge shows how far it is, now: Sending 3 of 24"
 	}
@@ -260,7 +266,8 @@ func TestPipelineSyncRefuses(t *testing.T) {
 func (r refusal) check(t *testing.T, dryRun []string) {
 	storage := newStorage(t, impatient)
 	before := r.arrange(t, storage)
-	_, err := ask(by(t, "jane"), storage, "syncpipelines/sync", "knowledge", sending(cmp.Or(r.scope, configbutler.PipelineScopeAll)), dryRun...)
+	_, err := ask(by(t, "jane"), storage, "syncpipelines/sync", "knowledge",
+		sending(cmp.Or(r.scope, configbutler.PipelineScopeAll)), dryRun...)
 	if !r.is(err) || !strings.Contains(err.Error(), r.says) {
 		t.Errorf("%v, want %q", err, r.says)
 	}
@@ -323,7 +330,8 @@ func TestPipelineSyncIsJudgedFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "Would send CustomResourceDefinitions and objects that some sink does not know as they are (dry run)"; answer.Status.Message != want || answer.Status.ID != "" {
+	want := "Would send CustomResourceDefinitions and objects that some sink does not know as they are (dry run)"
+	if answer.Status.Message != want || answer.Status.ID != "" {
 		t.Errorf("a dry run: %+v", answer.Status)
 	}
 	if after := storedPipeline(t, storage); after.ResourceVersion != stored.ResourceVersion {

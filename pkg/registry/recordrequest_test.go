@@ -185,7 +185,8 @@ func TestRetryForNothing(t *testing.T) {
 			newCatalog(t, storage, func(*configbutler.AppCatalog) {})
 		}
 		_, err := retryOf(as(t, "jane"), storage, record.Name)
-		if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "the AppCatalog shop that it is about is gone, so nothing is left to try") {
+		if !apierrors.IsConflict(err) ||
+			!strings.Contains(err.Error(), "the AppCatalog shop that it is about is gone, so nothing is left to try") {
 			t.Errorf("another of its name: %v: %v", another, err)
 		}
 		if !another {
@@ -224,7 +225,8 @@ func TestRecordsAreWrittenByTwo(t *testing.T) {
 			as(t, "jane"), record.Name, &configbutler.Dismissal{}, meanwhile, &metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if after := storedRecord(t, storage, record.Name).Status; after.State != dismissed || after.ResolvedBy != "jane" || after.WorkloadCount != 2 {
+		if after := storedRecord(t, storage, record.Name).Status; after.State != dismissed || after.ResolvedBy != "jane" ||
+			after.WorkloadCount != 2 {
 			t.Errorf("stored %+v", after)
 		}
 	})

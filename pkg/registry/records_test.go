@@ -63,7 +63,8 @@ func TestWriteCreatesAndReplaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := stored(t, storage)
-	if second.Status.Objects != 2 || second.Labels["a"] != "b" || second.UID != first.UID || !second.CreationTimestamp.Equal(&first.CreationTimestamp) {
+	if second.Status.Objects != 2 || second.Labels["a"] != "b" || second.UID != first.UID ||
+		!second.CreationTimestamp.Equal(&first.CreationTimestamp) {
 		t.Errorf("replaced: %+v", second)
 	}
 }

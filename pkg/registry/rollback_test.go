@@ -40,7 +40,8 @@ func takeOver(ctx context.Context, storage *registry.Storage) error {
 		return catalog.Generation > catalog.Status.ObservedGeneration
 	}
 	return follow(ctx, storage, edited, func(catalog *configbutler.AppCatalog) error {
-		record, err := newRecord(catalog, syncstatus.EditBatch(catalog.Generation), syncstatus.Step{To: v1alpha1.SyncStateApplied, By: "jane", At: noon})
+		record, err := newRecord(catalog, syncstatus.EditBatch(catalog.Generation),
+			syncstatus.Step{To: v1alpha1.SyncStateApplied, By: "jane", At: noon})
 		if err != nil {
 			return err
 		}
@@ -70,7 +71,8 @@ func TestRollbackPinsARevision(t *testing.T) {
 			t.Errorf("generation %d, spec %+v", after.Generation, after.Spec)
 		}
 		message := answer.Status.Message
-		if !answer.Status.Accepted || len(answer.Status.SyncStatuses) != 1 || !strings.HasPrefix(message, "AppCatalog shop goes from revision 5 to what it was at revision ") ||
+		if !answer.Status.Accepted || len(answer.Status.SyncStatuses) != 1 ||
+			!strings.HasPrefix(message, "AppCatalog shop goes from revision 5 to what it was at revision ") ||
 			!strings.HasSuffix(message, ": 1 workload changed by jane"+forward) {
 			t.Errorf("answer %+v", answer.Status)
 		}
@@ -111,9 +113,13 @@ func TestRollbackRefuses(t *testing.T) {
 		revision int64
 		want     string
 	}{
-		"a revision that is not kept": {prepare: atRevision5, revision: 2, want: `spec.revision: Unsupported value: "2": supported values: "5", "4", "3"`},
-		"no revision":                 {prepare: atRevision5, want: "spec.revision: Required value: name the revision to go to"},
-		"a catalog without any":       {prepare: func(*configbutler.AppCatalog) {}, revision: 1, want: "there is no revision to go to yet: status.history is empty"},
+		"a revision that is not kept": {
+			prepare: atRevision5, revision: 2, want: `spec.revision: Unsupported value: "2": supported values: "5", "4", "3"`,
+		},
+		"no revision": {prepare: atRevision5, want: "spec.revision: Required value: name the revision to go to"},
+		"a catalog without any": {
+			prepare: func(*configbutler.AppCatalog) {}, revision: 1, want: "there is no revision to go to yet: status.history is empty",
+		},
 	}
 	for name, tt := range tests {
 		for _, dryRun := range [][]string{nil, {metav1.DryRunAll}} {

@@ -77,12 +77,14 @@ func forge(obj runtime.Object) runtime.Object {
 func TestOnlyTheServerWritesStatus(t *testing.T) {
 	storage := newStorage(t)
 	users := map[string]user.Info{
-		"a user":                 &user.DefaultInfo{Name: "mallory", Groups: []string{user.AllAuthenticated}},
-		"a cluster's admin":      &user.DefaultInfo{Name: "admin", Groups: []string{user.AllAuthenticated, user.SystemPrivilegedGroup}},
-		"the server's name":      &user.DefaultInfo{Name: user.APIServerUser, Groups: []string{user.AllAuthenticated}},
-		"an account of the like": &user.DefaultInfo{Name: "system:serviceaccount:slipstream-system:slipstream-server", Groups: []string{user.AllAuthenticated}},
-		"anonymous":              &user.DefaultInfo{Name: user.Anonymous, Groups: []string{user.AllUnauthenticated}},
-		"no user":                nil,
+		"a user":            &user.DefaultInfo{Name: "mallory", Groups: []string{user.AllAuthenticated}},
+		"a cluster's admin": &user.DefaultInfo{Name: "admin", Groups: []string{user.AllAuthenticated, user.SystemPrivilegedGroup}},
+		"the server's name": &user.DefaultInfo{Name: user.APIServerUser, Groups: []string{user.AllAuthenticated}},
+		"an account of the like": &user.DefaultInfo{
+			Name: "system:serviceaccount:slipstream-system:slipstream-server", Groups: []string{user.AllAuthenticated},
+		},
+		"anonymous": &user.DefaultInfo{Name: user.Anonymous, Groups: []string{user.AllUnauthenticated}},
+		"no user":   nil,
 	}
 	kinds := written()
 	for endpoint := range storage.Endpoints {
@@ -153,7 +155,8 @@ func (a try) create(endpoint string, obj runtime.Object) runtime.Object {
 }
 
 func (a try) update(endpoint string, obj runtime.Object, forceCreate bool) (runtime.Object, error) {
-	updated, _, err := a.storage.Endpoints[endpoint].(rest.Updater).Update(a.ctx, obj.(metav1.Object).GetName(), rest.DefaultUpdatedObjectInfo(obj),
+	updated, _, err := a.storage.Endpoints[endpoint].(rest.Updater).Update(a.ctx, obj.(metav1.Object).GetName(),
+		rest.DefaultUpdatedObjectInfo(obj),
 		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, forceCreate, &metav1.UpdateOptions{})
 	return updated, err
 }

@@ -26,15 +26,20 @@ func syncRecord(syncs ...configbutler.SyncProgress) *configbutler.GitDestination
 			Syncs: syncs,
 			Watches: []configbutler.ResourceTypeWatch{
 				{ResourceType: configbutler.ResourceType{Version: "v1", Resource: "configmaps"}, State: configbutler.WatchStateWatching},
-				{ResourceType: configbutler.ResourceType{Group: "apps", Version: "v1", Resource: "deployments"}, State: configbutler.WatchStateWatching},
+				{
+					ResourceType: configbutler.ResourceType{Group: "apps", Version: "v1", Resource: "deployments"}, State: configbutler.WatchStateWatching,
+				},
 			},
 		},
 	}
 }
 
-func syncOf(ctx context.Context, storage *registry.Storage, spec configbutler.MirrorSyncSpec, dryRun ...string) (*configbutler.MirrorSync, error) {
+func syncOf(
+	ctx context.Context, storage *registry.Storage, spec configbutler.MirrorSyncSpec, dryRun ...string,
+) (*configbutler.MirrorSync, error) {
 	endpoint := storage.Endpoints["gitdestinations/sync"].(rest.NamedCreater)
-	answer, err := endpoint.Create(ctx, "dest", &configbutler.MirrorSync{Spec: spec}, rest.ValidateAllObjectFunc, &metav1.CreateOptions{DryRun: dryRun})
+	answer, err := endpoint.Create(ctx, "dest", &configbutler.MirrorSync{Spec: spec}, rest.ValidateAllObjectFunc,
+		&metav1.CreateOptions{DryRun: dryRun})
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +130,8 @@ func TestSyncRefuses(t *testing.T) {
 			wants: []string{`spec.types[1]: Unsupported value: "ingresses"`, `"configmaps", "deployments.apps"`},
 		},
 		"a name that is none": {
-			spec: configbutler.MirrorSyncSpec{Types: []string{"Config/Maps"}}, wants: []string{"spec.types[0]", "plural in lower case such as configmaps"},
+			spec:  configbutler.MirrorSyncSpec{Types: []string{"Config/Maps"}},
+			wants: []string{"spec.types[0]", "plural in lower case such as configmaps"},
 		},
 		"a name twice": {
 			spec: configbutler.MirrorSyncSpec{Types: []string{"configmaps", "configmaps"}}, wants: []string{"spec.types[1]: Duplicate value"},

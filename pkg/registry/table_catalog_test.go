@@ -128,11 +128,14 @@ func recordRows() []configbutler.SyncStatus {
 			ChangedBy: []configbutler.SourceAuthor{{Username: "joe"}},
 		}),
 		row("shop-h6l8r", "Catalog", configbutler.SyncRecord{
-			State: "Failed", AutoTriggered: true, Attempts: 2, Error: &configbutler.SyncError{Message: "spec.patches[0] does not fit Deployment web"},
+			State: "Failed", AutoTriggered: true, Attempts: 2,
+			Error: &configbutler.SyncError{Message: "spec.patches[0] does not fit Deployment web"},
 		}),
 		row("alice-f2g7s", "Dependency", configbutler.SyncRecord{
 			State: "Completed", Actor: "alice", ResolvedAt: new(before(time.Minute)),
-			ResourceSummaries: []configbutler.ResourceSummary{{Type: "Secret", Name: "db"}, {Type: "ConfigMap", Name: "app"}, {Type: "Service", Name: "db"}},
+			ResourceSummaries: []configbutler.ResourceSummary{
+				{Type: "Secret", Name: "db"}, {Type: "ConfigMap", Name: "app"}, {Type: "Service", Name: "db"},
+			},
 		}),
 	}
 }

@@ -55,7 +55,8 @@ func environmentRows() []configbutler.Environment {
 }
 
 func dependencyRows() []configbutler.EnvironmentDependency {
-	row := func(of configbutler.DependencyType, name string, change func(*configbutler.EnvironmentDependencyRecord)) configbutler.EnvironmentDependency {
+	row := func(of configbutler.DependencyType, name string,
+		change func(*configbutler.EnvironmentDependencyRecord)) configbutler.EnvironmentDependency {
 		record := configbutler.EnvironmentDependencyRecord{
 			Environment: "alice", Type: of,
 			Source: configbutler.NamespacedObjectReference{Namespace: "production", Name: name},

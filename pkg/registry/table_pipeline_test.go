@@ -19,7 +19,9 @@ func pipelineLists() map[string]runtime.Object {
 	row := func(name string, sinks int, status configbutler.SyncPipelineStatus) configbutler.SyncPipeline {
 		meta := named(name, 26*time.Hour)
 		meta.Namespace, meta.Generation = "", 1
-		pipeline := configbutler.SyncPipeline{ObjectMeta: meta, Spec: configbutler.SyncPipelineSpec{Mode: configbutler.PipelineModeWatch}, Status: status}
+		pipeline := configbutler.SyncPipeline{
+			ObjectMeta: meta, Spec: configbutler.SyncPipelineSpec{Mode: configbutler.PipelineModeWatch}, Status: status,
+		}
 		for i := range sinks {
 			pipeline.Spec.Sinks = append(pipeline.Spec.Sinks, configbutler.PipelineSink{Name: fmt.Sprint("sink-", i)})
 		}

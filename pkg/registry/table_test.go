@@ -43,38 +43,53 @@ func ready(status metav1.ConditionStatus, reason, message string) []metav1.Condi
 
 // lists have a row for each way in which a cell can look.
 func lists() map[string]runtime.Object {
-	commit := &configbutler.CommitSummary{SHA: "4f2c9e1d0b7a6655443322110099887766554433", Time: before(42 * time.Second), Message: "[UPDATE] 2 objects"}
+	commit := &configbutler.CommitSummary{
+		SHA: "4f2c9e1d0b7a6655443322110099887766554433", Time: before(42 * time.Second), Message: "[UPDATE] 2 objects",
+	}
 	seeded := before(3 * time.Hour)
 	return map[string]runtime.Object{
 		"gitrepoconfigs": &configbutler.GitRepoConfigList{Items: []configbutler.GitRepoConfig{
 			{ObjectMeta: named("new", 5*time.Second), Spec: configbutler.GitRepoConfigSpec{RepoURL: "https://git.example.com/shop.git"}},
 			{
 				ObjectMeta: named("shop", 90*time.Minute),
-				Spec:       configbutler.GitRepoConfigSpec{RepoURL: "ssh://git@git.example.com/shop.git", AllowedBranches: []string{"main", "release-*"}},
-				Status:     configbutler.GitRepoConfigStatus{Conditions: ready(metav1.ConditionTrue, "Succeeded", "The repository can be read and written")},
+				Spec: configbutler.GitRepoConfigSpec{
+					RepoURL: "ssh://git@git.example.com/shop.git", AllowedBranches: []string{"main", "release-*"},
+				},
+				Status: configbutler.GitRepoConfigStatus{
+					Conditions: ready(metav1.ConditionTrue, "Succeeded", "The repository can be read and written"),
+				},
 			},
 		}},
 		"gitdestinations": &configbutler.GitDestinationList{Items: []configbutler.GitDestination{
 			{
 				ObjectMeta: named("root", 26*time.Hour),
-				Spec:       configbutler.GitDestinationSpec{RepoRef: configbutler.ObjectReference{Name: "shop"}, Branch: "main", Secrets: "Encrypt", Prune: "Always"},
+				Spec: configbutler.GitDestinationSpec{
+					RepoRef: configbutler.ObjectReference{Name: "shop"}, Branch: "main", Secrets: "Encrypt", Prune: "Always",
+				},
 			},
 			{
 				ObjectMeta: named("elsewhere", 26*time.Hour),
 				Spec: configbutler.GitDestinationSpec{
-					RepoRef: configbutler.ObjectReference{Namespace: "platform", Name: "shop"}, Branch: "main", BaseFolder: "clusters/one", Secrets: "Omit", Prune: "Never",
+					RepoRef: configbutler.ObjectReference{Namespace: "platform", Name: "shop"},
+					Branch:  "main", BaseFolder: "clusters/one", Secrets: "Omit", Prune: "Never",
 				},
-				Status: configbutler.GitDestinationState{Conditions: ready(metav1.ConditionFalse, "AccessNotGranted", "platform/shop does not admit the namespace shop")},
+				Status: configbutler.GitDestinationState{
+					Conditions: ready(metav1.ConditionFalse, "AccessNotGranted", "platform/shop does not admit the namespace shop"),
+				},
 			},
 			{
 				ObjectMeta: named("with-keys", time.Hour),
-				Spec:       configbutler.GitDestinationSpec{RepoRef: configbutler.ObjectReference{Name: "shop"}, Branch: "main", Secrets: "Encrypt", Prune: "Always"},
-				Status:     configbutler.GitDestinationState{Conditions: []metav1.Condition{{Type: "SecretsEncrypted", Status: metav1.ConditionTrue}}},
+				Spec: configbutler.GitDestinationSpec{
+					RepoRef: configbutler.ObjectReference{Name: "shop"}, Branch: "main", Secrets: "Encrypt", Prune: "Always",
+				},
+				Status: configbutler.GitDestinationState{Conditions: []metav1.Condition{{Type: "SecretsEncrypted", Status: metav1.ConditionTrue}}},
 			},
 			{
 				ObjectMeta: named("without-keys", time.Hour),
-				Spec:       configbutler.GitDestinationSpec{RepoRef: configbutler.ObjectReference{Name: "shop"}, Branch: "main", Secrets: "Encrypt", Prune: "Always"},
-				Status:     configbutler.GitDestinationState{Conditions: []metav1.Condition{{Type: "SecretsEncrypted", Status: metav1.ConditionFalse}}},
+				Spec: configbutler.GitDestinationSpec{
+					RepoRef: configbutler.ObjectReference{Name: "shop"}, Branch: "main", Secrets: "Encrypt", Prune: "Always",
+				},
+				Status: configbutler.GitDestinationState{Conditions: []metav1.Condition{{Type: "SecretsEncrypted", Status: metav1.ConditionFalse}}},
 			},
 		}},
 		"gitdestinationstatuses": &configbutler.GitDestinationStatusList{Items: []configbutler.GitDestinationStatus{
@@ -93,10 +108,14 @@ func lists() map[string]runtime.Object {
 		"clusterwatchrules": &configbutler.ClusterWatchRuleList{Items: []configbutler.ClusterWatchRule{
 			{
 				ObjectMeta: named("crds", 400*24*time.Hour),
-				Spec:       configbutler.ClusterWatchRuleSpec{DestinationRef: configbutler.NamespacedObjectReference{Namespace: "platform", Name: "dest"}},
+				Spec: configbutler.ClusterWatchRuleSpec{
+					DestinationRef: configbutler.NamespacedObjectReference{Namespace: "platform", Name: "dest"},
+				},
 				Status: configbutler.WatchRuleStatus{
-					Conditions:           ready(metav1.ConditionTrue, "Succeeded", "Following 1 type"),
-					MatchedResourceTypes: []configbutler.ResourceType{{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}},
+					Conditions: ready(metav1.ConditionTrue, "Succeeded", "Following 1 type"),
+					MatchedResourceTypes: []configbutler.ResourceType{
+						{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
+					},
 				},
 			},
 		}},
@@ -153,7 +172,8 @@ func TestTableOfAListContinuesWhereItEnds(t *testing.T) {
 	if len(table.ColumnDefinitions) != 0 {
 		t.Error("headers although none were asked for")
 	}
-	single, err := convertor.ConvertToTable(t.Context(), &configbutler.WatchRule{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "3"}}, nil)
+	single, err := convertor.ConvertToTable(t.Context(),
+		&configbutler.WatchRule{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "3"}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,9 @@ func TestSetChanges(t *testing.T) {
 		summary("Deployment", "worker", v1alpha1.ChangeRemoved),
 	}
 	for of, wantStatus := range map[v1alpha1.SyncType]v1alpha1.SyncRecord{
-		catalog:    {State: autoApplied, AutoTriggered: true, WorkloadCount: 3, WorkloadNames: []string{"api", "worker"}, ResourceSummaries: want},
+		catalog: {
+			State: autoApplied, AutoTriggered: true, WorkloadCount: 3, WorkloadNames: []string{"api", "worker"}, ResourceSummaries: want,
+		},
 		dependency: {State: autoApplied, AutoTriggered: true, ResourceSummaries: want},
 	} {
 		record := in(of, autoApplied, true)

@@ -45,7 +45,9 @@ func TestAddCommits(t *testing.T) {
 		"older ones":             {before: []string{"main:b@2"}, more: []string{"main:a@1"}, want: []string{"main:b@2", "main:a@1"}},
 		"the same":               {before: []string{"main:a@1"}, more: []string{"main:a@1"}, want: []string{"main:a@1"}},
 		"in another destination": {before: []string{"main:a@1"}, more: []string{"more:a@1"}, want: []string{"more:a@1", "main:a@1"}},
-		"of one second":          {before: []string{"main:a@1"}, more: []string{"main:c@1", "main:b@1", "main:a@1"}, want: []string{"main:c@1", "main:b@1", "main:a@1"}},
+		"of one second": {
+			before: []string{"main:a@1"}, more: []string{"main:c@1", "main:b@1", "main:a@1"}, want: []string{"main:c@1", "main:b@1", "main:a@1"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			record := &v1alpha1.SyncStatus{Status: v1alpha1.SyncRecord{Commits: commitsOf(test.before...)}}

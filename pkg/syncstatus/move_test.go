@@ -45,7 +45,8 @@ func TestRequesterIsClearedAtTheEnd(t *testing.T) {
 	}
 	record.Status.RequestedBy = &v1alpha1.AutomatedBy{Username: "jane", Groups: []string{"shop-team"}}
 	for _, step := range []syncstatus.Step{
-		stepTo(inProgress, "", later), stepTo(failed, "", later), stepTo(retrying, "", later), stepTo(inProgress, "", later), stepTo(completed, "", later),
+		stepTo(inProgress, "", later), stepTo(failed, "", later), stepTo(retrying, "", later),
+		stepTo(inProgress, "", later), stepTo(completed, "", later),
 	} {
 		moved, err := syncstatus.Move(record, step)
 		if err != nil {
@@ -87,8 +88,10 @@ func TestFieldsOfStates(t *testing.T) {
 		},
 		{
 			name: "an edit that failed repeatedly", of: catalog,
-			steps: []syncstatus.Step{stepTo(failed, "jane", began), stepTo(retrying, "", later), stepTo(failed, "", last), stepTo(manualIntervention, "", last)},
-			want:  v1alpha1.SyncRecord{State: manualIntervention, Actor: "jane", StartedAt: stamp(began), Attempts: 2, Error: problem(last)},
+			steps: []syncstatus.Step{
+				stepTo(failed, "jane", began), stepTo(retrying, "", later), stepTo(failed, "", last), stepTo(manualIntervention, "", last),
+			},
+			want: v1alpha1.SyncRecord{State: manualIntervention, Actor: "jane", StartedAt: stamp(began), Attempts: 2, Error: problem(last)},
 		},
 		{
 			name: "a pending run", of: environment, steps: []syncstatus.Step{stepTo(pending, "jane", began)},

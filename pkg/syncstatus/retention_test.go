@@ -39,7 +39,8 @@ func TestExpired(t *testing.T) {
 			aged("a", "new", 1, autoApplied), aged("a", "edge", 90, applied), aged("a", "old", 91, applied), aged("a", "older", 92, dismissed),
 		}, []string{"older", "old"}},
 		{"the newest of each subject stay", 2, 1000, 90, []*v1alpha1.SyncStatus{
-			aged("a", "a1", 300, autoApplied), aged("a", "a2", 200, autoApplied), aged("a", "a3", 100, autoApplied), aged("b", "b1", 400, autoApplied),
+			aged("a", "a1", 300, autoApplied), aged("a", "a2", 200, autoApplied),
+			aged("a", "a3", 100, autoApplied), aged("b", "b1", 400, autoApplied),
 		}, []string{"a1"}},
 		{"a record that is not settled stays", 0, 1, 90, []*v1alpha1.SyncStatus{
 			aged("a", "failed", 100, failed), aged("a", "retrying", 100, retrying), aged("a", "waiting", 100, manualIntervention),

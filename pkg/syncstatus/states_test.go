@@ -220,7 +220,10 @@ func TestErrors(t *testing.T) {
 		want string
 	}{
 		{"a transition that does not exist", move(in(catalog, autoApplied, true), stepTo(retrying, "jane", later)), "only Dismissed"},
-		{"a state with several next states", move(in(environment, inProgress, true), stepTo(dismissed, "jane", later)), "only Completed, Conflicted or Failed"},
+		{
+			"a state with several next states", move(in(environment, inProgress, true), stepTo(dismissed, "jane", later)),
+			"only Completed, Conflicted or Failed",
+		},
 		{"a step after a final state", move(in(catalog, dismissed, true), stepTo(retrying, "jane", later)), "nothing follows Dismissed"},
 		{"the same state again", move(in(dependency, pending, true), stepTo(pending, "", later)), "cannot become Pending"},
 		{"dismissed without a user", move(in(catalog, applied, false), stepTo(dismissed, "", later)), "needs the user"},
@@ -231,7 +234,9 @@ func TestErrors(t *testing.T) {
 		{"AutoApplied of a requested record", move(in(catalog, retrying, false), stepTo(autoApplied, "", later)), "began as the other"},
 		{"Applied of an automatic record", move(in(catalog, retrying, true), stepTo(applied, "", later)), "began as the other"},
 		{"a state that is not initial", start(environment, stepTo(inProgress, "", began)), "only as Pending"},
-		{"a state that is not one of several initial ones", start(catalog, stepTo(retrying, "", began)), "only as Applied, AutoApplied or Failed"},
+		{
+			"a state that is not one of several initial ones", start(catalog, stepTo(retrying, "", began)), "only as Applied, AutoApplied or Failed",
+		},
 		{"Applied without a user", start(catalog, stepTo(applied, "", began)), "needs the user"},
 		{"AutoApplied with a user", start(catalog, stepTo(autoApplied, "jane", began)), "what jane asked for is Applied"},
 		{"an unknown type", about(func(s *v1alpha1.SyncStatusSpec) { s.Type = "Pipeline" }), `no type "Pipeline"`},

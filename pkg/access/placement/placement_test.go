@@ -145,7 +145,8 @@ func TestCheck(t *testing.T) {
 			want: []string{base + "must be an Environment in the namespace teams: there is none of the name"},
 		},
 		{
-			name: "a branch of a base in another namespace", e: environment("alice", "alice", -1, in("others"), from("others", "theirs"), of("base", "web")),
+			name:   "a branch of a base in another namespace",
+			e:      environment("alice", "alice", -1, in("others"), from("others", "theirs"), of("base", "web")),
 			reason: v1alpha1.ReasonBaseNotFound,
 			want:   []string{base + "must be an Environment in the namespace others: there is none of the name"},
 		},
@@ -159,8 +160,9 @@ func TestCheck(t *testing.T) {
 			want: []string{base + "must be an Environment that stays: gone is being deleted"},
 		},
 		{
-			name: "a branch of another catalog", e: environment("alice", "dev", 5, from("", "nowhere"), of("base", "web")), reason: v1alpha1.ReasonBaseNotFound,
-			want: []string{"spec.catalogRef must be that of the base: Environment base is built from AppCatalog teams/shop"},
+			name: "a branch of another catalog", e: environment("alice", "dev", 5, from("", "nowhere"), of("base", "web")),
+			reason: v1alpha1.ReasonBaseNotFound,
+			want:   []string{"spec.catalogRef must be that of the base: Environment base is built from AppCatalog teams/shop"},
 		},
 		{name: "a branch of the same catalog, spelt out", e: environment("alice", "dev", 5, from("teams", "shop"), of("base", "web"))},
 		{
@@ -186,7 +188,8 @@ func TestCheck(t *testing.T) {
 			want: []string{
 				target + "must not be the source of a catalog: AppCatalog teams/shop follows it",
 				base + "must be an Environment in the namespace others: there is none of the name",
-				"spec.catalogRef must be a catalog that admits Environments of the namespace others: AppCatalog teams/late does not; its spec.accessPolicy can",
+				"spec.catalogRef must be a catalog that admits Environments of the namespace others: AppCatalog teams/late does not; " +
+					"its spec.accessPolicy can",
 			},
 		},
 	} {

@@ -71,7 +71,9 @@ func (l *leader) stepUntil(t *testing.T, prefix string, rows int, within time.Du
 		testkit.EventuallyTrue(t, "the ticker", l.clock.HasWaiters)
 		l.clock.Step(tick)
 		if passed > within {
-			testkit.EventuallyTrue(t, fmt.Sprintf("%d rows %s after %v", rows, prefix, passed), func() bool { return count(t, l.client, prefix) == rows })
+			testkit.EventuallyTrue(t, fmt.Sprintf("%d rows %s after %v", rows, prefix, passed), func() bool {
+				return count(t, l.client, prefix) == rows
+			})
 			return passed
 		}
 		for deadline := time.Now().Add(100 * time.Millisecond); time.Now().Before(deadline); {

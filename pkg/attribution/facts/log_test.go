@@ -64,7 +64,9 @@ func TestAllFollowersReceiveFacts(t *testing.T) {
 		if err := log.Record(t.Context(), newFacts("after", 2)); err != nil {
 			t.Fatal(err)
 		}
-		testkit.EventuallyTrue(t, "the facts that both receive", func() bool { return first.count().received == 5 && second.count().received == 2 })
+		testkit.EventuallyTrue(t, "the facts that both receive", func() bool {
+			return first.count().received == 5 && second.count().received == 2
+		})
 		if got := second.count(); got.recovered != 3 || got.lists != 1 {
 			t.Errorf("the second received %+v", got)
 		}

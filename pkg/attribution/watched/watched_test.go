@@ -28,7 +28,9 @@ func TestHas(t *testing.T) {
 		"a watched object":           {api, true},
 		"all objects of a namespace": {attribution.Object{GroupResource: api.GroupResource, Namespace: "production"}, true},
 		"another namespace":          {attribution.Object{GroupResource: api.GroupResource, Namespace: "staging", Name: "api"}, false},
-		"another type":               {attribution.Object{GroupResource: schema.GroupResource{Resource: "pods"}, Namespace: "production", Name: "api"}, false},
+		"another type": {
+			attribution.Object{GroupResource: schema.GroupResource{Resource: "pods"}, Namespace: "production", Name: "api"}, false,
+		},
 	} {
 		if got := w.Has(test.object); got != test.want {
 			t.Errorf("%s: Has = %v", name, got)

@@ -27,7 +27,8 @@ var (
 )
 
 // configMap is the response to a request that has created or changed a ConfigMap.
-const configMap = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"settings","namespace":"shop","uid":"u1","resourceVersion":"42"},"data":{"a":"b"}}`
+const configMap = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"settings","namespace":"shop","uid":"u1",` +
+	`"resourceVersion":"42"},"data":{"a":"b"}}`
 
 // event returns the event of an update of a ConfigMap by jane, with changes applied.
 func event(changes ...func(*auditv1.Event)) auditv1.Event {
@@ -114,23 +115,30 @@ func TestWrites(t *testing.T) {
 			event: event(request("create", "/x", 201), func(e *auditv1.Event) { e.ObjectRef.Name = "" }),
 			want:  []attribution.Fact{fact(operation("CREATE"))},
 		},
-		"generated name, not reported": {event: event(request("create", "/x", 201), noResponse, func(e *auditv1.Event) { e.ObjectRef.Name = "" })},
-		"level Metadata":               {event: event(noResponse), want: []attribution.Fact{fact(inexact)}},
+		"generated name, not reported": {
+			event: event(request("create", "/x", 201), noResponse, func(e *auditv1.Event) { e.ObjectRef.Name = "" }),
+		},
+		"level Metadata": {event: event(noResponse), want: []attribution.Fact{fact(inexact)}},
 		"truncated": {
 			event: event(func(e *auditv1.Event) {
 				e.ResponseObject, e.Annotations = nil, map[string]string{"audit.k8s.io/truncated": "true"}
 			}),
 			want: []attribution.Fact{fact(inexact)},
 		},
-		"response is a Status": {event: event(response(`{"kind":"Status","apiVersion":"v1","metadata":{}}`)), want: []attribution.Fact{fact(inexact)}},
+		"response is a Status": {
+			event: event(response(`{"kind":"Status","apiVersion":"v1","metadata":{}}`)), want: []attribution.Fact{fact(inexact)},
+		},
 		"response is another object": {
 			event: event(response(`{"kind":"X","apiVersion":"v1","metadata":{"name":"other","uid":"u","resourceVersion":"1"}}`)),
 			want:  []attribution.Fact{fact(inexact)},
 		},
-		"response without resourceVersion": {event: event(response(`{"metadata":{"name":"settings","uid":"u"}}`)), want: []attribution.Fact{fact(inexact)}},
+		"response without resourceVersion": {
+			event: event(response(`{"metadata":{"name":"settings","uid":"u"}}`)), want: []attribution.Fact{fact(inexact)},
+		},
 		"custom resource with fields of other kinds": {
-			event: event(response(`{"kind":"Status","apiVersion":"x.org/v1","details":7,"items":{"a":1},"metadata":{"name":"settings","uid":"u1","resourceVersion":"42"}}`)),
-			want:  []attribution.Fact{fact()},
+			event: event(response(`{"kind":"Status","apiVersion":"x.org/v1","details":7,"items":{"a":1},"metadata":{"name":"settings","uid":"u1",` +
+				`"resourceVersion":"42"}}`)),
+			want: []attribution.Fact{fact()},
 		},
 		"namespace": {
 			event: event(func(e *auditv1.Event) {
@@ -161,7 +169,8 @@ func TestWrites(t *testing.T) {
 }
 
 func TestSubresources(t *testing.T) {
-	scale := `{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"settings","namespace":"shop","uid":"u1","resourceVersion":"42"},"spec":{"replicas":3}}`
+	scale := `{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"settings","namespace":"shop","uid":"u1",` +
+		`"resourceVersion":"42"},"spec":{"replicas":3}}`
 	tests := map[string]struct {
 		event auditv1.Event
 		want  []attribution.Fact
@@ -175,7 +184,8 @@ func TestSubresources(t *testing.T) {
 		},
 		"one at level Metadata": {event: event(subresource("ephemeralcontainers"), noResponse)},
 		"token": {
-			event: event(request("create", "/x", 201), subresource("token"), response(`{"kind":"TokenRequest","metadata":{"name":"settings","namespace":"shop"}}`)),
+			event: event(request("create", "/x", 201), subresource("token"),
+				response(`{"kind":"TokenRequest","metadata":{"name":"settings","namespace":"shop"}}`)),
 		},
 		"status":           {event: event(subresource("status"))},
 		"exec":             {event: event(request("create", "/x", 200), subresource("exec"), response("null"))},
@@ -189,8 +199,10 @@ func TestSubresources(t *testing.T) {
 }
 
 func TestDeletions(t *testing.T) {
-	deletedStatus := `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","details":{"name":"settings","kind":"configmaps","uid":"u1"}}`
-	terminating := `{"kind":"ConfigMap","metadata":{"name":"settings","uid":"u1","resourceVersion":"43","deletionTimestamp":"2026-11-21T12:00:00Z","finalizers":["x.org/y"]}}`
+	deletedStatus := `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","details":{"name":"settings","kind":"configmaps",` +
+		`"uid":"u1"}}`
+	terminating := `{"kind":"ConfigMap","metadata":{"name":"settings","uid":"u1","resourceVersion":"43",` +
+		`"deletionTimestamp":"2026-11-21T12:00:00Z","finalizers":["x.org/y"]}}`
 	deleted := func(changes ...func(*attribution.Fact)) []attribution.Fact {
 		f := fact(operation("DELETE"), inexact)
 		for _, change := range changes {
@@ -203,15 +215,24 @@ func TestDeletions(t *testing.T) {
 		changes []func(*auditv1.Event)
 		want    []attribution.Fact
 	}{
-		"at once":                          {changes: []func(*auditv1.Event){response(deletedStatus)}, want: deleted(uid)},
-		"at once, response is the object":  {want: deleted(uid)},
-		"with finalizers":                  {changes: []func(*auditv1.Event){response(terminating)}, want: deleted(uid, func(f *attribution.Fact) { f.After, f.Lasting = "43", true })},
-		"a status without details":         {changes: []func(*auditv1.Event){response(`{"kind":"Status","apiVersion":"v1"}`)}, want: deleted()},
-		"level Metadata":                   {changes: []func(*auditv1.Event){noResponse}, want: deleted()},
-		"level Request":                    {changes: []func(*auditv1.Event){noResponse, body(`{"kind":"DeleteOptions","propagationPolicy":"Background"}`)}, want: deleted()},
-		"dry run by the body":              {changes: []func(*auditv1.Event){response(deletedStatus), body(`{"kind":"DeleteOptions","dryRun":["All"]}`)}},
+		"at once":                         {changes: []func(*auditv1.Event){response(deletedStatus)}, want: deleted(uid)},
+		"at once, response is the object": {want: deleted(uid)},
+		"with finalizers": {
+			changes: []func(*auditv1.Event){response(terminating)},
+			want:    deleted(uid, func(f *attribution.Fact) { f.After, f.Lasting = "43", true }),
+		},
+		"a status without details": {changes: []func(*auditv1.Event){response(`{"kind":"Status","apiVersion":"v1"}`)}, want: deleted()},
+		"level Metadata":           {changes: []func(*auditv1.Event){noResponse}, want: deleted()},
+		"level Request": {
+			changes: []func(*auditv1.Event){noResponse, body(`{"kind":"DeleteOptions","propagationPolicy":"Background"}`)}, want: deleted(),
+		},
+		"dry run by the body": {
+			changes: []func(*auditv1.Event){response(deletedStatus), body(`{"kind":"DeleteOptions","dryRun":["All"]}`)},
+		},
 		"dry run by the body, no response": {changes: []func(*auditv1.Event){noResponse, body(`{"dryRun":["All"]}`)}},
-		"without a name":                   {changes: []func(*auditv1.Event){response(deletedStatus), func(e *auditv1.Event) { e.ObjectRef.Name = "" }}},
+		"without a name": {
+			changes: []func(*auditv1.Event){response(deletedStatus), func(e *auditv1.Event) { e.ObjectRef.Name = "" }},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -238,13 +259,20 @@ func TestCollections(t *testing.T) {
 		changes []func(*auditv1.Event)
 		want    []attribution.Fact
 	}{
-		"listed":                    {changes: []func(*auditv1.Event){response(list)}, want: []attribution.Fact{item("a", false), item("b", true)}},
-		"listed, in the foreground": {uri: uri + "&propagationPolicy=Foreground", changes: []func(*auditv1.Event){response(list)}, want: []attribution.Fact{item("a", true), item("b", true)}},
+		"listed": {
+			changes: []func(*auditv1.Event){response(list)}, want: []attribution.Fact{item("a", false), item("b", true)},
+		},
+		"listed, in the foreground": {
+			uri: uri + "&propagationPolicy=Foreground", changes: []func(*auditv1.Event){response(list)},
+			want: []attribution.Fact{item("a", true), item("b", true)},
+		},
 		"listed, orphaning": {
-			changes: []func(*auditv1.Event){response(list), body(`{"orphanDependents":true}`)}, want: []attribution.Fact{item("a", true), item("b", true)},
+			changes: []func(*auditv1.Event){response(list), body(`{"orphanDependents":true}`)},
+			want:    []attribution.Fact{item("a", true), item("b", true)},
 		},
 		"listed, in the background": {
-			changes: []func(*auditv1.Event){response(list), body(`{"propagationPolicy":"Background"}`)}, want: []attribution.Fact{item("a", false), item("b", true)},
+			changes: []func(*auditv1.Event){response(list), body(`{"propagationPolicy":"Background"}`)},
+			want:    []attribution.Fact{item("a", false), item("b", true)},
 		},
 		"pods, which have a grace period": {
 			changes: []func(*auditv1.Event){response(list), pods},
@@ -256,9 +284,11 @@ func TestCollections(t *testing.T) {
 		"nothing listed":       {changes: []func(*auditv1.Event){response(`{"kind":"ConfigMapList","items":[]}`)}},
 		"level Metadata":       {changes: []func(*auditv1.Event){noResponse}, want: []attribution.Fact{all}},
 		"response is a Status": {changes: []func(*auditv1.Event){response(`{"kind":"Status","apiVersion":"v1"}`)}, want: []attribution.Fact{all}},
-		"items without uid":    {changes: []func(*auditv1.Event){response(`{"items":[{"metadata":{"name":"a"}}]}`)}, want: []attribution.Fact{all}},
-		"dry run":              {uri: uri + "&dryRun=All", changes: []func(*auditv1.Event){response(list)}},
-		"dry run by the body":  {changes: []func(*auditv1.Event){response(list), body(`{"dryRun":["All"]}`)}},
+		"items without uid": {
+			changes: []func(*auditv1.Event){response(`{"items":[{"metadata":{"name":"a"}}]}`)}, want: []attribution.Fact{all},
+		},
+		"dry run":             {uri: uri + "&dryRun=All", changes: []func(*auditv1.Event){response(list)}},
+		"dry run by the body": {changes: []func(*auditv1.Event){response(list), body(`{"dryRun":["All"]}`)}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -297,7 +327,9 @@ func TestActors(t *testing.T) {
 		},
 		"several": {
 			change: func(e *auditv1.Event) {
-				e.User.Extra = map[string]authenticationv1.ExtraValue{"b.org/email": {"b"}, "a.org/email": {"a"}, "email": {""}, "nickname": {"n"}, "pod-name": {"p"}}
+				e.User.Extra = map[string]authenticationv1.ExtraValue{
+					"b.org/email": {"b"}, "a.org/email": {"a"}, "email": {""}, "nickname": {"n"}, "pod-name": {"p"},
+				}
 			},
 			want: attribution.Actor{Username: "jane", Groups: jane.Groups, Email: "a"},
 		},

@@ -33,8 +33,9 @@ const (
 		"objectRef":{"resource":"configmaps","namespace":"shop","name":"settings"},"responseStatus":{"code":200},
 		"responseObject":{"metadata":{"name":"settings","uid":"u1","resourceVersion":"42"}},
 		"requestReceivedTimestamp":"2026-11-21T12:00:00.000001Z","stageTimestamp":"2026-11-21T12:00:00.000002Z"}]}`
-	review = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"r1","resource":{"version":"v1","resource":"configmaps"},
-		"name":"settings","namespace":"shop","operation":"CREATE","userInfo":{"username":"jane"},
+	review = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"r1",
+		"resource":{"version":"v1","resource":"configmaps"},"name":"settings","namespace":"shop","operation":"CREATE",
+		"userInfo":{"username":"jane"},
 		"object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"settings","namespace":"shop","uid":"u1"}}}}`
 )
 
@@ -69,28 +70,38 @@ func TestAudit(t *testing.T) {
 	}{
 		"the audit backend": {exchange: exchange{certificate: auditor, pick: true}, want: 200, counted: []string{accepted, "recorded"}},
 		"no certificate":    {want: 401, counted: []string{refusals, "audit", "unauthenticated"}},
-		"another name":      {exchange: exchange{certificate: certificate(t, s.audit, "jane")}, want: 401, counted: []string{refusals, "audit", "unauthenticated"}},
+		"another name": {
+			exchange: exchange{certificate: certificate(t, s.audit, "jane")}, want: 401, counted: []string{refusals, "audit", "unauthenticated"},
+		},
 		"another authority": {
-			exchange: exchange{certificate: certificate(t, s.cluster, "kube-apiserver-audit")}, want: 401, counted: []string{refusals, "audit", "unauthenticated"},
+			exchange: exchange{certificate: certificate(t, s.cluster, "kube-apiserver-audit")},
+			want:     401, counted: []string{refusals, "audit", "unauthenticated"},
 		},
 		"an administrator": {
-			exchange: exchange{certificate: certificate(t, s.cluster, "root", "system:masters")}, want: 401, counted: []string{refusals, "audit", "unauthenticated"},
+			exchange: exchange{certificate: certificate(t, s.cluster, "root", "system:masters")},
+			want:     401, counted: []string{refusals, "audit", "unauthenticated"},
 		},
 		"the front proxy": {
-			exchange: exchange{certificate: proxy, headers: http.Header{"X-Remote-User": {"kube-apiserver-audit"}, "X-Remote-Group": {"system:masters"}}},
-			want:     401, counted: []string{refusals, "audit", "unauthenticated"},
+			exchange: exchange{
+				certificate: proxy, headers: http.Header{"X-Remote-User": {"kube-apiserver-audit"}, "X-Remote-Group": {"system:masters"}},
+			},
+			want: 401, counted: []string{refusals, "audit", "unauthenticated"},
 		},
 		"headers of the front proxy": {
 			exchange: exchange{certificate: auditor, headers: http.Header{"X-Remote-User": {"root"}, "X-Remote-Group": {"system:masters"}}},
 			want:     200, counted: []string{accepted, "recorded"},
 		},
 		"a name without the right": {
-			exchange: exchange{certificate: certificate(t, s.audit, "another-audit")}, want: 403, counted: []string{refusals, "audit", "unauthorized"},
+			exchange: exchange{certificate: certificate(t, s.audit, "another-audit")},
+			want:     403, counted: []string{refusals, "audit", "unauthorized"},
 		},
 		"groups in the certificate": {
-			exchange: exchange{certificate: certificate(t, s.audit, "another-audit", "system:masters")}, want: 403, counted: []string{refusals, "audit", "unauthorized"},
+			exchange: exchange{certificate: certificate(t, s.audit, "another-audit", "system:masters")},
+			want:     403, counted: []string{refusals, "audit", "unauthorized"},
 		},
-		"reading": {exchange: exchange{certificate: auditor, method: http.MethodGet}, want: 403, counted: []string{refusals, "audit", "unauthorized"}},
+		"reading": {
+			exchange: exchange{certificate: auditor, method: http.MethodGet}, want: 403, counted: []string{refusals, "audit", "unauthorized"},
+		},
 		"no JSON": {exchange: exchange{certificate: auditor, body: "hello"}, want: 400, message: "the body is no EventList"},
 		"another kind": {
 			exchange: exchange{certificate: auditor, body: strings.Replace(events, "audit.k8s.io/v1", "audit.k8s.io/v1beta1", 1)},
@@ -98,9 +109,13 @@ func TestAudit(t *testing.T) {
 		},
 		"too large": {exchange: exchange{certificate: auditor, body: strings.Repeat(" ", 16<<20+1)}, want: 413, message: "16777216 bytes"},
 		"an event that contradicts itself": {
-			exchange: exchange{certificate: auditor, body: strings.Replace(events, `"username":"jane"`, "", 1)}, want: 200, counted: []string{accepted, "unreadable"},
+			exchange: exchange{certificate: auditor, body: strings.Replace(events, `"username":"jane"`, "", 1)},
+			want:     200, counted: []string{accepted, "unreadable"},
 		},
-		"an event of no interest": {exchange: exchange{certificate: auditor, body: strings.Replace(events, "update", "get", 1)}, want: 200, counted: []string{accepted, "ignored"}},
+		"an event of no interest": {
+			exchange: exchange{certificate: auditor, body: strings.Replace(events, "update", "get", 1)},
+			want:     200, counted: []string{accepted, "ignored"},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -161,7 +176,9 @@ func TestAuthorityIsRotated(t *testing.T) {
 		code, _, _ := s.send(t, *certificate)
 		return code
 	}
-	old := &exchange{method: http.MethodPost, path: auditPath, certificate: certificate(t, s.audit, "kube-apiserver-audit"), pick: true, body: events}
+	old := &exchange{
+		method: http.MethodPost, path: auditPath, certificate: certificate(t, s.audit, "kube-apiserver-audit"), pick: true, body: events,
+	}
 	if code := post(old); code != http.StatusOK {
 		t.Fatalf("code = %d before the rotation", code)
 	}
@@ -189,32 +206,54 @@ func TestAdmission(t *testing.T) {
 		facts   bool
 		refused string
 	}{
-		"kube-apiserver":   {exchange: exchange{certificate: proxy, headers: itself}, want: 200, facts: true},
-		"with a query":     {exchange: exchange{certificate: proxy, headers: itself, path: admissionPath + "?timeout=2s"}, want: 200, facts: true},
+		"kube-apiserver": {exchange: exchange{certificate: proxy, headers: itself}, want: 200, facts: true},
+		"with a query": {
+			exchange: exchange{certificate: proxy, headers: itself, path: admissionPath + "?timeout=2s"}, want: 200, facts: true,
+		},
 		"an administrator": {exchange: exchange{certificate: proxy, headers: as("root", "system:masters")}, want: 403, refused: "unauthorized"},
-		"only its name":    {exchange: exchange{certificate: proxy, headers: as("system:apiserver", "system:authenticated")}, want: 403, refused: "unauthorized"},
-		"a user":           {exchange: exchange{certificate: certificate(t, s.cluster, "jane")}, want: 403, refused: "unauthorized"},
+		"only its name": {
+			exchange: exchange{certificate: proxy, headers: as("system:apiserver", "system:authenticated")}, want: 403, refused: "unauthorized",
+		},
+		"a user": {exchange: exchange{certificate: certificate(t, s.cluster, "jane")}, want: 403, refused: "unauthorized"},
 		"a direct administrator": {
 			exchange: exchange{certificate: certificate(t, s.cluster, "root", "system:masters")}, want: 403, refused: "unauthorized",
 		},
-		"anonymous":          {want: 403, refused: "unauthorized"},
-		"anonymous headers":  {exchange: exchange{headers: itself}, want: 403, refused: "unauthorized"},
-		"headers by a user":  {exchange: exchange{certificate: certificate(t, s.cluster, "jane"), headers: itself}, want: 403, refused: "unauthorized"},
-		"headers by a name":  {exchange: exchange{certificate: certificate(t, s.cluster, "front-proxy"), headers: itself}, want: 403, refused: "unauthorized"},
-		"headers by another": {exchange: exchange{certificate: certificate(t, s.proxy, "jane"), headers: itself}, want: 401, refused: "unauthenticated"},
+		"anonymous":         {want: 403, refused: "unauthorized"},
+		"anonymous headers": {exchange: exchange{headers: itself}, want: 403, refused: "unauthorized"},
+		"headers by a user": {
+			exchange: exchange{certificate: certificate(t, s.cluster, "jane"), headers: itself}, want: 403, refused: "unauthorized",
+		},
+		"headers by a name": {
+			exchange: exchange{certificate: certificate(t, s.cluster, "front-proxy"), headers: itself}, want: 403, refused: "unauthorized",
+		},
+		"headers by another": {
+			exchange: exchange{certificate: certificate(t, s.proxy, "jane"), headers: itself}, want: 401, refused: "unauthenticated",
+		},
 		"audit's certificate": {
 			exchange: exchange{certificate: certificate(t, s.audit, "system:apiserver", "system:masters"), headers: itself},
 			want:     401, refused: "unauthenticated",
 		},
-		"reading":                    {exchange: exchange{certificate: proxy, headers: itself, method: http.MethodGet}, want: 405},
-		"a name below":               {exchange: exchange{certificate: proxy, headers: itself, path: admissionPath + "/x"}, want: 404},
-		"below, by an administrator": {exchange: exchange{certificate: proxy, headers: as("root", "system:masters"), path: admissionPath + "/x"}, want: 403, refused: "unauthorized"},
-		"a malformed one":            {exchange: exchange{certificate: proxy, headers: itself, body: "{"}, want: 400},
-		"one without a uid":          {exchange: exchange{certificate: proxy, headers: itself, body: strings.Replace(review, `"uid":"r1",`, "", 1)}, want: 400},
-		"one that is too large":      {exchange: exchange{certificate: proxy, headers: itself, body: strings.Repeat(" ", 8<<20+1)}, want: 413},
-		"one that is invalid":        {exchange: exchange{certificate: proxy, headers: itself, body: `{"request":{"uid":"r1","operation":7}}`}, want: 200},
-		"another version":            {exchange: exchange{certificate: proxy, headers: itself, body: strings.Replace(review, "admission.k8s.io/v1", "admission.k8s.io/v2", 1)}, want: 200},
-		"one without a user":         {exchange: exchange{certificate: proxy, headers: itself, body: strings.Replace(review, `"username":"jane"`, "", 1)}, want: 200},
+		"reading":      {exchange: exchange{certificate: proxy, headers: itself, method: http.MethodGet}, want: 405},
+		"a name below": {exchange: exchange{certificate: proxy, headers: itself, path: admissionPath + "/x"}, want: 404},
+		"below, by an administrator": {
+			exchange: exchange{certificate: proxy, headers: as("root", "system:masters"), path: admissionPath + "/x"},
+			want:     403, refused: "unauthorized",
+		},
+		"a malformed one": {exchange: exchange{certificate: proxy, headers: itself, body: "{"}, want: 400},
+		"one without a uid": {
+			exchange: exchange{certificate: proxy, headers: itself, body: strings.Replace(review, `"uid":"r1",`, "", 1)}, want: 400,
+		},
+		"one that is too large": {exchange: exchange{certificate: proxy, headers: itself, body: strings.Repeat(" ", 8<<20+1)}, want: 413},
+		"one that is invalid": {
+			exchange: exchange{certificate: proxy, headers: itself, body: `{"request":{"uid":"r1","operation":7}}`}, want: 200,
+		},
+		"another version": {
+			exchange: exchange{certificate: proxy, headers: itself, body: strings.Replace(review, "admission.k8s.io/v1", "admission.k8s.io/v2", 1)},
+			want:     200,
+		},
+		"one without a user": {
+			exchange: exchange{certificate: proxy, headers: itself, body: strings.Replace(review, `"username":"jane"`, "", 1)}, want: 200,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -299,23 +338,51 @@ func TestWebhook(t *testing.T) {
 		facts bool
 		count func(*testing.T) func()
 	}{
-		"the secret":                     {testServer: open, want: 200, facts: true, count: uncounted},
-		"the secret and a query":         {testServer: open, exchange: exchange{path: webhookPath + secret + "?timeout=2s"}, want: 200, facts: true, count: uncounted},
-		"the secret by an administrator": {testServer: open, exchange: exchange{certificate: administrator}, want: 200, facts: true, count: uncounted},
-		"another secret":                 {testServer: open, exchange: exchange{path: webhookPath + strings.Repeat("0", 32)}, want: 401, count: refused},
-		"part of it":                     {testServer: open, exchange: exchange{path: webhookPath + secret[:31]}, want: 401, count: refused},
-		"more than it":                   {testServer: open, exchange: exchange{path: webhookPath + secret + "/"}, want: 401, count: refused},
-		"none":                           {testServer: open, exchange: exchange{path: webhookPath}, want: 401, count: refused},
-		"none by an administrator":       {testServer: open, exchange: exchange{path: webhookPath, certificate: administrator}, want: 401, count: refused},
-		"reading":                        {testServer: open, exchange: exchange{method: http.MethodGet}, want: 405, count: uncounted},
-		"with the certificate":           {testServer: closed, exchange: exchange{certificate: certificate(t, closed.webhook, "x"), pick: true}, want: 200, facts: true, count: uncounted},
-		"without the certificate":        {testServer: closed, want: 401, count: refused},
-		"with a user's certificate":      {testServer: closed, exchange: exchange{certificate: certificate(t, closed.cluster, "root", "system:masters")}, want: 401, count: refused},
-		"the certificate, no secret":     {testServer: closed, exchange: exchange{certificate: certificate(t, closed.webhook, "x"), path: webhookPath}, want: 401, count: refused},
-		"an impersonator":                {testServer: open, exchange: exchange{headers: http.Header{"Impersonate-User": {"root"}}}, want: 403, count: uncounted},
-		"the certificate at /audit":      {testServer: closed, exchange: exchange{certificate: certificate(t, closed.webhook, "kube-apiserver-audit"), path: auditPath}, want: 401, count: uncounted},
-		"the certificate at the API":     {testServer: closed, exchange: exchange{certificate: certificate(t, closed.webhook, "x", "system:masters"), path: "/version", method: http.MethodGet}, want: 401, count: uncounted},
-		"audit's certificate for API":    {testServer: closed, exchange: exchange{certificate: certificate(t, closed.audit, "x", "system:masters"), path: "/version", method: http.MethodGet}, want: 401, count: uncounted},
+		"the secret": {testServer: open, want: 200, facts: true, count: uncounted},
+		"the secret and a query": {
+			testServer: open, exchange: exchange{path: webhookPath + secret + "?timeout=2s"}, want: 200, facts: true, count: uncounted,
+		},
+		"the secret by an administrator": {
+			testServer: open, exchange: exchange{certificate: administrator}, want: 200, facts: true, count: uncounted,
+		},
+		"another secret": {
+			testServer: open, exchange: exchange{path: webhookPath + strings.Repeat("0", 32)}, want: 401, count: refused,
+		},
+		"part of it":   {testServer: open, exchange: exchange{path: webhookPath + secret[:31]}, want: 401, count: refused},
+		"more than it": {testServer: open, exchange: exchange{path: webhookPath + secret + "/"}, want: 401, count: refused},
+		"none":         {testServer: open, exchange: exchange{path: webhookPath}, want: 401, count: refused},
+		"none by an administrator": {
+			testServer: open, exchange: exchange{path: webhookPath, certificate: administrator}, want: 401, count: refused,
+		},
+		"reading": {testServer: open, exchange: exchange{method: http.MethodGet}, want: 405, count: uncounted},
+		"with the certificate": {
+			testServer: closed, exchange: exchange{certificate: certificate(t, closed.webhook, "x"), pick: true},
+			want: 200, facts: true, count: uncounted,
+		},
+		"without the certificate": {testServer: closed, want: 401, count: refused},
+		"with a user's certificate": {
+			testServer: closed, exchange: exchange{certificate: certificate(t, closed.cluster, "root", "system:masters")}, want: 401, count: refused,
+		},
+		"the certificate, no secret": {
+			testServer: closed, exchange: exchange{certificate: certificate(t, closed.webhook, "x"), path: webhookPath}, want: 401, count: refused,
+		},
+		"an impersonator": {
+			testServer: open, exchange: exchange{headers: http.Header{"Impersonate-User": {"root"}}}, want: 403, count: uncounted,
+		},
+		"the certificate at /audit": {
+			testServer: closed, exchange: exchange{certificate: certificate(t, closed.webhook, "kube-apiserver-audit"), path: auditPath},
+			want: 401, count: uncounted,
+		},
+		"the certificate at the API": {
+			testServer: closed,
+			exchange:   exchange{certificate: certificate(t, closed.webhook, "x", "system:masters"), path: "/version", method: http.MethodGet},
+			want:       401, count: uncounted,
+		},
+		"audit's certificate for API": {
+			testServer: closed,
+			exchange:   exchange{certificate: certificate(t, closed.audit, "x", "system:masters"), path: "/version", method: http.MethodGet},
+			want:       401, count: uncounted,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) { tt.checkReview(t, tt.exchange, webhookPath+secret, tt.want, tt.facts, tt.count) })

@@ -35,10 +35,13 @@ func checkFact(t *testing.T, fact *attribution.Fact) {
 func FuzzAudit(f *testing.F) {
 	seeds := []string{
 		`{}`, `{"kind":"EventList","apiVersion":"audit.k8s.io/v1","items":[]}`, `{"items":[{"verb":"create"}]}`,
-		`{"kind":"EventList","apiVersion":"audit.k8s.io/v1","items":[{"stage":"ResponseComplete","requestURI":"/x?dryRun=%zz","verb":"delete","user":{"username":"a"},` +
-			`"objectRef":{"resource":"pods","name":"a"},"responseStatus":{"code":200},"requestObject":{"dryRun":[]},"responseObject":{"kind":"Status","apiVersion":"v1","details":{"uid":"u"}}}]}`,
+		`{"kind":"EventList","apiVersion":"audit.k8s.io/v1","items":[{"stage":"ResponseComplete","requestURI":"/x?dryRun=%zz","verb":"delete",` +
+			`"user":{"username":"a"},"objectRef":{"resource":"pods","name":"a"},"responseStatus":{"code":200},"requestObject":{"dryRun":[]},` +
+			`"responseObject":{"kind":"Status","apiVersion":"v1","details":{"uid":"u"}}}]}`,
 	}
-	for _, event := range []any{event(), event(request("deletecollection", "/x", 200), response(`{"items":[{"metadata":{"name":"a","uid":"b"}}]}`))} {
+	for _, event := range []any{
+		event(), event(request("deletecollection", "/x", 200), response(`{"items":[{"metadata":{"name":"a","uid":"b"}}]}`)),
+	} {
 		seed, err := json.Marshal(map[string]any{"kind": "EventList", "apiVersion": "audit.k8s.io/v1", "items": []any{event}})
 		if err != nil {
 			f.Fatal(err)
@@ -68,8 +71,8 @@ func FuzzReview(f *testing.F) {
 		`{}`, `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"a"}}`,
 		`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"a","operation":"DELETE","userInfo":{"username":"a"},` +
 			`"oldObject":{"metadata":{"name":"a","uid":"b","finalizers":["a"]}},"options":{"propagationPolicy":"Orphan"}}}`,
-		`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"a","operation":"UPDATE","subResource":"scale","userInfo":{"username":"a"},` +
-			`"object":{"spec":{"replicas":1}},"oldObject":{"metadata":{"name":"a","uid":"b"}}}}`,
+		`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"a","operation":"UPDATE","subResource":"scale",` +
+			`"userInfo":{"username":"a"},"object":{"spec":{"replicas":1}},"oldObject":{"metadata":{"name":"a","uid":"b"}}}}`,
 	}
 	update := review()
 	update.Kind, update.APIVersion = "AdmissionReview", "admission.k8s.io/v1"

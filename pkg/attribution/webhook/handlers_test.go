@@ -29,8 +29,9 @@ func (c counter) Enqueue(facts ...attribution.Fact) {
 	}
 }
 
-const created = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"r1","resource":{"version":"v1","resource":"configmaps"},
-	"operation":"CREATE","userInfo":{"username":"jane"},"object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","uid":"u1"}}}}`
+const created = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"r1",
+	"resource":{"version":"v1","resource":"configmaps"},"operation":"CREATE","userInfo":{"username":"jane"},
+	"object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","uid":"u1"}}}}`
 
 func send(ctx context.Context, handler http.Handler, body string) *httptest.ResponseRecorder {
 	response := httptest.NewRecorder()
@@ -50,7 +51,8 @@ func TestReviewsBeyondMemoryLimit(t *testing.T) {
 	if !h.memory.TryAcquire(maxReviewMemory - size) {
 		t.Fatal("queued review reserves more memory than its size")
 	}
-	if response := send(t.Context(), h, created); response.Code != http.StatusServiceUnavailable || response.Header().Get("Retry-After") == "" {
+	if response := send(t.Context(), h, created); response.Code != http.StatusServiceUnavailable ||
+		response.Header().Get("Retry-After") == "" {
 		t.Errorf("code = %d without memory", response.Code)
 	}
 	ended, end := context.WithCancel(t.Context())

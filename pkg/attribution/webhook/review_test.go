@@ -26,7 +26,8 @@ const (
 	// newConfigMap and oldConfigMap are the objects of jane's update, with runtime fields.
 	newConfigMap = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"settings","namespace":"shop","uid":"u1","resourceVersion":"42",
 		"managedFields":[{"manager":"kubectl","operation":"Update"}]},"data":{"a":"c"}}`
-	oldConfigMap = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"settings","namespace":"shop","uid":"u1","resourceVersion":"42"},"data":{"a":"b"}}`
+	oldConfigMap = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"settings","namespace":"shop","uid":"u1",` +
+		`"resourceVersion":"42"},"data":{"a":"b"}}`
 	// canonical is newConfigMap without the runtime fields.
 	canonical = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\n  namespace: shop\ndata:\n  a: c\n"
 )
@@ -79,7 +80,8 @@ func TestReviews(t *testing.T) {
 		return func(f *attribution.Fact) { f.Resource = resource }
 	}
 	scale := func(spec string) string {
-		return `{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"settings","namespace":"shop","uid":"u1","resourceVersion":"42"},"spec":` + spec + `}`
+		return `{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"settings","namespace":"shop","uid":"u1",` +
+			`"resourceVersion":"42"},"spec":` + spec + `}`
 	}
 	scaled := func(replicas int64) *attribution.Fact {
 		return proposed(func(f *attribution.Fact) {
@@ -96,8 +98,10 @@ func TestReviews(t *testing.T) {
 			want:    proposed(operation("CREATE"), func(f *attribution.Fact) { f.Before = "" }),
 		},
 		"create with a generated name": {
-			changes: []func(*admissionv1.AdmissionRequest){set(admissionv1.Create, newConfigMap, ""), func(r *admissionv1.AdmissionRequest) { r.Name = "" }},
-			want:    proposed(operation("CREATE"), func(f *attribution.Fact) { f.Before = "" }),
+			changes: []func(*admissionv1.AdmissionRequest){
+				set(admissionv1.Create, newConfigMap, ""), func(r *admissionv1.AdmissionRequest) { r.Name = "" },
+			},
+			want: proposed(operation("CREATE"), func(f *attribution.Fact) { f.Before = "" }),
 		},
 		"namespace": {
 			changes: []func(*admissionv1.AdmissionRequest){
@@ -105,12 +109,22 @@ func TestReviews(t *testing.T) {
 			},
 			want: deleted(lasting, in("namespaces"), func(f *attribution.Fact) { f.Namespace = "" }),
 		},
-		"delete":                   {changes: []func(*admissionv1.AdmissionRequest){deletion, options(`{"propagationPolicy":"Background"}`)}, want: deleted()},
-		"delete without options":   {changes: []func(*admissionv1.AdmissionRequest){deletion}, want: deleted()},
-		"delete in a collection":   {changes: []func(*admissionv1.AdmissionRequest){deletion, func(r *admissionv1.AdmissionRequest) { r.Name = "" }}, want: deleted()},
-		"delete a pod":             {changes: []func(*admissionv1.AdmissionRequest){deletion, resource("", "pods", "")}, want: deleted(lasting, in("pods"))},
-		"delete in the foreground": {changes: []func(*admissionv1.AdmissionRequest){deletion, options(`{"propagationPolicy":"Foreground"}`)}, want: deleted(lasting)},
-		"delete and orphan":        {changes: []func(*admissionv1.AdmissionRequest){deletion, options(`{"orphanDependents":true}`)}, want: deleted(lasting)},
+		"delete": {
+			changes: []func(*admissionv1.AdmissionRequest){deletion, options(`{"propagationPolicy":"Background"}`)}, want: deleted(),
+		},
+		"delete without options": {changes: []func(*admissionv1.AdmissionRequest){deletion}, want: deleted()},
+		"delete in a collection": {
+			changes: []func(*admissionv1.AdmissionRequest){deletion, func(r *admissionv1.AdmissionRequest) { r.Name = "" }}, want: deleted(),
+		},
+		"delete a pod": {
+			changes: []func(*admissionv1.AdmissionRequest){deletion, resource("", "pods", "")}, want: deleted(lasting, in("pods")),
+		},
+		"delete in the foreground": {
+			changes: []func(*admissionv1.AdmissionRequest){deletion, options(`{"propagationPolicy":"Foreground"}`)}, want: deleted(lasting),
+		},
+		"delete and orphan": {
+			changes: []func(*admissionv1.AdmissionRequest){deletion, options(`{"orphanDependents":true}`)}, want: deleted(lasting),
+		},
 		"delete what has finalizers": {
 			changes: []func(*admissionv1.AdmissionRequest){
 				set(admissionv1.Delete, "", `{"metadata":{"name":"settings","uid":"u1","resourceVersion":"42","finalizers":["x.org/y"]}}`),
@@ -118,15 +132,21 @@ func TestReviews(t *testing.T) {
 			want: deleted(lasting),
 		},
 		"scale": {
-			changes: []func(*admissionv1.AdmissionRequest){resource("apps", "deployments", "scale"), set(admissionv1.Update, scale(`{"replicas":3}`), scale(`{"replicas":1}`))},
-			want:    scaled(3),
+			changes: []func(*admissionv1.AdmissionRequest){
+				resource("apps", "deployments", "scale"), set(admissionv1.Update, scale(`{"replicas":3}`), scale(`{"replicas":1}`)),
+			},
+			want: scaled(3),
 		},
 		"scale to nothing": {
-			changes: []func(*admissionv1.AdmissionRequest){resource("apps", "deployments", "scale"), set(admissionv1.Update, scale(`{}`), scale(`{"replicas":1}`))},
-			want:    scaled(0),
+			changes: []func(*admissionv1.AdmissionRequest){
+				resource("apps", "deployments", "scale"), set(admissionv1.Update, scale(`{}`), scale(`{"replicas":1}`)),
+			},
+			want: scaled(0),
 		},
 		"scale to the current number": {
-			changes: []func(*admissionv1.AdmissionRequest){resource("apps", "deployments", "scale"), set(admissionv1.Update, scale(`{"replicas":3}`), scale(`{"replicas":3}`))},
+			changes: []func(*admissionv1.AdmissionRequest){
+				resource("apps", "deployments", "scale"), set(admissionv1.Update, scale(`{"replicas":3}`), scale(`{"replicas":3}`)),
+			},
 		},
 		"email": {
 			changes: []func(*admissionv1.AdmissionRequest){func(r *admissionv1.AdmissionRequest) {
@@ -134,11 +154,13 @@ func TestReviews(t *testing.T) {
 			}},
 			want: proposed(func(f *attribution.Fact) { f.Actor.Email = "jane@x.org" }),
 		},
-		"dry run":     {changes: []func(*admissionv1.AdmissionRequest){func(r *admissionv1.AdmissionRequest) { r.DryRun = new(true) }}},
-		"status":      {changes: []func(*admissionv1.AdmissionRequest){resource("", "configmaps", "status")}},
-		"eviction":    {changes: []func(*admissionv1.AdmissionRequest){resource("", "pods", "eviction"), set(admissionv1.Create, `{}`, "")}},
-		"connection":  {changes: []func(*admissionv1.AdmissionRequest){set(admissionv1.Connect, `{}`, "")}},
-		"in progress": {changes: []func(*admissionv1.AdmissionRequest){func(r *admissionv1.AdmissionRequest) { r.DryRun = new(false) }}, want: proposed()},
+		"dry run":    {changes: []func(*admissionv1.AdmissionRequest){func(r *admissionv1.AdmissionRequest) { r.DryRun = new(true) }}},
+		"status":     {changes: []func(*admissionv1.AdmissionRequest){resource("", "configmaps", "status")}},
+		"eviction":   {changes: []func(*admissionv1.AdmissionRequest){resource("", "pods", "eviction"), set(admissionv1.Create, `{}`, "")}},
+		"connection": {changes: []func(*admissionv1.AdmissionRequest){set(admissionv1.Connect, `{}`, "")}},
+		"in progress": {
+			changes: []func(*admissionv1.AdmissionRequest){func(r *admissionv1.AdmissionRequest) { r.DryRun = new(false) }}, want: proposed(),
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -160,7 +182,8 @@ func TestReviews(t *testing.T) {
 // is then unknown rather than wrong.
 func TestContentOfAnotherVersion(t *testing.T) {
 	content := func(version string) string {
-		object := `{"kind":"HorizontalPodAutoscaler","apiVersion":"autoscaling/` + version + `","metadata":{"name":"settings","uid":"u1"},"spec":{"maxReplicas":3}}`
+		object := `{"kind":"HorizontalPodAutoscaler","apiVersion":"autoscaling/` + version +
+			`","metadata":{"name":"settings","uid":"u1"},"spec":{"maxReplicas":3}}`
 		fact, err := FactOfReview(review(func(r *admissionv1.AdmissionRequest) { r.Object.Raw = []byte(object) }), begun, hash)
 		if err != nil {
 			t.Fatal(err)
@@ -177,13 +200,14 @@ func TestUnreadableReviews(t *testing.T) {
 		return func(r *admissionv1.AdmissionRequest) { r.Object.Raw, r.OldObject.Raw = []byte(object), []byte(old) }
 	}
 	for name, review := range map[string]*admissionv1.AdmissionReview{
-		"no request":                   {},
-		"no user":                      review(func(r *admissionv1.AdmissionRequest) { r.UserInfo.Username = "" }),
-		"no object":                    review(raw("", oldConfigMap)),
-		"no old object":                review(raw(newConfigMap, "")),
-		"an object of no kind":         review(raw(`{"metadata":{"name":"a","uid":"b"}}`, oldConfigMap)),
-		"a Secret of no kind":          review(raw(`{"metadata":{"name":"a","uid":"b"},"data":{"password":"aHVudGVyMg=="}}`, oldConfigMap)),
-		"a Secret of wrong types":      review(raw(`{"kind":"Secret","apiVersion":"v1","metadata":"aHVudGVyMg","data":"aHVudGVyMg"}`, oldConfigMap)),
+		"no request":           {},
+		"no user":              review(func(r *admissionv1.AdmissionRequest) { r.UserInfo.Username = "" }),
+		"no object":            review(raw("", oldConfigMap)),
+		"no old object":        review(raw(newConfigMap, "")),
+		"an object of no kind": review(raw(`{"metadata":{"name":"a","uid":"b"}}`, oldConfigMap)),
+		"a Secret of no kind":  review(raw(`{"metadata":{"name":"a","uid":"b"},"data":{"password":"aHVudGVyMg=="}}`, oldConfigMap)),
+		"a Secret of wrong types": review(
+			raw(`{"kind":"Secret","apiVersion":"v1","metadata":"aHVudGVyMg","data":"aHVudGVyMg"}`, oldConfigMap)),
 		"a Secret that ends early":     review(raw(`{"kind":"Secret","apiVersion":"v1","data":{"password":"aHVudGVyMg`, oldConfigMap)),
 		"an old Secret of wrong types": review(raw(newConfigMap, `{"kind":"Secret","apiVersion":"v1","metadata":{"finalizers":"aHVudGVyMg"}}`)),
 		"no uid":                       review(raw(`{"kind":"A","apiVersion":"v1","metadata":{"name":"a"}}`, oldConfigMap)),

@@ -77,7 +77,8 @@ func TestMatch(t *testing.T) {
 			span: commits.Span{After: "10", To: "20"}, lines: []string{"main a 15 removed"},
 		},
 		"the first record": {
-			span: commits.Span{To: "20"}, lines: []string{"main a 5 created", "main b 8 removed", "main c 10 created", "main d 15", "main e 21"}, want: "d c",
+			span:  commits.Span{To: "20"},
+			lines: []string{"main a 5 created", "main b 8 removed", "main c 10 created", "main d 15", "main e 21"}, want: "d c",
 		},
 		"the first record, without a commit of the creation": {
 			span: commits.Span{To: "20"}, lines: []string{"main a 5", "main b 15"}, want: "b a",

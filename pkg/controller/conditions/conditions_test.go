@@ -74,7 +74,9 @@ func TestTransitionTime(t *testing.T) {
 
 func TestMessages(t *testing.T) {
 	var list []metav1.Condition
-	For(&list, 1, noon).Set(v1alpha1.ConditionReady, metav1.ConditionFalse, Reason{v1alpha1.ReasonSyncFailed, "a\u202eb" + strings.Repeat("x", 40_000)})
+	For(&list, 1, noon).Set(v1alpha1.ConditionReady, metav1.ConditionFalse, Reason{
+		v1alpha1.ReasonSyncFailed, "a\u202eb" + strings.Repeat("x", 40_000),
+	})
 	message := list[0].Message
 	if len(message) > 32_768 {
 		t.Errorf("the message has %d bytes, more than the API accepts", len(message))

@@ -51,7 +51,9 @@ func TestTroublesAreAnnouncedOnce(t *testing.T) {
 	a.Announce(destination("a"), lost, fine)
 	a.Announce(destination("c"), lost, lost) // An earlier process has announced it.
 	a.Announce(destination("c"), lost, fine)
-	want := []string{"Warning Lost gone", "Warning Lost gone", "Normal Recovered No longer Lost: fine", "Normal Recovered No longer Lost: fine"}
+	want := []string{
+		"Warning Lost gone", "Warning Lost gone", "Normal Recovered No longer Lost: fine", "Normal Recovered No longer Lost: fine",
+	}
 	if got := recorded(recorder); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

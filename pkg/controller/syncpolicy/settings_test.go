@@ -46,7 +46,8 @@ func TestSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-notified
-	if got, want := syncpolicy.Of(informer.Lister()).BatchWindow.Duration, syncpolicy.WithDefaults(&v1alpha1.SyncPolicy{}).Spec.BatchWindow.Duration; got != want || got == 0 {
+	if got, want := syncpolicy.Of(informer.Lister()).BatchWindow.Duration,
+		syncpolicy.WithDefaults(&v1alpha1.SyncPolicy{}).Spec.BatchWindow.Duration; got != want || got == 0 {
 		t.Errorf("window of %v without settings, want %v", got, want)
 	}
 }

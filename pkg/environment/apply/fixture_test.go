@@ -87,7 +87,8 @@ func (c *cluster) serve(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(err)
 	}
-	dry := r.URL.Query().Get("dryRun") == metav1.DryRunAll || r.Method == http.MethodDelete && strings.Contains(string(body), `"dryRun":["All"]`)
+	dry := r.URL.Query().Get("dryRun") == metav1.DryRunAll || r.Method == http.MethodDelete &&
+		strings.Contains(string(body), `"dryRun":["All"]`)
 	if dry {
 		request = "dry " + request
 	}

@@ -39,7 +39,8 @@ var answers = map[string]struct {
 	},
 	"quota": {
 		status(http.StatusForbidden, metav1.StatusReasonForbidden,
-			`configmaps "settings" is forbidden: exceeded quota: small, requested: count/configmaps=1, used: count/configmaps=3, limited: count/configmaps=3`),
+			`configmaps "settings" is forbidden: exceeded quota: small, requested: count/configmaps=1, used: count/configmaps=3, `+
+				`limited: count/configmaps=3`),
 		[]string{": exceeded quota: small, requested: count/configmaps=1, used: count/configmaps=3, limited: count/configmaps=3"},
 		[]string{": exceeded quota: small, requested: count/configmaps=1, used: count/configmaps=3, limited: count/configmaps=3"},
 	},
@@ -179,7 +180,8 @@ func TestQuotasCountAllSteps(t *testing.T) {
 	}
 	// exceeds returns the quota's message about a request for an object.
 	exceeds := func(object, what string, used int) []string {
-		return []string{fmt.Sprintf("%s : exceeded quota: small, requested: %s=1, used: %[2]s=%[3]d with what is created before it, limited: %[2]s=%[3]d",
+		return []string{fmt.Sprintf("%s : exceeded quota: small, requested: %s=1, used: %[2]s=%[3]d with what is created before it, "+
+			"limited: %[2]s=%[3]d",
 			object, what, used)}
 	}
 	services := creation(
@@ -193,11 +195,15 @@ func TestQuotasCountAllSteps(t *testing.T) {
 		steps []apply.Step
 		want  []string
 	}{
-		"room for two of three": {quota(`"count/configmaps": 3, pods: 1`, `"count/configmaps": 1`), maps, exceeds("ConfigMap c", "count/configmaps", 3)},
-		"by the old name":       {quota("configmaps: 2", "configmaps: 1"), maps[:2], exceeds("ConfigMap b", "configmaps", 2)},
-		"room for all":          {quota("configmaps: 4", "configmaps: 1"), maps, []string{}},
-		"about some pods":       {scoped, maps, []string{}},
-		"node ports":            {quota("services.nodeports: 2", "services.nodeports: 0"), services, exceeds("Service b", "services.nodeports", 2)},
+		"room for two of three": {
+			quota(`"count/configmaps": 3, pods: 1`, `"count/configmaps": 1`), maps, exceeds("ConfigMap c", "count/configmaps", 3),
+		},
+		"by the old name": {quota("configmaps: 2", "configmaps: 1"), maps[:2], exceeds("ConfigMap b", "configmaps", 2)},
+		"room for all":    {quota("configmaps: 4", "configmaps: 1"), maps, []string{}},
+		"about some pods": {scoped, maps, []string{}},
+		"node ports": {
+			quota("services.nodeports: 2", "services.nodeports: 0"), services, exceeds("Service b", "services.nodeports", 2),
+		},
 		"load balancers": {
 			quota("services.loadbalancers: 0", "services.loadbalancers: 0"), services, exceeds("Service b", "services.loadbalancers", 0),
 		},
@@ -258,7 +264,8 @@ func TestNamespace(t *testing.T) {
 		web := deployment(t)
 		web.SetNamespace("fresh")
 		report, err := c.applier(t).Apply(t.Context(), creatable, creation(web), nil)
-		if requests := c.takeRequests(); err != nil || len(report.Written) != 1 || !slices.Contains(requests, "dry POST pods") || requests[4] != "GET serviceaccounts/default" {
+		if requests := c.takeRequests(); err != nil || len(report.Written) != 1 || !slices.Contains(requests, "dry POST pods") ||
+			requests[4] != "GET serviceaccounts/default" {
 			t.Errorf("%v, %+v, requests %q", err, report, requests)
 		}
 	})

@@ -42,7 +42,8 @@ func synced() *v1alpha1.Environment {
 func changed(e *v1alpha1.Environment) {
 	e.Status.LatestRevision, e.Status.ChangedWorkloadCount = 42, 2
 	e.Status.ChangedWorkloads = []v1alpha1.WorkloadChange{
-		{Kind: "Deployment", Name: "web", ChangeType: v1alpha1.ChangeChanged}, {Kind: "CronJob", Name: "report", ChangeType: v1alpha1.ChangeAdded},
+		{Kind: "Deployment", Name: "web", ChangeType: v1alpha1.ChangeChanged},
+		{Kind: "CronJob", Name: "report", ChangeType: v1alpha1.ChangeAdded},
 	}
 }
 
@@ -55,7 +56,9 @@ func failed(e *v1alpha1.Environment) {
 }
 
 func conflicts(e *v1alpha1.Environment) {
-	e.Status.Conflicts = []v1alpha1.WorkloadConflict{{Kind: "Deployment", Name: "web", Fields: []v1alpha1.FieldConflict{{Field: "/spec/replicas"}}}}
+	e.Status.Conflicts = []v1alpha1.WorkloadConflict{
+		{Kind: "Deployment", Name: "web", Fields: []v1alpha1.FieldConflict{{Field: "/spec/replicas"}}},
+	}
 }
 
 // absent means that a condition does not exist.
@@ -168,7 +171,8 @@ func TestSet(t *testing.T) {
 			want: deviations{catalog: "False Pinned", dependencies: "False Pinned"}, state: "Synced, pinned at r41",
 		},
 		"a missing one": {
-			facts: condition.Facts{Missing: []string{"ConfigMap app-config"}}, want: deviations{dependencies: "False DependenciesMissing"}, state: "Synced",
+			facts: condition.Facts{Missing: []string{"ConfigMap app-config"}},
+			want:  deviations{dependencies: "False DependenciesMissing"}, state: "Synced",
 		},
 		"withheld": {
 			facts: condition.Facts{Denied: why("PermissionLost"), Missing: []string{"ConfigMap app-config"}},
@@ -324,7 +328,8 @@ func TestSetAgain(t *testing.T) {
 	at := func(kind string) time.Time {
 		return meta.FindStatusCondition(e.Status.Conditions, kind).LastTransitionTime.UTC()
 	}
-	if got := []time.Time{at(v1alpha1.ConditionReady), at(v1alpha1.ConditionHeld)}; !slices.Equal(got, []time.Time{noon.Add(time.Hour), noon}) {
+	if got := []time.Time{at(v1alpha1.ConditionReady), at(v1alpha1.ConditionHeld)}; !slices.Equal(
+		got, []time.Time{noon.Add(time.Hour), noon}) {
 		t.Errorf("transition time = %v", got)
 	}
 }

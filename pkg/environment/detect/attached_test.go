@@ -122,7 +122,8 @@ func TestGatewayAPIInstalledLater(t *testing.T) {
 		"production/poddisruptionbudgets", "production/secrets", "production/serviceaccounts", "production/services"}
 	s.watching(builtIn...)
 	s.serve(true, nil)
-	all := slices.Sorted(slices.Values(append(builtIn, "production/gateways", "production/grpcroutes", "production/httproutes", "production/referencegrants")))
+	all := slices.Sorted(slices.Values(
+		append(builtIn, "production/gateways", "production/grpcroutes", "production/httproutes", "production/referencegrants")))
 	s.watching(all...)
 	s.expectEnvironments("alice")
 	s.rests()

@@ -36,14 +36,20 @@ func TestChanges(t *testing.T) {
 		"nothing":                {func(*fixture) {}, nil},
 		"objects without copies": {func(s *fixture) { s.put("other", "1"); s.put("secret-other", "1") }, nil},
 		"of one environment":     {func(s *fixture) { s.put("queue", "2") }, []string{"alice Pending* Changed ConfigMap queue"}},
-		"of two environments":    {func(s *fixture) { s.put("settings", "2") }, []string{"alice Pending* Changed ConfigMap settings", "bob Pending* Changed ConfigMap settings"}},
-		"a secret":               {func(s *fixture) { s.put("secret-database", "2") }, []string{"alice Pending* Changed Secret secret-database"}},
-		"a service":              {func(s *fixture) { s.put("service-web", "2") }, []string{"alice Pending* Changed Service service-web"}},
-		"an account":             {func(s *fixture) { s.put("account-web", "2") }, []string{"alice Pending* Changed ServiceAccount account-web"}},
-		"a deletion":             {func(s *fixture) { s.remove("queue") }, []string{"alice Pending* Removed ConfigMap queue"}},
-		"several":                {func(s *fixture) { s.put("queue", "2"); s.put("settings", "2"); s.put("queue", "3") }, []string{"alice Pending* Changed ConfigMap queue Changed ConfigMap settings", "bob Pending* Changed ConfigMap settings"}},
-		"deleted and recreated":  {func(s *fixture) { s.remove("queue"); s.put("queue", "1") }, nil},
-		"changed and back":       {func(s *fixture) { s.put("queue", "2"); s.put("queue", "1") }, nil},
+		"of two environments": {
+			func(s *fixture) { s.put("settings", "2") },
+			[]string{"alice Pending* Changed ConfigMap settings", "bob Pending* Changed ConfigMap settings"},
+		},
+		"a secret":   {func(s *fixture) { s.put("secret-database", "2") }, []string{"alice Pending* Changed Secret secret-database"}},
+		"a service":  {func(s *fixture) { s.put("service-web", "2") }, []string{"alice Pending* Changed Service service-web"}},
+		"an account": {func(s *fixture) { s.put("account-web", "2") }, []string{"alice Pending* Changed ServiceAccount account-web"}},
+		"a deletion": {func(s *fixture) { s.remove("queue") }, []string{"alice Pending* Removed ConfigMap queue"}},
+		"several": {
+			func(s *fixture) { s.put("queue", "2"); s.put("settings", "2"); s.put("queue", "3") },
+			[]string{"alice Pending* Changed ConfigMap queue Changed ConfigMap settings", "bob Pending* Changed ConfigMap settings"},
+		},
+		"deleted and recreated": {func(s *fixture) { s.remove("queue"); s.put("queue", "1") }, nil},
+		"changed and back":      {func(s *fixture) { s.put("queue", "2"); s.put("queue", "1") }, nil},
 		"what the cluster writes": {func(s *fixture) {
 			s.put("queue", "1", func(o *unstructured.Unstructured) {
 				o.SetManagedFields(nil)
@@ -70,11 +76,13 @@ func TestLaterChanges(t *testing.T) {
 		do   func(s *fixture)
 		want []string
 	}{
-		"of the same":      {func(s *fixture) { s.put("queue", "3") }, []string{recorded}},
-		"of another":       {func(s *fixture) { s.put("service-web", "2") }, []string{recorded + " Changed Service service-web"}},
-		"back":             {func(s *fixture) { s.put("queue", "1") }, []string{"alice Superseded Changed ConfigMap queue"}},
-		"a deletion":       {func(s *fixture) { s.remove("queue") }, []string{"alice Pending* Removed ConfigMap queue"}},
-		"deleted and back": {func(s *fixture) { s.remove("queue"); s.windowPasses(); s.put("queue", "1") }, []string{"alice Superseded Removed ConfigMap queue"}},
+		"of the same": {func(s *fixture) { s.put("queue", "3") }, []string{recorded}},
+		"of another":  {func(s *fixture) { s.put("service-web", "2") }, []string{recorded + " Changed Service service-web"}},
+		"back":        {func(s *fixture) { s.put("queue", "1") }, []string{"alice Superseded Changed ConfigMap queue"}},
+		"a deletion":  {func(s *fixture) { s.remove("queue") }, []string{"alice Pending* Removed ConfigMap queue"}},
+		"deleted and back": {
+			func(s *fixture) { s.remove("queue"); s.windowPasses(); s.put("queue", "1") }, []string{"alice Superseded Removed ConfigMap queue"},
+		},
 		"while it runs": {func(s *fixture) {
 			s.move("alice", v1alpha1.SyncStateInProgress)
 			s.put("secret-database", "2")

@@ -112,7 +112,8 @@ func (s *fixture) start(last int) (ended <-chan struct{}) {
 
 func (s *fixture) config() detect.Config {
 	return detect.Config{
-		Slipstream: s.api.Client.ConfigbutlerV1alpha1(), Source: s.source, Mapper: &s.types, Store: table.New(s.kv, test), Records: s.api, Index: s.index,
+		Slipstream: s.api.Client.ConfigbutlerV1alpha1(), Source: s.source,
+		Mapper: &s.types, Store: table.New(s.kv, test), Records: s.api, Index: s.index,
 		Hasher: planner.Hasher, Runner: s.runner, Policy: s.policy, Clock: s.clock, Authors: s.authors,
 		AttributionMaxWait: 20 * time.Second, Capacity: s.capacity,
 		Sources: func() map[string][]types.NamespacedName { return s.sources }, Changed: s.notified.add,

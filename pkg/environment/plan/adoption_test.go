@@ -52,7 +52,8 @@ func TestAdoption(t *testing.T) {
 			if got := managersOf(live, "spec", "replicas"); !slices.Equal(got, []string{v1alpha1.FieldManager}) {
 				t.Errorf("managers of an applied field = %v", got)
 			}
-			if got := managersOf(live, "metadata", "annotations", "hers"); live.GetAnnotations()["hers"] != "" && !slices.Contains(got, "kubectl-create") &&
+			if got := managersOf(live, "metadata", "annotations", "hers"); live.GetAnnotations()["hers"] != "" &&
+				!slices.Contains(got, "kubectl-create") &&
 				!slices.Contains(got, "kubectl-client-side-apply") {
 				t.Errorf("managers of another field = %v", got)
 			}

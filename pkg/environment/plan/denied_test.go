@@ -190,7 +190,8 @@ func TestSnapshotIgnoresDenied(t *testing.T) {
 	if len(p.Failures()) > 0 || len(s.target.objects) != len(s.Snapshot) {
 		t.Errorf("failures %v, %d objects of %d", p.Failures(), len(s.target.objects), len(s.Snapshot))
 	}
-	if password, _, _ := unstructured.NestedString(s.target.objects[plan.KeyOf(object(t, database))].Object, "data", "password"); password != "aHVudGVyMg==" {
+	if password, _, _ := unstructured.NestedString(s.target.objects[plan.KeyOf(object(t, database))].Object, "data",
+		"password"); password != "aHVudGVyMg==" {
 		t.Errorf("password = %s", password)
 	}
 }

@@ -158,7 +158,9 @@ func TestGatewayAPI(t *testing.T) {
 func TestGatewayAPIChanges(t *testing.T) {
 	s := newAPIStage(t)
 	s.sync()
-	route := s.Source[slices.IndexFunc(s.Source, func(o *unstructured.Unstructured) bool { return o.GetKind() == "HTTPRoute" && o.GetName() == "web" })]
+	route := s.Source[slices.IndexFunc(s.Source, func(o *unstructured.Unstructured) bool {
+		return o.GetKind() == "HTTPRoute" && o.GetName() == "web"
+	})]
 	set(t, route, []any{"api.example.com", "more.example.com"}, "spec", "hostnames")
 	_, others := plan.Prompt(s.plan().Changes(plan.HideSecrets))
 	if want := []v1alpha1.DependencyCount{{Type: v1alpha1.CountedHTTPRoute, Count: 1}}; !slices.Equal(others, want) {
@@ -206,7 +208,8 @@ func TestRouteWithoutHosts(t *testing.T) {
 	}
 	want := []string{"GRPCRoute calls is not copied: no host of its own", "HTTPRoute web is not copied: no host of its own"}
 	p := s.plan()
-	if diff := cmp.Diff(want, slices.Sorted(slices.Values(p.Warnings))); diff != "" || slices.ContainsFunc(p.Steps, func(step plan.Step) bool { return step.Kind == "Gateway" }) {
+	if diff := cmp.Diff(want, slices.Sorted(slices.Values(p.Warnings))); diff != "" ||
+		slices.ContainsFunc(p.Steps, func(step plan.Step) bool { return step.Kind == "Gateway" }) {
 		t.Errorf("steps %q, reported (-want +got):\n%s", lines(p), diff)
 	}
 }
@@ -215,7 +218,8 @@ func TestRouteWithoutHosts(t *testing.T) {
 func TestReferenceGrantOfMany(t *testing.T) {
 	s := newAPIStage(t)
 	for i := range 16 {
-		s.add(object(t, fmt.Sprintf("{apiVersion: v1, kind: Service, metadata: {name: more-%d}, spec: {selector: {app: api}, ports: [{port: 80, targetPort: 80}]}}", i)))
+		s.add(object(t, fmt.Sprintf(
+			"{apiVersion: v1, kind: Service, metadata: {name: more-%d}, spec: {selector: {app: api}, ports: [{port: 80, targetPort: 80}]}}", i)))
 	}
 	want := "ReferenceGrant services is not copied: it would name 17 objects, and can name 16"
 	if p := s.plan(); !slices.Contains(p.Warnings, want) {
@@ -228,7 +232,8 @@ func TestReferenceGrantOfMany(t *testing.T) {
 func TestObjectsGeneratedForGateways(t *testing.T) {
 	s := newAPIStage(t)
 	s.sync()
-	made := object(t, "{apiVersion: v1, kind: Service, metadata: {name: edge-istio, ownerReferences: [{apiVersion: gateway.networking.k8s.io/v1, "+
+	made := object(t, "{apiVersion: v1, kind: Service, metadata: {name: edge-istio, "+
+		"ownerReferences: [{apiVersion: gateway.networking.k8s.io/v1, "+
 		"kind: Gateway, name: edge, uid: u}]}, spec: {ports: [{port: 80, targetPort: 80}]}}")
 	for key, live := range s.target.objects {
 		if key.Kind == "Gateway" {
@@ -256,7 +261,8 @@ func TestPartOfGateway(t *testing.T) {
 	s := newAPIStage(t)
 	deployment, _, _ := strings.Cut(api, "\n---\n")
 	s.add(object(t, strings.NewReplacer("name: api", "name: other", "app: api", "app: other").Replace(deployment)))
-	s.add(object(t, "{apiVersion: v1, kind: Service, metadata: {name: other}, spec: {selector: {app: other}, ports: [{port: 80, targetPort: 80}]}}"))
+	s.add(object(t, "{apiVersion: v1, kind: Service, metadata: {name: other}, spec: {selector: {app: other}, ports: [{port: 80, "+
+		"targetPort: 80}]}}"))
 	for _, o := range s.Source {
 		if o.GetKind() == "HTTPRoute" && o.GetName() == "other" {
 			set(t, o, []any{map[string]any{"name": "edge", "sectionName": "others"}}, "spec", "parentRefs")

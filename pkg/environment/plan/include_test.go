@@ -14,7 +14,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 )
 
-const widget = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: extra, labels: {argocd.argoproj.io/instance: shop}}, spec: {size: 1}}"
+const widget = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: extra, labels: {argocd.argoproj.io/instance: shop}}, " +
+	"spec: {size: 1}}"
 
 // including returns a fixture whose environment includes objects that its workload does not reference.
 func including(t *testing.T) *fixture {
@@ -66,7 +67,8 @@ func TestIncluded(t *testing.T) {
 	}
 	s.Action, s.Environment.Spec.Include = v1alpha1.SyncActionAll, nil
 	gone := "nothing needs it any more"
-	if diff := cmp.Diff([]string{"delete Widget extra: " + gone, "delete Secret extra: " + gone, "delete ConfigMap extra: " + gone}, lines(s.sync())); diff != "" {
+	if diff := cmp.Diff([]string{"delete Widget extra: " + gone, "delete Secret extra: " + gone, "delete ConfigMap extra: " + gone},
+		lines(s.sync())); diff != "" {
 		t.Errorf("steps with nothing included: want -, got +:\n%s", diff)
 	}
 }

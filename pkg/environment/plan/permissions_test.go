@@ -118,7 +118,8 @@ func TestClaimsNotCopied(t *testing.T) {
 
 func TestBindings(t *testing.T) {
 	for subject, want := range map[string]bool{
-		account("a", "x"): true, account("c", "x"): false, "{kind: User, name: 'system:serviceaccount:b:x'}": true, "{kind: User, name: ann}": false,
+		account("a", "x"): true, account("c", "x"): false,
+		"{kind: User, name: 'system:serviceaccount:b:x'}": true, "{kind: User, name: ann}": false,
 		"{kind: Group, name: 'system:serviceaccounts:b'}": true, "{kind: Group, name: 'system:serviceaccounts:c'}": false,
 	} {
 		if got := plan.Binds(bound(t, "RoleBinding", "Role", "r", subject), "a", "b"); got != want {

@@ -65,7 +65,8 @@ func (w world) an(kind, name string) *unstructured.Unstructured {
 		body = fmt.Sprintf("apiVersion: v1\nimmutable: %v\ndata: {%s: %q, fixed: %q}",
 			w.Intn(6) == 0, w.oneOf("k", "l"), w.oneOf("1", "2"), w.oneOf("1", "2"))
 	case "Secret":
-		head = fmt.Sprintf("kind: Secret\nmetadata: {name: %s, annotations: {example.com/note: %q, example.com/%s: %q, kapp.k14s.io/original: %q}}\n",
+		head = fmt.Sprintf("kind: Secret\nmetadata: {name: %s, annotations: {example.com/note: %q, example.com/%s: %q, "+
+			"kapp.k14s.io/original: %q}}\n",
 			name, value, value[len(value)-4:len(value)-2], secret, value)
 		body = fmt.Sprintf("apiVersion: v1\ntype: Opaque\ndata: {word: %q, %s: %q}", value, w.oneOf("m", "n"), value)
 	case "Service":

@@ -157,7 +157,8 @@ func TestPromptCountsAttachedObjects(t *testing.T) {
 	s.add(object(t, autoscaler))
 	added := s.plan()
 	changed, others := plan.Prompt(added.Changes(plan.HideSecrets))
-	if want := []v1alpha1.DependencyCount{{Type: "HorizontalPodAutoscaler", Count: 1}}; len(changed) > 0 || !slices.Equal(others, want) || added.OtherChangesHash == "" {
+	if want := []v1alpha1.DependencyCount{{Type: "HorizontalPodAutoscaler", Count: 1}}; len(changed) > 0 || !slices.Equal(others, want) ||
+		added.OtherChangesHash == "" {
 		t.Errorf("new autoscaler: %v and %v, news %q", changed, others, added.OtherChangesHash)
 	}
 	s.sync()

@@ -27,7 +27,9 @@ func TestAnnotationsOfCopiedSecrets(t *testing.T) {
 		"no value":         {"{data: {password: null}}", harmless},
 		"no data":          {"{data: null}", harmless},
 		"a value more":     {"{data: {more: b3RoZXI=}}", harmless},
-		"a label":          {"{metadata: {labels: {a: b}}}", map[string]string{"example.com/made-up": "hunter2", "helm.sh/resource-policy": "keep"}},
+		"a label": {
+			"{metadata: {labels: {a: b}}}", map[string]string{"example.com/made-up": "hunter2", "helm.sh/resource-policy": "keep"},
+		},
 		"annotations of the patch": {
 			"{data: {password: b3RoZXI=}, metadata: {annotations: {example.com/made-up: other, example.com/more: hunter2}}}",
 			map[string]string{"example.com/made-up": "other", "example.com/more": "hunter2", "helm.sh/resource-policy": "keep"},
@@ -50,7 +52,9 @@ func TestAnnotationsOfCopiedSecrets(t *testing.T) {
 				}
 			}
 			if tt.patch != "" {
-				s.Environment.Spec.Patches = []v1alpha1.Patch{{Target: v1alpha1.PatchTarget{Kind: "Secret"}, Type: v1alpha1.PatchMerge, Patch: tt.patch}}
+				s.Environment.Spec.Patches = []v1alpha1.Patch{
+					{Target: v1alpha1.PatchTarget{Kind: "Secret"}, Type: v1alpha1.PatchMerge, Patch: tt.patch},
+				}
 			}
 			check()
 			if tt.patch == "" {

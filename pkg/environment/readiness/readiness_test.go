@@ -150,8 +150,9 @@ func TestForeignWorkloadsAreNotCounted(t *testing.T) {
 		"of another environment of the name": withMetadata("labels: {configbutler.ai/environment-uid: another}"),
 		"of a Branch in the target":          withMetadata("labels: {configbutler.ai/environment: alice-fix}"),
 		"copied by hand somewhere else":      withMetadata("namespace: elsewhere"),
-		"of a controller":                    withMetadata("ownerReferences: [{apiVersion: batch/v1, kind: CronJob, name: report, uid: x, controller: true}]"),
-		"half marked":                        withMetadata("labels: {configbutler.ai/environment-namespace: ''}"),
+		"of a controller": withMetadata(
+			"ownerReferences: [{apiVersion: batch/v1, kind: CronJob, name: report, uid: x, controller: true}]"),
+		"half marked": withMetadata("labels: {configbutler.ai/environment-namespace: ''}"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newFixture(t)

@@ -37,7 +37,9 @@ func (s *executorFixture) revised(catalog types.UID, revision int64, author, kin
 		CommitSummary:  v1alpha1.CommitSummary{SHA: fmt.Sprint(revision), Time: metav1.Unix(revision, 0)},
 		DestinationRef: v1alpha1.NamespacedObjectReference{Namespace: "ops", Name: "main"},
 	}}
-	syncstatus.SetChanges(record, []v1alpha1.ResourceSummary{{Type: kind, Namespace: "production", Name: "one", ChangeType: v1alpha1.ChangeChanged}})
+	syncstatus.SetChanges(record, []v1alpha1.ResourceSummary{
+		{Type: kind, Namespace: "production", Name: "one", ChangeType: v1alpha1.ChangeChanged},
+	})
 	s.api.Put(record)
 	s.catalog.Status.History = append(s.catalog.Status.History, v1alpha1.CatalogRevision{Revision: revision, SyncStatus: record.Name})
 }
@@ -54,7 +56,9 @@ func TestAuthors(t *testing.T) {
 		"some revisions": {from: 1, to: 4, authors: []v1alpha1.SourceAuthor{
 			{Username: "jane", Signal: v1alpha1.SignalAudit, Workloads: 4}, {Username: "joe", Signal: v1alpha1.SignalAudit, Workloads: 2},
 		}, commits: []string{"4", "2"}},
-		"one":                            {from: 1, to: 2, authors: []v1alpha1.SourceAuthor{{Username: "joe", Signal: v1alpha1.SignalAudit, Workloads: 2}}, commits: []string{"2"}},
+		"one": {
+			from: 1, to: 2, authors: []v1alpha1.SourceAuthor{{Username: "joe", Signal: v1alpha1.SignalAudit, Workloads: 2}}, commits: []string{"2"},
+		},
 		"none":                           {from: 4, to: 4},
 		"back":                           {from: 4, to: 1},
 		"of a catalog that is not known": {from: 1, to: 4, unknown: true},

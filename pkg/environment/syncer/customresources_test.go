@@ -109,7 +109,8 @@ func TestRightsOnTheGatewayAPI(t *testing.T) {
 	s.cluster.HasGatewayAPI = true
 	s.environment.Spec.Adapt.IngressHosts.Type = v1alpha1.IngressHostsAsSource
 	s.put("{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {selector: {app: web}, ports: [{port: 80}]}}")
-	s.put(`{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: web}, spec: {parentRefs: [{name: shared, namespace: infra}],
+	s.put(`{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: web}, spec: {
+		parentRefs: [{name: shared, namespace: infra}],
 		rules: [{backendRefs: [{name: web}]}]}}`)
 	s.rights.Lose("create httproutes " + environmenttest.Target)
 	s.cluster.TakeRequests()

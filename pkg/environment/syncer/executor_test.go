@@ -54,7 +54,8 @@ func TestACompleteRun(t *testing.T) {
 			{Type: "ConfigMap", Namespace: environmenttest.Target, Name: "one", ChangeType: v1alpha1.ChangeAdded},
 			{Type: "Deployment", Namespace: environmenttest.Target, Name: "one", ChangeType: v1alpha1.ChangeAdded},
 		},
-		DetectedAt: *stamp(testkit.Noon), StartedAt: stamp(testkit.Noon), ResolvedAt: stamp(testkit.Noon.Add(time.Minute)), Attempts: 1, Warnings: []string{"not copied"},
+		DetectedAt: *stamp(testkit.Noon), StartedAt: stamp(testkit.Noon),
+		ResolvedAt: stamp(testkit.Noon.Add(time.Minute)), Attempts: 1, Warnings: []string{"not copied"},
 	}
 	if diff := cmp.Diff(want, got.Status); diff != "" {
 		t.Errorf("wrong record (-want +got):\n%s", diff)
@@ -70,7 +71,9 @@ func TestResultOfARun(t *testing.T) {
 		p.Conflicts = []v1alpha1.WorkloadConflict{{Kind: "Deployment", Name: "web", Fields: make([]v1alpha1.FieldConflict, 2)}}
 		return p
 	}
-	notTried := syncer.Result{Plan: conflict(planned("Deployment")), Failures: []v1alpha1.ObjectFailure{missing("app-config"), refused}, Refused: true}
+	notTried := syncer.Result{
+		Plan: conflict(planned("Deployment")), Failures: []v1alpha1.ObjectFailure{missing("app-config"), refused}, Refused: true,
+	}
 	for name, tt := range map[string]struct {
 		result syncer.Result
 		err    error
@@ -99,14 +102,18 @@ func TestResultOfARun(t *testing.T) {
 			result: result(conflict(planned("ConfigMap")), missing("a")), state: conflicted, reason: v1alpha1.ReasonFieldsChangedTwice,
 			says: "2 fields changed here and in the catalog, of Deployment 'web'; Failed to sync ConfigMap 'a' from production - does not exist",
 		},
-		"preview":                {result: result(planned("Deployment")), mode: syncer.ModeDryRun, state: completed},
-		"preview of a failure":   {result: notTried, mode: syncer.ModeDryRun, state: completed},
-		"preview without a plan": {err: errors.New("no plan"), mode: syncer.ModeDryRun, state: failed, reason: v1alpha1.ReasonSyncFailed, says: "no plan"},
+		"preview":              {result: result(planned("Deployment")), mode: syncer.ModeDryRun, state: completed},
+		"preview of a failure": {result: notTried, mode: syncer.ModeDryRun, state: completed},
+		"preview without a plan": {
+			err: errors.New("no plan"), mode: syncer.ModeDryRun, state: failed, reason: v1alpha1.ReasonSyncFailed, says: "no plan",
+		},
 		"the API server is unreachable": {
 			err: fmt.Errorf("read: %w", &net.OpError{Op: "dial", Err: errors.New("refused")}), state: failed, reason: v1alpha1.ReasonUnreachable,
 			says: "read: dial: refused",
 		},
-		"the API server is busy": {err: apierrors.NewTooManyRequests("later", 1), state: failed, reason: v1alpha1.ReasonUnreachable, says: "later"},
+		"the API server is busy": {
+			err: apierrors.NewTooManyRequests("later", 1), state: failed, reason: v1alpha1.ReasonUnreachable, says: "later",
+		},
 		"the request is forbidden": {
 			err: apierrors.NewForbidden(v1alpha1.Resource("environments"), "", errors.New("no")), state: failed, reason: v1alpha1.ReasonForbidden,
 			says: "environments.configbutler.ai is forbidden: no",
@@ -115,7 +122,9 @@ func TestResultOfARun(t *testing.T) {
 			err: fmt.Errorf("read: %w", apierrors.NewNotFound(v1alpha1.Resource("appcatalogs"), "shop")), state: failed,
 			reason: v1alpha1.ReasonCatalogNotFound, says: `read: appcatalogs.configbutler.ai "shop" not found`,
 		},
-		"concurrent writes":        {err: fmt.Errorf("%w: ConfigMap a", syncer.ErrContended), state: failed, reason: v1alpha1.ReasonContended, says: "ConfigMap a"},
+		"concurrent writes": {
+			err: fmt.Errorf("%w: ConfigMap a", syncer.ErrContended), state: failed, reason: v1alpha1.ReasonContended, says: "ConfigMap a",
+		},
 		"the revision is not kept": {err: syncer.ErrRevisionNotKept, state: failed, reason: v1alpha1.ReasonRevisionNotKept, says: "not kept"},
 		"a long message":           {err: errors.New(strings.Repeat("ü", 4000)), state: failed, reason: v1alpha1.ReasonSyncFailed, says: "ü..."},
 	} {

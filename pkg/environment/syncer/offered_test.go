@@ -70,7 +70,9 @@ func TestOffered(t *testing.T) {
 			s.remember(7, s.offers(7, "web:7"))
 			s.catalog.Status.Revision = 9
 		}, revision: 7, want: "7: web:7"},
-		"a revision that is not kept": {do: func(*readerFixture) {}, revision: 7, want: "what was offered is not kept: revision 7 of AppCatalog teams/shop"},
+		"a revision that is not kept": {
+			do: func(*readerFixture) {}, revision: 7, want: "what was offered is not kept: revision 7 of AppCatalog teams/shop",
+		},
 		"patches of the catalog": {do: func(s *readerFixture) {
 			offered := s.offers(1, "web:1")
 			offered.Status.Rendered = &runtime.RawExtension{Raw: s.offers(1, "web:patched").Status.Manifest.Raw}
@@ -136,7 +138,9 @@ func images(revision int64, workloads []*unstructured.Unstructured) string {
 func TestBefore(t *testing.T) {
 	branch := func(e *v1alpha1.Environment) {
 		e.Spec.Type, e.Spec.BranchWorkloads = v1alpha1.EnvironmentBranch, []v1alpha1.WorkloadReference{theWeb}
-		e.Spec.Patches = []v1alpha1.Patch{{Target: v1alpha1.PatchTarget{Kind: "Deployment"}, Type: v1alpha1.PatchMerge, Patch: "{spec: {paused: true}}"}}
+		e.Spec.Patches = []v1alpha1.Patch{
+			{Target: v1alpha1.PatchTarget{Kind: "Deployment"}, Type: v1alpha1.PatchMerge, Patch: "{spec: {paused: true}}"},
+		}
 		e.Status.AppliedRevision = 1
 	}
 	for name, tt := range map[string]struct {

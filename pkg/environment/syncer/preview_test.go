@@ -45,7 +45,9 @@ func TestWhatASyncWouldChange(t *testing.T) {
 				return s.previewer.Diff(s.Context(), s.environment)
 			},
 			revision: 2,
-			want:     []string{"Changed ConfigMap settings /data/level \"info\" -> \"debug\"", "Changed Secret database /data/password ? -> ?", image},
+			want: []string{
+				"Changed ConfigMap settings /data/level \"info\" -> \"debug\"", "Changed Secret database /data/password ? -> ?", image,
+			},
 		},
 		"secretdiff": {
 			show: func(s *previewFixture) (*v1alpha1.SyncPlan, error) {
@@ -62,7 +64,9 @@ func TestWhatASyncWouldChange(t *testing.T) {
 				return s.previewer.Rehearse(s.Context(), s.environment, all)
 			},
 			revision: 2,
-			want:     []string{"Changed ConfigMap settings /data/level \"info\" -> \"debug\"", "Changed Secret database /data/password ? -> ?", image},
+			want: []string{
+				"Changed ConfigMap settings /data/level \"info\" -> \"debug\"", "Changed Secret database /data/password ? -> ?", image,
+			},
 		},
 		"a request for what workloads refer to": {
 			show: func(s *previewFixture) (*v1alpha1.SyncPlan, error) {
@@ -127,7 +131,8 @@ func TestSecretsAreHidden(t *testing.T) {
 		}
 	}
 	annotated := func(value string) {
-		s.put(strings.Replace(database, "name: database", `name: database, annotations: {example.com/note: "`+value+`", kapp.k14s.io/original: "`+value+`"}`, 1))
+		s.put(strings.Replace(database, "name: database",
+			`name: database, annotations: {example.com/note: "`+value+`", kapp.k14s.io/original: "`+value+`"}`, 1))
 	}
 	annotated("hunter2")
 	show()

@@ -86,7 +86,8 @@ func TestDyingAlways(t *testing.T) {
 	}
 }
 
-// TestWhatEarlierAttemptsHaveWritten checks that a record keeps what a failed attempt has written when the next one does not write it again.
+// TestWhatEarlierAttemptsHaveWritten checks that a record keeps what a failed attempt has written when the next one does not write it
+// again.
 func TestWhatEarlierAttemptsHaveWritten(t *testing.T) {
 	s := newExecutorFixture(t)
 	record := s.begin(v1alpha1.SyncTypeEnvironment)

@@ -293,7 +293,8 @@ func TestClusterWithoutTheGatewayAPI(t *testing.T) {
 			t.Errorf("unexpected request: %s", request)
 		}
 	}
-	route := environmenttest.Object(t, "{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: web, namespace: shop-alice}}")
+	route := environmenttest.Object(t,
+		"{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: web, namespace: shop-alice}}")
 	err := s.copies.Put(t.Context(), copies.Environment{UID: s.environment.UID}, copies.Change{
 		Revision: 1, Applied: []*unstructured.Unstructured{route},
 	})

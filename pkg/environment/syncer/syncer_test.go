@@ -284,7 +284,8 @@ func TestRevisionBroughtInPart(t *testing.T) {
 // TestTrackingMarks has the tracking label of a tool in the SyncPolicy.
 func TestTrackingMarks(t *testing.T) {
 	s := newFixture(t)
-	s.put("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, labels: {example.com/owner: tool, helm.toolkit.fluxcd.io/name: shop}}}")
+	s.put("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, labels: {example.com/owner: tool, " +
+		"helm.toolkit.fluxcd.io/name: shop}}}")
 	labels := func() map[string]string {
 		s.sync()
 		return s.cluster.Live("configmaps", environmenttest.Target, "settings").GetLabels()
@@ -292,7 +293,9 @@ func TestTrackingMarks(t *testing.T) {
 	if got := labels(); got["example.com/owner"] != "tool" || got["helm.toolkit.fluxcd.io/name"] != "" {
 		t.Errorf("without a SyncPolicy: %v", got)
 	}
-	policy := &v1alpha1.SyncPolicy{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: v1alpha1.SyncPolicySpec{TrackingMarks: []string{"example.com/*"}}}
+	policy := &v1alpha1.SyncPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: v1alpha1.SyncPolicySpec{TrackingMarks: []string{"example.com/*"}},
+	}
 	s.api.Put(policy)
 	if got := labels(); got["example.com/owner"] != "" || got[v1alpha1.LabelEnvironment] == "" {
 		t.Errorf("with a SyncPolicy: %v", got)

@@ -50,7 +50,9 @@ func TestWhatTheEditorMayNotReadIsNotRead(t *testing.T) {
 			v1alpha1.DependencyConfigMap: because(permissionLost, lost, "list configmaps"),
 			v1alpha1.DependencyService:   because(permissionLost, lost, "list services"),
 		}},
-		"Secrets that are not shared": {edit: []func(*v1alpha1.AppCatalog){requester}, lost: []string{"get secrets production"}, want: plan.Denied{}},
+		"Secrets that are not shared": {
+			edit: []func(*v1alpha1.AppCatalog){requester}, lost: []string{"get secrets production"}, want: plan.Denied{},
+		},
 		"an unknown editor": {edit: []func(*v1alpha1.AppCatalog){noEditor}, want: plan.Denied{
 			v1alpha1.DependencySecret: because(permissionLost, unknown, ""),
 		}},
@@ -108,11 +110,19 @@ func TestWhatTheRequesterMayNotReadIsNotRead(t *testing.T) {
 	}{
 		"shared Secrets":                  {do: func(*readerFixture) {}, requester: &jane},
 		"Secrets that are shared no more": {do: requester, requester: &jane, want: []v1alpha1.DependencyType{v1alpha1.DependencySecret}},
-		"Secrets that patches name":       {do: patched("secretRef"), requester: &jane, want: []v1alpha1.DependencyType{v1alpha1.DependencySecret}},
-		"ConfigMaps that patches name":    {do: patched("configMapRef"), requester: &jane, want: []v1alpha1.DependencyType{v1alpha1.DependencyConfigMap}},
-		"Secrets that are included":       {do: included("v1", "Secret", "extra"), requester: &jane, want: []v1alpha1.DependencyType{v1alpha1.DependencySecret}},
-		"ConfigMaps that are included":    {do: included("v1", "ConfigMap", "extra"), requester: &jane, want: []v1alpha1.DependencyType{v1alpha1.DependencyConfigMap}},
-		"a plan, which copies nothing":    {do: requester},
+		"Secrets that patches name": {
+			do: patched("secretRef"), requester: &jane, want: []v1alpha1.DependencyType{v1alpha1.DependencySecret},
+		},
+		"ConfigMaps that patches name": {
+			do: patched("configMapRef"), requester: &jane, want: []v1alpha1.DependencyType{v1alpha1.DependencyConfigMap},
+		},
+		"Secrets that are included": {
+			do: included("v1", "Secret", "extra"), requester: &jane, want: []v1alpha1.DependencyType{v1alpha1.DependencySecret},
+		},
+		"ConfigMaps that are included": {
+			do: included("v1", "ConfigMap", "extra"), requester: &jane, want: []v1alpha1.DependencyType{v1alpha1.DependencyConfigMap},
+		},
+		"a plan, which copies nothing": {do: requester},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := shop(t)
@@ -151,14 +161,22 @@ func TestCustomResourcesThatAreIncluded(t *testing.T) {
 		answer           string
 		why              string
 	}{
-		"may be read":                  {kind: "Widget"},
-		"may not be read":              {kind: "Widget", lost: "get widgets production", why: `user "jane" may not get widgets.example.com`},
-		"not by the server":            {kind: "Widget", answer: "GET production/widgets/extra", why: "the server may not get it in production and shop-alice"},
-		"not by the server over there": {kind: "Widget", answer: "GET shop-alice/widgets/extra", why: "the server may not get it in production and shop-alice"},
-		"of no kind":                   {kind: "Gadget", why: "the cluster has no kind Gadget in example.com/v1"},
-		"of a kind of another name":    {kind: "Oddity", why: "the resource of the kind Oddity is things.example.com, and only oddities.example.com could be copied"},
-		"in no namespace":              {kind: "Planet", why: "objects of the kind Planet are in no namespace"},
-		"of a platform":                {kind: "App", apiVersion: "catalog.cattle.io/v1", why: "the cluster has no kind App in catalog.cattle.io/v1"},
+		"may be read":     {kind: "Widget"},
+		"may not be read": {kind: "Widget", lost: "get widgets production", why: `user "jane" may not get widgets.example.com`},
+		"not by the server": {
+			kind: "Widget", answer: "GET production/widgets/extra", why: "the server may not get it in production and shop-alice",
+		},
+		"not by the server over there": {
+			kind: "Widget", answer: "GET shop-alice/widgets/extra", why: "the server may not get it in production and shop-alice",
+		},
+		"of no kind": {kind: "Gadget", why: "the cluster has no kind Gadget in example.com/v1"},
+		"of a kind of another name": {
+			kind: "Oddity", why: "the resource of the kind Oddity is things.example.com, and only oddities.example.com could be copied",
+		},
+		"in no namespace": {kind: "Planet", why: "objects of the kind Planet are in no namespace"},
+		"of a platform": {
+			kind: "App", apiVersion: "catalog.cattle.io/v1", why: "the cluster has no kind App in catalog.cattle.io/v1",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := shop(t)

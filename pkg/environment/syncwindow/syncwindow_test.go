@@ -56,17 +56,38 @@ func TestAt(t *testing.T) {
 		{"open since it opened", []syncwindow.Window{nightly}, "2026-11-21T22:00:00Z", "", ""},
 		{"open past midnight", []syncwindow.Window{nightly}, "2026-11-21T05:59:59Z", "", ""},
 		{"closed when it closes", []syncwindow.Window{nightly}, "2026-11-21T06:00:00Z", "2026-11-21T22:00:00Z", "window nightly opens 22:00 UTC"},
-		{"closed a moment before it opens", []syncwindow.Window{nightly}, "2026-11-21T21:59:59.999Z", "2026-11-21T22:00:00Z", "window nightly opens 22:00 UTC"},
+		{
+			"closed a moment before it opens", []syncwindow.Window{nightly},
+			"2026-11-21T21:59:59.999Z", "2026-11-21T22:00:00Z", "window nightly opens 22:00 UTC",
+		},
 		{"either", []syncwindow.Window{nightly, noon}, "2026-11-20T12:30:00Z", "", ""},
-		{"the one that opens first", []syncwindow.Window{nightly, noon}, "2026-11-20T07:00:00Z", "2026-11-20T12:00:00Z", "window noon opens 12:00 UTC"},
+		{
+			"the one that opens first", []syncwindow.Window{nightly, noon},
+			"2026-11-20T07:00:00Z", "2026-11-20T12:00:00Z", "window noon opens 12:00 UTC",
+		},
 		{"on another day", []syncwindow.Window{noon}, "2026-11-20T13:00:00Z", "2026-11-23T12:00:00Z", "window noon opens Mon 12:00 UTC"},
 		{"denied", []syncwindow.Window{release}, "2026-11-20T22:45:00Z", "2026-11-20T23:30:00Z", "window release closes 23:30 UTC"},
 		{"not denied any more", []syncwindow.Window{release}, "2026-11-20T23:30:00Z", "", ""},
-		{"denied while allowed", []syncwindow.Window{nightly, release}, "2026-11-20T22:45:00Z", "2026-11-20T23:30:00Z", "window release closes 23:30 UTC"},
-		{"denied until it would be closed", []syncwindow.Window{noon, freeze}, "2026-12-24T12:00:00Z", "2027-01-01T12:00:00Z", "window noon opens 2027-01-01 12:00 UTC"},
-		{"denied for good", []syncwindow.Window{nightly, always}, "2026-12-24T12:00:00Z", "never", "window always lets nothing begin as far as can be seen ahead"},
-		{"in the time zone of the window", []syncwindow.Window{berlin}, "2026-11-21T12:00:00Z", "2026-11-21T17:00:00Z", "window berlin opens 18:00 CET"},
-		{"whose clocks are changed", []syncwindow.Window{berlin}, "2026-07-21T12:00:00Z", "2026-07-21T16:00:00Z", "window berlin opens 18:00 CEST"},
+		{
+			"denied while allowed", []syncwindow.Window{nightly, release},
+			"2026-11-20T22:45:00Z", "2026-11-20T23:30:00Z", "window release closes 23:30 UTC",
+		},
+		{
+			"denied until it would be closed", []syncwindow.Window{noon, freeze},
+			"2026-12-24T12:00:00Z", "2027-01-01T12:00:00Z", "window noon opens 2027-01-01 12:00 UTC",
+		},
+		{
+			"denied for good", []syncwindow.Window{nightly, always}, "2026-12-24T12:00:00Z",
+			"never", "window always lets nothing begin as far as can be seen ahead",
+		},
+		{
+			"in the time zone of the window", []syncwindow.Window{berlin},
+			"2026-11-21T12:00:00Z", "2026-11-21T17:00:00Z", "window berlin opens 18:00 CET",
+		},
+		{
+			"whose clocks are changed", []syncwindow.Window{berlin}, "2026-07-21T12:00:00Z",
+			"2026-07-21T16:00:00Z", "window berlin opens 18:00 CEST",
+		},
 		{"tomorrow there", []syncwindow.Window{berlin}, "2026-11-21T23:30:00+01:00", "2026-11-22T17:00:00Z", "window berlin opens Sun 18:00 CET"},
 	}
 	for _, test := range tests {

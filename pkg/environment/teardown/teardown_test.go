@@ -202,7 +202,8 @@ func TestRemainingObjects(t *testing.T) {
 	s := newFixture(t)
 	s.mine(settings)
 	s.mine(`{apiVersion: v1, kind: Service, metadata: {name: web, deletionTimestamp: "2026-11-21T00:00:00Z", finalizers: [cloud/balancer]}}`)
-	s.mine(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, deletionTimestamp: "2026-11-21T00:00:00Z", finalizers: [foregroundDeletion]}}`)
+	s.mine(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, deletionTimestamp: "2026-11-21T00:00:00Z", ` +
+		`finalizers: [foregroundDeletion]}}`)
 	left, err := s.remove()
 	want := []string{
 		"Deployment web is being deleted, with what it has started",

@@ -107,7 +107,9 @@ func serveOpenAPI(t testing.TB) (*apiServer, openapi.ClientWithContext) {
 	s := &apiServer{documents: map[string]string{}, requests: map[string]int{}}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
-	client, err := rest.UnversionedRESTClientFor(&rest.Config{Host: server.URL, QPS: -1, ContentConfig: rest.ContentConfig{NegotiatedSerializer: scheme.Codecs}})
+	client, err := rest.UnversionedRESTClientFor(&rest.Config{
+		Host: server.URL, QPS: -1, ContentConfig: rest.ContentConfig{NegotiatedSerializer: scheme.Codecs},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,11 +124,16 @@ func TestCompareByTheClustersSchema(t *testing.T) {
 		change func(string) string
 		want   []string
 	}{
-		"nothing":             {replaced(), []string{}},
-		"an item by its key":  {replaced("[{name: a, count: 1}, {name: b, count: 2}]", "[{name: b, count: 2}, {name: a, count: 3}]"), []string{"Changed /spec/parts[name=a]/count"}},
+		"nothing": {replaced(), []string{}},
+		"an item by its key": {
+			replaced("[{name: a, count: 1}, {name: b, count: 2}]", "[{name: b, count: 2}, {name: a, count: 3}]"),
+			[]string{"Changed /spec/parts[name=a]/count"},
+		},
 		"a set":               {replaced("[x, v]", "[v, z]"), []string{"Removed /spec/tags[=x]", "Added /spec/tags[=z]"}},
 		"a list without keys": {replaced("[{name: a}, {name: b}]", "[{name: b}, {name: a}]"), []string{"Changed /spec/steps"}},
-		"what has no schema":  {replaced("[{name: a}]}", "[{name: b}], more: 1}"), []string{"Changed /spec/free/anything", "Added /spec/free/more"}},
+		"what has no schema": {
+			replaced("[{name: a}]}", "[{name: b}], more: 1}"), []string{"Changed /spec/free/anything", "Added /spec/free/more"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tt.want, compare(t, schemas, object(t, widget), object(t, tt.change(widget)))); diff != "" {
@@ -144,7 +151,8 @@ func TestSchemasAreReadWhenTheyChange(t *testing.T) {
 	now := clocktesting.NewFakePassiveClock(time.Now())
 	schemas := kubediff.NewSchemas(client, now)
 	change := replaced("[{name: a}, {name: b}]", "[{name: b}, {name: a}]", "count: 1", "count: 3")
-	byKey, whole := []string{"Changed /spec/parts[name=a]/count", "Changed /spec/steps"}, []string{"Changed /spec/parts", "Changed /spec/steps"}
+	byKey, whole := []string{"Changed /spec/parts[name=a]/count", "Changed /spec/steps"},
+		[]string{"Changed /spec/parts", "Changed /spec/steps"}
 	expect := func(what string, after time.Duration, text string, want []string, wantLists, wantDocuments int) {
 		t.Helper()
 		now.SetTime(now.Now().Add(after))
@@ -173,7 +181,8 @@ func TestSchemasAreReadWhenTheyChange(t *testing.T) {
 	server.serve("apis/example.com/v1", "")
 	expect("not served any more", 6*time.Minute, wider, whole, 1, 0)
 	// The client knows of Deployments, but not of the field; what the cluster serves has both.
-	newer := "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {size: 1, parts: [{name: a, count: 1}], steps: [{name: a}, {name: b}]}}"
+	newer := "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {size: 1, parts: [{name: a, count: 1}], " +
+		"steps: [{name: a}, {name: b}]}}"
 	server.serve("apis/apps/v1", strings.NewReplacer(`"example.com"`, `"apps"`, "Widget", "Deployment").Replace(fmt.Sprintf(widgets, "")))
 	expect("a built-in type of a newer cluster", 6*time.Minute, newer, byKey, 1, 1)
 }
@@ -185,7 +194,8 @@ func TestSchemasThatCannotBeRead(t *testing.T) {
 	refused := func(what string, ctx context.Context) {
 		t.Helper()
 		_, err := schemas.Compare(ctx, before, after)
-		if err == nil || !strings.HasPrefix(err.Error(), "read the schema of Widget of example.com/v1: ") || !strings.Contains(err.Error(), what) {
+		if err == nil || !strings.HasPrefix(err.Error(), "read the schema of Widget of example.com/v1: ") ||
+			!strings.Contains(err.Error(), what) {
 			t.Errorf("got %v, want %s", err, what)
 		}
 	}
@@ -198,7 +208,8 @@ func TestSchemasThatCannotBeRead(t *testing.T) {
 	server.serve("apis/example.com/v1", "no JSON")
 	refused("read /openapi/v3/apis/example.com/v1?hash=7: ", t.Context())
 	server.serve("apis/example.com/v1", fmt.Sprintf(widgets, ""))
-	if got, err := schemas.Compare(t.Context(), before, after); err != nil || len(got) != 1 || got[0].Path.String() != "/spec/parts[name=a]/count" {
+	if got, err := schemas.Compare(t.Context(), before, after); err != nil || len(got) != 1 ||
+		got[0].Path.String() != "/spec/parts[name=a]/count" {
 		t.Errorf("a failure was kept: %v %v", got, err)
 	}
 }
@@ -211,7 +222,8 @@ func TestSchemasAreReadOnceByMany(t *testing.T) {
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
-			if got, err := schemas.Compare(t.Context(), before, after); err != nil || len(got) != 1 || got[0].Path.String() != "/spec/parts[name=a]/count" {
+			if got, err := schemas.Compare(t.Context(), before, after); err != nil || len(got) != 1 ||
+				got[0].Path.String() != "/spec/parts[name=a]/count" {
 				t.Errorf("got %v %v", got, err)
 			}
 		})

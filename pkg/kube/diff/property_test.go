@@ -24,9 +24,11 @@ import (
 
 // keyed are lists of a pod and its containers that have keys, and which.
 var keyed = map[string][]string{
-	"containers": {"name"}, "initContainers": {"name"}, "ephemeralContainers": {"name"}, "volumes": {"name"}, "imagePullSecrets": {"name"}, "hostAliases": {"ip"},
+	"containers": {"name"}, "initContainers": {"name"}, "ephemeralContainers": {"name"},
+	"volumes": {"name"}, "imagePullSecrets": {"name"}, "hostAliases": {"ip"},
 	"topologySpreadConstraints": {"topologyKey", "whenUnsatisfiable"}, "schedulingGates": {"name"}, "resourceClaims": {"name"},
-	"env": {"name"}, "ports": {"containerPort", "protocol"}, "volumeMounts": {"mountPath"}, "volumeDevices": {"devicePath"}, "claims": {"name"},
+	"env": {"name"}, "ports": {"containerPort", "protocol"},
+	"volumeMounts": {"mountPath"}, "volumeDevices": {"devicePath"}, "claims": {"name"},
 }
 
 // deployments returns random Deployments.

@@ -32,7 +32,8 @@ func TestPathOfManagedFields(t *testing.T) {
 		`/env["a=b"="\n"]`:                        fieldpath.MakePathOrDie("env", fieldpath.KeyByFields("a=b", "\n")),
 		`/set[="{\"a\":[1]}"]`:                    fieldpath.MakePathOrDie("set", item(map[string]any{"a": []any{int64(1)}})),
 		"/mounts[mountPath=/var/lib]":             fieldpath.MakePathOrDie("mounts", fieldpath.KeyByFields("mountPath", "/var/lib")),
-		"/hosts[enabled=true,ip=::1]/names[=a]":   fieldpath.MakePathOrDie("hosts", fieldpath.KeyByFields("ip", "::1", "enabled", true), "names", item("a")),
+		"/hosts[enabled=true,ip=::1]/names[=a]": fieldpath.MakePathOrDie("hosts", fieldpath.KeyByFields("ip", "::1", "enabled", true),
+			"names", item("a")),
 	} {
 		got := kubefieldpath.Of(path)
 		if got.String() != want {
@@ -47,7 +48,8 @@ func TestPathOfManagedFields(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	for _, wrong := range []string{
-		"", "spec", "/", "/a//b", "/a~2", "/a~", "/a[", "/a[b]", "/a[b=c", "/a]", "/a[b=c]d", "/a[b=[c]", "/[b=c]", "/a[]", "/a[=", "/a[=b", "/a[=b,c=d]",
+		"", "spec", "/", "/a//b", "/a~2", "/a~", "/a[", "/a[b]", "/a[b=c", "/a]",
+		"/a[b=c]d", "/a[b=[c]", "/[b=c]", "/a[]", "/a[=", "/a[=b", "/a[=b,c=d]",
 		"/a[b=c,]", "/a[b=c][d=e]", `/"a`, `/a["b"]`, `/a[b="c]`, `/a[b="c"d]`, `/"a"b`, `/a['b'='c'`, "/a[b=c,=d]",
 	} {
 		if p, err := kubefieldpath.Parse(wrong); err == nil {
@@ -70,7 +72,8 @@ func TestParse(t *testing.T) {
 
 func TestBeginsWith(t *testing.T) {
 	for pair, want := range map[[2]string]bool{
-		{"/a/b", "/a"}: true, {"/a", "/a"}: true, {"/a", "/a/b"}: false, {"/ab", "/a"}: false, {"/a[b=c]/d", "/a[b=c]"}: true, {"/a[b=c]", "/a[b=d]"}: false,
+		{"/a/b", "/a"}: true, {"/a", "/a"}: true, {"/a", "/a/b"}: false,
+		{"/ab", "/a"}: false, {"/a[b=c]/d", "/a[b=c]"}: true, {"/a[b=c]", "/a[b=d]"}: false,
 		{"/a[=b]", "/a/b"}: false,
 	} {
 		a, errA := kubefieldpath.Parse(pair[0])
@@ -87,7 +90,8 @@ func TestLookup(t *testing.T) {
 		"b": []any{"p", int64(1), map[string]any{"c": 1.5}}, "0": "zero",
 	}
 	for text, want := range map[string]any{
-		"/a[name=x,port=80]/v": "1", "/a/1/name": "y", "/b[=p]": "p", "/b[=1]": int64(1), `/b[="{\"c\":1.5}"]/c`: 1.5, "/0": "zero", "/a[name=y]/v": nil,
+		"/a[name=x,port=80]/v": "1", "/a/1/name": "y", "/b[=p]": "p", "/b[=1]": int64(1),
+		`/b[="{\"c\":1.5}"]/c`: 1.5, "/0": "zero", "/a[name=y]/v": nil,
 	} {
 		p, err := kubefieldpath.Parse(text)
 		got, ok := p.Lookup(object)
@@ -95,7 +99,9 @@ func TestLookup(t *testing.T) {
 			t.Errorf("%s: %v %v %v, want %v", text, got, ok, err, want)
 		}
 	}
-	for _, text := range []string{"/c", "/a[name=z]", "/a[name=y,port=80]", "/a/2", "/a/01", "/a/-1", "/a/name", "/b[=q]", "/0/x", "/a[name=x]/v/w"} {
+	for _, text := range []string{
+		"/c", "/a[name=z]", "/a[name=y,port=80]", "/a/2", "/a/01", "/a/-1", "/a/name", "/b[=q]", "/0/x", "/a[name=x]/v/w",
+	} {
 		p, err := kubefieldpath.Parse(text)
 		if got, ok := p.Lookup(object); err != nil || ok {
 			t.Errorf("%s: found %v (%v)", text, got, err)
@@ -127,7 +133,9 @@ func FuzzString(f *testing.F) {
 	f.Add("a[b]", `"`, "=", "]")
 	f.Add("~1", "a,b", "`", "'\xff'")
 	f.Fuzz(func(t *testing.T, field, name, text, value string) {
-		p := kubefieldpath.Path{{Field: field}, {Keys: []kubefieldpath.Key{{Name: name, Text: text}}}, {Field: field}, {Field: value, IsValue: true}}
+		p := kubefieldpath.Path{
+			{Field: field}, {Keys: []kubefieldpath.Key{{Name: name, Text: text}}}, {Field: field}, {Field: value, IsValue: true},
+		}
 		again, err := kubefieldpath.Parse(p.String())
 		if err != nil || !again.Equal(p) {
 			t.Errorf("%#v is written as %q and read as %#v (%v)", p, p, again, err)

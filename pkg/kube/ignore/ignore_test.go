@@ -95,25 +95,40 @@ func TestWithout(t *testing.T) {
 		// lines is how many lines go
 		lines int
 	}{
-		"a field":                     {fields("/spec/replicas"), []string{"  replicas: 3"}, 1},
-		"a field of a list's item":    {fields("/spec/template/spec/containers[name=web]/image"), []string{"image: web:1"}, 1},
-		"an item by two keys":         {fields("/spec/template/spec/containers[name=web]/ports[protocol=TCP,port=80]/name"), []string{"name: http"}, 1},
-		"an item":                     {fields("/spec/template/spec/containers[name=sidecar]"), []string{"proxy:1", "name: sidecar"}, 2},
-		"a value in a list":           {fields("/spec/template/spec/containers[name=web]/args[=a]"), []string{"- a\n"}, 1},
-		"an item by its index":        {fields("/spec/template/spec/tolerations/1"), []string{"- key: b"}, 1},
-		"the last annotation":         {fields("/metadata/annotations/example.com~1hash"), []string{"annotations:", "example.com/hash"}, 2},
-		"what is not there":           {fields("/spec/paused", "/spec/replicas/x", "/spec/template/spec/containers[name=db]", "/spec/template/spec/tolerations/2", "/spec/template/spec/containers/image"), nil, 0},
-		"of the group and kind":       {ignore.Rule{Group: &group, Kind: "Deployment", Name: "web", Fields: []string{"/spec/replicas"}}, []string{"replicas"}, 1},
-		"of another group":            {ignore.Rule{Group: &other, Fields: []string{"/spec/replicas"}}, nil, 0},
-		"of another kind":             {ignore.Rule{Kind: "StatefulSet", Fields: []string{"/spec/replicas"}}, nil, 0},
-		"of another name":             {ignore.Rule{Name: "api", Fields: []string{"/spec/replicas"}}, nil, 0},
-		"a manager's":                 {managers("scaler"), []string{"replicas: 3"}, 1},
-		"an injector's":               {managers("injector"), []string{"annotations:", "example.com/hash", "args:", "- a", "name: sidecar", "proxy:1", "tolerations:", "key: a", "key: b"}, 9},
-		"an unknown manager's":        {managers("nobody", "unknown"), nil, 0},
-		"a field while it is owned":   {ignore.Rule{Managers: []string{"scaler"}, Fields: []string{"/spec/replicas"}}, []string{"replicas"}, 1},
-		"a field that another owns":   {ignore.Rule{Managers: []string{"injector"}, Fields: []string{"/spec/replicas"}}, nil, 0},
-		"what is owned below a field": {ignore.Rule{Managers: []string{"injector"}, Fields: []string{"/metadata/annotations"}}, []string{"annotations:", "hash"}, 2},
-		"a part of an owned field":    {ignore.Rule{Managers: []string{"injector"}, Fields: []string{"/spec/template/spec/tolerations/0"}}, []string{"key: a"}, 1},
+		"a field":                  {fields("/spec/replicas"), []string{"  replicas: 3"}, 1},
+		"a field of a list's item": {fields("/spec/template/spec/containers[name=web]/image"), []string{"image: web:1"}, 1},
+		"an item by two keys": {
+			fields("/spec/template/spec/containers[name=web]/ports[protocol=TCP,port=80]/name"), []string{"name: http"}, 1,
+		},
+		"an item":              {fields("/spec/template/spec/containers[name=sidecar]"), []string{"proxy:1", "name: sidecar"}, 2},
+		"a value in a list":    {fields("/spec/template/spec/containers[name=web]/args[=a]"), []string{"- a\n"}, 1},
+		"an item by its index": {fields("/spec/template/spec/tolerations/1"), []string{"- key: b"}, 1},
+		"the last annotation":  {fields("/metadata/annotations/example.com~1hash"), []string{"annotations:", "example.com/hash"}, 2},
+		"what is not there": {
+			fields("/spec/paused", "/spec/replicas/x", "/spec/template/spec/containers[name=db]", "/spec/template/spec/tolerations/2",
+				"/spec/template/spec/containers/image"),
+			nil, 0,
+		},
+		"of the group and kind": {
+			ignore.Rule{Group: &group, Kind: "Deployment", Name: "web", Fields: []string{"/spec/replicas"}}, []string{"replicas"}, 1,
+		},
+		"of another group": {ignore.Rule{Group: &other, Fields: []string{"/spec/replicas"}}, nil, 0},
+		"of another kind":  {ignore.Rule{Kind: "StatefulSet", Fields: []string{"/spec/replicas"}}, nil, 0},
+		"of another name":  {ignore.Rule{Name: "api", Fields: []string{"/spec/replicas"}}, nil, 0},
+		"a manager's":      {managers("scaler"), []string{"replicas: 3"}, 1},
+		"an injector's": {
+			managers("injector"),
+			[]string{"annotations:", "example.com/hash", "args:", "- a", "name: sidecar", "proxy:1", "tolerations:", "key: a", "key: b"}, 9,
+		},
+		"an unknown manager's":      {managers("nobody", "unknown"), nil, 0},
+		"a field while it is owned": {ignore.Rule{Managers: []string{"scaler"}, Fields: []string{"/spec/replicas"}}, []string{"replicas"}, 1},
+		"a field that another owns": {ignore.Rule{Managers: []string{"injector"}, Fields: []string{"/spec/replicas"}}, nil, 0},
+		"what is owned below a field": {
+			ignore.Rule{Managers: []string{"injector"}, Fields: []string{"/metadata/annotations"}}, []string{"annotations:", "hash"}, 2,
+		},
+		"a part of an owned field": {
+			ignore.Rule{Managers: []string{"injector"}, Fields: []string{"/spec/template/spec/tolerations/0"}}, []string{"key: a"}, 1,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -133,7 +148,8 @@ func TestWithout(t *testing.T) {
 func TestPointers(t *testing.T) {
 	for pointer, ok := range map[string]bool{
 		"/spec": true, "/a~0b~1c": true, "/a[b=c]": true, "/a[b=c/d=e]/f": true, "/a[b=,c=d]": true, "/metadata/labels/name": true,
-		"": false, "spec": false, "/": false, "/a//b": false, "/a~2": false, "/a~": false, "/a[": false, "/a[b]": false, "/a[=c]": true, "/a[b=c": false,
+		"": false, "spec": false, "/": false, "/a//b": false, "/a~2": false,
+		"/a~": false, "/a[": false, "/a[b]": false, "/a[=c]": true, "/a[b=c": false,
 		"/a[=c]/x": true, `/metadata/"name"`: false, "/a]": false, "/a[b=c]d": false, "/a[b=[c]": false, "/[b=c]": false, "/a[]": false,
 		"/metadata": false, "/metadata/name": false, "/kind": false, "/apiVersion": false,
 	} {

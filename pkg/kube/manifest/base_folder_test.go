@@ -35,8 +35,10 @@ func TestCleanBaseFolder(t *testing.T) {
 
 func TestCleanBaseFolderRefuses(t *testing.T) {
 	folders := []string{
-		"/", "/etc", "..", "../a", "a/..", "a/../b", "a/b/../../..", ".git", "a/.git/hooks", ".GIT", "a/Git~1", ".git.", ".git ", " .git", ".g\u200cit",
-		`a\b`, `..\a`, "C:", "a:b", "a*", "a?", "a|b", `"a"`, "<a>", "a\nb", "a\x00", "a\x7f", "a\u0085", "a\xff", "a/ b", "a /b", "a./b", "a/con", "NUL.txt",
+		"/", "/etc", "..", "../a", "a/..", "a/../b", "a/b/../../..", ".git",
+		"a/.git/hooks", ".GIT", "a/Git~1", ".git.", ".git ", " .git", ".g\u200cit",
+		`a\b`, `..\a`, "C:", "a:b", "a*", "a?", "a|b", `"a"`, "<a>", "a\nb", "a\x00",
+		"a\x7f", "a\u0085", "a\xff", "a/ b", "a /b", "a./b", "a/con", "NUL.txt",
 		strings.Repeat("a", 256), strings.Repeat("a/", 600), "a/con .b", "CONIN$", "a/com¹",
 	}
 	for _, folder := range folders {
@@ -50,7 +52,8 @@ func TestCleanBaseFolderRefuses(t *testing.T) {
 func TestCleanBaseFolderRefusesNamesOfGit(t *testing.T) {
 	for name, own := range map[string]string{
 		".git": ".git", ".GIT": ".git", "git~1": ".git", ".gitmodules": ".gitmodules", ".GitModules": ".gitmodules", "GITMOD~1": ".gitmodules",
-		"gi7eba~1": ".gitmodules", "gi7e~123": ".gitmodules", ".gitattributes": ".gitattributes", "gitatt~4": ".gitattributes", "gi7d29~2": ".gitattributes",
+		"gi7eba~1": ".gitmodules", "gi7e~123": ".gitmodules", ".gitattributes": ".gitattributes",
+		"gitatt~4": ".gitattributes", "gi7d29~2": ".gitattributes",
 		".gitignore": ".gitignore", "gitign~1": ".gitignore", ".mailmap": ".mailmap", "maba30~1": ".mailmap",
 	} {
 		for _, folder := range []string{name, name + "/a", "a/" + name, "a/" + name + "/b"} {

@@ -72,14 +72,26 @@ func TestClusterMade(t *testing.T) {
 		"its Endpoints":          {"", "endpoints", at("default", "kubernetes"), true},
 		"its EndpointSlice":      {"discovery.k8s.io", "endpointslices", at("default", "kubernetes"), true},
 		"handmade Endpoints":     {"", "endpoints", written("kubectl-create", fields{}), false},
-		"labelled Endpoints":     {"", "endpoints", written("", fields{"labels": fields{"endpoints.kubernetes.io/managed-by": "endpoint-controller"}}), true},
-		"old Endpoints":          {"", "endpoints", written("kube-controller-manager", fields{}), true},
-		"Endpoints of Pods":      {"", "endpoints", written("", fields{"annotations": fields{"endpoints.kubernetes.io/last-change-trigger-time": "x"}}), true},
-		"elected leader":         {"", "endpoints", written("", fields{"annotations": fields{"control-plane.alpha.kubernetes.io/leader": "{}"}}), true},
-		"lock of Patroni":        {"", "endpoints", written("Patroni", fields{"annotations": fields{"renewTime": "x", "acquireTime": "x", "leader": "db-0"}}), true},
-		"lock with a position":   {"", "endpoints", written("Patroni", fields{"annotations": fields{"renewTime": "x", "optime": "67108864"}}), true},
-		"other notes of Patroni": {"", "endpoints", written("Patroni", fields{"annotations": fields{"history": "[]", "optime": "67108864"}}), false},
-		"Endpoints with a time":  {"", "endpoints", written("kubectl-create", fields{"annotations": fields{"renewTime": "x"}}), false},
+		"labelled Endpoints": {
+			"", "endpoints", written("", fields{"labels": fields{"endpoints.kubernetes.io/managed-by": "endpoint-controller"}}), true,
+		},
+		"old Endpoints": {"", "endpoints", written("kube-controller-manager", fields{}), true},
+		"Endpoints of Pods": {
+			"", "endpoints", written("", fields{"annotations": fields{"endpoints.kubernetes.io/last-change-trigger-time": "x"}}), true,
+		},
+		"elected leader": {
+			"", "endpoints", written("", fields{"annotations": fields{"control-plane.alpha.kubernetes.io/leader": "{}"}}), true,
+		},
+		"lock of Patroni": {
+			"", "endpoints", written("Patroni", fields{"annotations": fields{"renewTime": "x", "acquireTime": "x", "leader": "db-0"}}), true,
+		},
+		"lock with a position": {
+			"", "endpoints", written("Patroni", fields{"annotations": fields{"renewTime": "x", "optime": "67108864"}}), true,
+		},
+		"other notes of Patroni": {
+			"", "endpoints", written("Patroni", fields{"annotations": fields{"history": "[]", "optime": "67108864"}}), false,
+		},
+		"Endpoints with a time": {"", "endpoints", written("kubectl-create", fields{"annotations": fields{"renewTime": "x"}}), false},
 		"EndpointSlice of a lock": {discovery, "endpointslices", written("any", fields{
 			"labels":      fields{"endpointslice.kubernetes.io/managed-by": "endpointslicemirroring-controller.k8s.io"},
 			"annotations": fields{"renewTime": "x", "acquireTime": "x"},
@@ -99,17 +111,21 @@ func TestClusterMade(t *testing.T) {
 		"label of another type":  {"", "configmaps", labelled("kubernetes.io/bootstrapping"), false},
 		"built-in APIService":    {aggregator, "apiservices", labelled("kube-aggregator.kubernetes.io/automanaged"), true},
 		"own APIService":         {aggregator, "apiservices", labelled("app"), false},
-		"this server's":          {aggregator, "apiservices", fields{"metadata": fields{"name": "a"}, "spec": fields{"group": "configbutler.ai"}}, true},
-		"another server's":       {aggregator, "apiservices", fields{"metadata": fields{"name": "a"}, "spec": fields{"group": "metrics.k8s.io"}}, false},
-		"system priority":        {"scheduling.k8s.io", "priorityclasses", named("system-node-critical"), true},
-		"own priority":           {"scheduling.k8s.io", "priorityclasses", named("batch"), false},
-		"address of a Service":   {networking, "ipaddresses", allocated("ipallocator.k8s.io"), true},
-		"own address":            {networking, "ipaddresses", allocated("example.com"), false},
-		"first range":            {networking, "servicecidrs", named("kubernetes"), true},
-		"own range":              {networking, "servicecidrs", named("more"), false},
-		"of a controller":        {"apps", "replicasets", owned(true), true},
-		"of an owner":            {"apps", "replicasets", owned(false), false},
-		"no metadata":            {"", "configmaps", fields{}, false},
+		"this server's": {
+			aggregator, "apiservices", fields{"metadata": fields{"name": "a"}, "spec": fields{"group": "configbutler.ai"}}, true,
+		},
+		"another server's": {
+			aggregator, "apiservices", fields{"metadata": fields{"name": "a"}, "spec": fields{"group": "metrics.k8s.io"}}, false,
+		},
+		"system priority":      {"scheduling.k8s.io", "priorityclasses", named("system-node-critical"), true},
+		"own priority":         {"scheduling.k8s.io", "priorityclasses", named("batch"), false},
+		"address of a Service": {networking, "ipaddresses", allocated("ipallocator.k8s.io"), true},
+		"own address":          {networking, "ipaddresses", allocated("example.com"), false},
+		"first range":          {networking, "servicecidrs", named("kubernetes"), true},
+		"own range":            {networking, "servicecidrs", named("more"), false},
+		"of a controller":      {"apps", "replicasets", owned(true), true},
+		"of an owner":          {"apps", "replicasets", owned(false), false},
+		"no metadata":          {"", "configmaps", fields{}, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

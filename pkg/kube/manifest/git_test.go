@@ -15,7 +15,8 @@ import (
 // git runs Git in a repository without the settings of any user.
 func git(t *testing.T, repository, input string, arguments ...string) string {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), "git", append([]string{"-c", "core.protectNTFS=true", "-c", "core.protectHFS=true"}, arguments...)...)
+	command := exec.CommandContext(t.Context(), "git",
+		append([]string{"-c", "core.protectNTFS=true", "-c", "core.protectHFS=true"}, arguments...)...)
 	command.Dir, command.Stdin = repository, strings.NewReader(input)
 	command.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a",
 		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a")
@@ -28,10 +29,12 @@ func git(t *testing.T, repository, input string, arguments ...string) string {
 
 // oddNames are forms of names that mean something to Git or to a file system, each with every odd character at every place.
 func oddNames() []string {
-	odd := []string{"", ".", " ", "~", "~1", ":", "::$DATA", `\`, "\u200c", "\u200d", "\u200e", "\u202e", "\u206f", "\ufeff", "\u00ad", "\u0301", "ſ", "İ", "é", "\U000e0041", "x"}
+	odd := []string{"", ".", " ", "~", "~1", ":", "::$DATA", `\`, "\u200c", "\u200d", "\u200e", "\u202e", "\u206f", "\ufeff", "\u00ad",
+		"\u0301", "ſ", "İ", "é", "\U000e0041", "x"}
 	var names []string
 	for _, name := range []string{
-		".git", "git~1", ".gitmodules", "gitmod~1", "gi7eba~1", "gi7e~123", ".gitattributes", "gi7d29~1", ".gitignore", "gi250a~1", ".mailmap", "maba30~1",
+		".git", "git~1", ".gitmodules", "gitmod~1", "gi7eba~1", "gi7e~123",
+		".gitattributes", "gi7d29~1", ".gitignore", "gi250a~1", ".mailmap", "maba30~1",
 		"con", "com1", "nul.a", "conin$", "a", "...", ".github", "..a",
 	} {
 		for at := range len(name) + 1 {

@@ -54,11 +54,13 @@ func TestPath(t *testing.T) {
 		"device, dollar":    {role("conin$"), roles + "conin%24.yaml"},
 		"Git's own":         {role(".gitmodules"), roles + "%2Egitmodules.yaml"},
 		"short name":        {role("gi7eba~1"), roles + "gi7eba%7E1.yaml"},
-		"stream":            {role(".git::$INDEX_ALLOCATION"), roles + "%2Egit%3A%3A%24INDEX_ALLOCATION~" + hashOfName(".git::$INDEX_ALLOCATION") + ".yaml"},
-		"ignored by HFS":    {role(".g\u200cit"), roles + "%2Eg%E2%80%8Cit.yaml"},
-		"device namespace":  {configMap("aux", "a"), "core/v1/configmaps/%61ux/a.yaml"},
-		"beyond ASCII":      {role("é"), roles + "%C3%A9.yaml"},
-		"upper case":        {role("Admin"), roles + "Admin~" + hashOfName("Admin") + ".yaml"},
+		"stream": {
+			role(".git::$INDEX_ALLOCATION"), roles + "%2Egit%3A%3A%24INDEX_ALLOCATION~" + hashOfName(".git::$INDEX_ALLOCATION") + ".yaml",
+		},
+		"ignored by HFS":   {role(".g\u200cit"), roles + "%2Eg%E2%80%8Cit.yaml"},
+		"device namespace": {configMap("aux", "a"), "core/v1/configmaps/%61ux/a.yaml"},
+		"beyond ASCII":     {role("é"), roles + "%C3%A9.yaml"},
+		"upper case":       {role("Admin"), roles + "Admin~" + hashOfName("Admin") + ".yaml"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -129,7 +131,8 @@ func TestPathsDifferIgnoringCase(t *testing.T) {
 	names := []string{
 		"foo", "Foo", "FOO", "fOO", "foo~", "Foo~" + hashOfName("Foo"), "foo~" + hashOfName("Foo"), "foo-" + hashOfName("Foo"),
 		"a:b", "a%3Ab", "a%3ab", "A:B", "con", "CON", "Con", "%63on", "é", "É", "e\u0301", "ſ", "s", "S", "\u212a", "k", "K",
-		long, long + "a", long + "b", long + "c", strings.ToUpper(long), strings.Repeat(":", 90), strings.Repeat(":", 91), strings.Repeat(":", 92),
+		long, long + "a", long + "b", long + "c", strings.ToUpper(long),
+		strings.Repeat(":", 90), strings.Repeat(":", 91), strings.Repeat(":", 92),
 		"a.yaml", "a", "a.yaml.yaml", ".a", "%2Ea", "_a",
 	}
 	seen := map[string]Location{}
@@ -155,12 +158,17 @@ func TestManagedPathLeavesOtherFilesAlone(t *testing.T) {
 		"", "README.md", "web.yaml", "core/v1/configmaps/web.yml", "core/v1/configmaps/shop/web.yaml.bak", "core/v1/configmaps/shop/web",
 		"core/v1/configmaps/shop/a/web.yaml", "core/v1/web.yaml", "/core/v1/configmaps/web.yaml", "core//v1/configmaps/web.yaml",
 		"core/v1/configmaps/../web.yaml", "core/v1/configmaps/./web.yaml", "core/v1/configmaps/shop/.yaml", "core/v1/configmaps/shop/..yaml",
-		"Core/v1/configmaps/shop/web.yaml", "core/V1/configmaps/shop/web.yaml", "core/v1/ConfigMaps/shop/web.yaml", "core/v1/configmaps/Shop/web.yaml",
+		"Core/v1/configmaps/shop/web.yaml", "core/V1/configmaps/shop/web.yaml",
+		"core/v1/ConfigMaps/shop/web.yaml", "core/v1/configmaps/Shop/web.yaml",
 		"core/v1/configmaps/shop/Web.yaml", "core/v1/configmaps/shop/web~" + hash + ".yaml", "core/v1/configmaps/shop/WEB~" + hash + ".yaml",
-		"core/v1/configmaps/shop/Web~.yaml", "core/v1/configmaps/shop/Web~" + hash[1:] + ".yaml", "core/v1/configmaps/shop/Web~~" + hash + ".yaml",
-		"core/v1/configmaps/shop/a:b.yaml", "core/v1/configmaps/shop/a%3ab.yaml", "core/v1/configmaps/shop/a%.yaml", "core/v1/configmaps/shop/a%3.yaml",
-		"core/v1/configmaps/shop/%61.yaml", "core/v1/configmaps/shop/a%2Fb.yaml", "core/v1/configmaps/shop/%2E%2E.yaml", "core/v1/configmaps/shop/%2E.yaml",
-		"core/v1/configmaps/shop/a b.yaml", "core/v1/configmaps/shop/é.yaml", "core/v1/configmaps/shop/con.yaml", "core/v1/configmaps/shop/.hidden.yaml",
+		"core/v1/configmaps/shop/Web~.yaml", "core/v1/configmaps/shop/Web~" + hash[1:] + ".yaml",
+		"core/v1/configmaps/shop/Web~~" + hash + ".yaml",
+		"core/v1/configmaps/shop/a:b.yaml", "core/v1/configmaps/shop/a%3ab.yaml",
+		"core/v1/configmaps/shop/a%.yaml", "core/v1/configmaps/shop/a%3.yaml",
+		"core/v1/configmaps/shop/%61.yaml", "core/v1/configmaps/shop/a%2Fb.yaml",
+		"core/v1/configmaps/shop/%2E%2E.yaml", "core/v1/configmaps/shop/%2E.yaml",
+		"core/v1/configmaps/shop/a b.yaml", "core/v1/configmaps/shop/é.yaml",
+		"core/v1/configmaps/shop/con.yaml", "core/v1/configmaps/shop/.hidden.yaml",
 		"core/v1/configmaps/aux/web.yaml", "charts/web/templates/service.yaml", "apps/overlays/prod/web.yaml", ".configbutler/owner.yaml",
 		"core/v1/configmaps/shop/" + strings.Repeat("a", 251) + ".yaml", "core/v1/configmaps//web.yaml", "/v1/configmaps/shop/web.yaml",
 		"core/v1/configmaps/shop/a%0Ab.yaml", "core/v1/configmaps/shop/a%FFb.yaml",

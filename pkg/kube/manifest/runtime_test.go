@@ -75,7 +75,9 @@ func TestStatusIsKeptOnlyAsContent(t *testing.T) {
 func TestCopiesOfTheObjectAreDropped(t *testing.T) {
 	for _, kind := range []string{"Secret", "ConfigMap", "Widget"} {
 		for _, key := range annotationtest.Configurations() {
-			got := render(t, fields{"apiVersion": "v1", "kind": kind, "metadata": fields{"name": "a", "annotations": fields{key: `{"data":{"a":"hunter2"}}`}}})
+			got := render(t, fields{
+				"apiVersion": "v1", "kind": kind, "metadata": fields{"name": "a", "annotations": fields{key: `{"data":{"a":"hunter2"}}`}},
+			})
 			if strings.Contains(got, "hunter2") || strings.Contains(got, "annotations") {
 				t.Errorf("%s of a %s is kept:\n%s", key, kind, got)
 			}
@@ -126,9 +128,11 @@ func TestInjectedAuthoritiesAreDropped(t *testing.T) {
 		"APIService": {"apiVersion": "apiregistration.k8s.io/v1", "spec": fields{"group": "example.com", "caBundle": "Q0E="}},
 		"CustomResourceDefinition": {"apiVersion": "apiextensions.k8s.io/v1", "spec": fields{
 			"group": "example.com", "conversion": fields{"webhook": fields{"clientConfig": client()}}}},
-		"MutatingWebhookConfiguration":   {"apiVersion": "admissionregistration.k8s.io/v1", "webhooks": []any{fields{"clientConfig": client()}}},
-		"ValidatingWebhookConfiguration": {"apiVersion": "admissionregistration.k8s.io/v1", "webhooks": []any{fields{"name": "a"}, fields{"clientConfig": client()}}},
-		"Certificate":                    {"apiVersion": "example.com/v1", "spec": fields{"caBundle": "Q0E="}},
+		"MutatingWebhookConfiguration": {"apiVersion": "admissionregistration.k8s.io/v1", "webhooks": []any{fields{"clientConfig": client()}}},
+		"ValidatingWebhookConfiguration": {
+			"apiVersion": "admissionregistration.k8s.io/v1", "webhooks": []any{fields{"name": "a"}, fields{"clientConfig": client()}},
+		},
+		"Certificate": {"apiVersion": "example.com/v1", "spec": fields{"caBundle": "Q0E="}},
 	}
 	for kind, object := range objects {
 		object["kind"] = kind
@@ -150,13 +154,16 @@ func TestInjectedAuthoritiesAreDropped(t *testing.T) {
 
 // A rule for a built-in type must not reach a custom resource of the same kind, nor trip over a field of another shape.
 func TestRulesStayWithTheirTypes(t *testing.T) {
-	custom := fields{"apiVersion": "serving.knative.dev/v1", "kind": "Service", "spec": fields{"clusterIP": "10.0.0.1", "healthCheckNodePort": int64(1)}}
+	custom := fields{
+		"apiVersion": "serving.knative.dev/v1", "kind": "Service", "spec": fields{"clusterIP": "10.0.0.1", "healthCheckNodePort": int64(1)},
+	}
 	if got := render(t, custom); !strings.Contains(got, "clusterIP") || !strings.Contains(got, "healthCheckNodePort") {
 		t.Errorf("a custom resource lost fields:\n%s", got)
 	}
 	kinds := map[string][]string{
 		"v1": {
-			"Namespace", "PersistentVolume", "PersistentVolumeClaim", "Pod", "PodTemplate", "ReplicationController", "Secret", "Service", "ServiceAccount",
+			"Namespace", "PersistentVolume", "PersistentVolumeClaim", "Pod",
+			"PodTemplate", "ReplicationController", "Secret", "Service", "ServiceAccount",
 		},
 		"apps/v1":                      {"DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"},
 		"batch/v1":                     {"CronJob", "Job"},
@@ -168,7 +175,9 @@ func TestRulesStayWithTheirTypes(t *testing.T) {
 	for apiVersion, names := range kinds {
 		for _, kind := range names {
 			for _, value := range odd {
-				render(t, fields{"apiVersion": apiVersion, "kind": kind, "metadata": value, "spec": value, "secrets": value, "template": value, "data": value})
+				render(t, fields{
+					"apiVersion": apiVersion, "kind": kind, "metadata": value, "spec": value, "secrets": value, "template": value, "data": value,
+				})
 			}
 		}
 	}

@@ -202,56 +202,141 @@ func TestBranch(t *testing.T) {
 			want: []string{"survives " + webAt + "/resources/limits/memory [jane]"}, live: "2Gi web:2", absent: "1Gi web:1"},
 		"the same field": {edit: web("resources: {limits: {memory: 2Gi}}"), intent: web("resources: {limits: {memory: 3Gi}}, image: web:2"),
 			want: []string{"conflict " + webAt + "/resources/limits/memory [jane]"}},
-		"the same field, kept": {edit: web("resources: {limits: {memory: 2Gi}}"), intent: web("resources: {limits: {memory: 3Gi}}, image: web:2"), keep: webAt + "/resources/limits/memory",
-			want: []string{"survives " + webAt + "/resources/limits/memory [jane]"}, live: "2Gi web:2", absent: "3Gi"},
-		"the same field, taken": {edit: web("resources: {limits: {memory: 2Gi}}"), intent: web("resources: {limits: {memory: 3Gi}}"), take: webAt + "/resources",
-			want: []string{"overwritten " + webAt + "/resources/limits/memory [jane]"}, live: "3Gi", absent: "2Gi"},
+		"the same field, kept": {
+			edit:   web("resources: {limits: {memory: 2Gi}}"),
+			intent: web("resources: {limits: {memory: 3Gi}}, image: web:2"), keep: webAt + "/resources/limits/memory",
+			want: []string{"survives " + webAt + "/resources/limits/memory [jane]"}, live: "2Gi web:2", absent: "3Gi",
+		},
+		"the same field, taken": {
+			edit: web("resources: {limits: {memory: 2Gi}}"), intent: web("resources: {limits: {memory: 3Gi}}"), take: webAt + "/resources",
+			want: []string{"overwritten " + webAt + "/resources/limits/memory [jane]"}, live: "3Gi", absent: "2Gi",
+		},
 		"kept and taken is kept": {edit: web("image: web:jane"), intent: web("image: web:2"), take: webAt, keep: webAt + "/image",
 			want: []string{"survives " + webAt + "/image [jane]"}, live: "web:jane"},
-		"the same change":     {edit: web("image: web:2"), intent: web("image: web:2"), live: "web:2"},
-		"the same removal":    {edit: web("env: [{name: MODE, $patch: delete}]"), intent: web("env: [{name: MODE, $patch: delete}]"), absent: "MODE"},
-		"a variable of each":  {edit: web("env: [{name: LEVEL, value: debug}]"), intent: web("env: [{name: MODE, value: test}]"), want: []string{"survives " + webAt + "/env[name=LEVEL]/value [jane]"}, live: "debug test", absent: "info"},
-		"a variable of both":  {edit: web("env: [{name: LEVEL, value: debug}]"), intent: web("env: [{name: LEVEL, value: warn}]"), want: []string{"conflict " + webAt + "/env[name=LEVEL]/value [jane]"}},
-		"both add a variable": {edit: web("env: [{name: NEW, value: a}]"), intent: web("env: [{name: NEW, value: b}]"), want: []string{"conflict " + webAt + "/env[name=NEW]/value [jane]"}},
+		"the same change": {edit: web("image: web:2"), intent: web("image: web:2"), live: "web:2"},
+		"the same removal": {
+			edit: web("env: [{name: MODE, $patch: delete}]"), intent: web("env: [{name: MODE, $patch: delete}]"), absent: "MODE",
+		},
+		"a variable of each": {
+			edit: web("env: [{name: LEVEL, value: debug}]"), intent: web("env: [{name: MODE, value: test}]"),
+			want: []string{"survives " + webAt + "/env[name=LEVEL]/value [jane]"}, live: "debug test", absent: "info",
+		},
+		"a variable of both": {
+			edit: web("env: [{name: LEVEL, value: debug}]"), intent: web("env: [{name: LEVEL, value: warn}]"),
+			want: []string{"conflict " + webAt + "/env[name=LEVEL]/value [jane]"},
+		},
+		"both add a variable": {
+			edit: web("env: [{name: NEW, value: a}]"), intent: web("env: [{name: NEW, value: b}]"),
+			want: []string{"conflict " + webAt + "/env[name=NEW]/value [jane]"},
+		},
 		"a port by its keys": {edit: web("ports: [{containerPort: 53, name: dns}]"), intent: web("image: web:2"),
 			want: []string{"survives " + webAt + "/ports[containerPort=53,protocol=UDP]/name [jane]"}, live: "dns"},
-		"a list that is one field":    {edit: web("args: [serve, -v]"), intent: web("args: [serve, -q]"), want: []string{"conflict " + webAt + "/args [jane]"}},
-		"a removed variable stays so": {edit: web("env: [{name: MODE, $patch: delete}]"), intent: web("image: web:2"), want: []string{"survives " + webAt + "/env[name=MODE]"}, live: "web:2", absent: "MODE"},
-		"all variables are removed":   {edit: proxy("env: [{name: UPSTREAM, $patch: delete}]"), intent: web("image: web:2"), want: []string{"survives " + proxyAt + "/env[name=UPSTREAM]"}, live: "web:2", absent: "UPSTREAM"},
-		"removed live, changed in the catalog": {edit: web("env: [{name: MODE, $patch: delete}]"), intent: web("env: [{name: MODE, value: test}]"),
-			want: []string{"conflict " + webAt + "/env[name=MODE]/value"}},
-		"removed live, changed in the catalog, taken": {edit: web("env: [{name: MODE, $patch: delete}]"), intent: web("env: [{name: MODE, value: test}]"), take: webAt + "/env[name=MODE]",
-			want: []string{"overwritten " + webAt + "/env[name=MODE]"}, live: "MODE test"},
-		"removed live, changed in the catalog, kept": {edit: web("env: [{name: MODE, $patch: delete}]"), intent: web("env: [{name: MODE, value: test}]"), keep: webAt,
-			want: []string{"survives " + webAt + "/env[name=MODE]"}, absent: "MODE"},
-		"changed live, removed in the catalog": {edit: web("env: [{name: MODE, value: jane}]"), intent: web("env: [{name: MODE, $patch: delete}]"),
-			want: []string{"conflict " + webAt + "/env[name=MODE]/value [jane]"}},
-		"changed live, removed in the catalog, kept": {edit: web("env: [{name: MODE, value: jane}]"), intent: web("env: [{name: MODE, $patch: delete}]"), keep: webAt + "/env[name=MODE]/value",
-			want: []string{"survives " + webAt + "/env[name=MODE]/value [jane]"}, live: "MODE jane"},
-		"changed live, removed in the catalog, taken": {edit: web("env: [{name: MODE, value: other}]"), intent: web("env: [{name: MODE, $patch: delete}]"), take: webAt + "/env[name=MODE]/value",
-			want: []string{"overwritten " + webAt + "/env[name=MODE]/value [jane]", "remove " + webAt + "/env[name=MODE] [jane]"}, absent: "MODE other"},
-		"a label changed live, removed in the catalog, taken": {edit: "{metadata: {labels: {tier: back}}}", intent: "{metadata: {labels: {tier: null}}}", take: "/metadata/labels/tier",
-			want: []string{"overwritten /metadata/labels/tier [jane]", "remove /metadata/labels/tier [jane]"}, absent: "tier"},
-		"a container goes in the catalog":  {intent: proxy("$patch: delete"), absent: "proxy"},
-		"a container goes that others use": {edit: proxy("env: [{name: DEBUG, value: x}]"), intent: proxy("$patch: delete"), want: []string{"conflict " + proxyAt + "/env[name=DEBUG] [jane]"}},
-		"a container goes, and is kept":    {edit: proxy("env: [{name: DEBUG, value: x}]"), intent: proxy("$patch: delete"), keep: proxyAt, want: []string{"survives " + proxyAt + "/env[name=DEBUG] [jane]"}, live: "DEBUG proxy:1 UPSTREAM"},
-		"a container goes, and is let go":  {edit: proxy("env: [{name: DEBUG, value: x}]"), intent: proxy("$patch: delete"), take: proxyAt, want: []string{"overwritten " + proxyAt + "/env[name=DEBUG] [jane]", "remove " + proxyAt + " [jane]"}, absent: "proxy"},
-		"a container goes, and is kept for a field": {edit: proxy("image: proxy:jane, env: [{name: DEBUG, value: x}]"), intent: proxy("$patch: delete"), keep: proxyAt + "/image", take: proxyAt,
-			want: []string{"survives " + proxyAt + "/env[name=DEBUG] [jane]", "survives " + proxyAt + "/image [jane]"}, live: "proxy:jane UPSTREAM DEBUG"},
-		"a container was removed": {edit: proxy("$patch: delete"), intent: web("image: web:2"), want: []string{"survives " + proxyAt}, live: "web:2", absent: "proxy"},
+		"a list that is one field": {
+			edit: web("args: [serve, -v]"), intent: web("args: [serve, -q]"), want: []string{"conflict " + webAt + "/args [jane]"},
+		},
+		"a removed variable stays so": {
+			edit: web("env: [{name: MODE, $patch: delete}]"), intent: web("image: web:2"),
+			want: []string{"survives " + webAt + "/env[name=MODE]"}, live: "web:2", absent: "MODE",
+		},
+		"all variables are removed": {
+			edit: proxy("env: [{name: UPSTREAM, $patch: delete}]"), intent: web("image: web:2"),
+			want: []string{"survives " + proxyAt + "/env[name=UPSTREAM]"}, live: "web:2", absent: "UPSTREAM",
+		},
+		"removed live, changed in the catalog": {
+			edit: web("env: [{name: MODE, $patch: delete}]"), intent: web("env: [{name: MODE, value: test}]"),
+			want: []string{"conflict " + webAt + "/env[name=MODE]/value"},
+		},
+		"removed live, changed in the catalog, taken": {
+			edit: web("env: [{name: MODE, $patch: delete}]"), intent: web("env: [{name: MODE, value: test}]"),
+			take: webAt + "/env[name=MODE]", want: []string{"overwritten " + webAt + "/env[name=MODE]"}, live: "MODE test",
+		},
+		"removed live, changed in the catalog, kept": {
+			edit: web("env: [{name: MODE, $patch: delete}]"), intent: web("env: [{name: MODE, value: test}]"),
+			keep: webAt, want: []string{"survives " + webAt + "/env[name=MODE]"}, absent: "MODE",
+		},
+		"changed live, removed in the catalog": {
+			edit: web("env: [{name: MODE, value: jane}]"), intent: web("env: [{name: MODE, $patch: delete}]"),
+			want: []string{"conflict " + webAt + "/env[name=MODE]/value [jane]"},
+		},
+		"changed live, removed in the catalog, kept": {
+			edit: web("env: [{name: MODE, value: jane}]"), intent: web("env: [{name: MODE, $patch: delete}]"),
+			keep: webAt + "/env[name=MODE]/value", want: []string{"survives " + webAt + "/env[name=MODE]/value [jane]"}, live: "MODE jane",
+		},
+		"changed live, removed in the catalog, taken": {
+			edit: web("env: [{name: MODE, value: other}]"), intent: web("env: [{name: MODE, $patch: delete}]"),
+			take:   webAt + "/env[name=MODE]/value",
+			want:   []string{"overwritten " + webAt + "/env[name=MODE]/value [jane]", "remove " + webAt + "/env[name=MODE] [jane]"},
+			absent: "MODE other",
+		},
+		"a label changed live, removed in the catalog, taken": {
+			edit: "{metadata: {labels: {tier: back}}}", intent: "{metadata: {labels: {tier: null}}}", take: "/metadata/labels/tier",
+			want: []string{"overwritten /metadata/labels/tier [jane]", "remove /metadata/labels/tier [jane]"}, absent: "tier",
+		},
+		"a container goes in the catalog": {intent: proxy("$patch: delete"), absent: "proxy"},
+		"a container goes that others use": {
+			edit: proxy("env: [{name: DEBUG, value: x}]"), intent: proxy("$patch: delete"),
+			want: []string{"conflict " + proxyAt + "/env[name=DEBUG] [jane]"},
+		},
+		"a container goes, and is kept": {
+			edit: proxy("env: [{name: DEBUG, value: x}]"), intent: proxy("$patch: delete"), keep: proxyAt,
+			want: []string{"survives " + proxyAt + "/env[name=DEBUG] [jane]"}, live: "DEBUG proxy:1 UPSTREAM",
+		},
+		"a container goes, and is let go": {
+			edit: proxy("env: [{name: DEBUG, value: x}]"), intent: proxy("$patch: delete"), take: proxyAt,
+			want: []string{"overwritten " + proxyAt + "/env[name=DEBUG] [jane]", "remove " + proxyAt + " [jane]"}, absent: "proxy",
+		},
+		"a container goes, and is kept for a field": {
+			edit: proxy("image: proxy:jane, env: [{name: DEBUG, value: x}]"), intent: proxy("$patch: delete"), keep: proxyAt + "/image",
+			take: proxyAt, want: []string{"survives " + proxyAt + "/env[name=DEBUG] [jane]", "survives " + proxyAt + "/image [jane]"},
+			live: "proxy:jane UPSTREAM DEBUG",
+		},
+		"a container was removed": {
+			edit: proxy("$patch: delete"), intent: web("image: web:2"), want: []string{"survives " + proxyAt}, live: "web:2", absent: "proxy",
+		},
 		"a container was removed, and changes": {edit: proxy("$patch: delete"), intent: proxy("env: [{name: NEW, value: x}]"), want: []string{
 			"conflict " + proxyAt + "/env[name=NEW]"}},
-		"a container was removed, and comes back":  {edit: proxy("$patch: delete"), intent: proxy("env: [{name: NEW, value: x}]"), take: proxyAt + "/env", want: []string{"overwritten " + proxyAt}, live: "proxy:1 UPSTREAM NEW"},
-		"a field within a map":                     {edit: "{spec: {template: {spec: {volumes: [{name: scratch, emptyDir: {medium: null}}]}}}}", intent: web("image: web:2"), want: []string{"survives /volumes[name=scratch]/emptyDir/medium"}, live: "web:2 emptyDir", absent: "Memory"},
-		"a map goes":                               {edit: web("resources: {limits: null}"), intent: web("image: web:2"), want: []string{"survives " + webAt + "/resources/limits/memory"}, live: "web:2", absent: "limits memory"},
-		"a value becomes a reference":              {edit: web("env: [{name: MODE, value: null, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}]"), intent: web("image: web:2"), want: []string{"survives " + webAt + "/env[name=MODE]/value", "survives " + webAt + "/env[name=MODE]/valueFrom/fieldRef [jane]"}, live: "spec.nodeName"},
-		"a value becomes a reference, and changes": {edit: web("env: [{name: MODE, value: null, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}]"), intent: web("env: [{name: MODE, value: test}]"), want: []string{"conflict " + webAt + "/env[name=MODE]/value"}},
+		"a container was removed, and comes back": {
+			edit: proxy("$patch: delete"), intent: proxy("env: [{name: NEW, value: x}]"),
+			take: proxyAt + "/env", want: []string{"overwritten " + proxyAt}, live: "proxy:1 UPSTREAM NEW",
+		},
+		"a field within a map": {
+			edit: "{spec: {template: {spec: {volumes: [{name: scratch, emptyDir: {medium: null}}]}}}}", intent: web("image: web:2"),
+			want: []string{"survives /volumes[name=scratch]/emptyDir/medium"}, live: "web:2 emptyDir", absent: "Memory",
+		},
+		"a map goes": {
+			edit: web("resources: {limits: null}"), intent: web("image: web:2"),
+			want: []string{"survives " + webAt + "/resources/limits/memory"}, live: "web:2", absent: "limits memory",
+		},
+		"a value becomes a reference": {
+			edit: web("env: [{name: MODE, value: null, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}]"), intent: web("image: web:2"),
+			want: []string{"survives " + webAt + "/env[name=MODE]/value", "survives " + webAt + "/env[name=MODE]/valueFrom/fieldRef [jane]"},
+			live: "spec.nodeName",
+		},
+		"a value becomes a reference, and changes": {
+			edit:   web("env: [{name: MODE, value: null, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}]"),
+			intent: web("env: [{name: MODE, value: test}]"), want: []string{"conflict " + webAt + "/env[name=MODE]/value"},
+		},
 
-		"a patch wins over an edit":       {edit: web("image: web:jane"), intent: web("image: web:2"), patched: web("image: web:branch"), want: []string{"overwritten " + webAt + "/image [jane]"}, live: "web:branch"},
-		"a patch removes a container":     {edit: proxy("image: proxy:jane"), patched: proxy("$patch: delete"), want: []string{"overwritten " + proxyAt + "/image [jane]", "remove " + proxyAt + " [jane]"}, absent: "proxy"},
-		"a patch removes what others use": {edit: proxy("env: [{name: DEBUG, value: x}]"), patched: proxy("$patch: delete"), want: []string{"overwritten " + proxyAt + "/env[name=DEBUG] [jane]", "remove " + proxyAt + " [jane]"}, absent: "proxy DEBUG"},
-		"a patch of what was removed":     {edit: proxy("$patch: delete"), patched: proxy("image: proxy:branch"), want: []string{"overwritten " + proxyAt}, live: "proxy:branch UPSTREAM"},
-		"a patch beside an edit":          {edit: web("env: [{name: DEBUG, value: x}]"), intent: web("image: web:2"), patched: web("image: web:branch"), want: []string{"survives " + webAt + "/env[name=DEBUG] [jane]"}, live: "web:branch DEBUG"},
+		"a patch wins over an edit": {
+			edit: web("image: web:jane"), intent: web("image: web:2"), patched: web("image: web:branch"),
+			want: []string{"overwritten " + webAt + "/image [jane]"}, live: "web:branch",
+		},
+		"a patch removes a container": {
+			edit: proxy("image: proxy:jane"), patched: proxy("$patch: delete"),
+			want: []string{"overwritten " + proxyAt + "/image [jane]", "remove " + proxyAt + " [jane]"}, absent: "proxy",
+		},
+		"a patch removes what others use": {
+			edit: proxy("env: [{name: DEBUG, value: x}]"), patched: proxy("$patch: delete"),
+			want: []string{"overwritten " + proxyAt + "/env[name=DEBUG] [jane]", "remove " + proxyAt + " [jane]"}, absent: "proxy DEBUG",
+		},
+		"a patch of what was removed": {
+			edit: proxy("$patch: delete"), patched: proxy("image: proxy:branch"),
+			want: []string{"overwritten " + proxyAt}, live: "proxy:branch UPSTREAM",
+		},
+		"a patch beside an edit": {
+			edit: web("env: [{name: DEBUG, value: x}]"), intent: web("image: web:2"), patched: web("image: web:branch"),
+			want: []string{"survives " + webAt + "/env[name=DEBUG] [jane]"}, live: "web:branch DEBUG",
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -23,13 +23,34 @@ func TestShared(t *testing.T) {
 		want         []string
 		live, lost   string
 	}{
-		"what is desired wins":  {edit: web("image: web:jane"), intent: web("args: [serve, -q]"), want: []string{"overwritten " + webAt + "/image [jane]"}, live: "web:1 -q", lost: "web:jane"},
-		"what is not desired":   {edit: web("env: [{name: DEBUG, value: x}]"), intent: web("image: web:2"), want: []string{"survives " + webAt + "/env[name=DEBUG] [jane]"}, live: "web:2 DEBUG"},
-		"what was removed":      {edit: proxy("$patch: delete"), want: []string{"overwritten " + proxyAt}, live: "proxy:1 UPSTREAM"},
-		"what is wanted, too":   {edit: web("env: [{name: NEW, value: a}]"), intent: web("env: [{name: NEW, value: b}]"), want: []string{"overwritten " + webAt + "/env[name=NEW]/value [jane]"}, live: "NEW"},
-		"what is to go":         {edit: web("env: [{name: MODE, value: jane}]"), intent: web("env: [{name: MODE, $patch: delete}]"), want: []string{"overwritten " + webAt + "/env[name=MODE]/value [jane]", "remove " + webAt + "/env[name=MODE] [jane]"}, lost: "MODE"},
-		"a container is to go":  {edit: proxy("image: proxy:jane, env: [{name: DEBUG, value: x}]"), intent: proxy("$patch: delete"), want: []string{"overwritten " + proxyAt + "/env[name=DEBUG] [jane]", "overwritten " + proxyAt + "/image [jane]", "remove " + proxyAt + " [jane]"}, lost: "proxy DEBUG"},
-		"a container is jane's": {edit: "{spec: {template: {spec: {containers: [{name: mine, image: mine:1}]}}}}", intent: proxy("$patch: delete"), want: []string{"survives /containers[name=mine] [jane]"}, live: "mine:1", lost: "proxy:1"},
+		"what is desired wins": {
+			edit: web("image: web:jane"), intent: web("args: [serve, -q]"),
+			want: []string{"overwritten " + webAt + "/image [jane]"}, live: "web:1 -q", lost: "web:jane",
+		},
+		"what is not desired": {
+			edit: web("env: [{name: DEBUG, value: x}]"), intent: web("image: web:2"),
+			want: []string{"survives " + webAt + "/env[name=DEBUG] [jane]"}, live: "web:2 DEBUG",
+		},
+		"what was removed": {edit: proxy("$patch: delete"), want: []string{"overwritten " + proxyAt}, live: "proxy:1 UPSTREAM"},
+		"what is wanted, too": {
+			edit: web("env: [{name: NEW, value: a}]"), intent: web("env: [{name: NEW, value: b}]"),
+			want: []string{"overwritten " + webAt + "/env[name=NEW]/value [jane]"}, live: "NEW",
+		},
+		"what is to go": {
+			edit: web("env: [{name: MODE, value: jane}]"), intent: web("env: [{name: MODE, $patch: delete}]"),
+			want: []string{"overwritten " + webAt + "/env[name=MODE]/value [jane]", "remove " + webAt + "/env[name=MODE] [jane]"}, lost: "MODE",
+		},
+		"a container is to go": {
+			edit: proxy("image: proxy:jane, env: [{name: DEBUG, value: x}]"), intent: proxy("$patch: delete"),
+			want: []string{
+				"overwritten " + proxyAt + "/env[name=DEBUG] [jane]", "overwritten " + proxyAt + "/image [jane]", "remove " + proxyAt + " [jane]",
+			},
+			lost: "proxy DEBUG",
+		},
+		"a container is jane's": {
+			edit: "{spec: {template: {spec: {containers: [{name: mine, image: mine:1}]}}}}", intent: proxy("$patch: delete"),
+			want: []string{"survives /containers[name=mine] [jane]"}, live: "mine:1", lost: "proxy:1",
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -58,11 +79,13 @@ func TestWithoutABase(t *testing.T) {
 		want         []string
 		lost         string
 	}{
-		"nothing":                          {},
-		"a change and a removal":           {intent: web("image: web:2, env: [{name: MODE, $patch: delete}]"), lost: "MODE web:1"},
-		"an edit that is wanted so":        {edit: web("image: web:2"), intent: web("image: web:2")},
-		"an edit of what is desired":       {edit: web("image: web:jane"), want: []string{"conflict /containers[name=web]/image [jane]"}},
-		"an edit of what is not":           {edit: web("env: [{name: DEBUG, value: x}]"), want: []string{"survives /containers[name=web]/env[name=DEBUG] [jane]"}},
+		"nothing":                    {},
+		"a change and a removal":     {intent: web("image: web:2, env: [{name: MODE, $patch: delete}]"), lost: "MODE web:1"},
+		"an edit that is wanted so":  {edit: web("image: web:2"), intent: web("image: web:2")},
+		"an edit of what is desired": {edit: web("image: web:jane"), want: []string{"conflict /containers[name=web]/image [jane]"}},
+		"an edit of what is not": {
+			edit: web("env: [{name: DEBUG, value: x}]"), want: []string{"survives /containers[name=web]/env[name=DEBUG] [jane]"},
+		},
 		"a removal is not seen as an edit": {edit: web("env: [{name: MODE, $patch: delete}]")},
 	}
 	for name, test := range tests {
@@ -165,7 +188,8 @@ func TestOthersThanEditors(t *testing.T) {
 func TestKeptContainerIsDroppedLater(t *testing.T) {
 	base := object(t, deployment)
 	s := newServer(t, base)
-	s.apply("jane", object(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: dev}, spec: {template: {spec: {containers: [{name: proxy, image: proxy:1}]}}}}"))
+	s.apply("jane", object(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: dev}, "+
+		"spec: {template: {spec: {containers: [{name: proxy, image: proxy:1}]}}}}"))
 	unwanted := patched(t, base, proxy("$patch: delete"))
 	v := merge.Versions{Base: base, Live: s.live(), Desired: unwanted}
 	kept, err := merger().Branch(t.Context(), v, merge.Resolution{Keep: paths(t, "/containers[name=proxy]/image")})
@@ -235,7 +259,8 @@ func TestTypesWithoutASchema(t *testing.T) {
 	live := object(t, strings.NewReplacer("red", "blue", "name: a", "name: jane").Replace(widget))
 	live.SetManagedFields(object(t, `{metadata: {managedFields: [
   {manager: slipstream, operation: Apply, apiVersion: example.com/v1, fieldsType: FieldsV1, fieldsV1: {"f:spec": {"f:size": {}}}},
-  {manager: jane, operation: Update, apiVersion: example.com/v1, fieldsType: FieldsV1, fieldsV1: {"f:spec": {"f:color": {}, "f:parts": {}}}}]}}`).GetManagedFields())
+  {manager: jane, operation: Update, apiVersion: example.com/v1, fieldsType: FieldsV1,
+    fieldsV1: {"f:spec": {"f:color": {}, "f:parts": {}}}}]}}`).GetManagedFields())
 	desired := object(t, strings.NewReplacer("size: 1", "size: 2", "name: a", "name: b").Replace(widget))
 	result, err := merger().Branch(t.Context(), merge.Versions{Base: base, Live: live, Desired: desired}, merge.Resolution{})
 	if err != nil {
@@ -244,7 +269,8 @@ func TestTypesWithoutASchema(t *testing.T) {
 	if diff := cmp.Diff([]string{"conflict /spec/parts [jane]"}, said(result)); diff != "" {
 		t.Errorf("want -, got +:\n%s", diff)
 	}
-	result, err = merger().Branch(t.Context(), merge.Versions{Base: base, Live: live, Desired: desired}, merge.Resolution{Keep: paths(t, "/metadata"), Take: nil})
+	result, err = merger().Branch(t.Context(), merge.Versions{Base: base, Live: live, Desired: desired},
+		merge.Resolution{Keep: paths(t, "/metadata"), Take: nil})
 	if err != nil || len(result.Conflicts) != 1 {
 		t.Errorf("a resolution of another field: %q %v", said(result), err)
 	}
@@ -263,7 +289,9 @@ func TestRemovalPatch(t *testing.T) {
 	base := object(t, deployment)
 	s := newServer(t, base)
 	s.update("jane", patched(t, s.live(), web("env: [{name: LEVEL, value: jane}, {name: MODE, value: jane}]")))
-	v := merge.Versions{Base: base, Live: s.live(), Desired: patched(t, base, web("env: [{name: LEVEL, $patch: delete}, {name: MODE, $patch: delete}]"))}
+	v := merge.Versions{
+		Base: base, Live: s.live(), Desired: patched(t, base, web("env: [{name: LEVEL, $patch: delete}, {name: MODE, $patch: delete}]")),
+	}
 	result, err := merger().Shared(t.Context(), v)
 	if err != nil {
 		t.Fatal(err)

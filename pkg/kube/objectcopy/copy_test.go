@@ -34,23 +34,32 @@ func TestMarksStayWhereSelectorsUseThem(t *testing.T) {
 	}
 	const labels = "owner: a, managed-by: tool, tool.example.com/x: b, app: web"
 	service := func(selector string) string {
-		return "{apiVersion: v1, kind: Service, metadata: {name: s, labels: {" + labels + ", kustomize.toolkit.fluxcd.io/name: f}}, spec: {selector: {" + selector + "}}}"
+		return "{apiVersion: v1, kind: Service, metadata: {name: s, labels: {" + labels +
+			", kustomize.toolkit.fluxcd.io/name: f}}, spec: {selector: {" + selector + "}}}"
 	}
 	tests := map[string]struct {
 		source   string
 		selected string
 		want     []string
 	}{
-		"none is used":                    {service("app: web"), "", []string{"app"}},
-		"one is used by the object":       {service("app: web, owner: a"), "", []string{"app", "owner"}},
-		"one is used by another object":   {service("app: web"), "tool.example.com/x", []string{"app", "tool.example.com/x"}},
-		"one that the canonical form has": {service("app: web"), "kustomize.toolkit.fluxcd.io/name", []string{"app", "kustomize.toolkit.fluxcd.io/name"}},
+		"none is used":                  {service("app: web"), "", []string{"app"}},
+		"one is used by the object":     {service("app: web, owner: a"), "", []string{"app", "owner"}},
+		"one is used by another object": {service("app: web"), "tool.example.com/x", []string{"app", "tool.example.com/x"}},
+		"one that the canonical form has": {
+			service("app: web"), "kustomize.toolkit.fluxcd.io/name", []string{"app", "kustomize.toolkit.fluxcd.io/name"},
+		},
 		"a value that is no mark": {strings.Replace(service("app: web"), "managed-by: tool", "managed-by: hand", 1), "",
 			[]string{"app", "managed-by"}},
-		"a selector of expressions": {"{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: p, labels: {" + labels + "}}, spec: {selector: {matchExpressions: [{key: owner, operator: Exists}]}}}", "",
-			[]string{"app", "owner"}},
-		"keys to spread pods by": {"{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, labels: {" + labels + "}}, spec: {template: {spec: {topologySpreadConstraints: [{matchLabelKeys: [managed-by]}]}}}}", "",
-			[]string{"app", "managed-by"}},
+		"a selector of expressions": {
+			"{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: p, labels: {" + labels +
+				"}}, spec: {selector: {matchExpressions: [{key: owner, operator: Exists}]}}}",
+			"", []string{"app", "owner"},
+		},
+		"keys to spread pods by": {
+			"{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, labels: {" + labels +
+				"}}, spec: {template: {spec: {topologySpreadConstraints: [{matchLabelKeys: [managed-by]}]}}}}",
+			"", []string{"app", "managed-by"},
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -90,15 +99,26 @@ func TestIngressesHaveHostsOfTheirOwn(t *testing.T) {
 		host func(of *unstructured.Unstructured, host string) string
 		want string
 	}{
-		"by template":                       {"rules: [{host: a}, {host: b}]", byHost, "rules: [{host: a.dev}, {host: b.dev}]"},
-		"some are left out":                 {"rules: [{host: gone}, {host: b}], tls: [{hosts: [gone]}, {hosts: [gone, b]}]", byHost, "rules: [{host: b.dev}], tls: [{hosts: [b.dev]}]"},
-		"a certificate for all":             {"rules: [{host: b}], tls: [{secretName: s}]", byHost, "rules: [{host: b.dev}], tls: [{secretName: s}]"},
-		"every host is left out":            {"rules: [{host: gone}]", byHost, ""},
-		"a rule for all hosts is left out":  {"rules: [{http: {}}]", byHost, ""},
-		"a rule for all hosts gets its own": {"rules: [{http: {}}]", func(ingress *unstructured.Unstructured, _ string) string { return ingress.GetName() + ".dev" }, "rules: [{host: i.dev, http: {}}]"},
-		"the backend for all is left out":   {backend + ", rules: [{host: a}]", byHost, "rules: [{host: a.dev}]"},
-		"nothing but a backend for all":     {backend, byHost, ""},
-		"as the source":                     {backend + ", rules: [{http: {}}, {host: a}], tls: [{hosts: [a]}]", nil, backend + ", rules: [{http: {}}, {host: a}], tls: [{hosts: [a]}]"},
+		"by template": {"rules: [{host: a}, {host: b}]", byHost, "rules: [{host: a.dev}, {host: b.dev}]"},
+		"some are left out": {
+			"rules: [{host: gone}, {host: b}], tls: [{hosts: [gone]}, {hosts: [gone, b]}]",
+			byHost, "rules: [{host: b.dev}], tls: [{hosts: [b.dev]}]",
+		},
+		"a certificate for all": {
+			"rules: [{host: b}], tls: [{secretName: s}]", byHost, "rules: [{host: b.dev}], tls: [{secretName: s}]",
+		},
+		"every host is left out":           {"rules: [{host: gone}]", byHost, ""},
+		"a rule for all hosts is left out": {"rules: [{http: {}}]", byHost, ""},
+		"a rule for all hosts gets its own": {
+			"rules: [{http: {}}]", func(ingress *unstructured.Unstructured, _ string) string { return ingress.GetName() + ".dev" },
+			"rules: [{host: i.dev, http: {}}]",
+		},
+		"the backend for all is left out": {backend + ", rules: [{host: a}]", byHost, "rules: [{host: a.dev}]"},
+		"nothing but a backend for all":   {backend, byHost, ""},
+		"as the source": {
+			backend + ", rules: [{http: {}}, {host: a}], tls: [{hosts: [a]}]", nil,
+			backend + ", rules: [{http: {}}, {host: a}], tls: [{hosts: [a]}]",
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -129,24 +149,40 @@ func TestGatewaysAndRoutesHaveHostsOfTheirOwn(t *testing.T) {
 		kind, spec string
 		want       string
 	}{
-		"a listener for all hosts stays":        {"Gateway", "listeners: [{name: a}, {name: b, hostname: b}]", "listeners: [{name: a}, {name: b, hostname: b.dev}]"},
-		"a listener without a host is left out": {"Gateway", "listeners: [{name: a, hostname: gone}, {name: b, hostname: b}]", "listeners: [{name: b, hostname: b.dev}]"},
-		"listeners that would be the same":      {"Gateway", "listeners: [{name: a, port: 1, hostname: b1}, {name: b, port: 1, hostname: b2}, {name: c, port: 2, hostname: b2}]", "listeners: [{name: a, port: 1, hostname: b.dev}, {name: c, port: 2, hostname: b.dev}]"},
-		"a Gateway of the default scope":        {"Gateway", "defaultScope: All, addresses: [{value: a}], listeners: [{name: a}]", "listeners: [{name: a}]"},
-		"a route of the default Gateways":       {"GRPCRoute", "useDefaultGateways: All, hostnames: [a]", "hostnames: [a.dev]"},
-		"a mesh route of the default Gateways":  {"HTTPRoute", "useDefaultGateways: All, parentRefs: [{group: '', kind: Service, name: s}]", "parentRefs: [{group: '', kind: Service, name: s}]"},
-		"every listener is left out":            {"Gateway", "listeners: [{name: a, hostname: gone}]", ""},
-		"hosts of a route":                      {"HTTPRoute", "hostnames: [a, b]", "hostnames: [a.dev, b.dev]"},
-		"hosts that are the same now":           {"GRPCRoute", "hostnames: [a1, a2, gone]", "hostnames: [a.dev]"},
-		"every host is left out":                {"GRPCRoute", "hostnames: [gone], parentRefs: [{name: near}]", ""},
-		"all hosts of a Gateway":                {"HTTPRoute", "parentRefs: [{name: near}]", ""},
-		"all hosts of whatever":                 {"HTTPRoute", "rules: []", ""},
-		"a route of a mesh":                     {"GRPCRoute", "parentRefs: [{group: '', kind: Service, name: s}, {group: '', kind: Service, name: s, namespace: shop}]", "parentRefs: [{group: '', kind: Service, name: s}, {group: '', kind: Service, name: s, namespace: dev}]"},
-		"a route of a mesh and a Gateway":       {"GRPCRoute", "parentRefs: [{group: '', kind: Service, name: s}, {name: near}]", ""},
+		"a listener for all hosts stays": {
+			"Gateway", "listeners: [{name: a}, {name: b, hostname: b}]", "listeners: [{name: a}, {name: b, hostname: b.dev}]",
+		},
+		"a listener without a host is left out": {
+			"Gateway", "listeners: [{name: a, hostname: gone}, {name: b, hostname: b}]", "listeners: [{name: b, hostname: b.dev}]",
+		},
+		"listeners that would be the same": {
+			"Gateway", "listeners: [{name: a, port: 1, hostname: b1}, {name: b, port: 1, hostname: b2}, {name: c, port: 2, hostname: b2}]",
+			"listeners: [{name: a, port: 1, hostname: b.dev}, {name: c, port: 2, hostname: b.dev}]",
+		},
+		"a Gateway of the default scope": {
+			"Gateway", "defaultScope: All, addresses: [{value: a}], listeners: [{name: a}]", "listeners: [{name: a}]",
+		},
+		"a route of the default Gateways": {"GRPCRoute", "useDefaultGateways: All, hostnames: [a]", "hostnames: [a.dev]"},
+		"a mesh route of the default Gateways": {
+			"HTTPRoute", "useDefaultGateways: All, parentRefs: [{group: '', kind: Service, name: s}]",
+			"parentRefs: [{group: '', kind: Service, name: s}]",
+		},
+		"every listener is left out":  {"Gateway", "listeners: [{name: a, hostname: gone}]", ""},
+		"hosts of a route":            {"HTTPRoute", "hostnames: [a, b]", "hostnames: [a.dev, b.dev]"},
+		"hosts that are the same now": {"GRPCRoute", "hostnames: [a1, a2, gone]", "hostnames: [a.dev]"},
+		"every host is left out":      {"GRPCRoute", "hostnames: [gone], parentRefs: [{name: near}]", ""},
+		"all hosts of a Gateway":      {"HTTPRoute", "parentRefs: [{name: near}]", ""},
+		"all hosts of whatever":       {"HTTPRoute", "rules: []", ""},
+		"a route of a mesh": {
+			"GRPCRoute", "parentRefs: [{group: '', kind: Service, name: s}, {group: '', kind: Service, name: s, namespace: shop}]",
+			"parentRefs: [{group: '', kind: Service, name: s}, {group: '', kind: Service, name: s, namespace: dev}]",
+		},
+		"a route of a mesh and a Gateway": {"GRPCRoute", "parentRefs: [{group: '', kind: Service, name: s}, {name: near}]", ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			copied, omitted := copyOf(t, objectcopy.Target{Namespace: "dev", Host: byHost}, object(t, fmt.Sprintf(source, test.kind, "shop", test.spec)))
+			copied, omitted := copyOf(t, objectcopy.Target{Namespace: "dev", Host: byHost},
+				object(t, fmt.Sprintf(source, test.kind, "shop", test.spec)))
 			if test.want == "" {
 				if omitted != "no host of its own" {
 					t.Errorf("%v %q", copied, omitted)
@@ -187,7 +223,8 @@ func TestOneReplica(t *testing.T) {
 	}
 	patched := object(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {}}")
 	patched.Object["spec"] = map[string]any{"replicas": 3.0}
-	if copied, _ := copyOf(t, objectcopy.Target{OneReplica: true}, patched); !cmp.Equal(copied.Object["spec"], map[string]any{"replicas": 1.0}) {
+	if copied, _ := copyOf(t, objectcopy.Target{OneReplica: true},
+		patched); !cmp.Equal(copied.Object["spec"], map[string]any{"replicas": 1.0}) {
 		t.Errorf("three replicas became %v", copied.Object["spec"])
 	}
 }

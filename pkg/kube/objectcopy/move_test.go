@@ -20,24 +20,32 @@ func TestWhatHasNoCopyIsMoved(t *testing.T) {
 	)
 	tests := map[string]struct{ source, want string }{
 		"a Role": {
-			"{" + rbac + "kind: Role, metadata: {name: web, namespace: shop, " + about + "}, rules: [{apiGroups: [''], resources: [configmaps], verbs: [get]}]}",
-			"{" + rbac + "kind: Role, metadata: {name: web, namespace: dev, " + kept + "}, rules: [{apiGroups: [''], resources: [configmaps], verbs: [get]}]}",
+			"{" + rbac + "kind: Role, metadata: {name: web, namespace: shop, " + about +
+				"}, rules: [{apiGroups: [''], resources: [configmaps], verbs: [get]}]}",
+			"{" + rbac + "kind: Role, metadata: {name: web, namespace: dev, " + kept +
+				"}, rules: [{apiGroups: [''], resources: [configmaps], verbs: [get]}]}",
 		},
 		"a RoleBinding, without its other subjects": {
-			"{" + rbac + "kind: RoleBinding, metadata: {name: web, namespace: shop, " + about + "}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: web}, " +
+			"{" + rbac + "kind: RoleBinding, metadata: {name: web, namespace: shop, " + about +
+				"}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: web}, " +
 				"subjects: [{kind: ServiceAccount, name: web, namespace: shop}, {kind: User, name: ann, apiGroup: rbac.authorization.k8s.io}]}",
-			"{" + rbac + "kind: RoleBinding, metadata: {name: web-dev-77099412, namespace: dev, " + kept + "}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: web}, " +
+			"{" + rbac + "kind: RoleBinding, metadata: {name: web-dev-77099412, namespace: dev, " + kept +
+				"}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: web}, " +
 				"subjects: [{kind: ServiceAccount, name: web, namespace: dev}]}",
 		},
 		"a ClusterRoleBinding, beside that of the source": {
-			"{" + rbac + "kind: ClusterRoleBinding, metadata: {name: web, " + about + "}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}, " +
+			"{" + rbac + "kind: ClusterRoleBinding, metadata: {name: web, " + about +
+				"}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}, " +
 				"subjects: [{kind: ServiceAccount, name: web, namespace: shop}]}",
-			"{" + rbac + "kind: ClusterRoleBinding, metadata: {name: web-dev-a07046bf, " + kept + "}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}, " +
+			"{" + rbac + "kind: ClusterRoleBinding, metadata: {name: web-dev-a07046bf, " + kept +
+				"}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}, " +
 				"subjects: [{kind: ServiceAccount, name: web, namespace: dev}]}",
 		},
 		"a claim, without its volume": {
-			"{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, namespace: shop, " + about + ", annotations: {pv.kubernetes.io/bind-completed: 'yes', " +
-				"volume.kubernetes.io/storage-provisioner: disks, note: kept}}, spec: {accessModes: [ReadWriteOnce], storageClassName: fast, volumeName: pv-1, " +
+			"{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, namespace: shop, " + about +
+				", annotations: {pv.kubernetes.io/bind-completed: 'yes', " +
+				"volume.kubernetes.io/storage-provisioner: disks, note: kept}}, spec: {accessModes: [ReadWriteOnce], storageClassName: fast, " +
+				"volumeName: pv-1, " +
 				"dataSource: {kind: PersistentVolumeClaim, name: seed}, resources: {requests: {storage: 1Gi}}}, status: {phase: Bound}}",
 			"{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, namespace: dev, " + kept + ", annotations: {note: kept}}, " +
 				"spec: {accessModes: [ReadWriteOnce], storageClassName: fast, resources: {requests: {storage: 1Gi}}}}",

@@ -23,13 +23,16 @@ func FuzzPatch(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, spec := range []string{string(whole), `{"template":{"spec":{"containers":[{"name":"web"},{"name":"web"}]}}}`, `{"template":null}`, `{"strategy":{"type":"a"}}`} {
+	for _, spec := range []string{
+		string(whole), `{"template":{"spec":{"containers":[{"name":"web"},{"name":"web"}]}}}`, `{"template":null}`, `{"strategy":{"type":"a"}}`,
+	} {
 		for _, text := range []string{
 			"spec: {template: {spec: {containers: [{name: web, image: i, $patch: replace}]}}}",
 			"spec: {template: {spec: {containers: [{$patch: replace}, {name: web, ports: [{containerPort: 80}]}], tolerations: [{key: a}]}}}",
 			"spec: {strategy: {$retainKeys: [type], type: Recreate}}",
 			"metadata: {finalizers: [a, b], labels: {a: null}}",
-			"spec: {template: {spec: {volumes: [{name: v, $retainKeys: [name, emptyDir], emptyDir: {}}], topologySpreadConstraints: [{topologyKey: z}]}}}",
+			"spec: {template: {spec: {volumes: [{name: v, $retainKeys: [name, emptyDir], emptyDir: {}}], " +
+				"topologySpreadConstraints: [{topologyKey: z}]}}}",
 			"[{op: move, from: /spec/template, path: /spec/template/spec}, {op: copy, from: /spec, path: /spec/-1}]",
 			"[{op: add, path: /spec/template/spec/containers/-1, value: null}, {op: test, path: /spec/x, value: null}]",
 			`[{"op":"replace","path":"/spec/template/spec/containers/0","value":{}},{"op":"remove","path":"/metadata/labels/a~1b"}]`,

@@ -113,8 +113,10 @@ spec:
       - {name: azure, azureFile: {secretName: azure, shareName: s}}
       - {name: data, persistentVolumeClaim: {claimName: data}}
       - {name: scratch, emptyDir: {}}
-      - {name: copy, ephemeral: {volumeClaimTemplate: {spec: {dataSource: {kind: PersistentVolumeClaim, name: golden}, dataSourceRef: {kind: PersistentVolumeClaim, name: golden}}}}}
-      - {name: snapshot, ephemeral: {volumeClaimTemplate: {spec: {dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: nightly}}}}}
+      - {name: copy, ephemeral: {volumeClaimTemplate: {spec: {
+          dataSource: {kind: PersistentVolumeClaim, name: golden}, dataSourceRef: {kind: PersistentVolumeClaim, name: golden}}}}}
+      - {name: snapshot, ephemeral: {volumeClaimTemplate: {spec: {
+          dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: nightly}}}}}
 `
 
 func TestOf(t *testing.T) {
@@ -144,47 +146,74 @@ func TestOf(t *testing.T) {
 			"ServiceAccount web: Deployment web " + pod + "/serviceAccount",
 			"ServiceAccount web: Deployment web " + pod + "/serviceAccountName",
 		}},
-		"pods without an account": {`{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: d}, spec: {template: {spec: {containers: [{name: c}]}}}}`,
-			[]string{"ServiceAccount default: DaemonSet d " + pod + "/serviceAccountName optional"}},
-		"a StatefulSet": {`{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db}, spec: {serviceName: db, template: {spec: {serviceAccountName: a}},
-  volumeClaimTemplates: [{metadata: {name: data}, spec: {dataSourceRef: {kind: PersistentVolumeClaim, name: golden}}}, {metadata: {name: other}, spec: {dataSourceRef: {kind: PersistentVolumeClaim, name: far, namespace: away}}}]}}`,
+		"pods without an account": {
+			`{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: d}, spec: {template: {spec: {containers: [{name: c}]}}}}`,
+			[]string{"ServiceAccount default: DaemonSet d " + pod + "/serviceAccountName optional"},
+		},
+		"a StatefulSet": {`{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db}, spec: {serviceName: db,
+  template: {spec: {serviceAccountName: a}},
+  volumeClaimTemplates: [{metadata: {name: data}, spec: {dataSourceRef: {kind: PersistentVolumeClaim, name: golden}}},
+    {metadata: {name: other}, spec: {dataSourceRef: {kind: PersistentVolumeClaim, name: far, namespace: away}}}]}}`,
 			[]string{"PersistentVolumeClaim golden: StatefulSet db /spec/volumeClaimTemplates/0/spec/dataSourceRef",
 				"Service db: StatefulSet db /spec/serviceName optional", "ServiceAccount a: StatefulSet db " + pod + "/serviceAccountName"}},
-		"a CronJob": {`{apiVersion: batch/v1, kind: CronJob, metadata: {name: c}, spec: {jobTemplate: {spec: {template: {spec: {serviceAccountName: a, volumes: [{name: v, secret: {secretName: s}}]}}}}}}`,
-			[]string{"Secret s: CronJob c /spec/jobTemplate/spec/template/spec/volumes[name=v]/secret",
-				"ServiceAccount a: CronJob c /spec/jobTemplate/spec/template/spec/serviceAccountName"}},
+		"a CronJob": {
+			`{apiVersion: batch/v1, kind: CronJob, metadata: {name: c}, spec: {jobTemplate: {spec: {template: {spec: {serviceAccountName: a, ` +
+				`volumes: [{name: v, secret: {secretName: s}}]}}}}}}`,
+			[]string{
+				"Secret s: CronJob c /spec/jobTemplate/spec/template/spec/volumes[name=v]/secret",
+				"ServiceAccount a: CronJob c /spec/jobTemplate/spec/template/spec/serviceAccountName",
+			},
+		},
 		"a Job": {`{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {template: {spec: {serviceAccountName: a}}}}`,
 			[]string{"ServiceAccount a: Job j " + pod + "/serviceAccountName"}},
 		"a ReplicaSet": {`{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r}, spec: {template: {spec: {serviceAccountName: a}}}}`,
 			[]string{"ServiceAccount a: ReplicaSet r " + pod + "/serviceAccountName"}},
-		"a ServiceAccount": {`{apiVersion: v1, kind: ServiceAccount, metadata: {name: a}, secrets: [{name: mount}], imagePullSecrets: [{name: registry}]}`,
-			[]string{"Secret mount: ServiceAccount a /secrets[name=mount] optional", "Secret registry: ServiceAccount a /imagePullSecrets/0"}},
-		"an Ingress": {`{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: i}, spec: {defaultBackend: {service: {name: front}}, tls: [{hosts: [a]}, {secretName: cert}],
-  rules: [{host: none}, {host: a, http: {paths: [{path: /, backend: {service: {name: web}}}, {path: /s, backend: {resource: {kind: Bucket, name: b}}}]}}]}}`,
-			[]string{"Secret cert: Ingress i /spec/tls/1/secretName", "Service front: Ingress i /spec/defaultBackend/service", "Service web: Ingress i /spec/rules/1/http/paths/0/backend/service"}},
+		"a ServiceAccount": {
+			`{apiVersion: v1, kind: ServiceAccount, metadata: {name: a}, secrets: [{name: mount}], imagePullSecrets: [{name: registry}]}`,
+			[]string{"Secret mount: ServiceAccount a /secrets[name=mount] optional", "Secret registry: ServiceAccount a /imagePullSecrets/0"},
+		},
+		"an Ingress": {`{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: i}, spec: {
+  defaultBackend: {service: {name: front}}, tls: [{hosts: [a]}, {secretName: cert}],
+  rules: [{host: none}, {host: a, http: {paths: [{path: /, backend: {service: {name: web}}},
+    {path: /s, backend: {resource: {kind: Bucket, name: b}}}]}}]}}`,
+			[]string{
+				"Secret cert: Ingress i /spec/tls/1/secretName", "Service front: Ingress i /spec/defaultBackend/service",
+				"Service web: Ingress i /spec/rules/1/http/paths/0/backend/service",
+			}},
 		"an HTTPRoute": {`{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: r, namespace: shop}, spec: {
   parentRefs: [{name: edge}, {group: "", kind: Service, name: mesh}, {group: "", kind: Service, name: far, namespace: other}],
-  rules: [{backendRefs: [{name: web, namespace: shop, filters: [{requestMirror: {backendRef: {name: copy}}}]}, {name: far, namespace: other}, {group: example.com, kind: Pool, name: pool}],
+  rules: [{backendRefs: [{name: web, namespace: shop, filters: [{requestMirror: {backendRef: {name: copy}}}]},
+    {name: far, namespace: other}, {group: example.com, kind: Pool, name: pool}],
     filters: [{type: CORS}, {requestMirror: {backendRef: {name: audit}}}, {externalAuth: {backendRef: {name: auth}}}]}, {}]}}`,
 			[]string{
-				"Service audit: HTTPRoute r /spec/rules/0/filters/1/requestMirror/backendRef", "Service auth: HTTPRoute r /spec/rules/0/filters/2/externalAuth/backendRef",
-				"Service copy: HTTPRoute r /spec/rules/0/backendRefs/0/filters/0/requestMirror/backendRef", "Service mesh: HTTPRoute r /spec/parentRefs/1",
+				"Service audit: HTTPRoute r /spec/rules/0/filters/1/requestMirror/backendRef",
+				"Service auth: HTTPRoute r /spec/rules/0/filters/2/externalAuth/backendRef",
+				"Service copy: HTTPRoute r /spec/rules/0/backendRefs/0/filters/0/requestMirror/backendRef",
+				"Service mesh: HTTPRoute r /spec/parentRefs/1",
 				"Service web: HTTPRoute r /spec/rules/0/backendRefs/0",
 			}},
-		"a GRPCRoute": {`{apiVersion: gateway.networking.k8s.io/v1, kind: GRPCRoute, metadata: {name: r, namespace: shop}, spec: {parentRefs: [{group: "", kind: Service, name: mesh}],
-  rules: [{backendRefs: [{name: api, filters: [{requestMirror: {backendRef: {name: copy}}}]}], filters: [{requestMirror: {backendRef: {name: audit}}}, {extensionRef: {group: a, kind: B, name: c}}]}]}}`,
+		"a GRPCRoute": {`{apiVersion: gateway.networking.k8s.io/v1, kind: GRPCRoute, metadata: {name: r, namespace: shop}, spec: {
+  parentRefs: [{group: "", kind: Service, name: mesh}],
+  rules: [{backendRefs: [{name: api, filters: [{requestMirror: {backendRef: {name: copy}}}]}],
+    filters: [{requestMirror: {backendRef: {name: audit}}}, {extensionRef: {group: a, kind: B, name: c}}]}]}}`,
 			[]string{
 				"Service api: GRPCRoute r /spec/rules/0/backendRefs/0", "Service audit: GRPCRoute r /spec/rules/0/filters/0/requestMirror/backendRef",
-				"Service copy: GRPCRoute r /spec/rules/0/backendRefs/0/filters/0/requestMirror/backendRef", "Service mesh: GRPCRoute r /spec/parentRefs/0",
+				"Service copy: GRPCRoute r /spec/rules/0/backendRefs/0/filters/0/requestMirror/backendRef",
+				"Service mesh: GRPCRoute r /spec/parentRefs/0",
 			}},
 		"a Gateway": {`{apiVersion: gateway.networking.k8s.io/v1, kind: Gateway, metadata: {name: g, namespace: shop}, spec: {gatewayClassName: c,
-  listeners: [{name: a}, {name: b, tls: {certificateRefs: [{name: cert}, {name: far, namespace: other}, {group: example.com, kind: Cert, name: x}]}}],
+  listeners: [{name: a}, {name: b, tls: {certificateRefs: [{name: cert}, {name: far, namespace: other},
+    {group: example.com, kind: Cert, name: x}]}}],
   infrastructure: {parametersRef: {group: "", kind: ConfigMap, name: settings}},
-  tls: {backend: {clientCertificateRef: {name: client}}, frontend: {default: {validation: {caCertificateRefs: [{group: "", kind: ConfigMap, name: ca}]}},
-    perPort: [{port: 8443, tls: {}}, {port: 443, tls: {validation: {caCertificateRefs: [{group: "", kind: Secret, name: ca}, {group: "", kind: Secret, name: far, namespace: other}]}}}]}}}}`,
+  tls: {backend: {clientCertificateRef: {name: client}},
+    frontend: {default: {validation: {caCertificateRefs: [{group: "", kind: ConfigMap, name: ca}]}},
+    perPort: [{port: 8443, tls: {}}, {port: 443, tls: {validation: {caCertificateRefs: [{group: "", kind: Secret, name: ca},
+      {group: "", kind: Secret, name: far, namespace: other}]}}}]}}}}`,
 			[]string{
-				"ConfigMap ca: Gateway g /spec/tls/frontend/default/validation/caCertificateRefs/0", "ConfigMap settings: Gateway g /spec/infrastructure/parametersRef",
-				"Secret ca: Gateway g /spec/tls/frontend/perPort/1/tls/validation/caCertificateRefs/0", "Secret cert: Gateway g /spec/listeners/1/tls/certificateRefs/0",
+				"ConfigMap ca: Gateway g /spec/tls/frontend/default/validation/caCertificateRefs/0",
+				"ConfigMap settings: Gateway g /spec/infrastructure/parametersRef",
+				"Secret ca: Gateway g /spec/tls/frontend/perPort/1/tls/validation/caCertificateRefs/0",
+				"Secret cert: Gateway g /spec/listeners/1/tls/certificateRefs/0",
 				"Secret client: Gateway g /spec/tls/backend/clientCertificateRef",
 			}},
 		"kinds that refer to nothing": {`{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: b}}
@@ -208,12 +237,14 @@ func TestOf(t *testing.T) {
 
 func TestEveryReferrerCounts(t *testing.T) {
 	reading := func(name, how string) string {
-		return `{apiVersion: apps/v1, kind: Deployment, metadata: {name: ` + name + `}, spec: {template: {spec: {serviceAccountName: s, containers: [{name: c, ` + how + `}]}}}}`
+		return `{apiVersion: apps/v1, kind: Deployment, metadata: {name: ` + name +
+			`}, spec: {template: {spec: {serviceAccountName: s, containers: [{name: c, ` + how + `}]}}}}`
 	}
 	const (
 		optionalAll = "envFrom: [{configMapRef: {name: m, optional: true}}]"
 		optionalKey = "env: [{name: X, valueFrom: {configMapKeyRef: {name: m, key: x, optional: true}}}]"
-		key         = "env: [{name: Z, valueFrom: {configMapKeyRef: {name: m, key: z}}}, {name: X, valueFrom: {configMapKeyRef: {name: m, key: x}}}]"
+		key         = "env: [{name: Z, valueFrom: {configMapKeyRef: {name: m, key: z}}}, {name: X, valueFrom: {configMapKeyRef: {name: m, " +
+			"key: x}}}]"
 	)
 	tests := map[string]struct {
 		first, second string
@@ -254,7 +285,8 @@ func TestSelecting(t *testing.T) {
 		"{apiVersion: serving.knative.dev/v1, kind: Service, metadata: {name: knative}, spec: {selector: {app: web}}}",
 	}, "\n---\n"))
 	workloads := objects(t, web+"\n---\n"+
-		`{apiVersion: batch/v1, kind: CronJob, metadata: {name: c}, spec: {jobTemplate: {spec: {template: {metadata: {labels: {app: cron}}, spec: {}}}}}}`+
+		`{apiVersion: batch/v1, kind: CronJob, metadata: {name: c}, spec: {jobTemplate: {spec: {template: {metadata: {labels: {app: cron}}, `+
+		`spec: {}}}}}}`+
 		"\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: m}}")
 	found, err := references.Selecting(services, workloads)
 	if err != nil {
@@ -316,10 +348,13 @@ func TestWhatIsNotOfItsTypeIsRefusedWithoutItsValues(t *testing.T) {
 }
 
 func TestGateways(t *testing.T) {
-	route := objects(t, `{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: r, namespace: shop}, spec: {parentRefs: [{name: near},
-  {name: named, namespace: shop, sectionName: https, port: 443}, {name: far, namespace: infra}, {group: "", kind: Service, name: mesh}, {kind: ListenerSet, name: more}]}}`)[0]
+	route := objects(t, `{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: r, namespace: shop}, spec: {
+  parentRefs: [{name: near},
+  {name: named, namespace: shop, sectionName: https, port: 443}, {name: far, namespace: infra},
+  {group: "", kind: Service, name: mesh}, {kind: ListenerSet, name: more}]}}`)[0]
 	parents, err := references.Gateways(route)
-	if diff := cmp.Diff([]references.Parent{{Gateway: "near"}, {Gateway: "named", Listener: "https", Port: 443}}, parents); diff != "" || err != nil {
+	if diff := cmp.Diff([]references.Parent{{Gateway: "near"}, {Gateway: "named", Listener: "https", Port: 443}}, parents); diff != "" ||
+		err != nil {
 		t.Errorf("%v, want -, got +:\n%s", err, diff)
 	}
 	route.Object["spec"] = "swordfish"

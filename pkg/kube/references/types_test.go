@@ -25,27 +25,36 @@ var naming = regexp.MustCompile(`(?i)name|secret|configmap|claim|account|service
 
 // others are fields that name nothing that a workload refers to here, by patterns of their paths, and what they name instead.
 var others = map[string]string{
-	`(containers|initContainers|ephemeralContainers|volumes|resourceClaims|schedulingGates|evictionResponders)\[\]\.name`:         "a part of the pod",
-	`.*ontainers\[\]\.(env|ports|volumeMounts|volumeDevices|resources\.claims)\[\]\.name`:                                         "a part of the container, or of the pod",
-	`.*ontainers\[\]\.env\[\]\.valueFrom\.(resourceFieldRef\.containerName|fileKeyRef\.volumeName)`:                               "a part of the pod",
-	`.*ontainers\[\]\.(lifecycle\.\w+|\w+Probe)\.httpGet\.httpHeaders\[\]\.name`:                                                  "a header",
-	`.*ontainers\[\]\.\w+Probe\.grpc\.service`:                                                                                    "a service within the container",
-	`ephemeralContainers\[\]\.targetContainerName`:                                                                                "a part of the pod",
-	`.*downwardAPI\.items\[\]\.resourceFieldRef\.containerName`:                                                                   "a part of the pod",
-	`resources\.claims\[\]\.name`:                                                                                                 "a part of the pod",
-	`(nodeName|hostname|hostnameOverride|hostAliases\[\]\.hostnames\[\]|dnsConfig\.nameservers\[\]|dnsConfig\.options\[\]\.name)`: "a host",
-	`(schedulerName|priorityClassName|runtimeClassName|os\.name|.*ontainers\[\]\.resizePolicy\[\]\.resourceName)`:                 "something of the cluster",
-	`securityContext\.sysctls\[\]\.name`:                                                                                          "a setting of the kernel",
-	`.*securityContext\.windowsOptions\.(gmsaCredentialSpecName|runAsUserName)`:                                                   "something of the cluster or of Windows",
-	`volumes\[\]\.(azureDisk\.diskName|azureFile\.shareName|flocker\.datasetName|gcePersistentDisk\.pdName|scaleIO\.volumeName|storageos\.volumeName|storageos\.volumeNamespace)`: "something in the storage",
-	`volumes\[\]\.(iscsi\.initiatorName|vsphereVolume\.storagePolicyName|image\.reference)`:                                                                                       "something in the storage",
+	`(containers|initContainers|ephemeralContainers|volumes|resourceClaims|` +
+		`schedulingGates|evictionResponders)\[\]\.name`: "a part of the pod",
+	`.*ontainers\[\]\.(env|ports|volumeMounts|volumeDevices|resources\.claims)\[\]\.name`: "a part of the container, or of the pod",
+	`.*ontainers\[\]\.env\[\]\.valueFrom\.(resourceFieldRef\.containerName|` +
+		`fileKeyRef\.volumeName)`: "a part of the pod",
+	`.*ontainers\[\]\.(lifecycle\.\w+|\w+Probe)\.httpGet\.httpHeaders\[\]\.name`: "a header",
+	`.*ontainers\[\]\.\w+Probe\.grpc\.service`:                                   "a service within the container",
+	`ephemeralContainers\[\]\.targetContainerName`:                               "a part of the pod",
+	`.*downwardAPI\.items\[\]\.resourceFieldRef\.containerName`:                  "a part of the pod",
+	`resources\.claims\[\]\.name`:                                                "a part of the pod",
+	`(nodeName|hostname|hostnameOverride|hostAliases\[\]\.hostnames\[\]|` +
+		`dnsConfig\.nameservers\[\]|dnsConfig\.options\[\]\.name)`: "a host",
+	`(schedulerName|priorityClassName|runtimeClassName|os\.name|` +
+		`.*ontainers\[\]\.resizePolicy\[\]\.resourceName)`: "something of the cluster",
+	`securityContext\.sysctls\[\]\.name`:                                        "a setting of the kernel",
+	`.*securityContext\.windowsOptions\.(gmsaCredentialSpecName|runAsUserName)`: "something of the cluster or of Windows",
+	`volumes\[\]\.(azureDisk\.diskName|azureFile\.shareName|flocker\.datasetName|` +
+		`gcePersistentDisk\.pdName|scaleIO\.volumeName|storageos\.volumeName|` +
+		`storageos\.volumeNamespace)`: "something in the storage",
+	`volumes\[\]\.(iscsi\.initiatorName|vsphereVolume\.storagePolicyName|image\.reference)`: "something in the storage",
 	`volumes\[\]\.cephfs\.secretFile`:   "a file of the node",
 	`volumes\[\]\.glusterfs\.endpoints`: "an Endpoints object: the storage that a cluster knows",
-	`volumes\[\]\.projected\.sources\[\]\.(clusterTrustBundle\.(name|signerName)|podCertificate\.signerName)`:    "something of the cluster",
-	`volumes\[\]\.ephemeral\.volumeClaimTemplate\.spec\.(storageClassName|volumeAttributesClassName|volumeName)`: "something of the cluster",
-	`volumes\[\]\.ephemeral\.volumeClaimTemplate\.metadata\..*`:                                                  "the claim that is made",
-	`resourceClaims\[\]\.(resourceClaimName|resourceClaimTemplateName)|schedulingGroup\.podGroupName`:            "devices and scheduling: no type that is copied",
-	`.*fieldRef\..*|.*opologySpreadConstraints.*|affinity\..*`:                                                   "the pod itself, or labels",
+	`volumes\[\]\.projected\.sources\[\]\.(clusterTrustBundle\.(name|signerName)|` +
+		`podCertificate\.signerName)`: "something of the cluster",
+	`volumes\[\]\.ephemeral\.volumeClaimTemplate\.spec\.(storageClassName|` +
+		`volumeAttributesClassName|volumeName)`: "something of the cluster",
+	`volumes\[\]\.ephemeral\.volumeClaimTemplate\.metadata\..*`: "the claim that is made",
+	`resourceClaims\[\]\.(resourceClaimName|resourceClaimTemplateName)|` +
+		`schedulingGroup\.podGroupName`: "devices and scheduling: no type that is copied",
+	`.*fieldRef\..*|.*opologySpreadConstraints.*|affinity\..*`: "the pod itself, or labels",
 }
 
 // TestEveryFieldThatMayNameAnObjectIsKnown fills in every field of a pod with its own path, and sees which are found. It fails

@@ -30,10 +30,14 @@ func TestMetricsOfWatches(t *testing.T) {
 	}
 
 	silent := metrictest.Values(t)["watch_silence_seconds "+controller]
-	testkit.EventuallyTrue(t, "silence to grow", func() bool { return metrictest.Values(t)["watch_silence_seconds "+controller] > silent+0.01 })
+	testkit.EventuallyTrue(t, "silence to grow", func() bool {
+		return metrictest.Values(t)["watch_silence_seconds "+controller] > silent+0.01
+	})
 	silent = metrictest.Values(t)["watch_silence_seconds "+controller]
 	server.bookmark()
-	testkit.EventuallyTrue(t, "a bookmark to end the silence", func() bool { return metrictest.Values(t)["watch_silence_seconds "+controller] < silent })
+	testkit.EventuallyTrue(t, "a bookmark to end the silence", func() bool {
+		return metrictest.Values(t)["watch_silence_seconds "+controller] < silent
+	})
 
 	server.refuse(status(http.StatusForbidden, metav1.StatusReasonForbidden, "no"))
 	server.endWatches(status(http.StatusInternalServerError, metav1.StatusReasonUnknown, "something broke"))
@@ -42,7 +46,9 @@ func TestMetricsOfWatches(t *testing.T) {
 		return now["watches "+controller+" failing"] == 1 && now["watches "+controller+" open"] == 0
 	})
 	silent = metrictest.Values(t)["watch_silence_seconds "+controller]
-	testkit.EventuallyTrue(t, "the silence of a failing watch to grow", func() bool { return metrictest.Values(t)["watch_silence_seconds "+controller] > silent })
+	testkit.EventuallyTrue(t, "the silence of a failing watch to grow", func() bool {
+		return metrictest.Values(t)["watch_silence_seconds "+controller] > silent
+	})
 
 	set(t, streams)
 	if _, there := metrictest.Values(t)["watches "+controller+" open"]; there {

@@ -41,37 +41,43 @@ func TestTemplatesAreChecked(t *testing.T) {
 			message, "{{.Subject}}{{.Summary}}{{.Operation}}{{.Count}}{{.Created}}{{.Updated}}{{.Deleted}}{{.Group}}{{.Version}}{{.Resource}}" +
 				"{{.Namespace}}{{.Name}}{{.Destination}}{{.Cluster}}{{.Username}}{{.Author}}{{.Attribution}}{{.ImpersonatedBy}}", "",
 		},
-		"a message with variables":          {message, `{{range $i, $c := $.Changes}}{{$i}} {{$c.Name}} {{$.Author}}{{else}}none{{end}}`, ""},
-		"a message about the first change":  {message, `{{(index .Changes 0).Name}}{{with index .Changes 0}}{{.Name}}{{end}}`, ""},
-		"a message with conditions":         {message, `{{if and (eq .Operation "DELETE") (gt .Count 1)}}{{slice .Author 0 1}}{{end}}`, ""},
-		"no template":                       {author, `{{.Name`, "line 1: unclosed action"},
-		"an unknown function":               {author, "a\n{{upper .Name}}", `line 2: function "upper" not defined`},
-		"an unknown field":                  {author, "\n\n{{.Login}}", "line 3: must not use .Login; known here are .Cluster, .Email"},
-		"a field of the other template":     {author, `{{.Subject}}`, "known here are"},
-		"a field of a field":                {author, `{{.Name.First}}`, "must not use .Name.First"},
-		"an author without an address":      {author, `{{.Name}}`, `one line of the form "Name <email>"`},
-		"an author of two lines":            {author, "{{.Name}}\nx <{{.Email}}>", `one line of the form "Name <email>"`},
-		"an author with two addresses":      {author, "{{.Name}} <a> <b>", `one line of the form "Name <email>"`},
-		"an author with something after":    {author, "{{.Name}} <a> b", `one line of the form "Name <email>"`},
-		"an author that needs a name":       {author, "{{slice .Name 0 1}} <a>", "for a user of whom only the username is known: line 1: at <slice .Name 0 1>"},
-		"a type that does not fit":          {message, `{{gt .Subject 1}}`, "incompatible types for comparison"},
-		"an index that is not always there": {message, `{{index .Changes 1}}`, "for one change: line 1: at <index .Changes 1>: error calling index: index out of range: 1"},
-		"a field hidden from the check":     {message, "{{with index .Changes 0}}\n{{.Kind}}{{end}}", "line 2: at <.Kind>: can't evaluate field Kind"},
-		"a field of an item that is none":   {message, `{{range .Changes}}{{.Subject}}{{end}}`, ".Subject; known here are .Group"},
-		"an unknown field of the root":      {message, `{{range .Changes}}{{$.Kind}}{{end}}`, ".Kind; known here are .Attribution"},
-		"a field hidden in a condition":     {message, `{{if eq 1 1}}{{else if (len .Nothing)}}{{end}}`, ".Nothing"},
-		"printing":                          {message, `{{with printf "%s%s" . .}}{{end}}`, "must not use the function printf"},
-		"printing behind a pipe":            {message, `{{.Subject | html}}`, "must not use the function html"},
-		"calling":                           {message, `{{call .Subject}}`, "must not use the function call"},
-		"a method":                          {message, `{{range .Changes}}{{.String}}{{end}}`, "must not use .String"},
-		"a loop in a loop":                  {message, `{{range .Changes}}{{range $.Changes}}{{end}}{{end}}`, "not inside another range"},
-		"a loop that counts":                {message, `{{range 1000000000}}{{end}}`, "a list by its name"},
-		"a loop over a string":              {message, `{{range .Subject}}{{end}}`, "a list by its name"},
-		"a loop over what something is":     {message, `{{with .Changes}}{{range .}}{{end}}{{end}}`, "a list by its name"},
-		"a template in itself":              {message, `{{define "x"}}{{template "x"}}{{end}}{{template "x"}}`, "must not use define or block"},
-		"a block":                           {message, `{{block "x" .}}{{end}}`, "must not use define or block"},
-		"a template that is itself":         {message, `{{template "template"}}`, "must not use template"},
-		"too long":                          {message, strings.Repeat("a", 4097), "at most 4096 bytes"},
+		"a message with variables":         {message, `{{range $i, $c := $.Changes}}{{$i}} {{$c.Name}} {{$.Author}}{{else}}none{{end}}`, ""},
+		"a message about the first change": {message, `{{(index .Changes 0).Name}}{{with index .Changes 0}}{{.Name}}{{end}}`, ""},
+		"a message with conditions":        {message, `{{if and (eq .Operation "DELETE") (gt .Count 1)}}{{slice .Author 0 1}}{{end}}`, ""},
+		"no template":                      {author, `{{.Name`, "line 1: unclosed action"},
+		"an unknown function":              {author, "a\n{{upper .Name}}", `line 2: function "upper" not defined`},
+		"an unknown field":                 {author, "\n\n{{.Login}}", "line 3: must not use .Login; known here are .Cluster, .Email"},
+		"a field of the other template":    {author, `{{.Subject}}`, "known here are"},
+		"a field of a field":               {author, `{{.Name.First}}`, "must not use .Name.First"},
+		"an author without an address":     {author, `{{.Name}}`, `one line of the form "Name <email>"`},
+		"an author of two lines":           {author, "{{.Name}}\nx <{{.Email}}>", `one line of the form "Name <email>"`},
+		"an author with two addresses":     {author, "{{.Name}} <a> <b>", `one line of the form "Name <email>"`},
+		"an author with something after":   {author, "{{.Name}} <a> b", `one line of the form "Name <email>"`},
+		"an author that needs a name": {
+			author, "{{slice .Name 0 1}} <a>", "for a user of whom only the username is known: line 1: at <slice .Name 0 1>",
+		},
+		"a type that does not fit": {message, `{{gt .Subject 1}}`, "incompatible types for comparison"},
+		"an index that is not always there": {
+			message, `{{index .Changes 1}}`, "for one change: line 1: at <index .Changes 1>: error calling index: index out of range: 1",
+		},
+		"a field hidden from the check": {
+			message, "{{with index .Changes 0}}\n{{.Kind}}{{end}}", "line 2: at <.Kind>: can't evaluate field Kind",
+		},
+		"a field of an item that is none": {message, `{{range .Changes}}{{.Subject}}{{end}}`, ".Subject; known here are .Group"},
+		"an unknown field of the root":    {message, `{{range .Changes}}{{$.Kind}}{{end}}`, ".Kind; known here are .Attribution"},
+		"a field hidden in a condition":   {message, `{{if eq 1 1}}{{else if (len .Nothing)}}{{end}}`, ".Nothing"},
+		"printing":                        {message, `{{with printf "%s%s" . .}}{{end}}`, "must not use the function printf"},
+		"printing behind a pipe":          {message, `{{.Subject | html}}`, "must not use the function html"},
+		"calling":                         {message, `{{call .Subject}}`, "must not use the function call"},
+		"a method":                        {message, `{{range .Changes}}{{.String}}{{end}}`, "must not use .String"},
+		"a loop in a loop":                {message, `{{range .Changes}}{{range $.Changes}}{{end}}{{end}}`, "not inside another range"},
+		"a loop that counts":              {message, `{{range 1000000000}}{{end}}`, "a list by its name"},
+		"a loop over a string":            {message, `{{range .Subject}}{{end}}`, "a list by its name"},
+		"a loop over what something is":   {message, `{{with .Changes}}{{range .}}{{end}}{{end}}`, "a list by its name"},
+		"a template in itself":            {message, `{{define "x"}}{{template "x"}}{{end}}{{template "x"}}`, "must not use define or block"},
+		"a block":                         {message, `{{block "x" .}}{{end}}`, "must not use define or block"},
+		"a template that is itself":       {message, `{{template "template"}}`, "must not use template"},
+		"too long":                        {message, strings.Repeat("a", 4097), "at most 4096 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := test.parse(test.text)
@@ -108,7 +114,9 @@ func TestIdentity(t *testing.T) {
 		"a name without an end":    {`{{.Username}} <x>`, endless, strings.Repeat("ü", 128) + " <x>"},
 		"invalid bytes":            {"", commitmessage.User{Username: "a\xffb\x00", Cluster: "uid"}, "a\uFFFDb\\u0000 <a\uFFFDb\\u0000@uid>"},
 		"direction of text":        {"", commitmessage.User{Username: "a\u202eb\u2066", Cluster: "uid"}, `a\u202eb\u2066 <a\u202eb\u2066@uid>`},
-		"address of managers":      {"", commitmessage.User{Username: "jane", Email: "Field-Manager@slipstream.invalid", Cluster: "uid"}, "jane <jane@uid>"},
+		"address of managers": {
+			"", commitmessage.User{Username: "jane", Email: "Field-Manager@slipstream.invalid", Cluster: "uid"}, "jane <jane@uid>",
+		},
 		"address of managers, by one": {
 			`jane <field-manager@slipstream.invalid>`, commitmessage.User{Username: "jane", Cluster: "uid"}, "jane <jane@uid>",
 		},
@@ -149,7 +157,9 @@ func change(operation, name string) commitmessage.Change {
 func TestMessages(t *testing.T) {
 	about := commitmessage.About{Destination: "shop/main", Username: "jane", Author: "Jane", Attribution: "audit", Cluster: "uid"}
 	one := []commitmessage.Change{change(commitmessage.Update, "web")}
-	several := append(slices.Clone(one), change(commitmessage.Delete, "api"), commitmessage.Change{Operation: commitmessage.Create, Version: "v1", Resource: "namespaces", Name: "shop"})
+	several := append(slices.Clone(one), change(commitmessage.Delete, "api"), commitmessage.Change{
+		Operation: commitmessage.Create, Version: "v1", Resource: "namespaces", Name: "shop",
+	})
 	many := slices.Repeat(one, 60)
 	for name, test := range map[string]struct {
 		template string
@@ -157,17 +167,34 @@ func TestMessages(t *testing.T) {
 		seed     bool
 		want     string
 	}{
-		"one":             {"", one, false, "[UPDATE] apps/v1/deployments shop/web\n"},
-		"one of a seed":   {"", one, true, "[SEED] UPDATE apps/v1/deployments shop/web\n"},
-		"several":         {"", several, false, "[BATCH] 3 objects: 1 created, 1 updated, 1 deleted\n\nUPDATE apps/v1/deployments shop/web\nDELETE apps/v1/deployments shop/api\nCREATE v1/namespaces shop\n"},
-		"many":            {"", many, true, "[SEED] 60 objects: 60 updated\n\n" + strings.Repeat("UPDATE apps/v1/deployments shop/web\n", 50) + "and 10 more\n"},
-		"counts":          {"{{.Count}} {{.Created}} {{.Updated}} {{.Deleted}}", several, false, "3 1 1 1\n"},
-		"in common":       {"{{.Group}} {{.Resource}} {{.Namespace}} {{.Name}}|", several[:2], false, "apps deployments shop |\n"},
-		"about":           {"{{.Destination}} {{.Username}} {{.Author}} {{.Attribution}} {{.Cluster}}", one, false, "shop/main jane Jane audit uid\n"},
-		"subject and all": {"chore: {{.Subject}}\n\n{{.Summary}}\n", several[:2], false, "chore: [BATCH] 2 objects: 1 updated, 1 deleted\n\nUPDATE apps/v1/deployments shop/web\nDELETE apps/v1/deployments shop/api\n"},
-		"writes nothing":  {"{{if eq .Count 1}} {{else}}x{{end}}", one, false, "[UPDATE] apps/v1/deployments shop/web\n"},
-		"fails":           {"{{if gt .Count 50}}{{index .Changes 99}}{{else}}x{{end}}", many, false, "[UPDATE] 60 objects: 60 updated\n\n" + strings.Repeat("UPDATE apps/v1/deployments shop/web\n", 50) + "and 10 more\n"},
-		"too much":        {"{{range .Changes}}{{$.Summary}}{{end}}", many, false, "[UPDATE] 60 objects: 60 updated\n\n" + strings.Repeat("UPDATE apps/v1/deployments shop/web\n", 50) + "and 10 more\n"},
+		"one":           {"", one, false, "[UPDATE] apps/v1/deployments shop/web\n"},
+		"one of a seed": {"", one, true, "[SEED] UPDATE apps/v1/deployments shop/web\n"},
+		"several": {
+			"", several, false,
+			"[BATCH] 3 objects: 1 created, 1 updated, 1 deleted\n\nUPDATE apps/v1/deployments shop/web\nDELETE apps/v1/deployments " +
+				"shop/api\nCREATE v1/namespaces shop\n",
+		},
+		"many": {
+			"", many, true, "[SEED] 60 objects: 60 updated\n\n" + strings.Repeat("UPDATE apps/v1/deployments shop/web\n", 50) + "and 10 more\n",
+		},
+		"counts":    {"{{.Count}} {{.Created}} {{.Updated}} {{.Deleted}}", several, false, "3 1 1 1\n"},
+		"in common": {"{{.Group}} {{.Resource}} {{.Namespace}} {{.Name}}|", several[:2], false, "apps deployments shop |\n"},
+		"about": {
+			"{{.Destination}} {{.Username}} {{.Author}} {{.Attribution}} {{.Cluster}}", one, false, "shop/main jane Jane audit uid\n",
+		},
+		"subject and all": {
+			"chore: {{.Subject}}\n\n{{.Summary}}\n", several[:2], false,
+			"chore: [BATCH] 2 objects: 1 updated, 1 deleted\n\nUPDATE apps/v1/deployments shop/web\nDELETE apps/v1/deployments shop/api\n",
+		},
+		"writes nothing": {"{{if eq .Count 1}} {{else}}x{{end}}", one, false, "[UPDATE] apps/v1/deployments shop/web\n"},
+		"fails": {
+			"{{if gt .Count 50}}{{index .Changes 99}}{{else}}x{{end}}", many, false,
+			"[UPDATE] 60 objects: 60 updated\n\n" + strings.Repeat("UPDATE apps/v1/deployments shop/web\n", 50) + "and 10 more\n",
+		},
+		"too much": {
+			"{{range .Changes}}{{$.Summary}}{{end}}", many, false,
+			"[UPDATE] 60 objects: 60 updated\n\n" + strings.Repeat("UPDATE apps/v1/deployments shop/web\n", 50) + "and 10 more\n",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			template, err := commitmessage.ParseMessage(test.template)
@@ -229,7 +256,8 @@ func TestTrailersAreReadByGit(t *testing.T) {
 			if got := git("", "show", "--no-patch", "--format=%(trailers)", commit); got != want {
 				t.Errorf("trailers = %q, want %q; message %q", got, want, message)
 			}
-			if subject := strings.TrimSpace(git("", "show", "--no-patch", "--format=%s", commit)); subject == "" || strings.Contains(subject, "X-One: 1") {
+			if subject := strings.TrimSpace(git("", "show", "--no-patch", "--format=%s", commit)); subject == "" ||
+				strings.Contains(subject, "X-One: 1") {
 				t.Errorf("subject = %q", subject)
 			}
 		})
@@ -243,7 +271,8 @@ func FuzzTemplates(f *testing.F) {
 	f.Add(`{{range $i, $c := $.Changes}}{{$i}} {{$c.Name}} {{$.Author}}{{else}}none{{end}}`)
 	f.Add(`{{$x := .Summary}}{{$x = slice $x 1}}{{with $x}}{{.}}{{end}}`)
 	f.Add(`{{.Name}} <{{.Email}}>`)
-	message := commitmessage.NewMessage(commitmessage.About{Author: "x\ny", Username: "<x>"}, slices.Repeat([]commitmessage.Change{change(commitmessage.Update, "a\nb")}, 2000), false)
+	message := commitmessage.NewMessage(commitmessage.About{Author: "x\ny", Username: "<x>"},
+		slices.Repeat([]commitmessage.Change{change(commitmessage.Update, "a\nb")}, 2000), false)
 	f.Fuzz(func(t *testing.T, text string) {
 		if template, err := commitmessage.ParseMessage(text); err == nil {
 			got := template.Text(message, []commitmessage.Trailer{{Key: "X", Value: text}})
@@ -262,7 +291,8 @@ func FuzzTemplates(f *testing.F) {
 
 func ExampleMessageTemplate_Text() {
 	template, _ := commitmessage.ParseMessage("{{.Username}} changed {{.Count}} {{.Resource}}")
-	message := commitmessage.NewMessage(commitmessage.About{Username: "jane"}, []commitmessage.Change{change(commitmessage.Update, "web")}, false)
+	message := commitmessage.NewMessage(commitmessage.About{Username: "jane"},
+		[]commitmessage.Change{change(commitmessage.Update, "web")}, false)
 	fmt.Print(template.Text(message, []commitmessage.Trailer{{Key: "X-ConfigButler-Operation", Value: message.Operation}}))
 	// Output:
 	// jane changed 1 deployments

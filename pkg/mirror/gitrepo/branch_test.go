@@ -180,13 +180,15 @@ func TestInvalidPaths(t *testing.T) {
 	branch := load(t, newRemote(t, r.serve(plain)), gitrepo.Options{})
 	for _, path := range []string{
 		"", "/a", "a/", "a//b", ".", "..", "a/../b", "./a", ".git/config", "a/.GIT/b", "a/.git", "git~1/x", ".git./x", ".git /x",
-		".git::$INDEX_ALLOCATION/x", "a\x00b", `a\b`, ".g\u200cit/x", ".gitmodules/x", "a/.GitAttributes/x", "GITMOD~1/x", "gi7eba~1", "a/.gitignore", ".mailmap",
+		".git::$INDEX_ALLOCATION/x", "a\x00b", `a\b`, ".g\u200cit/x", ".gitmodules/x",
+		"a/.GitAttributes/x", "GITMOD~1/x", "gi7eba~1", "a/.gitignore", ".mailmap",
 	} {
 		if _, committed, err := branch.Stage(commitOf("x", set(path, "x"))); committed || !errors.Is(err, gitrepo.ErrPath) {
 			t.Errorf("%q: committed %v, error %v", path, committed, err)
 		}
 	}
-	if _, err := gitrepo.Load(t.Context(), newRemote(t, r.path), "main", gitrepo.Options{ManagedFolders: []string{"../x"}}); !errors.Is(err, gitrepo.ErrPath) {
+	if _, err := gitrepo.Load(t.Context(), newRemote(t, r.path), "main",
+		gitrepo.Options{ManagedFolders: []string{"../x"}}); !errors.Is(err, gitrepo.ErrPath) {
 		t.Errorf("invalid managed folder: %v", err)
 	}
 	for _, name := range []string{"", "a..b", "a b", "-", "a.lock", "/a"} {
@@ -277,7 +279,8 @@ func TestManyCommitsInFlatFolder(t *testing.T) {
 					commits = 10
 				}
 				for i := range commits {
-					stage(t, branch, set(fmt.Sprintf("flat/%04d.yaml", i*7), "1"), set(fmt.Sprintf("flat/%04d.x", i*5), "2"), remove(fmt.Sprintf("flat/%04d.yaml", i*3+1)))
+					stage(t, branch, set(fmt.Sprintf("flat/%04d.yaml", i*7), "1"), set(fmt.Sprintf("flat/%04d.x", i*5), "2"),
+						remove(fmt.Sprintf("flat/%04d.yaml", i*3+1)))
 					if pushEach {
 						push(t, branch)
 					}

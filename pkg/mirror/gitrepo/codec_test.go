@@ -289,7 +289,9 @@ func TestTreeBomb(t *testing.T) {
 func TestBudgetOfKnownTrees(t *testing.T) {
 	file := encodeTree(&directory{entries: []entry{{name: "file", mode: filemode.Regular}}})
 	leaf := objectHash(plumbing.TreeObject, file)
-	encoded := encodeTree(&directory{entries: []entry{{name: "a", mode: filemode.Dir, hash: leaf}, {name: "b", mode: filemode.Dir, hash: leaf}}})
+	encoded := encodeTree(&directory{
+		entries: []entry{{name: "a", mode: filemode.Dir, hash: leaf}, {name: "b", mode: filemode.Dir, hash: leaf}},
+	})
 	root := objectHash(plumbing.TreeObject, encoded)
 	commit := fmt.Appendf(nil, "tree %s\n\n", root)
 	tip := objectHash(plumbing.CommitObject, commit)

@@ -85,7 +85,8 @@ func runClient(text string) int {
 		return 1
 	}
 	remote := &gitrepo.Remote{
-		URL: task.URL, Credentials: gitrepo.Credentials{SSHPrivateKey: task.Key, KnownHosts: task.KnownHosts}, Limits: gitrepo.Limits{Memory: task.Limits.Memory, Transfer: task.Limits.Transfer},
+		URL: task.URL, Credentials: gitrepo.Credentials{SSHPrivateKey: task.Key, KnownHosts: task.KnownHosts},
+		Limits: gitrepo.Limits{Memory: task.Limits.Memory, Transfer: task.Limits.Transfer},
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

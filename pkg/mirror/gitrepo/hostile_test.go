@@ -175,7 +175,8 @@ func hostilePackets() map[string]hostile {
 	return map[string]hostile{
 		"references": {server: endlessRefs(names), operation: "Check", kind: gitrepo.TooLarge, message: "more than 48 MiB"},
 		"references, within the transfer limit": {
-			server: endlessRefs(repeated(strings.Repeat(names(0), 1000))), operation: "Load", kind: gitrepo.TooLarge, message: "more than 256 MiB of references", transfer: much,
+			server: endlessRefs(repeated(strings.Repeat(names(0), 1000))), operation: "Load",
+			kind: gitrepo.TooLarge, message: "more than 256 MiB of references", transfer: much,
 		},
 		"names of references": {
 			server:    endlessRefs(func(i int) string { return line("%040x refs/heads/%060000d\n", i+1, i) }),
@@ -235,12 +236,14 @@ func hostilePackets() map[string]hostile {
 			operation: "Push", kind: gitrepo.TooLarge, message: "16 MiB of progress",
 		},
 		"data after a report": {
-			server: reportingServer(line("\x01%s", line("unpack ok\n")+line("ok refs/heads/main\n")+flush), repeated(line("\x01%s", strings.Repeat("x", 60000)))),
+			server: reportingServer(line("\x01%s", line("unpack ok\n")+line("ok refs/heads/main\n")+flush),
+				repeated(line("\x01%s", strings.Repeat("x", 60000)))),
 			// The push has succeeded: data after the report is ignored.
 			operation: "Push",
 		},
 		"messages after a report": {
-			server:    reportingServer(line("\x01%s", line("unpack ok\n")+line("ok refs/heads/main\n")+flush), repeated(line("\x02%s", strings.Repeat("x", 60000)))),
+			server: reportingServer(line("\x01%s", line("unpack ok\n")+line("ok refs/heads/main\n")+flush),
+				repeated(line("\x02%s", strings.Repeat("x", 60000)))),
 			operation: "Push",
 		},
 	}
@@ -259,7 +262,9 @@ func bandOne(start string, next func(int) string) func(int) string {
 // hostilePacks returns servers with small packs that inflate to large objects.
 func hostilePacks() map[string]hostile {
 	load := func(content func(io.Writer, string), message string) hostile {
-		return hostile{server: hostileServer{refs: refsAt(someTip), respond: content}, operation: "Load", kind: gitrepo.TooLarge, message: message}
+		return hostile{
+			server: hostileServer{refs: refsAt(someTip), respond: content}, operation: "Load", kind: gitrepo.TooLarge, message: message,
+		}
 	}
 	const memory, transfer = "32 MiB of memory", "more than 48 MiB"
 	base := packed(packTree, bytes.Repeat([]byte("x"), 1<<20))
@@ -372,7 +377,9 @@ func TestHostileServers(t *testing.T) {
 			t.Run(layer+"/"+name, func(t *testing.T) {
 				server := httptest.NewServer(&test.server)
 				defer server.Close()
-				task := clientTask{URL: server.URL + "/repository", Operation: test.operation, Limits: clientLimits{Memory: hostileMemory, Transfer: hostileTransfer}}
+				task := clientTask{
+					URL: server.URL + "/repository", Operation: test.operation, Limits: clientLimits{Memory: hostileMemory, Transfer: hostileTransfer},
+				}
 				if test.transfer > 0 {
 					task.Limits.Transfer = test.transfer
 				}
@@ -421,7 +428,8 @@ func TestHostileHTTP(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			outcome := startClient(t, clientTask{
-				URL: "http://" + listen(t, respond) + "/repository", Operation: "Check", Limits: clientLimits{Memory: hostileMemory, Transfer: hostileTransfer},
+				URL: "http://" + listen(t, respond) + "/repository", Operation: "Check",
+				Limits: clientLimits{Memory: hostileMemory, Transfer: hostileTransfer},
 			})
 			if outcome.Kind == "" {
 				t.Errorf("client returned %q; want an error", outcome.Message)

@@ -133,18 +133,20 @@ func TestErrorKinds(t *testing.T) {
 		want    gitrepo.Kind
 		message string
 	}{
-		"forbidden":    {respond(403, "text/plain", "not yours"), gitrepo.Unauthorized, "not yours"},
-		"not found":    {respond(404, "text/html", "<html>"), gitrepo.NotFound, "404 Not Found"},
-		"overloaded":   {respond(503, "text/plain", "later"), gitrepo.Unreachable, "later"},
-		"too many":     {respond(429, "text/plain", "slow down"), gitrepo.Unreachable, "slow down"},
-		"login page":   {respond(200, "text/html; charset=utf-8", "<html>"), gitrepo.Protocol, "text/html"},
-		"error line":   {respond(200, advertisement, "001fERR Repository not found.\n\n\n"), gitrepo.NotFound, "Repository not found."},
-		"malformed":    {respond(200, advertisement, "hello world"), gitrepo.Protocol, "does not speak"},
-		"truncated":    {respond(200, advertisement, ""), gitrepo.Unreachable, ""},
-		"SHA-256":      {respond(200, advertisement, sha256Advertisement()), gitrepo.Protocol, "does not speak"},
-		"dumb server":  {respond(200, "text/plain", "# refs"), gitrepo.Protocol, "text/plain"},
-		"teapot":       {respond(418, "text/plain", "short and stout"), gitrepo.Rejected, "short and stout"},
-		"endless loop": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.String(), http.StatusFound) }, gitrepo.Protocol, "too often"},
+		"forbidden":   {respond(403, "text/plain", "not yours"), gitrepo.Unauthorized, "not yours"},
+		"not found":   {respond(404, "text/html", "<html>"), gitrepo.NotFound, "404 Not Found"},
+		"overloaded":  {respond(503, "text/plain", "later"), gitrepo.Unreachable, "later"},
+		"too many":    {respond(429, "text/plain", "slow down"), gitrepo.Unreachable, "slow down"},
+		"login page":  {respond(200, "text/html; charset=utf-8", "<html>"), gitrepo.Protocol, "text/html"},
+		"error line":  {respond(200, advertisement, "001fERR Repository not found.\n\n\n"), gitrepo.NotFound, "Repository not found."},
+		"malformed":   {respond(200, advertisement, "hello world"), gitrepo.Protocol, "does not speak"},
+		"truncated":   {respond(200, advertisement, ""), gitrepo.Unreachable, ""},
+		"SHA-256":     {respond(200, advertisement, sha256Advertisement()), gitrepo.Protocol, "does not speak"},
+		"dumb server": {respond(200, "text/plain", "# refs"), gitrepo.Protocol, "text/plain"},
+		"teapot":      {respond(418, "text/plain", "short and stout"), gitrepo.Rejected, "short and stout"},
+		"endless loop": {
+			func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.String(), http.StatusFound) }, gitrepo.Protocol, "too often",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(test.handler)
@@ -193,7 +195,8 @@ func TestRedirects(t *testing.T) {
 		return requireAuthorization(authorization)(http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
 			switch {
 			case strings.HasPrefix(request.URL.Path, "/renamed/"):
-				http.Redirect(response, request, "/"+base+strings.TrimPrefix(request.URL.Path, "/renamed")+"?"+request.URL.RawQuery, http.StatusMovedPermanently)
+				http.Redirect(response, request, "/"+base+strings.TrimPrefix(request.URL.Path, "/renamed")+"?"+request.URL.RawQuery,
+					http.StatusMovedPermanently)
 			case strings.HasPrefix(request.URL.Path, "/away/"):
 				http.Redirect(response, request, elsewhere.URL+request.URL.Path, http.StatusFound)
 			case request.Method == http.MethodPost && strings.HasPrefix(request.URL.Path, "/later/"):
@@ -247,7 +250,10 @@ func TestHTTPS(t *testing.T) {
 		"unknown authority":     {gitrepo.Credentials{ClientCert: client.certificate, ClientKey: client.key}, gitrepo.Unreachable},
 		"invalid bundle":        {gitrepo.Credentials{CABundle: []byte("x")}, gitrepo.Invalid},
 		"very large key": {
-			gitrepo.Credentials{CABundle: authority, ClientCert: client.certificate, ClientKey: slices.Concat(client.key, bytes.Repeat([]byte("\n"), 16<<10))}, gitrepo.Invalid,
+			gitrepo.Credentials{
+				CABundle: authority, ClientCert: client.certificate, ClientKey: slices.Concat(client.key, bytes.Repeat([]byte("\n"), 16<<10)),
+			},
+			gitrepo.Invalid,
 		},
 		"invalid key": {gitrepo.Credentials{ClientCert: client.certificate, ClientKey: []byte("x")}, gitrepo.Invalid},
 	} {

@@ -34,7 +34,8 @@ func (r repository) fill() {
 		if i == manyFiles/2 {
 			file("folder/.configbutler/owner.yaml", markerContent)
 		}
-		file(fmt.Sprintf("folder/core/v1/configmaps/ns-%d/%d.yaml", i%100, i), fmt.Sprintf("name: %d\ntext: %s\n", i, strings.Repeat(fmt.Sprint("line ", i, "\n"), 80)))
+		file(fmt.Sprintf("folder/core/v1/configmaps/ns-%d/%d.yaml", i%100, i),
+			fmt.Sprintf("name: %d\ntext: %s\n", i, strings.Repeat(fmt.Sprint("line ", i, "\n"), 80)))
 	}
 	r.importing(&stream)
 }
@@ -43,7 +44,8 @@ func (r repository) fill() {
 func (r repository) change(path, content string) {
 	r.t.Helper()
 	var stream bytes.Buffer
-	fmt.Fprintf(&stream, "commit refs/heads/main\ncommitter other <other@example.com> 1700000001 +0000\ndata 6\ntheirs\nfrom refs/heads/main^0\nM 100644 inline %s\ndata %d\n%s\n", path, len(content), content)
+	fmt.Fprintf(&stream, "commit refs/heads/main\ncommitter other <other@example.com> 1700000001 +0000\ndata 6\ntheirs\nfrom "+
+		"refs/heads/main^0\nM 100644 inline %s\ndata %d\n%s\n", path, len(content), content)
 	r.importing(&stream)
 }
 

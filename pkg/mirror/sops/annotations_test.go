@@ -44,9 +44,11 @@ func TestAnnotationsAreNotReadable(t *testing.T) {
 	})
 	for _, name := range keys {
 		t.Run(name, func(t *testing.T) {
-			object := secret(map[string]string{"password": value}, set("platform", "metadata", "labels", "example.com/team"), set("shop", "metadata", "labels", "app"))
+			object := secret(map[string]string{"password": value}, set("platform", "metadata", "labels", "example.com/team"),
+				set("shop", "metadata", "labels", "app"))
 			object.SetAnnotations(map[string]string{
-				name: string(copied), "example.com/plain": value, "example.com/encoded": base64.StdEncoding.EncodeToString([]byte(value)), "helm.sh/resource-policy": "keep",
+				name: string(copied), "example.com/plain": value,
+				"example.com/encoded": base64.StdEncoding.EncodeToString([]byte(value)), "helm.sh/resource-policy": "keep",
 			})
 			file := encrypt(t, encrypter, object)
 			for _, text := range hidden(t, value) {
@@ -54,7 +56,10 @@ func TestAnnotationsAreNotReadable(t *testing.T) {
 					t.Errorf("file contains %q:\n%s", text, file)
 				}
 			}
-			for _, readable := range []string{"apiVersion: v1\nkind: Secret\nmetadata:\n  name: db\n  namespace: shop\n  labels:\n    app: shop\n    example.com/team: platform\n", "\ntype: Opaque\n"} {
+			for _, readable := range []string{
+				"apiVersion: v1\nkind: Secret\nmetadata:\n  name: db\n  namespace: shop\n  labels:\n    app: shop\n    example.com/team: platform\n",
+				"\ntype: Opaque\n",
+			} {
 				if !strings.Contains(string(file), readable) {
 					t.Errorf("file lacks %q:\n%s", readable, file)
 				}
@@ -110,14 +115,18 @@ func TestRulesNameTheAnnotationsThatAreEncrypted(t *testing.T) {
 		annotations map[string]string
 		want        string
 	}{
-		"none":                  {nil, "^(data|stringData)$"},
-		"a harmless one":        {map[string]string{"helm.sh/resource-policy": "keep"}, "^(data|stringData)$"},
-		"others":                {map[string]string{"example.com/b": "", "a": "", "helm.sh/resource-policy": "keep"}, `^(data|stringData|a|example\.com/b)$`},
-		"one like a field":      {map[string]string{"example.com/b": "", "name": ""}, "^(data|stringData|annotations)$"},
-		"one like the data":     {map[string]string{"data": ""}, "^(data|stringData)$"},
-		"one with the object":   {map[string]string{"kapp.k14s.io/original": "{}"}, "^(data|stringData)$"},
-		"as many as are listed": {listed, `^(data|stringData|` + strings.ReplaceAll(strings.Join(slices.Sorted(maps.Keys(listed)), "|"), ".", `\.`) + ")$"},
-		"more than are listed":  {numbered(17), "^(data|stringData|annotations)$"},
+		"none":           {nil, "^(data|stringData)$"},
+		"a harmless one": {map[string]string{"helm.sh/resource-policy": "keep"}, "^(data|stringData)$"},
+		"others": {
+			map[string]string{"example.com/b": "", "a": "", "helm.sh/resource-policy": "keep"}, `^(data|stringData|a|example\.com/b)$`,
+		},
+		"one like a field":    {map[string]string{"example.com/b": "", "name": ""}, "^(data|stringData|annotations)$"},
+		"one like the data":   {map[string]string{"data": ""}, "^(data|stringData)$"},
+		"one with the object": {map[string]string{"kapp.k14s.io/original": "{}"}, "^(data|stringData)$"},
+		"as many as are listed": {
+			listed, `^(data|stringData|` + strings.ReplaceAll(strings.Join(slices.Sorted(maps.Keys(listed)), "|"), ".", `\.`) + ")$",
+		},
+		"more than are listed": {numbered(17), "^(data|stringData|annotations)$"},
 	} {
 		var fields struct {
 			SOPS struct {
@@ -169,6 +178,7 @@ func TestFluxDecrypts(t *testing.T) {
 	}
 	object := annotated(map[string]string{"name": "x"})
 	if opened, err := sopstest.OpenAsFlux(t, encrypt(t, encrypter, object), key.String(), added); err == nil {
-		t.Errorf("annotations added by Kustomize do not count as encrypted if all annotations are encrypted, unlike the page on Secrets says:\n%s", opened)
+		t.Errorf("annotations added by Kustomize do not count as encrypted if all annotations are encrypted, "+
+			"unlike the page on Secrets says:\n%s", opened)
 	}
 }

@@ -15,7 +15,8 @@ func TestRuleIsPartOfTheKey(t *testing.T) {
 	content := []byte("kind: Secret\n")
 	derived := map[string]string{}
 	for name, r := range map[string]rule{
-		"no rule": nil, "the data": {"data", "stringData"}, "one annotation": {"data", "stringData", "a"}, "another annotation": {"data", "stringData", "b"},
+		"no rule": nil, "the data": {"data", "stringData"},
+		"one annotation": {"data", "stringData", "a"}, "another annotation": {"data", "stringData", "b"},
 	} {
 		key, err := encrypter.fileKey(r, content).derive("data key", dataKeySize)
 		if err != nil {

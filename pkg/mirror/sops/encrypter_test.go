@@ -128,27 +128,40 @@ func checkOpens(t testing.TB, file []byte, key *age.X25519Identity, object *unst
 // objects are Secrets by their special properties.
 func objects() map[string]*unstructured.Unstructured {
 	return map[string]*unstructured.Unstructured{
-		"one value":             secret(map[string]string{"password": "correct horse"}),
-		"no values":             secret(nil),
-		"an empty value":        secret(map[string]string{"empty": "", "full": "x"}),
-		"binary values":         secret(map[string]string{"all": string(allBytes()), "zero": "\x00"}),
-		"a large value":         secret(map[string]string{"large": strings.Repeat("0123456789", 50_000)}),
-		"odd keys":              secret(map[string]string{"a.b": "1", ".dockerconfigjson": "{}", "a_b-c": "2", "true": "3", "12": "4", "null": "5", "data": "6"}),
-		"texts":                 secret(nil, set("line\nline\n\n", "stringData", "block"), set("ünï©ödé 🔑", "stringData", "unicode"), set(" \ttabbed\r\n", "stringData", "white"), set("ENC[AES256_GCM]", "stringData", "like encrypted")),
-		"other types":           secret(map[string]string{"a": "b"}, set(true, "immutable"), set(int64(-7), "stringData", "int"), set(1.5e-7, "stringData", "float"), set(false, "stringData", "bool"), set(nil, "stringData", "null")),
-		"unknown fields":        secret(map[string]string{"a": "b"}, set(int64(1<<60), "extra", "int"), set(1e21, "extra", "float"), set(3.0, "extra", "whole"), set(true, "extra", "bool"), set("2024-01-31", "extra", "date"), set("12:30", "extra", "time"), set(map[string]any{}, "extra", "none")),
-		"lists":                 secret(nil, set([]any{"one", map[string]any{"b": "2", "a": []any{"1", "0"}}, []any{}, "one"}, "stringData", "list"), set([]any{"example.com/keep", "example.com/more"}, "metadata", "finalizers")),
-		"labels that match":     secret(map[string]string{"a": "b"}, set("readable", "metadata", "labels", "team"), set("hidden", "metadata", "labels", "data"), set("hidden", "metadata", "annotations", "stringData")),
-		"annotations":           annotated(map[string]string{"example.com/note": "a: 'b'\n", "example.com/empty": "", "helm.sh/resource-policy": "keep", "configbutler.ai/mirror": "true"}),
+		"one value":      secret(map[string]string{"password": "correct horse"}),
+		"no values":      secret(nil),
+		"an empty value": secret(map[string]string{"empty": "", "full": "x"}),
+		"binary values":  secret(map[string]string{"all": string(allBytes()), "zero": "\x00"}),
+		"a large value":  secret(map[string]string{"large": strings.Repeat("0123456789", 50_000)}),
+		"odd keys": secret(map[string]string{
+			"a.b": "1", ".dockerconfigjson": "{}", "a_b-c": "2", "true": "3", "12": "4", "null": "5", "data": "6",
+		}),
+		"texts": secret(nil, set("line\nline\n\n", "stringData", "block"), set("ünï©ödé 🔑", "stringData", "unicode"),
+			set(" \ttabbed\r\n", "stringData", "white"), set("ENC[AES256_GCM]", "stringData", "like encrypted")),
+		"other types": secret(map[string]string{"a": "b"}, set(true, "immutable"), set(int64(-7), "stringData", "int"),
+			set(1.5e-7, "stringData", "float"), set(false, "stringData", "bool"), set(nil, "stringData", "null")),
+		"unknown fields": secret(map[string]string{"a": "b"}, set(int64(1<<60), "extra", "int"), set(1e21, "extra", "float"),
+			set(3.0, "extra", "whole"), set(true, "extra", "bool"), set("2024-01-31", "extra", "date"), set("12:30", "extra", "time"),
+			set(map[string]any{}, "extra", "none")),
+		"lists": secret(nil, set([]any{"one", map[string]any{"b": "2", "a": []any{"1", "0"}}, []any{}, "one"}, "stringData",
+			"list"), set([]any{"example.com/keep", "example.com/more"}, "metadata", "finalizers")),
+		"labels that match": secret(map[string]string{"a": "b"}, set("readable", "metadata", "labels", "team"),
+			set("hidden", "metadata", "labels", "data"), set("hidden", "metadata", "annotations", "stringData")),
+		"annotations": annotated(map[string]string{
+			"example.com/note": "a: 'b'\n", "example.com/empty": "", "helm.sh/resource-policy": "keep", "configbutler.ai/mirror": "true",
+		}),
 		"annotation like type":  annotated(map[string]string{"type": "x", "helm.sh/resource-policy": "keep"}),
 		"annotation like root":  annotated(map[string]string{"annotations": "x", "metadata": "y", "kind": "z"}),
 		"annotation like label": annotated(map[string]string{"example.com/team": "x"}, set("platform", "metadata", "labels", "example.com/team")),
 		"annotation of a regex": annotated(map[string]string{"example.com/a.b": "x", "example.com/a-b": "y", "(.*)|\\": "z"}),
 		"many annotations":      annotated(numbered(40)),
-		"metadata in order":     secret(map[string]string{"a": "b"}, set("gen-", "metadata", "generateName"), set("x", "metadata", "labels", "z"), set("x\ny", "metadata", "annotations", "a")),
-		"fields about it":       secret(map[string]string{"a": "b"}, set("x", "aa"), set("y", "zz"), set("z", "data ")),
-		"a list of metadata":    secret(map[string]string{"a": "b"}, set([]any{map[string]any{"annotations": "1", "name": "2"}}, "zz", "metadata")),
-		"quotes and comments":   secret(nil, set("# no comment", "stringData", "a"), set("it's \"quoted\"", "stringData", "b"), set("a: b", "metadata", "annotations", "note #1"), set("# neither", "metadata", "annotations", "hash")),
+		"metadata in order": secret(map[string]string{"a": "b"}, set("gen-", "metadata", "generateName"), set("x", "metadata", "labels", "z"),
+			set("x\ny", "metadata", "annotations", "a")),
+		"fields about it": secret(map[string]string{"a": "b"}, set("x", "aa"), set("y", "zz"), set("z", "data ")),
+		"a list of metadata": secret(map[string]string{"a": "b"},
+			set([]any{map[string]any{"annotations": "1", "name": "2"}}, "zz", "metadata")),
+		"quotes and comments": secret(nil, set("# no comment", "stringData", "a"), set("it's \"quoted\"", "stringData", "b"),
+			set("a: b", "metadata", "annotations", "note #1"), set("# neither", "metadata", "annotations", "hash")),
 	}
 }
 
@@ -188,7 +201,8 @@ func FuzzEncrypt(f *testing.F) {
 		if !utf8.ValidString(name) || !utf8.ValidString(note) || name == "" {
 			return // The API server accepts no such Secret.
 		}
-		object := secret(map[string]string{name: value}, set(note, "stringData", "text"), set(note, "metadata", "annotations", "note"), set(note, "metadata", "annotations", name))
+		object := secret(map[string]string{name: value}, set(note, "stringData", "text"), set(note, "metadata", "annotations", "note"),
+			set(note, "metadata", "annotations", name))
 		file := encrypt(t, encrypter, object)
 		if again := encrypt(t, encrypter, object); !bytes.Equal(file, again) {
 			t.Error("file of the same Secret differs")
@@ -211,11 +225,12 @@ func TestAlteredFilesDoNotOpen(t *testing.T) {
 		return strings.Replace(file, old, replacement, 1)
 	}
 	for name, altered := range map[string]string{
-		"a readable value":              rewrite("name: db", "name: web"),
-		"a readable value, type kept":   rewrite("type: Opaque", "type: Opaque2"),
-		"an encrypted value":            rewrite("user: ENC[AES256_GCM,data:", "user: ENC[AES256_GCM,data:AAAA"),
-		"a value from another version":  rewrite(line([]byte(file), "password:"), line([]byte(other), "password:")),
-		"a value in another's place":    rewrite(line([]byte(file), "password:"), "  password:"+strings.TrimPrefix(line([]byte(file), "user:"), "  user:")),
+		"a readable value":             rewrite("name: db", "name: web"),
+		"a readable value, type kept":  rewrite("type: Opaque", "type: Opaque2"),
+		"an encrypted value":           rewrite("user: ENC[AES256_GCM,data:", "user: ENC[AES256_GCM,data:AAAA"),
+		"a value from another version": rewrite(line([]byte(file), "password:"), line([]byte(other), "password:")),
+		"a value in another's place": rewrite(line([]byte(file), "password:"),
+			"  password:"+strings.TrimPrefix(line([]byte(file), "user:"), "  user:")),
 		"a value taken away":            rewrite(line([]byte(file), "user:"), ""),
 		"a value added":                 rewrite("kind: Secret", "kind: Secret\nmore: x"),
 		"plain text":                    rewrite(line([]byte(file), "user:"), "  user: YWRtaW4=\n"),
@@ -234,14 +249,17 @@ func TestAlteredFilesDoNotOpen(t *testing.T) {
 
 // TestWhatCanBeRead checks that encrypted values are not readable, and the other fields are.
 func TestWhatCanBeRead(t *testing.T) {
-	object := secret(map[string]string{"password": "correct horse"}, set("battery staple", "stringData", "text"), set("platform", "metadata", "labels", "team"))
+	object := secret(map[string]string{"password": "correct horse"}, set("battery staple", "stringData", "text"),
+		set("platform", "metadata", "labels", "team"))
 	file := string(encrypt(t, newEncrypter(t, seed, newIdentity(t)), object))
 	for _, hidden := range []string{"correct horse", "Y29ycmVjdCBob3JzZQ", "battery"} {
 		if strings.Contains(file, hidden) {
 			t.Errorf("file contains %q:\n%s", hidden, file)
 		}
 	}
-	for _, readable := range []string{"apiVersion: v1\nkind: Secret\nmetadata:\n  name: db\n  namespace: shop\n  labels:\n    team: platform\n", "\ntype: Opaque\nsops:\n"} {
+	for _, readable := range []string{
+		"apiVersion: v1\nkind: Secret\nmetadata:\n  name: db\n  namespace: shop\n  labels:\n    team: platform\n", "\ntype: Opaque\nsops:\n",
+	} {
 		if !strings.Contains(file, readable) {
 			t.Errorf("file lacks %q:\n%s", readable, file)
 		}
@@ -258,11 +276,12 @@ func TestSameObjectSameFile(t *testing.T) {
 	data := map[string]string{"user": "admin", "password": "correct horse"}
 	file := encrypt(t, newEncrypter(t, seed, a, b), secret(data))
 	for name, same := range map[string][]byte{
-		"again":                          encrypt(t, newEncrypter(t, slices.Clone(seed), a, b), secret(data)),
-		"recipients in another order":    encrypt(t, newEncrypter(t, seed, b, a), secret(data)),
-		"a recipient twice":              encrypt(t, newEncrypter(t, seed, a, b, a), secret(data)),
-		"a field that is runtime":        encrypt(t, newEncrypter(t, seed, a, b), secret(data, set("8", "metadata", "resourceVersion"))),
-		"an annotation that is no field": encrypt(t, newEncrypter(t, seed, a, b), secret(data, set("x", "metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"))),
+		"again":                       encrypt(t, newEncrypter(t, slices.Clone(seed), a, b), secret(data)),
+		"recipients in another order": encrypt(t, newEncrypter(t, seed, b, a), secret(data)),
+		"a recipient twice":           encrypt(t, newEncrypter(t, seed, a, b, a), secret(data)),
+		"a field that is runtime":     encrypt(t, newEncrypter(t, seed, a, b), secret(data, set("8", "metadata", "resourceVersion"))),
+		"an annotation that is no field": encrypt(t, newEncrypter(t, seed, a, b),
+			secret(data, set("x", "metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"))),
 	} {
 		if !bytes.Equal(file, same) {
 			t.Errorf("%s: file differs", name)

@@ -34,8 +34,8 @@ type hostile struct {
 	ended chan error
 }
 
-// hostile starts a receiver that sends the greeting after the request, and then again repeatedly until the connection is closed. With https,
-// it does so instead of a TLS handshake, unless handshake is set.
+// hostile starts a receiver that sends the greeting after the request, and then again repeatedly until the connection is closed. With
+// https, it does so instead of a TLS handshake, unless handshake is set.
 func (s *fixture) hostile(scheme string, handshake bool, greeting, again []byte) *hostile {
 	s.Helper()
 	h := &hostile{ended: make(chan error, 10)}
@@ -136,14 +136,24 @@ func TestEndlessReceiver(t *testing.T) {
 		"chunks":          {greeting: []byte(ok + chunked), again: []byte("1\r\nx\r\n"), want: "200 OK: xxx", outcome: format.Delivered},
 		"an extension":    {greeting: []byte(ok + chunked + "1;"), again: kilobyte, want: "read the answer", outcome: format.Retry},
 		"extensions": {
-			greeting: []byte(ok + chunked), again: []byte("1;" + strings.Repeat("x", 4000) + "\r\nx\r\n"), want: "read the answer", outcome: format.Retry,
+			greeting: []byte(ok + chunked), again: []byte("1;" + strings.Repeat("x", 4000) + "\r\nx\r\n"),
+			want: "read the answer", outcome: format.Retry,
 		},
-		"trailers":       {greeting: []byte(ok + chunked + "0\r\n"), again: []byte("A: a\r\n"), want: "suspiciously long trailer", outcome: format.Retry},
-		"other protocol": {greeting: []byte("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"), want: "101", outcome: format.Rejected},
-		"over TLS":       {scheme: "https", handshake: true, greeting: []byte(ok + "A: "), again: kilobyte, want: "exceeded 65536 bytes", outcome: format.Retry},
+		"trailers": {
+			greeting: []byte(ok + chunked + "0\r\n"), again: []byte("A: a\r\n"), want: "suspiciously long trailer", outcome: format.Retry,
+		},
+		"other protocol": {
+			greeting: []byte("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"), want: "101", outcome: format.Rejected,
+		},
+		"over TLS": {
+			scheme: "https", handshake: true, greeting: []byte(ok + "A: "), again: kilobyte, want: "exceeded 65536 bytes", outcome: format.Retry,
+		},
 		// Records of TLS 1.2: warnings, and a message of 16 MiB.
-		"warnings":   {scheme: "https", again: []byte{21, 3, 3, 0, 2, 1, 0}, want: "the call to HOST failed: ", outcome: format.Retry},
-		"handshake":  {scheme: "https", greeting: []byte{22, 3, 3, 4, 0, 2, 255, 255, 255}, again: kilobyte, want: "the call to HOST failed: ", outcome: format.Retry},
+		"warnings": {scheme: "https", again: []byte{21, 3, 3, 0, 2, 1, 0}, want: "the call to HOST failed: ", outcome: format.Retry},
+		"handshake": {
+			scheme: "https", greeting: []byte{22, 3, 3, 4, 0, 2, 255, 255, 255},
+			again: kilobyte, want: "the call to HOST failed: ", outcome: format.Retry,
+		},
 		"no records": {scheme: "https", again: []byte{23, 3, 3, 0, 0}, want: "the call to HOST failed: ", outcome: format.Retry},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -99,7 +99,8 @@ func TestNoAnswer(t *testing.T) {
 			s.receiver(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("X", strings.Repeat("x", 1<<20))
 			})
-		}, "the call to HOST failed: net/http: HTTP/1.x transport connection broken: net/http: server response headers exceeded 65536 bytes; aborted"},
+		}, "the call to HOST failed: net/http: HTTP/1.x transport connection broken: net/http: server response headers exceeded 65536 bytes; " +
+			"aborted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newFixture(t)

@@ -46,8 +46,8 @@ func TestNextAttempt(t *testing.T) {
 	}
 }
 
-// TestNextAttemptHolds checks random policies: a delay is never below the base nor the receiver's Retry-After, never above the maximum unless
-// the receiver requests it, and on average never shorter than the one before.
+// TestNextAttemptHolds checks random policies: a delay is never below the base nor the receiver's Retry-After, never above the maximum
+// unless the receiver requests it, and on average never shorter than the one before.
 func TestNextAttemptHolds(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 500 {
@@ -64,7 +64,8 @@ func TestNextAttemptHolds(t *testing.T) {
 				if got < base || got > most {
 					t.Fatalf("failure %d: delay %v is not between %v and %v", failures+1, got, base, most)
 				}
-				if asked := delivery.NextAttempt(retry, failures+1, after, random.Float64); asked < min(after, time.Hour) || asked > max(most, time.Hour) {
+				if asked := delivery.NextAttempt(retry, failures+1, after, random.Float64); asked < min(after, time.Hour) ||
+					asked > max(most, time.Hour) {
 					t.Fatalf("Retry-After = %v, delay = %v", after, asked)
 				}
 				// Pairs of random numbers that add up to 1 make the average exact.
@@ -73,7 +74,8 @@ func TestNextAttemptHolds(t *testing.T) {
 			}
 			average := float64(sum) / samples
 			if average < before-samples {
-				t.Fatalf("failure %d with delays of %v to %v: average delay = %v, of the previous failure %v", failures+1, base, most, time.Duration(average), time.Duration(before))
+				t.Fatalf("failure %d with delays of %v to %v: average delay = %v, of the previous failure %v", failures+1, base, most,
+					time.Duration(average), time.Duration(before))
 			}
 			before = average
 		}

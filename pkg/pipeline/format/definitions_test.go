@@ -72,8 +72,8 @@ func TestDotAIScans200DefinitionsAtOnceAndDeletesEachAlone(t *testing.T) {
 	}
 }
 
-// TestAReplacedDefinitionIsNotDeleted checks that a name that now identifies another definition is not deleted: consumers that only know the
-// name would lose it.
+// TestAReplacedDefinitionIsNotDeleted checks that a name that now identifies another definition is not deleted: consumers that only know
+// the name would lose it.
 func TestAReplacedDefinitionIsNotDeleted(t *testing.T) {
 	replaced := batch(item.CustomResourceDefinition,
 		[]item.Item{{Key: definition("Widget", "widgets.example.com")}},

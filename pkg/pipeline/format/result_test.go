@@ -25,10 +25,12 @@ func TestStatuses(t *testing.T) {
 	for status, want := range map[int]pipelineformat.Outcome{
 		200: pipelineformat.Delivered, 201: pipelineformat.Delivered, 202: pipelineformat.Delivered, 204: pipelineformat.Delivered,
 		301: pipelineformat.Rejected, 302: pipelineformat.Rejected, 304: pipelineformat.Rejected, 307: pipelineformat.Rejected,
-		400: pipelineformat.Rejected, 401: pipelineformat.Rejected, 403: pipelineformat.Rejected, 404: pipelineformat.Rejected, 405: pipelineformat.Rejected, 409: pipelineformat.Rejected,
+		400: pipelineformat.Rejected, 401: pipelineformat.Rejected, 403: pipelineformat.Rejected,
+		404: pipelineformat.Rejected, 405: pipelineformat.Rejected, 409: pipelineformat.Rejected,
 		413: pipelineformat.Rejected, 415: pipelineformat.Rejected, 422: pipelineformat.Rejected,
 		408: pipelineformat.Retry, 425: pipelineformat.Retry, 429: pipelineformat.Retry,
-		500: pipelineformat.Retry, 501: pipelineformat.Retry, 502: pipelineformat.Retry, 503: pipelineformat.Retry, 504: pipelineformat.Retry, 599: pipelineformat.Retry,
+		500: pipelineformat.Retry, 501: pipelineformat.Retry, 502: pipelineformat.Retry,
+		503: pipelineformat.Retry, 504: pipelineformat.Retry, 599: pipelineformat.Retry,
 	} {
 		for _, format := range formats {
 			body := "because"
@@ -67,7 +69,8 @@ func TestAnswersOfDotAI(t *testing.T) {
 		},
 		"in part": {
 			sync, 400, `{"success":false,"error":{"code":"SYNC_PARTIAL_FAILURE","message":"Failed to process 1 resource(s)",
-			"details":{"upserted":1,"deleted":0,"failures":[{"id":"circuit-breaker","error":"open"}]}}}`, pipelineformat.Retry, "Failed to process 1",
+			"details":{"upserted":1,"deleted":0,"failures":[{"id":"circuit-breaker","error":"open"}]}}}`,
+			pipelineformat.Retry, "Failed to process 1",
 		},
 		"in part, and cut off": {
 			sync, 400, `{"success":false,"error":{"code":"SYNC_PARTIAL_FAILURE","message":"Failed to process 900 resource(s)","details":{"fail`,
@@ -114,7 +117,8 @@ func TestAnswersOfDotAI(t *testing.T) {
 		},
 		"a scan that cannot begin": {
 			tool, 200, `{"success":true,"data":{"result":{"success":false,"operation":"scan",
-			"error":{"message":"Vector DB (Qdrant) connection failed","details":"Cannot establish connection"}}}}`, pipelineformat.Retry, "Cannot establish",
+			"error":{"message":"Vector DB (Qdrant) connection failed","details":"Cannot establish connection"}}}}`,
+			pipelineformat.Retry, "Cannot establish",
 		},
 		"deleted": {
 			tool, 200, `{"success":true,"data":{"result":{"success":true,"operation":"delete","message":"Capability deleted: A.b"}}}`,

@@ -119,8 +119,8 @@ func TestTimesThatAreMissing(t *testing.T) {
 	}
 }
 
-// TestAnnotationsThatStay checks that items of Secrets have only annotations that are known to be harmless, and other items all except copies
-// of the object.
+// TestAnnotationsThatStay checks that items of Secrets have only annotations that are known to be harmless, and other items all except
+// copies of the object.
 func TestAnnotationsThatStay(t *testing.T) {
 	none := map[string]bool{}
 	all := map[string]bool{"Secret": true, "ConfigMap": true}
@@ -132,7 +132,12 @@ func TestAnnotationsThatStay(t *testing.T) {
 		{annotationtest.Configurations(), none},
 		{annotationtest.Harmless(), all},
 		{annotationtest.Others(), unlessSecret},
-		{[]string{"objectset.rio.cattle.io/id", "kapp.k14s.io/identity", "deployment.kubernetes.io/revision", "kubectl.kubernetes.io/restartedAt"}, unlessSecret},
+		{
+			[]string{
+				"objectset.rio.cattle.io/id", "kapp.k14s.io/identity", "deployment.kubernetes.io/revision", "kubectl.kubernetes.io/restartedAt",
+			},
+			unlessSecret,
+		},
 	} {
 		for _, key := range c.keys {
 			for _, kind := range []string{"Secret", "ConfigMap"} {

@@ -94,18 +94,33 @@ func TestDue(t *testing.T) {
 		"full":                     {maxWait(time.Minute), maxItems(2), now("a", 1), none, now("b", 1), batch("+a:1 +b:1")},
 		"not full":                 {maxWait(5 * second), maxItems(2), now("a", 1), tick(4 * second), none, tick(second), batch("+a:1")},
 		"waits for the first only": {maxWait(5 * second), now("a", 1), tick(4 * second), now("b", 1), tick(second), batch("+a:1 +b:1")},
-		"more than full":           {maxItems(2), now("a", 1), now("b", 1), now("c", 1), batch("+a:1 +b:1"), batch("+a:1 +b:1"), delivered(), batch("+c:1")},
-		"bytes":                    {maxBytes(350), now("a", 1), now("b", 1), now("c", 1), batch("+a:1"), delivered(), batch("+b:1"), delivered(), batch("+c:1")},
+		"more than full": {
+			maxItems(2), now("a", 1), now("b", 1), now("c", 1), batch("+a:1 +b:1"), batch("+a:1 +b:1"), delivered(), batch("+c:1"),
+		},
+		"bytes": {
+			maxBytes(350), now("a", 1), now("b", 1), now("c", 1), batch("+a:1"), delivered(), batch("+b:1"), delivered(), batch("+c:1"),
+		},
 		"more than the bytes":      {maxBytes(10), now("a", 1), batch("+a:1")},
 		"first come, first served": {maxItems(1), now("b", 1), now("a", 1), now("b", 2), batch("+b:2"), delivered(), batch("+a:1")},
-		"the kind that waits":      {now("a", 1), tick(second), crd("x", 1), tick(11 * second), now("b", 1), batch("+a:1 +b:1"), delivered(), batch("+x:1")},
-		"a run":                    {now("a", 1), up("b", 1), now("c", 1), marks(3), maxItems(2), batch("+a:1 +b:1"), progress(3, 0, 0), rejected("a"), progress(3, 1, 1), delivered("b"), progress(3, 2, 1), batch("+c:1"), delivered(), progress(3, 3, 1)},
-		"a run of a kind":          {now("a", 1), crd("x", 1), marks(1, item.CustomResourceDefinition), progress(1, 0, 0), batch("+x:1"), delivered(), batch("+a:1"), delivered(), progress(1, 1, 0)},
-		"marked, and changed":      {now("a", 1), marks(1), now("a", 2), batch("+a:2"), now("a", 3), delivered(), progress(1, 1, 0)},
-		"marked, and gone":         {now("a", 1), marks(1), gone("a"), progress(1, 1, 0)},
-		"marked, and removed":      {has("a"), now("a", 2), marks(1), gone("a"), progress(1, 0, 0), batch("-a"), delivered(), progress(1, 1, 0)},
-		"marked, and back":         {has("a"), now("a", 2), marks(1), now("a", 1), progress(1, 1, 0)},
-		"marked in the batch":      {now("a", 1), now("b", 1), batch("+a:1 +b:1"), delivered("a"), now("b", 2), marks(1), delivered(), progress(1, 0, 0), batch("+b:2"), delivered(), progress(1, 1, 0)},
+		"the kind that waits": {
+			now("a", 1), tick(second), crd("x", 1), tick(11 * second), now("b", 1), batch("+a:1 +b:1"), delivered(), batch("+x:1"),
+		},
+		"a run": {
+			now("a", 1), up("b", 1), now("c", 1), marks(3), maxItems(2), batch("+a:1 +b:1"), progress(3, 0, 0), rejected("a"),
+			progress(3, 1, 1), delivered("b"), progress(3, 2, 1), batch("+c:1"), delivered(), progress(3, 3, 1),
+		},
+		"a run of a kind": {
+			now("a", 1), crd("x", 1), marks(1, item.CustomResourceDefinition), progress(1, 0, 0),
+			batch("+x:1"), delivered(), batch("+a:1"), delivered(), progress(1, 1, 0),
+		},
+		"marked, and changed": {now("a", 1), marks(1), now("a", 2), batch("+a:2"), now("a", 3), delivered(), progress(1, 1, 0)},
+		"marked, and gone":    {now("a", 1), marks(1), gone("a"), progress(1, 1, 0)},
+		"marked, and removed": {has("a"), now("a", 2), marks(1), gone("a"), progress(1, 0, 0), batch("-a"), delivered(), progress(1, 1, 0)},
+		"marked, and back":    {has("a"), now("a", 2), marks(1), now("a", 1), progress(1, 1, 0)},
+		"marked in the batch": {
+			now("a", 1), now("b", 1), batch("+a:1 +b:1"), delivered("a"), now("b", 2), marks(1),
+			delivered(), progress(1, 0, 0), batch("+b:2"), delivered(), progress(1, 1, 0),
+		},
 		"marked in the batch only": {now("a", 1), batch("+a:1"), marks(1), now("a", 2), delivered(), progress(1, 1, 0)},
 		"all again":                {has("a", "b"), again("a", 1), again("b", 1), marks(2), batch("+a:1 +b:1"), delivered(), progress(2, 2, 0)},
 		"nothing to do":            {has("a"), marks(0), progress(0, 0, 0)},
@@ -133,8 +148,8 @@ func TestOtherRunReplacesTheMarks(t *testing.T) {
 	progress(2, 2, 0)(s)
 }
 
-// TestRunCountsWhatIsSentBeforeItIsMarked checks that changes that are sent between StartRun and MarkRun count for the run, if they are of its
-// kinds.
+// TestRunCountsWhatIsSentBeforeItIsMarked checks that changes that are sent between StartRun and MarkRun count for the run, if they are of
+// its kinds.
 func TestRunCountsWhatIsSentBeforeItIsMarked(t *testing.T) {
 	s := newFixture(t)
 	now("before", 1)(s)

@@ -188,5 +188,7 @@ func definition(name string) item.Key {
 }
 
 func version(key item.Key, version any) item.Item {
-	return item.Item{Key: key, Labels: map[string]string{"version": fmt.Sprint(version)}, UID: types.UID("uid of " + key.Name), CreatedAt: testkit.Noon}
+	return item.Item{
+		Key: key, Labels: map[string]string{"version": fmt.Sprint(version)}, UID: types.UID("uid of " + key.Name), CreatedAt: testkit.Noon,
+	}
 }

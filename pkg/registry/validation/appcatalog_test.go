@@ -70,7 +70,10 @@ func TestAppCatalog(t *testing.T) {
 			name: "a workload twice", do: func(c cat) { c.Spec.Workloads = append(c.Spec.Workloads, c.Spec.Workloads[0]) },
 			path: "spec.workloads[2]", says: "Duplicate",
 		},
-		{name: "a name that just leaves room for its record", do: func(c cat) { c.Spec.Workloads[0].Name = strings.Repeat("a", 253-len("shop.deployment.")) }},
+		{
+			name: "a name that just leaves room for its record",
+			do:   func(c cat) { c.Spec.Workloads[0].Name = strings.Repeat("a", 253-len("shop.deployment.")) },
+		},
 		{
 			name: "a name that leaves none", do: func(c cat) { c.Spec.Workloads[0].Name = strings.Repeat("a", 254-len("shop.deployment.")) },
 			path: "spec.workloads[0].name", says: "longer than 253 characters, by 1",
@@ -125,7 +128,9 @@ func TestAppCatalog(t *testing.T) {
 		},
 		{
 			name: "an access policy that lacks its selector", do: func(c cat) {
-				c.Spec.AccessPolicy = &configbutler.CatalogAccessPolicy{NamespacedRules: configbutler.NamespacedRules{Mode: configbutler.AccessModeFromSelector}}
+				c.Spec.AccessPolicy = &configbutler.CatalogAccessPolicy{
+					NamespacedRules: configbutler.NamespacedRules{Mode: configbutler.AccessModeFromSelector},
+				}
 			},
 			path: "spec.accessPolicy.namespacedRules.namespaceSelector", says: "needs it",
 		},

@@ -32,7 +32,8 @@ func TestBoundsOfGitDestination(t *testing.T) {
 			path: "spec.ignore", says: "name 1001 fields and managers in all, and may name at most 1000",
 		},
 		{
-			name: "more recipients than there may be", do: func(d dest) { d.Spec.Encryption.AgeRecipients = slices.Repeat([]string{recipient}, 101) },
+			name: "more recipients than there may be",
+			do:   func(d dest) { d.Spec.Encryption.AgeRecipients = slices.Repeat([]string{recipient}, 101) },
 			path: "spec.encryption.ageRecipients", says: "101: must have at most 100 items",
 		},
 	})

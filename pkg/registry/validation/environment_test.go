@@ -45,7 +45,8 @@ func environment() *configbutler.Environment {
 
 func syncWindow(name string) configbutler.SyncWindow {
 	return configbutler.SyncWindow{
-		Name: name, Kind: configbutler.SyncWindowAllow, Schedule: "0 22 * * 1-5", Duration: metav1.Duration{Duration: 8 * time.Hour}, TimeZone: "Europe/Berlin",
+		Name: name, Kind: configbutler.SyncWindowAllow, Schedule: "0 22 * * 1-5",
+		Duration: metav1.Duration{Duration: 8 * time.Hour}, TimeZone: "Europe/Berlin",
 	}
 }
 
@@ -66,7 +67,10 @@ func included(name, apiVersion, kind, path, says string) change[envt] {
 
 func TestEnvironment(t *testing.T) {
 	checkChanges(t, environment, validation.ValidateEnvironment, validation.ValidateEnvironmentUpdate, []change[envt]{
-		{name: "everything that works by itself", do: func(e envt) { e.Spec.AutoSync, e.Spec.Shadow, e.Spec.ServiceAccountName = true, true, "syncer" }},
+		{
+			name: "everything that works by itself",
+			do:   func(e envt) { e.Spec.AutoSync, e.Spec.Shadow, e.Spec.ServiceAccountName = true, true, "syncer" },
+		},
 		{name: "no windows and no patches", do: func(e envt) { e.Spec.SyncWindows, e.Spec.Patches = nil, nil }},
 		{name: "what the application reads by itself", do: func(e envt) {
 			e.Spec.Include = []configbutler.IncludedObject{
@@ -225,11 +229,26 @@ func TestNewEnvironment(t *testing.T) {
 		{name: "a catalog beside it", do: func(e envt) { e.Spec.CatalogRef.Namespace = "" }},
 		{name: "its own namespace", do: func(e envt) { e.Spec.TargetNamespace = e.Namespace }},
 		{name: "a name with a dot", do: func(e envt) { e.Name = "a.b" }, path: "metadata.name", says: "must not contain dots"},
-		{name: "a name too long for labels", do: func(e envt) { e.Name = strings.Repeat("a", 64) }, path: "metadata.name", says: "no more than 63"},
-		{name: "no catalog", do: func(e envt) { e.Spec.CatalogRef.Name = "" }, path: "spec.catalogRef.name", says: "name the object that is meant"},
-		{name: "no target", do: func(e envt) { e.Spec.TargetNamespace = "" }, path: "spec.targetNamespace", says: "name the namespace that is built"},
-		{name: "a target that cannot be", do: func(e envt) { e.Spec.TargetNamespace = "a.b" }, path: "spec.targetNamespace", says: "must not contain dots"},
-		{name: "Kubernetes", do: func(e envt) { e.Spec.TargetNamespace = "kube-system" }, path: "spec.targetNamespace", says: "must not begin with kube-"},
+		{
+			name: "a name too long for labels", do: func(e envt) { e.Name = strings.Repeat("a", 64) },
+			path: "metadata.name", says: "no more than 63",
+		},
+		{
+			name: "no catalog", do: func(e envt) { e.Spec.CatalogRef.Name = "" },
+			path: "spec.catalogRef.name", says: "name the object that is meant",
+		},
+		{
+			name: "no target", do: func(e envt) { e.Spec.TargetNamespace = "" },
+			path: "spec.targetNamespace", says: "name the namespace that is built",
+		},
+		{
+			name: "a target that cannot be", do: func(e envt) { e.Spec.TargetNamespace = "a.b" },
+			path: "spec.targetNamespace", says: "must not contain dots",
+		},
+		{
+			name: "Kubernetes", do: func(e envt) { e.Spec.TargetNamespace = "kube-system" },
+			path: "spec.targetNamespace", says: "must not begin with kube-",
+		},
 		{name: "an unknown type", do: func(e envt) { e.Spec.Type = "Copy" }, path: "spec.type", says: `"Shared", "Branch"`},
 		{
 			name: "a base of what is no branch", do: func(e envt) { e.Spec.BaseEnvironmentRef = branch().Spec.BaseEnvironmentRef },
@@ -260,14 +279,23 @@ func TestNewEnvironment(t *testing.T) {
 func TestWhatAnEnvironmentIsStays(t *testing.T) {
 	tests := []change[envt]{
 		{name: "the catalog", do: func(e envt) { e.Spec.CatalogRef.Name = "other" }, path: "spec.catalogRef", says: "must stay catalogs/shop"},
-		{name: "the catalog's namespace", do: func(e envt) { e.Spec.CatalogRef.Namespace = "" }, path: "spec.catalogRef", says: "must stay catalogs/shop"},
+		{
+			name: "the catalog's namespace", do: func(e envt) { e.Spec.CatalogRef.Namespace = "" },
+			path: "spec.catalogRef", says: "must stay catalogs/shop",
+		},
 		{name: "the target", do: func(e envt) { e.Spec.TargetNamespace = "bob" }, path: "spec.targetNamespace", says: "must stay alice"},
 		{
 			name: "the type", do: func(e envt) { e.Spec.Type = configbutler.EnvironmentShared; e.Spec.BranchWorkloads = nil },
 			path: "spec.type", says: "must stay Branch",
 		},
-		{name: "the base", do: func(e envt) { e.Spec.BaseEnvironmentRef.Name = "other" }, path: "spec.baseEnvironmentRef", says: "must stay staging"},
-		{name: "that there is a base", do: func(e envt) { e.Spec.BaseEnvironmentRef = nil }, path: "spec.baseEnvironmentRef", says: "must stay staging"},
+		{
+			name: "the base", do: func(e envt) { e.Spec.BaseEnvironmentRef.Name = "other" },
+			path: "spec.baseEnvironmentRef", says: "must stay staging",
+		},
+		{
+			name: "that there is a base", do: func(e envt) { e.Spec.BaseEnvironmentRef = nil },
+			path: "spec.baseEnvironmentRef", says: "must stay staging",
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -18,9 +18,13 @@ func TestSyncRequest(t *testing.T) {
 	tests := []change[spec]{
 		{name: "all, as it was seen", do: func(s spec) { s.ExpectedCatalogSync, s.ExpectedDependencySync, s.Force = "shop-a", "alice-b", true }},
 		{name: "the catalog, as it was seen", do: func(s spec) { s.Action, s.ExpectedCatalogSync = configbutler.SyncActionCatalog, "shop-a" }},
-		{name: "the cluster, as it was seen", do: func(s spec) { s.Action, s.ExpectedDependencySync = configbutler.SyncActionCluster, "alice-b" }},
+		{
+			name: "the cluster, as it was seen", do: func(s spec) { s.Action, s.ExpectedDependencySync = configbutler.SyncActionCluster, "alice-b" },
+		},
 		{name: "some workloads", do: func(s spec) {
-			s.Workloads = []configbutler.WorkloadReference{{Kind: configbutler.WorkloadJob, Name: "a"}, {Kind: configbutler.WorkloadCronJob, Name: "a"}}
+			s.Workloads = []configbutler.WorkloadReference{
+				{Kind: configbutler.WorkloadJob, Name: "a"}, {Kind: configbutler.WorkloadCronJob, Name: "a"},
+			}
 		}},
 		{name: "an unknown action", do: func(s spec) { s.Action = "Now" }, path: "spec.action", says: `"Catalog", "Cluster", "All"`},
 		{
@@ -28,7 +32,8 @@ func TestSyncRequest(t *testing.T) {
 			path: "spec.expectedCatalogSync", says: "must be absent when action is Cluster",
 		},
 		{
-			name: "dependencies that are not refreshed", do: func(s spec) { s.Action, s.ExpectedDependencySync = configbutler.SyncActionCatalog, "a" },
+			name: "dependencies that are not refreshed",
+			do:   func(s spec) { s.Action, s.ExpectedDependencySync = configbutler.SyncActionCatalog, "a" },
 			path: "spec.expectedDependencySync", says: "must be absent when action is Catalog",
 		},
 		{
@@ -66,9 +71,12 @@ func TestSyncRequestWorkloads(t *testing.T) {
 		asks   []configbutler.WorkloadReference
 		change[envt]
 	}{
-		{offers: offers("api", "web"), asks: []configbutler.WorkloadReference{workload("web")}, change: change[envt]{name: "one that is offered"}},
 		{
-			offers: offers("api"), asks: []configbutler.WorkloadReference{workload("web")}, change: change[envt]{name: "one that is to be removed", do: func(e envt) {
+			offers: offers("api", "web"), asks: []configbutler.WorkloadReference{workload("web")}, change: change[envt]{name: "one that is offered"},
+		},
+		{
+			offers: offers("api"), asks: []configbutler.WorkloadReference{workload("web")},
+			change: change[envt]{name: "one that is to be removed", do: func(e envt) {
 				e.Status.ChangedWorkloads = []configbutler.WorkloadChange{
 					{Kind: configbutler.WorkloadDeployment, Name: "web", ChangeType: configbutler.ChangeRemoved},
 				}
@@ -84,7 +92,9 @@ func TestSyncRequestWorkloads(t *testing.T) {
 		},
 		{
 			offers: offers("api", "web"), asks: []configbutler.WorkloadReference{workload("web")},
-			change: change[envt]{name: "one that a branch does not hold", do: branch, path: "spec.workloads[0]", says: `supported values: "Deployment/api"`},
+			change: change[envt]{
+				name: "one that a branch does not hold", do: branch, path: "spec.workloads[0]", says: `supported values: "Deployment/api"`,
+			},
 		},
 		{asks: []configbutler.WorkloadReference{workload("web")}, change: change[envt]{
 			name: "nothing is offered", path: "spec.workloads[0]", says: "AppCatalog teams/shop offers no workload for this environment yet",
@@ -130,7 +140,10 @@ func TestConflictResolution(t *testing.T) {
 		{keep: choices{choice("api", image)}, take: choices{choice("api", replicas), choice("web")}, change: change[struct{}]{name: "all"}},
 		{take: choices{choice("api")}, change: change[struct{}]{name: "one workload"}},
 		{change: change[struct{}]{name: "nothing", path: "spec", says: "fields to keep, fields to take, or both"}},
-		{keep: choices{choice("db")}, change: change[struct{}]{name: "another workload", path: "spec.keep[0]", says: `"Deployment/api", "Deployment/web", "Deployment/own"`}},
+		{
+			keep:   choices{choice("db")},
+			change: change[struct{}]{name: "another workload", path: "spec.keep[0]", says: `"Deployment/api", "Deployment/web", "Deployment/own"`},
+		},
 		{
 			take:   choices{choice("web", replicas)},
 			change: change[struct{}]{name: "another field", path: "spec.take[0].fields", says: image},
@@ -163,5 +176,6 @@ func TestConflictResolution(t *testing.T) {
 		})
 	}
 	request := &configbutler.ConflictResolution{Spec: configbutler.ConflictResolutionSpec{Keep: choices{choice("api")}}}
-	change[struct{}]{path: "spec.keep[0]", says: "status.conflicts is empty"}.check(t, validation.ValidateConflictResolution(request, "alice", nil))
+	change[struct{}]{path: "spec.keep[0]", says: "status.conflicts is empty"}.check(t,
+		validation.ValidateConflictResolution(request, "alice", nil))
 }

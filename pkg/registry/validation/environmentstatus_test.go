@@ -43,15 +43,26 @@ func TestEnvironmentStatus(t *testing.T) {
 			}
 			s.WorkloadsReady = &configbutler.WorkloadsReady{Ready: 2, Total: 2}
 			s.AutomatedBy = &configbutler.AutomatedBy{Username: "jane"}
-			s.PendingEdits = []configbutler.EnvironmentEdit{{Generation: 2, Actor: "jane", Fields: []string{"autoSync"}}, {Generation: 3, Actor: "joe"}}
+			s.PendingEdits = []configbutler.EnvironmentEdit{
+				{Generation: 2, Actor: "jane", Fields: []string{"autoSync"}}, {Generation: 3, Actor: "joe"},
+			}
 			s.PendingRequests = []configbutler.PendingEnvironmentRequest{request("1"), resolve, rediscover}
 		}},
 		{name: "a rollback", do: func(s status) { s.AppliedRevision = 4 }},
 		{name: "a recreated catalog", do: func(s status) { s.LatestRevision = 1 }},
-		{name: "a negative revision", do: func(s status) { s.AppliedRevision = -1 }, path: "status.appliedRevision", says: "greater than or equal to 0"},
-		{name: "a negative offer", do: func(s status) { s.LatestRevision = -1 }, path: "status.latestRevision", says: "greater than or equal to 0"},
+		{
+			name: "a negative revision", do: func(s status) { s.AppliedRevision = -1 },
+			path: "status.appliedRevision", says: "greater than or equal to 0",
+		},
+		{
+			name: "a negative offer", do: func(s status) { s.LatestRevision = -1 },
+			path: "status.latestRevision", says: "greater than or equal to 0",
+		},
 		{name: "negative dismissals", do: func(s status) { s.Dismissals = -1 }, path: "status.dismissals", says: "greater than or equal to 0"},
-		{name: "a generation that cannot be", do: func(s status) { s.ObservedGeneration = -1 }, path: "status.observedGeneration", says: "greater than"},
+		{
+			name: "a generation that cannot be", do: func(s status) { s.ObservedGeneration = -1 },
+			path: "status.observedGeneration", says: "greater than",
+		},
 		{
 			name: "fewer workloads than are listed", do: func(s status) { s.ChangedWorkloads = []configbutler.WorkloadChange{changed} },
 			path: "status.changedWorkloadCount", says: "at least 1, the number of changedWorkloads",
@@ -92,7 +103,8 @@ func TestEnvironmentStatus(t *testing.T) {
 		},
 		{
 			name: "dependencies of no kind", do: func(s status) { s.ChangedDependencies = []configbutler.DependencyCount{{Type: "Pod", Count: 1}} },
-			path: "status.changedDependencies[0].type", says: `"ConfigMap", "Secret", "Service", "ServiceAccount", "HorizontalPodAutoscaler", "PodDisruptionBudget", "Ingress"`,
+			path: "status.changedDependencies[0].type",
+			says: `"ConfigMap", "Secret", "Service", "ServiceAccount", "HorizontalPodAutoscaler", "PodDisruptionBudget", "Ingress"`,
 		},
 		{
 			name: "no dependencies", do: func(s status) {
@@ -202,7 +214,8 @@ func environmentDependency() *configbutler.EnvironmentDependency {
 
 func TestEnvironmentDependency(t *testing.T) {
 	type dep = *configbutler.EnvironmentDependency
-	checkChanges(t, environmentDependency, validation.ValidateEnvironmentDependency, validation.ValidateEnvironmentDependencyUpdate, []change[dep]{
+	create, update := validation.ValidateEnvironmentDependency, validation.ValidateEnvironmentDependencyUpdate
+	checkChanges(t, environmentDependency, create, update, []change[dep]{
 		{name: "no object refers to it any more", do: func(d dep) { d.Status.ReferredBy = nil }},
 		{name: "the source lacks it", do: func(d dep) { d.Status.Missing, d.Status.Keys = true, nil }},
 		{name: "another version was seen", do: func(d dep) { d.Status.SeenHash = "0f" }},

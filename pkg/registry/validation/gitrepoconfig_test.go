@@ -121,7 +121,8 @@ func TestGitRepoConfig(t *testing.T) {
 			path: "spec.accessPolicy.namespacedRules.mode", says: `"SameNamespace", "AllNamespaces", "FromSelector"`,
 		},
 		{
-			name: "a selector that is not asked for", do: func(c config) { c.Spec.AccessPolicy.NamespacedRules.NamespaceSelector = selector("a", "b") },
+			name: "a selector that is not asked for",
+			do:   func(c config) { c.Spec.AccessPolicy.NamespacedRules.NamespaceSelector = selector("a", "b") },
 			path: "spec.accessPolicy.namespacedRules.namespaceSelector", says: "absent unless mode is FromSelector",
 		},
 		{

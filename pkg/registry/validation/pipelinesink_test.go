@@ -73,7 +73,10 @@ func TestHTTPSinks(t *testing.T) {
 		{name: "an empty query", do: url("https://a/b?"), path: path, says: "query or a fragment"},
 		{name: "a fragment", do: url("https://a/b#c"), path: path, says: "query or a fragment"},
 		{name: "a URL without end", do: url("https://a/" + strings.Repeat("b", 2048)), path: path, says: "2048"},
-		{name: "no format", do: func(p pipe) { p.Spec.Sinks[1].HTTP.Format = "" }, path: "spec.sinks[1].http.format", says: "ClusterWhisperer, DotAI or CloudEvents"},
+		{
+			name: "no format", do: func(p pipe) { p.Spec.Sinks[1].HTTP.Format = "" },
+			path: "spec.sinks[1].http.format", says: "ClusterWhisperer, DotAI or CloudEvents",
+		},
 		{
 			name: "an unknown format", do: func(p pipe) { p.Spec.Sinks[1].HTTP.Format = "Slack" },
 			path: "spec.sinks[1].http.format", says: `"ClusterWhisperer", "DotAI", "CloudEvents"`,
@@ -103,7 +106,9 @@ func TestHTTPSinks(t *testing.T) {
 
 // Credentials in a URL are refused, and not shown to those who read errors and audit logs.
 func TestCredentialsInTheURLOfASink(t *testing.T) {
-	for _, url := range []string{"https://jane:hush@a.example.com", "https://hush@a.example.com", "ftp://jane:hush@a", "http://jane:hush@%zz", "//jane:hush@a"} {
+	for _, url := range []string{
+		"https://jane:hush@a.example.com", "https://hush@a.example.com", "ftp://jane:hush@a", "http://jane:hush@%zz", "//jane:hush@a",
+	} {
 		pipeline := syncPipeline()
 		pipeline.Spec.Sinks[0].HTTP.URL = url
 		errs := validation.ValidateSyncPipeline(pipeline)
@@ -124,7 +129,10 @@ func TestCABundles(t *testing.T) {
 		{name: "one certificate", do: bundle(certificate)},
 		{name: "two with remarks", do: bundle([]byte("# ours\n"), certificate, []byte("\n# theirs\n"), certificate, []byte("\n"))},
 		{name: "nothing in PEM", do: bundle([]byte("hush")), path: path, says: "certificates in PEM"},
-		{name: "a certificate that is cut off", do: bundle(certificate, certificate[:len(certificate)/2]), path: path, says: "certificates in PEM"},
+		{
+			name: "a certificate that is cut off", do: bundle(certificate, certificate[:len(certificate)/2]),
+			path: path, says: "certificates in PEM",
+		},
 		{
 			name: "a certificate that is none", do: bundle(certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("hush")})),
 			path: path, says: "certificate number 2",
@@ -157,7 +165,8 @@ func selfSigned(t *testing.T) (certificate, key []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded})
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded})
 }
 
 func TestJobSinks(t *testing.T) {
@@ -167,10 +176,19 @@ func TestJobSinks(t *testing.T) {
 	const path = "spec.sinks[2].job.template"
 	checkPipelines(t, []change[pipe]{
 		{name: "Jobs at the same time", do: func(p pipe) { p.Spec.Sinks[2].Job.ConcurrencyPolicy = configbutler.PipelineConcurrencyAllow }},
-		{name: "the account named again", do: template(`"restartPolicy"`, `"serviceAccountName":"default","serviceAccount":"default","restartPolicy"`)},
+		{
+			name: "the account named again",
+			do:   template(`"restartPolicy"`, `"serviceAccountName":"default","serviceAccount":"default","restartPolicy"`),
+		},
 		{name: "metadata as tools write it", do: template(`"metadata":{`, `"metadata":{"creationTimestamp":null,`)},
-		{name: "no namespace", do: func(p pipe) { p.Spec.Sinks[2].Job.Namespace = "" }, path: "spec.sinks[2].job.namespace", says: "that Jobs are made in"},
-		{name: "a wrong namespace", do: func(p pipe) { p.Spec.Sinks[2].Job.Namespace = "A" }, path: "spec.sinks[2].job.namespace", says: "RFC 1123"},
+		{
+			name: "no namespace", do: func(p pipe) { p.Spec.Sinks[2].Job.Namespace = "" },
+			path: "spec.sinks[2].job.namespace", says: "that Jobs are made in",
+		},
+		{
+			name: "a wrong namespace", do: func(p pipe) { p.Spec.Sinks[2].Job.Namespace = "A" },
+			path: "spec.sinks[2].job.namespace", says: "RFC 1123",
+		},
 		{
 			name: "a wrong account", do: func(p pipe) { p.Spec.Sinks[2].Job.ServiceAccountName = "a/b" },
 			path: "spec.sinks[2].job.serviceAccountName", says: "RFC 1123",
@@ -183,25 +201,59 @@ func TestJobSinks(t *testing.T) {
 		{name: "null", do: template(jobTemplate, "null"), path: path, says: "JobTemplateSpec of batch/v1"},
 		{name: "a list", do: template(jobTemplate, "[]"), path: path, says: "JobTemplateSpec of batch/v1"},
 		{name: "a template without end", do: template("scan:1", strings.Repeat("a", 64<<10)), path: path, says: "65536"},
-		{name: "a field that is none", do: template(`"image"`, `"imag"`), path: path + ".spec.template.spec.containers[0].imag", says: "unknown field"},
-		{name: "a field twice", do: template(`"restartPolicy"`, `"restartPolicy":"Never","restartPolicy"`), path: path + ".spec.template.spec.restartPolicy", says: "duplicate field"},
+		{
+			name: "a field that is none", do: template(`"image"`, `"imag"`),
+			path: path + ".spec.template.spec.containers[0].imag", says: "unknown field",
+		},
+		{
+			name: "a field twice", do: template(`"restartPolicy"`, `"restartPolicy":"Never","restartPolicy"`),
+			path: path + ".spec.template.spec.restartPolicy", says: "duplicate field",
+		},
 		{name: "text where a number is", do: template(`:2`, `:"two"`), path: path + ".spec.backoffLimit", says: "of the type int32"},
-		{name: "a Job and no template", do: template(`"metadata"`, `"apiVersion":"batch/v1","metadata"`), path: path + ".apiVersion", says: "unknown field"},
-		{name: "a name for all Jobs", do: template(`"metadata":{`, `"metadata":{"name":"scan",`), path: path + ".metadata.name", says: "only labels and annotations"},
+		{
+			name: "a Job and no template", do: template(`"metadata"`, `"apiVersion":"batch/v1","metadata"`),
+			path: path + ".apiVersion", says: "unknown field",
+		},
+		{
+			name: "a name for all Jobs", do: template(`"metadata":{`, `"metadata":{"name":"scan",`),
+			path: path + ".metadata.name", says: "only labels and annotations",
+		},
 		{name: "a label that cannot be", do: template(`"app":"scan"`, `"app":"a b"`), path: path + ".metadata.labels", says: "a b"},
-		{name: "another account", do: template(`"restartPolicy"`, `"serviceAccountName":"admin","restartPolicy"`), path: path + ".spec.template.spec.serviceAccountName", says: `absent or "default"`},
-		{name: "another account by its old name", do: template(`"restartPolicy"`, `"serviceAccount":"admin","restartPolicy"`), path: path + ".spec.template.spec.serviceAccount", says: `absent or "default"`},
-		{name: "Pods that always run", do: template(`"Never"`, `"Always"`), path: path + ".spec.template.spec.restartPolicy", says: `"Never", "OnFailure"`},
-		{name: "no containers", do: template(`"containers":[{"name":"scan","image":"example.com/scan:1"}]`, `"containers":[]`), path: path + ".spec.template.spec.containers", says: "at least one"},
-		{name: "Pods of others", do: template(`"backoffLimit":2`, `"selector":{"matchLabels":{"a":"b"}}`), path: path + ".spec.selector", says: "its own Pods"},
-		{name: "Pods of others by will", do: template(`"backoffLimit":2`, `"manualSelector":true`), path: path + ".spec.manualSelector", says: "its own Pods"},
-		{name: "the batch's volume", do: template(`"restartPolicy"`, `"volumes":[{"name":"slipstream-batch"}],"restartPolicy"`), path: path + ".spec.template.spec.volumes[0].name", says: "another name"},
+		{
+			name: "another account", do: template(`"restartPolicy"`, `"serviceAccountName":"admin","restartPolicy"`),
+			path: path + ".spec.template.spec.serviceAccountName", says: `absent or "default"`,
+		},
+		{
+			name: "another account by its old name", do: template(`"restartPolicy"`, `"serviceAccount":"admin","restartPolicy"`),
+			path: path + ".spec.template.spec.serviceAccount", says: `absent or "default"`,
+		},
+		{
+			name: "Pods that always run", do: template(`"Never"`, `"Always"`),
+			path: path + ".spec.template.spec.restartPolicy", says: `"Never", "OnFailure"`,
+		},
+		{
+			name: "no containers", do: template(`"containers":[{"name":"scan","image":"example.com/scan:1"}]`, `"containers":[]`),
+			path: path + ".spec.template.spec.containers", says: "at least one",
+		},
+		{
+			name: "Pods of others", do: template(`"backoffLimit":2`, `"selector":{"matchLabels":{"a":"b"}}`),
+			path: path + ".spec.selector", says: "its own Pods",
+		},
+		{
+			name: "Pods of others by will", do: template(`"backoffLimit":2`, `"manualSelector":true`),
+			path: path + ".spec.manualSelector", says: "its own Pods",
+		},
+		{
+			name: "the batch's volume", do: template(`"restartPolicy"`, `"volumes":[{"name":"slipstream-batch"}],"restartPolicy"`),
+			path: path + ".spec.template.spec.volumes[0].name", says: "another name",
+		},
 		{
 			name: "the batch's folder", do: template(`"image"`, `"volumeMounts":[{"name":"a","mountPath":"/etc/slipstream/batch/"}],"image"`),
 			path: path + ".spec.template.spec.containers[0].volumeMounts[0].mountPath", says: "another folder",
 		},
 		{
-			name: "the batch's variable", do: template(`"containers"`, `"initContainers":[{"name":"a","env":[{"name":"SLIPSTREAM_BATCH"}]}],"containers"`),
+			name: "the batch's variable",
+			do:   template(`"containers"`, `"initContainers":[{"name":"a","env":[{"name":"SLIPSTREAM_BATCH"}]}],"containers"`),
 			path: path + ".spec.template.spec.initContainers[0].env[0].name", says: "another name",
 		},
 	})

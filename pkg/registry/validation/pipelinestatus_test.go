@@ -20,7 +20,9 @@ func runningPipeline() *configbutler.SyncPipeline {
 			ID: "1", Actor: "jane", Scope: configbutler.PipelineScopeAll, Phase: configbutler.PipelineRunSending, Total: 10, Done: 3,
 			Sinks: []configbutler.PipelineRunSink{{Name: "assistant", Total: 10, Done: 3}},
 		},
-		LastRun: &configbutler.PipelineRun{ID: "0", Scope: configbutler.PipelineScopeInstances, Full: true, Phase: configbutler.PipelineRunFinished},
+		LastRun: &configbutler.PipelineRun{
+			ID: "0", Scope: configbutler.PipelineScopeInstances, Full: true, Phase: configbutler.PipelineRunFinished,
+		},
 		PendingRequests: []configbutler.PendingPipelineRequest{
 			{ID: "1", Actor: "jane", Scope: configbutler.PipelineScopeAll}, {ID: "2", Actor: "joe", Scope: configbutler.PipelineScopeDefinitions},
 		},
@@ -40,7 +42,10 @@ func TestSyncPipelineStatus(t *testing.T) {
 		{name: "fewer than no objects", do: func(p pipe) { p.Status.Objects = -1 }, path: "status.objects", says: "greater than or equal to 0"},
 		{name: "a run without an id", do: func(p pipe) { p.Status.LastRun.ID = "" }, path: "status.lastRun.id", says: "told from others"},
 		{name: "a run of nothing", do: func(p pipe) { p.Status.CurrentRun.Scope = "" }, path: "status.currentRun.scope", says: `"All"`},
-		{name: "a run that is nowhere", do: func(p pipe) { p.Status.CurrentRun.Phase = "Lost" }, path: "status.currentRun.phase", says: `"Listing", "Sending", "Finished"`},
+		{
+			name: "a run that is nowhere", do: func(p pipe) { p.Status.CurrentRun.Phase = "Lost" },
+			path: "status.currentRun.phase", says: `"Listing", "Sending", "Finished"`,
+		},
 		{
 			name: "a run with less than nothing done", do: func(p pipe) { p.Status.CurrentRun.Sinks[0].Done = -1 },
 			path: "status.currentRun.sinks[0].done", says: "greater than or equal to 0",
@@ -51,9 +56,18 @@ func TestSyncPipelineStatus(t *testing.T) {
 			},
 			path: "status.currentRun.sinks[1].name", says: "Duplicate",
 		},
-		{name: "a request twice", do: func(p pipe) { p.Status.PendingRequests[1].ID = "1" }, path: "status.pendingRequests[1].id", says: "Duplicate"},
-		{name: "a request without a user", do: func(p pipe) { p.Status.PendingRequests[1].Actor = "" }, path: "status.pendingRequests[1].actor", says: "who made the request"},
-		{name: "a request for nothing", do: func(p pipe) { p.Status.PendingRequests[1].Scope = "" }, path: "status.pendingRequests[1].scope", says: `"All"`},
+		{
+			name: "a request twice", do: func(p pipe) { p.Status.PendingRequests[1].ID = "1" },
+			path: "status.pendingRequests[1].id", says: "Duplicate",
+		},
+		{
+			name: "a request without a user", do: func(p pipe) { p.Status.PendingRequests[1].Actor = "" },
+			path: "status.pendingRequests[1].actor", says: "who made the request",
+		},
+		{
+			name: "a request for nothing", do: func(p pipe) { p.Status.PendingRequests[1].Scope = "" },
+			path: "status.pendingRequests[1].scope", says: `"All"`,
+		},
 		{
 			name: "too many requests", do: func(p pipe) {
 				for i := range 9 {
@@ -66,7 +80,10 @@ func TestSyncPipelineStatus(t *testing.T) {
 		},
 		{name: "a sink without a name", do: func(p pipe) { p.Status.Sinks[1].Name = "" }, path: "status.sinks[1].name", says: "Required"},
 		{name: "a sink twice", do: func(p pipe) { p.Status.Sinks[1].Name = "assistant" }, path: "status.sinks[1].name", says: "Duplicate"},
-		{name: "fewer than no failures", do: func(p pipe) { p.Status.Sinks[1].Failures = -1 }, path: "status.sinks[1].failures", says: "greater than or equal to 0"},
+		{
+			name: "fewer than no failures", do: func(p pipe) { p.Status.Sinks[1].Failures = -1 },
+			path: "status.sinks[1].failures", says: "greater than or equal to 0",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.check(t, validation.ValidateSyncPipelineStatusUpdate(with(runningPipeline(), c.do), runningPipeline()))
@@ -80,9 +97,15 @@ func TestUsersInTheStatusOfAPipelineCannotBeForged(t *testing.T) {
 	for _, c := range []change[pipe]{
 		{name: "everything else", do: func(p pipe) { p.Status.Objects, p.Status.CurrentRun = 301, nil }},
 		{name: "a request taken out", do: func(p pipe) { p.Status.PendingRequests = p.Status.PendingRequests[1:] }},
-		{name: "another editor", do: func(p pipe) { p.Status.EditedBy.Username = "admin" }, path: "status.editedBy", says: "only the server writes it"},
+		{
+			name: "another editor", do: func(p pipe) { p.Status.EditedBy.Username = "admin" },
+			path: "status.editedBy", says: "only the server writes it",
+		},
 		{name: "no editor", do: func(p pipe) { p.Status.EditedBy = nil }, path: "status.editedBy", says: "only the server writes it"},
-		{name: "another author", do: func(p pipe) { p.Status.PendingRequests[1].Actor = "admin" }, path: "status.pendingRequests[1]", says: "only the server adds entries"},
+		{
+			name: "another author", do: func(p pipe) { p.Status.PendingRequests[1].Actor = "admin" },
+			path: "status.pendingRequests[1]", says: "only the server adds entries",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.check(t, validation.ValidateSyncPipelineStatusRequest(with(runningPipeline(), c.do), runningPipeline()))

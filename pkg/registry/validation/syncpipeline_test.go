@@ -61,7 +61,10 @@ func TestSyncPipelineSources(t *testing.T) {
 	checkPipelines(t, []change[pipe]{
 		{name: "only definitions", do: func(p pipe) { p.Spec.Instances.Enabled = ptr.To(false) }},
 		{name: "only instances", do: func(p pipe) { p.Spec.CustomResourceDefinitions.Enabled = ptr.To(false) }},
-		{name: "definitions by name, by group and by plural", do: include("certificates.cert-manager.io", "*.cert-manager.io", "widgets.*", "*store*.example.com")},
+		{
+			name: "definitions by name, by group and by plural",
+			do:   include("certificates.cert-manager.io", "*.cert-manager.io", "widgets.*", "*store*.example.com"),
+		},
 		{name: "all definitions", do: include("*")},
 		{name: "types with and without a group", do: resources("services", "deployments.apps")},
 		{name: "all types", do: resources("*")},
@@ -193,10 +196,14 @@ func TestPipelineSync(t *testing.T) {
 		request          configbutler.PipelineSync
 		spec             configbutler.SyncPipelineSpec
 	}{
-		{name: "everything", request: configbutler.PipelineSync{Spec: configbutler.PipelineSyncSpec{Scope: configbutler.PipelineScopeAll, Full: true}}},
 		{
-			name: "everything there is", request: configbutler.PipelineSync{Spec: configbutler.PipelineSyncSpec{Scope: configbutler.PipelineScopeAll}},
-			spec: configbutler.SyncPipelineSpec{Instances: configbutler.InstanceSource{Enabled: ptr.To(false)}},
+			name:    "everything",
+			request: configbutler.PipelineSync{Spec: configbutler.PipelineSyncSpec{Scope: configbutler.PipelineScopeAll, Full: true}},
+		},
+		{
+			name:    "everything there is",
+			request: configbutler.PipelineSync{Spec: configbutler.PipelineSyncSpec{Scope: configbutler.PipelineScopeAll}},
+			spec:    configbutler.SyncPipelineSpec{Instances: configbutler.InstanceSource{Enabled: ptr.To(false)}},
 		},
 		{
 			name: "another pipeline", path: "metadata.name", says: "must be knowledge, the object in the path",

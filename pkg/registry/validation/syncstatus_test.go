@@ -178,8 +178,14 @@ func TestNewSyncStatus(t *testing.T) {
 			})[3]
 		}},
 		{name: "a name of one's own", do: func(r rec) { r.Name = "shop-bbbbb" }, path: "metadata.name", says: `supported values: "shop-`},
-		{name: "no type", do: func(r rec) { r.Spec.Type, r.Spec.Subject.Kind = "", "Environment" }, path: "spec.type", says: `"Catalog", "Environment", "Dependency"`},
-		{name: "a subject of another kind", do: func(r rec) { r.Spec.Subject.Kind = "Environment" }, path: "spec.subject.kind", says: `"AppCatalog"`},
+		{
+			name: "no type", do: func(r rec) { r.Spec.Type, r.Spec.Subject.Kind = "", "Environment" },
+			path: "spec.type", says: `"Catalog", "Environment", "Dependency"`,
+		},
+		{
+			name: "a subject of another kind", do: func(r rec) { r.Spec.Subject.Kind = "Environment" },
+			path: "spec.subject.kind", says: `"AppCatalog"`,
+		},
 		{name: "no subject", do: func(r rec) { r.Spec.Subject.Name = "" }, path: "spec.subject.name", says: "Required"},
 		{name: "a subject without a uid", do: func(r rec) { r.Spec.Subject.UID = "" }, path: "spec.subject.uid", says: "same name"},
 		{name: "no batch", do: func(r rec) { r.Spec.Batch = "" }, path: "spec.batch", says: "told from others"},
@@ -243,7 +249,8 @@ func TestRecordsAsTheyAreMadeAreValid(t *testing.T) {
 	first, err := syncstatus.New(syncstatus.Creation{
 		Namespace: "team-a", DetectedAt: at, First: syncstatus.Step{To: v1alpha1.SyncStatePending, By: "jane", At: at},
 		Spec: v1alpha1.SyncStatusSpec{
-			Type: v1alpha1.SyncTypeEnvironment, Subject: v1alpha1.SyncSubject{Kind: v1alpha1.SubjectEnvironment, Name: "alice", UID: "1"}, Batch: "b1",
+			Type:    v1alpha1.SyncTypeEnvironment,
+			Subject: v1alpha1.SyncSubject{Kind: v1alpha1.SubjectEnvironment, Name: "alice", UID: "1"}, Batch: "b1",
 		},
 	})
 	if err != nil {

@@ -42,7 +42,9 @@ func (c change[T]) check(t *testing.T, errs field.ErrorList) {
 }
 
 // checkChanges applies each change to a fresh object, both as a new object and as an update of the unchanged one.
-func checkChanges[T any](t *testing.T, valid func() T, create func(T) field.ErrorList, update func(changed, old T) field.ErrorList, changes []change[T]) {
+func checkChanges[T any](
+	t *testing.T, valid func() T, create func(T) field.ErrorList, update func(changed, old T) field.ErrorList, changes []change[T],
+) {
 	t.Helper()
 	for _, c := range append(changes, change[T]{name: "nothing", do: func(T) {}}) {
 		t.Run(c.name, func(t *testing.T) {
@@ -72,12 +74,14 @@ func TestMetadata(t *testing.T) {
 	}{
 		{
 			name: "a repository's name is a DNS subdomain",
-			errs: validation.ValidateGitRepoConfig(with(repository(), func(c *configbutler.GitRepoConfig) { c.Name = "Upper" }), validation.Options{}),
+			errs: validation.ValidateGitRepoConfig(with(repository(), func(c *configbutler.GitRepoConfig) { c.Name = "Upper" }),
+				validation.Options{}),
 			path: "metadata.name", says: "RFC 1123",
 		},
 		{
 			name: "a repository has a namespace",
-			errs: validation.ValidateGitRepoConfig(with(repository(), func(c *configbutler.GitRepoConfig) { c.Namespace = "" }), validation.Options{}),
+			errs: validation.ValidateGitRepoConfig(with(repository(), func(c *configbutler.GitRepoConfig) { c.Namespace = "" }),
+				validation.Options{}),
 			path: "metadata.namespace", says: "Required",
 		},
 		{
@@ -127,12 +131,14 @@ func TestStatusUpdates(t *testing.T) {
 	}{
 		{
 			name: "a repository's conditions",
-			errs: validation.ValidateGitRepoConfigStatusUpdate(with(repository(), func(c *configbutler.GitRepoConfig) { c.Status.Conditions = wrong }), repository()),
+			errs: validation.ValidateGitRepoConfigStatusUpdate(
+				with(repository(), func(c *configbutler.GitRepoConfig) { c.Status.Conditions = wrong }), repository()),
 			path: "status.conditions[0].status", says: "supported values",
 		},
 		{
 			name: "a destination's generation",
-			errs: validation.ValidateGitDestinationStateUpdate(with(destination(), func(d *configbutler.GitDestination) { d.Status.ObservedGeneration = -1 }), destination()),
+			errs: validation.ValidateGitDestinationStateUpdate(
+				with(destination(), func(d *configbutler.GitDestination) { d.Status.ObservedGeneration = -1 }), destination()),
 			path: "status.observedGeneration", says: "greater than or equal to 0",
 		},
 		{
@@ -151,7 +157,8 @@ func TestStatusUpdates(t *testing.T) {
 		},
 		{
 			name: "an invalid spec does not keep the status from being written",
-			errs: validation.ValidateGitDestinationStateUpdate(with(destination(), func(d *configbutler.GitDestination) { d.Spec.Branch = "" }), destination()),
+			errs: validation.ValidateGitDestinationStateUpdate(with(destination(), func(d *configbutler.GitDestination) { d.Spec.Branch = "" }),
+				destination()),
 		},
 	}
 	for _, test := range tests {

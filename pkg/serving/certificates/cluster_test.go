@@ -113,7 +113,8 @@ func (c *cluster) RoundTrip(r *http.Request) (*http.Response, error) {
 		if r.Method == http.MethodPost && code == http.StatusConflict {
 			reason = "AlreadyExists"
 		}
-		answer = fmt.Appendf(nil, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":"refused"}`, reason, code)
+		answer = fmt.Appendf(nil, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":"refused"}`, reason,
+			code)
 	}
 	return &http.Response{
 		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(answer)), Request: r,
@@ -308,7 +309,8 @@ func (r *replica) trusted(t *testing.T, bundle string, at time.Time) error {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(bundle))
 	_, err := r.leaf(t).Verify(x509.VerifyOptions{
-		Roots: roots, DNSName: servingcertificates.ServerName(service), CurrentTime: at, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		Roots: roots, DNSName: servingcertificates.ServerName(service),
+		CurrentTime: at, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	})
 	return err
 }

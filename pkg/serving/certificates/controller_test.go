@@ -151,10 +151,14 @@ func TestWhatIsLeftAlone(t *testing.T) {
 		// says is part of the message in the log.
 		says string
 	}{
-		"another Service":    {changes: object{"service": object{"namespace": "other", "name": "slipstream"}, "caBundle": other}, says: "--serving-service"},
-		"no verification":    {changes: object{"insecureSkipTLSVerify": true}, says: "insecureSkipTLSVerify"},
-		"custom resources":   {changes: object{"service": nil}, says: "is served by CustomResourceDefinitions of this group and version"},
-		"cert-manager's own": {changes: object{"caBundle": other}, annotations: object{"cert-manager.io/inject-ca-from": "a/b"}, says: "annotations"},
+		"another Service": {
+			changes: object{"service": object{"namespace": "other", "name": "slipstream"}, "caBundle": other}, says: "--serving-service",
+		},
+		"no verification":  {changes: object{"insecureSkipTLSVerify": true}, says: "insecureSkipTLSVerify"},
+		"custom resources": {changes: object{"service": nil}, says: "is served by CustomResourceDefinitions of this group and version"},
+		"cert-manager's own": {
+			changes: object{"caBundle": other}, annotations: object{"cert-manager.io/inject-ca-from": "a/b"}, says: "annotations",
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -48,8 +48,12 @@ func TestFilesThatDoNotFit(t *testing.T) {
 		// What is wrong besides is found although it has expired.
 		"expired, without an authority": {expired, &issuer{}, "must be a certificate for " + name + " that an authority in"},
 		"expired, of another authority": {expired, authority, "must be a certificate for " + name + " that an authority in"},
-		"another's key":                 {&issuer{certificates: pair.certificates, key: authority.key}, authority, "must be a certificate and its private key in PEM"},
-		"garbage":                       {&issuer{certificates: []byte("garbage"), key: pair.key}, authority, "must be a certificate and its private key in PEM"},
+		"another's key": {
+			&issuer{certificates: pair.certificates, key: authority.key}, authority, "must be a certificate and its private key in PEM",
+		},
+		"garbage": {
+			&issuer{certificates: []byte("garbage"), key: pair.key}, authority, "must be a certificate and its private key in PEM",
+		},
 	}
 	for label, test := range tests {
 		err := c.newReplica(t, filesOf(t, folder, test.pair, test.authority)).keeper.RunOnce(quiet(t))

@@ -47,7 +47,8 @@ func TestAnswers(t *testing.T) {
 			name:  "served by definitions",
 			spoil: func(c *cluster) { c.set(apiServices, "", apiServiceName, nil, "spec", "service") },
 			want: []string{
-				"FAILED   APIService: APIService v1alpha1.configbutler.ai is served by CustomResourceDefinitions of this group and version, not by this server",
+				"FAILED   APIService: APIService v1alpha1.configbutler.ai is served by CustomResourceDefinitions of this group and version, " +
+					"not by this server",
 				"next: delete them, or remove the label kube-aggregator.kubernetes.io/automanaged from the APIService and apply it again",
 			},
 		},
@@ -63,7 +64,9 @@ func TestAnswers(t *testing.T) {
 					"type": "Available", "status": "False", "reason": "MissingEndpoints", "message": "no endpoints",
 				}}, "status", "conditions")
 			},
-			want: []string{"FAILED   APIService: not available: MissingEndpoints: no endpoints", "next: no Pod is ready: kubectl -n slipstream-system get pods"},
+			want: []string{
+				"FAILED   APIService: not available: MissingEndpoints: no endpoints", "next: no Pod is ready: kubectl -n slipstream-system get pods",
+			},
 		},
 		{
 			name:  "not checked yet",
@@ -140,7 +143,9 @@ func TestAnswers(t *testing.T) {
 					"service": map[string]any{"namespace": "before", "name": "slipstream"}, "caBundle": "AAAA",
 				}}}, "webhooks")
 			},
-			want: []string{"FAILED   attribution: kube-apiserver reports changes to the Service before/slipstream, not to the server in slipstream-system"},
+			want: []string{
+				"FAILED   attribution: kube-apiserver reports changes to the Service before/slipstream, not to the server in slipstream-system",
+			},
 		},
 		{
 			name:  "a webhook configuration without webhooks",
@@ -190,7 +195,8 @@ func TestWaitsForGoodAnswers(t *testing.T) {
 	if err := c.stepUntil(done); err != nil {
 		t.Errorf("%v after\n%s", err, &out)
 	}
-	if !strings.Contains(out.String(), "waiting  controllers: ") || !strings.Contains(out.String(), "ok       controllers: slipstream-0 leads") {
+	if !strings.Contains(out.String(), "waiting  controllers: ") ||
+		!strings.Contains(out.String(), "ok       controllers: slipstream-0 leads") {
 		t.Errorf("it says\n%s", &out)
 	}
 }

@@ -27,8 +27,11 @@ func TestChangedBy(t *testing.T) {
 		{attribution.Author{}, v1alpha1.SourceAuthor{Signal: v1alpha1.SignalUnknown}},
 	} {
 		test.want.Workloads = 1
-		change := syncstatuspending.Change{Object: changed("shop", "web", 1).Object, Authors: []syncstatuspending.Contribution{{Author: test.author, Events: 3}}}
-		got := syncstatuspending.ChangedBy([]syncstatuspending.Change{change}, []v1alpha1.ResourceSummary{{Type: "Deployment", Namespace: "shop", Name: "web"}})
+		change := syncstatuspending.Change{
+			Object: changed("shop", "web", 1).Object, Authors: []syncstatuspending.Contribution{{Author: test.author, Events: 3}},
+		}
+		got := syncstatuspending.ChangedBy([]syncstatuspending.Change{change},
+			[]v1alpha1.ResourceSummary{{Type: "Deployment", Namespace: "shop", Name: "web"}})
 		if len(got) != 1 || got[0] != test.want {
 			t.Errorf("%+v is named %+v, want %+v", test.author, got, test.want)
 		}

@@ -77,7 +77,8 @@ func (s *fixture) table() *table.Table {
 // open opens the intake, as a process does when it starts.
 func (s *fixture) open() *syncstatuspending.Intake {
 	s.Helper()
-	opened, err := syncstatuspending.Open(s.Context(), s.table(), syncstatuspending.Config{Clock: s.clock, Capacity: s.capacity, Metrics: metrics})
+	opened, err := syncstatuspending.Open(s.Context(), s.table(),
+		syncstatuspending.Config{Clock: s.clock, Capacity: s.capacity, Metrics: metrics})
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -88,15 +88,21 @@ func TestNewestWins(t *testing.T) {
 		events []syncstatuspending.Event
 		want   string
 	}{
-		"in order":                       {[]syncstatuspending.Event{changed("shop", "web", 9), changed("shop", "web", 10)}, "web 10 x2"},
-		"repeated":                       {[]syncstatuspending.Event{changed("shop", "web", 9), changed("shop", "web", 9)}, "web 9 x1"},
-		"late":                           {[]syncstatuspending.Event{changed("shop", "web", 10), changed("shop", "web", 9)}, "web 10 x2"},
-		"removed":                        {[]syncstatuspending.Event{changed("shop", "web", 9), removed("shop", "web", 10)}, "web 10 removed x2"},
-		"removed, repeated":              {[]syncstatuspending.Event{removed("shop", "web", 10), removed("shop", "web", 10)}, "web 10 removed x1"},
-		"found to be removed":            {[]syncstatuspending.Event{changed("shop", "web", 10), without(removed("shop", "web", 0))}, "web  removed x2"},
-		"removed, by the version before": {[]syncstatuspending.Event{changed("shop", "web", 10), removed("shop", "web", 10)}, "web 10 removed x2"},
-		"recreated":                      {[]syncstatuspending.Event{removed("shop", "web", 10), reborn(11)}, "web 11 x2"},
-		"recreated in another cluster":   {[]syncstatuspending.Event{changed("shop", "web", 10), reborn(2)}, "web 2 x2"},
+		"in order": {[]syncstatuspending.Event{changed("shop", "web", 9), changed("shop", "web", 10)}, "web 10 x2"},
+		"repeated": {[]syncstatuspending.Event{changed("shop", "web", 9), changed("shop", "web", 9)}, "web 9 x1"},
+		"late":     {[]syncstatuspending.Event{changed("shop", "web", 10), changed("shop", "web", 9)}, "web 10 x2"},
+		"removed":  {[]syncstatuspending.Event{changed("shop", "web", 9), removed("shop", "web", 10)}, "web 10 removed x2"},
+		"removed, repeated": {
+			[]syncstatuspending.Event{removed("shop", "web", 10), removed("shop", "web", 10)}, "web 10 removed x1",
+		},
+		"found to be removed": {
+			[]syncstatuspending.Event{changed("shop", "web", 10), without(removed("shop", "web", 0))}, "web  removed x2",
+		},
+		"removed, by the version before": {
+			[]syncstatuspending.Event{changed("shop", "web", 10), removed("shop", "web", 10)}, "web 10 removed x2",
+		},
+		"recreated":                    {[]syncstatuspending.Event{removed("shop", "web", 10), reborn(11)}, "web 11 x2"},
+		"recreated in another cluster": {[]syncstatuspending.Event{changed("shop", "web", 10), reborn(2)}, "web 2 x2"},
 	} {
 		s := newFixture(t)
 		i := s.open()

@@ -193,7 +193,9 @@ func TestConcurrency(t *testing.T) {
 }
 
 // record closes and finishes the batches of a namespace until all events have been added and no batch is left.
-func record(s *fixture, i *syncstatuspending.Intake, namespace string, added <-chan struct{}, recorded func(syncstatuspending.Batch)) error {
+func record(
+	s *fixture, i *syncstatuspending.Intake, namespace string, added <-chan struct{}, recorded func(syncstatuspending.Batch),
+) error {
 	for {
 		over := false
 		select {

@@ -47,7 +47,9 @@ func BenchmarkSweep(b *testing.B) {
 			return true, nil, nil
 		})
 		folder := filepath.Join(b.TempDir(), "archive")
-		sweeper := retention.New(retention.Config{Client: client, Folder: folder, Period: time.Hour, Clock: forgettingClock{newInstantClock(), client}})
+		sweeper := retention.New(retention.Config{
+			Client: client, Folder: folder, Period: time.Hour, Clock: forgettingClock{newInstantClock(), client},
+		})
 		if err := sweeper.Sweep(b.Context()); err != nil || deletions != number {
 			b.Fatalf("%d deletions, error %v", deletions, err)
 		}

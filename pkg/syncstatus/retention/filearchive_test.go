@@ -145,7 +145,10 @@ func TestFilesOfTheArchive(t *testing.T) {
 		{"the first", nil, today, "syncstatuses-2026-11-001.jsonl"},
 		{"one of this month", map[string]int64{"syncstatuses-2026-11-001.jsonl": 1}, today, "syncstatuses-2026-11-001.jsonl"},
 		{"one of the last month", map[string]int64{"syncstatuses-2026-10-003.jsonl": 1}, today, "syncstatuses-2026-11-001.jsonl"},
-		{"a month that is over in another time zone", nil, today.AddDate(0, 0, 10).In(time.FixedZone("", 7*3600)), "syncstatuses-2026-12-001.jsonl"},
+		{
+			"a month that is over in another time zone", nil,
+			today.AddDate(0, 0, 10).In(time.FixedZone("", 7*3600)), "syncstatuses-2026-12-001.jsonl",
+		},
 		{"a full one", map[string]int64{"syncstatuses-2026-11-001.jsonl": 64}, today, "syncstatuses-2026-11-002.jsonl"},
 		{
 			"more than a thousand", map[string]int64{"syncstatuses-2026-11-999.jsonl": 64, "syncstatuses-2026-11-1000.jsonl": 1}, today,

@@ -189,7 +189,8 @@ func TestArchiveInGit(t *testing.T) {
 			t.Errorf("a file is called %s", path)
 		}
 	}
-	if status := s.policyStatus(t); len(s.branch.files) != 3 || s.branch.writes != 3 || status.RecordsArchived != 250 || status.RecordsExpired != 250 {
+	if status := s.policyStatus(t); len(s.branch.files) != 3 || s.branch.writes != 3 || status.RecordsArchived != 250 ||
+		status.RecordsExpired != 250 {
 		t.Errorf("%d files, %d writes, status %+v", len(s.branch.files), s.branch.writes, status)
 	}
 }
@@ -226,7 +227,8 @@ func TestGitThatCannotBeWritten(t *testing.T) {
 				}
 			}
 			ready := meta.FindStatusCondition(s.policyStatus(t).Conditions, v1alpha1.ConditionReady)
-			if ready == nil || ready.Reason != v1alpha1.ReasonArchiveUnavailable || !strings.Contains(ready.Message, "no route to host") || strings.Contains(ready.Message, "\u202e") {
+			if ready == nil || ready.Reason != v1alpha1.ReasonArchiveUnavailable || !strings.Contains(ready.Message, "no route to host") ||
+				strings.Contains(ready.Message, "\u202e") {
 				t.Errorf("Ready = %v", ready)
 			}
 			if len(s.remaining()) != 150 || s.policyStatus(t).RecordsArchived != 0 {
@@ -242,7 +244,8 @@ func TestGitThatCannotBeWritten(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.expectArchived(t, append([]string{"shop--later-0@7", "shop--later-1@7", "shop--later-2@7"}, wanted(150)...))
-			if status := s.policyStatus(t); status.RecordsArchived != 153 || !meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady) {
+			if status := s.policyStatus(t); status.RecordsArchived != 153 ||
+				!meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady) {
 				t.Errorf("status %+v", status)
 			}
 		})

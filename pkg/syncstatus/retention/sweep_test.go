@@ -334,7 +334,8 @@ func TestPolicyStatusWithoutAnArchive(t *testing.T) {
 	}
 	status := s.policyStatus(t)
 	if status.Records != 1 || status.RecordsExpired != 5 || status.RecordsArchived != 0 {
-		t.Errorf("%d records are left, %d were deleted, %d of them archived; want 1, 5, 0", status.Records, status.RecordsExpired, status.RecordsArchived)
+		t.Errorf("%d records are left, %d were deleted, %d of them archived; want 1, 5, 0", status.Records, status.RecordsExpired,
+			status.RecordsArchived)
 	}
 }
 

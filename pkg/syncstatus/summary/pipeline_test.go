@@ -70,7 +70,10 @@ func TestPipeline(t *testing.T) {
 		{"Sending 120 of 10,000", []func(pipe){pending(9880), sending}},
 		{"Listing", []func(pipe){run(v1alpha1.PipelineRunListing, 0, 0)}},
 		{"Listing", []func(pipe){unready(v1alpha1.ReasonProgressing, "What the pipeline selects is being listed")}},
-		{"assistant: 503 Service Unavailable, next attempt in 8s", []func(pipe){sending, failing(0, 2, 7600*time.Millisecond, "503 Service Unavailable")}},
+		{
+			"assistant: 503 Service Unavailable, next attempt in 8s",
+			[]func(pipe){sending, failing(0, 2, 7600*time.Millisecond, "503 Service Unavailable")},
+		},
 		{"assistant: refused, being tried again", []func(pipe){failing(0, 1, -time.Second, "refused")}},
 		{"inventory: no answer, next attempt in 5m; also failing: assistant, scan", []func(pipe){
 			failing(0, 1, time.Second, "503"), failing(2, 2, time.Second, "404"), failing(1, 3, 5*time.Minute, "no\nanswer"),
@@ -78,12 +81,21 @@ func TestPipeline(t *testing.T) {
 		{"assistant: 503, given up after 5 attempts", []func(pipe){failing(0, 5, 0, "503"), func(p pipe) {
 			p.Status.Sinks[0].NextAttemptTime = nil
 		}}},
-		{"assistant: failed, next attempt in 1s", []func(pipe){failing(0, 5, time.Second, ""), func(p pipe) { p.Status.Sinks[0].LastError = nil }}},
-		{"inventory refuses 3,000 of the objects: 400 Bad Request", []func(pipe){sending, refusing(0, 1, "413"), refusing(1, 3000, "400 Bad Request")}},
+		{
+			"assistant: failed, next attempt in 1s",
+			[]func(pipe){failing(0, 5, time.Second, ""), func(p pipe) { p.Status.Sinks[0].LastError = nil }},
+		},
+		{
+			"inventory refuses 3,000 of the objects: 400 Bad Request",
+			[]func(pipe){sending, refusing(0, 1, "413"), refusing(1, 3000, "400 Bad Request")},
+		},
 		{"inventory refuses 1 of the objects", []func(pipe){refusing(1, 1, "")}},
 		{"Held: pipelines are switched off by SyncPolicy default", []func(pipe){pending(12), failing(0, 1, 0, "503"), switchedOff}},
 		{"Held: jane may not list secrets", []func(pipe){unready(v1alpha1.ReasonPermissionLost, "jane may not list secrets")}},
-		{"widgets.shop.io cannot be listed: forbidden", []func(pipe){pending(2), unready(v1alpha1.ReasonWatchFailed, "widgets.shop.io cannot be listed: forbidden")}},
+		{
+			"widgets.shop.io cannot be listed: forbidden",
+			[]func(pipe){pending(2), unready(v1alpha1.ReasonWatchFailed, "widgets.shop.io cannot be listed: forbidden")},
+		},
 		{"Suspended", []func(pipe){switchedOff, func(p pipe) { p.Spec.Suspend = true }}},
 		{"Taking over a change of the spec", []func(pipe){pending(2), func(p pipe) { p.Generation = 4 }}},
 		{"Not looked at yet", []func(pipe){func(p pipe) { p.Status = v1alpha1.SyncPipelineStatus{} }}},
@@ -105,7 +117,8 @@ func TestPipeline(t *testing.T) {
 func TestPipelineRun(t *testing.T) {
 	for want, of := range map[string]v1alpha1.PipelineRun{
 		"The run has finished: every sink knew what there is": {Sinks: []v1alpha1.PipelineRunSink{{Name: "assistant"}}},
-		"The run has finished: assistant took 1,200 (200 OK); inventory took 10 and refused 2 (400 Bad Request: no name); scan knew what there is": {
+		"The run has finished: assistant took 1,200 (200 OK); " +
+			"inventory took 10 and refused 2 (400 Bad Request: no name); scan knew what there is": {
 			Total: 1212, Done: 1212, Sinks: []v1alpha1.PipelineRunSink{
 				{Name: "assistant", Total: 1200, Done: 1200, Answer: "200 OK"},
 				{Name: "inventory", Total: 12, Done: 12, Rejected: 2, Answer: "400 Bad Request:\nno name"},

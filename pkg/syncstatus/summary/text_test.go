@@ -97,13 +97,23 @@ func TestEnvironment(t *testing.T) {
 		{"Failed: no quota", []func(envt){failed("no quota"), comparing}},
 		{"Held: window nightly opens 18:00 CET", []func(envt){workloads(3), held}},
 		{"3 workloads changed, pinned at r40", []func(envt){workloads(3), pinned, func(e envt) {
-			e.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionHeld, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPinned, Message: "pinned at r40"}}
+			e.Status.Conditions = []metav1.Condition{
+				{Type: v1alpha1.ConditionHeld, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPinned, Message: "pinned at r40"},
+			}
 		}}},
 		{"Failed: ConfigMap 'app-config' does not exist", []func(envt){workloads(3), held, failed("ConfigMap 'app-config'\ndoes  not exist")}},
-		{"Stalled: the catalog shop does not exist", []func(envt){failed("x"), condition(v1alpha1.ConditionStalled, "the catalog shop does not exist")}},
-		{"Failed to sync Secret 'login' from production - does not exist", []func(envt){failed("Failed to sync Secret 'login' from\nproduction - does not exist")}},
+		{
+			"Stalled: the catalog shop does not exist",
+			[]func(envt){failed("x"), condition(v1alpha1.ConditionStalled, "the catalog shop does not exist")},
+		},
+		{
+			"Failed to sync Secret 'login' from production - does not exist",
+			[]func(envt){failed("Failed to sync Secret 'login' from\nproduction - does not exist")},
+		},
 		{"Failed: no quota", []func(envt){failed("no quota"), func(e envt) {
-			e.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSyncFailed}}
+			e.Status.Conditions = []metav1.Condition{
+				{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSyncFailed},
+			}
 		}}},
 		{"Conflict: 3 fields", []func(envt){workloads(3), held, failed("x"), conflicts}},
 		{"Syncing", []func(envt){workloads(3), conflicts, failed("x"), condition(v1alpha1.ConditionSyncing, "")}},
@@ -144,7 +154,9 @@ func TestWithEscapesInvisibleCharacters(t *testing.T) {
 }
 
 func TestCut(t *testing.T) {
-	for text, want := range map[string]string{"": "", "twelve bytes": "twelve bytes", "more than twelve": "more than...", "häufig zu lang": "häufig z..."} {
+	for text, want := range map[string]string{
+		"": "", "twelve bytes": "twelve bytes", "more than twelve": "more than...", "häufig zu lang": "häufig z...",
+	} {
 		if got := summary.Cut(text, 12); got != want {
 			t.Errorf("%q becomes %q", text, got)
 		}

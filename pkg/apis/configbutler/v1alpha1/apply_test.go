@@ -91,13 +91,17 @@ func TestWorkloadsAreAppliedSideBySide(t *testing.T) {
 		want    []v1alpha1.WorkloadReference
 	}{
 		{
-			"jane", []*applyv1alpha1.WorkloadReferenceApplyConfiguration{workload(v1alpha1.WorkloadDeployment, "api"), workload(v1alpha1.WorkloadJob, "api")},
+			"jane",
+			[]*applyv1alpha1.WorkloadReferenceApplyConfiguration{
+				workload(v1alpha1.WorkloadDeployment, "api"), workload(v1alpha1.WorkloadJob, "api"),
+			},
 			[]v1alpha1.WorkloadReference{{Kind: v1alpha1.WorkloadDeployment, Name: "api"}, {Kind: v1alpha1.WorkloadJob, Name: "api"}},
 		},
 		{
 			"joe", []*applyv1alpha1.WorkloadReferenceApplyConfiguration{workload(v1alpha1.WorkloadDeployment, "worker")},
 			[]v1alpha1.WorkloadReference{
-				{Kind: v1alpha1.WorkloadDeployment, Name: "api"}, {Kind: v1alpha1.WorkloadJob, Name: "api"}, {Kind: v1alpha1.WorkloadDeployment, Name: "worker"},
+				{Kind: v1alpha1.WorkloadDeployment, Name: "api"}, {Kind: v1alpha1.WorkloadJob, Name: "api"},
+				{Kind: v1alpha1.WorkloadDeployment, Name: "worker"},
 			},
 		},
 		{
@@ -161,8 +165,15 @@ func TestPartsOfEnvironmentsAreAppliedSideBySide(t *testing.T) {
 		manager string
 		spec    *applyv1alpha1.EnvironmentSpecApplyConfiguration
 	}{
-		{"jane", applyv1alpha1.EnvironmentSpec().WithSyncWindows(window("nightly"), window("noon")).WithBranchWorkloads(workload(v1alpha1.WorkloadJob, "api"))},
-		{"joe", applyv1alpha1.EnvironmentSpec().WithSyncWindows(window("freeze")).WithBranchWorkloads(workload(v1alpha1.WorkloadDeployment, "api"))},
+		{
+			"jane",
+			applyv1alpha1.EnvironmentSpec().WithSyncWindows(window("nightly"), window("noon")).
+				WithBranchWorkloads(workload(v1alpha1.WorkloadJob, "api")),
+		},
+		{
+			"joe",
+			applyv1alpha1.EnvironmentSpec().WithSyncWindows(window("freeze")).WithBranchWorkloads(workload(v1alpha1.WorkloadDeployment, "api")),
+		},
 		{"jane", applyv1alpha1.EnvironmentSpec().WithSyncWindows(window("noon"))},
 	} {
 		var err error

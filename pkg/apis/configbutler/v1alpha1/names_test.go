@@ -51,14 +51,16 @@ func TestEnvironmentFieldLabels(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "status.state") {
 		t.Errorf("another field: %v", err)
 	}
-	if _, _, err := scheme.ConvertFieldLabel(v1alpha1.SchemeGroupVersion.WithKind("AppCatalog"), v1alpha1.EnvironmentStateField, ""); err == nil {
+	if _, _, err := scheme.ConvertFieldLabel(v1alpha1.SchemeGroupVersion.WithKind("AppCatalog"), v1alpha1.EnvironmentStateField,
+		""); err == nil {
 		t.Error("the field of another kind is admitted")
 	}
 }
 
 func TestIncludedResources(t *testing.T) {
 	for kind, want := range map[string]string{
-		"Certificate": "certificates", "Policy": "policies", "Proxy": "proxies", "Gateway": "gateways", "APIKey": "apikeys", "Ingress": "ingresses",
+		"Certificate": "certificates", "Policy": "policies", "Proxy": "proxies",
+		"Gateway": "gateways", "APIKey": "apikeys", "Ingress": "ingresses",
 	} {
 		got := v1alpha1.IncludedObject{APIVersion: "example.com/v1", Kind: kind, Name: "a"}.Resource()
 		if got.Resource != want || got.Group != "example.com" || got.Version != "v1" {

@@ -160,10 +160,13 @@ func TestListsSayWhatTheyAre(t *testing.T) {
 
 func TestChoicesAreListed(t *testing.T) {
 	tests := map[string][]any{
-		"Adaptation.replicas":              {"AsSource", "One"},
-		"Adaptation.cronJobs":              {"AsSource", "Suspend"},
-		"Adaptation.loadBalancers":         {"AsSource", "ClusterIP"},
-		"DependencyCount.type":             {"ConfigMap", "CustomResource", "GRPCRoute", "Gateway", "HTTPRoute", "HorizontalPodAutoscaler", "Ingress", "NetworkPolicy", "PodDisruptionBudget", "ReferenceGrant", "Secret", "Service", "ServiceAccount"},
+		"Adaptation.replicas":      {"AsSource", "One"},
+		"Adaptation.cronJobs":      {"AsSource", "Suspend"},
+		"Adaptation.loadBalancers": {"AsSource", "ClusterIP"},
+		"DependencyCount.type": {
+			"ConfigMap", "CustomResource", "GRPCRoute", "Gateway", "HTTPRoute", "HorizontalPodAutoscaler", "Ingress",
+			"NetworkPolicy", "PodDisruptionBudget", "ReferenceGrant", "Secret", "Service", "ServiceAccount",
+		},
 		"EnvironmentDependencyRecord.type": {"ConfigMap", "Secret", "Service", "ServiceAccount"},
 		"EnvironmentSpec.type":             {"Branch", "Shared"},
 		"EnvironmentSpec.deletionPolicy":   {"Delete", "Orphan"},

@@ -223,8 +223,9 @@ func TestWhatAnEnvironmentTakes(t *testing.T) {
 		},
 		{
 			name: "Ingresses", existing: shop,
-			obj:  environment(func(s environmentSpec) { s.Adapt.IngressHosts.Type = configbutler.IngressHostsAsSource }),
-			asks: slices.Concat(buildsShop[:len(buildsShop)-6], written("alice", "ingresses.networking.k8s.io", "networkpolicies.networking.k8s.io", "poddisruptionbudgets.policy")),
+			obj: environment(func(s environmentSpec) { s.Adapt.IngressHosts.Type = configbutler.IngressHostsAsSource }),
+			asks: slices.Concat(buildsShop[:len(buildsShop)-6],
+				written("alice", "ingresses.networking.k8s.io", "networkpolicies.networking.k8s.io", "poddisruptionbudgets.policy")),
 		},
 		{
 			name: "the permissions of an account", existing: shop,
@@ -316,17 +317,23 @@ func TestIncludeWithoutACatalog(t *testing.T) {
 		was, is *configbutler.Environment
 		refused bool
 	}{
-		"a new one":     {is: environment(naming("v1", "ConfigMap")), refused: true},
-		"one more":      {was: environment(naming("v1", "ConfigMap")), is: environment(naming("v1", "ConfigMap"), naming("example.com/v1", "Widget")), refused: true},
+		"a new one": {is: environment(naming("v1", "ConfigMap")), refused: true},
+		"one more": {
+			was: environment(naming("v1", "ConfigMap")),
+			is:  environment(naming("v1", "ConfigMap"), naming("example.com/v1", "Widget")), refused: true,
+		},
 		"none any more": {was: environment(naming("v1", "ConfigMap")), is: environment()},
-		"another field": {was: environment(naming("v1", "ConfigMap")), is: environment(naming("v1", "ConfigMap"), func(s environmentSpec) { s.AutoSync = true })},
+		"another field": {
+			was: environment(naming("v1", "ConfigMap")), is: environment(naming("v1", "ConfigMap"), func(s environmentSpec) { s.AutoSync = true }),
+		},
 	} {
 		asked := request(tt.is, nil, admission.Create, "")
 		if tt.was != nil {
 			asked = request(tt.is, tt.was, admission.Update, "")
 		}
 		err := pluginAmong(t, all, cluster(), existing{}).Validate(t.Context(), asked, nil)
-		if apierrors.IsForbidden(err) != tt.refused || tt.refused && !strings.Contains(err.Error(), "spec.include: it names objects") || !tt.refused && err != nil {
+		if apierrors.IsForbidden(err) != tt.refused || tt.refused && !strings.Contains(err.Error(), "spec.include: it names objects") ||
+			!tt.refused && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -346,7 +353,8 @@ func TestPatchesWithoutACatalog(t *testing.T) {
 		if apierrors.IsForbidden(err) != refused || refused && !strings.Contains(err.Error(), "create the catalog first") {
 			t.Errorf("%s: %v", text, err)
 		}
-		other := request(environment(patched(text), func(s environmentSpec) { s.AutoSync = true }), environment(patched(text)), admission.Update, "")
+		other := request(environment(patched(text), func(s environmentSpec) { s.AutoSync = true }), environment(patched(text)),
+			admission.Update, "")
 		if err := pluginAmong(t, all, cluster(), existing{}).Validate(t.Context(), other, nil); err != nil {
 			t.Errorf("%s, another field: %v", text, err)
 		}

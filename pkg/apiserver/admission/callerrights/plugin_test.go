@@ -237,9 +237,11 @@ func TestWhatACallerMustBeAllowed(t *testing.T) {
 			warnings: []string{"spec.rules[0].resources: nodes: it is of the other scope; it will be followed when it appears"},
 		},
 		{
-			name:     "a subresource selects nothing",
-			obj:      watchRule(configbutler.ResourceRule{APIGroups: groups("apps"), Resources: resources("deployments/scale")}),
-			warnings: []string{"spec.rules[0].resources: deployments/scale: a subresource has no objects of its own; it will be followed when it appears"},
+			name: "a subresource selects nothing",
+			obj:  watchRule(configbutler.ResourceRule{APIGroups: groups("apps"), Resources: resources("deployments/scale")}),
+			warnings: []string{
+				"spec.rules[0].resources: deployments/scale: a subresource has no objects of its own; it will be followed when it appears",
+			},
 		},
 		{
 			name: "the preset, of the rule's scope",
@@ -400,8 +402,10 @@ func TestRefusalNamesThePermissionAndTheWayOut(t *testing.T) {
 				`or leave secrets out of spec.rules[0].resources`,
 		},
 		{
-			name:    "a cluster rule, half allowed",
-			obj:     clusterRule(configbutler.ClusterResourceRule{Scope: configbutler.ScopeCluster, ResourceRule: configbutler.ResourceRule{Resources: resources("nodes")}}),
+			name: "a cluster rule, half allowed",
+			obj: clusterRule(configbutler.ClusterResourceRule{
+				Scope: configbutler.ScopeCluster, ResourceRule: configbutler.ResourceRule{Resources: resources("nodes")},
+			}),
 			allowed: []string{"list nodes"},
 			want: `user "jane" cannot watch nodes in the whole cluster, which the server would do on their behalf: ` +
 				`ask for a ClusterRole that allows watch on resource "nodes" in API group "", or leave nodes out of spec.rules[0].resources`,

@@ -179,7 +179,10 @@ func TestRedirectingNeedsTheRightsOfWhatIsRedirected(t *testing.T) {
 		asks     []string
 	}{
 		{name: "a destination that the archive waits for", obj: goal(), existing: archiving, asks: []string{records}},
-		{name: "a destination that the archive is not in", obj: goal(func(d *configbutler.GitDestination) { d.Name = "new" }), existing: archiving},
+		{
+			name: "a destination that the archive is not in",
+			obj:  goal(func(d *configbutler.GitDestination) { d.Name = "new" }), existing: archiving,
+		},
 		{name: "a repository with the archive", obj: at("mine", ""), old: at("u", ""), existing: archiving, asks: []string{records}},
 		{name: "a destination that rules wait for", obj: goal(), existing: fed(), asks: fromEverywhere},
 		{name: "without Secrets", obj: goal(without), existing: fed(), asks: []string{"configmaps shop", "configmaps bank", "nodes"}},

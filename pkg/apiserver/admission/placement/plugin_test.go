@@ -36,9 +36,10 @@ type stored struct{ failure error }
 func (s stored) AppCatalogs(context.Context) ([]v1alpha1.AppCatalog, error) {
 	return []v1alpha1.AppCatalog{{
 		ObjectMeta: named("platform", "shop"),
-		Spec: v1alpha1.AppCatalogSpec{SourceNamespace: "production", AccessPolicy: &v1alpha1.CatalogAccessPolicy{NamespacedRules: v1alpha1.NamespacedRules{
-			Mode: v1alpha1.AccessModeFromSelector, NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "shop"}},
-		}}},
+		Spec: v1alpha1.AppCatalogSpec{SourceNamespace: "production",
+			AccessPolicy: &v1alpha1.CatalogAccessPolicy{NamespacedRules: v1alpha1.NamespacedRules{
+				Mode: v1alpha1.AccessModeFromSelector, NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "shop"}},
+			}}},
 	}}, s.failure
 }
 
@@ -78,7 +79,8 @@ func attributes(obj, old runtime.Object, subresource string) admission.Attribute
 
 func environment(namespace, target string, workloads ...string) *configbutler.Environment {
 	e := &configbutler.Environment{ObjectMeta: named(namespace, "alice"), Spec: configbutler.EnvironmentSpec{
-		CatalogRef: configbutler.ObjectReference{Namespace: "platform", Name: "shop"}, TargetNamespace: target, Type: configbutler.EnvironmentShared,
+		CatalogRef:      configbutler.ObjectReference{Namespace: "platform", Name: "shop"},
+		TargetNamespace: target, Type: configbutler.EnvironmentShared,
 	}}
 	e.UID = "0" // which would come first, if it had been there
 	for _, name := range workloads {
@@ -124,7 +126,10 @@ func TestValidate(t *testing.T) {
 		{name: "a workload more", obj: environment("teams", "dev", "web", "api"), old: environment("teams", "dev", "web"), want: []string{
 			"spec.branchWorkloads[1]",
 		}},
-		{name: "another workload, of one that is in the way already", obj: environment("teams", "dev", "api", "web"), old: environment("teams", "dev", "api")},
+		{
+			name: "another workload, of one that is in the way already",
+			obj:  environment("teams", "dev", "api", "web"), old: environment("teams", "dev", "api"),
+		},
 		{name: "a status", obj: environment("teams", "production"), subresource: "status"},
 		{name: "a catalog", obj: catalog("staging")},
 		{name: "a catalog of a target", obj: catalog("dev"), want: []string{

@@ -47,7 +47,8 @@ func TestMissing(t *testing.T) {
 	}
 	x := index.New()
 	x.Set(alice, []v1alpha1.EnvironmentDependencyRecord{
-		record(config("copied"), "1"), record(config("needed"), ""), optional(record(config("never"), "")), optional(record(config("removed"), "1")),
+		record(config("copied"), "1"), record(config("needed"), ""),
+		optional(record(config("never"), "")), optional(record(config("removed"), "1")),
 	})
 	if diff := cmp.Diff([]index.Object{config("needed"), config("removed")}, x.Missing(alice)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -53,7 +53,8 @@ func TestAppliedRevisionIsKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := texts(slices.DeleteFunc([]*unstructured.Unstructured{found}, func(o *unstructured.Unstructured) bool { return o == nil })); got != want {
+		if got := texts(slices.DeleteFunc([]*unstructured.Unstructured{found},
+			func(o *unstructured.Unstructured) bool { return o == nil })); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

@@ -17,11 +17,13 @@ import (
 // reserved are names of each form, by what Git reads them as.
 var reserved = map[string][]string{
 	".git": {
-		".git", ".GIT", ".gIt", ".git.", ".git ", ".git. . .", "git~1", "GIT~1", "git~1 .", ".git::$INDEX_ALLOCATION", ".git:x", "git~1:x", ".git\\x",
+		".git", ".GIT", ".gIt", ".git.", ".git ", ".git. . .", "git~1", "GIT~1",
+		"git~1 .", ".git::$INDEX_ALLOCATION", ".git:x", "git~1:x", ".git\\x",
 		"a\\.git", "a\\git~1", ".g\u200cit", "\ufeff.git", ".git\u206f", "\u200e.\u202agi\u202et",
 	},
 	".gitmodules": {
-		".gitmodules", ".GitModules", ".gitmodules .", ".gitmodules::$DATA", "gitmod~1", "GITMOD~4", "gitmod~2. ", "gi7eba~1", "GI7EBA~9", "gi7eb~12", "gi7e~123",
+		".gitmodules", ".GitModules", ".gitmodules .", ".gitmodules::$DATA", "gitmod~1",
+		"GITMOD~4", "gitmod~2. ", "gi7eba~1", "GI7EBA~9", "gi7eb~12", "gi7e~123",
 		"g~123456", "~1234567", ".git\u200cmodules", ".gitmodules\ufeff", "a\\.gitmodules",
 	},
 	".gitattributes": {".gitattributes", ".GITATTRIBUTES ", "gitatt~1", "gi7d29~3", "gi7d~999", ".gitattributes:x", ".\u202egitattributes"},
@@ -31,8 +33,10 @@ var reserved = map[string][]string{
 
 // free are names that look like those and are not reserved.
 var free = []string{
-	"", "a", ".", "..", ".gi", ".gita", "git", "git~2", "git~11", "gitmodules", ".gitmodulesx", ".gitmodule", "gitmod~0", "gitmod~5", "gitmod~11", "gitmo~1",
-	"gi7eba~0", "gi7eba~", "gi7eba~10", "gi7ebx~1", "gi7eb~1", "gi7ebaa~1", "gi7eb~0a", ".gitkeep", ".github", ".gitlab", "x.gitmodules", ".mailmaps", "~123456",
+	"", "a", ".", "..", ".gi", ".gita", "git", "git~2", "git~11", "gitmodules",
+	".gitmodulesx", ".gitmodule", "gitmod~0", "gitmod~5", "gitmod~11", "gitmo~1",
+	"gi7eba~0", "gi7eba~", "gi7eba~10", "gi7ebx~1", "gi7eb~1", "gi7ebaa~1", "gi7eb~0a",
+	".gitkeep", ".github", ".gitlab", "x.gitmodules", ".mailmaps", "~123456",
 	"~12345678", "maba31~1", ".g\u00adit", ".gitmoduleſ", "~", "gitmod~", ".gitmodules~1",
 }
 
@@ -52,7 +56,9 @@ func TestReserved(t *testing.T) {
 }
 
 func TestIsDevice(t *testing.T) {
-	for _, name := range []string{"con", "CON", "Nul.txt", "aux.a.b", "prn ", "con .x", "com1", "LPT9.yaml", "com¹", "lpt³", "conin$", "CONOUT$", "nul:x", "com0"} {
+	for _, name := range []string{
+		"con", "CON", "Nul.txt", "aux.a.b", "prn ", "con .x", "com1", "LPT9.yaml", "com¹", "lpt³", "conin$", "CONOUT$", "nul:x", "com0",
+	} {
 		if !gitname.IsDevice(name) {
 			t.Errorf("IsDevice(%q) = false", name)
 		}
@@ -102,7 +108,8 @@ func (j judge) must(input string, arguments ...string) string {
 func (j judge) refuses(name string) bool {
 	j.t.Helper()
 	// It leaves out what it refuses, and then there is no index to remove.
-	j.must(fmt.Sprintf("100644 %s\t%s/a\x00", j.blob, name), "-c", "core.protectNTFS=true", "-c", "core.protectHFS=true", "update-index", "-z", "--index-info")
+	j.must(fmt.Sprintf("100644 %s\t%s/a\x00", j.blob, name), "-c", "core.protectNTFS=true", "-c", "core.protectHFS=true", "update-index",
+		"-z", "--index-info")
 	if os.Remove(filepath.Join(j.path, ".git", "index")) != nil {
 		return true
 	}

@@ -219,7 +219,8 @@ func TestPairIsReplaced(t *testing.T) {
 
 func TestInvalidPair(t *testing.T) {
 	for name, data := range map[string]map[string][]byte{
-		"empty": {}, "another key": {"identity.agekey": []byte("AGE-SECRET-KEY-1Q")}, "a typo": {keyring.PairKey: []byte("AGE-SECRET-KEY-1QQQ\n")},
+		"empty": {}, "another key": {"identity.agekey": []byte("AGE-SECRET-KEY-1Q")},
+		"a typo":       {keyring.PairKey: []byte("AGE-SECRET-KEY-1QQQ\n")},
 		"a public key": {keyring.PairKey: []byte("age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p")},
 	} {
 		t.Run(name, func(t *testing.T) {

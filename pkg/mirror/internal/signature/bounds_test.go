@@ -25,7 +25,8 @@ import (
 func argon2Key(t *testing.T, v6 bool) (key []byte, passes, memory int) {
 	t.Helper()
 	config := &packet.Config{
-		V6Keys: v6, DefaultCipher: packet.CipherAES256, Algorithm: packet.PubKeyAlgoEd25519, AEADConfig: &packet.AEADConfig{DefaultMode: packet.AEADModeOCB},
+		V6Keys: v6, DefaultCipher: packet.CipherAES256, Algorithm: packet.PubKeyAlgoEd25519,
+		AEADConfig: &packet.AEADConfig{DefaultMode: packet.AEADModeOCB},
 		S2KConfig: &s2k.Config{
 			S2KMode: s2k.Argon2S2K, Argon2Config: &s2k.Argon2Config{NumberOfPasses: 1, DegreeOfParallelism: 1, Memory: 64},
 		},

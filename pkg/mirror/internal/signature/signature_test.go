@@ -182,12 +182,14 @@ func TestOpenPGPIsVerifiedByGit(t *testing.T) {
 		algorithm, usage, passphrase string
 		subkey, export               string
 	}{
-		"ed25519":              {algorithm: "ed25519", usage: "sign"},
-		"ed25519 locked":       {algorithm: "ed25519", usage: "sign", passphrase: passphrase},
-		"rsa":                  {algorithm: "rsa3072", usage: "default", passphrase: passphrase},
-		"nistp256":             {algorithm: "nistp256", usage: "sign"},
-		"signing subkey":       {algorithm: "ed25519", usage: "cert", subkey: "ed25519"},
-		"signing subkey alone": {algorithm: "ed25519", usage: "cert", subkey: "rsa2048", passphrase: passphrase, export: "--export-secret-subkeys"},
+		"ed25519":        {algorithm: "ed25519", usage: "sign"},
+		"ed25519 locked": {algorithm: "ed25519", usage: "sign", passphrase: passphrase},
+		"rsa":            {algorithm: "rsa3072", usage: "default", passphrase: passphrase},
+		"nistp256":       {algorithm: "nistp256", usage: "sign"},
+		"signing subkey": {algorithm: "ed25519", usage: "cert", subkey: "ed25519"},
+		"signing subkey alone": {
+			algorithm: "ed25519", usage: "cert", subkey: "rsa2048", passphrase: passphrase, export: "--export-secret-subkeys",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			gpg := gnupg(t)
