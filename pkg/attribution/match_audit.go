@@ -45,7 +45,8 @@ func firstWriter(facts, admitted []*storedFact, object *unstructured.Unstructure
 		})
 	}
 	first := earliest(claimants)
-	if first == nil || !confirmsWrite(object, first) || slices.ContainsFunc(facts, func(k *storedFact) bool { return !k.Ended.After(first.Begun) }) {
+	if first == nil || !confirmsWrite(object, first) ||
+		slices.ContainsFunc(facts, func(k *storedFact) bool { return !k.Ended.After(first.Begun) }) {
 		return nil
 	}
 	return first

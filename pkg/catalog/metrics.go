@@ -24,8 +24,9 @@ var (
 	eventsMapped  = metrics.NewCounter("catalog_events_mapped_total", "Events of source namespaces that are recorded for a catalog.")
 	eventsIgnored = metrics.NewCounterVec("catalog_events_ignored_total",
 		"Events of source namespaces that are not recorded, by reason: not_followed or unchanged.", "reason")
-	recordsWritten = metrics.NewCounterVec("catalog_records_total", "SyncStatuses of catalogs that have changed to a state, by state.", "state")
-	failures       = metrics.NewCounterVec("catalog_failures_total",
+	recordsWritten = metrics.NewCounterVec("catalog_records_total",
+		"SyncStatuses of catalogs that have changed to a state, by state.", "state")
+	failures = metrics.NewCounterVec("catalog_failures_total",
 		"Failed updates of catalogs, by reason. An update with the reason Transient is repeated without a record.", "reason")
 	recordSeconds = metrics.NewHistogram("catalog_record_duration_seconds",
 		"Time from the first event of a batch, or the start of a watch, until its SyncStatus is written. It includes the batch window.",
@@ -35,9 +36,10 @@ var (
 		"Time from a user's edit of the spec of a catalog until its revision is written. Both times are stored, so restarts do not affect it.",
 		[]float64{1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 900, 3600, 4 * 3600, 24 * 3600})
 
-	catalogsGauge    = metrics.NewGaugeVec("catalogs", "Catalogs, by the status of their condition Ready: True, False or Unknown.", "ready")
-	missingGauge     = metrics.NewGauge("catalog_workloads_missing", "Workloads that catalogs offer and that are no longer in their sources.")
-	awaitingGauge    = metrics.NewGauge("catalog_records_awaiting", "SyncStatuses of existing catalogs that are in the state ManualIntervention.")
+	catalogsGauge = metrics.NewGaugeVec("catalogs", "Catalogs, by the status of their condition Ready: True, False or Unknown.", "ready")
+	missingGauge  = metrics.NewGauge("catalog_workloads_missing", "Workloads that catalogs offer and that are no longer in their sources.")
+	awaitingGauge = metrics.NewGauge("catalog_records_awaiting",
+		"SyncStatuses of existing catalogs that are in the state ManualIntervention.")
 	unreachableGauge = metrics.NewGauge("catalog_sources_unreachable", "Source namespaces of catalogs that do not exist or cannot be read.")
 	sourcesGauge     = metrics.NewGauge("catalog_sources", "Source namespaces of catalogs.")
 )

@@ -172,7 +172,8 @@ func (in *planInput) step(workload reference, entry *v1alpha1.CatalogEntry) (ste
 func (in *planInput) present(
 	workload reference, entry *v1alpha1.CatalogEntry, object *unstructured.Unstructured, content capture.Manifest, patches patch.Patches,
 ) (step, error) {
-	if name := v1alpha1.CatalogWorkloadName(in.catalog.Name, workload.Kind, workload.Name); len(name) > utilvalidation.DNS1123SubdomainMaxLength {
+	if name := v1alpha1.CatalogWorkloadName(in.catalog.Name, workload.Kind,
+		workload.Name); len(name) > utilvalidation.DNS1123SubdomainMaxLength {
 		return step{}, &stallingError{v1alpha1.ReasonRecordRefused, fmt.Errorf(
 			"%s %q is selected, but the name of its CatalogWorkload, %s, would be longer than %d characters; use a shorter name for the catalog",
 			workload.Kind, workload.Name, name, utilvalidation.DNS1123SubdomainMaxLength)}

@@ -72,7 +72,8 @@ func (r *reachability) refusal(namespace string) conditions.Reason {
 	}
 	if by := r.builder(namespace); by != nil {
 		return conditions.Reason{Code: v1alpha1.ReasonSourceIsTarget, Message: fmt.Sprintf(
-			"%s is what Environment %s/%s builds, and copies are nothing to be copied; make a catalog of another namespace", namespace, by.Namespace, by.Name)}
+			"%s is what Environment %s/%s builds, and copies are nothing to be copied; make a catalog of another namespace", namespace,
+			by.Namespace, by.Name)}
 	}
 	return conditions.Reason{}
 }

@@ -43,7 +43,9 @@ func (a *automation) stopped(of v1alpha1.SyncType) conditions.Reason {
 	case of == v1alpha1.SyncTypeEnvironment && a.policy.Suspend.EnvironmentAutoSync:
 		return conditions.Reason{Code: v1alpha1.ReasonSuspended, Message: "automatic syncs from catalogs are suspended by the SyncPolicy"}
 	case of == v1alpha1.SyncTypeDependency && a.policy.Suspend.DependencyAutoSync:
-		return conditions.Reason{Code: v1alpha1.ReasonSuspended, Message: "automatic syncs of what workloads refer to are suspended by the SyncPolicy"}
+		return conditions.Reason{
+			Code: v1alpha1.ReasonSuspended, Message: "automatic syncs of what workloads refer to are suspended by the SyncPolicy",
+		}
 	case pinnedRevision(a.environment) > 0:
 		return a.pin()
 	}

@@ -59,7 +59,8 @@ func (r *reconciliation) expire(ctx context.Context) (over bool, err error) {
 		return false, nil
 	}
 	e := r.state.environment
-	err = r.environments.api.Environments(e.Namespace).Delete(ctx, e.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &e.UID}})
+	err = r.environments.api.Environments(e.Namespace).Delete(ctx, e.Name,
+		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &e.UID}})
 	if apierrors.IsNotFound(err) {
 		return true, nil
 	}
@@ -106,7 +107,8 @@ func (r *reconciliation) remove(ctx context.Context) (again time.Time, err error
 	r.environments.runs.forget(r.state.environment.UID)
 	released := r.state.environment.DeepCopy()
 	released.Finalizers = slices.DeleteFunc(released.Finalizers, func(f string) bool { return f == Finalizer })
-	if _, err := r.environments.api.Environments(name.Namespace).Update(ctx, released, metav1.UpdateOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	if _, err := r.environments.api.Environments(name.Namespace).Update(ctx, released, metav1.UpdateOptions{}); err != nil &&
+		!apierrors.IsNotFound(err) {
 		return again, fmt.Errorf("take the finalizer out: %w", err)
 	}
 	return again, nil

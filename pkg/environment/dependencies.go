@@ -42,7 +42,8 @@ func (c *environments) compareUntil(ctx context.Context) {
 		case err != nil && ctx.Err() == nil:
 			klog.FromContext(ctx).Error(err, "Failed to compare the index of dependencies, retrying later")
 		case differences > 0:
-			klog.FromContext(ctx).Info("Rebuilt the index of dependencies, which differed from the EnvironmentDependencies", "differences", differences)
+			klog.FromContext(ctx).Info("Rebuilt the index of dependencies, which differed from the EnvironmentDependencies",
+				"differences", differences)
 		}
 		indexDifferences.Add(float64(differences))
 	}

@@ -53,8 +53,9 @@ func (e *events) prompted(before, after *v1alpha1.Environment, dependencies *v1a
 		return
 	}
 	if is.LatestCatalogSync != was.LatestCatalogSync && is.LatestRevision > is.AppliedRevision && after.Spec.PinnedRevision == nil {
-		e.recorder.Event(after, corev1.EventTypeNormal, reasonOffered, fmt.Sprintf("The catalog offers revision %d (SyncStatus %s), and the environment holds revision %d",
-			is.LatestRevision, is.LatestCatalogSync, is.AppliedRevision))
+		e.recorder.Event(after, corev1.EventTypeNormal, reasonOffered,
+			fmt.Sprintf("The catalog offers revision %d (SyncStatus %s), and the environment holds revision %d",
+				is.LatestRevision, is.LatestCatalogSync, is.AppliedRevision))
 	}
 	if dependencies != nil && is.LatestDependencySync != was.LatestDependencySync {
 		e.recorder.Event(after, corev1.EventTypeNormal, reasonDependenciesChanged, fmt.Sprintf("SyncStatus %s: %s changed in the source",

@@ -56,7 +56,8 @@ func (c *environments) count() numbers {
 		out.ready[status]++
 		out.countOpen(c.openOf(e))
 		out.catalog.add(e, v1alpha1.ConditionCatalogUpToDate, e.Status.ChangedWorkloadCount > 0)
-		out.dependencies.add(e, v1alpha1.ConditionDependenciesUpToDate, e.Status.LatestDependencySync != "" || len(e.Status.ChangedDependencies) > 0)
+		out.dependencies.add(e, v1alpha1.ConditionDependenciesUpToDate,
+			e.Status.LatestDependencySync != "" || len(e.Status.ChangedDependencies) > 0)
 	}
 	return out
 }

@@ -37,8 +37,9 @@ var (
 	indexDifferences = metrics.NewCounter("environment_index_differences_total",
 		"Copies for which the index of dependencies differed from the EnvironmentDependencies when the two were compared.")
 	indexCopies       = metrics.NewGauge("environment_index_copies", "Copies in the index of dependencies, of all environments.")
-	environmentsGauge = metrics.NewGaugeVec("environments", "Environments, by the status of their condition Ready: True, False or Unknown.", "ready")
-	awaitingGauge     = metrics.NewGaugeVec("environment_records_awaiting",
+	environmentsGauge = metrics.NewGaugeVec("environments",
+		"Environments, by the status of their condition Ready: True, False or Unknown.", "ready")
+	awaitingGauge = metrics.NewGaugeVec("environment_records_awaiting",
 		"SyncStatuses of existing environments that need a user, by state: ManualIntervention or Conflicted.", "state")
 	promptsGauge = metrics.NewGaugeVec("environment_prompts",
 		"Environments with a prompt that is neither taken nor dismissed, by what it is about: catalog or dependencies.",
@@ -56,7 +57,9 @@ func init() {
 	// Counters start at 0, so that the first event is an increase.
 	for _, trigger := range []string{triggerAutomatic, triggerRequested} {
 		for _, action := range []v1alpha1.SyncAction{v1alpha1.SyncActionCatalog, v1alpha1.SyncActionAll, v1alpha1.SyncActionCluster} {
-			of, states := v1alpha1.SyncTypeEnvironment, []v1alpha1.SyncState{v1alpha1.SyncStateCompleted, v1alpha1.SyncStateFailed, v1alpha1.SyncStateConflicted}
+			of, states := v1alpha1.SyncTypeEnvironment, []v1alpha1.SyncState{
+				v1alpha1.SyncStateCompleted, v1alpha1.SyncStateFailed, v1alpha1.SyncStateConflicted,
+			}
 			if action == v1alpha1.SyncActionCluster {
 				of, states = v1alpha1.SyncTypeDependency, states[:2]
 			}

@@ -145,7 +145,8 @@ func (r *reconciliation) enqueueStart(next choice) choice {
 	}
 	// The message does not contain the position: every write of the status triggers another reconcile, with another position.
 	return choice{again: earliest(next.again, again), held: conditions.Reason{Code: v1alpha1.ReasonRateLimited,
-		Message: fmt.Sprintf("others are before it in the queue; of all syncs, at most %d begin in a minute and %d run at the same time", most, maxRuns)}}
+		Message: fmt.Sprintf("others are before it in the queue; of all syncs, at most %d begin in a minute and %d run at the same time",
+			most, maxRuns)}}
 }
 
 // writeStatus writes the status if it has changed. It returns a Conflict if the environment has changed since it was read.

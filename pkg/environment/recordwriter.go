@@ -30,7 +30,9 @@ type recordWriter struct {
 
 // update creates and updates records for what users and the spec request.
 func (w *recordWriter) update(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{w.requireIntervention, w.rediscover, w.refresh, w.resolve, w.ensureDesired, w.overtake} {
+	for _, step := range []func(context.Context) error{
+		w.requireIntervention, w.rediscover, w.refresh, w.resolve, w.ensureDesired, w.overtake,
+	} {
 		if err := step(ctx); err != nil {
 			return err
 		}

@@ -40,7 +40,9 @@ func (r *reconciliation) checkRights(ctx context.Context) (again time.Time) {
 		return again
 	}
 	if len(r.state.notCopied) > 0 {
-		r.state.lost = conditions.Reason{Code: r.state.notCopied.Reason(), Message: r.state.notCopied.Message(r.state.catalog.Spec.SourceNamespace)}
+		r.state.lost = conditions.Reason{
+			Code: r.state.notCopied.Reason(), Message: r.state.notCopied.Message(r.state.catalog.Spec.SourceNamespace),
+		}
 		return again
 	}
 	permissions := access.OfEnvironment(r.state.environment, r.state.catalog)

@@ -94,7 +94,8 @@ func changesSources(before, after any) bool {
 	switch is := after.(type) {
 	case *v1alpha1.Environment:
 		was, ok := before.(*v1alpha1.Environment)
-		return !ok || was.UID != is.UID || was.Spec.CatalogRef != is.Spec.CatalogRef || (was.Status.AppliedRevision > 0) != (is.Status.AppliedRevision > 0)
+		return !ok || was.UID != is.UID || was.Spec.CatalogRef != is.Spec.CatalogRef ||
+			(was.Status.AppliedRevision > 0) != (is.Status.AppliedRevision > 0)
 	case *v1alpha1.AppCatalog:
 		was, ok := before.(*v1alpha1.AppCatalog)
 		return !ok || was.UID != is.UID || was.Spec.SourceNamespace != is.Spec.SourceNamespace

@@ -160,7 +160,8 @@ func (c *comparison) orphans(ctx context.Context) error {
 		case live || !c.looksAt(file.object) || !c.member.plan.selection.removable(t, file.object.Namespace, c.comparer.namespaces):
 		case c.member.plan.prunes():
 			removal := c.member.destination.removal(file)
-			removal.ResourceVersion = cmp.Or(c.listed[watch.Watch{Resource: t}], c.listed[watch.Watch{Resource: t, Namespace: file.object.Namespace}])
+			removal.ResourceVersion = cmp.Or(c.listed[watch.Watch{Resource: t}],
+				c.listed[watch.Watch{Resource: t, Namespace: file.object.Namespace}])
 			removal.Author = c.comparer.author(attribution.Event{Operation: removal.Operation, Resource: t, Object: file.object.Unstructured()})
 			removals = append(removals, removal)
 		default:

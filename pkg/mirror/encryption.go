@@ -223,10 +223,12 @@ func (p *destinationPlan) encryptionOf(t schema.GroupVersionResource) string {
 // outdated reports whether the current plan would encrypt a change in another way. Such a change must not be pushed any more.
 // The comparison that the new plan requests replaces it.
 func (d *destination) outdated(change outbox.Change) bool {
-	return change.Operation != v1alpha1.OperationDelete && change.Encryption != d.plan.Load().encryptionOf(change.Object.GroupVersionResource())
+	return change.Operation != v1alpha1.OperationDelete &&
+		change.Encryption != d.plan.Load().encryptionOf(change.Object.GroupVersionResource())
 }
 
 // locked reports whether the file of an object stays as it is, because Secrets must be encrypted and cannot be.
 func (p *destinationPlan) locked(o outbox.Object) bool {
-	return o.GroupVersionResource().GroupResource() == secretsResource && p.object.Spec.Secrets == v1alpha1.SecretsEncrypt && p.secrets.encrypter == nil
+	return o.GroupVersionResource().GroupResource() == secretsResource && p.object.Spec.Secrets == v1alpha1.SecretsEncrypt &&
+		p.secrets.encrypter == nil
 }

@@ -40,20 +40,25 @@ func (s *branchServices) resumeLandings(ctx context.Context) error {
 
 // landings returns the index entries of a commit, for the objects in the scope of the index. changes are the changes of the group g that
 // have an effect. A sweep has no entries, because it knows no change of an object.
-func (s *stager) landings(m member, hash gitrepo.Hash, commit gitrepo.Commit, g group, changes []outbox.Change, seed bool) []commitindex.Entry {
+func (s *stager) landings(
+	m member, hash gitrepo.Hash, commit gitrepo.Commit, g group, changes []outbox.Change, seed bool,
+) []commitindex.Entry {
 	if s.index == nil {
 		return nil
 	}
 	var landings []commitindex.Entry
 	for _, change := range changes {
-		object := commitindex.Object{GroupResource: change.Object.GroupVersionResource().GroupResource(), Namespace: change.Object.Namespace, Name: change.Object.Name}
+		object := commitindex.Object{
+			GroupResource: change.Object.GroupVersionResource().GroupResource(), Namespace: change.Object.Namespace, Name: change.Object.Name,
+		}
 		if change.ResourceVersion == "" || !s.index.InScope(object) {
 			continue
 		}
 		next := commitindex.Entry{
 			Object: object, Last: change.ResourceVersion,
 			Commit: commitindex.Commit{
-				Destination: m.destination.key, SHA: hash.String(), Time: commit.Committer.When.Truncate(time.Second), Message: subjectOf(commit), URL: commitURL(m.plan, hash),
+				Destination: m.destination.key, SHA: hash.String(), Time: commit.Committer.When.Truncate(time.Second),
+				Message: subjectOf(commit), URL: commitURL(m.plan, hash),
 			},
 			Created: change.Operation == v1alpha1.OperationCreate, Removed: change.Operation == v1alpha1.OperationDelete,
 		}

@@ -84,7 +84,9 @@ func (w *wording) commit(destination types.NamespacedName, author attribution.Au
 		}
 	}
 	message := commitmessage.NewMessage(about, described, seed)
-	more := []commitmessage.Trailer{{Key: "ImpersonatedBy", Value: author.ImpersonatedBy}, {Key: "NamespaceDeletedBy", Value: author.NamespaceDeletedBy}}
+	more := []commitmessage.Trailer{
+		{Key: "ImpersonatedBy", Value: author.ImpersonatedBy}, {Key: "NamespaceDeletedBy", Value: author.NamespaceDeletedBy},
+	}
 	if len(changes) == 1 && !seed {
 		more = slices.Insert(more, 0, commitmessage.Trailer{Key: "ResourceVersion", Value: changes[0].ResourceVersion})
 	}

@@ -22,17 +22,19 @@ var (
 	objectsWritten = metrics.NewCounter("objects_written_total", "Files written for objects, in commits that remotes have accepted.")
 	filesDeleted   = metrics.NewCounter("files_deleted_total", "Files removed, in commits that remotes have accepted.")
 	commits        = metrics.NewCounter("commits_total", "Commits that remotes have accepted.")
-	commitBytes    = metrics.NewCounter("commit_bytes_total", "Size of the files in commits that remotes have accepted, in bytes, before compression.")
-	commitBatches  = metrics.NewCounter("commit_batches_total", "Pushes that remotes have accepted.")
-	pushRetries    = metrics.NewCounterVec("push_retries_total",
+	commitBytes    = metrics.NewCounter("commit_bytes_total",
+		"Size of the files in commits that remotes have accepted, in bytes, before compression.")
+	commitBatches = metrics.NewCounter("commit_batches_total", "Pushes that remotes have accepted.")
+	pushRetries   = metrics.NewCounterVec("push_retries_total",
 		"Retries of a branch, by reason: the error of the remote, held (by another installation), or other.",
 		"reason")
 	rebaseRetries = metrics.NewCounter("rebase_retries_total", "Pushes whose commits were built again because another writer pushed first.")
 	pushSeconds   = metrics.NewHistogram("change_push_duration_seconds",
 		"Time from the event of a change until the remote has accepted it.",
 		[]float64{.05, .1, .2, .4, .8, 1.5, 3, 5, 10, 20, 30, 60, 120, 300, 900, 3600})
-	markerConflicts      = metrics.NewCounter("marker_conflicts_total", "Markers of another owner found in folders of destinations.")
-	ownershipConflicts   = metrics.NewCounter("ownership_conflicts_total", "Destinations that stopped writing because their folder has another owner.")
+	markerConflicts    = metrics.NewCounter("marker_conflicts_total", "Markers of another owner found in folders of destinations.")
+	ownershipConflicts = metrics.NewCounter("ownership_conflicts_total",
+		"Destinations that stopped writing because their folder has another owner.")
 	leaseAcquireFailures = metrics.NewCounter("lease_acquire_failures_total", "Failures to acquire or renew the Lease of a branch.")
 	activeWorkers        = metrics.NewGauge("repo_branch_active_workers", "Branches that are being read, compared or written.")
 	queueDepth           = metrics.NewGauge("repo_branch_queue_depth", "Changes of all branches that no remote has accepted yet.")
@@ -40,7 +42,8 @@ var (
 		"Event time of the oldest change that no remote has accepted yet, of destinations that are not suspended, in seconds since 1970. "+
 			"0 if there are none.")
 	outboxBlocked     = metrics.NewGauge("outbox_blocked", "1 while changes cannot be written to the outbox, 0 otherwise.")
-	destinationsGauge = metrics.NewGaugeVec("destinations", "GitDestinations, by the status of their condition Ready: True, False or Unknown.", "ready")
+	destinationsGauge = metrics.NewGaugeVec("destinations",
+		"GitDestinations, by the status of their condition Ready: True, False or Unknown.", "ready")
 )
 
 func init() {

@@ -243,7 +243,8 @@ func (m *mirror) readRecords(ctx context.Context) error {
 
 // remote returns the remote of a branch with the current credentials.
 func (m *mirror) remote(ctx context.Context, key branchKey) (*gitrepo.Remote, error) {
-	config, err := m.informers.Configbutler().V1alpha1().GitRepoConfigs().Lister().GitRepoConfigs(key.repository.Namespace).Get(key.repository.Name)
+	config, err := m.informers.Configbutler().V1alpha1().GitRepoConfigs().Lister().GitRepoConfigs(key.repository.Namespace).
+		Get(key.repository.Name)
 	if err != nil {
 		return nil, fmt.Errorf("read GitRepoConfig %s: %w", key.repository, err)
 	}

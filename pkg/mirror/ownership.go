@@ -192,7 +192,8 @@ func (k *markers) claimWithin(tree *gitrepo.Tree, m member, path string) string 
 	if name == m.destination.key || !k.writes(name, m.plan.branch.branch, strings.TrimSuffix(path, "/"+markerPath)) {
 		return ""
 	}
-	return fmt.Sprintf("the marker %s, within the folder, names GitDestination %s, which reaches the repository under another name", path, name)
+	return fmt.Sprintf("the marker %s, within the folder, names GitDestination %s, which reaches the repository under another name", path,
+		name)
 }
 
 // elsewhere describes the owner of a marker that is of another cluster or installation; empty if it is of this one.
@@ -220,7 +221,8 @@ func namesInstallation(owner *v1alpha1.OwnerMarker) bool {
 func (m member) contested(owner *v1alpha1.OwnerMarker, conflict string) ownership {
 	o := ownership{owner: owner, conflict: conflict}
 	if m.plan.object.Spec.ExclusiveMode {
-		o.refused = refused(v1alpha1.ReasonOwnedByAnother, "%s; spec.exclusiveMode writes no folder of another owner. Delete the marker to take it over", conflict)
+		o.refused = refused(v1alpha1.ReasonOwnedByAnother,
+			"%s; spec.exclusiveMode writes no folder of another owner. Delete the marker to take it over", conflict)
 	}
 	return o
 }

@@ -130,7 +130,9 @@ func resolveReference(ref v1alpha1.ObjectReference, from string) types.Namespace
 	return types.NamespacedName{Namespace: cmp.Or(ref.Namespace, from), Name: ref.Name}
 }
 
-func planDestination(d *v1alpha1.GitDestination, repositories map[types.NamespacedName]*v1alpha1.GitRepoConfig, in inputs) *destinationPlan {
+func planDestination(
+	d *v1alpha1.GitDestination, repositories map[types.NamespacedName]*v1alpha1.GitRepoConfig, in inputs,
+) *destinationPlan {
 	out := &destinationPlan{object: d, uncertain: in.uncertain, secrets: planSecrets(d, in.keys)}
 	name := resolveReference(d.Spec.RepoRef, d.Namespace)
 	repository, ok := repositories[name]
@@ -145,7 +147,8 @@ func planDestination(d *v1alpha1.GitDestination, repositories map[types.Namespac
 	out.repository = repository
 	if !branchAllowed(repository.Spec.AllowedBranches, d.Spec.Branch) {
 		out.problem = conditions.Reason{Code: v1alpha1.ReasonBranchNotAllowed, Message: fmt.Sprintf(
-			"GitRepoConfig %s does not allow branch %q; its spec.allowedBranches has %s", name, d.Spec.Branch, quoted(repository.Spec.AllowedBranches))}
+			"GitRepoConfig %s does not allow branch %q; its spec.allowedBranches has %s", name, d.Spec.Branch,
+			quoted(repository.Spec.AllowedBranches))}
 		return out
 	}
 	// A folder that the remote rejects would block all other destinations of the branch.
@@ -243,7 +246,8 @@ func (p *plan) refuseOverlaps() {
 		if i >= 0 {
 			other := taken[at][i].object
 			d.problem = conditions.Reason{Code: v1alpha1.ReasonFolderOverlaps, Message: fmt.Sprintf(
-				"folder %q lies inside or around folder %q of GitDestination %s on the same branch", d.object.Spec.BaseFolder, other.Spec.BaseFolder, nameOf(other))}
+				"folder %q lies inside or around folder %q of GitDestination %s on the same branch", d.object.Spec.BaseFolder, other.Spec.BaseFolder,
+				nameOf(other))}
 			continue
 		}
 		taken[at] = append(taken[at], d)

@@ -105,7 +105,8 @@ func (s *pushed) judge(change outbox.Change) {
 
 // warning returns the warning for users who restore from the files; empty if there is none.
 func (s *pushed) warning() string {
-	const why = "characters that kubectl apply --server-side refuses or changes (U+007F to U+009F, U+FFFE, U+FFFF): apply the files that say so without it"
+	const why = "characters that kubectl apply --server-side refuses or changes (U+007F to U+009F, U+FFFE, " +
+		"U+FFFF): apply the files that say so without it"
 	switch s.unappliable {
 	case 0:
 		return ""

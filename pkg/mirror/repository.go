@@ -113,7 +113,8 @@ func credentials(secret *corev1.Secret, http bool) (gitrepo.Credentials, error) 
 	}
 	if c.Password == "" && c.BearerToken == "" && c.ClientCert == nil {
 		if key, _ := firstOf(secret, keysGitHubApp); key != "" {
-			return c, refused(v1alpha1.ReasonSecretInvalid, "Secret %s/%s has %s: GitHub Apps are not supported, use an access token or a deploy key",
+			return c, refused(v1alpha1.ReasonSecretInvalid,
+				"Secret %s/%s has %s: GitHub Apps are not supported, use an access token or a deploy key",
 				secret.Namespace, secret.Name, key)
 		}
 	}

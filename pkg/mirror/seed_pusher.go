@@ -26,7 +26,9 @@ type seedPusher struct {
 }
 
 // push pushes the changes of comparisons as one commit, or as one for each known author.
-func (p *seedPusher) push(ctx context.Context, members []member, m member, changes []outbox.Change, listed map[watch.Watch]string) (pushed, error) {
+func (p *seedPusher) push(
+	ctx context.Context, members []member, m member, changes []outbox.Change, listed map[watch.Watch]string,
+) (pushed, error) {
 	if len(changes) == 0 {
 		return pushed{}, nil
 	}

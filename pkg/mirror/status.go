@@ -38,7 +38,8 @@ func newRecord(
 	}
 	if !f.lastCommit.IsZero() {
 		status.LastCommit = &v1alpha1.CommitSummary{
-			SHA: f.lastCommit.String(), Time: metav1.NewTime(f.lastPush.Truncate(time.Second)), Message: f.lastSubject, URL: commitURL(p, f.lastCommit),
+			SHA: f.lastCommit.String(), Time: metav1.NewTime(f.lastPush.Truncate(time.Second)),
+			Message: f.lastSubject, URL: commitURL(p, f.lastCommit),
 		}
 	}
 	for _, n := range f.files {

@@ -44,8 +44,8 @@ func (c *pipelines) enqueue(object any) {
 	}
 }
 
-// enqueueUpdate enqueues an updated pipeline, unless only its status has changed: most updates are the controller's own. New requests in the
-// status count as a change.
+// enqueueUpdate enqueues an updated pipeline, unless only its status has changed: most updates are the controller's own. New requests in
+// the status count as a change.
 func (c *pipelines) enqueueUpdate(before, after any) {
 	was, known := before.(*v1alpha1.SyncPipeline)
 	is, ok := after.(*v1alpha1.SyncPipeline)

@@ -19,8 +19,9 @@ import (
 var (
 	objectsGauge = slipmetrics.NewGaugeVec("pipeline_objects", "CustomResourceDefinitions and objects that a pipeline selects.", "pipeline")
 	typesGauge   = slipmetrics.NewGaugeVec("pipeline_watched_types", "Types that a pipeline watches or lists.", "pipeline")
-	pendingGauge = slipmetrics.NewGaugeVec("pipeline_pending_objects", "Objects with a change that a sink has not received yet.", "pipeline", "sink")
-	oldestGauge  = slipmetrics.NewGaugeVec("pipeline_oldest_pending_seconds",
+	pendingGauge = slipmetrics.NewGaugeVec("pipeline_pending_objects", "Objects with a change that a sink has not received yet.",
+		"pipeline", "sink")
+	oldestGauge = slipmetrics.NewGaugeVec("pipeline_oldest_pending_seconds",
 		"Age of the oldest due change that a sink has not received. 0 if there is none.", "pipeline", "sink")
 	rejectedGauge = slipmetrics.NewGaugeVec("pipeline_rejected_objects", "Objects whose last change a sink has rejected.", "pipeline", "sink")
 	failuresGauge = slipmetrics.NewGaugeVec("pipeline_sink_failures", "Consecutive failed attempts to deliver to a sink.", "pipeline", "sink")

@@ -68,7 +68,9 @@ func (c *catalogRequests) addRequest(catalog *configbutler.AppCatalog, request c
 }
 
 // answerSync waits for a while until a request is processed, and writes the outcome into the answer.
-func (c *catalogRequests) answerSync(ctx context.Context, catalog *configbutler.AppCatalog, id string, answer *configbutler.RequestOutcome) {
+func (c *catalogRequests) answerSync(
+	ctx context.Context, catalog *configbutler.AppCatalog, id string, answer *configbutler.RequestOutcome,
+) {
 	var over *configbutler.AppCatalog
 	await(ctx, c.waitTimeout, c.statuses, catalog.Name, catalog.ResourceVersion, func(now *configbutler.AppCatalog) bool {
 		if slices.ContainsFunc(now.Status.PendingSyncs, func(p configbutler.PendingCatalogSync) bool { return p.ID == id }) {
@@ -78,7 +80,8 @@ func (c *catalogRequests) answerSync(ctx context.Context, catalog *configbutler.
 		return true
 	})
 	if over == nil {
-		answer.Message = fmt.Sprintf("The request is accepted; until it has been carried out, status.pendingSyncs of AppCatalog %s has it under the id %s",
+		answer.Message = fmt.Sprintf("The request is accepted; until it has been carried out, "+
+			"status.pendingSyncs of AppCatalog %s has it under the id %s",
 			catalog.Name, id)
 		return
 	}

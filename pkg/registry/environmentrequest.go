@@ -108,7 +108,8 @@ func (r *environmentRequests) catalogOf(ctx context.Context, environment *config
 	}
 	if !accesspolicy.AdmitsToCatalog(shown.Spec.AccessPolicy, namespace, environment.Namespace, r.labels) {
 		return nil, refused("environments", environment.Name, fmt.Sprintf(
-			"AppCatalog %s/%s does not admit Environments of the namespace %s; its spec.accessPolicy can", namespace, ref.Name, environment.Namespace))
+			"AppCatalog %s/%s does not admit Environments of the namespace %s; its spec.accessPolicy can", namespace, ref.Name,
+			environment.Namespace))
 	}
 	return catalog, nil
 }

@@ -98,7 +98,9 @@ func syncPolicies() kind[*configbutler.SyncPolicy, configbutler.SyncPolicySpec, 
 	columns = append(columns, conditionColumns(func(o obj) []metav1.Condition { return o.Status.Conditions })...)
 	columns = append(columns,
 		wide(numberColumn("Expired", "SyncStatuses that have gone by retention.", func(o obj) int64 { return o.Status.RecordsExpired })),
-		wide(numberColumn("Archived", "SyncStatuses that have been written to the archive.", func(o obj) int64 { return o.Status.RecordsArchived })),
+		wide(numberColumn("Archived", "SyncStatuses that have been written to the archive.", func(o obj) int64 {
+			return o.Status.RecordsArchived
+		})),
 		ageColumn[obj]())
 	return kind[obj, configbutler.SyncPolicySpec, configbutler.SyncPolicyStatus]{
 		plural: "syncpolicies", singular: "syncpolicy", shortNames: []string{"syncpol"},

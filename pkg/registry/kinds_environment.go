@@ -41,7 +41,9 @@ func environments() kind[*configbutler.Environment, configbutler.EnvironmentSpec
 			textColumn("Auto", "Whether changes are applied as they come.", automation),
 			textColumn("Namespace", "The namespace that is built.", func(o obj) string { return o.Spec.TargetNamespace }),
 			textColumn("State", "How things are, in a sentence.", environmentState),
-			numberColumn("Revision", "The catalog's revision that it holds; 0 before it holds any.", func(o obj) int64 { return o.Status.AppliedRevision }),
+			numberColumn("Revision", "The catalog's revision that it holds; 0 before it holds any.", func(o obj) int64 {
+				return o.Status.AppliedRevision
+			}),
 			wide(textColumn("Ready", "Workloads that run as they should, of those that it holds.", readyWorkloads)),
 			wide(agoColumn("Last-Sync", "Time since workloads were brought to what the catalog offers.", func(o obj) *metav1.Time {
 				return o.Status.LastCatalogSyncedAt
@@ -116,7 +118,9 @@ func environmentDependencies() kind[*configbutler.EnvironmentDependency, struct{
 			textColumn("State", "How things are, in a sentence.", dependencyState),
 			wide(numberColumn("Keys", "What a ConfigMap or Secret holds.", func(o obj) int64 { return int64(len(o.Status.Keys)) })),
 			wide(textColumn("Environment", "The Environment that it belongs to.", func(o obj) string { return o.Status.Environment })),
-			wide(agoColumn("Discovered", "Time since it was last found to be referred to.", func(o obj) *metav1.Time { return o.Status.LastDiscoveredAt })),
+			wide(agoColumn("Discovered", "Time since it was last found to be referred to.", func(o obj) *metav1.Time {
+				return o.Status.LastDiscoveredAt
+			})),
 			ageColumn[obj](),
 		},
 	}

@@ -111,7 +111,9 @@ func gitDestinationStatuses() kind[*configbutler.GitDestinationStatus, struct{},
 			numberColumn("Objects", "Live objects that map to the destination.", func(o obj) int64 { return o.Status.Objects }),
 			textColumn("State", "How things are, in a sentence.", func(o obj) string { return o.Status.State }),
 			wide(numberColumn("Files", "Managed files in the folder.", func(o obj) int64 { return o.Status.Files })),
-			wide(agoColumn("Seeded", "Time since everything was last listed and compared.", func(o obj) *metav1.Time { return o.Status.LastSeedTime })),
+			wide(agoColumn("Seeded", "Time since everything was last listed and compared.", func(o obj) *metav1.Time {
+				return o.Status.LastSeedTime
+			})),
 			wide(numberColumn("Retries", "Pushes that had to be tried again.", func(o obj) int64 { return o.Status.PushRetries })),
 			wide(textColumn("Error", "What keeps the destination from being up to date.", func(o obj) string { return o.Status.LastError })),
 		},

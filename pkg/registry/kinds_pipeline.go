@@ -39,7 +39,9 @@ func syncPipelines() kind[*configbutler.SyncPipeline, configbutler.SyncPipelineS
 			wide(numberColumn("Types", "Types whose objects are watched or listed.", func(o obj) int64 { return int64(o.Status.WatchedTypes) })),
 			wide(numberColumn("Refused", "Objects that sinks refused.", refusedObjects)),
 			wide(agoColumn("Last-Delivery", "Time since a sink last took something.", lastDelivery)),
-			wide(agoColumn("Last-Resync", "Time since everything was last sent again.", func(o obj) *metav1.Time { return o.Status.LastResyncTime })),
+			wide(agoColumn("Last-Resync", "Time since everything was last sent again.", func(o obj) *metav1.Time {
+				return o.Status.LastResyncTime
+			})),
 			wide(textColumn("Ready", "Whether the pipeline does what its spec says.", func(o obj) string {
 				return string(readyCondition(o.Status.Conditions).Status)
 			})),

@@ -103,8 +103,9 @@ func addRequest(pipeline *configbutler.SyncPipeline, request configbutler.Pendin
 	case pipeline.DeletionTimestamp != nil:
 		return refused("syncpipelines", pipeline.Name, "it is being deleted")
 	case pipeline.Spec.Suspend:
-		return refused("syncpipelines", pipeline.Name, fmt.Sprintf("spec.suspend is set, so nothing is sent; what has changed is sent when it is lifted: "+
-			`kubectl patch syncpipeline %s --type=merge -p '{"spec":{"suspend":false}}'`, pipeline.Name))
+		return refused("syncpipelines", pipeline.Name,
+			fmt.Sprintf("spec.suspend is set, so nothing is sent; what has changed is sent when it is lifted: "+
+				`kubectl patch syncpipeline %s --type=merge -p '{"spec":{"suspend":false}}'`, pipeline.Name))
 	case n >= v1alpha1.MaxPendingPipelineRequests:
 		return apierrors.NewTooManyRequests(fmt.Sprintf("%d requests wait for this pipeline; its conditions say why", n), requestRetrySeconds)
 	}
@@ -115,7 +116,8 @@ func addRequest(pipeline *configbutler.SyncPipeline, request configbutler.Pendin
 // answer waits for a while until the run of a request has finished, and writes its outcome into the answer. The watch
 // starts at the version with the request, so no event is missed.
 func (s *pipelineSync) answer(ctx context.Context, noted *configbutler.SyncPipeline, answer *configbutler.PipelineSyncStatus) {
-	answer.Message = fmt.Sprintf("The request is accepted; status.pendingRequests of SyncPipeline %s has it under the id %s until its run has finished",
+	answer.Message = fmt.Sprintf("The request is accepted; status.pendingRequests of SyncPipeline %s has it under the id %s until its run "+
+		"has finished",
 		noted.Name, answer.ID)
 	await(ctx, s.waitTimeout, s.pipelines, noted.Name, noted.ResourceVersion, func(now *configbutler.SyncPipeline) bool {
 		return answered(now, answer, s.clock.Now())

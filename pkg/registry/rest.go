@@ -89,7 +89,8 @@ func (r *statusREST) Get(ctx context.Context, name string, options *metav1.GetOp
 }
 
 // errServersStatus is returned to a user who writes a status.
-var errServersStatus = errors.New("a status is written by the server only: no right on the kind allows it; what users ask for is in the spec")
+var errServersStatus = errors.New(
+	"a status is written by the server only: no right on the kind allows it; what users ask for is in the spec")
 
 // Update updates the status of an existing object; unlike the main endpoint it never creates one, not even for
 // server-side apply. Only the server's own controllers are allowed to: the status determines by whose permissions an

@@ -53,7 +53,8 @@ func (c *catalogRequests) executeRollback(ctx context.Context, name string, requ
 	case already:
 		answer.Message = fmt.Sprintf("AppCatalog %s is pinned to revision %d already", name, to)
 	case dryrun.IsDryRun(dryRun):
-		answer.Message = fmt.Sprintf("AppCatalog %s would go from revision %d to what it was at revision %d (dry run)", name, catalog.Status.Revision, to)
+		answer.Message = fmt.Sprintf("AppCatalog %s would go from revision %d to what it was at revision %d (dry run)", name,
+			catalog.Status.Revision, to)
 	default:
 		answer.Message = fmt.Sprintf("AppCatalog %s goes from revision %d to what it was at revision %d, and changes of the source wait",
 			name, catalog.Status.Revision, to)

@@ -119,7 +119,8 @@ func later(state, name, id string) string {
 
 // syncSummary summarizes the result of a request.
 func syncSummary(found *configbutler.SyncProgress) string {
-	text := fmt.Sprintf("Compared %d of %d types: %d files written, %d removed", found.Compared, found.Types, found.FilesWritten, found.FilesRemoved)
+	text := fmt.Sprintf("Compared %d of %d types: %d files written, %d removed", found.Compared, found.Types, found.FilesWritten,
+		found.FilesRemoved)
 	if found.OrphansHeld > 0 {
 		text += fmt.Sprintf(", %d that no object maps to kept", found.OrphansHeld)
 	}

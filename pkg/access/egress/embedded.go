@@ -40,7 +40,10 @@ func Forms() []Form {
 		{Name: "IPv4-mapped (RFC 4291)", Prefix: netip.MustParsePrefix("::ffff:0:0/96"), Where: "the last four bytes", places: []place{last}},
 		{Name: "IPv4-compatible (RFC 4291)", Prefix: netip.MustParsePrefix("::/96"), Where: "the last four bytes; not of `::` and `::1`",
 			places: []place{last}},
-		{Name: "IPv4-translated (RFC 2765)", Prefix: netip.MustParsePrefix("::ffff:0:0:0/96"), Where: "the last four bytes", places: []place{last}},
+		{
+			Name: "IPv4-translated (RFC 2765)", Prefix: netip.MustParsePrefix("::ffff:0:0:0/96"),
+			Where: "the last four bytes", places: []place{last},
+		},
 		{Name: "NAT64, the well-known prefix (RFC 6052)", Prefix: netip.MustParsePrefix("64:ff9b::/96"), Where: "the last four bytes",
 			places: []place{last}},
 		{Name: "NAT64, the prefix for local use (RFC 8215)", Prefix: netip.MustParsePrefix("64:ff9b:1::/48"),

@@ -51,7 +51,9 @@ var specPath = field.NewPath("spec")
 // others. A missing catalog is no conflict here.
 func (n *Cluster) Check(e *v1alpha1.Environment) []Conflict {
 	var found []Conflict
-	for _, judge := range []func(*v1alpha1.Environment) []Conflict{n.checkServer, n.checkSources, n.checkTargets, n.checkBase, n.checkBranches, n.checkAccess} {
+	for _, judge := range []func(*v1alpha1.Environment) []Conflict{
+		n.checkServer, n.checkSources, n.checkTargets, n.checkBase, n.checkBranches, n.checkAccess,
+	} {
 		found = append(found, judge(e)...)
 	}
 	return found
@@ -76,7 +78,8 @@ func (n *Cluster) checkServer(e *v1alpha1.Environment) []Conflict {
 func (n *Cluster) checkSources(e *v1alpha1.Environment) []Conflict {
 	for _, catalog := range n.Catalogs {
 		if catalog.Spec.SourceNamespace == e.Spec.TargetNamespace && precedes(catalog, e) {
-			return targetConflict(e, v1alpha1.ReasonTargetIsSource, "must not be the source of a catalog: AppCatalog %s/%s follows it", catalog.Namespace, catalog.Name)
+			return targetConflict(e, v1alpha1.ReasonTargetIsSource, "must not be the source of a catalog: AppCatalog %s/%s follows it",
+				catalog.Namespace, catalog.Name)
 		}
 	}
 	return nil
@@ -115,7 +118,8 @@ func (n *Cluster) checkBase(e *v1alpha1.Environment) []Conflict {
 	case base.Spec.Type == v1alpha1.EnvironmentBranch:
 		return obstacle(path, name, "must be an Environment of the type Shared: %s is a Branch", name)
 	case catalogOf(base) != catalogOf(e):
-		return obstacle(specPath.Child("catalogRef"), catalogOf(e), "must be that of the base: Environment %s is built from AppCatalog %s", name, catalogOf(base))
+		return obstacle(specPath.Child("catalogRef"), catalogOf(e), "must be that of the base: Environment %s is built from AppCatalog %s", name,
+			catalogOf(base))
 	case base.Spec.TargetNamespace != e.Spec.TargetNamespace:
 		return obstacle(specPath.Child("targetNamespace"), e.Spec.TargetNamespace, "must be that of the base: Environment %s is in %s",
 			name, base.Spec.TargetNamespace)

@@ -43,7 +43,9 @@ func (e *Endpoints) authenticator(delegate authenticator.Request) authenticator.
 
 // ofCertificate requires a client certificate of the authorities, with one of the common names if there are any, before
 // it calls next.
-func ofCertificate(authorities *dynamiccertificates.DynamicFileCAContent, names []string, next authenticator.Request) authenticator.Request {
+func ofCertificate(
+	authorities *dynamiccertificates.DynamicFileCAContent, names []string, next authenticator.Request,
+) authenticator.Request {
 	return x509request.NewDynamicCAVerifier(verifyBy(authorities), next, x509request.StaticStringSlice(names))
 }
 
@@ -60,7 +62,9 @@ func commonName(chain []*x509.Certificate) (*authenticator.Response, bool, error
 	if chain[0].Subject.CommonName == "" {
 		return nil, false, nil
 	}
-	return &authenticator.Response{User: &user.DefaultInfo{Name: chain[0].Subject.CommonName, Groups: []string{user.AllAuthenticated}}}, true, nil
+	return &authenticator.Response{
+		User: &user.DefaultInfo{Name: chain[0].Subject.CommonName, Groups: []string{user.AllAuthenticated}},
+	}, true, nil
 }
 
 // countFailures authenticates a request and counts it as refused if it has no valid credentials.

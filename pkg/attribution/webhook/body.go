@@ -72,7 +72,8 @@ func checkPost(w http.ResponseWriter, r *http.Request) *apierrors.StatusError {
 		return nil
 	}
 	w.Header().Set("Allow", http.MethodPost)
-	return apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, r.Method, schema.GroupResource{}, "", "only POST is allowed here", 0, true)
+	return apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, r.Method, schema.GroupResource{}, "",
+		"only POST is allowed here", 0, true)
 }
 
 // bodySize returns the bytes of memory to reserve for the body of a request: its Content-Length, or limit if it has none.

@@ -47,7 +47,8 @@ type flowControl struct {
 
 // Handle implements flowcontrol.Interface.
 func (p flowControl) Handle(
-	ctx context.Context, digest flowcontrol.RequestDigest, note func(*flowcontrolv1.FlowSchema, *flowcontrolv1.PriorityLevelConfiguration, string),
+	ctx context.Context, digest flowcontrol.RequestDigest,
+	note func(*flowcontrolv1.FlowSchema, *flowcontrolv1.PriorityLevelConfiguration, string),
 	estimate func() fcrequest.WorkEstimate, queued fq.QueueNoteFn, execute func(),
 ) {
 	if path := digest.RequestInfo.Path; p.endpoints.isAudit(path) || p.endpoints.isWebhook(path) {

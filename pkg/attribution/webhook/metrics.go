@@ -34,13 +34,15 @@ const (
 
 var (
 	auditEvents = metrics.NewCounterVec("audit_events_total",
-		"Audit events received, by outcome: recorded, ignored (changed nothing that is mirrored), unreadable, or failed (not recorded; the API server retries).",
+		"Audit events received, by outcome: recorded, ignored (changed nothing that is mirrored), unreadable, or failed (not recorded; "+
+			"the API server retries).",
 		"outcome")
 	admissionReviews = metrics.NewCounterVec("admission_reviews_total",
 		"Admission reviews received, by outcome: recorded, ignored (changed nothing that is mirrored), unreadable, or dropped (too many).",
 		"outcome")
 	refusals = metrics.NewCounterVec("attribution_refusals_total",
-		"Refused requests with audit events or admission reviews, by endpoint (audit, admission, webhook) and reason (unauthenticated, unauthorized).",
+		"Refused requests with audit events or admission reviews, by endpoint (audit, admission, webhook) and reason (unauthenticated, "+
+			"unauthorized).",
 		"endpoint", "reason")
 )
 

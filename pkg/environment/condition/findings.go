@@ -21,7 +21,8 @@ func (f *findings) catalog() conditions.Reason {
 	case status.AppliedRevision == 0:
 		return neverSynced
 	case f.Unplanned:
-		return conditions.Reasonf(v1alpha1.ReasonProgressing, "What revision %d of the catalog would change is being determined", status.LatestRevision)
+		return conditions.Reasonf(v1alpha1.ReasonProgressing, "What revision %d of the catalog would change is being determined",
+			status.LatestRevision)
 	case len(status.Conflicts) > 0:
 		return f.conflicted()
 	case f.isPinned() && *f.Spec.PinnedRevision != status.LatestRevision:
@@ -58,15 +59,19 @@ func (f *findings) dependencies() conditions.Reason {
 	case f.Status.AppliedRevision == 0:
 		return neverSynced
 	case len(f.Missing) > 0:
-		return conditions.Reason{Code: v1alpha1.ReasonDependenciesMissing, Message: "Not in the source, and kept as it was: " + summary.List(f.Missing)}
+		return conditions.Reason{
+			Code: v1alpha1.ReasonDependenciesMissing, Message: "Not in the source, and kept as it was: " + summary.List(f.Missing),
+		}
 	case f.Unplanned && f.Status.LatestDependencySync != "":
-		return conditions.Reasonf(v1alpha1.ReasonDependenciesChanged, "SyncStatus %s names what has changed in the source", f.Status.LatestDependencySync)
+		return conditions.Reasonf(v1alpha1.ReasonDependenciesChanged, "SyncStatus %s names what has changed in the source",
+			f.Status.LatestDependencySync)
 	case len(f.Status.ChangedDependencies) > 0 && summary.AreDependenciesDismissed(&f.Status):
 		return conditions.Reason{Code: v1alpha1.ReasonDismissed, Message: f.dependenciesMessage() + ", which was dismissed"}
 	case len(f.Status.ChangedDependencies) > 0:
 		return conditions.Reason{Code: v1alpha1.ReasonDependenciesChanged, Message: f.dependenciesMessage()}
 	case f.isPinned() && f.Status.LatestDependencySync != "":
-		return conditions.Reasonf(v1alpha1.ReasonPinned, "What SyncStatus %s names has changed in the source, and is not brought while spec.pinnedRevision is %d",
+		return conditions.Reasonf(v1alpha1.ReasonPinned,
+			"What SyncStatus %s names has changed in the source, and is not brought while spec.pinnedRevision is %d",
 			f.Status.LatestDependencySync, *f.Spec.PinnedRevision)
 	}
 	return conditions.Reason{}
@@ -97,11 +102,13 @@ func (f *findings) missingObjects() conditions.Reason {
 	}
 	switch {
 	case len(lacking) > 0:
-		return conditions.Reasonf(v1alpha1.ReasonNotCopied, "%s lacks what the server does not copy: %s; kubectl slipstream missing %s -n %s prints it",
+		return conditions.Reasonf(v1alpha1.ReasonNotCopied,
+			"%s lacks what the server does not copy: %s; kubectl slipstream missing %s -n %s prints it",
 			f.Spec.TargetNamespace, summary.List(lacking), f.Name, f.Namespace)
 	case len(unreadable) > 0:
-		return conditions.Reasonf(v1alpha1.ReasonUnreadable, "Whether ServiceAccounts have the rights that they have in the source is not known: "+
-			"the server may not list %s", summary.List(unreadable))
+		return conditions.Reasonf(v1alpha1.ReasonUnreadable,
+			"Whether ServiceAccounts have the rights that they have in the source is not known: "+
+				"the server may not list %s", summary.List(unreadable))
 	}
 	return conditions.Reason{}
 }
@@ -115,7 +122,8 @@ func (f *findings) conflicted() conditions.Reason {
 	for i, conflict := range f.Status.Conflicts {
 		fields, names[i] = fields+len(conflict.Fields), fmt.Sprintf("%s %s", conflict.Kind, conflict.Name)
 	}
-	return conditions.Reasonf(v1alpha1.ReasonFieldsChangedTwice, "%s changed here and in the catalog, until the subresource resolve says what to do, of %s",
+	return conditions.Reasonf(v1alpha1.ReasonFieldsChangedTwice,
+		"%s changed here and in the catalog, until the subresource resolve says what to do, of %s",
 		summary.Count(fields, "field"), summary.List(names))
 }
 
@@ -124,7 +132,9 @@ func (f *findings) ready() conditions.Reason {
 	status := &f.Status
 	switch {
 	case f.DeletionTimestamp != nil && f.isExpired():
-		return conditions.Reason{Code: v1alpha1.ReasonExpired, Message: f.deletionMessage("The environment is being deleted, as its spec.ttl is over")}
+		return conditions.Reason{
+			Code: v1alpha1.ReasonExpired, Message: f.deletionMessage("The environment is being deleted, as its spec.ttl is over"),
+		}
 	case f.DeletionTimestamp != nil:
 		return conditions.Reason{Code: v1alpha1.ReasonProgressing, Message: f.deletionMessage("The environment is being deleted")}
 	case !f.Obstacle.IsZero():
@@ -166,7 +176,9 @@ func (f *findings) workloads() conditions.Reason {
 	ready := f.Status.WorkloadsReady
 	switch {
 	case ready == nil:
-		return conditions.Reason{Code: v1alpha1.ReasonProgressing, Message: summary.With("Whether workloads run is not known yet", summary.List(f.NotReady))}
+		return conditions.Reason{
+			Code: v1alpha1.ReasonProgressing, Message: summary.With("Whether workloads run is not known yet", summary.List(f.NotReady)),
+		}
 	case ready.Ready == ready.Total:
 		return conditions.Reason{}
 	}

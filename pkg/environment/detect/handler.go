@@ -37,7 +37,9 @@ func (h *watchHandler) Changed(ctx context.Context, watch kubewatch.Watch, chang
 		h.queue.AddAfter(watch.Namespace, (*Detector)(h).window())
 	}
 	removed := change.Operation == kubewatch.Delete
-	event := attribution.Event{Operation: v1alpha1.Operation(change.Operation), Resource: watch.Resource, Object: withoutContent(change.Object)}
+	event := attribution.Event{
+		Operation: v1alpha1.Operation(change.Operation), Resource: watch.Resource, Object: withoutContent(change.Object),
+	}
 	if class := h.classify(change); class != changedContent {
 		eventsIgnored.WithLabelValues(string(class)).Inc()
 		h.authors.Observe(event)

@@ -42,7 +42,9 @@ func (d *Detector) Rediscover(ctx context.Context, name types.NamespacedName) er
 }
 
 // recordsOf returns the EnvironmentDependencies of an environment by name.
-func (d *Detector) recordsOf(ctx context.Context, environment *v1alpha1.Environment) (map[string]v1alpha1.EnvironmentDependencyRecord, error) {
+func (d *Detector) recordsOf(
+	ctx context.Context, environment *v1alpha1.Environment,
+) (map[string]v1alpha1.EnvironmentDependencyRecord, error) {
 	list, err := d.config.Slipstream.EnvironmentDependencies(environment.Namespace).List(ctx, metav1.ListOptions{
 		LabelSelector: labels.SelectorFromSet(labels.Set{v1alpha1.LabelEnvironment: environment.Name}).String(),
 	})

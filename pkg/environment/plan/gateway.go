@@ -153,7 +153,9 @@ func (r *routeCollector) grantEntries(entry map[string]any) []any {
 
 // withEntries returns a copy of an object in which each entry of a list in spec is replaced by the result of replace. It
 // fails if the object does not match the schema of its type.
-func withEntries(object *unstructured.Unstructured, list string, replace func(entry map[string]any) []any) (*unstructured.Unstructured, error) {
+func withEntries(
+	object *unstructured.Unstructured, list string, replace func(entry map[string]any) []any,
+) (*unstructured.Unstructured, error) {
 	entries, _, err := unstructured.NestedSlice(object.Object, "spec", list)
 	if err != nil {
 		return nil, fmt.Errorf("read the %s of %s: it is not of the shape of its type", list, KeyOf(object))

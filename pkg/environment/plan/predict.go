@@ -30,7 +30,8 @@ func predict(
 	}
 	gvk := live.GroupVersionKind()
 	as := typeConverter{typed.ParseableType{TypeRef: both[0].TypeRef(), Schema: both[0].Schema()}}
-	fields, err := managedfields.NewDefaultFieldManager(as, singleVersion{}, singleVersion{}, singleVersion{}, gvk, gvk.GroupVersion(), "", nil)
+	fields, err := managedfields.NewDefaultFieldManager(as, singleVersion{}, singleVersion{}, singleVersion{}, gvk,
+		gvk.GroupVersion(), "", nil)
 	if err != nil {
 		return nil, fmt.Errorf("predict what becomes of %s %q: %w", live.GetKind(), live.GetName(), err)
 	}

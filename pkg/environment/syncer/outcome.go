@@ -51,7 +51,9 @@ func (x *execution) concerning(of v1alpha1.SyncType, result Result) []v1alpha1.O
 	if of != v1alpha1.SyncTypeDependency || !result.Complete {
 		return result.Failures
 	}
-	return slices.DeleteFunc(slices.Clone(result.Failures), func(f v1alpha1.ObjectFailure) bool { return !v1alpha1.DependencyType(f.Type).Valid() })
+	return slices.DeleteFunc(slices.Clone(result.Failures), func(f v1alpha1.ObjectFailure) bool {
+		return !v1alpha1.DependencyType(f.Type).Valid()
+	})
 }
 
 // failuresOf returns failures as a record contains them: each object once, refusals first, because they prevent every write.

@@ -78,7 +78,9 @@ func (r *stateReading) list(
 }
 
 // listNames is list without the content of the objects.
-func (r *stateReading) listNames(ctx context.Context, namespace string, kind schema.GroupKind, labels string, each func(name string)) error {
+func (r *stateReading) listNames(
+	ctx context.Context, namespace string, kind schema.GroupKind, labels string, each func(name string),
+) error {
 	return r.pages(ctx, namespace, kind, labels, func(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions) (
 		runtime.Object, error,
 	) {

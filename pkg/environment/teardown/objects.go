@@ -92,7 +92,8 @@ func (r *Remover) deleteAll(ctx context.Context, e *v1alpha1.Environment, kind s
 
 // delete deletes an object on condition that the environment owns it.
 func (r *Remover) delete(
-	ctx context.Context, e *v1alpha1.Environment, client metadata.ResourceInterface, kind schema.GroupKind, object *metav1.PartialObjectMetadata,
+	ctx context.Context, e *v1alpha1.Environment, client metadata.ResourceInterface,
+	kind schema.GroupKind, object *metav1.PartialObjectMetadata,
 ) error {
 	for range maxAttempts {
 		if object.DeletionTimestamp != nil || !plan.Owns(e, object) {

@@ -66,7 +66,8 @@ func (s *Schemas) Compare(ctx context.Context, before, after *unstructured.Unstr
 	}
 	owners := owners{before: ManagersOf(before), after: ManagersOf(after)}
 	out := slices.Concat(
-		owners.differences(Added, comparison.Added), owners.differences(Removed, comparison.Removed), owners.differences(Changed, comparison.Modified))
+		owners.differences(Added, comparison.Added), owners.differences(Removed, comparison.Removed),
+		owners.differences(Changed, comparison.Modified))
 	return sorted(out), nil
 }
 

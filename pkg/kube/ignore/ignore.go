@@ -130,7 +130,9 @@ func (c compiled) owned(entries []metav1.ManagedFieldsEntry) []ownedPath {
 
 // names reports whether the rule covers a field: the rule lists no fields, or this one, or one above or below it.
 func (c compiled) names(p kubefieldpath.Path) bool {
-	return len(c.paths) == 0 || slices.ContainsFunc(c.paths, func(named kubefieldpath.Path) bool { return p.BeginsWith(named) || named.BeginsWith(p) })
+	return len(c.paths) == 0 || slices.ContainsFunc(c.paths, func(named kubefieldpath.Path) bool {
+		return p.BeginsWith(named) || named.BeginsWith(p)
+	})
 }
 
 // within returns the field to remove for one that is owned as a whole: the listed field at or below it, if any, or

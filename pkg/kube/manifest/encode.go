@@ -27,7 +27,8 @@ func encode(object map[string]any) ([]byte, error) {
 // unappliable is the first line of a file with characters that server-side apply cannot carry in any notation: kubectl
 // sends them unescaped as JSON, and the API server reads that as YAML. It rejects all of them except U+0085, which it
 // reads as a line end and replaces by a blank.
-const unappliable = "# Apply this file without --server-side, which refuses or changes some of its characters (U+007F to U+009F, U+FFFE, U+FFFF).\n"
+const unappliable = "# Apply this file without --server-side, which refuses or changes some of its characters (U+007F to U+009F, " +
+	"U+FFFE, U+FFFF).\n"
 
 // IsAppliable reports whether server-side apply restores a file written by Render unchanged. If not, the first line of
 // the file says so.

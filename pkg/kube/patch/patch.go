@@ -82,7 +82,8 @@ type byteCount int
 // add returns an error once the count exceeds maxWritten.
 func (w *byteCount) add(written []byte) error {
 	if *w += byteCount(len(written)); *w > maxWritten {
-		return fmt.Errorf("the object has been written too often: patches write no more than %d bytes of one, and each operation writes it as a whole", maxWritten)
+		return fmt.Errorf("the object has been written too often: patches write no more than %d bytes of one, "+
+			"and each operation writes it as a whole", maxWritten)
 	}
 	return nil
 }

@@ -102,7 +102,8 @@ func isVisible(char rune) bool {
 	switch {
 	case char == ' ', char == noBreakSpace, char == wideSpace:
 		return true
-	case char == brailleBlank, slices.Contains(blanks, char), unicode.Is(unicode.Other_Default_Ignorable_Code_Point, char), unicode.Is(unicode.Variation_Selector, char):
+	case char == brailleBlank, slices.Contains(blanks, char), unicode.Is(unicode.Other_Default_Ignorable_Code_Point, char),
+		unicode.Is(unicode.Variation_Selector, char):
 		return false
 	}
 	return unicode.In(char, unicode.L, unicode.M, unicode.N, unicode.P, unicode.S, unicode.Prepended_Concatenation_Mark)

@@ -99,7 +99,8 @@ func (f *file) encrypt(text, kind, additionalData string) (string, error) {
 	}
 	encrypted := f.cipher.Seal(nil, nonce, []byte(text), []byte(additionalData))
 	end, encode := len(encrypted)-f.cipher.Overhead(), base64.StdEncoding.EncodeToString
-	return fmt.Sprintf("ENC[AES256_GCM,data:%s,iv:%s,tag:%s,type:%s]", encode(encrypted[:end]), encode(nonce), encode(encrypted[end:]), kind), nil
+	return fmt.Sprintf("ENC[AES256_GCM,data:%s,iv:%s,tag:%s,type:%s]", encode(encrypted[:end]), encode(nonce),
+		encode(encrypted[end:]), kind), nil
 }
 
 // Fields returns the metadata block of SOPS.

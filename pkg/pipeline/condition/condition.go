@@ -70,8 +70,8 @@ func deliveringMessage(sinks int) string {
 	return fmt.Sprintf("All %d sinks take what they are sent", sinks)
 }
 
-// readyProblem returns why a sink does not have the current state and will not have it soon. sinks is the problem of the sinks: one that has
-// failed once or twice is expected to recover.
+// readyProblem returns why a sink does not have the current state and will not have it soon. sinks is the problem of the sinks: one that
+// has failed once or twice is expected to recover.
 func (f Facts) readyProblem(sinks conditions.Reason) conditions.Reason {
 	switch {
 	case !f.Held.IsZero():

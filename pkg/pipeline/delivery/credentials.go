@@ -63,7 +63,8 @@ func credentialsOf(secret *corev1.Secret) (credentials, error) {
 	named := secret.Namespace + "/" + secret.Name
 	switch {
 	case strings.ContainsFunc(c.token, unicode.IsControl):
-		return credentials{}, fmt.Errorf("the token in the Secret %s has characters that no header can have, such as a line break; write it again",
+		return credentials{}, fmt.Errorf("the token in the Secret %s has characters that no header can have, such as a line break; "+
+			"write it again",
 			named)
 	case len(c.token) > maxSecret || len(c.username)+len(c.password) > maxSecret:
 		return credentials{}, fmt.Errorf("what the Secret %s holds is longer than %d characters, which no header can be", named, maxSecret)

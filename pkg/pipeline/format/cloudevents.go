@@ -35,8 +35,8 @@ func (cloudEvents) Interpret(_ Call, status int, header http.Header, body []byte
 	return resultOf(status, header, body)
 }
 
-// attributes returns the attributes of the event. The sequence extension orders the events of a source lexicographically, so its numbers have
-// a fixed length.
+// attributes returns the attributes of the event. The sequence extension orders the events of a source lexicographically, so its numbers
+// have a fixed length.
 func attributes(batch Batch, source Source) map[string]string {
 	all := map[string]string{
 		"specversion": "1.0",

@@ -38,7 +38,9 @@ type Result struct {
 func resultOf(status int, header http.Header, body []byte) Result {
 	message := statusText(status)
 	if location := header.Get("Location"); status/100 == 3 && location != "" {
-		return Result{Outcome: Rejected, Message: message + ": redirects are not followed; put the address to which it points into url: " + location}
+		return Result{
+			Outcome: Rejected, Message: message + ": redirects are not followed; put the address to which it points into url: " + location,
+		}
 	}
 	if quoted := strings.TrimSpace(string(body)); quoted != "" {
 		message += ": " + quoted

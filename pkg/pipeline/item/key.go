@@ -22,7 +22,8 @@ const (
 // Key identifies an object.
 //
 // The key of a CustomResourceDefinition has its name (certificates.cert-manager.io) and, as ObjectKind, the kind that it defines
-// (Certificate): some consumers identify a definition by its kind, deletions included. Both are immutable once the definition is established.
+// (Certificate): some consumers identify a definition by its kind, deletions included. Both are immutable once the definition is
+// established.
 type Key struct {
 	Kind Kind `json:"kind"`
 	// APIVersion is the group and version of an instance, such as apps/v1. It is empty for a definition.

@@ -20,7 +20,8 @@ func validateAgeRecipient(recipient string, path *field.Path) field.ErrorList {
 	}
 	if err := sops.CheckRecipient(recipient); err != nil {
 		return field.ErrorList{field.Invalid(path, recipient,
-			"must be an age public key for X25519: age1 and 58 characters, as age-keygen -y prints it; keys of SSH and plugins, and hybrid ones, are not supported")}
+			"must be an age public key for X25519: age1 and 58 characters, as age-keygen -y prints it; "+
+				"keys of SSH and plugins, and hybrid ones, are not supported")}
 	}
 	return nil
 }

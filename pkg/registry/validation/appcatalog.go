@@ -35,7 +35,8 @@ func ValidateAppCatalogUpdate(catalog, old *configbutler.AppCatalog) field.Error
 		errs = append(errs, field.Forbidden(specPath.Child("sourceNamespace"),
 			fmt.Sprintf("must stay %s, because the catalog's revisions are of that namespace; make another catalog", old.Spec.SourceNamespace)))
 	}
-	errs = append(errs, validatePin(catalog.Spec.PinnedRevision, old.Spec.PinnedRevision, old.Status.History, specPath.Child("pinnedRevision"))...)
+	errs = append(errs, validatePin(catalog.Spec.PinnedRevision, old.Spec.PinnedRevision, old.Status.History,
+		specPath.Child("pinnedRevision"))...)
 	return append(errs, validateAppCatalogSpec(catalog)...)
 }
 
@@ -187,7 +188,8 @@ func validateHistory(history []configbutler.CatalogRevision, newest int64, path 
 			before = history[i-1].Revision
 		}
 		if there.Revision < 1 || there.Revision >= before {
-			errs = append(errs, field.Invalid(path, there.Revision, fmt.Sprintf("must be at least 1 and less than %d: the newest comes first", before)))
+			errs = append(errs, field.Invalid(path, there.Revision,
+				fmt.Sprintf("must be at least 1 and less than %d: the newest comes first", before)))
 		}
 	}
 	return errs

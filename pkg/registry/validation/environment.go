@@ -40,7 +40,8 @@ func ValidateEnvironment(environment *configbutler.Environment) field.ErrorList 
 func ValidateEnvironmentUpdate(environment, old *configbutler.Environment) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&environment.ObjectMeta, &old.ObjectMeta, metadataPath)
 	errs = append(errs, validateEnvironmentIdentity(environment, old, specPath)...)
-	errs = append(errs, validatePin(environment.Spec.PinnedRevision, old.Spec.PinnedRevision, old.Status.History, specPath.Child("pinnedRevision"))...)
+	errs = append(errs, validatePin(environment.Spec.PinnedRevision, old.Spec.PinnedRevision, old.Status.History,
+		specPath.Child("pinnedRevision"))...)
 	return append(errs, validateEnvironmentSpec(environment)...)
 }
 

@@ -61,8 +61,9 @@ func unknownWorkload(
 	case n == 0:
 		return field.Invalid(path, name, fmt.Sprintf("AppCatalog %s offers no workload for this environment yet", catalogOf(environment)))
 	case n > mostNamed:
-		return field.Invalid(path, name, fmt.Sprintf("is none of the %d workloads of this environment, which status.workloads of AppCatalog %s lists",
-			n, catalogOf(environment)))
+		return field.Invalid(path, name,
+			fmt.Sprintf("is none of the %d workloads of this environment, which status.workloads of AppCatalog %s lists",
+				n, catalogOf(environment)))
 	}
 	names := make([]string, len(known))
 	for i, each := range known {
@@ -87,7 +88,9 @@ func ValidateRediscovery(request *configbutler.Rediscovery, name string) field.E
 }
 
 // ValidateConflictResolution validates decisions about the conflicts of the named environment.
-func ValidateConflictResolution(request *configbutler.ConflictResolution, name string, conflicts []configbutler.WorkloadConflict) field.ErrorList {
+func ValidateConflictResolution(
+	request *configbutler.ConflictResolution, name string, conflicts []configbutler.WorkloadConflict,
+) field.ErrorList {
 	errs := validateNameInPath(request.Name, name)
 	if len(request.Spec.Keep)+len(request.Spec.Take) == 0 {
 		return append(errs, field.Required(specPath, "name fields to keep, fields to take, or both"))

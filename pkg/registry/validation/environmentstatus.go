@@ -211,7 +211,8 @@ func validatePendingRequest(request *configbutler.PendingEnvironmentRequest, pat
 		configbutler.EnvironmentRequestResolve, configbutler.EnvironmentRequestRediscover)
 	sync, resolve := path.Child("sync"), path.Child("resolve")
 	errs = append(errs, validatePresence(request.Sync != nil, request.Type == configbutler.EnvironmentRequestSync, "Sync", sync)...)
-	errs = append(errs, validatePresence(request.Resolve != nil, request.Type == configbutler.EnvironmentRequestResolve, "Resolve", resolve)...)
+	errs = append(errs, validatePresence(request.Resolve != nil, request.Type == configbutler.EnvironmentRequestResolve,
+		"Resolve", resolve)...)
 	if request.Sync != nil {
 		errs = append(errs, validateSyncRequestSpec(request.Sync, sync)...)
 	}

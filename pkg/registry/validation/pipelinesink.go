@@ -81,7 +81,9 @@ func validateHTTPSink(sink *configbutler.HTTPSink, path *field.Path) field.Error
 
 func validateFormat(sink *configbutler.HTTPSink, path *field.Path) field.ErrorList {
 	if sink.Format == "" {
-		return field.ErrorList{field.Required(path.Child("format"), "must be ClusterWhisperer, DotAI or CloudEvents: what the server understands")}
+		return field.ErrorList{
+			field.Required(path.Child("format"), "must be ClusterWhisperer, DotAI or CloudEvents: what the server understands"),
+		}
 	}
 	errs := validateOneOf(sink.Format, path.Child("format"),
 		configbutler.PipelineFormatClusterWhisperer, configbutler.PipelineFormatDotAI, configbutler.PipelineFormatCloudEvents)

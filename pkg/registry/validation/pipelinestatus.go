@@ -32,7 +32,8 @@ func ValidateSyncPipelineStatusUpdate(pipeline, old *configbutler.SyncPipeline) 
 // recorded by the server for the authenticated user. Requests can only be removed.
 func ValidateSyncPipelineStatusRequest(pipeline, old *configbutler.SyncPipeline) field.ErrorList {
 	errs := validateEditedBy(pipeline.Status.EditedBy, old.Status.EditedBy)
-	return append(errs, validateOnlyTakenOut(pipeline.Status.PendingRequests, old.Status.PendingRequests, statusPath.Child("pendingRequests"))...)
+	return append(errs, validateOnlyTakenOut(pipeline.Status.PendingRequests, old.Status.PendingRequests,
+		statusPath.Child("pendingRequests"))...)
 }
 
 func validatePipelineRun(run *configbutler.PipelineRun, path *field.Path) field.ErrorList {

@@ -41,5 +41,7 @@ func validateNameInPath(given, name string) field.ErrorList {
 	if given == "" || given == name {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(metadataPath.Child("name"), given, fmt.Sprintf("must be %s, the object in the path, or absent", name))}
+	return field.ErrorList{
+		field.Invalid(metadataPath.Child("name"), given, fmt.Sprintf("must be %s, the object in the path, or absent", name)),
+	}
 }

@@ -200,5 +200,7 @@ func validateProgress(progress *configbutler.Progress, path *field.Path) field.E
 	if progress == nil || progress.Done >= 0 && progress.Done <= progress.Total {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path.Child("done"), progress.Done, fmt.Sprintf("must be at least 0 and at most %d, the total", progress.Total))}
+	return field.ErrorList{
+		field.Invalid(path.Child("done"), progress.Done, fmt.Sprintf("must be at least 0 and at most %d, the total", progress.Total)),
+	}
 }

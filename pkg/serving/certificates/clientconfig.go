@@ -50,8 +50,9 @@ const automanaged = "kube-aggregator.kubernetes.io/automanaged"
 
 // Messages about an APIService that kube-apiserver created, and the remedy.
 const (
-	ServedByDefinitions = "APIService " + APIServiceName + " is served by CustomResourceDefinitions of this group and version, not by this server"
-	MakeItServed        = "delete them, or remove the label " + automanaged + " from the APIService and apply it again"
+	ServedByDefinitions = "APIService " + APIServiceName +
+		" is served by CustomResourceDefinitions of this group and version, not by this server"
+	MakeItServed = "delete them, or remove the label " + automanaged + " from the APIService and apply it again"
 )
 
 // bundleOf returns the bundle of a client of this server, and a message about why the server does not maintain it.

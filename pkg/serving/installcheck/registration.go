@@ -30,7 +30,9 @@ const (
 
 var (
 	apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
-	webhooks    = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
+	webhooks    = schema.GroupVersionResource{
+		Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations",
+	}
 )
 
 // checkAPIServer checks that kube-apiserver responds.
@@ -170,7 +172,9 @@ func (c *Checker) checkReachable(hook map[string]any) error {
 	switch {
 	case !behindService || namespace == metav1.NamespaceDefault && name == "kubernetes":
 	case namespace != c.Namespace:
-		return failure{fmt.Errorf("kube-apiserver reports changes to the Service %s/%s, not to the server in %s", namespace, name, c.Namespace), reinstall}
+		return failure{
+			fmt.Errorf("kube-apiserver reports changes to the Service %s/%s, not to the server in %s", namespace, name, c.Namespace), reinstall,
+		}
 	case bundle == "":
 		return failure{errors.New("kube-apiserver does not trust the server that the webhook names: it has no caBundle"), c.serverWrites()}
 	}

@@ -34,7 +34,8 @@ func newMetrics(purpose, of string) *Metrics {
 	return &Metrics{
 		objects: slipmetrics.NewGauge(prefix+"objects", "Changed objects of the sources of "+of+" that are not recorded yet."),
 		capacity: slipmetrics.NewGauge(prefix+"capacity",
-			"Maximum number of changed objects that wait to be recorded. If it is exceeded, whole namespaces are compared with their "+of+" instead."),
+			"Maximum number of changed objects that wait to be recorded. If it is exceeded, whole namespaces are compared with their "+
+				of+" instead."),
 		blocked: slipmetrics.NewGauge(prefix+"blocked", "1 while changed objects that wait to be recorded cannot be stored, 0 otherwise."),
 		resyncs: slipmetrics.NewCounterVec(prefix+"resyncs_total", "Requests to compare a whole namespace with its "+of+
 			", by reason: missed, overflow, relisted, requested or unreadable.", "reason"),

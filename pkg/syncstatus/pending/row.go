@@ -98,6 +98,8 @@ func (b *batch) restore(object *Object, value []byte) error {
 	if err := json.Unmarshal(value, &row); err != nil {
 		return fmt.Errorf("decode it: %w", err)
 	}
-	b.changes[*object] = &Change{*object, row.UID, row.ResourceVersion, row.Removed, row.FirstVersion, row.First, row.Last, row.Events, row.Authors}
+	b.changes[*object] = &Change{
+		*object, row.UID, row.ResourceVersion, row.Removed, row.FirstVersion, row.First, row.Last, row.Events, row.Authors,
+	}
 	return nil
 }

@@ -37,7 +37,8 @@ func (s *Sweeper) open(ctx context.Context, to *v1alpha1.Archive) (archive, erro
 	case to.Type != v1alpha1.ArchiveFile:
 		return nil, fmt.Errorf("spec.retention.archive.type of the SyncPolicy is %s, in which this server cannot archive", to.Type)
 	case s.config.Folder == "":
-		return nil, errors.New("spec.retention.archive of the SyncPolicy wants files, and this server has no folder for them: it was started without --archive-dir")
+		return nil, errors.New("spec.retention.archive of the SyncPolicy wants files, " +
+			"and this server has no folder for them: it was started without --archive-dir")
 	}
 	return openFiles(s.config.Folder)
 }

@@ -61,7 +61,8 @@ type gitBatch struct {
 // openGit checks whether files can be written to the destination, and reads the last batch.
 func (s *Sweeper) openGit(ctx context.Context, ref v1alpha1.NamespacedObjectReference) (archive, error) {
 	a := &gitArchive{
-		git: s.config.Git, table: s.config.Table, destination: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, records: sets.New[version](),
+		git: s.config.Git, table: s.config.Table,
+		destination: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, records: sets.New[version](),
 	}
 	checked, cancel := context.WithTimeout(ctx, gitTimeout)
 	defer cancel()

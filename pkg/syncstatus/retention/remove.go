@@ -52,7 +52,8 @@ type removal struct {
 
 // remove archives and deletes expired records. Records that have changed since they were read are left to the next sweep.
 func (s *Sweeper) remove(ctx context.Context, expired []version, retention v1alpha1.Retention) (removalCounts, error) {
-	archive, err := s.open(ctx, retention.Archive) // Also without expired records, because the status of the SyncPolicy reports whether the archive is available.
+	// Also without expired records, because the status of the SyncPolicy reports whether the archive is available.
+	archive, err := s.open(ctx, retention.Archive)
 	if err != nil {
 		return removalCounts{}, &archiveError{err}
 	}

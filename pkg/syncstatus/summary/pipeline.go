@@ -29,7 +29,9 @@ func Pipeline(p *v1alpha1.SyncPipeline, now time.Time) string {
 	case status.ObservedGeneration == 0:
 		return "Not looked at yet"
 	}
-	for _, sentence := range []string{heldPipeline(status), failingSink(status.Sinks, now), refusingSink(status.Sinks), running(status.CurrentRun)} {
+	for _, sentence := range []string{
+		heldPipeline(status), failingSink(status.Sinks, now), refusingSink(status.Sinks), running(status.CurrentRun),
+	} {
 		if sentence != "" {
 			return sentence
 		}

@@ -38,7 +38,8 @@ func fillPipelineBatch(batch *configbutler.PipelineBatch, c randfill.Continue) {
 
 func fillHTTPSink(sink *configbutler.HTTPSink, c randfill.Continue) {
 	c.FillNoCustom(sink)
-	sink.Format = oneOf(c, configbutler.PipelineFormatClusterWhisperer, configbutler.PipelineFormatDotAI, configbutler.PipelineFormatCloudEvents)
+	sink.Format = oneOf(c, configbutler.PipelineFormatClusterWhisperer, configbutler.PipelineFormatDotAI,
+		configbutler.PipelineFormatCloudEvents)
 	if sink.Format == configbutler.PipelineFormatDotAI {
 		sink.Collection = oneOf(c, "capabilities", "x"+c.String(10))
 	}

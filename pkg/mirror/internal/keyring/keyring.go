@@ -102,7 +102,8 @@ func (r *Ring) readSeed(ctx context.Context) (*corev1.Secret, error) {
 		return nil, fmt.Errorf("the Secret %s cannot be had: %w", name, err)
 	}
 	if len(secret.Data[keySeed]) != sops.SeedSize {
-		return nil, fmt.Errorf("the Secret %s needs %d bytes under %s: put it back, or delete it to have every Secret encrypted anew", name, sops.SeedSize, keySeed)
+		return nil, fmt.Errorf("the Secret %s needs %d bytes under %s: put it back, or delete it to have every Secret encrypted anew", name,
+			sops.SeedSize, keySeed)
 	}
 	if recipient := string(secret.Data[keyRecipient]); recipient != "" {
 		if err := sops.CheckRecipient(recipient); err != nil {

@@ -22,7 +22,8 @@ func (r *Ring) readPair(ctx context.Context, state *corev1.Secret, recipient *st
 	secret, err := r.secrets.Get(ctx, PairName, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err) && *recipient != "":
-		return fmt.Errorf("the Secret %s, with the private key for %s, is gone: put it back from a copy, or put another private key there", name, *recipient)
+		return fmt.Errorf("the Secret %s, with the private key for %s, is gone: put it back from a copy, or put another private key there",
+			name, *recipient)
 	case apierrors.IsNotFound(err):
 		secret, err = r.createPair(ctx)
 	}
