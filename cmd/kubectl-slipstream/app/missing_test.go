@@ -30,12 +30,14 @@ const (
 func lackingServer(t *testing.T, objects map[string]any, status v1alpha1.EnvironmentStatus) *server {
 	t.Helper()
 	objects[ofTeams+"environments/alice"] = v1alpha1.Environment{
-		TypeMeta: metav1.TypeMeta{APIVersion: "configbutler.ai/v1alpha1", Kind: "Environment"}, ObjectMeta: metav1.ObjectMeta{Name: "alice", Namespace: "teams"},
-		Spec: v1alpha1.EnvironmentSpec{CatalogRef: v1alpha1.ObjectReference{Name: "shop"}, TargetNamespace: "shop-alice"}, Status: status,
+		TypeMeta:   metav1.TypeMeta{APIVersion: "configbutler.ai/v1alpha1", Kind: "Environment"},
+		ObjectMeta: metav1.ObjectMeta{Name: "alice", Namespace: "teams"},
+		Spec:       v1alpha1.EnvironmentSpec{CatalogRef: v1alpha1.ObjectReference{Name: "shop"}, TargetNamespace: "shop-alice"}, Status: status,
 	}
 	objects[ofTeams+"appcatalogs/shop"] = v1alpha1.AppCatalog{
-		TypeMeta: metav1.TypeMeta{APIVersion: "configbutler.ai/v1alpha1", Kind: "AppCatalog"}, ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: "teams"},
-		Spec: v1alpha1.AppCatalogSpec{SourceNamespace: "production"},
+		TypeMeta:   metav1.TypeMeta{APIVersion: "configbutler.ai/v1alpha1", Kind: "AppCatalog"},
+		ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: "teams"},
+		Spec:       v1alpha1.AppCatalogSpec{SourceNamespace: "production"},
 	}
 	s := &server{Server: httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -75,7 +77,9 @@ func inProduction(kind, name string, more map[string]any) map[string]any {
 }
 
 func TestMissingPrintsWhatIsToBeApplied(t *testing.T) {
-	subjects := []any{map[string]any{"kind": "ServiceAccount", "name": "web", "namespace": "production"}, map[string]any{"kind": "User", "name": "ann"}}
+	subjects := []any{
+		map[string]any{"kind": "ServiceAccount", "name": "web", "namespace": "production"}, map[string]any{"kind": "User", "name": "ann"},
+	}
 	ref := map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "web"}
 	s := lackingServer(t, map[string]any{
 		ofProduction + "roles/web": inProduction("Role", "web", map[string]any{
@@ -203,9 +207,13 @@ func TestMissingLeavesMarksOut(t *testing.T) {
 			TypeMeta: metav1.TypeMeta{APIVersion: "configbutler.ai/v1alpha1", Kind: "SyncPolicy"}, ObjectMeta: metav1.ObjectMeta{Name: "default"},
 			Spec: v1alpha1.SyncPolicySpec{TrackingMarks: []string{"example.com/*"}},
 		}, "  labels:\n    app: web\n  name: web\n"},
-		"not to be read": {apierrors.NewForbidden(policies, "default", nil).Status(), "  labels:\n    app: web\n    example.com/tool: x\n  name: web\n"},
-		"not there":      {apierrors.NewNotFound(policies, "default").Status(), "  labels:\n    app: web\n    example.com/tool: x\n  name: web\n"},
-		"no answer":      {apierrors.NewInternalError(errors.New("no")).Status(), ""},
+		"not to be read": {
+			apierrors.NewForbidden(policies, "default", nil).Status(), "  labels:\n    app: web\n    example.com/tool: x\n  name: web\n",
+		},
+		"not there": {
+			apierrors.NewNotFound(policies, "default").Status(), "  labels:\n    app: web\n    example.com/tool: x\n  name: web\n",
+		},
+		"no answer": {apierrors.NewInternalError(errors.New("no")).Status(), ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -231,11 +239,15 @@ func TestMissingEnds(t *testing.T) {
 		code          int
 		note, problem string
 	}{
-		"nothing is missing":    {status: lacks(), name: "alice", note: "shop-alice lacks nothing that the server does not copy\n"},
-		"it is not known yet":   {name: "alice", code: 2, problem: "is not known yet"},
-		"no such environment":   {name: "bob", code: 2, problem: "not found"},
-		"no permission to read": {status: lacks(granting("Role", "web"), granting("Role", "secret")), name: "alice", code: 5, problem: "is forbidden"},
-		"none to look there":    {status: lacks(granting("Role", "web"), granting("Role", "hidden")), name: "alice", code: 5, problem: "is forbidden"},
+		"nothing is missing":  {status: lacks(), name: "alice", note: "shop-alice lacks nothing that the server does not copy\n"},
+		"it is not known yet": {name: "alice", code: 2, problem: "is not known yet"},
+		"no such environment": {name: "bob", code: 2, problem: "not found"},
+		"no permission to read": {
+			status: lacks(granting("Role", "web"), granting("Role", "secret")), name: "alice", code: 5, problem: "is forbidden",
+		},
+		"none to look there": {
+			status: lacks(granting("Role", "web"), granting("Role", "hidden")), name: "alice", code: 5, problem: "is forbidden",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

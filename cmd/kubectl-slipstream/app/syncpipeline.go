@@ -103,7 +103,9 @@ func (s *syncPipeline) run(ctx context.Context, name string) error {
 }
 
 // follow waits for the run and updates the answer with its result.
-func (s *syncPipeline) follow(ctx context.Context, api client.ConfigbutlerV1alpha1Interface, name string, answer *v1alpha1.PipelineSync) error {
+func (s *syncPipeline) follow(
+	ctx context.Context, api client.ConfigbutlerV1alpha1Interface, name string, answer *v1alpha1.PipelineSync,
+) error {
 	if !s.wait || s.dryRun == dryRunServer || isFinished(answer.Status.Run) {
 		return nil
 	}

@@ -133,7 +133,8 @@ func TestSyncPipelineFollowsTheRun(t *testing.T) {
 	if !strings.HasPrefix(progress, "Waiting for the run before it\n") {
 		t.Errorf("said %q", progress)
 	}
-	if spec := (v1alpha1.PipelineSyncSpec{Scope: v1alpha1.PipelineScopeDefinitions, Full: true}); len(s.requests) != 1 || s.requests[0].Spec != spec {
+	if spec := (v1alpha1.PipelineSyncSpec{Scope: v1alpha1.PipelineScopeDefinitions, Full: true}); len(s.requests) != 1 ||
+		s.requests[0].Spec != spec {
 		t.Errorf("asked for %+v", s.requests)
 	}
 }
@@ -151,21 +152,28 @@ func TestSyncPipelineEnds(t *testing.T) {
 		code         int
 		out, problem string
 	}{
-		"no changes are left":        {answer: accepted(run(v1alpha1.PipelineRunFinished)), out: "The request is accepted\n"},
-		"somebody refuses something": {answer: accepted(rejected), code: 3, out: `b      1      1         0      400: bad\u202e`, problem: "not everything got to b"},
-		"nobody waits":               {answer: accepted(nil), args: []string{"--wait=false"}, out: "The request is accepted\n"},
-		"a dry run":                  {answer: accepted(nil), args: []string{"--dry-run"}, out: "The request is accepted\n"},
+		"no changes are left": {answer: accepted(run(v1alpha1.PipelineRunFinished)), out: "The request is accepted\n"},
+		"somebody refuses something": {
+			answer: accepted(rejected), code: 3, out: `b      1      1         0      400: bad\u202e`, problem: "not everything got to b",
+		},
+		"nobody waits": {answer: accepted(nil), args: []string{"--wait=false"}, out: "The request is accepted\n"},
+		"a dry run":    {answer: accepted(nil), args: []string{"--dry-run"}, out: "The request is accepted\n"},
 		"time is up": {
-			answer: accepted(nil), life: goesOn, args: []string{"--timeout", "300ms"}, code: 124, problem: "it goes on: kubectl get syncpipeline assistant",
+			answer: accepted(nil), life: goesOn, args: []string{"--timeout", "300ms"},
+			code: 124, problem: "it goes on: kubectl get syncpipeline assistant",
 		},
 		"another run has come since": {answer: accepted(nil), life: v1alpha1.SyncPipelineStatus{}, out: "The request is accepted\n"},
 		"no permission":              {answer: refused(apierrors.NewForbidden(pipelines, "assistant", io.EOF)), code: 5, problem: "is forbidden"},
-		"it is suspended":            {answer: refused(apierrors.NewConflict(pipelines, "assistant", io.EOF)), code: 4, problem: "cannot be fulfilled"},
-		"no such pipeline":           {answer: refused(apierrors.NewNotFound(pipelines, "assistant")), code: 2, problem: "not found"},
-		"another dry run":            {args: []string{"--dry-run=client"}, code: 2, problem: `--dry-run is "client": it is none or server`},
-		"another scope":              {args: []string{"--scope", "pods"}, code: 2, problem: `--scope is "pods": it is all, crds or instances`},
-		"as JSON":                    {answer: accepted(run(v1alpha1.PipelineRunFinished)), args: []string{"-o", "jsonpath={.status.run.phase}"}, out: "Finished"},
-		"two names":                  {args: []string{"another"}, code: 2, problem: "accepts 1 arg(s)"},
+		"it is suspended": {
+			answer: refused(apierrors.NewConflict(pipelines, "assistant", io.EOF)), code: 4, problem: "cannot be fulfilled",
+		},
+		"no such pipeline": {answer: refused(apierrors.NewNotFound(pipelines, "assistant")), code: 2, problem: "not found"},
+		"another dry run":  {args: []string{"--dry-run=client"}, code: 2, problem: `--dry-run is "client": it is none or server`},
+		"another scope":    {args: []string{"--scope", "pods"}, code: 2, problem: `--scope is "pods": it is all, crds or instances`},
+		"as JSON": {
+			answer: accepted(run(v1alpha1.PipelineRunFinished)), args: []string{"-o", "jsonpath={.status.run.phase}"}, out: "Finished",
+		},
+		"two names": {args: []string{"another"}, code: 2, problem: "accepts 1 arg(s)"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -77,7 +77,8 @@ func assemble(
 		return nil, err
 	}
 	controllers := controllers{
-		opts: opts, cluster: config.Generic.ClientConfig, process: process, reports: reports, runner: runner.WithRecords(server.Records), resolver: rules,
+		opts: opts, cluster: config.Generic.ClientConfig, process: process,
+		reports: reports, runner: runner.WithRecords(server.Records), resolver: rules,
 	}
 	all, err := controllers.all(stores.identity)
 	if err != nil {

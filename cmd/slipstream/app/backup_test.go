@@ -83,7 +83,8 @@ func TestBackupOfARunningServer(t *testing.T) {
 	t.Run("while it serves", func(t *testing.T) {
 		s, restarts := serving(t, path)
 		s.put(t, "/kept")
-		if code, _, said := execute(t, "", "backup", "--data-dir="+path, "-o", file); code != 0 || !strings.Contains(said, "key is not in the backup") {
+		if code, _, said := execute(t, "", "backup", "--data-dir="+path, "-o", file); code != 0 ||
+			!strings.Contains(said, "key is not in the backup") {
 			t.Fatalf("exit code %d: %s", code, said)
 		}
 		code, streamed, said := execute(t, "", "backup", "--data-dir="+path, "-o", "-")
@@ -91,16 +92,19 @@ func TestBackupOfARunningServer(t *testing.T) {
 			t.Fatalf("exit code %d: %s", code, said)
 		}
 		s.put(t, "/later")
-		if code, _, said := execute(t, streamed[:len(streamed)/2], "restore", "--data-dir="+path, "-"); code != 1 || !strings.Contains(said, "cut off") {
+		if code, _, said := execute(t, streamed[:len(streamed)/2], "restore", "--data-dir="+path, "-"); code != 1 ||
+			!strings.Contains(said, "cut off") {
 			t.Errorf("half a backup: exit code %d: %s", code, said)
 		}
 		if *restarts != 0 {
 			t.Error("a restore that failed ended the server")
 		}
-		if code, said, errs := execute(t, streamed, "restore", "--data-dir="+path, "-"); code != 0 || *restarts != 1 || !strings.Contains(said, "the server ends now") {
+		if code, said, errs := execute(t, streamed, "restore", "--data-dir="+path, "-"); code != 0 || *restarts != 1 ||
+			!strings.Contains(said, "the server ends now") {
 			t.Errorf("exit code %d, %d restarts: %s%s", code, *restarts, said, errs)
 		}
-		if code, _, said := execute(t, streamed, "restore", "--data-dir="+path, "-"); code != 1 || !strings.Contains(said, datadir.ErrPending.Error()) {
+		if code, _, said := execute(t, streamed, "restore", "--data-dir="+path, "-"); code != 1 ||
+			!strings.Contains(said, datadir.ErrPending.Error()) {
 			t.Errorf("a second restore: exit code %d: %s", code, said)
 		}
 	})
@@ -142,7 +146,10 @@ func TestBackupRefuses(t *testing.T) {
 		{name: "no stores", arguments: []string{"backup", "-o", "-", "--data-dir=" + empty}, code: exitFailed, want: "there are no stores"},
 		{name: "no backup", arguments: []string{"restore", filepath.Join(empty, "missing")}, code: exitFailed, want: "opening the backup"},
 		{name: "no argument", arguments: []string{"restore"}, code: exitUsage, want: "accepts 1 arg"},
-		{name: "a restore to etcd", arguments: []string{"restore", "-", "--storage-backend=etcd3"}, code: exitUsage, want: "etcdutl snapshot restore"},
+		{
+			name: "a restore to etcd", arguments: []string{"restore", "-", "--storage-backend=etcd3"},
+			code: exitUsage, want: "etcdutl snapshot restore",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -115,7 +115,8 @@ func (c *controllers) mirror(
 		},
 		Limits: opts.Mirror.Limits(), Leases: opts.Mirror.Leases(opts.Namespace), Policy: opts.Mirror.Policy(),
 		AllowInsecure: opts.Git.AllowInsecure, Dial: policy.DialContext, Landings: index, Deposits: deposits,
-		Facts: c.reports.log, Hash: c.reports.hash, AttributionMaxWait: opts.Attribution.MaxWait, AuditExpected: opts.Attribution.AuditClientCAFile != "",
+		Facts: c.reports.log, Hash: c.reports.hash, AttributionMaxWait: opts.Attribution.MaxWait,
+		AuditExpected: opts.Attribution.AuditClientCAFile != "",
 	}}, nil
 }
 

@@ -62,7 +62,8 @@ func usedPages(raw []byte, kind uint16) (pages []int) {
 	size := os.Getpagesize()
 	for id := len(raw)/size - 1; id > 1; id-- {
 		header := raw[id*size:]
-		if binary.NativeEndian.Uint64(header) == uint64(id) && binary.NativeEndian.Uint16(header[8:]) == kind && binary.NativeEndian.Uint16(header[10:]) > 0 {
+		if binary.NativeEndian.Uint64(header) == uint64(id) && binary.NativeEndian.Uint16(header[8:]) == kind &&
+			binary.NativeEndian.Uint16(header[10:]) > 0 {
 			pages = append(pages, id)
 		}
 	}
@@ -242,7 +243,8 @@ func TestCheckOfFlippedRecords(t *testing.T) {
 	if err := os.Remove(filepath.Join(opts.Storage.DataDir, encryption.FileName)); err != nil {
 		t.Fatal(err)
 	}
-	if code, out, said := execute(t, "", check...); code != 0 || !strings.Contains(said, "the values were not decrypted, because there is no key") {
+	if code, out, said := execute(t, "", check...); code != 0 ||
+		!strings.Contains(said, "the values were not decrypted, because there is no key") {
 		t.Errorf("without a key: exit code %d: %s%s", code, out, said)
 	}
 	if _, err := (encryption.Folder{Path: opts.Storage.DataDir}).Read(t.Context()); !errors.Is(err, encryption.ErrAbsent) {

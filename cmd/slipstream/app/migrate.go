@@ -161,7 +161,8 @@ func (m *migrateCommand) toEtcd(ctx context.Context, etcd *clientv3.Client) (err
 	if err != nil {
 		return m.explain(err)
 	}
-	return m.report(result, fmt.Sprintf(`etcd is at revision %d. Start the servers with --storage-backend=etcd3 and --etcd-prefix=%s (storage.backend and
+	return m.report(result, fmt.Sprintf("etcd is at revision %d. Start the servers with --storage-backend=etcd3 and --etcd-prefix=%s "+
+		`(storage.backend and
 storage.etcd.prefix of the chart). Do not start a server on %s again. Its files were not changed.
 %s
 `, result.Revision, prefix, dir.Path(), key))
@@ -219,12 +220,14 @@ func (m *migrateCommand) report(result migrate.Result, next string) error {
 // explain adds the remedy to an error.
 func (m *migrateCommand) explain(err error) error {
 	advice := map[error]string{
-		datadir.ErrInUse:          "stop the server first: end its process, or scale its Deployment to 0 and wait until the Pod has ended",
-		datadir.ErrNoStores:       "--data-dir must be that of the server; in a Pod, the path where its volume is mounted",
-		migrate.ErrTargetNotEmpty: "use another target, or add --replace-target (storage.migrate.replaceTarget of the chart) to replace its content",
-		migrate.ErrRevisionTooLow: `restore a snapshot of etcd with "etcdutl snapshot restore --bump-revision N --mark-compacted", or add --pad-revisions`,
-		migrate.ErrTargetChanged:  "stop all servers, and run the command again",
-		encryption.ErrOtherKeys:   "keep a copy of it with the snapshots of etcd that need it, delete it, and run the command again",
+		datadir.ErrInUse:    "stop the server first: end its process, or scale its Deployment to 0 and wait until the Pod has ended",
+		datadir.ErrNoStores: "--data-dir must be that of the server; in a Pod, the path where its volume is mounted",
+		migrate.ErrTargetNotEmpty: "use another target, or add --replace-target (storage.migrate.replaceTarget of the chart) to replace its " +
+			"content",
+		migrate.ErrRevisionTooLow: `restore a snapshot of etcd with "etcdutl snapshot restore --bump-revision N --mark-compacted", ` +
+			`or add --pad-revisions`,
+		migrate.ErrTargetChanged: "stop all servers, and run the command again",
+		encryption.ErrOtherKeys:  "keep a copy of it with the snapshots of etcd that need it, delete it, and run the command again",
 	}
 	for cause, text := range advice {
 		if errors.Is(err, cause) {

@@ -90,5 +90,6 @@ func (m *migrateCommand) readKey(ctx context.Context, home encryption.Home) ([]b
 
 // outside reports whether no cluster is configured and the process does not run in a Pod with an account.
 func (m *migrateCommand) outside(err error) bool {
-	return m.options.Recommended.CoreAPI.CoreAPIKubeconfigPath == "" && (errors.Is(err, rest.ErrNotInCluster) || errors.Is(err, fs.ErrNotExist))
+	return m.options.Recommended.CoreAPI.CoreAPIKubeconfigPath == "" &&
+		(errors.Is(err, rest.ErrNotInCluster) || errors.Is(err, fs.ErrNotExist))
 }

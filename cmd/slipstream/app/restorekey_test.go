@@ -120,11 +120,18 @@ func TestRestoreChecksTheKey(t *testing.T) {
 		{name: "a configuration of the user's", saved: []string{mine}, present: []string{mine}, configuration: mine},
 		{name: "the server's own, kept apart", saved: []string{kept}, present: []string{own}, configuration: kept},
 		{name: "a configuration of the user's that has more", saved: []string{mine}, present: []string{other}, configuration: both},
-		{name: "a configuration of the user's without the key", saved: []string{mine}, present: []string{other}, configuration: other, refused: []string{
-			`secretbox "mine"`, "add the missing key to " + other,
-		}},
-		{name: "a configuration of the user's that is not named", saved: []string{mine}, refused: []string{"encryption.yaml is missing", `secretbox "mine"`}},
-		{name: "a configuration of the user's that does not exist", saved: []string{mine}, configuration: "/nowhere.yaml", refused: []string{"/nowhere.yaml"}},
+		{
+			name: "a configuration of the user's without the key", saved: []string{mine}, present: []string{other}, configuration: other,
+			refused: []string{`secretbox "mine"`, "add the missing key to " + other},
+		},
+		{
+			name: "a configuration of the user's that is not named", saved: []string{mine},
+			refused: []string{"encryption.yaml is missing", `secretbox "mine"`},
+		},
+		{
+			name: "a configuration of the user's that does not exist", saved: []string{mine},
+			configuration: "/nowhere.yaml", refused: []string{"/nowhere.yaml"},
+		},
 		{name: "one row with a missing key", saved: []string{mine, other}, configuration: mine, refused: []string{lastKey, `secretbox "other"`}},
 		{
 			name: "one row with a key that is lost", saved: []string{mine, other}, configuration: mine,

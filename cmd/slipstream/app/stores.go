@@ -156,7 +156,9 @@ func (s *stores) applyFilesTo(ctx context.Context, opts *options.StorageOptions,
 
 // monitorRecords returns a monitor that reports which of the controller's rows cannot be read. It adds the monitor to the
 // storage of config, which must have been set, and to the readiness checks.
-func monitorRecords(opts *options.StorageOptions, controller *encryption.RotationController, config *genericapiserver.Config) *unreadable.Monitor {
+func monitorRecords(
+	opts *options.StorageOptions, controller *encryption.RotationController, config *genericapiserver.Config,
+) *unreadable.Monitor {
 	monitor := unreadable.NewMonitor(recordsOf(opts, controller.Encrypter, controller.Rows), clock.RealClock{})
 	config.RESTOptionsGetter = unreadable.NewRESTOptionsGetter(config.RESTOptionsGetter, monitor)
 	config.ReadyzChecks = append(config.ReadyzChecks, monitor.HealthCheck())

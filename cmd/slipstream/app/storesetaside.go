@@ -173,7 +173,8 @@ func filesOrigin(storage *options.StorageOptions) encryption.Origin {
 
 // setAside moves records out of open stores. The encryption configuration that it loads is released when ctx ends.
 func setAside(
-	ctx context.Context, storage *options.StorageOptions, stored *stores, origin encryption.Origin, selection unreadable.Selection, file string, out io.Writer,
+	ctx context.Context, storage *options.StorageOptions, stored *stores,
+	origin encryption.Origin, selection unreadable.Selection, file string, out io.Writer,
 ) error {
 	prefix, err := stored.prefix(ctx, storage)
 	if err != nil {

@@ -97,9 +97,11 @@ func openRecords(t *testing.T, opts *options.Options) *records {
 
 func (r *records) create(t *testing.T, name string) {
 	t.Helper()
-	_, err := r.Endpoints["gitrepoconfigs"].(rest.Creater).Create(genericapirequest.WithNamespace(t.Context(), "shop"), //nolint:misspell // The word is upstream's.
+	endpoint := r.Endpoints["gitrepoconfigs"].(rest.Creater) //nolint:misspell // The word is upstream's.
+	_, err := endpoint.Create(genericapirequest.WithNamespace(t.Context(), "shop"),
 		&configbutler.GitRepoConfig{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Spec: configbutler.GitRepoConfigSpec{RepoURL: "https://git.example.com/x.git"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name},
+			Spec:       configbutler.GitRepoConfigSpec{RepoURL: "https://git.example.com/x.git"},
 		}, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -228,7 +230,8 @@ func TestUnreadableRecord(t *testing.T) {
 			for _, name := range []string{"bad", "good", "other", "worse"} {
 				before.create(t, name)
 			}
-			if err := before.work.Table("outbox").Put(t.Context(), table.Row{Key: "bad", Value: []byte("x")}, table.Row{Key: "good", Value: []byte("x")}); err != nil {
+			if err := before.work.Table("outbox").Put(t.Context(), table.Row{Key: "bad", Value: []byte("x")},
+				table.Row{Key: "good", Value: []byte("x")}); err != nil {
 				t.Fatal(err)
 			}
 			value := spoil(t, before.stores.client(t.Context(), before.stores.api).KV, object)
@@ -241,17 +244,20 @@ func TestUnreadableRecord(t *testing.T) {
 			if _, err := r.list(t, "gitdestinations", works); err != nil {
 				t.Error(err)
 			}
-			_, err := r.Endpoints["gitrepoconfigs"].(rest.Getter).Get(genericapirequest.WithNamespace(t.Context(), "shop"), "bad", &metav1.GetOptions{})
+			_, err := r.Endpoints["gitrepoconfigs"].(rest.Getter).Get(genericapirequest.WithNamespace(t.Context(), "shop"), "bad",
+				&metav1.GetOptions{})
 			if !strings.Contains(fmt.Sprint(err), unreadable.Command) {
 				t.Errorf("getting it ended with %v", err)
 			}
-			if _, err := r.Endpoints["gitrepoconfigs"].(rest.Getter).Get(genericapirequest.WithNamespace(t.Context(), "shop"), "good", &metav1.GetOptions{}); err != nil {
+			if _, err := r.Endpoints["gitrepoconfigs"].(rest.Getter).Get(genericapirequest.WithNamespace(t.Context(), "shop"), "good",
+				&metav1.GetOptions{}); err != nil {
 				t.Error(err)
 			}
 			r.deleteUnread(t, "worse")
 			r.eventually(t, "the check fails over two", func() bool { return strings.HasPrefix(fmt.Sprint(r.check(t)), "2 ") })
 			r.listFails(t, "the stored record of gitrepoconfigs.configbutler.ai shop/bad", object, unreadable.Command)
-			if err := r.check(t); !strings.Contains(err.Error(), "2 stored records cannot be read, such as gitrepoconfigs.configbutler.ai shop/bad") {
+			if err := r.check(t); !strings.Contains(
+				err.Error(), "2 stored records cannot be read, such as gitrepoconfigs.configbutler.ai shop/bad") {
 				t.Errorf("the check says %v", err)
 			}
 			values := metrictest.Values(t)
@@ -312,7 +318,8 @@ func set(t *testing.T, arguments []string, object, row string, value []byte) {
 		Key   string
 		Value []byte
 	}
-	if err := json.Unmarshal([]byte(strings.SplitN(string(content), "\n", 2)[0]), &first); err != nil || first.Key != object || string(first.Value) != string(value) {
+	if err := json.Unmarshal([]byte(strings.SplitN(string(content), "\n", 2)[0]), &first); err != nil || first.Key != object ||
+		string(first.Value) != string(value) {
 		t.Errorf("the file begins with %+v (%v)", first, err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
@@ -351,7 +358,8 @@ func TestSetAsideWithoutTheKey(t *testing.T) {
 func TestDamagedValues(t *testing.T) {
 	const object = "/slipstream/configbutler.ai/gitrepoconfigs/shop/"
 	mine, identity := configurationOf(t, "mine"), writeFile(t, filepath.Join(t.TempDir(), "identity.yaml"),
-		"apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n- resources: ['*.configbutler.ai']\n  providers: [identity: {}]\n")
+		"apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n- resources: ['*.configbutler.ai']\n  providers: "+
+			"[identity: {}]\n")
 	first, last := func(value []byte) { value[0] ^= 1 }, func(value []byte) { value[len(value)-1] ^= 1 }
 	for name, test := range map[string]struct {
 		encrypted, checked string
@@ -379,7 +387,8 @@ func TestDamagedValues(t *testing.T) {
 			r.stop()
 			flags := []string{"--data-dir=" + opts.Storage.DataDir, "--encryption-provider-config=" + test.checked}
 			code, out, said := execute(t, "", append([]string{"store", "check"}, flags...)...)
-			if want := fmt.Sprintf("api.db: damaged, %d findings", len(test.names)); code != 1 || !strings.Contains(out, want) || strings.Contains(said, "not decrypted") {
+			if want := fmt.Sprintf("api.db: damaged, %d findings", len(test.names)); code != 1 || !strings.Contains(out, want) ||
+				strings.Contains(said, "not decrypted") {
 				t.Errorf("the check: exit code %d, %s%s", code, out, said)
 			}
 			code, out, said = execute(t, "", append([]string{"store", "set-aside", "--all"}, flags...)...)

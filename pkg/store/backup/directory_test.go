@@ -253,8 +253,14 @@ func TestRestoreRefuses(t *testing.T) {
 	}{
 		{name: "nothing", want: "cut off: it is empty"},
 		{name: "cut off", archive: saved[:middle], want: "the archive is cut off at"},
-		{name: "a changed byte", archive: slices.Concat(saved[:middle], []byte{saved[middle] ^ 1}, saved[middle+1:]), want: "does not have the checksum"},
-		{name: "one store", archive: rewrite(t, saved, func(m *archive.Manifest, _ map[string][]byte) { m.Stores = m.Stores[:1] }), want: `it has the stores ["api.db"]`},
+		{
+			name: "a changed byte", archive: slices.Concat(saved[:middle], []byte{saved[middle] ^ 1}, saved[middle+1:]),
+			want: "does not have the checksum",
+		},
+		{
+			name: "one store", archive: rewrite(t, saved, func(m *archive.Manifest, _ map[string][]byte) { m.Stores = m.Stores[:1] }),
+			want: `it has the stores ["api.db"]`,
+		},
 		{name: "an unknown file", archive: rewrite(t, saved, func(m *archive.Manifest, files map[string][]byte) {
 			m.Files, files["lock"] = []archive.File{{Name: "lock"}}, []byte("x")
 		}), want: `it has the unknown file "lock"`},
@@ -270,7 +276,10 @@ func TestRestoreRefuses(t *testing.T) {
 		{name: "a store that is too short", archive: rewrite(t, saved, func(_ *archive.Manifest, files map[string][]byte) {
 			files["api.db"] = files["api.db"][:5*4096]
 		}), want: "checking api.db of the backup"},
-		{name: "another revision", archive: rewrite(t, saved, func(m *archive.Manifest, _ map[string][]byte) { m.Stores[0].Revision++ }), want: "the manifest says"},
+		{
+			name: "another revision", archive: rewrite(t, saved, func(m *archive.Manifest, _ map[string][]byte) { m.Stores[0].Revision++ }),
+			want: "the manifest says",
+		},
 	}
 	before := snapshot(t, path)
 	for _, tt := range tests {

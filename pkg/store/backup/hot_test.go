@@ -36,7 +36,8 @@ func (p *pairs) write(ctx context.Context, writer int) error {
 	for n := int64(1); ctx.Err() == nil; n++ {
 		key := fmt.Sprintf("/pairs/%02d/%08d", writer, n)
 		p.begun[writer].Store(n)
-		if err := errors.Join(put(context.WithoutCancel(ctx), p.Work, key, value), put(context.WithoutCancel(ctx), p.API, key, value)); err != nil {
+		if err := errors.Join(put(context.WithoutCancel(ctx), p.Work, key, value),
+			put(context.WithoutCancel(ctx), p.API, key, value)); err != nil {
 			return err
 		}
 		p.answered[writer].Store(n)

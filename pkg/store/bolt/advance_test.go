@@ -46,7 +46,8 @@ func TestAdvance(t *testing.T) {
 	e = reopen(t, path)
 	defer closeEngine(t, e)
 	client := bolt.NewClient(t.Context(), e)
-	if response := <-client.Watch(t.Context(), "/", clientv3.WithPrefix(), clientv3.WithRev(5000)); !errors.Is(response.Err(), rpctypes.ErrCompacted) {
+	if response := <-client.Watch(t.Context(), "/", clientv3.WithPrefix(),
+		clientv3.WithRev(5000)); !errors.Is(response.Err(), rpctypes.ErrCompacted) {
 		t.Errorf("watch from a compacted revision got %v", response.Err())
 	}
 	response := <-client.Watch(t.Context(), "/", clientv3.WithPrefix(), clientv3.WithRev(5001))

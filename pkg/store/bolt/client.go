@@ -81,7 +81,9 @@ func (c kvClient) Range(ctx context.Context, r *pb.RangeRequest, _ ...grpc.CallO
 	return c.engine.Range(ctx, r)
 }
 
-func (c kvClient) RangeStream(ctx context.Context, r *pb.RangeRequest, _ ...grpc.CallOption) (grpc.ServerStreamingClient[pb.RangeStreamResponse], error) {
+func (c kvClient) RangeStream(
+	ctx context.Context, r *pb.RangeRequest, _ ...grpc.CallOption,
+) (grpc.ServerStreamingClient[pb.RangeStreamResponse], error) {
 	return c.engine.rangeStream(ctx, r)
 }
 

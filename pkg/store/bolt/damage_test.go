@@ -158,15 +158,23 @@ func TestDamagedTree(t *testing.T) {
 		want   string
 	}{
 		"a branch that refers to itself": {func(raw []byte) { order.PutUint64(raw[branch*page+16+8:], uint64(branch)) }, "is in use elsewhere"},
-		"two entries with one page":      {func(raw []byte) { copy(raw[branch*page+32+8:][:8], raw[branch*page+16+8:][:8]) }, "is in use elsewhere"},
-		"a page far beyond the file":     {func(raw []byte) { order.PutUint64(raw[branch*page+16+8:], 1<<60) }, "refers to page 1152921504606846976"},
-		"an empty branch":                {func(raw []byte) { order.PutUint16(raw[branch*page+10:], 0) }, "is a branch without entries"},
-		"a page with a huge overflow":    {func(raw []byte) { order.PutUint32(raw[branch*page+12:], 1<<31) }, "continues for 2147483648 more pages"},
-		"a key that is too long":         {func(raw []byte) { order.PutUint32(raw[branch*page+16+4:], 1<<31) }, "lies beyond the page's end"},
-		"an empty key":                   {func(raw []byte) { order.PutUint32(raw[branch*page+16+4:], 0) }, "has a key of 0 bytes"},
-		"keys that are not in order":     {func(raw []byte) { copy(raw[branch*page+32:][:8], raw[branch*page+16:][:8]); shift(raw, branch) }, "is not in order"},
-		"a root that is not a bucket":    {func(raw []byte) { order.PutUint32(raw[rootPage(raw)*page+16:], 0) }, "the bucket is missing"},
-		"a root without bucket names":    {func(raw []byte) { order.PutUint16(raw[rootPage(raw)*page+10:], 0) }, "meta: the bucket is missing"},
+		"two entries with one page": {
+			func(raw []byte) { copy(raw[branch*page+32+8:][:8], raw[branch*page+16+8:][:8]) }, "is in use elsewhere",
+		},
+		"a page far beyond the file": {
+			func(raw []byte) { order.PutUint64(raw[branch*page+16+8:], 1<<60) }, "refers to page 1152921504606846976",
+		},
+		"an empty branch": {func(raw []byte) { order.PutUint16(raw[branch*page+10:], 0) }, "is a branch without entries"},
+		"a page with a huge overflow": {
+			func(raw []byte) { order.PutUint32(raw[branch*page+12:], 1<<31) }, "continues for 2147483648 more pages",
+		},
+		"a key that is too long": {func(raw []byte) { order.PutUint32(raw[branch*page+16+4:], 1<<31) }, "lies beyond the page's end"},
+		"an empty key":           {func(raw []byte) { order.PutUint32(raw[branch*page+16+4:], 0) }, "has a key of 0 bytes"},
+		"keys that are not in order": {
+			func(raw []byte) { copy(raw[branch*page+32:][:8], raw[branch*page+16:][:8]); shift(raw, branch) }, "is not in order",
+		},
+		"a root that is not a bucket": {func(raw []byte) { order.PutUint32(raw[rootPage(raw)*page+16:], 0) }, "the bucket is missing"},
+		"a root without bucket names": {func(raw []byte) { order.PutUint16(raw[rootPage(raw)*page+10:], 0) }, "meta: the bucket is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "store.db")
@@ -296,7 +304,8 @@ func TestUnreadableRecord(t *testing.T) {
 		return errors.Join(put([]byte{0x80}, []byte("keys"), []byte("/a/1"))(tx), put([]byte{0x80}, []byte("keys"), []byte("/b/leased"))(tx))
 	})
 	e := reopen(t, path)
-	if got := read(t, e, "/", 0); !strings.Contains(got, "/a/1=\x80@1/1.1") || !strings.Contains(got, "/a/3=once") || !strings.Contains(got, "/c/2=x") {
+	if got := read(t, e, "/", 0); !strings.Contains(got, "/a/1=\x80@1/1.1") || !strings.Contains(got, "/a/3=once") ||
+		!strings.Contains(got, "/c/2=x") {
 		t.Errorf("keys = %q", got)
 	}
 	unset(t, e, "/a/1")

@@ -345,14 +345,18 @@ func TestInvalidRequests(t *testing.T) {
 		ops  []clientv3.Op
 		want error
 	}{
-		"too large":                     {[]clientv3.Op{clientv3.OpPut("/a", strings.Repeat("x", 100))}, rpctypes.ErrRequestTooLarge},
-		"key too long":                  {[]clientv3.Op{clientv3.OpPut(strings.Repeat("k", 40000), "")}, rpctypes.ErrRequestTooLarge},
-		"too many operations":           {tooMany, rpctypes.ErrTooManyOps},
-		"no key":                        {[]clientv3.Op{clientv3.OpGet("")}, rpctypes.ErrEmptyKey},
-		"key put twice":                 {[]clientv3.Op{clientv3.OpPut("/a", ""), clientv3.OpPut("/a", "")}, rpctypes.ErrDuplicateKey},
-		"key deleted to the end of all": {[]clientv3.Op{clientv3.OpPut("/b", ""), clientv3.OpDelete("/a", clientv3.WithFromKey())}, rpctypes.ErrDuplicateKey},
-		"no such lease":                 {[]clientv3.Op{clientv3.OpPut("/a", "", clientv3.WithLease(1))}, rpctypes.ErrLeaseNotFound},
-		"future revision":               {[]clientv3.Op{clientv3.OpPut("/a", ""), clientv3.OpGet("/a", clientv3.WithRev(9))}, rpctypes.ErrFutureRev},
+		"too large":           {[]clientv3.Op{clientv3.OpPut("/a", strings.Repeat("x", 100))}, rpctypes.ErrRequestTooLarge},
+		"key too long":        {[]clientv3.Op{clientv3.OpPut(strings.Repeat("k", 40000), "")}, rpctypes.ErrRequestTooLarge},
+		"too many operations": {tooMany, rpctypes.ErrTooManyOps},
+		"no key":              {[]clientv3.Op{clientv3.OpGet("")}, rpctypes.ErrEmptyKey},
+		"key put twice":       {[]clientv3.Op{clientv3.OpPut("/a", ""), clientv3.OpPut("/a", "")}, rpctypes.ErrDuplicateKey},
+		"key deleted to the end of all": {
+			[]clientv3.Op{clientv3.OpPut("/b", ""), clientv3.OpDelete("/a", clientv3.WithFromKey())}, rpctypes.ErrDuplicateKey,
+		},
+		"no such lease": {[]clientv3.Op{clientv3.OpPut("/a", "", clientv3.WithLease(1))}, rpctypes.ErrLeaseNotFound},
+		"future revision": {
+			[]clientv3.Op{clientv3.OpPut("/a", ""), clientv3.OpGet("/a", clientv3.WithRev(9))}, rpctypes.ErrFutureRev,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -115,7 +115,8 @@ func compareReads(t *testing.T, random *rand.Rand, e *bolt.Engine, m *model, old
 			t.Fatal(err)
 		}
 		if page.Count != int64(len(want)) || page.Header.Revision != m.head {
-			t.Fatalf("%s at %d from %s: count %d at revision %d, want %d at %d", start, revision, from, page.Count, page.Header.Revision, len(want), m.head)
+			t.Fatalf("%s at %d from %s: count %d at revision %d, want %d at %d", start, revision, from, page.Count, page.Header.Revision,
+				len(want), m.head)
 		}
 		for _, kv := range page.Kvs {
 			if string(kv.Key) != want[0] || string(kv.Value) != m.states[revision][want[0]] {
@@ -138,7 +139,9 @@ func checkCompacted(t *testing.T, e *bolt.Engine, revision int64) {
 	if e.CompactRevision() != revision {
 		t.Fatalf("compacted %d, want %d", e.CompactRevision(), revision)
 	}
-	for at, want := range map[int64]error{revision - 1: rpctypes.ErrCompacted, revision: nil, e.Revision(): nil, e.Revision() + 1: rpctypes.ErrFutureRev} {
+	for at, want := range map[int64]error{
+		revision - 1: rpctypes.ErrCompacted, revision: nil, e.Revision(): nil, e.Revision() + 1: rpctypes.ErrFutureRev,
+	} {
 		if _, err := e.Range(t.Context(), &pb.RangeRequest{Key: []byte("/"), Revision: at}); !errors.Is(err, want) {
 			t.Fatalf("read at %d of %d..%d: %v, want %v", at, revision, e.Revision(), err, want)
 		}

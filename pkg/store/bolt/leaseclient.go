@@ -25,7 +25,9 @@ func (c leaseClient) LeaseRevoke(ctx context.Context, r *pb.LeaseRevokeRequest, 
 	return c.engine.Revoke(ctx, r)
 }
 
-func (c leaseClient) LeaseTimeToLive(ctx context.Context, r *pb.LeaseTimeToLiveRequest, _ ...grpc.CallOption) (*pb.LeaseTimeToLiveResponse, error) {
+func (c leaseClient) LeaseTimeToLive(
+	ctx context.Context, r *pb.LeaseTimeToLiveRequest, _ ...grpc.CallOption,
+) (*pb.LeaseTimeToLiveResponse, error) {
 	return c.engine.TimeToLive(ctx, r)
 }
 
@@ -33,7 +35,9 @@ func (c leaseClient) LeaseLeases(ctx context.Context, _ *pb.LeaseLeasesRequest, 
 	return c.engine.Leases(ctx)
 }
 
-func (c leaseClient) LeaseKeepAlive(ctx context.Context, _ ...grpc.CallOption) (grpc.BidiStreamingClient[pb.LeaseKeepAliveRequest, pb.LeaseKeepAliveResponse], error) {
+func (c leaseClient) LeaseKeepAlive(
+	ctx context.Context, _ ...grpc.CallOption,
+) (grpc.BidiStreamingClient[pb.LeaseKeepAliveRequest, pb.LeaseKeepAliveResponse], error) {
 	return &keepAliveStream{
 		localStream: localStream{ctx: ctx},
 		engine:      c.engine,

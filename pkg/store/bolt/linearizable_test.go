@@ -145,18 +145,26 @@ func TestLinearizabilityCheckFindsFaults(t *testing.T) {
 		history []step
 		want    bool
 	}{
-		"one after the other":                   {[]step{{put(1), written}, {get, holds(2, first)}, {swap, holds(3, first)}, {get, holds(3, second)}}, true},
-		"a read from before an acked write":     {[]step{{put(1), written}, {get, nothing}}, false},
-		"a serializable read from before it":    {[]step{{put(1), written}, {call{Kind: callGet, Serializable: true}, nothing}}, false},
-		"two swaps of one state succeed":        {[]step{{put(1), written}, {swap, holds(3, first)}, {swap, holds(4, first)}}, false},
-		"a revision is assigned twice":          {[]step{{put(1), written}, {swap, holds(2, first)}}, false},
-		"an unacked write happened":             {[]step{{put(1), unknown}, {get, holds(2, first)}}, true},
-		"an unacked write did not happen":       {[]step{{put(1), unknown}, {get, nothing}}, true},
-		"an unacked write happens too late":     {[]step{{put(1), unknown}, {get, nothing}, {get, holds(2, first)}}, false},
-		"an unacked write is seen and lost":     {[]step{{put(1), unknown}, {get, holds(2, first)}, {get, nothing}}, false},
-		"half of a transaction is seen":         {[]step{{call{Kind: callPutAll, Value: 1}, written}, {call{Kind: callRange}, holds(2, first)}}, false},
-		"a failed comparison takes a revision":  {[]step{{put(1), written}, {call{Kind: callCompareAndSet, Expect: 7}, result{Revision: 3, Keys: [keyCount]keyState{first}}}}, false},
-		"a value comes back after its deletion": {[]step{{put(1), written}, {call{Kind: callDelete}, holds(3, first)}, {get, holds(3, first)}}, false},
+		"one after the other": {
+			[]step{{put(1), written}, {get, holds(2, first)}, {swap, holds(3, first)}, {get, holds(3, second)}}, true,
+		},
+		"a read from before an acked write":  {[]step{{put(1), written}, {get, nothing}}, false},
+		"a serializable read from before it": {[]step{{put(1), written}, {call{Kind: callGet, Serializable: true}, nothing}}, false},
+		"two swaps of one state succeed":     {[]step{{put(1), written}, {swap, holds(3, first)}, {swap, holds(4, first)}}, false},
+		"a revision is assigned twice":       {[]step{{put(1), written}, {swap, holds(2, first)}}, false},
+		"an unacked write happened":          {[]step{{put(1), unknown}, {get, holds(2, first)}}, true},
+		"an unacked write did not happen":    {[]step{{put(1), unknown}, {get, nothing}}, true},
+		"an unacked write happens too late":  {[]step{{put(1), unknown}, {get, nothing}, {get, holds(2, first)}}, false},
+		"an unacked write is seen and lost":  {[]step{{put(1), unknown}, {get, holds(2, first)}, {get, nothing}}, false},
+		"half of a transaction is seen": {
+			[]step{{call{Kind: callPutAll, Value: 1}, written}, {call{Kind: callRange}, holds(2, first)}}, false,
+		},
+		"a failed comparison takes a revision": {
+			[]step{{put(1), written}, {call{Kind: callCompareAndSet, Expect: 7}, result{Revision: 3, Keys: [keyCount]keyState{first}}}}, false,
+		},
+		"a value comes back after its deletion": {
+			[]step{{put(1), written}, {call{Kind: callDelete}, holds(3, first)}, {get, holds(3, first)}}, false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := linearizable(t, sequence(c.history)); got != c.want {

@@ -56,7 +56,8 @@ func TestFormat(t *testing.T) {
 		}
 		return meta.Put([]byte("format"), []byte{0, 0, 0, 0, 0, 0, 0, 2})
 	})
-	if _, err := bolt.Open(t.Context(), path, bolt.Options{}); err == nil || !strings.Contains(err.Error(), "this version reads format 1 only") {
+	if _, err := bolt.Open(t.Context(), path, bolt.Options{}); err == nil ||
+		!strings.Contains(err.Error(), "this version reads format 1 only") {
 		t.Errorf("opening format 2: %v", err)
 	}
 }

@@ -52,7 +52,8 @@ type bounds struct{ least, limit []byte }
 // to it meanwhile.
 func verifyPages(ctx context.Context, file io.ReaderAt, meta metaPage, size int64, v Verification, found func(problem string)) error {
 	if pages := uint64(size / meta.pageSize()); meta.highWater() > pages {
-		found(fmt.Sprintf("the file ends after %d bytes and should have at least %d pages of %d: it was cut off", size, meta.highWater(), meta.pageSize()))
+		found(fmt.Sprintf("the file ends after %d bytes and should have at least %d pages of %d: it was cut off", size, meta.highWater(),
+			meta.pageSize()))
 		return nil
 	}
 	w := &pageWalk{

@@ -59,7 +59,9 @@ func createPods(t *testing.T, store storage.Interface, prefix string, n int) (ve
 // watchFrom starts a watch at a resource version.
 func watchFrom(t *testing.T, store storage.Interface, resourceVersion string) watch.Interface {
 	t.Helper()
-	w, err := store.Watch(t.Context(), "/pods/", storage.ListOptions{ResourceVersion: resourceVersion, Predicate: storage.Everything, Recursive: true})
+	w, err := store.Watch(t.Context(), "/pods/", storage.ListOptions{
+		ResourceVersion: resourceVersion, Predicate: storage.Everything, Recursive: true,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,8 +183,10 @@ func TestWatchResumesAfterFiveMinutes(t *testing.T) {
 		window time.Duration
 		expect func(*testing.T, watch.Interface, []string)
 	}{
-		"upstream's window": {storagebackend.DefaultEventsHistoryWindow, func(t *testing.T, w watch.Interface, _ []string) { expectExpired(t, w) }},
-		"the server's":      {bolt.DefaultCompactionInterval, expectResumed},
+		"upstream's window": {
+			storagebackend.DefaultEventsHistoryWindow, func(t *testing.T, w watch.Interface, _ []string) { expectExpired(t, w) },
+		},
+		"the server's": {bolt.DefaultCompactionInterval, expectResumed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorded := testingclock.NewFakePassiveClock(time.Now())

@@ -36,7 +36,9 @@ type restOptionsGetter struct {
 // encryption at rest, are the delegate's. [ApplyTo] calls it for a generic API server.
 //
 // The client lives as long as ctx.
-func NewRESTOptionsGetter(ctx context.Context, e *Engine, delegate generic.RESTOptionsGetter, uncached func(schema.GroupResource) bool) generic.RESTOptionsGetter {
+func NewRESTOptionsGetter(
+	ctx context.Context, e *Engine, delegate generic.RESTOptionsGetter, uncached func(schema.GroupResource) bool,
+) generic.RESTOptionsGetter {
 	client := NewClient(ctx, e)
 	client.KV = etcd3.NewETCDLatencyTracker(client.KV)
 	if uncached == nil {
@@ -74,8 +76,10 @@ var (
 )
 
 // raw creates a storage without a watch cache, as the factory of upstream's storagebackend does for etcd.
-func (b backend) raw(config *storagebackend.ConfigForResource, resourcePrefix string, _ func(runtime.Object) (string, error),
-	newFunc, newListFunc func() runtime.Object, _ storage.AttrFunc, _ storage.IndexerFuncs, _ *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
+func (b backend) raw(
+	config *storagebackend.ConfigForResource, resourcePrefix string, _ func(runtime.Object) (string, error),
+	newFunc, newListFunc func() runtime.Object, _ storage.AttrFunc, _ storage.IndexerFuncs, _ *cache.Indexers,
+) (storage.Interface, factory.DestroyFunc, error) {
 	transformer := config.Transformer
 	if transformer == nil {
 		transformer = identity.NewEncryptCheckTransformer()
@@ -100,8 +104,10 @@ func (b backend) raw(config *storagebackend.ConfigForResource, resourcePrefix st
 }
 
 // cached creates a storage with a watch cache, as genericregistry.StorageWithCacher does.
-func (b backend) cached(config *storagebackend.ConfigForResource, resourcePrefix string, keyFunc func(runtime.Object) (string, error),
-	newFunc, newListFunc func() runtime.Object, getAttrs storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
+func (b backend) cached(
+	config *storagebackend.ConfigForResource, resourcePrefix string, keyFunc func(runtime.Object) (string, error),
+	newFunc, newListFunc func() runtime.Object, getAttrs storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers,
+) (storage.Interface, factory.DestroyFunc, error) {
 	raw, destroyRaw, err := b.raw(config, resourcePrefix, keyFunc, newFunc, newListFunc, getAttrs, triggers, indexers)
 	if err != nil {
 		return nil, nil, err

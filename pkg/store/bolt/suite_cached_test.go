@@ -240,8 +240,9 @@ func (b backend) cachedTests() map[string]func(*testing.T) {
 		"RunTestWatcherTimeout":                     b.onCache(storagetesting.RunTestWatcherTimeout),
 		"RunTestWatchDeleteEventObjectHaveLatestRV": b.onCache(storagetesting.RunTestWatchDeleteEventObjectHaveLatestRV),
 		"RunTestWatchInitializationSignal":          b.onCache(storagetesting.RunTestWatchInitializationSignal),
-		"RunTestClusterScopedWatch":                 b.onCacheWith(cacheOptions{clusterScoped: true, indexed: true}, storagetesting.RunTestClusterScopedWatch),
-		"RunTestNamespaceScopedWatch":               b.onCacheWith(cacheOptions{indexed: true}, storagetesting.RunTestNamespaceScopedWatch),
+		"RunTestClusterScopedWatch": b.onCacheWith(cacheOptions{clusterScoped: true, indexed: true},
+			storagetesting.RunTestClusterScopedWatch),
+		"RunTestNamespaceScopedWatch": b.onCacheWith(cacheOptions{indexed: true}, storagetesting.RunTestNamespaceScopedWatch),
 		"RunTestWatchFromZero": func(t *testing.T) {
 			// No compaction: upstream's needs an unexported hook of the cache.
 			storagetesting.RunTestWatchFromZero(t.Context(), t, b.newCache(t, cacheOptions{}), nil)
@@ -249,11 +250,12 @@ func (b backend) cachedTests() map[string]func(*testing.T) {
 		"RunTestWatchDispatchBookmarkEvents": func(t *testing.T) {
 			storagetesting.RunTestWatchDispatchBookmarkEvents(t.Context(), t, b.newCache(t, cacheOptions{}), true)
 		},
-		"RunTestOptionalWatchBookmarksWithCorrectResourceVersion": b.onCache(storagetesting.RunTestOptionalWatchBookmarksWithCorrectResourceVersion),
-		"RunSendInitialEventsBackwardCompatibility":               b.onCache(storagetesting.RunSendInitialEventsBackwardCompatibility),
-		"RunWatchSemantics":                     b.onSettledCache(storagetesting.RunWatchSemantics),
-		"RunWatchSemanticInitialEventsExtended": b.onSettledCache(storagetesting.RunWatchSemanticInitialEventsExtended),
-		"RunWatchListMatchSingle":               b.onSettledCache(storagetesting.RunWatchListMatchSingle),
+		"RunTestOptionalWatchBookmarksWithCorrectResourceVersion": b.onCache(
+			storagetesting.RunTestOptionalWatchBookmarksWithCorrectResourceVersion),
+		"RunSendInitialEventsBackwardCompatibility": b.onCache(storagetesting.RunSendInitialEventsBackwardCompatibility),
+		"RunWatchSemantics":                         b.onSettledCache(storagetesting.RunWatchSemantics),
+		"RunWatchSemanticInitialEventsExtended":     b.onSettledCache(storagetesting.RunWatchSemanticInitialEventsExtended),
+		"RunWatchListMatchSingle":                   b.onSettledCache(storagetesting.RunWatchListMatchSingle),
 	}
 }
 

@@ -259,7 +259,9 @@ type breakableCodec struct {
 	broken atomic.Bool
 }
 
-func (c *breakableCodec) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+func (c *breakableCodec) Decode(
+	data []byte, defaults *schema.GroupVersionKind, into runtime.Object,
+) (runtime.Object, *schema.GroupVersionKind, error) {
 	if c.broken.Load() {
 		return nil, nil, errSynthetic
 	}

@@ -175,14 +175,16 @@ func (b backend) storeTests() map[string]func(*testing.T) {
 		},
 		"RunWatchSemantics": withGates(features.EtcdRangeStream,
 			withGates(features.ConcurrentWatchObjectDecode, b.onStore(storagetesting.RunWatchSemantics))),
-		"RunWatchSemanticInitialEventsExtended": withGates(features.EtcdRangeStream, b.onStore(storagetesting.RunWatchSemanticInitialEventsExtended)),
-		"RunWatchListMatchSingle":               withGates(features.EtcdRangeStream, b.onStore(storagetesting.RunWatchListMatchSingle)),
+		"RunWatchSemanticInitialEventsExtended": withGates(features.EtcdRangeStream,
+			b.onStore(storagetesting.RunWatchSemanticInitialEventsExtended)),
+		"RunWatchListMatchSingle": withGates(features.EtcdRangeStream, b.onStore(storagetesting.RunWatchListMatchSingle)),
 	}
 }
 
 // storeSkips are the tests of the suite that do not apply to a store without a cache.
 var storeSkips = map[string]string{
-	"RunTestOptionalWatchBookmarksWithCorrectResourceVersion": "the watch cache sends these bookmarks; upstream does not run it on a store alone",
+	"RunTestOptionalWatchBookmarksWithCorrectResourceVersion": "the watch cache sends these bookmarks; " +
+		"upstream does not run it on a store alone",
 }
 
 func (b backend) testDeleteCorrupt(t *testing.T) {

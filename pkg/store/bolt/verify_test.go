@@ -183,8 +183,10 @@ func TestVerifyDamage(t *testing.T) {
 				`meta "format": the file has format 0 and this version reads format 1 only: use the version that wrote it, or a newer one`,
 			},
 		},
-		"the revision is too short":          {put([]byte{1}, b("meta"), b("revision")), []string{`meta "revision": 1 bytes long, must be 8`}},
-		"the compacted revision is too high": {put(number(11), b("meta"), b("compacted")), []string{`meta "compacted": 11, must be between 0 and the revision, 10`}},
+		"the revision is too short": {put([]byte{1}, b("meta"), b("revision")), []string{`meta "revision": 1 bytes long, must be 8`}},
+		"the compacted revision is too high": {
+			put(number(11), b("meta"), b("compacted")), []string{`meta "compacted": 11, must be between 0 and the revision, 10`},
+		},
 		"the revision is too low": {
 			put(number(9), b("meta"), b("revision")),
 			[]string{
@@ -212,9 +214,18 @@ func TestVerifyDamage(t *testing.T) {
 				`keys "/a/2": exists, the log says that revision 5 deleted it`,
 			},
 		},
-		"a key cannot be read":    {put([]byte{0x80}, b("keys"), b("/a/1")), []string{`keys "/a/1": state of "/a/1": corrupt record`}},
-		"a key's value differs":   {put(state(8, 8, 1, 0, "Once"), b("keys"), b("/a/3")), []string{`keys "/a/3": state of revision 8 differs from what the log says of revision 8: another value`}},
-		"a key's version differs": {put(state(3, 2, 1, 0, "y"), b("keys"), b("/a/1")), []string{`keys "/a/1": state of revision 3 differs from what the log says of revision 3: version 1, logged 2`, `keys "/a/1": version 1, which is impossible for a key created at revision 2 and changed at 3`}},
+		"a key cannot be read": {put([]byte{0x80}, b("keys"), b("/a/1")), []string{`keys "/a/1": state of "/a/1": corrupt record`}},
+		"a key's value differs": {
+			put(state(8, 8, 1, 0, "Once"), b("keys"), b("/a/3")),
+			[]string{`keys "/a/3": state of revision 8 differs from what the log says of revision 8: another value`},
+		},
+		"a key's version differs": {
+			put(state(3, 2, 1, 0, "y"), b("keys"), b("/a/1")),
+			[]string{
+				`keys "/a/1": state of revision 3 differs from what the log says of revision 3: version 1, logged 2`,
+				`keys "/a/1": version 1, which is impossible for a key created at revision 2 and changed at 3`,
+			},
+		},
 		"a key is older than the log says": {
 			put(state(2, 2, 1, 0, "x"), b("keys"), b("/a/1")),
 			[]string{`keys "/a/1": state of revision 2 differs from what the log says of revision 3: another revision`},
@@ -222,7 +233,9 @@ func TestVerifyDamage(t *testing.T) {
 
 		"a revision is missing": {
 			remove(b("log"), segment, logName(4, 0)),
-			[]string{`log "4": missing, the next one is 5`, `log "5.0": the previous value of "/a/2" was written at revision 4, which is not in the log`},
+			[]string{
+				`log "4": missing, the next one is 5`, `log "5.0": the previous value of "/a/2" was written at revision 4, which is not in the log`,
+			},
 		},
 		"the newest revision is missing": {
 			func(tx *bbolt.Tx) error {
@@ -235,11 +248,17 @@ func TestVerifyDamage(t *testing.T) {
 		},
 		"a change of a revision is missing": {
 			remove(b("log"), segment, logName(10, 0)),
-			[]string{`keys "/c/1": changed at revision 10, the log has no such change`, `log "10.1": the changes of the revision are not numbered without a gap: 0 should be next`},
+			[]string{
+				`keys "/c/1": changed at revision 10, the log has no such change`,
+				`log "10.1": the changes of the revision are not numbered without a gap: 0 should be next`,
+			},
 		},
 		"a change cannot be read": {
 			put([]byte{2, 0x80}, b("log"), segment, logName(3, 0)),
-			[]string{`keys "/a/1": state of revision 3 differs from what the log says of revision 2: another revision`, `log "3.0": change of revision 3: corrupt record`},
+			[]string{
+				`keys "/a/1": state of revision 3 differs from what the log says of revision 2: another revision`,
+				`log "3.0": change of revision 3: corrupt record`,
+			},
 		},
 		"a change is in the wrong segment": {
 			func(tx *bbolt.Tx) error {
@@ -266,8 +285,13 @@ func TestVerifyDamage(t *testing.T) {
 			put(make([]byte, 16), b("leases"), number(77)),
 			[]string{`leases "4d": no time to live: corrupt record`},
 		},
-		"a key is not with its lease":       {remove(b("leasekeys"), append(number(77), "/b/leased"...)), []string{`leasekeys "/b/leased": missing, and the key says that it belongs to lease 4d`}},
-		"a key is with a lease not its own": {put(nil, b("leasekeys"), append(number(77), "/a/1"...)), []string{`leasekeys "/a/1": attached to lease 4d, and the key says 0`}},
+		"a key is not with its lease": {
+			remove(b("leasekeys"), append(number(77), "/b/leased"...)),
+			[]string{`leasekeys "/b/leased": missing, and the key says that it belongs to lease 4d`},
+		},
+		"a key is with a lease not its own": {
+			put(nil, b("leasekeys"), append(number(77), "/a/1"...)), []string{`leasekeys "/a/1": attached to lease 4d, and the key says 0`},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := populated(t)

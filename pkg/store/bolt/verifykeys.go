@@ -149,7 +149,8 @@ func (v *verifier) verifyLife(bucket []byte, name string, kv *mvccpb.KeyValue) {
 	create, modified, version := kv.CreateRevision, kv.ModRevision, kv.Version
 	switch {
 	case create <= 0 || create > modified || modified > v.revision:
-		v.found(bucket, name, "created at revision %d and changed at %d, must be in order and up to the current revision, %d", create, modified, v.revision)
+		v.found(bucket, name, "created at revision %d and changed at %d, must be in order and up to the current revision, %d", create,
+			modified, v.revision)
 	case version < 1 || version-1 > modified-create || version == 1 && create != modified:
 		v.found(bucket, name, "version %d, which is impossible for a key created at revision %d and changed at %d", version, create, modified)
 	}

@@ -99,7 +99,8 @@ func web(namespace string) commitindex.Object {
 // commit holds an object as of a resourceVersion.
 func commit(o commitindex.Object, sha, version string) commitindex.Entry {
 	return commitindex.Entry{Object: o, First: version, Last: version, Commit: commitindex.Commit{
-		Destination: types.NamespacedName{Namespace: "ops", Name: "main"}, SHA: sha, Time: testkit.Noon, Message: "[UPDATE] web", URL: "https://git.example/" + sha,
+		Destination: types.NamespacedName{Namespace: "ops", Name: "main"}, SHA: sha,
+		Time: testkit.Noon, Message: "[UPDATE] web", URL: "https://git.example/" + sha,
 	}}
 }
 
@@ -251,7 +252,8 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 		},
 		"what can be read": {
 			before: func(s *fixture, _ *commitindex.Index) {
-				s.must(s.table().Put(s.Context(), table.Row{Key: "objects/shop/x", Value: []byte("?")}, table.Row{Key: "pushes/x/0", Value: []byte("?")}))
+				s.must(s.table().Put(s.Context(), table.Row{Key: "objects/shop/x", Value: []byte("?")},
+					table.Row{Key: "pushes/x/0", Value: []byte("?")}))
 			},
 		},
 	} {

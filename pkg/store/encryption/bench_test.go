@@ -170,7 +170,8 @@ func BenchmarkReadObjects(b *testing.B) {
 		b.Run(fmt.Sprintf("list=%d", many), func(b *testing.B) {
 			for range b.N {
 				list := &configbutler.GitRepoConfigList{}
-				err := objects.GetList(b.Context(), "/configbutler.ai/gitrepoconfigs/", storage.ListOptions{Predicate: storage.Everything, Recursive: true}, list)
+				err := objects.GetList(b.Context(), "/configbutler.ai/gitrepoconfigs/",
+					storage.ListOptions{Predicate: storage.Everything, Recursive: true}, list)
 				if err != nil || len(list.Items) != many {
 					b.Fatal(len(list.Items), err)
 				}

@@ -67,7 +67,8 @@ func TestCopy(t *testing.T) {
 
 func TestOpens(t *testing.T) {
 	own := read(t, made(t))
-	edited := strings.Replace(own, "  - identity: {}", "  - aesgcm:\n      keys:\n      - name: mine\n        secret: c2VjcmV0IGlzIHNlY3VyZQ==\n  - identity: {}", 1)
+	edited := strings.Replace(own, "  - identity: {}",
+		"  - aesgcm:\n      keys:\n      - name: mine\n        secret: c2VjcmV0IGlzIHNlY3VyZQ==\n  - identity: {}", 1)
 	if edited == own {
 		t.Fatalf("this has no identity to put a provider before:\n%s", own)
 	}

@@ -51,7 +51,8 @@ func provider(kind, key string, fill byte) string {
 
 // configuration returns the YAML of a configuration for some resources.
 func configuration(resources string, providers ...string) string {
-	return fmt.Sprintf("apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources: [{resources: [%s], providers: [%s]}]\n",
+	return fmt.Sprintf("apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources: [{resources: [%s], "+
+		"providers: [%s]}]\n",
 		resources, strings.Join(providers, ", "))
 }
 
@@ -104,7 +105,9 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 		"no key":                           {configuration(everything, "{aesgcm: {keys: []}}"), "keys"},
 		"an unknown provider":              {configuration(everything, "{rot13: {}}"), "rot13"},
 		"empty":                            {"", "is empty"},
-		"a key that is too short":          {configuration(everything, "{secretbox: {keys: [{name: k, secret: c2hvcnQ=}]}}"), "expected one of [32]"},
+		"a key that is too short": {
+			configuration(everything, "{secretbox: {keys: [{name: k, secret: c2hvcnQ=}]}}"), "expected one of [32]",
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -116,7 +119,8 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 		})
 	}
 	t.Run("missing", func(t *testing.T) {
-		if _, err := encryption.Open(t.Context(), encryption.Config{Origin: encryption.File{Path: "/nowhere"}}); !errors.Is(err, encryption.ErrAbsent) {
+		if _, err := encryption.Open(t.Context(),
+			encryption.Config{Origin: encryption.File{Path: "/nowhere"}}); !errors.Is(err, encryption.ErrAbsent) {
 			t.Errorf("error %v, want %v", err, encryption.ErrAbsent)
 		}
 	})
@@ -236,7 +240,8 @@ func putRaw(t *testing.T, kv clientv3.KV, key string, stored []byte, opts ...cli
 
 func putEncrypted(t *testing.T, kv clientv3.KV, encrypter *encryption.Encrypter, resource schema.GroupResource, key, plain string) {
 	t.Helper()
-	encrypted, err := encrypter.Transformers().TransformerForResource(resource).TransformToStorage(t.Context(), []byte(plain), value.DefaultContext(key))
+	encrypted, err := encrypter.Transformers().TransformerForResource(resource).TransformToStorage(t.Context(), []byte(plain),
+		value.DefaultContext(key))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -150,7 +150,8 @@ func TestRotate(t *testing.T) {
 	})
 	t.Run("Absent", func(t *testing.T) {
 		onEveryHome(t, func(t *testing.T, home encryption.Home) {
-			if _, err := encryption.Rotate(t.Context(), home); !errors.Is(err, encryption.ErrAbsent) || !strings.Contains(err.Error(), home.String()) {
+			if _, err := encryption.Rotate(t.Context(), home); !errors.Is(err, encryption.ErrAbsent) ||
+				!strings.Contains(err.Error(), home.String()) {
 				t.Errorf("error %v, want %v and where", err, encryption.ErrAbsent)
 			}
 		})

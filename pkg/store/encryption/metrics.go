@@ -16,7 +16,8 @@ var (
 		"store")
 	rewrittenRows = metrics.NewCounterVec("sealing_rewritten_rows_total",
 		"Rows rewritten because they were encrypted with another key than the one for writing, or not encrypted.", "store")
-	walked = metrics.NewGaugeVec("sealing_walk_timestamp_seconds", "Start time of the last complete walk through the store, in seconds since 1970.", "store")
+	walked = metrics.NewGaugeVec("sealing_walk_timestamp_seconds",
+		"Start time of the last complete walk through the store, in seconds since 1970.", "store")
 )
 
 func init() {

@@ -42,9 +42,11 @@ func TestOfFiles(t *testing.T) {
 		objects, rows []string
 		want          string
 	}{
-		"nothing is there":               {want: "/configured"},
-		"what is configured":             {objects: []string{"/a/configbutler.ai/x/n", "/configured/configbutler.ai/x/n"}, want: "/configured"},
-		"rows of what is configured":     {objects: []string{"/a/configbutler.ai/x/n"}, rows: []string{"/configured-work/x"}, want: "/configured"},
+		"nothing is there":   {want: "/configured"},
+		"what is configured": {objects: []string{"/a/configbutler.ai/x/n", "/configured/configbutler.ai/x/n"}, want: "/configured"},
+		"rows of what is configured": {
+			objects: []string{"/a/configbutler.ai/x/n"}, rows: []string{"/configured-work/x"}, want: "/configured",
+		},
 		"another":                        {objects: []string{"/a/b/configbutler.ai/x/configured/n"}, want: "/a/b"},
 		"one with the name of the group": {objects: []string{"/a/configbutler.ai/b/configbutler.ai/x/n"}, want: "/a/configbutler.ai/b"},
 		"rows only":                      {rows: []string{"/a-work/outbox/a-work/b"}, want: "/a"},

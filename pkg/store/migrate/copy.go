@@ -103,7 +103,8 @@ func (c *copier) flush(ctx context.Context) error {
 	response, err := c.to.Client.Txn(ctx).If(c.compares...).Then(c.puts...).Commit()
 	switch {
 	case errors.Is(err, rpctypes.ErrRequestTooLarge):
-		return fmt.Errorf("writing %q of %d bytes: %w: start etcd with --max-request-bytes=2097152", first.KeyBytes(), len(first.ValueBytes()), err)
+		return fmt.Errorf("writing %q of %d bytes: %w: start etcd with --max-request-bytes=2097152", first.KeyBytes(),
+			len(first.ValueBytes()), err)
 	case err != nil:
 		return fmt.Errorf("writing %d keys from %q on: %w", len(c.puts), first.KeyBytes(), err)
 	case !response.Succeeded:

@@ -65,7 +65,9 @@ func FromDirectory(ctx context.Context, dir *datadir.Dir, etcd *clientv3.Client,
 // IntoDirectory copies the content of etcd to the stores of a data directory. Existing files are moved to the folder
 // aside; existing files with content are rejected unless o.Replace is set. If it fails, the directory has not changed,
 // unless aside is returned.
-func IntoDirectory(ctx context.Context, dir *datadir.Dir, etcd *clientv3.Client, p Prefixes, o Options, now time.Time) (result Result, aside string, err error) {
+func IntoDirectory(
+	ctx context.Context, dir *datadir.Dir, etcd *clientv3.Client, p Prefixes, o Options, now time.Time,
+) (result Result, aside string, err error) {
 	from, err := p.Sections(etcd).cut(ctx)
 	if err != nil {
 		return result, "", fmt.Errorf("reading the source: %w", err)

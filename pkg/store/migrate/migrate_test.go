@@ -461,12 +461,20 @@ func TestRefused(t *testing.T) {
 		options migrate.Options
 		want    error
 	}{
-		"an empty source":  {target: func(*testing.T, *clientv3.Client) {}, source: func(*testing.T, *clientv3.Client) {}, want: migrate.ErrEmptySource},
-		"keys elsewhere":   {source: func(t *testing.T, api *clientv3.Client) { put(t, api, "/other/a", "x") }, want: migrate.ErrOtherKeys},
-		"another key":      {target: func(t *testing.T, etcd *clientv3.Client) { put(t, etcd, "/registry/z", "x") }, want: migrate.ErrTargetNotEmpty},
-		"another value":    {target: func(t *testing.T, etcd *clientv3.Client) { put(t, etcd, "/registry/a", "y") }, want: migrate.ErrTargetNotEmpty},
-		"another work row": {target: func(t *testing.T, etcd *clientv3.Client) { put(t, etcd, "/registry-work/z", "x") }, want: migrate.ErrTargetNotEmpty},
-		"a low revision":   {target: func(*testing.T, *clientv3.Client) {}, want: migrate.ErrRevisionTooLow},
+		"an empty source": {
+			target: func(*testing.T, *clientv3.Client) {}, source: func(*testing.T, *clientv3.Client) {}, want: migrate.ErrEmptySource,
+		},
+		"keys elsewhere": {source: func(t *testing.T, api *clientv3.Client) { put(t, api, "/other/a", "x") }, want: migrate.ErrOtherKeys},
+		"another key": {
+			target: func(t *testing.T, etcd *clientv3.Client) { put(t, etcd, "/registry/z", "x") }, want: migrate.ErrTargetNotEmpty,
+		},
+		"another value": {
+			target: func(t *testing.T, etcd *clientv3.Client) { put(t, etcd, "/registry/a", "y") }, want: migrate.ErrTargetNotEmpty,
+		},
+		"another work row": {
+			target: func(t *testing.T, etcd *clientv3.Client) { put(t, etcd, "/registry-work/z", "x") }, want: migrate.ErrTargetNotEmpty,
+		},
+		"a low revision": {target: func(*testing.T, *clientv3.Client) {}, want: migrate.ErrRevisionTooLow},
 		"a part is refused for its revision alone": {
 			target: func(t *testing.T, etcd *clientv3.Client) { put(t, etcd, "/registry/a", "x") }, want: migrate.ErrRevisionTooLow,
 		},

@@ -142,10 +142,12 @@ func (f finding) only(key string) (one finding) {
 // errors.
 func (f finding) statusError(resource schema.GroupResource) error {
 	record := f.first[0]
-	message := fmt.Sprintf("the stored record of %s %s cannot be read: %v; %q, with the key %q, sets it aside, and the others can be read again",
+	message := fmt.Sprintf("the stored record of %s %s cannot be read: %v; %q, with the key %q, sets it aside, "+
+		"and the others can be read again",
 		resource, record.Name(), record.Err, Command, record.Key)
 	if f.count > 1 {
-		message = fmt.Sprintf("%d stored records of %s cannot be read, such as %s with the key %q: %v; %q sets them aside, and the others can be read again",
+		message = fmt.Sprintf("%d stored records of %s cannot be read, such as %s with the key %q: %v; "+
+			"%q sets them aside, and the others can be read again",
 			f.count, resource, record.Name(), record.Key, record.Err, Command)
 	}
 	details := &metav1.StatusDetails{Group: resource.Group, Kind: resource.Resource}

@@ -69,7 +69,8 @@ func TestRecordThatIsReplacedMeanwhile(t *testing.T) {
 		}
 	}
 	file := filepath.Join(t.TempDir(), "kept.jsonl")
-	if err := store.SetAside(t.Context(), Selection{All: true}, file, io.Discard); err == nil || !strings.Contains(err.Error(), "has changed meanwhile") {
+	if err := store.SetAside(t.Context(), Selection{All: true}, file, io.Discard); err == nil ||
+		!strings.Contains(err.Error(), "has changed meanwhile") {
 		t.Errorf("setting it aside ended with %v", err)
 	}
 	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {

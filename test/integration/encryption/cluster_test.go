@@ -162,7 +162,8 @@ func (s *testCluster) acceptPushes(t *testing.T) {
 		t.Fatal(err)
 	}
 	testkit.EventuallyWithin(t, deadline, "the Secret to be pushed", func(ctx context.Context) error {
-		command := exec.CommandContext(ctx, "git", "-C", filepath.Dir(filepath.Dir(s.hook())), "show", "main:shop/core/v1/secrets/shop/waiting.yaml")
+		command := exec.CommandContext(ctx, "git", "-C", filepath.Dir(filepath.Dir(s.hook())), "show",
+			"main:shop/core/v1/secrets/shop/waiting.yaml")
 		out, err := command.CombinedOutput()
 		if err != nil || !bytes.Contains(out, []byte(base64.StdEncoding.EncodeToString([]byte(marker)))) {
 			return fmt.Errorf("%w: %s", err, out)

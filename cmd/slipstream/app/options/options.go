@@ -92,7 +92,8 @@ func New(codecs serializer.CodecFactory) *Options {
 		v1alpha1.SchemeGroupVersion, schema.GroupKind{Group: v1alpha1.GroupName})
 	callerrights.Register(recommended.Admission.Plugins)
 	placement.Register(recommended.Admission.Plugins)
-	recommended.Admission.RecommendedPluginOrder = append(recommended.Admission.RecommendedPluginOrder, callerrights.PluginName, placement.PluginName)
+	recommended.Admission.RecommendedPluginOrder = append(recommended.Admission.RecommendedPluginOrder, callerrights.PluginName,
+		placement.PluginName)
 	components, features := newComponents()
 	recommended.FeatureGate = features
 	server := genericoptions.NewServerRunOptionsForComponent(basecompatibility.DefaultKubeComponent, components)

@@ -111,9 +111,15 @@ func TestValidate(t *testing.T) {
 		},
 		{
 			name: "batches of nothing", arguments: []string{"--git-batch-max-files=0", "--workers-max-global=-1", "--git-max-memory-mib=31"},
-			wants: []string{"--git-max-memory-mib=31 must be at least 32", "--git-batch-max-files=0 must be at least 1", "--workers-max-global=-1 must be at least 1"},
+			wants: []string{
+				"--git-max-memory-mib=31 must be at least 32",
+				"--git-batch-max-files=0 must be at least 1", "--workers-max-global=-1 must be at least 1",
+			},
 		},
-		{name: "an authority of the server's own", arguments: []string{"--serving-authority-secret=slipstream-ca", "--serving-service=slipstream"}},
+		{
+			name:      "an authority of the server's own",
+			arguments: []string{"--serving-authority-secret=slipstream-ca", "--serving-service=slipstream"},
+		},
 		{
 			name: "an authority with a short lifetime", arguments: []string{
 				"--serving-authority-secret=slipstream-ca", "--serving-certificate-duration=1h", "--serving-authority-duration=2h",
@@ -121,8 +127,11 @@ func TestValidate(t *testing.T) {
 			wants: []string{"--serving-authority-duration=2h0m0s must be at least three times --serving-certificate-duration=1h0m0s"},
 		},
 		{
-			name: "certificates with a short lifetime", arguments: []string{"--serving-authority-secret=Not/One", "--serving-certificate-duration=1s"},
-			wants: []string{"--serving-certificate-duration=1s must be at least 30s", `--serving-authority-secret="Not/One" is not a name of a Secret`},
+			name:      "certificates with a short lifetime",
+			arguments: []string{"--serving-authority-secret=Not/One", "--serving-certificate-duration=1s"},
+			wants: []string{
+				"--serving-certificate-duration=1s must be at least 30s", `--serving-authority-secret="Not/One" is not a name of a Secret`,
+			},
 		},
 		{
 			name:      "two authorities",

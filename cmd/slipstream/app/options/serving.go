@@ -86,10 +86,12 @@ func (o *ServingOptions) validate(files genericoptions.CertKey) []error {
 func (o *ServingOptions) validateOwn() []error {
 	var errs []error
 	if problems := content.IsDNS1123Subdomain(o.AuthoritySecret); len(problems) > 0 {
-		errs = append(errs, fmt.Errorf("--serving-authority-secret=%q is not a name of a Secret: %s", o.AuthoritySecret, strings.Join(problems, "; ")))
+		errs = append(errs, fmt.Errorf("--serving-authority-secret=%q is not a name of a Secret: %s", o.AuthoritySecret,
+			strings.Join(problems, "; ")))
 	}
 	if o.CertificateDuration < shortestCertificateDuration {
-		errs = append(errs, fmt.Errorf("--serving-certificate-duration=%v must be at least %v", o.CertificateDuration, shortestCertificateDuration))
+		errs = append(errs, fmt.Errorf("--serving-certificate-duration=%v must be at least %v", o.CertificateDuration,
+			shortestCertificateDuration))
 	}
 	if o.AuthorityDuration < 3*o.CertificateDuration {
 		errs = append(errs, fmt.Errorf("--serving-authority-duration=%v must be at least three times --serving-certificate-duration=%v",

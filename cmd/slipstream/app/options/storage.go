@@ -136,7 +136,8 @@ func (o *StorageOptions) WorkEngine() bolt.Options {
 func (o *StorageOptions) validateBolt() []error {
 	errs := bolt.ValidateOptions(o.Etcd)
 	if interval := o.Etcd.StorageConfig.CompactionInterval; interval < leastCompactionInterval {
-		errs = append(errs, fmt.Errorf("--etcd-compaction-interval=%v must be at least %v with --storage-backend=bbolt: nothing else compacts its files",
+		errs = append(errs, fmt.Errorf("--etcd-compaction-interval=%v must be at least %v with --storage-backend=bbolt: nothing else compacts "+
+			"its files",
 			interval, leastCompactionInterval))
 	}
 	if !filepath.IsAbs(o.DataDir) {

@@ -112,11 +112,26 @@ func TestReadRefuses(t *testing.T) {
 		{name: "nothing", want: "cut off: it is empty"},
 		{name: "a text", archive: bytes.Repeat([]byte("text\n"), 200), want: "this is not a backup"},
 		{name: "another tar", archive: bytes.Replace(whole, []byte("manifest.json"), []byte("somewhat.json"), 1), want: "not a backup"},
-		{name: "a newer format", archive: bytes.Replace(whole, []byte(`"format": 1`), []byte(`"format": 9`), 1), want: "format 9 and this version reads format 1"},
-		{name: "a changed store", archive: bytes.Replace(whole, []byte("aaaa"), []byte("aaba"), 1), want: "damaged: api.db does not have the checksum"},
-		{name: "a changed manifest", archive: bytes.Replace(whole, []byte(`"revision": 7`), []byte(`"revision": 8`), 1), want: "damaged: manifest.json does not have the checksum"},
-		{name: "another size", archive: bytes.Replace(whole, []byte(`"size": 700`), []byte(`"size": 701`), 1), want: "work.db has 700 bytes, and the manifest says 701"},
-		{name: "a path", archive: bytes.Replace(whole, []byte(`"name": "work.db"`), []byte(`"name": "../k.db"`), 1), want: `"../k.db" is not the name of a file`},
+		{
+			name: "a newer format", archive: bytes.Replace(whole, []byte(`"format": 1`), []byte(`"format": 9`), 1),
+			want: "format 9 and this version reads format 1",
+		},
+		{
+			name: "a changed store", archive: bytes.Replace(whole, []byte("aaaa"), []byte("aaba"), 1),
+			want: "damaged: api.db does not have the checksum",
+		},
+		{
+			name: "a changed manifest", archive: bytes.Replace(whole, []byte(`"revision": 7`), []byte(`"revision": 8`), 1),
+			want: "damaged: manifest.json does not have the checksum",
+		},
+		{
+			name: "another size", archive: bytes.Replace(whole, []byte(`"size": 700`), []byte(`"size": 701`), 1),
+			want: "work.db has 700 bytes, and the manifest says 701",
+		},
+		{
+			name: "a path", archive: bytes.Replace(whole, []byte(`"name": "work.db"`), []byte(`"name": "../k.db"`), 1),
+			want: `"../k.db" is not the name of a file`,
+		},
 		{name: "a name twice", archive: bytes.Replace(whole, []byte(`"name": "work.db"`), []byte(`"name":  "api.db"`), 1), want: "twice"},
 		{name: "something behind it", archive: append(bytes.Clone(whole), "more"...), want: "follows the end"},
 		{name: "another archive behind it", archive: append(bytes.Clone(whole), whole...), want: "follows the end"},

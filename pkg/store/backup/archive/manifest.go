@@ -77,7 +77,8 @@ func parseManifest(text []byte) (m Manifest, err error) {
 		return m, fmt.Errorf("reading %s: %w", manifestName, err)
 	}
 	if m.Format != FormatVersion {
-		return m, fmt.Errorf("the archive has format %d and this version reads format %d only: use the version that wrote it (%s), or a newer one",
+		return m, fmt.Errorf("the archive has format %d and this version reads format %d only: use the version that wrote it (%s), "+
+			"or a newer one",
 			m.Format, FormatVersion, m.Version)
 	}
 	names := map[string]bool{manifestName: true, sumsName: true}

@@ -33,7 +33,9 @@ type interceptedKV struct {
 	intercept func(ctx context.Context, write Write) error
 }
 
-func (kv *interceptedKV) Delete(ctx context.Context, key string, options ...clientv3.OpOption) (response *clientv3.DeleteResponse, err error) {
+func (kv *interceptedKV) Delete(
+	ctx context.Context, key string, options ...clientv3.OpOption,
+) (response *clientv3.DeleteResponse, err error) {
 	err = kv.intercept(ctx, Write{Key: key, Bytes: len(key), Deletion: true, Commit: func() (err error) {
 		response, err = kv.KV.Delete(ctx, key, options...)
 		return err
