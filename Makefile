@@ -11,12 +11,15 @@ USER_NAME ?=
 USER_GROUPS ?=
 SIGNAL ?= TERM
 
+# Tests are compiled in two ways: with the race detector and failpoints, and as the image is, statically. The programs that they start are
+# compiled as the tests are. -trimpath makes the compiled packages the same in every clone, so that clones share go's build cache.
 # The race detector needs a C compiler. Without one, tests run without the race detector.
-RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
+RACE := -tags failpoints $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 # The timeout of the tests of a package, without the first compilation.
 TEST_TIMEOUT ?= 45m
 # go test does not run vet, which would take minutes: make verify does.
-TEST = go test -vet=off -timeout $(TEST_TIMEOUT)
+TEST = GOFLAGS='-trimpath $(GOFLAGS)' go test -vet=off -timeout $(TEST_TIMEOUT)
+PLAIN_TEST = CGO_ENABLED=0 $(TEST)
 # The container image: its architectures, the output folder, and where to push it (REPOSITORY:TAG; not pushed if empty).
 IMAGE_ARCHES ?= amd64,arm64
 IMAGE_OUTPUT ?= bin/image
@@ -100,8 +103,8 @@ LONGEST = ./pkg/store/bolt ./pkg/mirror ./pkg/catalog ./pkg/environment/... ./pk
 
 .PHONY: test-unit
 test-unit: ## Run the unit tests of all packages, including those that kill a process at a failpoint.
-	$(TEST) $(RACE) -tags failpoints -p '$(PACKAGES)' $(LONGEST) ./cmd/... ./hack/... ./pkg/...
-	$(TEST) -run 'TestHostile|TestServerCapabilities' ./pkg/mirror/gitrepo
+	$(TEST) $(RACE) -p '$(PACKAGES)' $(LONGEST) ./cmd/... ./hack/... ./pkg/...
+	$(PLAIN_TEST) -run 'TestHostile|TestServerCapabilities' ./pkg/mirror/gitrepo
 	go test -C test/alerts -count=1 ./...
 	go test -C hack/image -count=1 ./...
 
@@ -121,7 +124,7 @@ OTHERS = $$(go list ./test/... | grep -v /test/bench/ | grep -vxF "$$(go list $(
 .PHONY: test-integration
 test-integration: control-plane ## Run the tests on real control planes, and check that the server's roles grant exactly what they need.
 	$(call judged,{ failed=0; \
-	$(TEST) -p '$(CLUSTERS)' $(WITHOUT_RACE) & beside=$$!; \
+	$(PLAIN_TEST) -p '$(CLUSTERS)' $(WITHOUT_RACE) & beside=$$!; \
 	$(TEST) $(RACE) -p '$(CLUSTERS)' $(WITH_RACE) $(OTHERS) || failed=1; \
 	wait "$$beside" || failed=1; \
 	[ "$$failed" = 0 ]; })
@@ -131,13 +134,13 @@ RIGHTS_TESTS = ./test/e2e ./test/catalogs ./test/environments ./test/pipelines .
 
 .PHONY: test-rights
 test-rights: control-plane ## Check that the server's roles grant exactly what it needs, with as few tests as possible.
-	$(call judged,$(TEST) -p '$(CLUSTERS)' $(RIGHTS_TESTS) && go test -run TestManifests ./test/docs)
+	$(call judged,$(PLAIN_TEST) -p '$(CLUSTERS)' $(RIGHTS_TESTS) && $(PLAIN_TEST) -run TestManifests ./test/docs)
 
 .PHONY: test-faults
 test-faults: control-plane ## Repeat crashes and power loss of the store, for FAULTS each, and other faults: OUTAGE, KILLS, CHANGES, STORM.
-	$(TEST) $(RACE) -tags failpoints -run 'Killed|PowerLoss|CrashAtEveryStep|FaultAtEveryStep' ./pkg/store/bolt -faults '$(FAULTS)'
-	$(TEST) $(RACE) -tags failpoints $(FAILPOINT_TESTS)
-	$(TEST) $(RACE) -tags failpoints -run 'TestFaults/remote' ./pkg/mirror -outage '$(OUTAGE)'
+	$(TEST) $(RACE) -run 'Killed|PowerLoss|CrashAtEveryStep|FaultAtEveryStep' ./pkg/store/bolt -faults '$(FAULTS)'
+	$(TEST) $(RACE) $(FAILPOINT_TESTS)
+	$(TEST) $(RACE) -run 'TestFaults/remote' ./pkg/mirror -outage '$(OUTAGE)'
 	$(TEST) $(RACE) -run 'TestKilledInMidBurst' ./test/e2e -kills '$(KILLS)'
 	$(TEST) $(RACE) -run '(BothSignals|Admission|LateAudit)/ConcurrentUpdates' ./test/attribution -changes '$(CHANGES)'
 	$(TEST) $(RACE) -run 'TestStorm' ./test/catalogs -storm '$(STORM)'

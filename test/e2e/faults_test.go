@@ -14,7 +14,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,6 +27,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/devcluster/programs"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
@@ -240,15 +240,18 @@ func TestKilledInMidBurst(t *testing.T) {
 // once.
 func TestKilledAtEachStep(t *testing.T) {
 	t.Parallel()
+	root, err := programs.ModuleRoot(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	built, err := programs.ProductWithFailpoints(t.Context(), root, "cmd/slipstream")
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir := t.TempDir()
 	program, armed := filepath.Join(dir, "slipstream"), filepath.Join(dir, "armed")
-	build := exec.CommandContext(t.Context(), "go", "build", "-tags", "failpoints", "-o", program+".bin",
-		"github.com/configbutler/slipstream/cmd/slipstream")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
 	// A starting server reads its failpoint from a file and empties the file for the next start.
-	script := fmt.Sprintf("#!/bin/sh\nexport SLIPSTREAM_FAILPOINTS=\"$(cat %[1]s)\"\n: > %[1]s\nexec %[2]s.bin \"$@\"\n", armed, program)
+	script := fmt.Sprintf("#!/bin/sh\nexport SLIPSTREAM_FAILPOINTS=\"$(cat %[1]s)\"\n: > %[1]s\nexec %[2]s \"$@\"\n", armed, built)
 	writeFile(t, program, script)
 	writeFile(t, armed, "")
 	s := newTestCluster(t, devcluster.Options{ServerProgram: program})

@@ -4,11 +4,12 @@
 package bolt_test
 
 import (
+	"encoding/json"
 	"go/ast"
-	"go/build"
 	"go/parser"
 	"go/token"
 	"maps"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -53,7 +54,7 @@ func TestUpstreamSuiteIsComplete(t *testing.T) {
 // upstreamTests returns the names of the suite's tests, read from its source.
 func upstreamTests(t *testing.T) (names []string) {
 	t.Helper()
-	parseFiles(t, upstreamSuite, func(p *build.Package) []string { return p.GoFiles }, func(file *ast.File) {
+	parseFiles(t, upstreamSuite, func(p *goPackage) []string { return p.GoFiles }, func(file *ast.File) {
 		for _, declaration := range file.Decls {
 			function, ok := declaration.(*ast.FuncDecl)
 			if !ok || function.Recv != nil {
@@ -73,7 +74,7 @@ func upstreamTests(t *testing.T) (names []string) {
 func upstreamRuns(t *testing.T, path string) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
-	tests := func(p *build.Package) []string { return append(p.TestGoFiles, p.XTestGoFiles...) }
+	tests := func(p *goPackage) []string { return append(p.TestGoFiles, p.XTestGoFiles...) }
 	parseFiles(t, path, tests, func(file *ast.File) {
 		ast.Inspect(file, func(node ast.Node) bool {
 			selector, ok := node.(*ast.SelectorExpr)
@@ -92,11 +93,21 @@ func upstreamRuns(t *testing.T, path string) map[string]bool {
 	return names
 }
 
+// goPackage is what go list prints about the sources of a package.
+type goPackage struct {
+	Dir                                string
+	GoFiles, TestGoFiles, XTestGoFiles []string
+}
+
 // parseFiles visits the chosen source files of an upstream package.
-func parseFiles(t *testing.T, path string, choose func(*build.Package) []string, visit func(*ast.File)) {
+func parseFiles(t *testing.T, path string, choose func(*goPackage) []string, visit func(*ast.File)) {
 	t.Helper()
-	found, err := build.Import(path, ".", 0)
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-json=Dir,GoFiles,TestGoFiles,XTestGoFiles", path).Output()
 	if err != nil {
+		t.Fatal(err)
+	}
+	found := &goPackage{}
+	if err := json.Unmarshal(out, found); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range choose(found) {

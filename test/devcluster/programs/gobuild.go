@@ -14,20 +14,33 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/configbutler/slipstream/pkg/failpoint"
 	"github.com/configbutler/slipstream/test/devcluster/filelock"
 )
 
-// Product builds the program of the package ./path of the module in the folder root into root/bin/norace, unless it is
-// up to date, and returns its absolute path. If the caller was built with the race detector, so is the program, in
-// root/bin/race. Both folders differ from root/bin, where make and readers of the documentation build with their own
-// flags. Product can be called by several processes concurrently.
+// Product builds the program of the package ./path of the module in the folder root, unless it is up to date, and returns
+// its absolute path. It has the race detector and failpoints if the caller was built with them, so that both are compiled
+// once. Product can be called by several processes concurrently.
 func Product(ctx context.Context, root, path string) (string, error) {
-	bin := filepath.Join(root, "bin", "norace")
-	var flags []string
+	return product(ctx, root, path, failpoint.Enabled)
+}
+
+// ProductWithFailpoints is Product with failpoints also if the caller has none.
+func ProductWithFailpoints(ctx context.Context, root, path string) (string, error) {
+	return product(ctx, root, path, true)
+}
+
+// product builds into a folder for each set of flags. They differ from root/bin, where make and readers of the
+// documentation build with their own flags.
+func product(ctx context.Context, root, path string, failpoints bool) (string, error) {
+	folder, flags := "plain", []string(nil)
 	if raceDetector {
-		bin = filepath.Join(root, "bin", "race")
-		flags = []string{"-race"}
+		folder, flags = "race", append(flags, "-race")
 	}
+	if failpoints {
+		folder, flags = folder+"-failpoints", append(flags, "-tags=failpoints")
+	}
+	bin := filepath.Join(root, "bin", folder)
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return "", fmt.Errorf("failed to create the folder of the programs: %w", err)
 	}
