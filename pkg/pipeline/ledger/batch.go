@@ -60,6 +60,14 @@ func (b *batchState) add(e *entry) {
 	b.left++
 }
 
+// entryOf returns the unsettled entry of an object, nil if there is none.
+func (b *batchState) entryOf(o *object, key item.Key) *entry {
+	if !o.inBatch {
+		return nil
+	}
+	return b.entries[key]
+}
+
 // Next waits for a batch and returns it. It returns the entries of the current batch that are not settled, before it assembles another.
 // After an error, the caller calls Next again.
 func (l *Ledger) Next(ctx context.Context) (Batch, error) {
@@ -163,7 +171,7 @@ func (l *Ledger) assemble(maxItems int) {
 		id: string(uuid.NewUUID()), sequence: l.sequence, at: now, kind: oldest.ready[0].key.Kind, entries: map[item.Key]*entry{},
 	}
 	for size := 0; len(oldest.ready) > 0 && l.batch.left < maxItems; {
-		o := l.find(oldest.ready[0].key)
+		o := l.objects.find(oldest.ready[0].key)
 		if size += int(o.size) + len(oldest.ready[0].key.String()); size > l.config.MaxBytes && l.batch.left > 0 {
 			break
 		}

@@ -37,12 +37,12 @@ func (l *Ledger) Upsert(it item.Item, urgency Urgency) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.waitForRoom()
-	o := l.add(it.Key)
+	o := l.objects.add(it.Key)
 	p := o.pending
 	switch {
 	case p != nil && !p.remove && p.digest == digest:
 		l.repeat(p, urgency)
-	case urgency != Resend && (p == nil || !p.force) && l.knows(o, it.Key, digest):
+	case urgency != Resend && (p == nil || !p.force) && o.sinkHas(l.batch.entryOf(o, it.Key), digest):
 		l.drop(o)
 	default:
 		l.change(o, it, digest, urgency, debounce)
@@ -64,7 +64,7 @@ func (l *Ledger) change(o *object, it item.Item, digest [16]byte, urgency Urgenc
 	if err != nil || len(text) > maxItemBytes {
 		klog.Background().Info("Object is too large to send", "object", it.Key, "bytes", len(text), "err", err)
 		l.drop(o)
-		l.setState(o, tooLarge, digest)
+		l.objects.setState(o, tooLarge, digest)
 		l.writeRow(o, it.Key)
 		return
 	}
@@ -91,11 +91,11 @@ func (l *Ledger) Remove(key item.Key) {
 }
 
 func (l *Ledger) remove(key item.Key) {
-	o := l.find(key)
+	o := l.objects.find(key)
 	if o == nil || o.pending != nil && o.pending.remove {
 		return
 	}
-	if !l.mayHave(o, key) {
+	if !o.sinkMayHave(l.batch.entryOf(o, key)) {
 		if l.drop(o); o.state == unsent && !o.inBatch {
 			l.forget(key)
 		}
@@ -114,8 +114,8 @@ func (l *Ledger) remove(key item.Key) {
 // Retain removes all objects of a type but those present, after a list. CustomResourceDefinitions are one type. present is called with the
 // ledger locked.
 func (l *Ledger) Retain(kind item.Kind, apiVersion, objectKind string, present func(item.Key) bool) {
-	l.retain(func(of objectType, key item.Key) bool {
-		if of.kind != kind || kind != item.CustomResourceDefinition && (of.apiVersion != apiVersion || of.objectKind != objectKind) {
+	l.retain(func(key item.Key) bool {
+		if key.Kind != kind || kind != item.CustomResourceDefinition && (key.APIVersion != apiVersion || key.ObjectKind != objectKind) {
 			return true
 		}
 		return present(key)
@@ -125,25 +125,29 @@ func (l *Ledger) Retain(kind item.Kind, apiVersion, objectKind string, present f
 // RetainTypes removes the objects of all types but those that are selected. CustomResourceDefinitions are one type. keep is called with the
 // ledger locked.
 func (l *Ledger) RetainTypes(keep func(kind item.Kind, apiVersion, objectKind string) bool) {
-	l.retain(func(of objectType, _ item.Key) bool {
-		if of.kind == item.CustomResourceDefinition {
-			return keep(of.kind, "", "")
+	l.retain(func(key item.Key) bool {
+		if key.Kind == item.CustomResourceDefinition {
+			return keep(key.Kind, "", "")
 		}
-		return keep(of.kind, of.apiVersion, of.objectKind)
+		return keep(key.Kind, key.APIVersion, key.ObjectKind)
 	})
 }
 
 // retain removes all objects but those to keep.
-func (l *Ledger) retain(keep func(objectType, item.Key) bool) {
+func (l *Ledger) retain(keep func(item.Key) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for of, objects := range l.objects {
-		for name := range objects {
-			if key := join(of, name); !keep(of, key) {
-				l.remove(key)
-			}
+	for key := range l.objects.all() {
+		if !keep(key) {
+			l.remove(key)
 		}
 	}
+}
+
+// forget deletes an object and its row.
+func (l *Ledger) forget(key item.Key) {
+	l.objects.remove(key)
+	l.buffer.Add(key, rowBytes)
 }
 
 // pend returns the pending change of an object, and creates one if there is none. The caller puts it into its queue with schedule.

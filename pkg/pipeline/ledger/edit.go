@@ -41,7 +41,7 @@ func (l *Ledger) dissolve(maxItems int) bool {
 
 // release makes an entry of the batch pending again, unless there is a newer change. The sink may have received it.
 func (l *Ledger) release(e *entry) {
-	o := l.find(e.key)
+	o := l.objects.find(e.key)
 	if o.pending == nil {
 		if o.pending = e.pending; !e.remove {
 			l.items[e.key] = e.text
@@ -49,7 +49,7 @@ func (l *Ledger) release(e *entry) {
 		l.queues[e.key.Kind].put(e.pending)
 	}
 	o.pending.inRun = o.pending.inRun || e.inRun // A run counts the object once.
-	l.setState(o, unknown, [16]byte{})
+	l.objects.setState(o, unknown, [16]byte{})
 	o.inBatch, e.settled, e.text = false, true, nil
 	l.writeRow(o, e.key)
 }

@@ -48,10 +48,8 @@ type Ledger struct {
 	buffer *table.Buffer[item.Key]
 	// room is signaled when Upsert need not wait any more.
 	room    *sync.Cond
-	objects map[objectType]map[objectName]*object
-	// stateCounts counts the objects by state.
-	stateCounts [numStates]int
-	queues      map[item.Kind]*queue
+	objects *objects
+	queues  map[item.Kind]*queue
 	// order numbers the pending changes.
 	order uint64
 	// batch is the current batch, nil if there is none; sequence is the sequence of the last one.
@@ -93,8 +91,8 @@ func (l *Ledger) Counts() Counts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	counts := Counts{
-		Known:      l.stateCounts[delivered],
-		Rejected:   l.stateCounts[rejected] + l.stateCounts[rejectedRemoval] + l.stateCounts[tooLarge],
+		Known:      l.objects.counts[delivered],
+		Rejected:   l.objects.counts[rejected] + l.objects.counts[rejectedRemoval] + l.objects.counts[tooLarge],
 		Unreadable: l.unreadable,
 		Blocked:    l.blocked,
 	}
@@ -104,7 +102,7 @@ func (l *Ledger) Counts() Counts {
 	}
 	if l.batch != nil {
 		for _, e := range l.batch.entries {
-			if !e.settled && l.find(e.key).pending == nil {
+			if !e.settled && l.objects.find(e.key).pending == nil {
 				counts.Pending++
 			}
 		}

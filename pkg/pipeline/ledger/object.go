@@ -62,66 +62,10 @@ type pending struct {
 	index int
 }
 
-// objectType and objectName are the parts of a key. Many objects share the first.
-type objectType struct {
-	kind                   item.Kind
-	apiVersion, objectKind string
-}
-
-type objectName struct{ namespace, name string }
-
-func split(key item.Key) (objectType, objectName) {
-	return objectType{key.Kind, key.APIVersion, key.ObjectKind}, objectName{key.Namespace, key.Name}
-}
-
-func join(of objectType, name objectName) item.Key {
-	return item.Key{Kind: of.kind, APIVersion: of.apiVersion, ObjectKind: of.objectKind, Namespace: name.namespace, Name: name.name}
-}
-
-// find returns an object, or nil.
-func (l *Ledger) find(key item.Key) *object {
-	of, name := split(key)
-	return l.objects[of][name]
-}
-
-// add returns an object, and creates it if it does not exist.
-func (l *Ledger) add(key item.Key) *object {
-	of, name := split(key)
-	objects := l.objects[of]
-	if objects == nil {
-		objects = map[objectName]*object{}
-		l.objects[of] = objects
-	}
-	o := objects[name]
-	if o == nil {
-		o = &object{}
-		objects[name] = o
-		l.stateCounts[unsent]++
-	}
-	return o
-}
-
-// forget deletes an object and its row.
-func (l *Ledger) forget(key item.Key) {
-	of, name := split(key)
-	l.stateCounts[l.objects[of][name].state]--
-	if delete(l.objects[of], name); len(l.objects[of]) == 0 {
-		delete(l.objects, of)
-	}
-	l.buffer.Add(key, rowBytes)
-}
-
-// setState records what the sink has of an object.
-func (l *Ledger) setState(o *object, state sinkState, digest [16]byte) {
-	l.stateCounts[o.state]--
-	l.stateCounts[state]++
-	o.state, o.digest = state, digest
-}
-
-// knows reports whether the sink has an object with a digest. Entries of the batch count as delivered.
-func (l *Ledger) knows(o *object, key item.Key, digest [16]byte) bool {
-	if o.inBatch {
-		e := l.batch.entries[key]
+// sinkHas reports whether the sink has the object with a digest. e is its unsettled entry in the current batch, nil if there is none. The
+// entry counts as delivered.
+func (o *object) sinkHas(e *entry, digest [16]byte) bool {
+	if e != nil {
 		return !e.remove && e.digest == digest
 	}
 	switch o.state {
@@ -133,10 +77,11 @@ func (l *Ledger) knows(o *object, key item.Key, digest [16]byte) bool {
 	return false
 }
 
-// mayHave reports whether the sink may have the object once the batch is settled. A rejected removal is not sent again.
-func (l *Ledger) mayHave(o *object, key item.Key) bool {
-	if o.inBatch {
-		return !l.batch.entries[key].remove
+// sinkMayHave reports whether the sink may have the object once the batch is settled. e is as for sinkHas. A rejected removal is not sent
+// again.
+func (o *object) sinkMayHave(e *entry) bool {
+	if e != nil {
+		return !e.remove
 	}
 	return o.state != unsent && o.state != rejectedRemoval
 }

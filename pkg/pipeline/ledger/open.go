@@ -25,7 +25,7 @@ func Open(ctx context.Context, config Config) (*Ledger, error) {
 	l := &Ledger{
 		config:  config,
 		wake:    make(chan struct{}, 1),
-		objects: map[objectType]map[objectName]*object{},
+		objects: newObjects(),
 		queues:  map[item.Kind]*queue{},
 		items:   map[item.Key][]byte{},
 	}
@@ -109,7 +109,7 @@ func (r *restorer) restoreRow(stored table.Row, err error) {
 		r.recordUnreadable(misnamed)
 		return
 	}
-	o := r.ledger.add(r.intern(key))
+	o := r.ledger.objects.add(r.intern(key))
 	var read row
 	if err == nil {
 		read, err = decodeRow(stored.Value)
@@ -118,7 +118,7 @@ func (r *restorer) restoreRow(stored table.Row, err error) {
 		r.recordUnreadable(err)
 		read = row{state: unknown}
 	}
-	r.ledger.setState(o, read.state, digestOf(read.Digest))
+	r.ledger.objects.setState(o, read.state, digestOf(read.Digest))
 	r.ledger.sequence = max(r.ledger.sequence, read.Settled)
 	r.restoreChange(o, key, read)
 }
@@ -186,11 +186,9 @@ func (r *restorer) finish() {
 		return
 	}
 	// Every object that was not sent before may have been in the batch.
-	for _, objects := range r.ledger.objects {
-		for _, o := range objects {
-			if o.state == unsent {
-				r.ledger.setState(o, unknown, [16]byte{})
-			}
+	for _, o := range r.ledger.objects.all() {
+		if o.state == unsent {
+			r.ledger.objects.setState(o, unknown, [16]byte{})
 		}
 	}
 }
@@ -204,7 +202,7 @@ func (r *restorer) restoreWithoutRows() {
 		if e.remove {
 			r.markSettled(e)
 		} else {
-			r.ledger.add(key).inBatch = true
+			r.ledger.objects.add(key).inBatch = true
 		}
 	}
 }

@@ -29,12 +29,9 @@ type run struct {
 func (l *Ledger) Expedite(kinds ...item.Kind) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for of, objects := range l.objects {
-		if !within(kinds, of.kind) {
-			continue
-		}
-		for name, o := range objects {
-			l.revive(o, join(of, name))
+	for key, o := range l.objects.all() {
+		if within(kinds, key.Kind) {
+			l.revive(o, key)
 		}
 	}
 	l.expedite(kinds)
@@ -76,7 +73,7 @@ func (l *Ledger) MarkRun(id string, kinds ...item.Kind) int {
 	}
 	if l.batch != nil {
 		for _, e := range l.batch.entries {
-			l.mark(e.pending, within(kinds, e.key.Kind) && !e.settled && l.find(e.key).pending == nil)
+			l.mark(e.pending, within(kinds, e.key.Kind) && !e.settled && l.objects.find(e.key).pending == nil)
 		}
 	}
 	l.expedite(kinds)

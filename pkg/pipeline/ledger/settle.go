@@ -52,7 +52,7 @@ func (l *Ledger) settleInMemory(id string, keys []item.Key, state sinkState) boo
 
 // settle ends an entry of the batch. A newer change stays pending.
 func (l *Ledger) settle(e *entry, state sinkState) {
-	o := l.find(e.key)
+	o := l.objects.find(e.key)
 	o.inBatch, e.settled = false, true
 	l.countEntry(e, state == rejected)
 	l.writeRow(o, e.key)
@@ -68,17 +68,17 @@ func (l *Ledger) settleObject(o *object, e *entry, state sinkState) {
 	idle := o.pending == nil
 	switch {
 	case state == delivered && !e.remove:
-		l.setState(o, delivered, e.digest)
+		l.objects.setState(o, delivered, e.digest)
 	case state == delivered:
-		if l.setState(o, unsent, [16]byte{}); idle {
+		if l.objects.setState(o, unsent, [16]byte{}); idle {
 			l.forget(e.key)
 		}
 	case state == rejected && idle && e.remove:
-		l.setState(o, rejectedRemoval, [16]byte{})
+		l.objects.setState(o, rejectedRemoval, [16]byte{})
 	case state == rejected && idle:
-		l.setState(o, rejected, e.digest)
+		l.objects.setState(o, rejected, e.digest)
 		l.keepItem(o, e.key, e.text)
 	default:
-		l.setState(o, unknown, [16]byte{})
+		l.objects.setState(o, unknown, [16]byte{})
 	}
 }

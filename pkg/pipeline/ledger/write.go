@@ -87,7 +87,7 @@ func (l *Ledger) encodeRows(take func() []item.Key) table.Writes {
 			head = true
 			continue
 		}
-		if o := l.find(key); o != nil {
+		if o := l.objects.find(key); o != nil {
 			o.changed = false
 			writes.Rows = append(writes.Rows, l.encode(key, o))
 		} else {
@@ -113,7 +113,7 @@ func (l *Ledger) written(keys []item.Key, err error) {
 	}
 	l.blocked = nil
 	for _, key := range keys {
-		if o := l.find(key); o == nil || !o.changed && !o.inBatch {
+		if o := l.objects.find(key); o == nil || !o.changed && !o.inBatch {
 			delete(l.items, key)
 		}
 	}
