@@ -4,7 +4,6 @@
 package ledger
 
 import (
-	"container/heap"
 	"context"
 	"errors"
 	"fmt"
@@ -83,43 +82,21 @@ func (l *Ledger) Next(ctx context.Context) (Batch, error) {
 			}
 			continue
 		}
-		if err := l.sleep(ctx, wait, some); err != nil {
+		if err := l.wake.sleep(ctx, wait, some); err != nil {
 			return Batch{}, err
 		}
 	}
 }
 
 // untilBatch returns the time until a batch may be ready. It returns false when nothing is pending.
-func (l *Ledger) untilBatch() (least time.Duration, some bool) {
-	maxItems, maxWait, now := l.config.MaxItems(), l.config.MaxWait(), l.config.Clock.Now()
+func (l *Ledger) untilBatch() (time.Duration, bool) {
+	maxItems, maxWait := l.config.MaxItems(), l.config.MaxWait()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.batch != nil {
 		return 0, true
 	}
-	for _, q := range l.queues {
-		if wait, has := q.untilBatch(now, maxItems, maxWait); has && (!some || wait < least) {
-			least, some = wait, true
-		}
-	}
-	return least, some
-}
-
-// sleep waits until something changes, at most for the given time if there is one.
-func (l *Ledger) sleep(ctx context.Context, wait time.Duration, some bool) error {
-	var over <-chan time.Time
-	if some {
-		timer := l.config.Clock.NewTimer(wait)
-		defer timer.Stop()
-		over = timer.C()
-	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-l.wake:
-	case <-over:
-	}
-	return nil
+	return l.schedule.untilBatch(maxItems, maxWait)
 }
 
 // prepare returns the current batch, and assembles one if there is none. The batch is durable then. It is empty when nothing is due.
@@ -145,9 +122,6 @@ func (l *Ledger) prepare(ctx context.Context) (Batch, error) {
 	return l.content(), nil
 }
 
-// kinds are the kinds of batches, in the order in which they are sent when both are due at the same time.
-var kinds = [...]item.Kind{item.CustomResourceDefinition, item.Instance}
-
 // assemble creates a batch, of the kind whose oldest change has been due the longest.
 func (l *Ledger) assemble(maxItems int) {
 	now := l.config.Clock.Now()
@@ -156,26 +130,21 @@ func (l *Ledger) assemble(maxItems int) {
 	if l.batch != nil {
 		return
 	}
-	var oldest *queue
-	for _, kind := range kinds {
-		q := l.queues[kind]
-		if due := q.oldestDue(now); !due.IsZero() && (oldest == nil || due.Before(oldest.ready[0].due)) {
-			oldest = q
-		}
-	}
-	if oldest == nil {
+	q, _ := l.schedule.next()
+	if q == nil {
 		return
 	}
 	l.sequence++
 	l.batch = &batchState{
-		id: string(uuid.NewUUID()), sequence: l.sequence, at: now, kind: oldest.ready[0].key.Kind, entries: map[item.Key]*entry{},
+		id: string(uuid.NewUUID()), sequence: l.sequence, at: now, kind: q.first().key.Kind, entries: map[item.Key]*entry{},
 	}
-	for size := 0; len(oldest.ready) > 0 && l.batch.left < maxItems; {
-		o := l.objects.find(oldest.ready[0].key)
-		if size += int(o.size) + len(oldest.ready[0].key.String()); size > l.config.MaxBytes && l.batch.left > 0 {
+	for size := 0; q.first() != nil && l.batch.left < maxItems; {
+		p := q.first()
+		o := l.objects.find(p.key)
+		if size += int(o.size) + len(p.key.String()); size > l.config.MaxBytes && l.batch.left > 0 {
 			break
 		}
-		p := heap.Pop(&oldest.ready).(*pending)
+		q.pop()
 		l.batch.add(&entry{pending: p, text: l.items[p.key]})
 		delete(l.items, p.key)
 		o.pending, o.inBatch = nil, true

@@ -23,12 +23,8 @@ const (
 	Resend
 )
 
-const (
-	// maxDebounces bounds the delay of an object that keeps changing, in debounce periods.
-	maxDebounces = 10
-	// maxItemBytes is the largest item that fits into a row. Only deliberately large labels and annotations exceed it.
-	maxItemBytes = 1 << 20
-)
+// maxItemBytes is the largest item that fits into a row. Only deliberately large labels and annotations exceed it.
+const maxItemBytes = 1 << 20
 
 // Upsert records the current state of an object. An object that the sink already has makes no change. Upsert blocks while too many changes
 // wait to be written.
@@ -55,7 +51,7 @@ func (l *Ledger) repeat(p *pending, urgency Urgency) {
 		return
 	}
 	p.force = p.force || urgency == Resend
-	l.schedule(p, func(now time.Time) { p.expedite(now) })
+	l.schedule.move(p, p.expedite)
 }
 
 // change makes an upsert pending.
@@ -68,17 +64,14 @@ func (l *Ledger) change(o *object, it item.Item, digest [16]byte, urgency Urgenc
 		l.writeRow(o, it.Key)
 		return
 	}
-	p := l.pend(o, it.Key)
+	p := l.schedule.pend(o, it.Key)
 	p.remove, p.digest, p.force = false, digest, p.force || urgency == Resend
 	l.keepItem(o, it.Key, text)
-	l.schedule(p, func(now time.Time) {
-		if urgency != Debounced || p.expedited {
+	l.schedule.move(p, func(now time.Time) {
+		if urgency == Debounced {
+			p.debounce(now, debounce)
+		} else {
 			p.expedite(now)
-			return
-		}
-		p.due = now.Add(debounce)
-		if latest := p.first.Add(maxDebounces * debounce); latest.Before(p.due) {
-			p.due = latest
 		}
 	})
 }
@@ -101,14 +94,10 @@ func (l *Ledger) remove(key item.Key) {
 		}
 		return
 	}
-	p := l.pend(o, key)
+	p := l.schedule.pend(o, key)
 	p.remove, p.digest, p.force = true, [16]byte{}, false
 	l.dropItem(o, key)
-	l.schedule(p, func(now time.Time) {
-		if p.due.IsZero() || p.due.After(now) {
-			p.due = now
-		}
-	})
+	l.schedule.move(p, p.advance)
 }
 
 // Retain removes all objects of a type but those present, after a list. CustomResourceDefinitions are one type. present is called with the
@@ -150,31 +139,13 @@ func (l *Ledger) forget(key item.Key) {
 	l.buffer.Add(key, rowBytes)
 }
 
-// pend returns the pending change of an object, and creates one if there is none. The caller puts it into its queue with schedule.
-func (l *Ledger) pend(o *object, key item.Key) *pending {
-	if o.pending == nil {
-		l.order++
-		o.pending = &pending{key: key, first: l.config.Clock.Now(), order: l.order}
-	}
-	return o.pending
-}
-
-// schedule changes when a change is due, and moves it within its queue.
-func (l *Ledger) schedule(p *pending, change func(now time.Time)) {
-	q := l.queues[p.key.Kind]
-	q.take(p)
-	change(l.config.Clock.Now())
-	q.put(p)
-	signal(l.wake)
-}
-
 // drop discards the pending change of an object.
 func (l *Ledger) drop(o *object) {
 	p := o.pending
 	if p == nil {
 		return
 	}
-	l.queues[p.key.Kind].take(p)
+	l.schedule.take(p)
 	o.pending = nil
 	l.dropItem(o, p.key)
 	l.countChange(p, false)
@@ -191,12 +162,4 @@ func (l *Ledger) dropItem(o *object, key item.Key) {
 	delete(l.items, key)
 	o.size = 0
 	l.writeRow(o, key)
-}
-
-// signal wakes the receiver, now or the next time it waits.
-func signal(wake chan<- struct{}) {
-	select {
-	case wake <- struct{}{}:
-	default:
-	}
 }

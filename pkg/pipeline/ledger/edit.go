@@ -3,22 +3,12 @@
 
 package ledger
 
-import "container/heap"
-
 // ApplyConfig applies a changed Config to pending changes, where it makes them due earlier.
 func (l *Ledger) ApplyConfig() {
 	latest := l.config.Clock.Now().Add(l.config.Debounce())
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, q := range l.queues {
-		for _, p := range q.waiting {
-			if p.due.After(latest) {
-				p.due = latest
-			}
-		}
-		heap.Init(&q.waiting)
-	}
-	signal(l.wake)
+	l.schedule.advance(latest)
 }
 
 // dissolve ends a batch that has more entries left than maxItems, which may have been lowered because the batch was too large for the sink.
@@ -46,7 +36,7 @@ func (l *Ledger) release(e *entry) {
 		if o.pending = e.pending; !e.remove {
 			l.items[e.key] = e.text
 		}
-		l.queues[e.key.Kind].put(e.pending)
+		l.schedule.put(e.pending)
 	}
 	o.pending.inRun = o.pending.inRun || e.inRun // A run counts the object once.
 	l.objects.setState(o, unknown, [16]byte{})

@@ -40,18 +40,16 @@ type Config struct {
 type Ledger struct {
 	config Config
 	// wake makes Next check for a batch.
-	wake chan struct{}
+	wake wakeup
 
 	// mu guards the fields below. It is not held during I/O.
 	mu sync.Mutex
 	// buffer has the keys of the objects whose rows are outdated, and headItem if the row of the batch is.
 	buffer *table.Buffer[item.Key]
 	// room is signaled when Upsert need not wait any more.
-	room    *sync.Cond
-	objects *objects
-	queues  map[item.Kind]*queue
-	// order numbers the pending changes.
-	order uint64
+	room     *sync.Cond
+	objects  *objects
+	schedule *schedule
 	// batch is the current batch, nil if there is none; sequence is the sequence of the last one.
 	batch    *batchState
 	sequence int64
@@ -87,18 +85,16 @@ type Counts struct {
 
 // Counts returns the state of the ledger.
 func (l *Ledger) Counts() Counts {
-	now := l.config.Clock.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	_, since := l.schedule.next()
 	counts := Counts{
 		Known:      l.objects.counts[delivered],
 		Rejected:   l.objects.counts[rejected] + l.objects.counts[rejectedRemoval] + l.objects.counts[tooLarge],
+		Pending:    l.schedule.length(),
 		Unreadable: l.unreadable,
 		Blocked:    l.blocked,
-	}
-	for _, q := range l.queues {
-		counts.Pending += q.length()
-		counts.due(q.oldestDue(now))
+		OldestDue:  since,
 	}
 	if l.batch != nil {
 		for _, e := range l.batch.entries {
@@ -106,14 +102,9 @@ func (l *Ledger) Counts() Counts {
 				counts.Pending++
 			}
 		}
-		counts.due(l.batch.at)
+		if at := l.batch.at; !at.IsZero() && (since.IsZero() || at.Before(since)) {
+			counts.OldestDue = at
+		}
 	}
 	return counts
-}
-
-// due updates OldestDue. A zero time is ignored.
-func (c *Counts) due(at time.Time) {
-	if !at.IsZero() && (c.OldestDue.IsZero() || at.Before(c.OldestDue)) {
-		c.OldestDue = at
-	}
 }

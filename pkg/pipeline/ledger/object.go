@@ -3,12 +3,6 @@
 
 package ledger
 
-import (
-	"time"
-
-	"github.com/configbutler/slipstream/pkg/pipeline/item"
-)
-
 // sinkState is what the sink has of an object.
 type sinkState uint8
 
@@ -41,25 +35,6 @@ type object struct {
 	inBatch bool
 	// changed reports whether the object has changed since its row was encoded.
 	changed bool
-}
-
-// pending is a change that was not sent.
-type pending struct {
-	key item.Key
-	// remove reports whether the object was deleted; otherwise digest is the digest of its item.
-	remove bool
-	digest [16]byte
-	// force sends the change even if the sink already has it.
-	force bool
-	// expedited reports whether the change was requested and skips the debounce.
-	expedited bool
-	// inRun reports whether the change counts for the run.
-	inRun bool
-	// first is when the first change was reported, due when it can be sent. order breaks ties.
-	first, due time.Time
-	order      uint64
-	// index is the position in its heap.
-	index int
 }
 
 // sinkHas reports whether the sink has the object with a digest. e is its unsettled entry in the current batch, nil if there is none. The

@@ -24,15 +24,12 @@ func Open(ctx context.Context, config Config) (*Ledger, error) {
 	}
 	l := &Ledger{
 		config:  config,
-		wake:    make(chan struct{}, 1),
+		wake:    newWakeup(config.Clock),
 		objects: newObjects(),
-		queues:  map[item.Kind]*queue{},
 		items:   map[item.Key][]byte{},
 	}
+	l.schedule = newSchedule(config.Clock, l.wake)
 	l.buffer, l.room = l.newBuffer(), sync.NewCond(&l.mu)
-	for _, kind := range kinds {
-		l.queues[kind] = &queue{}
-	}
 	r := restorer{ledger: l, namespaces: map[string]string{}, seen: map[item.Key]struct{}{}}
 	if err := r.restore(ctx); err != nil {
 		return nil, fmt.Errorf("read the sink ledger: %w", err)
@@ -142,12 +139,12 @@ func (r *restorer) restoreChange(o *object, key item.Key, read row) {
 	if read.Pending == "" || inBatch {
 		return
 	}
-	p := r.ledger.pend(o, key)
+	p := r.ledger.schedule.pend(o, key)
 	p.remove, p.digest = change.remove, change.digest
 	if o.inBatch && !p.remove {
 		r.ledger.items[key] = read.item
 	}
-	r.ledger.schedule(p, func(now time.Time) {
+	r.ledger.schedule.move(p, func(now time.Time) {
 		if p.due = now; !p.remove { // An upsert waits for the list that finds deletions during the downtime.
 			p.due = now.Add(r.ledger.config.Debounce())
 		}

@@ -30,6 +30,17 @@ func (q *queue) take(p *pending) {
 	}
 }
 
+// first returns the change that has been due the longest at the last check, nil if nothing was due.
+func (q *queue) first() *pending {
+	if len(q.ready) == 0 {
+		return nil
+	}
+	return q.ready[0]
+}
+
+// pop removes the change that first returns.
+func (q *queue) pop() *pending { return heap.Pop(&q.ready).(*pending) }
+
 // expedite makes all changes due now.
 func (q *queue) expedite(now time.Time) {
 	for _, p := range q.waiting {
@@ -45,6 +56,14 @@ func (q *queue) expedite(now time.Time) {
 	}
 	heap.Init(&q.ready)
 	q.expedited = now
+}
+
+// advance makes changes due at a time that would be due later.
+func (q *queue) advance(latest time.Time) {
+	for _, p := range q.waiting {
+		p.advance(latest)
+	}
+	heap.Init(&q.waiting)
 }
 
 // look moves due changes from waiting to ready.
@@ -78,14 +97,6 @@ func (q *queue) untilBatch(now time.Time, maxItems int, maxWait time.Duration) (
 		wait = min(wait, q.waiting[0].due.Sub(now))
 	}
 	return wait, true
-}
-
-// expedite makes a change due now. A change that is already due keeps its position.
-func (p *pending) expedite(now time.Time) {
-	p.expedited = true
-	if p.due.IsZero() || p.due.After(now) {
-		p.due = now
-	}
 }
 
 // byDue is a heap of changes, ordered by due time.

@@ -34,7 +34,7 @@ func (l *Ledger) Expedite(kinds ...item.Kind) {
 			l.revive(o, key)
 		}
 	}
-	l.expedite(kinds)
+	l.schedule.expedite(kinds)
 }
 
 // revive makes a rejected object pending again. Its item is where the item of a pending change is.
@@ -42,9 +42,9 @@ func (l *Ledger) revive(o *object, key item.Key) {
 	if o.pending != nil || o.inBatch || o.state != rejected && o.state != rejectedRemoval {
 		return
 	}
-	p := l.pend(o, key)
+	p := l.schedule.pend(o, key)
 	p.remove, p.digest = o.state == rejectedRemoval, o.digest
-	l.queues[key.Kind].put(p)
+	l.schedule.put(p)
 }
 
 // StartRun counts everything of kinds that is sent from now on for a run, until MarkRun. The previous run does not count any more. No kinds
@@ -64,19 +64,15 @@ func (l *Ledger) MarkRun(id string, kinds ...item.Kind) int {
 		l.run = run{id: id}
 	}
 	l.run.open = false
-	for kind, q := range l.queues {
-		for _, h := range []byDue{q.waiting, q.ready} {
-			for _, p := range h {
-				l.mark(p, within(kinds, kind))
-			}
-		}
+	for p := range l.schedule.all() {
+		l.mark(p, within(kinds, p.key.Kind))
 	}
 	if l.batch != nil {
 		for _, e := range l.batch.entries {
 			l.mark(e.pending, within(kinds, e.key.Kind) && !e.settled && l.objects.find(e.key).pending == nil)
 		}
 	}
-	l.expedite(kinds)
+	l.schedule.expedite(kinds)
 	return l.run.progress.Total
 }
 
@@ -119,18 +115,4 @@ func (l *Ledger) count(refused bool) {
 	if refused {
 		l.run.progress.Rejected++
 	}
-}
-
-func (l *Ledger) expedite(kinds []item.Kind) {
-	now := l.config.Clock.Now()
-	for kind, q := range l.queues {
-		if within(kinds, kind) {
-			q.expedite(now)
-		}
-	}
-	signal(l.wake)
-}
-
-func within(scope []item.Kind, kind item.Kind) bool {
-	return len(scope) == 0 || slices.Contains(scope, kind)
 }

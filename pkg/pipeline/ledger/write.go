@@ -119,6 +119,6 @@ func (l *Ledger) written(keys []item.Key, err error) {
 	}
 	if l.settling {
 		l.batch = nil
-		signal(l.wake)
+		l.wake.signal()
 	}
 }
