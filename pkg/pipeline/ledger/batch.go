@@ -5,16 +5,13 @@ package ledger
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
-	"k8s.io/klog/v2"
 
 	"github.com/configbutler/slipstream/pkg/failpoint"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
-	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 // Batch is a set of changes that are sent together: of CustomResourceDefinitions or of instances, each object once.
@@ -67,6 +64,16 @@ func (b *batchState) entryOf(o *object, key item.Key) *entry {
 	return b.entries[key]
 }
 
+// withoutItem returns the entries whose items are not loaded.
+func (b *batchState) withoutItem() (out []*entry) {
+	for _, key := range b.order {
+		if e := b.entries[key]; e.text == nil && !e.remove && !e.settled {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
 // Next waits for a batch and returns it. It returns the entries of the current batch that are not settled, before it assembles another.
 // After an error, the caller calls Next again.
 func (l *Ledger) Next(ctx context.Context) (Batch, error) {
@@ -109,8 +116,7 @@ func (l *Ledger) prepare(ctx context.Context) (Batch, error) {
 	}
 	// A write would replace the rows with the items that are to be loaded.
 	err := l.buffer.Exclusive(ctx, func(ctx context.Context) error {
-		l.assemble(maxItems)
-		return l.fill(ctx)
+		return l.fill(ctx, l.assemble(maxItems))
 	})
 	if err != nil {
 		return Batch{}, err
@@ -122,17 +128,18 @@ func (l *Ledger) prepare(ctx context.Context) (Batch, error) {
 	return l.content(), nil
 }
 
-// assemble creates a batch, of the kind whose oldest change has been due the longest.
-func (l *Ledger) assemble(maxItems int) {
+// assemble creates a batch if there is none, of the kind whose oldest change has been due the longest. It returns the entries of the batch
+// whose items are not loaded.
+func (l *Ledger) assemble(maxItems int) []*entry {
 	now := l.config.Clock.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.batch != nil {
-		return
+		return l.batch.withoutItem()
 	}
 	q, _ := l.schedule.next()
 	if q == nil {
-		return
+		return nil
 	}
 	l.sequence++
 	l.batch = &batchState{
@@ -145,85 +152,31 @@ func (l *Ledger) assemble(maxItems int) {
 			break
 		}
 		q.pop()
-		l.batch.add(&entry{pending: p, text: l.items[p.key]})
-		delete(l.items, p.key)
+		l.batch.add(&entry{pending: p, text: l.unwritten.takeItem(p.key)})
 		o.pending, o.inBatch = nil, true
 	}
+	return l.batch.withoutItem()
 }
 
-// fill loads the items of the batch that are not in memory.
-func (l *Ledger) fill(ctx context.Context) error {
-	for _, e := range l.withoutItem() {
-		text, err := l.read(ctx, e)
-		if err == nil {
-			l.mu.Lock()
-			e.text = text
-			l.mu.Unlock()
-			continue
-		}
-		var unread *unreadableError
-		if !errors.As(err, &unread) {
-			return err
-		}
-		klog.FromContext(ctx).Error(err, "Failed to read the item of an object, leaving it to the next list", "object", e.key)
-		l.dropUnreadable(e)
-	}
-	l.markFilled()
-	return nil
-}
-
-// markFilled allows the batch to be written. It does not change any more.
-func (l *Ledger) markFilled() {
+// fill loads the items of entries of the batch from their rows, and allows the batch to be written: it does not change any more. An entry
+// whose item can never be read is removed; the next list finds the object again.
+func (l *Ledger) fill(ctx context.Context, entries []*entry) error {
+	texts, err := l.rows.items(ctx, entries)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.batch != nil && !l.batch.filled {
+	for i, text := range texts {
+		if text == nil {
+			l.unreadable++
+			l.settle(entries[i], unknown)
+		} else {
+			entries[i].text = text
+		}
+	}
+	if err == nil && l.batch != nil && !l.batch.filled {
 		l.batch.filled = true
-		l.writeHead()
+		l.unwritten.addHead()
 	}
-}
-
-// withoutItem returns the entries whose items are not loaded.
-func (l *Ledger) withoutItem() (out []*entry) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.batch == nil {
-		return nil
-	}
-	for _, key := range l.batch.order {
-		if e := l.batch.entries[key]; e.text == nil && !e.remove && !e.settled {
-			out = append(out, e)
-		}
-	}
-	return out
-}
-
-// read loads the item of an entry from its row.
-func (l *Ledger) read(ctx context.Context, e *entry) ([]byte, error) {
-	value, _, err := l.config.Table.Get(ctx, l.rowKey(e.key))
-	var unopened *table.UnopenedError
-	switch {
-	case errors.As(err, &unopened):
-		return nil, &unreadableError{err}
-	case err != nil:
-		return nil, err
-	}
-	row, err := decodeRow(value)
-	if err != nil {
-		return nil, err
-	}
-	stored, err := item.Unmarshal(row.item)
-	if err != nil || stored.Digest() != e.digest {
-		return nil, &unreadableError{fmt.Errorf("its row has no such item: %w", err)}
-	}
-	return row.item, nil
-}
-
-// dropUnreadable removes an entry from the batch whose item cannot be read. The next list finds the object again.
-func (l *Ledger) dropUnreadable(e *entry) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.unreadable++
-	l.settle(e, unknown)
+	return err
 }
 
 // content returns the entries of the batch that are not settled.

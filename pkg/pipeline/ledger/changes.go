@@ -61,12 +61,12 @@ func (l *Ledger) change(o *object, it item.Item, digest [16]byte, urgency Urgenc
 		klog.Background().Info("Object is too large to send", "object", it.Key, "bytes", len(text), "err", err)
 		l.drop(o)
 		l.objects.setState(o, tooLarge, digest)
-		l.writeRow(o, it.Key)
+		l.unwritten.addRow(o, it.Key)
 		return
 	}
 	p := l.schedule.pend(o, it.Key)
 	p.remove, p.digest, p.force = false, digest, p.force || urgency == Resend
-	l.keepItem(o, it.Key, text)
+	l.unwritten.keepItem(o, it.Key, text)
 	l.schedule.move(p, func(now time.Time) {
 		if urgency == Debounced {
 			p.debounce(now, debounce)
@@ -96,7 +96,7 @@ func (l *Ledger) remove(key item.Key) {
 	}
 	p := l.schedule.pend(o, key)
 	p.remove, p.digest, p.force = true, [16]byte{}, false
-	l.dropItem(o, key)
+	l.unwritten.dropItem(o, key)
 	l.schedule.move(p, p.advance)
 }
 
@@ -136,7 +136,7 @@ func (l *Ledger) retain(keep func(item.Key) bool) {
 // forget deletes an object and its row.
 func (l *Ledger) forget(key item.Key) {
 	l.objects.remove(key)
-	l.buffer.Add(key, rowBytes)
+	l.unwritten.addDeleted(key)
 }
 
 // drop discards the pending change of an object.
@@ -147,19 +147,6 @@ func (l *Ledger) drop(o *object) {
 	}
 	l.schedule.take(p)
 	o.pending = nil
-	l.dropItem(o, p.key)
+	l.unwritten.dropItem(o, p.key)
 	l.countChange(p, false)
-}
-
-// keepItem stores the item that belongs into the row of an object.
-func (l *Ledger) keepItem(o *object, key item.Key, text []byte) {
-	l.items[key], o.size = text, uint32(len(text))
-	l.writeRow(o, key)
-}
-
-// dropItem removes the item from the row of an object.
-func (l *Ledger) dropItem(o *object, key item.Key) {
-	delete(l.items, key)
-	o.size = 0
-	l.writeRow(o, key)
 }

@@ -25,7 +25,7 @@ func (l *Ledger) dissolve(maxItems int) bool {
 		}
 	}
 	l.batch.left = 0
-	l.writeHead()
+	l.unwritten.addHead()
 	return true
 }
 
@@ -34,12 +34,12 @@ func (l *Ledger) release(e *entry) {
 	o := l.objects.find(e.key)
 	if o.pending == nil {
 		if o.pending = e.pending; !e.remove {
-			l.items[e.key] = e.text
+			l.unwritten.items[e.key] = e.text
 		}
 		l.schedule.put(e.pending)
 	}
 	o.pending.inRun = o.pending.inRun || e.inRun // A run counts the object once.
 	l.objects.setState(o, unknown, [16]byte{})
 	o.inBatch, e.settled, e.text = false, true, nil
-	l.writeRow(o, e.key)
+	l.unwritten.addRow(o, e.key)
 }

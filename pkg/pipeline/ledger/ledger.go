@@ -39,26 +39,24 @@ type Config struct {
 // Ledger stores what one sink has received, and what is pending. It is safe for concurrent use, except that calls of Next must not overlap.
 type Ledger struct {
 	config Config
+	rows   rows
 	// wake makes Next check for a batch.
 	wake wakeup
 
 	// mu guards the fields below. It is not held during I/O.
-	mu sync.Mutex
-	// buffer has the keys of the objects whose rows are outdated, and headItem if the row of the batch is.
+	mu     sync.Mutex
 	buffer *table.Buffer[item.Key]
 	// room is signaled when Upsert need not wait any more.
-	room     *sync.Cond
-	objects  *objects
-	schedule *schedule
+	room      *sync.Cond
+	objects   *objects
+	schedule  *schedule
+	unwritten *unwritten
 	// batch is the current batch, nil if there is none; sequence is the sequence of the last one.
 	batch    *batchState
 	sequence int64
 	run      run
 	// settling reports whether the write in progress stores that all of the batch is settled.
 	settling bool
-	// items are the items of pending changes and rejected objects that are not written yet, and of changes that are pending while the batch
-	// contains another change of the object.
-	items map[item.Key][]byte
 	// running reports whether Run is running.
 	running bool
 	// blocked is the error of the last write, if it failed.

@@ -24,12 +24,13 @@ func Open(ctx context.Context, config Config) (*Ledger, error) {
 	}
 	l := &Ledger{
 		config:  config,
+		rows:    rows{table: config.Table, prefix: config.Prefix},
 		wake:    newWakeup(config.Clock),
 		objects: newObjects(),
-		items:   map[item.Key][]byte{},
 	}
 	l.schedule = newSchedule(config.Clock, l.wake)
 	l.buffer, l.room = l.newBuffer(), sync.NewCond(&l.mu)
+	l.unwritten = &unwritten{buffer: l.buffer, items: map[item.Key][]byte{}}
 	r := restorer{ledger: l, namespaces: map[string]string{}, seen: map[item.Key]struct{}{}}
 	if err := r.restore(ctx); err != nil {
 		return nil, fmt.Errorf("read the sink ledger: %w", err)
@@ -56,39 +57,34 @@ func (r *restorer) restore(ctx context.Context) error {
 	if err := r.restoreHead(ctx); err != nil {
 		return err
 	}
-	for stored, err := range r.ledger.config.Table.ScanEach(ctx, r.ledger.config.Prefix, "") {
+	for stored, err := range r.ledger.rows.table.ScanEach(ctx, r.ledger.rows.prefix, "") {
 		var unopened *table.UnopenedError
 		if err != nil && !errors.As(err, &unopened) {
 			return err
 		}
-		if stored.Key != r.ledger.headKey() {
+		if stored.Key != r.ledger.rows.headKey() {
 			r.restoreRow(stored, err)
 		}
 	}
 	r.finish()
 	if r.ledger.unreadable > 0 {
 		klog.FromContext(ctx).Error(r.example, "Failed to read rows of the sink ledger, sending their objects again", "rows", r.ledger.unreadable,
-			"first", r.ledger.config.Table.FullKey(r.ledger.config.Prefix))
+			"first", r.ledger.rows.table.FullKey(r.ledger.rows.prefix))
 	}
-	return r.ledger.config.Table.Delete(ctx, r.invalidKeys...)
+	return r.ledger.rows.table.Delete(ctx, r.invalidKeys...)
 }
 
 // restoreHead restores the batch.
 func (r *restorer) restoreHead(ctx context.Context) error {
-	value, found, err := r.ledger.config.Table.Get(ctx, r.ledger.headKey())
-	var unopened *table.UnopenedError
-	switch {
-	case errors.As(err, &unopened):
-	case err != nil || !found:
-		return err
-	default:
-		r.ledger.batch, r.ledger.sequence, err = decodeHead(value)
-	}
-	if err != nil {
+	var err error
+	r.ledger.batch, r.ledger.sequence, err = r.ledger.rows.head(ctx)
+	var unreadable *unreadableError
+	if errors.As(err, &unreadable) {
 		r.headUnreadable = true
 		r.recordUnreadable(err)
+		return nil
 	}
-	return nil
+	return err
 }
 
 // recordUnreadable counts an unreadable row.
@@ -100,7 +96,7 @@ func (r *restorer) recordUnreadable(err error) {
 
 // restoreRow restores an object.
 func (r *restorer) restoreRow(stored table.Row, err error) {
-	key, misnamed := item.ParseKey(strings.TrimPrefix(stored.Key, r.ledger.config.Prefix))
+	key, misnamed := r.ledger.rows.parseKey(stored.Key)
 	if misnamed != nil {
 		r.invalidKeys = append(r.invalidKeys, stored.Key)
 		r.recordUnreadable(misnamed)
@@ -142,7 +138,7 @@ func (r *restorer) restoreChange(o *object, key item.Key, read row) {
 	p := r.ledger.schedule.pend(o, key)
 	p.remove, p.digest = change.remove, change.digest
 	if o.inBatch && !p.remove {
-		r.ledger.items[key] = read.item
+		r.ledger.unwritten.items[key] = read.item
 	}
 	r.ledger.schedule.move(p, func(now time.Time) {
 		if p.due = now; !p.remove { // An upsert waits for the list that finds deletions during the downtime.
@@ -170,7 +166,7 @@ func (r *restorer) restoreEntry(o *object, change *pending, settled int64) bool 
 func (r *restorer) markSettled(e *entry) {
 	e.settled, e.text = true, nil
 	if r.ledger.batch.left--; r.ledger.batch.left == 0 {
-		r.ledger.writeHead()
+		r.ledger.unwritten.addHead()
 	}
 }
 

@@ -11,19 +11,7 @@ import (
 	"time"
 
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
-	"github.com/configbutler/slipstream/pkg/store/table"
 )
-
-// unreadableError is returned for rows that can never be read.
-type unreadableError struct{ error }
-
-func (e *unreadableError) Unwrap() error { return e.error }
-
-// headName is the key of the batch's row, without the prefix. No key of an item equals it.
-const headName = "batch"
-
-func (l *Ledger) headKey() string            { return l.config.Prefix + headName }
-func (l *Ledger) rowKey(key item.Key) string { return l.config.Prefix + key.String() }
 
 // Operations in rows.
 const (
@@ -49,17 +37,18 @@ type row struct {
 	item  []byte
 }
 
-// encode returns the row of an object. An entry of the batch is stored as pending, unless there is a newer change.
-func (l *Ledger) encode(key item.Key, o *object) table.Row {
-	r := row{State: stateNames[o.state], item: l.items[key]}
+// encodeRow returns the row of an object. text is the item of its pending change, or of the object if it was rejected. An entry of the batch
+// is stored as pending, unless there is a newer change.
+func encodeRow(key item.Key, o *object, b *batchState, text []byte) []byte {
+	r := row{State: stateNames[o.state], item: text}
 	if o.digest != [16]byte{} {
 		r.Digest = o.digest[:]
 	}
 	p := o.pending
-	if l.batch != nil {
-		e := l.batch.entries[key]
+	if b != nil {
+		e := b.entries[key]
 		if e != nil && e.settled {
-			r.Settled = l.batch.sequence
+			r.Settled = b.sequence
 		}
 		if p == nil && o.inBatch {
 			p, r.item = e.pending, e.text
@@ -72,7 +61,7 @@ func (l *Ledger) encode(key item.Key, o *object) table.Row {
 		r.Pending, r.PendingDigest = upsert, p.digest[:]
 	}
 	head, _ := json.Marshal(r) // A row can always be encoded.
-	return table.Row{Key: l.rowKey(key), Value: append(append(head, '\n'), r.item...)}
+	return append(append(head, '\n'), r.item...)
 }
 
 var errMalformed = errors.New("it is not as this version writes it")
@@ -121,18 +110,18 @@ type headEntry struct {
 }
 
 // encodeHead returns the row of the batch: only its sequence, if there is no batch or all of it is settled.
-func (l *Ledger) encodeHead() table.Row {
-	h := head{Sequence: l.sequence}
-	if f := l.batch; f != nil && f.left > 0 {
-		h.ID, h.At, h.Kind = f.id, f.at, f.kind
-		for _, key := range f.order {
-			if e := f.entries[key]; !e.settled {
+func encodeHead(sequence int64, b *batchState) []byte {
+	h := head{Sequence: sequence}
+	if b != nil && b.left > 0 {
+		h.ID, h.At, h.Kind = b.id, b.at, b.kind
+		for _, key := range b.order {
+			if e := b.entries[key]; !e.settled {
 				h.Entries = append(h.Entries, headEntry{key.String(), e.text})
 			}
 		}
 	}
 	value, _ := json.Marshal(h) // The items are valid JSON.
-	return table.Row{Key: l.headKey(), Value: value}
+	return value
 }
 
 // decodeHead returns the batch, nil if all of it is settled, and the sequence. It returns an unreadableError if it fails.
@@ -144,15 +133,15 @@ func decodeHead(value []byte) (*batchState, int64, error) {
 	if len(h.Entries) == 0 {
 		return nil, h.Sequence, nil
 	}
-	f := &batchState{id: h.ID, sequence: h.Sequence, at: h.At, kind: h.Kind, entries: map[item.Key]*entry{}, filled: true}
+	b := &batchState{id: h.ID, sequence: h.Sequence, at: h.At, kind: h.Kind, entries: map[item.Key]*entry{}, filled: true}
 	for _, stored := range h.Entries {
-		e, err := stored.decode(f.at)
+		e, err := stored.decode(b.at)
 		if err != nil {
 			return nil, h.Sequence, &unreadableError{err}
 		}
-		f.add(e)
+		b.add(e)
 	}
-	return f, h.Sequence, nil
+	return b, h.Sequence, nil
 }
 
 func (s headEntry) decode(at time.Time) (*entry, error) {

@@ -55,11 +55,11 @@ func (l *Ledger) settle(e *entry, state sinkState) {
 	o := l.objects.find(e.key)
 	o.inBatch, e.settled = false, true
 	l.countEntry(e, state == rejected)
-	l.writeRow(o, e.key)
+	l.unwritten.addRow(o, e.key)
 	l.settleObject(o, e, state)
 	e.text = nil
 	if l.batch.left--; l.batch.left == 0 {
-		l.writeHead()
+		l.unwritten.addHead()
 	}
 }
 
@@ -77,7 +77,7 @@ func (l *Ledger) settleObject(o *object, e *entry, state sinkState) {
 		l.objects.setState(o, rejectedRemoval, [16]byte{})
 	case state == rejected && idle:
 		l.objects.setState(o, rejected, e.digest)
-		l.keepItem(o, e.key, e.text)
+		l.unwritten.keepItem(o, e.key, e.text)
 	default:
 		l.objects.setState(o, unknown, [16]byte{})
 	}

@@ -20,13 +20,9 @@ const (
 	maxRows = 8192
 	// maxBytes bounds their size, as rowBytes for each and their items.
 	maxBytes = 64 << 20
-	rowBytes = 512
 	// finalFlushTimeout bounds the last write, when the process ends.
 	finalFlushTimeout = 5 * time.Second
 )
-
-// headItem identifies the row of the batch in the buffer. It is the key of no object.
-var headItem item.Key
 
 // newBuffer returns the buffer of outdated rows. It uses real time, because it waits for the disk.
 func (l *Ledger) newBuffer() *table.Buffer[item.Key] {
@@ -67,15 +63,6 @@ func (l *Ledger) Flush(ctx context.Context) error {
 	return nil
 }
 
-// writeRow has the row of an object written.
-func (l *Ledger) writeRow(o *object, key item.Key) {
-	o.changed = true
-	l.buffer.Add(key, rowBytes+len(l.items[key]))
-}
-
-// writeHead has the row of the batch written.
-func (l *Ledger) writeHead() { l.buffer.Add(headItem, rowBytes) }
-
 // encodeRows returns the writes of outdated rows. The row of the batch is written after those of objects.
 func (l *Ledger) encodeRows(take func() []item.Key) table.Writes {
 	l.mu.Lock()
@@ -89,20 +76,21 @@ func (l *Ledger) encodeRows(take func() []item.Key) table.Writes {
 		}
 		if o := l.objects.find(key); o != nil {
 			o.changed = false
-			writes.Rows = append(writes.Rows, l.encode(key, o))
+			writes.Rows = append(writes.Rows, table.Row{
+				Key: l.rows.key(key), Value: encodeRow(key, o, l.batch, l.unwritten.items[key]),
+			})
 		} else {
-			writes.Deleted = append(writes.Deleted, l.rowKey(key))
+			writes.Deleted = append(writes.Deleted, l.rows.key(key))
 		}
 	}
 	if head {
-		writes.Rows = append(writes.Rows, l.encodeHead())
+		writes.Rows = append(writes.Rows, table.Row{Key: l.rows.headKey(), Value: encodeHead(l.sequence, l.batch)})
 	}
 	l.settling = head && l.batch != nil && l.batch.left == 0
 	return writes
 }
 
-// written ends an attempt to write rows. It drops the items that are stored in rows now. An item that is pending while the batch contains
-// another change of the object stays in memory: its row is written again when the entry is settled.
+// written ends an attempt to write rows.
 func (l *Ledger) written(keys []item.Key, err error) {
 	defer l.room.Broadcast()
 	if err != nil {
@@ -112,11 +100,7 @@ func (l *Ledger) written(keys []item.Key, err error) {
 		return
 	}
 	l.blocked = nil
-	for _, key := range keys {
-		if o := l.objects.find(key); o == nil || !o.changed && !o.inBatch {
-			delete(l.items, key)
-		}
-	}
+	l.unwritten.written(keys, l.objects)
 	if l.settling {
 		l.batch = nil
 		l.wake.signal()
