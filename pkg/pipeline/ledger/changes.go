@@ -148,5 +148,5 @@ func (l *Ledger) drop(o *object) {
 	l.schedule.take(p)
 	o.pending = nil
 	l.unwritten.dropItem(o, p.key)
-	l.countChange(p, false)
+	l.run.countChange(p, false)
 }

@@ -106,3 +106,58 @@ func (l *Ledger) Counts() Counts {
 	}
 	return counts
 }
+
+// Expedite makes all pending changes of kinds due at once, and rejected objects pending. No kinds means all.
+func (l *Ledger) Expedite(kinds ...item.Kind) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key, o := range l.objects.all() {
+		if within(kinds, key.Kind) {
+			l.revive(o, key)
+		}
+	}
+	l.schedule.expedite(kinds)
+}
+
+// revive makes a rejected object pending again. Its item is where the item of a pending change is.
+func (l *Ledger) revive(o *object, key item.Key) {
+	if o.pending != nil || o.inBatch || o.state != rejected && o.state != rejectedRemoval {
+		return
+	}
+	p := l.schedule.pend(o, key)
+	p.remove, p.digest = o.state == rejectedRemoval, o.digest
+	l.schedule.put(p)
+}
+
+// StartRun counts everything of kinds that is sent from now on for a run, until MarkRun. The previous run does not count any more. No kinds
+// means all.
+func (l *Ledger) StartRun(id string, kinds ...item.Kind) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.run.start(id, kinds)
+}
+
+// MarkRun makes all pending changes of kinds due at once and counts them for a run. It returns their number, with what was sent since
+// StartRun if that was for the same run. The previous run does not count any more. No kinds means all.
+func (l *Ledger) MarkRun(id string, kinds ...item.Kind) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.run.close(id)
+	for p := range l.schedule.all() {
+		l.run.mark(p, within(kinds, p.key.Kind))
+	}
+	if l.batch != nil {
+		for _, e := range l.batch.entries {
+			l.run.mark(e.pending, within(kinds, e.key.Kind) && !e.settled && l.objects.find(e.key).pending == nil)
+		}
+	}
+	l.schedule.expedite(kinds)
+	return l.run.progress.Total
+}
+
+// Progress returns the progress of a run. It is zero if another run was started since.
+func (l *Ledger) Progress(id string) Progress {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.run.progressOf(id)
+}

@@ -16,7 +16,7 @@ type Progress struct {
 	Total, Done, Rejected int
 }
 
-// run counts the changes of the current run.
+// run counts the changes of the current run. The previous one does not count any more.
 type run struct {
 	id       string
 	progress Progress
@@ -25,94 +25,55 @@ type run struct {
 	early []item.Kind
 }
 
-// Expedite makes all pending changes of kinds due at once, and rejected objects pending. No kinds means all.
-func (l *Ledger) Expedite(kinds ...item.Kind) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for key, o := range l.objects.all() {
-		if within(kinds, key.Kind) {
-			l.revive(o, key)
-		}
-	}
-	l.schedule.expedite(kinds)
+// start starts a run that counts everything of kinds that is sent from now on. No kinds means all.
+func (r *run) start(id string, kinds []item.Kind) {
+	*r = run{id: id, open: true, early: slices.Clone(kinds)}
 }
 
-// revive makes a rejected object pending again. Its item is where the item of a pending change is.
-func (l *Ledger) revive(o *object, key item.Key) {
-	if o.pending != nil || o.inBatch || o.state != rejected && o.state != rejectedRemoval {
-		return
+// close ends the time before changes are marked, and starts the run if it is not the current one.
+func (r *run) close(id string) {
+	if r.id != id || !r.open {
+		*r = run{id: id}
 	}
-	p := l.schedule.pend(o, key)
-	p.remove, p.digest = o.state == rejectedRemoval, o.digest
-	l.schedule.put(p)
+	r.open = false
 }
 
-// StartRun counts everything of kinds that is sent from now on for a run, until MarkRun. The previous run does not count any more. No kinds
-// means all.
-func (l *Ledger) StartRun(id string, kinds ...item.Kind) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.run = run{id: id, open: true, early: slices.Clone(kinds)}
-}
-
-// MarkRun makes all pending changes of kinds due at once and counts them for a run. It returns their number, with what was sent since
-// StartRun if that was for the same run. The previous run does not count any more. No kinds means all.
-func (l *Ledger) MarkRun(id string, kinds ...item.Kind) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.run.id != id || !l.run.open {
-		l.run = run{id: id}
-	}
-	l.run.open = false
-	for p := range l.schedule.all() {
-		l.mark(p, within(kinds, p.key.Kind))
-	}
-	if l.batch != nil {
-		for _, e := range l.batch.entries {
-			l.mark(e.pending, within(kinds, e.key.Kind) && !e.settled && l.objects.find(e.key).pending == nil)
-		}
-	}
-	l.schedule.expedite(kinds)
-	return l.run.progress.Total
-}
-
-func (l *Ledger) mark(p *pending, counts bool) {
+// mark records whether a pending change counts for the run.
+func (r *run) mark(p *pending, counts bool) {
 	if p.inRun = counts; counts {
-		l.run.progress.Total++
+		r.progress.Total++
 	}
-}
-
-// Progress returns the progress of a run. It is zero if another run was started since.
-func (l *Ledger) Progress(id string) Progress {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.run.id != id {
-		return Progress{}
-	}
-	return l.run.progress
 }
 
 // countChange counts a marked change that was sent, or need not be sent any more.
-func (l *Ledger) countChange(p *pending, refused bool) {
-	if l.run.open || !p.inRun {
+func (r *run) countChange(p *pending, refused bool) {
+	if r.open || !p.inRun {
 		return
 	}
-	l.count(refused)
+	r.count(refused)
 }
 
 // countEntry counts an entry of a batch.
-func (l *Ledger) countEntry(e *entry, refused bool) {
-	if l.run.open && within(l.run.early, e.key.Kind) {
-		l.run.progress.Total++
-		l.count(refused)
+func (r *run) countEntry(e *entry, refused bool) {
+	if r.open && within(r.early, e.key.Kind) {
+		r.progress.Total++
+		r.count(refused)
 		return
 	}
-	l.countChange(e.pending, refused)
+	r.countChange(e.pending, refused)
 }
 
-func (l *Ledger) count(refused bool) {
-	l.run.progress.Done++
+func (r *run) count(refused bool) {
+	r.progress.Done++
 	if refused {
-		l.run.progress.Rejected++
+		r.progress.Rejected++
 	}
+}
+
+// progressOf returns the progress of a run, zero if it is not the current one.
+func (r *run) progressOf(id string) Progress {
+	if r.id != id {
+		return Progress{}
+	}
+	return r.progress
 }

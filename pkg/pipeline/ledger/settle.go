@@ -54,7 +54,7 @@ func (l *Ledger) settleInMemory(id string, keys []item.Key, state sinkState) boo
 func (l *Ledger) settle(e *entry, state sinkState) {
 	o := l.objects.find(e.key)
 	o.inBatch, e.settled = false, true
-	l.countEntry(e, state == rejected)
+	l.run.countEntry(e, state == rejected)
 	l.unwritten.addRow(o, e.key)
 	l.settleObject(o, e, state)
 	e.text = nil
