@@ -95,8 +95,8 @@ func (l *Ledger) Counts() Counts {
 		OldestDue:  since,
 	}
 	if l.batch != nil {
-		for _, e := range l.batch.entries {
-			if !e.settled && l.objects.find(e.key).pending == nil {
+		for e := range l.batch.unsettled() {
+			if l.objects.find(e.change.key).pending == nil {
 				counts.Pending++
 			}
 		}
@@ -105,6 +105,14 @@ func (l *Ledger) Counts() Counts {
 		}
 	}
 	return counts
+}
+
+// ApplyConfig applies a changed Config to pending changes, where it makes them due earlier.
+func (l *Ledger) ApplyConfig() {
+	latest := l.config.Clock.Now().Add(l.config.Debounce())
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.schedule.advance(latest)
 }
 
 // Expedite makes all pending changes of kinds due at once, and rejected objects pending. No kinds means all.
@@ -148,7 +156,8 @@ func (l *Ledger) MarkRun(id string, kinds ...item.Kind) int {
 	}
 	if l.batch != nil {
 		for _, e := range l.batch.entries {
-			l.run.mark(e.pending, within(kinds, e.key.Kind) && !e.settled && l.objects.find(e.key).pending == nil)
+			p := e.change
+			l.run.mark(p, within(kinds, p.key.Kind) && !e.settled && l.objects.find(p.key).pending == nil)
 		}
 	}
 	l.schedule.expedite(kinds)

@@ -41,7 +41,7 @@ type object struct {
 // entry counts as delivered.
 func (o *object) sinkHas(e *entry, digest [16]byte) bool {
 	if e != nil {
-		return !e.remove && e.digest == digest
+		return !e.change.remove && e.change.digest == digest
 	}
 	switch o.state {
 	case delivered, tooLarge:
@@ -56,7 +56,7 @@ func (o *object) sinkHas(e *entry, digest [16]byte) bool {
 // again.
 func (o *object) sinkMayHave(e *entry) bool {
 	if e != nil {
-		return !e.remove
+		return !e.change.remove
 	}
 	return o.state != unsent && o.state != rejectedRemoval
 }

@@ -155,17 +155,16 @@ func (r *restorer) restoreEntry(o *object, change *pending, settled int64) bool 
 	}
 	r.seen[change.key] = struct{}{}
 	if settled == r.ledger.batch.sequence {
-		r.markSettled(e)
+		r.settle(e)
 		return false
 	}
 	o.inBatch = true
-	return e.remove == change.remove && e.digest == change.digest
+	return e.change.remove == change.remove && e.change.digest == change.digest
 }
 
-// markSettled records that an entry of the batch was settled before the restart.
-func (r *restorer) markSettled(e *entry) {
-	e.settled, e.text = true, nil
-	if r.ledger.batch.left--; r.ledger.batch.left == 0 {
+// settle records that an entry of the batch was settled before the restart.
+func (r *restorer) settle(e *entry) {
+	if r.ledger.batch.settle(e); r.ledger.batch.left == 0 {
 		r.ledger.unwritten.addHead()
 	}
 }
@@ -192,8 +191,8 @@ func (r *restorer) restoreWithoutRows() {
 		if _, seen := r.seen[key]; seen {
 			continue
 		}
-		if e.remove {
-			r.markSettled(e)
+		if e.change.remove {
+			r.settle(e)
 		} else {
 			r.ledger.objects.add(key).inBatch = true
 		}

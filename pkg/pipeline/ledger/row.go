@@ -51,7 +51,7 @@ func encodeRow(key item.Key, o *object, b *batchState, text []byte) []byte {
 			r.Settled = b.sequence
 		}
 		if p == nil && o.inBatch {
-			p, r.item = e.pending, e.text
+			p, r.item = e.change, e.text
 		}
 	}
 	switch {
@@ -114,10 +114,8 @@ func encodeHead(sequence int64, b *batchState) []byte {
 	h := head{Sequence: sequence}
 	if b != nil && b.left > 0 {
 		h.ID, h.At, h.Kind = b.id, b.at, b.kind
-		for _, key := range b.order {
-			if e := b.entries[key]; !e.settled {
-				h.Entries = append(h.Entries, headEntry{key.String(), e.text})
-			}
+		for e := range b.unsettled() {
+			h.Entries = append(h.Entries, headEntry{e.change.key.String(), e.text})
 		}
 	}
 	value, _ := json.Marshal(h) // The items are valid JSON.
@@ -149,14 +147,14 @@ func (s headEntry) decode(at time.Time) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &entry{pending: &pending{key: key, remove: s.Item == nil, first: at, due: at}, text: s.Item}
-	if e.remove {
-		return e, nil
+	change := &pending{key: key, remove: s.Item == nil, first: at, due: at}
+	if change.remove {
+		return &entry{change: change}, nil
 	}
 	read, err := item.Unmarshal(s.Item)
 	if err != nil {
 		return nil, fmt.Errorf("item of %s: %w", s.Key, err)
 	}
-	e.digest = read.Digest()
-	return e, nil
+	change.digest = read.Digest()
+	return &entry{change: change, text: s.Item}, nil
 }

@@ -45,10 +45,10 @@ func (r rows) head(ctx context.Context) (*batchState, int64, error) {
 func (r rows) items(ctx context.Context, entries []*entry) ([][]byte, error) {
 	var texts [][]byte
 	for _, e := range entries {
-		text, err := r.item(ctx, e.key, e.digest)
+		text, err := r.item(ctx, e.change.key, e.change.digest)
 		var unreadable *unreadableError
 		if errors.As(err, &unreadable) {
-			klog.FromContext(ctx).Error(err, "Failed to read the item of an object, leaving it to the next list", "object", e.key)
+			klog.FromContext(ctx).Error(err, "Failed to read the item of an object, leaving it to the next list", "object", e.change.key)
 		} else if err != nil {
 			return texts, err
 		}

@@ -55,12 +55,12 @@ func (r *run) countChange(p *pending, refused bool) {
 
 // countEntry counts an entry of a batch.
 func (r *run) countEntry(e *entry, refused bool) {
-	if r.open && within(r.early, e.key.Kind) {
+	if r.open && within(r.early, e.change.key.Kind) {
 		r.progress.Total++
 		r.count(refused)
 		return
 	}
-	r.countChange(e.pending, refused)
+	r.countChange(e.change, refused)
 }
 
 func (r *run) count(refused bool) {

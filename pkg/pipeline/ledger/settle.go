@@ -24,8 +24,8 @@ func (l *Ledger) Rejected(ctx context.Context, id string, keys []item.Key) error
 }
 
 // settleAll settles objects of the batch. All other batches are settled and durable already.
-func (l *Ledger) settleAll(ctx context.Context, id string, keys []item.Key, state sinkState) error {
-	if !l.settleInMemory(id, keys, state) {
+func (l *Ledger) settleAll(ctx context.Context, id string, keys []item.Key, result sinkState) error {
+	if !l.settleInMemory(id, keys, result) {
 		return nil
 	}
 	if err := l.Flush(ctx); err != nil {
@@ -36,7 +36,7 @@ func (l *Ledger) settleAll(ctx context.Context, id string, keys []item.Key, stat
 }
 
 // settleInMemory settles objects in memory. It returns false if the current batch has another ID.
-func (l *Ledger) settleInMemory(id string, keys []item.Key, state sinkState) bool {
+func (l *Ledger) settleInMemory(id string, keys []item.Key, result sinkState) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.batch == nil || l.batch.id != id {
@@ -44,40 +44,40 @@ func (l *Ledger) settleInMemory(id string, keys []item.Key, state sinkState) boo
 	}
 	for _, key := range keys {
 		if e := l.batch.entries[key]; e != nil && !e.settled {
-			l.settle(e, state)
+			l.settle(e, result)
 		}
 	}
 	return true
 }
 
-// settle ends an entry of the batch. A newer change stays pending.
-func (l *Ledger) settle(e *entry, state sinkState) {
-	o := l.objects.find(e.key)
-	o.inBatch, e.settled = false, true
-	l.run.countEntry(e, state == rejected)
-	l.unwritten.addRow(o, e.key)
-	l.settleObject(o, e, state)
-	e.text = nil
-	if l.batch.left--; l.batch.left == 0 {
+// settle ends an entry of the batch with a result. The caller holds mu.
+func (l *Ledger) settle(e *entry, result sinkState) {
+	l.run.countEntry(e, result == rejected)
+	l.settleObject(e, result)
+	if l.batch.settle(e); l.batch.left == 0 {
 		l.unwritten.addHead()
 	}
 }
 
-// settleObject records the result for an object.
-func (l *Ledger) settleObject(o *object, e *entry, state sinkState) {
+// settleObject records the result of an entry for its object. A newer change stays pending.
+func (l *Ledger) settleObject(e *entry, result sinkState) {
+	key, removed := e.change.key, e.change.remove
+	o := l.objects.find(key)
+	o.inBatch = false
+	l.unwritten.addRow(o, key)
 	idle := o.pending == nil
 	switch {
-	case state == delivered && !e.remove:
-		l.objects.setState(o, delivered, e.digest)
-	case state == delivered:
+	case result == delivered && !removed:
+		l.objects.setState(o, delivered, e.change.digest)
+	case result == delivered:
 		if l.objects.setState(o, unsent, [16]byte{}); idle {
-			l.forget(e.key)
+			l.forget(key)
 		}
-	case state == rejected && idle && e.remove:
+	case result == rejected && idle && removed:
 		l.objects.setState(o, rejectedRemoval, [16]byte{})
-	case state == rejected && idle:
-		l.objects.setState(o, rejected, e.digest)
-		l.unwritten.keepItem(o, e.key, e.text)
+	case result == rejected && idle:
+		l.objects.setState(o, rejected, e.change.digest)
+		l.unwritten.keepItem(o, key, e.text)
 	default:
 		l.objects.setState(o, unknown, [16]byte{})
 	}

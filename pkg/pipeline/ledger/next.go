@@ -1,0 +1,152 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/configbutler/slipstream/pkg/failpoint"
+)
+
+// Next waits for a batch and returns it. It returns the entries of the current batch that are not settled, before it assembles another.
+// After an error, the caller calls Next again.
+func (l *Ledger) Next(ctx context.Context) (Batch, error) {
+	for {
+		wait, some := l.untilBatch()
+		if some && wait <= 0 {
+			batch, err := l.prepare(ctx)
+			if err != nil {
+				return Batch{}, fmt.Errorf("store the next batch: %w", err)
+			}
+			if len(batch.Upserts)+len(batch.Deletes) > 0 {
+				return batch, nil
+			}
+			continue
+		}
+		if err := l.wake.sleep(ctx, wait, some); err != nil {
+			return Batch{}, err
+		}
+	}
+}
+
+// untilBatch returns the time until a batch may be ready. It returns false when nothing is pending.
+func (l *Ledger) untilBatch() (time.Duration, bool) {
+	maxItems, maxWait := l.config.MaxItems(), l.config.MaxWait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.batch != nil {
+		return 0, true
+	}
+	return l.schedule.untilBatch(maxItems, maxWait)
+}
+
+// prepare returns the current batch, and assembles one if there is none. The batch is durable then. It is empty when nothing is due.
+func (l *Ledger) prepare(ctx context.Context) (Batch, error) {
+	maxItems := l.config.MaxItems()
+	if l.dissolve(maxItems) {
+		if err := l.Flush(ctx); err != nil {
+			return Batch{}, err
+		}
+	}
+	// A write would replace the rows with the items that are to be loaded.
+	err := l.buffer.Exclusive(ctx, func(ctx context.Context) error {
+		return l.fill(ctx, l.assemble(maxItems))
+	})
+	if err != nil {
+		return Batch{}, err
+	}
+	if err := l.Flush(ctx); err != nil {
+		return Batch{}, err
+	}
+	failpoint.Reach("batch-frozen")
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.batch == nil {
+		return Batch{}, nil
+	}
+	return l.batch.content(), nil
+}
+
+// dissolve ends a batch that has more entries left than maxItems, which may have been lowered because the batch was too large for the sink.
+// Unsettled entries become pending again. It reports whether there was such a batch; the caller must write then.
+func (l *Ledger) dissolve(maxItems int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.batch == nil || !l.batch.filled || l.batch.left <= maxItems {
+		return false
+	}
+	for e := range l.batch.unsettled() {
+		l.release(e)
+		l.batch.settle(e)
+	}
+	l.unwritten.addHead()
+	return true
+}
+
+// release makes an entry of the batch pending again, unless there is a newer change. The sink may have received it.
+func (l *Ledger) release(e *entry) {
+	p := e.change
+	o := l.objects.find(p.key)
+	if o.pending == nil {
+		if o.pending = p; !p.remove {
+			l.unwritten.items[p.key] = e.text
+		}
+		l.schedule.put(p)
+	}
+	o.pending.inRun = o.pending.inRun || p.inRun // A run counts the object once.
+	l.objects.setState(o, unknown, [16]byte{})
+	o.inBatch = false
+	l.unwritten.addRow(o, p.key)
+}
+
+// assemble creates a batch if there is none, of the kind whose oldest change has been due the longest. It returns the entries of the batch
+// whose items are not loaded.
+func (l *Ledger) assemble(maxItems int) []*entry {
+	now := l.config.Clock.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.batch != nil {
+		return l.batch.withoutItem()
+	}
+	q, _ := l.schedule.next()
+	if q == nil {
+		return nil
+	}
+	l.sequence++
+	l.batch = newBatch(l.sequence, now, q.first().key.Kind)
+	for size := 0; q.first() != nil && l.batch.left < maxItems; {
+		p := q.first()
+		o := l.objects.find(p.key)
+		if size += int(o.size) + len(p.key.String()); size > l.config.MaxBytes && l.batch.left > 0 {
+			break
+		}
+		q.pop()
+		l.batch.add(&entry{change: p, text: l.unwritten.takeItem(p.key)})
+		o.pending, o.inBatch = nil, true
+	}
+	return l.batch.withoutItem()
+}
+
+// fill loads the items of entries of the batch from their rows, and allows the batch to be written: it does not change any more. An entry
+// whose item can never be read is removed; the next list finds the object again.
+func (l *Ledger) fill(ctx context.Context, entries []*entry) error {
+	texts, err := l.rows.items(ctx, entries)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, text := range texts {
+		if text == nil {
+			l.unreadable++
+			l.settle(entries[i], unknown)
+		} else {
+			entries[i].text = text
+		}
+	}
+	if err == nil && l.batch != nil && !l.batch.filled {
+		l.batch.filled = true
+		l.unwritten.addHead()
+	}
+	return err
+}
