@@ -28,6 +28,20 @@
 // object is deleted when the removal was delivered. An unreadable row leaves an object in the state unknown: the next comparison sends it
 // again.
 //
+// # Parts
+//
+//	Ledger      has the exported methods; locks the state and coordinates the parts
+//	changes     determines which objects have pending changes, and keeps the next four consistent
+//	objects     finds objects by key, and counts them by state
+//	schedule    has the pending changes, in a queue for each kind; determines when a batch is due
+//	unwritten   has the keys of outdated rows, and the items that are in no row
+//	run         counts the progress of a run
+//	batchState  has the entries of the current batch
+//	rows        finds and reads stored rows; encodeRow and encodeHead encode them
+//	room        makes Upsert wait while too many rows are outdated
+//	wakeup      makes Next wait
+//	restorer    reads the rows into the parts, when the ledger is opened
+//
 // # Bounds
 //
 // There is one row for an object, and no capacity limit. Items are in memory only until they are written, and for the current batch.

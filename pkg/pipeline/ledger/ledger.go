@@ -37,30 +37,31 @@ type Config struct {
 }
 
 // Ledger stores what one sink has received, and what is pending. It is safe for concurrent use, except that calls of Next must not overlap.
+//
+// Its methods lock mu and coordinate the parts. The parts have no locks: their methods are called with mu held.
 type Ledger struct {
 	config Config
 	rows   rows
 	// wake makes Next check for a batch.
 	wake wakeup
-
-	// mu guards the fields below. It is not held during I/O.
-	mu     sync.Mutex
+	// buffer writes the outdated rows. Its methods lock mu themselves, except Add and Full.
 	buffer *table.Buffer[item.Key]
-	// room is signaled when Upsert need not wait any more.
-	room      *sync.Cond
+
+	// mu guards the fields below, with all that they refer to. It is not held during I/O. A write encodes the state of one moment: what
+	// must be stored together changes while mu is held, or in buffer.Exclusive.
+	mu        sync.Mutex
+	room      room
 	objects   *objects
 	schedule  *schedule
 	unwritten *unwritten
+	run       *run
+	// changes changes objects, schedule, unwritten and run together.
+	changes *changes
 	// batch is the current batch, nil if there is none; sequence is the sequence of the last one.
 	batch    *batchState
 	sequence int64
-	run      run
 	// settling reports whether the write in progress stores that all of the batch is settled.
 	settling bool
-	// running reports whether Run is running.
-	running bool
-	// blocked is the error of the last write, if it failed.
-	blocked error
 	// unreadable counts the rows that could not be read.
 	unreadable int
 }
@@ -91,7 +92,7 @@ func (l *Ledger) Counts() Counts {
 		Rejected:   l.objects.counts[rejected] + l.objects.counts[rejectedRemoval] + l.objects.counts[tooLarge],
 		Pending:    l.schedule.length(),
 		Unreadable: l.unreadable,
-		Blocked:    l.blocked,
+		Blocked:    l.room.blocked,
 		OldestDue:  since,
 	}
 	if l.batch != nil {
@@ -115,26 +116,55 @@ func (l *Ledger) ApplyConfig() {
 	l.schedule.advance(latest)
 }
 
+// Upsert records the current state of an object. An object that the sink already has makes no change. Upsert blocks while too many changes
+// wait to be written.
+func (l *Ledger) Upsert(it item.Item, urgency Urgency) {
+	digest, debounce := it.Digest(), l.config.Debounce()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.room.wait(l.buffer.Full)
+	l.changes.upsert(l.batch, it, digest, urgency, debounce)
+}
+
+// Remove records the deletion of an object.
+func (l *Ledger) Remove(key item.Key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.changes.remove(l.batch, key)
+}
+
+// Retain removes all objects of a type but those present, after a list. CustomResourceDefinitions are one type. present is called with the
+// ledger locked.
+func (l *Ledger) Retain(kind item.Kind, apiVersion, objectKind string, present func(item.Key) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.changes.retain(l.batch, func(key item.Key) bool {
+		if key.Kind != kind || kind != item.CustomResourceDefinition && (key.APIVersion != apiVersion || key.ObjectKind != objectKind) {
+			return true
+		}
+		return present(key)
+	})
+}
+
+// RetainTypes removes the objects of all types but those that are selected. CustomResourceDefinitions are one type. keep is called with the
+// ledger locked.
+func (l *Ledger) RetainTypes(keep func(kind item.Kind, apiVersion, objectKind string) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.changes.retain(l.batch, func(key item.Key) bool {
+		if key.Kind == item.CustomResourceDefinition {
+			return keep(key.Kind, "", "")
+		}
+		return keep(key.Kind, key.APIVersion, key.ObjectKind)
+	})
+}
+
 // Expedite makes all pending changes of kinds due at once, and rejected objects pending. No kinds means all.
 func (l *Ledger) Expedite(kinds ...item.Kind) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for key, o := range l.objects.all() {
-		if within(kinds, key.Kind) {
-			l.revive(o, key)
-		}
-	}
+	l.changes.revive(kinds)
 	l.schedule.expedite(kinds)
-}
-
-// revive makes a rejected object pending again. Its item is where the item of a pending change is.
-func (l *Ledger) revive(o *object, key item.Key) {
-	if o.pending != nil || o.inBatch || o.state != rejected && o.state != rejectedRemoval {
-		return
-	}
-	p := l.schedule.pend(o, key)
-	p.remove, p.digest = o.state == rejectedRemoval, o.digest
-	l.schedule.put(p)
 }
 
 // StartRun counts everything of kinds that is sent from now on for a run, until MarkRun. The previous run does not count any more. No kinds

@@ -79,27 +79,11 @@ func (l *Ledger) dissolve(maxItems int) bool {
 		return false
 	}
 	for e := range l.batch.unsettled() {
-		l.release(e)
+		l.changes.release(e)
 		l.batch.settle(e)
 	}
 	l.unwritten.addHead()
 	return true
-}
-
-// release makes an entry of the batch pending again, unless there is a newer change. The sink may have received it.
-func (l *Ledger) release(e *entry) {
-	p := e.change
-	o := l.objects.find(p.key)
-	if o.pending == nil {
-		if o.pending = p; !p.remove {
-			l.unwritten.items[p.key] = e.text
-		}
-		l.schedule.put(p)
-	}
-	o.pending.inRun = o.pending.inRun || p.inRun // A run counts the object once.
-	l.objects.setState(o, unknown, [16]byte{})
-	o.inBatch = false
-	l.unwritten.addRow(o, p.key)
 }
 
 // assemble creates a batch if there is none, of the kind whose oldest change has been due the longest. It returns the entries of the batch
@@ -117,16 +101,7 @@ func (l *Ledger) assemble(maxItems int) []*entry {
 	}
 	l.sequence++
 	l.batch = newBatch(l.sequence, now, q.first().key.Kind)
-	for size := 0; q.first() != nil && l.batch.left < maxItems; {
-		p := q.first()
-		o := l.objects.find(p.key)
-		if size += int(o.size) + len(p.key.String()); size > l.config.MaxBytes && l.batch.left > 0 {
-			break
-		}
-		q.pop()
-		l.batch.add(&entry{change: p, text: l.unwritten.takeItem(p.key)})
-		o.pending, o.inBatch = nil, true
-	}
+	l.changes.take(q, l.batch, maxItems, l.config.MaxBytes)
 	return l.batch.withoutItem()
 }
 

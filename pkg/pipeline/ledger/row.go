@@ -37,8 +37,8 @@ type row struct {
 	item  []byte
 }
 
-// encodeRow returns the row of an object. text is the item of its pending change, or of the object if it was rejected. An entry of the batch
-// is stored as pending, unless there is a newer change.
+// encodeRow returns the row of an object. b is the current batch, nil if there is none; its entry is stored as pending, unless there is a
+// newer change. text is the item in memory of a pending change or a rejected object.
 func encodeRow(key item.Key, o *object, b *batchState, text []byte) []byte {
 	r := row{State: stateNames[o.state], item: text}
 	if o.digest != [16]byte{} {

@@ -41,7 +41,8 @@ func (r rows) head(ctx context.Context) (*batchState, int64, error) {
 	return decodeHead(value)
 }
 
-// items returns the items of entries, nil for those that can never be read. After an error, it returns those that were read before.
+// items returns the items of entries, nil for those that can never be read. After an error, it returns those that were read before. It
+// uses only the key and the digest of an entry, which do not change, so that it needs no lock.
 func (r rows) items(ctx context.Context, entries []*entry) ([][]byte, error) {
 	var texts [][]byte
 	for _, e := range entries {

@@ -11,8 +11,8 @@ import (
 
 // Progress is the progress of a run with one sink.
 type Progress struct {
-	// Total counts the objects that were marked, or sent since the run started. Done counts those of them that were sent, or need not be sent
-	// any more; Rejected is the part of Done that the sink rejected.
+	// Total counts the objects that were marked, or sent since the run started. Done counts those of them that were sent, or need not be
+	// sent any more; Rejected is the part of Done that the sink rejected.
 	Total, Done, Rejected int
 }
 

@@ -34,7 +34,8 @@ func newSchedule(clock clock.PassiveClock, wake wakeup) *schedule {
 	return s
 }
 
-// pend returns the pending change of an object, and creates one if there is none. The caller puts a new one into its queue with put or move.
+// pend returns the pending change of an object, and creates one if there is none. The caller puts a new one into its queue with put or
+// move.
 func (s *schedule) pend(o *object, key item.Key) *pending {
 	if o.pending == nil {
 		s.order++

@@ -53,32 +53,8 @@ func (l *Ledger) settleInMemory(id string, keys []item.Key, result sinkState) bo
 // settle ends an entry of the batch with a result. The caller holds mu.
 func (l *Ledger) settle(e *entry, result sinkState) {
 	l.run.countEntry(e, result == rejected)
-	l.settleObject(e, result)
+	l.changes.settle(e, result)
 	if l.batch.settle(e); l.batch.left == 0 {
 		l.unwritten.addHead()
-	}
-}
-
-// settleObject records the result of an entry for its object. A newer change stays pending.
-func (l *Ledger) settleObject(e *entry, result sinkState) {
-	key, removed := e.change.key, e.change.remove
-	o := l.objects.find(key)
-	o.inBatch = false
-	l.unwritten.addRow(o, key)
-	idle := o.pending == nil
-	switch {
-	case result == delivered && !removed:
-		l.objects.setState(o, delivered, e.change.digest)
-	case result == delivered:
-		if l.objects.setState(o, unsent, [16]byte{}); idle {
-			l.forget(key)
-		}
-	case result == rejected && idle && removed:
-		l.objects.setState(o, rejectedRemoval, [16]byte{})
-	case result == rejected && idle:
-		l.objects.setState(o, rejected, e.change.digest)
-		l.unwritten.keepItem(o, key, e.text)
-	default:
-		l.objects.setState(o, unknown, [16]byte{})
 	}
 }

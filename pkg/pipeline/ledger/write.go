@@ -5,7 +5,6 @@ package ledger
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -24,16 +23,6 @@ const (
 	finalFlushTimeout = 5 * time.Second
 )
 
-// newBuffer returns the buffer of outdated rows. It uses real time, because it waits for the disk.
-func (l *Ledger) newBuffer() *table.Buffer[item.Key] {
-	return table.NewBuffer(table.BufferConfig[item.Key]{
-		Table: l.config.Table, Lock: &l.mu,
-		MaxRows: maxRows, MaxBytes: maxBytes,
-		Interval: flushInterval, DrainTimeout: finalFlushTimeout,
-		Encode: l.encodeRows, Done: l.written,
-	})
-}
-
 // Run writes changes until ctx ends, and then what is left. Failed writes are retried; Counts returns their error.
 func (l *Ledger) Run(ctx context.Context) {
 	l.setRunning(true)
@@ -44,15 +33,7 @@ func (l *Ledger) Run(ctx context.Context) {
 func (l *Ledger) setRunning(running bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.running = running
-	l.room.Broadcast()
-}
-
-// waitForRoom blocks while too many changes wait to be written, unless writes fail or Run is not running.
-func (l *Ledger) waitForRoom() {
-	for l.buffer.Full() && l.running && l.blocked == nil {
-		l.room.Wait()
-	}
+	l.room.setRunning(running)
 }
 
 // Flush makes all changes durable. After an error a part may be written, but nothing counts as durable.
@@ -63,7 +44,7 @@ func (l *Ledger) Flush(ctx context.Context) error {
 	return nil
 }
 
-// encodeRows returns the writes of outdated rows. The row of the batch is written after those of objects.
+// encodeRows returns the writes of outdated rows. The buffer calls it without mu. The row of the batch is written after those of objects.
 func (l *Ledger) encodeRows(take func() []item.Key) table.Writes {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,16 +71,12 @@ func (l *Ledger) encodeRows(take func() []item.Key) table.Writes {
 	return writes
 }
 
-// written ends an attempt to write rows.
+// written ends an attempt to write rows. The buffer calls it with mu held.
 func (l *Ledger) written(keys []item.Key, err error) {
-	defer l.room.Broadcast()
+	l.room.written(err)
 	if err != nil {
-		if !errors.Is(err, context.Canceled) { // This error is the caller's, and not the store's.
-			l.blocked = err
-		}
 		return
 	}
-	l.blocked = nil
 	l.unwritten.written(keys, l.objects)
 	if l.settling {
 		l.batch = nil
