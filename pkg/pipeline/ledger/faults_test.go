@@ -77,6 +77,24 @@ func TestStoreIsFull(t *testing.T) {
 	rowsOf("b", "c")(s)
 }
 
+// TestRunIsMarkedBeforeASplitIsStored checks that a run counts the changes of a batch that was split, if that could not be stored yet.
+func TestRunIsMarkedBeforeASplitIsStored(t *testing.T) {
+	s := newFixture(t)
+	now("a", 1)(s)
+	now("b", 1)(s)
+	batch("+a:1 +b:1")(s)
+	s.maxItems = 1
+	s.full.Store(true)
+	if _, err := s.Next(t.Context()); err == nil {
+		t.Fatal("a split is not stored, but Next returned no error")
+	}
+	marks(2)(s)
+	s.full.Store(false)
+	for _, do := range []step{batch("+a:1"), delivered(), progress(2, 1, 0), batch("+b:1"), delivered(), progress(2, 2, 0)} {
+		do(s)
+	}
+}
+
 // TestRunWritesChanges checks the rows that the next process would read.
 func TestRunWritesChanges(t *testing.T) {
 	s := newFixture(t)

@@ -185,9 +185,9 @@ func (l *Ledger) MarkRun(id string, kinds ...item.Kind) int {
 		l.run.mark(p, within(kinds, p.key.Kind))
 	}
 	if l.batch != nil {
-		for _, e := range l.batch.entries {
+		for e := range l.batch.unsettled() {
 			p := e.change
-			l.run.mark(p, within(kinds, p.key.Kind) && !e.settled && l.objects.find(p.key).pending == nil)
+			l.run.mark(p, within(kinds, p.key.Kind) && l.objects.find(p.key).pending == nil)
 		}
 	}
 	l.schedule.expedite(kinds)
