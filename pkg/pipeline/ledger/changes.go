@@ -164,7 +164,7 @@ func (c *changes) release(e *entry) {
 	o := c.objects.find(p.key)
 	if o.pending == nil {
 		if o.pending = p; !p.remove {
-			c.unwritten.items[p.key] = e.text
+			c.unwritten.keepItem(o, p.key, e.text)
 		}
 		c.schedule.put(p)
 	}

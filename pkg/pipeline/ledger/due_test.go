@@ -100,6 +100,10 @@ func TestDue(t *testing.T) {
 		"bytes": {
 			maxBytes(350), now("a", 1), now("b", 1), now("c", 1), batch("+a:1"), delivered(), batch("+b:1"), delivered(), batch("+c:1"),
 		},
+		"bytes of a split batch": {
+			maxBytes(600), now("a", 1), now("b", 1), batch("+a:1 +b:1"), now("b", 2), now("b", 1), maxItems(1), batch("+a:1"), delivered(),
+			maxItems(50), now("c", 1), now("d", 1), batch("+b:1 +c:1"),
+		},
 		"more than the bytes":      {maxBytes(10), now("a", 1), batch("+a:1")},
 		"first come, first served": {maxItems(1), now("b", 1), now("a", 1), now("b", 2), batch("+b:2"), delivered(), batch("+a:1")},
 		"the kind that waits": {
