@@ -145,3 +145,5 @@ func filter(facts []*storedFact, holds func(*storedFact) bool) []*storedFact {
 	}
 	return result
 }
+
+func isDeletion(k *storedFact) bool { return k.Operation == v1alpha1.OperationDelete }

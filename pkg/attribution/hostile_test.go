@@ -52,7 +52,7 @@ func TestFlood(t *testing.T) {
 				Lasting: i%7 == 0, Begun: time.Now(), Actor: Actor{Username: "eve"},
 			}}, false)
 		}
-		for _, each := range []*store{s.recent, s.lasting} {
+		for _, each := range []*store{s.facts.recent, s.facts.lasting} {
 			if len(each.ids) > factsLimit {
 				t.Errorf("%d stored facts exceed the limit", len(each.ids))
 			}
@@ -79,7 +79,7 @@ func TestFlood(t *testing.T) {
 			}
 		}
 		pass(2 * time.Minute)
-		if len(s.recent.ids)+len(s.recent.after)+len(s.recent.before)+len(s.recent.ofUID)+len(s.recent.ofName)+len(s.recent.namespaces) != 0 {
+		if len(s.facts.recent.ids)+len(s.facts.recent.after)+len(s.facts.recent.before)+len(s.facts.recent.ofUID)+len(s.facts.recent.ofName)+len(s.facts.recent.namespaces) != 0 {
 			t.Error("expired facts are still stored")
 		}
 	})

@@ -4,7 +4,6 @@
 package attribution
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -73,15 +72,15 @@ type Joiner struct {
 	wake chan struct{}
 
 	// mutex guards the fields below. No blocking operation and no callback runs under it.
-	mutex           sync.Mutex
-	sources         sources
-	arrivals        *arrivals
-	versions        *versionHistory
-	unreviewed      unreviewed
-	recent, lasting *store
-	deleted         map[types.UID]time.Time
-	queues          map[Object]*objectQueue
-	due             queueHeap
+	mutex      sync.Mutex
+	sources    sources
+	arrivals   *arrivals
+	versions   *versionHistory
+	unreviewed unreviewed
+	facts      *factIndex
+	deleted    map[types.UID]time.Time
+	queues     map[Object]*objectQueue
+	due        queueHeap
 }
 
 // NewJoiner returns a Joiner without facts.
@@ -89,8 +88,7 @@ func NewJoiner(config Config) *Joiner {
 	return &Joiner{
 		config: config, meters: newMeters(config.Controller), slots: make(chan struct{}, waitingLimit), wake: make(chan struct{}, 1),
 		arrivals: newArrivals(), versions: newVersionHistory(versionHistoryLimit), unreviewed: unreviewed{},
-		recent: newStore(factsLimit, factsLifetime), lasting: newStore(factsLimit, lastingLifetime),
-		deleted: map[types.UID]time.Time{}, queues: map[Object]*objectQueue{},
+		facts: newFactIndex(), deleted: map[types.UID]time.Time{}, queues: map[Object]*objectQueue{},
 	}
 }
 
@@ -125,17 +123,13 @@ func (j *Joiner) add(fact *Fact, now time.Time, recovered bool) (evicted int) {
 	if j.config.Wanted != nil && !j.config.Wanted(object) && (object.GroupResource != namespaces || !deletion) {
 		return 0
 	}
-	keep := j.recent
-	if fact.Lasting && deletion {
-		keep = j.lasting
-	}
-	if keep.has(fact) {
+	if j.facts.has(fact) {
 		return 0
 	}
 	if lag, ok := j.arrivals.lag(fact, now); ok && !recovered && !deletion {
 		from.measure(lag, now, now)
 	}
-	evicted = keep.add(storedFact{Fact: *fact, arrived: arrived, recovered: recovered})
+	evicted = j.facts.add(storedFact{Fact: *fact, arrived: arrived, recovered: recovered})
 	j.notify(object, now)
 	return evicted
 }
@@ -171,8 +165,7 @@ func (j *Joiner) observe(event *Event) {
 func (j *Joiner) sweep(now time.Time) (gone []types.UID) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	j.recent.expire(now)
-	j.lasting.expire(now)
+	j.facts.expire(now)
 	j.unreviewed.expire(now)
 	j.meters.lag[Audit].Set(j.sources.audit.lag.Seconds())
 	j.meters.lag[Admission].Set(j.sources.admission.lag.Seconds())
@@ -181,88 +174,11 @@ func (j *Joiner) sweep(now time.Time) (gone []types.UID) {
 			continue
 		}
 		delete(j.deleted, uid)
-		if j.lasting.forget(uid) {
+		if j.facts.forget(uid) {
 			gone = append(gone, uid)
 		}
 	}
 	return gone
-}
-
-// Find returns the author of a state that was found by comparison, without waiting: the user who created the object's
-// resourceVersion, unless other users have recently written the object, whose changes the comparison may include; or the
-// user who deleted it, for which namespace and name suffice. Only audit facts are used. If an event has already reported
-// the change, a difference was caused by a change of what the caller wants, and the author is unknown.
-func (j *Joiner) Find(event Event) Author {
-	object := objectOf(event.Resource.GroupResource(), event.Object)
-	var found *storedFact
-	if event.Operation == v1alpha1.OperationDelete {
-		found = firstDeleter(latestDeletion(j.auditedDeletions(object, event.Object.GetUID())))
-	} else {
-		found = j.findWriter(object, event.Object)
-	}
-	if found == nil || j.alreadyReported(event.Operation, object, found) {
-		return Author{Signal: Unknown}
-	}
-	return Author{Actor: found.Actor, Signal: Audit}
-}
-
-// findWriter returns the fact of the request that created the state of an object, nil if other users have recently
-// written it.
-func (j *Joiner) findWriter(of Object, object *unstructured.Unstructured) *storedFact {
-	found := firstWriter(j.auditedStates(object), nil, object)
-	if found == nil {
-		found = writerOf(of, j.factsOf(object.GetUID()), object)
-	}
-	if found == nil || j.writtenByOthers(found) {
-		return nil
-	}
-	return found
-}
-
-// auditedDeletions returns the audited deletions of one object, of any uid if none is given.
-func (j *Joiner) auditedDeletions(object Object, uid types.UID) []*storedFact {
-	now := time.Now()
-	j.mutex.Lock()
-	defer j.mutex.Unlock()
-	return filter(append(slices.Clone(j.recent.ofName[object]), j.lasting.ofName[object]...), func(k *storedFact) bool {
-		return k.Signal == Audit && k.Operation == v1alpha1.OperationDelete && (uid == "" || k.UID == "" || k.UID == uid) &&
-			(k.Lasting || now.Sub(k.arrived) <= factsLifetime)
-	})
-}
-
-// auditedStates returns the audit facts about the state of an object. A later request that found it and changed nothing
-// is reported like the one that created it, whose fact may have expired. So the object's managedFields must confirm the
-// time.
-func (j *Joiner) auditedStates(object *unstructured.Unstructured) []*storedFact {
-	j.mutex.Lock()
-	defer j.mutex.Unlock()
-	return filter(j.recent.after[revision{object.GetUID(), object.GetResourceVersion()}], func(k *storedFact) bool {
-		return confirmsWrite(object, k)
-	})
-}
-
-// writtenByOthers reports whether audit facts name other users for other states of the object of a fact.
-func (j *Joiner) writtenByOthers(found *storedFact) bool {
-	j.mutex.Lock()
-	defer j.mutex.Unlock()
-	return slices.ContainsFunc(j.recent.ofUID[found.UID], func(k *storedFact) bool {
-		return k.Signal == Audit && !isDeletion(k) && k.After != found.After && !sameUser(k, found)
-	})
-}
-
-// alreadyReported reports whether the change of a fact has been submitted as an event and delivered.
-func (j *Joiner) alreadyReported(operation v1alpha1.Operation, object Object, found *storedFact) bool {
-	j.mutex.Lock()
-	defer j.mutex.Unlock()
-	if j.queues[object] != nil {
-		return false
-	}
-	if operation == v1alpha1.OperationDelete {
-		_, reported := j.deleted[found.UID]
-		return reported
-	}
-	seen, ok := j.versions.of(found.UID)
-	return ok && !newer(found.After, seen.last)
 }
 
 // Sources returns the state of the API servers' audit and admission as sources of facts.

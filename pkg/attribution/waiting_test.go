@@ -251,8 +251,8 @@ func TestForget(t *testing.T) {
 		if forgotten := facts.forgotten; fmt.Sprint(forgotten) != "[u1]" {
 			t.Errorf("Forget was called with %v", forgotten)
 		}
-		if len(s.lasting.ids) != 1 {
-			t.Errorf("%d lasting facts, want 1", len(s.lasting.ids))
+		if len(s.facts.lasting.ids) != 1 {
+			t.Errorf("%d lasting facts, want 1", len(s.facts.lasting.ids))
 		}
 	})
 }
@@ -265,7 +265,7 @@ func TestUnwantedFactsAreDropped(t *testing.T) {
 		ofOtherType.ID, ofOtherType.Resource = "type", "leases"
 		ofOtherNamespace.ID, ofOtherNamespace.Namespace = "namespace", "warm"
 		s.Add([]Fact{ofOtherType, ofOtherNamespace}, false)
-		if len(s.recent.ids) != 0 {
+		if len(s.facts.recent.ids) != 0 {
 			t.Error("unwanted facts are stored")
 		}
 		if state := s.Sources()[0]; state.LastFact.IsZero() {
