@@ -53,7 +53,7 @@ func (j *Joiner) trailOf(event Event) *auditTrail {
 func (j *Joiner) alreadyReported(operation v1alpha1.Operation, object Object, found *storedFact) bool {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	if j.queues[object] != nil {
+	if j.queues.waiting(object) {
 		return false
 	}
 	if operation == v1alpha1.OperationDelete {

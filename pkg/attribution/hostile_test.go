@@ -67,7 +67,7 @@ func TestFlood(t *testing.T) {
 				t.Errorf("%d facts, %d in the index, %d in namespaces", len(each.ids), inIndexes, inNamespaces)
 			}
 		}
-		if len(s.queues)+len(s.due) != 0 || len(s.arrivals.order) != 0 {
+		if len(s.queues.byObject)+len(s.queues.due) != 0 || len(s.arrivals.order) != 0 {
 			t.Error("facts without events use memory for waiting events")
 		}
 		s.submit(event)

@@ -14,12 +14,8 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-const (
-	// waitingLimit bounds the events that wait.
-	waitingLimit = 10_000
-	// deletedLimit bounds the objects that are recorded as deleted.
-	deletedLimit = 10_000
-)
+// deletedLimit bounds the objects that are recorded as deleted.
+const deletedLimit = 10_000
 
 // Event is a watch event of one object.
 type Event struct {
@@ -66,10 +62,6 @@ type SourceState struct {
 type Joiner struct {
 	config Config
 	meters meters
-	// slots are acquired by events that wait.
-	slots chan struct{}
-	// wake makes Run check the queues again.
-	wake chan struct{}
 
 	// mutex guards the fields below. No blocking operation and no callback runs under it.
 	mutex      sync.Mutex
@@ -79,16 +71,15 @@ type Joiner struct {
 	unreviewed unreviewed
 	facts      *factIndex
 	deleted    map[types.UID]time.Time
-	queues     map[Object]*objectQueue
-	due        queueHeap
+	queues     *eventQueues
 }
 
 // NewJoiner returns a Joiner without facts.
 func NewJoiner(config Config) *Joiner {
 	return &Joiner{
-		config: config, meters: newMeters(config.Controller), slots: make(chan struct{}, waitingLimit), wake: make(chan struct{}, 1),
+		config: config, meters: newMeters(config.Controller),
 		arrivals: newArrivals(), versions: newVersionHistory(versionHistoryLimit), unreviewed: unreviewed{},
-		facts: newFactIndex(), deleted: map[types.UID]time.Time{}, queues: map[Object]*objectQueue{},
+		facts: newFactIndex(), deleted: map[types.UID]time.Time{}, queues: newEventQueues(),
 	}
 }
 
@@ -130,7 +121,7 @@ func (j *Joiner) add(fact *Fact, now time.Time, recovered bool) (evicted int) {
 		from.measure(lag, now, now)
 	}
 	evicted = j.facts.add(storedFact{Fact: *fact, arrived: arrived, recovered: recovered})
-	j.notify(object, now)
+	j.queues.notify(object, now)
 	return evicted
 }
 

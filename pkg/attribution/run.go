@@ -4,7 +4,6 @@
 package attribution
 
 import (
-	"container/heap"
 	"context"
 	"sync"
 	"time"
@@ -28,7 +27,7 @@ func (j *Joiner) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-j.wake:
+		case <-j.queues.wake:
 		case <-time.After(next):
 		case now := <-sweep.C:
 			if gone := j.sweep(now); len(gone) > 0 && j.config.Facts != nil {
@@ -42,15 +41,7 @@ func (j *Joiner) Run(ctx context.Context) {
 func (j *Joiner) ready(now time.Time) (ready []*objectQueue, next time.Duration) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	for len(j.due) > 0 && !j.due[0].due.After(now) {
-		r := heap.Pop(&j.due).(*objectQueue)
-		r.held = true
-		ready = append(ready, r)
-	}
-	if len(j.due) == 0 {
-		return ready, sweepInterval
-	}
-	return ready, j.due[0].due.Sub(now)
+	return j.queues.takeDue(now)
 }
 
 // advance delivers events of a held queue until one has to wait.
@@ -83,14 +74,12 @@ func (j *Joiner) peek(r *objectQueue) (*pendingEvent, *evidence) {
 func (j *Joiner) wait(r *objectQueue, until time.Time) bool {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	if !r.factsAdded {
-		j.release(r, until)
-	}
-	return !r.factsAdded
+	return j.queues.wait(r, until)
 }
 
+// next removes the first event of a queue, and reports whether there are more.
 func (j *Joiner) next(r *objectQueue) bool {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	return j.pop(r)
+	return j.queues.pop(r)
 }

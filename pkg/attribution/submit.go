@@ -4,7 +4,6 @@
 package attribution
 
 import (
-	"container/heap"
 	"context"
 	"time"
 
@@ -58,13 +57,10 @@ func (j *Joiner) begin(w *pendingEvent) (*objectQueue, *evidence) {
 	}
 	e := j.gather(w)
 	j.expectFacts(w, e)
-	if j.queues[w.object] != nil {
-		return nil, nil
+	if r := j.queues.hold(w); r != nil {
+		return r, e
 	}
-	r := newObjectQueue(w)
-	r.held = true
-	j.queues[w.object] = r
-	return r, e
+	return nil, nil
 }
 
 // expectFacts measures how late facts about an event are: facts that have already arrived are not late.
@@ -124,44 +120,19 @@ func (j *Joiner) enqueue(ctx context.Context, r *objectQueue, w *pendingEvent) e
 	}
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	w.slotted = true
-	if r == nil {
-		if r = j.queues[w.object]; r != nil {
-			r.queue = append(r.queue, w)
-			return nil
-		}
-		r = newObjectQueue(w)
-		j.queues[w.object] = r
-	}
-	j.release(r, w.arrived)
+	j.queues.add(r, w)
 	return nil
 }
 
 // takeSlot acquires a slot. If too many events are pending, it forces delivery of the one that is due first.
 func (j *Joiner) takeSlot(ctx context.Context) error {
-	select {
-	case j.slots <- struct{}{}:
+	if j.queues.slots.tryAcquire() {
 		return nil
-	default:
 	}
-	j.forceFirst()
-	select {
-	case j.slots <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (j *Joiner) forceFirst() {
 	j.mutex.Lock()
-	defer j.mutex.Unlock()
-	if len(j.due) == 0 {
-		return
-	}
-	first := j.due[0]
-	first.queue[0].forced = true
-	j.reschedule(first, time.Now())
+	j.queues.forceFirst(time.Now())
+	j.mutex.Unlock()
+	return j.queues.slots.acquire(ctx)
 }
 
 // deliver delivers an event of a queue that the caller holds.
@@ -195,55 +166,8 @@ func (j *Joiner) measure(w *pendingEvent, fact *storedFact) {
 func (j *Joiner) finish(r *objectQueue) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	if j.pop(r) {
-		j.release(r, time.Now())
-	}
-}
-
-// pop removes the first event from a queue that the caller holds, and reports whether there are more.
-func (j *Joiner) pop(r *objectQueue) bool {
-	first := r.queue[0]
-	r.queue[0] = nil
-	r.queue = r.queue[1:]
-	if first.slotted {
-		<-j.slots
-	}
-	if len(r.queue) == 0 {
-		delete(j.queues, first.object)
-		return false
-	}
-	return true
-}
-
-// release ends the caller's hold of a queue and schedules it.
-func (j *Joiner) release(r *objectQueue, due time.Time) {
-	r.held, r.due = false, due
-	heap.Push(&j.due, r)
-	j.wakeRun()
-}
-
-// reschedule changes when a queue that is not held is due.
-func (j *Joiner) reschedule(r *objectQueue, due time.Time) {
-	r.due = due
-	heap.Fix(&j.due, r.position)
-	j.wakeRun()
-}
-
-// notify reschedules the queue of an object because facts about it have arrived.
-func (j *Joiner) notify(object Object, now time.Time) {
-	switch r := j.queues[object]; {
-	case r == nil:
-	case r.held:
-		r.factsAdded = true
-	default:
-		j.reschedule(r, now)
-	}
-}
-
-func (j *Joiner) wakeRun() {
-	select {
-	case j.wake <- struct{}{}:
-	default:
+	if j.queues.pop(r) {
+		j.queues.release(r, time.Now())
 	}
 }
 
@@ -251,17 +175,12 @@ func (j *Joiner) wakeRun() {
 func (j *Joiner) Waiting(object Object) bool {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	return j.queues[object] != nil
+	return j.queues.waiting(object)
 }
 
 // WaitingIn reports whether an event of any object in the namespace is pending.
 func (j *Joiner) WaitingIn(namespace string) bool {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	for object := range j.queues {
-		if object.Namespace == namespace {
-			return true
-		}
-	}
-	return false
+	return j.queues.waitingIn(namespace)
 }
