@@ -45,7 +45,7 @@ func (j *Joiner) trailOf(event Event) *auditTrail {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	trail := j.facts.trail(event, now)
-	trail.complete = now.Add(-clockSkew - j.sources.grace(Audit, trail.object, now, j.config.MaxWait))
+	trail.complete = now.Add(-clockSkew - j.expected.grace(Audit, trail.object, now))
 	return trail
 }
 
@@ -53,13 +53,5 @@ func (j *Joiner) trailOf(event Event) *auditTrail {
 func (j *Joiner) alreadyReported(operation v1alpha1.Operation, object Object, found *storedFact) bool {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	if j.queues.waiting(object) {
-		return false
-	}
-	if operation == v1alpha1.OperationDelete {
-		_, reported := j.deleted[found.UID]
-		return reported
-	}
-	seen, ok := j.versions.of(found.UID)
-	return ok && !newer(found.After, seen.last)
+	return !j.queues.waiting(object) && j.observed.reported(operation, found)
 }

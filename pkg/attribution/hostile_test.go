@@ -67,7 +67,7 @@ func TestFlood(t *testing.T) {
 				t.Errorf("%d facts, %d in the index, %d in namespaces", len(each.ids), inIndexes, inNamespaces)
 			}
 		}
-		if len(s.queues.byObject)+len(s.queues.due) != 0 || len(s.arrivals.order) != 0 {
+		if len(s.queues.byObject)+len(s.queues.due) != 0 || len(s.expected.arrivals.order) != 0 {
 			t.Error("facts without events use memory for waiting events")
 		}
 		s.submit(event)
@@ -97,10 +97,10 @@ func TestManyObjects(t *testing.T) {
 			s.submit(configMap(name, name, "1").event(create, ""))
 		}
 		pass(2 * maxWait)
-		if got := len(s.versions.young) + len(s.versions.old); got > 2*versionHistoryLimit {
+		if got := len(s.observed.versions.young) + len(s.observed.versions.old); got > 2*versionHistoryLimit {
 			t.Errorf("version history has %d objects", got)
 		}
-		if a := s.arrivals; len(a.order) > arrivalsLimit || len(a.after) > arrivalsLimit || len(a.before) > arrivalsLimit {
+		if a := s.expected.arrivals; len(a.order) > arrivalsLimit || len(a.after) > arrivalsLimit || len(a.before) > arrivalsLimit {
 			t.Errorf("%d changes are stored", len(a.after))
 		}
 		if got := len(s.deliveries()); got != 2*versionHistoryLimit+2 {

@@ -14,9 +14,6 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// deletedLimit bounds the objects that are recorded as deleted.
-const deletedLimit = 10_000
-
 // Event is a watch event of one object.
 type Event struct {
 	// Operation is CREATE, UPDATE or DELETE.
@@ -43,6 +40,12 @@ type Config struct {
 	Wanted func(Object) bool
 }
 
+// wants reports whether facts about an object are stored: about wanted ones, and about deletions of namespaces, which
+// explain the deletions of their objects.
+func (c Config) wants(fact *Fact, object Object) bool {
+	return c.Wanted == nil || c.Wanted(object) || object.GroupResource == namespaces && fact.Operation == v1alpha1.OperationDelete
+}
+
 // SourceState is the state of one source of facts. Times are by the clock of this process.
 type SourceState struct {
 	// Signal is the signal of the source.
@@ -64,22 +67,18 @@ type Joiner struct {
 	meters meters
 
 	// mutex guards the fields below. No blocking operation and no callback runs under it.
-	mutex      sync.Mutex
-	sources    sources
-	arrivals   *arrivals
-	versions   *versionHistory
-	unreviewed unreviewed
-	facts      *factIndex
-	deleted    map[types.UID]time.Time
-	queues     *eventQueues
+	mutex    sync.Mutex
+	facts    *factIndex
+	expected *expectations
+	observed *observations
+	queues   *eventQueues
 }
 
 // NewJoiner returns a Joiner without facts.
 func NewJoiner(config Config) *Joiner {
 	return &Joiner{
 		config: config, meters: newMeters(config.Controller),
-		arrivals: newArrivals(), versions: newVersionHistory(versionHistoryLimit), unreviewed: unreviewed{},
-		facts: newFactIndex(), deleted: map[types.UID]time.Time{}, queues: newEventQueues(),
+		facts: newFactIndex(), expected: newExpectations(config.MaxWait), observed: newObservations(), queues: newEventQueues(),
 	}
 }
 
@@ -98,7 +97,7 @@ func (j *Joiner) Add(facts []Fact, recovered bool) {
 
 func (j *Joiner) add(fact *Fact, now time.Time, recovered bool) (evicted int) {
 	object := objectOfFact(fact)
-	from := j.sources.of(fact.Signal, object)
+	from := j.expected.sources.of(fact.Signal, object)
 	if from == nil {
 		return 0
 	}
@@ -108,18 +107,12 @@ func (j *Joiner) add(fact *Fact, now time.Time, recovered bool) (evicted int) {
 	}
 	if now.Sub(arrived) < silenceTimeout {
 		from.received(arrived)
-		j.versions.begin(now)
+		j.observed.versions.begin(now)
 	}
-	deletion := fact.Operation == v1alpha1.OperationDelete
-	if j.config.Wanted != nil && !j.config.Wanted(object) && (object.GroupResource != namespaces || !deletion) {
+	if !j.config.wants(fact, object) || j.facts.has(fact) {
 		return 0
 	}
-	if j.facts.has(fact) {
-		return 0
-	}
-	if lag, ok := j.arrivals.lag(fact, now); ok && !recovered && !deletion {
-		from.measure(lag, now, now)
-	}
+	j.expected.factArrived(fact, from, now, recovered)
 	evicted = j.facts.add(storedFact{Fact: *fact, arrived: arrived, recovered: recovered})
 	j.queues.notify(object, now)
 	return evicted
@@ -130,7 +123,7 @@ func (j *Joiner) add(fact *Fact, now time.Time, recovered bool) (evicted int) {
 func (j *Joiner) Listed(resource schema.GroupVersionResource, namespace string) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	j.versions.listed(scope{resource.GroupResource(), namespace}, time.Now())
+	j.observed.versions.listed(scope{resource.GroupResource(), namespace}, time.Now())
 }
 
 // Observe records an event, whether or not its author is needed. It must be called for the events of a watch in their
@@ -138,17 +131,8 @@ func (j *Joiner) Listed(resource schema.GroupVersionResource, namespace string) 
 func (j *Joiner) Observe(event Event) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	j.observe(&event)
-}
-
-func (j *Joiner) observe(event *Event) {
-	if !j.sources.active() {
-		return
-	}
-	uid, now := event.Object.GetUID(), time.Now()
-	j.versions.observe(uid, event.Object.GetResourceVersion(), now)
-	if event.Operation == v1alpha1.OperationDelete && len(j.deleted) < deletedLimit {
-		j.deleted[uid] = now
+	if j.expected.active() {
+		j.observed.record(&event, time.Now())
 	}
 }
 
@@ -157,14 +141,9 @@ func (j *Joiner) sweep(now time.Time) (gone []types.UID) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	j.facts.expire(now)
-	j.unreviewed.expire(now)
-	j.meters.lag[Audit].Set(j.sources.audit.lag.Seconds())
-	j.meters.lag[Admission].Set(j.sources.admission.lag.Seconds())
-	for uid, at := range j.deleted {
-		if now.Sub(at) <= factsLifetime {
-			continue
-		}
-		delete(j.deleted, uid)
+	j.expected.unreviewed.expire(now)
+	j.meters.setLag(&j.expected.sources)
+	for _, uid := range j.observed.expire(now) {
 		if j.facts.forget(uid) {
 			gone = append(gone, uid)
 		}
@@ -177,5 +156,5 @@ func (j *Joiner) Sources() []SourceState {
 	now := time.Now()
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	return []SourceState{j.sources.audit.state(Audit, now), j.sources.admission.state(Admission, now)}
+	return j.expected.sources.states(now)
 }

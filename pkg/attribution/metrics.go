@@ -56,3 +56,9 @@ func (m meters) count(v verdict) {
 	}
 	m.hits[v.author.Signal].Inc()
 }
+
+// setLag sets the lag of the API servers' audit and admission.
+func (m meters) setLag(s *sources) {
+	m.lag[Audit].Set(s.audit.lag.Seconds())
+	m.lag[Admission].Set(s.admission.lag.Seconds())
+}

@@ -20,7 +20,9 @@ func (j *Joiner) Run(ctx context.Context) {
 	sweep := time.NewTicker(sweepInterval)
 	defer sweep.Stop()
 	for {
-		ready, next := j.ready(time.Now())
+		j.mutex.Lock()
+		ready, next := j.queues.takeDue(time.Now())
+		j.mutex.Unlock()
 		for _, r := range ready {
 			deliveries.Go(func() { j.advance(r) })
 		}
@@ -35,13 +37,6 @@ func (j *Joiner) Run(ctx context.Context) {
 			}
 		}
 	}
-}
-
-// ready returns the queues that are due, held for the caller, and the time until the next one is due.
-func (j *Joiner) ready(now time.Time) (ready []*objectQueue, next time.Duration) {
-	j.mutex.Lock()
-	defer j.mutex.Unlock()
-	return j.queues.takeDue(now)
 }
 
 // advance delivers events of a held queue until one has to wait.
@@ -67,7 +62,7 @@ func (j *Joiner) peek(r *objectQueue) (*pendingEvent, *evidence) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	r.factsAdded = false
-	return r.queue[0], j.gather(r.queue[0])
+	return r.queue[0], gather(r.queue[0], j.facts, j.expected)
 }
 
 // wait releases a queue until it is due, unless facts have been added.

@@ -62,6 +62,11 @@ func (s *sources) grace(signal Signal, object Object, now time.Time, limit time.
 	return s.of(signal, object).grace(now, needed, limit)
 }
 
+// states returns the state of the API servers' audit and admission.
+func (s *sources) states(now time.Time) []SourceState {
+	return []SourceState{s.audit.state(Audit, now), s.admission.state(Admission, now)}
+}
+
 // source is the state of one source of facts. Times are by the clock of this process.
 type source struct {
 	lastFact    time.Time

@@ -6,8 +6,6 @@ package attribution
 import (
 	"context"
 	"time"
-
-	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
 // Submit finds the author of an event and calls deliver with it exactly once, on this or another goroutine, unless ctx or
@@ -40,74 +38,20 @@ func (j *Joiner) Submit(ctx context.Context, event Event, deliver func(context.C
 func (j *Joiner) begin(w *pendingEvent) (*objectQueue, *evidence) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	j.observe(w.event)
 	w.object = objectOf(w.event.Resource.GroupResource(), w.event.Object)
-	for _, signal := range []Signal{Audit, Admission} {
-		j.sources.of(signal, w.object).wanted(w.arrived)
-	}
 	w.state = revision{w.event.Object.GetUID(), w.event.Object.GetResourceVersion()}
-	if j.sources.active() {
-		w.predecessor, w.known = j.versions.predecessor(w.object, w.state.uid, w.state.version)
-		if w.event.Operation == v1alpha1.OperationCreate {
-			w.predecessor, w.known = "", true
-		}
-		if !w.known {
-			w.unchangedSince = j.versions.unchangedSince(w.object, w.state.uid, w.state.version)
-		}
+	j.expected.eventArrived(w)
+	if j.expected.active() {
+		j.observed.record(w.event, time.Now())
+		j.observed.findPredecessor(w)
 	}
-	e := j.gather(w)
-	j.expectFacts(w, e)
+	e := gather(w, j.facts, j.expected)
+	j.expected.expect(w, e)
 	if r := j.queues.hold(w); r != nil {
 		return r, e
 	}
 	return nil, nil
 }
-
-// expectFacts measures how late facts about an event are: facts that have already arrived are not late.
-func (j *Joiner) expectFacts(w *pendingEvent, e *evidence) {
-	if w.event.Operation == v1alpha1.OperationDelete || !j.sources.active() {
-		return
-	}
-	var missing arrival
-	if len(e.exact) > 0 {
-		j.measureEarly(e.exact[0], w)
-	} else {
-		missing.after = w.state
-	}
-	attempts := e.attemptsSince(w.unchangedSince)
-	switch {
-	case !w.startKnown():
-	case len(attempts) > 0:
-		j.measureEarly(attempts[0], w)
-	case w.known:
-		missing.before = revision{w.state.uid, w.predecessor}
-	default:
-		missing.before = revision{w.state.uid, anyVersion}
-	}
-	j.arrivals.add(w.arrived, missing)
-}
-
-// measureEarly records a fact that arrived before its event.
-func (j *Joiner) measureEarly(fact *storedFact, w *pendingEvent) {
-	if !fact.recovered {
-		j.sources.of(fact.Signal, w.object).measure(0, fact.arrived, w.arrived)
-	}
-}
-
-// expected reports whether expectFacts measures the lag of a fact.
-func (w *pendingEvent) expected(fact *storedFact) bool {
-	switch {
-	case w.event.Operation == v1alpha1.OperationDelete:
-		return false
-	case fact.Signal == Audit:
-		return fact.UID != "" && fact.After != ""
-	}
-	return w.startKnown()
-}
-
-// startKnown reports whether the state that the change started from is known, or the object had a single state for some
-// time.
-func (w *pendingEvent) startKnown() bool { return w.known || !w.unchangedSince.IsZero() }
 
 // enqueue adds an event to the queue of its object. r is the queue that the caller holds, with the event as its first
 // one, or nil.
@@ -140,25 +84,25 @@ func (j *Joiner) deliver(w *pendingEvent, v verdict) {
 	if v.claims {
 		v.fact.claimed = true
 	}
-	if v.fact != nil {
-		j.measure(w, v.fact)
-	}
-	if v.unreviewed {
-		j.noteUnreviewed(w.object)
-	}
+	j.record(w, v)
 	j.meters.count(v)
 	w.deliver(v.author)
 }
 
-// measure records the lag of a fact whose states are not known, so that expectFacts does not measure it.
-func (j *Joiner) measure(w *pendingEvent, fact *storedFact) {
-	if fact.recovered || w.expected(fact) {
+// record records what a verdict shows of the sources: the lag of its fact, or that the change had no review.
+func (j *Joiner) record(w *pendingEvent, v verdict) {
+	measurable := v.fact != nil && w.measurable(v.fact)
+	if !measurable && !v.unreviewed {
 		return
 	}
-	if _, delayed := deletionRequestedAt(w.event.Object); !delayed {
-		j.mutex.Lock()
-		defer j.mutex.Unlock()
-		j.sources.of(fact.Signal, w.object).measure(fact.arrived.Sub(w.arrived), fact.arrived, time.Now())
+	now := time.Now()
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	if measurable {
+		j.expected.measure(w, v.fact, now)
+	}
+	if v.unreviewed {
+		j.expected.unreviewed.note(w.object, now)
 	}
 }
 

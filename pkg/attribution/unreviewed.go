@@ -47,10 +47,3 @@ func (u unreviewed) expire(now time.Time) {
 		}
 	}
 }
-
-// noteUnreviewed records that a change of an object was audited without a review.
-func (j *Joiner) noteUnreviewed(object Object) {
-	j.mutex.Lock()
-	defer j.mutex.Unlock()
-	j.unreviewed.note(object, time.Now())
-}
