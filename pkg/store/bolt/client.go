@@ -150,7 +150,7 @@ type maintenanceClient struct {
 }
 
 func (c maintenanceClient) Status(context.Context, *pb.StatusRequest, ...grpc.CallOption) (*pb.StatusResponse, error) {
-	size, used, err := c.engine.size()
+	size, used, err := c.engine.reader.size()
 	if err != nil {
 		return nil, fmt.Errorf("reading the size of the store: %w", err)
 	}

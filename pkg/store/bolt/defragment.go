@@ -61,10 +61,10 @@ func defragment(ctx context.Context, path string) (sizes Sizes, err error) {
 	if sizes.Before, err = fileSize(path); err != nil {
 		return sizes, err
 	}
-	if err := e.checkSpace(); err != nil {
+	if err := checkCopyFits(e.reader); err != nil {
 		return sizes, err
 	}
-	if err := e.replaceFile(ctx, path); err != nil {
+	if err := replaceFile(ctx, e.db, path); err != nil {
 		return sizes, err
 	}
 	sizes.After, err = fileSize(path)
@@ -88,13 +88,13 @@ func fileSize(path string) (int64, error) {
 	return info.Size(), nil
 }
 
-// checkSpace returns an error if a copy of the data would not fit on the disk.
-func (e *Engine) checkSpace() error {
-	_, used, err := e.size()
+// checkCopyFits returns an error if a copy of the data would not fit on the disk.
+func checkCopyFits(r *reader) error {
+	_, used, err := r.size()
 	if err != nil {
 		return err
 	}
-	folder := filepath.Dir(e.Path())
+	folder := filepath.Dir(r.path())
 	free, _, err := volumeOf(folder)
 	if err != nil {
 		return fmt.Errorf("reading the free space of %s: %w", folder, err)
@@ -107,7 +107,7 @@ func (e *Engine) checkSpace() error {
 
 // replaceFile copies the store to a new file and renames it over the old one. The copy stays locked until then, so that
 // no process opens an incomplete one.
-func (e *Engine) replaceFile(ctx context.Context, path string) (err error) {
+func replaceFile(ctx context.Context, source *bbolt.DB, path string) (err error) {
 	beside := path + defragmentedSuffix
 	if err := os.Remove(beside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -123,7 +123,7 @@ func (e *Engine) replaceFile(ctx context.Context, path string) (err error) {
 			_ = os.Remove(beside)
 		}
 	}()
-	if err := copyStore(ctx, target, e.db); err != nil {
+	if err := copyStore(ctx, target, source); err != nil {
 		return err
 	}
 	failpoint.Reach("defragmented-copied")

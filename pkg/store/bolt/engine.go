@@ -17,7 +17,6 @@ import (
 
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/lru"
 )
 
 var (
@@ -41,9 +40,6 @@ const (
 	DefaultMaxRequestBytes    = 3 << 19 // 1.5 MiB, etcd's own limit
 	DefaultMaxFileBytes       = 64 << 30
 )
-
-// rememberedCounts bounds the number of unfinished paged lists whose counts are cached.
-const rememberedCounts = 1024
 
 // Options configures an engine. The zero value is suitable for production.
 type Options struct {
@@ -99,6 +95,7 @@ func (o Options) withDefaults() Options {
 // Engine is an open store file. It is safe for concurrent use.
 type Engine struct {
 	db       *bbolt.DB
+	reader   *reader
 	options  Options
 	logger   logr.Logger
 	identity uint64
@@ -123,9 +120,6 @@ type Engine struct {
 	progress *progressHub
 	watches  *watchSet
 	metrics  observers
-
-	// remaining caches, for the next page of a paged list, the number of remaining keys.
-	remaining *lru.Cache
 }
 
 // Open opens or creates the store file at path, and its folder. It returns [ErrLocked] if another process has the file
@@ -133,15 +127,14 @@ type Engine struct {
 // engine runs until Close.
 func Open(ctx context.Context, path string, options Options) (*Engine, error) {
 	e := &Engine{
-		options:   options.withDefaults(),
-		logger:    klog.FromContext(ctx).WithValues("store", path),
-		queue:     make(chan *request, queueLength),
-		stop:      make(chan struct{}),
-		stopped:   make(chan struct{}),
-		progress:  newProgressHub(),
-		watches:   newWatchSet(),
-		metrics:   newObservers(storeName(path)),
-		remaining: lru.New(rememberedCounts),
+		options:  options.withDefaults(),
+		logger:   klog.FromContext(ctx).WithValues("store", path),
+		queue:    make(chan *request, queueLength),
+		stop:     make(chan struct{}),
+		stopped:  make(chan struct{}),
+		progress: newProgressHub(),
+		watches:  newWatchSet(),
+		metrics:  newObservers(storeName(path)),
 	}
 	if err := e.load(ctx, path); err != nil {
 		return nil, fmt.Errorf("opening store %s: %w", path, err)
@@ -159,6 +152,7 @@ func (e *Engine) load(ctx context.Context, path string) (err error) {
 	if e.db, err = openDatabase(ctx, path, e.options); err != nil {
 		return err
 	}
+	e.reader = newReader(e.db)
 	if err := guarded(func() error { return e.loadState(ctx) }); err != nil {
 		return errors.Join(err, e.db.Close())
 	}
@@ -175,7 +169,7 @@ func (e *Engine) loadState(ctx context.Context) (err error) {
 	if e.identity, err = readIdentity(e.db); err != nil {
 		return err
 	}
-	return e.view(func(s snapshot) error {
+	return e.reader.view(func(s snapshot) error {
 		e.feed = newFeed(s.revision, s.compacted)
 		e.leases, err = loadLeases(s, e.options.Clock)
 		return err
@@ -220,14 +214,4 @@ func (e *Engine) CompactRevision() int64 {
 
 func (e *Engine) header(revision int64) *pb.ResponseHeader {
 	return &pb.ResponseHeader{ClusterId: e.identity, Revision: revision}
-}
-
-// size returns the size of the file and the bytes of it that hold data.
-func (e *Engine) size() (total, used int64, err error) {
-	err = e.db.View(func(tx *bbolt.Tx) error {
-		total = tx.Size()
-		used = total - int64(e.db.Stats().FreePageN)*int64(e.db.Info().PageSize)
-		return nil
-	})
-	return total, used, err
 }

@@ -63,7 +63,7 @@ func (e *Engine) TimeToLive(ctx context.Context, r *pb.LeaseTimeToLiveRequest) (
 		return nil, err
 	}
 	response := &pb.LeaseTimeToLiveResponse{ID: r.ID, TTL: -1}
-	err := e.view(func(s snapshot) error {
+	err := e.reader.view(func(s snapshot) error {
 		response.Header = e.header(s.revision)
 		term, found := e.leases.get(r.ID)
 		if !found {

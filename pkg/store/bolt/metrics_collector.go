@@ -54,20 +54,20 @@ func (c *collector) DescribeWithStability(descs chan<- *metrics.Desc) {
 // CollectWithStability implements metrics.StableCollector.
 func (c *collector) CollectWithStability(out chan<- metrics.Metric) {
 	for _, e := range c.engines {
-		e.measure(func(desc *metrics.Desc, value int64) {
+		measure(e, func(desc *metrics.Desc, value int64) {
 			out <- metrics.NewLazyConstMetric(desc, metrics.GaugeValue, float64(value), e.metrics.store)
 		})
 	}
 }
 
 // measure reports the gauges of an open engine, none of a closed one.
-func (e *Engine) measure(report func(desc *metrics.Desc, value int64)) {
-	total, used, err := e.size()
+func measure(e *Engine, report func(desc *metrics.Desc, value int64)) {
+	total, used, err := e.reader.size()
 	if err != nil {
 		return
 	}
 	var keys int64
-	err = e.view(func(s snapshot) error {
+	err = e.reader.view(func(s snapshot) error {
 		keys = s.countKeys(newSpan([]byte{'/'}, []byte{'/' + 1}))
 		return nil
 	})

@@ -24,7 +24,7 @@ func (e *Engine) Range(ctx context.Context, r *pb.RangeRequest) (*pb.RangeRespon
 		return nil, err
 	}
 	var response *pb.RangeResponse
-	err := e.view(func(s snapshot) (err error) {
+	err := e.reader.view(func(s snapshot) (err error) {
 		response, err = s.serve(r)
 		return err
 	})

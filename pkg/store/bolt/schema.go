@@ -7,11 +7,9 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
 
 	"k8s.io/utils/lru"
 )
@@ -142,22 +140,6 @@ func newSnapshot(tx *bbolt.Tx) snapshot {
 		revision:  getInt64(meta.Get(metaRevision)),
 		compacted: getInt64(meta.Get(metaCompacted)),
 	}
-}
-
-// view runs read on the last committed state. What read keeps must be copied:
-// memory of the transaction is invalid once it returns.
-func (e *Engine) view(read func(snapshot) error) error {
-	err := guarded(func() error {
-		return e.db.View(func(tx *bbolt.Tx) error {
-			s := newSnapshot(tx)
-			s.remaining = e.remaining
-			return read(s)
-		})
-	})
-	if errors.Is(err, bolterrors.ErrDatabaseNotOpen) {
-		return ErrClosed
-	}
-	return err
 }
 
 // readIdentity returns the number that identifies the store.

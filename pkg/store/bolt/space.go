@@ -42,34 +42,40 @@ func (s *spaceWatch) ended(size int, err error) {
 	}
 }
 
-// CheckSpace returns [ErrDiskFull] after a write has failed for lack of space, until one of the same size has succeeded
-// and the volume is no longer full, or until there is clearly enough space for it.
-func (e *Engine) CheckSpace() error {
-	lacking := e.space.lacking.Load()
+// check returns [ErrDiskFull] after a write has failed for lack of space, until one of the same size has succeeded and the
+// volume is no longer full, or until there is clearly enough space for it. most is the maximum size of the file.
+func (s *spaceWatch) check(r *reader, most int64) error {
+	lacking := s.lacking.Load()
 	if lacking == 0 {
 		return nil
 	}
-	folder := filepath.Dir(e.Path())
+	folder := filepath.Dir(r.path())
 	free, known := freeIn(folder)
-	if !known && !e.space.succeeded.Load() {
+	if !known && !s.succeeded.Load() {
 		return fmt.Errorf("%w: a write of %d bytes failed", ErrDiskFull, lacking)
 	}
-	total, used, err := e.size()
+	total, used, err := r.size()
 	if err != nil {
 		return fmt.Errorf("measuring the store: %w", err)
 	}
-	need, most := 2*lacking+spaceBytes, int64(e.options.MaxFileBytes)
+	need := 2*lacking + spaceBytes
 	switch {
-	case e.space.succeeded.Load() && (!known || free >= leastBytes):
+	case s.succeeded.Load() && (!known || free >= leastBytes):
 	case total+need > most && total-used < need:
 		return fmt.Errorf("%w: a write of %d bytes failed, and of the %d bytes that %s may have only %d are left",
-			ErrDiskFull, lacking, most, e.Path(), max(0, most-total)+total-used)
+			ErrDiskFull, lacking, most, r.path(), max(0, most-total)+total-used)
 	case free < need:
 		return fmt.Errorf("%w: a write of %d bytes failed, and %d bytes are free in %s, at least %d are needed",
 			ErrDiskFull, lacking, free, folder, need)
 	}
-	e.space.lacking.CompareAndSwap(lacking, 0)
+	s.lacking.CompareAndSwap(lacking, 0)
 	return nil
+}
+
+// CheckSpace returns [ErrDiskFull] after a write has failed for lack of space, until one of the same size has succeeded
+// and the volume is no longer full, or until there is clearly enough space for it.
+func (e *Engine) CheckSpace() error {
+	return e.space.check(e.reader, int64(e.options.MaxFileBytes))
 }
 
 // freeIn returns the free bytes of a folder's volume, if known.

@@ -60,7 +60,7 @@ func (s *rangeStream) Recv() (*pb.RangeStreamResponse, error) {
 	}
 	var p page
 	var limit int64
-	err := s.engine.view(func(snap snapshot) (err error) {
+	err := s.engine.reader.view(func(snap snapshot) (err error) {
 		if !s.started && s.revision == 0 {
 			s.revision = snap.revision
 		}

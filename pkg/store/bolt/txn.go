@@ -70,7 +70,7 @@ func (e *Engine) readTxn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse
 		return nil, err
 	}
 	var response *pb.TxnResponse
-	err := e.view(func(s snapshot) error {
+	err := e.reader.view(func(s snapshot) error {
 		succeeded, err := s.holds(r.Compare)
 		if err != nil {
 			return err

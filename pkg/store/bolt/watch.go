@@ -123,7 +123,7 @@ func (w *watch) advance(ctx context.Context) (<-chan struct{}, bool) {
 		events, reached := r.events, r.head
 		if !r.complete {
 			var err error
-			if events, reached, err = w.engine.history(w.next, w.span); err != nil {
+			if events, reached, err = w.engine.reader.history(w.next, w.span); err != nil {
 				w.fail(ctx, err)
 				return nil, false
 			}
@@ -197,35 +197,4 @@ func (w *watch) send(ctx context.Context, response clientv3.WatchResponse) bool 
 	case <-w.engine.stop:
 		return false
 	}
-}
-
-// history reads the changes of a span from a revision on from the log, and returns the revision up to which they are
-// complete. It stops at a bound, but never within a revision.
-func (e *Engine) history(from int64, sp span) (events []*mvccpb.Event, reached int64, err error) {
-	err = e.view(func(s snapshot) error {
-		if from <= s.compacted {
-			return rpctypes.ErrCompacted
-		}
-		reached = s.revision
-		size, last := 0, int64(0)
-		return s.changes(from, func(revision int64, record []byte) (bool, error) {
-			if revision != last && (len(events) >= catchUpEvents || size >= catchUpBytes) {
-				reached = last
-				return false, nil
-			}
-			last = revision
-			key, err := eventKey(record)
-			if err != nil || !sp.contains(key) {
-				return true, err
-			}
-			event, err := decodeEvent(revision, record)
-			if err != nil {
-				return false, err
-			}
-			events = append(events, event)
-			size += len(record)
-			return true, nil
-		})
-	})
-	return events, reached, err
 }
