@@ -12,7 +12,7 @@ import (
 // elsewhere. The next write gets a revision above all that were handed out there, and a watch from one of those fails as
 // compacted instead of missing changes. It returns an error if the store is already beyond the revision.
 func (e *Engine) Advance(ctx context.Context, revision int64) error {
-	if err := e.commit(ctx, advance{revision: revision}, 0); err != nil {
+	if err := e.committer.commit(ctx, advance{revision: revision}, 0); err != nil {
 		return fmt.Errorf("advancing to revision %d: %w", revision, err)
 	}
 	if err := e.dropHistory(ctx); err != nil {

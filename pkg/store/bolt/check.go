@@ -18,10 +18,10 @@ const checkTimeout = 2 * time.Second
 func (e *Engine) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	if err := e.usable(ctx); err != nil {
+	if err := usable(ctx, e.stop); err != nil {
 		return err
 	}
-	if err := e.commit(ctx, probe{}, 0); err != nil && !errors.Is(err, errProbed) {
+	if err := e.committer.commit(ctx, probe{}, 0); err != nil && !errors.Is(err, errProbed) {
 		return fmt.Errorf("store does not accept writes: %w", err)
 	}
 	return nil

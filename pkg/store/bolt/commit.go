@@ -7,9 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
+	"github.com/go-logr/logr"
 	"go.etcd.io/bbolt"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
+	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/failpoint"
 )
@@ -40,19 +44,43 @@ type request struct {
 	done chan struct{}
 }
 
+// committer commits the changes of a store. Its goroutine, run, is the only one that writes to the database.
+type committer struct {
+	db       *bbolt.DB
+	maxBytes int
+	clock    clock.PassiveClock
+	logger   logr.Logger
+	metrics  observers
+	space    *spaceWatch
+
+	// feed and leases receive what was committed.
+	feed   *feed
+	leases *leaseTable
+
+	// queue has the changes to commit.
+	queue chan *request
+	// stop ends the committer; stopped is closed once it has completed all requests that it took.
+	stop    <-chan struct{}
+	stopped chan struct{}
+
+	// failure is set if a commit failed that readers can see, so that it is unknown whether it is durable. Every later
+	// write fails with it until the file is opened again.
+	failure atomic.Pointer[error]
+}
+
 // commit queues a change and waits until it is durable or refused. If ctx ends first, the outcome is unknown, as with
 // etcd, and the committer owns the change: only after a nil error may the caller read it.
-func (e *Engine) commit(ctx context.Context, change mutation, size int) error {
-	if size > e.options.MaxRequestBytes {
+func (c *committer) commit(ctx context.Context, change mutation, size int) error {
+	if size > c.maxBytes {
 		return rpctypes.ErrRequestTooLarge
 	}
-	if err := e.usable(ctx); err != nil {
+	if err := usable(ctx, c.stop); err != nil {
 		return err
 	}
 	r := &request{mutation: change, size: size, done: make(chan struct{})}
 	select {
-	case e.queue <- r:
-	case <-e.stop:
+	case c.queue <- r:
+	case <-c.stop:
 		return ErrClosed
 	case <-ctx.Done():
 		return ctx.Err()
@@ -62,7 +90,7 @@ func (e *Engine) commit(ctx context.Context, change mutation, size int) error {
 		return r.err
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-e.stopped:
+	case <-c.stopped:
 		return r.outcome()
 	}
 }
@@ -77,24 +105,25 @@ func (r *request) outcome() error {
 	}
 }
 
-func (e *Engine) commitLoop() {
-	defer close(e.stopped)
+// run commits batches until stop is closed.
+func (c *committer) run() {
+	defer close(c.stopped)
 	for {
 		select {
-		case first := <-e.queue:
-			e.commitBatch(e.gather(first))
-		case <-e.stop:
+		case first := <-c.queue:
+			c.commitBatch(c.gather(first))
+		case <-c.stop:
 			return
 		}
 	}
 }
 
 // gather returns first and the requests queued behind it, without waiting for more.
-func (e *Engine) gather(first *request) []*request {
+func (c *committer) gather(first *request) []*request {
 	batch, size := []*request{first}, first.size
 	for size < maxBatchBytes {
 		select {
-		case r := <-e.queue:
+		case r := <-c.queue:
 			batch = append(batch, r)
 			size += r.size
 		default:
@@ -105,11 +134,11 @@ func (e *Engine) gather(first *request) []*request {
 }
 
 // commitBatch applies a batch in one transaction and completes its requests.
-func (e *Engine) commitBatch(batch []*request) {
-	refused := e.failure.Load() != nil
-	err := e.apply(batch)
+func (c *committer) commitBatch(batch []*request) {
+	refused := c.failure.Load() != nil
+	err := c.apply(batch)
 	if err != nil {
-		e.metrics.failed(len(batch), err, refused)
+		c.metrics.failed(len(batch), err, refused)
 	}
 	size := 0
 	for _, r := range batch {
@@ -120,23 +149,23 @@ func (e *Engine) commitBatch(batch []*request) {
 			size += r.size
 		}
 	}
-	e.space.ended(size, err)
+	c.space.ended(size, err)
 	for _, r := range batch {
 		close(r.done)
 	}
 }
 
 // apply commits a batch in one transaction of bbolt, which is durable when its commit returns, and publishes its changes.
-func (e *Engine) apply(batch []*request) error {
-	if failure := e.failure.Load(); failure != nil {
+func (c *committer) apply(batch []*request) error {
+	if failure := c.failure.Load(); failure != nil {
 		return *failure
 	}
-	began := e.options.Clock.Now()
-	tx, err := e.db.Begin(true)
+	began := c.clock.Now()
+	tx, err := c.db.Begin(true)
 	if err != nil {
 		return fmt.Errorf("beginning a write: %w", err)
 	}
-	w := newWriter(e, tx)
+	w := newWriter(c.leases, tx)
 	if err := w.apply(batch); err != nil {
 		return errors.Join(fmt.Errorf("writing: %w", err), tx.Rollback())
 	}
@@ -145,20 +174,20 @@ func (e *Engine) apply(batch []*request) error {
 	}
 	failpoint.Reach("store-committing")
 	if err := tx.Commit(); err != nil {
-		return e.commitFailed(w, err)
+		return c.commitFailed(w, err)
 	}
 	failpoint.Reach("store-committed")
-	e.publish(w)
-	e.metrics.committed(len(batch), e.options.Clock.Since(began))
+	c.publish(w)
+	c.metrics.committed(len(batch), c.clock.Since(began))
 	return nil
 }
 
 // publish publishes a committed batch: to leases first, then to watchers.
-func (e *Engine) publish(w *writer) {
+func (c *committer) publish(w *writer) {
 	for _, update := range w.committed {
 		update()
 	}
-	e.feed.publish(w.events, w.revision, w.compacted)
+	c.feed.publish(w.events, w.revision, w.compacted)
 }
 
 // commitFailed returns the error for the writers of a batch whose commit failed.
@@ -171,10 +200,10 @@ func (e *Engine) publish(w *writer) {
 // it is published, but a power loss may take it back, and another commit could then destroy
 // the state before it. The engine refuses writes until the file is opened again, which
 // makes the meta page durable first.
-func (e *Engine) commitFailed(w *writer, cause error) error {
+func (c *committer) commitFailed(w *writer, cause error) error {
 	err := fmt.Errorf("committing: %w", cause)
 	visible := false
-	viewErr := e.db.View(func(tx *bbolt.Tx) error {
+	viewErr := c.db.View(func(tx *bbolt.Tx) error {
 		visible = tx.ID() >= w.transactionID
 		return nil
 	})
@@ -182,15 +211,15 @@ func (e *Engine) commitFailed(w *writer, cause error) error {
 		return asDiskFull(err)
 	}
 	if visible {
-		e.publish(w)
+		c.publish(w)
 	}
-	return e.refuseWrites(errors.Join(err, viewErr))
+	return c.refuseWrites(errors.Join(err, viewErr))
 }
 
 // refuseWrites makes every later write fail, and returns the error that they fail with.
-func (e *Engine) refuseWrites(cause error) error {
+func (c *committer) refuseWrites(cause error) error {
 	failure := fmt.Errorf("store refuses writes until it is reopened, because a commit may be lost: %w", cause)
-	e.failure.Store(&failure)
-	e.logger.Error(cause, "The store refuses writes until it is reopened")
+	c.failure.Store(&failure)
+	c.logger.Error(cause, "The store refuses writes until it is reopened")
 	return failure
 }

@@ -20,7 +20,7 @@ const segmentsPerCommit = 8
 func (e *Engine) Compact(ctx context.Context, r *pb.CompactionRequest) (*pb.CompactionResponse, error) {
 	began := e.options.Clock.Now()
 	change := &compaction{revision: r.Revision}
-	if err := e.commit(ctx, change, 0); err != nil {
+	if err := e.committer.commit(ctx, change, 0); err != nil {
 		return nil, err
 	}
 	if err := e.dropHistory(ctx); err != nil {
@@ -34,7 +34,7 @@ func (e *Engine) Compact(ctx context.Context, r *pb.CompactionRequest) (*pb.Comp
 func (e *Engine) dropHistory(ctx context.Context) error {
 	for {
 		drop := &segmentDrop{}
-		if err := e.commit(ctx, drop, 0); err != nil {
+		if err := e.committer.commit(ctx, drop, 0); err != nil {
 			return err
 		}
 		if drop.dropped < segmentsPerCommit {

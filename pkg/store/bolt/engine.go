@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -95,31 +94,27 @@ func (o Options) withDefaults() Options {
 // Engine is an open store file. It is safe for concurrent use.
 type Engine struct {
 	db       *bbolt.DB
-	reader   *reader
 	options  Options
 	logger   logr.Logger
 	identity uint64
+	metrics  observers
 
-	// queue feeds the committer, the only goroutine that writes to db.
-	queue chan *request
-	// stop is closed by Close; stopped once the committer has completed all requests that it took.
-	stop, stopped chan struct{}
-	closing       sync.Once
-	closeErr      error
-	background    sync.WaitGroup
+	// feed and leases have the committed changes and leases in memory.
+	feed   *feed
+	leases *leaseTable
 
-	// failure is set if a commit failed that readers can see, so that it is unknown whether it is durable. Every later
-	// write fails with it until the file is opened again.
-	failure atomic.Pointer[error]
-
+	reader    *reader
+	committer *committer
 	// space records whether a write failed for lack of space.
-	space spaceWatch
-
-	feed     *feed
-	leases   *leaseTable
+	space    spaceWatch
 	progress *progressHub
 	watches  *watchSet
-	metrics  observers
+
+	// stop is closed by Close, which waits for the background goroutines.
+	stop       chan struct{}
+	closing    sync.Once
+	closeErr   error
+	background sync.WaitGroup
 }
 
 // Open opens or creates the store file at path, and its folder. It returns [ErrLocked] if another process has the file
@@ -129,9 +124,7 @@ func Open(ctx context.Context, path string, options Options) (*Engine, error) {
 	e := &Engine{
 		options:  options.withDefaults(),
 		logger:   klog.FromContext(ctx).WithValues("store", path),
-		queue:    make(chan *request, queueLength),
 		stop:     make(chan struct{}),
-		stopped:  make(chan struct{}),
 		progress: newProgressHub(),
 		watches:  newWatchSet(),
 		metrics:  newObservers(storeName(path)),
@@ -139,11 +132,7 @@ func Open(ctx context.Context, path string, options Options) (*Engine, error) {
 	if err := e.load(ctx, path); err != nil {
 		return nil, fmt.Errorf("opening store %s: %w", path, err)
 	}
-	e.run(e.commitLoop)
-	e.run(e.expiryLoop)
-	if e.options.CompactionInterval > 0 {
-		e.run(e.compactionLoop)
-	}
+	e.start()
 	return e, nil
 }
 
@@ -176,9 +165,18 @@ func (e *Engine) loadState(ctx context.Context) (err error) {
 	})
 }
 
-// run starts a goroutine that Close waits for.
-func (e *Engine) run(loop func()) {
-	e.background.Go(loop)
+// start starts the goroutines that Close waits for.
+func (e *Engine) start() {
+	e.committer = &committer{
+		db: e.db, maxBytes: e.options.MaxRequestBytes, clock: e.options.Clock, logger: e.logger, metrics: e.metrics, space: &e.space,
+		feed: e.feed, leases: e.leases,
+		queue: make(chan *request, queueLength), stop: e.stop, stopped: make(chan struct{}),
+	}
+	e.background.Go(e.committer.run)
+	e.background.Go(e.expiryLoop)
+	if e.options.CompactionInterval > 0 {
+		e.background.Go(e.compactionLoop)
+	}
 }
 
 // Close stops the engine and closes the file. Watches end, later requests fail with [ErrClosed]. It may be called more

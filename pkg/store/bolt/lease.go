@@ -32,7 +32,7 @@ func (e *Engine) Grant(ctx context.Context, r *pb.LeaseGrantRequest) (*pb.LeaseG
 		return nil, rpctypes.ErrLeaseTTLTooLarge
 	}
 	change := &leaseGrant{id: r.ID, ttl: max(r.TTL, 1)}
-	if err := e.commit(ctx, change, 0); err != nil {
+	if err := e.committer.commit(ctx, change, 0); err != nil {
 		return nil, err
 	}
 	return &pb.LeaseGrantResponse{Header: e.header(e.Revision()), ID: change.id, TTL: change.ttl}, nil
@@ -40,7 +40,7 @@ func (e *Engine) Grant(ctx context.Context, r *pb.LeaseGrantRequest) (*pb.LeaseG
 
 // Revoke ends a lease and deletes the keys attached to it, in one revision.
 func (e *Engine) Revoke(ctx context.Context, r *pb.LeaseRevokeRequest) (*pb.LeaseRevokeResponse, error) {
-	if err := e.commit(ctx, &leaseEnd{id: r.ID}, 0); err != nil {
+	if err := e.committer.commit(ctx, &leaseEnd{id: r.ID}, 0); err != nil {
 		return nil, err
 	}
 	return &pb.LeaseRevokeResponse{Header: e.header(e.Revision())}, nil
@@ -50,7 +50,7 @@ func (e *Engine) Revoke(ctx context.Context, r *pb.LeaseRevokeRequest) (*pb.Leas
 // returns. It fails with rpctypes.ErrLeaseNotFound.
 func (e *Engine) KeepAlive(ctx context.Context, id int64) (*pb.LeaseKeepAliveResponse, error) {
 	change := &leaseRenewal{id: id}
-	if err := e.commit(ctx, change, 0); err != nil {
+	if err := e.committer.commit(ctx, change, 0); err != nil {
 		return nil, err
 	}
 	return &pb.LeaseKeepAliveResponse{Header: e.header(e.Revision()), ID: id, TTL: change.ttl}, nil
@@ -59,7 +59,7 @@ func (e *Engine) KeepAlive(ctx context.Context, id int64) (*pb.LeaseKeepAliveRes
 // TimeToLive tells the seconds that a lease has left, -1 if there is no such
 // lease, and its keys if the request asks for them.
 func (e *Engine) TimeToLive(ctx context.Context, r *pb.LeaseTimeToLiveRequest) (*pb.LeaseTimeToLiveResponse, error) {
-	if err := e.usable(ctx); err != nil {
+	if err := usable(ctx, e.stop); err != nil {
 		return nil, err
 	}
 	response := &pb.LeaseTimeToLiveResponse{ID: r.ID, TTL: -1}
@@ -81,7 +81,7 @@ func (e *Engine) TimeToLive(ctx context.Context, r *pb.LeaseTimeToLiveRequest) (
 
 // Leases lists the leases there are.
 func (e *Engine) Leases(ctx context.Context) (*pb.LeaseLeasesResponse, error) {
-	if err := e.usable(ctx); err != nil {
+	if err := usable(ctx, e.stop); err != nil {
 		return nil, err
 	}
 	response := &pb.LeaseLeasesResponse{Header: e.header(e.Revision())}
@@ -111,7 +111,7 @@ func (e *Engine) expiryLoop() {
 func (e *Engine) expire() time.Duration {
 	due, next := e.leases.due()
 	for id, expiry := range due {
-		err := e.commit(context.Background(), &leaseEnd{id: id, expiry: expiry}, 0)
+		err := e.committer.commit(context.Background(), &leaseEnd{id: id, expiry: expiry}, 0)
 		if err == nil || errors.Is(err, errNotDue) || errors.Is(err, rpctypes.ErrLeaseNotFound) {
 			continue
 		}

@@ -120,7 +120,7 @@ func (t *leaseTable) update(change func(terms map[int64]leaseTerm)) {
 
 // setLease writes a lease that starts now.
 func (w *writer) setLease(id, ttl int64) error {
-	table := w.engine.leases
+	table := w.terms
 	deadline := table.clock.Now().Add(seconds(ttl))
 	expiry := deadline.UnixNano()
 	w.changed = true
@@ -142,7 +142,7 @@ func (w *writer) dropLease(id int64) error {
 		return fmt.Errorf("removing lease %x: %w", id, err)
 	}
 	w.committed = append(w.committed, func() {
-		w.engine.leases.update(func(terms map[int64]leaseTerm) { delete(terms, id) })
+		w.terms.update(func(terms map[int64]leaseTerm) { delete(terms, id) })
 	})
 	return nil
 }

@@ -20,7 +20,7 @@ func (e *Engine) Range(ctx context.Context, r *pb.RangeRequest) (*pb.RangeRespon
 	if err := checkRange(r); err != nil {
 		return nil, err
 	}
-	if err := e.usable(ctx); err != nil {
+	if err := usable(ctx, e.stop); err != nil {
 		return nil, err
 	}
 	var response *pb.RangeResponse
@@ -36,10 +36,10 @@ func (e *Engine) Range(ctx context.Context, r *pb.RangeRequest) (*pb.RangeRespon
 	return response, nil
 }
 
-// usable returns an error if a request need not be started.
-func (e *Engine) usable(ctx context.Context) error {
+// usable returns an error if a request need not be started: its context is done, or the engine has stopped.
+func usable(ctx context.Context, stop <-chan struct{}) error {
 	select {
-	case <-e.stop:
+	case <-stop:
 		return ErrClosed
 	default:
 		return ctx.Err()

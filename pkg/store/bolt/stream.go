@@ -55,7 +55,7 @@ func (s *rangeStream) Recv() (*pb.RangeStreamResponse, error) {
 	if s.finished {
 		return nil, io.EOF
 	}
-	if err := s.engine.usable(s.ctx); err != nil {
+	if err := usable(s.ctx, s.engine.stop); err != nil {
 		return nil, err
 	}
 	var p page

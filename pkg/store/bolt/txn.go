@@ -34,7 +34,7 @@ func (e *Engine) Txn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, er
 // read.
 func (e *Engine) writeTxn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
 	change := &txn{request: r}
-	if err := e.commit(ctx, change, txnSize(r)); err != nil {
+	if err := e.committer.commit(ctx, change, txnSize(r)); err != nil {
 		return nil, err
 	}
 	return change.response, nil
@@ -66,7 +66,7 @@ func (e *Engine) DeleteRange(ctx context.Context, r *pb.DeleteRangeRequest) (*pb
 
 // readTxn runs a read-only transaction, bypassing the committer.
 func (e *Engine) readTxn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
-	if err := e.usable(ctx); err != nil {
+	if err := usable(ctx, e.stop); err != nil {
 		return nil, err
 	}
 	var response *pb.TxnResponse

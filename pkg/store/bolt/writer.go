@@ -15,7 +15,8 @@ import (
 // earlier ones wrote.
 type writer struct {
 	snapshot
-	engine        *Engine
+	// terms are the committed leases.
+	terms         *leaseTable
 	meta          *bbolt.Bucket
 	transactionID int
 
@@ -35,10 +36,10 @@ type writer struct {
 	committed []func()
 }
 
-func newWriter(e *Engine, tx *bbolt.Tx) *writer {
+func newWriter(terms *leaseTable, tx *bbolt.Tx) *writer {
 	return &writer{
 		snapshot:      newSnapshot(tx),
-		engine:        e,
+		terms:         terms,
 		meta:          tx.Bucket(bucketMeta),
 		transactionID: tx.ID(),
 	}
