@@ -15,7 +15,7 @@ func (e *Engine) Advance(ctx context.Context, revision int64) error {
 	if err := e.committer.commit(ctx, advance{revision: revision}, 0); err != nil {
 		return fmt.Errorf("advancing to revision %d: %w", revision, err)
 	}
-	if err := e.dropHistory(ctx); err != nil {
+	if err := e.compactor.dropHistory(ctx); err != nil {
 		return fmt.Errorf("dropping history before revision %d: %w", revision, err)
 	}
 	return nil

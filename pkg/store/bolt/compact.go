@@ -6,9 +6,13 @@ package bolt
 import (
 	"context"
 	"fmt"
+	"time"
 
+	"github.com/go-logr/logr"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
+	"k8s.io/utils/clock"
 )
 
 // segmentsPerCommit bounds the segments dropped in one transaction, and with it how long writers wait.
@@ -18,23 +22,45 @@ const segmentsPerCommit = 8
 // occupy in the file. It fails with rpctypes.ErrCompacted if that was done before,
 // and with rpctypes.ErrFutureRev for a revision that is not reached yet.
 func (e *Engine) Compact(ctx context.Context, r *pb.CompactionRequest) (*pb.CompactionResponse, error) {
-	began := e.options.Clock.Now()
-	change := &compaction{revision: r.Revision}
-	if err := e.committer.commit(ctx, change, 0); err != nil {
+	at, err := e.compactor.compact(ctx, r.Revision)
+	if err != nil {
 		return nil, err
 	}
-	if err := e.dropHistory(ctx); err != nil {
-		return nil, fmt.Errorf("dropping compacted history: %w", err)
+	return &pb.CompactionResponse{Header: e.header(at)}, nil
+}
+
+// compactor compacts the history of a store: on request, and at intervals in its goroutine, run.
+type compactor struct {
+	committer *committer
+	feed      *feed
+	clock     clock.WithTicker
+	interval  time.Duration
+	logger    logr.Logger
+	metrics   observers
+	// stop ends the goroutine.
+	stop <-chan struct{}
+}
+
+// compact makes the revisions before the given one unreadable and frees their space. It returns the current revision at
+// the time of the compaction.
+func (c *compactor) compact(ctx context.Context, revision int64) (at int64, err error) {
+	began := c.clock.Now()
+	change := &compaction{revision: revision}
+	if err := c.committer.commit(ctx, change, 0); err != nil {
+		return 0, err
 	}
-	e.metrics.compacted(e.options.Clock.Since(began))
-	return &pb.CompactionResponse{Header: e.header(change.at)}, nil
+	if err := c.dropHistory(ctx); err != nil {
+		return 0, fmt.Errorf("dropping compacted history: %w", err)
+	}
+	c.metrics.compacted(c.clock.Since(began))
+	return change.at, nil
 }
 
 // dropHistory frees compacted segments, in transactions small enough for writers to run in between.
-func (e *Engine) dropHistory(ctx context.Context) error {
+func (c *compactor) dropHistory(ctx context.Context) error {
 	for {
 		drop := &segmentDrop{}
-		if err := e.committer.commit(ctx, drop, 0); err != nil {
+		if err := c.committer.commit(ctx, drop, 0); err != nil {
 			return err
 		}
 		if drop.dropped < segmentsPerCommit {
@@ -43,22 +69,22 @@ func (e *Engine) dropHistory(ctx context.Context) error {
 	}
 }
 
-// compactionLoop compacts, at every interval, to the revision that was current at
+// run compacts, at every interval, to the revision that was current at
 // the interval before.
-func (e *Engine) compactionLoop() {
-	target := e.Revision()
-	ticker := e.options.Clock.NewTicker(e.options.CompactionInterval)
+func (c *compactor) run() {
+	target, _ := c.feed.revisions()
+	ticker := c.clock.NewTicker(c.interval)
 	defer ticker.Stop()
 	for {
 		select {
-		case <-e.stop:
+		case <-c.stop:
 			return
 		case <-ticker.C():
 		}
-		next := e.Revision()
-		if target > e.CompactRevision() {
-			if _, err := e.Compact(context.Background(), &pb.CompactionRequest{Revision: target}); err != nil {
-				e.logger.Error(err, "Failed to compact the store, will retry at the next interval", "revision", target)
+		next, compacted := c.feed.revisions()
+		if target > compacted {
+			if _, err := c.compact(context.Background(), target); err != nil {
+				c.logger.Error(err, "Failed to compact the store, will retry at the next interval", "revision", target)
 			}
 		}
 		target = next

@@ -105,6 +105,7 @@ type Engine struct {
 
 	reader    *reader
 	committer *committer
+	compactor *compactor
 	// space records whether a write failed for lack of space.
 	space    spaceWatch
 	progress *progressHub
@@ -172,10 +173,14 @@ func (e *Engine) start() {
 		feed: e.feed, leases: e.leases,
 		queue: make(chan *request, queueLength), stop: e.stop, stopped: make(chan struct{}),
 	}
+	e.compactor = &compactor{
+		committer: e.committer, feed: e.feed, clock: e.options.Clock, interval: e.options.CompactionInterval,
+		logger: e.logger, metrics: e.metrics, stop: e.stop,
+	}
 	e.background.Go(e.committer.run)
 	e.background.Go(e.expiryLoop)
 	if e.options.CompactionInterval > 0 {
-		e.background.Go(e.compactionLoop)
+		e.background.Go(e.compactor.run)
 	}
 }
 
