@@ -177,8 +177,9 @@ func (e *Engine) start() {
 		committer: e.committer, feed: e.feed, clock: e.options.Clock, interval: e.options.CompactionInterval,
 		logger: e.logger, metrics: e.metrics, stop: e.stop,
 	}
+	expirer := &leaseExpirer{committer: e.committer, leases: e.leases, clock: e.options.Clock, logger: e.logger, stop: e.stop}
 	e.background.Go(e.committer.run)
-	e.background.Go(e.expiryLoop)
+	e.background.Go(expirer.run)
 	if e.options.CompactionInterval > 0 {
 		e.background.Go(e.compactor.run)
 	}

@@ -14,13 +14,8 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 )
 
-const (
-	// maxLeaseTTL, in seconds, is etcd's own limit.
-	maxLeaseTTL = 9_000_000_000
-
-	// expiryRetry is how long the engine waits after it could not expire a lease.
-	expiryRetry = time.Second
-)
+// maxLeaseTTL, in seconds, is etcd's own limit.
+const maxLeaseTTL = 9_000_000_000
 
 // errNotDue says that a lease was kept alive after it had been found to be due.
 var errNotDue = errors.New("lease is not due")
@@ -89,38 +84,6 @@ func (e *Engine) Leases(ctx context.Context) (*pb.LeaseLeasesResponse, error) {
 		response.Leases = append(response.Leases, &pb.LeaseStatus{ID: id})
 	}
 	return response, nil
-}
-
-// expiryLoop ends leases whose time has come.
-func (e *Engine) expiryLoop() {
-	for {
-		wait := e.expire()
-		timer := e.options.Clock.NewTimer(wait)
-		select {
-		case <-e.stop:
-			timer.Stop()
-			return
-		case <-e.leases.changed:
-			timer.Stop()
-		case <-timer.C():
-		}
-	}
-}
-
-// expire ends the leases that are due and tells how long the next one has.
-func (e *Engine) expire() time.Duration {
-	due, next := e.leases.due()
-	for id, expiry := range due {
-		err := e.committer.commit(context.Background(), &leaseEnd{id: id, expiry: expiry}, 0)
-		if err == nil || errors.Is(err, errNotDue) || errors.Is(err, rpctypes.ErrLeaseNotFound) {
-			continue
-		}
-		if !errors.Is(err, ErrClosed) {
-			e.logger.Error(err, "Failed to expire a lease, will retry", "lease", id)
-		}
-		return expiryRetry
-	}
-	return next
 }
 
 // leaseKey names the attachment of a key to a lease.
