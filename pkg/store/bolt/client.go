@@ -118,7 +118,7 @@ func (w *watcher) Watch(ctx context.Context, key string, opts ...clientv3.OpOpti
 	out := make(chan clientv3.WatchResponse)
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(w.closed, cancel) //nolint:contextcheck // The client's life ends a watch as its caller's context does.
-	watch := w.engine.newWatch(clientv3.OpWatch(key, opts...), progressGroup(ctx), out)
+	watch := w.engine.watches.newWatch(clientv3.OpWatch(key, opts...), progressGroup(ctx), out)
 	go func() {
 		defer cancel()
 		defer stop()
@@ -129,7 +129,7 @@ func (w *watcher) Watch(ctx context.Context, key string, opts ...clientv3.OpOpti
 
 // RequestProgress requests a progress report from the watches whose context has the same outgoing metadata.
 func (w *watcher) RequestProgress(ctx context.Context) error {
-	w.engine.progress.request(progressGroup(ctx))
+	w.engine.watches.progress.request(progressGroup(ctx))
 	return ctx.Err()
 }
 

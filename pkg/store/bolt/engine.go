@@ -95,7 +95,6 @@ func (o Options) withDefaults() Options {
 type Engine struct {
 	db       *bbolt.DB
 	options  Options
-	logger   logr.Logger
 	identity uint64
 	metrics  observers
 
@@ -107,9 +106,8 @@ type Engine struct {
 	committer *committer
 	compactor *compactor
 	// space records whether a write failed for lack of space.
-	space    spaceWatch
-	progress *progressHub
-	watches  *watchSet
+	space   spaceWatch
+	watches *watchServer
 
 	// stop is closed by Close, which waits for the background goroutines.
 	stop       chan struct{}
@@ -123,17 +121,14 @@ type Engine struct {
 // engine runs until Close.
 func Open(ctx context.Context, path string, options Options) (*Engine, error) {
 	e := &Engine{
-		options:  options.withDefaults(),
-		logger:   klog.FromContext(ctx).WithValues("store", path),
-		stop:     make(chan struct{}),
-		progress: newProgressHub(),
-		watches:  newWatchSet(),
-		metrics:  newObservers(storeName(path)),
+		options: options.withDefaults(),
+		metrics: newObservers(storeName(path)),
+		stop:    make(chan struct{}),
 	}
 	if err := e.load(ctx, path); err != nil {
 		return nil, fmt.Errorf("opening store %s: %w", path, err)
 	}
-	e.start()
+	e.start(klog.FromContext(ctx).WithValues("store", path))
 	return e, nil
 }
 
@@ -166,18 +161,22 @@ func (e *Engine) loadState(ctx context.Context) (err error) {
 	})
 }
 
-// start starts the goroutines that Close waits for.
-func (e *Engine) start() {
+// start creates the parts of a loaded engine and starts their goroutines, for which Close waits.
+func (e *Engine) start(logger logr.Logger) {
 	e.committer = &committer{
-		db: e.db, maxBytes: e.options.MaxRequestBytes, clock: e.options.Clock, logger: e.logger, metrics: e.metrics, space: &e.space,
+		db: e.db, maxBytes: e.options.MaxRequestBytes, clock: e.options.Clock, logger: logger, metrics: e.metrics, space: &e.space,
 		feed: e.feed, leases: e.leases,
 		queue: make(chan *request, queueLength), stop: e.stop, stopped: make(chan struct{}),
 	}
 	e.compactor = &compactor{
 		committer: e.committer, feed: e.feed, clock: e.options.Clock, interval: e.options.CompactionInterval,
-		logger: e.logger, metrics: e.metrics, stop: e.stop,
+		logger: logger, metrics: e.metrics, stop: e.stop,
 	}
-	expirer := &leaseExpirer{committer: e.committer, leases: e.leases, clock: e.options.Clock, logger: e.logger, stop: e.stop}
+	e.watches = &watchServer{
+		identity: e.identity, feed: e.feed, reader: e.reader, clock: e.options.Clock, progressInterval: e.options.ProgressInterval,
+		progress: newProgressHub(), open: newWatchSet(), stop: e.stop,
+	}
+	expirer := &leaseExpirer{committer: e.committer, leases: e.leases, clock: e.options.Clock, logger: logger, stop: e.stop}
 	e.background.Go(e.committer.run)
 	e.background.Go(expirer.run)
 	if e.options.CompactionInterval > 0 {
@@ -217,5 +216,10 @@ func (e *Engine) CompactRevision() int64 {
 }
 
 func (e *Engine) header(revision int64) *pb.ResponseHeader {
-	return &pb.ResponseHeader{ClusterId: e.identity, Revision: revision}
+	return newHeader(e.identity, revision)
+}
+
+// newHeader returns the header of a response of the store with an identity.
+func newHeader(identity uint64, revision int64) *pb.ResponseHeader {
+	return &pb.ResponseHeader{ClusterId: identity, Revision: revision}
 }

@@ -75,7 +75,7 @@ func measure(e *Engine, report func(desc *metrics.Desc, value int64)) {
 		return
 	}
 	head, compacted := e.feed.revisions()
-	watchers, slowest := e.watches.slowest(head)
+	watchers, slowest := e.watches.open.slowest(head)
 	report(sizeDesc, total)
 	report(freeDesc, total-used)
 	if free, size, err := volumeOf(filepath.Dir(e.Path())); err == nil {

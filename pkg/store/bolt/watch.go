@@ -22,14 +22,14 @@ const (
 // watch is the cursor of one watcher. It sends every change of its span from its first revision on, in order and without
 // gaps, at the reader's pace.
 type watch struct {
-	engine *Engine
+	server *watchServer
 	op     clientv3.Op
 	span   span
 	out    chan<- clientv3.WatchResponse
 
 	// next is the first revision that was not processed yet: every change of the span before it has been sent.
 	next int64
-	// position publishes next to the rest of the engine.
+	// position publishes next to the watch server.
 	position watchPosition
 
 	// requested holds a request for progress; leave ends such requests.
@@ -41,18 +41,6 @@ type watch struct {
 	reported int64
 }
 
-// newWatch returns a watch that, once served, sends every change that is committed
-// from now on or, if the operation says so, from an earlier or later revision.
-func (e *Engine) newWatch(op clientv3.Op, group string, out chan<- clientv3.WatchResponse) *watch {
-	w := &watch{engine: e, op: op, span: newSpan(op.KeyBytes(), op.RangeBytes()), out: out, next: op.Rev()}
-	w.requested, w.leave = e.progress.join(group)
-	if w.next == 0 {
-		w.next = e.Revision() + 1
-	}
-	w.position.revision.Store(w.next - 1)
-	return w
-}
-
 // serve sends changes until ctx or the engine ends, or until the changes it needs
 // are compacted: those up to the compacted revision, which can still be read but no
 // longer watched. (etcd sends the changes of that one revision without what the
@@ -61,8 +49,8 @@ func (e *Engine) newWatch(op clientv3.Op, group string, out chan<- clientv3.Watc
 func (w *watch) serve(ctx context.Context) {
 	defer close(w.out)
 	defer w.leave()
-	defer w.engine.watches.join(&w.position)()
-	created := clientv3.WatchResponse{Header: w.engine.header(w.engine.Revision()), Created: true}
+	defer w.server.open.join(&w.position)()
+	created := clientv3.WatchResponse{Header: w.server.header(w.server.revision()), Created: true}
 	if w.op.IsCreatedNotify() && !w.send(ctx, created) {
 		return
 	}
@@ -82,10 +70,10 @@ func (w *watch) run(ctx context.Context) {
 		case <-tick:
 			w.due()
 		case <-w.requested:
-			w.wanted = w.engine.Revision()
+			w.wanted = w.server.revision()
 		case <-ctx.Done():
 			return
-		case <-w.engine.stop:
+		case <-w.server.stop:
 			return
 		}
 	}
@@ -96,14 +84,14 @@ func (w *watch) progressTicks() (<-chan time.Time, func()) {
 	if !w.op.IsProgressNotify() {
 		return nil, func() {}
 	}
-	ticker := w.engine.options.Clock.NewTicker(w.engine.options.ProgressInterval)
+	ticker := w.server.clock.NewTicker(w.server.progressInterval)
 	return ticker.C(), ticker.Stop
 }
 
 // due schedules a periodic report, unless the reader already has that revision: every report passes through all layers
 // between the store and the clients, and on an idle store this would be most of the work.
 func (w *watch) due() {
-	if revision := w.engine.Revision(); revision > w.reported {
+	if revision := w.server.revision(); revision > w.reported {
 		w.wanted = revision
 	}
 }
@@ -112,7 +100,7 @@ func (w *watch) due() {
 // is over.
 func (w *watch) advance(ctx context.Context) (<-chan struct{}, bool) {
 	for {
-		r := w.engine.feed.from(w.next)
+		r := w.server.feed.from(w.next)
 		if w.next <= r.compacted {
 			w.send(ctx, w.compactedResponse(r.compacted))
 			return nil, false
@@ -123,7 +111,7 @@ func (w *watch) advance(ctx context.Context) (<-chan struct{}, bool) {
 		events, reached := r.events, r.head
 		if !r.complete {
 			var err error
-			if events, reached, err = w.engine.reader.history(w.next, w.span); err != nil {
+			if events, reached, err = w.server.reader.history(w.next, w.span); err != nil {
 				w.fail(ctx, err)
 				return nil, false
 			}
@@ -137,7 +125,7 @@ func (w *watch) advance(ctx context.Context) (<-chan struct{}, bool) {
 // deliver sends the changes of the span and advances the watch past reached.
 func (w *watch) deliver(ctx context.Context, events []*mvccpb.Event, reached int64) bool {
 	if selected := w.selectEvents(events); len(selected) > 0 {
-		if !w.send(ctx, clientv3.WatchResponse{Header: w.engine.header(reached), Events: selected}) {
+		if !w.send(ctx, clientv3.WatchResponse{Header: w.server.header(reached), Events: selected}) {
 			return false
 		}
 		w.reported = reached
@@ -169,22 +157,23 @@ func (w *watch) report(ctx context.Context) bool {
 		return true
 	}
 	// A watch from a future revision has seen nothing that lies before it.
-	reached := min(w.next-1, w.engine.Revision())
+	reached := min(w.next-1, w.server.revision())
 	w.wanted, w.reported = 0, reached
-	return w.send(ctx, clientv3.WatchResponse{Header: w.engine.header(reached)})
+	return w.send(ctx, clientv3.WatchResponse{Header: w.server.header(reached)})
 }
 
 func (w *watch) compactedResponse(compacted int64) clientv3.WatchResponse {
-	return clientv3.WatchResponse{Header: w.engine.header(w.engine.Revision()), CompactRevision: compacted, Canceled: true}
+	return clientv3.WatchResponse{Header: w.server.header(w.server.revision()), CompactRevision: compacted, Canceled: true}
 }
 
 // fail ends the watch with an error.
 func (w *watch) fail(ctx context.Context, err error) {
 	if errors.Is(err, rpctypes.ErrCompacted) {
-		w.send(ctx, w.compactedResponse(w.engine.CompactRevision()))
+		_, compacted := w.server.feed.revisions()
+		w.send(ctx, w.compactedResponse(compacted))
 		return
 	}
-	w.send(ctx, clientv3.WatchResponse{Header: w.engine.header(w.engine.Revision()), Canceled: true, CancelReason: err.Error()})
+	w.send(ctx, clientv3.WatchResponse{Header: w.server.header(w.server.revision()), Canceled: true, CancelReason: err.Error()})
 }
 
 // send waits for the reader. It returns false when the watch is over.
@@ -194,7 +183,7 @@ func (w *watch) send(ctx context.Context, response clientv3.WatchResponse) bool 
 		return true
 	case <-ctx.Done():
 		return false
-	case <-w.engine.stop:
+	case <-w.server.stop:
 		return false
 	}
 }
