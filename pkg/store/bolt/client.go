@@ -84,7 +84,7 @@ func (c kvClient) Range(ctx context.Context, r *pb.RangeRequest, _ ...grpc.CallO
 func (c kvClient) RangeStream(
 	ctx context.Context, r *pb.RangeRequest, _ ...grpc.CallOption,
 ) (grpc.ServerStreamingClient[pb.RangeStreamResponse], error) {
-	return c.engine.rangeStream(ctx, r)
+	return newRangeStream(ctx, c.engine, r)
 }
 
 func (c kvClient) Put(ctx context.Context, r *pb.PutRequest, _ ...grpc.CallOption) (*pb.PutResponse, error) {

@@ -34,8 +34,8 @@ type rangeStream struct {
 	finished bool
 }
 
-// rangeStream starts a streamed range. Sorting and revision filters need all keys at once and are refused, as in etcd.
-func (e *Engine) rangeStream(ctx context.Context, r *pb.RangeRequest) (*rangeStream, error) {
+// newRangeStream starts a streamed range. Sorting and revision filters need all keys at once and are refused, as in etcd.
+func newRangeStream(ctx context.Context, e *Engine, r *pb.RangeRequest) (*rangeStream, error) {
 	if err := checkRange(r); err != nil {
 		return nil, err
 	}

@@ -26,7 +26,8 @@ func (e *Engine) Txn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, er
 	if err != nil {
 		return nil, err
 	}
-	e.completeTxn(response, r)
+	response.Header.ClusterId = e.identity
+	arrangeRanges(response, r)
 	return response, nil
 }
 
@@ -88,9 +89,8 @@ func (e *Engine) readTxn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse
 	return response, err
 }
 
-// completeTxn completes a response outside of the transaction.
-func (e *Engine) completeTxn(response *pb.TxnResponse, r *pb.TxnRequest) {
-	response.Header.ClusterId = e.identity
+// arrangeRanges arranges the ranges of a transaction outside of it.
+func arrangeRanges(response *pb.TxnResponse, r *pb.TxnRequest) {
 	for i, op := range branchOf(r, response.Succeeded) {
 		if get := op.GetRequestRange(); get != nil {
 			arrange(response.Responses[i].GetResponseRange(), get)
