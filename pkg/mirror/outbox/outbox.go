@@ -12,32 +12,20 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
-	"time"
 
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/klog/v2"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/failpoint"
 	storetable "github.com/configbutler/slipstream/pkg/store/table"
 )
 
-const (
-	// IntakeLength bounds the changes that are not durable yet. A full intake blocks the watches and drops nothing.
-	IntakeLength = 1024
-	// MaxBatch bounds the rows of one transaction.
-	MaxBatch = storetable.MaxAtomicRows
-	// intakeInterval is the minimum time between transactions that are not full. While changes keep arriving it limits
-	// transactions, each with a sync, to tens per second, and is shorter than the push of the first change.
-	intakeInterval = 20 * time.Millisecond
-)
+// MaxBatch bounds the rows of one transaction.
+const MaxBatch = storetable.MaxAtomicRows
 
 // Row is a change that is durable.
 type Row struct {
@@ -48,30 +36,29 @@ type Row struct {
 // Outbox stores the changes that no remote has accepted yet, in the order of events. Rows are keyed "uid/sequence" with the
 // uid of their destination, so that a destination that is created again does not inherit rows.
 type Outbox struct {
-	table  *storetable.Table
-	intake chan Row
-	// turn is a lock that keeps the intake in the order of sequences. It is a channel so that a context can end the wait.
-	turn chan struct{}
-	last uint64
+	table *storetable.Table
+	// events are those of Run, and only used by it.
+	events Events
 	// written is the last sequence that is known to be in the store. Later rows may be there already, but may be written
 	// again: a row that is pushed and removed meanwhile would reappear.
 	written atomic.Uint64
-}
 
-// Events are the callbacks of Run. They are called from one goroutine.
-type Events struct {
-	// Durable is called for each row that has been written. Next may return it before.
-	Durable func(Row)
-	// TooLarge is called for a row that is too large for the store. It is not durable.
-	TooLarge func(Row)
-	// Blocked is called with the error when rows cannot be written, and with nil when they can be written again.
-	Blocked func(error)
+	// turn is a lock that keeps the intake in the order of sequences. It is a channel so that a context can end the wait. It
+	// guards last, the last sequence.
+	turn chan struct{}
+	last uint64
+
+	// mu guards the intake. It is not held during writes.
+	mu sync.Mutex
+	// intake has the changes that are not durable yet, in the order of their sequences.
+	intake *storetable.Buffer[*Row]
 }
 
 // Open calls recovered for each row that an earlier process left, oldest first within a destination. New sequences
 // follow those of the rows and last, so that none is reused after its row was removed.
 func Open(ctx context.Context, table *storetable.Table, last uint64, recovered func(Row)) (*Outbox, error) {
-	o := &Outbox{table: table, intake: make(chan Row, IntakeLength), turn: make(chan struct{}, 1), last: last}
+	o := &Outbox{table: table, turn: make(chan struct{}, 1), last: last}
+	o.intake = o.newIntake()
 	for stored, err := range table.Scan(ctx, "") {
 		if err != nil {
 			return nil, fmt.Errorf("read the outbox: %w", err)
@@ -85,131 +72,6 @@ func Open(ctx context.Context, table *storetable.Table, last uint64, recovered f
 	}
 	o.written.Store(o.last)
 	return o, nil
-}
-
-// Enqueue adds a change. It calls sequenced with the change's sequence before the row is visible, and blocks while the intake
-// is full. After an error, which is that of ctx, the row does not exist.
-func (o *Outbox) Enqueue(ctx context.Context, change Change, sequenced func(uint64)) error {
-	select {
-	case o.turn <- struct{}{}:
-		defer func() { <-o.turn }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	o.last++
-	sequenced(o.last)
-	select {
-	case o.intake <- Row{Sequence: o.last, Change: change}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// Len returns the number of changes that are not durable yet. The intake is full at IntakeLength.
-func (o *Outbox) Len() int { return len(o.intake) }
-
-// Run makes enqueued changes durable until ctx ends: the first after an idle time at once, and then in batches every
-// intakeInterval. It retries a failing store until it succeeds. Meanwhile the intake fills up and blocks the watches.
-func (o *Outbox) Run(ctx context.Context, events Events) {
-	due := time.NewTimer(0)
-	defer due.Stop()
-	for {
-		rows := o.gather(ctx, due.C)
-		if len(rows) == 0 {
-			return
-		}
-		due.Reset(intakeInterval)
-		stored := make([]storetable.Row, len(rows))
-		for i, row := range rows {
-			stored[i] = EncodeRow(row)
-		}
-		err := o.write(ctx, stored, events)
-		switch {
-		case errors.Is(err, rpctypes.ErrRequestTooLarge):
-			err = o.writeEach(ctx, rows, stored, events)
-		case err == nil:
-			failpoint.Reach("outbox-written")
-			o.written.Store(rows[len(rows)-1].Sequence)
-			for _, row := range rows {
-				events.Durable(row)
-			}
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// gather waits for rows until there is one and the next transaction is due, or one is full. It returns none when ctx ends.
-func (o *Outbox) gather(ctx context.Context, due <-chan time.Time) []Row {
-	var rows []Row
-	var written <-chan time.Time // Nil while there is no row.
-	for len(rows) < MaxBatch {
-		select {
-		case row := <-o.intake:
-			rows, written = append(rows, row), due
-		case <-written:
-			return o.fill(rows)
-		case <-ctx.Done():
-			return nil
-		}
-	}
-	return rows
-}
-
-// fill adds the rows that are in the intake already.
-func (o *Outbox) fill(rows []Row) []Row {
-	for len(rows) < MaxBatch {
-		select {
-		case row := <-o.intake:
-			rows = append(rows, row)
-		default:
-			return rows
-		}
-	}
-	return rows
-}
-
-// write returns an error only when ctx ended or a row is too large.
-func (o *Outbox) write(ctx context.Context, rows []storetable.Row, events Events) error {
-	backoff := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: 10, Cap: 10 * time.Second}
-	for failed := false; ; failed = true {
-		err := o.table.Put(ctx, rows...)
-		switch {
-		case err == nil && failed:
-			events.Blocked(nil)
-			return nil
-		case err == nil || errors.Is(err, rpctypes.ErrRequestTooLarge):
-			return err
-		case ctx.Err() != nil:
-			return ctx.Err()
-		}
-		klog.FromContext(ctx).Error(err, "Failed to write outbox", "changes", len(rows))
-		events.Blocked(fmt.Errorf("changes cannot be kept until they are pushed: %w", err))
-		select {
-		case <-time.After(backoff.Step()):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// writeEach writes rows of which at least one is too large. It returns an error only if ctx has ended.
-func (o *Outbox) writeEach(ctx context.Context, rows []Row, stored []storetable.Row, events Events) error {
-	for i, row := range rows {
-		err := o.write(ctx, stored[i:i+1], events)
-		switch {
-		case err == nil:
-			o.written.Store(row.Sequence)
-			events.Durable(row)
-		case errors.Is(err, rpctypes.ErrRequestTooLarge):
-			events.TooLarge(row)
-		default:
-			return err
-		}
-	}
-	return nil
 }
 
 // Next returns a destination's oldest rows, at most limit, and none after the contents reach maxBytes.
