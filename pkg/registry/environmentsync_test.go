@@ -171,7 +171,7 @@ func TestEnvironmentSyncWithoutRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait()
-	if want := "Nothing is recorded of the request; Environment alice says: Failed: the target is gone"; answer.Status.Message != want {
+	if want := "Nothing is recorded of the request; Environment alice says: Failed: the target does not exist"; answer.Status.Message != want {
 		t.Errorf("answer %+v, want %s", answer.Status, want)
 	}
 }
