@@ -118,14 +118,15 @@ judged = @folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && export SLIPST
 WITHOUT_RACE = ./test/environments ./test/docs ./test/attribution ./test/catalogs ./test/install ./test/pipelines ./test/devcluster \
 	./test/fidelity ./test/image ./test/chart ./test/container
 WITH_RACE = ./test/e2e ./test/integration/apiserver ./test/integration/serving ./test/integration/encryption ./test/integration/...
-# All others, but for the benchmarks, whose packages have no tests. They need no control plane.
-OTHERS = $$(go list ./test/... | grep -v /test/bench/ | grep -vxF "$$(go list $(WITHOUT_RACE) $(WITH_RACE))")
+# The folders of benchmarks, whose packages have no tests. All other packages need no control plane.
+BENCHMARKS = ./test/bench/...
 
 .PHONY: test-integration
 test-integration: control-plane ## Run the tests on real control planes, and check that the server's roles grant exactly what they need.
-	$(call judged,{ failed=0; \
+	$(call judged,{ failed=0; all=$$(go list ./test/...) && named=$$(go list $(WITHOUT_RACE) $(WITH_RACE) $(BENCHMARKS)) || exit 1; \
+	others=$$(printf '%s\n' "$$all" | grep -vxF "$$named"); \
 	$(PLAIN_TEST) -p '$(CLUSTERS)' $(WITHOUT_RACE) & beside=$$!; \
-	$(TEST) $(RACE) -p '$(CLUSTERS)' $(WITH_RACE) $(OTHERS) || failed=1; \
+	$(TEST) $(RACE) -p '$(CLUSTERS)' $(WITH_RACE) ./test/bench $$others || failed=1; \
 	wait "$$beside" || failed=1; \
 	[ "$$failed" = 0 ]; })
 

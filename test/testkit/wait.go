@@ -14,12 +14,15 @@ import (
 // Timeout is how long tests wait for a state. It is longer than any step takes on a busy machine, so that only a defect exceeds it.
 const Timeout = 2 * time.Minute
 
-// pauseShare is how many times longer than a check the pause after it is, at least. Tests that wait leave most of the processor to the
+// pauseShare is how many times longer than a check the pause after it is, at least, up to maxPause. Tests that wait leave most of the processor to the
 // server for which they wait, also if each check runs a program.
-const pauseShare = 2
+const (
+	pauseShare = 2
+	maxPause   = 2 * time.Second
+)
 
 // Eventually waits until check returns no error, and fails the test with what was awaited and the last error after Timeout. The
-// pauses between checks grow from one millisecond to 100, or to twice the duration of the check.
+// pauses between checks grow from one millisecond to 100, or to twice the duration of the check, two seconds at most.
 func Eventually(t testing.TB, what string, check func() error) {
 	t.Helper()
 	EventuallyWithin(t, Timeout, what, func(context.Context) error { return check() })
@@ -53,7 +56,7 @@ func EventuallyWithin(t testing.TB, timeout time.Duration, what string, check fu
 			last = err
 		}
 		select {
-		case <-time.After(max(pauses.Step(), pauseShare*time.Since(started))):
+		case <-time.After(max(pauses.Step(), min(pauseShare*time.Since(started), maxPause))):
 		case <-ctx.Done():
 			t.Fatalf("%s: not within %s: %v", what, timeout, last)
 		}
