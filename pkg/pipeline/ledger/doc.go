@@ -24,7 +24,7 @@
 //	{prefix}{key}    an object: what the sink received last, and what is pending or was rejected, with the item
 //	{prefix}batch    the current batch with its items; when all of it is settled, only its sequence
 //
-// The row of a batch is written after those of its objects. An entry is settled when the row of its object says so; the row of a deleted
+// The row of a batch is written after those of its objects are written or deleted. An entry is settled when the row of its object says so; the row of a deleted
 // object is deleted when the removal was delivered. An unreadable row leaves an object in the state unknown: the next comparison sends it
 // again.
 //

@@ -49,6 +49,31 @@ func TestBatchIsTheSameAfterADeath(t *testing.T) {
 	}
 }
 
+// TestDeathWhileARemovalIsSettled ends the process at each write of a result. A batch that is returned again has its ID.
+func TestDeathWhileARemovalIsSettled(t *testing.T) {
+	for diesAt := 1; ; diesAt++ {
+		s := newFixture(t)
+		has("a")(s)
+		s.Remove(instance("a"))
+		s.next()
+		sent := s.handed
+		s.process.Start(diesAt, nil)
+		err := s.Delivered(t.Context(), sent.ID, s.keysOf())
+		s.process.Start(0, nil)
+		s.open()
+		if err == nil {
+			s.none()
+			return
+		}
+		if s.Counts().Pending == 0 {
+			continue
+		}
+		if s.next(); s.handed.ID != sent.ID {
+			t.Errorf("death at write %d: the removal is sent again in batch %s, not in %s", diesAt, s.handed.ID, sent.ID)
+		}
+	}
+}
+
 func TestStoreIsFull(t *testing.T) {
 	s := newFixture(t)
 	stop := s.run()

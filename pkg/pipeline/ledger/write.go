@@ -44,7 +44,7 @@ func (l *Ledger) Flush(ctx context.Context) error {
 	return nil
 }
 
-// encodeRows returns the writes of outdated rows. The buffer calls it without mu. The row of the batch is written after those of objects.
+// encodeRows returns the writes of outdated rows. The buffer calls it without mu. The row of the batch is written last.
 func (l *Ledger) encodeRows(take func() []item.Key) table.Writes {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,7 +65,7 @@ func (l *Ledger) encodeRows(take func() []item.Key) table.Writes {
 		}
 	}
 	if head {
-		writes.Rows = append(writes.Rows, table.Row{Key: l.rows.headKey(), Value: encodeHead(l.sequence, l.batch)})
+		writes.Last = append(writes.Last, table.Row{Key: l.rows.headKey(), Value: encodeHead(l.sequence, l.batch)})
 	}
 	l.settling = head && l.batch != nil && l.batch.left == 0
 	return writes

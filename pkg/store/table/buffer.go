@@ -20,11 +20,13 @@ const (
 	maxRetryDelay = 10 * time.Second
 )
 
-// Writes are changes of rows. Rows are put first, in their order, then keys and ranges are deleted.
+// Writes are changes of rows. Rows are put first, in their order, then keys and ranges are deleted, and then the last rows are put, which
+// describe the others.
 type Writes struct {
 	Rows    []Row
 	Deleted []string
 	Ranges  []Range
+	Last    []Row
 }
 
 // Range is the keys from one to before another.

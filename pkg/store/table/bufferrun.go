@@ -135,7 +135,7 @@ func (b *Buffer[T]) writeEach(ctx context.Context, items []T) error {
 
 // apply makes writes. Its error is that of ctx when ctx has ended.
 func (b *Buffer[T]) apply(ctx context.Context, writes Writes) error {
-	timeout := transactionTimeout * time.Duration(1+len(writes.Ranges)+(len(writes.Rows)+len(writes.Deleted))/MaxAtomicRows)
+	timeout := transactionTimeout * time.Duration(1+len(writes.Ranges)+(len(writes.Rows)+len(writes.Deleted)+len(writes.Last))/MaxAtomicRows)
 	attempt, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err := b.config.Table.apply(attempt, writes)
@@ -163,7 +163,7 @@ func (t *Table) apply(ctx context.Context, writes Writes) error {
 			return err
 		}
 	}
-	return nil
+	return t.Put(ctx, writes.Last...)
 }
 
 // take moves the items that wait to those being written, and returns them in the order of Add. The caller holds the lock.
