@@ -169,8 +169,9 @@ func (w *watch) compactedResponse(compacted int64) clientv3.WatchResponse {
 // fail ends the watch with an error.
 func (w *watch) fail(ctx context.Context, err error) {
 	if errors.Is(err, rpctypes.ErrCompacted) {
+		// The feed may not know of the compaction yet, and a client takes a revision that is not compacted for a future one.
 		_, compacted := w.server.feed.revisions()
-		w.send(ctx, w.compactedResponse(compacted))
+		w.send(ctx, w.compactedResponse(max(compacted, w.next)))
 		return
 	}
 	w.send(ctx, clientv3.WatchResponse{Header: w.server.header(w.server.revision()), Canceled: true, CancelReason: err.Error()})
