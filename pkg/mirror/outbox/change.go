@@ -59,7 +59,7 @@ type Change struct {
 	// Encryption is the fingerprint of the encryption of the content; empty if it is not encrypted.
 	Encryption string `json:"sealing,omitempty"`
 	// Seen is when this process saw the change; zero in a row that was read from the store.
-	Seen time.Time
+	Seen time.Time `json:"-"`
 	// Time is when the change was seen, to the second in Git.
 	Time   time.Time          `json:"time"`
 	Author attribution.Author `json:"author,omitzero"`

@@ -10,9 +10,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/store/table"
@@ -211,5 +214,22 @@ func TestNothingIsWrittenAfterTheContextEnded(t *testing.T) {
 	s.Run(ended, outbox.Events{})
 	if writes != 1 || len(s.durable) > 0 || len(s.blocked) > 0 {
 		t.Errorf("%d writes, rows %v are durable, blocked with %v", writes, s.durable, s.blocked)
+	}
+}
+
+// TestStoredRow checks what a row keeps in the store: all but when this process saw the change.
+func TestStoredRow(t *testing.T) {
+	saved := outbox.Row{Sequence: 7, Change: outbox.Change{
+		UID: "shop", Path: "a.yaml", Content: []byte("a: 1\nb: 2\n"), Operation: v1alpha1.OperationUpdate,
+		Object: outbox.Object{Version: "v1", Resource: "configmaps", Name: "a"}, Seen: testkit.Noon, Time: testkit.Noon,
+	}}
+	read, err := outbox.DecodeRow(outbox.EncodeRow(saved))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := saved
+	want.Change.Seen = time.Time{}
+	if diff := cmp.Diff(want, read); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -27,7 +27,7 @@ import (
 // MaxBatch bounds the rows of one transaction.
 const MaxBatch = storetable.MaxAtomicRows
 
-// Row is a change that is durable.
+// Row is a change with its place in the outbox.
 type Row struct {
 	Sequence uint64
 	Change   Change
