@@ -43,6 +43,9 @@ func newArrivals() *arrivals {
 
 // add records a change. A revision without uid means that no fact is expected.
 func (a *arrivals) add(now time.Time, one arrival) {
+	if one == (arrival{}) {
+		return
+	}
 	if len(a.order) < arrivalsLimit {
 		a.order = append(a.order, one)
 	} else {

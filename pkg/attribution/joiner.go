@@ -36,7 +36,7 @@ type Config struct {
 	// of an object any more.
 	Facts Facts
 	// Wanted reports whether an object, or a collection, which has no name, is of interest. Facts about others are not
-	// stored. Nil means all. It must not block.
+	// stored. Nil means all. It must neither block nor call the Joiner.
 	Wanted func(Object) bool
 }
 
@@ -66,7 +66,7 @@ type Joiner struct {
 	config Config
 	meters meters
 
-	// mutex guards the fields below. No blocking operation and no callback runs under it.
+	// mutex guards the fields below. No blocking operation and no callback but Config.Wanted runs under it.
 	mutex    sync.Mutex
 	facts    *factIndex
 	expected *expectations
