@@ -15,7 +15,6 @@ import (
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 
-	"github.com/configbutler/slipstream/pkg/failpoint"
 	"github.com/configbutler/slipstream/pkg/store/encryption"
 )
 
@@ -102,7 +101,6 @@ func (s *Store) SetAside(ctx context.Context, selection Selection, file string, 
 	if err != nil {
 		return err
 	}
-	failpoint.Reach("set-aside-kept")
 	for i, each := range chosen {
 		if rows[i] == nil {
 			continue
