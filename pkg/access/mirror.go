@@ -29,8 +29,8 @@ func OfRepository(repository *v1alpha1.GitRepoConfig) []Permission {
 	return permissions
 }
 
-// OfPolicy is to read the records that a SyncPolicy archives in Git.
-func OfPolicy(policy *v1alpha1.SyncPolicy) []Permission {
+// OfSyncPolicy is to read the records that a SyncPolicy archives in Git.
+func OfSyncPolicy(policy *v1alpha1.SyncPolicy) []Permission {
 	if archive := policy.Spec.Retention.Archive; archive == nil || archive.DestinationRef == nil {
 		return nil
 	}

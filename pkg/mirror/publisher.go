@@ -92,7 +92,7 @@ func (p *publisher) update(ctx context.Context) error {
 	destinations, pending := p.registry.all(), 0
 	for _, d := range destinations {
 		pending += d.queue.Backlog().Rows
-		if err := p.writeDestination(ctx, d); err != nil {
+		if err := p.writeRecordAndStatus(ctx, d); err != nil {
 			errs = append(errs, fmt.Errorf("GitDestination %s: %w", d.key, err))
 		}
 	}
@@ -106,9 +106,9 @@ func (p *publisher) update(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// writeDestination writes the record and the status of one destination. The record is written first, because the status drops the sync
+// writeRecordAndStatus writes the record and the status of one destination. The record is written first, because the status drops the sync
 // requests that are completed according to the record.
-func (p *publisher) writeDestination(ctx context.Context, d *destination) error {
+func (p *publisher) writeRecordAndStatus(ctx context.Context, d *destination) error {
 	plan, failure := d.plan.Load(), p.failure(d)
 	watching := func(t schema.GroupVersionResource) (bool, string) { return p.watches.of(plan, t) }
 	record := newRecord(d, failure, p.registry.depth(plan.branch), watching)

@@ -41,7 +41,7 @@ func NewSelection(spec *v1alpha1.AppCatalogSpec) (Selection, error) {
 	out.requirements, out.byLabels = selector.Requirements()
 	ignored := slices.ContainsFunc(spec.Ignore, mayHideLabels)
 	for _, requirement := range out.requirements {
-		if ignored || !isContent(requirement.Key()) {
+		if ignored || !keepsLabel(requirement.Key()) {
 			out.hidden.Insert(requirement.Key())
 		}
 	}
@@ -55,8 +55,8 @@ func mayHideLabels(rule v1alpha1.IgnoreRule) bool {
 	})
 }
 
-// isContent reports whether the canonical form of all kinds of workloads keeps a label.
-func isContent(key string) bool {
+// keepsLabel reports whether the canonical form of all kinds of workloads keeps a label.
+func keepsLabel(key string) bool {
 	for kind, resource := range v1alpha1.WorkloadResources() {
 		probe := &unstructured.Unstructured{}
 		probe.SetGroupVersionKind(schema.GroupVersionKind{Group: resource.Group, Version: "v1", Kind: string(kind)})

@@ -15,14 +15,14 @@ import (
 func (k *recorder) changedBy(batch pending.Batch, items []item) []v1alpha1.SourceAuthor {
 	changes := slices.Clone(batch.Changes)
 	for _, i := range items {
-		isTold := func(c pending.Change) bool { return len(c.Authors) > 0 && indexObject(c.Object) == i.of }
+		isTold := func(c pending.Change) bool { return len(c.Authors) > 0 && toIndexObject(c.Object) == i.of }
 		if !i.differs() || slices.ContainsFunc(batch.Changes, isTold) {
 			continue
 		}
 		author := k.authors.FindSince(i.event(), i.since)
 		if author.Known() {
 			changes = append(changes, pending.Change{
-				Object: intakeObject(i.of), Authors: []pending.Contribution{{Author: author}},
+				Object: toPendingObject(i.of), Authors: []pending.Contribution{{Author: author}},
 			})
 		}
 	}

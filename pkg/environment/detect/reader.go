@@ -52,7 +52,7 @@ func (r *reader) read(ctx context.Context, batch pending.Batch) ([]finding, erro
 	}
 	var found []finding
 	for _, change := range batch.Changes {
-		of := indexObject(change.Object)
+		of := toIndexObject(change.Object)
 		if copied, _ := r.index.Differs(of, ""); !copied {
 			continue
 		}

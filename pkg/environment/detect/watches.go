@@ -66,18 +66,18 @@ func (d *Detector) indexChanged(environment types.NamespacedName, changed []inde
 	for _, of := range changed {
 		d.changedEnvironments.add(of.Namespace, environment)
 		if copied, _ := d.config.Index.Differs(of, ""); copied {
-			d.intake.Include(intakeObject(of))
+			d.intake.Include(toPendingObject(of))
 		}
 		d.queue.Add(of.Namespace)
 	}
 }
 
-func intakeObject(of index.Object) pending.Object {
+func toPendingObject(of index.Object) pending.Object {
 	object := pending.Object{Namespace: of.Namespace, Name: of.Name}
 	object.Kind = string(of.Type)
 	return object
 }
 
-func indexObject(of pending.Object) index.Object {
+func toIndexObject(of pending.Object) index.Object {
 	return index.Object{Type: v1alpha1.DependencyType(of.Kind), Namespace: of.Namespace, Name: of.Name}
 }

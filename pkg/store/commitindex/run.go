@@ -113,7 +113,7 @@ func (i *Index) trim(ctx context.Context, inScope func(Object) bool) error {
 	if err != nil {
 		return err
 	}
-	entries, err := i.excessEntries(ctx, func(row objectRow) bool {
+	entries, err := i.staleEntries(ctx, func(row objectRow) bool {
 		return !row.At.Before(oldest) && inScope(row.Entry.Object)
 	})
 	if err != nil {
@@ -142,8 +142,8 @@ func (i *Index) expiredPushes(ctx context.Context, oldest time.Time) ([]string, 
 	return expired, nil
 }
 
-// excessEntries returns the keys of entries that keep rejects, or that exceed MaxPerObject or the capacity.
-func (i *Index) excessEntries(ctx context.Context, keep func(objectRow) bool) ([]string, error) {
+// staleEntries returns the keys of entries that keep rejects, or that exceed MaxPerObject or the capacity.
+func (i *Index) staleEntries(ctx context.Context, keep func(objectRow) bool) ([]string, error) {
 	var excess []string
 	var kept, ofObject []version
 	prefix := ""

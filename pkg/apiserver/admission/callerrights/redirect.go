@@ -140,7 +140,7 @@ func (p *Plugin) senders(
 		}
 		senders = append(senders, sender{
 			to: types.NamespacedName(*archive.DestinationRef), cause: "which the SyncPolicy archives in",
-			read: func() requirements { return requirements{permissions: access.OfPolicy(&policies[i])} },
+			read: func() requirements { return requirements{permissions: access.OfSyncPolicy(&policies[i])} },
 		})
 	}
 	return senders

@@ -77,7 +77,7 @@ func (p *Plugin) requirementsOfChange(ctx context.Context, c change) (requiremen
 		if ok && equality.Semantic.DeepEqual(o.Spec.Retention.Archive, before.Spec.Retention.Archive) {
 			return requirements{}, nil
 		}
-		return requirements{permissions: access.OfPolicy(o)}, nil
+		return requirements{permissions: access.OfSyncPolicy(o)}, nil
 	case *v1alpha1.AppCatalog:
 		before, ok := c.old.(*v1alpha1.AppCatalog)
 		if ok && access.CatalogShowsNoMore(&o.Spec, &before.Spec) {
