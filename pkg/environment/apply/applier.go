@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/flowcontrol"
 
@@ -41,69 +42,62 @@ type Progress func(done, total int)
 
 // Check makes the dry run. If it returns an error, the report contains the findings so far.
 func (a *Applier) Check(ctx context.Context, target Target, steps []Step) (Report, error) {
-	r, err := a.newRun(target, steps)
+	r, err := a.newRun(target, steps, nil)
 	if err != nil {
 		return Report{}, err
 	}
-	there, err := r.hasNamespace(ctx)
-	switch {
-	case err != nil:
-	case there:
-		err = r.dryRunAll(ctx)
-	case target.Creation == nil:
-		r.refuse(r.namespaceRefusal())
-	default:
-		r.report.Unchecked = true
-		_, err = r.createNamespace(ctx, true)
-	}
-	r.report.sort()
-	return r.report, err
+	err = r.check(ctx)
+	return r.outcome.sorted(), err
 }
 
 // Apply makes the dry run and, if it has no findings, executes the steps. It returns an error for any failure that is
 // neither a refusal nor a conflict; the report then contains what was done so far.
 func (a *Applier) Apply(ctx context.Context, target Target, steps []Step, progress Progress) (Report, error) {
-	r, err := a.newRun(target, steps)
+	r, err := a.newRun(target, steps, progress)
 	if err != nil {
 		return Report{}, err
 	}
-	r.progress = progress
 	err = r.apply(ctx)
-	r.report.sort()
-	return r.report, err
-}
-
-func (r *run) apply(ctx context.Context) error {
-	if err := r.ensureNamespace(ctx); err != nil || !r.report.IsClean() {
-		return err
-	}
-	if err := r.dryRunAll(ctx); err != nil || !r.report.IsClean() {
-		return err
-	}
-	for wave := range batches(r.tasks) {
-		if err := r.each(ctx, wave, r.write); err != nil || !r.report.IsClean() {
-			return err
-		}
-	}
-	return nil
+	return r.outcome.sorted(), err
 }
 
 // newRun validates the steps and finds their resources.
-func (a *Applier) newRun(target Target, steps []Step) (*run, error) {
-	r := &run{Applier: a, target: target}
+func (a *Applier) newRun(target Target, steps []Step, progress Progress) (*run, error) {
+	tasks := make([]*task, 0, len(steps))
 	for i, step := range steps {
-		if err := step.check(target.Namespace); err != nil {
+		t, err := a.newTask(target, i, step)
+		if err != nil {
 			return nil, err
 		}
-		kind := step.subject().GroupVersionKind()
-		mapping, err := a.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
-		if err != nil {
-			return nil, fmt.Errorf("find the resource of %s: %w", kind, err)
-		}
-		r.tasks = append(r.tasks, &task{
-			Step: step, index: i, object: objectOf(step.subject()), resource: mapping.Resource, live: step.Live,
-			client: a.Client.Resource(mapping.Resource).Namespace(target.Namespace),
-		})
+		tasks = append(tasks, t)
 	}
-	return r, nil
+	outcome := &outcome{progress: progress, total: len(steps)}
+	sender := &sender{manager: a.Manager, limiter: a.Limiter}
+	resource := func(of schema.GroupVersionResource) dynamic.ResourceInterface {
+		return a.Client.Resource(of).Namespace(target.Namespace)
+	}
+	return &run{
+		namespace: &targetNamespace{
+			target: target, client: a.Client.Resource(namespaces), accounts: resource(serviceAccounts), limiter: a.Limiter,
+			sender: sender, outcome: outcome,
+		},
+		tasks: tasks, concurrency: max(a.Concurrency, 1), sender: sender, outcome: outcome,
+		pods:   &podCheck{client: resource(pods), manager: a.Manager, limiter: a.Limiter},
+		quotas: &quotaCheck{client: resource(resourceQuotas), limiter: a.Limiter, namespace: target.Namespace},
+	}, nil
+}
+
+func (a *Applier) newTask(target Target, index int, step Step) (*task, error) {
+	if err := step.check(target.Namespace); err != nil {
+		return nil, err
+	}
+	kind := step.subject().GroupVersionKind()
+	mapping, err := a.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return nil, fmt.Errorf("find the resource of %s: %w", kind, err)
+	}
+	return &task{
+		Step: step, index: index, object: objectOf(step.subject()), resource: mapping.Resource, live: step.Live,
+		client: a.Client.Resource(mapping.Resource).Namespace(target.Namespace),
+	}, nil
 }

@@ -15,27 +15,27 @@ import (
 )
 
 // removeAndApply sends the removal patch and then applies. The dry run sends the patch and the predicted result of both.
-func (r *run) removeAndApply(ctx context.Context, t *task, dry bool) (*unstructured.Unstructured, error) {
-	left, err := r.remove(ctx, t, dry)
+func (s *sender) removeAndApply(ctx context.Context, t *task, dry bool) (*unstructured.Unstructured, error) {
+	left, err := s.remove(ctx, t, dry)
 	if err != nil {
 		return nil, err
 	}
 	if dry {
-		return r.dryRunUpdate(ctx, t)
+		return s.dryRunUpdate(ctx, t)
 	}
 	t.live, t.Removal = left, nil
-	return r.applyTo(ctx, t, false)
+	return s.applyTo(ctx, t, false)
 }
 
-func (r *run) remove(ctx context.Context, t *task, dry bool) (*unstructured.Unstructured, error) {
+func (s *sender) remove(ctx context.Context, t *task, dry bool) (*unstructured.Unstructured, error) {
 	content, err := withPreconditions(t.Removal, t.live)
 	if err != nil {
 		return nil, err
 	}
-	left, err := r.patch(ctx, t, types.JSONPatchType, content, r.patchOptions(dry))
+	left, err := s.patch(ctx, t, types.JSONPatchType, content, s.patchOptions(dry))
 	if apierrors.IsNotFound(err) || isInvalidWithoutCause(err) {
 		// API servers report a failed test of a JSON patch like this. Only the object shows whether a test has failed.
-		return nil, r.checkFailedTest(ctx, t, err)
+		return nil, s.checkFailedTest(ctx, t, err)
 	}
 	return left, err
 }
@@ -47,9 +47,9 @@ func isInvalidWithoutCause(err error) bool {
 }
 
 // checkFailedTest returns a conflict if the object has changed, and the error otherwise.
-func (r *run) checkFailedTest(ctx context.Context, t *task, err error) error {
+func (s *sender) checkFailedTest(ctx context.Context, t *task, err error) error {
 	known := t.live.GetResourceVersion()
-	if err := r.refresh(ctx, t); err != nil {
+	if err := s.refresh(ctx, t); err != nil {
 		return err
 	}
 	if t.live.GetResourceVersion() == known {
@@ -87,8 +87,8 @@ func withPreconditions(patch []byte, live *unstructured.Unstructured) ([]byte, e
 const resourceVersionPath = "/metadata/resourceVersion"
 
 // dryRunUpdate dry-runs an update to the predicted object.
-func (r *run) dryRunUpdate(ctx context.Context, t *task) (*unstructured.Unstructured, error) {
-	if err := r.Limiter.Wait(ctx); err != nil {
+func (s *sender) dryRunUpdate(ctx context.Context, t *task) (*unstructured.Unstructured, error) {
+	if err := s.limiter.Wait(ctx); err != nil {
 		return nil, err
 	}
 	after := t.After.DeepCopy()
@@ -96,6 +96,6 @@ func (r *run) dryRunUpdate(ctx context.Context, t *task) (*unstructured.Unstruct
 	after.SetUID(t.live.GetUID())
 	after.SetResourceVersion(t.live.GetResourceVersion())
 	return t.client.Update(ctx, after, metav1.UpdateOptions{
-		FieldManager: r.Manager, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRunOption(true),
+		FieldManager: s.manager, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRunOption(true),
 	})
 }

@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/flowcontrol"
 )
 
 var (
@@ -20,71 +22,81 @@ var (
 	serviceAccounts = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
 )
 
-// namespaceTask returns the task that creates the namespace.
-func (r *run) namespaceTask() *task {
+// targetNamespace looks for the namespace of the target, and creates it.
+type targetNamespace struct {
+	target Target
+	// client is that of namespaces, and accounts that of the ServiceAccounts in the namespace.
+	client, accounts dynamic.ResourceInterface
+	limiter          flowcontrol.RateLimiter
+	sender           *sender
+	outcome          *outcome
+}
+
+// task returns the task that creates the namespace.
+func (n *targetNamespace) task() *task {
 	return &task{
-		Step: Step{Verb: Create, Apply: r.target.Creation}, index: -1, resource: namespaces, client: r.Client.Resource(namespaces),
-		object: r.namespaceObject(),
+		Step: Step{Verb: Create, Apply: n.target.Creation}, index: -1, resource: namespaces, client: n.client,
+		object: n.object(),
 	}
 }
 
-func (r *run) namespaceObject() Object {
-	return Object{GroupKind: schema.GroupKind{Kind: "Namespace"}, Name: r.target.Namespace}
+func (n *targetNamespace) object() Object {
+	return Object{GroupKind: schema.GroupKind{Kind: "Namespace"}, Name: n.target.Namespace}
 }
 
-func (r *run) namespaceRefusal() Refusal {
+func (n *targetNamespace) refusal() Refusal {
 	sentence := "does not exist"
-	if r.target.NotCreated != "" {
-		sentence += ", and " + r.target.NotCreated
+	if n.target.NotCreated != "" {
+		sentence += ", and " + n.target.NotCreated
 	}
-	return Refusal{Object: r.namespaceObject(), Message: sentence, step: -1}
+	return Refusal{Object: n.object(), Message: sentence, step: -1}
 }
 
-func (r *run) hasNamespace(ctx context.Context) (bool, error) {
-	if err := r.Limiter.Wait(ctx); err != nil {
+// exists reports whether the namespace exists.
+func (n *targetNamespace) exists(ctx context.Context) (bool, error) {
+	if err := n.limiter.Wait(ctx); err != nil {
 		return false, err
 	}
-	_, err := r.Client.Resource(namespaces).Get(ctx, r.target.Namespace, metav1.GetOptions{})
+	_, err := n.client.Get(ctx, n.target.Namespace, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("look for namespace %s: %w", r.target.Namespace, err)
+		return false, fmt.Errorf("look for namespace %s: %w", n.target.Namespace, err)
 	}
 	return true, nil
 }
 
-// ensureNamespace creates the namespace if it is missing and the target allows it.
-func (r *run) ensureNamespace(ctx context.Context) error {
-	there, err := r.hasNamespace(ctx)
+// ensure creates the namespace for tasks if it is missing and the target allows it.
+func (n *targetNamespace) ensure(ctx context.Context, tasks []*task) error {
+	there, err := n.exists(ctx)
 	if err != nil || there {
 		return err
 	}
-	if r.target.Creation == nil {
-		r.refuse(r.namespaceRefusal())
+	if n.target.Creation == nil {
+		n.outcome.refuse(n.refusal())
 		return nil
 	}
-	if r.report.NamespaceCreated, err = r.createNamespace(ctx, false); err != nil || !r.report.IsClean() {
+	if n.outcome.report.NamespaceCreated, err = n.create(ctx, false); err != nil || !n.outcome.report.IsClean() {
 		return err
 	}
-	return r.waitForServiceAccount(ctx)
+	if !slices.ContainsFunc(tasks, (*task).hasPodTemplate) {
+		return nil
+	}
+	return n.waitForServiceAccount(ctx)
 }
 
 // serviceAccountTimeout limits the wait for the default ServiceAccount of a new namespace, which a controller creates. Pods
 // cannot be dry-run without it.
 const serviceAccountTimeout = 10 * time.Second
 
-// waitForServiceAccount waits for the default ServiceAccount if Pods are to be dry-run. After the timeout, they are not.
-func (r *run) waitForServiceAccount(ctx context.Context) error {
-	if !slices.ContainsFunc(r.tasks, func(t *task) bool { return podTemplatePaths[t.object.GroupKind] != nil }) {
-		return nil
-	}
-	accounts := r.Client.Resource(serviceAccounts).Namespace(r.target.Namespace)
+// waitForServiceAccount waits for the default ServiceAccount. After the timeout, Pods are not dry-run.
+func (n *targetNamespace) waitForServiceAccount(ctx context.Context) error {
 	err := wait.PollUntilContextTimeout(ctx, serviceAccountTimeout/100, serviceAccountTimeout, true, func(ctx context.Context) (bool, error) {
-		if err := r.Limiter.Wait(ctx); err != nil {
+		if err := n.limiter.Wait(ctx); err != nil {
 			return false, err
 		}
-		_, err := accounts.Get(ctx, "default", metav1.GetOptions{})
+		_, err := n.accounts.Get(ctx, "default", metav1.GetOptions{})
 		return !apierrors.IsNotFound(err), nil
 	})
 	if ctx.Err() != nil {
@@ -93,15 +105,15 @@ func (r *run) waitForServiceAccount(ctx context.Context) error {
 	return nil
 }
 
-// createNamespace creates the namespace, unless another client has created it concurrently.
-func (r *run) createNamespace(ctx context.Context, dry bool) (bool, error) {
-	t := r.namespaceTask()
-	_, err := r.applyTo(ctx, t, dry)
+// create creates the namespace, unless another client has created it concurrently.
+func (n *targetNamespace) create(ctx context.Context, dry bool) (bool, error) {
+	t := n.task()
+	_, err := n.sender.applyTo(ctx, t, dry)
 	if isConflict(err) {
 		return false, nil
 	}
-	if err := r.record(t, err); err != nil {
-		return false, fmt.Errorf("create namespace %s: %w", r.target.Namespace, err)
+	if err := n.outcome.record(t, err); err != nil {
+		return false, fmt.Errorf("create namespace %s: %w", n.target.Namespace, err)
 	}
 	return err == nil && !dry, nil
 }

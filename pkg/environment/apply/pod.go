@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/flowcontrol"
 )
 
 var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
@@ -27,38 +29,48 @@ var podTemplatePaths = map[schema.GroupKind][]string{
 	{Group: "batch", Kind: "Job"}:        {"spec", "template"},
 }
 
-// dryRunPod dry-runs the creation of a Pod from the dry-run result of a workload, unless the template is unchanged.
-func (r *run) dryRunPod(ctx context.Context, t *task, tried *unstructured.Unstructured) error {
+func (t *task) hasPodTemplate() bool { return podTemplatePaths[t.object.GroupKind] != nil }
+
+// podCheck dry-runs the Pods of workloads.
+type podCheck struct {
+	// client is that of the Pods in the namespace.
+	client  dynamic.ResourceInterface
+	manager string
+	limiter flowcontrol.RateLimiter
+}
+
+// dryRun dry-runs the creation of a Pod from the dry-run result of a workload, unless the template is unchanged. A refusal of
+// the Pod is returned as one of its workload.
+func (c *podCheck) dryRun(ctx context.Context, t *task, tried *unstructured.Unstructured) ([]Refusal, error) {
 	path, starts := podTemplatePaths[t.object.GroupKind]
 	if !starts {
-		return nil
+		return nil, nil
 	}
 	template, _, _ := unstructured.NestedMap(tried.Object, path...)
 	if t.live != nil {
 		before, _, _ := unstructured.NestedMap(t.live.Object, path...)
 		if equality.Semantic.DeepEqual(before, template) {
-			return nil
+			return nil, nil
 		}
 	}
-	err := r.createPod(ctx, podOf(tried, template))
+	err := c.create(ctx, podOf(tried, template))
 	if err == nil || isNotTestable(err) || exceedsQuota(err) && !t.startsPods(tried) {
-		return nil
+		return nil, nil
 	}
-	return r.recordPod(t, strings.Join(path, "."), err)
+	if refusals := podRefusals(t, strings.Join(path, "."), err); len(refusals) > 0 {
+		return refusals, nil
+	}
+	return nil, err
 }
 
-// recordPod records the refusal of a Pod as a refusal of its workload.
-func (r *run) recordPod(t *task, path string, err error) error {
-	refusals := refusalsOf(t.object, err)
+// podRefusals returns why the API server refuses a Pod, as refusals of its workload. It returns none if the error is not a
+// refusal.
+func podRefusals(t *task, path string, err error) []Refusal {
+	refusals := t.refusals(err)
 	for i := range refusals {
-		refusals[i].step = t.index
 		refusals[i].Field = strings.TrimSuffix(path+"."+refusals[i].Field, ".")
 	}
-	r.refuse(refusals...)
-	if len(refusals) == 0 {
-		return err
-	}
-	return nil
+	return refusals
 }
 
 // isNotTestable reports whether the dry run of a Pod failed because this process lacks the permission to create Pods, or
@@ -78,14 +90,14 @@ func (t *task) startsPods(tried *unstructured.Unstructured) bool {
 	return t.live == nil && t.object.Kind != "CronJob" && !suspended && (!found || replicas > 0)
 }
 
-// createPod dry-runs a Pod. If its ServiceAccount does not exist yet, it uses the default one.
-func (r *run) createPod(ctx context.Context, pod *unstructured.Unstructured) error {
+// create dry-runs a Pod. If its ServiceAccount does not exist yet, it uses the default one.
+func (c *podCheck) create(ctx context.Context, pod *unstructured.Unstructured) error {
 	for {
-		if err := r.Limiter.Wait(ctx); err != nil {
+		if err := c.limiter.Wait(ctx); err != nil {
 			return err
 		}
-		_, err := r.Client.Resource(pods).Namespace(r.target.Namespace).Create(ctx, pod, metav1.CreateOptions{
-			FieldManager: r.Manager, DryRun: dryRunOption(true),
+		_, err := c.client.Create(ctx, pod, metav1.CreateOptions{
+			FieldManager: c.manager, DryRun: dryRunOption(true),
 		})
 		if account, _, _ := unstructured.NestedString(pod.Object, "spec", "serviceAccountName"); account == "" || !lacksAccount(err) {
 			return err

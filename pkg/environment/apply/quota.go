@@ -15,53 +15,64 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/flowcontrol"
 )
 
 var resourceQuotas = schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"}
 
-// checkQuotas refuses the steps that exceed a quota once the steps before them have been executed. The dry run has checked
-// each object alone. Without the permission to list quotas, only that check is made.
-func (r *run) checkQuotas(ctx context.Context) error {
-	quotas, err := r.quotas(ctx)
-	if err != nil {
-		return err
-	}
-	for _, quota := range quotas {
-		for _, name := range slices.Sorted(maps.Keys(quota.Status.Hard)) {
-			r.checkQuota(&quota, name)
-		}
-	}
-	return nil
+// quotaCheck compares the sum of all steps with the quotas of the namespace.
+type quotaCheck struct {
+	// client is that of the ResourceQuotas in the namespace.
+	client    dynamic.ResourceInterface
+	limiter   flowcontrol.RateLimiter
+	namespace string
 }
 
-// quotas returns the ResourceQuotas without scopes. Scoped ones concern Pods only.
-func (r *run) quotas(ctx context.Context) ([]corev1.ResourceQuota, error) {
-	if !slices.ContainsFunc(r.tasks, func(t *task) bool { return t.Verb == Create }) {
+// refusals returns refusals of the tasks that exceed a quota once the tasks before them have been executed. The dry run has
+// checked each object alone. Without the permission to list quotas, only that check is made.
+func (c *quotaCheck) refusals(ctx context.Context, tasks []*task) ([]Refusal, error) {
+	if !slices.ContainsFunc(tasks, func(t *task) bool { return t.Verb == Create }) {
 		return nil, nil
 	}
-	if err := r.Limiter.Wait(ctx); err != nil {
+	quotas, err := c.list(ctx)
+	if err != nil {
 		return nil, err
 	}
-	found, err := r.Client.Resource(resourceQuotas).Namespace(r.target.Namespace).List(ctx, metav1.ListOptions{})
+	var refusals []Refusal
+	for _, quota := range quotas {
+		for _, name := range slices.Sorted(maps.Keys(quota.Status.Hard)) {
+			refusals = append(refusals, refusalsByQuota(&quota, name, tasks)...)
+		}
+	}
+	return refusals, nil
+}
+
+// list returns the ResourceQuotas without scopes. Scoped ones concern Pods only.
+func (c *quotaCheck) list(ctx context.Context) ([]corev1.ResourceQuota, error) {
+	if err := c.limiter.Wait(ctx); err != nil {
+		return nil, err
+	}
+	found, err := c.client.List(ctx, metav1.ListOptions{})
 	if apierrors.IsForbidden(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list the quotas of namespace %s: %w", r.target.Namespace, err)
+		return nil, fmt.Errorf("list the quotas of namespace %s: %w", c.namespace, err)
 	}
 	var list corev1.ResourceQuotaList
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.UnstructuredContent(), &list); err != nil {
-		return nil, fmt.Errorf("read the quotas of namespace %s: %w", r.target.Namespace, err)
+		return nil, fmt.Errorf("read the quotas of namespace %s: %w", c.namespace, err)
 	}
 	return slices.DeleteFunc(list.Items, func(quota corev1.ResourceQuota) bool {
 		return len(quota.Spec.Scopes) > 0 || quota.Spec.ScopeSelector != nil
 	}), nil
 }
 
-// checkQuota refuses the steps that exceed a quota for one resource.
-func (r *run) checkQuota(quota *corev1.ResourceQuota, name corev1.ResourceName) {
+// refusalsByQuota returns refusals of the tasks that exceed a quota for one resource.
+func refusalsByQuota(quota *corev1.ResourceQuota, name corev1.ResourceName, tasks []*task) (refusals []Refusal) {
 	limit, used := quota.Status.Hard[name], quota.Status.Used[name]
-	for _, t := range r.tasks {
+	for _, t := range tasks {
 		needed := t.quotaUsage()[name]
 		if t.Verb != Create || needed == 0 {
 			continue
@@ -72,10 +83,11 @@ func (r *run) checkQuota(quota *corev1.ResourceQuota, name corev1.ResourceName) 
 			used = sum
 			continue
 		}
-		r.refuse(Refusal{Object: t.object, step: t.index, Message: fmt.Sprintf(
+		refusals = append(refusals, Refusal{Object: t.object, step: t.index, Message: fmt.Sprintf(
 			"exceeded quota: %s, requested: %s=%d, used: %s=%s with what is created before it, limited: %s=%s",
 			quota.Name, name, needed, name, used.String(), name, limit.String())})
 	}
+	return refusals
 }
 
 // quotaUsage returns what the object of a task counts as in quotas.

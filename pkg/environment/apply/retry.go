@@ -26,13 +26,13 @@ func changed(t *task, message string) error {
 }
 
 // sendWithRetry sends a step, again if only the status of the object has changed.
-func (r *run) sendWithRetry(ctx context.Context, t *task, dry bool) (*unstructured.Unstructured, error) {
+func (s *sender) sendWithRetry(ctx context.Context, t *task, dry bool) (*unstructured.Unstructured, error) {
 	for range maxAttempts {
-		object, err := r.send(ctx, t, dry)
+		object, err := s.send(ctx, t, dry)
 		if !isConflict(err) {
 			return object, err
 		}
-		if err := r.refresh(ctx, t); err != nil {
+		if err := s.refresh(ctx, t); err != nil {
 			return nil, err
 		}
 	}
@@ -42,8 +42,8 @@ func (r *run) sendWithRetry(ctx context.Context, t *task, dry bool) (*unstructur
 func isConflict(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
 
 // refresh reads the object of a step after a conflict. It returns an error unless only the status has changed.
-func (r *run) refresh(ctx context.Context, t *task) error {
-	if err := r.Limiter.Wait(ctx); err != nil {
+func (s *sender) refresh(ctx context.Context, t *task) error {
+	if err := s.limiter.Wait(ctx); err != nil {
 		return err
 	}
 	found, err := t.client.Get(ctx, t.object.Name, metav1.GetOptions{})
