@@ -24,11 +24,11 @@ func (r *reconciliation) report(held conditions.Reason, begun *v1alpha1.SyncStat
 	if begun == nil && r.state.syncing {
 		facts.Running = r.state.records.in(v1alpha1.SyncStateInProgress)
 	}
-	if r.state.obstacle.IsZero() && e.Status.AppliedRevision > 0 && !r.environments.hasTarget(e) {
+	if r.state.obstacle.IsZero() && e.Status.AppliedRevision > 0 && !r.environments.caches.hasTarget(e) {
 		facts.Obstacle = conditions.Reason{Code: v1alpha1.ReasonTargetNotFound,
 			Message: fmt.Sprintf("The namespace %s is gone; a sync makes it anew", e.Spec.TargetNamespace)}
 	}
-	for _, missing := range r.environments.config.Runner.Index.Missing(nameOf(e)) {
+	for _, missing := range r.environments.runner.Index.Missing(nameOf(e)) {
 		facts.Missing = append(facts.Missing, fmt.Sprintf("%s %s", missing.Type, missing.Name))
 	}
 	e.Status.WorkloadsReady, facts.NotReady = r.workloads()

@@ -75,12 +75,12 @@ func (r *reconciliation) expire(ctx context.Context) (over bool, err error) {
 // remove deletes what the environment wrote according to its deletionPolicy, and then removes the finalizer.
 func (r *reconciliation) remove(ctx context.Context) (again time.Time, err error) {
 	name := nameOf(r.state.environment)
-	r.environments.leaveQueue(name)
+	r.environments.starter.leaveQueue(name)
 	switch {
 	case !slices.Contains(r.state.environment.Finalizers, Finalizer):
 		return again, nil
 	case r.state.syncing:
-		r.environments.runs.cancel(name)
+		r.environments.starter.runs.cancel(name)
 		return again, r.reportDeletion(ctx)
 	}
 	if err := r.reportDeletion(ctx); err != nil {
@@ -103,8 +103,8 @@ func (r *reconciliation) remove(ctx context.Context) (again time.Time, err error
 	if err := r.environments.copies.Forget(ctx, r.state.environment.UID); err != nil {
 		return again, err
 	}
-	r.environments.config.Runner.Index.Set(name, nil)
-	r.environments.runs.forget(r.state.environment.UID)
+	r.environments.runner.Index.Set(name, nil)
+	r.environments.starter.runs.forget(r.state.environment.UID)
 	released := r.state.environment.DeepCopy()
 	released.Finalizers = slices.DeleteFunc(released.Finalizers, func(f string) bool { return f == Finalizer })
 	if _, err := r.environments.api.Environments(name.Namespace).Update(ctx, released, metav1.UpdateOptions{}); err != nil &&

@@ -10,26 +10,36 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/configbutler/slipstream/pkg/environment/detect/index"
+	typed "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
 )
 
 // comparePeriod is the interval at which the index is compared with the EnvironmentDependencies.
 const comparePeriod = time.Hour
 
-// readIndex rebuilds the index from the EnvironmentDependencies, and returns how many entries differed.
-func (c *environments) readIndex(ctx context.Context) (differences int, err error) {
-	index := c.config.Runner.Index
-	mark := index.Revision()
-	records, err := c.api.EnvironmentDependencies(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+// indexUpdater keeps the index equal to the EnvironmentDependencies.
+type indexUpdater struct {
+	api   typed.EnvironmentDependenciesGetter
+	index *index.Index
+	clock clock.WithTicker
+}
+
+// rebuild rebuilds the index from the EnvironmentDependencies, and returns how many entries differed.
+func (u *indexUpdater) rebuild(ctx context.Context) (differences int, err error) {
+	mark := u.index.Revision()
+	records, err := u.api.EnvironmentDependencies(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return 0, fmt.Errorf("list the EnvironmentDependencies: %w", err)
 	}
-	return len(index.Rebuild(records.Items, mark)), nil
+	return len(u.index.Rebuild(records.Items, mark)), nil
 }
 
-// compareUntil periodically rebuilds the index until ctx ends. A difference is a bug in this server, unless a user has deleted a
+// run periodically rebuilds the index until ctx ends. A difference is a bug in this server, unless a user has deleted a
 // record.
-func (c *environments) compareUntil(ctx context.Context) {
-	ticker := c.shared.Clock.NewTicker(comparePeriod)
+func (u *indexUpdater) run(ctx context.Context) {
+	ticker := u.clock.NewTicker(comparePeriod)
 	defer ticker.Stop()
 	for {
 		select {
@@ -37,7 +47,7 @@ func (c *environments) compareUntil(ctx context.Context) {
 			return
 		case <-ticker.C():
 		}
-		differences, err := c.readIndex(ctx)
+		differences, err := u.rebuild(ctx)
 		switch {
 		case err != nil && ctx.Err() == nil:
 			klog.FromContext(ctx).Error(err, "Failed to compare the index of dependencies, retrying later")

@@ -14,7 +14,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/syncer"
 	"github.com/configbutler/slipstream/pkg/environment/syncer/copies"
 	typed "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/generated/informers/externalversions"
 )
 
 // workers is the number of environments that are reconciled at the same time.
@@ -22,15 +21,13 @@ const workers = 4
 
 // environments reconciles environments for one leader term.
 type environments struct {
-	config    Config
-	shared    *controller.Shared
-	api       typed.ConfigbutlerV1alpha1Interface
-	informers externalversions.SharedInformerFactory
-	copies    *copies.Copies
-	executor  Executor
-	// starts limits and orders the starts of syncs. runs are the syncs in progress.
-	starts *startQueue
-	runs   *runs
+	api     typed.ConfigbutlerV1alpha1Interface
+	caches  *caches
+	reader  *reader
+	records controller.Records
+	copies  *copies.Copies
+	runner  *syncer.Syncer
+	starter *starter
 	// offers computes what syncs would change.
 	offers    *offers
 	events    *events
@@ -40,51 +37,60 @@ type environments struct {
 	detector  Detector
 	// sources counts the source changes that the detector has found.
 	sources *sourceChanges
+	index   *indexUpdater
+	gauges  *gauges
 	// queue has the environments to reconcile.
 	queue *controller.Queue[types.NamespacedName]
 }
 
 // newEnvironments returns environments that do nothing until run.
 func newEnvironments(config Config, shared *controller.Shared, parts parts) (*environments, error) {
+	api, runner, starts, runs := shared.Client.ConfigbutlerV1alpha1(), config.Runner, newStartQueue(shared.Clock), newRuns()
+	caches := &caches{informers: shared.Informers.Configbutler().V1alpha1(), namespaces: shared.Namespaces}
 	c := &environments{
-		config: config, shared: shared, api: shared.Client.ConfigbutlerV1alpha1(), copies: copies.New(shared.Store, keptRevisions),
-		informers: shared.Informers, queue: controller.NewQueue[types.NamespacedName](controllerName, shared.Clock),
+		api: api, caches: caches, records: shared.Records, copies: copies.New(shared.Store, keptRevisions), runner: runner,
+		events: newEvents(shared.Events), rights: runner.StateReader.Rights, remover: parts.remover, sources: newSourceChanges(),
+		queue: controller.NewQueue[types.NamespacedName](controllerName, shared.Clock),
+		reader: &reader{
+			api: api, caches: caches, obstacles: &obstacles{config.Namespace, caches}, runs: runs, clock: shared.Clock,
+		},
+		index:  &indexUpdater{api: api, index: runner.Index, clock: shared.Clock},
+		gauges: &gauges{api: api, caches: caches, index: runner.Index, starts: starts, clock: shared.Clock},
 	}
 	shared.Cleanup(c.queue.ShutDown)
-	c.events, c.rights, c.remover = newEvents(shared.Events), config.Runner.StateReader.Rights, parts.remover
-	policy := func() v1alpha1.SyncPolicySpec { return *c.settings() }
-	c.sources = newSourceChanges()
-	c.detector = parts.detector(following{policy: policy, sources: c.bySourceNamespace, changed: c.sourceChanged})
-	c.starts = newStartQueue(shared.Clock)
-	c.runs = newRuns()
-	c.offers = newOffers(config.Runner, shared.Clock, c.queue.Add)
+	c.offers = newOffers(runner, shared.Clock, c.queue.Add)
 	shared.Cleanup(c.offers.queue.ShutDown)
-	c.executor = &syncer.Executor{
-		Runner: config.Runner, Records: shared.Records, SyncStatuses: c.api, Catalogs: c.api,
-		Clock: shared.Clock, Policy: policy,
+	policy := func() v1alpha1.SyncPolicySpec { return *caches.policy() }
+	c.detector = parts.detector(following{policy: policy, sources: caches.bySourceNamespace, changed: c.sourceChanged})
+	c.starter = &starter{
+		executor: &syncer.Executor{
+			Runner: runner, Records: shared.Records, SyncStatuses: api, Catalogs: api, Clock: shared.Clock, Policy: policy,
+		},
+		clock: shared.Clock, starts: starts, runs: runs, queue: c.queue,
 	}
 	var err error
 	if c.readiness, err = parts.readiness(c.queue.Add); err != nil {
 		return nil, err
 	}
-	return c, c.listen()
+	f := &follower{caches: caches, queue: c.queue, detector: c.detector, forget: c.events.conditions.Forget}
+	return c, f.listen()
 }
 
 // run reconciles environments until ctx is done, and waits for the syncs that are running.
 func (c *environments) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var group wait.Group
-	defer c.runs.wait()
+	defer c.starter.runs.wait()
 	defer group.Wait()
 	defer cancel()
-	if err := c.copies.Sweep(ctx, c.isThere); err != nil {
+	if err := c.copies.Sweep(ctx, c.reader.isThere); err != nil {
 		return err
 	}
-	if _, err := c.readIndex(ctx); err != nil {
+	if _, err := c.index.rebuild(ctx); err != nil {
 		return err
 	}
 	group.StartWithContext(ctx, func(ctx context.Context) { c.queue.Run(ctx, workers, c.reconcile) })
-	for _, part := range []func(context.Context){c.offers.run, c.readiness.Run, c.compareUntil, c.measureUntil} {
+	for _, part := range []func(context.Context){c.offers.run, c.readiness.Run, c.index.run, c.gauges.run} {
 		group.StartWithContext(ctx, part)
 	}
 	return c.detector.Run(ctx)

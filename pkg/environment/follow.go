@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller"
 	"github.com/configbutler/slipstream/pkg/controller/syncpolicy"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/syncstatus"
@@ -27,21 +28,31 @@ const (
 	bySource = "environment/source"
 )
 
+// follower enqueues the environments that a change of an object concerns.
+type follower struct {
+	caches *caches
+	// queue has the environments to reconcile.
+	queue    *controller.Queue[types.NamespacedName]
+	detector Detector
+	// forget is called with deleted environments.
+	forget func(deleted any)
+}
+
 // listen adds event handlers that enqueue environments.
-func (c *environments) listen() error {
+func (f *follower) listen() error {
 	for kind, follow := range map[string]func() error{
-		"Environments": c.followEnvironments, "AppCatalogs": c.followCatalogs,
-		"SyncStatuses": c.followRecords, "SyncPolicy": c.followPolicy,
+		"Environments": f.followEnvironments, "AppCatalogs": f.followCatalogs,
+		"SyncStatuses": f.followRecords, "SyncPolicy": f.followPolicy,
 	} {
 		if err := follow(); err != nil {
 			return fmt.Errorf("follow the %s: %w", kind, err)
 		}
 	}
-	c.shared.Namespaces.Subscribe(func(change watch.NamespaceChange) {
+	f.caches.namespaces.Subscribe(func(change watch.NamespaceChange) {
 		of := cmp.Or(change.After, change.Before)
-		c.enqueueIndexed(byTarget, of.Name)
+		f.enqueueIndexed(byTarget, of.Name)
 		// Catalogs can select the namespaces of their environments by label.
-		c.enqueueIndexed(cache.NamespaceIndex, of.Name)
+		f.enqueueIndexed(cache.NamespaceIndex, of.Name)
 	})
 	return nil
 }
@@ -71,98 +82,75 @@ func by[O any](key func(O) string) cache.IndexFunc {
 	}
 }
 
-func (c *environments) followEnvironments() error {
-	informer := c.informers.Configbutler().V1alpha1().Environments().Informer()
+func (f *follower) followEnvironments() error {
+	informer := f.caches.informers.Environments().Informer()
 	if err := informer.AddIndexers(cache.Indexers{byCatalog: by(catalogOf), byTarget: by(targetOf)}); err != nil {
 		return err
 	}
 	_, err := informer.AddEventHandler(onChange(func(e *v1alpha1.Environment) {
-		c.queue.Add(nameOf(e))
+		f.queue.Add(nameOf(e))
 		// Environments with the same target can exclude each other.
-		c.enqueueIndexed(byTarget, e.Spec.TargetNamespace)
+		f.enqueueIndexed(byTarget, e.Spec.TargetNamespace)
 	}))
 	if err != nil {
 		return err
 	}
-	if _, err = informer.AddEventHandler(c.followSources()); err != nil {
+	if _, err = informer.AddEventHandler(f.followSources()); err != nil {
 		return err
 	}
-	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: c.events.conditions.Forget})
+	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: f.forget})
 	return err
 }
 
-func (c *environments) followCatalogs() error {
-	informer := c.informers.Configbutler().V1alpha1().AppCatalogs().Informer()
+func (f *follower) followCatalogs() error {
+	informer := f.caches.informers.AppCatalogs().Informer()
 	if err := informer.AddIndexers(cache.Indexers{bySource: by(sourceOf)}); err != nil {
 		return err
 	}
-	if _, err := informer.AddEventHandler(c.followSources()); err != nil {
+	if _, err := informer.AddEventHandler(f.followSources()); err != nil {
 		return err
 	}
 	_, err := informer.AddEventHandler(onChange(func(catalog *v1alpha1.AppCatalog) {
-		c.enqueueIndexed(byCatalog, catalog.Namespace+"/"+catalog.Name)
-		c.enqueueIndexed(byTarget, catalog.Spec.SourceNamespace)
+		f.enqueueIndexed(byCatalog, catalog.Namespace+"/"+catalog.Name)
+		f.enqueueIndexed(byTarget, catalog.Spec.SourceNamespace)
 	}))
 	return err
 }
 
 // followRecords watches the records of environments. Records are kept for months, so the cache holds only their identities and
 // states.
-func (c *environments) followRecords() error {
-	informer := c.recordInformer()
+func (f *follower) followRecords() error {
+	informer := f.caches.recordInformer()
 	if err := informer.AddIndexers(cache.Indexers{bySubject: by(subjectOf)}); err != nil {
 		return err
 	}
 	_, err := informer.AddEventHandler(onChange(func(record *v1alpha1.SyncStatus) {
 		if record.Spec.Subject.Kind == v1alpha1.SubjectEnvironment {
-			c.queue.Add(types.NamespacedName{Namespace: record.Namespace, Name: record.Spec.Subject.Name})
+			f.queue.Add(types.NamespacedName{Namespace: record.Namespace, Name: record.Spec.Subject.Name})
 		}
 	}))
 	return err
 }
 
-// recordInformer returns the informer of SyncStatuses. Of records of environments it has only the identity, the spec and the state.
-func (c *environments) recordInformer() cache.SharedIndexInformer {
-	return c.informers.Configbutler().V1alpha1().SyncStatuses().Informer()
-}
-
 // followPolicy enqueues all environments when the SyncPolicy changes.
-func (c *environments) followPolicy() error {
-	return syncpolicy.Follow(c.informers.Configbutler().V1alpha1().SyncPolicies(), func() {
-		c.enqueueAll()
-		c.detector.PolicyChanged()
+func (f *follower) followPolicy() error {
+	return syncpolicy.Follow(f.caches.informers.SyncPolicies(), func() {
+		f.enqueueAll()
+		f.detector.PolicyChanged()
 	})
 }
 
 // enqueueIndexed enqueues the environments that an index has for a key.
-func (c *environments) enqueueIndexed(index, key string) {
-	for _, e := range c.indexed(index, key) {
-		c.queue.Add(nameOf(e))
+func (f *follower) enqueueIndexed(index, key string) {
+	for _, e := range f.caches.environmentsBy(index, key) {
+		f.queue.Add(nameOf(e))
 	}
 }
 
-// indexed returns the environments that an index has for a key.
-func (c *environments) indexed(index, key string) []*v1alpha1.Environment {
-	// The index was added before the informer was started.
-	objects, _ := c.informers.Configbutler().V1alpha1().Environments().Informer().GetIndexer().ByIndex(index, key)
-	return as[*v1alpha1.Environment](objects)
-}
-
-func (c *environments) enqueueAll() {
-	for _, e := range as[*v1alpha1.Environment](c.informers.Configbutler().V1alpha1().Environments().Informer().GetStore().List()) {
-		c.queue.Add(nameOf(e))
+func (f *follower) enqueueAll() {
+	for _, e := range f.caches.environments() {
+		f.queue.Add(nameOf(e))
 	}
-}
-
-// as converts objects of a cache to their type.
-func as[O any](objects []any) []O {
-	out := make([]O, 0, len(objects))
-	for _, object := range objects {
-		if of, ok := object.(O); ok {
-			out = append(out, of)
-		}
-	}
-	return out
 }
 
 func nameOf(e *v1alpha1.Environment) types.NamespacedName {

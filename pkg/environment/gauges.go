@@ -7,25 +7,39 @@ import (
 	"context"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/detect/index"
+	typed "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
 )
 
 // measurePeriod is the interval at which gauges are updated. It is shorter than usual scrape intervals.
 const measurePeriod = 5 * time.Second
 
-// measureUntil updates the gauges and status.syncsWaiting of the SyncPolicy until ctx ends. Then it sets the gauges to 0: the next leader
+// gauges updates the gauges of environments.
+type gauges struct {
+	api    typed.SyncPoliciesGetter
+	caches *caches
+	index  *index.Index
+	starts *startQueue
+	clock  clock.WithTicker
+}
+
+// run updates the gauges and status.syncsWaiting of the SyncPolicy until ctx ends. Then it sets the gauges to 0: the next leader
 // reports them.
-func (c *environments) measureUntil(ctx context.Context) {
+func (g *gauges) run(ctx context.Context) {
 	defer setGauges(numbers{})
-	ticker := c.shared.Clock.NewTicker(measurePeriod)
+	ticker := g.clock.NewTicker(measurePeriod)
 	defer ticker.Stop()
 	for {
-		counted := c.count()
+		counted := g.count()
 		setGauges(counted)
-		c.reportWaiting(ctx, counted.waiting)
+		g.reportWaiting(ctx, counted.waiting)
 		select {
 		case <-ctx.Done():
 			return
@@ -43,18 +57,17 @@ type numbers struct {
 }
 
 // count computes the values of the gauges.
-func (c *environments) count() numbers {
+func (g *gauges) count() numbers {
 	out := numbers{ready: map[metav1.ConditionStatus]int{}}
-	out.waiting, out.active = c.starts.numbers()
-	out.copies = c.config.Runner.Index.Len()
-	api := c.informers.Configbutler().V1alpha1()
-	for _, e := range as[*v1alpha1.Environment](api.Environments().Informer().GetStore().List()) {
+	out.waiting, out.active = g.starts.numbers()
+	out.copies = g.index.Len()
+	for _, e := range g.caches.environments() {
 		status := metav1.ConditionUnknown
 		if ready := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
 			status = ready.Status
 		}
 		out.ready[status]++
-		out.countOpen(c.openOf(e))
+		out.countOpen(g.caches.openOf(e))
 		out.catalog.add(e, v1alpha1.ConditionCatalogUpToDate, e.Status.ChangedWorkloadCount > 0)
 		out.dependencies.add(e, v1alpha1.ConditionDependenciesUpToDate,
 			e.Status.LatestDependencySync != "" || len(e.Status.ChangedDependencies) > 0)
@@ -62,11 +75,18 @@ func (c *environments) count() numbers {
 	return out
 }
 
-// openOf returns the cached records of an environment that have not ended.
-func (c *environments) openOf(e *v1alpha1.Environment) []*v1alpha1.SyncStatus {
-	// The index was added before the informer was started.
-	open, _ := c.recordInformer().GetIndexer().ByIndex(bySubject, string(e.UID))
-	return as[*v1alpha1.SyncStatus](open)
+// reportWaiting writes how many syncs wait to the status of the SyncPolicy, if there is one. Failures are retried with the next update.
+func (g *gauges) reportWaiting(ctx context.Context, waiting int) {
+	known, err := g.caches.informers.SyncPolicies().Lister().Get(v1alpha1.SyncPolicyName)
+	if err != nil || known.Status.SyncsWaiting == int64(waiting) {
+		return
+	}
+	policy := known.DeepCopy()
+	policy.Status.SyncsWaiting = int64(waiting)
+	_, err = g.api.SyncPolicies().UpdateStatus(ctx, policy, metav1.UpdateOptions{})
+	if err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		klog.FromContext(ctx).Error(err, "Failed to report the number of waiting syncs in the SyncPolicy")
+	}
 }
 
 func (n *numbers) countOpen(records []*v1alpha1.SyncStatus) {

@@ -4,7 +4,6 @@
 package environment
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -13,16 +12,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/controller/syncpolicy"
 	"github.com/configbutler/slipstream/pkg/environment/syncer/copies"
+	typed "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
 )
+
+// reader reads what a reconcile decides from.
+type reader struct {
+	api       typed.ConfigbutlerV1alpha1Interface
+	caches    *caches
+	obstacles *obstacles
+	runs      *runs
+	clock     clock.PassiveClock
+}
 
 // read returns the state of an environment, nil if it does not exist. The environment and its records are read from the API, because a
 // cache may be older than the last write.
-func (c *environments) read(ctx context.Context, name types.NamespacedName) (*state, error) {
-	found, err := c.api.Environments(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+func (r *reader) read(ctx context.Context, name types.NamespacedName) (*state, error) {
+	found, err := r.api.Environments(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
@@ -30,37 +39,27 @@ func (c *environments) read(ctx context.Context, name types.NamespacedName) (*st
 		return nil, fmt.Errorf("read it: %w", err)
 	}
 	s := &state{
-		environment: found, policy: c.settings(), now: c.shared.Clock.Now(), syncing: c.runs.has(name), catalog: c.catalogOf(found),
+		environment: found, policy: r.caches.policy(), now: r.clock.Now(), syncing: r.runs.has(name), catalog: r.caches.catalogOf(found),
 	}
-	if s.records, err = c.readRecords(ctx, found); err != nil {
+	if s.records, err = r.readRecords(ctx, found); err != nil {
 		return nil, err
 	}
-	s.obstacle = c.findObstacle(s.environment, s.catalog)
+	s.obstacle = r.obstacles.find(s.environment, s.catalog)
 	return s, nil
 }
 
-// catalogOf returns the catalog of an environment, nil if it does not exist.
-func (c *environments) catalogOf(e *v1alpha1.Environment) *v1alpha1.AppCatalog {
-	ref := e.Spec.CatalogRef
-	found, err := c.informers.Configbutler().V1alpha1().AppCatalogs().Lister().AppCatalogs(cmp.Or(ref.Namespace, e.Namespace)).Get(ref.Name)
-	if err != nil {
-		return nil // NotFound is the only error of a cache.
-	}
-	return found
-}
-
 // readRecords reads the records that have not ended in the cache, and those that the status names.
-func (c *environments) readRecords(ctx context.Context, e *v1alpha1.Environment) ([]*v1alpha1.SyncStatus, error) {
+func (r *reader) readRecords(ctx context.Context, e *v1alpha1.Environment) ([]*v1alpha1.SyncStatus, error) {
 	names := sets.New(e.Status.ActiveSyncs...)
 	if latest := e.Status.LatestDependencySync; latest != "" {
 		names.Insert(latest)
 	}
-	for _, record := range c.openOf(e) {
+	for _, record := range r.caches.openOf(e) {
 		names.Insert(record.Name)
 	}
 	var records []*v1alpha1.SyncStatus
 	for name := range names {
-		record, err := c.api.SyncStatuses(e.Namespace).Get(ctx, name, metav1.GetOptions{})
+		record, err := r.api.SyncStatuses(e.Namespace).Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			continue
 		}
@@ -75,14 +74,9 @@ func (c *environments) readRecords(ctx context.Context, e *v1alpha1.Environment)
 	return records, nil
 }
 
-// settings returns the SyncPolicy with its defaults.
-func (c *environments) settings() *v1alpha1.SyncPolicySpec {
-	return syncpolicy.Of(c.informers.Configbutler().V1alpha1().SyncPolicies().Lister())
-}
-
 // isThere reports whether an environment still exists.
-func (c *environments) isThere(ctx context.Context, e copies.Environment) (bool, error) {
-	found, err := c.api.Environments(e.Namespace).Get(ctx, e.Name, metav1.GetOptions{})
+func (r *reader) isThere(ctx context.Context, e copies.Environment) (bool, error) {
+	found, err := r.api.Environments(e.Namespace).Get(ctx, e.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}

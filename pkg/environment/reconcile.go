@@ -23,11 +23,11 @@ import (
 func (c *environments) reconcile(ctx context.Context, name types.NamespacedName) (again time.Time, err error) {
 	defer func() {
 		if err != nil {
-			c.leaveQueue(name) // An environment that cannot start must not delay those behind it.
+			c.starter.leaveQueue(name) // An environment that cannot start must not delay those behind it.
 			err = fmt.Errorf("reconcile Environment %s: %w", name, err)
 		}
 	}()
-	s, err := c.read(ctx, name)
+	s, err := c.reader.read(ctx, name)
 	switch {
 	case err != nil:
 		return again, err
@@ -52,7 +52,7 @@ type reconciliation struct {
 func (r *reconciliation) records() *recordWriter {
 	c := r.environments
 	return &recordWriter{
-		state: r.state, api: c.api, store: c.shared.Records, events: c.events, detector: c.detector, sources: c.sources,
+		state: r.state, api: c.api, store: c.records, events: c.events, detector: c.detector, sources: c.sources,
 	}
 }
 
@@ -80,7 +80,7 @@ func (r *reconciliation) proceed(ctx context.Context) (again time.Time, err erro
 	next := r.enqueueStart(r.state.schedule().next())
 	if err := r.conclude(ctx, before, next); err != nil {
 		if next.record != nil {
-			r.environments.starts.undo(nameOf(r.state.environment))
+			r.environments.starter.starts.undo(nameOf(r.state.environment))
 		}
 		return again, err
 	}
@@ -112,7 +112,7 @@ func (r *reconciliation) conclude(ctx context.Context, before *v1alpha1.Environm
 		return err
 	}
 	if next.record != nil {
-		r.environments.begin(ctx, newJob(r.state.environment, records))
+		r.environments.starter.begin(ctx, newJob(r.state.environment, records))
 	}
 	return nil
 }
@@ -124,7 +124,8 @@ func (r *reconciliation) currentOffer() *offer {
 	}
 	e, name := r.state.environment, nameOf(r.state.environment)
 	asked := newQuestion(e, r.state.catalog, r.state.notCopied)
-	asked.runs, asked.source, asked.target = r.environments.runs.count(e.UID), r.environments.sources.count(name), r.environments.hasTarget(e)
+	asked.runs, asked.source = r.environments.starter.runs.count(e.UID), r.environments.sources.count(name)
+	asked.target = r.environments.caches.hasTarget(e)
 	if count, _ := r.workloads(); count != nil {
 		asked.there = count.Total
 	}
@@ -135,11 +136,11 @@ func (r *reconciliation) currentOffer() *offer {
 func (r *reconciliation) enqueueStart(next choice) choice {
 	name := nameOf(r.state.environment)
 	if next.record == nil {
-		r.environments.leaveQueue(name)
+		r.environments.starter.leaveQueue(name)
 		return next
 	}
 	most := int(*r.state.policy.MaxSyncsPerMinute)
-	ok, again := r.environments.starts.ask(name, next.record.Status.DetectedAt.Time, most)
+	ok, again := r.environments.starter.starts.ask(name, next.record.Status.DetectedAt.Time, most)
 	if ok {
 		return next
 	}
@@ -168,15 +169,8 @@ func (r *reconciliation) writeStatus(ctx context.Context, before *v1alpha1.Envir
 func (c *environments) forget(name types.NamespacedName) {
 	c.offers.forget(name)
 	c.sources.forget(name)
-	c.config.Runner.Index.Set(name, nil)
-	c.leaveQueue(name)
+	c.runner.Index.Set(name, nil)
+	c.starter.leaveQueue(name)
 	// A sync is only in progress here if another client has removed the finalizer.
-	c.runs.cancel(name)
-}
-
-// leaveQueue removes an environment from the start queue, and enqueues those that can start because of that.
-func (c *environments) leaveQueue(name types.NamespacedName) {
-	for _, other := range c.starts.leave(name) {
-		c.queue.Add(other)
-	}
+	c.starter.runs.cancel(name)
 }

@@ -26,7 +26,7 @@ func (r *reconciliation) checkConsent(ctx context.Context) (again time.Time, err
 	if r.state.catalog == nil || !r.state.obstacle.IsZero() {
 		return again, nil
 	}
-	r.state.notCopied, err = r.environments.config.Runner.StateReader.Withheld(ctx, r.state.catalog)
+	r.state.notCopied, err = r.environments.runner.StateReader.Withheld(ctx, r.state.catalog)
 	if len(r.state.notCopied) > 0 {
 		return r.state.now.Add(askAgain), err
 	}
@@ -46,7 +46,7 @@ func (r *reconciliation) checkRights(ctx context.Context) (again time.Time) {
 		return again
 	}
 	permissions := access.OfEnvironment(r.state.environment, r.state.catalog)
-	if !r.environments.hasTarget(r.state.environment) {
+	if !r.environments.caches.hasTarget(r.state.environment) {
 		permissions = append(permissions, access.OfTarget(r.state.environment)...)
 	}
 	lost, err := r.environments.rights.Check(ctx, access.Automating(r.state.environment), permissions)
@@ -63,7 +63,7 @@ func (r *reconciliation) checkRights(ctx context.Context) (again time.Time) {
 
 // consent returns what is withheld of the types that the environment has, or of all types if it was never synced.
 func (r *reconciliation) consent() conditions.Reason {
-	has := r.environments.config.Runner.Index.Types(nameOf(r.state.environment))
+	has := r.environments.runner.Index.Types(nameOf(r.state.environment))
 	withheld := plan.Denied{}
 	for of, why := range r.state.notCopied {
 		if has.Has(of) || r.state.environment.Status.AppliedRevision == 0 {

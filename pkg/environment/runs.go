@@ -6,12 +6,8 @@ package environment
 import (
 	"context"
 	"sync"
-	"time"
-
-	"github.com/configbutler/slipstream/pkg/environment/syncer"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
@@ -84,33 +80,3 @@ func (r *runs) forget(uid types.UID) {
 
 // wait blocks until all syncs have ended.
 func (r *runs) wait() { r.group.Wait() }
-
-// redoPause is the delay before a job whose outcome could not be recorded is executed again.
-const redoPause = 5 * time.Second
-
-// begin starts a job in the background.
-func (c *environments) begin(ctx context.Context, begun syncer.Job) {
-	name, pause := nameOf(begun.Environment), time.Duration(0)
-	c.runs.begin(ctx, begun.Environment, func(ctx context.Context) {
-		pause = c.execute(ctx, begun)
-		// The sync still counts as in progress here, so the environment itself does not start the next one.
-		for _, next := range c.starts.end(name) {
-			c.queue.Add(next)
-		}
-	}, func() { c.queue.AddAfter(name, pause) })
-}
-
-// execute executes a job, and returns the delay before the next reconcile.
-func (c *environments) execute(ctx context.Context, begun syncer.Job) (pause time.Duration) {
-	since := c.shared.Clock.Now()
-	outcome, err := c.executor.Execute(ctx, begun)
-	switch {
-	case err == nil:
-		measure(begun, outcome, c.shared.Clock.Since(since))
-	case ctx.Err() == nil:
-		unrecorded.Inc()
-		klog.FromContext(ctx).Error(err, "Failed to record the outcome of a sync, repeating it", "environment", klog.KObj(begun.Environment))
-		return redoPause
-	}
-	return 0
-}

@@ -51,27 +51,16 @@ func (c *environments) sourceChanged(environments ...types.NamespacedName) {
 	}
 }
 
-// bySourceNamespace returns the synced environments by source namespace.
-func (c *environments) bySourceNamespace() map[string][]types.NamespacedName {
-	found := map[string][]types.NamespacedName{}
-	for _, e := range as[*v1alpha1.Environment](c.informers.Configbutler().V1alpha1().Environments().Informer().GetStore().List()) {
-		if catalog := c.catalogOf(e); catalog != nil && e.Status.AppliedRevision > 0 {
-			found[catalog.Spec.SourceNamespace] = append(found[catalog.Spec.SourceNamespace], nameOf(e))
-		}
-	}
-	return found
-}
-
 // followSources notifies the detector when the set of source namespaces changes.
-func (c *environments) followSources() cache.ResourceEventHandler {
+func (f *follower) followSources() cache.ResourceEventHandler {
 	var mu sync.Mutex
 	var before []string
 	check := func(any) {
 		mu.Lock()
 		defer mu.Unlock()
-		if now := slices.Sorted(maps.Keys(c.bySourceNamespace())); !slices.Equal(now, before) {
+		if now := slices.Sorted(maps.Keys(f.caches.bySourceNamespace())); !slices.Equal(now, before) {
 			before = now
-			c.detector.SourcesChanged()
+			f.detector.SourcesChanged()
 		}
 	}
 	return cache.ResourceEventHandlerDetailedFuncs{

@@ -43,12 +43,12 @@ func TestQueuedSyncIsReportedOnce(t *testing.T) {
 	c, situation := s.idle(), quiet()
 	situation.policy.MaxSyncsPerMinute = new(int32(1))
 	for i := range 4 {
-		c.starts.ask(numbered(i), noon, 1)
+		c.starter.starts.ask(numbered(i), noon, 1)
 	}
 	waiting := &reconciliation{c, situation}
 	wants := choice{record: situation.record("a", catalogRun, pending, 0, "jane")}
 	first := waiting.enqueueStart(wants)
-	c.starts.leave(numbered(1))
+	c.starter.starts.leave(numbered(1))
 	if second := waiting.enqueueStart(wants); first.held.IsZero() || second.held != first.held {
 		t.Errorf("first %+v, then %+v", first.held, second.held)
 	}
@@ -62,7 +62,7 @@ func TestFailedReconcileLeavesTheQueue(t *testing.T) {
 		return true, nil, errors.New("not now")
 	})
 	alice := nameOf(environmenttest.Environment())
-	c.starts.ask(alice, noon, 0)
+	c.starter.starts.ask(alice, noon, 0)
 	c.queue.Add(alice)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -71,7 +71,7 @@ func TestFailedReconcileLeavesTheQueue(t *testing.T) {
 		c.queue.Run(ctx, 1, c.reconcile)
 	}()
 	s.eventually("the queue is empty", func() error {
-		if waiting, _ := c.starts.numbers(); waiting > 0 {
+		if waiting, _ := c.starter.starts.numbers(); waiting > 0 {
 			return fmt.Errorf("%d waiting", waiting)
 		}
 		return nil
@@ -84,10 +84,10 @@ func TestFailedReconcileLeavesTheQueue(t *testing.T) {
 func TestRunOfADeletedEnvironment(t *testing.T) {
 	s := newFixture(t)
 	c, e := s.idle(), environmenttest.Environment()
-	c.runs.begin(t.Context(), e, func(ctx context.Context) { <-ctx.Done() }, func() {})
+	c.starter.runs.begin(t.Context(), e, func(ctx context.Context) { <-ctx.Done() }, func() {})
 	c.forget(nameOf(e))
 	done := make(chan struct{})
-	go func() { c.runs.wait(); close(done) }()
+	go func() { c.starter.runs.wait(); close(done) }()
 	select {
 	case <-done:
 	case <-time.After(testkit.Timeout):
@@ -107,18 +107,18 @@ func (doneAtOnce) Execute(context.Context, syncer.Job) (syncer.Outcome, error) {
 func TestRunEndsInTheQueueFirst(t *testing.T) {
 	s := newFixture(t)
 	c, e := s.idle(), environmenttest.Environment()
-	c.executor = doneAtOnce{}
+	c.starter.executor = doneAtOnce{}
 	for range 1000 {
-		if ok, _ := c.starts.ask(nameOf(e), noon, 2000); !ok {
+		if ok, _ := c.starter.starts.ask(nameOf(e), noon, 2000); !ok {
 			t.Fatal("run was not started")
 		}
-		c.begin(t.Context(), syncer.Job{Environment: e})
-		for c.runs.has(nameOf(e)) {
+		c.starter.begin(t.Context(), syncer.Job{Environment: e})
+		for c.starter.runs.has(nameOf(e)) {
 			continue
 		}
-		if _, running := c.starts.numbers(); running > 0 {
+		if _, running := c.starter.starts.numbers(); running > 0 {
 			t.Fatal("queue counts a run that has ended")
 		}
-		c.runs.wait()
+		c.starter.runs.wait()
 	}
 }
