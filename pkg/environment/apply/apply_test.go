@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/configbutler/slipstream/pkg/environment/apply"
 )
@@ -44,11 +45,11 @@ func deletion(live *unstructured.Unstructured) apply.Step {
 
 func TestDryRunsThenAppliesInOrder(t *testing.T) {
 	c := newCluster(t, configMap(t, "old", "1"), configMap(t, "settings", "1"))
-	steps := append(creation(configMap(t, "new", "1")), update(c.live("configmaps/settings"), configMap(t, "settings", "2")))
+	steps := append(creation(configMap(t, "new", "1")), update(c.Live("configmaps", "twin", "settings"), configMap(t, "settings", "2")))
 	steps = append(steps, creation(deployment(t))...)
-	steps = append(steps, deletion(c.live("configmaps/old")))
+	steps = append(steps, deletion(c.Live("configmaps", "twin", "old")))
 	var progress []string
-	report, err := c.applier(t).Apply(t.Context(), twin, steps, func(done, total int) {
+	report, err := applierOf(c).Apply(t.Context(), twin, steps, func(done, total int) {
 		progress = append(progress, fmt.Sprintf("%d/%d", done, total))
 	})
 	if err != nil || !report.IsClean() {
@@ -57,13 +58,13 @@ func TestDryRunsThenAppliesInOrder(t *testing.T) {
 	if diff := cmp.Diff([]string{"1/4", "2/4", "3/4", "4/4"}, progress); diff != "" {
 		t.Errorf("progress (-want +got):\n%s", diff)
 	}
-	requests := c.takeRequests()
+	requests := c.TakeRequests()
 	slices.Sort(requests[1:6])
 	slices.Sort(requests[7:9])
 	want := []string{
-		"GET namespaces/twin", "dry DELETE configmaps/old", "dry PATCH configmaps/new", "dry PATCH configmaps/settings",
-		"dry PATCH deployments/web", "dry POST pods", "GET resourcequotas",
-		"PATCH configmaps/new", "PATCH configmaps/settings", "PATCH deployments/web", "DELETE configmaps/old",
+		"GET namespaces/twin", "dry DELETE twin/configmaps/old", "dry PATCH twin/configmaps/new", "dry PATCH twin/configmaps/settings",
+		"dry PATCH twin/deployments/web", "dry POST twin/pods", "GET twin/resourcequotas",
+		"PATCH twin/configmaps/new", "PATCH twin/configmaps/settings", "PATCH twin/deployments/web", "DELETE twin/configmaps/old",
 	}
 	if diff := cmp.Diff(want, requests); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
@@ -76,10 +77,12 @@ func TestDryRunsThenAppliesInOrder(t *testing.T) {
 }
 
 func TestWritePreconditions(t *testing.T) {
-	settings := func(change func(*unstructured.Unstructured)) *unstructured.Unstructured {
-		o := configMap(t, "settings", "1")
-		o.SetUID("first")
-		change(o)
+	serviceOf := func(uid types.UID, value string, changes ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
+		o := service(t, value)
+		o.SetUID(uid)
+		for _, change := range changes {
+			change(o)
+		}
 		return o
 	}
 	for name, tt := range map[string]struct {
@@ -88,39 +91,40 @@ func TestWritePreconditions(t *testing.T) {
 		create bool
 		want   string
 	}{
-		"a status": {now: settings(func(o *unstructured.Unstructured) {
-			o.Object["status"] = map[string]any{"ready": "yes"}
-			o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "controller", Subresource: "status"}})
+		"a status": {now: serviceOf("first", "1", func(o *unstructured.Unstructured) {
+			o.Object["status"] = map[string]any{"loadBalancer": map[string]any{"ingress": []any{map[string]any{"ip": "192.0.2.1"}}}}
+			o.SetAnnotations(map[string]string{"balancer": "ready"})
+			o.SetManagedFields([]metav1.ManagedFieldsEntry{fieldsOf("controller", "status", `{"f:metadata":{"f:annotations":{"f:balancer":{}}}}`)})
 		})},
-		"content": {now: configMapOf(t, "first", "3"), want: "ConfigMap settings has been changed meanwhile"},
-		"an owner": {now: settings(func(o *unstructured.Unstructured) {
-			o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "alice"}})
-		}), want: "ConfigMap settings has been changed meanwhile"},
-		"another one": {now: configMapOf(t, "second", "1"), want: "ConfigMap settings has been replaced by another one of its name meanwhile"},
-		"one that goes": {now: settings(func(o *unstructured.Unstructured) {
+		"content": {now: serviceOf("first", "3"), want: "Service settings has been changed meanwhile"},
+		"an owner": {now: serviceOf("first", "1", func(o *unstructured.Unstructured) {
+			o.SetManagedFields([]metav1.ManagedFieldsEntry{fieldsOf("alice", "", `{"f:spec":{"f:externalName":{}}}`)})
+		}), want: "Service settings has been changed meanwhile"},
+		"another one": {now: serviceOf("second", "1"), want: "Service settings has been replaced by another one of its name meanwhile"},
+		"one that goes": {now: serviceOf("first", "1", func(o *unstructured.Unstructured) {
 			now := metav1.Now()
 			o.SetDeletionTimestamp(&now)
-		}), want: "ConfigMap settings is being deleted"},
-		"none":     {want: "ConfigMap settings has been deleted meanwhile"},
-		"a create": {now: configMapOf(t, "second", "1"), create: true, want: "ConfigMap settings was created by another client meanwhile"},
+		}), want: "Service settings is being deleted"},
+		"none":     {want: "Service settings has been deleted meanwhile"},
+		"a create": {now: serviceOf("second", "1"), create: true, want: "Service settings was created by another client meanwhile"},
 	} {
-		for _, when := range []string{"dry PATCH configmaps/settings", "PATCH configmaps/settings"} {
+		for _, when := range []string{"dry PATCH twin/services/settings", "PATCH twin/services/settings"} {
 			t.Run(name+"/"+when, func(t *testing.T) {
-				c, step := newCluster(t), apply.Step{Verb: apply.Create, Apply: configMap(t, "settings", "2")}
+				c, step := newCluster(t), apply.Step{Verb: apply.Create, Apply: service(t, "2")}
 				if !tt.create {
-					step = update(c.put(configMapOf(t, "first", "1")), configMap(t, "settings", "2"))
+					step = update(put(c, serviceOf("first", "1")), service(t, "2"))
 				}
-				c.answer = func(request string) *metav1.Status {
+				c.Answer(func(request string) *metav1.Status {
 					if request == when {
-						delete(c.objects, "configmaps/settings")
+						c.Drop("services", "twin", "settings")
 						if tt.now != nil {
-							c.put(tt.now)
+							c.Put(tt.now)
 						}
-						c.answer = nil
+						c.Answer(nil)
 					}
 					return nil
-				}
-				report := c.run(t, step)
+				})
+				report := run(t, c, step)
 				if tt.want != "" {
 					if diff := cmp.Diff([]string{tt.want}, lines(report)); diff != "" || len(report.Written) > 0 {
 						t.Errorf("%v (-want +got):\n%s", report.Written, diff)
@@ -132,6 +136,20 @@ func TestWritePreconditions(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// service returns a Service, which has a status.
+func service(t testing.TB, value string) *unstructured.Unstructured {
+	t.Helper()
+	return object(t, fmt.Sprintf("{apiVersion: v1, kind: Service, metadata: {name: settings, namespace: twin}, "+
+		"spec: {externalName: %q}}", value))
+}
+
+func fieldsOf(manager, subresource, fields string) metav1.ManagedFieldsEntry {
+	return metav1.ManagedFieldsEntry{
+		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, Subresource: subresource, APIVersion: "v1",
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields),
 	}
 }
 
@@ -150,21 +168,40 @@ func TestDeletesAreIdempotent(t *testing.T) {
 	going := configMapOf(t, "second", "1")
 	now := metav1.Now()
 	going.SetDeletionTimestamp(&now)
-	if report := c.run(t, deletion(gone), deletion(going)); len(report.Written) != 2 {
+	if report := run(t, c, deletion(gone), deletion(going)); len(report.Written) != 2 {
 		t.Errorf("written %v, %q", report.Written, lines(report))
+	}
+}
+
+func TestChangedObjectsAreNotDeleted(t *testing.T) {
+	for _, when := range []string{"dry DELETE twin/configmaps/settings", "DELETE twin/configmaps/settings"} {
+		t.Run(when, func(t *testing.T) {
+			c := newCluster(t)
+			live := put(c, configMapOf(t, "first", "1"))
+			c.Answer(func(request string) *metav1.Status {
+				if request == when {
+					c.Put(configMapOf(t, "first", "2"))
+				}
+				return nil
+			})
+			report := run(t, c, deletion(live))
+			if diff := cmp.Diff([]string{"ConfigMap settings has been changed meanwhile"}, lines(report)); diff != "" || len(report.Written) > 0 {
+				t.Errorf("%v (-want +got):\n%s", report.Written, diff)
+			}
+		})
 	}
 }
 
 func TestRetriesAreLimited(t *testing.T) {
 	c := newCluster(t)
-	live := c.put(configMapOf(t, "first", "1"))
-	c.answer = func(request string) *metav1.Status {
+	live := put(c, configMapOf(t, "first", "1"))
+	c.Answer(func(request string) *metav1.Status {
 		if strings.Contains(request, "PATCH") {
-			c.put(live)
+			c.Put(live)
 		}
 		return nil
-	}
-	report := c.run(t, update(live, configMap(t, "settings", "2")))
+	})
+	report := run(t, c, update(live, configMap(t, "settings", "2")))
 	if diff := cmp.Diff([]string{"ConfigMap settings is being changed all the time"}, lines(report)); diff != "" {
 		t.Error(diff)
 	}
@@ -172,16 +209,16 @@ func TestRetriesAreLimited(t *testing.T) {
 
 func TestStopsAfterError(t *testing.T) {
 	trouble := status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "down")
-	for when, want := range map[string]int{"dry PATCH configmaps/b": 0, "PATCH configmaps/b": 1, "PATCH deployments/web": 2} {
+	for when, want := range map[string]int{"dry PATCH twin/configmaps/b": 0, "PATCH twin/configmaps/b": 1, "PATCH twin/deployments/web": 2} {
 		t.Run(when, func(t *testing.T) {
 			c := newCluster(t)
-			c.answer = func(request string) *metav1.Status {
+			c.Answer(func(request string) *metav1.Status {
 				if request == when {
 					return trouble
 				}
 				return nil
-			}
-			applier := c.applier(t)
+			})
+			applier := applierOf(c)
 			applier.Concurrency = 1
 			report, err := applier.Apply(t.Context(), twin, creation(configMap(t, "a", "1"), configMap(t, "b", "1"), deployment(t)), nil)
 			if !apierrors.IsServiceUnavailable(err) || len(report.Written) != want || !report.IsClean() {
@@ -194,7 +231,7 @@ func TestStopsAfterError(t *testing.T) {
 func TestCancelledRunsReportWrites(t *testing.T) {
 	c := newCluster(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	report, err := c.applier(t).Apply(ctx, twin, creation(configMap(t, "a", "1"), deployment(t)), func(int, int) { cancel() })
+	report, err := applierOf(c).Apply(ctx, twin, creation(configMap(t, "a", "1"), deployment(t)), func(int, int) { cancel() })
 	if !errors.Is(err, context.Canceled) || len(report.Written) != 1 || report.Written[0].Step != 0 {
 		t.Errorf("%v, written %v", err, report.Written)
 	}
@@ -204,22 +241,22 @@ func TestImmutableObjectsAreReplaced(t *testing.T) {
 	c := newCluster(t)
 	before := configMapOf(t, "first", "1")
 	before.Object["immutable"] = true
-	live := c.put(before)
-	c.answer = func(request string) *metav1.Status {
-		if _, there := c.objects["configmaps/settings"]; there && strings.HasSuffix(request, "PATCH configmaps/settings") {
+	live := put(c, before)
+	c.Answer(func(request string) *metav1.Status {
+		if c.Live("configmaps", "twin", "settings") != nil && strings.HasSuffix(request, "PATCH twin/configmaps/settings") {
 			return status(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "it is immutable")
 		}
 		return nil
-	}
-	report := c.run(t, update(live, configMap(t, "settings", "2")))
+	})
+	report := run(t, c, update(live, configMap(t, "settings", "2")))
 	if !report.IsClean() || len(report.Written) != 1 {
 		t.Fatalf("%q", lines(report))
 	}
 	want := []string{
-		"GET namespaces/twin", "dry PATCH configmaps/settings", "dry DELETE configmaps/settings", "dry POST configmaps",
-		"DELETE configmaps/settings", "PATCH configmaps/settings",
+		"GET namespaces/twin", "dry PATCH twin/configmaps/settings", "dry DELETE twin/configmaps/settings", "dry POST twin/configmaps",
+		"DELETE twin/configmaps/settings", "PATCH twin/configmaps/settings",
 	}
-	if diff := cmp.Diff(want, c.takeRequests()); diff != "" {
+	if diff := cmp.Diff(want, c.TakeRequests()); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }
@@ -252,10 +289,10 @@ func TestInvalidSteps(t *testing.T) {
 			`find the resource of example.com/v1, Kind=Unknown: no matches for kind "Unknown" in version "example.com/v1"`},
 	} {
 		c := newCluster(t)
-		if _, err := c.applier(t).Apply(t.Context(), twin, []apply.Step{tt.step}, nil); err == nil || err.Error() != tt.want {
+		if _, err := applierOf(c).Apply(t.Context(), twin, []apply.Step{tt.step}, nil); err == nil || err.Error() != tt.want {
 			t.Errorf("got %v, want %s", err, tt.want)
 		}
-		if requests := c.takeRequests(); len(requests) > 0 {
+		if requests := c.TakeRequests(); len(requests) > 0 {
 			t.Errorf("requests: %q", requests)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/configbutler/slipstream/pkg/environment/apply"
+	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 )
 
 const hidden = "correct-horse"
@@ -93,8 +94,8 @@ func TestRefusals(t *testing.T) {
 			for _, dry := range []string{"dry ", ""} {
 				t.Run(dry+name+" "+kind, func(t *testing.T) {
 					c := newCluster(t)
-					c.answer = refusing(dry+"PATCH "+strings.ToLower(kind)+"s/settings", tt.status)
-					report := c.run(t, creation(subject.object)...)
+					c.Answer(refusing(dry+"PATCH twin/"+strings.ToLower(kind)+"s/settings", tt.status))
+					report := run(t, c, creation(subject.object)...)
 					var want []string
 					for _, line := range subject.want {
 						want = append(want, kind+" settings "+line)
@@ -119,12 +120,12 @@ func refusing(when string, with *metav1.Status) func(string) *metav1.Status {
 
 func TestRefusalPreventsAllWrites(t *testing.T) {
 	c := newCluster(t)
-	c.answer = refusing("dry PATCH deployments/web", status(http.StatusForbidden, metav1.StatusReasonForbidden, "no"))
-	report := c.run(t, creation(configMap(t, "settings", "1"), secret(t), deployment(t))...)
+	c.Answer(refusing("dry PATCH twin/deployments/web", status(http.StatusForbidden, metav1.StatusReasonForbidden, "no")))
+	report := run(t, c, creation(configMap(t, "settings", "1"), secret(t), deployment(t))...)
 	if diff := cmp.Diff([]string{"Deployment web : no"}, lines(report)); diff != "" {
 		t.Error(diff)
 	}
-	for _, request := range c.takeRequests() {
+	for _, request := range c.TakeRequests() {
 		if !strings.HasPrefix(request, "dry ") && !strings.HasPrefix(request, "GET ") {
 			t.Errorf("request %s", request)
 		}
@@ -134,9 +135,9 @@ func TestRefusalPreventsAllWrites(t *testing.T) {
 // TestErrorsAboutSecrets checks that errors other than refusals contain nothing of a Secret and are otherwise unchanged.
 func TestErrorsAboutSecrets(t *testing.T) {
 	c := newCluster(t)
-	c.answer = refusing("dry PATCH secrets/settings",
-		status(http.StatusInternalServerError, metav1.StatusReasonInternalError, "failed calling webhook with "+hidden))
-	_, err := c.applier(t).Apply(t.Context(), twin, creation(secret(t)), nil)
+	c.Answer(refusing("dry PATCH twin/secrets/settings",
+		status(http.StatusInternalServerError, metav1.StatusReasonInternalError, "failed calling webhook with "+hidden)))
+	_, err := applierOf(c).Apply(t.Context(), twin, creation(secret(t)), nil)
 	if !apierrors.IsInternalError(err) || strings.Contains(fmt.Sprintf("%+v %#v", err, err), hidden) {
 		t.Errorf("error %v", err)
 	}
@@ -166,8 +167,8 @@ func TestPodsAreDryRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t)
-			c.answer = refusing("dry POST pods", tt.answer)
-			if diff := cmp.Diff(tt.want, lines(c.run(t, creation(tt.object)...))); diff != "" {
+			c.Answer(refusing("dry POST twin/pods", tt.answer))
+			if diff := cmp.Diff(tt.want, lines(run(t, c, creation(tt.object)...))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -176,7 +177,8 @@ func TestPodsAreDryRun(t *testing.T) {
 
 func TestQuotasCountAllSteps(t *testing.T) {
 	quota := func(hard, used string) *unstructured.Unstructured {
-		return object(t, "{apiVersion: v1, kind: ResourceQuota, metadata: {name: small}, status: {hard: {"+hard+"}, used: {"+used+"}}}")
+		return object(t, "{apiVersion: v1, kind: ResourceQuota, metadata: {name: small, namespace: twin}, "+
+			"status: {hard: {"+hard+"}, used: {"+used+"}}}")
 	}
 	// exceeds returns the quota's message about a request for an object.
 	exceeds := func(object, what string, used int) []string {
@@ -211,7 +213,7 @@ func TestQuotasCountAllSteps(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, tt.quota)
-			report := c.run(t, tt.steps...)
+			report := run(t, c, tt.steps...)
 			if diff := cmp.Diff(tt.want, lines(report)); diff != "" || len(tt.want) > 0 && len(report.Written) > 0 {
 				t.Errorf("written %v (-want +got):\n%s", report.Written, diff)
 			}
@@ -219,8 +221,8 @@ func TestQuotasCountAllSteps(t *testing.T) {
 	}
 	t.Run("without permission to list quotas", func(t *testing.T) {
 		c := newCluster(t, quota("configmaps: 0", ""))
-		c.answer = refusing("GET resourcequotas", status(http.StatusForbidden, metav1.StatusReasonForbidden, "no"))
-		if report := c.run(t, maps...); len(report.Written) != 3 {
+		c.Answer(refusing("GET twin/resourcequotas", status(http.StatusForbidden, metav1.StatusReasonForbidden, "no")))
+		if report := run(t, c, maps...); len(report.Written) != 3 {
 			t.Errorf("written %v, %q", report.Written, lines(report))
 		}
 	})
@@ -246,7 +248,7 @@ func TestNamespace(t *testing.T) {
 		if report := does["check"](); !report.Unchecked || report.NamespaceCreated || !report.IsClean() {
 			t.Errorf("%+v", report)
 		}
-		if got := c.takeRequests(); !cmp.Equal(got, []string{"GET namespaces/fresh", "dry PATCH namespaces/fresh"}) {
+		if got := c.TakeRequests(); !cmp.Equal(got, []string{"GET namespaces/fresh", "dry PATCH namespaces/fresh"}) {
 			t.Errorf("requests %q", got)
 		}
 		if report := does["apply"](); report.Unchecked || !report.NamespaceCreated || len(report.Written) != 1 {
@@ -255,29 +257,29 @@ func TestNamespace(t *testing.T) {
 	})
 	t.Run("that Pods run in", func(t *testing.T) {
 		c, asked := newCluster(t), 0
-		c.answer = func(request string) *metav1.Status {
-			if asked++; request == "GET serviceaccounts/default" && asked > 4 {
-				c.objects["serviceaccounts/default"] = map[string]any{"apiVersion": "v1", "kind": "ServiceAccount"}
+		c.Answer(func(request string) *metav1.Status {
+			if asked++; request == "GET fresh/serviceaccounts/default" && asked > 4 {
+				c.Put(object(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: default, namespace: fresh}}"))
 			}
 			return nil
-		}
+		})
 		web := deployment(t)
 		web.SetNamespace("fresh")
-		report, err := c.applier(t).Apply(t.Context(), creatable, creation(web), nil)
-		if requests := c.takeRequests(); err != nil || len(report.Written) != 1 || !slices.Contains(requests, "dry POST pods") ||
-			requests[4] != "GET serviceaccounts/default" {
+		report, err := applierOf(c).Apply(t.Context(), creatable, creation(web), nil)
+		if requests := c.TakeRequests(); err != nil || len(report.Written) != 1 || !slices.Contains(requests, "dry POST fresh/pods") ||
+			requests[4] != "GET fresh/serviceaccounts/default" {
 			t.Errorf("%v, %+v, requests %q", err, report, requests)
 		}
 	})
 	t.Run("that is rejected", func(t *testing.T) {
 		c := newCluster(t)
 		no := status(http.StatusForbidden, metav1.StatusReasonForbidden, "no")
-		c.answer = func(request string) *metav1.Status {
+		c.Answer(func(request string) *metav1.Status {
 			if strings.HasSuffix(request, "PATCH namespaces/fresh") {
 				return no
 			}
 			return nil
-		}
+		})
 		for name, do := range both(t, c, creatable, steps) {
 			if report := do(); !cmp.Equal([]string{"Namespace fresh : no"}, lines(report)) || report.NamespaceCreated || len(report.Written) > 0 {
 				t.Errorf("%s: %+v", name, report)
@@ -287,9 +289,9 @@ func TestNamespace(t *testing.T) {
 }
 
 // both returns the two operations on steps: Check and Apply.
-func both(t *testing.T, c *cluster, target apply.Target, steps []apply.Step) map[string]func() apply.Report {
+func both(t *testing.T, c *environmenttest.Cluster, target apply.Target, steps []apply.Step) map[string]func() apply.Report {
 	t.Helper()
-	applier := c.applier(t)
+	applier := applierOf(c)
 	return map[string]func() apply.Report{
 		"check": func() apply.Report {
 			report, err := applier.Check(t.Context(), target, steps)
