@@ -157,7 +157,7 @@ func (w *worker) record(ctx context.Context, id string, keys []item.Key, result 
 }
 
 // internalFailure records a failure of our own, such as one of the store. The sink is retried without limit. Results that could not be
-// stored are lost, and their changes sent again.
+// stored are stored by catchUp; only those of a process that ends before are lost, and their changes sent again.
 func (w *worker) internalFailure(ctx context.Context, err error) pause {
 	if ctx.Err() != nil {
 		return pause{}

@@ -10,7 +10,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 )
 
-// RecordFunc records the result of one part of a batch. When it fails, the result is lost and the part is sent again.
+// RecordFunc records the result of one part of a batch. When it fails, the result is not durable yet.
 type RecordFunc func(keys []item.Key, result format.Result) error
 
 // Sink delivers batches to one receiver, one batch at a time.

@@ -44,5 +44,6 @@
 //
 // # Bounds
 //
-// There is one row for an object, and no capacity limit. Items are in memory only until they are written, and for the current batch.
+// There is one row for an object, and no capacity limit. Items are in memory only until they are written, and for the current batch. Upsert
+// waits while too much is unwritten, but not while writes fail: watches continue then, and memory has at most one item for each object.
 package ledger

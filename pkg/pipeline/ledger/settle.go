@@ -11,14 +11,14 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 )
 
-// Delivered records that the sink accepted objects of a batch. The result is durable if there is no error; otherwise the caller calls
-// Delivered again.
+// Delivered records that the sink accepted objects of a batch. The result is durable if there is no error; otherwise it
+// becomes durable with the next write, and is lost only if the process ends before: the batch is sent again then.
 func (l *Ledger) Delivered(ctx context.Context, id string, keys []item.Key) error {
 	return l.settleAll(ctx, id, keys, delivered)
 }
 
-// Rejected records that the sink rejected objects of a batch. They are sent again when they change, or after Expedite. The result is
-// durable if there is no error; otherwise the caller calls Rejected again.
+// Rejected records that the sink rejected objects of a batch. They are sent again when they change, or after Expedite. An error
+// means the same as that of Delivered.
 func (l *Ledger) Rejected(ctx context.Context, id string, keys []item.Key) error {
 	return l.settleAll(ctx, id, keys, rejected)
 }
