@@ -65,7 +65,10 @@ func TestDeathWhileARemovalIsSettled(t *testing.T) {
 			s.none()
 			return
 		}
-		if s.Counts().Pending == 0 {
+		if counts := s.Counts(); counts.Pending == 0 {
+			if !counts.OldestDue.IsZero() {
+				t.Errorf("death at write %d: nothing is pending, but due since %s", diesAt, counts.OldestDue)
+			}
 			continue
 		}
 		if s.next(); s.handed.ID != sent.ID {

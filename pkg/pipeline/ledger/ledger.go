@@ -101,7 +101,7 @@ func (l *Ledger) Counts() Counts {
 				counts.Pending++
 			}
 		}
-		if at := l.batch.at; !at.IsZero() && (since.IsZero() || at.Before(since)) {
+		if at := l.batch.at; l.batch.left > 0 && !at.IsZero() && (since.IsZero() || at.Before(since)) {
 			counts.OldestDue = at
 		}
 	}
