@@ -24,8 +24,8 @@ PLAIN_TEST = CGO_ENABLED=0 $(TEST)
 IMAGE_ARCHES ?= amd64,arm64
 IMAGE_OUTPUT ?= bin/image
 IMAGE_PUSH ?=
-# How many packages with control planes are tested at the same time: this many with the race detector, and as many without. Their
-# tests use little CPU.
+# How many packages with control planes are tested at the same time: this many with the race detector, and one more
+# without. Most of their tests wait more than they compute.
 CLUSTERS ?= 2
 # How many packages without a control plane are tested at the same time. Many of their tests wait for controllers and use little CPU.
 PACKAGES ?= 4
@@ -137,7 +137,7 @@ BENCHMARKS = ./test/bench/...
 test-integration: control-plane ## Run the tests on real control planes, and check that the server's roles grant exactly what they need.
 	$(call judged,{ failed=0; all=$$(go list ./test/...) && named=$$(go list $(WITHOUT_RACE) $(WITH_RACE) $(BENCHMARKS)) || exit 1; \
 	others=$$(printf '%s\n' "$$all" | grep -vxF "$$named"); \
-	$(PLAIN_TEST) -p '$(CLUSTERS)' $(WITHOUT_RACE) & beside=$$!; \
+	$(PLAIN_TEST) -p $$(($(CLUSTERS) + 1)) $(WITHOUT_RACE) & beside=$$!; \
 	$(TEST) $(RACE) -p '$(CLUSTERS)' $(WITH_RACE) ./test/bench $$others || failed=1; \
 	wait "$$beside" || failed=1; \
 	[ "$$failed" = 0 ]; })
