@@ -282,7 +282,7 @@ func TestStartInvalidOptions(t *testing.T) {
 		options devcluster.Options
 		want    string
 	}{
-		"NoFolder":          {devcluster.Options{}, "needs a folder"},
+		"NoFolder":          {devcluster.Options{}, "folder of the development cluster is not set"},
 		"FolderInUse":       {devcluster.Options{Dir: full}, "not empty"},
 		"UnknownStorage":    {devcluster.Options{Dir: t.TempDir(), Storage: "paper"}, `storage "paper"`},
 		"ReplicasWithFiles": {devcluster.Options{Dir: t.TempDir(), Replicas: 2}, "need storage etcd3"},

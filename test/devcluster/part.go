@@ -140,7 +140,7 @@ func raceReport(log string) error {
 		return fmt.Errorf("failed to read the log for data races: %w", err)
 	}
 	for report := range strings.SplitSeq(string(content), raceBorder) {
-		if strings.HasPrefix(report, raceMark) && !ofUpstream(report) {
+		if strings.Contains(report, raceMark) && !ofUpstream(report) {
 			return errors.New(report[:min(len(report), logEndSize)])
 		}
 	}
