@@ -232,6 +232,9 @@ func lasting(status any) any {
 			value[name] = lasting(field)
 		}
 		if conditions, ok := value["conditions"].([]any); ok {
+			// It becomes unknown when there was no change for a while, as during the restart of all servers on a busy machine.
+			conditions = slices.DeleteFunc(conditions, func(c any) bool { return conditionType(c) == "AuthorsReported" })
+			value["conditions"] = conditions
 			slices.SortFunc(conditions, func(a, b any) int { return strings.Compare(conditionType(a), conditionType(b)) })
 		}
 	case []any:
