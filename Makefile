@@ -120,8 +120,11 @@ test-unit: ## Run the unit tests of all packages, including those that kill a pr
 	go test -C test/alerts -count=1 ./...
 	go test -C hack/image -count=1 ./...
 
-# Runs tests whose clusters record the permissions that the server used, and checks that its roles grant exactly these. The folder has
-# a new name each time, so that go test does not use cached results of tests that read the variable.
+# Tests that start programs are never cached: go test does not see what these read, such as the chart and the server's sources, and
+# with -trimpath their own programs are the same in every clone.
+UNCACHED = -count=1
+
+# Runs tests whose clusters record the permissions that the server used, and checks that its roles grant exactly these.
 judged = @folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && export SLIPSTREAM_RIGHTS="$$folder" && \
 	$(1) && go run ./test/rights "$$folder"
 
@@ -137,8 +140,8 @@ BENCHMARKS = ./test/bench/...
 test-integration: control-plane ## Run the tests on real control planes, and check that the server's roles grant exactly what they need.
 	$(call judged,{ failed=0; all=$$(go list ./test/...) && named=$$(go list $(WITHOUT_RACE) $(WITH_RACE) $(BENCHMARKS)) || exit 1; \
 	others=$$(printf '%s\n' "$$all" | grep -vxF "$$named"); \
-	$(PLAIN_TEST) -p $$(($(CLUSTERS) + 1)) $(WITHOUT_RACE) & beside=$$!; \
-	$(TEST) $(RACE) -p '$(CLUSTERS)' $(WITH_RACE) ./test/bench $$others || failed=1; \
+	$(PLAIN_TEST) $(UNCACHED) -p $$(($(CLUSTERS) + 1)) $(WITHOUT_RACE) & beside=$$!; \
+	$(TEST) $(RACE) $(UNCACHED) -p '$(CLUSTERS)' $(WITH_RACE) ./test/bench $$others || failed=1; \
 	wait "$$beside" || failed=1; \
 	[ "$$failed" = 0 ]; })
 
@@ -147,7 +150,7 @@ RIGHTS_TESTS = ./test/e2e ./test/catalogs ./test/environments ./test/pipelines .
 
 .PHONY: test-rights
 test-rights: control-plane ## Check that the server's roles grant exactly what it needs, with as few tests as possible.
-	$(call judged,$(PLAIN_TEST) -p '$(CLUSTERS)' $(RIGHTS_TESTS) && $(PLAIN_TEST) -run TestManifests ./test/docs)
+	$(call judged,$(PLAIN_TEST) $(UNCACHED) -p '$(CLUSTERS)' $(RIGHTS_TESTS) && $(PLAIN_TEST) $(UNCACHED) -run TestManifests ./test/docs)
 
 .PHONY: test-faults
 test-faults: control-plane ## Repeat crashes and power loss of the store, for FAULTS each, and other faults: OUTAGE, KILLS, CHANGES, STORM.
