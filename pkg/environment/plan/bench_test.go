@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 )
 
 // BenchmarkPlan plans a sync of 100 workloads, each with a ConfigMap and a Secret of its own, of which half have changed.
@@ -16,16 +18,7 @@ func BenchmarkPlan(b *testing.B) {
 	for i := range 100 {
 		name := fmt.Sprint("web-", i)
 		objects = append(objects,
-			object(b, fmt.Sprintf(`
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: %[1]s}
-spec:
-  selector: {matchLabels: {app: %[1]s}}
-  template:
-    metadata: {labels: {app: %[1]s}}
-    spec: {containers: [{name: web, image: "web:1", envFrom: [{configMapRef: {name: %[1]s}}, {secretRef: {name: %[1]s}}]}]}
-`, name)),
+			object(b, environmenttest.Deployment(name, fmt.Sprintf("envFrom: [{configMapRef: {name: %[1]s}}, {secretRef: {name: %[1]s}}]", name))),
 			object(b, fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}, data: {level: info}}", name)),
 			object(b, fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: %s}, data: {password: aHVudGVyMg==}}", name)))
 	}

@@ -143,7 +143,7 @@ func FuzzRender(f *testing.F) {
 	f.Fuzz(func(t *testing.T, input []byte) {
 		var object map[string]any
 		if err := utiljson.Unmarshal(input, &object); err != nil || len(object) == 0 {
-			t.Skip()
+			return
 		}
 		checkExact(t, object)
 		checkRender(t, object)

@@ -202,7 +202,7 @@ func FuzzPath(f *testing.F) {
 		location := Location{group, version, resource, namespace, name}
 		first, err := location.Path()
 		if err != nil {
-			t.Skip()
+			return
 		}
 		checkPath(t, location, first)
 		location.Name = other
