@@ -42,11 +42,14 @@ type changes struct {
 // upsert compares an object with what the sink has, and makes a difference pending. b is the current batch.
 func (c *changes) upsert(b *batchState, it item.Item, digest [16]byte, urgency Urgency, debounce time.Duration) {
 	o := c.objects.add(it.Key)
-	p := o.pending
+	p, e := o.pending, b.entryOf(o, it.Key)
 	switch {
 	case p != nil && !p.remove && p.digest == digest:
 		c.repeat(p, urgency)
-	case urgency != Resend && (p == nil || !p.force) && o.sinkHas(b.entryOf(o, it.Key), digest):
+	case urgency != Resend && (p == nil || !p.force) && o.sinkHas(e, digest):
+		if e != nil && e.text == nil { // The item could not be read from the row, and the row may have lost it to the pending change.
+			e.text, _ = it.Marshal() // The same item was encoded before.
+		}
 		c.drop(o)
 	default:
 		c.pendUpsert(o, it, digest, urgency, debounce)

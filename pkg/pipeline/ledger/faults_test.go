@@ -9,9 +9,12 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"k8s.io/apiserver/pkg/storage/value"
 
@@ -103,6 +106,39 @@ func TestStoreIsFull(t *testing.T) {
 	s.open()
 	counts(2, 0, 0)(s)
 	rowsOf("b", "c")(s)
+}
+
+// unreadableKV is a store that cannot be read while fails is set.
+type unreadableKV struct {
+	clientv3.KV
+	fails *atomic.Bool
+}
+
+func (k unreadableKV) Get(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	if k.fails.Load() {
+		return nil, rpctypes.ErrNoLeader
+	}
+	return k.KV.Get(ctx, key, options...)
+}
+
+// TestChangeAndBackWhileABatchCannotBeRead changes an object of a batch whose item could not be read, and changes it back.
+func TestChangeAndBackWhileABatchCannotBeRead(t *testing.T) {
+	s := newFixture(t)
+	var fails atomic.Bool
+	s.kv = unreadableKV{s.kv, &fails}
+	s.open()
+	now("a", 1)(s)
+	s.must(s.Flush(t.Context()))
+	fails.Store(true)
+	if _, err := s.Next(t.Context()); err == nil {
+		t.Fatal("batch was returned without its item")
+	}
+	for _, number := range []int{2, 1} {
+		now("a", number)(s)
+		s.must(s.Flush(t.Context()))
+	}
+	fails.Store(false)
+	batch("+a:1")(s)
 }
 
 // TestRunIsMarkedBeforeASplitIsStored checks that a run counts the changes of a batch that was split, if that could not be stored yet.

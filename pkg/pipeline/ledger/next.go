@@ -112,11 +112,13 @@ func (l *Ledger) fill(ctx context.Context, entries []*entry) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, text := range texts {
-		if text == nil {
+		switch e := entries[i]; {
+		case e.text != nil: // The object was reported meanwhile.
+		case text == nil:
 			l.unreadable++
-			l.settle(entries[i], unknown)
-		} else {
-			entries[i].text = text
+			l.settle(e, unknown)
+		default:
+			e.text = text
 		}
 	}
 	if err == nil && l.batch != nil && !l.batch.filled {
