@@ -5,17 +5,19 @@ package attribution
 
 import (
 	"container/heap"
-	"context"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // waitingLimit bounds the events that wait.
 const waitingLimit = 10_000
 
 // eventQueues has the pending events, in one queue for each object, and the time at which to process each queue. It is
-// used under the Joiner's lock, except that its channels may be used without.
+// used under the Joiner's lock, except that slots and wake may be used without.
 type eventQueues struct {
-	slots slots
+	// slots are acquired by events that wait, which bounds their number.
+	slots *semaphore.Weighted
 	// wake makes Run check the queues again.
 	wake     chan struct{}
 	byObject map[Object]*objectQueue
@@ -23,7 +25,7 @@ type eventQueues struct {
 }
 
 func newEventQueues() *eventQueues {
-	return &eventQueues{slots: make(slots, waitingLimit), wake: make(chan struct{}, 1), byObject: map[Object]*objectQueue{}}
+	return &eventQueues{slots: semaphore.NewWeighted(waitingLimit), wake: make(chan struct{}, 1), byObject: map[Object]*objectQueue{}}
 }
 
 // waiting reports whether an event of the object is pending.
@@ -71,7 +73,7 @@ func (q *eventQueues) pop(r *objectQueue) bool {
 	r.queue[0] = nil
 	r.queue = r.queue[1:]
 	if first.slotted {
-		q.slots.release()
+		q.slots.Release(1)
 	}
 	if len(r.queue) == 0 {
 		delete(q.byObject, first.object)
@@ -143,28 +145,3 @@ func (q *eventQueues) wakeRun() {
 	default:
 	}
 }
-
-// slots are acquired by events that wait, which bounds their number. It is safe for concurrent use.
-type slots chan struct{}
-
-// tryAcquire acquires a slot if one is free.
-func (s slots) tryAcquire() bool {
-	select {
-	case s <- struct{}{}:
-		return true
-	default:
-		return false
-	}
-}
-
-// acquire waits for a slot and acquires it.
-func (s slots) acquire(ctx context.Context) error {
-	select {
-	case s <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (s slots) release() { <-s }

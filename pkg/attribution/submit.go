@@ -70,13 +70,13 @@ func (j *Joiner) enqueue(ctx context.Context, r *objectQueue, w *pendingEvent) e
 
 // takeSlot acquires a slot. If too many events are pending, it forces delivery of the one that is due first.
 func (j *Joiner) takeSlot(ctx context.Context) error {
-	if j.queues.slots.tryAcquire() {
+	if j.queues.slots.TryAcquire(1) {
 		return nil
 	}
 	j.mutex.Lock()
 	j.queues.forceFirst(time.Now())
 	j.mutex.Unlock()
-	return j.queues.slots.acquire(ctx)
+	return j.queues.slots.Acquire(ctx, 1)
 }
 
 // deliver delivers an event of a queue that the caller holds.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"golang.org/x/sync/semaphore"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -22,8 +23,8 @@ import (
 // feed is one type, shared by the pipelines that select it.
 type feed struct {
 	id feedID
-	// lock is held while the type is listed, and while a change is reported.
-	lock lock
+	// lock is held while the type is listed, and while a change is reported. Unlike a mutex, waiting for it ends with a context.
+	lock *semaphore.Weighted
 	// subscribers are all pipelines that select the type, watching those that receive changes. Both slices are replaced, never modified, and
 	// guarded by Observer.mu.
 	subscribers, watching []*subscriber

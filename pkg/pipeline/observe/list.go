@@ -48,10 +48,10 @@ func (o *Observer) list(ctx context.Context, id feedID, only *subscriber) error 
 	if !ok {
 		return nil
 	}
-	if err := f.lock.acquire(ctx); err != nil {
+	if err := f.lock.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	defer f.lock.release()
+	defer f.lock.Release(1)
 	l := o.begin(f, only)
 	if len(l.subscribers) == 0 {
 		return nil

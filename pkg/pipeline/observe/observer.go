@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
@@ -43,7 +44,7 @@ type Observer struct {
 	replan chan struct{}
 
 	// planning is held while the plan changes.
-	planning lock
+	planning *semaphore.Weighted
 
 	mu        sync.Mutex
 	pipelines map[types.UID]*pipeline
@@ -73,7 +74,7 @@ func New(config Config) *Observer {
 		config.Clock = clock.RealClock{}
 	}
 	o := &Observer{
-		config: config, replan: make(chan struct{}, 1), planning: newLock(),
+		config: config, replan: make(chan struct{}, 1), planning: semaphore.NewWeighted(1),
 		pipelines: map[types.UID]*pipeline{}, feeds: map[feedID]*feed{}, watches: map[feedID]watchState{},
 	}
 	o.sources = map[item.Kind]*source{

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 
+	"golang.org/x/sync/semaphore"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/configbutler/slipstream/pkg/kube/watch"
@@ -19,10 +20,10 @@ import (
 
 // arrange applies a change to the pipelines, and watches exactly the types that they select.
 func (o *Observer) arrange(ctx context.Context, change func()) error {
-	if err := o.planning.acquire(ctx); err != nil {
+	if err := o.planning.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	defer o.planning.release()
+	defer o.planning.Release(1)
 	snapshot := o.config.Types.Snapshot()
 	before := o.subscribers()
 	o.change(func() {
@@ -86,7 +87,7 @@ func (o *Observer) plan(snapshot *watch.Snapshot) {
 func (o *Observer) newSubscriber(id feedID, w want, target Target) *subscriber {
 	f, ok := o.feeds[id]
 	if !ok {
-		f = &feed{id: id, lock: newLock()}
+		f = &feed{id: id, lock: semaphore.NewWeighted(1)}
 		o.feeds[id] = f
 	}
 	t := &subscriber{want: w, feed: f, target: target}

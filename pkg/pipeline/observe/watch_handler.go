@@ -39,10 +39,10 @@ func (h watchHandler) Listed(_ context.Context, watch kubewatch.Watch, _ string)
 // Changed reports a change. It waits while the type is listed.
 func (h watchHandler) Changed(ctx context.Context, watch kubewatch.Watch, change kubewatch.Change) {
 	f, ok := h.feed(h.id(watch))
-	if !ok || f.lock.acquire(ctx) != nil {
+	if !ok || f.lock.Acquire(ctx, 1) != nil {
 		return
 	}
-	defer f.lock.release()
+	defer f.lock.Release(1)
 	f.changed(h.watching(f), change)
 }
 
