@@ -66,12 +66,13 @@ func TestAdmission(t *testing.T) {
 }
 
 // TestLateAudit uses an audit webhook that sends batches after a second and truncates long events, which are the defaults of
-// kube-apiserver. The maximum wait of the server allows for a busy machine.
+// kube-apiserver. The maximum wait is the longest, because a collection's event is sent after the last of its objects is deleted, which takes
+// seconds on a busy machine.
 func TestLateAudit(t *testing.T) {
 	t.Parallel()
 	s := newTestCluster(t, devcluster.Options{Audit: true, APIServerArgs: []string{
 		"--audit-webhook-batch-max-wait=1s", "--audit-webhook-truncate-max-event-size=102400",
-	}, ServerArgs: []string{"--attribution-max-wait=10s"}})
+	}, ServerArgs: []string{"--attribution-max-wait=30s"}})
 	s.run(t,
 		scenario{"ConcurrentUpdates", concurrentUpdates},
 		scenario{"SameContent", sameContent},

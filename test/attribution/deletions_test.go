@@ -56,9 +56,9 @@ func deleteAll(t *testing.T, s *testCluster) {
 	m.expectAuthors(t, "v1/configmaps", deletedBy("bob", wants)...)
 }
 
-// deleteCollection deletes so many objects with one request that the audit event is truncated.
+// deleteCollection deletes so many objects with one request that an audit event of more than 100 KiB is truncated.
 func deleteCollection(t *testing.T, s *testCluster, namespace string) {
-	const objects = 300
+	const objects = 150
 	m, wants := populated(t, s, namespace, objects)
 	s.bob.run(t, "delete", "--raw", "/api/v1/namespaces/"+m.Namespace+"/configmaps")
 	m.expectAuthors(t, "v1/configmaps", deletedBy("bob", wants)...)

@@ -88,6 +88,7 @@ func TestAPI(t *testing.T) {
 		{"GarbageCollection", testGarbageCollection},
 		{"Restart", testRestart},
 		{"Crash", testCrash},
+		{"ResumeAfterRestart", testResumeAfterRestart},
 		{"NamespaceDeletionWithoutServer", testNamespaceDeletionWithoutServer},
 		{"BreakGlass", testBreakGlass},
 	} {

@@ -27,7 +27,7 @@ import (
 	"github.com/configbutler/slipstream/test/testkit"
 )
 
-// historyKept is the compaction interval of the server of TestHistory. It is longer than a restart.
+// historyKept is the compaction interval of the server of TestHistory.
 const historyKept = 15 * time.Second
 
 // uncached is a kind without a watch cache, which keeps events longer than the store.
@@ -44,7 +44,6 @@ func TestHistory(t *testing.T) {
 		test func(*testing.T, *testCluster)
 	}{
 		{"StoreMetrics", testStoreMetrics},
-		{"ResumeAfterRestart", testResumeAfterRestart},
 		{"CompactedHistory", testCompactedHistory},
 		{"DisconnectedInformer", testDisconnectedInformer},
 	} {
@@ -142,6 +141,8 @@ func expectRounds(t *testing.T, w watch.Interface, last string, rounds ...string
 	}
 }
 
+// testResumeAfterRestart kills the server, and resumes a watch at a version before. The server's compaction interval is the default, which
+// is longer than any restart.
 func testResumeAfterRestart(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "resumed")
 	s.apply(t, repositoryIn(namespace))
