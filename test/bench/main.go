@@ -108,7 +108,7 @@ func (s *settings) folders() ([]folder, error) {
 func (s *settings) goTest(ctx context.Context, out io.Writer, folder string, arguments ...string) error {
 	all := append([]string{"test", "-run", "^$", "-bench", s.bench, "-timeout", timeout, folder}, arguments...)
 	command := exec.CommandContext(ctx, "go", all...)
-	// The kubectl of a development cluster does not collect garbage by default. The benchmarks compare with the one that users have.
+	// Without it, the programs of a development cluster collect less garbage than those of users, with which the benchmarks compare.
 	command.Env = append(os.Environ(), "GOGC=100")
 	// On an interrupt, benchmarks stop the processes that they started.
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }

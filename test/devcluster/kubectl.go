@@ -42,10 +42,10 @@ func (k Kubectl) Feed(ctx context.Context, input string, arguments ...string) (s
 // read its output incrementally.
 func (k Kubectl) Command(ctx context.Context, arguments ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, k.Program, arguments...)
-	// Commands are so short that collecting garbage would take a third of their time. The environment may say otherwise.
-	command.Env = append([]string{"GOGC=off", "GOMEMLIMIT=1GiB"}, os.Environ()...)
 	// The discovery cache of kubectl is beside the kubeconfig, so that clusters do not share it.
-	command.Env = append(command.Env, "KUBECONFIG="+string(k.User), "KUBECACHEDIR="+string(k.User)+".cache")
+	command.Env = append(os.Environ(), "KUBECONFIG="+string(k.User), "KUBECACHEDIR="+string(k.User)+".cache")
+	// Commands are so short that collecting garbage would take a third of their time.
+	command.Env = append(command.Env, garbageCollection("GOGC=off", "GOMEMLIMIT=1GiB")...)
 	return command
 }
 
