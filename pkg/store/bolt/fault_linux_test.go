@@ -129,6 +129,7 @@ func TestFaultAtEveryStep(t *testing.T) {
 	}
 	for _, f := range diskFaults {
 		t.Run(f.name, func(t *testing.T) {
+			t.Parallel() // They mostly wait for the disk.
 			for n := 1; ; n++ {
 				path := path + f.name
 				if err := os.WriteFile(path, bytes.TrimRight(content, "\x00"), 0o600); err != nil {
