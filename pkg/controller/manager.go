@@ -3,9 +3,10 @@
 
 // Package controller is the runtime of the controllers: when they run, and what they share while they do.
 //
-// The Manager runs them while this process holds the leader Lease and stops them before it releases the Lease, so that two
-// processes never act at once. Every replica serves the API; only the leader runs the controllers. A Group runs the controllers
-// that work on one Shared: the clients, informers and caches of one leader term. A Queue calls a reconcile function for each key.
+// The Manager runs them while this process holds the leader Lease. It releases the Lease once they have stopped, and stops them while
+// another process cannot take the Lease yet, so that two processes do not act at once. Every replica serves the API; only the leader
+// runs the controllers. A Group runs the controllers that work on one Shared: the clients, informers and caches of one leader term. A
+// Queue calls a reconcile function for each key.
 package controller
 
 import (
@@ -13,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -26,16 +28,17 @@ import (
 )
 
 // Times of the leader Lease. A killed leader is replaced after at most the duration and twice pollInterval. A leader that cannot
-// renew the Lease stops at the deadline, which leaves it the rest of the duration to drain before another process can take over.
+// renew the Lease stops at the deadline after its last renewal, which leaves it the rest of the duration to drain before another process
+// can take over. Two retry periods must fit into the deadline, so that one failed renewal does not end the term.
 const (
 	DefaultLeaseDuration = 24 * time.Second
 	DefaultRenewDeadline = 16 * time.Second
-	DefaultRetryPeriod   = 8 * time.Second
+	DefaultRetryPeriod   = 6 * time.Second
 )
 
 // pollInterval is how often a process that does not lead checks whether the Lease is free. An elector alone checks once in one to
-// two retry periods and counts the duration from that check: without the poll, controllers would pause up to 18 seconds instead
-// of 3 after a stop, and up to 59 instead of 35 after a kill.
+// two retry periods and counts the duration from that check: without the poll, controllers would pause up to 14 seconds instead
+// of 3 after a stop, and up to 51 instead of 35 after a kill.
 const pollInterval = 2 * time.Second
 
 // Pauses between a term that failed and the next one.
@@ -58,7 +61,8 @@ type Lease struct {
 	// NewLock returns a new lock on the Lease object with the identity of this process. Each election needs its own, because a lock
 	// caches what it has read. If NewLock is nil, this process always leads.
 	NewLock func() resourcelock.Interface
-	// Duration, RenewDeadline and RetryPeriod are those of leaderelection.LeaderElectionConfig.
+	// Duration, RenewDeadline and RetryPeriod are those of leaderelection.LeaderElectionConfig, except that RenewDeadline counts from
+	// the last renewal. Runners must drain within the difference of Duration and RenewDeadline.
 	Duration      time.Duration
 	RenewDeadline time.Duration
 	RetryPeriod   time.Duration
@@ -76,7 +80,7 @@ func NewManager(lease Lease, runners ...Runner) (*Manager, error) {
 	if lease.NewLock == nil {
 		return m, nil
 	}
-	if _, err := leaderelection.NewLeaderElector(m.election(nil, nil)); err != nil {
+	if _, err := leaderelection.NewLeaderElector(m.election(&electionLock{Interface: lease.NewLock()}, nil)); err != nil {
 		return nil, fmt.Errorf("configuring the leader election: %w", err)
 	}
 	return m, nil
@@ -136,31 +140,42 @@ func (m *Manager) term(ctx context.Context, vacant []byte) error {
 	// The election outlives ctx: cancelling it releases the Lease, which must wait for the runners.
 	election, release := context.WithCancel(context.WithoutCancel(ctx))
 	defer release()
-	elected := make(chan context.Context, 1)
-	elector, err := leaderelection.NewLeaderElector(m.election(elected, vacant))
+	leading, lose := context.WithCancel(election)
+	defer lose()
+	lock := newElectionLock(m.lease, vacant, lose)
+	defer lock.expiry.Stop()
+	elected := make(chan struct{})
+	elector, err := leaderelection.NewLeaderElector(m.election(lock, elected))
 	if err != nil {
 		return fmt.Errorf("configuring the leader election: %w", err)
 	}
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
+		defer lose()
 		elector.Run(election)
 	}()
+	err = m.await(ctx, election, over, elected, func() error { return m.lead(ctx, leading) })
+	lock.drained.Store(true)
+	release()
+	<-over
+	return err
+}
+
+// await calls lead if the election is won. It returns earlier if ctx is done, the election is over, or the Lease is free.
+func (m *Manager) await(ctx, election context.Context, over, elected <-chan struct{}, lead func() error) error {
 	waiting, stopWaiting := context.WithCancel(election)
 	defer stopWaiting()
-	err = errLeaseLost
 	select {
 	case <-ctx.Done():
 	case <-over:
 	case record := <-m.vacated(waiting):
-		err = vacancyError{record: record}
-	case leading := <-elected:
+		return vacancyError{record: record}
+	case <-elected:
 		stopWaiting()
-		err = m.lead(ctx, leading)
+		return lead()
 	}
-	release()
-	<-over
-	return err
+	return errLeaseLost
 }
 
 // vacated returns a channel that receives the Lease of another process once that process has released it or let it expire. It
@@ -192,30 +207,75 @@ func (m *Manager) vacated(ctx context.Context) <-chan []byte {
 	return vacant
 }
 
-// vacantLock presents a Lease as free while its content is record, which it had when its leader was found to have stopped. The API
-// server checks that no other process has written it when it is acquired.
-type vacantLock struct {
+// electionLock is the lock of one election. The elector alone would let two processes act at once: it gives up a renew deadline after
+// its first failed renewal instead of after its last successful one, and then releases the Lease before it ends the context of the leader.
+type electionLock struct {
 	resourcelock.Interface
-	record []byte
+	// vacant is the Lease when its leader was found to have stopped. While that is its content, the lock presents it as free. The API
+	// server checks that no other process has written it when it is acquired.
+	vacant []byte
+	// deadline is the time after a renewal at which expiry ends the term.
+	deadline time.Duration
+	expiry   *time.Timer
+	// drained is set once no runner runs. Before, the Lease is not released.
+	drained atomic.Bool
 }
 
-func (l vacantLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+// newElectionLock returns a lock that calls lose when the Lease has been acquired but not been renewed until the deadline.
+func newElectionLock(lease Lease, vacant []byte, lose func()) *electionLock {
+	expiry := time.AfterFunc(lease.RenewDeadline, lose)
+	expiry.Stop() // until the Lease is acquired
+	return &electionLock{Interface: lease.NewLock(), vacant: vacant, deadline: lease.RenewDeadline, expiry: expiry}
+}
+
+// Get implements resourcelock.Interface.
+func (l *electionLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
-	if err == nil && bytes.Equal(raw, l.record) {
+	if err == nil && bytes.Equal(raw, l.vacant) {
 		record.HolderIdentity = ""
 	}
 	return record, raw, err //nolint:wrapcheck // the elector distinguishes kinds of errors
 }
 
-// election configures an election. The context of a won election, which ends with the leadership, is sent to elected.
-func (m *Manager) election(elected chan<- context.Context, vacant []byte) leaderelection.LeaderElectionConfig {
+// Create implements resourcelock.Interface.
+func (l *electionLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.renew(func() error { return l.Interface.Create(ctx, record) })
+}
+
+// Update implements resourcelock.Interface.
+func (l *electionLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	if record.HolderIdentity != "" {
+		return l.renew(func() error { return l.Interface.Update(ctx, record) })
+	}
+	if !l.drained.Load() {
+		return errDraining
+	}
+	return l.Interface.Update(ctx, record) //nolint:wrapcheck // the elector distinguishes kinds of errors
+}
+
+// errDraining is the error of a release while runners run.
+var errDraining = errors.New("the controllers have not stopped yet")
+
+// renew calls write, which writes the Lease for this process, and postpones the end of the term if it succeeds. Other processes count the
+// duration of the Lease from a later time than the start of the request.
+func (l *electionLock) renew(write func() error) error {
+	sent := time.Now()
+	if err := write(); err != nil {
+		return err
+	}
+	l.expiry.Reset(time.Until(sent.Add(l.deadline)))
+	return nil
+}
+
+// election configures an election with a lock. When it is won, elected is closed.
+func (m *Manager) election(lock resourcelock.Interface, elected chan<- struct{}) leaderelection.LeaderElectionConfig {
 	return leaderelection.LeaderElectionConfig{
-		Lock:          vacantLock{Interface: m.lease.NewLock(), record: vacant},
+		Lock:          lock,
 		LeaseDuration: m.lease.Duration,
 		RenewDeadline: m.lease.RenewDeadline,
 		RetryPeriod:   m.lease.RetryPeriod,
 		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(leading context.Context) { elected <- leading },
+			OnStartedLeading: func(context.Context) { close(elected) },
 			OnStoppedLeading: func() {},
 		},
 		ReleaseOnCancel: true,

@@ -42,6 +42,8 @@ type recorder struct {
 	started chan struct{}
 	drain   chan struct{}
 	fail    chan error
+	// lingers is how long it takes to stop.
+	lingers time.Duration
 }
 
 func newRecorder() *recorder {
@@ -59,6 +61,7 @@ func (r *recorder) Run(ctx context.Context) error {
 	case err := <-r.fail:
 		return err
 	case <-ctx.Done():
+		<-time.After(r.lingers)
 		<-r.drain
 		return nil
 	}

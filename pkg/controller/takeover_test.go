@@ -121,3 +121,102 @@ func TestALeaseThatCannotBeWrittenForAWhile(t *testing.T) {
 		}
 	})
 }
+
+// faultyLock is a lock whose renewals fail from a time on. Reading and releasing the Lease still works.
+type faultyLock struct {
+	resourcelock.Interface
+	broken *atomic.Bool
+	fault  func(ctx context.Context) error
+}
+
+func (l faultyLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	if record.HolderIdentity != "" && l.broken.Load() {
+		return l.fault(ctx)
+	}
+	return l.Interface.Update(ctx, record) //nolint:wrapcheck // a lock's error is the elector's
+}
+
+// TestALeaderThatCannotRenew checks that a leader whose renewals fail has stopped before another one leads, although its runners take
+// most of the time that they have to drain.
+func TestALeaderThatCannotRenew(t *testing.T) {
+	for name, fault := range map[string]func(context.Context) error{
+		"fails": func(context.Context) error { return errors.New("the API server is not available") },
+		"hangs": func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client := fake.NewClientset()
+				first, second := newRecorder(), newRecorder()
+				close(first.drain)
+				close(second.drain)
+				first.lingers = DefaultLeaseDuration - DefaultRenewDeadline - time.Second
+				var broken atomic.Bool
+				lease := defaultLease(client, "a")
+				newLock := lease.NewLock
+				lease.NewLock = func() resourcelock.Interface { return faultyLock{newLock(), &broken, fault} }
+				_, _ = start(t, lease, first)
+				<-first.started
+				_, _ = start(t, defaultLease(client, "b"), second)
+				<-time.After(time.Duration(rand.Int64N(int64(time.Minute))))
+				broken.Store(true)
+				<-second.started
+				if first.running.Load() > 0 {
+					t.Error("two processes lead at once")
+				}
+			})
+		})
+	}
+}
+
+// TestOneRenewalMayFail checks that a leader stays the leader if the next renewal succeeds.
+func TestOneRenewalMayFail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		runner := newRecorder()
+		close(runner.drain)
+		var broken atomic.Bool
+		lease := defaultLease(client, "a")
+		newLock := lease.NewLock
+		lease.NewLock = func() resourcelock.Interface {
+			return faultyLock{newLock(), &broken, func(context.Context) error { return errors.New("the API server is not available") }}
+		}
+		_, _ = start(t, lease, runner)
+		<-runner.started
+		for range 5 {
+			<-time.After(time.Minute + time.Duration(rand.Int64N(int64(time.Minute))))
+			broken.Store(true)
+			<-time.After(DefaultRetryPeriod)
+			broken.Store(false)
+		}
+		<-time.After(time.Minute)
+		if n := runner.starts.Load(); n != 1 {
+			t.Errorf("%d terms, want 1", n)
+		}
+	})
+}
+
+// TestAStoppedLeaderHandsOver checks that another process leads as soon as the runners of a stopped leader have drained.
+func TestAStoppedLeaderHandsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		first, second := newRecorder(), newRecorder()
+		close(second.drain)
+		_, stop := start(t, defaultLease(client, "a"), first)
+		<-first.started
+		_, _ = start(t, defaultLease(client, "b"), second)
+		<-time.After(time.Minute)
+		stop()
+		<-time.After(2 * DefaultLeaseDuration) // it renews the Lease while it drains
+		select {
+		case <-second.started:
+			t.Fatal("two processes lead at once")
+		default:
+		}
+		drained := time.Now()
+		close(first.drain)
+		<-second.started
+		if took := time.Since(drained); took > afterStop {
+			t.Errorf("the next leader started after %s", took)
+		}
+	})
+}

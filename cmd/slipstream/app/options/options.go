@@ -259,9 +259,11 @@ func (o *Options) validateLeaderElection() []error {
 		errs = append(errs, fmt.Errorf("--leader-elect-renew-deadline=%v must be more than 1.2 times --leader-elect-retry-period=%v",
 			election.RenewDeadline.Duration, election.RetryPeriod.Duration))
 	}
-	if election.LeaseDuration.Duration <= election.RenewDeadline.Duration {
-		errs = append(errs, fmt.Errorf("--leader-elect-lease-duration=%v must be longer than --leader-elect-renew-deadline=%v",
-			election.LeaseDuration.Duration, election.RenewDeadline.Duration))
+	// The leader stops at the renew deadline. What is left of the duration is its time to drain.
+	if election.LeaseDuration.Duration < election.RenewDeadline.Duration+election.RetryPeriod.Duration {
+		errs = append(errs, fmt.Errorf(
+			"--leader-elect-lease-duration=%v must be at least --leader-elect-renew-deadline=%v plus --leader-elect-retry-period=%v",
+			election.LeaseDuration.Duration, election.RenewDeadline.Duration, election.RetryPeriod.Duration))
 	}
 	if election.ResourceLock != "leases" {
 		errs = append(errs, fmt.Errorf("--leader-elect-resource-lock=%q must be leases", election.ResourceLock))

@@ -95,9 +95,20 @@ func TestValidate(t *testing.T) {
 			name:      "times that are too short",
 			arguments: []string{"--leader-elect-lease-duration=10s", "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=9s"},
 			wants: []string{
-				"--leader-elect-lease-duration=10s must be longer than --leader-elect-renew-deadline=10s",
+				"--leader-elect-lease-duration=10s must be at least --leader-elect-renew-deadline=10s plus --leader-elect-retry-period=9s",
 				"--leader-elect-renew-deadline=10s must be more than 1.2 times --leader-elect-retry-period=9s",
 			},
+		},
+		{
+			name:      "a leader without time to drain",
+			arguments: []string{"--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=6s"},
+			wants: []string{
+				"--leader-elect-lease-duration=15s must be at least --leader-elect-renew-deadline=10s plus --leader-elect-retry-period=6s",
+			},
+		},
+		{
+			name:      "a leader with time to drain",
+			arguments: []string{"--leader-elect-lease-duration=16s", "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=6s"},
 		},
 		{name: "one replica without a Lease", arguments: []string{"--leader-elect=false"}},
 		{
