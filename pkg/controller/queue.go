@@ -54,7 +54,8 @@ func (q *Queue[K]) NumRequeues(key K) int { return q.keys.NumRequeues(key) }
 // ShutDown ends Run and makes the queue ignore keys that are added from now on.
 func (q *Queue[K]) ShutDown() { q.keys.ShutDown() }
 
-// Run reconciles keys with a number of workers until ctx is done. It returns when all workers have returned, and shuts the queue down.
+// Run reconciles keys with a number of workers until ctx is done. Then it shuts the queue down, drops the keys that wait, and returns when
+// all workers have returned.
 func (q *Queue[K]) Run(ctx context.Context, workers int, reconcile Reconcile[K]) {
 	var group wait.Group
 	defer group.Wait()
@@ -75,6 +76,9 @@ func (q *Queue[K]) next(ctx context.Context, reconcile Reconcile[K]) bool {
 		return false
 	}
 	defer q.keys.Done(key)
+	if ctx.Err() != nil {
+		return true // A queue returns its keys also after it is shut down. Its depth is a metric, which must become zero.
+	}
 	again, err := reconcile(ctx, key)
 	switch {
 	case ctx.Err() != nil:
