@@ -5,6 +5,7 @@ package mirror
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -31,6 +32,7 @@ func (r *registry) adopt(next *plan) {
 		if p, ok := next.destinations[key]; !ok || p.object.UID != d.uid {
 			r.abandoned[d.uid] = struct{}{}
 			delete(r.destinations, key)
+			d.deposits.settleAll(fmt.Errorf("GitDestination %s has been deleted", key))
 		}
 	}
 	for key, p := range next.destinations {
@@ -47,6 +49,9 @@ func (r *registry) adopt(next *plan) {
 			r.destinations[key] = d
 		}
 		d.replace(p)
+		if err := d.depositProblem(); err != nil {
+			d.deposits.settleAll(err) // The worker does not serve the destination, or will find the same.
+		}
 	}
 	for uid := range r.recovered {
 		r.abandoned[uid] = struct{}{}

@@ -116,9 +116,7 @@ func (d *destination) failDeposits(failure error) {
 	if errors.Is(failure, gitrepo.ErrMoved) {
 		return // Another writer has pushed; the push is retried at once.
 	}
-	for _, request := range d.deposits.pending() {
-		d.deposits.settle(request, d.depositFailure(failure))
-	}
+	d.deposits.settleAll(d.depositFailure(failure))
 }
 
 // depositPusher pushes the deposits of the destinations on a branch.
@@ -193,5 +191,12 @@ func (q *depositQueue) settle(request *deposit, result error) {
 	if i := slices.Index(q.requests, request); i >= 0 {
 		q.requests = slices.Delete(q.requests, i, i+1)
 		request.result <- result
+	}
+}
+
+// settleAll removes all deposits and sends the result to their callers.
+func (q *depositQueue) settleAll(result error) {
+	for _, request := range q.pending() {
+		q.settle(request, result)
 	}
 }

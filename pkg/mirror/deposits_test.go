@@ -188,6 +188,39 @@ func TestDestinationsThatTakeNoDeposit(t *testing.T) {
 	}
 }
 
+// TestDepositThatWaits checks that a deposit that waits for a slow remote fails with the reason once its destination accepts none.
+func TestDepositThatWaits(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*fixture)
+		why    string
+	}{
+		"deleted": {func(s *fixture) { s.in.destinations = nil; s.plan() }, "GitDestination shop/main has been deleted"},
+		"replaced": {
+			edited(func(d *v1alpha1.GitDestination) { d.UID = "another" }), "GitDestination shop/main has been deleted",
+		},
+		"suspended":    {edited(func(d *v1alpha1.GitDestination) { d.Spec.Suspend = true }), "is suspended"},
+		"not in force": {edited(func(d *v1alpha1.GitDestination) { d.Spec.Branch = "prod" }), `"prod"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newFixture(t, admitting)
+			s.cluster.put(configMap("a"), "1")
+			s.mirrored()
+			s.idle()
+			respond := make(chan struct{})
+			t.Cleanup(func() { close(respond) })
+			s.git.guard(func(w http.ResponseWriter, _ *http.Request) bool { <-respond; return breakOff(w) })
+			result := make(chan error, 1)
+			go func() { result <- s.write() }()
+			d := s.destination("main")
+			testkit.EventuallyTrue(t, "the deposit waits", func() bool { return len(d.deposits.pending()) == 1 })
+			tt.change(s)
+			if err := <-result; err == nil || !strings.Contains(err.Error(), tt.why) {
+				t.Errorf("error = %v, want %q in it", err, tt.why)
+			}
+		})
+	}
+}
+
 // TestDepositInAFolderOfAnother checks that a destination with exclusiveMode writes no deposit to a folder of another owner.
 func TestDepositInAFolderOfAnother(t *testing.T) {
 	theirs, err := renderMarker(v1alpha1.OwnerMarker{ClusterUID: "another", Namespace: "theirs", Name: "main", Instance: "system/one"})
