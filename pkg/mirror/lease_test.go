@@ -167,6 +167,31 @@ func TestBranchThatAnotherServerWrites(t *testing.T) {
 	}
 }
 
+// TestResetWhileAnotherServerWrites has a destination whose files are rejected, with a backoff of an hour. A reset of the repository, as after
+// a change of its Secret, ends the backoff also if the branch waits for the Lease of another server then.
+func TestResetWhileAnotherServerWrites(t *testing.T) {
+	s := newFixture(t, shared, func(s *fixture) {
+		s.retry = time.Hour
+		s.leases = Leases{Namespace: "system", Duration: 2 * time.Second, Renew: time.Second}
+	})
+	s.cluster.put(configMap("a"), "1")
+	s.mirrored()
+	s.holds("main", "b", inShop)
+	s.refuseFolder("b")
+	s.cluster.put(configMap("a"), "2")
+	s.waitReady("other", v1alpha1.ReasonPushRejected)
+	s.mirrored()
+	key := branchKey{url: s.in.repositories[0].Spec.RepoURL, branch: "main"}
+	other := newBranchLease(s.secrets.CoordinationV1(), "two", s.leases, key)
+	testkit.Eventually(t, "the other server has the Lease", func() error { return other.hold(t.Context()) })
+	s.cluster.put(configMap("a"), "3")
+	s.waitReady("main", v1alpha1.ReasonLeaseHeldElsewhere)
+	s.git.hook(t, "shop.git", "pre-receive", "")
+	s.registry.retryBranches(nameOf(s.in.repositories[0]))
+	s.mirrored()
+	s.holds("main", "b", inShop)
+}
+
 // TestLeaseOfALeaderThatWasKilled checks that the next leader of the installation takes over the Leases of branches without waiting.
 func TestLeaseOfALeaderThatWasKilled(t *testing.T) {
 	s := newFixture(t)

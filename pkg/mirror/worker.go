@@ -99,42 +99,42 @@ func (w *worker) run(ctx context.Context) {
 	var held leaseHeldError
 	var rejected *rejectedError
 	for ctx.Err() == nil {
-		again, err := w.cycle(ctx)
+		next, err := w.cycle(ctx)
+		var wake <-chan struct{}
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
 			w.updateHealth()
 			backoff = newBackoff(w.services.retry)
-			if w.sleep(ctx, again, w.wake) {
-				w.refusals.retryAll()
-			}
+			wake = w.wake
 		case errors.Is(err, gitrepo.ErrMoved):
 			w.remote.stale = true
-			next := time.Now().Add(w.race.lost())
+			next = time.Now().Add(w.race.lost())
 			w.report(err, next)
-			w.sleep(ctx, next, nil)
 		case errors.As(err, &held):
 			w.remote.stale = true
-			w.report(err, held.until)
-			w.sleep(ctx, held.until, nil)
+			next = held.until
+			w.report(err, next)
 		case errors.As(err, &rejected):
 			w.remote.invalidate(err)
-			w.refusals.record(ctx, rejected) // The others are served at once.
+			w.refusals.record(ctx, rejected)
 			w.services.changed()
 			w.updateHealth()
+			continue // The others are served at once.
 		default:
 			w.remote.invalidate(err)
 			w.health.setPushed(err)
 			delay := backoff.Step()
 			logger.Error(err, "Failed to serve branch", "retryAfter", delay.Round(time.Millisecond))
-			next := time.Now().Add(delay)
+			next = time.Now().Add(delay)
 			w.report(err, next)
 			w.health.setFailing(true)
-			if w.sleep(ctx, next, nil) {
-				backoff = newBackoff(w.services.retry)
-				w.refusals.retryAll()
-			}
+		}
+		// A reset ends every backoff, also that of destinations that are held while the branch waits for something else.
+		if w.sleep(ctx, next, wake) {
+			backoff = newBackoff(w.services.retry)
+			w.refusals.retryAll()
 		}
 	}
 }
