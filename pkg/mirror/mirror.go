@@ -205,14 +205,17 @@ func (m *mirror) prepare(ctx context.Context) error {
 	if err := m.readRecords(ctx); err != nil {
 		return err
 	}
-	return wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		system, err := m.shared.Cluster.Kubernetes.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
-		if err != nil {
-			return false, nil //nolint:nilerr // The API server does not respond yet.
-		}
-		m.services.identity.ClusterUID = string(system.UID)
-		return true, nil
-	})
+	return m.readClusterUID()
+}
+
+// readClusterUID reads the UID of the cluster from the cache of namespaces, which is filled. An error ends the term, which is tried again.
+func (m *mirror) readClusterUID() error {
+	system, ok := m.shared.Namespaces.Get(metav1.NamespaceSystem)
+	if !ok {
+		return fmt.Errorf("the cluster has no namespace %s, whose UID identifies it; create the namespace", metav1.NamespaceSystem)
+	}
+	m.services.identity.ClusterUID = string(system.UID)
+	return nil
 }
 
 // recover reads the pushes, landings and outbox rows of the previous process.

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/tools/cache"
@@ -20,6 +21,7 @@ import (
 // Namespace is what is known of a namespace.
 type Namespace struct {
 	Name   string
+	UID    types.UID
 	Labels labels.Set
 	// Annotations holds those of this server's own group only.
 	Annotations map[string]string
@@ -91,7 +93,7 @@ func namespaceOf(object any) *Namespace {
 	if !ok {
 		return nil
 	}
-	return &Namespace{Name: full.Name, Labels: full.Labels, Annotations: full.Annotations}
+	return &Namespace{Name: full.Name, UID: full.UID, Labels: full.Labels, Annotations: full.Annotations}
 }
 
 // changed leaves out what Namespace does not show.
