@@ -107,11 +107,13 @@ func (c *comparison) visit(ctx context.Context, object *unstructured.Unstructure
 		return nil
 	}
 	r, err := render(c.seed.resource, object, true)
+	if r.path != "" {
+		c.live[r.path] = struct{}{} // The file of an object that cannot be rendered stays as it is.
+	}
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "Failed to render object")
+		klog.FromContext(ctx).Error(err, "Failed to render object", "destination", c.member.destination.key)
 		return nil
 	}
-	c.live[r.path] = struct{}{}
 	if r, err = c.member.plan.written(r, object); err != nil {
 		klog.FromContext(ctx).Error(err, "Failed to render object", "destination", c.member.destination.key)
 		return nil

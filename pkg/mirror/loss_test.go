@@ -154,6 +154,25 @@ func TestTypeThatCannotBeListedDeletesNothing(t *testing.T) {
 	s.mirrored()
 }
 
+// TestObjectThatCannotBeRendered checks that a comparison keeps the file of an object that exists but has a value that YAML cannot represent,
+// and removes that of a deleted object.
+func TestObjectThatCannotBeRendered(t *testing.T) {
+	s := newFixture(t)
+	for _, name := range []string{"a", "b"} {
+		s.cluster.put(configMap(name), "1")
+	}
+	s.mirrored()
+	s.idle()
+	s.cluster.mu.Lock()
+	s.cluster.objects[configMap("a")].Object["data"] = map[string]any{"value": "\xff"}
+	delete(s.cluster.objects, configMap("b")) // without an event
+	s.cluster.mu.Unlock()
+	s.compareAgain()
+	s.holds("main", "clusters/a", func(o outbox.Object) bool { return o.Name == "a" })
+	s.idle()
+	s.holds("main", "clusters/a", func(o outbox.Object) bool { return o.Name == "a" })
+}
+
 // TestTypesOfFailedDiscovery checks that files of a group are kept while its discovery fails, and removed once it succeeds without
 // the types.
 func TestTypesOfFailedDiscovery(t *testing.T) {
