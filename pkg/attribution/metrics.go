@@ -62,3 +62,10 @@ func (m meters) setLag(s *sources) {
 	m.lag[Audit].Set(s.audit.lag.Seconds())
 	m.lag[Admission].Set(s.admission.lag.Seconds())
 }
+
+// clearLag sets the lag to zero. A process that does not run a joiner measures none.
+func (m meters) clearLag() {
+	for _, lag := range m.lag {
+		lag.Set(0)
+	}
+}

@@ -15,6 +15,7 @@ const sweepInterval = 10 * time.Second
 // Run delivers pending events as they become due. It returns when ctx is done and its last delivery has returned. Events
 // that are pending then are not delivered.
 func (j *Joiner) Run(ctx context.Context) {
+	defer j.meters.clearLag()
 	var deliveries sync.WaitGroup
 	defer deliveries.Wait()
 	sweep := time.NewTicker(sweepInterval)
