@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/configbutler/slipstream/pkg/kube/watch"
@@ -30,7 +31,7 @@ func (r *registry) adopt(next *plan) {
 	defer r.mu.Unlock()
 	for key, d := range r.destinations {
 		if p, ok := next.destinations[key]; !ok || p.object.UID != d.uid {
-			r.abandoned[d.uid] = struct{}{}
+			r.abandoned[d.uid], r.dropped = struct{}{}, true
 			delete(r.destinations, key)
 			d.deposits.settleAll(fmt.Errorf("GitDestination %s has been deleted", key))
 		}
@@ -65,7 +66,8 @@ func (r *registry) adopt(next *plan) {
 	}
 }
 
-// dropRows removes the outbox rows of destinations that do not exist any more. Their files stay in Git.
+// dropRows removes the outbox rows of destinations that do not exist any more, and the notes of pushes that are not needed any more. The
+// files stay in Git.
 func (r *registry) dropRows(ctx context.Context) error {
 	r.mu.Lock()
 	abandoned := slices.Collect(maps.Keys(r.abandoned))
@@ -78,7 +80,35 @@ func (r *registry) dropRows(ctx context.Context) error {
 		delete(r.abandoned, uid)
 		r.mu.Unlock()
 	}
-	return nil
+	return r.dropNotes(ctx)
+}
+
+// dropNotes removes the notes of pushes to branches that no destination in force has any more. They are kept while a destination that such
+// a push has carried changes of has pending ones, because the remote may have accepted them. No worker may be started meanwhile.
+func (r *registry) dropNotes(ctx context.Context) error {
+	r.mu.Lock()
+	if !r.dropped {
+		r.mu.Unlock()
+		return nil
+	}
+	needed, pending := map[string]bool{}, map[types.UID]bool{}
+	for key := range r.workers {
+		needed[r.services.pushes.key(key)] = true
+	}
+	for _, d := range r.destinations {
+		pending[d.uid] = d.queue.Backlog().Rows > 0
+	}
+	r.dropped = false
+	r.mu.Unlock()
+	err := r.services.pushes.retain(ctx, func(key string, notes []pushNote) bool {
+		return needed[key] || slices.ContainsFunc(notes, func(note pushNote) bool { return note.carries(pending) })
+	})
+	if err != nil {
+		r.mu.Lock()
+		r.dropped = true
+		r.mu.Unlock()
+	}
+	return err
 }
 
 // setRoutes sets the router's destinations of each type, and returns the watches that they need.
@@ -115,6 +145,7 @@ func (r *registry) assignWorkers(ctx context.Context, next *plan, group *wait.Gr
 		if len(members[key]) == 0 || running.worker.loses(next) {
 			leaving = append(leaving, running)
 			delete(r.workers, key)
+			r.dropped = true
 		}
 	}
 	r.mu.Unlock()

@@ -46,6 +46,16 @@ type pushNote struct {
 	Compared []comparedScope `json:"compared,omitempty"`
 }
 
+// carries reports whether the push has changes of one of the destinations.
+func (n pushNote) carries(destinations map[types.UID]bool) bool {
+	for uid := range n.Through {
+		if destinations[uid] {
+			return true
+		}
+	}
+	return false
+}
+
 // comparedScope is the resourceVersion at which a destination was compared with the objects of a watch.
 type comparedScope struct {
 	UID             types.UID   `json:"uid"`
@@ -90,21 +100,43 @@ func decodeNotes(value []byte) ([]pushNote, error) {
 // last returns the highest sequence of all notes.
 func (p *pushLog) last(ctx context.Context) (uint64, error) {
 	last := uint64(0)
-	for row, err := range p.table.Scan(ctx, "") {
-		if err != nil {
-			return 0, fmt.Errorf("read the notes of pushes: %w", err)
-		}
-		notes, err := decodeNotes(row.Value)
-		if err != nil {
-			return 0, outbox.Unreadable(p.table, row, err)
-		}
+	err := p.scan(ctx, func(_ string, notes []pushNote) {
 		for _, note := range notes {
 			for _, sequence := range note.Through {
 				last = max(last, sequence)
 			}
 		}
+	})
+	return last, err
+}
+
+// retain removes the notes of the branches for which keep returns false.
+func (p *pushLog) retain(ctx context.Context, keep func(key string, notes []pushNote) bool) error {
+	var dropped []string
+	err := p.scan(ctx, func(key string, notes []pushNote) {
+		if !keep(key, notes) {
+			dropped = append(dropped, key)
+		}
+	})
+	if err != nil || len(dropped) == 0 {
+		return err
 	}
-	return last, nil
+	return wrap("remove notes of pushes", p.table.Delete(ctx, dropped...))
+}
+
+// scan calls each with the key and the notes of every branch.
+func (p *pushLog) scan(ctx context.Context, each func(key string, notes []pushNote)) error {
+	for row, err := range p.table.Scan(ctx, "") {
+		if err != nil {
+			return fmt.Errorf("read the notes of pushes: %w", err)
+		}
+		notes, err := decodeNotes(row.Value)
+		if err != nil {
+			return outbox.Unreadable(p.table, row, err)
+		}
+		each(row.Key, notes)
+	}
+	return nil
 }
 
 // wrap wraps err with what was being done; nil stays nil.

@@ -36,6 +36,8 @@ type registry struct {
 	recovered map[types.UID]*outbox.Queue
 	// abandoned has the UIDs of deleted destinations whose rows must be removed.
 	abandoned map[types.UID]struct{}
+	// dropped is set if branches may have notes of pushes although no destination in force has the branch.
+	dropped bool
 	// earlier has the records that the previous process wrote by the UID of their destination, until the first plan.
 	earlier map[types.UID]v1alpha1.GitDestinationRecord
 }
@@ -52,7 +54,7 @@ func newRegistry(router *router, replan, publish chan struct{}) *registry {
 	return &registry{
 		router: router, replan: replan, publish: publish, adopted: make(chan struct{}),
 		destinations: map[types.NamespacedName]*destination{}, workers: map[branchKey]*runningWorker{},
-		recovered: map[types.UID]*outbox.Queue{}, abandoned: map[types.UID]struct{}{},
+		recovered: map[types.UID]*outbox.Queue{}, abandoned: map[types.UID]struct{}{}, dropped: true,
 	}
 }
 

@@ -1,0 +1,128 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/testkit"
+)
+
+// notedBranches returns the branches whose pushes have notes.
+func (s *fixture) notedBranches() []string {
+	s.t.Helper()
+	var branches []string
+	err := s.services.pushes.scan(s.t.Context(), func(key string, _ []pushNote) {
+		branches = append(branches, strings.Split(key, "/")[2])
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return branches
+}
+
+// expectNotes checks which branches' pushes have notes.
+func (s *fixture) expectNotes(want ...string) {
+	s.t.Helper()
+	if got := s.notedBranches(); !slices.Equal(got, want) {
+		s.t.Errorf("branches with notes = %v, want %v", got, want)
+	}
+}
+
+// twoBranches returns a fixture with a destination on main and another one on side, with pushed changes of each.
+func twoBranches(t *testing.T) *fixture {
+	t.Helper()
+	s := newFixture(t, perChange, onBranch("other", "side", "b"))
+	s.idle()
+	for i := range 2 {
+		s.cluster.put(configMap("a"), fmt.Sprint(i))
+		s.mirrored()
+		s.holds("side", "b", inShop)
+	}
+	s.idle()
+	s.expectNotes("main", "side")
+	return s
+}
+
+// TestNotesOfDroppedBranches checks that the notes of a branch are removed when no destination has it any more, whether or not the process
+// runs then.
+func TestNotesOfDroppedBranches(t *testing.T) {
+	for name, tt := range map[string]struct {
+		drop func(*fixture)
+		want []string
+	}{
+		"a deleted destination": {func(s *fixture) { s.in.destinations = s.in.destinations[:1] }, []string{"main"}},
+		"another branch": {func(s *fixture) {
+			d := s.in.destinations[1].DeepCopy()
+			d.Spec.Branch = "next"
+			s.in.destinations = []*v1alpha1.GitDestination{s.in.destinations[0], d}
+		}, []string{"main", "next"}},
+	} {
+		for _, restart := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, restart %v", name, restart), func(t *testing.T) {
+				s := twoBranches(t)
+				if restart {
+					s.stop()
+				}
+				tt.drop(s)
+				if restart {
+					s.start()
+				} else {
+					s.plan()
+				}
+				s.cluster.put(configMap("a"), "2")
+				s.mirrored()
+				if len(tt.want) > 1 {
+					s.holds("next", "b", inShop)
+				}
+				s.idle()
+				s.expectNotes(tt.want...)
+			})
+		}
+	}
+}
+
+// TestNotesOfPendingChanges checks that the notes of a branch are kept while a change is pending that a push in doubt has carried, and that
+// the change is committed once when the destination is in force again.
+func TestNotesOfPendingChanges(t *testing.T) {
+	s := newFixture(t, perChange, func(s *fixture) { s.retry = time.Hour })
+	s.idle()
+	s.cluster.put(configMap("a"), "1")
+	s.mirrored()
+	s.idle()
+	received := s.git.landLate()
+	s.cluster.put(configMap("a"), "late")
+	<-received
+	testkit.EventuallyTrue(t, "the push has failed", func() bool { return s.destination("main").record.current().failure != nil })
+	allow := func(branches ...string) {
+		r := s.in.repositories[0].DeepCopy()
+		r.Spec.AllowedBranches = branches
+		s.in.repositories = []*v1alpha1.GitRepoConfig{r}
+		s.plan()
+	}
+	allow("side")
+	s.expectNotes("main")
+	allow("main")
+	s.mirrored()
+	s.idle()
+	s.eachChangeOnce(configMap("a"))
+}
+
+// TestNotesThatCannotBeRemoved checks that notes are removed later if the store returns an error.
+func TestNotesThatCannotBeRemoved(t *testing.T) {
+	s := twoBranches(t)
+	s.kv.failAt("delete pushes", errors.New("the disk is full"))
+	s.in.destinations = s.in.destinations[:1]
+	s.plan()
+	s.expectNotes("main", "side")
+	s.kv.fail(nil)
+	s.plan()
+	s.expectNotes("main")
+}
