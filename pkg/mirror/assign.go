@@ -143,6 +143,7 @@ func (r *registry) assignWorkers(ctx context.Context, next *plan, group *wait.Gr
 	var leaving []*runningWorker
 	for key, running := range r.workers {
 		if len(members[key]) == 0 || running.worker.loses(next) {
+			running.worker.dropped.Store(!next.writes(key))
 			leaving = append(leaving, running)
 			delete(r.workers, key)
 			r.dropped = true

@@ -17,6 +17,7 @@ import (
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
@@ -166,6 +167,28 @@ func (l *branchLease) release(ctx context.Context) {
 	record.HolderIdentity, record.LeaseDurationSeconds = "", 1
 	if err := l.lock.Update(ctx, record); err != nil {
 		klog.FromContext(ctx).V(2).Info("Failed to release lease", "lease", l.lock.Describe(), "reason", err.Error())
+	}
+	l.renewed = time.Time{}
+}
+
+// remove deletes the Lease of a branch that this installation no longer writes, unless another one holds it. If that fails, as without the
+// permission to delete Leases, the Lease is released.
+func (l *branchLease) remove(ctx context.Context) {
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer cancel()
+	leases := l.lock.Client.Leases(l.lock.LeaseMeta.Namespace)
+	lease, err := leases.Get(bounded, l.lock.LeaseMeta.Name, metav1.GetOptions{})
+	if err == nil {
+		if holder := ptr.Deref(lease.Spec.HolderIdentity, ""); holder != "" && holder != l.lock.Identity() {
+			return
+		}
+		err = leases.Delete(bounded, lease.Name, metav1.DeleteOptions{
+			Preconditions: &metav1.Preconditions{UID: &lease.UID, ResourceVersion: &lease.ResourceVersion},
+		})
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		klog.FromContext(ctx).V(2).Info("Failed to delete lease, releasing it", "lease", l.lock.Describe(), "reason", err.Error())
+		l.release(ctx)
 	}
 	l.renewed = time.Time{}
 }

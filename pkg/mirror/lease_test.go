@@ -7,13 +7,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/test/testkit"
@@ -167,8 +173,57 @@ func TestBranchThatAnotherServerWrites(t *testing.T) {
 	}
 }
 
-// TestResetWhileAnotherServerWrites has a destination whose files are rejected, with a backoff of an hour. A reset of the repository, as after
-// a change of its Secret, ends the backoff also if the branch waits for the Lease of another server then.
+// TestLeasesOfDroppedBranches checks that the Lease of a branch is deleted with its last destination, and released if it cannot be deleted.
+func TestLeasesOfDroppedBranches(t *testing.T) {
+	for name, forbidden := range map[string]bool{"deleted": false, "forbidden": true} {
+		t.Run(name, func(t *testing.T) {
+			s := twoBranches(t)
+			if forbidden {
+				s.secrets.PrependReactor("delete", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+					return true, nil, apierrors.NewForbidden(schema.GroupResource{Group: coordinationv1.GroupName, Resource: "leases"}, "", nil)
+				})
+			}
+			s.in.destinations = s.in.destinations[:1]
+			s.plan()
+			list, err := s.secrets.CoordinationV1().Leases("system").List(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var holders []string
+			for _, lease := range list.Items {
+				holders = append(holders, *lease.Spec.HolderIdentity)
+			}
+			slices.Sort(holders)
+			want := []string{"system/one"}
+			if forbidden {
+				want = []string{"", "system/one"}
+			}
+			if !slices.Equal(holders, want) {
+				t.Errorf("holders of Leases = %q, want %q", holders, want)
+			}
+		})
+	}
+}
+
+// TestLeaseOfADroppedBranchOfAnother checks that an installation does not delete the Lease that another one holds.
+func TestLeaseOfADroppedBranchOfAnother(t *testing.T) {
+	client := fake.NewClientset()
+	one, two := leaseOf(client, "one"), leaseOf(client, "two")
+	if err := one.hold(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	two.remove(t.Context())
+	if list, err := client.CoordinationV1().Leases("system").List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) != 1 {
+		t.Errorf("%d Leases, want one; %v", len(list.Items), err)
+	}
+	one.remove(t.Context())
+	if err := two.hold(t.Context()); err != nil {
+		t.Errorf("the deleted Lease cannot be taken: %v", err)
+	}
+}
+
+// TestResetWhileAnotherServerWrites has a destination whose files are rejected, with a backoff of an hour. A reset of the repository, as
+// after a change of its Secret, ends the backoff also if the branch waits for the Lease of another server then.
 func TestResetWhileAnotherServerWrites(t *testing.T) {
 	s := newFixture(t, shared, func(s *fixture) {
 		s.retry = time.Hour

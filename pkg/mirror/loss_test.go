@@ -154,8 +154,8 @@ func TestTypeThatCannotBeListedDeletesNothing(t *testing.T) {
 	s.mirrored()
 }
 
-// TestObjectThatCannotBeRendered checks that a comparison keeps the file of an object that exists but has a value that YAML cannot represent,
-// and removes that of a deleted object.
+// TestObjectThatCannotBeRendered checks that a comparison keeps the file of an object that exists but has a value that YAML cannot
+// represent, and removes that of a deleted object.
 func TestObjectThatCannotBeRendered(t *testing.T) {
 	s := newFixture(t)
 	for _, name := range []string{"a", "b"} {

@@ -254,6 +254,16 @@ func (p *plan) refuseOverlaps() {
 	}
 }
 
+// writes reports whether a destination in force has the branch, through any configuration of its repository.
+func (p *plan) writes(key branchKey) bool {
+	for _, d := range p.destinations {
+		if d.problem.IsZero() && d.branch.branch == key.branch && canonicalURL(d.branch.url) == canonicalURL(key.url) {
+			return true
+		}
+	}
+	return false
+}
+
 // canonicalURL returns the same text for the usual spellings of a repository's URL. It does not recognize aliases of a host.
 func canonicalURL(address string) string {
 	parsed, err := url.Parse(address)

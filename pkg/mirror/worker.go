@@ -25,6 +25,8 @@ type worker struct {
 	destinations atomic.Pointer[[]*destination]
 	// wake signals that there may be work. reset ends the backoff, because the configuration of the branch has changed.
 	wake, reset chan struct{}
+	// dropped is set before the worker is stopped if no destination has the branch any more.
+	dropped atomic.Bool
 
 	health health
 
@@ -94,7 +96,7 @@ func (w *worker) run(ctx context.Context) {
 	logger := klog.FromContext(ctx).WithValues("repository", w.key.repository.String(), "branch", w.key.branch)
 	ctx = klog.NewContext(ctx, logger)
 	defer w.remote.close()
-	defer w.lease.release(ctx)
+	defer w.leave(ctx)
 	backoff := newBackoff(w.services.retry)
 	var held leaseHeldError
 	var rejected *rejectedError
@@ -136,6 +138,15 @@ func (w *worker) run(ctx context.Context) {
 			backoff = newBackoff(w.services.retry)
 			w.refusals.retryAll()
 		}
+	}
+}
+
+// leave ends the use of the branch's Lease.
+func (w *worker) leave(ctx context.Context) {
+	if w.dropped.Load() {
+		w.lease.remove(ctx)
+	} else {
+		w.lease.release(ctx)
 	}
 }
 
