@@ -196,28 +196,46 @@ func (s *stores) client(ctx context.Context, file *bolt.Engine) *clientv3.Client
 	return bolt.NewClient(ctx, file).Client
 }
 
-// etcdDialTimeout is the timeout of upstream's own client.
-const etcdDialTimeout = 20 * time.Second
+// The timeouts of the client that k8s.io/apiserver uses for objects.
+const (
+	etcdDialTimeout = 20 * time.Second
+	// A connection is closed if etcd does not acknowledge a ping, which is sent after etcdKeepAliveTime without traffic, within
+	// etcdKeepAliveTimeout. Without pings, a request to a node that has lost power would wait for the TCP timeout of the kernel.
+	etcdKeepAliveTime    = 30 * time.Second
+	etcdKeepAliveTimeout = 10 * time.Second
+)
 
 // newEtcdClient connects to the etcd of upstream's options. It uses only the values of ctx: the client lives until it is
 // closed.
 func newEtcdClient(ctx context.Context, transport storagebackend.TransportConfig) (*clientv3.Client, error) {
-	config := clientv3.Config{
-		Context: context.WithoutCancel(ctx), Endpoints: transport.ServerList, DialTimeout: etcdDialTimeout,
+	config, err := etcdConfig(transport)
+	if err != nil {
+		return nil, err
 	}
-	if transport.CertFile != "" || transport.TrustedCAFile != "" {
-		info := etcdtransport.TLSInfo{CertFile: transport.CertFile, KeyFile: transport.KeyFile, TrustedCAFile: transport.TrustedCAFile}
-		tls, err := info.ClientConfig()
-		if err != nil {
-			return nil, fmt.Errorf("reading the certificates for etcd: %w", err)
-		}
-		config.TLS = tls
-	}
+	config.Context = context.WithoutCancel(ctx)
 	client, err := clientv3.New(config)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to etcd: %w", err)
 	}
 	return client, nil
+}
+
+// etcdConfig returns the configuration of a client with the timeouts and certificates of k8s.io/apiserver's client.
+func etcdConfig(transport storagebackend.TransportConfig) (clientv3.Config, error) {
+	config := clientv3.Config{
+		Endpoints: transport.ServerList, DialTimeout: etcdDialTimeout,
+		DialKeepAliveTime: etcdKeepAliveTime, DialKeepAliveTimeout: etcdKeepAliveTimeout,
+	}
+	if transport.CertFile == "" && transport.KeyFile == "" && transport.TrustedCAFile == "" {
+		return config, nil
+	}
+	info := etcdtransport.TLSInfo{CertFile: transport.CertFile, KeyFile: transport.KeyFile, TrustedCAFile: transport.TrustedCAFile}
+	tls, err := info.ClientConfig()
+	if err != nil {
+		return clientv3.Config{}, fmt.Errorf("reading the certificates for etcd: %w", err)
+	}
+	config.TLS = tls
+	return config, nil
 }
 
 // close closes files and connections. Nothing may use the stores any more.
