@@ -22,8 +22,9 @@ import (
 // fakeAuthors returns the uid of an object, which is not part of its content, as the author of its state.
 type fakeAuthors struct {
 	submitted atomic.Int64
-	// waiting is whether authors are still being determined.
+	// waiting is whether authors are still being determined. checks counts how often that was checked.
 	waiting atomic.Bool
+	checks  atomic.Int64
 	// late is whether events are never delivered.
 	late atomic.Bool
 	// forgotten is whether the authors of existing states are no longer known.
@@ -60,7 +61,10 @@ func (a *fakeAuthors) FindSince(event attribution.Event, _ time.Time) attributio
 	return attribution.Author{Signal: attribution.Audit, Actor: attribution.Actor{Username: user}}
 }
 
-func (a *fakeAuthors) WaitingIn(string) bool { return a.waiting.Load() }
+func (a *fakeAuthors) WaitingIn(string) bool {
+	a.checks.Add(1)
+	return a.waiting.Load()
+}
 
 func by(author string) func(*unstructured.Unstructured) {
 	return with(author, "metadata", "uid")
@@ -100,6 +104,21 @@ func TestBatchesWaitForAuthors(t *testing.T) {
 	s.waitForRevision("shop", 3)
 	s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Workloads = catalog.Spec.Workloads[:1] })
 	s.waitForRevision("shop", 4)
+}
+
+// TestWaitingForAuthorsIsIdle checks that a namespace is not reconciled again at once while a due batch waits for its authors.
+func TestWaitingForAuthorsIsIdle(t *testing.T) {
+	s := runningFixture(t)
+	s.authors.waiting.Store(true)
+	s.put("api", "shop/api:2", by("alice"))
+	s.waitForEvents(1)
+	s.step(40)
+	before := s.authors.checks.Load()
+	s.clock.Advance(100, 0)
+	if checks := s.authors.checks.Load() - before; checks > 5 {
+		t.Errorf("authors were checked %d times while the clock stood still", checks)
+	}
+	s.expectRecords(firstRecord)
 }
 
 // recordOf returns the record of a revision.

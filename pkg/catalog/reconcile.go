@@ -49,9 +49,8 @@ func (r *reconciler) proceed(ctx context.Context, s *state) error {
 	r.checkPermissions(ctx, s)
 	r.resumeRecords(ctx, s)
 	s.add(r.updater.addPushedCommits(ctx, s.namespace))
-	if r.awaitsAuthors(s) {
-		r.queue.AddAfter(s.namespace, authorsInterval)
-	} else {
+	waits := r.awaitsAuthors(s)
+	if !waits {
 		r.recordBatch(ctx, s)
 		r.processPending(ctx, s)
 	}
@@ -59,7 +58,12 @@ func (r *reconciler) proceed(ctx context.Context, s *state) error {
 		s.add(r.updater.report(ctx, catalog))
 	}
 	err := utilerrors.NewAggregate(s.errs)
-	r.scheduleNext(s, err != nil)
+	if waits {
+		r.queue.AddAfter(s.namespace, authorsInterval)
+	} else {
+		r.scheduleBatch(s.namespace, err != nil)
+	}
+	r.schedulePauses(s)
 	return err
 }
 
@@ -169,12 +173,16 @@ func (r *reconciler) processPending(ctx context.Context, s *state) {
 	}
 }
 
-// scheduleNext enqueues the namespace for when its next batch is due, and for the end of pauses. After a failure, a batch that is already
-// due waits for the backoff of the namespace.
-func (r *reconciler) scheduleNext(s *state, failed bool) {
-	if due, exists := r.intake.Due(s.namespace, r.lister.batchWindow()); exists && (due > 0 || !failed) {
-		r.queue.AddAfter(s.namespace, due)
+// scheduleBatch enqueues a namespace for when its next batch is due. After a failure, a batch that is already due waits for the backoff of
+// the namespace.
+func (r *reconciler) scheduleBatch(namespace string, failed bool) {
+	if due, exists := r.intake.Due(namespace, r.lister.batchWindow()); exists && (due > 0 || !failed) {
+		r.queue.AddAfter(namespace, due)
 	}
+}
+
+// schedulePauses enqueues the namespace for the end of pauses.
+func (r *reconciler) schedulePauses(s *state) {
 	for _, catalog := range s.catalogs {
 		if until := catalog.Spec.PauseUntil; until != nil && until.After(r.shared.Clock.Now()) {
 			r.queue.AddAfter(s.namespace, until.Sub(r.shared.Clock.Now()))
