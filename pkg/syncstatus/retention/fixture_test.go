@@ -181,6 +181,11 @@ func catalog(name string) *v1alpha1.AppCatalog {
 	return &v1alpha1.AppCatalog{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: name, UID: types.UID("uid-of-" + name)}}
 }
 
+// environment returns an environment.
+func environment(name string) *v1alpha1.Environment {
+	return &v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: name, UID: types.UID("uid-of-" + name)}}
+}
+
 // record returns a record of a catalog that is some days old.
 func record(catalog, suffix string, days int, change ...func(*v1alpha1.SyncStatus)) *v1alpha1.SyncStatus {
 	record := &v1alpha1.SyncStatus{

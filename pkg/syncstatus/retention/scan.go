@@ -43,11 +43,11 @@ type scanResult struct {
 
 // scan finds the expired records among all records.
 func (s *Sweeper) scan(ctx context.Context, retention v1alpha1.Retention, now time.Time) (scanResult, error) {
-	catalogs, err := s.catalogs(ctx)
+	subjects, err := s.subjects(ctx)
 	if err != nil {
 		return scanResult{}, err
 	}
-	collected := scan{retention: retention, now: now, catalogs: catalogs}
+	collected := scan{retention: retention, now: now, subjects: subjects}
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return s.config.Client.ConfigbutlerV1alpha1().SyncStatuses(metav1.NamespaceAll).List(ctx, options)
 	}
@@ -66,21 +66,28 @@ func (s *Sweeper) scan(ctx context.Context, retention v1alpha1.Retention, now ti
 	return collected.result, nil
 }
 
-// catalogs returns the uids of all catalogs.
-func (s *Sweeper) catalogs(ctx context.Context) (sets.Set[types.UID], error) {
+// subjects returns the uids of all catalogs and environments.
+func (s *Sweeper) subjects(ctx context.Context) (sets.Set[types.UID], error) {
+	api := s.config.Client.ConfigbutlerV1alpha1()
 	uids := sets.New[types.UID]()
-	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return s.config.Client.ConfigbutlerV1alpha1().AppCatalogs(metav1.NamespaceAll).List(ctx, options)
-	}
-	err := eachItem(ctx, list, func(obj runtime.Object) error {
-		catalog, err := meta.Accessor(obj)
-		if err == nil {
-			uids.Insert(catalog.GetUID())
+	for kind, list := range map[string]pager.ListPageFunc{
+		"AppCatalogs": func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return api.AppCatalogs(metav1.NamespaceAll).List(ctx, options)
+		},
+		"Environments": func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return api.Environments(metav1.NamespaceAll).List(ctx, options)
+		},
+	} {
+		err := eachItem(ctx, list, func(obj runtime.Object) error {
+			subject, err := meta.Accessor(obj)
+			if err == nil {
+				uids.Insert(subject.GetUID())
+			}
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("listing %s: %w", kind, err)
 		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("listing AppCatalogs: %w", err)
 	}
 	return uids, nil
 }
@@ -98,7 +105,8 @@ type scan struct {
 	result    scanResult
 	retention v1alpha1.Retention
 	now       time.Time
-	catalogs  sets.Set[types.UID]
+	// subjects are the uids of the existing catalogs and environments.
+	subjects sets.Set[types.UID]
 	// living and orphans are the records of the namespace whose subject exists, and those whose subject was deleted.
 	namespace       string
 	living, orphans []*v1alpha1.SyncStatus
@@ -124,7 +132,7 @@ func (c *scan) add(record *v1alpha1.SyncStatus) {
 	if problem := record.Status.Error; problem != nil {
 		outline.Status.Error = &v1alpha1.SyncError{At: problem.At}
 	}
-	if subject := record.Spec.Subject; subject.Kind == v1alpha1.SubjectAppCatalog && !c.catalogs.Has(subject.UID) {
+	if !c.subjects.Has(record.Spec.Subject.UID) {
 		c.orphans = append(c.orphans, outline)
 		return
 	}

@@ -64,9 +64,20 @@ func TestSweep(t *testing.T) {
 			[]string{"teams/shop-b"}, []string{"teams/shop-a"},
 		},
 		{
-			"the newest of a deleted catalog", policy(keeping(5)),
-			[]runtime.Object{record("gone", "a", 91), record("gone", "b", 89), record("gone", "c", 91, ofEnvironment)},
-			[]string{"teams/gone-a"}, []string{"teams/gone-b", "teams/gone-c"},
+			"the newest of a deleted catalog", policy(keeping(5)), []runtime.Object{record("gone", "a", 91), record("gone", "b", 89)},
+			[]string{"teams/gone-a"}, []string{"teams/gone-b"},
+		},
+		{
+			"the newest of an environment", policy(keeping(1)),
+			[]runtime.Object{record("alice", "a", 91, ofEnvironment), record("alice", "b", 92, ofEnvironment)},
+			[]string{"teams/alice-b"}, []string{"teams/alice-a"},
+		},
+		{
+			"records of a deleted environment", policy(keeping(5)),
+			[]runtime.Object{
+				record("gone", "a", 91, ofEnvironment), record("gone", "b", 92, ofEnvironment, failed), record("gone", "c", 89, ofEnvironment),
+			},
+			[]string{"teams/gone-b", "teams/gone-a"}, []string{"teams/gone-c"},
 		},
 		{
 			"unsettled records of a deleted catalog", policy(),
@@ -86,7 +97,7 @@ func TestSweep(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newFixture(t, append([]runtime.Object{tt.policy, catalog("shop"), catalog("bank")}, tt.records...)...)
+			s := newFixture(t, append([]runtime.Object{tt.policy, catalog("shop"), catalog("bank"), environment("alice")}, tt.records...)...)
 			if err := s.sweeper().Sweep(t.Context()); err != nil {
 				t.Fatal(err)
 			}
