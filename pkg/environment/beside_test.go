@@ -21,6 +21,8 @@ type beside struct {
 	mu sync.Mutex
 	// left are the objects that cannot be removed.
 	left []string
+	// failure is the error of Remove.
+	failure error
 	// removed are the environments whose content has been removed.
 	removed  []string
 	ready    *ready
@@ -32,6 +34,9 @@ type beside struct {
 func (b *beside) Remove(_ context.Context, e *v1alpha1.Environment, _ ...schema.GroupKind) ([]string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.failure != nil {
+		return nil, b.failure
+	}
 	if len(b.left) == 0 {
 		b.removed = append(b.removed, e.Name)
 	}
@@ -42,6 +47,13 @@ func (b *beside) leave(left ...string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.left = left
+}
+
+// fail sets the error of Remove.
+func (b *beside) fail(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.failure = err
 }
 
 // ready reports all workloads as ready, except for the deleted ones.

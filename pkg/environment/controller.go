@@ -72,7 +72,7 @@ func (c *Config) parts(shared *controller.Shared) parts {
 	return parts{
 		remover: &teardown.Remover{
 			Client: shared.Cluster.Metadata, Mapper: c.Runner.Applier.Mapper, Discovery: shared.Cluster.Discovery,
-			Limiter: c.Runner.Applier.Limiter, Concurrency: concurrency,
+			Limiter: c.Runner.Applier.Limiter, Concurrency: concurrency, Clock: shared.Clock,
 			Kept: func(e *v1alpha1.Environment, why string) {
 				shared.Events.Event(e, corev1.EventTypeNormal, reasonNamespaceKept, why)
 			},

@@ -5,7 +5,9 @@ package environment
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"time"
 
@@ -95,7 +97,7 @@ func (r *reconciliation) remove(ctx context.Context) (again time.Time, err error
 	}
 	left, err := r.environments.remover.Remove(ctx, r.state.environment, custom...)
 	if err != nil {
-		return again, err
+		return again, errors.Join(err, r.reportLeft(ctx, []string{"the last attempt failed and is retried: " + describeFailure(err)}))
 	}
 	if len(left) > 0 {
 		return r.state.now.Add(removePause(r.state.environment.DeletionTimestamp.Time, r.state.now)), r.reportLeft(ctx, left)
@@ -138,7 +140,17 @@ func (r *reconciliation) reportDeletion(ctx context.Context) error {
 	return r.reportLeft(ctx, nil)
 }
 
-// reportLeft writes which objects remain to the status.
+// describeFailure describes why objects cannot be removed. It omits the addresses of a connection: the local port differs each time, and
+// every change of the status triggers another reconcile at once.
+func describeFailure(err error) string {
+	var network *net.OpError
+	if errors.As(err, &network) {
+		return fmt.Sprintf("the API server of the cluster cannot be reached: %v", network.Err)
+	}
+	return err.Error()
+}
+
+// reportLeft writes to the status which objects remain, or why they cannot be removed.
 func (r *reconciliation) reportLeft(ctx context.Context, left []string) error {
 	before := r.state.environment.DeepCopy()
 	condition.Set(r.state.environment, condition.Facts{Remaining: left}, r.state.now)

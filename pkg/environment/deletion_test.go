@@ -4,7 +4,9 @@
 package environment
 
 import (
+	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -151,6 +153,41 @@ func TestEnd(t *testing.T) {
 	if events := strings.Join(s.events.Lines(), "\n"); !strings.Contains(events, "Normal Expired") ||
 		!strings.Contains(events, "Normal Synced") {
 		t.Errorf("Events:\n%s", events)
+	}
+}
+
+// TestFailedDeletionIsReported checks that the condition has the reason while the objects of a deleted environment cannot be removed.
+func TestFailedDeletionIsReported(t *testing.T) {
+	for name, tt := range map[string]struct {
+		failure error
+		want    string
+	}{
+		"refused": {errors.New("delete Deployment web: no"), "the last attempt failed and is retried: delete Deployment web: no"},
+		"unreachable": {
+			fmt.Errorf("list: %w", &net.OpError{
+				Op: "read", Net: "tcp", Source: &net.TCPAddr{Port: 40001}, Addr: &net.TCPAddr{Port: 443}, Err: errors.New("connection reset"),
+			}),
+			"the last attempt failed and is retried: the API server of the cluster cannot be reached: connection reset",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newFixture(t, automatic)
+			s.start(0)
+			s.applied(1)
+			s.fail(tt.failure)
+			fakeapi.Delete[*v1alpha1.Environment](s.api, environmenttest.Teams, "alice")
+			s.reaches("the failure is reported", func(e *v1alpha1.Environment) bool {
+				ready := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.ConditionReady)
+				return ready.Reason == v1alpha1.ReasonProgressing && ready.Message == "The environment is being deleted: "+tt.want
+			})
+			s.fail(nil)
+			s.eventually("the environment is deleted", func() error {
+				if fakeapi.Get[*v1alpha1.Environment](s.api, environmenttest.Teams, "alice") != nil {
+					return errors.New("environment still exists")
+				}
+				return nil
+			})
+		})
 	}
 }
 

@@ -35,7 +35,7 @@ type Facts struct {
 	Missing []string
 	// Denied is why objects that may exist in the source are not copied.
 	Denied conditions.Reason
-	// Remaining are sentences about objects that still exist while the environment is being deleted.
+	// Remaining are sentences about objects that still exist while the environment is being deleted, or why they cannot be removed.
 	Remaining []string
 	// NotReady are sentences about workloads that are not ready.
 	NotReady []string

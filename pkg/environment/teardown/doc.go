@@ -10,8 +10,9 @@
 //
 // A target that the environment has created is deleted as well, once the environment's objects are deleted, unless it
 // contains other objects. Objects that every namespace has do not count, nor do types that are useless alone (Events,
-// Endpoints, Leases), nor objects with an owner. If the server lacks the permission to list a type, the namespace stays. An
-// object that is created at the moment of the namespace's deletion is lost, as always.
+// Endpoints, Leases), nor objects with an owner. If the server lacks the permission to list a type, the namespace stays. It
+// also stays if the types of an API group still cannot be discovered ten minutes after the deletion. An object that is
+// created at the moment of the namespace's deletion is lost, as always.
 //
 // With the policy Orphan, everything stays, including the labels, which help users find the objects. No other environment
 // adopts them, since it has another UID.

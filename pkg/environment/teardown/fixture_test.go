@@ -13,10 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/flowcontrol"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 	"github.com/configbutler/slipstream/pkg/environment/teardown"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // fixture has an environment that is being deleted, and its target.
@@ -35,7 +37,8 @@ func newFixture(t *testing.T) *fixture {
 	s.environment.Spec.DeletionPolicy = v1alpha1.DeletionPolicyDelete
 	s.remover = &teardown.Remover{
 		Client: s.Metadata(), Mapper: s.Mapper(), Discovery: served{}, Limiter: flowcontrol.NewFakeAlwaysRateLimiter(), Concurrency: 4,
-		Kept: func(_ *v1alpha1.Environment, why string) { s.stays = append(s.stays, why) },
+		Clock: clocktesting.NewFakePassiveClock(testkit.Noon),
+		Kept:  func(_ *v1alpha1.Environment, why string) { s.stays = append(s.stays, why) },
 	}
 	s.mine("{apiVersion: v1, kind: Namespace, metadata: {name: shop-alice}}")
 	return s

@@ -34,12 +34,10 @@ var standardObjects = map[schema.GroupResource]sets.Set[string]{
 // pageSize is the number of objects of a type per request.
 const pageSize = 100
 
-// foreignObjects returns what keeps a namespace, at most one sentence for each type.
-func (r *Remover) foreignObjects(ctx context.Context, namespace string) ([]string, error) {
-	types, err := r.types(ctx)
-	if err != nil {
-		return nil, err
-	}
+// foreignObjects returns what of some types keeps a namespace, at most one sentence for each type.
+func (r *Remover) foreignObjects(
+	ctx context.Context, namespace string, types map[schema.GroupVersionResource]string,
+) ([]string, error) {
 	var (
 		mu     sync.Mutex
 		others []string
@@ -60,17 +58,22 @@ func (r *Remover) foreignObjects(ctx context.Context, namespace string) ([]strin
 	return others, group.Wait()
 }
 
-// types returns the types that users can create objects of, with their kinds.
-func (r *Remover) types(ctx context.Context) (map[schema.GroupVersionResource]string, error) {
+// types returns the types that users can create objects of, with their kinds. The types of the group versions in unknown, usually those of
+// an aggregated API that does not respond, are missing.
+func (r *Remover) types(ctx context.Context) (types map[schema.GroupVersionResource]string, unknown []string, err error) {
 	lists, err := r.Discovery.ServerPreferredNamespacedResourcesWithContext(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("find the types that can be in a namespace: %w", err)
+	failed, partial := discovery.GroupDiscoveryFailedErrorGroups(err)
+	if err != nil && !partial {
+		return nil, nil, fmt.Errorf("find the types that can be in a namespace: %w", err)
 	}
-	types := map[schema.GroupVersionResource]string{}
+	for version := range failed {
+		unknown = append(unknown, version.String())
+	}
+	types = map[schema.GroupVersionResource]string{}
 	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "create", "delete"}}, lists) {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
-			return nil, fmt.Errorf("find the types that can be in a namespace: %w", err)
+			return nil, nil, fmt.Errorf("find the types that can be in a namespace: %w", err)
 		}
 		for _, resource := range list.APIResources {
 			if of := version.WithResource(resource.Name); !ignoredTypes.Has(of.GroupResource()) {
@@ -78,7 +81,7 @@ func (r *Remover) types(ctx context.Context) (map[schema.GroupVersionResource]st
 			}
 		}
 	}
-	return types, nil
+	return types, unknown, nil
 }
 
 // foreignObject describes an object that keeps a namespace, or why that cannot be determined.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
@@ -30,13 +31,15 @@ type Remover struct {
 	Limiter flowcontrol.RateLimiter
 	// Concurrency is the number of concurrent requests for an environment, at least 1.
 	Concurrency int
+	Clock       clock.PassiveClock
 	// Kept is called with the reason why a target that an environment has created is not deleted. It may be nil.
 	Kept func(e *v1alpha1.Environment, why string)
 }
 
 // Discovery lists the types that a cluster serves.
 type Discovery interface {
-	// ServerPreferredNamespacedResourcesWithContext returns all namespaced types, and an error if some are unknown.
+	// ServerPreferredNamespacedResourcesWithContext returns all namespaced types. If those of some groups are unknown, it returns the others
+	// and a *discovery.ErrGroupDiscoveryFailed.
 	ServerPreferredNamespacedResourcesWithContext(ctx context.Context) ([]*metav1.APIResourceList, error)
 }
 

@@ -8,13 +8,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 const (
@@ -274,11 +277,47 @@ func TestRefusals(t *testing.T) {
 	s.has("deployments/web", "secrets/database")
 }
 
+// TestTypesUnknown checks that the namespace stays while an aggregated API is down, and the environment only for a limited time.
+func TestTypesUnknown(t *testing.T) {
+	const why = "the types of backup.example.com/v1, metrics.k8s.io/v1beta1 cannot be discovered; check the APIService"
+	down := served{err: &discovery.ErrGroupDiscoveryFailed{Groups: map[schema.GroupVersion]error{
+		{Group: "metrics.k8s.io", Version: "v1beta1"}: errors.New("the server is currently unable to handle the request"),
+		{Group: "backup.example.com", Version: "v1"}:  errors.New("the server is currently unable to handle the request"),
+	}}}
+	for name, tt := range map[string]struct {
+		put   string
+		since time.Duration
+		left  []string
+		stays []string
+	}{
+		"at first":            {since: time.Second, left: []string{"Namespace shop-alice is not deleted yet: " + why}},
+		"for a long time":     {since: time.Hour, stays: []string{"Namespace shop-alice stays: " + why}},
+		"with another object": {put: notes, stays: []string{"Namespace shop-alice stays: ConfigMap notes is not of this environment; " + why}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newFixture(t)
+			s.mine(settings)
+			if tt.put != "" {
+				s.theirs(tt.put)
+			}
+			s.environment.DeletionTimestamp = &metav1.Time{Time: testkit.Noon.Add(-tt.since)}
+			s.remover.Discovery = down
+			left, err := s.remove()
+			if err != nil || !slices.Equal(left, tt.left) || !slices.Equal(s.stays, tt.stays) {
+				t.Errorf("left %q, %v; the namespace stays: %q", left, err, s.stays)
+			}
+			if s.Live("namespaces", "", environmenttest.Target) == nil {
+				t.Error("namespace was deleted")
+			}
+		})
+	}
+}
+
 // TestDiscoveryFails checks that no reason for keeping the namespace is reported while the types are unknown.
 func TestDiscoveryFails(t *testing.T) {
 	s := newFixture(t)
 	s.mine(settings)
-	down := errors.New("metrics are down")
+	down := errors.New("the API server is down")
 	s.remover.Discovery = served{err: down}
 	if left, err := s.remove(); !errors.Is(err, down) || len(left) > 0 {
 		t.Errorf("left %q, %v", left, err)

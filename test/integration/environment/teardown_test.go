@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
+	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/apply"
@@ -60,7 +61,8 @@ func (s *fixture) remover(kept func(reason string)) *teardown.Remover {
 	}
 	return &teardown.Remover{
 		Client: client, Mapper: s.mapper, Discovery: discoverer, Limiter: s.applier.Limiter, Concurrency: s.applier.Concurrency,
-		Kept: func(_ *v1alpha1.Environment, reason string) { kept(reason) },
+		Clock: clock.RealClock{},
+		Kept:  func(_ *v1alpha1.Environment, reason string) { kept(reason) },
 	}
 }
 
