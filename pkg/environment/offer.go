@@ -51,10 +51,12 @@ func (o *offer) isKnown() bool { return o != nil && o.failure == nil && !o.stale
 
 // basis is the input of an offer. An offer is valid for its basis only.
 type basis struct {
-	catalog    types.UID
-	revision   int64
-	generation int64
-	applied    int64
+	// environment distinguishes an environment from a deleted one of the same name.
+	environment types.UID
+	catalog     types.UID
+	revision    int64
+	generation  int64
+	applied     int64
 	// decisions counts decisions about conflicts, and runs counts ended syncs.
 	decisions, runs int
 	// target is set if the target namespace exists, and there counts the workloads of the environment in it: deleted workloads are
@@ -196,8 +198,8 @@ func (o *offers) take(name types.NamespacedName, found *offer) bool {
 func newQuestion(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog, withheld plan.Denied) question {
 	q := question{
 		basis: basis{
-			catalog: catalog.UID, revision: newestRevision(catalog), generation: e.Generation, applied: e.Status.AppliedRevision,
-			withheld: withheld.String(),
+			environment: e.UID, catalog: catalog.UID, revision: newestRevision(catalog), generation: e.Generation,
+			applied: e.Status.AppliedRevision, withheld: withheld.String(),
 		},
 		request: syncer.PreviewRequest(e.DeepCopy(), v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionAll}),
 	}
