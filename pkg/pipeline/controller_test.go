@@ -4,10 +4,37 @@
 package pipeline
 
 import (
+	"context"
+	"errors"
 	"testing"
 
+	"go.uber.org/goleak"
 	"k8s.io/client-go/rest"
+
+	"github.com/configbutler/slipstream/pkg/controller"
 )
+
+// broken is a controller that cannot be set up.
+type broken struct{}
+
+func (broken) Name() string { return "broken" }
+
+func (broken) Setup(context.Context, *controller.Shared) (controller.Run, error) {
+	return nil, errBroken
+}
+
+var errBroken = errors.New("broken")
+
+// TestTermThatEndsBeforeItRuns checks that a controller that was set up and never run leaves no goroutines.
+func TestTermThatEndsBeforeItRuns(t *testing.T) {
+	s := newFixture(t)
+	existing := goleak.IgnoreCurrent()
+	group, _ := s.group(broken{})
+	if err := group.Run(t.Context()); !errors.Is(err, errBroken) {
+		t.Fatalf("error = %v, want %v", err, errBroken)
+	}
+	goleak.VerifyNone(t, existing)
+}
 
 // TestSinksShareNoLimit checks that a sink that has used up its rate limit does not delay another one.
 func TestSinksShareNoLimit(t *testing.T) {

@@ -115,6 +115,14 @@ func (s *fixture) receiver() *receivertest.Receiver {
 func (s *fixture) start() {
 	s.Helper()
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), ktesting.NewLogger(s, ktesting.NewConfig(ktesting.Verbosity(0)))))
+	group, resourceTypes := s.group()
+	ended := testkit.Run(ctx, s, group.Run, resourceTypes.Run)
+	s.stop = sync.OnceFunc(func() { cancel(); <-ended })
+}
+
+// group returns a group of the controller and others, and the types that it needs.
+func (s *fixture) group(others ...controller.Controller) (*controller.Group, *watch.Types) {
+	s.Helper()
 	resourceTypes, err := watch.NewTypes(discovery(), s.cluster.meta, time.Hour)
 	if err != nil {
 		s.Fatal(err)
@@ -123,12 +131,10 @@ func (s *fixture) start() {
 		Resolver: resolver{}, Dial: (&net.Dialer{}).DialContext,
 		SinkClient: func() (kubernetes.Interface, error) { return s.kube, nil },
 	}}
-	group := controller.NewGroup(&controller.Process{
+	return controller.NewGroup(&controller.Process{
 		Client: s.api.Client, Cluster: &watch.Clients{Dynamic: s.cluster.whole, Metadata: s.cluster.meta}, Types: resourceTypes,
 		Access: s.reviewer, Events: s.events, Store: s.store(), Clock: s.clock,
-	}, nil, pipelines)
-	ended := testkit.Run(ctx, s, group.Run, resourceTypes.Run)
-	s.stop = sync.OnceFunc(func() { cancel(); <-ended })
+	}, nil, append([]controller.Controller{pipelines}, others...)...), resourceTypes
 }
 
 var errFull = errors.New("the disk is full")

@@ -59,6 +59,7 @@ func newPipelines(config Config, shared *controller.Shared) (*pipelines, error) 
 		Types: shared.Types, Definitions: watch.Objects(shared.Cluster.Dynamic), Instances: watch.Metadata(shared.Cluster.Metadata),
 		Clock: shared.Clock, Changed: c.updateStatuses,
 	})
+	shared.Cleanup(c.observer.ShutDown)
 	return c, c.listen()
 }
 

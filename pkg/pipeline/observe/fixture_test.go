@@ -253,6 +253,7 @@ func newFixture(tb testing.TB, served ...watch.Type) *fixture {
 	s.observer = observe.New(observe.Config{
 		Types: s.types, Definitions: watch.Objects(whole), Instances: watch.Metadata(bare),
 	})
+	tb.Cleanup(s.observer.ShutDown)
 	return s
 }
 

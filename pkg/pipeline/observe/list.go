@@ -26,22 +26,6 @@ type listing struct {
 	seen      sets.Set[item.Key]
 }
 
-// work makes requested lists until the queue is shut down.
-func (o *Observer) work(ctx context.Context) {
-	for {
-		id, ended := o.queue.Get()
-		if ended {
-			return
-		}
-		if err := o.list(ctx, id, nil); err != nil {
-			o.queue.AddRateLimited(id)
-		} else {
-			o.queue.Forget(id)
-		}
-		o.queue.Done(id)
-	}
-}
-
 // list lists a type for the subscribers that have requested it, or for only one of them, and reports the objects.
 func (o *Observer) list(ctx context.Context, id feedID, only *subscriber) error {
 	f, ok := o.feed(id)

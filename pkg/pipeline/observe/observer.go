@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
+	"github.com/configbutler/slipstream/pkg/controller"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
@@ -25,9 +26,8 @@ import (
 const (
 	// lists is the number of concurrent lists.
 	lists = 4
-	// A failed list is retried after retryMin, doubling up to retryMax.
-	retryMin = time.Second
-	retryMax = time.Minute
+	// retryPause is the time after which a list that a caller of List requested, and that has failed, is repeated.
+	retryPause = time.Second
 )
 
 // errUnknownTypes is returned until discovery has succeeded.
@@ -39,7 +39,7 @@ type Observer struct {
 	// sources are the readers of definitions and instances.
 	sources map[item.Kind]*source
 	// queue has the types for which a list may be requested.
-	queue workqueue.TypedRateLimitingInterface[feedID]
+	queue *controller.Queue[feedID]
 	// replan triggers a new plan of the watched types.
 	replan chan struct{}
 
@@ -65,7 +65,7 @@ type pipeline struct {
 	subscribers map[feedID]*subscriber
 }
 
-// New returns an Observer. It does nothing until Run is called.
+// New returns an Observer. It does nothing until Run is called. ShutDown must be called even if Run never is.
 func New(config Config) *Observer {
 	if config.Changed == nil {
 		config.Changed = func() {}
@@ -81,10 +81,12 @@ func New(config Config) *Observer {
 		item.CustomResourceDefinition: o.newSource(item.CustomResourceDefinition, config.Definitions),
 		item.Instance:                 o.newSource(item.Instance, config.Instances),
 	}
-	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[feedID](retryMin, retryMax)
-	o.queue = workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[feedID]{Clock: config.Clock})
+	o.queue = controller.NewQueue[feedID]("pipeline-lists", config.Clock)
 	return o
 }
+
+// ShutDown releases the goroutines of an Observer. Run does so when it returns.
+func (o *Observer) ShutDown() { o.queue.ShutDown() }
 
 func (o *Observer) newSource(kind item.Kind, reader watch.Reader) *source {
 	return &source{streams: watch.NewStreams("pipeline", reader, watchHandler{o, kind}), lister: watch.NewLister(reader)}
@@ -94,14 +96,13 @@ func (o *Observer) newSource(kind item.Kind, reader watch.Reader) *source {
 func (o *Observer) Run(ctx context.Context) {
 	var group wait.Group
 	defer group.Wait()
-	defer o.queue.ShutDown()
 	defer o.config.Types.Subscribe(func(*watch.Snapshot) { o.planSoon() })()
 	for _, s := range o.sources {
 		group.StartWithContext(ctx, s.streams.Run)
 	}
-	for range lists {
-		group.StartWithContext(ctx, o.work)
-	}
+	group.StartWithContext(ctx, func(ctx context.Context) {
+		o.queue.Run(ctx, lists, func(ctx context.Context, id feedID) (again time.Time, err error) { return again, o.list(ctx, id, nil) })
+	})
 	o.planSoon()
 	for {
 		select {
@@ -158,7 +159,7 @@ func (o *Observer) List(ctx context.Context, uid types.UID, urgency ledger.Urgen
 	failures := make([]error, len(subscribers))
 	workqueue.ParallelizeUntil(ctx, lists, len(subscribers), func(i int) {
 		if failures[i] = o.list(ctx, subscribers[i].feed.id, subscribers[i]); failures[i] != nil {
-			o.queue.AddRateLimited(subscribers[i].feed.id)
+			o.queue.AddAfter(subscribers[i].feed.id, retryPause)
 		}
 	})
 	return errors.Join(errors.Join(failures...), ctx.Err())

@@ -80,6 +80,9 @@ type feedID struct {
 	resource schema.GroupVersionResource
 }
 
+// String returns the type, for logs.
+func (id feedID) String() string { return id.resource.GroupResource().String() }
+
 // want is how a pipeline selects the objects of a feed.
 type want struct {
 	// gvk is the kind of instances.

@@ -32,7 +32,6 @@ func (h watchHandler) id(watch kubewatch.Watch) feedID { return feedID{h.kind, w
 func (h watchHandler) Listed(_ context.Context, watch kubewatch.Watch, _ string) {
 	id := h.id(watch)
 	h.note(id, func(state *watchState) { state.listed = true }, func(t *subscriber) { t.need(ledger.Debounced) })
-	h.queue.Forget(id) // The cause of a failed list may be fixed.
 	h.queue.Add(id)
 }
 
