@@ -128,7 +128,7 @@ func TestRecordsHaveLaterCommits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.api.Write(t.Context(), dismissed); err != nil {
+	if _, err := s.api.Write(t.Context(), dismissed); err != nil {
 		t.Fatal(err)
 	}
 	s.pushCommit("b", "more", "api")

@@ -57,7 +57,7 @@ func (u *updater) put(ctx context.Context, before, after *v1alpha1.SyncStatus) e
 
 // write writes a record. It returns errDeleting if the namespace of the record is being deleted.
 func (u *updater) write(ctx context.Context, record runtime.Object) error {
-	err := u.records.Write(ctx, record)
+	_, err := u.records.Write(ctx, record)
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err) {
 		return errDeleting
 	}

@@ -21,8 +21,8 @@ import (
 
 // Records writes the kinds that the API serves read-only, such as SyncStatuses.
 type Records interface {
-	// Write creates or replaces a record.
-	Write(ctx context.Context, record runtime.Object) error
+	// Write creates or replaces a record, and returns the stored one.
+	Write(ctx context.Context, record runtime.Object) (runtime.Object, error)
 }
 
 // Process holds what the controllers share for the life of the process. All fields are required by the controllers that use them.

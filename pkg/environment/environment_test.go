@@ -243,7 +243,7 @@ func TestRetries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.api.Write(t.Context(), retried); err != nil {
+	if _, err := s.api.Write(t.Context(), retried); err != nil {
 		t.Fatal(err)
 	}
 	s.applied(1)

@@ -239,12 +239,13 @@ func (w *recordWriter) move(ctx context.Context, record *v1alpha1.SyncStatus, st
 
 // put writes a record. It returns a Conflict if the record has changed since it was read.
 func (w *recordWriter) put(ctx context.Context, record *v1alpha1.SyncStatus) error {
-	if err := w.store.Write(ctx, record); err != nil {
+	stored, err := w.store.Write(ctx, record)
+	if err != nil {
 		return fmt.Errorf("write SyncStatus %s: %w", record.Name, err)
 	}
-	written, err := w.api.SyncStatuses(record.Namespace).Get(ctx, record.Name, metav1.GetOptions{})
-	if err != nil {
-		return fmt.Errorf("read SyncStatus %s: %w", record.Name, err)
+	written, ok := stored.(*v1alpha1.SyncStatus)
+	if !ok {
+		return fmt.Errorf("write SyncStatus %s: got a %T", record.Name, stored)
 	}
 	if written.Spec != record.Spec {
 		return apierrors.NewConflict(v1alpha1.Resource("syncstatuses"), record.Name, fmt.Errorf("another has its name"))

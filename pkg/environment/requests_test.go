@@ -36,7 +36,7 @@ func (s *fixture) prompt(batch string) *v1alpha1.SyncStatus {
 	syncstatus.SetChanges(record, []v1alpha1.ResourceSummary{
 		{Type: "ConfigMap", Namespace: environmenttest.Production, Name: "settings", ChangeType: v1alpha1.ChangeChanged},
 	})
-	if err := s.api.Write(s.Context(), record); err != nil {
+	if _, err := s.api.Write(s.Context(), record); err != nil {
 		s.Fatal(err)
 	}
 	s.detector.changed("alice")
@@ -227,7 +227,7 @@ func TestDismissedDependencies(t *testing.T) {
 	})
 	moved, err := syncstatus.Move(s.called(record.Name), syncstatus.Step{To: v1alpha1.SyncStateDismissed, By: "jane", At: s.clock.Now()})
 	if err == nil {
-		err = s.api.Write(t.Context(), moved)
+		_, err = s.api.Write(t.Context(), moved)
 	}
 	if err != nil {
 		t.Fatal(err)

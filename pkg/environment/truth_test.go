@@ -133,7 +133,7 @@ func (l *truth) dismiss() {
 		}
 		moved, err := syncstatus.Move(r, syncstatus.Step{To: v1alpha1.SyncStateDismissed, By: "jane", At: l.clock.Now()})
 		if err == nil {
-			err = l.api.Write(l.Context(), moved)
+			_, err = l.api.Write(l.Context(), moved)
 		}
 		if err != nil {
 			l.Fatal(err)

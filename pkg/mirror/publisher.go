@@ -113,7 +113,7 @@ func (p *publisher) writeRecordAndStatus(ctx context.Context, d *destination) er
 	watching := func(t schema.GroupVersionResource) (bool, string) { return p.watches.of(plan, t) }
 	record := newRecord(d, failure, p.registry.depth(plan.branch), watching)
 	if written, ok := p.written[d.uid]; !ok || !equality.Semantic.DeepEqual(record.Status, written) {
-		err := p.shared.Records.Write(ctx, record)
+		_, err := p.shared.Records.Write(ctx, record)
 		if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err) {
 			return nil // Its namespace is being deleted.
 		}

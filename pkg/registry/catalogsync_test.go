@@ -39,7 +39,7 @@ func read(
 				return err
 			}
 			record.Status.WorkloadCount = changed
-			if err := storage.Records.Write(ctx, record); err != nil {
+			if _, err := storage.Records.Write(ctx, record); err != nil {
 				return err
 			}
 			catalog.Status.LatestSync = record.Name

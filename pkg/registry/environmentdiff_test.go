@@ -130,7 +130,7 @@ func TestDiffNamesTheAuthorsOfChanges(t *testing.T) {
 			}
 			syncstatus.SetChanges(record, tt.changed)
 			record.Status.Revision, record.Status.Preview, record.Status.ChangedBy = tt.revision, tt.preview, tt.by
-			if err := storage.Records.Write(t.Context(), record); err != nil {
+			if _, err := storage.Records.Write(t.Context(), record); err != nil {
 				t.Fatal(err)
 			}
 			diff, err := diffOf(as(t, "jane"), storage, "environments/diff")

@@ -126,7 +126,7 @@ func recordIn(
 				return nil, err
 			}
 		}
-		if err := storage.Records.Write(ctx, record); err != nil {
+		if _, err := storage.Records.Write(ctx, record); err != nil {
 			return nil, err
 		}
 		obj, err := storage.Endpoints["syncstatuses"].(rest.Getter).Get(ctx, record.Name, &metav1.GetOptions{})

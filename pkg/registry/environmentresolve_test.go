@@ -52,7 +52,7 @@ func TestConflictsAreResolved(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if err := storage.Records.Write(t.Context(), moved); err != nil {
+		if _, err := storage.Records.Write(t.Context(), moved); err != nil {
 			return err
 		}
 		return editEnvironment(in(t), storage, "environments/status", func(e envt) { e.Status.ActiveSyncs = []string{record.Name} })

@@ -90,7 +90,7 @@ func TestSyncOfAnEnvironmentIsAnswered(t *testing.T) {
 				}
 				if len(tt.records) == 0 {
 					open.Annotations = map[string]string{v1alpha1.AnnotationRequest: request.ID}
-					if err := storage.Records.Write(t.Context(), open); err != nil {
+					if _, err := storage.Records.Write(t.Context(), open); err != nil {
 						return err
 					}
 				}
@@ -187,7 +187,7 @@ func newerOffer(t *testing.T, storage *registry.Storage) string {
 		{Type: "Deployment", Namespace: "production", Name: "web", ChangeType: v1alpha1.ChangeChanged},
 		{Type: "Deployment", Namespace: "production", Name: "api", ChangeType: v1alpha1.ChangeChanged},
 	})
-	if err := storage.Records.Write(t.Context(), record); err != nil {
+	if _, err := storage.Records.Write(t.Context(), record); err != nil {
 		t.Fatal(err)
 	}
 	if err := editCatalog(in(t), storage, "appcatalogs/status",

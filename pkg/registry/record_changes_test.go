@@ -267,9 +267,10 @@ func TestNoFact(t *testing.T) {
 			return err
 		},
 		"record of a controller": func(r *recorded, _ *configbutler.GitDestination) error {
-			return r.storage.Records.Write(r.Context(), &v1alpha1.GitDestinationStatus{
+			_, err := r.storage.Records.Write(r.Context(), &v1alpha1.GitDestinationStatus{
 				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "dest"},
 			})
+			return err
 		},
 	}
 	for name, request := range tests {

@@ -64,7 +64,7 @@ func inState(t *testing.T, storage *registry.Storage, catalog *configbutler.AppC
 		if i == 0 {
 			record.Status.WorkloadCount, record.Status.WorkloadNames = 1, []string{"api"}
 		}
-		if err := storage.Records.Write(t.Context(), record); err != nil {
+		if _, err := storage.Records.Write(t.Context(), record); err != nil {
 			t.Fatal(err)
 		}
 		record = storedRecord(t, storage, record.Name)
@@ -219,7 +219,8 @@ func TestRecordsAreWrittenByTwo(t *testing.T) {
 		meanwhile := func(context.Context, runtime.Object) error {
 			found := record.DeepCopy()
 			found.Status.WorkloadCount, found.Status.WorkloadNames = 2, []string{"api", "worker"}
-			return storage.Records.Write(t.Context(), found)
+			_, err := storage.Records.Write(t.Context(), found)
+			return err
 		}
 		if _, err := storage.Endpoints["syncstatuses/dismiss"].(rest.NamedCreater).Create(
 			as(t, "jane"), record.Name, &configbutler.Dismissal{}, meanwhile, &metav1.CreateOptions{}); err != nil {
@@ -258,7 +259,7 @@ func TestRecordsAreWrittenByTwo(t *testing.T) {
 			before := storedRecord(t, storage, record.Name)
 			late := record.DeepCopy()
 			tt.late(late)
-			if err := storage.Records.Write(t.Context(), late); !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) {
+			if _, err := storage.Records.Write(t.Context(), late); !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) {
 				t.Errorf("written: %v", err)
 			}
 			after := storedRecord(t, storage, record.Name)

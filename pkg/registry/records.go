@@ -41,33 +41,46 @@ func (r *Records) add(obj runtime.Object, store *genericregistry.Store) error {
 
 // Write stores the content of obj, a record of any version: its labels, annotations, ownerReferences and everything
 // outside its metadata. It creates the record if it does not exist and replaces it otherwise. Equal content causes no
-// write.
+// write. The returned record is the stored one, in the version of obj.
 //
 // A uid and a resourceVersion in obj are preconditions. Callers that modify a record they have read must set them: if
 // the record was deleted, recreated or changed meanwhile, Write returns a Conflict and the caller reads it again. This
 // way no user's request is overwritten. In a terminating namespace, creation is Forbidden with the cause
 // NamespaceTerminating; in a deleted one, NotFound.
-func (r *Records) Write(ctx context.Context, obj runtime.Object) error {
+func (r *Records) Write(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
 	kind, err := r.kindOf(obj)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	store, ok := r.stores[kind.Kind]
 	if !ok {
-		return fmt.Errorf("%s is not a record", kind.Kind)
+		return nil, fmt.Errorf("%s is not a record", kind.Kind)
 	}
 	internal, err := r.scheme.ConvertToVersion(obj, configbutler.SchemeGroupVersion)
 	if err != nil {
-		return fmt.Errorf("converting a %s: %w", kind.Kind, err)
+		return nil, fmt.Errorf("converting a %s: %w", kind.Kind, err)
 	}
 	content, err := meta.Accessor(internal)
 	if err != nil {
-		return fmt.Errorf("reading the metadata of a %s: %w", kind.Kind, err)
+		return nil, fmt.Errorf("reading the metadata of a %s: %w", kind.Kind, err)
 	}
 	ctx = genericapirequest.WithNamespace(ctx, content.GetNamespace())
-	_, _, err = store.Update(ctx, content.GetName(), replacement{internal, content},
+	written, _, err := store.Update(ctx, content.GetName(), replacement{internal, content},
 		r.admitter(kind, store), rest.ValidateAllObjectUpdateFunc, true, &metav1.UpdateOptions{})
-	return err
+	if err != nil {
+		return nil, err
+	}
+	return r.convert(written, kind)
+}
+
+// convert converts a stored record to the version of a kind. Like a record that a client has read, it has no apiVersion and kind.
+func (r *Records) convert(stored runtime.Object, kind schema.GroupVersionKind) (runtime.Object, error) {
+	record, err := r.scheme.ConvertToVersion(stored, kind.GroupVersion())
+	if err != nil {
+		return nil, fmt.Errorf("converting a stored %s: %w", kind.Kind, err)
+	}
+	record.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	return record, nil
 }
 
 // admitter runs admission for a record that is about to be created.

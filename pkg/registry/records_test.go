@@ -40,9 +40,29 @@ func stored(t *testing.T, storage *registry.Storage) *configbutler.GitDestinatio
 	return got.(*configbutler.GitDestinationStatus)
 }
 
+// TestWriteReturnsTheStoredRecord checks that a created, a replaced and an unchanged record are returned as a client reads them.
+func TestWriteReturnsTheStoredRecord(t *testing.T) {
+	storage := newStorage(t)
+	for _, objects := range []int64{1, 2, 2} {
+		returned, err := storage.Records.Write(t.Context(), record(objects))
+		if err != nil {
+			t.Fatal(err)
+		}
+		written, ok := returned.(*v1alpha1.GitDestinationStatus)
+		if !ok {
+			t.Fatalf("got a %T, want the version of the argument", returned)
+		}
+		want := stored(t, storage)
+		if written.UID != want.UID || written.ResourceVersion != want.ResourceVersion || written.ResourceVersion == "" ||
+			written.Status.Objects != objects || written.Kind != "" {
+			t.Errorf("returned %+v, stored %+v", written, want)
+		}
+	}
+}
+
 func TestWriteCreatesAndReplaces(t *testing.T) {
 	storage := newStorage(t)
-	if err := storage.Records.Write(t.Context(), record(1)); err != nil {
+	if _, err := storage.Records.Write(t.Context(), record(1)); err != nil {
 		t.Fatal(err)
 	}
 	first := stored(t, storage)
@@ -50,7 +70,7 @@ func TestWriteCreatesAndReplaces(t *testing.T) {
 		t.Errorf("created: %+v", first)
 	}
 
-	if err := storage.Records.Write(t.Context(), record(1)); err != nil {
+	if _, err := storage.Records.Write(t.Context(), record(1)); err != nil {
 		t.Fatal(err)
 	}
 	if same := stored(t, storage); same.ResourceVersion != first.ResourceVersion {
@@ -59,7 +79,7 @@ func TestWriteCreatesAndReplaces(t *testing.T) {
 
 	changed := record(2)
 	changed.Labels = map[string]string{"a": "b"}
-	if err := storage.Records.Write(t.Context(), changed); err != nil {
+	if _, err := storage.Records.Write(t.Context(), changed); err != nil {
 		t.Fatal(err)
 	}
 	second := stored(t, storage)
@@ -75,7 +95,7 @@ func TestWriteTakesTheInternalTypeToo(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "dest"},
 		Status:     configbutler.GitDestinationRecord{Objects: 3},
 	}
-	if err := storage.Records.Write(t.Context(), internal); err != nil {
+	if _, err := storage.Records.Write(t.Context(), internal); err != nil {
 		t.Fatal(err)
 	}
 	if got := stored(t, storage).Status.Objects; got != 3 {
@@ -91,7 +111,7 @@ func TestConcurrentWritesAllSucceed(t *testing.T) {
 	var writers sync.WaitGroup
 	for i := range int64(8) {
 		writers.Go(func() {
-			if err := storage.Records.Write(t.Context(), record(i)); err != nil {
+			if _, err := storage.Records.Write(t.Context(), record(i)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -102,19 +122,19 @@ func TestConcurrentWritesAllSucceed(t *testing.T) {
 
 func TestWriteRefuses(t *testing.T) {
 	storage := newStorage(t)
-	if err := storage.Records.Write(t.Context(), record(1)); err != nil {
+	if _, err := storage.Records.Write(t.Context(), record(1)); err != nil {
 		t.Fatal(err)
 	}
 	successor := record(2)
 	successor.UID = types.UID("of a predecessor")
-	if err := storage.Records.Write(t.Context(), successor); !apierrors.IsConflict(err) {
+	if _, err := storage.Records.Write(t.Context(), successor); !apierrors.IsConflict(err) {
 		t.Errorf("another uid: %v, want Conflict", err)
 	}
-	if err := storage.Records.Write(t.Context(), &v1alpha1.GitDestination{}); err == nil {
+	if _, err := storage.Records.Write(t.Context(), &v1alpha1.GitDestination{}); err == nil {
 		t.Error("a kind that users write was taken for a record")
 	}
 	invalid := record(-1)
-	if err := storage.Records.Write(t.Context(), invalid); !apierrors.IsInvalid(err) {
+	if _, err := storage.Records.Write(t.Context(), invalid); !apierrors.IsInvalid(err) {
 		t.Errorf("a negative count: %v, want Invalid", err)
 	}
 }
@@ -123,30 +143,30 @@ func TestWriteRefuses(t *testing.T) {
 // not revert a later change.
 func TestWriteIsRefusedToWhoHasReadAnEarlierVersion(t *testing.T) {
 	storage := newStorage(t)
-	if err := storage.Records.Write(t.Context(), record(1)); err != nil {
+	if _, err := storage.Records.Write(t.Context(), record(1)); err != nil {
 		t.Fatal(err)
 	}
 	read := stored(t, storage)
-	if err := storage.Records.Write(t.Context(), record(2)); err != nil {
+	if _, err := storage.Records.Write(t.Context(), record(2)); err != nil {
 		t.Fatal(err)
 	}
 	late := read.DeepCopy()
 	late.Status.Objects = 3
-	if err := storage.Records.Write(t.Context(), late); !apierrors.IsConflict(err) {
+	if _, err := storage.Records.Write(t.Context(), late); !apierrors.IsConflict(err) {
 		t.Errorf("an earlier version: %v, want Conflict", err)
 	}
 	if got := stored(t, storage).Status.Objects; got != 2 {
 		t.Errorf("objects = %d, want the 2 written meanwhile", got)
 	}
 	late.ResourceVersion = stored(t, storage).ResourceVersion
-	if err := storage.Records.Write(t.Context(), late); err != nil {
+	if _, err := storage.Records.Write(t.Context(), late); err != nil {
 		t.Errorf("read again: %v", err)
 	}
 	if _, _, err := storage.Endpoints["gitdestinationstatuses"].(rest.GracefulDeleter).Delete(
 		in(t), "dest", rest.ValidateAllObjectFunc, &metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := storage.Records.Write(t.Context(), late); !apierrors.IsConflict(err) {
+	if _, err := storage.Records.Write(t.Context(), late); !apierrors.IsConflict(err) {
 		t.Errorf("deleted meanwhile: %v, want Conflict", err)
 	}
 }
@@ -169,7 +189,8 @@ func TestWriteIntoNamespaces(t *testing.T) {
 	write := func(namespace string) error {
 		written := record(1)
 		written.Namespace = namespace
-		return storage.Records.Write(t.Context(), written)
+		_, err := storage.Records.Write(t.Context(), written)
+		return err
 	}
 	if err := write(namespace); err != nil {
 		t.Error(err)

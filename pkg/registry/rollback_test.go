@@ -46,7 +46,7 @@ func takeOver(ctx context.Context, storage *registry.Storage) error {
 			return err
 		}
 		record.Status.WorkloadCount = 1
-		if err := storage.Records.Write(ctx, record); err != nil {
+		if _, err := storage.Records.Write(ctx, record); err != nil {
 			return err
 		}
 		return editCatalog(ctx, storage, "appcatalogs/status", settle)

@@ -58,7 +58,7 @@ func pending(t *testing.T, storage *registry.Storage) []configbutler.PendingSync
 func TestSyncIsRecordedAndAnswered(t *testing.T) {
 	storage := newStorage(t)
 	create(t, storage, "gitdestinations", destination())
-	if err := storage.Records.Write(in(t), syncRecord()); err != nil {
+	if _, err := storage.Records.Write(in(t), syncRecord()); err != nil {
 		t.Fatal(err)
 	}
 	leads := make(chan error, 1)
@@ -93,11 +93,12 @@ func lead(ctx context.Context, storage *registry.Storage) error {
 		}
 		now := metav1.NewTime(noon)
 		progress := configbutler.SyncProgress{ID: asked[0].ID, Types: 2}
-		if err := storage.Records.Write(ctx, syncRecord(progress)); err != nil {
+		if _, err := storage.Records.Write(ctx, syncRecord(progress)); err != nil {
 			return err
 		}
 		progress.Compared, progress.FilesWritten, progress.FilesRemoved, progress.CompletionTime = 2, 3, 1, &now
-		return storage.Records.Write(ctx, syncRecord(progress))
+		_, err := storage.Records.Write(ctx, syncRecord(progress))
+		return err
 	}
 	return ctx.Err()
 }
@@ -151,7 +152,7 @@ func TestSyncRefuses(t *testing.T) {
 					tt.prepare(d)
 				}
 				create(t, storage, "gitdestinations", d)
-				if err := storage.Records.Write(in(t), syncRecord()); err != nil {
+				if _, err := storage.Records.Write(in(t), syncRecord()); err != nil {
 					t.Fatal(err)
 				}
 				_, err := syncOf(in(t), storage, tt.spec, dryRun...)

@@ -40,7 +40,7 @@ const (
 
 // Records writes records that API clients cannot write.
 type Records interface {
-	Write(ctx context.Context, record runtime.Object) error
+	Write(ctx context.Context, record runtime.Object) (runtime.Object, error)
 }
 
 // Authors finds the authors of changes that watches report.

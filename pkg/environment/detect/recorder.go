@@ -204,7 +204,7 @@ func (k *recorder) markSeen(ctx context.Context, environment *v1alpha1.Environme
 
 // write writes a record. It returns errDeleted if the namespace is terminating.
 func (k *recorder) write(ctx context.Context, record runtime.Object) error {
-	err := k.records.Write(ctx, record)
+	_, err := k.records.Write(ctx, record)
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err) {
 		return errDeleted
 	}

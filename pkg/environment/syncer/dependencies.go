@@ -79,7 +79,7 @@ func (s *Syncer) write(ctx context.Context, wanted, there map[string]*v1alpha1.E
 			continue
 		}
 		group.Go(func() error {
-			if err := s.Records.Write(begin, dependency); err != nil {
+			if _, err := s.Records.Write(begin, dependency); err != nil {
 				return fmt.Errorf("write EnvironmentDependency %s: %w", dependency.Name, err)
 			}
 			return nil

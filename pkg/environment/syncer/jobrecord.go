@@ -56,7 +56,7 @@ func (r *jobRecord) write(ctx context.Context, change func(*v1alpha1.SyncStatus)
 			return err
 		}
 		if there {
-			if err := r.executor.Records.Write(ctx, changed); err != nil {
+			if _, err := r.executor.Records.Write(ctx, changed); err != nil {
 				return fmt.Errorf("write SyncStatus %s/%s: %w", changed.Namespace, changed.Name, err)
 			}
 		}

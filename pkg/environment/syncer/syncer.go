@@ -48,7 +48,7 @@ func (s *Syncer) WithRecords(records Records) *Syncer {
 
 // Records writes the records that clients of the API are not allowed to write.
 type Records interface {
-	Write(ctx context.Context, record runtime.Object) error
+	Write(ctx context.Context, record runtime.Object) (runtime.Object, error)
 }
 
 // Mode is the extent of a run.

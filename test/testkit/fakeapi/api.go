@@ -134,39 +134,46 @@ func Delete[O runtime.Object](a *API, namespace, name string) {
 }
 
 // Write creates or replaces a record, as registry.Records does.
-func (a *API) Write(_ context.Context, record runtime.Object) error {
+func (a *API) Write(_ context.Context, record runtime.Object) (written runtime.Object, err error) {
 	if before := a.before.Load(); before != nil {
 		(*before)(record)
 	}
-	return a.Process.Write(func() error {
+	err = a.Process.Write(func() (err error) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		given, err := meta.Accessor(record)
-		if err != nil {
-			return err
-		}
-		resource := resourceFor(kindOf(record))
-		stored, err := a.Client.Tracker().Get(resource, given.GetNamespace(), given.GetName())
-		if apierrors.IsNotFound(err) && given.GetResourceVersion() == "" {
-			return a.accept(validateCreate, record, nil)
-		}
-		if apierrors.IsNotFound(err) {
-			return conflict(resource, given.GetName(), "it was deleted")
-		}
-		if err != nil {
-			return err
-		}
-		before := stored.(metav1.Object)
-		if version := given.GetResourceVersion(); version != "" && version != before.GetResourceVersion() {
-			return conflict(resource, given.GetName(), "it was changed")
-		}
-		record = record.DeepCopyObject()
-		after := record.(metav1.Object)
-		after.SetUID(before.GetUID())
-		after.SetResourceVersion(before.GetResourceVersion())
-		after.SetCreationTimestamp(before.GetCreationTimestamp())
-		return a.accept(validateUpdate, record, stored)
+		written, err = a.writeRecord(record)
+		return err
 	})
+	return written, err
+}
+
+// writeRecord creates or replaces a record, and returns the stored one. The caller holds mu.
+func (a *API) writeRecord(record runtime.Object) (runtime.Object, error) {
+	given, err := meta.Accessor(record)
+	if err != nil {
+		return nil, err
+	}
+	resource := resourceFor(kindOf(record))
+	stored, err := a.Client.Tracker().Get(resource, given.GetNamespace(), given.GetName())
+	if apierrors.IsNotFound(err) && given.GetResourceVersion() == "" {
+		return a.accept(validateCreate, record, nil)
+	}
+	if apierrors.IsNotFound(err) {
+		return nil, conflict(resource, given.GetName(), "it was deleted")
+	}
+	if err != nil {
+		return nil, err
+	}
+	before := stored.(metav1.Object)
+	if version := given.GetResourceVersion(); version != "" && version != before.GetResourceVersion() {
+		return nil, conflict(resource, given.GetName(), "it was changed")
+	}
+	record = record.DeepCopyObject()
+	after := record.(metav1.Object)
+	after.SetUID(before.GetUID())
+	after.SetResourceVersion(before.GetResourceVersion())
+	after.SetCreationTimestamp(before.GetCreationTimestamp())
+	return a.accept(validateUpdate, record, stored)
 }
 
 // update handles the updates of Client.
@@ -202,10 +209,7 @@ func (a *API) replace(action clienttesting.Action, given runtime.Object) (runtim
 	if after := next.(metav1.Object); after.GetDeletionTimestamp() != nil && len(after.GetFinalizers()) == 0 {
 		return next, a.Client.Tracker().Delete(action.GetResource(), after.GetNamespace(), after.GetName())
 	}
-	if err := a.accept(validate, next, stored); err != nil {
-		return nil, err
-	}
-	return a.Client.Tracker().Get(action.GetResource(), about.GetNamespace(), about.GetName())
+	return a.accept(validate, next, stored)
 }
 
 // delete handles the deletions of Client.
@@ -237,25 +241,28 @@ func (a *API) remove(resource schema.GroupVersionResource, namespace, name strin
 	return err
 }
 
-// accept validates and stores an object of the process. A controller has no reason to write what is invalid, so that fails the test. The
-// caller holds mu.
-func (a *API) accept(validate validation, object, stored runtime.Object) error {
+// accept validates and stores an object of the process, and returns the stored one. A controller has no reason to write what is invalid, so
+// that fails the test. The caller holds mu.
+func (a *API) accept(validate validation, object, stored runtime.Object) (runtime.Object, error) {
 	if reject := a.reject.Load(); reject != nil {
 		if err := (*reject)(object); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if err := validate(object, stored); err != nil {
 		a.t.Errorf("the API rejects what is written to %s: %v", nameOf(object), err)
-		return apierrors.NewBadRequest(err.Error())
+		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	if _, err := a.store(object); err != nil {
-		return err
+	written, err := a.store(object)
+	if err != nil {
+		return nil, err
 	}
 	if after := a.after.Load(); after != nil {
-		return (*after)(object)
+		if err := (*after)(object); err != nil {
+			return nil, err
+		}
 	}
-	return nil
+	return written, nil
 }
 
 // store stores an object with the next resourceVersion and what else the server sets. The caller holds mu.
