@@ -48,5 +48,5 @@ and keep the previous one with older backups.`,
 	for _, name := range []string{"storage-backend", "data-dir", "namespace", "kubeconfig"} {
 		command.Flags().AddFlag(flags.Lookup(name))
 	}
-	return command
+	return withUsageErrors(command)
 }

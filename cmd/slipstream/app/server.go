@@ -61,7 +61,7 @@ Git branches equal to the live objects that rules select.`,
 			newSetAsideCommand(ctx, opts, flags)),
 		newBackupCommand(ctx, opts, flags), newRestoreCommand(ctx, opts, flags), newMigrateCommand(ctx, opts, flags),
 		newCheckCommand(ctx, opts, flags))
-	return command
+	return withUsageErrors(command)
 }
 
 // unwrapped disables line wrapping of the usage text.
