@@ -5,6 +5,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -111,8 +112,11 @@ func (s *syncPipeline) follow(
 	}
 	follower := &follower{api: api, name: name, id: answer.Status.ID, out: s.ErrOut}
 	run, err := follower.untilFinished(ctx)
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return fmt.Errorf("stopped waiting for the run: %w; the run continues, and kubectl get syncpipeline %s shows its progress", err, name)
+	}
 	if err != nil {
-		return fmt.Errorf("%w; it goes on: kubectl get syncpipeline %s shows how far it is", err, name)
+		return fmt.Errorf("failed to follow the run: %w", err)
 	}
 	if answer.Status.Run = run; run != nil {
 		answer.Status.Message = "" // It says where to see what has been seen now.

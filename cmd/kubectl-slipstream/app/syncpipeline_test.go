@@ -32,6 +32,8 @@ type server struct {
 	answer func(*v1alpha1.PipelineSync) (any, int)
 	// lives are what a watch shows of the pipeline, one after the other.
 	lives []v1alpha1.SyncPipelineStatus
+	// deleted is whether the pipeline is deleted after that.
+	deleted bool
 	// requests are those for runs, with the query.
 	requests []v1alpha1.PipelineSync
 	queries  []string
@@ -64,6 +66,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Query().Get("watch") != "":
 		for i := range s.lives[1:] {
 			_ = encoder.Encode(map[string]any{"type": "MODIFIED", "object": s.pipeline(i + 1)})
+		}
+		if s.deleted {
+			_ = encoder.Encode(map[string]any{"type": "DELETED", "object": s.pipeline(len(s.lives) - 1)})
 		}
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
@@ -160,7 +165,7 @@ func TestSyncPipelineEnds(t *testing.T) {
 		"a dry run":    {answer: accepted(nil), args: []string{"--dry-run"}, out: "The request is accepted\n"},
 		"time is up": {
 			answer: accepted(nil), life: goesOn, args: []string{"--timeout", "300ms"},
-			code: 124, problem: "it goes on: kubectl get syncpipeline assistant",
+			code: 124, problem: "the run continues, and kubectl get syncpipeline assistant shows its progress",
 		},
 		"another run has come since": {answer: accepted(nil), life: v1alpha1.SyncPipelineStatus{}, out: "The request is accepted\n"},
 		"no permission":              {answer: refused(apierrors.NewForbidden(pipelines, "assistant", io.EOF)), code: 5, problem: "is forbidden"},
@@ -186,6 +191,16 @@ func TestSyncPipelineEnds(t *testing.T) {
 				t.Errorf("printed %q", out)
 			}
 		})
+	}
+}
+
+// TestSyncPipelineIsDeleted checks that the error does not say that the run of a deleted pipeline continues.
+func TestSyncPipelineIsDeleted(t *testing.T) {
+	s := serve(t, accepted(nil), v1alpha1.SyncPipelineStatus{CurrentRun: run(v1alpha1.PipelineRunListing)})
+	s.deleted = true
+	_, _, code, err := s.call(t.Context(), "sync-pipeline", "assistant")
+	if code != 2 || err == nil || !strings.Contains(err.Error(), "not found") || strings.Contains(err.Error(), "continues") {
+		t.Errorf("ends with %d: %v", code, err)
 	}
 }
 
