@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/configbutler/slipstream/test/devcluster/filelock"
 	"github.com/configbutler/slipstream/test/devcluster/process"
 	"github.com/configbutler/slipstream/test/devcluster/programs"
 	"github.com/configbutler/slipstream/test/devcluster/progress"
@@ -39,6 +40,8 @@ type Cluster struct {
 	// client is the client for the health endpoints of all parts.
 	client *http.Client
 	guard  *guard
+	// portsLock keeps the ports from other clusters. The parts inherit it, so it outlives this process if they do. Nil after Load.
+	portsLock *filelock.Lock
 
 	// mutex guards the state.
 	mutex sync.Mutex
@@ -58,12 +61,12 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 		c.reporter = progress.NewReporter(options.Progress)
 	}
 	if err := c.prepare(ctx, options); err != nil {
-		return nil, err
+		return nil, errors.Join(err, c.releasePorts())
 	}
 	if err := c.startAll(ctx); err != nil {
 		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupLimit)
 		defer cancel()
-		return nil, errors.Join(err, c.stopAll(cleanup), c.guard.dismiss(cleanup))
+		return nil, errors.Join(err, c.stopAll(cleanup), c.guard.dismiss(cleanup), c.releasePorts())
 	}
 	return c, nil
 }
@@ -98,11 +101,19 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	for _, path := range c.files.all() {
 		failure = errors.Join(failure, os.RemoveAll(path))
 	}
-	failure = errors.Join(failure, c.guard.dismiss(ctx))
+	failure = errors.Join(failure, c.guard.dismiss(ctx), c.releasePorts())
 	if c.state.MadeDir {
 		failure = errors.Join(failure, os.Remove(string(c.files)))
 	}
 	return failure
+}
+
+// releasePorts releases the ports of a cluster that has ended.
+func (c *Cluster) releasePorts() error {
+	if c.portsLock == nil {
+		return nil
+	}
+	return c.portsLock.Release()
 }
 
 // prepare creates the folder, and the programs, certificates and ports that the parts need.
@@ -120,7 +131,7 @@ func (c *Cluster) prepare(ctx context.Context, options Options) error {
 			return fmt.Errorf("failed to create the cluster's folders: %w", err)
 		}
 	}
-	if c.state.Ports, err = choosePorts(ctx, options.Replicas); err != nil {
+	if c.state.Ports, c.portsLock, err = choosePorts(ctx, options.Replicas); err != nil {
 		return err
 	}
 	if err := c.writeCredentials(); err != nil {

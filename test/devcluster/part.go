@@ -43,6 +43,9 @@ type part struct {
 // startPart starts a part, adds it to the state, and waits until it is ready. The caller holds the mutex.
 func (c *Cluster) startPart(ctx context.Context, p part) error {
 	return c.reporter.Step("starting "+p.spec.Name, func() error {
+		if c.portsLock != nil {
+			p.spec.Held = c.portsLock.File()
+		}
 		running, err := process.Start(p.spec)
 		if err != nil {
 			return err

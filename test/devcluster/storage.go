@@ -28,16 +28,10 @@ func (c *Cluster) UseStorage(ctx context.Context, storage Storage, replicas int)
 	if err != nil {
 		return err
 	}
-	chosen, err := choosePorts(ctx, replicas)
-	if err != nil {
+	if err := c.state.Ports.chooseReplicas(ctx, replicas); err != nil {
 		return err
 	}
 	c.state.Options = options
-	c.state.Ports.Replicas = chosen.Replicas
-	if replicas == 1 {
-		// The only replica uses the port of the clients, which a balancer had.
-		c.state.Ports.Replicas[0] = c.state.Ports.Server
-	}
 	return errors.Join(c.stopBalancer(ctx), c.state.write(c.files.state()))
 }
 

@@ -34,6 +34,8 @@ type Spec struct {
 	Log string
 	// Input is its standard input; empty if nil.
 	Input *os.File
+	// Held is a file that the process keeps open without using it, so that it holds a lock on the file; optional.
+	Held *os.File
 }
 
 // Process identifies a started program. It can be stored, and identifies the same
@@ -61,6 +63,9 @@ func Start(spec Spec) (Process, error) {
 	command.Stdout, command.Stderr = log, log
 	if spec.Input != nil {
 		command.Stdin = spec.Input
+	}
+	if spec.Held != nil {
+		command.ExtraFiles = []*os.File{spec.Held}
 	}
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = errors.Join(command.Start(), log.Close())
