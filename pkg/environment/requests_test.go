@@ -274,9 +274,9 @@ func (s *fixture) called(name string) *v1alpha1.SyncStatus {
 	return nil
 }
 
-// TestCompanionsByThemselves checks that objects that belong to workloads are synced automatically whenever they change in the source, and
+// TestAttachedObjectsAreSyncedAutomatically checks that attached objects are synced automatically whenever they change in the source, and
 // never because of a change in the target.
-func TestCompanionsByThemselves(t *testing.T) {
+func TestAttachedObjectsAreSyncedAutomatically(t *testing.T) {
 	s := newFixture(t, automatic, func(e *v1alpha1.Environment) { e.Spec.Adapt.Replicas = v1alpha1.ReplicasAsSource })
 	s.start(0)
 	s.applied(1)
@@ -315,8 +315,8 @@ func TestCompanionsByThemselves(t *testing.T) {
 	brings("none")
 }
 
-// TestCompanionsAfterARunThatFailed has a policy of the cluster reject an object of the source until it is corrected.
-func TestCompanionsAfterARunThatFailed(t *testing.T) {
+// TestAttachedObjectsAfterARunThatFailed has a policy of the cluster reject an object of the source until it is corrected.
+func TestAttachedObjectsAfterARunThatFailed(t *testing.T) {
 	s := newFixture(t, automatic, func(e *v1alpha1.Environment) { e.Spec.Adapt.Replicas = v1alpha1.ReplicasAsSource })
 	s.start(0)
 	s.applied(1)

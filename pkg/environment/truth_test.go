@@ -62,7 +62,7 @@ func (l *truth) happen(step int) (what string) {
 			l.prompt(fmt.Sprint("batch-", step))
 		}
 	case 1, 2:
-		what = l.companion()
+		what = l.attached()
 	case 3:
 		what = "the catalog offers another revision"
 		l.revision = max(l.revision, 1) + 1
@@ -95,8 +95,8 @@ func (l *truth) happen(step int) (what string) {
 	return what
 }
 
-// companion changes an object in the source that belongs to workloads.
-func (l *truth) companion() string {
+// attached changes an object in the source that belongs to workloads.
+func (l *truth) attached() string {
 	l.Helper()
 	kind := l.oneOf("HorizontalPodAutoscaler", "PodDisruptionBudget", "Ingress", "NetworkPolicy", "Service")
 	n := 1 + l.IntN(3)

@@ -268,9 +268,9 @@ func TestUndismissalOfDependencies(t *testing.T) {
 	}
 }
 
-// TestCompanionsAreDismissedWithTheCatalog checks that changes of workloads' companions are dismissed with those of the catalog: they have
+// TestAttachedObjectsAreDismissedWithTheCatalog checks that changes of attached objects are dismissed with those of the catalog: they have
 // no record.
-func TestCompanionsAreDismissedWithTheCatalog(t *testing.T) {
+func TestAttachedObjectsAreDismissedWithTheCatalog(t *testing.T) {
 	storage := newStorage(t)
 	newEnvironment(t, storage, func(e envt) {
 		upToDate(e)

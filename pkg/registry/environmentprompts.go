@@ -34,8 +34,8 @@ type prompts struct {
 // dismissed. Changed dependencies without a record of their own are part of the catalog's offer.
 func catalogOffer(environment *configbutler.Environment) string {
 	status := &environment.Status
-	companions := len(status.ChangedDependencies) > 0 && status.LatestDependencySync == "" && status.DismissedDependencySync == ""
-	offered := status.ChangedWorkloadCount > 0 || status.AppliedCatalogSync != status.LatestCatalogSync || companions
+	unrecorded := len(status.ChangedDependencies) > 0 && status.LatestDependencySync == "" && status.DismissedDependencySync == ""
+	offered := status.ChangedWorkloadCount > 0 || status.AppliedCatalogSync != status.LatestCatalogSync || unrecorded
 	if !offered || status.DismissedCatalogSync == status.LatestCatalogSync {
 		return ""
 	}

@@ -24,6 +24,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
+	"github.com/configbutler/slipstream/pkg/metrics/metrictest"
 )
 
 // notifications are the environments that were notified of changes in their sources.
@@ -181,6 +182,8 @@ func (s *fixture) expectEnvironments(want string) {
 // TestAttachedObjects creates, changes and deletes an autoscaler: all environments of the source are notified, with or without a copy. Of a
 // change of another object, only the environments with a copy are notified.
 func TestAttachedObjects(t *testing.T) {
+	const ignored = "dependency_events_ignored_total attached"
+	before := metrictest.Values(t)[ignored]
 	s := begunFixture(t)
 	s.stop()
 	s.sources = map[string][]types.NamespacedName{production: {named("alice"), named("bob"), named("carol")}}
@@ -207,6 +210,9 @@ func TestAttachedObjects(t *testing.T) {
 	}
 	s.put("secret-database", "another")
 	s.expectEnvironments("alice")
+	if after := metrictest.Values(t)[ignored]; after <= before {
+		t.Errorf("%s: %v, before %v", ignored, after, before)
+	}
 
 	s.stop()
 	s.sources = nil

@@ -60,13 +60,13 @@ type class string
 
 const (
 	// changedContent is a version that differs from the known version of some copy.
-	changedContent class = "news"
+	changedContent class = "content"
 	// unchanged is a version that is known for all copies, or not recorded yet.
 	unchanged class = "unchanged"
 	// notCopied is an object without copies.
 	notCopied class = "not_copied"
 	// attached is an object that may be attached to workloads. Environments plan again when it changes.
-	attached class = "companion"
+	attached class = "attached"
 )
 
 // classify returns the class of an event. Only objects with copies are hashed.

@@ -23,7 +23,7 @@ var (
 		"Watch events of objects that environments have or may get copies of, by resource, such as configmaps.", "resource")
 	eventsMapped  = metrics.NewCounter("dependency_events_mapped_total", "Watch events that are recorded for an environment.")
 	eventsIgnored = metrics.NewCounterVec("dependency_events_ignored_total",
-		"Watch events that are not recorded, by reason: not_copied, unchanged or companion.", "reason")
+		"Watch events that are not recorded, by reason: not_copied, unchanged or attached.", "reason")
 	recordsWritten = metrics.NewCounterVec("dependency_records_total",
 		"SyncStatuses of dependencies written, by what was done: begun, changed or superseded.", "what")
 	failures = metrics.NewCounter("dependency_failures_total",
@@ -40,7 +40,7 @@ var (
 func init() {
 	legacyregistry.MustRegister(eventsReceived, eventsMapped, eventsIgnored, recordsWritten, failures, recordSeconds)
 	// What counts from 0 has its first time counted as an increase.
-	for _, reason := range []class{notCopied, unchanged} {
+	for _, reason := range []class{notCopied, unchanged, attached} {
 		eventsIgnored.WithLabelValues(string(reason))
 	}
 	for _, what := range []string{begun, changed, superseded} {
