@@ -18,7 +18,7 @@ type automation struct {
 	lost conditions.Reason
 }
 
-// withheld returns why no automatic sync is started, ok if one can be. Users still see the changes and can request a sync.
+// withheld returns why no automatic sync is started, the zero Reason if one can be. Users still see the changes and can request a sync.
 func (a *automation) withheld() conditions.Reason {
 	switch {
 	case !a.obstacle.IsZero():
@@ -37,7 +37,7 @@ func (a *automation) pin() conditions.Reason {
 	return conditions.Reasonf(v1alpha1.ReasonPinned, "pinned at r%d by spec.pinnedRevision", pinnedRevision(a.environment))
 }
 
-// stopped returns why automatic syncs of a type are not started, ok if they can be.
+// stopped returns why automatic syncs of a type are not started, the zero Reason if they can be.
 func (a *automation) stopped(of v1alpha1.SyncType) conditions.Reason {
 	switch {
 	case of == v1alpha1.SyncTypeEnvironment && a.policy.Suspend.EnvironmentAutoSync:

@@ -19,8 +19,8 @@ type obstacles struct {
 	caches *caches
 }
 
-// find returns why an environment cannot be synced until an object changes, ok if it can be. catalog is nil
-// if it does not exist.
+// find returns why an environment cannot be synced until an object changes, the zero Reason if it can be. catalog is nil if it does not
+// exist.
 func (o *obstacles) find(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) conditions.Reason {
 	ref := e.Spec.CatalogRef
 	namespace := cmp.Or(ref.Namespace, e.Namespace)

@@ -26,9 +26,13 @@
 // # Permissions
 //
 // References of workloads are read with the permissions of the server, because the editor of the catalog consents to that. So each
-// sync checks that the editor can still read them (checks are cached for access.GrantKept or access.LossKept). Types that the editor
+// sync checks that the editor can still read them. Checks are cached for access.AllowedTTL or access.DeniedTTL. Types that the editor
 // cannot read are not read. What the editor does not consent to, such as Secrets that are not shared, is read only if the user who
-// requested the sync can read it, and never if that user is unknown.
+// requested the sync can read it. A sync without a requester is rejected.
+//
+// Previews and plans have no requester: they also read what the editor does not consent to. They write nothing, and what they return
+// leaves out the values of Secrets, of custom resources, and of ConfigMaps that only the environment refers to (see package plan). Only
+// SecretDiff returns the values of Secrets.
 //
 // # Concurrent writes
 //
