@@ -92,7 +92,7 @@ func TestTargetsAreNoSources(t *testing.T) {
 	s.stepWindow()
 	s.expectRecords("other 1 Applied by eve Added api (1)")
 	reachable := meta.FindStatusCondition(s.catalog("shop").Status.Conditions, v1alpha1.ConditionSourceReachable)
-	if message := reachable.Message; !strings.Contains(message, "Environment teams/alice builds") {
+	if message := reachable.Message; !strings.Contains(message, "is the target of Environment teams/alice") {
 		t.Errorf("message = %q", message)
 	}
 	fakeapi.Delete[*v1alpha1.Environment](s.api, "teams", "alice")

@@ -68,11 +68,11 @@ func (r *reachability) setWatches(watches []kubewatch.Watch) {
 func (r *reachability) refusal(namespace string) conditions.Reason {
 	if r.own != "" && namespace == r.own {
 		return conditions.Reason{Code: v1alpha1.ReasonSourceIsServer, Message: fmt.Sprintf(
-			"%s is the namespace of this server, and what keeps it going is nothing to be copied; make a catalog of another namespace", namespace)}
+			"%s is the namespace of this server, whose workloads must not be copied; make a catalog of another namespace", namespace)}
 	}
 	if by := r.builder(namespace); by != nil {
 		return conditions.Reason{Code: v1alpha1.ReasonSourceIsTarget, Message: fmt.Sprintf(
-			"%s is what Environment %s/%s builds, and copies are nothing to be copied; make a catalog of another namespace", namespace,
+			"%s is the target of Environment %s/%s, and copies must not be copied again; make a catalog of another namespace", namespace,
 			by.Namespace, by.Name)}
 	}
 	return conditions.Reason{}

@@ -141,6 +141,6 @@ func (r *environmentRequests) recordOf(
 
 // waiting returns the message for a request that is accepted but not yet processed.
 func waiting(environment *configbutler.Environment, id string) string {
-	return fmt.Sprintf("The request is accepted; until it is taken up, status.pendingRequests of Environment %s (%s) has it under the id %s",
+	return fmt.Sprintf("The request is accepted; until it is processed, status.pendingRequests of Environment %s (%s) has it under the id %s",
 		environment.Name, environmentState(environment), id)
 }

@@ -84,7 +84,7 @@ func TestResolutionsThatWait(t *testing.T) {
 	}
 	unchanged(t, storage, before)
 	answer, err = ask(as(t, "jane"), storage, "environments/resolve", "alice", resolution(nil, choice("web")))
-	if err != nil || !strings.HasPrefix(answer.Status.Message, "The request is accepted; until it is taken up") {
+	if err != nil || !strings.HasPrefix(answer.Status.Message, "The request is accepted; until it is processed") {
 		t.Errorf("%v: %+v", err, answer)
 	}
 }

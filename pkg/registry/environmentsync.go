@@ -87,11 +87,11 @@ func (r *environmentRequests) answerSync(
 		answer.Message = waiting(noted, request.ID)
 		_, name := r.recordOf(ctx, noted, v1alpha1.SyncTypeEnvironment, request.ID)
 		if name != "" && request.Sync.Action != configbutler.SyncActionCluster {
-			answer.Message += fmt.Sprintf("; then SyncStatus %s tells of it", name)
+			answer.Message += fmt.Sprintf("; then SyncStatus %s describes it", name)
 		}
 		return
 	}
-	answer.Message = "The request is taken up"
+	answer.Message = "The request is being processed"
 	if records = r.recordsOfSync(ctx, noted, request); len(records) == 0 {
 		answer.Message = fmt.Sprintf("Nothing is recorded of the request; Environment %s says: %s", taken.Name, environmentState(taken))
 	}

@@ -113,7 +113,7 @@ func TestSyncOfAnEnvironmentIsAnswered(t *testing.T) {
 			if diff := cmp.Diff(names, returned); diff != "" {
 				t.Errorf("names (-want +got):\n%s", diff)
 			}
-			if want := "The request is taken up" + fmt.Sprintf(tt.want, names...); !answer.Status.Accepted || answer.Status.Message != want ||
+			if want := "The request is being processed" + fmt.Sprintf(tt.want, names...); !answer.Status.Accepted || answer.Status.Message != want ||
 				answer.Status.Plan != nil {
 				t.Errorf("answer %+v, want %s", answer.Status, want)
 			}
@@ -151,8 +151,8 @@ func TestSyncOfAnEnvironmentIsDurable(t *testing.T) {
 		Type: v1alpha1.SyncTypeEnvironment, Batch: want.ID,
 		Subject: v1alpha1.SyncSubject{Kind: v1alpha1.SubjectEnvironment, Name: "alice", UID: e.UID},
 	})[0]
-	said := fmt.Sprintf("The request is accepted; until it is taken up, status.pendingRequests of Environment alice (2 workloads changed) "+
-		"has it under the id %s; then SyncStatus %s tells of it", want.ID, record)
+	said := fmt.Sprintf("The request is accepted; until it is processed, status.pendingRequests of Environment alice (2 workloads changed) "+
+		"has it under the id %s; then SyncStatus %s describes it", want.ID, record)
 	if status := answer.Status; !status.Accepted || status.Message != said || len(status.SyncStatuses) > 0 || status.Plan != nil {
 		t.Errorf("answer %+v, want %s", status, said)
 	}

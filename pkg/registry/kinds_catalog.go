@@ -37,7 +37,7 @@ func appCatalogs() kind[*configbutler.AppCatalog, configbutler.AppCatalogSpec, c
 			textColumn("Ready", "Whether the catalog offers what its spec says.", func(o obj) string {
 				return string(readyCondition(o.Status.Conditions).Status)
 			}),
-			textColumn("State", "How things are, in a sentence.", catalogState),
+			textColumn("State", "Summary of the status, in a sentence.", catalogState),
 			wide(textColumn("Reason", "Why it is ready or not, in one word.", func(o obj) string {
 				return readyCondition(o.Status.Conditions).Reason
 			})),
@@ -61,7 +61,7 @@ func catalogWorkloads() kind[*configbutler.CatalogWorkload, struct{}, configbutl
 		columns: []column[obj]{
 			numberColumn("Revision", "The catalog's revision that last changed it.", func(o obj) int64 { return o.Status.Revision }),
 			agoColumn("Captured", "Time since what is on offer was read from the source.", func(o obj) *metav1.Time { return o.Status.CapturedAt }),
-			{name: "State", description: "How things are, in a sentence.", cellType: text, cell: workloadState},
+			{name: "State", description: "Summary of the status, in a sentence.", cellType: text, cell: workloadState},
 			wide(textColumn("Source", "The namespace of the workload.", func(o obj) string { return o.Status.Source.Namespace })),
 			wide(textColumn("Hash", "Tells versions of what is on offer apart.", func(o obj) string { return o.Status.Hash })),
 			ageColumn[obj](),

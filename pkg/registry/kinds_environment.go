@@ -40,7 +40,7 @@ func environments() kind[*configbutler.Environment, configbutler.EnvironmentSpec
 			textColumn("Type", "How much of the catalog it holds.", func(o obj) string { return string(o.Spec.Type) }),
 			textColumn("Auto", "Whether changes are applied as they come.", automation),
 			textColumn("Namespace", "The namespace that is built.", func(o obj) string { return o.Spec.TargetNamespace }),
-			textColumn("State", "How things are, in a sentence.", environmentState),
+			textColumn("State", "Summary of the status, in a sentence.", environmentState),
 			numberColumn("Revision", "The catalog's revision that it holds; 0 before it holds any.", func(o obj) int64 {
 				return o.Status.AppliedRevision
 			}),
@@ -115,7 +115,7 @@ func environmentDependencies() kind[*configbutler.EnvironmentDependency, struct{
 			textColumn("Source", "What is copied.", func(o obj) string { return reference(o.Status.Source.Namespace, o.Status.Source.Name) }),
 			textColumn("Target", "The copy.", func(o obj) string { return reference(o.Status.Target.Namespace, o.Status.Target.Name) }),
 			textColumn("Referred-By", "What refers to it.", func(o obj) string { return abbreviateList(referrers(o), 0) }),
-			textColumn("State", "How things are, in a sentence.", dependencyState),
+			textColumn("State", "Summary of the status, in a sentence.", dependencyState),
 			wide(numberColumn("Keys", "What a ConfigMap or Secret holds.", func(o obj) int64 { return int64(len(o.Status.Keys)) })),
 			wide(textColumn("Environment", "The Environment that it belongs to.", func(o obj) string { return o.Status.Environment })),
 			wide(agoColumn("Discovered", "Time since it was last found to be referred to.", func(o obj) *metav1.Time {

@@ -109,7 +109,7 @@ func gitDestinationStatuses() kind[*configbutler.GitDestinationStatus, struct{},
 			}),
 			numberColumn("Pending", "Changes that the remote has not accepted yet.", func(o obj) int64 { return o.Status.PendingChanges }),
 			numberColumn("Objects", "Live objects that map to the destination.", func(o obj) int64 { return o.Status.Objects }),
-			textColumn("State", "How things are, in a sentence.", func(o obj) string { return o.Status.State }),
+			textColumn("State", "Summary of the status, in a sentence.", func(o obj) string { return o.Status.State }),
 			wide(numberColumn("Files", "Managed files in the folder.", func(o obj) int64 { return o.Status.Files })),
 			wide(agoColumn("Seeded", "Time since everything was last listed and compared.", func(o obj) *metav1.Time {
 				return o.Status.LastSeedTime

@@ -32,13 +32,13 @@ func syncPipelines() kind[*configbutler.SyncPipeline, configbutler.SyncPipelineS
 		edits:                 pipelineEdits(),
 		columns: []column[obj]{
 			textColumn("Mode", "How changes are noticed.", func(o obj) string { return string(o.Spec.Mode) }),
-			textColumn("Sinks", "Those who are told.", sinkNames),
+			textColumn("Sinks", "Recipients.", sinkNames),
 			numberColumn("Objects", "CustomResourceDefinitions and objects that match.", func(o obj) int64 { return o.Status.Objects }),
-			numberColumn("Pending", "Objects that some sink has not been told of yet.", func(o obj) int64 { return o.Status.Pending }),
-			{name: "State", description: "How things are, in a sentence.", cellType: text, cell: pipelineState},
+			numberColumn("Pending", "Objects with changes that have not been sent to every sink.", func(o obj) int64 { return o.Status.Pending }),
+			{name: "State", description: "Summary of the status, in a sentence.", cellType: text, cell: pipelineState},
 			wide(numberColumn("Types", "Types whose objects are watched or listed.", func(o obj) int64 { return int64(o.Status.WatchedTypes) })),
 			wide(numberColumn("Refused", "Objects that sinks refused.", refusedObjects)),
-			wide(agoColumn("Last-Delivery", "Time since a sink last took something.", lastDelivery)),
+			wide(agoColumn("Last-Delivery", "Time since a sink last accepted an object.", lastDelivery)),
 			wide(agoColumn("Last-Resync", "Time since everything was last sent again.", func(o obj) *metav1.Time {
 				return o.Status.LastResyncTime
 			})),

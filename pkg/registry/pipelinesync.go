@@ -134,7 +134,7 @@ func answered(pipeline *configbutler.SyncPipeline, answer *configbutler.Pipeline
 		answer.Message = runSummary(answer.Run)
 		return true
 	case !waits:
-		answer.Message = fmt.Sprintf("The request is over, and SyncPipeline %s does not tell of its run any more", pipeline.Name)
+		answer.Message = fmt.Sprintf("The request is finished, and SyncPipeline %s no longer describes its run", pipeline.Name)
 		return true
 	case status.CurrentRun != nil && status.CurrentRun.ID == answer.ID:
 		answer.Run = status.CurrentRun.DeepCopy()

@@ -149,7 +149,7 @@ func TestPipelineSyncIsAnswered(t *testing.T) {
 			want:  "The run has finished: assistant took 12 (200 OK); inventory took 10 and refused 2 (400 Bad Request)",
 		},
 		"another one finished after it": {
-			steps: steps{isForgotten}, want: "The request is over, and SyncPipeline knowledge does not tell of its run any more",
+			steps: steps{isForgotten}, want: "The request is finished, and SyncPipeline knowledge no longer describes its run",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

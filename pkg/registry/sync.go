@@ -114,7 +114,7 @@ func (s *mirrorSync) answer(ctx context.Context, name, id string, answer *config
 
 // later returns the message for a request that is not finished, with the place of its result.
 func later(state, name, id string) string {
-	return fmt.Sprintf("The request is %s; status.syncs of GitDestinationStatus %s tells under the id %s what is found", state, name, id)
+	return fmt.Sprintf("The request is %s; status.syncs of GitDestinationStatus %s describes it under the id %s", state, name, id)
 }
 
 // syncSummary summarizes the result of a request.

@@ -106,7 +106,7 @@ func checkCreation(b Creation) error {
 	case b.Spec.Subject.Kind != subject:
 		return fmt.Errorf("the subject of type %s is an %s", b.Spec.Type, subject)
 	case b.Spec.Subject.Name == "" || b.Spec.Subject.UID == "" || b.Spec.Batch == "":
-		return errors.New("its subject needs a name and a uid, and what happened together a batch")
+		return errors.New("the name and the uid of the subject and the batch must be set")
 	case !slices.Contains(InitialStates(b.Spec.Type), first):
 		return fmt.Errorf("a record of type %s cannot begin as %s, only as %s", b.Spec.Type, first, join(InitialStates(b.Spec.Type)))
 	case first == v1alpha1.SyncStateAutoApplied && b.First.By != "":

@@ -241,8 +241,8 @@ func TestErrors(t *testing.T) {
 		{"AutoApplied with a user", start(catalog, stepTo(autoApplied, "jane", began)), "what jane asked for is Applied"},
 		{"an unknown type", about(func(s *v1alpha1.SyncStatusSpec) { s.Type = "Pipeline" }), `no type "Pipeline"`},
 		{"a subject of another kind", about(func(s *v1alpha1.SyncStatusSpec) { s.Type = environment }), "is an Environment"},
-		{"a subject without a uid", about(func(s *v1alpha1.SyncStatusSpec) { s.Subject.UID = "" }), "needs a name and a uid"},
-		{"no batch", about(func(s *v1alpha1.SyncStatusSpec) { s.Batch = "" }), "a batch"},
+		{"a subject without a uid", about(func(s *v1alpha1.SyncStatusSpec) { s.Subject.UID = "" }), "the uid of the subject"},
+		{"no batch", about(func(s *v1alpha1.SyncStatusSpec) { s.Batch = "" }), "the batch must be set"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -44,7 +44,7 @@ func stateSummary(record *v1alpha1.SyncStatus) string {
 	case v1alpha1.SyncStateRetrying:
 		return withError(fmt.Sprintf("Attempt %d", status.Attempts), status.Error)
 	case v1alpha1.SyncStateManualIntervention:
-		return withError("Needs someone", status.Error)
+		return withError("Needs a decision", status.Error)
 	case v1alpha1.SyncStateDismissed:
 		return "Dismissed by " + status.ResolvedBy
 	default:

@@ -32,7 +32,7 @@ func TestSummary(t *testing.T) {
 		{"Changed by jane", catalog, v1alpha1.SyncRecord{State: applied, Actor: "jane"}},
 		{"Failed: the namespace production does not exist", catalog, v1alpha1.SyncRecord{State: failed, Error: problem}},
 		{"Attempt 2: the namespace production does not exist", catalog, v1alpha1.SyncRecord{State: retrying, Attempts: 2, Error: problem}},
-		{"Needs someone: the namespace production does not exist", catalog, v1alpha1.SyncRecord{State: manualIntervention, Error: problem}},
+		{"Needs a decision: the namespace production does not exist", catalog, v1alpha1.SyncRecord{State: manualIntervention, Error: problem}},
 		{"Dismissed by joe", catalog, v1alpha1.SyncRecord{State: dismissed, ResolvedBy: "joe"}},
 		{"Waiting", environment, v1alpha1.SyncRecord{State: pending, WorkloadCount: 3}},
 		{"Syncing", environment, v1alpha1.SyncRecord{State: inProgress}},

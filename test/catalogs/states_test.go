@@ -69,10 +69,10 @@ func (c *fixture) testFailedEdit(t *testing.T, states *recordStates) {
 	c.waitForState(t, record, v1alpha1.SyncStateManualIntervention)
 	states.expect(t, record, v1alpha1.SyncStateFailed, v1alpha1.SyncStateRetrying, v1alpha1.SyncStateFailed,
 		v1alpha1.SyncStateManualIntervention)
-	c.expectColumns(t, map[string]string{"STATE": "Needs someone: " + doesNotFit, "BY": "eve", "ATTEMPTS": "2"}, "ss", record)
+	c.expectColumns(t, map[string]string{"STATE": "Needs a decision: " + doesNotFit, "BY": "eve", "ATTEMPTS": "2"}, "ss", record)
 	c.expectColumns(t, map[string]string{"REVISION": "1", "READY": "False", "STATE": doesNotFit, "REASON": v1alpha1.ReasonPatchFailed}, "cat",
 		"shop")
-	c.waitForWarning(t, "Needs someone: "+doesNotFit)
+	c.waitForWarning(t, "Needs a decision: "+doesNotFit)
 	c.expectImages(t, "shop", map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
 
 	c.change(t, c.ann, "worker", withTier)

@@ -33,7 +33,7 @@ const (
 	dryRunServer = "server"
 )
 
-const syncPipelineExample = `  # Send what some receiver does not know yet, at once
+const syncPipelineExample = `  # Send at once what some receiver does not have yet
   kubectl slipstream sync-pipeline assistant
 
   # Send all CustomResourceDefinitions again, to a receiver that has lost them
@@ -55,18 +55,18 @@ func newSyncPipeline(streams genericiooptions.IOStreams, config genericclioption
 	s := &syncPipeline{IOStreams: streams, config: config, print: genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)}
 	command := &cobra.Command{
 		Use:     "sync-pipeline NAME",
-		Short:   "Have a SyncPipeline list what there is and tell its sinks, now",
+		Short:   "Make a SyncPipeline list all objects and send changes to its sinks, now",
 		Example: syncPipelineExample,
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(command *cobra.Command, args []string) error { return s.run(command.Context(), args[0]) },
 	}
 	flags := command.Flags()
 	flags.StringVar(&s.scope, "scope", "all", "What is sent: all, crds or instances.")
-	flags.BoolVar(&s.full, "full", false, "Send everything that matches, not only what a sink does not know yet.")
-	flags.BoolVar(&s.wait, "wait", true, "Say how far it is until all is sent.")
+	flags.BoolVar(&s.full, "full", false, "Send everything that matches, not only what a sink does not have yet.")
+	flags.BoolVar(&s.wait, "wait", true, "Print the progress until everything is sent.")
 	flags.StringVar(&s.dryRun, "dry-run", dryRunNone, "none or server: have the server check the request, and do nothing.")
 	flags.Lookup("dry-run").NoOptDefVal = dryRunServer
-	flags.DurationVar(&s.timeout, "timeout", 0, "How long to wait, such as 10m. It goes on after that. 0 means for ever.")
+	flags.DurationVar(&s.timeout, "timeout", 0, "How long to wait, such as 10m. The run continues after that. 0 means no limit.")
 	s.print.AddFlags(command)
 	return command
 }

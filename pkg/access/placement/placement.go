@@ -70,7 +70,7 @@ func (n *Cluster) checkServer(e *v1alpha1.Environment) []Conflict {
 	if n.Own == "" || e.Spec.TargetNamespace != n.Own {
 		return nil
 	}
-	return targetConflict(e, v1alpha1.ReasonTargetTaken, "must not be the namespace of this server: what keeps it going is there")
+	return targetConflict(e, v1alpha1.ReasonTargetTaken, "must not be the namespace of this server")
 }
 
 // checkSources rejects targets that catalogs follow: the environment would write to production, and the catalogs would take

@@ -105,7 +105,7 @@ func TestCheck(t *testing.T) {
 		{name: "the environment exists itself", e: environment("base", "dev", 10)},
 		{
 			name: "the server's namespace", e: environment("alice", "slipstream-system", -1), reason: v1alpha1.ReasonTargetTaken,
-			want: []string{target + "must not be the namespace of this server: what keeps it going is there"},
+			want: []string{target + "must not be the namespace of this server"},
 		},
 		{
 			name: "a source", e: environment("alice", "production", -1), reason: v1alpha1.ReasonTargetIsSource,

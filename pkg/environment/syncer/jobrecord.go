@@ -20,9 +20,9 @@ import (
 
 var (
 	// errOvertaken is returned if another process works on the record.
-	errOvertaken = errors.New("another process has gone on with it")
+	errOvertaken = errors.New("another process works on the record")
 	// errGone is returned if the record was deleted before the run began.
-	errGone = errors.New("it is deleted")
+	errGone = errors.New("the record was deleted")
 )
 
 // jobRecord writes one record of a job.

@@ -25,7 +25,7 @@ import (
 const maxPlans = 5
 
 // ErrContended is returned if other clients kept changing the objects of a run.
-var ErrContended = errors.New("others write what it writes, all the time")
+var ErrContended = errors.New("other clients keep changing the objects of this sync")
 
 // Syncer syncs environments. It is safe for concurrent use by one run of each environment.
 type Syncer struct {

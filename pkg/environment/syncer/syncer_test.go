@@ -181,7 +181,8 @@ func TestOthersWriteMeanwhile(t *testing.T) {
 		"after it":           {when: "PATCH shop-alice/configmaps/settings", times: 2},
 		"all the time": {
 			when: "PATCH shop-alice/configmaps/settings", times: 100,
-			fails: "sync environment teams/alice: others write what it writes, all the time: ConfigMap settings has been changed meanwhile",
+			fails: "sync environment teams/alice: other clients keep changing the objects of this sync: " +
+				"ConfigMap settings has been changed meanwhile",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
