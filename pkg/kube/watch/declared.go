@@ -18,41 +18,43 @@ import (
 )
 
 const (
-	// announcementPatience bounds how long discovery is asked again and again for a type that a
-	// CustomResourceDefinition or APIService has announced and that does not show up (or does not go away).
-	announcementPatience = 30 * time.Second
-	// announcementFirstDelay and announcementLastDelay bound the pauses in between, which double.
-	announcementFirstDelay = 250 * time.Millisecond
-	announcementLastDelay  = 4 * time.Second
-	// settlingDelay is when discovery is asked once more after the last event: a change of a definition's served
-	// versions does not show in its metadata, so nobody knows what to wait for.
-	settlingDelay = 2 * time.Second
+	// expectedTimeout bounds how long discovery is repeated until it lists a type whose CustomResourceDefinition or
+	// APIService has been created, or no longer lists one whose object has been deleted.
+	expectedTimeout = 30 * time.Second
+	// firstRetryDelay and maxRetryDelay bound the pauses in between, which double.
+	firstRetryDelay = 250 * time.Millisecond
+	maxRetryDelay   = 4 * time.Second
+	// finalDelay is the time from the last event until discovery runs once more: the metadata of a definition does not
+	// show a change of its served versions, so there is no expected result to wait for.
+	finalDelay = 2 * time.Second
 )
 
-// declarations follows the metadata of CustomResourceDefinitions and APIServices: the objects that make types come
-// and go. It remembers what the latest events announced until discovery agrees.
+// declarations watches the metadata of CustomResourceDefinitions and APIServices, whose creation and deletion changes the
+// served types. It records what discovery should return after the latest events until it does.
 type declarations struct {
 	definitions cache.SharedIndexInformer
 	services    cache.SharedIndexInformer
 
-	mutex     sync.Mutex
-	announced map[announcement]expectation
-	delay     time.Duration
-	settleAt  time.Time
+	mutex    sync.Mutex
+	expected map[declared]expectedState
+	delay    time.Duration
+	// finalAt is when discovery runs once more after the last event.
+	finalAt time.Time
 }
 
-// announcement is what one object stands for in discovery: a resource (from a CustomResourceDefinition) or a group
-// version (from an APIService; its resource is empty).
-type announcement struct {
+// declared is the entry of discovery that one object adds: a resource (for a CustomResourceDefinition) or a group version
+// (for an APIService; resource is empty).
+type declared struct {
 	group, version, resource string
 }
 
-type expectation struct {
-	present bool
-	until   time.Time
+// expectedState is whether discovery should list an entry, and the deadline for that.
+type expectedState struct {
+	served   bool
+	deadline time.Time
 }
 
-// newDeclarations calls changed after each event has been taken in.
+// newDeclarations returns declarations that call changed after each event has been recorded.
 func newDeclarations(client metadata.Interface, changed func()) (*declarations, error) {
 	d := &declarations{
 		definitions: declarationInformer(client, schema.GroupVersionResource{
@@ -61,22 +63,23 @@ func newDeclarations(client metadata.Interface, changed func()) (*declarations, 
 		services: declarationInformer(client, schema.GroupVersionResource{
 			Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices",
 		}),
-		announced: map[announcement]expectation{},
+		expected: map[declared]expectedState{},
 	}
-	if err := d.follow(d.definitions, announcedByDefinition, changed); err != nil {
-		return nil, fmt.Errorf("following customresourcedefinitions: %w", err)
+	if err := d.handle(d.definitions, declaredByDefinition, changed); err != nil {
+		return nil, fmt.Errorf("watching customresourcedefinitions: %w", err)
 	}
-	if err := d.follow(d.services, announcedByService, changed); err != nil {
-		return nil, fmt.Errorf("following apiservices: %w", err)
+	if err := d.handle(d.services, declaredByService, changed); err != nil {
+		return nil, fmt.Errorf("watching apiservices: %w", err)
 	}
 	return d, nil
 }
 
-// declarationInformer keeps a name and a deletion time per object: annotations of definitions can hold a whole schema.
+// declarationInformer returns an informer that stores only the name and deletion time of each object, because annotations of
+// definitions can contain a whole schema.
 func declarationInformer(client metadata.Interface, resource schema.GroupVersionResource) cache.SharedIndexInformer {
 	informer := metadatainformer.NewFilteredMetadataInformer(
 		client, resource, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
-	// SetTransform fails on a running informer only.
+	// SetTransform fails only if the informer is running.
 	_ = informer.SetTransform(func(object any) (any, error) {
 		full, ok := object.(*metav1.PartialObjectMetadata)
 		if !ok {
@@ -89,37 +92,36 @@ func declarationInformer(client metadata.Interface, resource schema.GroupVersion
 	return informer
 }
 
-func announcedByDefinition(name string) announcement {
+func declaredByDefinition(name string) declared {
 	resource := schema.ParseGroupResource(name)
-	return announcement{group: resource.Group, resource: resource.Resource}
+	return declared{group: resource.Group, resource: resource.Resource}
 }
 
-func announcedByService(name string) announcement {
+func declaredByService(name string) declared {
 	version, group, _ := strings.Cut(name, ".")
-	return announcement{group: group, version: version}
+	return declared{group: group, version: version}
 }
 
-func (d *declarations) follow(
-	informer cache.SharedIndexInformer, announcedBy func(name string) announcement, changed func(),
-) error {
-	take := func(object any, present bool) {
+// handle adds an event handler to an informer. It records what discovery should return, and then calls changed.
+func (d *declarations) handle(informer cache.SharedIndexInformer, declaredBy func(name string) declared, changed func()) error {
+	record := func(object any, present bool) {
 		if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
 			object = last.Obj
 		}
-		if declared, ok := object.(*metav1.PartialObjectMetadata); ok {
-			d.announce(announcedBy(declared.Name), present && declared.DeletionTimestamp == nil, present, time.Now())
+		if partial, ok := object.(*metav1.PartialObjectMetadata); ok {
+			d.expect(declaredBy(partial.Name), present && partial.DeletionTimestamp == nil, present, time.Now())
 			changed()
 		}
 	}
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { take(object, true) },
-		UpdateFunc: func(_, object any) { take(object, true) },
-		DeleteFunc: func(object any) { take(object, false) },
+		AddFunc:    func(object any) { record(object, true) },
+		UpdateFunc: func(_, object any) { record(object, true) },
+		DeleteFunc: func(object any) { record(object, false) },
 	})
 	return err
 }
 
-// run follows the objects until ctx ends.
+// run watches the objects until ctx ends.
 func (d *declarations) run(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { d.definitions.RunWithContext(ctx) })
@@ -127,53 +129,54 @@ func (d *declarations) run(ctx context.Context) {
 	running.Wait()
 }
 
-// announce takes one event in. An object that exists but is being deleted is served until it is gone: nothing can be
-// expected of it (served is false, exists is true).
-func (d *declarations) announce(what announcement, served, exists bool, now time.Time) {
+// expect records what discovery should return after an event. If the object exists but is being deleted (served is false,
+// present is true), nothing is expected, because its type may be served until the object is deleted.
+func (d *declarations) expect(entry declared, served, present bool, now time.Time) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	d.settleAt = now.Add(settlingDelay)
-	d.delay = announcementFirstDelay
-	if served != exists {
-		delete(d.announced, what)
+	d.finalAt = now.Add(finalDelay)
+	d.delay = firstRetryDelay
+	if served != present {
+		delete(d.expected, entry)
 		return
 	}
-	d.announced[what] = expectation{present: served, until: now.Add(announcementPatience)}
+	d.expected[entry] = expectedState{served: served, deadline: now.Add(expectedTimeout)}
 }
 
-// next says after which pause discovery should be asked again although nothing has happened; zero means that there is
-// no reason to. Expectations that the snapshot meets, or whose time is over, are dropped.
+// next returns the time until discovery should run again without another event, zero if that is not necessary. It drops
+// the expected states that the snapshot agrees with, and those past their deadline.
 func (d *declarations) next(snapshot *Snapshot, now time.Time) time.Duration {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	for what, expected := range d.announced {
-		if what.presentIn(snapshot) == expected.present || now.After(expected.until) {
-			delete(d.announced, what)
+	for entry, expected := range d.expected {
+		if entry.servedIn(snapshot) == expected.served || now.After(expected.deadline) {
+			delete(d.expected, entry)
 		}
 	}
-	if len(d.announced) > 0 {
+	if len(d.expected) > 0 {
 		delay := d.delay
-		d.delay = min(2*d.delay, announcementLastDelay)
+		d.delay = min(2*d.delay, maxRetryDelay)
 		return delay
 	}
-	return max(0, d.settleAt.Sub(now))
+	return max(0, d.finalAt.Sub(now))
 }
 
-func (a announcement) presentIn(snapshot *Snapshot) bool {
-	if _, failed := snapshot.failed[schema.GroupVersion{Group: a.group, Version: a.version}]; failed && a.resource == "" {
+// servedIn reports whether a snapshot lists the entry. A group version whose discovery failed is served.
+func (e declared) servedIn(snapshot *Snapshot) bool {
+	if _, failed := snapshot.failed[schema.GroupVersion{Group: e.group, Version: e.version}]; failed && e.resource == "" {
 		return true
 	}
 	for _, t := range snapshot.types {
-		if t.Resource.Group == a.group && !t.Stale &&
-			(a.resource == t.Resource.Resource || a.resource == "" && a.version == t.Resource.Version) {
+		if t.Resource.Group == e.group && !t.Stale &&
+			(e.resource == t.Resource.Resource || e.resource == "" && e.version == t.Resource.Version) {
 			return true
 		}
 	}
 	return false
 }
 
-// declares says whether an object still stands behind the type: its own definition, or the APIService of its group
-// version when that is missing from discovery as a whole.
+// declares reports whether an object that declares the type exists: its definition, or the APIService of its group version
+// if discovery lists nothing of that group version.
 func (d *declarations) declares(t Type, groupVersionServed bool) bool {
 	resource := t.Resource
 	if exists(d.definitions, resource.GroupResource().String()) {
@@ -182,12 +185,12 @@ func (d *declarations) declares(t Type, groupVersionServed bool) bool {
 	return !groupVersionServed && exists(d.services, resource.Version+"."+resource.Group)
 }
 
-// exists leaves objects out that are being deleted.
+// exists reports whether an informer has an object that is not being deleted.
 func exists(informer cache.SharedIndexInformer, name string) bool {
-	object, found, err := informer.GetStore().GetByKey(name)
-	if err != nil || !found {
+	object, known, err := informer.GetStore().GetByKey(name)
+	if err != nil || !known {
 		return false
 	}
-	declared, ok := object.(*metav1.PartialObjectMetadata)
-	return ok && declared.DeletionTimestamp == nil
+	partial, ok := object.(*metav1.PartialObjectMetadata)
+	return ok && partial.DeletionTimestamp == nil
 }

@@ -24,26 +24,26 @@ import (
 const (
 	// discoveryTimeout bounds one round of discovery, which is two requests.
 	discoveryTimeout = 30 * time.Second
-	// debounce lets the events that one installation makes come together.
+	// debounce is how long further events are awaited before discovery runs: one installation makes many.
 	debounce = 200 * time.Millisecond
 	// syncInterval is how often WaitForSync checks.
 	syncInterval = 100 * time.Millisecond
 )
 
-// errIncomplete stands for an answer that discovery gave without complaint and that lacks what is installed.
-var errIncomplete = errors.New("the answer is incomplete")
+// errIncomplete is returned if discovery succeeded but left out types that are installed.
+var errIncomplete = errors.New("discovery left out installed types")
 
-// Discoverer asks the API server what it serves; *discovery.DiscoveryClient does.
+// Discoverer returns the resource types that an API server serves. *discovery.DiscoveryClient implements it.
 type Discoverer interface {
-	// ServerGroupsAndResourcesWithContext may return a part of the answer together with an
-	// *discovery.ErrGroupDiscoveryFailed that names the rest.
+	// ServerGroupsAndResourcesWithContext may return some of the types together with an
+	// *discovery.ErrGroupDiscoveryFailed that names the other groups.
 	ServerGroupsAndResourcesWithContext(ctx context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error)
 }
 
 var _ Discoverer = &discovery.DiscoveryClient{}
 
-// Types follows the resource types that the API server serves. It runs discovery at once when a CustomResourceDefinition or an
-// APIService changes, otherwise every refresh interval, and after errors with a backoff of 1 to 60 seconds.
+// Types discovers the resource types that the API server serves. It runs discovery when a CustomResourceDefinition or an APIService
+// changes, every refresh interval, and after errors with a backoff of 1 to 60 seconds.
 type Types struct {
 	discoverer      Discoverer
 	declarations    *declarations
@@ -54,8 +54,8 @@ type Types struct {
 	listeners listeners[*Snapshot]
 }
 
-// NewTypes returns Types that know nothing until Run. refreshInterval, which must be positive, is how often discovery runs when
-// nothing indicates a change.
+// NewTypes returns Types without a snapshot until Run has discovered one. refreshInterval, which must be positive, is how often
+// discovery runs without an event.
 func NewTypes(discoverer Discoverer, client metadata.Interface, refreshInterval time.Duration) (*Types, error) {
 	t := &Types{discoverer: discoverer, refreshInterval: refreshInterval, wake: make(chan struct{}, 1)}
 	var err error
@@ -83,7 +83,7 @@ func (t *Types) WaitForSync(ctx context.Context) bool {
 	}) == nil
 }
 
-// refreshSoon asks for a discovery without waiting for it. Requests that come together are served by one.
+// refreshSoon requests a discovery without waiting for it. One discovery handles all requests made before it.
 func (t *Types) refreshSoon() {
 	select {
 	case t.wake <- struct{}{}:
@@ -91,7 +91,7 @@ func (t *Types) refreshSoon() {
 	}
 }
 
-// Run keeps the catalogue up to date until ctx ends.
+// Run keeps the discovery snapshot up to date until ctx ends.
 func (t *Types) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -118,12 +118,12 @@ func (t *Types) Run(ctx context.Context) {
 	}
 }
 
-// errorBackoff pauses for 1 to 60 seconds with the jitter that comes on top.
+// errorBackoff returns a backoff of 1 to 60 seconds, jitter included.
 func errorBackoff() wait.Backoff {
 	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 40 * time.Second}
 }
 
-// pause waits for the delay or for a wake-up with its debounce.
+// pause waits for the delay, or until discovery is requested and the debounce has passed.
 func (t *Types) pause(ctx context.Context, delay time.Duration) {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
@@ -139,14 +139,14 @@ func (t *Types) pause(ctx context.Context, delay time.Duration) {
 	case <-ctx.Done():
 	case <-timer.C:
 	}
-	// What has come in during the debounce is covered by the discovery that follows.
+	// The next discovery handles the requests made during the debounce.
 	select {
 	case <-t.wake:
 	default:
 	}
 }
 
-// refresh discovers once and publishes the snapshot if it differs. The error may concern some groups only.
+// refresh runs discovery once and publishes the snapshot if it differs. An error may concern only some groups.
 func (t *Types) refresh(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, discoveryTimeout)
 	defer cancel()
@@ -171,7 +171,7 @@ func (t *Types) refresh(ctx context.Context) error {
 	return nil
 }
 
-// failedGroupVersions tells a partial failure from a total one (ok is false).
+// failedGroupVersions returns the group versions whose discovery failed; ok is false if discovery failed completely.
 func failedGroupVersions(err error) (failed map[schema.GroupVersion]string, ok bool) {
 	if err == nil {
 		return nil, true
@@ -187,7 +187,7 @@ func failedGroupVersions(err error) (failed map[schema.GroupVersion]string, ok b
 	return failed, true
 }
 
-// declared says for a type that discovery left out whether it is still installed.
+// declared returns a function that reports whether a type that discovery left out is still installed.
 func (t *Types) declared(lists []*metav1.APIResourceList) func(Type) bool {
 	return func(of Type) bool {
 		served := slices.ContainsFunc(lists, func(list *metav1.APIResourceList) bool {
@@ -197,13 +197,13 @@ func (t *Types) declared(lists []*metav1.APIResourceList) func(Type) bool {
 	}
 }
 
-// reportFailure counts every failure and logs one that says something else than the last one.
+// reportFailure counts every failure, and logs it if its message differs from the previous one.
 func reportFailure(ctx context.Context, last, err error) {
 	if ctx.Err() != nil {
 		return
 	}
 	discoveryErrors.Inc()
 	if last == nil || last.Error() != err.Error() {
-		klog.FromContext(ctx).Error(err, "Resource types could not all be discovered; those known are kept")
+		klog.FromContext(ctx).Error(err, "Failed to discover some resource types, keeping those of earlier discoveries")
 	}
 }

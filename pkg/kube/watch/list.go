@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// pageSize is how many objects one request of a list asks for, as in client-go's own pager.
+// pageSize is the limit of one list request, as in client-go's pager.
 const pageSize = 500
 
 // Lister reads the objects of a type.
@@ -21,23 +21,22 @@ type Lister struct {
 	reader Reader
 }
 
-// NewLister returns a lister of what the reader reads.
+// NewLister returns a Lister that reads through a Reader.
 func NewLister(reader Reader) *Lister {
 	return &Lister{reader: reader}
 }
 
-// List calls each for every object of the watch, in the order of namespace and name and each at most once, and holds
-// one page of objects at a time. The object belongs to each, which ends the list by returning an error; List returns
-// that error as it is.
+// List calls each for every object of the watch, ordered by namespace and name, at most once per object. It holds one page
+// of objects in memory. The callee may keep and change the object. If it returns an error, List stops and returns that error
+// unchanged.
 //
-// The objects are read consistently: all of them at the resourceVersion that is returned, which is not older than the
-// call. If the API server compacts that version while a list goes on (after about five minutes), the rest is read at
-// a newer version instead. No object is missed by a caller that watches from the returned resourceVersion or an older
-// one: what has changed since in the part already read comes through the watch.
+// The list is consistent: all objects are read at the returned resourceVersion, which is not older than the call. If the API
+// server compacts that version during the list (after about five minutes), the remaining objects are read at a newer version.
+// A caller that watches from the returned resourceVersion or an older one misses no object: the watch returns what has
+// changed in the part already read.
 //
-// Errors of the server are wrapped; apierrors tells them apart. After an error nothing may be concluded about objects
-// that were not seen. An expired resource means that the server offered no way to go on, and that the list has to be
-// begun anew.
+// Errors of the server are wrapped and can be examined with apierrors. After an error, objects that were not passed to each
+// may exist. An error for an expired resource means that the server cannot continue the list; the caller has to start again.
 func (l *Lister) List(
 	ctx context.Context, watch Watch, each func(*unstructured.Unstructured) error,
 ) (resourceVersion string, err error) {
@@ -62,11 +61,11 @@ func (l *Lister) List(
 	}
 }
 
-// page reads one page. A continue token that has expired is replaced, once, by the one that the server offers for
-// going on at its present resourceVersion.
+// page reads one page. An expired continue token is replaced, once, by the token that the server returns for continuing at
+// the current resourceVersion.
 func (l *Lister) page(ctx context.Context, watch Watch, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
 	page, err := l.request(ctx, watch, options)
-	if token := continueAtPresent(err); token != "" && options.Continue != "" {
+	if token := continueAtCurrent(err); token != "" && options.Continue != "" {
 		options.Continue = token
 		return l.request(ctx, watch, options)
 	}
@@ -79,12 +78,13 @@ func (l *Lister) request(ctx context.Context, watch Watch, options metav1.ListOp
 	return l.reader.list(ctx, watch, options)
 }
 
-// isExpired holds for both reasons that come with HTTP status 410.
+// isExpired reports whether an error has one of the two reasons of HTTP status 410.
 func isExpired(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 }
 
-func continueAtPresent(err error) string {
+// continueAtCurrent returns the token for continuing an expired list at the current resourceVersion, empty if there is none.
+func continueAtCurrent(err error) string {
 	var status apierrors.APIStatus
 	if !isExpired(err) || !errors.As(err, &status) {
 		return ""

@@ -21,7 +21,7 @@ var (
 		"controller")
 )
 
-// watchCollector looks at the streams that run when metrics are read.
+// watchCollector computes metrics of the running streams when they are collected.
 type watchCollector struct {
 	metrics.BaseStableCollector
 
@@ -45,13 +45,13 @@ func (c *watchCollector) remove(s *stream) {
 	delete(c.streams, s)
 }
 
-// DescribeWithStability names the metrics.
+// DescribeWithStability sends the descriptions of the metrics.
 func (c *watchCollector) DescribeWithStability(descs chan<- *metrics.Desc) {
 	descs <- watchesDesc
 	descs <- silenceDesc
 }
 
-// CollectWithStability looks at the streams.
+// CollectWithStability sends the metrics of the running streams.
 func (c *watchCollector) CollectWithStability(out chan<- metrics.Metric) {
 	for controller, seen := range c.sums(time.Now()) {
 		out <- metrics.NewLazyConstMetric(watchesDesc, metrics.GaugeValue, float64(seen.open), controller, "open")
@@ -60,7 +60,7 @@ func (c *watchCollector) CollectWithStability(out chan<- metrics.Metric) {
 	}
 }
 
-// watchSum is what is told of the streams of a controller.
+// watchSum is the state of all streams of a controller.
 type watchSum struct {
 	open, failing int
 	silence       time.Duration
@@ -78,7 +78,7 @@ func (c *watchCollector) sums(now time.Time) map[string]watchSum {
 		case failing:
 			sum.failing++
 		}
-		sum.silence = max(sum.silence, now.Sub(s.lastHeard()))
+		sum.silence = max(sum.silence, now.Sub(s.lastReceived()))
 		sums[s.controller] = sum
 	}
 	return sums

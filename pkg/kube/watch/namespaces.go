@@ -18,35 +18,35 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Namespace is what is known of a namespace.
+// Namespace is the metadata of a namespace.
 type Namespace struct {
 	Name   string
 	UID    types.UID
 	Labels labels.Set
-	// Annotations holds those of this server's own group only.
+	// Annotations are those of this server's own API group.
 	Annotations map[string]string
 }
 
-// NamespaceChange reports a namespace whose labels or annotations are new. Before is nil for one that was created,
-// After for one that was deleted.
+// NamespaceChange is a change of a namespace's labels or annotations. Before is nil if the namespace was created, After if it
+// was deleted.
 type NamespaceChange struct {
 	Before, After *Namespace
 }
 
-// Namespaces follows the namespaces of the cluster, by their metadata.
+// Namespaces watches the metadata of the cluster's namespaces.
 type Namespaces struct {
 	informer  cache.SharedIndexInformer
 	listeners listeners[NamespaceChange]
 }
 
-// NewNamespaces returns Namespaces that know nothing until Run.
+// NewNamespaces returns Namespaces that are empty until Run.
 func NewNamespaces(client metadata.Interface) (*Namespaces, error) {
 	n := &Namespaces{}
 	n.informer = metadatainformer.NewFilteredMetadataInformer(client,
 		schema.GroupVersionResource{Version: "v1", Resource: "namespaces"},
 		metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
 	if err := n.informer.SetTransform(trimNamespace); err != nil {
-		return nil, fmt.Errorf("following namespaces: %w", err)
+		return nil, fmt.Errorf("watching namespaces: %w", err)
 	}
 	_, err := n.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { n.changed(nil, namespaceOf(object)) },
@@ -54,12 +54,12 @@ func NewNamespaces(client metadata.Interface) (*Namespaces, error) {
 		DeleteFunc: func(object any) { n.changed(namespaceOf(object), nil) },
 	})
 	if err != nil {
-		return nil, fmt.Errorf("following namespaces: %w", err)
+		return nil, fmt.Errorf("watching namespaces: %w", err)
 	}
 	return n, nil
 }
 
-// trimNamespace keeps what Namespace holds.
+// trimNamespace removes everything that Namespace does not contain.
 func trimNamespace(object any) (any, error) {
 	full, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {
@@ -84,7 +84,7 @@ func ownAnnotations(annotations map[string]string) map[string]string {
 	return own
 }
 
-// namespaceOf returns nil for what is no namespace.
+// namespaceOf returns the Namespace of an informer's object, nil if it is something else.
 func namespaceOf(object any) *Namespace {
 	if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = last.Obj
@@ -96,7 +96,7 @@ func namespaceOf(object any) *Namespace {
 	return &Namespace{Name: full.Name, UID: full.UID, Labels: full.Labels, Annotations: full.Annotations}
 }
 
-// changed leaves out what Namespace does not show.
+// changed publishes a change, unless Namespace is the same before and after.
 func (n *Namespaces) changed(before, after *Namespace) {
 	if before != nil && after != nil &&
 		maps.Equal(before.Labels, after.Labels) && maps.Equal(before.Annotations, after.Annotations) {
@@ -105,17 +105,17 @@ func (n *Namespaces) changed(before, after *Namespace) {
 	n.listeners.notify(NamespaceChange{Before: before, After: after})
 }
 
-// Run follows the namespaces until ctx ends.
+// Run watches the namespaces until ctx ends.
 func (n *Namespaces) Run(ctx context.Context) {
 	n.informer.RunWithContext(ctx)
 }
 
-// WaitForSync waits until all namespaces that exist are known and returns false if ctx ends before.
+// WaitForSync waits until all existing namespaces have been listed, and returns false if ctx ends before.
 func (n *Namespaces) WaitForSync(ctx context.Context) bool {
 	return cache.WaitForCacheSync(ctx.Done(), n.informer.HasSynced)
 }
 
-// Get looks one namespace up. The maps in it must not be changed.
+// Get returns a namespace by its name. Its maps must not be changed.
 func (n *Namespaces) Get(name string) (Namespace, bool) {
 	object, found, err := n.informer.GetStore().GetByKey(name)
 	if err != nil || !found {
@@ -124,9 +124,8 @@ func (n *Namespaces) Get(name string) (Namespace, bool) {
 	return *namespaceOf(object), true
 }
 
-// Subscribe calls changed for every NamespaceChange, one at a time and in order for one namespace. It must return
-// quickly and must not call Subscribe. Namespaces that exist already are not reported to those who subscribe after Run
-// has begun.
+// Subscribe calls changed for every NamespaceChange, sequentially and, for each namespace, in order. changed must return
+// quickly and must not call Subscribe. If Run has begun, existing namespaces are not reported.
 func (n *Namespaces) Subscribe(changed func(NamespaceChange)) {
 	n.listeners.add(changed)
 }

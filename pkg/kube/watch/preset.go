@@ -12,7 +12,7 @@ import (
 // groupName is the API group of this server's own kinds.
 const groupName = "configbutler.ai"
 
-// preset returns the resource types that describe a desired state: what is selected when no resources are named.
+// preset returns the resource types that describe a desired state. A selection without resources selects them.
 func preset() []schema.GroupResource {
 	return slices.Concat(
 		inGroup("apps", "deployments", "statefulsets", "daemonsets"),
@@ -29,8 +29,8 @@ func preset() []schema.GroupResource {
 	)
 }
 
-// defaultExclusions returns the resource types that `*` does not mean: what the cluster writes for itself, much of it
-// many times a minute, and the records of this server.
+// defaultExclusions returns the resource types that `*` does not select: those that the cluster's own components write,
+// many of them several times a minute, and the records of this server.
 func defaultExclusions() []schema.GroupResource {
 	return slices.Concat(
 		inGroup("", "pods", "events"),
@@ -43,12 +43,13 @@ func defaultExclusions() []schema.GroupResource {
 	)
 }
 
-// selfFeeding types change because they are watched: every commit is recorded in its GitDestinationStatus.
-func selfFeeding() []schema.GroupResource {
+// changedByCommits returns the types that cannot be mirrored, because each commit changes them: it is recorded in its
+// GitDestinationStatus.
+func changedByCommits() []schema.GroupResource {
 	return inGroup(groupName, "gitdestinationstatuses")
 }
 
-// sameObjects maps types to those of another group under which the API server shows the same objects.
+// sameObjects maps types to the types of another group under which the API server serves the same objects.
 func sameObjects() map[schema.GroupResource]schema.GroupResource {
 	return map[schema.GroupResource]schema.GroupResource{
 		{Group: "events.k8s.io", Resource: "events"}:       {Group: "", Resource: "events"},

@@ -16,28 +16,28 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-// Reader is how Streams and Listers read: Objects gives them whole objects, Metadata what all objects have in common.
+// Reader lists and watches for Streams and Listers. Objects returns one for whole objects, Metadata one for their metadata.
 type Reader interface {
 	list(ctx context.Context, watch Watch, options metav1.ListOptions) (*unstructured.UnstructuredList, error)
-	// watch brings *unstructured.Unstructured, but for the *metav1.Status of an error.
+	// watch returns *unstructured.Unstructured objects, except for the *metav1.Status of an error.
 	watch(ctx context.Context, watch Watch, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// Objects reads whole objects.
+// Objects returns a Reader of whole objects.
 func Objects(client dynamic.Interface) Reader {
 	return wholeReader{client}
 }
 
-// Metadata reads the metadata of objects and nothing else: the API server leaves the rest out, so that the data of a
-// Secret never enters the process. Nor do objects say which fields are managed, which names the keys of that data.
+// Metadata returns a Reader of objects' metadata. The API server leaves out everything else, so that the data of a Secret
+// never enters the process. The fields in managedFields are removed, because they contain the keys of that data.
 //
-// The apiVersion of an object is that of its Watch. Its kind is empty, which a resource does not say.
+// The apiVersion of an object is that of its Watch. Its kind is empty, because the resource does not determine it.
 func Metadata(client metadata.Interface) Reader {
 	return metadataReader{client}
 }
 
-// Labelled reads what the reader reads, of each type those objects alone that a label selector matches; an empty selector matches all.
-// The API server leaves out the others, lists and watches alike: an object that stops matching is deleted, as a watch has it.
+// Labelled returns a Reader of only those objects that the label selector of their type matches. An empty selector matches all. The API
+// server evaluates the selector. A watch reports an object that no longer matches as deleted.
 func Labelled(reader Reader, selector func(schema.GroupResource) string) Reader {
 	return labelledReader{reader, selector}
 }
@@ -89,7 +89,7 @@ func (r metadataReader) list(ctx context.Context, watch Watch, options metav1.Li
 	list.SetResourceVersion(partial.ResourceVersion)
 	list.SetContinue(partial.Continue)
 	for i := range partial.Items {
-		object, err := bare(watch, &partial.Items[i])
+		object, err := metadataObject(watch, &partial.Items[i])
 		if err != nil {
 			return nil, err
 		}
@@ -103,7 +103,7 @@ func (r metadataReader) watch(ctx context.Context, watched Watch, options metav1
 	if err != nil {
 		return nil, err
 	}
-	return newRelayedWatch(ctx, opened, func(event watch.Event) watch.Event { return bareEvent(watched, event) }), nil
+	return newMappedWatch(ctx, opened, func(event watch.Event) watch.Event { return metadataEvent(watched, event) }), nil
 }
 
 func (r metadataReader) of(watch Watch) metadata.ResourceInterface {
@@ -113,13 +113,13 @@ func (r metadataReader) of(watch Watch) metadata.ResourceInterface {
 	return r.client.Resource(watch.Resource).Namespace(watch.Namespace)
 }
 
-// bareEvent leaves errors alone, and whatever else is no metadata, which the Reflector reports.
-func bareEvent(watched Watch, event watch.Event) watch.Event {
+// metadataEvent converts the object of an event. Errors and other objects are unchanged; the Reflector reports them.
+func metadataEvent(watched Watch, event watch.Event) watch.Event {
 	partial, ok := event.Object.(*metav1.PartialObjectMetadata)
 	if !ok {
 		return event
 	}
-	object, err := bare(watched, partial)
+	object, err := metadataObject(watched, partial)
 	if err != nil {
 		return watch.Event{Type: watch.Error, Object: &metav1.Status{
 			Status: metav1.StatusFailure, Reason: metav1.StatusReasonInternalError, Message: err.Error(),
@@ -129,8 +129,8 @@ func bareEvent(watched Watch, event watch.Event) watch.Event {
 	return event
 }
 
-// bare is an object that has metadata only.
-func bare(watch Watch, partial *metav1.PartialObjectMetadata) (*unstructured.Unstructured, error) {
+// metadataObject returns an object that has only metadata.
+func metadataObject(watch Watch, partial *metav1.PartialObjectMetadata) (*unstructured.Unstructured, error) {
 	for i := range partial.ManagedFields {
 		partial.ManagedFields[i].FieldsV1 = nil
 	}

@@ -11,61 +11,61 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Scope narrows a selection to types of one scope.
+// Scope restricts a selection to types of one scope.
 type Scope string
 
 const (
-	// AnyScope is the zero value: both.
+	// AnyScope selects both scopes. It is the zero value.
 	AnyScope Scope = ""
-	// ClusterScope means types whose objects are in no namespace.
+	// ClusterScope selects types whose objects have no namespace.
 	ClusterScope Scope = "Cluster"
-	// NamespacedScope means types whose objects are in namespaces.
+	// NamespacedScope selects types whose objects have a namespace.
 	NamespacedScope Scope = "Namespaced"
 )
 
 // all is the wildcard of admission rules.
 const all = "*"
 
-// Selection names resource types the way admission webhooks do.
+// Selection selects resource types with the syntax of admission webhooks.
 type Selection struct {
-	// APIGroups are exact names, "" for core; `*` among them or an empty list means all.
+	// APIGroups are exact names, "" for core. An empty list, or one with `*`, selects all.
 	APIGroups []string
-	// APIVersions are exact names. `*` among them or an empty list means the preferred version of each type, as an
-	// admission rule with `*` sees each change once too: nothing is selected twice under two versions.
+	// APIVersions are exact names. An empty list, or one with `*`, selects the preferred version of each type, so that no
+	// object is selected under two versions.
 	APIVersions []string
-	// Resources are plurals, `*`, or `resource.group` for short, which names its group whatever APIGroups says.
-	// `resource/*` includes the resource itself, as in admission rules; any other `resource/subresource` selects no
-	// objects and is reported. An empty list means Policy.Default.
+	// Resources are plurals, `*`, or `resource.group`, which overrides APIGroups. `resource/*` includes the resource itself,
+	// as in admission rules. Any other `resource/subresource` selects no objects and is reported. An empty list selects
+	// Policy.Default.
 	Resources []string
-	// Scope leaves types of the other scope out.
+	// Scope excludes types of the other scope.
 	Scope Scope
 }
 
-// Policy is what the server's flags say about selections that do not name their types.
+// Policy is the configuration of the server for selections that do not name their types.
 type Policy struct {
-	// Default is selected by a selection without resources; empty means everything that `*` means.
+	// Default are the types that a selection without resources selects. If empty, it selects what `*` selects.
 	Default []schema.GroupResource
-	// Exclude is what `*` and Default never mean. A type that is named exactly is selected nevertheless.
+	// Exclude are the types that `*` and Default do not select. A type that is named exactly is selected nevertheless.
 	Exclude []schema.GroupResource
 }
 
-// DefaultPolicy selects by default the types that describe a desired state, and leaves out of `*` what the cluster
-// writes for itself and the records of this server.
+// DefaultPolicy returns the policy whose Default are the types that describe a desired state, and whose Exclude are the
+// types that the cluster's own components write and the records of this server.
 func DefaultPolicy() Policy {
 	return Policy{Default: preset(), Exclude: defaultExclusions()}
 }
 
 // Unmatched is an entry of a selection that selects nothing.
 type Unmatched struct {
-	// Resource is the entry as it was written; empty for a selection without resources.
+	// Resource is the entry of the selection, empty for a selection without resources.
 	Resource string
-	// Reason is a clause that says why, for example "no such resource type".
+	// Reason is a clause such as "no such resource type".
 	Reason string
-	// Uncertain says that discovery of a group that might hold the type failed: it may well exist.
+	// Uncertain is set if the type may exist, because the discovery of a group that may contain it failed.
 	Uncertain bool
 }
 
-// String makes one line for a condition's message.
+// String returns one line for the message of a condition.
 func (u Unmatched) String() string {
 	resource := u.Resource
 	if resource == "" {
@@ -74,18 +74,18 @@ func (u Unmatched) String() string {
 	return fmt.Sprintf("%s: %s", resource, u.Reason)
 }
 
-// Resolve returns the types that a selection means, each once, by group, resource and version with the preferred one
-// first, and the entries that selected nothing. All types returned can be listed and watched.
+// Resolve returns the types that a selection selects, and the entries that select nothing. The types are unique, can be
+// listed and watched, and are ordered by group, resource and version, the preferred version first.
 func (s *Snapshot) Resolve(selection Selection, policy Policy) ([]Type, []Unmatched) {
-	r := resolution{snapshot: s, selection: selection, policy: policy, chosen: map[schema.GroupVersionResource]bool{}}
+	r := resolution{snapshot: s, selection: selection, policy: policy, selected: map[schema.GroupVersionResource]bool{}}
 	var unmatched []Unmatched
 	if len(selection.Resources) == 0 {
-		if reason := r.chooseDefault(); reason != "" {
+		if reason := r.selectDefault(); reason != "" {
 			unmatched = append(unmatched, Unmatched{Reason: reason, Uncertain: r.uncertain("", false)})
 		}
 	}
 	for _, entry := range selection.Resources {
-		if reason, uncertain := r.choose(entry); reason != "" {
+		if reason, uncertain := r.selectEntry(entry); reason != "" {
 			unmatched = append(unmatched, Unmatched{Resource: entry, Reason: reason, Uncertain: uncertain})
 		}
 	}
@@ -97,16 +97,16 @@ type resolution struct {
 	snapshot  *Snapshot
 	selection Selection
 	policy    Policy
-	chosen    map[schema.GroupVersionResource]bool
+	selected  map[schema.GroupVersionResource]bool
 }
 
-// chooseDefault returns why nothing was chosen, or "".
-func (r *resolution) chooseDefault() string {
+// selectDefault returns why nothing was selected, empty if something was.
+func (r *resolution) selectDefault() string {
 	if len(r.policy.Default) == 0 {
-		reason, _ := r.choose(all)
+		reason, _ := r.selectEntry(all)
 		return reason
 	}
-	found := r.take(func(t Type) bool {
+	found := r.selectTypes(func(t Type) bool {
 		resource := t.Resource.GroupResource()
 		return r.groupSelected(t.Resource.Group) &&
 			slices.Contains(r.policy.Default, resource) && !slices.Contains(r.policy.Exclude, resource)
@@ -117,34 +117,35 @@ func (r *resolution) chooseDefault() string {
 	return ""
 }
 
-// choose takes the types that one entry means and returns why there are none, and whether there might be.
-func (r *resolution) choose(entry string) (reason string, uncertain bool) {
+// selectEntry selects the types of one entry. If there are none, it returns the reason, and whether some may exist
+// nevertheless.
+func (r *resolution) selectEntry(entry string) (reason string, uncertain bool) {
 	name, subresource, hasSubresource := strings.Cut(entry, "/")
 	if hasSubresource && subresource != all {
 		return "a subresource has no objects of its own", false
 	}
 	resource, group, hasGroup := strings.Cut(name, ".")
-	found := r.take(func(t Type) bool {
+	found := r.selectTypes(func(t Type) bool {
 		return (resource == all || resource == t.Resource.Resource) &&
 			(hasGroup && group == t.Resource.Group || !hasGroup && r.groupSelected(t.Resource.Group)) &&
-			!r.leftOut(t.Resource.GroupResource(), resource == all, hasGroup)
+			!r.excluded(t.Resource.GroupResource(), resource == all, hasGroup)
 	})
 	if found.selected > 0 {
 		return "", false
 	}
-	if slices.Contains(selfFeeding(), schema.GroupResource{Group: groupName, Resource: resource}) {
-		return "it changes with every commit and would never come to rest", false
+	if slices.Contains(changedByCommits(), schema.GroupResource{Group: groupName, Resource: resource}) {
+		return "every commit changes it, so a commit of it would cause another", false
 	}
 	if resource == all {
-		return found.reason("all that it means here is left out by default; name resources to select them"), r.uncertain(group, hasGroup)
+		return found.reason("every type in these groups is excluded by default; name resources to select them"), r.uncertain(group, hasGroup)
 	}
 	return found.reason("no such resource type" + r.suggestion(resource)), r.uncertain(group, hasGroup)
 }
 
-// leftOut holds for types that `*` does not mean, for those that feed on themselves, and for types that show the
-// objects of another one that is selected as well, unless the group was named.
-func (r *resolution) leftOut(resource schema.GroupResource, wildcard, groupNamed bool) bool {
-	if slices.Contains(selfFeeding(), resource) || wildcard && slices.Contains(r.policy.Exclude, resource) {
+// excluded reports whether a type is not selected: `*` does not select it, it cannot be mirrored, or a selected type of
+// another group has the same objects and the group of this one is not named.
+func (r *resolution) excluded(resource schema.GroupResource, wildcard, groupNamed bool) bool {
+	if slices.Contains(changedByCommits(), resource) || wildcard && slices.Contains(r.policy.Exclude, resource) {
 		return true
 	}
 	original, ok := sameObjects()[resource]
@@ -156,13 +157,13 @@ func (r *resolution) serves(resource schema.GroupResource) bool {
 	return slices.ContainsFunc(r.snapshot.types, func(t Type) bool { return t.Resource.GroupResource() == resource })
 }
 
-// matches counts what became of the types that an entry named.
+// matches are the numbers of types that an entry names, by whether and why not they were selected.
 type matches struct {
 	selected, otherVersion, otherScope, unwatchable int
 }
 
-// take chooses among the types named those of the right version and scope that can be watched.
-func (r *resolution) take(named func(Type) bool) matches {
+// selectTypes selects the named types that have a selected version and scope and can be watched.
+func (r *resolution) selectTypes(named func(Type) bool) matches {
 	var found matches
 	for _, t := range r.snapshot.types {
 		switch {
@@ -175,13 +176,13 @@ func (r *resolution) take(named func(Type) bool) matches {
 			found.unwatchable++
 		default:
 			found.selected++
-			r.chosen[t.Resource] = true
+			r.selected[t.Resource] = true
 		}
 	}
 	return found
 }
 
-// reason says why nothing was selected, with the nearest miss first.
+// reason returns why nothing was selected. The closest match determines it.
 func (m matches) reason(nothingNamed string) string {
 	switch {
 	case m.unwatchable > 0:
@@ -208,7 +209,7 @@ func (r *resolution) versionSelected(t Type) bool {
 	return slices.Contains(versions, t.Resource.Version)
 }
 
-// uncertain says whether discovery failed for a group that the entry may refer to.
+// uncertain reports whether discovery failed for a group that the entry may refer to.
 func (r *resolution) uncertain(group string, hasGroup bool) bool {
 	for failed := range r.snapshot.failed {
 		if hasGroup && failed.Group == group || !hasGroup && r.groupSelected(failed.Group) {
@@ -218,7 +219,7 @@ func (r *resolution) uncertain(group string, hasGroup bool) bool {
 	return false
 }
 
-// suggestion helps those who named another group, or a kind or singular instead of the plural.
+// suggestion returns a hint if the resource exists in another group, or if the entry is a kind instead of a plural.
 func (r *resolution) suggestion(resource string) string {
 	for _, t := range r.snapshot.types {
 		switch {
@@ -231,11 +232,11 @@ func (r *resolution) suggestion(resource string) string {
 	return ""
 }
 
-// types returns the choice in the snapshot's order.
+// types returns the selected types in the order of the snapshot.
 func (r *resolution) types() []Type {
 	var types []Type
 	for _, t := range r.snapshot.types {
-		if r.chosen[t.Resource] {
+		if r.selected[t.Resource] {
 			types = append(types, t)
 		}
 	}

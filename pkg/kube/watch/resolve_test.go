@@ -106,7 +106,7 @@ func TestResolve(t *testing.T) {
 		},
 		"all of a group that is left out": {
 			selection: watch.Selection{APIGroups: []string{"batch"}, Resources: []string{"*"}},
-			unmatched: []string{"*: all that it means here is left out by default; name resources to select them"},
+			unmatched: []string{"*: every type in these groups is excluded by default; name resources to select them"},
 		},
 		"an exact name wins over the exclusions": {
 			selection: watch.Selection{Resources: []string{"*.apps", "jobs", "pods"}},
@@ -176,7 +176,7 @@ func TestResolve(t *testing.T) {
 		},
 		"a record that every commit changes": {
 			selection: watch.Selection{Resources: []string{"gitdestinationstatuses"}},
-			unmatched: []string{"gitdestinationstatuses: it changes with every commit and would never come to rest"},
+			unmatched: []string{"gitdestinationstatuses: every commit changes it, so a commit of it would cause another"},
 		},
 		"the preset in two groups": {
 			selection: watch.Selection{APIGroups: []string{"apps", "policy"}},

@@ -23,11 +23,11 @@ import (
 // requestTimeout bounds one request that is not a watch; it is the API server's own default.
 const requestTimeout = time.Minute
 
-// stream keeps one watch open with a client-go Reflector that holds no objects. The Reflector brings the care for
-// bookmarks, timeouts, retries and backoff. It wants to list before it watches: here that is a list of one object,
-// which proves that the type is there and may be read, and whose resourceVersion is a safe start for the watch.
+// stream keeps one watch open with a client-go Reflector that stores no objects. The Reflector handles bookmarks, timeouts,
+// retries and backoff. It lists before it watches: the stream lists one object, which checks that the type exists and can be
+// read. The watch starts at the resourceVersion of that list.
 type stream struct {
-	// controller is whose stream it is, for the metrics.
+	// controller is the owner of the stream, for metrics.
 	controller string
 	watch      Watch
 	reader     Reader
@@ -35,16 +35,16 @@ type stream struct {
 	received   metrics.CounterMetric
 
 	mutex sync.Mutex
-	// position is up to where everything has been delivered; empty before the first start.
+	// position is the resourceVersion up to which all events have been delivered, empty before the first start.
 	position string
-	// expired says that the server cannot go on from position.
+	// expired is set if the server cannot continue from position.
 	expired bool
-	// heard is when the watch last brought anything, or was opened.
-	heard time.Time
+	// receivedAt is when the watch was opened or last received an event.
+	receivedAt time.Time
 
-	// stateMutex keeps the calls of Handler.State in order, and from coming after the end.
+	// stateMutex orders the calls of Handler.State, and prevents calls after the end.
 	stateMutex sync.Mutex
-	// reported says that State has been called, failure with what.
+	// reported is set once State has been called. failure is the argument of the last call.
 	reported bool
 	failure  error
 	ended    bool
@@ -53,62 +53,63 @@ type stream struct {
 func newStream(controller string, watch Watch, reader Reader, handler Handler) *stream {
 	return &stream{
 		controller: controller, watch: watch, reader: reader, handler: handler,
-		received: eventsReceived.WithLabelValues(controller), heard: time.Now(),
+		received: eventsReceived.WithLabelValues(controller), receivedAt: time.Now(),
 	}
 }
 
-// run returns when ctx ends, after the last call of the handler.
+// run keeps the watch open until ctx ends. It returns after the last call of the handler.
 func (s *stream) run(ctx context.Context) {
 	defer s.end()
 	running.add(s)
 	defer running.remove(s)
-	listWatch := headOnly{&cache.ListWatch{ListWithContextFunc: s.head, WatchFuncWithContext: s.open}}
-	// With the jitter that comes on top, pauses are between 0.5 and 30 seconds.
+	listWatch := withoutWatchList{&cache.ListWatch{ListWithContextFunc: s.list, WatchFuncWithContext: s.open}}
+	// Pauses are between 0.5 and 30 seconds, jitter included.
 	backoff := &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 20 * time.Second}
 	cache.NewReflectorWithOptions(listWatch, &unstructured.Unstructured{}, s.store(ctx), cache.ReflectorOptions{
 		Name: "source", TypeDescription: s.watch.String(), Backoff: backoff,
 	}).RunWithContext(ctx)
 }
 
-// headOnly keeps the Reflector from streaming all objects as a watch's initial events.
-type headOnly struct {
+// withoutWatchList prevents the Reflector from reading all objects as initial events of a watch.
+type withoutWatchList struct {
 	*cache.ListWatch
 }
 
-// IsWatchListSemanticsUnSupported is the name under which the Reflector asks.
-func (headOnly) IsWatchListSemanticsUnSupported() bool { return true }
+// IsWatchListSemanticsUnSupported is called by the Reflector.
+func (withoutWatchList) IsWatchListSemanticsUnSupported() bool { return true }
 
-// head answers the Reflector's list with no objects and the resourceVersion to watch from: the position where the last
-// watch ended, if the server can go on from there, and otherwise the present one.
-func (s *stream) head(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+// list is the Reflector's list. It returns no objects and the resourceVersion to watch from: the position where the last
+// watch ended if the server can continue from there, the current resourceVersion otherwise.
+func (s *stream) list(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 	bounded, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	list, err := s.reader.list(bounded, s.watch, metav1.ListOptions{Limit: 1})
+	first, err := s.reader.list(bounded, s.watch, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		s.failed(ctx, err)
 		return nil, err
 	}
-	head := &unstructured.UnstructuredList{}
-	head.SetResourceVersion(s.startFrom(list.GetResourceVersion()))
-	return head, nil
+	empty := &unstructured.UnstructuredList{}
+	empty.SetResourceVersion(s.startFrom(first.GetResourceVersion()))
+	return empty, nil
 }
 
-// startFrom chooses the position over the present resourceVersion, unless the position is ahead of it: then the
-// cluster's store has been put back to an earlier state, and a watch from there would wait for what has long happened.
-func (s *stream) startFrom(present string) string {
+// startFrom returns the position, or the current resourceVersion if there is no position or it has expired. A position
+// that is higher than the current resourceVersion has expired: the cluster's store was restored to an earlier state, and a
+// watch from that position would miss the events up to it.
+func (s *stream) startFrom(current string) string {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	// Versions that cannot be compared come from servers with a storage of their own, which judge the position.
-	if order, err := resourceversion.CompareResourceVersion(s.position, present); err == nil && order > 0 {
+	// Versions that cannot be compared are those of servers with their own storage, which validate the position.
+	if order, err := resourceversion.CompareResourceVersion(s.position, current); err == nil && order > 0 {
 		s.expired = true
 	}
 	if s.position == "" || s.expired {
-		return present
+		return current
 	}
 	return s.position
 }
 
-// started takes note of where the watch starts, and says whether it goes on from where the last one ended.
+// started records where the watch starts, and reports whether it continues where the last one ended.
 func (s *stream) started(resourceVersion string) (resumed bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -129,7 +130,7 @@ func (s *stream) setExpired() {
 	s.expired = true
 }
 
-// open opens a watch whose errors the stream sees: the Reflector handles them, but keeps some to itself.
+// open opens the watch and observes its events, because the Reflector does not report all errors that it handles.
 func (s *stream) open(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	opened, err := s.reader.watch(ctx, s.watch, options)
 	if err != nil {
@@ -137,31 +138,31 @@ func (s *stream) open(ctx context.Context, options metav1.ListOptions) (watch.In
 		return nil, err
 	}
 	s.report(nil)
-	s.markAlive()
-	return newRelayedWatch(ctx, opened, func(event watch.Event) watch.Event {
+	s.setReceived()
+	return newMappedWatch(ctx, opened, func(event watch.Event) watch.Event {
 		if event.Type == watch.Error {
 			s.failed(ctx, apierrors.FromObject(event.Object))
 			return event
 		}
-		s.markAlive()
+		s.setReceived()
 		return event
 	}), nil
 }
 
-// markAlive notes that the watch is alive.
-func (s *stream) markAlive() {
+// setReceived records that the watch was opened or has received an event.
+func (s *stream) setReceived() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.heard = time.Now()
+	s.receivedAt = time.Now()
 }
 
-func (s *stream) lastHeard() time.Time {
+func (s *stream) lastReceived() time.Time {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return s.heard
+	return s.receivedAt
 }
 
-// failed takes note of an error. Expired is not a failure: the stream starts again at once, with Listed.
+// failed records an error. An expired resourceVersion is not a failure: the stream immediately starts again, with Listed.
 func (s *stream) failed(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
@@ -173,7 +174,7 @@ func (s *stream) failed(ctx context.Context, err error) {
 	s.report(err)
 }
 
-// report passes on a state that differs from the last one in more than its wording; nil stands for an open watch.
+// report calls Handler.State if the state differs from the last one in more than the message. nil is the state of an open watch.
 func (s *stream) report(failure error) {
 	s.stateMutex.Lock()
 	defer s.stateMutex.Unlock()
@@ -184,7 +185,7 @@ func (s *stream) report(failure error) {
 	s.handler.State(s.watch, failure)
 }
 
-// state says whether the watch is open, or failing; it is neither before the first attempt has ended.
+// state reports whether the watch is open or failing. It is neither before the first attempt has ended.
 func (s *stream) state() (open, failing bool) {
 	s.stateMutex.Lock()
 	defer s.stateMutex.Unlock()
@@ -201,8 +202,8 @@ func (s *stream) end() {
 	s.ended = true
 }
 
-// store returns the Reflector's view of the handler. The Reflector passes no context to its store, which lives as
-// long as the run that ctx belongs to.
+// store returns the store of the Reflector, which calls the handler. The Reflector passes no context to its store, so the
+// handler receives the one of run.
 func (s *stream) store(ctx context.Context) *forwarder {
 	return &forwarder{
 		started: func(resourceVersion string) {
@@ -220,7 +221,7 @@ func (s *stream) store(ctx context.Context) *forwarder {
 	}
 }
 
-// forwarder is a store that stores nothing.
+// forwarder is a store for a Reflector. It stores nothing and calls its functions.
 type forwarder struct {
 	started    func(resourceVersion string)
 	changed    func(Change)
@@ -232,13 +233,13 @@ var (
 	_ cache.ReflectorBookmarkStore = &forwarder{}
 )
 
-// Add forwards an object that is new.
+// Add forwards an object that was created.
 func (f *forwarder) Add(object any) error { return f.forward(Create, object) }
 
 // Update forwards an object that has changed.
 func (f *forwarder) Update(object any) error { return f.forward(Update, object) }
 
-// Delete forwards an object that has gone.
+// Delete forwards an object that was deleted.
 func (f *forwarder) Delete(object any) error { return f.forward(Delete, object) }
 
 // Replace is called after every list and before the watch.
@@ -253,7 +254,7 @@ func (f *forwarder) Bookmark(resourceVersion string) error {
 	return nil
 }
 
-// Resync has nothing to do.
+// Resync does nothing.
 func (f *forwarder) Resync() error { return nil }
 
 func (f *forwarder) forward(operation Operation, object any) error {

@@ -18,14 +18,14 @@ import (
 // ErrStopped is returned by Streams.Set once Run has ended.
 var ErrStopped = errors.New("the streams have been stopped")
 
-// Watch is what one stream watches: one resource type, in one namespace or, with an empty Namespace, in all (or of a
-// type without namespaces).
+// Watch is the scope of one stream: one resource type in one namespace. An empty Namespace means all namespaces, or a type
+// without namespaces.
 type Watch struct {
 	Resource  schema.GroupVersionResource
 	Namespace string
 }
 
-// String is for logs and messages.
+// String returns a name for logs and messages.
 func (w Watch) String() string {
 	name := w.Resource.GroupResource().String() + "/" + w.Resource.Version
 	if w.Namespace == "" {
@@ -34,49 +34,47 @@ func (w Watch) String() string {
 	return name + " in " + w.Namespace
 }
 
-// Covers says whether w brings everything that other brings.
+// Covers reports whether w receives every event that other receives.
 func (w Watch) Covers(other Watch) bool {
 	return w.Resource == other.Resource && (w.Namespace == "" || w.Namespace == other.Namespace)
 }
 
-// Operation is what happened to an object, in the words of rules.
+// Operation is the kind of an event, as admission rules name it.
 type Operation string
 
 const (
-	// Create also stands for an object that has moved into what is watched.
+	// Create is also the operation of an object that starts to match the watch.
 	Create Operation = "CREATE"
-	// Update is any change, of status and metadata too.
+	// Update is any change, including those of status and metadata.
 	Update Operation = "UPDATE"
-	// Delete comes with the last state of the object, under the resourceVersion of its deletion.
+	// Delete has the last state of the object, with the resourceVersion of its deletion.
 	Delete Operation = "DELETE"
 )
 
 // Change is one event of a watch.
 type Change struct {
 	Operation Operation
-	// Object belongs to the Handler, which may keep or change it.
+	// Object is owned by the Handler, which may keep or change it.
 	Object *unstructured.Unstructured
 }
 
-// Handler receives what streams bring. Calls for one Watch come one after the other, except State, which may come
-// beside another; calls for different ones come at the same time. After Set has returned without a Watch, or Run has
-// returned, there are no more calls for it.
+// Handler handles the events of streams. Calls for one Watch are sequential, except those of State. Calls for different ones
+// are concurrent. After Set has returned without a Watch, or Run has returned, there are no more calls for it.
 type Handler interface {
-	// Listed says that the watch (re)starts at resourceVersion and that whatever happened before has to be found out by
-	// a list that begins after this call; it should queue one and return. A list that was begun earlier does not count.
-	// Changes after resourceVersion follow.
+	// Listed is called when the watch starts or restarts at resourceVersion. Earlier events may have been missed: the
+	// handler should queue a list and return. The list must begin after this call. Later changes are passed to Changed.
 	Listed(ctx context.Context, watch Watch, resourceVersion string)
-	// Changed delivers the changes of a Watch in order. It may block, until ctx ends at the latest: the watch waits,
-	// and starts again with Listed if the API server runs out of patience.
+	// Changed is called for the changes of a Watch, in order. It may block until ctx ends. The watch waits meanwhile, and
+	// restarts with Listed if the API server times out.
 	Changed(ctx context.Context, watch Watch, change Change)
-	// State says how the watch is when that has changed: nil means that it is open, an error why it is not, and that it
-	// is tried again after 0.5 to 30 seconds. A watch that ends in the ordinary way, or because its resourceVersion has
-	// expired, is opened again without a word. Errors with the same metav1.StatusReason count as one. State must return
-	// quickly.
+	// State is called when the state of the watch changes. nil means that it is open. An error is the reason why it is not;
+	// the stream retries after 0.5 to 30 seconds. It is not called when a watch ends normally, or because its
+	// resourceVersion has expired, and is opened again. Errors with the same metav1.StatusReason are the same state. State
+	// must return quickly.
 	State(watch Watch, failure error)
 }
 
-// Streams runs one stream per Watch for everybody who needs it.
+// Streams runs one stream for each Watch.
 type Streams struct {
 	controller string
 	reader     Reader
@@ -90,15 +88,14 @@ type setRequest struct {
 	done    chan struct{}
 }
 
-// NewStreams returns streams of what the reader reads, which start with Run. Metrics tell of them by the name of the
-// controller.
+// NewStreams returns Streams that read through reader and start with Run. controller is a label of their metrics.
 func NewStreams(controller string, reader Reader, handler Handler) *Streams {
 	return &Streams{
 		controller: controller, reader: reader, handler: handler, requests: make(chan setRequest), stopped: make(chan struct{}),
 	}
 }
 
-// Run runs streams as Set asks for until ctx ends, and returns when all have made their last call. It is called once.
+// Run runs the streams that Set requests until ctx ends. It returns after their last calls. It must be called once.
 func (s *Streams) Run(ctx context.Context) {
 	defer close(s.stopped)
 	running := map[Watch]*runningStream{}
@@ -114,10 +111,10 @@ func (s *Streams) Run(ctx context.Context) {
 	}
 }
 
-// Set makes the running streams those of watches: what runs already goes on undisturbed, the rest is started or
-// stopped. A Watch that another one covers is left out; what it would bring comes under the wider one. Set waits for
-// Run to be started and for the streams that it stops. An error of ctx leaves open whether the change was made. Set must
-// not be called from a Handler.
+// Set starts and stops streams so that exactly one runs for each of watches. Streams that already run continue. A Watch in
+// one namespace has no stream if there is one of the same type for all namespaces, which receives its events. Set waits
+// for Run to be started and for the streams that it stops. If it returns an error of ctx, the change may have been made or
+// not. Set must not be called from a Handler.
 func (s *Streams) Set(ctx context.Context, watches []Watch) error {
 	request := setRequest{watches: watches, done: make(chan struct{})}
 	select {
@@ -135,8 +132,8 @@ func (s *Streams) Set(ctx context.Context, watches []Watch) error {
 	}
 }
 
-// Effective returns the watches that Set runs for those given: each once, without those that another one covers, in
-// a fixed order.
+// Effective returns the watches that Set runs: sorted, unique, and without those in one namespace of a type that is
+// watched in all.
 func Effective(watches []Watch) []Watch {
 	wide := sets.New[schema.GroupVersionResource]()
 	for _, watch := range watches {
@@ -151,13 +148,13 @@ func Effective(watches []Watch) []Watch {
 	return slices.Compact(effective)
 }
 
-// runningStream is a stream's end as Run holds it.
+// runningStream stops a stream that Run has started.
 type runningStream struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 }
 
-// apply stops first and starts then, so that no object comes under two watches at the same time.
+// apply stops streams before it starts others, so that no object is received from two watches at the same time.
 func (s *Streams) apply(ctx context.Context, running map[Watch]*runningStream, watches []Watch) {
 	wanted := sets.New(Effective(watches)...)
 	var stopping []*runningStream

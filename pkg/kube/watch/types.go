@@ -18,22 +18,22 @@ type Type struct {
 	Resource   schema.GroupVersionResource
 	Kind       string
 	Namespaced bool
-	// Preferred marks the one version of this group and resource that is watched when none is named: the version
-	// that the group prefers if it has the resource, else the first that has it.
+	// Preferred is set for the one version of this group and resource that is watched if none is named: the preferred
+	// version of the group if it has the resource, otherwise the first that has it.
 	Preferred bool
-	// Watchable says that objects can be listed and watched.
+	// Watchable is set if objects can be listed and watched.
 	Watchable bool
-	// Stale says that the type is known from an earlier discovery and that the last one could not ask for it.
+	// Stale is set if the type was discovered earlier, and the last discovery failed for it.
 	Stale bool
 }
 
-// Snapshot is what discovery found at one moment. It does not change.
+// Snapshot is the result of one discovery. It is immutable.
 type Snapshot struct {
 	types  []Type
 	failed map[schema.GroupVersion]string
 }
 
-// NewSnapshot returns a snapshot of the types given; failed says why discovery of a group version failed.
+// NewSnapshot returns a snapshot of types. failed has the error of each group version whose discovery failed.
 func NewSnapshot(types []Type, failed map[schema.GroupVersion]string) *Snapshot {
 	types = slices.Clone(types)
 	slices.SortFunc(types, compareTypes)
@@ -57,9 +57,9 @@ func compareTypes(a, b Type) int {
 	return cmp.Compare(a.Resource.Version, b.Resource.Version)
 }
 
-// GroupFailed says whether any version of the group could not be discovered: what the snapshot lacks of this group may
-// still exist, and nothing may be deleted because of such a gap. Types that were known before are in the snapshot,
-// marked Stale.
+// GroupFailed reports whether discovery failed for any version of the group. Types of this group that are not in the snapshot
+// may exist, so nothing may be deleted because they are missing. Types that were discovered earlier are in the snapshot and
+// Stale.
 func (s *Snapshot) GroupFailed(group string) bool {
 	for failed := range s.failed {
 		if failed.Group == group {
@@ -69,7 +69,7 @@ func (s *Snapshot) GroupFailed(group string) bool {
 	return false
 }
 
-// equal compares what consumers act on; the wording of a failure is not part of that.
+// equal compares snapshots without the messages of failures, which consumers do not use.
 func (s *Snapshot) equal(other *Snapshot) bool {
 	if other == nil || !slices.Equal(s.types, other.types) || len(s.failed) != len(other.failed) {
 		return false
@@ -82,11 +82,11 @@ func (s *Snapshot) equal(other *Snapshot) bool {
 	return true
 }
 
-// servedTypes turns discovery's answer into types. Subresources are left out.
+// servedTypes returns the types in the result of discovery, without subresources.
 func servedTypes(groups []*metav1.APIGroup, lists []*metav1.APIResourceList) []Type {
 	resources := map[schema.GroupVersion][]metav1.APIResource{}
 	for _, list := range lists {
-		// A group version that cannot be parsed cannot be asked for either.
+		// A group version that cannot be parsed cannot be requested.
 		if groupVersion, err := schema.ParseGroupVersion(list.GroupVersion); err == nil {
 			resources[groupVersion] = list.APIResources
 		}
@@ -127,9 +127,9 @@ func versionsByPreference(group *metav1.APIGroup) []string {
 	return versions
 }
 
-// merge builds the snapshot that follows previous, which may be nil. Types of a group version that failed, and types
-// that discovery left out although declared says that they are still installed, are kept and marked Stale; the latter
-// are counted as failed too, because a server that is starting up may show less than it serves.
+// merge returns the snapshot that follows previous, which may be nil. Types of a group version that failed are kept and
+// Stale. So are types that discovery left out although they are still declared: a server that is starting may list fewer
+// types than it serves. Their group version counts as failed.
 func merge(previous *Snapshot, served []Type, failed map[schema.GroupVersion]string, declared func(Type) bool) *Snapshot {
 	types, failed := slices.Clone(served), maps.Clone(failed)
 	if failed == nil {
@@ -163,8 +163,8 @@ func previousTypes(previous *Snapshot) []Type {
 	return previous.types
 }
 
-// withOnePreferred lets a stale version that was preferred stay so: that it cannot be asked for at the moment must not
-// move every watch of the type to another version.
+// withOnePreferred keeps a stale version preferred if it was: a failed discovery must not move the watches of the type to
+// another version.
 func withOnePreferred(types []Type) []Type {
 	stale := map[schema.GroupResource]bool{}
 	for _, t := range types {
