@@ -18,59 +18,60 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// reasonRecovered is the reason of the Event that ends a trouble.
+// reasonRecovered is the reason of the Event for a resolved problem.
 const reasonRecovered = "Recovered"
 
-// Troubles are the reasons of the conditions that call for somebody, by the conditions' types.
+// Troubles are the reasons of conditions that report problems, by the types of the conditions.
 type Troubles map[string]string
 
-// Announcer makes Events of what the conditions of objects come to. They say what the conditions say, which have no secrets.
-// It may be used concurrently.
+// Announcer emits Events for changes of the conditions of objects. Their messages are those of the conditions, which contain
+// no secrets. It is safe for concurrent use.
 type Announcer struct {
 	recorder Recorder
-	// read finds the troubles in conditions, given those that were told before.
+	// read returns the problems in conditions. before are the problems that have an Event.
 	read func(conditions []metav1.Condition, before Troubles) Troubles
 
 	mu sync.Mutex
-	// told are the troubles that Events have told of, of the objects that have some.
-	told map[types.UID]Troubles
+	// announced are the problems that have an Event, by object.
+	announced map[types.UID]Troubles
 }
 
-// New returns an announcer. read finds the troubles in conditions: those that were told before are given, so that what cannot
-// be said at the moment can stay as it is.
+// New returns an Announcer. read returns the problems in conditions. It can return those of before, which have an Event, if the
+// conditions are unknown.
 func New(recorder Recorder, read func(conditions []metav1.Condition, before Troubles) Troubles) *Announcer {
-	return &Announcer{recorder: recorder, read: read, told: map[types.UID]Troubles{}}
+	return &Announcer{recorder: recorder, read: read, announced: map[types.UID]Troubles{}}
 }
 
-// Object is what an Event can be about.
+// Object is an object that can have Events.
 type Object interface {
 	runtime.Object
 	metav1.Object
 }
 
-// Announce tells of what is new in an object's conditions, which have been written.
+// Announce emits Events for the difference between two sets of conditions of an object. It is called after the new ones were
+// written.
 func (a *Announcer) Announce(object Object, before, after []metav1.Condition) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	known, ok := a.told[object.GetUID()]
+	known, ok := a.announced[object.GetUID()]
 	if !ok {
-		known = a.read(before, nil) // an earlier process has told of them
+		known = a.read(before, nil) // An earlier process has emitted Events for them.
 	}
 	now := a.read(after, known)
 	either := maps.Clone(known)
 	maps.Copy(either, now)
 	for _, kind := range slices.Sorted(maps.Keys(either)) {
-		a.tell(object, kind, known[kind], now[kind], after)
+		a.emit(object, kind, known[kind], now[kind], after)
 	}
 	if len(now) == 0 {
-		delete(a.told, object.GetUID())
+		delete(a.announced, object.GetUID())
 		return
 	}
-	a.told[object.GetUID()] = now
+	a.announced[object.GetUID()] = now
 }
 
-// tell makes the Event for one condition, if it has changed.
-func (a *Announcer) tell(object runtime.Object, kind, before, now string, conditions []metav1.Condition) {
+// emit emits the Event for one condition if its problem has changed.
+func (a *Announcer) emit(object runtime.Object, kind, before, now string, conditions []metav1.Condition) {
 	message := ""
 	if condition := meta.FindStatusCondition(conditions, kind); condition != nil {
 		message = condition.Message
@@ -85,16 +86,16 @@ func (a *Announcer) tell(object runtime.Object, kind, before, now string, condit
 	}
 }
 
-// Forget lets go of an object that has been deleted.
+// Forget removes the state of an object that was deleted.
 func (a *Announcer) Forget(object any) {
 	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = tombstone.Obj
 	}
-	gone, ok := object.(metav1.Object)
+	deleted, ok := object.(metav1.Object)
 	if !ok {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.told, gone.GetUID())
+	delete(a.announced, deleted.GetUID())
 }

@@ -1,6 +1,6 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package events answers which Events an object gets when its conditions change: one when something comes to be the matter,
-// one when nothing is any more, and none for what an earlier process has told of.
+// Package events writes Events, and emits them when the conditions of an object change: a Warning when a problem appears, and
+// a Normal Event when it is resolved. Problems for which an earlier process has emitted an Event get no other one.
 package events

@@ -19,33 +19,35 @@ import (
 )
 
 const (
-	// eventSource is what Events name as their source.
+	// eventSource is the source component of Events.
 	eventSource = "slipstream"
-	// longestEvent is what the API allows the text of an Event, in bytes.
-	longestEvent = 1024
+	// maxMessage is the maximum size of an Event's message in the API, in bytes.
+	maxMessage = 1024
 )
 
-// Recorder makes Events. It does not wait.
+// Recorder emits Events. It does not wait until they are written.
 type Recorder interface {
-	// Event makes one about an object, of a type (corev1.EventTypeNormal or Warning), for a reason that programs may read.
+	// Event emits an Event of an object. eventType is corev1.EventTypeNormal or Warning, reason is machine-readable.
 	Event(object runtime.Object, eventType, reason, message string)
 }
 
-// NewRecorder returns what writes Events to a cluster until ctx ends. What cannot be written is logged and dropped: conditions
-// tell it as well. Of each object at most 25 of a type are written in a burst, then one in five minutes.
+// NewRecorder returns a Recorder that writes Events to a cluster until ctx ends. Events that cannot be written are logged and
+// dropped, because conditions report the same. For each object and type, at most 25 are written in a burst, then one in five
+// minutes.
 func NewRecorder(ctx context.Context, cluster kubernetes.Interface) Recorder {
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: cluster.CoreV1().Events(metav1.NamespaceAll)})
 	return fitting{broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: eventSource})}
 }
 
-// fitting makes texts fit, and shows what is not seen in them: they hold names and words of remotes.
+// fitting shortens messages to maxMessage, and escapes characters that are not printable: messages contain names and texts of
+// remote systems.
 type fitting struct{ to Recorder }
 
 func (f fitting) Event(object runtime.Object, eventType, reason, message string) {
 	message = printable.Text(message)
-	if len(message) > longestEvent {
-		message = strings.ToValidUTF8(message[:longestEvent], "")
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage], "")
 	}
 	f.to.Event(object, eventType, reason, message)
 }

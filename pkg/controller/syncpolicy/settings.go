@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package syncpolicy answers which settings all catalogs and environments share, and when they change.
+// Package syncpolicy returns the spec of the SyncPolicy, which all catalogs and environments share, and watches its changes.
 package syncpolicy
 
 import (
@@ -14,11 +14,11 @@ import (
 	listers "github.com/configbutler/slipstream/pkg/generated/listers/configbutler/v1alpha1"
 )
 
-// Of returns those of the SyncPolicy; without one, the defaults.
+// Of returns the spec of the SyncPolicy, with the defaults if it does not exist.
 func Of(policies listers.SyncPolicyLister) *v1alpha1.SyncPolicySpec {
 	policy, err := policies.Get(v1alpha1.SyncPolicyName)
 	if err != nil {
-		policy = &v1alpha1.SyncPolicy{} // A cache has no error but that there is none.
+		policy = &v1alpha1.SyncPolicy{} // The only error of a cache is NotFound.
 	}
 	return &WithDefaults(policy).Spec
 }
@@ -30,8 +30,7 @@ func WithDefaults(policy *v1alpha1.SyncPolicy) *v1alpha1.SyncPolicy {
 	return policy
 }
 
-// Follow calls changed whenever the settings have changed, from when they can be read for the first time: the status of the
-// SyncPolicy, which is written more often, says nothing about what is to be done.
+// Follow calls changed whenever the spec has changed after the informer's first list. Updates of the status are ignored.
 func Follow(policies informers.SyncPolicyInformer, changed func()) error {
 	_, err := policies.Informer().AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(_ any, initial bool) {
@@ -49,7 +48,7 @@ func Follow(policies informers.SyncPolicyInformer, changed func()) error {
 		DeleteFunc: func(any) { changed() },
 	})
 	if err != nil {
-		return fmt.Errorf("follow the SyncPolicy: %w", err)
+		return fmt.Errorf("watch the SyncPolicy: %w", err)
 	}
 	return nil
 }

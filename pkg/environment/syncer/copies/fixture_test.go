@@ -7,6 +7,8 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -117,6 +119,20 @@ func (s *fixture) rows() map[string]string {
 		rows[string(kv.Key)] = string(kv.Value)
 	}
 	return rows
+}
+
+// revisions returns the stored revisions of alice, the lowest first.
+func (s *fixture) revisions() []int64 {
+	s.Helper()
+	var revisions []int64
+	for key := range s.rows() {
+		number, isHead := strings.CutPrefix(key, prefix+"/"+copies.TableName+"/head/"+string(alice.UID)+"/")
+		if revision, err := strconv.ParseInt(number, 16, 64); isHead && err == nil && revision > 0 {
+			revisions = append(revisions, revision)
+		}
+	}
+	slices.Sort(revisions)
+	return revisions
 }
 
 // contents returns the number of stored contents.

@@ -22,10 +22,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// head says where the content of objects is, by its number.
+// head has the number of each object's content.
 type head map[Key]string
 
-// entry is an object of a head as it is written.
+// entry is the stored form of an object in a head.
 type entry struct {
 	Group   string `json:"group,omitempty"`
 	Kind    string `json:"kind"`
@@ -33,8 +33,8 @@ type entry struct {
 	Content string `json:"content"`
 }
 
-// errUnreadable says no more: the library's errors quote what they read, which may be secret.
-var errUnreadable = errors.New("the row is not what was written")
+// errUnreadable has no details, because the errors of the JSON library quote the input, which may be secret.
+var errUnreadable = errors.New("the row is damaged")
 
 func numbered(revision int64) string { return fmt.Sprintf("%016x", revision) }
 
@@ -61,11 +61,11 @@ func (h head) row(uid types.UID, revision int64) (table.Row, error) {
 	return table.Row{Key: headsOf(uid) + numbered(revision), Value: value}, nil
 }
 
-// parseHead returns nil for a head that cannot be read: its revision is as if it had never been put, and all else goes on.
+// parseHead returns nil for a head that cannot be read. Its revision is then treated as if it had never been put.
 func parseHead(ctx context.Context, row string, value []byte) head {
 	var entries []entry
 	if err := json.Unmarshal(value, &entries); err != nil {
-		klog.FromContext(ctx).Error(err, "What was applied in an environment cannot be read", "row", row)
+		klog.FromContext(ctx).Error(err, "Failed to read the applied objects of an environment, treating the revision as not stored", "row", row)
 		return nil
 	}
 	h := make(head, len(entries))
@@ -77,8 +77,8 @@ func parseHead(ctx context.Context, row string, value []byte) head {
 
 // current returns the revision that was put last and its head, nil if there is none.
 func (c *Copies) current(ctx context.Context, uid types.UID) (int64, head, error) {
-	value, there, err := c.table.Get(ctx, currentRow(uid))
-	if err != nil || !there {
+	value, found, err := c.table.Get(ctx, currentRow(uid))
+	if err != nil || !found {
 		return 0, nil, err
 	}
 	revision, err := strconv.ParseInt(string(value), 16, 64)
@@ -89,20 +89,20 @@ func (c *Copies) current(ctx context.Context, uid types.UID) (int64, head, error
 	return revision, h, err
 }
 
-// head returns that of a revision, nil if there is none.
+// head returns the head of a revision, nil if there is none.
 func (c *Copies) head(ctx context.Context, uid types.UID, revision int64) (head, error) {
 	row := headsOf(uid) + numbered(revision)
-	value, there, err := c.table.Get(ctx, row)
-	if err != nil || !there {
+	value, found, err := c.table.Get(ctx, row)
+	if err != nil || !found {
 		return nil, err
 	}
 	return parseHead(ctx, row, value), nil
 }
 
-// object returns the content of a number, nil if it is gone.
+// object returns the content with a number, nil if it was deleted.
 func (c *Copies) object(ctx context.Context, uid types.UID, number string) (*unstructured.Unstructured, error) {
-	value, there, err := c.table.Get(ctx, contentsOf(uid)+number)
-	if err != nil || !there {
+	value, found, err := c.table.Get(ctx, contentsOf(uid)+number)
+	if err != nil || !found {
 		return nil, err
 	}
 	object := &unstructured.Unstructured{}

@@ -21,14 +21,14 @@ type writing struct {
 	copies *Copies
 	uid    types.UID
 	next   head
-	// contents are what the head names and what is nowhere yet.
+	// contents are the rows of contents that the head names and that are not stored yet.
 	contents []table.Row
 }
 
-// take takes up a change.
-func (w *writing) take(ctx context.Context, change Change) error {
+// add adds a change to the head.
+func (w *writing) add(ctx context.Context, change Change) error {
 	for _, object := range change.Applied {
-		if err := w.add(ctx, object); err != nil {
+		if err := w.addObject(ctx, object); err != nil {
 			return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 	}
@@ -38,8 +38,8 @@ func (w *writing) take(ctx context.Context, change Change) error {
 	return nil
 }
 
-// add has the head name the content of an object.
-func (w *writing) add(ctx context.Context, object *unstructured.Unstructured) error {
+// addObject adds an object to the head. Its content gets a new number if it differs from the stored one.
+func (w *writing) addObject(ctx context.Context, object *unstructured.Unstructured) error {
 	value, err := json.Marshal(object.Object)
 	if err != nil {
 		return fmt.Errorf("encode it: %w", err)
@@ -56,7 +56,7 @@ func (w *writing) add(ctx context.Context, object *unstructured.Unstructured) er
 	return nil
 }
 
-// write writes the head after what it names, and that it is the one that was put last after that.
+// write writes the contents first, then the head that names them, and then the row that makes it the current one.
 func (w *writing) write(ctx context.Context, environment Environment, revision int64) error {
 	row, err := w.next.row(w.uid, revision)
 	if err != nil {
