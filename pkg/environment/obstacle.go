@@ -27,7 +27,7 @@ func (o *obstacles) find(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) 
 	if catalog == nil {
 		return conditions.Reasonf(v1alpha1.ReasonCatalogNotFound, "There is no AppCatalog %s/%s", namespace, ref.Name)
 	}
-	if found := o.neighbourhood(e, catalog).Check(e); len(found) > 0 {
+	if found := o.cluster(e, catalog).Check(e); len(found) > 0 {
 		return conditions.Reason{Code: found[0].Reason, Message: found[0].String()}
 	}
 	switch {
@@ -41,8 +41,8 @@ func (o *obstacles) find(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) 
 	return conditions.Reason{}
 }
 
-// neighbourhood returns the catalogs and environments that can exclude an environment.
-func (o *obstacles) neighbourhood(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) *placement.Cluster {
+// cluster returns the catalogs and environments that can exclude an environment.
+func (o *obstacles) cluster(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) *placement.Cluster {
 	target := e.Spec.TargetNamespace
 	n := &placement.Cluster{
 		Own: o.own, Environments: o.caches.environmentsBy(byTarget, target), Labels: o.caches.labelsOf,

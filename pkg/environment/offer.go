@@ -35,9 +35,9 @@ type offer struct {
 	others []v1alpha1.DependencyCount
 	// changes is set if any object would change.
 	changes bool
-	// news is plan.Plan.News.
-	news      string
-	conflicts []v1alpha1.WorkloadConflict
+	// othersHash is plan.Plan.OtherChangesHash.
+	othersHash string
+	conflicts  []v1alpha1.WorkloadConflict
 	// notCopied are objects that the target lacks and a sync does not copy.
 	notCopied []v1alpha1.NotCopiedObject
 	// failure is why planning failed.
@@ -84,42 +84,44 @@ type offers struct {
 	known func(types.NamespacedName)
 	queue *controller.Queue[types.NamespacedName]
 
-	mu     sync.Mutex
-	asked  map[types.NamespacedName]question
-	answer map[types.NamespacedName]*offer
+	mu sync.Mutex
+	// requests are the latest requests, and computed the latest results.
+	requests map[types.NamespacedName]offerRequest
+	computed map[types.NamespacedName]*offer
 }
 
-// question is a request to compute an offer.
-type question struct {
+// offerRequest is a request to compute an offer.
+type offerRequest struct {
 	basis
-	request syncer.Request
+	sync syncer.Request
 }
 
 func newOffers(planner Planner, clock clock.WithTicker, known func(types.NamespacedName)) *offers {
 	return &offers{
-		planner: planner, clock: clock, known: known, asked: map[types.NamespacedName]question{}, answer: map[types.NamespacedName]*offer{},
+		planner: planner, clock: clock, known: known,
+		requests: map[types.NamespacedName]offerRequest{}, computed: map[types.NamespacedName]*offer{},
 		queue: controller.NewQueue[types.NamespacedName](controllerName+"-plans", clock),
 	}
 }
 
 // of returns the offer for a basis. If it is not computed yet, of enqueues that, and returns the previous offer as stale if only the
 // source has changed since, nil otherwise.
-func (o *offers) of(name types.NamespacedName, q question) *offer {
+func (o *offers) of(name types.NamespacedName, request offerRequest) *offer {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if known := o.answer[name]; known != nil && known.basis == q.basis {
+	if known := o.computed[name]; known != nil && known.basis == request.basis {
 		return known
 	}
-	if before, ok := o.asked[name]; !ok || before.basis != q.basis {
-		o.asked[name] = q
+	if before, ok := o.requests[name]; !ok || before.basis != request.basis {
+		o.requests[name] = request
 		o.queue.Add(name)
 	}
-	return o.stale(name, q.basis)
+	return o.stale(name, request.basis)
 }
 
 // stale returns the previous offer if only the source has changed since.
 func (o *offers) stale(name types.NamespacedName, now basis) *offer {
-	last := o.answer[name]
+	last := o.computed[name]
 	if last == nil || last.failure != nil {
 		return nil
 	}
@@ -136,8 +138,8 @@ func (o *offers) stale(name types.NamespacedName, now basis) *offer {
 func (o *offers) forget(name types.NamespacedName) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	delete(o.asked, name)
-	delete(o.answer, name)
+	delete(o.requests, name)
+	delete(o.computed, name)
 }
 
 // run computes offers until ctx is done.
@@ -146,13 +148,13 @@ func (o *offers) run(ctx context.Context) { o.queue.Run(ctx, planners, o.find) }
 // find computes the offer of an environment. again is when to compute it again even if nothing has changed.
 func (o *offers) find(ctx context.Context, name types.NamespacedName) (again time.Time, failure error) {
 	o.mu.Lock()
-	q, ok := o.asked[name]
+	request, ok := o.requests[name]
 	o.mu.Unlock()
 	if !ok {
 		return again, nil
 	}
-	found := &offer{basis: q.basis}
-	result, err := o.planner.Run(ctx, q.request)
+	found := &offer{basis: request.basis}
+	result, err := o.planner.Run(ctx, request.sync)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return again, err
@@ -161,13 +163,13 @@ func (o *offers) find(ctx context.Context, name types.NamespacedName) (again tim
 	default:
 		found.workloads, found.others = plan.Prompt(result.Plan.Changes(plan.HideSecrets))
 		found.conflicts = result.Plan.Conflicts
-		found.changes, found.news = len(result.Plan.Summaries()) > 0, result.Plan.OtherChangesHash
+		found.changes, found.othersHash = len(result.Plan.Summaries()) > 0, result.Plan.OtherChangesHash
 		found.notCopied = result.Plan.NotCopied
-		if len(found.notCopied) > 0 || includesCustom(q.request.Environment) {
+		if len(found.notCopied) > 0 || includesCustom(request.sync.Environment) {
 			again = o.clock.Now().Add(unwatchedPeriod)
 		}
 	}
-	if o.take(name, found) {
+	if o.store(name, found) {
 		o.known(name)
 	}
 	if err != nil {
@@ -183,32 +185,32 @@ func includesCustom(e *v1alpha1.Environment) bool {
 	})
 }
 
-// take stores an offer, and reports whether it differs from the previous one.
-func (o *offers) take(name types.NamespacedName, found *offer) bool {
+// store stores an offer, and reports whether it differs from the previous one.
+func (o *offers) store(name types.NamespacedName, found *offer) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	before := o.answer[name]
-	o.answer[name] = found
+	before := o.computed[name]
+	o.computed[name] = found
 	return before == nil || before.basis != found.basis || before.failure == nil || found.failure == nil ||
 		before.failure.Error() != found.failure.Error()
 }
 
-// newQuestion returns the request for the offer, the same plan that the subresource diff shows. The caller completes its basis with what
-// the environment and the catalog do not have.
-func newQuestion(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog, withheld plan.Denied) question {
-	q := question{
+// newOfferRequest returns the request for the offer, the same plan that the subresource diff shows. The caller completes its basis with
+// what the environment and the catalog do not have.
+func newOfferRequest(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog, withheld plan.Denied) offerRequest {
+	of := offerRequest{
 		basis: basis{
 			environment: e.UID, catalog: catalog.UID, revision: newestRevision(catalog), generation: e.Generation,
 			applied: e.Status.AppliedRevision, withheld: withheld.String(),
 		},
-		request: syncer.PreviewRequest(e.DeepCopy(), v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionAll}),
+		sync: syncer.PreviewRequest(e.DeepCopy(), v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionAll}),
 	}
-	q.request.Mode = syncer.ModePlan
-	q.request.Resolution = requests(e.Status.PendingRequests).resolution()
+	of.sync.Mode = syncer.ModePlan
+	of.sync.Resolution = requests(e.Status.PendingRequests).resolution()
 	for _, request := range e.Status.PendingRequests {
 		if request.Type == v1alpha1.EnvironmentRequestResolve {
-			q.decisions++
+			of.decisions++
 		}
 	}
-	return q
+	return of
 }

@@ -88,15 +88,15 @@ func (r *reconciliation) proceed(ctx context.Context) (again time.Time, err erro
 	for _, record := range ended {
 		r.environments.events.ended(r.state.environment, record)
 	}
-	if r.state.undone != nil {
-		klog.FromContext(ctx).Error(r.state.undone, "Failed to carry out a request, retrying", "environment", nameOf(r.state.environment))
-		again = earliest(again, r.state.now.Add(undonePause))
+	if r.state.requestErr != nil {
+		klog.FromContext(ctx).Error(r.state.requestErr, "Failed to carry out a request, retrying", "environment", nameOf(r.state.environment))
+		again = earliest(again, r.state.now.Add(requestRetryDelay))
 	}
 	return earliest(again, next.again), nil
 }
 
-// undonePause is the delay before a failed rediscover request is retried.
-const undonePause = 30 * time.Second
+// requestRetryDelay is the delay before a failed rediscover request is retried.
+const requestRetryDelay = 30 * time.Second
 
 // conclude writes the status, and starts the chosen sync, if there is one.
 func (r *reconciliation) conclude(ctx context.Context, before *v1alpha1.Environment, next choice) (err error) {
@@ -123,13 +123,13 @@ func (r *reconciliation) currentOffer() *offer {
 		return nil
 	}
 	e, name := r.state.environment, nameOf(r.state.environment)
-	asked := newQuestion(e, r.state.catalog, r.state.notCopied)
-	asked.runs, asked.source = r.environments.starter.runs.count(e.UID), r.environments.sources.count(name)
-	asked.target = r.environments.caches.hasTarget(e)
+	request := newOfferRequest(e, r.state.catalog, r.state.notCopied)
+	request.runs, request.source = r.environments.starter.runs.count(e.UID), r.environments.sources.count(name)
+	request.target = r.environments.caches.hasTarget(e)
 	if count, _ := r.workloads(); count != nil {
-		asked.there = count.Total
+		request.there = count.Total
 	}
-	return r.environments.offers.of(name, asked)
+	return r.environments.offers.of(name, request)
 }
 
 // enqueueStart delays the chosen sync if the limits on starts and concurrent syncs require it.
@@ -140,7 +140,7 @@ func (r *reconciliation) enqueueStart(next choice) choice {
 		return next
 	}
 	most := int(*r.state.policy.MaxSyncsPerMinute)
-	ok, again := r.environments.starter.starts.ask(name, next.record.Status.DetectedAt.Time, most)
+	ok, again := r.environments.starter.starts.tryStart(name, next.record.Status.DetectedAt.Time, most)
 	if ok {
 		return next
 	}

@@ -69,7 +69,7 @@ func (w *recordWriter) rediscover(ctx context.Context) error {
 	if len(asked) == 0 || w.state.syncing || !w.state.obstacle.IsZero() {
 		return nil
 	}
-	if w.state.undone = w.detector.Rediscover(ctx, nameOf(w.state.environment)); w.state.undone == nil {
+	if w.state.requestErr = w.detector.Rediscover(ctx, nameOf(w.state.environment)); w.state.requestErr == nil {
 		w.state.rediscovered = asked
 		w.sources.add(nameOf(w.state.environment)) // What the index names belongs to the action Cluster.
 	}
@@ -166,7 +166,7 @@ func (w *recordWriter) overtake(ctx context.Context) error {
 	var waiting, over []*v1alpha1.SyncStatus
 	for _, record := range w.state.records.open(v1alpha1.SyncTypeEnvironment) {
 		switch isPending := record.Status.State == v1alpha1.SyncStatePending; {
-		case triggers.isTakenBack(record), isPending && (!isWanted(&w.state.environment.Spec, record) || triggers.isDone(record)):
+		case triggers.isWithdrawn(record), isPending && (!isWanted(&w.state.environment.Spec, record) || triggers.isDone(record)):
 			over = append(over, record)
 		case isPending:
 			waiting = append(waiting, record)

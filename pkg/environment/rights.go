@@ -13,14 +13,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 )
 
-const (
-	// askAgain is the interval at which a lost permission is checked again.
-	askAgain = access.DeniedTTL
-	// askStanding is the interval at which granted permissions are checked: those of the catalog's editor to read what is copied, and
-	// those that automatic syncs require.
-	askStanding = access.AllowedTTL
-)
-
 // checkConsent determines what is not copied because the catalog's editor can no longer read it, and returns when to check again.
 func (r *reconciliation) checkConsent(ctx context.Context) (again time.Time, err error) {
 	if r.state.catalog == nil || !r.state.obstacle.IsZero() {
@@ -28,9 +20,9 @@ func (r *reconciliation) checkConsent(ctx context.Context) (again time.Time, err
 	}
 	r.state.notCopied, err = r.environments.runner.StateReader.Withheld(ctx, r.state.catalog)
 	if len(r.state.notCopied) > 0 {
-		return r.state.now.Add(askAgain), err
+		return r.state.now.Add(access.DeniedTTL), err
 	}
-	return r.state.now.Add(askStanding), err
+	return r.state.now.Add(access.AllowedTTL), err
 }
 
 // checkRights checks the permissions of automatic syncs, even if there is nothing to sync, and returns when to check again. No automatic
@@ -56,9 +48,9 @@ func (r *reconciliation) checkRights(ctx context.Context) (again time.Time) {
 	case lost != "":
 		r.state.lost = conditions.Reason{Code: v1alpha1.ReasonPermissionLost, Message: lost}
 	default:
-		return r.state.now.Add(askStanding)
+		return r.state.now.Add(access.AllowedTTL)
 	}
-	return r.state.now.Add(askAgain)
+	return r.state.now.Add(access.DeniedTTL)
 }
 
 // consent returns what is withheld of the types that the environment has, or of all types if it was never synced.

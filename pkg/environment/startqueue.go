@@ -41,13 +41,13 @@ func newStartQueue(clock clock.PassiveClock) *startQueue {
 	return &startQueue{clock: clock, running: map[types.NamespacedName]time.Time{}}
 }
 
-// ask reports whether an environment can start a sync that was requested at a time, with at most most starts in a minute. Otherwise the
-// environment is queued, and again is when to try again; zero if that is when another sync ends or another environment leaves.
-func (q *startQueue) ask(name types.NamespacedName, since time.Time, most int) (ok bool, again time.Time) {
+// tryStart reports whether an environment can start a sync that was requested at a time, with at most most starts in a minute. Otherwise
+// the environment is queued, and again is when to try again; zero if that is when another sync ends or another environment leaves.
+func (q *startQueue) tryStart(name types.NamespacedName, since time.Time, most int) (ok bool, again time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.clock.Now()
-	q.stand(waiting{name, since})
+	q.insert(waiting{name, since})
 	q.begun = slices.DeleteFunc(q.begun, func(at time.Time) bool { return now.Sub(at) >= rateWindow })
 	ahead := slices.IndexFunc(q.waiting, func(w waiting) bool { return w.name == name })
 	free := min(most-len(q.begun), maxRuns-len(q.running))
@@ -64,8 +64,8 @@ func (q *startQueue) ask(name types.NamespacedName, since time.Time, most int) (
 	return false, again
 }
 
-// stand queues an environment by the time of its request.
-func (q *startQueue) stand(w waiting) {
+// insert queues an environment by the time of its request.
+func (q *startQueue) insert(w waiting) {
 	q.waiting = slices.DeleteFunc(q.waiting, func(other waiting) bool { return other.name == w.name })
 	at := slices.IndexFunc(q.waiting, func(other waiting) bool { return other.since.After(w.since) })
 	if at < 0 {
@@ -94,7 +94,7 @@ func (q *startQueue) end(name types.NamespacedName) []types.NamespacedName {
 	return q.front()
 }
 
-// undo takes back a start that ask has granted.
+// undo takes back a start that tryStart has allowed.
 func (q *startQueue) undo(name types.NamespacedName) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -25,7 +25,7 @@ func TestQueueIsInOrder(t *testing.T) {
 			if slices.Contains(begun, fmt.Sprint(i)) {
 				continue
 			}
-			ok, at := l.ask(numbered(i), noon.Add(time.Duration(i)*time.Second), 2)
+			ok, at := l.tryStart(numbered(i), noon.Add(time.Duration(i)*time.Second), 2)
 			if ok {
 				begun = append(begun, fmt.Sprint(i))
 				l.end(numbered(i))
@@ -59,26 +59,26 @@ func TestQueueStartsTheFirst(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(noon)
 	l := newStartQueue(clock)
 	for i := range 5 {
-		if ok, _ := l.ask(numbered(i), noon.Add(time.Duration(i)), 1); ok != (i == 0) {
+		if ok, _ := l.tryStart(numbered(i), noon.Add(time.Duration(i)), 1); ok != (i == 0) {
 			t.Fatalf("%d: %t", i, ok)
 		}
 	}
 	l.end(numbered(0))
 	clock.SetTime(noon.Add(time.Minute))
-	if ok, _ := l.ask(numbered(3), noon.Add(3), 1); ok {
+	if ok, _ := l.tryStart(numbered(3), noon.Add(3), 1); ok {
 		t.Error("the third one was started")
 	}
 	if next := l.leave(numbered(1)); !slices.Equal(next, []types.NamespacedName{numbered(2), numbered(3), numbered(4)}) {
 		t.Errorf("next = %v", next)
 	}
-	if ok, _ := l.ask(numbered(2), noon.Add(2), 1); !ok {
+	if ok, _ := l.tryStart(numbered(2), noon.Add(2), 1); !ok {
 		t.Error("the first one was not started")
 	}
 	if next := l.leave(numbered(9)); next != nil {
 		t.Errorf("next after an unknown one = %v", next)
 	}
 	l.undo(numbered(2))
-	if ok, _ := l.ask(numbered(3), noon.Add(3), 1); !ok {
+	if ok, _ := l.tryStart(numbered(3), noon.Add(3), 1); !ok {
 		t.Error("a start that was undone counts")
 	}
 }
@@ -86,7 +86,7 @@ func TestQueueStartsTheFirst(t *testing.T) {
 func TestQueueLimitsRunningSyncs(t *testing.T) {
 	l := newStartQueue(clocktesting.NewFakePassiveClock(noon))
 	for i := range maxRuns + 1 {
-		if ok, _ := l.ask(numbered(i), noon, 1000); ok != (i < maxRuns) {
+		if ok, _ := l.tryStart(numbered(i), noon, 1000); ok != (i < maxRuns) {
 			t.Fatalf("%d: %t", i, ok)
 		}
 	}

@@ -31,8 +31,8 @@ type state struct {
 	syncing bool
 	// rediscovered are the ids of the rediscover requests that are done.
 	rediscovered map[string]bool
-	// undone is an error that does not stop the reconcile. It is retried by another one.
-	undone error
+	// requestErr is the error of a rediscover request. It does not stop the reconcile, and the request is retried.
+	requestErr error
 }
 
 // requests returns the pending requests of the environment.

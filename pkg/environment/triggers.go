@@ -109,8 +109,8 @@ func (t *triggers) automatic() (desiredSync, bool) {
 	}, true
 }
 
-// newsDigits is how many digits of the hash identify the source changes since the last sync.
-const newsDigits = 16
+// hashDigits is how many digits of the hash identify the source changes since the last sync.
+const hashDigits = 16
 
 // automaticBatch returns the batch of an automatic sync, which follows from the catalog revision and the generation of the spec. Source
 // changes other than workloads do not change the revision. They are identified by their hash and by the time of the last sync, since
@@ -118,10 +118,10 @@ const newsDigits = 16
 func (t *triggers) automaticBatch() string {
 	batch := fmt.Sprintf("auto.%s.%d", t.catalog.Status.LatestSync, t.environment.Generation)
 	status := &t.environment.Status
-	if status.AppliedRevision != newestRevision(t.catalog) || t.offer == nil || t.offer.news == "" || status.LastCatalogSyncedAt == nil {
+	if status.AppliedRevision != newestRevision(t.catalog) || t.offer == nil || t.offer.othersHash == "" || status.LastCatalogSyncedAt == nil {
 		return batch
 	}
-	batch = fmt.Sprintf("%s.%d.%s", batch, status.LastCatalogSyncedAt.Unix(), t.offer.news[:newsDigits])
+	batch = fmt.Sprintf("%s.%d.%s", batch, status.LastCatalogSyncedAt.Unix(), t.offer.othersHash[:hashDigits])
 	return fmt.Sprintf("%s.%d", batch, t.records.superseded(batch))
 }
 
@@ -130,9 +130,9 @@ func (t *triggers) isDone(record *v1alpha1.SyncStatus) bool {
 	return record.Status.AutoTriggered && t.offer.isKnown() && !isBehind(t.environment, t.catalog, t.offer)
 }
 
-// isTakenBack reports whether a record is for a revision that the environment is no longer pinned to. Records in progress are
+// isWithdrawn reports whether a record is for a revision that the environment is no longer pinned to. Records in progress are
 // completed.
-func (t *triggers) isTakenBack(record *v1alpha1.SyncStatus) bool {
+func (t *triggers) isWithdrawn(record *v1alpha1.SyncStatus) bool {
 	return syncstatus.IsEdit(record.Spec.Batch) && record.Status.Revision != pinnedRevision(t.environment) &&
 		record.Status.State != v1alpha1.SyncStateInProgress
 }

@@ -43,7 +43,7 @@ func TestQueuedSyncIsReportedOnce(t *testing.T) {
 	c, situation := s.idle(), quiet()
 	situation.policy.MaxSyncsPerMinute = new(int32(1))
 	for i := range 4 {
-		c.starter.starts.ask(numbered(i), noon, 1)
+		c.starter.starts.tryStart(numbered(i), noon, 1)
 	}
 	waiting := &reconciliation{c, situation}
 	wants := choice{record: situation.record("a", catalogRun, pending, 0, "jane")}
@@ -62,7 +62,7 @@ func TestFailedReconcileLeavesTheQueue(t *testing.T) {
 		return true, nil, errors.New("not now")
 	})
 	alice := nameOf(environmenttest.Environment())
-	c.starter.starts.ask(alice, noon, 0)
+	c.starter.starts.tryStart(alice, noon, 0)
 	c.queue.Add(alice)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -109,7 +109,7 @@ func TestRunEndsInTheQueueFirst(t *testing.T) {
 	c, e := s.idle(), environmenttest.Environment()
 	c.starter.executor = doneAtOnce{}
 	for range 1000 {
-		if ok, _ := c.starter.starts.ask(nameOf(e), noon, 2000); !ok {
+		if ok, _ := c.starter.starts.tryStart(nameOf(e), noon, 2000); !ok {
 			t.Fatal("run was not started")
 		}
 		c.starter.begin(t.Context(), syncer.Job{Environment: e})
