@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/configbutler/slipstream/pkg/kube/apierror"
 )
 
 // outcome collects the report of a run. Tasks add to it concurrently, and it is read while none is executed.
@@ -36,7 +38,10 @@ func (o *outcome) record(t *task, err error) error {
 		o.refuse(refusals...)
 		return nil
 	}
-	return redactedError(t.object, err)
+	if t.object.isSecret() {
+		return apierror.RedactSecret(err)
+	}
+	return err
 }
 
 func (o *outcome) refuse(refusals ...Refusal) {

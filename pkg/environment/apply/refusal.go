@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/configbutler/slipstream/pkg/kube/apierror"
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
@@ -88,7 +89,7 @@ func (o Object) schemaRefusals(text string) []Refusal {
 // message returns a message of the API server for users.
 func (o Object) message(cause metav1.CauseType, message string) string {
 	if o.isSecret() {
-		return redactedMessage(cause, message)
+		return apierror.SecretMessage(cause, message)
 	}
 	return summary.Line(objectPrefix.ReplaceAllString(message, ""))
 }

@@ -59,7 +59,7 @@ var answers = map[string]struct {
 	"strict": {
 		status(http.StatusBadRequest, metav1.StatusReasonBadRequest, `strict decoding error: unknown field "spec.foo"`),
 		[]string{`spec.foo: strict decoding error: unknown field "spec.foo"`},
-		[]string{"spec.foo: the API server refuses it; what it says may quote the Secret and is left out"},
+		[]string{"spec.foo: the API server rejects the request; its message may quote the Secret and is left out"},
 	},
 	"schema": {
 		status(http.StatusInternalServerError, "",
@@ -72,7 +72,7 @@ var answers = map[string]struct {
 		status(http.StatusInternalServerError, "",
 			"failed to convert new object (twin/settings; /v1, Kind=ConfigMap) to proper version: error decoding from json: "+hidden),
 		[]string{": error decoding from json: " + hidden},
-		[]string{": the API server refuses it; what it says may quote the Secret and is left out"},
+		[]string{": the API server rejects the request; its message may quote the Secret and is left out"},
 	},
 	"rights": {
 		status(http.StatusForbidden, metav1.StatusReasonForbidden,

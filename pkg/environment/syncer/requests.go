@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 
 	"github.com/configbutler/slipstream/pkg/environment/plan"
+	"github.com/configbutler/slipstream/pkg/kube/apierror"
 )
 
 // mapping returns the resource of an object. Workloads are read in the version of the catalog, so that both can be compared.
@@ -47,19 +47,13 @@ func (r *stateReading) get(ctx context.Context, namespace string, key plan.Key) 
 		return nil, err
 	}
 	object, err := r.reader.Client.Resource(mapping.Resource).Namespace(namespace).Get(ctx, key.Name, metav1.GetOptions{})
-	if isAbsent(err) {
+	if apierror.IsAbsent(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s in %s: %w", key, namespace, err)
 	}
 	return object, nil
-}
-
-// isAbsent reports whether an error is the API server's statement that an object of the name does not exist. A proxy, or an API server
-// that does not serve the type at the moment, returns 404 as well.
-func isAbsent(err error) bool {
-	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
 // list calls each for every object of a kind, sequentially. It may pass an object twice.

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
+
+	"github.com/configbutler/slipstream/pkg/kube/apierror"
 )
 
 // ignoredTypes are types whose objects do not keep a namespace.
@@ -94,7 +96,7 @@ func (r *Remover) foreignObject(ctx context.Context, namespace string, resource 
 		switch {
 		case apierrors.IsForbidden(err):
 			return fmt.Sprintf("the server may not list %s, of which there may be some", resource.GroupResource()), nil
-		case isAbsent(err), apierrors.IsMethodNotSupported(err):
+		case apierror.IsAbsent(err), apierrors.IsMethodNotSupported(err):
 			return "", nil
 		case apierrors.IsResourceExpired(err) && options.Continue != "":
 			options.Continue = ""

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/kube/apierror"
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
@@ -53,7 +54,7 @@ func (r *Remover) deleteNamespace(ctx context.Context, e *v1alpha1.Environment, 
 	}
 	err = r.Client.Resource(namespaces).Delete(ctx, target.Name, preconditions(target, metav1.DeletePropagationBackground))
 	switch {
-	case err == nil, isAbsent(err):
+	case err == nil, apierror.IsAbsent(err):
 		return nil, nil
 	case apierrors.IsConflict(err):
 		return []string{"Namespace " + target.Name + " is not deleted yet"}, nil

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -23,6 +22,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
+	"github.com/configbutler/slipstream/pkg/kube/apierror"
 )
 
 // maxAttempts limits the attempts to delete an object that is modified concurrently. It then remains for the next call.
@@ -104,13 +104,13 @@ func (r *Remover) delete(
 		}
 		err := client.Delete(ctx, object.Name, preconditions(object, propagationOf(kind)))
 		if !apierrors.IsConflict(err) {
-			return redactError(kind, err)
+			return failure(kind, err)
 		}
 		if err := r.Limiter.Wait(ctx); err != nil {
 			return err
 		}
 		if object, err = client.Get(ctx, object.Name, metav1.GetOptions{}); err != nil {
-			return redactError(kind, err)
+			return failure(kind, err)
 		}
 	}
 	return nil
@@ -131,15 +131,13 @@ func propagationOf(kind schema.GroupKind) metav1.DeletionPropagation {
 	return metav1.DeletePropagationBackground
 }
 
-// redactError returns the error of a deletion, nil if the object does not exist. A response about a Secret may quote it.
-func redactError(kind schema.GroupKind, err error) error {
-	if err == nil || isAbsent(err) {
+// failure returns the error of a deletion, nil if the object does not exist. A response about a Secret may quote it.
+func failure(kind schema.GroupKind, err error) error {
+	switch {
+	case apierror.IsAbsent(err):
 		return nil
-	}
-	var answered apierrors.APIStatus
-	if kind == secrets && errors.As(err, &answered) {
-		code := int(answered.Status().Code)
-		return fmt.Errorf("the API server answers %d %s", code, http.StatusText(code))
+	case kind == secrets:
+		return apierror.RedactSecret(err)
 	}
 	return err
 }
@@ -162,7 +160,7 @@ func (r *Remover) objectsOf(ctx context.Context, e *v1alpha1.Environment, kind s
 		}
 		return nil
 	})
-	if err != nil && !isAbsent(err) && !(plan.IsOnlyIncluded(kind) && apierrors.IsForbidden(err)) {
+	if err != nil && !apierror.IsAbsent(err) && !(plan.IsOnlyIncluded(kind) && apierrors.IsForbidden(err)) {
 		return nil, fmt.Errorf("list objects of the kind %s in %s: %w", kind, e.Spec.TargetNamespace, err)
 	}
 	return objects, nil

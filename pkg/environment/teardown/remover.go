@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
+	"github.com/configbutler/slipstream/pkg/kube/apierror"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
@@ -72,7 +72,7 @@ func (r *Remover) target(ctx context.Context, e *v1alpha1.Environment) (*metav1.
 	}
 	namespace, err := r.Client.Resource(namespaces).Get(ctx, e.Spec.TargetNamespace, metav1.GetOptions{})
 	switch {
-	case isAbsent(err):
+	case apierror.IsAbsent(err):
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("look for namespace %s: %w", e.Spec.TargetNamespace, err)
@@ -80,10 +80,4 @@ func (r *Remover) target(ctx context.Context, e *v1alpha1.Environment) (*metav1.
 		return nil, nil
 	}
 	return namespace, nil
-}
-
-// isAbsent reports whether the API server has responded that an object or type does not exist. A proxy in front of it may
-// return 404 as well.
-func isAbsent(err error) bool {
-	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }

@@ -270,7 +270,7 @@ func TestRefusals(t *testing.T) {
 	})
 	_, err := s.remove()
 	want := "remove what environment teams/alice wrote: delete Deployment web: hunter2 is a bad password\n" +
-		"delete Secret database: the API server answers 403 Forbidden"
+		"delete Secret database: the API server returns 403 Forbidden; its message may quote the Secret and is left out"
 	if err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}

@@ -135,7 +135,7 @@ func TestRefusals(t *testing.T) {
 		"a field of a Secret": {create(a("Secret", "stringDota: {key: "+password+"}}")),
 			[]string{"Secret a stringDota: does not fit the schema"}},
 		"a value of a Secret": {create(a("Secret", "data: {key: "+password+"}}")),
-			[]string{"Secret a : the API server refuses it; what it says may quote the Secret and is left out"}},
+			[]string{"Secret a : the API server rejects the request; its message may quote the Secret and is left out"}},
 		"a value that cannot be read": {create(a("ConfigMap", "binaryData: {key: a-b}}")),
 			[]string{"ConfigMap a : unable to convert unstructured object to /v1, Kind=ConfigMap: error decoding from json: illegal base64 data"}},
 		"the type of a Secret": {create(a("Secret", "type: kubernetes.io/tls, stringData: {key: "+password+"}}")),

@@ -1,9 +1,12 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package apply
+package apierror
 
 import (
+	"errors"
+	"fmt"
+	"net/http"
 	"regexp"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,30 +36,41 @@ var causeMessages = map[metav1.CauseType]string{
 	metav1.CauseTypeTypeInvalid:            "does not fit the schema",
 }
 
-// redactedMessage returns what users may read of a message about a Secret.
-func redactedMessage(cause metav1.CauseType, message string) string {
+// SecretMessage returns what users may read of the API server's message about a Secret.
+func SecretMessage(cause metav1.CauseType, message string) string {
+	if safe := safeMessage(cause, message); safe != "" {
+		return safe
+	}
+	return "the API server rejects the request; its message may quote the Secret and is left out"
+}
+
+// RedactSecret returns the error of a request for a Secret without what may quote the Secret. Its code and reason are unchanged.
+func RedactSecret(err error) error {
+	var answered apierrors.APIStatus
+	if !errors.As(err, &answered) {
+		return err
+	}
+	status := answered.Status()
+	message := safeMessage("", status.Message)
+	if message == "" {
+		message = fmt.Sprintf("the API server returns %d %s; its message may quote the Secret and is left out",
+			status.Code, http.StatusText(int(status.Code)))
+	}
+	redacted := &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: status.Status, Code: status.Code, Reason: status.Reason, Message: message,
+	}}
+	if status.Details != nil {
+		redacted.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: status.Details.RetryAfterSeconds}
+	}
+	return redacted
+}
+
+// safeMessage returns the part of a message that cannot quote a Secret, empty if none is known.
+func safeMessage(cause metav1.CauseType, message string) string {
 	for _, part := range safeMessages {
 		if found := part.FindString(message); found != "" {
 			return found
 		}
 	}
-	if said, known := causeMessages[cause]; known {
-		return said
-	}
-	return "the API server refuses it; what it says may quote the Secret and is left out"
-}
-
-// redactedError returns an error without what may quote a Secret.
-func redactedError(o Object, err error) error {
-	status := statusOf(err)
-	if status == nil || !o.isSecret() {
-		return err
-	}
-	clean := &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: status.Status, Code: status.Code, Reason: status.Reason, Message: redactedMessage("", status.Message),
-	}}
-	if status.Details != nil {
-		clean.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: status.Details.RetryAfterSeconds}
-	}
-	return clean
+	return causeMessages[cause]
 }
