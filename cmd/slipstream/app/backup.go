@@ -83,20 +83,22 @@ func addStorageFlags(command *cobra.Command, flags *pflag.FlagSet) {
 	}
 }
 
-// checkDataDir rejects storage that is not in a data directory.
-func checkDataDir(storage *options.StorageOptions) error {
-	switch {
-	case storage.Backend == options.BackendEtcd3:
-		return usageError{errors.New("--storage-backend=etcd3 stores all data in etcd, whose own snapshots are the backup: " +
-			"use etcdctl snapshot save, and etcdutl snapshot restore --bump-revision 1000000000 --mark-compacted")}
-	case storage.Backend != options.BackendBolt:
-		return usageError{fmt.Errorf("--storage-backend=%q must be bbolt or etcd3", storage.Backend)}
+// insteadOfBackup is how to back up and restore etcd.
+const insteadOfBackup = "use etcdctl snapshot save, and etcdutl snapshot restore --bump-revision 1000000000 --mark-compacted"
+
+// requireFiles rejects storage that is not in files. instead is what to do with etcd.
+func requireFiles(storage *options.StorageOptions, instead string) error {
+	switch storage.Backend {
+	case options.BackendBolt:
+		return nil
+	case options.BackendEtcd3:
+		return usageError{fmt.Errorf("--storage-backend=etcd3 stores all data in etcd, not in files: %s", instead)}
 	}
-	return nil
+	return usageError{storage.UnknownBackend()}
 }
 
 func (b *backupCommand) run(ctx context.Context) error {
-	if err := checkDataDir(b.storage); err != nil {
+	if err := requireFiles(b.storage, insteadOfBackup); err != nil {
 		return err
 	}
 	if b.output == "" {

@@ -79,7 +79,7 @@ func newHome(opts *options.Options) (encryption.Home, error) {
 	case options.BackendEtcd3:
 		return newSecretHome(opts)
 	}
-	return nil, fmt.Errorf("--storage-backend=%q must be bbolt or etcd3", opts.Storage.Backend)
+	return nil, opts.Storage.UnknownBackend()
 }
 
 func newSecretHome(opts *options.Options) (encryption.Home, error) {

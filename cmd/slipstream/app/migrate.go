@@ -112,23 +112,13 @@ func (m *migrateCommand) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, etcd.Close()) }()
-	if err := reach(ctx, etcd); err != nil {
+	if err := checkEtcd(ctx, etcd, m.storage.Etcd.StorageConfig.Prefix); err != nil {
 		return err
 	}
 	if m.from == options.BackendBolt {
 		return m.toEtcd(ctx, etcd)
 	}
 	return m.toFiles(ctx, etcd)
-}
-
-// reach fails if etcd does not respond in time: its client would retry forever.
-func reach(ctx context.Context, etcd *clientv3.Client) error {
-	ctx, cancel := context.WithTimeout(ctx, etcdDialTimeout)
-	defer cancel()
-	if _, err := etcd.Get(ctx, "/", clientv3.WithCountOnly()); err != nil {
-		return fmt.Errorf("connecting to etcd at %q: %w", etcd.Endpoints(), err)
-	}
-	return nil
 }
 
 func (m *migrateCommand) copying(prefix string) migrate.Options {

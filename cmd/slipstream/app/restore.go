@@ -82,7 +82,7 @@ FILE can be - for standard input. Exit codes: 0 done; 1 failed, and nothing was 
 }
 
 func (r *restoreCommand) run(ctx context.Context, name string) (err error) {
-	if err := checkDataDir(r.storage); err != nil {
+	if err := requireFiles(r.storage, insteadOfBackup); err != nil {
 		return err
 	}
 	source, total := r.stdin, int64(0)

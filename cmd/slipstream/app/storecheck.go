@@ -103,7 +103,7 @@ func (c *storeCheck) run(ctx context.Context) error {
 
 // check checks a copy of the files of a running server, or the files of a stopped one.
 func (c *storeCheck) check(ctx context.Context) error {
-	if err := checkFilesOf(c.storage, "for etcd use etcdutl hashkv and etcdctl endpoint health"); err != nil {
+	if err := requireFiles(c.storage, "use etcdutl hashkv and etcdctl endpoint health"); err != nil {
 		return err
 	}
 	answer, err := adminsocket.NewClient(c.storage.DataDir).Do(ctx, http.MethodGet, backupPath, nil, nil)
@@ -118,14 +118,6 @@ func (c *storeCheck) check(ctx context.Context) error {
 		return err
 	}
 	return errors.Join(c.checkFolder(ctx, dir.Path()), dir.Close())
-}
-
-// checkFilesOf rejects storage that is not in files, with the alternative.
-func checkFilesOf(storage *options.StorageOptions, instead string) error {
-	if storage.Backend == options.BackendBolt {
-		return nil
-	}
-	return usageError{fmt.Errorf("--storage-backend=%q must be bbolt; %s", storage.Backend, instead)}
 }
 
 // checkCopy checks the stores that a running server sends.

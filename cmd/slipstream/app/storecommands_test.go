@@ -121,7 +121,8 @@ func TestStoreCommandsRefuse(t *testing.T) {
 		"store rotate-key --data-dri=/data":                           {2, "--data-dri"},
 		"store rotate-key unexpected":                                 {2, "unexpected"},
 		"store check --data-dir=" + missing:                           {2, "there are no stores"},
-		"store check --storage-backend=etcd3":                         {2, "must be bbolt"},
+		"store check --storage-backend=etcd3":                         {2, "etcdutl hashkv"},
+		"store check --storage-backend=sqlite":                        {2, `--storage-backend="sqlite" must be bbolt or etcd3`},
 		"store defrag --data-dir=" + missing:                          {1, "there are no stores"},
 		"store defrag --storage-backend=etcd3":                        {2, "etcdctl defrag"},
 	} {

@@ -39,7 +39,7 @@ the same content; 2 wrong flags.`,
 }
 
 func defragment(ctx context.Context, storage *options.StorageOptions, out io.Writer) (err error) {
-	if err := checkFilesOf(storage, "for etcd use etcdctl defrag"); err != nil {
+	if err := requireFiles(storage, "use etcdctl defrag"); err != nil {
 		return err
 	}
 	dir, err := datadir.OpenExisting(ctx, storage.DataDir)

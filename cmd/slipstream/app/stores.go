@@ -89,11 +89,11 @@ func connectStores(ctx context.Context, opts *options.StorageOptions, host strin
 	return s, nil
 }
 
-// checkEtcd fails unless etcd serves a read.
+// checkEtcd fails unless etcd serves a read in time: its client would retry forever.
 func checkEtcd(ctx context.Context, client *clientv3.Client, prefix string) error {
 	ctx, cancel := context.WithTimeout(ctx, etcdDialTimeout)
 	defer cancel()
-	if _, err := client.Get(ctx, prefix); err != nil {
+	if _, err := client.Get(ctx, prefix, clientv3.WithCountOnly()); err != nil {
 		return fmt.Errorf("connecting to etcd at %q: %w", client.Endpoints(), err)
 	}
 	return nil

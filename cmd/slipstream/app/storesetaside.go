@@ -84,7 +84,7 @@ func (c *setAsideCommand) run(ctx context.Context) error {
 	case storage.Backend == options.BackendEtcd3:
 		return c.runOnEtcd(ctx)
 	case storage.Backend != options.BackendBolt:
-		return usageError{fmt.Errorf("--storage-backend=%q must be bbolt or etcd3", storage.Backend)}
+		return usageError{storage.UnknownBackend()}
 	}
 	query := url.Values{recordParameter: c.Keys}
 	if c.All {

@@ -106,7 +106,12 @@ func (o *StorageOptions) validateBackend() []error {
 	case BackendEtcd3:
 		return o.Etcd.Validate()
 	}
-	return []error{fmt.Errorf("--storage-backend=%q must be bbolt or etcd3", o.Backend)}
+	return []error{o.UnknownBackend()}
+}
+
+// UnknownBackend returns the error for a backend that is neither BackendBolt nor BackendEtcd3.
+func (o *StorageOptions) UnknownBackend() error {
+	return fmt.Errorf("--storage-backend=%q must be bbolt or etcd3", o.Backend)
 }
 
 // ArchiveFolder returns where records are archived, empty if there is no place for them.
