@@ -86,7 +86,7 @@ func (w *worker) deliverNext(ctx context.Context) pause {
 	w.consumeWake()
 	begun := w.clock.Now()
 	last := format.Result{Outcome: format.Delivered}
-	err = w.to.Deliver(ctx, format.Batch(batch), func(keys []item.Key, result format.Result) error {
+	err = w.to.Deliver(ctx, batch, func(keys []item.Key, result format.Result) error {
 		last = result
 		return w.record(ctx, batch.ID, keys, result)
 	})

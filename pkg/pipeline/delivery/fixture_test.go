@@ -107,8 +107,8 @@ func (s *fixture) deliver(sink delivery.Sink) format.Result {
 }
 
 // batch returns a batch with a number of deleted definitions.
-func batch(size int) format.Batch {
-	batch := format.Batch{ID: "batch-1", Sequence: 1, At: noon, Kind: item.CustomResourceDefinition}
+func batch(size int) item.Batch {
+	batch := item.Batch{ID: "batch-1", Sequence: 1, At: noon, Kind: item.CustomResourceDefinition}
 	for i := range size {
 		name := string(rune('a'+i%26)) + string(rune('a'+i/26)) + ".example.com"
 		batch.Deletes = append(batch.Deletes, item.Key{Kind: item.CustomResourceDefinition, ObjectKind: "Gone", Name: name})

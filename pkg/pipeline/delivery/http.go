@@ -16,6 +16,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/pipeline/format"
+	"github.com/configbutler/slipstream/pkg/pipeline/item"
 )
 
 // userAgent is the User-Agent header of calls.
@@ -62,7 +63,7 @@ func NewHTTP(config Config, source format.Source, spec v1alpha1.HTTPSink) (*HTTP
 func (h *HTTP) Close() { h.client.CloseIdleConnections() }
 
 // Deliver makes the calls of a batch.
-func (h *HTTP) Deliver(ctx context.Context, batch format.Batch, record RecordFunc) error {
+func (h *HTTP) Deliver(ctx context.Context, batch item.Batch, record RecordFunc) error {
 	calls, err := h.format.Calls(batch, h.source)
 	if err != nil {
 		return err

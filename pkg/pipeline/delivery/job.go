@@ -18,6 +18,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/pipeline/format"
+	"github.com/configbutler/slipstream/pkg/pipeline/item"
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
@@ -51,7 +52,7 @@ func NewJob(cluster kubernetes.Interface, source format.Source, spec v1alpha1.Jo
 func (*Job) Close() {}
 
 // Deliver creates the Job of a batch and the ConfigMap that it mounts, or whichever of the two is missing. The batch is one part.
-func (j *Job) Deliver(ctx context.Context, batch format.Batch, record RecordFunc) error {
+func (j *Job) Deliver(ctx context.Context, batch item.Batch, record RecordFunc) error {
 	document, err := format.Document(batch, j.source)
 	if err != nil {
 		return err
@@ -77,7 +78,7 @@ func (j *Job) Failure(ctx context.Context) (string, error) {
 }
 
 // ensure creates the Job of a batch, or completes the one that exists.
-func (j *Job) ensure(ctx context.Context, batch format.Batch, document []byte) format.Result {
+func (j *Job) ensure(ctx context.Context, batch item.Batch, document []byte) format.Result {
 	if size := len(batchFile) + len(document); size > corev1.MaxSecretSize {
 		return rejected("the batch takes %d bytes, and a ConfigMap at most %d: lower spec.batch.maxItems", size, corev1.MaxSecretSize)
 	}
@@ -95,12 +96,12 @@ func (j *Job) ensure(ctx context.Context, batch format.Batch, document []byte) f
 }
 
 // isOf reports whether a Job was created for a batch.
-func (j *Job) isOf(job *batchv1.Job, batch format.Batch) bool {
+func (j *Job) isOf(job *batchv1.Job, batch item.Batch) bool {
 	return labels.SelectorFromSet(j.labels()).Matches(labels.Set(job.Labels)) && job.Annotations[v1alpha1.AnnotationBatch] == batch.ID
 }
 
 // create creates the Job and the ConfigMap of a batch, unless the concurrency policy makes it wait for the Job before.
-func (j *Job) create(ctx context.Context, batch format.Batch, document []byte) format.Result {
+func (j *Job) create(ctx context.Context, batch item.Batch, document []byte) format.Result {
 	previous, err := j.history(ctx)
 	if err != nil {
 		return format.Result{Outcome: format.Retry, Message: err.Error()}

@@ -81,7 +81,7 @@ func (s *jobFixture) sink() *delivery.Job {
 }
 
 // deliver delivers a batch like a process that has just started.
-func (s *jobFixture) deliver(batch format.Batch) format.Result {
+func (s *jobFixture) deliver(batch item.Batch) format.Result {
 	s.Helper()
 	var got []format.Result
 	err := s.sink().Deliver(s.Context(), batch, func(keys []item.Key, result format.Result) error {
@@ -98,7 +98,7 @@ func (s *jobFixture) deliver(batch format.Batch) format.Result {
 }
 
 // expect delivers a batch and expects an outcome and a message.
-func (s *jobFixture) expect(batch format.Batch, outcome format.Outcome, text string) {
+func (s *jobFixture) expect(batch item.Batch, outcome format.Outcome, text string) {
 	s.Helper()
 	if got := s.deliver(batch); got.Outcome != outcome || got.Message != text {
 		s.Errorf("got %+v, want %s, %q", got, outcome, text)
@@ -106,8 +106,8 @@ func (s *jobFixture) expect(batch format.Batch, outcome format.Outcome, text str
 }
 
 // jobBatch returns the batch of a sequence number.
-func jobBatch(number int64) format.Batch {
-	return format.Batch{
+func jobBatch(number int64) item.Batch {
+	return item.Batch{
 		ID: fmt.Sprintf("batch-%d", number), Sequence: number, At: noon, Kind: item.Instance,
 		Upserts: []item.Item{{
 			Key:    item.Key{Kind: item.Instance, APIVersion: "apps/v1", ObjectKind: "Deployment", Namespace: "shop", Name: "web"},

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/pipeline/format"
+	"github.com/configbutler/slipstream/pkg/pipeline/item"
 )
 
 const (
@@ -47,7 +47,7 @@ func (j *Job) labels() map[string]string {
 
 // job returns the Job of a batch. It adds only labels, annotations, the batch's volume and the service account to the template, so that a
 // template which satisfies the restricted Pod security standard still does.
-func (j *Job) job(batch format.Batch) *batchv1.Job {
+func (j *Job) job(batch item.Batch) *batchv1.Job {
 	template := j.template.DeepCopy()
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{

@@ -16,11 +16,11 @@ import (
 )
 
 // changed returns a batch of instances.
-func changed() pipelineformat.Batch {
+func changed() item.Batch {
 	key := func(name string) item.Key {
 		return item.Key{Kind: item.Instance, APIVersion: "apps/v1", ObjectKind: "Deployment", Namespace: "shop", Name: name}
 	}
-	return pipelineformat.Batch{
+	return item.Batch{
 		ID: "batch-2", Sequence: 2, At: noon, Kind: item.Instance, Deletes: []item.Key{key("old")},
 		Upserts: []item.Item{{Key: key("web"), CreatedAt: noon, UpdatedAt: noon, UID: "1"}},
 	}

@@ -18,7 +18,7 @@ type Sink interface {
 	// Deliver sends a batch part by part, in order, and records the result of each part before it sends the next. It stops after a
 	// part whose outcome is Retry or Waiting; the parts after it have no result. It returns an error only when record fails, when the
 	// batch cannot be encoded, or when ctx ends.
-	Deliver(ctx context.Context, batch format.Batch, record RecordFunc) error
+	Deliver(ctx context.Context, batch item.Batch, record RecordFunc) error
 	// Close releases what the sink holds open. It is not called during Deliver.
 	Close()
 }

@@ -17,7 +17,7 @@ type cloudEvents struct{}
 
 var _ Format = cloudEvents{}
 
-func (cloudEvents) Calls(batch Batch, source Source) ([]Call, error) {
+func (cloudEvents) Calls(batch item.Batch, source Source) ([]Call, error) {
 	if len(batch.Upserts)+len(batch.Deletes) == 0 {
 		return nil, nil
 	}
@@ -37,7 +37,7 @@ func (cloudEvents) Interpret(_ Call, status int, header http.Header, body []byte
 
 // attributes returns the attributes of the event. The sequence extension orders the events of a source lexicographically, so its numbers
 // have a fixed length.
-func attributes(batch Batch, source Source) map[string]string {
+func attributes(batch item.Batch, source Source) map[string]string {
 	all := map[string]string{
 		"specversion": "1.0",
 		"id":          batch.ID,

@@ -20,7 +20,7 @@ import (
 // TestCloudEventsAreReadByTheSDK checks that the CloudEvents SDK parses the events.
 func TestCloudEventsAreReadByTheSDK(t *testing.T) {
 	for name, c := range map[string]struct {
-		batch  format.Batch
+		batch  item.Batch
 		source format.Source
 		kind   string
 		time   time.Time
@@ -28,10 +28,10 @@ func TestCloudEventsAreReadByTheSDK(t *testing.T) {
 		"instances":   {batches["instances"], source, "ai.configbutler.instances.changed", noon},
 		"definitions": {batches["definitions"], source, "ai.configbutler.crd.changed", noon},
 		"no time": {
-			format.Batch{ID: "1", Kind: item.Instance, Deletes: gone}, source, "ai.configbutler.instances.changed", time.Time{},
+			item.Batch{ID: "1", Kind: item.Instance, Deletes: gone}, source, "ai.configbutler.instances.changed", time.Time{},
 		},
 		"parts of seconds": {
-			format.Batch{ID: "1", At: noon.Add(time.Nanosecond), Kind: item.Instance, Deletes: gone}, source,
+			item.Batch{ID: "1", At: noon.Add(time.Nanosecond), Kind: item.Instance, Deletes: gone}, source,
 			"ai.configbutler.instances.changed", noon.Add(time.Nanosecond),
 		},
 	} {

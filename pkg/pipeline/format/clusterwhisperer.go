@@ -33,7 +33,7 @@ type whispererInstance struct {
 	CreatedAt   time.Time         `json:"createdAt"`
 }
 
-func (f clusterWhisperer) Calls(batch Batch, _ Source) ([]Call, error) {
+func (f clusterWhisperer) Calls(batch item.Batch, _ Source) ([]Call, error) {
 	switch {
 	case len(batch.Upserts)+len(batch.Deletes) == 0:
 		return nil, nil
@@ -44,7 +44,7 @@ func (f clusterWhisperer) Calls(batch Batch, _ Source) ([]Call, error) {
 }
 
 // sync returns the call for instances.
-func (clusterWhisperer) sync(batch Batch) (Call, error) {
+func (clusterWhisperer) sync(batch item.Batch) (Call, error) {
 	payload := struct {
 		Upserts []whispererInstance `json:"upserts"`
 		Deletes []string            `json:"deletes"`
@@ -63,7 +63,7 @@ func (clusterWhisperer) sync(batch Batch) (Call, error) {
 }
 
 // scans returns the calls for definitions.
-func (clusterWhisperer) scans(batch Batch) ([]Call, error) {
+func (clusterWhisperer) scans(batch item.Batch) ([]Call, error) {
 	var calls []Call
 	definitions := byName(batch, func(key item.Key) string { return key.Name })
 	for chunk := range slices.Chunk(definitions, maxNames) {

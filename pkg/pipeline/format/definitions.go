@@ -19,7 +19,7 @@ type namedDefinition struct {
 
 // byName groups the definitions of a batch by their names, deleted ones first. A definition that was replaced by one with the same name but
 // another kind does not count as deleted: one upsert stands for both changes.
-func byName(batch Batch, name func(item.Key) string) []namedDefinition {
+func byName(batch item.Batch, name func(item.Key) string) []namedDefinition {
 	upserts := make([]namedDefinition, 0, len(batch.Upserts))
 	position := map[string]int{}
 	for _, upsert := range batch.Upserts {

@@ -10,12 +10,11 @@ import (
 	"testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/pipeline/format"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 )
 
 // many returns a batch with numbers of upserted and deleted definitions.
-func many(upserts, deletes int) format.Batch {
+func many(upserts, deletes int) item.Batch {
 	sent := batch(item.CustomResourceDefinition, nil, nil)
 	for at := range upserts {
 		sent.Upserts = append(sent.Upserts, item.Item{Key: definition(fmt.Sprintf("New%d", at), fmt.Sprintf("news%d.example.com", at))})

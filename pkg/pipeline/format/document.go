@@ -44,7 +44,7 @@ type definition struct {
 }
 
 // changesOf returns the payload of a batch: the identities of definitions, or the metadata of instances.
-func changesOf(batch Batch) changes {
+func changesOf(batch item.Batch) changes {
 	all := changes{Upserts: make([]any, 0, len(batch.Upserts)), Deletes: make([]any, 0, len(batch.Deletes))}
 	for _, upsert := range batch.Upserts {
 		if batch.Kind == item.CustomResourceDefinition {
@@ -72,7 +72,7 @@ func identityOf(key item.Key) any {
 }
 
 // Document encodes a batch as one JSON document, for consumers that read it from a file.
-func Document(batch Batch, source Source) ([]byte, error) {
+func Document(batch item.Batch, source Source) ([]byte, error) {
 	text, err := json.Marshal(struct {
 		Pipeline string    `json:"pipeline"`
 		Sink     string    `json:"sink"`

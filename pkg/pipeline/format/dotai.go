@@ -55,7 +55,7 @@ type dotAITool struct {
 	Collection   string `json:"collection,omitempty"`
 }
 
-func (f dotAI) Calls(batch Batch, source Source) ([]Call, error) {
+func (f dotAI) Calls(batch item.Batch, source Source) ([]Call, error) {
 	switch {
 	case len(batch.Upserts)+len(batch.Deletes) == 0:
 		return nil, nil
@@ -66,7 +66,7 @@ func (f dotAI) Calls(batch Batch, source Source) ([]Call, error) {
 }
 
 // sync returns the call for instances.
-func (dotAI) sync(batch Batch) (Call, error) {
+func (dotAI) sync(batch item.Batch) (Call, error) {
 	payload := dotAISync{
 		Upserts: make([]dotAIInstance, 0, len(batch.Upserts)),
 		Deletes: make([]dotAIIdentity, 0, len(batch.Deletes)),
@@ -89,7 +89,7 @@ func identify(key item.Key) dotAIIdentity {
 }
 
 // capabilities returns the calls for definitions: one for each deleted one, then scans of the others.
-func (f dotAI) capabilities(batch Batch, collection string) ([]Call, error) {
+func (f dotAI) capabilities(batch item.Batch, collection string) ([]Call, error) {
 	definitions := byName(batch, capabilityName)
 	firstUpsert := slices.IndexFunc(definitions, func(definition namedDefinition) bool { return !definition.deleted })
 	if firstUpsert < 0 {

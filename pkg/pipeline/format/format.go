@@ -15,7 +15,7 @@ import (
 // Format is the API of a consumer.
 type Format interface {
 	// Calls encodes a batch as calls, in the order in which they must be made. An empty batch makes none.
-	Calls(batch Batch, source Source) ([]Call, error)
+	Calls(batch item.Batch, source Source) ([]Call, error)
 	// Interpret returns the result of a call from its response. The first 64 KiB of the body are enough.
 	Interpret(call Call, status int, header http.Header, body []byte) Result
 }

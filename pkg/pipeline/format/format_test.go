@@ -54,13 +54,13 @@ func definition(kind, name string) item.Key {
 	return item.Key{Kind: item.CustomResourceDefinition, ObjectKind: kind, Name: name}
 }
 
-func batch(kind item.Kind, upserts []item.Item, deletes []item.Key) pipelineformat.Batch {
-	return pipelineformat.Batch{
+func batch(kind item.Kind, upserts []item.Item, deletes []item.Key) item.Batch {
+	return item.Batch{
 		ID: "6f1c2a34-0000-4000-8000-000000000001", Sequence: 42, At: noon, Kind: kind, Upserts: upserts, Deletes: deletes,
 	}
 }
 
-var batches = map[string]pipelineformat.Batch{
+var batches = map[string]item.Batch{
 	"instances":         batch(item.Instance, []item.Item{deployment, role}, gone),
 	"instances-upserts": batch(item.Instance, []item.Item{role}, nil),
 	"instances-deletes": batch(item.Instance, nil, gone[:1]),
@@ -72,7 +72,7 @@ var batches = map[string]pipelineformat.Batch{
 	"definitions-deletes": batch(item.CustomResourceDefinition, nil, []item.Key{definition("Widget", "widgets.example.com")}),
 }
 
-func calls(t *testing.T, format v1alpha1.PipelineFormat, sent pipelineformat.Batch) []pipelineformat.Call {
+func calls(t *testing.T, format v1alpha1.PipelineFormat, sent item.Batch) []pipelineformat.Call {
 	t.Helper()
 	f, err := pipelineformat.ByName(format)
 	if err != nil {
@@ -164,7 +164,7 @@ func TestCallsAreRepeatedExactly(t *testing.T) {
 	}
 }
 
-func keysOf(sent pipelineformat.Batch) []item.Key {
+func keysOf(sent item.Batch) []item.Key {
 	keys := slices.Clone(sent.Deletes)
 	for _, upsert := range sent.Upserts {
 		keys = append(keys, upsert.Key)

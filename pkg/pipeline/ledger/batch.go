@@ -12,20 +12,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 )
 
-// Batch is a set of changes that are sent together: of CustomResourceDefinitions or of instances, each object once.
-type Batch struct {
-	// ID is unique, and stays the same when the batch is returned again, also after a restart.
-	ID string
-	// Sequence increases with each batch.
-	Sequence int64
-	// At is when the batch was assembled.
-	At   time.Time
-	Kind item.Kind
-	// Upserts are the objects as of that time. Deletes are the deleted ones.
-	Upserts []item.Item
-	Deletes []item.Key
-}
-
 // batchState is the current batch, until all of its entries are settled.
 type batchState struct {
 	id       string
@@ -95,8 +81,8 @@ func (b *batchState) withoutItem() (out []*entry) {
 }
 
 // content returns the unsettled entries.
-func (b *batchState) content() Batch {
-	out := Batch{ID: b.id, Sequence: b.sequence, At: b.at, Kind: b.kind}
+func (b *batchState) content() item.Batch {
+	out := item.Batch{ID: b.id, Sequence: b.sequence, At: b.at, Kind: b.kind}
 	for e := range b.unsettled() {
 		if e.change.remove {
 			out.Deletes = append(out.Deletes, e.change.key)

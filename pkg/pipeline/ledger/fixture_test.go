@@ -43,7 +43,7 @@ type fixture struct {
 
 	*ledger.Ledger
 	// handed is the last batch that was returned.
-	handed ledger.Batch
+	handed item.Batch
 }
 
 // newFixture returns a fixture with a debounce of 10 seconds, batches of 50 and no maxWait.
@@ -143,7 +143,7 @@ func (s *fixture) rejected(names ...string) {
 	s.must(s.Rejected(s.Context(), s.handed.ID, s.keysOf(names...)))
 }
 
-func words(batch ledger.Batch) string {
+func words(batch item.Batch) string {
 	var out []string
 	for _, upserted := range batch.Upserts {
 		out = append(out, "+"+upserted.Name+":"+upserted.Labels["version"])

@@ -9,17 +9,18 @@ import (
 	"time"
 
 	"github.com/configbutler/slipstream/pkg/failpoint"
+	"github.com/configbutler/slipstream/pkg/pipeline/item"
 )
 
 // Next waits for a batch and returns it. It returns the entries of the current batch that are not settled, before it assembles another.
 // After an error, the caller calls Next again.
-func (l *Ledger) Next(ctx context.Context) (Batch, error) {
+func (l *Ledger) Next(ctx context.Context) (item.Batch, error) {
 	for {
 		wait, some := l.untilBatch()
 		if some && wait <= 0 {
 			batch, err := l.prepare(ctx)
 			if err != nil {
-				return Batch{}, fmt.Errorf("store the next batch: %w", err)
+				return item.Batch{}, fmt.Errorf("store the next batch: %w", err)
 			}
 			if len(batch.Upserts)+len(batch.Deletes) > 0 {
 				return batch, nil
@@ -27,7 +28,7 @@ func (l *Ledger) Next(ctx context.Context) (Batch, error) {
 			continue
 		}
 		if err := l.wake.sleep(ctx, wait, some); err != nil {
-			return Batch{}, err
+			return item.Batch{}, err
 		}
 	}
 }
@@ -44,11 +45,11 @@ func (l *Ledger) untilBatch() (time.Duration, bool) {
 }
 
 // prepare returns the current batch, and assembles one if there is none. The batch is durable then. It is empty when nothing is due.
-func (l *Ledger) prepare(ctx context.Context) (Batch, error) {
+func (l *Ledger) prepare(ctx context.Context) (item.Batch, error) {
 	maxItems := l.config.MaxItems()
 	if l.dissolve(maxItems) {
 		if err := l.Flush(ctx); err != nil {
-			return Batch{}, err
+			return item.Batch{}, err
 		}
 	}
 	// A write would replace the rows with the items that are to be loaded.
@@ -56,16 +57,16 @@ func (l *Ledger) prepare(ctx context.Context) (Batch, error) {
 		return l.fill(ctx, l.assemble(maxItems))
 	})
 	if err != nil {
-		return Batch{}, err
+		return item.Batch{}, err
 	}
 	if err := l.Flush(ctx); err != nil {
-		return Batch{}, err
+		return item.Batch{}, err
 	}
 	failpoint.Reach("batch-frozen")
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.batch == nil {
-		return Batch{}, nil
+		return item.Batch{}, nil
 	}
 	return l.batch.content(), nil
 }

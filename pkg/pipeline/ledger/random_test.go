@@ -124,7 +124,7 @@ func (w *world) list(how ledger.Urgency) {
 
 // next returns the next batch. It advances the clock while it waits, because due changes may cancel each other, and others may not be due
 // yet.
-func (w *world) next() (ledger.Batch, error) {
+func (w *world) next() (item.Batch, error) {
 	done := make(chan struct{})
 	defer close(done)
 	go func() {
@@ -179,7 +179,7 @@ func (w *world) deliver(rejects bool) error {
 }
 
 // content returns the content of a batch. It must be the same whenever the batch is returned.
-func (w *world) content(batch ledger.Batch) map[item.Key]int {
+func (w *world) content(batch item.Batch) map[item.Key]int {
 	content := map[item.Key]int{}
 	for _, key := range batch.Deletes {
 		content[key] = 0
