@@ -13,7 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/registry/validation"
+	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 func appCatalogs() kind[*configbutler.AppCatalog, configbutler.AppCatalogSpec, configbutler.AppCatalogStatus] {
@@ -148,4 +150,13 @@ func days(n *int32) string {
 		return ""
 	}
 	return fmt.Sprintf("%dd", *n)
+}
+
+// catalogState returns the state of a catalog, for tables.
+func catalogState(o *configbutler.AppCatalog) string {
+	catalog := &v1alpha1.AppCatalog{}
+	if err := v1alpha1.Convert_configbutler_AppCatalog_To_v1alpha1_AppCatalog(o, catalog, nil); err != nil {
+		return "" // what is stored has been converted before
+	}
+	return summary.Catalog(catalog)
 }
