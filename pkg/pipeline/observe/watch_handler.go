@@ -20,8 +20,8 @@ type watchState struct {
 
 // watchHandler handles the streams of one kind.
 type watchHandler struct {
-	*Observer
-	kind item.Kind
+	observer *Observer
+	kind     item.Kind
 }
 
 var _ kubewatch.Handler = watchHandler{}
@@ -31,23 +31,23 @@ func (h watchHandler) id(watch kubewatch.Watch) feedID { return feedID{h.kind, w
 // Listed requests a list, which must start after the watch.
 func (h watchHandler) Listed(_ context.Context, watch kubewatch.Watch, _ string) {
 	id := h.id(watch)
-	h.note(id, func(state *watchState) { state.listed = true }, func(t *subscriber) { t.need(ledger.Debounced) })
-	h.queue.Add(id)
+	h.observer.note(id, func(state *watchState) { state.listed = true }, func(t *subscriber) { t.need(ledger.Debounced) })
+	h.observer.queue.Add(id)
 }
 
 // Changed reports a change. It waits while the type is listed.
 func (h watchHandler) Changed(ctx context.Context, watch kubewatch.Watch, change kubewatch.Change) {
-	f, ok := h.feed(h.id(watch))
+	f, ok := h.observer.feed(h.id(watch))
 	if !ok || f.lock.Acquire(ctx, 1) != nil {
 		return
 	}
 	defer f.lock.Release(1)
-	f.changed(h.watching(f), change)
+	f.changed(h.observer.watching(f), change)
 }
 
 // State records the state of a watch.
 func (h watchHandler) State(watch kubewatch.Watch, failure error) {
-	h.note(h.id(watch), func(state *watchState) {
+	h.observer.note(h.id(watch), func(state *watchState) {
 		state.failure = ""
 		if failure != nil {
 			state.failure = failure.Error()
