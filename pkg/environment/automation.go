@@ -25,16 +25,8 @@ func (a *automation) withheld() conditions.Reason {
 		return a.obstacle
 	case !a.environment.Spec.AutoSync:
 		return conditions.Reason{Code: v1alpha1.ReasonSuspended, Message: "spec.autoSync is false"}
-	case a.policy.Suspend.EnvironmentAutoSync:
-		return conditions.Reason{Code: v1alpha1.ReasonSuspended, Message: "automatic syncs from catalogs are suspended by the SyncPolicy"}
-	case pinnedRevision(a.environment) > 0:
-		return a.pin()
 	}
-	return a.lost
-}
-
-func (a *automation) pin() conditions.Reason {
-	return conditions.Reasonf(v1alpha1.ReasonPinned, "pinned at r%d by spec.pinnedRevision", pinnedRevision(a.environment))
+	return a.stopped(v1alpha1.SyncTypeEnvironment)
 }
 
 // stopped returns why automatic syncs of a type are not started, the zero Reason if they can be.
@@ -47,7 +39,7 @@ func (a *automation) stopped(of v1alpha1.SyncType) conditions.Reason {
 			Code: v1alpha1.ReasonSuspended, Message: "automatic syncs of what workloads refer to are suspended by the SyncPolicy",
 		}
 	case pinnedRevision(a.environment) > 0:
-		return a.pin()
+		return conditions.Reasonf(v1alpha1.ReasonPinned, "pinned at r%d by spec.pinnedRevision", pinnedRevision(a.environment))
 	}
 	return a.lost
 }
