@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
@@ -91,31 +92,15 @@ func automatedBy(obj, old *configbutler.Environment, e edit) *configbutler.Autom
 	switch {
 	case !obj.Spec.AutoSync:
 		return nil
-	case old != nil && old.Spec.AutoSync && needsNoNewAccess(&obj.Spec, &old.Spec):
+	case old != nil && old.Spec.AutoSync && automateNoMore(obj, old):
 		return old.Status.AutomatedBy
 	}
 	return e.author()
 }
 
-// needsNoNewAccess reports whether automatic syncs do nothing after a change that they did not do before. It ignores
-// fields that grant nothing: the sync windows, the pinned revision, the history limit, the TTL and the deletion policy.
-// It also ignores that less is created or written, and that workloads are removed from a branch or objects from
-// include.
-func needsNoNewAccess(spec, before *configbutler.EnvironmentSpec) bool {
-	was := before.DeepCopy()
-	was.SyncWindows, was.PinnedRevision, was.HistoryLimit = spec.SyncWindows, spec.PinnedRevision, spec.HistoryLimit
-	was.TTL, was.DeletionPolicy = spec.TTL, spec.DeletionPolicy
-	if spec.Shadow {
-		was.Shadow = true
-	}
-	if !spec.CreateNamespace {
-		was.CreateNamespace = false
-	}
-	was.BranchWorkloads = slices.DeleteFunc(was.BranchWorkloads, func(workload configbutler.WorkloadReference) bool {
-		return !slices.Contains(spec.BranchWorkloads, workload)
-	})
-	was.Include = slices.DeleteFunc(was.Include, func(object configbutler.IncludedObject) bool {
-		return !slices.Contains(spec.Include, object)
-	})
-	return equality.Semantic.DeepEqual(spec, was)
+// automateNoMore reports whether automatic syncs do nothing after an edit that they did not do before.
+func automateNoMore(obj, old *configbutler.Environment) bool {
+	now, err := versionedEnvironment(obj)
+	before, beforeErr := versionedEnvironment(old)
+	return err == nil && beforeErr == nil && access.AutomaticSyncsDoNoMore(&now.Spec, &before.Spec)
 }

@@ -21,7 +21,7 @@ import (
 // must have.
 func (p *Plugin) requirementsOfEnvironment(ctx context.Context, e *v1alpha1.Environment, old runtime.Object) (requirements, error) {
 	before, updated := old.(*v1alpha1.Environment)
-	if updated && needsNoNewAccess(&e.Spec, &before.Spec) {
+	if updated && access.EnvironmentWritesNoMore(&e.Spec, &before.Spec) {
 		return requirements{}, nil
 	}
 	catalog, err := p.catalogOf(ctx, e)
@@ -40,27 +40,6 @@ func (p *Plugin) requirementsOfEnvironment(ctx context.Context, e *v1alpha1.Envi
 	}
 	permissions, err := p.syncPermissions(ctx, e, catalog)
 	return requirements{permissions: append(access.OfAccount(e), permissions...)}, err
-}
-
-// needsNoNewAccess reports whether a change of an environment causes no further writes. It ignores automation that is
-// disabled or becomes a shadow, the sync windows (automatic syncs have the permissions of the user who enabled them),
-// the TTL and the history limit, and that written objects are orphaned.
-func needsNoNewAccess(spec, before *v1alpha1.EnvironmentSpec) bool {
-	was := before.DeepCopy()
-	was.SyncWindows, was.TTL, was.HistoryLimit = spec.SyncWindows, spec.TTL, spec.HistoryLimit
-	if !spec.AutoSync {
-		was.AutoSync = false
-	}
-	if spec.Shadow {
-		was.Shadow = true
-	}
-	if spec.PinnedRevision == nil {
-		was.PinnedRevision = nil
-	}
-	if spec.DeletionPolicy == v1alpha1.DeletionPolicyOrphan {
-		was.DeletionPolicy = spec.DeletionPolicy
-	}
-	return equality.Semantic.DeepEqual(spec, was)
 }
 
 // requirementsOfSync returns the permissions for a sync of an environment.
