@@ -160,9 +160,8 @@ func (c *controllers) environment() *environment.Controller {
 }
 
 // retention deletes expired SyncStatuses, after they have been archived in files or in Git.
-func (c *controllers) retention(git retention.Git) *retention.Sweeper {
-	return retention.New(retention.Config{
-		Client: c.process.Client, Folder: c.opts.Storage.ArchiveFolder(), Git: git, Table: c.process.Store.Table(retention.TableName),
-		Period: retention.DefaultPeriod, Clock: c.process.Clock,
-	})
+func (c *controllers) retention(git retention.Git) *retention.Controller {
+	return &retention.Controller{Config: retention.Config{
+		Folder: c.opts.Storage.ArchiveFolder(), Git: git, Period: retention.DefaultPeriod,
+	}}
 }

@@ -16,6 +16,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
 	"github.com/configbutler/slipstream/pkg/syncstatus/retention"
 )
@@ -47,9 +48,8 @@ func BenchmarkSweep(b *testing.B) {
 			return true, nil, nil
 		})
 		folder := filepath.Join(b.TempDir(), "archive")
-		sweeper := retention.New(retention.Config{
-			Client: client, Folder: folder, Period: time.Hour, Clock: forgettingClock{newInstantClock(), client},
-		})
+		sweeper := retention.New(retention.Config{Folder: folder, Period: time.Hour},
+			&controller.Process{Client: client, Clock: forgettingClock{newInstantClock(), client}})
 		if err := sweeper.Sweep(b.Context()); err != nil || deletions != number {
 			b.Fatalf("%d deletions, error %v", deletions, err)
 		}

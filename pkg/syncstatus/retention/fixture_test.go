@@ -26,7 +26,6 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/controller"
-	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
 	"github.com/configbutler/slipstream/pkg/generated/informers/externalversions"
 	"github.com/configbutler/slipstream/pkg/syncstatus/retention"
@@ -88,10 +87,17 @@ func newFixtureIn(folder string, objects ...runtime.Object) *fixture {
 	return s
 }
 
-// sweeper returns the sweeper of a new process.
-func (s *fixture) sweeper() *retention.Sweeper {
-	return retention.New(retention.Config{Client: s.client, Folder: s.folder, Period: time.Hour, Clock: s.clock})
+func (s *fixture) config() retention.Config {
+	return retention.Config{Folder: s.folder, Period: time.Hour}
 }
+
+// server returns what controllers of a new process share.
+func (s *fixture) server() *controller.Process {
+	return &controller.Process{Client: s.client, Clock: s.clock}
+}
+
+// sweeper returns the sweeper of a new process.
+func (s *fixture) sweeper() *retention.Sweeper { return retention.New(s.config(), s.server()) }
 
 // page handles a list request like an API server: sorted by name, with at most as many items as the limit.
 func (s *fixture) page(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -271,10 +277,11 @@ func archivedNames(t *testing.T, folder string) (names []string) {
 	return names
 }
 
-// run runs a sweeper on the objects of an API until ctx is done.
-func run(ctx context.Context, sweeper *retention.Sweeper, client versioned.Interface) error {
-	shared := &controller.Shared{Informers: externalversions.NewSharedInformerFactory(client, 0)}
-	sweep, err := sweeper.Setup(ctx, shared)
+// run runs the controller until ctx is done.
+func run(ctx context.Context, config retention.Config, process *controller.Process) error {
+	shared := &controller.Shared{Process: process, Informers: externalversions.NewSharedInformerFactory(process.Client, 0)}
+	c := &retention.Controller{Config: config}
+	sweep, err := c.Setup(ctx, shared)
 	if err != nil {
 		return err
 	}

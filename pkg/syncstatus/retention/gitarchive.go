@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// TableName is the name of the table of the work store that has the last batch for Git.
-	TableName = "archive"
+	// tableName is the name of the table of the work store that has the last batch for Git.
+	tableName = "archive"
 	lastBatch = "last"
 	// gitBatchBytes is the maximum size of a batch. A single record may be larger, and still has to fit in a row of the work store.
 	gitBatchBytes = 512 << 10
@@ -61,7 +61,7 @@ type gitBatch struct {
 // openGit checks whether files can be written to the destination, and reads the last batch.
 func (s *Sweeper) openGit(ctx context.Context, ref v1alpha1.NamespacedObjectReference) (archive, error) {
 	a := &gitArchive{
-		git: s.config.Git, table: s.config.Table,
+		git: s.config.Git, table: s.process.Store.Table(tableName),
 		destination: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, records: sets.New[version](),
 	}
 	checked, cancel := context.WithTimeout(ctx, gitTimeout)

@@ -25,6 +25,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller"
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/store/table"
 	"github.com/configbutler/slipstream/pkg/syncstatus/retention"
@@ -136,12 +137,15 @@ func (s *gitFixture) Write(ctx context.Context, destination types.NamespacedName
 	return s.process.Write(func() error { return s.branch.Write(ctx, destination, path, content, subject) })
 }
 
-// sweeper returns the sweeper of a new process.
-func (s *gitFixture) sweeper() *retention.Sweeper {
-	return retention.New(retention.Config{
-		Client: s.client, Git: s, Table: table.New(s.kv, "/test").Table(retention.TableName), Period: time.Hour, Clock: s.clock,
-	})
+func (s *gitFixture) config() retention.Config { return retention.Config{Git: s, Period: time.Hour} }
+
+// server returns what controllers of a new process share.
+func (s *gitFixture) server() *controller.Process {
+	return &controller.Process{Client: s.client, Clock: s.clock, Store: table.New(s.kv, "/test")}
 }
+
+// sweeper returns the sweeper of a new process.
+func (s *gitFixture) sweeper() *retention.Sweeper { return retention.New(s.config(), s.server()) }
 
 func inGit(r *v1alpha1.Retention) {
 	r.Archive = &v1alpha1.Archive{
@@ -310,7 +314,7 @@ func TestGitIsRetriedSoon(t *testing.T) {
 	s.branch.setErrors(errors.New("no route to host"), nil)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- run(ctx, s.sweeper(), s.client) }()
+	go func() { ended <- run(ctx, s.config(), s.server()) }()
 	s.waitForStatus(t, func(status v1alpha1.SyncPolicyStatus) bool { return len(status.Conditions) > 0 })
 	s.branch.setErrors(nil, nil)
 	const tickerAndRetry = 2

@@ -120,7 +120,7 @@ func (r *removal) forEachBatch(ctx context.Context, records []version, do func(c
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-r.sweeper.config.Clock.After(batchPause):
+		case <-r.sweeper.process.Clock.After(batchPause):
 		}
 	}
 	return nil
@@ -130,7 +130,7 @@ func (r *removal) forEachBatch(ctx context.Context, records []version, do func(c
 func (r *removal) read(ctx context.Context, batch []version) (lines []line, rest []version, err error) {
 	size := 0
 	for i, wanted := range batch {
-		record, err := r.sweeper.config.Client.ConfigbutlerV1alpha1().SyncStatuses(wanted.namespace).Get(ctx, wanted.name, metav1.GetOptions{})
+		record, err := r.sweeper.process.Client.ConfigbutlerV1alpha1().SyncStatuses(wanted.namespace).Get(ctx, wanted.name, metav1.GetOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, nil, fmt.Errorf("reading SyncStatus %s/%s: %w", wanted.namespace, wanted.name, err)
 		}
@@ -163,7 +163,7 @@ func (r *removal) archiveLines(ctx context.Context, lines []line) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	if err := r.archive.append(ctx, r.sweeper.config.Clock.Now(), lines); err != nil {
+	if err := r.archive.append(ctx, r.sweeper.process.Clock.Now(), lines); err != nil {
 		return &archiveError{err}
 	}
 	r.count(len(lines))
@@ -179,7 +179,7 @@ func (r *removal) count(archived int) {
 // deleteAll deletes the records that have not changed.
 func (r *removal) deleteAll(ctx context.Context, records []version) error {
 	for _, record := range records {
-		err := r.sweeper.config.Client.ConfigbutlerV1alpha1().SyncStatuses(record.namespace).Delete(ctx, record.name, metav1.DeleteOptions{
+		err := r.sweeper.process.Client.ConfigbutlerV1alpha1().SyncStatuses(record.namespace).Delete(ctx, record.name, metav1.DeleteOptions{
 			Preconditions: &metav1.Preconditions{UID: &record.uid, ResourceVersion: &record.resourceVersion},
 		})
 		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {

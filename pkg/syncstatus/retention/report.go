@@ -23,7 +23,7 @@ import (
 // report writes the result of a sweep to the status of the SyncPolicy, if it exists: how many records are left, how many were deleted and
 // archived, and whether the retention is in force. fault is the error of the sweep.
 func (s *Sweeper) report(ctx context.Context, swept v1alpha1.Retention, left int, removed removalCounts, fault error) error {
-	policies := s.config.Client.ConfigbutlerV1alpha1().SyncPolicies()
+	policies := s.process.Client.ConfigbutlerV1alpha1().SyncPolicies()
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		policy, err := policies.Get(ctx, v1alpha1.SyncPolicyName, metav1.GetOptions{})
 		if err != nil {
@@ -36,7 +36,7 @@ func (s *Sweeper) report(ctx context.Context, swept v1alpha1.Retention, left int
 			policy.Status.LastRetentionTime = ptr.To(metav1.NewTime(removed.finished))
 		}
 		if current := syncpolicy.WithDefaults(policy).Spec.Retention; equality.Semantic.DeepEqual(current, swept) {
-			setConditions(policy, fault, s.config.Clock.Now())
+			setConditions(policy, fault, s.process.Clock.Now())
 		}
 		_, err = policies.UpdateStatus(ctx, policy, metav1.UpdateOptions{})
 		return err

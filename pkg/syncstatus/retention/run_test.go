@@ -83,7 +83,7 @@ func (s *fixture) run(t *testing.T) (stop func()) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- run(ctx, s.sweeper(), s.client) }()
+	go func() { ended <- run(ctx, s.config(), s.server()) }()
 	<-following
 	return func() {
 		cancel()

@@ -49,7 +49,7 @@ func (s *Sweeper) scan(ctx context.Context, retention v1alpha1.Retention, now ti
 	}
 	collected := scan{retention: retention, now: now, subjects: subjects}
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return s.config.Client.ConfigbutlerV1alpha1().SyncStatuses(metav1.NamespaceAll).List(ctx, options)
+		return s.process.Client.ConfigbutlerV1alpha1().SyncStatuses(metav1.NamespaceAll).List(ctx, options)
 	}
 	err = eachItem(ctx, list, func(obj runtime.Object) error {
 		record, ok := obj.(*v1alpha1.SyncStatus)
@@ -68,7 +68,7 @@ func (s *Sweeper) scan(ctx context.Context, retention v1alpha1.Retention, now ti
 
 // subjects returns the uids of all catalogs and environments.
 func (s *Sweeper) subjects(ctx context.Context) (sets.Set[types.UID], error) {
-	api := s.config.Client.ConfigbutlerV1alpha1()
+	api := s.process.Client.ConfigbutlerV1alpha1()
 	uids := sets.New[types.UID]()
 	for kind, list := range map[string]pager.ListPageFunc{
 		"AppCatalogs": func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {

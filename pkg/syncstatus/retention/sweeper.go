@@ -10,47 +10,40 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/controller"
-	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
-	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 // DefaultPeriod is the default time between sweeps. It is short compared to the days that records are kept, and long compared to the time
 // that a scan of 100 000 records takes.
 const DefaultPeriod = time.Hour
 
-// Config configures a Sweeper.
+// Config configures a Controller.
 type Config struct {
-	Client versioned.Interface
 	// Folder is the folder of an archive of files. It is created if it does not exist. Its parent is not. Empty: this server cannot archive
 	// to files.
 	Folder string
-	// Git writes an archive in a GitDestination, and Table stores its last batch.
-	Git   Git
-	Table *table.Table
+	// Git writes an archive in a GitDestination.
+	Git Git
 	// Period is the time from one sweep to the next.
 	Period time.Duration
-	Clock  clock.WithTicker
 }
 
 // Sweeper deletes expired records.
-type Sweeper struct{ config Config }
+type Sweeper struct {
+	config Config
+	// process has the client, the clock, and the store with the last batch of an archive in Git.
+	process *controller.Process
+}
 
 // New returns a Sweeper. Only one may run on the same API at a time.
-func New(config Config) *Sweeper { return &Sweeper{config} }
-
-var _ controller.Controller = &Sweeper{}
-
-// Name is "retention".
-func (*Sweeper) Name() string { return "retention" }
+func New(config Config, process *controller.Process) *Sweeper { return &Sweeper{config, process} }
 
 // run sweeps immediately, every period, and when the SyncPolicy has changed, until ctx is done. A failed sweep is retried by the next
 // one, which starts sooner if records could not be archived, because a remote may be reachable again in a minute.
 func (s *Sweeper) run(ctx context.Context, changed <-chan struct{}) error {
 	defer recordsGauge.Set(0) // The next leader sets it.
-	ticker := s.config.Clock.NewTicker(s.config.Period)
+	ticker := s.process.Clock.NewTicker(s.config.Period)
 	defer ticker.Stop()
 	backoff := newBackoff()
 	for ctx.Err() == nil {
@@ -62,7 +55,7 @@ func (s *Sweeper) run(ctx context.Context, changed <-chan struct{}) error {
 		case err == nil:
 			backoff = newBackoff()
 		case errors.As(err, &archive):
-			again = s.config.Clock.NewTimer(backoff.Step()).C()
+			again = s.process.Clock.NewTimer(backoff.Step()).C()
 			fallthrough
 		default:
 			klog.FromContext(ctx).Error(err, "Failed to sweep expired records")
@@ -111,7 +104,7 @@ func (s *Sweeper) sweepOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	started := s.config.Clock.Now()
+	started := s.process.Clock.Now()
 	found, err := s.scan(ctx, retention, started)
 	if err != nil {
 		return err
