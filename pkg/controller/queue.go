@@ -45,9 +45,6 @@ func (q *Queue[K]) Add(key K) { q.keys.Add(key) }
 // AddAfter enqueues a key after a delay.
 func (q *Queue[K]) AddAfter(key K, delay time.Duration) { q.keys.AddAfter(key, delay) }
 
-// Len returns the number of keys that wait for a worker.
-func (q *Queue[K]) Len() int { return q.keys.Len() }
-
 // NumRequeues returns how many times in a row the reconcile function has failed for a key.
 func (q *Queue[K]) NumRequeues(key K) int { return q.keys.NumRequeues(key) }
 

@@ -127,8 +127,8 @@ func InitialStates(of v1alpha1.SyncType) []v1alpha1.SyncState {
 	return slices.DeleteFunc(States(of), func(state v1alpha1.SyncState) bool { return !states[of][state].initial })
 }
 
-// NextStates returns the states that may follow a state, in alphabetical order. A final state has none.
-func NextStates(of v1alpha1.SyncType, state v1alpha1.SyncState) []v1alpha1.SyncState {
+// nextStates returns the states that may follow a state, in alphabetical order. A final state has none.
+func nextStates(of v1alpha1.SyncType, state v1alpha1.SyncState) []v1alpha1.SyncState {
 	return slices.Sorted(maps.Keys(states[of][state].next))
 }
 
@@ -156,7 +156,7 @@ type TransitionError struct {
 // Error returns a message with the possible transitions.
 func (e *TransitionError) Error() string {
 	problem := fmt.Sprintf("a record of type %s that is %s cannot become %s", e.Type, e.From, e.To)
-	next := NextStates(e.Type, e.From)
+	next := nextStates(e.Type, e.From)
 	if len(next) == 0 {
 		return problem + ": nothing follows " + string(e.From)
 	}

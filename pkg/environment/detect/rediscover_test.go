@@ -83,7 +83,7 @@ func TestRediscover(t *testing.T) {
 		if got := s.recorded("alice"); !slices.Equal(got, want) {
 			t.Errorf("records: %q, want %q", got, want)
 		}
-		if wrong := s.index.Compare(s.dependencies("alice")); len(wrong) > 0 || s.index.Len() != 2 {
+		if wrong := s.index.Rebuild(s.dependencies("alice"), s.index.Revision()); len(wrong) > 0 || s.index.Len() != 2 {
 			t.Errorf("the index differs from the records: %v", wrong)
 		}
 	}

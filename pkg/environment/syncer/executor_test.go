@@ -72,7 +72,7 @@ func TestResultOfARun(t *testing.T) {
 		return p
 	}
 	notTried := syncer.Result{
-		Plan: conflict(planned("Deployment")), Failures: []v1alpha1.ObjectFailure{missing("app-config"), refused}, Refused: true,
+		Plan: conflict(planned("Deployment")), Failures: []v1alpha1.ObjectFailure{missing("app-config"), refused},
 	}
 	for name, tt := range map[string]struct {
 		result syncer.Result

@@ -177,7 +177,7 @@ func (s *fixture) dependencies() map[string]v1alpha1.EnvironmentDependency {
 // checkIndex checks that the index has what the records have.
 func (s *fixture) checkIndex() {
 	s.Helper()
-	if differences := s.index.Compare(slices.Collect(maps.Values(s.dependencies()))); len(differences) > 0 {
+	if differences := s.index.Rebuild(slices.Collect(maps.Values(s.dependencies())), s.index.Revision()); len(differences) > 0 {
 		s.Errorf("the index differs from the records: %v", differences)
 	}
 }

@@ -94,12 +94,8 @@ type Result struct {
 	// Failures are the objects that were not synced: missing in the source, not ours, being deleted, or refused by the cluster. Nothing
 	// was written if the dry run refused an object, or if the Requester is not allowed to write a custom resource.
 	Failures []v1alpha1.ObjectFailure
-	// Refused is set if the cluster refused an object.
-	Refused bool
 	// Unchecked is set if nothing could be dry-run because the target namespace does not exist.
 	Unchecked bool
-	// NamespaceCreated is set if the target namespace was created.
-	NamespaceCreated bool
 	// Written are the written objects, in order.
 	Written []v1alpha1.ResourceSummary
 	// Complete is set if the whole plan was applied and recorded. There can still be Failures and Plan.Conflicts.
@@ -232,8 +228,7 @@ func (r *syncRun) progress() apply.Progress {
 
 // addReport adds the results of steps to the result.
 func (r *syncRun) addReport(report apply.Report, steps planSteps) {
-	r.result.NamespaceCreated = r.result.NamespaceCreated || report.NamespaceCreated
-	r.result.Unchecked, r.result.Refused = report.Unchecked, len(report.Refusals) > 0
+	r.result.Unchecked = report.Unchecked
 	for _, refusal := range report.Refusals {
 		r.result.Failures = append(r.result.Failures, failureOf(refusal))
 	}

@@ -73,11 +73,14 @@ func (s *fixture) table() *table.Table {
 // tryOpen opens the ledger, as a process does when it starts. What the previous one has not written is lost.
 func (s *fixture) tryOpen() (err error) {
 	s.Ledger, err = ledger.Open(s.Context(), ledger.Config{
-		Table: s.table(), Prefix: prefix, Clock: s.clock, MaxBytes: s.maxBytes,
+		Table: s.table(), Prefix: prefix, Clock: s.clock,
 		Debounce: func() time.Duration { return s.debounce },
 		MaxItems: func() int { return s.maxItems },
 		MaxWait:  func() time.Duration { return s.maxWait },
 	})
+	if err == nil && s.maxBytes > 0 {
+		s.SetMaxBatchBytes(s.maxBytes)
+	}
 	return err
 }
 

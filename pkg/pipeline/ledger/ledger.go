@@ -16,8 +16,8 @@ import (
 // TableName is the name of the table in the work store with all ledgers.
 const TableName = "pipeline-ledger"
 
-// DefaultMaxBytes bounds the JSON of the items in a batch. A larger item is a batch of its own.
-const DefaultMaxBytes = 512 << 10
+// maxBatchBytes bounds the JSON of the items in a batch. A larger item is a batch of its own.
+const maxBatchBytes = 512 << 10
 
 // Config configures a ledger.
 type Config struct {
@@ -32,8 +32,6 @@ type Config struct {
 	MaxItems func() int
 	// MaxWait returns how long a due change waits for the batch to become full.
 	MaxWait func() time.Duration
-	// MaxBytes bounds the JSON of the items in a batch; 0 means DefaultMaxBytes.
-	MaxBytes int
 }
 
 // Ledger stores what one sink has received, and what is pending. It is safe for concurrent use, except that calls of Next must not overlap.
@@ -41,7 +39,10 @@ type Config struct {
 // Its methods lock mu and coordinate the parts. The parts have no locks: their methods are called with mu held.
 type Ledger struct {
 	config Config
-	rows   rows
+	// maxBatchBytes is the constant of the same name, except in tests.
+	maxBatchBytes int
+
+	rows rows
 	// wake makes Next check for a batch.
 	wake wakeup
 	// buffer writes the outdated rows. Its methods lock mu themselves, except Add and Full.

@@ -102,7 +102,7 @@ func (l *Ledger) assemble(maxItems int) []*entry {
 	}
 	l.sequence++
 	l.batch = newBatch(l.sequence, now, q.first().key.Kind)
-	l.changes.take(q, l.batch, maxItems, l.config.MaxBytes)
+	l.changes.take(q, l.batch, maxItems, l.maxBatchBytes)
 	return l.batch.withoutItem()
 }
 

@@ -19,9 +19,6 @@ import (
 
 // Open restores the ledger from the rows with its prefix.
 func Open(ctx context.Context, config Config) (*Ledger, error) {
-	if config.MaxBytes <= 0 {
-		config.MaxBytes = DefaultMaxBytes
-	}
 	l := newLedger(config)
 	r := restorer{
 		rows: l.rows, changes: l.changes, debounce: config.Debounce, namespaces: map[string]string{}, seen: map[item.Key]struct{}{},
@@ -35,7 +32,9 @@ func Open(ctx context.Context, config Config) (*Ledger, error) {
 
 // newLedger returns an empty ledger.
 func newLedger(config Config) *Ledger {
-	l := &Ledger{config: config, rows: rows{table: config.Table, prefix: config.Prefix}, wake: newWakeup(config.Clock)}
+	l := &Ledger{
+		config: config, maxBatchBytes: maxBatchBytes, rows: rows{table: config.Table, prefix: config.Prefix}, wake: newWakeup(config.Clock),
+	}
 	// The buffer uses real time, because it waits for the disk.
 	l.buffer = table.NewBuffer(table.BufferConfig[item.Key]{
 		Table: config.Table, Lock: &l.mu,

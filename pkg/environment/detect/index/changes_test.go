@@ -66,7 +66,8 @@ func TestMarkSeen(t *testing.T) {
 	}
 	r := record(config("a"), "1")
 	r.SeenHash = "2"
-	if wrong := x.Compare([]v1alpha1.EnvironmentDependency{stored(alice, r), stored(bob, r)}); len(wrong) > 0 {
+	records := []v1alpha1.EnvironmentDependency{stored(alice, r), stored(bob, r)}
+	if wrong := x.Rebuild(records, x.Revision()); len(wrong) > 0 {
 		t.Errorf("differences: %q", said(wrong))
 	}
 }

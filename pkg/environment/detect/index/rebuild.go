@@ -21,15 +21,6 @@ type Difference struct {
 	Indexed, Recorded *Copy
 }
 
-// Compare returns the differences between the index and all records, sorted. Copies that are set while the records are
-// listed may differ without being wrong.
-func (x *Index) Compare(records []v1alpha1.EnvironmentDependency) []Difference {
-	recorded := byEnvironment(records)
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.compare(recorded)
-}
-
 // Revision returns the current revision, to be passed to Rebuild with records that are listed afterwards.
 func (x *Index) Revision() Revision {
 	x.mu.RLock()
@@ -37,7 +28,7 @@ func (x *Index) Revision() Revision {
 	return x.revision
 }
 
-// Rebuild sets the index to all records, which were listed after a revision, and returns the differences it found.
+// Rebuild sets the index to all records, which were listed after a revision, and returns the differences it found, sorted.
 // Environments that were written since that revision are left as they are.
 func (x *Index) Rebuild(records []v1alpha1.EnvironmentDependency, since Revision) []Difference {
 	recorded := byEnvironment(records)
