@@ -29,7 +29,7 @@ func TestQueueStops(t *testing.T) {
 	if got := reconciled.Load(); got != 1 {
 		t.Errorf("%d keys were reconciled, want 1", got)
 	}
-	if n := q.Len(); n != 0 {
+	if n := q.keys.Len(); n != 0 {
 		t.Errorf("%d keys are left", n)
 	}
 }

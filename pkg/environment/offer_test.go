@@ -28,15 +28,15 @@ func TestOfferOfARecreatedEnvironment(t *testing.T) {
 	o := newOffers(emptyPlanner{}, testkit.NewClock(t), func(types.NamespacedName) {})
 	defer o.queue.ShutDown()
 	e, catalog := environmenttest.Environment(), environmenttest.Catalog()
-	o.of(nameOf(e), newQuestion(e, catalog, nil))
+	o.of(nameOf(e), newOfferRequest(e, catalog, nil))
 	if _, err := o.find(t.Context(), nameOf(e)); err != nil {
 		t.Fatal(err)
 	}
-	if o.of(nameOf(e), newQuestion(e, catalog, nil)) == nil {
+	if o.of(nameOf(e), newOfferRequest(e, catalog, nil)) == nil {
 		t.Fatal("no offer of the first environment")
 	}
 	e.UID = "another"
-	if o.of(nameOf(e), newQuestion(e, catalog, nil)) != nil {
+	if o.of(nameOf(e), newOfferRequest(e, catalog, nil)) != nil {
 		t.Error("the new environment got the offer of the deleted one")
 	}
 }

@@ -27,7 +27,7 @@ func TestPrintEvents(t *testing.T) {
 	var out strings.Builder
 	server := httptest.NewServer(receiver.New(&out))
 	defer server.Close()
-	for _, batch := range []pipelineformat.Batch{
+	for _, batch := range []item.Batch{
 		{ID: "1", Kind: item.CustomResourceDefinition, Upserts: []item.Item{{Key: coupons}}},
 		{
 			ID: "2", Kind: item.Instance, Deletes: []item.Key{key("v1", "Node", "", "a")},
@@ -49,7 +49,7 @@ crd.changed        -  coupons.shop.example.com
 }
 
 // deliver sends a batch as a pipeline does, and checks that it is accepted.
-func deliver(t *testing.T, url string, batch pipelineformat.Batch) {
+func deliver(t *testing.T, url string, batch item.Batch) {
 	t.Helper()
 	format, err := pipelineformat.ByName(v1alpha1.PipelineFormatCloudEvents)
 	if err != nil {

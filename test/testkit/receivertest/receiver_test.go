@@ -50,7 +50,7 @@ func post(ctx context.Context, client *http.Client, url, body string, header htt
 }
 
 // send sends a batch, and expects each of its calls to be delivered.
-func send(t *testing.T, r *receivertest.Receiver, name v1alpha1.PipelineFormat, batch pipelineformat.Batch) {
+func send(t *testing.T, r *receivertest.Receiver, name v1alpha1.PipelineFormat, batch item.Batch) {
 	t.Helper()
 	format, err := pipelineformat.ByName(name)
 	if err != nil {
@@ -97,18 +97,18 @@ func TestKnown(t *testing.T) {
 			}
 		}
 		known()
-		send(t, r, format, pipelineformat.Batch{ID: "1", Kind: item.Instance, Upserts: []item.Item{web, db}})
+		send(t, r, format, item.Batch{ID: "1", Kind: item.Instance, Upserts: []item.Item{web, db}})
 		known("_cluster/apps/v1/Deployment/db", "shop/apps/v1/Deployment/web")
 		if got, found := r.Object("shop/apps/v1/Deployment/web"); !found || got.Labels["app"] != "web" || !got.CreatedAt.Equal(web.CreatedAt) {
 			t.Errorf("%s: web = %+v, %t", format, got, found)
 		}
-		send(t, r, format, pipelineformat.Batch{ID: "2", Kind: item.CustomResourceDefinition, Upserts: []item.Item{widgets, gears}})
+		send(t, r, format, item.Batch{ID: "2", Kind: item.CustomResourceDefinition, Upserts: []item.Item{widgets, gears}})
 		known("_cluster/apps/v1/Deployment/db", named[0], named[1], "shop/apps/v1/Deployment/web")
-		send(t, r, format, pipelineformat.Batch{ID: "3", Kind: item.Instance, Deletes: []item.Key{web.Key, db.Key}})
-		send(t, r, format, pipelineformat.Batch{ID: "4", Kind: item.CustomResourceDefinition, Deletes: []item.Key{widgets.Key}})
+		send(t, r, format, item.Batch{ID: "3", Kind: item.Instance, Deletes: []item.Key{web.Key, db.Key}})
+		send(t, r, format, item.Batch{ID: "4", Kind: item.CustomResourceDefinition, Deletes: []item.Key{widgets.Key}})
 		known(named[0])
 		// A deleted object can be deleted again.
-		send(t, r, format, pipelineformat.Batch{ID: "4", Kind: item.CustomResourceDefinition, Deletes: []item.Key{widgets.Key}})
+		send(t, r, format, item.Batch{ID: "4", Kind: item.CustomResourceDefinition, Deletes: []item.Key{widgets.Key}})
 		if _, found := r.Object(named[1]); found {
 			t.Errorf("%s: deleted definition is known", format)
 		}
