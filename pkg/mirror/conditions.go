@@ -114,7 +114,7 @@ func (p *destinationPlan) accessProblem() conditions.Reason {
 
 // problem returns why the destination does not hold what its rules select; zero if it does.
 func (d *destination) problem(p *destinationPlan, failure error) conditions.Reason {
-	blocked := p.writeProblem(failure)
+	blocked := d.writeProblem(p, failure)
 	switch {
 	case !p.problem.IsZero():
 		return p.problem
@@ -129,13 +129,20 @@ func (d *destination) problem(p *destinationPlan, failure error) conditions.Reas
 }
 
 // writeProblem returns why changes are not written to the folder; zero if they are. failure is the error that blocks the destination.
-func (p *destinationPlan) writeProblem(failure error) conditions.Reason {
+func (d *destination) writeProblem(p *destinationPlan, failure error) conditions.Reason {
+	dropped := !d.droppedSince().IsZero()
 	if p.object.Spec.Suspend {
-		return conditions.Reason{
-			Code: v1alpha1.ReasonSuspended, Message: "spec.suspend is set; changes are kept and written when it is lifted",
+		message := "spec.suspend is set; changes are kept and written when it is lifted"
+		if dropped {
+			message = "spec.suspend is set; " + changesDropped
 		}
+		return conditions.Reason{Code: v1alpha1.ReasonSuspended, Message: message}
 	}
-	return reasonOf(failure, v1alpha1.ReasonPushFailed)
+	problem := reasonOf(failure, v1alpha1.ReasonPushFailed)
+	if dropped && !problem.IsZero() {
+		problem.Message += "; " + changesDropped
+	}
+	return problem
 }
 
 // updateRuleStatus updates the status of a rule and reports whether it has changed. problem is why the rule is not in force, or what it

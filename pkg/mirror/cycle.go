@@ -36,6 +36,9 @@ func (w *worker) cycle(ctx context.Context) (time.Time, error) {
 	if len(members) == 0 {
 		return earliest(w.remote.pollAt, next), nil
 	}
+	for _, m := range members {
+		m.destination.acceptChanges()
+	}
 	// Rows are pushed before a comparison, because its commits would replace theirs and lose their authors. Rows that arrive
 	// meanwhile are pushed after it, so that they cannot starve the comparison.
 	for more := true; more; {

@@ -39,9 +39,10 @@ type destination struct {
 	// plainSecrets is set if files may have unencrypted Secrets although the plan encrypts them now.
 	plainSecrets atomic.Bool
 
-	queue  *outbox.Queue
-	seeds  *seeds
-	record *record
+	queue    *outbox.Queue
+	overflow overflow
+	seeds    *seeds
+	record   *record
 	// deposits are files of other parts of the server.
 	deposits depositQueue
 }

@@ -52,6 +52,7 @@ type fixture struct {
 	git     *gitFront
 	in      inputs
 	limits  Limits
+	backlog backlogLimit
 	// facts, hash and maxWait are fields of the mirror's Config.
 	facts   attribution.Facts
 	hash    func([]byte) string
@@ -106,6 +107,7 @@ func furtherFixture(t *testing.T, prepare ...func(*fixture)) *fixture {
 		retry: 10 * time.Millisecond, installation: "system/one", secrets: fake.NewClientset(), warned: make(chan string, 100)}
 	s.kv, s.git = newStoreKV(t, s.process), newGitFront(t, s.process)
 	s.leases = Leases{Namespace: "system", Duration: 24 * time.Second, Renew: 8 * time.Second}
+	s.backlog = backlogLimit{rows: maxBacklogRows, bytes: maxBacklogBytes}
 	s.limits = Limits{MaxFiles: 200, MaxBytes: 1 << 20, MaxWait: time.Second, Workers: 4, WorkersPerRepository: 2}
 	s.in.repositories[0].Spec.RepoURL = s.git.url + "/shop.git"
 	s.in.namespaces = s.cluster.namespace
@@ -132,6 +134,7 @@ func (s *fixture) start() {
 		replan:       make(chan struct{}, 1), publish: make(chan struct{}, 1),
 	}
 	m.registry = newRegistry(m.router, m.replan, m.publish)
+	m.router.limit, m.router.refused = s.backlog, m.registry.refused
 	m.publisher = &publisher{watches: m.watches, registry: m.registry}
 	m.encryption = newEncryption(keyring.New(s.secrets.CoreV1(), "system"), func() {})
 	m.services = &branchServices{
@@ -198,7 +201,7 @@ func (s *fixture) plan() {
 	watches := s.registry.apply(s.ctx, newPlan(s.in), s.group)
 	s.cluster.follow(s.ctx, s.watchHandler(), watches...)
 	s.watches.retain(watches)
-	if err := s.registry.dropRows(s.ctx); err != nil && s.ctx.Err() == nil && !s.kv.failing() {
+	if err := errors.Join(s.registry.dropRows(s.ctx), s.registry.removeOverflows(s.ctx)); err != nil && s.ctx.Err() == nil && !s.kv.failing() {
 		s.t.Error(err)
 	}
 }

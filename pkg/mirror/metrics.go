@@ -41,6 +41,8 @@ var (
 	oldestChange         = metrics.NewGauge("repo_branch_oldest_change_timestamp_seconds",
 		"Event time of the oldest change that no remote has accepted yet, of destinations that are not suspended, in seconds since 1970. "+
 			"0 if there are none.")
+	backlogOverflows = metrics.NewCounter("outbox_overflows_total",
+		"Times that too many changes of a destination waited and were dropped, because a comparison with the cluster replaces them.")
 	outboxBlocked     = metrics.NewGauge("outbox_blocked", "1 while changes cannot be written to the outbox, 0 otherwise.")
 	destinationsGauge = metrics.NewGaugeVec("destinations",
 		"GitDestinations, by the status of their condition Ready: True, False or Unknown.", "ready")
@@ -50,7 +52,7 @@ func init() {
 	legacyregistry.MustRegister(eventsMapped, eventsIgnored,
 		objectsScanned, objectsWritten, filesDeleted, commits, commitBytes, commitBatches, pushRetries, rebaseRetries, pushSeconds,
 		markerConflicts, ownershipConflicts, leaseAcquireFailures,
-		activeWorkers, queueDepth, oldestChange, outboxBlocked, destinationsGauge)
+		activeWorkers, queueDepth, oldestChange, backlogOverflows, outboxBlocked, destinationsGauge)
 	// Counters are initialized with 0, so that the first increment is visible as an increase.
 	for _, reason := range []string{notSelected, unchanged} {
 		eventsIgnored.WithLabelValues(reason)

@@ -5,6 +5,7 @@ package mirror
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -79,7 +80,7 @@ func (p *planner) plan(ctx context.Context, group *wait.Group) error {
 		return fmt.Errorf("set the watches: %w", err)
 	}
 	p.watches.retain(watches)
-	if err := p.registry.dropRows(ctx); err != nil {
+	if err := errors.Join(p.registry.dropRows(ctx), p.registry.removeOverflows(ctx)); err != nil {
 		return err
 	}
 	return unchecked

@@ -188,7 +188,7 @@ func (p *publisher) ruleProblem(r *rulePlan) (problem, destination conditions.Re
 		return problem, conditions.Reason{}
 	}
 	plan := d.plan.Load()
-	return p.watchProblem(r, d, plan), plan.writeProblem(p.failure(d))
+	return p.watchProblem(r, d, plan), d.writeProblem(plan, p.failure(d))
 }
 
 // watchProblem returns why something that a rule selects and its destination mirrors is not watched or compared.

@@ -55,6 +55,7 @@ func TestAnythingAtAnyTime(t *testing.T) {
 	c := &chaos{random: newRandom(seed)}
 	c.fixture = newFixture(t, onBranch("b", "main", "b"), onBranch("c", "third", "c"), byClusterRule, func(s *fixture) {
 		s.pollInterval = 200 * time.Millisecond
+		s.backlog.rows = 50 // so few that faults reach the limit
 	})
 	c.cluster.put(configMap("first"), "1")
 	c.mirrored()

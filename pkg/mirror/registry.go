@@ -111,7 +111,7 @@ func (r *registry) writes(name types.NamespacedName, branch, folder string) bool
 func (r *registry) oldest() float64 {
 	var oldest time.Time
 	for _, d := range r.all() {
-		seen := d.queue.Backlog().Oldest
+		seen := d.oldestWaiting()
 		if p := d.plan.Load(); p == nil || p.object.Spec.Suspend || seen.IsZero() {
 			continue
 		}

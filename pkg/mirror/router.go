@@ -27,6 +27,9 @@ type router struct {
 	outbox     *outbox.Outbox
 	authors    *authors
 	namespaces namespaceLookup
+	// limit is the limit of each destination's backlog; refused is called for a change that is refused because of it.
+	limit   backlogLimit
+	refused func(d *destination, begins bool)
 	// routes has the destinations by type. The controller replaces it.
 	routes atomic.Pointer[map[schema.GroupVersionResource][]*destination]
 }
@@ -129,7 +132,11 @@ func (r *router) deliver(ctx context.Context, a *arrival, author attribution.Aut
 	}
 }
 
+// enqueue adds a change to the outbox, unless it is compared instead.
 func (r *router) enqueue(ctx context.Context, d *destination, change outbox.Change) error {
+	if r.refuse(ctx, d, change) {
+		return nil
+	}
 	var pending outbox.Pending
 	err := r.outbox.Enqueue(ctx, change, func(sequence uint64) {
 		pending = pendingOf(change, sequence)

@@ -25,7 +25,7 @@ func newRecord(
 	p, f, pending := d.plan.Load(), d.record.current(), d.queue.Backlog()
 	status := v1alpha1.GitDestinationRecord{
 		State: printable.Text(summarize(d, failure)), Branch: p.object.Spec.Branch, Folder: p.object.Spec.BaseFolder,
-		PendingChanges: int64(pending.Rows), QueueDepth: int64(depth), OldestPendingTime: timeOrNil(pending.Oldest),
+		PendingChanges: int64(pending.Rows), QueueDepth: int64(depth), OldestPendingTime: timeOrNil(d.oldestWaiting()),
 		OrphansRemoved: f.orphansRemoved, OrphansHeld: f.orphansHeld, PushRetries: f.retries,
 		LastPushTime: timeOrNil(f.lastPush), LastSeedTime: timeOrNil(f.compared),
 		Attribution: f.authors, LeaseHolder: f.leaseHolder,
@@ -76,12 +76,16 @@ func commitURL(p *destinationPlan, hash gitrepo.Hash) string {
 
 // summarize describes the state of a destination in one sentence.
 func summarize(d *destination, failure error) string {
-	p, pending := d.plan.Load(), d.queue.Backlog()
+	p, pending, dropped := d.plan.Load(), d.queue.Backlog(), !d.droppedSince().IsZero()
 	switch {
 	case !p.problem.IsZero():
 		return "Not mirrored: " + p.problem.Message
+	case p.object.Spec.Suspend && dropped:
+		return "Suspended; " + changesDropped
 	case p.object.Spec.Suspend:
 		return fmt.Sprintf("Suspended, %s", pendingText(pending.Rows))
+	case failure != nil && dropped:
+		return fmt.Sprintf("Retrying: %v; %s", failure, changesDropped)
 	case failure != nil:
 		return "Retrying: " + failure.Error()
 	case !p.referred:
@@ -94,6 +98,9 @@ func summarize(d *destination, failure error) string {
 		return "Up to date"
 	}
 }
+
+// changesDropped describes an overflow that comparisons have not replaced yet.
+const changesDropped = "too many changes waited and were dropped; the branch is compared with the cluster when it is written again"
 
 func pendingText(n int) string {
 	if n == 1 {

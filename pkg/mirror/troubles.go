@@ -18,6 +18,8 @@ const (
 	// reasonOrphansRemoved reports the number of files that were removed because no object maps to them, or no rule selects their type
 	// any more.
 	reasonOrphansRemoved = "OrphansRemoved"
+	// reasonBacklogLimitReached reports that too many changes waited, and that a comparison with the cluster replaces them.
+	reasonBacklogLimitReached = "BacklogLimitReached"
 	// reasonNotAppliable reports pushed files that server-side apply cannot restore.
 	reasonNotAppliable = "NotAppliable"
 )

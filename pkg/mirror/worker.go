@@ -218,7 +218,8 @@ func (w *worker) report(err error, next time.Time) {
 func (w *worker) settled(members []member) {
 	for _, m := range members {
 		w.refusals.accepted(m.destination)
-		if m.destination.record.succeeded() {
+		ended := m.destination.endOverflow()
+		if m.destination.record.succeeded() || ended {
 			w.services.changed()
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -112,15 +113,22 @@ func (o *Outbox) Remove(ctx context.Context, rows []Row) error {
 
 // RemoveAll removes all rows of a destination.
 func (o *Outbox) RemoveAll(ctx context.Context, destination types.UID) error {
+	return o.RemoveThrough(ctx, destination, math.MaxUint64)
+}
+
+// RemoveThrough removes the rows of a destination up to and including a sequence, the oldest first.
+func (o *Outbox) RemoveThrough(ctx context.Context, destination types.UID, sequence uint64) error {
+	last := rowKey(Row{Sequence: sequence, Change: Change{UID: destination}})
 	for {
 		var keys []string
 		for stored, err := range o.table.Scan(ctx, rowPrefix(destination)) {
 			if err != nil {
 				return fmt.Errorf("read the outbox: %w", err)
 			}
-			if keys = append(keys, stored.Key); len(keys) == MaxBatch {
+			if stored.Key > last || len(keys) == MaxBatch {
 				break
 			}
+			keys = append(keys, stored.Key)
 		}
 		if len(keys) == 0 {
 			return nil
