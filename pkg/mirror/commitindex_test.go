@@ -22,7 +22,7 @@ import (
 
 // indexed has the commit index cover the ConfigMaps of namespace shop.
 func indexed(s *fixture) {
-	s.interest = &commitindex.Scope{Resources: []schema.GroupResource{configMaps.GroupResource()}, Namespaces: []string{"shop"}}
+	s.indexScope = &commitindex.Scope{Resources: []schema.GroupResource{configMaps.GroupResource()}, Namespaces: []string{"shop"}}
 }
 
 // indexEntries returns the index entries of an object, oldest first.
@@ -181,8 +181,8 @@ func TestCommitsAreKnownAfterFaults(t *testing.T) {
 		},
 	}
 	for _, moment := range []string{
-		"before put landings", "after put landings", "after put pushes", "before push", "after push",
-		"before delete landings", "after delete landings", "before delete outbox",
+		"before put commits", "after put commits", "after put pushes", "before push", "after push",
+		"before delete commits", "after delete commits", "before delete outbox",
 	} {
 		faults["death "+moment] = func(s *fixture) {
 			died := s.process.killAt(moment, 1)
@@ -213,12 +213,12 @@ func TestCommitsAreKnownAfterFaults(t *testing.T) {
 // TestObjectsOutOfScopeHaveNoEntries checks that objects outside of the scope cause no entries.
 func TestObjectsOutOfScopeHaveNoEntries(t *testing.T) {
 	s := newFixture(t, perChange, func(s *fixture) {
-		s.interest = &commitindex.Scope{Resources: []schema.GroupResource{configMaps.GroupResource()}, Namespaces: []string{"dev"}}
+		s.indexScope = &commitindex.Scope{Resources: []schema.GroupResource{configMaps.GroupResource()}, Namespaces: []string{"dev"}}
 	})
 	s.burst("unwatched", 20)
 	s.mirrored()
 	s.idle()
-	for _, moment := range []string{"before put landings", "before delete landings"} {
+	for _, moment := range []string{"before put commits", "before delete commits"} {
 		if n := s.process.times(moment); n > 0 {
 			t.Errorf("%s: reached %d times", moment, n)
 		}

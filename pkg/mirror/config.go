@@ -36,8 +36,8 @@ type Config struct {
 	AuditExpected bool
 	// AttributionMaxWait (--attribution-max-wait, 2 s) bounds how long a change waits for facts.
 	AttributionMaxWait time.Duration
-	// Landings is the commit index to write; nil disables it.
-	Landings Landings
+	// CommitIndex is the commit index to write; nil disables it.
+	CommitIndex CommitIndex
 	// Deposits are the files that other parts of the server write to destinations; nil disables them.
 	Deposits *Deposits
 	// Dial opens connections to repositories.

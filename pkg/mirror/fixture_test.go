@@ -82,8 +82,8 @@ type fixture struct {
 	deposits *Deposits
 	// events has all Events except warnings.
 	events testkit.EventLog
-	// interest is the scope of the commit index; nil disables it.
-	interest *commitindex.Scope
+	// indexScope is the scope of the commit index; nil disables it.
+	indexScope *commitindex.Scope
 
 	// The fields below belong to the running process.
 	*mirror
@@ -148,10 +148,10 @@ func (s *fixture) start() {
 		},
 		slots: newSlots(s.limits.Workers, s.limits.WorkersPerRepository),
 	}
-	if s.interest != nil {
+	if s.indexScope != nil {
 		log := commitindex.New(store.Table(commitindex.TableName), clock.RealClock{}, 0)
-		log.SetScope(*s.interest)
-		m.services.landings = log
+		log.SetScope(*s.indexScope)
+		m.services.commitIndex = log
 	}
 	m.registry.services = m.services
 	s.process.start(cancel)

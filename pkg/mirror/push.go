@@ -35,12 +35,12 @@ type pusher struct {
 // error the rows remain.
 func (p *pusher) push(ctx context.Context, members []member, batches []*batch) error {
 	began := time.Now()
-	note, landings := noteOf(batches)
+	note, entries := noteOf(batches)
 	failpoint.Reach("commits-staged")
 	sent := !note.Tip.IsZero()
 	if sent {
 		p.race.carried = carried(batches)
-		err := p.lease.during(ctx, func(ctx context.Context) error { return p.send(ctx, note, landings) })
+		err := p.lease.during(ctx, func(ctx context.Context) error { return p.send(ctx, note, entries) })
 		for _, m := range members {
 			m.destination.record.leased(p.lease.holder)
 		}
@@ -65,8 +65,8 @@ func (p *pusher) push(ctx context.Context, members []member, batches []*batch) e
 	return nil
 }
 
-// noteOf returns the note of a push, without its base, and the landings of its commits. The tip is zero if there is no commit.
-func noteOf(batches []*batch) (note *pushNote, landings []commitindex.Entry) {
+// noteOf returns the note of a push, without its base, and the entries of its commits. The tip is zero if there is no commit.
+func noteOf(batches []*batch) (note *pushNote, entries []commitindex.Entry) {
 	note = &pushNote{Through: map[types.UID]uint64{}}
 	for _, b := range batches {
 		if b.pushed.commits > 0 {
@@ -76,14 +76,14 @@ func noteOf(batches []*batch) (note *pushNote, landings []commitindex.Entry) {
 			note.Through[b.member.destination.uid] = b.rows[n-1].Sequence
 		}
 		note.Compares = append(note.Compares, b.compared()...)
-		landings = append(landings, b.pushed.landings...)
+		entries = append(entries, b.pushed.entries...)
 	}
-	return note, landings
+	return note, entries
 }
 
 // send pushes the staged commits.
-func (p *pusher) send(ctx context.Context, note *pushNote, landings []commitindex.Entry) error {
-	if err := p.pushes.prepare(ctx, p.remote.branch.Tip(), note, landings); err != nil {
+func (p *pusher) send(ctx context.Context, note *pushNote, entries []commitindex.Entry) error {
+	if err := p.pushes.prepare(ctx, p.remote.branch.Tip(), note, entries); err != nil {
 		return err
 	}
 	failpoint.Reach("push-noted")

@@ -52,8 +52,8 @@ type pushed struct {
 	commits          int
 	written, removed int
 	bytes            int
-	// landings are the commits of the objects that the commit index tracks.
-	landings []commitindex.Entry
+	// entries are the commits of the objects that the commit index tracks.
+	entries []commitindex.Entry
 	// authors counts the changes by the source of their attribution.
 	authors v1alpha1.AttributionCounts
 	// files is the change in the number of files of each type; found has the numbers of files written and removed.

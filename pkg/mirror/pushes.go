@@ -18,7 +18,7 @@ type pushes struct {
 	key branchKey
 	log *pushLog
 	// index is nil if commits of objects are not recorded.
-	index Landings
+	index CommitIndex
 	// doubts are the pushes of which it is unknown whether the remote has accepted them, oldest first. Their rows are still in the outbox.
 	doubts []pushNote
 	// read is set once doubts include those of the previous process.
@@ -40,13 +40,13 @@ func (p *pushes) restore(ctx context.Context) ([]pushNote, error) {
 	return doubts, nil
 }
 
-// prepare writes the note of a push on top of base, and its landings, before it is sent. The note lets the next process find out whether
+// prepare writes the note of a push on top of base, and its entries, before it is sent. The note lets the next process find out whether
 // the remote has accepted the push, if this one dies meanwhile.
-func (p *pushes) prepare(ctx context.Context, base gitrepo.Hash, note *pushNote, landings []commitindex.Entry) error {
+func (p *pushes) prepare(ctx context.Context, base gitrepo.Hash, note *pushNote, entries []commitindex.Entry) error {
 	p.compared = slices.DeleteFunc(p.compared, func(scope comparedScope) bool { return time.Since(scope.Time) > compareLag })
 	note.Base, note.Compared = base, p.compared
-	if note.Lands = len(landings) > 0; note.Lands {
-		if err := p.index.Prepare(ctx, note.Tip.String(), landings); err != nil {
+	if note.Indexed = len(entries) > 0; note.Indexed {
+		if err := p.index.Prepare(ctx, note.Tip.String(), entries); err != nil {
 			return err
 		}
 	}
@@ -58,16 +58,16 @@ func (p *pushes) prepare(ctx context.Context, base gitrepo.Hash, note *pushNote,
 	return nil
 }
 
-// accepted confirms the landings of an accepted push.
+// accepted confirms the entries of an accepted push.
 func (p *pushes) accepted(ctx context.Context, note pushNote) error {
-	if !note.Lands || p.index == nil {
+	if !note.Indexed || p.index == nil {
 		return nil
 	}
 	return p.index.Record(ctx, note.Tip.String())
 }
 
-// failed records that the last push returned an error. A push that the remote has rejected is not in doubt, and its landings are withdrawn.
-// An earlier push of the same changes within the same second may have the same tip and still be in doubt; then they are kept. Landings that
+// failed records that the last push returned an error. A push that the remote has rejected is not in doubt, and its entries are withdrawn.
+// An earlier push of the same changes within the same second may have the same tip and still be in doubt; then they are kept. Entries that
 // are not withdrawn expire.
 func (p *pushes) failed(ctx context.Context, note pushNote, err error) error {
 	if !errors.Is(err, gitrepo.ErrMoved) {
@@ -75,7 +75,7 @@ func (p *pushes) failed(ctx context.Context, note pushNote, err error) error {
 	}
 	p.doubts = p.doubts[:len(p.doubts)-1]
 	same := func(doubt pushNote) bool { return doubt.Tip == note.Tip }
-	if !note.Lands || slices.ContainsFunc(p.doubts, same) {
+	if !note.Indexed || slices.ContainsFunc(p.doubts, same) {
 		return err
 	}
 	return errors.Join(err, p.index.Discard(ctx, note.Tip.String()))

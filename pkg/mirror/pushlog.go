@@ -38,8 +38,8 @@ type pushNote struct {
 	Tip gitrepo.Hash `json:"tip"`
 	// Through is the last sequence that the push carries of each destination.
 	Through map[types.UID]uint64 `json:"through"`
-	// Lands is set if the commit index has landings of the push, which are confirmed when it is accepted.
-	Lands bool `json:"lands,omitempty"`
+	// Indexed is set if the commit index has entries of the push, which are confirmed when it is accepted.
+	Indexed bool `json:"indexed,omitempty"`
 	// Compares are the scopes that the push brings to the state of a list; Compared are those of recent pushes. Rows of older
 	// changes may remain.
 	Compares []comparedScope `json:"compares,omitempty"`

@@ -47,8 +47,8 @@ func (r *recovery) run(ctx context.Context, branch *gitrepo.Branch, destinations
 
 // settle records a push and removes its rows if the remote has accepted it.
 func (r *recovery) settle(ctx context.Context, branch *gitrepo.Branch, destinations []*destination, note pushNote) error {
-	landed, err := branch.Contains(ctx, note.Tip, containsDepth)
-	if err != nil || !landed {
+	accepted, err := branch.Contains(ctx, note.Tip, containsDepth)
+	if err != nil || !accepted {
 		return err
 	}
 	if err := r.pushes.accepted(ctx, note); err != nil {

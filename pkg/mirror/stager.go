@@ -16,7 +16,7 @@ type stager struct {
 	remote  *remoteBranch
 	markers *markers
 	// index is nil if commits of objects are not recorded.
-	index Landings
+	index CommitIndex
 }
 
 // stageRows stages commits of rows that are not superseded, up to a number of commits. The other rows stay for the next
@@ -63,7 +63,7 @@ func (s *stager) stage(m member, g group, seed bool, sum *pushed) error {
 	}
 	if staged {
 		sum.add(hash, subjectOf(commit), changes)
-		sum.landings = append(sum.landings, s.landings(m, hash, commit, g, changes, seed)...)
+		sum.entries = append(sum.entries, s.entries(m, hash, commit, g, changes, seed)...)
 	}
 	return nil
 }

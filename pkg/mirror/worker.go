@@ -63,9 +63,9 @@ func newWorker(key branchKey, services *branchServices) *worker {
 		lease:  services.leases(key), remote: newRemoteBranch(key, services), folders: folderStates{}, markers: newMarkers(services),
 		batching: &batching{limits: services.limits, race: race}, refusals: newRefusals(services.retry), race: race,
 	}
-	pushes := &pushes{key: key, log: services.pushes, index: services.landings}
+	pushes := &pushes{key: key, log: services.pushes, index: services.commitIndex}
 	w.recovery = &recovery{pushes: pushes, outbox: services.outbox}
-	stager := &stager{remote: w.remote, markers: w.markers, index: services.landings}
+	stager := &stager{remote: w.remote, markers: w.markers, index: services.commitIndex}
 	pusher := &pusher{
 		remote: w.remote, lease: w.lease, race: race, pushes: pushes, outbox: services.outbox, folders: w.folders, markers: w.markers,
 		event: services.event, changed: services.changed,

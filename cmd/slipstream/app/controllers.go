@@ -114,7 +114,7 @@ func (c *controllers) mirror(
 			Installation: opts.LeaderElection.ResourceNamespace + "/" + opts.LeaderElection.ResourceName,
 		},
 		Limits: opts.Mirror.Limits(), Leases: opts.Mirror.Leases(opts.Namespace), Policy: opts.Mirror.Policy(),
-		AllowInsecure: opts.Git.AllowInsecure, Dial: policy.DialContext, Landings: index, Deposits: deposits,
+		AllowInsecure: opts.Git.AllowInsecure, Dial: policy.DialContext, CommitIndex: index, Deposits: deposits,
 		Facts: c.reports.log, Hash: c.reports.hash, AttributionMaxWait: opts.Attribution.MaxWait,
 		AuditExpected: opts.Attribution.AuditClientCAFile != "",
 	}}, nil

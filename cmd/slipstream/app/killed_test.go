@@ -83,7 +83,7 @@ func killed(t *testing.T) (path string, rows int) {
 	if status := victim.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || rows < 100 {
 		t.Fatalf("%v after %d rows", victim.ProcessState, rows)
 	}
-	if _, err := os.Lstat(filepath.Join(path, "control.sock")); err != nil {
+	if _, err := os.Lstat(filepath.Join(path, "admin.sock")); err != nil {
 		t.Fatalf("the server was not killed: %v", err)
 	}
 	return path, rows

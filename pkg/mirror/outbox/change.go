@@ -57,7 +57,7 @@ type Change struct {
 	Object          Object             `json:"object"`
 	ResourceVersion string             `json:"resourceVersion,omitempty"`
 	// Encryption is the fingerprint of the encryption of the content; empty if it is not encrypted.
-	Encryption string `json:"sealing,omitempty"`
+	Encryption string `json:"encryption,omitempty"`
 	// Seen is when this process saw the change; zero in a row that was read from the store.
 	Seen time.Time `json:"-"`
 	// Time is when the change was seen, to the second in Git.

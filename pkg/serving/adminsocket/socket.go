@@ -21,7 +21,7 @@ import (
 )
 
 // SocketName is the name of the socket in the data directory.
-const SocketName = "control.sock"
+const SocketName = "admin.sock"
 
 const (
 	// headerTimeout limits the wait for a request on a new connection.

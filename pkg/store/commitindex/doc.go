@@ -15,7 +15,7 @@
 //
 // # Rows
 //
-//	interest                                                               the scope
+//	scope                                                                  the scope
 //	pushes/{tip}/{number}                                                  prepared entries of a push
 //	objects/{namespace}/{group}/{resource}/{name}/{destination}/{commit}   a recorded entry
 //

@@ -81,7 +81,7 @@ func (s *fixture) run(log *commitindex.Index) (published <-chan []commitindex.Ob
 	return out, stop
 }
 
-// rows counts the rows of a log but for its interest.
+// rows counts the rows of a log but for its scope.
 func (s *fixture) rows() (n int64) {
 	s.Helper()
 	for _, prefix := range []string{"pushes/", "objects/"} {
@@ -107,10 +107,10 @@ func commit(o commitindex.Object, sha, version string) commitindex.Entry {
 // known are the commits of an object, in alphabetical order.
 func (s *fixture) known(log *commitindex.Index, o commitindex.Object) []string {
 	s.Helper()
-	landings, err := log.Lookup(s.Context(), o)
+	entries, err := log.Lookup(s.Context(), o)
 	s.must(err)
 	var out []string
-	for _, one := range landings {
+	for _, one := range entries {
 		out = append(out, one.Commit.SHA)
 	}
 	slices.Sort(out)
@@ -124,7 +124,7 @@ func (s *fixture) knows(log *commitindex.Index, o commitindex.Object, want ...st
 	}
 }
 
-func TestWhatLandedIsKnown(t *testing.T) {
+func TestAcceptedPushIsFound(t *testing.T) {
 	s := newFixture(t)
 	log := s.open(0)
 	ctx := t.Context()
@@ -140,10 +140,10 @@ func TestWhatLandedIsKnown(t *testing.T) {
 	s.knows(log, web("shop"), "a1", "a2")
 	s.knows(log, web("bank"), "a2")
 	s.knows(log, commitindex.Object{GroupResource: deployments, Namespace: "shop", Name: "we"})
-	landings, err := log.Lookup(ctx, web("shop"))
+	entries, err := log.Lookup(ctx, web("shop"))
 	s.must(err)
-	if landings[0] != given {
-		t.Errorf("known is %+v, given was %+v", landings[0], given)
+	if entries[0] != given {
+		t.Errorf("known is %+v, given was %+v", entries[0], given)
 	}
 	s.must(s.open(0).Record(ctx, "c1")) // another process
 	s.knows(log, web("shop"), "a1", "a2", "c1")
@@ -178,7 +178,7 @@ func TestCommitsArePublished(t *testing.T) {
 	}
 }
 
-func TestInterestOutlivesTheProcess(t *testing.T) {
+func TestScopeOutlivesTheProcess(t *testing.T) {
 	s := newFixture(t)
 	log := s.open(0)
 	if log.InScope(web("shop")) {
@@ -186,7 +186,7 @@ func TestInterestOutlivesTheProcess(t *testing.T) {
 	}
 	log.SetScope(shop)
 	_, stop := s.run(log)
-	s.clock.Eventually("the interest is saved", func() error {
+	s.clock.Eventually("the scope is saved", func() error {
 		if !s.open(0).InScope(web("shop")) {
 			return errors.New("it is not")
 		}
@@ -200,7 +200,7 @@ func TestInterestOutlivesTheProcess(t *testing.T) {
 	}
 	again.SetScope(commitindex.Scope{Resources: shop.Resources, Namespaces: []string{"bank"}})
 	if again.InScope(web("shop")) || !again.InScope(web("bank")) {
-		t.Error("the interest is that of before")
+		t.Error("the scope is that of before")
 	}
 }
 
@@ -212,11 +212,11 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	}{
 		"the newest of one object": {
 			before: func(s *fixture, log *commitindex.Index) {
-				var landings []commitindex.Entry
+				var entries []commitindex.Entry
 				for i := range commitindex.MaxPerObject + 3 {
-					landings = append(landings, commit(web("shop"), fmt.Sprintf("%04d", 1000-i), fmt.Sprint(1000-i)))
+					entries = append(entries, commit(web("shop"), fmt.Sprintf("%04d", 1000-i), fmt.Sprint(1000-i)))
 				}
-				s.must(log.Prepare(s.Context(), "tip", landings))
+				s.must(log.Prepare(s.Context(), "tip", entries))
 				s.must(log.Record(s.Context(), "tip"))
 			},
 			left: numbers(1001-commitindex.MaxPerObject, 1000),
@@ -306,9 +306,9 @@ func TestMessagesAreCut(t *testing.T) {
 	long.Commit.Message = strings.Repeat("ä", 1000)
 	s.must(log.Prepare(t.Context(), "tip", []commitindex.Entry{long}))
 	s.must(log.Record(t.Context(), "tip"))
-	landings, err := log.Lookup(t.Context(), web("shop"))
+	entries, err := log.Lookup(t.Context(), web("shop"))
 	s.must(err)
-	if got := landings[0].Commit.Message; got != strings.Repeat("ä", 256) {
+	if got := entries[0].Commit.Message; got != strings.Repeat("ä", 256) {
 		t.Errorf("the message has %d bytes", len(got))
 	}
 }

@@ -14,10 +14,10 @@ import (
 )
 
 // TableName is the name of the table of the work store that the index is stored in.
-const TableName = "landings"
+const TableName = "commits"
 
 const (
-	scopeKey      = "interest"
+	scopeKey      = "scope"
 	pushesPrefix  = "pushes/"
 	objectsPrefix = "objects/"
 	// rowEntries is the number of prepared entries in one row.
@@ -28,14 +28,14 @@ const (
 type pushRow struct {
 	// At is the time at which the entries were prepared.
 	At      time.Time `json:"at"`
-	Entries []Entry   `json:"landings"`
+	Entries []Entry   `json:"entries"`
 }
 
 // objectRow is the stored form of a recorded entry.
 type objectRow struct {
 	// At is the time at which the entry was recorded.
 	At    time.Time `json:"at"`
-	Entry Entry     `json:"landing"`
+	Entry Entry     `json:"entry"`
 }
 
 func pushPrefix(tip string) string { return pushesPrefix + tip + "/" }

@@ -16,12 +16,12 @@ func TestRowsThatCannotBeReadAreLeftOut(t *testing.T) {
 	s := newFixture(t)
 	log := s.open(0)
 	log.SetScope(shop)
-	landings := make([]commitindex.Entry, 60) // They take two rows.
-	for i := range landings {
-		landings[i] = commit(web("shop"), fmt.Sprintf("%02d", i), "7")
+	entries := make([]commitindex.Entry, 60) // They take two rows.
+	for i := range entries {
+		entries[i] = commit(web("shop"), fmt.Sprintf("%02d", i), "7")
 	}
-	s.must(log.Prepare(t.Context(), "tip", landings))
-	for _, key := range []string{"interest", "pushes/tip/000000", "objects/shop/apps/deployments/web/ops/main/zz"} {
+	s.must(log.Prepare(t.Context(), "tip", entries))
+	for _, key := range []string{"scope", "pushes/tip/000000", "objects/shop/apps/deployments/web/ops/main/zz"} {
 		s.must(s.table().Put(t.Context(), table.Row{Key: key, Value: []byte("{")}))
 	}
 	log = s.open(0)

@@ -20,7 +20,7 @@ import (
 
 const (
 	// tableName and rowKey name the row of the key.
-	tableName = "keyedhash"
+	tableName = "hmac"
 	rowKey    = "key"
 	// keySize is the size of the hash. A longer key adds nothing.
 	keySize = sha256.Size

@@ -149,11 +149,11 @@ func (s *testCluster) waitForRewrite(t *testing.T, stores ...string) {
 	t.Helper()
 	for _, store := range stores {
 		testkit.EventuallyWithin(t, deadline, "the rows of "+store+" to be encrypted again", func(ctx context.Context) error {
-			done, err := s.metric(ctx, "sealing_rewritten_rows_total", store)
+			done, err := s.metric(ctx, "encryption_rewritten_rows_total", store)
 			if err != nil {
 				return err
 			}
-			stale, err := s.metric(ctx, "sealing_stale_rows", store)
+			stale, err := s.metric(ctx, "encryption_stale_rows", store)
 			if err == nil && (done == 0 || stale > 0) {
 				err = fmt.Errorf("%v rewritten, %v stale", done, stale)
 			}

@@ -14,8 +14,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/commitindex"
 )
 
-// Landings is the commit index as the mirror writes it.
-type Landings interface {
+// CommitIndex is the commit index as the mirror writes it.
+type CommitIndex interface {
 	// Load reads the scope that an earlier process has stored.
 	Load(ctx context.Context) error
 	// InScope reports whether entries of an object are stored.
@@ -28,25 +28,25 @@ type Landings interface {
 	Discard(ctx context.Context, tip string) error
 }
 
-var _ Landings = &commitindex.Index{}
+var _ CommitIndex = &commitindex.Index{}
 
-// resumeLandings takes over the state of an earlier process.
-func (s *branchServices) resumeLandings(ctx context.Context) error {
-	if s.landings == nil {
+// resumeCommitIndex takes over the state of an earlier process.
+func (s *branchServices) resumeCommitIndex(ctx context.Context) error {
+	if s.commitIndex == nil {
 		return nil
 	}
-	return s.landings.Load(ctx)
+	return s.commitIndex.Load(ctx)
 }
 
-// landings returns the index entries of a commit, for the objects in the scope of the index. changes are the changes of the group g that
+// entries returns the index entries of a commit, for the objects in the scope of the index. changes are the changes of the group g that
 // have an effect. A sweep has no entries, because it knows no change of an object.
-func (s *stager) landings(
+func (s *stager) entries(
 	m member, hash gitrepo.Hash, commit gitrepo.Commit, g group, changes []outbox.Change, seed bool,
 ) []commitindex.Entry {
 	if s.index == nil {
 		return nil
 	}
-	var landings []commitindex.Entry
+	var entries []commitindex.Entry
 	for _, change := range changes {
 		object := commitindex.Object{
 			GroupResource: change.Object.GroupVersionResource().GroupResource(), Namespace: change.Object.Namespace, Name: change.Object.Name,
@@ -66,7 +66,7 @@ func (s *stager) landings(
 			first := slices.IndexFunc(g.changes, func(other outbox.Change) bool { return other.Path == change.Path })
 			next.First = g.changes[first].ResourceVersion
 		}
-		landings = append(landings, next)
+		entries = append(entries, next)
 	}
-	return landings
+	return entries
 }
