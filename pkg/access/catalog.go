@@ -13,11 +13,11 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// remedyOfCatalog is the way out where no change of the catalog is one.
+// remedyOfCatalog is the remedy if no change of the catalog removes the need for the permission.
 const remedyOfCatalog = "or leave the catalog to a user who may read the source"
 
-// OfCatalog is to read what a catalog shows of its source to whoever may read the catalog or use it for an environment. Who
-// writes the catalog consents to that.
+// OfCatalog returns the permissions to read what a catalog shows of its source. Every user who may read the catalog, or use it for an
+// environment, sees that. The editor of the catalog consents to it.
 func OfCatalog(catalog *v1alpha1.AppCatalog) []Permission {
 	spec := &catalog.Spec
 	var permissions []Permission
@@ -34,14 +34,15 @@ func OfCatalog(catalog *v1alpha1.AppCatalog) []Permission {
 		readsReferred(spec, v1alpha1.DependencyService), readsReferred(spec, v1alpha1.DependencySecret))
 }
 
-// referred is how objects are read that workloads refer to, by their type. Those of other types come with what refers to them.
+// referred has the verb and the resource with which objects that workloads refer to are read, by their type. Objects of other types are
+// found through these.
 var referred = map[v1alpha1.DependencyType]struct{ verb, resource string }{
 	v1alpha1.DependencyConfigMap: {"list", "configmaps"},
 	v1alpha1.DependencyService:   {"list", "services"},
 	v1alpha1.DependencySecret:    {"get", "secrets"},
 }
 
-// readsReferred is to read the objects of a type in the source of a catalog.
+// readsReferred returns the permission to read the objects of a type in the source of a catalog.
 func readsReferred(spec *v1alpha1.AppCatalogSpec, of v1alpha1.DependencyType) Permission {
 	read := referred[of]
 	return Permission{
@@ -49,8 +50,8 @@ func readsReferred(spec *v1alpha1.AppCatalogSpec, of v1alpha1.DependencyType) Pe
 	}
 }
 
-// OfCopies is to read what environments of a catalog copy because its editor consents to that, by type. Secrets are among it if they
-// are shared; otherwise the requester of a sync must be allowed to read them.
+// OfCopies returns, by type, the permissions to read what environments of a catalog copy with the consent of its editor. They include
+// Secrets only if the catalog shares them. Otherwise the requester of a sync must be allowed to read them.
 func OfCopies(catalog *v1alpha1.AppCatalog) map[v1alpha1.DependencyType]Permission {
 	permissions := map[v1alpha1.DependencyType]Permission{}
 	for of := range referred {
@@ -61,8 +62,8 @@ func OfCopies(catalog *v1alpha1.AppCatalog) map[v1alpha1.DependencyType]Permissi
 	return permissions
 }
 
-// remedyWithout says whether a catalog can show workloads of a kind, and how it would show none. A selector is about
-// every kind.
+// remedyWithout reports whether a catalog can show workloads of a kind, and returns the change with which it would show none. A selector
+// can match every kind.
 func remedyWithout(kind v1alpha1.WorkloadKind, spec *v1alpha1.AppCatalogSpec) (remedy string, shown bool) {
 	named := slices.ContainsFunc(spec.Workloads, func(workload v1alpha1.WorkloadReference) bool { return workload.Kind == kind })
 	switch {
@@ -74,11 +75,11 @@ func remedyWithout(kind v1alpha1.WorkloadKind, spec *v1alpha1.AppCatalogSpec) (r
 	return "", false
 }
 
-// CatalogShowsNoMore says whether a catalog shows nothing that it did not show before, to nobody else. Everything counts but
-// what is left out here: when changes of the source are taken over, how many revisions are kept and which of them is
-// offered; that changes are only shown; workloads that are taken out; and Secrets that are shared no longer.
+// CatalogShowsNoMore reports whether a change of a catalog shows nothing new, and shows nothing to more users. Every change of the spec
+// counts except these: when the catalog takes changes of its source, how many revisions it keeps and which one it offers; previewOnly being
+// set; workloads being removed; and Secrets no longer being shared.
 //
-// Patches count. They can make a workload refer to what it did not, and what it refers to is copied.
+// Changes of patches count, because a patch can make a workload refer to other objects, which are then copied.
 func CatalogShowsNoMore(spec, before *v1alpha1.AppCatalogSpec) bool {
 	was := before.DeepCopy()
 	was.PauseUntil, was.PinnedRevision, was.HistoryLimit = spec.PauseUntil, spec.PinnedRevision, spec.HistoryLimit

@@ -1,12 +1,12 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package access answers what somebody who makes the server do something must be allowed to do by themselves.
+// Package access lists the permissions that users need for what the server does on their behalf, and checks whether users have them.
 //
-// The server reads and writes the cluster with an account of its own, which may do more than the people who tell it what to
-// do. Each of our kinds that makes it do something has a function here that lists the permissions which that takes, each with
-// what it is for and what to do without it. Nothing is asked of a cluster to make the list.
+// The server reads and writes the cluster with its own account, which may have more permissions than the users of its kinds. For each kind
+// that makes the server act, a function returns the permissions that the user needs, each with its cause and a remedy. These functions send
+// no requests.
 //
-// Missing asks an authorizer for the caller of a request. Standing asks the cluster for whoever answers for work that goes on
-// without a caller.
+// Missing checks permissions for the user of a request with an authorizer. A Reviewer checks them for a Holder, the user or account on
+// whose behalf controllers work while no request is served.
 package access

@@ -16,15 +16,16 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// writeVerbs are what keeping objects as they should be takes.
+// writeVerbs are the verbs with which a sync writes objects.
 var writeVerbs = []string{"create", "patch", "delete"}
 
-// OfEnvironment is to use the catalog of an environment, to write in its target what a sync may write there, and to read the
-// Secrets that it copies, and the ConfigMaps that its patches may name. Of a catalog that is not there, nil, nothing is known of
-// what it offers: who syncs is asked again when it is. A target that does not exist takes what OfTarget returns as well.
+// OfEnvironment returns the permissions to use the catalog of an environment, to write what a sync may write in its target, and to read the
+// Secrets that it copies and the ConfigMaps that its patches may name. If the catalog does not exist, it is nil, and what it offers is
+// unknown: the permissions are checked again for the requester of a sync. A target that does not exist needs the permissions of OfTarget,
+// too.
 //
-// What the catalog's workloads refer to beside Secrets takes no right to read it: the catalog's editor, who must have that, consents
-// to it.
+// Other objects that the catalog's workloads refer to need no permission of the requester. The catalog's editor, who must be allowed to
+// read them, consents to their copies.
 func OfEnvironment(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) []Permission {
 	permissions := []Permission{usesCatalog(e)}
 	permissions = append(permissions, copiesSecrets(e, catalog)...)
@@ -37,7 +38,8 @@ func OfEnvironment(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) []Perm
 	return append(permissions, writes(e, catalog)...)
 }
 
-// OfTarget is to create the namespace that an environment writes in, where it is missing and the environment has it created.
+// OfTarget returns the permission to create the target namespace of an environment; none if the environment does not create it. It is
+// needed while the namespace does not exist.
 func OfTarget(e *v1alpha1.Environment) []Permission {
 	if !e.Spec.CreateNamespace {
 		return nil
@@ -48,8 +50,8 @@ func OfTarget(e *v1alpha1.Environment) []Permission {
 	}}
 }
 
-// OfAccount is to act as the account for which an environment is synced by itself, if it names one. Who names it lets it do what
-// syncs will take later.
+// OfAccount returns the permission to impersonate the ServiceAccount that an environment names for automatic syncs; none if it names none.
+// The user who names the account gives it whatever permissions later syncs need.
 func OfAccount(e *v1alpha1.Environment) []Permission {
 	if e.Spec.ServiceAccountName == "" {
 		return nil
@@ -60,7 +62,7 @@ func OfAccount(e *v1alpha1.Environment) []Permission {
 	}}
 }
 
-// catalogOf is where an environment's catalog is.
+// catalogOf returns the namespace and the name of an environment's catalog.
 func catalogOf(e *v1alpha1.Environment) (namespace, name string) {
 	return cmp.Or(e.Spec.CatalogRef.Namespace, e.Namespace), e.Spec.CatalogRef.Name
 }
@@ -73,7 +75,7 @@ func usesCatalog(e *v1alpha1.Environment) Permission {
 	}
 }
 
-// OfCopying is what the requester of a sync must be allowed to read, so that it is copied, by type.
+// OfCopying returns, by type, the permissions that the requester of a sync needs to have objects copied.
 func OfCopying(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) map[v1alpha1.DependencyType]Permission {
 	permissions := map[v1alpha1.DependencyType]Permission{}
 	for _, p := range copiesSecrets(e, catalog) {
@@ -85,8 +87,8 @@ func OfCopying(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) map[v1alph
 	return permissions
 }
 
-// OfIncluded is to read a custom resource that spec.include names; false for ConfigMaps and Secrets, which OfCopying is about, and while
-// it is not known where the object is.
+// OfIncluded returns the permission to read a custom resource that spec.include names. It returns false for ConfigMaps and Secrets, which
+// OfCopying covers, and if there is no catalog, because the namespace of the object is unknown then.
 func OfIncluded(object v1alpha1.IncludedObject, catalog *v1alpha1.AppCatalog) (Permission, bool) {
 	resource := object.Resource()
 	if catalog == nil || resource.Group == "" {
@@ -98,15 +100,15 @@ func OfIncluded(object v1alpha1.IncludedObject, catalog *v1alpha1.AppCatalog) (P
 	}, true
 }
 
-// isIncluded says whether spec.include names ConfigMaps or Secrets.
+// isIncluded reports whether spec.include names objects of a type, ConfigMaps or Secrets.
 func isIncluded(e *v1alpha1.Environment, of v1alpha1.DependencyType) bool {
 	return slices.ContainsFunc(e.Spec.Include, func(o v1alpha1.IncludedObject) bool {
 		return o.Resource().Group == "" && o.Kind == string(of)
 	})
 }
 
-// OfPatched is what the requester of a refresh must be allowed to read, so that an object of a type is copied to which only patches
-// of the environment refer, or referred when it was last synced; false for types that take no right.
+// OfPatched returns the permission that the requester of a refresh needs to have objects of a type copied to which only patches of the
+// environment refer, or referred when it was last synced. It returns false for types that need no permission.
 func OfPatched(catalog *v1alpha1.AppCatalog, of v1alpha1.DependencyType) (Permission, bool) {
 	resources := map[v1alpha1.DependencyType]string{v1alpha1.DependencySecret: "secrets", v1alpha1.DependencyConfigMap: "configmaps"}
 	if resources[of] == "" {
@@ -118,8 +120,8 @@ func OfPatched(catalog *v1alpha1.AppCatalog, of v1alpha1.DependencyType) (Permis
 	}, true
 }
 
-// copiesSecrets is to read the Secrets of the source, unless the catalog's editor shares them. What is shared is what the
-// catalog's own workloads refer to: the environment's patches could have any Secret copied, and so could spec.include.
+// copiesSecrets returns the permission to read the Secrets of the source; none if the catalog shares them. A catalog shares only the
+// Secrets to which its own workloads refer. Patches of the environment, or spec.include, could have any Secret copied.
 func copiesSecrets(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) []Permission {
 	if catalog == nil {
 		return nil
@@ -142,8 +144,8 @@ func copiesSecrets(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) []Perm
 	}}
 }
 
-// copiesConfigMaps is to read the ConfigMaps of the source, if the environment's patches could have any of them copied, or spec.include
-// names some.
+// copiesConfigMaps returns the permission to read the ConfigMaps of the source, if patches of the environment could have any of them
+// copied, or spec.include names some.
 func copiesConfigMaps(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) []Permission {
 	remedy := ""
 	switch {
@@ -161,11 +163,11 @@ func copiesConfigMaps(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) []P
 	}}
 }
 
-// copied is a cause.
+// copied is the Cause of permissions to read what a sync copies.
 const copied = "which the server would copy on their behalf"
 
-// gatewayResources are where the API server has the kinds of the Gateway API that are copied. Whoever patches one has it written; about
-// the others, a sync asks when it writes some.
+// gatewayResources are the resources of the copied kinds of the Gateway API. A user who patches one has it written. For the others, a sync
+// checks the permission when it writes one.
 var gatewayResources = map[string]string{
 	"Gateway": "gateways", "GRPCRoute": "grpcroutes", "HTTPRoute": "httproutes", "ReferenceGrant": "referencegrants",
 }
@@ -173,7 +175,7 @@ var gatewayResources = map[string]string{
 // networking is the API group of Ingresses and NetworkPolicies.
 const networking = "networking.k8s.io"
 
-// OfWriting is to do with objects of a resource in the target of an environment what verbs say.
+// OfWriting returns the permission to use verbs on the objects of a resource in the target of an environment.
 func OfWriting(e *v1alpha1.Environment, resource schema.GroupResource, verbs ...string) Permission {
 	return Permission{
 		Verbs: verbs, Namespace: e.Spec.TargetNamespace, Group: resource.Group, Resources: []string{resource.Resource},
@@ -181,7 +183,7 @@ func OfWriting(e *v1alpha1.Environment, resource schema.GroupResource, verbs ...
 	}
 }
 
-// leftToOthers is what can be done without the permission to write in the target.
+// leftToOthers returns the remedy for a user who may not write in the target.
 func leftToOthers(e *v1alpha1.Environment) string {
 	remedy := "or leave the environment to a user who may write in " + e.Spec.TargetNamespace
 	if e.Spec.CreateNamespace {
@@ -190,7 +192,7 @@ func leftToOthers(e *v1alpha1.Environment) string {
 	return remedy
 }
 
-// writes is to write what syncs may write in the target.
+// writes returns the permissions to write what syncs may write in the target.
 func writes(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) []Permission {
 	byGroup := map[string]sets.Set[string]{
 		"":            sets.New("configmaps", "secrets", "services", "serviceaccounts"),
@@ -229,9 +231,9 @@ func writes(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) []Permission 
 	return permissions
 }
 
-// kindsOf are the kinds of workloads that syncs of an environment may write: those that it names, or that the catalog does or
-// offers, and those that it holds and the catalog offers no more. A selector, and a revision of earlier times, can bring every
-// kind.
+// kindsOf returns the kinds of workloads that syncs of an environment may write: those that it names, those that the catalog names or
+// offers, and those that it has although the catalog does not offer them any more. With a selector or a pinned revision, every kind is
+// possible.
 func kindsOf(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) sets.Set[v1alpha1.WorkloadKind] {
 	kinds := sets.New[v1alpha1.WorkloadKind]()
 	for _, changed := range e.Status.ChangedWorkloads {

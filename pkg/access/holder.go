@@ -13,17 +13,17 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// Holder is who must have permissions for what goes on while they are not there.
+// Holder is the user or ServiceAccount with whose permissions the server works while no request is served.
 type Holder struct {
 	user user.DefaultInfo
-	// account is a ServiceAccount as people write it, empty for a user.
+	// account is the namespace and name of a ServiceAccount; empty for a user.
 	account string
-	// takenOver says what to do when they have not.
+	// takenOver is the remedy if the holder lacks permissions or is unknown.
 	takenOver string
 }
 
-// Automating is by whose permissions the automatic syncs of an environment are done. A user is known by the groups of when they
-// turned them on.
+// Automating returns the holder whose permissions apply to the automatic syncs of an environment. A user has the groups of the request that
+// turned automatic syncs on.
 func Automating(e *v1alpha1.Environment) Holder {
 	if name := e.Spec.ServiceAccountName; name != "" {
 		return accountHolder(e.Namespace, name, "grant it that, or let spec.serviceAccountName name one that may")
@@ -38,7 +38,7 @@ func Automating(e *v1alpha1.Environment) Holder {
 	}
 }
 
-// Requesting is by whose permissions a sync is done that a user has asked for; nil: it is not known who has.
+// Requesting returns the holder whose permissions apply to a requested sync. by is the requester; nil if it is unknown.
 func Requesting(by *v1alpha1.AutomatedBy) Holder {
 	if by == nil {
 		return Holder{takenOver: "to have asked for the sync: ask for it again"}
@@ -49,7 +49,7 @@ func Requesting(by *v1alpha1.AutomatedBy) Holder {
 	}
 }
 
-// Editing is by whose permissions a catalog takes changes of its source over, if that is known.
+// Editing returns the holder whose permissions apply when a catalog takes changes of its source; false if it is unknown.
 func Editing(catalog *v1alpha1.AppCatalog) (who Holder, known bool) {
 	by := catalog.Status.EditedBy
 	if by == nil {
@@ -61,7 +61,8 @@ func Editing(catalog *v1alpha1.AppCatalog) (who Holder, known bool) {
 	}, true
 }
 
-// Sharing is by whose permissions environments copy what the workloads of a catalog refer to, if that is known.
+// Sharing returns the holder whose permissions apply when environments copy what the workloads of a catalog refer to; false if it is
+// unknown.
 func Sharing(catalog *v1alpha1.AppCatalog) (who Holder, known bool) {
 	by := catalog.Status.EditedBy
 	if by == nil {
@@ -74,7 +75,7 @@ func Sharing(catalog *v1alpha1.AppCatalog) (who Holder, known bool) {
 	}, true
 }
 
-// Mirroring is by whose permissions what a rule selects is mirrored, if that is known.
+// Mirroring returns the holder whose permissions apply to the mirroring of what a rule selects; false if it is unknown.
 func Mirroring(rule *v1alpha1.WatchRuleStatus) (who Holder, known bool) {
 	by := rule.EditedBy
 	if by == nil {
@@ -86,7 +87,7 @@ func Mirroring(rule *v1alpha1.WatchRuleStatus) (who Holder, known bool) {
 	}, true
 }
 
-// Sending is by whose permissions a pipeline sends what it selects.
+// Sending returns the holder whose permissions apply to what a pipeline sends.
 func Sending(pipeline *v1alpha1.SyncPipeline) Holder {
 	by := pipeline.Status.EditedBy
 	if by == nil {
@@ -106,7 +107,7 @@ func accountHolder(namespace, name, takenOver string) Holder {
 	}
 }
 
-// Unknown says in a sentence that it is not known who the holder is, and what to do; it is empty if that is known.
+// Unknown returns a sentence that says that the holder is unknown and what to do; it is empty if the holder is known.
 func (h Holder) Unknown() string {
 	if h.user.Name != "" {
 		return ""
@@ -114,7 +115,7 @@ func (h Holder) Unknown() string {
 	return "no user is known " + h.takenOver
 }
 
-// String reads like `user "jane"`.
+// String returns a text like `user "jane"`.
 func (h Holder) String() string {
 	if h.account != "" {
 		return "ServiceAccount " + h.account
@@ -122,7 +123,7 @@ func (h Holder) String() string {
 	return fmt.Sprintf("user %q", h.user.Name)
 }
 
-// fingerprint tells users apart, in little memory however many groups they have.
+// fingerprint identifies a user, and has a fixed size however many groups the user has.
 type fingerprint [sha256.Size]byte
 
 func fingerprintOf(who user.Info) fingerprint {

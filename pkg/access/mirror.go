@@ -11,7 +11,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// OfRepository is to read the Secrets that a repository names, whose content it sends to its URL.
+// OfRepository returns the permissions to read the Secrets that a repository names. The server sends their content to its URL.
 func OfRepository(repository *v1alpha1.GitRepoConfig) []Permission {
 	var permissions []Permission
 	add := func(name string, path *field.Path) {
@@ -29,7 +29,7 @@ func OfRepository(repository *v1alpha1.GitRepoConfig) []Permission {
 	return permissions
 }
 
-// OfSyncPolicy is to read the records that a SyncPolicy archives in Git.
+// OfSyncPolicy returns the permission to read the records that a SyncPolicy archives in Git; none if it archives none there.
 func OfSyncPolicy(policy *v1alpha1.SyncPolicy) []Permission {
 	if archive := policy.Spec.Retention.Archive; archive == nil || archive.DestinationRef == nil {
 		return nil

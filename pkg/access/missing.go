@@ -12,8 +12,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// Missing returns what of permissions a user does not have, and the first of it when there is more than most. What is missing of
-// a permission is told by verbs. An authorizer that cannot tell is an error.
+// Missing returns the permissions that a user lacks, at most a given number of them. Of a permission that the user has in part, it returns
+// the missing verbs. It returns an error if the authorizer fails.
 func Missing(
 	ctx context.Context, decides authorizer.Authorizer, who user.Info, permissions []Permission, most int,
 ) ([]Permission, error) {
@@ -30,7 +30,7 @@ func Missing(
 	return missing, nil
 }
 
-// missingOf is what a user lacks of p, with the types together of which the same verbs are missing.
+// missingOf returns what a user lacks of p. Resources that lack the same verbs share a Permission.
 func missingOf(ctx context.Context, decides authorizer.Authorizer, who user.Info, p Permission) ([]Permission, error) {
 	var missing []Permission
 	for _, resource := range p.Resources {
@@ -53,7 +53,7 @@ func missingOf(ctx context.Context, decides authorizer.Authorizer, who user.Info
 	return missing, nil
 }
 
-// missingVerbs are those of p that a user is not allowed on a type.
+// missingVerbs returns the verbs of p that the user lacks on a resource.
 func missingVerbs(
 	ctx context.Context, decides authorizer.Authorizer, who user.Info, p Permission, resource string,
 ) ([]string, error) {

@@ -12,23 +12,22 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// The words by which a patch is known that may make an object refer to something. Every field of Kubernetes that refers to Secrets,
-// by itself or by an account, which has Secrets of its own, has one of the first in its name, or lies within one that has:
-// secretRef, secretKeyRef, imagePullSecrets, nodePublishSecretRef, serviceAccountName. ConfigMaps are referred to by configMap,
-// configMapRef and configMapKeyRef. Gateways refer to both by certificateRefs, clientCertificateRef, caCertificateRefs and
-// parametersRef.
+// These words identify patches that may make an object refer to others. Every field of Kubernetes that refers to Secrets, or to an account,
+// which has Secrets of its own, contains one of the first list in its name or is inside of a field that does: secretRef, secretKeyRef,
+// imagePullSecrets, nodePublishSecretRef, serviceAccountName. Fields that refer to ConfigMaps are configMap, configMapRef and
+// configMapKeyRef. Gateways refer to both with certificateRefs, clientCertificateRef, caCertificateRefs and parametersRef.
 var (
 	wordsOfSecrets    = []string{"secret", "serviceaccount", "certificateref", "parametersref"}
 	wordsOfConfigMaps = []string{"configmap", "certificateref", "parametersref"}
 )
 
-// PatchesNameObjects says whether an environment's patches may make a workload refer to objects that take a right to be read.
+// PatchesNameObjects reports whether an environment's patches may make a workload refer to objects that need a permission to be read.
 func PatchesNameObjects(e *v1alpha1.Environment) bool {
 	return mayRefer(e.Spec.Patches, wordsOfSecrets) || mayRefer(e.Spec.Patches, wordsOfConfigMaps)
 }
 
-// mayRefer says whether patches may make a workload refer to what has one of the words. A field of another name that has one, too,
-// counts; a patch that cannot be read is refused elsewhere.
+// mayRefer reports whether patches may make a workload refer to the objects that words identify. Other fields whose names contain one of
+// the words count, too. So do patches that cannot be decoded, which validation rejects.
 func mayRefer(patches []v1alpha1.Patch, words []string) bool {
 	return slices.ContainsFunc(patches, func(p v1alpha1.Patch) bool {
 		var content any
@@ -36,7 +35,7 @@ func mayRefer(patches []v1alpha1.Patch, words []string) bool {
 	})
 }
 
-// nameIn looks at the names of fields, and at the paths of operations of JSON patches.
+// nameIn reports whether the name of a field, or the path of an operation of a JSON patch, contains one of the words.
 func nameIn(content any, words []string) bool {
 	switch c := content.(type) {
 	case map[string]any:

@@ -11,26 +11,26 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Permission is to do something with objects of some types.
+// Permission is the permission to use verbs on objects of some resources.
 type Permission struct {
 	Verbs []string
 	// Namespace is empty for the whole cluster.
 	Namespace string
-	// Resources are types of one API group.
+	// Resources are resources of Group.
 	Group     string
 	Resources []string
-	// Name is empty for all objects of the types.
+	// Name is the name of the object; empty for all objects.
 	Name string
-	// Cause says in a clause what the permission is for.
+	// Cause is a clause that says why the permission is needed.
 	Cause string
-	// Remedy is what can be done without the permission.
+	// Remedy says what a user without the permission can do instead.
 	Remedy string
 }
 
-// onBehalf is the cause of what the server does for whoever wrote the object.
+// onBehalf is the Cause of permissions for what the server does on behalf of the editor of an object.
 const onBehalf = "which the server would do on their behalf"
 
-// String reads like "list and watch secrets in the namespace shop".
+// String returns a text like "list and watch secrets in the namespace shop".
 func (p Permission) String() string {
 	text := enumerated(p.Verbs) + " " + p.subject()
 	if p.Namespace == "" {
@@ -39,7 +39,7 @@ func (p Permission) String() string {
 	return text + " in the namespace " + p.Namespace
 }
 
-// subject names the types as RBAC does, and the object.
+// subject returns the resources, named as in RBAC, and the name of the object.
 func (p Permission) subject() string {
 	types := make([]string, len(p.Resources))
 	for i, resource := range p.Resources {
@@ -52,7 +52,7 @@ func (p Permission) subject() string {
 	return text
 }
 
-// Refusal says to a user who does not have the permission what is missing and what to do about it.
+// Refusal returns the error for a user who lacks the permission. It says what is missing and what to do.
 func (p Permission) Refusal(user string) error {
 	noun, quoted := "resource", make([]string, len(p.Resources))
 	for i, resource := range p.Resources {
@@ -66,7 +66,7 @@ func (p Permission) Refusal(user string) error {
 		user, p, p.Cause, p.kindOfRole(), enumerated(p.Verbs), noun, enumerated(quoted), p.Group, p.Remedy)
 }
 
-// kindOfRole is what grants the permission.
+// kindOfRole returns the kind of role that grants the permission, and its namespace.
 func (p Permission) kindOfRole() string {
 	if p.Namespace == "" {
 		return "ClusterRole"
@@ -74,7 +74,7 @@ func (p Permission) kindOfRole() string {
 	return "Role in the namespace " + p.Namespace
 }
 
-// enumerated reads like "create, patch and delete".
+// enumerated returns a text like "create, patch and delete".
 func enumerated(words []string) string {
 	last := len(words) - 1
 	if last < 1 {

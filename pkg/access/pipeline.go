@@ -18,15 +18,14 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// listVerbs are what telling of objects takes. A watch tells nothing that a list does not.
+// listVerbs are the verbs for sending objects. A watch shows nothing that a list does not.
 var listVerbs = []string{"list"}
 
-// definitions is the type of CustomResourceDefinitions.
+// definitions is the resource of CustomResourceDefinitions.
 var definitions = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 
-// OfPipeline is to list what a pipeline tells of, in the whole cluster, to read the Secrets that its sinks send to their servers, and
-// to create the Jobs that its sinks start, with the accounts that they run as. The warnings say what in the pipeline selects nothing
-// yet.
+// OfPipeline returns the permissions to list what a pipeline sends, in the whole cluster, to read the Secrets that its sinks send to their
+// servers, and to create the Jobs of its sinks and impersonate their accounts. The warnings name what in the pipeline selects nothing yet.
 func OfPipeline(resolver Resolver, pipeline *v1alpha1.SyncPipeline) (permissions []Permission, warnings []string) {
 	spec := &pipeline.Spec
 	r := reading{resolver: resolver, verbs: listVerbs}
@@ -43,11 +42,11 @@ func OfPipeline(resolver Resolver, pipeline *v1alpha1.SyncPipeline) (permissions
 	return permissions, r.warnings
 }
 
-// isOn says whether a source of a pipeline is.
+// isOn reports whether a source of a pipeline is enabled.
 func isOn(enabled *bool) bool { return ptr.Deref(enabled, true) }
 
-// addInstances wants the types that a pipeline names, as those of a rule: a wildcard needs the right on the wildcard, whatever is left
-// out of it, since types may appear later.
+// addInstances adds the resources that a pipeline names, like those of a rule. A wildcard needs the permission for the wildcard even if
+// resources are excluded, because others may appear later.
 func (r *reading) addInstances(source *v1alpha1.InstanceSource, path *field.Path) {
 	if isEverything(source.Resources) {
 		r.addNames(nil, all, fmt.Sprintf("or name the types that you may list in %s", path))
@@ -60,16 +59,16 @@ func (r *reading) addInstances(source *v1alpha1.InstanceSource, path *field.Path
 	}
 }
 
-// isLeftOut says whether all that an entry names is left out. A plural alone stands for that plural in every group.
+// isLeftOut reports whether everything that an entry names is excluded. A plural without a group matches every group.
 func isLeftOut(entry string, excluded []string) bool {
 	plural, _, _ := strings.Cut(entry, ".")
 	return slices.Contains(excluded, entry) || slices.Contains(excluded, plural)
 }
 
-// isEverything says whether a list of what is chosen chooses everything.
+// isEverything reports whether a list selects everything.
 func isEverything(chosen []string) bool { return len(chosen) == 0 || slices.Contains(chosen, all) }
 
-// ofSink is what one sink of a pipeline uses.
+// ofSink returns the permissions for what a sink uses.
 func ofSink(sink *v1alpha1.PipelineSink, path *field.Path) []Permission {
 	var permissions []Permission
 	if http := sink.HTTP; http != nil && http.SecretRef != nil {
@@ -84,7 +83,7 @@ func ofSink(sink *v1alpha1.PipelineSink, path *field.Path) []Permission {
 	return permissions
 }
 
-// startsJobs is to create Jobs, each with the ConfigMap that it mounts, and to act as the account that they run as.
+// startsJobs returns the permissions to create Jobs and the ConfigMap that each mounts, and to impersonate their account.
 func startsJobs(job *v1alpha1.JobSink, path *field.Path) []Permission {
 	creates := func(group, resource string) Permission {
 		return Permission{
@@ -99,9 +98,9 @@ func startsJobs(job *v1alpha1.JobSink, path *field.Path) []Permission {
 	}}
 }
 
-// PipelineSendsNoMore says whether a pipeline sends nothing that it did not send before, to nobody else. Everything counts but what
-// is left out here: when and how often something is sent, unless that is how many Jobs are made; that nothing is; and sinks, types
-// and definitions that are taken out.
+// PipelineSendsNoMore reports whether a change of a pipeline sends nothing new, and sends nothing to more receivers. Every change of the
+// spec counts except these: when and how often something is sent, unless it determines the number of Jobs; suspend being set; and sinks,
+// types and definitions being removed.
 func PipelineSendsNoMore(spec, before *v1alpha1.SyncPipelineSpec) bool {
 	was := before.DeepCopy()
 	if !slices.ContainsFunc(spec.Sinks, func(sink v1alpha1.PipelineSink) bool { return sink.Job != nil }) {
@@ -123,8 +122,8 @@ func PipelineSendsNoMore(spec, before *v1alpha1.SyncPipelineSpec) bool {
 	return equality.Semantic.DeepEqual(spec, was)
 }
 
-// remaining are those of the sinks that were there before which are there still, in the order of now. When they are tried again, and
-// for how long they are waited for, is as it is now.
+// remaining returns the earlier versions of the sinks that still exist, in the new order. Their retries and timeouts are the new ones,
+// because changes of these do not count.
 func remaining(sinks, before []v1alpha1.PipelineSink) []v1alpha1.PipelineSink {
 	var left []v1alpha1.PipelineSink
 	for i := range sinks {
@@ -143,13 +142,13 @@ func remaining(sinks, before []v1alpha1.PipelineSink) []v1alpha1.PipelineSink {
 	return left
 }
 
-// choice is what a source of a pipeline tells of: what is chosen and not left out.
+// choice is what a source of a pipeline selects: what is chosen and not excluded.
 type choice struct {
 	enabled          *bool
 	chosen, excluded []string
 }
 
-// choosesNoMore says whether everything that is chosen was before. What a glob stands for is not looked at: another one counts.
+// choosesNoMore reports whether everything that is selected now was selected before. It does not expand globs: a new glob counts as more.
 func choosesNoMore(now, before choice) bool {
 	if !isOn(now.enabled) {
 		return true

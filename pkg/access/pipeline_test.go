@@ -21,7 +21,7 @@ func TestLossOfAPipelineIsSaid(t *testing.T) {
 		Spec:       v1alpha1.SyncPipelineSpec{Sinks: []v1alpha1.PipelineSink{{Name: "batch", Job: &v1alpha1.JobSink{Namespace: "shop"}}}},
 	}
 	const unknownEditor = "no user is known to have had it sent: nothing is, until a user who may sets spec.suspend to true and back"
-	if lost, err := newFixture(t).standing.Check(t.Context(), access.Sending(pipeline), nil); err != nil || lost != unknownEditor {
+	if lost, err := newFixture(t).reviews.Check(t.Context(), access.Sending(pipeline), nil); err != nil || lost != unknownEditor {
 		t.Errorf("of a pipeline that no user is known to have written is said %q, %v", lost, err)
 	}
 	pipeline.Status.EditedBy = &v1alpha1.AutomatedBy{Username: "jane", UID: "7", Groups: []string{"shop-team"}}
@@ -46,7 +46,7 @@ func TestLossOfAPipelineIsSaid(t *testing.T) {
 			s := newFixture(t)
 			s.set(func(c *cluster) { c.denied = tt.denied })
 			takes, _ := access.OfPipeline(nil, pipeline)
-			lost, err := s.standing.Check(t.Context(), access.Sending(pipeline), takes)
+			lost, err := s.reviews.Check(t.Context(), access.Sending(pipeline), takes)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,18 +9,18 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// Resolver tells what a rule means, as the controllers that carry it out understand it.
+// Resolver resolves the selections of rules as the controllers do.
 type Resolver interface {
-	// Resolve returns the types that a selection means now, and says in a clause each what in it matches none for
-	// certain. It is not known while the types of the cluster are not.
+	// Resolve returns the types that a selection matches now, and a clause for each part of it that certainly matches none. known is false
+	// while the types of the cluster are unknown.
 	Resolve(selection Selection) (types []schema.GroupResource, unmatched []string, known bool)
-	// Preset is what a rule means that names no resources; none is every resource.
+	// Preset returns the types of a rule that names no resources; none stands for every type.
 	Preset() []schema.GroupResource
 }
 
-// Selection is what a rule says about types. The fields are those of a rule.
+// Selection is what a rule selects by type. The fields are those of a rule.
 type Selection struct {
 	APIGroups, APIVersions, Resources []string
-	// Scope leaves types of the other scope out.
+	// Scope excludes types of the other scope.
 	Scope v1alpha1.ResourceScope
 }

@@ -25,12 +25,12 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// cluster answers SubjectAccessReviews, and counts them.
+// cluster serves SubjectAccessReviews and records them.
 type cluster struct {
 	mu sync.Mutex
 	// denied are verbs and resources that no user is allowed.
 	denied []string
-	// failure is the evaluation error of what is not allowed, unavailable an answer instead of any.
+	// failure is the evaluation error of denied reviews. While unavailable is set, requests fail.
 	failure     string
 	unavailable bool
 	asked       []authorizationv1.SubjectAccessReviewSpec
@@ -58,7 +58,7 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(review)
 }
 
-// set changes what the cluster answers, and returns how often it was asked until then.
+// set changes the results of reviews, and returns the number of requests until then.
 func (c *cluster) set(change func(*cluster)) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,8 +71,8 @@ func (c *cluster) questions() int { return c.set(func(*cluster) {}) }
 // fixture is a fake API of access reviews with a client.
 type fixture struct {
 	*cluster
-	clock    *clocktesting.FakePassiveClock
-	standing *access.Reviews
+	clock   *clocktesting.FakePassiveClock
+	reviews *access.Reviews
 }
 
 func newFixture(t *testing.T) fixture {
@@ -81,11 +81,11 @@ func newFixture(t *testing.T) fixture {
 	server := httptest.NewServer(s.cluster)
 	t.Cleanup(server.Close)
 	config := &rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
-	standing, err := access.NewReviewsForConfig(config, s.clock)
+	reviews, err := access.NewReviewsForConfig(config, s.clock)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.standing = standing
+	s.reviews = reviews
 	return s
 }
 
@@ -111,7 +111,7 @@ func shop() *v1alpha1.AppCatalog {
 
 func (s fixture) check(t *testing.T, e *v1alpha1.Environment) string {
 	t.Helper()
-	lost, err := s.standing.Check(t.Context(), access.Automating(e), access.OfEnvironment(e, shop()))
+	lost, err := s.reviews.Check(t.Context(), access.Automating(e), access.OfEnvironment(e, shop()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,8 +225,8 @@ func TestAnswersAreCached(t *testing.T) {
 	}
 }
 
-// TestAnswersAreCachedForEachUser checks that cached answers do not apply to other users.
-func TestAnswersAreCachedForEachUser(t *testing.T) {
+// TestDecisionsAreCachedForEachUser checks that cached decisions do not apply to other users.
+func TestDecisionsAreCachedForEachUser(t *testing.T) {
 	s, others := newFixture(t), make([]*v1alpha1.Environment, 5)
 	for i := range others {
 		others[i] = automated()
@@ -263,7 +263,7 @@ func TestFailedReviewsAreNoLoss(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s, e := newFixture(t), automated()
 			s.set(tt.breaks)
-			lost, err := s.standing.Check(t.Context(), access.Automating(e), access.OfEnvironment(e, shop()))
+			lost, err := s.reviews.Check(t.Context(), access.Automating(e), access.OfEnvironment(e, shop()))
 			if lost != "" || err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("lost %q, error %v, want one with %q", lost, err, tt.want)
 			}
@@ -279,7 +279,7 @@ func TestACheckEndsWithItsContext(t *testing.T) {
 	s, e := newFixture(t), automated()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if lost, err := s.standing.Check(ctx, access.Automating(e), access.OfEnvironment(e, shop())); lost != "" || err == nil {
+	if lost, err := s.reviews.Check(ctx, access.Automating(e), access.OfEnvironment(e, shop())); lost != "" || err == nil {
 		t.Errorf("lost %q, error %v, want the error of the context", lost, err)
 	}
 }

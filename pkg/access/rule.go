@@ -14,13 +14,13 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// all stands for every group or every resource, in rules and in RBAC alike.
+// all matches every group or every resource, both in rules and in RBAC.
 const all = "*"
 
-// readVerbs are what following a type takes.
+// readVerbs are the verbs for watching a type.
 var readVerbs = []string{"list", "watch"}
 
-// OfRule is to read what a rule selects, in its namespace. The warnings say what in the rule selects nothing yet.
+// OfRule returns the permissions to read what a rule selects in its namespace. The warnings name what in the rule selects nothing yet.
 func OfRule(resolver Resolver, rule *v1alpha1.WatchRule) (permissions []Permission, warnings []string) {
 	r := reading{resolver: resolver, verbs: readVerbs, namespace: rule.Namespace}
 	for i, selected := range rule.Spec.Rules {
@@ -29,7 +29,8 @@ func OfRule(resolver Resolver, rule *v1alpha1.WatchRule) (permissions []Permissi
 	return r.permissions, r.warnings
 }
 
-// OfClusterRule is to read what a rule selects, in the whole cluster. The warnings say what in the rule selects nothing yet.
+// OfClusterRule returns the permissions to read what a rule selects in the whole cluster. The warnings name what in the rule selects
+// nothing yet.
 func OfClusterRule(resolver Resolver, rule *v1alpha1.ClusterWatchRule) (permissions []Permission, warnings []string) {
 	r := reading{resolver: resolver, verbs: readVerbs}
 	for i, selected := range rule.Spec.Rules {
@@ -38,18 +39,18 @@ func OfClusterRule(resolver Resolver, rule *v1alpha1.ClusterWatchRule) (permissi
 	return r.permissions, r.warnings
 }
 
-// reading gathers what one object has the server read.
+// reading collects the permissions to read what one object selects.
 type reading struct {
 	resolver Resolver
 	verbs    []string
-	// namespace is that of the rule, empty for what reads every namespace.
+	// namespace is the namespace of the rule; empty if every namespace is read.
 	namespace string
 
 	permissions []Permission
 	warnings    []string
 }
 
-// add gathers what one rule reads.
+// add adds the types of one rule.
 func (r *reading) add(rule v1alpha1.ResourceRule, scope v1alpha1.ResourceScope, path *field.Path) {
 	selection := Selection{APIGroups: rule.APIGroups, APIVersions: rule.APIVersions, Scope: scope}
 	if len(rule.Resources) == 0 {
@@ -62,7 +63,7 @@ func (r *reading) add(rule v1alpha1.ResourceRule, scope v1alpha1.ResourceScope, 
 	}
 }
 
-// addDefault wants the types that a rule without resources means.
+// addDefault adds the types of a rule that names no resources.
 func (r *reading) addDefault(selection Selection, path *field.Path) {
 	remedy := fmt.Sprintf("or name the types that you may read in %s", path.Child("resources"))
 	preset := r.resolver.Preset()
@@ -78,9 +79,9 @@ func (r *reading) addDefault(selection Selection, path *field.Path) {
 	}
 }
 
-// addEntry wants what one entry of resources names. Types that may appear later are in what is asked: a wildcard needs
-// the right on the wildcard, and a name needs it in every group that is written, whether it is served there or not.
-// Where no group is written, the types that have the name now are asked for.
+// addEntry adds the types of one entry of resources. It includes types that may appear later: a wildcard needs the permission for the
+// wildcard, and a name needs it in every group that the rule names, whether the group has that resource or not. If the rule names no group,
+// the groups that have the resource now are added.
 func (r *reading) addEntry(entry string, selection Selection, path *field.Path) {
 	name, subresource, hasSubresource := strings.Cut(entry, "/")
 	resolved, _ := r.resolve(selection, path)
@@ -103,7 +104,7 @@ func (r *reading) addEntry(entry string, selection Selection, path *field.Path) 
 	}
 }
 
-// addNames wants a resource in the groups as they are written.
+// addNames adds a resource in the groups that the rule names.
 func (r *reading) addNames(groups []string, resource, remedy string) {
 	if len(groups) == 0 {
 		groups = []string{all}
@@ -113,7 +114,7 @@ func (r *reading) addNames(groups []string, resource, remedy string) {
 	}
 }
 
-// resolve is what a selection means now, if that is known; what it does not match becomes a warning.
+// resolve returns the types that a selection matches now; known is false if that is unknown. Parts that match none become warnings.
 func (r *reading) resolve(selection Selection, path *field.Path) (types []schema.GroupResource, known bool) {
 	types, unmatched, known := r.resolver.Resolve(selection)
 	for _, text := range unmatched {
@@ -122,7 +123,7 @@ func (r *reading) resolve(selection Selection, path *field.Path) (types []schema
 	return types, known
 }
 
-// need wants to read a type, once.
+// need adds the permission to read a type, unless it has been added.
 func (r *reading) need(resource schema.GroupResource, remedy string) {
 	same := func(p Permission) bool {
 		return p.Group == resource.Group && slices.Contains(p.Resources, resource.Resource)

@@ -5,8 +5,8 @@ package access
 
 import "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 
-// OfSecretDiff is to read the Secrets whose content is in a diff of an environment: those in its target, and those in the source
-// of its catalog that it copies.
+// OfSecretDiff returns the permissions to read the Secrets whose content a diff of an environment shows: those in its target, and those in
+// the source of its catalog that it copies.
 func OfSecretDiff(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) []Permission {
 	permissions := append([]Permission{{
 		Verbs: []string{"get"}, Namespace: e.Spec.TargetNamespace, Resources: []string{"secrets"},

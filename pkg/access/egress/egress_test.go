@@ -174,7 +174,7 @@ func TestCheckOfEmbeddedAddresses(t *testing.T) {
 				forms.private:   {},
 				forms.public:    {},
 			} {
-				// As people write it, and as errors have it.
+				// As users write it, and as errors show it.
 				want.address = netip.MustParseAddr(address).String()
 				want.check(t)
 				// What leads there is allowed, and what it leads to is not.

@@ -20,7 +20,7 @@ const (
 	packetHeader = 4
 )
 
-// sidebandReader takes a service's data out of its response, beside which the server may progress to people.
+// sidebandReader reads the data of a response in which the server also sends progress messages.
 type sidebandReader struct {
 	packets *pktline.Scanner
 	pending []byte
@@ -29,7 +29,7 @@ type sidebandReader struct {
 	progressLeft int
 }
 
-// newDataReader returns the reader of an response's data, as the capabilities of the request have it sent.
+// newDataReader returns a reader of the data of a response. requested are the capabilities of the request, which determine its format.
 func newDataReader(response *bufio.Reader, requested *capability.List, progress io.Writer) io.Reader {
 	if requested.Supports(capability.Sideband64k) || requested.Supports(capability.Sideband) {
 		return &sidebandReader{packets: pktline.NewScanner(response), progress: progress, progressLeft: maxProgress}
