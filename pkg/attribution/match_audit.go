@@ -59,8 +59,8 @@ func confirmsWrite(object *unstructured.Unstructured, k *storedFact) bool {
 }
 
 // span returns the period within which a request may have written an object, at the precision of managedFields.
-func (k *storedFact) span() (from, to time.Time) {
-	return k.Begun.Truncate(time.Second), k.ended().Add(clockSkew)
+func (s *storedFact) span() (from, to time.Time) {
+	return s.Begun.Truncate(time.Second), s.ended().Add(clockSkew)
 }
 
 // earliest returns the fact of the request that both began and ended first, if all such facts are one user's.
@@ -122,11 +122,11 @@ func (e *evidence) matchesTime(k *storedFact) bool {
 }
 
 // ended returns when a request was completed, or when it began if that is unknown.
-func (k *storedFact) ended() time.Time {
-	if k.Ended.Before(k.Begun) {
-		return k.Begun
+func (s *storedFact) ended() time.Time {
+	if s.Ended.Before(s.Begun) {
+		return s.Begun
 	}
-	return k.Ended
+	return s.Ended
 }
 
 // selects reports whether a collection selected an object. It returns false if a field selector uses fields that only the

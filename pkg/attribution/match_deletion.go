@@ -58,8 +58,8 @@ func (e *evidence) fromOtherState(k *storedFact) bool {
 }
 
 // deletionLife returns the maximum time between a fact about an immediate deletion and its event.
-func (k *storedFact) deletionLife() time.Duration {
-	if k.Signal == Admission {
+func (s *storedFact) deletionLife() time.Duration {
+	if s.Signal == Admission {
 		return attemptLifetime
 	}
 	return factsLifetime
@@ -85,11 +85,11 @@ func requestedBy(asked time.Time, k *storedFact) bool {
 }
 
 // requestedBefore returns the latest time at which the request of a fact may have requested a deletion.
-func (k *storedFact) requestedBefore() time.Time {
-	if k.Ended.IsZero() {
-		return k.Begun.Add(maxDeleteDuration)
+func (s *storedFact) requestedBefore() time.Time {
+	if s.Ended.IsZero() {
+		return s.Begun.Add(maxDeleteDuration)
 	}
-	return k.ended().Add(clockSkew)
+	return s.ended().Add(clockSkew)
 }
 
 // firstDeleter returns the fact of the request that requested a deletion first, from several audit facts; nil if

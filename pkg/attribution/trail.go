@@ -118,7 +118,7 @@ func confirmedSince(object *unstructured.Unstructured, facts []*storedFact, sinc
 }
 
 // at reports whether a request may have written an object at a time.
-func (k *storedFact) at(written time.Time) bool {
-	from, to := k.span()
+func (s *storedFact) at(written time.Time) bool {
+	from, to := s.span()
 	return !written.Before(from) && !written.After(to)
 }

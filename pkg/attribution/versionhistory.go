@@ -52,21 +52,21 @@ func newVersionHistory(limit int) *versionHistory {
 }
 
 // begin records that observation starts, if it has not started before.
-func (m *versionHistory) begin(now time.Time) {
-	if m.begun.IsZero() {
-		m.begun = now
+func (v *versionHistory) begin(now time.Time) {
+	if v.begun.IsZero() {
+		v.begun = now
 	}
 }
 
 // listed records that events of a scope may have been missed.
-func (m *versionHistory) listed(s scope, now time.Time) {
-	m.listings++
-	m.listedAt[s] = listing{m.listings, now}
+func (v *versionHistory) listed(s scope, now time.Time) {
+	v.listings++
+	v.listedAt[s] = listing{v.listings, now}
 }
 
 // lastListing returns the last call of listed whose scope includes an object. Its number is 0 if there was none.
-func (m *versionHistory) lastListing(object Object) listing {
-	all, own := m.listedAt[scope{GroupResource: object.GroupResource}], m.listedAt[scope{object.GroupResource, object.Namespace}]
+func (v *versionHistory) lastListing(object Object) listing {
+	all, own := v.listedAt[scope{GroupResource: object.GroupResource}], v.listedAt[scope{object.GroupResource, object.Namespace}]
 	if own.number > all.number {
 		return own
 	}
@@ -74,22 +74,22 @@ func (m *versionHistory) lastListing(object Object) listing {
 }
 
 // observe records an object's resourceVersion. Two watches may deliver one event, the second one late.
-func (m *versionHistory) observe(uid types.UID, version string, now time.Time) {
-	h, ok := m.of(uid)
+func (v *versionHistory) observe(uid types.UID, version string, now time.Time) {
+	h, ok := v.of(uid)
 	if ok && !newer(version, h.last) {
 		return
 	}
-	if _, young := m.young[uid]; !young && len(m.young) >= m.limit {
-		m.old, m.young, m.forgot = m.young, make(map[types.UID]history, m.limit), now
+	if _, young := v.young[uid]; !young && len(v.young) >= v.limit {
+		v.old, v.young, v.forgot = v.young, make(map[types.UID]history, v.limit), now
 	}
-	m.young[uid] = history{last: version, before: h.last, seen: m.listings, beforeSeen: h.seen}
+	v.young[uid] = history{last: version, before: h.last, seen: v.listings, beforeSeen: h.seen}
 }
 
-func (m *versionHistory) of(uid types.UID) (history, bool) {
-	if h, ok := m.young[uid]; ok {
+func (v *versionHistory) of(uid types.UID) (history, bool) {
+	if h, ok := v.young[uid]; ok {
 		return h, true
 	}
-	h, ok := m.old[uid]
+	h, ok := v.old[uid]
 	return h, ok
 }
 
@@ -105,25 +105,25 @@ func newer(version, than string) bool {
 
 // predecessor returns the resourceVersion that the object had before this one, if certainly no event in between was
 // missed.
-func (m *versionHistory) predecessor(object Object, uid types.UID, version string) (string, bool) {
-	h, ok := m.of(uid)
+func (v *versionHistory) predecessor(object Object, uid types.UID, version string) (string, bool) {
+	h, ok := v.of(uid)
 	if !ok || h.last != version || h.before == "" {
 		return "", false
 	}
-	return h.before, h.beforeSeen >= m.lastListing(object).number
+	return h.before, h.beforeSeen >= v.lastListing(object).number
 }
 
 // unchangedSince returns the time since which an object had a single resourceVersion before this one, if predecessor does
 // not know which: the start of the watch, or the time at which the object was dropped. A watch delivers every change
 // since its start in order, so one in between would have been observed. It returns zero if that is uncertain.
-func (m *versionHistory) unchangedSince(object Object, uid types.UID, version string) time.Time {
-	listed := m.lastListing(object)
-	h, ok := m.of(uid)
+func (v *versionHistory) unchangedSince(object Object, uid types.UID, version string) time.Time {
+	listed := v.lastListing(object)
+	h, ok := v.of(uid)
 	if !ok || h.last != version || listed.number == 0 || h.before != "" && h.beforeSeen >= listed.number {
 		return time.Time{}
 	}
 	since := listed.at
-	for _, at := range []time.Time{m.begun, m.forgot} {
+	for _, at := range []time.Time{v.begun, v.forgot} {
 		if at.After(since) {
 			since = at
 		}

@@ -43,16 +43,16 @@ type Conflict struct {
 }
 
 // String returns the field and the message.
-func (o Conflict) String() string { return fmt.Sprintf("%s %s", o.Field, o.Message) }
+func (c Conflict) String() string { return fmt.Sprintf("%s %s", c.Field, c.Message) }
 
 var specPath = field.NewPath("spec")
 
 // Check returns the conflicts of e, the most severe first. An environment without a creationTimestamp is newer than all
 // others. A missing catalog is no conflict here.
-func (n *Cluster) Check(e *v1alpha1.Environment) []Conflict {
+func (c *Cluster) Check(e *v1alpha1.Environment) []Conflict {
 	var found []Conflict
 	for _, judge := range []func(*v1alpha1.Environment) []Conflict{
-		n.checkServer, n.checkSources, n.checkTargets, n.checkBase, n.checkBranches, n.checkAccess,
+		c.checkServer, c.checkSources, c.checkTargets, c.checkBase, c.checkBranches, c.checkAccess,
 	} {
 		found = append(found, judge(e)...)
 	}
@@ -66,8 +66,8 @@ func targetConflict(e *v1alpha1.Environment, reason, message string, args ...any
 	}}
 }
 
-func (n *Cluster) checkServer(e *v1alpha1.Environment) []Conflict {
-	if n.Own == "" || e.Spec.TargetNamespace != n.Own {
+func (c *Cluster) checkServer(e *v1alpha1.Environment) []Conflict {
+	if c.Own == "" || e.Spec.TargetNamespace != c.Own {
 		return nil
 	}
 	return targetConflict(e, v1alpha1.ReasonTargetTaken, "must not be the namespace of this server")
@@ -75,8 +75,8 @@ func (n *Cluster) checkServer(e *v1alpha1.Environment) []Conflict {
 
 // checkSources rejects targets that catalogs follow: the environment would write to production, and the catalogs would take
 // that for a change of production.
-func (n *Cluster) checkSources(e *v1alpha1.Environment) []Conflict {
-	for _, catalog := range n.Catalogs {
+func (c *Cluster) checkSources(e *v1alpha1.Environment) []Conflict {
+	for _, catalog := range c.Catalogs {
 		if catalog.Spec.SourceNamespace == e.Spec.TargetNamespace && precedes(catalog, e) {
 			return targetConflict(e, v1alpha1.ReasonTargetIsSource, "must not be the source of a catalog: AppCatalog %s/%s follows it",
 				catalog.Namespace, catalog.Name)
@@ -86,8 +86,8 @@ func (n *Cluster) checkSources(e *v1alpha1.Environment) []Conflict {
 }
 
 // checkTargets rejects targets of other environments, which would delete each other's objects.
-func (n *Cluster) checkTargets(e *v1alpha1.Environment) []Conflict {
-	for _, other := range n.Environments {
+func (c *Cluster) checkTargets(e *v1alpha1.Environment) []Conflict {
+	for _, other := range c.Environments {
 		if other.Spec.TargetNamespace != e.Spec.TargetNamespace || isSame(other, e) || shareTarget(other, e) || !precedes(other, e) {
 			continue
 		}
@@ -101,7 +101,7 @@ func (n *Cluster) checkTargets(e *v1alpha1.Environment) []Conflict {
 }
 
 // checkBase checks the base of a Branch.
-func (n *Cluster) checkBase(e *v1alpha1.Environment) []Conflict {
+func (c *Cluster) checkBase(e *v1alpha1.Environment) []Conflict {
 	if e.Spec.BaseEnvironmentRef == nil {
 		return nil
 	}
@@ -109,7 +109,7 @@ func (n *Cluster) checkBase(e *v1alpha1.Environment) []Conflict {
 	obstacle := func(path *field.Path, value any, message string, args ...any) []Conflict {
 		return []Conflict{{Reason: v1alpha1.ReasonBaseNotFound, Field: path, Value: value, Message: fmt.Sprintf(message, args...)}}
 	}
-	base, path := n.find(e.Namespace, name), specPath.Child("baseEnvironmentRef", "name")
+	base, path := c.find(e.Namespace, name), specPath.Child("baseEnvironmentRef", "name")
 	switch {
 	case base == nil:
 		return obstacle(path, name, "must be an Environment in the namespace %s: there is none of the name", e.Namespace)
@@ -128,10 +128,10 @@ func (n *Cluster) checkBase(e *v1alpha1.Environment) []Conflict {
 }
 
 // checkBranches rejects workloads that another Branch of the same base holds.
-func (n *Cluster) checkBranches(e *v1alpha1.Environment) []Conflict {
+func (c *Cluster) checkBranches(e *v1alpha1.Environment) []Conflict {
 	var found []Conflict
 	for i, workload := range e.Spec.BranchWorkloads {
-		if other := n.holderOf(workload, e); other != nil {
+		if other := c.holderOf(workload, e); other != nil {
 			found = append(found, Conflict{
 				Reason: v1alpha1.ReasonTargetTaken, Field: specPath.Child("branchWorkloads").Index(i),
 				Value:   fmt.Sprintf("%s %s", workload.Kind, workload.Name),
@@ -143,8 +143,8 @@ func (n *Cluster) checkBranches(e *v1alpha1.Environment) []Conflict {
 }
 
 // holderOf returns the older Branch of the same base that holds a workload, nil if there is none.
-func (n *Cluster) holderOf(workload v1alpha1.WorkloadReference, e *v1alpha1.Environment) *v1alpha1.Environment {
-	for _, other := range n.Environments {
+func (c *Cluster) holderOf(workload v1alpha1.WorkloadReference, e *v1alpha1.Environment) *v1alpha1.Environment {
+	for _, other := range c.Environments {
 		if isSame(other, e) || !shareTarget(other, e) || !precedes(other, e) {
 			continue
 		}
@@ -158,9 +158,9 @@ func (n *Cluster) holderOf(workload v1alpha1.WorkloadReference, e *v1alpha1.Envi
 }
 
 // checkAccess checks the access policy of the catalog, if the catalog exists.
-func (n *Cluster) checkAccess(e *v1alpha1.Environment) []Conflict {
-	for _, catalog := range n.Catalogs {
-		if nameOf(catalog) != catalogOf(e) || accesspolicy.AdmitsToCatalog(catalog.Spec.AccessPolicy, catalog.Namespace, e.Namespace, n.Labels) {
+func (c *Cluster) checkAccess(e *v1alpha1.Environment) []Conflict {
+	for _, catalog := range c.Catalogs {
+		if nameOf(catalog) != catalogOf(e) || accesspolicy.AdmitsToCatalog(catalog.Spec.AccessPolicy, catalog.Namespace, e.Namespace, c.Labels) {
 			continue
 		}
 		return []Conflict{{
@@ -174,14 +174,14 @@ func (n *Cluster) checkAccess(e *v1alpha1.Environment) []Conflict {
 
 // Builder returns the oldest environment with a target, nil if there is none or a catalog that follows the namespace is
 // older.
-func (n *Cluster) Builder(namespace string) *v1alpha1.Environment {
+func (c *Cluster) Builder(namespace string) *v1alpha1.Environment {
 	var first *v1alpha1.Environment
-	for _, e := range n.Environments {
+	for _, e := range c.Environments {
 		if e.Spec.TargetNamespace == namespace && (first == nil || precedes(e, first)) {
 			first = e
 		}
 	}
-	for _, catalog := range n.Catalogs {
+	for _, catalog := range c.Catalogs {
 		if first != nil && catalog.Spec.SourceNamespace == namespace && precedes(catalog, first) {
 			return nil
 		}
@@ -189,8 +189,8 @@ func (n *Cluster) Builder(namespace string) *v1alpha1.Environment {
 	return first
 }
 
-func (n *Cluster) find(namespace, name string) *v1alpha1.Environment {
-	for _, e := range n.Environments {
+func (c *Cluster) find(namespace, name string) *v1alpha1.Environment {
+	for _, e := range c.Environments {
 		if e.Namespace == namespace && e.Name == name {
 			return e
 		}

@@ -53,9 +53,9 @@ func NewEncrypter(seed []byte, recipients []string) (*Encrypter, error) {
 }
 
 // Recipients returns the age recipients, sorted.
-func (s *Encrypter) Recipients() []string {
-	texts := make([]string, len(s.recipients))
-	for i, r := range s.recipients {
+func (e *Encrypter) Recipients() []string {
+	texts := make([]string, len(e.recipients))
+	for i, r := range e.recipients {
 		texts[i] = r.text
 	}
 	return texts
@@ -63,12 +63,12 @@ func (s *Encrypter) Recipients() []string {
 
 // Fingerprint identifies the encrypter: encrypters with the same fingerprint write the same file for the same object. It
 // does not reveal the seed.
-func (s *Encrypter) Fingerprint() string {
-	return hex.EncodeToString(s.fileKey(nil, nil)[:8])
+func (e *Encrypter) Fingerprint() string {
+	return hex.EncodeToString(e.fileKey(nil, nil)[:8])
 }
 
 // Encrypt returns the file of an object. Objects that manifest.Render renders alike give the same bytes.
-func (s *Encrypter) Encrypt(object *unstructured.Unstructured) ([]byte, error) {
+func (e *Encrypter) Encrypt(object *unstructured.Unstructured) ([]byte, error) {
 	plain, err := manifest.Render(object)
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (s *Encrypter) Encrypt(object *unstructured.Unstructured) ([]byte, error) {
 		return nil, err
 	}
 	r := ruleOf(content.Object)
-	f, err := newFile(s.fileKey(r, plain), r, s.recipients)
+	f, err := newFile(e.fileKey(r, plain), r, e.recipients)
 	if err != nil {
 		return nil, err
 	}
@@ -88,10 +88,10 @@ func (s *Encrypter) Encrypt(object *unstructured.Unstructured) ([]byte, error) {
 // fileKey returns the pseudorandom key of a file. The rule is part of the input: nonces are derived by the order of the
 // encrypted values, so without it the same content under another rule would use one nonce for two values, which reveals
 // both.
-func (s *Encrypter) fileKey(r rule, plain []byte) pseudorandomKey {
-	mac := hmac.New(sha256.New, s.seed)
+func (e *Encrypter) fileKey(r rule, plain []byte) pseudorandomKey {
+	mac := hmac.New(sha256.New, e.seed)
 	// None of these lines is empty, so the first empty line separates them from the content.
-	mac.Write(fmt.Appendf(nil, "%s\n%s\n%q\n\n", purpose, strings.Join(s.Recipients(), "\n"), r))
+	mac.Write(fmt.Appendf(nil, "%s\n%s\n%q\n\n", purpose, strings.Join(e.Recipients(), "\n"), r))
 	mac.Write(plain)
 	return mac.Sum(nil)
 }

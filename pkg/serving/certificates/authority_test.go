@@ -79,7 +79,7 @@ func TestAuthorityForOtherNames(t *testing.T) {
 			c.putSecret(t, by.certificates, by.key)
 			logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
 			r := c.newReplica(t, nil)
-			if err := r.keeper.RunOnce(klog.NewContext(t.Context(), logger)); err != nil {
+			if err := r.controller.RunOnce(klog.NewContext(t.Context(), logger)); err != nil {
 				t.Fatal(err)
 			}
 			said := logger.GetSink().(ktesting.Underlier).GetBuffer().String()

@@ -234,8 +234,8 @@ func (c *cluster) bundles(t *testing.T) [2]string {
 
 // replica is one server.
 type replica struct {
-	keeper *servingcertificates.Controller
-	leader *servingcertificates.Leader
+	controller *servingcertificates.Controller
+	leader     *servingcertificates.Leader
 	// covered says that clients have trusted it once.
 	covered bool
 }
@@ -247,8 +247,8 @@ func (c *cluster) newReplica(t *testing.T, source servingcertificates.Source) *r
 }
 
 func newReplica(config servingcertificates.Config) *replica {
-	keeper := servingcertificates.New(config)
-	return &replica{keeper: keeper, leader: servingcertificates.NewLeader(keeper)}
+	controller := servingcertificates.New(config)
+	return &replica{controller: controller, leader: servingcertificates.NewLeader(controller)}
 }
 
 // config is that of a replica whose certificates are of a source, or of an authority of its own.
@@ -276,7 +276,7 @@ func (c *cluster) config(t *testing.T, source servingcertificates.Source) servin
 func (c *cluster) start(t *testing.T, source servingcertificates.Source) *replica {
 	t.Helper()
 	r := c.newReplica(t, source)
-	if err := r.keeper.RunOnce(quiet(t)); err != nil {
+	if err := r.controller.RunOnce(quiet(t)); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -291,7 +291,7 @@ func quiet(t *testing.T) context.Context {
 // leaf is what a replica shows.
 func (r *replica) leaf(t *testing.T) *x509.Certificate {
 	t.Helper()
-	certificate, key := r.keeper.CurrentCertKeyContent()
+	certificate, key := r.controller.CurrentCertKeyContent()
 	block, _ := pem.Decode(certificate)
 	if block == nil || len(key) == 0 {
 		t.Fatal("nothing is shown")

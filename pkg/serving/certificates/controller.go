@@ -63,7 +63,7 @@ var (
 func New(config Config) *Controller {
 	name, watches := ServerName(config.Service), newWatches(config.Watcher)
 	return &Controller{
-		config: config, name: name, handover: handover{name: name}, watches: watches, changeDetector: newVigil(watches, config.Source),
+		config: config, name: name, handover: handover{name: name}, watches: watches, changeDetector: newChangeDetector(watches, config.Source),
 		registrations: &registrations{
 			client: config.Client, service: config.Service, since: map[location]time.Time{}, remarks: map[string]string{},
 		},
@@ -82,57 +82,57 @@ func Names(service types.NamespacedName) []string {
 }
 
 // Name identifies the source of the certificate.
-func (k *Controller) Name() string { return "serving-certificate::" + k.config.Source.String() }
+func (c *Controller) Name() string { return "serving-certificate::" + c.config.Source.String() }
 
 // CurrentCertKeyContent returns the served certificate and its key in PEM.
-func (k *Controller) CurrentCertKeyContent() (certificate, key []byte) {
-	k.mutex.Lock()
-	defer k.mutex.Unlock()
-	if k.shown == nil {
+func (c *Controller) CurrentCertKeyContent() (certificate, key []byte) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.shown == nil {
 		return nil, nil
 	}
-	return k.shown.certificate, k.shown.key
+	return c.shown.certificate, c.shown.key
 }
 
 // AddListener registers a listener for changes of the served certificate.
-func (k *Controller) AddListener(listener dynamiccertificates.Listener) {
-	k.mutex.Lock()
-	defer k.mutex.Unlock()
-	k.listeners = append(k.listeners, listener)
+func (c *Controller) AddListener(listener dynamiccertificates.Listener) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.listeners = append(c.listeners, listener)
 }
 
 // RunOnce syncs once if necessary. It returns an error only if there is no certificate; other failures are logged and
 // counted.
-func (k *Controller) RunOnce(ctx context.Context) error {
+func (c *Controller) RunOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(logredact.WithoutBodies(ctx), syncTimeout)
 	defer cancel()
-	now := k.config.Clock.Now()
-	k.changeDetector.begin(now)
-	failure := k.look(ctx, now)
-	k.reporter.report(ctx, "Failed to update the serving certificate, will retry", failure)
-	if shown, _ := k.state(); shown == nil {
+	now := c.config.Clock.Now()
+	c.changeDetector.begin(now)
+	failure := c.look(ctx, now)
+	c.reporter.report(ctx, "Failed to update the serving certificate, will retry", failure)
+	if shown, _ := c.state(); shown == nil {
 		return fmt.Errorf("no serving certificate: %w", failure)
 	}
 	return nil
 }
 
 // Run syncs as necessary until ctx is done.
-func (k *Controller) Run(ctx context.Context, _ int) {
-	if err := k.watches.start(ctx); err != nil {
+func (c *Controller) Run(ctx context.Context, _ int) {
+	if err := c.watches.start(ctx); err != nil {
 		klog.FromContext(ctx).Error(err, "Failed to watch the objects that register the server, reading them every few seconds")
 	}
-	defer k.watches.running.Wait()
-	every(ctx, k.config.Clock, func() {
-		if !k.idle(k.config.Clock.Now()) {
-			_ = k.RunOnce(ctx) // what there is to say has been logged
+	defer c.watches.running.Wait()
+	every(ctx, c.config.Clock, func() {
+		if !c.idle(c.config.Clock.Now()) {
+			_ = c.RunOnce(ctx) // what there is to say has been logged
 		}
 	})
 }
 
 // idle reports whether a sync would change nothing, as far as that is known without a request to the cluster.
-func (k *Controller) idle(now time.Time) bool {
-	shown, next := k.state()
-	return shown != nil && shown == next && !k.reporter.failing() && k.changeDetector.quiet(now) && !k.config.Source.changed(now, shown)
+func (c *Controller) idle(now time.Time) bool {
+	shown, next := c.state()
+	return shown != nil && shown == next && !c.reporter.failing() && c.changeDetector.quiet(now) && !c.config.Source.changed(now, shown)
 }
 
 // every calls look periodically until ctx is done.
@@ -150,17 +150,17 @@ func every(ctx context.Context, clock clock.WithTicker, look func()) {
 }
 
 // look reads the source, adds its authorities to the bundles, and serves the certificate once that is safe.
-func (k *Controller) look(ctx context.Context, now time.Time) error {
+func (c *Controller) look(ctx context.Context, now time.Time) error {
 	var failure error
-	shown, waiting := k.state()
+	shown, waiting := c.state()
 	if shown != nil {
-		renewed, err := k.config.Source.renewed(now, shown)
+		renewed, err := c.config.Source.renewed(now, shown)
 		failure = errors.Join(failure, err)
 		if shown != renewed {
-			shown = k.show(ctx, renewed, now)
+			shown = c.show(ctx, renewed, now)
 		}
 	}
-	wanted, err := k.config.Source.wanted(ctx, now, shown, waiting)
+	wanted, err := c.config.Source.wanted(ctx, now, shown, waiting)
 	failure = errors.Join(failure, err)
 	if wanted == nil {
 		wanted = shown
@@ -168,48 +168,48 @@ func (k *Controller) look(ctx context.Context, now time.Time) error {
 	if wanted == nil {
 		return failure
 	}
-	k.wait(wanted, now)
-	trusts, err := k.registrations.change(ctx, now, k.add(now))
+	c.wait(wanted, now)
+	trusts, err := c.registrations.change(ctx, now, c.add(now))
 	failure = errors.Join(failure, err)
-	if wanted != shown && k.handover.safe(shown, trusts, now) {
-		k.show(ctx, wanted, now)
+	if wanted != shown && c.handover.safe(shown, trusts, now) {
+		c.show(ctx, wanted, now)
 	}
 	return failure
 }
 
 // state returns the current and the next certificate. Either can be nil.
-func (k *Controller) state() (shown, next *identity) {
-	k.mutex.Lock()
-	defer k.mutex.Unlock()
-	return k.shown, k.handover.next
+func (c *Controller) state() (shown, next *identity) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.shown, c.handover.next
 }
 
 // wait sets the next certificate.
-func (k *Controller) wait(wanted *identity, now time.Time) {
-	k.mutex.Lock()
-	defer k.mutex.Unlock()
-	k.handover.to(wanted, now)
+func (c *Controller) wait(wanted *identity, now time.Time) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.handover.to(wanted, now)
 }
 
 // show serves a certificate and returns it.
-func (k *Controller) show(ctx context.Context, shown *identity, now time.Time) *identity {
-	k.mutex.Lock()
-	k.shown = shown
-	listeners := slices.Clone(k.listeners)
-	k.mutex.Unlock()
+func (c *Controller) show(ctx context.Context, shown *identity, now time.Time) *identity {
+	c.mutex.Lock()
+	c.shown = shown
+	listeners := slices.Clone(c.listeners)
+	c.mutex.Unlock()
 	for _, each := range listeners {
 		each.Enqueue()
 	}
-	observe(shown, k.name, now)
+	observe(shown, c.name, now)
 	klog.FromContext(ctx).Info("Serving a new certificate",
-		"source", k.config.Source.String(), "certificate", describe(shown.leaf()), "authority", describe(shown.authorities[0]))
+		"source", c.config.Source.String(), "certificate", describe(shown.leaf()), "authority", describe(shown.authorities[0]))
 	return shown
 }
 
 // needed returns the authorities of the current and the next certificate.
-func (k *Controller) needed() []*x509.Certificate {
+func (c *Controller) needed() []*x509.Certificate {
 	var found []*x509.Certificate
-	shown, next := k.state()
+	shown, next := c.state()
 	for _, identity := range []*identity{next, shown} {
 		if identity == nil {
 			continue
@@ -224,7 +224,7 @@ func (k *Controller) needed() []*x509.Certificate {
 }
 
 // add returns the edit that adds the authorities of this replica to a bundle.
-func (k *Controller) add(now time.Time) edit {
-	needed := k.needed()
+func (c *Controller) add(now time.Time) edit {
+	needed := c.needed()
 	return func(held []*x509.Certificate) []*x509.Certificate { return withAuthorities(held, needed, now) }
 }

@@ -74,7 +74,7 @@ func (c *cluster) everyFewSeconds(t *testing.T, pause time.Duration, replicas ..
 	for end := c.clock.Now().Add(pause); c.clock.Now().Before(end); {
 		c.clock.Step(min(5*time.Second, end.Sub(c.clock.Now())))
 		for index, each := range replicas {
-			if err := each.keeper.RunOnce(quiet(t)); err != nil {
+			if err := each.controller.RunOnce(quiet(t)); err != nil {
 				t.Fatal(err)
 			}
 			if index == 0 {
@@ -171,7 +171,7 @@ func TestWhatIsLeftAlone(t *testing.T) {
 			logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
 			r := c.newReplica(t, nil)
 			for range 3 {
-				if err := r.keeper.RunOnce(klog.NewContext(t.Context(), logger)); err != nil {
+				if err := r.controller.RunOnce(klog.NewContext(t.Context(), logger)); err != nil {
 					t.Fatal(err)
 				}
 				c.clock.Step(5 * time.Second)
@@ -263,13 +263,13 @@ func TestKeysAreNotLogged(t *testing.T) {
 	ctx := klog.NewContext(t.Context(), logger)
 	r := c.newReplica(t, nil)
 	for range 10 {
-		if err := r.keeper.RunOnce(ctx); err != nil {
+		if err := r.controller.RunOnce(ctx); err != nil {
 			t.Fatal(err)
 		}
 		r.leader.RunOnce(ctx)
 		c.clock.Step(certificateLifetime)
 	}
-	_, served := r.keeper.CurrentCertKeyContent()
+	_, served := r.controller.CurrentCertKeyContent()
 	said := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
 	if !strings.Contains(said, "Serving a new certificate") {
 		t.Fatalf("nothing is logged:\n%s", said)

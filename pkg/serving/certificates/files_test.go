@@ -56,7 +56,7 @@ func TestFilesThatDoNotFit(t *testing.T) {
 		},
 	}
 	for label, test := range tests {
-		err := c.newReplica(t, filesOf(t, folder, test.pair, test.authority)).keeper.RunOnce(quiet(t))
+		err := c.newReplica(t, filesOf(t, folder, test.pair, test.authority)).controller.RunOnce(quiet(t))
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", label, err, test.want)
 		}

@@ -16,7 +16,7 @@ import (
 
 // Leader does the work of one replica for all, while that replica leads.
 type Leader struct {
-	keeper         *Controller
+	controller     *Controller
 	reporter       reporter
 	changeDetector changeDetector
 	// handover is the transition to an authority that the leader created and that is not in the Secret yet.
@@ -26,10 +26,10 @@ type Leader struct {
 }
 
 // NewLeader returns the Leader for a replica's Controller.
-func NewLeader(keeper *Controller) *Leader {
+func NewLeader(controller *Controller) *Leader {
 	return &Leader{
-		keeper: keeper, handover: handover{name: keeper.name}, unneeded: map[string]time.Time{},
-		changeDetector: newVigil(keeper.watches, keeper.config.Source),
+		controller: controller, handover: handover{name: controller.name}, unneeded: map[string]time.Time{},
+		changeDetector: newChangeDetector(controller.watches, controller.config.Source),
 	}
 }
 
@@ -38,9 +38,9 @@ func (l *Leader) Name() string { return "serving-certificate" }
 
 // Run syncs as necessary until ctx is done. Failures are retried.
 func (l *Leader) Run(ctx context.Context) error {
-	term := NewLeader(l.keeper)
-	every(ctx, l.keeper.config.Clock, func() {
-		if !term.idle(l.keeper.config.Clock.Now()) {
+	term := NewLeader(l.controller)
+	every(ctx, l.controller.config.Clock, func() {
+		if !term.idle(l.controller.config.Clock.Now()) {
 			term.RunOnce(ctx)
 		}
 	})
@@ -56,10 +56,10 @@ func (l *Leader) idle(now time.Time) bool {
 func (l *Leader) RunOnce(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(logredact.WithoutBodies(ctx), syncTimeout)
 	defer cancel()
-	now := l.keeper.config.Clock.Now()
+	now := l.controller.config.Clock.Now()
 	l.changeDetector.begin(now)
 	var failure error
-	if own, isOwn := l.keeper.config.Source.(*OwnAuthority); isOwn {
+	if own, isOwn := l.controller.config.Source.(*OwnAuthority); isOwn {
 		failure = l.replace(ctx, own, now)
 	}
 	if failure == nil {
@@ -84,14 +84,14 @@ func (l *Leader) replace(ctx context.Context, own *OwnAuthority, now time.Time) 
 		return err
 	}
 	next := l.handover.next
-	trusts, err := l.keeper.registrations.change(ctx, now, func(held []*x509.Certificate) []*x509.Certificate {
+	trusts, err := l.controller.registrations.change(ctx, now, func(held []*x509.Certificate) []*x509.Certificate {
 		return withAuthorities(held, next.authorities, now)
 	})
-	shown, _ := l.keeper.state()
+	shown, _ := l.controller.state()
 	if !l.handover.safe(shown, trusts, now) {
 		return err
 	}
-	bundle := withAuthorities(l.keeper.needed(), next.authorities, now)
+	bundle := withAuthorities(l.controller.needed(), next.authorities, now)
 	return errors.Join(err, own.store(ctx, secret, next.signer, encodeBundle(bundle)))
 }
 
@@ -114,7 +114,7 @@ func (l *Leader) propose(own *OwnAuthority, now time.Time) error {
 // retire returns the edit that removes expired authorities, and those unneeded for so long that no replica serves their
 // certificates.
 func (l *Leader) retire(now time.Time) edit {
-	needed, hold := l.keeper.needed(), l.keeper.config.Source.hold()
+	needed, hold := l.controller.needed(), l.controller.config.Source.hold()
 	if next := l.handover.next; next != nil {
 		needed = append(needed, next.authorities...)
 	}
@@ -135,12 +135,12 @@ func (l *Leader) retire(now time.Time) edit {
 
 // tidy removes unneeded authorities and publishes those that the cluster trusts afterwards.
 func (l *Leader) tidy(ctx context.Context, now time.Time) error {
-	trusts, err := l.keeper.registrations.change(ctx, now, l.retire(now))
+	trusts, err := l.controller.registrations.change(ctx, now, l.retire(now))
 	if err != nil {
 		return err
 	}
 	l.forget(trusts)
-	if own, isOwn := l.keeper.config.Source.(*OwnAuthority); isOwn {
+	if own, isOwn := l.controller.config.Source.(*OwnAuthority); isOwn {
 		return l.publishBundle(ctx, own, trusts)
 	}
 	return nil

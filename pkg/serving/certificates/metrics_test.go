@@ -24,7 +24,7 @@ func TestRegistrationMetric(t *testing.T) {
 		{"", apiService(nil)},
 	} {
 		c.put(t, apiServicePath, step.registration)
-		if err := r.keeper.RunOnce(quiet(t)); err != nil {
+		if err := r.controller.RunOnce(quiet(t)); err != nil {
 			t.Fatal(err)
 		}
 		values := metrictest.Values(t)

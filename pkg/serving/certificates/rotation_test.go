@@ -144,7 +144,7 @@ func (w *world) passes(t *testing.T) {
 func (w *world) look(t *testing.T, index int) {
 	t.Helper()
 	w.say("replica %d looks", index)
-	if err := w.replicas[index].keeper.RunOnce(quiet(t)); err != nil {
+	if err := w.replicas[index].controller.RunOnce(quiet(t)); err != nil {
 		t.Fatal(err)
 	}
 	w.check(t)
@@ -170,7 +170,7 @@ func (w *world) dies(t *testing.T, index int) {
 		return http.StatusInternalServerError, false
 	})
 	each := w.replicas[index]
-	_ = each.keeper.RunOnce(quiet(t)) // it dies anyway
+	_ = each.controller.RunOnce(quiet(t)) // it dies anyway
 	if w.leading == index {
 		each.leader.RunOnce(quiet(t))
 	}

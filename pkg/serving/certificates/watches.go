@@ -85,15 +85,15 @@ type changeDetector struct {
 	last  time.Time
 }
 
-func newVigil(watches *watches, source Source) changeDetector {
+func newChangeDetector(watches *watches, source Source) changeDetector {
 	return changeDetector{watches: watches, rest: min(maxInterval, source.hold()/minSyncsInHold)}
 }
 
 // begin records that a sync begins, which observes all events until now.
-func (v *changeDetector) begin(now time.Time) { v.heard, v.last = v.watches.events.Load(), now }
+func (c *changeDetector) begin(now time.Time) { c.heard, c.last = c.watches.events.Load(), now }
 
 // quiet reports whether there was no event since the last sync, which was recent.
-func (v *changeDetector) quiet(now time.Time) bool {
-	age := now.Sub(v.last)
-	return v.watches.open() && v.watches.events.Load() == v.heard && age >= 0 && age < v.rest
+func (c *changeDetector) quiet(now time.Time) bool {
+	age := now.Sub(c.last)
+	return c.watches.open() && c.watches.events.Load() == c.heard && age >= 0 && age < c.rest
 }

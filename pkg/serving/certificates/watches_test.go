@@ -42,12 +42,12 @@ func (c *cluster) watched(t *testing.T, source certificates.Source) *watched {
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(func() {
 		cancel()
-		w.keeper.Unwatched()
+		w.controller.Unwatched()
 	})
-	if err := w.keeper.RunOnce(quiet(t)); err != nil {
+	if err := w.controller.RunOnce(quiet(t)); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.keeper.Watch(ctx); err != nil {
+	if err := w.controller.Watch(ctx); err != nil {
 		t.Fatal(err)
 	}
 	w.settles(t)
@@ -58,11 +58,11 @@ func (c *cluster) watched(t *testing.T, source certificates.Source) *watched {
 func (w *watched) settles(t *testing.T) {
 	t.Helper()
 	testkit.EventuallyTrue(t, "to be idle", func() bool {
-		if err := w.keeper.RunOnce(quiet(t)); err != nil {
+		if err := w.controller.RunOnce(quiet(t)); err != nil {
 			t.Fatal(err)
 		}
 		w.leader.RunOnce(quiet(t))
-		return w.keeper.Idle() && w.leader.Idle()
+		return w.controller.Idle() && w.leader.Idle()
 	})
 }
 
@@ -72,16 +72,16 @@ func TestRest(t *testing.T) {
 	c := newCluster(t)
 	w := c.watched(t, nil)
 	c.clock.Step(59 * time.Second)
-	if !w.keeper.Idle() || !w.leader.Idle() {
+	if !w.controller.Idle() || !w.leader.Idle() {
 		t.Error("a look is made although nothing has happened")
 	}
 	c.clock.Step(time.Second)
-	if w.keeper.Idle() || w.leader.Idle() {
+	if w.controller.Idle() || w.leader.Idle() {
 		t.Error("no look is made for more than a minute")
 	}
 	w.settles(t)
 	c.clock.Step(-time.Hour)
-	if w.keeper.Idle() || w.leader.Idle() {
+	if w.controller.Idle() || w.leader.Idle() {
 		t.Error("no look is made after the clock has been put back")
 	}
 }
@@ -95,7 +95,7 @@ func TestChangesEndIdling(t *testing.T) {
 	if err := objects.Delete(t.Context(), certificates.APIServiceName, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	testkit.EventuallyTrue(t, "to be restless", func() bool { return !w.keeper.Idle() && !w.leader.Idle() })
+	testkit.EventuallyTrue(t, "to be restless", func() bool { return !w.controller.Idle() && !w.leader.Idle() })
 	w.settles(t)
 }
 
@@ -109,7 +109,7 @@ func TestChangesWithoutAWatchEvent(t *testing.T) {
 	fromFiles, own := c.watched(t, files), c.watched(t, nil)
 
 	filesOf(t, folder, by.server(t, name), by)
-	if fromFiles.keeper.Idle() {
+	if fromFiles.controller.Idle() {
 		t.Error("no look is made although the files are others")
 	}
 	fromFiles.settles(t)
@@ -117,16 +117,16 @@ func TestChangesWithoutAWatchEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		if fromFiles.keeper.Idle() {
+		if fromFiles.controller.Idle() {
 			t.Error("no look is made while the files do not fit each other")
 		}
-		if err := fromFiles.keeper.RunOnce(quiet(t)); err != nil {
+		if err := fromFiles.controller.RunOnce(quiet(t)); err != nil {
 			t.Fatal(err)
 		}
 	}
 
 	c.clock.Step(certificateLifetime * 2 / 3)
-	if own.keeper.Idle() {
+	if own.controller.Idle() {
 		t.Error("no look is made although the certificate is old")
 	}
 }
@@ -137,7 +137,7 @@ func TestNoRestBeforeItIsDone(t *testing.T) {
 	c := newCluster(t)
 	w := c.watched(t, nil)
 	look := func() {
-		if err := w.keeper.RunOnce(quiet(t)); err != nil {
+		if err := w.controller.RunOnce(quiet(t)); err != nil {
 			t.Fatal(err)
 		}
 		w.leader.RunOnce(quiet(t))
@@ -149,7 +149,7 @@ func TestNoRestBeforeItIsDone(t *testing.T) {
 		return 0, false
 	})
 	look()
-	if w.keeper.Idle() || w.leader.Idle() {
+	if w.controller.Idle() || w.leader.Idle() {
 		t.Error("what has failed is not tried again")
 	}
 	c.setRefuse(nil)
@@ -160,7 +160,7 @@ func TestNoRestBeforeItIsDone(t *testing.T) {
 	c.putSecret(t, by.certificates, by.key)
 	for w.leaf(t).Equal(before) {
 		look()
-		if w.keeper.Idle() && w.leaf(t).Equal(before) {
+		if w.controller.Idle() && w.leaf(t).Equal(before) {
 			t.Fatal("the controller is idle while the next certificate waits")
 		}
 		c.clock.Step(5 * time.Second)
@@ -173,7 +173,7 @@ func TestNoRestUnwatched(t *testing.T) {
 	c := newCluster(t)
 	r := c.start(t, nil)
 	r.leader.RunOnce(quiet(t))
-	if r.keeper.Idle() || r.leader.Idle() {
+	if r.controller.Idle() || r.leader.Idle() {
 		t.Error("a look is left out although nothing is watched")
 	}
 }

@@ -18,9 +18,9 @@ const checkedRows = pageRows
 // Check decrypts a row of each part, so that a configuration of other stores is detected before any other use of it. Rows
 // that cannot be decrypted while another one can are damaged, or encrypted with a missing key, and do not prevent serving
 // the others. It skips rows that need a KMS plugin, which may start later than the server.
-func (s *Encrypter) Check(ctx context.Context, parts ...Rows) error {
+func (e *Encrypter) Check(ctx context.Context, parts ...Rows) error {
 	for _, rows := range parts {
-		if err := s.checkPart(ctx, rows); err != nil {
+		if err := e.checkPart(ctx, rows); err != nil {
 			return err
 		}
 	}
@@ -28,14 +28,14 @@ func (s *Encrypter) Check(ctx context.Context, parts ...Rows) error {
 }
 
 // checkPart returns the error of the first row unless one of the first rows can be decrypted.
-func (s *Encrypter) checkPart(ctx context.Context, rows Rows) error {
+func (e *Encrypter) checkPart(ctx context.Context, rows Rows) error {
 	var first error
 	checked := 0
 	for row, err := range rows.scan(ctx) {
 		if err != nil {
 			return err
 		}
-		if err = s.check(ctx, rows, row); err == nil {
+		if err = e.check(ctx, rows, row); err == nil {
 			return nil
 		}
 		if first == nil {
@@ -49,13 +49,13 @@ func (s *Encrypter) checkPart(ctx context.Context, rows Rows) error {
 }
 
 // CheckAll is [Encrypter.Check] for every row.
-func (s *Encrypter) CheckAll(ctx context.Context, parts ...Rows) error {
+func (e *Encrypter) CheckAll(ctx context.Context, parts ...Rows) error {
 	for _, rows := range parts {
 		for row, err := range rows.scan(ctx) {
 			if err != nil {
 				return err
 			}
-			if err := s.check(ctx, rows, row); err != nil {
+			if err := e.check(ctx, rows, row); err != nil {
 				return err
 			}
 		}
@@ -64,12 +64,12 @@ func (s *Encrypter) CheckAll(ctx context.Context, parts ...Rows) error {
 }
 
 // check decrypts a row. The error names the row and the key that it needs.
-func (s *Encrypter) check(ctx context.Context, rows Rows, row *mvccpb.KeyValue) error {
+func (e *Encrypter) check(ctx context.Context, rows Rows, row *mvccpb.KeyValue) error {
 	if encryptedByPlugin(row.Value) {
 		return nil
 	}
-	if _, _, err := s.decrypt(ctx, rows, row); err != nil {
-		return fmt.Errorf("decrypting %s with %s: %w", row.Key, s.config.Origin, explain(row.Value, err))
+	if _, _, err := e.decrypt(ctx, rows, row); err != nil {
+		return fmt.Errorf("decrypting %s with %s: %w", row.Key, e.config.Origin, explain(row.Value, err))
 	}
 	return nil
 }

@@ -86,26 +86,26 @@ func Open(ctx context.Context, config Config) (*Encrypter, error) {
 }
 
 // Transformers returns the transformers of objects, and of rows as [WorkResource].
-func (s *Encrypter) Transformers() value.ResourceTransformers { return s.transformers }
+func (e *Encrypter) Transformers() value.ResourceTransformers { return e.transformers }
 
 // Work returns the transformer of rows of the work store.
-func (s *Encrypter) Work() value.Transformer {
-	return explaining{s.transformers.TransformerForResource(WorkResource)}
+func (e *Encrypter) Work() value.Transformer {
+	return explaining{e.transformers.TransformerForResource(WorkResource)}
 }
 
 // HealthChecks returns checks that fail while a KMS plugin does.
-func (s *Encrypter) HealthChecks() []healthz.HealthChecker { return s.checks }
+func (e *Encrypter) HealthChecks() []healthz.HealthChecker { return e.checks }
 
 // load creates the transformers of a configuration. stop releases their resources.
-func (s *Encrypter) load(ctx context.Context, content []byte) (_ *encryptionconfig.EncryptionConfiguration, stop func(), err error) {
-	origin := s.config.Origin
+func (e *Encrypter) load(ctx context.Context, content []byte) (_ *encryptionconfig.EncryptionConfiguration, stop func(), err error) {
+	origin := e.config.Origin
 	path, release, err := origin.path(content)
 	if err != nil {
 		return nil, nil, fmt.Errorf("loading %s: %w", origin, err)
 	}
 	defer release()
 	ctx, cancel := context.WithCancel(ctx)
-	loaded, err := encryptionconfig.LoadEncryptionConfig(ctx, path, s.config.Reload, s.config.ServerID)
+	loaded, err := encryptionconfig.LoadEncryptionConfig(ctx, path, e.config.Reload, e.config.ServerID)
 	if err == nil {
 		err = checkWorkIsNamed(loaded)
 	}
@@ -129,8 +129,8 @@ func checkWorkIsNamed(loaded *encryptionconfig.EncryptionConfiguration) error {
 }
 
 // follow reloads the configuration until ctx ends.
-func (s *Encrypter) follow(ctx context.Context) {
-	ticker := time.NewTicker(s.config.ReloadInterval)
+func (e *Encrypter) follow(ctx context.Context) {
+	ticker := time.NewTicker(e.config.ReloadInterval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -138,8 +138,8 @@ func (s *Encrypter) follow(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		if err := s.Reload(ctx); err != nil && ctx.Err() == nil {
-			metrics.RecordEncryptionConfigAutomaticReloadFailure(s.config.ServerID)
+		if err := e.Reload(ctx); err != nil && ctx.Err() == nil {
+			metrics.RecordEncryptionConfigAutomaticReloadFailure(e.config.ServerID)
 			klog.FromContext(ctx).Error(err, "Failed to reload encryption configuration, keeping the previous one")
 		}
 	}
@@ -147,17 +147,17 @@ func (s *Encrypter) follow(ctx context.Context) {
 
 // Reload activates the configuration if it has changed and its KMS plugins are healthy, without waiting for the interval.
 // ctx must outlive the encrypter's use. It may only be called if reloading is enabled.
-func (s *Encrypter) Reload(ctx context.Context) error {
-	s.reloading.Lock()
-	defer s.reloading.Unlock()
-	content, err := s.config.Origin.Read(ctx)
+func (e *Encrypter) Reload(ctx context.Context) error {
+	e.reloading.Lock()
+	defer e.reloading.Unlock()
+	content, err := e.config.Origin.Read(ctx)
 	if errors.Is(err, ErrAbsent) {
-		return errors.Join(err, s.restore(ctx))
+		return errors.Join(err, e.restore(ctx))
 	}
-	if err != nil || bytes.Equal(content, *s.content.Load()) {
+	if err != nil || bytes.Equal(content, *e.content.Load()) {
 		return err
 	}
-	loaded, stop, err := s.load(ctx, content)
+	loaded, stop, err := e.load(ctx, content)
 	if err != nil {
 		return err
 	}
@@ -165,17 +165,17 @@ func (s *Encrypter) Reload(ctx context.Context) error {
 		stop()
 		return err
 	}
-	s.dynamic.Set(loaded.Transformers, stop, loaded.HealthChecks[0], loaded.KMSCloseGracePeriod)
-	s.content.Store(&content)
-	metrics.RecordEncryptionConfigAutomaticReloadSuccess(s.config.ServerID, loaded.EncryptionFileContentHash)
-	klog.FromContext(ctx).Info("Reloaded encryption configuration", "origin", s.config.Origin.String())
+	e.dynamic.Set(loaded.Transformers, stop, loaded.HealthChecks[0], loaded.KMSCloseGracePeriod)
+	e.content.Store(&content)
+	metrics.RecordEncryptionConfigAutomaticReloadSuccess(e.config.ServerID, loaded.EncryptionFileContentHash)
+	klog.FromContext(ctx).Info("Reloaded encryption configuration", "origin", e.config.Origin.String())
 	return nil
 }
 
 // restore writes back the configuration if it was deleted from a home: this process may be the last one that has the
 // keys.
-func (s *Encrypter) restore(ctx context.Context) error {
-	home, ours := s.config.Origin.(Home)
+func (e *Encrypter) restore(ctx context.Context) error {
+	home, ours := e.config.Origin.(Home)
 	if !ours {
 		return nil
 	}
@@ -187,7 +187,7 @@ func (s *Encrypter) restore(ctx context.Context) error {
 		if content != nil {
 			return content, nil
 		}
-		return *s.content.Load(), nil
+		return *e.content.Load(), nil
 	})
 }
 

@@ -45,10 +45,10 @@ func EncryptedBy(stored []byte) string {
 }
 
 // Keys returns the keys and KMS plugins of the active configuration, for any resource, in the form of [EncryptedBy].
-func (s *Encrypter) Keys() (names []string, err error) {
+func (e *Encrypter) Keys() (names []string, err error) {
 	var c apiserverv1.EncryptionConfiguration
-	if err := yaml.Unmarshal(*s.content.Load(), &c); err != nil {
-		return nil, fmt.Errorf("reading the keys of %s: %w", s.config.Origin, err)
+	if err := yaml.Unmarshal(*e.content.Load(), &c); err != nil {
+		return nil, fmt.Errorf("reading the keys of %s: %w", e.config.Origin, err)
 	}
 	for _, resource := range c.Resources {
 		for _, provider := range resource.Providers {

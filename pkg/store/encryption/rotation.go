@@ -45,12 +45,12 @@ type RotationController struct {
 }
 
 // Name returns "encryption", the name in metrics and logs.
-func (k *RotationController) Name() string { return "encryption" }
+func (r *RotationController) Name() string { return "encryption" }
 
 // Run works until ctx ends. Failed work is retried at the next interval.
-func (k *RotationController) Run(ctx context.Context) error {
-	t := &term{controller: k, walker: walker{k.Encrypter, flowcontrol.NewTokenBucketRateLimiter(pacePerSecond, 1)}}
-	ticker := time.NewTicker(k.Times.Look)
+func (r *RotationController) Run(ctx context.Context) error {
+	t := &term{controller: r, walker: walker{r.Encrypter, flowcontrol.NewTokenBucketRateLimiter(pacePerSecond, 1)}}
+	ticker := time.NewTicker(r.Times.Look)
 	defer ticker.Stop()
 	for {
 		if err := t.look(ctx, time.Now()); err != nil && ctx.Err() == nil {

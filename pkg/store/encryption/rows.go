@@ -86,17 +86,17 @@ func Find(ctx context.Context, parts ...Rows) (string, error) {
 
 // Each visits the rows of a part with their decrypted content, or with the error of decrypting them. Rows that are
 // encrypted by a KMS plugin are skipped while the plugin does not respond: their state is then unknown.
-func (s *Encrypter) Each(ctx context.Context, rows Rows, visit func(row *mvccpb.KeyValue, plain []byte, err error) error) error {
+func (e *Encrypter) Each(ctx context.Context, rows Rows, visit func(row *mvccpb.KeyValue, plain []byte, err error) error) error {
 	for row, err := range rows.scan(ctx) {
 		if err != nil {
 			return err
 		}
-		plain, _, err := s.decrypt(ctx, rows, row)
+		plain, _, err := e.decrypt(ctx, rows, row)
 		if err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if encryptedByPlugin(row.Value) && !s.pluginsAnswer(ctx) {
+			if encryptedByPlugin(row.Value) && !e.pluginsAnswer(ctx) {
 				continue
 			}
 			err = explain(row.Value, err)
@@ -109,13 +109,13 @@ func (s *Encrypter) Each(ctx context.Context, rows Rows, visit func(row *mvccpb.
 }
 
 // pluginsAnswer reports whether all KMS plugins are known to respond.
-func (s *Encrypter) pluginsAnswer(ctx context.Context) bool {
-	for _, checker := range s.checks {
+func (e *Encrypter) pluginsAnswer(ctx context.Context) bool {
+	for _, checker := range e.checks {
 		if check(ctx, checker) != nil {
 			return false
 		}
 	}
-	return len(s.checks) > 0
+	return len(e.checks) > 0
 }
 
 // Resource returns the resource as which the row with a key is encrypted.
@@ -144,10 +144,10 @@ func (r Rows) Remove(ctx context.Context, row *mvccpb.KeyValue) (bool, error) {
 }
 
 // decrypt decrypts a row, and reports whether it is stale: it would now be encrypted differently.
-func (s *Encrypter) decrypt(ctx context.Context, rows Rows, row *mvccpb.KeyValue) (plain []byte, stale bool, err error) {
+func (e *Encrypter) decrypt(ctx context.Context, rows Rows, row *mvccpb.KeyValue) (plain []byte, stale bool, err error) {
 	if err := checkForm(row.Value); err != nil {
 		return nil, false, err
 	}
 	key := string(row.Key)
-	return s.transformers.TransformerForResource(rows.resource(key)).TransformFromStorage(ctx, row.Value, value.DefaultContext(key))
+	return e.transformers.TransformerForResource(rows.resource(key)).TransformFromStorage(ctx, row.Value, value.DefaultContext(key))
 }
