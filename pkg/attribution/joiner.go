@@ -56,8 +56,6 @@ type SourceState struct {
 	WantedSince time.Time
 	// Lag is the maximum time between a change and the arrival of its fact, as measured recently; negative if unknown.
 	Lag time.Duration
-	// Silent is set if no change waits for this source: it has sent nothing, or nothing recently in spite of changes.
-	Silent bool
 }
 
 // Joiner matches facts with events. There is one for each leader term of each controller: a fact that explains an event

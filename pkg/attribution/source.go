@@ -64,7 +64,7 @@ func (s *sources) grace(signal Signal, object Object, now time.Time, limit time.
 
 // states returns the state of the API servers' audit and admission.
 func (s *sources) states(now time.Time) []SourceState {
-	return []SourceState{s.audit.state(Audit, now), s.admission.state(Admission, now)}
+	return []SourceState{s.audit.state(Audit), s.admission.state(Admission)}
 }
 
 // source is the state of one source of facts. Times are by the clock of this process.
@@ -127,8 +127,8 @@ func (s *source) grace(now time.Time, needed int, limit time.Duration) time.Dura
 	return min(limit, s.lag+s.lag/2+graceMargin)
 }
 
-func (s *source) state(signal Signal, now time.Time) SourceState {
-	state := SourceState{Signal: signal, LastFact: s.lastFact, WantedSince: s.wantedSince, Lag: -1, Silent: s.silent(now)}
+func (s *source) state(signal Signal) SourceState {
+	state := SourceState{Signal: signal, LastFact: s.lastFact, WantedSince: s.wantedSince, Lag: -1}
 	if s.measurements > 0 {
 		state.Lag = s.lag
 	}

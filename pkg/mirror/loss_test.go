@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	kubewatch "github.com/configbutler/slipstream/pkg/kube/watch"
-	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 	"github.com/configbutler/slipstream/test/testkit"
 )
 
@@ -110,12 +109,14 @@ func TestChangeThatWasNotAccepted(t *testing.T) {
 	s.mirrored()
 	s.idle()
 	s.kv.fail(errors.New("no"))
-	for i := range 2 * outbox.IntakeLength { // the watch ends while a change waits for the outbox
+	const accepted = 1024                 // changes that the outbox accepts before one is durable
+	for i := range uint64(2 * accepted) { // the watch ends while a change waits for the outbox
 		s.cluster.put(configMap("a"), fmt.Sprint("x", i))
 	}
-	testkit.Eventually(t, "a full intake", func() error {
-		if !s.services.outbox.Full() {
-			return errors.New("intake is not full")
+	testkit.Eventually(t, "a change that waits for the outbox", func() error {
+		const first = 2 // The row of "1" was the first of all.
+		if change, _ := s.destination("main").queue.Pending("core/v1/configmaps/shop/a.yaml"); change.Sequence != first+accepted {
+			return fmt.Errorf("the last change is %d", change.Sequence)
 		}
 		return nil
 	})

@@ -4,7 +4,6 @@
 package mirror
 
 import (
-	"reflect"
 	"strings"
 	"testing"
 
@@ -13,7 +12,6 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
-	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 func TestCommitsSayWhereTheyComeFrom(t *testing.T) {
@@ -105,55 +103,6 @@ func TestCommitsSayWhereTheyComeFrom(t *testing.T) {
 			}
 			if commit.Message != test.want {
 				t.Errorf("message =\n%s\nwant\n%s", commit.Message, test.want)
-			}
-		})
-	}
-}
-
-// TestRowsKeepTheirAuthor checks that a pending row keeps its author.
-func TestRowsKeepTheirAuthor(t *testing.T) {
-	change := changesOf("jane:a")[0]
-	change.UID, change.ResourceVersion = "uid", "42"
-	change.Author = attribution.Author{
-		Actor: attribution.Actor{
-			Username: "jane", Name: "Jane", Email: "jane@example.com", Groups: []string{"dev"}, ImpersonatedBy: "joe",
-		},
-		Signal: attribution.Audit, Manager: "kubectl", NamespaceDeletedBy: "ann",
-	}
-	row, err := outbox.DecodeRow(outbox.EncodeRow(outbox.Row{Sequence: 7, Change: change}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := row.Change; !reflect.DeepEqual(got.Author, change.Author) || got.ResourceVersion != "42" || got.Operation != change.Operation {
-		t.Errorf("got %+v, want %+v", got, change)
-	}
-}
-
-// TestRowsOfEarlierVersionsAreRead checks that rows of an earlier version of the server are decoded correctly.
-func TestRowsOfEarlierVersionsAreRead(t *testing.T) {
-	const old = `{"destination":{"Namespace":"shop","Name":"main"},"path":"core/v1/configmaps/shop/a.yaml","operation":"UPDATE",` +
-		`"object":{"version":"v1","resource":"configmaps","namespace":"shop","name":"a"},"resourceVersion":"42","time":"2026-11-01T10:00:00Z"`
-	for name, test := range map[string]struct {
-		author string
-		want   attribution.Author
-	}{
-		"without an author": {"}", attribution.Author{}},
-		"with an author": {
-			`,"author":{"username":"jane","name":"Jane","email":"jane@example.com","groups":["dev"],"signal":"audit","impersonatedBy":"joe"}}`,
-			attribution.Author{Signal: attribution.Audit, Actor: attribution.Actor{
-				Username: "jane", Name: "Jane", Email: "jane@example.com", Groups: []string{"dev"}, ImpersonatedBy: "joe",
-			}},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			row, err := outbox.DecodeRow(table.Row{Key: "uid/0000000000000007", Value: []byte(old + test.author + "\ndata: {}\n")})
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := row.Change
-			if !reflect.DeepEqual(got.Author, test.want) || got.Object != configMap("a") || string(got.Content) != "data: {}\n" ||
-				row.Sequence != 7 {
-				t.Errorf("row = %+v", row)
 			}
 		})
 	}

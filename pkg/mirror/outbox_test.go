@@ -14,7 +14,6 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 	storeencryption "github.com/configbutler/slipstream/pkg/store/encryption"
 	storetable "github.com/configbutler/slipstream/pkg/store/table"
@@ -42,7 +41,7 @@ func encryptedStore(t *testing.T, kv clientv3.KV, key string) *storetable.Store 
 // remedy, and the row must remain.
 func TestRowThatCannotBeReadStopsTheStart(t *testing.T) {
 	const remedy = "operations.md"
-	good := outbox.EncodeRow(outbox.Row{Sequence: 1, Change: outbox.Change{UID: "shop"}})
+	good := storetable.Row{Key: "shop/0000000000000001", Value: []byte("{}\n")}
 	tests := []struct {
 		name, table string
 		row         storetable.Row

@@ -11,8 +11,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/manifest/gitname"
 )
 
-// ErrPath is wrapped by errors about a path that is not allowed on a branch.
-var ErrPath = errors.New("path not usable in a Git repository")
+// errPath is wrapped by errors about a path that is not allowed on a branch.
+var errPath = errors.New("path not usable in a Git repository")
 
 // isEntryName reports whether the name of a tree entry can be an element of a path.
 func isEntryName(name string) bool {
@@ -24,10 +24,10 @@ func isEntryName(name string) bool {
 func checkPath(path string) error {
 	for name := range strings.SplitSeq(path, "/") {
 		if !isEntryName(name) || strings.ContainsAny(name, "\x00\\") {
-			return fmt.Errorf("%w: %q", ErrPath, path)
+			return fmt.Errorf("%w: %q", errPath, path)
 		}
 		if own := gitname.Reserved(name); own != "" {
-			return fmt.Errorf("%w: %q has the element %q, which Git can take for its own %s", ErrPath, path, name, own)
+			return fmt.Errorf("%w: %q has the element %q, which Git can take for its own %s", errPath, path, name, own)
 		}
 	}
 	return nil

@@ -20,7 +20,7 @@ type batch struct {
 }
 
 // Stage adds a commit on top of what is pushed and staged. It returns the commit's hash and true, or false if the
-// changes change no file: then there is no commit. An error about a path wraps ErrPath. After such an error, and after
+// changes change no file: then there is no commit. An error about a path wraps errPath. After such an error, and after
 // one from Sign, earlier staged commits remain.
 func (b *Branch) Stage(commit Commit) (Hash, bool, error) {
 	before := b.current()
@@ -51,7 +51,7 @@ func (b *Branch) checkPaths(changes []Change) error {
 			return err
 		}
 		if !b.folders.contain(change.Path) {
-			return fmt.Errorf("%w: %q is outside the managed folders", ErrPath, change.Path)
+			return fmt.Errorf("%w: %q is outside the managed folders", errPath, change.Path)
 		}
 	}
 	return nil

@@ -41,15 +41,6 @@ func (t *Tree) Walk(folder string, visit func(path string, hash Hash) error) err
 	return directory.walk(folder, visit)
 }
 
-// Len returns the number of regular files below the folder. It takes time linear in that number.
-func (t *Tree) Len(folder string) int {
-	directory := t.root.descend(strings.Trim(folder, "/"))
-	if directory == nil {
-		return 0
-	}
-	return directory.countFiles()
-}
-
 // Obstacle returns the part of a managed folder's path that is a file, a symbolic link or a submodule on the branch,
 // which a file in the folder would replace. It returns an empty string if there is none.
 func (t *Tree) Obstacle(folder string) string {
@@ -75,9 +66,6 @@ func (t *Tree) FolderHash(folder string) (Hash, bool) {
 	return directory.hash, true
 }
 
-// Hash returns the hash of the root tree object. Trees with the same hash have the same files.
-func (t *Tree) Hash() Hash { return t.root.hash }
-
 func (d *directory) walk(prefix string, visit func(string, Hash) error) error {
 	for i := range d.entries {
 		e := &d.entries[i]
@@ -93,20 +81,6 @@ func (d *directory) walk(prefix string, visit func(string, Hash) error) error {
 		}
 	}
 	return nil
-}
-
-func (d *directory) countFiles() int {
-	count := 0
-	for i := range d.entries {
-		e := &d.entries[i]
-		switch {
-		case e.directory != nil:
-			count += e.directory.countFiles()
-		case e.isRegularFile():
-			count++
-		}
-	}
-	return count
 }
 
 // splitPath splits a path at its last slash.

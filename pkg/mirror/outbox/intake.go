@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// IntakeLength bounds the changes that are not durable yet. A full intake blocks the watches and drops nothing.
-	IntakeLength = 1024
+	// intakeLength bounds the changes that are not durable yet. A full intake blocks the watches and drops nothing.
+	intakeLength = 1024
 	// maxIntakeBytes bounds the size of their files.
 	maxIntakeBytes = 64 << 20
 	// intakeInterval is the minimum time between writes while the intake is less than half full. While changes keep
@@ -35,7 +35,7 @@ type Events struct {
 func (o *Outbox) newIntake() *storetable.Buffer[*Row] {
 	return storetable.NewBuffer(storetable.BufferConfig[*Row]{
 		Table: o.table, Lock: &o.mu,
-		MaxRows: IntakeLength, MaxBytes: maxIntakeBytes,
+		MaxRows: intakeLength, MaxBytes: maxIntakeBytes,
 		Interval: intakeInterval, // Without a DrainTimeout, a process that is not the leader any more writes nothing.
 		Encode:   o.encode, Done: o.done,
 		TooLarge: func(row *Row) { o.events.TooLarge(*row) },
@@ -63,13 +63,6 @@ func (o *Outbox) Enqueue(ctx context.Context, change Change, sequenced func(uint
 	return nil
 }
 
-// Full reports whether the intake is full, so that Enqueue blocks.
-func (o *Outbox) Full() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.intake.Full()
-}
-
 // Run makes enqueued changes durable until ctx ends: the first after an idle time at once, and then together every
 // intakeInterval. It retries a failing store until it succeeds. Meanwhile the intake fills up and blocks the watches.
 func (o *Outbox) Run(ctx context.Context, events Events) {
@@ -84,7 +77,7 @@ func (o *Outbox) encode(take func() []*Row) storetable.Writes {
 	o.mu.Unlock()
 	stored := make([]storetable.Row, len(rows))
 	for i, row := range rows {
-		stored[i] = EncodeRow(*row)
+		stored[i] = encodeRow(*row)
 	}
 	return storetable.Writes{Rows: stored}
 }

@@ -14,8 +14,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/store/table"
@@ -222,6 +224,12 @@ func TestStoredRow(t *testing.T) {
 	saved := outbox.Row{Sequence: 7, Change: outbox.Change{
 		UID: "shop", Path: "a.yaml", Content: []byte("a: 1\nb: 2\n"), Operation: v1alpha1.OperationUpdate,
 		Object: outbox.Object{Version: "v1", Resource: "configmaps", Name: "a"}, Seen: testkit.Noon, Time: testkit.Noon,
+		ResourceVersion: "42", Encryption: "age", Author: attribution.Author{
+			Actor: attribution.Actor{
+				Username: "jane", Name: "Jane", Email: "jane@example.com", Groups: []string{"dev"}, ImpersonatedBy: "joe",
+			},
+			Signal: attribution.Audit, Manager: "kubectl", NamespaceDeletedBy: "ann",
+		},
 	}}
 	read, err := outbox.DecodeRow(outbox.EncodeRow(saved))
 	if err != nil {
@@ -231,5 +239,32 @@ func TestStoredRow(t *testing.T) {
 	want.Change.Seen = time.Time{}
 	if diff := cmp.Diff(want, read); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestFormatOfRows decodes the format of stored rows, which the server must be able to read in later versions.
+func TestFormatOfRows(t *testing.T) {
+	const stored = `{"destination":{"Namespace":"shop","Name":"main"},"path":"core/v1/configmaps/shop/a.yaml","operation":"UPDATE",` +
+		`"object":{"version":"v1","resource":"configmaps","namespace":"shop","name":"a"},"resourceVersion":"42","encryption":"age",` +
+		`"time":"2026-11-01T10:00:00Z"`
+	jane := attribution.Author{Signal: attribution.Audit, Actor: attribution.Actor{
+		Username: "jane", Name: "Jane", Email: "jane@example.com", Groups: []string{"dev"}, ImpersonatedBy: "joe",
+	}}
+	for author, want := range map[string]attribution.Author{
+		"": {},
+		`,"author":{"username":"jane","name":"Jane","email":"jane@example.com","groups":["dev"],"signal":"audit","impersonatedBy":"joe"}`: jane,
+	} {
+		read, err := outbox.DecodeRow(table.Row{Key: "uid/0000000000000007", Value: []byte(stored + author + "}\ndata: {}\n")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(outbox.Row{Sequence: 7, Change: outbox.Change{
+			Destination: types.NamespacedName{Namespace: "shop", Name: "main"}, UID: "uid", Path: "core/v1/configmaps/shop/a.yaml",
+			Content: []byte("data: {}\n"), Operation: v1alpha1.OperationUpdate, ResourceVersion: "42", Encryption: "age",
+			Object: outbox.Object{Version: "v1", Resource: "configmaps", Namespace: "shop", Name: "a"},
+			Time:   time.Date(2026, time.November, 1, 10, 0, 0, 0, time.UTC), Author: want,
+		}}, read); diff != "" {
+			t.Error(diff)
+		}
 	}
 }

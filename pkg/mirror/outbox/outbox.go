@@ -64,7 +64,7 @@ func Open(ctx context.Context, table *storetable.Table, last uint64, recovered f
 		if err != nil {
 			return nil, fmt.Errorf("read the outbox: %w", err)
 		}
-		row, err := DecodeRow(stored)
+		row, err := decodeRow(stored)
 		if err != nil {
 			return nil, Unreadable(o.table, stored, err)
 		}
@@ -83,7 +83,7 @@ func (o *Outbox) Next(ctx context.Context, destination types.UID, limit, maxByte
 		if err != nil {
 			return nil, fmt.Errorf("read the outbox: %w", err)
 		}
-		row, err := DecodeRow(stored)
+		row, err := decodeRow(stored)
 		if err != nil {
 			return nil, Unreadable(o.table, stored, err)
 		}
@@ -152,15 +152,15 @@ func rowKey(row Row) string {
 	return fmt.Sprintf("%s%016x", rowPrefix(row.Change.UID), row.Sequence)
 }
 
-// EncodeRow returns the stored form of a row: one line of JSON with the change, followed by the content.
-func EncodeRow(row Row) storetable.Row {
+// encodeRow returns the stored form of a row: one line of JSON with the change, followed by the content.
+func encodeRow(row Row) storetable.Row {
 	// A Change has nothing that JSON cannot express.
 	head, _ := json.Marshal(row.Change)
 	return storetable.Row{Key: rowKey(row), Value: append(append(head, '\n'), row.Change.Content...)}
 }
 
-// DecodeRow decodes what EncodeRow has returned. An error names the row.
-func DecodeRow(stored storetable.Row) (Row, error) {
+// decodeRow decodes what encodeRow has returned. An error names the row.
+func decodeRow(stored storetable.Row) (Row, error) {
 	var row Row
 	uid, place, _ := strings.Cut(stored.Key, "/")
 	sequence, err := strconv.ParseUint(place, 16, 64)

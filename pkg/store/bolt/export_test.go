@@ -15,6 +15,9 @@ import (
 	"k8s.io/apiserver/pkg/storage/cacher"
 )
 
+// MaxTxnOps is the maximum number of operations of a transaction.
+const MaxTxnOps = maxTxnOps
+
 // Resumable is the storage of a cached resource.
 type Resumable = resumable
 

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// MaxTxnOps is the maximum number of comparisons, or of operations of one branch, in a transaction: etcd's default of
+	// maxTxnOps is the maximum number of comparisons, or of operations of one branch, in a transaction: etcd's default of
 	// --max-txn-ops.
-	MaxTxnOps = 128
+	maxTxnOps = 128
 
 	// maxKeyBytes is the longest key that bbolt accepts with a lease in front of it.
 	maxKeyBytes = 32768 - 8
@@ -23,7 +23,7 @@ var errNestedTxn = status.Error(codes.Unimplemented, "transactions within transa
 
 // checkTxn validates a transaction without reading the store, with etcd's errors.
 func checkTxn(r *pb.TxnRequest) error {
-	if max(len(r.Compare), len(r.Success), len(r.Failure)) > MaxTxnOps {
+	if max(len(r.Compare), len(r.Success), len(r.Failure)) > maxTxnOps {
 		return rpctypes.ErrTooManyOps
 	}
 	for _, c := range r.Compare {

@@ -44,7 +44,7 @@ func hold(ctx context.Context, url string) error {
 	}
 	_, resident, _ := bytes.Cut(status, []byte("VmRSS:"))
 	resident, _, _ = bytes.Cut(resident, []byte("kB"))
-	_, err = fmt.Println(string(bytes.TrimSpace(resident)), branch.Snapshot().Len(""))
+	_, err = fmt.Println(string(bytes.TrimSpace(resident)), countFiles(branch))
 	return err
 }
 

@@ -36,9 +36,6 @@ func New[V any](bound int) *Queue[V] {
 	return &Queue[V]{bound: bound, owners: map[string]*owner{}}
 }
 
-// Len returns the number of values.
-func (q *Queue[V]) Len() int { return q.length }
-
 // Add appends a value of an owner. If the queue was full, it also returns the evicted entry, which may be the new one.
 func (q *Queue[V]) Add(name string, value V) (added, evicted *Entry[V]) {
 	o, found := q.owners[name]
