@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/backup/archive"
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 	"github.com/configbutler/slipstream/pkg/store/datadir"
+	"github.com/configbutler/slipstream/pkg/store/durable"
 )
 
 // RevisionGap is the distance between the highest revision that was handed out and the first one of a restored store. It
@@ -88,7 +88,7 @@ func Stage(ctx context.Context, target Target, r io.Reader, now time.Time) (stag
 func unpack(ctx context.Context, in *datadir.Incoming, r io.Reader, keyFile string) (archive.Manifest, error) {
 	begin := func(m archive.Manifest) error { return checkFiles(m, keyFile) }
 	m, err := archive.Read(r, begin, func(file archive.File, content io.Reader) error {
-		return writeSynced(ctx, in.File(file.Name), content)
+		return durable.WriteFile(in.File(file.Name), contextReader{ctx: ctx, Reader: content})
 	})
 	if err != nil {
 		return m, fmt.Errorf("reading the backup: %w", err)
@@ -113,21 +113,9 @@ func checkFiles(m archive.Manifest, keyFile string) error {
 	return nil
 }
 
-func writeSynced(ctx context.Context, path string, content io.Reader) (err error) {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	if _, err := io.Copy(file, contextReader{ctx: ctx, Reader: content}); err != nil {
-		return err
-	}
-	return file.Sync()
-}
-
 // contextReader is a reader that fails once its context is done.
 type contextReader struct {
-	ctx context.Context //nolint:containedctx // It lives as long as one call of writeSynced.
+	ctx context.Context //nolint:containedctx // It lives as long as one call of WriteFile.
 	io.Reader
 }
 

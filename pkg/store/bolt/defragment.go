@@ -18,6 +18,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/configbutler/slipstream/pkg/failpoint"
+	"github.com/configbutler/slipstream/pkg/store/durable"
 )
 
 const (
@@ -131,7 +132,7 @@ func replaceFile(ctx context.Context, source *bbolt.DB, path string) (err error)
 		return err
 	}
 	failpoint.Reach("defragmented-renamed")
-	return syncDirectory(filepath.Dir(path))
+	return durable.SyncDir(filepath.Dir(path))
 }
 
 // copyStore copies a store to an empty file, syncs it, and verifies it.

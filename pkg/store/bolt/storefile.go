@@ -6,13 +6,14 @@ package bolt
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/configbutler/slipstream/pkg/store/durable"
 )
 
 // lockRetry is how often the engine retries to lock a file that another process has locked.
@@ -79,7 +80,7 @@ func (o *opener) prepare(ctx context.Context, f *os.File) error {
 		return err
 	}
 	if info.Size() == 0 {
-		return syncDirectory(filepath.Dir(f.Name()))
+		return durable.SyncDir(filepath.Dir(f.Name()))
 	}
 	meta, err := readMetaPage(f)
 	if errors.Is(err, errNoMeta) {
@@ -111,16 +112,4 @@ func lock(f *os.File, timeout time.Duration) error {
 			return ErrLocked
 		}
 	}
-}
-
-// syncDirectory makes the creation, renaming and removal of files in a directory durable.
-func syncDirectory(path string) error {
-	directory, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(directory.Sync(), directory.Close()); err != nil {
-		return fmt.Errorf("syncing %s: %w", path, err)
-	}
-	return nil
 }

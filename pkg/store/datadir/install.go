@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/configbutler/slipstream/pkg/failpoint"
+	"github.com/configbutler/slipstream/pkg/store/durable"
 )
 
 // Install replaces the old files with committed ones. No process may have them open. [Open] also does this.
@@ -69,7 +70,7 @@ func (d *Dir) install(ready, aside string) error {
 	if err := os.Remove(ready); err != nil {
 		return err
 	}
-	return sync(d.path)
+	return durable.SyncDir(d.path)
 }
 
 // replace moves the present file of a name aside, with the files whose names begin with it, and then moves the new file
@@ -88,14 +89,14 @@ func (d *Dir) replace(name, ready, aside string) error {
 		}
 	}
 	// A power loss must not find the new file in place and the old one nowhere.
-	if err := errors.Join(sync(aside), sync(d.path)); err != nil {
+	if err := errors.Join(durable.SyncDir(aside), durable.SyncDir(d.path)); err != nil {
 		return err
 	}
 	failpoint.Reach("restore-aside")
 	if err := os.Rename(filepath.Join(ready, name), d.File(name)); err != nil {
 		return err
 	}
-	if err := errors.Join(sync(d.path), sync(ready)); err != nil {
+	if err := errors.Join(durable.SyncDir(d.path), durable.SyncDir(ready)); err != nil {
 		return err
 	}
 	failpoint.Reach("restore-moved")

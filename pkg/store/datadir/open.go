@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/configbutler/slipstream/pkg/store/durable"
 )
 
 // Stores of the data directory.
@@ -79,7 +81,7 @@ func makeFolder(path string) error {
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return sync(parent)
+	return durable.SyncDir(parent)
 }
 
 // OpenExisting opens a directory that has stores. If it has none, it returns [ErrNoStores] and creates nothing.
@@ -126,15 +128,3 @@ func (d *Dir) File(name string) string { return filepath.Join(d.path, name) }
 
 // Close releases the lock.
 func (d *Dir) Close() error { return d.lock.Close() }
-
-// sync makes files that were created, renamed or removed in a folder durable.
-func sync(folder string) error {
-	f, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("writing folder %s to disk: %w", folder, err)
-	}
-	return nil
-}

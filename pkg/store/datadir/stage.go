@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/configbutler/slipstream/pkg/failpoint"
+	"github.com/configbutler/slipstream/pkg/store/durable"
 )
 
 // Folders of the directory.
@@ -59,7 +60,7 @@ func (in *Incoming) File(name string) string { return filepath.Join(in.path, nam
 // Commit commits that the files replace the old ones, which will be moved to the returned folder. The files must be
 // durable. If it fails, nothing is committed, and Discard must still be called.
 func (in *Incoming) Commit(now time.Time) (aside string, err error) {
-	if err := sync(in.path); err != nil {
+	if err := durable.SyncDir(in.path); err != nil {
 		return "", err
 	}
 	failpoint.Reach("restore-staged")
@@ -68,7 +69,7 @@ func (in *Incoming) Commit(now time.Time) (aside string, err error) {
 	if err := os.Rename(in.path, ready); err != nil {
 		return "", fmt.Errorf("deciding on the restored files: %w", err)
 	}
-	if err := sync(in.dir); err != nil {
+	if err := durable.SyncDir(in.dir); err != nil {
 		// After an error, the next Open must not find the files committed.
 		return "", errors.Join(err, os.Rename(ready, in.path))
 	}

@@ -12,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/configbutler/slipstream/pkg/store/durable"
 )
 
 // FileName is the name of the file in a [Folder].
@@ -100,33 +102,20 @@ func (f Folder) Change(ctx context.Context, change func([]byte) ([]byte, error))
 	if err != nil || bytes.Equal(changed, content) {
 		return err
 	}
-	return f.replace(folder, changed)
+	return f.replace(changed)
 }
 
 // replace replaces the file. The caller holds the lock, so no other process uses the temporary name.
-func (f Folder) replace(folder *os.File, content []byte) error {
+func (f Folder) replace(content []byte) error {
 	beside := filepath.Join(f.Path, "."+FileName+".new")
 	if err := os.Remove(beside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := writeSynced(beside, content); err != nil {
+	if err := durable.WriteFile(beside, bytes.NewReader(content)); err != nil {
 		return err
 	}
 	if err := os.Rename(beside, f.String()); err != nil {
 		return err
 	}
-	if err := folder.Sync(); err != nil {
-		return fmt.Errorf("writing %s to disk: %w", f.Path, err)
-	}
-	return nil
-}
-
-// writeSynced creates a file durably.
-func writeSynced(path string, content []byte) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, private)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(content)
-	return errors.Join(err, file.Sync(), file.Close())
+	return durable.SyncDir(f.Path)
 }

@@ -4,6 +4,7 @@
 package migrate
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/failpoint"
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 	"github.com/configbutler/slipstream/pkg/store/datadir"
+	"github.com/configbutler/slipstream/pkg/store/durable"
 	"github.com/configbutler/slipstream/pkg/store/keyspace"
 )
 
@@ -120,12 +122,7 @@ func fill(ctx context.Context, incoming *datadir.Incoming, from []view, p Prefix
 // writeBeside writes files next to the stores, readable only by their owner.
 func writeBeside(incoming *datadir.Incoming, files map[string][]byte) error {
 	for name, content := range files {
-		file, err := os.OpenFile(incoming.File(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if err != nil {
-			return err
-		}
-		_, err = file.Write(content)
-		if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		if err := durable.WriteFile(incoming.File(name), bytes.NewReader(content)); err != nil {
 			return fmt.Errorf("writing %s: %w", name, err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 
+	"github.com/configbutler/slipstream/pkg/store/durable"
 	"github.com/configbutler/slipstream/pkg/store/encryption"
 )
 
@@ -233,14 +234,5 @@ func keep(ctx context.Context, chosen []candidate, path string) (rows []*mvccpb.
 			return nil, err
 		}
 	}
-	return rows, errors.Join(file.Sync(), syncFolder(filepath.Dir(path)))
-}
-
-// syncFolder makes a new file in a folder durable.
-func syncFolder(path string) error {
-	folder, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
+	return rows, errors.Join(file.Sync(), durable.SyncDir(filepath.Dir(path)))
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/configbutler/slipstream/pkg/store/durable"
 )
 
 // maxFileBytes is the size above which another file is started in the same month.
@@ -35,7 +37,7 @@ func openFiles(folder string) (*fileArchive, error) {
 		return nil, err
 	}
 	// The name of a file that was created may not be on disk yet.
-	if err := syncFolder(folder); err != nil {
+	if err := durable.SyncDir(folder); err != nil {
 		return nil, err
 	}
 	a := &fileArchive{folder: folder, lastBatch: sets.New[version]()}
@@ -57,7 +59,7 @@ func createFolder(folder string) error {
 	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return syncFolder(filepath.Dir(folder))
+	return durable.SyncDir(filepath.Dir(folder))
 }
 
 func (a *fileArchive) path() string { return filepath.Join(a.folder, a.name.String()) }
@@ -111,16 +113,7 @@ func (a *fileArchive) rotate(now time.Time, more int) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(syncFolder(a.folder), a.close())
+	err = errors.Join(durable.SyncDir(a.folder), a.close())
 	a.name, a.file, a.size = next, file, 0
 	return err
-}
-
-// syncFolder writes the names in a folder to disk.
-func syncFolder(path string) error {
-	folder, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
 }
