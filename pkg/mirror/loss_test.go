@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	kubewatch "github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 	"github.com/configbutler/slipstream/test/testkit"
 )
 

@@ -31,11 +31,11 @@ func TestMetricsOfWatches(t *testing.T) {
 
 	silent := metrictest.Values(t)["watch_silence_seconds "+controller]
 	testkit.EventuallyTrue(t, "silence to grow", func() bool {
-		return metrictest.Values(t)["watch_silence_seconds "+controller] > silent+0.01
+		return metrictest.Values(t)["watch_silence_seconds "+controller] > silent+0.2
 	})
 	silent = metrictest.Values(t)["watch_silence_seconds "+controller]
-	server.bookmark()
 	testkit.EventuallyTrue(t, "a bookmark to end the silence", func() bool {
+		server.bookmark() // Each time, since the silence grows again before it is read.
 		return metrictest.Values(t)["watch_silence_seconds "+controller] < silent
 	})
 
