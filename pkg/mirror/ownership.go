@@ -169,7 +169,7 @@ func (k *markers) ownFolder(tree *gitrepo.Tree, m member) ownership {
 	name := ownerName(owner)
 	switch {
 	case name == m.destination.key:
-		return ownership{owner: owner, vacant: !namesInstallation(owner)}
+		return ownership{owner: owner}
 	case !k.writes(name, m.plan.branch.branch, m.plan.object.Spec.BaseFolder):
 		return ownership{owner: owner, vacant: true}
 	}
@@ -201,7 +201,7 @@ func (k *markers) elsewhere(owner *v1alpha1.OwnerMarker) string {
 	switch {
 	case owner.ClusterUID != k.identity.ClusterUID:
 		return fmt.Sprintf("%s of the cluster %s", ownerName(owner), owner.ClusterUID)
-	case owner.Instance != k.identity.Installation && namesInstallation(owner):
+	case owner.Instance != k.identity.Installation:
 		return fmt.Sprintf("%s of another installation in this cluster, %s", ownerName(owner), owner.Instance)
 	}
 	return ""
@@ -209,12 +209,6 @@ func (k *markers) elsewhere(owner *v1alpha1.OwnerMarker) string {
 
 func ownerName(owner *v1alpha1.OwnerMarker) types.NamespacedName {
 	return types.NamespacedName{Namespace: owner.Namespace, Name: owner.Name}
-}
-
-// namesInstallation reports whether a marker names the installation that wrote it, as "namespace/name". Old markers name a
-// process instead; they are taken over.
-func namesInstallation(owner *v1alpha1.OwnerMarker) bool {
-	return strings.Contains(owner.Instance, "/")
 }
 
 // contested returns the ownership of a folder with another owner.

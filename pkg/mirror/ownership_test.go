@@ -183,20 +183,6 @@ func TestMarkerOfADeletedDestination(t *testing.T) {
 	}
 }
 
-// TestMarkerOfAnEarlierVersion checks that a marker with the name of a process, as the first versions wrote it, is taken over.
-func TestMarkerOfAnEarlierVersion(t *testing.T) {
-	older := strings.NewReplacer("elsewhere", "cluster", "theirs", "shop", "other", "main", "instance: x", "instance: host_0815").
-		Replace(foreignMarker)
-	s := newFixture(t, claimedBy(older, exclusive))
-	s.idle()
-	s.waitConflict("main", metav1.ConditionFalse, "")
-	s.cluster.put(configMap("a"), "1")
-	s.mirrored()
-	if owner, _ := s.marker(); owner.Instance != "system/one" {
-		t.Errorf("marker = %+v", owner)
-	}
-}
-
 // aliased has the second destination use another URL of the first one's repository.
 func aliased(s *fixture) {
 	alias := s.in.repositories[0].DeepCopy()
