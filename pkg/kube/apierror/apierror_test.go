@@ -38,7 +38,7 @@ func TestIsAbsent(t *testing.T) {
 
 func TestRedactSecret(t *testing.T) {
 	network := errors.New("connection refused")
-	if got := apierror.RedactSecret(network); got != network {
+	if got := apierror.RedactSecret(network); !errors.Is(got, network) || got.Error() != network.Error() {
 		t.Errorf("error of the network: %v", got)
 	}
 	status := func(code int32, reason metav1.StatusReason, message string) error {
