@@ -197,16 +197,18 @@ func (c *copying) raise(ctx context.Context) error {
 		return fmt.Errorf("reading the target's revision: %w", err)
 	}
 	need, have := c.from[0].revision, target[0].revision
-	if have >= need {
+	client := c.target[0].Client
+	switch {
+	case have < need && c.Pad == "":
+		return fmt.Errorf("%w: it is at %d, and resource versions up to %d were handed out", ErrRevisionTooLow, have, need)
+	case have < need:
+		if err := padTo(ctx, client, c.Pad, need, c.Report); err != nil {
+			return err
+		}
+	case c.Pad == "":
 		return nil
 	}
-	if c.Pad == "" {
-		return fmt.Errorf("%w: it is at %d, and resource versions up to %d were handed out", ErrRevisionTooLow, have, need)
-	}
-	client := c.target[0].Client
-	if err := padTo(ctx, client, c.Pad, need, c.Report); err != nil {
-		return err
-	}
+	// An interrupted migration may have left the key, also if the revision is high enough now.
 	if _, err := client.Delete(ctx, c.Pad); err != nil {
 		return fmt.Errorf("deleting the key that was written to raise the revision: %w", err)
 	}

@@ -349,6 +349,21 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
+// TestPaddingOfAnInterruptedMigration checks that the key that raises the revision is deleted also if an earlier migration raised it.
+func TestPaddingOfAnInterruptedMigration(t *testing.T) {
+	source, etcd := directory(t), runEtcd(t)
+	populate(t, source, rand.New(rand.NewPCG(1, 0)), 20)
+	for range 2 {
+		if _, err := migrate.FromDirectory(t.Context(), source, etcd, prefixes(), migrate.Options{Pad: padding}); err != nil {
+			t.Fatal(err)
+		}
+		if left := contentOf(t, etcd, padding); len(left) > 0 {
+			t.Fatalf("%d keys are left", len(left))
+		}
+		put(t, etcd, padding, "")
+	}
+}
+
 // TestInterruptedIntoFiles checks that files are created completely or not at all.
 func TestInterruptedIntoFiles(t *testing.T) {
 	dir, etcd := directory(t), runEtcd(t)
