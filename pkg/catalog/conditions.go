@@ -43,7 +43,7 @@ func setConditions(catalog *v1alpha1.AppCatalog, source, failure conditions.Reas
 		conditions.Reason{Code: v1alpha1.ReasonSourceFollowed, Message: "The source is followed"})
 	problem := notReady(catalog, source, failure)
 	set.Ready(problem, conditions.Reason{Code: v1alpha1.ReasonSucceeded, Message: "The catalog offers what its spec says"},
-		stalls(problem.Code))
+		problem.Code, stalls(problem.Code))
 }
 
 // setPaused sets the condition Paused. Its reason decides how the next edit is applied (see unpinned), so it is not changed until that

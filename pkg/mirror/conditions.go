@@ -16,13 +16,9 @@ import (
 	"github.com/configbutler/slipstream/pkg/controller/conditions"
 )
 
-// setReady sets Ready, which is True with the message ready unless there is a problem, and Reconciling or Stalled while it is not.
-// cause is the reason code that decides which of the two: that of problem, or that of the object which problem refers to.
-func setReady(set *conditions.Setter, problem conditions.Reason, cause, ready string) {
-	set.Good(v1alpha1.ConditionReady, problem, conditions.Reason{Code: v1alpha1.ReasonSucceeded, Message: ready})
-	reconciling := cause == v1alpha1.ReasonProgressing
-	set.While(!problem.IsZero() && reconciling, v1alpha1.ConditionReconciling, problem)
-	set.While(!problem.IsZero() && !reconciling && isStalled(cause), v1alpha1.ConditionStalled, problem)
+// fulfilled is the reason of Ready while an object is as its spec asks for.
+func fulfilled(message string) conditions.Reason {
+	return conditions.Reason{Code: v1alpha1.ReasonSucceeded, Message: message}
 }
 
 // isStalled reports whether a user must change something before an object with the reason can be ready.
@@ -95,7 +91,7 @@ func destinationConditions(d *destination, failure error, reports authorReports,
 	current = slices.Clone(current)
 	set := conditions.For(&current, p.object.Generation, time.Now())
 	problem := d.problem(p, failure)
-	setReady(set, problem, problem.Code, "The folder holds what the rules select")
+	set.Ready(problem, fulfilled("The folder holds what the rules select"), problem.Code, isStalled(problem.Code))
 	setAccess(set, p.accessProblem(), "The GitRepoConfig admits the GitDestination")
 	setOwnership(set, d.record.current())
 	setSecrets(set, p.secrets)
@@ -158,7 +154,7 @@ func updateRuleStatus(r *rulePlan, problem, destination conditions.Reason, statu
 			"GitDestination %s is not ready, %s: %s", r.destination, destination.Code, destination.Message)}
 		cause = destination.Code
 	}
-	setReady(set, problem, cause, "Everything that the rule selects is watched")
+	set.Ready(problem, fulfilled("Everything that the rule selects is watched"), cause, isStalled(cause))
 	setAccess(set, r.access, "The GitDestination and its GitRepoConfig admit the rule")
 	set.Prune(optionalConditions...)
 	status.MatchedResourceTypes = nil
@@ -175,7 +171,7 @@ func updateRepositoryStatus(object *v1alpha1.GitRepoConfig, generation int64, pr
 	object.Status.ObservedGeneration = generation
 	object.Status.Conditions = slices.Clone(before.Conditions)
 	set := conditions.For(&object.Status.Conditions, generation, time.Now())
-	setReady(set, problem, problem.Code, "The repository can be read, and the server offers to take pushes")
+	set.Ready(problem, fulfilled("The repository can be read, and the server offers to take pushes"), problem.Code, isStalled(problem.Code))
 	set.Prune(optionalConditions...)
 	return !equality.Semantic.DeepEqual(before, object.Status)
 }

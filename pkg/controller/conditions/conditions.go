@@ -84,11 +84,14 @@ func (s *Setter) While(present bool, kind string, reason Reason) {
 	meta.RemoveStatusCondition(s.conditions, kind)
 }
 
-// Ready sets Ready, which is True with fine unless there is a problem, and while there is one Reconciling or Stalled.
-func (s *Setter) Ready(problem, fine Reason, stalled bool) {
+// Ready sets Ready, which is True with fine unless there is a problem, and while there is one Reconciling or Stalled. cause is the code
+// that decides which of the two: that of problem, or that of the object to which problem refers. Progressing means Reconciling; for any
+// other code, stalled reports whether a user must change something.
+func (s *Setter) Ready(problem, fine Reason, cause string, stalled bool) {
 	s.Good(v1alpha1.ConditionReady, problem, fine)
-	s.While(problem.Code == v1alpha1.ReasonProgressing, v1alpha1.ConditionReconciling, problem)
-	s.While(!problem.IsZero() && problem.Code != v1alpha1.ReasonProgressing && stalled, v1alpha1.ConditionStalled, problem)
+	reconciling := cause == v1alpha1.ReasonProgressing
+	s.While(!problem.IsZero() && reconciling, v1alpha1.ConditionReconciling, problem)
+	s.While(!problem.IsZero() && !reconciling && stalled, v1alpha1.ConditionStalled, problem)
 }
 
 // Keep leaves a condition as it is, so that Prune does not remove it.

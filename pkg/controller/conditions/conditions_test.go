@@ -4,6 +4,7 @@
 package conditions
 
 import (
+	"cmp"
 	"maps"
 	"strings"
 	"testing"
@@ -22,6 +23,8 @@ func TestReady(t *testing.T) {
 	failed := Reasonf(v1alpha1.ReasonSyncFailed, "%d objects were refused", 2)
 	for name, test := range map[string]struct {
 		problem Reason
+		// cause is the code of the problem if it is empty.
+		cause   string
 		stalled bool
 		want    map[string]string
 	}{
@@ -35,11 +38,18 @@ func TestReady(t *testing.T) {
 			v1alpha1.ConditionReady:   "False SyncFailed 2 objects were refused",
 			v1alpha1.ConditionStalled: "True SyncFailed 2 objects were refused",
 		}},
+		"another object is progressing": {problem: failed, cause: v1alpha1.ReasonProgressing, stalled: true, want: map[string]string{
+			v1alpha1.ConditionReady:       "False SyncFailed 2 objects were refused",
+			v1alpha1.ConditionReconciling: "True SyncFailed 2 objects were refused",
+		}},
+		"another object is retried": {problem: failed, cause: v1alpha1.ReasonPushFailed, want: map[string]string{
+			v1alpha1.ConditionReady: "False SyncFailed 2 objects were refused",
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			// Both conditions of an earlier state must go unless they still apply.
 			list := []metav1.Condition{{Type: v1alpha1.ConditionReconciling}, {Type: v1alpha1.ConditionStalled}}
-			For(&list, 3, noon).Ready(test.problem, fine, test.stalled)
+			For(&list, 3, noon).Ready(test.problem, fine, cmp.Or(test.cause, test.problem.Code), test.stalled)
 			got := map[string]string{}
 			for _, c := range list {
 				got[c.Type] = string(c.Status) + " " + c.Reason + " " + c.Message

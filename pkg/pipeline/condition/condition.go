@@ -48,7 +48,7 @@ func Set(p *v1alpha1.SyncPipeline, facts Facts, now time.Time) {
 			conditions.Reason{Code: v1alpha1.ReasonDelivering, Message: deliveringMessage(len(p.Spec.Sinks))})
 	}
 	ready := facts.readyProblem(problem)
-	set.Ready(ready, fine, isStalled(ready.Code))
+	set.Ready(ready, fine, ready.Code, isStalled(ready.Code))
 }
 
 // unsentTo returns the sinks to which nothing was sent yet.

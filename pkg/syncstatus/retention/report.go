@@ -60,6 +60,6 @@ func setConditions(policy *v1alpha1.SyncPolicy, fault error, now time.Time) {
 		problem = conditions.Reason{Code: v1alpha1.ReasonArchiveUnavailable, Message: "Records whose time is over stay: " + archive.Error()}
 	}
 	fine := conditions.Reason{Code: v1alpha1.ReasonSucceeded, Message: "The settings are in force"}
-	conditions.For(&policy.Status.Conditions, policy.Generation, now).Ready(problem, fine, stalled)
+	conditions.For(&policy.Status.Conditions, policy.Generation, now).Ready(problem, fine, problem.Code, stalled)
 	policy.Status.ObservedGeneration = policy.Generation
 }
