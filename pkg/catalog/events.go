@@ -100,22 +100,14 @@ func newlyMissing(before, after *v1alpha1.AppCatalog) (names []string) {
 	return names
 }
 
-// troublesOf returns the problems that conditions report. While a catalog is progressing, an earlier problem is kept. A problem of the
-// source is returned once, although Ready reports it as well if there is no other problem.
+// troublesOf returns the problems that conditions report. A problem of the source is returned once, although Ready reports it as well if
+// there is no other problem.
 func troublesOf(conditions []metav1.Condition, before controllerevents.Troubles) controllerevents.Troubles {
-	now := controllerevents.Troubles{}
 	source := meta.FindStatusCondition(conditions, v1alpha1.ConditionSourceReachable)
-	if source != nil && source.Status == metav1.ConditionFalse && source.Reason != v1alpha1.ReasonProgressing {
-		now[source.Type] = source.Reason
+	if source == nil || source.Status != metav1.ConditionFalse || source.Reason == v1alpha1.ReasonProgressing {
+		return controllerevents.ReadyReasons{}.Troubles(conditions, before)
 	}
-	switch ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady); {
-	case ready == nil || ready.Status != metav1.ConditionFalse:
-	case ready.Reason == v1alpha1.ReasonProgressing:
-		if reason, ok := before[ready.Type]; ok {
-			now[ready.Type] = reason
-		}
-	case ready.Reason != now[v1alpha1.ConditionSourceReachable]:
-		now[ready.Type] = ready.Reason
-	}
+	now := controllerevents.ReadyReasons{Ignore: []string{source.Reason}}.Troubles(conditions, before)
+	now[source.Type] = source.Reason
 	return now
 }

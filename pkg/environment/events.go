@@ -7,8 +7,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	controllerevents "github.com/configbutler/slipstream/pkg/controller/events"
@@ -40,7 +38,11 @@ type events struct {
 }
 
 func newEvents(recorder controllerevents.Recorder) *events {
-	return &events{recorder, controllerevents.New(recorder, troublesOf)}
+	reasons := controllerevents.ReadyReasons{
+		Keep:   []string{v1alpha1.ReasonExpired},
+		Ignore: []string{v1alpha1.ReasonNeverSynced, v1alpha1.ReasonCatalogNotReady, v1alpha1.ReasonWorkloadsNotReady},
+	}
+	return &events{recorder, controllerevents.New(recorder, reasons.Troubles)}
 }
 
 // prompted publishes Events about changes that users can sync, after their record was named in the status. A name is written once, so
@@ -97,22 +99,4 @@ func doneBy(record *v1alpha1.SyncStatus) string {
 func (e *events) gaveUp(environment *v1alpha1.Environment, record *v1alpha1.SyncStatus) {
 	e.recorder.Event(environment, corev1.EventTypeWarning, reasonManualIntervention,
 		fmt.Sprintf("SyncStatus %s: %s", record.Name, syncstatus.Summary(record)))
-}
-
-// troublesOf returns the problems in conditions. A reported problem stays while a sync is in progress.
-func troublesOf(conditions []metav1.Condition, before controllerevents.Troubles) controllerevents.Troubles {
-	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
-	if ready == nil || ready.Status != metav1.ConditionFalse {
-		return controllerevents.Troubles{}
-	}
-	switch ready.Reason {
-	case v1alpha1.ReasonProgressing, v1alpha1.ReasonExpired:
-		if reason, ok := before[ready.Type]; ok {
-			return controllerevents.Troubles{ready.Type: reason}
-		}
-		return controllerevents.Troubles{}
-	case v1alpha1.ReasonNeverSynced, v1alpha1.ReasonCatalogNotReady, v1alpha1.ReasonWorkloadsNotReady:
-		return controllerevents.Troubles{}
-	}
-	return controllerevents.Troubles{ready.Type: ready.Reason}
 }

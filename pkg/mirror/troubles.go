@@ -24,21 +24,11 @@ const (
 	reasonNotAppliable = "NotAppliable"
 )
 
-// troublesOf returns the problems that conditions report, for Events. While Ready is Progressing or Suspended its last problem remains, so
-// that it is not announced again.
+// troublesOf returns the problems that conditions report, for Events. A suspended object keeps its last problem.
 func troublesOf(conditions []metav1.Condition, before events.Troubles) events.Troubles {
-	now := events.Troubles{}
+	now := events.ReadyReasons{Keep: []string{v1alpha1.ReasonSuspended}}.Troubles(conditions, before)
 	for _, c := range conditions {
 		switch c.Type {
-		case v1alpha1.ConditionReady:
-			switch {
-			case c.Reason == v1alpha1.ReasonProgressing, c.Reason == v1alpha1.ReasonSuspended:
-				if reason, ok := before[c.Type]; ok {
-					now[c.Type] = reason
-				}
-			case c.Status == metav1.ConditionFalse:
-				now[c.Type] = c.Reason
-			}
 		case v1alpha1.ConditionOwnershipConflict:
 			if c.Status == metav1.ConditionTrue && !reportedByReady(conditions, c.Reason) {
 				now[c.Type] = c.Reason

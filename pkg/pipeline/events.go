@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	controllerevents "github.com/configbutler/slipstream/pkg/controller/events"
@@ -32,7 +30,10 @@ type events struct {
 }
 
 func newEvents(recorder controllerevents.Recorder) *events {
-	return &events{recorder, controllerevents.New(recorder, troublesOf)}
+	reasons := controllerevents.ReadyReasons{
+		Ignore: []string{v1alpha1.ReasonSuspended, v1alpha1.ReasonPipelinesSuspended}, // A user wants it so.
+	}
+	return &events{recorder, controllerevents.New(recorder, reasons.Troubles)}
 }
 
 // finished records the end of a run that a user has requested. Periodic resyncs make no Events.
@@ -61,22 +62,4 @@ func sentOf(sink v1alpha1.PipelineRunSink) string {
 		text += fmt.Sprintf(", and %d are still pending", left)
 	}
 	return text
-}
-
-// troublesOf returns the problems that conditions report, for Events. The last problem remains while objects are listed.
-func troublesOf(conditions []metav1.Condition, before controllerevents.Troubles) controllerevents.Troubles {
-	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
-	if ready == nil || ready.Status != metav1.ConditionFalse {
-		return controllerevents.Troubles{}
-	}
-	switch ready.Reason {
-	case v1alpha1.ReasonProgressing:
-		if reason, ok := before[ready.Type]; ok {
-			return controllerevents.Troubles{ready.Type: reason}
-		}
-		return controllerevents.Troubles{}
-	case v1alpha1.ReasonSuspended, v1alpha1.ReasonPipelinesSuspended: // A user wants it so.
-		return controllerevents.Troubles{}
-	}
-	return controllerevents.Troubles{ready.Type: ready.Reason}
 }
