@@ -18,8 +18,8 @@ type Holder struct {
 	user user.DefaultInfo
 	// account is the namespace and name of a ServiceAccount; empty for a user.
 	account string
-	// takenOver is the remedy if the holder lacks permissions or is unknown.
-	takenOver string
+	// remedy is what to do if the holder lacks permissions or is unknown.
+	remedy string
 }
 
 // Automating returns the holder whose permissions apply to the automatic syncs of an environment. A user has the groups of the request that
@@ -30,23 +30,17 @@ func Automating(e *v1alpha1.Environment) Holder {
 	}
 	by := e.Status.AutomatedBy
 	if by == nil {
-		return Holder{takenOver: "to have turned automatic syncs on: turn spec.autoSync off and on again"}
+		return Holder{remedy: "to have turned automatic syncs on: turn spec.autoSync off and on again"}
 	}
-	return Holder{
-		user:      user.DefaultInfo{Name: by.Username, UID: string(by.UID), Groups: by.Groups},
-		takenOver: "a user who may must turn spec.autoSync off and on again",
-	}
+	return userHolder(by, "a user who may must turn spec.autoSync off and on again")
 }
 
 // Requesting returns the holder whose permissions apply to a requested sync. by is the requester; nil if it is unknown.
 func Requesting(by *v1alpha1.AutomatedBy) Holder {
 	if by == nil {
-		return Holder{takenOver: "to have asked for the sync: ask for it again"}
+		return Holder{remedy: "to have asked for the sync: ask for it again"}
 	}
-	return Holder{
-		user:      user.DefaultInfo{Name: by.Username, UID: string(by.UID), Groups: by.Groups},
-		takenOver: "grant that again, or let a user who has that right ask for the sync",
-	}
+	return userHolder(by, "grant that again, or let a user who has that right ask for the sync")
 }
 
 // Editing returns the holder whose permissions apply when a catalog takes changes of its source; false if it is unknown.
@@ -55,10 +49,8 @@ func Editing(catalog *v1alpha1.AppCatalog) (who Holder, known bool) {
 	if by == nil {
 		return Holder{}, false
 	}
-	return Holder{
-		user:      user.DefaultInfo{Name: by.Username, UID: string(by.UID), Groups: by.Groups},
-		takenOver: "nothing is taken over from the source until they may, or until a user who may sets spec.previewOnly to true and back",
-	}, true
+	remedy := "nothing is taken over from the source until they may, or until a user who may sets spec.previewOnly to true and back"
+	return userHolder(by, remedy), true
 }
 
 // Sharing returns the holder whose permissions apply when environments copy what the workloads of a catalog refer to; false if it is
@@ -68,11 +60,9 @@ func Sharing(catalog *v1alpha1.AppCatalog) (who Holder, known bool) {
 	if by == nil {
 		return Holder{}, false
 	}
-	return Holder{
-		user: user.DefaultInfo{Name: by.Username, UID: string(by.UID), Groups: by.Groups},
-		takenOver: fmt.Sprintf("grant that again, or let a user who has that right set spec.previewOnly of AppCatalog %s/%s to true and back",
-			catalog.Namespace, catalog.Name),
-	}, true
+	remedy := fmt.Sprintf("grant that again, or let a user who has that right set spec.previewOnly of AppCatalog %s/%s to true and back",
+		catalog.Namespace, catalog.Name)
+	return userHolder(by, remedy), true
 }
 
 // Mirroring returns the holder whose permissions apply to the mirroring of what a rule selects; false if it is unknown.
@@ -81,29 +71,28 @@ func Mirroring(rule *v1alpha1.WatchRuleStatus) (who Holder, known bool) {
 	if by == nil {
 		return Holder{}, false
 	}
-	return Holder{
-		user:      user.DefaultInfo{Name: by.Username, UID: string(by.UID), Groups: by.Groups},
-		takenOver: "nothing that the rule selects is mirrored until they may, or until a user who may changes its spec",
-	}, true
+	return userHolder(by, "nothing that the rule selects is mirrored until they may, or until a user who may changes its spec"), true
 }
 
 // Sending returns the holder whose permissions apply to what a pipeline sends.
 func Sending(pipeline *v1alpha1.SyncPipeline) Holder {
 	by := pipeline.Status.EditedBy
 	if by == nil {
-		return Holder{takenOver: "to have had it sent: nothing is, until a user who may sets spec.suspend to true and back"}
+		return Holder{remedy: "to have had it sent: nothing is, until a user who may sets spec.suspend to true and back"}
 	}
-	return Holder{
-		user:      user.DefaultInfo{Name: by.Username, UID: string(by.UID), Groups: by.Groups},
-		takenOver: "nothing is sent until they may, or until a user who may sets spec.suspend to true and back",
-	}
+	return userHolder(by, "nothing is sent until they may, or until a user who may sets spec.suspend to true and back")
 }
 
-func accountHolder(namespace, name, takenOver string) Holder {
+// userHolder returns the holder for a user with the groups of the user's request.
+func userHolder(by *v1alpha1.AutomatedBy, remedy string) Holder {
+	return Holder{user: user.DefaultInfo{Name: by.Username, UID: string(by.UID), Groups: by.Groups}, remedy: remedy}
+}
+
+func accountHolder(namespace, name, remedy string) Holder {
 	info := serviceaccount.UserInfo(namespace, name, "")
 	return Holder{
 		user:    user.DefaultInfo{Name: info.GetName(), Groups: append(info.GetGroups(), user.AllAuthenticated)},
-		account: namespace + "/" + name, takenOver: takenOver,
+		account: namespace + "/" + name, remedy: remedy,
 	}
 }
 
@@ -112,7 +101,7 @@ func (h Holder) Unknown() string {
 	if h.user.Name != "" {
 		return ""
 	}
-	return "no user is known " + h.takenOver
+	return "no user is known " + h.remedy
 }
 
 // String returns a text like `user "jane"`.

@@ -74,7 +74,7 @@ func (s *Reviews) Check(ctx context.Context, who Holder, permissions []Permissio
 	for i, p := range missing {
 		texts[i] = p.String()
 	}
-	return fmt.Sprintf("%s may not %s: %s", who, strings.Join(texts, ", nor "), who.takenOver), nil
+	return fmt.Sprintf("%s may not %s: %s", who, strings.Join(texts, ", nor "), who.remedy), nil
 }
 
 // reviews is an authorizer that caches decisions. Those of k8s.io/apiserver treat a review that failed as a denial.
