@@ -4,7 +4,6 @@
 package access
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -62,15 +61,11 @@ func OfAccount(e *v1alpha1.Environment) []Permission {
 	}}
 }
 
-// catalogOf returns the namespace and the name of an environment's catalog.
-func catalogOf(e *v1alpha1.Environment) (namespace, name string) {
-	return cmp.Or(e.Spec.CatalogRef.Namespace, e.Namespace), e.Spec.CatalogRef.Name
-}
-
 func usesCatalog(e *v1alpha1.Environment) Permission {
-	namespace, name := catalogOf(e)
+	catalog := e.Spec.CatalogRef.NamespacedName(e.Namespace)
 	return Permission{
-		Verbs: []string{"get"}, Namespace: namespace, Group: v1alpha1.GroupName, Resources: []string{"appcatalogs"}, Name: name,
+		Verbs: []string{"get"}, Group: v1alpha1.GroupName, Resources: []string{"appcatalogs"},
+		Namespace: catalog.Namespace, Name: catalog.Name,
 		Cause: onBehalf, Remedy: "or let spec.catalogRef name a catalog that you may read",
 	}
 }
@@ -129,8 +124,8 @@ func copiesSecrets(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) []Perm
 	remedy := ""
 	switch shared := catalog.Spec.Secrets == v1alpha1.CatalogSecretsShared; {
 	case !shared:
-		namespace, name := catalogOf(e)
-		remedy = fmt.Sprintf("or ask the editors of AppCatalog %s/%s to share them with spec.secrets Shared", namespace, name)
+		remedy = fmt.Sprintf("or ask the editors of AppCatalog %s to share them with spec.secrets Shared",
+			e.Spec.CatalogRef.NamespacedName(e.Namespace))
 	case mayRefer(e.Spec.Patches, wordsOfSecrets):
 		remedy = "or leave what refers to Secrets or ServiceAccounts out of spec.patches"
 	case isIncluded(e, v1alpha1.DependencySecret):

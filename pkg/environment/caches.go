@@ -4,8 +4,6 @@
 package environment
 
 import (
-	"cmp"
-
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -48,8 +46,8 @@ func (c *caches) baseOf(e *v1alpha1.Environment) *v1alpha1.Environment {
 
 // catalogOf returns the catalog of an environment, nil if it does not exist.
 func (c *caches) catalogOf(e *v1alpha1.Environment) *v1alpha1.AppCatalog {
-	ref := e.Spec.CatalogRef
-	found, err := c.informers.AppCatalogs().Lister().AppCatalogs(cmp.Or(ref.Namespace, e.Namespace)).Get(ref.Name)
+	name := e.Spec.CatalogRef.NamespacedName(e.Namespace)
+	found, err := c.informers.AppCatalogs().Lister().AppCatalogs(name.Namespace).Get(name.Name)
 	if err != nil {
 		return nil // NotFound is the only error of a cache.
 	}

@@ -158,7 +158,7 @@ func nameOf(e *v1alpha1.Environment) types.NamespacedName {
 }
 
 func catalogOf(e *v1alpha1.Environment) string {
-	return cmp.Or(e.Spec.CatalogRef.Namespace, e.Namespace) + "/" + e.Spec.CatalogRef.Name
+	return e.Spec.CatalogRef.NamespacedName(e.Namespace).String()
 }
 
 func targetOf(e *v1alpha1.Environment) string { return e.Spec.TargetNamespace }

@@ -4,7 +4,6 @@
 package environment
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/configbutler/slipstream/pkg/access/placement"
@@ -22,10 +21,9 @@ type obstacles struct {
 // find returns why an environment cannot be synced until an object changes, the zero Reason if it can be. catalog is nil if it does not
 // exist.
 func (o *obstacles) find(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) conditions.Reason {
-	ref := e.Spec.CatalogRef
-	namespace := cmp.Or(ref.Namespace, e.Namespace)
+	name := e.Spec.CatalogRef.NamespacedName(e.Namespace)
 	if catalog == nil {
-		return conditions.Reasonf(v1alpha1.ReasonCatalogNotFound, "There is no AppCatalog %s/%s", namespace, ref.Name)
+		return conditions.Reasonf(v1alpha1.ReasonCatalogNotFound, "There is no AppCatalog %s", name)
 	}
 	if found := o.cluster(e, catalog).Check(e); len(found) > 0 {
 		return conditions.Reason{Code: found[0].Reason, Message: found[0].String()}
@@ -33,7 +31,7 @@ func (o *obstacles) find(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) 
 	switch {
 	case catalog.Status.Revision == 0:
 		return conditions.Reason{Code: v1alpha1.ReasonCatalogNotReady,
-			Message: fmt.Sprintf("AppCatalog %s/%s offers nothing yet; its conditions say why", namespace, ref.Name)}
+			Message: fmt.Sprintf("AppCatalog %s offers nothing yet; its conditions say why", name)}
 	case !o.caches.hasTarget(e) && !e.Spec.CreateNamespace:
 		return conditions.Reason{Code: v1alpha1.ReasonTargetNotFound,
 			Message: fmt.Sprintf("There is no namespace %s, and spec.createNamespace is false", e.Spec.TargetNamespace)}

@@ -125,16 +125,11 @@ func nameOf(object metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// resolveReference returns the name with an empty namespace replaced by the default.
-func resolveReference(ref v1alpha1.ObjectReference, from string) types.NamespacedName {
-	return types.NamespacedName{Namespace: cmp.Or(ref.Namespace, from), Name: ref.Name}
-}
-
 func planDestination(
 	d *v1alpha1.GitDestination, repositories map[types.NamespacedName]*v1alpha1.GitRepoConfig, in inputs,
 ) *destinationPlan {
 	out := &destinationPlan{object: d, uncertain: in.uncertain, secrets: planSecrets(d, in.keys)}
-	name := resolveReference(d.Spec.RepoRef, d.Namespace)
+	name := d.Spec.RepoRef.NamespacedName(d.Namespace)
 	repository, ok := repositories[name]
 	switch {
 	case !ok:
@@ -306,7 +301,7 @@ func (p *plan) destinationFor(
 }
 
 func (p *plan) planRule(r *v1alpha1.WatchRule, in inputs) {
-	out := &rulePlan{uid: r.UID, generation: r.Generation, destination: resolveReference(r.Spec.DestinationRef, r.Namespace)}
+	out := &rulePlan{uid: r.UID, generation: r.Generation, destination: r.Spec.DestinationRef.NamespacedName(r.Namespace)}
 	p.rules[nameOf(r)] = out
 	d, problem, access := p.destinationFor(out.destination, r.Namespace, in.namespaces)
 	out.problem, out.access = in.allowed(r, &r.Status, problem), access

@@ -4,7 +4,6 @@
 package registry
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -92,12 +91,11 @@ func (r *environmentRequests) awaitStart(
 // catalogOf reads the AppCatalog of an environment. It returns an error, which rejects every request, if the catalog
 // does not exist or no longer admits the environment.
 func (r *environmentRequests) catalogOf(ctx context.Context, environment *configbutler.Environment) (*configbutler.AppCatalog, error) {
-	ref := environment.Spec.CatalogRef
-	namespace := cmp.Or(ref.Namespace, environment.Namespace)
-	catalog, err := read[*configbutler.AppCatalog](genericapirequest.WithNamespace(ctx, namespace), r.catalogs, ref.Name)
+	name := v1alpha1.ObjectReference(environment.Spec.CatalogRef).NamespacedName(environment.Namespace)
+	catalog, err := read[*configbutler.AppCatalog](genericapirequest.WithNamespace(ctx, name.Namespace), r.catalogs, name.Name)
 	if apierrors.IsNotFound(err) {
 		return nil, refused("environments", environment.Name,
-			fmt.Sprintf("AppCatalog %s/%s, which it is built from, does not exist", namespace, ref.Name))
+			fmt.Sprintf("AppCatalog %s, which it is built from, does not exist", name))
 	}
 	if err != nil {
 		return nil, err
@@ -106,9 +104,9 @@ func (r *environmentRequests) catalogOf(ctx context.Context, environment *config
 	if err != nil {
 		return nil, err
 	}
-	if !accesspolicy.AdmitsToCatalog(shown.Spec.AccessPolicy, namespace, environment.Namespace, r.labels) {
+	if !accesspolicy.AdmitsToCatalog(shown.Spec.AccessPolicy, name.Namespace, environment.Namespace, r.labels) {
 		return nil, refused("environments", environment.Name, fmt.Sprintf(
-			"AppCatalog %s/%s does not admit Environments of the namespace %s; its spec.accessPolicy can", namespace, ref.Name,
+			"AppCatalog %s does not admit Environments of the namespace %s; its spec.accessPolicy can", name,
 			environment.Namespace))
 	}
 	return catalog, nil

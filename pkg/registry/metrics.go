@@ -4,7 +4,6 @@
 package registry
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -73,9 +72,8 @@ func countRecordDismissal(of v1alpha1.SyncType) {
 func (p *prompts) since(ctx context.Context, environment *configbutler.Environment) map[string]time.Time {
 	since := map[string]time.Time{}
 	if catalogOffer(environment) != "" && environment.Spec.PinnedRevision == nil {
-		ref := environment.Spec.CatalogRef
-		namespace := cmp.Or(ref.Namespace, environment.Namespace)
-		catalog, err := read[*configbutler.AppCatalog](genericapirequest.WithNamespace(ctx, namespace), p.catalogs, ref.Name)
+		name := v1alpha1.ObjectReference(environment.Spec.CatalogRef).NamespacedName(environment.Namespace)
+		catalog, err := read[*configbutler.AppCatalog](genericapirequest.WithNamespace(ctx, name.Namespace), p.catalogs, name.Name)
 		if err == nil {
 			if began := offeredSince(environment, catalog); !began.IsZero() {
 				since[aboutCatalog] = began

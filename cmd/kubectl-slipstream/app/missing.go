@@ -4,7 +4,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -82,8 +81,8 @@ func (m *missing) run(ctx context.Context, name string) error {
 		return fmt.Errorf("what Environment %s lacks is not known yet: its catalog has not been compared with %s",
 			name, environment.Spec.TargetNamespace)
 	}
-	ref := environment.Spec.CatalogRef
-	catalog, err := api.AppCatalogs(cmp.Or(ref.Namespace, namespace)).Get(ctx, ref.Name, metav1.GetOptions{})
+	source := environment.Spec.CatalogRef.NamespacedName(namespace)
+	catalog, err := api.AppCatalogs(source.Namespace).Get(ctx, source.Name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}

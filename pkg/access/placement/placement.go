@@ -232,7 +232,7 @@ func baseName(e *v1alpha1.Environment) string {
 
 // catalogOf returns the namespace and name of an environment's catalog.
 func catalogOf(e *v1alpha1.Environment) string {
-	return cmp.Or(e.Spec.CatalogRef.Namespace, e.Namespace) + "/" + e.Spec.CatalogRef.Name
+	return e.Spec.CatalogRef.NamespacedName(e.Namespace).String()
 }
 
 func nameOf(catalog *v1alpha1.AppCatalog) string { return catalog.Namespace + "/" + catalog.Name }

@@ -4,7 +4,6 @@
 package syncer
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -38,9 +37,8 @@ type workload struct{ kind, name string }
 
 // between returns the records of the revisions after from up to and including to, as far as they are in the history of the catalog.
 func (x *execution) between(ctx context.Context, from, to int64) []*v1alpha1.SyncStatus {
-	ref := x.job.Environment.Spec.CatalogRef
-	namespace := cmp.Or(ref.Namespace, x.job.Environment.Namespace)
-	catalog, err := x.executor.Catalogs.AppCatalogs(namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	name := x.job.Environment.Spec.CatalogRef.NamespacedName(x.job.Environment.Namespace)
+	catalog, err := x.executor.Catalogs.AppCatalogs(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil
 	}
@@ -49,7 +47,7 @@ func (x *execution) between(ctx context.Context, from, to int64) []*v1alpha1.Syn
 		if revision.Revision <= from || revision.Revision > to {
 			continue
 		}
-		record, err := x.executor.SyncStatuses.SyncStatuses(namespace).Get(ctx, revision.SyncStatus, metav1.GetOptions{})
+		record, err := x.executor.SyncStatuses.SyncStatuses(name.Namespace).Get(ctx, revision.SyncStatus, metav1.GetOptions{})
 		if err == nil && record.Spec.Subject.UID == catalog.UID {
 			records = append(records, record)
 		}

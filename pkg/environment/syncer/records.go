@@ -4,7 +4,6 @@
 package syncer
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -16,11 +15,10 @@ import (
 
 // catalog reads the catalog of the environment.
 func (r *stateReading) catalog(ctx context.Context) (*v1alpha1.AppCatalog, error) {
-	ref := r.state.Environment.Spec.CatalogRef
-	namespace := cmp.Or(ref.Namespace, r.state.Environment.Namespace)
-	catalog, err := r.reader.Slipstream.AppCatalogs(namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	name := r.state.Environment.Spec.CatalogRef.NamespacedName(r.state.Environment.Namespace)
+	catalog, err := r.reader.Slipstream.AppCatalogs(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("read AppCatalog %s/%s: %w", namespace, ref.Name, err)
+		return nil, fmt.Errorf("read AppCatalog %s: %w", name, err)
 	}
 	return catalog, nil
 }

@@ -75,11 +75,7 @@ func validateEnvironmentIdentity(environment, old *configbutler.Environment, pat
 
 // catalogOf returns the namespaced name of an environment's catalog.
 func catalogOf(environment *configbutler.Environment) string {
-	reference := environment.Spec.CatalogRef
-	if reference.Namespace == "" {
-		reference.Namespace = environment.Namespace
-	}
-	return reference.Namespace + "/" + reference.Name
+	return v1alpha1.ObjectReference(environment.Spec.CatalogRef).NamespacedName(environment.Namespace).String()
 }
 
 func baseOf(spec *configbutler.EnvironmentSpec) string {

@@ -4,6 +4,7 @@
 package v1alpha1
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -19,6 +21,11 @@ import (
 // names of catalogs have no dots.
 func CatalogWorkloadName(catalog string, kind WorkloadKind, name string) string {
 	return catalog + "." + strings.ToLower(string(kind)) + "." + name
+}
+
+// NamespacedName returns the name of the object that a referring object in a namespace means.
+func (r ObjectReference) NamespacedName(namespace string) types.NamespacedName {
+	return types.NamespacedName{Namespace: cmp.Or(r.Namespace, namespace), Name: r.Name}
 }
 
 // FieldManager is the manager of the fields that environments write.

@@ -57,6 +57,16 @@ func TestEnvironmentFieldLabels(t *testing.T) {
 	}
 }
 
+func TestNamespacedNameOfReferences(t *testing.T) {
+	for want, ref := range map[string]v1alpha1.ObjectReference{
+		"team/shop": {Name: "shop"}, "platform/shop": {Name: "shop", Namespace: "platform"},
+	} {
+		if got := ref.NamespacedName("team").String(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
 func TestIncludedResources(t *testing.T) {
 	for kind, want := range map[string]string{
 		"Certificate": "certificates", "Policy": "policies", "Proxy": "proxies",

@@ -4,7 +4,6 @@
 package callerrights
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -71,7 +70,8 @@ func (p *Plugin) syncPermissions(ctx context.Context, e *v1alpha1.Environment, c
 
 // catalogOf returns the catalog of an environment, nil if it does not exist.
 func (p *Plugin) catalogOf(ctx context.Context, e *v1alpha1.Environment) (*v1alpha1.AppCatalog, error) {
-	catalog, err := p.references.AppCatalog(ctx, cmp.Or(e.Spec.CatalogRef.Namespace, e.Namespace), e.Spec.CatalogRef.Name)
+	name := e.Spec.CatalogRef.NamespacedName(e.Namespace)
+	catalog, err := p.references.AppCatalog(ctx, name.Namespace, name.Name)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
