@@ -44,17 +44,17 @@ func setAccess(set *conditions.Setter, problem conditions.Reason, granted string
 }
 
 // setOwnership sets OwnershipConflict once the markers have been read.
-func setOwnership(set *conditions.Setter, f facts) {
-	if !f.ownerKnown {
+func setOwnership(set *conditions.Setter, s snapshot) {
+	if !s.ownerKnown {
 		return
 	}
 	none := conditions.Reason{Code: v1alpha1.ReasonOwned, Message: "The marker in the folder names this GitDestination"}
-	if f.owner == nil {
+	if s.owner == nil {
 		none = conditions.Reason{Code: v1alpha1.ReasonUnclaimed, Message: "The folder has no marker; the next commit writes one"}
 	}
 	var conflict conditions.Reason
-	if f.conflict != "" {
-		conflict = conditions.Reason{Code: v1alpha1.ReasonOwnedByAnother, Message: f.conflict}
+	if s.conflict != "" {
+		conflict = conditions.Reason{Code: v1alpha1.ReasonOwnedByAnother, Message: s.conflict}
 	}
 	set.Problem(v1alpha1.ConditionOwnershipConflict, conflict, none)
 }

@@ -53,7 +53,7 @@ func TestConditionsOfDestinations(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		change  func(*inputs)
-		record  func(*record)
+		record  func(*snapshot)
 		failure error
 		reports authorReports
 		want    map[string]string
@@ -86,11 +86,11 @@ func TestConditionsOfDestinations(t *testing.T) {
 			failure: errors.New("no space left on device"), want: map[string]string{ready: "False PushFailed"},
 		},
 		"not read yet": {
-			record: func(r *record) { r.served, r.ownerKnown = false, false },
+			record: func(s *snapshot) { s.served, s.ownerKnown = false, false },
 			want:   map[string]string{ready: "False Progressing", reconciling: "True Progressing", conflict: ""},
 		},
-		"unclaimed":       {record: func(r *record) { r.owner = nil }, want: map[string]string{conflict: "False Unclaimed"}},
-		"another owner's": {record: func(r *record) { r.conflict = "it is theirs" }, want: map[string]string{conflict: "True OwnedByAnother"}},
+		"unclaimed":       {record: func(s *snapshot) { s.owner = nil }, want: map[string]string{conflict: "False Unclaimed"}},
+		"another owner's": {record: func(s *snapshot) { s.conflict = "it is theirs" }, want: map[string]string{conflict: "True OwnedByAnother"}},
 		"Secrets as they are": {
 			change: func(in *inputs) { in.destinations[0].Spec.Secrets = v1alpha1.SecretsAsIs },
 			want:   map[string]string{encrypted: "False SecretsAsIs"},
@@ -112,9 +112,9 @@ func TestConditionsOfDestinations(t *testing.T) {
 			}
 			d := newDestination(in.destinations[0])
 			d.plan.Store(newPlan(in).destinations[d.key])
-			d.record.served, d.record.ownerKnown, d.record.owner = true, true, &v1alpha1.OwnerMarker{}
+			d.record.now.served, d.record.now.ownerKnown, d.record.now.owner = true, true, &v1alpha1.OwnerMarker{}
 			if tt.record != nil {
-				tt.record(d.record)
+				tt.record(&d.record.now)
 			}
 			if tt.reports == (authorReports{}) {
 				tt.reports.known = true
@@ -178,7 +178,7 @@ func TestConditionsOfRules(t *testing.T) {
 			for key, plan := range p.destinations {
 				d := newDestination(plan.object)
 				d.plan.Store(plan)
-				d.record.failure = tt.failure
+				d.record.now.failure = tt.failure
 				d.seeds.types[configMaps] = &seedState{time: time.Unix(1000, 0)}
 				reporter.registry.destinations[key] = d
 			}

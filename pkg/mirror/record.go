@@ -19,14 +19,14 @@ import (
 
 // record collects the content of a GitDestinationStatus.
 type record struct {
-	mu sync.Mutex
-	facts
+	mu  sync.Mutex
+	now snapshot
 	// held are the paths of orphans that are kept.
 	held map[string]struct{}
 }
 
-// facts is a snapshot of a record.
-type facts struct {
+// snapshot is the content of a record at one time.
+type snapshot struct {
 	lastCommit  gitrepo.Hash
 	lastSubject string
 	lastPush    time.Time
@@ -52,66 +52,66 @@ type facts struct {
 	served bool
 }
 
-func (r *record) update(change func(*facts)) {
+func (r *record) update(change func(*snapshot)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	change(&r.facts)
+	change(&r.now)
 }
 
 // resume takes over the last push and the counters from the status that an earlier process wrote.
 func (r *record) resume(status v1alpha1.GitDestinationRecord) {
-	r.update(func(f *facts) {
-		f.retries, f.orphansRemoved, f.authors = status.PushRetries, status.OrphansRemoved, status.Attribution
+	r.update(func(s *snapshot) {
+		s.retries, s.orphansRemoved, s.authors = status.PushRetries, status.OrphansRemoved, status.Attribution
 		if status.LastPushTime != nil {
-			f.lastPush = status.LastPushTime.Time
+			s.lastPush = status.LastPushTime.Time
 		}
 		if commit := status.LastCommit; commit != nil {
-			f.lastCommit, f.lastSubject = gitrepo.ParseHash(commit.SHA), commit.Message
+			s.lastCommit, s.lastSubject = gitrepo.ParseHash(commit.SHA), commit.Message
 		}
 	})
 }
 
-// current returns the facts.
-func (r *record) current() facts {
+// current returns a snapshot of the record.
+func (r *record) current() snapshot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now := r.facts
+	now := r.now
 	now.orphansHeld = int64(len(r.held))
 	return now
 }
 
 // failed records an error and the time of the next retry. ErrMoved counts as a retry only, because it is retried at once.
 func (r *record) failed(err error, next time.Time) {
-	r.update(func(f *facts) {
-		f.retries++
+	r.update(func(s *snapshot) {
+		s.retries++
 		if !errors.Is(err, gitrepo.ErrMoved) {
-			f.failure, f.nextAttempt = err, next
+			s.failure, s.nextAttempt = err, next
 		}
 	})
 }
 
 // refuses records why the destination is held, whatever the state of its branch.
 func (r *record) refuses(err error, next time.Time) {
-	r.update(func(f *facts) { f.failure, f.nextAttempt = err, next })
+	r.update(func(s *snapshot) { s.failure, s.nextAttempt = err, next })
 }
 
 // succeeded records that the destination is served. It reports whether that is new.
 func (r *record) succeeded() (changed bool) {
-	r.update(func(f *facts) {
-		changed = f.failure != nil || !f.served
-		f.failure, f.nextAttempt, f.served = nil, time.Time{}, true
+	r.update(func(s *snapshot) {
+		changed = s.failure != nil || !s.served
+		s.failure, s.nextAttempt, s.served = nil, time.Time{}, true
 	})
 	return changed
 }
 
 // owned records the ownership of the folder. It reports whether that has changed.
 func (r *record) owned(o ownership) (changed bool) {
-	r.update(func(f *facts) {
-		changed = !f.ownerKnown || f.conflict != o.conflict || !equality.Semantic.DeepEqual(f.owner, o.owner)
-		f.owner, f.conflict, f.ownerKnown = o.owner, o.conflict, true
+	r.update(func(s *snapshot) {
+		changed = !s.ownerKnown || s.conflict != o.conflict || !equality.Semantic.DeepEqual(s.owner, o.owner)
+		s.owner, s.conflict, s.ownerKnown = o.owner, o.conflict, true
 		if o.refused != nil {
-			changed = changed || f.failure == nil || f.failure.Error() != o.refused.Error()
-			f.failure, f.nextAttempt = o.refused, time.Time{}
+			changed = changed || s.failure == nil || s.failure.Error() != o.refused.Error()
+			s.failure, s.nextAttempt = o.refused, time.Time{}
 		}
 	})
 	return changed
@@ -119,12 +119,12 @@ func (r *record) owned(o ownership) (changed bool) {
 
 // leased records the holder of the branch's Lease.
 func (r *record) leased(holder string) {
-	r.update(func(f *facts) { f.leaseHolder = holder })
+	r.update(func(s *snapshot) { s.leaseHolder = holder })
 }
 
 // counted records the number of managed files of each type.
 func (r *record) counted(files map[schema.GroupVersionResource]int64) {
-	r.update(func(f *facts) { f.files = files })
+	r.update(func(s *snapshot) { s.files = files })
 }
 
 // pushed records an accepted push.
@@ -132,28 +132,28 @@ func (r *record) pushed(p pushed) {
 	if p.commits == 0 {
 		return
 	}
-	r.update(func(f *facts) {
-		f.lastCommit, f.lastSubject, f.lastPush = p.last, p.subject, time.Now()
-		f.authors = sumOf(f.authors, p.authors)
-		files := maps.Clone(f.files)
+	r.update(func(s *snapshot) {
+		s.lastCommit, s.lastSubject, s.lastPush = p.last, p.subject, time.Now()
+		s.authors = sumOf(s.authors, p.authors)
+		files := maps.Clone(s.files)
 		if files == nil {
 			files = map[schema.GroupVersionResource]int64{}
 		}
 		for t, more := range p.files {
 			files[t] += more
 		}
-		f.files = files
+		s.files = files
 	})
 }
 
 // compared records the time of a comparison.
 func (r *record) compared() {
-	r.update(func(f *facts) { f.compared = time.Now() })
+	r.update(func(s *snapshot) { s.compared = time.Now() })
 }
 
 // orphansRemoved counts removed orphans.
 func (r *record) orphansRemoved(n int) {
-	r.update(func(f *facts) { f.orphansRemoved += int64(n) })
+	r.update(func(s *snapshot) { s.orphansRemoved += int64(n) })
 }
 
 // hold records an orphan that is kept.

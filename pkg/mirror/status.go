@@ -22,33 +22,33 @@ import (
 func newRecord(
 	d *destination, failure error, depth int, watching func(schema.GroupVersionResource) (ok bool, message string),
 ) *v1alpha1.GitDestinationStatus {
-	p, f, pending := d.plan.Load(), d.record.current(), d.queue.Backlog()
+	p, now, pending := d.plan.Load(), d.record.current(), d.queue.Backlog()
 	status := v1alpha1.GitDestinationRecord{
 		State: printable.Text(summarize(d, failure)), Branch: p.object.Spec.Branch, Folder: p.object.Spec.BaseFolder,
 		PendingChanges: int64(pending.Rows), QueueDepth: int64(depth), OldestPendingTime: timeOrNil(d.oldestWaiting()),
-		OrphansRemoved: f.orphansRemoved, OrphansHeld: f.orphansHeld, PushRetries: f.retries,
-		LastPushTime: timeOrNil(f.lastPush), LastSeedTime: timeOrNil(f.compared),
-		Attribution: f.authors, LeaseHolder: f.leaseHolder,
+		OrphansRemoved: now.orphansRemoved, OrphansHeld: now.orphansHeld, PushRetries: now.retries,
+		LastPushTime: timeOrNil(now.lastPush), LastSeedTime: timeOrNil(now.compared),
+		Attribution: now.authors, LeaseHolder: now.leaseHolder,
 	}
 	if failure != nil {
 		status.LastError = printable.Text(failure.Error())
-		if !p.object.Spec.Suspend && errors.Is(failure, f.failure) {
-			status.NextAttemptTime = timeOrNil(f.nextAttempt)
+		if !p.object.Spec.Suspend && errors.Is(failure, now.failure) {
+			status.NextAttemptTime = timeOrNil(now.nextAttempt)
 		}
 	}
-	if !f.lastCommit.IsZero() {
+	if !now.lastCommit.IsZero() {
 		status.LastCommit = &v1alpha1.CommitSummary{
-			SHA: f.lastCommit.String(), Time: metav1.NewTime(f.lastPush.Truncate(time.Second)),
-			Message: f.lastSubject, URL: commitURL(p, f.lastCommit),
+			SHA: now.lastCommit.String(), Time: metav1.NewTime(now.lastPush.Truncate(time.Second)),
+			Message: now.lastSubject, URL: commitURL(p, now.lastCommit),
 		}
 	}
-	for _, n := range f.files {
+	for _, n := range now.files {
 		status.Files += n
 	}
 	status.Objects = max(status.Files-status.OrphansHeld, 0)
-	status.Owner = f.owner.DeepCopy()
+	status.Owner = now.owner.DeepCopy()
 	status.Syncs = d.seeds.syncReports()
-	status.Watches = watchReports(d, f.files, watching)
+	status.Watches = watchReports(d, now.files, watching)
 	return &v1alpha1.GitDestinationStatus{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: d.key.Namespace, Name: d.key.Name,
