@@ -127,6 +127,9 @@ func expectRounds(t *testing.T, w watch.Interface, last string, rounds ...string
 	t.Helper()
 	for len(rounds) > 0 {
 		event := next(t, w)
+		if event.Type == watch.Bookmark {
+			continue
+		}
 		obj, ok := event.Object.(*unstructured.Unstructured)
 		if !ok || event.Type != watch.Modified {
 			t.Fatalf("got %s %v, want round %s", event.Type, event.Object, rounds[0])
