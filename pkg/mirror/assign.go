@@ -83,8 +83,8 @@ func (r *registry) dropRows(ctx context.Context) error {
 	return r.dropNotes(ctx)
 }
 
-// dropNotes removes the notes of pushes to branches that no destination in force has any more. They are kept while a destination that such
-// a push has carried changes of has pending ones, because the remote may have accepted them. No worker may be started meanwhile.
+// dropNotes removes the notes of pushes to branches that no destination in force has any more. They are kept while a destination that they
+// concern has pending changes: the remote may have accepted these, or a comparison that is newer. No worker may be started meanwhile.
 func (r *registry) dropNotes(ctx context.Context) error {
 	r.mu.Lock()
 	if !r.dropped {
@@ -101,7 +101,7 @@ func (r *registry) dropNotes(ctx context.Context) error {
 	r.dropped = false
 	r.mu.Unlock()
 	err := r.services.pushes.retain(ctx, func(key string, notes []pushNote) bool {
-		return needed[key] || slices.ContainsFunc(notes, func(note pushNote) bool { return note.carries(pending) })
+		return needed[key] || slices.ContainsFunc(notes, func(note pushNote) bool { return note.concerns(pending) })
 	})
 	if err != nil {
 		r.mu.Lock()

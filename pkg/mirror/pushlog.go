@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -46,14 +47,15 @@ type pushNote struct {
 	Compared []comparedScope `json:"compared,omitempty"`
 }
 
-// carries reports whether the push has changes of one of the destinations.
-func (n pushNote) carries(destinations map[types.UID]bool) bool {
+// concerns reports whether the push has changes of one of the destinations, or is newer than some because it compared the destination.
+func (n pushNote) concerns(destinations map[types.UID]bool) bool {
 	for uid := range n.Through {
 		if destinations[uid] {
 			return true
 		}
 	}
-	return false
+	compared := func(scope comparedScope) bool { return destinations[scope.UID] }
+	return slices.ContainsFunc(n.Compares, compared) || slices.ContainsFunc(n.Compared, compared)
 }
 
 // comparedScope is the resourceVersion at which a destination was compared with the objects of a watch.

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/test/testkit"
 )
@@ -125,4 +127,24 @@ func TestNotesThatCannotBeRemoved(t *testing.T) {
 	s.kv.fail(nil)
 	s.plan()
 	s.expectNotes("main")
+}
+
+// TestPushesThatConcernADestination checks which notes say something about the pending changes of a destination.
+func TestPushesThatConcernADestination(t *testing.T) {
+	scopes := func(uid types.UID) []comparedScope { return []comparedScope{{UID: uid}} }
+	for name, tt := range map[string]struct {
+		note pushNote
+		want bool
+	}{
+		"its changes":                  {pushNote{Through: map[types.UID]uint64{"pending": 1}}, true},
+		"its comparison":               {pushNote{Compares: scopes("pending")}, true},
+		"its comparison a push before": {pushNote{Compared: scopes("pending")}, true},
+		"another destination": {
+			pushNote{Through: map[types.UID]uint64{"idle": 1}, Compares: scopes("idle"), Compared: scopes("other")}, false,
+		},
+	} {
+		if got := tt.note.concerns(map[types.UID]bool{"pending": true, "idle": false}); got != tt.want {
+			t.Errorf("%s: concerns = %v, want %v", name, got, tt.want)
+		}
+	}
 }
