@@ -87,13 +87,20 @@ func TestRecordsHaveAuthors(t *testing.T) {
 	}
 }
 
-// TestBatchesWaitForAuthors has an author who is known only after the end of the window, and one who is never known.
-func TestBatchesWaitForAuthors(t *testing.T) {
+// awaitingAuthor returns a fixture in which the window of a batch is over and the author of its change is not known yet.
+func awaitingAuthor(t *testing.T) *fixture {
+	t.Helper()
 	s := runningFixture(t)
 	s.authors.waiting.Store(true)
 	s.put("api", "shop/api:2", by("alice"))
 	s.waitForEvents(1)
 	s.step(40)
+	return s
+}
+
+// TestBatchesWaitForAuthors has an author who is known only after the end of the window, and one who is never known.
+func TestBatchesWaitForAuthors(t *testing.T) {
+	s := awaitingAuthor(t)
 	s.expectRecords(firstRecord)
 	s.authors.waiting.Store(false)
 	s.waitForRevision("shop", 2)
@@ -108,11 +115,7 @@ func TestBatchesWaitForAuthors(t *testing.T) {
 
 // TestWaitingForAuthorsIsIdle checks that a namespace is not reconciled again at once while a due batch waits for its authors.
 func TestWaitingForAuthorsIsIdle(t *testing.T) {
-	s := runningFixture(t)
-	s.authors.waiting.Store(true)
-	s.put("api", "shop/api:2", by("alice"))
-	s.waitForEvents(1)
-	s.step(40)
+	s := awaitingAuthor(t)
 	before := s.authors.checks.Load()
 	s.clock.Advance(100, 0)
 	if checks := s.authors.checks.Load() - before; checks > 5 {

@@ -134,16 +134,23 @@ func (s *fixture) upToDate(name string) {
 	})
 }
 
+// fullBacklog returns a fixture whose remote is down, with more changes than may wait.
+func fullBacklog(t *testing.T) *fixture {
+	t.Helper()
+	s := newFixture(t, perChange, limited)
+	s.cluster.put(configMap("a"), "value-first")
+	s.mirrored()
+	s.idle()
+	s.git.guard(down)
+	s.fillBacklog()
+	return s
+}
+
 // TestDeathWhileRowsAreDropped kills the process while it removes the rows of a backlog that has reached its limit.
 func TestDeathWhileRowsAreDropped(t *testing.T) {
 	for _, moment := range []string{"before delete outbox", "after delete outbox"} {
 		t.Run(moment, func(t *testing.T) {
-			s := newFixture(t, perChange, limited)
-			s.cluster.put(configMap("a"), "value-first")
-			s.mirrored()
-			s.idle()
-			s.git.guard(down)
-			s.fillBacklog()
+			s := fullBacklog(t)
 			died := s.process.killAt(moment, 1)
 			s.plan()
 			<-died
@@ -160,12 +167,7 @@ func TestDeathWhileRowsAreDropped(t *testing.T) {
 
 // TestRowsThatCannotBeDropped checks that no change is accepted until the rows have been removed.
 func TestRowsThatCannotBeDropped(t *testing.T) {
-	s := newFixture(t, perChange, limited)
-	s.cluster.put(configMap("a"), "value-first")
-	s.mirrored()
-	s.idle()
-	s.git.guard(down)
-	s.fillBacklog()
+	s := fullBacklog(t)
 	s.kv.failAt("delete outbox", errors.New("no"))
 	s.plan()
 	d := s.destination("main")
