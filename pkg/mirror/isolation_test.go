@@ -99,9 +99,9 @@ func TestFolderThatIsRefused(t *testing.T) {
 			s.waitPending("other", 10)
 			s.waitReady("main", v1alpha1.ReasonSucceeded)
 			s.waitReady("third", v1alpha1.ReasonSucceeded)
-			if v := s.registry.rejection(nameOf(s.in.repositories[0])); !v.IsZero() {
-				t.Errorf("state of the repository = %+v, although the branch is written", v)
-			}
+			testkit.EventuallyTrue(t, "the repository accepts pushes, since the branch is written", func() bool {
+				return s.registry.rejection(nameOf(s.in.repositories[0])).IsZero()
+			})
 			between(s)
 			s.cluster.put(configMap("a"), "value-last")
 			values = append(values, "value-last")
