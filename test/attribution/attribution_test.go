@@ -87,7 +87,7 @@ func TestReplicas(t *testing.T) {
 	t.Parallel()
 	s := newTestCluster(t, devcluster.Options{
 		Audit: true, Storage: devcluster.StorageEtcd3, Replicas: 2,
-		ServerArgs: []string{"--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=2s"},
+		APIServerArgs: []string{"--audit-webhook-batch-max-wait=1s"}, ServerArgs: []string{"--attribution-max-wait=30s"},
 	})
 	s.run(t, scenario{"Leaders", leaders})
 }

@@ -87,12 +87,12 @@ func newTestCluster(t *testing.T, options devcluster.Options) *testCluster {
 // waitForFacts waits until the server has received facts: before the first one, changes do not wait for facts.
 func (s *testCluster) waitForFacts(t *testing.T) {
 	t.Helper()
-	m, probes := s.newMirror(t, "probes", "configmaps"), 0
+	m, probes := s.newMirror(t, "probes", "configmaps"), 0 // the number of changes
 	mirrortest.Eventually(t, "the server receives facts", func(ctx context.Context) error {
-		probes++
-		if err := m.set(ctx, s.alice, "probe", fmt.Sprint(probes)); err != nil {
+		if err := m.set(ctx, s.alice, "probe", fmt.Sprint(probes+1)); err != nil {
 			return err
 		}
+		probes++
 		if c := m.changesOf(t, "v1/configmaps", "probe", probes)[probes-1]; c.hasNoAuthor() {
 			return fmt.Errorf("%s", c)
 		}

@@ -28,6 +28,8 @@ func (s *testCluster) testArchiveInGit(t *testing.T) {
 	c.waitForRecords(t, "shop", 2)
 	c.setImage(t, s.bob, "worker", "shop/worker:2")
 	c.waitForRecords(t, "shop", 3)
+	c.waitForCommit(t, 2)
+	c.waitForCommit(t, 3) // from now on, the records do not change
 	before, err := c.records(t.Context(), "shop")
 	if err != nil {
 		t.Fatal(err)

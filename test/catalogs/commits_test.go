@@ -45,11 +45,9 @@ func (s *testCluster) testCommitsInRecords(t *testing.T) {
 	c.expectCommit(t, m, 2, s.ann, "api")
 }
 
-// expectCommit waits until a record of the catalog shop names a commit, and expects it to be the last one of a workload's file,
-// by the author of the change.
-func (c *fixture) expectCommit(t *testing.T, m *mirrortest.Mirror, record int, by *people.Person, workload string) {
+// waitForCommit waits until a record of the catalog shop names a commit.
+func (c *fixture) waitForCommit(t *testing.T, record int) (status v1alpha1.SyncRecord) {
 	t.Helper()
-	var status v1alpha1.SyncRecord
 	mirrortest.Eventually(t, fmt.Sprintf("record %d has a commit", record), func(ctx context.Context) error {
 		records, err := c.records(ctx, "shop")
 		if err != nil {
@@ -60,6 +58,14 @@ func (c *fixture) expectCommit(t *testing.T, m *mirrortest.Mirror, record int, b
 		}
 		return nil
 	})
+	return status
+}
+
+// expectCommit waits until a record of the catalog shop names a commit, and expects it to be the last one of a workload's file,
+// by the author of the change.
+func (c *fixture) expectCommit(t *testing.T, m *mirrortest.Mirror, record int, by *people.Person, workload string) {
+	t.Helper()
+	status := c.waitForCommit(t, record)
 	expectAutomatic(t, &v1alpha1.SyncStatus{Status: status}, workload)
 	if len(status.ChangedBy) != 1 || status.ChangedBy[0].Username != by.Name {
 		t.Errorf("changedBy = %+v, want %s", status.ChangedBy, by.Name)

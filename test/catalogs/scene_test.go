@@ -216,12 +216,24 @@ func (c *fixture) describe(ctx context.Context) string {
 	return fmt.Sprintf("\n%s(%v)", out, err)
 }
 
-// expectImages expects the images that a catalog offers, by workload.
+// expectImages waits until a catalog offers workloads with these images. Workloads that it does not offer any more are deleted after its
+// status is written.
 func (c *fixture) expectImages(t *testing.T, catalog string, images map[string]string) {
 	t.Helper()
+	mirrortest.Eventually(t, "the offered images", func(ctx context.Context) error {
+		offered, err := c.images(ctx, catalog)
+		if err == nil && !maps.Equal(offered, images) {
+			err = fmt.Errorf("images of %s/%s = %v, want %v", c.team, catalog, offered, images)
+		}
+		return err
+	})
+}
+
+// images returns the images that a catalog offers, by workload.
+func (c *fixture) images(ctx context.Context, catalog string) (map[string]string, error) {
 	list := &v1alpha1.CatalogWorkloadList{}
-	if err := c.get(t.Context(), list, "cw", "-l", v1alpha1.LabelCatalog+"="+catalog); err != nil {
-		t.Fatal(err)
+	if err := c.get(ctx, list, "cw", "-l", v1alpha1.LabelCatalog+"="+catalog); err != nil {
+		return nil, err
 	}
 	offered := map[string]string{}
 	for _, record := range list.Items {
@@ -231,13 +243,11 @@ func (c *fixture) expectImages(t *testing.T, catalog string, images map[string]s
 		}
 		var manifest appsv1.Deployment
 		if err := json.Unmarshal(content.Raw, &manifest); err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		offered[record.Status.Name] = manifest.Spec.Template.Spec.Containers[0].Image
 	}
-	if !maps.Equal(offered, images) {
-		t.Errorf("images of %s/%s = %v, want %v", c.team, catalog, offered, images)
-	}
+	return offered, nil
 }
 
 // expectAutomatic expects a record of changes of the source.

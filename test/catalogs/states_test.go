@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 	"github.com/configbutler/slipstream/test/testkit/people"
 )
 
@@ -119,6 +120,13 @@ spec:
   batchWindow: %s
   %s
 `, shortWindow, strings.Join(lines, "\n  ")))
+	mirrortest.Eventually(t, "the SyncPolicy is effective", func(ctx context.Context) error {
+		out, err := s.Administrator.Run(ctx, "get", "syncpolicy", "default", "-o", "jsonpath={.metadata.generation}-{.status.observedGeneration}")
+		if generation, observed, _ := strings.Cut(out, "-"); err == nil && generation != observed {
+			err = fmt.Errorf("generation %s, observed %s", generation, observed)
+		}
+		return err
+	})
 }
 
 // request creates a subresource of an object in the team's namespace.

@@ -28,7 +28,7 @@ const (
 	// cleanupLimit is the timeout for stopping what a failed Start has started.
 	cleanupLimit = time.Minute
 	// gracefulLimit is the timeout of a graceful shutdown of the server.
-	gracefulLimit = time.Minute
+	gracefulLimit = 2 * time.Minute
 	// dumpLimit is the timeout for printing the stacks of its goroutines.
 	dumpLimit = 10 * time.Second
 )

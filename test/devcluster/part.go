@@ -26,7 +26,7 @@ const (
 	// readyInterval is the interval of the readiness checks of a starting part.
 	readyInterval = 50 * time.Millisecond
 	// probeLimit is the timeout of a readiness check.
-	probeLimit = 5 * time.Second
+	probeLimit = 30 * time.Second
 	// logEndSize is the size of the shown end of a log, in bytes.
 	logEndSize = 6000
 	// raceMark is in each report of the race detector, and raceBorder is before and after it.

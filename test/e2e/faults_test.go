@@ -28,6 +28,7 @@ import (
 
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/devcluster/programs"
+	"github.com/configbutler/slipstream/test/testkit"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
@@ -93,7 +94,12 @@ func (m *mirror) mirrored(ctx context.Context) (map[string]string, error) {
 // equal waits until Git has the same ConfigMaps as the cluster.
 func (m *mirror) equal(t *testing.T, client kubernetes.Interface) {
 	t.Helper()
-	mirrortest.Eventually(t, "Git equals the cluster", func(ctx context.Context) error {
+	m.equalWithin(t, client, mirrortest.Deadline)
+}
+
+func (m *mirror) equalWithin(t *testing.T, client kubernetes.Interface, timeout time.Duration) {
+	t.Helper()
+	testkit.EventuallyWithin(t, timeout, "Git equals the cluster", func(ctx context.Context) error {
 		want, err := m.live(ctx, client)
 		if err != nil {
 			return err

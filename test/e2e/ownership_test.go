@@ -44,13 +44,8 @@ func ownership(t *testing.T, s *testCluster) {
 	s.Run(t, "patch", "gd", "main", "-n", "owned", "--type=merge", "-p", `{"spec":{"suspend":false}}`)
 	s.Run(t, "wait", "gd/main", "-n", "owned", "--for=condition=OwnershipConflict", "--timeout=180s")
 	m.applyRule(t)
-	if out := s.Run(t, "get", "gd", "main", "-n", "owned",
-		"-o", `jsonpath={.status.conditions[?(@.type=="Ready")].reason}`); out != "OwnedByAnother" {
-		t.Errorf("Ready: %s", out)
-	}
-	if out := s.Run(t, "get", "gds", "main", "-n", "owned", "-o", "jsonpath={.status.owner.clusterUID}"); out != "elsewhere" {
-		t.Errorf("owner: %s", out)
-	}
+	s.condition(t, "owned", "gitdestination/main", "Ready", "OwnedByAnother")
+	s.Run(t, "wait", "gds/main", "-n", "owned", "--for=jsonpath={.status.owner.clusterUID}=elsewhere", "--timeout=180s")
 	if files, err := m.Files(t.Context()); err != nil || len(files) != 0 {
 		t.Errorf("files %v, %v", files, err)
 	}

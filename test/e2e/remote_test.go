@@ -111,19 +111,29 @@ func remoteDown(t *testing.T, s *testCluster) {
 	s.condition(t, "down", "gitdestination/main", "Ready", "RepositoryUnreachable")
 	<-time.After(*outage)
 	// A watch that ended under load leaves at least the last change of each object.
-	mirrortest.Eventually(t, "the changes of all objects are pending", func(ctx context.Context) error {
-		pending, err := s.Administrator.Run(ctx, "get", "gds", "main", "-n", "down", "-o", "jsonpath={.status.pendingChanges}")
+	m.waitForPending(t, objects)
+	down.Store(false)
+	m.equalWithin(t, client, longOutage) // without a later event
+	m.checkRecovered(t, client)
+}
+
+// longOutage is how long the mirror may take to write to a remote that is reachable again: after a failure it waits twice as long as after
+// the last one, five minutes at most.
+const longOutage = 10 * time.Minute
+
+// waitForPending waits until at least n changes are pending.
+func (m *mirror) waitForPending(t *testing.T, n int) {
+	t.Helper()
+	mirrortest.Eventually(t, fmt.Sprintf("%d changes are pending", n), func(ctx context.Context) error {
+		pending, err := m.Administrator.Run(ctx, "get", "gds", "main", "-n", m.Namespace, "-o", "jsonpath={.status.pendingChanges}")
 		if err != nil {
 			return err
 		}
-		if n, err := strconv.Atoi(pending); err != nil || n < objects {
+		if found, err := strconv.Atoi(pending); err != nil || found < n {
 			return fmt.Errorf("pendingChanges = %q", pending)
 		}
 		return nil
 	})
-	down.Store(false)
-	m.equal(t, client) // without a later event
-	m.checkRecovered(t, client)
 }
 
 // busyBranch has another writer push to the branch continuously.
@@ -144,9 +154,11 @@ func busyBranch(t *testing.T, s *testCluster) {
 	m.equal(t, client) // while the other writer continues
 	stop()
 	theirs := accepted.Load()
-	if count, err := m.Git(t.Context(), "rev-list", "--count", "main", "--", "counter"); err != nil ||
-		strings.TrimSpace(count) != fmt.Sprint(theirs) {
-		t.Errorf("%s of %d commits of the other writer are in the branch: %v", count, theirs, err)
+	// A push that failed for the writer may have been accepted nevertheless.
+	if out, err := m.Git(t.Context(), "rev-list", "--count", "main", "--", "counter"); err != nil {
+		t.Error(err)
+	} else if count, err := strconv.ParseInt(strings.TrimSpace(out), 10, 64); err != nil || count < theirs {
+		t.Errorf("%s of %d commits of the other writer are in the branch: %v", out, theirs, err)
 	}
 	m.checkRecovered(t, client)
 }
@@ -171,7 +183,7 @@ func (m *mirror) keepPushing(t *testing.T) (accepted *atomic.Int64, stop func())
 		for ctx.Err() == nil {
 			start := time.Now()
 			script := fmt.Sprintf(`set -e; cd %s; git fetch -q; git reset -q --hard origin/main
-echo %d > counter; git add counter; git commit -qm theirs; git push -q origin HEAD:main`, clone, accepted.Load())
+echo %d > counter; git add counter; git commit --allow-empty -qm theirs; git push -q origin HEAD:main`, clone, accepted.Load())
 			// A started push is not interrupted, because its outcome would be unknown.
 			if _, err := shell(t.Context(), script); err == nil {
 				accepted.Add(1)
@@ -219,9 +231,7 @@ func rotatedCredentials(t *testing.T, s *testCluster) {
 			t.Errorf("Event about %s contains the credentials: %s", object, message)
 		}
 	}
-	if pending := s.Run(t, "get", "gds", "main", "-n", "rotated", "-o", "jsonpath={.status.pendingChanges}"); pending == "" || pending == "0" {
-		t.Errorf("pendingChanges = %q", pending)
-	}
+	m.waitForPending(t, 1)
 	secret("pa55-second")
 	m.checkRecovered(t, client)
 }

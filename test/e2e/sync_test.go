@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -23,6 +24,18 @@ func (m *mirror) compare(ctx context.Context, as devcluster.Kubectl, body, query
 	return as.Feed(ctx, body, "create", "--raw", path, "-f", "-")
 }
 
+// compareCompletely requests syncs until the response reports a complete one. A server whose comparison takes longer responds earlier.
+func (m *mirror) compareCompletely(t *testing.T, body string) (out string, err error) {
+	t.Helper()
+	mirrortest.Eventually(t, "a sync is reported as complete", func(ctx context.Context) error {
+		if out, err = m.compare(ctx, m.Administrator, body, ""); strings.Contains(out, "under the id") {
+			return errors.New(out)
+		}
+		return nil
+	})
+	return out, err
+}
+
 func comparedOnRequest(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "compared")
 	m.Watch(t, "config", "configmaps", "services")
@@ -33,7 +46,7 @@ func comparedOnRequest(t *testing.T, s *testCluster) {
 	for name, body := range map[string]string{
 		"empty": "", "an empty object": "{}", "two types": `{"spec":{"types":["services","configmaps"]}}`, "full": `{"spec":{"full":true}}`,
 	} {
-		out, err := m.compare(t.Context(), s.Administrator, body, "")
+		out, err := m.compareCompletely(t, body)
 		if err != nil || !strings.Contains(out, "Compared 2 of 2 types: 0 files written, 0 removed") {
 			t.Errorf("%s: %v: %s", name, err, out)
 		}
@@ -92,11 +105,14 @@ func comparedByTheClientset(t *testing.T, m *mirror) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sync, err := client.ConfigbutlerV1alpha1().GitDestinations(m.Namespace).Sync(t.Context(), "main", &v1alpha1.MirrorSync{},
-		metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	var sync *v1alpha1.MirrorSync
+	mirrortest.Eventually(t, "a sync is reported as complete", func(ctx context.Context) (err error) {
+		sync, err = client.ConfigbutlerV1alpha1().GitDestinations(m.Namespace).Sync(ctx, "main", &v1alpha1.MirrorSync{}, metav1.CreateOptions{})
+		if err == nil && (sync.Status.Found == nil || sync.Status.Found.CompletionTime == nil) {
+			err = fmt.Errorf("status %+v", sync.Status)
+		}
+		return err
+	})
 	if found := sync.Status.Found; !sync.Status.Accepted || found == nil || found.CompletionTime == nil || found.Compared != 2 {
 		t.Errorf("status %+v", sync.Status)
 	}

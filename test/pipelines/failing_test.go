@@ -26,7 +26,7 @@ func (s *testCluster) testRecovery(t *testing.T) {
 	c := s.newFixture(t, "recovered")
 	failing, well := receive(t, whisperer), receive(t, whisperer)
 	c.define(t, widgets)
-	c.readyPipeline(t, prompt, noDefinitions, sinks(failing.sink("failing", "timeout: 1s"), well.sink("well")))
+	c.readyPipeline(t, prompt, noDefinitions, sinks(failing.sink("failing", "timeout: 10s"), well.sink("well")))
 	failing.Next(
 		receivertest.Status(http.StatusTooManyRequests, "Retry-After", fmt.Sprint(retryAfter.Seconds())),
 		receivertest.Status(http.StatusInternalServerError), receivertest.Hang(), receivertest.Close(),

@@ -12,7 +12,7 @@ import (
 )
 
 // Timeout is how long tests wait for a state. It is longer than any step takes on a busy machine, so that only a defect exceeds it.
-const Timeout = 2 * time.Minute
+const Timeout = 5 * time.Minute
 
 // pauseShare is how many times longer than a check the pause after it is, at least, up to maxPause. Tests that wait leave most of the processor to the
 // server for which they wait, also if each check runs a program.

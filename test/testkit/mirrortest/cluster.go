@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -20,7 +19,7 @@ import (
 )
 
 // Deadline is longer than any wait of these tests on a busy machine.
-const Deadline = 3 * time.Minute
+const Deadline = testkit.Timeout
 
 // AdminCluster is a cluster with the server, and kubectl of the administrator.
 type AdminCluster struct {
