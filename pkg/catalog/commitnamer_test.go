@@ -162,6 +162,9 @@ func TestRecordsHaveOnlyCommitsOfTheirChanges(t *testing.T) {
 	s.waitForRevision("shop", 4)
 	s.waitForCommits(4, "gone")
 	s.waitForCommits(3, "")
+	s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Workloads = catalog.Spec.Workloads[:1] })
+	s.waitForRevision("shop", 5)
+	s.waitForCommits(5, "")
 }
 
 func TestRecordsHaveTheNewestCommits(t *testing.T) {

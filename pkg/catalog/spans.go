@@ -23,7 +23,7 @@ func (in *planInput) span(workload reference, next step) (out commits.Span, ok b
 		out.After = held.Status.Source.ResourceVersion
 	}
 	if object == nil {
-		return out, true
+		return out, held == nil || !held.Status.Missing
 	}
 	out.To = object.GetResourceVersion()
 	hash := next.hash
