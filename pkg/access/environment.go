@@ -26,7 +26,7 @@ var writeVerbs = []string{"create", "patch", "delete"}
 // Other objects that the catalog's workloads refer to need no permission of the requester. The catalog's editor, who must be allowed to
 // read them, consents to their copies.
 func OfEnvironment(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) []Permission {
-	permissions := []Permission{usesCatalog(e)}
+	permissions := []Permission{OfCatalogUse(e)}
 	permissions = append(permissions, copiesSecrets(e, catalog)...)
 	permissions = append(permissions, copiesConfigMaps(e, catalog)...)
 	for _, object := range e.Spec.Include {
@@ -61,7 +61,8 @@ func OfAccount(e *v1alpha1.Environment) []Permission {
 	}}
 }
 
-func usesCatalog(e *v1alpha1.Environment) Permission {
+// OfCatalogUse returns the permission to read the catalog of an environment, whose content a sync writes.
+func OfCatalogUse(e *v1alpha1.Environment) Permission {
 	catalog := e.Spec.CatalogRef.NamespacedName(e.Namespace)
 	return Permission{
 		Verbs: []string{"get"}, Group: v1alpha1.GroupName, Resources: []string{"appcatalogs"},

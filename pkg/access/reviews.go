@@ -36,6 +36,8 @@ type Reviewer interface {
 	// Check returns a sentence that names the permissions that who lacks and what to do about it, or an empty string if none is
 	// missing. An error means that this is not known: the permissions are neither granted nor denied.
 	Check(ctx context.Context, who Holder, permissions []Permission) (lost string, err error)
+	// CheckNow is Check without cached decisions, for work that cannot be taken back.
+	CheckNow(ctx context.Context, who Holder, permissions []Permission) (lost string, err error)
 }
 
 // Reviews is a Reviewer that creates SubjectAccessReviews and caches the decisions.
@@ -63,10 +65,19 @@ func NewReviews(client authorizationclient.SubjectAccessReviewInterface, clock c
 
 // Check implements Reviewer.
 func (s *Reviews) Check(ctx context.Context, who Holder, permissions []Permission) (lost string, err error) {
+	return check(ctx, s.reviews.authorize, who, permissions)
+}
+
+// CheckNow implements Reviewer.
+func (s *Reviews) CheckNow(ctx context.Context, who Holder, permissions []Permission) (lost string, err error) {
+	return check(ctx, s.reviews.authorizeNow, who, permissions)
+}
+
+func check(ctx context.Context, decides authorizer.AuthorizerFunc, who Holder, permissions []Permission) (lost string, err error) {
 	if unknown := who.Unknown(); unknown != "" {
 		return unknown, nil
 	}
-	missing, err := Missing(ctx, authorizer.AuthorizerFunc(s.reviews.authorize), &who.user, permissions, maxListed)
+	missing, err := Missing(ctx, decides, &who.user, permissions, maxListed)
 	if err != nil || len(missing) == 0 {
 		return "", err
 	}
@@ -89,13 +100,21 @@ type cacheKey struct {
 	verb, namespace, group, resource, object string
 }
 
+func cacheKeyOf(a authorizer.Attributes) cacheKey {
+	return cacheKey{fingerprintOf(a.GetUser()), a.GetVerb(), a.GetNamespace(), a.GetAPIGroup(), a.GetResource(), a.GetName()}
+}
+
 // authorize returns the cached decision, or creates a review.
 func (r *reviews) authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-	key := cacheKey{fingerprintOf(a.GetUser()), a.GetVerb(), a.GetNamespace(), a.GetAPIGroup(), a.GetResource(), a.GetName()}
-	decision, isKnown := r.decision(key)
-	if isKnown {
+	if decision, isKnown := r.decision(cacheKeyOf(a)); isKnown {
 		return decision, "", nil
 	}
+	return r.authorizeNow(ctx, a)
+}
+
+// authorizeNow creates a review, and caches the decision.
+func (r *reviews) authorizeNow(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	key := cacheKeyOf(a)
 	allowed, err := r.review(ctx, a)
 	if err != nil {
 		return authorizer.DecisionNoOpinion, "", err

@@ -225,6 +225,23 @@ func TestAnswersAreCached(t *testing.T) {
 	}
 }
 
+// TestCheckNowIgnoresCachedDecisions checks that it finds a loss that is hidden by the cache, and that Check finds the loss then.
+func TestCheckNowIgnoresCachedDecisions(t *testing.T) {
+	s, e := newFixture(t), automated()
+	s.check(t, e)
+	s.set(func(c *cluster) { c.denied = []string{"patch configmaps"} })
+	if lost := s.check(t, e); lost != "" {
+		t.Fatalf("lost %q, want the cached decision", lost)
+	}
+	lost, err := s.reviews.CheckNow(t.Context(), access.Automating(e), access.OfEnvironment(e, nil))
+	if err != nil || !strings.Contains(lost, "patch configmaps") {
+		t.Errorf("%v: lost %q", err, lost)
+	}
+	if lost := s.check(t, e); !strings.Contains(lost, "patch configmaps") {
+		t.Errorf("lost %q after a new decision was cached", lost)
+	}
+}
+
 // TestDecisionsAreCachedForEachUser checks that cached decisions do not apply to other users.
 func TestDecisionsAreCachedForEachUser(t *testing.T) {
 	s, others := newFixture(t), make([]*v1alpha1.Environment, 5)

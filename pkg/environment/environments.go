@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/controller"
 	"github.com/configbutler/slipstream/pkg/environment/syncer"
@@ -31,7 +32,7 @@ type environments struct {
 	// offers computes what syncs would change.
 	offers    *offers
 	events    *events
-	rights    syncer.AccessReviewer
+	rights    access.Reviewer
 	remover   Remover
 	readiness Readiness
 	detector  Detector

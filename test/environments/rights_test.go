@@ -5,11 +5,13 @@ package environments
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
@@ -46,6 +48,34 @@ func (s *testCluster) testRequestPermissions(t *testing.T) {
 	})
 	c.mustSync(t, "alice", all)
 	c.mustSync(t, "bob", all)
+	c.testRequestThatWaited(t)
+}
+
+// testRequestThatWaited has dave lose the permissions in a target while a sync that he has requested waits for a sync window. Then he
+// removes the window.
+func (c *fixture) testRequestThatWaited(t *testing.T) {
+	t.Helper()
+	const carl = "entitled-carl"
+	c.newTarget(t, carl)
+	later := time.Now().UTC().Add(12 * time.Hour)
+	c.mustApplyIn(t, "carl", carl, fmt.Sprintf("syncWindows: [{name: nightly, kind: Allow, schedule: '0 %d * * *', duration: 1h}]", later.Hour()))
+	waiting := c.sync(t, "carl", all)
+	c.waitForStatus(t, "carl", "Held: window nightly opens")
+	c.Run(t, "delete", "rolebinding", "dave-edit", "-n", carl)
+	mirrortest.Eventually(t, "dave cannot write in the target", func(ctx context.Context) error {
+		if out, err := c.dave.Kubectl.Run(ctx, "auth", "can-i", "create", "deployments.apps", "-n", carl); err == nil {
+			return errors.New(out)
+		}
+		return nil
+	})
+	c.mustApplyIn(t, "carl", carl)
+	record := c.waitForState(t, waiting, v1alpha1.SyncStateManualIntervention)
+	if !strings.Contains(problems(record), `user "dave" may not create`) {
+		t.Errorf("problems of the record: %s", problems(record))
+	}
+	if found := c.objectsIn(t, carl).names(); len(found) > 0 {
+		t.Errorf("%q were written", found)
+	}
 }
 
 func (c *fixture) expectForbidden(t *testing.T, err error, sentences ...string) {

@@ -44,7 +44,7 @@ type StateReader struct {
 	Copies    *copies.Copies
 	Revisions Revisions
 	// Rights checks the permissions of catalog editors, who consent to what is copied, and of requesters.
-	Rights AccessReviewer
+	Rights access.Reviewer
 	Clock  clock.PassiveClock
 }
 

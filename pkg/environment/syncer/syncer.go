@@ -74,7 +74,7 @@ type Request struct {
 	Only       []v1alpha1.WorkloadReference
 	Force      bool
 	Resolution v1alpha1.ConflictResolutionSpec
-	// Requester is the user who must be allowed to read what the catalog's editor does not share, and to write custom resources.
+	// Requester is the user who must be allowed to read what the catalog's editor does not share, and to write what the plan writes.
 	// It is required in ModeSync.
 	Requester *access.Holder
 
@@ -92,7 +92,7 @@ type Result struct {
 	// Plan is the last plan.
 	Plan *plan.Plan
 	// Failures are the objects that were not synced: missing in the source, not ours, being deleted, or refused by the cluster. Nothing
-	// was written if the dry run refused an object, or if the Requester is not allowed to write a custom resource.
+	// was written if the dry run refused an object, or if the Requester is not allowed to write one.
 	Failures []v1alpha1.ObjectFailure
 	// Unchecked is set if nothing could be dry-run because the target namespace does not exist.
 	Unchecked bool
@@ -205,13 +205,11 @@ func (r *syncRun) target(ctx context.Context) (apply.Target, error) {
 	if target.Creation == nil {
 		return target, nil
 	}
-	lost, err := r.syncer.StateReader.Rights.Check(ctx, *r.request.Requester, access.OfTarget(r.request.Environment))
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return target, err
-	case err != nil:
-		target.Creation, target.NotCreated = nil, fmt.Sprintf("whether %s may create it is not known: %v", r.request.Requester, err)
-	case lost != "":
+	lost, err := r.syncer.StateReader.Rights.CheckNow(ctx, *r.request.Requester, access.OfTarget(r.request.Environment))
+	if err != nil {
+		return target, fmt.Errorf("find out whether %s may create namespace %s: %w", r.request.Requester, target.Namespace, err)
+	}
+	if lost != "" {
 		target.Creation, target.NotCreated = nil, lost
 	}
 	return target, nil

@@ -328,8 +328,7 @@ func TestTargetThatIsNotThere(t *testing.T) {
 	}
 	s.rights.Fail(errors.New("no answer"))
 	result, err = s.runner().Run(t.Context(), s.request())
-	const unknown = `Namespace 'shop-alice': does not exist, and whether user "jane" may create it is not known: no answer`
-	if err != nil || len(result.Failures) != 2 || result.Failures[1].Message != unknown || len(result.Written) > 0 {
+	if err == nil || !strings.Contains(err.Error(), "no answer") || len(result.Written) > 0 {
 		t.Errorf("%v: %+v", err, result)
 	}
 	s.rights.Lose()

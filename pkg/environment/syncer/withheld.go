@@ -14,14 +14,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 )
 
-// AccessReviewer checks whether users still have the permissions that a sync relies on.
-type AccessReviewer interface {
-	// Check returns a sentence that names the permissions that the holder lacks, empty if it has all.
-	Check(ctx context.Context, who access.Holder, permissions []access.Permission) (lost string, err error)
-}
-
-var _ AccessReviewer = &access.Reviews{}
-
 // Withheld returns the types that are not copied from the source of a catalog, each with the reason: the editor of the catalog, who
 // consents to copying, can no longer read them, or that could not be checked. Sharing Secrets requires a known editor. The other types
 // do not, because catalogs of earlier versions have no editor.

@@ -36,6 +36,11 @@ func (r *Rights) Fail(why error) {
 	r.failure = why
 }
 
+// CheckNow is Check.
+func (r *Rights) CheckNow(ctx context.Context, who access.Holder, permissions []access.Permission) (string, error) {
+	return r.Check(ctx, who, permissions)
+}
+
 // Check returns what is lost.
 func (r *Rights) Check(_ context.Context, who access.Holder, permissions []access.Permission) (string, error) {
 	r.mu.Lock()
