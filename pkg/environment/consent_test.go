@@ -169,17 +169,15 @@ func TestSyncWithoutTheEditorsRights(t *testing.T) {
 // TestSecretsThatAreSharedNoMore has a catalog stop sharing Secrets while a sync waits for its window. The sync then needs the permissions
 // of the user who requested it, which were not checked at the request.
 func TestSecretsThatAreSharedNoMore(t *testing.T) {
-	s := newSharingFixture(t, func(e *v1alpha1.Environment) {
-		e.Spec.SyncWindows = []v1alpha1.SyncWindow{
-			{Name: "hour", Kind: v1alpha1.SyncWindowAllow, Schedule: "10 12 * * *", Duration: metav1.Duration{Duration: time.Hour}},
-		}
-	})
+	s := newSharingFixture(t, evening)
 	s.start(0)
 	s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
 	s.expectRecords("Environment one Pending by jane r1")
 	s.catalog.Spec.Secrets = v1alpha1.CatalogSecretsRequester
 	s.api.Put(s.catalog)
 	s.rights.Lose(`user "jane": ` + readSecrets)
+	s.beforeEvening()
+	s.clock.SetTime(noon.Add(8 * time.Hour))
 	s.reaches("why it failed", func(e *v1alpha1.Environment) bool {
 		failed := e.Status.LastError
 		return failed != nil && failed.Reason == v1alpha1.ReasonPermissionLost &&

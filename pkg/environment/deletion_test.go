@@ -125,11 +125,12 @@ func TestObstacles(t *testing.T) {
 }
 
 func TestEnd(t *testing.T) {
-	const ttl = 10 * time.Minute // On a busy machine, more time passes until the first sync.
+	const ttl = 8 * time.Hour // long after the first sync
 	s := newFixture(t, automatic, func(e *v1alpha1.Environment) { e.Spec.TTL = &metav1.Duration{Duration: ttl} })
 	s.leave("Deployment web is still there")
 	s.start(0)
 	s.applied(1)
+	s.clock.SetTime(noon.Add(ttl))
 	s.reaches("the environment has expired", func(e *v1alpha1.Environment) bool {
 		ready := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.ConditionReady)
 		return e.DeletionTimestamp != nil && ready.Reason == v1alpha1.ReasonExpired && strings.Contains(ready.Message, "Deployment web")

@@ -379,7 +379,7 @@ func TestRediscovery(t *testing.T) {
 	s.reaches("no request is pending", func(e *v1alpha1.Environment) bool { return len(e.Status.PendingRequests) == 0 })
 	s.detector.mu.Lock()
 	defer s.detector.mu.Unlock()
-	if s.detector.rediscovered != 1 {
-		t.Errorf("rediscovered %d times", s.detector.rediscovered)
+	if s.detector.rediscovered < 1 { // A conflict in the status repeats it.
+		t.Error("not rediscovered")
 	}
 }

@@ -11,8 +11,13 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// pause is how long goroutines run after a step of the clock, in real time.
-const pause = 2 * time.Millisecond
+// pause is how long goroutines run after a step of the clock, in real time. If it took more than twice as long, because the machine is
+// busy, they run for catchUp times the delay more, up to maxCatchUp.
+const (
+	pause      = 2 * time.Millisecond
+	catchUp    = 10
+	maxCatchUp = 200 * time.Millisecond
+)
 
 var errNotYet = errors.New("not yet")
 
@@ -54,6 +59,10 @@ func (c *Clock) EventuallyBy(step time.Duration, what string, check func() error
 func (c *Clock) Advance(steps int, step time.Duration) {
 	for range steps {
 		c.Step(step)
+		started := time.Now()
 		<-time.After(pause)
+		if late := time.Since(started) - pause; late > pause {
+			<-time.After(min(catchUp*late, maxCatchUp))
+		}
 	}
 }
