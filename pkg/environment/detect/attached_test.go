@@ -203,6 +203,8 @@ func TestAttachedObjects(t *testing.T) {
 	s.expectEnvironments("alice bob carol")
 	s.scale(5)
 	s.expectEnvironments("alice bob carol")
+	s.rests()
+	s.notified.take()
 	s.scale(5)
 	s.windowPasses()
 	if got := s.notified.take(); got != "" {

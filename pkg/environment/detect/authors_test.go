@@ -41,10 +41,12 @@ func (s *fixture) namesAuthors(environment string, want ...string) {
 
 func TestAuthors(t *testing.T) {
 	s := begunFixture(t)
+	s.rests()
 	s.put("settings", "2", by("ann"))
 	s.put("queue", "2", by("ann"))
 	s.put("queue", "3", by("ben"))
 	s.put("secret-other", "2", by("cleo"))
+	s.arrived(3)
 	s.namesAuthors("alice", "ann 2, ben 1")
 	s.namesAuthors("bob", "ann 1")
 	s.put("secret-database", "2", by("dan"))
@@ -71,7 +73,7 @@ func TestAuthorsOfUnwatchedChanges(t *testing.T) {
 // TestWaitsForAuthors has an author who is unknown at the end of the window, and then one who is never known.
 func TestWaitsForAuthors(t *testing.T) {
 	s := begunFixture(t)
-	s.windowPasses()
+	s.rests()
 	s.authors.thinks.Store(true)
 	s.put("queue", "2")
 	s.arrived(1)
@@ -84,13 +86,13 @@ func TestWaitsForAuthors(t *testing.T) {
 	s.expectRecords("alice Pending* Changed ConfigMap queue")
 }
 
-// arrived waits for a number of changes since the start. The clock does not advance meanwhile, so they are in one
-// window.
+// arrived waits for a number of changes since the start, and until their batch has rows. The clock does not advance meanwhile, so they are
+// in one window.
 func (s *fixture) arrived(changes int64) {
 	s.Helper()
 	s.waits("changes are received", func() error {
-		if asked := s.authors.asked.Load(); asked < changes {
-			return fmt.Errorf("%d, want %d", asked, changes)
+		if asked, rows := s.authors.asked.Load(), s.rows(); asked < changes || rows == 0 {
+			return fmt.Errorf("%d with %d rows, want %d", asked, rows, changes)
 		}
 		return nil
 	})

@@ -87,6 +87,7 @@ func (y story) dies(t *testing.T, last int, answerLost bool) {
 		}
 	})
 	s.restart()
+	s.waits("the sources are watched", s.watchedTypes(begunWatches...))
 	s.stays(y.want...)
 	// The comparison by the starting watches is another batch.
 	if got := s.process.Writes(); got > y.writes+1 {

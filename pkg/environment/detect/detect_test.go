@@ -11,6 +11,9 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
+// begunWatches are the types that a process of begunFixture watches.
+var begunWatches = []string{"production/configmaps", "production/secrets", "production/serviceaccounts", "production/services"}
+
 // begunFixture returns a fixture with two environments that have copies of the objects of production, and a running
 // process.
 func begunFixture(t testing.TB) *fixture {
@@ -24,7 +27,7 @@ func begunFixture(t testing.TB) *fixture {
 	s.sync("alice", "settings", "queue", "secret-database", "service-web", "account-web")
 	s.sync("bob", "settings")
 	s.start(0)
-	s.watching("production/configmaps", "production/secrets", "production/serviceaccounts", "production/services")
+	s.watching(begunWatches...)
 	return s
 }
 
@@ -81,7 +84,11 @@ func TestLaterChanges(t *testing.T) {
 		"back":        {func(s *fixture) { s.put("queue", "1") }, []string{"alice Superseded Changed ConfigMap queue"}},
 		"a deletion":  {func(s *fixture) { s.remove("queue") }, []string{"alice Pending* Removed ConfigMap queue"}},
 		"deleted and back": {
-			func(s *fixture) { s.remove("queue"); s.windowPasses(); s.put("queue", "1") }, []string{"alice Superseded Removed ConfigMap queue"},
+			func(s *fixture) {
+				s.remove("queue")
+				s.expectRecords("alice Pending* Removed ConfigMap queue")
+				s.put("queue", "1")
+			}, []string{"alice Superseded Removed ConfigMap queue"},
 		},
 		"while it runs": {func(s *fixture) {
 			s.move("alice", v1alpha1.SyncStateInProgress)
@@ -115,7 +122,8 @@ func TestLaterChanges(t *testing.T) {
 		"dismissed, back, and changed again": {func(s *fixture) {
 			s.dismiss("alice")
 			s.put("queue", "1")
-			s.windowPasses()
+			s.arrived(2)
+			s.rests()
 			s.put("queue", "2")
 		}, []string{"alice Dismissed Changed ConfigMap queue", "alice Pending* Changed ConfigMap queue"}},
 		"a run of the catalog has brought it": {func(s *fixture) {

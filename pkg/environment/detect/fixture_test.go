@@ -156,18 +156,32 @@ func (s *fixture) rests() {
 	s.Helper()
 	s.windowPasses()
 	s.eventually("all batches are done", func() error {
-		rows, err := s.kv.Get(context.Background(), test, clientv3.WithPrefix(), clientv3.WithCountOnly())
-		if err == nil && rows.Count > 0 {
-			err = fmt.Errorf("%d rows are left", rows.Count)
+		if rows := s.rows(); rows > 0 {
+			return fmt.Errorf("%d rows are left", rows)
 		}
-		return err
+		return nil
 	})
+}
+
+// rows returns the number of rows of all batches.
+func (s *fixture) rows() int64 {
+	s.Helper()
+	rows, err := s.kv.Get(context.Background(), test, clientv3.WithPrefix(), clientv3.WithCountOnly())
+	if err != nil {
+		s.Fatal(err)
+	}
+	return rows.Count
 }
 
 // watching waits until exactly these types are watched.
 func (s *fixture) watching(want ...string) {
 	s.Helper()
-	s.eventually("the sources are watched", func() error {
+	s.eventually("the sources are watched", s.watchedTypes(want...))
+}
+
+// watchedTypes returns a check that exactly these types are watched.
+func (s *fixture) watchedTypes(want ...string) func() error {
+	return func() error {
 		var got []string
 		for _, action := range s.source.Actions() {
 			if action.GetVerb() == "watch" {
@@ -179,7 +193,7 @@ func (s *fixture) watching(want ...string) {
 			return fmt.Errorf("watches: %q, want %q", got, want)
 		}
 		return nil
-	})
+	}
 }
 
 // syncStatuses returns the records, ordered by environment and age.

@@ -11,7 +11,7 @@ import (
 
 func TestEventsAreCounted(t *testing.T) {
 	s := begunFixture(t)
-	s.windowPasses()
+	s.rests()
 	counts := map[string]float64{}
 	count := func() (changed map[string]float64) {
 		changed = map[string]float64{}
@@ -39,13 +39,16 @@ func TestEventsAreCounted(t *testing.T) {
 	s.put("settings", "2") // The same as the pending change.
 	s.put("queue", "1")
 	s.put("other", "1")
+	s.arrived(1)
 	s.stays("alice Pending* Changed ConfigMap settings", "bob Pending* Changed ConfigMap settings")
 	s.put("settings", "2") // The same as the recorded change.
 	s.put("queue", "2")
 	s.put("account-web", "2")
+	s.arrived(3)
 	s.stays("alice Pending* Changed ConfigMap queue Changed ConfigMap settings Changed ServiceAccount account-web",
 		"bob Pending* Changed ConfigMap settings")
 	s.put("settings", "1")
+	s.arrived(4)
 	s.stays("alice Pending* Changed ConfigMap queue Changed ServiceAccount account-web", "bob Superseded Changed ConfigMap settings")
 	got := count()
 	for name, want := range map[string]float64{
