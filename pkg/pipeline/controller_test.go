@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/configbutler/slipstream/pkg/controller"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // broken is a controller that cannot be set up.
@@ -33,7 +34,7 @@ func TestTermThatEndsBeforeItRuns(t *testing.T) {
 	if err := group.Run(t.Context()); !errors.Is(err, errBroken) {
 		t.Fatalf("error = %v, want %v", err, errBroken)
 	}
-	goleak.VerifyNone(t, existing)
+	testkit.NoGoroutines(t, existing)
 }
 
 // TestSinksShareNoLimit checks that a sink that has used up its rate limit does not delay another one.

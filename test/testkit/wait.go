@@ -8,14 +8,15 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // Timeout is how long tests wait for a state. It is longer than any step takes on a busy machine, so that only a defect exceeds it.
 const Timeout = 5 * time.Minute
 
-// pauseShare is how many times longer than a check the pause after it is, at least, up to maxPause. Tests that wait leave most of the processor to the
-// server for which they wait, also if each check runs a program.
+// pauseShare is how many times longer than a check the pause after it is, at least, up to maxPause. Tests that wait leave most of the
+// processor to the server for which they wait, also if each check runs a program.
 const (
 	pauseShare = 2
 	maxPause   = 2 * time.Second
@@ -37,6 +38,12 @@ func EventuallyTrue(t testing.TB, what string, condition func() bool) {
 		}
 		return nil
 	})
+}
+
+// NoGoroutines waits until no goroutines are left except those that existed before, from goleak.IgnoreCurrent.
+func NoGoroutines(t testing.TB, before goleak.Option) {
+	t.Helper()
+	Eventually(t, "no goroutines are left", func() error { return goleak.Find(before) })
 }
 
 // EventuallyWithin is Eventually with a timeout of the caller, for checks that send requests. Their context ends with the timeout.

@@ -273,7 +273,7 @@ func TestAfterClose(t *testing.T) {
 // TestCloseReleasesResources closes an engine during writes. No goroutine may be left, and exactly the writes acknowledged
 // before the close are kept.
 func TestCloseReleasesResources(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	defer testkit.NoGoroutines(t, goleak.IgnoreCurrent())
 	path := filepath.Join(t.TempDir(), "store.db")
 	e := reopen(t, path)
 	ctx, cancel := context.WithCancel(t.Context())

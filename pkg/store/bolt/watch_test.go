@@ -32,7 +32,7 @@ func receive(t *testing.T, watch clientv3.WatchChan) (clientv3.WatchResponse, bo
 	select {
 	case response, open := <-watch:
 		return response, open
-	case <-time.After(wait.ForeverTestTimeout):
+	case <-time.After(testkit.Timeout):
 		t.Fatal("watch sent no response")
 		return clientv3.WatchResponse{}, false
 	}
@@ -303,14 +303,18 @@ func TestPeriodicProgress(t *testing.T) {
 	}
 	set(t, e, "another", "")
 	clock.Step(time.Minute)
-	if response, _ := receive(t, watch); !response.IsProgressNotify() || response.Header.Revision != 3 {
+	response, _ := receive(t, watch)
+	if response.IsProgressNotify() && response.Header.Revision == 2 { // The last tick of the loop was handled between the changes.
+		response, _ = receive(t, watch)
+	}
+	if !response.IsProgressNotify() || response.Header.Revision != 3 {
 		t.Errorf("progress %+v, want revision 3", response)
 	}
 }
 
 func TestWatchEndsWithItsContextAndItsClient(t *testing.T) {
 	e := openEngine(t, bolt.Options{})
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	defer testkit.NoGoroutines(t, goleak.IgnoreCurrent())
 	client := bolt.NewClient(t.Context(), e)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancelled := client.Watch(ctx, "/", clientv3.WithPrefix())
