@@ -283,11 +283,11 @@ func TestCredentialsAreRotated(t *testing.T) {
 	s.waitRechecks(2)
 }
 
-// waitRechecks waits until branches have requested n checks of the repository.
+// waitRechecks waits until branches have requested at least n checks of the repository.
 func (s *fixture) waitRechecks(n int64) {
 	s.t.Helper()
 	testkit.Eventually(s.t, "looks at the repository", func() error {
-		if got := s.rechecks.Load(); got != n {
+		if got := s.rechecks.Load(); got < n {
 			return fmt.Errorf("%d checks requested, want %d", got, n)
 		}
 		return nil

@@ -191,6 +191,8 @@ func TestSecrets(t *testing.T) {
 	policy(v1alpha1.SecretsOmit)
 	s.mirrored()
 	s.idle()
+	s.watches.mu.Lock()
+	defer s.watches.mu.Unlock()
 	for watch := range s.watches.states {
 		if watch.Resource.Resource == "secrets" {
 			t.Errorf("%s is watched", watch)

@@ -188,10 +188,7 @@ func TestBranchThatTakesNothing(t *testing.T) {
 		s.holds("main", folder, inShop)
 		s.eachInOrder(folder, "a", []string{"value-first", "value-second"})
 	}
-	s.idle()
-	if v := s.registry.rejection(repository); !v.IsZero() {
-		t.Errorf("state of the repository = %+v", v)
-	}
+	testkit.EventuallyTrue(t, "the repository is not rejected any more", func() bool { return s.registry.rejection(repository).IsZero() })
 }
 
 // TestRefusedDestinationMoves checks that a held destination is retried at once if its folder has changed.

@@ -143,21 +143,35 @@ func TestLeaseRequests(t *testing.T) {
 	})
 }
 
+// waitsForLease has another server hold the Lease of the branch main until the destination of that name waits for it with a change.
+func (s *fixture) waitsForLease(other *branchLease) (ready metav1.Condition) {
+	s.t.Helper()
+	changes := 0
+	testkit.Eventually(s.t, "a change waits for the Lease", func() error {
+		if err := other.hold(s.t.Context()); err != nil {
+			return err
+		}
+		if s.record("main").PendingChanges == 0 { // Also if the Lease was lost meanwhile.
+			changes++
+			s.cluster.put(configMap("a"), fmt.Sprint("waits ", changes))
+		}
+		ready = s.ready("main")
+		if holder := s.record("main").LeaseHolder; ready.Reason != v1alpha1.ReasonLeaseHeldElsewhere || holder != "two" {
+			return fmt.Errorf("leaseHolder = %q; %s: %s", holder, ready.Reason, ready.Message)
+		}
+		return nil
+	})
+	return ready
+}
+
 func TestBranchThatAnotherServerWrites(t *testing.T) {
 	s := newFixture(t, func(s *fixture) {
 		s.leases = Leases{Namespace: "system", Duration: 2 * time.Second, Renew: 100 * time.Millisecond}
 	})
 	key := branchKey{url: s.in.repositories[0].Spec.RepoURL, branch: "main"}
 	other := newBranchLease(s.secrets.CoordinationV1(), "two", s.leases, key)
-	if err := other.hold(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	s.cluster.put(configMap("a"), "1")
-	if ready := s.waitReady("main", v1alpha1.ReasonLeaseHeldElsewhere); !strings.Contains(ready.Message, "two writes the branch") {
+	if ready := s.waitsForLease(other); !strings.Contains(ready.Message, "two writes the branch") {
 		t.Errorf("message of Ready = %s", ready.Message)
-	}
-	if holder := s.record("main").LeaseHolder; holder != "two" {
-		t.Errorf("leaseHolder = %q", holder)
 	}
 	s.mirrored() // after the other's Lease has expired
 	testkit.Eventually(t, "the holder", func() error {
@@ -238,9 +252,7 @@ func TestResetWhileAnotherServerWrites(t *testing.T) {
 	s.mirrored()
 	key := branchKey{url: s.in.repositories[0].Spec.RepoURL, branch: "main"}
 	other := newBranchLease(s.secrets.CoordinationV1(), "two", s.leases, key)
-	testkit.Eventually(t, "the other server has the Lease", func() error { return other.hold(t.Context()) })
-	s.cluster.put(configMap("a"), "3")
-	s.waitReady("main", v1alpha1.ReasonLeaseHeldElsewhere)
+	s.waitsForLease(other)
 	s.git.hook(t, "shop.git", "pre-receive", "")
 	s.registry.retryBranches(nameOf(s.in.repositories[0]))
 	s.mirrored()

@@ -107,7 +107,7 @@ func TestRemoteDownAtTheStart(t *testing.T) {
 
 func TestRemoteThatDoesNotRespond(t *testing.T) {
 	var silent atomic.Bool
-	s := newFixture(t, func(s *fixture) { s.requestTimeout = time.Second })
+	s := newFixture(t, func(s *fixture) { s.requestTimeout = 5 * time.Second })
 	s.idle()
 	silent.Store(true)
 	s.git.guard(func(_ http.ResponseWriter, r *http.Request) bool {
@@ -118,7 +118,7 @@ func TestRemoteThatDoesNotRespond(t *testing.T) {
 	})
 	s.cluster.put(configMap("a"), "1")
 	ready := s.waitReady("main", v1alpha1.ReasonRepositoryUnreachable)
-	if !strings.Contains(ready.Message, "has not answered within 1s") {
+	if !strings.Contains(ready.Message, "has not answered within 5s") {
 		t.Errorf("message = %q", ready.Message)
 	}
 	silent.Store(false)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // repairsOf returns repairs for the Secrets of the fixture's cluster, which sets no resourceVersions.
@@ -71,6 +72,7 @@ func TestRepairedSecretIsTriedAtOnce(t *testing.T) {
 			})
 			s.cluster.put(configMap("a"), "1")
 			s.waitReady("main", tt.reason)
+			s.waitFailing(1)
 			var retried []string
 			r := repairsOf(s, &retried)
 			r.poll(t.Context())
@@ -82,6 +84,7 @@ func TestRepairedSecretIsTriedAtOnce(t *testing.T) {
 			r.poll(t.Context())
 			s.mirrored()
 			s.waitReady("main", v1alpha1.ReasonSucceeded)
+			s.waitFailing(0)
 			s.putSecret(tt.secret, tt.wrong)
 			r.poll(t.Context())
 			if !slices.Equal(retried, []string{"shop/repo"}) || len(r.seen) != 0 {
@@ -89,6 +92,17 @@ func TestRepairedSecretIsTriedAtOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// waitFailing waits until a number of repositories fail.
+func (s *fixture) waitFailing(repositories int) {
+	s.t.Helper()
+	testkit.Eventually(s.t, "failing repositories", func() error {
+		if failing := s.registry.failingBranches(); len(failing) != repositories {
+			return fmt.Errorf("%v fail, want %d", failing, repositories)
+		}
+		return nil
+	})
 }
 
 func TestUnreadableSecretHasNotChanged(t *testing.T) {

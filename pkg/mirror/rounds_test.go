@@ -49,9 +49,7 @@ func TestSeedOfSeveralTypesIsOneCommit(t *testing.T) {
 	if got, want := s.commits("main"), []string{"[SEED] 5 objects: 5 created"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if synced := s.record("main"); synced.LastSeedTime == nil {
-		t.Errorf("comparison is not recorded: %+v", synced)
-	}
+	testkit.EventuallyTrue(t, "the comparison is recorded", func() bool { return s.record("main").LastSeedTime != nil })
 }
 
 // TestSeedOfSeveralTypesHasACommitForEachAuthor checks that comparisons of several types make one commit for each author.

@@ -262,6 +262,7 @@ func TestMirrorAnnotation(t *testing.T) {
 	s.cluster.put(configMap("c"), "1")
 	s.relabel(watch.Namespace{Name: "shop", Labels: labels.Set{"team": "shop"}})
 	s.mirrored()
+	s.idle()
 	lists := s.cluster.listed()
 	s.relabel(watch.Namespace{Name: "dev", Annotations: out})
 	s.idle()
