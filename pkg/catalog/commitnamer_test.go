@@ -173,6 +173,7 @@ func TestRecordsHaveTheNewestCommits(t *testing.T) {
 	for i := range changes {
 		s.put("api", fmt.Sprint("shop/api:", i+2))
 		s.pushCommit(fmt.Sprint(i), "main", "api")
+		s.waitForEvents(int64(i) + 1) // The fake watch holds a hundred events at most.
 	}
 	s.waitForRevision("shop", 2)
 	s.eventually("the last commit is in the record", func() error {

@@ -88,6 +88,13 @@ func TestEventsReportFailuresOnce(t *testing.T) {
 	}
 	s.api.Put(retried)
 	s.waitForState(v1alpha1.SyncStateApplied)
+	s.eventually("the Event about the recovery", func() error {
+		lines := s.events.Lines()
+		if !slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, "teams/shop Normal Recovered") }) {
+			return fmt.Errorf("%q", lines)
+		}
+		return nil
+	})
 	s.stepWindow()
 	counts := map[string]int{}
 	for _, event := range s.events.Lines() {

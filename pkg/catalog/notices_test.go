@@ -68,6 +68,7 @@ func TestEventsReportAFillingIntake(t *testing.T) {
 	s.waitForWatches()
 	s.stepWindow()
 	s.changeWorkloads(6, 2)
+	s.waitForEvents(6)
 	s.waitForRevision("shop", 2)
 	s.expectWarnings(reasonFilling, 0)
 	s.changeWorkloads(8, 3)

@@ -11,7 +11,7 @@ import (
 
 func TestEditsMadeDuringAPauseKeepTheirActor(t *testing.T) {
 	s := runningFixture(t)
-	s.pause("shop", "eve")
+	until := s.pause("shop", "eve")
 	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) {
 		catalog.Spec.Patches = []v1alpha1.Patch{patchOf("worker", imagePatch)}
 	})
@@ -27,6 +27,7 @@ func TestEditsMadeDuringAPauseKeepTheirActor(t *testing.T) {
 	if pending := s.catalog("shop").Status.PendingEdits; len(pending) == 0 || pending[len(pending)-1].Actor != "adam" {
 		t.Errorf("pending edits = %+v", pending)
 	}
+	s.pauseEnds(until)
 	s.waitForRevision("shop", 3)
 	s.stepWindow()
 	// Records are sorted by when their changes were made or detected.
@@ -41,10 +42,13 @@ func TestEditsOfThePauseDoNotWait(t *testing.T) {
 	s := runningFixture(t)
 	s.pause("shop", "eve")
 	s.put("api", "shop/api:2")
-	s.pause("shop", "adam")
+	until := s.pause("shop", "adam")
 	if pending := s.catalog("shop").Status.PendingEdits; len(pending) > 0 {
 		t.Errorf("pending edits = %+v", pending)
 	}
+	s.stepWindow()
+	s.expectRecords(firstRecord)
+	s.pauseEnds(until)
 	s.waitForRevision("shop", 2)
 	s.stepWindow()
 	s.expectRecords(firstRecord, "shop 2 AutoApplied Changed api (1)")
@@ -52,10 +56,11 @@ func TestEditsOfThePauseDoNotWait(t *testing.T) {
 
 func TestFailingEditsDuringAPauseFailAtItsEnd(t *testing.T) {
 	s := runningFixture(t)
-	s.pause("shop", "eve")
+	until := s.pause("shop", "eve")
 	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = []v1alpha1.Patch{failingPatch} })
 	s.stepWindow()
 	s.expectRecords(firstRecord)
+	s.pauseEnds(until)
 	if record := s.waitForState(v1alpha1.SyncStateFailed); record.Status.Error.Reason != v1alpha1.ReasonPatchFailed {
 		t.Errorf("status of the record = %+v", record.Status)
 	}
@@ -82,6 +87,7 @@ func TestPinsRemovedDuringAPause(t *testing.T) {
 		"and pinned again": {func(s *fixture) { s.edit("shop", "adam", pin(2)) }, ""},
 		"which is then ended": {func(s *fixture) {
 			s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PauseUntil = nil })
+			s.waitForRevision("shop", 3)
 		}, "shop 3 Applied by adam Changed api (1)"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -94,16 +100,17 @@ func TestPinsRemovedDuringAPause(t *testing.T) {
 			s.edit("shop", "eve", pin(2))
 			s.waitForRevision("shop", 2)
 			s.put("api", "shop/api:2")
-			s.pause("shop", "eve")
+			until := s.pause("shop", "eve")
 			s.edit("shop", "erin", pin(0))
 			s.stepWindow()
 			test.meanwhile(s)
 			s.stepWindow()
+			s.pauseEnds(until)
 			if test.want != "" {
 				s.waitForRevision("shop", 3)
 				records = append(records, test.want)
 			}
-			s.step(11 * 60)
+			s.stepWindow()
 			s.expectRecords(records...)
 			if pending := s.catalog("shop").Status.PendingEdits; len(pending) > 0 {
 				t.Errorf("pending edits = %+v", pending)
