@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -139,9 +140,11 @@ func (c *fixture) waitForWarning(t *testing.T, environment, message string) {
 
 // watchedStates records the states of records.
 type watchedStates struct {
-	seen  map[string][]v1alpha1.SyncState
 	ended chan struct{}
 	stop  func()
+
+	mu   sync.Mutex
+	seen map[string][]v1alpha1.SyncState
 }
 
 // watchStates watches the states of the team's records until expect is called.
@@ -165,17 +168,34 @@ func (c *fixture) watchStates(t *testing.T) *watchedStates {
 }
 
 func (w *watchedStates) record(name string, state v1alpha1.SyncState) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if before := w.seen[name]; len(before) == 0 || before[len(before)-1] != state {
 		w.seen[name] = append(before, state)
 	}
 }
 
-// expect stops the watch and expects the states of a record.
+// states returns the states of a record so far.
+func (w *watchedStates) states(name string) []v1alpha1.SyncState {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.seen[name])
+}
+
+// expect waits for the last of the states of a record, which the watch may send later than a read shows it. Then it stops the watch, and
+// expects all of the states.
 func (w *watchedStates) expect(t *testing.T, name string, want ...v1alpha1.SyncState) {
 	t.Helper()
+	mirrortest.Eventually(t, "the watch sends the last state of "+name, func(context.Context) error {
+		got := w.states(name)
+		if len(got) == 0 || got[len(got)-1] != want[len(want)-1] {
+			return fmt.Errorf("states: %v", got)
+		}
+		return nil
+	})
 	w.stop()
 	<-w.ended
-	if got := w.seen[name]; !slices.Equal(got, want) {
+	if got := w.states(name); !slices.Equal(got, want) {
 		t.Errorf("states of %s: %v, want %v", name, got, want)
 	}
 }

@@ -4,12 +4,15 @@
 package environments
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
 const (
@@ -69,6 +72,12 @@ func (c *fixture) testConflictResolution(t *testing.T, record string) {
 	c.expectRefused(t, c.dave, "environments/alice/resolve", `{"spec":{`+choices("take", imageField)+"}}", "Invalid", "spec.take[1].fields",
 		"out of spec.patches")
 	c.mustRequest(t, c.dave, "environments/alice/resolve", `{"spec":{`+choices("keep", imageField)+","+choices("take", memoryField)+"}}")
+	mirrortest.Eventually(t, "the decisions are processed", func(context.Context) error {
+		if c.record(t, record).Status.State == v1alpha1.SyncStateConflicted {
+			return errors.New("the record is still Conflicted: " + c.describe(t.Context()))
+		}
+		return nil
+	})
 	c.waitForState(t, record, v1alpha1.SyncStateCompleted)
 	c.waitForStatus(t, "alice", "Synced")
 	c.expectImages(t, map[string]string{"api": "shop/api:dave", "worker": "shop/worker:dave"})

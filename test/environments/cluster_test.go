@@ -47,11 +47,14 @@ func newTestCluster(t *testing.T) *testCluster {
 }
 
 // newTestClusterOf starts a cluster with options, which set the server's permissions in the whole cluster. In the namespaces of
-// sources and targets it has more.
+// sources and targets it has more. kube-apiserver sends audit events after a second, so that an event that is late on a busy machine is
+// not much later than the others: a change waits for its author for somewhat longer than the events before took.
 func newTestClusterOf(t *testing.T, options devcluster.Options) *testCluster {
 	t.Helper()
 	s := &testCluster{ownLog: filepath.Join(t.TempDir(), "own.log")}
-	options.Audit, options.AuditLog, options.ServerArgs = true, true, []string{"--audit-log-path=" + s.ownLog}
+	options.Audit, options.AuditLog = true, true
+	options.ServerArgs = append(options.ServerArgs, "--audit-log-path="+s.ownLog, "--attribution-max-wait=30s")
+	options.APIServerArgs = append(options.APIServerArgs, "--audit-webhook-batch-max-wait=1s")
 	s.AdminCluster, _ = mirrortest.NewWiredCluster(t, options)
 	s.Apply(t, readers)
 	s.ann, s.eve, s.dave, s.mallory = s.person(t, "ann"), s.person(t, "eve"), s.person(t, "dave"), s.person(t, "mallory")

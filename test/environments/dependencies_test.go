@@ -53,21 +53,24 @@ func (s *testCluster) testDependencyChanges(t *testing.T) {
 	c.waitForStatus(t, "bob", "1 ConfigMap, 2 Secrets changed")
 }
 
-// expectPrompt expects one pending record of an environment's dependencies with the given changes.
-func (c *fixture) expectPrompt(t *testing.T, environment string, want ...string) *v1alpha1.SyncStatus {
+// expectPrompt waits until an environment has exactly one record of its dependencies, which is pending and has the given changes. Changes
+// that are applied slowly are in more than one batch, all of which update this record.
+func (c *fixture) expectPrompt(t *testing.T, environment string, want ...string) {
 	t.Helper()
-	records, err := c.records(t.Context(), environment, v1alpha1.SyncTypeDependency)
-	if err != nil || len(records) != 1 {
-		t.Fatalf("%s has %d dependency records: %v%s", environment, len(records), err, c.describe(t.Context()))
-	}
-	record := &records[0]
-	if record.Status.State != v1alpha1.SyncStatePending || !slices.Equal(changed(record), want) {
-		t.Errorf("%s of %s is %s with changes %q, want %q", record.Name, environment, record.Status.State, changed(record), want)
-	}
-	if latest := c.get(t, environment).Status.LatestDependencySync; latest != record.Name {
-		t.Errorf("latestDependencySync of %s = %s, want %s", environment, latest, record.Name)
-	}
-	return record
+	c.waitFor(t, environment, "has one pending record", func(e *v1alpha1.Environment) error {
+		records, err := c.records(t.Context(), environment, v1alpha1.SyncTypeDependency)
+		if err != nil || len(records) != 1 {
+			return errors.Join(err, fmt.Errorf("%d dependency records", len(records)))
+		}
+		record := &records[0]
+		if record.Status.State != v1alpha1.SyncStatePending || !slices.Equal(changed(record), want) {
+			return fmt.Errorf("%s is %s with changes %q, want %q", record.Name, record.Status.State, changed(record), want)
+		}
+		if latest := e.Status.LatestDependencySync; latest != record.Name {
+			return fmt.Errorf("latestDependencySync = %s, want %s", latest, record.Name)
+		}
+		return nil
+	})
 }
 
 // expectNextChange changes a dependency of one environment. The other environments must not be prompted.

@@ -79,6 +79,7 @@ func (s *testCluster) testCopyMatchesSource(t *testing.T) {
 		want   []string
 	}{"alike": {c.target, nil}, "adapted": {"faithful-adapted", adaptations}} {
 		t.Run(environment, func(t *testing.T) {
+			c.waitForApplied(t, environment, 1) // The record is completed before the environment says so.
 			c.compare(t, c.get(t, environment), source, s.objectsIn(t, test.target), test.want)
 		})
 	}

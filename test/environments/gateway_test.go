@@ -82,8 +82,7 @@ func (s *testCluster) testGatewayAPI(t *testing.T) {
 	s.allowGatewayAPI(t, c.target, s.dave)
 	s.Apply(t, people.In(c.target, "edit", s.mallory.Name))
 	c.mustApply(t, "alice", "adapt: {ingressHosts: {type: Template, template: '{label}.{environment}.dev.example.com'}}")
-	requested := c.mustRequest(t, s.mallory, "environments/alice/sync", all)
-	record := c.waitForState(t, requested.SyncStatuses[0], v1alpha1.SyncStateManualIntervention)
+	record := c.waitForState(t, c.syncBy(t, s.mallory, "alice", all), v1alpha1.SyncStateManualIntervention)
 	if !strings.Contains(fmt.Sprint(record.Status.Failures), "Failed to create HTTPRoute 'web' of routed - ") ||
 		len(c.objectsIn(t, c.target)) > 0 {
 		t.Errorf("without permissions on routes: objects %q, failures %+v", c.objectsIn(t, c.target).names(), record.Status.Failures)

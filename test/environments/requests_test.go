@@ -6,11 +6,14 @@ package environments
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
@@ -47,11 +50,39 @@ func (c *fixture) mustRequest(t *testing.T, by *people.Person, path, body string
 // sync requests a sync and returns the name of its record.
 func (c *fixture) sync(t *testing.T, environment, body string) string {
 	t.Helper()
-	status := c.mustRequest(t, c.dave, "environments/"+environment+"/sync", body)
-	if len(status.SyncStatuses) == 0 {
+	return c.syncBy(t, c.dave, environment, body)
+}
+
+// pendingID matches the message of a response to a request that is accepted, but was not processed in time.
+var pendingID = regexp.MustCompile(`status\.pendingRequests .* under the id ([0-9a-f-]{36})`)
+
+// syncBy requests a sync as a user and returns the name of its record, which the response lacks if the sync starts later.
+func (c *fixture) syncBy(t *testing.T, by *people.Person, environment, body string) (record string) {
+	t.Helper()
+	status := c.mustRequest(t, by, "environments/"+environment+"/sync", body)
+	if len(status.SyncStatuses) > 0 {
+		return status.SyncStatuses[0]
+	}
+	found := pendingID.FindStringSubmatch(status.Message)
+	if found == nil {
 		t.Fatalf("sync request returned no record: %+v", status)
 	}
-	return status.SyncStatuses[0]
+	mirrortest.Eventually(t, "the record of the request "+found[1], func(ctx context.Context) error {
+		list, err := c.dave.Own.ConfigbutlerV1alpha1().SyncStatuses(c.team).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, one := range list.Items {
+			// An open record of dependencies becomes that of a request for them alone.
+			joined := strings.Contains(body, `"Cluster"`) && one.Annotations[v1alpha1.AnnotationRequest] == found[1]
+			if joined || one.Spec.Batch == found[1] {
+				record = one.Name
+				return nil
+			}
+		}
+		return errors.New("no record: " + c.describe(ctx))
+	})
+	return record
 }
 
 // mustSync requests a sync and waits until it is completed.

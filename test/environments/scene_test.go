@@ -179,6 +179,36 @@ func (c *fixture) waitForRevision(t *testing.T, name string, revision int64) *v1
 	})
 }
 
+// waitForWorkloads waits until all workloads of the catalog shop have changed, and until an environment has observed a revision of the
+// catalog with all of them. Objects that are applied slowly are in more than one revision, and workloads are written before the catalog.
+func (c *fixture) waitForWorkloads(t *testing.T, environment string, isChanged func(manifest string) bool) {
+	t.Helper()
+	var revision int64
+	mirrortest.Eventually(t, "the catalog offers all changes", func(ctx context.Context) error {
+		api := c.eve.Own.ConfigbutlerV1alpha1()
+		list, err := api.CatalogWorkloads(c.team).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		newest := int64(0)
+		for _, workload := range list.Items {
+			if !isChanged(string(workload.Status.Manifest.Raw)) {
+				return fmt.Errorf("%s is unchanged", workload.Name)
+			}
+			newest = max(newest, workload.Status.Revision)
+		}
+		catalog, err := api.AppCatalogs(c.team).Get(ctx, "shop", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if revision = catalog.Status.Revision; revision < newest {
+			return fmt.Errorf("revision of the catalog = %d, of a workload %d", revision, newest)
+		}
+		return nil
+	})
+	c.waitForRevision(t, environment, revision)
+}
+
 // waitForApplied waits until an environment has applied a revision of the catalog.
 func (c *fixture) waitForApplied(t *testing.T, name string, revision int64) {
 	t.Helper()

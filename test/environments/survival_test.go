@@ -176,23 +176,7 @@ func (c *fixture) changeAll(t *testing.T, version int) {
 	t.Helper()
 	manifests, _ := manyDeployments(version)
 	c.applyToSource(t, manifests)
-	mirrortest.Eventually(t, "the catalog offers them", func(ctx context.Context) error {
-		list, err := c.eve.Own.ConfigbutlerV1alpha1().CatalogWorkloads(c.team).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
-		for _, workload := range list.Items {
-			if !strings.Contains(string(workload.Status.Manifest.Raw), fmt.Sprintf(":%d\"", version)) {
-				return fmt.Errorf("%s is unchanged", workload.Name)
-			}
-		}
-		return nil
-	})
-	catalog, err := c.eve.Own.ConfigbutlerV1alpha1().AppCatalogs(c.team).Get(t.Context(), "shop", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.waitForRevision(t, "alice", catalog.Status.Revision)
+	c.waitForWorkloads(t, "alice", func(manifest string) bool { return strings.Contains(manifest, fmt.Sprintf(":%d\"", version)) })
 }
 
 // writes returns the audit events of the server's writes of Deployments to the target since a time, without dry runs.
