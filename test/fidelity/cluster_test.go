@@ -6,22 +6,17 @@ package fidelity
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/testkit"
 	"github.com/configbutler/slipstream/test/testkit/clustertest"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
-
-// deadline is longer than any wait of these tests on a busy machine.
-const deadline = 2 * time.Minute
 
 // The names and folders of the two destinations: one for everything, with Secrets as plain files, and one for encrypted Secrets.
 const (
@@ -65,6 +60,15 @@ func (s *testCluster) kubectl(t *testing.T, arguments ...string) string {
 	return out
 }
 
+// eventually runs kubectl as the administrator until it succeeds, because new kinds are in discovery some time after they are established.
+func (s *testCluster) eventually(t *testing.T, arguments ...string) {
+	t.Helper()
+	mirrortest.Eventually(t, "kubectl "+arguments[0], func(ctx context.Context) error {
+		_, err := s.admin.Run(ctx, arguments...)
+		return err
+	})
+}
+
 // git runs git on the bare repository.
 func (s *testCluster) git(t *testing.T, arguments ...string) string {
 	t.Helper()
@@ -85,21 +89,7 @@ func (s *testCluster) commit(t *testing.T) string {
 func (s *testCluster) mirrored(t *testing.T) {
 	t.Helper()
 	for _, destination := range []string{plain, encrypted} {
-		testkit.EventuallyWithin(t, deadline, destination+" is mirrored", func(ctx context.Context) error {
-			path := "/apis/configbutler.ai/v1alpha1/namespaces/mirror/gitdestinations/" + destination + "/sync"
-			out, err := s.admin.Feed(ctx, `{"spec":{"full":true}}`, "create", "--raw", path, "-f", "-")
-			if err == nil && !strings.Contains(out, " 0 files written, 0 removed") {
-				err = errors.New(out)
-			}
-			return err
-		})
-		testkit.EventuallyWithin(t, deadline, destination+" is pushed", func(ctx context.Context) error {
-			state, err := s.admin.Run(ctx, "get", "gds", destination, "-n", "mirror", "-o", "jsonpath={.status.state}")
-			if err == nil && state != "Up to date" {
-				err = fmt.Errorf("state %q", state)
-			}
-			return err
-		})
+		mirrortest.InSync(t, s.admin, "mirror", destination)
 	}
 }
 

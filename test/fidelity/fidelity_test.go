@@ -61,6 +61,7 @@ func (s *testCluster) fill(t *testing.T, definitions []string) {
 	s.kubectl(t, "apply", "-f", "testdata/builtin/namespaces.yaml")
 	s.kubectl(t, "apply", "-f", "testdata/builtin")
 	s.kubectl(t, "wait", "crd", "--all", "--for=condition=Established", "--timeout=180s")
+	s.eventually(t, "create", "--dry-run=server", "-f", "testdata/custom")
 	s.kubectl(t, "create", "-f", "testdata/custom")
 	s.settled(t)
 }
@@ -81,7 +82,7 @@ func (s *testCluster) apply(t *testing.T, tree string) {
 	s.kubectl(t, append(apply, filepath.Join(folder, "core/v1/namespaces"))...)
 	s.kubectl(t, append(apply, filepath.Join(folder, "apiextensions.k8s.io"))...)
 	s.kubectl(t, "wait", "crd", "--all", "--for=condition=Established", "--timeout=180s")
-	s.kubectl(t, append(apply, folder)...)
+	s.eventually(t, append(apply, folder)...)
 	s.settled(t)
 }
 
