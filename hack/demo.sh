@@ -11,15 +11,15 @@
 #   hack/demo.sh down   stop it and remove its files
 #   hack/demo.sh env    print the environment variables for a shell, for eval
 #
-# DEMO_DIR is the folder of the cluster, .dev/demo unless set.
+# DEMO_DIR is the folder of the cluster, .dev/demo unless set. DEMO_LIMIT is the timeout of each step in seconds, once the cluster is up,
+# 60 unless set.
 
 set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly dir=${DEMO_DIR:-.dev/demo}
-# Timeout of each step in seconds, once the cluster is up.
-readonly limit=60
+readonly limit=${DEMO_LIMIT:-60}
 readonly folder=clusters/demo
 readonly staging=/apis/configbutler.ai/v1alpha1/namespaces/teams/environments/staging
 
@@ -220,7 +220,7 @@ run_raw_as() {
 install_kind() {
   heading "Installing a new kind, and creating an object of it"
   kubectl apply -f artifacts/demo/coupon-definition.yaml
-  kubectl wait --for=condition=Established --timeout="${limit}s" crd/coupons.shop.example.com > /dev/null
+  wait_until "the new kind to be established" is_established coupons.shop.example.com
   wait_for_file apiextensions.k8s.io/v1/customresourcedefinitions/coupons.shop.example.com.yaml
   wait_for_event + coupons.shop.example.com
   kubectl apply -f artifacts/demo/coupon.yaml
@@ -230,6 +230,9 @@ install_kind() {
   kubectl wait -n shop gds/shop --for=jsonpath='{.status.state}'='Up to date' --timeout="${limit}s" > /dev/null
   wait_for_readiness
 }
+
+# is_established reports whether a definition is established. kubectl wait fails at once for a new one, which has no conditions yet.
+is_established() { kubectl wait --for=condition=Established --timeout=1s "crd/$1" 2> /dev/null; }
 
 # run_as prints a user's command and runs it.
 run_as() {

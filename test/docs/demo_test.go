@@ -20,6 +20,7 @@ func TestDemoAndTour(t *testing.T) {
 	t.Parallel()
 	build(t)
 	r := newReader(t, strings.NewReplacer())
+	r.setenv(t, "DEMO_LIMIT=300")
 	t.Cleanup(func() {
 		// The context of the test has ended already.
 		if out, err := r.run(context.Background(), "hack/demo.sh down"); err != nil {

@@ -6,6 +6,7 @@ package docs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -60,20 +61,23 @@ func TestMovingFromGitOpsReverser(t *testing.T) {
 // sameVersion checks that kube-apiserver restores its APIService of a version with CustomResourceDefinitions.
 func (r *reverser) sameVersion(t *testing.T) {
 	r.define(t, "v1alpha1")
-	r.kubectl(t, "wait", "apiservice", devcluster.APIServiceName, "--for=condition=Available", "--timeout=180s")
+	r.eventually(t, "kube-apiserver registers an available APIService", func(ctx context.Context) error {
+		_, err := r.admin.Run(ctx, "wait", "apiservice", devcluster.APIServiceName, "--for=condition=Available")
+		return err
+	})
 	ours := `{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: ` + devcluster.APIServiceName + `}, spec: {
 		group: configbutler.ai, version: v1alpha1, groupPriorityMinimum: 1000, versionPriority: 100, insecureSkipTLSVerify: true,
 		service: {namespace: slipstream-system, name: slipstream}}}`
 	if out := r.feed(t, ours, "apply", "-f", "-"); !strings.Contains(out, "configured") {
 		t.Errorf("apply of an APIService printed %q", out)
 	}
-	r.eventually(t, "kube-apiserver restores its APIService and serves the definitions", func(ctx context.Context) bool {
+	r.eventually(t, "kube-apiserver restores its APIService and serves the definitions", func(ctx context.Context) error {
 		out, err := r.admin.Run(ctx, "get", "apiservice", devcluster.APIServiceName, "-o", "jsonpath={.metadata.labels}{.spec.service}")
 		if err != nil || out != `{"`+automanaged+`":"true"}` {
-			return false
+			return errors.Join(err, errors.New("APIService: "+out))
 		}
 		_, err = r.admin.Run(ctx, "get", "--raw", "/apis/configbutler.ai/v1alpha1/gittargets")
-		return err == nil
+		return err
 	})
 	r.wantRefusal(t)
 
@@ -133,7 +137,7 @@ func (r *reverser) anotherVersion(t *testing.T) {
 	}
 	r.define(t, "v1alpha3")
 	r.kubectl(t, "create", "namespace", "both")
-	r.feed(t, `
+	const rules = `
 apiVersion: configbutler.ai/v1alpha3
 kind: WatchRule
 metadata: {name: theirs, namespace: both}
@@ -142,15 +146,22 @@ apiVersion: configbutler.ai/v1alpha1
 kind: WatchRule
 metadata: {name: ours, namespace: both}
 spec: {destinationRef: {name: mirror}, rules: [{name: all}]}
-`, "apply", "-f", "-")
+`
+	r.eventually(t, "discovery has both kinds", func(ctx context.Context) error {
+		_, err := r.admin.Feed(ctx, rules, "apply", "-f", "-")
+		return err
+	})
 	const full = "watchrules.v1alpha1.configbutler.ai"
-	r.eventually(t, "watchrules are those of gitops-reverser, and ours have their full name", func(ctx context.Context) bool {
+	r.eventually(t, "watchrules are those of gitops-reverser, and ours have their full name", func(ctx context.Context) error {
 		theirs, err := r.admin.Run(ctx, "get", "watchrules", "-A", "-o", "name")
 		if err != nil {
-			return false
+			return err
 		}
 		ours, err := r.admin.Run(ctx, "get", full, "-A", "-o", "name")
-		return err == nil && strings.TrimSpace(theirs) == "watchrule.configbutler.ai/theirs" && strings.Contains(ours, "/ours")
+		if err == nil && (strings.TrimSpace(theirs) != "watchrule.configbutler.ai/theirs" || !strings.Contains(ours, "/ours")) {
+			err = fmt.Errorf("theirs: %q, ours: %q", theirs, ours)
+		}
+		return err
 	})
 	r.kubectl(t, "delete", "namespace", "both", "--timeout=180s")
 	if out := r.kubectl(t, "get", full, "-A", "-o", "name"); !strings.Contains(out, "/ours") {
@@ -242,12 +253,7 @@ func (r *reverser) feed(t *testing.T, input string, arguments ...string) string 
 	return out
 }
 
-func (r *reverser) eventually(t *testing.T, what string, holds func(ctx context.Context) bool) {
+func (r *reverser) eventually(t *testing.T, what string, check func(ctx context.Context) error) {
 	t.Helper()
-	testkit.EventuallyWithin(t, deadline, what, func(ctx context.Context) error {
-		if !holds(ctx) {
-			return errors.New("it does not hold")
-		}
-		return nil
-	})
+	testkit.EventuallyWithin(t, deadline, what, check)
 }

@@ -32,6 +32,8 @@ type reader struct {
 	folder string
 	// state is a file with the variables and the folder of the shell so far.
 	state string
+	// patient is the folder of the shell's kubectl.
+	patient string
 	// operator stops and starts the server, if the pages need that.
 	operator *operator
 }
@@ -69,7 +71,7 @@ func newReader(t *testing.T, replace *strings.Replacer) *reader {
 			t.Fatal(err)
 		}
 	}
-	return &reader{folder: folder, state: filepath.Join(t.TempDir(), "state")}
+	return &reader{folder: folder, state: filepath.Join(t.TempDir(), "state"), patient: filepath.Join(root, "test/docs/testdata/patient")}
 }
 
 // manifests returns the manifests that can be applied, relative to the root.
@@ -101,13 +103,15 @@ func (r *reader) setenv(t *testing.T, variables ...string) {
 	}
 }
 
-// run runs a script in the state of the previous one and returns its output.
+// run runs a script in the state of the previous one and returns its output. Its kubectl is testdata/patient/kubectl, also after a script
+// that sets PATH.
 func (r *reader) run(ctx context.Context, script string) (string, error) {
 	const frame = `set -o errexit -o nounset -o pipefail
 if [ -f "$1" ]; then . "$1"; fi
+PATH="$3:${PATH#"$3:"}"
 eval "$2"
 { export -p; printf 'cd %q\n' "$PWD"; } > "$1"`
-	command := exec.CommandContext(ctx, "bash", "-c", frame, "bash", r.state, script)
+	command := exec.CommandContext(ctx, "bash", "-c", frame, "bash", r.state, script, r.patient)
 	command.Dir = r.folder
 	command.Env = compileOnce()
 	out, err := command.CombinedOutput()
@@ -132,7 +136,8 @@ func (r *reader) follow(t *testing.T, blocks []block) {
 }
 
 // carryOut runs a block. A block with output is retried until its output matches, because Git follows the cluster with a delay of up to
-// a second. New files in the folder are removed before a retry.
+// a second. A block with kubectl diff is retried because a controller may write an object while kubectl compares it. New files in the
+// folder are removed before a retry.
 func (r *reader) carryOut(ctx context.Context, b block) error {
 	before, err := os.ReadDir(r.folder)
 	if err != nil {
@@ -144,7 +149,7 @@ func (r *reader) carryOut(ctx context.Context, b block) error {
 		if err == nil || failure == nil || ctx.Err() == nil { // keep the previous error of an interrupted attempt
 			failure = err
 		}
-		if err == nil || len(b.prints) == 0 {
+		if err == nil || len(b.prints) == 0 && !strings.Contains(b.script, "kubectl diff") {
 			return true, nil
 		}
 		return false, r.tidy(before)
@@ -247,6 +252,30 @@ func TestBlocksAreRetried(t *testing.T) {
 	}
 	if err := r.carryOut(t.Context(), block{script: "echo why; false"}); err == nil || !strings.Contains(err.Error(), "why") {
 		t.Errorf("error of a failing block: %v", err)
+	}
+}
+
+// TestPatientKubectl checks that `kubectl wait` is repeated for an object without conditions, and waits longer than a page says.
+func TestPatientKubectl(t *testing.T) {
+	r := newReader(t, strings.NewReplacer())
+	folder := t.TempDir()
+	const first = "#!/bin/sh\nif [ $1 = wait ] && mkdir $0.called 2> /dev/null; then\n" +
+		"  echo '.status.conditions accessor error: <nil> is of the type <nil>' >&2; exit 1\nfi\necho \"$@\"; test $2 != lost\n"
+	if err := os.WriteFile(filepath.Join(folder, "kubectl"), []byte(first), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r.setenv(t, "PATH="+folder+":/usr/local/bin:/usr/bin:/bin")
+	for script, want := range map[string]string{
+		"kubectl get pods":  "get pods\n",
+		"kubectl wait pods": "wait pods --timeout=300s\n",
+		"kubectl wait pods --timeout=60s && PATH=" + folder + ":$PATH": "wait pods --timeout=60s --timeout=300s\n",
+	} {
+		if out, err := r.run(t.Context(), script); err != nil || out != want {
+			t.Errorf("%s printed %q: %v", script, out, err)
+		}
+	}
+	if out, err := r.run(t.Context(), "kubectl wait lost"); err == nil {
+		t.Errorf("a failed wait succeeded: %q", out)
 	}
 }
 
