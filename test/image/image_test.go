@@ -84,7 +84,7 @@ func testNothingInstalled(t *testing.T, s *testCluster) {
 }
 
 func testMirrors(t *testing.T, s *testCluster) {
-	s.Apply(t, `
+	const manifests = `
 apiVersion: v1
 kind: Namespace
 metadata: {name: shop}
@@ -108,7 +108,11 @@ apiVersion: configbutler.ai/v1alpha1
 kind: WatchRule
 metadata: {name: main, namespace: shop}
 spec: {destinationRef: {name: main}, rules: [{name: settings, apiGroups: [""], resources: [configmaps]}]}
-`)
+`
+	mirrortest.Eventually(t, "the kinds are in discovery", func(ctx context.Context) error {
+		_, err := s.Administrator.Feed(ctx, manifests, "apply", "-f", "-")
+		return err
+	})
 	repository := filepath.Join(s.Env(devcluster.EnvGitRoot), "shop.git")
 	mirrortest.Eventually(t, "the ConfigMap is in Git", func(ctx context.Context) error {
 		output, err := exec.CommandContext(ctx, "git", "-C", repository, "show", "main:shop/core/v1/configmaps/shop/prices.yaml").CombinedOutput()

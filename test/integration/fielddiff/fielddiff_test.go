@@ -248,6 +248,10 @@ func define(t *testing.T, client dynamic.Interface) {
 			return fields["type"] == "Established" && fields["status"] == "True"
 		}), err
 	})
+	eventually(t, "the widgets", func(ctx context.Context) (bool, error) {
+		_, err := client.Resource(objects["Widget"].resource).Namespace("default").List(ctx, metav1.ListOptions{})
+		return err == nil, nil
+	})
 }
 
 // apply applies an object and returns it without the fields that controllers change.
