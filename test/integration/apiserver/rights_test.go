@@ -47,7 +47,7 @@ func testRBAC(t *testing.T, s *testCluster) {
 	requests := map[string][]string{
 		"get":    {"get", "wr", "rule", "-n", namespace},
 		"list":   {"get", "wr", "-n", namespace},
-		"watch":  {"get", "wr", "-n", namespace, "--watch-only", "--request-timeout=3s"},
+		"watch":  {"get", "wr", "-n", namespace, "--watch-only", "--request-timeout=60s"},
 		"patch":  {"label", "wr", "rule", "-n", namespace, "a=b"},
 		"update": {"replace", "-n", namespace, "-f", "-"},
 		"create": {"create", "-n", namespace, "-f", "-"},

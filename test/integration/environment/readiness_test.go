@@ -124,11 +124,11 @@ func (w *watched) replace(text string) {
 // TestReadinessUnderAQuota checks that the reason for missing Pods is reported, and that other workloads do not count.
 func TestReadinessUnderAQuota(t *testing.T) {
 	w := newWatched(t, "shop-unready", strings.ReplaceAll(pair, "web", "theirs"))
-	w.put("{apiVersion: v1, kind: ResourceQuota, metadata: {name: few}, spec: {hard: {pods: 0}}}")
+	w.applyQuota("pods: 0", "pods")
 	web := writtenBy(w.environment, w.object(pair))
 	if _, err := w.resource(web).Apply(t.Context(), web.GetName(), web, metav1.ApplyOptions{FieldManager: manager}); err != nil {
 		t.Fatal(err)
 	}
 	w.waitForReady(0, 1, "Deployment web has 0 of 2 ready: ")
-	w.waitForReady(0, 1, "quota: few")
+	w.waitForReady(0, 1, "quota: small")
 }

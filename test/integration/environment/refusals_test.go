@@ -69,7 +69,12 @@ func TestQuota(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newTarget(t, name)
 			s.applyQuota(tt.quota, tt.counts)
-			if diff := cmp.Diff(tt.want, s.expectRefused(s.creations(tt.steps...)...)); diff != "" {
+			var got []string
+			s.eventually("the API server to know the quota's status", func(context.Context) (bool, error) {
+				got = s.expectRefused(s.creations(tt.steps...)...)
+				return !strings.Contains(strings.Join(got, "\n"), "status unknown for quota"), nil
+			})
+			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -92,38 +93,40 @@ func TestFiles(t *testing.T) {
 
 	former, next := s.rotateFrontProxy(t)
 	s.expectUninterrupted(t, "front proxy of another authority")
-	if status := s.requestAsFrontProxy(t, former); status != http.StatusForbidden {
-		t.Errorf("response code for the former front proxy = %d", status)
-	}
-	if status := s.requestAsFrontProxy(t, next); status != http.StatusOK {
-		t.Errorf("response code for the front proxy = %d", status)
+	for code, proof := range map[int]pki.Pair{http.StatusForbidden: former, http.StatusOK: next} {
+		s.eventually(t, "the former front proxy to be refused, and the next one accepted", func(ctx context.Context) error {
+			got, err := s.requestAsFrontProxy(ctx, proof)
+			if err == nil && got != code {
+				err = fmt.Errorf("response code = %d, want %d", got, code)
+			}
+			return err
+		})
 	}
 }
 
 // requestAsFrontProxy sends a request to the server directly, with headers that only a front proxy may set, and returns the status.
-func (s *testCluster) requestAsFrontProxy(t *testing.T, proof pki.Pair) int {
-	t.Helper()
+func (s *testCluster) requestAsFrontProxy(ctx context.Context, proof pki.Pair) (int, error) {
 	certificate, err := tls.X509KeyPair(proof.Certificate, proof.Key)
 	if err != nil {
-		t.Fatal(err)
+		return 0, err
 	}
 	transport := &http.Transport{TLSClientConfig: &tls.Config{
 		MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, Certificates: []tls.Certificate{certificate},
 	}}
 	defer transport.CloseIdleConnections()
 	url := s.Env(devcluster.EnvServerURL) + "/apis/configbutler.ai/v1alpha1/gitrepoconfigs"
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		t.Fatal(err)
+		return 0, err
 	}
 	request.Header.Set("X-Remote-User", "admin")
 	request.Header.Set("X-Remote-Group", "system:masters")
 	response, err := transport.RoundTrip(request)
 	if err != nil {
-		t.Fatal(err)
+		return 0, err
 	}
 	_ = response.Body.Close() // only the status matters
-	return response.StatusCode
+	return response.StatusCode, nil
 }
 
 // rotateFrontProxy replaces the client certificate of the front proxy and its authority. kube-apiserver reloads the files. The

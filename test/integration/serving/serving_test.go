@@ -58,7 +58,6 @@ func TestOwnAuthority(t *testing.T) {
 	s.waitForOtherAuthority(t, second)
 	s.expectUninterrupted(t, "Secret deleted")
 
-	s.kubectl(t, "delete", "secret", "slipstream-ca", "-n", devcluster.ServerNamespace)
 	s.putAuthority(t, "by-hand")
 	s.waitForAuthority(t, "by-hand")
 	s.expectUninterrupted(t, "Secret replaced by hand")
@@ -83,7 +82,7 @@ func (s *testCluster) waitForOtherAuthority(t *testing.T, authority string) stri
 	return name
 }
 
-// putAuthority writes an authority to the Secret, as an administrator might.
+// putAuthority replaces the Secret by one with another authority, as an administrator might. The server may create it again in between.
 func (s *testCluster) putAuthority(t *testing.T, name string) {
 	t.Helper()
 	authority, err := pki.NewAuthority(name)
@@ -94,8 +93,14 @@ func (s *testCluster) putAuthority(t *testing.T, name string) {
 	if err := authority.Write(folder, "ca"); err != nil {
 		t.Fatal(err)
 	}
-	s.kubectl(t, "create", "secret", "tls", "slipstream-ca", "-n", devcluster.ServerNamespace,
-		"--cert="+filepath.Join(folder, "ca.crt"), "--key="+filepath.Join(folder, "ca.key"))
+	s.eventually(t, "the Secret to be replaced", func(ctx context.Context) error {
+		if _, err := s.admin.Run(ctx, "delete", "secret", "slipstream-ca", "-n", devcluster.ServerNamespace, "--ignore-not-found"); err != nil {
+			return err
+		}
+		_, err := s.admin.Run(ctx, "create", "secret", "tls", "slipstream-ca", "-n", devcluster.ServerNamespace,
+			"--cert="+filepath.Join(folder, "ca.crt"), "--key="+filepath.Join(folder, "ca.key"))
+		return err
+	})
 }
 
 // testWebhook continuously makes changes that kube-apiserver reviews with the server, without the aggregator. Failed reviews do not

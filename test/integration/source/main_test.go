@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // patience is longer than any wait of these tests on a busy machine.
@@ -56,7 +57,9 @@ func fail(err error) int {
 func checkGoroutines(t *testing.T) {
 	t.Helper()
 	before := goleak.IgnoreCurrent()
-	t.Cleanup(func() { goleak.VerifyNone(t, before) })
+	t.Cleanup(func() {
+		testkit.Eventually(t, "no goroutines are left", func() error { return goleak.Find(before) })
+	})
 }
 
 func eventually(t *testing.T, what string, condition func(context.Context) (bool, error)) {

@@ -131,9 +131,13 @@ func TestForbiddenType(t *testing.T) {
 	clients, _ := connect(t, user)
 	watch := kubewatch.Watch{Resource: configMaps, Namespace: namespace}
 	c := consume(t, clients.Dynamic, watch)
-	eventually(t, "the forbidden error", func(context.Context) (bool, error) { return apierrors.IsForbidden(c.failure(watch)), nil })
-	if err := c.failure(watch); !strings.Contains(err.Error(), `cannot list resource "configmaps"`) {
-		t.Errorf("got %v, want the missing permission", err)
+	var failure error
+	eventually(t, "the forbidden error", func(context.Context) (bool, error) {
+		failure = c.failure(watch)
+		return apierrors.IsForbidden(failure), nil
+	})
+	if !strings.Contains(failure.Error(), `cannot list resource "configmaps"`) {
+		t.Errorf("got %v, want the missing permission", failure)
 	}
 
 	allow(t, admin, namespace, "reader-of-"+namespace)
