@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -161,17 +162,18 @@ func (c *Cluster) applyAdmission(ctx context.Context, manifest string) error {
 	if _, err := admin.Feed(ctx, manifest, "apply", "-f", "-"); err != nil {
 		return fmt.Errorf("failed to register the admission webhook: %w", err)
 	}
-	var now string
+	var last error // A failed request is repeated.
 	err = wait.PollUntilContextTimeout(ctx, readyInterval, readyLimit, true, func(ctx context.Context) (bool, error) {
-		if _, err := admin.Run(ctx, "annotate", "--overwrite", "namespace", ServerNamespace,
-			"configbutler.ai/reviewed="+rand.Text()); err != nil {
-			return false, err
+		if _, last = admin.Run(ctx, "annotate", "--overwrite", "namespace", ServerNamespace,
+			"configbutler.ai/reviewed="+rand.Text()); last != nil {
+			return false, nil
 		}
-		now, err = completedReviews(ctx, admin)
-		return now != before, err
+		var now string
+		now, last = completedReviews(ctx, admin)
+		return last == nil && now != before, nil
 	})
 	if err != nil {
-		return withLog(fmt.Errorf("kube-apiserver sends no admission reviews: %w", err), c.files.log(serverPart))
+		return withLog(fmt.Errorf("kube-apiserver sends no admission reviews: %w", errors.Join(err, last)), c.files.log(serverPart))
 	}
 	return nil
 }

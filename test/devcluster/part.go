@@ -22,7 +22,7 @@ import (
 
 const (
 	// readyLimit is the timeout for a part to become ready. It allows for a machine that compiles at the same time.
-	readyLimit = 2 * time.Minute
+	readyLimit = 5 * time.Minute
 	// readyInterval is the interval of the readiness checks of a starting part.
 	readyInterval = 50 * time.Millisecond
 	// probeLimit is the timeout of a readiness check.

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/configbutler/slipstream/test/devcluster/balancer"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // deadline exceeds the duration of every test.
@@ -96,7 +97,8 @@ func dial(t *testing.T, address string) (net.Conn, string) {
 }
 
 func TestRoundRobin(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	before := goleak.IgnoreCurrent()
+	defer testkit.Eventually(t, "no goroutines are left", func() error { return goleak.Find(before) })
 	a, stopA := startNamed(t, "a")
 	defer stopA()
 	b, stopB := startNamed(t, "b")
