@@ -126,12 +126,12 @@ data: {ca.crt: %s, tls.crt: %s, tls.key: %s}
 	}
 }
 
-// trusted fails the test unless the bundle of the APIService verifies the server's certificate.
+// trusted waits until the bundle of the APIService verifies the server's certificate.
 func (s *testCluster) trusted(t *testing.T) {
 	t.Helper()
-	if err := vouches(t.Context(), s.caBundle(t), s.address(t)); err != nil {
-		t.Errorf("bundle of the APIService: %v", err)
-	}
+	mirrortest.Eventually(t, "the bundle of the APIService verifies the server's certificate", func(ctx context.Context) error {
+		return vouches(ctx, s.caBundle(t), s.address(t))
+	})
 }
 
 // address returns the address of the server's Service.

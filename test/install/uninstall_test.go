@@ -22,7 +22,7 @@ func testUninstall(t *testing.T, s *testCluster) {
 	notes := s.release(t)
 	m := s.newMirror(t, "uninstalled")
 	m.expectWorking(t)
-	s.check(t, s.Admin(), checkedGood, "ok       attribution")
+	s.check(t, s.Admin(), checkedGood, "ok       attribution", "--timeout=5m")
 	s.checkRefuses(t)
 	s.followNotes(t, notes)
 	uid := s.uid(t, m.namespace)
