@@ -30,6 +30,9 @@
 // cannot read are not read. What the editor does not consent to, such as Secrets that are not shared, is read only if the user who
 // requested the sync can read it. A sync without a requester is rejected.
 //
+// Before a plan is applied, the sync checks without the cache that its requester can read the catalog, and create, patch or delete what
+// the plan does. The permissions that admission has checked may have been revoked while the request waited.
+//
 // Previews and plans have no requester: they also read what the editor does not consent to. They write nothing, and what they return
 // leaves out the values of Secrets, of custom resources, and of ConfigMaps that only the environment refers to (see package plan). Only
 // SecretDiff returns the values of Secrets.
