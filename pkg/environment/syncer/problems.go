@@ -22,7 +22,7 @@ func addProblems(shown *v1alpha1.SyncPlan, e *v1alpha1.Environment, result Resul
 		shown.Warnings = append(shown.Warnings, missing.Message)
 	}
 	for _, failure := range result.Failures {
-		if failure.Reason == v1alpha1.ReasonRefused && !refuse(shown.Changes, failure) {
+		if failure.Reason == v1alpha1.ReasonRefused && !markRefused(shown.Changes, failure) {
 			shown.Warnings = append(shown.Warnings, failure.Message)
 		}
 	}
@@ -34,8 +34,8 @@ func creationOf(namespace string) v1alpha1.ObjectChange {
 	}
 }
 
-// refuse records in a change that the cluster would refuse it. It reports whether there is such a change.
-func refuse(changes []v1alpha1.ObjectChange, failure v1alpha1.ObjectFailure) bool {
+// markRefused records in the change of an object why the cluster would refuse it. It reports whether there is such a change.
+func markRefused(changes []v1alpha1.ObjectChange, failure v1alpha1.ObjectFailure) bool {
 	i := slices.IndexFunc(changes, func(change v1alpha1.ObjectChange) bool {
 		return change.Kind == failure.Type && change.Namespace == failure.Namespace && change.Name == failure.Name
 	})
