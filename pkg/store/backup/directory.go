@@ -56,7 +56,7 @@ func RestoreDirectory(ctx context.Context, dir *datadir.Dir, target Target, r io
 	if err != nil {
 		return staged, err
 	}
-	if err := dir.Install(context.WithoutCancel(ctx)); err != nil {
+	if err := dir.CompleteReplacement(context.WithoutCancel(ctx)); err != nil {
 		return staged, fmt.Errorf("%w: %w", ErrUnfinished, err)
 	}
 	return staged, nil

@@ -51,7 +51,7 @@ type Staged struct {
 }
 
 // Stage verifies a backup and commits that its stores replace those of a data directory. They are installed when the
-// directory is opened next, or by datadir.Dir.Install. If it fails, nothing has changed.
+// directory is opened next, or by datadir.Dir.CompleteReplacement. If it fails, nothing has changed.
 //
 // Only the process that owns the directory may call it. Writes that the replaced stores acknowledge afterwards remain in
 // them and are not in the restored ones.

@@ -63,7 +63,7 @@ func Open(ctx context.Context, path string) (*Dir, error) {
 	if err := d.acquire(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("data directory %s: %w", path, err), lock.Close())
 	}
-	if err := d.settle(ctx); err != nil {
+	if err := d.CompleteReplacement(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("finishing a restore in data directory %s: %w", path, err), lock.Close())
 	}
 	return d, nil

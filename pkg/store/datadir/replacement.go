@@ -18,11 +18,9 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/durable"
 )
 
-// Install replaces the old files with committed ones. No process may have them open. [Open] also does this.
-func (d *Dir) Install(ctx context.Context) error { return d.settle(ctx) }
-
-// settle completes an interrupted replacement: it removes files that were not committed, and installs those that were.
-func (d *Dir) settle(ctx context.Context) error {
+// CompleteReplacement replaces the old files with committed ones, and removes new files that were not committed. No process may
+// have the files open. [Open] also does this, so that a replacement that was interrupted is completed.
+func (d *Dir) CompleteReplacement(ctx context.Context) error {
 	if err := os.RemoveAll(d.File(incomingName)); err != nil {
 		return fmt.Errorf("removing files that were not committed: %w", err)
 	}

@@ -97,7 +97,7 @@ func IntoDirectory(
 	if aside, err = incoming.Commit(now); err != nil {
 		return result, "", err
 	}
-	if err := dir.Install(context.WithoutCancel(ctx)); err != nil {
+	if err := dir.CompleteReplacement(context.WithoutCancel(ctx)); err != nil {
 		return result, aside, fmt.Errorf("the migration is committed, and the next start of the server finishes it: %w", err)
 	}
 	return result, aside, nil
