@@ -101,7 +101,7 @@ func (r *registry) dropNotes(ctx context.Context) error {
 	r.dropped = false
 	r.mu.Unlock()
 	err := r.services.pushes.retain(ctx, func(key string, notes []pushNote) bool {
-		return needed[key] || slices.ContainsFunc(notes, func(note pushNote) bool { return note.concerns(pending) })
+		return needed[key] || slices.ContainsFunc(notes, func(note pushNote) bool { return note.isNeededFor(pending) })
 	})
 	if err != nil {
 		r.mu.Lock()

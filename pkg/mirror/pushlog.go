@@ -47,8 +47,9 @@ type pushNote struct {
 	Compared []comparedScope `json:"compared,omitempty"`
 }
 
-// concerns reports whether the push has changes of one of the destinations, or is newer than some because it compared the destination.
-func (n pushNote) concerns(destinations map[types.UID]bool) bool {
+// isNeededFor reports whether the note must be kept for the destinations that are true, whose changes are still to be pushed: the push
+// has changes of one of them, or it or a recent one compared it, so that older changes are not pushed again.
+func (n pushNote) isNeededFor(destinations map[types.UID]bool) bool {
 	for uid := range n.Through {
 		if destinations[uid] {
 			return true

@@ -129,8 +129,8 @@ func TestNotesThatCannotBeRemoved(t *testing.T) {
 	s.expectNotes("main")
 }
 
-// TestPushesThatConcernADestination checks which notes say something about the pending changes of a destination.
-func TestPushesThatConcernADestination(t *testing.T) {
+// TestNotesThatAreNeeded checks which notes must be kept for a destination with pending changes.
+func TestNotesThatAreNeeded(t *testing.T) {
 	scopes := func(uid types.UID) []comparedScope { return []comparedScope{{UID: uid}} }
 	for name, tt := range map[string]struct {
 		note pushNote
@@ -143,8 +143,8 @@ func TestPushesThatConcernADestination(t *testing.T) {
 			pushNote{Through: map[types.UID]uint64{"idle": 1}, Compares: scopes("idle"), Compared: scopes("other")}, false,
 		},
 	} {
-		if got := tt.note.concerns(map[types.UID]bool{"pending": true, "idle": false}); got != tt.want {
-			t.Errorf("%s: concerns = %v, want %v", name, got, tt.want)
+		if got := tt.note.isNeededFor(map[types.UID]bool{"pending": true, "idle": false}); got != tt.want {
+			t.Errorf("%s: isNeededFor = %v, want %v", name, got, tt.want)
 		}
 	}
 }
