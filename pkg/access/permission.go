@@ -4,6 +4,7 @@
 package access
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -52,8 +53,24 @@ func (p Permission) subject() string {
 	return text
 }
 
-// Refusal returns the error for a user who lacks the permission. It says what is missing and what to do.
-func (p Permission) Refusal(user string) error {
+// errAfterGrant is the end of the refusal of a request. The API server caches denied SubjectAccessReviews for 10 seconds, unless a flag
+// says otherwise.
+var errAfterGrant = errors.New("after a grant, this answer may come for about 10 seconds more")
+
+// Refusal returns the error for a user who lacks permissions, nil if there are none.
+func Refusal(user string, missing []Permission) error {
+	if len(missing) == 0 {
+		return nil
+	}
+	refusals := make([]error, 0, len(missing)+1)
+	for _, p := range missing {
+		refusals = append(refusals, p.refusal(user))
+	}
+	return errors.Join(append(refusals, errAfterGrant)...)
+}
+
+// refusal returns the error for a user who lacks the permission. It says what is missing and what to do.
+func (p Permission) refusal(user string) error {
 	noun, quoted := "resource", make([]string, len(p.Resources))
 	for i, resource := range p.Resources {
 		quoted[i] = strconv.Quote(resource)

@@ -5,7 +5,6 @@ package registry
 
 import (
 	"context"
-	"errors"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -101,14 +100,10 @@ func checkSecretAccess(
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	var refusals []error
-	for _, permission := range missing {
-		refusals = append(refusals, permission.Refusal(who.GetName()))
+	if refusal := access.Refusal(who.GetName(), missing); refusal != nil {
+		return apierrors.NewForbidden(configbutler.Resource("environments"), environment.Name, refusal)
 	}
-	if len(refusals) == 0 {
-		return nil
-	}
-	return apierrors.NewForbidden(configbutler.Resource("environments"), environment.Name, errors.Join(refusals...))
+	return nil
 }
 
 // secretPermissions returns the permissions that reading the Secrets of an environment requires.

@@ -193,7 +193,7 @@ func TestRefusalOfACatalogNamesThePermissionAndTheWayOut(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			err := plugin(t, &rbac{allowed: tt.allowed}, cluster()).
 				Validate(t.Context(), request(tt.obj, nil, admission.Create, ""), nil)
-			if err == nil || !strings.HasSuffix(err.Error(), "is forbidden: "+tt.want) {
+			if err == nil || !strings.HasSuffix(err.Error(), "is forbidden: "+tt.want+afterGrant) {
 				t.Errorf("refusal = %v\nwant it to end in %s", err, tt.want)
 			}
 		})

@@ -440,6 +440,7 @@ func TestRefusalOfAnEnvironmentNamesThePermissionsAndTheWaysOut(t *testing.T) {
 		`user "jane" cannot create namespaces in the whole cluster, which the server would do on their behalf: ` +
 			`ask for a ClusterRole that allows create on resource "namespaces" in API group "", ` +
 			`or have the namespace alice made by a user who may`,
+		strings.TrimPrefix(afterGrant, "\n"),
 	}
 	if diff := cmp.Diff(want, strings.Split(strings.Trim(text, "[]"), "\n")); diff != "" {
 		t.Errorf("refusal (-want +got):\n%s", diff)

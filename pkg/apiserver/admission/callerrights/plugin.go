@@ -118,15 +118,13 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if err != nil {
 		return unavailable(err)
 	}
-	refusals, err := p.refusals(ctx, a, requirements.permissions)
+	missing, err := access.Missing(ctx, p.authorizer, a.GetUserInfo(), requirements.permissions, maxRefusals)
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	if requirements.refusal != nil {
-		refusals = append(refusals, requirements.refusal)
-	}
-	if len(refusals) > 0 {
-		return admission.NewForbidden(a, errors.Join(refusals...))
+	refusal := errors.Join(requirements.refusal, access.Refusal(a.GetUserInfo().GetName(), missing))
+	if refusal != nil {
+		return admission.NewForbidden(a, refusal)
 	}
 	for _, text := range requirements.warnings {
 		warning.AddWarning(ctx, "", text)
@@ -146,16 +144,3 @@ func unavailable(err error) error {
 
 // maxRefusals limits the length of an error: a shared destination can have rules in every namespace.
 const maxRefusals = 10
-
-// refusals returns an error for each permission that the caller lacks, up to maxRefusals.
-func (p *Plugin) refusals(ctx context.Context, a admission.Attributes, permissions []access.Permission) ([]error, error) {
-	missing, err := access.Missing(ctx, p.authorizer, a.GetUserInfo(), permissions, maxRefusals)
-	if err != nil {
-		return nil, err
-	}
-	var refusals []error
-	for _, permission := range missing {
-		refusals = append(refusals, permission.Refusal(a.GetUserInfo().GetName()))
-	}
-	return refusals, nil
-}
