@@ -37,7 +37,7 @@ func syncPipelines() kind[*configbutler.SyncPipeline, configbutler.SyncPipelineS
 			numberColumn("Pending", "Objects with changes that have not been sent to every sink.", func(o obj) int64 { return o.Status.Pending }),
 			{name: "State", description: "Summary of the status, in a sentence.", cellType: text, cell: pipelineState},
 			wide(numberColumn("Types", "Types whose objects are watched or listed.", func(o obj) int64 { return int64(o.Status.WatchedTypes) })),
-			wide(numberColumn("Refused", "Objects that sinks refused.", refusedObjects)),
+			wide(numberColumn("Rejected", "Objects that sinks rejected.", rejectedObjects)),
 			wide(agoColumn("Last-Delivery", "Time since a sink last accepted an object.", lastDelivery)),
 			wide(agoColumn("Last-Resync", "Time since everything was last sent again.", func(o obj) *metav1.Time {
 				return o.Status.LastResyncTime
@@ -76,12 +76,12 @@ func sinkNames(o *configbutler.SyncPipeline) string {
 	return strings.Join(names, ",")
 }
 
-func refusedObjects(o *configbutler.SyncPipeline) int64 {
-	var refused int64
+func rejectedObjects(o *configbutler.SyncPipeline) int64 {
+	var rejected int64
 	for _, sink := range o.Status.Sinks {
-		refused += sink.Rejected
+		rejected += sink.Rejected
 	}
-	return refused
+	return rejected
 }
 
 // lastDelivery returns the time of the newest delivery to any sink, nil if there was none.
