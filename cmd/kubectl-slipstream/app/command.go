@@ -21,7 +21,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "kubectl-slipstream",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl slipstream"},
-		Short:         "Have Git, environments and pipelines follow the cluster",
+		Short:         "Print what an Environment lacks, and have a SyncPipeline send now",
 		Args:          cobra.NoArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -27,7 +27,7 @@ func printRun(out io.Writer, answer *v1alpha1.PipelineSync) error {
 		}
 	}
 	table := printers.GetNewTabWriter(out)
-	_, _ = fmt.Fprintln(table, "SINK\tSENT\tREFUSED\tLEFT\tANSWER") // Flush has the error.
+	_, _ = fmt.Fprintln(table, "SINK\tSENT\tREJECTED\tLEFT\tANSWER") // Flush has the error.
 	for _, sink := range run.Sinks {
 		_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%s\n",
 			printable.Line(sink.Name), sink.Done-sink.Rejected, sink.Rejected, sink.Total-sink.Done,

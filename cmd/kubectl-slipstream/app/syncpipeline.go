@@ -110,6 +110,7 @@ func (s *syncPipeline) follow(
 	if !s.wait || s.dryRun == dryRunServer || isFinished(answer.Status.Run) {
 		return nil
 	}
+	_, _ = fmt.Fprintln(s.ErrOut, s.waitNotice()) // Nothing depends on it.
 	follower := &follower{api: api, name: name, id: answer.Status.ID, out: s.ErrOut}
 	run, err := follower.untilFinished(ctx)
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
@@ -122,6 +123,14 @@ func (s *syncPipeline) follow(
 		answer.Status.Message = "" // It says where to see what has been seen now.
 	}
 	return nil
+}
+
+// waitNotice returns the line that is printed before the wait. It says how the wait can be ended.
+func (s *syncPipeline) waitNotice() string {
+	if s.timeout > 0 {
+		return fmt.Sprintf("Waiting until the run has ended, for at most %s. Ctrl-C ends the wait, and the run continues", s.timeout)
+	}
+	return "Waiting until the run has ended. Ctrl-C ends the wait, and the run continues; --timeout limits the wait"
 }
 
 // report prints what was sent to which sink, and returns an error if not all was.

@@ -121,6 +121,9 @@ func refused(err *apierrors.StatusError) func(*v1alpha1.PipelineSync) (any, int)
 	return func(*v1alpha1.PipelineSync) (any, int) { return status, int(status.Code) }
 }
 
+// waitNotice is printed before a wait without a limit.
+const waitNotice = "Waiting until the run has ended. Ctrl-C ends the wait, and the run continues; --timeout limits the wait\n"
+
 func TestSyncPipelineFollowsTheRun(t *testing.T) {
 	sending := run(v1alpha1.PipelineRunSending, v1alpha1.PipelineRunSink{Name: "index", Total: 3, Done: 1, Answer: "503: busy"})
 	finished := run(v1alpha1.PipelineRunFinished, v1alpha1.PipelineRunSink{Name: "index", Total: 3, Done: 3, Answer: "200: upserted 3"})
@@ -131,11 +134,11 @@ func TestSyncPipelineFollowsTheRun(t *testing.T) {
 	if err != nil || code != 0 {
 		t.Fatal(code, err)
 	}
-	want := "SINK    SENT   REFUSED   LEFT   ANSWER\nindex   3      0         0      200: upserted 3\n"
+	want := "SINK    SENT   REJECTED   LEFT   ANSWER\nindex   3      0          0      200: upserted 3\n"
 	if diff := cmp.Diff(want, out); diff != "" {
 		t.Errorf("printed (-want +got):\n%s", diff)
 	}
-	if !strings.HasPrefix(progress, "Waiting for the run before it\n") {
+	if !strings.HasPrefix(progress, waitNotice+"Waiting for the run before it\n") {
 		t.Errorf("said %q", progress)
 	}
 	if spec := (v1alpha1.PipelineSyncSpec{Scope: v1alpha1.PipelineScopeDefinitions, Full: true}); len(s.requests) != 1 ||
@@ -159,7 +162,7 @@ func TestSyncPipelineEnds(t *testing.T) {
 	}{
 		"no changes are left": {answer: accepted(run(v1alpha1.PipelineRunFinished)), out: "The request is accepted\n"},
 		"somebody refuses something": {
-			answer: accepted(rejected), code: 3, out: `b      1      1         0      400: bad\u202e`, problem: "not everything got to b",
+			answer: accepted(rejected), code: 3, out: `b      1      1          0      400: bad\u202e`, problem: "not everything got to b",
 		},
 		"nobody waits": {answer: accepted(nil), args: []string{"--wait=false"}, out: "The request is accepted\n"},
 		"a dry run":    {answer: accepted(nil), args: []string{"--dry-run"}, out: "The request is accepted\n"},
@@ -201,6 +204,34 @@ func TestSyncPipelineIsDeleted(t *testing.T) {
 	_, _, code, err := s.call(t.Context(), "sync-pipeline", "assistant")
 	if code != 2 || err == nil || !strings.Contains(err.Error(), "not found") || strings.Contains(err.Error(), "continues") {
 		t.Errorf("ends with %d: %v", code, err)
+	}
+}
+
+// TestSyncPipelineSaysHowToEndTheWait checks that the line before a wait names its limit, and that there is none without a wait.
+func TestSyncPipelineSaysHowToEndTheWait(t *testing.T) {
+	for name, tt := range map[string]struct {
+		args []string
+		want string
+	}{
+		"a limit": {
+			[]string{"--timeout", "5m"}, "Waiting until the run has ended, for at most 5m0s. Ctrl-C ends the wait, and the run continues\n",
+		},
+		"no wait": {[]string{"--wait=false"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, accepted(nil), v1alpha1.SyncPipelineStatus{LastRun: run(v1alpha1.PipelineRunFinished)})
+			_, progress, _, err := s.call(t.Context(), append([]string{"sync-pipeline", "assistant"}, tt.args...)...)
+			if err != nil || progress != tt.want {
+				t.Errorf("printed %q, %v, want %q", progress, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestHelpSaysWhatTheCommandsDo(t *testing.T) {
+	out, _, _, err := serve(t, nil).call(t.Context())
+	if err != nil || !strings.HasPrefix(out, "Print what an Environment lacks, and have a SyncPipeline send now\n") {
+		t.Errorf("printed %q, %v", out, err)
 	}
 }
 
