@@ -63,12 +63,14 @@ down() {
   echo "The demo has stopped, and its files in ${dir} are removed."
 }
 
-# print_env prints the variables of the cluster as exports, with kubectl in the PATH.
+# print_env prints the variables of the cluster as exports, with kubectl in the PATH. They include those that the pages in docs use.
 print_env() {
   [[ -f ${dir}/env ]] || fail "no demo runs in ${dir}; start it with: make demo"
   load_env
   printf 'export %s=%q\n' KUBECONFIG "${KUBECONFIG}" KUBECTL "${KUBECTL}" KUBECACHEDIR "${KUBECACHEDIR}" \
-    GIT_URL "${GIT_URL}" GIT_ROOT "${GIT_ROOT}" RECEIVER_LOG "${RECEIVER_LOG}" SERVER_URL "${SERVER_URL}" SERVER_LOG "${SERVER_LOG}"
+    GIT_URL "${GIT_URL}" GIT_ROOT "${GIT_ROOT}" GIT_SSH_URL "${GIT_SSH_URL}" GIT_SSH_KEY "${GIT_SSH_KEY}" \
+    GIT_SSH_KNOWN_HOSTS "${GIT_SSH_KNOWN_HOSTS}" GIT_PASSWORD any RECEIVER_URL "${RECEIVER_URL}" RECEIVER_LOG "${RECEIVER_LOG}" \
+    SERVER_URL "${SERVER_URL}" SERVER_LOG "${SERVER_LOG}" DEV_DIR "$(cd "${dir}" && pwd)"
   printf 'export PATH=%q:%q:%s\n' "$(dirname "${KUBECTL}")" "${PWD}/bin" "\"\${PATH}\""
 }
 
