@@ -87,6 +87,29 @@ func TestIgnoredChangesAreNotRecorded(t *testing.T) {
 // firstRecord is the record of the first revision of runningFixture.
 const firstRecord = "shop 1 Applied by eve Added api Added worker (2)"
 
+// TestCatalogsThatOfferNothing checks that a catalog that selects nothing of its source reports it, although it has no revision.
+func TestCatalogsThatOfferNothing(t *testing.T) {
+	named, selecting := appCatalog("named", "apii"), appCatalog("selecting")
+	selecting.Spec.WorkloadSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"no": "such"}}
+	s := newFixture(t, named, selecting)
+	s.start(0)
+	for name, want := range map[string]string{
+		"named":     "Not in the source yet: Deployment apii",
+		"selecting": "spec.workloadSelector matches no workload of the source yet",
+	} {
+		s.eventually("the conditions of "+name, func() error {
+			status := s.catalog(name).Status
+			missing := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionWorkloadsMissing)
+			ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+			if missing == nil || missing.Reason != v1alpha1.ReasonNeverSeen || missing.Message != want ||
+				ready.Status != metav1.ConditionTrue || !strings.Contains(ready.Message, "offers no workload") {
+				return fmt.Errorf("%+v", status.Conditions)
+			}
+			return nil
+		})
+	}
+}
+
 func TestDeletedWorkloadsBecomeMissing(t *testing.T) {
 	s := runningFixture(t)
 	s.remove("worker")

@@ -18,6 +18,11 @@ import (
 // deletedInSource is the start of messages that list deleted workloads.
 const deletedInSource = "Not in the source any more, and kept until an editor takes them out: "
 
+// previewed is the reason why a preview does not offer what its source has.
+var previewed = conditions.Reason{
+	Code: v1alpha1.ReasonPreviewOnly, Message: "Changes of the source are recorded and not taken over",
+}
+
 // pausedBy returns why the spec prevents that source changes are applied. It returns the zero value if they are applied.
 func pausedBy(spec *v1alpha1.AppCatalogSpec, now time.Time) conditions.Reason {
 	switch {
@@ -37,13 +42,11 @@ func setConditions(catalog *v1alpha1.AppCatalog, source, failure conditions.Reas
 	set := conditions.For(&catalog.Status.Conditions, catalog.Status.ObservedGeneration, now)
 	source = keepReported(source, catalog)
 	setPaused(set, catalog, now)
-	set.Problem(v1alpha1.ConditionWorkloadsMissing, missingIn(catalog),
-		conditions.Reason{Code: v1alpha1.ReasonNothingMissing, Message: "The source has the workloads of the catalog"})
+	problem := notReady(catalog, source, failure)
+	setMissing(set, catalog, notApplied(catalog, problem, now))
 	set.Good(v1alpha1.ConditionSourceReachable, source,
 		conditions.Reason{Code: v1alpha1.ReasonSourceFollowed, Message: "The source is followed"})
-	problem := notReady(catalog, source, failure)
-	set.Ready(problem, conditions.Reason{Code: v1alpha1.ReasonSucceeded, Message: "The catalog offers what its spec says"},
-		problem.Code, stalls(problem.Code))
+	set.Ready(problem, conditions.Reason{Code: v1alpha1.ReasonSucceeded, Message: readyMessage(catalog)}, problem.Code, stalls(problem.Code))
 }
 
 // setPaused sets the condition Paused. Its reason decides how the next edit is applied (see unpinned), so it is not changed until that
@@ -52,7 +55,7 @@ func setPaused(set *conditions.Setter, catalog *v1alpha1.AppCatalog, now time.Ti
 	notPaused := conditions.Reason{Code: v1alpha1.ReasonNotPaused, Message: "The spec neither pauses nor pins the catalog"}
 	paused := pausedBy(&catalog.Spec, now)
 	if paused.IsZero() && catalog.Spec.PreviewOnly {
-		paused = conditions.Reason{Code: v1alpha1.ReasonPreviewOnly, Message: "Changes of the source are recorded and not taken over"}
+		paused = previewed
 	}
 	switch {
 	case unpinned(catalog) && !specChanged(catalog) && paused.Code == v1alpha1.ReasonPauseUntil:
@@ -89,26 +92,72 @@ func notReady(catalog *v1alpha1.AppCatalog, source, failure conditions.Reason) c
 	return conditions.Reason{}
 }
 
-// missingIn returns which workloads of a catalog do not exist in the source.
-func missingIn(catalog *v1alpha1.AppCatalog) conditions.Reason {
-	known := map[reference]bool{}
-	var deleted, never []string
+// readyMessage returns the message of Ready while it is True.
+func readyMessage(catalog *v1alpha1.AppCatalog) string {
+	if len(catalog.Status.Workloads) == 0 {
+		return "The catalog offers no workload; the conditions WorkloadsMissing and Paused say why"
+	}
+	return "The catalog offers what its spec says"
+}
+
+// notApplied returns why the workloads of a catalog are not those that its spec selects in the source now, zero if they are. problem is
+// why the catalog is not ready.
+func notApplied(catalog *v1alpha1.AppCatalog, problem conditions.Reason, now time.Time) conditions.Reason {
+	switch paused := pausedBy(&catalog.Spec, now); {
+	case !problem.IsZero():
+		return problem
+	case !paused.IsZero():
+		return paused
+	case catalog.Spec.PreviewOnly:
+		return previewed
+	case hasPendingEdit(catalog):
+		return conditions.Progressing("The source is being read")
+	}
+	return conditions.Reason{}
+}
+
+// setMissing sets the condition WorkloadsMissing. unknown is why workloads that the catalog does not hold may exist in the source, zero if
+// they do not. While it is unknown, the condition keeps reporting what was never seen.
+func setMissing(set *conditions.Setter, catalog *v1alpha1.AppCatalog, unknown conditions.Reason) {
+	const kind = v1alpha1.ConditionWorkloadsMissing
+	reported := meta.FindStatusCondition(catalog.Status.Conditions, kind)
+	missing, unseen := deletedIn(catalog), unseenBy(catalog)
+	switch {
+	case missing.IsZero() && !unseen.IsZero() && !unknown.IsZero():
+		if reported == nil || reported.Reason != v1alpha1.ReasonNeverSeen {
+			set.Set(kind, metav1.ConditionUnknown, unknown)
+		}
+		return
+	case missing.IsZero():
+		missing = unseen
+	}
+	set.Problem(kind, missing,
+		conditions.Reason{Code: v1alpha1.ReasonNothingMissing, Message: "The source has the workloads of the catalog"})
+}
+
+// deletedIn returns which workloads of a catalog do not exist in the source any more, zero if all exist.
+func deletedIn(catalog *v1alpha1.AppCatalog) conditions.Reason {
+	var deleted []string
 	for _, entry := range catalog.Status.Workloads {
-		known[reference{Kind: entry.Kind, Name: entry.Name}] = true
 		if entry.Missing {
 			deleted = append(deleted, fmt.Sprintf("%s %s", entry.Kind, entry.Name))
 		}
 	}
-	for _, named := range catalog.Spec.Workloads {
-		if !known[named] {
-			never = append(never, fmt.Sprintf("%s %s", named.Kind, named.Name))
-		}
+	if len(deleted) == 0 {
+		return conditions.Reason{}
 	}
+	return conditions.Reason{Code: v1alpha1.ReasonDeletedInSource, Message: deletedInSource + syncstatussummary.List(deleted)}
+}
+
+// unseenBy returns what the spec of a catalog selects and the catalog does not hold, zero if there is nothing. A selector is expected to
+// match something only if the catalog holds nothing.
+func unseenBy(catalog *v1alpha1.AppCatalog) conditions.Reason {
+	names := syncstatussummary.NeverSeen(catalog)
 	switch {
-	case len(deleted) > 0:
-		return conditions.Reason{Code: v1alpha1.ReasonDeletedInSource, Message: deletedInSource + syncstatussummary.List(deleted)}
-	case len(never) > 0 && catalog.Status.Revision > 0:
-		return conditions.Reason{Code: v1alpha1.ReasonNeverSeen, Message: "Not in the source yet: " + syncstatussummary.List(never)}
+	case len(names) > 0:
+		return conditions.Reason{Code: v1alpha1.ReasonNeverSeen, Message: "Not in the source yet: " + syncstatussummary.List(names)}
+	case len(catalog.Status.Workloads) == 0:
+		return conditions.Reason{Code: v1alpha1.ReasonNeverSeen, Message: "spec.workloadSelector matches no workload of the source yet"}
 	}
 	return conditions.Reason{}
 }

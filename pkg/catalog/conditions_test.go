@@ -30,7 +30,10 @@ func TestConditions(t *testing.T) {
 		"defaults": {},
 		"new": {
 			change: func(catalog *v1alpha1.AppCatalog) { catalog.Status = v1alpha1.AppCatalogStatus{} },
-			want:   map[string]string{v1alpha1.ConditionReady: "False Progressing", v1alpha1.ConditionReconciling: "True Progressing"},
+			want: map[string]string{
+				v1alpha1.ConditionReady: "False Progressing", v1alpha1.ConditionReconciling: "True Progressing",
+				v1alpha1.ConditionWorkloadsMissing: "Unknown Progressing",
+			},
 		},
 		"source does not exist": {source: conditions.Reason{Code: v1alpha1.ReasonSourceNotFound, Message: ""}, want: map[string]string{
 			v1alpha1.ConditionReady: "False SourceNotFound", v1alpha1.ConditionSourceReachable: "False SourceNotFound",
@@ -43,7 +46,7 @@ func TestConditions(t *testing.T) {
 			change: func(catalog *v1alpha1.AppCatalog) { catalog.Status = v1alpha1.AppCatalogStatus{} },
 			source: conditions.Reason{Code: v1alpha1.ReasonProgressing, Message: ""}, want: map[string]string{
 				v1alpha1.ConditionReady: "False Progressing", v1alpha1.ConditionReconciling: "True Progressing",
-				v1alpha1.ConditionSourceReachable: "False Progressing",
+				v1alpha1.ConditionSourceReachable: "False Progressing", v1alpha1.ConditionWorkloadsMissing: "Unknown Progressing",
 			},
 		},
 		"not watched again yet": {
@@ -73,6 +76,50 @@ func TestConditions(t *testing.T) {
 			},
 			want: map[string]string{v1alpha1.ConditionWorkloadsMissing: "True NeverSeen"},
 		},
+		"never seen, and no revision": {
+			change: func(catalog *v1alpha1.AppCatalog) {
+				catalog.Status = v1alpha1.AppCatalogStatus{ObservedGeneration: 1}
+			},
+			want: map[string]string{v1alpha1.ConditionWorkloadsMissing: "True NeverSeen"},
+		},
+		"a selector that matches nothing": {
+			change: func(catalog *v1alpha1.AppCatalog) {
+				catalog.Spec.Workloads, catalog.Spec.WorkloadSelector = nil, &metav1.LabelSelector{}
+				catalog.Status = v1alpha1.AppCatalogStatus{ObservedGeneration: 1}
+			},
+			want: map[string]string{v1alpha1.ConditionWorkloadsMissing: "True NeverSeen"},
+		},
+		"a preview without a revision": {
+			change: func(catalog *v1alpha1.AppCatalog) {
+				catalog.Spec.PreviewOnly = true
+				catalog.Status = v1alpha1.AppCatalogStatus{ObservedGeneration: 1}
+			},
+			want: map[string]string{
+				v1alpha1.ConditionPaused: "True PreviewOnly", v1alpha1.ConditionWorkloadsMissing: "Unknown PreviewOnly",
+			},
+		},
+		"named while pinned": {
+			change: func(catalog *v1alpha1.AppCatalog) {
+				catalog.Spec.PinnedRevision = new(int64(1))
+				catalog.Spec.Workloads = append(catalog.Spec.Workloads, workload("db"))
+			},
+			want: map[string]string{v1alpha1.ConditionPaused: "True Pinned", v1alpha1.ConditionWorkloadsMissing: "Unknown Pinned"},
+		},
+		"pinned after it was never seen": {
+			change: func(catalog *v1alpha1.AppCatalog) {
+				catalog.Spec.Workloads = append(catalog.Spec.Workloads, workload("db"))
+				setConditions(catalog, conditions.Reason{}, conditions.Reason{}, noon)
+				catalog.Spec.PinnedRevision = new(int64(1))
+			},
+			want: map[string]string{v1alpha1.ConditionPaused: "True Pinned", v1alpha1.ConditionWorkloadsMissing: "True NeverSeen"},
+		},
+		"named by an edit that is not applied yet": {
+			change: func(catalog *v1alpha1.AppCatalog) {
+				catalog.Generation++
+				catalog.Spec.Workloads = append(catalog.Spec.Workloads, workload("db"))
+			},
+			want: map[string]string{v1alpha1.ConditionWorkloadsMissing: "Unknown Progressing"},
+		},
 		"paused": {
 			change: func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PauseUntil = &later },
 			want:   map[string]string{v1alpha1.ConditionPaused: "True PauseUntil"},
@@ -89,7 +136,7 @@ func TestConditions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newSimulation(t)
-			w.catalog.Status.ObservedGeneration = 1
+			w.catalog.Status.ObservedGeneration, w.catalog.Status.PendingEdits = 1, nil
 			if test.change != nil {
 				test.change(w.catalog)
 			}
@@ -117,6 +164,7 @@ func TestConditionsListALimitedNumberOfWorkloads(t *testing.T) {
 	for _, letter := range "abcdefghijklmnopqrstuvwxy" {
 		w.catalog.Spec.Workloads = append(w.catalog.Spec.Workloads, workload(string(letter)))
 	}
+	w.catalog.Status.ObservedGeneration, w.catalog.Status.PendingEdits = 1, nil
 	setConditions(w.catalog, conditions.Reason{}, conditions.Reason{}, noon)
 	message := meta.FindStatusCondition(w.catalog.Status.Conditions, v1alpha1.ConditionWorkloadsMissing).Message
 	if !strings.HasSuffix(message, "Deployment t and 5 more") {

@@ -75,6 +75,17 @@ func catalogRows() []configbutler.AppCatalog {
 		}),
 		followed("edited-by-nobody", func(o *configbutler.AppCatalog) { o.Generation = 4 }),
 		followed("missing", func(o *configbutler.AppCatalog) { o.Status.Workloads[0].Missing = true }),
+		followed("unseen", func(o *configbutler.AppCatalog) {
+			o.Status.Workloads[0].Missing = true
+			o.Spec.Workloads = []configbutler.WorkloadReference{{Kind: "Deployment", Name: "web"}, {Kind: "Deployment", Name: "db"}}
+		}),
+		followed("typo", func(o *configbutler.AppCatalog) {
+			o.Status.Workloads, o.Status.Revision, o.Status.LastSyncedAt = nil, 0, nil
+			o.Spec.Workloads = []configbutler.WorkloadReference{{Kind: "Deployment", Name: "wep"}}
+		}),
+		followed("unmatched", func(o *configbutler.AppCatalog) {
+			o.Status.Workloads, o.Spec.WorkloadSelector = nil, &metav1.LabelSelector{}
+		}),
 		followed("paused", pausedFor(v1alpha1.ReasonPauseUntil)),
 		followed("pinned", func(o *configbutler.AppCatalog) {
 			pausedFor(v1alpha1.ReasonPinned)(o)

@@ -158,7 +158,8 @@ const (
 	ReasonSourceIsTarget = "SourceIsTarget"
 	// ReasonDeletedInSource means that workloads of the catalog have been deleted in the source; the message names them.
 	ReasonDeletedInSource = "DeletedInSource"
-	// ReasonNeverSeen means that workloads of the catalog have not been in the source yet; the message names them.
+	// ReasonNeverSeen means that workloads of the catalog have not been in the source yet; the message names them, or says that the
+	// selector matches nothing.
 	ReasonNeverSeen = "NeverSeen"
 	// ReasonPatchFailed means that a patch cannot be applied to the source's content; the message names patch and workload.
 	ReasonPatchFailed = "PatchFailed"
