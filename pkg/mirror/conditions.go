@@ -142,14 +142,15 @@ func (d *destination) writeProblem(p *destinationPlan, failure error) conditions
 }
 
 // updateRuleStatus updates the status of a rule and reports whether it has changed. problem is why the rule is not in force, or what it
-// selects is not watched; destination is why its GitDestination is not written.
+// selects is not watched or compared yet; destination is why its GitDestination is not written.
 func updateRuleStatus(r *rulePlan, problem, destination conditions.Reason, status *v1alpha1.WatchRuleStatus) bool {
 	before := *status
 	status.ObservedGeneration = r.generation
 	status.Conditions = slices.Clone(before.Conditions)
 	set := conditions.For(&status.Conditions, r.generation, time.Now())
 	cause := problem.Code
-	if problem.IsZero() && !destination.IsZero() {
+	// A comparison in progress does not end before the destination can be written.
+	if (problem.IsZero() || cause == v1alpha1.ReasonProgressing) && !destination.IsZero() {
 		problem = conditions.Reason{Code: v1alpha1.ReasonDestinationNotReady, Message: fmt.Sprintf(
 			"GitDestination %s is not ready, %s: %s", r.destination, destination.Code, destination.Message)}
 		cause = destination.Code

@@ -133,7 +133,9 @@ func TestConditionsOfRules(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change  func(*inputs)
 		failure error
-		want    map[string]string
+		// comparing is set if the comparison with the folder has not ended.
+		comparing bool
+		want      map[string]string
 	}{
 		"as usual": {},
 		"no destination": {
@@ -160,8 +162,13 @@ func TestConditionsOfRules(t *testing.T) {
 			change:  func(in *inputs) { in.rules[0].Spec.Rules[0].Resources = []string{"configmaps", "gadgets"} },
 			failure: errFrozen, want: map[string]string{ready: "False TypeNotFound", stalled: "True TypeNotFound"},
 		},
-		"refused": {failure: errFrozen, want: map[string]string{ready: "False DestinationNotReady", stalled: "True DestinationNotReady"}},
-		"down":    {failure: errUnreachable, want: map[string]string{ready: "False DestinationNotReady"}},
+		"refused":        {failure: errFrozen, want: map[string]string{ready: "False DestinationNotReady", stalled: "True DestinationNotReady"}},
+		"down":           {failure: errUnreachable, want: map[string]string{ready: "False DestinationNotReady"}},
+		"being compared": {comparing: true, want: map[string]string{ready: "False Progressing", reconciling: "True Progressing"}},
+		"refused before it is compared": {
+			failure: errFrozen, comparing: true,
+			want: map[string]string{ready: "False DestinationNotReady", stalled: "True DestinationNotReady"},
+		},
 		"suspended": {
 			change: func(in *inputs) { in.destinations[0].Spec.Suspend = true }, want: map[string]string{ready: "False DestinationNotReady"},
 		},
@@ -179,7 +186,7 @@ func TestConditionsOfRules(t *testing.T) {
 				d := newDestination(plan.object)
 				d.plan.Store(plan)
 				d.record.now.failure = tt.failure
-				d.seeds.types[configMaps] = &seedState{time: time.Unix(1000, 0)}
+				d.seeds.types[configMaps] = &seedState{time: time.Unix(1000, 0), whole: tt.comparing}
 				reporter.registry.destinations[key] = d
 			}
 			reporter.watches.update(watch.Watch{Resource: configMaps, Namespace: "shop"}, func(s *watchState) { s.listed = true })
@@ -202,6 +209,33 @@ func TestRuleSaysWhyItsDestinationIsNotReady(t *testing.T) {
 	const want = "GitDestination shop/main is not ready, PushRejected: cannot push: the branch is frozen"
 	if got := meta.FindStatusCondition(status.Conditions, ready); got == nil || got.Message != want {
 		t.Errorf("Ready is %+v, want the message %q", got, want)
+	}
+}
+
+// TestRuleOfDestinationWithoutSecret deletes the Secret of a destination that was ready, and has everything compared again.
+func TestRuleOfDestinationWithoutSecret(t *testing.T) {
+	s := newFixture(t, pollOften, func(s *fixture) {
+		s.in.repositories[0].Spec.SecretRef = &v1alpha1.SecretReference{Name: "git"}
+		s.putSecret("git", map[string][]byte{"username": []byte("bot"), "password": []byte("pa55")})
+		s.git.require("bot", "pa55")
+	})
+	s.cluster.put(configMap("a"), "1")
+	s.mirrored()
+	s.waitReady("main", v1alpha1.ReasonSucceeded)
+	if err := s.secrets.CoreV1().Secrets("shop").Delete(t.Context(), "git", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.waitReady("main", v1alpha1.ReasonSecretNotFound)
+	s.destination("main").seeds.invalidateAll()
+	rule, status := newPlan(s.in).rules[nameOf(s.in.rules[0])], &v1alpha1.WatchRuleStatus{}
+	problem, destination := s.publisher.ruleProblem(rule)
+	updateRuleStatus(rule, problem, destination, status)
+	const want = "GitDestination shop/main is not ready, SecretNotFound: there is no Secret shop/git (spec.secretRef)"
+	if got := meta.FindStatusCondition(status.Conditions, ready); got.Message != want {
+		t.Errorf("Ready is %+v, want the message %q", got, want)
+	}
+	if !meta.IsStatusConditionTrue(status.Conditions, stalled) || meta.FindStatusCondition(status.Conditions, reconciling) != nil {
+		t.Errorf("conditions are %+v, want Stalled and not Reconciling", status.Conditions)
 	}
 }
 
