@@ -6,6 +6,7 @@ package mirror
 import (
 	"errors"
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -268,6 +269,27 @@ func TestConditionsOfRepositories(t *testing.T) {
 			}
 			checkConditions(t, config.Status.Conditions, 3, tt.want)
 		})
+	}
+}
+
+// TestStateOfFailures checks that the state of a record says whether a user must change something, as the condition Stalled does.
+func TestStateOfFailures(t *testing.T) {
+	for want, failure := range map[string]error{
+		"Not mirrored: there is no Secret shop/git":       refused(v1alpha1.ReasonSecretNotFound, "there is no Secret shop/git"),
+		"Not mirrored: cannot push: the branch is frozen": errFrozen,
+		"Retrying: cannot push: connection refused":       errUnreachable,
+		"Retrying: the store is full":                     errors.New("the store is full"),
+	} {
+		in := world()
+		d := newDestination(in.destinations[0])
+		d.plan.Store(newPlan(in).destinations[d.key])
+		if got := newRecord(d, failure, 0, nil).Status.State; got != want {
+			t.Errorf("state = %q, want %q", got, want)
+		}
+		current := destinationConditions(d, failure, authorReports{}, nil)
+		if got := meta.IsStatusConditionTrue(current, stalled); got != strings.HasPrefix(want, "Not mirrored") {
+			t.Errorf("%q, although Stalled is %t", want, got)
+		}
 	}
 }
 

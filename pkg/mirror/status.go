@@ -85,9 +85,9 @@ func summarize(d *destination, failure error) string {
 	case p.object.Spec.Suspend:
 		return fmt.Sprintf("Suspended, %s", pendingText(pending.Rows))
 	case failure != nil && dropped:
-		return fmt.Sprintf("Retrying: %v; %s", failure, changesDropped)
+		return fmt.Sprintf("%s: %v; %s", stateOfFailure(failure), failure, changesDropped)
 	case failure != nil:
-		return "Retrying: " + failure.Error()
+		return fmt.Sprintf("%s: %v", stateOfFailure(failure), failure)
 	case !p.referred:
 		return "No rule refers to it"
 	case d.seeds.outstanding():
@@ -97,6 +97,14 @@ func summarize(d *destination, failure error) string {
 	default:
 		return "Up to date"
 	}
+}
+
+// stateOfFailure returns the state of a destination that an error blocks. Retries alone do not help if a user must change something.
+func stateOfFailure(failure error) string {
+	if isStalled(reasonOf(failure, v1alpha1.ReasonPushFailed).Code) {
+		return "Not mirrored"
+	}
+	return "Retrying"
 }
 
 // changesDropped describes an overflow that comparisons have not replaced yet.

@@ -98,7 +98,7 @@ func lists() map[string]runtime.Object {
 				ObjectMeta: named("busy", time.Hour),
 				Status: configbutler.GitDestinationRecord{
 					Branch: "main", Folder: "clusters/one", LastCommit: commit, PendingChanges: 2, Objects: 1200, Files: 1199, LastSeedTime: &seeded,
-					PushRetries: 3, State: "Retrying: the remote refused the push", LastError: "the remote refused the push",
+					PushRetries: 3, State: "Not mirrored: the remote refused the push", LastError: "the remote refused the push",
 				},
 			},
 		}},

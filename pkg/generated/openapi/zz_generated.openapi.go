@@ -3172,7 +3172,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationRecord(ref common.Refer
 				Properties: map[string]spec.Schema{
 					"state": {
 						SchemaProps: spec.SchemaProps{
-							Description: "state summarizes the status in one sentence, such as \"Up to date\" or \"Retrying: the remote refused the push\".",
+							Description: "state summarizes the status in one sentence, such as \"Up to date\" or \"Not mirrored: the remote refused the push\".",
 							Type:        []string{"string"},
 							Format:      "",
 						},

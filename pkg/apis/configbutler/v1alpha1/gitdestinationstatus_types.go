@@ -36,7 +36,7 @@ type GitDestinationStatusList struct {
 // GitDestinationRecord is the progress of a destination. Counters that only increase restart at 0 if the record is
 // deleted.
 type GitDestinationRecord struct {
-	// state summarizes the status in one sentence, such as "Up to date" or "Retrying: the remote refused the push".
+	// state summarizes the status in one sentence, such as "Up to date" or "Not mirrored: the remote refused the push".
 	// +optional
 	State string `json:"state,omitempty"`
 	// branch that the destination writes.
