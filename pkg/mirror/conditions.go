@@ -91,7 +91,11 @@ func destinationConditions(d *destination, failure error, reports authorReports,
 	current = slices.Clone(current)
 	set := conditions.For(&current, p.object.Generation, time.Now())
 	problem := d.problem(p, failure)
-	set.Ready(problem, fulfilled("The folder holds what the rules select"), problem.Code, isStalled(problem.Code))
+	fine := fulfilled("The folder holds what the rules select")
+	if !p.referred {
+		fine = fulfilled("No rule refers to the GitDestination, so nothing is mirrored to it")
+	}
+	set.Ready(problem, fine, problem.Code, isStalled(problem.Code))
 	setAccess(set, p.accessProblem(), "The GitRepoConfig admits the GitDestination")
 	setOwnership(set, d.record.current())
 	setSecrets(set, p.secrets)

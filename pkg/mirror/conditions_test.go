@@ -128,6 +128,24 @@ func TestConditionsOfDestinations(t *testing.T) {
 	}
 }
 
+// TestConditionOfDestinationSaysWhetherRulesReferToIt checks the message of a destination that is ready.
+func TestConditionOfDestinationSaysWhetherRulesReferToIt(t *testing.T) {
+	for want, rules := range map[string]int{
+		"The folder holds what the rules select":                             1,
+		"No rule refers to the GitDestination, so nothing is mirrored to it": 0,
+	} {
+		in := world()
+		in.rules = in.rules[:rules]
+		d := newDestination(in.destinations[0])
+		d.plan.Store(newPlan(in).destinations[d.key])
+		d.record.now.served = true
+		got := meta.FindStatusCondition(destinationConditions(d, nil, authorReports{}, nil), ready)
+		if got.Status != metav1.ConditionTrue || got.Message != want {
+			t.Errorf("Ready is %+v, want the message %q", got, want)
+		}
+	}
+}
+
 // TestConditionsOfRules checks that a rule is not ready while its changes are not written to Git, whatever the reason.
 func TestConditionsOfRules(t *testing.T) {
 	usual := map[string]string{ready: "True Succeeded", denied: "False AccessGranted"}
