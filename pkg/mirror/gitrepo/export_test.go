@@ -14,3 +14,6 @@ func (t *Tree) Len(folder string) (files int) {
 	})
 	return files
 }
+
+// Scrub removes the secrets of the credentials from a text.
+func (c Credentials) Scrub(text string) string { return c.scrub(text) }
