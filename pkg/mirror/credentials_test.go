@@ -34,8 +34,9 @@ import (
 // gitServers serve the same repositories with different kinds of authentication.
 type gitServers struct {
 	authority, client pki.Pair
-	// locked requires a name and password or a token, mutual a client certificate; both use TLS with the authority.
-	locked, mutual string
+	// locked requires a name and password or a token, byToken a token as the password with any name that is not empty, and mutual a client
+	// certificate; all use TLS with the authority.
+	locked, byToken, mutual string
 	// ssh requires the private key; knownHosts has its host key.
 	ssh         string
 	private     []byte
@@ -65,6 +66,13 @@ func newGitServers(t *testing.T) *gitServers {
 		name, password, _ := r.BasicAuth()
 		if (name != "bot" || password != "pa55") && r.Header.Get("Authorization") != "Bearer t0ken" {
 			http.Error(w, "who are you? "+r.Header.Get("Authorization"), http.StatusUnauthorized)
+			return
+		}
+		git.ServeHTTP(w, r)
+	}))
+	s.byToken = serveTLS(t, authority, tls.NoClientCert, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if name, password, _ := r.BasicAuth(); name == "" || password != "t0ken" {
+			http.Error(w, "who are you?", http.StatusUnauthorized)
 			return
 		}
 		git.ServeHTTP(w, r)
@@ -144,6 +152,8 @@ func TestSecretsOfAllShapes(t *testing.T) {
 		"password":              {servers.locked, map[string]string{"username": "bot", "password": "pa55", "caBundle": authority}, "", ""},
 		"password, Flux":        {servers.locked, map[string]string{"username": "bot", "password": "pa55", "ca.crt": authority}, "", ""},
 		"password, older Flux":  {servers.locked, map[string]string{"username": "bot", "password": "pa55", "caFile": authority}, "", ""},
+		"token as password":     {servers.byToken, map[string]string{"password": "t0ken", "caBundle": authority}, "", ""},
+		"token beside no name":  {servers.byToken, map[string]string{"username": "", "password": "t0ken", "caBundle": authority}, "", ""},
 		"token":                 {servers.locked, map[string]string{"bearerToken": "t0ken", "ca.crt": authority}, "", ""},
 		"token by another name": {servers.locked, map[string]string{"token": "t0ken", "ca.crt": authority}, "", ""},
 		"token, Argo CD": {
@@ -192,7 +202,23 @@ func TestSecretsOfAllShapes(t *testing.T) {
 			v1alpha1.ReasonSecretInvalid, "both tls.crt and tls.key",
 		},
 		"no credentials": {
-			servers.locked, map[string]string{"x": "y"}, v1alpha1.ReasonSecretInvalid, "username and password, or bearerToken",
+			servers.locked, map[string]string{"x": "y"}, v1alpha1.ReasonSecretInvalid,
+			"Secret shop/git needs the key password, and username unless the server accepts any, or the key bearerToken, for an HTTP URL",
+		},
+		"no username": {
+			servers.locked, map[string]string{"user": "bot", "password": "pa55", "ca.crt": authority},
+			v1alpha1.ReasonAuthenticationFailed, "refuses the credentials",
+		},
+		"empty password": {
+			servers.locked, map[string]string{"username": "bot", "password": "", "ca.crt": authority},
+			v1alpha1.ReasonSecretInvalid, "; its key password is empty",
+		},
+		"empty token": {
+			servers.locked, map[string]string{"token": ""}, v1alpha1.ReasonSecretInvalid, "; its key token is empty",
+		},
+		"empty key of a certificate": {
+			servers.mutual, map[string]string{"tls.crt": string(client.Certificate), "tls.key": ""},
+			v1alpha1.ReasonSecretInvalid, "; its key tls.key is empty",
 		},
 		"GitHub App": {
 			servers.locked,
@@ -204,6 +230,13 @@ func TestSecretsOfAllShapes(t *testing.T) {
 			v1alpha1.ReasonSecretInvalid, "ssh-privatekey (or identity)",
 		},
 		"SSH, no known hosts": {servers.ssh, map[string]string{"identity": private}, v1alpha1.ReasonSecretInvalid, "known_hosts"},
+		"SSH, empty known hosts": {
+			servers.ssh, map[string]string{"identity": private, "known_hosts": ""}, v1alpha1.ReasonSecretInvalid, "; its key known_hosts is empty",
+		},
+		"SSH, empty key": {
+			servers.ssh, map[string]string{"ssh-privatekey": "", "known_hosts": known},
+			v1alpha1.ReasonSecretInvalid, "; its key ssh-privatekey is empty",
+		},
 		"SSH, other key": {
 			servers.ssh, map[string]string{"identity": string(stranger), "known_hosts": known},
 			v1alpha1.ReasonAuthenticationFailed, "refuses the credentials",

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -90,44 +91,74 @@ var (
 
 // credentials reads a Secret for a URL that is http(s) or SSH.
 func credentials(secret *corev1.Secret, http bool) (gitrepo.Credentials, error) {
-	first := func(keys []string) []byte {
-		_, value := firstOf(secret, keys)
-		return value
-	}
-	lacks := func(what string) error {
-		return refused(v1alpha1.ReasonSecretInvalid, "Secret %s/%s needs %s", secret.Namespace, secret.Name, what)
-	}
-	if !http {
-		c := gitrepo.Credentials{SSHPrivateKey: first(keysPrivateKey), SSHPassphrase: first(keysPassphrase), KnownHosts: first(keysKnownHosts)}
-		switch {
-		case c.SSHPrivateKey == nil:
-			return c, lacks("the key ssh-privatekey (or identity) for an SSH URL")
-		case c.KnownHosts == nil:
-			return c, lacks("the key known_hosts for an SSH URL, so that the server can be told from an impostor")
-		}
-		return c, nil
+	if http {
+		return httpCredentials(secret)
 	}
 	c := gitrepo.Credentials{
-		Username: string(secret.Data[corev1.BasicAuthUsernameKey]), Password: string(secret.Data[corev1.BasicAuthPasswordKey]),
-		BearerToken: string(first(keysToken)), CABundle: first(keysAuthority), ClientCert: first(keysCert), ClientKey: first(keysKey),
+		SSHPrivateKey: valueOf(secret, keysPrivateKey), SSHPassphrase: valueOf(secret, keysPassphrase),
+		KnownHosts: valueOf(secret, keysKnownHosts),
 	}
-	if c.Password == "" && c.BearerToken == "" && c.ClientCert == nil {
-		if key, _ := firstOf(secret, keysGitHubApp); key != "" {
-			return c, refused(v1alpha1.ReasonSecretInvalid,
-				"Secret %s/%s has %s: GitHub Apps are not supported, use an access token or a deploy key",
-				secret.Namespace, secret.Name, key)
-		}
-	}
-	if c.Password == "" && c.BearerToken == "" && c.ClientCert == nil && c.CABundle == nil {
-		return c, lacks("the keys username and password, or bearerToken, for an HTTP URL")
-	}
-	if (c.ClientCert == nil) != (c.ClientKey == nil) {
-		return c, lacks("both tls.crt and tls.key, or neither")
+	switch {
+	case c.SSHPrivateKey == nil:
+		return c, lacksKey(secret, keysPrivateKey, "the key ssh-privatekey (or identity) for an SSH URL")
+	case c.KnownHosts == nil:
+		return c, lacksKey(secret, keysKnownHosts, "the key known_hosts for an SSH URL, so that the server can be told from an impostor")
 	}
 	return c, nil
 }
 
-// firstOf returns the first of the keys that a Secret has, and its value.
+// httpCredentials reads a Secret for an http(s) URL. A password needs no username: with an access token as the password, the common Git
+// servers accept any username, and gitrepo sends one.
+func httpCredentials(secret *corev1.Secret) (gitrepo.Credentials, error) {
+	c := gitrepo.Credentials{
+		Username: string(secret.Data[corev1.BasicAuthUsernameKey]), Password: string(secret.Data[corev1.BasicAuthPasswordKey]),
+		BearerToken: string(valueOf(secret, keysToken)), CABundle: valueOf(secret, keysAuthority),
+		ClientCert: valueOf(secret, keysCert), ClientKey: valueOf(secret, keysKey),
+	}
+	if (c.ClientCert == nil) != (c.ClientKey == nil) {
+		return c, lacksKey(secret, slices.Concat(keysCert, keysKey), "both tls.crt and tls.key, or neither")
+	}
+	if c.Password != "" || c.BearerToken != "" || c.ClientCert != nil {
+		return c, nil
+	}
+	secrets := slices.Concat([]string{corev1.BasicAuthPasswordKey}, keysToken)
+	if key, _ := firstOf(secret, keysGitHubApp); key != "" {
+		return c, refused(v1alpha1.ReasonSecretInvalid, "Secret %s/%s has %s: GitHub Apps are not supported, use an access token or a deploy key",
+			secret.Namespace, secret.Name, key)
+	}
+	if c.CABundle == nil || emptyOf(secret, secrets) != "" {
+		return c, lacksKey(secret, secrets,
+			"the key password, and username unless the server accepts any, or the key bearerToken, for an HTTP URL")
+	}
+	return c, nil
+}
+
+// lacksKey returns the error of a Secret without a value that is needed. If one of the keys exists and is empty, the error names it.
+func lacksKey(secret *corev1.Secret, keys []string, needs string) error {
+	empty := ""
+	if key := emptyOf(secret, keys); key != "" {
+		empty = fmt.Sprintf("; its key %s is empty", key)
+	}
+	return refused(v1alpha1.ReasonSecretInvalid, "Secret %s/%s needs %s%s", secret.Namespace, secret.Name, needs, empty)
+}
+
+// emptyOf returns the first of the keys that a Secret has without a value, empty if there is none.
+func emptyOf(secret *corev1.Secret, keys []string) string {
+	for _, key := range keys {
+		if value, exists := secret.Data[key]; exists && len(value) == 0 {
+			return key
+		}
+	}
+	return ""
+}
+
+// valueOf returns the value of the first of the keys that a Secret has, nil if it has none of them.
+func valueOf(secret *corev1.Secret, keys []string) []byte {
+	_, value := firstOf(secret, keys)
+	return value
+}
+
+// firstOf returns the first of the keys that a Secret has with a value, and that value.
 func firstOf(secret *corev1.Secret, keys []string) (string, []byte) {
 	for _, key := range keys {
 		if value := secret.Data[key]; len(value) > 0 {

@@ -5,6 +5,7 @@ package mirror
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -66,8 +67,8 @@ func lacksSigningKey(secret *corev1.Secret, format v1alpha1.SigningFormat, keys,
 	if found, _ := firstOf(secret, other); found != "" {
 		hint = "; it has " + found + ", which is of the other format"
 	}
-	return refused(v1alpha1.ReasonSecretInvalid, "Secret %s/%s needs the key %s to sign in the format %s (spec.commit.signing)%s",
-		secret.Namespace, secret.Name, strings.Join(keys, " or "), format, hint)
+	return lacksKey(secret, keys,
+		fmt.Sprintf("the key %s to sign in the format %s (spec.commit.signing)%s", strings.Join(keys, " or "), format, hint))
 }
 
 func unusableKey(secret *corev1.Secret, key string, err error) error {

@@ -61,7 +61,7 @@ func badInput(t *testing.T, s *testCluster) {
 	}
 	s.Run(t, "create", "secret", "generic", "empty", "-n", "bad", "--from-literal=user=x")
 	s.Apply(t, repository("keyless", fmt.Sprintf("repoUrl: '%s/bad.git', secretRef: {name: empty}", s.Env(devcluster.EnvGitURL))))
-	if why := s.condition(t, "bad", "gitrepoconfig/keyless", "Ready", "SecretInvalid"); !strings.Contains(why, "username and password") {
+	if why := s.condition(t, "bad", "gitrepoconfig/keyless", "Ready", "SecretInvalid"); !strings.Contains(why, "the key password") {
 		t.Errorf("Secret without the keys: %s", why)
 	}
 

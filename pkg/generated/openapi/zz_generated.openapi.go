@@ -3762,7 +3762,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitRepoConfigSpec(ref common.Referenc
 					},
 					"secretRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "secretRef names the Secret with the credentials, in this namespace. For https: username and password, or bearerToken; for ssh: ssh-privatekey (or identity), passphrase if the key has one, and known_hosts, which is required. caBundle (or ca.crt) has the certificates of a private certificate authority. Without a Secret, access is anonymous.",
+							Description: "secretRef names the Secret with the credentials, in this namespace. For https: password, and username unless the server accepts any, or bearerToken; for ssh: ssh-privatekey (or identity), passphrase if the key has one, and known_hosts, which is required. caBundle (or ca.crt) has the certificates of a private certificate authority. Without a Secret, access is anonymous.",
 							Ref:         ref(v1alpha1.SecretReference{}.OpenAPIModelName()),
 						},
 					},

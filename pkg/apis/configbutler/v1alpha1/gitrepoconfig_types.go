@@ -46,10 +46,10 @@ type GitRepoConfigSpec struct {
 	// +optional
 	// +listType=set
 	AllowedBranches []string `json:"allowedBranches,omitempty"`
-	// secretRef names the Secret with the credentials, in this namespace. For https: username and password, or
-	// bearerToken; for ssh: ssh-privatekey (or identity), passphrase if the key has one, and known_hosts, which is
-	// required. caBundle (or ca.crt) has the certificates of a private certificate authority. Without a Secret, access is
-	// anonymous.
+	// secretRef names the Secret with the credentials, in this namespace. For https: password, and username unless the
+	// server accepts any, or bearerToken; for ssh: ssh-privatekey (or identity), passphrase if the key has one, and
+	// known_hosts, which is required. caBundle (or ca.crt) has the certificates of a private certificate authority.
+	// Without a Secret, access is anonymous.
 	// +optional
 	SecretRef *SecretReference `json:"secretRef,omitempty"`
 	// push bounds how long changes are batched and the number of commits in a push.
