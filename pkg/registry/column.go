@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/kube/printable"
+	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 // Types of cells in OpenAPI's terms.
@@ -54,6 +56,17 @@ func textColumn[O any](name, description string, value func(O) string) column[O]
 		name: name, description: description, cellType: text,
 		cell: func(obj O, _ time.Time) any { return orNone(value(obj)) },
 	}
+}
+
+// stateWidth is how many bytes of a state are shown beside the other columns.
+const stateWidth = 80
+
+// stateColumn shows the state of an object in one sentence. A long one is cut, because kubectl makes the column as wide as its widest cell.
+// The whole sentence is in the status.
+func stateColumn[O any](value func(O) string) column[O] {
+	return textColumn("State", "Summary of the status, in a sentence.", func(obj O) string {
+		return summary.Cut(printable.Line(value(obj)), stateWidth)
+	})
 }
 
 // numberColumn shows a number.

@@ -39,7 +39,7 @@ func appCatalogs() kind[*configbutler.AppCatalog, configbutler.AppCatalogSpec, c
 			textColumn("Ready", "Whether the catalog offers what its spec says.", func(o obj) string {
 				return string(readyCondition(o.Status.Conditions).Status)
 			}),
-			textColumn("State", "Summary of the status, in a sentence.", catalogState),
+			stateColumn(catalogState),
 			wide(textColumn("Reason", "Why it is ready or not, in one word.", func(o obj) string {
 				return readyCondition(o.Status.Conditions).Reason
 			})),

@@ -31,7 +31,7 @@ func syncStatuses() kind[*configbutler.SyncStatus, struct{}, configbutler.SyncRe
 		columns: []column[obj]{
 			textColumn("Type", "What the record is about.", func(o obj) string { return string(o.Spec.Type) }),
 			textColumn("Subject", "The catalog or environment.", func(o obj) string { return o.Spec.Subject.Name }),
-			textColumn("State", "Summary of the status, in a sentence.", recordState),
+			stateColumn(recordState),
 			textColumn("Changed", "What changed.", func(o obj) string { return abbreviateList(changedNames(o), int(o.Status.WorkloadCount)) }),
 			textColumn("By", "Who asked for it, or else changed the source.", func(o obj) string { return abbreviateList(responsible(o), 0) }),
 			wide(numberColumn("Revision", "The catalog's revision that it made or brings.", func(o obj) int64 { return o.Status.Revision })),

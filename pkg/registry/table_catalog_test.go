@@ -52,6 +52,10 @@ func followed(name string, change func(*configbutler.AppCatalog)) configbutler.A
 	return catalog
 }
 
+// notApplicable is a message that is longer than what the column STATE shows.
+const notApplicable = `apply patches[0] (JSON6902) to Deployment "worker": ` +
+	`operation [0] (replace /spec/template/metadata/annotations/tier): the object does not have that path`
+
 func paused(reason string) metav1.Condition {
 	return metav1.Condition{Type: v1alpha1.ConditionPaused, Status: metav1.ConditionTrue, Reason: reason}
 }
@@ -68,6 +72,9 @@ func catalogRows() []configbutler.AppCatalog {
 		followed("shop", func(*configbutler.AppCatalog) {}),
 		followed("lost", func(o *configbutler.AppCatalog) {
 			o.Status.Conditions = ready(metav1.ConditionFalse, "SourceNotFound", "The namespace production\ndoes not exist")
+		}),
+		followed("unpatched", func(o *configbutler.AppCatalog) {
+			o.Status.Conditions = ready(metav1.ConditionFalse, "PatchFailed", notApplicable)
 		}),
 		followed("edited", func(o *configbutler.AppCatalog) {
 			o.Generation = 4
@@ -140,7 +147,7 @@ func recordRows() []configbutler.SyncStatus {
 		}),
 		row("shop-h6l8r", "Catalog", configbutler.SyncRecord{
 			State: "Failed", AutoTriggered: true, Attempts: 2,
-			Error: &configbutler.SyncError{Message: "spec.patches[0] does not fit Deployment web"},
+			Error: &configbutler.SyncError{Message: notApplicable},
 		}),
 		row("alice-f2g7s", "Dependency", configbutler.SyncRecord{
 			State: "Completed", Actor: "alice", ResolvedAt: new(before(time.Minute)),

@@ -11,9 +11,13 @@ import (
 	"testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 	"github.com/configbutler/slipstream/test/testkit/people"
 )
+
+// shown returns what the column STATE shows of a state.
+func shown(state string) string { return summary.Cut(state, 80) }
 
 // tierPatch is a spec with a patch that applies only if worker has the annotation tier.
 const tierPatch = apiAndWorker + `  patches:
@@ -70,9 +74,10 @@ func (c *fixture) testFailedEdit(t *testing.T, states *recordStates) {
 	c.waitForState(t, record, v1alpha1.SyncStateManualIntervention)
 	states.expect(t, record, v1alpha1.SyncStateFailed, v1alpha1.SyncStateRetrying, v1alpha1.SyncStateFailed,
 		v1alpha1.SyncStateManualIntervention)
-	c.expectColumns(t, map[string]string{"STATE": "Needs a decision: " + doesNotFit, "BY": "eve", "ATTEMPTS": "2"}, "ss", record)
-	c.expectColumns(t, map[string]string{"REVISION": "1", "READY": "False", "STATE": doesNotFit, "REASON": v1alpha1.ReasonPatchFailed}, "cat",
-		"shop")
+	c.expectColumns(t, map[string]string{"STATE": shown("Needs a decision: " + doesNotFit), "BY": "eve", "ATTEMPTS": "2"}, "ss", record)
+	c.expectColumns(t, map[string]string{
+		"REVISION": "1", "READY": "False", "STATE": shown(doesNotFit), "REASON": v1alpha1.ReasonPatchFailed,
+	}, "cat", "shop")
 	c.waitForWarning(t, "Needs a decision: "+doesNotFit)
 	c.expectImages(t, "shop", map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
 
