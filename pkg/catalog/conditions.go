@@ -5,6 +5,7 @@ package catalog
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -97,7 +98,28 @@ func readyMessage(catalog *v1alpha1.AppCatalog) string {
 	if len(catalog.Status.Workloads) == 0 {
 		return "The catalog offers no workload; the conditions WorkloadsMissing and Paused say why"
 	}
-	return "The catalog offers what its spec says"
+	message := "The catalog offers what its spec says"
+	if unused := unusedPatches(catalog); len(unused) > 0 {
+		message += "; no workload that it offers has the kind, group and name of the target of " + syncstatussummary.List(unused)
+	}
+	return message
+}
+
+// unusedPatches returns the paths of the patches whose target selects no workload of a catalog by group, kind and name. The status does not
+// have the labels of workloads.
+func unusedPatches(catalog *v1alpha1.AppCatalog) (paths []string) {
+	groups := v1alpha1.WorkloadResources()
+	for i, patch := range catalog.Spec.Patches {
+		target := patch.Target
+		used := slices.ContainsFunc(catalog.Status.Workloads, func(entry v1alpha1.CatalogEntry) bool {
+			return target.Kind == string(entry.Kind) && (target.Name == "" || target.Name == entry.Name) &&
+				(target.Group == nil || *target.Group == groups[entry.Kind].Group)
+		})
+		if !used {
+			paths = append(paths, fmt.Sprintf("spec.patches[%d]", i))
+		}
+	}
+	return paths
 }
 
 // notApplied returns why the workloads of a catalog are not those that its spec selects in the source now, zero if they are. problem is

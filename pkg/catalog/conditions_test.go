@@ -172,6 +172,36 @@ func TestConditionsListALimitedNumberOfWorkloads(t *testing.T) {
 	}
 }
 
+func TestReadyNamesUnusedPatches(t *testing.T) {
+	const fine = "The catalog offers what its spec says"
+	for name, test := range map[string]struct {
+		target v1alpha1.PatchTarget
+		unused bool
+	}{
+		"by kind":          {v1alpha1.PatchTarget{Kind: "Deployment"}, false},
+		"by name":          {v1alpha1.PatchTarget{Kind: "Deployment", Name: "api", Group: new("apps")}, false},
+		"another kind":     {v1alpha1.PatchTarget{Kind: "StatefulSet"}, true},
+		"another name":     {v1alpha1.PatchTarget{Kind: "Deployment", Name: "apii"}, true},
+		"another group":    {v1alpha1.PatchTarget{Kind: "Deployment", Group: new("batch")}, true},
+		"labels, not seen": {v1alpha1.PatchTarget{Kind: "Deployment", LabelSelector: &metav1.LabelSelector{}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newSimulation(t)
+			w.catalog.Status.ObservedGeneration = 1
+			w.catalog.Spec.Patches = []v1alpha1.Patch{{Target: v1alpha1.PatchTarget{Kind: "Deployment"}}, {Target: test.target}}
+			setConditions(w.catalog, conditions.Reason{}, conditions.Reason{}, noon)
+			ready := meta.FindStatusCondition(w.catalog.Status.Conditions, v1alpha1.ConditionReady)
+			want := fine
+			if test.unused {
+				want += "; no workload that it offers has the kind, group and name of the target of spec.patches[1]"
+			}
+			if ready.Status != metav1.ConditionTrue || ready.Message != want {
+				t.Errorf("Ready is %+v, want the message %q", ready, want)
+			}
+		})
+	}
+}
+
 func TestConditionsEscapeInvisibleCharacters(t *testing.T) {
 	w := newSimulation(t)
 	setConditions(w.catalog, conditions.Reason{Code: v1alpha1.ReasonSourceUnreachable, Message: "the source \u202esays\u200b"},
