@@ -103,6 +103,26 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
+// TestDependenciesOfAPinnedEnvironment checks that a sync of the pinned revision, which applies again what was applied then, leaves changes
+// of dependencies pending.
+func TestDependenciesOfAPinnedEnvironment(t *testing.T) {
+	s := newFixture(t)
+	s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
+	s.start(0)
+	s.applied(1)
+	s.edit("jane", func(spec *v1alpha1.EnvironmentSpec) { spec.PinnedRevision = new(int64(1)) }, pinField)
+	s.produce(strings.ReplaceAll(configMap, "info", "debug"))
+	s.pass(2)
+	s.prompt("batch")
+	s.pass(2)
+	s.ask("two", "jane", v1alpha1.SyncRequestSpec{})
+	s.expectRecords("Environment one Completed by jane r1", "Environment generation-2 Completed by jane r1", "Dependency batch Pending",
+		"Environment two Completed by jane r1")
+	if s.level() != "info" {
+		t.Errorf("level = %s", s.level())
+	}
+}
+
 // TestConflict checks that fields that a Branch and its catalog have both changed wait for a decision, and that the same record then
 // continues.
 func TestConflict(t *testing.T) {

@@ -23,7 +23,8 @@ func (w *recordWriter) ready(ctx context.Context, chosen *v1alpha1.SyncStatus) (
 		}
 	}
 	names := []string{chosen.Name}
-	coversAll := actionOf(chosen) == v1alpha1.SyncActionAll && !requests.isPartial(chosen)
+	// A pinned revision, or that of an edit, is applied with the dependencies that it had when it was first applied.
+	coversAll := actionOf(chosen) == v1alpha1.SyncActionAll && !requests.isPartial(chosen) && revisionOf(w.state.environment, chosen) == 0
 	if open := w.state.records.dependency(requests); coversAll && open != nil && open.Name != chosen.Name {
 		names = append(names, open.Name)
 	}
