@@ -49,6 +49,7 @@ func (r *registry) adopt(next *plan) {
 			delete(r.recovered, d.uid)
 			r.destinations[key] = d
 		}
+		d.claim.Store(&p.claim) // What a worker has found meanwhile is found again by its next cycle, which the plan starts.
 		d.replace(p)
 		if err := d.depositProblem(); err != nil {
 			d.deposits.settleAll(err) // The worker does not serve the destination, or will find the same.

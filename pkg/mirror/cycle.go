@@ -148,6 +148,7 @@ func (w *worker) claim(ctx context.Context, members []member) ([]member, error) 
 	var admitted []member
 	for _, m := range members {
 		o := w.markers.ownership(tree, m)
+		w.services.claimed(m, o)
 		if m.destination.record.owned(o) {
 			countConflict(o)
 			w.services.changed()

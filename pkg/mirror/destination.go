@@ -32,6 +32,8 @@ type destination struct {
 
 	// plan is the current plan. The controller replaces it.
 	plan atomic.Pointer[destinationPlan]
+	// claim is the current claim to the folder. The controller replaces it, holding the registry's mu.
+	claim atomic.Pointer[v1alpha1.FolderClaim]
 	// tree is the latest view of the branch; nil until the branch has been read. The branch's worker replaces it.
 	tree atomic.Pointer[gitrepo.Tree]
 	// hadRules is set once a rule has referred to the destination.

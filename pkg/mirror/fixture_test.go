@@ -142,7 +142,7 @@ func (s *fixture) start() {
 		identity: Identity{ClusterUID: "cluster", Namespace: "system", Name: "slipstream", Instance: "one", Installation: s.installation},
 		remote:   s.remote, signer: m.repositories.signer, retry: s.retry, pollInterval: s.pollInterval, running: m.watches.running,
 		starting: m.watches.starting, event: s.event, changed: s.notify, recheck: func(types.NamespacedName) { s.rechecks.Add(1) },
-		writes: m.registry.writes, author: m.router.authors.joiner.Find,
+		names: m.registry.names, claimed: m.registry.claimed, author: m.router.authors.joiner.Find,
 		leases: func(key branchKey) *branchLease {
 			return newBranchLease(s.secrets.CoordinationV1(), s.installation, s.leases, key)
 		},
@@ -197,6 +197,7 @@ func (s *fixture) notify() {
 // plan applies the plan of the current inputs.
 func (s *fixture) plan() {
 	s.t.Helper()
+	s.in.claims, s.in.now = s.registry.claims(), time.Now()
 	s.in.keys = s.encryption.keysFor(s.ctx, s.in.destinations)
 	watches := s.registry.apply(s.ctx, newPlan(s.in), s.group)
 	s.cluster.follow(s.ctx, s.watchHandler(), watches...)

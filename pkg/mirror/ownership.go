@@ -28,6 +28,11 @@ type ownership struct {
 	refused error
 	// vacant is set if the marker can be written.
 	vacant bool
+	// own is set if the marker names the destination itself.
+	own bool
+	// holder is another destination of this installation that a marker names and whose spec names the marker's folder, held.
+	holder types.NamespacedName
+	held   string
 }
 
 // foundMarker is a marker as it was read.
@@ -39,8 +44,8 @@ type foundMarker struct {
 // markers has the markers of the folders of a branch.
 type markers struct {
 	identity Identity
-	// writes reports whether the destination with the name writes a folder of a branch.
-	writes func(name types.NamespacedName, branch, folder string) bool
+	// names reports whether the spec of the destination with the name names a folder of a branch.
+	names func(name types.NamespacedName, branch, folder string) bool
 	// byBlob has the markers that were read, by blob.
 	byBlob map[gitrepo.Hash]foundMarker
 	// nested has the paths of the markers of folders within each destination's.
@@ -48,7 +53,7 @@ type markers struct {
 }
 
 func newMarkers(services *branchServices) *markers {
-	return &markers{identity: services.identity, writes: services.writes, nested: map[*destination][]string{}}
+	return &markers{identity: services.identity, names: services.names, nested: map[*destination][]string{}}
 }
 
 func countConflict(o ownership) {
@@ -133,20 +138,21 @@ func (k *markers) ownership(tree *gitrepo.Tree, m member) ownership {
 		return o
 	}
 	for _, path := range k.nested[m.destination] {
-		conflict := k.claimWithin(tree, m, path)
+		conflict, holder := k.claimWithin(tree, m, path)
 		if conflict == "" {
 			continue
 		}
 		contested := m.contested(o.owner, conflict)
-		contested.vacant = o.vacant
+		contested.vacant, contested.own = o.vacant, o.own
+		contested.holder, contested.held = holder, markedFolder(path)
 		return contested
 	}
 	return o
 }
 
 // ownFolder returns the ownership by the folder's own marker. The marker of a destination of this installation that was
-// deleted, or that now writes another folder, is ignored. If that destination still writes the folder, under another URL of
-// the repository, it is a conflict in any mode: each would remove the other's files. A file on the folder's path is never
+// deleted, or that now names another folder, is ignored. If that destination still names the folder, it is a conflict in any
+// mode, whether or not it is mirrored at present: each would remove the other's files. A file on the folder's path is never
 // replaced.
 func (k *markers) ownFolder(tree *gitrepo.Tree, m member) ownership {
 	if file := tree.Obstacle(m.plan.object.Spec.BaseFolder); file != "" {
@@ -169,31 +175,38 @@ func (k *markers) ownFolder(tree *gitrepo.Tree, m member) ownership {
 	name := ownerName(owner)
 	switch {
 	case name == m.destination.key:
-		return ownership{owner: owner}
-	case !k.writes(name, m.plan.branch.branch, m.plan.object.Spec.BaseFolder):
+		return ownership{owner: owner, own: true}
+	case !k.names(name, m.plan.branch.branch, markedFolder(path)):
 		return ownership{owner: owner, vacant: true}
 	}
-	conflict := fmt.Sprintf("the marker %s names GitDestination %s, which writes the same folder under another name of the repository; "+
-		"if it is another repository, delete the marker there", path, name)
-	return ownership{owner: owner, conflict: conflict, refused: refused(v1alpha1.ReasonFolderOverlaps, "%s", conflict)}
+	conflict := fmt.Sprintf("the marker %s names GitDestination %s, whose spec names the same branch and folder; choose another folder, "+
+		"or, if that GitDestination is for another repository, delete the marker", path, name)
+	return ownership{
+		owner: owner, conflict: conflict, refused: refused(v1alpha1.ReasonFolderOverlaps, "%s", conflict), holder: name, held: markedFolder(path),
+	}
 }
 
-// claimWithin describes the owner of a folder within a member's, by its marker; empty if there is none any more.
-func (k *markers) claimWithin(tree *gitrepo.Tree, m member, path string) string {
+// markedFolder returns the folder of a marker.
+func markedFolder(path string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(path, markerPath), "/")
+}
+
+// claimWithin describes the owner of a folder within a member's, by its marker; empty if there is none any more. holder is the owner if
+// it is of this installation.
+func (k *markers) claimWithin(tree *gitrepo.Tree, m member, path string) (conflict string, holder types.NamespacedName) {
 	hash, exists := tree.Lookup(path)
 	marker, read := k.byBlob[hash]
 	if !exists || !read || marker.err != nil {
-		return ""
+		return "", holder
 	}
 	name := ownerName(&marker.owner)
 	if elsewhere := k.elsewhere(&marker.owner); elsewhere != "" {
-		return fmt.Sprintf("the marker %s, within the folder, names GitDestination %s", path, elsewhere)
+		return fmt.Sprintf("the marker %s, within the folder, names GitDestination %s", path, elsewhere), holder
 	}
-	if name == m.destination.key || !k.writes(name, m.plan.branch.branch, strings.TrimSuffix(path, "/"+markerPath)) {
-		return ""
+	if name == m.destination.key || !k.names(name, m.plan.branch.branch, markedFolder(path)) {
+		return "", holder
 	}
-	return fmt.Sprintf("the marker %s, within the folder, names GitDestination %s, which reaches the repository under another name", path,
-		name)
+	return fmt.Sprintf("the marker %s, within the folder, names GitDestination %s, whose spec names that folder", path, name), name
 }
 
 // elsewhere describes the owner of a marker that is of another cluster or installation; empty if it is of this one.

@@ -206,7 +206,7 @@ func TestFolderAroundAnotherUnderTwoNames(t *testing.T) {
 	}
 	both()
 	const conflict = "clusters/a/.configbutler/owner.yaml, within the folder, names GitDestination shop/main, " +
-		"which reaches the repository under another name"
+		"whose spec names that folder"
 	s.waitConflict("outer", metav1.ConditionTrue, conflict)
 	s.waitConflict("main", metav1.ConditionFalse, "")
 	s.cluster.remove(configMap("a"))
@@ -232,7 +232,7 @@ func TestRepositoryUnderTwoNames(t *testing.T) {
 	resumed := s.in.destinations[1].DeepCopy()
 	resumed.Spec.Suspend = false
 	s.replan(func(in *inputs) { in.destinations[1] = resumed })
-	s.waitConflict("other", metav1.ConditionTrue, "GitDestination shop/main, which writes the same folder under another name")
+	s.waitConflict("other", metav1.ConditionTrue, "GitDestination shop/main, whose spec names the same branch and folder")
 	if ready := s.waitReady("other", v1alpha1.ReasonFolderOverlaps); ready.Status != metav1.ConditionFalse {
 		t.Errorf("Ready = %+v", ready)
 	}

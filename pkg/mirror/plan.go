@@ -4,13 +4,13 @@
 package mirror
 
 import (
-	"cmp"
 	"fmt"
 	"net"
 	"net/url"
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -41,6 +41,10 @@ type inputs struct {
 	allow func(rule metav1.Object, status *v1alpha1.WatchRuleStatus) conditions.Reason
 	// keys are the server's encryption keys, as far as destinations need them.
 	keys keyring.Keys
+	// claims are the current claims of destinations by UID. Those that it lacks are in the statuses of the objects.
+	claims map[types.UID]*v1alpha1.FolderClaim
+	// now is when a destination that names another folder than before begins to name it.
+	now time.Time
 }
 
 // plan is the desired state of the mirror, computed from the objects of users.
@@ -66,6 +70,8 @@ type destinationPlan struct {
 	// repository is the object's GitRepoConfig; nil if it does not exist, or does not admit the object.
 	repository *v1alpha1.GitRepoConfig
 	branch     branchKey
+	// claim is the claim to its folder.
+	claim v1alpha1.FolderClaim
 	// problem is why the destination is not in force; zero if it is.
 	problem   conditions.Reason
 	secrets   secretsPlan
@@ -111,6 +117,7 @@ func newPlan(in inputs) *plan {
 	for _, d := range in.destinations {
 		p.destinations[nameOf(d)] = planDestination(d, repositories, in)
 	}
+	p.settleClaims(in)
 	p.refuseOverlaps()
 	for _, r := range in.rules {
 		p.planRule(r, in)
@@ -217,36 +224,6 @@ func notAdmitted(who, from, what string) conditions.Reason {
 	}
 	return conditions.Reason{Code: v1alpha1.ReasonAccessNotGranted, Message: fmt.Sprintf(
 		"%s does not admit %s of namespace %s: its spec.accessPolicy.namespacedRules must allow that namespace", who, what, from)}
-}
-
-// refuseOverlaps rejects all but the oldest of the destinations whose folders overlap on a branch.
-func (p *plan) refuseOverlaps() {
-	ordered := make([]*destinationPlan, 0, len(p.destinations))
-	for _, d := range p.destinations {
-		if d.problem.IsZero() {
-			ordered = append(ordered, d)
-		}
-	}
-	slices.SortFunc(ordered, func(a, b *destinationPlan) int {
-		return cmp.Or(a.object.CreationTimestamp.Compare(b.object.CreationTimestamp.Time),
-			strings.Compare(nameOf(a.object).String(), nameOf(b.object).String()))
-	})
-	type place struct{ url, branch string }
-	taken := map[place][]*destinationPlan{}
-	for _, d := range ordered {
-		at := place{canonicalURL(d.branch.url), d.branch.branch}
-		i := slices.IndexFunc(taken[at], func(other *destinationPlan) bool {
-			return manifest.FoldersOverlap(other.object.Spec.BaseFolder, d.object.Spec.BaseFolder)
-		})
-		if i >= 0 {
-			other := taken[at][i].object
-			d.problem = conditions.Reason{Code: v1alpha1.ReasonFolderOverlaps, Message: fmt.Sprintf(
-				"folder %q lies inside or around folder %q of GitDestination %s on the same branch", d.object.Spec.BaseFolder, other.Spec.BaseFolder,
-				nameOf(other))}
-			continue
-		}
-		taken[at] = append(taken[at], d)
-	}
 }
 
 // writes reports whether a destination in force has the branch, through any configuration of its repository.

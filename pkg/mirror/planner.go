@@ -69,6 +69,7 @@ func (p *planner) plan(ctx context.Context, group *wait.Group) error {
 	if err != nil {
 		return err
 	}
+	in.claims, in.now = p.registry.claims(), time.Now()
 	in.keys = p.encryption.keysFor(ctx, in.destinations)
 	unchecked := p.permissions.checkNew(ctx, in)
 	in.allow = p.permissions.allow

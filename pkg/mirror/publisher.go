@@ -145,6 +145,7 @@ func (p *publisher) writeDestinationStatus(ctx context.Context, d *destination, 
 		before := object.Status
 		object.Status.ObservedGeneration = d.plan.Load().object.Generation
 		object.Status.Conditions = destinationConditions(d, failure, reports, object.Status.Conditions)
+		object.Status.Claim = d.claim.Load().DeepCopy()
 		object.Status.PendingSyncs = withoutDone(object.Status.PendingSyncs, recorded)
 		return !equality.Semantic.DeepEqual(before, object.Status)
 	})

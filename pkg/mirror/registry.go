@@ -95,18 +95,6 @@ func (r *registry) all() []*destination {
 	return slices.Collect(maps.Values(r.destinations))
 }
 
-// writes reports whether the destination with the name writes a folder of a branch with that name.
-func (r *registry) writes(name types.NamespacedName, branch, folder string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	d, ok := r.destinations[name]
-	if !ok {
-		return false
-	}
-	p := d.plan.Load()
-	return p.problem.IsZero() && p.branch.branch == branch && p.object.Spec.BaseFolder == folder
-}
-
 // oldest returns when the oldest pending change of an active destination was seen, in seconds since 1970; 0 if there is none.
 func (r *registry) oldest() float64 {
 	var oldest time.Time

@@ -56,8 +56,10 @@ type branchServices struct {
 	namespaces        namespaceLookup
 	// recheck requests a check of a GitRepoConfig whose condition may have changed.
 	recheck func(types.NamespacedName)
-	// writes reports whether the destination with the name writes a folder of a branch.
-	writes func(name types.NamespacedName, branch, folder string) bool
+	// names reports whether the spec of the destination with the name names a folder of a branch.
+	names func(name types.NamespacedName, branch, folder string) bool
+	// claimed records the ownership of a member's folder, which may change what is in force.
+	claimed func(member, ownership)
 	// author returns the author of a change that a comparison has found, if that is certain.
 	author func(attribution.Event) attribution.Author
 	// leases returns the Lease of a branch.

@@ -84,4 +84,26 @@ type GitDestinationState struct {
 	ObservedGeneration int64
 	Conditions         []metav1.Condition
 	PendingSyncs       []PendingSync
+	Claim              *FolderClaim
 }
+
+// FolderClaim is a folder that a destination names, and how far the server has come with it.
+type FolderClaim struct {
+	Repository string
+	Branch     string
+	Folder     string
+	Since      metav1.Time
+	State      ClaimState
+}
+
+// ClaimState is how far the server has come with a folder.
+type ClaimState string
+
+const (
+	// ClaimNamed means that the spec names the folder.
+	ClaimNamed ClaimState = "Named"
+	// ClaimReached means that the branch has been read with the credentials of the GitRepoConfig.
+	ClaimReached ClaimState = "Reached"
+	// ClaimWritten means that the marker in the folder names the destination.
+	ClaimWritten ClaimState = "Written"
+)

@@ -75,6 +75,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configbutlerv1alpha1.EnvironmentStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FieldConflict"):
 		return &configbutlerv1alpha1.FieldConflictApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("FolderClaim"):
+		return &configbutlerv1alpha1.FolderClaimApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("GitDestination"):
 		return &configbutlerv1alpha1.GitDestinationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("GitDestinationSpec"):

@@ -65,6 +65,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.EnvironmentStatus{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_EnvironmentStatus(ref),
 		v1alpha1.FieldChange{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_FieldChange(ref),
 		v1alpha1.FieldConflict{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_FieldConflict(ref),
+		v1alpha1.FolderClaim{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_FolderClaim(ref),
 		v1alpha1.GitDestination{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_GitDestination(ref),
 		v1alpha1.GitDestinationList{}.OpenAPIModelName():          schema_pkg_apis_configbutler_v1alpha1_GitDestinationList(ref),
 		v1alpha1.GitDestinationRecord{}.OpenAPIModelName():        schema_pkg_apis_configbutler_v1alpha1_GitDestinationRecord(ref),
@@ -3062,6 +3063,58 @@ func schema_pkg_apis_configbutler_v1alpha1_FieldConflict(ref common.ReferenceCal
 	}
 }
 
+func schema_pkg_apis_configbutler_v1alpha1_FolderClaim(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "FolderClaim is a folder that a destination names, and how far the server has come with it. Of destinations with overlapping folders, the one that has come furthest is mirrored; of several, the one that has named the folder for the longest time.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"repository": {
+						SchemaProps: spec.SchemaProps{
+							Description: "repository identifies the repository: a hash of its URL. Empty if the GitRepoConfig could not be used yet.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"branch": {
+						SchemaProps: spec.SchemaProps{
+							Description: "branch in the repository.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"folder": {
+						SchemaProps: spec.SchemaProps{
+							Description: "folder on the branch; empty is the root.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"since": {
+						SchemaProps: spec.SchemaProps{
+							Description: "since is when the destination began to name the folder.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"state": {
+						SchemaProps: spec.SchemaProps{
+							Description: "state is Named, Reached or Written.\n\nPossible enum values:\n - `\"Named\"` means that the spec names the folder.\n - `\"Reached\"` means that the branch has been read with the credentials of the GitRepoConfig.\n - `\"Written\"` means that the marker in the folder names the destination.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Named", "Reached", "Written"},
+						},
+					},
+				},
+				Required: []string{"since", "state"},
+			},
+		},
+		Dependencies: []string{
+			v1.Time{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_configbutler_v1alpha1_GitDestination(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -3524,11 +3577,17 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationState(ref common.Refere
 							},
 						},
 					},
+					"claim": {
+						SchemaProps: spec.SchemaProps{
+							Description: "claim is the folder that the spec names, and since when. It decides which of several destinations with overlapping folders is mirrored.",
+							Ref:         ref(v1alpha1.FolderClaim{}.OpenAPIModelName()),
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.PendingSync{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName()},
+			v1alpha1.FolderClaim{}.OpenAPIModelName(), v1alpha1.PendingSync{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName()},
 	}
 }
 

@@ -151,4 +151,41 @@ type GitDestinationState struct {
 	// +listType=map
 	// +listMapKey=id
 	PendingSyncs []PendingSync `json:"pendingSyncs,omitempty"`
+	// claim is the folder that the spec names, and since when. It decides which of several destinations with overlapping
+	// folders is mirrored.
+	// +optional
+	Claim *FolderClaim `json:"claim,omitempty"`
 }
+
+// FolderClaim is a folder that a destination names, and how far the server has come with it. Of destinations with
+// overlapping folders, the one that has come furthest is mirrored; of several, the one that has named the folder for the
+// longest time.
+type FolderClaim struct {
+	// repository identifies the repository: a hash of its URL. Empty if the GitRepoConfig could not be used yet.
+	// +optional
+	Repository string `json:"repository,omitempty"`
+	// branch in the repository.
+	// +optional
+	Branch string `json:"branch,omitempty"`
+	// folder on the branch; empty is the root.
+	// +optional
+	Folder string `json:"folder,omitempty"`
+	// since is when the destination began to name the folder.
+	Since metav1.Time `json:"since"`
+	// state is Named, Reached or Written.
+	State ClaimState `json:"state"`
+}
+
+// ClaimState is how far the server has come with a folder.
+//
+// +enum
+type ClaimState string
+
+const (
+	// ClaimNamed means that the spec names the folder.
+	ClaimNamed ClaimState = "Named"
+	// ClaimReached means that the branch has been read with the credentials of the GitRepoConfig.
+	ClaimReached ClaimState = "Reached"
+	// ClaimWritten means that the marker in the folder names the destination.
+	ClaimWritten ClaimState = "Written"
+)

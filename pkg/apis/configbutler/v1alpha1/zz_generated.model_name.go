@@ -234,6 +234,11 @@ func (in FieldConflict) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in FolderClaim) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.FolderClaim"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in GitDestination) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.GitDestination"
 }

@@ -734,6 +734,25 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: atomic
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.FolderClaim
+  map:
+    fields:
+    - name: branch
+      type:
+        scalar: string
+    - name: folder
+      type:
+        scalar: string
+    - name: repository
+      type:
+        scalar: string
+    - name: since
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: state
+      type:
+        scalar: string
+      default: ""
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.GitDestination
   map:
     fields:
@@ -802,6 +821,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.GitDestinationState
   map:
     fields:
+    - name: claim
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.FolderClaim
     - name: conditions
       type:
         list:

@@ -23,6 +23,9 @@ type GitDestinationStateApplyConfiguration struct {
 	// pendingSyncs are requests at the subresource sync that have not been carried out yet. Their progress is in the
 	// GitDestinationStatus.
 	PendingSyncs []PendingSyncApplyConfiguration `json:"pendingSyncs,omitempty"`
+	// claim is the folder that the spec names, and since when. It decides which of several destinations with overlapping
+	// folders is mirrored.
+	Claim *FolderClaimApplyConfiguration `json:"claim,omitempty"`
 }
 
 // GitDestinationStateApplyConfiguration constructs a declarative configuration of the GitDestinationState type for use with
@@ -62,5 +65,13 @@ func (b *GitDestinationStateApplyConfiguration) WithPendingSyncs(values ...*Pend
 		}
 		b.PendingSyncs = append(b.PendingSyncs, *values[i])
 	}
+	return b
+}
+
+// WithClaim sets the Claim field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Claim field is set to the value of the last call.
+func (b *GitDestinationStateApplyConfiguration) WithClaim(value *FolderClaimApplyConfiguration) *GitDestinationStateApplyConfiguration {
+	b.Claim = value
 	return b
 }
