@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -99,4 +100,16 @@ func (r *references) HasNamespace(ctx context.Context, name string) (bool, error
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// NamespaceLabels returns the labels of a namespace.
+func (r *references) NamespaceLabels(ctx context.Context, name string) (labels.Set, bool, error) {
+	namespace, err := r.cluster.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, err
+	}
+	return namespace.Labels, true, nil
 }

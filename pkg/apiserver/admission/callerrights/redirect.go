@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -16,33 +17,56 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// redirectedByDestination returns the permissions for what existing rules send to a new destination, or to one with
-// other readers than old.
+// redirectedByDestination returns the permissions for what existing rules send to a new destination, to one with more or other
+// readers than old, or to one that admits more rules.
 func (p *Plugin) redirectedByDestination(ctx context.Context, o *v1alpha1.GitDestination, old runtime.Object) ([]access.Permission, error) {
-	if before, ok := old.(*v1alpha1.GitDestination); ok && sameReaders(o, before) {
+	before, isUpdate := old.(*v1alpha1.GitDestination)
+	redirected := !isUpdate || hasOtherReaders(o, before)
+	if !redirected && equality.Semantic.DeepEqual(o.Spec.AccessPolicy, before.Spec.AccessPolicy) {
 		return nil, nil
 	}
 	flow, err := p.newFlow(ctx, "or use a GitDestination of another name")
 	if err != nil {
 		return nil, err
 	}
-	flow.into(o)
-	return flow.permissions, nil
+	change := redirection{whole: redirected, after: []policy{policyOf(o)}}
+	if isUpdate {
+		change.before = []policy{policyOf(before)}
+	}
+	err = flow.into(o, change)
+	return flow.permissions, err
 }
 
-// sameReaders reports whether two versions of a destination send the same content to the same readers.
-func sameReaders(o, before *v1alpha1.GitDestination) bool {
-	return repositoryOf(o) == repositoryOf(before) &&
-		o.Spec.Branch == before.Spec.Branch &&
-		o.Spec.Secrets == before.Spec.Secrets &&
-		equality.Semantic.DeepEqual(o.Spec.Encryption, before.Spec.Encryption)
+// hasOtherReaders reports whether a destination sends content to readers to whom it did not send it before.
+func hasOtherReaders(o, before *v1alpha1.GitDestination) bool {
+	return repositoryOf(o) != repositoryOf(before) || o.Spec.Branch != before.Spec.Branch || showsMoreSecrets(&o.Spec, &before.Spec)
 }
 
-// redirectedByRepository returns the permissions for what existing rules send to a new repository (before is nil), or
-// to one with another location than before.
+// showsMoreSecrets reports whether the values of Secrets can be read by more users than before.
+func showsMoreSecrets(spec, before *v1alpha1.GitDestinationSpec) bool {
+	switch {
+	case spec.Secrets == v1alpha1.SecretsOmit, before.Secrets == v1alpha1.SecretsAsIs:
+		return false
+	case spec.Secrets != before.Secrets:
+		return true
+	}
+	had := recipientsOf(before)
+	return slices.ContainsFunc(recipientsOf(spec), func(recipient string) bool { return !slices.Contains(had, recipient) })
+}
+
+func recipientsOf(spec *v1alpha1.GitDestinationSpec) []string {
+	if spec.Encryption == nil {
+		return nil
+	}
+	return spec.Encryption.AgeRecipients
+}
+
+// redirectedByRepository returns the permissions for what existing rules send to a new repository (before is nil), to one with
+// another location than before, or to one that admits more destinations or rules.
 func (p *Plugin) redirectedByRepository(ctx context.Context, o, before *v1alpha1.GitRepoConfig) ([]access.Permission, error) {
-	if before != nil && o.Spec.RepoURL == before.Spec.RepoURL &&
-		equality.Semantic.DeepEqual(o.Spec.SecretRef, before.Spec.SecretRef) {
+	redirected := before == nil || o.Spec.RepoURL != before.Spec.RepoURL ||
+		!equality.Semantic.DeepEqual(o.Spec.SecretRef, before.Spec.SecretRef)
+	if !redirected && equality.Semantic.DeepEqual(o.Spec.AccessPolicy, before.Spec.AccessPolicy) {
 		return nil, nil
 	}
 	destinations, err := p.references.GitDestinations(ctx)
@@ -59,7 +83,14 @@ func (p *Plugin) redirectedByRepository(ctx context.Context, o, before *v1alpha1
 		return nil, err
 	}
 	for i := range destinations {
-		flow.into(&destinations[i])
+		d := &destinations[i]
+		change := redirection{whole: redirected, after: []policy{policyOf(d), policyOfRepository(o)}}
+		if before != nil {
+			change.before = []policy{policyOf(d), policyOfRepository(before)}
+		}
+		if err := flow.into(d, change); err != nil {
+			return nil, err
+		}
 	}
 	return flow.permissions, nil
 }
@@ -77,19 +108,24 @@ func target(ref v1alpha1.ObjectReference, namespace string) types.NamespacedName
 	return types.NamespacedName{Namespace: namespace, Name: ref.Name}
 }
 
-// flow collects what existing rules, and the archive of the SyncPolicy, send to destinations. They count even if the
-// destination does not admit them, since its owner can do so later.
+// flow collects what existing rules, and the archive of the SyncPolicy, send to destinations.
 type flow struct {
 	senders     []sender
 	remedy      string
 	permissions []access.Permission
 	// seen removes duplicate permissions.
 	seen map[subject]bool
+	// admittance decides which of the senders are admitted.
+	admittance admittance
 }
 
 // sender is an object that sends content to a destination.
 type sender struct {
 	to types.NamespacedName
+	// from is the namespace of a WatchRule; empty if the object is cluster-scoped.
+	from string
+	// always is set for an object that needs no admission by the destination.
+	always bool
 	// cause is a clause to which the destination is appended.
 	cause string
 	read  func() requirements
@@ -112,7 +148,10 @@ func (p *Plugin) newFlow(ctx context.Context, remedy string) (*flow, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing the SyncPolicies: %w", err)
 	}
-	return &flow{senders: p.senders(rules, clusterRules, policies), remedy: remedy, seen: map[subject]bool{}}, nil
+	return &flow{
+		senders: p.senders(rules, clusterRules, policies), remedy: remedy, seen: map[subject]bool{},
+		admittance: admittance{ctx: ctx, references: p.references, labels: map[string]labels.Set{}},
+	}, nil
 }
 
 func (p *Plugin) senders(
@@ -122,8 +161,9 @@ func (p *Plugin) senders(
 	for i := range rules {
 		rule := &rules[i]
 		senders = append(senders, sender{
-			to: target(rule.Spec.DestinationRef, rule.Namespace), cause: fmt.Sprintf("which WatchRule %s/%s sends to", rule.Namespace, rule.Name),
-			read: func() requirements { return p.requirementsOfRule(rule) },
+			to: target(rule.Spec.DestinationRef, rule.Namespace), from: rule.Namespace,
+			cause: fmt.Sprintf("which WatchRule %s/%s sends to", rule.Namespace, rule.Name),
+			read:  func() requirements { return p.requirementsOfRule(rule) },
 		})
 	}
 	for i := range clusterRules {
@@ -139,15 +179,15 @@ func (p *Plugin) senders(
 			continue
 		}
 		senders = append(senders, sender{
-			to: types.NamespacedName(*archive.DestinationRef), cause: "which the SyncPolicy archives in",
+			to: types.NamespacedName(*archive.DestinationRef), always: true, cause: "which the SyncPolicy archives in",
 			read: func() requirements { return requirements{permissions: access.OfSyncPolicy(&policies[i])} },
 		})
 	}
 	return senders
 }
 
-// into adds what is sent to a destination.
-func (f *flow) into(destination *v1alpha1.GitDestination) {
+// into adds what a change begins to send to the readers of a destination.
+func (f *flow) into(destination *v1alpha1.GitDestination, change redirection) error {
 	key := types.NamespacedName{Namespace: destination.Namespace, Name: destination.Name}
 	// With Encrypt, the user who chose the recipients can decrypt Secrets.
 	secrets := destination.Spec.Secrets != v1alpha1.SecretsOmit
@@ -155,8 +195,15 @@ func (f *flow) into(destination *v1alpha1.GitDestination) {
 		if s.to != key {
 			continue
 		}
-		f.add(s.read(), secrets, fmt.Sprintf("%s GitDestination %s", s.cause, key))
+		counts, err := f.admittance.concerns(change, s, destination.Namespace)
+		if err != nil {
+			return err
+		}
+		if counts {
+			f.add(s.read(), secrets, fmt.Sprintf("%s GitDestination %s", s.cause, key))
+		}
 	}
+	return nil
 }
 
 // add adds what one sender reads, except Secrets if they are omitted.

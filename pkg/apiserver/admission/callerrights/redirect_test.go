@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apiserver/pkg/admission"
@@ -79,6 +80,11 @@ func (e existing) HasNamespace(_ context.Context, name string) (bool, error) {
 	return slices.Contains(e.namespaces, name), e.fault("namespace")
 }
 
+// NamespaceLabels says that each namespace has a label with its name.
+func (e existing) NamespaceLabels(_ context.Context, name string) (labels.Set, bool, error) {
+	return labels.Set{"team": name}, true, e.fault("labels")
+}
+
 // called finds an object, unless there is a fault.
 func called[T any, O interface {
 	*T
@@ -109,7 +115,7 @@ func goal(change ...func(*configbutler.GitDestination)) *configbutler.GitDestina
 	destination := &configbutler.GitDestination{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "main"},
 		Spec: configbutler.GitDestinationSpec{
-			RepoRef: configbutler.ObjectReference{Name: "repo"}, Branch: "main", Secrets: configbutler.SecretsEncrypt,
+			RepoRef: configbutler.ObjectReference{Name: "repo"}, Branch: "main", Secrets: configbutler.SecretsEncrypt, AccessPolicy: open(),
 		},
 	}
 	for _, apply := range change {
@@ -117,6 +123,37 @@ func goal(change ...func(*configbutler.GitDestination)) *configbutler.GitDestina
 	}
 	return destination
 }
+
+// open admits everything.
+func open() *configbutler.AccessPolicy {
+	return &configbutler.AccessPolicy{
+		NamespacedRules: configbutler.NamespacedRules{Mode: configbutler.AccessModeAllNamespaces}, AllowClusterRules: true,
+	}
+}
+
+// admits admits the WatchRules of one more namespace.
+func admits(namespace string) func(*configbutler.GitDestination) {
+	return func(d *configbutler.GitDestination) {
+		d.Spec.AccessPolicy = &configbutler.AccessPolicy{NamespacedRules: configbutler.NamespacedRules{
+			Mode: configbutler.AccessModeFromSelector, NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": namespace}},
+		}}
+	}
+}
+
+func readBy(recipients ...string) func(*configbutler.GitDestination) {
+	return func(d *configbutler.GitDestination) {
+		d.Spec.Encryption = &configbutler.Encryption{AgeRecipients: recipients}
+	}
+}
+
+// openRepository is the repository shop/repo, which admits everything.
+func openRepository() *configbutler.GitRepoConfig {
+	repository := repository("", "")
+	repository.Spec.AccessPolicy = open()
+	return repository
+}
+
+func closed(d *configbutler.GitDestination) { d.Spec.AccessPolicy = nil }
 
 func plainly(d *configbutler.GitDestination) { d.Spec.Secrets = configbutler.SecretsAsIs }
 func without(d *configbutler.GitDestination) { d.Spec.Secrets = configbutler.SecretsOmit }
@@ -159,10 +196,21 @@ func fed() existing {
 // fromEverywhere is what the rules of fed send to shop/main.
 var fromEverywhere = []string{"configmaps shop", "secrets shop", "configmaps bank", "nodes"}
 
+// ofShop is what the rules of namespace shop send to shop/main, ofBank what is sent to bank/main.
+var (
+	ofShop = []string{"configmaps shop", "secrets shop"}
+	ofBank = []string{"pods bank", "persistentvolumes.*"}
+)
+
 func TestRedirectingNeedsTheRightsOfWhatIsRedirected(t *testing.T) {
 	at := func(url, secret string) *configbutler.GitRepoConfig {
 		repository := repository(secret, "")
-		repository.Spec.RepoURL = url
+		repository.Spec.RepoURL, repository.Spec.AccessPolicy = url, open()
+		return repository
+	}
+	private := func(url string) *configbutler.GitRepoConfig {
+		repository := at(url, "")
+		repository.Spec.AccessPolicy = nil
 		return repository
 	}
 	omitting := fed()
@@ -189,6 +237,27 @@ func TestRedirectingNeedsTheRightsOfWhatIsRedirected(t *testing.T) {
 		{name: "a destination of another name", obj: goal(func(d *configbutler.GitDestination) { d.Name = "new" }), existing: fed()},
 		{name: "a destination that no rule refers to", obj: goal(plainly), existing: existing{}},
 		{name: "Secrets plainly", obj: goal(plainly), old: goal(), existing: fed(), asks: fromEverywhere},
+		{name: "rules that it does not admit", obj: goal(closed), existing: fed(), asks: ofShop},
+		{name: "Secrets plainly, without what it does not admit", obj: goal(plainly, closed), old: goal(closed), existing: fed(), asks: ofShop},
+		{name: "Secrets no longer", obj: goal(without), old: goal(plainly), existing: existing{fails: "rules"}},
+		{name: "Secrets no longer plainly", obj: goal(readBy("age1new")), old: goal(plainly), existing: existing{fails: "rules"}},
+		{name: "Secrets again", obj: goal(), old: goal(without), existing: fed(), asks: fromEverywhere},
+		{
+			name: "a recipient less", obj: goal(readBy("age1b")), old: goal(readBy("age1a", "age1b")), existing: existing{fails: "rules"},
+		},
+		{name: "another recipient, without Secrets", obj: goal(readBy("age1"), without), old: goal(without), existing: existing{fails: "rules"}},
+		{name: "more rules admitted", obj: goal(), old: goal(closed), existing: fed(), asks: []string{"configmaps bank", "nodes"}},
+		{name: "a namespace admitted", obj: goal(admits("bank")), old: goal(closed), existing: fed(), asks: []string{"configmaps bank"}},
+		{name: "a namespace admitted that has no rule", obj: goal(admits("other")), old: goal(closed), existing: fed()},
+		{name: "fewer rules admitted", obj: goal(closed), old: goal(), existing: fed()},
+		{name: "fewer rules admitted, and redirected", obj: goal(closed, mine), old: goal(), existing: fed(), asks: fromEverywhere},
+		{
+			name: "more rules admitted by the repository", existing: fed(),
+			obj: at("u", ""), old: private("u"), asks: []string{"configmaps bank", "nodes"},
+		},
+		{name: "rules that the repository does not admit", obj: private("mine"), old: private("u"), existing: fed(), asks: ofShop},
+		{name: "a destination that the repository does not admit", obj: private("mine"), old: private("u"), existing: across},
+		{name: "a destination that the repository begins to admit", obj: at("u", ""), old: private("u"), existing: across, asks: ofBank},
 		{name: "another repository", obj: goal(mine), old: goal(), existing: fed(), asks: fromEverywhere},
 		{
 			name: "the repository of that name in another namespace", existing: fed(), asks: fromEverywhere,
@@ -227,7 +296,7 @@ func TestRedirectingNeedsTheRightsOfWhatIsRedirected(t *testing.T) {
 		},
 		{
 			name: "a repository of a destination in another namespace", existing: across,
-			obj: at("mine", ""), old: at("u", ""), asks: []string{"pods bank", "persistentvolumes.*"},
+			obj: at("mine", ""), old: at("u", ""), asks: ofBank,
 		},
 		{name: "a repository that no destination refers to", obj: at("u", ""), existing: existing{rules: fed().rules, fails: "rules"}},
 		{
@@ -272,11 +341,29 @@ func TestNothingIsRedirectedUnseen(t *testing.T) {
 			references.fails = list
 			caller := &rbac{allowed: requests(fromEverywhere)}
 			err := pluginAmong(t, caller, cluster(), references).
-				Validate(t.Context(), request(repository("", ""), nil, admission.Create, ""), nil)
+				Validate(t.Context(), request(openRepository(), nil, admission.Create, ""), nil)
 			if seconds, retry := apierrors.SuggestsClientDelay(err); !apierrors.IsServiceUnavailable(err) || !retry || seconds < 1 {
 				t.Errorf("error = %v, want one that asks to try again", err)
 			}
 		})
+	}
+}
+
+func TestNoNamespaceIsAdmittedUnseen(t *testing.T) {
+	references := fed()
+	references.fails = "labels"
+	err := pluginAmong(t, &rbac{allowed: requests(fromEverywhere)}, cluster(), references).
+		Validate(t.Context(), request(goal(admits("bank")), nil, admission.Create, ""), nil)
+	if !apierrors.IsServiceUnavailable(err) {
+		t.Errorf("error = %v, want one that asks to try again", err)
+	}
+}
+
+// TestRulesThatAreNotAdmittedStayUnknown checks that a refusal names no rule of a namespace that the destination does not admit.
+func TestRulesThatAreNotAdmittedStayUnknown(t *testing.T) {
+	err := pluginAmong(t, &rbac{}, cluster(), fed()).Validate(t.Context(), request(goal(closed), nil, admission.Create, ""), nil)
+	if !apierrors.IsForbidden(err) || strings.Contains(err.Error(), "bank") || strings.Contains(err.Error(), "ClusterWatchRule") {
+		t.Errorf("error = %v, want one that names only rules of the namespace shop", err)
 	}
 }
 
@@ -290,7 +377,7 @@ func TestRefusalOfARedirectionNamesTheRule(t *testing.T) {
 		}
 		return err.Error()
 	}
-	for kind, obj := range map[string]runtime.Object{"GitDestination": goal(), "GitRepoConfig": repository("", "")} {
+	for kind, obj := range map[string]runtime.Object{"GitDestination": goal(), "GitRepoConfig": openRepository()} {
 		t.Run(kind, func(t *testing.T) {
 			got := refusal(obj)
 			for _, want := range []string{

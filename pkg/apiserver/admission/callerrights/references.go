@@ -6,6 +6,8 @@ package callerrights
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
@@ -25,4 +27,6 @@ type References interface {
 
 	// HasNamespace reports whether a namespace exists in the cluster.
 	HasNamespace(ctx context.Context, name string) (bool, error)
+	// NamespaceLabels returns the labels of a namespace of the cluster, and whether it exists.
+	NamespaceLabels(ctx context.Context, name string) (labels.Set, bool, error)
 }
