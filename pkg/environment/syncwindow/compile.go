@@ -16,6 +16,8 @@ import (
 const (
 	minDuration = time.Minute
 	maxDuration = 31 * 24 * time.Hour
+	// maxSchedule is the length of a schedule in bytes. Every minute, hour, day and month by number takes less.
+	maxSchedule = 512
 )
 
 // compile compiles a window.
@@ -40,6 +42,8 @@ func compile(window Window, path *field.Path) (opening, field.ErrorList) {
 func parseSchedule(text string) (cron.Schedule, error) {
 	const hint = "such as 0 22 * * 1-5, or be @hourly, @daily, @weekly, @monthly or @yearly"
 	switch {
+	case len(text) > maxSchedule:
+		return nil, fmt.Errorf("must have at most %d bytes", maxSchedule)
 	case strings.Contains(text, "TZ="):
 		return nil, fmt.Errorf("must not name a time zone, for which there is timeZone")
 	case strings.HasPrefix(text, "@every"):

@@ -191,6 +191,7 @@ func TestCompileErrors(t *testing.T) {
 		change     func(*syncwindow.Window)
 		path, says string
 	}{
+		{"a long schedule", func(w *syncwindow.Window) { w.Schedule = strings.Repeat("1,", 256) + "1 * * * *" }, "w[0].schedule", "512 bytes"},
 		{"no schedule", func(w *syncwindow.Window) { w.Schedule = "" }, "w[0].schedule", "five fields of cron"},
 		{"six fields", func(w *syncwindow.Window) { w.Schedule = "0 0 22 * * *" }, "w[0].schedule", "five fields of cron"},
 		{"an hour that is none", func(w *syncwindow.Window) { w.Schedule = "0 25 * * *" }, "w[0].schedule", "above maximum (23)"},

@@ -432,7 +432,7 @@ func schema_pkg_apis_configbutler_v1alpha1_AppCatalogSpec(ref common.ReferenceCa
 					},
 					"workloadSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "workloadSelector matches the labels of further workloads in the source. An empty selector ({}) matches all of them. A workload that another object controls, such as the ReplicaSet of a Deployment, is never selected. A selected workload stays in the catalog, marked as missing, if it is deleted or loses its labels.",
+							Description: "workloadSelector matches the labels of further workloads in the source. An empty selector ({}) matches all of them. A workload that another object controls, such as the ReplicaSet of a Deployment, is never selected. A selected workload stays in the catalog, marked as missing, if it is deleted or loses its labels. It has at most 500 labels, expressions and values.",
 							Ref:         ref(v1.LabelSelector{}.OpenAPIModelName()),
 						},
 					},
@@ -461,7 +461,7 @@ func schema_pkg_apis_configbutler_v1alpha1_AppCatalogSpec(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "ignore names fields that do not count as a change and are not offered. A given list replaces the default, which is /spec/replicas of every workload; with an empty list, every field counts. At most 100 rules, with at most 1000 fields and managers in total.",
+							Description: "ignore names fields that do not count as a change and are not offered. A given list replaces the default, which is /spec/replicas of every workload; with an empty list, every field counts. At most 100 rules, with at most 1000 fields and managers in total, and 64 KiB of fields.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1206,7 +1206,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ClusterResourceRule(ref common.Refere
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "operations are the changes that are mirrored: CREATE, UPDATE, DELETE, or * for all. Empty means all. Without DELETE, files are kept when their objects are deleted.",
+							Description: "operations are the changes that are mirrored: CREATE, UPDATE, DELETE, or * for all. Empty means all. Without DELETE, files are kept when their objects are deleted. At most 500.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1226,7 +1226,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ClusterResourceRule(ref common.Refere
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "apiGroups are the API groups: \"\" is the core group, * is every group. Empty means every group.",
+							Description: "apiGroups are the API groups: \"\" is the core group, * is every group. Empty means every group. At most 500.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1245,7 +1245,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ClusterResourceRule(ref common.Refere
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "apiVersions are the versions in which objects are read. Empty or * means the version that the cluster prefers, so that no object is mirrored twice.",
+							Description: "apiVersions are the versions in which objects are read. Empty or * means the version that the cluster prefers, so that no object is mirrored twice. At most 500.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1264,7 +1264,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ClusterResourceRule(ref common.Refere
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "resources are plurals such as deployments, * for every resource, or plural.group for short such as deployments.apps, which names its group whatever apiGroups says. Subresources can be written as in admission webhooks: deployments/* and */* include the resource itself, while deployments/scale alone selects no objects. Empty means the preset of types that hold desired state: deployments, services, configmaps, secrets, roles and the like, but no pods, events or leases.",
+							Description: "resources are plurals such as deployments, * for every resource, or plural.group for short such as deployments.apps, which names its group whatever apiGroups says. Subresources can be written as in admission webhooks: deployments/* and */* include the resource itself, while deployments/scale alone selects no objects. Empty means the preset of types that hold desired state: deployments, services, configmaps, secrets, roles and the like, but no pods, events or leases. At most 500.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1287,7 +1287,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ClusterResourceRule(ref common.Refere
 					},
 					"namespaceSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespaceSelector matches the labels of the namespaces whose objects are mirrored; when a namespace starts or stops matching, its objects are added or removed. It may only be set if scope is Namespaced. Absent means every namespace.",
+							Description: "namespaceSelector matches the labels of the namespaces whose objects are mirrored; when a namespace starts or stops matching, its objects are added or removed. It may only be set if scope is Namespaced. Absent means every namespace. It has at most 500 labels, expressions and values.",
 							Ref:         ref(v1.LabelSelector{}.OpenAPIModelName()),
 						},
 					},
@@ -1422,7 +1422,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ClusterWatchRuleSpec(ref common.Refer
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "rules select resource types; an object that any of them selects is mirrored. At least one is required. The list is always applied as a whole.",
+							Description: "rules select resource types; an object that any of them selects is mirrored. At least one is required. The list is always applied as a whole. At most 100 rules, with at most 1000 entries of their lists and 1000 types in total; a rule names as many types as it has groups, times its resources.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1451,7 +1451,7 @@ func schema_pkg_apis_configbutler_v1alpha1_CommitIdentity(ref common.ReferenceCa
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name, such as \"Slipstream\".",
+							Description: "name, such as \"Slipstream\". At most 256 bytes.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1459,7 +1459,7 @@ func schema_pkg_apis_configbutler_v1alpha1_CommitIdentity(ref common.ReferenceCa
 					},
 					"email": {
 						SchemaProps: spec.SchemaProps{
-							Description: "email, such as slipstream@example.com.",
+							Description: "email, such as slipstream@example.com. At most 256 bytes.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1620,7 +1620,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ConflictChoice(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "fields are JSON pointers, as in status.conflicts. Empty means all conflicts of the workload.",
+							Description: "fields are JSON pointers, as in status.conflicts. Empty means all conflicts of the workload. At most 100.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3492,7 +3492,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationSpec(ref common.Referen
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "ignore names fields that are not mirrored. At most 100 rules, with at most 1000 fields and managers in total.",
+							Description: "ignore names fields that are not mirrored. At most 100 rules, with at most 1000 fields and managers in total, and 64 KiB of fields.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3807,7 +3807,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitRepoConfigSpec(ref common.Referenc
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "allowedBranches are the branches that destinations may write: exact names or globs, in which * matches within one path segment, ? one character and [a-z] a range. Empty allows none, so at least one is needed before a GitDestination can use the repository.",
+							Description: "allowedBranches are the branches that destinations may write: exact names or globs, in which * matches within one path segment, ? one character and [a-z] a range. Empty allows none, so at least one is needed before a GitDestination can use the repository. At most 500.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -4459,7 +4459,7 @@ func schema_pkg_apis_configbutler_v1alpha1_NamespacedRules(ref common.ReferenceC
 					},
 					"namespaceSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespaceSelector matches the labels of the allowed namespaces. It is required if mode is FromSelector and must be absent otherwise.",
+							Description: "namespaceSelector matches the labels of the allowed namespaces. It is required if mode is FromSelector and must be absent otherwise. It has at most 500 labels, expressions and values.",
 							Ref:         ref(v1.LabelSelector{}.OpenAPIModelName()),
 						},
 					},
@@ -4868,7 +4868,7 @@ func schema_pkg_apis_configbutler_v1alpha1_PatchTarget(ref common.ReferenceCallb
 					},
 					"labelSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "labelSelector matches the labels of the objects. Absent means any labels.",
+							Description: "labelSelector matches the labels of the objects. Absent means any labels. It has at most 500 labels, expressions and values.",
 							Ref:         ref(v1.LabelSelector{}.OpenAPIModelName()),
 						},
 					},
@@ -5750,7 +5750,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ResourceRule(ref common.ReferenceCall
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "operations are the changes that are mirrored: CREATE, UPDATE, DELETE, or * for all. Empty means all. Without DELETE, files are kept when their objects are deleted.",
+							Description: "operations are the changes that are mirrored: CREATE, UPDATE, DELETE, or * for all. Empty means all. Without DELETE, files are kept when their objects are deleted. At most 500.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5770,7 +5770,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ResourceRule(ref common.ReferenceCall
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "apiGroups are the API groups: \"\" is the core group, * is every group. Empty means every group.",
+							Description: "apiGroups are the API groups: \"\" is the core group, * is every group. Empty means every group. At most 500.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5789,7 +5789,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ResourceRule(ref common.ReferenceCall
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "apiVersions are the versions in which objects are read. Empty or * means the version that the cluster prefers, so that no object is mirrored twice.",
+							Description: "apiVersions are the versions in which objects are read. Empty or * means the version that the cluster prefers, so that no object is mirrored twice. At most 500.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5808,7 +5808,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ResourceRule(ref common.ReferenceCall
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "resources are plurals such as deployments, * for every resource, or plural.group for short such as deployments.apps, which names its group whatever apiGroups says. Subresources can be written as in admission webhooks: deployments/* and */* include the resource itself, while deployments/scale alone selects no objects. Empty means the preset of types that hold desired state: deployments, services, configmaps, secrets, roles and the like, but no pods, events or leases.",
+							Description: "resources are plurals such as deployments, * for every resource, or plural.group for short such as deployments.apps, which names its group whatever apiGroups says. Subresources can be written as in admission webhooks: deployments/* and */* include the resource itself, while deployments/scale alone selects no objects. Empty means the preset of types that hold desired state: deployments, services, configmaps, secrets, roles and the like, but no pods, events or leases. At most 500.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -7802,7 +7802,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncWindow(ref common.ReferenceCallba
 					},
 					"schedule": {
 						SchemaProps: spec.SchemaProps{
-							Description: "schedule defines when the window opens, in the cron syntax of CronJobs with five fields, such as 0 22 * * 1-5 for 22:00 from Monday to Friday, or as @daily and the like.",
+							Description: "schedule defines when the window opens, in the cron syntax of CronJobs with five fields, such as 0 22 * * 1-5 for 22:00 from Monday to Friday, or as @daily and the like. At most 512 bytes.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -7991,7 +7991,7 @@ func schema_pkg_apis_configbutler_v1alpha1_WatchRuleSpec(ref common.ReferenceCal
 					},
 					"objectSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "objectSelector narrows the rules to objects with matching labels. Absent means every object.",
+							Description: "objectSelector narrows the rules to objects with matching labels. Absent means every object. It has at most 500 labels, expressions and values.",
 							Ref:         ref(v1.LabelSelector{}.OpenAPIModelName()),
 						},
 					},
@@ -8002,7 +8002,7 @@ func schema_pkg_apis_configbutler_v1alpha1_WatchRuleSpec(ref common.ReferenceCal
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "rules select resource types; an object that any of them selects is mirrored. At least one is required. The list is always applied as a whole.",
+							Description: "rules select resource types; an object that any of them selects is mirrored. At least one is required. The list is always applied as a whole. At most 100 rules, with at most 1000 entries of their lists and 1000 types in total; a rule names as many types as it has groups, times its resources.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
 // maxBranchLength leaves room for the suffix of Git's lock file: file names are limited to 255 bytes.
@@ -59,6 +61,9 @@ func refusedRefPath(name string) string {
 }
 
 func validateAllowedBranches(globs []string, fldPath *field.Path) field.ErrorList {
+	if n := len(globs); n > v1alpha1.MaxAllowedBranches {
+		return field.ErrorList{field.TooMany(fldPath, n, v1alpha1.MaxAllowedBranches)}
+	}
 	errs := validateUnique(globs, fldPath)
 	for i, glob := range globs {
 		if detail := refusedGlob(glob); detail != "" {

@@ -130,7 +130,12 @@ func validateChoices(choices []configbutler.ConflictChoice, path *field.Path) fi
 	workloads := make([]configbutler.WorkloadReference, len(choices))
 	for i, choice := range choices {
 		workloads[i] = configbutler.WorkloadReference{Kind: choice.Kind, Name: choice.Name}
-		errs = append(errs, validateUnique(choice.Fields, path.Index(i).Child("fields"))...)
+		fieldsPath := path.Index(i).Child("fields")
+		if n := len(choice.Fields); n > v1alpha1.MaxConflicts {
+			errs = append(errs, field.TooMany(fieldsPath, n, v1alpha1.MaxConflicts))
+			continue
+		}
+		errs = append(errs, validateUnique(choice.Fields, fieldsPath)...)
 	}
 	return append(errs, validateWorkloadReferences(workloads, path)...)
 }

@@ -18,6 +18,8 @@ const (
 	minPushInterval = 100 * time.Millisecond
 	maxPushInterval = time.Hour
 	maxPushCommits  = 10000
+	// maxIdentityLength is the length of the name or the email of a committer in bytes. Every commit has both.
+	maxIdentityLength = 256
 )
 
 // Options configure validation.
@@ -92,6 +94,8 @@ func validateIdentity(value string, path *field.Path) field.ErrorList {
 	switch {
 	case value == "":
 		return field.ErrorList{field.Required(path, "a committer has a name and an email")}
+	case len(value) > maxIdentityLength:
+		return field.ErrorList{field.TooLong(path, "", maxIdentityLength)}
 	case strings.ContainsAny(value, "<>") || strings.ContainsFunc(value, unicode.IsControl) || strings.TrimSpace(value) != value:
 		return field.ErrorList{field.Invalid(path, value, "must not contain <, > or control characters, nor begin or end with a space")}
 	}

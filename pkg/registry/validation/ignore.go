@@ -24,6 +24,8 @@ const (
 	// maxIgnoreRules and maxIgnoreNames limit the work for each object.
 	maxIgnoreRules = 100
 	maxIgnoreNames = 1000
+	// maxIgnoreBytes limits the length of all fields, which take twenty times as much memory when they are compiled.
+	maxIgnoreBytes = 64 << 10
 )
 
 var kindName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
@@ -32,13 +34,8 @@ func validateIgnore(rules []configbutler.IgnoreRule, path *field.Path) field.Err
 	if n := len(rules); n > maxIgnoreRules {
 		return field.ErrorList{field.TooMany(path, n, maxIgnoreRules)}
 	}
-	names := 0
-	for _, rule := range rules {
-		names += len(rule.Fields) + len(rule.Managers)
-	}
-	if names > maxIgnoreNames {
-		return field.ErrorList{field.Invalid(path, field.OmitValueType{},
-			fmt.Sprintf("its rules name %d fields and managers in all, and may name at most %d", names, maxIgnoreNames))}
+	if errs := validateIgnoreSize(rules, path); len(errs) > 0 {
+		return errs
 	}
 	var errs field.ErrorList
 	for i, rule := range rules {
@@ -55,6 +52,26 @@ func validateIgnore(rules []configbutler.IgnoreRule, path *field.Path) field.Err
 		}
 	}
 	return errs
+}
+
+// validateIgnoreSize limits what all rules name.
+func validateIgnoreSize(rules []configbutler.IgnoreRule, path *field.Path) field.ErrorList {
+	names, bytes := 0, 0
+	for _, rule := range rules {
+		names += len(rule.Fields) + len(rule.Managers)
+		for _, pointer := range rule.Fields {
+			bytes += len(pointer)
+		}
+	}
+	switch {
+	case names > maxIgnoreNames:
+		return field.ErrorList{field.Invalid(path, field.OmitValueType{},
+			fmt.Sprintf("its rules name %d fields and managers in all, and may name at most %d", names, maxIgnoreNames))}
+	case bytes > maxIgnoreBytes:
+		return field.ErrorList{field.Invalid(path, field.OmitValueType{},
+			fmt.Sprintf("the fields of its rules have %d bytes in all, and may have at most %d", bytes, maxIgnoreBytes))}
+	}
+	return nil
 }
 
 func validateIgnoreTarget(target configbutler.IgnoreTarget, fldPath *field.Path) field.ErrorList {

@@ -4,6 +4,7 @@
 package validation
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -11,10 +12,37 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
 // all selects every operation, group, version or resource.
 const all = "*"
+
+// rulesSize is the size of the rules of one object. An object that exceeds a limit is not validated further.
+type rulesSize struct{ rules, entries, types int }
+
+func (s *rulesSize) add(rule *configbutler.ResourceRule) {
+	s.rules++
+	s.entries += len(rule.Operations) + len(rule.APIGroups) + len(rule.APIVersions) + len(rule.Resources)
+	s.types += max(1, len(rule.APIGroups)) * max(1, len(rule.Resources))
+}
+
+// validate rejects objects that would cause too much work.
+func (s *rulesSize) validate(path *field.Path) field.ErrorList {
+	switch {
+	case s.rules > v1alpha1.MaxRules:
+		return field.ErrorList{field.TooMany(path, s.rules, v1alpha1.MaxRules)}
+	case s.entries > v1alpha1.MaxRuleEntriesInAll:
+		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf(
+			"its rules have %d operations, groups, versions and resources in all, and may have at most %d: use *, or more than one object",
+			s.entries, v1alpha1.MaxRuleEntriesInAll))}
+	case s.types > v1alpha1.MaxRuleTypes:
+		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf(
+			"its rules name %d types in all, each group with each resource of a rule, and may name at most %d: "+
+				"use *, or name each type as plural.group", s.types, v1alpha1.MaxRuleTypes))}
+	}
+	return nil
+}
 
 func validateResourceRule(rule *configbutler.ResourceRule, path *field.Path) field.ErrorList {
 	errs := validateOperations(rule.Operations, path.Child("operations"))
@@ -24,6 +52,9 @@ func validateResourceRule(rule *configbutler.ResourceRule, path *field.Path) fie
 }
 
 func validateOperations(operations []configbutler.Operation, path *field.Path) field.ErrorList {
+	if n := len(operations); n > v1alpha1.MaxRuleEntries {
+		return field.ErrorList{field.TooMany(path, n, v1alpha1.MaxRuleEntries)}
+	}
 	errs := validateSet(operations, path)
 	for i, operation := range operations {
 		errs = append(errs, validateOneOf(operation, path.Index(i), configbutler.OperationAll,
@@ -34,6 +65,9 @@ func validateOperations(operations []configbutler.Operation, path *field.Path) f
 
 // validateNames validates a set of names or a single *. refused returns why a name is invalid.
 func validateNames(names []string, refused func(string) string, path *field.Path) field.ErrorList {
+	if n := len(names); n > v1alpha1.MaxRuleEntries {
+		return field.ErrorList{field.TooMany(path, n, v1alpha1.MaxRuleEntries)}
+	}
 	errs := validateSet(names, path)
 	for i, name := range names {
 		if detail := refused(name); name != all && detail != "" {

@@ -4,6 +4,7 @@
 package validation
 
 import (
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
 // The parts of every object.
@@ -106,7 +108,26 @@ func validateNamespacedRules(rules configbutler.NamespacedRules, path *field.Pat
 }
 
 func validateSelector(selector *metav1.LabelSelector, path *field.Path) field.ErrorList {
+	if errs := validateSelectorSize(selector, path); len(errs) > 0 {
+		return errs
+	}
 	return metav1validation.ValidateLabelSelector(selector, metav1validation.LabelSelectorValidationOptions{}, path)
+}
+
+// validateSelectorSize limits the labels, expressions and values of expressions of a selector, nil or not.
+func validateSelectorSize(selector *metav1.LabelSelector, path *field.Path) field.ErrorList {
+	if selector == nil {
+		return nil
+	}
+	n := len(selector.MatchLabels) + len(selector.MatchExpressions)
+	for _, expression := range selector.MatchExpressions {
+		n += len(expression.Values)
+	}
+	if n <= v1alpha1.MaxSelectorEntries {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf(
+		"has %d labels, expressions and values, and may have at most %d", n, v1alpha1.MaxSelectorEntries))}
 }
 
 func validateResourceType(resource configbutler.ResourceType, path *field.Path) field.ErrorList {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
 const (
@@ -22,8 +23,6 @@ const (
 	maxBatchWait      = 5 * time.Minute
 	maxBatchItems     = 1000
 	maxResyncInterval = 30 * day
-	// maxSourceNames limits the names in a list of definitions or types.
-	maxSourceNames = 1000
 )
 
 // ValidateSyncPipeline validates a new SyncPipeline. Labels of Jobs carry its name.
@@ -93,8 +92,8 @@ func isFalse(value *bool) bool { return value != nil && !*value }
 
 // validateSourceNames validates a set of names. refused returns why a name is invalid.
 func validateSourceNames(names []string, refused func(string) string, path *field.Path) field.ErrorList {
-	if n := len(names); n > maxSourceNames {
-		return field.ErrorList{field.TooMany(path, n, maxSourceNames)}
+	if n := len(names); n > v1alpha1.MaxSourceNames {
+		return field.ErrorList{field.TooMany(path, n, v1alpha1.MaxSourceNames)}
 	}
 	errs := validateSet(names, path)
 	for i, name := range names {

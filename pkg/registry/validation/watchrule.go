@@ -57,6 +57,13 @@ func validateWatchRuleSpec(spec *configbutler.WatchRuleSpec, path *field.Path) f
 	errs := validateObjectReference(spec.DestinationRef, path.Child("destinationRef"))
 	errs = append(errs, validateSelector(spec.ObjectSelector, path.Child("objectSelector"))...)
 	path = path.Child("rules")
+	var size rulesSize
+	for i := range spec.Rules {
+		size.add(&spec.Rules[i])
+	}
+	if problems := size.validate(path); len(problems) > 0 {
+		return append(errs, problems...)
+	}
 	names := make([]string, len(spec.Rules))
 	for i := range spec.Rules {
 		names[i] = spec.Rules[i].Name
@@ -68,6 +75,13 @@ func validateWatchRuleSpec(spec *configbutler.WatchRuleSpec, path *field.Path) f
 func validateClusterWatchRuleSpec(spec *configbutler.ClusterWatchRuleSpec, path *field.Path) field.ErrorList {
 	errs := validateNamespacedObjectReference(spec.DestinationRef, path.Child("destinationRef"))
 	path = path.Child("rules")
+	var size rulesSize
+	for i := range spec.Rules {
+		size.add(&spec.Rules[i].ResourceRule)
+	}
+	if problems := size.validate(path); len(problems) > 0 {
+		return append(errs, problems...)
+	}
 	names := make([]string, len(spec.Rules))
 	for i := range spec.Rules {
 		rule, path := &spec.Rules[i], path.Index(i)

@@ -51,7 +51,8 @@ type AppCatalogSpec struct {
 	Workloads []WorkloadReference `json:"workloads,omitempty"`
 	// workloadSelector matches the labels of further workloads in the source. An empty selector ({}) matches all of them.
 	// A workload that another object controls, such as the ReplicaSet of a Deployment, is never selected. A selected
-	// workload stays in the catalog, marked as missing, if it is deleted or loses its labels.
+	// workload stays in the catalog, marked as missing, if it is deleted or loses its labels. It has at most 500 labels,
+	// expressions and values.
 	// +optional
 	WorkloadSelector *metav1.LabelSelector `json:"workloadSelector,omitempty"`
 	// patches are applied to the workloads of the source, in the order of the list. At most 100.
@@ -60,7 +61,7 @@ type AppCatalogSpec struct {
 	Patches []Patch `json:"patches,omitempty"`
 	// ignore names fields that do not count as a change and are not offered. A given list replaces the default, which is
 	// /spec/replicas of every workload; with an empty list, every field counts. At most 100 rules, with at most 1000
-	// fields and managers in total.
+	// fields and managers in total, and 64 KiB of fields.
 	// +optional
 	// +listType=atomic
 	Ignore []IgnoreRule `json:"ignore,omitzero"`

@@ -73,7 +73,7 @@ type ConflictChoice struct {
 	Kind WorkloadKind `json:"kind"`
 	// name of the workload.
 	Name string `json:"name"`
-	// fields are JSON pointers, as in status.conflicts. Empty means all conflicts of the workload.
+	// fields are JSON pointers, as in status.conflicts. Empty means all conflicts of the workload. At most 100.
 	// +optional
 	// +listType=set
 	Fields []string `json:"fields,omitempty"`

@@ -73,7 +73,8 @@ type GitDestinationSpec struct {
 	// +optional
 	// +default=ref(PruneAlways)
 	Prune PrunePolicy `json:"prune,omitempty"`
-	// ignore names fields that are not mirrored. At most 100 rules, with at most 1000 fields and managers in total.
+	// ignore names fields that are not mirrored. At most 100 rules, with at most 1000 fields and managers in total, and 64
+	// KiB of fields.
 	// +optional
 	// +listType=atomic
 	Ignore []IgnoreRule `json:"ignore,omitempty"`

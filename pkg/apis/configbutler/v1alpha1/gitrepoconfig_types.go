@@ -42,7 +42,7 @@ type GitRepoConfigSpec struct {
 	RepoURL string `json:"repoUrl"`
 	// allowedBranches are the branches that destinations may write: exact names or globs, in which * matches within one
 	// path segment, ? one character and [a-z] a range. Empty allows none, so at least one is needed before a
-	// GitDestination can use the repository.
+	// GitDestination can use the repository. At most 500.
 	// +optional
 	// +listType=set
 	AllowedBranches []string `json:"allowedBranches,omitempty"`
@@ -114,9 +114,9 @@ type CommitPolicy struct {
 
 // CommitIdentity is a name and an email address in a commit.
 type CommitIdentity struct {
-	// name, such as "Slipstream".
+	// name, such as "Slipstream". At most 256 bytes.
 	Name string `json:"name"`
-	// email, such as slipstream@example.com.
+	// email, such as slipstream@example.com. At most 256 bytes.
 	Email string `json:"email"`
 }
 

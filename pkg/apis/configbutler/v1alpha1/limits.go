@@ -41,3 +41,23 @@ const (
 	// MaxPendingPipelineRequests is the number of requests that may wait for one SyncPipeline.
 	MaxPendingPipelineRequests = 10
 )
+
+// Limits of what users write into specs. They bound the memory and the work that one object causes, in validation, in the
+// check of the caller's permissions, and in every plan of the controllers.
+const (
+	// MaxRules is the number of rules of a WatchRule or a ClusterWatchRule.
+	MaxRules = 100
+	// MaxRuleEntries is the number of entries of each list of a rule.
+	MaxRuleEntries = 500
+	// MaxRuleEntriesInAll is the number of entries in all lists of all rules of one object.
+	MaxRuleEntriesInAll = 1000
+	// MaxRuleTypes is the number of types that the rules of one object name: in each rule, every API group with every
+	// resource. The permissions of the author are checked for each of them.
+	MaxRuleTypes = 1000
+	// MaxSourceNames is the number of entries of each list of a source of a SyncPipeline.
+	MaxSourceNames = 1000
+	// MaxAllowedBranches is the number of names and globs in spec.allowedBranches of a GitRepoConfig.
+	MaxAllowedBranches = 500
+	// MaxSelectorEntries is the number of labels, expressions and values of expressions of a label selector.
+	MaxSelectorEntries = 500
+)

@@ -30,7 +30,8 @@ type PatchTarget struct {
 	// name of the object. Empty means every name.
 	// +optional
 	Name string `json:"name,omitempty"`
-	// labelSelector matches the labels of the objects. Absent means any labels.
+	// labelSelector matches the labels of the objects. Absent means any labels. It has at most 500 labels, expressions and
+	// values.
 	// +optional
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 }

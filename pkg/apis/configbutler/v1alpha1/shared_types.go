@@ -61,7 +61,7 @@ type NamespacedRules struct {
 	// +default=ref(AccessModeSameNamespace)
 	Mode AccessMode `json:"mode,omitempty"`
 	// namespaceSelector matches the labels of the allowed namespaces. It is required if mode is FromSelector and must be
-	// absent otherwise.
+	// absent otherwise. It has at most 500 labels, expressions and values.
 	// +optional
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 }

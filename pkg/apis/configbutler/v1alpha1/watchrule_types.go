@@ -37,11 +37,13 @@ type WatchRuleList struct {
 type WatchRuleSpec struct {
 	// destinationRef names the GitDestination.
 	DestinationRef ObjectReference `json:"destinationRef"`
-	// objectSelector narrows the rules to objects with matching labels. Absent means every object.
+	// objectSelector narrows the rules to objects with matching labels. Absent means every object. It has at most 500
+	// labels, expressions and values.
 	// +optional
 	ObjectSelector *metav1.LabelSelector `json:"objectSelector,omitempty"`
 	// rules select resource types; an object that any of them selects is mirrored. At least one is required. The list is
-	// always applied as a whole.
+	// always applied as a whole. At most 100 rules, with at most 1000 entries of their lists and 1000 types in total; a
+	// rule names as many types as it has groups, times its resources.
 	// +listType=atomic
 	Rules []ResourceRule `json:"rules"`
 }
@@ -52,25 +54,25 @@ type ResourceRule struct {
 	// number of rules may have.
 	// +optional
 	Name string `json:"name,omitempty"`
-	// operations are the changes that are mirrored: CREATE, UPDATE, DELETE, or * for all. Empty means all. Without
-	// DELETE, files are kept when their objects are deleted.
+	// operations are the changes that are mirrored: CREATE, UPDATE, DELETE, or * for all. Empty means all. Without DELETE,
+	// files are kept when their objects are deleted. At most 500.
 	// +optional
 	// +listType=set
 	Operations []Operation `json:"operations,omitempty"`
-	// apiGroups are the API groups: "" is the core group, * is every group. Empty means every group.
+	// apiGroups are the API groups: "" is the core group, * is every group. Empty means every group. At most 500.
 	// +optional
 	// +listType=set
 	APIGroups []string `json:"apiGroups,omitempty"`
 	// apiVersions are the versions in which objects are read. Empty or * means the version that the cluster prefers, so
-	// that no object is mirrored twice.
+	// that no object is mirrored twice. At most 500.
 	// +optional
 	// +listType=set
 	APIVersions []string `json:"apiVersions,omitempty"`
-	// resources are plurals such as deployments, * for every resource, or plural.group for short such as
-	// deployments.apps, which names its group whatever apiGroups says. Subresources can be written as in admission
-	// webhooks: deployments/* and */* include the resource itself, while deployments/scale alone selects no objects.
-	// Empty means the preset of types that hold desired state: deployments, services, configmaps, secrets, roles and
-	// the like, but no pods, events or leases.
+	// resources are plurals such as deployments, * for every resource, or plural.group for short such as deployments.apps,
+	// which names its group whatever apiGroups says. Subresources can be written as in admission webhooks: deployments/*
+	// and */* include the resource itself, while deployments/scale alone selects no objects. Empty means the preset of
+	// types that hold desired state: deployments, services, configmaps, secrets, roles and the like, but no pods, events
+	// or leases. At most 500.
 	// +optional
 	// +listType=set
 	Resources []string `json:"resources,omitempty"`
@@ -151,7 +153,8 @@ type ClusterWatchRuleSpec struct {
 	// destinationRef names the GitDestination and its namespace.
 	DestinationRef NamespacedObjectReference `json:"destinationRef"`
 	// rules select resource types; an object that any of them selects is mirrored. At least one is required. The list is
-	// always applied as a whole.
+	// always applied as a whole. At most 100 rules, with at most 1000 entries of their lists and 1000 types in total; a
+	// rule names as many types as it has groups, times its resources.
 	// +listType=atomic
 	Rules []ClusterResourceRule `json:"rules"`
 }
@@ -162,8 +165,8 @@ type ClusterResourceRule struct {
 	// scope is Cluster for objects without a namespace, Namespaced for objects in namespaces. It is required.
 	Scope ResourceScope `json:"scope"`
 	// namespaceSelector matches the labels of the namespaces whose objects are mirrored; when a namespace starts or stops
-	// matching, its objects are added or removed. It may only be set if scope is Namespaced. Absent means every
-	// namespace.
+	// matching, its objects are added or removed. It may only be set if scope is Namespaced. Absent means every namespace.
+	// It has at most 500 labels, expressions and values.
 	// +optional
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 }

@@ -24,13 +24,14 @@ type AppCatalogSpecApplyConfiguration struct {
 	Workloads []WorkloadReferenceApplyConfiguration `json:"workloads,omitempty"`
 	// workloadSelector matches the labels of further workloads in the source. An empty selector ({}) matches all of them.
 	// A workload that another object controls, such as the ReplicaSet of a Deployment, is never selected. A selected
-	// workload stays in the catalog, marked as missing, if it is deleted or loses its labels.
+	// workload stays in the catalog, marked as missing, if it is deleted or loses its labels. It has at most 500 labels,
+	// expressions and values.
 	WorkloadSelector *v1.LabelSelectorApplyConfiguration `json:"workloadSelector,omitempty"`
 	// patches are applied to the workloads of the source, in the order of the list. At most 100.
 	Patches []PatchApplyConfiguration `json:"patches,omitempty"`
 	// ignore names fields that do not count as a change and are not offered. A given list replaces the default, which is
 	// /spec/replicas of every workload; with an empty list, every field counts. At most 100 rules, with at most 1000
-	// fields and managers in total.
+	// fields and managers in total, and 64 KiB of fields.
 	Ignore []IgnoreRuleApplyConfiguration `json:"ignore,omitempty"`
 	// pauseUntil pauses the catalog until that time. Afterwards, one record lists the changes of the source meanwhile,
 	// and another one those of editors. A rollback is not paused. A time in the past means no pause.

@@ -19,8 +19,8 @@ type ClusterResourceRuleApplyConfiguration struct {
 	// scope is Cluster for objects without a namespace, Namespaced for objects in namespaces. It is required.
 	Scope *configbutlerv1alpha1.ResourceScope `json:"scope,omitempty"`
 	// namespaceSelector matches the labels of the namespaces whose objects are mirrored; when a namespace starts or stops
-	// matching, its objects are added or removed. It may only be set if scope is Namespaced. Absent means every
-	// namespace.
+	// matching, its objects are added or removed. It may only be set if scope is Namespaced. Absent means every namespace.
+	// It has at most 500 labels, expressions and values.
 	NamespaceSelector *v1.LabelSelectorApplyConfiguration `json:"namespaceSelector,omitempty"`
 }
 

@@ -13,7 +13,8 @@ type ClusterWatchRuleSpecApplyConfiguration struct {
 	// destinationRef names the GitDestination and its namespace.
 	DestinationRef *NamespacedObjectReferenceApplyConfiguration `json:"destinationRef,omitempty"`
 	// rules select resource types; an object that any of them selects is mirrored. At least one is required. The list is
-	// always applied as a whole.
+	// always applied as a whole. At most 100 rules, with at most 1000 entries of their lists and 1000 types in total; a
+	// rule names as many types as it has groups, times its resources.
 	Rules []ClusterResourceRuleApplyConfiguration `json:"rules,omitempty"`
 }
 

@@ -10,9 +10,9 @@ package v1alpha1
 //
 // CommitIdentity is a name and an email address in a commit.
 type CommitIdentityApplyConfiguration struct {
-	// name, such as "Slipstream".
+	// name, such as "Slipstream". At most 256 bytes.
 	Name *string `json:"name,omitempty"`
-	// email, such as slipstream@example.com.
+	// email, such as slipstream@example.com. At most 256 bytes.
 	Email *string `json:"email,omitempty"`
 }
 

@@ -18,7 +18,7 @@ type ConflictChoiceApplyConfiguration struct {
 	Kind *configbutlerv1alpha1.WorkloadKind `json:"kind,omitempty"`
 	// name of the workload.
 	Name *string `json:"name,omitempty"`
-	// fields are JSON pointers, as in status.conflicts. Empty means all conflicts of the workload.
+	// fields are JSON pointers, as in status.conflicts. Empty means all conflicts of the workload. At most 100.
 	Fields []string `json:"fields,omitempty"`
 }
 

@@ -40,7 +40,8 @@ type GitDestinationSpecApplyConfiguration struct {
 	// prune defines what happens to files without an object. Always: they are removed. Never: they are kept and counted
 	// in the GitDestinationStatus, to review them first. Defaults to Always.
 	Prune *configbutlerv1alpha1.PrunePolicy `json:"prune,omitempty"`
-	// ignore names fields that are not mirrored. At most 100 rules, with at most 1000 fields and managers in total.
+	// ignore names fields that are not mirrored. At most 100 rules, with at most 1000 fields and managers in total, and 64
+	// KiB of fields.
 	Ignore []IgnoreRuleApplyConfiguration `json:"ignore,omitempty"`
 	// suspend stops writing. Changes are stored, and written when it is lifted. Defaults to false.
 	Suspend *bool `json:"suspend,omitempty"`

@@ -16,7 +16,7 @@ type GitRepoConfigSpecApplyConfiguration struct {
 	RepoURL *string `json:"repoUrl,omitempty"`
 	// allowedBranches are the branches that destinations may write: exact names or globs, in which * matches within one
 	// path segment, ? one character and [a-z] a range. Empty allows none, so at least one is needed before a
-	// GitDestination can use the repository.
+	// GitDestination can use the repository. At most 500.
 	AllowedBranches []string `json:"allowedBranches,omitempty"`
 	// secretRef names the Secret with the credentials, in this namespace. For https: password, and username unless the
 	// server accepts any, or bearerToken; for ssh: ssh-privatekey (or identity), passphrase if the key has one, and

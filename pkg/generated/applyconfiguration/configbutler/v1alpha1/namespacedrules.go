@@ -19,7 +19,7 @@ type NamespacedRulesApplyConfiguration struct {
 	// that namespaceSelector matches, and the object's own). Defaults to SameNamespace.
 	Mode *configbutlerv1alpha1.AccessMode `json:"mode,omitempty"`
 	// namespaceSelector matches the labels of the allowed namespaces. It is required if mode is FromSelector and must be
-	// absent otherwise.
+	// absent otherwise. It has at most 500 labels, expressions and values.
 	NamespaceSelector *v1.LabelSelectorApplyConfiguration `json:"namespaceSelector,omitempty"`
 }
 

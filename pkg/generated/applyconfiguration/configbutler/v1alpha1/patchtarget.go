@@ -20,7 +20,8 @@ type PatchTargetApplyConfiguration struct {
 	Kind *string `json:"kind,omitempty"`
 	// name of the object. Empty means every name.
 	Name *string `json:"name,omitempty"`
-	// labelSelector matches the labels of the objects. Absent means any labels.
+	// labelSelector matches the labels of the objects. Absent means any labels. It has at most 500 labels, expressions and
+	// values.
 	LabelSelector *v1.LabelSelectorApplyConfiguration `json:"labelSelector,omitempty"`
 }
 

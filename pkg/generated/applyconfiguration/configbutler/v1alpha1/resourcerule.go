@@ -17,19 +17,19 @@ type ResourceRuleApplyConfiguration struct {
 	// name describes the rule, such as workloads: a DNS label that is unique in the list. Empty means no name, which any
 	// number of rules may have.
 	Name *string `json:"name,omitempty"`
-	// operations are the changes that are mirrored: CREATE, UPDATE, DELETE, or * for all. Empty means all. Without
-	// DELETE, files are kept when their objects are deleted.
+	// operations are the changes that are mirrored: CREATE, UPDATE, DELETE, or * for all. Empty means all. Without DELETE,
+	// files are kept when their objects are deleted. At most 500.
 	Operations []configbutlerv1alpha1.Operation `json:"operations,omitempty"`
-	// apiGroups are the API groups: "" is the core group, * is every group. Empty means every group.
+	// apiGroups are the API groups: "" is the core group, * is every group. Empty means every group. At most 500.
 	APIGroups []string `json:"apiGroups,omitempty"`
 	// apiVersions are the versions in which objects are read. Empty or * means the version that the cluster prefers, so
-	// that no object is mirrored twice.
+	// that no object is mirrored twice. At most 500.
 	APIVersions []string `json:"apiVersions,omitempty"`
-	// resources are plurals such as deployments, * for every resource, or plural.group for short such as
-	// deployments.apps, which names its group whatever apiGroups says. Subresources can be written as in admission
-	// webhooks: deployments/* and */* include the resource itself, while deployments/scale alone selects no objects.
-	// Empty means the preset of types that hold desired state: deployments, services, configmaps, secrets, roles and
-	// the like, but no pods, events or leases.
+	// resources are plurals such as deployments, * for every resource, or plural.group for short such as deployments.apps,
+	// which names its group whatever apiGroups says. Subresources can be written as in admission webhooks: deployments/*
+	// and */* include the resource itself, while deployments/scale alone selects no objects. Empty means the preset of
+	// types that hold desired state: deployments, services, configmaps, secrets, roles and the like, but no pods, events
+	// or leases. At most 500.
 	Resources []string `json:"resources,omitempty"`
 }
 

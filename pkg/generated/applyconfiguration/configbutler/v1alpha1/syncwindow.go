@@ -21,7 +21,7 @@ type SyncWindowApplyConfiguration struct {
 	// kind is Allow (automatic syncs may begin while the window is open) or Deny (they may not).
 	Kind *configbutlerv1alpha1.SyncWindowKind `json:"kind,omitempty"`
 	// schedule defines when the window opens, in the cron syntax of CronJobs with five fields, such as 0 22 * * 1-5 for
-	// 22:00 from Monday to Friday, or as @daily and the like.
+	// 22:00 from Monday to Friday, or as @daily and the like. At most 512 bytes.
 	Schedule *string `json:"schedule,omitempty"`
 	// duration is how long the window stays open each time, as a duration such as 8h. At least 1m, at most 744h (31
 	// days). It is elapsed time: a window of 8h is open for 8 hours even if clocks change meanwhile.

@@ -16,10 +16,12 @@ import (
 type WatchRuleSpecApplyConfiguration struct {
 	// destinationRef names the GitDestination.
 	DestinationRef *ObjectReferenceApplyConfiguration `json:"destinationRef,omitempty"`
-	// objectSelector narrows the rules to objects with matching labels. Absent means every object.
+	// objectSelector narrows the rules to objects with matching labels. Absent means every object. It has at most 500
+	// labels, expressions and values.
 	ObjectSelector *v1.LabelSelectorApplyConfiguration `json:"objectSelector,omitempty"`
 	// rules select resource types; an object that any of them selects is mirrored. At least one is required. The list is
-	// always applied as a whole.
+	// always applied as a whole. At most 100 rules, with at most 1000 entries of their lists and 1000 types in total; a
+	// rule names as many types as it has groups, times its resources.
 	Rules []ResourceRuleApplyConfiguration `json:"rules,omitempty"`
 }
 
