@@ -48,6 +48,10 @@ func isOn(enabled *bool) bool { return ptr.Deref(enabled, true) }
 // addInstances adds the resources that a pipeline names, like those of a rule. A wildcard needs the permission for the wildcard even if
 // resources are excluded, because others may appear later.
 func (r *reading) addInstances(source *v1alpha1.InstanceSource, path *field.Path) {
+	if len(source.Resources) > v1alpha1.MaxSourceNames || len(source.Exclude) > v1alpha1.MaxSourceNames {
+		r.permissions = append(r.permissions, r.everything(path)) // Validation rejects it.
+		return
+	}
 	if isEverything(source.Resources) {
 		r.addNames(nil, all, fmt.Sprintf("or name the types that you may list in %s", path))
 		return

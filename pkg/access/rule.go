@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -23,8 +24,15 @@ var readVerbs = []string{"list", "watch"}
 // OfRule returns the permissions to read what a rule selects in its namespace. The warnings name what in the rule selects nothing yet.
 func OfRule(resolver Resolver, rule *v1alpha1.WatchRule) (permissions []Permission, warnings []string) {
 	r := reading{resolver: resolver, verbs: readVerbs, namespace: rule.Namespace}
+	var size rulesSize
+	for i := range rule.Spec.Rules {
+		size.add(&rule.Spec.Rules[i])
+	}
+	if size.exceedsLimits() {
+		return []Permission{r.everything(rulesPath)}, nil
+	}
 	for i, selected := range rule.Spec.Rules {
-		r.add(selected, v1alpha1.ScopeNamespaced, field.NewPath("spec", "rules").Index(i))
+		r.add(selected, v1alpha1.ScopeNamespaced, rulesPath.Index(i))
 	}
 	return r.permissions, r.warnings
 }
@@ -33,10 +41,33 @@ func OfRule(resolver Resolver, rule *v1alpha1.WatchRule) (permissions []Permissi
 // nothing yet.
 func OfClusterRule(resolver Resolver, rule *v1alpha1.ClusterWatchRule) (permissions []Permission, warnings []string) {
 	r := reading{resolver: resolver, verbs: readVerbs}
+	var size rulesSize
+	for i := range rule.Spec.Rules {
+		size.add(&rule.Spec.Rules[i].ResourceRule)
+	}
+	if size.exceedsLimits() {
+		return []Permission{r.everything(rulesPath)}, nil
+	}
 	for i, selected := range rule.Spec.Rules {
-		r.add(selected.ResourceRule, selected.Scope, field.NewPath("spec", "rules").Index(i))
+		r.add(selected.ResourceRule, selected.Scope, rulesPath.Index(i))
 	}
 	return r.permissions, r.warnings
+}
+
+var rulesPath = field.NewPath("spec", "rules")
+
+// rulesSize is the size of the rules of one object.
+type rulesSize struct{ rules, entries, types int }
+
+func (s *rulesSize) add(rule *v1alpha1.ResourceRule) {
+	s.rules++
+	s.entries += len(rule.Operations) + len(rule.APIGroups) + len(rule.APIVersions) + len(rule.Resources)
+	s.types += max(1, len(rule.APIGroups)) * max(1, len(rule.Resources))
+}
+
+// exceedsLimits reports whether validation rejects rules of this size. It keeps the work small for rules that have not been validated.
+func (s *rulesSize) exceedsLimits() bool {
+	return s.rules > v1alpha1.MaxRules || s.entries > v1alpha1.MaxRuleEntriesInAll || s.types > v1alpha1.MaxRuleTypes
 }
 
 // reading collects the permissions to read what one object selects.
@@ -48,6 +79,14 @@ type reading struct {
 
 	permissions []Permission
 	warnings    []string
+	// added are the types of permissions.
+	added sets.Set[schema.GroupResource]
+}
+
+// everything returns the permission to read every type. An object that exceeds a limit needs it in place of the permissions for the
+// types that it names, which may be too many to check.
+func (r *reading) everything(path *field.Path) Permission {
+	return r.permission(schema.GroupResource{Group: all, Resource: all}, fmt.Sprintf("or name fewer types in %s", path))
 }
 
 // add adds the types of one rule.
@@ -125,14 +164,19 @@ func (r *reading) resolve(selection Selection, path *field.Path) (types []schema
 
 // need adds the permission to read a type, unless it has been added.
 func (r *reading) need(resource schema.GroupResource, remedy string) {
-	same := func(p Permission) bool {
-		return p.Group == resource.Group && slices.Contains(p.Resources, resource.Resource)
-	}
-	if slices.ContainsFunc(r.permissions, same) {
+	if r.added.Has(resource) {
 		return
 	}
-	r.permissions = append(r.permissions, Permission{
+	if r.added == nil {
+		r.added = sets.New[schema.GroupResource]()
+	}
+	r.added.Insert(resource)
+	r.permissions = append(r.permissions, r.permission(resource, remedy))
+}
+
+func (r *reading) permission(resource schema.GroupResource, remedy string) Permission {
+	return Permission{
 		Verbs: r.verbs, Namespace: r.namespace, Group: resource.Group, Resources: []string{resource.Resource},
 		Cause: onBehalf, Remedy: remedy,
-	})
+	}
 }
