@@ -5,6 +5,7 @@ package mirror
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"path"
@@ -286,9 +287,17 @@ func (p *plan) planRule(r *v1alpha1.WatchRule, in inputs) {
 	if err != nil {
 		out.problem = conditions.Reason{Code: v1alpha1.ReasonNoMatchingTypes, Message: "spec.objectSelector: " + err.Error()}
 	}
+	// The items differ only in their types and operations: those with the same operations share a selector.
+	byOperations := map[operations]map[schema.GroupVersionResource]watch.Type{}
 	for _, item := range r.Spec.Rules {
-		matched := out.resolve(in, item, v1alpha1.ScopeNamespaced)
-		out.attach(d, selector{types: matched, namespace: r.Namespace, objects: objects, operations: operationsOf(item.Operations)})
+		ops := operationsOf(item.Operations)
+		if byOperations[ops] == nil {
+			byOperations[ops] = map[schema.GroupVersionResource]watch.Type{}
+		}
+		out.resolve(in, item, v1alpha1.ScopeNamespaced, byOperations[ops])
+	}
+	for _, ops := range slices.Sorted(maps.Keys(byOperations)) {
+		out.attach(d, selector{types: byOperations[ops], namespace: r.Namespace, objects: objects, operations: ops})
 	}
 	out.settle(d)
 }
@@ -301,8 +310,10 @@ func (p *plan) planClusterRule(r *v1alpha1.ClusterWatchRule, in inputs) {
 	out.problem, out.access = in.allowed(r, &r.Status, problem), access
 	selectors := make([]selector, len(r.Spec.Rules))
 	for i, item := range r.Spec.Rules {
-		selectors[i] = selector{objects: labels.Everything(), operations: operationsOf(item.Operations)}
-		selectors[i].types = out.resolve(in, item.ResourceRule, item.Scope)
+		selectors[i] = selector{
+			types: map[schema.GroupVersionResource]watch.Type{}, objects: labels.Everything(), operations: operationsOf(item.Operations),
+		}
+		out.resolve(in, item.ResourceRule, item.Scope, selectors[i].types)
 		if item.NamespaceSelector == nil {
 			continue
 		}
@@ -328,18 +339,18 @@ func (in *inputs) allowed(rule metav1.Object, status *v1alpha1.WatchRuleStatus, 
 	return in.allow(rule, status)
 }
 
-// resolve returns the types of an item and adds them to the rule's.
-func (r *rulePlan) resolve(in inputs, item v1alpha1.ResourceRule, scope v1alpha1.ResourceScope) map[schema.GroupVersionResource]watch.Type {
+// resolve adds the types of an item to those of a selector and to the rule's.
+func (r *rulePlan) resolve(
+	in inputs, item v1alpha1.ResourceRule, scope v1alpha1.ResourceScope, types map[schema.GroupVersionResource]watch.Type,
+) {
 	matched, unmatched := in.resolve(watch.Selection{
 		APIGroups: item.APIGroups, APIVersions: item.APIVersions, Resources: item.Resources, Scope: watch.Scope(scope),
 	})
 	r.types = append(r.types, matched...)
 	r.unmatched = append(r.unmatched, unmatched...)
-	types := make(map[schema.GroupVersionResource]watch.Type, len(matched))
 	for _, t := range matched {
 		types[t.Resource] = t
 	}
-	return types
 }
 
 // attach adds a selector to the destination if the rule is in force.
@@ -352,7 +363,8 @@ func (r *rulePlan) attach(d *destinationPlan, s selector) {
 // settle sorts the rule's types and marks its destination as referred or held.
 func (r *rulePlan) settle(d *destinationPlan) {
 	slices.SortFunc(r.types, func(a, b watch.Type) int { return compareResources(a.Resource, b.Resource) })
-	r.types = slices.CompactFunc(r.types, func(a, b watch.Type) bool { return a.Resource == b.Resource })
+	compact := slices.CompactFunc(r.types, func(a, b watch.Type) bool { return a.Resource == b.Resource })
+	r.types = slices.Clone(compact) // The array may be many times longer.
 	if d == nil {
 		return
 	}

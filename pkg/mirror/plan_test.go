@@ -4,6 +4,7 @@
 package mirror
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -287,6 +288,23 @@ func TestRulesNeedToBeAdmittedTwice(t *testing.T) {
 				t.Errorf("held = %t: the destination may remove files that only a rejected rule selects", d.held)
 			}
 		})
+	}
+}
+
+// A plan has a selector for each set of operations of a rule, however many items have that set.
+func TestItemsOfARuleShareSelectors(t *testing.T) {
+	in := world()
+	items := slices.Repeat([]v1alpha1.ResourceRule{{Resources: []string{"configmaps"}}, {Resources: []string{"secrets"}}}, 50)
+	in.rules[0].Spec.Rules = append(items,
+		v1alpha1.ResourceRule{Operations: []v1alpha1.Operation{v1alpha1.OperationCreate}, Resources: []string{"configmaps"}},
+		v1alpha1.ResourceRule{Operations: []v1alpha1.Operation{v1alpha1.OperationAll}, Resources: []string{"secrets"}})
+	p := newPlan(in)
+	got := p.destinations[nameOf(in.destinations[0])].selection
+	if len(got) != 2 || got[0].operations != opCreate || len(got[0].types) != 1 || got[1].operations != opAll || len(got[1].types) != 2 {
+		t.Errorf("selectors = %+v, want one to create ConfigMaps, and one of both types", got)
+	}
+	if rule := p.rules[nameOf(in.rules[0])]; len(rule.types) != 2 || cap(rule.types) > 4 {
+		t.Errorf("the rule has %d types in an array of %d, want 2", len(rule.types), cap(rule.types))
 	}
 }
 
