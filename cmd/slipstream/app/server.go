@@ -8,6 +8,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
@@ -41,7 +43,7 @@ Git branches equal to the live objects that rules select.`,
 			return opts.ApplyComponents()
 		},
 		RunE: func(command *cobra.Command, _ []string) error {
-			if err := logsapi.ValidateAndApply(opts.Logging, opts.Features); err != nil {
+			if err := startLogging(opts, os.Stderr, os.Stdout); err != nil {
 				return err
 			}
 			cliflag.PrintFlags(command.Flags())
@@ -62,6 +64,12 @@ Git branches equal to the live objects that rules select.`,
 		newBackupCommand(ctx, opts, flags), newRestoreCommand(ctx, opts, flags), newMigrateCommand(ctx, opts, flags),
 		newCheckCommand(ctx, opts, flags))
 	return withUsageErrors(command)
+}
+
+// startLogging configures the log of the process. Everything in it passes through printable writers.
+func startLogging(opts *options.Options, stderr, stdout io.Writer) error {
+	streams := &logsapi.LoggingOptions{ErrorStream: logredact.Printable(stderr), InfoStream: logredact.Printable(stdout)}
+	return logsapi.ValidateAndApplyWithOptions(opts.Logging, streams, opts.Features)
 }
 
 // unwrapped disables line wrapping of the usage text.

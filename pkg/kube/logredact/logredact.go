@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package logredact removes response bodies from the log.
+// Package logredact removes response bodies from the log, and escapes what a terminal that shows the log would obey.
 package logredact
 
 import (

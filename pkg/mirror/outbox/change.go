@@ -14,6 +14,7 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
+	"github.com/configbutler/slipstream/pkg/kube/printable"
 )
 
 // Object identifies the object of a change.
@@ -27,7 +28,7 @@ type Object struct {
 
 // String returns the form of commit subjects: "apps/v1/deployments shop/web", "v1/namespaces shop".
 func (o Object) String() string {
-	return fmt.Sprintf("%s %s", path.Join(o.Group, o.Version, o.Resource), path.Join(o.Namespace, o.Name))
+	return printable.Line(fmt.Sprintf("%s %s", path.Join(o.Group, o.Version, o.Resource), path.Join(o.Namespace, o.Name)))
 }
 
 // GroupVersionResource returns the type of the object.
