@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/configbutler/slipstream/pkg/kube/manifest/gitname"
@@ -46,7 +45,7 @@ func fileName(name string) (string, error) {
 	return stem + hashMark + hashOfName(name) + fileSuffix, nil
 }
 
-// validateName rejects control characters and names that the API rejects for every type.
+// validateName rejects names that the API rejects for every type.
 func validateName(name string) error {
 	switch {
 	case name == "":
@@ -57,8 +56,6 @@ func validateName(name string) error {
 		return fmt.Errorf("the name %q holds a slash", name)
 	case !utf8.ValidString(name):
 		return fmt.Errorf("the name %q is not UTF-8", name)
-	case strings.ContainsFunc(name, unicode.IsControl):
-		return fmt.Errorf("the name %q holds a control character", name)
 	}
 	return nil
 }

@@ -30,7 +30,8 @@ func git(t *testing.T, repository, input string, arguments ...string) string {
 // oddNames are forms of names that mean something to Git or to a file system, each with every odd character at every place.
 func oddNames() []string {
 	odd := []string{"", ".", " ", "~", "~1", ":", "::$DATA", `\`, "\u200c", "\u200d", "\u200e", "\u202e", "\u206f", "\ufeff", "\u00ad",
-		"\u0301", "ſ", "İ", "é", "\U000e0041", "x"}
+		"\u0301", "ſ", "İ", "é", "\U000e0041", "x",
+		"\n", "\x1b[31m", "\u0085"}
 	var names []string
 	for _, name := range []string{
 		".git", "git~1", ".gitmodules", "gitmod~1", "gi7eba~1", "gi7e~123",

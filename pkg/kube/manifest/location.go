@@ -39,8 +39,8 @@ func (l Location) Folder() Folder {
 //	{group|core}/{version}/{resource}/[{namespace}/]{name}.yaml
 //
 // Two locations never share a path, not even where case is ignored. Path fails on parts that the API would not accept
-// either: a name that is empty, "." or "..", or holds a slash or a control character; a group, version, resource or
-// namespace that is no DNS name; a version that does not begin with "v" and a digit.
+// either: a name that is empty, "." or "..", or holds a slash; a group, version, resource or namespace that is no DNS
+// name; a version that does not begin with "v" and a digit.
 func (l Location) Path() (string, error) {
 	folder, err := l.Folder().Path()
 	if err != nil {

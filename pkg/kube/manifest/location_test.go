@@ -60,6 +60,12 @@ func TestPath(t *testing.T) {
 		"ignored by HFS":   {role(".g\u200cit"), roles + "%2Eg%E2%80%8Cit.yaml"},
 		"device namespace": {configMap("aux", "a"), "core/v1/configmaps/%61ux/a.yaml"},
 		"beyond ASCII":     {role("é"), roles + "%C3%A9.yaml"},
+		"line end":         {role("a\nb"), roles + "a%0Ab.yaml"},
+		"a spelled escape": {role("a%0Ab"), roles + "a%250Ab~" + hashOfName("a%0Ab") + ".yaml"},
+		"tab":              {role("a\tb"), roles + "a%09b.yaml"},
+		"escape sequence":  {role("esc\x1b[31m"), roles + "esc%1B%5B31m.yaml"},
+		"zero at start":    {role("\x00a\x7f"), roles + "%00a%7F.yaml"},
+		"C1 control":       {role("a\u0085"), roles + "a%C2%85.yaml"},
 		"upper case":       {role("Admin"), roles + "Admin~" + hashOfName("Admin") + ".yaml"},
 	}
 	for name, test := range tests {
@@ -101,8 +107,6 @@ func TestPathRefuses(t *testing.T) {
 		"this folder":           configMap("shop", "."),
 		"upwards":               configMap("shop", ".."),
 		"slash":                 configMap("shop", "a/b"),
-		"line end":              configMap("shop", "a\nb"),
-		"zero":                  configMap("shop", "a\x00"),
 		"not UTF-8":             configMap("shop", "a\xff"),
 		"upwards by namespace":  configMap("..", "a"),
 		"namespace with dot":    configMap("a.b", "a"),
@@ -130,6 +134,7 @@ func TestPathsDifferIgnoringCase(t *testing.T) {
 	long := strings.Repeat("a", 250)
 	names := []string{
 		"foo", "Foo", "FOO", "fOO", "foo~", "Foo~" + hashOfName("Foo"), "foo~" + hashOfName("Foo"), "foo-" + hashOfName("Foo"),
+		"a\nb", "a%0Ab", "a%0ab", "a\x1bb", "a%1bb", "A\nB",
 		"a:b", "a%3Ab", "a%3ab", "A:B", "con", "CON", "Con", "%63on", "é", "É", "e\u0301", "ſ", "s", "S", "\u212a", "k", "K",
 		long, long + "a", long + "b", long + "c", strings.ToUpper(long),
 		strings.Repeat(":", 90), strings.Repeat(":", 91), strings.Repeat(":", 92),
@@ -171,7 +176,7 @@ func TestManagedPathLeavesOtherFilesAlone(t *testing.T) {
 		"core/v1/configmaps/shop/con.yaml", "core/v1/configmaps/shop/.hidden.yaml",
 		"core/v1/configmaps/aux/web.yaml", "charts/web/templates/service.yaml", "apps/overlays/prod/web.yaml", ".configbutler/owner.yaml",
 		"core/v1/configmaps/shop/" + strings.Repeat("a", 251) + ".yaml", "core/v1/configmaps//web.yaml", "/v1/configmaps/shop/web.yaml",
-		"core/v1/configmaps/shop/a%0Ab.yaml", "core/v1/configmaps/shop/a%FFb.yaml",
+		"core/v1/configmaps/shop/a%0ab.yaml", "core/v1/configmaps/shop/a%FFb.yaml",
 	}
 	for _, relative := range foreign {
 		if folder, managed := ManagedPath(relative); managed {
@@ -197,6 +202,7 @@ func TestLocationOf(t *testing.T) {
 func FuzzPath(f *testing.F) {
 	f.Add("", "v1", "configmaps", "shop", "web", "Web")
 	f.Add("rbac.authorization.k8s.io", "v1", "roles", "aux", "system:node", "system%3Anode")
+	f.Add("rbac.authorization.k8s.io", "v1", "roles", "aux", "a\nb", "a\x1bb")
 	f.Add("example.com", "v1alpha1", "con", "", strings.Repeat("a", 300), strings.Repeat("a", 299)+":")
 	f.Fuzz(func(t *testing.T, group, version, resource, namespace, name, other string) {
 		location := Location{group, version, resource, namespace, name}
