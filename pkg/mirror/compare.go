@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/klog/v2"
 
@@ -40,8 +41,11 @@ type comparison struct {
 	// changes have not been pushed yet.
 	changes []outbox.Change
 	// held are the orphans that are kept.
-	held  []managedFile
-	found found
+	held []managedFile
+	// unwritten is the number of objects that cannot be written as files, unwrittenError the error of the first.
+	unwritten      int
+	unwrittenError error
+	found          found
 }
 
 // run finds the changes.
@@ -68,6 +72,9 @@ func (c *comparison) succeeded(ctx context.Context) {
 	c.member.destination.seeds.succeeded(c.seed, c.listed, c.found)
 	c.member.destination.record.holdOnly(c.looksAt, c.held)
 	c.member.destination.record.compared()
+	if c.unwritten > 0 {
+		c.comparer.event(c.member.plan.object, corev1.EventTypeWarning, reasonNotRendered, notRenderedMessage(c.unwritten, c.unwrittenError))
+	}
 	c.comparer.changed()
 	klog.FromContext(ctx).Info("Compared with the cluster", "destination", c.member.destination.key,
 		"type", c.seed.resource.GroupResource().String(), "objects", len(c.live),
@@ -110,12 +117,15 @@ func (c *comparison) visit(ctx context.Context, object *unstructured.Unstructure
 	if r.path != "" {
 		c.live[r.path] = struct{}{} // The file of an object that cannot be rendered stays as it is.
 	}
+	if err == nil {
+		r, err = c.member.plan.written(r, object)
+	}
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Failed to render object", "destination", c.member.destination.key)
-		return nil
-	}
-	if r, err = c.member.plan.written(r, object); err != nil {
-		klog.FromContext(ctx).Error(err, "Failed to render object", "destination", c.member.destination.key)
+		c.unwritten++
+		if c.unwrittenError == nil {
+			c.unwrittenError = err
+		}
 		return nil
 	}
 	hash, exists := c.comparer.remote.tree().Lookup(c.member.plan.file(r.path))

@@ -135,6 +135,7 @@ func (s *fixture) start() {
 	}
 	m.registry = newRegistry(m.router, m.replan, m.publish)
 	m.router.limit, m.router.refused = s.backlog, m.registry.refused
+	m.router.event = s.event
 	m.publisher = &publisher{watches: m.watches, registry: m.registry}
 	m.encryption = newEncryption(keyring.New(s.secrets.CoreV1(), "system"), func() {})
 	m.services = &branchServices{

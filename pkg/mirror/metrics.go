@@ -17,7 +17,7 @@ import (
 var (
 	eventsMapped  = metrics.NewCounter("mirror_events_mapped_total", "Changes received by watches that affect a destination.")
 	eventsIgnored = metrics.NewCounterVec("mirror_events_ignored_total",
-		"Changes received by watches that affect no destination, by reason: not_selected or unchanged.", "reason")
+		"Changes received by watches that affect no destination, by reason: not_selected, unchanged or unrenderable.", "reason")
 	objectsScanned = metrics.NewCounter("objects_scanned_total", "Objects of the cluster that were compared with a branch.")
 	objectsWritten = metrics.NewCounter("objects_written_total", "Files written for objects, in commits that remotes have accepted.")
 	filesDeleted   = metrics.NewCounter("files_deleted_total", "Files removed, in commits that remotes have accepted.")
@@ -54,7 +54,7 @@ func init() {
 		markerConflicts, ownershipConflicts, leaseAcquireFailures,
 		activeWorkers, queueDepth, oldestChange, backlogOverflows, outboxBlocked, destinationsGauge)
 	// Counters are initialized with 0, so that the first increment is visible as an increase.
-	for _, reason := range []string{notSelected, unchanged} {
+	for _, reason := range []string{notSelected, unchanged, unrenderable} {
 		eventsIgnored.WithLabelValues(reason)
 	}
 	for _, reason := range remoteReasons {
@@ -68,6 +68,8 @@ func init() {
 const (
 	notSelected = "not_selected"
 	unchanged   = "unchanged"
+	// unrenderable is for objects that cannot be written as files.
+	unrenderable = "unrenderable"
 )
 
 // The reasons for retries that are not errors of the remote.

@@ -97,6 +97,7 @@ func newMirror(config Config, shared *controller.Shared) (*mirror, error) {
 	}
 	m.registry = newRegistry(m.router, m.replan, m.publish)
 	m.router.limit, m.router.refused = backlogLimit{rows: maxBacklogRows, bytes: maxBacklogBytes}, m.registry.refused
+	m.router.event = m.event
 	m.checks = newChecks(shared, m.announcer, m.repositories, m.registry)
 	shared.Cleanup(m.checks.queue.ShutDown)
 	m.repairs = &repairs{failing: m.checks.failing, version: secretVersions(shared.Cluster.Metadata), retry: m.checks.retry}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
@@ -39,6 +40,8 @@ type comparer struct {
 	pusher *seedPusher
 	// changed requests an update of conditions.
 	changed func()
+	// event records an Event of a destination.
+	event func(destination *v1alpha1.GitDestination, eventType, reason, message string)
 }
 
 // compare runs the due comparisons of a member: one, and others until interrupt returns true. It reports whether there was one.

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
@@ -30,6 +31,8 @@ type router struct {
 	// limit is the limit of each destination's backlog; refused is called for a change that is refused because of it.
 	limit   backlogLimit
 	refused func(d *destination, begins bool)
+	// event records an Event of a destination.
+	event func(destination *v1alpha1.GitDestination, eventType, reason, message string)
 	// routes has the destinations by type. The controller replaces it.
 	routes atomic.Pointer[map[schema.GroupVersionResource][]*destination]
 }
@@ -90,7 +93,7 @@ func (r *router) changed(ctx context.Context, w watch.Watch, change watch.Change
 	}
 	object, err := render(w.Resource, change.Object, change.Operation != watch.Delete)
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "Failed to render object")
+		r.notRendered(ctx, w.Resource, change, err)
 		return
 	}
 	a := &arrival{resource: w.Resource, change: change, object: object, seen: time.Now()}
@@ -102,6 +105,18 @@ func (r *router) changed(ctx context.Context, w watch.Watch, change watch.Change
 	event.Content = r.authors.content(object.content)
 	// An error means that the watch is stopping. The watch that replaces it compares everything.
 	_ = r.authors.joiner.Submit(ctx, event, func(ctx context.Context, author attribution.Author) { r.deliver(ctx, a, author) })
+}
+
+// notRendered reports an object that cannot be written as a file with the destinations that select it.
+func (r *router) notRendered(ctx context.Context, t schema.GroupVersionResource, change watch.Change, err error) {
+	eventsIgnored.WithLabelValues(unrenderable).Inc()
+	klog.FromContext(ctx).Error(err, "Failed to render object")
+	for _, d := range r.takers(t) {
+		p := d.plan.Load()
+		if change.Operation != watch.Delete && p != nil && p.problem.IsZero() && p.operations(t, change.Object, r.namespaces) != 0 {
+			r.event(p.object, corev1.EventTypeWarning, reasonNotRendered, notRenderedMessage(1, err))
+		}
+	}
 }
 
 // takers returns the destinations that mirror a type.
@@ -184,6 +199,7 @@ func (r *router) next(ctx context.Context, d *destination, a *arrival) (outbox.C
 	object, err := a.writtenBy(p)
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Failed to render object", "destination", d.key)
+		r.event(p.object, corev1.EventTypeWarning, reasonNotRendered, notRenderedMessage(1, err))
 		return outbox.Change{}, false
 	}
 	next.Content, next.Encryption, next.Operation = object.content, object.encryption, v1alpha1.OperationUpdate

@@ -4,6 +4,8 @@
 package mirror
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -22,7 +24,17 @@ const (
 	reasonBacklogLimitReached = "BacklogLimitReached"
 	// reasonNotAppliable reports pushed files that server-side apply cannot restore.
 	reasonNotAppliable = "NotAppliable"
+	// reasonNotRendered reports objects that cannot be written as files.
+	reasonNotRendered = "NotRendered"
 )
+
+// notRenderedMessage returns the message of an Event with reasonNotRendered about a number of objects. err is the error of one of them.
+func notRenderedMessage(objects int, err error) string {
+	if objects == 1 {
+		return fmt.Sprintf("An object is not written to Git, because it cannot be written as a file: %v", err)
+	}
+	return fmt.Sprintf("%d objects are not written to Git, because they cannot be written as files, among them: %v", objects, err)
+}
 
 // troublesOf returns the problems that conditions report, for Events. A suspended object keeps its last problem.
 func troublesOf(conditions []metav1.Condition, before events.Troubles) events.Troubles {

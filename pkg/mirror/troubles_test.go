@@ -119,3 +119,31 @@ func TestUnappliableFilesAreWarnedOf(t *testing.T) {
 		t.Errorf("warnings = %q, want %q", got, want)
 	}
 }
+
+// TestObjectsWithoutFilesAreWarnedOf checks that a comparison and a change report objects that cannot be written as files, and that names
+// with control characters can.
+func TestObjectsWithoutFilesAreWarnedOf(t *testing.T) {
+	s := newFixture(t, func(s *fixture) {
+		s.cluster.put(configMap("a\nI1126 b"), "1")
+		s.cluster.put(configMap("esc\x1b[31m"), "1")
+		s.cluster.put(configMap("a/b"), "1")
+		s.cluster.put(configMap("a/c"), "1")
+	})
+	all := func(o outbox.Object) bool { return o.GroupVersionResource() == configMaps }
+	s.holds("main", "clusters/a", all)
+	const counted = "main: NotRendered: 2 objects are not written to Git, because they cannot be written as files, among them: "
+	if got := <-s.warned; !strings.HasPrefix(got, counted) || !strings.Contains(got, `the name "a/`) {
+		t.Errorf("warning = %q, want %q", got, counted)
+	}
+	s.cluster.put(configMap("a/d"), "1")
+	const one = "main: NotRendered: An object is not written to Git, because it cannot be written as a file: path of v1/configmaps shop/a/d: "
+	if got := <-s.warned; !strings.HasPrefix(got, one) {
+		t.Errorf("warning = %q, want %q", got, one)
+	}
+	s.cluster.put(configMap("a\x1bb"), "1")
+	s.holds("main", "clusters/a", all)
+	subject, err := s.run("log", "-1", "--format=%B", "main")
+	if err != nil || !strings.HasPrefix(subject, "[CREATE] v1/configmaps shop/a\\u001bb\n") {
+		t.Errorf("the commit says %q, %v", subject, err)
+	}
+}

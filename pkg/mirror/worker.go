@@ -78,6 +78,7 @@ func newWorker(key branchKey, services *branchServices) *worker {
 	w.comparer = &comparer{
 		lister: services.lister, namespaces: services.namespaces, running: services.running, starting: services.starting,
 		author: services.author, remote: w.remote, race: race, pusher: seeds, changed: services.changed,
+		event: services.event,
 	}
 	w.sweeper = &sweeper{remote: w.remote, pusher: seeds, changed: services.changed}
 	return w
