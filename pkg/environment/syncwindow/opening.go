@@ -4,7 +4,6 @@
 package syncwindow
 
 import (
-	"sort"
 	"time"
 
 	"github.com/robfig/cron/v3"
@@ -18,21 +17,6 @@ type opening struct {
 	zone     *time.Location
 }
 
-// open reports whether the window is open: whether it has opened within its duration.
-func (o opening) open(at time.Time) bool {
-	opened := o.next(at.Add(-o.duration))
-	return !opened.IsZero() && !opened.After(at)
-}
-
-// closes returns when the window that is open at a time closes, unless it opens again before.
-func (o opening) closes(at time.Time) time.Time {
-	at = at.Truncate(time.Second) // windows open on the minute
-	seconds := sort.Search(int(o.duration/time.Second)+1, func(n int) bool {
-		return !o.next(at.Add(-time.Duration(n) * time.Second)).After(at)
-	})
-	return o.next(at.Add(-time.Duration(seconds) * time.Second)).Add(o.duration)
-}
-
 // next returns the first opening after a time, in the schedule's time zone; the zero time if there is none within five
 // years.
 //
@@ -41,20 +25,22 @@ func (o opening) closes(at time.Time) time.Time {
 // and all of them take effect at the change.
 func (o opening) next(after time.Time) time.Time {
 	at := after.In(o.zone)
-	shown := wallClock(at)
-	for {
-		shown = o.schedule.Next(shown)
-		if shown.IsZero() {
-			return shown
-		}
+	from := wallClock(at)
+	shown := o.schedule.Next(from)
+	for !shown.IsZero() {
 		end := offsetEnd(at)
 		if opens := later(at, instant(shown, at)); end.IsZero() || opens.Before(end) {
 			return opens
 		}
 		lastShown := wallClock(end.Add(-time.Second).In(o.zone))
 		at = end.In(o.zone)
-		shown = earlier(lastShown, wallClock(at).Add(-time.Second))
+		before := from
+		from = earlier(lastShown, wallClock(at).Add(-time.Second))
+		if from.Before(before) || !from.Before(shown) { // Otherwise the search would have the same result.
+			shown = o.schedule.Next(from)
+		}
 	}
+	return time.Time{}
 }
 
 // offsetEnd returns when the zone's current offset ends; the zero time if it never does. On the last day of a leap year,

@@ -56,50 +56,58 @@ func Compile(windows []Window, path *field.Path) (Windows, field.ErrorList) {
 	return compiled, nil
 }
 
-// maxTransitions limits the openings and closings to evaluate before windows are assumed to never allow a sync.
-const maxTransitions = 1000
+const (
+	// maxTransitions limits the openings and closings to evaluate before windows are assumed to never allow a sync.
+	maxTransitions = 1000
+	// maxSearches limits the searches of schedules in one evaluation in the same way.
+	maxSearches = 10_000
+)
 
 // At returns whether a sync is allowed at a time, and otherwise when.
 func (w Windows) At(now time.Time) Decision {
+	e := newEvaluation(w)
 	at, verdict := now, Decision{}
 	for range maxTransitions {
-		if denying, ok := openAt(w.deny, at); ok {
+		if e.searches > maxSearches {
+			break
+		}
+		if denying := openAt(e.deny, at); denying != nil {
 			at = denying.closes(at)
 			verdict = Decision{Window: denying.name, Kind: Deny, Next: at}
 			continue
 		}
-		if _, ok := openAt(w.allow, at); ok || len(w.allow) == 0 {
+		if len(e.allow) == 0 || openAt(e.allow, at) != nil {
 			verdict.Allowed = at.Equal(now)
 			return verdict
 		}
-		opens, ok := firstToOpen(w.allow, at)
-		if !ok {
+		opening := firstToOpen(e.allow, at)
+		if opening == nil {
 			break
 		}
-		at = opens.next(at)
-		verdict = Decision{Window: opens.name, Kind: Allow, Next: at}
+		at = opening.opens(at)
+		verdict = Decision{Window: opening.name, Kind: Allow, Next: at}
 	}
 	verdict.Next = time.Time{}
 	return verdict
 }
 
-// openAt returns a window that is open at a time.
-func openAt(windows []opening, at time.Time) (opening, bool) {
+// openAt returns a window that is open at a time, nil if none is.
+func openAt(windows []*evaluated, at time.Time) *evaluated {
 	for _, window := range windows {
 		if window.open(at) {
-			return window, true
+			return window
 		}
 	}
-	return opening{}, false
+	return nil
 }
 
-// firstToOpen returns the window that opens first after a time.
-func firstToOpen(windows []opening, after time.Time) (first opening, found bool) {
+// firstToOpen returns the window that opens first after a time, nil if none does.
+func firstToOpen(windows []*evaluated, after time.Time) (first *evaluated) {
 	var soonest time.Time
 	for _, window := range windows {
-		if next := window.next(after); !next.IsZero() && (!found || next.Before(soonest)) {
-			first, soonest, found = window, next, true
+		if next := window.opens(after); !next.IsZero() && (first == nil || next.Before(soonest)) {
+			first, soonest = window, next
 		}
 	}
-	return first, found
+	return first
 }
