@@ -295,9 +295,10 @@ func TestRulesNeedToBeAdmittedTwice(t *testing.T) {
 func TestItemsOfARuleShareSelectors(t *testing.T) {
 	in := world()
 	items := slices.Repeat([]v1alpha1.ResourceRule{{Resources: []string{"configmaps"}}, {Resources: []string{"secrets"}}}, 50)
-	in.rules[0].Spec.Rules = append(items,
-		v1alpha1.ResourceRule{Operations: []v1alpha1.Operation{v1alpha1.OperationCreate}, Resources: []string{"configmaps"}},
-		v1alpha1.ResourceRule{Operations: []v1alpha1.Operation{v1alpha1.OperationAll}, Resources: []string{"secrets"}})
+	in.rules[0].Spec.Rules = slices.Concat(items, []v1alpha1.ResourceRule{
+		{Operations: []v1alpha1.Operation{v1alpha1.OperationCreate}, Resources: []string{"configmaps"}},
+		{Operations: []v1alpha1.Operation{v1alpha1.OperationAll}, Resources: []string{"secrets"}},
+	})
 	p := newPlan(in)
 	got := p.destinations[nameOf(in.destinations[0])].selection
 	if len(got) != 2 || got[0].operations != opCreate || len(got[0].types) != 1 || got[1].operations != opAll || len(got[1].types) != 2 {

@@ -162,14 +162,13 @@ func (c *Cluster) applyAdmission(ctx context.Context, manifest string) error {
 	if _, err := admin.Feed(ctx, manifest, "apply", "-f", "-"); err != nil {
 		return fmt.Errorf("failed to register the admission webhook: %w", err)
 	}
+	now := before
 	var last error // A failed request is repeated.
 	err = wait.PollUntilContextTimeout(ctx, readyInterval, readyLimit, true, func(ctx context.Context) (bool, error) {
-		if _, last = admin.Run(ctx, "annotate", "--overwrite", "namespace", ServerNamespace,
-			"configbutler.ai/reviewed="+rand.Text()); last != nil {
-			return false, nil
+		_, last = admin.Run(ctx, "annotate", "--overwrite", "namespace", ServerNamespace, "configbutler.ai/reviewed="+rand.Text())
+		if last == nil {
+			now, last = completedReviews(ctx, admin)
 		}
-		var now string
-		now, last = completedReviews(ctx, admin)
 		return last == nil && now != before, nil
 	})
 	if err != nil {

@@ -47,7 +47,7 @@ func TestLogIsPrintable(t *testing.T) {
 	})
 	failure := errors.New("role a\nI1126 00:00:00.000000 1 server.go:1] \"Forged\"\x1b[31m")
 	klog.FromContext(t.Context()).Error(failure, "Failed to render object")
-	klog.Errorf("Failed: %v", failure)
+	klog.Errorf("Failed: %v", failure) //nolint:forbidigo // libraries log so
 	klog.Flush()
 	if text := log.String(); strings.Contains(text, "\x1b") || strings.Contains(text, "\nI1126") || strings.Count(text, "Forged") != 2 {
 		t.Errorf("the log is %q", text)
