@@ -65,16 +65,13 @@ type testCluster struct {
 }
 
 // newTestCluster starts a cluster whose kube-apiserver sends audit events. It has no watch cache for Deployments, so their watches expire
-// with etcd's history. It sends them after a second, so that an event that is late on a busy machine is not much later than the others: a
-// change waits for its author for somewhat longer than the events before took.
+// with etcd's history.
 func newTestCluster(t *testing.T) *testCluster {
 	t.Helper()
 	base, wire := mirrortest.NewWiredCluster(t, devcluster.Options{
-		Audit:         true,
-		APIServerArgs: []string{"--watch-cache-sizes=deployments.apps#0", "--audit-webhook-batch-max-wait=1s"},
-		ServerArgs:    []string{"--attribution-max-wait=30s"},
-		Parts:         []string{}, // The fixtures grant the permissions on sources.
-		Denials:       "the server has no permission to read the sources of some catalogs",
+		Audit: true, APIServerArgs: []string{"--watch-cache-sizes=deployments.apps#0"},
+		Parts:   []string{}, // The fixtures grant the permissions on sources.
+		Denials: "the server has no permission to read the sources of some catalogs",
 	})
 	s := &testCluster{AdminCluster: base, wire: wire}
 	s.Apply(t, rights)
