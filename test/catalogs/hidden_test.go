@@ -19,7 +19,7 @@ func (s *testCluster) testUnreachableSource(t *testing.T) {
 		t.Fatal(err)
 	}
 	mirrortest.Eventually(t, "the catalog reports the missing permission", func(ctx context.Context) error {
-		out, err := s.eve.Kubectl.Run(ctx, "get", "cat", "shop", "-n", c.team)
+		out, err := s.eve.Kubectl.Run(ctx, "get", "cat", "shop", "-n", c.team, "-o", `jsonpath={.status.conditions[?(@.type=="Ready")]}`)
 		if err == nil && (!strings.Contains(out, "False") || !strings.Contains(out, "cannot list resource")) {
 			err = fmt.Errorf("kubectl printed\n%s", out)
 		}
