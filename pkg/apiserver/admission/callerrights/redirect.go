@@ -54,9 +54,11 @@ func showsMoreSecrets(spec, before *v1alpha1.GitDestinationSpec) bool {
 	return slices.ContainsFunc(recipientsOf(spec), func(recipient string) bool { return !slices.Contains(had, recipient) })
 }
 
+// recipientsOf returns the recipients of encrypted Secrets. The empty one stands for the key pair of the server, which users who can read
+// the Secrets of the destination's namespace can use.
 func recipientsOf(spec *v1alpha1.GitDestinationSpec) []string {
-	if spec.Encryption == nil {
-		return nil
+	if spec.Encryption == nil || len(spec.Encryption.AgeRecipients) == 0 {
+		return []string{""}
 	}
 	return spec.Encryption.AgeRecipients
 }

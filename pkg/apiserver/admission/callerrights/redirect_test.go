@@ -274,6 +274,10 @@ func TestRedirectingNeedsTheRightsOfWhatIsRedirected(t *testing.T) {
 			}), old: goal(),
 		},
 		{
+			name: "the key pair of the server in place of a recipient", existing: fed(), asks: fromEverywhere,
+			obj: goal(readBy()), old: goal(readBy("age1one")),
+		},
+		{
 			name: "the same repository, spelled out", existing: fed(),
 			obj: goal(func(d *configbutler.GitDestination) { d.Spec.RepoRef.Namespace = "shop" }), old: goal(),
 		},
