@@ -111,25 +111,25 @@ func (p *plan) refuseOverlaps() {
 		}
 	}
 	slices.SortFunc(ordered, compareClaims)
-	var taken []*destinationPlan
+	taken := map[place][]*destinationPlan{} // by repository and branch
 	for _, d := range ordered {
-		i := slices.IndexFunc(taken, func(other *destinationPlan) bool { return other.excludes(d) })
+		at := place{repository: d.claim.Repository, branch: d.claim.Branch}
+		i := slices.IndexFunc(taken[at], func(other *destinationPlan) bool { return other.excludes(d) })
 		if i < 0 {
-			taken = append(taken, d)
+			taken[at] = append(taken[at], d)
 			continue
 		}
-		other := taken[i].object
+		other := taken[at][i].object
 		d.problem = conditions.Reason{Code: v1alpha1.ReasonFolderOverlaps, Message: fmt.Sprintf(
 			"folder %q lies inside or around folder %q of GitDestination %s on the same branch", d.object.Spec.BaseFolder, other.Spec.BaseFolder,
 			nameOf(other))}
 	}
 }
 
-// excludes reports whether a destination prevents another one, whose claim comes later, from being mirrored. Before it has reached the
-// repository, it excludes only those that use the same credentials.
+// excludes reports whether a destination prevents another one on its branch, whose claim comes later, from being mirrored. Before it has
+// reached the repository, it excludes only those that use the same credentials.
 func (p *destinationPlan) excludes(other *destinationPlan) bool {
-	at, to := p.place(), other.place()
-	if at.repository != to.repository || at.branch != to.branch || !manifest.FoldersOverlap(at.folder, to.folder) {
+	if !manifest.FoldersOverlap(p.object.Spec.BaseFolder, other.object.Spec.BaseFolder) {
 		return false
 	}
 	switch {
