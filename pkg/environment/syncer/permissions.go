@@ -28,7 +28,7 @@ var requiredVerbs = map[plan.Verb][]string{
 // the content of the catalog can have changed. A plan can also contain kinds that admission did not check: of an earlier revision, of what
 // spec.include does not list any more, and of the Gateway API, which a cluster may not serve.
 type permissionCheck struct {
-	*syncRun
+	run *syncRun
 	// lost has the results by permission.
 	lost map[string]string
 }
@@ -43,7 +43,7 @@ func (r *syncRun) forbidden(ctx context.Context, steps []plan.Step) ([]v1alpha1.
 	case err != nil:
 		return nil, err
 	case lost != "":
-		return failedFor("AppCatalog", catalog.Namespace, catalog.Name, "read", lost), nil
+		return []v1alpha1.ObjectFailure{failureToDo("read", "AppCatalog", catalog.Namespace, catalog.Name, lost)}, nil
 	}
 	var failures []v1alpha1.ObjectFailure
 	for _, step := range steps {
@@ -52,7 +52,7 @@ func (r *syncRun) forbidden(ctx context.Context, steps []plan.Step) ([]v1alpha1.
 			return nil, err
 		}
 		if lost != "" {
-			failures = append(failures, failedFor(step.Kind, step.Namespace, step.Name, string(step.Verb), lost)...)
+			failures = append(failures, failureToDo(string(step.Verb), step.Kind, step.Namespace, step.Name, lost))
 		}
 	}
 	return failures, nil
@@ -60,11 +60,11 @@ func (r *syncRun) forbidden(ctx context.Context, steps []plan.Step) ([]v1alpha1.
 
 // step returns the permissions that the requester lacks for a step, empty for none.
 func (c permissionCheck) step(ctx context.Context, step plan.Step) (lost string, err error) {
-	mapping, err := c.syncer.StateReader.Mapper.RESTMapping(step.GroupKind)
+	mapping, err := c.run.syncer.StateReader.Mapper.RESTMapping(step.GroupKind)
 	if err != nil {
 		return "", fmt.Errorf("find the resource of %s: %w", step.Key, err)
 	}
-	lost, err = c.check(ctx, access.OfWriting(c.request.Environment, mapping.Resource.GroupResource(), requiredVerbs[step.Verb]...))
+	lost, err = c.check(ctx, access.OfWriting(c.run.request.Environment, mapping.Resource.GroupResource(), requiredVerbs[step.Verb]...))
 	if lost != "" && plan.IsGatewayAPI(step.GroupKind) && step.Verb != plan.Delete {
 		lost += ", or set spec.adapt.ingressHosts.type to Omit"
 	}
@@ -77,18 +77,18 @@ func (c permissionCheck) check(ctx context.Context, permission access.Permission
 	if lost, known := c.lost[key]; known {
 		return lost, nil
 	}
-	lost, err = c.syncer.StateReader.Rights.CheckNow(ctx, *c.request.Requester, []access.Permission{permission})
+	lost, err = c.run.syncer.StateReader.Rights.CheckNow(ctx, *c.run.request.Requester, []access.Permission{permission})
 	if err != nil {
-		return "", fmt.Errorf("find out whether %s may %s: %w", c.request.Requester, permission, err)
+		return "", fmt.Errorf("find out whether %s may %s: %w", c.run.request.Requester, permission, err)
 	}
 	c.lost[key] = lost
 	return lost, nil
 }
 
-// failedFor returns the failure of an object that the requester is not allowed to read or write.
-func failedFor(kind, namespace, name, verb, lost string) []v1alpha1.ObjectFailure {
-	return []v1alpha1.ObjectFailure{{
+// failureToDo returns the failure of an object that the requester is not allowed to read or write.
+func failureToDo(verb, kind, namespace, name, lost string) v1alpha1.ObjectFailure {
+	return v1alpha1.ObjectFailure{
 		Type: kind, Namespace: namespace, Name: name, Reason: v1alpha1.ReasonPermissionLost,
 		Message: summary.Cut(fmt.Sprintf("Failed to %s %s '%s' of %s - %s", verb, kind, name, namespace, lost), v1alpha1.MaxFailureBytes),
-	}}
+	}
 }
