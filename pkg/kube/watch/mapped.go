@@ -10,7 +10,8 @@ import (
 )
 
 // mappedWatch is a watch whose events are converted by a function. Unlike that of watch.Filter, its goroutine ends after
-// Stop even if no event is received from ResultChan.
+// Stop even if no event is received from ResultChan. Events after Stop are not converted: client-go's watch may send
+// the error that closing its response caused.
 type mappedWatch struct {
 	watch.Interface
 	results chan watch.Event
@@ -37,6 +38,9 @@ func (w *mappedWatch) Stop() {
 func (w *mappedWatch) run(ctx context.Context) {
 	defer close(w.results)
 	for event := range w.Interface.ResultChan() {
+		if ctx.Err() != nil {
+			return
+		}
 		select {
 		case w.results <- w.convert(event):
 		case <-ctx.Done():
