@@ -17,8 +17,9 @@ SIGNAL ?= TERM
 RACE := -tags failpoints $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 # The timeout of the tests of a package, without the first compilation.
 TEST_TIMEOUT ?= 45m
-# go test does not run vet, which would take minutes: make verify does.
-TEST = GOFLAGS='-trimpath $(GOFLAGS)' go test -vet=off -timeout $(TEST_TIMEOUT)
+# go test does not run vet, which would take minutes: make verify does. Compilers and tests collect garbage less often than by
+# default, which saves a sixth of their CPU.
+TEST = GOGC=$(or $(GOGC),400) GOFLAGS='-trimpath $(GOFLAGS)' go test -vet=off -timeout $(TEST_TIMEOUT)
 PLAIN_TEST = CGO_ENABLED=0 $(TEST)
 # The container image: its architectures, the output folder, and where to push it (REPOSITORY:TAG; not pushed if empty).
 IMAGE_ARCHES ?= amd64,arm64

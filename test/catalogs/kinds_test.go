@@ -106,16 +106,16 @@ func (s *testCluster) testAllKinds(t *testing.T) {
 func (c *fixture) waitForAll(t *testing.T, what string, check func(*v1alpha1.CatalogWorkloadRecord) error) {
 	t.Helper()
 	mirrortest.Eventually(t, "a workload of each kind "+what, func(ctx context.Context) error {
-		list := &v1alpha1.CatalogWorkloadList{}
-		if err := c.get(ctx, list, "cw", "-l", v1alpha1.LabelCatalog+"=shop"); err != nil {
+		workloads, err := c.workloads(ctx, "shop")
+		if err != nil {
 			return err
 		}
-		if len(list.Items) != len(v1alpha1.WorkloadResources()) {
-			return fmt.Errorf("%d workloads", len(list.Items))
+		if len(workloads) != len(v1alpha1.WorkloadResources()) {
+			return fmt.Errorf("%d workloads", len(workloads))
 		}
-		for i := range list.Items {
-			if err := check(&list.Items[i].Status); err != nil {
-				return fmt.Errorf("%s: %w", list.Items[i].Name, err)
+		for i := range workloads {
+			if err := check(&workloads[i].Status); err != nil {
+				return fmt.Errorf("%s: %w", workloads[i].Name, err)
 			}
 		}
 		return nil

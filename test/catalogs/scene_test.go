@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/testkit"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 	"github.com/configbutler/slipstream/test/testkit/people"
 )
@@ -125,24 +126,31 @@ func (c *fixture) change(t *testing.T, by *people.Person, workload, patch string
 	}
 }
 
-// get reads an object or a list as kubectl prints it.
-func (c *fixture) get(ctx context.Context, into any, arguments ...string) error {
-	out, err := c.eve.Kubectl.Run(ctx, append([]string{"get", "-n", c.team, "-o", "json"}, arguments...)...)
+// workloads returns the workloads that a catalog offers.
+func (c *fixture) workloads(ctx context.Context, catalog string) ([]v1alpha1.CatalogWorkload, error) {
+	list, err := c.eve.Own.ConfigbutlerV1alpha1().CatalogWorkloads(c.team).List(ctx, ofCatalog(catalog))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return json.Unmarshal([]byte(out), into)
+	return list.Items, nil
+}
+
+// ofCatalog selects the workloads or records of a catalog.
+func ofCatalog(name string) metav1.ListOptions {
+	return metav1.ListOptions{LabelSelector: v1alpha1.LabelCatalog + "=" + name}
 }
 
 // records returns the records of a catalog, oldest first. A preview, which has no revision, comes before a revision of the same
 // second.
 func (c *fixture) records(ctx context.Context, catalog string) ([]v1alpha1.SyncStatus, error) {
-	list := &v1alpha1.SyncStatusList{}
-	err := c.get(ctx, list, "ss", "-l", v1alpha1.LabelCatalog+"="+catalog)
+	list, err := c.eve.Own.ConfigbutlerV1alpha1().SyncStatuses(c.team).List(ctx, ofCatalog(catalog))
+	if err != nil {
+		return nil, err
+	}
 	slices.SortFunc(list.Items, func(a, b v1alpha1.SyncStatus) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Status.Revision, b.Status.Revision))
 	})
-	return list.Items, err
+	return list.Items, nil
 }
 
 // waitForRecords waits until a catalog has exactly so many records and shows their revision. It returns the last one.
@@ -154,7 +162,7 @@ func (c *fixture) waitForRecords(t *testing.T, catalog string, records int) *v1a
 			return err
 		}
 		if len(found) < records {
-			return fmt.Errorf("%d records: %s", len(found), c.describe(t.Context()))
+			return c.described(fmt.Errorf("%d records", len(found)))
 		}
 		return c.checkRevision(ctx, catalog, found[len(found)-1].Status.Revision)
 	})
@@ -178,7 +186,7 @@ func (c *fixture) waitForChanges(t *testing.T, catalog string, first int, worklo
 			names.Insert(found[i].Status.WorkloadNames...)
 		}
 		if !names.Equal(sets.New(workloads...)) {
-			return fmt.Errorf("workloads in records: %q: %s", sets.List(names), c.describe(t.Context()))
+			return c.described(fmt.Errorf("workloads in records: %q", sets.List(names)))
 		}
 		return c.checkRevision(ctx, catalog, found[len(found)-1].Status.Revision)
 	})
@@ -190,8 +198,7 @@ func (c *fixture) waitForChanges(t *testing.T, catalog string, first int, worklo
 
 // checkRevision returns an error unless the status of a catalog has a revision. Records are written before the status.
 func (c *fixture) checkRevision(ctx context.Context, name string, revision int64) error {
-	catalog := &v1alpha1.AppCatalog{}
-	err := c.get(ctx, catalog, "cat", name)
+	catalog, err := c.eve.Own.ConfigbutlerV1alpha1().AppCatalogs(c.team).Get(ctx, name, metav1.GetOptions{})
 	if err == nil && catalog.Status.Revision < revision {
 		err = fmt.Errorf("status has revision %d, want %d", catalog.Status.Revision, revision)
 	}
@@ -200,8 +207,8 @@ func (c *fixture) checkRevision(ctx context.Context, name string, revision int64
 
 // checkObserved returns an error unless a catalog has observed its spec.
 func (c *fixture) checkObserved(ctx context.Context, name string) error {
-	catalog := &v1alpha1.AppCatalog{}
-	if err := c.get(ctx, catalog, "cat", name); err != nil {
+	catalog, err := c.eve.Own.ConfigbutlerV1alpha1().AppCatalogs(c.team).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
 		return err
 	}
 	if catalog.Status.ObservedGeneration != catalog.Generation {
@@ -214,6 +221,11 @@ func (c *fixture) checkObserved(ctx context.Context, name string) error {
 func (c *fixture) describe(ctx context.Context) string {
 	out, err := c.eve.Kubectl.Run(ctx, "get", "cat,ss", "-n", c.team, "-o", "wide")
 	return fmt.Sprintf("\n%s(%v)", out, err)
+}
+
+// described returns an error that ends with what kubectl prints about catalogs and records when it is read.
+func (c *fixture) described(err error) error {
+	return testkit.Described(err, func() string { return c.describe(context.Background()) })
 }
 
 // expectImages waits until a catalog offers workloads with these images. Workloads that it does not offer any more are deleted after its
@@ -231,12 +243,12 @@ func (c *fixture) expectImages(t *testing.T, catalog string, images map[string]s
 
 // images returns the images that a catalog offers, by workload.
 func (c *fixture) images(ctx context.Context, catalog string) (map[string]string, error) {
-	list := &v1alpha1.CatalogWorkloadList{}
-	if err := c.get(ctx, list, "cw", "-l", v1alpha1.LabelCatalog+"="+catalog); err != nil {
+	workloads, err := c.workloads(ctx, catalog)
+	if err != nil {
 		return nil, err
 	}
 	offered := map[string]string{}
-	for _, record := range list.Items {
+	for _, record := range workloads {
 		content := record.Status.Rendered
 		if content == nil {
 			content = record.Status.Manifest

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
@@ -45,9 +44,8 @@ func (s *testCluster) testDeletedCatalog(t *testing.T) {
 	}
 	expectAutomatic(t, c.waitForRecords(t, "shop", 2), "api")
 	mirrortest.Eventually(t, "the workloads of the catalog are deleted", func(ctx context.Context) error {
-		list := &v1alpha1.CatalogWorkloadList{}
-		err := c.get(ctx, list, "cw", "-l", v1alpha1.LabelCatalog+"=doomed")
-		if err == nil && len(list.Items) > 0 {
+		workloads, err := c.workloads(ctx, "doomed")
+		if err == nil && len(workloads) > 0 {
 			err = errors.New("workloads still exist")
 		}
 		return err

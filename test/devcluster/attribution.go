@@ -14,7 +14,10 @@ import (
 	"os"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/configbutler/slipstream/artifacts/attribution"
 	"github.com/configbutler/slipstream/test/devcluster/pki"
@@ -154,18 +157,22 @@ func (c *Cluster) UseDirectAdmission(ctx context.Context) error {
 // applyAdmission applies a configuration of the webhook, and changes the server's namespace until kube-apiserver counts
 // a response of the server.
 func (c *Cluster) applyAdmission(ctx context.Context, manifest string) error {
-	admin := c.Kubectl(c.Admin())
+	admin, err := c.adminClient()
+	if err != nil {
+		return err
+	}
 	before, err := completedReviews(ctx, admin)
 	if err != nil {
 		return err
 	}
-	if _, err := admin.Feed(ctx, manifest, "apply", "-f", "-"); err != nil {
+	if _, err := c.Kubectl(c.Admin()).Feed(ctx, manifest, "apply", "-f", "-"); err != nil {
 		return fmt.Errorf("failed to register the admission webhook: %w", err)
 	}
 	now := before
 	var last error // A failed request is repeated.
 	err = wait.PollUntilContextTimeout(ctx, readyInterval, readyLimit, true, func(ctx context.Context) (bool, error) {
-		_, last = admin.Run(ctx, "annotate", "--overwrite", "namespace", ServerNamespace, "configbutler.ai/reviewed="+rand.Text())
+		change := fmt.Appendf(nil, `{"metadata":{"annotations":{"configbutler.ai/reviewed":%q}}}`, rand.Text())
+		_, last = admin.CoreV1().Namespaces().Patch(ctx, ServerNamespace, types.MergePatchType, change, metav1.PatchOptions{})
 		if last == nil {
 			now, last = completedReviews(ctx, admin)
 		}
@@ -178,13 +185,13 @@ func (c *Cluster) applyAdmission(ctx context.Context, manifest string) error {
 }
 
 // completedReviews returns the lines in which kube-apiserver counts the reviews with a response of the server.
-func completedReviews(ctx context.Context, admin Kubectl) (string, error) {
-	metrics, err := admin.Run(ctx, "get", "--raw", "/metrics")
+func completedReviews(ctx context.Context, admin *kubernetes.Clientset) (string, error) {
+	metrics, err := admin.RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	if err != nil {
 		return "", fmt.Errorf("failed to read kube-apiserver's metrics: %w", err)
 	}
 	var counts []string
-	for line := range strings.Lines(metrics) {
+	for line := range strings.Lines(string(metrics)) {
 		if strings.HasPrefix(line, reviewCountOK) {
 			counts = append(counts, line)
 		}

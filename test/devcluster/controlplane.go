@@ -161,15 +161,15 @@ func (c *Cluster) receiver() part {
 // spec returns the spec of a part's process with its own log. Garbage is collected less often than by default, which saves a
 // quarter of the CPU.
 func (c *Cluster) spec(name, program string, arguments ...string) process.Spec {
-	return process.Spec{Name: name, Path: program, Args: arguments, Log: c.files.log(name), Env: garbageCollection("GOGC=400")}
+	return process.Spec{Name: name, Path: program, Args: arguments, Log: c.files.log(name), Env: garbageCollection()}
 }
 
-// garbageCollection returns variables for the garbage collector of a program, none if the environment has GOGC.
-func garbageCollection(variables ...string) []string {
+// garbageCollection returns the variable for the garbage collector of a part, none if the environment has it.
+func garbageCollection() []string {
 	if _, set := os.LookupEnv("GOGC"); set {
 		return nil
 	}
-	return variables
+	return []string{"GOGC=400"}
 }
 
 func (c *Cluster) apiServerURL() string { return "https://" + address(c.state.Ports.APIServer) }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -27,6 +28,20 @@ func (k Kubeconfig) RESTConfig() (*rest.Config, error) {
 	}
 	config.QPS = -1
 	return config, nil
+}
+
+// adminClient returns a client of the cluster administrator. Conditions that are checked again and again use it: each run of kubectl
+// takes a tenth of a second of the processor.
+func (c *Cluster) adminClient() (*kubernetes.Clientset, error) {
+	config, err := c.Admin().RESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("failed to create a client: %w", err)
+	}
+	return client, nil
 }
 
 // Admin returns the kubeconfig of a user that bypasses authorization. For tests of

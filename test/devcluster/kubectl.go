@@ -45,7 +45,7 @@ func (k Kubectl) Command(ctx context.Context, arguments ...string) *exec.Cmd {
 	// The discovery cache of kubectl is beside the kubeconfig, so that clusters do not share it.
 	command.Env = append(os.Environ(), "KUBECONFIG="+string(k.User), "KUBECACHEDIR="+string(k.User)+".cache")
 	// Commands are so short that collecting garbage would take a third of their time.
-	command.Env = append(command.Env, garbageCollection("GOGC=off", "GOMEMLIMIT=1GiB")...)
+	command.Env = append(command.Env, "GOGC=off", "GOMEMLIMIT=1GiB")
 	return command
 }
 

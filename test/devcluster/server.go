@@ -6,6 +6,7 @@ package devcluster
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -16,9 +17,12 @@ import (
 
 	_ "embed"
 
-	"k8s.io/apimachinery/pkg/util/wait"
-
 	"github.com/configbutler/slipstream/test/devcluster/process"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
 )
 
 // Names of the slipstream server in the cluster.
@@ -32,6 +36,12 @@ const (
 	serverKubeconfig = "slipstream"
 	serverPart       = "slipstream"
 	balancerPart     = "balancer"
+)
+
+// servedVersion is the version of the slipstream API, served at servedPath.
+var (
+	servedVersion = schema.GroupVersion{Group: "configbutler.ai", Version: "v1alpha1"}
+	servedPath    = "/apis/" + servedVersion.String()
 )
 
 // etcdPrefix separates the server's objects from the control plane's.
@@ -163,11 +173,10 @@ func (c *Cluster) register(ctx context.Context) error {
 		// it may take half a minute to notice that the server is back.
 		"${REGISTERED}", time.Now().UTC().Format(time.RFC3339Nano),
 	).Replace(apiServiceManifest)
-	admin := c.Kubectl(c.Admin())
-	if _, err := admin.Feed(ctx, manifest, "apply", "-f", "-"); err != nil {
+	if _, err := c.Kubectl(c.Admin()).Feed(ctx, manifest, "apply", "-f", "-"); err != nil {
 		return fmt.Errorf("failed to register the API: %w", err)
 	}
-	if err := c.waitServed(ctx, admin); err != nil {
+	if err := c.waitServed(ctx); err != nil {
 		return withLog(err, c.files.log(serverPart))
 	}
 	return c.registerAdmission(ctx)
@@ -176,9 +185,13 @@ func (c *Cluster) register(ctx context.Context) error {
 // waitServed waits until the slipstream API is available through the aggregator, whose
 // condition may be outdated, and until discovery contains its kinds,
 // which the aggregator collects asynchronously.
-func (c *Cluster) waitServed(ctx context.Context, admin Kubectl) error {
+func (c *Cluster) waitServed(ctx context.Context) error {
+	admin, err := c.adminClient()
+	if err != nil {
+		return err
+	}
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, readyInterval, readyLimit, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, readyInterval, readyLimit, true, func(ctx context.Context) (bool, error) {
 		last = served(ctx, admin)
 		return last == nil, nil
 	})
@@ -188,20 +201,42 @@ func (c *Cluster) waitServed(ctx context.Context, admin Kubectl) error {
 	return nil
 }
 
-func served(ctx context.Context, admin Kubectl) error {
-	for _, question := range [][]string{
-		{"get", "--raw", "/apis/configbutler.ai/v1alpha1"},
-		{"wait", "--for=condition=Available", "apiservice/" + APIServiceName, "--timeout=2s"},
-	} {
-		if _, err := admin.Run(ctx, question...); err != nil {
-			return err
-		}
+func served(ctx context.Context, admin *kubernetes.Clientset) error {
+	if err := available(ctx, admin); err != nil {
+		return err
 	}
-	kinds, err := admin.Run(ctx, "api-resources", "--api-group=configbutler.ai", "--output=name")
-	if err == nil && len(kinds) == 0 {
-		err = errors.New("kinds missing in discovery")
+	if err := admin.RESTClient().Get().AbsPath(servedPath).Do(ctx).Error(); err != nil {
+		return fmt.Errorf("failed to read %s: %w", servedPath, err)
 	}
-	return err
+	_, kinds, _, err := admin.GroupsAndMaybeResources()
+	if err != nil {
+		return fmt.Errorf("failed to read discovery: %w", err)
+	}
+	if kinds[servedVersion] == nil {
+		return errors.New("kinds missing in discovery")
+	}
+	return nil
+}
+
+// available returns an error unless the APIService is available.
+func available(ctx context.Context, admin *kubernetes.Clientset) error {
+	const path = "/apis/apiregistration.k8s.io/v1/apiservices/" + APIServiceName
+	body, err := admin.RESTClient().Get().AbsPath(path).DoRaw(ctx)
+	if err != nil {
+		return fmt.Errorf("failed to read %s: %w", path, err)
+	}
+	var service struct {
+		Status struct {
+			Conditions []metav1.Condition `json:"conditions"`
+		} `json:"status"`
+	}
+	if err := json.Unmarshal(body, &service); err != nil {
+		return fmt.Errorf("failed to decode %s: %w", path, err)
+	}
+	if !meta.IsStatusConditionTrue(service.Status.Conditions, "Available") {
+		return fmt.Errorf("APIService is not available: %+v", service.Status.Conditions)
+	}
+	return nil
 }
 
 // forgetEnded removes the processes that have ended from the state.

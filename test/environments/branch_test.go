@@ -74,7 +74,7 @@ func (c *fixture) testConflictResolution(t *testing.T, record string) {
 	c.mustRequest(t, c.dave, "environments/alice/resolve", `{"spec":{`+choices("keep", imageField)+","+choices("take", memoryField)+"}}")
 	mirrortest.Eventually(t, "the decisions are processed", func(context.Context) error {
 		if c.record(t, record).Status.State == v1alpha1.SyncStateConflicted {
-			return errors.New("the record is still Conflicted: " + c.describe(t.Context()))
+			return c.described(errors.New("the record is still Conflicted"))
 		}
 		return nil
 	})

@@ -57,7 +57,7 @@ func (c *fixture) nextRecord(t *testing.T, environment string, of v1alpha1.SyncT
 				return nil
 			}
 		}
-		return errors.Join(err, fmt.Errorf("no new record: %s", c.describe(ctx)))
+		return errors.Join(err, c.described(errors.New("no new record")))
 	})
 	return name
 }
@@ -84,7 +84,7 @@ func (c *fixture) waitForState(t *testing.T, name string, want v1alpha1.SyncStat
 	mirrortest.Eventually(t, fmt.Sprintf("record %s becomes %s", name, want), func(ctx context.Context) (err error) {
 		record, err = c.dave.Own.ConfigbutlerV1alpha1().SyncStatuses(c.team).Get(ctx, name, metav1.GetOptions{})
 		if err == nil && !slices.Contains(resting, record.Status.State) {
-			err = fmt.Errorf("state %s: %s", record.Status.State, c.describe(ctx))
+			err = c.described(fmt.Errorf("state %s", record.Status.State))
 		}
 		return err
 	})

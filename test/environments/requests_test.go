@@ -80,7 +80,7 @@ func (c *fixture) syncBy(t *testing.T, by *people.Person, environment, body stri
 				return nil
 			}
 		}
-		return errors.New("no record: " + c.describe(ctx))
+		return c.described(errors.New("no record"))
 	})
 	return record
 }
@@ -132,7 +132,7 @@ func (c *fixture) waitForStatus(t *testing.T, environment, state string) {
 	mirrortest.Eventually(t, fmt.Sprintf("environment %s has the state %q", environment, state), func(ctx context.Context) error {
 		got, err := cell(ctx, c.dave, "STATE", "envt", environment, "-n", c.team)
 		if err == nil && !strings.HasPrefix(got, state) {
-			err = fmt.Errorf("state %q: %s", got, c.describe(ctx))
+			err = c.described(fmt.Errorf("state %q", got))
 		}
 		return err
 	})

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/testkit"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 	"github.com/configbutler/slipstream/test/testkit/people"
 )
@@ -155,7 +156,7 @@ func (c *fixture) waitFor(t *testing.T, name, what string, check func(*v1alpha1.
 			return err
 		}
 		if err = check(e); err != nil {
-			err = fmt.Errorf("%w: %s", err, c.describe(ctx))
+			err = c.described(err)
 		}
 		return err
 	})
@@ -166,6 +167,11 @@ func (c *fixture) waitFor(t *testing.T, name, what string, check func(*v1alpha1.
 func (c *fixture) describe(ctx context.Context) string {
 	out, err := c.admin.Kubectl.Run(ctx, "get", "cat,envt,ss", "-n", c.team, "-o", "wide")
 	return fmt.Sprintf("\n%s(%v)", out, err)
+}
+
+// described returns an error that ends with what kubectl prints about environments and records when it is read.
+func (c *fixture) described(err error) error {
+	return testkit.Described(err, func() string { return c.describe(context.Background()) })
 }
 
 // waitForRevision waits until an environment has observed a revision of the catalog.

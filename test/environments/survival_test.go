@@ -101,7 +101,7 @@ func (s *testCluster) testSyncInterrupted(t *testing.T) {
 		enough := written + 1 + random.IntN((many-written)/2+1)
 		mirrortest.Eventually(t, "the sync continues", func(context.Context) error {
 			if written := c.deployments(t); written < enough {
-				return fmt.Errorf("%d of %d written: %s", written, enough, c.describe(t.Context()))
+				return c.described(fmt.Errorf("%d of %d written", written, enough))
 			}
 			return nil
 		})

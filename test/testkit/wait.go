@@ -29,6 +29,19 @@ func Eventually(t testing.TB, what string, check func() error) {
 	EventuallyWithin(t, Timeout, what, func(context.Context) error { return check() })
 }
 
+// Described returns an error whose text ends with a description. The description is made when the text is read: a check of Eventually
+// fails many times, and only the text of its last error is read.
+func Described(err error, describe func() string) error { return described{err, describe} }
+
+type described struct {
+	error
+	describe func() string
+}
+
+func (d described) Error() string { return d.error.Error() + ": " + d.describe() }
+
+func (d described) Unwrap() error { return d.error }
+
 // EventuallyTrue is Eventually for a condition.
 func EventuallyTrue(t testing.TB, what string, condition func() bool) {
 	t.Helper()

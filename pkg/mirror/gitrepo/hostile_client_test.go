@@ -127,7 +127,7 @@ func startClient(t *testing.T, task clientTask) clientOutcome {
 		t.Fatal(err)
 	}
 	command := exec.CommandContext(t.Context(), os.Args[0])
-	command.Env = append(os.Environ(), clientVariable+"="+string(text))
+	command.Env = append(os.Environ(), clientVariable+"="+string(text), "GOGC=100")
 	var output, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &output, &stderr
 	if err := command.Run(); err != nil {

@@ -150,13 +150,8 @@ func (m *Mirror) Lacks(t testing.TB, path string) {
 // Settled waits until all changes are pushed.
 func (m *Mirror) Settled(t testing.TB) {
 	t.Helper()
-	Eventually(t, "everything is pushed", func(ctx context.Context) error {
-		state, err := m.cluster.Administrator.Run(ctx, "get", "gds", "main", "-n", m.Namespace, "-o", "jsonpath={.status.state}")
-		if err == nil && state != "Up to date" {
-			err = fmt.Errorf("state %q", state)
-		}
-		return err
-	})
+	statuses := Statuses(t, m.cluster.Admin(), m.Namespace)
+	Eventually(t, "everything is pushed", func(ctx context.Context) error { return upToDate(ctx, statuses, "main") })
 }
 
 // Intact checks the repository with git fsck.

@@ -12,7 +12,10 @@ import (
 	"slices"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	typed "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/test/devcluster"
 )
 
@@ -23,20 +26,39 @@ var underID = regexp.MustCompile(`status\.syncs of GitDestinationStatus .* under
 // comparison only after the one before has ended.
 func InSync(t testing.TB, admin devcluster.Kubectl, namespace, destination string) {
 	t.Helper()
-	c := &comparison{admin: admin, namespace: namespace, destination: destination}
+	statuses := Statuses(t, admin.User, namespace)
+	c := &comparison{admin: admin, statuses: statuses, namespace: namespace, destination: destination}
 	Eventually(t, destination+" equals the cluster", c.compare)
-	Eventually(t, destination+" is pushed", func(ctx context.Context) error {
-		record, err := c.record(ctx)
-		if err == nil && record.Status.State != "Up to date" {
-			err = fmt.Errorf("state %q", record.Status.State)
-		}
-		return err
-	})
+	Eventually(t, destination+" is pushed", func(ctx context.Context) error { return upToDate(ctx, statuses, destination) })
+}
+
+// Statuses returns a client of a user for the GitDestinationStatuses of a namespace.
+func Statuses(t testing.TB, user devcluster.Kubeconfig, namespace string) typed.GitDestinationStatusInterface {
+	t.Helper()
+	config, err := user.RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := typed.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client.GitDestinationStatuses(namespace)
+}
+
+// upToDate returns an error unless all changes of a destination are pushed.
+func upToDate(ctx context.Context, statuses typed.GitDestinationStatusInterface, destination string) error {
+	record, err := statuses.Get(ctx, destination, metav1.GetOptions{})
+	if err == nil && record.Status.State != "Up to date" {
+		err = fmt.Errorf("state %q", record.Status.State)
+	}
+	return err
 }
 
 // comparison compares a destination's branch with the cluster.
 type comparison struct {
 	admin                  devcluster.Kubectl
+	statuses               typed.GitDestinationStatusInterface
 	namespace, destination string
 	// id is that of the request in progress, empty if there is none.
 	id string
@@ -89,7 +111,7 @@ func (c *comparison) request(ctx context.Context) (*v1alpha1.SyncProgress, error
 
 // progress returns the progress of the requested comparison, nil before the server has started it.
 func (c *comparison) progress(ctx context.Context) (*v1alpha1.SyncProgress, error) {
-	record, err := c.record(ctx)
+	record, err := c.statuses.Get(ctx, c.destination, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -98,14 +120,4 @@ func (c *comparison) progress(ctx context.Context) (*v1alpha1.SyncProgress, erro
 		return nil, nil
 	}
 	return &record.Status.Syncs[i], nil
-}
-
-// record reads the destination's GitDestinationStatus.
-func (c *comparison) record(ctx context.Context) (*v1alpha1.GitDestinationStatus, error) {
-	out, err := c.admin.Run(ctx, "get", "gds", c.destination, "-n", c.namespace, "-o", "json")
-	if err != nil {
-		return nil, err
-	}
-	record := &v1alpha1.GitDestinationStatus{}
-	return record, json.Unmarshal([]byte(out), record)
 }
