@@ -42,7 +42,8 @@ func (r *reader) readAll(ctx context.Context, namespace string, wanted func(*uns
 		}
 	}
 	for _, resource := range types {
-		_, err := r.lister.List(ctx, watch.Watch{Resource: resource, Namespace: namespace}, func(object *unstructured.Unstructured) error {
+		in := watch.Watch{Resource: resource, Namespace: namespace}
+		_, err := r.lister.List(ctx, in, func(object *unstructured.Unstructured, _ string) error {
 			if workload, ok := capture.ReferenceTo(object); ok && wanted(object) {
 				out.objects[workload] = object
 			}

@@ -107,7 +107,9 @@ func (c *cluster) happened(operation kubewatch.Operation, o outbox.Object, objec
 }
 
 // List implements lister.
-func (c *cluster) List(ctx context.Context, watch kubewatch.Watch, each func(*unstructured.Unstructured) error) (string, error) {
+func (c *cluster) List(
+	ctx context.Context, watch kubewatch.Watch, each func(object *unstructured.Unstructured, resourceVersion string) error,
+) (string, error) {
 	c.mu.Lock()
 	before, after := c.before, c.after
 	c.before, c.after = nil, nil
@@ -131,7 +133,7 @@ func (c *cluster) List(ctx context.Context, watch kubewatch.Watch, each func(*un
 	}
 	for _, object := range objects {
 		if err == nil {
-			err = each(object)
+			err = each(object, version)
 		}
 	}
 	if err == nil {

@@ -36,8 +36,8 @@ type comparison struct {
 	seed  seed
 	began time.Time
 	live  map[string]struct{}
-	// listed is the resourceVersion at which each scope was listed.
-	listed map[watch.Watch]string
+	// listed is how far each scope has been compared since the last part was pushed, or, once all are, that they are.
+	listed map[watch.Watch]position
 	// changes have not been pushed yet.
 	changes []outbox.Change
 	// held are the orphans that are kept.
@@ -50,20 +50,32 @@ type comparison struct {
 
 // run finds the changes.
 func (c *comparison) run(ctx context.Context) error {
-	c.live, c.listed = map[string]struct{}{}, map[watch.Watch]string{}
+	c.live, c.listed = map[string]struct{}{}, map[watch.Watch]position{}
+	complete := map[watch.Watch]position{}
 	for _, scope := range c.scopes() {
-		resourceVersion, err := c.comparer.lister.List(ctx, scope, func(object *unstructured.Unstructured) error {
+		resourceVersion, err := c.comparer.lister.List(ctx, scope, func(object *unstructured.Unstructured, resourceVersion string) error {
+			key := keyOf(object.GetNamespace(), object.GetName())
+			c.listed[scope] = position{resourceVersion: resourceVersion, through: max(key, c.listed[scope].through)}
 			return c.visit(ctx, object)
 		})
 		if err != nil {
 			return classify(fmt.Errorf("list %s: %w", scope, err))
 		}
-		c.listed[scope] = resourceVersion
+		complete[scope] = position{resourceVersion: resourceVersion}
 	}
+	c.listed = complete
 	if err := c.orphans(ctx); err != nil {
 		return classify(err)
 	}
 	return nil
+}
+
+// pushedPart records that the objects that have been compared so far are on the branch.
+func (c *comparison) pushedPart() {
+	for scope, at := range c.listed {
+		c.member.destination.seeds.listedAt(scope, at)
+	}
+	clear(c.listed)
 }
 
 // succeeded records a comparison whose changes are on the branch.
@@ -173,7 +185,7 @@ func (c *comparison) orphans(ctx context.Context) error {
 		case c.member.plan.prunes():
 			removal := c.member.destination.removal(file)
 			removal.ResourceVersion = cmp.Or(c.listed[watch.Watch{Resource: t}],
-				c.listed[watch.Watch{Resource: t, Namespace: file.object.Namespace}])
+				c.listed[watch.Watch{Resource: t, Namespace: file.object.Namespace}]).resourceVersion
 			removal.Author = c.comparer.author(attribution.Event{Operation: removal.Operation, Resource: t, Object: file.object.Unstructured()})
 			removals = append(removals, removal)
 		default:

@@ -6,7 +6,9 @@ package mirror
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
@@ -142,6 +144,70 @@ func TestComparisonOutlivesTheProcess(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPartOfAComparisonOutlivesTheProcess checks that rows older than a part of a comparison do not revert its files if the comparison does
+// not end, because the process dies or another writer is faster.
+func TestPartOfAComparisonOutlivesTheProcess(t *testing.T) {
+	const objects, changes = 6, 5
+	for _, killed := range []bool{true, false} {
+		t.Run(fmt.Sprintf("killed %v", killed), func(t *testing.T) {
+			s := newFixture(t, perChange)
+			for i := range objects {
+				s.cluster.put(configMap(fmt.Sprint(i)), "before")
+			}
+			s.mirrored()
+			s.idle()
+			other := s.addTheirs()
+			s.cluster.put(configMap("lost"), "1") // A push that loses makes the parts small.
+			s.mirrored()
+			s.idle()
+			s.cluster.beforeList(func() {
+				for change := range changes {
+					for i := range objects {
+						s.cluster.put(configMap(fmt.Sprint(i)), fmt.Sprint(change))
+					}
+				}
+				s.waitPending("main", objects*changes)
+			})
+			var ended <-chan struct{}
+			if killed {
+				ended = s.process.killAt("after push", 1)
+			} else {
+				ended = s.overtakenAt(2, other)
+			}
+			s.compareAgain()
+			<-ended
+			if killed {
+				s.stop()
+				s.start()
+			}
+			s.mirrored()
+			s.idle()
+			for i := range objects {
+				s.eachChangeOnce(configMap(fmt.Sprint(i)))
+			}
+			if n := len(s.commits("main")); n < 2*objects+changes {
+				t.Errorf("%d commits: changes of objects outside the part have been lost", n)
+			}
+		})
+	}
+}
+
+// overtakenAt has another writer push before the nth push arrives, and closes the channel then.
+func (s *fixture) overtakenAt(n int32, other *otherWriter) <-chan struct{} {
+	overtaken := make(chan struct{})
+	var pushes atomic.Int32
+	s.git.guard(func(_ http.ResponseWriter, r *http.Request) bool {
+		if isPush(r) && pushes.Add(1) == n {
+			if err := other.edit("theirs", other.write("theirs", "faster")); err != nil {
+				s.t.Error(err)
+			}
+			close(overtaken)
+		}
+		return true
+	})
+	return overtaken
 }
 
 func TestRestartMakesNoCommit(t *testing.T) {

@@ -192,7 +192,7 @@ func TestRefusedChanges(t *testing.T) {
 	compare := func() (needed bool) {
 		next, needed := d.seeds.take(always, always)
 		if needed {
-			d.seeds.succeeded(next, map[watch.Watch]string{}, found{})
+			d.seeds.succeeded(next, map[watch.Watch]position{}, found{})
 		}
 		return needed
 	}

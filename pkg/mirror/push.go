@@ -98,7 +98,7 @@ func (p *pusher) send(ctx context.Context, note *pushNote, entries []commitindex
 // record records a push that the remote has accepted with the destinations.
 func (p *pusher) record(ctx context.Context, note *pushNote, members []member, batches []*batch, began time.Time) {
 	p.race.won()
-	p.pushes.compared = append(p.pushes.compared, note.Compares...)
+	p.pushes.compare(note.Compares)
 	tree := p.remote.tree()
 	p.folders.record(tree, members)
 	publishTree(tree, members)

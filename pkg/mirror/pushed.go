@@ -25,14 +25,16 @@ type batch struct {
 	// rows are the rows that the push removes from the outbox, superseded ones included.
 	rows   []outbox.Row
 	pushed pushed
-	// listed is the resourceVersion of each list of the comparisons that end with the batch.
-	listed map[kubewatch.Watch]string
+	// listed is how far the batch brings each scope to the state of a list.
+	listed map[kubewatch.Watch]position
 }
 
 // compared returns the scopes that the batch brings to the state of a list.
 func (b *batch) compared() (scopes []comparedScope) {
-	for watch, resourceVersion := range b.listed {
-		scopes = append(scopes, comparedScope{UID: b.member.destination.uid, Watch: watch, ResourceVersion: resourceVersion, Time: time.Now()})
+	for watch, at := range b.listed {
+		scopes = append(scopes, comparedScope{
+			UID: b.member.destination.uid, Watch: watch, ResourceVersion: at.resourceVersion, Through: at.through, Time: time.Now(),
+		})
 	}
 	return scopes
 }

@@ -44,7 +44,7 @@ func (p *pushes) restore(ctx context.Context) ([]pushNote, error) {
 // the remote has accepted the push, if this one dies meanwhile.
 func (p *pushes) prepare(ctx context.Context, base gitrepo.Hash, note *pushNote, entries []commitindex.Entry) error {
 	p.compared = slices.DeleteFunc(p.compared, func(scope comparedScope) bool { return time.Since(scope.Time) > compareLag })
-	note.Base, note.Compared = base, p.compared
+	note.Base, note.Compared = base, slices.Clone(p.compared)
 	if note.Indexed = len(entries) > 0; note.Indexed {
 		if err := p.index.Prepare(ctx, note.Tip.String(), entries); err != nil {
 			return err
@@ -79,6 +79,13 @@ func (p *pushes) failed(ctx context.Context, note pushNote, err error) error {
 		return err
 	}
 	return errors.Join(err, p.index.Discard(ctx, note.Tip.String()))
+}
+
+// compare adds comparisons whose results are on the branch.
+func (p *pushes) compare(scopes []comparedScope) {
+	for _, scope := range scopes {
+		p.compared = append(slices.DeleteFunc(p.compared, scope.includes), scope)
+	}
 }
 
 // settle drops the doubts of pushes whose base is not the tip any more: they were accepted, or never will be.

@@ -64,7 +64,18 @@ type comparedScope struct {
 	UID             types.UID   `json:"uid"`
 	Watch           watch.Watch `json:"watch"`
 	ResourceVersion string      `json:"resourceVersion"`
-	Time            time.Time   `json:"time"`
+	// Through is the last object that was compared, as in a position; empty if all were.
+	Through string    `json:"through,omitempty"`
+	Time    time.Time `json:"time"`
+}
+
+func (s comparedScope) position() position {
+	return position{resourceVersion: s.ResourceVersion, through: s.Through}
+}
+
+// includes reports whether every change that other supersedes is also superseded by s.
+func (s comparedScope) includes(other comparedScope) bool {
+	return s.UID == other.UID && s.Watch == other.Watch && s.position().includes(other.position())
 }
 
 // compareLag is how long after a comparison rows of earlier changes may still arrive from the watches.

@@ -69,11 +69,11 @@ func (r *recovery) supersede(destinations []*destination, scopes []comparedScope
 	for _, d := range destinations {
 		for _, scope := range scopes {
 			if scope.UID == d.uid {
-				d.seeds.listedAt(scope.Watch, scope.ResourceVersion)
+				d.seeds.listedAt(scope.Watch, scope.position())
 			}
 		}
 	}
-	r.pushes.compared = append(r.pushes.compared, scopes...)
+	r.pushes.compare(scopes)
 }
 
 // removeThrough removes a destination's rows up to and including a sequence.

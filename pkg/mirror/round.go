@@ -153,15 +153,13 @@ func (r *round) flushFull(ctx context.Context) error {
 	return nil
 }
 
-// flush pushes the pending changes. The complete comparisons have then succeeded.
+// flush pushes the pending changes. The complete comparisons have then succeeded, and of the running one what it has compared.
 func (r *round) flush(ctx context.Context) error {
 	var changes []outbox.Change
-	listed := map[watch.Watch]string{}
+	listed := map[watch.Watch]position{}
 	for _, c := range r.all {
 		changes = append(changes, c.changes...)
-		if c != r.current {
-			maps.Copy(listed, c.listed)
-		}
+		maps.Copy(listed, c.listed)
 	}
 	pushed, err := r.comparer.pusher.push(ctx, r.members, r.member, changes, listed)
 	if err != nil {
@@ -174,7 +172,9 @@ func (r *round) flush(ctx context.Context) error {
 		of := pushed.found[c.seed.resource]
 		c.found.written += of.written
 		c.found.removed += of.removed
-		if c != r.current {
+		if c == r.current {
+			c.pushedPart()
+		} else {
 			c.succeeded(ctx)
 		}
 	}

@@ -27,7 +27,7 @@ type seedPusher struct {
 
 // push pushes the changes of comparisons as one commit, or as one for each known author.
 func (p *seedPusher) push(
-	ctx context.Context, members []member, m member, changes []outbox.Change, listed map[watch.Watch]string,
+	ctx context.Context, members []member, m member, changes []outbox.Change, listed map[watch.Watch]position,
 ) (pushed, error) {
 	if len(changes) == 0 {
 		return pushed{}, nil

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
@@ -52,8 +51,8 @@ type seedState struct {
 	selected time.Time
 	// comparing is set while a comparison is running.
 	comparing bool
-	// listed is the resourceVersion at which each scope was last compared.
-	listed  map[watch.Watch]string
+	// listed is how far each scope was compared at which lists: at the last one, and at later ones that did not end.
+	listed  map[watch.Watch][]position
 	time    time.Time
 	failure string
 	// runs are the sync requests that wait for a comparison.
@@ -86,7 +85,7 @@ func (s *seeds) selectTypes(fingerprints map[schema.GroupVersionResource]string)
 	for t, fingerprint := range fingerprints {
 		state, ok := s.types[t]
 		if !ok {
-			state = &seedState{listed: map[watch.Watch]string{}, selected: time.Now()}
+			state = &seedState{listed: map[watch.Watch][]position{}, selected: time.Now()}
 			s.types[t] = state
 		}
 		if !ok || state.fingerprint != fingerprint {
@@ -183,8 +182,8 @@ func (s *seeds) comparing(t schema.GroupVersionResource) bool {
 	return ok && state.comparing
 }
 
-// succeeded records the resourceVersion at which each scope was listed, and the result.
-func (s *seeds) succeeded(done seed, listed map[watch.Watch]string, f found) {
+// succeeded records the list with which each scope was compared, and the result.
+func (s *seeds) succeeded(done seed, listed map[watch.Watch]position, f found) {
 	s.finish(done, func(state *seedState) {
 		for _, run := range done.runs {
 			run.compared(done.resource, f, nil)
@@ -192,7 +191,9 @@ func (s *seeds) succeeded(done seed, listed map[watch.Watch]string, f found) {
 		if len(done.namespaces) == 0 {
 			clear(state.listed)
 		}
-		maps.Copy(state.listed, listed)
+		for w, at := range listed {
+			state.listed[w] = []position{at}
+		}
 		state.time, state.failure, state.delay = time.Now(), "", 0
 	})
 }
@@ -276,25 +277,21 @@ func (s *seeds) superseded(object outbox.Object, resourceVersion string) bool {
 	if !ok {
 		return true
 	}
-	for _, w := range []watch.Watch{{Resource: t}, {Resource: t, Namespace: object.Namespace}} {
-		order, err := resourceversion.CompareResourceVersion(resourceVersion, state.listed[w])
-		if err == nil && order <= 0 {
-			return true
-		}
-	}
-	return false
+	supersedes := func(at position) bool { return at.supersedes(object, resourceVersion) }
+	return slices.ContainsFunc(state.listed[watch.Watch{Resource: t}], supersedes) ||
+		slices.ContainsFunc(state.listed[watch.Watch{Resource: t, Namespace: object.Namespace}], supersedes)
 }
 
-// listedAt records that an earlier process has brought Git to the state of a list.
-func (s *seeds) listedAt(w watch.Watch, resourceVersion string) {
+// listedAt records that an earlier process, or a part of a comparison, has brought Git to the state of a list.
+func (s *seeds) listedAt(w watch.Watch, at position) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state, ok := s.types[w.Resource]
 	if !ok {
 		return
 	}
-	if order, err := resourceversion.CompareResourceVersion(resourceVersion, state.listed[w]); err != nil || order > 0 {
-		state.listed[w] = resourceVersion
+	if !slices.ContainsFunc(state.listed[w], func(earlier position) bool { return earlier.includes(at) }) {
+		state.listed[w] = append(slices.DeleteFunc(state.listed[w], at.includes), at)
 	}
 }
 

@@ -90,7 +90,7 @@ func TestChangesOlderThanTheListAreSuperseded(t *testing.T) {
 	s := newSeeds()
 	s.selectTypes(map[schema.GroupVersionResource]string{configMaps: "a"})
 	first, _ := s.take(always, never)
-	s.succeeded(first, map[watch.Watch]string{{Resource: configMaps, Namespace: "shop"}: "100"}, found{})
+	s.succeeded(first, map[watch.Watch]position{{Resource: configMaps, Namespace: "shop"}: {resourceVersion: "100"}}, found{})
 	change := func(namespace, version string) outbox.Change {
 		return outbox.Change{ResourceVersion: version, Object: outbox.Object{Version: "v1", Resource: "configmaps", Namespace: namespace}}
 	}
@@ -109,6 +109,42 @@ func TestChangesOlderThanTheListAreSuperseded(t *testing.T) {
 			t.Errorf("%+v: superseded %t, want %t", tc.change, got, tc.want)
 		}
 	}
+}
+
+// TestChangesOfAPartAreSuperseded checks that a comparison that did not end supersedes the changes of the objects that it has compared, and
+// that later ones supersede the others nevertheless.
+func TestChangesOfAPartAreSuperseded(t *testing.T) {
+	s := newSeeds()
+	s.selectTypes(map[schema.GroupVersionResource]string{configMaps: "a"})
+	shop := watch.Watch{Resource: configMaps, Namespace: "shop"}
+	expect := func(when, name, version string, want bool) {
+		t.Helper()
+		object := configMap(name)
+		if got := s.superseded(object, version); got != want {
+			t.Errorf("%s: change of %s at %s: superseded %t, want %t", when, object, version, got, want)
+		}
+	}
+	s.listedAt(shop, position{resourceVersion: "100", through: "shop/b"})
+	s.listedAt(shop, position{resourceVersion: "100", through: "shop/a"}) // an earlier part
+	s.listedAt(shop, position{resourceVersion: "200", through: "shop/a"})
+	for range 2 {
+		expect("parts", "a", "200", true)
+		expect("parts", "a", "201", false)
+		expect("parts", "b", "100", true)
+		expect("parts", "b", "200", false)
+		expect("parts", "c", "100", false)
+		s.listedAt(shop, position{resourceVersion: "100", through: "shop/b"})
+	}
+	if n := len(s.types[configMaps].listed[shop]); n != 2 {
+		t.Errorf("%d positions are kept, want 2", n)
+	}
+	first, _ := s.take(always, never)
+	s.succeeded(first, map[watch.Watch]position{shop: {resourceVersion: "300"}}, found{})
+	expect("complete", "c", "300", true)
+	s.listedAt(shop, position{resourceVersion: "400", through: "shop/a"})
+	expect("next part", "a", "400", true)
+	expect("next part", "c", "300", true)
+	expect("next part", "c", "400", false)
 }
 
 func TestDeselectedTypesAreSwept(t *testing.T) {

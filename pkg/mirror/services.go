@@ -71,7 +71,9 @@ type branchServices struct {
 	slots   *slots
 }
 
-// lister lists the objects of a watch.
+// lister lists the objects of a watch. It passes each the resourceVersion that it returns.
 type lister interface {
-	List(ctx context.Context, w watch.Watch, each func(*unstructured.Unstructured) error) (resourceVersion string, err error)
+	List(
+		ctx context.Context, w watch.Watch, each func(object *unstructured.Unstructured, resourceVersion string) error,
+	) (resourceVersion string, err error)
 }

@@ -88,7 +88,7 @@ func (r *reader) readAll(ctx context.Context, namespace string) (found []finding
 // be deleted.
 func (r *reader) readCollection(ctx context.Context, in index.Collection, found []finding) ([]finding, error) {
 	gone := sets.New(r.index.Objects(in)...)
-	_, err := r.lister.List(ctx, watchOf(in), func(object *unstructured.Unstructured) (err error) {
+	_, err := r.lister.List(ctx, watchOf(in), func(object *unstructured.Unstructured, _ string) (err error) {
 		of := index.Object{Type: in.Type, Namespace: in.Namespace, Name: object.GetName()}
 		gone.Delete(of)
 		if copied, _ := r.index.Differs(of, ""); copied {

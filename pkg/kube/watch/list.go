@@ -26,19 +26,19 @@ func NewLister(reader Reader) *Lister {
 	return &Lister{reader: reader}
 }
 
-// List calls each for every object of the watch, ordered by namespace and name, at most once per object. It holds one page
-// of objects in memory. The callee may keep and change the object. If it returns an error, List stops and returns that error
-// unchanged.
+// List calls each for every object of the watch, ordered by namespace and name, at most once per object, with the
+// resourceVersion that List returns. It holds one page of objects in memory. The callee may keep and change the object. If it
+// returns an error, List stops and returns that error unchanged.
 //
-// The list is consistent: all objects are read at the returned resourceVersion, which is not older than the call. If the API
-// server compacts that version during the list (after about five minutes), the remaining objects are read at a newer version.
+// The list is consistent: all objects are read at that resourceVersion, which is not older than the call. If the API server
+// compacts that version during the list (after about five minutes), the remaining objects are read at a newer version.
 // A caller that watches from the returned resourceVersion or an older one misses no object: the watch returns what has
 // changed in the part already read.
 //
 // Errors of the server are wrapped and can be examined with apierrors. After an error, objects that were not passed to each
 // may exist. An error for an expired resource means that the server cannot continue the list; the caller has to start again.
 func (l *Lister) List(
-	ctx context.Context, watch Watch, each func(*unstructured.Unstructured) error,
+	ctx context.Context, watch Watch, each func(object *unstructured.Unstructured, resourceVersion string) error,
 ) (resourceVersion string, err error) {
 	options := metav1.ListOptions{Limit: pageSize}
 	for {
@@ -50,7 +50,7 @@ func (l *Lister) List(
 			resourceVersion = page.GetResourceVersion()
 		}
 		for i := range page.Items {
-			if err := each(&page.Items[i]); err != nil {
+			if err := each(&page.Items[i], resourceVersion); err != nil {
 				return "", err
 			}
 		}

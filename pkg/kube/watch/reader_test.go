@@ -60,7 +60,7 @@ func TestOnlyMetadataIsRequested(t *testing.T) {
 	reader := metadataOnly(t, config)
 	server.happen("ADDED", "a")
 	var listed []map[string]any
-	_, err := watch.NewLister(reader).List(t.Context(), shopWidgets, func(object *unstructured.Unstructured) error {
+	_, err := watch.NewLister(reader).List(t.Context(), shopWidgets, func(object *unstructured.Unstructured, _ string) error {
 		listed = append(listed, object.Object)
 		return nil
 	})
@@ -110,7 +110,8 @@ func TestLabelledIsSelectedByTheServer(t *testing.T) {
 	server, config := newAPIServer(t)
 	selector := map[schema.GroupResource]string{{Group: "example.com", Resource: "widgets"}: "made-by notin (a,b)"}
 	reader := watch.Labelled(objects(t, config), func(resource schema.GroupResource) string { return selector[resource] })
-	if _, err := watch.NewLister(reader).List(t.Context(), shopWidgets, func(*unstructured.Unstructured) error { return nil }); err != nil {
+	_, err := watch.NewLister(reader).List(t.Context(), shopWidgets, func(*unstructured.Unstructured, string) error { return nil })
+	if err != nil {
 		t.Fatal(err)
 	}
 	set(t, runStreams(t, reader, &changedObjects{}), shopWidgets)

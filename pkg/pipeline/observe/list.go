@@ -64,7 +64,7 @@ func (o *Observer) begin(f *feed, only *subscriber) *listing {
 }
 
 // visit reports one object.
-func (l *listing) visit(object *unstructured.Unstructured) error {
+func (l *listing) visit(object *unstructured.Unstructured, _ string) error {
 	it, exists := l.subscribers[0].itemOf(object)
 	if !exists {
 		return nil

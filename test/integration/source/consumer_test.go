@@ -166,7 +166,7 @@ func (c *consumer) apply(change kubewatch.Change) {
 // list replaces the content with a list. It is retried after an error.
 func (c *consumer) list(ctx context.Context) (done bool, _ error) {
 	versions := map[types.NamespacedName]string{}
-	version, err := c.lister.List(ctx, c.watch, func(o *unstructured.Unstructured) error {
+	version, err := c.lister.List(ctx, c.watch, func(o *unstructured.Unstructured, _ string) error {
 		versions[nameOf(o)] = o.GetResourceVersion()
 		return nil
 	})

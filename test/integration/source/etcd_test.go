@@ -30,7 +30,8 @@ func TestListSurvivesCompaction(t *testing.T) {
 	}
 	seen := map[string]int{}
 	watch := kubewatch.Watch{Resource: events, Namespace: namespace}
-	version, err := kubewatch.NewLister(kubewatch.Objects(clients.Dynamic)).List(t.Context(), watch, func(o *unstructured.Unstructured) error {
+	lister := kubewatch.NewLister(kubewatch.Objects(clients.Dynamic))
+	version, err := lister.List(t.Context(), watch, func(o *unstructured.Unstructured, _ string) error {
 		if len(seen) == 0 {
 			createEvent(t, admin, namespace, "event-99999")
 			compact(t)

@@ -1,0 +1,34 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
+)
+
+// position is how far a comparison has brought the files of a scope to the state of a list.
+type position struct {
+	resourceVersion string
+	// through is the greatest key of the objects that were compared; empty if the comparison is complete. API servers list
+	// objects in the order of their keys. If one does not, through may include objects that were not compared: the
+	// comparison is repeated, so only the authors of their changes may be lost.
+	through string
+}
+
+// keyOf returns the key of an object in the order of a list.
+func keyOf(namespace, name string) string { return namespace + "/" + name }
+
+// supersedes reports whether the comparison has brought the file of an object to the state after a change, or to a later one.
+func (p position) supersedes(object outbox.Object, resourceVersion string) bool {
+	order, err := resourceversion.CompareResourceVersion(resourceVersion, p.resourceVersion)
+	return err == nil && order <= 0 && (p.through == "" || keyOf(object.Namespace, object.Name) <= p.through)
+}
+
+// includes reports whether p supersedes every change that other supersedes. A position whose version cannot be compared supersedes none.
+func (p position) includes(other position) bool {
+	order, err := resourceversion.CompareResourceVersion(other.resourceVersion, p.resourceVersion)
+	return (err != nil || order <= 0) && (p.through == "" || other.through != "" && other.through <= p.through)
+}
