@@ -303,3 +303,30 @@ func TestComparisonKeepsTheAuthorOfAWaitingChange(t *testing.T) {
 		}
 	}
 }
+
+// TestComparisonKeepsTheAuthorOfAWaitingDeletion checks that a comparison which removes the file of a deleted object attributes that to the
+// author of the pending deletion.
+func TestComparisonKeepsTheAuthorOfAWaitingDeletion(t *testing.T) {
+	r := newReports()
+	s := newFixture(t, func(s *fixture) { s.facts, s.hash = r, contentHash })
+	s.put(r, "gone")
+	s.mirrored()
+	s.idle()
+	deleted := make(chan struct{})
+	s.cluster.beforeList(func() {
+		r.publish(attribution.Fact{
+			ID: "deletion", Signal: attribution.Audit, Operation: v1alpha1.OperationDelete, Resource: "configmaps", Namespace: "shop",
+			Name: "gone", UID: "gone", Begun: time.Now(), Ended: time.Now(), Actor: attribution.Actor{Username: "ann"},
+		})
+		s.cluster.remove(configMap("gone"))
+		s.waitPending("main", 1)
+		close(deleted)
+	})
+	s.compareAgain()
+	<-deleted
+	s.mirrored()
+	s.idle()
+	if got, want := s.mustRun("log", "-1", "--format=%an %s", "main"), "ann [SEED] DELETE v1/configmaps shop/gone"; got != want {
+		t.Errorf("last commit: got %s, want %s", got, want)
+	}
+}

@@ -156,8 +156,8 @@ func (c *comparison) visit(ctx context.Context, object *unstructured.Unstructure
 	return c.round.flushFull(ctx)
 }
 
-// author returns the author of a change that the comparison has found: that of a pending row with the same content, which
-// the comparison overtakes, or else the one that the attribution facts show.
+// author returns the author of a change that the comparison has found: that of a pending row with the same content (none if
+// the file is removed), which the comparison overtakes, or else the one that the attribution facts show.
 func (c *comparison) author(found rendered, event attribution.Event) attribution.Author {
 	if waiting, ok := c.member.destination.queue.Pending(found.path); ok && waiting.Hash == found.hash && waiting.Author.Known() {
 		return waiting.Author
@@ -186,7 +186,8 @@ func (c *comparison) orphans(ctx context.Context) error {
 			removal := c.member.destination.removal(file)
 			removal.ResourceVersion = cmp.Or(c.listed[watch.Watch{Resource: t}],
 				c.listed[watch.Watch{Resource: t, Namespace: file.object.Namespace}]).resourceVersion
-			removal.Author = c.comparer.author(attribution.Event{Operation: removal.Operation, Resource: t, Object: file.object.Unstructured()})
+			removal.Author = c.author(rendered{path: file.path},
+				attribution.Event{Operation: removal.Operation, Resource: t, Object: file.object.Unstructured()})
 			removals = append(removals, removal)
 		default:
 			c.held = append(c.held, file)
