@@ -29,6 +29,8 @@ const (
 type seeds struct {
 	mu    sync.Mutex
 	types map[schema.GroupVersionResource]*seedState
+	// early are the lists of an earlier process whose types are not selected yet.
+	early map[watch.Watch][]position
 	// sweep is set if the files of types that are no longer selected must be removed.
 	sweep bool
 	// unknown is set if a sweep kept files because discovery failed for their types.
@@ -72,7 +74,7 @@ type seed struct {
 
 // newSeeds returns seeds with a pending sweep, for types whose selection ended while no process was running.
 func newSeeds() *seeds {
-	return &seeds{types: map[schema.GroupVersionResource]*seedState{}, sweep: true}
+	return &seeds{types: map[schema.GroupVersionResource]*seedState{}, early: map[watch.Watch][]position{}, sweep: true}
 }
 
 // selectTypes sets the selected types, with the fingerprints of their selections, and requests the comparisons that are necessary.
@@ -85,7 +87,7 @@ func (s *seeds) selectTypes(fingerprints map[schema.GroupVersionResource]string)
 	for t, fingerprint := range fingerprints {
 		state, ok := s.types[t]
 		if !ok {
-			state = &seedState{listed: map[watch.Watch][]position{}, selected: time.Now()}
+			state = &seedState{listed: s.takeEarly(t), selected: time.Now()}
 			s.types[t] = state
 		}
 		if !ok || state.fingerprint != fingerprint {
@@ -101,6 +103,18 @@ func (s *seeds) selectTypes(fingerprints map[schema.GroupVersionResource]string)
 		}
 	}
 	return changed
+}
+
+// takeEarly returns and forgets the early lists of a type. The caller holds mu.
+func (s *seeds) takeEarly(t schema.GroupVersionResource) map[watch.Watch][]position {
+	listed := map[watch.Watch][]position{}
+	maps.DeleteFunc(s.early, func(w watch.Watch, at []position) bool {
+		if w.Resource == t {
+			listed[w] = at
+		}
+		return w.Resource == t
+	})
+	return listed
 }
 
 // deselected fails the sync requests of a type that is no longer selected.
@@ -282,16 +296,17 @@ func (s *seeds) superseded(object outbox.Object, resourceVersion string) bool {
 		slices.ContainsFunc(state.listed[watch.Watch{Resource: t, Namespace: object.Namespace}], supersedes)
 }
 
-// listedAt records that an earlier process, or a part of a comparison, has brought Git to the state of a list.
+// listedAt records that an earlier process, or a part of a comparison, has brought Git to the state of a list. The type may be
+// selected later, as when the permissions of a rule's author cannot be checked at the start.
 func (s *seeds) listedAt(w watch.Watch, at position) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	state, ok := s.types[w.Resource]
-	if !ok {
-		return
+	listed := s.early
+	if state, ok := s.types[w.Resource]; ok {
+		listed = state.listed
 	}
-	if !slices.ContainsFunc(state.listed[w], func(earlier position) bool { return earlier.includes(at) }) {
-		state.listed[w] = append(slices.DeleteFunc(state.listed[w], at.includes), at)
+	if !slices.ContainsFunc(listed[w], func(earlier position) bool { return earlier.includes(at) }) {
+		listed[w] = append(slices.DeleteFunc(listed[w], at.includes), at)
 	}
 }
 

@@ -147,6 +147,17 @@ func TestChangesOfAPartAreSuperseded(t *testing.T) {
 	expect("next part", "c", "400", false)
 }
 
+// TestListsOfTypesThatAreSelectedLater checks that the comparisons of an earlier process count for types that are selected later.
+func TestListsOfTypesThatAreSelectedLater(t *testing.T) {
+	s := newSeeds()
+	s.listedAt(watch.Watch{Resource: configMaps, Namespace: "shop"}, position{resourceVersion: "100"})
+	s.selectTypes(map[schema.GroupVersionResource]string{namespaces: "a"})
+	s.selectTypes(map[schema.GroupVersionResource]string{namespaces: "a", configMaps: "a"})
+	if !s.superseded(configMap("a"), "100") || s.superseded(configMap("a"), "101") {
+		t.Error("the changes up to the list are not superseded, or later ones are")
+	}
+}
+
 func TestDeselectedTypesAreSwept(t *testing.T) {
 	s := newSeeds()
 	s.selectTypes(map[schema.GroupVersionResource]string{configMaps: "a"})
