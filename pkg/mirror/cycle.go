@@ -70,7 +70,7 @@ func (w *worker) open(ctx context.Context, members []member) error {
 	}
 	w.remote.stale = true // Until all of the following is done.
 	publishTree(w.remote.tree(), members)
-	if err := w.recovery.run(ctx, w.remote.branch, w.all()); err != nil {
+	if err := w.recovery.run(ctx, w.remote.branch); err != nil {
 		return err
 	}
 	if err := w.inspect(ctx, members); err != nil {

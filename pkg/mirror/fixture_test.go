@@ -143,7 +143,7 @@ func (s *fixture) start() {
 		identity: Identity{ClusterUID: "cluster", Namespace: "system", Name: "slipstream", Instance: "one", Installation: s.installation},
 		remote:   s.remote, signer: m.repositories.signer, retry: s.retry, pollInterval: s.pollInterval, running: m.watches.running,
 		starting: m.watches.starting, event: s.event, changed: s.notify, recheck: func(types.NamespacedName) { s.rechecks.Add(1) },
-		names: m.registry.names, claimed: m.registry.claimed, author: m.router.authors.joiner.Find,
+		names: m.registry.names, unserved: m.registry.unserved, claimed: m.registry.claimed, author: m.router.authors.joiner.Find,
 		leases: func(key branchKey) *branchLease {
 			return newBranchLease(s.secrets.CoordinationV1(), s.installation, s.leases, key)
 		},

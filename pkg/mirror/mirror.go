@@ -128,7 +128,7 @@ func (m *mirror) newServices(lister lister) *branchServices {
 		identity: config.Identity, limits: config.Limits, namespaces: m.shared.Namespaces.Get,
 		remote: m.remote, signer: m.repositories.signer, running: m.watches.running, starting: m.watches.starting, event: m.event,
 		changed: func() { signal(m.publish) }, recheck: m.checks.queue.Add,
-		names: m.registry.names, claimed: m.registry.claimed, author: m.router.authors.joiner.Find,
+		names: m.registry.names, unserved: m.registry.unserved, claimed: m.registry.claimed, author: m.router.authors.joiner.Find,
 		leases: func(key branchKey) *branchLease {
 			return newBranchLease(config.Leasing, config.Identity.Installation, config.Leases, key)
 		},

@@ -117,6 +117,51 @@ func TestNotesOfPendingChanges(t *testing.T) {
 	s.eachChangeOnce(configMap("a"))
 }
 
+// TestNotesOfDestinationsThatAreNotInForce checks that changes that the remote has accepted are not pushed again if their destination was
+// not in force when the next process found their push.
+func TestNotesOfDestinationsThatAreNotInForce(t *testing.T) {
+	for name, dieAfterPush := range map[string]func(s *fixture, burst func()) (died <-chan struct{}){
+		"its rows": func(s *fixture, burst func()) <-chan struct{} {
+			s.git.guard(down)
+			burst()
+			died := s.process.killAt("after push", 1)
+			s.git.guard(nil)
+			return died
+		},
+		"its comparison": func(s *fixture, burst func()) <-chan struct{} {
+			s.cluster.beforeList(burst)
+			died := s.process.killAt("after push", 1)
+			s.compareAgain()
+			return died
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newFixture(t, perChange, onBranch("other", "main", "b"))
+			s.cluster.put(configMap("a"), "before")
+			s.mirrored()
+			s.idle()
+			died := dieAfterPush(s, func() {
+				for i := range 5 {
+					s.cluster.put(configMap("a"), fmt.Sprint(i))
+				}
+				s.waitPending("main", 5)
+			})
+			<-died
+			s.stop()
+			inForce, without := s.in.destinations[0], s.in.destinations[0].DeepCopy()
+			without.Spec.RepoRef.Name = "none"
+			s.in.destinations[0] = without
+			s.start()
+			s.cluster.put(configMap("later"), "1")
+			s.holds("main", "b", inShop)
+			s.replan(func(in *inputs) { in.destinations[0] = inForce })
+			s.mirrored()
+			s.idle()
+			s.eachChangeOnce(configMap("a"))
+		})
+	}
+}
+
 // TestNotesThatCannotBeRemoved checks that notes are removed later if the store returns an error.
 func TestNotesThatCannotBeRemoved(t *testing.T) {
 	s := twoBranches(t)

@@ -19,16 +19,19 @@ const containsDepth = 256
 type recovery struct {
 	pushes *pushes
 	outbox *outbox.Outbox
+	// destinations returns the destinations that pushes to the branch may have changes of.
+	destinations func() []*destination
 }
 
-// run settles the pushes in doubt of a branch with some destinations. The rows of an accepted push are removed: pushing them
+// run settles the pushes in doubt of a branch. The rows of an accepted push are removed: pushing them
 // again would write history twice. A push whose base is still the branch's tip has not been accepted, but it may be while the
 // next one is prepared, because the server may still process it.
-func (r *recovery) run(ctx context.Context, branch *gitrepo.Branch, destinations []*destination) error {
+func (r *recovery) run(ctx context.Context, branch *gitrepo.Branch) error {
 	restored, err := r.pushes.restore(ctx)
-	if err != nil {
+	if err != nil || len(r.pushes.doubts) == 0 {
 		return err
 	}
+	destinations := r.destinations()
 	for _, note := range restored {
 		r.supersede(destinations, note.Compared)
 	}

@@ -95,6 +95,11 @@ func (r *registry) all() []*destination {
 	return slices.Collect(maps.Values(r.destinations))
 }
 
+// unserved returns the destinations that are not in force, so that no worker serves them.
+func (r *registry) unserved() []*destination {
+	return slices.DeleteFunc(r.all(), func(d *destination) bool { return d.plan.Load().problem.IsZero() })
+}
+
 // oldest returns when the oldest pending change of an active destination was seen, in seconds since 1970; 0 if there is none.
 func (r *registry) oldest() float64 {
 	var oldest time.Time

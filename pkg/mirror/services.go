@@ -58,6 +58,8 @@ type branchServices struct {
 	recheck func(types.NamespacedName)
 	// names reports whether the spec of the destination with the name names a folder of a branch.
 	names func(name types.NamespacedName, branch, folder string) bool
+	// unserved returns the destinations that are not in force, so that no worker serves them.
+	unserved func() []*destination
 	// claimed records the ownership of a member's folder, which may change what is in force.
 	claimed func(member, ownership)
 	// author returns the author of a change that a comparison has found, if that is certain.

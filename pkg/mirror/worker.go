@@ -64,7 +64,9 @@ func newWorker(key branchKey, services *branchServices) *worker {
 		batching: &batching{limits: services.limits, race: race}, refusals: newRefusals(services.retry), race: race,
 	}
 	pushes := &pushes{key: key, log: services.pushes, index: services.commitIndex}
-	w.recovery = &recovery{pushes: pushes, outbox: services.outbox}
+	w.recovery = &recovery{pushes: pushes, outbox: services.outbox, destinations: func() []*destination {
+		return slices.Concat(w.all(), services.unserved())
+	}}
 	stager := &stager{remote: w.remote, markers: w.markers, index: services.commitIndex}
 	pusher := &pusher{
 		remote: w.remote, lease: w.lease, race: race, pushes: pushes, outbox: services.outbox, folders: w.folders, markers: w.markers,
