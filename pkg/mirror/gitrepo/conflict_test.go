@@ -137,6 +137,34 @@ func TestCompareAndSwapOnTheServer(t *testing.T) {
 	}
 }
 
+// TestPushThatArrivesTwice has a proxy send the push again, so that the server rejects what it has accepted before.
+func TestPushThatArrivesTwice(t *testing.T) {
+	r := newRepository(t)
+	r.clone().first("a", "a\n")
+	url := r.serve(func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
+			if request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, "git-receive-pack") {
+				body, err := io.ReadAll(request.Body)
+				if err != nil {
+					t.Error(err)
+				}
+				first := request.Clone(request.Context())
+				first.Body, request.Body = io.NopCloser(bytes.NewReader(body)), io.NopCloser(bytes.NewReader(body))
+				next.ServeHTTP(httptest.NewRecorder(), first)
+			}
+			next.ServeHTTP(response, request)
+		})
+	})
+	branch := load(t, newRemote(t, url), gitrepo.Options{})
+	for i := range 3 {
+		commit := stage(t, branch, set("ours", strconv.Itoa(i)))
+		if accepted, err := branch.Push(t.Context()); err != nil || len(accepted) != 1 || branch.Tip() != commit {
+			t.Fatalf("push %d: accepted %v, tip %s, error %v; want %s", i, accepted, branch.Tip(), err, commit)
+		}
+	}
+	r.fsck()
+}
+
 func TestRefresh(t *testing.T) {
 	for name, filter := range map[string]string{"filter": "true", "no filter": "false"} {
 		t.Run(name, func(t *testing.T) {

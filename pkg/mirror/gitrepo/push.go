@@ -39,17 +39,22 @@ type pushResult struct {
 
 // push sends the update. The server applies it only if the reference is still at old. Nothing is sent if the
 // advertisement shows that it is not. After a rejection push reads the reference again instead of relying on the
-// server's reason: if it has moved, the error is ErrMoved.
+// server's reason: if it has moved, the error is ErrMoved, unless the update is what has moved it, as after a proxy has sent
+// the request twice.
 func (r *Remote) push(ctx context.Context, budget *budget, u update) (pushResult, error) {
 	result, err := r.tryPush(ctx, budget, u)
 	if err == nil || kindOf(err) != Rejected {
 		return result, err
 	}
 	tip, lookup := r.fetchTip(ctx, budget, string(u.reference), func(Hash) (want, bool) { return want{}, false })
-	if lookup == nil && tip != u.old {
+	switch {
+	case lookup != nil || tip == u.old:
+		return result, err
+	case tip == u.new:
+		return result, nil
+	default:
 		return result, ErrMoved
 	}
-	return result, err
 }
 
 func (r *Remote) tryPush(ctx context.Context, budget *budget, u update) (pushResult, error) {
