@@ -30,10 +30,7 @@ func (s *testCluster) testArchiveInGit(t *testing.T) {
 	c.waitForRecords(t, "shop", 3)
 	c.waitForCommit(t, 2)
 	c.waitForCommit(t, 3) // from now on, the records do not change
-	before, err := c.records(t.Context(), "shop")
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := c.printed(t, "shop")
 	archive := fmt.Sprintf("archive: {type: GitDestination, destinationRef: {namespace: %s, name: main}}}", m.Namespace)
 
 	s.applySyncPolicy(t, "retention: {days: 90, keepPerSubject: 1, maxPerSubject: 1, "+archive)

@@ -147,10 +147,24 @@ func (c *fixture) records(ctx context.Context, catalog string) ([]v1alpha1.SyncS
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(list.Items, func(a, b v1alpha1.SyncStatus) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Status.Revision, b.Status.Revision))
-	})
+	slices.SortFunc(list.Items, oldestFirst)
 	return list.Items, nil
+}
+
+func oldestFirst(a, b v1alpha1.SyncStatus) int {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Status.Revision, b.Status.Revision))
+}
+
+// printed returns the records of a catalog as kubectl prints them, in the order of records.
+func (c *fixture) printed(t *testing.T, catalog string) []v1alpha1.SyncStatus {
+	t.Helper()
+	out := c.eve.Run(t, "get", "ss", "-n", c.team, "-l", v1alpha1.LabelCatalog+"="+catalog, "-o", "json")
+	list := &v1alpha1.SyncStatusList{}
+	if err := json.Unmarshal([]byte(out), list); err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(list.Items, oldestFirst)
+	return list.Items
 }
 
 // waitForRecords waits until a catalog has exactly so many records and shows their revision. It returns the last one.
