@@ -239,7 +239,7 @@ func (c *fixture) describe(ctx context.Context) string {
 
 // described returns an error that ends with what kubectl prints about catalogs and records when it is read.
 func (c *fixture) described(err error) error {
-	return testkit.Described(err, func() string { return c.describe(context.Background()) })
+	return testkit.Described(err, c.describe)
 }
 
 // expectImages waits until a catalog offers workloads with these images. Workloads that it does not offer any more are deleted after its

@@ -17,12 +17,13 @@ import (
 
 	_ "embed"
 
-	"github.com/configbutler/slipstream/test/devcluster/process"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/configbutler/slipstream/test/devcluster/process"
 )
 
 // Names of the slipstream server in the cluster.

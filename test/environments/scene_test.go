@@ -171,7 +171,7 @@ func (c *fixture) describe(ctx context.Context) string {
 
 // described returns an error that ends with what kubectl prints about environments and records when it is read.
 func (c *fixture) described(err error) error {
-	return testkit.Described(err, func() string { return c.describe(context.Background()) })
+	return testkit.Described(err, c.describe)
 }
 
 // waitForRevision waits until an environment has observed a revision of the catalog.

@@ -30,15 +30,25 @@ func Eventually(t testing.TB, what string, check func() error) {
 }
 
 // Described returns an error whose text ends with a description. The description is made when the text is read: a check of Eventually
-// fails many times, and only the text of its last error is read.
-func Described(err error, describe func() string) error { return described{err, describe} }
+// fails many times, and only the text of its last error is read. By then the context of the check has ended: the description has one of
+// its own, which ends after descriptionTimeout.
+func Described(err error, describe func(context.Context) string) error {
+	return described{err, describe}
+}
+
+// descriptionTimeout is longer than any command takes unless the server hangs.
+const descriptionTimeout = 30 * time.Second
 
 type described struct {
 	error
-	describe func() string
+	describe func(context.Context) string
 }
 
-func (d described) Error() string { return d.error.Error() + ": " + d.describe() }
+func (d described) Error() string {
+	ctx, cancel := context.WithTimeout(context.Background(), descriptionTimeout)
+	defer cancel()
+	return d.error.Error() + ": " + d.describe(ctx)
+}
 
 func (d described) Unwrap() error { return d.error }
 
