@@ -147,28 +147,33 @@ func TestComparisonOutlivesTheProcess(t *testing.T) {
 }
 
 // TestPartOfAComparisonOutlivesTheProcess checks that rows older than a part of a comparison do not revert its files if the comparison does
-// not end, because the process dies or another writer is faster.
+// not end, because the process dies or another writer is faster. The rows of other objects, and those of deletions, are pushed.
 func TestPartOfAComparisonOutlivesTheProcess(t *testing.T) {
-	const objects, changes = 6, 5
+	// The first part of the comparison has the first two objects.
+	const objects, part, changes = 6, 2, 5
+	deleted := configMap("00") // between the first two in the order of a list
 	for _, killed := range []bool{true, false} {
 		t.Run(fmt.Sprintf("killed %v", killed), func(t *testing.T) {
-			s := newFixture(t, perChange)
+			// No row is held back, because a comparison would overtake it.
+			s := newFixture(t, perChange, func(s *fixture) { s.limits.MaxWait = 0 })
+			s.cluster.put(deleted, "before")
 			for i := range objects {
 				s.cluster.put(configMap(fmt.Sprint(i)), "before")
 			}
 			s.mirrored()
 			s.idle()
 			other := s.addTheirs()
-			s.cluster.put(configMap("lost"), "1") // A push that loses makes the parts small.
+			s.cluster.put(configMap("lost"), "1") // One change whose push loses once makes the parts small.
 			s.mirrored()
 			s.idle()
 			s.cluster.beforeList(func() {
+				s.cluster.remove(deleted)
 				for change := range changes {
 					for i := range objects {
 						s.cluster.put(configMap(fmt.Sprint(i)), fmt.Sprint(change))
 					}
 				}
-				s.waitPending("main", objects*changes)
+				s.waitPending("main", objects*changes+1)
 			})
 			var ended <-chan struct{}
 			if killed {
@@ -184,11 +189,22 @@ func TestPartOfAComparisonOutlivesTheProcess(t *testing.T) {
 			}
 			s.mirrored()
 			s.idle()
+			count := map[string]int{}
+			for _, subject := range s.commits("main") {
+				count[subject]++
+			}
 			for i := range objects {
 				s.eachChangeOnce(configMap(fmt.Sprint(i)))
+				want := changes
+				if i < part {
+					want = 0
+				}
+				if n := count["[UPDATE] "+configMap(fmt.Sprint(i)).String()]; n != want {
+					t.Errorf("%d commits of single changes of %d, want %d", n, i, want)
+				}
 			}
-			if n := len(s.commits("main")); n < 2*objects+changes {
-				t.Errorf("%d commits: changes of objects outside the part have been lost", n)
+			if n := count["[DELETE] "+deleted.String()]; n != 1 {
+				t.Errorf("%d commits of the deletion of %s", n, deleted)
 			}
 		})
 	}

@@ -63,7 +63,7 @@ func (d *destination) known(p *destinationPlan, object rendered) (hash gitrepo.H
 	if d.seeds.comparing(object.resource()) {
 		return hash, false, false
 	}
-	if change, ok := d.queue.Pending(object.path); ok && !d.seeds.superseded(object.object, change.ResourceVersion) {
+	if change, ok := d.queue.Pending(object.path); ok && !d.seeds.superseded(object.object, change.ResourceVersion, change.Hash.IsZero()) {
 		return change.Hash, !change.Hash.IsZero(), true
 	}
 	tree := d.tree.Load()
@@ -72,6 +72,14 @@ func (d *destination) known(p *destinationPlan, object rendered) (hash gitrepo.H
 	}
 	hash, exists = tree.Lookup(p.file(object.path))
 	return hash, exists, true
+}
+
+// superseded reports whether a row is obsolete, as seeds.superseded. A part of a comparison has not removed the file of a deleted object,
+// so it does not supersede the deletion, unless a later change is pending: the comparison may have listed the object again.
+func (d *destination) superseded(row outbox.Row) bool {
+	last, ok := d.queue.Pending(row.Change.Path)
+	removed := ok && last.Sequence == row.Sequence && last.Hash.IsZero()
+	return d.seeds.superseded(row.Change.Object, row.Change.ResourceVersion, removed)
 }
 
 // compareInstead replaces a row that the outbox cannot hold by a comparison.

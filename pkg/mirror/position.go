@@ -14,7 +14,8 @@ type position struct {
 	resourceVersion string
 	// through is the greatest key of the objects that were compared; empty if the comparison is complete. API servers list
 	// objects in the order of their keys. If one does not, through may include objects that were not compared: the
-	// comparison is repeated, so only the authors of their changes may be lost.
+	// comparison is repeated, so only the authors of their changes may be lost. The files of deleted objects are not removed
+	// before the comparison is complete, whatever their keys.
 	through string
 }
 
@@ -22,9 +23,13 @@ type position struct {
 func keyOf(namespace, name string) string { return namespace + "/" + name }
 
 // supersedes reports whether the comparison has brought the file of an object to the state after a change, or to a later one.
-func (p position) supersedes(object outbox.Object, resourceVersion string) bool {
+// removed is set if the file does not exist in that state.
+func (p position) supersedes(object outbox.Object, resourceVersion string, removed bool) bool {
+	if p.through != "" && (removed || keyOf(object.Namespace, object.Name) > p.through) {
+		return false
+	}
 	order, err := resourceversion.CompareResourceVersion(resourceVersion, p.resourceVersion)
-	return err == nil && order <= 0 && (p.through == "" || keyOf(object.Namespace, object.Name) <= p.through)
+	return err == nil && order <= 0
 }
 
 // includes reports whether p supersedes every change that other supersedes. A position whose version cannot be compared supersedes none.

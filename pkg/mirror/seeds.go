@@ -282,8 +282,9 @@ func (s *seeds) sweepWhenKnown() {
 }
 
 // superseded reports whether a change is obsolete: a comparison has already brought Git to the same or a later state, and
-// the change would revert the file; or its type is no longer selected.
-func (s *seeds) superseded(object outbox.Object, resourceVersion string) bool {
+// the change would revert the file; or its type is no longer selected. removed is set if no file is left after all pending changes
+// of the object.
+func (s *seeds) superseded(object outbox.Object, resourceVersion string, removed bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := object.GroupVersionResource()
@@ -291,7 +292,7 @@ func (s *seeds) superseded(object outbox.Object, resourceVersion string) bool {
 	if !ok {
 		return true
 	}
-	supersedes := func(at position) bool { return at.supersedes(object, resourceVersion) }
+	supersedes := func(at position) bool { return at.supersedes(object, resourceVersion, removed) }
 	return slices.ContainsFunc(state.listed[watch.Watch{Resource: t}], supersedes) ||
 		slices.ContainsFunc(state.listed[watch.Watch{Resource: t, Namespace: object.Namespace}], supersedes)
 }

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
@@ -105,7 +106,7 @@ func TestChangesOlderThanTheListAreSuperseded(t *testing.T) {
 		{change("dev", "99"), false}, // not listed
 		{change("shop", ""), false},
 	} {
-		if got := s.superseded(tc.change.Object, tc.change.ResourceVersion); got != tc.want {
+		if got := s.superseded(tc.change.Object, tc.change.ResourceVersion, false); got != tc.want {
 			t.Errorf("%+v: superseded %t, want %t", tc.change, got, tc.want)
 		}
 	}
@@ -120,7 +121,7 @@ func TestChangesOfAPartAreSuperseded(t *testing.T) {
 	expect := func(when, name, version string, want bool) {
 		t.Helper()
 		object := configMap(name)
-		if got := s.superseded(object, version); got != want {
+		if got := s.superseded(object, version, false); got != want {
 			t.Errorf("%s: change of %s at %s: superseded %t, want %t", when, object, version, got, want)
 		}
 	}
@@ -147,13 +148,46 @@ func TestChangesOfAPartAreSuperseded(t *testing.T) {
 	expect("next part", "c", "400", false)
 }
 
+// TestDeletionsAfterAPart checks that a part of a comparison does not supersede a deletion, because it removes no files, unless the object
+// was created again.
+func TestDeletionsAfterAPart(t *testing.T) {
+	d := &destination{queue: outbox.NewQueue(), seeds: newSeeds()}
+	d.seeds.selectTypes(map[schema.GroupVersionResource]string{configMaps: "a"})
+	shop := watch.Watch{Resource: configMaps, Namespace: "shop"}
+	d.seeds.listedAt(shop, position{resourceVersion: "60", through: "shop/m"})
+	object := rendered{object: configMap("a"), path: "a.yaml"}
+	deletion := outbox.Row{Sequence: 1, Change: outbox.Change{
+		Path: object.path, Object: object.object, ResourceVersion: "50", Operation: v1alpha1.OperationDelete,
+	}}
+	expect := func(when string, superseded, known bool) {
+		t.Helper()
+		if got := d.superseded(deletion); got != superseded {
+			t.Errorf("%s: superseded = %t, want %t", when, got, superseded)
+		}
+		// The state is known from the pending change, because the branch has not been read.
+		if _, exists, sure := d.known(nil, object); exists || sure != known {
+			t.Errorf("%s: exists = %t, sure = %t, want false, %t", when, exists, sure, known)
+		}
+	}
+	d.queue.Enqueued(object.path, pendingOf(deletion.Change, 1))
+	expect("part", false, true)
+	again := deletion.Change
+	again.ResourceVersion, again.Operation, again.Content = "55", v1alpha1.OperationCreate, []byte("a: 1\n")
+	d.queue.Enqueued(object.path, pendingOf(again, 2))
+	expect("created again", true, false)
+	d.queue.Withdrawn(object.path, 2)
+	d.queue.Enqueued(object.path, pendingOf(deletion.Change, 1))
+	d.seeds.listedAt(shop, position{resourceVersion: "60"})
+	expect("complete", true, false)
+}
+
 // TestListsOfTypesThatAreSelectedLater checks that the comparisons of an earlier process count for types that are selected later.
 func TestListsOfTypesThatAreSelectedLater(t *testing.T) {
 	s := newSeeds()
 	s.listedAt(watch.Watch{Resource: configMaps, Namespace: "shop"}, position{resourceVersion: "100"})
 	s.selectTypes(map[schema.GroupVersionResource]string{namespaces: "a"})
 	s.selectTypes(map[schema.GroupVersionResource]string{namespaces: "a", configMaps: "a"})
-	if !s.superseded(configMap("a"), "100") || s.superseded(configMap("a"), "101") {
+	if !s.superseded(configMap("a"), "100", false) || s.superseded(configMap("a"), "101", false) {
 		t.Error("the changes up to the list are not superseded, or later ones are")
 	}
 }

@@ -26,7 +26,7 @@ func (s *stager) stageRows(b *batch, rows []outbox.Row, commits int) error {
 	var changes []outbox.Change
 	var place []int // index of each change in rows
 	for i, row := range rows {
-		if !d.seeds.superseded(row.Change.Object, row.Change.ResourceVersion) && !d.outdated(row.Change) {
+		if !d.superseded(row) && !d.outdated(row.Change) {
 			changes, place = append(changes, row.Change), append(place, i)
 		}
 	}
