@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller/conditions"
 	"github.com/configbutler/slipstream/test/testkit"
 )
 
@@ -159,6 +160,29 @@ func TestNotesOfDestinationsThatAreNotInForce(t *testing.T) {
 			s.idle()
 			s.eachChangeOnce(configMap("a"))
 		})
+	}
+}
+
+// TestUnservedDestinations checks that a destination that is coming into force is never missing among those that pushes to its branch may
+// have changes of: its plan is set before the worker serves it.
+func TestUnservedDestinations(t *testing.T) {
+	r, key := newRegistry(nil, nil, nil), branchKey{branch: "main"}
+	for name, p := range map[string]*destinationPlan{
+		"not in force":      {problem: conditions.Reason{Code: v1alpha1.ReasonRepositoryNotFound}},
+		"of the branch":     {branch: key},
+		"of another branch": {branch: branchKey{branch: "side"}},
+	} {
+		d := &destination{key: types.NamespacedName{Name: name}}
+		d.plan.Store(p)
+		r.destinations[d.key] = d
+	}
+	var names []string
+	for _, d := range r.unserved(key) {
+		names = append(names, d.key.Name)
+	}
+	slices.Sort(names)
+	if want := []string{"not in force", "of the branch"}; !slices.Equal(names, want) {
+		t.Errorf("unserved = %q, want %q", names, want)
 	}
 }
 

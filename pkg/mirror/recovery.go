@@ -19,7 +19,7 @@ const containsDepth = 256
 type recovery struct {
 	pushes *pushes
 	outbox *outbox.Outbox
-	// destinations returns the destinations that pushes to the branch may have changes of.
+	// destinations returns the destinations that pushes to the branch may have changes of, some of them twice.
 	destinations func() []*destination
 }
 

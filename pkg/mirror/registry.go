@@ -95,9 +95,13 @@ func (r *registry) all() []*destination {
 	return slices.Collect(maps.Values(r.destinations))
 }
 
-// unserved returns the destinations that are not in force, so that no worker serves them.
-func (r *registry) unserved() []*destination {
-	return slices.DeleteFunc(r.all(), func(d *destination) bool { return d.plan.Load().problem.IsZero() })
+// unserved returns the destinations that the worker of a branch may not serve, although pushes to the branch may have changes of them:
+// those that are not in force, and those of the branch. One that is coming into force is given to the worker after its plan is set.
+func (r *registry) unserved(key branchKey) []*destination {
+	return slices.DeleteFunc(r.all(), func(d *destination) bool {
+		p := d.plan.Load()
+		return p.problem.IsZero() && p.branch != key
+	})
 }
 
 // oldest returns when the oldest pending change of an active destination was seen, in seconds since 1970; 0 if there is none.

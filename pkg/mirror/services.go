@@ -58,8 +58,9 @@ type branchServices struct {
 	recheck func(types.NamespacedName)
 	// names reports whether the spec of the destination with the name names a folder of a branch.
 	names func(name types.NamespacedName, branch, folder string) bool
-	// unserved returns the destinations that are not in force, so that no worker serves them.
-	unserved func() []*destination
+	// unserved returns the destinations that the worker of a branch may not serve, although pushes to the branch may have changes of
+	// them. It may include some that the worker serves.
+	unserved func(branchKey) []*destination
 	// claimed records the ownership of a member's folder, which may change what is in force.
 	claimed func(member, ownership)
 	// author returns the author of a change that a comparison has found, if that is certain.

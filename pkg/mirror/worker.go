@@ -65,7 +65,7 @@ func newWorker(key branchKey, services *branchServices) *worker {
 	}
 	pushes := &pushes{key: key, log: services.pushes, index: services.commitIndex}
 	w.recovery = &recovery{pushes: pushes, outbox: services.outbox, destinations: func() []*destination {
-		return slices.Concat(w.all(), services.unserved())
+		return slices.Concat(w.all(), services.unserved(key))
 	}}
 	stager := &stager{remote: w.remote, markers: w.markers, index: services.commitIndex}
 	pusher := &pusher{
