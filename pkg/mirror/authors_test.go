@@ -276,7 +276,7 @@ func TestFactsAboutServedKindsAreKept(t *testing.T) {
 }
 
 // TestComparisonKeepsTheAuthorOfAWaitingChange checks that a comparison attributes a file to the author of a pending change only if it has
-// the content of that change.
+// the content of that change, and the change is not later than what was listed.
 func TestComparisonKeepsTheAuthorOfAWaitingChange(t *testing.T) {
 	ann := attribution.Author{Actor: attribution.Actor{Username: "ann"}, Signal: attribution.Audit}
 	unknown := attribution.Author{Signal: attribution.Unknown}
@@ -285,20 +285,27 @@ func TestComparisonKeepsTheAuthorOfAWaitingChange(t *testing.T) {
 		member:   member{destination: d},
 		comparer: &comparer{author: func(attribution.Event) attribution.Author { return unknown }},
 	}
-	waiting := outbox.Change{
-		Path: "core/v1/configmaps/shop/a.yaml", Content: []byte("a: 1\n"), Operation: v1alpha1.OperationUpdate, Author: ann,
-	}
-	d.queue.Enqueued(waiting.Path, pendingOf(waiting, 1))
+	const written, removed = "core/v1/configmaps/shop/a.yaml", "core/v1/configmaps/shop/removed.yaml"
+	content := gitrepo.BlobHash([]byte("a: 1\n"))
+	d.queue.Enqueued(written, outbox.Pending{Sequence: 1, Hash: content, ResourceVersion: "100", Author: ann})
+	d.queue.Enqueued(removed, outbox.Pending{Sequence: 2, ResourceVersion: "100", Author: ann})
 	for name, tt := range map[string]struct {
-		path, content string
-		want          attribution.Author
+		path            string
+		hash            gitrepo.Hash
+		resourceVersion string
+		want            attribution.Author
 	}{
-		"the same":      {waiting.Path, "a: 1\n", ann},
-		"other content": {waiting.Path, "a: 2\n", unknown},
-		"another file":  {"core/v1/configmaps/shop/b.yaml", "a: 1\n", unknown},
+		"the same":            {written, content, "100", ann},
+		"listed later":        {written, content, "101", ann},
+		"written later":       {written, content, "99", unknown},
+		"not comparable":      {written, content, "", unknown},
+		"other content":       {written, gitrepo.BlobHash([]byte("a: 2\n")), "100", unknown},
+		"another file":        {"core/v1/configmaps/shop/b.yaml", content, "100", unknown},
+		"removed":             {removed, gitrepo.Hash{}, "101", ann},
+		"removed later again": {removed, gitrepo.Hash{}, "99", unknown},
 	} {
-		found := rendered{path: tt.path, hash: gitrepo.BlobHash([]byte(tt.content))}
-		if got := c.author(found, attribution.Event{}); got.Username != tt.want.Username || got.Signal != tt.want.Signal {
+		got := c.author(rendered{path: tt.path, hash: tt.hash}, tt.resourceVersion, attribution.Event{})
+		if got.Username != tt.want.Username || got.Signal != tt.want.Signal {
 			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/klog/v2"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -151,16 +152,21 @@ func (c *comparison) visit(ctx context.Context, object *unstructured.Unstructure
 	c.round.add(c, outbox.Change{
 		Destination: c.member.destination.key, UID: c.member.destination.uid, Path: r.path, Content: r.content, Encryption: r.encryption,
 		Operation: operation, Object: r.object, ResourceVersion: object.GetResourceVersion(), Time: time.Now().Truncate(time.Second),
-		Author: c.author(r, attribution.Event{Operation: operation, Resource: c.seed.resource, Object: object}),
+		Author: c.author(r, object.GetResourceVersion(), attribution.Event{Operation: operation, Resource: c.seed.resource, Object: object}),
 	})
 	return c.round.flushFull(ctx)
 }
 
-// author returns the author of a change that the comparison has found: that of a pending row with the same content (none if
-// the file is removed), which the comparison overtakes, or else the one that the attribution facts show.
-func (c *comparison) author(found rendered, event attribution.Event) attribution.Author {
-	if waiting, ok := c.member.destination.queue.Pending(found.path); ok && waiting.Hash == found.hash && waiting.Author.Known() {
-		return waiting.Author
+// author returns the author of a change that the comparison has found at a resourceVersion: that of a pending row with the same content
+// (none if the file is removed), which the comparison overtakes, or else the one that the attribution facts show. A row of a later change
+// has the author of that change, also if it has the same content.
+func (c *comparison) author(found rendered, resourceVersion string, event attribution.Event) attribution.Author {
+	waiting, ok := c.member.destination.queue.Pending(found.path)
+	if ok && waiting.Hash == found.hash && waiting.Author.Known() {
+		order, err := resourceversion.CompareResourceVersion(waiting.ResourceVersion, resourceVersion)
+		if err == nil && order <= 0 {
+			return waiting.Author
+		}
 	}
 	return c.comparer.author(event)
 }
@@ -186,7 +192,7 @@ func (c *comparison) orphans(ctx context.Context) error {
 			removal := c.member.destination.removal(file)
 			removal.ResourceVersion = cmp.Or(c.listed[watch.Watch{Resource: t}],
 				c.listed[watch.Watch{Resource: t, Namespace: file.object.Namespace}]).resourceVersion
-			removal.Author = c.author(rendered{path: file.path},
+			removal.Author = c.author(rendered{path: file.path}, removal.ResourceVersion,
 				attribution.Event{Operation: removal.Operation, Resource: t, Object: file.object.Unstructured()})
 			removals = append(removals, removal)
 		default:
