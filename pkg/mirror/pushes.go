@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/store/commitindex"
 )
@@ -23,8 +25,10 @@ type pushes struct {
 	doubts []pushNote
 	// read is set once doubts include those of the previous process.
 	read bool
-	// compared are the recent comparisons.
+	// compared are the comparisons that may be newer than rows.
 	compared []comparedScope
+	// waiting reports whether a destination has pending changes.
+	waiting func(types.UID) bool
 }
 
 // restore adds the doubts of the previous process, and returns them. Further calls do nothing.
@@ -43,7 +47,9 @@ func (p *pushes) restore(ctx context.Context) ([]pushNote, error) {
 // prepare writes the note of a push on top of base, and its entries, before it is sent. The note lets the next process find out whether
 // the remote has accepted the push, if this one dies meanwhile.
 func (p *pushes) prepare(ctx context.Context, base gitrepo.Hash, note *pushNote, entries []commitindex.Entry) error {
-	p.compared = slices.DeleteFunc(p.compared, func(scope comparedScope) bool { return time.Since(scope.Time) > compareLag })
+	p.compared = slices.DeleteFunc(p.compared, func(scope comparedScope) bool {
+		return time.Since(scope.Time) > compareLag && !p.waiting(scope.UID)
+	})
 	note.Base, note.Compared = base, slices.Clone(p.compared)
 	if note.Indexed = len(entries) > 0; note.Indexed {
 		if err := p.index.Prepare(ctx, note.Tip.String(), entries); err != nil {

@@ -41,14 +41,14 @@ type pushNote struct {
 	Through map[types.UID]uint64 `json:"through"`
 	// Indexed is set if the commit index has entries of the push, which are confirmed when it is accepted.
 	Indexed bool `json:"indexed,omitempty"`
-	// Compares are the scopes that the push brings to the state of a list; Compared are those of recent pushes. Rows of older
+	// Compares are the scopes that the push brings to the state of a list; Compared are those of earlier pushes. Rows of older
 	// changes may remain.
 	Compares []comparedScope `json:"compares,omitempty"`
 	Compared []comparedScope `json:"compared,omitempty"`
 }
 
 // isNeededFor reports whether the note must be kept for the destinations that are true, whose changes are still to be pushed: the push
-// has changes of one of them, or it or a recent one compared it, so that older changes are not pushed again.
+// has changes of one of them, or it or an earlier one compared it, so that older changes are not pushed again.
 func (n pushNote) isNeededFor(destinations map[types.UID]bool) bool {
 	for uid := range n.Through {
 		if destinations[uid] {
@@ -78,7 +78,8 @@ func (s comparedScope) includes(other comparedScope) bool {
 	return s.UID == other.UID && s.Watch == other.Watch && s.position().includes(other.position())
 }
 
-// compareLag is how long after a comparison rows of earlier changes may still arrive from the watches.
+// compareLag is how long after a comparison rows of earlier changes may still arrive from the watches. Those that have arrived may remain
+// for longer, as while the remote rejects the files of their destination.
 const compareLag = time.Minute
 
 func (p *pushLog) key(k branchKey) string {

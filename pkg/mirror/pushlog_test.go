@@ -15,6 +15,8 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/controller/conditions"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	storetable "github.com/configbutler/slipstream/pkg/store/table"
 	"github.com/configbutler/slipstream/test/testkit"
 )
 
@@ -160,6 +162,89 @@ func TestNotesOfDestinationsThatAreNotInForce(t *testing.T) {
 			s.idle()
 			s.eachChangeOnce(configMap("a"))
 		})
+	}
+}
+
+// TestComparisonsThatAreNoted checks that the notes of pushes have the comparisons that may be newer than rows: the recent ones, and those
+// of destinations with pending changes.
+func TestComparisonsThatAreNoted(t *testing.T) {
+	kv := newStoreKV(t, &process{})
+	kv.process.start(func() {})
+	p := &pushes{
+		log:     &pushLog{table: storetable.New(kv, "/test").Table("pushes")},
+		waiting: func(uid types.UID) bool { return uid == "pending" },
+	}
+	for uid, age := range map[types.UID]time.Duration{"pending": time.Hour, "idle": 2 * compareLag, "recent": 0} {
+		p.compare([]comparedScope{{UID: uid, ResourceVersion: "100", Time: time.Now().Add(-age)}})
+	}
+	note := &pushNote{}
+	if err := p.prepare(t.Context(), gitrepo.Hash{}, note, nil); err != nil {
+		t.Fatal(err)
+	}
+	var noted []string
+	for _, scope := range note.Compared {
+		noted = append(noted, string(scope.UID))
+	}
+	slices.Sort(noted)
+	if want := []string{"pending", "recent"}; !slices.Equal(noted, want) {
+		t.Errorf("comparisons of %q are noted, want %q", noted, want)
+	}
+}
+
+// TestOldComparisonOfARejectedDestination checks that rows older than a comparison do not revert files, although the remote has rejected
+// other rows of the destination for so long that only these rows still need the comparison, and the process was restarted meanwhile.
+func TestOldComparisonOfARejectedDestination(t *testing.T) {
+	s := newFixture(t, perChange, onBranch("other", "main", "b"))
+	s.cluster.put(configMap("a"), "before")
+	s.mirrored()
+	s.holds("main", "b", inShop)
+	s.idle()
+	s.cluster.beforeList(func() {
+		for i := range 5 {
+			s.cluster.put(configMap("a"), fmt.Sprint(i))
+		}
+		s.waitPending("main", 5)
+	})
+	s.cluster.afterList(func() {
+		s.cluster.put(configMap("later"), "1")
+		s.waitPending("main", 6)
+	})
+	died := s.process.killAt("after push", 1)
+	s.compareAgain()
+	<-died
+	s.stop()
+	s.ageComparisons(2 * compareLag)
+	s.refuseFolder("clusters/a")
+	s.start()
+	s.holds("main", "b", inShop)
+	s.waitReady("main", v1alpha1.ReasonPushRejected)
+	s.waitPending("main", 6)
+	s.stop()
+	s.git.hook(t, "shop.git", "pre-receive", "")
+	s.start()
+	s.mirrored()
+	s.idle()
+	s.eachChangeOnce(configMap("a"))
+}
+
+// ageComparisons makes the comparisons in the notes of the main branch older, while no process is running.
+func (s *fixture) ageComparisons(age time.Duration) {
+	s.t.Helper()
+	s.process.start(func() {}) // The store accepts writes again.
+	log, key := s.services.pushes, s.destination("main").plan.Load().branch
+	notes, err := log.read(s.t.Context(), key)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, note := range notes {
+		for _, scopes := range [][]comparedScope{note.Compares, note.Compared} {
+			for i := range scopes {
+				scopes[i].Time = scopes[i].Time.Add(-age)
+			}
+		}
+	}
+	if err := log.write(s.t.Context(), key, notes); err != nil {
+		s.t.Fatal(err)
 	}
 }
 

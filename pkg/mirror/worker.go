@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
@@ -63,10 +64,8 @@ func newWorker(key branchKey, services *branchServices) *worker {
 		lease:  services.leases(key), remote: newRemoteBranch(key, services), folders: folderStates{}, markers: newMarkers(services),
 		batching: &batching{limits: services.limits, race: race}, refusals: newRefusals(services.retry), race: race,
 	}
-	pushes := &pushes{key: key, log: services.pushes, index: services.commitIndex}
-	w.recovery = &recovery{pushes: pushes, outbox: services.outbox, destinations: func() []*destination {
-		return slices.Concat(w.all(), services.unserved(key))
-	}}
+	pushes := &pushes{key: key, log: services.pushes, index: services.commitIndex, waiting: w.waiting}
+	w.recovery = &recovery{pushes: pushes, outbox: services.outbox, destinations: w.concerned}
 	stager := &stager{remote: w.remote, markers: w.markers, index: services.commitIndex}
 	pusher := &pusher{
 		remote: w.remote, lease: w.lease, race: race, pushes: pushes, outbox: services.outbox, folders: w.folders, markers: w.markers,
@@ -186,6 +185,16 @@ func (w *worker) all() []*destination {
 		return *all
 	}
 	return nil
+}
+
+// concerned returns the destinations that pushes to the branch may have changes of, some of them twice.
+func (w *worker) concerned() []*destination {
+	return slices.Concat(w.all(), w.services.unserved(w.key))
+}
+
+// waiting reports whether a destination that pushes to the branch may have changes of has pending ones.
+func (w *worker) waiting(uid types.UID) bool {
+	return slices.ContainsFunc(w.concerned(), func(d *destination) bool { return d.uid == uid && d.queue.Backlog().Rows > 0 })
 }
 
 // loses reports whether a plan moves a destination of the worker to another branch.
