@@ -34,6 +34,9 @@ func (p position) supersedes(object outbox.Object, resourceVersion string, remov
 
 // includes reports whether p supersedes every change that other supersedes. A position whose version cannot be compared supersedes none.
 func (p position) includes(other position) bool {
+	if _, err := resourceversion.CompareResourceVersion(other.resourceVersion, other.resourceVersion); err != nil {
+		return true
+	}
 	order, err := resourceversion.CompareResourceVersion(other.resourceVersion, p.resourceVersion)
-	return (err != nil || order <= 0) && (p.through == "" || other.through != "" && other.through <= p.through)
+	return err == nil && order <= 0 && (p.through == "" || other.through != "" && other.through <= p.through)
 }

@@ -148,6 +148,28 @@ func TestChangesOfAPartAreSuperseded(t *testing.T) {
 	expect("next part", "c", "400", false)
 }
 
+// TestPositionsThatCannotBeCompared checks that a position with such a version does not replace one that supersedes changes.
+func TestPositionsThatCannotBeCompared(t *testing.T) {
+	whole, part := position{resourceVersion: "100"}, position{resourceVersion: "100", through: "shop/a"}
+	odd, oddPart := position{resourceVersion: "odd"}, position{resourceVersion: "odd", through: "shop/a"}
+	for _, tt := range []struct {
+		p, other position
+		want     bool
+	}{
+		{whole, odd, true},
+		{part, odd, true},
+		{odd, oddPart, true},
+		{oddPart, odd, true},
+		{odd, whole, false},
+		{odd, part, false},
+		{oddPart, part, false},
+	} {
+		if got := tt.p.includes(tt.other); got != tt.want {
+			t.Errorf("%+v includes %+v: %t, want %t", tt.p, tt.other, got, tt.want)
+		}
+	}
+}
+
 // TestDeletionsAfterAPart checks that a part of a comparison does not supersede a deletion, because it removes no files, unless the object
 // was created again.
 func TestDeletionsAfterAPart(t *testing.T) {
