@@ -37,7 +37,7 @@ type comparison struct {
 	seed  seed
 	began time.Time
 	live  map[string]struct{}
-	// listed is how far each scope has been compared since the last part was pushed, or, once all are, that they are.
+	// listed is how far each scope was compared. A pushed part clears it. Once all lists have ended, it has all scopes, without through.
 	listed map[watch.Watch]position
 	// changes have not been pushed yet.
 	changes []outbox.Change
@@ -71,8 +71,8 @@ func (c *comparison) run(ctx context.Context) error {
 	return nil
 }
 
-// pushedPart records that the objects that have been compared so far are on the branch.
-func (c *comparison) pushedPart() {
+// partPushed records that the files of the objects that have been compared so far are on the branch.
+func (c *comparison) partPushed() {
 	for scope, at := range c.listed {
 		c.member.destination.seeds.listedAt(scope, at)
 	}

@@ -22,8 +22,8 @@ type position struct {
 // keyOf returns the key of an object in the order of a list.
 func keyOf(namespace, name string) string { return namespace + "/" + name }
 
-// supersedes reports whether the comparison has brought the file of an object to the state after a change, or to a later one.
-// removed is set if the file does not exist in that state.
+// supersedes reports whether the comparison has compared the file of an object with the state after a change, or with a later one, so that
+// the change would revert the file. removed is set if the object does not exist any more: only a complete comparison has removed its file.
 func (p position) supersedes(object outbox.Object, resourceVersion string, removed bool) bool {
 	if p.through != "" && (removed || keyOf(object.Namespace, object.Name) > p.through) {
 		return false

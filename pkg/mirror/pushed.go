@@ -25,7 +25,7 @@ type batch struct {
 	// rows are the rows that the push removes from the outbox, superseded ones included.
 	rows   []outbox.Row
 	pushed pushed
-	// listed is how far the batch brings each scope to the state of a list.
+	// listed is how far each scope was compared once the batch is on the branch.
 	listed map[kubewatch.Watch]position
 }
 

@@ -59,7 +59,7 @@ func (n pushNote) isNeededFor(destinations map[types.UID]bool) bool {
 	return slices.ContainsFunc(n.Compares, compared) || slices.ContainsFunc(n.Compared, compared)
 }
 
-// comparedScope is the resourceVersion at which a destination was compared with the objects of a watch.
+// comparedScope is how far a destination was compared with the objects of a watch, at which resourceVersion.
 type comparedScope struct {
 	UID             types.UID   `json:"uid"`
 	Watch           watch.Watch `json:"watch"`

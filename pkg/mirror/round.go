@@ -153,7 +153,8 @@ func (r *round) flushFull(ctx context.Context) error {
 	return nil
 }
 
-// flush pushes the pending changes. The complete comparisons have then succeeded, and of the running one what it has compared.
+// flush pushes the pending changes. The complete comparisons have then succeeded. The running one has brought its objects so far to the
+// branch.
 func (r *round) flush(ctx context.Context) error {
 	var changes []outbox.Change
 	listed := map[watch.Watch]position{}
@@ -173,7 +174,7 @@ func (r *round) flush(ctx context.Context) error {
 		c.found.written += of.written
 		c.found.removed += of.removed
 		if c == r.current {
-			c.pushedPart()
+			c.partPushed()
 		} else {
 			c.succeeded(ctx)
 		}

@@ -29,7 +29,8 @@ const (
 type seeds struct {
 	mu    sync.Mutex
 	types map[schema.GroupVersionResource]*seedState
-	// early are the lists of an earlier process whose types are not selected yet.
+	// early is how far the scopes of types that are not selected were compared: by an earlier process, or by a comparison whose type
+	// was deselected meanwhile.
 	early map[watch.Watch][]position
 	// sweep is set if the files of types that are no longer selected must be removed.
 	sweep bool
@@ -53,7 +54,7 @@ type seedState struct {
 	selected time.Time
 	// comparing is set while a comparison is running.
 	comparing bool
-	// listed is how far each scope was compared at which lists: at the last one, and at later ones that did not end.
+	// listed are the lists with which each scope was compared: the last complete one, and later ones that were pushed in part.
 	listed  map[watch.Watch][]position
 	time    time.Time
 	failure string
@@ -105,7 +106,7 @@ func (s *seeds) selectTypes(fingerprints map[schema.GroupVersionResource]string)
 	return changed
 }
 
-// takeEarly returns and forgets the early lists of a type. The caller holds mu.
+// takeEarly returns and forgets what early has of a type. The caller holds mu.
 func (s *seeds) takeEarly(t schema.GroupVersionResource) map[watch.Watch][]position {
 	listed := map[watch.Watch][]position{}
 	maps.DeleteFunc(s.early, func(w watch.Watch, at []position) bool {
@@ -297,8 +298,8 @@ func (s *seeds) superseded(object outbox.Object, resourceVersion string, removed
 		slices.ContainsFunc(state.listed[watch.Watch{Resource: t, Namespace: object.Namespace}], supersedes)
 }
 
-// listedAt records that an earlier process, or a part of a comparison, has brought Git to the state of a list. The type may be
-// selected later, as when the permissions of a rule's author cannot be checked at the start.
+// listedAt records how far an earlier process, or a part of a comparison, has compared a scope. The type may be selected later, as when the
+// permissions of a rule's author cannot be checked at the start.
 func (s *seeds) listedAt(w watch.Watch, at position) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
