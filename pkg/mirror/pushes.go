@@ -27,8 +27,8 @@ type pushes struct {
 	read bool
 	// compared are the comparisons that may be newer than rows.
 	compared []comparedScope
-	// waiting reports whether a destination has pending changes.
-	waiting func(types.UID) bool
+	// oldest returns when the oldest pending change of a destination was seen, zero if there is none.
+	oldest func(types.UID) time.Time
 }
 
 // restore adds the doubts of the previous process, and returns them. Further calls do nothing.
@@ -47,9 +47,7 @@ func (p *pushes) restore(ctx context.Context) ([]pushNote, error) {
 // prepare writes the note of a push on top of base, and its entries, before it is sent. The note lets the next process find out whether
 // the remote has accepted the push, if this one dies meanwhile.
 func (p *pushes) prepare(ctx context.Context, base gitrepo.Hash, note *pushNote, entries []commitindex.Entry) error {
-	p.compared = slices.DeleteFunc(p.compared, func(scope comparedScope) bool {
-		return time.Since(scope.Time) > compareLag && !p.waiting(scope.UID)
-	})
+	p.compared = slices.DeleteFunc(p.compared, p.outlived)
 	note.Base, note.Compared = base, slices.Clone(p.compared)
 	if note.Indexed = len(entries) > 0; note.Indexed {
 		if err := p.index.Prepare(ctx, note.Tip.String(), entries); err != nil {
@@ -85,6 +83,17 @@ func (p *pushes) failed(ctx context.Context, note pushNote, err error) error {
 		return err
 	}
 	return errors.Join(err, p.index.Discard(ctx, note.Tip.String()))
+}
+
+// outlived reports whether a comparison is older than all rows that exist or may still arrive. While a destination changes all the time,
+// it always has rows, but new ones.
+func (p *pushes) outlived(scope comparedScope) bool {
+	until := scope.Time.Add(compareLag)
+	if time.Now().Before(until) {
+		return false
+	}
+	oldest := p.oldest(scope.UID)
+	return oldest.IsZero() || oldest.After(until)
 }
 
 // compare adds comparisons whose results are on the branch.

@@ -166,15 +166,18 @@ func TestNotesOfDestinationsThatAreNotInForce(t *testing.T) {
 }
 
 // TestComparisonsThatAreNoted checks that the notes of pushes have the comparisons that may be newer than rows: the recent ones, and those
-// of destinations with pending changes.
+// of destinations with pending changes from before. A destination that always has pending changes does not keep all its comparisons.
 func TestComparisonsThatAreNoted(t *testing.T) {
 	kv := newStoreKV(t, &process{})
 	kv.process.start(func() {})
 	p := &pushes{
-		log:     &pushLog{table: storetable.New(kv, "/test").Table("pushes")},
-		waiting: func(uid types.UID) bool { return uid == "pending" },
+		log: &pushLog{table: storetable.New(kv, "/test").Table("pushes")},
+		oldest: func(uid types.UID) time.Time {
+			return map[types.UID]time.Time{"pending": time.Now().Add(-2 * time.Hour), "busy": time.Now()}[uid]
+		},
 	}
-	for uid, age := range map[types.UID]time.Duration{"pending": time.Hour, "idle": 2 * compareLag, "recent": 0} {
+	ages := map[types.UID]time.Duration{"pending": time.Hour, "busy": time.Hour, "idle": 2 * compareLag, "recent": 0}
+	for uid, age := range ages {
 		p.compare([]comparedScope{{UID: uid, ResourceVersion: "100", Time: time.Now().Add(-age)}})
 	}
 	note := &pushNote{}
@@ -213,7 +216,7 @@ func TestOldComparisonOfARejectedDestination(t *testing.T) {
 	s.compareAgain()
 	<-died
 	s.stop()
-	s.ageComparisons(2 * compareLag)
+	s.ageComparisons(compareLag) // The rows are older still.
 	s.refuseFolder("clusters/a")
 	s.start()
 	s.holds("main", "b", inShop)

@@ -64,7 +64,7 @@ func newWorker(key branchKey, services *branchServices) *worker {
 		lease:  services.leases(key), remote: newRemoteBranch(key, services), folders: folderStates{}, markers: newMarkers(services),
 		batching: &batching{limits: services.limits, race: race}, refusals: newRefusals(services.retry), race: race,
 	}
-	pushes := &pushes{key: key, log: services.pushes, index: services.commitIndex, waiting: w.waiting}
+	pushes := &pushes{key: key, log: services.pushes, index: services.commitIndex, oldest: w.oldest}
 	w.recovery = &recovery{pushes: pushes, outbox: services.outbox, destinations: w.concerned}
 	stager := &stager{remote: w.remote, markers: w.markers, index: services.commitIndex}
 	pusher := &pusher{
@@ -192,9 +192,15 @@ func (w *worker) concerned() []*destination {
 	return slices.Concat(w.all(), w.services.unserved(w.key))
 }
 
-// waiting reports whether a destination that pushes to the branch may have changes of has pending ones.
-func (w *worker) waiting(uid types.UID) bool {
-	return slices.ContainsFunc(w.concerned(), func(d *destination) bool { return d.uid == uid && d.queue.Backlog().Rows > 0 })
+// oldest returns when the oldest pending change was seen of a destination that pushes to the branch may have changes of; zero if there is
+// none.
+func (w *worker) oldest(uid types.UID) time.Time {
+	for _, d := range w.concerned() {
+		if d.uid == uid {
+			return d.queue.Backlog().Oldest
+		}
+	}
+	return time.Time{}
 }
 
 // loses reports whether a plan moves a destination of the worker to another branch.
