@@ -12,6 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/testkit"
@@ -63,11 +64,17 @@ func (s *AdminCluster) Ready(t testing.TB, arguments ...string) {
 // Client returns a client of a user, which is faster than kubectl.
 func Client(t testing.TB, user devcluster.Kubeconfig) kubernetes.Interface {
 	t.Helper()
+	return ClientOf(t, user, kubernetes.NewForConfig)
+}
+
+// ClientOf returns a client of a user for other types.
+func ClientOf[T any](t testing.TB, user devcluster.Kubeconfig, create func(*rest.Config) (T, error)) T {
+	t.Helper()
 	config, err := user.RESTConfig()
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := kubernetes.NewForConfig(config)
+	client, err := create(config)
 	if err != nil {
 		t.Fatal(err)
 	}

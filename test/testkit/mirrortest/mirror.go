@@ -150,7 +150,7 @@ func (m *Mirror) Lacks(t testing.TB, path string) {
 // Settled waits until all changes are pushed.
 func (m *Mirror) Settled(t testing.TB) {
 	t.Helper()
-	statuses := Statuses(t, m.cluster.Admin(), m.Namespace)
+	statuses := statusesOf(t, m.cluster.Admin(), m.Namespace)
 	Eventually(t, "everything is pushed", func(ctx context.Context) error { return upToDate(ctx, statuses, "main") })
 }
 

@@ -26,24 +26,16 @@ var underID = regexp.MustCompile(`status\.syncs of GitDestinationStatus .* under
 // comparison only after the one before has ended.
 func InSync(t testing.TB, admin devcluster.Kubectl, namespace, destination string) {
 	t.Helper()
-	statuses := Statuses(t, admin.User, namespace)
+	statuses := statusesOf(t, admin.User, namespace)
 	c := &comparison{admin: admin, statuses: statuses, namespace: namespace, destination: destination}
 	Eventually(t, destination+" equals the cluster", c.compare)
 	Eventually(t, destination+" is pushed", func(ctx context.Context) error { return upToDate(ctx, statuses, destination) })
 }
 
-// Statuses returns a client of a user for the GitDestinationStatuses of a namespace.
-func Statuses(t testing.TB, user devcluster.Kubeconfig, namespace string) typed.GitDestinationStatusInterface {
+// statusesOf returns a client of a user for the GitDestinationStatuses of a namespace.
+func statusesOf(t testing.TB, user devcluster.Kubeconfig, namespace string) typed.GitDestinationStatusInterface {
 	t.Helper()
-	config, err := user.RESTConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := typed.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client.GitDestinationStatuses(namespace)
+	return ClientOf(t, user, typed.NewForConfig).GitDestinationStatuses(namespace)
 }
 
 // upToDate returns an error unless all changes of a destination are pushed.

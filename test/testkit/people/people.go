@@ -61,18 +61,10 @@ func Admin(t testing.TB, cluster *devcluster.Cluster) *Person {
 
 func as(t testing.TB, name string, kubectl devcluster.Kubectl) *Person {
 	t.Helper()
-	config, err := kubectl.User.RESTConfig()
-	if err != nil {
-		t.Fatal(err)
+	return &Person{
+		Name: name, Kubectl: kubectl, Client: mirrortest.Client(t, kubectl.User),
+		Dynamic: mirrortest.ClientOf(t, kubectl.User, dynamic.NewForConfig), Own: mirrortest.ClientOf(t, kubectl.User, versioned.NewForConfig),
 	}
-	p := &Person{Name: name, Kubectl: kubectl, Client: mirrortest.Client(t, kubectl.User)}
-	if p.Dynamic, err = dynamic.NewForConfig(config); err != nil {
-		t.Fatal(err)
-	}
-	if p.Own, err = versioned.NewForConfig(config); err != nil {
-		t.Fatal(err)
-	}
-	return p
 }
 
 // Run runs kubectl as the user and fails the test if the command fails.
