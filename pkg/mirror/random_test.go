@@ -253,12 +253,20 @@ func (c *chaos) editDestination() {
 	c.replan(func(in *inputs) { in.destinations = slices.Replace(slices.Clone(in.destinations), i, i+1, d) })
 }
 
+// foreignEdit edits a file as another writer, unless the mirror overtakes every attempt: changes do not end before this returns, and on
+// a busy machine the other writer may be slower every time.
 func (c *chaos) foreignEdit() {
 	c.edits++
 	folder := c.in.destinations[c.random.IntN(len(c.in.destinations))].Spec.BaseFolder
 	path := fmt.Sprintf("%s/core/v1/configmaps/shop/%d.yaml", folder, c.random.IntN(15))
-	if err := c.other.edit("foreign", c.other.write(path, fmt.Sprint("foreign ", c.edits))); err != nil {
-		c.t.Error(err)
+	for range 10 {
+		pushed, err := c.other.tryEdit("foreign", c.other.write(path, fmt.Sprint("foreign ", c.edits)))
+		if err != nil {
+			c.t.Error(err)
+		}
+		if pushed || err != nil {
+			return
+		}
 	}
 }
 

@@ -172,26 +172,34 @@ func (o *otherWriter) git(arguments ...string) error {
 	return err
 }
 
-// edit updates the clone, calls change with it, and pushes the result.
+// edit updates the clone, calls change with it, and pushes the result, until the push is not overtaken.
 func (o *otherWriter) edit(message string, change func() error) error {
 	for {
-		for _, step := range []func() error{
-			func() error { return o.git("fetch", "--quiet") },
-			func() error { return o.git("reset", "--quiet", "--hard", "origin/main") },
-			change,
-			func() error { return o.git("add", "--all") },
-			func() error { return o.git("commit", "--quiet", "--allow-empty", "--message="+message) },
-		} {
-			if err := step(); err != nil {
-				return err
-			}
-		}
-		err := o.git("push", "--quiet", "origin", "HEAD:main")
-		if err == nil || !strings.Contains(err.Error(), "rejected") && !strings.Contains(err.Error(), "failed to update ref") &&
-			!strings.Contains(err.Error(), "cannot lock ref") {
+		if pushed, err := o.tryEdit(message, change); pushed || err != nil {
 			return err
 		}
 	}
+}
+
+// tryEdit is one attempt of edit. It reports whether the push was accepted.
+func (o *otherWriter) tryEdit(message string, change func() error) (pushed bool, err error) {
+	for _, step := range []func() error{
+		func() error { return o.git("fetch", "--quiet") },
+		func() error { return o.git("reset", "--quiet", "--hard", "origin/main") },
+		change,
+		func() error { return o.git("add", "--all") },
+		func() error { return o.git("commit", "--quiet", "--allow-empty", "--message="+message) },
+	} {
+		if err := step(); err != nil {
+			return false, err
+		}
+	}
+	err = o.git("push", "--quiet", "origin", "HEAD:main")
+	if err != nil && (strings.Contains(err.Error(), "rejected") || strings.Contains(err.Error(), "failed to update ref") ||
+		strings.Contains(err.Error(), "cannot lock ref")) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func (o *otherWriter) write(path, content string) func() error {
