@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -37,7 +38,7 @@ const (
 // errSurvived is returned by a child that was not killed.
 var errSurvived = errors.New("process was not killed")
 
-// TestMain runs the child of TestKilledWriter or of TestLinearizableAcrossKills.
+// TestMain runs the tests, or the child of TestKilledWriter or of TestLinearizableAcrossKills.
 func TestMain(m *testing.M) {
 	if path := os.Getenv(recordStore); path != "" {
 		fmt.Fprintln(os.Stderr, recordUntilKilled(path))
@@ -51,12 +52,20 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(1)
 	}
+	// Parallel tests of this package mostly wait, so more of them run than there are cores. Those of upstream's suite do not, because
+	// they wait for a limited time.
+	if os.Getenv(inChild) == "" {
+		if err := flag.Set("test.parallel", "4"); err != nil { // The flag -parallel overrides it.
+			panic(err)
+		}
+	}
 	os.Exit(m.Run())
 }
 
 // TestKilledWriter repeatedly kills a process that writes and compacts. Every acknowledged write must be in the store, and
 // the history must be complete.
 func TestKilledWriter(t *testing.T) {
+	t.Parallel() // It mostly waits for other processes.
 	path := filepath.Join(t.TempDir(), "store.db")
 	acknowledged := map[string]int64{}
 	repeatFor(t, 6, func(random *rand.Rand) {

@@ -103,6 +103,7 @@ func checkDamage(t *testing.T, path, name string, content []byte, before map[str
 }
 
 func TestDamagedBits(t *testing.T) {
+	t.Parallel() // It mostly waits for the disk.
 	sound := largeStore(t)
 	path := filepath.Join(t.TempDir(), "store.db")
 	if err := os.WriteFile(path, sound, 0o600); err != nil {

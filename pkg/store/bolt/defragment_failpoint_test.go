@@ -33,6 +33,7 @@ func TestDefragmentInChild(t *testing.T) {
 // TestKilledDefragment kills a process that defragments a file which was not closed. Either the old or the new file must
 // remain, with every acknowledged write, and defragmenting it again must succeed.
 func TestKilledDefragment(t *testing.T) {
+	t.Parallel() // It mostly waits for other processes.
 	repeatFor(t, 1, func(random *rand.Rand) {
 		for _, step := range []string{"defragmented-copied", "defragmented-renamed"} {
 			t.Run(step, func(t *testing.T) { killDefragment(t, random, step) })

@@ -83,6 +83,7 @@ func fillOnce(folder, file string, done <-chan struct{}) {
 
 // TestDefragmentWhileDiskFills checks that the old file remains if the disk becomes full during the copy.
 func TestDefragmentWhileDiskFills(t *testing.T) {
+	t.Parallel() // It mostly waits for other processes.
 	smalldisk.Run(t, 256<<20, func(folder string) {
 		path := filepath.Join(folder, "store.db")
 		e := reopen(t, path)

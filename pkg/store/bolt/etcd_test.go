@@ -36,6 +36,7 @@ func runEtcd(t *testing.T) *clientv3.Client {
 // TestResponsesMatchEtcd sends the same random requests to etcd and to an engine. Responses, errors and revisions must be
 // the same.
 func TestResponsesMatchEtcd(t *testing.T) {
+	t.Parallel() // It mostly waits for etcd.
 	const requests = 3000
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

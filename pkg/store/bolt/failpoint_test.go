@@ -14,6 +14,7 @@ import (
 
 // TestKilledAtStep kills a process that writes, before and after the commit of a batch.
 func TestKilledAtStep(t *testing.T) {
+	t.Parallel() // It mostly waits for other processes.
 	repeatFor(t, 1, func(random *rand.Rand) {
 		for _, step := range []string{"store-committing", "store-committed"} {
 			t.Run(step, func(t *testing.T) { killAtStep(t, random, step) })

@@ -122,6 +122,7 @@ func (f *faultyFile) hasOccurred() bool {
 // TestFaultAtEveryStep makes each operation on the file fail once with each fault. Acknowledged writes must be kept,
 // whether the process continues, restarts, or loses power.
 func TestFaultAtEveryStep(t *testing.T) {
+	t.Parallel() // It mostly waits for the disk.
 	path := leasedStore(t)
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -202,6 +203,7 @@ func writeThroughFault(t *testing.T, e *bolt.Engine, p *acknowledgedWrites, file
 // TestPowerLossAfterFailedSync makes the sync of a meta page fail, reopens the file, and simulates a power loss during the
 // next commits. The operating system still returns the page that it failed to write.
 func TestPowerLossAfterFailedSync(t *testing.T) {
+	t.Parallel() // It mostly waits for the disk.
 	repeatFor(t, 5, func(random *rand.Rand) {
 		path := leasedStore(t)
 		e, p := openManual(t, path, bolt.Options{}), newAcknowledgedWrites()

@@ -48,6 +48,7 @@ func repeatFor(t *testing.T, times int, do func(random *rand.Rand)) {
 // TestPowerLoss simulates power losses during concurrent writes and compaction. Each sector has either the content that
 // was last synced or one that was written later.
 func TestPowerLoss(t *testing.T) {
+	t.Parallel() // It mostly waits for the disk.
 	repeatFor(t, 2, func(random *rand.Rand) {
 		path := leasedStore(t)
 		for range 2 {
@@ -137,6 +138,7 @@ func compact(ctx context.Context, e *bolt.Engine, revision int64) error {
 
 // TestCrashAtEveryStep simulates a crash of the process and a power loss before each write to the file.
 func TestCrashAtEveryStep(t *testing.T) {
+	t.Parallel() // It mostly waits for the disk.
 	repeatFor(t, 1, func(random *rand.Rand) {
 		path := leasedStore(t)
 		for range 3 {

@@ -296,7 +296,9 @@ func (b backend) testCachedDeleteCorrupt(t *testing.T) {
 }
 
 func TestUpstreamSuiteUnderWatchCache(t *testing.T) {
-	for name, b := range backends {
-		t.Run(name, func(t *testing.T) { runSuite(t, b.cachedTests()) })
-	}
+	runInChild(t, func() {
+		for name, b := range backends {
+			t.Run(name, func(t *testing.T) { runSuite(t, b.cachedTests()) })
+		}
+	})
 }

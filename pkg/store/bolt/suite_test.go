@@ -216,9 +216,11 @@ func (b backend) testStats(t *testing.T) {
 
 // TestUpstreamSuite runs the suite on engines, and on etcd for comparison: a failure on both is a bug of the harness.
 func TestUpstreamSuite(t *testing.T) {
-	for name, b := range backends {
-		t.Run(name, func(t *testing.T) { runSuite(t, b.storeTests()) })
-	}
+	runInChild(t, func() {
+		for name, b := range backends {
+			t.Run(name, func(t *testing.T) { runSuite(t, b.storeTests()) })
+		}
+	})
 }
 
 func runSuite(t *testing.T, tests map[string]func(*testing.T)) {

@@ -108,6 +108,7 @@ func opts(options ...clientv3.OpOption) []clientv3.OpOption { return options }
 
 // TestWatchesSeeEveryChange runs fast and slow watches during writes, with more changes than the memory buffer holds.
 func TestWatchesSeeEveryChange(t *testing.T) {
+	t.Parallel() // It mostly waits for commits.
 	const writers, each, watchers = 8, 2500, 6
 	e := openEngine(t, bolt.Options{})
 	client := bolt.NewClient(t.Context(), e)
