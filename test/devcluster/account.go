@@ -14,7 +14,9 @@ import (
 
 	_ "embed"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/yaml"
 
@@ -28,8 +30,8 @@ const (
 	serverAccount = "slipstream"
 	// partPrefix is the prefix of the names of optional roles of the account.
 	partPrefix = "slipstream-server-"
-	// tokenDuration exceeds the lifetime of every cluster: the token is never renewed.
-	tokenDuration = "8760h"
+	// tokenSeconds exceed the lifetime of every cluster: the token is never renewed.
+	tokenSeconds = 365 * 24 * 60 * 60
 	// documentSeparator is between the objects of a manifest.
 	documentSeparator = "\n---\n"
 )
@@ -59,11 +61,15 @@ func (c *Cluster) prepareAccount(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	admin := c.Kubectl(c.Admin())
-	if _, err := admin.Feed(ctx, rights, "apply", "-f", "-"); err != nil {
+	if err := c.apply(ctx, rights); err != nil {
 		return fmt.Errorf("failed to grant the server's permissions: %w", err)
 	}
-	token, err := admin.Run(ctx, "create", "token", serverAccount, "--namespace="+ServerNamespace, "--duration="+tokenDuration)
+	admin, err := c.adminClient()
+	if err != nil {
+		return err
+	}
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(tokenSeconds))}}
+	token, err := admin.CoreV1().ServiceAccounts(ServerNamespace).CreateToken(ctx, serverAccount, request, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("failed to request a token of the server's account: %w", err)
 	}
@@ -71,7 +77,7 @@ func (c *Cluster) prepareAccount(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.encodeKubeconfig(serverKubeconfig, ServerUser, authority.Certificate, &api.AuthInfo{Token: strings.TrimSpace(token)})
+	_, err = c.encodeKubeconfig(serverKubeconfig, ServerUser, authority.Certificate, &api.AuthInfo{Token: token.Status.Token})
 	return err
 }
 

@@ -165,7 +165,7 @@ func (c *Cluster) applyAdmission(ctx context.Context, manifest string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.Kubectl(c.Admin()).Feed(ctx, manifest, "apply", "-f", "-"); err != nil {
+	if err := c.apply(ctx, manifest); err != nil {
 		return fmt.Errorf("failed to register the admission webhook: %w", err)
 	}
 	now := before

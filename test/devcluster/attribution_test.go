@@ -114,6 +114,7 @@ func TestSignals(t *testing.T) {
 type signals struct {
 	cluster *devcluster.Cluster
 	kubectl devcluster.Kubectl
+	objects *devcluster.Objects
 	client  kubernetes.Interface
 }
 
@@ -127,7 +128,11 @@ func newSignals(t *testing.T, cluster *devcluster.Cluster) *signals {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &signals{cluster: cluster, kubectl: cluster.Kubectl(cluster.Admin()), client: client}
+	objects, err := cluster.Admin().Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &signals{cluster: cluster, kubectl: cluster.Kubectl(cluster.Admin()), objects: objects, client: client}
 }
 
 // run runs kubectl.
@@ -141,7 +146,7 @@ func (s *signals) run(t *testing.T, arguments ...string) {
 // reviews returns kube-apiserver's counts of admission reviews.
 func (s *signals) reviews(t *testing.T) string {
 	t.Helper()
-	metrics, err := s.kubectl.Run(t.Context(), "get", "--raw", "/metrics")
+	metrics, err := s.objects.Read(t.Context(), "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,8 +155,7 @@ func (s *signals) reviews(t *testing.T) string {
 
 // recorded returns the server's count of recorded audit events, which the administrator may read.
 func (s *signals) recorded(ctx context.Context) (string, error) {
-	metrics, err := s.kubectl.Run(ctx, "get", "--raw", "/metrics",
-		"--server="+s.cluster.Env(devcluster.EnvServerURL), "--insecure-skip-tls-verify")
+	metrics, err := s.cluster.ReadServer(ctx, "/metrics")
 	return linesWith(metrics, `slipstream_audit_events_total{outcome="recorded"}`), err
 }
 

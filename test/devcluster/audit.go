@@ -5,7 +5,6 @@ package devcluster
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -101,16 +100,17 @@ func (c *Cluster) noteRights(ctx context.Context) error {
 
 // rolesEverywhere returns the roles that the server's account has in the whole cluster.
 func (c *Cluster) rolesEverywhere(ctx context.Context) ([]rbacv1.ClusterRole, error) {
-	var bindings rbacv1.ClusterRoleBindingList
-	var roles rbacv1.ClusterRoleList
-	for resource, list := range map[string]any{"clusterrolebindings": &bindings, "clusterroles": &roles} {
-		out, err := c.Kubectl(c.Admin()).Run(ctx, "get", "--raw", "/apis/rbac.authorization.k8s.io/v1/"+resource)
-		if err != nil {
-			return nil, fmt.Errorf("failed to list %s: %w", resource, err)
-		}
-		if err := json.Unmarshal([]byte(out), list); err != nil {
-			return nil, fmt.Errorf("failed to decode %s: %w", resource, err)
-		}
+	admin, err := c.adminClient()
+	if err != nil {
+		return nil, err
+	}
+	bindings, err := admin.RbacV1().ClusterRoleBindings().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("failed to list ClusterRoleBindings: %w", err)
+	}
+	roles, err := admin.RbacV1().ClusterRoles().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("failed to list ClusterRoles: %w", err)
 	}
 	return slices.DeleteFunc(roles.Items, func(role rbacv1.ClusterRole) bool {
 		return !slices.ContainsFunc(bindings.Items, func(binding rbacv1.ClusterRoleBinding) bool {

@@ -8,9 +8,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	_ "embed"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/test/devcluster/programs"
 )
@@ -76,7 +80,7 @@ func (c *Cluster) startPods(ctx context.Context) error {
 	if err := os.WriteFile(c.files.stages(), stagesManifest, 0o600); err != nil {
 		return fmt.Errorf("failed to write the Stages of kwok: %w", err)
 	}
-	if _, err := c.Kubectl(c.Admin()).Feed(ctx, nodesManifest, "apply", "-f", "-"); err != nil {
+	if err := c.apply(ctx, nodesManifest); err != nil {
 		return fmt.Errorf("failed to create the nodes: %w", err)
 	}
 	for _, part := range []part{c.scheduler(), c.kwok()} {
@@ -131,6 +135,22 @@ func (c *Cluster) kwok() part {
 
 // nodesReady returns an error unless all nodes are ready.
 func (c *Cluster) nodesReady(ctx context.Context) error {
-	_, err := c.Kubectl(c.Admin()).Run(ctx, "wait", "--for=condition=Ready", "nodes", "--all", "--timeout=2s")
-	return err
+	admin, err := c.adminClient()
+	if err != nil {
+		return err
+	}
+	nodes, err := admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("failed to list the nodes: %w", err)
+	}
+	for i := range nodes.Items {
+		if !slices.ContainsFunc(nodes.Items[i].Status.Conditions, isReady) {
+			return fmt.Errorf("node %s is not ready", nodes.Items[i].Name)
+		}
+	}
+	return nil
+}
+
+func isReady(condition corev1.NodeCondition) bool {
+	return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
 }

@@ -79,7 +79,7 @@ func (c *Cluster) StopServer(ctx context.Context, signal syscall.Signal, replica
 // prepareNamespace creates the server's namespace.
 func (c *Cluster) prepareNamespace(ctx context.Context) error {
 	manifest := strings.ReplaceAll(namespaceManifest, "${NAMESPACE}", ServerNamespace)
-	if _, err := c.Kubectl(c.Admin()).Feed(ctx, manifest, "apply", "-f", "-"); err != nil {
+	if err := c.apply(ctx, manifest); err != nil {
 		return fmt.Errorf("failed to prepare the server's namespace: %w", err)
 	}
 	return nil
@@ -105,6 +105,23 @@ func (c *Cluster) startServers(ctx context.Context) error {
 	return c.reporter.Step("waiting for the API to be available through the aggregator", func() error {
 		return c.register(ctx)
 	})
+}
+
+// ReadServer sends a GET request of the administrator to a path of the server, without the aggregator, and returns the response. The
+// server's certificate has another authority than kube-apiserver's and is not verified.
+func (c *Cluster) ReadServer(ctx context.Context, path string) (string, error) {
+	config, err := c.Admin().RESTConfig()
+	if err != nil {
+		return "", err
+	}
+	config.Host = c.serverURL()
+	config.TLSClientConfig.Insecure, config.TLSClientConfig.CAData, config.TLSClientConfig.CAFile = true, nil, ""
+	direct, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return "", fmt.Errorf("failed to create a client: %w", err)
+	}
+	response, err := direct.RESTClient().Get().RequestURI(path).DoRaw(ctx)
+	return string(response), err
 }
 
 // serverParts returns the servers, and the balancer in front of them if there are several.
@@ -174,7 +191,7 @@ func (c *Cluster) register(ctx context.Context) error {
 		// it may take half a minute to notice that the server is back.
 		"${REGISTERED}", time.Now().UTC().Format(time.RFC3339Nano),
 	).Replace(apiServiceManifest)
-	if _, err := c.Kubectl(c.Admin()).Feed(ctx, manifest, "apply", "-f", "-"); err != nil {
+	if err := c.apply(ctx, manifest); err != nil {
 		return fmt.Errorf("failed to register the API: %w", err)
 	}
 	if err := c.waitServed(ctx); err != nil {
