@@ -108,7 +108,7 @@ spec:
     resources: [configmaps]
     namespaceSelector: {matchLabels: {observed: "yes"}}
 `)
-	s.Ready(t, "clusterwatchrule/ends")
+	s.Ready(t, "", "clusterwatchrule/ends")
 	s.alice.run(t, "create", "namespace", "ends")
 	s.alice.run(t, "label", "namespace", "ends", "observed=yes")
 	s.bob.run(t, "create", "configmap", "first", "-n", "ends", "--from-literal=a=1")

@@ -86,9 +86,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		return err
 	})
-	ready := func(ctx context.Context, path string) (string, error) {
-		return s.Administrator.Run(ctx, "get", "--raw", path, "--server="+s.Env(devcluster.EnvServerURL), "--insecure-skip-tls-verify")
-	}
+	ready := s.ReadServer
 	if out, err := ready(t.Context(), "/readyz/store-space"); !strings.Contains(fmt.Sprint(err), "disk of the store is full") {
 		t.Errorf("/readyz/store-space returned %s (%v)", out, err)
 	}

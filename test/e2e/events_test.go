@@ -19,8 +19,7 @@ func (s *testCluster) event(t *testing.T, namespace, object, kind, reason string
 	about, name, _ := strings.Cut(object, "/")
 	selector := fmt.Sprintf("involvedObject.kind=%s,involvedObject.name=%s,type=%s,reason=%s", about, name, kind, reason)
 	mirrortest.Eventually(t, fmt.Sprintf("an Event %s about %s", reason, object), func(ctx context.Context) (err error) {
-		messages, err = s.Administrator.Run(ctx, "get", "events", "-n", namespace, "--field-selector="+selector,
-			"-o", "jsonpath={.items[*].message}")
+		messages, err = s.Try.Events(ctx, namespace, selector)
 		if err == nil && messages == "" {
 			err = errors.New("no such Event")
 		}
@@ -32,7 +31,7 @@ func (s *testCluster) event(t *testing.T, namespace, object, kind, reason string
 // deniedRules tests rules for a destination that does not admit them: their owners must get an Event.
 func deniedRules(t *testing.T, s *testCluster) {
 	s.newMirror(t, "closed")
-	s.Run(t, "create", "namespace", "outside")
+	s.CreateNamespace(t, "outside")
 	s.Apply(t, `
 apiVersion: configbutler.ai/v1alpha1
 kind: WatchRule
@@ -50,9 +49,9 @@ spec: {destinationRef: {name: main, namespace: closed}, rules: [{name: namespace
 			t.Errorf("%s: %s", object, message)
 		}
 	}
-	s.Run(t, "patch", "gitdestination", "main", "-n", "closed", "--type=merge",
-		"-p", `{"spec": {"accessPolicy": {"allowClusterRules": true, "namespacedRules": {"mode": "AllNamespaces"}}}}`)
+	s.Patch(t, "closed", "gitdestination/main",
+		`{"spec": {"accessPolicy": {"allowClusterRules": true, "namespacedRules": {"mode": "AllNamespaces"}}}}`)
 	s.event(t, "outside", "WatchRule/denied", "Normal", "Recovered")
 	s.event(t, "default", "ClusterWatchRule/denied", "Normal", "Recovered")
-	s.Run(t, "delete", "clusterwatchrule", "denied")
+	s.Delete(t, "", "clusterwatchrule/denied")
 }

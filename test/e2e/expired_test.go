@@ -40,7 +40,7 @@ message: %s
 	m.Settled(t)
 
 	w.Sever(true)
-	s.Run(t, "delete", "event", "deleted", "-n", "expired")
+	s.Delete(t, "expired", "event/deleted")
 	apply("changed", "after")
 	apply("created", "after")
 	s.ForgetHistory(t)

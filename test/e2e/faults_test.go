@@ -156,7 +156,7 @@ func TestRestart(t *testing.T) {
 	// Nothing has changed, so the comparison after a restart commits nothing.
 	before, last := m.Commits(t), m.lastCommit(t)
 	m.restart(t, syscall.SIGTERM)
-	m.Ready(t, "-n", "restart", "watchrule/config")
+	m.Ready(t, "restart", "watchrule/config")
 	m.Settled(t)
 	if got := m.lastCommit(t); got != last || got == "" {
 		t.Errorf("the last commit is %q after a restart, %q before", got, last)
@@ -184,7 +184,7 @@ func TestRestart(t *testing.T) {
 	}
 	// The status is that of the previous process until this one has reported.
 	mirrortest.Eventually(t, "the orphans are counted", func(ctx context.Context) error {
-		removed, err := s.Administrator.Run(ctx, "get", "gds", "main", "-n", "restart", "-o", "jsonpath={.status.orphansRemoved}")
+		removed, err := s.Try.Field(ctx, "restart", "gds/main", "{.status.orphansRemoved}")
 		if err == nil && removed != "600" {
 			err = fmt.Errorf("orphansRemoved: %s", removed)
 		}
@@ -196,7 +196,7 @@ func TestRestart(t *testing.T) {
 // lastCommit returns the last commit in the status of the destination.
 func (m *mirror) lastCommit(t *testing.T) string {
 	t.Helper()
-	return m.Run(t, "get", "gds", "main", "-n", m.Namespace, "-o", "jsonpath={.status.lastCommit.sha}")
+	return m.Field(t, m.Namespace, "gds/main", "{.status.lastCommit.sha}")
 }
 
 // restart stops the server with a signal and starts it with the same data.
@@ -269,7 +269,7 @@ func TestKilledAtEachStep(t *testing.T) {
 			m.Settled(t)
 			writeFile(t, armed, step+"=kill@4")
 			m.restart(t, syscall.SIGTERM)
-			m.Ready(t, "-n", m.Namespace, "watchrule/config")
+			m.Ready(t, m.Namespace, "watchrule/config")
 			deaths, want := 0, []string{}
 			for n := range 12 {
 				value := fmt.Sprint(n)

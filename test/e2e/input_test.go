@@ -24,14 +24,14 @@ func shell(ctx context.Context, script string) (string, error) {
 func (s *testCluster) condition(t *testing.T, namespace, object, kind, reason string) string {
 	t.Helper()
 	path := fmt.Sprintf(`{.status.conditions[?(@.type=="%s")]`, kind)
-	s.Run(t, "wait", "-n", namespace, object, "--for=jsonpath="+path+".reason}="+reason, "--timeout=180s")
-	return s.Run(t, "get", "-n", namespace, object, "-o", "jsonpath="+path+".message}")
+	s.HasField(t, namespace, object, path+".reason}", reason)
+	return s.Field(t, namespace, object, path+".message}")
 }
 
 func badInput(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "bad")
 	m.Watch(t, "config", "configmaps")
-	s.Run(t, "create", "configmap", "safe", "-n", "bad", "--from-literal=a=1")
+	s.ConfigMap(t, "bad", "safe", "a: '1'")
 	m.Holds(t, m.ConfigMapPath("safe"), "name: safe\n")
 
 	destination := func(name, field string) string {
@@ -59,7 +59,7 @@ func badInput(t *testing.T, s *testCluster) {
 	if why := s.condition(t, "bad", "gitrepoconfig/gone", "Ready", "RepositoryUnreachable"); !strings.Contains(why, "127.0.0.1:1") {
 		t.Errorf("unreachable repository: %s", why)
 	}
-	s.Run(t, "create", "secret", "generic", "empty", "-n", "bad", "--from-literal=user=x")
+	s.Apply(t, "{apiVersion: v1, kind: Secret, metadata: {name: empty, namespace: bad}, stringData: {user: x}}")
 	s.Apply(t, repository("keyless", fmt.Sprintf("repoUrl: '%s/bad.git', secretRef: {name: empty}", s.Env(devcluster.EnvGitURL))))
 	if why := s.condition(t, "bad", "gitrepoconfig/keyless", "Ready", "SecretInvalid"); !strings.Contains(why, "the key password") {
 		t.Errorf("Secret without the keys: %s", why)
@@ -79,7 +79,7 @@ spec: {destinationRef: {name: main}, rules: [{name: all, resources: [gadgets]}]}
 	}
 
 	// The existing mirror must continue to work.
-	s.Run(t, "create", "configmap", "after", "-n", "bad", "--from-literal=a=1")
+	s.ConfigMap(t, "bad", "after", "a: '1'")
 	m.Holds(t, m.ConfigMapPath("after"), "name: after\n")
 	m.Holds(t, m.ConfigMapPath("safe"), "name: safe\n")
 }
@@ -87,7 +87,7 @@ spec: {destinationRef: {name: main}, rules: [{name: all, resources: [gadgets]}]}
 func userInterface(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "ui")
 	m.Watch(t, "config", "configmaps")
-	s.Ready(t, "-n", "ui", "gitrepoconfig/main", "gitdestination/main")
+	s.Ready(t, "ui", "gitrepoconfig/main", "gitdestination/main")
 	m.Settled(t)
 	table := s.Run(t, "get", "gds", "-n", "ui")
 	header := strings.Join(strings.Fields(strings.SplitN(table, "\n", 2)[0]), " ")
@@ -132,7 +132,7 @@ func watched(t *testing.T, s *testCluster) {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() && !strings.HasPrefix(lines.Text(), "ADDED") {
 	}
-	s.Run(t, "delete", "watchrule", "config", "-n", "ui")
+	s.Delete(t, "ui", "watchrule/config")
 	for lines.Scan() {
 		if strings.HasPrefix(lines.Text(), "DELETED") {
 			return
@@ -238,7 +238,7 @@ func namespaceDeleted(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "leaving")
 	m.Watch(t, "config", "configmaps")
 	m.Settled(t)
-	s.Run(t, "delete", "namespace", "leaving", "--timeout=180s")
+	s.Delete(t, "", "namespace/leaving")
 	if err := s.ControllerManagerHealthy(t.Context()); err != nil {
 		t.Error(err)
 	}

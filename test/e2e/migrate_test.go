@@ -54,7 +54,7 @@ func TestMigration(t *testing.T) {
 	runProgram(t, program, "store", "defrag", "--data-dir="+dataDir)
 	migrate("--from=bbolt", "--to=etcd3", "--pad-revisions")
 	start(t, s, devcluster.StorageEtcd3, 2)
-	m.Ready(t, "-n", "moved", "watchrule/config")
+	m.Ready(t, "moved", "watchrule/config")
 	sameObjects(t, objects(t, s), before)
 	m.equal(t, client)
 	write(t, client, "moved", "second", "x")
@@ -73,7 +73,7 @@ func TestMigration(t *testing.T) {
 	}
 	runProgram(t, program, "store", "check", "--data-dir="+dataDir)
 	start(t, s, devcluster.StorageBbolt, 1)
-	m.Ready(t, "-n", "moved", "watchrule/config")
+	m.Ready(t, "moved", "watchrule/config")
 	sameObjects(t, objects(t, s), before)
 	write(t, client, "moved", "third", "x")
 	m.equal(t, client)

@@ -77,7 +77,7 @@ func configMapLife(t *testing.T, s *testCluster) {
 
 func ruleLife(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "rules")
-	s.Run(t, "create", "configmap", "before", "-n", "rules", "--from-literal=a=1")
+	s.ConfigMap(t, "rules", "before", "a: '1'")
 	s.Run(t, "create", "service", "clusterip", "before", "-n", "rules", "--tcp=80")
 
 	m.Watch(t, "config", "configmaps")
@@ -85,11 +85,11 @@ func ruleLife(t *testing.T, s *testCluster) {
 	m.Watch(t, "services", "services")
 	m.Holds(t, "core/v1/services/rules/before.yaml", "kind: Service\n")
 
-	s.Run(t, "delete", "watchrule", "config", "-n", "rules")
+	s.Delete(t, "rules", "watchrule/config")
 	m.Lacks(t, m.ConfigMapPath("before"))
 	m.Holds(t, "core/v1/services/rules/before.yaml", "kind: Service\n")
 
-	s.Run(t, "delete", "watchrule", "services", "-n", "rules")
+	s.Delete(t, "rules", "watchrule/services")
 	m.Lacks(t, "core/v1/services/rules/before.yaml")
 }
 
@@ -125,11 +125,10 @@ spec:
   rules:
   - {name: widgets, apiGroups: [custom.example.com], resources: [widgets]}
 `)
-	s.Run(t, "wait", "-n", "custom", "watchrule/widgets", "--for=jsonpath={.status.conditions[?(@.type==\"Ready\")].reason}=NoMatchingTypes",
-		"--timeout=180s")
+	s.HasField(t, "custom", "watchrule/widgets", `{.status.conditions[?(@.type=="Ready")].reason}`, "NoMatchingTypes")
 
 	s.Apply(t, fmt.Sprintf(widgets, "custom"))
-	s.Run(t, "wait", "crd/widgets.custom.example.com", "--for=condition=Established", "--timeout=180s")
+	s.HaveCondition(t, "", "Established", "crd/widgets.custom.example.com")
 	mirrortest.Eventually(t, "a widget can be created", func(ctx context.Context) error {
 		_, err := s.Administrator.Feed(ctx, `
 apiVersion: custom.example.com/v1
@@ -147,8 +146,10 @@ extra: {beside: spec}
 	})
 	path := "custom.example.com/v1/widgets/custom/first.yaml"
 	m.Holds(t, path, "beside: spec\n")
-	s.Run(t, "patch", "widget", "first", "-n", "custom", "--subresource=status", "--type=merge", "-p", `{"status":{"phase":"Stopped"}}`)
-	s.Run(t, "patch", "widget", "first", "-n", "custom", "--type=merge", "-p", `{"spec":{"size":4}}`)
+	if err := s.Try.Patch(t.Context(), "custom", "widget/first", `{"status":{"phase":"Stopped"}}`, "status"); err != nil {
+		t.Fatal(err)
+	}
+	s.Patch(t, "custom", "widget/first", `{"spec":{"size":4}}`)
 	m.Holds(t, path, "size: 4\n")
 	content, err := m.Git(t.Context(), "show", "main:"+m.Folder+"/"+path)
 	if err != nil {
@@ -164,9 +165,9 @@ extra: {beside: spec}
 			t.Errorf("%q is mirrored:\n%s", unwanted, content)
 		}
 	}
-	s.Ready(t, "-n", "custom", "watchrule/widgets")
+	s.Ready(t, "custom", "watchrule/widgets")
 
-	s.Run(t, "delete", "crd", "widgets.custom.example.com")
+	s.Delete(t, "", "crd/widgets.custom.example.com")
 	m.Lacks(t, path)
 }
 
@@ -181,13 +182,13 @@ spec:
   rules:
   - {name: definitions, scope: Cluster, resources: [customresourcedefinitions]}
 `)
-	s.Ready(t, "clusterwatchrule/definitions")
+	s.Ready(t, "", "clusterwatchrule/definitions")
 	s.Apply(t, fmt.Sprintf(widgets, "defined"))
 	path := "apiextensions.k8s.io/v1/customresourcedefinitions/widgets.defined.example.com.yaml"
 	m.Holds(t, path, "plural: widgets\n")
-	s.Run(t, "delete", "crd", "widgets.defined.example.com")
+	s.Delete(t, "", "crd/widgets.defined.example.com")
 	m.Lacks(t, path)
-	s.Run(t, "delete", "clusterwatchrule", "definitions")
+	s.Delete(t, "", "clusterwatchrule/definitions")
 }
 
 func foreignFiles(t *testing.T, s *testCluster) {
@@ -207,11 +208,11 @@ mkdir -p "$(dirname %[3]s)"; echo '%[4]s' > %[3]s; git add -A; git commit -qm "A
 	}
 	push("README.md", "by another user")
 	m.Watch(t, "config", "configmaps")
-	s.Run(t, "create", "configmap", "one", "-n", "foreign", "--from-literal=a=1")
+	s.ConfigMap(t, "foreign", "one", "a: '1'")
 	m.Holds(t, m.ConfigMapPath("one"), "name: one\n")
 	push(m.Folder+"/NOTES.txt", "inside the folder")
 	push("other/file.yaml", "beside the folder")
-	s.Run(t, "create", "configmap", "two", "-n", "foreign", "--from-literal=a=2")
+	s.ConfigMap(t, "foreign", "two", "a: '2'")
 	m.Holds(t, m.ConfigMapPath("two"), "name: two\n")
 	for _, file := range []string{"README.md", m.Folder + "/NOTES.txt", "other/file.yaml"} {
 		if _, err := m.Git(t.Context(), "show", "main:"+file); err != nil {

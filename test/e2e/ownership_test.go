@@ -40,12 +40,12 @@ func ownership(t *testing.T, s *testCluster) {
 	}
 	git("git add -A; git commit -qm mark; git push -q origin HEAD:main")
 
-	s.Run(t, "create", "configmap", "web", "-n", "owned", "--from-literal=a=1")
-	s.Run(t, "patch", "gd", "main", "-n", "owned", "--type=merge", "-p", `{"spec":{"suspend":false}}`)
-	s.Run(t, "wait", "gd/main", "-n", "owned", "--for=condition=OwnershipConflict", "--timeout=180s")
+	s.ConfigMap(t, "owned", "web", "a: '1'")
+	s.Patch(t, "owned", "gd/main", `{"spec":{"suspend":false}}`)
+	s.HaveCondition(t, "owned", "OwnershipConflict", "gd/main")
 	m.applyRule(t)
 	s.condition(t, "owned", "gitdestination/main", "Ready", "OwnedByAnother")
-	s.Run(t, "wait", "gds/main", "-n", "owned", "--for=jsonpath={.status.owner.clusterUID}=elsewhere", "--timeout=180s")
+	s.HasField(t, "owned", "gds/main", "{.status.owner.clusterUID}", "elsewhere")
 	if files, err := m.Files(t.Context()); err != nil || len(files) != 0 {
 		t.Errorf("files %v, %v", files, err)
 	}
@@ -56,8 +56,11 @@ func ownership(t *testing.T, s *testCluster) {
 	}
 	m.Holds(t, m.ConfigMapPath("web"), "a: \"1\"\n")
 	m.Holds(t, mirrortest.MarkerPath, "namespace: owned\n")
-	s.Run(t, "wait", "gd/main", "-n", "owned", "--for=condition=OwnershipConflict=false", "--timeout=180s")
-	metrics := s.Run(t, "get", "--raw", "/metrics", "--server="+s.Env(devcluster.EnvServerURL), "--insecure-skip-tls-verify")
+	s.HasField(t, "owned", "gd/main", `{.status.conditions[?(@.type=="OwnershipConflict")].status}`, "False")
+	metrics, err := s.ReadServer(t.Context(), "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range []string{"slipstream_marker_conflicts_total 1", "slipstream_ownership_conflicts_total 1"} {
 		if !strings.Contains(metrics, name) {
 			t.Errorf("metrics lack %s", name)

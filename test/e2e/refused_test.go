@@ -15,19 +15,17 @@ import (
 func refusedPushes(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "refused")
 	m.Watch(t, "config", "configmaps")
-	s.Run(t, "create", "configmap", "web", "-n", m.Namespace, "--from-literal=color=red")
+	s.ConfigMap(t, m.Namespace, "web", "color: 'red'")
 	m.Holds(t, m.ConfigMapPath("web"), "color: red\n")
-	s.Ready(t, "-n", m.Namespace, "gitrepoconfig/main")
+	s.Ready(t, m.Namespace, "gitrepoconfig/main")
 
 	hook := filepath.Join(m.Repository, "hooks", "pre-receive")
 	if err := os.WriteFile(hook, []byte("#!/bin/sh\necho 'frozen until Monday' >&2\nexit 1\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	s.Run(t, "patch", "configmap", "web", "-n", m.Namespace, "-p", `{"data":{"color":"blue"}}`)
-	const condition = `jsonpath={.status.conditions[?(@.type=="Ready")].`
+	s.Patch(t, m.Namespace, "configmap/web", `{"data":{"color":"blue"}}`)
 	for _, object := range []string{"gitrepoconfig/main", "gitdestination/main"} {
-		s.Run(t, "wait", "-n", m.Namespace, object, "--for="+condition+"reason}=PushRejected", "--timeout=180s")
-		if message := s.Run(t, "get", "-n", m.Namespace, object, "-o", condition+"message}"); !strings.Contains(message, "frozen until Monday") {
+		if message := s.condition(t, m.Namespace, object, "Ready", "PushRejected"); !strings.Contains(message, "frozen until Monday") {
 			t.Errorf("%s: message %q", object, message)
 		}
 	}
@@ -36,16 +34,14 @@ func refusedPushes(t *testing.T, s *testCluster) {
 			t.Errorf("Event about %s: %q", object, message)
 		}
 	}
-	s.Run(t, "wait", "-n", m.Namespace, "watchrule/config", "--for="+condition+"reason}=DestinationNotReady", "--timeout=180s")
-	if message := s.Run(t, "get", "-n", m.Namespace, "watchrule/config",
-		"-o", condition+"message}"); !strings.Contains(message, "PushRejected") {
+	if message := s.condition(t, m.Namespace, "watchrule/config", "Ready", "DestinationNotReady"); !strings.Contains(message, "PushRejected") {
 		t.Errorf("WatchRule: message %q", message)
 	}
 	if err := os.Remove(hook); err != nil {
 		t.Fatal(err)
 	}
 	m.Holds(t, m.ConfigMapPath("web"), "color: blue\n")
-	s.Ready(t, "-n", m.Namespace, "gitrepoconfig/main", "gitdestination/main", "watchrule/config")
+	s.Ready(t, m.Namespace, "gitrepoconfig/main", "gitdestination/main", "watchrule/config")
 	for _, object := range []string{"GitRepoConfig/main", "GitDestination/main"} {
 		s.event(t, m.Namespace, object, "Normal", "Recovered")
 	}

@@ -49,7 +49,7 @@ func (m *mirror) checkRecovered(t *testing.T, client kubernetes.Interface) {
 	m.burst(t, client, "after")
 	m.equal(t, client)
 	m.Settled(t)
-	m.Ready(t, "-n", m.Namespace, "gitrepoconfig/main", "gitdestination/main")
+	m.Ready(t, m.Namespace, "gitrepoconfig/main", "gitdestination/main")
 	m.unharmed(t)
 }
 
@@ -97,8 +97,8 @@ func remoteDown(t *testing.T, s *testCluster) {
 		}
 		return true
 	})
-	s.Run(t, "patch", "grc", "main", "-n", "down", "--type=merge", "-p", fmt.Sprintf(`{"spec":{"repoUrl":"%s/down.git"}}`, address))
-	s.Run(t, "patch", "gitdestination", "main", "-n", "down", "--type=merge", "-p", `{"spec":{"granularity":"PerAuthor"}}`)
+	s.Patch(t, "down", "grc/main", fmt.Sprintf(`{"spec":{"repoUrl":"%s/down.git"}}`, address))
+	s.Patch(t, "down", "gitdestination/main", `{"spec":{"granularity":"PerAuthor"}}`)
 	m.burst(t, client, "moved")
 	m.equal(t, client)
 	const changes, objects = 5000, 250
@@ -125,7 +125,7 @@ const longOutage = 10 * time.Minute
 func (m *mirror) waitForPending(t *testing.T, n int) {
 	t.Helper()
 	mirrortest.Eventually(t, fmt.Sprintf("%d changes are pending", n), func(ctx context.Context) error {
-		pending, err := m.Administrator.Run(ctx, "get", "gds", "main", "-n", m.Namespace, "-o", "jsonpath={.status.pendingChanges}")
+		pending, err := m.Try.Field(ctx, m.Namespace, "gds/main", "{.status.pendingChanges}")
 		if err != nil {
 			return err
 		}
@@ -211,8 +211,7 @@ func rotatedCredentials(t *testing.T, s *testCluster) {
 			"password: %s}\n", value))
 	}
 	secret("pa55-first")
-	s.Run(t, "patch", "grc", "main", "-n", "rotated",
-		"--type=merge", "-p", fmt.Sprintf(`{"spec":{"repoUrl":"%s/rotated.git","secretRef":{"name":"git"}}}`, address))
+	s.Patch(t, "rotated", "grc/main", fmt.Sprintf(`{"spec":{"repoUrl":"%s/rotated.git","secretRef":{"name":"git"}}}`, address))
 	m.burst(t, client, "locked")
 	m.equal(t, client)
 

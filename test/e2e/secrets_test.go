@@ -54,7 +54,7 @@ func secretPath(name string) string { return "core/v1/secrets/vault/" + name + "
 func ownKeyPair(t *testing.T, m *mirror) string {
 	t.Helper()
 	message := m.condition(t, "vault", "gitdestination/main", "SecretsEncrypted", "KeyGenerated")
-	encoded := m.Run(t, "get", "secret", "slipstream-age", "-n", devcluster.ServerNamespace, "-o", `jsonpath={.data.age\.agekey}`)
+	encoded := m.Field(t, devcluster.ServerNamespace, "secret/slipstream-age", `{.data.age\.agekey}`)
 	file, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
 		t.Fatal(err)
@@ -110,12 +110,14 @@ func secretLife(t *testing.T, m *mirror, key string) {
 	}
 	m.Run(t, "delete", "secret", "db", "-n", "vault")
 	m.Lacks(t, secretPath("db"))
-	m.Apply(t, opened)
+	if _, err := m.Administrator.Feed(t.Context(), opened, "apply", "-f", "-"); err != nil {
+		t.Fatal(err)
+	}
 	m.waitForDecrypted(t, "db", key, encoded(hidden[0]))
 	if again, err := m.Git(t.Context(), "rev-parse", "main:"+m.Folder+"/"+secretPath("db")); err != nil || again != first {
 		t.Errorf("blob after applying = %s, want %s (%v)", again, first, err)
 	}
-	if value := m.Run(t, "get", "secret", "db", "-n", "vault", "-o", "jsonpath={.data.password}"); value != encoded(hidden[0]) {
+	if value := m.Field(t, "vault", "secret/db", "{.data.password}"); value != encoded(hidden[0]) {
 		t.Error("value of the Secret was not restored")
 	}
 	if log, err := m.Git(t.Context(), "log", "--reverse", "--format=%s", "main", "--", m.Folder+"/"+secretPath("db")); err != nil || log !=
@@ -145,7 +147,7 @@ func unchangedOverRestarts(t *testing.T, m *mirror, _ string) {
 func (m *mirror) mustCompare(t *testing.T) {
 	t.Helper()
 	mirrortest.Eventually(t, "the comparison succeeds", func(ctx context.Context) error {
-		_, err := m.compare(ctx, m.Administrator, "", "")
+		_, err := m.Try.Post(ctx, m.syncPath(), "")
 		return err
 	})
 	m.Settled(t)
@@ -154,8 +156,7 @@ func (m *mirror) mustCompare(t *testing.T) {
 // encryptFor sets spec.encryption; null means the server's own key pair.
 func (m *mirror) encryptFor(t *testing.T, recipients string) {
 	t.Helper()
-	m.Run(t, "patch", "gitdestination", "main", "-n", "vault",
-		"--type=merge", "-p", `{"spec":{"secrets":"Encrypt","encryption":`+recipients+`}}`)
+	m.Patch(t, "vault", "gitdestination/main", `{"spec":{"secrets":"Encrypt","encryption":`+recipients+`}}`)
 }
 
 func recipientsChange(t *testing.T, m *mirror, _ string) {
@@ -164,7 +165,8 @@ func recipientsChange(t *testing.T, m *mirror, _ string) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"one", "two"} {
-		m.Run(t, "create", "secret", "generic", name, "-n", "vault", "--from-literal=value="+hidden[2])
+		m.Apply(t, fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: %s, namespace: vault}, stringData: {value: %q}}",
+			name, hidden[2]))
 	}
 	m.Holds(t, secretPath("two"), "sops:\n")
 	m.Settled(t)
@@ -188,7 +190,7 @@ func recipientsChange(t *testing.T, m *mirror, _ string) {
 }
 
 func omittedAndEncryptedAgain(t *testing.T, m *mirror, key string) {
-	m.Run(t, "patch", "gitdestination", "main", "-n", "vault", "--type=merge", "-p", `{"spec":{"secrets":"Omit"}}`)
+	m.Patch(t, "vault", "gitdestination/main", `{"spec":{"secrets":"Omit"}}`)
 	m.Lacks(t, secretPath("db"))
 	m.condition(t, "vault", "gitdestination/main", "SecretsEncrypted", "SecretsOmitted")
 	m.encryptFor(t, "null")
@@ -197,7 +199,7 @@ func omittedAndEncryptedAgain(t *testing.T, m *mirror, key string) {
 
 func keyPairDeleted(t *testing.T, m *mirror, _ string) {
 	pair := m.Run(t, "get", "secret", "slipstream-age", "-n", devcluster.ServerNamespace, "-o", "yaml")
-	m.Run(t, "delete", "secret", "slipstream-age", "-n", devcluster.ServerNamespace)
+	m.Delete(t, devcluster.ServerNamespace, "secret/slipstream-age")
 	m.Settled(t)
 	before := m.Commits(t)
 	if err := m.StopServer(t.Context(), syscall.SIGTERM); err != nil {

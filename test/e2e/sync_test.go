@@ -20,8 +20,12 @@ import (
 
 // compare requests a sync with kubectl. An empty body requests a comparison of all types.
 func (m *mirror) compare(ctx context.Context, as devcluster.Kubectl, body, query string) (string, error) {
-	path := fmt.Sprintf("/apis/configbutler.ai/v1alpha1/namespaces/%s/gitdestinations/main/sync%s", m.Namespace, query)
-	return as.Feed(ctx, body, "create", "--raw", path, "-f", "-")
+	return as.Feed(ctx, body, "create", "--raw", m.syncPath()+query, "-f", "-")
+}
+
+// syncPath returns the path of requests for syncs.
+func (m *mirror) syncPath() string {
+	return "/apis/configbutler.ai/v1alpha1/namespaces/" + m.Namespace + "/gitdestinations/main/sync"
 }
 
 // compareCompletely requests syncs until the response reports a complete one. A server whose comparison takes longer responds earlier.
@@ -39,7 +43,7 @@ func (m *mirror) compareCompletely(t *testing.T, body string) (out string, err e
 func comparedOnRequest(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "compared")
 	m.Watch(t, "config", "configmaps", "services")
-	s.Run(t, "create", "configmap", "web", "-n", "compared", "--from-literal=color=red")
+	s.ConfigMap(t, "compared", "web", "color: 'red'")
 	m.Holds(t, m.ConfigMapPath("web"), "color: red\n")
 	m.Settled(t)
 

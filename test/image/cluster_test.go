@@ -51,7 +51,7 @@ func newTestCluster(t *testing.T) *testCluster {
 		t.Fatal(err)
 	}
 	cluster := clustertest.Start(t, devcluster.Options{SupportProgram: s.support})
-	s.AdminCluster = &mirrortest.AdminCluster{Cluster: cluster, Administrator: cluster.Kubectl(cluster.Admin())}
+	s.AdminCluster = mirrortest.AdminClusterOf(t, cluster)
 	return s
 }
 

@@ -59,7 +59,7 @@ func newTestCluster(t *testing.T) *testCluster {
 	cluster := clustertest.Start(t, devcluster.Options{
 		SupportProgram: support, Denials: "helm uninstall deletes the server's roles before its Pod has exited",
 	})
-	s.AdminCluster = &mirrortest.AdminCluster{Cluster: cluster, Administrator: cluster.Kubectl(cluster.Admin())}
+	s.AdminCluster = mirrortest.AdminClusterOf(t, cluster)
 	s.outside = newOutside(t, cluster)
 	current := newImage(t, root)
 	s.program = filepath.Join(current.Root, current.Entrypoint[0])

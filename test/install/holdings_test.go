@@ -114,15 +114,15 @@ func (s *testCluster) fill(t *testing.T, h holdings) *mirror {
 	s.Run(t, "patch", "gitdestination", "main", "-n", name, "--type=merge", "-p", `{"spec": {"accessPolicy": {"allowClusterRules": true}}}`)
 	manifest := fmt.Sprintf(holdingsManifest, receiverAddress, base64.StdEncoding.EncodeToString([]byte(s.outside.authority)))
 	s.Apply(t, strings.ReplaceAll(manifest, "holdings", name))
-	s.Ready(t, "appcatalog/shop", "-n", name)
-	s.Ready(t, "clusterwatchrule/"+name)
+	s.Ready(t, name, "appcatalog/shop")
+	s.Ready(t, "", "clusterwatchrule/"+name)
 	s.Run(t, "wait", "environment/copy", "-n", name, "--for=jsonpath={.status.observedGeneration}=1", "--timeout=180s")
 	sync := "/apis/configbutler.ai/v1alpha1/namespaces/" + name + "/environments/copy/sync"
 	if _, err := s.Administrator.Feed(t.Context(), "{}", "create", "--raw", sync, "-f", "-"); err != nil {
 		t.Fatal(err)
 	}
 	s.Run(t, "wait", "environment/copy", "-n", name, "--for=condition=CatalogUpToDate", "--timeout=180s")
-	s.Ready(t, "syncpipeline/"+name)
+	s.Ready(t, "", "syncpipeline/"+name)
 	return m
 }
 

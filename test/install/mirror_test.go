@@ -80,7 +80,7 @@ spec:
   rules:
   - {name: all, resources: [configmaps]}
 `, namespace, gitAddress, s.outside.authority))
-	s.Ready(t, "-n", namespace, "watchrule/main")
+	s.Ready(t, namespace, "watchrule/main")
 	return m
 }
 

@@ -28,13 +28,12 @@ func (s *testCluster) testPermissionLost(t *testing.T) {
 	r := receive(t, whisperer)
 	c.define(t, widgets)
 	mirrortest.Eventually(t, "dave can create a pipeline", func(ctx context.Context) error {
-		_, err := c.apply(ctx, dave, prompt, noDefinitions, sinks(r.sink("index")))
-		return err
+		return dave.Try.Apply(ctx, "", c.ofLines(prompt, noDefinitions, sinks(r.sink("index"))))
 	})
 	c.create(t, "first")
 	r.waitForChanges(t, "+first")
 
-	s.Run(t, "delete", "clusterrolebinding", "dave-readers")
+	s.Delete(t, "", "clusterrolebinding/dave-readers")
 	s.restart(t, syscall.SIGTERM, func() {}) // Access reviews are cached for some minutes; a new process starts without the cache.
 	c.create(t, "second")
 	p := c.waitFor(t, "reports the lost permission", func(p *v1alpha1.SyncPipeline) error {
@@ -52,7 +51,7 @@ func (s *testCluster) testPermissionLost(t *testing.T) {
 	s.Apply(t, rights)
 	s.restart(t, syscall.SIGTERM, func() {})
 	c.expectAnyOrder(t, r, "+second", "-first")
-	c.Ready(t, "pipe/"+c.name)
+	c.Ready(t, "", "pipe/"+c.name)
 }
 
 // waitForWarning waits for a warning Event about the pipeline.
@@ -66,8 +65,7 @@ func (c *fixture) waitForEvent(t *testing.T, message string, selectors ...string
 	t.Helper()
 	selectors = append(selectors, "involvedObject.kind=SyncPipeline", "involvedObject.name="+c.name)
 	mirrortest.Eventually(t, "Event: "+message, func(ctx context.Context) error {
-		out, err := c.Administrator.Run(ctx, "get", "events", "-A", "--field-selector="+strings.Join(selectors, ","),
-			"-o", `jsonpath={range .items[*]}{.type} {.reason} {.message}{"\n"}{end}`)
+		out, err := c.Try.Events(ctx, "", strings.Join(selectors, ","))
 		if err == nil && !strings.Contains(out, message) {
 			err = fmt.Errorf("found %q", out)
 		}
@@ -139,7 +137,7 @@ func (s *testCluster) testRestart(t *testing.T) {
 		a.mustSync(t, all)
 		a.expect(t, restartedDeletes, nil, "")
 		s.restart(t, signal, func() {
-			a.Run(t, append([]string{"delete", "--wait"}, a.definitions(widgets)...)...)
+			a.Delete(t, "", a.definitions(widgets)...)
 		})
 		mirrortest.Eventually(t, "everything is deleted", func(context.Context) error {
 			a.mustSync(t, all)

@@ -86,6 +86,10 @@ func (c *fixture) waitForUnknown(t *testing.T, r *receiver, text string) {
 // testInvalidSpecs applies pipelines with invalid specs.
 func (c *fixture) testInvalidSpecs(t *testing.T, r *receiver) {
 	t.Helper()
+	// kubectl removes only fields that it has applied before.
+	if _, err := c.apply(t.Context(), c.eve, sinks(r.sink("index"))); err != nil {
+		t.Fatal(err)
+	}
 	for lines, want := range map[string][]string{
 		noDefinitions + "\n  " + noInstances:                   {"spec", "enabled"},
 		"debounce: 1h":                                         {"spec.debounce", "10m"},

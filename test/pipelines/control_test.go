@@ -265,7 +265,7 @@ func (s *testCluster) testIndependentPipelines(t *testing.T) {
 	other.mustSync(t, all)
 	slow.waitForChanges(t, "+first back")
 
-	c.Run(t, "delete", "pipe", c.name)
+	c.Delete(t, "", "pipe/"+c.name)
 	c.create(t, "second")
 	other.waitForPending(t, 1)
 	other.mustSync(t, all)

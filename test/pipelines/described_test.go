@@ -5,6 +5,7 @@ package pipelines
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -40,7 +41,7 @@ func (s *testCluster) testSharedPipeline(t *testing.T) {
 	common := prompt + "\n  " + noDefinitions + "\n  " + c.selects(widgets)
 	apply("ours", common, ours.sink("ours"))
 	apply("theirs", "", theirs.sink("theirs"))
-	c.Ready(t, "pipe/"+c.name)
+	c.Ready(t, "", "pipe/"+c.name)
 	c.create(t, "first")
 	for _, r := range []*receiver{ours, theirs} {
 		c.waitForKnown(t, r, "shared/shared.example.com/v1/Widget/first")
@@ -68,6 +69,10 @@ var gaps = regexp.MustCompile(` {2,}`)
 func (c *fixture) waitForStatus(t *testing.T, state string) {
 	t.Helper()
 	mirrortest.Eventually(t, fmt.Sprintf("pipeline %s has the state %q", c.name, state), func(ctx context.Context) error {
+		// kubectl prints the state once the server does.
+		if printed, err := c.eve.Try.Cell(ctx, "", "pipe/"+c.name, "STATE"); err != nil || !strings.HasPrefix(printed, state) {
+			return errors.Join(err, fmt.Errorf("the server printed %q", printed))
+		}
 		out, err := c.eve.Kubectl.Run(ctx, "get", "pipe", c.name)
 		if err != nil {
 			return err

@@ -94,7 +94,7 @@ func (c *fixture) expectCatchUp(t *testing.T, r *receiver) {
 		}
 		return nil
 	})
-	c.Ready(t, "pipe/"+c.name)
+	c.Ready(t, "", "pipe/"+c.name)
 }
 
 // waitForAttempts waits for a number of calls.
@@ -136,7 +136,7 @@ func (s *testCluster) testRejection(t *testing.T) {
 		c.expectRejection(t, rejection)
 		c.mustSync(t, all)
 		r.waitForChanges(t, "+"+bad)
-		c.Ready(t, "pipe/"+c.name)
+		c.Ready(t, "", "pipe/"+c.name)
 	}
 	if calls := elsewhere.Calls(); len(calls) > 0 {
 		t.Errorf("redirect was followed: %s", calls[0].Body)
@@ -188,7 +188,7 @@ func (s *testCluster) testMaxAttempts(t *testing.T) {
 	if got := fmt.Sprint(summarize(t, r.rest())); got != "[+first +second]" {
 		t.Errorf("received %s", got)
 	}
-	c.Ready(t, "pipe/"+c.name)
+	c.Ready(t, "", "pipe/"+c.name)
 }
 
 func conditionIs(p *v1alpha1.SyncPipeline, kind, status, reason string) error {

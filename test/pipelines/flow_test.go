@@ -32,7 +32,7 @@ func (s *testCluster) testChanges(t *testing.T) {
 
 	c.create(t, "second", "tier=front")
 	r.waitForChanges(t, "+second front")
-	c.Run(t, append([]string{"delete"}, c.definitions(widgets)...)...)
+	c.Delete(t, "", c.definitions(widgets)...)
 	c.expectBothDeleted(t, r)
 }
 
@@ -127,12 +127,11 @@ func (s *testCluster) testVersions(t *testing.T) {
 	c := s.newFixture(t, "versioned")
 	r := receive(t, whisperer)
 	c.Apply(t, fmt.Sprintf(twoVersions, c.group))
-	c.Run(t, append([]string{"wait", "--for=condition=Established", "--timeout=180s"}, c.definitions(widgets)...)...)
+	c.HaveCondition(t, "", "Established", c.definitions(widgets)...)
 	c.readyPipeline(t, patient, noDefinitions, sinks(r.sink("index")))
 	mirrortest.Eventually(t, "a widget is created", func(ctx context.Context) error {
 		manifest := fmt.Sprintf("{apiVersion: %s/v1beta1, kind: Widget, metadata: {name: first}}", c.group)
-		_, err := s.admin.Kubectl.Feed(ctx, manifest, "apply", "-f", "-")
-		return err
+		return s.Try.Apply(ctx, "", manifest)
 	})
 	c.waitForPending(t, 1)
 	c.mustSync(t, all)

@@ -163,7 +163,7 @@ func (s *testCluster) testFormats(t *testing.T) {
 	a.send(t)
 	a.expect(t, instanceDelete, nil, "")
 
-	a.Run(t, append([]string{"delete"}, a.definitions(widgets)...)...)
+	a.Delete(t, "", a.definitions(widgets)...)
 	a.send(t)
 	a.expect(t, definitionDelete, nil, "")
 	a.mustSync(t, all)

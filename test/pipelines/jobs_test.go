@@ -85,7 +85,7 @@ func (s *testCluster) testJobs(t *testing.T) {
 		}
 		return nil
 	})
-	c.Run(t, "delete", "job", job.Name, "-n", c.name)
+	c.Delete(t, c.name, "job/"+job.Name)
 	mirrortest.Eventually(t, "the batch is deleted with its Job", func(ctx context.Context) error {
 		_, err := s.admin.Client.CoreV1().ConfigMaps(c.name).Get(ctx, job.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
@@ -98,8 +98,8 @@ func (s *testCluster) testJobs(t *testing.T) {
 // allowJobs creates a service account for Jobs, and grants the server and eve the permissions to start Jobs.
 func (c *fixture) allowJobs(t *testing.T) {
 	t.Helper()
-	c.Run(t, "create", "serviceaccount", "loader", "-n", c.name)
-	c.Apply(t, people.In(c.name, people.Jobs, people.Server)+people.In(c.name, "admin", c.eve.Name))
+	c.Apply(t, fmt.Sprintf("{apiVersion: v1, kind: ServiceAccount, metadata: {name: loader, namespace: %s}}\n---\n", c.name)+
+		people.In(c.name, people.Jobs, people.Server)+people.In(c.name, "admin", c.eve.Name))
 }
 
 // upserted returns the end of a batch with one new widget.

@@ -24,7 +24,7 @@ func (s *testCluster) testMinimalPermissions(t *testing.T) {
 	c.allowJobs(t)
 	s.Apply(t, people.Everywhere("widget-readers", people.Server)+fmt.Sprintf(widgetReaders, c.group, "list, watch"))
 	s.Apply(t, fmt.Sprintf(noConfigMaps, c.name))
-	c.Run(t, "wait", "-n", c.name, "resourcequota/batches", "--for=jsonpath={.status.hard.configmaps}=0", "--timeout=180s")
+	c.HasField(t, c.name, "resourcequota/batches", "{.status.hard.configmaps}", "0")
 	c.define(t, widgets)
 	c.readyPipeline(t, prompt, noDefinitions, c.selects(widgets)+fmt.Sprintf(worker, c.name, "containers"))
 
@@ -45,7 +45,7 @@ func (s *testCluster) testMinimalPermissions(t *testing.T) {
 		return nil
 	})
 
-	c.Run(t, "delete", "resourcequota", "batches", "-n", c.name)
+	c.Delete(t, c.name, "resourcequota/batches")
 	c.mustSync(t, all)
 	job = c.job(t, 2)
 	c.expectBatch(t, &job, c.upserted(created, `{"tier":"front"}`))

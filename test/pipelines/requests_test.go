@@ -24,10 +24,18 @@ const (
 // scoped returns the body of a sync request with a scope.
 func scoped(scope v1alpha1.PipelineScope) string { return fmt.Sprintf(`{"spec":{"scope":%q}}`, scope) }
 
-// request makes a sync request.
+// path returns the path of sync requests.
+func (c *fixture) path() string {
+	return "/apis/configbutler.ai/v1alpha1/syncpipelines/" + c.name + "/sync"
+}
+
+// request makes a sync request with kubectl.
 func (c *fixture) request(ctx context.Context, by *people.Person, body string) (v1alpha1.PipelineSync, error) {
-	var sync v1alpha1.PipelineSync
-	out, err := by.Kubectl.Feed(ctx, body, "create", "--raw", "/apis/configbutler.ai/v1alpha1/syncpipelines/"+c.name+"/sync", "-f", "-")
+	return decoded(by.Kubectl.Feed(ctx, body, "create", "--raw", c.path(), "-f", "-"))
+}
+
+// decoded returns the response to a sync request.
+func decoded(out string, err error) (sync v1alpha1.PipelineSync, _ error) {
 	if err == nil {
 		err = json.Unmarshal([]byte(out), &sync)
 	}
@@ -37,7 +45,7 @@ func (c *fixture) request(ctx context.Context, by *people.Person, body string) (
 // mustRequest makes a sync request that must be accepted, and returns its id.
 func (c *fixture) mustRequest(t *testing.T, body string) string {
 	t.Helper()
-	sync, err := c.request(t.Context(), c.eve, body)
+	sync, err := decoded(c.eve.Try.Post(t.Context(), c.path(), body))
 	if err != nil || !sync.Status.Accepted || sync.Status.Message == "" || sync.Status.ID == "" {
 		t.Fatalf("%s returned %+v: %v", body, sync.Status, err)
 	}

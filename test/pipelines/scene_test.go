@@ -52,12 +52,7 @@ type fixture struct {
 func (s *testCluster) newFixture(t *testing.T, name string) *fixture {
 	t.Helper()
 	s.Apply(t, fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n", name))
-	t.Cleanup(func() {
-		// The receivers stop, too.
-		if _, err := s.Administrator.Run(context.WithoutCancel(t.Context()), "delete", "pipe", name, "--ignore-not-found"); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { s.DeleteIfExist(t, "", "pipe/"+name) }) // The receivers stop, too.
 	return &fixture{testCluster: s, name: name, group: name + ".example.com"}
 }
 
@@ -96,10 +91,10 @@ func (c *fixture) define(t *testing.T, plurals ...string) {
 		manifests.WriteString(c.manifest(plural, "as it was"))
 	}
 	c.Apply(t, manifests.String())
-	c.Run(t, append([]string{"wait", "--for=condition=Established", "--timeout=180s"}, c.definitions(plurals...)...)...)
+	c.HaveCondition(t, "", "Established", c.definitions(plurals...)...)
 }
 
-// definitions returns the arguments of kubectl for the definitions of plurals.
+// definitions returns the definitions of plurals, as KIND/NAME.
 func (c *fixture) definitions(plurals ...string) (names []string) {
 	for _, plural := range plurals {
 		names = append(names, "crd/"+plural+"."+c.group)
@@ -167,9 +162,7 @@ func pairs(labels []string) map[string]string {
 // waits until the server has observed it.
 func (c *fixture) pipeline(t *testing.T, lines ...string) {
 	t.Helper()
-	if _, err := c.apply(t.Context(), c.eve, lines...); err != nil {
-		t.Fatal(err)
-	}
+	c.eve.Apply(t, c.ofLines(lines...))
 	c.waitFor(t, "is observed", func(p *v1alpha1.SyncPipeline) error {
 		if p.Status.ObservedGeneration != p.Generation {
 			return fmt.Errorf("observed generation %d of %d", p.Status.ObservedGeneration, p.Generation)
@@ -182,10 +175,16 @@ func (c *fixture) pipeline(t *testing.T, lines ...string) {
 func (c *fixture) readyPipeline(t *testing.T, lines ...string) {
 	t.Helper()
 	c.pipeline(t, lines...)
-	c.Ready(t, "pipe/"+c.name)
+	c.Ready(t, "", "pipe/"+c.name)
 }
 
+// apply has a user apply the pipeline with kubectl, to check what kubectl prints.
 func (c *fixture) apply(ctx context.Context, by *people.Person, lines ...string) (string, error) {
+	return by.Kubectl.Feed(ctx, c.ofLines(lines...), "apply", "-f", "-")
+}
+
+// ofLines returns the manifest of the pipeline with lines of its spec.
+func (c *fixture) ofLines(lines ...string) string {
 	given := func(field string) bool {
 		return slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, field+": ") })
 	}
@@ -195,7 +194,7 @@ func (c *fixture) apply(ctx context.Context, by *people.Person, lines ...string)
 	if !given("instances") {
 		lines = append(lines, c.selects(widgets))
 	}
-	return by.Kubectl.Feed(ctx, fmt.Sprintf(pipelineOf, c.name, strings.Join(lines, "\n  ")), "apply", "-f", "-")
+	return fmt.Sprintf(pipelineOf, c.name, strings.Join(lines, "\n  "))
 }
 
 // selects returns the field of a spec that selects types of the fixture.

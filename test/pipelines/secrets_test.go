@@ -133,7 +133,7 @@ func (s *testCluster) testCredentials(t *testing.T) {
 	r.next(t, 1)
 
 	r.RequireBasic("user", newToken)
-	c.Run(t, "delete", "secret", "receiver", "-n", c.name)
+	c.Delete(t, c.name, "secret/receiver")
 	c.credentials(t, "username: user, password: "+newToken)
 	c.create(t, "third")
 	r.next(t, 1)
@@ -237,8 +237,7 @@ func (s *testCluster) testPermissions(t *testing.T) {
 	}
 
 	mirrortest.Eventually(t, "mallory can create a pipeline for widgets", func(ctx context.Context) error {
-		_, err := c.apply(ctx, s.mallory, prompt, noDefinitions, sinks(r.sink("index")))
-		return err
+		return s.mallory.Try.Apply(ctx, "", c.ofLines(prompt, noDefinitions, sinks(r.sink("index"))))
 	})
 	c.create(t, "first")
 	r.waitForChanges(t, "+first")

@@ -49,8 +49,9 @@ rules:
 // intake is a cluster that sends facts to its server.
 type intake struct {
 	*devcluster.Cluster
-	admin  devcluster.Kubectl
-	direct *http.Client
+	admin   devcluster.Kubectl
+	objects *devcluster.Objects
+	direct  *http.Client
 	// log is the path of the server's own audit log.
 	log string
 }
@@ -76,7 +77,11 @@ func newIntake(t *testing.T) *intake {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &intake{Cluster: cluster, admin: cluster.Kubectl(cluster.Admin()), direct: direct, log: log}
+	objects, err := cluster.Admin().Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &intake{Cluster: cluster, admin: cluster.Kubectl(cluster.Admin()), objects: objects, direct: direct, log: log}
 }
 
 func TestIntake(t *testing.T) {
@@ -122,9 +127,14 @@ func (s *intake) change(t *testing.T, name string, times int) time.Duration {
 	}
 	sum, count := s.waited(t)
 	cutOff := s.cutOff(t)
-	s.run(t, "create", "configmap", name, "--from-literal=n=0")
+	manifest := fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}, data: {n: '0'}}", name)
+	if err := s.objects.Apply(t.Context(), "", manifest); err != nil {
+		t.Fatal(err)
+	}
 	for made := 0; made < times || made < times+int(s.cutOff(t)-cutOff); made++ {
-		s.run(t, "patch", "configmap", name, "--type=merge", "-p", fmt.Sprintf(`{"data":{"n":"%d"}}`, made+1))
+		if err := s.objects.Patch(t.Context(), "", "configmap/"+name, fmt.Sprintf(`{"data":{"n":"%d"}}`, made+1)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for i, signal := range signals {
 		testkit.EventuallyWithin(t, deadline, signal+" counts all changes", func(ctx context.Context) error {
@@ -137,13 +147,6 @@ func (s *intake) change(t *testing.T, name string, times int) time.Duration {
 	}
 	sumNow, countNow := s.waited(t)
 	return time.Duration((sumNow - sum) / (countNow - count) * float64(time.Second))
-}
-
-func (s *intake) run(t *testing.T, arguments ...string) {
-	t.Helper()
-	if _, err := s.admin.Run(t.Context(), arguments...); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // waited returns the sum of the durations of admission reviews in seconds, and their number.
@@ -161,7 +164,7 @@ func (s *intake) cutOff(t *testing.T) float64 {
 // reviewMetric returns the sum of one of kube-apiserver's metrics about the webhook.
 func (s *intake) reviewMetric(t *testing.T, name string) (sum float64) {
 	t.Helper()
-	metrics, err := s.admin.Run(t.Context(), "get", "--raw", "/metrics")
+	metrics, err := s.objects.Read(t.Context(), "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,8 +264,8 @@ func (s *intake) testDirect(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("average duration of a review: %v", s.change(t, "direct", 50))
-	path, err := s.admin.Run(t.Context(), "get", "validatingwebhookconfiguration", "slipstream-attribution",
-		"-o", "jsonpath={.webhooks[0].clientConfig.service.path}{.webhooks[0].clientConfig.url}")
+	path, err := s.objects.Field(t.Context(), "", "validatingwebhookconfiguration/slipstream-attribution",
+		"{.webhooks[0].clientConfig.service.path}{.webhooks[0].clientConfig.url}")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,9 +22,10 @@ import (
 // Deadline is longer than any wait of these tests on a busy machine.
 const Deadline = testkit.Timeout
 
-// AdminCluster is a cluster with the server, and kubectl of the administrator.
+// AdminCluster is a cluster with the server, and the objects and kubectl of the administrator.
 type AdminCluster struct {
 	*devcluster.Cluster
+	*Objects
 	// Administrator is for commands that can fail. Run fails the test instead.
 	Administrator devcluster.Kubectl
 }
@@ -33,8 +34,13 @@ type AdminCluster struct {
 func NewAdminCluster(t testing.TB, options devcluster.Options) *AdminCluster {
 	t.Helper()
 	options.Server = true
-	cluster := clustertest.Start(t, options)
-	return &AdminCluster{Cluster: cluster, Administrator: cluster.Kubectl(cluster.Admin())}
+	return AdminClusterOf(t, clustertest.Start(t, options))
+}
+
+// AdminClusterOf returns a started cluster as an AdminCluster.
+func AdminClusterOf(t testing.TB, cluster *devcluster.Cluster) *AdminCluster {
+	t.Helper()
+	return &AdminCluster{Cluster: cluster, Objects: ObjectsOf(t, cluster.Admin()), Administrator: cluster.Kubectl(cluster.Admin())}
 }
 
 // Run runs kubectl as the administrator and fails the test if it fails.
@@ -45,20 +51,6 @@ func (s *AdminCluster) Run(t testing.TB, arguments ...string) string {
 		t.Fatal(err)
 	}
 	return out
-}
-
-// Apply applies manifests as the administrator.
-func (s *AdminCluster) Apply(t testing.TB, manifests string) {
-	t.Helper()
-	if _, err := s.Administrator.Feed(t.Context(), manifests, "apply", "-f", "-"); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// Ready waits for the condition Ready.
-func (s *AdminCluster) Ready(t testing.TB, arguments ...string) {
-	t.Helper()
-	s.Run(t, append([]string{"wait", "--for=condition=Ready", "--timeout=180s"}, arguments...)...)
 }
 
 // Client returns a client of a user, which is faster than kubectl.

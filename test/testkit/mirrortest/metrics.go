@@ -9,14 +9,12 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"github.com/configbutler/slipstream/test/devcluster"
 )
 
 // Counted returns the value of a counter of the server with these labels, or the sum of all its series if it is given
 // without labels.
 func (s *AdminCluster) Counted(ctx context.Context, counter string) (sum float64, err error) {
-	out, err := s.Administrator.Run(ctx, "get", "--raw", "/metrics", "--server="+s.Env(devcluster.EnvServerURL), "--insecure-skip-tls-verify")
+	out, err := s.ReadServer(ctx, "/metrics")
 	if err != nil {
 		return 0, err
 	}

@@ -79,7 +79,7 @@ spec:
   - name: all
     resources: [%s]
 `, name, m.Namespace, strings.Join(resources, ", ")))
-	m.cluster.Ready(t, "-n", m.Namespace, "watchrule/"+name)
+	m.cluster.Ready(t, m.Namespace, "watchrule/"+name)
 }
 
 // Git runs git on the bare repository.

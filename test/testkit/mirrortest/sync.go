@@ -27,7 +27,7 @@ var underID = regexp.MustCompile(`status\.syncs of GitDestinationStatus .* under
 func InSync(t testing.TB, admin devcluster.Kubectl, namespace, destination string) {
 	t.Helper()
 	statuses := statusesOf(t, admin.User, namespace)
-	c := &comparison{admin: admin, statuses: statuses, namespace: namespace, destination: destination}
+	c := &comparison{admin: ObjectsOf(t, admin.User).Try, statuses: statuses, namespace: namespace, destination: destination}
 	Eventually(t, destination+" equals the cluster", c.compare)
 	Eventually(t, destination+" is pushed", func(ctx context.Context) error { return upToDate(ctx, statuses, destination) })
 }
@@ -49,7 +49,7 @@ func upToDate(ctx context.Context, statuses typed.GitDestinationStatusInterface,
 
 // comparison compares a destination's branch with the cluster.
 type comparison struct {
-	admin                  devcluster.Kubectl
+	admin                  *devcluster.Objects
 	statuses               typed.GitDestinationStatusInterface
 	namespace, destination string
 	// id is that of the request in progress, empty if there is none.
@@ -81,7 +81,7 @@ func (c *comparison) compare(ctx context.Context) error {
 // request requests a comparison, and returns its result if the response has it.
 func (c *comparison) request(ctx context.Context) (*v1alpha1.SyncProgress, error) {
 	path := "/apis/configbutler.ai/v1alpha1/namespaces/" + c.namespace + "/gitdestinations/" + c.destination + "/sync"
-	out, err := c.admin.Feed(ctx, `{"spec":{"full":true}}`, "create", "--raw", path, "-f", "-")
+	out, err := c.admin.Post(ctx, path, `{"spec":{"full":true}}`)
 	if err != nil {
 		return nil, err
 	}

@@ -36,6 +36,7 @@ const (
 
 // Person is a user.
 type Person struct {
+	*mirrortest.Objects
 	Name    string
 	Kubectl devcluster.Kubectl
 	Client  kubernetes.Interface
@@ -62,7 +63,7 @@ func Admin(t testing.TB, cluster *devcluster.Cluster) *Person {
 func as(t testing.TB, name string, kubectl devcluster.Kubectl) *Person {
 	t.Helper()
 	return &Person{
-		Name: name, Kubectl: kubectl, Client: mirrortest.Client(t, kubectl.User),
+		Objects: mirrortest.ObjectsOf(t, kubectl.User), Name: name, Kubectl: kubectl, Client: mirrortest.Client(t, kubectl.User),
 		Dynamic: mirrortest.ClientOf(t, kubectl.User, dynamic.NewForConfig), Own: mirrortest.ClientOf(t, kubectl.User, versioned.NewForConfig),
 	}
 }
