@@ -147,5 +147,5 @@ func (m *mirror) overQuota(t *testing.T, by *person, name string) {
 	if err := m.set(t.Context(), by, name, "x"); !apierrors.IsForbidden(err) {
 		t.Fatalf("request was not rejected: %v", err)
 	}
-	m.Run(t, "delete", "quota", "few", "-n", m.Namespace)
+	m.Delete(t, m.Namespace, "quota/few")
 }

@@ -100,7 +100,7 @@ func (m *mirror) flood(ctx context.Context) error {
 
 // toolsOnly checks commits of changes without facts: they name the tool in managedFields.
 func toolsOnly(t *testing.T, s *testCluster) {
-	s.Run(t, "delete", "validatingwebhookconfiguration", "slipstream-attribution")
+	s.Delete(t, "", "validatingwebhookconfiguration/slipstream-attribution")
 	m := s.newMirror(t, "tools", "configmaps")
 	// kube-apiserver continues to call the webhook for a moment.
 	mirrortest.Eventually(t, "no facts arrive", func(ctx context.Context) error {

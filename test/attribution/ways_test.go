@@ -119,12 +119,12 @@ spec:
 	s.Apply(t, `{apiVersion: v1, kind: Secret, metadata: {name: held, namespace: ends, finalizers: [example.com/hold]}}`)
 	s.carol.run(t, "delete", "namespace", "ends", "--wait=false")
 	gone := m.changesOf(t, "v1/configmaps", "web", 2)[1]
-	s.Run(t, "patch", "secret", "held", "-n", "ends", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+	s.Patch(t, "ends", "secret/held", `{"metadata":{"finalizers":null}}`)
 	checkAuthor(t, gone, "kube-system/namespace-controller", true)
 	if gone.NamespaceDeletedBy != "carol" {
 		t.Errorf("%s: the namespace was deleted by %q, want carol", gone, gone.NamespaceDeletedBy)
 	}
-	s.Run(t, "delete", "clusterwatchrule", "ends")
+	s.Delete(t, "", "clusterwatchrule/ends")
 }
 
 // appliedTogether has a user apply a destination with the rules that mirror it. All commits must name the user, whether the object
