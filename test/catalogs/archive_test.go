@@ -35,7 +35,7 @@ func (s *testCluster) testArchiveInGit(t *testing.T) {
 
 	s.applySyncPolicy(t, "retention: {days: 90, keepPerSubject: 1, maxPerSubject: 1, "+archive)
 	mirrortest.Eventually(t, "the SyncPolicy reports that the destination does not admit it", func(ctx context.Context) error {
-		out, err := s.Administrator.Run(ctx, "get", "syncpolicy", "default", "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].message}`)
+		out, err := s.Try.Field(ctx, "", "syncpolicy/default", `{.status.conditions[?(@.type=="Ready")].message}`)
 		if err == nil && !strings.Contains(out, "spec.accessPolicy.allowClusterRules must be true") {
 			err = fmt.Errorf("condition message: %q", out)
 		}
@@ -43,13 +43,9 @@ func (s *testCluster) testArchiveInGit(t *testing.T) {
 	})
 	c.waitForRecords(t, "shop", 3)
 
-	if _, err := s.Administrator.Run(t.Context(), "patch", "gitdestination", "main", "-n", m.Namespace, "--type=merge",
-		"-p", `{"spec":{"accessPolicy":{"allowClusterRules":true}}}`); err != nil {
-		t.Fatal(err)
-	}
+	s.Patch(t, m.Namespace, "gitdestination/main", `{"spec":{"accessPolicy":{"allowClusterRules":true}}}`)
 	mirrortest.Eventually(t, "the destination is reconciled", func(ctx context.Context) error {
-		out, err := s.Administrator.Run(ctx, "get", "gitdestination", "main", "-n", m.Namespace, "-o",
-			`jsonpath={.metadata.generation}-{.status.observedGeneration}`)
+		out, err := s.Try.Field(ctx, m.Namespace, "gitdestination/main", "{.metadata.generation}-{.status.observedGeneration}")
 		if generation, observed, _ := strings.Cut(out, "-"); err == nil && generation != observed {
 			err = fmt.Errorf("generation %s, observed %s", generation, observed)
 		}

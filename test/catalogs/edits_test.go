@@ -49,7 +49,7 @@ func (s *testCluster) testEditPermissions(t *testing.T) {
 		"a new catalog":     {"other", apiAndWorker},
 		"one more workload": {"shop", withUntracked},
 	} {
-		_, err := c.apply(t.Context(), s.mallory, edit.catalog, edit.spec)
+		_, err := s.mallory.Kubectl.Feed(t.Context(), c.manifest(edit.catalog, edit.spec), "apply", "-f", "-")
 		if err == nil || !strings.Contains(err.Error(), `"mallory" cannot list deployments.apps in the namespace refused`) ||
 			!strings.Contains(err.Error(), "ask for a Role in the namespace refused that allows list on resource") {
 			t.Errorf("%s: %v", name, err)

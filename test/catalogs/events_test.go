@@ -42,9 +42,7 @@ func (s *testCluster) testEvents(t *testing.T) {
 
 // events returns type, reason and message of the Events of a catalog.
 func (c *fixture) events(ctx context.Context, catalog string) string {
-	out, err := c.Administrator.Run(ctx, "get", "events", "-n", c.team,
-		"-o", `jsonpath={range .items[*]}{.type} {.reason} {.message}{"\n"}{end}`,
-		"--field-selector=involvedObject.kind=AppCatalog,involvedObject.name="+catalog)
+	out, err := c.Try.Events(ctx, c.team, "involvedObject.kind=AppCatalog,involvedObject.name="+catalog)
 	if err != nil {
 		return err.Error()
 	}

@@ -15,20 +15,18 @@ import (
 // testUnreachableSource creates a catalog of a namespace that the server has no permission to read at first.
 func (s *testCluster) testUnreachableSource(t *testing.T) {
 	c := s.newUnreachable(t, "hidden")
-	if _, err := c.apply(t.Context(), s.eve, "shop", apiAndWorker); err != nil {
-		t.Fatal(err)
-	}
+	s.eve.Apply(t, c.manifest("shop", apiAndWorker))
 	mirrortest.Eventually(t, "the catalog reports the missing permission", func(ctx context.Context) error {
-		out, err := s.eve.Kubectl.Run(ctx, "get", "cat", "shop", "-n", c.team, "-o", `jsonpath={.status.conditions[?(@.type=="Ready")]}`)
+		out, err := s.eve.Try.Field(ctx, c.team, "cat/shop", `{.status.conditions[?(@.type=="Ready")]}`)
 		if err == nil && (!strings.Contains(out, "False") || !strings.Contains(out, "cannot list resource")) {
-			err = fmt.Errorf("kubectl printed\n%s", out)
+			err = fmt.Errorf("condition: %s", out)
 		}
 		return err
 	})
 	c.permit(t)
 	c.waitForRecords(t, "shop", 1)
 	// Each type is listed separately: the first record may be written before the last type is listed.
-	c.Run(t, "wait", "-n", c.team, "cat/shop", "--for=condition=SourceReachable", "--timeout=180s")
+	c.HaveCondition(t, c.team, "SourceReachable", "cat/shop")
 	c.expectColumns(t, map[string]string{"READY": "True", "STATE": "Up to date", "WORKLOADS": "2"}, "cat", "shop")
 	c.expectNextChange(t, "shop", 1)
 }

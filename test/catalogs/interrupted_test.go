@@ -57,7 +57,7 @@ func (c *fixture) changeUnseen(t *testing.T, tag string) {
 		c.Apply(t, fmt.Sprintf(deployment, c.source, "worker", "shop/worker:1"))
 	}
 	mirrortest.Eventually(t, "the API server's cache has the changes", func(ctx context.Context) error {
-		cached, err := c.Administrator.Run(ctx, "get", "--raw", "/apis/apps/v1/namespaces/"+c.source+"/deployments?resourceVersion=0")
+		cached, err := c.Try.Read(ctx, "/apis/apps/v1/namespaces/"+c.source+"/deployments?resourceVersion=0")
 		if err == nil && (!strings.Contains(cached, `"shop/api:`+tag+`"`) || strings.Contains(cached, `"shop/worker:1"`) == had) {
 			err = errors.New(cached)
 		}

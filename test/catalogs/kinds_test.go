@@ -77,7 +77,7 @@ func (s *testCluster) testAllKinds(t *testing.T) {
 	if record.Status.State != v1alpha1.SyncStateApplied || !slices.Equal(record.Status.WorkloadNames, names) {
 		t.Errorf("first record: state %s, workloads %q", record.Status.State, record.Status.WorkloadNames)
 	}
-	c.Run(t, "wait", "-n", c.team, "cat/shop", "--for=condition=SourceReachable", "--timeout=180s")
+	c.HaveCondition(t, c.team, "SourceReachable", "cat/shop")
 
 	objects := []string{"deployment/api", "statefulset/db", "daemonset/agent", "replicaset/cache", "cronjob/report", "job/import"}
 	s.ann.Run(t, append(append([]string{"annotate", "-n", c.source}, objects...), note+"=second")...)

@@ -31,10 +31,7 @@ func (s *testCluster) testMissingWorkload(t *testing.T) {
 	c.expectColumns(t, map[string]string{"STATE": "1 workload changed", "CHANGED": "worker", "BY": "bob"}, "ss", record.Name)
 	c.expectColumns(t, map[string]string{"STATE": "Up to date, 1 missing", "WORKLOADS": "2", "READY": "True"}, "cat", "shop")
 	c.waitForWarning(t, "worker")
-	if _, err := s.eve.Kubectl.Run(t.Context(), "wait", "-n", c.team, "cat/shop", "--for=condition=WorkloadsMissing",
-		"--timeout=180s"); err != nil {
-		t.Error(err)
-	}
+	s.eve.HaveCondition(t, c.team, "WorkloadsMissing", "cat/shop")
 	c.expectImages(t, "shop", map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
 
 	c.edit(t, "shop", "  workloads: [{kind: Deployment, name: api}]\n")

@@ -106,7 +106,7 @@ func (s *testCluster) waitForArchivedCount(t *testing.T) {
 	t.Helper()
 	archived := len((&fixture{testCluster: s}).lines(t))
 	mirrortest.Eventually(t, "the SyncPolicy has the number of archived records", func(ctx context.Context) error {
-		out, err := s.Administrator.Run(ctx, "get", "syncpolicy", "default", "-o", "jsonpath={.status.recordsArchived}")
+		out, err := s.Try.Field(ctx, "", "syncpolicy/default", "{.status.recordsArchived}")
 		if err == nil && out != fmt.Sprint(archived) {
 			err = fmt.Errorf("recordsArchived = %s, want %d", out, archived)
 		}

@@ -46,7 +46,7 @@ func (s *testCluster) testRollback(t *testing.T) {
 	c.expectImages(t, "shop", first)
 	c.expectPinned(t)
 
-	s.eve.Run(t, "patch", "cat", "shop", "-n", c.team, "--type=merge", "-p", `{"spec": {"pinnedRevision": null}}`)
+	s.eve.Patch(t, c.team, "cat/shop", `{"spec": {"pinnedRevision": null}}`)
 	expectEdit(t, c.waitForRecords(t, "shop", 5), 5, "api", "untracked", "worker")
 	c.expectImages(t, "shop", map[string]string{
 		"api": "shop/api:3", "worker": "mirror.example.com/shop/worker:1", "untracked": "shop/untracked:1",
@@ -74,7 +74,7 @@ func (c *fixture) expectPinned(t *testing.T) {
 	t.Helper()
 	c.expectColumns(t, map[string]string{"REVISION": "4", "WORKLOADS": "2", "READY": "True", "STATE": "Pinned at what revision 1 was"}, "cat",
 		"shop")
-	out := c.eve.Run(t, "get", "cat", "shop", "-n", c.team, "-o", `jsonpath={.status.conditions[?(@.type=="Paused")].reason}`)
+	out := c.eve.Field(t, c.team, "cat/shop", `{.status.conditions[?(@.type=="Paused")].reason}`)
 	if out != v1alpha1.ReasonPinned {
 		t.Errorf("reason of Paused = %q", out)
 	}

@@ -79,10 +79,15 @@ func (s *testCluster) newUnreachable(t *testing.T, name string) *fixture {
 	for _, namespace := range []string{c.source, c.team} {
 		fmt.Fprintf(&manifests, "apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n---\n", namespace)
 	}
-	for _, workload := range []string{"api", "worker", "untracked"} {
+	names := []string{"api", "worker", "untracked"}
+	for _, workload := range names {
 		fmt.Fprintf(&manifests, deployment, c.source, workload, "shop/"+workload+":1")
 	}
 	s.Apply(t, manifests.String())
+	// kube-apiserver does not audit writes of the status. Later ones would be changes of an unknown author.
+	for _, workload := range names {
+		s.HasField(t, c.source, "deployment/"+workload, "{.status.updatedReplicas}", "1")
+	}
 	return c
 }
 
@@ -94,20 +99,21 @@ func (c *fixture) newCatalog(t *testing.T, name string) {
 	if record.Status.State != v1alpha1.SyncStateApplied || record.Status.Actor != c.eve.Name {
 		t.Errorf("record of the new catalog: state %s, actor %q", record.Status.State, record.Status.Actor)
 	}
-	c.Run(t, "wait", "-n", c.team, "cat/"+name, "--for=condition=SourceReachable", "--timeout=180s")
+	c.HaveCondition(t, c.team, v1alpha1.ConditionSourceReachable, "cat/"+name)
 }
 
 // edit has eve apply a catalog, and waits until the catalog has observed its spec.
 func (c *fixture) edit(t *testing.T, name, spec string) {
 	t.Helper()
-	if _, err := c.apply(t.Context(), c.eve, name, spec); err != nil {
+	if _, err := c.eve.Kubectl.Feed(t.Context(), c.manifest(name, spec), "apply", "-f", "-"); err != nil {
 		t.Fatal(err)
 	}
 	mirrortest.Eventually(t, "the catalog has observed its spec", func(ctx context.Context) error { return c.checkObserved(ctx, name) })
 }
 
-func (c *fixture) apply(ctx context.Context, by *people.Person, name, spec string) (string, error) {
-	return by.Kubectl.Feed(ctx, fmt.Sprintf(catalogOf, name, c.team, c.source, spec), "apply", "-f", "-")
+// manifest returns the manifest of a catalog.
+func (c *fixture) manifest(name, spec string) string {
+	return fmt.Sprintf(catalogOf, name, c.team, c.source, spec)
 }
 
 // setImage changes an image in the source.

@@ -39,9 +39,7 @@ func (s *testCluster) testDeletedCatalog(t *testing.T) {
 	c.newCatalog(t, "shop")
 	c.newCatalog(t, "doomed")
 	c.setImage(t, s.ann, "api", "shop/api:2")
-	if _, err := s.eve.Kubectl.Run(t.Context(), "delete", "cat", "doomed", "-n", c.team); err != nil {
-		t.Fatal(err)
-	}
+	s.eve.Delete(t, c.team, "cat/doomed")
 	expectAutomatic(t, c.waitForRecords(t, "shop", 2), "api")
 	mirrortest.Eventually(t, "the workloads of the catalog are deleted", func(ctx context.Context) error {
 		workloads, err := c.workloads(ctx, "doomed")
@@ -54,5 +52,5 @@ func (s *testCluster) testDeletedCatalog(t *testing.T) {
 		t.Errorf("records of the catalog were deleted: %v", err)
 	}
 	c.expectNextChange(t, "shop", 2)
-	s.Run(t, "delete", "namespace", c.team, "--timeout=180s")
+	s.Delete(t, "", "namespace/"+c.team)
 }

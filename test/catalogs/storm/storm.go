@@ -56,7 +56,7 @@ func New(t testing.TB, cluster *mirrortest.AdminCluster, workloads int) *Storm {
 	if s.slipstream, err = versioned.NewForConfig(config); err != nil {
 		t.Fatal(err)
 	}
-	cluster.Run(t, "create", "namespace", namespace)
+	cluster.CreateNamespace(t, namespace)
 	s.each(t, workloads, 0, s.create)
 	s.follow(t, everything, v1alpha1.AppCatalogSpec{WorkloadSelector: &metav1.LabelSelector{}})
 	s.follow(t, half, v1alpha1.AppCatalogSpec{Workloads: s.everyOther()})
