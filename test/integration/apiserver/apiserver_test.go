@@ -17,6 +17,7 @@ import (
 
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/testkit/clustertest"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
 // deadline is longer than any wait of these tests on a busy machine. An informer that lost its connection may wait for a minute
@@ -26,6 +27,8 @@ const deadline = 3 * time.Minute
 // testCluster is a cluster with a server, and clients of the administrator.
 type testCluster struct {
 	*devcluster.Cluster
+	// Objects are for what tests only prepare or wait for.
+	*mirrortest.Objects
 	admin  devcluster.Kubectl
 	client dynamic.Interface
 }
@@ -41,7 +44,9 @@ func newTestCluster(t *testing.T, options devcluster.Options) *testCluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &testCluster{Cluster: cluster, admin: cluster.Kubectl(cluster.Admin()), client: client}
+	return &testCluster{
+		Cluster: cluster, Objects: mirrortest.ObjectsOf(t, cluster.Admin()), admin: cluster.Kubectl(cluster.Admin()), client: client,
+	}
 }
 
 // TestAPI runs its subtests on one cluster, because starting a cluster takes longer than most of them. Subtests use their own
@@ -129,14 +134,18 @@ func (s *testCluster) apply(t *testing.T, manifest string, arguments ...string) 
 // namespace creates a namespace for a test.
 func (s *testCluster) namespace(t *testing.T, name string) string {
 	t.Helper()
-	s.kubectl(t, "create", "namespace", name)
+	s.CreateNamespace(t, name)
 	return name
 }
 
-// jsonpath reads one value of an object.
-func (s *testCluster) jsonpath(t *testing.T, path string, arguments ...string) string {
+// jsonpath reads one value of an object, which is given as for kubectl get: its kind, its name, and -n with its namespace.
+func (s *testCluster) jsonpath(t *testing.T, path string, object ...string) string {
 	t.Helper()
-	return s.kubectl(t, append(append([]string{"get"}, arguments...), "-o", "jsonpath="+path)...)
+	namespace := ""
+	if len(object) > 2 {
+		namespace = object[3]
+	}
+	return s.Field(t, namespace, object[0]+"/"+object[1], path)
 }
 
 // contains fails the test unless text contains every part.

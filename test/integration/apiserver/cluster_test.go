@@ -24,7 +24,7 @@ func testNamespaceDeletion(t *testing.T, s *testCluster) {
 		s.apply(t, manifest)
 	}
 	s.kubectl(t, "wait", "--for=create", "gds/dest", "-n", namespace, "--timeout=180s")
-	s.kubectl(t, "delete", "namespace", namespace, "--timeout=180s")
+	s.Delete(t, "", "namespace/"+namespace)
 	// A record that is written during the deletion is collected by the garbage collector.
 	testkit.EventuallyWithin(t, deadline, "objects are deleted with their namespace", func(context.Context) error {
 		if out := s.kubectl(t, "get", "slipstream", "-A", "-o", "jsonpath={.items[*].metadata.namespace}"); strings.Contains(out, namespace) {
@@ -36,10 +36,10 @@ func testNamespaceDeletion(t *testing.T, s *testCluster) {
 
 func testGarbageCollection(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "garbage")
-	s.apply(t, repositoryIn(namespace))
-	s.apply(t, destinationIn(namespace))
+	s.Apply(t, repositoryIn(namespace))
+	s.Apply(t, destinationIn(namespace))
 	s.kubectl(t, "wait", "--for=create", "gds/dest", "-n", namespace, "--timeout=180s")
-	s.kubectl(t, "delete", "gd", "dest", "-n", namespace)
+	s.Delete(t, namespace, "gd/dest")
 	s.kubectl(t, "wait", "--for=delete", "gds/dest", "-n", namespace, "--timeout=180s")
 }
 
@@ -59,7 +59,7 @@ func (s *testCluster) revision(t *testing.T) int64 {
 
 func testRestart(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "restart")
-	s.apply(t, repositoryIn(namespace))
+	s.Apply(t, repositoryIn(namespace))
 	uid := s.jsonpath(t, "{.metadata.uid}", "grc", "repo", "-n", namespace)
 	before := s.revision(t)
 	s.restart(t, syscall.SIGTERM)
@@ -73,7 +73,7 @@ func testRestart(t *testing.T, s *testCluster) {
 
 func testCrash(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "crash")
-	s.apply(t, repositoryIn(namespace))
+	s.Apply(t, repositoryIn(namespace))
 	before := s.revision(t)
 	s.restart(t, syscall.SIGKILL)
 	s.kubectl(t, "get", "grc", "repo", "-n", namespace)
@@ -81,7 +81,7 @@ func testCrash(t *testing.T, s *testCluster) {
 		t.Errorf("revision = %d after a crash, want %d or more", after, before)
 	}
 	// The lock of the store makes the new process the same leader: it does not wait until its own Lease expires.
-	s.apply(t, destinationIn(namespace))
+	s.Apply(t, destinationIn(namespace))
 	s.kubectl(t, "wait", "--for=create", "gds/dest", "-n", namespace, "--timeout=180s")
 }
 
@@ -100,7 +100,7 @@ func (s *testCluster) restart(t *testing.T, signal syscall.Signal) {
 // registered API responds.
 func testNamespaceDeletionWithoutServer(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "held")
-	s.apply(t, repositoryIn(namespace))
+	s.Apply(t, repositoryIn(namespace))
 	s.deleteWithoutServer(t, namespace, syscall.SIGKILL)
 	if err := s.StartServer(t.Context()); err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func (s *testCluster) deleteWithoutServer(t *testing.T, namespace string, signal
 	s.kubectl(t, "wait", "apiservice/"+devcluster.APIServiceName, "--for=condition=Available=false", "--timeout=180s")
 	s.kubectl(t, "delete", "namespace", namespace, "--wait=false")
 	testkit.EventuallyWithin(t, deadline, "the namespace to wait for our API", func(ctx context.Context) error {
-		out, err := s.admin.Run(ctx, "get", "namespace", namespace, "-o", "jsonpath={.status.conditions[?(@.status=='True')].message}")
+		out, err := s.Try.Field(ctx, "", "namespace/"+namespace, "{.status.conditions[?(@.status=='True')].message}")
 		if err != nil {
 			return err
 		}
@@ -135,9 +135,9 @@ func (s *testCluster) deleteWithoutServer(t *testing.T, namespace string, signal
 
 func testBreakGlass(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "stuck")
-	s.apply(t, repositoryIn(namespace))
+	s.Apply(t, repositoryIn(namespace))
 	s.deleteWithoutServer(t, namespace, syscall.SIGTERM)
-	s.kubectl(t, "delete", "apiservice", devcluster.APIServiceName)
+	s.Delete(t, "", "apiservice/"+devcluster.APIServiceName)
 	testkit.EventuallyWithin(t, deadline, "the namespace to be deleted", func(ctx context.Context) error {
 		out, err := s.admin.Run(ctx, "get", "namespace", namespace, "--ignore-not-found", "-o", "name")
 		if err == nil && out != "" {

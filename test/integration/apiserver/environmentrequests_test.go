@@ -49,10 +49,10 @@ func shown(ctx context.Context, as devcluster.Kubectl, namespace, subresource st
 func testEnvironmentRequests(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "environment-requests")
 	target := namespace + "-alice"
-	s.apply(t, shopIn(namespace, "shop/web:1", "info", "hunter2"))
-	s.apply(t, catalogIn(namespace, namespace))
-	s.kubectl(t, "wait", "--for=jsonpath={.status.revision}=1", "cat/shop", "-n", namespace, "--timeout=180s")
-	s.apply(t, environmentIn(namespace))
+	s.Apply(t, shopIn(namespace, "shop/web:1", "info", "hunter2"))
+	s.Apply(t, catalogIn(namespace, namespace))
+	s.HasField(t, namespace, "cat/shop", "{.status.revision}", "1")
+	s.Apply(t, environmentIn(namespace))
 	send := func(subresource, body, query string) string {
 		out, err := request(t.Context(), s.admin, namespace, "environments/alice", subresource, body, query)
 		return fmt.Sprint(out, err)
@@ -94,15 +94,15 @@ func testEnvironmentSync(t *testing.T, s *testCluster, namespace string, send fu
 	t.Helper()
 	synced := func(revision int) {
 		contains(t, send("sync", "", ""), `"accepted":true`)
-		s.kubectl(t, "wait", fmt.Sprint("--for=jsonpath={.status.appliedRevision}=", revision), "envt/alice", "-n", namespace, "--timeout=180s")
+		s.HasField(t, namespace, "envt/alice", "{.status.appliedRevision}", fmt.Sprint(revision))
 	}
 	synced(1)
-	s.apply(t, shopIn(namespace, "shop/web:2", "debug", "correct-horse"))
+	s.Apply(t, shopIn(namespace, "shop/web:2", "debug", "correct-horse"))
 	_, err := request(t.Context(), s.admin, namespace, "appcatalogs/shop", "sync", "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.kubectl(t, "wait", "--for=jsonpath={.status.latestRevision}=2", "envt/alice", "-n", namespace, "--timeout=180s")
+	s.HasField(t, namespace, "envt/alice", "{.status.latestRevision}", "2")
 	diff, err := shown(t.Context(), s.admin, namespace, "diff")
 	if err != nil {
 		t.Fatal(err)
@@ -136,19 +136,18 @@ func testEnvironmentSync(t *testing.T, s *testCluster, namespace string, send fu
 	contains(t, send("undismiss", "", ""), "What was dismissed is offered again")
 	synced(2)
 	contains(t, send("rollback", `{"spec":{"revision":1}}`, ""), "Environment alice goes from revision 2 to revision 1 of its catalog")
-	s.kubectl(t, "wait", "--for=jsonpath={.status.appliedRevision}=1", "envt/alice", "-n", namespace, "--timeout=180s")
-	s.kubectl(t, "wait", "--for=jsonpath={.spec.template.spec.containers[0].image}=shop/web:1",
-		"deployment/web", "-n", namespace+"-alice", "--timeout=180s")
+	s.HasField(t, namespace, "envt/alice", "{.status.appliedRevision}", "1")
+	s.HasField(t, namespace+"-alice", "deployment/web", "{.spec.template.spec.containers[0].image}", "shop/web:1")
 }
 
 // testEnvironmentRequestPermissions checks that each request requires its own permission, and that none includes Secrets.
 func testEnvironmentRequestPermissions(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "environment-rights")
 	target := s.namespace(t, namespace+"-alice")
-	s.apply(t, shopIn(namespace, "shop/web:1", "info", "hunter2"))
-	s.apply(t, catalogIn(namespace, namespace))
-	s.apply(t, environmentIn(namespace))
-	s.kubectl(t, "wait", "--for=jsonpath={.status.revision}=1", "cat/shop", "-n", namespace, "--timeout=180s")
+	s.Apply(t, shopIn(namespace, "shop/web:1", "info", "hunter2"))
+	s.Apply(t, catalogIn(namespace, namespace))
+	s.Apply(t, environmentIn(namespace))
+	s.HasField(t, namespace, "cat/shop", "{.status.revision}", "1")
 	rosa := s.ordinary(t, "rosa")
 	s.grant(t, "rosa", namespace, "readers", "get,list,watch", "environments.configbutler.ai,syncstatuses.configbutler.ai")
 	const onBehalf = "which the server would do on their behalf"

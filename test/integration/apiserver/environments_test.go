@@ -106,7 +106,7 @@ func testEnvironmentPlacement(t *testing.T, s *testCluster) {
 	admit := `{"spec":{"accessPolicy":{"namespacedRules":{"mode":"FromSelector",` +
 		`"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"` +
 		elsewhere + `"}}}}}}`
-	s.kubectl(t, "patch", "cat", "shop", "-n", namespace, "--type=merge", "-p", admit)
+	s.Patch(t, namespace, "cat/shop", admit)
 	s.apply(t, of)
 }
 

@@ -95,7 +95,7 @@ func testStoreMetrics(t *testing.T, s *testCluster) {
 		}
 	}
 	namespace := s.namespace(t, "measured")
-	s.apply(t, repositoryIn(namespace))
+	s.Apply(t, repositoryIn(namespace))
 	after, err := s.storeMetrics(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +148,7 @@ func expectRounds(t *testing.T, w watch.Interface, last string, rounds ...string
 // is longer than any restart.
 func testResumeAfterRestart(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "resumed")
-	s.apply(t, repositoryIn(namespace))
+	s.Apply(t, repositoryIn(namespace))
 	repositories := s.client.Resource(resource("gitrepoconfigs")).Namespace(namespace)
 	from := s.label(t, repositories, "repo", "0")
 	s.label(t, repositories, "repo", "1")
@@ -181,7 +181,7 @@ func (s *testCluster) waitForCompaction(t *testing.T, resourceVersion string) {
 
 func testCompactedHistory(t *testing.T, s *testCluster) {
 	for _, name := range []string{"past-a", "past-b", "past-c"} {
-		s.apply(t, clusterRuleFor(name))
+		s.Apply(t, clusterRuleFor(name))
 	}
 	rules := s.client.Resource(resource(uncached))
 	page, err := rules.List(t.Context(), metav1.ListOptions{Limit: 1})
@@ -226,8 +226,8 @@ func testDisconnectedInformer(t *testing.T, s *testCluster) {
 		t.Fatal(err)
 	}
 	rules := s.client.Resource(resource(uncached))
-	s.apply(t, clusterRuleFor("kept"))
-	s.apply(t, clusterRuleFor("deleted"))
+	s.Apply(t, clusterRuleFor("kept"))
+	s.Apply(t, clusterRuleFor("deleted"))
 	informer := startInformer(t, client)
 	// A reflector lists again if its watch ends immediately without an event.
 	s.label(t, rules, "kept", "before")

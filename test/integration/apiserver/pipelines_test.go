@@ -60,7 +60,7 @@ func testPipelines(t *testing.T, s *testCluster) {
 			t.Errorf("sync of %s with the body %q: %v: %s, want %s", each.name, each.body, err, out, each.want)
 		}
 	}
-	s.kubectl(t, "patch", "pipe", namespace, "--type=merge", "-p", `{"spec":{"suspend":false}}`)
+	s.Patch(t, "", "pipe/"+namespace, `{"spec":{"suspend":false}}`)
 	out, err := s.admin.Feed(t.Context(), "", "create", "--raw", fmt.Sprintf(path, namespace, "?dryRun=All"), "-f", "-")
 	if want := "Would send CustomResourceDefinitions and objects that some sink does not know as they are (dry run)"; err != nil ||
 		!strings.Contains(out, want) {

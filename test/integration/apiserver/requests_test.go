@@ -28,7 +28,7 @@ func request(ctx context.Context, as devcluster.Kubectl, namespace, object, subr
 // testRequests checks that each request has defaults, except for a rollback, which requires a revision.
 func testRequests(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "requests")
-	s.apply(t, catalogIn(namespace, namespace))
+	s.Apply(t, catalogIn(namespace, namespace))
 	for _, body := range []string{"", "{}", " \n", `{"metadata":{"namespace":"requests","name":"shop"}}`} {
 		out, err := request(t.Context(), s.admin, namespace, "appcatalogs/shop", "sync", body, "?dryRun=All")
 		if err != nil || !strings.Contains(out, `"accepted":true,"message":"Would read the namespace requests anew (dry run)"`) {
@@ -64,8 +64,8 @@ func testRequests(t *testing.T, s *testCluster) {
 func testRecordRequests(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "record-requests")
 	s.kubectl(t, "create", "deployment", "web", "-n", namespace, "--image=shop/web:1")
-	s.apply(t, catalogIn(namespace, namespace))
-	s.kubectl(t, "wait", "--for=jsonpath={.status.revision}=1", "cat/shop", "-n", namespace, "--timeout=180s")
+	s.Apply(t, catalogIn(namespace, namespace))
+	s.HasField(t, namespace, "cat/shop", "{.status.revision}", "1")
 	record := "syncstatuses/" + s.jsonpath(t, "{.status.latestSync}", "cat", "shop", "-n", namespace)
 	const nothingFollows = "cannot become Retrying: nothing follows Dismissed; Retrying follows Failed or ManualIntervention"
 	for _, each := range []struct{ subresource, body, query, want string }{
@@ -101,7 +101,7 @@ func synced(t *testing.T, s *testCluster, namespace string) {
 	if err != nil || !changed && !pending {
 		t.Errorf("sync: %v: %s", err, out)
 	}
-	s.kubectl(t, "wait", "--for=jsonpath={.status.revision}=2", "cat/shop", "-n", namespace, "--timeout=180s")
+	s.HasField(t, namespace, "cat/shop", "{.status.revision}", "2")
 	testkit.EventuallyWithin(t, deadline, "the source is unchanged", func(ctx context.Context) error {
 		out, err := request(ctx, s.admin, namespace, "appcatalogs/shop", "sync", "", "")
 		if err == nil && !strings.Contains(out, "The namespace "+namespace+" has been read: nothing had changed that is not recorded already") {
@@ -114,11 +114,11 @@ func synced(t *testing.T, s *testCluster, namespace string) {
 // testRetry limits the attempts to one, so that only requests of users retry a failure.
 func testRetry(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "retries")
-	s.apply(t, strings.Replace(policy, "batchWindow: 1s", "batchWindow: 1s, retry: {maxAttempts: 1}", 1))
+	s.Apply(t, strings.Replace(policy, "batchWindow: 1s", "batchWindow: 1s, retry: {maxAttempts: 1}", 1))
 	t.Cleanup(func() { _, _ = s.admin.Run(context.WithoutCancel(t.Context()), "delete", "syncpolicy", "default") })
 	s.kubectl(t, "create", "deployment", "web", "-n", namespace, "--image=shop/web:1")
 	const misfit = `, patches: [{target: {kind: Deployment}, type: JSON6902, patch: '[{"op": "remove", "path": "/spec/nothing"}]'}]}`
-	s.apply(t, strings.Replace(catalogIn(namespace, namespace), "name: web}]}", "name: web}]"+misfit, 1))
+	s.Apply(t, strings.Replace(catalogIn(namespace, namespace), "name: web}]}", "name: web}]"+misfit, 1))
 	records := []string{"ss", "-l", "configbutler.ai/catalog=shop", "-n", namespace}
 	waitFor := func(state string, attempts int) {
 		for _, want := range []string{fmt.Sprint("attempts}=", attempts), "state}=" + state} {
@@ -133,7 +133,7 @@ func testRetry(t *testing.T, s *testCluster) {
 		return err
 	})
 	waitFor("ManualIntervention", 1)
-	record := "syncstatuses/" + s.jsonpath(t, "{.items[0].metadata.name}", records...)
+	record := "syncstatuses/" + s.kubectl(t, append([]string{"get", "-o", "jsonpath={.items[0].metadata.name}"}, records...)...)
 	retry := func(attempt int) {
 		out, err := request(t.Context(), s.admin, namespace, record, "retry", "", "")
 		if want := fmt.Sprintf("Attempt %d is under way", attempt); err != nil || !strings.Contains(out, want) {
@@ -142,8 +142,8 @@ func testRetry(t *testing.T, s *testCluster) {
 	}
 	retry(2)
 	waitFor("ManualIntervention", 2)
-	s.kubectl(t, "patch", "cat", "shop", "-n", namespace, "--type=merge", "-p", `{"spec":{"patches":null}}`)
-	s.kubectl(t, "wait", "--for=jsonpath={.status.revision}=1", "cat/shop", "-n", namespace, "--timeout=180s")
+	s.Patch(t, namespace, "cat/shop", `{"spec":{"patches":null}}`)
+	s.HasField(t, namespace, "cat/shop", "{.status.revision}", "1")
 	config, err := s.Admin().RESTConfig()
 	if err != nil {
 		t.Fatal(err)
@@ -160,13 +160,13 @@ func testRetry(t *testing.T, s *testCluster) {
 	if !retried.Status.Accepted || !slices.Equal(retried.Status.SyncStatuses, []string{name}) || retried.Namespace != namespace {
 		t.Errorf("response in %s: %+v", retried.Namespace, retried.Status)
 	}
-	s.kubectl(t, "wait", "--for=jsonpath={.status.state}=Applied", record, "-n", namespace, "--timeout=180s")
+	s.HasField(t, namespace, record, "{.status.state}", "Applied")
 }
 
 // testRequestPermissions checks that each request requires its own permission.
 func testRequestPermissions(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "request-rights")
-	s.apply(t, catalogIn(namespace, namespace))
+	s.Apply(t, catalogIn(namespace, namespace))
 	rita := s.ordinary(t, "rita")
 	s.grant(t, "rita", namespace, "readers", "get,list,watch", "appcatalogs.configbutler.ai,syncstatuses.configbutler.ai")
 	actions := []struct{ resource, object, subresource, response string }{

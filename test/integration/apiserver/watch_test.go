@@ -35,7 +35,7 @@ func next(t *testing.T, w watch.Interface) watch.Event {
 func testPages(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "pages")
 	for i := range 5 {
-		s.apply(t, strings.Replace(ruleIn(namespace), "name: rule", fmt.Sprintf("name: rule-%d", i), 1))
+		s.Apply(t, strings.Replace(ruleIn(namespace), "name: rule", fmt.Sprintf("name: rule-%d", i), 1))
 	}
 	rules := s.client.Resource(resource("watchrules")).Namespace(namespace)
 	var names []string
@@ -62,7 +62,7 @@ func testPages(t *testing.T, s *testCluster) {
 
 func testInitialEvents(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "initial")
-	s.apply(t, repositoryIn(namespace))
+	s.Apply(t, repositoryIn(namespace))
 	for _, plural := range []string{"gitrepoconfigs", "gitdestinations", "gitdestinationstatuses", "watchrules", "clusterwatchrules"} {
 		t.Run(plural, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), deadline)
@@ -93,8 +93,8 @@ func testInitialEvents(t *testing.T, s *testCluster) {
 
 func testSelectors(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "selectors")
-	s.apply(t, ruleIn(namespace))
-	s.apply(t, strings.Replace(ruleIn(namespace), "name: rule", "name: other", 1))
+	s.Apply(t, ruleIn(namespace))
+	s.Apply(t, strings.Replace(ruleIn(namespace), "name: rule", "name: other", 1))
 	s.kubectl(t, "label", "wr", "rule", "-n", namespace, "team=a")
 	rules := s.client.Resource(resource("watchrules")).Namespace(namespace)
 	labelled, err := rules.Watch(t.Context(), metav1.ListOptions{LabelSelector: "team=a"})
@@ -108,10 +108,10 @@ func testSelectors(t *testing.T, s *testCluster) {
 	}
 	defer named.Stop()
 
-	s.kubectl(t, "delete", "wr", "other", "-n", namespace)
+	s.Delete(t, namespace, "wr/other")
 	s.kubectl(t, "label", "wr", "rule", "-n", namespace, "team-")
 	awaitDeletion(t, labelled, "rule")
-	s.kubectl(t, "delete", "wr", "rule", "-n", namespace)
+	s.Delete(t, namespace, "wr/rule")
 	awaitDeletion(t, named, "rule")
 }
 
