@@ -94,7 +94,7 @@ func (c *fixture) testMissingDependency(t *testing.T) {
 	known := c.recordNames(t, "alice", v1alpha1.SyncTypeDependency)
 	states := c.watchStates(t)
 	c.applySyncPolicy(t, stopped)
-	c.ann.Run(t, "delete", "-n", c.source, "configmap/settings")
+	c.ann.Delete(t, c.source, "configmap/settings")
 	c.applyToSource(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: jobs}, data: {every: day}}")
 	c.waitForPrompt(t, "alice", 0, "[{ConfigMap 2}]")
 	c.applySyncPolicy(t)

@@ -94,7 +94,7 @@ func (s *testCluster) testCopyMatchesSource(t *testing.T) {
 func (c *fixture) setOwner(t *testing.T, objects ...string) {
 	t.Helper()
 	c.applyToSource(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: application}}")
-	uid := c.ann.Run(t, "get", "configmap", "application", "-n", c.source, "-o", "jsonpath={.metadata.uid}")
+	uid := c.ann.Field(t, c.source, "configmap/application", "{.metadata.uid}")
 	owner := fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"application","uid":%q}]}}`, uid)
 	c.ann.Run(t, append([]string{"patch", "-n", c.source, "--type=merge", "-p", owner}, objects...)...)
 }

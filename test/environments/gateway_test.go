@@ -105,14 +105,13 @@ func (s *testCluster) testGatewayAPI(t *testing.T) {
 	}
 	c.waitForStatus(t, "alice", "Synced")
 
-	c.ann.Run(t, "patch", "httproute", "web", "-n", c.source,
-		"--type=merge", "-p", `{"spec": {"hostnames": ["shop.example.com", "www.example.com"]}}`)
+	c.ann.Patch(t, c.source, "httproute/web", `{"spec": {"hostnames": ["shop.example.com", "www.example.com"]}}`)
 	c.waitForStatus(t, "alice", "1 HTTPRoute changed")
 	c.mustSync(t, "alice", all)
 	if hosts := text(c.objectsIn(t, c.target)["HTTPRoute web"], "spec", "hostnames"); !strings.Contains(hosts, "www.alice.dev.example.com") {
 		t.Errorf("hosts of the route = %s", hosts)
 	}
-	c.dave.Run(t, "delete", "envt", "alice", "-n", c.team, "--timeout=180s")
+	c.dave.Delete(t, c.team, "envt/alice")
 	if left := c.objectsIn(t, c.target).names(); len(left) > 0 {
 		t.Errorf("objects left after the deletion of the environment: %q", left)
 	}

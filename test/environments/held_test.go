@@ -95,7 +95,7 @@ func (s *testCluster) testRollback(t *testing.T) {
 	})
 	s.expectUnchanged(t, c.target, before)
 
-	s.dave.Run(t, "patch", "envt", "alice", "-n", c.team, "--type=merge", "-p", `{"spec":{"pinnedRevision":null}}`)
+	s.dave.Patch(t, c.team, "envt/alice", `{"spec":{"pinnedRevision":null}}`)
 	c.waitForApplied(t, "alice", 3)
 	c.expectImages(t, map[string]string{"api": "shop/api:3", "worker": "shop/worker:1"})
 }

@@ -150,7 +150,7 @@ func (s *testCluster) testUnwatchedWorkloads(t *testing.T) {
 	c.waitForStatus(t, "alice", everythingChanged)
 	c.mustSync(t, "alice", all)
 	c.expectVersion(t, "v2", "")
-	c.dave.Run(t, "delete", "envt", "alice", "-n", c.team, "--timeout=180s")
+	c.dave.Delete(t, c.team, "envt/alice")
 	if left := c.objectsIn(t, c.target).names(); len(left) > 0 {
 		t.Errorf("objects left after the deletion of the environment: %q", left)
 	}

@@ -47,11 +47,11 @@ func (s *testCluster) testDeletion(t *testing.T) {
 	c.testAuditLog(t)
 
 	orphans := s.objectsIn(t, "lived-orphan")
-	s.dave.Run(t, "delete", "envt", "bob", "-n", c.team, "--timeout=180s")
+	s.dave.Delete(t, c.team, "envt/bob")
 	if got := s.objectsIn(t, "lived-orphan").names(); !slices.Equal(got, orphans.names()) {
 		t.Errorf("objects: %q, want %q", got, orphans.names())
 	}
-	s.dave.Run(t, "delete", "envt", "carol", "-n", c.team, "--timeout=180s")
+	s.dave.Delete(t, c.team, "envt/carol")
 	mirrortest.Eventually(t, "the created namespace is deleted", func(ctx context.Context) error {
 		_, err := s.admin.Client.CoreV1().Namespaces().Get(ctx, "lived-created", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
@@ -72,7 +72,7 @@ func (c *fixture) testEventsAndMetrics(t *testing.T) {
 		}
 		return err
 	})
-	metrics, err := c.Administrator.Run(t.Context(), "get", "--raw", "/metrics", "--server="+c.Env("SERVER_URL"), "--insecure-skip-tls-verify")
+	metrics, err := c.ReadServer(t.Context(), "/metrics")
 	if err != nil || !strings.Contains(metrics, "\nslipstream_environment") {
 		t.Errorf("metrics of environments are missing: %v", err)
 	}
@@ -81,9 +81,7 @@ func (c *fixture) testEventsAndMetrics(t *testing.T) {
 // testTTL sets the shortest TTL. The environment's objects must be deleted, and the user's objects preserved.
 func (c *fixture) testTTL(t *testing.T) {
 	t.Helper()
-	if _, err := c.applyEnvironment(t.Context(), c.dave, "alice", c.target, "ttl: 1m"); err != nil {
-		t.Fatal(err)
-	}
+	c.dave.Apply(t, c.environment("alice", c.target, "ttl: 1m"))
 	mirrortest.Eventually(t, "the environment expires", func(ctx context.Context) error {
 		_, err := c.dave.Own.ConfigbutlerV1alpha1().Environments(c.team).Get(ctx, "alice", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {

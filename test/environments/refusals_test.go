@@ -79,7 +79,7 @@ func (s *testCluster) testRefusedObjects(t *testing.T) {
 	})
 	c.newTarget(t, "limited")
 	c.Apply(t, quota)
-	c.Run(t, "wait", "-n", "limited", "resourcequota/services", "--for=jsonpath={.status.hard.services}=0", "--timeout=180s")
+	c.HasField(t, "limited", "resourcequota/services", "{.status.hard.services}", "0")
 	for _, test := range []struct{ environment, target, kind, name, why string }{
 		{"alice", c.target, "Deployment", "worker", "workers are not allowed here"},
 		{"bob", "limited", "Service", "api", "exceeded quota: services"},
@@ -96,7 +96,7 @@ func (s *testCluster) testRefusedObjects(t *testing.T) {
 		}
 		c.waitForStatus(t, test.environment, "Failed: ")
 	}
-	c.Run(t, "delete", "resourcequota", "services", "-n", "limited")
+	c.Delete(t, "limited", "resourcequota/services")
 	c.mustSync(t, "bob", all)
 	if !slices.Contains(s.objectsIn(t, "limited").names(), "Service api") {
 		t.Error("Service was not created after the quota was deleted")

@@ -23,10 +23,14 @@ import (
 // all is the body of a sync request for everything.
 const all = "{}"
 
-// request creates a subresource of an environment or another object of the team, such as environments/alice/sync.
+// request creates a subresource of an environment or another object of the team, such as environments/alice/sync, with kubectl.
 func (c *fixture) request(ctx context.Context, by *people.Person, path, body string) (v1alpha1.SyncRequestStatus, error) {
+	return answer(by.Kubectl.Feed(ctx, body, "create", "--raw", c.path(path), "-f", "-"))
+}
+
+// answer returns the status in a response.
+func answer(out string, err error) (v1alpha1.SyncRequestStatus, error) {
 	var response struct{ Status v1alpha1.SyncRequestStatus }
-	out, err := by.Kubectl.Feed(ctx, body, "create", "--raw", c.path(path), "-f", "-")
 	if err == nil {
 		err = json.Unmarshal([]byte(out), &response)
 	}
@@ -40,7 +44,7 @@ func (c *fixture) path(rest string) string {
 // mustRequest makes a request that must be accepted.
 func (c *fixture) mustRequest(t *testing.T, by *people.Person, path, body string) v1alpha1.SyncRequestStatus {
 	t.Helper()
-	status, err := c.request(t.Context(), by, path, body)
+	status, err := answer(by.Try.Post(t.Context(), c.path(path), body))
 	if err != nil || !status.Accepted || status.Message == "" {
 		t.Fatalf("%s returned %+v: %v", path, status, err)
 	}
@@ -130,7 +134,11 @@ func cell(ctx context.Context, by *people.Person, column string, arguments ...st
 func (c *fixture) waitForStatus(t *testing.T, environment, state string) {
 	t.Helper()
 	mirrortest.Eventually(t, fmt.Sprintf("environment %s has the state %q", environment, state), func(ctx context.Context) error {
-		got, err := cell(ctx, c.dave, "STATE", "envt", environment, "-n", c.team)
+		// kubectl prints the state once the server does.
+		got, err := c.dave.Try.Cell(ctx, c.team, "envt/"+environment, "STATE")
+		if err == nil && strings.HasPrefix(got, state) {
+			got, err = cell(ctx, c.dave, "STATE", "envt", environment, "-n", c.team)
+		}
 		if err == nil && !strings.HasPrefix(got, state) {
 			err = c.described(fmt.Errorf("state %q", got))
 		}

@@ -35,7 +35,7 @@ func (s *testCluster) testRequestPermissions(t *testing.T) {
 		t.Errorf("%q were written", found)
 	}
 
-	s.eve.Run(t, "patch", "cat", "shop", "-n", c.team, "--type=merge", "-p", requester)
+	s.eve.Patch(t, c.team, "cat/shop", requester)
 	c.expectRefused(t, s.dave, "environments/alice/sync", all, "Forbidden", `"dave" cannot get secrets in the namespace `+c.source)
 	c.newTarget(t, "entitled-bob")
 	_, err = c.applyEnvironment(t.Context(), s.dave, "bob", "entitled-bob")
@@ -43,8 +43,7 @@ func (s *testCluster) testRequestPermissions(t *testing.T) {
 
 	c.Apply(t, people.In(c.source, "secret-readers", s.dave.Name))
 	mirrortest.Eventually(t, "dave can read the Secrets", func(ctx context.Context) error {
-		_, err := c.applyEnvironment(ctx, s.dave, "bob", "entitled-bob")
-		return err
+		return s.dave.Try.Apply(ctx, "", c.environment("bob", "entitled-bob"))
 	})
 	c.mustSync(t, "alice", all)
 	c.mustSync(t, "bob", all)
@@ -61,7 +60,7 @@ func (c *fixture) testRequestThatWaited(t *testing.T) {
 	c.mustApplyIn(t, "carl", carl, fmt.Sprintf("syncWindows: [{name: nightly, kind: Allow, schedule: '0 %d * * *', duration: 1h}]", later.Hour()))
 	waiting := c.sync(t, "carl", all)
 	c.waitForStatus(t, "carl", "Held: window nightly opens")
-	c.Run(t, "delete", "rolebinding", "dave-edit", "-n", carl)
+	c.Delete(t, carl, "rolebinding/dave-edit")
 	mirrortest.Eventually(t, "dave cannot write in the target", func(ctx context.Context) error {
 		if out, err := c.dave.Kubectl.Run(ctx, "auth", "can-i", "create", "deployments.apps", "-n", carl); err == nil {
 			return errors.New(out)
@@ -93,7 +92,7 @@ func (s *testCluster) testPermissionLost(t *testing.T) {
 	c.mustApply(t, "alice", automatic)
 	c.waitForStatus(t, "alice", "Synced")
 	before := s.objectsIn(t, c.target)
-	c.Run(t, "delete", "rolebinding", "dave-edit", "-n", c.target)
+	c.Delete(t, c.target, "rolebinding/dave-edit")
 	s.restart(t, syscall.SIGTERM) // Access reviews are cached for some minutes; a new process starts without the cache.
 	c.setImage(t, "api", "shop/api:2")
 	e := c.waitFor(t, "alice", "reports the lost permission", func(e *v1alpha1.Environment) error {
@@ -127,7 +126,7 @@ func (c *fixture) testSharedSecretsPermissionLost(t *testing.T) {
 	lost := fmt.Sprintf("Secrets of %s are not copied: user \"eve\" may not get secrets in the namespace %s", c.source, c.source)
 	c.newTarget(t, bob)
 	before := text(c.object(t, c.target, "Secret setup"), "data", "TOKEN")
-	c.Run(t, "delete", "rolebinding", "eve-secret-readers", "-n", c.source)
+	c.Delete(t, c.source, "rolebinding/eve-secret-readers")
 	c.restart(t, syscall.SIGTERM)
 	c.applyToSource(t, fmt.Sprintf(needs, 2))
 	c.waitForStatus(t, "alice", "Stalled: "+lost)

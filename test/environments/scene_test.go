@@ -90,9 +90,7 @@ func (c *fixture) applyToSource(t *testing.T, manifests string) {
 func (c *fixture) applyCatalog(t *testing.T, name string, lines ...string) {
 	t.Helper()
 	manifest := fmt.Sprintf(catalogOf, name, c.team, c.source, strings.Join(lines, "\n  "))
-	if _, err := c.eve.Kubectl.Feed(t.Context(), manifest, "apply", "-f", "-"); err != nil {
-		t.Fatal(err)
-	}
+	c.eve.Apply(t, manifest)
 	mirrortest.Eventually(t, "the catalog is up to date", func(ctx context.Context) error {
 		catalog, err := c.eve.Own.ConfigbutlerV1alpha1().AppCatalogs(c.team).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
@@ -120,9 +118,7 @@ func (c *fixture) mustApply(t *testing.T, name string, lines ...string) *v1alpha
 
 func (c *fixture) mustApplyIn(t *testing.T, name, target string, lines ...string) *v1alpha1.Environment {
 	t.Helper()
-	if _, err := c.applyEnvironment(t.Context(), c.dave, name, target, lines...); err != nil {
-		t.Fatal(err)
-	}
+	c.dave.Apply(t, c.environment(name, target, lines...))
 	return c.waitFor(t, name, "is observed", func(e *v1alpha1.Environment) error {
 		if e.Status.ObservedGeneration != e.Generation {
 			return fmt.Errorf("observed generation %d of %d", e.Status.ObservedGeneration, e.Generation)
@@ -131,11 +127,17 @@ func (c *fixture) mustApplyIn(t *testing.T, name, target string, lines ...string
 	})
 }
 
+// applyEnvironment has a user apply an environment with kubectl, to check what kubectl prints.
 func (c *fixture) applyEnvironment(ctx context.Context, by *people.Person, name, target string, lines ...string) (string, error) {
+	return by.Kubectl.Feed(ctx, c.environment(name, target, lines...), "apply", "-f", "-")
+}
+
+// environment returns the manifest of an environment with lines of its spec.
+func (c *fixture) environment(name, target string, lines ...string) string {
 	if !slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, catalogRef) }) {
 		lines = append(lines, catalogRef+"{name: shop}")
 	}
-	return by.Kubectl.Feed(ctx, fmt.Sprintf(environmentOf, name, c.team, target, strings.Join(lines, "\n  ")), "apply", "-f", "-")
+	return fmt.Sprintf(environmentOf, name, c.team, target, strings.Join(lines, "\n  "))
 }
 
 // get reads an environment.
