@@ -26,6 +26,7 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/testkit"
 	"github.com/configbutler/slipstream/test/testkit/clustertest"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
 // deadline is longer than any wait of these tests on a busy machine.
@@ -37,8 +38,9 @@ const marker = "correct-horse-battery-staple"
 // testCluster is a cluster with a server, and clients of the administrator.
 type testCluster struct {
 	*devcluster.Cluster
-	admin  devcluster.Kubectl
-	direct *http.Client
+	objects *mirrortest.Objects
+	admin   devcluster.Kubectl
+	direct  *http.Client
 }
 
 func newTestCluster(t *testing.T, options devcluster.Options) *testCluster {
@@ -55,14 +57,13 @@ func newTestCluster(t *testing.T, options devcluster.Options) *testCluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &testCluster{Cluster: cluster, admin: cluster.Kubectl(cluster.Admin()), direct: direct}
+	objects := mirrortest.ObjectsOf(t, cluster.Admin())
+	return &testCluster{Cluster: cluster, objects: objects, admin: cluster.Kubectl(cluster.Admin()), direct: direct}
 }
 
 func (s *testCluster) apply(t *testing.T, manifests string) {
 	t.Helper()
-	if _, err := s.admin.Feed(t.Context(), manifests, "apply", "-f", "-"); err != nil {
-		t.Fatal(err)
-	}
+	s.objects.Apply(t, manifests)
 }
 
 func (s *testCluster) kubectl(t *testing.T, arguments ...string) string {
@@ -126,7 +127,7 @@ kind: WatchRule
 metadata: {name: main, namespace: shop}
 spec: {destinationRef: {name: main}, rules: [{name: all, resources: [secrets, configmaps]}]}
 `, marker, s.Env(devcluster.EnvGitURL)))
-	s.kubectl(t, "wait", "--for=condition=Ready", "--timeout=180s", "-n", "shop", "watchrule/main", "gitdestination/main")
+	s.objects.Ready(t, "shop", "watchrule/main", "gitdestination/main")
 	s.refusePushes(t)
 	s.apply(t, fmt.Sprintf(`
 apiVersion: v1
@@ -135,7 +136,7 @@ metadata: {name: waiting, namespace: shop}
 stringData: {password: %s}
 `, marker))
 	testkit.EventuallyWithin(t, deadline, "the change to be pending", func(ctx context.Context) error {
-		waiting, err := s.admin.Run(ctx, "get", "gds", "main", "-n", "shop", "-o", "jsonpath={.status.pendingChanges}")
+		waiting, err := s.objects.Try.Field(ctx, "shop", "gds/main", "{.status.pendingChanges}")
 		if err == nil && (waiting == "" || waiting == "0") {
 			err = errors.New("no pending change")
 		}
