@@ -103,7 +103,7 @@ test: test-unit test-integration ## Run all tests: unit, integration on a real c
 LONGEST = ./pkg/store/bolt ./pkg/mirror ./pkg/catalog ./pkg/environment ./pkg/environment/detect ./pkg/environment/syncer \
 	./pkg/mirror/gitrepo ./pkg/serving/certificates
 # The packages that start no goroutine, in which the race detector cannot find anything. test/structure checks that.
-SEQUENTIAL = ./cmd/kubectl-slipstream/app ./pkg/access/accesspolicy ./pkg/access/egress ./pkg/access/placement \
+SEQUENTIAL = ./pkg/access/accesspolicy ./pkg/access/egress ./pkg/access/placement \
 	./pkg/apis/configbutler/install ./pkg/apis/configbutler/v1alpha1 ./pkg/apiserver/admission/placement \
 	./pkg/attribution/internal/fairqueue ./pkg/catalog/capture ./pkg/catalog/commits ./pkg/controller/conditions \
 	./pkg/environment/condition ./pkg/environment/ingresshost ./pkg/environment/plan ./pkg/environment/syncwindow ./pkg/kube/annotation \

@@ -22,39 +22,44 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/catalog/commits"
-	"github.com/configbutler/slipstream/pkg/store/commitindex"
+	"github.com/configbutler/slipstream/pkg/history"
 	"github.com/configbutler/slipstream/pkg/store/table"
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // commitNamer looks up the commits that contain the changes of records. It is nil, and does nothing, if no mirror runs in the process.
 type commitNamer struct {
-	index   *commitindex.Index
+	history *history.History
 	waiting *commits.Waiting
 
 	mu sync.Mutex
+	// namespaces are the source namespaces.
+	namespaces sets.Set[string]
 	// scanned are the namespaces whose waiting records have all been looked up since the start.
 	scanned sets.Set[string]
 	// pushed are the objects with new commits since the last scan, by namespace.
-	pushed map[string]sets.Set[commitindex.Object]
+	pushed map[string]sets.Set[history.Object]
 }
 
-func newCommitNamer(index *commitindex.Index, store *table.Store, clock clock.WithTicker) *commitNamer {
-	if index == nil {
+func newCommitNamer(source *history.History, store *table.Store, clock clock.WithTicker) *commitNamer {
+	if source == nil {
 		return nil
 	}
 	return &commitNamer{
-		index: index, waiting: commits.NewWaiting(store.Table(commits.TableName), clock),
-		scanned: sets.New[string](), pushed: map[string]sets.Set[commitindex.Object]{},
+		history: source, waiting: commits.NewWaiting(store.Table(commits.TableName), clock),
+		scanned: sets.New[string](), pushed: map[string]sets.Set[history.Object]{},
 	}
 }
 
-// setNamespaces restricts the commit index to the workloads of the source namespaces.
+// setNamespaces sets the source namespaces. Commits in other namespaces are ignored.
 func (n *commitNamer) setNamespaces(namespaces []string) {
-	if n != nil {
-		resources := slices.Collect(maps.Values(v1alpha1.WorkloadResources()))
-		n.index.SetScope(commitindex.Scope{Resources: resources, Namespaces: namespaces})
+	if n == nil {
+		return
 	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.namespaces = sets.New(namespaces...)
+	maps.DeleteFunc(n.pushed, func(namespace string, _ sets.Set[history.Object]) bool { return !n.namespaces.Has(namespace) })
 }
 
 // run enqueues the namespaces of objects with new commits, until ctx ends.
@@ -62,22 +67,28 @@ func (n *commitNamer) run(ctx context.Context, enqueue func(namespace string)) {
 	if n == nil {
 		return
 	}
-	n.index.Run(ctx, func(objects []commitindex.Object) {
-		for _, object := range objects {
-			n.add(object)
+	workloads := sets.New(slices.Collect(maps.Values(v1alpha1.WorkloadResources()))...)
+	cancel := n.history.Subscribe(func(object history.Object) {
+		if workloads.Has(object.GroupResource) && n.add(object) {
 			enqueue(object.Namespace)
 		}
 	})
+	defer cancel()
+	<-ctx.Done()
 }
 
-// add records that there is a new commit of an object.
-func (n *commitNamer) add(object commitindex.Object) {
+// add records that there is a new commit of an object. It returns false if the object is not in a source namespace.
+func (n *commitNamer) add(object history.Object) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if !n.namespaces.Has(object.Namespace) {
+		return false
+	}
 	if n.pushed[object.Namespace] == nil {
-		n.pushed[object.Namespace] = sets.New[commitindex.Object]()
+		n.pushed[object.Namespace] = sets.New[history.Object]()
 	}
 	n.pushed[object.Namespace].Insert(object)
+	return true
 }
 
 // startScan returns which spans of a namespace have to be looked up since the last scan. needed is false if there are none. The caller
@@ -110,37 +121,37 @@ func (n *commitNamer) addCommits(ctx context.Context, t *task, next plan, record
 	if err != nil {
 		return err
 	}
-	found, err := n.lookup(ctx, spans)
-	if err == nil && len(found) > 0 {
+	changes, err := n.lookup(ctx, spans)
+	if found := commitsOf(spans, changes); len(found) > 0 {
 		syncstatus.AddCommits(record, found)
 	}
 	return err
 }
 
-// lookup returns the commits that contain the changes of spans, newest first.
-func (n *commitNamer) lookup(ctx context.Context, spans []commits.Span) ([]v1alpha1.MirroredCommit, error) {
-	var matching []commitindex.Entry
+// lookup returns the Changes of the objects of spans.
+func (n *commitNamer) lookup(ctx context.Context, spans []commits.Span) (map[history.Object][]v1alpha1.Change, error) {
+	if len(spans) == 0 {
+		return nil, nil
+	}
+	objects := sets.New[history.Object]()
 	for _, span := range spans {
-		entries, err := n.index.Lookup(ctx, span.Object)
-		if err != nil {
-			return nil, err
-		}
-		matching = append(matching, span.Match(entries)...)
+		objects.Insert(span.Object)
 	}
-	slices.SortFunc(matching, func(a, b commitindex.Entry) int { return b.Compare(a) })
-	out := make([]v1alpha1.MirroredCommit, len(matching))
-	for i, entry := range matching {
-		out[i] = mirrored(entry.Commit)
-	}
-	return out, nil
+	return n.history.Lookup(ctx, objects.UnsortedList()...)
 }
 
-// mirrored converts a commit to its form in records.
-func mirrored(commit commitindex.Commit) v1alpha1.MirroredCommit {
-	return v1alpha1.MirroredCommit{
-		CommitSummary:  v1alpha1.CommitSummary{SHA: commit.SHA, Time: *seconds(commit.Time), Message: commit.Message, URL: commit.URL},
-		DestinationRef: v1alpha1.NamespacedObjectReference{Namespace: commit.Destination.Namespace, Name: commit.Destination.Name},
+// commitsOf returns the commits that contain the changes of spans, newest first.
+func commitsOf(spans []commits.Span, changes map[history.Object][]v1alpha1.Change) []v1alpha1.MirroredCommit {
+	var matching []commits.Entry
+	for _, span := range spans {
+		matching = append(matching, span.Match(commits.EntriesOf(changes[span.Object]))...)
 	}
+	slices.SortFunc(matching, func(a, b commits.Entry) int { return b.Compare(a) })
+	out := make([]v1alpha1.MirroredCommit, len(matching))
+	for i, entry := range matching {
+		out[i] = entry.Commit
+	}
+	return out
 }
 
 // addPushedCommits adds the commits that were pushed since the last call to the written records of a namespace.
@@ -153,13 +164,20 @@ func (u *updater) addPushedCommits(ctx context.Context, namespace string) error 
 		return nil
 	}
 	var errs []error
+	var records []commits.Record
+	var spans []commits.Span
 	for waiting, err := range u.namer.waiting.In(ctx, namespace) {
 		if err == nil && slices.ContainsFunc(waiting.Spans, concerned) {
-			err = u.addCommitsTo(ctx, waiting)
+			records, spans = append(records, waiting), append(spans, waiting.Spans...)
 		}
 		errs = append(errs, err)
 	}
-	err := utilerrors.NewAggregate(errs)
+	changes, err := u.namer.lookup(ctx, spans) // at once, because it reads the whole index
+	errs = append(errs, err)
+	for _, waiting := range records {
+		errs = append(errs, u.addCommitsTo(ctx, waiting, commitsOf(waiting.Spans, changes)))
+	}
+	err = utilerrors.NewAggregate(errs)
 	if err != nil {
 		u.namer.rescan(namespace)
 	}
@@ -167,12 +185,11 @@ func (u *updater) addPushedCommits(ctx context.Context, namespace string) error 
 }
 
 // addCommitsTo adds the pushed commits to one written record. A failed record is skipped: it gets its commits when it is applied.
-func (u *updater) addCommitsTo(ctx context.Context, waiting commits.Record) error {
-	found, err := u.namer.lookup(ctx, waiting.Spans)
-	if err != nil || len(found) == 0 {
-		return err
+func (u *updater) addCommitsTo(ctx context.Context, waiting commits.Record, found []v1alpha1.MirroredCommit) error {
+	if len(found) == 0 {
+		return nil
 	}
-	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		record, err := u.api.SyncStatuses(waiting.Name.Namespace).Get(ctx, waiting.Name.Name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):

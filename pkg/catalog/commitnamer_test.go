@@ -12,10 +12,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/store/commitindex"
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
@@ -31,31 +29,32 @@ func mirroredFixture(t *testing.T) *fixture {
 	return s
 }
 
-// pushCommit adds a commit of the current version of a workload to the commit index.
-func (s *fixture) pushCommit(commit, destination, name string, change ...func(*commitindex.Entry)) {
+// pushCommit records a Change with a commit of the current version of a workload.
+func (s *fixture) pushCommit(commit, destination, name string, edits ...func(*v1alpha1.ChangeSpec)) {
 	s.Helper()
 	version := strconv.Itoa(s.resourceVersion)
-	one := commitindex.Entry{
-		Object: commitindex.Object{GroupResource: deployments.GroupResource(), Namespace: "production", Name: name},
-		First:  version, Last: version, Commit: commitindex.Commit{
-			Destination: types.NamespacedName{Namespace: "ops", Name: destination}, SHA: commit, Time: noon,
-			Message: "[UPDATE] " + name, URL: "https://git.example.com/" + commit,
-		},
+	change := v1alpha1.ChangeSpec{
+		Object:           v1alpha1.ChangedObject{APIVersion: "apps/v1", Resource: "deployments", Namespace: "production", Name: name},
+		Time:             metav1.NewMicroTime(noon),
+		ResourceVersions: v1alpha1.ChangedVersions{First: version, Last: version},
+		Commits: []v1alpha1.ChangeCommit{{
+			DestinationRef: v1alpha1.NamespacedObjectReference{Namespace: "ops", Name: destination}, SHA: commit, Time: metav1.NewTime(noon),
+			Message: "[UPDATE] " + name, URL: "https://git.example.com/" + commit, BlobBefore: "before", BlobAfter: "after",
+		}},
 	}
-	for _, change := range change {
-		change(&one)
+	for _, edit := range edits {
+		edit(&change)
 	}
-	if err := cmp.Or(s.commitIndex.Prepare(s.Context(), commit, []commitindex.Entry{one}),
-		s.commitIndex.Record(s.Context(), commit)); err != nil {
+	if err := cmp.Or(s.history.Prepare(s.Context(), commit, []v1alpha1.ChangeSpec{change}), s.history.Record(s.Context(), commit)); err != nil {
 		s.Fatal(err)
 	}
 }
 
-// deletesFile changes an entry to that of a commit that deletes the file.
-func deletesFile(one *commitindex.Entry) { one.Removed = true }
+// deletesFile edits a Change to one whose commit deletes the file.
+func deletesFile(change *v1alpha1.ChangeSpec) { change.Commits[0].BlobAfter = "" }
 
-// fromComparison changes an entry to that of a commit from a comparison.
-func fromComparison(one *commitindex.Entry) { one.First = "" }
+// fromComparison edits a Change to one from a comparison.
+func fromComparison(change *v1alpha1.ChangeSpec) { change.ResourceVersions.First = "" }
 
 // commits returns the commits in the record of a revision.
 func (s *fixture) commits(revision int64) string {
@@ -136,7 +135,9 @@ func TestRecordsHaveLaterCommits(t *testing.T) {
 	if status := s.syncStatuses()[1].Status; status.State != v1alpha1.SyncStateDismissed || status.ResolvedBy != "dana" {
 		t.Errorf("record: state %s, resolved by %s", status.State, status.ResolvedBy)
 	}
-	s.pushCommit("late", "rest", "api", func(one *commitindex.Entry) { one.First = ""; one.Last = strconv.Itoa(version + 1) })
+	s.pushCommit("late", "rest", "api", func(change *v1alpha1.ChangeSpec) {
+		change.ResourceVersions = v1alpha1.ChangedVersions{Last: strconv.Itoa(version + 1)}
+	})
 	s.waitForCommits(2, "late b a")
 }
 
@@ -240,23 +241,4 @@ func TestCrashBeforeCommitsAreAdded(t *testing.T) {
 		})
 		s.stop()
 	}
-}
-
-func TestCommitIndexScope(t *testing.T) {
-	s := mirroredFixture(t)
-	inScope := func(resource, namespace string) bool {
-		gr := deployments.GroupResource()
-		gr.Resource = resource
-		return s.commitIndex.InScope(commitindex.Object{GroupResource: gr, Namespace: namespace, Name: "api"})
-	}
-	if !inScope("deployments", "production") || inScope("deployments", "staging") || inScope("secrets", "production") {
-		t.Error("scope does not cover the workloads of production")
-	}
-	s.deleteCatalog("shop")
-	s.eventually("the scope is empty", func() error {
-		if inScope("deployments", "production") {
-			return fmt.Errorf("scope is not empty")
-		}
-		return nil
-	})
 }

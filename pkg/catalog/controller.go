@@ -12,7 +12,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/controller"
-	"github.com/configbutler/slipstream/pkg/store/commitindex"
+	"github.com/configbutler/slipstream/pkg/history"
 )
 
 // Authors determines the authors of the changes that watches report.
@@ -37,8 +37,8 @@ var _ Authors = &attribution.Joiner{}
 type Config struct {
 	// Namespace is the namespace of the server, which cannot be a source. Empty if the server has none.
 	Namespace string
-	// CommitIndex has the commits that contain an object; nil if no mirror runs in the process.
-	CommitIndex *commitindex.Index
+	// History has the commits that contain an object; nil if no mirror runs in the process.
+	History *history.History
 	// Facts are the reports of who made changes; nil: authors are read from managedFields only.
 	Facts attribution.Facts
 	// Hash is the keyed hash of canonical content in facts; nil: facts have no hashes.

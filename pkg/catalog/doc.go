@@ -40,7 +40,7 @@
 //
 // # Commits
 //
-// If a mirror runs in the same process, a record names the commits that contain the source changes (pkg/store/commitindex,
+// If a mirror runs in the same process, a record names the commits that contain the source changes (pkg/history,
 // pkg/catalog/commits): those that are pushed when the record is written, and later ones when they are pushed, whatever the state of the
 // record is then. The changes that an edit makes are in no commit of the source.
 package catalog

@@ -31,9 +31,9 @@ import (
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/catalog/revisions"
 	"github.com/configbutler/slipstream/pkg/controller"
+	"github.com/configbutler/slipstream/pkg/history"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
-	"github.com/configbutler/slipstream/pkg/store/commitindex"
 	"github.com/configbutler/slipstream/pkg/store/table"
 	"github.com/configbutler/slipstream/test/testkit"
 	"github.com/configbutler/slipstream/test/testkit/fakeapi"
@@ -67,9 +67,9 @@ type fixture struct {
 	access access.Reviewer
 	// capacity is the capacity of the intake, 0 for the default.
 	capacity int
-	// commitIndex is the commit index of a mirror in the same process, if mirrored is set.
-	commitIndex *commitindex.Index
-	mirrored    bool
+	// history is that of a mirror in the same process, if mirrored is set.
+	history  *history.History
+	mirrored bool
 }
 
 // newFixture returns a fixture with a namespace production that has the Deployments api and worker.
@@ -106,8 +106,10 @@ func (s *fixture) start(last int) (ended <-chan struct{}) {
 	s.authors.submitted.Store(0)
 	config := Config{AttributionMaxWait: 20 * time.Second, Namespace: "slipstream-system"}
 	if s.mirrored {
-		s.commitIndex = commitindex.New(s.store().Table(commitindex.TableName), s.clock, 0)
-		config.CommitIndex = s.commitIndex
+		s.history = history.New(history.Config{
+			Changes: s.store().Table("changes"), Rows: s.store().Table(history.TableName), Namespace: config.Namespace, Clock: s.clock,
+		})
+		config.History = s.history
 	}
 	config.Authors = s.authors
 	if s.facts != nil {

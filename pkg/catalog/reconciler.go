@@ -73,7 +73,7 @@ func newReconciler(ctx context.Context, config Config, shared *controller.Shared
 	r.updater = &updater{
 		api: api, records: shared.Records, written: r.written, clock: shared.Clock, revisions: stored,
 		source: r.sources.of, failure: r.failureOf, observed: r.filter.observed, events: r.events,
-		namer: newCommitNamer(config.CommitIndex, shared.Store, shared.Clock), author: r.authors.FindSince,
+		namer: newCommitNamer(config.History, shared.Store, shared.Clock), author: r.authors.FindSince,
 	}
 	r.watches.sources, r.watches.namer = r.sources, r.updater.namer
 	return r, r.addHandlers()

@@ -9,13 +9,13 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
 	"github.com/configbutler/slipstream/pkg/catalog/commits"
-	"github.com/configbutler/slipstream/pkg/store/commitindex"
+	"github.com/configbutler/slipstream/pkg/history"
 	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
 // span returns the versions between which the source has changed a workload. ok is false if only the catalog has changed.
 func (in *planInput) span(workload reference, next step) (out commits.Span, ok bool) {
-	out = commits.Span{Object: commitindex.Object{
+	out = commits.Span{Object: history.Object{
 		GroupResource: v1alpha1.WorkloadResources()[workload.Kind], Namespace: in.catalog.Spec.SourceNamespace, Name: workload.Name,
 	}}
 	held, object := in.held[workload], in.source.objects[workload]

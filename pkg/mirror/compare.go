@@ -151,7 +151,8 @@ func (c *comparison) visit(ctx context.Context, object *unstructured.Unstructure
 	}
 	c.round.add(c, outbox.Change{
 		Destination: c.member.destination.key, UID: c.member.destination.uid, Path: r.path, Content: r.content, Encryption: r.encryption,
-		Operation: operation, Object: r.object, ResourceVersion: object.GetResourceVersion(), Time: time.Now().Truncate(time.Second),
+		Operation: operation, Object: r.object, Kind: r.kind, ObjectUID: r.uid,
+		ResourceVersion: object.GetResourceVersion(), Time: time.Now().Truncate(time.Millisecond),
 		Author: c.author(r, object.GetResourceVersion(), attribution.Event{Operation: operation, Resource: c.seed.resource, Object: object}),
 	})
 	return c.round.flushFull(ctx)
@@ -211,6 +212,6 @@ func (c *comparison) orphans(ctx context.Context) error {
 func (d *destination) removal(file managedFile) outbox.Change {
 	return outbox.Change{
 		Destination: d.key, UID: d.uid, Path: file.path, Operation: v1alpha1.OperationDelete,
-		Object: file.object, Time: time.Now().Truncate(time.Second),
+		Object: file.object, Time: time.Now().Truncate(time.Millisecond),
 	}
 }

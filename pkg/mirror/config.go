@@ -36,8 +36,8 @@ type Config struct {
 	AuditExpected bool
 	// AttributionMaxWait (--attribution-max-wait, 2 s) bounds how long a change waits for facts.
 	AttributionMaxWait time.Duration
-	// CommitIndex is the commit index to write; nil disables it.
-	CommitIndex CommitIndex
+	// History records Changes; nil disables it.
+	History History
 	// Deposits are the files that other parts of the server write to destinations; nil disables them.
 	Deposits *Deposits
 	// Dial opens connections to repositories.

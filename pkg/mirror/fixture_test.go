@@ -25,7 +25,6 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
-	"k8s.io/utils/clock"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
@@ -34,7 +33,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/keyring"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
-	"github.com/configbutler/slipstream/pkg/store/commitindex"
 	"github.com/configbutler/slipstream/pkg/store/table"
 	"github.com/configbutler/slipstream/test/testkit"
 )
@@ -82,8 +80,8 @@ type fixture struct {
 	deposits *Deposits
 	// events has all Events except warnings.
 	events testkit.EventLog
-	// indexScope is the scope of the commit index; nil disables it.
-	indexScope *commitindex.Scope
+	// recorded is set if Changes are recorded.
+	recorded bool
 
 	// The fields below belong to the running process.
 	*mirror
@@ -149,10 +147,8 @@ func (s *fixture) start() {
 		},
 		slots: newSlots(s.limits.Workers, s.limits.WorkersPerRepository),
 	}
-	if s.indexScope != nil {
-		log := commitindex.New(store.Table(commitindex.TableName), clock.RealClock{}, 0)
-		log.SetScope(*s.indexScope)
-		m.services.commitIndex = log
+	if s.recorded {
+		m.services.history = s.openHistory()
 	}
 	m.registry.services = m.services
 	s.process.start(cancel)

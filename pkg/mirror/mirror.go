@@ -124,7 +124,7 @@ func newMirror(config Config, shared *controller.Shared) (*mirror, error) {
 func (m *mirror) newServices(lister lister) *branchServices {
 	config := m.config
 	return &branchServices{
-		pushes: &pushLog{table: m.shared.Store.Table("pushes")}, commitIndex: config.CommitIndex, lister: lister,
+		pushes: &pushLog{table: m.shared.Store.Table("pushes")}, history: config.History, lister: lister,
 		identity: config.Identity, limits: config.Limits, namespaces: m.shared.Namespaces.Get,
 		remote: m.remote, signer: m.repositories.signer, running: m.watches.running, starting: m.watches.starting, event: m.event,
 		changed: func() { signal(m.publish) }, recheck: m.checks.queue.Add,
@@ -220,13 +220,10 @@ func (m *mirror) readClusterUID() error {
 	return nil
 }
 
-// recover reads the pushes, the scope of the commit index and the outbox rows of the previous process.
+// recover reads the pushes and the outbox rows of the previous process.
 func (m *mirror) recover(ctx context.Context) error {
 	last, err := m.services.pushes.last(ctx)
 	if err != nil {
-		return err
-	}
-	if err := m.services.resumeCommitIndex(ctx); err != nil {
 		return err
 	}
 	rows, err := outbox.Open(ctx, m.shared.Store.Table("outbox"), last, func(row outbox.Row) {

@@ -13,7 +13,6 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/failpoint"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
-	"github.com/configbutler/slipstream/pkg/store/commitindex"
 )
 
 // pusher pushes the staged commits of a branch.
@@ -35,12 +34,12 @@ type pusher struct {
 // error the rows remain.
 func (p *pusher) push(ctx context.Context, members []member, batches []*batch) error {
 	began := time.Now()
-	note, entries := noteOf(batches)
+	note, changes := noteOf(batches)
 	failpoint.Reach("commits-staged")
 	sent := !note.Tip.IsZero()
 	if sent {
 		p.race.carried = carried(batches)
-		err := p.lease.during(ctx, func(ctx context.Context) error { return p.send(ctx, note, entries) })
+		err := p.lease.during(ctx, func(ctx context.Context) error { return p.send(ctx, note, changes) })
 		for _, m := range members {
 			m.destination.record.leased(p.lease.holder)
 		}
@@ -59,14 +58,14 @@ func (p *pusher) push(ctx context.Context, members []member, batches []*batch) e
 	}
 	failpoint.Reach("rows-removed")
 	if sent {
-		p.pushes.doubts = nil // The branch has moved past the base of each.
+		p.pushes.passed(ctx, *note)
 	}
 	p.changed()
 	return nil
 }
 
-// noteOf returns the note of a push, without its base, and the entries of its commits. The tip is zero if there is no commit.
-func noteOf(batches []*batch) (note *pushNote, entries []commitindex.Entry) {
+// noteOf returns the note of a push, without its base, and the Changes of its commits. The tip is zero if there is no commit.
+func noteOf(batches []*batch) (note *pushNote, changes []v1alpha1.ChangeSpec) {
 	note = &pushNote{Through: map[types.UID]uint64{}}
 	for _, b := range batches {
 		if b.pushed.commits > 0 {
@@ -76,14 +75,14 @@ func noteOf(batches []*batch) (note *pushNote, entries []commitindex.Entry) {
 			note.Through[b.member.destination.uid] = b.rows[n-1].Sequence
 		}
 		note.Compares = append(note.Compares, b.compared()...)
-		entries = append(entries, b.pushed.entries...)
+		changes = append(changes, b.pushed.changes...)
 	}
-	return note, entries
+	return note, changes
 }
 
 // send pushes the staged commits.
-func (p *pusher) send(ctx context.Context, note *pushNote, entries []commitindex.Entry) error {
-	if err := p.pushes.prepare(ctx, p.remote.branch.Tip(), note, entries); err != nil {
+func (p *pusher) send(ctx context.Context, note *pushNote, changes []v1alpha1.ChangeSpec) error {
+	if err := p.pushes.prepare(ctx, p.remote.branch.Tip(), note, changes); err != nil {
 		return err
 	}
 	failpoint.Reach("push-noted")

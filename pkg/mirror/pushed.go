@@ -16,7 +16,6 @@ import (
 	kubewatch "github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
-	"github.com/configbutler/slipstream/pkg/store/commitindex"
 )
 
 // batch is what one push carries of one destination.
@@ -54,8 +53,8 @@ type pushed struct {
 	commits          int
 	written, removed int
 	bytes            int
-	// entries are the commits of the objects that the commit index tracks.
-	entries []commitindex.Entry
+	// changes are the Changes of the commits.
+	changes []v1alpha1.ChangeSpec
 	// authors counts the changes by the source of their attribution.
 	authors v1alpha1.AttributionCounts
 	// files is the change in the number of files of each type; found has the numbers of files written and removed.

@@ -10,17 +10,18 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
-	"github.com/configbutler/slipstream/pkg/store/commitindex"
 )
 
-// pushes records the pushes of a branch, in the push log and in the commit index.
+// pushes records the pushes of a branch, in the push log and in the history.
 type pushes struct {
 	key branchKey
 	log *pushLog
-	// index is nil if commits of objects are not recorded.
-	index CommitIndex
+	// history is nil if Changes are not recorded.
+	history History
 	// doubts are the pushes of which it is unknown whether the remote has accepted them, oldest first. Their rows are still in the outbox.
 	doubts []pushNote
 	// read is set once doubts include those of the previous process.
@@ -44,45 +45,63 @@ func (p *pushes) restore(ctx context.Context) ([]pushNote, error) {
 	return doubts, nil
 }
 
-// prepare writes the note of a push on top of base, and its entries, before it is sent. The note lets the next process find out whether
+// prepare writes the note of a push on top of base, and its Changes, before it is sent. The note lets the next process find out whether
 // the remote has accepted the push, if this one dies meanwhile.
-func (p *pushes) prepare(ctx context.Context, base gitrepo.Hash, note *pushNote, entries []commitindex.Entry) error {
+func (p *pushes) prepare(ctx context.Context, base gitrepo.Hash, note *pushNote, changes []v1alpha1.ChangeSpec) error {
 	p.compared = slices.DeleteFunc(p.compared, p.outlived)
 	note.Base, note.Compared = base, slices.Clone(p.compared)
-	if note.Indexed = len(entries) > 0; note.Indexed {
-		if err := p.index.Prepare(ctx, note.Tip.String(), entries); err != nil {
+	if note.Recorded = len(changes) > 0; note.Recorded {
+		if err := p.history.Prepare(ctx, note.Tip.String(), changes); err != nil {
 			return err
 		}
 	}
-	notes := append(slices.Clone(p.doubts[max(0, len(p.doubts)-keptDoubts+1):]), *note)
+	evicted := max(0, len(p.doubts)-keptDoubts+1)
+	notes := append(slices.Clone(p.doubts[evicted:]), *note)
 	if err := p.log.write(ctx, p.key, notes); err != nil {
 		return err
 	}
+	dropped := p.doubts[:evicted]
 	p.doubts = notes
+	p.discard(ctx, dropped)
 	return nil
 }
 
-// accepted confirms the entries of an accepted push.
+// accepted records the Changes of an accepted push.
 func (p *pushes) accepted(ctx context.Context, note pushNote) error {
-	if !note.Indexed || p.index == nil {
+	if !note.Recorded || p.history == nil {
 		return nil
 	}
-	return p.index.Record(ctx, note.Tip.String())
+	return p.history.Record(ctx, note.Tip.String())
 }
 
-// failed records that the last push returned an error. A push that the remote has rejected is not in doubt, and its entries are withdrawn.
-// An earlier push of the same changes within the same second may have the same tip and still be in doubt; then they are kept. Entries that
-// are not withdrawn expire.
+// failed records that the last push returned an error. A push that the remote has rejected is not in doubt, and its Changes are deleted.
 func (p *pushes) failed(ctx context.Context, note pushNote, err error) error {
-	if !errors.Is(err, gitrepo.ErrMoved) {
-		return err
+	if errors.Is(err, gitrepo.ErrMoved) {
+		p.doubts = p.doubts[:len(p.doubts)-1]
+		p.discard(ctx, []pushNote{note})
 	}
-	p.doubts = p.doubts[:len(p.doubts)-1]
-	same := func(doubt pushNote) bool { return doubt.Tip == note.Tip }
-	if !note.Indexed || slices.ContainsFunc(p.doubts, same) {
-		return err
+	return err
+}
+
+// passed drops all doubts: the branch has moved past the base of each, with a push that the remote has accepted.
+func (p *pushes) passed(ctx context.Context, accepted pushNote) {
+	dropped := slices.DeleteFunc(p.doubts, func(doubt pushNote) bool { return doubt.Tip == accepted.Tip })
+	p.doubts = nil
+	p.discard(ctx, dropped)
+}
+
+// discard deletes the Changes of pushes that were not accepted and will not be, as far as known. An earlier push of the same changes within
+// the same second may have the same tip and still be in doubt; then they are kept. Changes that are not deleted expire.
+func (p *pushes) discard(ctx context.Context, dropped []pushNote) {
+	for _, note := range dropped {
+		same := func(doubt pushNote) bool { return doubt.Tip == note.Tip }
+		if !note.Recorded || p.history == nil || slices.ContainsFunc(p.doubts, same) {
+			continue
+		}
+		if err := p.history.Discard(ctx, note.Tip.String()); err != nil {
+			klog.FromContext(ctx).Error(err, "Failed to delete the Changes of a push that was not accepted; they expire")
+		}
 	}
-	return errors.Join(err, p.index.Discard(ctx, note.Tip.String()))
 }
 
 // outlived reports whether a comparison is older than all rows that exist or may still arrive. While a destination changes all the time,
@@ -103,7 +122,17 @@ func (p *pushes) compare(scopes []comparedScope) {
 	}
 }
 
-// settle drops the doubts of pushes whose base is not the tip any more: they were accepted, or never will be.
-func (p *pushes) settle(tip gitrepo.Hash) {
-	p.doubts = slices.DeleteFunc(p.doubts, func(note pushNote) bool { return note.Base != tip })
+// settle drops the doubts of pushes whose base is not the tip any more: they were accepted, and their Changes are recorded, or they never
+// will be.
+func (p *pushes) settle(ctx context.Context, tip gitrepo.Hash) {
+	var dropped, kept []pushNote
+	for _, note := range p.doubts {
+		if note.Base == tip {
+			kept = append(kept, note)
+		} else {
+			dropped = append(dropped, note)
+		}
+	}
+	p.doubts = kept
+	p.discard(ctx, dropped)
 }

@@ -39,8 +39,8 @@ type pushNote struct {
 	Tip gitrepo.Hash `json:"tip"`
 	// Through is the last sequence that the push carries of each destination.
 	Through map[types.UID]uint64 `json:"through"`
-	// Indexed is set if the commit index has entries of the push, which are confirmed when it is accepted.
-	Indexed bool `json:"indexed,omitempty"`
+	// Recorded is set if the history has prepared Changes of the push, which are recorded when it is accepted.
+	Recorded bool `json:"recorded,omitempty"`
 	// Compares are the scopes that the push brings to the state of a list; Compared are those of earlier pushes. Rows of older
 	// changes may remain.
 	Compares []comparedScope `json:"compares,omitempty"`

@@ -44,7 +44,7 @@ func (r *recovery) run(ctx context.Context, branch *gitrepo.Branch) error {
 			return err
 		}
 	}
-	r.pushes.settle(tip)
+	r.pushes.settle(ctx, tip)
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -40,6 +41,8 @@ type router struct {
 // rendered is an object with its path and its rendered content.
 type rendered struct {
 	object   outbox.Object
+	kind     string
+	uid      types.UID
 	path     string
 	content  []byte
 	hash     gitrepo.Hash
@@ -52,7 +55,7 @@ func (r rendered) resource() schema.GroupVersionResource { return r.object.Group
 
 // render renders an object and computes its path. The path does not depend on the content, so deleted objects need none.
 func render(t schema.GroupVersionResource, object *unstructured.Unstructured, withContent bool) (rendered, error) {
-	r := rendered{revision: object.GetResourceVersion(), object: outbox.Object{
+	r := rendered{revision: object.GetResourceVersion(), kind: object.GetKind(), uid: object.GetUID(), object: outbox.Object{
 		Group: t.Group, Version: t.Version, Resource: t.Resource, Namespace: object.GetNamespace(), Name: object.GetName(),
 	}}
 	var err error
@@ -184,8 +187,8 @@ func (r *router) next(ctx context.Context, d *destination, a *arrival) (outbox.C
 		return outbox.Change{}, false // The comparison after the branch has been loaded decides.
 	}
 	next := outbox.Change{
-		Destination: d.key, UID: d.uid, Path: object.path, Object: object.object,
-		ResourceVersion: object.revision, Time: a.seen.Truncate(time.Second), Seen: a.seen,
+		Destination: d.key, UID: d.uid, Path: object.path, Object: object.object, Kind: object.kind, ObjectUID: object.uid,
+		ResourceVersion: object.revision, Time: a.seen.Truncate(time.Millisecond), Seen: a.seen,
 	}
 	if ops == 0 || a.change.Operation == watch.Delete {
 		next.Operation = v1alpha1.OperationDelete

@@ -37,11 +37,11 @@ const (
 type branchServices struct {
 	outbox *outbox.Outbox
 	pushes *pushLog
-	// commitIndex records the commits of objects; nil if they are not recorded.
-	commitIndex CommitIndex
-	lister      lister
-	identity    Identity
-	limits      Limits
+	// history records Changes; nil if they are not recorded.
+	history  History
+	lister   lister
+	identity Identity
+	limits   Limits
 	// remote returns the remote of the branch with its current credentials.
 	remote func(context.Context, branchKey) (*gitrepo.Remote, error)
 	// signer returns the signer of commits with the current key; nil if they are not signed.

@@ -15,8 +15,8 @@ import (
 type stager struct {
 	remote  *remoteBranch
 	markers *markers
-	// index is nil if commits of objects are not recorded.
-	index CommitIndex
+	// history is nil if Changes are not recorded.
+	history History
 }
 
 // stageRows stages commits of rows that are not superseded, up to a number of commits. The other rows stay for the next
@@ -57,13 +57,15 @@ func (s *stager) stage(m member, g group, seed bool, sum *pushed) error {
 		files = append(files, gitrepo.Change{Path: p.file(change.Path), Content: change.Content})
 	}
 	commit := s.remote.wording.commit(m.destination.key, g.author, changes, seed)
+	specs := s.describe(m, g, changes, seed)
 	hash, staged, err := s.stageFiles(m, &commit, files)
 	if err != nil {
 		return err
 	}
 	if staged {
+		s.complete(specs, m, hash, commit)
 		sum.add(hash, subjectOf(commit), changes)
-		sum.entries = append(sum.entries, s.entries(m, hash, commit, g, changes, seed)...)
+		sum.changes = append(sum.changes, specs...)
 	}
 	return nil
 }

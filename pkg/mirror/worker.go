@@ -64,9 +64,9 @@ func newWorker(key branchKey, services *branchServices) *worker {
 		lease:  services.leases(key), remote: newRemoteBranch(key, services), folders: folderStates{}, markers: newMarkers(services),
 		batching: &batching{limits: services.limits, race: race}, refusals: newRefusals(services.retry), race: race,
 	}
-	pushes := &pushes{key: key, log: services.pushes, index: services.commitIndex, oldest: w.oldest}
+	pushes := &pushes{key: key, log: services.pushes, history: services.history, oldest: w.oldest}
 	w.recovery = &recovery{pushes: pushes, outbox: services.outbox, destinations: w.concerned}
-	stager := &stager{remote: w.remote, markers: w.markers, index: services.commitIndex}
+	stager := &stager{remote: w.remote, markers: w.markers, history: services.history}
 	pusher := &pusher{
 		remote: w.remote, lease: w.lease, race: race, pushes: pushes, outbox: services.outbox, folders: w.folders, markers: w.markers,
 		event: services.event, changed: services.changed,

@@ -55,8 +55,9 @@ type kind[O object, S, T any] struct {
 	// convert their labels.
 	selectable map[string]func(O) string
 
-	// columns follow the column NAME in tables.
-	columns []column[O]
+	// columns follow the column NAME in tables, or precede it with nameLast.
+	columns  []column[O]
+	nameLast bool
 }
 
 // resource is a kind with erased types, for the strategies and endpoints.
@@ -89,7 +90,8 @@ type resource struct {
 	// attributes are the attributes for selectors; nil means the labels, name and namespace.
 	attributes storage.AttrFunc
 
-	columns []column[runtime.Object]
+	columns  []column[runtime.Object]
+	nameLast bool
 }
 
 // erase erases the types. The API machinery passes every function the type that newObject returns.
@@ -103,7 +105,10 @@ func (k kind[O, S, T]) erase() resource {
 		validateUpdate: func(obj, old runtime.Object) field.ErrorList {
 			return k.validateUpdate(obj.(O), old.(O))
 		},
-		columns: eraseColumns(k.columns),
+		columns: eraseColumns(k.columns), nameLast: k.nameLast,
+	}
+	if len(k.selectable) > 0 {
+		r.attributes = func(obj runtime.Object) (labels.Set, fields.Set, error) { return k.attributesOf(obj.(O)) }
 	}
 	if r.record {
 		return r
@@ -133,9 +138,6 @@ func (k kind[O, S, T]) erase() resource {
 		if k.derive != nil {
 			k.derive(obj.(O))
 		}
-	}
-	if len(k.selectable) > 0 {
-		r.attributes = func(obj runtime.Object) (labels.Set, fields.Set, error) { return k.attributesOf(obj.(O)) }
 	}
 	r.clearStatus = func(obj runtime.Object) { *k.status(obj.(O)) = *new(T) }
 	r.keepStatus = func(obj, old runtime.Object) { *k.status(obj.(O)) = *k.status(old.(O)) }

@@ -18,6 +18,7 @@ func resources(options validation.Options) []resource {
 		environments().erase(),
 		environmentDependencies().erase(),
 		syncStatuses().erase(),
+		changes().erase(),
 		syncPolicies().erase(),
 		syncPipelines().erase(),
 	}

@@ -73,6 +73,9 @@ func NewStorage(config Config) (*Storage, error) {
 		}
 		stores[r.plural] = store
 	}
+	storage.Endpoints["changes"] = &changeREST{
+		changeStore: stores["changes"], store: stores["changes"], decides: config.Authorizer,
+	}
 	storage.addRequests(config, stores)
 	return storage, nil
 }
@@ -166,7 +169,7 @@ func newStore(config Config, r resource) (*genericregistry.Store, error) {
 		NewListFunc:               r.newList,
 		DefaultQualifiedResource:  configbutler.Resource(r.plural),
 		SingularQualifiedResource: configbutler.Resource(r.singular),
-		TableConvertor:            &table{columns: r.columns, clock: config.Clock},
+		TableConvertor:            &table{columns: r.columns, nameLast: r.nameLast, clock: config.Clock},
 	}
 	base := newStrategy(config.Scheme, r)
 	if r.record {

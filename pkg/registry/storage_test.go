@@ -22,6 +22,7 @@ func TestEveryKindIsServed(t *testing.T) {
 	want := []string{
 		"appcatalogs", "appcatalogs/rollback", "appcatalogs/status", "appcatalogs/sync",
 		"catalogworkloads",
+		"changes",
 		"clusterwatchrules", "clusterwatchrules/status",
 		"environmentdependencies",
 		"environments", "environments/diff", "environments/dismiss", "environments/rediscover", "environments/resolve", "environments/rollback",
@@ -64,7 +65,7 @@ func TestEveryKindIsServed(t *testing.T) {
 
 func TestRecordsCanBeReadAndDeletedOnly(t *testing.T) {
 	storage := newStorage(t)
-	for _, record := range []string{"gitdestinationstatuses", "catalogworkloads", "environmentdependencies", "syncstatuses"} {
+	for _, record := range []string{"gitdestinationstatuses", "catalogworkloads", "environmentdependencies", "syncstatuses", "changes"} {
 		endpoint := storage.Endpoints[record]
 		for verb, ok := range map[string]bool{
 			"create": implements[creator](endpoint),

@@ -6,6 +6,7 @@ package registry
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,7 +20,9 @@ import (
 // table converts objects to the tables that kubectl get prints.
 type table struct {
 	columns []column[runtime.Object]
-	clock   clock.PassiveClock
+	// nameLast puts the column NAME after the others: names of objects that no user has chosen.
+	nameLast bool
+	clock    clock.PassiveClock
 }
 
 var _ rest.TableConvertor = &table{}
@@ -49,9 +52,8 @@ func (t *table) ConvertToTable(_ context.Context, obj runtime.Object, options ru
 
 // definitions returns the column definitions: NAME and those of the kind.
 func (t *table) definitions() []metav1.TableColumnDefinition {
-	definitions := []metav1.TableColumnDefinition{
-		{Name: "Name", Type: text, Format: "name", Description: metav1.ObjectMeta{}.SwaggerDoc()["name"]},
-	}
+	name := metav1.TableColumnDefinition{Name: "Name", Type: text, Format: "name", Description: metav1.ObjectMeta{}.SwaggerDoc()["name"]}
+	var definitions []metav1.TableColumnDefinition
 	for _, c := range t.columns {
 		definition := metav1.TableColumnDefinition{Name: c.name, Type: c.cellType, Description: c.description}
 		if c.wide {
@@ -59,7 +61,15 @@ func (t *table) definitions() []metav1.TableColumnDefinition {
 		}
 		definitions = append(definitions, definition)
 	}
-	return definitions
+	return withName(definitions, name, t.nameLast)
+}
+
+// withName adds the column NAME to the others.
+func withName[T any](others []T, name T, last bool) []T {
+	if last {
+		return append(others, name)
+	}
+	return slices.Insert(others, 0, name)
 }
 
 // row returns the row of an object. Invisible characters are escaped, because names and texts are chosen by users.
@@ -69,7 +79,7 @@ func (t *table) row(obj runtime.Object) (metav1.TableRow, error) {
 		return metav1.TableRow{}, fmt.Errorf("making a table row of %T: %w", obj, err)
 	}
 	now := t.clock.Now()
-	cells := []any{accessor.GetName()}
+	var cells []any
 	for _, c := range t.columns {
 		cell := c.cell(obj, now)
 		if text, ok := cell.(string); ok {
@@ -77,7 +87,7 @@ func (t *table) row(obj runtime.Object) (metav1.TableRow, error) {
 		}
 		cells = append(cells, cell)
 	}
-	return metav1.TableRow{Cells: cells, Object: runtime.RawExtension{Object: obj}}, nil
+	return metav1.TableRow{Cells: withName(cells, any(accessor.GetName()), t.nameLast), Object: runtime.RawExtension{Object: obj}}, nil
 }
 
 // copyMeta copies the resourceVersion, from which a watch continues, and the continue token of a list.

@@ -102,6 +102,18 @@ func lists() map[string]runtime.Object {
 				},
 			},
 		}},
+		"changes": &configbutler.ChangeList{Items: []configbutler.Change{
+			{ObjectMeta: metav1.ObjectMeta{Name: "new"}, Spec: configbutler.ChangeSpec{
+				Object:    configbutler.ChangedObject{Resource: "deployments", Name: "api"},
+				Operation: configbutler.ChangeCompared, Time: metav1.NewMicroTime(noon.Add(-time.Second)), FieldManager: "helm",
+			}},
+			{ObjectMeta: metav1.ObjectMeta{Name: "old"}, Spec: configbutler.ChangeSpec{
+				Object: configbutler.ChangedObject{Kind: "Deployment", Resource: "deployments", Name: "web"}, Operation: configbutler.ChangeUpdate,
+				Time: metav1.NewMicroTime(noon.Add(-time.Hour)), FieldManager: "kubectl",
+				Author:  &configbutler.ChangeAuthor{Username: "jane@example.com", Signal: "Audit"},
+				Commits: []configbutler.ChangeCommit{{SHA: "8548a580c1e5f6b7"}, {SHA: "18a23d8"}},
+			}},
+		}},
 		"watchrules": &configbutler.WatchRuleList{Items: []configbutler.WatchRule{
 			{ObjectMeta: named("new", time.Second), Spec: configbutler.WatchRuleSpec{DestinationRef: configbutler.ObjectReference{Name: "dest"}}},
 		}},

@@ -41,6 +41,10 @@ var targets = []target{
 	atLeast("lists of 10 000 / etcd", "^Storage/List/", "bolt/etcd", 1),
 	atMost("write to 50 watchers, 99 % / etcd", "^Storage/FanOut/", "p99/etcd", 1),
 
+	atMost("newest 50 Changes of a namespace, of 200 000, ms", "^History/Newest$", "ms", 20),
+	atMost("Changes of one object, of 200 000, ms", "^History/OneObject$", "ms", 100),
+	atMost("live heap of 199 000 more Changes, MiB", "^History/Memory$", "MiB-more", 8),
+
 	atMost("admission review at 500 a second, 99 %, ms", "^Attribution/Admission/path=direct$", "p99-ms", 5),
 	atMost("the same, through the aggregator", "^Attribution/Admission/path=aggregator$", "p99-ms", 5),
 	atLeast("changes a second, 20 users, 20 objects", "^Attribution/Authors/users=20$", "changes/s", 500),

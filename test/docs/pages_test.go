@@ -32,6 +32,7 @@ func runnable() []string {
 		"docs/kinds/watchrule.md",
 		"docs/kinds/clusterwatchrule.md",
 		"docs/kinds/gitdestinationstatus.md",
+		"docs/kinds/change.md",
 		"docs/kinds/syncpolicy.md",
 		"docs/kinds/appcatalog.md",
 		"docs/kinds/catalogworkload.md",

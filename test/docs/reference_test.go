@@ -38,7 +38,10 @@ func TestEveryFieldIsNamed(t *testing.T) {
 			v1alpha1.JobSink{}, v1alpha1.PipelineRetry{}, v1alpha1.SyncPipelineStatus{}, v1alpha1.PipelineSinkStatus{}, v1alpha1.PipelineRun{},
 			v1alpha1.PipelineSyncSpec{},
 		},
-		"syncpolicy.md": {v1alpha1.SyncPolicySpec{}, v1alpha1.Retention{}, v1alpha1.SyncPolicyStatus{}},
+		"change.md": {
+			v1alpha1.ChangeSpec{}, v1alpha1.ChangedObject{}, v1alpha1.ChangedVersions{}, v1alpha1.ChangeAuthor{}, v1alpha1.ChangeCommit{},
+		},
+		"syncpolicy.md": {v1alpha1.SyncPolicySpec{}, v1alpha1.Retention{}, v1alpha1.ChangeRetention{}, v1alpha1.SyncPolicyStatus{}},
 	} {
 		text := readFile(t, filepath.Join(root, "docs/kinds", page))
 		for _, part := range parts {

@@ -71,7 +71,10 @@ func newReader(t *testing.T, replace *strings.Replacer) *reader {
 			t.Fatal(err)
 		}
 	}
-	return &reader{folder: folder, state: filepath.Join(t.TempDir(), "state"), patient: filepath.Join(root, "test/docs/testdata/patient")}
+	r := &reader{folder: folder, state: filepath.Join(t.TempDir(), "state"), patient: filepath.Join(root, "test/docs/testdata/patient")}
+	// kubectl caches discovery by the address of the API server, which may be that of another test's cluster later.
+	r.setenv(t, "KUBECACHEDIR="+t.TempDir())
+	return r
 }
 
 // manifests returns the manifests that can be applied, relative to the root.

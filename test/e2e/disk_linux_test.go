@@ -78,8 +78,10 @@ func TestFullDisk(t *testing.T) {
 	m, client := s.newFaultMirror(t, "disk")
 	// The disk is mounted for the server only; other processes access it through /proc.
 	free := fill(t, filepath.Join("/proc", s.Env(devcluster.EnvServerPIDs), "root", s.Env(devcluster.EnvDataDir)))
-	m.burst(t, client, "full")
+	bursts := 0
 	mirrortest.Eventually(t, "the log has the failure", func(context.Context) error {
+		m.burst(t, client, fmt.Sprint("full", bursts)) // The files have free pages, which are used first.
+		bursts++
 		log, err := os.ReadFile(s.Env(devcluster.EnvServerLog))
 		if err == nil && !regexp.MustCompile(`Failed to write buffered rows, retrying.*table="outbox"`).Match(log) {
 			err = errors.New("no failure to write the outbox is logged")

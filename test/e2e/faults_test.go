@@ -239,6 +239,7 @@ func TestKilledInMidBurst(t *testing.T) {
 		m.equal(t, client)
 	}
 	m.unharmed(t)
+	m.ChangesAgree(t)
 	t.Logf("%d kills, %d changes written, %d values in the history, %s commits", *kills, *kills*200+1, len(m.values(t)), m.Commits(t))
 }
 
@@ -284,6 +285,7 @@ func TestKilledAtEachStep(t *testing.T) {
 			if got := m.values(t); !slices.Equal(got, want) {
 				t.Errorf("values in the history = %v, want each of %v once", got, want)
 			}
+			m.ChangesAgree(t)
 		})
 	}
 }

@@ -157,8 +157,8 @@ func (s *testCluster) settled(t *testing.T) map[string]object {
 		kind, _, _ := strings.Cut(key, " ")
 		kinds[kind] = true
 	}
-	if len(kinds) != 12 {
-		t.Fatalf("objects of %v, want all 12 kinds", slices.Sorted(maps.Keys(kinds)))
+	if len(kinds) != 13 {
+		t.Fatalf("objects of %v, want all 13 kinds", slices.Sorted(maps.Keys(kinds)))
 	}
 	return last
 }

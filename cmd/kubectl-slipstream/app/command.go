@@ -21,7 +21,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "kubectl-slipstream",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl slipstream"},
-		Short:         "Print what an Environment lacks, and have a SyncPipeline send now",
+		Short:         "See who changed what, what an Environment lacks, and have a SyncPipeline send now",
 		Args:          cobra.NoArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -31,7 +31,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	config.AddFlags(root.PersistentFlags())
-	root.AddCommand(newMissing(streams, config), newSyncPipeline(streams, config))
+	root.AddCommand(newLog(streams, config), newMissing(streams, config), newSyncPipeline(streams, config))
 	return root
 }
 

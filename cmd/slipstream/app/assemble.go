@@ -54,6 +54,7 @@ func assemble(
 	if err != nil {
 		return nil, err
 	}
+	changes := openHistory(ctx, opts, stores, config.Generic, store)
 	process, err := newProcess(ctx, config.Generic, clients, rules.Types, store)
 	if err != nil {
 		return nil, err
@@ -78,7 +79,7 @@ func assemble(
 	}
 	controllers := controllers{
 		opts: opts, cluster: config.Generic.ClientConfig, process: process,
-		reports: reports, runner: runner.WithRecords(server.Records), resolver: rules,
+		reports: reports, runner: runner.WithRecords(server.Records), history: changes, resolver: rules,
 	}
 	all, err := controllers.all(stores.identity)
 	if err != nil {

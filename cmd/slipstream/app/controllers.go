@@ -21,10 +21,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/controller/events"
 	"github.com/configbutler/slipstream/pkg/environment"
 	"github.com/configbutler/slipstream/pkg/environment/syncer"
+	"github.com/configbutler/slipstream/pkg/history"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror"
 	"github.com/configbutler/slipstream/pkg/pipeline"
-	"github.com/configbutler/slipstream/pkg/store/commitindex"
 	"github.com/configbutler/slipstream/pkg/store/hmac"
 	"github.com/configbutler/slipstream/pkg/store/table"
 	"github.com/configbutler/slipstream/pkg/syncstatus/retention"
@@ -68,19 +68,19 @@ type controllers struct {
 	process *controller.Process
 	reports *reports
 	runner  *syncer.Syncer
+	history *history.History
 	// resolver returns the types that rules and pipelines select.
 	resolver access.Resolver
 }
 
 // all returns the controllers of this process. identity distinguishes it from every other process that can lead.
 func (c *controllers) all(identity string) ([]controller.Controller, error) {
-	index := commitindex.New(c.process.Store.Table(commitindex.TableName), clock.RealClock{}, commitindex.DefaultCapacity)
 	deposits := mirror.NewDeposits()
 	policy, err := c.egress()
 	if err != nil {
 		return nil, err
 	}
-	mirror, err := c.mirror(identity, policy, index, deposits)
+	mirror, err := c.mirror(identity, policy, deposits)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (c *controllers) all(identity string) ([]controller.Controller, error) {
 		return nil, err
 	}
 	return []controller.Controller{
-		mirror, c.catalog(index), c.environment(),
+		mirror, &history.Controller{History: c.history}, c.catalog(), c.environment(),
 		&pipeline.Controller{Config: pipeline.Config{Resolver: c.resolver, Dial: policy.DialContext, SinkClient: sinkClient}},
 		c.retention(deposits),
 	}, nil
@@ -98,9 +98,9 @@ func (c *controllers) all(identity string) ([]controller.Controller, error) {
 // mirrorName is the name of the mirror in commits.
 const mirrorName = "slipstream"
 
-// mirror writes what rules select to Git, records the commits in index, and writes the files of deposits.
+// mirror writes what rules select to Git, records the changes in the history, and writes the files of deposits.
 func (c *controllers) mirror(
-	identity string, policy *egress.Policy, index *commitindex.Index, deposits *mirror.Deposits,
+	identity string, policy *egress.Policy, deposits *mirror.Deposits,
 ) (*mirror.Controller, error) {
 	leasing, err := mirror.NewLeasing(c.cluster)
 	if err != nil {
@@ -114,7 +114,7 @@ func (c *controllers) mirror(
 			Installation: opts.LeaderElection.ResourceNamespace + "/" + opts.LeaderElection.ResourceName,
 		},
 		Limits: opts.Mirror.Limits(), Leases: opts.Mirror.Leases(opts.Namespace), Policy: opts.Mirror.Policy(),
-		AllowInsecure: opts.Git.AllowInsecure, Dial: policy.DialContext, CommitIndex: index, Deposits: deposits,
+		AllowInsecure: opts.Git.AllowInsecure, Dial: policy.DialContext, History: c.history, Deposits: deposits,
 		Facts: c.reports.log, Hash: c.reports.hash, AttributionMaxWait: opts.Attribution.MaxWait,
 		AuditExpected: opts.Attribution.AuditClientCAFile != "",
 	}}, nil
@@ -143,11 +143,11 @@ func addressesOf(config *rest.Config) []netip.Addr {
 	return []netip.Addr{address}
 }
 
-// catalog keeps AppCatalogs up to date, with the commits of their changes from index.
-func (c *controllers) catalog(index *commitindex.Index) *catalog.Controller {
+// catalog keeps AppCatalogs up to date, with the commits of their changes from the history.
+func (c *controllers) catalog() *catalog.Controller {
 	return &catalog.Controller{Config: catalog.Config{
 		Namespace: c.opts.Namespace, Facts: c.reports.log, Hash: c.reports.hash, AttributionMaxWait: c.opts.Attribution.MaxWait,
-		CommitIndex: index,
+		History: c.history,
 	}}
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
+	"github.com/configbutler/slipstream/pkg/history"
 	"github.com/configbutler/slipstream/pkg/store/encryption"
 )
 
@@ -31,7 +32,7 @@ func openEncryption(
 	if err != nil {
 		return nil, err
 	}
-	config.ResourceTransformers = encrypter.Transformers()
+	config.ResourceTransformers = history.Transformers(encrypter.Transformers())
 	config.HealthzChecks = append(config.HealthzChecks, encrypter.HealthChecks()...)
 	config.ReadyzChecks = append(config.ReadyzChecks, encrypter.HealthChecks()...)
 	times := encryption.DefaultTimes(opts.Storage.Etcd.StorageConfig.CompactionInterval)

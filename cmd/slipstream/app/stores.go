@@ -23,6 +23,7 @@ import (
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/history"
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 	"github.com/configbutler/slipstream/pkg/store/datadir"
 	"github.com/configbutler/slipstream/pkg/store/encryption"
@@ -168,7 +169,10 @@ func monitorRecords(
 // recordsOf returns the stored records as the server reads them.
 func recordsOf(opts *options.StorageOptions, encrypter *encryption.Encrypter, rows []encryption.Rows) *unreadable.Store {
 	return &unreadable.Store{Encrypter: encrypter, Rows: rows, Decode: func(plain []byte) error {
-		_, _, err := opts.Etcd.StorageConfig.Codec.Decode(plain, nil, nil)
+		object, err := history.Decompress(plain)
+		if err == nil {
+			_, _, err = opts.Etcd.StorageConfig.Codec.Decode(object, nil, nil)
+		}
 		return err
 	}}
 }

@@ -57,6 +57,8 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&EnvironmentDiff{},
 		&SyncStatus{},
 		&SyncStatusList{},
+		&Change{},
+		&ChangeList{},
 		&SyncPolicy{},
 		&SyncPolicyList{},
 		&SyncPipeline{},

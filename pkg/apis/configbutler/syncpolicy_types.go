@@ -35,6 +35,7 @@ type SyncPolicySpec struct {
 	MaxSyncsPerMinute *int32
 	Retry             RetryPolicy
 	Retention         Retention
+	Changes           ChangeRetention
 	MaxDismissals     *int32
 	TrackingMarks     []string
 }
@@ -52,6 +53,13 @@ type RetryPolicy struct {
 	MaxAttempts *int32
 	Backoff     *metav1.Duration
 	MaxBackoff  *metav1.Duration
+}
+
+// ChangeRetention configures how long Changes are kept. Older history is in Git.
+type ChangeRetention struct {
+	TTL          *metav1.Duration
+	MaxTotal     *int32
+	MaxPerObject *int32
 }
 
 // Retention configures how long records are kept. Records with unfinished work are always kept.

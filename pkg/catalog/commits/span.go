@@ -8,12 +8,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/configbutler/slipstream/pkg/store/commitindex"
+	"github.com/configbutler/slipstream/pkg/history"
 )
 
 // Span is the change of one object that a record is about: from one resourceVersion to another.
 type Span struct {
-	Object commitindex.Object `json:"object"`
+	Object history.Object `json:"object"`
 	// After is the resourceVersion of the previous record, From that of the first change that counts. Each may be empty. If
 	// both are, the span begins with the creation of the object.
 	After string `json:"after,omitempty"`
@@ -23,8 +23,8 @@ type Span struct {
 }
 
 // Match returns the entries of the span's object whose commits hold the change, the newest first.
-func (s Span) Match(entries []commitindex.Entry) []commitindex.Entry {
-	var matching []commitindex.Entry
+func (s Span) Match(entries []Entry) []Entry {
+	var matching []Entry
 	for _, of := range byDestination(entries) {
 		if s.To == "" {
 			matching = append(matching, s.deletion(of)...)
@@ -32,33 +32,33 @@ func (s Span) Match(entries []commitindex.Entry) []commitindex.Entry {
 			matching = append(matching, s.change(of)...)
 		}
 	}
-	slices.SortFunc(matching, func(a, b commitindex.Entry) int { return b.Compare(a) })
+	slices.SortFunc(matching, func(a, b Entry) int { return b.Compare(a) })
 	return matching
 }
 
 // byDestination groups entries by destination, the oldest first.
-func byDestination(entries []commitindex.Entry) map[types.NamespacedName][]commitindex.Entry {
+func byDestination(entries []Entry) map[types.NamespacedName][]Entry {
 	sorted := slices.Clone(entries)
-	slices.SortFunc(sorted, commitindex.Entry.Compare)
-	out := map[types.NamespacedName][]commitindex.Entry{}
+	slices.SortFunc(sorted, Entry.Compare)
+	out := map[types.NamespacedName][]Entry{}
 	for _, entry := range sorted {
-		out[entry.Commit.Destination] = append(out[entry.Commit.Destination], entry)
+		out[entry.destination()] = append(out[entry.destination()], entry)
 	}
 	return out
 }
 
 // deletion returns the entries up to the one that removes the object; none as long as that does not exist.
-func (s Span) deletion(of []commitindex.Entry) []commitindex.Entry {
-	of = slices.DeleteFunc(of, func(entry commitindex.Entry) bool { return !s.reachedBy(entry) })
-	removal := slices.IndexFunc(of, func(entry commitindex.Entry) bool { return entry.Removed })
+func (s Span) deletion(of []Entry) []Entry {
+	of = slices.DeleteFunc(of, func(entry Entry) bool { return !s.reachedBy(entry) })
+	removal := slices.IndexFunc(of, func(entry Entry) bool { return entry.Removed })
 	return s.sinceCreation(of[:removal+1])
 }
 
 // change returns the entries of an object that exists. A commit that removes its file only says that no rule selects the object
 // any more.
-func (s Span) change(of []commitindex.Entry) []commitindex.Entry {
-	of = slices.DeleteFunc(of, func(entry commitindex.Entry) bool { return entry.Removed || !s.reachedBy(entry) })
-	var within []commitindex.Entry
+func (s Span) change(of []Entry) []Entry {
+	of = slices.DeleteFunc(of, func(entry Entry) bool { return entry.Removed || !s.reachedBy(entry) })
+	var within []Entry
 	for _, entry := range of {
 		repeated := len(within) > 0 && fromComparison(entry) && within[len(within)-1].Last == entry.Last
 		if s.endsAfterStartOf(entry) && !repeated {
@@ -76,23 +76,23 @@ func (s Span) change(of []commitindex.Entry) []commitindex.Entry {
 }
 
 // fromComparison reports whether a commit comes from a comparison of a branch with the cluster.
-func fromComparison(entry commitindex.Entry) bool { return entry.First == "" }
+func fromComparison(entry Entry) bool { return entry.First == "" }
 
 // reachedBy reports whether the last change of an entry is not before the span.
-func (s Span) reachedBy(entry commitindex.Entry) bool {
-	return (s.From == "" || commitindex.Compare(entry.Last, s.From) >= 0) && (s.After == "" || commitindex.Compare(entry.Last, s.After) > 0)
+func (s Span) reachedBy(entry Entry) bool {
+	return (s.From == "" || compare(entry.Last, s.From) >= 0) && (s.After == "" || compare(entry.Last, s.After) > 0)
 }
 
 // endsAfterStartOf reports whether the first known change of an entry is not after the span.
-func (s Span) endsAfterStartOf(entry commitindex.Entry) bool {
+func (s Span) endsAfterStartOf(entry Entry) bool {
 	if fromComparison(entry) {
-		return commitindex.Compare(entry.Last, s.To) <= 0
+		return compare(entry.Last, s.To) <= 0
 	}
-	return commitindex.Compare(entry.First, s.To) <= 0
+	return compare(entry.First, s.To) <= 0
 }
 
 // sinceCreation drops the entries of an earlier object of the same name, if nothing else says where the span begins.
-func (s Span) sinceCreation(of []commitindex.Entry) []commitindex.Entry {
+func (s Span) sinceCreation(of []Entry) []Entry {
 	if s.After != "" || s.From != "" {
 		return of
 	}

@@ -9,27 +9,27 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"k8s.io/apimachinery/pkg/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/catalog/commits"
-	"github.com/configbutler/slipstream/pkg/store/commitindex"
 )
 
 // entries parses lines such as "main a 10-12 created": a destination, a commit, and the versions that it contains. The versions of a
 // comparison are "-12".
-func entries(lines ...string) (out []commitindex.Entry) {
+func entries(lines ...string) (out []commits.Entry) {
 	for i, line := range lines {
 		words := strings.Fields(line)
 		first, last, many := strings.Cut(words[2], "-")
 		if !many {
 			last = first
 		}
-		out = append(out, commitindex.Entry{
+		out = append(out, commits.Entry{
 			First: first, Last: last, Created: strings.Contains(line, "created"), Removed: strings.Contains(line, "removed"),
-			Commit: commitindex.Commit{
-				Destination: types.NamespacedName{Namespace: "ops", Name: words[0]}, SHA: words[1], Time: time.Unix(int64(i), 0),
+			Commit: v1alpha1.MirroredCommit{
+				CommitSummary:  v1alpha1.CommitSummary{SHA: words[1], Time: metav1.Unix(int64(i), 0)},
+				DestinationRef: v1alpha1.NamespacedObjectReference{Namespace: "ops", Name: words[0]},
 			},
 		})
 	}

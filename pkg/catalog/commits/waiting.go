@@ -17,13 +17,15 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/store/commitindex"
 	"github.com/configbutler/slipstream/pkg/store/table"
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // TableName is the name of the table of the work store that waiting records are stored in.
 const TableName = "catalog-commits"
+
+// MaxAge is how long a record waits, from when its change was detected.
+const MaxAge = 7 * 24 * time.Hour
 
 // MaxWaiting is the number of records of one source namespace that wait for commits, the newest.
 const MaxWaiting = 1000
@@ -143,7 +145,7 @@ func (w *Waiting) trim(ctx context.Context, namespace string) error {
 }
 
 // expired reports whether a record detected at a time no longer waits.
-func (w *Waiting) expired(since time.Time) bool { return w.clock.Since(since) > commitindex.MaxAge }
+func (w *Waiting) expired(since time.Time) bool { return w.clock.Since(since) > MaxAge }
 
 // keyParts is the number of parts of a key.
 const keyParts = 4

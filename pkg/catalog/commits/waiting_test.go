@@ -15,8 +15,8 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/catalog/commits"
+	"github.com/configbutler/slipstream/pkg/history"
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
-	"github.com/configbutler/slipstream/pkg/store/commitindex"
 	storetable "github.com/configbutler/slipstream/pkg/store/table"
 	"github.com/configbutler/slipstream/test/testkit"
 )
@@ -38,7 +38,7 @@ func newFixture(t *testing.T) *fixture {
 }
 
 func span(name, after, to string) commits.Span {
-	return commits.Span{After: after, To: to, Object: commitindex.Object{
+	return commits.Span{After: after, To: to, Object: history.Object{
 		GroupResource: schema.GroupResource{Group: "apps", Resource: "deployments"}, Namespace: "production", Name: name,
 	}}
 }
@@ -103,7 +103,7 @@ func TestSpansKeepTheirBeginning(t *testing.T) {
 func TestWaitingRecordsExpire(t *testing.T) {
 	s := newFixture(t)
 	s.expect("production", "old", span("api", "1", "2"))
-	s.clock.Step(commitindex.MaxAge + time.Second)
+	s.clock.Step(commits.MaxAge + time.Second)
 	s.waits("production")
 	s.expect("production", "young", span("api", "1", "2"))
 	s.waits("production", "young 1")

@@ -41,6 +41,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configbutlerv1alpha1.CatalogEntryApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CatalogRevision"):
 		return &configbutlerv1alpha1.CatalogRevisionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ChangeRetention"):
+		return &configbutlerv1alpha1.ChangeRetentionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClusterResourceRule"):
 		return &configbutlerv1alpha1.ClusterResourceRuleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClusterWatchRule"):

@@ -37,6 +37,14 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.CatalogWorkload{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_CatalogWorkload(ref),
 		v1alpha1.CatalogWorkloadList{}.OpenAPIModelName():         schema_pkg_apis_configbutler_v1alpha1_CatalogWorkloadList(ref),
 		v1alpha1.CatalogWorkloadRecord{}.OpenAPIModelName():       schema_pkg_apis_configbutler_v1alpha1_CatalogWorkloadRecord(ref),
+		v1alpha1.Change{}.OpenAPIModelName():                      schema_pkg_apis_configbutler_v1alpha1_Change(ref),
+		v1alpha1.ChangeAuthor{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_ChangeAuthor(ref),
+		v1alpha1.ChangeCommit{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_ChangeCommit(ref),
+		v1alpha1.ChangeList{}.OpenAPIModelName():                  schema_pkg_apis_configbutler_v1alpha1_ChangeList(ref),
+		v1alpha1.ChangeRetention{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_ChangeRetention(ref),
+		v1alpha1.ChangeSpec{}.OpenAPIModelName():                  schema_pkg_apis_configbutler_v1alpha1_ChangeSpec(ref),
+		v1alpha1.ChangedObject{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_ChangedObject(ref),
+		v1alpha1.ChangedVersions{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_ChangedVersions(ref),
 		v1alpha1.ClusterResourceRule{}.OpenAPIModelName():         schema_pkg_apis_configbutler_v1alpha1_ClusterResourceRule(ref),
 		v1alpha1.ClusterWatchRule{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_ClusterWatchRule(ref),
 		v1alpha1.ClusterWatchRuleList{}.OpenAPIModelName():        schema_pkg_apis_configbutler_v1alpha1_ClusterWatchRuleList(ref),
@@ -1182,6 +1190,404 @@ func schema_pkg_apis_configbutler_v1alpha1_CatalogWorkloadRecord(ref common.Refe
 		},
 		Dependencies: []string{
 			v1alpha1.SourceObservation{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName(), runtime.RawExtension{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_Change(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Change records one change of an object that a GitDestination mirrors: what changed, who changed it, and the commits that contain it. It is in the namespace of the object; changes of cluster-scoped objects are in the namespace of the server. The server writes it once a remote has accepted a commit; it can be read and deleted, but not created or changed.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is standard object metadata. Names of newer changes sort before those of older ones.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is the change.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ChangeSpec{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ChangeSpec{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_ChangeAuthor(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ChangeAuthor is the user who made a change.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"username": {
+						SchemaProps: spec.SchemaProps{
+							Description: "username as authenticated by the API server.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"signal": {
+						SchemaProps: spec.SchemaProps{
+							Description: "signal is how the user is known: Audit (an audit event of the API server) or Admission (an admission request).",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"username", "signal"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_ChangeCommit(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ChangeCommit is a commit that contains a change.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"destinationRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "destinationRef names the GitDestination.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.NamespacedObjectReference{}.OpenAPIModelName()),
+						},
+					},
+					"sha": {
+						SchemaProps: spec.SchemaProps{
+							Description: "sha is the hash of the commit in hexadecimal.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"time": {
+						SchemaProps: spec.SchemaProps{
+							Description: "time is the committer time.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message is the first line of the commit's message, at most 512 bytes.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"path": {
+						SchemaProps: spec.SchemaProps{
+							Description: "path is the object's file in the repository.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"url": {
+						SchemaProps: spec.SchemaProps{
+							Description: "url is a link to the commit according to the repository's webURLTemplate. Empty without a template.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"blobBefore": {
+						SchemaProps: spec.SchemaProps{
+							Description: "blobBefore is the hash of the file's content before the commit. Empty if the file did not exist.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"blobAfter": {
+						SchemaProps: spec.SchemaProps{
+							Description: "blobAfter is the hash of the file's content in the commit. Empty if the commit deletes the file.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"destinationRef", "sha", "time", "path"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.NamespacedObjectReference{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_ChangeList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ChangeList is a list of Changes.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the objects, the newest change of each namespace first.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.Change{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.Change{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_ChangeRetention(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ChangeRetention configures how long Changes are kept. Older history is in Git.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"ttl": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ttl is how long a Change is kept after the change, as a duration such as 720h. At least 1h, at most 87600h (ten years). Defaults to 720h (30 days).",
+							Default:     "720h",
+							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
+						},
+					},
+					"maxTotal": {
+						SchemaProps: spec.SchemaProps{
+							Description: "maxTotal is the maximum number of Changes, 1000 to 10000000; beyond it, the oldest are deleted before they expire. Up to a twentieth more are kept for a while. Defaults to 200000.",
+							Default:     200000,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"maxPerObject": {
+						SchemaProps: spec.SchemaProps{
+							Description: "maxPerObject is the maximum number of Changes of one object, 1 to 1000000; beyond it, the oldest are deleted before they expire. More are kept for up to an hour. Defaults to 1000.",
+							Default:     1000,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1.Duration{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_ChangeSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ChangeSpec describes a change of an object.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"object": {
+						SchemaProps: spec.SchemaProps{
+							Description: "object is the object that changed.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ChangedObject{}.OpenAPIModelName()),
+						},
+					},
+					"operation": {
+						SchemaProps: spec.SchemaProps{
+							Description: "operation is Create, Update or Delete as observed by a watch, or Compared: a comparison of the cluster with the branch found the change, which no watch had delivered. It can combine several changes of the object.\n\nPossible enum values:\n - `\"Compared\"` is a difference between an object and its file that a comparison found.\n - `\"Create\"` is the creation of an object.\n - `\"Delete\"` is the deletion of an object.\n - `\"Update\"` is a change of an existing object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Compared", "Create", "Delete", "Update"},
+						},
+					},
+					"time": {
+						SchemaProps: spec.SchemaProps{
+							Description: "time is when the server observed the change, in milliseconds.",
+							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
+						},
+					},
+					"resourceVersions": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resourceVersions are the versions of the object that the commits combine.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ChangedVersions{}.OpenAPIModelName()),
+						},
+					},
+					"author": {
+						SchemaProps: spec.SchemaProps{
+							Description: "author made the change. Absent if no signal named an author.",
+							Ref:         ref(v1alpha1.ChangeAuthor{}.OpenAPIModelName()),
+						},
+					},
+					"fieldManager": {
+						SchemaProps: spec.SchemaProps{
+							Description: "fieldManager is the field manager of the request, if no user is known. The client chooses that name.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"commits": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "commits contain the change, one for each GitDestination whose remote has accepted it.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ChangeCommit{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"object", "operation", "time"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ChangeAuthor{}.OpenAPIModelName(), v1alpha1.ChangeCommit{}.OpenAPIModelName(), v1alpha1.ChangedObject{}.OpenAPIModelName(), v1alpha1.ChangedVersions{}.OpenAPIModelName(), v1.MicroTime{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_ChangedObject(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ChangedObject identifies an object that changed.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "apiVersion is the group and version in which the object is mirrored, such as apps/v1.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind of the object, such as Deployment.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"resource": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resource is the plural of the object's type in lower case, such as deployments.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace of the object. Empty for a cluster-scoped object.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"uid": {
+						SchemaProps: spec.SchemaProps{
+							Description: "uid of the object. Empty if a comparison found that the object was deleted.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"apiVersion", "kind", "resource", "name"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_ChangedVersions(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ChangedVersions are the resourceVersions of an object that a change combines.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"first": {
+						SchemaProps: spec.SchemaProps{
+							Description: "first is the resourceVersion after the first of the combined changes. Empty if the operation is Compared.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"last": {
+						SchemaProps: spec.SchemaProps{
+							Description: "last is the resourceVersion after the last of the combined changes, which is the state in the commits. Empty if it is not known.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
 	}
 }
 
@@ -6965,6 +7371,13 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncPolicySpec(ref common.ReferenceCa
 							Ref:         ref(v1alpha1.Retention{}.OpenAPIModelName()),
 						},
 					},
+					"changes": {
+						SchemaProps: spec.SchemaProps{
+							Description: "changes configures how long Changes are kept.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ChangeRetention{}.OpenAPIModelName()),
+						},
+					},
 					"maxDismissals": {
 						SchemaProps: spec.SchemaProps{
 							Description: "maxDismissals is the maximum number of consecutive dismissals for one environment, 1 to 1000. The next changes can only be applied. Absent means no limit.",
@@ -6995,7 +7408,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncPolicySpec(ref common.ReferenceCa
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.Retention{}.OpenAPIModelName(), v1alpha1.RetryPolicy{}.OpenAPIModelName(), v1alpha1.SuspendedWork{}.OpenAPIModelName(), v1.Duration{}.OpenAPIModelName()},
+			v1alpha1.ChangeRetention{}.OpenAPIModelName(), v1alpha1.Retention{}.OpenAPIModelName(), v1alpha1.RetryPolicy{}.OpenAPIModelName(), v1alpha1.SuspendedWork{}.OpenAPIModelName(), v1.Duration{}.OpenAPIModelName()},
 	}
 }
 

@@ -39,14 +39,14 @@ func defaultExclusions() []schema.GroupResource {
 		inGroup("apps", "controllerrevisions"),
 		inGroup("flowcontrol.apiserver.k8s.io", "flowschemas", "prioritylevelconfigurations"),
 		inGroup("batch", "jobs", "cronjobs"),
-		inGroup(groupName, "gitdestinationstatuses", "catalogworkloads", "environmentdependencies", "syncstatuses"),
+		inGroup(groupName, "gitdestinationstatuses", "catalogworkloads", "environmentdependencies", "syncstatuses", "changes"),
 	)
 }
 
 // changedByCommits returns the types that cannot be mirrored, because each commit changes them: it is recorded in its
-// GitDestinationStatus.
+// GitDestinationStatus, and in Changes.
 func changedByCommits() []schema.GroupResource {
-	return inGroup(groupName, "gitdestinationstatuses")
+	return inGroup(groupName, "gitdestinationstatuses", "changes")
 }
 
 // sameObjects maps types to the types of another group under which the API server serves the same objects.

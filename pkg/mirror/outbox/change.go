@@ -54,14 +54,17 @@ type Change struct {
 	// Content is the whole file; nil, with the operation Delete, removes it. An outbox row stores it after the JSON.
 	Content []byte `json:"-"`
 
-	Operation       v1alpha1.Operation `json:"operation"`
-	Object          Object             `json:"object"`
-	ResourceVersion string             `json:"resourceVersion,omitempty"`
+	Operation v1alpha1.Operation `json:"operation"`
+	Object    Object             `json:"object"`
+	// Kind and ObjectUID are those of the object. Both are empty if only its file is known.
+	Kind            string    `json:"kind,omitempty"`
+	ObjectUID       types.UID `json:"objectUID,omitempty"`
+	ResourceVersion string    `json:"resourceVersion,omitempty"`
 	// Encryption is the fingerprint of the encryption of the content; empty if it is not encrypted.
 	Encryption string `json:"encryption,omitempty"`
 	// Seen is when this process saw the change; zero in a row that was read from the store.
 	Seen time.Time `json:"-"`
-	// Time is when the change was seen, to the second in Git.
+	// Time is when the change was seen, in milliseconds; in Git to the second.
 	Time   time.Time          `json:"time"`
 	Author attribution.Author `json:"author,omitzero"`
 }

@@ -26,6 +26,11 @@ const (
 	maxRecords       = 100000
 	maxDismissals    = 1000
 	maxTrackingMarks = 100
+
+	maxChangeAge        = 10 * year
+	minChanges          = 1000
+	maxChanges          = 10_000_000
+	maxChangesPerObject = 1_000_000
 )
 
 // ValidateSyncPolicy validates a new SyncPolicy.
@@ -64,6 +69,7 @@ func validateSyncPolicySpec(spec *configbutler.SyncPolicySpec, path *field.Path)
 	errs = append(errs, validateRange(spec.MaxSyncsPerMinute, 1, maxSyncsAMinute, path.Child("maxSyncsPerMinute"))...)
 	errs = append(errs, validateRetryPolicy(&spec.Retry, path.Child("retry"))...)
 	errs = append(errs, validateRetention(&spec.Retention, path.Child("retention"))...)
+	errs = append(errs, validateChangeRetention(&spec.Changes, path.Child("changes"))...)
 	errs = append(errs, validateRange(spec.MaxDismissals, 1, maxDismissals, path.Child("maxDismissals"))...)
 	return append(errs, validateTrackingMarks(spec.TrackingMarks, path.Child("trackingMarks"))...)
 }
@@ -99,6 +105,12 @@ func validateRetention(retention *configbutler.Retention, path *field.Path) fiel
 	}
 	errs = append(errs, validateRange(retention.MaxPerSubject, least, maxRecords, path.Child("maxPerSubject"))...)
 	return append(errs, validateArchive(retention.Archive, path.Child("archive"))...)
+}
+
+func validateChangeRetention(retention *configbutler.ChangeRetention, path *field.Path) field.ErrorList {
+	errs := validateDuration(retention.TTL, time.Hour, maxChangeAge, path.Child("ttl"))
+	errs = append(errs, validateRange(retention.MaxTotal, minChanges, maxChanges, path.Child("maxTotal"))...)
+	return append(errs, validateRange(retention.MaxPerObject, 1, maxChangesPerObject, path.Child("maxPerObject"))...)
 }
 
 func validateArchive(archive *configbutler.Archive, path *field.Path) field.ErrorList {

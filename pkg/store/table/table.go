@@ -21,8 +21,9 @@ const (
 	// etcd's default request limit of 1.5 MiB room for what comes with them.
 	MaxAtomicBytes = 1 << 20
 
-	// scanRows is how many rows a scan reads at once.
+	// scanRows is how many rows a scan reads at once, keysRows how many keys.
 	scanRows = 256
+	keysRows = 4096
 )
 
 // errNoKey is returned for a row without a key, which would be the table itself.
@@ -47,7 +48,10 @@ type Table struct {
 // [MaxAtomicRows] rows of up to [MaxAtomicBytes] are written all or none; more are
 // written so many at a time, in order. A row beyond etcd's request limit fails
 // with rpctypes.ErrRequestTooLarge.
-func (t *Table) Put(ctx context.Context, rows ...Row) error {
+func (t *Table) Put(ctx context.Context, rows ...Row) error { return t.Replace(ctx, nil, rows...) }
+
+// Replace is Put, and then deletes the rows with some keys, in as few transactions as possible. Those that do not exist are no error.
+func (t *Table) Replace(ctx context.Context, deleted []string, rows ...Row) error {
 	b := batch{kv: t.store.kv}
 	for _, row := range lastOfEach(rows) {
 		if row.Key == "" {
@@ -63,8 +67,25 @@ func (t *Table) Put(ctx context.Context, rows ...Row) error {
 			return fmt.Errorf("putting rows of %s: %w", t.prefix, err)
 		}
 	}
+	if err := t.delete(ctx, &b, deleted); err != nil {
+		return err
+	}
 	if err := b.flush(ctx); err != nil {
 		return fmt.Errorf("putting rows of %s: %w", t.prefix, err)
+	}
+	return nil
+}
+
+// delete adds the deletion of rows to a batch.
+func (t *Table) delete(ctx context.Context, b *batch, keys []string) error {
+	for _, key := range keys {
+		if key == "" {
+			return errNoKey
+		}
+		op := clientv3.OpDelete(t.prefix + key)
+		if err := b.add(ctx, op, len(t.prefix)+len(key)); err != nil {
+			return fmt.Errorf("deleting rows of %s: %w", t.prefix, err)
+		}
 	}
 	return nil
 }
@@ -95,14 +116,8 @@ func (t *Table) Create(ctx context.Context, row Row) ([]byte, error) {
 // removed all or none as Put writes.
 func (t *Table) Delete(ctx context.Context, keys ...string) error {
 	b := batch{kv: t.store.kv}
-	for _, key := range keys {
-		if key == "" {
-			return errNoKey
-		}
-		op := clientv3.OpDelete(t.prefix + key)
-		if err := b.add(ctx, op, len(t.prefix)+len(key)); err != nil {
-			return fmt.Errorf("deleting rows of %s: %w", t.prefix, err)
-		}
+	if err := t.delete(ctx, &b, keys); err != nil {
+		return err
 	}
 	if err := b.flush(ctx); err != nil {
 		return fmt.Errorf("deleting rows of %s: %w", t.prefix, err)
@@ -157,6 +172,28 @@ func (t *Table) Count(ctx context.Context, prefix string) (int64, error) {
 // FullKey returns the key of a row in the store, for error messages and logs.
 func (t *Table) FullKey(key string) string { return t.prefix + key }
 
+// Keys visits the keys with the prefix, in order, without reading the values. See KeysFrom.
+func (t *Table) Keys(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	return t.KeysFrom(ctx, prefix, "")
+}
+
+// KeysFrom visits the keys that have the prefix and are not less than from, in order, without reading the values. See ScanFrom.
+func (t *Table) KeysFrom(ctx context.Context, prefix, from string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for page, err := range t.pages(ctx, prefix, from, clientv3.WithKeysOnly(), clientv3.WithLimit(keysRows)) {
+			if err != nil {
+				yield("", err)
+				return
+			}
+			for _, kv := range page.Kvs {
+				if !yield(string(kv.Key[len(t.prefix):]), nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // Scan visits the rows whose key has the prefix, in order. See ScanFrom.
 func (t *Table) Scan(ctx context.Context, prefix string) iter.Seq2[Row, error] {
 	return t.ScanFrom(ctx, prefix, "")
@@ -183,14 +220,29 @@ func (t *Table) ScanFrom(ctx context.Context, prefix, from string) iter.Seq2[Row
 // decrypted is visited, too, with its key and an [UnopenedError]. It ends after any other error.
 func (t *Table) ScanEach(ctx context.Context, prefix, from string) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		end := clientv3.GetPrefixRangeEnd(t.prefix + prefix)
-		for start := t.prefix + max(prefix, from); ; {
-			page, err := t.store.kv.Get(ctx, start, clientv3.WithRange(end), clientv3.WithLimit(scanRows))
+		for page, err := range t.pages(ctx, prefix, from, clientv3.WithLimit(scanRows)) {
 			if err != nil {
-				yield(Row{}, fmt.Errorf("scanning rows of %s%s: %w", t.prefix, prefix, err))
+				yield(Row{}, err)
 				return
 			}
-			if !t.visit(ctx, page, yield) || !page.More {
+			if !t.visit(ctx, page, yield) {
+				return
+			}
+		}
+	}
+}
+
+// pages reads the rows whose key has the prefix and is not less than from, some at a time. It ends after an error.
+func (t *Table) pages(ctx context.Context, prefix, from string, options ...clientv3.OpOption) iter.Seq2[*clientv3.GetResponse, error] {
+	return func(yield func(*clientv3.GetResponse, error) bool) {
+		end := clientv3.WithRange(clientv3.GetPrefixRangeEnd(t.prefix + prefix))
+		for start := t.prefix + max(prefix, from); ; {
+			page, err := t.store.kv.Get(ctx, start, append(options, end)...)
+			if err != nil {
+				yield(nil, fmt.Errorf("scanning rows of %s%s: %w", t.prefix, prefix, err))
+				return
+			}
+			if !yield(page, nil) || !page.More {
 				return
 			}
 			start = string(page.Kvs[len(page.Kvs)-1].Key) + "\x00"

@@ -13,6 +13,7 @@ import (
 
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 
+	"github.com/configbutler/slipstream/pkg/history"
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
@@ -122,8 +123,10 @@ func (o *StorageOptions) ArchiveFolder() string {
 	return o.ArchiveDir
 }
 
-// complete makes the watch cache keep events for as long as the store keeps its history.
+// complete makes the watch cache keep events for as long as the store keeps its history. Changes have no watch cache: there may be many,
+// and lists of them are read from the store, a page at a time.
 func (o *StorageOptions) complete() {
+	o.Etcd.WatchCacheSizes = append(o.Etcd.WatchCacheSizes, history.Resource.String()+"#0")
 	config := &o.Etcd.StorageConfig
 	config.EventsHistoryWindow = max(config.EventsHistoryWindow, config.CompactionInterval)
 }

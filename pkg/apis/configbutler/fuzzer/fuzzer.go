@@ -17,7 +17,7 @@ import (
 func Funcs(_ runtimeserializer.CodecFactory) []any {
 	return []any{
 		fillGitRepoConfigSpec, fillGitDestinationSpec, fillNamespacedRules, fillCommitSigning,
-		fillAppCatalogSpec, fillPatch, fillSyncPolicySpec, fillRetryPolicy, fillRetention,
+		fillAppCatalogSpec, fillPatch, fillSyncPolicySpec, fillRetryPolicy, fillRetention, fillChangeRetention,
 		fillEnvironmentSpec, fillAdaptation, fillIngressHosts, fillSyncWindow, fillSyncRequestSpec,
 		fillSyncPipelineSpec, fillDefinitionSource, fillInstanceSource, fillPipelineBatch, fillHTTPSink, fillJobSink,
 		fillPipelineRetry, fillPipelineSyncSpec,
@@ -118,6 +118,13 @@ func fillRetention(retention *configbutler.Retention, c randfill.Continue) {
 	fillMissing(&retention.Days, c)
 	fillMissing(&retention.KeepPerSubject, c)
 	fillMissing(&retention.MaxPerSubject, c)
+}
+
+func fillChangeRetention(retention *configbutler.ChangeRetention, c randfill.Continue) {
+	c.FillNoCustom(retention)
+	fillMissing(&retention.TTL, c)
+	fillMissing(&retention.MaxTotal, c)
+	fillMissing(&retention.MaxPerObject, c)
 }
 
 func fillMissing[T any](field **T, c randfill.Continue) {

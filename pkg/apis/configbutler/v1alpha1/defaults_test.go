@@ -139,6 +139,9 @@ func catalogDefaults(sameNamespace *v1alpha1.CatalogAccessPolicy) []defaultsTest
 					MaxAttempts: ptr.To(int32(5)), Backoff: duration(10 * time.Second), MaxBackoff: duration(10 * time.Minute),
 				},
 				Retention: v1alpha1.Retention{Days: ptr.To(int32(90)), KeepPerSubject: ptr.To(int32(10)), MaxPerSubject: ptr.To(int32(1000))},
+				Changes: v1alpha1.ChangeRetention{
+					TTL: duration(720 * time.Hour), MaxTotal: ptr.To(int32(200_000)), MaxPerObject: ptr.To(int32(1000)),
+				},
 			}},
 		},
 		{
@@ -157,5 +160,6 @@ func keeping(records int32) v1alpha1.SyncPolicy {
 		BatchWindow: minute, MaxSyncsPerMinute: one,
 		Retry:     v1alpha1.RetryPolicy{MaxAttempts: one, Backoff: minute, MaxBackoff: minute},
 		Retention: v1alpha1.Retention{Days: one, KeepPerSubject: &records, MaxPerSubject: one},
+		Changes:   v1alpha1.ChangeRetention{TTL: minute, MaxTotal: one, MaxPerObject: one},
 	}}
 }

@@ -69,6 +69,7 @@ func TestListsSayWhatTheyAre(t *testing.T) {
 		"AppCatalogStatus.pendingSyncs":          []any{"id"},
 		"AppCatalogStatus.workloads":             []any{"kind", "name"},
 		"AutomatedBy.groups":                     "atomic",
+		"ChangeSpec.commits":                     "atomic",
 		"ClusterWatchRuleSpec.rules":             "atomic",
 		"ConflictChoice.fields":                  "set",
 		"ConflictResolutionSpec.keep":            []any{"kind", "name"},

@@ -4,6 +4,8 @@
 package v1alpha1
 
 import (
+	"fmt"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -65,6 +67,8 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&EnvironmentDiff{},
 		&SyncStatus{},
 		&SyncStatusList{},
+		&Change{},
+		&ChangeList{},
 		&SyncPolicy{},
 		&SyncPolicyList{},
 		&SyncPipeline{},
@@ -78,5 +82,11 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&Retry{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
-	return scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind("Environment"), convertEnvironmentFieldLabel)
+	if err := scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind("Environment"), convertFieldLabels(EnvironmentStateField)); err != nil {
+		return fmt.Errorf("register the fields of Environments: %w", err)
+	}
+	if err := scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind("Change"), convertFieldLabels(ChangeFields()...)); err != nil {
+		return fmt.Errorf("register the fields of Changes: %w", err)
+	}
+	return nil
 }

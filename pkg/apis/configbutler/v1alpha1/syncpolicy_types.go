@@ -60,6 +60,9 @@ type SyncPolicySpec struct {
 	// retention configures how long SyncStatuses are kept.
 	// +optional
 	Retention Retention `json:"retention,omitempty"`
+	// changes configures how long Changes are kept.
+	// +optional
+	Changes ChangeRetention `json:"changes,omitempty"`
 	// maxDismissals is the maximum number of consecutive dismissals for one environment, 1 to 1000. The next changes can
 	// only be applied. Absent means no limit.
 	// +optional
@@ -128,6 +131,25 @@ type Retention struct {
 	// not archived.
 	// +optional
 	Archive *Archive `json:"archive,omitempty"`
+}
+
+// ChangeRetention configures how long Changes are kept. Older history is in Git.
+type ChangeRetention struct {
+	// ttl is how long a Change is kept after the change, as a duration such as 720h. At least 1h, at most 87600h (ten years).
+	// Defaults to 720h (30 days).
+	// +optional
+	// +default="720h"
+	TTL *metav1.Duration `json:"ttl,omitempty"`
+	// maxTotal is the maximum number of Changes, 1000 to 10000000; beyond it, the oldest are deleted before they expire. Up to a
+	// twentieth more are kept for a while. Defaults to 200000.
+	// +optional
+	// +default=200000
+	MaxTotal *int32 `json:"maxTotal,omitempty"`
+	// maxPerObject is the maximum number of Changes of one object, 1 to 1000000; beyond it, the oldest are deleted before they
+	// expire. More are kept for up to an hour. Defaults to 1000.
+	// +optional
+	// +default=1000
+	MaxPerObject *int32 `json:"maxPerObject,omitempty"`
 }
 
 // Archive configures where records are written before they are removed.

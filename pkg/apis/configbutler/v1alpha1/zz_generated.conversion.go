@@ -194,6 +194,86 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*Change)(nil), (*configbutler.Change)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_Change_To_configbutler_Change(a.(*Change), b.(*configbutler.Change), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.Change)(nil), (*Change)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_Change_To_v1alpha1_Change(a.(*configbutler.Change), b.(*Change), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ChangeAuthor)(nil), (*configbutler.ChangeAuthor)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ChangeAuthor_To_configbutler_ChangeAuthor(a.(*ChangeAuthor), b.(*configbutler.ChangeAuthor), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.ChangeAuthor)(nil), (*ChangeAuthor)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_ChangeAuthor_To_v1alpha1_ChangeAuthor(a.(*configbutler.ChangeAuthor), b.(*ChangeAuthor), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ChangeCommit)(nil), (*configbutler.ChangeCommit)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ChangeCommit_To_configbutler_ChangeCommit(a.(*ChangeCommit), b.(*configbutler.ChangeCommit), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.ChangeCommit)(nil), (*ChangeCommit)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_ChangeCommit_To_v1alpha1_ChangeCommit(a.(*configbutler.ChangeCommit), b.(*ChangeCommit), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ChangeList)(nil), (*configbutler.ChangeList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ChangeList_To_configbutler_ChangeList(a.(*ChangeList), b.(*configbutler.ChangeList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.ChangeList)(nil), (*ChangeList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_ChangeList_To_v1alpha1_ChangeList(a.(*configbutler.ChangeList), b.(*ChangeList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ChangeRetention)(nil), (*configbutler.ChangeRetention)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ChangeRetention_To_configbutler_ChangeRetention(a.(*ChangeRetention), b.(*configbutler.ChangeRetention), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.ChangeRetention)(nil), (*ChangeRetention)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_ChangeRetention_To_v1alpha1_ChangeRetention(a.(*configbutler.ChangeRetention), b.(*ChangeRetention), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ChangeSpec)(nil), (*configbutler.ChangeSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ChangeSpec_To_configbutler_ChangeSpec(a.(*ChangeSpec), b.(*configbutler.ChangeSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.ChangeSpec)(nil), (*ChangeSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_ChangeSpec_To_v1alpha1_ChangeSpec(a.(*configbutler.ChangeSpec), b.(*ChangeSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ChangedObject)(nil), (*configbutler.ChangedObject)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ChangedObject_To_configbutler_ChangedObject(a.(*ChangedObject), b.(*configbutler.ChangedObject), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.ChangedObject)(nil), (*ChangedObject)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_ChangedObject_To_v1alpha1_ChangedObject(a.(*configbutler.ChangedObject), b.(*ChangedObject), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ChangedVersions)(nil), (*configbutler.ChangedVersions)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ChangedVersions_To_configbutler_ChangedVersions(a.(*ChangedVersions), b.(*configbutler.ChangedVersions), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.ChangedVersions)(nil), (*ChangedVersions)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_ChangedVersions_To_v1alpha1_ChangedVersions(a.(*configbutler.ChangedVersions), b.(*ChangedVersions), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*ClusterResourceRule)(nil), (*configbutler.ClusterResourceRule)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_ClusterResourceRule_To_configbutler_ClusterResourceRule(a.(*ClusterResourceRule), b.(*configbutler.ClusterResourceRule), scope)
 	}); err != nil {
@@ -1753,6 +1833,174 @@ func autoConvert_configbutler_CatalogWorkloadRecord_To_v1alpha1_CatalogWorkloadR
 // Convert_configbutler_CatalogWorkloadRecord_To_v1alpha1_CatalogWorkloadRecord is an autogenerated conversion function.
 func Convert_configbutler_CatalogWorkloadRecord_To_v1alpha1_CatalogWorkloadRecord(in *configbutler.CatalogWorkloadRecord, out *CatalogWorkloadRecord, s conversion.Scope) error {
 	return autoConvert_configbutler_CatalogWorkloadRecord_To_v1alpha1_CatalogWorkloadRecord(in, out, s)
+}
+
+func autoConvert_v1alpha1_Change_To_configbutler_Change(in *Change, out *configbutler.Change, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_ChangeSpec_To_configbutler_ChangeSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_Change_To_configbutler_Change is an autogenerated conversion function.
+func Convert_v1alpha1_Change_To_configbutler_Change(in *Change, out *configbutler.Change, s conversion.Scope) error {
+	return autoConvert_v1alpha1_Change_To_configbutler_Change(in, out, s)
+}
+
+func autoConvert_configbutler_Change_To_v1alpha1_Change(in *configbutler.Change, out *Change, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_configbutler_ChangeSpec_To_v1alpha1_ChangeSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_configbutler_Change_To_v1alpha1_Change is an autogenerated conversion function.
+func Convert_configbutler_Change_To_v1alpha1_Change(in *configbutler.Change, out *Change, s conversion.Scope) error {
+	return autoConvert_configbutler_Change_To_v1alpha1_Change(in, out, s)
+}
+
+func autoConvert_v1alpha1_ChangeAuthor_To_configbutler_ChangeAuthor(in *ChangeAuthor, out *configbutler.ChangeAuthor, s conversion.Scope) error {
+	*out = *(*configbutler.ChangeAuthor)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ChangeAuthor_To_configbutler_ChangeAuthor is an autogenerated conversion function.
+func Convert_v1alpha1_ChangeAuthor_To_configbutler_ChangeAuthor(in *ChangeAuthor, out *configbutler.ChangeAuthor, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ChangeAuthor_To_configbutler_ChangeAuthor(in, out, s)
+}
+
+func autoConvert_configbutler_ChangeAuthor_To_v1alpha1_ChangeAuthor(in *configbutler.ChangeAuthor, out *ChangeAuthor, s conversion.Scope) error {
+	*out = *(*ChangeAuthor)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_ChangeAuthor_To_v1alpha1_ChangeAuthor is an autogenerated conversion function.
+func Convert_configbutler_ChangeAuthor_To_v1alpha1_ChangeAuthor(in *configbutler.ChangeAuthor, out *ChangeAuthor, s conversion.Scope) error {
+	return autoConvert_configbutler_ChangeAuthor_To_v1alpha1_ChangeAuthor(in, out, s)
+}
+
+func autoConvert_v1alpha1_ChangeCommit_To_configbutler_ChangeCommit(in *ChangeCommit, out *configbutler.ChangeCommit, s conversion.Scope) error {
+	*out = *(*configbutler.ChangeCommit)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ChangeCommit_To_configbutler_ChangeCommit is an autogenerated conversion function.
+func Convert_v1alpha1_ChangeCommit_To_configbutler_ChangeCommit(in *ChangeCommit, out *configbutler.ChangeCommit, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ChangeCommit_To_configbutler_ChangeCommit(in, out, s)
+}
+
+func autoConvert_configbutler_ChangeCommit_To_v1alpha1_ChangeCommit(in *configbutler.ChangeCommit, out *ChangeCommit, s conversion.Scope) error {
+	*out = *(*ChangeCommit)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_ChangeCommit_To_v1alpha1_ChangeCommit is an autogenerated conversion function.
+func Convert_configbutler_ChangeCommit_To_v1alpha1_ChangeCommit(in *configbutler.ChangeCommit, out *ChangeCommit, s conversion.Scope) error {
+	return autoConvert_configbutler_ChangeCommit_To_v1alpha1_ChangeCommit(in, out, s)
+}
+
+func autoConvert_v1alpha1_ChangeList_To_configbutler_ChangeList(in *ChangeList, out *configbutler.ChangeList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]configbutler.Change)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_v1alpha1_ChangeList_To_configbutler_ChangeList is an autogenerated conversion function.
+func Convert_v1alpha1_ChangeList_To_configbutler_ChangeList(in *ChangeList, out *configbutler.ChangeList, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ChangeList_To_configbutler_ChangeList(in, out, s)
+}
+
+func autoConvert_configbutler_ChangeList_To_v1alpha1_ChangeList(in *configbutler.ChangeList, out *ChangeList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]Change)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_configbutler_ChangeList_To_v1alpha1_ChangeList is an autogenerated conversion function.
+func Convert_configbutler_ChangeList_To_v1alpha1_ChangeList(in *configbutler.ChangeList, out *ChangeList, s conversion.Scope) error {
+	return autoConvert_configbutler_ChangeList_To_v1alpha1_ChangeList(in, out, s)
+}
+
+func autoConvert_v1alpha1_ChangeRetention_To_configbutler_ChangeRetention(in *ChangeRetention, out *configbutler.ChangeRetention, s conversion.Scope) error {
+	*out = *(*configbutler.ChangeRetention)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ChangeRetention_To_configbutler_ChangeRetention is an autogenerated conversion function.
+func Convert_v1alpha1_ChangeRetention_To_configbutler_ChangeRetention(in *ChangeRetention, out *configbutler.ChangeRetention, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ChangeRetention_To_configbutler_ChangeRetention(in, out, s)
+}
+
+func autoConvert_configbutler_ChangeRetention_To_v1alpha1_ChangeRetention(in *configbutler.ChangeRetention, out *ChangeRetention, s conversion.Scope) error {
+	*out = *(*ChangeRetention)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_ChangeRetention_To_v1alpha1_ChangeRetention is an autogenerated conversion function.
+func Convert_configbutler_ChangeRetention_To_v1alpha1_ChangeRetention(in *configbutler.ChangeRetention, out *ChangeRetention, s conversion.Scope) error {
+	return autoConvert_configbutler_ChangeRetention_To_v1alpha1_ChangeRetention(in, out, s)
+}
+
+func autoConvert_v1alpha1_ChangeSpec_To_configbutler_ChangeSpec(in *ChangeSpec, out *configbutler.ChangeSpec, s conversion.Scope) error {
+	*out = *(*configbutler.ChangeSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ChangeSpec_To_configbutler_ChangeSpec is an autogenerated conversion function.
+func Convert_v1alpha1_ChangeSpec_To_configbutler_ChangeSpec(in *ChangeSpec, out *configbutler.ChangeSpec, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ChangeSpec_To_configbutler_ChangeSpec(in, out, s)
+}
+
+func autoConvert_configbutler_ChangeSpec_To_v1alpha1_ChangeSpec(in *configbutler.ChangeSpec, out *ChangeSpec, s conversion.Scope) error {
+	*out = *(*ChangeSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_ChangeSpec_To_v1alpha1_ChangeSpec is an autogenerated conversion function.
+func Convert_configbutler_ChangeSpec_To_v1alpha1_ChangeSpec(in *configbutler.ChangeSpec, out *ChangeSpec, s conversion.Scope) error {
+	return autoConvert_configbutler_ChangeSpec_To_v1alpha1_ChangeSpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_ChangedObject_To_configbutler_ChangedObject(in *ChangedObject, out *configbutler.ChangedObject, s conversion.Scope) error {
+	*out = *(*configbutler.ChangedObject)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ChangedObject_To_configbutler_ChangedObject is an autogenerated conversion function.
+func Convert_v1alpha1_ChangedObject_To_configbutler_ChangedObject(in *ChangedObject, out *configbutler.ChangedObject, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ChangedObject_To_configbutler_ChangedObject(in, out, s)
+}
+
+func autoConvert_configbutler_ChangedObject_To_v1alpha1_ChangedObject(in *configbutler.ChangedObject, out *ChangedObject, s conversion.Scope) error {
+	*out = *(*ChangedObject)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_ChangedObject_To_v1alpha1_ChangedObject is an autogenerated conversion function.
+func Convert_configbutler_ChangedObject_To_v1alpha1_ChangedObject(in *configbutler.ChangedObject, out *ChangedObject, s conversion.Scope) error {
+	return autoConvert_configbutler_ChangedObject_To_v1alpha1_ChangedObject(in, out, s)
+}
+
+func autoConvert_v1alpha1_ChangedVersions_To_configbutler_ChangedVersions(in *ChangedVersions, out *configbutler.ChangedVersions, s conversion.Scope) error {
+	*out = *(*configbutler.ChangedVersions)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ChangedVersions_To_configbutler_ChangedVersions is an autogenerated conversion function.
+func Convert_v1alpha1_ChangedVersions_To_configbutler_ChangedVersions(in *ChangedVersions, out *configbutler.ChangedVersions, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ChangedVersions_To_configbutler_ChangedVersions(in, out, s)
+}
+
+func autoConvert_configbutler_ChangedVersions_To_v1alpha1_ChangedVersions(in *configbutler.ChangedVersions, out *ChangedVersions, s conversion.Scope) error {
+	*out = *(*ChangedVersions)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_ChangedVersions_To_v1alpha1_ChangedVersions is an autogenerated conversion function.
+func Convert_configbutler_ChangedVersions_To_v1alpha1_ChangedVersions(in *configbutler.ChangedVersions, out *ChangedVersions, s conversion.Scope) error {
+	return autoConvert_configbutler_ChangedVersions_To_v1alpha1_ChangedVersions(in, out, s)
 }
 
 func autoConvert_v1alpha1_ClusterResourceRule_To_configbutler_ClusterResourceRule(in *ClusterResourceRule, out *configbutler.ClusterResourceRule, s conversion.Scope) error {

@@ -285,6 +285,19 @@ func SetObjectDefaults_SyncPolicy(in *SyncPolicy) {
 		var ptrVar1 int32 = 1000
 		in.Spec.Retention.MaxPerSubject = &ptrVar1
 	}
+	if in.Spec.Changes.TTL == nil {
+		if err := json.Unmarshal([]byte(`"720h"`), &in.Spec.Changes.TTL); err != nil {
+			panic(err)
+		}
+	}
+	if in.Spec.Changes.MaxTotal == nil {
+		var ptrVar1 int32 = 200000
+		in.Spec.Changes.MaxTotal = &ptrVar1
+	}
+	if in.Spec.Changes.MaxPerObject == nil {
+		var ptrVar1 int32 = 1000
+		in.Spec.Changes.MaxPerObject = &ptrVar1
+	}
 }
 
 func SetObjectDefaults_SyncPolicyList(in *SyncPolicyList) {

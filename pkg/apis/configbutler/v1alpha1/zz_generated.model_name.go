@@ -94,6 +94,46 @@ func (in CatalogWorkloadRecord) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Change) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Change"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ChangeAuthor) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ChangeAuthor"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ChangeCommit) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ChangeCommit"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ChangeList) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ChangeList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ChangeRetention) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ChangeRetention"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ChangeSpec) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ChangeSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ChangedObject) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ChangedObject"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ChangedVersions) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ChangedVersions"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ClusterResourceRule) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ClusterResourceRule"
 }

@@ -270,6 +270,21 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: time
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ChangeRetention
+  map:
+    fields:
+    - name: maxPerObject
+      type:
+        scalar: numeric
+      default: 1000
+    - name: maxTotal
+      type:
+        scalar: numeric
+      default: 200000
+    - name: ttl
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 720h
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ClusterResourceRule
   map:
     fields:
@@ -1601,6 +1616,10 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
       default: 30s
+    - name: changes
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ChangeRetention
+      default: {}
     - name: maxDismissals
       type:
         scalar: numeric

@@ -44,6 +44,8 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Configbutler().V1alpha1().AppCatalogs().Informer()}, nil
 	case v1alpha1.SchemeGroupVersion.WithResource("catalogworkloads"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Configbutler().V1alpha1().CatalogWorkloads().Informer()}, nil
+	case v1alpha1.SchemeGroupVersion.WithResource("changes"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Configbutler().V1alpha1().Changes().Informer()}, nil
 	case v1alpha1.SchemeGroupVersion.WithResource("clusterwatchrules"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Configbutler().V1alpha1().ClusterWatchRules().Informer()}, nil
 	case v1alpha1.SchemeGroupVersion.WithResource("environments"):

@@ -26,6 +26,8 @@ type SyncPolicySpecApplyConfiguration struct {
 	Retry *RetryPolicyApplyConfiguration `json:"retry,omitempty"`
 	// retention configures how long SyncStatuses are kept.
 	Retention *RetentionApplyConfiguration `json:"retention,omitempty"`
+	// changes configures how long Changes are kept.
+	Changes *ChangeRetentionApplyConfiguration `json:"changes,omitempty"`
 	// maxDismissals is the maximum number of consecutive dismissals for one environment, 1 to 1000. The next changes can
 	// only be applied. Absent means no limit.
 	MaxDismissals *int32 `json:"maxDismissals,omitempty"`
@@ -79,6 +81,14 @@ func (b *SyncPolicySpecApplyConfiguration) WithRetry(value *RetryPolicyApplyConf
 // If called multiple times, the Retention field is set to the value of the last call.
 func (b *SyncPolicySpecApplyConfiguration) WithRetention(value *RetentionApplyConfiguration) *SyncPolicySpecApplyConfiguration {
 	b.Retention = value
+	return b
+}
+
+// WithChanges sets the Changes field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Changes field is set to the value of the last call.
+func (b *SyncPolicySpecApplyConfiguration) WithChanges(value *ChangeRetentionApplyConfiguration) *SyncPolicySpecApplyConfiguration {
+	b.Changes = value
 	return b
 }
 

@@ -21,6 +21,14 @@ type CatalogWorkloadListerExpansion interface{}
 // CatalogWorkloadNamespaceLister.
 type CatalogWorkloadNamespaceListerExpansion interface{}
 
+// ChangeListerExpansion allows custom methods to be added to
+// ChangeLister.
+type ChangeListerExpansion interface{}
+
+// ChangeNamespaceListerExpansion allows custom methods to be added to
+// ChangeNamespaceLister.
+type ChangeNamespaceListerExpansion interface{}
+
 // ClusterWatchRuleListerExpansion allows custom methods to be added to
 // ClusterWatchRuleLister.
 type ClusterWatchRuleListerExpansion interface{}

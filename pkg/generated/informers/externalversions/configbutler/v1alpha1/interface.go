@@ -15,6 +15,8 @@ type Interface interface {
 	AppCatalogs() TypedAppCatalogInformer
 	// CatalogWorkloads returns a CatalogWorkloadInformer.
 	CatalogWorkloads() TypedCatalogWorkloadInformer
+	// Changes returns a ChangeInformer.
+	Changes() TypedChangeInformer
 	// ClusterWatchRules returns a ClusterWatchRuleInformer.
 	ClusterWatchRules() TypedClusterWatchRuleInformer
 	// Environments returns a EnvironmentInformer.
@@ -56,6 +58,11 @@ func (v *version) AppCatalogs() TypedAppCatalogInformer {
 // CatalogWorkloads returns a TypedCatalogWorkloadInformer.
 func (v *version) CatalogWorkloads() TypedCatalogWorkloadInformer {
 	return &catalogWorkloadInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
+}
+
+// Changes returns a TypedChangeInformer.
+func (v *version) Changes() TypedChangeInformer {
+	return &changeInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
 }
 
 // ClusterWatchRules returns a TypedClusterWatchRuleInformer.

@@ -17,6 +17,7 @@ type ConfigbutlerV1alpha1Interface interface {
 	RESTClient() rest.Interface
 	AppCatalogsGetter
 	CatalogWorkloadsGetter
+	ChangesGetter
 	ClusterWatchRulesGetter
 	EnvironmentsGetter
 	EnvironmentDependenciesGetter
@@ -40,6 +41,10 @@ func (c *ConfigbutlerV1alpha1Client) AppCatalogs(namespace string) AppCatalogInt
 
 func (c *ConfigbutlerV1alpha1Client) CatalogWorkloads(namespace string) CatalogWorkloadInterface {
 	return newCatalogWorkloads(c, namespace)
+}
+
+func (c *ConfigbutlerV1alpha1Client) Changes(namespace string) ChangeInterface {
+	return newChanges(c, namespace)
 }
 
 func (c *ConfigbutlerV1alpha1Client) ClusterWatchRules() ClusterWatchRuleInterface {

@@ -9,6 +9,8 @@ type AppCatalogExpansion interface{}
 
 type CatalogWorkloadExpansion interface{}
 
+type ChangeExpansion interface{}
+
 type ClusterWatchRuleExpansion interface{}
 
 type EnvironmentExpansion interface{}

@@ -23,6 +23,10 @@ func (c *FakeConfigbutlerV1alpha1) CatalogWorkloads(namespace string) v1alpha1.C
 	return newFakeCatalogWorkloads(c, namespace)
 }
 
+func (c *FakeConfigbutlerV1alpha1) Changes(namespace string) v1alpha1.ChangeInterface {
+	return newFakeChanges(c, namespace)
+}
+
 func (c *FakeConfigbutlerV1alpha1) ClusterWatchRules() v1alpha1.ClusterWatchRuleInterface {
 	return newFakeClusterWatchRules(c)
 }

@@ -1,0 +1,251 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// changeServer serves Changes, a page of one each, as an API server does.
+type changeServer struct {
+	*httptest.Server
+	changes []v1alpha1.Change
+	// later are the Changes after the first watch.
+	later []v1alpha1.Change
+	// selectors are those of lists.
+	selectors []string
+	// watches are the responses to watches: the Changes that are added, or nil for an expired resourceVersion.
+	watches [][]v1alpha1.Change
+	watched atomic.Int64
+	// quiet is called once there are no more responses.
+	quiet func()
+}
+
+func serveChanges(t *testing.T, changes ...v1alpha1.Change) *changeServer {
+	t.Helper()
+	s := &changeServer{changes: changes}
+	s.Server = httptest.NewServer(s)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *changeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	switch r.URL.Path {
+	case "/api":
+		reply(w, metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}})
+	case "/api/v1":
+		reply(w, metav1.APIResourceList{
+			TypeMeta: metav1.TypeMeta{Kind: "APIResourceList"}, GroupVersion: "v1",
+			APIResources: []metav1.APIResource{{Name: "configmaps", ShortNames: []string{"cm"}, Kind: "ConfigMap", Namespaced: true, Verbs: metav1.Verbs{"get"}}},
+		})
+	case "/apis":
+		reply(w, metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList"}})
+	case "/apis/configbutler.ai/v1alpha1/namespaces/shop/changes", "/apis/configbutler.ai/v1alpha1/changes":
+		if r.URL.Query().Get("watch") != "" {
+			s.watch(w, r)
+			return
+		}
+		s.list(w, r)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+func (s *changeServer) list(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	if s.watched.Load() > 0 {
+		s.changes = s.later
+	}
+	at, _ := strconv.Atoi(query.Get("continue"))
+	if at == 0 {
+		s.selectors = append(s.selectors, query.Get("fieldSelector"))
+	}
+	list := v1alpha1.ChangeList{
+		TypeMeta: metav1.TypeMeta{APIVersion: "configbutler.ai/v1alpha1", Kind: "ChangeList"}, ListMeta: metav1.ListMeta{ResourceVersion: "100"},
+	}
+	if at < len(s.changes) {
+		list.Items = s.changes[at : at+1]
+	}
+	if at+1 < len(s.changes) {
+		list.Continue = strconv.Itoa(at + 1)
+	}
+	reply(w, list)
+}
+
+// watch sends the next response, and blocks after the last.
+func (s *changeServer) watch(w http.ResponseWriter, r *http.Request) {
+	number := int(s.watched.Add(1)) - 1
+	if number >= len(s.watches) {
+		w.(http.Flusher).Flush()
+		s.quiet()
+		<-r.Context().Done()
+		return
+	}
+	if s.watches[number] == nil {
+		w.WriteHeader(http.StatusGone)
+		reply(w, metav1.Status{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: http.StatusGone,
+			Reason: metav1.StatusReasonExpired, Message: "too old resource version",
+		})
+		return
+	}
+	for _, change := range s.watches[number] {
+		reply(w, map[string]any{"type": "ADDED", "object": change})
+	}
+}
+
+func reply(w http.ResponseWriter, value any) { _ = json.NewEncoder(w).Encode(value) }
+
+// logged returns a Change that was made some time ago.
+func logged(name string, age time.Duration, edits ...func(*v1alpha1.Change)) v1alpha1.Change {
+	change := v1alpha1.Change{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "configbutler.ai/v1alpha1", Kind: "Change"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, ResourceVersion: "50"},
+		Spec: v1alpha1.ChangeSpec{
+			Object:    v1alpha1.ChangedObject{APIVersion: "v1", Kind: "ConfigMap", Resource: "configmaps", Namespace: "shop", Name: "note"},
+			Operation: v1alpha1.ChangeUpdate, Time: metav1.NewMicroTime(time.Now().Add(-age)),
+			Author:  &v1alpha1.ChangeAuthor{Username: "jane@example.com", Signal: "Audit"},
+			Commits: []v1alpha1.ChangeCommit{{SHA: "8548a580c1e5f6b7"}},
+		},
+	}
+	for _, edit := range edits {
+		edit(&change)
+	}
+	return change
+}
+
+func recordedAt(version string) func(*v1alpha1.Change) {
+	return func(change *v1alpha1.Change) { change.ResourceVersion = version }
+}
+
+// call runs the plugin, and returns what it prints and its error.
+func (s *changeServer) call(ctx context.Context, t *testing.T, args ...string) (out, notes string, err error) {
+	t.Helper()
+	streams, _, printed, noted := genericiooptions.NewTestIOStreams()
+	command := app.NewCommand(streams)
+	command.SetArgs(append(args, "--server", s.URL, "--kubeconfig", "/dev/null", "--cache-dir", t.TempDir()))
+	err = command.ExecuteContext(ctx)
+	return printed.String(), noted.String(), err
+}
+
+func TestLog(t *testing.T) {
+	changes := []v1alpha1.Change{
+		logged("c3", 12*time.Second),
+		logged("c2", 4*time.Minute, func(change *v1alpha1.Change) {
+			change.Spec.Author, change.Spec.FieldManager, change.Spec.Operation = nil, "helm", v1alpha1.ChangeCreate
+		}),
+		logged("c1", 50*time.Hour, func(change *v1alpha1.Change) {
+			change.Spec.Author, change.Spec.Commits, change.Spec.Object.Kind = nil, nil, ""
+			change.Spec.Object.Name = "a\u202eb"
+		}),
+	}
+	for name, test := range map[string]struct {
+		args     []string
+		out      string
+		notes    string
+		selector string
+	}{
+		"a namespace": {
+			args: []string{"-n", "shop"},
+			out: "WHEN   WHO                WHAT             DID      COMMIT    CHANGE\n" +
+				"12s    jane@example.com   ConfigMap/note   Update   8548a58   c3\n" +
+				"4m     (helm)             ConfigMap/note   Create   8548a58   c2\n",
+		},
+		"all that is kept, of all namespaces": {
+			args: []string{"-A", "--since", "0"},
+			out: "NAMESPACE   WHEN    WHO                WHAT                    DID      COMMIT    CHANGE\n" +
+				"shop        12s     jane@example.com   ConfigMap/note          Update   8548a58   c3\n" +
+				"shop        4m      (helm)             ConfigMap/note          Create   8548a58   c2\n" +
+				"shop        2d2h    <unknown>          configmaps/a\\u202eb     Update   <none>    c1\n",
+		},
+		"the newest one of an object": {
+			args: []string{"cm/note", "-n", "shop", "--limit", "1", "--oneline", "--author", "jane@example.com"},
+			out:  "8548a58 12s jane@example.com Update ConfigMap/note\n", selector: "object.resource=configmaps,object.name=note,author=jane@example.com",
+		},
+		"a type, and a name": {
+			args: []string{"configmap", "note", "-n", "shop", "--since", "1m", "--oneline"},
+			out:  "8548a58 12s jane@example.com Update ConfigMap/note\n", selector: "object.resource=configmaps,object.name=note",
+		},
+		"nothing within the time": {
+			args: []string{"-n", "shop", "--since", "1s"}, notes: "No changes found in namespace shop within 1s. --since goes back further\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serveChanges(t, changes...)
+			out, notes, err := s.call(t.Context(), t, append([]string{"log"}, test.args...)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(strings.Join(strings.Fields(test.out), " "), strings.Join(strings.Fields(out), " ")); diff != "" || notes != test.notes {
+				t.Errorf("output (-want +got), notes %q:\n%s", notes, diff)
+			}
+			if len(s.selectors) != 1 || test.selector != "" && s.selectors[0] != test.selector {
+				t.Errorf("selectors = %q, want %q", s.selectors, test.selector)
+			}
+		})
+	}
+}
+
+func TestLogRejects(t *testing.T) {
+	s := serveChanges(t)
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"a type that does not exist": {[]string{"wonders/a"}, "wonders is not a type of the cluster"},
+		"no name":                    {[]string{"cm/"}, "the name is missing"},
+		"two names":                  {[]string{"cm/a", "b"}, "write TYPE/NAME or TYPE NAME"},
+		"a negative time":            {[]string{"--since", "-1h"}, "--since is -1h0m0s"},
+		"a negative limit":           {[]string{"--limit", "-1"}, "--limit is -1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if out, _, err := s.call(t.Context(), t, append([]string{"log", "-n", "shop"}, test.args...)...); err == nil ||
+				!strings.Contains(err.Error(), test.want) || out != "" {
+				t.Errorf("error %v, output %q, want %q", err, out, test.want)
+			}
+		})
+	}
+}
+
+// TestLogWatch has a watch that the server ends, and one whose resourceVersion has expired.
+func TestLogWatch(t *testing.T) {
+	s := serveChanges(t, logged("c1", time.Minute))
+	s.watches = [][]v1alpha1.Change{{logged("c2", 0, recordedAt("101"))}, nil, {logged("c4", 0, recordedAt("104"))}}
+	// What is listed after the resourceVersion has expired.
+	s.later = []v1alpha1.Change{logged("c3", time.Second, recordedAt("103")), logged("c2", time.Second, recordedAt("101")), logged("c1", time.Minute)}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s.quiet = cancel
+	out, _, err := s.call(ctx, t, "log", "-n", "shop", "-w")
+	if !errors.Is(err, context.Canceled) || app.ExitCode(err) != 130 {
+		t.Errorf("error %v, want that of an interruption", err)
+	}
+	var names []string
+	for line := range strings.Lines(out) {
+		fields := strings.Fields(line)
+		names = append(names, fields[len(fields)-1])
+	}
+	if got, want := fmt.Sprint(names), "[CHANGE c1 c2 c3 c4]"; got != want {
+		t.Errorf("printed %s, want %s:\n%s", got, want, out)
+	}
+}

@@ -1,0 +1,174 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/store/table"
+)
+
+// TableName is the name of the table of the work store with the prepared pushes and the index.
+const TableName = "history"
+
+const (
+	pushesPrefix = "pushes/"
+	// rowChanges is the number of prepared Changes in one row. At 1 to 2 KiB each it is far below the limit of a row.
+	rowChanges = 50
+)
+
+// pushKey returns the key of the row of a push with a number.
+func pushKey(tip string, number int) string { return fmt.Sprintf("%s%06d", pushPrefix(tip), number) }
+
+// pushKeys returns the keys of all rows of a push of some Changes.
+func pushKeys(tip string, changes int) []string {
+	keys := make([]string, (changes+rowChanges-1)/rowChanges)
+	for i := range keys {
+		keys[i] = pushKey(tip, i)
+	}
+	return keys
+}
+
+// pushRow is the stored form of some Changes of a push.
+type pushRow struct {
+	// At is the time at which they were prepared.
+	At      time.Time         `json:"at"`
+	Changes []v1alpha1.Change `json:"changes"`
+}
+
+func pushPrefix(tip string) string { return pushesPrefix + tip + "/" }
+
+// pushRows returns the rows of a push.
+func pushRows(tip string, changes []v1alpha1.Change, now time.Time) ([]table.Row, error) {
+	var rows []table.Row
+	for chunk := range slices.Chunk(changes, rowChanges) {
+		value, err := json.Marshal(pushRow{At: now, Changes: chunk})
+		if err != nil {
+			return nil, fmt.Errorf("encode the Changes of a push: %w", err)
+		}
+		rows = append(rows, table.Row{Key: pushKey(tip, len(rows)), Value: value})
+	}
+	return rows, nil
+}
+
+// objectOf returns the object of a change.
+func objectOf(change *v1alpha1.ChangeSpec) Object {
+	version, err := schema.ParseGroupVersion(change.Object.APIVersion)
+	if err != nil {
+		version = schema.GroupVersion{} // The mirror writes valid versions only.
+	}
+	return Object{
+		GroupResource: version.WithResource(change.Object.Resource).GroupResource(),
+		Namespace:     change.Object.Namespace, Name: change.Object.Name,
+	}
+}
+
+// keyOf returns the key of a Change in the table of Changes.
+func keyOf(change *v1alpha1.Change) string { return change.Namespace + "/" + change.Name }
+
+// insert writes Changes. One that exists, because the change is also in a commit of another destination, gets another commit.
+func (h *History) insert(ctx context.Context, changes []v1alpha1.Change) error {
+	rows := make([]table.Row, len(changes))
+	for i := range changes {
+		var err error
+		if rows[i], err = encodeChange(&changes[i]); err != nil {
+			return err
+		}
+	}
+	merge := func(stored, value []byte) []byte {
+		merged, err := mergeChanges(stored, value)
+		if err != nil {
+			logUnreadable(ctx, err)
+		}
+		return merged
+	}
+	if err := h.config.Changes.Insert(ctx, merge, rows...); err != nil {
+		return fmt.Errorf("store Changes: %w", err)
+	}
+	return nil
+}
+
+// combined returns Changes with different keys: those of one event have the commits of all destinations.
+func combined(changes []v1alpha1.Change) []v1alpha1.Change {
+	places := make(map[string]int, len(changes))
+	var all []v1alpha1.Change
+	for _, change := range changes {
+		place, found := places[keyOf(&change)]
+		if !found {
+			places[keyOf(&change)] = len(all)
+			all = append(all, change)
+			continue
+		}
+		all[place].Spec.Commits = union(all[place].Spec.Commits, change.Spec.Commits)
+	}
+	return all
+}
+
+// union returns some commits and those of more that are not among them.
+func union(commits, more []v1alpha1.ChangeCommit) []v1alpha1.ChangeCommit {
+	commits = slices.Clone(commits)
+	for _, commit := range more {
+		same := func(other v1alpha1.ChangeCommit) bool {
+			return other.DestinationRef == commit.DestinationRef && other.SHA == commit.SHA && other.Path == commit.Path
+		}
+		if !slices.ContainsFunc(commits, same) {
+			commits = append(commits, commit)
+		}
+	}
+	return commits
+}
+
+// mergeChanges returns a stored Change with the commits of another one that records the same change.
+func mergeChanges(stored, other []byte) ([]byte, error) {
+	merged, err := decode[v1alpha1.Change](table.Row{Value: stored})
+	if err != nil {
+		return nil, err
+	}
+	change, err := decode[v1alpha1.Change](table.Row{Value: other})
+	if err != nil {
+		return nil, err
+	}
+	merged.Spec.Commits = union(merged.Spec.Commits, change.Spec.Commits)
+	row, err := encodeChange(&merged)
+	return row.Value, err
+}
+
+// read returns a stored Change. found is false if there is none.
+func (h *History) read(ctx context.Context, key string) (change v1alpha1.Change, found bool, err error) {
+	value, found, err := h.config.Changes.Get(ctx, key)
+	if err != nil || !found {
+		return change, false, err
+	}
+	if change, err = decode[v1alpha1.Change](table.Row{Key: key, Value: value}); err != nil {
+		logUnreadable(ctx, err)
+	}
+	return change, err == nil, nil
+}
+
+// encodeChange returns a Change as upstream's storage encodes it.
+func encodeChange(change *v1alpha1.Change) (table.Row, error) {
+	stored := *change
+	stored.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "Change"}
+	value, err := json.Marshal(&stored)
+	if err != nil {
+		return table.Row{}, fmt.Errorf("encode a Change: %w", err)
+	}
+	return table.Row{Key: keyOf(change), Value: value}, nil
+}
+
+func decode[T any](row table.Row) (T, error) {
+	var value T
+	if err := json.Unmarshal(row.Value, &value); err != nil {
+		return *new(T), fmt.Errorf("decode row %s: %w", row.Key, err)
+	}
+	return value, nil
+}

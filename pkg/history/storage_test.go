@@ -1,0 +1,188 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package history_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/install"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/history"
+	"github.com/configbutler/slipstream/pkg/registry"
+	"github.com/configbutler/slipstream/pkg/store/bolt"
+	"github.com/configbutler/slipstream/pkg/store/table"
+	"github.com/configbutler/slipstream/test/testkit"
+)
+
+// endpoint is what requests for Changes reach.
+type endpoint interface {
+	rest.Lister
+	rest.Getter
+	rest.GracefulDeleter
+}
+
+// served is a history whose Changes are served by upstream's storage.
+type served struct {
+	*fixture
+	*history.History
+	endpoint endpoint
+}
+
+func newServed(t testing.TB) *served {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	engine, err := bolt.Open(ctx, filepath.Join(t.TempDir(), "api.db"), bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scheme := runtime.NewScheme()
+	install.Install(scheme)
+	metav1.AddToGroupVersion(scheme, metav1.SchemeGroupVersion)
+	codecs := serializer.NewCodecFactory(scheme)
+	etcd := genericoptions.NewEtcdOptions(storagebackend.NewDefaultConfig("/test", codecs.LegacyCodec(v1alpha1.SchemeGroupVersion)))
+	etcd.EnableWatchCache = false
+	config := genericapiserver.NewConfig(codecs)
+	if err := bolt.ApplyTo(ctx, engine, etcd, config); err != nil {
+		t.Fatal(err)
+	}
+	s := &served{fixture: &fixture{TB: t, kv: bolt.NewClient(ctx, engine).KV, clock: testkit.NewClock(t)}}
+	rows := table.New(s.kv, "/test-work").Table(history.TableName)
+	storage, err := registry.NewStorage(registry.Config{
+		Scheme: scheme, RESTOptions: history.NewRESTOptionsGetter(config.RESTOptionsGetter, rows), Clock: s.clock,
+		Authorizer: authorizerfactory.NewAlwaysAllowAuthorizer(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.endpoint = storage.Endpoints["changes"].(endpoint)
+	s.History = history.New(history.Config{
+		Changes: table.New(s.kv, "/test/configbutler.ai").Table("changes"), Rows: rows, Namespace: "system", Clock: s.clock,
+	})
+	t.Cleanup(func() {
+		for _, each := range storage.Endpoints {
+			each.Destroy()
+		}
+		cancel()
+		if err := engine.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// in returns the context of a request for a namespace.
+func (s *served) in(namespace string) context.Context {
+	return genericapirequest.WithUser(genericapirequest.WithNamespace(s.Context(), namespace), &user.DefaultInfo{Name: "jane"})
+}
+
+// list returns the commits of the selected Changes, page by page.
+func (s *served) list(namespace, selector string, limit int64) string {
+	s.Helper()
+	var commits []string
+	options := &internalversion.ListOptions{Limit: limit, FieldSelector: fields.ParseSelectorOrDie(selector)}
+	for {
+		obj, err := s.endpoint.List(s.in(namespace), options)
+		s.must(err)
+		list := obj.(*configbutler.ChangeList)
+		if limit > 0 && len(list.Items) > int(limit) || list.ResourceVersion == "" {
+			s.Errorf("a page of %d with resourceVersion %q, want at most %d", len(list.Items), list.ResourceVersion, limit)
+		}
+		for _, item := range list.Items {
+			commits = append(commits, item.Spec.Commits[0].SHA)
+		}
+		if options.Continue = list.Continue; options.Continue == "" {
+			return strings.Join(commits, " ")
+		}
+	}
+}
+
+// TestListsBySelector lists with each selector, with and without an index, in one namespace and in all.
+func TestListsBySelector(t *testing.T) {
+	s := newServed(t)
+	for i := range 6 {
+		s.clock.Step(time.Second)
+		change := s.change(named([]string{"shop", "bank"}[i%2], []string{"web", "api", "db"}[i%3]), fmt.Sprintf("%d%039d", i, 0), "1")
+		if i >= 3 {
+			change.Author.Username, change.Operation = "system:serviceaccount:ops:deployer/a%", v1alpha1.ChangeDelete
+		}
+		s.record(s.History, fmt.Sprint(i), change)
+	}
+	for _, test := range []struct{ namespace, selector, want string }{
+		{"", "", "5 3 1 4 2 0"},
+		{"shop", "", "4 2 0"},
+		{"shop", "author=jane@example.com", "2 0"},
+		{"", "author=system:serviceaccount:ops:deployer/a%", "5 3 4"},
+		{"", "author=jane@example.co", ""},
+		{"", "object.name=web", "3 0"},
+		{"bank", "object.name=web", "3"},
+		{"", "object.name=web,operation=Delete", "3"},
+		{"", "object.name=web,author=jane@example.com", "0"},
+		{"", "object.name!=web,operation=Update", "1 2"},
+		{"shop", "object.resource=deployments,object.kind=Deployment", "4 2 0"},
+		{"", "object.kind=Service", ""},
+		{"", "commit=4" + strings.Repeat("0", 39), "4"},
+		{"", "commit=4000000", "4"},
+		{"", "commit=400", ""},
+		{"", "commit=", ""},
+		{"bank", "commit=4000000", ""},
+		{"", "commit=6", ""},
+	} {
+		for _, limit := range []int64{0, 1, 2} {
+			got := strings.ReplaceAll(s.list(test.namespace, test.selector, limit), strings.Repeat("0", 39), "")
+			if got != test.want {
+				t.Errorf("%q in %q with limit %d: %q, want %q", test.selector, test.namespace, limit, got, test.want)
+			}
+		}
+	}
+	_, err := s.endpoint.List(s.in("shop"), &internalversion.ListOptions{
+		FieldSelector: fields.ParseSelectorOrDie("author=jane@example.com"), Continue: "nonsense",
+	})
+	if !apierrors.IsBadRequest(err) {
+		t.Errorf("invalid token: error %v, want BadRequest", err)
+	}
+}
+
+// TestDeletedChangesAreNotListed deletes a Change through the API: its index rows remain.
+func TestDeletedChangesAreNotListed(t *testing.T) {
+	s := newServed(t)
+	web := named("shop", "web")
+	for i := range 3 {
+		s.clock.Step(time.Second)
+		s.record(s.History, fmt.Sprint(i), s.change(web, fmt.Sprint(i), "1"))
+	}
+	obj, err := s.endpoint.List(s.in("shop"), &internalversion.ListOptions{})
+	s.must(err)
+	middle := obj.(*configbutler.ChangeList).Items[1]
+	if middle.UID == "" || middle.CreationTimestamp.IsZero() {
+		t.Errorf("metadata = %+v", middle.ObjectMeta)
+	}
+	_, _, err = s.endpoint.Delete(s.in("shop"), middle.Name, rest.ValidateAllObjectFunc, &metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &middle.UID},
+	})
+	s.must(err)
+	if got := s.list("shop", "object.name=web", 0); got != "2 0" {
+		t.Errorf("listed %q, want the first and the last", got)
+	}
+	s.knows(s.History, web, "0", "2")
+}

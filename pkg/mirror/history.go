@@ -1,0 +1,101 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/attribution"
+	"github.com/configbutler/slipstream/pkg/history"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
+)
+
+// History is the history as the mirror writes it.
+type History interface {
+	// Prepare stores the Changes of a push before it is sent.
+	Prepare(ctx context.Context, tip string, changes []v1alpha1.ChangeSpec) error
+	// Record publishes the Changes of a push that the remote has accepted. It is called at least once for each.
+	Record(ctx context.Context, tip string) error
+	// Discard deletes the Changes of a push that the remote has rejected.
+	Discard(ctx context.Context, tip string) error
+}
+
+var _ History = &history.History{}
+
+// maxSubject is the number of bytes stored of the first line of a commit's message.
+const maxSubject = 512
+
+// changeOperations are the operations of Changes that a watch has delivered.
+var changeOperations = map[v1alpha1.Operation]v1alpha1.ChangeOperation{
+	v1alpha1.OperationCreate: v1alpha1.ChangeCreate,
+	v1alpha1.OperationUpdate: v1alpha1.ChangeUpdate,
+	v1alpha1.OperationDelete: v1alpha1.ChangeDelete,
+}
+
+// describe returns the Changes of a commit that is about to be staged, without what only the commit has. changes are the changes of
+// group g that have an effect. A sweep has no Changes, because it knows no change of an object.
+func (s *stager) describe(m member, g group, changes []outbox.Change, seed bool) []v1alpha1.ChangeSpec {
+	if s.history == nil {
+		return nil
+	}
+	specs := make([]v1alpha1.ChangeSpec, len(changes))
+	for i, change := range changes {
+		object := change.Object
+		specs[i] = v1alpha1.ChangeSpec{
+			Object: v1alpha1.ChangedObject{
+				APIVersion: object.GroupVersionResource().GroupVersion().String(), Kind: change.Kind, Resource: object.Resource,
+				Namespace: object.Namespace, Name: object.Name, UID: change.ObjectUID,
+			},
+			Operation: changeOperations[change.Operation], Time: metav1.NewMicroTime(change.Time),
+			ResourceVersions: v1alpha1.ChangedVersions{Last: change.ResourceVersion},
+			Author:           authorOf(change.Author), FieldManager: change.Author.Manager,
+		}
+		if seed {
+			specs[i].Operation = v1alpha1.ChangeCompared
+		} else {
+			first := slices.IndexFunc(g.changes, func(other outbox.Change) bool { return other.Path == change.Path })
+			specs[i].ResourceVersions.First = g.changes[first].ResourceVersion
+		}
+		commit := v1alpha1.ChangeCommit{
+			DestinationRef: v1alpha1.NamespacedObjectReference{Namespace: m.destination.key.Namespace, Name: m.destination.key.Name},
+			Path:           m.plan.file(change.Path),
+		}
+		if before, exists := s.remote.tree().Lookup(commit.Path); exists {
+			commit.BlobBefore = before.String()
+		}
+		specs[i].Commits = []v1alpha1.ChangeCommit{commit}
+	}
+	return specs
+}
+
+// authorOf returns the author of a change; nil if no user is known.
+func authorOf(author attribution.Author) *v1alpha1.ChangeAuthor {
+	if !author.Known() {
+		return nil
+	}
+	return &v1alpha1.ChangeAuthor{Username: author.Username, Signal: string(author.Signal)}
+}
+
+// complete adds the commit to its Changes, once it is staged.
+func (s *stager) complete(specs []v1alpha1.ChangeSpec, m member, hash gitrepo.Hash, commit gitrepo.Commit) {
+	subject := subjectOf(commit)
+	if len(subject) > maxSubject {
+		subject = strings.ToValidUTF8(subject[:maxSubject], "")
+	}
+	for i := range specs {
+		of := &specs[i].Commits[0]
+		of.SHA, of.Message, of.URL = hash.String(), subject, commitURL(m.plan, hash)
+		of.Time = metav1.NewTime(commit.Committer.When.Truncate(time.Second))
+		if after, exists := s.remote.tree().Lookup(of.Path); exists {
+			of.BlobAfter = after.String()
+		}
+	}
+}
