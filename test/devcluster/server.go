@@ -191,7 +191,8 @@ func (c *Cluster) register(ctx context.Context) error {
 		// it may take half a minute to notice that the server is back.
 		"${REGISTERED}", time.Now().UTC().Format(time.RFC3339Nano),
 	).Replace(apiServiceManifest)
-	if err := c.apply(ctx, manifest); err != nil {
+	// As users do it: the documentation reads the annotation that kubectl apply leaves.
+	if _, err := c.Kubectl(c.Admin()).Feed(ctx, manifest, "apply", "-f", "-"); err != nil {
 		return fmt.Errorf("failed to register the API: %w", err)
 	}
 	if err := c.waitServed(ctx); err != nil {
