@@ -157,7 +157,14 @@ func TestFactOfAChange(t *testing.T) {
 // TestFactsAreThoseOfTheEvents makes changes, and compares their facts with the events of a watch.
 func TestFactsAreThoseOfTheEvents(t *testing.T) {
 	r := newRecorded(t)
-	events, err := r.storage.Endpoints["gitdestinations"].(rest.Watcher).Watch(in(t), &metainternalversion.ListOptions{})
+	endpoint := r.storage.Endpoints["gitdestinations"]
+	list, err := endpoint.(rest.Lister).List(in(t), &metainternalversion.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Without a resourceVersion, a watch begins with what exists when it is opened, which may be later.
+	from := list.(*configbutler.GitDestinationList).ResourceVersion
+	events, err := endpoint.(rest.Watcher).Watch(in(t), &metainternalversion.ListOptions{ResourceVersion: from})
 	if err != nil {
 		t.Fatal(err)
 	}
