@@ -22,7 +22,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// blockEntries is the maximum number of entries in a block, 11 KiB. The number of a namespace in it fits in a byte.
+// blockEntries is the maximum number of entries in a block, 10 KiB. The number of a namespace in it fits in a byte.
 const blockEntries = 256
 
 // blocksPrefix is the prefix of the keys of blocks.
