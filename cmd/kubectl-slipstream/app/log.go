@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -83,11 +84,14 @@ func (l *changeLog) run(ctx context.Context, args []string) error {
 	if l.limit < 0 {
 		return fmt.Errorf("--limit is %d: it is at least 0", l.limit)
 	}
-	namespace, err := l.namespace()
+	of, err := l.object(args)
 	if err != nil {
 		return err
 	}
-	of, err := l.object(args)
+	if of.clusterScoped {
+		l.allNamespaces = true // Their changes are in the namespace of the server, which is not known here.
+	}
+	namespace, err := l.namespace()
 	if err != nil {
 		return err
 	}
@@ -135,6 +139,8 @@ func (l *changeLog) nothing(namespace string) string {
 type loggedObject struct {
 	resource schema.GroupResource
 	name     string
+	// clusterScoped is set for a type whose objects have no namespace.
+	clusterScoped bool
 }
 
 // object parses the arguments.
@@ -169,7 +175,15 @@ func (l *changeLog) object(args []string) (of loggedObject, err error) {
 	if err != nil {
 		return of, fmt.Errorf("%s is not a type of the cluster: %w", kind, err)
 	}
-	return loggedObject{resource: resource.GroupResource(), name: name}, nil
+	found, err := expander.KindFor(resource)
+	if err != nil {
+		return of, fmt.Errorf("%s is not a type of the cluster: %w", kind, err)
+	}
+	mapping, err := expander.RESTMapping(found.GroupKind(), found.Version)
+	if err != nil {
+		return of, fmt.Errorf("%s is not a type of the cluster: %w", kind, err)
+	}
+	return loggedObject{resource: resource.GroupResource(), name: name, clusterScoped: mapping.Scope.Name() == meta.RESTScopeNameRoot}, nil
 }
 
 // selector returns the field selector for the changes of an object.

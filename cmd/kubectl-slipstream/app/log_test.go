@@ -56,7 +56,10 @@ func (s *changeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/api/v1":
 		reply(w, metav1.APIResourceList{
 			TypeMeta: metav1.TypeMeta{Kind: "APIResourceList"}, GroupVersion: "v1",
-			APIResources: []metav1.APIResource{{Name: "configmaps", ShortNames: []string{"cm"}, Kind: "ConfigMap", Namespaced: true, Verbs: metav1.Verbs{"get"}}},
+			APIResources: []metav1.APIResource{
+				{Name: "configmaps", ShortNames: []string{"cm"}, Kind: "ConfigMap", Namespaced: true, Verbs: metav1.Verbs{"get"}},
+				{Name: "namespaces", ShortNames: []string{"ns"}, Kind: "Namespace", Verbs: metav1.Verbs{"get"}},
+			},
 		})
 	case "/apis":
 		reply(w, metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList"}})
@@ -185,6 +188,10 @@ func TestLog(t *testing.T) {
 		"a type, and a name": {
 			args: []string{"configmap", "note", "-n", "shop", "--since", "1m", "--oneline"},
 			out:  "8548a58 12s jane@example.com Update ConfigMap/note\n", selector: "object.resource=configmaps,object.name=note",
+		},
+		"an object without a namespace": {
+			args: []string{"ns/note", "-n", "other", "--oneline"}, selector: "object.resource=namespaces,object.name=note",
+			out: "8548a58 12s jane@example.com Update shop ConfigMap/note\n8548a58 4m (helm) Create shop ConfigMap/note\n",
 		},
 		"nothing within the time": {
 			args: []string{"-n", "shop", "--since", "1s"}, notes: "No changes found in namespace shop within 1s. --since goes back further\n",
