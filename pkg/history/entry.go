@@ -33,8 +33,6 @@ const (
 	commitBytes = 4
 	// entryBytes is the size of the fixed part of an encoded entry.
 	entryBytes = nameBytes + 1 + commitBytes + 5*4
-	// maxNamespace is the maximum length of a namespace.
-	maxNamespace = 255
 )
 
 // entriesOf returns an entry for each commit of a Change.
@@ -97,7 +95,7 @@ func hashText(text string) uint32 {
 // errBlock is returned for a block that cannot be decoded.
 var errBlock = errors.New("decode a block of the index of Changes")
 
-// encodeBlock encodes entries: the namespaces with a length each, a zero, and the entries with the number of their namespace.
+// encodeBlock encodes entries: the namespaces, of at most 63 bytes, with a length each, a zero, and the entries with the number of their namespace.
 func encodeBlock(entries []entry) []byte {
 	var namespaces []string
 	numbers := make([]byte, len(entries))
@@ -111,7 +109,7 @@ func encodeBlock(entries []entry) []byte {
 	}
 	var out []byte
 	for _, namespace := range namespaces {
-		out = append(append(out, byte(min(len(namespace), maxNamespace))), namespace...)
+		out = append(append(out, byte(len(namespace))), namespace...)
 	}
 	out = append(out, 0)
 	for i := range entries {

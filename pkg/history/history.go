@@ -30,7 +30,7 @@ type Object struct {
 type Config struct {
 	// Changes is the table of stored Changes: the objects that the API serves.
 	Changes *table.Table
-	// Rows is the table of prepared pushes and indexes.
+	// Rows is the table of prepared pushes and of the index.
 	Rows *table.Table
 	// Namespace is where Changes of cluster-scoped objects are stored.
 	Namespace string
@@ -108,10 +108,8 @@ func (h *History) Record(ctx context.Context, tip string) error {
 }
 
 // record adds Changes to the index and stores them. If the process dies in between, Record is called again. The entries are written first:
-// a list by the index has all Changes up to its resourceVersion, and a watch from there has the others.
-//
-// The rows of the push are deleted with the entries of a later push, which saves a transaction. Until then, nothing reads them unless
-// Record is called again.
+// a list by the index has all Changes up to its resourceVersion, and a watch from there has the others. The rows of the push are deleted
+// last: otherwise Record, after a restart, would store Changes again that users have deleted.
 func (h *History) record(ctx context.Context, changes []v1alpha1.Change, rows []string) error {
 	changes = combined(changes)
 	if err := h.index.add(ctx, changes); err != nil {
@@ -120,8 +118,10 @@ func (h *History) record(ctx context.Context, changes []v1alpha1.Change, rows []
 	if err := h.insert(ctx, changes); err != nil {
 		return err
 	}
-	h.index.deleteLater(rows)
 	h.notify(changes)
+	if err := h.config.Rows.Delete(ctx, rows...); err != nil {
+		return fmt.Errorf("delete the prepared Changes of a push: %w", err)
+	}
 	return nil
 }
 

@@ -40,13 +40,11 @@ type index struct {
 	// of a former leader replaces none of another.
 	key     string
 	entries []entry
-	// done are the keys of rows of recorded pushes.
-	done []string
 	// opened is the number of blocks that this process has opened. process distinguishes it from others.
 	opened, process uint32
 }
 
-// add adds the entries of Changes, and deletes rows of earlier pushes in the same transaction.
+// add adds the entries of Changes.
 func (i *index) add(ctx context.Context, changes []v1alpha1.Change) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -66,27 +64,20 @@ func (i *index) add(ctx context.Context, changes []v1alpha1.Change) error {
 	if len(entries) > 0 {
 		rows = append(rows, table.Row{Key: key, Value: encodeBlock(entries)})
 	}
-	if err := i.rows.Replace(ctx, i.done, rows...); err != nil {
+	if err := i.rows.Put(ctx, rows...); err != nil {
 		// The rows may have been written nevertheless. The next entries are in another block, so that none of these is lost.
 		i.key, i.entries = "", nil
 		return fmt.Errorf("index Changes: %w", err)
 	}
-	i.key, i.entries, i.done = key, entries, nil
+	i.key, i.entries = key, entries
 	return nil
-}
-
-// deleteLater makes the next call of add delete rows.
-func (i *index) deleteLater(keys []string) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.done = append(i.done, keys...)
 }
 
 // reset makes the next call of add open a block.
 func (i *index) reset() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.key, i.entries, i.done = "", nil, nil
+	i.key, i.entries = "", nil
 }
 
 // newKey returns the key of a new block, which sorts before those of older ones. The caller holds the lock.

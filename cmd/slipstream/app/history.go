@@ -15,7 +15,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// openHistory returns the history. It makes the API of config serve its Changes by their indexes. The storage and the encryption of
+// openHistory returns the history. It makes the API of config serve lists of them by the index. The storage and the encryption of
 // config must have been set. ctx must outlive the server.
 func openHistory(
 	ctx context.Context, opts *options.Options, stores *stores, config *genericapiserver.RecommendedConfig, work *table.Store,

@@ -48,10 +48,7 @@ type Table struct {
 // [MaxAtomicRows] rows of up to [MaxAtomicBytes] are written all or none; more are
 // written so many at a time, in order. A row beyond etcd's request limit fails
 // with rpctypes.ErrRequestTooLarge.
-func (t *Table) Put(ctx context.Context, rows ...Row) error { return t.Replace(ctx, nil, rows...) }
-
-// Replace is Put, and then deletes the rows with some keys, in as few transactions as possible. Those that do not exist are no error.
-func (t *Table) Replace(ctx context.Context, deleted []string, rows ...Row) error {
+func (t *Table) Put(ctx context.Context, rows ...Row) error {
 	b := batch{kv: t.store.kv}
 	for _, row := range lastOfEach(rows) {
 		if row.Key == "" {
@@ -67,25 +64,8 @@ func (t *Table) Replace(ctx context.Context, deleted []string, rows ...Row) erro
 			return fmt.Errorf("putting rows of %s: %w", t.prefix, err)
 		}
 	}
-	if err := t.delete(ctx, &b, deleted); err != nil {
-		return err
-	}
 	if err := b.flush(ctx); err != nil {
 		return fmt.Errorf("putting rows of %s: %w", t.prefix, err)
-	}
-	return nil
-}
-
-// delete adds the deletion of rows to a batch.
-func (t *Table) delete(ctx context.Context, b *batch, keys []string) error {
-	for _, key := range keys {
-		if key == "" {
-			return errNoKey
-		}
-		op := clientv3.OpDelete(t.prefix + key)
-		if err := b.add(ctx, op, len(t.prefix)+len(key)); err != nil {
-			return fmt.Errorf("deleting rows of %s: %w", t.prefix, err)
-		}
 	}
 	return nil
 }
@@ -116,8 +96,14 @@ func (t *Table) Create(ctx context.Context, row Row) ([]byte, error) {
 // removed all or none as Put writes.
 func (t *Table) Delete(ctx context.Context, keys ...string) error {
 	b := batch{kv: t.store.kv}
-	if err := t.delete(ctx, &b, keys); err != nil {
-		return err
+	for _, key := range keys {
+		if key == "" {
+			return errNoKey
+		}
+		op := clientv3.OpDelete(t.prefix + key)
+		if err := b.add(ctx, op, len(t.prefix)+len(key)); err != nil {
+			return fmt.Errorf("deleting rows of %s: %w", t.prefix, err)
+		}
 	}
 	if err := b.flush(ctx); err != nil {
 		return fmt.Errorf("deleting rows of %s: %w", t.prefix, err)
