@@ -6,33 +6,27 @@ package history_test
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
-	genericapiserver "k8s.io/apiserver/pkg/server"
-	genericoptions "k8s.io/apiserver/pkg/server/options"
-	"k8s.io/apiserver/pkg/storage/storagebackend"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/install"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/history"
 	"github.com/configbutler/slipstream/pkg/registry"
-	"github.com/configbutler/slipstream/pkg/store/bolt"
 	"github.com/configbutler/slipstream/pkg/store/table"
 	"github.com/configbutler/slipstream/test/testkit"
+	"github.com/configbutler/slipstream/test/testkit/registrytest"
 )
 
 // endpoint is what requests for Changes reach.
@@ -51,43 +45,16 @@ type served struct {
 
 func newServed(t testing.TB) *served {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	engine, err := bolt.Open(ctx, filepath.Join(t.TempDir(), "api.db"), bolt.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	scheme := runtime.NewScheme()
-	install.Install(scheme)
-	metav1.AddToGroupVersion(scheme, metav1.SchemeGroupVersion)
-	codecs := serializer.NewCodecFactory(scheme)
-	etcd := genericoptions.NewEtcdOptions(storagebackend.NewDefaultConfig("/test", codecs.LegacyCodec(v1alpha1.SchemeGroupVersion)))
-	etcd.EnableWatchCache = false
-	config := genericapiserver.NewConfig(codecs)
-	if err := bolt.ApplyTo(ctx, engine, etcd, config); err != nil {
-		t.Fatal(err)
-	}
-	s := &served{fixture: &fixture{TB: t, kv: bolt.NewClient(ctx, engine).KV, clock: testkit.NewClock(t)}}
-	rows := table.New(s.kv, "/test-work").Table(history.TableName)
-	storage, err := registry.NewStorage(registry.Config{
-		Scheme: scheme, RESTOptions: history.NewRESTOptionsGetter(config.RESTOptionsGetter, rows), Clock: s.clock,
-		Authorizer: authorizerfactory.NewAlwaysAllowAuthorizer(),
+	s := &served{fixture: &fixture{TB: t, clock: testkit.NewClock(t)}}
+	storage := registrytest.NewStorage(t, nil, func(config *registry.Config, kv clientv3.KV) {
+		rows := table.New(kv, "/test-work").Table(history.TableName)
+		s.History = history.New(history.Config{
+			Changes: table.New(kv, registrytest.Prefix+"/configbutler.ai").Table("changes"), Rows: rows, Namespace: "system", Clock: s.clock,
+		})
+		config.RESTOptions = history.NewRESTOptionsGetter(config.RESTOptions, rows)
+		config.Clock, config.Authorizer = s.clock, authorizerfactory.NewAlwaysAllowAuthorizer()
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	s.endpoint = storage.Endpoints["changes"].(endpoint)
-	s.History = history.New(history.Config{
-		Changes: table.New(s.kv, "/test/configbutler.ai").Table("changes"), Rows: rows, Namespace: "system", Clock: s.clock,
-	})
-	t.Cleanup(func() {
-		for _, each := range storage.Endpoints {
-			each.Destroy()
-		}
-		cancel()
-		if err := engine.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	return s
 }
 

@@ -5,27 +5,22 @@ package registry_test
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/authentication/user"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
-	genericapiserver "k8s.io/apiserver/pkg/server"
-	genericoptions "k8s.io/apiserver/pkg/server/options"
-	"k8s.io/apiserver/pkg/storage/storagebackend"
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/install"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/registry"
-	"github.com/configbutler/slipstream/pkg/store/bolt"
+	"github.com/configbutler/slipstream/test/testkit/registrytest"
 )
 
 const namespace = "shop"
@@ -36,39 +31,12 @@ var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 // newStorage opens all kinds in a new bbolt file, without watch caches, which take a moment to fill.
 func newStorage(t *testing.T, change ...func(*registry.Config)) *registry.Storage {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	engine, err := bolt.Open(ctx, filepath.Join(t.TempDir(), "api.db"), bolt.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	scheme := runtime.NewScheme()
-	install.Install(scheme)
-	metav1.AddToGroupVersion(scheme, metav1.SchemeGroupVersion)
-	codecs := serializer.NewCodecFactory(scheme)
-	etcd := genericoptions.NewEtcdOptions(storagebackend.NewDefaultConfig("/registry", codecs.LegacyCodec(v1alpha1.SchemeGroupVersion)))
-	etcd.EnableWatchCache = false
-	config := genericapiserver.NewConfig(codecs)
-	if err := bolt.ApplyTo(ctx, engine, etcd, config); err != nil {
-		t.Fatal(err)
-	}
-	settings := registry.Config{Scheme: scheme, RESTOptions: config.RESTOptionsGetter, Clock: testingclock.NewFakePassiveClock(noon)}
-	for _, each := range change {
-		each(&settings)
-	}
-	storage, err := registry.NewStorage(settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		for _, endpoint := range storage.Endpoints {
-			endpoint.Destroy()
-		}
-		cancel()
-		if err := engine.Close(); err != nil {
-			t.Error(err)
+	return registrytest.NewStorage(t, nil, func(config *registry.Config, _ clientv3.KV) {
+		config.Clock = testingclock.NewFakePassiveClock(noon)
+		for _, each := range change {
+			each(config)
 		}
 	})
-	return storage
 }
 
 // in is a request for the namespace of these tests.

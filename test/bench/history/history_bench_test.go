@@ -4,11 +4,9 @@
 package history
 
 import (
-	"context"
 	"crypto/sha1"
 	"flag"
 	"fmt"
-	"path/filepath"
 	"runtime"
 	"syscall"
 	"testing"
@@ -18,27 +16,21 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
-	genericapiserver "k8s.io/apiserver/pkg/server"
-	genericoptions "k8s.io/apiserver/pkg/server/options"
-	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/apiserver/pkg/storage/value"
 	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/install"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/history"
 	"github.com/configbutler/slipstream/pkg/registry"
-	"github.com/configbutler/slipstream/pkg/store/bolt"
 	"github.com/configbutler/slipstream/pkg/store/table"
+	"github.com/configbutler/slipstream/test/testkit/registrytest"
 )
 
 // total is the number of Changes that lists are read among.
@@ -53,7 +45,6 @@ const (
 // fixture is a history in a store file, served by upstream's storage.
 type fixture struct {
 	*history.History
-	kv      clientv3.KV
 	changes rest.Lister
 	count   int
 	began   time.Time
@@ -68,43 +59,16 @@ func (plainTransformers) TransformerForResource(schema.GroupResource) value.Tran
 
 func newFixture(b *testing.B) *fixture {
 	b.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	engine, err := bolt.Open(ctx, filepath.Join(b.TempDir(), "store.db"), bolt.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	scheme := apiruntime.NewScheme()
-	install.Install(scheme)
-	metav1.AddToGroupVersion(scheme, metav1.SchemeGroupVersion)
-	codecs := serializer.NewCodecFactory(scheme)
-	etcd := genericoptions.NewEtcdOptions(storagebackend.NewDefaultConfig("/bench", codecs.LegacyCodec(v1alpha1.SchemeGroupVersion)))
-	etcd.EnableWatchCache = false
-	config := genericapiserver.NewConfig(codecs)
-	config.ResourceTransformers = history.Transformers(plainTransformers{})
-	if err := bolt.ApplyTo(ctx, engine, etcd, config); err != nil {
-		b.Fatal(err)
-	}
-	f := &fixture{kv: bolt.NewClient(ctx, engine).KV, began: time.Now().Add(-24 * time.Hour)}
-	rows := table.New(f.kv, "/bench-work").Table(history.TableName)
-	storage, err := registry.NewStorage(registry.Config{
-		Scheme: scheme, RESTOptions: history.NewRESTOptionsGetter(config.RESTOptionsGetter, rows), Clock: clock.RealClock{},
-		Authorizer: authorizerfactory.NewAlwaysAllowAuthorizer(),
+	f := &fixture{began: time.Now().Add(-24 * time.Hour)}
+	transformers := history.Transformers(plainTransformers{})
+	storage := registrytest.NewStorage(b, transformers, func(config *registry.Config, kv clientv3.KV) {
+		rows := table.New(kv, "/bench-work").Table(history.TableName)
+		objects := table.New(kv, registrytest.Prefix+"/configbutler.ai", table.WithTransformer(transformers.TransformerForResource(history.Resource)))
+		f.History = history.New(history.Config{Changes: objects.Table("changes"), Rows: rows, Namespace: "system", Clock: clock.RealClock{}})
+		config.RESTOptions = history.NewRESTOptionsGetter(config.RESTOptions, rows)
+		config.Clock, config.Authorizer = clock.RealClock{}, authorizerfactory.NewAlwaysAllowAuthorizer()
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
 	f.changes = storage.Endpoints["changes"].(rest.Lister)
-	objects := table.New(f.kv, "/bench/configbutler.ai", table.WithTransformer(config.ResourceTransformers.TransformerForResource(history.Resource)))
-	f.History = history.New(history.Config{Changes: objects.Table("changes"), Rows: rows, Namespace: "system", Clock: clock.RealClock{}})
-	b.Cleanup(func() {
-		for _, endpoint := range storage.Endpoints {
-			endpoint.Destroy()
-		}
-		cancel()
-		if err := engine.Close(); err != nil {
-			b.Error(err)
-		}
-	})
 	return f
 }
 
