@@ -37,7 +37,7 @@ func (r *reconciler) retryFailed(ctx context.Context, catalog *v1alpha1.AppCatal
 		return nil
 	}
 	var errs []error
-	for _, record := range r.lister.records(catalog) {
+	for _, record := range r.lastWritten(catalog) {
 		if record.Status.State == v1alpha1.SyncStateManualIntervention && !syncstatus.IsEdit(record.Spec.Batch) {
 			errs = append(errs, r.updater.move(ctx, record, syncstatus.Step{To: v1alpha1.SyncStateRetrying, By: t.actor}))
 		}

@@ -8,10 +8,13 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/syncstatus"
@@ -206,6 +209,44 @@ func TestEditsRetryFailedRecords(t *testing.T) {
 	if got := s.images("shop")["api"]; got != "shop/api:2" {
 		t.Errorf("offered image = %s", got)
 	}
+}
+
+// TestEditsRetryRecordsThatTheCacheLacks resolves a failure before the informer's cache shows that it needs manual intervention.
+func TestEditsRetryRecordsThatTheCacheLacks(t *testing.T) {
+	s := newFixture(t, appCatalog("shop", "api"))
+	release := sync.OnceFunc(s.delayManualIntervention())
+	t.Cleanup(release)
+	s.put("api", "shop/api:1", with(true, "spec", "paused"))
+	s.start(0)
+	s.waitForRevision("shop", 1)
+	s.waitForWatches()
+	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = []v1alpha1.Patch{failingPatch} })
+	s.waitForRevision("shop", 2)
+	s.put("api", "shop/api:2")
+	s.waitForRecord("shop 0 ManualIntervention (0)")
+	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = nil })
+	s.waitForRevision("shop", 3)
+	release()
+	s.waitForRecord("shop 3 AutoApplied (0)")
+	s.waitForReady("shop", true)
+}
+
+// delayManualIntervention delays the events of records that need manual intervention until release is called.
+func (s *fixture) delayManualIntervention() (release func()) {
+	released := make(chan struct{})
+	s.api.Client.PrependWatchReactor("syncstatuses", func(action clienttesting.Action) (bool, apiwatch.Interface, error) {
+		w, err := s.api.Client.Tracker().Watch(action.GetResource(), action.GetNamespace())
+		if err != nil {
+			return true, nil, err
+		}
+		return true, apiwatch.Filter(w, func(event apiwatch.Event) (apiwatch.Event, bool) {
+			if record, ok := event.Object.(*v1alpha1.SyncStatus); ok && record.Status.State == v1alpha1.SyncStateManualIntervention {
+				<-released
+			}
+			return event, true
+		}), nil
+	})
+	return func() { close(released) }
 }
 
 // TestSyncRequestsRetryFailedRecords resolves the failure of a source change in the source, and requests that it is read again.

@@ -49,7 +49,7 @@ func (r *reconciler) failureOf(catalog *v1alpha1.AppCatalog) conditions.Reason {
 		return lost
 	}
 	out := r.updater.blocked.get(catalog.UID)
-	records := r.written.merge(r.lister.records(catalog), catalog.UID)
+	records := r.lastWritten(catalog)
 	slices.SortFunc(records, compareDetection)
 	for _, record := range records {
 		if (failed(record) || dismissedUnresolved(record, catalog)) && record.Status.Error != nil && !outdated(record, catalog) {
@@ -57,6 +57,11 @@ func (r *reconciler) failureOf(catalog *v1alpha1.AppCatalog) conditions.Reason {
 		}
 	}
 	return out
+}
+
+// lastWritten returns the records of a catalog as they were last written, also while the informer's cache is behind.
+func (r *reconciler) lastWritten(catalog *v1alpha1.AppCatalog) []*v1alpha1.SyncStatus {
+	return r.written.merge(r.lister.records(catalog), catalog.UID)
 }
 
 // dismissedUnresolved reports whether a user has dismissed a record while the catalog was stalled, and it still is. Dismissing a record
