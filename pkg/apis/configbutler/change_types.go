@@ -5,6 +5,7 @@ package configbutler
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -36,6 +37,12 @@ type ChangeSpec struct {
 	ResourceVersions ChangedVersions
 	Author           *ChangeAuthor
 	FieldManager     string
+	Fields           []string
+	MoreFields       int32
+	Lines            *ChangedLines
+	Reason           string
+	ManagedBy        *ChangeManager
+	Bypass           bool
 	Commits          []ChangeCommit
 }
 
@@ -69,6 +76,34 @@ type ChangedVersions struct {
 	Last  string
 }
 
+// ChangedLines is the size of a change in lines of the object's file.
+type ChangedLines struct {
+	Added   int32
+	Removed int32
+}
+
+// ManagingTool is a kind of tool that manages objects.
+type ManagingTool string
+
+const (
+	// ManagedByFlux is a Kustomization or HelmRelease of Flux.
+	ManagedByFlux ManagingTool = "Flux"
+	// ManagedByArgoCD is an Application of Argo CD.
+	ManagedByArgoCD ManagingTool = "ArgoCD"
+	// ManagedByHelm is a release of Helm.
+	ManagedByHelm ManagingTool = "Helm"
+	// ManagedByOwner is the controller of the object: its owner reference with controller: true.
+	ManagedByOwner ManagingTool = "Owner"
+)
+
+// ChangeManager is what manages an object.
+type ChangeManager struct {
+	Tool      ManagingTool
+	Kind      string
+	Namespace string
+	Name      string
+}
+
 // ChangeAuthor is the user who made a change.
 type ChangeAuthor struct {
 	Username string
@@ -85,4 +120,26 @@ type ChangeCommit struct {
 	URL            string
 	BlobBefore     string
 	BlobAfter      string
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ChangeDiff shows the contents before and after a Change. It is read at the subresource diff of the Change, by users with the
+// permission get on the type of the object.
+type ChangeDiff struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+	Object ChangedObject
+	Fields []FieldDifference
+	Before *runtime.RawExtension
+	After  *runtime.RawExtension
+}
+
+// FieldDifference is a field that differs between two contents of an object.
+type FieldDifference struct {
+	Field      string
+	ChangeType ChangeType
+	Before     *string
+	After      *string
+	Hidden     bool
 }

@@ -40,9 +40,12 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.Change{}.OpenAPIModelName():                      schema_pkg_apis_configbutler_v1alpha1_Change(ref),
 		v1alpha1.ChangeAuthor{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_ChangeAuthor(ref),
 		v1alpha1.ChangeCommit{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_ChangeCommit(ref),
+		v1alpha1.ChangeDiff{}.OpenAPIModelName():                  schema_pkg_apis_configbutler_v1alpha1_ChangeDiff(ref),
 		v1alpha1.ChangeList{}.OpenAPIModelName():                  schema_pkg_apis_configbutler_v1alpha1_ChangeList(ref),
+		v1alpha1.ChangeManager{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_ChangeManager(ref),
 		v1alpha1.ChangeRetention{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_ChangeRetention(ref),
 		v1alpha1.ChangeSpec{}.OpenAPIModelName():                  schema_pkg_apis_configbutler_v1alpha1_ChangeSpec(ref),
+		v1alpha1.ChangedLines{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_ChangedLines(ref),
 		v1alpha1.ChangedObject{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_ChangedObject(ref),
 		v1alpha1.ChangedVersions{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_ChangedVersions(ref),
 		v1alpha1.ClusterResourceRule{}.OpenAPIModelName():         schema_pkg_apis_configbutler_v1alpha1_ClusterResourceRule(ref),
@@ -73,6 +76,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.EnvironmentStatus{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_EnvironmentStatus(ref),
 		v1alpha1.FieldChange{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_FieldChange(ref),
 		v1alpha1.FieldConflict{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_FieldConflict(ref),
+		v1alpha1.FieldDifference{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_FieldDifference(ref),
 		v1alpha1.FolderClaim{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_FolderClaim(ref),
 		v1alpha1.GitDestination{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_GitDestination(ref),
 		v1alpha1.GitDestinationList{}.OpenAPIModelName():          schema_pkg_apis_configbutler_v1alpha1_GitDestinationList(ref),
@@ -92,6 +96,9 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.IngressHosts{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_IngressHosts(ref),
 		v1alpha1.InstanceSource{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_InstanceSource(ref),
 		v1alpha1.JobSink{}.OpenAPIModelName():                     schema_pkg_apis_configbutler_v1alpha1_JobSink(ref),
+		v1alpha1.ManifestCommit{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_ManifestCommit(ref),
+		v1alpha1.ManifestList{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_ManifestList(ref),
+		v1alpha1.ManifestOptions{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_ManifestOptions(ref),
 		v1alpha1.MirrorSync{}.OpenAPIModelName():                  schema_pkg_apis_configbutler_v1alpha1_MirrorSync(ref),
 		v1alpha1.MirrorSyncSpec{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_MirrorSyncSpec(ref),
 		v1alpha1.MirrorSyncStatus{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_MirrorSyncStatus(ref),
@@ -1340,6 +1347,80 @@ func schema_pkg_apis_configbutler_v1alpha1_ChangeCommit(ref common.ReferenceCall
 	}
 }
 
+func schema_pkg_apis_configbutler_v1alpha1_ChangeDiff(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ChangeDiff shows the contents before and after a Change. It is read at the subresource diff of the Change, by users with the permission get on the type of the object.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is standard object metadata, with the name and namespace of the Change.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"object": {
+						SchemaProps: spec.SchemaProps{
+							Description: "object is the object that changed.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ChangedObject{}.OpenAPIModelName()),
+						},
+					},
+					"fields": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "fields are the fields that differ, sorted by path. Empty if one of the contents does not exist.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.FieldDifference{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"before": {
+						SchemaProps: spec.SchemaProps{
+							Description: "before is the object as it was in Git before the change. Absent if it was not there. The values of a Secret are masked.",
+							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
+						},
+					},
+					"after": {
+						SchemaProps: spec.SchemaProps{
+							Description: "after is the object as the commit has it. Absent if the commit deletes it. The values of a Secret are masked.",
+							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"object"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ChangedObject{}.OpenAPIModelName(), v1alpha1.FieldDifference{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName(), runtime.RawExtension{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_configbutler_v1alpha1_ChangeList(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -1387,6 +1468,51 @@ func schema_pkg_apis_configbutler_v1alpha1_ChangeList(ref common.ReferenceCallba
 		},
 		Dependencies: []string{
 			v1alpha1.Change{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_ChangeManager(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ChangeManager is what manages an object.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"tool": {
+						SchemaProps: spec.SchemaProps{
+							Description: "tool is Flux, ArgoCD, Helm, or Owner.\n\nPossible enum values:\n - `\"ArgoCD\"` is an Application of Argo CD.\n - `\"Flux\"` is a Kustomization or HelmRelease of Flux.\n - `\"Helm\"` is a release of Helm.\n - `\"Owner\"` is the controller of the object: its owner reference with controller: true.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"ArgoCD", "Flux", "Helm", "Owner"},
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind of the managing object, such as Kustomization. Empty for Helm, whose releases are no objects.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace of the managing object or release. Empty if it is not known.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the managing object or release.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"tool", "name"},
+			},
+		},
 	}
 }
 
@@ -1477,6 +1603,58 @@ func schema_pkg_apis_configbutler_v1alpha1_ChangeSpec(ref common.ReferenceCallba
 							Format:      "",
 						},
 					},
+					"fields": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "fields are the paths of the fields that differ between the two contents, at most 20, sorted. A path is a JSON pointer (RFC 6901). An item of a list is identified by its name, as in /spec/template/spec/containers[name=web]/image; a list whose items have no names is one field. Values are never shown. Absent for Create and Delete, and if the server did not have the content before the change.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"moreFields": {
+						SchemaProps: spec.SchemaProps{
+							Description: "moreFields is the number of further fields that differ.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"lines": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lines is the size of the change. Absent if the server did not have the content before the change, or if the file is encrypted.",
+							Ref:         ref(v1alpha1.ChangedLines{}.OpenAPIModelName()),
+						},
+					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason is why the change was made, at most 512 bytes: the value of the annotation configbutler.ai/reason, or kubernetes.io/change-cause, if the write that made the change set it.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"managedBy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "managedBy is the tool or the object that manages the object. Absent if none is known.",
+							Ref:         ref(v1alpha1.ChangeManager{}.OpenAPIModelName()),
+						},
+					},
+					"bypass": {
+						SchemaProps: spec.SchemaProps{
+							Description: "bypass means that a person, or another manager than managedBy, changed the object.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
 					"commits": {
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{
@@ -1500,7 +1678,37 @@ func schema_pkg_apis_configbutler_v1alpha1_ChangeSpec(ref common.ReferenceCallba
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.ChangeAuthor{}.OpenAPIModelName(), v1alpha1.ChangeCommit{}.OpenAPIModelName(), v1alpha1.ChangedObject{}.OpenAPIModelName(), v1alpha1.ChangedVersions{}.OpenAPIModelName(), v1.MicroTime{}.OpenAPIModelName()},
+			v1alpha1.ChangeAuthor{}.OpenAPIModelName(), v1alpha1.ChangeCommit{}.OpenAPIModelName(), v1alpha1.ChangeManager{}.OpenAPIModelName(), v1alpha1.ChangedLines{}.OpenAPIModelName(), v1alpha1.ChangedObject{}.OpenAPIModelName(), v1alpha1.ChangedVersions{}.OpenAPIModelName(), v1.MicroTime{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_ChangedLines(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ChangedLines is the size of a change in lines of the object's file.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"added": {
+						SchemaProps: spec.SchemaProps{
+							Description: "added is the number of lines that only the new content has.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"removed": {
+						SchemaProps: spec.SchemaProps{
+							Description: "removed is the number of lines that only the content before has.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"added", "removed"},
+			},
+		},
 	}
 }
 
@@ -3469,6 +3677,58 @@ func schema_pkg_apis_configbutler_v1alpha1_FieldConflict(ref common.ReferenceCal
 	}
 }
 
+func schema_pkg_apis_configbutler_v1alpha1_FieldDifference(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "FieldDifference is a field that differs between two contents of an object.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"field": {
+						SchemaProps: spec.SchemaProps{
+							Description: "field is a JSON pointer (RFC 6901). An item of a list is identified by its key, as in /spec/template/spec/containers[name=web]/image.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"changeType": {
+						SchemaProps: spec.SchemaProps{
+							Description: "changeType is Added, Changed or Removed.\n\nPossible enum values:\n - `\"Added\"` means that the object is new.\n - `\"Changed\"` means that the object's content differs.\n - `\"Removed\"` means that the object no longer exists.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Added", "Changed", "Removed"},
+						},
+					},
+					"before": {
+						SchemaProps: spec.SchemaProps{
+							Description: "before is the value before the change, as JSON. Absent if there was none, or if it is hidden.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"after": {
+						SchemaProps: spec.SchemaProps{
+							Description: "after is the value after the change, as JSON. Absent if there is none, or if it is hidden.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"hidden": {
+						SchemaProps: spec.SchemaProps{
+							Description: "hidden means that the values are not shown, because they belong to a Secret.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"field", "changeType"},
+			},
+		},
+	}
+}
+
 func schema_pkg_apis_configbutler_v1alpha1_FolderClaim(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -4634,6 +4894,202 @@ func schema_pkg_apis_configbutler_v1alpha1_JobSink(ref common.ReferenceCallback)
 		},
 		Dependencies: []string{
 			runtime.RawExtension{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_ManifestCommit(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ManifestCommit is the commit that objects were read from.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"sha": {
+						SchemaProps: spec.SchemaProps{
+							Description: "sha is the hash of the commit in hexadecimal.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"time": {
+						SchemaProps: spec.SchemaProps{
+							Description: "time is the committer time.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"sha", "time"},
+			},
+		},
+		Dependencies: []string{
+			v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_ManifestList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ManifestList has objects as they were in Git at some time. It is read at the subresource objects of a GitDestination. kubectl apply accepts it.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is standard list metadata. If continue is set, there are more objects.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"commit": {
+						SchemaProps: spec.SchemaProps{
+							Description: "commit is the commit whose state was read. Absent if the branch has no commit.",
+							Ref:         ref(v1alpha1.ManifestCommit{}.OpenAPIModelName()),
+						},
+					},
+					"omitted": {
+						SchemaProps: spec.SchemaProps{
+							Description: "omitted is the number of objects that are not returned because the caller may not read their types.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"unreadable": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "unreadable are the files that are no objects, for example because somebody has edited them, at most 20.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the objects, sorted by the paths of their files.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(runtime.RawExtension{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ManifestCommit{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName(), runtime.RawExtension{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_ManifestOptions(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ManifestOptions are the query parameters of the subresource objects of a GitDestination.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"at": {
+						SchemaProps: spec.SchemaProps{
+							Description: "at is when the objects were as they are returned: a time (RFC 3339), a duration before now such as 24h, the hash of a commit of the destination's branch in hexadecimal with at least 7 digits, or the name of a Change with its namespace, as NAMESPACE/NAME. A commit or Change followed by ^ is the state before it. Empty means now: the tip of the branch.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"resource": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resource selects the objects of a type: the plural, with the group unless it is empty, such as deployments.apps or configmaps. Empty selects all types.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace selects the objects of a namespace. Empty selects all.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name selects the objects with a name. It requires resource. Empty selects all.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"labelSelector": {
+						SchemaProps: spec.SchemaProps{
+							Description: "labelSelector selects objects by their labels, such as app=web. Empty selects all.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"limit": {
+						SchemaProps: spec.SchemaProps{
+							Description: "limit is the maximum number of objects that are returned, at most 5000. 0 means 500.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"continue": {
+						SchemaProps: spec.SchemaProps{
+							Description: "continue is the token of an earlier response with more objects. The other parameters must be the same.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"secrets": {
+						SchemaProps: spec.SchemaProps{
+							Description: "secrets is Masked (default: the values of Secrets are replaced) or Decrypted. Decrypted requires the permission get on Secrets, or list if more than one is read, and that the server holds the key.\n\nPossible enum values:\n - `\"Decrypted\"` shows the values.\n - `\"Masked\"` replaces each value with its length class.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Decrypted", "Masked"},
+						},
+					},
+				},
+			},
+		},
 	}
 }
 

@@ -5,11 +5,13 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
 
 // +genclient
 // +genclient:onlyVerbs=get,list,watch,delete,deleteCollection
+// +genclient:method=Diff,verb=get,subresource=diff,result=github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1.ChangeDiff
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // Change records one change of an object that a GitDestination mirrors: what changed, who changed it, and the commits that
@@ -54,11 +56,41 @@ type ChangeSpec struct {
 	// fieldManager is the field manager of the request, if no user is known. The client chooses that name.
 	// +optional
 	FieldManager string `json:"fieldManager,omitempty"`
+	// fields are the paths of the fields that differ between the two contents, at most 20, sorted. A path is a JSON pointer
+	// (RFC 6901). An item of a list is identified by its name, as in /spec/template/spec/containers[name=web]/image; a list
+	// whose items have no names is one field. Values are never shown. Absent for Create and Delete, and if the server did not
+	// have the content before the change.
+	// +optional
+	// +listType=atomic
+	Fields []string `json:"fields,omitempty"`
+	// moreFields is the number of further fields that differ.
+	// +optional
+	MoreFields int32 `json:"moreFields,omitempty"`
+	// lines is the size of the change. Absent if the server did not have the content before the change, or if the file is
+	// encrypted.
+	// +optional
+	Lines *ChangedLines `json:"lines,omitempty"`
+	// reason is why the change was made, at most 512 bytes: the value of the annotation configbutler.ai/reason, or
+	// kubernetes.io/change-cause, if the write that made the change set it.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// managedBy is the tool or the object that manages the object. Absent if none is known.
+	// +optional
+	ManagedBy *ChangeManager `json:"managedBy,omitempty"`
+	// bypass means that a person, or another manager than managedBy, changed the object.
+	// +optional
+	Bypass bool `json:"bypass,omitempty"`
 	// commits contain the change, one for each GitDestination whose remote has accepted it.
 	// +optional
 	// +listType=atomic
 	Commits []ChangeCommit `json:"commits,omitempty"`
 }
+
+// Annotations whose value is the reason of the write that sets them. They are left out of the mirrored file. The first takes precedence.
+const (
+	AnnotationReason      = GroupName + "/reason"
+	AnnotationChangeCause = "kubernetes.io/change-cause"
+)
 
 // ChangedObject identifies an object that changed.
 type ChangedObject struct {
@@ -105,6 +137,44 @@ type ChangedVersions struct {
 	Last string `json:"last,omitempty"`
 }
 
+// ChangedLines is the size of a change in lines of the object's file.
+type ChangedLines struct {
+	// added is the number of lines that only the new content has.
+	Added int32 `json:"added"`
+	// removed is the number of lines that only the content before has.
+	Removed int32 `json:"removed"`
+}
+
+// ManagingTool is a kind of tool that manages objects.
+//
+// +enum
+type ManagingTool string
+
+const (
+	// ManagedByFlux is a Kustomization or HelmRelease of Flux.
+	ManagedByFlux ManagingTool = "Flux"
+	// ManagedByArgoCD is an Application of Argo CD.
+	ManagedByArgoCD ManagingTool = "ArgoCD"
+	// ManagedByHelm is a release of Helm.
+	ManagedByHelm ManagingTool = "Helm"
+	// ManagedByOwner is the controller of the object: its owner reference with controller: true.
+	ManagedByOwner ManagingTool = "Owner"
+)
+
+// ChangeManager is what manages an object.
+type ChangeManager struct {
+	// tool is Flux, ArgoCD, Helm, or Owner.
+	Tool ManagingTool `json:"tool"`
+	// kind of the managing object, such as Kustomization. Empty for Helm, whose releases are no objects.
+	// +optional
+	Kind string `json:"kind,omitempty"`
+	// namespace of the managing object or release. Empty if it is not known.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+	// name of the managing object or release.
+	Name string `json:"name"`
+}
+
 // ChangeAuthor is the user who made a change.
 type ChangeAuthor struct {
 	// username as authenticated by the API server.
@@ -135,4 +205,45 @@ type ChangeCommit struct {
 	// blobAfter is the hash of the file's content in the commit. Empty if the commit deletes the file.
 	// +optional
 	BlobAfter string `json:"blobAfter,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ChangeDiff shows the contents before and after a Change. It is read at the subresource diff of the Change, by users with the
+// permission get on the type of the object.
+type ChangeDiff struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is standard object metadata, with the name and namespace of the Change.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// object is the object that changed.
+	Object ChangedObject `json:"object"`
+	// fields are the fields that differ, sorted by path. Empty if one of the contents does not exist.
+	// +optional
+	// +listType=atomic
+	Fields []FieldDifference `json:"fields,omitempty"`
+	// before is the object as it was in Git before the change. Absent if it was not there. The values of a Secret are masked.
+	// +optional
+	Before *runtime.RawExtension `json:"before,omitempty"`
+	// after is the object as the commit has it. Absent if the commit deletes it. The values of a Secret are masked.
+	// +optional
+	After *runtime.RawExtension `json:"after,omitempty"`
+}
+
+// FieldDifference is a field that differs between two contents of an object.
+type FieldDifference struct {
+	// field is a JSON pointer (RFC 6901). An item of a list is identified by its key, as in
+	// /spec/template/spec/containers[name=web]/image.
+	Field string `json:"field"`
+	// changeType is Added, Changed or Removed.
+	ChangeType ChangeType `json:"changeType"`
+	// before is the value before the change, as JSON. Absent if there was none, or if it is hidden.
+	// +optional
+	Before *string `json:"before,omitempty"`
+	// after is the value after the change, as JSON. Absent if there is none, or if it is hidden.
+	// +optional
+	After *string `json:"after,omitempty"`
+	// hidden means that the values are not shown, because they belong to a Secret.
+	// +optional
+	Hidden bool `json:"hidden,omitempty"`
 }

@@ -9,6 +9,7 @@
 package v1alpha1
 
 import (
+	url "net/url"
 	unsafe "unsafe"
 
 	configbutler "github.com/configbutler/slipstream/pkg/apis/configbutler"
@@ -224,6 +225,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*ChangeDiff)(nil), (*configbutler.ChangeDiff)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ChangeDiff_To_configbutler_ChangeDiff(a.(*ChangeDiff), b.(*configbutler.ChangeDiff), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.ChangeDiff)(nil), (*ChangeDiff)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_ChangeDiff_To_v1alpha1_ChangeDiff(a.(*configbutler.ChangeDiff), b.(*ChangeDiff), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*ChangeList)(nil), (*configbutler.ChangeList)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_ChangeList_To_configbutler_ChangeList(a.(*ChangeList), b.(*configbutler.ChangeList), scope)
 	}); err != nil {
@@ -231,6 +242,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*configbutler.ChangeList)(nil), (*ChangeList)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_configbutler_ChangeList_To_v1alpha1_ChangeList(a.(*configbutler.ChangeList), b.(*ChangeList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ChangeManager)(nil), (*configbutler.ChangeManager)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ChangeManager_To_configbutler_ChangeManager(a.(*ChangeManager), b.(*configbutler.ChangeManager), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.ChangeManager)(nil), (*ChangeManager)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_ChangeManager_To_v1alpha1_ChangeManager(a.(*configbutler.ChangeManager), b.(*ChangeManager), scope)
 	}); err != nil {
 		return err
 	}
@@ -251,6 +272,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*configbutler.ChangeSpec)(nil), (*ChangeSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_configbutler_ChangeSpec_To_v1alpha1_ChangeSpec(a.(*configbutler.ChangeSpec), b.(*ChangeSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ChangedLines)(nil), (*configbutler.ChangedLines)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ChangedLines_To_configbutler_ChangedLines(a.(*ChangedLines), b.(*configbutler.ChangedLines), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.ChangedLines)(nil), (*ChangedLines)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_ChangedLines_To_v1alpha1_ChangedLines(a.(*configbutler.ChangedLines), b.(*ChangedLines), scope)
 	}); err != nil {
 		return err
 	}
@@ -554,6 +585,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*FieldDifference)(nil), (*configbutler.FieldDifference)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_FieldDifference_To_configbutler_FieldDifference(a.(*FieldDifference), b.(*configbutler.FieldDifference), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.FieldDifference)(nil), (*FieldDifference)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_FieldDifference_To_v1alpha1_FieldDifference(a.(*configbutler.FieldDifference), b.(*FieldDifference), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*FolderClaim)(nil), (*configbutler.FolderClaim)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_FolderClaim_To_configbutler_FolderClaim(a.(*FolderClaim), b.(*configbutler.FolderClaim), scope)
 	}); err != nil {
@@ -741,6 +782,36 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*configbutler.JobSink)(nil), (*JobSink)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_configbutler_JobSink_To_v1alpha1_JobSink(a.(*configbutler.JobSink), b.(*JobSink), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ManifestCommit)(nil), (*configbutler.ManifestCommit)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ManifestCommit_To_configbutler_ManifestCommit(a.(*ManifestCommit), b.(*configbutler.ManifestCommit), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.ManifestCommit)(nil), (*ManifestCommit)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_ManifestCommit_To_v1alpha1_ManifestCommit(a.(*configbutler.ManifestCommit), b.(*ManifestCommit), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ManifestList)(nil), (*configbutler.ManifestList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ManifestList_To_configbutler_ManifestList(a.(*ManifestList), b.(*configbutler.ManifestList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.ManifestList)(nil), (*ManifestList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_ManifestList_To_v1alpha1_ManifestList(a.(*configbutler.ManifestList), b.(*ManifestList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ManifestOptions)(nil), (*configbutler.ManifestOptions)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ManifestOptions_To_configbutler_ManifestOptions(a.(*ManifestOptions), b.(*configbutler.ManifestOptions), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.ManifestOptions)(nil), (*ManifestOptions)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_ManifestOptions_To_v1alpha1_ManifestOptions(a.(*configbutler.ManifestOptions), b.(*ManifestOptions), scope)
 	}); err != nil {
 		return err
 	}
@@ -1464,6 +1535,11 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*url.Values)(nil), (*ManifestOptions)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_url_Values_To_v1alpha1_ManifestOptions(a.(*url.Values), b.(*ManifestOptions), scope)
+	}); err != nil {
+		return err
+	}
 	return nil
 }
 
@@ -1901,6 +1977,38 @@ func Convert_configbutler_ChangeCommit_To_v1alpha1_ChangeCommit(in *configbutler
 	return autoConvert_configbutler_ChangeCommit_To_v1alpha1_ChangeCommit(in, out, s)
 }
 
+func autoConvert_v1alpha1_ChangeDiff_To_configbutler_ChangeDiff(in *ChangeDiff, out *configbutler.ChangeDiff, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_ChangedObject_To_configbutler_ChangedObject(&in.Object, &out.Object, s); err != nil {
+		return err
+	}
+	out.Fields = *(*[]configbutler.FieldDifference)(unsafe.Pointer(&in.Fields))
+	out.Before = (*runtime.RawExtension)(unsafe.Pointer(in.Before))
+	out.After = (*runtime.RawExtension)(unsafe.Pointer(in.After))
+	return nil
+}
+
+// Convert_v1alpha1_ChangeDiff_To_configbutler_ChangeDiff is an autogenerated conversion function.
+func Convert_v1alpha1_ChangeDiff_To_configbutler_ChangeDiff(in *ChangeDiff, out *configbutler.ChangeDiff, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ChangeDiff_To_configbutler_ChangeDiff(in, out, s)
+}
+
+func autoConvert_configbutler_ChangeDiff_To_v1alpha1_ChangeDiff(in *configbutler.ChangeDiff, out *ChangeDiff, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_configbutler_ChangedObject_To_v1alpha1_ChangedObject(&in.Object, &out.Object, s); err != nil {
+		return err
+	}
+	out.Fields = *(*[]FieldDifference)(unsafe.Pointer(&in.Fields))
+	out.Before = (*runtime.RawExtension)(unsafe.Pointer(in.Before))
+	out.After = (*runtime.RawExtension)(unsafe.Pointer(in.After))
+	return nil
+}
+
+// Convert_configbutler_ChangeDiff_To_v1alpha1_ChangeDiff is an autogenerated conversion function.
+func Convert_configbutler_ChangeDiff_To_v1alpha1_ChangeDiff(in *configbutler.ChangeDiff, out *ChangeDiff, s conversion.Scope) error {
+	return autoConvert_configbutler_ChangeDiff_To_v1alpha1_ChangeDiff(in, out, s)
+}
+
 func autoConvert_v1alpha1_ChangeList_To_configbutler_ChangeList(in *ChangeList, out *configbutler.ChangeList, s conversion.Scope) error {
 	out.ListMeta = in.ListMeta
 	out.Items = *(*[]configbutler.Change)(unsafe.Pointer(&in.Items))
@@ -1921,6 +2029,26 @@ func autoConvert_configbutler_ChangeList_To_v1alpha1_ChangeList(in *configbutler
 // Convert_configbutler_ChangeList_To_v1alpha1_ChangeList is an autogenerated conversion function.
 func Convert_configbutler_ChangeList_To_v1alpha1_ChangeList(in *configbutler.ChangeList, out *ChangeList, s conversion.Scope) error {
 	return autoConvert_configbutler_ChangeList_To_v1alpha1_ChangeList(in, out, s)
+}
+
+func autoConvert_v1alpha1_ChangeManager_To_configbutler_ChangeManager(in *ChangeManager, out *configbutler.ChangeManager, s conversion.Scope) error {
+	*out = *(*configbutler.ChangeManager)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ChangeManager_To_configbutler_ChangeManager is an autogenerated conversion function.
+func Convert_v1alpha1_ChangeManager_To_configbutler_ChangeManager(in *ChangeManager, out *configbutler.ChangeManager, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ChangeManager_To_configbutler_ChangeManager(in, out, s)
+}
+
+func autoConvert_configbutler_ChangeManager_To_v1alpha1_ChangeManager(in *configbutler.ChangeManager, out *ChangeManager, s conversion.Scope) error {
+	*out = *(*ChangeManager)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_ChangeManager_To_v1alpha1_ChangeManager is an autogenerated conversion function.
+func Convert_configbutler_ChangeManager_To_v1alpha1_ChangeManager(in *configbutler.ChangeManager, out *ChangeManager, s conversion.Scope) error {
+	return autoConvert_configbutler_ChangeManager_To_v1alpha1_ChangeManager(in, out, s)
 }
 
 func autoConvert_v1alpha1_ChangeRetention_To_configbutler_ChangeRetention(in *ChangeRetention, out *configbutler.ChangeRetention, s conversion.Scope) error {
@@ -1961,6 +2089,26 @@ func autoConvert_configbutler_ChangeSpec_To_v1alpha1_ChangeSpec(in *configbutler
 // Convert_configbutler_ChangeSpec_To_v1alpha1_ChangeSpec is an autogenerated conversion function.
 func Convert_configbutler_ChangeSpec_To_v1alpha1_ChangeSpec(in *configbutler.ChangeSpec, out *ChangeSpec, s conversion.Scope) error {
 	return autoConvert_configbutler_ChangeSpec_To_v1alpha1_ChangeSpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_ChangedLines_To_configbutler_ChangedLines(in *ChangedLines, out *configbutler.ChangedLines, s conversion.Scope) error {
+	*out = *(*configbutler.ChangedLines)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ChangedLines_To_configbutler_ChangedLines is an autogenerated conversion function.
+func Convert_v1alpha1_ChangedLines_To_configbutler_ChangedLines(in *ChangedLines, out *configbutler.ChangedLines, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ChangedLines_To_configbutler_ChangedLines(in, out, s)
+}
+
+func autoConvert_configbutler_ChangedLines_To_v1alpha1_ChangedLines(in *configbutler.ChangedLines, out *ChangedLines, s conversion.Scope) error {
+	*out = *(*ChangedLines)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_ChangedLines_To_v1alpha1_ChangedLines is an autogenerated conversion function.
+func Convert_configbutler_ChangedLines_To_v1alpha1_ChangedLines(in *configbutler.ChangedLines, out *ChangedLines, s conversion.Scope) error {
+	return autoConvert_configbutler_ChangedLines_To_v1alpha1_ChangedLines(in, out, s)
 }
 
 func autoConvert_v1alpha1_ChangedObject_To_configbutler_ChangedObject(in *ChangedObject, out *configbutler.ChangedObject, s conversion.Scope) error {
@@ -2623,6 +2771,26 @@ func Convert_configbutler_FieldConflict_To_v1alpha1_FieldConflict(in *configbutl
 	return autoConvert_configbutler_FieldConflict_To_v1alpha1_FieldConflict(in, out, s)
 }
 
+func autoConvert_v1alpha1_FieldDifference_To_configbutler_FieldDifference(in *FieldDifference, out *configbutler.FieldDifference, s conversion.Scope) error {
+	*out = *(*configbutler.FieldDifference)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_FieldDifference_To_configbutler_FieldDifference is an autogenerated conversion function.
+func Convert_v1alpha1_FieldDifference_To_configbutler_FieldDifference(in *FieldDifference, out *configbutler.FieldDifference, s conversion.Scope) error {
+	return autoConvert_v1alpha1_FieldDifference_To_configbutler_FieldDifference(in, out, s)
+}
+
+func autoConvert_configbutler_FieldDifference_To_v1alpha1_FieldDifference(in *configbutler.FieldDifference, out *FieldDifference, s conversion.Scope) error {
+	*out = *(*FieldDifference)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_FieldDifference_To_v1alpha1_FieldDifference is an autogenerated conversion function.
+func Convert_configbutler_FieldDifference_To_v1alpha1_FieldDifference(in *configbutler.FieldDifference, out *FieldDifference, s conversion.Scope) error {
+	return autoConvert_configbutler_FieldDifference_To_v1alpha1_FieldDifference(in, out, s)
+}
+
 func autoConvert_v1alpha1_FolderClaim_To_configbutler_FolderClaim(in *FolderClaim, out *configbutler.FolderClaim, s conversion.Scope) error {
 	*out = *(*configbutler.FolderClaim)(unsafe.Pointer(in))
 	return nil
@@ -3047,6 +3215,153 @@ func autoConvert_configbutler_JobSink_To_v1alpha1_JobSink(in *configbutler.JobSi
 // Convert_configbutler_JobSink_To_v1alpha1_JobSink is an autogenerated conversion function.
 func Convert_configbutler_JobSink_To_v1alpha1_JobSink(in *configbutler.JobSink, out *JobSink, s conversion.Scope) error {
 	return autoConvert_configbutler_JobSink_To_v1alpha1_JobSink(in, out, s)
+}
+
+func autoConvert_v1alpha1_ManifestCommit_To_configbutler_ManifestCommit(in *ManifestCommit, out *configbutler.ManifestCommit, s conversion.Scope) error {
+	*out = *(*configbutler.ManifestCommit)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ManifestCommit_To_configbutler_ManifestCommit is an autogenerated conversion function.
+func Convert_v1alpha1_ManifestCommit_To_configbutler_ManifestCommit(in *ManifestCommit, out *configbutler.ManifestCommit, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ManifestCommit_To_configbutler_ManifestCommit(in, out, s)
+}
+
+func autoConvert_configbutler_ManifestCommit_To_v1alpha1_ManifestCommit(in *configbutler.ManifestCommit, out *ManifestCommit, s conversion.Scope) error {
+	*out = *(*ManifestCommit)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_ManifestCommit_To_v1alpha1_ManifestCommit is an autogenerated conversion function.
+func Convert_configbutler_ManifestCommit_To_v1alpha1_ManifestCommit(in *configbutler.ManifestCommit, out *ManifestCommit, s conversion.Scope) error {
+	return autoConvert_configbutler_ManifestCommit_To_v1alpha1_ManifestCommit(in, out, s)
+}
+
+func autoConvert_v1alpha1_ManifestList_To_configbutler_ManifestList(in *ManifestList, out *configbutler.ManifestList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Commit = (*configbutler.ManifestCommit)(unsafe.Pointer(in.Commit))
+	out.Omitted = in.Omitted
+	out.Unreadable = *(*[]string)(unsafe.Pointer(&in.Unreadable))
+	out.Items = *(*[]runtime.RawExtension)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_v1alpha1_ManifestList_To_configbutler_ManifestList is an autogenerated conversion function.
+func Convert_v1alpha1_ManifestList_To_configbutler_ManifestList(in *ManifestList, out *configbutler.ManifestList, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ManifestList_To_configbutler_ManifestList(in, out, s)
+}
+
+func autoConvert_configbutler_ManifestList_To_v1alpha1_ManifestList(in *configbutler.ManifestList, out *ManifestList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Commit = (*ManifestCommit)(unsafe.Pointer(in.Commit))
+	out.Omitted = in.Omitted
+	out.Unreadable = *(*[]string)(unsafe.Pointer(&in.Unreadable))
+	out.Items = *(*[]runtime.RawExtension)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_configbutler_ManifestList_To_v1alpha1_ManifestList is an autogenerated conversion function.
+func Convert_configbutler_ManifestList_To_v1alpha1_ManifestList(in *configbutler.ManifestList, out *ManifestList, s conversion.Scope) error {
+	return autoConvert_configbutler_ManifestList_To_v1alpha1_ManifestList(in, out, s)
+}
+
+func autoConvert_v1alpha1_ManifestOptions_To_configbutler_ManifestOptions(in *ManifestOptions, out *configbutler.ManifestOptions, s conversion.Scope) error {
+	out.At = in.At
+	out.Resource = in.Resource
+	out.Namespace = in.Namespace
+	out.Name = in.Name
+	out.LabelSelector = in.LabelSelector
+	out.Limit = in.Limit
+	out.Continue = in.Continue
+	out.Secrets = configbutler.SecretsShown(in.Secrets)
+	return nil
+}
+
+// Convert_v1alpha1_ManifestOptions_To_configbutler_ManifestOptions is an autogenerated conversion function.
+func Convert_v1alpha1_ManifestOptions_To_configbutler_ManifestOptions(in *ManifestOptions, out *configbutler.ManifestOptions, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ManifestOptions_To_configbutler_ManifestOptions(in, out, s)
+}
+
+func autoConvert_configbutler_ManifestOptions_To_v1alpha1_ManifestOptions(in *configbutler.ManifestOptions, out *ManifestOptions, s conversion.Scope) error {
+	out.At = in.At
+	out.Resource = in.Resource
+	out.Namespace = in.Namespace
+	out.Name = in.Name
+	out.LabelSelector = in.LabelSelector
+	out.Limit = in.Limit
+	out.Continue = in.Continue
+	out.Secrets = SecretsShown(in.Secrets)
+	return nil
+}
+
+// Convert_configbutler_ManifestOptions_To_v1alpha1_ManifestOptions is an autogenerated conversion function.
+func Convert_configbutler_ManifestOptions_To_v1alpha1_ManifestOptions(in *configbutler.ManifestOptions, out *ManifestOptions, s conversion.Scope) error {
+	return autoConvert_configbutler_ManifestOptions_To_v1alpha1_ManifestOptions(in, out, s)
+}
+
+func autoConvert_url_Values_To_v1alpha1_ManifestOptions(in *url.Values, out *ManifestOptions, s conversion.Scope) error {
+	// WARNING: Field TypeMeta does not have json tag, skipping.
+
+	if values, ok := map[string][]string(*in)["at"]; ok && len(values) > 0 {
+		if err := runtime.Convert_Slice_string_To_string(&values, &out.At, s); err != nil {
+			return err
+		}
+	} else {
+		out.At = ""
+	}
+	if values, ok := map[string][]string(*in)["resource"]; ok && len(values) > 0 {
+		if err := runtime.Convert_Slice_string_To_string(&values, &out.Resource, s); err != nil {
+			return err
+		}
+	} else {
+		out.Resource = ""
+	}
+	if values, ok := map[string][]string(*in)["namespace"]; ok && len(values) > 0 {
+		if err := runtime.Convert_Slice_string_To_string(&values, &out.Namespace, s); err != nil {
+			return err
+		}
+	} else {
+		out.Namespace = ""
+	}
+	if values, ok := map[string][]string(*in)["name"]; ok && len(values) > 0 {
+		if err := runtime.Convert_Slice_string_To_string(&values, &out.Name, s); err != nil {
+			return err
+		}
+	} else {
+		out.Name = ""
+	}
+	if values, ok := map[string][]string(*in)["labelSelector"]; ok && len(values) > 0 {
+		if err := runtime.Convert_Slice_string_To_string(&values, &out.LabelSelector, s); err != nil {
+			return err
+		}
+	} else {
+		out.LabelSelector = ""
+	}
+	if values, ok := map[string][]string(*in)["limit"]; ok && len(values) > 0 {
+		if err := runtime.Convert_Slice_string_To_int64(&values, &out.Limit, s); err != nil {
+			return err
+		}
+	} else {
+		out.Limit = 0
+	}
+	if values, ok := map[string][]string(*in)["continue"]; ok && len(values) > 0 {
+		if err := runtime.Convert_Slice_string_To_string(&values, &out.Continue, s); err != nil {
+			return err
+		}
+	} else {
+		out.Continue = ""
+	}
+	if values, ok := map[string][]string(*in)["secrets"]; ok && len(values) > 0 {
+		// FIXME: out.Secrets is of not yet supported type and requires manual conversion
+	} else {
+		out.Secrets = ""
+	}
+	return nil
+}
+
+// Convert_url_Values_To_v1alpha1_ManifestOptions is an autogenerated conversion function.
+func Convert_url_Values_To_v1alpha1_ManifestOptions(in *url.Values, out *ManifestOptions, s conversion.Scope) error {
+	return autoConvert_url_Values_To_v1alpha1_ManifestOptions(in, out, s)
 }
 
 func autoConvert_v1alpha1_MirrorSync_To_configbutler_MirrorSync(in *MirrorSync, out *configbutler.MirrorSync, s conversion.Scope) error {

@@ -109,8 +109,18 @@ func (in ChangeCommit) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ChangeDiff) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ChangeDiff"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ChangeList) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ChangeList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ChangeManager) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ChangeManager"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -121,6 +131,11 @@ func (in ChangeRetention) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ChangeSpec) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ChangeSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ChangedLines) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ChangedLines"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -274,6 +289,11 @@ func (in FieldConflict) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in FieldDifference) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.FieldDifference"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in FolderClaim) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.FolderClaim"
 }
@@ -366,6 +386,21 @@ func (in InstanceSource) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in JobSink) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.JobSink"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ManifestCommit) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ManifestCommit"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ManifestList) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ManifestList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ManifestOptions) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ManifestOptions"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

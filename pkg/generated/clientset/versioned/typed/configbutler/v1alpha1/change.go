@@ -28,6 +28,8 @@ type ChangeInterface interface {
 	Get(ctx context.Context, name string, opts v1.GetOptions) (*configbutlerv1alpha1.Change, error)
 	List(ctx context.Context, opts v1.ListOptions) (*configbutlerv1alpha1.ChangeList, error)
 	Watch(ctx context.Context, opts v1.ListOptions) (watch.Interface, error)
+	Diff(ctx context.Context, changeName string, options v1.GetOptions) (*configbutlerv1alpha1.ChangeDiff, error)
+
 	ChangeExpansion
 }
 
@@ -48,4 +50,18 @@ func newChanges(c *ConfigbutlerV1alpha1Client, namespace string) *changes {
 			func() *configbutlerv1alpha1.ChangeList { return &configbutlerv1alpha1.ChangeList{} },
 		),
 	}
+}
+
+// Diff takes name of the change, and returns the corresponding configbutlerv1alpha1.ChangeDiff object, and an error if there is any.
+func (c *changes) Diff(ctx context.Context, changeName string, options v1.GetOptions) (result *configbutlerv1alpha1.ChangeDiff, err error) {
+	result = &configbutlerv1alpha1.ChangeDiff{}
+	err = c.GetClient().Get().
+		Namespace(c.GetNamespace()).
+		Resource("changes").
+		Name(changeName).
+		SubResource("diff").
+		VersionedParams(&options, scheme.ParameterCodec).
+		Do(ctx).
+		Into(result)
+	return
 }

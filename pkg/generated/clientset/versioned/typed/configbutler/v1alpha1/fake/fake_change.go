@@ -6,9 +6,13 @@
 package fake
 
 import (
+	context "context"
+
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	configbutlerv1alpha1 "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gentype "k8s.io/client-go/gentype"
+	testing "k8s.io/client-go/testing"
 )
 
 // fakeChanges implements ChangeInterface
@@ -34,4 +38,16 @@ func newFakeChanges(fake *FakeConfigbutlerV1alpha1, namespace string) configbutl
 		),
 		fake,
 	}
+}
+
+// Diff takes name of the change, and returns the corresponding changeDiff object, and an error if there is any.
+func (c *fakeChanges) Diff(ctx context.Context, changeName string, options v1.GetOptions) (result *v1alpha1.ChangeDiff, err error) {
+	emptyResult := &v1alpha1.ChangeDiff{}
+	obj, err := c.Fake.
+		Invokes(testing.NewGetSubresourceActionWithOptions(c.Resource(), c.Namespace(), "diff", changeName, options), emptyResult)
+
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1alpha1.ChangeDiff), err
 }
