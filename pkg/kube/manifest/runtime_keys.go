@@ -39,7 +39,9 @@ func isRuntimeAnnotation(key string) bool {
 		"argocd.argoproj.io/installation-id",
 		"kustomize.toolkit.fluxcd.io/checksum",
 		"reconcile.fluxcd.io/requestedAt",
-		"config.k8s.io/owning-inventory":
+		"config.k8s.io/owning-inventory",
+		"kubernetes.io/change-cause", // Why the last change was made: the history and the commit have it.
+		"configbutler.ai/reason":
 		return true
 	}
 	return strings.HasPrefix(key, "control-plane.alpha.") ||

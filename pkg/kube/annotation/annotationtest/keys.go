@@ -66,7 +66,7 @@ func Harmless() []string {
 // Others returns keys that are unknown or hold free text. In a Secret they may quote its content.
 func Others() []string {
 	return []string{
-		"description", "example.com/description", "example.com/made-up", "kubernetes.io/change-cause", "made-up",
+		"description", "example.com/description", "example.com/made-up", "example.com/change-cause", "made-up",
 		"reconcile.external-secrets.io/data-hash",
 	}
 }
