@@ -21,6 +21,7 @@ type entry struct {
 	name      [nameBytes]byte
 	// operation is the first letter of the operation.
 	operation byte
+	bypass    bool
 	// commit has the first digits of the commit's hash.
 	commit                                [commitBytes]byte
 	object, resource, kind, group, author uint32
@@ -31,6 +32,8 @@ const (
 	nameBytes = (timeDigits + hashDigits) / 2
 	// commitBytes is how much of a commit's hash an entry has.
 	commitBytes = 4
+	// bypassBit is set beside the letter of the operation if the change is a bypass.
+	bypassBit = 0x80
 	// entryBytes is the size of the fixed part of an encoded entry.
 	entryBytes = nameBytes + 1 + commitBytes + 5*4
 )
@@ -42,7 +45,7 @@ func entriesOf(change *v1alpha1.Change) []entry {
 	for _, commit := range change.Spec.Commits {
 		next := entry{
 			namespace: change.Namespace, object: hashText(object.Name), resource: hashText(object.Resource),
-			group: hashText(object.Group), kind: hashText(change.Spec.Object.Kind),
+			group: hashText(object.Group), kind: hashText(change.Spec.Object.Kind), bypass: change.Spec.Bypass,
 		}
 		if author := change.Spec.Author; author != nil {
 			next.author = hashText(author.Username)
@@ -121,7 +124,11 @@ func encodeBlock(entries []entry) []byte {
 // append appends the fixed part of an entry.
 func (e *entry) append(out []byte) []byte {
 	out = append(out, e.name[:]...)
-	out = append(out, e.operation)
+	operation := e.operation
+	if e.bypass {
+		operation |= bypassBit
+	}
+	out = append(out, operation)
 	out = append(out, e.commit[:]...)
 	for _, hash := range []uint32{e.object, e.resource, e.kind, e.group, e.author} {
 		out = binary.BigEndian.AppendUint32(out, hash)
@@ -162,7 +169,7 @@ func decodeBlock(block []byte) ([]entry, error) {
 // decode decodes the fixed part of an entry.
 func (e *entry) decode(from []byte) {
 	from = from[copy(e.name[:], from):]
-	e.operation = from[0]
+	e.operation, e.bypass = from[0]&^bypassBit, from[0]&bypassBit != 0
 	from = from[1:]
 	from = from[copy(e.commit[:], from):]
 	for i, hash := range []*uint32{&e.object, &e.resource, &e.kind, &e.group, &e.author} {

@@ -9,6 +9,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -105,6 +106,9 @@ func selectedBy(selector fields.Selector) (selected []func(*entry) bool) {
 	}
 	if value, found := selector.RequiresExactMatch(v1alpha1.ChangeOperationField); found && value != "" {
 		selected = append(selected, func(e *entry) bool { return e.operation == value[0] })
+	}
+	if value, found := selector.RequiresExactMatch(v1alpha1.ChangeBypassField); found {
+		selected = append(selected, func(e *entry) bool { return strconv.FormatBool(e.bypass) == value })
 	}
 	if value, found := selector.RequiresExactMatch(v1alpha1.ChangeCommitField); found && len(value) >= minCommit {
 		selected = append(selected, commitMatcher(value))

@@ -92,6 +92,7 @@ func TestListsBySelector(t *testing.T) {
 		change := s.change(named([]string{"shop", "bank"}[i%2], []string{"web", "api", "db"}[i%3]), fmt.Sprintf("%d%039d", i, 0), "1")
 		if i >= 3 {
 			change.Author.Username, change.Operation = "system:serviceaccount:ops:deployer/a%", v1alpha1.ChangeDelete
+			change.Bypass = i < 5
 		}
 		s.record(s.History, fmt.Sprint(i), change)
 	}
@@ -111,6 +112,9 @@ func TestListsBySelector(t *testing.T) {
 		{"", "commit=4" + strings.Repeat("0", 39), "4"},
 		{"", "commit=4000000", "4"},
 		{"", "commit=400", ""},
+		{"", "bypass=true", "3 4"},
+		{"", "bypass=true,operation=Update", ""},
+		{"bank", "bypass=false", "5 1"},
 		{"", "commit=", ""},
 		{"bank", "commit=4000000", ""},
 		{"", "commit=6", ""},

@@ -146,15 +146,24 @@ func (c *comparison) visit(ctx context.Context, object *unstructured.Unstructure
 	if exists {
 		operation = v1alpha1.OperationUpdate
 	}
-	if exists && hash == r.hash || !ops.permits(operation) {
-		return nil
-	}
-	c.round.add(c, outbox.Change{
+	change := outbox.Change{
 		Destination: c.member.destination.key, UID: c.member.destination.uid, Path: r.path, Content: r.content, Encryption: r.encryption,
 		Operation: operation, Object: r.object, Kind: r.kind, ObjectUID: r.uid,
 		ResourceVersion: object.GetResourceVersion(), Time: time.Now().Truncate(time.Millisecond),
-		Author: c.author(r, object.GetResourceVersion(), attribution.Event{Operation: operation, Resource: c.seed.resource, Object: object}),
-	})
+	}
+	if exists && hash == r.hash {
+		if !c.comparer.memory.remembers(r.object, hash) {
+			change.Marks = c.comparer.marks.of(r.object, object)
+			c.comparer.memory.remember(change, hash)
+		}
+		return nil
+	}
+	if !ops.permits(operation) {
+		return nil
+	}
+	change.Author = c.author(r, object.GetResourceVersion(), attribution.Event{Operation: operation, Resource: c.seed.resource, Object: object})
+	change.Marks = c.comparer.marks.of(r.object, object)
+	c.round.add(c, change)
 	return c.round.flushFull(ctx)
 }
 

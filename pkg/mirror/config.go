@@ -12,6 +12,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/mirror/blobcache"
 )
 
 // Config is what a Controller needs beside controller.Shared. All fields are required unless their comment says otherwise.
@@ -38,6 +39,8 @@ type Config struct {
 	AttributionMaxWait time.Duration
 	// History records Changes; nil disables it.
 	History History
+	// Files remembers the contents of files, so that Changes can say what differs; nil disables that.
+	Files *blobcache.Cache
 	// Deposits are the files that other parts of the server write to destinations; nil disables them.
 	Deposits *Deposits
 	// Dial opens connections to repositories.

@@ -19,6 +19,7 @@ import (
 
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -30,6 +31,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/controller"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/mirror/blobcache"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/keyring"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
@@ -80,8 +82,11 @@ type fixture struct {
 	deposits *Deposits
 	// events has all Events except warnings.
 	events testkit.EventLog
-	// recorded is set if Changes are recorded.
-	recorded bool
+	// recorded is set if Changes are recorded; remembered has the contents of files, nil for none.
+	recorded   bool
+	remembered *blobcache.Cache
+	// bypassed receives the Events about bypasses; its capacity is larger than any test needs.
+	bypassed chan string
 
 	// The fields below belong to the running process.
 	*mirror
@@ -102,7 +107,7 @@ func newFixture(t *testing.T, prepare ...func(*fixture)) *fixture {
 func furtherFixture(t *testing.T, prepare ...func(*fixture)) *fixture {
 	t.Helper()
 	s := &fixture{t: t, cluster: newCluster(), process: &process{}, in: world(), requestTimeout: testkit.Timeout, pollInterval: time.Hour,
-		retry: 10 * time.Millisecond, installation: "system/one", secrets: fake.NewClientset(), warned: make(chan string, 100)}
+		retry: 10 * time.Millisecond, installation: "system/one", secrets: fake.NewClientset(), warned: make(chan string, 100), bypassed: make(chan string, 100)}
 	s.kv, s.git = newStoreKV(t, s.process), newGitFront(t, s.process)
 	s.leases = Leases{Namespace: "system", Duration: 24 * time.Second, Renew: 8 * time.Second}
 	s.backlog = backlogLimit{rows: maxBacklogRows, bytes: maxBacklogBytes}
@@ -133,7 +138,10 @@ func (s *fixture) start() {
 	}
 	m.registry = newRegistry(m.router, m.replan, m.publish)
 	m.router.limit, m.router.refused = s.backlog, m.registry.refused
-	m.router.event = s.event
+	m.router.event, m.router.marks = s.event, marking{s.hash}
+	m.router.bypasses = newBypasses(func(object *unstructured.Unstructured, message string) {
+		s.bypassed <- object.GetName() + ": " + message
+	})
 	m.publisher = &publisher{watches: m.watches, registry: m.registry}
 	m.encryption = newEncryption(keyring.New(s.secrets.CoreV1(), "system"), func() {})
 	m.services = &branchServices{
@@ -145,7 +153,8 @@ func (s *fixture) start() {
 		leases: func(key branchKey) *branchLease {
 			return newBranchLease(s.secrets.CoordinationV1(), s.installation, s.leases, key)
 		},
-		slots: newSlots(s.limits.Workers, s.limits.WorkersPerRepository),
+		slots:  newSlots(s.limits.Workers, s.limits.WorkersPerRepository),
+		memory: memory{s.remembered}, marks: marking{s.hash},
 	}
 	if s.recorded {
 		m.services.history = s.openHistory()

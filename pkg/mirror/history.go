@@ -6,7 +6,6 @@ package mirror
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,6 +56,7 @@ func (s *stager) describe(m member, g group, changes []outbox.Change, seed bool)
 			Operation: changeOperations[change.Operation], Time: metav1.NewMicroTime(change.Time),
 			ResourceVersions: v1alpha1.ChangedVersions{Last: change.ResourceVersion},
 			Author:           authorOf(change.Author), FieldManager: change.Author.Manager,
+			ManagedBy: change.Marks.ManagedBy, Bypass: isBypass(change),
 		}
 		if seed {
 			specs[i].Operation = v1alpha1.ChangeCompared
@@ -68,9 +68,11 @@ func (s *stager) describe(m member, g group, changes []outbox.Change, seed bool)
 			DestinationRef: v1alpha1.NamespacedObjectReference{Namespace: m.destination.key.Namespace, Name: m.destination.key.Name},
 			Path:           m.plan.file(change.Path),
 		}
-		if before, exists := s.remote.tree().Lookup(commit.Path); exists {
+		before, exists := s.remote.tree().Lookup(commit.Path)
+		if exists {
 			commit.BlobBefore = before.String()
 		}
+		s.memory.describe(&specs[i], change, before)
 		specs[i].Commits = []v1alpha1.ChangeCommit{commit}
 	}
 	return specs
@@ -84,18 +86,16 @@ func authorOf(author attribution.Author) *v1alpha1.ChangeAuthor {
 	return &v1alpha1.ChangeAuthor{Username: author.Username, Signal: string(author.Signal)}
 }
 
-// complete adds the commit to its Changes, once it is staged.
-func (s *stager) complete(specs []v1alpha1.ChangeSpec, m member, hash gitrepo.Hash, commit gitrepo.Commit) {
-	subject := subjectOf(commit)
-	if len(subject) > maxSubject {
-		subject = strings.ToValidUTF8(subject[:maxSubject], "")
-	}
+// complete adds the commit to its Changes, once it is staged, and remembers their files.
+func (s *stager) complete(specs []v1alpha1.ChangeSpec, changes []outbox.Change, m member, hash gitrepo.Hash, commit gitrepo.Commit) {
+	subject := shortened(subjectOf(commit), maxSubject)
 	for i := range specs {
 		of := &specs[i].Commits[0]
 		of.SHA, of.Message, of.URL = hash.String(), subject, commitURL(m.plan, hash)
 		of.Time = metav1.NewTime(commit.Committer.When.Truncate(time.Second))
 		if after, exists := s.remote.tree().Lookup(of.Path); exists {
 			of.BlobAfter = after.String()
+			s.memory.remember(changes[i], after)
 		}
 	}
 }

@@ -65,8 +65,11 @@ func newWording(identity Identity, repository *v1alpha1.GitRepoConfig) *wording 
 	return w
 }
 
-// commit returns the commit of changes, at least one, without the files. seed is set if a comparison has found the changes.
-func (w *wording) commit(destination types.NamespacedName, author attribution.Author, changes []outbox.Change, seed bool) gitrepo.Commit {
+// commit returns the commit of changes, at least one, without the files. seed is set if a comparison has found the changes. notices are
+// further trailers.
+func (w *wording) commit(
+	destination types.NamespacedName, author attribution.Author, changes []outbox.Change, seed bool, notices []commitmessage.Trailer,
+) gitrepo.Commit {
 	commit := gitrepo.Commit{Author: w.committer, Committer: w.committer}
 	about := commitmessage.About{
 		Destination: destination.String(), Cluster: w.identity.ClusterUID, Username: author.Username,
@@ -90,8 +93,30 @@ func (w *wording) commit(destination types.NamespacedName, author attribution.Au
 	if len(changes) == 1 && !seed {
 		more = slices.Insert(more, 0, commitmessage.Trailer{Key: "ResourceVersion", Value: changes[0].ResourceVersion})
 	}
-	commit.Message = w.message.Text(message, w.identity.trailers(message, more))
+	commit.Message = w.message.Text(message, w.identity.trailers(message, append(more, notices...)))
 	return commit
+}
+
+// maxNotices is the number of reasons and of managers that a commit of several changes names.
+const maxNotices = 10
+
+// noticesOf returns the trailers with the reasons of changes, and with what manages the objects of those that bypass it.
+func noticesOf(specs []v1alpha1.ChangeSpec) []commitmessage.Trailer {
+	var reasons, managers []commitmessage.Trailer
+	for i := range specs {
+		reason := commitmessage.Trailer{Key: "Reason", Value: specs[i].Reason}
+		if reason.Value != "" && len(reasons) < maxNotices && !slices.Contains(reasons, reason) {
+			reasons = append(reasons, reason)
+		}
+		if !specs[i].Bypass {
+			continue
+		}
+		manager := commitmessage.Trailer{Key: "Bypass", Value: describeManager(specs[i].ManagedBy)}
+		if len(managers) < maxNotices && !slices.Contains(managers, manager) {
+			managers = append(managers, manager)
+		}
+	}
+	return append(reasons, managers...)
 }
 
 // deposit returns the commit of a deposit, without the file. The repository's templates do not apply, because they are about objects.

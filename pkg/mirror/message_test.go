@@ -96,7 +96,7 @@ func TestCommitsSayWhereTheyComeFrom(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			repository := &v1alpha1.GitRepoConfig{Spec: v1alpha1.GitRepoConfigSpec{Commit: test.policy}}
-			commit := newWording(id, repository).commit(types.NamespacedName{Namespace: "shop", Name: "main"}, test.author, test.changes, test.seed)
+			commit := newWording(id, repository).commit(types.NamespacedName{Namespace: "shop", Name: "main"}, test.author, test.changes, test.seed, nil)
 			by := commit.Author.Name + " <" + commit.Author.Email + "> " + commit.Committer.Name + " <" + commit.Committer.Email + ">"
 			if by != test.by {
 				t.Errorf("author = %s, want %s", by, test.by)

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/component-base/metrics/legacyregistry"
 
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/metrics"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
@@ -36,9 +37,12 @@ var (
 	ownershipConflicts = metrics.NewCounter("ownership_conflicts_total",
 		"Destinations that stopped writing because their folder has another owner.")
 	leaseAcquireFailures = metrics.NewCounter("lease_acquire_failures_total", "Failures to acquire or renew the Lease of a branch.")
-	activeWorkers        = metrics.NewGauge("repo_branch_active_workers", "Branches that are being read, compared or written.")
-	queueDepth           = metrics.NewGauge("repo_branch_queue_depth", "Changes of all branches that no remote has accepted yet.")
-	oldestChange         = metrics.NewGauge("repo_branch_oldest_change_timestamp_seconds",
+	bypassed             = metrics.NewCounterVec("bypassed_changes_total",
+		"Changes of mirrored objects by a person or another manager than the tool that manages the object, by tool: Flux, ArgoCD, Helm or Owner.",
+		"tool")
+	activeWorkers = metrics.NewGauge("repo_branch_active_workers", "Branches that are being read, compared or written.")
+	queueDepth    = metrics.NewGauge("repo_branch_queue_depth", "Changes of all branches that no remote has accepted yet.")
+	oldestChange  = metrics.NewGauge("repo_branch_oldest_change_timestamp_seconds",
 		"Event time of the oldest change that no remote has accepted yet, of destinations that are not suspended, in seconds since 1970. "+
 			"0 if there are none.")
 	backlogOverflows = metrics.NewCounter("outbox_overflows_total",
@@ -51,7 +55,7 @@ var (
 func init() {
 	legacyregistry.MustRegister(eventsMapped, eventsIgnored,
 		objectsScanned, objectsWritten, filesDeleted, commits, commitBytes, commitBatches, pushRetries, rebaseRetries, pushSeconds,
-		markerConflicts, ownershipConflicts, leaseAcquireFailures,
+		markerConflicts, ownershipConflicts, leaseAcquireFailures, bypassed,
 		activeWorkers, queueDepth, oldestChange, backlogOverflows, outboxBlocked, destinationsGauge)
 	// Counters are initialized with 0, so that the first increment is visible as an increase.
 	for _, reason := range []string{notSelected, unchanged, unrenderable} {
@@ -59,6 +63,11 @@ func init() {
 	}
 	for _, reason := range remoteReasons {
 		pushRetries.WithLabelValues(reason)
+	}
+	for _, tool := range []v1alpha1.ManagingTool{
+		v1alpha1.ManagedByFlux, v1alpha1.ManagedByArgoCD, v1alpha1.ManagedByHelm, v1alpha1.ManagedByOwner,
+	} {
+		bypassed.WithLabelValues(string(tool))
 	}
 	pushRetries.WithLabelValues(retryHeld)
 	pushRetries.WithLabelValues(retryOther)

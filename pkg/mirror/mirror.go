@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
@@ -97,7 +99,10 @@ func newMirror(config Config, shared *controller.Shared) (*mirror, error) {
 	}
 	m.registry = newRegistry(m.router, m.replan, m.publish)
 	m.router.limit, m.router.refused = backlogLimit{rows: maxBacklogRows, bytes: maxBacklogBytes}, m.registry.refused
-	m.router.event = m.event
+	m.router.event, m.router.marks = m.event, marking{config.Hash}
+	m.router.bypasses = newBypasses(func(object *unstructured.Unstructured, message string) {
+		m.shared.Events.Event(object, corev1.EventTypeWarning, reasonBypass, message)
+	})
 	m.checks = newChecks(shared, m.announcer, m.repositories, m.registry)
 	shared.Cleanup(m.checks.queue.ShutDown)
 	m.repairs = &repairs{failing: m.checks.failing, version: secretVersions(shared.Cluster.Metadata), retry: m.checks.retry}
@@ -125,6 +130,7 @@ func (m *mirror) newServices(lister lister) *branchServices {
 	config := m.config
 	return &branchServices{
 		pushes: &pushLog{table: m.shared.Store.Table("pushes")}, history: config.History, lister: lister,
+		memory: memory{config.Files}, marks: marking{config.Hash},
 		identity: config.Identity, limits: config.Limits, namespaces: m.shared.Namespaces.Get,
 		remote: m.remote, signer: m.repositories.signer, running: m.watches.running, starting: m.watches.starting, event: m.event,
 		changed: func() { signal(m.publish) }, recheck: m.checks.queue.Add,

@@ -35,6 +35,8 @@ type comparer struct {
 	running, starting func(*destinationPlan, schema.GroupVersionResource) bool
 	// author returns the author of a change that a comparison has found, if that is certain.
 	author func(attribution.Event) attribution.Author
+	marks  marking
+	memory memory
 	remote *remoteBranch
 	race   *race
 	pusher *seedPusher

@@ -33,7 +33,9 @@ type router struct {
 	limit   backlogLimit
 	refused func(d *destination, begins bool)
 	// event records an Event of a destination.
-	event func(destination *v1alpha1.GitDestination, eventType, reason, message string)
+	event    func(destination *v1alpha1.GitDestination, eventType, reason, message string)
+	marks    marking
+	bypasses *bypasses
 	// routes has the destinations by type. The controller replaces it.
 	routes atomic.Pointer[map[schema.GroupVersionResource][]*destination]
 }
@@ -141,11 +143,19 @@ func (r *router) wanted(ctx context.Context, a *arrival) bool {
 // deliver enqueues the change of an event for each destination. The changes are computed again, because the destinations
 // may have changed since the event was received.
 func (r *router) deliver(ctx context.Context, a *arrival, author attribution.Author) {
+	marks, reported := r.marks.of(a.object.object, a.change.Object), false
 	for _, d := range r.takers(a.resource) {
 		next, ok := r.next(ctx, d, a)
-		next.Author = author
-		if ok && r.enqueue(ctx, d, next) != nil {
+		if !ok {
+			continue
+		}
+		next.Author, next.Marks = author, marks
+		if r.enqueue(ctx, d, next) != nil {
 			return // The watch is stopping. The watch that replaces it compares everything.
+		}
+		if !reported && isBypass(next) {
+			reported = true
+			r.bypasses.report(a.change.Object, next)
 		}
 	}
 }

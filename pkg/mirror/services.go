@@ -38,7 +38,11 @@ type branchServices struct {
 	outbox *outbox.Outbox
 	pushes *pushLog
 	// history records Changes; nil if they are not recorded.
-	history  History
+	history History
+	// memory has the files of branches.
+	memory memory
+	// marks reads the marks of objects.
+	marks    marking
 	lister   lister
 	identity Identity
 	limits   Limits

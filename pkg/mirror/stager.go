@@ -17,6 +17,7 @@ type stager struct {
 	markers *markers
 	// history is nil if Changes are not recorded.
 	history History
+	memory  memory
 }
 
 // stageRows stages commits of rows that are not superseded, up to a number of commits. The other rows stay for the next
@@ -56,14 +57,14 @@ func (s *stager) stage(m member, g group, seed bool, sum *pushed) error {
 	for _, change := range changes {
 		files = append(files, gitrepo.Change{Path: p.file(change.Path), Content: change.Content})
 	}
-	commit := s.remote.wording.commit(m.destination.key, g.author, changes, seed)
 	specs := s.describe(m, g, changes, seed)
+	commit := s.remote.wording.commit(m.destination.key, g.author, changes, seed, noticesOf(specs))
 	hash, staged, err := s.stageFiles(m, &commit, files)
 	if err != nil {
 		return err
 	}
 	if staged {
-		s.complete(specs, m, hash, commit)
+		s.complete(specs, changes, m, hash, commit)
 		sum.add(hash, subjectOf(commit), changes)
 		sum.changes = append(sum.changes, specs...)
 	}

@@ -26,6 +26,8 @@ const (
 	reasonNotAppliable = "NotAppliable"
 	// reasonNotRendered reports objects that cannot be written as files.
 	reasonNotRendered = "NotRendered"
+	// reasonBypass is the reason of Events of objects that were changed by others than what manages them.
+	reasonBypass = "ManagerBypassed"
 )
 
 // notRenderedMessage returns the message of an Event with reasonNotRendered about a number of objects. err is the error of one of them.

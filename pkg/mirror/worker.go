@@ -66,7 +66,7 @@ func newWorker(key branchKey, services *branchServices) *worker {
 	}
 	pushes := &pushes{key: key, log: services.pushes, history: services.history, oldest: w.oldest}
 	w.recovery = &recovery{pushes: pushes, outbox: services.outbox, destinations: w.concerned}
-	stager := &stager{remote: w.remote, markers: w.markers, history: services.history}
+	stager := &stager{remote: w.remote, markers: w.markers, history: services.history, memory: services.memory}
 	pusher := &pusher{
 		remote: w.remote, lease: w.lease, race: race, pushes: pushes, outbox: services.outbox, folders: w.folders, markers: w.markers,
 		event: services.event, changed: services.changed,
@@ -78,7 +78,7 @@ func newWorker(key branchKey, services *branchServices) *worker {
 	seeds := &seedPusher{branch: key.branch, stager: stager, pusher: pusher, event: services.event}
 	w.comparer = &comparer{
 		lister: services.lister, namespaces: services.namespaces, running: services.running, starting: services.starting,
-		author: services.author, remote: w.remote, race: race, pusher: seeds, changed: services.changed,
+		author: services.author, marks: services.marks, memory: services.memory, remote: w.remote, race: race, pusher: seeds, changed: services.changed,
 		event: services.event,
 	}
 	w.sweeper = &sweeper{remote: w.remote, pusher: seeds, changed: services.changed}

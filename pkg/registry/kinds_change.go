@@ -4,6 +4,10 @@
 package registry
 
 import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +33,7 @@ func changes() kind[*configbutler.Change, struct{}, configbutler.ChangeSpec] {
 			v1alpha1.ChangeAuthorField:         changeUser,
 			v1alpha1.ChangeOperationField:      func(o obj) string { return string(o.Spec.Operation) },
 			v1alpha1.ChangeCommitField:         changeCommit,
+			v1alpha1.ChangeBypassField:         func(o obj) string { return strconv.FormatBool(o.Spec.Bypass) },
 		},
 		nameLast: true,
 		columns: []column[obj]{
@@ -41,11 +46,14 @@ func changes() kind[*configbutler.Change, struct{}, configbutler.ChangeSpec] {
 				return o.Spec.Object.Kind + "/" + o.Spec.Object.Name
 			}),
 			textColumn("Did", "What happened to the object.", func(o obj) string { return string(o.Spec.Operation) }),
+			textColumn("Fields", "The first field that differs, and the number of others.", func(o obj) string { return fieldsCell(&o.Spec) }),
 			textColumn("Commit", "The first commit that contains the change.", func(o obj) string { return abbreviated(changeCommit(o)) }),
 			wide(column[obj]{
 				name: "Time", description: "The time of the change.", cellType: text,
 				cell: func(o obj, _ time.Time) any { return o.Spec.Time.UTC().Format(time.RFC3339) },
 			}),
+			wide(textColumn("Managed By", "What manages the object; with an exclamation mark if others changed it.", changeManager)),
+			wide(textColumn("Reason", "Why the change was made.", func(o obj) string { return o.Spec.Reason })),
 			wide(textColumn("Signal", "How the user is known.", func(o obj) string {
 				if o.Spec.Author == nil {
 					return ""
@@ -62,6 +70,34 @@ func changeAuthor(o *configbutler.Change) string {
 		return "(" + o.Spec.FieldManager + ")"
 	}
 	return changeUser(o)
+}
+
+// fieldsCell returns the first field that differs, shortened, with the number of others.
+func fieldsCell(spec *configbutler.ChangeSpec) string {
+	if len(spec.Fields) == 0 {
+		return ""
+	}
+	text := v1alpha1.ShortField(spec.Fields[0])
+	if spec.Object.Resource == "secrets" && strings.HasPrefix(spec.Fields[0], "/data/") {
+		text += " (hidden)"
+	}
+	if others := len(spec.Fields) - 1 + int(spec.MoreFields); others > 0 {
+		text += fmt.Sprintf(" +%d", others)
+	}
+	return text
+}
+
+// changeManager returns what manages the object, for people.
+func changeManager(o *configbutler.Change) string {
+	manager := o.Spec.ManagedBy
+	if manager == nil {
+		return ""
+	}
+	text := fmt.Sprintf("%s/%s", cmp.Or(manager.Kind, string(manager.Tool)), manager.Name)
+	if o.Spec.Bypass {
+		text += " !"
+	}
+	return text
 }
 
 // changeUser returns the user who made a change; empty if no user is known.

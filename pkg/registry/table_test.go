@@ -112,6 +112,13 @@ func lists() map[string]runtime.Object {
 				Time: metav1.NewMicroTime(noon.Add(-time.Hour)), FieldManager: "kubectl",
 				Author:  &configbutler.ChangeAuthor{Username: "jane@example.com", Signal: "Audit"},
 				Commits: []configbutler.ChangeCommit{{SHA: "8548a580c1e5f6b7"}, {SHA: "18a23d8"}},
+				Fields:  []string{"/spec/template/spec/containers[name=web]/image", "/spec/replicas"}, MoreFields: 3, Bypass: true,
+				Reason: "rollback", ManagedBy: &configbutler.ChangeManager{Tool: configbutler.ManagedByFlux, Kind: "Kustomization", Name: "shop"},
+			}},
+			{ObjectMeta: metav1.ObjectMeta{Name: "secret"}, Spec: configbutler.ChangeSpec{
+				Object: configbutler.ChangedObject{Kind: "Secret", Resource: "secrets", Name: "db"}, Operation: configbutler.ChangeUpdate,
+				Time: metav1.NewMicroTime(noon.Add(-2 * time.Hour)), Fields: []string{"/data/password"},
+				ManagedBy: &configbutler.ChangeManager{Tool: configbutler.ManagedByHelm, Name: "db"},
 			}},
 		}},
 		"watchrules": &configbutler.WatchRuleList{Items: []configbutler.WatchRule{

@@ -129,7 +129,8 @@ func TestVolume(t *testing.T) {
 	if !slices.Contains(pod.Containers[0].Args, "--data-dir=/var/lib/slipstream") {
 		t.Errorf("arguments of the server = %v", pod.Containers[0].Args)
 	}
-	if on := find[*appsv1.Deployment](t, objects(t, onEtcd), "slipstream").Spec.Template.Spec; len(on.Volumes) > 0 {
+	on := find[*appsv1.Deployment](t, objects(t, onEtcd), "slipstream").Spec.Template.Spec
+	if len(on.Volumes) != 1 || on.Volumes[0].EmptyDir == nil || on.Containers[0].VolumeMounts[0].Name != on.Volumes[0].Name {
 		t.Errorf("volumes of a Pod on etcd = %v", on.Volumes)
 	}
 }

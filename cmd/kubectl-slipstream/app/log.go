@@ -49,6 +49,7 @@ type changeLog struct {
 	allNamespaces bool
 	since         time.Duration
 	author        string
+	bypass        bool
 	limit         int
 	watch         bool
 	oneline       bool
@@ -71,6 +72,7 @@ func newLog(streams genericiooptions.IOStreams, config *genericclioptions.Config
 	flags.BoolVarP(&l.allNamespaces, "all-namespaces", "A", false, "List the changes of all namespaces.")
 	flags.DurationVar(&l.since, "since", 24*time.Hour, "How far to go back, such as 90m or 720h. 0 means as far as changes are kept.")
 	flags.StringVar(&l.author, "author", "", "List only the changes of this user.")
+	flags.BoolVar(&l.bypass, "bypass", false, "List only the changes that bypassed what manages the object, such as Flux, Argo CD or Helm.")
 	flags.IntVar(&l.limit, "limit", 0, "Maximum number of changes that are listed. 0 means all.")
 	flags.BoolVarP(&l.watch, "watch", "w", false, "After the list, print changes as they are pushed, until Ctrl-C.")
 	flags.BoolVar(&l.oneline, "oneline", false, "Print a line without columns for each change, as git log --oneline does.")
@@ -195,6 +197,9 @@ func (l *changeLog) selector(of loggedObject) string {
 		if term.value != "" {
 			terms = append(terms, fields.OneTermEqualSelector(term.field, term.value))
 		}
+	}
+	if l.bypass {
+		terms = append(terms, fields.OneTermEqualSelector(v1alpha1.ChangeBypassField, "true"))
 	}
 	return fields.AndSelectors(terms...).String()
 }

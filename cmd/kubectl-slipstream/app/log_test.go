@@ -153,7 +153,9 @@ func (s *changeServer) call(ctx context.Context, t *testing.T, args ...string) (
 
 func TestLog(t *testing.T) {
 	changes := []v1alpha1.Change{
-		logged("c3", 12*time.Second),
+		logged("c3", 12*time.Second, func(change *v1alpha1.Change) {
+			change.Spec.Fields, change.Spec.MoreFields = []string{"/data/a", "/data/b"}, 1
+		}),
 		logged("c2", 4*time.Minute, func(change *v1alpha1.Change) {
 			change.Spec.Author, change.Spec.FieldManager, change.Spec.Operation = nil, "helm", v1alpha1.ChangeCreate
 		}),
@@ -170,20 +172,20 @@ func TestLog(t *testing.T) {
 	}{
 		"a namespace": {
 			args: []string{"-n", "shop"},
-			out: "WHEN   WHO                WHAT             DID      COMMIT    CHANGE\n" +
-				"12s    jane@example.com   ConfigMap/note   Update   8548a58   c3\n" +
+			out: "WHEN   WHO                WHAT             DID      FIELDS   COMMIT    CHANGE\n" +
+				"12s    jane@example.com   ConfigMap/note   Update   /data/a +2   8548a58   c3\n" +
 				"4m     (helm)             ConfigMap/note   Create   8548a58   c2\n",
 		},
 		"all that is kept, of all namespaces": {
 			args: []string{"-A", "--since", "0"},
-			out: "NAMESPACE   WHEN    WHO                WHAT                    DID      COMMIT    CHANGE\n" +
-				"shop        12s     jane@example.com   ConfigMap/note          Update   8548a58   c3\n" +
+			out: "NAMESPACE   WHEN    WHO                WHAT                    DID      FIELDS   COMMIT    CHANGE\n" +
+				"shop        12s     jane@example.com   ConfigMap/note          Update   /data/a +2   8548a58   c3\n" +
 				"shop        4m      (helm)             ConfigMap/note          Create   8548a58   c2\n" +
 				"shop        2d2h    <unknown>          configmaps/a\\u202eb     Update   <none>    c1\n",
 		},
 		"the newest one of an object": {
-			args: []string{"cm/note", "-n", "shop", "--limit", "1", "--oneline", "--author", "jane@example.com"},
-			out:  "8548a58 12s jane@example.com Update ConfigMap/note\n", selector: "object.resource=configmaps,object.name=note,author=jane@example.com",
+			args: []string{"cm/note", "-n", "shop", "--limit", "1", "--oneline", "--author", "jane@example.com", "--bypass"},
+			out:  "8548a58 12s jane@example.com Update ConfigMap/note\n", selector: "object.resource=configmaps,object.name=note,author=jane@example.com,bypass=true",
 		},
 		"a type, and a name": {
 			args: []string{"configmap", "note", "-n", "shop", "--since", "1m", "--oneline"},

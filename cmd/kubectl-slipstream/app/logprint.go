@@ -66,7 +66,7 @@ func (p *changePrinter) print(changes []v1alpha1.Change) error {
 }
 
 func (p *changePrinter) header() []string {
-	header := []string{"WHEN", "WHO", "WHAT", "DID", "COMMIT", "CHANGE"}
+	header := []string{"WHEN", "WHO", "WHAT", "DID", "FIELDS", "COMMIT", "CHANGE"}
 	if p.namespaces {
 		header = append([]string{"NAMESPACE"}, header...)
 	}
@@ -83,7 +83,7 @@ func (p *changePrinter) cells(change *v1alpha1.Change, of func(*v1alpha1.Change)
 }
 
 func (p *changePrinter) tableCells(change *v1alpha1.Change) []string {
-	cells := []string{p.when(change), whoOf(change), whatOf(change), string(change.Spec.Operation), commitOf(change), change.Name}
+	cells := []string{p.when(change), whoOf(change), whatOf(change), string(change.Spec.Operation), fieldsOf(change), commitOf(change), change.Name}
 	if p.namespaces {
 		cells = append([]string{change.Namespace}, cells...)
 	}
@@ -112,6 +112,18 @@ func whoOf(change *v1alpha1.Change) string {
 		return "(" + change.Spec.FieldManager + ")"
 	}
 	return "<unknown>"
+}
+
+// fieldsOf returns the first field that differs, shortened, with the number of others.
+func fieldsOf(change *v1alpha1.Change) string {
+	if len(change.Spec.Fields) == 0 {
+		return ""
+	}
+	text := v1alpha1.ShortField(change.Spec.Fields[0])
+	if others := len(change.Spec.Fields) - 1 + int(change.Spec.MoreFields); others > 0 {
+		text += fmt.Sprintf(" +%d", others)
+	}
+	return text
 }
 
 // whatOf returns the object of a change.

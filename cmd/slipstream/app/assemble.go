@@ -55,6 +55,7 @@ func assemble(
 		return nil, err
 	}
 	changes := openHistory(ctx, opts, stores, config.Generic, store)
+	files := openFiles(ctx, opts.Storage, rotation.Encrypter)
 	process, err := newProcess(ctx, config.Generic, clients, rules.Types, store)
 	if err != nil {
 		return nil, err
@@ -79,7 +80,7 @@ func assemble(
 	}
 	controllers := controllers{
 		opts: opts, cluster: config.Generic.ClientConfig, process: process,
-		reports: reports, runner: runner.WithRecords(server.Records), history: changes, resolver: rules,
+		reports: reports, runner: runner.WithRecords(server.Records), history: changes, files: files, resolver: rules,
 	}
 	all, err := controllers.all(stores.identity)
 	if err != nil {

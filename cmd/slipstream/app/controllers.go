@@ -24,6 +24,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/history"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror"
+	"github.com/configbutler/slipstream/pkg/mirror/blobcache"
 	"github.com/configbutler/slipstream/pkg/pipeline"
 	"github.com/configbutler/slipstream/pkg/store/hmac"
 	"github.com/configbutler/slipstream/pkg/store/table"
@@ -69,6 +70,7 @@ type controllers struct {
 	reports *reports
 	runner  *syncer.Syncer
 	history *history.History
+	files   *blobcache.Cache
 	// resolver returns the types that rules and pipelines select.
 	resolver access.Resolver
 }
@@ -114,7 +116,7 @@ func (c *controllers) mirror(
 			Installation: opts.LeaderElection.ResourceNamespace + "/" + opts.LeaderElection.ResourceName,
 		},
 		Limits: opts.Mirror.Limits(), Leases: opts.Mirror.Leases(opts.Namespace), Policy: opts.Mirror.Policy(),
-		AllowInsecure: opts.Git.AllowInsecure, Dial: policy.DialContext, History: c.history, Deposits: deposits,
+		AllowInsecure: opts.Git.AllowInsecure, Dial: policy.DialContext, History: c.history, Files: c.files, Deposits: deposits,
 		Facts: c.reports.log, Hash: c.reports.hash, AttributionMaxWait: opts.Attribution.MaxWait,
 		AuditExpected: opts.Attribution.AuditClientCAFile != "",
 	}}, nil

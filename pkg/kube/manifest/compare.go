@@ -31,7 +31,7 @@ func Compare(before, after []byte) Comparison {
 	old.differences(changed, differing)
 	changed.differences(old, differing)
 	compared := Comparison{Fields: slices.Sorted(maps.Keys(differing))}
-	compared.Added, compared.Removed = countLines(before, after)
+	compared.Added, compared.Removed = CountLines(before, after)
 	return compared
 }
 
@@ -56,8 +56,8 @@ func (f *flat) outermost(at int, other *flat) string {
 	return f.entries[at].path
 }
 
-// countLines counts the lines that only one of two files has. A line that both have more than once counts as often as one has it more.
-func countLines(before, after []byte) (added, removed int) {
+// CountLines counts the lines that only one of two files has. A line that both have more than once counts as often as one has it more.
+func CountLines(before, after []byte) (added, removed int) {
 	before, after = trimCommon(before, after)
 	counts := map[string]int{}
 	for line := range bytes.Lines(before) {

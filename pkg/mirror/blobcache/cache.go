@@ -53,6 +53,8 @@ type Config struct {
 // Cache is a cache of contents. It is safe for concurrent use. A nil Cache is empty and keeps nothing.
 type Cache struct {
 	config Config
+	// encrypt and decrypt convert the plain form of the file of a blob to the stored one and back. They wait for nothing.
+	encrypt, decrypt func(blob gitrepo.Hash, data []byte) ([]byte, error)
 	// bytes is the disk space of the files. A file that is written again counts twice until the files are counted again.
 	bytes atomic.Int64
 	// evicting is held while files are removed.
@@ -62,14 +64,22 @@ type Cache struct {
 }
 
 // Open opens a cache. Files of an earlier process stay in it.
-func Open(config Config) (*Cache, error) {
+func Open(ctx context.Context, config Config) (*Cache, error) {
 	if config.MaxBytes == 0 {
 		config.MaxBytes = DefaultMaxBytes
 	}
 	if err := os.MkdirAll(config.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create the folder of cached contents: %w", err)
 	}
+	ctx = context.WithoutCancel(ctx)
 	c := &Cache{config: config}
+	c.encrypt = func(blob gitrepo.Hash, data []byte) ([]byte, error) {
+		return config.Transformer.TransformToStorage(ctx, data, value.DefaultContext(blob[:]))
+	}
+	c.decrypt = func(blob gitrepo.Hash, data []byte) ([]byte, error) {
+		plain, _, err := config.Transformer.TransformFromStorage(ctx, data, value.DefaultContext(blob[:]))
+		return plain, err
+	}
 	files, err := c.files()
 	if err != nil {
 		return nil, err
@@ -90,7 +100,7 @@ func (c *Cache) GetNoted(blob gitrepo.Hash) (content, note []byte, found bool) {
 		return nil, nil, false
 	}
 	path := c.path(blob)
-	stored, err := os.ReadFile(path)
+	stored, err := os.ReadFile(path) //nolint:gosec // the name is a hash
 	if err != nil {
 		return nil, nil, false
 	}
@@ -145,7 +155,7 @@ func (c *Cache) path(blob gitrepo.Hash) string {
 func write(path string, stored []byte) error {
 	err := os.WriteFile(path, stored, 0o600)
 	if errors.Is(err, os.ErrNotExist) {
-		if err = os.Mkdir(filepath.Dir(path), 0o700); err == nil || errors.Is(err, os.ErrExist) {
+		if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
 			err = os.WriteFile(path, stored, 0o600)
 		}
 	}
@@ -167,7 +177,7 @@ func (c *Cache) logFailure(err error) {
 func (c *Cache) seal(blob gitrepo.Hash, content, note []byte) ([]byte, error) {
 	plain := binary.AppendUvarint(make([]byte, 0, len(content)+len(note)+binary.MaxVarintLen32), uint64(len(content)))
 	plain = append(append(plain, content...), note...)
-	stored, err := c.config.Transformer.TransformToStorage(context.Background(), s2.Encode(nil, plain), contextOf(blob))
+	stored, err := c.encrypt(blob, s2.Encode(nil, plain))
 	if err != nil {
 		return nil, fmt.Errorf("encrypt a cached content: %w", err)
 	}
@@ -178,7 +188,7 @@ var errDamaged = errors.New("a cached content is damaged")
 
 // open is the reverse of seal.
 func (c *Cache) open(blob gitrepo.Hash, stored []byte) (content, note []byte, err error) {
-	packed, _, err := c.config.Transformer.TransformFromStorage(context.Background(), stored, contextOf(blob))
+	packed, err := c.decrypt(blob, stored)
 	if err != nil {
 		return nil, nil, fmt.Errorf("decrypt a cached content: %w", err)
 	}
@@ -199,6 +209,3 @@ func (c *Cache) open(blob gitrepo.Hash, stored []byte) (content, note []byte, er
 	}
 	return content, note, nil
 }
-
-// contextOf binds an encrypted file to its blob.
-func contextOf(blob gitrepo.Hash) value.Context { return value.DefaultContext(blob[:]) }

@@ -18,7 +18,7 @@ import (
 	aestransformer "k8s.io/apiserver/pkg/storage/value/encrypt/aes"
 	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
 
-	"github.com/configbutler/slipstream/pkg/blobcache"
+	"github.com/configbutler/slipstream/pkg/mirror/blobcache"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
@@ -27,7 +27,7 @@ func open(t *testing.T, config blobcache.Config) *blobcache.Cache {
 	if config.Transformer == nil {
 		config.Transformer = identity.NewEncryptCheckTransformer()
 	}
-	cache, err := blobcache.Open(config)
+	cache, err := blobcache.Open(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,13 +227,13 @@ func TestWhatCannotBeKept(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := blobcache.Open(blobcache.Config{Dir: path}); err == nil {
+	if _, err := blobcache.Open(t.Context(), blobcache.Config{Dir: path}); err == nil {
 		t.Error("a file was opened as a folder")
 	}
 }
 
 func BenchmarkPut(b *testing.B) {
-	cache, err := blobcache.Open(blobcache.Config{Dir: b.TempDir(), Transformer: identity.NewEncryptCheckTransformer(), MaxBytes: 1 << 40})
+	cache, err := blobcache.Open(b.Context(), blobcache.Config{Dir: b.TempDir(), Transformer: identity.NewEncryptCheckTransformer(), MaxBytes: 1 << 40})
 	if err != nil {
 		b.Fatal(err)
 	}

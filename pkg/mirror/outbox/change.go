@@ -67,4 +67,18 @@ type Change struct {
 	// Time is when the change was seen, in milliseconds; in Git to the second.
 	Time   time.Time          `json:"time"`
 	Author attribution.Author `json:"author,omitzero"`
+	// Marks are what the object says beside its content.
+	Marks Marks `json:"marks,omitzero"`
+}
+
+// Marks are what an object says of its change beside its content.
+type Marks struct {
+	// Reason is why the object was changed last.
+	Reason string `json:"reason,omitempty"`
+	// ManagedBy is what manages the object; nil if nothing is known.
+	ManagedBy *v1alpha1.ChangeManager `json:"managedBy,omitempty"`
+	// Manager is the field manager that last changed the object.
+	Manager string `json:"manager,omitempty"`
+	// Values are the message authentication codes of the values of a Secret, by their paths.
+	Values map[string]string `json:"values,omitempty"`
 }

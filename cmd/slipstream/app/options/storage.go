@@ -14,6 +14,7 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 
 	"github.com/configbutler/slipstream/pkg/history"
+	"github.com/configbutler/slipstream/pkg/mirror/blobcache"
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
@@ -37,6 +38,8 @@ const (
 	// workCompactionInterval is longer than any reader of the working state lags behind. Its history is many times its
 	// size, since every mirrored change is written and removed again.
 	workCompactionInterval = 15 * time.Second
+	// cacheFolder is the folder of cached contents in the data directory.
+	cacheFolder = "files"
 	// archiveFolder is the folder of the archive in the data directory.
 	archiveFolder = "archive"
 	// defaultDataDir is where a persistent volume is mounted.
@@ -51,6 +54,8 @@ type StorageOptions struct {
 	DataDir string
 	// ArchiveDir is where records are archived. With BackendBolt it defaults to a folder of DataDir.
 	ArchiveDir string
+	// CacheMiB bounds the disk space of cached contents of files in Git, in MiB.
+	CacheMiB int
 	// Etcd configures the connection of BackendEtcd3, and encryption and caching of both backends.
 	Etcd *genericoptions.EtcdOptions
 
@@ -59,14 +64,20 @@ type StorageOptions struct {
 }
 
 func newStorageOptions(etcd *genericoptions.EtcdOptions) *StorageOptions {
-	return &StorageOptions{Backend: BackendBolt, DataDir: defaultDataDir, Etcd: etcd}
+	return &StorageOptions{
+		Backend: BackendBolt, DataDir: defaultDataDir, CacheMiB: blobcache.DefaultMaxBytes >> 20, Etcd: etcd,
+	}
 }
 
 // addFlags adds upstream's flags, except for the one that only offers etcd.
 func (o *StorageOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Backend, "storage-backend", o.Backend,
 		"Where objects are stored: bbolt, in files in --data-dir, for one replica; or etcd3, in --etcd-servers, for several.")
-	flags.StringVar(&o.DataDir, "data-dir", o.DataDir, "Folder of the files of --storage-backend=bbolt. Created if it is missing.")
+	flags.StringVar(&o.DataDir, "data-dir", o.DataDir,
+		"Folder of the files of --storage-backend=bbolt, and of cached contents of files in Git. Created if it is missing.")
+	flags.IntVar(&o.CacheMiB, "git-cache-mib", o.CacheMiB,
+		"Disk space in MiB for cached contents of files in Git, in the folder "+cacheFolder+" of --data-dir. They tell which fields a change "+
+			"changed, and spare reading past contents from remotes.")
 	flags.StringVar(&o.ArchiveDir, "archive-dir", o.ArchiveDir,
 		"Folder of the files in which records of syncs are archived before they are deleted, if the SyncPolicy archives to files. "+
 			"Created if it is missing, in an existing folder. Defaults to the folder "+archiveFolder+" in --data-dir; "+
@@ -94,6 +105,9 @@ func (o *StorageOptions) PrefixGiven() bool { return o.prefix != nil && o.prefix
 
 func (o *StorageOptions) validate() []error {
 	errs := o.validateBackend()
+	if o.CacheMiB < 1 {
+		errs = append(errs, fmt.Errorf("--git-cache-mib=%d must be at least 1", o.CacheMiB))
+	}
 	if o.ArchiveDir != "" && !filepath.IsAbs(o.ArchiveDir) {
 		errs = append(errs, fmt.Errorf("--archive-dir=%q must be an absolute path", o.ArchiveDir))
 	}
@@ -122,6 +136,9 @@ func (o *StorageOptions) ArchiveFolder() string {
 	}
 	return o.ArchiveDir
 }
+
+// CacheFolder returns where contents of files in Git are cached.
+func (o *StorageOptions) CacheFolder() string { return filepath.Join(o.DataDir, cacheFolder) }
 
 // complete makes the watch cache keep events for as long as the store keeps its history. Changes have no watch cache: there may be many,
 // and lists of them are read from the store, a page at a time.

@@ -1,0 +1,128 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/kube/manifest"
+	"github.com/configbutler/slipstream/pkg/mirror/blobcache"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
+)
+
+// maxFields is the number of fields that a Change lists.
+const maxFields = 20
+
+// memory remembers the files of branches, so that a Change can say what differs. What it has forgotten, the Change leaves out.
+type memory struct{ files *blobcache.Cache }
+
+// note is what is remembered of an object beside its file.
+type note struct {
+	// Reason is the last one that was given for a change.
+	Reason string `json:"reason,omitempty"`
+	// Values are the message authentication codes of the values of a Secret, by their paths.
+	Values map[string]string `json:"values,omitempty"`
+}
+
+// remember adds the file of a change, whose hash is blob.
+func (m memory) remember(change outbox.Change, blob gitrepo.Hash) {
+	if change.Operation == v1alpha1.OperationDelete {
+		return
+	}
+	var kept []byte
+	if n := (note{Reason: change.Marks.Reason, Values: change.Marks.Values}); n.Reason != "" || n.Values != nil {
+		kept, _ = json.Marshal(n) // Strings and a map of strings.
+	}
+	key, content := keptAs(change.Object, blob, change.Content)
+	m.files.PutNoted(key, content, kept)
+}
+
+// remembers reports whether the file of an object is remembered.
+func (m memory) remembers(object outbox.Object, blob gitrepo.Hash) bool {
+	key, _ := keptAs(object, blob, nil)
+	return m.files.Has(key)
+}
+
+// recall returns the file of an object. The content of a Secret is not kept.
+func (m memory) recall(object outbox.Object, blob gitrepo.Hash) (content []byte, n note, found bool) {
+	key, _ := keptAs(object, blob, nil)
+	content, kept, found := m.files.GetNoted(key)
+	if len(kept) > 0 && json.Unmarshal(kept, &n) != nil {
+		return nil, note{}, false
+	}
+	return content, n, found
+}
+
+// keptAs returns under which hash a file is remembered, and with which content. Instead of a Secret, whose file may be readable or change as
+// a whole with each value, there is only its hash.
+func keptAs(object outbox.Object, blob gitrepo.Hash, content []byte) (key gitrepo.Hash, kept []byte) {
+	if !isSecret(object) {
+		return blob, content
+	}
+	kept = []byte("secret " + blob.String())
+	return gitrepo.BlobHash(kept), kept
+}
+
+func isSecret(object outbox.Object) bool {
+	return object.GroupVersionResource().GroupResource() == secretsResource
+}
+
+// describe adds to a Change what differs from the file with the hash before, which is zero if there was no file.
+func (m memory) describe(spec *v1alpha1.ChangeSpec, change outbox.Change, before gitrepo.Hash) {
+	deleted := change.Operation == v1alpha1.OperationDelete
+	if before.IsZero() {
+		spec.Reason = change.Marks.Reason
+		spec.Lines = linesOf(change.Object, nil, change.Content)
+		return
+	}
+	content, earlier, found := m.recall(change.Object, before)
+	if !found {
+		return
+	}
+	spec.Lines = linesOf(change.Object, content, change.Content)
+	if deleted {
+		return
+	}
+	if change.Marks.Reason != earlier.Reason {
+		spec.Reason = change.Marks.Reason
+	}
+	var fields []string
+	if isSecret(change.Object) {
+		fields = differingKeys(earlier.Values, change.Marks.Values)
+	} else {
+		fields = manifest.Compare(content, change.Content).Fields
+	}
+	shown := min(len(fields), maxFields)
+	spec.Fields, spec.MoreFields = fields[:shown:shown], int32(len(fields)-shown)
+}
+
+// linesOf returns the number of lines that differ; nil for a Secret, whose file changes as a whole if it is encrypted.
+func linesOf(object outbox.Object, before, after []byte) *v1alpha1.ChangedLines {
+	if isSecret(object) {
+		return nil
+	}
+	added, removed := manifest.CountLines(before, after)
+	return &v1alpha1.ChangedLines{Added: int32(added), Removed: int32(removed)}
+}
+
+// differingKeys returns the keys of two maps whose values differ, sorted.
+func differingKeys(a, b map[string]string) []string {
+	var keys []string
+	all := maps.Clone(a)
+	if all == nil {
+		all = map[string]string{}
+	}
+	maps.Copy(all, b)
+	for key := range all {
+		if value, exists := a[key]; !exists || b[key] != value {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
