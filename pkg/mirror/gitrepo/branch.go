@@ -54,9 +54,9 @@ type state struct {
 // exist has no files and a zero tip; the first push creates it with a root commit.
 func Load(ctx context.Context, remote *Remote, branch string, options Options) (*Branch, error) {
 	const op = "read the branch"
-	reference := plumbing.NewBranchReferenceName(branch)
-	if err := reference.Validate(); err != nil || branch == "" {
-		return nil, &Error{Kind: Invalid, Op: op, Message: "the branch name " + branch + " is not valid"}
+	reference, err := referenceOf(branch, op)
+	if err != nil {
+		return nil, err
 	}
 	managed, err := newFolders(options.ManagedFolders)
 	if err != nil {

@@ -3,12 +3,7 @@
 
 package gitrepo
 
-import (
-	"context"
-
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
-)
+import "context"
 
 // MaxContent is the size, in bytes, up to which Contents returns a file.
 const MaxContent = 16 << 10
@@ -23,45 +18,30 @@ func (b *Branch) Contents(ctx context.Context, blobs ...Hash) (map[Hash][]byte, 
 	}
 	ctx, budget := b.remote.begin(ctx)
 	defer budget.end()
-	found, err := b.fetchBlobs(ctx, budget, blobs)
-	if err == nil && found == nil {
-		found, err = b.scanPack(ctx, budget, blobs)
-	}
+	finder, err := newBlobFinder(blobs)
 	if err != nil {
 		return nil, b.remote.failure(ctx, op, err)
 	}
-	return found, nil
-}
-
-// fetchBlobs fetches the blobs by hash. It returns nil if the server serves only the tips of references, or only commits.
-func (b *Branch) fetchBlobs(ctx context.Context, budget *budget, blobs []Hash) (map[Hash][]byte, error) {
-	session, err := b.remote.open(ctx, uploadPack, budget)
+	served, err := b.remote.fetchBlobs(ctx, budget, blobs, finder)
+	if err == nil && !served {
+		finder, err = b.scanPack(ctx, budget, blobs)
+	}
 	if err != nil {
-		return nil, err
-	}
-	defer session.close()
-	advertised, err := session.advertisement(ctx, "")
-	if err != nil || !advertised.Capabilities.Supports(capability.AllowReachableSHA1InWant) {
-		return nil, err
-	}
-	finder, err := newBlobFinder(blobs)
-	if err != nil {
-		return nil, err
-	}
-	if err := fetch(ctx, session, budget, advertised.Capabilities, Hash{}, want{objects: blobs, visitor: finder}); err != nil {
-		return nil, nil // Servers refuse this in different ways. scanPack returns any other error.
+		return nil, b.remote.failure(ctx, op, err)
 	}
 	return finder.found, nil
 }
 
 // scanPack finds the blobs in a pack of all blobs of the tip.
-func (b *Branch) scanPack(ctx context.Context, budget *budget, blobs []Hash) (map[Hash][]byte, error) {
+func (b *Branch) scanPack(ctx context.Context, budget *budget, blobs []Hash) (*blobFinder, error) {
 	finder, err := newBlobFinder(blobs)
 	if err != nil {
 		return nil, err
 	}
 	_, err = b.remote.fetchTip(ctx, budget, string(b.reference), func(Hash) (want, bool) {
-		return want{depth: 1, filter: packp.FilterBlobLimit(MaxContent+1, packp.BlobLimitPrefixNone), visitor: finder}, true
+		wanted := want{depth: 1}
+		finder.scanning(&wanted)
+		return wanted, true
 	})
-	return finder.found, err
+	return finder, err
 }

@@ -5,6 +5,7 @@ package gitrepo
 
 import (
 	"context"
+	"errors"
 	"math"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -25,6 +26,13 @@ const (
 type blobFinder struct {
 	wanted map[Hash]bool
 	found  map[Hash][]byte
+	// maxContent is the size up to which a wanted blob is kept, maxBase that up to which a blob is read, and maxBases bounds the blobs
+	// that are held as bases, in bytes.
+	maxContent, maxBase, maxBases int64
+	// maxFound ends the search once the blobs that were found take that many bytes together.
+	maxFound int64
+	// foundSize is the size of the blobs that were found.
+	foundSize int64
 	// bases has the possible bases of later deltas by offset in the pack; places has their offsets by hash.
 	bases  *simplelru.LRU[int64, baseBlob]
 	places map[Hash]int64
@@ -39,7 +47,10 @@ type baseBlob struct {
 var _ packVisitor = &blobFinder{}
 
 func newBlobFinder(wanted []Hash) (*blobFinder, error) {
-	f := &blobFinder{wanted: map[Hash]bool{}, found: map[Hash][]byte{}, places: map[Hash]int64{}}
+	f := &blobFinder{
+		wanted: map[Hash]bool{}, found: map[Hash][]byte{}, places: map[Hash]int64{},
+		maxContent: MaxContent, maxBase: maxBaseSize, maxBases: maxBases, maxFound: math.MaxInt64,
+	}
 	for _, hash := range wanted {
 		f.wanted[hash] = true
 	}
@@ -56,7 +67,7 @@ func newBlobFinder(wanted []Hash) (*blobFinder, error) {
 func (b baseBlob) cost() int64 { return int64(len(b.content)) + objectOverhead }
 
 func (f *blobFinder) visit(ctx context.Context, pack *packStream, header *packfile.ObjectHeader) error {
-	if header.Length > maxBaseSize {
+	if header.Length > f.maxBase {
 		return pack.skip(header)
 	}
 	var content []byte
@@ -69,7 +80,7 @@ func (f *blobFinder) visit(ctx context.Context, pack *packStream, header *packfi
 		if !found {
 			return pack.skip(header)
 		}
-		if content, err = pack.patch(ctx, header, base.content, maxBaseSize); content == nil {
+		if content, err = pack.patch(ctx, header, base.content, f.maxBase); content == nil {
 			return err
 		}
 	default:
@@ -95,10 +106,9 @@ func (f *blobFinder) base(header *packfile.ObjectHeader) (baseBlob, bool) {
 // add records a blob whose content the budget holds already.
 func (f *blobFinder) add(ctx context.Context, budget *budget, offset int64, content []byte) error {
 	blob := baseBlob{hash: BlobHash(content), content: content}
-	if f.wanted[blob.hash] && len(content) <= MaxContent {
-		f.found[blob.hash] = content
-		if len(f.found) == len(f.wanted) {
-			return errFound
+	if f.wanted[blob.hash] && int64(len(content)) <= f.maxContent {
+		if err := f.keep(blob); err != nil {
+			return err
 		}
 	}
 	if err := budget.hold(ctx, objectOverhead); err != nil {
@@ -107,10 +117,29 @@ func (f *blobFinder) add(ctx context.Context, budget *budget, offset int64, cont
 	f.bases.Add(offset, blob)
 	f.places[blob.hash] = offset
 	f.size += blob.cost()
-	for f.size > maxBases {
+	for f.size > f.maxBases {
 		if _, oldest, evicted := f.bases.RemoveOldest(); evicted {
 			budget.release(oldest.cost())
 		}
+	}
+	return nil
+}
+
+// errFull is returned once the blobs that were found take as much memory as they may.
+var errFull = errors.New("the files are larger than what is read of them at a time")
+
+// keep keeps a wanted blob. It returns errFound if it is the last one.
+func (f *blobFinder) keep(blob baseBlob) error {
+	if _, again := f.found[blob.hash]; again {
+		return nil
+	}
+	f.found[blob.hash] = blob.content
+	f.foundSize += int64(len(blob.content))
+	switch {
+	case len(f.found) == len(f.wanted):
+		return errFound
+	case f.foundSize >= f.maxFound:
+		return errFull
 	}
 	return nil
 }

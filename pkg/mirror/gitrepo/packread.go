@@ -50,7 +50,7 @@ func readPack(ctx context.Context, stream io.Reader, limit int64, budget *budget
 		return nil
 	case source.failure != nil:
 		return fmt.Errorf("read the pack: %w", source.failure)
-	case errors.Is(err, errTooLarge), ctx.Err() != nil:
+	case errors.Is(err, errTooLarge), errors.Is(err, errFull), ctx.Err() != nil:
 		return err
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, packfile.ErrEmptyPackfile):
 		return errors.New("read the pack: the connection ended early")
