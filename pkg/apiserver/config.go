@@ -37,6 +37,8 @@ type Config struct {
 	Recorder registry.Recorder
 	// Plans compute what syncs of environments would change. Optional: without it, plans are rejected.
 	Plans registry.Plans
+	// Past reads what was mirrored to Git. Optional: without it, requests for the past are rejected.
+	Past registry.Past
 
 	scheme *runtime.Scheme
 	codecs serializer.CodecFactory
@@ -80,6 +82,7 @@ func (c CompletedConfig) New() (*Server, error) {
 		Validation:      c.config.Validation,
 		Recorder:        c.config.Recorder,
 		Plans:           c.config.Plans,
+		Past:            c.config.Past,
 		Authorizer:      c.generic.Authorization.Authorizer,
 		Labels:          c.namespaceLabels,
 		RecordAdmission: namespaces,

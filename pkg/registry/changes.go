@@ -13,12 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 
+	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 )
 
@@ -178,22 +178,11 @@ func (r *changeREST) DeleteCollection(
 
 func (r *changeREST) reviews(ctx context.Context) *changeReviews {
 	sender, _ := genericapirequest.UserFrom(ctx)
-	return &changeReviews{decides: r.decides, sender: sender, decided: map[reviewedType]bool{}}
+	return &changeReviews{access.NewReader(r.decides, sender)}
 }
 
-// reviewedType is a type of objects in a namespace.
-type reviewedType struct {
-	schema.GroupResource
-	namespace string
-}
-
-// changeReviews are the permissions of a user in one request. Each is reviewed once.
-type changeReviews struct {
-	decides authorizer.Authorizer
-	// sender is nil if the request is not authenticated.
-	sender  user.Info
-	decided map[reviewedType]bool
-}
+// changeReviews are the permissions of a user in one request.
+type changeReviews struct{ reader *access.Reader }
 
 // ofList returns the Changes of a list that the user may see.
 func (r *changeReviews) ofList(ctx context.Context, list *configbutler.ChangeList) (visible []configbutler.Change, err error) {
@@ -215,25 +204,14 @@ func (r *changeReviews) visible(ctx context.Context, obj runtime.Object) (bool, 
 	if err != nil {
 		return false, err
 	}
-	if r.decides == nil || r.sender == nil {
-		return false, nil
-	}
 	object := change.Spec.Object
 	version, err := schema.ParseGroupVersion(object.APIVersion)
 	if err != nil {
 		return false, fmt.Errorf("read the version of the object of Change %s: %w", change.Name, err)
 	}
-	key := reviewedType{version.WithResource(object.Resource).GroupResource(), object.Namespace}
-	if visible, found := r.decided[key]; found {
-		return visible, nil
+	visible, err := r.reader.May(ctx, "get", version.WithResource(object.Resource).GroupResource(), object.Namespace, "")
+	if err != nil {
+		return false, apierrors.NewInternalError(err)
 	}
-	decision, _, err := r.decides.Authorize(ctx, authorizer.AttributesRecord{
-		User: r.sender, Verb: "get", Namespace: object.Namespace, APIGroup: version.Group, APIVersion: version.Version,
-		Resource: object.Resource, ResourceRequest: true,
-	})
-	if err != nil && decision != authorizer.DecisionAllow {
-		return false, apierrors.NewInternalError(fmt.Errorf("review a permission: %w", err))
-	}
-	r.decided[key] = decision == authorizer.DecisionAllow
-	return r.decided[key], nil
+	return visible, nil
 }

@@ -47,6 +47,8 @@ type Config struct {
 	// Plans compute what syncs of environments would change. Optional: without it, diffs and dry runs of syncs are
 	// rejected.
 	Plans Plans
+	// Past reads what was mirrored to Git. Optional: without it, requests for the past are rejected.
+	Past Past
 	// Authorizer decides who is allowed to see Secrets in diffs. Optional: without it, no user is.
 	Authorizer authorizer.Authorizer
 	// Labels returns the labels of namespaces, by which catalogs admit environments of other namespaces. Optional:
@@ -73,8 +75,11 @@ func NewStorage(config Config) (*Storage, error) {
 		}
 		stores[r.plural] = store
 	}
-	storage.Endpoints["changes"] = &changeREST{
-		changeStore: stores["changes"], store: stores["changes"], decides: config.Authorizer,
+	changes := &changeREST{changeStore: stores["changes"], store: stores["changes"], decides: config.Authorizer}
+	storage.Endpoints["changes"] = changes
+	storage.Endpoints["changes/diff"] = &changeDiffREST{changes: changes, past: config.Past}
+	storage.Endpoints["gitdestinations/objects"] = &pastObjectsREST{
+		destinations: stores["gitdestinations"], changes: changes, decides: config.Authorizer, past: config.Past,
 	}
 	storage.addRequests(config, stores)
 	return storage, nil

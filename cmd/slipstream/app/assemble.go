@@ -65,6 +65,11 @@ func assemble(
 		return nil, err
 	}
 	config.Plans = syncer.NewPreviewer(runner)
+	policy, err := newEgress(opts, config.Generic.ClientConfig)
+	if err != nil {
+		return nil, err
+	}
+	config.Past = newPast(opts, config.Generic, process, policy, runner.StateReader.Planner.Schemas)
 	server, err := config.Complete().New()
 	if err != nil {
 		return nil, err
@@ -81,6 +86,7 @@ func assemble(
 	controllers := controllers{
 		opts: opts, cluster: config.Generic.ClientConfig, process: process,
 		reports: reports, runner: runner.WithRecords(server.Records), history: changes, files: files, resolver: rules,
+		policy: policy,
 	}
 	all, err := controllers.all(stores.identity)
 	if err != nil {

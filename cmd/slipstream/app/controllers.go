@@ -73,16 +73,14 @@ type controllers struct {
 	files   *blobcache.Cache
 	// resolver returns the types that rules and pipelines select.
 	resolver access.Resolver
+	// policy is the policy for the addresses in users' objects.
+	policy *egress.Policy
 }
 
 // all returns the controllers of this process. identity distinguishes it from every other process that can lead.
 func (c *controllers) all(identity string) ([]controller.Controller, error) {
 	deposits := mirror.NewDeposits()
-	policy, err := c.egress()
-	if err != nil {
-		return nil, err
-	}
-	mirror, err := c.mirror(identity, policy, deposits)
+	mirror, err := c.mirror(identity, deposits)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +90,7 @@ func (c *controllers) all(identity string) ([]controller.Controller, error) {
 	}
 	return []controller.Controller{
 		mirror, &history.Controller{History: c.history}, c.catalog(), c.environment(),
-		&pipeline.Controller{Config: pipeline.Config{Resolver: c.resolver, Dial: policy.DialContext, SinkClient: sinkClient}},
+		&pipeline.Controller{Config: pipeline.Config{Resolver: c.resolver, Dial: c.policy.DialContext, SinkClient: sinkClient}},
 		c.retention(deposits),
 	}, nil
 }
@@ -101,9 +99,7 @@ func (c *controllers) all(identity string) ([]controller.Controller, error) {
 const mirrorName = "slipstream"
 
 // mirror writes what rules select to Git, records the changes in the history, and writes the files of deposits.
-func (c *controllers) mirror(
-	identity string, policy *egress.Policy, deposits *mirror.Deposits,
-) (*mirror.Controller, error) {
+func (c *controllers) mirror(identity string, deposits *mirror.Deposits) (*mirror.Controller, error) {
 	leasing, err := mirror.NewLeasing(c.cluster)
 	if err != nil {
 		return nil, err
@@ -116,15 +112,15 @@ func (c *controllers) mirror(
 			Installation: opts.LeaderElection.ResourceNamespace + "/" + opts.LeaderElection.ResourceName,
 		},
 		Limits: opts.Mirror.Limits(), Leases: opts.Mirror.Leases(opts.Namespace), Policy: opts.Mirror.Policy(),
-		AllowInsecure: opts.Git.AllowInsecure, Dial: policy.DialContext, History: c.history, Files: c.files, Deposits: deposits,
+		AllowInsecure: opts.Git.AllowInsecure, Dial: c.policy.DialContext, History: c.history, Files: c.files, Deposits: deposits,
 		Facts: c.reports.log, Hash: c.reports.hash, AttributionMaxWait: opts.Attribution.MaxWait,
 		AuditExpected: opts.Attribution.AuditClientCAFile != "",
 	}}, nil
 }
 
-// egress returns the policy for the addresses in users' objects.
-func (c *controllers) egress() (*egress.Policy, error) {
-	policy, err := egress.NewPolicy(c.opts.Git.AllowDestinations, addressesOf(c.cluster)...)
+// newEgress returns the policy for the addresses in users' objects.
+func newEgress(opts *options.Options, cluster *rest.Config) (*egress.Policy, error) {
+	policy, err := egress.NewPolicy(opts.Git.AllowDestinations, addressesOf(cluster)...)
 	if err != nil {
 		return nil, fmt.Errorf("--allow-destinations: %w", err)
 	}

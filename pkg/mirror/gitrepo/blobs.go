@@ -65,7 +65,7 @@ func (r *Remote) Blobs(ctx context.Context, options BlobsOptions, blobs ...Hash)
 			return true, err
 		},
 	} {
-		finder, err := newPastFinder(blobs)
+		finder, err := newPastFinder(blobs, budget)
 		if err != nil {
 			return Blobs{}, err
 		}
@@ -89,11 +89,12 @@ func (f *blobFinder) scanning(wanted *want) {
 	wanted.filter, wanted.visitor = packp.FilterBlobLimit(uint64(f.maxContent)+1, packp.BlobLimitPrefixNone), f
 }
 
-// newPastFinder returns a finder for blobs up to MaxBlob.
-func newPastFinder(blobs []Hash) (*blobFinder, error) {
+// newPastFinder returns a finder for blobs up to MaxBlob. It takes half of the memory of the budget at most.
+func newPastFinder(blobs []Hash, budget *budget) (*blobFinder, error) {
 	f, err := newBlobFinder(blobs)
 	if err == nil {
-		f.maxContent, f.maxBase, f.maxBases, f.maxFound = MaxBlob, MaxBlob, 2*maxBlobs, maxBlobs
+		memory := min(maxBlobs, budget.limits.Memory/4)
+		f.maxContent, f.maxBase, f.maxBases, f.maxFound = MaxBlob, MaxBlob, memory, memory
 	}
 	return f, err
 }

@@ -6,6 +6,8 @@ package gitrepo
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
@@ -134,3 +136,47 @@ func (r *Remote) fetchCommit(
 
 // refusedByServer reports whether an error may be the refusal of what was asked for, and not a limit of this side.
 func refusedByServer(err error) bool { return !errors.Is(err, errTooLarge) }
+
+// HasFolder reports whether a commit has a folder. It reads no more than the directories on the path, if the server supports filters.
+func (r *Remote) HasFolder(ctx context.Context, at Past, folder string) (bool, error) {
+	const op = "look for the folder in the commit"
+	reference, err := referenceOf(at.Branch, op)
+	if err != nil {
+		return false, err
+	}
+	ctx, budget := r.begin(ctx)
+	defer budget.end()
+	collector := newTreeCollector(false)
+	commit, err := r.fetchPast(ctx, budget, reference, at, func(want *want) {
+		want.filter, want.visitor = packp.FilterTreeDepth(uint64(strings.Count(folder, "/")+1)), collector
+	})
+	if err != nil || commit.IsZero() {
+		return false, r.failure(ctx, op, err)
+	}
+	links, err := decodeCommit(collector.found.commits[commit])
+	if err != nil {
+		return false, r.failure(ctx, op, refuse(Protocol, "%v", err))
+	}
+	found, err := collector.found.hasFolder(links.tree, folder)
+	return found, r.failure(ctx, op, err)
+}
+
+// hasFolder reports whether a tree has a folder.
+func (o objects) hasFolder(tree Hash, folder string) (bool, error) {
+	for name := range strings.SplitSeq(folder, "/") {
+		encoded, found := o.trees[tree]
+		if !found {
+			return false, fmt.Errorf("%w: %s", errIncomplete, tree)
+		}
+		d, err := decodeTree(encoded)
+		if err != nil {
+			return false, refuse(Protocol, "the repository is damaged: %v", err)
+		}
+		at, exists := d.search(name, true)
+		if !exists {
+			return false, nil
+		}
+		tree = d.entries[at].hash
+	}
+	return true, nil
+}

@@ -91,8 +91,10 @@ func TestDecryptRefusesChangedFiles(t *testing.T) {
 			data := o["data"].(map[string]any)
 			data["b"], data["c"] = data["c"], data["b"]
 		},
-		"a plain value":   func(o map[string]any) { o["data"].(map[string]any)["b"] = "Zm9v" },
-		"a short nonce":   func(o map[string]any) { o["data"].(map[string]any)["b"] = "ENC[AES256_GCM,data:AA==,iv:AA==,tag:AA==,type:str]" },
+		"a plain value": func(o map[string]any) { o["data"].(map[string]any)["b"] = "Zm9v" },
+		"a short nonce": func(o map[string]any) {
+			o["data"].(map[string]any)["b"] = "ENC[AES256_GCM,data:AA==,iv:AA==,tag:AA==,type:str]"
+		},
 		"no code":         func(o map[string]any) { delete(o["sops"].(map[string]any), "mac") },
 		"no rule":         func(o map[string]any) { delete(o["sops"].(map[string]any), "encrypted_regex") },
 		"a wrong rule":    func(o map[string]any) { o["sops"].(map[string]any)["encrypted_regex"] = "(" },

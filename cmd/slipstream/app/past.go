@@ -1,0 +1,38 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"k8s.io/apimachinery/pkg/labels"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+
+	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
+	"github.com/configbutler/slipstream/pkg/access/egress"
+	"github.com/configbutler/slipstream/pkg/controller"
+	"github.com/configbutler/slipstream/pkg/kube/diff"
+	"github.com/configbutler/slipstream/pkg/mirror"
+	"github.com/configbutler/slipstream/pkg/mirror/past"
+)
+
+// newPast returns what reads objects as they were in Git. Every replica serves it.
+func newPast(
+	opts *options.Options, generic *genericapiserver.RecommendedConfig, process *controller.Process, policy *egress.Policy, schemas *diff.Schemas,
+) *past.Past {
+	namespaces := generic.SharedInformerFactory.Core().V1().Namespaces().Lister()
+	sources := mirror.NewSources(mirror.SourcesConfig{
+		Client: process.Client, Cluster: process.Cluster.Kubernetes,
+		Labels: func(namespace string) (labels.Set, bool) {
+			found, err := namespaces.Get(namespace)
+			if err != nil {
+				return nil, false
+			}
+			return found.Labels, true
+		},
+		AllowInsecure: opts.Git.AllowInsecure, Memory: opts.Mirror.Limits().RemoteMemory, Dial: policy.DialContext,
+	})
+	return past.New(past.Config{
+		Client: process.Client, Sources: sources, Cluster: process.Cluster.Kubernetes, Namespace: opts.Namespace, Schemas: schemas,
+		Clock: process.Clock,
+	})
+}

@@ -1,0 +1,218 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package past
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/configbutler/slipstream/pkg/mirror"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+)
+
+// longestMoment bounds the text of a moment, in bytes.
+const longestMoment = 128
+
+// moment is what a request names as the time of a state. The zero value is now.
+type moment struct {
+	text string
+	// time is set for a time or a duration.
+	time time.Time
+	// prefix is the hash of a commit or the beginning of it.
+	prefix string
+	// before is set for the state before the commit.
+	before bool
+}
+
+// commitPattern matches the hash of a commit, or at least its first seven digits, as Git abbreviates it.
+var commitPattern = regexp.MustCompile(`^[0-9a-f]{7,40}$`)
+
+// parseMoment parses a moment.
+func parseMoment(text string, now time.Time) (moment, error) {
+	m := moment{text: text}
+	if text == "" {
+		return m, nil
+	}
+	if len(text) > longestMoment {
+		return m, apierrors.NewBadRequest(fmt.Sprintf("at: longer than %d bytes", longestMoment))
+	}
+	hash, before := strings.CutSuffix(strings.ToLower(text), "^")
+	if commitPattern.MatchString(hash) {
+		m.prefix, m.before = hash, before
+		return m, nil
+	}
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		m.time = at
+		return m, nil
+	}
+	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
+		m.time = now.Add(-ago)
+		return m, nil
+	}
+	return m, apierrors.NewBadRequest(fmt.Sprintf(
+		"at: %q is not a time such as 2006-01-02T15:04:05Z, a duration before now such as 24h, the hash of a commit with at least 7 digits, or "+
+			"NAMESPACE/NAME of a Change; a commit or Change can be followed by ^", text))
+}
+
+// find returns the index of the commit of a moment in a history, which is not empty.
+func (m moment) find(history []gitrepo.PastCommit, branch string) (int, error) {
+	if m.prefix == "" {
+		return m.findTime(history, branch)
+	}
+	found := -1
+	for i := range history {
+		if !strings.HasPrefix(history[i].Hash.String(), m.prefix) {
+			continue
+		}
+		if found >= 0 {
+			return 0, apierrors.NewBadRequest(fmt.Sprintf("at: several commits of the branch %s begin with %s; give more digits", branch, m.prefix))
+		}
+		found = i
+	}
+	switch {
+	case found < 0:
+		return 0, apierrors.NewBadRequest(fmt.Sprintf(
+			"at: the history of the branch %s has no commit %s, or no longer has it; %s", branch, m.prefix, available(history)))
+	case m.before && found == 0:
+		return 0, apierrors.NewBadRequest(fmt.Sprintf("at: nothing is before the first commit of the branch %s; %s", branch, available(history)))
+	case m.before:
+		found--
+	}
+	return found, nil
+}
+
+// findTime returns the newest commit that is not after the time. Clocks of writers differ, so an older commit may have a later time.
+func (m moment) findTime(history []gitrepo.PastCommit, branch string) (int, error) {
+	for i := len(history) - 1; i >= 0; i-- {
+		if !history[i].Time.After(m.time) {
+			return i, nil
+		}
+	}
+	return 0, apierrors.NewBadRequest(fmt.Sprintf(
+		"at: %s is before the first commit of the branch %s; %s", m.time.UTC().Format(time.RFC3339), branch, available(history)))
+}
+
+// available says which states a history has.
+func available(history []gitrepo.PastCommit) string {
+	oldest, newest := history[0], history[len(history)-1]
+	return fmt.Sprintf("available are the states from %s (%s) to %s (%s)", commitText(oldest), oldest.Time.Format(time.RFC3339),
+		commitText(newest), newest.Time.Format(time.RFC3339))
+}
+
+// abbreviated is the number of digits of a hash in messages.
+const abbreviated = 12
+
+func commitText(commit gitrepo.PastCommit) string { return commit.Hash.String()[:abbreviated] }
+
+// state is what a request reads: one commit of the branch.
+type state struct {
+	snapshot
+
+	// behind is the number of commits since then.
+	behind int
+}
+
+// stateAt returns the state of a source at a moment. Its commit is zero if the branch does not exist.
+func (p *Past) stateAt(ctx context.Context, source *mirror.Source, at moment) (state, error) {
+	if at.text == "" {
+		return p.tip(ctx, source)
+	}
+	history, err := p.history(ctx, source)
+	if err != nil {
+		return state{}, err
+	}
+	if len(history) == 0 {
+		return state{}, apierrors.NewBadRequest(fmt.Sprintf("at: the branch %s has no commits yet", source.Branch))
+	}
+	found, err := at.find(history, source.Branch)
+	if err != nil {
+		return state{}, err
+	}
+	s := state{behind: len(history) - 1 - found}
+	if s.snapshot, err = p.read(ctx, source, history[found].Hash, s.behind); err != nil {
+		return state{}, err
+	}
+	if _, exists := s.tree.FolderHash(source.Folder); !exists {
+		return state{}, p.absent(ctx, source, history, found)
+	}
+	return s, nil
+}
+
+// stateOf returns the state that a selection is of.
+func (p *Past) stateOf(ctx context.Context, source *mirror.Source, selected *selection) (state, error) {
+	if selected.page.Commit == "" {
+		return p.stateAt(ctx, source, selected.at)
+	}
+	at, err := p.tip(ctx, source)
+	if err != nil || at.commit.Hash.String() == selected.page.Commit {
+		return at, err
+	}
+	at, err = p.stateAt(ctx, source, moment{text: selected.page.Commit, prefix: selected.page.Commit})
+	if apierrors.IsBadRequest(err) {
+		err = apierrors.NewResourceExpired("continue: the branch no longer has the commit that the pages are of; begin again without the token")
+	}
+	return at, err
+}
+
+// tip returns the current state.
+func (p *Past) tip(ctx context.Context, source *mirror.Source) (state, error) {
+	tip, err := source.Remote.Tip(ctx, source.Branch)
+	if err != nil {
+		return state{}, err
+	}
+	if found, ok := p.trees.get(folder{branch: branchOf(source), path: source.Folder, commit: tip}); ok && !tip.IsZero() {
+		return state{snapshot: found}, nil
+	}
+	read, err := p.read(ctx, source, gitrepo.Hash{}, 0)
+	return state{snapshot: read}, err
+}
+
+// absent returns the error for a commit in which the folder does not exist. It names the first commit that has the folder, if it is
+// later.
+func (p *Past) absent(ctx context.Context, source *mirror.Source, history []gitrepo.PastCommit, at int) error {
+	message := fmt.Sprintf("at: the folder of the destination did not exist in the commit %s of the branch %s (%s)",
+		commitText(history[at]), source.Branch, history[at].Time.Format(time.RFC3339))
+	first, err := p.firstWith(ctx, source, history[at+1:])
+	switch {
+	case err != nil:
+		return err
+	case first != nil:
+		message += fmt.Sprintf("; available are the states from %s (%s)", commitText(*first), first.Time.Format(time.RFC3339))
+	}
+	return apierrors.NewBadRequest(message)
+}
+
+// firstWith returns the first of some commits that has the folder of the source, if all later ones have it; nil if the last does not have
+// it.
+func (p *Past) firstWith(ctx context.Context, source *mirror.Source, commits []gitrepo.PastCommit) (*gitrepo.PastCommit, error) {
+	has := func(i int) (bool, error) {
+		at := gitrepo.Past{Branch: source.Branch, Commit: commits[i].Hash, Behind: len(commits) - 1 - i}
+		return source.Remote.HasFolder(ctx, at, source.Folder)
+	}
+	if len(commits) == 0 {
+		return nil, nil
+	}
+	if exists, err := has(len(commits) - 1); err != nil || !exists {
+		return nil, err
+	}
+	low, high := 0, len(commits)-1
+	for low < high {
+		middle := (low + high) / 2
+		exists, err := has(middle)
+		switch {
+		case err != nil:
+			return nil, err
+		case exists:
+			high = middle
+		default:
+			low = middle + 1
+		}
+	}
+	return &commits[high], nil
+}

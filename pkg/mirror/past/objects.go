@@ -1,0 +1,291 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package past
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/configbutler/slipstream/pkg/access"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/kube/manifest"
+	"github.com/configbutler/slipstream/pkg/mirror"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+)
+
+const (
+	// maxResponse bounds the objects of a response, in bytes of JSON, unless a single one is larger.
+	maxResponse = 8 << 20
+	// maxScanned bounds the contents that are read for a response, in bytes. Those that a label selector does not match count.
+	maxScanned = 64 << 20
+	// maxReviews bounds the reviews of permissions for a response.
+	maxReviews = 500
+	// maxAtOnce is how many files are fetched at a time.
+	maxAtOnce = 500
+	// maxUnreadable is how many unreadable files a response names.
+	maxUnreadable = 20
+)
+
+// Objects returns objects of a destination as they were, as far as the reader may read them. options.At is not a Change.
+func (p *Past) Objects(
+	ctx context.Context, destination *v1alpha1.GitDestination, options *v1alpha1.ManifestOptions, reader *access.Reader,
+) (list *v1alpha1.ManifestList, err error) {
+	selected, err := parseSelection(options, p.config.Clock.Now())
+	if err != nil {
+		return nil, err
+	}
+	if err := selected.check(ctx, reader); err != nil {
+		return nil, err
+	}
+	err = p.run(ctx, destination.Namespace, func(ctx context.Context) error {
+		list, err = p.objects(ctx, destination, selected, reader)
+		return failure(ctx, destination, err)
+	})
+	return list, err
+}
+
+func (p *Past) objects(
+	ctx context.Context, destination *v1alpha1.GitDestination, selected selection, reader *access.Reader,
+) (*v1alpha1.ManifestList, error) {
+	source, err := p.open(ctx, destination)
+	if err != nil {
+		return nil, err
+	}
+	defer source.Remote.Close()
+	if !source.Written {
+		return nil, apierrors.NewConflict(v1alpha1.Resource("gitdestinations"), destination.Name, errors.New(
+			"it has not written its folder yet, or another owner has; its conditions have the reason"))
+	}
+	at, err := p.stateOf(ctx, source, &selected)
+	if err != nil {
+		return nil, err
+	}
+	l := &listing{past: p, source: source, selected: selected, reader: reader, state: at, list: &v1alpha1.ManifestList{Items: []runtime.RawExtension{}}}
+	if at.commit.Hash.IsZero() {
+		return l.list, nil
+	}
+	l.list.Commit = &v1alpha1.ManifestCommit{SHA: at.commit.Hash.String(), Time: metav1.NewTime(at.commit.Time)}
+	if err := l.read(ctx); err != nil {
+		return nil, err
+	}
+	return l.list, nil
+}
+
+// listing is the response to a request while it is made.
+type listing struct {
+	past     *Past
+	source   *mirror.Source
+	selected selection
+	reader   *access.Reader
+	state    state
+	opener   opener
+
+	list *v1alpha1.ManifestList
+	// at is where the response ends. The order is that of the paths.
+	at position
+	// bytes is the size of the items, scanned that of the files that were read.
+	bytes, scanned int
+	// readable is set if the caller may read at least one of the types that were found.
+	readable bool
+}
+
+// candidate is a file that may be a selected object which the caller may read.
+type candidate struct {
+	// path is relative to the repository, below to the base folder.
+	path, below string
+	folder      manifest.Folder
+	hash        gitrepo.Hash
+	// at is where it is.
+	at position
+}
+
+// position is a place in the order of the files.
+type position struct {
+	// files is the number of files up to there, omitted how many of them are left out because the caller may not read their types.
+	files, omitted int
+}
+
+// read fills the list.
+func (l *listing) read(ctx context.Context) error {
+	l.at.files, l.opener = l.selected.page.Files, opener{past: l.past, decrypted: l.selected.decrypted}
+	for most := maxAtOnce; ; {
+		found, end, err := l.candidates(ctx, l.wanted(most))
+		if err != nil {
+			return err
+		}
+		contents, err := l.past.contents(ctx, l.source, l.where(), hashesOf(found))
+		if err != nil {
+			return err
+		}
+		complete, err := l.addAll(ctx, found, contents)
+		if err != nil {
+			return err
+		}
+		if !complete && !l.full() { // The files are large.
+			most = max(1, len(found)/2)
+			continue
+		}
+		if complete {
+			l.at = end.position
+		}
+		if l.full() || end.reached || end.tired {
+			return l.finish(complete && end.reached)
+		}
+	}
+}
+
+// wanted returns how many files to fetch next, at most a given number. A label selector may leave few of them.
+func (l *listing) wanted(most int) int {
+	if !l.selected.labels.Empty() {
+		return most
+	}
+	return min(most, l.selected.limit-len(l.list.Items))
+}
+
+// where says where the files are.
+func (l *listing) where() gitrepo.BlobsOptions {
+	return gitrepo.BlobsOptions{Past: gitrepo.Past{Branch: l.source.Branch, Commit: l.state.commit.Hash, Behind: l.state.behind}}
+}
+
+// end is where candidates has stopped.
+type end struct {
+	position
+
+	// reached is set if there are no more files, tired if too many permissions were reviewed.
+	reached, tired bool
+}
+
+// errEnough ends a walk.
+var errEnough = errors.New("enough files")
+
+// candidates returns the next candidates, and where it has stopped.
+func (l *listing) candidates(ctx context.Context, most int) (found []candidate, at end, err error) {
+	name, err := l.selected.fileName()
+	if l.selected.name != "" && err != nil {
+		return nil, at, err
+	}
+	base := l.source.Folder
+	at.omitted = l.at.omitted
+	err = l.state.tree.Walk(manifest.Join(base, l.selected.groupFolder()), func(file string, hash gitrepo.Hash) error {
+		if at.files++; at.files <= l.at.files {
+			return nil
+		}
+		below := strings.TrimPrefix(strings.TrimPrefix(file, base), "/")
+		of, managed := manifest.ManagedPath(below)
+		if !managed || !l.selected.selects(of, path.Base(below), name) {
+			return ctx.Err()
+		}
+		if len(found) == most {
+			at.files--
+			return errEnough
+		}
+		allowed, err := l.selected.mayRead(ctx, l.reader, of)
+		switch {
+		case err != nil:
+			return apierrors.NewInternalError(err)
+		case allowed:
+			l.readable = true
+			found = append(found, candidate{path: file, below: below, folder: of, hash: hash, at: at.position})
+			return nil
+		}
+		at.omitted++
+		if at.tired = l.reader.Reviews() >= maxReviews; at.tired {
+			return errEnough
+		}
+		return ctx.Err()
+	})
+	if errors.Is(err, errEnough) {
+		return found, at, nil
+	}
+	at.reached = true
+	return found, at, err
+}
+
+func hashesOf(found []candidate) []gitrepo.Hash {
+	hashes := make([]gitrepo.Hash, len(found))
+	for i := range found {
+		hashes[i] = found[i].hash
+	}
+	return hashes
+}
+
+// addAll adds the objects of candidates, in order, until the response is full or a content is missing that another call returns. It
+// reports whether it has added all.
+func (l *listing) addAll(ctx context.Context, found []candidate, contents gitrepo.Blobs) (complete bool, err error) {
+	for i := range found {
+		content, read := contents.Found[found[i].hash]
+		if !read && contents.More || l.full() {
+			return false, nil
+		}
+		if err := l.add(ctx, &found[i], content, read); err != nil {
+			return false, err
+		}
+		l.at = found[i].at
+	}
+	return true, nil
+}
+
+// add adds the object of a candidate, if it is selected.
+func (l *listing) add(ctx context.Context, c *candidate, content []byte, read bool) error {
+	l.scanned += len(content)
+	object, err := parse(content, c)
+	if !read || err != nil {
+		l.unreadable(c)
+		return nil
+	}
+	if !l.selected.labels.Matches(labels.Set(object.GetLabels())) {
+		return nil
+	}
+	if c.folder.GroupVersionResource().GroupResource() == secrets {
+		shown, err := l.opener.show(ctx, object)
+		switch {
+		case errors.Is(err, errUnreadable):
+			l.unreadable(c)
+			return nil
+		case err != nil:
+			return err
+		}
+		object = shown
+	}
+	text, err := object.MarshalJSON()
+	if err != nil {
+		return fmt.Errorf("write an object: %w", err)
+	}
+	l.bytes += len(text)
+	l.list.Items = append(l.list.Items, runtime.RawExtension{Raw: text})
+	return nil
+}
+
+// unreadable records a file that is no object. The caller may read the objects of its type in its namespace.
+func (l *listing) unreadable(c *candidate) {
+	if len(l.list.Unreadable) < maxUnreadable {
+		l.list.Unreadable = append(l.list.Unreadable, c.path)
+	}
+}
+
+// full reports whether the response can have no more objects.
+func (l *listing) full() bool {
+	return len(l.list.Items) >= l.selected.limit || l.bytes >= maxResponse || l.scanned >= maxScanned
+}
+
+// finish completes the list. last is set if there are no more objects. Objects are counted as omitted unless the count shows whether an
+// object or namespace existed that the caller has named.
+func (l *listing) finish(last bool) (err error) {
+	if l.selected.name == "" && (l.selected.namespace == "" || l.readable) {
+		l.list.Omitted = int32(min(l.at.omitted, math.MaxInt32))
+	}
+	if !last {
+		l.list.Continue, err = page{Commit: l.state.commit.Hash.String(), Files: l.at.files}.token()
+	}
+	return err
+}

@@ -1,0 +1,100 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/configbutler/slipstream/pkg/access/accesspolicy"
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/internal/fairshare"
+)
+
+// SourcesConfig configures Sources. All fields are required.
+type SourcesConfig struct {
+	// Client reads GitRepoConfigs, Cluster the Secrets with their credentials.
+	Client  versioned.Interface
+	Cluster kubernetes.Interface
+	// Labels returns the labels of namespaces, by which repositories admit destinations.
+	Labels accesspolicy.Labels
+	// AllowInsecure (--git-allow-insecure) permits http and file URLs.
+	AllowInsecure bool
+	// Memory (--git-max-memory-mib) is how many bytes one operation on a remote may hold.
+	Memory int64
+	// Dial opens connections to repositories.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// Sources open the repositories of GitDestinations to read what was mirrored to them. They are safe for concurrent use.
+type Sources struct {
+	client       versioned.Interface
+	repositories *repositories
+	labels       accesspolicy.Labels
+}
+
+// NewSources returns Sources.
+func NewSources(config SourcesConfig) *Sources {
+	return &Sources{
+		client: config.Client, labels: config.Labels,
+		repositories: &repositories{
+			cluster: config.Cluster, dial: config.Dial, allowInsecure: config.AllowInsecure, now: time.Now,
+			limits: gitrepo.Limits{Memory: config.Memory, Large: fairshare.New(largeOperations)},
+		},
+	}
+}
+
+// Source is the folder of a destination in its repository.
+type Source struct {
+	// Remote is the repository with its current credentials. The caller closes it.
+	Remote *gitrepo.Remote
+	// Repository and Generation identify the GitRepoConfig.
+	Repository types.UID
+	Generation int64
+	Branch     string
+	Folder     string
+	// Written reports whether the destination has written the folder: its marker names the destination. Otherwise the folder may
+	// have files of another owner.
+	Written bool
+}
+
+// Open returns the source of a destination. It returns an error if the GitRepoConfig does not admit the destination or its branch, or if
+// the Secret cannot be used.
+func (s *Sources) Open(ctx context.Context, destination *v1alpha1.GitDestination) (*Source, error) {
+	name := destination.Spec.RepoRef.NamespacedName(destination.Namespace)
+	config, err := s.client.ConfigbutlerV1alpha1().GitRepoConfigs(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read GitRepoConfig %s: %w", name, err)
+	}
+	plan := planDestination(destination, map[types.NamespacedName]*v1alpha1.GitRepoConfig{name: config}, inputs{namespaces: s.namespace})
+	if !plan.problem.IsZero() {
+		return nil, &reasonError{plan.problem}
+	}
+	remote, err := s.repositories.remote(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	claim := destination.Status.Claim
+	return &Source{
+		Remote: remote, Repository: config.UID, Generation: config.Generation, Branch: destination.Spec.Branch,
+		Folder:  destination.Spec.BaseFolder,
+		Written: claim != nil && claim.State == v1alpha1.ClaimWritten && placeOf(claim) == plan.place(),
+	}, nil
+}
+
+// namespace returns a namespace with its labels.
+func (s *Sources) namespace(name string) (watch.Namespace, bool) {
+	found, known := s.labels(name)
+	return watch.Namespace{Name: name, Labels: labels.Set(found)}, known
+}
