@@ -10,11 +10,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/configbutler/slipstream/pkg/access/accesspolicy"
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
@@ -27,8 +25,11 @@ type SourcesConfig struct {
 	// Client reads GitRepoConfigs, Cluster the Secrets with their credentials.
 	Client  versioned.Interface
 	Cluster kubernetes.Interface
-	// Labels returns the labels of namespaces, by which repositories admit destinations.
-	Labels accesspolicy.Labels
+	// Namespace returns a namespace of the cluster, or false if it does not exist: repositories admit destinations by the labels of
+	// namespaces, and the UID of kube-system identifies the cluster in markers.
+	Namespace func(name string) (watch.Namespace, bool)
+	// Installation is that of the mirror's Identity.
+	Installation string
 	// AllowInsecure (--git-allow-insecure) permits http and file URLs.
 	AllowInsecure bool
 	// Memory (--git-max-memory-mib) is how many bytes one operation on a remote may hold.
@@ -41,13 +42,14 @@ type SourcesConfig struct {
 type Sources struct {
 	client       versioned.Interface
 	repositories *repositories
-	labels       accesspolicy.Labels
+	namespace    namespaceLookup
+	installation string
 }
 
 // NewSources returns Sources.
 func NewSources(config SourcesConfig) *Sources {
 	return &Sources{
-		client: config.Client, labels: config.Labels,
+		client: config.Client, namespace: config.Namespace, installation: config.Installation,
 		repositories: &repositories{
 			cluster: config.Cluster, dial: config.Dial, allowInsecure: config.AllowInsecure, now: time.Now,
 			limits: gitrepo.Limits{Memory: config.Memory, Large: fairshare.New(largeOperations)},
@@ -64,9 +66,21 @@ type Source struct {
 	Generation int64
 	Branch     string
 	Folder     string
-	// Written reports whether the destination has written the folder: its marker names the destination. Otherwise the folder may
-	// have files of another owner.
+	// Written is set if the mirror has found that the marker in the folder names the destination. It finds it a while after the first
+	// push.
 	Written bool
+	// Marker is the path of the marker in the repository.
+	Marker string
+
+	// owner is what the marker has if the destination owns the folder.
+	owner v1alpha1.OwnerMarker
+}
+
+// Owned reports whether the content of the marker names the destination.
+func (s *Source) Owned(marker []byte) bool {
+	found, err := parseMarker(marker)
+	found.Time = s.owner.Time
+	return err == nil && found == s.owner
 }
 
 // Open returns the source of a destination. It returns an error if the GitRepoConfig does not admit the destination or its branch, or if
@@ -85,16 +99,16 @@ func (s *Sources) Open(ctx context.Context, destination *v1alpha1.GitDestination
 	if err != nil {
 		return nil, err
 	}
-	claim := destination.Status.Claim
+	claim, system := destination.Status.Claim, watch.Namespace{}
+	if found, known := s.namespace(metav1.NamespaceSystem); known {
+		system = found
+	}
 	return &Source{
 		Remote: remote, Repository: config.UID, Generation: config.Generation, Branch: destination.Spec.Branch,
-		Folder:  destination.Spec.BaseFolder,
+		Folder: destination.Spec.BaseFolder, Marker: plan.file(markerPath),
 		Written: claim != nil && claim.State == v1alpha1.ClaimWritten && placeOf(claim) == plan.place(),
+		owner: v1alpha1.OwnerMarker{
+			ClusterUID: string(system.UID), Namespace: destination.Namespace, Name: destination.Name, Instance: s.installation,
+		},
 	}, nil
-}
-
-// namespace returns a namespace with its labels.
-func (s *Sources) namespace(name string) (watch.Namespace, bool) {
-	found, known := s.labels(name)
-	return watch.Namespace{Name: name, Labels: labels.Set(found)}, known
 }

@@ -148,7 +148,7 @@ func (r *pastObjectsREST) Get(ctx context.Context, name string, options runtime.
 		return nil, err
 	}
 	if versioned.Secrets == v1alpha1.SecretsDecrypted {
-		audit.AddAuditAnnotation(ctx, auditSecrets, string(versioned.Secrets))
+		audit.AddAuditAnnotation(ctx, auditSecrets, versioned.Secrets)
 	}
 	shown, err := r.past.Objects(ctx, destination, versioned, reader)
 	if err != nil {

@@ -36,6 +36,7 @@ func TestMirror(t *testing.T) {
 		"RemoteDownInMidBurst":                 remoteDown,
 		"ConcurrentPushes":                     busyBranch,
 		"NamespaceDeleted":                     namespaceDeleted,
+		"ReadingThePast":                       readingThePast,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })
 	}

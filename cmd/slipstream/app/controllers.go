@@ -109,13 +109,18 @@ func (c *controllers) mirror(identity string, deposits *mirror.Deposits) (*mirro
 		Leasing: leasing,
 		Identity: mirror.Identity{
 			Namespace: opts.Namespace, Name: mirrorName, Instance: identity,
-			Installation: opts.LeaderElection.ResourceNamespace + "/" + opts.LeaderElection.ResourceName,
+			Installation: installationOf(opts),
 		},
 		Limits: opts.Mirror.Limits(), Leases: opts.Mirror.Leases(opts.Namespace), Policy: opts.Mirror.Policy(),
 		AllowInsecure: opts.Git.AllowInsecure, Dial: c.policy.DialContext, History: c.history, Files: c.files, Deposits: deposits,
 		Facts: c.reports.log, Hash: c.reports.hash, AttributionMaxWait: opts.Attribution.MaxWait,
 		AuditExpected: opts.Attribution.AuditClientCAFile != "",
 	}}, nil
+}
+
+// installationOf identifies the installation within its cluster.
+func installationOf(opts *options.Options) string {
+	return opts.LeaderElection.ResourceNamespace + "/" + opts.LeaderElection.ResourceName
 }
 
 // newEgress returns the policy for the addresses in users' objects.

@@ -4,13 +4,13 @@
 package app
 
 import (
-	"k8s.io/apimachinery/pkg/labels"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
 	"github.com/configbutler/slipstream/pkg/access/egress"
 	"github.com/configbutler/slipstream/pkg/controller"
 	"github.com/configbutler/slipstream/pkg/kube/diff"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror"
 	"github.com/configbutler/slipstream/pkg/mirror/past"
 )
@@ -22,13 +22,14 @@ func newPast(
 	namespaces := generic.SharedInformerFactory.Core().V1().Namespaces().Lister()
 	sources := mirror.NewSources(mirror.SourcesConfig{
 		Client: process.Client, Cluster: process.Cluster.Kubernetes,
-		Labels: func(namespace string) (labels.Set, bool) {
-			found, err := namespaces.Get(namespace)
+		Namespace: func(name string) (watch.Namespace, bool) {
+			found, err := namespaces.Get(name)
 			if err != nil {
-				return nil, false
+				return watch.Namespace{}, false
 			}
-			return found.Labels, true
+			return watch.Namespace{Name: name, UID: found.UID, Labels: found.Labels}, true
 		},
+		Installation:  installationOf(opts),
 		AllowInsecure: opts.Git.AllowInsecure, Memory: opts.Mirror.Limits().RemoteMemory, Dial: policy.DialContext,
 	})
 	return past.New(past.Config{

@@ -20,18 +20,8 @@ type ManifestOptions struct {
 	LabelSelector string
 	Limit         int64
 	Continue      string
-	Secrets       SecretsShown
+	Secrets       string
 }
-
-// SecretsShown is how the values of Secrets are shown.
-type SecretsShown string
-
-const (
-	// SecretsMasked replaces each value with its length class.
-	SecretsMasked SecretsShown = "Masked"
-	// SecretsDecrypted shows the values.
-	SecretsDecrypted SecretsShown = "Decrypted"
-)
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 

@@ -5081,10 +5081,9 @@ func schema_pkg_apis_configbutler_v1alpha1_ManifestOptions(ref common.ReferenceC
 					},
 					"secrets": {
 						SchemaProps: spec.SchemaProps{
-							Description: "secrets is Masked (default: the values of Secrets are replaced) or Decrypted. Decrypted requires the permission get on Secrets, or list if more than one is read, and that the server holds the key.\n\nPossible enum values:\n - `\"Decrypted\"` shows the values.\n - `\"Masked\"` replaces each value with its length class.",
+							Description: "secrets is Masked (default: the values of Secrets are replaced) or Decrypted. Decrypted requires the permission get on Secrets, or list if more than one is read, and that the server holds the key.",
 							Type:        []string{"string"},
 							Format:      "",
-							Enum:        []interface{}{"Decrypted", "Masked"},
 						},
 					},
 				},

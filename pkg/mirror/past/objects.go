@@ -62,7 +62,11 @@ func (p *Past) objects(
 		return nil, err
 	}
 	defer source.Remote.Close()
-	if !source.Written {
+	owned, err := p.owned(ctx, source)
+	if err != nil {
+		return nil, err
+	}
+	if !owned {
 		return nil, apierrors.NewConflict(v1alpha1.Resource("gitdestinations"), destination.Name, errors.New(
 			"it has not written its folder yet, or another owner has; its conditions have the reason"))
 	}
@@ -79,6 +83,24 @@ func (p *Past) objects(
 		return nil, err
 	}
 	return l.list, nil
+}
+
+// owned reports whether the destination owns its folder.
+func (p *Past) owned(ctx context.Context, source *mirror.Source) (bool, error) {
+	if source.Written {
+		return true, nil
+	}
+	tip, err := p.tip(ctx, source)
+	if err != nil {
+		return false, err
+	}
+	marker, exists := tip.tree.Lookup(source.Marker)
+	if !exists {
+		return false, nil
+	}
+	where := gitrepo.BlobsOptions{Past: gitrepo.Past{Branch: source.Branch, Commit: tip.commit.Hash}}
+	read, err := p.contents(ctx, source, where, []gitrepo.Hash{marker})
+	return err == nil && source.Owned(read.Found[marker]), err
 }
 
 // listing is the response to a request while it is made.

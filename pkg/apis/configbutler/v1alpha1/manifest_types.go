@@ -41,19 +41,15 @@ type ManifestOptions struct {
 	// secrets is Masked (default: the values of Secrets are replaced) or Decrypted. Decrypted requires the permission get on
 	// Secrets, or list if more than one is read, and that the server holds the key.
 	// +optional
-	Secrets SecretsShown `json:"secrets,omitempty"`
+	Secrets string `json:"secrets,omitempty"`
 }
 
-// SecretsShown is how the values of Secrets are shown.
-//
-// +enum
-type SecretsShown string
-
+// How the values of Secrets are shown. The field is a string: query parameters have simple types.
 const (
 	// SecretsMasked replaces each value with its length class.
-	SecretsMasked SecretsShown = "Masked"
+	SecretsMasked = "Masked"
 	// SecretsDecrypted shows the values.
-	SecretsDecrypted SecretsShown = "Decrypted"
+	SecretsDecrypted = "Decrypted"
 )
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object

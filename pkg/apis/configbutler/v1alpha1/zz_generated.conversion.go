@@ -3273,7 +3273,7 @@ func autoConvert_v1alpha1_ManifestOptions_To_configbutler_ManifestOptions(in *Ma
 	out.LabelSelector = in.LabelSelector
 	out.Limit = in.Limit
 	out.Continue = in.Continue
-	out.Secrets = configbutler.SecretsShown(in.Secrets)
+	out.Secrets = in.Secrets
 	return nil
 }
 
@@ -3290,7 +3290,7 @@ func autoConvert_configbutler_ManifestOptions_To_v1alpha1_ManifestOptions(in *co
 	out.LabelSelector = in.LabelSelector
 	out.Limit = in.Limit
 	out.Continue = in.Continue
-	out.Secrets = SecretsShown(in.Secrets)
+	out.Secrets = in.Secrets
 	return nil
 }
 
@@ -3352,7 +3352,9 @@ func autoConvert_url_Values_To_v1alpha1_ManifestOptions(in *url.Values, out *Man
 		out.Continue = ""
 	}
 	if values, ok := map[string][]string(*in)["secrets"]; ok && len(values) > 0 {
-		// FIXME: out.Secrets is of not yet supported type and requires manual conversion
+		if err := runtime.Convert_Slice_string_To_string(&values, &out.Secrets, s); err != nil {
+			return err
+		}
 	} else {
 		out.Secrets = ""
 	}
