@@ -1,0 +1,150 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package past_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+)
+
+// changeOf returns a Change of an object of namespace shop with the contents before and after; empty for none.
+func changeOf(resource, commit, before, after string) *v1alpha1.Change {
+	blob := func(content string) string {
+		if content == "" {
+			return ""
+		}
+		return gitrepo.BlobHash([]byte(content)).String()
+	}
+	return &v1alpha1.Change{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "change"},
+		Spec: v1alpha1.ChangeSpec{
+			Object: v1alpha1.ChangedObject{APIVersion: "v1", Resource: resource, Namespace: "shop", Name: "web"},
+			Commits: []v1alpha1.ChangeCommit{{
+				DestinationRef: v1alpha1.NamespacedObjectReference{Namespace: "shop", Name: "main"}, SHA: commit,
+				BlobBefore: blob(before), BlobAfter: blob(after),
+			}},
+		},
+	}
+}
+
+// formatted returns the fields of a diff, each as field change before after.
+func formatted(out *v1alpha1.ChangeDiff) string {
+	var lines []string
+	for _, field := range out.Fields {
+		text := []string{field.Field, string(field.ChangeType)}
+		for _, value := range []*string{field.Before, field.After} {
+			if value != nil {
+				text = append(text, *value)
+			}
+		}
+		if field.Hidden {
+			text = append(text, "hidden")
+		}
+		lines = append(lines, strings.Join(text, " "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestDiff(t *testing.T) {
+	f := newFixture(t)
+	at := path(t, "", "configmaps", "shop", "web")
+	red, blue := configMaps(t, "shop/web=red")[at], configMaps(t, "shop/web=blue")[at]+"  more: \"1\"\n"
+	f.commit(owned(map[string]string{at: red}))
+	commit := f.commit(map[string]string{at: blue})
+	for name, test := range map[string]struct{ before, after, want string }{
+		"Update": {red, blue, "/data/color Changed \"red\" \"blue\"\n/data/more Added \"1\"\n/metadata/labels/color Changed \"red\" \"blue\""},
+		"Create": {"", blue, ""}, "Delete": {red, "", ""}, "Nothing": {red, red, ""},
+	} {
+		for _, cached := range []string{"", ", cached"} {
+			out, err := f.Diff(t.Context(), changeOf("configmaps", commit, test.before, test.after))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := formatted(out); got != test.want || (out.Before == nil) != (test.before == "") || (out.After == nil) != (test.after == "") {
+				t.Errorf("%s%s: got\n%s\nwant\n%s", name, cached, got, test.want)
+			}
+			if out.Name != "change" || out.Namespace != "shop" || out.Object.Name != "web" {
+				t.Errorf("%+v", out)
+			}
+		}
+		clear(f.contents.held)
+	}
+}
+
+func TestDiffOfSecrets(t *testing.T) {
+	before, after := secret(password), secret(password)
+	after.Object["data"] = map[string]any{"password": "b3RoZXI=", "user": "YWRtaW4=", "token": "bmV3"}
+	after.SetLabels(map[string]string{"app": "api"})
+	const perKey = "/data/password Changed hidden\n/data/token Added hidden\n/metadata/labels/app Changed \"web\" \"api\""
+	for name, test := range map[string]struct {
+		encrypted, key bool
+		want           string
+	}{
+		"as they are":          {want: perKey},
+		"encrypted":            {encrypted: true, key: true, want: perKey},
+		"encrypted for others": {encrypted: true, want: "/data/token Added hidden\n/metadata/labels/app Changed \"web\" \"api\"\n/data Changed hidden"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			if test.key {
+				f.holdKey()
+			}
+			content := func(o *unstructured.Unstructured) string {
+				if test.encrypted {
+					return f.encrypted(o)
+				}
+				return plain(t, o)
+			}
+			at := path(t, "", "secrets", "shop", "database")
+			f.commit(owned(map[string]string{at: content(before)}))
+			commit := f.commit(map[string]string{at: content(after)})
+			out, err := f.Diff(t.Context(), changeOf("secrets", commit, content(before), content(after)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := formatted(out); got != test.want {
+				t.Errorf("got\n%s\nwant\n%s", got, test.want)
+			}
+			text, err := json.Marshal(out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, value := range []string{password, "b3RoZXI=", "YWRtaW4=", "bmV3", "annotated"} {
+				if strings.Contains(string(text), value) {
+					t.Errorf("the diff shows %s: %s", value, text)
+				}
+			}
+		})
+	}
+}
+
+func TestDiffOfSeveralDestinations(t *testing.T) {
+	f := newFixture(t)
+	at := path(t, "", "configmaps", "shop", "web")
+	red := configMaps(t, "shop/web=red")[at]
+	commit := f.commit(owned(map[string]string{at: red}))
+	change := changeOf("configmaps", commit, "", red)
+	deleted := change.Spec.Commits[0]
+	deleted.DestinationRef.Name = "deleted"
+	change.Spec.Commits = []v1alpha1.ChangeCommit{deleted, change.Spec.Commits[0]}
+	if out, err := f.Diff(t.Context(), change); err != nil || out.After == nil {
+		t.Errorf("%+v, %v", out, err)
+	}
+	clear(f.contents.held)
+	change.Spec.Commits = change.Spec.Commits[:1]
+	_, err := f.Diff(t.Context(), change)
+	wantReason(t, err, metav1.StatusReasonConflict, "GitDestination shop/deleted no longer exists")
+	_, err = f.Diff(t.Context(), changeOf("configmaps", commit, "", "content that is not there"))
+	wantReason(t, err, metav1.StatusReasonConflict, "does not have the content")
+	change.Spec.Commits = nil
+	_, err = f.Diff(t.Context(), change)
+	wantReason(t, err, metav1.StatusReasonConflict, "names no commit")
+}
