@@ -198,6 +198,9 @@ func (r *pastObjectsREST) commitOf(
 	if !isChange {
 		return at, nil
 	}
+	if len(at) > longestAt {
+		return "", apierrors.NewBadRequest(fmt.Sprintf("at: longer than %d bytes", longestAt))
+	}
 	name, before := strings.CutSuffix(name, "^")
 	change, err := r.change(ctx, namespace, name, reader)
 	if err != nil {
@@ -214,6 +217,9 @@ func (r *pastObjectsREST) commitOf(
 	return "", apierrors.NewBadRequest(fmt.Sprintf("at: Change %s/%s has no commit of GitDestination %s/%s",
 		namespace, name, destination.Namespace, destination.Name))
 }
+
+// longestAt bounds the namespace and name of a Change, in bytes.
+const longestAt = 512
 
 // errNoChange is the reason why a Change cannot be named. It is the same for one that does not exist.
 var errNoChange = errors.New("it does not exist, or you may not get it or its object")

@@ -21,11 +21,11 @@ import (
 // errUnreadable is returned for a file that is not the object that its path names.
 var errUnreadable = errors.New("the file is no object of the mirror")
 
-// parse returns the object of a file, if it is the one that its path names.
-func parse(content []byte, c *candidate) (*unstructured.Unstructured, error) {
+// parse returns the object of a file; nil if it is not the one that its path names.
+func parse(content []byte, c *candidate) *unstructured.Unstructured {
 	object, err := decode(content)
 	if err != nil {
-		return nil, err
+		return nil
 	}
 	version := object.GroupVersionKind().GroupVersion()
 	at, err := manifest.Location{
@@ -33,9 +33,9 @@ func parse(content []byte, c *candidate) (*unstructured.Unstructured, error) {
 	}.Path()
 	isSecret := object.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "Secret"}
 	if err != nil || at != c.below || isSecret != (c.folder.GroupVersionResource().GroupResource() == secrets) {
-		return nil, errUnreadable
+		return nil
 	}
-	return object, nil
+	return object
 }
 
 // decode returns the only object of a file.

@@ -260,8 +260,8 @@ func (l *listing) addAll(ctx context.Context, found []candidate, contents gitrep
 // add adds the object of a candidate, if it is selected.
 func (l *listing) add(ctx context.Context, c *candidate, content []byte, read bool) error {
 	l.scanned += len(content)
-	object, err := parse(content, c)
-	if !read || err != nil {
+	object := parse(content, c)
+	if !read || object == nil {
 		l.unreadable(c)
 		return nil
 	}

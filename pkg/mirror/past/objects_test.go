@@ -258,17 +258,14 @@ func TestOwner(t *testing.T) {
 	for name, changed := range map[string]string{
 		"another cluster": "clusterUID: other", "another installation": "instance: system/other", "no marker": "",
 	} {
-		content := marker
+		content := ""
 		if field, _, found := strings.Cut(changed, ":"); found {
-			content = ""
 			for line := range strings.Lines(marker) {
 				if strings.HasPrefix(line, field+":") {
 					line = changed + "\n"
 				}
 				content += line
 			}
-		} else {
-			content = ""
 		}
 		f.commit(map[string]string{baseFolder + "/.configbutler/owner.yaml": content})
 		t.Run(name, func(t *testing.T) { wantReason(t, reads(f.destination), metav1.StatusReasonConflict, "another owner") })
