@@ -32,7 +32,7 @@ type rights map[string][]string
 
 // documented returns the roles in the whole cluster. None of them includes writing a status or a record.
 func documented() map[string]rights {
-	view := rights{"environments/diff": getting}
+	view := rights{"environments/diff": getting, "changes/diff": getting, "gitdestinations/objects": getting}
 	edit := maps.Clone(view)
 	maps.Copy(edit, rights{
 		"gitdestinations": writing, "watchrules": writing, "appcatalogs": writing, "environments": writing,
