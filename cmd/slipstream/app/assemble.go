@@ -69,7 +69,7 @@ func assemble(
 	if err != nil {
 		return nil, err
 	}
-	config.Past = newPast(opts, config.Generic, process, policy, runner.StateReader.Planner.Schemas)
+	config.Past = newPast(opts, config.Generic, process, policy, runner.StateReader.Planner.Schemas, files)
 	server, err := config.Complete().New()
 	if err != nil {
 		return nil, err

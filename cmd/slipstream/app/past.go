@@ -12,12 +12,14 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/diff"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror"
+	"github.com/configbutler/slipstream/pkg/mirror/blobcache"
 	"github.com/configbutler/slipstream/pkg/mirror/past"
 )
 
 // newPast returns what reads objects as they were in Git. Every replica serves it.
 func newPast(
 	opts *options.Options, generic *genericapiserver.RecommendedConfig, process *controller.Process, policy *egress.Policy, schemas *diff.Schemas,
+	files *blobcache.Cache,
 ) *past.Past {
 	namespaces := generic.SharedInformerFactory.Core().V1().Namespaces().Lister()
 	sources := mirror.NewSources(mirror.SourcesConfig{
@@ -33,7 +35,7 @@ func newPast(
 		AllowInsecure: opts.Git.AllowInsecure, Memory: opts.Mirror.Limits().RemoteMemory, Dial: policy.DialContext,
 	})
 	return past.New(past.Config{
-		Client: process.Client, Sources: sources, Cluster: process.Cluster.Kubernetes, Namespace: opts.Namespace, Schemas: schemas,
+		Client: process.Client, Sources: sources, Cluster: process.Cluster.Kubernetes, Namespace: opts.Namespace, Schemas: schemas, Contents: files,
 		Clock: process.Clock,
 	})
 }

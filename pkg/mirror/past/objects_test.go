@@ -289,6 +289,28 @@ func TestContentsAreVerified(t *testing.T) {
 	}
 }
 
+// TestSecretsAreNotCached reads a Secret that the repository has as it is, and a ConfigMap.
+func TestSecretsAreNotCached(t *testing.T) {
+	f := newFixture(t)
+	files := configMaps(t, "shop/web=red")
+	files[path(t, "", "secrets", "shop", "db")] = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: db\n  namespace: shop\ndata:\n  password: aHVudGVyMg==\n"
+	f.commit(owned(files))
+	list, err := f.read(all, v1alpha1.ManifestOptions{})
+	if err != nil || len(list.Items) != 2 {
+		t.Fatalf("list = %+v (%v)", list, err)
+	}
+	kept := 0
+	for _, content := range f.contents.held {
+		kept++
+		if strings.Contains(string(content), "aHVudGVyMg") {
+			t.Errorf("the cache has the Secret:\n%s", content)
+		}
+	}
+	if kept == 0 {
+		t.Error("the cache does not have the ConfigMap")
+	}
+}
+
 // TestRemoteThatCannotBeRead checks that errors do not quote what only the owner of the repository may know.
 func TestRemoteThatCannotBeRead(t *testing.T) {
 	f := newFixture(t)

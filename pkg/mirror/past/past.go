@@ -4,6 +4,7 @@
 package past
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -212,11 +213,19 @@ func (p *Past) contents(ctx context.Context, source *mirror.Source, where gitrep
 	}
 	for hash, content := range fetched.Found {
 		found[hash] = content
-		if p.config.Contents != nil {
+		if p.config.Contents != nil && isKept(content) {
 			p.config.Contents.Put(hash, content)
 		}
 	}
 	return gitrepo.Blobs{Found: found, More: fetched.More}, nil
+}
+
+// isKept reports whether a content may be cached: that of an object as the mirror writes it, other than a Secret, which may be readable.
+func isKept(content []byte) bool {
+	first, rest, _ := bytes.Cut(content, []byte("\n"))
+	second, _, _ := bytes.Cut(rest, []byte("\n"))
+	kind, hasKind := bytes.CutPrefix(second, []byte("kind: "))
+	return bytes.HasPrefix(first, []byte("apiVersion: ")) && hasKind && string(kind) != "Secret"
 }
 
 // cached returns a content of the cache, if it is intact.
