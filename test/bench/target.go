@@ -44,6 +44,8 @@ var targets = []target{
 	atMost("newest 50 Changes of a namespace, of 200 000, ms", "^History/Newest$", "ms", 20),
 	atMost("Changes of one object, of 200 000, ms", "^History/OneObject$", "ms", 100),
 	atMost("live heap of 199 000 more Changes, MiB", "^History/Memory$", "MiB-more", 8),
+	atMost("an object as it was, 50 000 files, 10 000 commits, ms", "^Past$", "first-ms", 2000),
+	atMost("the same again, from the caches, ms", "^Past$", "cached-ms", 300),
 
 	atMost("admission review at 500 a second, 99 %, ms", "^Attribution/Admission/path=direct$", "p99-ms", 5),
 	atMost("the same, through the aggregator", "^Attribution/Admission/path=aggregator$", "p99-ms", 5),
