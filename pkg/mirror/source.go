@@ -20,6 +20,9 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/internal/fairshare"
 )
 
+// largeReads bounds how many reads of the past that need much memory run at the same time, beside the largeOperations of the mirror.
+const largeReads = 1
+
 // SourcesConfig configures Sources. All fields are required.
 type SourcesConfig struct {
 	// Client reads GitRepoConfigs, Cluster the Secrets with their credentials.
@@ -52,7 +55,7 @@ func NewSources(config SourcesConfig) *Sources {
 		client: config.Client, namespace: config.Namespace, installation: config.Installation,
 		repositories: &repositories{
 			cluster: config.Cluster, dial: config.Dial, allowInsecure: config.AllowInsecure, now: time.Now,
-			limits: gitrepo.Limits{Memory: config.Memory, Large: fairshare.New(largeOperations)},
+			limits: gitrepo.Limits{Memory: config.Memory, Large: fairshare.New(largeReads)},
 		},
 	}
 }

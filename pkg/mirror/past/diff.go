@@ -46,7 +46,7 @@ func (p *Past) Diff(ctx context.Context, change *v1alpha1.Change) (*v1alpha1.Cha
 func (p *Past) diff(ctx context.Context, change *v1alpha1.Change) (*v1alpha1.ChangeDiff, error) {
 	var failed error = &goneError{"it names no commit"}
 	for i := range change.Spec.Commits {
-		both, err := p.sides(ctx, &change.Spec.Commits[i])
+		both, err := p.sides(ctx, &change.Spec.Commits[i], isSecret(change.Spec.Object))
 		switch {
 		case err == nil:
 			return p.compare(ctx, change, both)
@@ -63,7 +63,7 @@ func (p *Past) diff(ctx context.Context, change *v1alpha1.Change) (*v1alpha1.Cha
 type sides struct{ before, after *unstructured.Unstructured }
 
 // sides reads the contents before and after a commit.
-func (p *Past) sides(ctx context.Context, commit *v1alpha1.ChangeCommit) (both sides, err error) {
+func (p *Past) sides(ctx context.Context, commit *v1alpha1.ChangeCommit, secret bool) (both sides, err error) {
 	before, after := gitrepo.ParseHash(commit.BlobBefore), gitrepo.ParseHash(commit.BlobAfter)
 	var blobs []gitrepo.Hash
 	for _, hash := range []gitrepo.Hash{before, after} {
@@ -71,7 +71,7 @@ func (p *Past) sides(ctx context.Context, commit *v1alpha1.ChangeCommit) (both s
 			blobs = append(blobs, hash)
 		}
 	}
-	contents, err := p.contentsOf(ctx, commit, blobs)
+	contents, err := p.contentsOf(ctx, commit, blobs, secret)
 	if err != nil {
 		return sides{}, err
 	}
@@ -95,7 +95,9 @@ func side(contents map[gitrepo.Hash][]byte, hash gitrepo.Hash) (*unstructured.Un
 }
 
 // contentsOf returns the contents of a commit by hash. All are there.
-func (p *Past) contentsOf(ctx context.Context, commit *v1alpha1.ChangeCommit, blobs []gitrepo.Hash) (map[gitrepo.Hash][]byte, error) {
+func (p *Past) contentsOf(
+	ctx context.Context, commit *v1alpha1.ChangeCommit, blobs []gitrepo.Hash, secret bool,
+) (map[gitrepo.Hash][]byte, error) {
 	contents := map[gitrepo.Hash][]byte{}
 	for _, hash := range blobs {
 		if content, ok := p.cached(hash); ok {
@@ -115,7 +117,7 @@ func (p *Past) contentsOf(ctx context.Context, commit *v1alpha1.ChangeCommit, bl
 		return nil, fmt.Errorf("read GitDestination %s/%s: %w", name.Namespace, name.Name, err)
 	}
 	err = p.run(ctx, destination.Namespace, func(ctx context.Context) error {
-		contents, err = p.fetchContents(ctx, destination, commit, blobs)
+		contents, err = p.fetchContents(ctx, destination, commit, blobs, secret)
 		return failure(ctx, destination, err)
 	})
 	return contents, err
@@ -123,7 +125,7 @@ func (p *Past) contentsOf(ctx context.Context, commit *v1alpha1.ChangeCommit, bl
 
 // fetchContents returns the contents of a commit of a destination by hash, of which some may be cached.
 func (p *Past) fetchContents(
-	ctx context.Context, destination *v1alpha1.GitDestination, commit *v1alpha1.ChangeCommit, blobs []gitrepo.Hash,
+	ctx context.Context, destination *v1alpha1.GitDestination, commit *v1alpha1.ChangeCommit, blobs []gitrepo.Hash, secret bool,
 ) (map[gitrepo.Hash][]byte, error) {
 	source, err := p.open(ctx, destination)
 	if err != nil {
@@ -132,7 +134,7 @@ func (p *Past) fetchContents(
 	defer source.Remote.Close()
 	read, err := p.contents(ctx, source, gitrepo.BlobsOptions{
 		Past: gitrepo.Past{Branch: source.Branch, Commit: gitrepo.ParseHash(commit.SHA)}, Parent: true, Whole: true,
-	}, blobs)
+	}, blobs, func(gitrepo.Hash) bool { return secret })
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ func parse(content []byte, c *candidate) *unstructured.Unstructured {
 		Group: version.Group, Version: version.Version, Resource: c.folder.Resource, Namespace: object.GetNamespace(), Name: object.GetName(),
 	}.Path()
 	isSecret := object.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "Secret"}
-	if err != nil || at != c.below || isSecret != (c.folder.GroupVersionResource().GroupResource() == secrets) {
+	if err != nil || at != c.below || isSecret != c.isSecret() {
 		return nil
 	}
 	return object

@@ -173,16 +173,17 @@ func (p *Past) tip(ctx context.Context, source *mirror.Source) (state, error) {
 	return state{snapshot: read}, err
 }
 
+// searchTimeout bounds the search for the first commit of a folder, which only improves a message.
+const searchTimeout = 5 * time.Second
+
 // absent returns the error for a commit in which the folder does not exist. It names the first commit that has the folder, if it is
-// later.
+// later and is found in time.
 func (p *Past) absent(ctx context.Context, source *mirror.Source, history []gitrepo.PastCommit, at int) error {
 	message := fmt.Sprintf("at: the folder of the destination did not exist in the commit %s of the branch %s (%s)",
 		commitText(history[at]), source.Branch, history[at].Time.Format(time.RFC3339))
-	first, err := p.firstWith(ctx, source, history[at+1:])
-	switch {
-	case err != nil:
-		return err
-	case first != nil:
+	ctx, cancel := context.WithTimeout(ctx, searchTimeout)
+	defer cancel()
+	if first, err := p.firstWith(ctx, source, history[at+1:]); err == nil && first != nil {
 		message += fmt.Sprintf("; available are the states from %s (%s)", commitText(*first), first.Time.Format(time.RFC3339))
 	}
 	return apierrors.NewBadRequest(message)

@@ -99,7 +99,7 @@ func (p *Past) owned(ctx context.Context, source *mirror.Source) (bool, error) {
 		return false, nil
 	}
 	where := gitrepo.BlobsOptions{Past: gitrepo.Past{Branch: source.Branch, Commit: tip.commit.Hash}}
-	read, err := p.contents(ctx, source, where, []gitrepo.Hash{marker})
+	read, err := p.contents(ctx, source, where, []gitrepo.Hash{marker}, func(gitrepo.Hash) bool { return false })
 	return err == nil && source.Owned(read.Found[marker]), err
 }
 
@@ -145,7 +145,8 @@ func (l *listing) read(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		contents, err := l.past.contents(ctx, l.source, l.where(), hashesOf(found))
+		hashes, isSecret := hashesOf(found)
+		contents, err := l.past.contents(ctx, l.source, l.where(), hashes, isSecret)
 		if err != nil {
 			return err
 		}
@@ -233,12 +234,21 @@ func (l *listing) candidates(ctx context.Context, most int) (found []candidate, 
 	return found, at, err
 }
 
-func hashesOf(found []candidate) []gitrepo.Hash {
-	hashes := make([]gitrepo.Hash, len(found))
+// hashesOf returns the hashes of candidates, and whether each is that of a Secret.
+func hashesOf(found []candidate) (hashes []gitrepo.Hash, isSecret func(gitrepo.Hash) bool) {
+	ofSecrets := map[gitrepo.Hash]bool{}
 	for i := range found {
-		hashes[i] = found[i].hash
+		hashes = append(hashes, found[i].hash)
+		if found[i].isSecret() {
+			ofSecrets[found[i].hash] = true
+		}
 	}
-	return hashes
+	return hashes, func(hash gitrepo.Hash) bool { return ofSecrets[hash] }
+}
+
+// isSecret reports whether the file is that of a Secret.
+func (c *candidate) isSecret() bool {
+	return c.folder.GroupVersionResource().GroupResource() == secrets
 }
 
 // addAll adds the objects of candidates, in order, until the response is full or a content is missing that another call returns. It
@@ -268,7 +278,7 @@ func (l *listing) add(ctx context.Context, c *candidate, content []byte, read bo
 	if !l.selected.labels.Matches(labels.Set(object.GetLabels())) {
 		return nil
 	}
-	if c.folder.GroupVersionResource().GroupResource() == secrets {
+	if c.isSecret() {
 		shown, err := l.opener.show(ctx, object)
 		switch {
 		case errors.Is(err, errUnreadable):

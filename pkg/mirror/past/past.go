@@ -193,8 +193,11 @@ func (p *Past) read(ctx context.Context, source *mirror.Source, commit gitrepo.H
 	return snapshot{commit: read, tree: tree}, nil
 }
 
-// contents returns contents by hash, from the cache or the remote. It omits what the remote does not have or is too large.
-func (p *Past) contents(ctx context.Context, source *mirror.Source, where gitrepo.BlobsOptions, blobs []gitrepo.Hash) (gitrepo.Blobs, error) {
+// contents returns contents by hash, from the cache or the remote. It omits what the remote does not have or is too large. isSecret
+// reports whether a blob is that of a Secret.
+func (p *Past) contents(
+	ctx context.Context, source *mirror.Source, where gitrepo.BlobsOptions, blobs []gitrepo.Hash, isSecret func(gitrepo.Hash) bool,
+) (gitrepo.Blobs, error) {
 	found := map[gitrepo.Hash][]byte{}
 	var missing []gitrepo.Hash
 	for _, hash := range blobs {
@@ -213,20 +216,15 @@ func (p *Past) contents(ctx context.Context, source *mirror.Source, where gitrep
 	}
 	for hash, content := range fetched.Found {
 		found[hash] = content
-		if p.config.Contents != nil && isKept(content) {
+		if p.config.Contents != nil && !(isSecret(hash) && !bytes.Contains(content, sopsField)) {
 			p.config.Contents.Put(hash, content)
 		}
 	}
 	return gitrepo.Blobs{Found: found, More: fetched.More}, nil
 }
 
-// isKept reports whether a content may be cached: that of an object as the mirror writes it, other than a Secret, which may be readable.
-func isKept(content []byte) bool {
-	first, rest, _ := bytes.Cut(content, []byte("\n"))
-	second, _, _ := bytes.Cut(rest, []byte("\n"))
-	kind, hasKind := bytes.CutPrefix(second, []byte("kind: "))
-	return bytes.HasPrefix(first, []byte("apiVersion: ")) && hasKind && string(kind) != "Secret"
-}
+// sopsField is in every file that SOPS has encrypted. Secrets in plain text are not cached: the cache may be on a disk.
+var sopsField = []byte("\nsops:\n")
 
 // cached returns a content of the cache, if it is intact.
 func (p *Past) cached(hash gitrepo.Hash) ([]byte, bool) {

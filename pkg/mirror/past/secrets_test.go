@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
 // password is what nobody sees who may not.
@@ -64,6 +65,9 @@ func TestSecrets(t *testing.T) {
 			}
 			if readable := test.secrets == decrypted; strings.Contains(text, password) != readable || strings.Contains(text, "annotated") != readable {
 				t.Errorf("values are readable: %s", text)
+			}
+			if _, cached := f.contents.Get(gitrepo.BlobHash([]byte(content))); cached != test.encrypted {
+				t.Errorf("the content is cached: %v", cached)
 			}
 			if !strings.Contains(text, `"labels":{"app":"web"}`) {
 				t.Errorf("lacks the labels: %s", text)
