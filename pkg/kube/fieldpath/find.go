@@ -15,7 +15,7 @@ func (s Step) IsField() bool { return s.Keys == nil && !s.IsValue }
 func (s Step) Find(items []any) int {
 	switch {
 	case s.IsValue:
-		return slices.IndexFunc(items, func(item any) bool { return textOf(item) == s.Field })
+		return slices.IndexFunc(items, func(item any) bool { return Text(item) == s.Field })
 	case s.Keys != nil:
 		return slices.IndexFunc(items, s.matches)
 	}
@@ -31,7 +31,7 @@ func (s Step) matches(item any) bool {
 	fields, ok := item.(map[string]any)
 	return ok && !slices.ContainsFunc(s.Keys, func(k Key) bool {
 		value, ok := fields[k.Name]
-		return !ok || textOf(value) != k.Text
+		return !ok || Text(value) != k.Text
 	})
 }
 

@@ -47,7 +47,7 @@ func Of(p fieldpath.Path) Path {
 		case element.Key != nil:
 			out[i] = Step{Keys: keysOf(*element.Key)}
 		case element.Value != nil:
-			out[i] = Step{Field: textOf((*element.Value).Unstructured()), IsValue: true}
+			out[i] = Step{Field: Text((*element.Value).Unstructured()), IsValue: true}
 		case element.Index != nil:
 			out[i] = Step{Field: strconv.Itoa(*element.Index)}
 		}
@@ -58,7 +58,7 @@ func Of(p fieldpath.Path) Path {
 func keysOf(fields value.FieldList) []Key {
 	keys := make([]Key, len(fields))
 	for i, field := range fields {
-		keys[i] = Key{field.Name, textOf(field.Value.Unstructured())}
+		keys[i] = Key{field.Name, Text(field.Value.Unstructured())}
 	}
 	return sorted(keys)
 }
@@ -69,8 +69,8 @@ func sorted(keys []Key) []Key {
 	return keys
 }
 
-// textOf formats a value: a string as it is, everything else as JSON.
-func textOf(value any) string {
+// Text formats a value as a Key has it: a string as it is, everything else as JSON.
+func Text(value any) string {
 	if text, ok := value.(string); ok {
 		return text
 	}

@@ -1,0 +1,314 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/configbutler/slipstream/pkg/kube/apierror"
+)
+
+const (
+	// pollInterval is the time between two looks at an object that is to become usable, or to go.
+	pollInterval = 100 * time.Millisecond
+	// usableTimeout is how long a new CustomResourceDefinition or Namespace may take to be usable.
+	usableTimeout = time.Minute
+	// goneTimeout is how long a deleted object may take to go, before it is created again.
+	goneTimeout = 2 * time.Minute
+	// maxRetries is how often a step is tried again because the status of the object has changed.
+	maxRetries = 10
+)
+
+// Writer writes objects with the rights of its client.
+type Writer struct {
+	Client dynamic.Interface
+	// Manager is the field manager.
+	Manager string
+	// Planner is the planner of the steps.
+	Planner Planner
+}
+
+func (w Writer) of(o Object) dynamic.ResourceInterface {
+	if o.Namespace == "" {
+		return w.Client.Resource(o.Resource)
+	}
+	return w.Client.Resource(o.Resource).Namespace(o.Namespace)
+}
+
+// DryRun has the API server check a step, and sets its Result or its Refusals. A step that would change nothing becomes Keep. It fails
+// if the step cannot be checked.
+func (w Writer) DryRun(ctx context.Context, s *Step) error {
+	result, err := w.attempt(ctx, s, []string{metav1.DryRunAll})
+	switch {
+	case err == nil:
+		s.Result = result
+		if s.Verb == Update && w.isSame(result, s.Live) {
+			s.Verb, s.Write = Keep, nil
+		}
+		return nil
+	case s.Verb == Create && apierrors.IsNotFound(err):
+		return nil // Its namespace or definition does not exist yet.
+	}
+	if s.Refusals = refusalsOf(s.Kind.GroupKind(), err); len(s.Refusals) == 0 {
+		return err
+	}
+	s.Replaceable, s.Forbidden = s.Verb == Update && apierrors.IsInvalid(err), apierrors.IsForbidden(err)
+	return nil
+}
+
+// isSame reports whether an update has changed nothing but what the API server notes about the update.
+func (w Writer) isSame(a, b *unstructured.Unstructured) bool {
+	stripped := func(object *unstructured.Unstructured) map[string]any {
+		object = w.Planner.withoutReasons(object).DeepCopy()
+		object.SetManagedFields(nil)
+		object.SetResourceVersion("")
+		object.SetGeneration(0)
+		return object.Object
+	}
+	return reflect.DeepEqual(stripped(a), stripped(b))
+}
+
+// Apply executes a step, and returns the object as it is then, nil if it is deleted. It fails with a conflict if the content of the object
+// has changed since it was read. After the creation of a CustomResourceDefinition it waits until its objects can be created.
+func (w Writer) Apply(ctx context.Context, s *Step) (*unstructured.Unstructured, error) {
+	written, err := w.attempt(ctx, s, nil)
+	if apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) && s.Verb == Update {
+		return nil, apierrors.NewConflict(s.Resource.GroupResource(), s.Name, err)
+	}
+	if err != nil && s.Kind.Kind == "Secret" && s.Kind.Group == "" {
+		return nil, apierror.RedactSecret(err)
+	}
+	if err == nil && s.Kind.GroupKind() == customResourceDefinition && s.Verb != Delete {
+		return written, w.waitEstablished(ctx, s.Object)
+	}
+	return written, err
+}
+
+// attempt executes a step, and again if the API server notes another version of the object. Controllers write the status at any time:
+// only another content is a conflict. Before anything was shown, which is so in a dry run, it is none either.
+func (w Writer) attempt(ctx context.Context, s *Step, dryRun []string) (*unstructured.Unstructured, error) {
+	for retries := maxRetries; ; retries-- {
+		result, err := w.execute(ctx, s, dryRun)
+		if !apierrors.IsConflict(err) || s.Live == nil || retries == 0 {
+			return result, err
+		}
+		isSame, refreshErr := w.refresh(ctx, s, dryRun != nil)
+		if refreshErr != nil {
+			return nil, refreshErr
+		}
+		if !isSame {
+			return nil, err
+		}
+	}
+}
+
+// refresh reads the object of a step again, and plans the step for it unless its content has changed. If replan is set, it does so then,
+// too.
+func (w Writer) refresh(ctx context.Context, s *Step, replan bool) (planned bool, err error) {
+	live, err := w.of(s.Object).Get(ctx, s.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		live, err = nil, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	isSame := live != nil && live.GetUID() == s.Live.GetUID()
+	if isSame {
+		was, err := w.Planner.Content(s.Live)
+		if err != nil {
+			return false, err
+		}
+		is, err := w.Planner.Content(live)
+		if err != nil {
+			return false, err
+		}
+		isSame = reflect.DeepEqual(was.Object, is.Object)
+	}
+	if !isSame && !replan {
+		return false, nil
+	}
+	s.Live = live
+	return true, w.Planner.plan(s)
+}
+
+func (w Writer) execute(ctx context.Context, s *Step, dryRun []string) (*unstructured.Unstructured, error) {
+	switch s.Verb {
+	case Keep:
+		return s.Live, nil
+	case Create:
+		return w.create(ctx, s, dryRun)
+	case Update:
+		return w.of(s.Object).Update(ctx, s.Write, metav1.UpdateOptions{
+			FieldManager: w.Manager, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun,
+		})
+	case Recreate:
+		if err := w.delete(ctx, s, dryRun); err != nil {
+			return nil, err
+		}
+		if dryRun != nil {
+			return w.tryCreate(ctx, s)
+		}
+		if err := w.waitGone(ctx, s); err != nil {
+			return nil, err
+		}
+		return w.create(ctx, s, nil)
+	}
+	return nil, w.delete(ctx, s, dryRun)
+}
+
+func createOptions(manager string, dryRun []string) metav1.CreateOptions {
+	return metav1.CreateOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun}
+}
+
+// create creates an object. Its type is perhaps served only in a moment, if its definition was created just before.
+func (w Writer) create(ctx context.Context, s *Step, dryRun []string) (created *unstructured.Unstructured, err error) {
+	if dryRun != nil {
+		return w.of(s.Object).Create(ctx, s.Write, createOptions(w.Manager, dryRun))
+	}
+	waited := wait.PollUntilContextTimeout(ctx, pollInterval, usableTimeout, true, func(ctx context.Context) (bool, error) {
+		created, err = w.of(s.Object).Create(ctx, s.Write, createOptions(w.Manager, nil))
+		return !isNotServed(err), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return created, waited
+}
+
+// isNotServed reports whether a request has failed because the type is not served.
+func isNotServed(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || !apierrors.IsNotFound(err) {
+		return false
+	}
+	details := status.Status().Details
+	return details == nil || details.Name == ""
+}
+
+// tryCreate dry-runs the creation of an object that exists, with another name.
+func (w Writer) tryCreate(ctx context.Context, s *Step) (*unstructured.Unstructured, error) {
+	object := s.Write.DeepCopy()
+	object.SetName("")
+	object.SetGenerateName(s.Name + "-")
+	tried, err := w.of(s.Object).Create(ctx, object, createOptions(w.Manager, []string{metav1.DryRunAll}))
+	if apierrors.IsInvalid(err) && namesOnly(err) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota: ") {
+		return s.Write, nil // Without the old object, it fits.
+	}
+	if err != nil {
+		return nil, err
+	}
+	tried.SetName(s.Name)
+	tried.SetGenerateName("")
+	return tried, nil
+}
+
+// namesOnly reports whether an object is refused for its name.
+func namesOnly(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil || len(status.Status().Details.Causes) == 0 {
+		return false
+	}
+	for _, cause := range status.Status().Details.Causes {
+		if !strings.HasPrefix(cause.Field, "metadata.") {
+			return false
+		}
+	}
+	return true
+}
+
+// delete deletes the object that was read. One that is gone by now is not an error.
+func (w Writer) delete(ctx context.Context, s *Step, dryRun []string) error {
+	uid, version := s.Live.GetUID(), s.Live.GetResourceVersion()
+	background := metav1.DeletePropagationBackground
+	err := w.of(s.Object).Delete(ctx, s.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}, PropagationPolicy: &background, DryRun: dryRun,
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// waitGone waits until a deleted object does not exist any more.
+func (w Writer) waitGone(ctx context.Context, s *Step) error {
+	var finalizers []string
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, goneTimeout, true, func(ctx context.Context) (bool, error) {
+		object, err := w.of(s.Object).Get(ctx, s.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		finalizers = object.GetFinalizers()
+		return object.GetUID() != s.Live.GetUID(), nil
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return fmt.Errorf("it is deleted, and not created: it still exists after %s, with the finalizers %q", goneTimeout, finalizers)
+	}
+	return err
+}
+
+// waitEstablished waits until a CustomResourceDefinition is served.
+func (w Writer) waitEstablished(ctx context.Context, o Object) error {
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, usableTimeout, true, func(ctx context.Context) (bool, error) {
+		definition, err := w.of(o).Get(ctx, o.Name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		conditions, _, _ := unstructured.NestedSlice(definition.Object, "status", "conditions")
+		for _, condition := range conditions {
+			if fields, ok := condition.(map[string]any); ok && fields["type"] == "Established" && fields["status"] == "True" {
+				return true, nil
+			}
+		}
+		return false, nil
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return fmt.Errorf("it is written, and not established after %s", usableTimeout)
+	}
+	return err
+}
+
+// refusalsOf returns why the API server does not accept an object, none if the error says nothing about the object.
+func refusalsOf(kind schema.GroupKind, err error) []Refusal {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || !isRefusal(err) {
+		return nil
+	}
+	message := func(cause metav1.CauseType, text string) string {
+		if kind == (schema.GroupKind{Kind: "Secret"}) {
+			return apierror.SecretMessage(cause, text)
+		}
+		return text
+	}
+	var out []Refusal
+	if details := status.Status().Details; details != nil {
+		for _, cause := range details.Causes {
+			out = append(out, Refusal{Field: cause.Field, Message: message(cause.Type, cause.Message)})
+		}
+	}
+	if len(out) == 0 {
+		out = []Refusal{{Message: message("", status.Status().Message)}}
+	}
+	return out
+}
+
+// isRefusal reports whether the API server has decided about an object.
+func isRefusal(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) ||
+		apierrors.IsRequestEntityTooLargeError(err) || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
+}
