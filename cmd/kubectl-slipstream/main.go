@@ -23,7 +23,7 @@ func main() {
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 	err := app.NewCommand(streams).ExecuteContext(ctx)
 	stop()
-	if err != nil {
+	if app.IsFailure(err) {
 		fmt.Fprintf(os.Stderr, "Error: %s\n", printable.Text(err.Error()))
 	}
 	os.Exit(app.ExitCode(err))

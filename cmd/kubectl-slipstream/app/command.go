@@ -17,11 +17,15 @@ import (
 
 // NewCommand returns the plugin. It does not print errors; ExitCode distinguishes them.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	config := genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(300).WithDiscoveryQPS(50)
+	config := genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(300).WithDiscoveryQPS(50).WithWrapConfigFn(
+		func(found *rest.Config) *rest.Config {
+			found.QPS, found.Burst = 50, 300 // As in kubectl.
+			return found
+		})
 	root := &cobra.Command{
 		Use:           "kubectl-slipstream",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl slipstream"},
-		Short:         "See who changed what, what an Environment lacks, and have a SyncPipeline send now",
+		Short:         "See who changed what and get it back, what an Environment lacks, and have a SyncPipeline send now",
 		Args:          cobra.NoArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -31,7 +35,9 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	config.AddFlags(root.PersistentFlags())
-	root.AddCommand(newLog(streams, config), newMissing(streams, config), newSyncPipeline(streams, config))
+	root.AddCommand(
+		newBlame(streams, config), newDiff(streams, config), newLog(streams, config), newMissing(streams, config),
+		newRestore(streams, config), newShow(streams, config), newSyncPipeline(streams, config), newUndo(streams, config))
 	return root
 }
 

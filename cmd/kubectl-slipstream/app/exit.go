@@ -12,7 +12,9 @@ import (
 
 // Exit codes of all commands of the plugin.
 const (
-	exitError = 2
+	// exitDifferent is returned if there is a difference.
+	exitDifferent = 1
+	exitError     = 2
 	// exitFailed is returned after a request that was executed and failed.
 	exitFailed = 3
 	// exitConflict is returned if the state of an object does not allow the request, such as a suspended pipeline.
@@ -27,11 +29,19 @@ const (
 // errFailed is wrapped by the errors of requests that were executed and failed.
 var errFailed = errors.New("failed")
 
+// errDifferent is returned by diff if there is a difference, which is printed.
+var errDifferent = errors.New("there are differences")
+
+// IsFailure reports whether an error is to be printed.
+func IsFailure(err error) bool { return err != nil && !errors.Is(err, errDifferent) }
+
 // ExitCode returns the exit code for an error of the command.
 func ExitCode(err error) int {
 	switch {
 	case err == nil:
 		return 0
+	case errors.Is(err, errDifferent):
+		return exitDifferent
 	case errors.Is(err, errFailed):
 		return exitFailed
 	case errors.Is(err, context.DeadlineExceeded):

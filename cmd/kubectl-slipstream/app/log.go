@@ -7,21 +7,16 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/restmapper"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	client "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
@@ -86,7 +81,7 @@ func (l *changeLog) run(ctx context.Context, args []string) error {
 	if l.limit < 0 {
 		return fmt.Errorf("--limit is %d: it is at least 0", l.limit)
 	}
-	of, err := l.object(args)
+	of, err := objectArgument(l.config, args)
 	if err != nil {
 		return err
 	}
@@ -137,82 +132,18 @@ func (l *changeLog) nothing(namespace string) string {
 	return fmt.Sprintf("No changes found in %s within %s. --since goes back further", where, l.since)
 }
 
-// loggedObject is the object, or the type of the objects, whose changes are listed.
-type loggedObject struct {
-	resource schema.GroupResource
-	name     string
-	// clusterScoped is set for a type whose objects have no namespace.
-	clusterScoped bool
-}
-
-// object parses the arguments.
-func (l *changeLog) object(args []string) (of loggedObject, err error) {
-	if len(args) == 0 {
-		return of, nil
-	}
-	kind, name, named := strings.Cut(args[0], "/")
-	if len(args) > 1 {
-		if named {
-			return of, fmt.Errorf("%s %s: write TYPE/NAME or TYPE NAME", args[0], args[1])
-		}
-		name, named = args[1], true
-	}
-	if named && name == "" {
-		return of, fmt.Errorf("%s: the name is missing", args[0])
-	}
-	mapper, err := l.config.ToRESTMapper()
-	if err != nil {
-		return of, err
-	}
-	version, parsed := schema.ParseResourceArg(kind)
-	if version == nil {
-		version = &schema.GroupVersionResource{Group: parsed.Group, Resource: parsed.Resource}
-	}
-	discovery, err := l.config.ToDiscoveryClient()
-	if err != nil {
-		return of, err
-	}
-	expander := restmapper.NewShortcutExpander(mapper, discovery, nil)
-	resource, err := expander.ResourceFor(*version)
-	if err != nil {
-		return of, fmt.Errorf("%s is not a type of the cluster: %w", kind, err)
-	}
-	found, err := expander.KindFor(resource)
-	if err != nil {
-		return of, fmt.Errorf("%s is not a type of the cluster: %w", kind, err)
-	}
-	mapping, err := expander.RESTMapping(found.GroupKind(), found.Version)
-	if err != nil {
-		return of, fmt.Errorf("%s is not a type of the cluster: %w", kind, err)
-	}
-	return loggedObject{resource: resource.GroupResource(), name: name, clusterScoped: mapping.Scope.Name() == meta.RESTScopeNameRoot}, nil
-}
-
 // selector returns the field selector for the changes of an object.
-func (l *changeLog) selector(of loggedObject) string {
-	var terms []fields.Selector
-	for _, term := range []struct{ field, value string }{
-		{v1alpha1.ChangeObjectResourceField, of.resource.Resource}, {v1alpha1.ChangeObjectNameField, of.name}, {v1alpha1.ChangeAuthorField, l.author},
-	} {
-		if term.value != "" {
-			terms = append(terms, fields.OneTermEqualSelector(term.field, term.value))
-		}
-	}
+func (l *changeLog) selector(of objectRef) string {
+	terms := map[string]string{v1alpha1.ChangeAuthorField: l.author}
 	if l.bypass {
-		terms = append(terms, fields.OneTermEqualSelector(v1alpha1.ChangeBypassField, "true"))
+		terms[v1alpha1.ChangeBypassField] = "true"
 	}
-	return fields.AndSelectors(terms...).String()
-}
-
-// includes reports whether a change is of the type. A field selector does not have the group.
-func (o loggedObject) includes(change *v1alpha1.Change) bool {
-	version, err := schema.ParseGroupVersion(change.Spec.Object.APIVersion)
-	return o.resource.Resource == "" || err == nil && version.Group == o.resource.Group
+	return of.changes(terms)
 }
 
 // list returns the changes, newest first, and the resourceVersion from which a watch continues.
 func (l *changeLog) list(
-	ctx context.Context, changes client.ChangeInterface, of loggedObject, limit int,
+	ctx context.Context, changes client.ChangeInterface, of objectRef, limit int,
 ) (found []v1alpha1.Change, version string, err error) {
 	oldest := time.Time{}
 	if l.since > 0 {
@@ -252,7 +183,7 @@ func endsBefore(changes []v1alpha1.Change, oldest time.Time) bool {
 
 // follow prints changes as they are recorded until ctx ends. If the server does not have the events since the last one any more, because
 // nothing has changed for long, it lists the changes since then.
-func (l *changeLog) follow(ctx context.Context, changes client.ChangeInterface, of loggedObject, version string) error {
+func (l *changeLog) follow(ctx context.Context, changes client.ChangeInterface, of objectRef, version string) error {
 	for {
 		next, err := l.printEvents(ctx, changes, of, version)
 		switch {
@@ -275,7 +206,7 @@ func (l *changeLog) follow(ctx context.Context, changes client.ChangeInterface, 
 
 // printNewer prints the changes that were recorded after a resourceVersion, oldest first, and returns the current one.
 func (l *changeLog) printNewer(
-	ctx context.Context, changes client.ChangeInterface, of loggedObject, version string,
+	ctx context.Context, changes client.ChangeInterface, of objectRef, version string,
 ) (current string, err error) {
 	found, current, err := l.list(ctx, changes, of, 0)
 	if err != nil {
@@ -290,7 +221,7 @@ func (l *changeLog) printNewer(
 }
 
 // printEvents prints changes until the server ends the watch. It returns the resourceVersion to continue from, also with an error.
-func (l *changeLog) printEvents(ctx context.Context, changes client.ChangeInterface, of loggedObject, version string) (string, error) {
+func (l *changeLog) printEvents(ctx context.Context, changes client.ChangeInterface, of objectRef, version string) (string, error) {
 	events, err := changes.Watch(ctx, metav1.ListOptions{FieldSelector: l.selector(of), ResourceVersion: version, AllowWatchBookmarks: true})
 	if err != nil {
 		return version, err

@@ -185,14 +185,14 @@ func TestLog(t *testing.T) {
 		},
 		"the newest one of an object": {
 			args: []string{"cm/note", "-n", "shop", "--limit", "1", "--oneline", "--author", "jane@example.com", "--bypass"},
-			out:  "8548a58 12s jane@example.com Update ConfigMap/note\n", selector: "object.resource=configmaps,object.name=note,author=jane@example.com,bypass=true",
+			out:  "8548a58 12s jane@example.com Update ConfigMap/note\n", selector: "author=jane@example.com,bypass=true,object.name=note,object.resource=configmaps",
 		},
 		"a type, and a name": {
 			args: []string{"configmap", "note", "-n", "shop", "--since", "1m", "--oneline"},
-			out:  "8548a58 12s jane@example.com Update ConfigMap/note\n", selector: "object.resource=configmaps,object.name=note",
+			out:  "8548a58 12s jane@example.com Update ConfigMap/note\n", selector: "object.name=note,object.resource=configmaps",
 		},
 		"an object without a namespace": {
-			args: []string{"ns/note", "-n", "other", "--oneline"}, selector: "object.resource=namespaces,object.name=note",
+			args: []string{"ns/note", "-n", "other", "--oneline"}, selector: "object.name=note,object.resource=namespaces",
 			out: "8548a58 12s jane@example.com Update shop ConfigMap/note\n8548a58 4m (helm) Create shop ConfigMap/note\n",
 		},
 		"nothing within the time": {

@@ -1,0 +1,200 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/scheme"
+	"github.com/configbutler/slipstream/pkg/kube/fieldpath"
+	"github.com/configbutler/slipstream/pkg/kube/restore"
+)
+
+const undoExample = `  # Undo one change, and keep what has changed since in other fields
+  kubectl slipstream undo fe5de7ac1a38-fe2f91dc2d98 -n shop`
+
+// undo is the command undo.
+type undo struct{ rewrite }
+
+func newUndo(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+	u := &undo{rewrite{
+		session: session{IOStreams: streams, config: config}, output: genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme),
+	}}
+	command := &cobra.Command{
+		Use:   "undo CHANGE",
+		Short: "Set back the fields that one change has changed",
+		Long: "Set back the fields that one change has changed, with your own rights. Later changes of other fields stay. A field that has\n" +
+			"changed again since is a conflict: then nothing is written, and the exit code is 4. The creation of an object is undone by its\n" +
+			"deletion, and a deletion by its creation. CHANGE is the name of a Change of the namespace, NAMESPACE/NAME, or a commit.",
+		Example: undoExample,
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(command *cobra.Command, args []string) error { return u.run(command.Context(), args[0]) },
+	}
+	u.addFlags(command)
+	return command
+}
+
+func (u *undo) run(ctx context.Context, argument string) error {
+	if err := u.prepare(); err != nil {
+		return err
+	}
+	change, err := u.change(ctx, argument)
+	if err != nil {
+		return err
+	}
+	before, after, err := u.contents(ctx, change)
+	if err != nil {
+		return err
+	}
+	if before == nil && after == nil {
+		return errors.New("the Change has no content before or after it")
+	}
+	sample := after
+	if sample == nil {
+		sample = before
+	}
+	id, err := u.identify(sample)
+	if err != nil {
+		return err
+	}
+	found, err := u.live(ctx, []restore.Object{id})
+	if err != nil {
+		return err
+	}
+	object := compared{Object: id, live: found[id]}
+	if object.live != nil {
+		if object.now, err = planner.Content(object.live); err != nil {
+			return err
+		}
+	}
+	undone, err := restore.Undo(ctx, u.schemas, before, after, object.now)
+	if err != nil {
+		return err
+	}
+	if len(undone.Conflicts) > 0 {
+		return u.conflict(ctx, change, undone.Conflicts)
+	}
+	object.then = undone.Content
+	return u.rewrite.run(ctx, []compared{object}, "undo of change "+change.Name)
+}
+
+// contents returns the contents before and after a change, nil where the object did not exist.
+func (u *undo) contents(ctx context.Context, change *v1alpha1.Change) (before, after *unstructured.Unstructured, err error) {
+	if change.Spec.Object.Resource == "secrets" && change.Spec.Object.APIVersion == "v1" {
+		if len(change.Spec.Commits) == 0 {
+			return nil, nil, errors.New("the Change has no commit")
+		}
+		if before, err = u.secret(ctx, change, "^"); err != nil {
+			return nil, nil, err
+		}
+		after, err = u.secret(ctx, change, "")
+		return before, after, err
+	}
+	difference, err := u.api.Changes(change.Namespace).Diff(ctx, change.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, nil, err
+	}
+	if before, err = decoded(difference.Before); err != nil {
+		return nil, nil, err
+	}
+	after, err = decoded(difference.After)
+	return before, after, err
+}
+
+// secret returns a Secret with its values as it was after a change, or before it if the suffix is ^.
+func (u *undo) secret(ctx context.Context, change *v1alpha1.Change, suffix string) (*unstructured.Unstructured, error) {
+	of := objectRef{resource: corev1.Resource("secrets"), name: change.Spec.Object.Name}
+	sel := &selection{namespace: change.Spec.Object.Namespace, objects: []objectRef{of}}
+	from := change.Spec.Commits[0].DestinationRef
+	state, err := u.read(ctx, from, sel, change.Namespace+"/"+change.Name+suffix)
+	if err != nil {
+		return nil, err
+	}
+	if state.refused != nil {
+		return nil, fmt.Errorf("the values of the Secret cannot be read: %w", state.refused)
+	}
+	for _, secret := range state.objects {
+		return secret, nil
+	}
+	return nil, nil
+}
+
+// maxConflictChanges is the number of Changes among which those are looked for that have changed a field again.
+const maxConflictChanges = 200
+
+// conflict returns the error for fields that have changed since a change, with the later changes.
+func (u *undo) conflict(ctx context.Context, change *v1alpha1.Change, conflicts []fieldpath.Path) error {
+	object := change.Spec.Object
+	version, err := schema.ParseGroupVersion(object.APIVersion)
+	if err != nil {
+		return err
+	}
+	of := objectRef{resource: version.WithResource(object.Resource).GroupResource(), name: object.Name, clusterScoped: object.Namespace == ""}
+	u.namespace = change.Namespace
+	later, err := u.history(ctx, of, maxConflictChanges)
+	if err != nil {
+		return err
+	}
+	for i := range later {
+		if later[i].Name == change.Name && later[i].Namespace == change.Namespace {
+			later = later[:i]
+			break
+		}
+	}
+	var lines []string
+	for _, path := range conflicts {
+		lines = append(lines, what(path)+" has changed again: "+by(later, path))
+	}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: 409, Reason: metav1.StatusReasonConflict,
+		Message: fmt.Sprintf("change %s of %s cannot be undone:\n  %s", change.Name, whatOf(change), strings.Join(lines, "\n  ")),
+	}}
+}
+
+func what(path fieldpath.Path) string {
+	if len(path) == 0 {
+		return "the object"
+	}
+	return path.String()
+}
+
+// by names the latest of some changes, newest first, that has changed a field, or may have.
+func by(later []v1alpha1.Change, path fieldpath.Path) string {
+	for _, touches := range []func(*v1alpha1.Change, fieldpath.Path) bool{touches, mayTouch} {
+		for i := range later {
+			if touches(&later[i], path) {
+				return fmt.Sprintf("change %s by %s", later[i].Name, whoOf(&later[i]))
+			}
+		}
+	}
+	return "no Change of that is recorded yet"
+}
+
+// touches reports whether a change names a field, a part of it, or what contains it.
+func touches(change *v1alpha1.Change, path fieldpath.Path) bool {
+	return slices.ContainsFunc(change.Spec.Fields, func(text string) bool {
+		field, err := fieldpath.Parse(text)
+		return err == nil && (field.BeginsWith(path) || path.BeginsWith(field))
+	})
+}
+
+// mayTouch reports whether a change has changed fields that it does not name.
+func mayTouch(change *v1alpha1.Change, path fieldpath.Path) bool {
+	return len(path) == 0 || len(change.Spec.Fields) == 0 || change.Spec.MoreFields > 0
+}
