@@ -114,7 +114,7 @@ func (c *pastCluster) store(resource string, object *unstructured.Unstructured, 
 			Object: v1alpha1.ChangedObject{
 				APIVersion: id.GroupVersion().String(), Kind: id.Kind, Resource: resource, Namespace: "shop", Name: name,
 			},
-			Operation: operation, Time: metav1.NewMicroTime(time.Now().Add(-time.Hour + time.Duration(next)*time.Minute)),
+			Operation: operation, Time: metav1.NewMicroTime(time.Now().Add(time.Duration(next-60) * 24 * time.Hour)),
 			Author: &v1alpha1.ChangeAuthor{Username: "jane", Signal: "Audit"}, Fields: changedFields(before, after),
 			Commits: []v1alpha1.ChangeCommit{{
 				DestinationRef: v1alpha1.NamespacedObjectReference{Namespace: "teams", Name: "main"}, SHA: shaOf(next), Path: "x/" + key + ".yaml",

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -192,8 +193,12 @@ func (r *restoration) addNamespace(
 	namespace := restore.Object{
 		Kind: corev1.SchemeGroupVersion.WithKind("Namespace"), Resource: corev1.SchemeGroupVersion.WithResource("namespaces"), Name: sel.namespace,
 	}
-	if found, err := r.live(ctx, []restore.Object{namespace}); err != nil || found[namespace] != nil {
-		return nil // A user who may not read it may write into it.
+	found, err := r.live(ctx, []restore.Object{namespace})
+	switch {
+	case apierrors.IsForbidden(err) || found[namespace] != nil:
+		return nil // Who may not read it may write into it.
+	case err != nil:
+		return err
 	}
 	of := objectRef{resource: corev1.Resource("namespaces"), name: sel.namespace, clusterScoped: true}
 	state, err := r.read(ctx, destination, &selection{objects: []objectRef{of}}, then.commit.SHA)

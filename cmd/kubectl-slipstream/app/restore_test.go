@@ -167,11 +167,11 @@ func TestBlame(t *testing.T) {
 		args []string
 		want string
 	}{
-		"all": {nil, "0abc002 jane 58m apiVersion: v1\n0abc002 jane 58m kind: ConfigMap\n0abc002 jane 58m metadata:\n0abc002 jane 58m name: note\n" +
-			"0abc002 jane 58m namespace: shop\n0abc002 jane 58m data:\n0abc003 jane 57m color: blue\n0abc005 jane 55m new: x\nnot recorded size: \"3\"\n"},
-		"the newest ones": {[]string{"--limit", "2"}, "^0abc004 before 56m apiVersion: v1\n^0abc004 before 56m kind: ConfigMap\n" +
-			"^0abc004 before 56m metadata:\n^0abc004 before 56m name: note\n^0abc004 before 56m namespace: shop\n^0abc004 before 56m data:\n" +
-			"^0abc004 before 56m color: blue\n0abc005 jane 55m new: x\nnot recorded size: \"3\"\n"},
+		"all": {nil, "0abc002 jane 58d apiVersion: v1\n0abc002 jane 58d kind: ConfigMap\n0abc002 jane 58d metadata:\n0abc002 jane 58d name: note\n" +
+			"0abc002 jane 58d namespace: shop\n0abc002 jane 58d data:\n0abc003 jane 57d color: blue\n0abc005 jane 55d new: x\nnot recorded size: \"3\"\n"},
+		"the newest ones": {[]string{"--limit", "2"}, "^0abc004 before 56d apiVersion: v1\n^0abc004 before 56d kind: ConfigMap\n" +
+			"^0abc004 before 56d metadata:\n^0abc004 before 56d name: note\n^0abc004 before 56d namespace: shop\n^0abc004 before 56d data:\n" +
+			"^0abc004 before 56d color: blue\n0abc005 jane 55d new: x\nnot recorded size: \"3\"\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, notes, code := c.call(append([]string{"blame", "cm/note"}, test.args...)...)
@@ -199,7 +199,7 @@ func TestBlameSecret(t *testing.T) {
 			got = append(got, strings.Join(strings.Fields(line), " "))
 		}
 	}
-	want := []string{shaOf(3)[:7] + " jane 57m password: (hidden)", shaOf(2)[:7] + " jane 58m user: (hidden)"}
+	want := []string{shaOf(3)[:7] + " jane 57d password: (hidden)", shaOf(2)[:7] + " jane 58d user: (hidden)"}
 	if difference := cmp.Diff(want, got); code != 0 || difference != "" {
 		t.Errorf("exit code %d: %s%s", code, notes, difference)
 	}

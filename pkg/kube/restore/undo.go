@@ -87,14 +87,11 @@ func (u *undo) result() Undone {
 	done := map[string]bool{}
 	for _, d := range u.change {
 		path := u.unit(d.Path)
-		if key := path.String(); done[key] {
-			continue
-		} else {
-			done[key] = true
-		}
-		if same(u.before, u.now, u.left, path) {
+		key := path.String()
+		if done[key] || same(u.before, u.now, u.left, path) {
 			continue
 		}
+		done[key] = true
 		if !same(u.after, u.now, u.since, path) || !u.revert(out.Content.Object, path) {
 			out.Conflicts = append(out.Conflicts, path)
 		}
