@@ -119,7 +119,7 @@ func (s *session) readAll(
 			if err != nil {
 				return nil, err
 			}
-			objects = append(objects, object)
+			objects = append(objects, contentOf(object))
 		}
 		if options.Continue = page.Continue; options.Continue == "" {
 			return objects, nil

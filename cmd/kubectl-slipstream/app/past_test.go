@@ -118,9 +118,17 @@ func (c *pastCluster) store(resource string, object *unstructured.Unstructured, 
 			Author: &v1alpha1.ChangeAuthor{Username: "jane", Signal: "Audit"}, Fields: changedFields(before, after),
 			Commits: []v1alpha1.ChangeCommit{{
 				DestinationRef: v1alpha1.NamespacedObjectReference{Namespace: "teams", Name: "main"}, SHA: shaOf(next), Path: "x/" + key + ".yaml",
+				BlobBefore: blobOf(before), BlobAfter: blobOf(after),
 			}},
 		},
 	}}, c.changes...)
+}
+
+func blobOf(content *unstructured.Unstructured) string {
+	if content == nil {
+		return ""
+	}
+	return "b10b"
 }
 
 func (c *pastCluster) changeName(i int) string { return fmt.Sprintf("%06x-%06x", 0xffffff-i, i) }

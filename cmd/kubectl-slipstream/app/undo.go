@@ -100,10 +100,15 @@ func (u *undo) contents(ctx context.Context, change *v1alpha1.Change) (before, a
 		if len(change.Spec.Commits) == 0 {
 			return nil, nil, errors.New("the Change has no commit")
 		}
-		if before, err = u.secret(ctx, change, "^"); err != nil {
-			return nil, nil, err
+		commit := change.Spec.Commits[0]
+		if commit.BlobBefore != "" {
+			if before, err = u.secret(ctx, change, "^"); err != nil {
+				return nil, nil, err
+			}
 		}
-		after, err = u.secret(ctx, change, "")
+		if commit.BlobAfter != "" {
+			after, err = u.secret(ctx, change, "")
+		}
 		return before, after, err
 	}
 	difference, err := u.api.Changes(change.Namespace).Diff(ctx, change.Name, metav1.GetOptions{})
@@ -114,15 +119,15 @@ func (u *undo) contents(ctx context.Context, change *v1alpha1.Change) (before, a
 		return nil, nil, err
 	}
 	after, err = decoded(difference.After)
-	return before, after, err
+	return contentOf(before), contentOf(after), err
 }
 
 // secret returns a Secret with its values as it was after a change, or before it if the suffix is ^.
 func (u *undo) secret(ctx context.Context, change *v1alpha1.Change, suffix string) (*unstructured.Unstructured, error) {
 	of := objectRef{resource: corev1.Resource("secrets"), name: change.Spec.Object.Name}
 	sel := &selection{namespace: change.Spec.Object.Namespace, objects: []objectRef{of}}
-	from := change.Spec.Commits[0].DestinationRef
-	state, err := u.read(ctx, from, sel, change.Namespace+"/"+change.Name+suffix)
+	from := change.Spec.Commits[0]
+	state, err := u.read(ctx, from.DestinationRef, sel, change.Namespace+"/"+change.Name+suffix)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +137,7 @@ func (u *undo) secret(ctx context.Context, change *v1alpha1.Change, suffix strin
 	for _, secret := range state.objects {
 		return secret, nil
 	}
-	return nil, nil
+	return nil, fmt.Errorf("the Secret is not in the commit %s%s", from.SHA, suffix)
 }
 
 // maxConflictChanges is the number of Changes among which those are looked for that have changed a field again.
