@@ -10,7 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
@@ -31,7 +34,7 @@ func (s *session) selected(args []string, labelSelector string) (*selection, err
 		return nil, fmt.Errorf("--selector: %w", err)
 	}
 	for _, arg := range args {
-		of, err := objectArgument(s.config, []string{arg})
+		of, err := pastObject(s.config, arg)
 		if err != nil {
 			return nil, err
 		}
@@ -48,6 +51,22 @@ func (s *session) selected(args []string, labelSelector string) (*selection, err
 		return nil, errors.New("--selector selects objects of a type or namespace: leave out either the names or --selector")
 	}
 	return sel, nil
+}
+
+// pastObject parses TYPE or TYPE/NAME. A type that the cluster does not serve any more can be named with its group, as in
+// widgets.example.com/a.
+func pastObject(config genericclioptions.RESTClientGetter, arg string) (objectRef, error) {
+	of, err := objectArgument(config, []string{arg})
+	var unknown *meta.NoResourceMatchError
+	if !errors.As(err, &unknown) {
+		return of, err
+	}
+	kind, name, _ := strings.Cut(arg, "/")
+	resource := schema.ParseGroupResource(kind)
+	if resource.Group == "" || name == "" {
+		return of, err
+	}
+	return objectRef{resource: resource, name: name}, nil
 }
 
 // queries returns what is asked of a destination.

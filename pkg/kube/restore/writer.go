@@ -49,7 +49,7 @@ func (w Writer) of(o Object) dynamic.ResourceInterface {
 }
 
 // DryRun has the API server check a step, and sets its Result or its Refusals. A step that would change nothing becomes Keep. It fails
-// if the step cannot be checked.
+// if the API server says nothing about the step. A step that a webhook does not support in a dry run is not checked.
 func (w Writer) DryRun(ctx context.Context, s *Step) error {
 	result, err := w.attempt(ctx, s, []string{metav1.DryRunAll})
 	switch {
@@ -61,6 +61,8 @@ func (w Writer) DryRun(ctx context.Context, s *Step) error {
 		return nil
 	case s.Verb == Create && apierrors.IsNotFound(err):
 		return nil // Its namespace or definition does not exist yet.
+	case apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run"):
+		return nil // A webhook has side effects.
 	}
 	if s.Refusals = refusalsOf(s.Kind.GroupKind(), err); len(s.Refusals) == 0 {
 		return err
