@@ -1,0 +1,36 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app"
+)
+
+func TestAsk(t *testing.T) {
+	for answer, want := range map[string]bool{"y\n": true, " YES \n": true, "y": true, "\n": false, "": false, "n\n": false, "yeah\n": false} {
+		var out strings.Builder
+		err := app.Ask(strings.NewReader(answer), &out, "Write? ")
+		if (err == nil) != want || out.String() != "Write? " {
+			t.Errorf("%q: %v, printed %q", answer, err, out.String())
+		}
+	}
+}
+
+func TestColoured(t *testing.T) {
+	const text = "--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n same\n"
+	if got := app.Coloured(text, false); got != text {
+		t.Errorf("without a terminal: %q", got)
+	}
+	want := "\x1b[1m--- a\x1b[m\n\x1b[1m+++ b\x1b[m\n\x1b[36m@@ -1 +1 @@\x1b[m\n\x1b[31m-old\x1b[m\n\x1b[32m+new\x1b[m\n same\n"
+	if got := app.Coloured(text, true); got != want {
+		t.Errorf("%q", got)
+	}
+	t.Setenv("NO_COLOR", "1")
+	if got := app.Coloured(text, true); got != text {
+		t.Errorf("with NO_COLOR: %q", got)
+	}
+}

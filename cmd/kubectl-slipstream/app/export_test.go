@@ -1,0 +1,10 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+// Ask asks a question, and fails unless the answer is yes.
+var Ask = ask
+
+// Coloured colours the lines of a unified diff.
+var Coloured = coloured
