@@ -11,7 +11,7 @@ import (
 )
 
 func TestAsk(t *testing.T) {
-	for answer, want := range map[string]bool{"y\n": true, " YES \n": true, "y": true, "\n": false, "": false, "n\n": false, "yeah\n": false} {
+	for answer, want := range map[string]bool{"y\n": true, "Yes\n": true, "y": true, "\n": false, "": false, "n\n": false, "yeah\n": false} {
 		var out strings.Builder
 		err := app.Ask(strings.NewReader(answer), &out, "Write? ")
 		if (err == nil) != want || out.String() != "Write? " {

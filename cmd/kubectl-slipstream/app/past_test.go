@@ -44,6 +44,8 @@ type pastCluster struct {
 	changes []v1alpha1.Change
 	// sealed makes the server refuse the values of Secrets.
 	sealed bool
+	// unreadable is a file that is no object.
+	unreadable []string
 	// beforeWrite is called before a write that is not a dry run.
 	beforeWrite func()
 	requests    []string
@@ -361,6 +363,7 @@ func (c *pastCluster) serveState(w http.ResponseWriter, r *http.Request) {
 	}
 	index := c.indexOf(query.Get("at"))
 	list := v1alpha1.ManifestList{TypeMeta: metav1.TypeMeta{APIVersion: "configbutler.ai/v1alpha1", Kind: "ManifestList"}, Commit: c.commitAt(index)}
+	list.Unreadable = c.unreadable
 	var items []runtime.RawExtension
 	for _, key := range slices.Sorted(maps.Keys(c.states[index])) {
 		object := c.states[index][key]

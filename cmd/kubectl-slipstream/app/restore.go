@@ -111,6 +111,9 @@ func (r *restoration) checkFound(sel *selection, then *past) error {
 				of, then.commit.SHA, then.commit.Time.UTC().Format(time.RFC3339))
 		}
 	}
+	if len(then.unreadable) > 0 && r.prune {
+		return fmt.Errorf("in commit %s, %s is no object, so it is not known what came since: leave out --prune", then.commit.SHA, then.unreadable[0])
+	}
 	if len(then.all()) == 0 && !r.prune {
 		return fmt.Errorf("commit %s of %s has no such object: there is nothing to restore",
 			then.commit.SHA, then.commit.Time.UTC().Format(time.RFC3339))

@@ -95,6 +95,22 @@ func TestRestoreWithoutSecrets(t *testing.T) {
 	}
 }
 
+// TestRestoreUnreadable does not prune what a file may have been of that somebody has edited.
+func TestRestoreUnreadable(t *testing.T) {
+	c := shop(t)
+	c.put("later", map[string]string{"a": "1"})
+	c.unreadable = []string{"x/edited.yaml"}
+	before := c.version
+	if _, notes, code := c.call("restore", "--to", shaOf(4), "--prune", "--yes"); code != 2 || c.version != before ||
+		!strings.Contains(notes, "x/edited.yaml is no object, so it is not known what came since") {
+		t.Errorf("exit code %d: %s", code, notes)
+	}
+	if _, notes, code := c.call("restore", "--to", shaOf(2), "--yes"); code != 3 || c.data("configmaps/note")["color"] != "red" ||
+		!strings.Contains(notes, "x/edited.yaml is left as it is: it is no object") {
+		t.Errorf("without --prune: exit code %d: %s", code, notes)
+	}
+}
+
 // TestRestoreAfterChange changes an object after the preview.
 func TestRestoreAfterChange(t *testing.T) {
 	for name, change := range map[string]func(c *pastCluster){
