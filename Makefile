@@ -35,6 +35,7 @@ PACKAGES ?= 4
 FAULTS ?= 1m
 OUTAGE ?= 30s
 KILLS ?= 20
+BURST ?= 1000
 CHANGES ?= 2000
 STORM ?= 10000
 # The maximum number of objects that the benchmarks mirror.
@@ -154,11 +155,11 @@ test-rights: control-plane ## Check that the server's roles grant exactly what i
 	$(call judged,$(PLAIN_TEST) $(UNCACHED) -p '$(CLUSTERS)' $(RIGHTS_TESTS) && $(PLAIN_TEST) $(UNCACHED) -run TestManifests ./test/docs)
 
 .PHONY: test-faults
-test-faults: control-plane ## Repeat crashes and power loss of the store, for FAULTS each, and other faults: OUTAGE, KILLS, CHANGES, STORM.
+test-faults: control-plane ## Repeat crashes and power loss of the store, for FAULTS each, and other faults: OUTAGE, KILLS and BURST, CHANGES, STORM.
 	$(TEST) $(RACE) -run 'Killed|PowerLoss|CrashAtEveryStep|FaultAtEveryStep' ./pkg/store/bolt -faults '$(FAULTS)'
 	$(TEST) $(RACE) $(FAILPOINT_TESTS)
 	$(TEST) $(RACE) -run 'TestFaults/remote' ./pkg/mirror -outage '$(OUTAGE)'
-	$(TEST) $(RACE) -run 'TestKilledInMidBurst' ./test/e2e -kills '$(KILLS)'
+	$(TEST) $(RACE) -run 'TestKilledInMidBurst' ./test/e2e -kills '$(KILLS)' -burst '$(BURST)'
 	$(TEST) $(RACE) -run '(BothSignals|Admission|LateAudit)/ConcurrentUpdates' ./test/attribution -changes '$(CHANGES)'
 	$(TEST) $(RACE) -run 'TestStorm' ./test/catalogs -storm '$(STORM)'
 
