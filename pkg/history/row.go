@@ -4,6 +4,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -22,8 +23,9 @@ const TableName = "history"
 
 const (
 	pushesPrefix = "pushes/"
-	// rowChanges is the number of prepared Changes in one row. At 1 to 2 KiB each it is far below the limit of a row.
-	rowChanges = 50
+	// rowChanges is the number of prepared Changes in one row. They have 1 to 2 KiB each, and at most 40 KiB with all names and texts at
+	// their limits and escaped, so that a row is below the limit of the store.
+	rowChanges = 20
 )
 
 // pushKey returns the key of the row of a push with a number.
@@ -108,9 +110,22 @@ func combined(changes []v1alpha1.Change) []v1alpha1.Change {
 			all = append(all, change)
 			continue
 		}
-		all[place].Spec.Commits = union(all[place].Spec.Commits, change.Spec.Commits)
+		absorb(&all[place], change)
 	}
 	return all
+}
+
+// absorb adds to a Change what another one that records the same event has: its commits, and what only the other says. What both say is
+// that of the first: a destination may have combined earlier changes with this one.
+func absorb(change *v1alpha1.Change, other v1alpha1.Change) {
+	into, from := &change.Spec, other.Spec
+	into.Commits = union(into.Commits, from.Commits)
+	if into.Lines == nil && into.Fields == nil {
+		into.Lines, into.Fields, into.MoreFields = from.Lines, from.Fields, from.MoreFields
+	}
+	into.Reason = cmp.Or(into.Reason, from.Reason)
+	into.ManagedBy = cmp.Or(into.ManagedBy, from.ManagedBy)
+	into.Bypass = into.Bypass || from.Bypass
 }
 
 // union returns some commits and those of more that are not among them.
@@ -137,7 +152,7 @@ func mergeChanges(stored, other []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	merged.Spec.Commits = union(merged.Spec.Commits, change.Spec.Commits)
+	absorb(&merged, change)
 	row, err := encodeChange(&merged)
 	return row.Value, err
 }

@@ -56,13 +56,14 @@ func (s *stager) describe(m member, g group, changes []outbox.Change, seed bool)
 			Operation: changeOperations[change.Operation], Time: metav1.NewMicroTime(change.Time),
 			ResourceVersions: v1alpha1.ChangedVersions{Last: change.ResourceVersion},
 			Author:           authorOf(change.Author), FieldManager: change.Author.Manager,
-			ManagedBy: change.Marks.ManagedBy, Bypass: isBypass(change),
+			ManagedBy: change.Marks.ManagedBy,
 		}
+		of := func(other outbox.Change) bool { return other.Path == change.Path }
+		specs[i].Bypass = anyBypass(g.changes, change.Path)
 		if seed {
 			specs[i].Operation = v1alpha1.ChangeCompared
 		} else {
-			first := slices.IndexFunc(g.changes, func(other outbox.Change) bool { return other.Path == change.Path })
-			specs[i].ResourceVersions.First = g.changes[first].ResourceVersion
+			specs[i].ResourceVersions.First = g.changes[slices.IndexFunc(g.changes, of)].ResourceVersion
 		}
 		commit := v1alpha1.ChangeCommit{
 			DestinationRef: v1alpha1.NamespacedObjectReference{Namespace: m.destination.key.Namespace, Name: m.destination.key.Name},
@@ -76,6 +77,11 @@ func (s *stager) describe(m member, g group, changes []outbox.Change, seed bool)
 		specs[i].Commits = []v1alpha1.ChangeCommit{commit}
 	}
 	return specs
+}
+
+// anyBypass reports whether one of the changes of a file bypasses what manages its object.
+func anyBypass(changes []outbox.Change, path string) bool {
+	return slices.ContainsFunc(changes, func(change outbox.Change) bool { return change.Path == path && isBypass(change) })
 }
 
 // authorOf returns the author of a change; nil if no user is known.

@@ -4,7 +4,6 @@
 package mirror
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -14,13 +13,19 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/kube/fieldpath"
+	"github.com/configbutler/slipstream/pkg/kube/manifest"
 	"github.com/configbutler/slipstream/pkg/kube/printable"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror/managedby"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
-// maxReason is the number of bytes that are kept of the reason of a change.
-const maxReason = 512
+const (
+	// maxReason is the number of bytes that are kept of the reason of a change.
+	maxReason = 512
+	// maxName is the number of bytes that are kept of the name of a manager. Names of objects are not longer, but annotations may be.
+	maxName = 253
+)
 
 // marking reads the marks of objects.
 type marking struct {
@@ -30,22 +35,45 @@ type marking struct {
 
 // of returns the marks of an object.
 func (m marking) of(t outbox.Object, object *unstructured.Unstructured) outbox.Marks {
-	marks := outbox.Marks{ManagedBy: managedby.Of(object), Manager: managedby.LastManager(object)}
-	annotations := object.GetAnnotations()
-	reason := annotations[v1alpha1.AnnotationReason]
-	if !isSecret(t) { // Only the first is written for others to read: the second can quote what the Secret has.
-		reason = cmp.Or(reason, annotations[v1alpha1.AnnotationChangeCause])
+	marks := outbox.Marks{ManagedBy: managedby.Of(object), Manager: shortened(managedby.LastManager(object), maxName)}
+	if manager := marks.ManagedBy; manager != nil {
+		manager.Name, manager.Namespace = shortened(manager.Name, maxName), shortened(manager.Namespace, maxName)
+		manager.Kind = shortened(manager.Kind, maxName)
 	}
-	marks.Reason = shortened(printable.Line(reason), maxReason)
+	marks.Reason = reasonOfChange(t, object)
 	if isSecret(t) && m.hash != nil {
 		marks.Values = m.values(object)
 	}
 	return marks
 }
 
-// values returns the message authentication codes of the values of a Secret.
+// reasonOfChange returns the reason that an object gives for its last change. An annotation that was set before the last write is none.
+func reasonOfChange(t outbox.Object, object *unstructured.Unstructured) string {
+	annotations := object.GetAnnotations()
+	for _, key := range [...]string{v1alpha1.AnnotationReason, v1alpha1.AnnotationChangeCause} {
+		reason := annotations[key]
+		switch {
+		case reason == "":
+		case key == v1alpha1.AnnotationChangeCause && isSecret(t):
+			return "" // Only the other is written for others to read: this one can quote what the Secret has.
+		case managedby.SetByLastWrite(object, key):
+			return shortened(printable.Line(reason), maxReason)
+		}
+	}
+	return ""
+}
+
+// maxValues is the number of values of a Secret whose changes are known. Those of larger Secrets are not, because the codes would take
+// more space than the Secret.
+const maxValues = 200
+
+// values returns the message authentication codes of the values that a file has of a Secret; nil if there is no file.
 func (m marking) values(object *unstructured.Unstructured) map[string]string {
 	values := map[string]string{}
+	object, err := manifest.Canonical(object)
+	if err != nil {
+		return nil
+	}
 	for field, content := range object.Object {
 		entries, isMap := content.(map[string]any)
 		switch {
@@ -62,6 +90,9 @@ func (m marking) values(object *unstructured.Unstructured) map[string]string {
 		for key, value := range entries {
 			m.add(values, fieldpath.Path{{Field: "metadata"}, {Field: field}, {Field: key}}, object, value)
 		}
+	}
+	if len(values) > maxValues {
+		return nil
 	}
 	return values
 }
@@ -98,28 +129,24 @@ func newBypasses(event func(object *unstructured.Unstructured, message string)) 
 
 // isBypass reports whether a change bypasses what manages the object.
 func isBypass(change outbox.Change) bool {
-	manager := change.Marks.Manager
-	if change.Operation == v1alpha1.OperationDelete {
-		manager = "" // That of an earlier change.
-	}
-	return managedby.Bypass(change.Marks.ManagedBy, change.Author, manager)
+	return managedby.Bypass(change.Marks.ManagedBy, change.Author, change.Marks.Manager)
 }
 
-// report counts a bypass and records an Event.
-func (b *bypasses) report(object *unstructured.Unstructured, change outbox.Change) {
+// report counts a bypass that a watch has delivered, and records an Event.
+func (b *bypasses) report(delivered watch.Change, change outbox.Change) {
 	manager := change.Marks.ManagedBy
 	bypassed.WithLabelValues(string(manager.Tool)).Inc()
 	if b.limiter.TryAccept() {
-		b.event(object, bypassMessage(change.Operation, change.Author, manager))
+		b.event(delivered.Object, bypassMessage(delivered.Operation, change.Author, manager))
 	}
 }
 
-func bypassMessage(operation v1alpha1.Operation, author attribution.Author, manager *v1alpha1.ChangeManager) string {
+func bypassMessage(operation watch.Operation, author attribution.Author, manager *v1alpha1.ChangeManager) string {
 	did := "changed"
 	switch operation {
-	case v1alpha1.OperationCreate:
+	case watch.Create:
 		did = "created"
-	case v1alpha1.OperationDelete:
+	case watch.Delete:
 		did = "deleted"
 	}
 	return fmt.Sprintf("%s %s this object, which %s manages", printable.Line(author.Username), did, describeManager(manager))

@@ -15,8 +15,11 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
-// maxFields is the number of fields that a Change lists.
-const maxFields = 20
+// maxFields is the number of fields that a Change lists, maxFieldBytes the length of all their paths: keys of maps may be long.
+const (
+	maxFields     = 20
+	maxFieldBytes = 2048
+)
 
 // memory remembers the files of branches, so that a Change can say what differs. What it has forgotten, the Change leaves out.
 type memory struct{ files *blobcache.Cache }
@@ -45,7 +48,7 @@ func (m memory) remember(change outbox.Change, blob gitrepo.Hash) {
 // remembers reports whether the file of an object is remembered.
 func (m memory) remembers(object outbox.Object, blob gitrepo.Hash) bool {
 	key, _ := keptAs(object, blob, nil)
-	return m.files.Has(key)
+	return m.files.HasNoted(key)
 }
 
 // recall returns the file of an object. The content of a Secret is not kept.
@@ -97,8 +100,17 @@ func (m memory) describe(spec *v1alpha1.ChangeSpec, change outbox.Change, before
 	} else {
 		fields = manifest.Compare(content, change.Content).Fields
 	}
-	shown := min(len(fields), maxFields)
-	spec.Fields, spec.MoreFields = fields[:shown:shown], int32(len(fields)-shown)
+	spec.Fields, spec.MoreFields = boundedFields(fields)
+}
+
+// boundedFields returns the first of some fields, and the number of the others.
+func boundedFields(fields []string) (shown []string, more int32) {
+	bytes, count := 0, 0
+	for count < len(fields) && count < maxFields && bytes+len(fields[count]) <= maxFieldBytes {
+		bytes += len(fields[count])
+		count++
+	}
+	return fields[:count:count], int32(len(fields) - count)
 }
 
 // linesOf returns the number of lines that differ; nil for a Secret, whose file changes as a whole if it is encrypted.

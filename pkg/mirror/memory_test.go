@@ -22,6 +22,7 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror/blobcache"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 	"github.com/configbutler/slipstream/test/testkit"
@@ -161,7 +162,7 @@ func TestSecretsAreNotRemembered(t *testing.T) {
 				t.Errorf("reason %q, fields %q", got.Reason, got.Fields)
 			}
 			s.cluster.put(db, "", data(map[string]any{"user": "am9l", "password": "aHVudGVyMw==", "port": "NTQzMg=="}))
-			want := []string{"/data/password", "/data/port", "/metadata/annotations/kubernetes.io~1change-cause"}
+			want := []string{"/data/password", "/data/port"}
 			if got := s.lastChange(db, 2); !slices.Equal(got.Fields, want) || got.Lines != nil {
 				t.Errorf("fields %q, lines %+v, want %q", got.Fields, got.Lines, want)
 			}
@@ -242,13 +243,100 @@ func TestBypassesAreBounded(t *testing.T) {
 		Operation: v1alpha1.OperationDelete, Author: attribution.Author{Actor: attribution.Actor{Username: "jane"}, Signal: attribution.Audit},
 		Marks: outbox.Marks{ManagedBy: &v1alpha1.ChangeManager{Tool: v1alpha1.ManagedByHelm, Name: "shop"}},
 	}
+	deleted := watch.Change{Operation: watch.Delete, Object: &unstructured.Unstructured{}}
 	for range 5000 {
-		b.report(&unstructured.Unstructured{}, change)
+		b.report(deleted, change)
 	}
 	if events < bypassBurst || events > 2*bypassBurst {
 		t.Errorf("%d Events, want about %d", events, bypassBurst)
 	}
-	if got := bypassMessage(change.Operation, change.Author, change.Marks.ManagedBy); got != "jane deleted this object, which release shop (Helm) manages" {
+	if got := bypassMessage(deleted.Operation, change.Author, change.Marks.ManagedBy); got != "jane deleted this object, which release shop (Helm) manages" {
 		t.Error(got)
+	}
+}
+
+// TestReasonIsOfTheLastWrite annotates an object after its change, as kubectl's documentation does with change-cause.
+func TestReasonIsOfTheLastWrite(t *testing.T) {
+	s := newFixture(t, perChange, remembering(t.TempDir()))
+	s.idle()
+	note := configMap("note")
+	written := func(manager, at string, annotated bool) map[string]any {
+		fields := map[string]any{"f:data": map[string]any{}}
+		if annotated {
+			fields["f:metadata"] = map[string]any{"f:annotations": map[string]any{"f:" + v1alpha1.AnnotationChangeCause: map[string]any{}}}
+		}
+		return map[string]any{"manager": manager, "operation": "Update", "time": at, "fieldsType": "FieldsV1", "fieldsV1": fields}
+	}
+	put := func(value, cause string, managers ...any) {
+		s.cluster.put(note, value, func(object *unstructured.Unstructured) {
+			if cause != "" {
+				object.SetAnnotations(map[string]string{v1alpha1.AnnotationChangeCause: cause})
+			}
+			object.Object["metadata"].(map[string]any)["managedFields"] = managers
+		})
+	}
+	put("1", "", written("kubectl-set", "2026-11-26T12:00:00Z", false))
+	s.lastChange(note, 1)
+	put("2", "", written("kubectl-set", "2026-11-26T12:01:00Z", false))
+	s.lastChange(note, 2)
+	annotated := written("kubectl-annotate", "2026-11-26T12:01:30Z", true)
+	put("2", "version 2", written("kubectl-set", "2026-11-26T12:01:00Z", false), annotated)
+	put("3", "version 2", written("kubectl-set", "2026-11-26T12:02:00Z", false), annotated)
+	if got := s.lastChange(note, 3); got.Reason != "" {
+		t.Errorf("a later change has the reason %q", got.Reason)
+	}
+	put("4", "version 4", written("kubectl-edit", "2026-11-26T12:03:00Z", true))
+	if got := s.lastChange(note, 4); got.Reason != "version 4" {
+		t.Errorf("the change that sets the reason has %q", got.Reason)
+	}
+}
+
+// TestMarksAreBounded has an object with marks and keys as long as they can be, so that its Change still fits into the store.
+func TestMarksAreBounded(t *testing.T) {
+	s := newFixture(t, perChange, remembering(t.TempDir()))
+	s.idle()
+	note, long := configMap("note"), strings.Repeat("<", 40_000)
+	mark := func(object *unstructured.Unstructured) {
+		object.SetAnnotations(map[string]string{
+			"meta.helm.sh/release-name": long, "meta.helm.sh/release-namespace": long, v1alpha1.AnnotationReason: long,
+		})
+		object.SetLabels(map[string]string{"app.kubernetes.io/managed-by": "Helm"})
+	}
+	s.cluster.put(note, "1", mark)
+	s.lastChange(note, 1)
+	values := map[string]any{"a": "1"}
+	for i := range 30 {
+		values[fmt.Sprintf("%02d%s", i, long[:1000])] = "x"
+	}
+	s.cluster.put(note, "", data(values), mark)
+	got := s.lastChange(note, 2)
+	size := len(fmt.Sprintf("%v%+v%s", got.Fields, got.ManagedBy, got.Reason))
+	if size > 4096 || len(got.Fields) == 0 || int(got.MoreFields)+len(got.Fields) != 32 {
+		t.Errorf("%d bytes, %d fields and %d more", size, len(got.Fields), got.MoreFields)
+	}
+}
+
+// TestBypassWithinACommit has two changes of an object in one commit, of which the first is a bypass.
+func TestBypassWithinACommit(t *testing.T) {
+	manager := &v1alpha1.ChangeManager{Tool: v1alpha1.ManagedByHelm, Name: "shop"}
+	jane := attribution.Author{Actor: attribution.Actor{Username: "jane"}, Signal: attribution.Audit}
+	edit := outbox.Change{
+		Path: "a.yaml", Object: configMap("a"), Operation: v1alpha1.OperationUpdate, Author: jane,
+		Marks: outbox.Marks{ManagedBy: manager, Manager: "kubectl-edit"},
+	}
+	upgrade := edit
+	upgrade.Marks.Manager = "helm"
+	for name, tt := range map[string]struct {
+		changes []outbox.Change
+		want    bool
+	}{
+		"first": {[]outbox.Change{edit, upgrade}, true}, "last": {[]outbox.Change{upgrade, edit}, true}, "none": {[]outbox.Change{upgrade}, false},
+	} {
+		if got := anyBypass(tt.changes, "a.yaml"); got != tt.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+	if anyBypass([]outbox.Change{edit}, "b.yaml") {
+		t.Error("the bypass of another object counts")
 	}
 }

@@ -144,6 +144,9 @@ func (r *router) wanted(ctx context.Context, a *arrival) bool {
 // may have changed since the event was received.
 func (r *router) deliver(ctx context.Context, a *arrival, author attribution.Author) {
 	marks, reported := r.marks.of(a.object.object, a.change.Object), false
+	if a.change.Operation == watch.Delete {
+		marks.Manager, marks.Reason = "", "" // Those of an earlier change.
+	}
 	for _, d := range r.takers(a.resource) {
 		next, ok := r.next(ctx, d, a)
 		if !ok {
@@ -155,7 +158,7 @@ func (r *router) deliver(ctx context.Context, a *arrival, author attribution.Aut
 		}
 		if !reported && isBypass(next) {
 			reported = true
-			r.bypasses.report(a.change.Object, next)
+			r.bypasses.report(a.change, next)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 type Comparison struct {
 	// Fields are the paths of the fields that differ, in the syntax of pkg/kube/fieldpath, sorted. If a whole map or list item exists in
 	// one of the files only, Fields has its path. Items of a list are identified by their names, as in /spec/containers[name=web]; a
-	// list with other items is one field.
+	// list with other items is one field, as is one whose items are only in another order.
 	Fields []string
 	// Added and Removed are the numbers of lines that only the new file, or only the old one, has.
 	Added, Removed int
@@ -39,10 +39,16 @@ func Compare(before, after []byte) Comparison {
 func (f *flat) differences(other *flat, paths map[string]struct{}) {
 	for i, e := range f.entries {
 		at, exists := other.places[e.path]
-		if !exists || e.kind != other.entries[at].kind || !bytes.Equal(e.value, other.entries[at].value) {
+		if !exists || e.kind != other.entries[at].kind || !bytes.Equal(e.value, other.entries[at].value) ||
+			isReordered(e.names, other.entries[at].names) {
 			paths[f.outermost(i, other)] = struct{}{}
 		}
 	}
+}
+
+// isReordered reports whether two lists have the same names in another order.
+func isReordered(a, b []string) bool {
+	return !slices.Equal(a, b) && slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
 // outermost returns the path of an entry that differs in other, or of the outermost map, list or item around it that other lacks.

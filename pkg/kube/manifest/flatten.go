@@ -21,8 +21,9 @@ type entry struct {
 	// parent is the index of the map or list item around it, -1 for none.
 	parent int
 	kind   entryKind
-	// value is the text of a field.
+	// value is the text of a field. names are those of the items of a list, in their order.
 	value []byte
+	names []string
 }
 
 // entryKind is a kind of a value in a file.
@@ -178,7 +179,7 @@ func (f *flat) list(column int, path string, parent, depth int) {
 		f.add(entry{path: path, parent: parent, value: bytes.Join(f.lines[start:f.next], []byte("\n"))})
 		return
 	}
-	at := f.add(entry{path: path, parent: parent, kind: aList})
+	at := f.add(entry{path: path, parent: parent, kind: aList, names: names})
 	for _, name := range names {
 		item := path + keyStep(name)
 		// The dash becomes indentation, so that the item is a map.

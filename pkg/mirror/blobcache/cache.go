@@ -6,10 +6,11 @@
 // It is a cache: nothing is lost with it, and what it returns has been verified by its hash. It is bounded, and what has
 // not been used for longest is removed first. A file of the cache is compressed and then encrypted:
 //
-//	{first two digits of the hash}/{other digits}
+//	{first two digits of the hash}/{other digits}        a content
+//	{first two digits of the hash}/{other digits}-noted  a content with a note
 //
-// A note belongs to a content: something about the object that the content does not have. It is not verified beyond what
-// the encryption verifies.
+// A note is what its writer, the mirror, wants to know of the object beside the content. It is not verified beyond what the
+// encryption verifies. A content without a note is never taken for one with an empty note.
 package blobcache
 
 import (
@@ -90,16 +91,23 @@ func Open(ctx context.Context, config Config) (*Cache, error) {
 
 // Get returns the content of a blob. found is false if the cache does not have it.
 func (c *Cache) Get(blob gitrepo.Hash) (content []byte, found bool) {
-	content, _, found = c.GetNoted(blob)
+	if content, _, found = c.GetNoted(blob); found || c == nil {
+		return content, found
+	}
+	content, _, found = c.read(blob, c.path(blob))
 	return content, found
 }
 
-// GetNoted returns the content of a blob with its note, which is empty if there is none.
+// GetNoted returns the content of a blob with its note. found is false if the cache has no note.
 func (c *Cache) GetNoted(blob gitrepo.Hash) (content, note []byte, found bool) {
 	if c == nil {
 		return nil, nil, false
 	}
-	path := c.path(blob)
+	return c.read(blob, c.notedPath(blob))
+}
+
+// read reads a file.
+func (c *Cache) read(blob gitrepo.Hash, path string) (content, note []byte, found bool) {
 	stored, err := os.ReadFile(path) //nolint:gosec // the name is a hash
 	if err != nil {
 		return nil, nil, false
@@ -116,17 +124,27 @@ func (c *Cache) GetNoted(blob gitrepo.Hash) (content, note []byte, found bool) {
 	return content, note, true
 }
 
-// Put adds the content of a blob without a note.
-func (c *Cache) Put(blob gitrepo.Hash, content []byte) { c.PutNoted(blob, content, nil) }
+// Put adds the content of a blob. If that fails, the cache does not have it.
+func (c *Cache) Put(blob gitrepo.Hash, content []byte) {
+	if c != nil {
+		c.write(blob, c.path(blob), content, nil)
+	}
+}
 
-// PutNoted adds the content of a blob, or replaces its note. If that fails, the blob is not in the cache.
+// PutNoted adds the content of a blob with a note, or replaces the note.
 func (c *Cache) PutNoted(blob gitrepo.Hash, content, note []byte) {
-	if c == nil || len(content)+len(note) > maxContent {
+	if c != nil {
+		c.write(blob, c.notedPath(blob), content, note)
+	}
+}
+
+func (c *Cache) write(blob gitrepo.Hash, path string, content, note []byte) {
+	if len(content)+len(note) > maxContent {
 		return
 	}
 	stored, err := c.seal(blob, content, note)
 	if err == nil {
-		err = write(c.path(blob), stored)
+		err = write(path, stored)
 	}
 	if err != nil {
 		c.logFailure(err)
@@ -137,12 +155,12 @@ func (c *Cache) PutNoted(blob gitrepo.Hash, content, note []byte) {
 	}
 }
 
-// Has reports whether the cache has a file for a blob, without reading it.
-func (c *Cache) Has(blob gitrepo.Hash) bool {
+// HasNoted reports whether the cache has a file with a note for a blob, without reading it.
+func (c *Cache) HasNoted(blob gitrepo.Hash) bool {
 	if c == nil {
 		return false
 	}
-	_, err := os.Stat(c.path(blob))
+	_, err := os.Stat(c.notedPath(blob))
 	return err == nil
 }
 
@@ -150,6 +168,8 @@ func (c *Cache) path(blob gitrepo.Hash) string {
 	name := blob.String()
 	return filepath.Join(c.config.Dir, name[:2], name[2:])
 }
+
+func (c *Cache) notedPath(blob gitrepo.Hash) string { return c.path(blob) + "-noted" }
 
 // write writes a file. A file that is incomplete after a crash is recognized when it is read.
 func write(path string, stored []byte) error {

@@ -5,6 +5,7 @@
 package managedby
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
@@ -81,13 +82,44 @@ func owner(object *unstructured.Unstructured) *v1alpha1.ChangeManager {
 
 // LastManager returns the field manager that last changed an object, apart from its status; empty if it is not known.
 func LastManager(object *unstructured.Unstructured) string {
-	last, name := metav1.Time{}, ""
-	for _, entry := range object.GetManagedFields() {
-		if entry.Subresource != "status" && entry.Time != nil && !entry.Time.Before(&last) {
-			last, name = *entry.Time, entry.Manager
+	last, name := "", ""
+	for entry, at := range writes(object) {
+		if at >= last {
+			last = at
+			name, _ = entry["manager"].(string)
 		}
 	}
 	return name
+}
+
+// SetByLastWrite reports whether the last write of an object may have set an annotation: its field manager made that write. Without
+// managedFields it may have.
+func SetByLastWrite(object *unstructured.Unstructured, annotation string) bool {
+	last, set := "", ""
+	for entry, at := range writes(object) {
+		last = max(last, at)
+		fields, _ := entry["fieldsV1"].(map[string]any)
+		if _, owned, _ := unstructured.NestedFieldNoCopy(fields, "f:metadata", "f:annotations", "f:"+annotation); owned {
+			set = max(set, at)
+		}
+	}
+	return set == last
+}
+
+// writes are the managedFields of an object that are not about its status, with their times, whose order is that of their texts. Decoding
+// all of them would take longer than everything else that is done for a change.
+func writes(object *unstructured.Unstructured) iter.Seq2[map[string]any, string] {
+	return func(yield func(map[string]any, string) bool) {
+		all, _, _ := unstructured.NestedFieldNoCopy(object.Object, "metadata", "managedFields")
+		entries, _ := all.([]any)
+		for _, each := range entries {
+			entry, _ := each.(map[string]any)
+			at, _ := entry["time"].(string)
+			if entry["subresource"] != "status" && at != "" && !yield(entry, at) {
+				return
+			}
+		}
+	}
 }
 
 // tools has, by tool, the field managers and the service accounts, regardless of their namespace, that write for it.
@@ -105,7 +137,8 @@ var tools = map[v1alpha1.ManagingTool]struct{ managers, accounts []string }{
 // Bypass reports whether a change of an object that manager manages was made by somebody else: a person, or a service account that does
 // not belong to the tool. lastManager is the field manager of the change, empty if it is not known. If the change may have been the
 // tool's, Bypass returns false: Kubernetes itself, an unknown author, and for an object with an owner every service account, since that
-// of the owner's controller is not known. A deletion has no field manager, so that of an object of Helm, which people run, is none.
+// of the owner's controller is not known. A deletion has no field manager, so that of an object of Helm, which people run, is none. An edit
+// that only removes fields leaves no field manager either, so it is taken for one of the manager before.
 func Bypass(manager *v1alpha1.ChangeManager, author attribution.Author, lastManager string) bool {
 	if manager == nil || !author.Known() || isOfKubernetes(author.Username) {
 		return false
@@ -117,7 +150,8 @@ func Bypass(manager *v1alpha1.ChangeManager, author attribution.Author, lastMana
 	tool := tools[manager.Tool]
 	_, name, _ := strings.Cut(account, ":")
 	switch {
-	case slices.Contains(tool.managers, lastManager), isAccount && slices.Contains(tool.accounts, name):
+	case slices.Contains(tool.managers, lastManager), isAccount && slices.Contains(tool.accounts, name),
+		slices.Contains(tool.accounts, author.ImpersonatedBy[strings.LastIndex(author.ImpersonatedBy, ":")+1:]):
 		return false
 	case lastManager == "":
 		return manager.Tool != v1alpha1.ManagedByHelm
@@ -127,8 +161,10 @@ func Bypass(manager *v1alpha1.ChangeManager, author attribution.Author, lastMana
 
 // isOfKubernetes reports whether a user is a part of Kubernetes, such as the controller that scales Deployments.
 func isOfKubernetes(username string) bool {
-	if strings.HasPrefix(username, "system:serviceaccount:") {
-		return strings.HasPrefix(username, "system:serviceaccount:kube-system:")
+	for _, prefix := range [...]string{"system:serviceaccount:kube-system:", "system:kube-", "system:node:", "system:apiserver"} {
+		if strings.HasPrefix(username, prefix) {
+			return true
+		}
 	}
-	return strings.HasPrefix(username, "system:")
+	return false
 }

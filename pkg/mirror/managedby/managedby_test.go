@@ -97,6 +97,40 @@ func TestLastManager(t *testing.T) {
 	}
 }
 
+func TestSetByLastWrite(t *testing.T) {
+	const annotation = "kubernetes.io/change-cause"
+	entry := func(manager, at, subresource string, annotated bool) any {
+		fields := map[string]any{"f:spec": map[string]any{}}
+		if annotated {
+			fields["f:metadata"] = map[string]any{"f:annotations": map[string]any{"f:" + annotation: map[string]any{}}}
+		}
+		return map[string]any{"manager": manager, "time": at, "subresource": subresource, "fieldsV1": fields}
+	}
+	for name, tt := range map[string]struct {
+		entries []any
+		want    bool
+	}{
+		"no managedFields": {nil, true},
+		"set with the change": {[]any{
+			entry("helm", "2026-11-26T12:00:00Z", "", false), entry("kubectl-edit", "2026-11-26T12:00:05Z", "", true),
+			entry("kube-controller-manager", "2026-11-26T12:00:09Z", "status", false),
+		}, true},
+		"set before the change": {[]any{
+			entry("kubectl-annotate", "2026-11-26T12:00:00Z", "", true), entry("kubectl-set", "2026-11-26T12:00:05Z", "", false),
+		}, false},
+		"of no manager": {[]any{entry("helm", "2026-11-26T12:00:00Z", "", false)}, false},
+	} {
+		got := managedby.SetByLastWrite(object(func(o *unstructured.Unstructured) {
+			if tt.entries != nil {
+				o.Object["metadata"].(map[string]any)["managedFields"] = tt.entries
+			}
+		}), annotation)
+		if got != tt.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
 func TestBypass(t *testing.T) {
 	const account = "system:serviceaccount:"
 	for _, tt := range []struct {
@@ -110,6 +144,7 @@ func TestBypass(t *testing.T) {
 		{v1alpha1.ManagedByFlux, account + "flux-system:kustomize-controller", "", false, "Flux deletes"},
 		{v1alpha1.ManagedByFlux, account + "ci:deployer", "kubectl", true, "another account writes"},
 		{v1alpha1.ManagedByFlux, "jane", "", true, "a person deletes"},
+		{v1alpha1.ManagedByFlux, "system:admin", "k9s", true, "the administrator of a small cluster edits"},
 		{v1alpha1.ManagedByFlux, account + "kube-system:horizontal-pod-autoscaler", "kube-controller-manager", false, "Kubernetes scales"},
 		{v1alpha1.ManagedByFlux, "system:node:one", "kubelet", false, "a node writes"},
 		{v1alpha1.ManagedByFlux, "", "kubectl-edit", false, "the author is not known"},
@@ -125,6 +160,14 @@ func TestBypass(t *testing.T) {
 		if got := managedby.Bypass(&v1alpha1.ChangeManager{Tool: tt.tool, Name: "x"}, author, tt.manager); got != tt.want {
 			t.Errorf("%s, %s: bypass is %t", tt.tool, tt.situation, got)
 		}
+	}
+	impersonated := attribution.Author{
+		Actor: attribution.Actor{
+			Username: account + "team:reconciler", ImpersonatedBy: account + "flux-system:kustomize-controller",
+		}, Signal: attribution.Audit,
+	}
+	if managedby.Bypass(&v1alpha1.ChangeManager{Tool: v1alpha1.ManagedByFlux, Name: "x"}, impersonated, "") {
+		t.Error("a deletion by Flux as the account of a tenant is a bypass")
 	}
 	jane := attribution.Author{Actor: attribution.Actor{Username: "jane"}, Signal: attribution.Audit}
 	if managedby.Bypass(nil, jane, "kubectl") {
