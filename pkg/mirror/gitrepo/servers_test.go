@@ -114,3 +114,24 @@ func everyPath(t *testing.T, r repository, remote *gitrepo.Remote) {
 		t.Errorf("Contains of the pushed commit = %v, %v", found, err)
 	}
 }
+
+// TestLongHistory reads a branch with as many commits as History reads, and one with more.
+func TestLongHistory(t *testing.T) {
+	r := newRepository(t)
+	var stream bytes.Buffer
+	for i := range gitrepo.MaxHistory {
+		fmt.Fprintf(&stream, "commit refs/heads/main\ncommitter other <other@example.com> %d +0000\ndata 1\nx\n", 1700000000+i)
+	}
+	r.importing(&stream)
+	remote := newRemote(t, r.serve(plain))
+	history, err := remote.History(t.Context(), "main", nil)
+	if err != nil || len(history) != gitrepo.MaxHistory || history[0].Time.Unix() != 1700000000 {
+		t.Fatalf("%d commits, %v", len(history), err)
+	}
+	r.change("file", "content")
+	if history, err = remote.History(t.Context(), "main", history); err != nil || len(history) != gitrepo.MaxHistory+1 {
+		t.Errorf("with one more: %d commits, %v", len(history), err)
+	}
+	_, err = remote.History(t.Context(), "main", nil)
+	hasKind(t, err, gitrepo.TooLarge)
+}
