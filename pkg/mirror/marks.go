@@ -132,11 +132,12 @@ func isBypass(change outbox.Change) bool {
 	return managedby.Bypass(change.Marks.ManagedBy, change.Author, change.Marks.Manager)
 }
 
-// report counts a bypass that a watch has delivered, and records an Event.
+// report counts a bypass that a watch has delivered, and records an Event. Secrets have none, and neither have objects without a namespace,
+// whose Events would be in the namespace default: who may read Events may not know their names.
 func (b *bypasses) report(delivered watch.Change, change outbox.Change) {
 	manager := change.Marks.ManagedBy
 	bypassed.WithLabelValues(string(manager.Tool)).Inc()
-	if b.limiter.TryAccept() {
+	if object := change.Object; object.Namespace != "" && !isSecret(object) && b.limiter.TryAccept() {
 		b.event(delivered.Object, bypassMessage(delivered.Operation, change.Author, manager))
 	}
 }

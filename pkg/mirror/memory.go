@@ -4,6 +4,7 @@
 package mirror
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -94,6 +95,9 @@ func (m memory) describe(spec *v1alpha1.ChangeSpec, change outbox.Change, before
 	if change.Marks.Reason != earlier.Reason {
 		spec.Reason = change.Marks.Reason
 	}
+	if !isSecret(change.Object) && !bytes.HasPrefix(content, identityOf(change.Content)) {
+		return // Somebody has put the file of another object there.
+	}
 	var fields []string
 	if isSecret(change.Object) {
 		fields = differingKeys(earlier.Values, change.Marks.Values)
@@ -101,6 +105,18 @@ func (m memory) describe(spec *v1alpha1.ChangeSpec, change outbox.Change, before
 		fields = manifest.Compare(content, change.Content).Fields
 	}
 	spec.Fields, spec.MoreFields = boundedFields(fields)
+}
+
+// identityOf returns the beginning of an object's file, up to its name and namespace.
+func identityOf(file []byte) []byte {
+	end := 0
+	for line := range bytes.Lines(file) {
+		end += len(line)
+		if bytes.HasPrefix(line, []byte("  namespace: ")) || bytes.HasPrefix(line, []byte("  name: ")) && !bytes.HasPrefix(file[end:], []byte("  namespace: ")) {
+			break
+		}
+	}
+	return file[:end]
 }
 
 // boundedFields returns the first of some fields, and the number of the others.

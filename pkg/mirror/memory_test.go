@@ -110,6 +110,38 @@ func TestChangesSayWhatDiffers(t *testing.T) {
 	check("a deletion", s.lastChange(note, 7), nil, 0, 0, 7)
 }
 
+// TestAnotherObjectsFile puts the file of another object at the path of one.
+func TestAnotherObjectsFile(t *testing.T) {
+	s := newFixture(t, perChange, remembering(t.TempDir()))
+	s.idle()
+	s.cluster.put(configMap("other"), "", data(map[string]any{"confidential": "x"}))
+	s.lastChange(configMap("other"), 1)
+	s.cluster.put(configMap("note"), "1")
+	s.lastChange(configMap("note"), 1)
+	files, err := s.files("main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const folder = "clusters/a/core/v1/configmaps/shop/"
+	other := s.otherWriter()
+	if err := other.edit("moved", other.write(folder+"note.yaml", files[folder+"other.yaml"])); err != nil {
+		t.Fatal(err)
+	}
+	s.cluster.put(configMap("note"), "2")
+	testkit.Eventually(t, "the Change after the edit", func() error {
+		found := s.changesOf(configMap("note"))
+		for _, change := range found {
+			if strings.Contains(fmt.Sprint(change.Fields), "confidential") {
+				t.Fatalf("fields of another object: %q", change.Fields)
+			}
+		}
+		if len(found) < 2 {
+			return fmt.Errorf("%d Changes", len(found))
+		}
+		return nil
+	})
+}
+
 // TestReasons gives reasons for some changes.
 func TestReasons(t *testing.T) {
 	s := newFixture(t, perChange, remembering(t.TempDir()))
@@ -241,7 +273,8 @@ func TestBypassesAreBounded(t *testing.T) {
 	b := newBypasses(func(*unstructured.Unstructured, string) { events++ })
 	change := outbox.Change{
 		Operation: v1alpha1.OperationDelete, Author: attribution.Author{Actor: attribution.Actor{Username: "jane"}, Signal: attribution.Audit},
-		Marks: outbox.Marks{ManagedBy: &v1alpha1.ChangeManager{Tool: v1alpha1.ManagedByHelm, Name: "shop"}},
+		Object: configMap("a"),
+		Marks:  outbox.Marks{ManagedBy: &v1alpha1.ChangeManager{Tool: v1alpha1.ManagedByHelm, Name: "shop"}},
 	}
 	deleted := watch.Change{Operation: watch.Delete, Object: &unstructured.Unstructured{}}
 	for range 5000 {
@@ -249,6 +282,15 @@ func TestBypassesAreBounded(t *testing.T) {
 	}
 	if events < bypassBurst || events > 2*bypassBurst {
 		t.Errorf("%d Events, want about %d", events, bypassBurst)
+	}
+	quiet := 0
+	b = newBypasses(func(*unstructured.Unstructured, string) { quiet++ })
+	for _, object := range []outbox.Object{secret("db"), {Version: "v1", Resource: "nodes", Name: "one"}} {
+		change.Object = object
+		b.report(deleted, change)
+	}
+	if quiet > 0 {
+		t.Errorf("%d Events of objects whose names not everybody may know", quiet)
 	}
 	if got := bypassMessage(deleted.Operation, change.Author, change.Marks.ManagedBy); got != "jane deleted this object, which release shop (Helm) manages" {
 		t.Error(got)

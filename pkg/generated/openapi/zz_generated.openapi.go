@@ -1631,7 +1631,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ChangeSpec(ref common.ReferenceCallba
 					},
 					"lines": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lines is the size of the change. Absent if the server did not have the content before the change, or if the file is encrypted.",
+							Description: "lines is the size of the change. Absent for a Secret, and if the server did not have the content before the change.",
 							Ref:         ref(v1alpha1.ChangedLines{}.OpenAPIModelName()),
 						},
 					},

@@ -14,7 +14,8 @@ import (
 type Comparison struct {
 	// Fields are the paths of the fields that differ, in the syntax of pkg/kube/fieldpath, sorted. If a whole map or list item exists in
 	// one of the files only, Fields has its path. Items of a list are identified by their names, as in /spec/containers[name=web]; a
-	// list with other items is one field, as is one whose items are only in another order.
+	// list with other items is one field, as is one whose items are only in another order. It is empty if the paths of a file would take
+	// more than 8 MiB.
 	Fields []string
 	// Added and Removed are the numbers of lines that only the new file, or only the old one, has.
 	Added, Removed int
@@ -27,10 +28,13 @@ func Compare(before, after []byte) Comparison {
 		return Comparison{}
 	}
 	old, changed := flatten(before), flatten(after)
-	differing := map[string]struct{}{}
-	old.differences(changed, differing)
-	changed.differences(old, differing)
-	compared := Comparison{Fields: slices.Sorted(maps.Keys(differing))}
+	compared := Comparison{}
+	if !old.tooLarge() && !changed.tooLarge() {
+		differing := map[string]struct{}{}
+		old.differences(changed, differing)
+		changed.differences(old, differing)
+		compared.Fields = slices.Sorted(maps.Keys(differing))
+	}
 	compared.Added, compared.Removed = CountLines(before, after)
 	return compared
 }

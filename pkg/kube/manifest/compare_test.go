@@ -68,6 +68,12 @@ func TestCompare(t *testing.T) {
 		"an item without a name": {
 			change("        name: proxy\n", ""), []string{"/spec/template/spec/containers"}, 0, 1,
 		},
+		"another order": {
+			change("      - image: web:1\n        name: web\n        args:\n        - --verbose\n        ports:\n        - containerPort: 80\n", "",
+				"        name: proxy\n", "        name: proxy\n      - image: web:1\n        name: web\n        args:\n        - --verbose\n"+
+					"        ports:\n        - containerPort: 80\n"),
+			[]string{"/spec/template/spec/containers"}, 0, 0,
+		},
 		"a filled list":  {change("tolerations: []", "tolerations:\n      - key: a"), []string{"/spec/template/spec/tolerations"}, 2, 1},
 		"a text":         {change("replicas: 3", "replicas: |\n    a\n\n    b"), []string{"/spec/replicas"}, 4, 1},
 		"everything":     {"", []string{"/apiVersion", "/kind", "/metadata", "/spec"}, 0, 24},
@@ -136,6 +142,9 @@ func (r randomObjects) edit(object map[string]any) {
 			r.edit(nested)
 		}
 		if items, isList := value.([]any); isList {
+			if r.IntN(4) == 0 {
+				r.Shuffle(len(items), func(i, j int) { items[i], items[j] = items[j], items[i] })
+			}
 			for _, item := range items {
 				if nested, isMap := item.(map[string]any); isMap {
 					r.edit(nested)
@@ -157,6 +166,9 @@ func difference(path fieldpath.Path, a, b any, found map[string]struct{}) {
 	}
 	itemsA, itemsB := named(a), named(b)
 	if itemsA != nil && itemsB != nil {
+		if reordered(a, b) {
+			found[path.String()] = struct{}{}
+		}
 		for name := range maps.All(union(itemsA, itemsB)) {
 			step := fieldpath.Step{Keys: []fieldpath.Key{{Name: "name", Text: name}}}
 			differenceAt(append(slices.Clone(path), step), itemsA, itemsB, name, found)
@@ -200,6 +212,23 @@ func named(value any) map[string]any {
 		return nil
 	}
 	return byName
+}
+
+// reordered reports whether two lists have items of the same names in another order.
+func reordered(a, b any) bool {
+	var names [2][]string
+	for i, list := range []any{a, b} {
+		for _, item := range list.([]any) {
+			name, _ := nameIn(item.(map[string]any))
+			names[i] = append(names[i], name)
+		}
+	}
+	if slices.Equal(names[0], names[1]) {
+		return false
+	}
+	slices.Sort(names[0])
+	slices.Sort(names[1])
+	return slices.Equal(names[0], names[1])
 }
 
 // nameIn returns the name of a list item as text.
@@ -295,6 +324,20 @@ func TestCompareIsBounded(t *testing.T) {
 		if got := Compare(before, []byte("a: 1\n")); got.Removed == 0 {
 			t.Errorf("%+v", got)
 		}
+	}
+	var long bytes.Buffer
+	for i := range 90 {
+		fmt.Fprintf(&long, "%s%s:\n", strings.Repeat("  ", i), strings.Repeat("k", 4000))
+	}
+	for i := range 10_000 {
+		fmt.Fprintf(&long, "%sk%d: v\n", strings.Repeat("  ", 90), i)
+	}
+	f := flatten(long.Bytes())
+	if !f.tooLarge() || f.bytes > 2*maxPaths {
+		t.Errorf("the paths take %d bytes", f.bytes)
+	}
+	if got := Compare(long.Bytes(), []byte("a: 1\n")); got.Fields != nil || got.Removed == 0 {
+		t.Errorf("%d fields, %d lines", len(got.Fields), got.Removed)
 	}
 	if got := Compare(deep.Bytes(), bytes.Replace(deep.Bytes(), []byte("a:\n"), []byte("b:\n"), 1)); len(got.Fields) != 2 {
 		t.Errorf("%d fields", len(got.Fields))

@@ -12,8 +12,13 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/fieldpath"
 )
 
-// maxFlattened is how deep maps are nested in a flat file. What is deeper is one field.
-const maxFlattened = 100
+const (
+	// maxFlattened is how deep maps are nested in a flat file. What is deeper is one field.
+	maxFlattened = 100
+	// maxPaths bounds the length of all paths of a flat file, in bytes. The paths of an object of 1 MiB with short keys fit in. Without it a
+	// file of long nested keys could take a thousand times its size.
+	maxPaths = 8 << 20
+)
 
 // entry is a value in a file.
 type entry struct {
@@ -43,13 +48,17 @@ type flat struct {
 	places map[string]int
 	// next is the line that is read next.
 	next int
+	// bytes is the length of all paths. If it exceeds maxPaths, the file is too large, and its entries are incomplete.
+	bytes int
 }
+
+func (f *flat) tooLarge() bool { return f.bytes > maxPaths }
 
 // flatten reads a file that encode wrote.
 func flatten(file []byte) *flat {
 	lines := bytes.Split(bytes.TrimSuffix(bytes.TrimPrefix(file, []byte(unappliable)), []byte("\n")), []byte("\n"))
 	f := &flat{lines: lines, entries: make([]entry, 0, len(lines)), places: make(map[string]int, len(lines))}
-	for f.next < len(lines) {
+	for f.next < len(lines) && !f.tooLarge() {
 		start := f.next
 		f.mapping(0, "", -1, 0)
 		if f.next == start {
@@ -61,6 +70,7 @@ func flatten(file []byte) *flat {
 
 // add adds an entry and returns its index.
 func (f *flat) add(e entry) int {
+	f.bytes += len(e.path)
 	f.places[e.path] = len(f.entries)
 	f.entries = append(f.entries, e)
 	return len(f.entries) - 1
@@ -68,7 +78,7 @@ func (f *flat) add(e entry) int {
 
 // mapping reads the fields of a map at a column.
 func (f *flat) mapping(column int, path string, parent, depth int) {
-	for f.next < len(f.lines) {
+	for f.next < len(f.lines) && !f.tooLarge() {
 		line := f.lines[f.next]
 		if indentation(line) != column || len(line) == column {
 			return
@@ -181,6 +191,9 @@ func (f *flat) list(column int, path string, parent, depth int) {
 	}
 	at := f.add(entry{path: path, parent: parent, kind: aList, names: names})
 	for _, name := range names {
+		if f.tooLarge() {
+			return
+		}
 		item := path + keyStep(name)
 		// The dash becomes indentation, so that the item is a map.
 		line := bytes.Clone(f.lines[f.next])

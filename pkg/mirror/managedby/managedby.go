@@ -46,7 +46,7 @@ func flux(object *unstructured.Unstructured) *v1alpha1.ChangeManager {
 // Argo CD is written as "team_shop".
 func argoCD(object *unstructured.Unstructured) *v1alpha1.ChangeManager {
 	name, _, tracked := strings.Cut(object.GetAnnotations()["argocd.argoproj.io/tracking-id"], ":")
-	if !tracked {
+	if !tracked || object.GetKind() == "Secret" { // Other annotations of Secrets than harmless ones are not published.
 		name = object.GetLabels()["argocd.argoproj.io/instance"]
 	}
 	if name == "" {

@@ -55,6 +55,13 @@ func TestOf(t *testing.T) {
 			},
 			&v1alpha1.ChangeManager{Tool: v1alpha1.ManagedByArgoCD, Kind: "Application", Name: "store"},
 		},
+		"a Secret, whose annotations may quote its values": {
+			func(o *unstructured.Unstructured) {
+				o.SetKind("Secret")
+				o.SetAnnotations(map[string]string{"argocd.argoproj.io/tracking-id": "hunter2:/Secret:shop/web"})
+			},
+			nil,
+		},
 		"an Application of a team, by its label": {
 			func(o *unstructured.Unstructured) {
 				o.SetLabels(map[string]string{"argocd.argoproj.io/instance": "team_store"})

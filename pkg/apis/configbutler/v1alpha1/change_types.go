@@ -66,8 +66,7 @@ type ChangeSpec struct {
 	// moreFields is the number of further fields that differ.
 	// +optional
 	MoreFields int32 `json:"moreFields,omitempty"`
-	// lines is the size of the change. Absent if the server did not have the content before the change, or if the file is
-	// encrypted.
+	// lines is the size of the change. Absent for a Secret, and if the server did not have the content before the change.
 	// +optional
 	Lines *ChangedLines `json:"lines,omitempty"`
 	// reason is why the change was made, at most 512 bytes: the value of the annotation configbutler.ai/reason, or
