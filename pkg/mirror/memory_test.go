@@ -124,7 +124,7 @@ func TestAnotherObjectsFile(t *testing.T) {
 	}
 	const folder = "clusters/a/core/v1/configmaps/shop/"
 	other := s.otherWriter()
-	if err := other.edit("moved", other.write(folder+"note.yaml", files[folder+"other.yaml"])); err != nil {
+	if err := other.edit("moved", other.write(folder+"note.yaml", files[folder+"other.yaml"]+"\n")); err != nil {
 		t.Fatal(err)
 	}
 	s.cluster.put(configMap("note"), "2")
