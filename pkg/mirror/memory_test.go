@@ -24,6 +24,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror/blobcache"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 	"github.com/configbutler/slipstream/test/testkit"
 )
@@ -110,36 +111,28 @@ func TestChangesSayWhatDiffers(t *testing.T) {
 	check("a deletion", s.lastChange(note, 7), nil, 0, 0, 7)
 }
 
-// TestAnotherObjectsFile puts the file of another object at the path of one.
+// TestAnotherObjectsFile has the file of another object, which somebody has put there, as the content before a change.
 func TestAnotherObjectsFile(t *testing.T) {
-	s := newFixture(t, perChange, remembering(t.TempDir()))
-	s.idle()
-	s.cluster.put(configMap("other"), "", data(map[string]any{"confidential": "x"}))
-	s.lastChange(configMap("other"), 1)
-	s.cluster.put(configMap("note"), "1")
-	s.lastChange(configMap("note"), 1)
-	files, err := s.files("main")
+	cache, err := blobcache.Open(t.Context(), blobcache.Config{Dir: t.TempDir(), Transformer: identity.NewEncryptCheckTransformer()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	const folder = "clusters/a/core/v1/configmaps/shop/"
-	other := s.otherWriter()
-	if err := other.edit("moved", other.write(folder+"note.yaml", files[folder+"other.yaml"]+"\n")); err != nil {
-		t.Fatal(err)
+	m := memory{cache}
+	file := func(name, key string) outbox.Change {
+		return outbox.Change{
+			Object: configMap(name), Operation: v1alpha1.OperationUpdate,
+			Content: fmt.Appendf(nil, "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s\n  namespace: shop\ndata:\n  %s: x\n", name, key),
+		}
 	}
-	s.cluster.put(configMap("note"), "2")
-	testkit.Eventually(t, "the Change after the edit", func() error {
-		found := s.changesOf(configMap("note"))
-		for _, change := range found {
-			if strings.Contains(fmt.Sprint(change.Fields), "confidential") {
-				t.Fatalf("fields of another object: %q", change.Fields)
-			}
+	other, earlier, note := file("other", "confidential"), file("note", "before"), file("note", "after")
+	for before, want := range map[*outbox.Change][]string{&other: nil, &earlier: {"/data/after", "/data/before"}} {
+		blob := gitrepo.BlobHash(before.Content)
+		m.remember(*before, blob)
+		var spec v1alpha1.ChangeSpec
+		if m.describe(&spec, note, blob); !slices.Equal(spec.Fields, want) {
+			t.Errorf("after the file of %s: fields %q, want %q", before.Object.Name, spec.Fields, want)
 		}
-		if len(found) < 2 {
-			return fmt.Errorf("%d Changes", len(found))
-		}
-		return nil
-	})
+	}
 }
 
 // TestReasons gives reasons for some changes.
