@@ -190,9 +190,9 @@ func (p *Past) compareSecrets(ctx context.Context, both sides) ([]v1alpha1.Field
 		switch {
 		case err == nil:
 			*of.shown = masked(*of.opened, maskLength)
-		case errors.Is(err, sops.ErrNoKey):
+		case isSealed(err):
 			known = false
-			*of.shown = masked(*of.given, maskWith(maskEncrypted))
+			*of.shown = masked(*of.given, sealedMask(err))
 		default:
 			return nil, sides{}, &goneError{"a content of the file is no intact Secret"}
 		}

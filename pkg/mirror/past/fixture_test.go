@@ -102,12 +102,17 @@ func newDestination(namespace, name string) *v1alpha1.GitDestination {
 	}
 }
 
-// holdKey stores the private key of the server.
+// holdKey stores the private key and the seed of the server.
 func (f *fixture) holdKey() {
 	f.t.Helper()
+	f.holdSecret("slipstream-age", "age.agekey", []byte(f.key.String()+"\n"))
+	f.holdSecret("slipstream-age-seed", "seed", seed)
+}
+
+func (f *fixture) holdSecret(name, key string, value []byte) {
+	f.t.Helper()
 	_, err := f.cluster.CoreV1().Secrets("system").Create(f.t.Context(), &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "slipstream-age"},
-		Data:       map[string][]byte{"age.agekey": []byte(f.key.String() + "\n")},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: name}, Data: map[string][]byte{key: value},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		f.t.Fatal(err)
@@ -210,10 +215,13 @@ func plain(t *testing.T, object *unstructured.Unstructured) string {
 	return string(content)
 }
 
+// seed is that with which Secrets are encrypted.
+var seed = bytes.Repeat([]byte{7}, sops.SeedSize)
+
 // encrypted returns the file of an object, encrypted for the server's key.
 func (f *fixture) encrypted(object *unstructured.Unstructured) string {
 	f.t.Helper()
-	encrypter, err := sops.NewEncrypter(bytes.Repeat([]byte{7}, sops.SeedSize), []string{f.key.Recipient().String()})
+	encrypter, err := sops.NewEncrypter(seed, []string{f.key.Recipient().String()})
 	if err != nil {
 		f.t.Fatal(err)
 	}

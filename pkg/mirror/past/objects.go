@@ -255,6 +255,9 @@ func (c *candidate) isSecret() bool {
 // reports whether it has added all.
 func (l *listing) addAll(ctx context.Context, found []candidate, contents gitrepo.Blobs) (complete bool, err error) {
 	for i := range found {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
 		content, read := contents.Found[found[i].hash]
 		if !read && contents.More || l.full() {
 			return false, nil
@@ -281,7 +284,9 @@ func (l *listing) add(ctx context.Context, c *candidate, content []byte, read bo
 	if c.isSecret() {
 		shown, err := l.opener.show(ctx, object)
 		switch {
-		case errors.Is(err, errUnreadable):
+		case isSealed(err) && l.selected.name != "":
+			return sealedError(object, err)
+		case isSealed(err), errors.Is(err, errUnreadable):
 			l.unreadable(c)
 			return nil
 		case err != nil:
@@ -298,7 +303,7 @@ func (l *listing) add(ctx context.Context, c *candidate, content []byte, read bo
 	return nil
 }
 
-// unreadable records a file that is no object. The caller may read the objects of its type in its namespace.
+// unreadable records a file that is no object, or a Secret whose values were asked for and cannot be decrypted. The caller may read the objects of its type in its namespace.
 func (l *listing) unreadable(c *candidate) {
 	if len(l.list.Unreadable) < maxUnreadable {
 		l.list.Unreadable = append(l.list.Unreadable, c.path)

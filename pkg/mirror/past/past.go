@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"time"
 
-	"filippo.io/age"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
@@ -23,6 +22,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/fairshare"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/keyring"
+	"github.com/configbutler/slipstream/pkg/mirror/sops"
 )
 
 const (
@@ -50,7 +50,7 @@ type Config struct {
 	Client versioned.Interface
 	// Sources open the repositories of destinations.
 	Sources *mirror.Sources
-	// Cluster reads the Secret with the server's private key, in Namespace.
+	// Cluster reads the Secrets with the server's private key and seed, in Namespace.
 	Cluster   kubernetes.Interface
 	Namespace string
 	// Schemas compare objects.
@@ -235,11 +235,15 @@ func (p *Past) cached(hash gitrepo.Hash) ([]byte, bool) {
 	return content, found && gitrepo.BlobHash(content) == hash
 }
 
-// identities returns the private keys of the server; none if it holds none, or they cannot be read.
-func (p *Past) identities(ctx context.Context) []age.Identity {
+// keys returns the private keys and the seed of the server; none if it holds none, or they cannot be read.
+func (p *Past) keys(ctx context.Context) sops.Opener {
 	identities, err := keyring.Identities(ctx, p.config.Cluster.CoreV1(), p.config.Namespace)
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Failed to read the private key of Secrets in Git")
 	}
-	return identities
+	seed, err := keyring.Seed(ctx, p.config.Cluster.CoreV1(), p.config.Namespace)
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Failed to read the seed of Secrets in Git")
+	}
+	return sops.Opener{Identities: identities, Seed: seed}
 }

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"math/bits"
 
-	"filippo.io/age"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -21,30 +20,31 @@ import (
 const (
 	maskEmpty     = "(hidden, empty)"
 	maskEncrypted = "(hidden, encrypted for a key that this server does not hold)"
+	maskForeign   = "(hidden)"
 )
 
-// opener shows Secrets. It reads the server's private key once, when it is first needed.
+// opener shows Secrets. It reads the server's keys once, when they are first needed.
 type opener struct {
 	past *Past
 	// decrypted shows the values.
 	decrypted bool
 
-	read       bool
-	identities []age.Identity
+	read bool
+	keys sops.Opener
 }
 
-// open returns a Secret as it is in the cluster. It returns sops.ErrNoKey if the file is encrypted for other keys than the server's, and
-// errUnreadable if it is damaged.
+// open returns a Secret as it is in the cluster. It returns sops.ErrNoKey if the file is encrypted for other keys than the server's,
+// sops.ErrForeign if the server has not encrypted it as it is, and errUnreadable if it is damaged.
 func (o *opener) open(ctx context.Context, secret *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if !sops.IsEncrypted(secret.Object) {
 		return secret, nil
 	}
 	if !o.read {
-		o.read, o.identities = true, o.past.identities(ctx)
+		o.read, o.keys = true, o.past.keys(ctx)
 	}
-	content, err := sops.Decrypt(secret, o.identities)
+	content, err := o.keys.Decrypt(secret)
 	switch {
-	case errors.Is(err, sops.ErrNoKey):
+	case isSealed(err):
 		return nil, err
 	case err != nil:
 		return nil, errUnreadable
@@ -52,22 +52,41 @@ func (o *opener) open(ctx context.Context, secret *unstructured.Unstructured) (*
 	return decode(content)
 }
 
-// show returns a Secret as the caller wants to see it.
+// isSealed reports whether an error of open is about an encrypted file that may be intact.
+func isSealed(err error) bool {
+	return errors.Is(err, sops.ErrNoKey) || errors.Is(err, sops.ErrForeign)
+}
+
+// sealedMask returns the mask of the values of a Secret that could not be decrypted.
+func sealedMask(err error) func([]string, any) any {
+	if errors.Is(err, sops.ErrForeign) {
+		return maskWith(maskForeign)
+	}
+	return maskWith(maskEncrypted)
+}
+
+// show returns a Secret as the caller wants to see it. The error for readable values that the server cannot decrypt is isSealed.
 func (o *opener) show(ctx context.Context, secret *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	opened, err := o.open(ctx, secret)
 	switch {
-	case errors.Is(err, sops.ErrNoKey) && o.decrypted:
-		return nil, apierrors.NewBadRequest(fmt.Sprintf(
-			"secrets: Secret %s/%s is encrypted for keys that this server does not hold; decrypt the file in Git with SOPS, or ask for secrets=Masked",
-			secret.GetNamespace(), secret.GetName()))
-	case errors.Is(err, sops.ErrNoKey):
-		return masked(secret, maskWith(maskEncrypted)), nil
+	case isSealed(err) && !o.decrypted:
+		return masked(secret, sealedMask(err)), nil
 	case err != nil:
 		return nil, err
 	case o.decrypted:
 		return opened, nil
 	}
 	return masked(opened, maskLength), nil
+}
+
+// sealedError returns the error for the caller who wants the values of a Secret that the server cannot decrypt.
+func sealedError(secret *unstructured.Unstructured, err error) error {
+	const advice = "decrypt the file in Git with SOPS, or ask for secrets=Masked"
+	why := "is encrypted for keys that this server does not hold"
+	if errors.Is(err, sops.ErrForeign) {
+		why = "was not encrypted by this server with its present seed, or was changed since then, so it is not decrypted here"
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("secrets: Secret %s/%s %s; %s", secret.GetNamespace(), secret.GetName(), why, advice))
 }
 
 func masked(secret *unstructured.Unstructured, mask func(path []string, value any) any) *unstructured.Unstructured {

@@ -5,6 +5,7 @@ package past_test
 
 import (
 	"encoding/base64"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,6 +74,68 @@ func TestSecrets(t *testing.T) {
 				t.Errorf("lacks the labels: %s", text)
 			}
 		})
+	}
+}
+
+// TestForgedSecret moves the Secret of another namespace into one whose Secrets the caller may read.
+func TestForgedSecret(t *testing.T) {
+	f := newFixture(t)
+	f.holdKey()
+	victim := secret(password)
+	victim.SetNamespace("shop-prod")
+	victim.SetAnnotations(nil)
+	victim.SetLabels(nil)
+	file := f.encrypted(victim)
+	for name, metadata := range map[string]string{
+		"label": "  namespace: shop\n  labels:\n    x: -prod\n", "field": "  namespace: shop\n  x: -prod\n",
+	} {
+		forged := strings.Replace(file, "  namespace: shop-prod\n", metadata, 1)
+		if forged == file {
+			t.Fatal(file)
+		}
+		at := path(t, "", "secrets", "shop", "database")
+		commit := f.commit(owned(map[string]string{at: forged}))
+		decrypted := v1alpha1.ManifestOptions{Resource: "secrets", Namespace: "shop", Secrets: v1alpha1.SecretsDecrypted}
+		list, err := f.read(rights{"list secrets shop"}, decrypted)
+		if err != nil || len(list.Items) != 0 || !slices.Equal(list.Unreadable, []string{at}) {
+			t.Errorf("%s: %+v, %v", name, list, err)
+		}
+		decrypted.Name = "database"
+		list, err = f.read(rights{"get secrets shop"}, decrypted)
+		if name == "label" {
+			wantReason(t, err, metav1.StatusReasonBadRequest, "was not encrypted by this server")
+		} else if err != nil || len(list.Items) != 0 {
+			t.Errorf("%s: %+v, %v", name, list, err)
+		}
+		change := changeOf("secrets", commit, "", forged)
+		change.Spec.Object.Name = "database"
+		out, err := f.Diff(t.Context(), change)
+		if err != nil {
+			continue
+		}
+		if text := string(out.After.Raw); strings.Contains(text, " bytes)") || !strings.Contains(text, `"password":"(hidden)"`) {
+			t.Errorf("%s: the diff shows %s", name, text)
+		}
+	}
+	// Without values the label shows a hidden Secret.
+	f.commit(map[string]string{path(t, "", "secrets", "shop", "database"): strings.Replace(
+		file, "  namespace: shop-prod\n", "  namespace: shop\n  labels:\n    x: -prod\n", 1)})
+	list, err := f.read(all, v1alpha1.ManifestOptions{})
+	if err != nil || len(list.Items) != 1 || !strings.Contains(string(list.Items[0].Raw), `"password":"(hidden)"`) {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// TestListWithSealedSecret reads values, of which those of one Secret are encrypted for another key.
+func TestListWithSealedSecret(t *testing.T) {
+	f := newFixture(t)
+	other := secret(password)
+	other.SetName("other")
+	at := path(t, "", "secrets", "shop", "other")
+	f.commit(owned(map[string]string{at: f.encrypted(other), path(t, "", "secrets", "shop", "database"): plain(t, secret(password))}))
+	list, err := f.read(all, v1alpha1.ManifestOptions{Secrets: v1alpha1.SecretsDecrypted})
+	if err != nil || len(list.Items) != 1 || !slices.Equal(list.Unreadable, []string{at}) {
+		t.Errorf("%+v, %v", list, err)
 	}
 }
 

@@ -14,13 +14,16 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"filippo.io/age"
 	"filippo.io/age/armor"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/configbutler/slipstream/pkg/kube/manifest"
 )
@@ -29,18 +32,29 @@ import (
 const metadataField = "sops"
 
 const (
-	// longestRule bounds the regular expression of a file that is evaluated, in bytes.
-	longestRule = 16 << 10
+	// longestRule bounds the regular expression of a file, in bytes: more than maxListed annotations with the longest keys take.
+	longestRule = 8 << 10
 	// longestWrapped bounds the encrypted data key of a recipient, in bytes, and mostRecipients their number.
-	longestWrapped = 8 << 10
-	mostRecipients = 200
+	longestWrapped = 1 << 10
+	mostRecipients = 100
 )
 
-// ErrNoKey is returned by Decrypt if none of the identities can decrypt the file.
-var ErrNoKey = errors.New("the file is encrypted for other keys")
+// fileFields are the fields of the metadata of SOPS in a file.
+var fileFields = sets.New("age", "encrypted_regex", "lastmodified", "mac", "version")
 
-// errMalformed is wrapped by errors about a file that has not the form in which this package writes it.
-var errMalformed = errors.New("the encrypted file has not the form of SOPS")
+// objectMetadata are the fields of the metadata of objects.
+var objectMetadata = readableMetadata.Union(sets.New("creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers",
+	"generation", "managedFields", "ownerReferences", "resourceVersion", "selfLink", "uid"))
+
+var (
+	// ErrNoKey is returned by Decrypt if none of the identities can decrypt the file.
+	ErrNoKey = errors.New("the file is encrypted for other keys")
+	// ErrForeign is returned by Decrypt if the file was not encrypted with the seed: by something else, or it was put together from files
+	// that were.
+	ErrForeign = errors.New("the file was not encrypted by this server with its present seed")
+	// errMalformed is wrapped by errors about a file that has not the form in which this package writes it.
+	errMalformed = errors.New("the encrypted file has not the form of SOPS")
+)
 
 // IsEncrypted reports whether the content of a file is encrypted by SOPS.
 func IsEncrypted(content map[string]any) bool {
@@ -48,53 +62,90 @@ func IsEncrypted(content map[string]any) bool {
 	return found
 }
 
-// Decrypt returns the file of an encrypted object as manifest.Render renders the object. It verifies the message authentication code,
-// for values in the order in which this package writes them. It returns ErrNoKey if no identity fits; its other errors quote nothing
-// of the content.
-func Decrypt(file *unstructured.Unstructured, identities []age.Identity) ([]byte, error) {
+// Opener decrypts files that were encrypted with a seed. It is safe for concurrent use.
+type Opener struct {
+	// Identities are the private keys that may fit.
+	Identities []age.Identity
+	// Seed is that of the Encrypter. Without it every file is foreign.
+	Seed []byte
+}
+
+// Decrypt returns the file of an encrypted object as it was before it was encrypted.
+//
+// The authentication that SOPS defines does not cover keys, and a value can be moved to another file along with the key. So the key of the
+// file must be the one that the Encrypter derives from what was decrypted: nobody without the seed can write a file that passes.
+//
+// It returns ErrNoKey if no identity fits, and ErrForeign if the file is not of this seed; its other errors quote nothing of the content.
+func (o *Opener) Decrypt(file *unstructured.Unstructured) ([]byte, error) {
 	metadata, ok := file.Object[metadataField].(map[string]any)
-	if !ok {
+	if !ok || !fileFields.HasAll(slices.Collect(maps.Keys(metadata))...) {
 		return nil, errMalformed
 	}
-	object := file.DeepCopy()
+	if of, _ := file.Object["metadata"].(map[string]any); !objectMetadata.HasAll(slices.Collect(maps.Keys(of))...) {
+		return nil, fmt.Errorf("%w: its object has unknown metadata", errMalformed)
+	}
+	object := &unstructured.Unstructured{Object: maps.Clone(file.Object)}
 	delete(object.Object, metadataField)
-	opened, err := openFile(metadata, identities)
+	opened, err := o.open(metadata)
 	if err != nil {
 		return nil, err
 	}
-	return manifest.RenderEncrypted(object, opened)
+	content, err := manifest.Verbatim(object, opened)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.verify(opened, content); err != nil {
+		return nil, err
+	}
+	return content, nil
+}
+
+// verify returns ErrForeign unless the key of a file is derived from its content.
+func (o *Opener) verify(opened *openedFile, content []byte) error {
+	encrypter, err := NewEncrypter(o.Seed, opened.recipients)
+	if err != nil {
+		return ErrForeign
+	}
+	key, err := encrypter.fileKey(opened.rule, content).derive(dataKeyName, dataKeySize)
+	if err != nil {
+		return err
+	}
+	if subtle.ConstantTimeCompare(key, opened.key) != 1 {
+		return ErrForeign
+	}
+	return nil
 }
 
 // openedFile decrypts the values of a file.
 type openedFile struct {
-	cipher cipher.AEAD
-	rule   *regexp.Regexp
+	key        []byte
+	cipher     cipher.AEAD
+	rule       rule
+	covered    sets.Set[string]
+	recipients []string
 	// digest is over all values.
 	digest hash.Hash
 	// code is the encrypted message authentication code, modified its additional data.
 	code, modified string
 }
 
-// RenderEncrypted replaces the values of a file in their order, which is what decrypting needs, too.
+// Verbatim replaces the values of a file in their order, which is what decrypting needs, too.
 var _ manifest.Encrypter = &openedFile{}
 
-func openFile(metadata map[string]any, identities []age.Identity) (*openedFile, error) {
+func (o *Opener) open(metadata map[string]any) (*openedFile, error) {
 	f := &openedFile{digest: sha512.New()}
 	expression, _ := metadata["encrypted_regex"].(string)
 	f.code, _ = metadata["mac"].(string)
 	f.modified, _ = metadata["lastmodified"].(string)
-	if expression == "" || len(expression) > longestRule {
-		return nil, errMalformed
-	}
 	var err error
-	if f.rule, err = regexp.Compile(expression); err != nil {
-		return nil, errMalformed
-	}
-	key, err := dataKey(metadata, identities)
-	if err != nil {
+	if f.rule, err = parseRule(expression); err != nil {
 		return nil, err
 	}
-	block, err := aes.NewCipher(key)
+	f.covered = sets.New(f.rule...)
+	if err := f.readKey(metadata, o.Identities); err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(f.key)
 	if err != nil {
 		return nil, errMalformed
 	}
@@ -104,31 +155,38 @@ func openFile(metadata map[string]any, identities []age.Identity) (*openedFile, 
 	return f, nil
 }
 
-// dataKey returns the key of a file, decrypted with one of the identities.
-func dataKey(metadata map[string]any, identities []age.Identity) ([]byte, error) {
+// readKey reads the recipients and the key of a file, which it decrypts with one of the identities. Each is tried once.
+func (f *openedFile) readKey(metadata map[string]any, identities []age.Identity) error {
 	recipients, _ := metadata["age"].([]any)
 	if len(recipients) > mostRecipients {
-		return nil, errMalformed
+		return errMalformed
 	}
-	if len(identities) == 0 {
-		return nil, ErrNoKey
-	}
+	wrapped := map[string]string{}
 	for _, recipient := range recipients {
 		fields, _ := recipient.(map[string]any)
-		wrapped, _ := fields["enc"].(string)
-		if len(wrapped) > longestWrapped {
-			return nil, errMalformed
+		text, _ := fields["recipient"].(string)
+		key, _ := fields["enc"].(string)
+		if len(fields) != 2 || len(text) != recipientLength || len(key) > longestWrapped {
+			return errMalformed
 		}
-		if key, err := unwrap(wrapped, identities); err == nil {
-			return key, nil
+		f.recipients, wrapped[text] = append(f.recipients, text), key
+	}
+	for _, identity := range identities {
+		private, ok := identity.(*age.X25519Identity) // There are no other recipients.
+		if !ok || wrapped[private.Recipient().String()] == "" {
+			continue
+		}
+		var err error
+		if f.key, err = unwrap(wrapped[private.Recipient().String()], private); err == nil {
+			return nil
 		}
 	}
-	return nil, ErrNoKey
+	return ErrNoKey
 }
 
 // unwrap decrypts an armored age file with a data key.
-func unwrap(wrapped string, identities []age.Identity) ([]byte, error) {
-	opened, err := age.Decrypt(armor.NewReader(strings.NewReader(wrapped)), identities...)
+func unwrap(wrapped string, identity age.Identity) ([]byte, error) {
+	opened, err := age.Decrypt(armor.NewReader(strings.NewReader(wrapped)), identity)
 	if err != nil {
 		return nil, err
 	}
@@ -141,8 +199,11 @@ func unwrap(wrapped string, identities []age.Identity) ([]byte, error) {
 
 // Value returns the value, decrypted if the rule covers it.
 func (f *openedFile) Value(path []string, value any) (any, error) {
-	text, covered := value.(string)
-	if covered = covered && text != "" && f.covers(path); covered {
+	if value != "" && f.covered.HasAny(path...) {
+		text, ok := value.(string)
+		if !ok {
+			return nil, errMalformed
+		}
 		var err error
 		if value, err = f.decrypt(text, strings.Join(path, ":")+":"); err != nil {
 			return nil, err
@@ -154,15 +215,6 @@ func (f *openedFile) Value(path []string, value any) (any, error) {
 	}
 	f.digest.Write([]byte(plain))
 	return value, nil
-}
-
-func (f *openedFile) covers(path []string) bool {
-	for _, key := range path {
-		if f.rule.MatchString(key) {
-			return true
-		}
-	}
-	return false
 }
 
 // notation is the form of an encrypted value.

@@ -27,5 +27,9 @@
 // and nothing else. With the seed alone no file can be decrypted, because the keys depend on the content as well, but a
 // guess of a whole file can be verified.
 //
+// Decrypting uses this, too: Opener refuses a file whose key is not the one that is derived from what it has decrypted. So it opens only
+// what an Encrypter with the same seed has encrypted, as a whole and for the same namespace and name. SOPS itself does not check that: its
+// code is over the values without their keys, and a value is bound to nothing but its path.
+//
 // The file has no time of its own, because Git records it: lastmodified is constant.
 package sops

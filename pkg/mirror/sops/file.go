@@ -24,6 +24,8 @@ const (
 	// dataKeySize and nonceSize are those of SOPS, in bytes.
 	dataKeySize = 32
 	nonceSize   = 32
+	// dataKeyName is the name by which the data key is derived.
+	dataKeyName = "data key"
 )
 
 // file encrypts one object in the format of SOPS.
@@ -41,7 +43,7 @@ type file struct {
 var _ manifest.Encrypter = &file{}
 
 func newFile(prk pseudorandomKey, r rule, recipients []recipient) (*file, error) {
-	key, err := prk.derive("data key", dataKeySize)
+	key, err := prk.derive(dataKeyName, dataKeySize)
 	if err != nil {
 		return nil, err
 	}

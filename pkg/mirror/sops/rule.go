@@ -57,3 +57,27 @@ func (r rule) String() string {
 	}
 	return "^(" + strings.Join(quoted, "|") + ")$"
 }
+
+// parseRule is the reverse of String. It accepts nothing else, so that the expression need not be evaluated.
+func parseRule(expression string) (rule, error) {
+	keys, ok := strings.CutPrefix(expression, "^(")
+	if keys, ok = strings.CutSuffix(keys, ")$"); !ok || len(expression) > longestRule {
+		return nil, errMalformed
+	}
+	parsed := rule{""}
+	for i := 0; i < len(keys); i++ {
+		last := len(parsed) - 1
+		switch {
+		case keys[i] == '|':
+			parsed = append(parsed, "")
+			continue
+		case keys[i] == '\\' && i+1 < len(keys):
+			i++
+		}
+		parsed[last] += keys[i : i+1]
+	}
+	if parsed.String() != expression {
+		return nil, errMalformed
+	}
+	return parsed, nil
+}

@@ -30,3 +30,15 @@ func Identities(ctx context.Context, client corev1client.SecretsGetter, namespac
 	}
 	return identities, nil
 }
+
+// Seed returns the seed of the server in a namespace; nil if there is none. It creates none.
+func Seed(ctx context.Context, client corev1client.SecretsGetter, namespace string) ([]byte, error) {
+	secret, err := client.Secrets(namespace).Get(ctx, SeedName, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("the Secret %s/%s cannot be had: %w", namespace, SeedName, err)
+	}
+	return secret.Data[keySeed], nil
+}
