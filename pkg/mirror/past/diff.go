@@ -46,7 +46,7 @@ func (p *Past) Diff(ctx context.Context, change *v1alpha1.Change) (*v1alpha1.Cha
 func (p *Past) diff(ctx context.Context, change *v1alpha1.Change) (*v1alpha1.ChangeDiff, error) {
 	var failed error = &goneError{"it names no commit"}
 	for i := range change.Spec.Commits {
-		both, err := p.sides(ctx, &change.Spec.Commits[i], isSecret(change.Spec.Object))
+		both, err := p.sides(ctx, &change.Spec.Commits[i], change.Spec.Object)
 		switch {
 		case err == nil:
 			return p.compare(ctx, change, both)
@@ -63,7 +63,7 @@ func (p *Past) diff(ctx context.Context, change *v1alpha1.Change) (*v1alpha1.Cha
 type sides struct{ before, after *unstructured.Unstructured }
 
 // sides reads the contents before and after a commit.
-func (p *Past) sides(ctx context.Context, commit *v1alpha1.ChangeCommit, secret bool) (both sides, err error) {
+func (p *Past) sides(ctx context.Context, commit *v1alpha1.ChangeCommit, of v1alpha1.ChangedObject) (both sides, err error) {
 	before, after := gitrepo.ParseHash(commit.BlobBefore), gitrepo.ParseHash(commit.BlobAfter)
 	var blobs []gitrepo.Hash
 	for _, hash := range []gitrepo.Hash{before, after} {
@@ -71,25 +71,34 @@ func (p *Past) sides(ctx context.Context, commit *v1alpha1.ChangeCommit, secret 
 			blobs = append(blobs, hash)
 		}
 	}
-	contents, err := p.contentsOf(ctx, commit, blobs, secret)
+	contents, err := p.contentsOf(ctx, commit, blobs, isSecret(of))
 	if err != nil {
 		return sides{}, err
 	}
-	if both.before, err = side(contents, before); err != nil {
+	if both.before, err = side(ctx, contents, before, of); err != nil {
 		return sides{}, err
 	}
-	both.after, err = side(contents, after)
+	both.after, err = side(ctx, contents, after, of)
 	return both, err
 }
 
-// side returns the object of a blob; nil for the zero hash.
-func side(contents map[gitrepo.Hash][]byte, hash gitrepo.Hash) (*unstructured.Unstructured, error) {
+// side returns the object of a blob; nil for the zero hash. Anyone who can write the Change names blobs, so it must be the object of the
+// Change, which the caller may get.
+func side(
+	ctx context.Context, contents map[gitrepo.Hash][]byte, hash gitrepo.Hash, of v1alpha1.ChangedObject,
+) (*unstructured.Unstructured, error) {
 	if hash.IsZero() {
 		return nil, nil
 	}
-	object, err := decode(contents[hash])
-	if err != nil {
+	object, err := decode(ctx, contents[hash])
+	switch {
+	case errors.Is(err, errUnreadable):
 		return nil, &goneError{"a content of the file is no object"}
+	case err != nil:
+		return nil, err
+	case object.GetAPIVersion() != of.APIVersion, object.GetKind() != of.Kind, object.GetNamespace() != of.Namespace,
+		object.GetName() != of.Name, isSecretKind(object) != isSecret(of):
+		return nil, &goneError{"a content of the file is not the object of the Change"}
 	}
 	return object, nil
 }
@@ -172,6 +181,11 @@ func (p *Past) compare(ctx context.Context, change *v1alpha1.Change, both sides)
 func isSecret(object v1alpha1.ChangedObject) bool {
 	version, err := schema.ParseGroupVersion(object.APIVersion)
 	return err != nil || version.WithResource(object.Resource).GroupResource() == secrets
+}
+
+// isSecretKind reports whether an object is a Secret by its kind.
+func isSecretKind(object *unstructured.Unstructured) bool {
+	return object.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "Secret"}
 }
 
 // compareSecrets returns the fields that differ between two Secrets, without values, and the masked Secrets.

@@ -17,6 +17,10 @@ import (
 
 // changeOf returns a Change of an object of namespace shop with the contents before and after; empty for none.
 func changeOf(resource, commit, before, after string) *v1alpha1.Change {
+	kind, name := "ConfigMap", "web"
+	if resource == "secrets" {
+		kind, name = "Secret", "database"
+	}
 	blob := func(content string) string {
 		if content == "" {
 			return ""
@@ -26,7 +30,7 @@ func changeOf(resource, commit, before, after string) *v1alpha1.Change {
 	return &v1alpha1.Change{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "change"},
 		Spec: v1alpha1.ChangeSpec{
-			Object: v1alpha1.ChangedObject{APIVersion: "v1", Resource: resource, Namespace: "shop", Name: "web"},
+			Object: v1alpha1.ChangedObject{APIVersion: "v1", Kind: kind, Resource: resource, Namespace: "shop", Name: name},
 			Commits: []v1alpha1.ChangeCommit{{
 				DestinationRef: v1alpha1.NamespacedObjectReference{Namespace: "shop", Name: "main"}, SHA: commit,
 				BlobBefore: blob(before), BlobAfter: blob(after),
@@ -124,6 +128,38 @@ func TestDiffOfSecrets(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDiffOfAnotherObject names blobs of other objects in a Change.
+func TestDiffOfAnotherObject(t *testing.T) {
+	f := newFixture(t)
+	at := path(t, "", "configmaps", "shop", "web")
+	mine := configMaps(t, "shop/web=red")[at]
+	for name, other := range map[string]string{
+		"a Secret":          plain(t, secret(password)),
+		"another name":      strings.Replace(mine, "name: web", "name: other", 1),
+		"another namespace": strings.Replace(mine, "namespace: shop", "namespace: hidden", 1),
+		"no namespace":      strings.Replace(mine, "  namespace: shop\n", "", 1),
+		"another kind":      strings.Replace(mine, "ConfigMap", "Secret", 1),
+		"another group":     strings.Replace(mine, "apiVersion: v1", "apiVersion: apps/v1", 1),
+	} {
+		commit := f.commit(owned(map[string]string{at: mine, baseFolder + "/other": other}))
+		for _, change := range []*v1alpha1.Change{
+			changeOf("configmaps", commit, mine, other), changeOf("configmaps", commit, other, mine), changeOf("configmaps", commit, "", other),
+		} {
+			out, err := f.Diff(t.Context(), change)
+			if out != nil {
+				t.Errorf("%s: %+v", name, out)
+			}
+			wantReason(t, err, metav1.StatusReasonConflict, "not the object of the Change")
+		}
+	}
+	// A Change of a type that is not Secrets hides nothing, so it must not show one.
+	file := plain(t, secret(password))
+	change := changeOf("secrets", f.commit(map[string]string{baseFolder + "/other": file}), "", file)
+	change.Spec.Object.Resource = "configmaps"
+	_, err := f.Diff(t.Context(), change)
+	wantReason(t, err, metav1.StatusReasonConflict, "not the object of the Change")
 }
 
 func TestDiffOfSeveralDestinations(t *testing.T) {

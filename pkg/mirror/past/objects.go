@@ -273,10 +273,13 @@ func (l *listing) addAll(ctx context.Context, found []candidate, contents gitrep
 // add adds the object of a candidate, if it is selected.
 func (l *listing) add(ctx context.Context, c *candidate, content []byte, read bool) error {
 	l.scanned += len(content)
-	object := parse(content, c)
-	if !read || object == nil {
+	object, err := parse(ctx, content, c)
+	switch {
+	case !read || errors.Is(err, errUnreadable):
 		l.unreadable(c)
 		return nil
+	case err != nil:
+		return err
 	}
 	if !l.selected.labels.Matches(labels.Set(object.GetLabels())) {
 		return nil

@@ -204,6 +204,8 @@ func TestUnreadableFiles(t *testing.T) {
 	files := owned(configMaps(t, "shop/web=red"))
 	good := files[path(t, "", "configmaps", "shop", "web")]
 	var want []string
+	// So many values that the parser's own guard would let them grow tenfold.
+	bomb := strings.ReplaceAll(good, "web", "large-bomb") + "a: &a [" + strings.Repeat("x,", 200_000) + "x]\nb: [*a,*a,*a,*a,*a,*a,*a,*a,*a]\n"
 	for name, content := range map[string]string{
 		"another-name": good, "text": "hello", "list": "- 1\n", "broken": "a: [", "no-kind": "apiVersion: v1\n", "twice": good + "---\n" + good,
 		"a-secret":       strings.ReplaceAll(strings.ReplaceAll(good, "ConfigMap", "Secret"), "web", "a-secret"),
@@ -211,6 +213,11 @@ func TestUnreadableFiles(t *testing.T) {
 		"in-another":     strings.ReplaceAll(strings.ReplaceAll(good, "shop", "other"), "web", "in-another"),
 		"duplicate-keys": strings.ReplaceAll(good, "web", "duplicate-keys") + "data: {}\n",
 		"bomb":           "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f,*f,*f,*f,*f,*f,*f]\n",
+		"anchor":         strings.ReplaceAll(good, "name: web", "name: &a anchor"),
+		"alias":          strings.ReplaceAll(strings.ReplaceAll(good, "web", "alias"), "color: red\n", "color: &a red\n  more: *a\n"),
+		"merge":          strings.ReplaceAll(strings.ReplaceAll(good, "web", "merge"), "data:\n", "data: &a\n") + "more:\n  <<: *a\n",
+		"deep":           strings.ReplaceAll(good, "web", "deep") + "more: " + strings.Repeat("[", 500) + strings.Repeat("]", 500) + "\n",
+		"large-bomb":     bomb,
 		"large":          "data: " + strings.Repeat("x", gitrepo.MaxBlob) + "\n",
 	} {
 		at := path(t, "", "configmaps", "shop", name)
@@ -227,6 +234,18 @@ func TestUnreadableFiles(t *testing.T) {
 	}
 	if got := described(t, list); !slices.Equal(got, []string{"shop/web=red"}) || !slices.Equal(list.Unreadable, want) || list.Omitted != 1 {
 		t.Errorf("objects %v, unreadable %v, %d omitted; want unreadable %v", got, list.Unreadable, list.Omitted, want)
+	}
+}
+
+// TestFilesWithMarks reads a file with the characters of anchors and aliases in texts.
+func TestFilesWithMarks(t *testing.T) {
+	f := newFixture(t)
+	files := configMaps(t, "shop/web=red")
+	at := path(t, "", "configmaps", "shop", "web")
+	files[at] += "  url: https://example.com/?a&b=*c\n  glob: '*a'\n  text: |\n    &a *b\n" + `  brackets: "\"[[{` + strings.Repeat("[", 1000) + "\"\n"
+	f.commit(owned(files))
+	if got, err := f.colors(all, v1alpha1.ManifestOptions{}); got != "shop/web=red" {
+		t.Errorf("got %q, %v", got, err)
 	}
 }
 

@@ -49,7 +49,7 @@ func (o *opener) open(ctx context.Context, secret *unstructured.Unstructured) (*
 	case err != nil:
 		return nil, errUnreadable
 	}
-	return decode(content)
+	return decode(ctx, content)
 }
 
 // isSealed reports whether an error of open is about an encrypted file that may be intact.

@@ -107,9 +107,7 @@ func TestForgedSecret(t *testing.T) {
 		} else if err != nil || len(list.Items) != 0 {
 			t.Errorf("%s: %+v, %v", name, list, err)
 		}
-		change := changeOf("secrets", commit, "", forged)
-		change.Spec.Object.Name = "database"
-		out, err := f.Diff(t.Context(), change)
+		out, err := f.Diff(t.Context(), changeOf("secrets", commit, "", forged))
 		if err != nil {
 			continue
 		}
