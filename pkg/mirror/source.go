@@ -21,7 +21,8 @@ import (
 )
 
 // largeReads bounds how many reads of the past that need much memory run at the same time, beside the largeOperations of the mirror.
-const largeReads = 1
+// One namespace takes one of them, so that its slow Git server does not keep the others from theirs.
+const largeReads = 2
 
 // SourcesConfig configures Sources. All fields are required.
 type SourcesConfig struct {
@@ -55,7 +56,7 @@ func NewSources(config SourcesConfig) *Sources {
 		client: config.Client, namespace: config.Namespace, installation: config.Installation,
 		repositories: &repositories{
 			cluster: config.Cluster, dial: config.Dial, allowInsecure: config.AllowInsecure, now: time.Now,
-			limits: gitrepo.Limits{Memory: config.Memory, Large: fairshare.New(largeReads)},
+			limits: gitrepo.Limits{Memory: config.Memory, Large: fairshare.NewCapped(largeReads, 1)},
 		},
 	}
 }

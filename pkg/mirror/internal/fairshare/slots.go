@@ -11,9 +11,14 @@ import (
 
 // Slots is a semaphore. Waiting owners acquire slots round-robin, however many callers wait for each of them.
 type Slots struct {
+	// each is the number of slots that one owner may hold.
+	each int
+
 	mu   sync.Mutex
 	free int
-	// queue has the owners with waiting callers, next first. It is empty while a slot is free.
+	// held is the number of slots that each owner holds, if it holds any.
+	held map[string]int
+	// queue has the owners with waiting callers, next first. While a slot is free, those hold as many as they may.
 	queue []*owner
 }
 
@@ -24,7 +29,12 @@ type owner struct {
 }
 
 // New returns a semaphore of the size.
-func New(slots int) *Slots { return &Slots{free: slots} }
+func New(slots int) *Slots { return NewCapped(slots, slots) }
+
+// NewCapped returns a semaphore of the size, of which each owner may hold a number, however many are free.
+func NewCapped(slots, each int) *Slots {
+	return &Slots{free: slots, each: each, held: map[string]int{}}
+}
 
 // Acquire waits for a slot on behalf of an owner. The caller must call release once. The error is that of ctx.
 func (s *Slots) Acquire(ctx context.Context, owner string) (release func(), err error) {
@@ -33,12 +43,12 @@ func (s *Slots) Acquire(ctx context.Context, owner string) (release func(), err 
 		case <-given:
 		case <-ctx.Done():
 			if !s.withdraw(owner, given) {
-				s.release() // It was acquired at the same moment.
+				s.release(owner) // It was acquired at the same moment.
 			}
 			return nil, ctx.Err()
 		}
 	}
-	return s.release, nil
+	return func() { s.release(owner) }, nil
 }
 
 // Contended reports whether a caller waits for a slot.
@@ -52,8 +62,8 @@ func (s *Slots) Contended() bool {
 func (s *Slots) enqueue(name string) (given chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.free > 0 {
-		s.free--
+	if s.free > 0 && s.held[name] < s.each {
+		s.take(name)
 		return nil
 	}
 	given = make(chan struct{})
@@ -89,16 +99,27 @@ func (s *Slots) withdraw(name string, given chan struct{}) bool {
 	return true
 }
 
-// release passes a slot to the next owner, which moves to the end of the queue if it has more waiting callers.
-func (s *Slots) release() {
+// take gives a free slot to an owner.
+func (s *Slots) take(name string) {
+	s.free--
+	s.held[name]++
+}
+
+// release passes a slot to the next owner that may hold one more, which moves to the end of the queue if it has more waiting callers.
+func (s *Slots) release(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.queue) == 0 {
-		s.free++
+	s.free++
+	if s.held[name]--; s.held[name] == 0 {
+		delete(s.held, name)
+	}
+	at := slices.IndexFunc(s.queue, func(o *owner) bool { return s.held[o.name] < s.each })
+	if at < 0 {
 		return
 	}
-	next := s.queue[0]
-	s.queue = s.queue[1:]
+	next := s.queue[at]
+	s.queue = slices.Delete(s.queue, at, at+1)
+	s.take(next.name)
 	close(next.waiting[0])
 	if next.waiting = next.waiting[1:]; len(next.waiting) > 0 {
 		s.queue = append(s.queue, next)

@@ -4,6 +4,7 @@
 package fairshare_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -39,6 +40,8 @@ func acquire(t *testing.T, s *fairshare.Slots, owner string, order *[]string, mu
 func TestOwnersAlternate(t *testing.T) {
 	tests := map[string]struct {
 		slots int
+		// each caps what an owner may hold; zero for no cap.
+		each int
 		// asks are the owners in the order in which they call Acquire, wants those in the order in which they get slots.
 		asks, wants string
 	}{
@@ -48,12 +51,14 @@ func TestOwnersAlternate(t *testing.T) {
 		"owners alternate":                          {slots: 1, asks: "a a a b b b c c c", wants: "a a b c a b c b c"},
 		"owners alternate with several slots":       {slots: 2, asks: "a a a a b b", wants: "a a a b a b"},
 		"free slots are acquired at once":           {slots: 3, asks: "a a a", wants: "a a a"},
+		"a cap leaves a slot to others":             {slots: 2, each: 1, asks: "a a a b b", wants: "a b a b a"},
+		"an owner at its cap waits for itself":      {slots: 3, each: 1, asks: "a a a", wants: "a a a"},
 		"the owner who has waited longest is first": {slots: 1, asks: "a b c a b c", wants: "a b c a b c"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, order, mu := fairshare.New(test.slots), []string(nil), sync.Mutex{}
+				s, order, mu := fairshare.NewCapped(test.slots, cmp.Or(test.each, test.slots)), []string(nil), sync.Mutex{}
 				for _, owner := range strings.Fields(test.asks) {
 					acquire(t, s, owner, &order, &mu)
 				}
