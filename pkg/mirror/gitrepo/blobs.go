@@ -16,7 +16,7 @@ type BlobsOptions struct {
 	Past
 	// Parent is set if the first parent of the commit has some of the blobs.
 	Parent bool
-	// Whole is set if Behind is not known: then the whole history of the branch is searched as the last resort.
+	// Whole is set if Behind is not known: then the whole history of the branch is searched as the last resort, up to 256 MiB of it.
 	Whole bool
 }
 
@@ -55,13 +55,17 @@ func (r *Remote) Blobs(ctx context.Context, options BlobsOptions, blobs ...Hash)
 		},
 		func(f *blobFinder) (bool, error) {
 			_, err := r.fetchTip(ctx, budget, string(reference), func(Hash) (want, bool) {
-				wanted := want{}
+				wanted := want{limit: maxPastBlobs}
 				if !options.Whole {
 					wanted.depth = options.Behind + 2
 				}
 				f.scanning(&wanted)
 				return wanted, true
 			})
+			if errors.Is(err, errTooLarge) {
+				err = tooLarge("the server serves neither files nor past commits by hash (uploadpack.allowReachableSHA1InWant), and sends more "+
+					"than %s of its history", sizeText(maxPastBlobs))
+			}
 			return true, err
 		},
 	} {

@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,7 +48,7 @@ func (p *Past) Diff(ctx context.Context, change *v1alpha1.Change) (*v1alpha1.Cha
 func (p *Past) diff(ctx context.Context, change *v1alpha1.Change) (*v1alpha1.ChangeDiff, error) {
 	var failed error = &goneError{"it names no commit"}
 	for i := range change.Spec.Commits {
-		both, err := p.sides(ctx, &change.Spec.Commits[i], change.Spec.Object)
+		both, err := p.sides(ctx, change, &change.Spec.Commits[i])
 		switch {
 		case err == nil:
 			return p.compare(ctx, change, both)
@@ -63,7 +65,8 @@ func (p *Past) diff(ctx context.Context, change *v1alpha1.Change) (*v1alpha1.Cha
 type sides struct{ before, after *unstructured.Unstructured }
 
 // sides reads the contents before and after a commit.
-func (p *Past) sides(ctx context.Context, commit *v1alpha1.ChangeCommit, of v1alpha1.ChangedObject) (both sides, err error) {
+func (p *Past) sides(ctx context.Context, change *v1alpha1.Change, commit *v1alpha1.ChangeCommit) (both sides, err error) {
+	of := change.Spec.Object
 	before, after := gitrepo.ParseHash(commit.BlobBefore), gitrepo.ParseHash(commit.BlobAfter)
 	var blobs []gitrepo.Hash
 	for _, hash := range []gitrepo.Hash{before, after} {
@@ -71,7 +74,7 @@ func (p *Past) sides(ctx context.Context, commit *v1alpha1.ChangeCommit, of v1al
 			blobs = append(blobs, hash)
 		}
 	}
-	contents, err := p.contentsOf(ctx, commit, blobs, isSecret(of))
+	contents, err := p.contentsOf(ctx, change, commit, blobs)
 	if err != nil {
 		return sides{}, err
 	}
@@ -83,7 +86,7 @@ func (p *Past) sides(ctx context.Context, commit *v1alpha1.ChangeCommit, of v1al
 }
 
 // side returns the object of a blob; nil for the zero hash. Anyone who can write the Change names blobs, so it must be the object of the
-// Change, which the caller may get.
+// Change, which the caller may get. Its kind is empty if only the file was known.
 func side(
 	ctx context.Context, contents map[gitrepo.Hash][]byte, hash gitrepo.Hash, of v1alpha1.ChangedObject,
 ) (*unstructured.Unstructured, error) {
@@ -96,16 +99,16 @@ func side(
 		return nil, &goneError{"a content of the file is no object"}
 	case err != nil:
 		return nil, err
-	case object.GetAPIVersion() != of.APIVersion, object.GetKind() != of.Kind, object.GetNamespace() != of.Namespace,
+	case object.GetAPIVersion() != of.APIVersion, of.Kind != "" && object.GetKind() != of.Kind, object.GetNamespace() != of.Namespace,
 		object.GetName() != of.Name, isSecretKind(object) != isSecret(of):
 		return nil, &goneError{"a content of the file is not the object of the Change"}
 	}
 	return object, nil
 }
 
-// contentsOf returns the contents of a commit by hash. All are there.
+// contentsOf returns the contents of a commit of a Change by hash. All are there.
 func (p *Past) contentsOf(
-	ctx context.Context, commit *v1alpha1.ChangeCommit, blobs []gitrepo.Hash, secret bool,
+	ctx context.Context, change *v1alpha1.Change, commit *v1alpha1.ChangeCommit, blobs []gitrepo.Hash,
 ) (map[gitrepo.Hash][]byte, error) {
 	contents := map[gitrepo.Hash][]byte{}
 	for _, hash := range blobs {
@@ -125,8 +128,8 @@ func (p *Past) contentsOf(
 	if err != nil {
 		return nil, fmt.Errorf("read GitDestination %s/%s: %w", name.Namespace, name.Name, err)
 	}
-	err = p.run(ctx, destination.Namespace, func(ctx context.Context) error {
-		contents, err = p.fetchContents(ctx, destination, commit, blobs, secret)
+	err = p.run(ctx, change.Namespace, func(ctx context.Context) error {
+		contents, err = p.fetchContents(ctx, destination, commit, blobs, isSecret(change.Spec.Object))
 		return failure(ctx, destination, err)
 	})
 	return contents, err
@@ -141,20 +144,29 @@ func (p *Past) fetchContents(
 		return nil, err
 	}
 	defer source.Remote.Close()
-	read, err := p.contents(ctx, source, gitrepo.BlobsOptions{
-		Past: gitrepo.Past{Branch: source.Branch, Commit: gitrepo.ParseHash(commit.SHA)}, Parent: true, Whole: true,
-	}, blobs, func(gitrepo.Hash) bool { return secret })
-	if err != nil {
+	at := folder{branch: branchOf(source), path: joined(blobs), commit: gitrepo.ParseHash(commit.SHA)}
+	if err := p.gone.get(at); err != nil {
 		return nil, err
 	}
-	for _, hash := range blobs {
-		if _, found := read.Found[hash]; !found {
-			return nil, &goneError{fmt.Sprintf(
-				"the repository of GitDestination %s/%s does not have the content, for example because history was rewritten",
-				destination.Namespace, destination.Name)}
-		}
+	read, err := p.contents(ctx, source, gitrepo.BlobsOptions{
+		Past: gitrepo.Past{Branch: source.Branch, Commit: at.commit}, Parent: true, Whole: true,
+	}, blobs, func(gitrepo.Hash) bool { return secret })
+	if err == nil && slices.ContainsFunc(blobs, func(hash gitrepo.Hash) bool { return read.Found[hash] == nil }) {
+		err = &goneError{fmt.Sprintf(
+			"the repository of GitDestination %s/%s does not have the content, for example because history was rewritten",
+			destination.Namespace, destination.Name)}
 	}
-	return read.Found, nil
+	p.gone.put(at, err)
+	return read.Found, err
+}
+
+// joined returns the text of hashes.
+func joined(hashes []gitrepo.Hash) string {
+	var text strings.Builder
+	for _, hash := range hashes {
+		text.WriteString(hash.String())
+	}
+	return text.String()
 }
 
 // compare returns the response.

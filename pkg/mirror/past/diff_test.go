@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -183,4 +184,33 @@ func TestDiffOfSeveralDestinations(t *testing.T) {
 	change.Spec.Commits = nil
 	_, err = f.Diff(t.Context(), change)
 	wantReason(t, err, metav1.StatusReasonConflict, "names no commit")
+}
+
+// TestContentThatIsGone reads a Change whose content is not in the repository. It does not look for it again for a while.
+func TestContentThatIsGone(t *testing.T) {
+	f := newFixture(t)
+	at := path(t, "", "configmaps", "shop", "web")
+	red := configMaps(t, "shop/web=red")[at]
+	change := changeOf("configmaps", f.commit(owned(nil)), "", red)
+	_, err := f.Diff(t.Context(), change)
+	wantReason(t, err, metav1.StatusReasonConflict, "does not have the content")
+	f.commit(map[string]string{at: red})
+	_, err = f.Diff(t.Context(), change)
+	wantReason(t, err, metav1.StatusReasonConflict, "does not have the content")
+	f.clock.SetTime(noon.Add(5*time.Minute + time.Second))
+	if out, err := f.Diff(t.Context(), change); err != nil || out.After == nil {
+		t.Errorf("%+v, %v", out, err)
+	}
+}
+
+// TestDiffWithoutKind reads a Change of an object of which only the file was known.
+func TestDiffWithoutKind(t *testing.T) {
+	f := newFixture(t)
+	at := path(t, "", "configmaps", "shop", "web")
+	red := configMaps(t, "shop/web=red")[at]
+	change := changeOf("configmaps", f.commit(owned(map[string]string{at: red})), red, "")
+	change.Spec.Object.Kind = ""
+	if out, err := f.Diff(t.Context(), change); err != nil || out.Before == nil {
+		t.Errorf("%+v, %v", out, err)
+	}
 }

@@ -59,13 +59,17 @@ type fixture struct {
 	cluster     *kubefake.Clientset
 	destination *v1alpha1.GitDestination
 	contents    *contents
+	clock       *testingclock.FakePassiveClock
 	key         *age.X25519Identity
 	commits     int
 }
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	f := &fixture{t: t, repository: filepath.Join(t.TempDir(), "shop.git"), contents: &contents{held: map[gitrepo.Hash][]byte{}}}
+	f := &fixture{
+		t: t, repository: filepath.Join(t.TempDir(), "shop.git"), contents: &contents{held: map[gitrepo.Hash][]byte{}},
+		clock: testingclock.NewFakePassiveClock(noon),
+	}
 	f.git("", "init", "--quiet", "--bare", "--initial-branch=main", f.repository)
 	f.git(f.repository, "config", "uploadpack.allowFilter", "true")
 	f.git(f.repository, "config", "uploadpack.allowAnySHA1InWant", "true")
@@ -82,7 +86,7 @@ func newFixture(t *testing.T) *fixture {
 	}
 	f.Past = past.New(past.Config{
 		Client: f.api, Cluster: f.cluster, Namespace: "system", Contents: f.contents,
-		Schemas: diff.NewSchemas(nil, testingclock.NewFakePassiveClock(noon)), Clock: testingclock.NewFakePassiveClock(noon),
+		Schemas: diff.NewSchemas(nil, testingclock.NewFakePassiveClock(noon)), Clock: f.clock,
 		Sources: mirror.NewSources(mirror.SourcesConfig{
 			Client: f.api, Cluster: f.cluster, Installation: "system/slipstream", AllowInsecure: true,
 			Namespace: func(name string) (watch.Namespace, bool) {
@@ -153,8 +157,13 @@ func owned(files map[string]string) map[string]string {
 // content removes the file. It returns the hash.
 func (f *fixture) commit(files map[string]string) string {
 	f.t.Helper()
+	return f.commitAt(noon.Add(time.Duration(f.commits-10)*time.Hour), files)
+}
+
+// commitAt commits files with a time.
+func (f *fixture) commitAt(at time.Time, files map[string]string) string {
+	f.t.Helper()
 	var stream bytes.Buffer
-	at := noon.Add(time.Duration(f.commits-10) * time.Hour)
 	fmt.Fprintf(&stream, "commit refs/heads/main\ncommitter other <other@example.com> %d +0000\ndata 1\nx\n", at.Unix())
 	if f.commits > 0 {
 		stream.WriteString("from refs/heads/main^0\n")
@@ -233,10 +242,15 @@ func (f *fixture) encrypted(object *unstructured.Unstructured) string {
 }
 
 // contents is a cache of contents.
-type contents struct{ held map[gitrepo.Hash][]byte }
+type contents struct {
+	held map[gitrepo.Hash][]byte
+	// given is the size of what Get has returned, in bytes.
+	given int
+}
 
 func (c *contents) Get(hash gitrepo.Hash) ([]byte, bool) {
 	content, found := c.held[hash]
+	c.given += len(content)
 	return content, found
 }
 

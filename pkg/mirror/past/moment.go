@@ -61,9 +61,9 @@ func parseMoment(text string, now time.Time) (moment, error) {
 }
 
 // find returns the index of the commit of a moment in a history, which is not empty.
-func (m moment) find(history []gitrepo.PastCommit, branch string) (int, error) {
+func (m moment) find(history []gitrepo.PastCommit, branch string, now time.Time) (int, error) {
 	if m.prefix == "" {
-		return m.findTime(history, branch)
+		return m.findTime(history, branch, now)
 	}
 	found := -1
 	for i := range history {
@@ -87,12 +87,24 @@ func (m moment) find(history []gitrepo.PastCommit, branch string) (int, error) {
 	return found, nil
 }
 
-// findTime returns the newest commit that is not after the time. Clocks of writers differ, so an older commit may have a later time.
-func (m moment) findTime(history []gitrepo.PastCommit, branch string) (int, error) {
-	for i := len(history) - 1; i >= 0; i-- {
-		if !history[i].Time.After(m.time) {
-			return i, nil
+// findTime returns the newest commit that is not after the time. Writers choose the times of their commits, and clocks differ: a commit
+// is at least as new as those before it, and a time in the future says nothing.
+func (m moment) findTime(history []gitrepo.PastCommit, branch string, now time.Time) (int, error) {
+	found := -1
+	var newest time.Time
+	for i := range history {
+		if at := history[i].Time; at.After(newest) && !at.After(now) {
+			newest = at
 		}
+		if newest.After(m.time) {
+			break
+		}
+		if !newest.IsZero() || !m.time.Before(now) {
+			found = i
+		}
+	}
+	if found >= 0 {
+		return found, nil
 	}
 	return 0, apierrors.NewBadRequest(fmt.Sprintf(
 		"at: %s is before the first commit of the branch %s; %s", m.time.UTC().Format(time.RFC3339), branch, available(history)))
@@ -130,7 +142,7 @@ func (p *Past) stateAt(ctx context.Context, source *mirror.Source, at moment) (s
 	if len(history) == 0 {
 		return state{}, apierrors.NewBadRequest(fmt.Sprintf("at: the branch %s has no commits yet", source.Branch))
 	}
-	found, err := at.find(history, source.Branch)
+	found, err := at.find(history, source.Branch, p.config.Clock.Now())
 	if err != nil {
 		return state{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -49,6 +50,33 @@ func TestMoments(t *testing.T) {
 	wantReason(t, err, metav1.StatusReasonBadRequest, "no longer has it")
 	if got, err := f.colors(all, v1alpha1.ManifestOptions{}); got != "shop/web=blue" {
 		t.Errorf("after history was rewritten: %q, %v", got, err)
+	}
+}
+
+// TestForgedTimes reads at times of a branch whose commits have times that cannot be.
+func TestForgedTimes(t *testing.T) {
+	f := newFixture(t)
+	commit := func(color string, ago time.Duration) {
+		t.Helper()
+		f.commitAt(noon.Add(-ago), owned(configMaps(t, "shop/web="+color)))
+	}
+	commit("future", -time.Hour)
+	commit("first", 10*time.Hour)
+	commit("second", 8*time.Hour)
+	commit("old", 1000*time.Hour)
+	commit("later", -1000*time.Hour)
+	commit("third", 2*time.Hour)
+	commit("oldest", 2000*time.Hour)
+	for at, want := range map[string]string{
+		"10h": "first", "9h": "first", "8h": "later", "3h": "later", "2h": "oldest", "0s": "oldest", "2099-01-01T00:00:00Z": "oldest",
+	} {
+		if got, err := f.colors(all, v1alpha1.ManifestOptions{At: at}); got != "shop/web="+want {
+			t.Errorf("at %s: %q, %v; want %s", at, got, err, want)
+		}
+	}
+	for _, at := range []string{"11h", "999h", "1500h"} {
+		_, err := f.colors(all, v1alpha1.ManifestOptions{At: at})
+		wantReason(t, err, metav1.StatusReasonBadRequest, "before the first commit")
 	}
 }
 
@@ -305,6 +333,34 @@ func TestContentsAreVerified(t *testing.T) {
 	}
 	if gitrepo.BlobHash(f.contents.held[hash]) != hash {
 		t.Error("the cache still has the wrong content")
+	}
+}
+
+// TestLargeFilesOfTheCache reads large files that are all cached: more than a response takes.
+func TestLargeFilesOfTheCache(t *testing.T) {
+	f := newFixture(t)
+	files := owned(nil)
+	for i := range 12 {
+		for at, content := range configMaps(t, fmt.Sprintf("shop/web-%02d=red", i)) {
+			files[at] = content + "  large: " + strings.Repeat("x", gitrepo.MaxBlob-1000) + "\n"
+			f.contents.held[gitrepo.BlobHash([]byte(files[at]))] = []byte(files[at])
+		}
+	}
+	f.commit(files)
+	options, got := v1alpha1.ManifestOptions{}, 0
+	for pages := 0; pages == 0 || options.Continue != ""; pages++ {
+		f.contents.given = 0
+		list, err := f.read(all, options)
+		if err != nil || pages > 12 {
+			t.Fatal(pages, err)
+		}
+		if got += len(list.Items); f.contents.given > 40<<20 {
+			t.Errorf("page %d: read %d bytes of the cache", pages, f.contents.given)
+		}
+		options.Continue = list.Continue
+	}
+	if got != 12 {
+		t.Errorf("%d objects", got)
 	}
 }
 

@@ -30,12 +30,16 @@ const (
 	timeout = 25 * time.Second
 	// retrySeconds is the Retry-After of a request that took too long.
 	retrySeconds = 10
-	// requestsAtOnce is how many requests read remotes at the same time. The namespaces of destinations share them fairly.
-	requestsAtOnce = 8
+	// requestsAtOnce is how many requests read remotes at the same time, and requestsOfOwner how many of them for one namespace: that of
+	// the destination, or of the Change. So a slow Git server does not keep others from theirs.
+	requestsAtOnce  = 8
+	requestsOfOwner = 3
 	// maxCommits bounds the commits of all branches that are held in memory, of about 64 bytes each.
 	maxCommits = 400_000
 	// maxTrees bounds the directories of commits that are held in memory, in bytes.
 	maxTrees = 64 << 20
+	// maxCached bounds the contents that are read from the cache at a time, in bytes, but for the last one. As many are fetched beside them.
+	maxCached = 32 << 20
 )
 
 // Contents cache the contents of blobs. Get returns false for a blob that is not cached. What it returns is verified.
@@ -68,6 +72,7 @@ type Past struct {
 
 	histories *cache[branch, []gitrepo.PastCommit]
 	trees     *cache[folder, snapshot]
+	gone      *gone
 }
 
 // branch identifies a branch through one version of a GitRepoConfig: a new one may name another repository.
@@ -93,9 +98,10 @@ type snapshot struct {
 // New returns a Past.
 func New(config Config) *Past {
 	return &Past{
-		config: config, slots: fairshare.New(requestsAtOnce),
+		config: config, slots: fairshare.NewCapped(requestsAtOnce, requestsOfOwner),
 		histories: newCache[branch](maxCommits, func(h []gitrepo.PastCommit) int64 { return int64(len(h)) }),
 		trees:     newCache[folder](maxTrees, func(s snapshot) int64 { return s.tree.Size() }),
+		gone:      newGone(config.Clock),
 	}
 }
 
@@ -193,22 +199,27 @@ func (p *Past) read(ctx context.Context, source *mirror.Source, commit gitrepo.H
 	return snapshot{commit: read, tree: tree}, nil
 }
 
-// contents returns contents by hash, from the cache or the remote. It omits what the remote does not have or is too large. isSecret
-// reports whether a blob is that of a Secret.
+// contents returns contents by hash, from the cache or the remote. It omits what the remote does not have or is too large, and sets More
+// like gitrepo.Remote.Blobs once it has read maxCached from the cache. isSecret reports whether a blob is that of a Secret.
 func (p *Past) contents(
 	ctx context.Context, source *mirror.Source, where gitrepo.BlobsOptions, blobs []gitrepo.Hash, isSecret func(gitrepo.Hash) bool,
 ) (gitrepo.Blobs, error) {
 	found := map[gitrepo.Hash][]byte{}
 	var missing []gitrepo.Hash
+	size, more := 0, false
 	for _, hash := range blobs {
+		if more = size >= maxCached; more {
+			break
+		}
 		if content, ok := p.cached(hash); ok {
 			found[hash] = content
+			size += len(content)
 		} else {
 			missing = append(missing, hash)
 		}
 	}
 	if len(missing) == 0 {
-		return gitrepo.Blobs{Found: found}, nil
+		return gitrepo.Blobs{Found: found, More: more}, nil
 	}
 	fetched, err := source.Remote.Blobs(ctx, where, missing...)
 	if err != nil {
@@ -220,7 +231,7 @@ func (p *Past) contents(
 			p.config.Contents.Put(hash, content)
 		}
 	}
-	return gitrepo.Blobs{Found: found, More: fetched.More}, nil
+	return gitrepo.Blobs{Found: found, More: more || fetched.More}, nil
 }
 
 // sopsField is in every file that SOPS has encrypted. Secrets in plain text are not cached: the cache may be on a disk.
