@@ -139,46 +139,50 @@ func (r *Remote) fetchCommit(
 // refusedByServer reports whether an error may be the refusal of what was asked for, and not a limit of this side.
 func refusedByServer(err error) bool { return !errors.Is(err, errTooLarge) }
 
-// HasFolder reports whether a commit has a folder. It reads no more than the directories on the path, if the server supports filters.
-func (r *Remote) HasFolder(ctx context.Context, at Past, folder string) (bool, error) {
-	const op = "look for the folder in the commit"
+// File returns the blob hash of the regular file at a path in a commit; zero if there is none. It reads no more than the directories down
+// to the depth of the path, if the server supports filters.
+func (r *Remote) File(ctx context.Context, at Past, path string) (Hash, error) {
+	const op = "look for the file in the commit"
 	reference, err := referenceOf(at.Branch, op)
 	if err != nil {
-		return false, err
+		return Hash{}, err
 	}
 	ctx, budget := r.begin(ctx)
 	defer budget.end()
 	collector := newTreeCollector(false)
 	commit, err := r.fetchPast(ctx, budget, reference, at, func(want *want) {
-		want.filter, want.visitor = packp.FilterTreeDepth(uint64(strings.Count(folder, "/")+1)), collector
+		want.filter, want.visitor = packp.FilterTreeDepth(uint64(strings.Count(path, "/")+1)), collector
 	})
 	if err != nil || commit.IsZero() {
-		return false, r.failure(ctx, op, err)
+		return Hash{}, r.failure(ctx, op, err)
 	}
 	links, err := decodeCommit(collector.found.commits[commit])
 	if err != nil {
-		return false, r.failure(ctx, op, refuse(Protocol, "%v", err))
+		return Hash{}, r.failure(ctx, op, refuse(Protocol, "%v", err))
 	}
-	found, err := collector.found.hasFolder(links.tree, folder)
+	found, err := collector.found.file(links.tree, path)
 	return found, r.failure(ctx, op, err)
 }
 
-// hasFolder reports whether a tree has a folder.
-func (o objects) hasFolder(tree Hash, folder string) (bool, error) {
-	for name := range strings.SplitSeq(folder, "/") {
+// file returns the hash of the file at a path in a tree; zero if there is none.
+func (o objects) file(tree Hash, path string) (Hash, error) {
+	for {
 		encoded, found := o.trees[tree]
 		if !found {
-			return false, fmt.Errorf("%w: %s", errIncomplete, tree)
+			return Hash{}, fmt.Errorf("%w: %s", errIncomplete, tree)
 		}
 		d, err := decodeTree(encoded)
 		if err != nil {
-			return false, refuse(Protocol, "the repository is damaged: %v", err)
+			return Hash{}, refuse(Protocol, "the repository is damaged: %v", err)
 		}
-		at, exists := d.search(name, true)
-		if !exists {
-			return false, nil
+		step, rest, isFolder := strings.Cut(path, "/")
+		at, exists := d.search(step, isFolder)
+		switch {
+		case !exists || !isFolder && !d.entries[at].isRegularFile():
+			return Hash{}, nil
+		case !isFolder:
+			return d.entries[at].hash, nil
 		}
-		tree = d.entries[at].hash
+		tree, path = d.entries[at].hash, rest
 	}
-	return true, nil
 }

@@ -137,9 +137,11 @@ func TestPastTree(t *testing.T) {
 			if files := tree.Len("other"); files != 0 {
 				t.Errorf("commit %d: %d files outside the folder", i, files)
 			}
-			exists, err := remote.HasFolder(t.Context(), at, "a/b")
-			if err != nil || exists != (i > 0) {
-				t.Errorf("commit %d has the folder: %v, %v", i, exists, err)
+			for path, exists := range map[string]bool{"a/b/file": i > 0, "a/c": true, "a/b": false, "a/b/none": false, "none/file": false, "a/c/d": false} {
+				file, err := remote.File(t.Context(), at, path)
+				if err != nil || file.IsZero() == exists || exists && file.String() != strings.TrimSpace(r.git("rev-parse", commit+":"+path)) {
+					t.Errorf("commit %d: file %s: %v, %v", i, path, file, err)
+				}
 			}
 		}
 		tip, err := remote.Tip(t.Context(), "main")
@@ -278,9 +280,9 @@ func TestPastThatCannotBeRead(t *testing.T) {
 		_, tipError := remote.Tip(t.Context(), branch)
 		_, historyError := remote.History(t.Context(), branch, nil)
 		_, _, treeError := remote.Tree(t.Context(), at, "a")
-		_, folderError := remote.HasFolder(t.Context(), at, "a")
+		_, fileError := remote.File(t.Context(), at, "a/c")
 		_, blobsError := remote.Blobs(t.Context(), gitrepo.BlobsOptions{Past: at}, gitrepo.BlobHash(nil))
-		for _, err := range []error{tipError, historyError, treeError, folderError, blobsError} {
+		for _, err := range []error{tipError, historyError, treeError, fileError, blobsError} {
 			if got := kindOf(err); got != want {
 				t.Errorf("branch %q: %s, want %s", branch, got, want)
 			}

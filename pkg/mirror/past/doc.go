@@ -12,8 +12,8 @@
 // path of its file has. The review comes before the content is read. Neither a name nor a path of another object leaves the package: not
 // in errors, not in the list of unreadable files, and not in the token of the next page, which has a number.
 //
-// A destination shows only the folder that it has written: its marker names the destination. So a destination that merely names a folder
-// of another cluster or team shows nothing of it.
+// A destination shows only the folder that it has written: its marker names the destination, now and in the commit that is read. So a
+// destination that merely names a folder of another cluster or team shows nothing of it, nor what another owner wrote there before.
 //
 // # Secrets
 //

@@ -5,6 +5,7 @@ package past
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -130,10 +131,14 @@ type state struct {
 	behind int
 }
 
-// stateAt returns the state of a source at a moment. Its commit is zero if the branch does not exist.
+// errNotOwned is returned if the destination does not own its folder now.
+var errNotOwned = errors.New("it has not written its folder yet, or another owner has; its conditions have the reason")
+
+// stateAt returns the state of a source at a moment, in which the destination owned the folder. Its commit is zero if the branch does not
+// exist.
 func (p *Past) stateAt(ctx context.Context, source *mirror.Source, at moment) (state, error) {
 	if at.text == "" {
-		return p.tip(ctx, source)
+		return p.ownedTip(ctx, source)
 	}
 	history, err := p.history(ctx, source)
 	if err != nil {
@@ -150,10 +155,40 @@ func (p *Past) stateAt(ctx context.Context, source *mirror.Source, at moment) (s
 	if s.snapshot, err = p.read(ctx, source, history[found].Hash, s.behind); err != nil {
 		return state{}, err
 	}
-	if _, exists := s.tree.FolderHash(source.Folder); !exists {
-		return state{}, p.absent(ctx, source, history, found)
+	marker, _ := s.tree.Lookup(source.Marker)
+	owned, err := p.owns(ctx, source, gitrepo.Past{Branch: source.Branch, Commit: s.commit.Hash, Behind: s.behind}, marker)
+	switch {
+	case err != nil:
+		return state{}, err
+	case owned:
+		return s, nil
 	}
-	return s, nil
+	_, exists := s.tree.FolderHash(source.Folder)
+	return state{}, p.absent(ctx, source, history, found, exists)
+}
+
+// ownedTip returns the current state, in which the destination owns the folder if the branch exists.
+func (p *Past) ownedTip(ctx context.Context, source *mirror.Source) (state, error) {
+	at, err := p.tip(ctx, source)
+	if err != nil || at.commit.Hash.IsZero() {
+		return at, err
+	}
+	marker, _ := at.tree.Lookup(source.Marker)
+	owned, err := p.owns(ctx, source, gitrepo.Past{Branch: source.Branch, Commit: at.commit.Hash}, marker)
+	if err == nil && !owned {
+		err = errNotOwned
+	}
+	return at, err
+}
+
+// owns reports whether the destination owns its folder by the marker that a commit has, zero for none.
+func (p *Past) owns(ctx context.Context, source *mirror.Source, at gitrepo.Past, marker gitrepo.Hash) (bool, error) {
+	if marker.IsZero() {
+		return false, nil
+	}
+	where := gitrepo.BlobsOptions{Past: at}
+	read, err := p.contents(ctx, source, where, []gitrepo.Hash{marker}, func(gitrepo.Hash) bool { return false })
+	return err == nil && source.Owned(read.Found[marker]), err
 }
 
 // stateOf returns the state that a selection is of.
@@ -161,7 +196,7 @@ func (p *Past) stateOf(ctx context.Context, source *mirror.Source, selected *sel
 	if selected.page.Commit == "" {
 		return p.stateAt(ctx, source, selected.at)
 	}
-	at, err := p.tip(ctx, source)
+	at, err := p.ownedTip(ctx, source)
 	if err != nil || at.commit.Hash.String() == selected.page.Commit {
 		return at, err
 	}
@@ -185,28 +220,36 @@ func (p *Past) tip(ctx context.Context, source *mirror.Source) (state, error) {
 	return state{snapshot: read}, err
 }
 
-// searchTimeout bounds the search for the first commit of a folder, which only improves a message.
+// searchTimeout bounds the search for the first commit that the destination owned, which only improves a message.
 const searchTimeout = 5 * time.Second
 
-// absent returns the error for a commit in which the folder does not exist. It names the first commit that has the folder, if it is
-// later and is found in time.
-func (p *Past) absent(ctx context.Context, source *mirror.Source, history []gitrepo.PastCommit, at int) error {
-	message := fmt.Sprintf("at: the folder of the destination did not exist in the commit %s of the branch %s (%s)",
-		commitText(history[at]), source.Branch, history[at].Time.Format(time.RFC3339))
+// absent returns the error for a commit in which the destination did not own its folder, if it existed. It names the first commit in which
+// it did, if that is later and is found in time.
+func (p *Past) absent(ctx context.Context, source *mirror.Source, history []gitrepo.PastCommit, at int, existed bool) error {
+	what := "the folder of the destination did not exist"
+	if existed {
+		what = "the destination did not own its folder"
+	}
+	message := fmt.Sprintf("at: %s in the commit %s of the branch %s (%s)",
+		what, commitText(history[at]), source.Branch, history[at].Time.Format(time.RFC3339))
 	ctx, cancel := context.WithTimeout(ctx, searchTimeout)
 	defer cancel()
-	if first, err := p.firstWith(ctx, source, history[at+1:]); err == nil && first != nil {
+	if first, err := p.firstOwned(ctx, source, history[at+1:]); err == nil && first != nil {
 		message += fmt.Sprintf("; available are the states from %s (%s)", commitText(*first), first.Time.Format(time.RFC3339))
 	}
 	return apierrors.NewBadRequest(message)
 }
 
-// firstWith returns the first of some commits that has the folder of the source, if all later ones have it; nil if the last does not have
-// it.
-func (p *Past) firstWith(ctx context.Context, source *mirror.Source, commits []gitrepo.PastCommit) (*gitrepo.PastCommit, error) {
+// firstOwned returns the first of some commits in which the destination owned its folder, if it did in all later ones; nil if it does not
+// in the last.
+func (p *Past) firstOwned(ctx context.Context, source *mirror.Source, commits []gitrepo.PastCommit) (*gitrepo.PastCommit, error) {
 	has := func(i int) (bool, error) {
 		at := gitrepo.Past{Branch: source.Branch, Commit: commits[i].Hash, Behind: len(commits) - 1 - i}
-		return source.Remote.HasFolder(ctx, at, source.Folder)
+		marker, err := source.Remote.File(ctx, at, source.Marker)
+		if err != nil {
+			return false, err
+		}
+		return p.owns(ctx, source, at, marker)
 	}
 	if len(commits) == 0 {
 		return nil, nil

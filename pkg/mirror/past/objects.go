@@ -62,15 +62,10 @@ func (p *Past) objects(
 		return nil, err
 	}
 	defer source.Remote.Close()
-	owned, err := p.owned(ctx, source)
-	if err != nil {
-		return nil, err
+	at, err := p.ownedState(ctx, source, &selected)
+	if errors.Is(err, errNotOwned) {
+		return nil, apierrors.NewConflict(v1alpha1.Resource("gitdestinations"), destination.Name, err)
 	}
-	if !owned {
-		return nil, apierrors.NewConflict(v1alpha1.Resource("gitdestinations"), destination.Name, errors.New(
-			"it has not written its folder yet, or another owner has; its conditions have the reason"))
-	}
-	at, err := p.stateOf(ctx, source, &selected)
 	if err != nil {
 		return nil, err
 	}
@@ -85,22 +80,19 @@ func (p *Past) objects(
 	return l.list, nil
 }
 
-// owned reports whether the destination owns its folder.
-func (p *Past) owned(ctx context.Context, source *mirror.Source) (bool, error) {
-	if source.Written {
-		return true, nil
+// ownedState returns the state that a selection is of. It returns errNotOwned unless the destination owns its folder now. It must have
+// owned it then, too.
+func (p *Past) ownedState(ctx context.Context, source *mirror.Source, selected *selection) (state, error) {
+	if !source.Written {
+		tip, err := p.ownedTip(ctx, source)
+		if err == nil && tip.commit.Hash.IsZero() {
+			err = errNotOwned
+		}
+		if err != nil {
+			return state{}, err
+		}
 	}
-	tip, err := p.tip(ctx, source)
-	if err != nil {
-		return false, err
-	}
-	marker, exists := tip.tree.Lookup(source.Marker)
-	if !exists {
-		return false, nil
-	}
-	where := gitrepo.BlobsOptions{Past: gitrepo.Past{Branch: source.Branch, Commit: tip.commit.Hash}}
-	read, err := p.contents(ctx, source, where, []gitrepo.Hash{marker}, func(gitrepo.Hash) bool { return false })
-	return err == nil && source.Owned(read.Found[marker]), err
+	return p.stateOf(ctx, source, selected)
 }
 
 // listing is the response to a request while it is made.
