@@ -16,7 +16,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/kubernetes"
@@ -43,6 +45,7 @@ func TestHistory(t *testing.T) {
 		{"Definition", restoresDefinition},
 		{"Undo", undoesChanges},
 		{"Secrets", restoresSecrets},
+		{"Ignored", keepsIgnored},
 	} {
 		t.Run(step.name, func(t *testing.T) { step.do(t, newShop(t, s, strings.ToLower(step.name))) })
 	}
@@ -445,5 +448,46 @@ func restoresSecrets(t *testing.T, s *shop) {
 	s.plugin(t, 0, "undo", change, "--yes")
 	if got := value(); got != "first one" {
 		t.Errorf("after the undo: %q", got)
+	}
+}
+
+// keepsIgnored leaves the fields alone that the destination does not mirror.
+func keepsIgnored(t *testing.T, s *shop) {
+	s.Patch(t, s.Namespace, "gitdestination/main", `{"spec":{"ignore":[{"fields":["/spec/replicas"]},{"managers":["scaler"]}]}}`)
+	s.Ready(t, s.Namespace, "gitdestination/main")
+	s.putDeployment(t, "web", "shop/web:1", "web")
+	commit := s.tip(t)
+	creation := s.change(t, commit)
+	scale := func(patch string) {
+		_, err := s.client.AppsV1().Deployments(s.Namespace).Patch(
+			t.Context(), "web", types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "scaler"})
+		must(t, err)
+	}
+	scale(`{"metadata":{"annotations":{"example.com/load":"high"}},"spec":{"replicas":4}}`)
+	if out := s.plugin(t, 0, "diff", "--from", commit); !strings.Contains(out, "No difference in 1 objects") {
+		t.Errorf("diff printed %s", out)
+	}
+	s.Patch(t, s.Namespace, "deployment/web", `{"spec":{"minReadySeconds":7}}`)
+	change := s.change(t, s.tip(t))
+	s.beforeFirstWrite(t, func(context.Context) error {
+		scale(`{"spec":{"replicas":5}}`)
+		return nil
+	})
+	if out := s.plugin(t, 0, "restore", "--to", commit, "--yes"); strings.Contains(out, "/spec/replicas") {
+		t.Errorf("restore printed %s", out)
+	}
+	const fields = "{.spec.replicas} {.spec.minReadySeconds} {.metadata.annotations.example\\.com/load}"
+	if got := strings.TrimSpace(s.Field(t, s.Namespace, "deployment/web", fields)); got != "5  high" {
+		t.Errorf("after the restore: %q", got)
+	}
+	s.Patch(t, s.Namespace, "deployment/web", `{"spec":{"minReadySeconds":7}}`)
+	s.tip(t)
+	s.plugin(t, 0, "undo", change, "--yes")
+	if got := strings.TrimSpace(s.Field(t, s.Namespace, "deployment/web", fields)); got != "5  high" {
+		t.Errorf("after the undo: %q", got)
+	}
+	s.plugin(t, 0, "undo", creation, "--yes")
+	if _, err := s.client.AppsV1().Deployments(s.Namespace).Get(t.Context(), "web", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("after the undo of the creation: %v", err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/kube/restore"
 )
 
 const diffExample = `  # What has changed in a Deployment within a day
@@ -131,9 +132,18 @@ func (d *difference) withCluster(
 	if err != nil {
 		return nil, err
 	}
-	return d.withLive(ctx, then.all(), present.all(), func(object *unstructured.Unstructured, err error) {
+	pairs, err := d.withLive(ctx, then.all(), present.all(), func(object *unstructured.Unstructured, err error) {
 		d.note("%s/%s is left out: %v", object.GetKind(), object.GetName(), err)
 	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range pairs {
+		if pairs[i].then, err = restore.WithIgnored(then.ignored, pairs[i].live, pairs[i].then); err != nil {
+			return nil, err
+		}
+	}
+	return pairs, nil
 }
 
 // print prints the differences, and returns errDifferent if there are any.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/configbutler/slipstream/pkg/kube/ignore"
 	"github.com/configbutler/slipstream/pkg/kube/restore"
 )
 
@@ -113,6 +114,8 @@ type compared struct {
 	restore.Object
 	// then and now are contents, nil if the object did not exist. live is now with all its fields, nil if now is of Git.
 	then, now, live *unstructured.Unstructured
+	// ignored are fields that then says nothing about.
+	ignored ignore.Rules
 }
 
 // withLive returns each object of either state with its content in the first one and with the object in the cluster. It reports types

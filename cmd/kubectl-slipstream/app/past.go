@@ -15,6 +15,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/scheme"
+	"github.com/configbutler/slipstream/pkg/kube/ignore"
 )
 
 // objectKey identifies an object in any version of its type.
@@ -39,6 +40,8 @@ type past struct {
 	omitted int
 	// unreadable are files that are no objects.
 	unreadable []string
+	// ignored are the fields that the destination does not mirror.
+	ignored ignore.Rules
 }
 
 // read reads the state of a selection from a destination. Values of Secrets are asked for only if there are Secrets, and are masked if the
@@ -114,6 +117,9 @@ func (s *session) readAll(
 		p.commit = *page.Commit
 		p.omitted += int(page.Omitted)
 		p.unreadable = append(p.unreadable, page.Unreadable...)
+		if p.ignored, err = ignoredBy(page.Ignore); err != nil {
+			return nil, err
+		}
 		for i := range page.Items {
 			object, err := decoded(&page.Items[i])
 			if err != nil {
@@ -125,6 +131,21 @@ func (s *session) readAll(
 			return objects, nil
 		}
 	}
+}
+
+// ignoredBy compiles the ignore rules of a destination.
+func ignoredBy(rules []v1alpha1.IgnoreRule) (ignore.Rules, error) {
+	out := make([]ignore.Rule, len(rules))
+	for i, rule := range rules {
+		out[i] = ignore.Rule{
+			Group: rule.Target.Group, Kind: rule.Target.Kind, Name: rule.Target.Name, Fields: rule.Fields, Managers: rule.Managers,
+		}
+	}
+	compiled, err := ignore.Compile(out)
+	if err != nil {
+		return ignore.Rules{}, fmt.Errorf("failed to read the ignore rules of the destination: %w", err)
+	}
+	return compiled, nil
 }
 
 // decoded returns an object of a response, nil if there is none.

@@ -27,6 +27,7 @@ import (
 
 	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/kube/ignore"
 	"github.com/configbutler/slipstream/pkg/kube/manifest"
 )
 
@@ -46,6 +47,8 @@ type pastCluster struct {
 	sealed bool
 	// unreadable is a file that is no object.
 	unreadable []string
+	// ignore are the ignore rules of the destination.
+	ignore []v1alpha1.IgnoreRule
 	// beforeWrite is called before a write that is not a dry run.
 	beforeWrite func()
 	requests    []string
@@ -162,7 +165,15 @@ func (c *pastCluster) content(object *unstructured.Unstructured) *unstructured.U
 	annotations := object.GetAnnotations()
 	delete(annotations, v1alpha1.AnnotationReason)
 	object.SetAnnotations(annotations)
-	content, err := manifest.Canonical(object)
+	rules := make([]ignore.Rule, len(c.ignore))
+	for i, rule := range c.ignore {
+		rules[i] = ignore.Rule{Fields: rule.Fields, Managers: rule.Managers}
+	}
+	ignored, err := ignore.Compile(rules)
+	if err != nil {
+		c.t.Error(err)
+	}
+	content, err := manifest.Canonical(ignored.Without(object))
 	if err != nil {
 		c.t.Error(err)
 	}
@@ -301,7 +312,7 @@ func (c *pastCluster) serveChange(w http.ResponseWriter, path []string) {
 	before, after := c.states[at-1][key], c.states[at][key]
 	difference := v1alpha1.ChangeDiff{
 		TypeMeta: metav1.TypeMeta{APIVersion: "configbutler.ai/v1alpha1", Kind: "ChangeDiff"}, ObjectMeta: change.ObjectMeta, Object: change.Spec.Object,
-		Before: raw(masked(before)), After: raw(masked(after)),
+		Before: raw(masked(before)), After: raw(masked(after)), Ignore: c.ignore,
 	}
 	for _, field := range change.Spec.Fields {
 		difference.Fields = append(difference.Fields, v1alpha1.FieldDifference{
@@ -363,7 +374,7 @@ func (c *pastCluster) serveState(w http.ResponseWriter, r *http.Request) {
 	}
 	index := c.indexOf(query.Get("at"))
 	list := v1alpha1.ManifestList{TypeMeta: metav1.TypeMeta{APIVersion: "configbutler.ai/v1alpha1", Kind: "ManifestList"}, Commit: c.commitAt(index)}
-	list.Unreadable = c.unreadable
+	list.Unreadable, list.Ignore = c.unreadable, c.ignore
 	var items []runtime.RawExtension
 	for _, key := range slices.Sorted(maps.Keys(c.states[index])) {
 		object := c.states[index][key]

@@ -96,7 +96,7 @@ func (p preview) printStep(ctx context.Context, step *restore.Step) error {
 			return err
 		}
 	}
-	if step.Live == nil || step.Content == nil {
+	if step.Live == nil || step.Wanted == nil {
 		return nil
 	}
 	return p.printFields(ctx, step)
@@ -109,7 +109,7 @@ func (p preview) printFields(ctx context.Context, step *restore.Step) error {
 		written = contentOf(step.Result)
 	}
 	paths := map[string]fieldpath.Path{}
-	for _, pair := range [][2]*unstructured.Unstructured{{now, written}, {step.Content, written}} {
+	for _, pair := range [][2]*unstructured.Unstructured{{now, written}, {step.Wanted, written}} {
 		differences, err := p.schemas.Compare(ctx, pair[0], pair[1])
 		if err != nil {
 			return err
@@ -126,7 +126,7 @@ func (p preview) printFields(ctx context.Context, step *restore.Step) error {
 			break
 		}
 		path := paths[text]
-		_, _ = fmt.Fprintf(table, "    %s\t%s\t%s\t%s\n", printable.Line(text), shown(step, step.Content, path), shown(step, now, path),
+		_, _ = fmt.Fprintf(table, "    %s\t%s\t%s\t%s\n", printable.Line(text), shown(step, step.Wanted, path), shown(step, now, path),
 			shown(step, written, path))
 	}
 	return table.Flush()

@@ -167,6 +167,9 @@ func (r *restoration) objects(
 	if err != nil {
 		return nil, err
 	}
+	for i := range objects {
+		objects[i].ignored = then.ignored
+	}
 	objects = slices.DeleteFunc(objects, func(o compared) bool { return o.then == nil && !r.came(&o, then) })
 	return append(objects, unserved...), nil
 }
@@ -199,7 +202,7 @@ func (r *restoration) addNamespace(
 	found, err := r.live(ctx, []restore.Object{namespace})
 	switch {
 	case apierrors.IsForbidden(err) || found[namespace] != nil:
-		return nil // Who may not read it may write into it.
+		return nil // A user who may not read the namespace can still have permissions in it.
 	case err != nil:
 		return err
 	}

@@ -126,7 +126,9 @@ func (r *rewrite) states(objects []compared) ([]restore.State, error) {
 	states := make([]restore.State, 0, len(objects))
 	for _, o := range objects {
 		key := objectRef{resource: o.Resource.GroupResource(), name: o.Name}
-		states = append(states, restore.State{Object: o.Object, Content: o.then, Live: o.live, Recreate: recreate[key]})
+		states = append(states, restore.State{
+			Object: o.Object, Content: o.then, Live: o.live, Ignored: o.ignored, Recreate: recreate[key],
+		})
 		delete(recreate, key)
 	}
 	for of := range recreate {

@@ -22,7 +22,9 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/scheme"
+	"github.com/configbutler/slipstream/pkg/kube/diff"
 	"github.com/configbutler/slipstream/pkg/kube/fieldpath"
+	"github.com/configbutler/slipstream/pkg/kube/ignore"
 	"github.com/configbutler/slipstream/pkg/kube/restore"
 )
 
@@ -58,32 +60,15 @@ func (u *undo) run(ctx context.Context, argument string) error {
 	if err != nil {
 		return err
 	}
-	before, after, err := u.contents(ctx, change)
+	both, err := u.contents(ctx, change)
 	if err != nil {
 		return err
 	}
-	if before == nil && after == nil {
-		return errors.New("the Change has no content before or after it")
-	}
-	sample := after
-	if sample == nil {
-		sample = before
-	}
-	id, err := u.identify(sample)
+	object, err := u.current(ctx, both)
 	if err != nil {
 		return err
 	}
-	found, err := u.live(ctx, []restore.Object{id})
-	if err != nil {
-		return err
-	}
-	object := compared{Object: id, live: found[id]}
-	if object.live != nil {
-		if object.now, err = planner.Content(object.live); err != nil {
-			return err
-		}
-	}
-	undone, err := restore.Undo(ctx, u.schemas, before, after, object.now)
+	undone, err := both.undone(ctx, u.schemas, object)
 	if err != nil {
 		return err
 	}
@@ -91,53 +76,105 @@ func (u *undo) run(ctx context.Context, argument string) error {
 		return u.conflict(ctx, change, undone.Conflicts)
 	}
 	object.then = undone.Content
-	return u.rewrite.run(ctx, []compared{object}, "undo of change "+change.Name)
+	return u.rewrite.run(ctx, []compared{*object}, "undo of change "+change.Name)
 }
 
-// contents returns the contents before and after a change, nil where the object did not exist.
-func (u *undo) contents(ctx context.Context, change *v1alpha1.Change) (before, after *unstructured.Unstructured, err error) {
+// changed has the contents before and after a change, nil where the object did not exist. Ignored are fields that they lack.
+type changed struct {
+	before, after *unstructured.Unstructured
+	ignored       ignore.Rules
+}
+
+// current returns the object of a change with its content in the cluster.
+func (u *undo) current(ctx context.Context, both changed) (*compared, error) {
+	sample := both.after
+	if sample == nil {
+		sample = both.before
+	}
+	if sample == nil {
+		return nil, errors.New("the Change has no content before or after it")
+	}
+	id, err := u.identify(sample)
+	if err != nil {
+		return nil, err
+	}
+	found, err := u.live(ctx, []restore.Object{id})
+	if err != nil {
+		return nil, err
+	}
+	object := &compared{Object: id, live: found[id], ignored: both.ignored}
+	if object.live != nil {
+		object.now, err = planner.Content(object.live)
+	}
+	return object, err
+}
+
+// undone returns an object without the change. Ignored fields stay as they are in the cluster.
+func (c changed) undone(ctx context.Context, schemas *diff.Schemas, object *compared) (restore.Undone, error) {
+	before, err := restore.WithIgnored(c.ignored, object.live, c.before)
+	if err != nil {
+		return restore.Undone{}, err
+	}
+	after, err := restore.WithIgnored(c.ignored, object.live, c.after)
+	if err != nil {
+		return restore.Undone{}, err
+	}
+	return restore.Undo(ctx, schemas, before, after, object.now)
+}
+
+// contents returns the contents before and after a change.
+func (u *undo) contents(ctx context.Context, change *v1alpha1.Change) (both changed, err error) {
 	if change.Spec.Object.Resource == "secrets" && change.Spec.Object.APIVersion == "v1" {
-		if len(change.Spec.Commits) == 0 {
-			return nil, nil, errors.New("the Change has no commit")
-		}
-		commit := change.Spec.Commits[0]
-		if commit.BlobBefore != "" {
-			if before, err = u.secret(ctx, change, "^"); err != nil {
-				return nil, nil, err
-			}
-		}
-		if commit.BlobAfter != "" {
-			after, err = u.secret(ctx, change, "")
-		}
-		return before, after, err
+		return u.secrets(ctx, change)
 	}
 	difference, err := u.api.Changes(change.Namespace).Diff(ctx, change.Name, metav1.GetOptions{})
 	if err != nil {
-		return nil, nil, err
+		return both, err
 	}
-	if before, err = decoded(difference.Before); err != nil {
-		return nil, nil, err
+	if both.ignored, err = ignoredBy(difference.Ignore); err != nil {
+		return both, err
 	}
-	after, err = decoded(difference.After)
-	return contentOf(before), contentOf(after), err
+	if both.before, err = decoded(difference.Before); err != nil {
+		return both, err
+	}
+	both.after, err = decoded(difference.After)
+	both.before, both.after = contentOf(both.before), contentOf(both.after)
+	return both, err
 }
 
-// secret returns a Secret with its values as it was after a change, or before it if the suffix is ^.
-func (u *undo) secret(ctx context.Context, change *v1alpha1.Change, suffix string) (*unstructured.Unstructured, error) {
+// secrets returns the contents of a Secret with its values.
+func (u *undo) secrets(ctx context.Context, change *v1alpha1.Change) (both changed, err error) {
+	if len(change.Spec.Commits) == 0 {
+		return both, errors.New("the Change has no commit")
+	}
+	commit := change.Spec.Commits[0]
+	if commit.BlobBefore != "" {
+		if both.before, both.ignored, err = u.secret(ctx, change, "^"); err != nil {
+			return both, err
+		}
+	}
+	if commit.BlobAfter != "" {
+		both.after, both.ignored, err = u.secret(ctx, change, "")
+	}
+	return both, err
+}
+
+// secret returns a Secret with its values as it was after a change, or before it if the suffix is ^, and the fields that it lacks.
+func (u *undo) secret(ctx context.Context, change *v1alpha1.Change, suffix string) (*unstructured.Unstructured, ignore.Rules, error) {
 	of := objectRef{resource: corev1.Resource("secrets"), name: change.Spec.Object.Name}
 	sel := &selection{namespace: change.Spec.Object.Namespace, objects: []objectRef{of}}
 	from := change.Spec.Commits[0]
 	state, err := u.read(ctx, from.DestinationRef, sel, change.Namespace+"/"+change.Name+suffix)
 	if err != nil {
-		return nil, err
+		return nil, ignore.Rules{}, err
 	}
 	if state.refused != nil {
-		return nil, fmt.Errorf("the values of the Secret cannot be read: %w", state.refused)
+		return nil, ignore.Rules{}, fmt.Errorf("the values of the Secret cannot be read: %w", state.refused)
 	}
 	for _, secret := range state.objects {
-		return secret, nil
+		return secret, state.ignored, nil
 	}
-	return nil, fmt.Errorf("the Secret is not in the commit %s%s", from.SHA, suffix)
+	return nil, ignore.Rules{}, fmt.Errorf("the Secret is not in the commit %s%s", from.SHA, suffix)
 }
 
 // maxConflictChanges is the number of Changes among which those are looked for that have changed a field again.

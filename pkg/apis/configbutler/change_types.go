@@ -133,6 +133,7 @@ type ChangeDiff struct {
 	Fields []FieldDifference
 	Before *runtime.RawExtension
 	After  *runtime.RawExtension
+	Ignore []IgnoreRule
 }
 
 // FieldDifference is a field that differs between two contents of an object.

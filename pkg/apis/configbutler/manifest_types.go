@@ -33,6 +33,7 @@ type ManifestList struct {
 	Commit     *ManifestCommit
 	Omitted    int32
 	Unreadable []string
+	Ignore     []IgnoreRule
 	Items      []runtime.RawExtension
 }
 

@@ -557,6 +557,13 @@ func (in *ChangeDiff) DeepCopyInto(out *ChangeDiff) {
 		*out = new(runtime.RawExtension)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.Ignore != nil {
+		in, out := &in.Ignore, &out.Ignore
+		*out = make([]IgnoreRule, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
+		}
+	}
 	return
 }
 
@@ -2165,6 +2172,13 @@ func (in *ManifestList) DeepCopyInto(out *ManifestList) {
 		in, out := &in.Unreadable, &out.Unreadable
 		*out = make([]string, len(*in))
 		copy(*out, *in)
+	}
+	if in.Ignore != nil {
+		in, out := &in.Ignore, &out.Ignore
+		*out = make([]IgnoreRule, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
+		}
 	}
 	if in.Items != nil {
 		in, out := &in.Items, &out.Items

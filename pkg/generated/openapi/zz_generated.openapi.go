@@ -1412,12 +1412,30 @@ func schema_pkg_apis_configbutler_v1alpha1_ChangeDiff(ref common.ReferenceCallba
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
+					"ignore": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "ignore are the rules of the GitDestination whose target matches the object: fields that are not mirrored, so the contents lack them. Absent if the GitDestination no longer exists.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.IgnoreRule{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 				},
 				Required: []string{"object"},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.ChangedObject{}.OpenAPIModelName(), v1alpha1.FieldDifference{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName(), runtime.RawExtension{}.OpenAPIModelName()},
+			v1alpha1.ChangedObject{}.OpenAPIModelName(), v1alpha1.FieldDifference{}.OpenAPIModelName(), v1alpha1.IgnoreRule{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName(), runtime.RawExtension{}.OpenAPIModelName()},
 	}
 }
 
@@ -1610,7 +1628,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ChangeSpec(ref common.ReferenceCallba
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "fields are the paths of the fields that differ between the two contents, at most 20, sorted. A path is a JSON pointer (RFC 6901). An item of a list is identified by its name, as in /spec/template/spec/containers[name=web]/image; a list whose items have no names is one field. Values are never shown. Absent for Create and Delete, and if the server did not have the content before the change.",
+							Description: "fields are the paths of the fields that differ between the two contents, at most 20, sorted. A path is a JSON pointer (RFC 6901). An item of a list is identified by its name, as in /spec/template/spec/containers[name=web]/image; a list whose items have no names is one field. The fields of a ChangeDiff identify items by the keys of the schema instead, so the same port can be /spec/ports[name=http] here and /spec/ports[port=80,protocol=TCP] there. Values are never shown. Absent for Create and Delete, and if the server did not have the content before the change.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3686,7 +3704,7 @@ func schema_pkg_apis_configbutler_v1alpha1_FieldDifference(ref common.ReferenceC
 				Properties: map[string]spec.Schema{
 					"field": {
 						SchemaProps: spec.SchemaProps{
-							Description: "field is a JSON pointer (RFC 6901). An item of a list is identified by its key, as in /spec/template/spec/containers[name=web]/image.",
+							Description: "field is a JSON pointer (RFC 6901). An item of a list is identified by the keys that the schema of the type defines, as in /spec/template/spec/containers[name=web]/image or /spec/ports[port=80,protocol=TCP]/name. The fields of a ChangeSpec identify items by their names instead.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4987,6 +5005,24 @@ func schema_pkg_apis_configbutler_v1alpha1_ManifestList(ref common.ReferenceCall
 							},
 						},
 					},
+					"ignore": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "ignore is the ignore list of the GitDestination: fields that are not mirrored. It is the current one; files that were written with another one can have these fields.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.IgnoreRule{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 					"items": {
 						SchemaProps: spec.SchemaProps{
 							Description: "items are the objects, sorted by the paths of their files.",
@@ -5005,7 +5041,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ManifestList(ref common.ReferenceCall
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.ManifestCommit{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName(), runtime.RawExtension{}.OpenAPIModelName()},
+			v1alpha1.IgnoreRule{}.OpenAPIModelName(), v1alpha1.ManifestCommit{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName(), runtime.RawExtension{}.OpenAPIModelName()},
 	}
 }
 

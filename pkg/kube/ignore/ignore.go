@@ -58,7 +58,21 @@ func Compile(rules []Rule) (Rules, error) {
 
 // Without returns the object without its ignored fields: the object itself if no rule selects it, and a copy otherwise.
 func (r Rules) Without(object *unstructured.Unstructured) *unstructured.Unstructured {
+	out, _ := r.Split(object)
+	return out
+}
+
+// Field is a field that was removed from an object.
+type Field struct {
+	Path  kubefieldpath.Path
+	Value any
+}
+
+// Split returns the object as Without does, and its ignored fields in the order in which they were removed. A field's value lacks
+// what was removed from it before.
+func (r Rules) Split(object *unstructured.Unstructured) (*unstructured.Unstructured, []Field) {
 	out := object
+	var removed []Field
 	for _, rule := range r.rules {
 		if !rule.selects(object) {
 			continue
@@ -66,9 +80,9 @@ func (r Rules) Without(object *unstructured.Unstructured) *unstructured.Unstruct
 		if out == object {
 			out = object.DeepCopy()
 		}
-		rule.apply(out.Object, object.GetManagedFields())
+		removed = append(removed, rule.apply(out.Object, object.GetManagedFields())...)
 	}
-	return out
+	return out, removed
 }
 
 func (c compiled) selects(object *unstructured.Unstructured) bool {
@@ -76,22 +90,30 @@ func (c compiled) selects(object *unstructured.Unstructured) bool {
 		(c.Kind == "" || c.Kind == object.GetKind()) && (c.Name == "" || c.Name == object.GetName())
 }
 
-func (c compiled) apply(object map[string]any, entries []metav1.ManagedFieldsEntry) {
-	if len(c.Managers) == 0 {
-		for _, p := range c.paths {
+// apply removes the ignored fields, and returns them.
+func (c compiled) apply(object map[string]any, entries []metav1.ManagedFieldsEntry) (removed []Field) {
+	take := func(p kubefieldpath.Path) {
+		if value, exists := p.Lookup(object); exists {
+			removed = append(removed, Field{p, value})
 			remove(object, p)
 		}
-		return
+	}
+	if len(c.Managers) == 0 {
+		for _, p := range c.paths {
+			take(p)
+		}
+		return removed
 	}
 	for _, owned := range c.owned(entries) {
 		switch {
 		case isIdentity(owned.path) || owned.isKey() || !c.names(owned.path):
 		case owned.leaf:
-			remove(object, c.within(owned.path))
-		default:
-			removeIfEmpty(object, owned.path)
+			take(c.within(owned.path))
+		case hasOnlyKeys(object, owned.path):
+			take(owned.path)
 		}
 	}
+	return removed
 }
 
 // ownedPath is a field that a manager owns.
@@ -144,9 +166,8 @@ func (c compiled) within(p kubefieldpath.Path) kubefieldpath.Path {
 	return p
 }
 
-// removeIfEmpty removes a field or item that has no content left except its keys.
-func removeIfEmpty(object map[string]any, p kubefieldpath.Path) {
-	if found, ok := p.Lookup(object); ok && isEmpty(found, p[len(p)-1].Keys) {
-		remove(object, p)
-	}
+// hasOnlyKeys reports whether a field or item has no content except its keys.
+func hasOnlyKeys(object map[string]any, p kubefieldpath.Path) bool {
+	found, ok := p.Lookup(object)
+	return ok && isEmpty(found, p[len(p)-1].Keys)
 }

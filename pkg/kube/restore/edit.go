@@ -4,6 +4,7 @@
 package restore
 
 import (
+	"reflect"
 	"slices"
 
 	"github.com/configbutler/slipstream/pkg/kube/fieldpath"
@@ -16,7 +17,7 @@ func set(root map[string]any, path fieldpath.Path, value any, model map[string]a
 	return ok
 }
 
-// with returns the node with a value at a path.
+// with returns the node with a value at a path. A value at an index of a list is inserted, unless the list has it there.
 func with(node any, path fieldpath.Path, value, model any) (any, bool) {
 	if len(path) == 0 {
 		return value, true
@@ -41,6 +42,9 @@ func with(node any, path fieldpath.Path, value, model any) (any, bool) {
 		return node, false
 	}
 	at := step.Find(items)
+	if step.IsField() && len(path) == 1 && at >= 0 && !reflect.DeepEqual(items[at], value) {
+		return slices.Insert(items, at, value), true
+	}
 	if at < 0 {
 		if len(path) > 1 {
 			return node, false
@@ -54,6 +58,9 @@ func with(node any, path fieldpath.Path, value, model any) (any, bool) {
 
 // placeOf returns the index at which an item of model is inserted into items: after the nearest item before it that both have.
 func placeOf(step fieldpath.Step, model, items []any) int {
+	if step.IsField() { // An index that items do not have.
+		return len(items)
+	}
 	for i := step.Find(model) - 1; i >= 0; i-- {
 		if at := likeStep(step, model[i]).Find(items); at >= 0 {
 			return at + 1

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/configbutler/slipstream/pkg/kube/ignore"
 	"github.com/configbutler/slipstream/pkg/kube/manifest"
 )
 
@@ -32,6 +33,8 @@ type State struct {
 	Content *unstructured.Unstructured
 	// Live is the object in the cluster with all its fields, nil if it does not exist.
 	Live *unstructured.Unstructured
+	// Ignored are fields that Content says nothing about. They stay as in Live.
+	Ignored ignore.Rules
 	// Recreate has an object that exists deleted and created, instead of updated.
 	Recreate bool
 }
@@ -56,6 +59,8 @@ const (
 type Step struct {
 	State
 	Verb Verb
+	// Wanted is Content with the ignored fields of Live, nil if the object is not to exist.
+	Wanted *unstructured.Unstructured
 	// Write is the object that is sent, nil for Keep and Delete.
 	Write *unstructured.Unstructured
 	// Result is what the API server would make of Write, nil without a dry run, or if one is not possible because the object
@@ -105,7 +110,10 @@ func (p Planner) Plan(states []State) ([]*Step, error) {
 	return steps, nil
 }
 
-func (p Planner) plan(s *Step) error {
+func (p Planner) plan(s *Step) (err error) {
+	if s.Wanted, err = WithIgnored(s.Ignored, s.Live, s.Content); err != nil {
+		return err
+	}
 	s.Write = nil
 	switch {
 	case s.Content == nil && s.Live == nil:
@@ -115,11 +123,11 @@ func (p Planner) plan(s *Step) error {
 		s.Verb = Delete
 		return nil
 	case s.Live == nil:
-		s.Verb, s.Write = Create, s.Content.DeepCopy()
+		s.Verb, s.Write = Create, s.Wanted.DeepCopy()
 		p.annotate(s)
 		return nil
 	}
-	updated, err := Updated(p.withoutReasons(s.Live), s.Content)
+	updated, err := Updated(p.withoutReasons(s.Live), s.Wanted)
 	if err != nil {
 		return err
 	}
@@ -129,7 +137,7 @@ func (p Planner) plan(s *Step) error {
 	}
 	s.Verb, s.Write = Update, updated
 	if s.Recreate {
-		s.Verb, s.Write = Recreate, s.Content.DeepCopy()
+		s.Verb, s.Write = Recreate, s.Wanted.DeepCopy()
 	}
 	p.annotate(s)
 	return nil

@@ -100,7 +100,7 @@ func (w Writer) Apply(ctx context.Context, s *Step) (*unstructured.Unstructured,
 }
 
 // attempt executes a step, and again if the API server notes another version of the object. Controllers write the status at any time:
-// only another content is a conflict. Before anything was shown, which is so in a dry run, it is none either.
+// only another content is a conflict. In a dry run, which is before the preview, that is no conflict either.
 func (w Writer) attempt(ctx context.Context, s *Step, dryRun []string) (*unstructured.Unstructured, error) {
 	for retries := maxRetries; ; retries-- {
 		result, err := w.execute(ctx, s, dryRun)
@@ -129,11 +129,11 @@ func (w Writer) refresh(ctx context.Context, s *Step, replan bool) (planned bool
 	}
 	isSame := live != nil && live.GetUID() == s.Live.GetUID()
 	if isSame {
-		was, err := w.Planner.Content(s.Live)
+		was, err := w.Planner.Content(s.Ignored.Without(s.Live))
 		if err != nil {
 			return false, err
 		}
-		is, err := w.Planner.Content(live)
+		is, err := w.Planner.Content(s.Ignored.Without(live))
 		if err != nil {
 			return false, err
 		}

@@ -51,7 +51,7 @@ func (p *Past) diff(ctx context.Context, change *v1alpha1.Change) (*v1alpha1.Cha
 		both, err := p.sides(ctx, change, &change.Spec.Commits[i])
 		switch {
 		case err == nil:
-			return p.compare(ctx, change, both)
+			return p.compare(ctx, change, i, both)
 		case ctx.Err() != nil:
 			return nil, err
 		case i == 0:
@@ -169,12 +169,15 @@ func joined(hashes []gitrepo.Hash) string {
 	return text.String()
 }
 
-// compare returns the response.
-func (p *Past) compare(ctx context.Context, change *v1alpha1.Change, both sides) (*v1alpha1.ChangeDiff, error) {
+// compare returns the response for the contents of one of the commits.
+func (p *Past) compare(ctx context.Context, change *v1alpha1.Change, commit int, both sides) (*v1alpha1.ChangeDiff, error) {
 	out := &v1alpha1.ChangeDiff{
 		ObjectMeta: metav1.ObjectMeta{Namespace: change.Namespace, Name: change.Name}, Object: change.Spec.Object,
 	}
 	var err error
+	if out.Ignore, err = p.ignored(ctx, change.Spec.Commits[commit].DestinationRef, change.Spec.Object); err != nil {
+		return nil, err
+	}
 	if isSecret(change.Spec.Object) {
 		if out.Fields, both, err = p.compareSecrets(ctx, both); err != nil {
 			return nil, err
@@ -187,6 +190,32 @@ func (p *Past) compare(ctx context.Context, change *v1alpha1.Change, both sides)
 	}
 	out.After, err = raw(both.after)
 	return out, err
+}
+
+// ignored returns the ignore rules of a destination for an object: the caller need not be allowed to read those for others. They are none if
+// the destination does not exist.
+func (p *Past) ignored(
+	ctx context.Context, name v1alpha1.NamespacedObjectReference, object v1alpha1.ChangedObject,
+) ([]v1alpha1.IgnoreRule, error) {
+	destination, err := p.config.Client.ConfigbutlerV1alpha1().GitDestinations(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read GitDestination %s/%s: %w", name.Namespace, name.Name, err)
+	}
+	version, err := schema.ParseGroupVersion(object.APIVersion)
+	if err != nil {
+		return nil, fmt.Errorf("read the type of the object: %w", err)
+	}
+	var out []v1alpha1.IgnoreRule
+	for _, rule := range destination.Spec.Ignore {
+		of := rule.Target
+		if (of.Group == nil || *of.Group == version.Group) && (of.Kind == "" || of.Kind == object.Kind) && (of.Name == "" || of.Name == object.Name) {
+			out = append(out, rule)
+		}
+	}
+	return out, nil
 }
 
 // isSecret reports whether the values of an object are hidden.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -212,5 +213,44 @@ func TestDiffWithoutKind(t *testing.T) {
 	change.Spec.Object.Kind = ""
 	if out, err := f.Diff(t.Context(), change); err != nil || out.Before == nil {
 		t.Errorf("%+v, %v", out, err)
+	}
+}
+
+// TestIgnored returns the ignore rules of the destination, for a change only those for its object.
+func TestIgnored(t *testing.T) {
+	f := newFixture(t)
+	rules := []v1alpha1.IgnoreRule{
+		{Fields: []string{"/data/a"}}, {Target: v1alpha1.IgnoreTarget{Group: new(""), Kind: "ConfigMap", Name: "web"}, Managers: []string{"scaler"}},
+		{Target: v1alpha1.IgnoreTarget{Group: new("apps")}, Fields: []string{"/data/b"}},
+		{Target: v1alpha1.IgnoreTarget{Kind: "Secret"}, Fields: []string{"/data/c"}},
+		{Target: v1alpha1.IgnoreTarget{Name: "other"}, Fields: []string{"/data/d"}},
+	}
+	f.destination.Spec.Ignore = rules
+	if _, err := f.api.ConfigbutlerV1alpha1().GitDestinations("shop").Update(t.Context(), f.destination, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	files := configMaps(t, "shop/web=red")
+	commit := f.commit(owned(files))
+	list, err := f.read(all, v1alpha1.ManifestOptions{Namespace: "shop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if difference := cmp.Diff(rules, list.Ignore); difference != "" {
+		t.Errorf("objects (-want +got)\n%s", difference)
+	}
+	change := changeOf("configmaps", commit, "", files[path(t, "", "configmaps", "shop", "web")])
+	change.Spec.Object.Kind = "ConfigMap"
+	out, err := f.Diff(t.Context(), change)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if difference := cmp.Diff(rules[:2], out.Ignore); difference != "" {
+		t.Errorf("diff (-want +got)\n%s", difference)
+	}
+	if err := f.api.ConfigbutlerV1alpha1().GitDestinations("shop").Delete(t.Context(), "main", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := f.Diff(t.Context(), change); err != nil || out.Ignore != nil {
+		t.Errorf("without the destination: %v, %v", out.Ignore, err)
 	}
 }

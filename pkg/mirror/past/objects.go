@@ -69,7 +69,9 @@ func (p *Past) objects(
 	if err != nil {
 		return nil, err
 	}
-	l := &listing{past: p, source: source, selected: selected, reader: reader, state: at, list: &v1alpha1.ManifestList{Items: []runtime.RawExtension{}}}
+	l := &listing{past: p, source: source, selected: selected, reader: reader, state: at, list: &v1alpha1.ManifestList{
+		Ignore: destination.Spec.Ignore, Items: []runtime.RawExtension{},
+	}}
 	if at.commit.Hash.IsZero() {
 		return l.list, nil
 	}

@@ -58,7 +58,8 @@ type ChangeSpec struct {
 	FieldManager string `json:"fieldManager,omitempty"`
 	// fields are the paths of the fields that differ between the two contents, at most 20, sorted. A path is a JSON pointer
 	// (RFC 6901). An item of a list is identified by its name, as in /spec/template/spec/containers[name=web]/image; a list
-	// whose items have no names is one field. Values are never shown. Absent for Create and Delete, and if the server did not
+	// whose items have no names is one field. The fields of a ChangeDiff identify items by the keys of the schema instead, so the
+	// same port can be /spec/ports[name=http] here and /spec/ports[port=80,protocol=TCP] there. Values are never shown. Absent for Create and Delete, and if the server did not
 	// have the content before the change.
 	// +optional
 	// +listType=atomic
@@ -227,12 +228,18 @@ type ChangeDiff struct {
 	// after is the object as the commit has it. Absent if the commit deletes it. The values of a Secret are masked.
 	// +optional
 	After *runtime.RawExtension `json:"after,omitempty"`
+	// ignore are the rules of the GitDestination whose target matches the object: fields that are not mirrored, so the contents lack
+	// them. Absent if the GitDestination no longer exists.
+	// +optional
+	// +listType=atomic
+	Ignore []IgnoreRule `json:"ignore,omitempty"`
 }
 
 // FieldDifference is a field that differs between two contents of an object.
 type FieldDifference struct {
-	// field is a JSON pointer (RFC 6901). An item of a list is identified by its key, as in
-	// /spec/template/spec/containers[name=web]/image.
+	// field is a JSON pointer (RFC 6901). An item of a list is identified by the keys that the schema of the type defines, as in
+	// /spec/template/spec/containers[name=web]/image or /spec/ports[port=80,protocol=TCP]/name. The fields of a ChangeSpec identify
+	// items by their names instead.
 	Field string `json:"field"`
 	// changeType is Added, Changed or Removed.
 	ChangeType ChangeType `json:"changeType"`

@@ -71,6 +71,11 @@ type ManifestList struct {
 	// +optional
 	// +listType=atomic
 	Unreadable []string `json:"unreadable,omitempty"`
+	// ignore is the ignore list of the GitDestination: fields that are not mirrored. It is the current one; files that were written
+	// with another one can have these fields.
+	// +optional
+	// +listType=atomic
+	Ignore []IgnoreRule `json:"ignore,omitempty"`
 	// items are the objects, sorted by the paths of their files.
 	Items []runtime.RawExtension `json:"items"`
 }

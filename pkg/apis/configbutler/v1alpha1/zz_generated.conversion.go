@@ -1985,6 +1985,7 @@ func autoConvert_v1alpha1_ChangeDiff_To_configbutler_ChangeDiff(in *ChangeDiff, 
 	out.Fields = *(*[]configbutler.FieldDifference)(unsafe.Pointer(&in.Fields))
 	out.Before = (*runtime.RawExtension)(unsafe.Pointer(in.Before))
 	out.After = (*runtime.RawExtension)(unsafe.Pointer(in.After))
+	out.Ignore = *(*[]configbutler.IgnoreRule)(unsafe.Pointer(&in.Ignore))
 	return nil
 }
 
@@ -2001,6 +2002,7 @@ func autoConvert_configbutler_ChangeDiff_To_v1alpha1_ChangeDiff(in *configbutler
 	out.Fields = *(*[]FieldDifference)(unsafe.Pointer(&in.Fields))
 	out.Before = (*runtime.RawExtension)(unsafe.Pointer(in.Before))
 	out.After = (*runtime.RawExtension)(unsafe.Pointer(in.After))
+	out.Ignore = *(*[]IgnoreRule)(unsafe.Pointer(&in.Ignore))
 	return nil
 }
 
@@ -3242,6 +3244,7 @@ func autoConvert_v1alpha1_ManifestList_To_configbutler_ManifestList(in *Manifest
 	out.Commit = (*configbutler.ManifestCommit)(unsafe.Pointer(in.Commit))
 	out.Omitted = in.Omitted
 	out.Unreadable = *(*[]string)(unsafe.Pointer(&in.Unreadable))
+	out.Ignore = *(*[]configbutler.IgnoreRule)(unsafe.Pointer(&in.Ignore))
 	out.Items = *(*[]runtime.RawExtension)(unsafe.Pointer(&in.Items))
 	return nil
 }
@@ -3256,6 +3259,7 @@ func autoConvert_configbutler_ManifestList_To_v1alpha1_ManifestList(in *configbu
 	out.Commit = (*ManifestCommit)(unsafe.Pointer(in.Commit))
 	out.Omitted = in.Omitted
 	out.Unreadable = *(*[]string)(unsafe.Pointer(&in.Unreadable))
+	out.Ignore = *(*[]IgnoreRule)(unsafe.Pointer(&in.Ignore))
 	out.Items = *(*[]runtime.RawExtension)(unsafe.Pointer(&in.Items))
 	return nil
 }
